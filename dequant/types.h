@@ -1,0 +1,56 @@
+/*
+ * The tensor types: one table row per type holds everything that ggufs knows about it.
+ *
+ * This folder turns bytes into numbers and knows neither files nor FUSE. All data is little-endian
+ * and may start at any address. Nothing here allocates, blocks or keeps state: every function may
+ * be called from any thread.
+ */
+#ifndef GGUFS_DEQUANT_TYPES_H
+#define GGUFS_DEQUANT_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * One run of equal fields in a block, in the order in which they lie in memory. A type's map is a
+ * list of such runs that ends with {0, 0}; the sum of width_bytes * count is its block_bytes.
+ */
+struct dequant_field {
+    uint8_t width_bytes; /* 1, 2, 4 or 8 */
+    uint16_t count;
+};
+
+struct dequant_type {
+    uint32_t id;             /* ggml_type, the number that GGUF files hold */
+    const char *name;        /* as ggml prints it in capitals: "F16", "Q4_K", "IQ2_XXS" */
+    uint32_t block_elements; /* elements in a block; 1 for the plain number types */
+    uint32_t block_bytes;    /* bytes in a block */
+
+    /*
+     * Decodes n_blocks blocks to n_blocks * block_elements floats, bit for bit as ggml converts
+     * them. `blocks` holds n_blocks * block_bytes bytes at any alignment; `out` is aligned for
+     * float and does not overlap it. NULL for a type whose size is known but whose values are not:
+     * its support was removed from ggml.
+     */
+    void (*decode)(const void *restrict blocks, float *restrict out, size_t n_blocks);
+
+    const struct dequant_field *fields; /* the byte-order map; never NULL */
+};
+
+/* The number of rows in the table. */
+size_t dequant_type_count(void);
+
+/* Row `index` of the table, in the order of the ids. `index` must be below the count. */
+const struct dequant_type *dequant_type_at(size_t index);
+
+/* The row of a ggml type id; NULL if the id is unknown. */
+const struct dequant_type *dequant_type_by_id(uint32_t id);
+
+/*
+ * Copies n_blocks big-endian blocks to `out` in little-endian order, field by field. `blocks` and
+ * `out` hold n_blocks * block_bytes bytes each, at any alignment, and do not overlap.
+ */
+void dequant_swap_blocks(const struct dequant_type *type, const void *restrict blocks,
+                         void *restrict out, size_t n_blocks);
+
+#endif
