@@ -1,0 +1,121 @@
+#include "gguf/map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static _Thread_local sigjmp_buf *fault_exit;
+
+/* Returns `path` as seen from "/"; NULL with errno set if that can't be had. The caller frees. */
+static char *absolute_path(const char *path)
+{
+    char *folder, *absolute;
+
+    if (path[0] == '/')
+        return strdup(path);
+    while (path[0] == '.' && path[1] == '/')
+        path += 1 + strspn(path + 1, "/");
+    folder = getcwd(NULL, 0);
+    if (!folder)
+        return NULL;
+    if (asprintf(&absolute, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, path) < 0)
+        absolute = NULL;
+    free(folder);
+    return absolute;
+}
+
+static int map_descriptor(int descriptor, struct gguf_file *file, struct gguf_report *report)
+{
+    struct stat status;
+    void *data;
+
+    if (fstat(descriptor, &status) < 0)
+        return gguf_error(report, -errno, GGUF_NO_OFFSET, "%s", strerror(errno));
+    if (S_ISDIR(status.st_mode))
+        return gguf_error(report, -EISDIR, GGUF_NO_OFFSET,
+                          "is a directory; name the model file in it");
+    if (!S_ISREG(status.st_mode))
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                          "is not a regular file, so it can't be mapped into memory");
+
+    file->size_bytes = (uint64_t)status.st_size;
+    file->modified = status.st_mtim;
+    if (file->size_bytes == 0)
+        return 0;
+    data = mmap(NULL, file->size_bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (data == MAP_FAILED)
+        return gguf_error(report, -errno, GGUF_NO_OFFSET, "can't map %ju bytes into memory: %s",
+                          (uintmax_t)file->size_bytes, strerror(errno));
+    file->data = data;
+    return 0;
+}
+
+int gguf_map_open(const char *path, struct gguf_file *file, struct gguf_report *report)
+{
+    int descriptor, result;
+
+    *file = (struct gguf_file){0};
+    /* O_NONBLOCK: a FIFO by that name must not hang us before fstat tells what it is. */
+    descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (descriptor < 0)
+        return gguf_error(report, -errno, GGUF_NO_OFFSET, "%s", strerror(errno));
+    result = map_descriptor(descriptor, file, report);
+    close(descriptor);
+    if (result < 0)
+        return result;
+
+    file->path = absolute_path(path);
+    if (!file->path) {
+        result = gguf_error(report, -errno, GGUF_NO_OFFSET, "%s", strerror(errno));
+        gguf_map_close(file);
+    }
+    return result;
+}
+
+void gguf_map_close(struct gguf_file *file)
+{
+    if (file->data)
+        munmap((void *)(uintptr_t)file->data, file->size_bytes);
+    free(file->path);
+    *file = (struct gguf_file){0};
+}
+
+static void on_fault(int signal_number)
+{
+    if (fault_exit)
+        siglongjmp(*fault_exit, 1);
+    /* Not ours: die of it as without a handler. */
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+int gguf_map_catch_faults(void)
+{
+    /* SA_NODEFER: we leave the handler by a jump that does not restore the signal mask. */
+    struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
+
+    sigemptyset(&action.sa_mask);
+    return sigaction(SIGBUS, &action, NULL) < 0 ? -errno : 0;
+}
+
+int gguf_map_guard(int (*touch)(void *argument), void *argument)
+{
+    sigjmp_buf here;
+    int result;
+
+    if (sigsetjmp(here, 0)) {
+        fault_exit = NULL;
+        return -EIO;
+    }
+    fault_exit = &here;
+    result = touch(argument);
+    fault_exit = NULL;
+    return result;
+}

@@ -1,0 +1,36 @@
+/* Model files in memory: mapped whole, read-only. */
+#ifndef GGUFS_GGUF_MAP_H
+#define GGUFS_GGUF_MAP_H
+
+#include "gguf/report.h"
+
+#include <stdint.h>
+#include <time.h>
+
+struct gguf_file {
+    char *path;          /* absolute, symbolic links left as they are; owned */
+    const uint8_t *data; /* size_bytes bytes, mapped; NULL for an empty file */
+    uint64_t size_bytes; /* when it was opened */
+    struct timespec modified;
+};
+
+/*
+ * Opens and maps the file at `path`. On success gguf_map_close() must be called. On failure
+ * returns a negative errno with the reason in `report`.
+ */
+int gguf_map_open(const char *path, struct gguf_file *file, struct gguf_report *report);
+
+void gguf_map_close(struct gguf_file *file);
+
+/*
+ * Calls `touch(argument)`, which reads from mapped files, and returns what it returns; if a page
+ * can't be had because the file shrank or its medium fails (SIGBUS), returns -EIO instead.
+ * `touch` is then left in the middle: it must not hold a lock or own memory. Any thread may call
+ * this; calls do not nest. gguf_map_catch_faults() must have been called before.
+ */
+int gguf_map_guard(int (*touch)(void *argument), void *argument);
+
+/* Installs the SIGBUS handler of gguf_map_guard(), once per process. Returns 0 or -errno. */
+int gguf_map_catch_faults(void);
+
+#endif

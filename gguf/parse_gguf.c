@@ -1,0 +1,273 @@
+/*
+ * GGUF, versions 1 to 3. Source: the specification, ggml/docs/gguf.md.
+ *
+ *   "GGUF", u32 version, n_tensors, n_keys
+ *   n_keys    × { string key, u32 value type, value }
+ *   n_tensors × { string name, u32 n_dims, ne[n_dims], u32 ggml_type, u64 offset }
+ *   padding to the alignment, then the tensors' data, to whose start the offsets count
+ *
+ * Version 1 has u32 for counts, lengths and dimensions, later ones u64. Version 3 may be big-endian
+ * as a whole, which shows only in the version's own bytes.
+ */
+#include "gguf/formats.h"
+#include "gguf/validate.h"
+
+#include <byteswap.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LAST_VERSION 3u
+
+static const char magic[4] = {'G', 'G', 'U', 'F'};
+
+bool gguf_probe_gguf(const struct gguf_file *file)
+{
+    return file->size_bytes >= sizeof magic && memcmp(file->data, magic, sizeof magic) == 0;
+}
+
+struct header {
+    uint32_t version;
+    uint64_t n_tensors;
+    uint64_t n_keys;
+};
+
+static int fail_short(struct gguf_report *report, const struct gguf_cursor *cursor,
+                      const char *place, const char *what)
+{
+    return gguf_error(report, -ENODATA, cursor->offset,
+                      "%s: the file ends inside %s: %" PRIu64 " bytes are left (unfinished "
+                      "download?)",
+                      place, what, gguf_cursor_left(cursor));
+}
+
+/* Refuses a count of which the file can't hold so many entries, before anything is allocated. */
+static int check_count(struct gguf_report *report, const struct gguf_cursor *cursor, uint64_t count,
+                       uint64_t smallest_bytes, const char *what)
+{
+    if (count <= gguf_cursor_left(cursor) / smallest_bytes)
+        return 0;
+    return gguf_error(report, -ENODATA, cursor->offset,
+                      "the header says that there are %" PRIu64 " %s, but the %" PRIu64
+                      " bytes behind it hold at most %" PRIu64,
+                      count, what, gguf_cursor_left(cursor),
+                      gguf_cursor_left(cursor) / smallest_bytes);
+}
+
+static int parse_header(struct gguf_cursor *cursor, struct header *header,
+                        struct gguf_report *report)
+{
+    uint64_t length_bytes;
+    int result;
+
+    cursor->offset = sizeof magic;
+    if (gguf_cursor_u32(cursor, &header->version) < 0)
+        return fail_short(report, cursor, "header", "the version");
+    if (bswap_32(header->version) == LAST_VERSION) {
+        header->version = LAST_VERSION;
+        cursor->encoding.big_endian = true;
+    }
+    if (header->version < 1 || header->version > LAST_VERSION)
+        return gguf_error(report, -EINVAL, sizeof magic,
+                          "GGUF version %" PRIu32 " is unknown (known are 1 to %u)",
+                          header->version, LAST_VERSION);
+
+    length_bytes = header->version == 1 ? sizeof(uint32_t) : sizeof(uint64_t);
+    cursor->encoding.length_bytes = (uint8_t)length_bytes;
+    if (gguf_cursor_length(cursor, &header->n_tensors) < 0 ||
+        gguf_cursor_length(cursor, &header->n_keys) < 0)
+        return fail_short(report, cursor, "header", "the counts of tensors and keys");
+
+    /* A key of no bytes with a value of one; a tensor with neither name nor dimensions. */
+    result = check_count(report, cursor, header->n_keys, length_bytes + 4 + 1, "keys");
+    if (result < 0)
+        return result;
+    return check_count(report, cursor, header->n_tensors, length_bytes + 4 + 4 + 8, "tensors");
+}
+
+/* Reads the name of entry `index` of a table and lets the model own it. */
+static int parse_name(struct gguf_cursor *cursor, const char *place, uint64_t limit_bytes,
+                      struct gguf_string *name, struct gguf_report *report)
+{
+    const uint64_t offset = cursor->offset;
+    struct gguf_string found;
+
+    if (gguf_cursor_string(cursor, &found) < 0) {
+        uint64_t length_bytes;
+
+        if (gguf_cursor_length(cursor, &length_bytes) < 0)
+            return fail_short(report, cursor, place, "the length of its name");
+        return gguf_error(report, -ENODATA, offset,
+                          "%s: its name says that it has %" PRIu64 " bytes, but only %" PRIu64
+                          " are left of the file",
+                          place, length_bytes, gguf_cursor_left(cursor));
+    }
+    if (found.length_bytes > limit_bytes)
+        return gguf_error(report, -EINVAL, offset,
+                          "%s: its name %s has %" PRIu64 " bytes, the limit is %" PRIu64, place,
+                          gguf_quote(found).text, found.length_bytes, limit_bytes);
+    if (gguf_own_string(&found) < 0)
+        return gguf_error(report, -ENOMEM, offset, "%s: %s", place, strerror(ENOMEM));
+    *name = found;
+    return 0;
+}
+
+static int parse_key(struct gguf_cursor *cursor, struct gguf_model *model, const char *place,
+                     struct gguf_report *report)
+{
+    struct gguf_key *key = &model->keys[model->n_keys];
+    char value_place[256];
+    uint64_t offset;
+    uint32_t type;
+    int result;
+
+    key->file_offset = cursor->offset;
+    result = parse_name(cursor, place, GGUF_MAX_KEY_BYTES, &key->name, report);
+    if (result < 0)
+        return result;
+    model->n_keys++;
+
+    snprintf(value_place, sizeof value_place, "key %s", gguf_quote(key->name).text);
+    offset = cursor->offset;
+    if (gguf_cursor_u32(cursor, &type) < 0)
+        return fail_short(report, cursor, value_place, "its value type");
+    if (!gguf_value_type_name(type))
+        return gguf_error(report, -EINVAL, offset,
+                          "%s: value type %" PRIu32 " is unknown (the last known is %d)",
+                          value_place, type, GGUF_N_VALUE_TYPES - 1);
+    return gguf_value_read(cursor, type, value_place, &key->value, report);
+}
+
+static int parse_keys(struct gguf_cursor *cursor, const struct header *header,
+                      struct gguf_model *model, struct gguf_report *report)
+{
+    char place[64];
+
+    model->keys = calloc(header->n_keys + 1, sizeof *model->keys);
+    if (!model->keys)
+        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%" PRIu64 " keys: %s", header->n_keys,
+                          strerror(ENOMEM));
+    for (uint64_t i = 0; i < header->n_keys; i++) {
+        int result;
+
+        snprintf(place, sizeof place, "key %" PRIu64 " of %" PRIu64, i + 1, header->n_keys);
+        result = parse_key(cursor, model, place, report);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+static int parse_tensor(struct gguf_cursor *cursor, struct gguf_model *model, const char *place,
+                        struct gguf_report *report)
+{
+    struct gguf_tensor *tensor = &model->tensors[model->n_tensors];
+    char dims_place[256];
+    uint64_t offset;
+    int result;
+
+    tensor->info_offset = cursor->offset;
+    tensor->big_endian = cursor->encoding.big_endian;
+    result = parse_name(cursor, place, GGUF_MAX_TENSOR_NAME_BYTES, &tensor->name, report);
+    if (result < 0)
+        return result;
+    model->n_tensors++;
+
+    snprintf(dims_place, sizeof dims_place, "tensor %s", gguf_quote(tensor->name).text);
+    offset = cursor->offset;
+    if (gguf_cursor_u32(cursor, &tensor->n_dims) < 0)
+        return fail_short(report, cursor, dims_place, "its number of dimensions");
+    if (tensor->n_dims > GGUF_MAX_DIMS)
+        return gguf_error(report, -EINVAL, offset,
+                          "%s: it has %" PRIu32 " dimensions, the limit "
+                          "is %d",
+                          dims_place, tensor->n_dims, GGUF_MAX_DIMS);
+    for (uint32_t i = 0; i < GGUF_MAX_DIMS; i++) {
+        tensor->ne[i] = 1;
+        if (i < tensor->n_dims && gguf_cursor_length(cursor, &tensor->ne[i]) < 0)
+            return fail_short(report, cursor, dims_place, "its dimensions");
+    }
+    if (gguf_cursor_u32(cursor, &tensor->type_id) < 0 ||
+        gguf_cursor_u64(cursor, &tensor->file_offset) < 0)
+        return fail_short(report, cursor, dims_place, "its type and offset");
+    tensor->type = dequant_type_by_id(tensor->type_id);
+    return 0;
+}
+
+static int parse_tensors(struct gguf_cursor *cursor, const struct header *header,
+                         struct gguf_model *model, struct gguf_report *report)
+{
+    char place[64];
+
+    model->tensors = calloc(header->n_tensors + 1, sizeof *model->tensors);
+    if (!model->tensors)
+        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%" PRIu64 " tensors: %s",
+                          header->n_tensors, strerror(ENOMEM));
+    for (uint64_t i = 0; i < header->n_tensors; i++) {
+        int result;
+
+        snprintf(place, sizeof place, "tensor %" PRIu64 " of %" PRIu64, i + 1, header->n_tensors);
+        result = parse_tensor(cursor, model, place, report);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+/* Makes the offsets, which count from the start of the data, count from the start of the file. */
+static int place_tensors(uint64_t header_bytes, struct gguf_model *model,
+                         struct gguf_report *report)
+{
+    const uint64_t mask = model->alignment_bytes - 1;
+    uint64_t data_offset;
+
+    if (__builtin_add_overflow(header_bytes, mask, &data_offset))
+        return gguf_error(report, -EOVERFLOW, header_bytes,
+                          "the header's %" PRIu64 " bytes, rounded up to the alignment %" PRIu64
+                          ", are over 2^64",
+                          header_bytes, model->alignment_bytes);
+    data_offset &= ~mask;
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        struct gguf_tensor *tensor = &model->tensors[i];
+        const uint64_t offset = tensor->file_offset;
+
+        if (offset & mask)
+            return gguf_error(report, -EINVAL, tensor->info_offset,
+                              "tensor %s: its offset %" PRIu64
+                              " is not a multiple of the alignment %" PRIu64,
+                              gguf_quote(tensor->name).text, offset, model->alignment_bytes);
+        if (__builtin_add_overflow(offset, data_offset, &tensor->file_offset))
+            return gguf_error(report, -EOVERFLOW, tensor->info_offset,
+                              "tensor %s: its offset %" PRIu64
+                              " and the start of the data at byte %" PRIu64 " add up to over 2^64",
+                              gguf_quote(tensor->name).text, offset, data_offset);
+    }
+    return 0;
+}
+
+int gguf_parse_gguf(struct gguf_model *model, struct gguf_report *report)
+{
+    static const char *const names[LAST_VERSION + 1] = {"", "GGUF v1", "GGUF v2", "GGUF v3"};
+    struct gguf_cursor cursor = {.data = model->files[0].data,
+                                 .size_bytes = model->files[0].size_bytes};
+    struct header header;
+    int result;
+
+    result = parse_header(&cursor, &header, report);
+    if (result < 0)
+        return result;
+    model->format = names[header.version];
+    model->big_endian = cursor.encoding.big_endian;
+    result = parse_keys(&cursor, &header, model, report);
+    if (result < 0)
+        return result;
+    result = gguf_validate_alignment(model, report);
+    if (result < 0)
+        return result;
+    result = parse_tensors(&cursor, &header, model, report);
+    if (result < 0)
+        return result;
+    return place_tensors(cursor.offset, model, report);
+}

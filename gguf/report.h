@@ -1,0 +1,57 @@
+/*
+ * What is wrong with a model file: findings, each with its place in the file.
+ *
+ * A parser goes on after a finding where it can, so that `ggufs --check` tells everything at once.
+ * Any error makes the file unusable; a note is only worth knowing.
+ */
+#ifndef GGUFS_GGUF_REPORT_H
+#define GGUFS_GGUF_REPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct gguf_string {
+    const char *data; /* not NUL-terminated, may hold any byte; NULL only if length_bytes is 0 */
+    uint64_t length_bytes;
+};
+
+enum gguf_severity { GGUF_ERROR, GGUF_NOTE };
+
+/* The offset of a finding that belongs to no place in the file. */
+#define GGUF_NO_OFFSET UINT64_MAX
+
+struct gguf_finding {
+    enum gguf_severity severity;
+    int code;             /* negative errno; 0 for a note */
+    uint64_t file_offset; /* in bytes from the start of the file, or GGUF_NO_OFFSET */
+    char message[768];    /* one line, printable, names quoted by gguf_quote() */
+};
+
+struct gguf_report {
+    /* Called for every finding in the order in which they are found; may be NULL. */
+    void (*each)(void *user, const struct gguf_finding *finding);
+    void *user;
+
+    size_t n_errors;
+    struct gguf_finding first_error; /* valid if n_errors > 0 */
+};
+
+/* Adds an error and returns `code`, so that a parser can write `return gguf_error(...)`. */
+int gguf_error(struct gguf_report *report, int code, uint64_t file_offset, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+void gguf_note(struct gguf_report *report, uint64_t file_offset, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+struct gguf_quoted {
+    char text[200];
+};
+
+/*
+ * A string from a file made fit for a terminal: in double quotes, control characters, quotes,
+ * backslashes and bytes that are not ASCII as \xNN, cut after about 190 characters.
+ * Used as gguf_quote(name).text inside one expression.
+ */
+struct gguf_quoted gguf_quote(struct gguf_string string);
+
+#endif

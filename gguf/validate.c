@@ -1,0 +1,261 @@
+#include "gguf/validate.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+int gguf_validate_alignment(struct gguf_model *model, struct gguf_report *report)
+{
+    const struct gguf_key *key = gguf_find_key(model, "general.alignment");
+    uint64_t alignment;
+
+    if (!key)
+        return 0;
+    if (key->value.type != GGUF_UINT32)
+        return gguf_error(report, -EINVAL, key->file_offset,
+                          "key \"general.alignment\": its type is %s, it must be uint32",
+                          gguf_value_type_name(key->value.type));
+    alignment = key->value.u64;
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0)
+        return gguf_error(report, -EINVAL, key->file_offset,
+                          "key \"general.alignment\": %" PRIu64 " is not a power of two",
+                          alignment);
+    model->alignment_bytes = alignment;
+    return 0;
+}
+
+/* Computes n_elements and size_bytes from the tensor's type and dimensions. */
+static int compute_size(struct gguf_tensor *tensor, struct gguf_report *report)
+{
+    const struct dequant_type *type = tensor->type;
+    uint64_t n_elements = 1;
+    bool is_empty = false;
+
+    for (uint32_t i = 0; i < tensor->n_dims; i++)
+        is_empty |= tensor->ne[i] == 0;
+    for (uint32_t i = 0; i < tensor->n_dims && !is_empty; i++) {
+        if (__builtin_mul_overflow(n_elements, tensor->ne[i], &n_elements) ||
+            n_elements > INT64_MAX)
+            return gguf_error(report, -EOVERFLOW, tensor->info_offset,
+                              "tensor %s: dimension %" PRIu32 " is %" PRIu64
+                              ", with which it has over 2^63 elements",
+                              gguf_quote(tensor->name).text, i, tensor->ne[i]);
+    }
+    tensor->n_elements = is_empty ? 0 : n_elements;
+    if (!type)
+        return 0;
+
+    if (tensor->ne[0] % type->block_elements != 0)
+        return gguf_error(report, -EINVAL, tensor->info_offset,
+                          "tensor %s: its rows have %" PRIu64
+                          " elements, which is no multiple of the %" PRIu32 " of a %s block",
+                          gguf_quote(tensor->name).text, tensor->ne[0], type->block_elements,
+                          type->name);
+    if (__builtin_mul_overflow(tensor->n_elements / type->block_elements,
+                               (uint64_t)type->block_bytes, &tensor->size_bytes) ||
+        tensor->size_bytes > INT64_MAX)
+        return gguf_error(report, -EOVERFLOW, tensor->info_offset,
+                          "tensor %s: %" PRIu64 " elements of type %s take over 2^63 bytes",
+                          gguf_quote(tensor->name).text, tensor->n_elements, type->name);
+    return 0;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct gguf_key *first = *(const struct gguf_key *const *)a;
+    const struct gguf_key *second = *(const struct gguf_key *const *)b;
+    const int order = gguf_string_compare(first->name, second->name);
+
+    return order != 0 ? order : (first > second) - (first < second);
+}
+
+static int compare_tensors(const void *a, const void *b)
+{
+    const struct gguf_tensor *first = *(const struct gguf_tensor *const *)a;
+    const struct gguf_tensor *second = *(const struct gguf_tensor *const *)b;
+    const int order = gguf_string_compare(first->name, second->name);
+
+    return order != 0 ? order : (first > second) - (first < second);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct gguf_tensor *first = *(const struct gguf_tensor *const *)a;
+    const struct gguf_tensor *second = *(const struct gguf_tensor *const *)b;
+
+    if (first->file_index != second->file_index)
+        return first->file_index < second->file_index ? -1 : 1;
+    if (first->file_offset != second->file_offset)
+        return first->file_offset < second->file_offset ? -1 : 1;
+    return (first > second) - (first < second);
+}
+
+/* Pointers to the `count` entries of a table, in the given order. NULL if out of memory. */
+static const void **sorted(const void *table, uint64_t count, size_t entry_bytes,
+                           int (*compare)(const void *, const void *))
+{
+    const void **order = calloc(count + 1, sizeof *order);
+
+    if (!order)
+        return NULL;
+    for (uint64_t i = 0; i < count; i++)
+        order[i] = (const char *)table + i * entry_bytes;
+    qsort(order, count, sizeof *order, compare);
+    return order;
+}
+
+static int fail_memory(struct gguf_report *report)
+{
+    return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+}
+
+static int check_key_names(const struct gguf_model *model, struct gguf_report *report)
+{
+    const struct gguf_key **order = (const struct gguf_key **)sorted(
+        model->keys, model->n_keys, sizeof *model->keys, compare_keys);
+
+    if (!order)
+        return fail_memory(report);
+    for (uint64_t i = 1; i < model->n_keys; i++) {
+        if (gguf_string_compare(order[i - 1]->name, order[i]->name) == 0)
+            gguf_error(report, -EEXIST, order[i]->file_offset,
+                       "key %s: it is there twice, first at byte %" PRIu64,
+                       gguf_quote(order[i]->name).text, order[i - 1]->file_offset);
+    }
+    free(order);
+    return 0;
+}
+
+static int check_tensor_names(const struct gguf_model *model, struct gguf_report *report)
+{
+    const struct gguf_tensor **order = (const struct gguf_tensor **)sorted(
+        model->tensors, model->n_tensors, sizeof *model->tensors, compare_tensors);
+
+    if (!order)
+        return fail_memory(report);
+    for (uint64_t i = 1; i < model->n_tensors; i++) {
+        if (gguf_string_compare(order[i - 1]->name, order[i]->name) == 0)
+            gguf_error(report, -EEXIST, order[i]->info_offset,
+                       "tensor %s: it is there twice, first at byte %" PRIu64,
+                       gguf_quote(order[i]->name).text, order[i - 1]->info_offset);
+    }
+    free(order);
+    return 0;
+}
+
+/* Where the tensor's data end. Does not overflow once check_bounds() has passed it. */
+static uint64_t end_of(const struct gguf_tensor *tensor)
+{
+    return tensor->file_offset + tensor->size_bytes;
+}
+
+static void check_bounds(const struct gguf_model *model, struct gguf_report *report)
+{
+    uint64_t n_short = 0, last_end = 0;
+
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &model->tensors[i];
+        const uint64_t file_bytes = model->files[tensor->file_index].size_bytes;
+        uint64_t end;
+
+        if (__builtin_add_overflow(tensor->file_offset, tensor->size_bytes, &end)) {
+            gguf_error(report, -EOVERFLOW, tensor->info_offset,
+                       "tensor %s: it starts at byte %" PRIu64 " and has %" PRIu64
+                       " bytes, which ends over 2^64",
+                       gguf_quote(tensor->name).text, tensor->file_offset, tensor->size_bytes);
+            continue;
+        }
+        /* A tensor without data may lie anywhere: a vocabulary-only file ends early. */
+        if (tensor->size_bytes == 0 || end <= file_bytes)
+            continue;
+        gguf_error(report, -ENODATA, tensor->info_offset,
+                   "tensor %s: its data are bytes %" PRIu64 " to %" PRIu64
+                   ", but the file ends at %" PRIu64 ": %" PRIu64 " of its %" PRIu64
+                   " bytes are missing (unfinished download?)",
+                   gguf_quote(tensor->name).text, tensor->file_offset, end, file_bytes,
+                   end - (tensor->file_offset > file_bytes ? tensor->file_offset : file_bytes),
+                   tensor->size_bytes);
+        n_short++;
+        last_end = end > last_end ? end : last_end;
+    }
+    if (n_short > 0)
+        gguf_note(report, GGUF_NO_OFFSET,
+                  "the file should have at least %" PRIu64 " bytes and has %" PRIu64 ": %" PRIu64
+                  " are missing, in %" PRIu64 " of %" PRIu64 " tensors",
+                  last_end, model->files[0].size_bytes, last_end - model->files[0].size_bytes,
+                  n_short, model->n_tensors);
+}
+
+/* How far the bytes from `start` up to `end` go beyond what padding to the alignment needs. */
+static uint64_t gap_between(const struct gguf_model *model, uint64_t start, uint64_t end)
+{
+    const uint64_t mask = model->alignment_bytes - 1;
+    const uint64_t padding = -start & mask;
+
+    return end > start && end - start > padding ? end - start - padding : 0;
+}
+
+/* Needs sane bounds. Tensors of unknown type have no known end, so nothing is said behind them. */
+static int check_overlaps(const struct gguf_model *model, struct gguf_report *report)
+{
+    const struct gguf_tensor **order = (const struct gguf_tensor **)sorted(
+        model->tensors, model->n_tensors, sizeof *model->tensors, compare_places);
+    const struct gguf_tensor *furthest = NULL;
+    bool is_end_known = true;
+
+    if (!order)
+        return fail_memory(report);
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = order[i];
+
+        is_end_known = is_end_known && tensor->type;
+        if (tensor->size_bytes == 0)
+            continue;
+        if (furthest && furthest->file_index == tensor->file_index) {
+            const uint64_t gap = gap_between(model, end_of(furthest), tensor->file_offset);
+
+            if (end_of(furthest) > tensor->file_offset)
+                gguf_error(report, -EINVAL, tensor->info_offset,
+                           "tensor %s: its data at byte %" PRIu64
+                           " lie over those of tensor %s, which are bytes %" PRIu64 " to %" PRIu64,
+                           gguf_quote(tensor->name).text, tensor->file_offset,
+                           gguf_quote(furthest->name).text, furthest->file_offset,
+                           end_of(furthest));
+            else if (gap > 0 && is_end_known)
+                gguf_note(report, end_of(furthest),
+                          "%" PRIu64 " bytes between tensors %s and %s belong to nothing", gap,
+                          gguf_quote(furthest->name).text, gguf_quote(tensor->name).text);
+        }
+        if (!furthest || furthest->file_index != tensor->file_index ||
+            end_of(tensor) > end_of(furthest))
+            furthest = tensor;
+    }
+    if (furthest && is_end_known) {
+        const uint64_t end = end_of(furthest);
+        const uint64_t gap = gap_between(model, end, model->files[furthest->file_index].size_bytes);
+
+        if (gap > 0)
+            gguf_note(report, end, "%" PRIu64 " bytes behind the last tensor %s belong to nothing",
+                      gap, gguf_quote(furthest->name).text);
+    }
+    free(order);
+    return 0;
+}
+
+int gguf_validate(struct gguf_model *model, struct gguf_report *report)
+{
+    int result = check_key_names(model, report);
+
+    if (result == 0)
+        result = check_tensor_names(model, report);
+    if (result < 0)
+        return result;
+
+    for (uint64_t i = 0; i < model->n_tensors; i++)
+        compute_size(&model->tensors[i], report);
+    check_bounds(model, report);
+    if (report->n_errors == 0)
+        result = check_overlaps(model, report);
+    return report->n_errors > 0 ? report->first_error.code : result;
+}

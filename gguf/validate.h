@@ -1,0 +1,21 @@
+/* The rules that every model keeps, whatever format it came from. */
+#ifndef GGUFS_GGUF_VALIDATE_H
+#define GGUFS_GGUF_VALIDATE_H
+
+#include "gguf/model.h"
+
+/*
+ * Checks the alignment of key general.alignment, if there is one, and sets the model's.
+ * Returns 0, or -EINVAL with the reason in `report`.
+ */
+int gguf_validate_alignment(struct gguf_model *model, struct gguf_report *report);
+
+/*
+ * Computes the size of every tensor and checks everything else: names that occur twice, sizes that
+ * overflow, rows that are no whole blocks, data that lie outside the file or over another tensor's.
+ * Goes on after an error to report all. Bytes that belong to nothing are notes.
+ * Returns 0, or the first error as a negative errno.
+ */
+int gguf_validate(struct gguf_model *model, struct gguf_report *report);
+
+#endif

@@ -1,0 +1,210 @@
+#include "gguf/values.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    unsigned bytes; /* 0: the size varies */
+} value_types[GGUF_N_VALUE_TYPES] = {
+    [GGUF_UINT8] = {"uint8", 1},     [GGUF_INT8] = {"int8", 1},     [GGUF_UINT16] = {"uint16", 2},
+    [GGUF_INT16] = {"int16", 2},     [GGUF_UINT32] = {"uint32", 4}, [GGUF_INT32] = {"int32", 4},
+    [GGUF_FLOAT32] = {"float32", 4}, [GGUF_BOOL] = {"bool", 1},     [GGUF_STRING] = {"string", 0},
+    [GGUF_ARRAY] = {"array", 0},     [GGUF_UINT64] = {"uint64", 8}, [GGUF_INT64] = {"int64", 8},
+    [GGUF_FLOAT64] = {"float64", 8},
+};
+
+const char *gguf_value_type_name(uint32_t type)
+{
+    return type < GGUF_N_VALUE_TYPES ? value_types[type].name : NULL;
+}
+
+unsigned gguf_value_type_bytes(enum gguf_value_type type)
+{
+    return value_types[type].bytes;
+}
+
+/* What is being read, for the words of an error. */
+struct context {
+    const char *place;
+    struct gguf_report *report;
+};
+
+static int fail_short(const struct gguf_cursor *cursor, const struct context *context,
+                      const char *what)
+{
+    return gguf_error(context->report, -ENODATA, cursor->offset,
+                      "%s: the file ends inside %s: %" PRIu64 " bytes are left", context->place,
+                      what, gguf_cursor_left(cursor));
+}
+
+static int read_bool(struct gguf_cursor *cursor, const struct context *context, bool *boolean)
+{
+    const uint64_t offset = cursor->offset;
+    uint64_t byte;
+
+    if (gguf_cursor_number(cursor, 1, &byte) < 0)
+        return fail_short(cursor, context, "a bool");
+    if (byte > 1)
+        return gguf_error(context->report, -EINVAL, offset,
+                          "%s: a bool is %" PRIu64 ", but only 0 and 1 are allowed", context->place,
+                          byte);
+    *boolean = byte == 1;
+    return 0;
+}
+
+static int read_number(struct gguf_cursor *cursor, const struct context *context,
+                       struct gguf_value *value)
+{
+    const unsigned bytes = value_types[value->type].bytes;
+    uint64_t number;
+    uint32_t bits;
+
+    if (gguf_cursor_number(cursor, bytes, &number) < 0)
+        return fail_short(cursor, context, "a number");
+    switch (value->type) {
+    case GGUF_INT8:
+        value->i64 = (int8_t)number;
+        break;
+    case GGUF_INT16:
+        value->i64 = (int16_t)number;
+        break;
+    case GGUF_INT32:
+        value->i64 = (int32_t)number;
+        break;
+    case GGUF_INT64:
+        value->i64 = (int64_t)number;
+        break;
+    case GGUF_FLOAT32:
+        bits = (uint32_t)number;
+        memcpy(&value->f32, &bits, sizeof value->f32);
+        break;
+    case GGUF_FLOAT64:
+        memcpy(&value->f64, &number, sizeof value->f64);
+        break;
+    default:
+        value->u64 = number;
+    }
+    return 0;
+}
+
+static int read_value(struct gguf_cursor *cursor, enum gguf_value_type type, unsigned depth,
+                      const struct context *context, struct gguf_value *value);
+
+/* Moves over the elements of an array whose number is known to be possible. */
+static int skip_elements(struct gguf_cursor *cursor, const struct gguf_array *array, unsigned depth,
+                         const struct context *context)
+{
+    const unsigned bytes = value_types[array->element_type].bytes;
+    struct gguf_value element;
+
+    if (bytes != 0 && array->element_type != GGUF_BOOL)
+        return gguf_cursor_skip(cursor, array->n_elements * bytes);
+    for (uint64_t i = 0; i < array->n_elements; i++) {
+        int result = read_value(cursor, array->element_type, depth, context, &element);
+
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+static int read_array(struct gguf_cursor *cursor, unsigned depth, const struct context *context,
+                      struct gguf_array *array)
+{
+    const uint64_t offset = cursor->offset;
+    uint64_t smallest_bytes;
+    uint32_t type;
+    int result;
+
+    if (depth > GGUF_MAX_ARRAY_DEPTH)
+        return gguf_error(context->report, -EINVAL, offset,
+                          "%s: arrays lie in arrays more than %d deep", context->place,
+                          GGUF_MAX_ARRAY_DEPTH);
+    if (gguf_cursor_u32(cursor, &type) < 0)
+        return fail_short(cursor, context, "an array's element type");
+    if (type >= GGUF_N_VALUE_TYPES)
+        return gguf_error(context->report, -EINVAL, offset,
+                          "%s: an array's element type is %" PRIu32
+                          ", which is unknown (the last known is %d)",
+                          context->place, type, GGUF_N_VALUE_TYPES - 1);
+    if (gguf_cursor_length(cursor, &array->n_elements) < 0)
+        return fail_short(cursor, context, "an array's length");
+
+    array->element_type = type;
+    smallest_bytes = value_types[type].bytes;
+    if (type == GGUF_STRING)
+        smallest_bytes = cursor->encoding.length_bytes;
+    else if (type == GGUF_ARRAY)
+        smallest_bytes = sizeof type + cursor->encoding.length_bytes;
+    if (array->n_elements > gguf_cursor_left(cursor) / smallest_bytes)
+        return gguf_error(context->report, -ENODATA, offset,
+                          "%s: an array says that it has %" PRIu64 " elements of type %s, but the "
+                          "%" PRIu64 " bytes that are left of the file hold at most %" PRIu64,
+                          context->place, array->n_elements, value_types[type].name,
+                          gguf_cursor_left(cursor), gguf_cursor_left(cursor) / smallest_bytes);
+
+    array->encoding = cursor->encoding;
+    array->data = cursor->data + cursor->offset;
+    array->size_bytes = cursor->offset;
+    result = skip_elements(cursor, array, depth + 1, context);
+    array->size_bytes = cursor->offset - array->size_bytes;
+    return result;
+}
+
+static int read_string(struct gguf_cursor *cursor, const struct context *context,
+                       struct gguf_string *string)
+{
+    const uint64_t offset = cursor->offset;
+    uint64_t length_bytes;
+
+    if (gguf_cursor_string(cursor, string) == 0)
+        return 0;
+    if (gguf_cursor_length(cursor, &length_bytes) < 0)
+        return fail_short(cursor, context, "a string's length");
+    return gguf_error(context->report, -ENODATA, offset,
+                      "%s: a string says that it has %" PRIu64 " bytes, but only %" PRIu64
+                      " are left of the file",
+                      context->place, length_bytes, gguf_cursor_left(cursor));
+}
+
+/* `depth` is that of an array which starts here. */
+static int read_value(struct gguf_cursor *cursor, enum gguf_value_type type, unsigned depth,
+                      const struct context *context, struct gguf_value *value)
+{
+    value->type = type;
+    switch (type) {
+    case GGUF_BOOL:
+        return read_bool(cursor, context, &value->boolean);
+    case GGUF_STRING:
+        return read_string(cursor, context, &value->string);
+    case GGUF_ARRAY:
+        return read_array(cursor, depth, context, &value->array);
+    default:
+        return read_number(cursor, context, value);
+    }
+}
+
+int gguf_value_read(struct gguf_cursor *cursor, enum gguf_value_type type, const char *place,
+                    struct gguf_value *value, struct gguf_report *report)
+{
+    const struct context context = {place, report};
+
+    return read_value(cursor, type, 1, &context, value);
+}
+
+struct gguf_cursor gguf_array_begin(const struct gguf_array *array)
+{
+    return (struct gguf_cursor){
+        .data = array->data, .size_bytes = array->size_bytes, .encoding = array->encoding};
+}
+
+int gguf_array_next(struct gguf_cursor *cursor, enum gguf_value_type element_type,
+                    struct gguf_value *element)
+{
+    struct gguf_report report = {0}; /* what is wrong was told when the file was opened */
+    const struct context context = {"", &report};
+
+    return read_value(cursor, element_type, 1, &context, element) < 0 ? -EIO : 0;
+}
