@@ -1,0 +1,70 @@
+#include "fs/decoded.h"
+
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values leave in the host's byte order");
+
+/* What is decoded at a time where it can't go straight to its place; no block has more. */
+#define BOUNCE_ELEMENTS 1024u
+/* No type takes more bytes for an element. */
+#define BOUNCE_BYTES (BOUNCE_ELEMENTS * sizeof(double))
+
+/* Decodes blocks of either byte order. */
+static void decode(const struct gguf_tensor *tensor, const uint8_t *blocks, float *out,
+                   size_t n_blocks)
+{
+    const struct dequant_type *type = tensor->type;
+    const size_t at_a_time = BOUNCE_ELEMENTS / type->block_elements;
+    uint8_t little_endian[BOUNCE_BYTES];
+
+    if (!tensor->big_endian) {
+        type->decode(blocks, out, n_blocks);
+        return;
+    }
+    while (n_blocks > 0) {
+        const size_t n = n_blocks < at_a_time ? n_blocks : at_a_time;
+
+        dequant_swap_blocks(type, blocks, little_endian, n);
+        type->decode(little_endian, out, n);
+        blocks += n * type->block_bytes;
+        out += n * type->block_elements;
+        n_blocks -= n;
+    }
+}
+
+void fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                     uint64_t offset, size_t length, char *out)
+{
+    const struct dequant_type *type = tensor->type;
+    const size_t block_bytes_out = type->block_elements * sizeof(float);
+    const uint8_t *data = model->files[tensor->file_index].data + tensor->file_offset;
+    float bounce[BOUNCE_ELEMENTS];
+
+    while (length > 0) {
+        const uint64_t block = offset / block_bytes_out;
+        const size_t skip = (size_t)(offset % block_bytes_out);
+        const uint8_t *blocks = data + block * type->block_bytes;
+        size_t n_blocks = length / block_bytes_out;
+        size_t written;
+
+        if (skip == 0 && n_blocks > 0 && (uintptr_t)out % _Alignof(float) == 0) {
+            decode(tensor, blocks, (float *)(void *)out, n_blocks);
+            written = n_blocks * block_bytes_out;
+        } else {
+            n_blocks = (skip + length + block_bytes_out - 1) / block_bytes_out;
+            if (n_blocks > BOUNCE_ELEMENTS / type->block_elements)
+                n_blocks = BOUNCE_ELEMENTS / type->block_elements;
+            /* A head: up to the next whole block, unless nothing could be decoded in place. */
+            if (skip > 0 && ((uintptr_t)out + block_bytes_out - skip) % _Alignof(float) == 0)
+                n_blocks = 1;
+            decode(tensor, blocks, bounce, n_blocks);
+            written = n_blocks * block_bytes_out - skip;
+            if (written > length)
+                written = length;
+            memcpy(out, (const char *)bounce + skip, written);
+        }
+        offset += written;
+        out += written;
+        length -= written;
+    }
+}

@@ -1,0 +1,69 @@
+/*
+ * Nodes: the directories and files of a tree, without their contents. Add them all, seal the list,
+ * then look names up. A sealed list never changes, so any thread may read it.
+ */
+#ifndef GGUFS_FS_NODES_H
+#define GGUFS_FS_NODES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fs_view;
+
+/* A place in the list; the root is 0. */
+typedef uint32_t fs_node_index;
+#define FS_ROOT    0u
+#define FS_NO_NODE UINT32_MAX
+
+/* The size of a file that nobody has asked for yet. */
+#define FS_SIZE_UNKNOWN UINT64_MAX
+
+struct fs_node {
+    const char *name; /* a safe file name of at most 255 bytes */
+    fs_node_index parent;
+
+    const struct fs_view *view; /* what the file shows; NULL for a directory */
+    const void *subject;        /* of what: the key or tensor; NULL for the model */
+    _Atomic uint64_t size_bytes;
+
+    /* A directory's children, once sealed: entries of `children`, sorted by name. */
+    uint32_t first_child;
+    uint32_t n_children;
+    uint32_t n_folders; /* directories among them */
+};
+
+struct fs_nodes {
+    struct fs_node *list;
+    uint32_t count;
+    uint32_t room;
+    fs_node_index *children;
+    char **owned_names;
+    size_t n_owned_names;
+    size_t owned_room;
+};
+
+/* Starts with the root directory. Returns 0 or -ENOMEM. fs_nodes_free() is to be called anyway. */
+int fs_nodes_begin(struct fs_nodes *nodes);
+void fs_nodes_free(struct fs_nodes *nodes);
+
+/*
+ * Adds a node to a directory. A NULL view makes a directory. With `copy_name`, the list keeps a
+ * copy of the name, otherwise the name must outlive it. Returns 0, -ENOMEM, or -EOVERFLOW beyond
+ * 2^32 - 2 nodes; the index goes to *index, which may be NULL.
+ */
+int fs_nodes_add(struct fs_nodes *nodes, fs_node_index parent, const char *name, bool copy_name,
+                 const struct fs_view *view, const void *subject, fs_node_index *index);
+
+/*
+ * Sorts the children. Returns 0, -ENOMEM, or -EEXIST if a directory has two nodes of one name,
+ * whose indices then go to twins[0] and twins[1].
+ */
+int fs_nodes_seal(struct fs_nodes *nodes, fs_node_index twins[2]);
+
+/* The child of that name, or FS_NO_NODE. */
+fs_node_index fs_nodes_find(const struct fs_nodes *nodes, fs_node_index directory,
+                            const char *name);
+
+#endif

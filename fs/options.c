@@ -1,0 +1,218 @@
+#include "fs/options.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum key {
+    KEY_HELP,
+    KEY_VERSION,
+    KEY_CHECK,
+    KEY_FOREGROUND,
+    KEY_DEBUG,
+    KEY_SINGLE_THREADED,
+    KEY_UID,
+    KEY_GID,
+    KEY_UMASK,
+    KEY_NONEMPTY,
+    KEY_AUTO_UNMOUNT,
+    KEY_CLONE_FD,
+    KEY_MAX_THREADS,
+    KEY_MAX_IDLE_THREADS,
+    KEY_PASS_ON, /* to libfuse */
+};
+
+struct option {
+    enum key key;
+    const char *name;     /* "-h", or what stands behind -o: "uid=" */
+    const char *synonym;  /* "--help", or NULL */
+    const char *argument; /* what stands behind the '=' */
+    const char *help;
+};
+
+static const struct option options_table[] = {
+    {KEY_HELP, "-h", "--help", "", "print this help and exit"},
+    {KEY_VERSION, "-V", "--version", "", "print the versions of ggufs and libfuse and exit"},
+    {KEY_CHECK, "--check", NULL, "", "mount nothing; print what is wrong with each MODEL"},
+    {KEY_FOREGROUND, "-f", NULL, "", "stay in the foreground"},
+    {KEY_DEBUG, "-d", NULL, "", "print every request; implies -f"},
+    {KEY_SINGLE_THREADED, "-s", NULL, "", "serve with a single thread"},
+    {KEY_PASS_ON, "allow_other", NULL, "", "let all users read the tree"},
+    {KEY_PASS_ON, "allow_root", NULL, "", "let you and root read the tree"},
+    {KEY_AUTO_UNMOUNT, "auto_unmount", NULL, "", "unmount when the daemon dies"},
+    {KEY_NONEMPTY, "nonempty", NULL, "", "mount over files that are in MOUNTPOINT"},
+    {KEY_UID, "uid=", NULL, "N", "show user N as the owner of the files"},
+    {KEY_GID, "gid=", NULL, "N", "show group N as the group of the files"},
+    {KEY_UMASK, "umask=", NULL, "M", "permission bits to take away, octal"},
+    {KEY_PASS_ON, "fsname=", NULL, "NAME", "what mount(8) and df(1) show as the source"},
+    {KEY_PASS_ON, "subtype=", NULL, "NAME", "the file system type behind \"fuse.\""},
+    {KEY_CLONE_FD, "clone_fd", NULL, "", "a /dev/fuse descriptor for every thread"},
+    {KEY_MAX_THREADS, "max_threads=", NULL, "N", "serve with at most N threads"},
+    {KEY_MAX_IDLE_THREADS, "max_idle_threads=", NULL, "N", "keep at most N idle threads"},
+};
+
+#define N_OPTIONS (sizeof options_table / sizeof *options_table)
+
+/* Reads the number behind the '=' of `argument`. */
+static int parse_number(const char *argument, int base, unsigned long limit, unsigned *number)
+{
+    const char *digits = strchr(argument, '=') + 1;
+    char *end;
+    unsigned long value;
+
+    errno = 0;
+    value = strtoul(digits, &end, base);
+    if (errno != 0 || end == digits || *end != '\0' || *digits == '-' || value > limit) {
+        fprintf(stderr,
+                base == 8 ? "ggufs: option %s: needs an octal number from 0 to %lo\n"
+                          : "ggufs: option %s: needs a number from 0 to %lu\n",
+                argument, limit);
+        return -EINVAL;
+    }
+    *number = (unsigned)value;
+    return 0;
+}
+
+static int add_path(struct fs_options *options, const char *path)
+{
+    options->paths[options->n_paths++] = path;
+    return 0;
+}
+
+/* What fuse_opt_proc_t wants: -1 error, 0 drop the argument, 1 leave it for libfuse. */
+static int on_option(void *data, const char *argument, int key, struct fuse_args *rest)
+{
+    struct fs_options *options = data;
+    const unsigned long any_id = UINT32_MAX - 1;
+
+    (void)rest;
+    switch (key) {
+    case FUSE_OPT_KEY_NONOPT:
+        return add_path(options, argument);
+    case FUSE_OPT_KEY_OPT:
+        if (argument[0] != '-')
+            return 1;
+        fprintf(stderr, "ggufs: unknown option %s\n", argument);
+        return -1;
+    case KEY_HELP:
+        options->command = FS_HELP;
+        return 0;
+    case KEY_VERSION:
+        options->command = FS_VERSION;
+        return 0;
+    case KEY_CHECK:
+        options->command = FS_CHECK;
+        return 0;
+    case KEY_FOREGROUND:
+        options->foreground = true;
+        return 0;
+    case KEY_DEBUG:
+        options->foreground = true;
+        return 1;
+    case KEY_SINGLE_THREADED:
+        options->single_threaded = true;
+        return 0;
+    case KEY_NONEMPTY:
+        options->nonempty = true;
+        return 0;
+    case KEY_AUTO_UNMOUNT:
+        options->auto_unmount = true;
+        return 1;
+    case KEY_CLONE_FD:
+        options->clone_fd = true;
+        return 0;
+    case KEY_UID:
+        return parse_number(argument, 10, any_id, &options->uid);
+    case KEY_GID:
+        return parse_number(argument, 10, any_id, &options->gid);
+    case KEY_UMASK:
+        return parse_number(argument, 8, 0777, &options->umask);
+    case KEY_MAX_THREADS:
+        return parse_number(argument, 10, 100000, &options->max_threads);
+    case KEY_MAX_IDLE_THREADS:
+        return parse_number(argument, 10, 100000, &options->max_idle_threads);
+    default:
+        return 1;
+    }
+}
+
+/* The table as libfuse's parser wants it. */
+static void make_templates(struct fuse_opt templates[2 * N_OPTIONS + 1])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        const struct option *option = &options_table[i];
+
+        templates[n++] = (struct fuse_opt)FUSE_OPT_KEY(option->name, (int)option->key);
+        if (option->synonym)
+            templates[n++] = (struct fuse_opt)FUSE_OPT_KEY(option->synonym, (int)option->key);
+    }
+    templates[n] = (struct fuse_opt)FUSE_OPT_END;
+}
+
+static int check_paths(const struct fs_options *options)
+{
+    if (options->command == FS_CHECK) {
+        if (options->n_paths > 0)
+            return 0;
+        fprintf(stderr, "ggufs: --check needs a MODEL\n");
+    } else if (options->command != FS_MOUNT || options->n_paths == 2) {
+        return 0;
+    } else if (options->n_paths == 0) {
+        fprintf(stderr, "ggufs: MODEL and MOUNTPOINT are missing\n");
+    } else if (options->n_paths == 1) {
+        fprintf(stderr, "ggufs: MOUNTPOINT is missing\n");
+    } else {
+        fprintf(stderr, "ggufs: one argument too many: %s\n", options->paths[2]);
+    }
+    return -EINVAL;
+}
+
+int fs_options_parse(int argc, char **argv, struct fs_options *options)
+{
+    struct fuse_opt templates[2 * N_OPTIONS + 1];
+
+    *options = (struct fs_options){.uid = getuid(), .gid = getgid()};
+    options->fuse = (struct fuse_args)FUSE_ARGS_INIT(argc, argv);
+    options->paths = calloc((size_t)argc + 1, sizeof *options->paths);
+    if (!options->paths) {
+        fprintf(stderr, "ggufs: %s\n", strerror(ENOMEM));
+        return -EINVAL;
+    }
+    make_templates(templates);
+    if (fuse_opt_parse(&options->fuse, options, templates, on_option) < 0)
+        return -EINVAL;
+    return check_paths(options);
+}
+
+void fs_options_free(struct fs_options *options)
+{
+    fuse_opt_free_args(&options->fuse);
+    free(options->paths);
+}
+
+void fs_options_print_usage(FILE *stream)
+{
+    fprintf(stream, "usage: ggufs [options] MODEL MOUNTPOINT\n"
+                    "       ggufs --check MODEL...\n");
+}
+
+void fs_options_print_help(FILE *stream)
+{
+    fs_options_print_usage(stream);
+    fprintf(stream, "\nMounts a GGUF model as a directory tree. Unmount it with: "
+                    "fusermount3 -u MOUNTPOINT\n\noptions:\n");
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        const struct option *option = &options_table[i];
+        char left[64];
+
+        snprintf(left, sizeof left, "%s%s%s%s%s", option->name[0] == '-' ? "" : "-o ", option->name,
+                 option->argument, option->synonym ? ", " : "",
+                 option->synonym ? option->synonym : "");
+        fprintf(stream, "  %-24s %s\n", left, option->help);
+    }
+    fprintf(stream, "\nOther -o options go to libfuse; see ggufs(1) and mount.fuse3(8).\n");
+}

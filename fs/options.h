@@ -1,0 +1,44 @@
+/* The command line. One table holds every option: the parser and --help are made from it. */
+#ifndef GGUFS_FS_OPTIONS_H
+#define GGUFS_FS_OPTIONS_H
+
+#define FUSE_USE_VERSION 314
+#include <fuse_opt.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+enum fs_command { FS_MOUNT, FS_CHECK, FS_HELP, FS_VERSION };
+
+struct fs_options {
+    enum fs_command command;
+    const char **paths; /* MODEL MOUNTPOINT, or the models to check */
+    int n_paths;
+
+    bool foreground;
+    bool single_threaded;
+    bool nonempty;
+    bool auto_unmount;
+    bool clone_fd;
+    unsigned max_threads;      /* 0: libfuse's default */
+    unsigned max_idle_threads; /* 0: libfuse's default */
+    uid_t uid;
+    gid_t gid;
+    mode_t umask;
+
+    struct fuse_args fuse; /* what is left for libfuse */
+};
+
+/*
+ * Parses the command line and prints what is wrong with it to stderr. Returns 0 or -EINVAL.
+ * fs_options_free() is to be called in both cases.
+ */
+int fs_options_parse(int argc, char **argv, struct fs_options *options);
+
+void fs_options_free(struct fs_options *options);
+
+void fs_options_print_usage(FILE *stream);
+void fs_options_print_help(FILE *stream);
+
+#endif

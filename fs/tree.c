@@ -1,0 +1,191 @@
+#include "fs/tree.h"
+
+#include "fs/names.h"
+#include "fs/views.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Adds the files of one model, key or tensor to a directory. */
+static int add_views(struct fs_tree *tree, fs_node_index directory, enum fs_scope scope,
+                     const void *subject)
+{
+    for (size_t i = 0; i < fs_view_count(); i++) {
+        const struct fs_view *view = fs_view_at(i);
+        int result;
+
+        if (view->scope != scope || (view->applies && !view->applies(subject)))
+            continue;
+        result = fs_nodes_add(&tree->nodes, directory, view->name, false, view, subject, NULL);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+static int add_keys(struct fs_tree *tree, fs_node_index directory)
+{
+    char file_name[FS_NAME_BYTES];
+
+    for (size_t i = 0; i < fs_view_count(); i++) {
+        const struct fs_view *view = fs_view_at(i);
+
+        if (view->scope != FS_PER_KEY)
+            continue;
+        for (uint64_t j = 0; j < tree->model->n_keys; j++) {
+            const struct gguf_key *key = &tree->model->keys[j];
+            int result;
+
+            fs_name_escape(key->name, view->name, file_name);
+            result = fs_nodes_add(&tree->nodes, directory, file_name, true, view, key, NULL);
+            if (result < 0)
+                return result;
+        }
+    }
+    return 0;
+}
+
+static int add_tensors(struct fs_tree *tree, fs_node_index directory)
+{
+    char file_name[FS_NAME_BYTES];
+
+    for (uint64_t i = 0; i < tree->model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &tree->model->tensors[i];
+        fs_node_index folder = FS_NO_NODE;
+        int result;
+
+        fs_name_escape(tensor->name, "", file_name);
+        result = fs_nodes_add(&tree->nodes, directory, file_name, true, NULL, tensor, &folder);
+        if (result == 0)
+            result = add_views(tree, folder, FS_PER_TENSOR, tensor);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+static int add_nodes(struct fs_tree *tree)
+{
+    fs_node_index metadata = FS_NO_NODE, tensors = FS_NO_NODE;
+    int result = fs_nodes_begin(&tree->nodes);
+
+    if (result == 0)
+        result = add_views(tree, FS_ROOT, FS_PER_MODEL, NULL);
+    if (result == 0)
+        result = fs_nodes_add(&tree->nodes, FS_ROOT, "metadata", false, NULL, NULL, &metadata);
+    if (result == 0)
+        result = fs_nodes_add(&tree->nodes, FS_ROOT, "tensors", false, NULL, NULL, &tensors);
+    if (result == 0)
+        result = add_keys(tree, metadata);
+    if (result == 0)
+        result = add_tensors(tree, tensors);
+    return result;
+}
+
+/* The true name behind a node of metadata/ or tensors/. */
+static struct gguf_string name_of(const struct fs_node *node)
+{
+    if (node->view)
+        return ((const struct gguf_key *)node->subject)->name;
+    return ((const struct gguf_tensor *)node->subject)->name;
+}
+
+static int fail(const struct fs_tree *tree, int code, const fs_node_index twins[2],
+                struct gguf_report *report)
+{
+    const struct fs_node *list = tree->nodes.list;
+
+    if (code != -EEXIST)
+        return gguf_error(report, code, GGUF_NO_OFFSET, "can't make the tree: %s", strerror(-code));
+    return gguf_error(report, code, GGUF_NO_OFFSET, "the names %s and %s give the same file name",
+                      gguf_quote(name_of(&list[twins[0]])).text,
+                      gguf_quote(name_of(&list[twins[1]])).text);
+}
+
+int fs_tree_make(const struct gguf_model *model, struct fs_tree **tree, struct gguf_report *report)
+{
+    struct fs_tree *made = calloc(1, sizeof *made);
+    fs_node_index twins[2] = {0};
+    int result;
+
+    *tree = NULL;
+    if (!made)
+        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+    made->model = model;
+    pthread_mutex_init(&made->value_texts_lock, NULL);
+    made->value_texts = calloc(model->n_keys + 1, sizeof *made->value_texts);
+    result = made->value_texts ? add_nodes(made) : -ENOMEM;
+    if (result == 0)
+        result = fs_nodes_seal(&made->nodes, twins);
+    if (result < 0) {
+        fail(made, result, twins, report);
+        fs_tree_free(made);
+        return result;
+    }
+    *tree = made;
+    return 0;
+}
+
+void fs_tree_free(struct fs_tree *tree)
+{
+    if (!tree)
+        return;
+    for (uint64_t i = 0; tree->value_texts && i < tree->model->n_keys; i++)
+        fs_value_text_free(atomic_load(&tree->value_texts[i]));
+    free(tree->value_texts);
+    pthread_mutex_destroy(&tree->value_texts_lock);
+    fs_nodes_free(&tree->nodes);
+    free(tree);
+}
+
+int fs_tree_open(struct fs_tree *tree, fs_node_index index, struct fs_image *image)
+{
+    const struct fs_node *node = &tree->nodes.list[index];
+    int result;
+
+    fs_image_begin(image, tree->model);
+    result = node->view->build(tree, node->subject, image);
+    if (result < 0)
+        fs_image_free(image);
+    return result;
+}
+
+int fs_tree_size(struct fs_tree *tree, fs_node_index index, uint64_t *size_bytes)
+{
+    struct fs_node *node = &tree->nodes.list[index];
+    struct fs_image image;
+    int result;
+
+    *size_bytes = atomic_load_explicit(&node->size_bytes, memory_order_relaxed);
+    if (*size_bytes != FS_SIZE_UNKNOWN)
+        return 0;
+    result = fs_tree_open(tree, index, &image);
+    if (result < 0)
+        return result;
+    *size_bytes = image.size_bytes;
+    fs_image_free(&image);
+    /* Whoever comes first: all compute the same. */
+    atomic_store_explicit(&node->size_bytes, *size_bytes, memory_order_relaxed);
+    return 0;
+}
+
+int fs_tree_value_text(struct fs_tree *tree, const struct gguf_key *key,
+                       const struct fs_value_text **text)
+{
+    _Atomic(struct fs_value_text *) *slot = &tree->value_texts[key - tree->model->keys];
+    struct fs_value_text *made = atomic_load_explicit(slot, memory_order_acquire);
+    int result = 0;
+
+    if (!made) {
+        pthread_mutex_lock(&tree->value_texts_lock);
+        made = atomic_load_explicit(slot, memory_order_relaxed);
+        if (!made) {
+            result = fs_value_text_make(&key->value, &made);
+            atomic_store_explicit(slot, made, memory_order_release);
+        }
+        pthread_mutex_unlock(&tree->value_texts_lock);
+    }
+    *text = made;
+    return result;
+}

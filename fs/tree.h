@@ -1,0 +1,47 @@
+/*
+ * The tree of a model: its nodes, and the images of its files. All functions but fs_tree_make() and
+ * fs_tree_free() may be called from any thread.
+ */
+#ifndef GGUFS_FS_TREE_H
+#define GGUFS_FS_TREE_H
+
+#include "fs/image.h"
+#include "fs/nodes.h"
+#include "fs/value_text.h"
+#include "gguf/model.h"
+
+#include <pthread.h>
+
+struct fs_tree {
+    const struct gguf_model *model; /* not owned */
+    struct fs_nodes nodes;
+
+    /* By key: its text once somebody has asked for it. Set under the lock, then constant. */
+    _Atomic(struct fs_value_text *) *value_texts;
+    pthread_mutex_t value_texts_lock;
+};
+
+/*
+ * Makes the tree of a model, which must outlive it. *tree is to be freed with fs_tree_free().
+ * Returns 0, or a negative errno with the reason in `report`; *tree is then NULL.
+ */
+int fs_tree_make(const struct gguf_model *model, struct fs_tree **tree, struct gguf_report *report);
+
+void fs_tree_free(struct fs_tree *tree);
+
+/* The size of a node; 0 for a directory. Returns 0, -ENOMEM or -EIO. */
+int fs_tree_size(struct fs_tree *tree, fs_node_index index, uint64_t *size_bytes);
+
+/*
+ * Builds the image of a file, to be freed with fs_image_free(). Returns 0, -ENOMEM, or -EIO if the
+ * source can't be read.
+ */
+int fs_tree_open(struct fs_tree *tree, fs_node_index index, struct fs_image *image);
+
+/*
+ * For builders: the text of a key's value, which the tree owns. Returns 0, -ENOMEM or -EIO.
+ */
+int fs_tree_value_text(struct fs_tree *tree, const struct gguf_key *key,
+                       const struct fs_value_text **text);
+
+#endif

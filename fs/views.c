@@ -1,0 +1,132 @@
+#include "fs/views.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* JSON of values and infos, as texts that are made when they are read. */
+
+static int write_value_piece(const struct gguf_model *model, const void *subject,
+                             struct fs_text *text)
+{
+    (void)model;
+    return fs_value_piece_write(subject, text);
+}
+
+static int write_tensor_info(const struct gguf_model *model, const void *subject,
+                             struct fs_text *text)
+{
+    return fs_json_tensor_info(text, model, subject);
+}
+
+static int add_value(struct fs_tree *tree, const struct gguf_key *key, struct fs_image *image)
+{
+    const struct fs_value_text *text;
+    int result = fs_tree_value_text(tree, key, &text);
+
+    for (size_t i = 0; result == 0 && i < text->n_pieces; i++)
+        result = fs_image_add_text(image, write_value_piece, &text->pieces[i],
+                                   text->pieces[i].length, FS_PIECE_BYTES);
+    return result;
+}
+
+static int add_info(struct fs_tree *tree, const struct gguf_tensor *tensor, struct fs_image *image)
+{
+    struct fs_text text = {.capacity = fs_json_tensor_info_bytes(tree->model, tensor)};
+    int result = -ENOMEM;
+
+    /* Written once to know its length. */
+    text.data = malloc(text.capacity);
+    if (text.data)
+        result = fs_json_tensor_info(&text, tree->model, tensor);
+    free(text.data);
+    if (result < 0)
+        return result;
+    return fs_image_add_text(image, write_tensor_info, tensor, text.length, text.capacity);
+}
+
+static int build_metadata(struct fs_tree *tree, const void *subject, struct fs_image *image)
+{
+    const struct gguf_model *model = tree->model;
+    int result = fs_image_add_literal(image, "{\n");
+
+    (void)subject;
+    for (uint64_t i = 0; result == 0 && i < model->n_keys; i++) {
+        result = fs_image_add_json_string(image, model->keys[i].name);
+        if (result == 0)
+            result = fs_image_add_literal(image, ": ");
+        if (result == 0)
+            result = add_value(tree, &model->keys[i], image);
+        if (result == 0)
+            result = fs_image_add_literal(image, i + 1 < model->n_keys ? ",\n" : "\n");
+    }
+    return result < 0 ? result : fs_image_add_literal(image, "}\n");
+}
+
+static int build_key(struct fs_tree *tree, const void *subject, struct fs_image *image)
+{
+    int result = add_value(tree, subject, image);
+
+    return result < 0 ? result : fs_image_add_literal(image, "\n");
+}
+
+static int build_tensors(struct fs_tree *tree, const void *subject, struct fs_image *image)
+{
+    const struct gguf_model *model = tree->model;
+    int result = fs_image_add_literal(image, "[\n");
+
+    (void)subject;
+    for (uint64_t i = 0; result == 0 && i < model->n_tensors; i++) {
+        result = add_info(tree, &model->tensors[i], image);
+        if (result == 0)
+            result = fs_image_add_literal(image, i + 1 < model->n_tensors ? ",\n" : "\n");
+    }
+    return result < 0 ? result : fs_image_add_literal(image, "]\n");
+}
+
+static int build_info(struct fs_tree *tree, const void *subject, struct fs_image *image)
+{
+    int result = add_info(tree, subject, image);
+
+    return result < 0 ? result : fs_image_add_literal(image, "\n");
+}
+
+static bool has_known_size(const struct gguf_tensor *tensor)
+{
+    return tensor->type;
+}
+
+static int build_raw(struct fs_tree *tree, const void *subject, struct fs_image *image)
+{
+    (void)tree;
+    return fs_image_add_data(image, subject);
+}
+
+static bool has_decoder(const struct gguf_tensor *tensor)
+{
+    return tensor->type && tensor->type->decode;
+}
+
+static int build_f32(struct fs_tree *tree, const void *subject, struct fs_image *image)
+{
+    (void)tree;
+    return fs_image_add_values(image, subject);
+}
+
+static const struct fs_view views[] = {
+    {FS_PER_MODEL, "metadata.json", NULL, build_metadata},
+    {FS_PER_MODEL, "tensors.json", NULL, build_tensors},
+    {FS_PER_KEY, ".json", NULL, build_key},
+    {FS_PER_TENSOR, "info", NULL, build_info},
+    {FS_PER_TENSOR, "raw", has_known_size, build_raw},
+    {FS_PER_TENSOR, "f32", has_decoder, build_f32},
+};
+
+size_t fs_view_count(void)
+{
+    return sizeof views / sizeof *views;
+}
+
+const struct fs_view *fs_view_at(size_t index)
+{
+    return &views[index];
+}

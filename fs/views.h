@@ -1,0 +1,32 @@
+/*
+ * The table of views: one row for every kind of file in the tree, with the function that builds its
+ * image. A new kind of file is a row here and a builder.
+ */
+#ifndef GGUFS_FS_VIEWS_H
+#define GGUFS_FS_VIEWS_H
+
+#include "fs/tree.h"
+
+/* What there is one file for. */
+enum fs_scope {
+    FS_PER_MODEL,  /* in the root */
+    FS_PER_KEY,    /* in metadata/; the row's name is what follows the key */
+    FS_PER_TENSOR, /* in tensors/<name>/ */
+};
+
+struct fs_view {
+    enum fs_scope scope;
+    const char *name;
+    /* Whether a tensor has this file; NULL if all have. Only for FS_PER_TENSOR. */
+    bool (*applies)(const struct gguf_tensor *tensor);
+    /*
+     * Adds the segments to an image that was begun. `subject` is the struct gguf_key or struct
+     * gguf_tensor, or NULL for the model. Returns 0 or a negative errno.
+     */
+    int (*build)(struct fs_tree *tree, const void *subject, struct fs_image *image);
+};
+
+size_t fs_view_count(void);
+const struct fs_view *fs_view_at(size_t index);
+
+#endif
