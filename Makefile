@@ -1,8 +1,8 @@
 # ggufs: one Makefile for everything; `make help` lists the targets.
 #
-#   CC=clang            another compiler
+#   CC=clang                another compiler (after make clean)
 #   SAN=address,undefined   a build with sanitizers, in a folder of its own
-#   DESTDIR=, PREFIX=   where `make install` puts things
+#   DESTDIR=, PREFIX=       where `make install` puts things
 
 VERSION := 0.1.0
 
@@ -11,11 +11,18 @@ BINDIR  ?= $(PREFIX)/bin
 MANDIR  ?= $(PREFIX)/share/man
 
 comma := ,
-BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))$(if $(filter clang%,$(CC)),/clang)
+BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 
 PKGS := fuse3 libcjson
-PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS))
-PKG_LIBS   = $(shell pkg-config --libs $(PKGS)) -lunistring
+# Asked once, and only when something is compiled: the packages may come with `make deps`.
+PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS)))$(PKG_CFLAGS)
+PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)) -lunistring)$(PKG_LIBS)
+
+BUILD_DEPS := gcc libc6-dev make pkg-config libfuse3-dev libcjson-dev libunistring-dev
+RUN_DEPS   := fuse3
+DEMO_DEPS  := jq python3 python3-numpy
+TEST_DEPS  := libcriterion-dev jq python3 python3-numpy
+LINT_DEPS  := clang clang-format clang-tidy cppcheck mandoc shellcheck
 
 CFLAGS   ?= -O2 -g
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion
@@ -38,8 +45,9 @@ obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIB_OBJ  := $(call obj,$(DEQUANT_SRC) $(GGUF_SRC) $(filter-out fs/main.c,$(FS_SRC)))
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(WRITER_SRC))
 
-.PHONY: all test unit mount-test demo bench lint install uninstall clean deps dev-deps help
+.PHONY: all test demo bench lint install uninstall clean deps help
 .DELETE_ON_ERROR:
+.SECONDARY:
 
 all: $(BUILD)/ggufs
 
@@ -52,11 +60,63 @@ $(BUILD)/unit-tests: $(LIB_OBJ) $(UNIT_OBJ)
 $(BUILD)/make-%: $(call obj,contrib/sample/make_%.c) $(call obj,$(WRITER_SRC) $(DEQUANT_SRC))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
-build/sample.gguf: build/make-sample
-	build/make-sample $@
+# Without sanitizers, so that every build shares the files.
+build/%.gguf: build/make-%
+	build/make-$* $@
 
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(UNIT_OBJ) $(call obj,fs/main.c $(wildcard contrib/sample/*.c)))
+
+help:
+	@echo 'make            builds build/ggufs'
+	@echo 'make deps       installs the Debian packages that the build needs'
+	@echo 'make demo       builds, mounts a model and shows its tree (MODEL=, MNT=)'
+	@echo 'make test       builds and runs all tests (installs what they need)'
+	@echo 'make bench      measures start-up'
+	@echo 'make lint       clang-format, clang-tidy, cppcheck, mandoc, shellcheck'
+	@echo 'make install    PREFIX=/usr/local, DESTDIR='
+	@echo 'make clean      removes build/'
+
+deps:
+	contrib/install-deps $(BUILD_DEPS) $(RUN_DEPS)
+
+# Each in a make of its own, which sees what was just installed.
+MODEL ?= build/sample.gguf
+MNT   ?= mnt
+demo:
+	contrib/install-deps $(BUILD_DEPS) $(RUN_DEPS) $(DEMO_DEPS)
+	$(MAKE) -s build/ggufs $(if $(filter build/%,$(MODEL)),$(MODEL))
+	contrib/demo build/ggufs $(MODEL) $(MNT)
+
+test:
+	contrib/install-deps $(BUILD_DEPS) $(RUN_DEPS) $(TEST_DEPS)
+	tests/run
+
+bench: build/ggufs build/big.gguf
+	tests/bench/startup.py build/ggufs build/big.gguf
+
+C_FILES := $(wildcard dequant/*.[ch] gguf/*.[ch] fs/*.[ch] contrib/sample/*.[ch] tests/unit/*.[ch])
+lint:
+	contrib/install-deps $(LINT_DEPS)
+	clang-format --dry-run -Werror $(C_FILES)
+	printf '%s\n' $(filter %.c,$(filter-out tests/%,$(C_FILES))) | xargs -P $$(nproc) -I FILE \
+	    clang-tidy --quiet --warnings-as-errors='*' FILE -- \
+	    -std=c11 -D_GNU_SOURCE '-DGGUFS_VERSION=""' -I. $(PKG_CFLAGS)
+	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
+	    --inline-suppr -I. -D__BYTE_ORDER__=1234 -D__ORDER_LITTLE_ENDIAN__=1234 \
+	    dequant gguf fs contrib/sample
+	mandoc -T lint -W warning ggufs.1
+	shellcheck contrib/install-deps contrib/demo tests/run .ci/run
+
+install: all
+	install -D -m 755 build/ggufs $(DESTDIR)$(BINDIR)/ggufs
+	install -D -m 644 ggufs.1 $(DESTDIR)$(MANDIR)/man1/ggufs.1
+
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/ggufs $(DESTDIR)$(MANDIR)/man1/ggufs.1
+
+clean:
+	rm -rf build

@@ -44,14 +44,15 @@ static void print_finding(FILE *stream, const char *prefix, const char *path,
     fprintf(stream, "%s%s\n", finding->severity == GGUF_NOTE ? "note: " : "", finding->message);
 }
 
+/* `user` is the address of the model's path. */
 static void print_to_stdout(void *user, const struct gguf_finding *finding)
 {
-    print_finding(stdout, "", user, finding);
+    print_finding(stdout, "", *(const char **)user, finding);
 }
 
 static int check(const char *path)
 {
-    struct gguf_report report = {.each = print_to_stdout, .user = (void *)(uintptr_t)path};
+    struct gguf_report report = {.each = print_to_stdout, .user = &path};
     struct gguf_model *model;
     struct fs_tree *tree;
 

@@ -62,5 +62,5 @@ void fs_name_escape(struct gguf_string name, const char *suffix, char file_name[
         used = whole_characters(file_name, cut);
         used += (size_t)sprintf(file_name + used, "%s%016" PRIx64, CUT_MARK, hash_of(name));
     }
-    strcpy(file_name + used, suffix);
+    memcpy(file_name + used, suffix, strlen(suffix) + 1);
 }

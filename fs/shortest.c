@@ -90,7 +90,7 @@ static void print(struct decimal decimal, char *number)
 static void write_number(double value, bool is_float, char *number)
 {
     if (!isfinite(value)) {
-        strcpy(number, "null");
+        memcpy(number, "null", sizeof "null");
         return;
     }
     if (signbit(value))

@@ -4,35 +4,36 @@
 #include <stdio.h>
 #include <string.h>
 
-static void add(struct gguf_report *report, enum gguf_severity severity, int code,
-                uint64_t file_offset, const char *format, va_list args)
+static void add(struct gguf_report *report, const struct gguf_finding *finding)
 {
-    struct gguf_finding finding = {.severity = severity, .code = code, .file_offset = file_offset};
-
-    vsnprintf(finding.message, sizeof finding.message, format, args);
-    if (severity == GGUF_ERROR && report->n_errors++ == 0)
-        report->first_error = finding;
+    if (finding->severity == GGUF_ERROR && report->n_errors++ == 0)
+        report->first_error = *finding;
     if (report->each)
-        report->each(report->user, &finding);
+        report->each(report->user, finding);
 }
 
 int gguf_error(struct gguf_report *report, int code, uint64_t file_offset, const char *format, ...)
 {
+    struct gguf_finding finding = {
+        .severity = GGUF_ERROR, .code = code, .file_offset = file_offset};
     va_list args;
 
     va_start(args, format);
-    add(report, GGUF_ERROR, code, file_offset, format, args);
+    vsnprintf(finding.message, sizeof finding.message, format, args);
     va_end(args);
+    add(report, &finding);
     return code;
 }
 
 void gguf_note(struct gguf_report *report, uint64_t file_offset, const char *format, ...)
 {
+    struct gguf_finding finding = {.severity = GGUF_NOTE, .file_offset = file_offset};
     va_list args;
 
     va_start(args, format);
-    add(report, GGUF_NOTE, 0, file_offset, format, args);
+    vsnprintf(finding.message, sizeof finding.message, format, args);
     va_end(args);
+    add(report, &finding);
 }
 
 struct gguf_quoted gguf_quote(struct gguf_string string)
@@ -52,6 +53,7 @@ struct gguf_quoted gguf_quote(struct gguf_string string)
         else
             quoted.text[used++] = (char)c;
     }
-    strcpy(quoted.text + used, i < string.length_bytes ? "...\"" : "\"");
+    snprintf(quoted.text + used, sizeof quoted.text - used, "%s\"",
+             i < string.length_bytes ? "..." : "");
     return quoted;
 }

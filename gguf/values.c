@@ -65,16 +65,11 @@ static int read_number(struct gguf_cursor *cursor, const struct context *context
         return fail_short(cursor, context, "a number");
     switch (value->type) {
     case GGUF_INT8:
-        value->i64 = (int8_t)number;
-        break;
     case GGUF_INT16:
-        value->i64 = (int16_t)number;
-        break;
     case GGUF_INT32:
-        value->i64 = (int32_t)number;
-        break;
     case GGUF_INT64:
-        value->i64 = (int64_t)number;
+        /* Shifts the sign bit to the top and back. */
+        value->i64 = (int64_t)(number << (64 - 8 * bytes)) >> (64 - 8 * bytes);
         break;
     case GGUF_FLOAT32:
         bits = (uint32_t)number;

@@ -23,6 +23,7 @@ enum {
     N_HEADS = 8,
     N_KV_HEADS = 2,
     HEAD_DIM = N_EMBD / N_HEADS,
+    N_KV = N_KV_HEADS * HEAD_DIM, /* the width of keys and values */
     N_CONTEXT = 2048,
     FILE_TYPE_MOSTLY_Q4_K_M = 15,
 };
@@ -313,8 +314,8 @@ struct part {
 static const struct part parts[] = {
     {"attn_norm", N_EMBD, 1, 0.1f, {"F32", "F32", "F32", "F32"}},
     {"attn_q", N_EMBD, N_EMBD, 0.05f, {"Q4_K", "Q4_K", "Q4_0", "Q3_K"}},
-    {"attn_k", N_EMBD, N_KV_HEADS *HEAD_DIM, 0.05f, {"BF16", "Q8_0", "Q5_K", "Q4_K"}},
-    {"attn_v", N_EMBD, N_KV_HEADS *HEAD_DIM, 0.05f, {"F16", "Q6_K", "Q8_0", "Q6_K"}},
+    {"attn_k", N_EMBD, N_KV, 0.05f, {"BF16", "Q8_0", "Q5_K", "Q4_K"}},
+    {"attn_v", N_EMBD, N_KV, 0.05f, {"F16", "Q6_K", "Q8_0", "Q6_K"}},
     {"attn_output", N_EMBD, N_EMBD, 0.03f, {"Q5_K", "IQ4_NL", "Q4_K", "Q3_K"}},
     {"ffn_norm", N_EMBD, 1, 0.1f, {"F32", "F32", "F32", "F32"}},
     {"ffn_gate", N_EMBD, N_FF, 0.04f, {"Q4_K", "Q4_K", "Q3_K", "Q2_K"}},
@@ -325,7 +326,7 @@ static const struct part parts[] = {
 static void add_tensor(struct gguf_writer *w, struct random *r, const char *name, const char *type,
                        uint64_t row_elements, uint64_t n_rows, float std)
 {
-    static unsigned char data[N_EMBD * N_FF * sizeof(float)]; /* enough for the largest tensor */
+    static unsigned char data[sizeof(float) * N_EMBD * N_FF]; /* enough for the largest tensor */
 
     const struct filler *filler = filler_of(type);
     const struct dequant_type *row = type_by_name(type);
