@@ -38,10 +38,10 @@ static int exit_status_of(int code)
 static void print_finding(FILE *stream, const char *prefix, const char *path,
                           const struct gguf_finding *finding)
 {
-    fprintf(stream, "%s%s: ", prefix, path);
+    fprintf(stream, "%s%s: %s", prefix, path, finding->severity == GGUF_NOTE ? "note: " : "");
     if (finding->file_offset != GGUF_NO_OFFSET)
         fprintf(stream, "byte %" PRIu64 ": ", finding->file_offset);
-    fprintf(stream, "%s%s\n", finding->severity == GGUF_NOTE ? "note: " : "", finding->message);
+    fprintf(stream, "%s\n", finding->message);
 }
 
 /* `user` is the address of the model's path. */

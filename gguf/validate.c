@@ -110,20 +110,51 @@ static int fail_memory(struct gguf_report *report)
     return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
 }
 
-static int check_key_names(const struct gguf_model *model, struct gguf_report *report)
+/* Removes the marked keys. */
+static void drop_keys(struct gguf_model *model, const bool *is_dropped)
+{
+    uint64_t n_kept = 0;
+
+    for (uint64_t i = 0; i < model->n_keys; i++) {
+        if (is_dropped[i])
+            free((void *)(uintptr_t)model->keys[i].name.data);
+        else
+            model->keys[n_kept++] = model->keys[i];
+    }
+    model->n_keys = n_kept;
+}
+
+/* A key that some writers repeat word for word is harmless, and kept once. */
+static int check_key_names(struct gguf_model *model, struct gguf_report *report)
 {
     const struct gguf_key **order = (const struct gguf_key **)sorted(
         model->keys, model->n_keys, sizeof *model->keys, compare_keys);
+    bool *is_dropped = calloc(model->n_keys + 1, sizeof *is_dropped);
 
-    if (!order)
+    if (!order || !is_dropped) {
+        free(order);
+        free(is_dropped);
         return fail_memory(report);
-    for (uint64_t i = 1; i < model->n_keys; i++) {
-        if (gguf_string_compare(order[i - 1]->name, order[i]->name) == 0)
-            gguf_error(report, -EEXIST, order[i]->file_offset,
-                       "key %s: it is there twice, first at byte %" PRIu64,
-                       gguf_quote(order[i]->name).text, order[i - 1]->file_offset);
     }
+    for (uint64_t i = 1; i < model->n_keys; i++) {
+        const struct gguf_key *first = order[i - 1], *second = order[i];
+
+        if (gguf_string_compare(first->name, second->name) != 0)
+            continue;
+        if (gguf_value_equals(&first->value, &second->value)) {
+            gguf_note(report, second->file_offset,
+                      "key %s: it is there twice with the same value, first at byte %" PRIu64,
+                      gguf_quote(second->name).text, first->file_offset);
+            is_dropped[second - model->keys] = true;
+        } else {
+            gguf_error(report, -EEXIST, second->file_offset,
+                       "key %s: it is there twice with different values, first at byte %" PRIu64,
+                       gguf_quote(second->name).text, first->file_offset);
+        }
+    }
+    drop_keys(model, is_dropped);
     free(order);
+    free(is_dropped);
     return 0;
 }
 

@@ -189,6 +189,28 @@ int gguf_value_read(struct gguf_cursor *cursor, enum gguf_value_type type, const
     return read_value(cursor, type, 1, &context, value);
 }
 
+bool gguf_value_equals(const struct gguf_value *a, const struct gguf_value *b)
+{
+    if (a->type != b->type)
+        return false;
+    switch (a->type) {
+    case GGUF_BOOL:
+        return a->boolean == b->boolean;
+    case GGUF_FLOAT32:
+        return memcmp(&a->f32, &b->f32, sizeof a->f32) == 0;
+    case GGUF_STRING:
+        return a->string.length_bytes == b->string.length_bytes &&
+               memcmp(a->string.data, b->string.data, a->string.length_bytes) == 0;
+    case GGUF_ARRAY:
+        return a->array.element_type == b->array.element_type &&
+               a->array.n_elements == b->array.n_elements &&
+               a->array.size_bytes == b->array.size_bytes &&
+               memcmp(a->array.data, b->array.data, a->array.size_bytes) == 0;
+    default: /* all eight bytes of the union count */
+        return a->u64 == b->u64;
+    }
+}
+
 struct gguf_cursor gguf_array_begin(const struct gguf_array *array)
 {
     return (struct gguf_cursor){

@@ -65,6 +65,9 @@ unsigned gguf_value_type_bytes(enum gguf_value_type type);
 int gguf_value_read(struct gguf_cursor *cursor, enum gguf_value_type type, const char *place,
                     struct gguf_value *value, struct gguf_report *report);
 
+/* Whether both have the same type and the same bits. Reads arrays and strings without a guard. */
+bool gguf_value_equals(const struct gguf_value *a, const struct gguf_value *b);
+
 /*
  * The array's elements in order: start with a cursor from gguf_array_begin() and call
  * gguf_array_next() n_elements times. It returns 0, or -EIO if the file was changed since it was
