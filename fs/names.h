@@ -2,7 +2,7 @@
 #ifndef GGUFS_FS_NAMES_H
 #define GGUFS_FS_NAMES_H
 
-#include "gguf/report.h"
+#include "gguf/strings.h"
 
 /* The longest file name of Linux, in bytes, and its NUL. */
 #define FS_NAME_BYTES 256

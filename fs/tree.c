@@ -113,9 +113,9 @@ int fs_tree_make(const struct gguf_model *model, struct fs_tree **tree, struct g
     if (!made)
         return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
     made->model = model;
-    pthread_mutex_init(&made->value_texts_lock, NULL);
-    made->value_texts = calloc(model->n_keys + 1, sizeof *made->value_texts);
-    result = made->value_texts ? add_nodes(made) : -ENOMEM;
+    result = fs_value_cache_begin(&made->values, model);
+    if (result == 0)
+        result = add_nodes(made);
     if (result == 0)
         result = fs_nodes_seal(&made->nodes, twins);
     if (result < 0) {
@@ -131,11 +131,8 @@ void fs_tree_free(struct fs_tree *tree)
 {
     if (!tree)
         return;
-    for (uint64_t i = 0; tree->value_texts && i < tree->model->n_keys; i++)
-        fs_value_text_free(atomic_load(&tree->value_texts[i]));
-    free(tree->value_texts);
-    pthread_mutex_destroy(&tree->value_texts_lock);
     fs_nodes_free(&tree->nodes);
+    fs_value_cache_free(&tree->values);
     free(tree);
 }
 
@@ -145,7 +142,7 @@ int fs_tree_open(struct fs_tree *tree, fs_node_index index, struct fs_image *ima
     int result;
 
     fs_image_begin(image, tree->model);
-    result = node->view->build(tree, node->subject, image);
+    result = node->view->build(image, node->subject, &tree->values);
     if (result < 0)
         fs_image_free(image);
     return result;
@@ -168,24 +165,4 @@ int fs_tree_size(struct fs_tree *tree, fs_node_index index, uint64_t *size_bytes
     /* Whoever comes first: all compute the same. */
     atomic_store_explicit(&node->size_bytes, *size_bytes, memory_order_relaxed);
     return 0;
-}
-
-int fs_tree_value_text(struct fs_tree *tree, const struct gguf_key *key,
-                       const struct fs_value_text **text)
-{
-    _Atomic(struct fs_value_text *) *slot = &tree->value_texts[key - tree->model->keys];
-    struct fs_value_text *made = atomic_load_explicit(slot, memory_order_acquire);
-    int result = 0;
-
-    if (!made) {
-        pthread_mutex_lock(&tree->value_texts_lock);
-        made = atomic_load_explicit(slot, memory_order_relaxed);
-        if (!made) {
-            result = fs_value_text_make(&key->value, &made);
-            atomic_store_explicit(slot, made, memory_order_release);
-        }
-        pthread_mutex_unlock(&tree->value_texts_lock);
-    }
-    *text = made;
-    return result;
 }

@@ -7,18 +7,13 @@
 
 #include "fs/image.h"
 #include "fs/nodes.h"
-#include "fs/value_text.h"
+#include "fs/value_cache.h"
 #include "gguf/model.h"
-
-#include <pthread.h>
 
 struct fs_tree {
     const struct gguf_model *model; /* not owned */
     struct fs_nodes nodes;
-
-    /* By key: its text once somebody has asked for it. Set under the lock, then constant. */
-    _Atomic(struct fs_value_text *) *value_texts;
-    pthread_mutex_t value_texts_lock;
+    struct fs_value_cache values;
 };
 
 /*
@@ -37,11 +32,5 @@ int fs_tree_size(struct fs_tree *tree, fs_node_index index, uint64_t *size_bytes
  * source can't be read.
  */
 int fs_tree_open(struct fs_tree *tree, fs_node_index index, struct fs_image *image);
-
-/*
- * For builders: the text of a key's value, which the tree owns. Returns 0, -ENOMEM or -EIO.
- */
-int fs_tree_value_text(struct fs_tree *tree, const struct gguf_key *key,
-                       const struct fs_value_text **text);
 
 #endif

@@ -18,10 +18,11 @@ static int write_tensor_info(const struct gguf_model *model, const void *subject
     return fs_json_tensor_info(text, model, subject);
 }
 
-static int add_value(struct fs_tree *tree, const struct gguf_key *key, struct fs_image *image)
+static int add_value(struct fs_image *image, const struct gguf_key *key,
+                     struct fs_value_cache *values)
 {
     const struct fs_value_text *text;
-    int result = fs_tree_value_text(tree, key, &text);
+    int result = fs_value_cache_get(values, key, &text);
 
     for (size_t i = 0; result == 0 && i < text->n_pieces; i++)
         result = fs_image_add_text(image, write_value_piece, &text->pieces[i],
@@ -29,24 +30,25 @@ static int add_value(struct fs_tree *tree, const struct gguf_key *key, struct fs
     return result;
 }
 
-static int add_info(struct fs_tree *tree, const struct gguf_tensor *tensor, struct fs_image *image)
+static int add_info(struct fs_image *image, const struct gguf_tensor *tensor)
 {
-    struct fs_text text = {.capacity = fs_json_tensor_info_bytes(tree->model, tensor)};
+    struct fs_text text = {.capacity = fs_json_tensor_info_bytes(image->model, tensor)};
     int result = -ENOMEM;
 
     /* Written once to know its length. */
     text.data = malloc(text.capacity);
     if (text.data)
-        result = fs_json_tensor_info(&text, tree->model, tensor);
+        result = fs_json_tensor_info(&text, image->model, tensor);
     free(text.data);
     if (result < 0)
         return result;
     return fs_image_add_text(image, write_tensor_info, tensor, text.length, text.capacity);
 }
 
-static int build_metadata(struct fs_tree *tree, const void *subject, struct fs_image *image)
+static int build_metadata(struct fs_image *image, const void *subject,
+                          struct fs_value_cache *values)
 {
-    const struct gguf_model *model = tree->model;
+    const struct gguf_model *model = image->model;
     int result = fs_image_add_literal(image, "{\n");
 
     (void)subject;
@@ -55,38 +57,40 @@ static int build_metadata(struct fs_tree *tree, const void *subject, struct fs_i
         if (result == 0)
             result = fs_image_add_literal(image, ": ");
         if (result == 0)
-            result = add_value(tree, &model->keys[i], image);
+            result = add_value(image, &model->keys[i], values);
         if (result == 0)
             result = fs_image_add_literal(image, i + 1 < model->n_keys ? ",\n" : "\n");
     }
     return result < 0 ? result : fs_image_add_literal(image, "}\n");
 }
 
-static int build_key(struct fs_tree *tree, const void *subject, struct fs_image *image)
+static int build_key(struct fs_image *image, const void *subject, struct fs_value_cache *values)
 {
-    int result = add_value(tree, subject, image);
+    int result = add_value(image, subject, values);
 
     return result < 0 ? result : fs_image_add_literal(image, "\n");
 }
 
-static int build_tensors(struct fs_tree *tree, const void *subject, struct fs_image *image)
+static int build_tensors(struct fs_image *image, const void *subject, struct fs_value_cache *values)
 {
-    const struct gguf_model *model = tree->model;
+    const struct gguf_model *model = image->model;
     int result = fs_image_add_literal(image, "[\n");
 
     (void)subject;
+    (void)values;
     for (uint64_t i = 0; result == 0 && i < model->n_tensors; i++) {
-        result = add_info(tree, &model->tensors[i], image);
+        result = add_info(image, &model->tensors[i]);
         if (result == 0)
             result = fs_image_add_literal(image, i + 1 < model->n_tensors ? ",\n" : "\n");
     }
     return result < 0 ? result : fs_image_add_literal(image, "]\n");
 }
 
-static int build_info(struct fs_tree *tree, const void *subject, struct fs_image *image)
+static int build_info(struct fs_image *image, const void *subject, struct fs_value_cache *values)
 {
-    int result = add_info(tree, subject, image);
+    int result = add_info(image, subject);
 
+    (void)values;
     return result < 0 ? result : fs_image_add_literal(image, "\n");
 }
 
@@ -95,9 +99,9 @@ static bool has_known_size(const struct gguf_tensor *tensor)
     return tensor->type;
 }
 
-static int build_raw(struct fs_tree *tree, const void *subject, struct fs_image *image)
+static int build_raw(struct fs_image *image, const void *subject, struct fs_value_cache *values)
 {
-    (void)tree;
+    (void)values;
     return fs_image_add_data(image, subject);
 }
 
@@ -106,9 +110,9 @@ static bool has_decoder(const struct gguf_tensor *tensor)
     return tensor->type && tensor->type->decode;
 }
 
-static int build_f32(struct fs_tree *tree, const void *subject, struct fs_image *image)
+static int build_f32(struct fs_image *image, const void *subject, struct fs_value_cache *values)
 {
-    (void)tree;
+    (void)values;
     return fs_image_add_values(image, subject);
 }
 

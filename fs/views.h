@@ -5,7 +5,12 @@
 #ifndef GGUFS_FS_VIEWS_H
 #define GGUFS_FS_VIEWS_H
 
-#include "fs/tree.h"
+#include "fs/image.h"
+#include "fs/value_cache.h"
+#include "gguf/model.h"
+
+#include <stdbool.h>
+#include <stddef.h>
 
 /* What there is one file for. */
 enum fs_scope {
@@ -23,7 +28,7 @@ struct fs_view {
      * Adds the segments to an image that was begun. `subject` is the struct gguf_key or struct
      * gguf_tensor, or NULL for the model. Returns 0 or a negative errno.
      */
-    int (*build)(struct fs_tree *tree, const void *subject, struct fs_image *image);
+    int (*build)(struct fs_image *image, const void *subject, struct fs_value_cache *values);
 };
 
 size_t fs_view_count(void);

@@ -68,12 +68,4 @@ void gguf_close(struct gguf_model *model);
 /* The key of that name, or NULL. */
 const struct gguf_key *gguf_find_key(const struct gguf_model *model, const char *name);
 
-bool gguf_string_equals(struct gguf_string string, const char *text);
-
-/* Bytewise order, like memcmp; a prefix comes before what it begins. */
-int gguf_string_compare(struct gguf_string a, struct gguf_string b);
-
-/* For parsers (gguf/formats.h): lets the model own a copy of `string`. Returns 0 or -ENOMEM. */
-int gguf_own_string(struct gguf_string *string);
-
 #endif

@@ -108,7 +108,7 @@ static int parse_name(struct gguf_cursor *cursor, const char *place, uint64_t li
         return gguf_error(report, -EINVAL, offset,
                           "%s: its name %s has %" PRIu64 " bytes, the limit is %" PRIu64, place,
                           gguf_quote(found).text, found.length_bytes, limit_bytes);
-    if (gguf_own_string(&found) < 0)
+    if (gguf_string_copy(&found) < 0)
         return gguf_error(report, -ENOMEM, offset, "%s: %s", place, strerror(ENOMEM));
     *name = found;
     return 0;

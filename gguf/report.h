@@ -7,13 +7,10 @@
 #ifndef GGUFS_GGUF_REPORT_H
 #define GGUFS_GGUF_REPORT_H
 
+#include "gguf/strings.h"
+
 #include <stddef.h>
 #include <stdint.h>
-
-struct gguf_string {
-    const char *data; /* not NUL-terminated, may hold any byte; NULL only if length_bytes is 0 */
-    uint64_t length_bytes;
-};
 
 enum gguf_severity { GGUF_ERROR, GGUF_NOTE };
 
@@ -42,16 +39,5 @@ int gguf_error(struct gguf_report *report, int code, uint64_t file_offset, const
 
 void gguf_note(struct gguf_report *report, uint64_t file_offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-struct gguf_quoted {
-    char text[200];
-};
-
-/*
- * A string from a file made fit for a terminal: in double quotes, control characters, quotes,
- * backslashes and bytes that are not ASCII as \xNN, cut after about 190 characters.
- * Used as gguf_quote(name).text inside one expression.
- */
-struct gguf_quoted gguf_quote(struct gguf_string string);
 
 #endif

@@ -1,0 +1,27 @@
+/*
+ * The texts of a model's values, each found once somebody has asked for it. Any thread may ask.
+ */
+#ifndef GGUFS_FS_VALUE_CACHE_H
+#define GGUFS_FS_VALUE_CACHE_H
+
+#include "fs/value_text.h"
+#include "gguf/model.h"
+
+#include <pthread.h>
+
+struct fs_value_cache {
+    const struct gguf_model *model; /* not owned */
+    /* By key: NULL, then its text. Set under the lock, then constant. */
+    _Atomic(struct fs_value_text *) *texts;
+    pthread_mutex_t lock;
+};
+
+/* Returns 0, or -ENOMEM; fs_value_cache_free() is to be called anyway. */
+int fs_value_cache_begin(struct fs_value_cache *cache, const struct gguf_model *model);
+void fs_value_cache_free(struct fs_value_cache *cache);
+
+/* The text of a key's value, which the cache owns. Returns 0, -ENOMEM or -EIO. */
+int fs_value_cache_get(struct fs_value_cache *cache, const struct gguf_key *key,
+                       const struct fs_value_text **text);
+
+#endif

@@ -1,0 +1,32 @@
+/* Strings as files hold them: any bytes, with a length. */
+#ifndef GGUFS_GGUF_STRINGS_H
+#define GGUFS_GGUF_STRINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gguf_string {
+    const char *data; /* not NUL-terminated, may hold any byte; NULL only if length_bytes is 0 */
+    uint64_t length_bytes;
+};
+
+bool gguf_string_equals(struct gguf_string string, const char *text);
+
+/* Bytewise order, like memcmp; a prefix comes before what it begins. */
+int gguf_string_compare(struct gguf_string a, struct gguf_string b);
+
+/* Makes `string` point to a copy of its own, for the caller to free. Returns 0 or -ENOMEM. */
+int gguf_string_copy(struct gguf_string *string);
+
+struct gguf_quoted {
+    char text[200];
+};
+
+/*
+ * A string from a file made fit for a terminal: in double quotes, control characters, quotes,
+ * backslashes and bytes that are not ASCII as \xNN, cut after about 190 characters.
+ * Used as gguf_quote(name).text inside one expression.
+ */
+struct gguf_quoted gguf_quote(struct gguf_string string);
+
+#endif
