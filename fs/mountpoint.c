@@ -97,7 +97,9 @@ static int check_device(void)
                         "fuse\", or give the container the device (docker run --device /dev/fuse "
                         "--cap-add SYS_ADMIN)\n");
     else
-        fprintf(stderr, "ggufs: /dev/fuse can't be opened: %s\n", strerror(errno));
+        fprintf(stderr,
+                "ggufs: /dev/fuse can't be opened: %s; root can allow it: chmod 666 /dev/fuse\n",
+                strerror(errno));
     return EX_UNAVAILABLE;
 }
 
