@@ -68,3 +68,11 @@ void fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *t
         length -= written;
     }
 }
+
+uint64_t fs_decoded_end(const struct gguf_tensor *tensor, uint64_t offset, size_t length)
+{
+    const uint64_t last_block =
+        (offset + length - 1) / sizeof(float) / tensor->type->block_elements;
+
+    return tensor->file_offset + (last_block + 1) * tensor->type->block_bytes;
+}

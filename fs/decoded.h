@@ -16,4 +16,7 @@
 void fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *tensor,
                      uint64_t offset, size_t length, char *out);
 
+/* The place in the tensor's file behind the last block that such a read needs. */
+uint64_t fs_decoded_end(const struct gguf_tensor *tensor, uint64_t offset, size_t length);
+
 #endif

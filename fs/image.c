@@ -94,11 +94,7 @@ int fs_image_add_json_string(struct fs_image *image, struct gguf_string string)
 
 int fs_image_add_data(struct fs_image *image, const struct gguf_tensor *tensor)
 {
-    const struct gguf_file *file = &image->model->files[tensor->file_index];
-
-    return add(image,
-               (struct fs_segment){.kind = FS_SOURCE, .source = file->data + tensor->file_offset},
-               tensor->size_bytes);
+    return add(image, (struct fs_segment){.kind = FS_SOURCE, .tensor = tensor}, tensor->size_bytes);
 }
 
 int fs_image_add_values(struct fs_image *image, const struct gguf_tensor *tensor)
@@ -127,25 +123,35 @@ struct slice {
     struct fs_text text; /* room for a text segment */
 };
 
+static int copy_source(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                       const struct slice *slice)
+{
+    const struct gguf_file *file = &model->files[tensor->file_index];
+    const uint64_t offset = tensor->file_offset + slice->offset;
+
+    memcpy(slice->out, file->data + offset, slice->length);
+    return gguf_map_check(file, offset + slice->length);
+}
+
 /* Runs under the guard of the mapping: no lock, no memory of its own. */
 static int copy_slice(void *argument)
 {
     struct slice *slice = argument;
     const struct fs_segment *segment = slice->segment;
+    const struct gguf_model *model = slice->image->model;
 
     switch (segment->kind) {
     case FS_LITERAL:
         memcpy(slice->out, segment->literal + slice->offset, slice->length);
         return 0;
     case FS_SOURCE:
-        memcpy(slice->out, segment->source + slice->offset, slice->length);
-        return 0;
+        return copy_source(model, segment->tensor, slice);
     case FS_DECODED:
-        fs_decoded_read(slice->image->model, segment->tensor, slice->offset, slice->length,
-                        slice->out);
-        return 0;
+        fs_decoded_read(model, segment->tensor, slice->offset, slice->length, slice->out);
+        return gguf_map_check(&model->files[segment->tensor->file_index],
+                              fs_decoded_end(segment->tensor, slice->offset, slice->length));
     case FS_TEXT:
-        return segment->text.write(slice->image->model, segment->text.subject, &slice->text);
+        return segment->text.write(model, segment->text.subject, &slice->text);
     }
     return -EINVAL;
 }

@@ -25,7 +25,7 @@ typedef int fs_text_writer(const struct gguf_model *model, const void *subject,
 
 enum fs_segment_kind {
     FS_LITERAL, /* bytes that the segment points to */
-    FS_SOURCE,  /* bytes of a model file */
+    FS_SOURCE,  /* the data of a tensor as they are stored */
     FS_DECODED, /* the values of a tensor as float32 */
     FS_TEXT,    /* what a writer writes */
 };
@@ -35,8 +35,7 @@ struct fs_segment {
     enum fs_segment_kind kind;
     union {
         const char *literal;
-        const uint8_t *source;
-        const struct gguf_tensor *tensor;
+        const struct gguf_tensor *tensor; /* of FS_SOURCE and FS_DECODED */
         struct {
             fs_text_writer *write;
             const void *subject;

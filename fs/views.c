@@ -8,8 +8,12 @@
 static int write_value_piece(const struct gguf_model *model, const void *subject,
                              struct fs_text *text)
 {
-    (void)model;
-    return fs_value_piece_write(subject, text);
+    const struct fs_value_piece *piece = subject;
+    const int result = fs_value_piece_write(piece, text);
+
+    if (result < 0)
+        return result;
+    return gguf_map_check(&model->files[0], gguf_value_end(model, &piece->start.next));
 }
 
 static int write_tensor_info(const struct gguf_model *model, const void *subject,

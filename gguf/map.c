@@ -31,12 +31,12 @@ static char *absolute_path(const char *path)
     return absolute;
 }
 
-static int map_descriptor(int descriptor, struct gguf_file *file, struct gguf_report *report)
+static int map_descriptor(struct gguf_file *file, struct gguf_report *report)
 {
     struct stat status;
     void *data;
 
-    if (fstat(descriptor, &status) < 0)
+    if (fstat(file->descriptor, &status) < 0)
         return gguf_error(report, -errno, GGUF_NO_OFFSET, "%s", strerror(errno));
     if (S_ISDIR(status.st_mode))
         return gguf_error(report, -EISDIR, GGUF_NO_OFFSET,
@@ -49,7 +49,7 @@ static int map_descriptor(int descriptor, struct gguf_file *file, struct gguf_re
     file->modified = status.st_mtim;
     if (file->size_bytes == 0)
         return 0;
-    data = mmap(NULL, file->size_bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    data = mmap(NULL, file->size_bytes, PROT_READ, MAP_PRIVATE, file->descriptor, 0);
     if (data == MAP_FAILED)
         return gguf_error(report, -errno, GGUF_NO_OFFSET, "can't map %ju bytes into memory: %s",
                           (uintmax_t)file->size_bytes, strerror(errno));
@@ -59,23 +59,21 @@ static int map_descriptor(int descriptor, struct gguf_file *file, struct gguf_re
 
 int gguf_map_open(const char *path, struct gguf_file *file, struct gguf_report *report)
 {
-    int descriptor, result;
+    int result;
 
-    *file = (struct gguf_file){0};
+    *file = (struct gguf_file){.descriptor = -1};
     /* O_NONBLOCK: a FIFO by that name must not hang us before fstat tells what it is. */
-    descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (descriptor < 0)
+    file->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (file->descriptor < 0)
         return gguf_error(report, -errno, GGUF_NO_OFFSET, "%s", strerror(errno));
-    result = map_descriptor(descriptor, file, report);
-    close(descriptor);
-    if (result < 0)
-        return result;
-
-    file->path = absolute_path(path);
-    if (!file->path) {
-        result = gguf_error(report, -errno, GGUF_NO_OFFSET, "%s", strerror(errno));
-        gguf_map_close(file);
+    result = map_descriptor(file, report);
+    if (result == 0) {
+        file->path = absolute_path(path);
+        if (!file->path)
+            result = gguf_error(report, -errno, GGUF_NO_OFFSET, "%s", strerror(errno));
     }
+    if (result < 0)
+        gguf_map_close(file);
     return result;
 }
 
@@ -83,8 +81,19 @@ void gguf_map_close(struct gguf_file *file)
 {
     if (file->data)
         munmap((void *)(uintptr_t)file->data, file->size_bytes);
+    if (file->descriptor >= 0)
+        close(file->descriptor);
     free(file->path);
-    *file = (struct gguf_file){0};
+    *file = (struct gguf_file){.descriptor = -1};
+}
+
+int gguf_map_check(const struct gguf_file *file, uint64_t end_offset)
+{
+    struct stat status;
+
+    if (fstat(file->descriptor, &status) < 0 || (uint64_t)status.st_size < end_offset)
+        return -EIO;
+    return 0;
 }
 
 static void on_fault(int signal_number)

@@ -11,6 +11,7 @@ struct gguf_file {
     char *path;          /* absolute, symbolic links left as they are; owned */
     const uint8_t *data; /* size_bytes bytes, mapped; NULL for an empty file */
     uint64_t size_bytes; /* when it was opened */
+    int descriptor;      /* of the open file; -1 if there is none */
     struct timespec modified;
 };
 
@@ -21,6 +22,12 @@ struct gguf_file {
 int gguf_map_open(const char *path, struct gguf_file *file, struct gguf_report *report);
 
 void gguf_map_close(struct gguf_file *file);
+
+/*
+ * Whether the file still has the first `end_offset` bytes. What is mapped behind its end reads as
+ * zeros up to the end of the page, without a fault. Returns 0, or -EIO if it has shrunk.
+ */
+int gguf_map_check(const struct gguf_file *file, uint64_t end_offset);
 
 /*
  * Calls `touch(argument)`, which reads from mapped files, and returns what it returns; if a page

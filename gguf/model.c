@@ -26,3 +26,16 @@ const struct gguf_key *gguf_find_key(const struct gguf_model *model, const char 
     }
     return NULL;
 }
+
+uint64_t gguf_value_end(const struct gguf_model *model, const struct gguf_value *value)
+{
+    const uint8_t *end;
+
+    if (value->type == GGUF_STRING)
+        end = (const uint8_t *)value->string.data + value->string.length_bytes;
+    else if (value->type == GGUF_ARRAY)
+        end = value->array.data + value->array.size_bytes;
+    else
+        return 0;
+    return (uint64_t)(end - model->files[0].data);
+}

@@ -65,6 +65,9 @@ int gguf_open(const char *path, struct gguf_model **model, struct gguf_report *r
 
 void gguf_close(struct gguf_model *model);
 
+/* Where in files[0] a string or array ends; 0 for values of which nothing is in the file. */
+uint64_t gguf_value_end(const struct gguf_model *model, const struct gguf_value *value);
+
 /* The key of that name, or NULL. */
 const struct gguf_key *gguf_find_key(const struct gguf_model *model, const char *name);
 
