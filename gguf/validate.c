@@ -25,10 +25,9 @@ int gguf_validate_alignment(struct gguf_model *model, struct gguf_report *report
     return 0;
 }
 
-/* Computes n_elements and size_bytes from the tensor's type and dimensions. */
-static int compute_size(struct gguf_tensor *tensor, struct gguf_report *report)
+/* The product of the dimensions. Returns false after reporting an overflow. */
+static bool count_elements(struct gguf_tensor *tensor, struct gguf_report *report)
 {
-    const struct dequant_type *type = tensor->type;
     uint64_t n_elements = 1;
     bool is_empty = false;
 
@@ -36,29 +35,39 @@ static int compute_size(struct gguf_tensor *tensor, struct gguf_report *report)
         is_empty |= tensor->ne[i] == 0;
     for (uint32_t i = 0; i < tensor->n_dims && !is_empty; i++) {
         if (__builtin_mul_overflow(n_elements, tensor->ne[i], &n_elements) ||
-            n_elements > INT64_MAX)
-            return gguf_error(report, -EOVERFLOW, tensor->info_offset,
-                              "tensor %s: dimension %" PRIu32 " is %" PRIu64
-                              ", with which it has over 2^63 elements",
-                              gguf_quote(tensor->name).text, i, tensor->ne[i]);
+            n_elements > INT64_MAX) {
+            gguf_error(report, -EOVERFLOW, tensor->info_offset,
+                       "tensor %s: dimension %" PRIu32 " is %" PRIu64
+                       ", with which it has over 2^63 elements",
+                       gguf_quote(tensor->name).text, i, tensor->ne[i]);
+            return false;
+        }
     }
     tensor->n_elements = is_empty ? 0 : n_elements;
-    if (!type)
-        return 0;
+    return true;
+}
 
+/* Computes n_elements and size_bytes, which stay 0 if they can't be right. */
+static void compute_size(struct gguf_tensor *tensor, struct gguf_report *report)
+{
+    const struct dequant_type *type = tensor->type;
+    uint64_t size_bytes;
+
+    if (!count_elements(tensor, report) || !type)
+        return;
     if (tensor->ne[0] % type->block_elements != 0)
-        return gguf_error(report, -EINVAL, tensor->info_offset,
-                          "tensor %s: its rows have %" PRIu64
-                          " elements, which is no multiple of the %" PRIu32 " of a %s block",
-                          gguf_quote(tensor->name).text, tensor->ne[0], type->block_elements,
-                          type->name);
-    if (__builtin_mul_overflow(tensor->n_elements / type->block_elements,
-                               (uint64_t)type->block_bytes, &tensor->size_bytes) ||
-        tensor->size_bytes > INT64_MAX)
-        return gguf_error(report, -EOVERFLOW, tensor->info_offset,
-                          "tensor %s: %" PRIu64 " elements of type %s take over 2^63 bytes",
-                          gguf_quote(tensor->name).text, tensor->n_elements, type->name);
-    return 0;
+        gguf_error(report, -EINVAL, tensor->info_offset,
+                   "tensor %s: its rows have %" PRIu64
+                   " elements, which is no multiple of the %" PRIu32 " of a %s block",
+                   gguf_quote(tensor->name).text, tensor->ne[0], type->block_elements, type->name);
+    else if (__builtin_mul_overflow(tensor->n_elements / type->block_elements,
+                                    (uint64_t)type->block_bytes, &size_bytes) ||
+             size_bytes > INT64_MAX)
+        gguf_error(report, -EOVERFLOW, tensor->info_offset,
+                   "tensor %s: %" PRIu64 " elements of type %s take over 2^63 bytes",
+                   gguf_quote(tensor->name).text, tensor->n_elements, type->name);
+    else
+        tensor->size_bytes = size_bytes;
 }
 
 static int compare_keys(const void *a, const void *b)
