@@ -20,8 +20,10 @@ static bool reads_back(struct decimal decimal, double value, bool is_float)
     char text[FS_SHORTEST_BYTES];
 
     snprintf(text, sizeof text, "%" PRIu64 "e%d", decimal.digits, decimal.exponent);
-    /* Through double, a float would be rounded twice. */
-    return is_float ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
+    if (!is_float)
+        return strtod(text, NULL) == value;
+    /* For readers that go through double, too, which round twice. */
+    return strtof(text, NULL) == (float)value && (float)strtod(text, NULL) == (float)value;
 }
 
 /* The decimal of `n_digits` digits that is nearest to a positive value. */
