@@ -13,12 +13,12 @@ MANDIR  ?= $(PREFIX)/share/man
 comma := ,
 BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 
-PKGS := fuse3 libcjson
+PKGS := fuse3 libcjson libseccomp
 # Asked once, and only when something is compiled: the packages may come with `make deps`.
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS)))$(PKG_CFLAGS)
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)) -lunistring)$(PKG_LIBS)
 
-BUILD_DEPS := gcc libc6-dev make pkg-config libfuse3-dev libcjson-dev libunistring-dev
+BUILD_DEPS := gcc libc6-dev make pkg-config libfuse3-dev libcjson-dev libseccomp-dev libunistring-dev
 RUN_DEPS   := fuse3
 DEMO_DEPS  := jq python3 python3-numpy
 TEST_DEPS  := libcriterion-dev jq python3 python3-numpy
@@ -31,6 +31,10 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-fr
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -DGGUFS_VERSION='"$(VERSION)"' -I. $(PKG_CFLAGS) $(WARNINGS) \
              $(HARDEN) $(SANFLAGS) -pthread -fPIE $(CFLAGS)
 ALL_LDFLAGS = -pthread -pie -Wl,-z,relro,-z,now $(SANFLAGS) $(LDFLAGS)
+
+# OpenMP splits long work over the processors.
+OPENMP := -fopenmp
+$(BUILD)/obj/fs/%.o: ALL_CFLAGS += $(OPENMP)
 
 # dequant/ must give the same bits everywhere: no contraction of a*b+c.
 $(BUILD)/obj/dequant/%.o: ALL_CFLAGS += -ffp-contract=off
@@ -52,10 +56,10 @@ UNIT_OBJ := $(call obj,$(UNIT_SRC) $(WRITER_SRC))
 all: $(BUILD)/ggufs
 
 $(BUILD)/ggufs: $(LIB_OBJ) $(BUILD)/obj/fs/main.o
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
+	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS)
 
 $(BUILD)/unit-tests: $(LIB_OBJ) $(UNIT_OBJ)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) -lcriterion -lm
+	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lcriterion -lm
 
 $(BUILD)/make-%: $(call obj,contrib/sample/make_%.c) $(call obj,$(WRITER_SRC) $(DEQUANT_SRC))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm

@@ -10,12 +10,14 @@ enum key {
     KEY_HELP,
     KEY_VERSION,
     KEY_CHECK,
+    KEY_DATA,
     KEY_FOREGROUND,
     KEY_DEBUG,
     KEY_SINGLE_THREADED,
     KEY_UID,
     KEY_GID,
     KEY_UMASK,
+    KEY_NO_SANDBOX,
     KEY_NONEMPTY,
     KEY_AUTO_UNMOUNT,
     KEY_CLONE_FD,
@@ -36,6 +38,7 @@ static const struct option options_table[] = {
     {KEY_HELP, "-h", "--help", "", "print this help and exit"},
     {KEY_VERSION, "-V", "--version", "", "print the versions of ggufs and libfuse and exit"},
     {KEY_CHECK, "--check", NULL, "", "mount nothing; print what is wrong with each MODEL"},
+    {KEY_DATA, "--data", NULL, "", "with --check: read all tensor data as well"},
     {KEY_FOREGROUND, "-f", NULL, "", "stay in the foreground"},
     {KEY_DEBUG, "-d", NULL, "", "print every request; implies -f"},
     {KEY_SINGLE_THREADED, "-s", NULL, "", "serve with a single thread"},
@@ -43,6 +46,7 @@ static const struct option options_table[] = {
     {KEY_PASS_ON, "allow_root", NULL, "", "let you and root read the tree"},
     {KEY_AUTO_UNMOUNT, "auto_unmount", NULL, "", "unmount when the daemon dies"},
     {KEY_NONEMPTY, "nonempty", NULL, "", "mount over files that are in MOUNTPOINT"},
+    {KEY_NO_SANDBOX, "nosandbox", NULL, "", "let the daemon do what it needs not"},
     {KEY_UID, "uid=", NULL, "N", "show user N as the owner of the files"},
     {KEY_GID, "gid=", NULL, "N", "show group N as the group of the files"},
     {KEY_UMASK, "umask=", NULL, "M", "permission bits to take away, octal"},
@@ -55,7 +59,7 @@ static const struct option options_table[] = {
 
 #define N_OPTIONS (sizeof options_table / sizeof *options_table)
 
-/* Reads the number behind the '=' of `argument`. */
+/* Reads the number behind the '=' of `argument`. Returns what fuse_opt_proc_t does: 0 or -1. */
 static int parse_number(const char *argument, int base, unsigned long limit, unsigned *number)
 {
     const char *digits = strchr(argument, '=') + 1;
@@ -69,7 +73,7 @@ static int parse_number(const char *argument, int base, unsigned long limit, uns
                 base == 8 ? "ggufs: option %s: needs an octal number from 0 to %lo\n"
                           : "ggufs: option %s: needs a number from 0 to %lu\n",
                 argument, limit);
-        return -EINVAL;
+        return -1;
     }
     *number = (unsigned)value;
     return 0;
@@ -105,6 +109,9 @@ static int on_option(void *data, const char *argument, int key, struct fuse_args
     case KEY_CHECK:
         options->command = FS_CHECK;
         return 0;
+    case KEY_DATA:
+        options->data = true;
+        return 0;
     case KEY_FOREGROUND:
         options->foreground = true;
         return 0;
@@ -113,6 +120,9 @@ static int on_option(void *data, const char *argument, int key, struct fuse_args
         return 1;
     case KEY_SINGLE_THREADED:
         options->single_threaded = true;
+        return 0;
+    case KEY_NO_SANDBOX:
+        options->sandbox = false;
         return 0;
     case KEY_NONEMPTY:
         options->nonempty = true;
@@ -155,6 +165,10 @@ static void make_templates(struct fuse_opt templates[2 * N_OPTIONS + 1])
 
 static int check_paths(const struct fs_options *options)
 {
+    if (options->data && options->command == FS_MOUNT) {
+        fprintf(stderr, "ggufs: --data goes with --check\n");
+        return -EINVAL;
+    }
     if (options->command == FS_CHECK) {
         if (options->n_paths > 0)
             return 0;
@@ -175,7 +189,7 @@ int fs_options_parse(int argc, char **argv, struct fs_options *options)
 {
     struct fuse_opt templates[2 * N_OPTIONS + 1];
 
-    *options = (struct fs_options){.uid = getuid(), .gid = getgid()};
+    *options = (struct fs_options){.sandbox = true, .uid = getuid(), .gid = getgid()};
     options->fuse = (struct fuse_args)FUSE_ARGS_INIT(argc, argv);
     options->paths = calloc((size_t)argc + 1, sizeof *options->paths);
     if (!options->paths) {
@@ -197,7 +211,7 @@ void fs_options_free(struct fs_options *options)
 void fs_options_print_usage(FILE *stream)
 {
     fprintf(stream, "usage: ggufs [options] MODEL MOUNTPOINT\n"
-                    "       ggufs --check MODEL...\n");
+                    "       ggufs --check [--data] MODEL...\n");
 }
 
 void fs_options_print_help(FILE *stream)

@@ -16,8 +16,10 @@ struct fs_options {
     const char **paths; /* MODEL MOUNTPOINT, or the models to check */
     int n_paths;
 
+    bool data; /* with FS_CHECK */
     bool foreground;
     bool single_threaded;
+    bool sandbox;
     bool nonempty;
     bool auto_unmount;
     bool clone_fd;

@@ -1,5 +1,6 @@
 #include "fs/serve.h"
 
+#include "fs/daemon.h"
 #include "fs/nodes.h"
 
 #include <fuse_lowlevel.h>
@@ -84,6 +85,9 @@ static void on_init(void *data, struct fuse_conn_info *connection)
     (void)data;
     /* Nothing is ever written, so there is nothing to write back or to truncate. */
     connection->want &= ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_ATOMIC_O_TRUNC);
+    /* Through pipes, which are slower than copying here and need more system calls. */
+    connection->want &=
+        ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
 }
 
 static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
@@ -309,8 +313,12 @@ static const struct fuse_lowlevel_ops operations = {
 
 static void print_log(enum fuse_log_level level, const char *format, va_list args)
 {
-    if (level <= FUSE_LOG_ERR)
-        fprintf(stderr, "ggufs: ");
+    /* libfuse writes some lines in pieces. */
+    static bool is_inside_line;
+
+    if (level <= FUSE_LOG_ERR && !is_inside_line)
+        fputs("ggufs: ", stderr);
+    is_inside_line = strchr(format, '\n') == NULL;
     vfprintf(stderr, format, args);
 }
 
@@ -346,14 +354,11 @@ static int add_defaults(const struct fs_tree *tree, struct fuse_args *args)
     return result == 0 ? add_default(args, "ro", "") : result;
 }
 
-static int loop(struct fuse_session *session, const struct fs_options *options)
+static int loop_with_threads(struct fuse_session *session, const struct fs_options *options)
 {
-    struct fuse_loop_config *config;
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
     int result;
 
-    if (options->single_threaded)
-        return fuse_session_loop(session);
-    config = fuse_loop_cfg_create();
     if (!config)
         return -ENOMEM;
     fuse_loop_cfg_set_clone_fd(config, options->clone_fd);
@@ -366,22 +371,46 @@ static int loop(struct fuse_session *session, const struct fs_options *options)
     return result;
 }
 
+struct session_job {
+    struct fuse_session *session;
+    const struct fs_options *options;
+};
+
+/* Serves in the server process; a signal that ends it is no failure. */
+static int serve_requests(void *argument)
+{
+    const struct session_job *job = argument;
+    int result;
+
+    if (job->options->single_threaded)
+        result = fuse_session_loop(job->session);
+    else
+        result = loop_with_threads(job->session, job->options);
+    return result < 0 ? EX_OSERR : EX_OK;
+}
+
 static int serve_session(struct fuse_session *session, const char *mountpoint,
                          const struct fs_options *options)
 {
+    struct session_job job = {session, options};
+    char *absolute = realpath(mountpoint, NULL);
     int status = EX_OSERR;
 
-    if (fuse_set_signal_handlers(session) != 0)
-        return EX_OSERR;
-    if (fuse_session_mount(session, mountpoint) == 0) {
-        /* The kernel keeps requests until the daemon answers: the tree is there from here on. */
-        if (fuse_daemonize(options->foreground) == 0)
-            status = loop(session, options) < 0 ? EX_OSERR : EX_OK;
-        fuse_session_unmount(session);
-    } else {
-        fprintf(stderr, "ggufs: %s: the mount was refused\n", mountpoint);
+    if (absolute && fuse_set_signal_handlers(session) == 0) {
+        if (fuse_session_mount(session, absolute) == 0)
+            status = fs_daemon_run(&(struct fs_daemon){
+                .mountpoint = absolute,
+                .fuse_descriptor = fuse_session_fd(session),
+                .foreground = options->foreground,
+                .sandbox = options->sandbox,
+                .serve = serve_requests,
+                .argument = &job,
+            });
+        else
+            fprintf(stderr, "ggufs: %s: the mount was refused\n", mountpoint);
+        fuse_remove_signal_handlers(session);
     }
-    fuse_remove_signal_handlers(session);
+    free(absolute);
     return status;
 }
 

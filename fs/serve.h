@@ -6,9 +6,9 @@
 #include "fs/tree.h"
 
 /*
- * Mounts the tree on `mountpoint` and serves it until it is unmounted or a signal ends it. Unless
- * options->foreground, the caller's process exits with status 0 once the tree is there, and this
- * returns in a daemon. Prints what goes wrong to stderr. Returns the exit status (sysexits.h).
+ * Mounts the tree on `mountpoint` and has it served by processes of their own (fs/daemon.h) until
+ * it is unmounted or a signal ends it. Returns the exit status (sysexits.h): when the tree is
+ * there, or, with options->foreground, when it is gone. Prints what goes wrong to stderr.
  */
 int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_options *options);
 

@@ -1,0 +1,178 @@
+#include "fs/check_data.h"
+
+#include "fs/decoded.h"
+#include "gguf/map.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a thread decodes before it reports; a multiple of all block lengths. */
+#define CHUNK_ELEMENTS 65536u
+
+/* Blocks `first` to `last` of a tensor. */
+struct run {
+    uint64_t first, last;
+};
+
+/* A part of a tensor, and a thread's room for it. */
+struct chunk {
+    const struct gguf_model *model;
+    const struct gguf_tensor *tensor;
+    uint64_t first_element;
+    uint64_t n_elements;
+
+    float *values;    /* CHUNK_ELEMENTS */
+    struct run *runs; /* of bad blocks, in order; room for all */
+    size_t n_runs;
+    int result;
+};
+
+static bool is_finite_block(const float *values, uint32_t n)
+{
+    /* 0 * x is NaN just for infinities and NaN, and a sum keeps it: no branch for every value. */
+    float sum = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        sum += 0 * values[i];
+    return sum == 0;
+}
+
+/* Runs under the guard of the mapping. */
+static int check_chunk(void *argument)
+{
+    struct chunk *chunk = argument;
+    const uint32_t block_elements = chunk->tensor->type->block_elements;
+
+    fs_decoded_read(chunk->model, chunk->tensor, chunk->first_element * sizeof(float),
+                    chunk->n_elements * sizeof(float), (char *)chunk->values);
+    for (uint64_t i = 0; i < chunk->n_elements; i += block_elements) {
+        const uint64_t block = (chunk->first_element + i) / block_elements;
+
+        if (is_finite_block(chunk->values + i, block_elements))
+            continue;
+        if (chunk->n_runs > 0 && chunk->runs[chunk->n_runs - 1].last + 1 == block)
+            chunk->runs[chunk->n_runs - 1].last = block;
+        else
+            chunk->runs[chunk->n_runs++] = (struct run){block, block};
+    }
+    return gguf_map_check(&chunk->model->files[chunk->tensor->file_index],
+                          fs_decoded_end(chunk->tensor, chunk->first_element * sizeof(float),
+                                         chunk->n_elements * sizeof(float)));
+}
+
+/* A row is ne[0] elements. */
+static uint64_t row_of(const struct gguf_tensor *tensor, uint64_t block)
+{
+    return block * tensor->type->block_elements / tensor->ne[0];
+}
+
+static void report_run(struct gguf_report *report, const struct gguf_tensor *tensor,
+                       const struct run *run)
+{
+    const uint64_t offset = tensor->file_offset + run->first * tensor->type->block_bytes;
+    const char *what = tensor->type->block_elements == 1 ? "value" : "block";
+
+    if (run->first == run->last)
+        gguf_error(report, -EDOM, offset,
+                   "tensor %s: %s %" PRIu64 " (row %" PRIu64 ") is NaN or infinite",
+                   gguf_quote(tensor->name).text, what, run->first, row_of(tensor, run->first));
+    else
+        gguf_error(report, -EDOM, offset,
+                   "tensor %s: %ss %" PRIu64 " to %" PRIu64 " (rows %" PRIu64 " to %" PRIu64
+                   ") are NaN or infinite",
+                   gguf_quote(tensor->name).text, what, run->first, run->last,
+                   row_of(tensor, run->first), row_of(tensor, run->last));
+}
+
+/* Joins the runs of consecutive chunks of a tensor. */
+static void report_chunk(struct gguf_report *report, const struct chunk *chunk, struct run *open)
+{
+    const bool is_last = chunk->first_element + chunk->n_elements == chunk->tensor->n_elements;
+
+    if (chunk->result < 0)
+        gguf_error(report, chunk->result, chunk->tensor->file_offset,
+                   "tensor %s: its data can't be read: %s", gguf_quote(chunk->tensor->name).text,
+                   strerror(-chunk->result));
+    for (size_t i = 0; i < chunk->n_runs; i++) {
+        const struct run run = chunk->runs[i];
+
+        if (open->first <= open->last && open->last + 1 == run.first) {
+            open->last = run.last;
+            continue;
+        }
+        if (open->first <= open->last)
+            report_run(report, chunk->tensor, open);
+        *open = run;
+    }
+    if (is_last && open->first <= open->last)
+        report_run(report, chunk->tensor, open);
+}
+
+struct progress {
+    fs_progress *call;
+    void *user;
+    uint64_t done_bytes;
+    uint64_t total_bytes;
+};
+
+static int check_tensor(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                        struct gguf_report *report, struct progress *progress)
+{
+    const uint64_t n_chunks =
+        tensor->n_elements / CHUNK_ELEMENTS + (tensor->n_elements % CHUNK_ELEMENTS != 0);
+    struct run open = {1, 0}; /* none */
+    bool is_out_of_memory = false;
+
+#pragma omp parallel
+    {
+        struct chunk chunk = {.model = model, .tensor = tensor};
+
+        chunk.values = malloc(CHUNK_ELEMENTS * sizeof *chunk.values);
+        chunk.runs = malloc(CHUNK_ELEMENTS * sizeof *chunk.runs);
+#pragma omp for ordered schedule(dynamic)
+        for (uint64_t i = 0; i < n_chunks; i++) {
+            const bool has_room = chunk.values && chunk.runs;
+
+            chunk.first_element = i * CHUNK_ELEMENTS;
+            chunk.n_elements = tensor->n_elements - chunk.first_element;
+            if (chunk.n_elements > CHUNK_ELEMENTS)
+                chunk.n_elements = CHUNK_ELEMENTS;
+            chunk.n_runs = 0;
+            chunk.result = has_room ? gguf_map_guard(check_chunk, &chunk) : 0;
+#pragma omp ordered
+            {
+                is_out_of_memory |= !has_room;
+                report_chunk(report, &chunk, &open);
+                progress->done_bytes +=
+                    chunk.n_elements / tensor->type->block_elements * tensor->type->block_bytes;
+                progress->call(progress->user, progress->done_bytes, progress->total_bytes);
+            }
+        }
+        free(chunk.values);
+        free(chunk.runs);
+    }
+    if (is_out_of_memory)
+        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+    return 0;
+}
+
+int fs_check_data(const struct gguf_model *model, struct gguf_report *report,
+                  fs_progress *progress_call, void *user)
+{
+    struct progress progress = {.call = progress_call, .user = user};
+    int result = 0;
+
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        if (model->tensors[i].type && model->tensors[i].type->decode)
+            progress.total_bytes += model->tensors[i].size_bytes;
+    }
+    for (uint64_t i = 0; result == 0 && i < model->n_tensors; i++) {
+        if (model->tensors[i].type && model->tensors[i].type->decode)
+            result = check_tensor(model, &model->tensors[i], report, &progress);
+    }
+    return report->n_errors > 0 ? report->first_error.code : result;
+}

@@ -1,0 +1,30 @@
+/*
+ * The processes behind a mount. The server answers the kernel and may do little else
+ * (fs/sandbox.h). Its parent, the keeper, waits for it and clears the mount away however the server
+ * ends. Unless it runs in the foreground, the process that the user started returns as soon as the
+ * server is ready.
+ */
+#ifndef GGUFS_FS_DAEMON_H
+#define GGUFS_FS_DAEMON_H
+
+#include <stdbool.h>
+
+struct fs_daemon {
+    const char *mountpoint; /* absolute; mounted already */
+    int fuse_descriptor;    /* the keeper and the caller close theirs */
+    bool foreground;
+    bool sandbox;
+
+    /* Runs in the server until the file system is unmounted; returns the exit status. */
+    int (*serve)(void *argument);
+    void *argument;
+};
+
+/*
+ * Starts the processes and returns in the caller's: at once with EX_OK when the server is ready,
+ * or, in the foreground, with the server's exit status when it has ended and nothing is mounted any
+ * more. What fails before is printed to stderr. Must be called while there is a single thread.
+ */
+int fs_daemon_run(const struct fs_daemon *daemon);
+
+#endif
