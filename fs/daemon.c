@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -94,6 +95,10 @@ static int run_server(const struct fs_daemon *daemon, const struct links *links,
                       const sigset_t *signals)
 {
     sigprocmask(SIG_SETMASK, signals, NULL);
+    /* In the foreground, who kills the process that they started expects all to end. In the
+       background the tree stays readable without a keeper. */
+    if (daemon->foreground)
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
     /* What the sandbox has to say still goes to the terminal. */
     if (daemon->sandbox)
         fs_sandbox_enter();
