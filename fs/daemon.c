@@ -29,7 +29,7 @@ static void leave_terminal(int null)
 /* What the processes share. */
 struct links {
     int null;  /* /dev/null */
-    int ready; /* where the server writes a byte when it serves; unless in the foreground */
+    int ready; /* where the server writes a byte when it serves; not in the foreground */
 };
 
 /* The kernel takes the server for dead only when nobody else holds the descriptor. */
@@ -103,10 +103,10 @@ static int run_server(const struct fs_daemon *daemon, const struct links *links,
     if (daemon->sandbox)
         fs_sandbox_enter();
     if (!daemon->foreground) {
+        leave_terminal(links->null);
         if (write(links->ready, "", 1) != 1)
             return EX_OSERR;
         close(links->ready);
-        leave_terminal(links->null);
     }
     return daemon->serve(daemon->argument);
 }
@@ -128,8 +128,8 @@ static int keep(const struct fs_daemon *daemon, const struct links *links)
     if (server < 0)
         status = fail("can't start the server");
     if (!daemon->foreground) {
-        close(links->ready);
         leave_terminal(links->null);
+        close(links->ready);
     }
     if (server > 0)
         status = wait_for(server);
@@ -144,8 +144,8 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
 {
     int ready[2];
     pid_t keeper;
+    size_t n_ready = 0;
     char byte;
-    ssize_t n;
 
     if (pipe2(ready, O_CLOEXEC) != 0)
         return fail("pipe");
@@ -161,12 +161,13 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
     let_go(daemon, links);
     close(ready[1]);
     if (keeper < 0)
-        n = fail("can't start the daemon");
-    else
-        n = read(ready[0], &byte, 1);
+        fail("can't start the daemon");
+    /* The end comes when both have left the terminal, or have died. */
+    while (read(ready[0], &byte, 1) == 1)
+        n_ready++;
     close(ready[0]);
-    /* Without the byte the server has died, and has said why. */
-    return keeper > 0 && n == 1 ? EX_OK : EX_OSERR;
+    /* Without the server's byte it has died, and has said why. */
+    return n_ready == 1 ? EX_OK : EX_OSERR;
 }
 
 int fs_daemon_run(const struct fs_daemon *daemon)

@@ -56,12 +56,14 @@ static void write_clean(struct fs_text *text, const char *bytes, size_t length)
     char copy[PART_BYTES + 1];
     cJSON item = {.type = cJSON_String, .valuestring = copy};
     char *start = text->data + text->length;
+    bool is_printed;
     size_t printed;
 
     memcpy(copy, bytes, length);
     copy[length] = '\0';
-    if (!cJSON_PrintPreallocated(&item, start, (int)FS_JSON_PART_BYTES(length), false))
-        assert(!"cJSON writes at most six bytes for one");
+    is_printed = cJSON_PrintPreallocated(&item, start, (int)FS_JSON_PART_BYTES(length), false);
+    assert(is_printed);
+    (void)is_printed;            /* cJSON writes at most six bytes for one */
     printed = strlen(start) - 2; /* without its quotes */
     memmove(start, start + 1, printed);
     text->length += printed;

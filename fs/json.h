@@ -34,7 +34,7 @@ void fs_json_scalar(struct fs_text *text, const struct gguf_value *value);
 
 /*
  * The inside of a string, without its quotes. Unless `is_last`, a character that the part cuts is
- * left out. Returns how many bytes of the part were written, which is 0 only for an empty part.
+ * left out. Returns how many bytes of the part were written, which is above 0 if it has 4 or more.
  */
 size_t fs_json_string_part(struct fs_text *text, struct gguf_string part, bool is_last);
 

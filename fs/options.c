@@ -148,6 +148,12 @@ static int on_option(void *data, const char *argument, int key, struct fuse_args
     }
 }
 
+/* What FUSE_OPT_KEY() makes, without its implicit conversions. */
+static struct fuse_opt template_of(const char *name, enum key key)
+{
+    return (struct fuse_opt){.templ = name, .offset = -1U, .value = (int)key};
+}
+
 /* The table as libfuse's parser wants it. */
 static void make_templates(struct fuse_opt templates[2 * N_OPTIONS + 1])
 {
@@ -156,11 +162,11 @@ static void make_templates(struct fuse_opt templates[2 * N_OPTIONS + 1])
     for (size_t i = 0; i < N_OPTIONS; i++) {
         const struct option *option = &options_table[i];
 
-        templates[n++] = (struct fuse_opt)FUSE_OPT_KEY(option->name, (int)option->key);
+        templates[n++] = template_of(option->name, option->key);
         if (option->synonym)
-            templates[n++] = (struct fuse_opt)FUSE_OPT_KEY(option->synonym, (int)option->key);
+            templates[n++] = template_of(option->synonym, option->key);
     }
-    templates[n] = (struct fuse_opt)FUSE_OPT_END;
+    templates[n] = (struct fuse_opt){0};
 }
 
 static int check_paths(const struct fs_options *options)

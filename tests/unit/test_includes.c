@@ -1,0 +1,139 @@
+/*
+ * The rules for source files: which folder may include which, names that occur once, lengths.
+ * Runs from the root of the repository, as the other tests do.
+ */
+#include <criterion/criterion.h>
+#include <ftw.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const char *const folders[] = {"dequant", "gguf", "fs", "contrib", "tests"};
+
+enum { MAX_FILES = 2000, MAX_LINES = 500 };
+
+static char *paths[MAX_FILES];
+static size_t n_paths;
+
+static bool ends_with(const char *text, const char *end)
+{
+    return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+static int collect(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status;
+    (void)place;
+    if (kind == FTW_F && (ends_with(path, ".c") || ends_with(path, ".h")) && n_paths < MAX_FILES)
+        paths[n_paths++] = strdup(path);
+    return 0;
+}
+
+static void collect_paths(void)
+{
+    for (size_t i = 0; i < COUNT(folders); i++)
+        cr_assert_eq(nftw(folders[i], collect, 16, FTW_PHYS), 0,
+                     "no folder %s: is this the root of the repository?", folders[i]);
+    cr_assert_lt(n_paths, (size_t)MAX_FILES);
+}
+
+static void free_paths(void)
+{
+    for (size_t i = 0; i < n_paths; i++)
+        free(paths[i]);
+}
+
+TestSuite(includes, .init = collect_paths, .fini = free_paths);
+
+/* What files under a folder may include of ours. */
+static const struct {
+    const char *folder;
+    const char *allowed[4];
+} rules[] = {
+    {"dequant/", {"dequant/"}},
+    {"gguf/", {"gguf/", "dequant/types.h"}},
+    {"fs/", {"fs/", "gguf/", "dequant/"}},
+    {"contrib/runner/", {"contrib/runner/", "dequant/"}},
+};
+
+static void check_include(const char *path, const char *included)
+{
+    bool is_there = access(included, F_OK) == 0;
+
+    cr_expect(is_there, "%s includes \"%s\": write the path from the root", path, included);
+    for (size_t i = 0; i < COUNT(rules); i++) {
+        bool is_allowed = false;
+
+        if (!starts_with(path, rules[i].folder))
+            continue;
+        for (size_t j = 0; j < COUNT(rules[i].allowed) && rules[i].allowed[j]; j++)
+            is_allowed |= starts_with(included, rules[i].allowed[j]);
+        cr_expect(is_allowed, "%s includes %s", path, included);
+    }
+}
+
+Test(includes, go_one_way)
+{
+    size_t n_includes = 0;
+
+    for (size_t i = 0; i < n_paths; i++) {
+        FILE *file = fopen(paths[i], "r");
+        char line[1000], included[1000];
+
+        cr_assert_not_null(file, "%s", paths[i]);
+        while (fgets(line, sizeof line, file)) {
+            if (sscanf(line, " # include \"%999[^\"]", included) != 1)
+                continue;
+            check_include(paths[i], included);
+            n_includes++;
+        }
+        fclose(file);
+    }
+    cr_expect_gt(n_includes, 50u);
+}
+
+static const char *name_in(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+Test(includes, file_names_occur_once)
+{
+    for (size_t i = 0; i < n_paths; i++) {
+        for (size_t j = 0; j < i; j++)
+            cr_expect_str_neq(name_in(paths[i]), name_in(paths[j]), "%s and %s", paths[i],
+                              paths[j]);
+    }
+}
+
+Test(includes, files_are_short)
+{
+    static const char *const generated[] = {"dequant/iq_grids.c"};
+
+    for (size_t i = 0; i < n_paths; i++) {
+        FILE *file = fopen(paths[i], "r");
+        bool is_generated = false;
+        size_t n_lines = 0;
+        int c;
+
+        cr_assert_not_null(file, "%s", paths[i]);
+        while ((c = getc(file)) != EOF)
+            n_lines += c == '\n';
+        fclose(file);
+        for (size_t j = 0; j < COUNT(generated); j++)
+            is_generated |= strcmp(paths[i], generated[j]) == 0;
+        cr_expect(is_generated || n_lines <= MAX_LINES, "%s has %zu lines, the limit is %d",
+                  paths[i], n_lines, MAX_LINES);
+    }
+}
