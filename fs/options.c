@@ -151,7 +151,7 @@ static int on_option(void *data, const char *argument, int key, struct fuse_args
 /* What FUSE_OPT_KEY() makes, without its implicit conversions. */
 static struct fuse_opt template_of(const char *name, enum key key)
 {
-    return (struct fuse_opt){.templ = name, .offset = -1U, .value = (int)key};
+    return (struct fuse_opt){.templ = name, .offset = (unsigned long)-1U, .value = (int)key};
 }
 
 /* The table as libfuse's parser wants it. */
