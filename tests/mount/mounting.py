@@ -1,0 +1,327 @@
+"""Runs ggufs, mounts and unmounts; what all tests of this folder share.
+
+    GGUFS            the binary; build/ggufs unless set
+    GGUFS_FIXTURES   model files to try; ../shared/fixtures unless set
+    CI=true          a machine where nothing can be mounted is a failure, not a skip
+"""
+
+import ctypes
+import errno
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARY = os.path.abspath(os.environ.get("GGUFS", os.path.join(ROOT, "build", "ggufs")))
+FIXTURES = os.path.abspath(os.environ.get("GGUFS_FIXTURES",
+                                          os.path.join(ROOT, "..", "shared", "fixtures")))
+SAMPLE = os.path.join(ROOT, "build", "sample.gguf")
+
+
+
+def is_sanitized():
+    """Whether the binary is one of AddressSanitizer or ThreadSanitizer."""
+    try:
+        with open(BINARY, "rb") as file:
+            data = file.read()
+    except OSError:
+        return False
+    return b"__asan_init" in data or b"__tsan_init" in data
+
+
+# A sanitizer writes its findings to files, which the sandbox does not allow.
+IS_SANDBOXED = not is_sanitized()
+MOUNT_OPTIONS = [] if IS_SANDBOXED else ["-o", "nosandbox"]
+
+# How long anything may take before it counts as hung, in seconds.
+DEADLINE = 30
+
+
+def skip_loudly(reason):
+    print(f"\nSKIPPED: {reason}", file=sys.stderr, flush=True)
+    raise unittest.SkipTest(reason)
+
+
+def wait_until(condition, what):
+    """Calls `condition` until it is true, and returns its result."""
+    end = time.monotonic() + DEADLINE
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {DEADLINE} seconds in vain: {what}")
+        time.sleep(0.005)
+
+
+# ---- what the machine can do ----
+
+def _mount_as_root(folder):
+    """Mounts and unmounts without ggufs. Returns what is wrong, or None."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    device = os.open("/dev/fuse", os.O_RDWR)
+    try:
+        options = f"fd={device},rootmode=40000,user_id=0,group_id=0".encode()
+        if libc.mount(b"probe", os.fsencode(folder), b"fuse", 1, options) != 0:
+            return f"mount(2): {os.strerror(ctypes.get_errno())}"
+        libc.umount2(os.fsencode(folder), 2)
+        return None
+    finally:
+        os.close(device)
+
+
+def _mount_as_user(folder):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        result = subprocess.run(["fusermount3", "-o", "ro", "--", folder], capture_output=True,
+                                pass_fds=[theirs.fileno()],
+                                env={**os.environ, "_FUSE_COMMFD": str(theirs.fileno())})
+        if result.returncode != 0:
+            return result.stderr.decode(errors="replace").strip()
+        _, devices, _, _ = socket.recv_fds(ours, 1, 1)
+        os.close(devices[0])
+    subprocess.run(["fusermount3", "-u", "-z", "--", folder], capture_output=True)
+    return None
+
+
+def _why_no_mount():
+    if not shutil.which("fusermount3"):
+        return "fusermount3 is missing (apt-get install fuse3)"
+    folder = tempfile.mkdtemp(prefix="ggufs-probe-")
+    try:
+        return _mount_as_root(folder) if os.geteuid() == 0 else _mount_as_user(folder)
+    except OSError as error:
+        return f"/dev/fuse: {error.strerror}"
+    finally:
+        os.rmdir(folder)
+
+
+def require_binary():
+    """A setUpModule for tests that mount nothing."""
+    if not os.access(BINARY, os.X_OK):
+        raise AssertionError(f"{BINARY} is missing: run make")
+
+
+def require_fuse():
+    """A setUpModule for tests that mount."""
+    require_binary()
+    reason = _why_no_mount()
+    if not reason:
+        return
+    reason = f"nothing can be mounted here: {reason}"
+    if os.environ.get("CI") == "true":
+        raise AssertionError(reason)
+    skip_loudly(reason)
+
+
+def fixtures(*folders):
+    """The GGUF files in folders of the fixtures; none if there are no fixtures."""
+    found = []
+    for folder in folders:
+        path = os.path.join(FIXTURES, folder)
+        if os.path.isdir(path):
+            found += [os.path.join(path, name) for name in sorted(os.listdir(path))
+                      if name.endswith(".gguf")]
+    return found
+
+
+def fixture(name):
+    path = os.path.join(FIXTURES, name)
+    if not os.path.exists(path):
+        skip_loudly(f"no fixture {path}")
+    return path
+
+
+def sample():
+    if not os.path.exists(SAMPLE):
+        skip_loudly(f"{SAMPLE} is missing: run make build/sample.gguf")
+    return SAMPLE
+
+
+# ---- the table of mounts ----
+
+def unescape(field):
+    """\\040 and the like of /proc/self/mountinfo."""
+    parts = field.split(b"\\")
+    return parts[0] + b"".join(bytes([int(p[:3], 8)]) + p[3:] for p in parts[1:])
+
+
+def mount_entry(folder):
+    """(file system type, source, options) of what is mounted on a folder, last first, or None."""
+    folder = os.fsencode(folder)
+    with open("/proc/self/mountinfo", "rb") as file:
+        lines = file.read().split(b"\n")
+    for line in reversed(lines):
+        if not line:
+            continue
+        left, right = line.split(b" - ", 1)
+        left = left.split(b" ")
+        if unescape(left[4]) == folder:
+            fs_type, source, options = right.split(b" ", 2)
+            return fs_type.decode(), unescape(source), left[5] + b"," + options
+    return None
+
+
+def unmount(folder):
+    """Unmounts all that is mounted on a folder, in the end by force."""
+    def try_once():
+        if mount_entry(folder):
+            subprocess.run(["fusermount3", "-u", "--", folder], capture_output=True)
+        return not mount_entry(folder)
+    try:
+        wait_until(try_once, f"{folder} stays busy")
+    finally:
+        while mount_entry(folder):
+            if subprocess.run(["fusermount3", "-u", "-z", "--", folder]).returncode != 0:
+                break
+
+
+# ---- processes ----
+
+def stat_of(pid):
+    """The fields of /proc/PID/stat from the state on; None if there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+
+
+def is_running(pid):
+    fields = stat_of(pid)
+    return bool(fields) and fields[0] not in (b"Z", b"X")
+
+
+def processes_of(mountpoint):
+    """Processes of ours that have `mountpoint` on their command line, parents first."""
+    parents = {}
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                arguments = file.read().split(b"\0")
+            if os.fsencode(mountpoint) in arguments[1:] and \
+                    os.path.samefile(f"/proc/{pid}/exe", BINARY):
+                parents[pid] = int(stat_of(pid)[1])
+        except (OSError, TypeError):  # it is gone, or not ours
+            continue
+    return sorted(parents, key=lambda pid: parents[pid] in parents)
+
+
+def kill_all(mountpoint):
+    """Kills the keeper before the server, so that nobody clears up."""
+    for pid in processes_of(mountpoint):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+# ---- tests ----
+
+class Result:
+    """What a command that has ended left behind."""
+
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+    def __repr__(self):
+        return f"status {self.status}\nstdout: {self.out}\nstderr: {self.err}"
+
+
+class MountTestCase(unittest.TestCase):
+    """Gives each test a folder of its own and leaves neither mounts nor processes."""
+
+    maxDiff = 2000
+
+    def setUp(self):
+        self.folder = os.path.realpath(tempfile.mkdtemp(prefix="ggufs-test-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.mountpoint = self.new_mountpoint("mnt")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def new_mountpoint(self, name):
+        path = self.path(name)
+        os.mkdir(path)
+        self.addCleanup(unmount, path)
+        return path
+
+    def write(self, name, data):
+        path = self.path(name)
+        with open(path, "wb") as file:
+            file.write(data)
+        return path
+
+    def run_ggufs(self, *arguments, **more):
+        """Runs to the end. Hangs, and so fails, if a daemon keeps stdout or stderr open."""
+        done = subprocess.run([BINARY, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=DEADLINE, **more)
+        return Result(done.returncode, done.stdout.decode("utf-8", "surrogateescape"),
+                      done.stderr.decode("utf-8", "surrogateescape"))
+
+    def assert_status(self, status, result):
+        self.assertEqual(status, result.status, result)
+
+    def mount_in_background(self, *arguments, **more):
+        """Mounts and checks that the command said nothing and was done."""
+        result = self.run_ggufs(*MOUNT_OPTIONS, *arguments, **more)
+        self.assertEqual((0, "", ""), (result.status, result.out, result.err))
+
+    def mount(self, model, *options, mountpoint=None):
+        """Mounts in the foreground; the process ends, well and silently, when the test does."""
+        mountpoint = mountpoint or self.mountpoint
+        errors = tempfile.TemporaryFile()
+        self.addCleanup(errors.close)
+        process = subprocess.Popen([BINARY, "-f", *MOUNT_OPTIONS, *options, model, mountpoint],
+                                   stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
+        # Who reads from a daemon that hangs can't be interrupted, except by its end.
+        watchdog = threading.Timer(2 * DEADLINE, kill_all, [mountpoint])
+        watchdog.daemon = True
+        watchdog.start()
+        self.addCleanup(watchdog.cancel)
+        self.addCleanup(self.end, process, mountpoint, errors)
+        wait_until(lambda: mount_entry(mountpoint) or process.poll() is not None, "no mount")
+        if process.poll() is not None:
+            errors.seek(0)
+            said = errors.read().decode(errors="replace")
+            self.fail(f"ggufs ended with {process.returncode}: {said}")
+        return mountpoint
+
+    def end(self, process, mountpoint, errors):
+        try:
+            unmount(mountpoint)
+            status = process.wait(DEADLINE)
+        finally:
+            if process.poll() is None:
+                kill_all(mountpoint)
+                process.wait()
+        errors.seek(0)
+        self.assertEqual((0, ""), (status, errors.read().decode(errors="replace")))
+
+    def processes_of(self, mountpoint):
+        """(the keeper, the server) of what is mounted on `mountpoint`: a process and its child."""
+        def find():
+            found = processes_of(mountpoint)
+            pairs = [(int(stat_of(pid)[1]), pid) for pid in found if stat_of(pid)]
+            return [(keeper, server) for keeper, server in pairs if keeper in found]
+        return wait_until(find, f"no daemon serves {mountpoint}")[0]
+
+    def kill_daemon(self, mountpoint):
+        """Keeper and server; returns when the mount is dead, or gone."""
+        kill_all(mountpoint)
+
+        def is_dead():
+            try:
+                os.listdir(mountpoint)
+            except OSError as error:  # until its last thread has ended it is ECONNABORTED
+                return error.errno == errno.ENOTCONN
+            return not mount_entry(mountpoint)
+        wait_until(is_dead, f"{mountpoint} survives its daemon")

@@ -1,0 +1,243 @@
+"""What the mounted tree of a model must be, computed from the file alone.
+
+expected_tree() gives every path with its kind, mode, links and a check of its contents. JSON is
+compared as parsed values, since its escapes may be written in several ways.
+"""
+
+import json
+import math
+import struct
+from fractions import Fraction
+from typing import Callable, NamedTuple, Optional
+
+from plain_values import values_of
+
+# ---- JSON ----
+
+
+class FloatText(str):
+    """A number with a point or an exponent, as it is written."""
+
+
+def parse_json(data):
+    """Objects as lists of (name, value), floats as FloatText."""
+    def no_constant(text):
+        raise AssertionError(f"{text} is no JSON")
+    return json.loads(data.decode("utf-8"), parse_float=FloatText, parse_constant=no_constant,
+                      object_pairs_hook=list)
+
+
+def text_of(raw):
+    """A string of a model as Python shows it when it has been through JSON."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def n_digits(text):
+    """The significant digits of a decimal number."""
+    digits = text.lower().split("e")[0].lstrip("-").replace(".", "").lstrip("0")
+    return len(digits.rstrip("0")) or 1
+
+
+def float_letter(width):
+    return "<f" if width == 32 else "<d"
+
+
+def float32_of(text):
+    """The bits of the float32 nearest to a decimal, which is rounded once."""
+    exact = Fraction(text)
+    guess, = struct.unpack("<I", struct.pack("<f", abs(float(text))))
+    nearby = [n for n in (guess - 1, guess, guess + 1) if 0 <= n < 0x7f800000]
+    value = {n: Fraction(struct.unpack("<f", struct.pack("<I", n))[0]) for n in nearby}
+    best = min(nearby, key=lambda n: (abs(value[n] - abs(exact)), n % 2))
+    return struct.pack("<I", best | (0x80000000 if text.startswith("-") else 0))
+
+
+def fewest_digits(value):
+    if value.width == 64:
+        return n_digits(repr(float(value)))
+    bits = struct.pack("<f", value)
+    for digits in range(1, 9):
+        text = f"{value:.{digits}g}"
+        try:
+            if struct.pack("<f", float(text)) == bits == float32_of(text):
+                return digits
+        except OverflowError:  # rounded up beyond the largest float32
+            pass
+    return 9
+
+
+good_floats = set()
+
+
+def check_float(value, found):
+    """The text reads back to the same bits and has no digit too many."""
+    if not math.isfinite(value):
+        assert found is None, f"{value} is written {found!r} instead of null"
+        return
+    bits = struct.pack(float_letter(value.width), value)
+    if (bits, found) in good_floats:
+        return
+    assert isinstance(found, FloatText), f"{value} is written {found!r}, which is no float"
+    back = struct.pack(float_letter(value.width), float(found))
+    assert back == bits, f"{found} reads back as {back.hex()}, the model has {bits.hex()}"
+    if value.width == 32:
+        back = float32_of(found)
+        assert back == bits, f"{found}, rounded once, is {back.hex()}, the model has {bits.hex()}"
+    fewest = fewest_digits(value)
+    assert n_digits(found) <= fewest, \
+        f"{found} has more than the {fewest} digits that {value!r} needs"
+    good_floats.add((bits, found))
+
+
+def check_value(expected, found):
+    """`expected` is a value of gguf_reader.Model, `found` comes from parse_json()."""
+    if isinstance(expected, list):
+        assert isinstance(found, list) and len(expected) == len(found), \
+            f"an array of {len(expected)} elements became {str(found)[:200]}"
+        if expected and isinstance(expected[0], bytes):
+            if [text_of(e) for e in expected] == found:
+                return
+        for one, other in zip(expected, found):
+            check_value(one, other)
+    elif isinstance(expected, float):
+        check_float(expected, found)
+    elif isinstance(expected, bytes):
+        assert text_of(expected) == found, f"{expected[:200]!r} became {str(found)[:200]!r}"
+    else:
+        assert type(expected) is type(found) and expected == found, \
+            f"{expected!r} became {found!r}"
+
+
+def json_line(data):
+    """The one line of `data`, parsed."""
+    assert data.endswith(b"\n"), "no newline at the end"
+    assert data.count(b"\n") == 1, "more than one line"
+    return parse_json(data)
+
+
+def lines_between(data, opening, closing):
+    """The lines between two brackets, without the commas that separate them."""
+    lines = data.split(b"\n")
+    assert lines[-1] == b"", "no newline at the end"
+    assert (lines[0], lines[-2]) == (opening, closing), f"not between {opening} and {closing}"
+    lines = lines[1:-2]
+    for i, line in enumerate(lines[:-1]):
+        assert line.endswith(b","), f"line {i + 2} ends without a comma"
+    return [line[:-1] for line in lines[:-1]] + lines[-1:]
+
+
+def info_of(model, tensor):
+    return [("name", text_of(tensor.name)), ("type", tensor.type_name),
+            ("ggml_type", tensor.type_id), ("shape", list(reversed(tensor.ne))),
+            ("ne", list(tensor.ne)), ("n_elements", tensor.n_elements),
+            ("block_size", tensor.block_size), ("type_size", tensor.type_size),
+            ("n_bytes", tensor.n_bytes), ("file", text_of(model.path)), ("offset", tensor.offset)]
+
+
+def check_metadata(model, data):
+    lines = lines_between(data, b"{", b"}")
+    assert len(lines) == len(model.keys), f"{len(lines)} lines for {len(model.keys)} keys"
+    for (name, value), line in zip(model.keys, lines):
+        (found_name, found_value), = parse_json(b"{" + line + b"}")
+        assert found_name == text_of(name), f"{found_name!r} stands where {name!r} should"
+        check_value(value, found_value)
+
+
+def check_tensors(model, data):
+    lines = lines_between(data, b"[", b"]")
+    assert len(lines) == len(model.tensors), f"{len(lines)} lines for {len(model.tensors)} tensors"
+    for tensor, line in zip(model.tensors, lines):
+        check_info(model, tensor, line + b"\n")
+
+
+def check_info(model, tensor, data):
+    found = json_line(data)
+    expected = info_of(model, tensor)
+    assert found == expected, f"\n{found}\nshould be\n{expected}"
+
+
+def check_bytes(expected, data):
+    if data != expected:
+        at = next((i for i, (a, b) in enumerate(zip(expected, data)) if a != b),
+                  min(len(expected), len(data)))
+        raise AssertionError(f"{len(data)} bytes, expected {len(expected)}; they differ at {at}")
+
+
+# ---- file names ----
+
+def fnv1a_64(data):
+    number = 0xcbf29ce484222325
+    for byte in data:
+        number = ((number ^ byte) * 0x100000001b3) % 2**64
+    return number
+
+
+def file_name(name, suffix=b""):
+    """The file name of a key or tensor: design, section 1, and fs/names.h."""
+    units = []
+    for character in name.decode("utf-8", "surrogateescape"):
+        raw = character.encode("utf-8", "surrogateescape")
+        if name in (b".", b"..") or raw in (b"/", b"%", b"\x7f") or raw < b" ":
+            raw = b"%%%02X" % raw[0]
+        units.append(raw)
+    if not units:
+        units = [b"%"]
+    if len(b"".join(units)) + len(suffix) <= 255:
+        return b"".join(units) + suffix
+    ending = b"%%~%016x" % fnv1a_64(name) + suffix
+    cut = b""
+    for unit in units:
+        if len(cut) + len(unit) + len(ending) > 255:
+            break
+        cut += unit
+    return cut + ending
+
+
+# ---- the tree ----
+
+class Entry(NamedTuple):
+    is_directory: bool
+    mode: int
+    n_links: int
+    size: Optional[int] = None  # None: whatever the contents have
+    check: Optional[Callable[[bytes], None]] = None  # raises AssertionError
+
+
+def _file(check, size=None):
+    return Entry(False, 0o444, 1, size, check)
+
+
+def _directory(n_folders):
+    return Entry(True, 0o555, 2 + n_folders)
+
+
+def expected_tree(model):
+    """A dict from paths (bytes, b"" for the root) to Entry."""
+    tree = {b"": _directory(2), b"metadata": _directory(0),
+            b"tensors": _directory(len(model.tensors)),
+            b"metadata.json": _file(lambda data: check_metadata(model, data)),
+            b"tensors.json": _file(lambda data: check_tensors(model, data))}
+
+    for name, value in model.keys:
+        path = b"metadata/" + file_name(name, b".json")
+        assert path not in tree, f"two keys are called {path!r}"
+        tree[path] = _file(lambda data, value=value: check_value(value, json_line(data)))
+    for tensor in model.tensors:
+        folder = b"tensors/" + file_name(tensor.name)
+        assert folder not in tree, f"two tensors are called {folder!r}"
+        tree[folder] = _directory(0)
+        tree[folder + b"/info"] = _file(lambda data, t=tensor: check_info(model, t, data))
+        if tensor.n_bytes is not None:
+            tree[folder + b"/raw"] = _file(lambda data, t=tensor: check_bytes(model.raw(t), data),
+                                           tensor.n_bytes)
+        if tensor.has_values:
+            tree[folder + b"/f32"] = _file(lambda data, t=tensor: check_values(model, t, data),
+                                           4 * tensor.n_elements)
+    return tree
+
+
+def check_values(model, tensor, data):
+    """Types of plain numbers only; tests/unit and test_read.py have the blocks."""
+    expected = values_of(model.raw(tensor), tensor.type_name, model.big_endian)
+    if expected is not None:
+        check_bytes(expected, data)

@@ -1,0 +1,372 @@
+#!/usr/bin/env python3
+"""The command line as far as it mounts nothing: usage, refusals, the mount point, the manual."""
+
+import os
+import re
+import struct
+import unittest
+
+import mounting
+from gguf_file import BOOL, F32, Q4_0, STRING, UINT32, GgufFile
+from gguf_reader import Model
+
+setUpModule = mounting.require_binary
+
+# sysexits.h
+EX_OK, EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_CANTCREAT, EX_NOPERM = 0, 64, 65, 66, 73, 77
+
+
+class CommandTestCase(mounting.MountTestCase):
+    def setUp(self):
+        super().setUp()
+        self.model = GgufFile().tensor(b"t", [4], F32, bytes(16)).write(self.path("model.gguf"))
+
+    def assert_refused(self, status, arguments, *words, **more):
+        """Ends with `status`, says the words on stderr and nothing on stdout, mounts nothing."""
+        result = self.run_ggufs(*arguments, **more)
+        was_mounted = mounting.mount_entry(self.mountpoint)
+        mounting.unmount(self.mountpoint)
+        self.assertIsNone(was_mounted, f"it was mounted nevertheless: {result}")
+        self.assert_status(status, result)
+        self.assertEqual("", result.out, "refusals go to stderr")
+        for word in words:
+            self.assertIn(word, result.err)
+        return result
+
+
+class TestUsage(CommandTestCase):
+    def assert_usage_error(self, arguments, *words):
+        result = self.assert_refused(EX_USAGE, arguments, "usage: ggufs", *words)
+        self.assertTrue(result.err.startswith("ggufs: "), result.err)
+
+    def test_no_arguments(self):
+        self.assert_usage_error([], "MODEL", "MOUNTPOINT", "missing")
+
+    def test_one_argument(self):
+        self.assert_usage_error([self.model], "MOUNTPOINT is missing")
+
+    def test_three_arguments(self):
+        self.assert_usage_error([self.model, self.mountpoint, "third"], "too many", "third")
+
+    def test_check_without_a_model(self):
+        self.assert_usage_error(["--check"], "--check", "MODEL")
+
+    def test_unknown_options(self):
+        for option in ("-x", "--frobnicate", "-F", "--check=yes", "-hx"):
+            with self.subTest(option=option):
+                self.assert_usage_error([option, self.model, self.mountpoint], option)
+
+    def test_bad_numbers(self):
+        for option in ("uid=", "uid=me", "uid=-1", "uid=1x", "uid=4294967295",
+                       "uid=99999999999999999999",
+                       "gid=", "gid=me", "gid=-1", "umask=", "umask=8", "umask=1000",
+                       "umask=-1", "umask=0x1", "max_threads=", "max_threads=x",
+                       "max_idle_threads=x"):
+            with self.subTest(option=option):
+                self.assert_usage_error(["-o", option, self.model, self.mountpoint], option)
+
+    def test_bad_number_with_check(self):
+        result = self.run_ggufs("-o", "uid=me", "--check", self.model)
+        self.assert_status(EX_USAGE, result)
+
+    def test_an_o_without_options(self):
+        self.assert_refused(EX_USAGE, [self.model, self.mountpoint, "-o"], "-o")
+
+    def test_help(self):
+        for arguments in (["-h"], ["--help"], ["-h", "-f"], ["-h", self.model, self.mountpoint]):
+            result = self.run_ggufs(*arguments)
+            self.assert_status(EX_OK, result)
+            self.assertEqual("", result.err)
+            self.assertTrue(result.out.startswith("usage: ggufs [options] MODEL MOUNTPOINT\n"),
+                            result)
+
+    def test_version(self):
+        for option in ("-V", "--version"):
+            result = self.run_ggufs(option)
+            self.assert_status(EX_OK, result)
+            self.assertEqual("", result.err)
+            self.assertRegex(result.out, r"\Aggufs \d+\.\d+\S*\nlibfuse 3\.\S+\n\Z")
+
+
+class TestManual(CommandTestCase):
+    def setUp(self):
+        super().setUp()
+        self.manual = os.path.join(mounting.ROOT, "ggufs.1")
+        if not os.path.exists(self.manual):
+            mounting.skip_loudly(f"no {self.manual}")
+
+    def options_of_help(self):
+        found = set()
+        for line in self.run_ggufs("-h").out.splitlines():
+            match = re.match(r"  (-\S.*?)(?:  |$)", line)
+            for word in match[1].removeprefix("-o ").split(", ") if match else ():
+                found.add(word.partition("=")[0])
+        return found
+
+    def options_of_manual(self):
+        """From ".It Fl h , Fl Fl help", ".It Fl -check", ".It Cm uid Ns = Ns Ar N"."""
+        found = set()
+        with open(self.manual, encoding="utf-8") as file:
+            lines = [line.split()[1:] for line in file if line.startswith(".It ")]
+        for words in lines:
+            for before, word in zip(words, words[1:]):
+                if before == "Fl" and word != "Fl":
+                    long = "-" if "Fl Fl " + word in " ".join(words) else ""
+                    found.add("-" + long + word.replace("\\-", "-").rstrip(","))
+                elif before == "Cm":
+                    found.add(word.partition("=")[0].rstrip(","))
+        return found - {"-o"}
+
+    def test_options_are_documented(self):
+        found = self.options_of_help()
+        self.assertIn("-h", found)
+        self.assertIn("umask", found)
+        self.assertEqual(found, self.options_of_manual(), "options of --help and of ggufs.1")
+
+
+class TestModel(CommandTestCase):
+    """Files that are no models, and what is told about them."""
+
+    def assert_no_model(self, data, *words, status=EX_DATAERR):
+        path = self.write("given", data)
+        result = self.assert_refused(status, [path, self.mountpoint], path, *words)
+        lines = result.err.splitlines()
+        self.assertTrue(lines[0].startswith(f"ggufs: {path}: "), lines)
+        checked = self.run_ggufs("--check", path)
+        self.assert_status(status, checked)
+        self.assertEqual("", checked.err)
+        self.assertIn(lines[0].removeprefix("ggufs: "), checked.out.splitlines())
+
+    def test_missing(self):
+        for name in ("missing", "missing/missing", "model.gguf/inside"):
+            path = self.path(name)
+            self.assert_refused(EX_NOINPUT, [path, self.mountpoint], f"ggufs: {path}: ")
+
+    def test_directory(self):
+        self.assert_refused(EX_NOINPUT, [self.folder, self.mountpoint], self.folder,
+                            "is a directory")
+
+    def test_swapped_arguments(self):
+        self.assert_refused(EX_NOINPUT, [self.mountpoint, self.model], "is a directory")
+
+    def test_unreadable(self):
+        if os.geteuid() == 0:
+            self.skipTest("root reads everything")
+        os.chmod(self.model, 0)
+        self.assert_refused(EX_NOPERM, [self.model, self.mountpoint], self.model,
+                            "Permission denied")
+
+    def test_fifo(self):
+        path = self.path("fifo")
+        os.mkfifo(path)
+        self.assert_refused(EX_DATAERR, [path, self.mountpoint], path, "not a regular file")
+
+    def test_device(self):
+        self.assert_refused(EX_DATAERR, ["/dev/null", self.mountpoint], "not a regular file")
+
+    def test_empty(self):
+        self.assert_no_model(b"", "empty file")
+
+    def test_lfs_pointer(self):
+        pointer = (b"version https://git-lfs.github.com/spec/v1\n"
+                   b"oid sha256:" + b"0" * 64 + b"\nsize 123456789\n")
+        self.assert_no_model(pointer, "Git LFS pointer", "git lfs pull")
+
+    def test_html(self):
+        for page in (b"<!DOCTYPE html>\n<html>", b"\n  <!doctype html>", b"<html lang='en'>",
+                     b"<HTML>"):
+            with self.subTest(page=page):
+                self.assert_no_model(page + b"<body>Not found</body></html>", "web page")
+
+    def test_safetensors(self):
+        header = b'{"t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+        self.assert_no_model(struct.pack("<Q", len(header)) + header + b"1234", "safetensors")
+
+    def test_other_formats(self):
+        for data, word in ((b"PK\3\4" + bytes(100), "ZIP"), (b"\x1f\x8b\x08" + bytes(100), "gzip"),
+                           (b'{"a": 1}\n', "JSON"), (bytes(1000), "zeros"),
+                           (b"tjgg\3\0\0\0", "before GGUF")):
+            with self.subTest(word=word):
+                self.assert_no_model(data, word)
+
+    def test_something_else(self):
+        for data in (b"G", b"GGU", b"hello, world\n", b"GGML" + bytes(100), bytes(3),
+                     b"FUGG\3\0\0\0"):
+            with self.subTest(data=data):
+                self.assert_no_model(data, "GGUF")
+
+    def test_unknown_version(self):
+        for version in (0, 4, 1000):
+            self.assert_no_model(b"GGUF" + struct.pack("<IQQ", version, 0, 0), "version",
+                                 str(version))
+
+    def test_cut_in_the_header(self):
+        whole = GgufFile().key(b"k", STRING, b"value").tensor(b"t", [4], F32, bytes(16)).to_bytes()
+        for length in range(4, whole.index(b"t\1\0\0\0") + 20):
+            with self.subTest(length=length):
+                self.assert_no_model(whole[:length])
+
+
+class TestTruncated(CommandTestCase):
+    """An unfinished download: which tensor is short, and how many bytes are missing."""
+
+    def setUp(self):
+        super().setUp()
+        built = GgufFile().key(b"general.name", STRING, b"x")
+        for i in range(4):
+            built.tensor(b"blk.%d.weight" % i, [32, 10], Q4_0, bytes([i]) * 180)
+        self.path_of_cut = built.write(self.path("cut.gguf"))
+        self.whole = Model(self.path_of_cut)
+
+    def short_tensors(self, length):
+        return [(t.name.decode(), t.n_bytes, min(t.offset + t.n_bytes - length, t.n_bytes))
+                for t in self.whole.tensors if t.offset + t.n_bytes > length]
+
+    def test_missing_bytes(self):
+        ends = [t.offset + t.n_bytes for t in self.whole.tensors]
+        for length in (ends[3] - 1, ends[2] + 1, ends[2], ends[2] - 1, ends[1] - 100, ends[0] - 180,
+                       ends[0] - 200):
+            with self.subTest(length=length):
+                os.truncate(self.path_of_cut, length)
+                short = self.short_tensors(length)
+                name, n_bytes, missing = short[0]
+                result = self.assert_refused(EX_DATAERR, [self.path_of_cut, self.mountpoint],
+                                             f'"{name}"',
+                                             f"{missing} of its {n_bytes} bytes are missing")
+                self.assertEqual(len(short) > 1, f"{len(short) - 1} more error" in result.err,
+                                 result.err)
+                checked = self.run_ggufs("--check", self.path_of_cut)
+                self.assert_status(EX_DATAERR, checked)
+                lines = checked.out.splitlines()
+                self.assertEqual(len(short), sum("bytes are missing" in line for line in lines),
+                                 lines)
+                for name, n_bytes, missing in short:
+                    words = f'tensor "{name}"', f"{missing} of its {n_bytes} bytes are missing"
+                    self.assertEqual(1, sum(all(word in line for word in words) for line in lines))
+                self.whole_file_again()
+
+    def whole_file_again(self):
+        with open(self.path_of_cut, "wb") as file:
+            file.write(self.whole.data)
+
+    def test_padding_may_be_missing(self):
+        last = self.whole.tensors[-1]
+        os.truncate(self.path_of_cut, last.offset + last.n_bytes)
+        self.assert_status(EX_OK, self.run_ggufs("--check", self.path_of_cut))
+
+
+class TestMountPoint(CommandTestCase):
+    def test_missing(self):
+        path = self.path("missing")
+        self.assert_refused(EX_CANTCREAT, [self.model, path], path, "does not exist", "mkdir -p")
+
+    def test_dangling_link(self):
+        os.symlink("nowhere", self.path("link"))
+        self.assert_refused(EX_CANTCREAT, [self.model, self.path("link")], self.path("link"))
+
+    def test_file(self):
+        for path in (self.write("file", b"x"), self.path("file/inside")):
+            self.assert_refused(EX_CANTCREAT, [self.model, path], path, "not a directory")
+
+    def test_not_empty(self):
+        for name in ("file", ".hidden"):
+            with self.subTest(name=name):
+                path = os.path.join(self.mountpoint, name)
+                with open(path, "wb"):
+                    pass
+                self.assert_refused(EX_CANTCREAT, [self.model, self.mountpoint], self.mountpoint,
+                                    "not empty")
+                os.unlink(path)
+
+    def test_unreadable(self):
+        if os.geteuid() == 0:
+            self.skipTest("root reads everything")
+        os.chmod(self.mountpoint, 0)
+        self.addCleanup(os.chmod, self.mountpoint, 0o755)
+        self.assert_refused(EX_CANTCREAT, [self.model, self.mountpoint], self.mountpoint,
+                            "Permission denied")
+
+
+class TestCheck(CommandTestCase):
+    """--check prints a line per finding to stdout and mounts nothing."""
+
+    def check(self, status, *paths):
+        result = self.run_ggufs("--check", *paths)
+        self.assert_status(status, result)
+        self.assertEqual("", result.err)
+        self.assertTrue(result.out.endswith("\n"), result)
+        return result.out.splitlines()
+
+    def bad(self):
+        built = GgufFile().key(b"k", UINT32, 1).key(b"k", UINT32, 2)
+        built.tensor(b"twin", [4], F32, bytes(16)).tensor(b"twin", [4], F32, bytes(16))
+        return built.tensor(b"row", [33], Q4_0, bytes(36)).write(self.path("bad.gguf"))
+
+    def test_good(self):
+        lines = self.check(EX_OK, self.model)
+        self.assertEqual([f"{self.model}: OK: GGUF v3, little-endian, 0 keys, 1 tensors"], lines)
+
+    def test_every_finding_has_a_line(self):
+        path = self.bad()
+        lines = self.check(EX_DATAERR, path)
+        self.assertEqual(3, len(lines), lines)
+        for line, words in zip(lines, ((path, '"k"', "twice"), (path, '"twin"', "twice"),
+                                       (path, '"row"', "33"))):
+            for word in words:
+                self.assertIn(word, line)
+            self.assertRegex(line, r": byte \d+: ")
+
+    def test_mounting_tells_of_the_rest(self):
+        path = self.bad()
+        result = self.assert_refused(EX_DATAERR, [path, self.mountpoint], '"k"', "2 more errors",
+                                     "--check")
+        self.assertEqual(2, len(result.err.splitlines()), result)
+
+    def test_missing_file(self):
+        self.check(EX_NOINPUT, self.path("missing"))
+
+    def test_several(self):
+        bad, missing = self.bad(), self.path("missing")
+        for status, paths in ((EX_OK, [self.model] * 3),
+                              (EX_DATAERR, [self.model, bad, self.model]),
+                              (EX_DATAERR, [bad, missing]),
+                              (EX_NOINPUT, [missing, bad, self.model])):
+            lines = self.check(status, *paths)
+            self.assertEqual(sum(p == self.model for p in paths),
+                             sum(": OK: " in line for line in lines))
+            for path in paths:
+                self.assertTrue(any(line.startswith(f"{path}: ") for line in lines), lines)
+
+    def test_names_stay_on_their_line(self):
+        """Nothing of a file's own reaches the terminal raw."""
+        name = b"\x1b[31m\n\r\xff\"" + b"n" * 1000
+        path = GgufFile().key(name, BOOL, 2).write(self.path("names.gguf"))
+        line, = self.check(EX_DATAERR, path)
+        self.assertTrue(line.isprintable(), line)
+        self.assertIn("\\x1b", line)
+
+    def test_a_path_stays_on_its_line(self):
+        path = self.write("new\nline.gguf", b"nothing")
+        self.assertEqual(1, len(self.check(EX_DATAERR, path)))
+
+    def test_double_dash(self):
+        GgufFile().write(self.path("-model.gguf"))
+        result = self.run_ggufs("--check", "--", "-model.gguf", cwd=self.folder)
+        self.assert_status(EX_OK, result)
+
+    def test_equal_twins_are_a_note(self):
+        path = GgufFile().key(b"k", UINT32, 1).key(b"k", UINT32, 1).write(self.path("twins.gguf"))
+        lines = self.check(EX_OK, path)
+        self.assertEqual(2, len(lines), lines)
+        self.assertIn("note: ", lines[0])
+
+    def test_fixtures(self):
+        paths = mounting.fixtures("gguf", "golden", "archs", "quants", "split", "tokenizers")
+        if not paths:
+            mounting.skip_loudly(f"no fixtures in {mounting.FIXTURES}")
+        lines = self.check(EX_OK, *paths)
+        self.assertEqual(len(paths), sum(": OK: " in line for line in lines))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,465 @@
+#!/usr/bin/env python3
+"""Starting, serving and ending: what is in the table of mounts, and how the daemon behaves."""
+
+import errno
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import unittest
+
+import mounting
+from gguf_file import F32, STRING, GgufFile
+
+setUpModule = mounting.require_fuse
+
+# sysexits.h
+EX_OK, EX_USAGE, EX_UNAVAILABLE, EX_CANTCREAT = 0, 64, 69, 73
+
+PAGE = os.sysconf("SC_PAGESIZE")
+
+
+class DaemonTestCase(mounting.MountTestCase):
+    def setUp(self):
+        super().setUp()
+        built = GgufFile().key(b"general.name", STRING, b"a name")
+        self.model = built.tensor(b"t", [4], F32,
+                                  b"0123456789abcdef").write(self.path("model.gguf"))
+
+    def read(self, name, mountpoint=None):
+        with open(os.path.join(mountpoint or self.mountpoint, name), "rb") as file:
+            return file.read()
+
+    def assert_serves(self, mountpoint=None):
+        self.assertEqual(b"0123456789abcdef", self.read("tensors/t/raw", mountpoint))
+        self.assertEqual(b'"a name"\n', self.read("metadata/general.name.json", mountpoint))
+
+    def wait_for_end(self, pid):
+        mounting.wait_until(lambda: not mounting.is_running(pid), f"process {pid} does not end")
+
+
+class TestStart(DaemonTestCase):
+    def test_readable_when_the_command_returns(self):
+        for _ in range(20):
+            self.mount_in_background(self.model, self.mountpoint)
+            self.assert_serves()
+            self.assertEqual(["metadata", "metadata.json", "tensors", "tensors.json"],
+                             sorted(os.listdir(self.mountpoint)))
+            mounting.unmount(self.mountpoint)
+
+    def test_unmounted_daemon_ends(self):
+        self.mount_in_background(self.model, self.mountpoint)
+        processes = self.processes_of(self.mountpoint)
+        mounting.unmount(self.mountpoint)
+        for pid in processes:
+            self.wait_for_end(pid)
+
+    def test_relative_paths(self):
+        inside = self.path("inside")
+        os.mkdir(inside)
+        for i, (folder, model, mountpoint) in enumerate((
+                (self.folder, "model.gguf", "m0"), (self.folder, "./model.gguf", "./m1"),
+                (inside, "../model.gguf", "../m2"),
+                (self.folder, "inside/.././model.gguf", ".//m3/"))):
+            with self.subTest(model=model):
+                absolute = self.new_mountpoint(f"m{i}")
+                self.mount_in_background(model, mountpoint, cwd=folder)
+                self.assert_serves(absolute)
+                self.assertTrue(mounting.mount_entry(absolute)[1].startswith(b"/"))
+
+    def test_relative_path_in_info(self):
+        self.mount_in_background("./model.gguf", self.mountpoint, cwd=self.folder)
+        self.assertIn(f'"file":"{self.model}"'.encode(),
+                      self.read("tensors/t/info").replace(b": ", b":"))
+
+    def test_links(self):
+        os.symlink(self.model, self.path("model-link"))
+        os.symlink("mnt", self.path("mnt-link"))
+        self.mount_in_background("model-link", "mnt-link", cwd=self.folder)
+        self.assert_serves()
+
+    def test_options_last(self):
+        self.mount_in_background(self.model, self.mountpoint, "-o", "umask=077")
+        self.assertEqual(0o500, stat.S_IMODE(os.stat(self.mountpoint).st_mode))
+
+    def test_over_files(self):
+        with open(os.path.join(self.mountpoint, "hidden"), "wb"):
+            pass
+        self.mount_in_background("-o", "nonempty", self.model, self.mountpoint)
+        self.assert_serves()
+        self.assertNotIn("hidden", os.listdir(self.mountpoint))
+
+    def test_unknown_option_of_libfuse(self):
+        for option in ("frobnicate", "frobnicate=1", "ro,frobnicate"):
+            result = self.run_ggufs("-o", option, self.model, self.mountpoint)
+            self.assert_status(EX_USAGE, result)
+            self.assertIn("frobnicate", result.err)
+            self.assertEqual(1, result.err.count("ggufs:"), f"said once who speaks: {result.err}")
+            self.assertIsNone(mounting.mount_entry(self.mountpoint))
+
+
+class TestTable(DaemonTestCase):
+    """What mount(8), df(1) and stat(1) show."""
+
+    def assert_entry(self, fs_type, source):
+        entry = mounting.mount_entry(self.mountpoint)
+        self.assertEqual((fs_type, os.fsencode(source)), entry[:2])
+
+    def test_line_of_mount(self):
+        self.mount_in_background(self.model, self.mountpoint)
+        done = subprocess.run(["mount"], capture_output=True, check=True)
+        lines = done.stdout.decode(errors="replace")
+        self.assertIn(f"{self.model} on {self.mountpoint} type fuse.ggufs (", lines)
+
+    def test_strange_paths(self):
+        for name in ("a b", "com,ma", "back\\slash", "new\nline", "tab\t", "#hash", "-dash", "ü",
+                     "\udcff", ",ro=\\,"):
+            with self.subTest(name=name):
+                folder = self.path(name)
+                os.mkdir(folder)
+                model = shutil.copy(self.model, os.path.join(folder, f"{name}.gguf"))
+                self.mountpoint = self.new_mountpoint(f"{name}.mnt")
+                self.mount_in_background(model, self.mountpoint)
+                self.assert_entry("fuse.ggufs", model)
+                self.assert_serves()
+
+    def test_fsname_and_subtype(self):
+        self.mount_in_background("-o", "fsname=my name,subtype=mine", self.model, self.mountpoint)
+        self.assert_entry("fuse.mine", "my name")
+
+    def test_read_only(self):
+        self.mount_in_background(self.model, self.mountpoint)
+        options = mounting.mount_entry(self.mountpoint)[2].split(b",")
+        self.assertIn(b"ro", options)
+        self.assertIn(b"default_permissions", options)
+
+    def test_umask(self):
+        self.mount_in_background("-oumask=027", self.model, self.mountpoint)
+        self.assertEqual(0o550, stat.S_IMODE(os.stat(self.mountpoint).st_mode))
+        for name, mode in (("tensors", 0o550), ("tensors/t", 0o550), ("tensors/t/raw", 0o440),
+                           ("tensors.json", 0o440)):
+            status = os.stat(os.path.join(self.mountpoint, name))
+            self.assertEqual(mode, stat.S_IMODE(status.st_mode), name)
+
+    def test_uid_and_gid(self):
+        self.mount_in_background("-o", "uid=1234,gid=2345", self.model, self.mountpoint)
+        for name in ("", "tensors", "tensors/t/raw", "metadata.json"):
+            status = os.stat(os.path.join(self.mountpoint, name))
+            self.assertEqual((1234, 2345), (status.st_uid, status.st_gid), name)
+        self.assert_serves()
+
+    def test_allow_other(self):
+        if os.geteuid() != 0:
+            self.skipTest("root only, unless /etc/fuse.conf allows it")
+        for option in ("allow_other", "allow_root"):
+            with self.subTest(option=option):
+                self.mount_in_background("-o", option, self.model, self.mountpoint)
+                self.assertIn(b"allow_other", mounting.mount_entry(self.mountpoint)[2])
+                mounting.unmount(self.mountpoint)
+
+
+class TestProcess(DaemonTestCase):
+    def start(self, *options):
+        """In the foreground; ends with the test."""
+        process = subprocess.Popen([mounting.BINARY, *mounting.MOUNT_OPTIONS, *options, self.model,
+                                    self.mountpoint], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        self.addCleanup(mounting.kill_all, self.mountpoint)
+        mounting.wait_until(lambda: mounting.mount_entry(self.mountpoint) or
+                            process.poll() is not None, "no mount")
+        self.assert_serves()
+        return process
+
+    def test_signals_in_the_foreground(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with self.subTest(signal=number):
+                process = self.start("-f")
+                process.send_signal(number)
+                out, err = process.communicate(timeout=mounting.DEADLINE)
+                self.assertEqual((EX_OK, b"", b""), (process.returncode, out, err))
+                self.assertIsNone(mounting.mount_entry(self.mountpoint))
+
+    def test_signal_while_in_use(self):
+        process = self.start("-f")
+        with open(os.path.join(self.mountpoint, "tensors/t/raw"), "rb"):
+            process.terminate()
+            self.assertEqual(EX_OK, process.wait(mounting.DEADLINE))
+            self.assertIsNone(mounting.mount_entry(self.mountpoint))
+
+    def test_signal_in_the_background(self):
+        for target in (0, 1):  # the keeper, the server
+            with self.subTest(target=target):
+                self.mount_in_background(self.model, self.mountpoint)
+                processes = self.processes_of(self.mountpoint)
+                os.kill(processes[target], signal.SIGTERM)
+                for pid in processes:
+                    self.wait_for_end(pid)
+                self.assertIsNone(mounting.mount_entry(self.mountpoint))
+
+    def test_killed_server_leaves_no_mount(self):
+        self.mount_in_background(self.model, self.mountpoint)
+        keeper, server = self.processes_of(self.mountpoint)
+        with open(os.path.join(self.mountpoint, "tensors/t/raw"), "rb"):
+            os.kill(server, signal.SIGKILL)
+            self.wait_for_end(keeper)
+        self.assertIsNone(mounting.mount_entry(self.mountpoint))
+
+    def test_killed_keeper_leaves_the_tree(self):
+        self.mount_in_background(self.model, self.mountpoint)
+        keeper, server = self.processes_of(self.mountpoint)
+        os.kill(keeper, signal.SIGKILL)
+        self.wait_for_end(keeper)
+        self.assert_serves()
+        mounting.unmount(self.mountpoint)
+        self.wait_for_end(server)
+
+    def test_killed_in_the_foreground(self):
+        process = self.start("-f")
+        _, server = self.processes_of(self.mountpoint)
+        process.kill()
+        process.wait()
+        self.wait_for_end(server)
+
+    @unittest.skipUnless(mounting.IS_SANDBOXED, "sanitizers run without the sandbox")
+    def test_sandbox(self):
+        def is_confined(pid):
+            with open(f"/proc/{pid}/status", encoding="ascii") as file:
+                status = dict(line.split(":\t", 1) for line in file.read().splitlines())
+            return (int(status["CapEff"], 16), status["NoNewPrivs"], status["Seccomp"]) == (0, "1", "2")
+        for options, expected in ((), True), (("-o", "nosandbox"), False):
+            self.mount_in_background(*options, self.model, self.mountpoint)
+            processes = self.processes_of(self.mountpoint)
+            self.assertEqual(expected, is_confined(processes[1]))
+            self.assert_serves()
+            mounting.unmount(self.mountpoint)
+            for pid in processes:
+                self.wait_for_end(pid)
+
+    def test_debug(self):
+        process = self.start("-d")
+        mounting.unmount(self.mountpoint)
+        out, err = process.communicate(timeout=mounting.DEADLINE)
+        self.assertEqual((EX_OK, b""), (process.returncode, out))
+        for word in (b"LOOKUP", b"READ"):
+            self.assertIn(word, err)
+
+    def test_single_thread(self):
+        self.start("-f", "-s")
+        _, server = self.processes_of(self.mountpoint)
+        self.assertEqual(1, len(os.listdir(f"/proc/{server}/task")))
+
+    def test_thread_options(self):
+        self.mount_in_background("-o", "clone_fd,max_threads=2,max_idle_threads=1", self.model,
+                                 self.mountpoint)
+        self.assert_serves()
+
+    def test_daemon_lets_go(self):
+        """No terminal, no pipe, no folder and no session of the caller's."""
+        self.mount_in_background("model.gguf", self.mountpoint, cwd=self.folder)
+        keeper, server = self.processes_of(self.mountpoint)
+        # The command returns when the daemon has done all this.
+        for pid in (keeper, server):
+            self.assertEqual("/", os.readlink(f"/proc/{pid}/cwd"))
+            self.assertEqual(keeper, os.getsid(pid))
+            links = [os.readlink(f"/proc/{pid}/fd/{fd}")
+                     for fd in sorted(os.listdir(f"/proc/{pid}/fd"), key=int)]
+            self.assertEqual(["/dev/null"] * 3, links[:3])
+            self.assertEqual(pid == server, "/dev/fuse" in links)
+            self.assertLessEqual(set(links), {"/dev/null", "/dev/fuse", self.model})
+
+    def test_auto_unmount(self):
+        if os.geteuid() != 0:
+            self.skipTest("fusermount3 before 3.15 leaves the dead mounts of users")
+        self.mount_in_background("-o", "auto_unmount", self.model, self.mountpoint)
+        self.kill_daemon(self.mountpoint)
+        mounting.wait_until(lambda: not mounting.mount_entry(self.mountpoint), "still mounted")
+
+
+class TestOccupied(DaemonTestCase):
+    def test_mounted_already(self):
+        self.mount_in_background(self.model, self.mountpoint)
+        result = self.run_ggufs(self.model, self.mountpoint)
+        self.assert_status(EX_CANTCREAT, result)
+        self.assertEqual("", result.out)
+        for word in (self.mountpoint, "mounted here already", "fuse.ggufs", "fusermount3 -u"):
+            self.assertIn(word, result.err)
+        self.assert_serves()
+
+    def test_dead_mount(self):
+        self.mount_in_background(self.model, self.mountpoint)
+        self.kill_daemon(self.mountpoint)
+        for more in ([], ["-o", "nonempty"]):
+            result = self.run_ggufs(*more, self.model, self.mountpoint)
+            self.assert_status(EX_CANTCREAT, result)
+            self.assertEqual("", result.out)
+            self.assertIn(os.strerror(errno.ENOTCONN), result.err)
+            self.assertIn(f"fusermount3 -u {self.mountpoint}", result.err)
+        advice = result.err.strip().partition("fusermount3 ")[2]
+        subprocess.run(["fusermount3", *advice.split()], check=True)
+        self.mount_in_background(self.model, self.mountpoint)
+        self.assert_serves()
+
+    def test_model_on_a_dead_mount(self):
+        other = self.new_mountpoint("other")
+        self.mount_in_background(self.model, other)
+        self.kill_daemon(other)
+        result = self.run_ggufs(os.path.join(other, "model.gguf"), self.mountpoint)
+        self.assertNotEqual(EX_OK, result.status)
+        self.assertIn(os.strerror(errno.ENOTCONN), result.err)
+
+    def test_without_the_device(self):
+        self.check_in_namespace("mount -t tmpfs none /dev", [], "/dev/fuse is missing")
+
+    def test_without_fusermount(self):
+        program = shutil.which("fusermount3")
+        if not program or os.path.realpath(program) != "/usr/bin/fusermount3":
+            self.skipTest("fusermount3 is not where libfuse looks for it")
+        self.check_in_namespace(f"mount --bind /dev/null {program}", ["-o", "auto_unmount"],
+                                "fusermount3 is missing", "apt-get install fuse3")
+
+    def check_in_namespace(self, command, options, *words):
+        """Runs ggufs where `command` has hidden something, in mounts of its own."""
+        unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+        if not shutil.which("unshare") or \
+                subprocess.run([*unshare, "sh", "-c", command],
+                               capture_output=True).returncode != 0:
+            self.skipTest("no namespace to hide things in")
+        done = subprocess.run([*unshare, "sh", "-c", command + ' && exec "$@"', "sh",
+                               mounting.BINARY, *options,
+                               self.model, self.mountpoint], capture_output=True, text=True)
+        self.assertEqual((EX_UNAVAILABLE, ""), (done.returncode, done.stdout), done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+
+class TestWriting(DaemonTestCase):
+    def attempts(self):
+        def at(name):
+            return os.path.join(self.mountpoint, name)
+        raw = at("tensors/t/raw")
+        for flags in (os.O_WRONLY, os.O_RDWR, os.O_RDWR | os.O_TRUNC, os.O_WRONLY | os.O_APPEND,
+                      os.O_RDONLY | os.O_TRUNC):
+            yield f"open {flags:#o}", os.open, (raw, flags)
+        yield "create", os.open, (at("new"), os.O_CREAT | os.O_WRONLY)
+        yield "create in tensors", os.open, (at("tensors/new"), os.O_CREAT | os.O_EXCL | os.O_RDWR)
+        yield "unlink", os.unlink, (raw,)
+        yield "mkdir", os.mkdir, (at("new"),)
+        yield "rmdir", os.rmdir, (at("tensors"),)
+        yield "chmod", os.chmod, (raw, 0o644)
+        yield "chown", os.chown, (raw, os.getuid(), os.getgid())
+        yield "rename", os.rename, (raw, at("tensors/t/new"))
+        yield "truncate", os.truncate, (raw, 0)
+        yield "utime", os.utime, (raw,)
+        yield "symlink", os.symlink, ("x", at("new"))
+        yield "link", os.link, (raw, at("new"))
+        yield "mkfifo", os.mkfifo, (at("new"),)
+        yield "setxattr", os.setxattr, (raw, "user.x", b"1")
+
+    def assert_refused(self):
+        for name, function, arguments in self.attempts():
+            with self.subTest(name):
+                with self.assertRaises(OSError) as caught:
+                    function(*arguments)
+                self.assertEqual("EROFS", errno.errorcode[caught.exception.errno])
+        self.assert_serves()
+
+    def test_refused(self):
+        self.mount(self.model)
+        self.assert_refused()
+
+    def test_access(self):
+        self.mount(self.model)
+        path = os.path.join(self.mountpoint, "tensors/t/raw")
+        self.assertTrue(os.access(path, os.R_OK))
+        self.assertFalse(os.access(path, os.W_OK))
+        self.assertFalse(os.access(path, os.X_OK))
+
+    def test_asked_for_writing(self):
+        """-o rw opens nothing."""
+        self.mount(self.model, "-o", "rw")
+        descriptor = None
+        with self.assertRaises(OSError) as caught:
+            descriptor = os.open(os.path.join(self.mountpoint, "tensors/t/raw"), os.O_RDWR)
+        self.assertIsNone(descriptor)
+        self.assertIn(caught.exception.errno, (errno.EROFS, errno.EACCES))
+        self.assert_serves()
+
+
+class TestSource(DaemonTestCase):
+    """The model file changes under the mount: EIO for what is lost, and the rest is served."""
+
+    def setUp(self):
+        super().setUp()
+        built = GgufFile(alignment=PAGE).key(b"long", STRING, b"x" * (4 * PAGE))
+        for i in range(3):
+            built.tensor(b"t%d" % i, [1024, 4], F32, bytes([i]) * 16384)
+        self.data = built.to_bytes()
+        self.model = self.write("pages.gguf", self.data)
+        self.mount(self.model)
+
+    def assert_lost(self, name):
+        with self.assertRaises(OSError, msg=name) as caught:
+            self.read(name)
+        self.assertEqual("EIO", errno.errorcode[caught.exception.errno])
+
+    def assert_tensor(self, number):
+        for name in ("raw", "f32"):
+            self.assertEqual(bytes([number]) * 16384, self.read(f"tensors/t{number}/{name}"))
+
+    def test_truncated(self):
+        os.truncate(self.model, len(self.data) - 2 * 16384)
+        for _ in range(3):  # one fault must not harm the next
+            for number in (1, 2):
+                self.assert_lost(f"tensors/t{number}/raw")
+                self.assert_lost(f"tensors/t{number}/f32")
+        self.assert_tensor(0)
+        self.assertEqual(b'"' + b"x" * (4 * PAGE) + b'"\n', self.read("metadata/long.json"))
+        self.assertIn(b'"t2"', self.read("tensors/t2/info"))
+        self.assertIn(b'"t2"', self.read("tensors.json"))
+
+    def test_truncated_inside_a_tensor(self):
+        os.truncate(self.model, len(self.data) - 8192)
+        descriptor = os.open(os.path.join(self.mountpoint, "tensors/t2/raw"),
+                             os.O_RDONLY | os.O_DIRECT)
+        try:
+            self.assertEqual(b"\2" * 8192, os.pread(descriptor, 8192, 0))
+            with self.assertRaises(OSError):
+                os.pread(descriptor, 8192, 8192)
+        finally:
+            os.close(descriptor)
+
+    def test_truncated_inside_a_page(self):
+        """Behind the end of the file its last page reads as zeros, which nobody wrote."""
+        os.truncate(self.model, len(self.data) - 100)
+        self.assert_lost("tensors/t2/raw")
+        self.assert_tensor(1)
+
+    def test_truncated_metadata(self):
+        os.truncate(self.model, PAGE)
+        self.assert_lost("metadata/long.json")
+        self.assert_lost("metadata.json")
+        self.assertIn(b'"t1"', self.read("tensors/t1/info"))
+        self.assertEqual(16384, os.stat(os.path.join(self.mountpoint, "tensors/t1/raw")).st_size)
+
+    def test_truncated_to_nothing_and_back(self):
+        os.truncate(self.model, 0)
+        self.assert_lost("tensors/t0/raw")
+        with open(self.model, "r+b") as file:
+            file.write(self.data)
+        self.assert_tensor(1)
+
+    def test_removed(self):
+        os.unlink(self.model)
+        for number in range(3):
+            self.assert_tensor(number)
+
+    def test_replaced(self):
+        os.rename(self.write("other", b"\xff" * len(self.data)), self.model)
+        for number in range(3):
+            self.assert_tensor(number)
+
+
+if __name__ == "__main__":
+    unittest.main()
