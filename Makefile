@@ -49,14 +49,14 @@ obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIB_OBJ  := $(call obj,$(DEQUANT_SRC) $(GGUF_SRC) $(filter-out fs/main.c,$(FS_SRC)))
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(WRITER_SRC))
 
-.PHONY: all test demo bench lint install uninstall clean deps help
+.PHONY: all test demo soak bench lint install uninstall clean deps help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: $(BUILD)/ggufs
 
 $(BUILD)/ggufs: $(LIB_OBJ) $(BUILD)/obj/fs/main.o
-	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS)
+	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lm
 
 $(BUILD)/unit-tests: $(LIB_OBJ) $(UNIT_OBJ)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lcriterion -lm
@@ -74,11 +74,69 @@ $(BUILD)/obj/%.o: %.c Makefile
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(UNIT_OBJ) $(call obj,fs/main.c $(wildcard contrib/sample/*.c)))
 
+# ---- fuzzing: replay with any compiler, libFuzzer with clang ----
+
+FUZZ_TARGETS := tree decode json names
+FUZZ_SECONDS ?= 60
+FUZZ_CC      ?= clang
+FUZZ_DEPS    := clang libclang-rt-14-dev
+FUZZ_MAX_LEN := 4096
+FUZZ_SHARED  := tests/fuzz/fuzz_check.c
+# The target that has functions of its own in the place of these.
+FUZZ_WRAP     = $(if $(filter tree%,$(@F)),-Wl$(comma)--wrap=mmap$(comma)--wrap=munmap)
+
+$(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) \
+    $(call obj,tests/fuzz/fuzz_%.c $(FUZZ_SHARED) tests/fuzz/replay.c)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) $(OPENMP) $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) -lm
+
+$(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c $(WRITER_SRC) $(DEQUANT_SRC))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
+
+build/fuzz/seeds: build/fuzz/make-seeds
+	build/fuzz/make-seeds $@
+	@touch $@
+
+fuzz_obj = $(patsubst %.c,build/fuzz/obj/%.o,$(1))
+FUZZ_OBJ := $(patsubst $(BUILD)/obj/%,build/fuzz/obj/%,$(LIB_OBJ))
+
+build/fuzz/obj/%.o: CC = $(FUZZ_CC)
+build/fuzz/obj/%.o: HARDEN =
+build/fuzz/obj/%.o: SANFLAGS = -fsanitize=fuzzer-no-link,address,undefined \
+    -fno-sanitize-recover=all -fno-omit-frame-pointer
+# What the targets themselves do is nothing to look for.
+build/fuzz/obj/tests/%.o: SANFLAGS += -fno-sanitize=fuzzer-no-link
+build/fuzz/obj/dequant/%.o: ALL_CFLAGS += -ffp-contract=off
+build/fuzz/obj/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(FUZZ_TARGETS:%=build/fuzz/%): build/fuzz/%: $(FUZZ_OBJ) \
+    $(call fuzz_obj,tests/fuzz/fuzz_%.c $(FUZZ_SHARED))
+	$(FUZZ_CC) -pthread -pie -fsanitize=fuzzer,address,undefined $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) -lm
+
+-include $(patsubst %.o,%.d,$(FUZZ_OBJ) $(call fuzz_obj,$(wildcard tests/fuzz/*.c)) \
+    $(call obj,$(wildcard tests/fuzz/*.c)))
+
+.PHONY: fuzz
+fuzz:
+	contrib/install-deps $(BUILD_DEPS) $(FUZZ_DEPS)
+	$(MAKE) -s build/fuzz/seeds $(FUZZ_TARGETS:%=build/fuzz/%)
+	set -e; for target in $(FUZZ_TARGETS); do \
+	    mkdir -p build/fuzz/corpus/$$target; \
+	    ASAN_OPTIONS=quarantine_size_mb=8 build/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) -max_len=$(FUZZ_MAX_LEN) -timeout=10 \
+	        -dict=tests/fuzz/gguf.dict -artifact_prefix=build/fuzz/$$target- -print_final_stats=1 \
+	        build/fuzz/corpus/$$target build/fuzz/seeds/$$target tests/fuzz/corpus/$$target; \
+	done
+
 help:
 	@echo 'make            builds build/ggufs'
 	@echo 'make deps       installs the Debian packages that the build needs'
 	@echo 'make demo       builds, mounts a model and shows its tree (MODEL=, MNT=)'
 	@echo 'make test       builds and runs all tests (installs what they need)'
+	@echo 'make fuzz       fuzzes each target for FUZZ_SECONDS=60'
+	@echo 'make soak       64 readers at once for SOAK_SECONDS=600'
 	@echo 'make bench      measures start-up'
 	@echo 'make lint       clang-format, clang-tidy, cppcheck, mandoc, shellcheck'
 	@echo 'make install    PREFIX=/usr/local, DESTDIR='
@@ -99,10 +157,19 @@ test:
 	contrib/install-deps $(BUILD_DEPS) $(RUN_DEPS) $(TEST_DEPS)
 	tests/run
 
+# Readers of a mounted tree, for load.
+$(BUILD)/readers: $(call obj,tests/soak/readers.c)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^
+
+SOAK_SECONDS ?= 600
+soak: build/ggufs build/sample.gguf build/readers
+	tests/soak/run build/ggufs build/sample.gguf build/readers $(SOAK_SECONDS)
+
 bench: build/ggufs build/big.gguf
 	tests/bench/startup.py build/ggufs build/big.gguf
 
-C_FILES := $(wildcard dequant/*.[ch] gguf/*.[ch] fs/*.[ch] contrib/sample/*.[ch] tests/unit/*.[ch])
+C_FILES := $(wildcard dequant/*.[ch] gguf/*.[ch] fs/*.[ch] contrib/sample/*.[ch] tests/unit/*.[ch] \
+    tests/fuzz/*.[ch] tests/soak/*.[ch])
 lint:
 	contrib/install-deps $(LINT_DEPS)
 	clang-format --dry-run -Werror $(C_FILES)
@@ -113,7 +180,7 @@ lint:
 	    --inline-suppr -I. -D__BYTE_ORDER__=1234 -D__ORDER_LITTLE_ENDIAN__=1234 \
 	    dequant gguf fs contrib/sample
 	mandoc -T lint -W warning ggufs.1
-	shellcheck contrib/install-deps contrib/demo tests/run .ci/run
+	shellcheck contrib/install-deps contrib/demo tests/run tests/soak/run .ci/run
 
 install: all
 	install -D -m 755 build/ggufs $(DESTDIR)$(BINDIR)/ggufs

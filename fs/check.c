@@ -1,56 +1,14 @@
 #include "fs/check.h"
 
 #include "fs/check_data.h"
+#include "fs/terminal.h"
 #include "fs/tree.h"
 #include "gguf/model.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
-
-int fs_exit_status(int code)
-{
-    switch (-code) {
-    case ENOENT:
-    case ENOTDIR:
-    case EISDIR:
-        return EX_NOINPUT;
-    case EACCES:
-    case EPERM:
-        return EX_NOPERM;
-    case EIO:
-        return EX_IOERR;
-    case ENOMEM:
-    case EMFILE:
-    case ENFILE:
-        return EX_OSERR;
-    default:
-        return EX_DATAERR;
-    }
-}
-
-void fs_print_path(FILE *stream, const char *path)
-{
-    for (; *path != '\0'; path++) {
-        if ((unsigned char)*path < 0x20 || *path == 0x7f)
-            fprintf(stream, "\\x%02x", *path);
-        else
-            fputc(*path, stream);
-    }
-}
-
-void fs_print_finding(FILE *stream, const char *prefix, const char *path,
-                      const struct gguf_finding *finding)
-{
-    fputs(prefix, stream);
-    fs_print_path(stream, path);
-    fprintf(stream, ": %s", finding->severity == GGUF_NOTE ? "note: " : "");
-    if (finding->file_offset != GGUF_NO_OFFSET)
-        fprintf(stream, "byte %" PRIu64 ": ", finding->file_offset);
-    fprintf(stream, "%s\n", finding->message);
-}
 
 /* A progress bar on a terminal; nothing elsewhere. */
 struct bar {

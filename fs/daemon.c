@@ -111,7 +111,7 @@ static int run_server(const struct fs_daemon *daemon, const struct links *links,
     return daemon->serve(daemon->argument);
 }
 
-/* Becomes the keeper of a new server. */
+/* Becomes the keeper of a new server. Returns in both. */
 static int keep(const struct fs_daemon *daemon, const struct links *links)
 {
     sigset_t signals, before;
@@ -123,7 +123,7 @@ static int keep(const struct fs_daemon *daemon, const struct links *links)
     sigprocmask(SIG_BLOCK, &signals, &before);
     server = fork();
     if (server == 0)
-        _exit(run_server(daemon, links, &before));
+        return run_server(daemon, links, &before);
     let_go(daemon, links);
     if (server < 0)
         status = fail("can't start the server");
@@ -154,9 +154,7 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
     if (keeper == 0) {
         close(ready[0]);
         setsid();
-        if (chdir("/") != 0)
-            _exit(fail("/"));
-        _exit(keep(daemon, links));
+        return chdir("/") == 0 ? keep(daemon, links) : fail("/");
     }
     let_go(daemon, links);
     close(ready[1]);

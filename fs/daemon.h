@@ -21,9 +21,10 @@ struct fs_daemon {
 };
 
 /*
- * Starts the processes and returns in the caller's: at once with EX_OK when the server is ready,
- * or, in the foreground, with the server's exit status when it has ended and nothing is mounted any
- * more. What fails before is printed to stderr. Must be called while there is a single thread.
+ * Starts the processes and returns in each of them with its exit status: in the caller's with EX_OK
+ * when the server is ready, in the server when that has ended, and in the keeper, which in the
+ * foreground is the caller, when then nothing is mounted any more. What fails is printed to stderr.
+ * Must be called while there is a single thread.
  */
 int fs_daemon_run(const struct fs_daemon *daemon);
 

@@ -4,6 +4,7 @@
 #include "fs/mountpoint.h"
 #include "fs/options.h"
 #include "fs/serve.h"
+#include "fs/terminal.h"
 #include "fs/tree.h"
 #include "gguf/model.h"
 

@@ -1,5 +1,7 @@
 #include "fs/mountpoint.h"
 
+#include "fs/terminal.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,10 +34,9 @@ static bool tell_mount(const char *path)
     while (real && mounts && !found && (entry = getmntent(mounts))) {
         if (strcmp(entry->mnt_dir, real) != 0)
             continue;
-        fprintf(stderr,
-                "ggufs: %s: %s is mounted here already (type %s); unmount it first: "
-                "fusermount3 -u %s\n",
-                path, entry->mnt_fsname, entry->mnt_type, path);
+        fs_complain(path, "fusermount3 -u",
+                    "%s is mounted here already (type %s); unmount it first", entry->mnt_fsname,
+                    entry->mnt_type);
         found = true;
     }
     if (mounts)
@@ -55,31 +56,27 @@ static int check_directory(const char *path, bool nonempty)
         if (empty || nonempty)
             return EX_OK;
         if (!tell_mount(path))
-            fprintf(stderr,
-                    "ggufs: %s: the mount point is not empty; mount on an empty directory, or add "
-                    "-o nonempty to hide what is in it\n",
-                    path);
+            fs_complain(path, NULL,
+                        "the mount point is not empty; mount on an empty directory, or add "
+                        "-o nonempty to hide what is in it");
         return EX_CANTCREAT;
     }
     switch (errno) {
     case ENOENT:
-        fprintf(stderr, "ggufs: %s: the mount point does not exist; make it first: mkdir -p %s\n",
-                path, path);
+        fs_complain(path, "mkdir -p", "the mount point does not exist; make it first");
         break;
     case ENOTDIR:
-        fprintf(stderr,
-                "ggufs: %s: the mount point is not a directory (the model comes first: ggufs MODEL "
-                "MOUNTPOINT)\n",
-                path);
+        fs_complain(path, NULL,
+                    "the mount point is not a directory (the model comes first: ggufs MODEL "
+                    "MOUNTPOINT)");
         break;
     case ENOTCONN:
-        fprintf(stderr,
-                "ggufs: %s: a dead mount is in the way (\"%s\": its daemon is gone); clear it "
-                "first: fusermount3 -u %s\n",
-                path, strerror(ENOTCONN), path);
+        fs_complain(path, "fusermount3 -u",
+                    "a dead mount is in the way (\"%s\": its daemon is gone); clear it first",
+                    strerror(ENOTCONN));
         break;
     default:
-        fprintf(stderr, "ggufs: %s: the mount point can't be opened: %s\n", path, strerror(errno));
+        fs_complain(path, NULL, "the mount point can't be opened: %s", strerror(errno));
     }
     return EX_CANTCREAT;
 }

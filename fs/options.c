@@ -1,5 +1,6 @@
 #include "fs/options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ static int parse_number(const char *argument, int base, unsigned long limit, uns
 
     errno = 0;
     value = strtoul(digits, &end, base);
-    if (errno != 0 || end == digits || *end != '\0' || *digits == '-' || value > limit) {
+    if (errno != 0 || !isdigit((unsigned char)*digits) || *end != '\0' || value > limit) {
         fprintf(stderr,
                 base == 8 ? "ggufs: option %s: needs an octal number from 0 to %lo\n"
                           : "ggufs: option %s: needs a number from 0 to %lu\n",

@@ -2,6 +2,7 @@
 
 #include "fs/daemon.h"
 #include "fs/nodes.h"
+#include "fs/terminal.h"
 
 #include <fuse_lowlevel.h>
 
@@ -322,8 +323,8 @@ static void print_log(enum fuse_log_level level, const char *format, va_list arg
     vfprintf(stderr, format, args);
 }
 
-/* Adds "-o NAME=VALUE" in front of the user's options, which go over it. */
-static int add_default(struct fuse_args *args, const char *name, const char *value)
+/* Adds "-o NAME=VALUE": in front of the user's options, which then go over it, or behind them. */
+static int add_option(struct fuse_args *args, int position, const char *name, const char *value)
 {
     char *option = malloc(strlen(name) + 2 * strlen(value) + 8);
     char *end;
@@ -338,20 +339,21 @@ static int add_default(struct fuse_args *args, const char *name, const char *val
         *end++ = *value;
     }
     *end = '\0';
-    result = fuse_opt_insert_arg(args, 1, option);
+    result = fuse_opt_insert_arg(args, position, option);
     free(option);
     return result < 0 ? -ENOMEM : 0;
 }
 
-static int add_defaults(const struct fs_tree *tree, struct fuse_args *args)
+static int add_options(const struct fs_tree *tree, struct fuse_args *args)
 {
-    int result = add_default(args, "fsname=", tree->model->files[0].path);
+    int result = add_option(args, 1, "fsname=", tree->model->files[0].path);
 
     if (result == 0)
-        result = add_default(args, "subtype=", "ggufs");
+        result = add_option(args, 1, "subtype=", "ggufs");
     if (result == 0)
-        result = add_default(args, "default_permissions", "");
-    return result == 0 ? add_default(args, "ro", "") : result;
+        result = add_option(args, 1, "default_permissions", "");
+    /* Whatever the user says. */
+    return result == 0 ? add_option(args, args->argc, "ro", "") : result;
 }
 
 static int loop_with_threads(struct fuse_session *session, const struct fs_options *options)
@@ -407,7 +409,7 @@ static int serve_session(struct fuse_session *session, const char *mountpoint,
                 .argument = &job,
             });
         else
-            fprintf(stderr, "ggufs: %s: the mount was refused\n", mountpoint);
+            fs_complain(mountpoint, NULL, "the mount was refused");
         fuse_remove_signal_handlers(session);
     }
     free(absolute);
@@ -423,7 +425,7 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_options *op
     struct fuse_session *session;
     int status;
 
-    if (add_defaults(tree, &options->fuse) < 0 ||
+    if (add_options(tree, &options->fuse) < 0 ||
         pthread_key_create(&buffer_key, free_buffer) != 0) {
         fprintf(stderr, "ggufs: %s\n", strerror(ENOMEM));
         return EX_OSERR;

@@ -1,0 +1,81 @@
+/*
+ * The decoders: no read or write outside, every element written, each block on its own, and the
+ * byte order there and back again.
+ *
+ * The first byte is the row of the type table and, above that, the alignment; the rest are blocks.
+ */
+#include "dequant/types.h"
+#include "tests/fuzz/fuzz_check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes full of `filler` at an odd address, up to the end of *memory, which the caller frees. */
+static uint8_t *misaligned(size_t n_bytes, size_t shift, int filler, uint8_t **memory)
+{
+    *memory = fuzz_alloc(shift + n_bytes);
+    memset(*memory, filler, shift + n_bytes);
+    return *memory + shift;
+}
+
+/* The values of the blocks, into memory that was full of `filler`. The caller frees them. */
+static float *decode(const struct dequant_type *type, const uint8_t *blocks, size_t n_blocks,
+                     int filler)
+{
+    const size_t n_bytes = n_blocks * type->block_elements * sizeof(float);
+    float *out = fuzz_alloc(n_bytes);
+
+    if (n_blocks > 0)
+        memset(out, filler, n_bytes);
+    type->decode(blocks, out, n_blocks);
+    return out;
+}
+
+static void check_decoder(const struct dequant_type *type, const uint8_t *blocks, size_t n_blocks)
+{
+    float *first = decode(type, blocks, n_blocks, 0x00);
+    float *second = decode(type, blocks, n_blocks, 0xff);
+
+    if (n_blocks > 0)
+        FUZZ_CHECK(memcmp(first, second, n_blocks * type->block_elements * sizeof(float)) == 0,
+                   "%s: an element is not written", type->name);
+    for (size_t i = 0; i < n_blocks; i++) {
+        float *alone = decode(type, blocks + i * type->block_bytes, 1, 0x55);
+
+        FUZZ_CHECK(memcmp(alone, first + i * type->block_elements,
+                          type->block_elements * sizeof(float)) == 0,
+                   "%s: block %zu depends on its neighbours", type->name, i);
+        free(alone);
+    }
+    free(second);
+    free(first);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const struct dequant_type *type;
+    uint8_t *memory[3], *blocks, *swapped, *back;
+    size_t n_types = dequant_type_count(), shift, n_blocks, n_bytes;
+
+    if (size == 0)
+        return 0;
+    type = dequant_type_at(data[0] % n_types);
+    shift = 1 + 2 * (data[0] / n_types);
+    n_blocks = (size - 1) / type->block_bytes;
+    n_bytes = n_blocks * type->block_bytes;
+    blocks = misaligned(n_bytes, shift, 0x00, &memory[0]);
+    swapped = misaligned(n_bytes, shift, 0x00, &memory[1]);
+    back = misaligned(n_bytes, shift, 0xa5, &memory[2]);
+    memcpy(blocks, data + 1, n_bytes);
+
+    dequant_swap_blocks(type, blocks, swapped, n_blocks);
+    dequant_swap_blocks(type, swapped, back, n_blocks);
+    FUZZ_CHECK(memcmp(blocks, back, n_bytes) == 0, "%s: swapped twice is not the same", type->name);
+    if (type->decode) {
+        check_decoder(type, blocks, n_blocks);
+        check_decoder(type, swapped, n_blocks);
+    }
+    for (int i = 0; i < 3; i++)
+        free(memory[i]);
+    return 0;
+}

@@ -1,0 +1,280 @@
+/*
+ * The JSON writer. The input is taken as a string, as numbers, and as a metadata value, one after
+ * the other.
+ */
+#include "fs/shortest.h"
+#include "fs/value_text.h"
+#include "tests/fuzz/fuzz_check.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A part of a string must have room for a character. */
+#define SMALLEST_PART 4
+#define LARGEST_PART  1500
+/* Enough for a string to have several pieces. */
+#define LONG_BYTES (FS_PIECE_BYTES + 4096)
+
+/* ---- strings ---- */
+
+/* The escape of a byte: its length, or 0 if this is none. */
+static size_t match_escape(const char *text, size_t length, unsigned char byte)
+{
+    static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+    const char *letter;
+    char number[7];
+
+    if (length >= 2 && text[0] == '\\' && text[1] && (letter = strchr(letters, text[1])))
+        return (unsigned char)meanings[letter - letters] == byte ? 2 : 0;
+    snprintf(number, sizeof number, "\\u%02x%02x", byte < 0x80 ? 0 : 0xdc, byte);
+    return length >= 6 && strncasecmp(text, number, 6) == 0 ? 6 : 0;
+}
+
+/*
+ * Checks that the text stands for these bytes and for no others: a character for itself, an ASCII
+ * character perhaps as an escape, and a byte of no character as a lone surrogate.
+ */
+static void check_stands_for(const char *text, size_t length, const uint8_t *bytes, size_t n_bytes)
+{
+    size_t at = 0;
+
+    for (size_t done = 0; done < n_bytes;) {
+        const size_t n = fuzz_utf8_length(bytes + done, n_bytes - done);
+        const bool may_be_plain = n > 0 && bytes[done] >= 0x20 && !strchr("\"\\", bytes[done]);
+
+        if (may_be_plain && n <= length - at && memcmp(text + at, bytes + done, n) == 0) {
+            at += n;
+        } else {
+            const size_t escape_bytes = match_escape(text + at, length - at, bytes[done]);
+
+            FUZZ_CHECK(n <= 1 && escape_bytes > 0, "byte %zu of the string has changed", done);
+            at += escape_bytes;
+        }
+        done += n > 1 ? n : 1;
+    }
+    FUZZ_CHECK(at == length, "the text goes on behind the string");
+}
+
+static struct fs_text string_in_parts(struct gguf_string string, struct fuzz_random *random)
+{
+    struct fs_text text = {.capacity = FS_JSON_STRING_BYTES(string.length_bytes)};
+    const uint64_t largest = 1 + fuzz_random_below(random, LARGEST_PART);
+
+    text.data = fuzz_alloc(text.capacity);
+    fs_json_literal(&text, "\"");
+    while (string.length_bytes > 0) {
+        struct gguf_string part = string;
+        size_t done;
+
+        part.length_bytes = SMALLEST_PART + fuzz_random_below(random, largest);
+        if (part.length_bytes > string.length_bytes)
+            part.length_bytes = string.length_bytes;
+        done = fs_json_string_part(&text, part, part.length_bytes == string.length_bytes);
+        FUZZ_CHECK(done > 0 && done <= part.length_bytes, "a part of %" PRIu64 " wrote %zu",
+                   part.length_bytes, done);
+        string.data += done;
+        string.length_bytes -= done;
+    }
+    fs_json_literal(&text, "\"");
+    return text;
+}
+
+static struct fs_text whole_string(struct gguf_string string)
+{
+    struct fs_text text = {.capacity = FS_JSON_STRING_BYTES(string.length_bytes)};
+
+    text.data = fuzz_alloc(text.capacity);
+    fs_json_string(&text, string);
+    return text;
+}
+
+static void check_same(const struct fs_text *a, const struct fs_text *b)
+{
+    FUZZ_CHECK(a->length == b->length && memcmp(a->data, b->data, a->length) == 0,
+               "in parts, the text of %zu bytes is another one of %zu", a->length, b->length);
+}
+
+static void check_string(struct gguf_string string, struct fuzz_random *random)
+{
+    struct fs_text whole = whole_string(string), parts = string_in_parts(string, random);
+
+    check_same(&whole, &parts);
+    FUZZ_CHECK(whole.length >= 2 && whole.data[0] == '"' && whole.data[whole.length - 1] == '"',
+               "a string without quotes");
+    check_stands_for(whole.data + 1, whole.length - 2, (const uint8_t *)string.data,
+                     string.length_bytes);
+    fuzz_check_json(whole.data, whole.length);
+    free(whole.data);
+    free(parts.data);
+}
+
+/* ---- numbers ---- */
+
+static unsigned significant_digits(const char *number)
+{
+    unsigned n = 0, zeros = 0;
+
+    for (; *number && *number != 'e'; number++) {
+        if (!isdigit((unsigned char)*number) || (n == 0 && *number == '0'))
+            continue;
+        n++;
+        zeros = *number == '0' ? zeros + 1 : 0;
+    }
+    return n - zeros;
+}
+
+static void check_double(uint64_t bits)
+{
+    char number[FS_SHORTEST_BYTES], shorter[64];
+    double value, back;
+    unsigned digits;
+
+    memcpy(&value, &bits, sizeof value);
+    fs_shortest_double(value, number);
+    fuzz_check_json(number, strlen(number));
+    if (!isfinite(value)) {
+        FUZZ_CHECK(strcmp(number, "null") == 0, "%a is %s", value, number);
+        return;
+    }
+    back = strtod(number, NULL);
+    FUZZ_CHECK(memcmp(&back, &value, sizeof value) == 0, "%a is %s", value, number);
+    FUZZ_CHECK(strpbrk(number, ".e"), "%a looks like the integer %s", value, number);
+    digits = significant_digits(number);
+    FUZZ_CHECK(digits <= 17, "%a is %s", value, number);
+    snprintf(shorter, sizeof shorter, "%.*e", digits > 2 ? (int)digits - 2 : 0, value);
+    FUZZ_CHECK(digits < 2 || strtod(shorter, NULL) != value, "%a is %s, not %s", value, number,
+               shorter);
+}
+
+/* Directly, and for those who read all numbers as doubles. */
+static bool reads_back(const char *number, float value)
+{
+    const float direct = strtof(number, NULL), by_double = (float)strtod(number, NULL);
+
+    return memcmp(&direct, &value, sizeof value) == 0 &&
+           memcmp(&by_double, &value, sizeof value) == 0;
+}
+
+static void check_float(uint32_t bits)
+{
+    char number[FS_SHORTEST_BYTES], shorter[64];
+    float value;
+    unsigned digits;
+
+    memcpy(&value, &bits, sizeof value);
+    fs_shortest_float(value, number);
+    fuzz_check_json(number, strlen(number));
+    if (!isfinite(value)) {
+        FUZZ_CHECK(strcmp(number, "null") == 0, "%a is %s", (double)value, number);
+        return;
+    }
+    FUZZ_CHECK(reads_back(number, value), "%a is %s", (double)value, number);
+    FUZZ_CHECK(strpbrk(number, ".e"), "%a looks like the integer %s", (double)value, number);
+    digits = significant_digits(number);
+    FUZZ_CHECK(digits <= 9, "%a is %s", (double)value, number);
+    snprintf(shorter, sizeof shorter, "%.*e", digits > 2 ? (int)digits - 2 : 0, (double)value);
+    FUZZ_CHECK(digits < 2 || !reads_back(shorter, value), "%a is %s, not %s", (double)value, number,
+               shorter);
+}
+
+static void check_integer(uint64_t bits)
+{
+    struct gguf_value value = {.type = GGUF_UINT64, .u64 = bits};
+    char number[FS_JSON_SCALAR_BYTES + 1] = "";
+
+    fs_json_scalar(&(struct fs_text){number, 0, FS_JSON_SCALAR_BYTES}, &value);
+    FUZZ_CHECK(strtoull(number, NULL, 10) == bits, "%" PRIu64 " is %s", bits, number);
+    value = (struct gguf_value){.type = GGUF_INT64, .i64 = (int64_t)bits};
+    memset(number, 0, sizeof number);
+    fs_json_scalar(&(struct fs_text){number, 0, FS_JSON_SCALAR_BYTES}, &value);
+    FUZZ_CHECK(strtoll(number, NULL, 10) == value.i64, "%" PRId64 " is %s", value.i64, number);
+}
+
+/* ---- values ---- */
+
+/* The text of a value, put together from its pieces. */
+static struct fs_text text_of_value(const struct gguf_value *value)
+{
+    struct fs_value_text *pieces;
+    struct fs_text all = {0};
+
+    FUZZ_CHECK(fs_value_text_make(value, &pieces) == 0, "a good value has no text");
+    for (size_t i = 0; i < pieces->n_pieces; i++)
+        all.capacity += pieces->pieces[i].length;
+    all.data = fuzz_alloc(all.capacity);
+    /* Backwards: no piece may need the one before it. */
+    for (size_t i = pieces->n_pieces, end = all.capacity; i > 0; i--) {
+        const struct fs_value_piece *piece = &pieces->pieces[i - 1];
+        struct fs_text text = {fuzz_alloc(FS_PIECE_BYTES), 0, FS_PIECE_BYTES};
+
+        FUZZ_CHECK(fs_value_piece_write(piece, &text) == 0 && text.length == piece->length,
+                   "piece %zu of %zu is not what it was", i, pieces->n_pieces);
+        end -= piece->length;
+        memcpy(all.data + end, text.data, text.length);
+        free(text.data);
+    }
+    all.length = all.capacity;
+    fs_value_text_free(pieces);
+    return all;
+}
+
+/* The input over and over, so that it has several pieces. */
+static void check_long_string(const uint8_t *data, size_t size)
+{
+    struct gguf_value value = {.type = GGUF_STRING};
+    struct fs_text whole, pieces;
+    char *bytes = fuzz_alloc(LONG_BYTES);
+
+    for (size_t i = 0; i < LONG_BYTES; i++)
+        bytes[i] = (char)data[i % size];
+    value.string = (struct gguf_string){bytes, LONG_BYTES};
+    whole = whole_string(value.string);
+    pieces = text_of_value(&value);
+    check_same(&whole, &pieces);
+    free(whole.data);
+    free(pieces.data);
+    free(bytes);
+}
+
+/* A value as it stands in a file: two bytes for version, byte order and type, then its bytes. */
+static void check_value(const uint8_t *data, size_t size)
+{
+    struct gguf_report report = {0};
+    struct gguf_value value;
+    struct gguf_cursor cursor = {
+        .data = data + 2, .size_bytes = size - 2, .encoding = {data[0] & 1, data[0] & 2 ? 4 : 8}};
+    struct fs_text text;
+
+    if (gguf_value_read(&cursor, data[1] % GGUF_N_VALUE_TYPES, "value", &value, &report) < 0) {
+        FUZZ_CHECK(report.n_errors > 0, "a value is refused without a reason");
+        return;
+    }
+    FUZZ_CHECK(cursor.offset <= cursor.size_bytes, "a value ends behind its bytes");
+    text = text_of_value(&value);
+    fuzz_check_json(text.data, text.length);
+    free(text.data);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_random random = fuzz_random_seed(data, size);
+    uint64_t bits;
+
+    check_string((struct gguf_string){(const char *)data, size}, &random);
+    for (size_t i = 0; i + sizeof bits <= size && i < 4 * sizeof bits; i += sizeof bits) {
+        memcpy(&bits, data + i, sizeof bits);
+        check_double(bits);
+        check_float((uint32_t)bits);
+        check_integer(bits);
+    }
+    if (size >= 2)
+        check_value(data, size);
+    /* Long ones are slow, so not all are tried. */
+    if (size > 0 && fuzz_random_below(&random, 64) == 0)
+        check_long_string(data, size);
+    return 0;
+}

@@ -1,0 +1,337 @@
+/*
+ * The whole way without the kernel: the input is a model file, which is opened, its tree made and
+ * walked, and every file read in many ways, which must agree.
+ */
+#include "fs/check_data.h"
+#include "fs/tree.h"
+#include "fs/views.h"
+#include "tests/fuzz/fuzz_check.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <sanitizer/asan_interface.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* What is read of an input's files altogether, and of a large file at a time. */
+#define BUDGET_BYTES (256u << 10)
+#define WINDOW_BYTES 8192u
+/* Files up to this size are read whole. */
+#define WHOLE_BYTES (1u << 20)
+
+/* ---- the model file: in memory, and with an end that a sanitizer sees ---- */
+
+static int descriptor = -1;
+
+void *__real_mmap(void *address, size_t n_bytes, int access, int flags, int file, off_t offset);
+void *__wrap_mmap(void *address, size_t n_bytes, int access, int flags, int file, off_t offset);
+int __real_munmap(void *address, size_t n_bytes);
+int __wrap_munmap(void *address, size_t n_bytes);
+
+/* From the file's end to the end of its last page. */
+static size_t tail_bytes(size_t n_bytes)
+{
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+
+    return (page_bytes - n_bytes % page_bytes) % page_bytes;
+}
+
+/* The linker puts these in the place of mmap() and munmap() (--wrap). */
+void *__wrap_mmap(void *address, size_t n_bytes, int access, int flags, int file, off_t offset)
+{
+    char *data = __real_mmap(address, n_bytes, access, flags, file, offset);
+
+    if (data != MAP_FAILED)
+        ASAN_POISON_MEMORY_REGION(data + n_bytes, tail_bytes(n_bytes));
+    return data;
+}
+
+int __wrap_munmap(void *address, size_t n_bytes)
+{
+    ASAN_UNPOISON_MEMORY_REGION((char *)address + n_bytes, tail_bytes(n_bytes));
+    return __real_munmap(address, n_bytes);
+}
+
+static void write_model(const uint8_t *data, size_t size)
+{
+    if (descriptor < 0) {
+        descriptor = memfd_create("model", MFD_CLOEXEC);
+        FUZZ_CHECK(gguf_map_catch_faults() == 0, "no signal handler");
+    }
+    FUZZ_CHECK(pwrite(descriptor, data, size, 0) == (ssize_t)size &&
+                   ftruncate(descriptor, (off_t)size) == 0,
+               "the model can't be written: %s", strerror(errno));
+}
+
+/* ---- reading ---- */
+
+struct reader {
+    const struct fs_image *image;
+    struct fuzz_random *random;
+    uint64_t *budget;
+};
+
+/* The slice, as far as the file goes, from memory of its exact size. The caller frees *memory. */
+static const char *read_slice(const struct reader *reader, uint64_t offset, size_t length,
+                              char **memory)
+{
+    const uint64_t size = reader->image->size_bytes;
+    const uint64_t left = offset < size ? size - offset : 0;
+    const size_t shift = (size_t)fuzz_random_below(reader->random, 8);
+    ssize_t n;
+
+    *memory = fuzz_alloc(shift + length);
+    n = fs_image_read(reader->image, offset, length, *memory + shift);
+    FUZZ_CHECK(n >= 0 && (uint64_t)n == (left < length ? left : length),
+               "%zu bytes at %" PRIu64 " of a file of %" PRIu64 " give %zd", length, offset, size,
+               n);
+    *reader->budget -= *reader->budget < length ? *reader->budget : length;
+    return *memory + shift;
+}
+
+/* Checks that all slices of a part of a file agree with it. */
+static void check_slices(const struct reader *reader, uint64_t start, size_t length,
+                         const char *expected)
+{
+    char *memory;
+
+    for (size_t done = 0; done < length;) {
+        size_t step = 1 + 2 * (size_t)fuzz_random_below(reader->random, length / 3 + 16);
+
+        step = step < length - done ? step : length - done;
+        FUZZ_CHECK(memcmp(expected + done, read_slice(reader, start + done, step, &memory), step) ==
+                       0,
+                   "%zu bytes at %" PRIu64 " differ", step, start + done);
+        free(memory);
+        done += step;
+    }
+    for (int i = 0; i < 2 && length > 0; i++) {
+        const size_t from = (size_t)fuzz_random_below(reader->random, length);
+        const size_t n = (size_t)fuzz_random_below(reader->random, length - from + 1);
+
+        FUZZ_CHECK(memcmp(expected + from, read_slice(reader, start + from, n, &memory), n) == 0,
+                   "%zu bytes at %" PRIu64 " differ", n, start + from);
+        free(memory);
+    }
+}
+
+static void check_window(const struct reader *reader, uint64_t start, size_t length)
+{
+    char *memory;
+    const char *expected = read_slice(reader, start, length, &memory);
+
+    check_slices(reader, start, length, expected);
+    free(memory);
+}
+
+/* ---- what the files of a tensor must hold, made without fs/ ---- */
+
+static char *data_of(const struct gguf_model *model, const struct gguf_tensor *tensor)
+{
+    char *blocks = fuzz_alloc(tensor->size_bytes);
+
+    if (tensor->size_bytes > 0)
+        memcpy(blocks, model->files[0].data + tensor->file_offset, tensor->size_bytes);
+    return blocks;
+}
+
+static char *values_of(const struct gguf_model *model, const struct gguf_tensor *tensor)
+{
+    const size_t n_blocks = tensor->size_bytes / tensor->type->block_bytes;
+    float *values = fuzz_alloc(n_blocks * tensor->type->block_elements * sizeof(float));
+    char *blocks = data_of(model, tensor);
+
+    if (tensor->big_endian) {
+        char *swapped = fuzz_alloc(tensor->size_bytes);
+
+        dequant_swap_blocks(tensor->type, blocks, swapped, n_blocks);
+        free(blocks);
+        blocks = swapped;
+    }
+    tensor->type->decode(blocks, values, n_blocks);
+    free(blocks);
+    return (char *)values;
+}
+
+/* NULL for other files. The caller frees it. */
+static char *expected_of(const struct gguf_model *model, const struct fs_node *node)
+{
+    if (strcmp(node->view->name, "raw") == 0)
+        return data_of(model, node->subject);
+    if (strcmp(node->view->name, "f32") == 0)
+        return values_of(model, node->subject);
+    return NULL;
+}
+
+static bool is_json(const struct fs_node *node)
+{
+    const char *dot = strrchr(node->name, '.');
+
+    return (dot && strcmp(dot, ".json") == 0) || strcmp(node->view->name, "info") == 0;
+}
+
+static void check_whole(const struct reader *reader, const struct gguf_model *model,
+                        const struct fs_node *node)
+{
+    const size_t size = (size_t)reader->image->size_bytes;
+    char *memory, *expected = expected_of(model, node);
+    const char *whole = read_slice(reader, 0, size + 1, &memory);
+
+    if (expected && size > 0)
+        FUZZ_CHECK(memcmp(whole, expected, size) == 0, "%s has wrong bytes", node->name);
+    if (is_json(node)) {
+        fuzz_check_json(whole, size);
+        FUZZ_CHECK(size > 0 && whole[size - 1] == '\n', "%s does not end in a newline", node->name);
+    }
+    if (*reader->budget > 0)
+        check_slices(reader, 0, size, whole);
+    free(memory);
+    free(expected);
+}
+
+static void check_file(struct fs_tree *tree, fs_node_index index, struct fuzz_random *random,
+                       uint64_t *budget)
+{
+    const struct fs_node *node = &tree->nodes.list[index];
+    struct fs_image image;
+    struct reader reader = {&image, random, budget};
+    char *memory;
+    uint64_t size;
+    int result = fs_tree_size(tree, index, &size);
+
+    FUZZ_CHECK(result == 0, "the size of %s: %s", node->name, strerror(-result));
+    result = fs_tree_open(tree, index, &image);
+    FUZZ_CHECK(result == 0, "opening %s: %s", node->name, strerror(-result));
+    FUZZ_CHECK(image.size_bytes == size, "%s has two sizes", node->name);
+    if (*budget > 0 && size <= WHOLE_BYTES) {
+        check_whole(&reader, tree->model, node);
+    } else if (*budget > 0) {
+        check_window(&reader, 0, WINDOW_BYTES);
+        check_window(&reader, size - WINDOW_BYTES, WINDOW_BYTES);
+        check_window(&reader, fuzz_random_below(random, size - WINDOW_BYTES), WINDOW_BYTES);
+    }
+    read_slice(&reader, size, 100, &memory);
+    free(memory);
+    read_slice(&reader, UINT64_MAX - fuzz_random_below(random, 100), 200, &memory);
+    free(memory);
+    fs_image_free(&image);
+}
+
+/* ---- the tree ---- */
+
+static void check_directory(struct fs_tree *tree, fs_node_index index)
+{
+    const struct fs_nodes *nodes = &tree->nodes;
+    const struct fs_node *directory = &nodes->list[index];
+    uint32_t n_folders = 0;
+    uint64_t size;
+
+    FUZZ_CHECK(fs_tree_size(tree, index, &size) == 0 && size == 0, "a directory with a size");
+    for (uint32_t i = 0; i < directory->n_children; i++) {
+        const fs_node_index child = nodes->children[directory->first_child + i];
+        const char *name = nodes->list[child].name;
+
+        fuzz_check_file_name(name);
+        FUZZ_CHECK(nodes->list[child].parent == index, "%s has another parent", name);
+        FUZZ_CHECK(fs_nodes_find(nodes, index, name) == child, "%s is not found", name);
+        n_folders += !nodes->list[child].view;
+    }
+    FUZZ_CHECK(n_folders == directory->n_folders, "the directories are counted wrongly");
+}
+
+static void check_tree(const struct gguf_model *model, struct fuzz_random *random)
+{
+    struct gguf_report report = {0};
+    uint64_t budget = BUDGET_BYTES, n_children = 0;
+    struct fs_tree *tree;
+
+    FUZZ_CHECK(fs_tree_make(model, &tree, &report) == 0, "no tree: %s", report.first_error.message);
+    for (fs_node_index i = 0; i < tree->nodes.count; i++) {
+        if (tree->nodes.list[i].view) {
+            check_file(tree, i, random, &budget);
+        } else {
+            check_directory(tree, i);
+            n_children += tree->nodes.list[i].n_children;
+        }
+    }
+    FUZZ_CHECK(n_children == tree->nodes.count - 1, "a node is in no directory");
+    fs_tree_free(tree);
+}
+
+static void check_finding(void *user, const struct gguf_finding *finding)
+{
+    size_t length = strnlen(finding->message, sizeof finding->message);
+
+    (void)user;
+    FUZZ_CHECK(length > 0 && length < sizeof finding->message, "a message of %zu bytes", length);
+    for (size_t i = 0; i < length; i++)
+        FUZZ_CHECK(finding->message[i] >= ' ' && finding->message[i] <= '~', "not printable: %s",
+                   finding->message);
+    FUZZ_CHECK((finding->severity == GGUF_ERROR) == (finding->code < 0), "code %d: %s",
+               finding->code, finding->message);
+}
+
+/* ---- ggufs --check --data ---- */
+
+static void no_progress(void *user, uint64_t done_bytes, uint64_t total_bytes)
+{
+    (void)user;
+    FUZZ_CHECK(done_bytes <= total_bytes, "more is done than there is");
+}
+
+static bool is_finite(const struct gguf_model *model, const struct gguf_tensor *tensor)
+{
+    char *values = values_of(model, tensor);
+    bool finite = true;
+    float value;
+
+    for (uint64_t i = 0; finite && i < tensor->n_elements; i++) {
+        memcpy(&value, values + i * sizeof value, sizeof value);
+        finite = isfinite(value);
+    }
+    free(values);
+    return finite;
+}
+
+static void check_data(const struct gguf_model *model)
+{
+    struct gguf_report report = {.each = check_finding};
+    const int result = fs_check_data(model, &report, no_progress, NULL);
+    bool finite = true;
+
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        if (model->tensors[i].type && model->tensors[i].type->decode)
+            finite = finite && is_finite(model, &model->tensors[i]);
+    }
+    FUZZ_CHECK(result == (finite ? 0 : -EDOM) && (report.n_errors == 0) == finite,
+               "result %d with %zu errors for values that are %s finite", result, report.n_errors,
+               finite ? "all" : "not all");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_random random = fuzz_random_seed(data, size);
+    struct gguf_report report = {.each = check_finding};
+    struct gguf_model *model;
+    char path[32];
+    int result;
+
+    write_model(data, size);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    result = gguf_open(path, &model, &report);
+    FUZZ_CHECK((result < 0) == (report.n_errors > 0) && (result < 0) == !model,
+               "result %d with %zu errors", result, report.n_errors);
+    FUZZ_CHECK(result == 0 || result == report.first_error.code, "result %d, but code %d", result,
+               report.first_error.code);
+    if (result == 0)
+        check_tree(model, &random);
+    /* It takes much memory for each tensor. */
+    if (result == 0 && model->n_tensors <= 4)
+        check_data(model);
+    gguf_close(model);
+    return 0;
+}
