@@ -160,11 +160,11 @@ class TestTable(DaemonTestCase):
 
 
 class TestProcess(DaemonTestCase):
-    def start(self, *options):
+    def start(self, *options, **more):
         """In the foreground; ends with the test."""
         process = subprocess.Popen([mounting.BINARY, *mounting.MOUNT_OPTIONS, *options, self.model,
                                     self.mountpoint], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
         self.addCleanup(process.communicate)
         self.addCleanup(mounting.kill_all, self.mountpoint)
         mounting.wait_until(lambda: mounting.mount_entry(self.mountpoint) or
