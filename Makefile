@@ -148,10 +148,12 @@ deps:
 # Each in a make of its own, which sees what was just installed.
 MODEL ?= build/sample.gguf
 MNT   ?= mnt
+demo: export MODEL := $(MODEL)
+demo: export MNT := $(MNT)
 demo:
 	contrib/install-deps $(BUILD_DEPS) $(RUN_DEPS) $(DEMO_DEPS)
-	$(MAKE) -s build/ggufs $(if $(filter build/%,$(MODEL)),$(MODEL))
-	contrib/demo build/ggufs $(MODEL) $(MNT)
+	$(MAKE) -s build/ggufs build/sample.gguf
+	contrib/demo build/ggufs "$$MODEL" "$$MNT"
 
 test:
 	contrib/install-deps $(BUILD_DEPS) $(RUN_DEPS) $(TEST_DEPS)

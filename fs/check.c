@@ -6,6 +6,7 @@
 #include "gguf/model.h"
 
 #include <inttypes.h>
+#include <sys/ioctl.h>
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,8 +14,21 @@
 /* A progress bar on a terminal; nothing elsewhere. */
 struct bar {
     bool is_shown;
-    struct timespec drawn;
+    const char *path;
+    struct timespec started, drawn;
 };
+
+static double seconds_between(struct timespec from, struct timespec to)
+{
+    return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+}
+
+static void start(struct bar *bar, const char *path)
+{
+    bar->is_shown = isatty(STDERR_FILENO);
+    bar->path = path;
+    clock_gettime(CLOCK_MONOTONIC, &bar->started);
+}
 
 static void erase(const struct bar *bar)
 {
@@ -22,22 +36,25 @@ static void erase(const struct bar *bar)
         fputs("\r\033[K", stderr);
 }
 
+/* One line: "32 % of 6.0 GB, 0.5 GB/s, 8 s left  model.gguf", cut to the terminal's width. */
 static void draw(void *user, uint64_t done_bytes, uint64_t total_bytes)
 {
-    static const char full[] = "########################################";
-    const int width = sizeof full - 1;
-    const double share = total_bytes ? (double)done_bytes / (double)total_bytes : 1;
+    const double done = (double)done_bytes / 1e9, total = (double)total_bytes / 1e9;
     struct bar *bar = user;
+    struct winsize window = {0};
     struct timespec now;
+    double elapsed;
+    char line[256];
 
-    if (!bar->is_shown)
-        return;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec == bar->drawn.tv_sec && now.tv_nsec - bar->drawn.tv_nsec < 100000000)
+    if (!bar->is_shown || seconds_between(bar->drawn, now) < 0.1 || done_bytes == 0)
         return;
     bar->drawn = now;
-    fprintf(stderr, "\r[%-*.*s] %3d %% of %.1f MB\033[K", width, (int)(share * width), full,
-            (int)(share * 100), (double)total_bytes / 1e6);
+    elapsed = seconds_between(bar->started, now);
+    ioctl(STDERR_FILENO, TIOCGWINSZ, &window);
+    snprintf(line, sizeof line, "%3.0f %% of %.1f GB, %.1f GB/s, %.0f s left  %s",
+             100 * done / total, total, done / elapsed, elapsed / done * (total - done), bar->path);
+    fprintf(stderr, "\r\033[K%.*s", window.ws_col > 1 ? window.ws_col - 1 : 79, line);
 }
 
 struct check {
@@ -65,7 +82,7 @@ static int check_model(const char *path, bool with_data)
         if (fs_tree_make(model, &tree, &report) == 0)
             fs_tree_free(tree);
         if (with_data) {
-            check.bar.is_shown = isatty(STDERR_FILENO);
+            start(&check.bar, path);
             fs_check_data(model, &report, draw, &check.bar);
             erase(&check.bar);
         }

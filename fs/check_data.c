@@ -25,6 +25,7 @@ struct chunk {
     uint64_t first_element;
     uint64_t n_elements;
 
+    bool is_zero;     /* all bytes, as they are stored */
     float *values;    /* CHUNK_ELEMENTS */
     struct run *runs; /* of bad blocks, in order; room for all */
     size_t n_runs;
@@ -41,12 +42,22 @@ static bool is_finite_block(const float *values, uint32_t n)
     return sum == 0;
 }
 
+static bool is_zero(const uint8_t *bytes, uint64_t n)
+{
+    return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
+}
+
 /* Runs under the guard of the mapping. */
 static int check_chunk(void *argument)
 {
     struct chunk *chunk = argument;
-    const uint32_t block_elements = chunk->tensor->type->block_elements;
+    const struct dequant_type *type = chunk->tensor->type;
+    const uint32_t block_elements = type->block_elements;
+    const uint8_t *data =
+        chunk->model->files[chunk->tensor->file_index].data + chunk->tensor->file_offset;
 
+    chunk->is_zero = is_zero(data + chunk->first_element / block_elements * type->block_bytes,
+                             chunk->n_elements / block_elements * type->block_bytes);
     fs_decoded_read(chunk->model, chunk->tensor, chunk->first_element * sizeof(float),
                     chunk->n_elements * sizeof(float), (char *)chunk->values);
     for (uint64_t i = 0; i < chunk->n_elements; i += block_elements) {
@@ -112,11 +123,14 @@ static void report_chunk(struct gguf_report *report, const struct chunk *chunk, 
         report_run(report, chunk->tensor, open);
 }
 
+/* What is told while and after all is read. */
 struct progress {
     fs_progress *call;
     void *user;
     uint64_t done_bytes;
     uint64_t total_bytes;
+    const struct gguf_tensor *first_zero; /* without a byte that is not zero */
+    uint64_t n_zero;
 };
 
 static int check_tensor(const struct gguf_model *model, const struct gguf_tensor *tensor,
@@ -125,8 +139,10 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
     const uint64_t n_chunks =
         tensor->n_elements / CHUNK_ELEMENTS + (tensor->n_elements % CHUNK_ELEMENTS != 0);
     struct run open = {1, 0}; /* none */
-    bool is_out_of_memory = false;
+    bool is_out_of_memory = false, is_all_zero = true;
 
+    if (n_chunks == 0)
+        return 0;
 #pragma omp parallel
     {
         struct chunk chunk = {.model = model, .tensor = tensor};
@@ -146,6 +162,7 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
 #pragma omp ordered
             {
                 is_out_of_memory |= !has_room;
+                is_all_zero &= chunk.is_zero;
                 report_chunk(report, &chunk, &open);
                 progress->done_bytes +=
                     chunk.n_elements / tensor->type->block_elements * tensor->type->block_bytes;
@@ -157,6 +174,8 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
     }
     if (is_out_of_memory)
         return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+    if (is_all_zero && progress->n_zero++ == 0)
+        progress->first_zero = tensor;
     return 0;
 }
 
@@ -174,5 +193,11 @@ int fs_check_data(const struct gguf_model *model, struct gguf_report *report,
         if (model->tensors[i].type && model->tensors[i].type->decode)
             result = check_tensor(model, &model->tensors[i], report, &progress);
     }
+    if (progress.n_zero > 0)
+        gguf_note(report, progress.first_zero->file_offset,
+                  "%" PRIu64 " of %" PRIu64
+                  " tensors hold nothing but zeros, the first is %s (a download that reserved its "
+                  "space and did not end?)",
+                  progress.n_zero, model->n_tensors, gguf_quote(progress.first_zero->name).text);
     return report->n_errors > 0 ? report->first_error.code : result;
 }

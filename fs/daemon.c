@@ -143,6 +143,7 @@ static int keep(const struct fs_daemon *daemon, const struct links *links)
 static int run_in_background(const struct fs_daemon *daemon, struct links *links)
 {
     int ready[2];
+    struct statvfs status;
     pid_t keeper;
     size_t n_ready = 0;
     char byte;
@@ -165,7 +166,13 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
         n_ready++;
     close(ready[0]);
     /* Without the server's byte it has died, and has said why. */
-    return n_ready == 1 ? EX_OK : EX_OSERR;
+    if (n_ready != 1)
+        return EX_OSERR;
+    /* The kernel answers when it and the server have agreed. */
+    if (statvfs(daemon->mountpoint, &status) == 0)
+        return EX_OK;
+    fprintf(stderr, "ggufs: the server ended at once; see why with -f\n");
+    return EX_OSERR;
 }
 
 int fs_daemon_run(const struct fs_daemon *daemon)

@@ -13,12 +13,29 @@
 #include <stdio.h>
 #include <sysexits.h>
 
+struct refusal {
+    const char *path;
+    size_t n_errors;
+};
+
+/* Prints the first error, and what a note behind it adds, for instance how much is missing. */
+static void print_first(void *user, const struct gguf_finding *finding)
+{
+    struct refusal *refusal = user;
+
+    if (finding->severity == GGUF_ERROR && refusal->n_errors++ > 0)
+        return;
+    if (refusal->n_errors > 0)
+        fs_print_finding(stderr, "ggufs: ", refusal->path, finding);
+}
+
 static int refuse(const char *path, const struct gguf_report *report)
 {
-    fs_print_finding(stderr, "ggufs: ", path, &report->first_error);
-    if (report->n_errors > 1)
-        fprintf(stderr, "ggufs: %zu more errors; see them all with: ggufs --check\n",
-                report->n_errors - 1);
+    if (report->n_errors == 2)
+        fs_complain(path, "ggufs --check", "1 more error; see it with");
+    if (report->n_errors > 2)
+        fs_complain(path, "ggufs --check", "%zu more errors; see them all with",
+                    report->n_errors - 1);
     return fs_exit_status(report->first_error.code);
 }
 
@@ -26,7 +43,8 @@ static int mount_model(struct fs_options *options)
 {
     const char *path = options->paths[0];
     const char *mountpoint = options->paths[1];
-    struct gguf_report report = {0};
+    struct refusal refusal = {.path = path};
+    struct gguf_report report = {.each = print_first, .user = &refusal};
     struct gguf_model *model;
     struct fs_tree *tree;
     int status;

@@ -23,7 +23,7 @@ static bool is_empty(DIR *directory)
     return true;
 }
 
-/* Prints what is mounted on `path`, if anything is. */
+/* Prints which FUSE file system is mounted on `path`, if one is. */
 static bool tell_mount(const char *path)
 {
     char *real = realpath(path, NULL);
@@ -32,9 +32,10 @@ static bool tell_mount(const char *path)
     bool found = false;
 
     while (real && mounts && !found && (entry = getmntent(mounts))) {
-        if (strcmp(entry->mnt_dir, real) != 0)
+        /* Nobody should unmount their disk because of us. */
+        if (strcmp(entry->mnt_dir, real) != 0 || strncmp(entry->mnt_type, "fuse", 4) != 0)
             continue;
-        fs_complain(path, "fusermount3 -u",
+        fs_complain(real, "fusermount3 -u",
                     "%s is mounted here already (type %s); unmount it first", entry->mnt_fsname,
                     entry->mnt_type);
         found = true;

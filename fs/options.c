@@ -22,6 +22,7 @@ enum key {
     KEY_NONEMPTY,
     KEY_AUTO_UNMOUNT,
     KEY_CLONE_FD,
+    KEY_MAX_READ,
     KEY_MAX_THREADS,
     KEY_MAX_IDLE_THREADS,
     KEY_PASS_ON, /* to libfuse */
@@ -47,13 +48,14 @@ static const struct option options_table[] = {
     {KEY_PASS_ON, "allow_root", NULL, "", "let you and root read the tree"},
     {KEY_AUTO_UNMOUNT, "auto_unmount", NULL, "", "unmount when the daemon dies"},
     {KEY_NONEMPTY, "nonempty", NULL, "", "mount over files that are in MOUNTPOINT"},
-    {KEY_NO_SANDBOX, "nosandbox", NULL, "", "let the daemon do what it needs not"},
+    {KEY_NO_SANDBOX, "nosandbox", NULL, "", "serve without the sandbox"},
     {KEY_UID, "uid=", NULL, "N", "show user N as the owner of the files"},
     {KEY_GID, "gid=", NULL, "N", "show group N as the group of the files"},
     {KEY_UMASK, "umask=", NULL, "M", "permission bits to take away, octal"},
     {KEY_PASS_ON, "fsname=", NULL, "NAME", "what mount(8) and df(1) show as the source"},
     {KEY_PASS_ON, "subtype=", NULL, "NAME", "the file system type behind \"fuse.\""},
     {KEY_CLONE_FD, "clone_fd", NULL, "", "a /dev/fuse descriptor for every thread"},
+    {KEY_MAX_READ, "max_read=", NULL, "N", "largest read request, in bytes"},
     {KEY_MAX_THREADS, "max_threads=", NULL, "N", "serve with at most N threads"},
     {KEY_MAX_IDLE_THREADS, "max_idle_threads=", NULL, "N", "keep at most N idle threads"},
 };
@@ -99,7 +101,10 @@ static int on_option(void *data, const char *argument, int key, struct fuse_args
     case FUSE_OPT_KEY_OPT:
         if (argument[0] != '-')
             return 1;
-        fprintf(stderr, "ggufs: unknown option %s\n", argument);
+        fprintf(stderr, "ggufs: unknown option %s%s\n", argument,
+                strcmp(argument, "-u") == 0 || strcmp(argument, "--unmount") == 0
+                    ? "; fusermount3 -u MOUNTPOINT unmounts"
+                    : "");
         return -1;
     case KEY_HELP:
         options->command = FS_HELP;
@@ -140,6 +145,8 @@ static int on_option(void *data, const char *argument, int key, struct fuse_args
         return parse_number(argument, 10, any_id, &options->gid);
     case KEY_UMASK:
         return parse_number(argument, 8, 0777, &options->umask);
+    case KEY_MAX_READ:
+        return parse_number(argument, 10, UINT32_MAX, &options->max_read) < 0 ? -1 : 1;
     case KEY_MAX_THREADS:
         return parse_number(argument, 10, 100000, &options->max_threads);
     case KEY_MAX_IDLE_THREADS:
@@ -235,5 +242,6 @@ void fs_options_print_help(FILE *stream)
                  option->synonym ? option->synonym : "");
         fprintf(stream, "  %-24s %s\n", left, option->help);
     }
-    fprintf(stream, "\nOther -o options go to libfuse; see ggufs(1) and mount.fuse3(8).\n");
+    fprintf(stream, "\nSeveral -o options can stand behind one -o, with commas. Other ones go to "
+                    "libfuse.\nggufs(1) has more, also on exit statuses.\n");
 }

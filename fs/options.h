@@ -23,6 +23,7 @@ struct fs_options {
     bool nonempty;
     bool auto_unmount;
     bool clone_fd;
+    unsigned max_read;         /* bytes; 0: the kernel's default */
     unsigned max_threads;      /* 0: libfuse's default */
     unsigned max_idle_threads; /* 0: libfuse's default */
     uid_t uid;

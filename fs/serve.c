@@ -17,16 +17,50 @@
 /* Seconds. The tree never changes, so what the kernel knows of it stays true. */
 #define FOREVER 1e9
 
+/* An open file; on the server's list, because at the end some will not have been released. */
+struct open_file {
+    struct fs_image image;
+    struct open_file *next, *previous;
+};
+
 struct server {
     struct fs_tree *tree;
+    struct open_file *files;
+    pthread_mutex_t files_lock;
     uid_t uid;
     gid_t gid;
     mode_t mode_mask;
+    unsigned max_read; /* as the mount has it; 0 for the default */
 };
 
 static struct server *server_of(fuse_req_t request)
 {
     return fuse_req_userdata(request);
+}
+
+static void add_file(struct server *server, struct open_file *file)
+{
+    pthread_mutex_lock(&server->files_lock);
+    file->previous = NULL;
+    file->next = server->files;
+    if (file->next)
+        file->next->previous = file;
+    server->files = file;
+    pthread_mutex_unlock(&server->files_lock);
+}
+
+static void close_file(struct server *server, struct open_file *file)
+{
+    pthread_mutex_lock(&server->files_lock);
+    if (file->next)
+        file->next->previous = file->previous;
+    if (file->previous)
+        file->previous->next = file->next;
+    else
+        server->files = file->next;
+    pthread_mutex_unlock(&server->files_lock);
+    fs_image_free(&file->image);
+    free(file);
 }
 
 /* FUSE's root is number 1. */
@@ -83,7 +117,9 @@ static int get_entry(struct server *server, fs_node_index index, struct fuse_ent
 
 static void on_init(void *data, struct fuse_conn_info *connection)
 {
-    (void)data;
+    const struct server *server = data;
+
+    connection->max_read = server->max_read;
     /* Nothing is ever written, so there is nothing to write back or to truncate. */
     connection->want &= ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_ATOMIC_O_TRUNC);
     /* Through pipes, which are slower than copying here and need more system calls. */
@@ -197,38 +233,35 @@ static void on_readdirplus(fuse_req_t request, fuse_ino_t inode, size_t size, of
 
 static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
-    struct fs_image *image;
+    struct server *server = server_of(request);
+    struct open_file *file;
     int result = -ENOMEM;
 
     if ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC)) {
         fuse_reply_err(request, EROFS);
         return;
     }
-    image = malloc(sizeof *image);
-    if (image)
-        result = fs_tree_open(server_of(request)->tree, index_of(inode), image);
+    file = malloc(sizeof *file);
+    if (file)
+        result = fs_tree_open(server->tree, index_of(inode), &file->image);
     if (result < 0) {
-        free(image);
+        free(file);
         fuse_reply_err(request, -result);
         return;
     }
-    info->fh = (uintptr_t)image;
+    add_file(server, file);
+    info->fh = (uintptr_t)file;
     info->keep_cache = 1;
     info->noflush = 1;
     /* If the reader was interrupted there will be no release. */
-    if (fuse_reply_open(request, info) == -ENOENT) {
-        fs_image_free(image);
-        free(image);
-    }
+    if (fuse_reply_open(request, info) == -ENOENT)
+        close_file(server, file);
 }
 
 static void on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
-    struct fs_image *image = (struct fs_image *)(uintptr_t)info->fh;
-
     (void)inode;
-    fs_image_free(image);
-    free(image);
+    close_file(server_of(request), (struct open_file *)(uintptr_t)info->fh);
     fuse_reply_err(request, 0);
 }
 
@@ -271,7 +304,7 @@ static char *thread_buffer(size_t size)
 static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                     struct fuse_file_info *info)
 {
-    const struct fs_image *image = (const struct fs_image *)(uintptr_t)info->fh;
+    const struct open_file *file = (const struct open_file *)(uintptr_t)info->fh;
     char *data = thread_buffer(size);
     ssize_t done;
 
@@ -280,7 +313,7 @@ static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t off
         fuse_reply_err(request, ENOMEM);
         return;
     }
-    done = fs_image_read(image, (uint64_t)offset, size, data);
+    done = fs_image_read(&file->image, (uint64_t)offset, size, data);
     if (done < 0)
         fuse_reply_err(request, (int)-done);
     else
@@ -421,7 +454,9 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_options *op
     struct server server = {.tree = tree,
                             .uid = options->uid,
                             .gid = options->gid,
-                            .mode_mask = S_IFMT | (0777 & ~options->umask)};
+                            .mode_mask = S_IFMT | (0777 & ~options->umask),
+                            .max_read = options->max_read,
+                            .files_lock = PTHREAD_MUTEX_INITIALIZER};
     struct fuse_session *session;
     int status;
 
@@ -436,5 +471,7 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_options *op
         return EX_USAGE; /* libfuse has told which option it does not know */
     status = serve_session(session, mountpoint, options);
     fuse_session_destroy(session);
+    while (server.files)
+        close_file(&server, server.files);
     return status;
 }

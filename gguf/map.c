@@ -40,7 +40,7 @@ static int map_descriptor(struct gguf_file *file, struct gguf_report *report)
         return gguf_error(report, -errno, GGUF_NO_OFFSET, "%s", strerror(errno));
     if (S_ISDIR(status.st_mode))
         return gguf_error(report, -EISDIR, GGUF_NO_OFFSET,
-                          "is a directory; name the model file in it");
+                          "is a directory; name the model file in it (the model comes first)");
     if (!S_ISREG(status.st_mode))
         return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
                           "is not a regular file, so it can't be mapped into memory");
