@@ -189,6 +189,14 @@ int gguf_value_read(struct gguf_cursor *cursor, enum gguf_value_type type, const
     return read_value(cursor, type, 1, &context, value);
 }
 
+static uint32_t bits_of(float number)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
 bool gguf_value_equals(const struct gguf_value *a, const struct gguf_value *b)
 {
     if (a->type != b->type)
@@ -197,7 +205,7 @@ bool gguf_value_equals(const struct gguf_value *a, const struct gguf_value *b)
     case GGUF_BOOL:
         return a->boolean == b->boolean;
     case GGUF_FLOAT32:
-        return memcmp(&a->f32, &b->f32, sizeof a->f32) == 0;
+        return bits_of(a->f32) == bits_of(b->f32);
     case GGUF_STRING:
         return a->string.length_bytes == b->string.length_bytes &&
                memcmp(a->string.data, b->string.data, a->string.length_bytes) == 0;
