@@ -18,7 +18,8 @@ PKGS := fuse3 libcjson libseccomp
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS)))$(PKG_CFLAGS)
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)) -lunistring)$(PKG_LIBS)
 
-BUILD_DEPS := gcc libc6-dev make pkg-config libfuse3-dev libcjson-dev libseccomp-dev libunistring-dev
+CLANG_DEPS := clang libomp-dev libclang-rt-dev
+BUILD_DEPS := $(if $(filter clang%,$(CC)),$(CLANG_DEPS),gcc) libc6-dev make pkg-config libfuse3-dev libcjson-dev libseccomp-dev libunistring-dev
 RUN_DEPS   := fuse3
 DEMO_DEPS  := jq python3 python3-numpy
 TEST_DEPS  := libcriterion-dev jq python3 python3-numpy
@@ -79,7 +80,7 @@ $(BUILD)/obj/%.o: %.c Makefile
 FUZZ_TARGETS := tree decode json names
 FUZZ_SECONDS ?= 60
 FUZZ_CC      ?= clang
-FUZZ_DEPS    := clang libclang-rt-14-dev
+FUZZ_DEPS    := clang libclang-rt-dev
 FUZZ_MAX_LEN := 4096
 FUZZ_SHARED  := tests/fuzz/fuzz_check.c
 # The target that has functions of its own in the place of these.
