@@ -186,7 +186,7 @@ lint:
 	shellcheck contrib/install-deps contrib/demo tests/run tests/soak/run .ci/run
 
 install: all
-	install -D -m 755 build/ggufs $(DESTDIR)$(BINDIR)/ggufs
+	install -D -m 755 $(BUILD)/ggufs $(DESTDIR)$(BINDIR)/ggufs
 	install -D -m 644 ggufs.1 $(DESTDIR)$(MANDIR)/man1/ggufs.1
 
 uninstall:

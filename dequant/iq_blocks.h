@@ -116,10 +116,11 @@ static_assert(sizeof(struct dequant_iq1_s) == 50, "IQ1_S block size");
  * IQ1_M, value = d * (2 * scale + 1) * (grid[q] + shift), shift = minus ? -1/8 : 1/8; run k holds
  * the elements 8k to 8k+7, scale s serves the runs 2s and 2s+1. The f16 d lies in four parts.
  *
- *   k            | q of run k : 8, low |                                      k = 0..31
- *   32+s         | minus 2s+1 : 1 | run 2s+1 : 3, high | minus 2s : 1 | run 2s : 3, high |   s =
- * 0..15 48+2w..49+2w | d, bits 4w to 4w+3 | scale 4w+3 : 3 | 4w+2 : 3 | 4w+1 : 3 | 4w : 3 |    w =
- * 0..3
+ *   k          | q of run k : 8, low |
+ *   32+s       | minus 2s+1 : 1 | run 2s+1 : 3, high | minus 2s : 1 | run 2s : 3, high |
+ *   48+2w, +1  | d, bits 4w to 4w+3 | scale 4w+3 : 3 | 4w+2 : 3 | 4w+1 : 3 | 4w : 3 |
+ *
+ * with k = 0..31, s = 0..15 and w = 0..3.
  *
  * ggml declares the last part as bytes, so a big-endian file keeps their order.
  */

@@ -12,6 +12,8 @@
 
 /* What a thread decodes before it reports; a multiple of all block lengths. */
 #define CHUNK_ELEMENTS 65536u
+/* Of each tensor; the rest is only counted. */
+#define MAX_REPORTED_RUNS 100u
 
 /* Blocks `first` to `last` of a tensor. */
 struct run {
@@ -53,13 +55,16 @@ static int check_chunk(void *argument)
     struct chunk *chunk = argument;
     const struct dequant_type *type = chunk->tensor->type;
     const uint32_t block_elements = type->block_elements;
+    int result;
     const uint8_t *data =
         chunk->model->files[chunk->tensor->file_index].data + chunk->tensor->file_offset;
 
     chunk->is_zero = is_zero(data + chunk->first_element / block_elements * type->block_bytes,
                              chunk->n_elements / block_elements * type->block_bytes);
-    fs_decoded_read(chunk->model, chunk->tensor, chunk->first_element * sizeof(float),
-                    chunk->n_elements * sizeof(float), (char *)chunk->values);
+    result = fs_decoded_read(chunk->model, chunk->tensor, chunk->first_element * sizeof(float),
+                             chunk->n_elements * sizeof(float), (char *)chunk->values);
+    if (result < 0)
+        return result;
     for (uint64_t i = 0; i < chunk->n_elements; i += block_elements) {
         const uint64_t block = (chunk->first_element + i) / block_elements;
 
@@ -70,9 +75,7 @@ static int check_chunk(void *argument)
         else
             chunk->runs[chunk->n_runs++] = (struct run){block, block};
     }
-    return gguf_map_check(&chunk->model->files[chunk->tensor->file_index],
-                          fs_decoded_end(chunk->tensor, chunk->first_element * sizeof(float),
-                                         chunk->n_elements * sizeof(float)));
+    return 0;
 }
 
 /* A row is ne[0] elements. */
@@ -89,18 +92,36 @@ static void report_run(struct gguf_report *report, const struct gguf_tensor *ten
 
     if (run->first == run->last)
         gguf_error(report, -EDOM, offset,
-                   "tensor %s: %s %" PRIu64 " (row %" PRIu64 ") is NaN or infinite",
+                   "tensor %s: %s %" PRIu64 " (row %" PRIu64 ") is NaN or infinite as float32",
                    gguf_quote(tensor->name).text, what, run->first, row_of(tensor, run->first));
     else
         gguf_error(report, -EDOM, offset,
                    "tensor %s: %ss %" PRIu64 " to %" PRIu64 " (rows %" PRIu64 " to %" PRIu64
-                   ") are NaN or infinite",
+                   ") are NaN or infinite as float32",
                    gguf_quote(tensor->name).text, what, run->first, run->last,
                    row_of(tensor, run->first), row_of(tensor, run->last));
 }
 
+/* The run that may go on in a tensor's next chunk; none while last is below first. */
+struct open_run {
+    uint64_t first, last;
+    uint64_t n_reported; /* runs before it */
+};
+
+static void close_run(struct gguf_report *report, const struct gguf_tensor *tensor,
+                      struct open_run *open)
+{
+    if (open->last < open->first)
+        return;
+    if (open->n_reported++ < MAX_REPORTED_RUNS)
+        report_run(report, tensor, &(struct run){open->first, open->last});
+    open->first = 1;
+    open->last = 0;
+}
+
 /* Joins the runs of consecutive chunks of a tensor. */
-static void report_chunk(struct gguf_report *report, const struct chunk *chunk, struct run *open)
+static void report_chunk(struct gguf_report *report, const struct chunk *chunk,
+                         struct open_run *open)
 {
     const bool is_last = chunk->first_element + chunk->n_elements == chunk->tensor->n_elements;
 
@@ -115,12 +136,16 @@ static void report_chunk(struct gguf_report *report, const struct chunk *chunk, 
             open->last = run.last;
             continue;
         }
-        if (open->first <= open->last)
-            report_run(report, chunk->tensor, open);
-        *open = run;
+        close_run(report, chunk->tensor, open);
+        open->first = run.first;
+        open->last = run.last;
     }
-    if (is_last && open->first <= open->last)
-        report_run(report, chunk->tensor, open);
+    if (is_last)
+        close_run(report, chunk->tensor, open);
+    if (is_last && open->n_reported > MAX_REPORTED_RUNS)
+        gguf_error(report, -EDOM, chunk->tensor->file_offset,
+                   "tensor %s: %" PRIu64 " more places are NaN or infinite as float32",
+                   gguf_quote(chunk->tensor->name).text, open->n_reported - MAX_REPORTED_RUNS);
 }
 
 /* What is told while and after all is read. */
@@ -138,7 +163,7 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
 {
     const uint64_t n_chunks =
         tensor->n_elements / CHUNK_ELEMENTS + (tensor->n_elements % CHUNK_ELEMENTS != 0);
-    struct run open = {1, 0}; /* none */
+    struct open_run open = {.first = 1, .last = 0};
     bool is_out_of_memory = false, is_all_zero = true;
 
     if (n_chunks == 0)
@@ -158,6 +183,7 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
             if (chunk.n_elements > CHUNK_ELEMENTS)
                 chunk.n_elements = CHUNK_ELEMENTS;
             chunk.n_runs = 0;
+            chunk.is_zero = false;
             chunk.result = has_room ? gguf_map_guard(check_chunk, &chunk) : 0;
 #pragma omp ordered
             {

@@ -12,7 +12,11 @@
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
+
+/* How long the server may take to end before it is killed. */
+#define PATIENCE_SECONDS 5
 
 static int fail(const char *what)
 {
@@ -64,37 +68,53 @@ static void clear_mount(const char *mountpoint)
         waitpid(child, NULL, 0);
 }
 
-/* The signals that end a daemon. The keeper hands them on, and lives to clear up. */
-static void set_ending_signals(sigset_t *signals)
+void fs_daemon_block_signals(sigset_t *before)
 {
-    sigemptyset(signals);
-    sigaddset(signals, SIGCHLD);
-    sigaddset(signals, SIGHUP);
-    sigaddset(signals, SIGINT);
-    sigaddset(signals, SIGTERM);
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGQUIT);
+    sigaddset(&signals, SIGTERM);
+    sigprocmask(SIG_BLOCK, &signals, before);
 }
 
-/* Waits for the server, which may not notice a signal that only the keeper got. */
-static int wait_for(pid_t server)
+/*
+ * Waits for the server and hands signals on to it, which it may not have got itself. One that is
+ * busy and does not end in time is killed.
+ */
+static int wait_for(pid_t server, bool foreground)
 {
+    const struct timespec second = {.tv_sec = 1};
+    unsigned seconds_left = 0; /* 0: nobody has asked it to end */
     sigset_t signals;
     int status;
 
-    set_ending_signals(&signals);
-    for (;;) {
-        const int number = sigwaitinfo(&signals, NULL);
+    sigprocmask(SIG_BLOCK, NULL, &signals); /* those that fs_daemon_block_signals() blocks */
+    while (waitpid(server, &status, WNOHANG) != server) {
+        const int number =
+            seconds_left > 0 ? sigtimedwait(&signals, NULL, &second) : sigwaitinfo(&signals, NULL);
 
-        if (number > 0 && number != SIGCHLD)
-            kill(server, number);
-        if (waitpid(server, &status, WNOHANG) == server)
-            return WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE;
+        if (number > 0 && number != SIGCHLD) {
+            kill(server, SIGTERM);
+            if (seconds_left == 0)
+                seconds_left = PATIENCE_SECONDS;
+        } else if (number < 0 && errno == EAGAIN && seconds_left > 0 && --seconds_left == 0) {
+            kill(server, SIGKILL);
+            seconds_left = PATIENCE_SECONDS;
+        }
     }
+    if (WIFEXITED(status))
+        return WEXITSTATUS(status);
+    if (foreground)
+        fprintf(stderr, "ggufs: the server died of signal %d\n", WTERMSIG(status));
+    return EX_SOFTWARE;
 }
 
-static int run_server(const struct fs_daemon *daemon, const struct links *links,
-                      const sigset_t *signals)
+static int run_server(const struct fs_daemon *daemon, const struct links *links)
 {
-    sigprocmask(SIG_SETMASK, signals, NULL);
     /* In the foreground, who kills the process that they started expects all to end. In the
        background the tree stays readable without a keeper. */
     if (daemon->foreground)
@@ -114,16 +134,13 @@ static int run_server(const struct fs_daemon *daemon, const struct links *links,
 /* Becomes the keeper of a new server. Returns in both. */
 static int keep(const struct fs_daemon *daemon, const struct links *links)
 {
-    sigset_t signals, before;
     pid_t server;
     int status;
 
-    /* Before there is a child, so that no signal is lost between the two. */
-    set_ending_signals(&signals);
-    sigprocmask(SIG_BLOCK, &signals, &before);
+    signal(SIGCHLD, SIG_DFL); /* ignored, it would keep us from waiting */
     server = fork();
     if (server == 0)
-        return run_server(daemon, links, &before);
+        return run_server(daemon, links);
     let_go(daemon, links);
     if (server < 0)
         status = fail("can't start the server");
@@ -132,10 +149,9 @@ static int keep(const struct fs_daemon *daemon, const struct links *links)
         close(links->ready);
     }
     if (server > 0)
-        status = wait_for(server);
+        status = wait_for(server, daemon->foreground);
     if (is_dead(daemon->mountpoint))
         clear_mount(daemon->mountpoint);
-    sigprocmask(SIG_SETMASK, &before, NULL);
     return status;
 }
 
@@ -144,28 +160,31 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
 {
     int ready[2];
     struct statvfs status;
-    pid_t keeper;
+    pid_t keeper = -1;
     size_t n_ready = 0;
     char byte;
 
-    if (pipe2(ready, O_CLOEXEC) != 0)
-        return fail("pipe");
-    links->ready = ready[1];
-    keeper = fork();
-    if (keeper == 0) {
-        close(ready[0]);
-        setsid();
-        return chdir("/") == 0 ? keep(daemon, links) : fail("/");
+    if (pipe2(ready, O_CLOEXEC) == 0) {
+        links->ready = ready[1];
+        keeper = fork();
+        if (keeper == 0) {
+            close(ready[0]);
+            setsid();
+            return chdir("/") == 0 ? keep(daemon, links) : fail("/");
+        }
+        close(ready[1]);
     }
     let_go(daemon, links);
-    close(ready[1]);
-    if (keeper < 0)
+    if (keeper < 0) {
         fail("can't start the daemon");
+        clear_mount(daemon->mountpoint);
+        return EX_OSERR;
+    }
     /* The end comes when both have left the terminal, or have died. */
     while (read(ready[0], &byte, 1) == 1)
         n_ready++;
     close(ready[0]);
-    /* Without the server's byte it has died, and has said why. */
+    /* Without the server's byte it has died, and has said why; the keeper has cleared up. */
     if (n_ready != 1)
         return EX_OSERR;
     /* The kernel answers when it and the server have agreed. */
@@ -180,8 +199,12 @@ int fs_daemon_run(const struct fs_daemon *daemon)
     struct links links = {.null = open("/dev/null", O_RDWR | O_CLOEXEC)};
     int status;
 
-    if (links.null < 0)
-        return fail("/dev/null");
+    if (links.null < 0) {
+        status = fail("/dev/null");
+        close(daemon->fuse_descriptor);
+        clear_mount(daemon->mountpoint);
+        return status;
+    }
     status = daemon->foreground ? keep(daemon, &links) : run_in_background(daemon, &links);
     close(links.null);
     return status;

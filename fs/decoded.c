@@ -32,12 +32,15 @@ static void decode(const struct gguf_tensor *tensor, const uint8_t *blocks, floa
     }
 }
 
-void fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *tensor,
-                     uint64_t offset, size_t length, char *out)
+int fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                    uint64_t offset, size_t length, char *out)
 {
     const struct dequant_type *type = tensor->type;
     const size_t block_bytes_out = type->block_elements * sizeof(float);
-    const uint8_t *data = model->files[tensor->file_index].data + tensor->file_offset;
+    struct gguf_file *file = &model->files[tensor->file_index];
+    const uint8_t *data = file->data + tensor->file_offset;
+    const uint64_t first_block = offset / block_bytes_out;
+    const uint64_t end_block = (offset + length + block_bytes_out - 1) / block_bytes_out;
     float bounce[BOUNCE_ELEMENTS];
 
     while (length > 0) {
@@ -67,12 +70,6 @@ void fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *t
         out += written;
         length -= written;
     }
-}
-
-uint64_t fs_decoded_end(const struct gguf_tensor *tensor, uint64_t offset, size_t length)
-{
-    const uint64_t last_block =
-        (offset + length - 1) / sizeof(float) / tensor->type->block_elements;
-
-    return tensor->file_offset + (last_block + 1) * tensor->type->block_bytes;
+    gguf_map_touched(file, (end_block - first_block) * type->block_bytes);
+    return gguf_map_check(file, tensor->file_offset + end_block * type->block_bytes);
 }

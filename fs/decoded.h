@@ -11,12 +11,9 @@
  * Writes bytes `offset` to `offset + length` of the tensor's values as little-endian float32 in the
  * order in which they are stored (row-major). Decodes only the blocks that this touches, whole ones
  * straight into `out`. The tensor must have a decoder, and the range must lie in its values.
- * Reads the source without a guard.
+ * Reads the source without a guard. Returns 0, or -EIO if the source has shrunk.
  */
-void fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *tensor,
-                     uint64_t offset, size_t length, char *out);
-
-/* The place in the tensor's file behind the last block that such a read needs. */
-uint64_t fs_decoded_end(const struct gguf_tensor *tensor, uint64_t offset, size_t length);
+int fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                    uint64_t offset, size_t length, char *out);
 
 #endif

@@ -126,10 +126,11 @@ struct slice {
 static int copy_source(const struct gguf_model *model, const struct gguf_tensor *tensor,
                        const struct slice *slice)
 {
-    const struct gguf_file *file = &model->files[tensor->file_index];
+    struct gguf_file *file = &model->files[tensor->file_index];
     const uint64_t offset = tensor->file_offset + slice->offset;
 
     memcpy(slice->out, file->data + offset, slice->length);
+    gguf_map_touched(file, slice->length);
     return gguf_map_check(file, offset + slice->length);
 }
 
@@ -147,9 +148,7 @@ static int copy_slice(void *argument)
     case FS_SOURCE:
         return copy_source(model, segment->tensor, slice);
     case FS_DECODED:
-        fs_decoded_read(model, segment->tensor, slice->offset, slice->length, slice->out);
-        return gguf_map_check(&model->files[segment->tensor->file_index],
-                              fs_decoded_end(segment->tensor, slice->offset, slice->length));
+        return fs_decoded_read(model, segment->tensor, slice->offset, slice->length, slice->out);
     case FS_TEXT:
         return segment->text.write(model, segment->text.subject, &slice->text);
     }

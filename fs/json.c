@@ -24,6 +24,22 @@ void fs_json_literal(struct fs_text *text, const char *literal)
     text->length += length;
 }
 
+/* Arrays hold millions of them, for which printf() takes several times as long. */
+static void write_integer(struct fs_text *text, uint64_t magnitude, bool is_negative)
+{
+    char digits[FS_JSON_SCALAR_BYTES];
+    char *start = digits + sizeof digits - 1;
+
+    *start = '\0';
+    do {
+        *--start = (char)('0' + magnitude % 10);
+        magnitude /= 10;
+    } while (magnitude > 0);
+    if (is_negative)
+        *--start = '-';
+    fs_json_literal(text, start);
+}
+
 void fs_json_scalar(struct fs_text *text, const struct gguf_value *value)
 {
     char number[FS_JSON_SCALAR_BYTES];
@@ -36,8 +52,8 @@ void fs_json_scalar(struct fs_text *text, const struct gguf_value *value)
     case GGUF_INT16:
     case GGUF_INT32:
     case GGUF_INT64:
-        snprintf(number, sizeof number, "%" PRId64, value->i64);
-        break;
+        write_integer(text, value->i64 < 0 ? -(uint64_t)value->i64 : value->u64, value->i64 < 0);
+        return;
     case GGUF_FLOAT32:
         fs_shortest_float(value->f32, number);
         break;
@@ -45,7 +61,8 @@ void fs_json_scalar(struct fs_text *text, const struct gguf_value *value)
         fs_shortest_double(value->f64, number);
         break;
     default:
-        snprintf(number, sizeof number, "%" PRIu64, value->u64);
+        write_integer(text, value->u64, false);
+        return;
     }
     fs_json_literal(text, number);
 }

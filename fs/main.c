@@ -10,8 +10,10 @@
 
 #include <fuse_lowlevel.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 struct refusal {
     const char *path;
@@ -80,11 +82,23 @@ static int run(struct fs_options *options)
     return EX_SOFTWARE;
 }
 
+/* Lets no file of ours become descriptor 0, 1 or 2 because the caller closed those. */
+static int fill_standard_descriptors(void)
+{
+    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) {
+        if (fcntl(i, F_GETFD) < 0 && open("/dev/null", O_RDWR) != i)
+            return -1;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct fs_options options;
     int status = EX_USAGE;
 
+    if (fill_standard_descriptors() < 0)
+        return EX_OSERR;
     gguf_map_catch_faults();
     if (fs_options_parse(argc, argv, &options) < 0)
         fs_options_print_usage(stderr);

@@ -51,7 +51,7 @@ void fs_nodes_free(struct fs_nodes *nodes);
 /*
  * Adds a node to a directory. A NULL view makes a directory. With `copy_name`, the list keeps a
  * copy of the name, otherwise the name must outlive it. Returns 0, -ENOMEM, or -EOVERFLOW beyond
- * 2^32 - 2 nodes; the index goes to *index, which may be NULL.
+ * 2^31 nodes; the index goes to *index, which may be NULL.
  */
 int fs_nodes_add(struct fs_nodes *nodes, fs_node_index parent, const char *name, bool copy_name,
                  const struct fs_view *view, const void *subject, fs_node_index *index);

@@ -54,7 +54,8 @@ static const struct option options_table[] = {
     {KEY_UMASK, "umask=", NULL, "M", "permission bits to take away, octal"},
     {KEY_PASS_ON, "fsname=", NULL, "NAME", "what mount(8) and df(1) show as the source"},
     {KEY_PASS_ON, "subtype=", NULL, "NAME", "the file system type behind \"fuse.\""},
-    {KEY_CLONE_FD, "clone_fd", NULL, "", "a /dev/fuse descriptor for every thread"},
+    {KEY_CLONE_FD, "clone_fd", NULL, "",
+     "a /dev/fuse descriptor for every thread; needs nosandbox"},
     {KEY_MAX_READ, "max_read=", NULL, "N", "largest read request, in bytes"},
     {KEY_MAX_THREADS, "max_threads=", NULL, "N", "serve with at most N threads"},
     {KEY_MAX_IDLE_THREADS, "max_idle_threads=", NULL, "N", "keep at most N idle threads"},
@@ -181,6 +182,10 @@ static int check_paths(const struct fs_options *options)
 {
     if (options->data && options->command == FS_MOUNT) {
         fprintf(stderr, "ggufs: --data goes with --check\n");
+        return -EINVAL;
+    }
+    if (options->clone_fd && options->sandbox) {
+        fprintf(stderr, "ggufs: -o clone_fd goes with -o nosandbox: threads open /dev/fuse\n");
         return -EINVAL;
     }
     if (options->command == FS_CHECK) {

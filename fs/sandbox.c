@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +57,6 @@ static const int allowed[] = {
     SCMP_SYS(writev),
     SCMP_SYS(close),
     SCMP_SYS(fstat),
-    SCMP_SYS(newfstatat), /* glibc's fstat; opens nothing */
     SCMP_SYS(dup2),
     SCMP_SYS(dup3),
     SCMP_SYS(poll),
@@ -97,6 +97,13 @@ static int add_memory_rules(scmp_filter_ctx filter)
     return result;
 }
 
+/* glibc's fstat(), which names no path. */
+static int add_status_rule(scmp_filter_ctx filter)
+{
+    return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1,
+                            SCMP_A3(SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH));
+}
+
 /* Threads, but no processes. clone3 hides its flags from filters; without it glibc takes clone. */
 static int add_thread_rules(scmp_filter_ctx filter)
 {
@@ -116,6 +123,8 @@ static int load_filter(scmp_filter_ctx filter)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
     if (result == 0)
         result = add_memory_rules(filter);
+    if (result == 0)
+        result = add_status_rule(filter);
     if (result == 0)
         result = add_thread_rules(filter);
     return result == 0 ? seccomp_load(filter) : result;

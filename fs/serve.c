@@ -1,354 +1,21 @@
 #include "fs/serve.h"
 
 #include "fs/daemon.h"
-#include "fs/nodes.h"
+#include "fs/requests.h"
 #include "fs/terminal.h"
 
-#include <fuse_lowlevel.h>
-
 #include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
+#include <sys/stat.h>
 #include <sysexits.h>
-
-/* Seconds. The tree never changes, so what the kernel knows of it stays true. */
-#define FOREVER 1e9
-
-/* An open file; on the server's list, because at the end some will not have been released. */
-struct open_file {
-    struct fs_image image;
-    struct open_file *next, *previous;
-};
-
-struct server {
-    struct fs_tree *tree;
-    struct open_file *files;
-    pthread_mutex_t files_lock;
-    uid_t uid;
-    gid_t gid;
-    mode_t mode_mask;
-    unsigned max_read; /* as the mount has it; 0 for the default */
-};
-
-static struct server *server_of(fuse_req_t request)
-{
-    return fuse_req_userdata(request);
-}
-
-static void add_file(struct server *server, struct open_file *file)
-{
-    pthread_mutex_lock(&server->files_lock);
-    file->previous = NULL;
-    file->next = server->files;
-    if (file->next)
-        file->next->previous = file;
-    server->files = file;
-    pthread_mutex_unlock(&server->files_lock);
-}
-
-static void close_file(struct server *server, struct open_file *file)
-{
-    pthread_mutex_lock(&server->files_lock);
-    if (file->next)
-        file->next->previous = file->previous;
-    if (file->previous)
-        file->previous->next = file->next;
-    else
-        server->files = file->next;
-    pthread_mutex_unlock(&server->files_lock);
-    fs_image_free(&file->image);
-    free(file);
-}
-
-/* FUSE's root is number 1. */
-static fs_node_index index_of(fuse_ino_t inode)
-{
-    return (fs_node_index)(inode - FUSE_ROOT_ID);
-}
-
-static fuse_ino_t inode_of(fs_node_index index)
-{
-    return (fuse_ino_t)index + FUSE_ROOT_ID;
-}
-
-static const struct fs_node *node_of(const struct server *server, fuse_ino_t inode)
-{
-    return &server->tree->nodes.list[index_of(inode)];
-}
-
-static mode_t mode_of(const struct server *server, const struct fs_node *node)
-{
-    return (node->view ? S_IFREG | 0444 : S_IFDIR | 0555) & server->mode_mask;
-}
-
-/* Returns 0 or a negative errno. */
-static int get_status(struct server *server, fs_node_index index, struct stat *status)
-{
-    const struct fs_node *node = &server->tree->nodes.list[index];
-    uint64_t size_bytes;
-    int result = fs_tree_size(server->tree, index, &size_bytes);
-
-    if (result < 0)
-        return result;
-    *status = (struct stat){
-        .st_ino = inode_of(index),
-        .st_mode = mode_of(server, node),
-        .st_nlink = node->view ? 1 : 2 + node->n_folders,
-        .st_uid = server->uid,
-        .st_gid = server->gid,
-        .st_size = (off_t)size_bytes,
-        .st_blocks = (blkcnt_t)((size_bytes + 511) / 512),
-        .st_atim = server->tree->model->files[0].modified,
-        .st_mtim = server->tree->model->files[0].modified,
-        .st_ctim = server->tree->model->files[0].modified,
-    };
-    return 0;
-}
-
-static int get_entry(struct server *server, fs_node_index index, struct fuse_entry_param *entry)
-{
-    *entry = (struct fuse_entry_param){
-        .ino = inode_of(index), .attr_timeout = FOREVER, .entry_timeout = FOREVER};
-    return get_status(server, index, &entry->attr);
-}
-
-static void on_init(void *data, struct fuse_conn_info *connection)
-{
-    const struct server *server = data;
-
-    connection->max_read = server->max_read;
-    /* Nothing is ever written, so there is nothing to write back or to truncate. */
-    connection->want &= ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_ATOMIC_O_TRUNC);
-    /* Through pipes, which are slower than copying here and need more system calls. */
-    connection->want &=
-        ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
-}
-
-static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
-{
-    struct server *server = server_of(request);
-    const fs_node_index index = fs_nodes_find(&server->tree->nodes, index_of(parent), name);
-    /* Inode 0: the kernel remembers that there is no such name. */
-    struct fuse_entry_param entry = {.entry_timeout = FOREVER};
-    int result = 0;
-
-    if (index != FS_NO_NODE)
-        result = get_entry(server, index, &entry);
-    if (result < 0)
-        fuse_reply_err(request, -result);
-    else
-        fuse_reply_entry(request, &entry);
-}
-
-static void on_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
-{
-    struct stat status;
-    const int result = get_status(server_of(request), index_of(inode), &status);
-
-    (void)info;
-    if (result < 0)
-        fuse_reply_err(request, -result);
-    else
-        fuse_reply_attr(request, &status, FOREVER);
-}
-
-static void on_opendir(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
-{
-    (void)inode;
-    info->cache_readdir = 1;
-    info->keep_cache = 1;
-    fuse_reply_open(request, info);
-}
-
-/*
- * Writes the directory entry at a position (0 is ".", 1 is "..", then the children) to `out`.
- * Returns what fuse_add_direntry() does: the bytes it needs.
- */
-static size_t add_entry(fuse_req_t request, fuse_ino_t directory, off_t position, bool plus,
-                        char *out, size_t room)
-{
-    struct server *server = server_of(request);
-    const struct fs_nodes *nodes = &server->tree->nodes;
-    const struct fs_node *node = node_of(server, directory);
-    struct fuse_entry_param entry = {0};
-    fs_node_index index;
-    const char *name;
-
-    if (position < 2) {
-        name = position == 0 ? "." : "..";
-        index = position == 0 || directory == FUSE_ROOT_ID ? index_of(directory) : node->parent;
-    } else {
-        index = nodes->children[node->first_child + (uint32_t)(position - 2)];
-        name = nodes->list[index].name;
-        /* If this fails the kernel asks again by name, and then gets the error. */
-        if (plus && get_entry(server, index, &entry) < 0)
-            entry = (struct fuse_entry_param){0};
-    }
-    entry.attr.st_ino = inode_of(index);
-    entry.attr.st_mode = mode_of(server, &nodes->list[index]);
-    if (plus)
-        return fuse_add_direntry_plus(request, out, room, name, &entry, position + 1);
-    return fuse_add_direntry(request, out, room, name, &entry.attr, position + 1);
-}
-
-static void reply_directory(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
-                            bool plus)
-{
-    const off_t end = 2 + (off_t)node_of(server_of(request), inode)->n_children;
-    char *entries = malloc(size);
-    size_t used = 0;
-
-    if (!entries) {
-        fuse_reply_err(request, ENOMEM);
-        return;
-    }
-    for (off_t position = offset; position < end; position++) {
-        const size_t needed =
-            add_entry(request, inode, position, plus, entries + used, size - used);
-
-        if (needed > size - used)
-            break;
-        used += needed;
-    }
-    fuse_reply_buf(request, entries, used);
-    free(entries);
-}
-
-static void on_readdir(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
-                       struct fuse_file_info *info)
-{
-    (void)info;
-    reply_directory(request, inode, size, offset, false);
-}
-
-static void on_readdirplus(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
-                           struct fuse_file_info *info)
-{
-    (void)info;
-    reply_directory(request, inode, size, offset, true);
-}
-
-static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
-{
-    struct server *server = server_of(request);
-    struct open_file *file;
-    int result = -ENOMEM;
-
-    if ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC)) {
-        fuse_reply_err(request, EROFS);
-        return;
-    }
-    file = malloc(sizeof *file);
-    if (file)
-        result = fs_tree_open(server->tree, index_of(inode), &file->image);
-    if (result < 0) {
-        free(file);
-        fuse_reply_err(request, -result);
-        return;
-    }
-    add_file(server, file);
-    info->fh = (uintptr_t)file;
-    info->keep_cache = 1;
-    info->noflush = 1;
-    /* If the reader was interrupted there will be no release. */
-    if (fuse_reply_open(request, info) == -ENOENT)
-        close_file(server, file);
-}
-
-static void on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
-{
-    (void)inode;
-    close_file(server_of(request), (struct open_file *)(uintptr_t)info->fh);
-    fuse_reply_err(request, 0);
-}
-
-/* A thread's buffer for replies: a megabyte that is mapped anew for every read costs its time. */
-struct buffer {
-    char *data;
-    size_t size;
-};
-
-static pthread_key_t buffer_key;
-
-static void free_buffer(void *data)
-{
-    struct buffer *buffer = data;
-
-    free(buffer->data);
-    free(buffer);
-}
-
-/* Room for `size` bytes until the thread's next call; NULL if out of memory. */
-static char *thread_buffer(size_t size)
-{
-    struct buffer *buffer = pthread_getspecific(buffer_key);
-
-    if (!buffer) {
-        buffer = calloc(1, sizeof *buffer);
-        if (!buffer || pthread_setspecific(buffer_key, buffer) != 0) {
-            free(buffer);
-            return NULL;
-        }
-    }
-    if (buffer->size < size) {
-        free(buffer->data);
-        buffer->data = malloc(size);
-        buffer->size = buffer->data ? size : 0;
-    }
-    return buffer->data;
-}
-
-static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
-                    struct fuse_file_info *info)
-{
-    const struct open_file *file = (const struct open_file *)(uintptr_t)info->fh;
-    char *data = thread_buffer(size);
-    ssize_t done;
-
-    (void)inode;
-    if (!data) {
-        fuse_reply_err(request, ENOMEM);
-        return;
-    }
-    done = fs_image_read(&file->image, (uint64_t)offset, size, data);
-    if (done < 0)
-        fuse_reply_err(request, (int)-done);
-    else
-        fuse_reply_buf(request, data, (size_t)done);
-}
-
-static void on_statfs(fuse_req_t request, fuse_ino_t inode)
-{
-    const struct fs_tree *tree = server_of(request)->tree;
-    struct statvfs status = {.f_bsize = 4096, .f_frsize = 4096, .f_namemax = 255};
-
-    (void)inode;
-    for (uint32_t i = 0; i < tree->model->n_files; i++)
-        status.f_blocks += (tree->model->files[i].size_bytes + 4095) / 4096;
-    status.f_files = tree->nodes.count;
-    fuse_reply_statfs(request, &status);
-}
-
-static const struct fuse_lowlevel_ops operations = {
-    .init = on_init,
-    .lookup = on_lookup,
-    .getattr = on_getattr,
-    .opendir = on_opendir,
-    .readdir = on_readdir,
-    .readdirplus = on_readdirplus,
-    .open = on_open,
-    .read = on_read,
-    .release = on_release,
-    .statfs = on_statfs,
-};
+#include <unistd.h>
 
 static void print_log(enum fuse_log_level level, const char *format, va_list args)
 {
     /* libfuse writes some lines in pieces. */
-    static bool is_inside_line;
+    static _Thread_local bool is_inside_line;
 
     if (level <= FUSE_LOG_ERR && !is_inside_line)
         fputs("ggufs: ", stderr);
@@ -409,6 +76,7 @@ static int loop_with_threads(struct fuse_session *session, const struct fs_optio
 struct session_job {
     struct fuse_session *session;
     const struct fs_options *options;
+    sigset_t signals; /* the mask to serve with */
 };
 
 /* Serves in the server process; a signal that ends it is no failure. */
@@ -417,61 +85,83 @@ static int serve_requests(void *argument)
     const struct session_job *job = argument;
     int result;
 
+    if (fuse_set_signal_handlers(job->session) != 0)
+        return EX_OSERR;
+    sigprocmask(SIG_SETMASK, &job->signals, NULL);
     if (job->options->single_threaded)
         result = fuse_session_loop(job->session);
     else
         result = loop_with_threads(job->session, job->options);
+    fuse_remove_signal_handlers(job->session);
     return result < 0 ? EX_OSERR : EX_OK;
+}
+
+/* Descriptors that the caller left open would stay so as long as the daemon lives. */
+static void close_inherited(const struct gguf_model *model)
+{
+    unsigned next = STDERR_FILENO + 1;
+
+    /* Ours are the models' only, in the order in which they were opened. */
+    for (uint32_t i = 0; i < model->n_files; i++) {
+        const unsigned ours = (unsigned)model->files[i].descriptor;
+
+        if (ours > next)
+            close_range(next, ours - 1, 0);
+        next = ours + 1;
+    }
+    close_range(next, ~0U, 0);
 }
 
 static int serve_session(struct fuse_session *session, const char *mountpoint,
                          const struct fs_options *options)
 {
-    struct session_job job = {session, options};
+    struct session_job job = {.session = session, .options = options};
     char *absolute = realpath(mountpoint, NULL);
     int status = EX_OSERR;
 
-    if (absolute && fuse_set_signal_handlers(session) == 0) {
-        if (fuse_session_mount(session, absolute) == 0)
-            status = fs_daemon_run(&(struct fs_daemon){
-                .mountpoint = absolute,
-                .fuse_descriptor = fuse_session_fd(session),
-                .foreground = options->foreground,
-                .sandbox = options->sandbox,
-                .serve = serve_requests,
-                .argument = &job,
-            });
-        else
-            fs_complain(mountpoint, NULL, "the mount was refused");
-        fuse_remove_signal_handlers(session);
+    if (!absolute) {
+        fs_complain(mountpoint, NULL, "%s", strerror(errno));
+        return EX_OSERR;
     }
+    fs_daemon_block_signals(&job.signals);
+    if (fuse_session_mount(session, absolute) == 0)
+        status = fs_daemon_run(&(struct fs_daemon){
+            .mountpoint = absolute,
+            .fuse_descriptor = fuse_session_fd(session),
+            .foreground = options->foreground,
+            .sandbox = options->sandbox,
+            .serve = serve_requests,
+            .argument = &job,
+        });
+    else
+        fs_complain(mountpoint, NULL, "the mount was refused");
+    sigprocmask(SIG_SETMASK, &job.signals, NULL);
     free(absolute);
     return status;
 }
 
 int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_options *options)
 {
-    struct server server = {.tree = tree,
-                            .uid = options->uid,
-                            .gid = options->gid,
-                            .mode_mask = S_IFMT | (0777 & ~options->umask),
-                            .max_read = options->max_read,
-                            .files_lock = PTHREAD_MUTEX_INITIALIZER};
+    struct fs_server server = {.tree = tree,
+                               .uid = options->uid,
+                               .gid = options->gid,
+                               .mode_mask = S_IFMT | (0777 & ~options->umask),
+                               .max_read = options->max_read,
+                               .files_lock = PTHREAD_MUTEX_INITIALIZER};
     struct fuse_session *session;
     int status;
 
-    if (add_options(tree, &options->fuse) < 0 ||
-        pthread_key_create(&buffer_key, free_buffer) != 0) {
+    if (add_options(tree, &options->fuse) < 0) {
         fprintf(stderr, "ggufs: %s\n", strerror(ENOMEM));
         return EX_OSERR;
     }
+    close_inherited(tree->model);
     fuse_set_log_func(print_log);
-    session = fuse_session_new(&options->fuse, &operations, sizeof operations, &server);
+    session = fuse_session_new(&options->fuse, &fs_requests, sizeof fs_requests, &server);
     if (!session)
         return EX_USAGE; /* libfuse has told which option it does not know */
     status = serve_session(session, mountpoint, options);
     fuse_session_destroy(session);
-    while (server.files)
-        close_file(&server, server.files);
+    fs_server_end(&server);
     return status;
 }

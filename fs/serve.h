@@ -1,4 +1,4 @@
-/* The FUSE side: a thin glue from libfuse's low-level requests to the tree. */
+/* A mount from its start to its end. */
 #ifndef GGUFS_FS_SERVE_H
 #define GGUFS_FS_SERVE_H
 

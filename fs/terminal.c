@@ -13,6 +13,8 @@ int fs_exit_status(int code)
     case ENOENT:
     case ENOTDIR:
     case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
         return EX_NOINPUT;
     case EACCES:
     case EPERM:

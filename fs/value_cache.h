@@ -7,13 +7,10 @@
 #include "fs/value_text.h"
 #include "gguf/model.h"
 
-#include <pthread.h>
-
 struct fs_value_cache {
     const struct gguf_model *model; /* not owned */
-    /* By key: NULL, then its text. Set under the lock, then constant. */
+    /* By key: NULL, then its text for good. */
     _Atomic(struct fs_value_text *) *texts;
-    pthread_mutex_t lock;
 };
 
 /* Returns 0, or -ENOMEM; fs_value_cache_free() is to be called anyway. */

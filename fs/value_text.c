@@ -124,7 +124,8 @@ static int add_piece(struct fs_value_text *text, struct fs_value_piece piece)
     return 0;
 }
 
-int fs_value_text_make(const struct gguf_value *value, struct fs_value_text **text)
+int fs_value_text_make(const struct gguf_value *value, struct gguf_file *file,
+                       struct fs_value_text **text)
 {
     struct fs_value_text *made = calloc(1, sizeof *made);
     struct fs_text scratch = {.data = malloc(FS_PIECE_BYTES), .capacity = FS_PIECE_BYTES};
@@ -137,6 +138,8 @@ int fs_value_text_make(const struct gguf_value *value, struct fs_value_text **te
         scratch.length = 0;
         result = gguf_map_guard(walk_piece, &(struct piece_job){&walk, &scratch});
         piece.length = scratch.length;
+        if (file)
+            gguf_map_touched(file, scratch.length);
         if (result == 0)
             result = add_piece(made, piece);
     }

@@ -37,10 +37,12 @@ struct fs_value_text {
 };
 
 /*
- * Finds the pieces of a value's text, which takes a walk over all of it. *text is to be freed with
- * fs_value_text_free(). Returns 0, -ENOMEM, or -EIO if the source can't be read.
+ * Finds the pieces of the text of a value that lies in `file` (or, NULL, in none), which takes a
+ * walk over all of it. *text is to be freed with fs_value_text_free(). Returns 0, -ENOMEM, or -EIO
+ * if the source can't be read.
  */
-int fs_value_text_make(const struct gguf_value *value, struct fs_value_text **text);
+int fs_value_text_make(const struct gguf_value *value, struct gguf_file *file,
+                       struct fs_value_text **text);
 
 void fs_value_text_free(struct fs_value_text *text);
 

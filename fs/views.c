@@ -13,6 +13,7 @@ static int write_value_piece(const struct gguf_model *model, const void *subject
 
     if (result < 0)
         return result;
+    gguf_map_touched(&model->files[0], text->length);
     return gguf_map_check(&model->files[0], gguf_value_end(model, &piece->start.next));
 }
 

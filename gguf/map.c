@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,25 @@ int gguf_map_check(const struct gguf_file *file, uint64_t end_offset)
     if (fstat(file->descriptor, &status) < 0 || (uint64_t)status.st_size < end_offset)
         return -EIO;
     return 0;
+}
+
+/* The process's share of mapped pages stays about below this. */
+#define RESIDENT_BYTES (16u << 20)
+/* What the kernel maps around a page that is touched. */
+#define FAULT_AROUND_BYTES (64u << 10)
+
+void gguf_map_touched(struct gguf_file *file, uint64_t n_bytes)
+{
+    const uint64_t touched =
+        atomic_fetch_add_explicit(&file->touched_bytes, n_bytes + FAULT_AROUND_BYTES,
+                                  memory_order_relaxed) +
+        n_bytes + FAULT_AROUND_BYTES;
+
+    if (touched < RESIDENT_BYTES)
+        return;
+    atomic_store_explicit(&file->touched_bytes, 0, memory_order_relaxed);
+    /* Private and never written: what is touched again comes from the file again. */
+    madvise((void *)(uintptr_t)file->data, file->size_bytes, MADV_DONTNEED);
 }
 
 static void on_fault(int signal_number)

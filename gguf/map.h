@@ -13,6 +13,7 @@ struct gguf_file {
     uint64_t size_bytes; /* when it was opened */
     int descriptor;      /* of the open file; -1 if there is none */
     struct timespec modified;
+    _Atomic uint64_t touched_bytes; /* since the pages were last let go; see gguf_map_touched() */
 };
 
 /*
@@ -30,10 +31,17 @@ void gguf_map_close(struct gguf_file *file);
 int gguf_map_check(const struct gguf_file *file, uint64_t end_offset);
 
 /*
+ * To be told after `n_bytes` of the mapping were read. Now and then lets go of all pages, which
+ * stay in the system's cache but no longer count as the process's memory. Any thread may call this.
+ */
+void gguf_map_touched(struct gguf_file *file, uint64_t n_bytes);
+
+/*
  * Calls `touch(argument)`, which reads from mapped files, and returns what it returns; if a page
  * can't be had because the file shrank or its medium fails (SIGBUS), returns -EIO instead.
- * `touch` is then left in the middle: it must not hold a lock or own memory. Any thread may call
- * this; calls do not nest. gguf_map_catch_faults() must have been called before.
+ * `touch` is then left in the middle: it must not hold a lock, and memory that only it
+ * knows is lost. Any thread may call this; calls do not nest. gguf_map_catch_faults() must have
+ * been called before.
  */
 int gguf_map_guard(int (*touch)(void *argument), void *argument);
 

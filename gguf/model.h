@@ -20,6 +20,10 @@
 /* The specification says 64; files with longer ones exist, and nothing here depends on it. */
 #define GGUF_MAX_TENSOR_NAME_BYTES 65535
 
+/* No real file comes near, and every entry costs memory. */
+#define GGUF_MAX_KEYS    262144
+#define GGUF_MAX_TENSORS 262144
+
 struct gguf_key {
     struct gguf_string name;
     struct gguf_value value;

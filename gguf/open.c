@@ -53,6 +53,8 @@ int gguf_open(const char *path, struct gguf_model **model, struct gguf_report *r
         gguf_close(job.model);
         return result;
     }
+    /* All of the header was walked. */
+    gguf_map_touched(&job.model->files[0], job.model->files[0].size_bytes);
     *model = job.model;
     return 0;
 }

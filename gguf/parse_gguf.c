@@ -45,8 +45,12 @@ static int fail_short(struct gguf_report *report, const struct gguf_cursor *curs
 
 /* Refuses a count of which the file can't hold so many entries, before anything is allocated. */
 static int check_count(struct gguf_report *report, const struct gguf_cursor *cursor, uint64_t count,
-                       uint64_t smallest_bytes, const char *what)
+                       uint64_t limit, uint64_t smallest_bytes, const char *what)
 {
+    if (count > limit && count <= gguf_cursor_left(cursor) / smallest_bytes)
+        return gguf_error(report, -E2BIG, cursor->offset,
+                          "the header says that there are %" PRIu64 " %s, the limit is %" PRIu64,
+                          count, what, limit);
     if (count <= gguf_cursor_left(cursor) / smallest_bytes)
         return 0;
     return gguf_error(report, -ENODATA, cursor->offset,
@@ -71,8 +75,9 @@ static int parse_header(struct gguf_cursor *cursor, struct header *header,
     }
     if (header->version < 1 || header->version > LAST_VERSION)
         return gguf_error(report, -EINVAL, sizeof magic,
-                          "GGUF version %" PRIu32 " is unknown (known are 1 to %u)",
-                          header->version, LAST_VERSION);
+                          "GGUF version %" PRIu32
+                          " is unknown (known are 1 to %u, big-endian only %u)",
+                          header->version, LAST_VERSION, LAST_VERSION);
 
     length_bytes = header->version == 1 ? sizeof(uint32_t) : sizeof(uint64_t);
     cursor->encoding.length_bytes = (uint8_t)length_bytes;
@@ -81,10 +86,12 @@ static int parse_header(struct gguf_cursor *cursor, struct header *header,
         return fail_short(report, cursor, "header", "the counts of tensors and keys");
 
     /* A key of no bytes with a value of one; a tensor with neither name nor dimensions. */
-    result = check_count(report, cursor, header->n_keys, length_bytes + 4 + 1, "keys");
+    result =
+        check_count(report, cursor, header->n_keys, GGUF_MAX_KEYS, length_bytes + 4 + 1, "keys");
     if (result < 0)
         return result;
-    return check_count(report, cursor, header->n_tensors, length_bytes + 4 + 4 + 8, "tensors");
+    return check_count(report, cursor, header->n_tensors, GGUF_MAX_TENSORS,
+                       length_bytes + 4 + 4 + 8, "tensors");
 }
 
 /* Reads the name of entry `index` of a table and lets the model own it. */

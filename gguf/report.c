@@ -29,6 +29,8 @@ void gguf_note(struct gguf_report *report, uint64_t file_offset, const char *for
     struct gguf_finding finding = {.severity = GGUF_NOTE, .file_offset = file_offset};
     va_list args;
 
+    if (!report->each)
+        return;
     va_start(args, format);
     vsnprintf(finding.message, sizeof finding.message, format, args);
     va_end(args);

@@ -253,7 +253,7 @@ class TestProcess(DaemonTestCase):
         self.assertEqual(1, len(os.listdir(f"/proc/{server}/task")))
 
     def test_thread_options(self):
-        self.mount_in_background("-o", "clone_fd,max_threads=2,max_idle_threads=1", self.model,
+        self.mount_in_background("-o", "nosandbox,clone_fd,max_threads=2,max_idle_threads=1", self.model,
                                  self.mountpoint)
         self.assert_serves()
 

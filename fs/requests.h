@@ -1,0 +1,33 @@
+/* The glue: what the kernel asks for through libfuse's low-level API, answered from the tree. */
+#ifndef GGUFS_FS_REQUESTS_H
+#define GGUFS_FS_REQUESTS_H
+
+#define FUSE_USE_VERSION 314
+#include "fs/tree.h"
+
+#include <fuse_lowlevel.h>
+
+#include <pthread.h>
+#include <sys/types.h>
+
+/* An open file; on the server's list, because at the end some will not have been released. */
+struct open_file;
+
+/* The user data of the session. */
+struct fs_server {
+    struct fs_tree *tree;
+    uid_t uid;
+    gid_t gid;
+    mode_t mode_mask;  /* the bits of a mode that are shown */
+    unsigned max_read; /* as the mount has it, in bytes; 0 for the default */
+
+    struct open_file *files;
+    pthread_mutex_t files_lock;
+};
+
+extern const struct fuse_lowlevel_ops fs_requests;
+
+/* Frees what is still open when the session is over. */
+void fs_server_end(struct fs_server *server);
+
+#endif
