@@ -42,6 +42,51 @@ static struct decimal nearest(double value, int n_digits)
     return decimal;
 }
 
+/* All exact in a double. */
+static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6, 1e7,
+                                1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14};
+
+/* Whether a double lies just between two floats, so that how it came about decides on the rounding.
+ */
+static bool is_between_floats(double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return (bits & 0x1fffffff) == 0x10000000;
+}
+
+/*
+ * shortest() for a float from 1e-5 to 1e6, where one product and one quotient of exact doubles
+ * answer what decimals have to be written and read back for otherwise (Clinger 1990). Returns false
+ * where rounding might spoil that, which is rare.
+ */
+static bool shortest_float(double value, struct decimal *decimal)
+{
+    int magnitude = -5; /* 10^magnitude <= value < 10^(magnitude + 1) */
+    int power;
+
+    if (value < 1e-5 || value >= 1e6 || frexp(value, &power) == 0.5)
+        return false;
+    while (magnitude < 5 &&
+           (magnitude < -1 ? value * powers[-magnitude - 1] >= 1 : value >= powers[magnitude + 1]))
+        magnitude++;
+    for (int n_digits = FLT_DIG; n_digits <= FLT_DECIMAL_DIG; n_digits++) {
+        const int scale = n_digits - 1 - magnitude;
+        const double scaled = value * powers[scale];
+        const double digits = nearbyint(scaled);
+        const double back = digits / powers[scale];
+
+        if (fabs(fabs(scaled - digits) - 0.5) < 1e-6 || is_between_floats(back))
+            return false;
+        if ((float)back == (float)value) {
+            *decimal = (struct decimal){(uint64_t)digits, -scale};
+            return true;
+        }
+    }
+    return false;
+}
+
 /* `value` is positive and finite. */
 static struct decimal shortest(double value, bool is_float)
 {
@@ -51,6 +96,8 @@ static struct decimal shortest(double value, bool is_float)
     int power;
     struct decimal decimal;
 
+    if (is_float && shortest_float(value, &decimal))
+        return decimal;
     /* Fewer digits always read back if the nearest of DIG digits ends in zeros; these go below. */
     if (is_normal)
         n_digits = is_float ? FLT_DIG : DBL_DIG;
@@ -65,6 +112,11 @@ static struct decimal shortest(double value, bool is_float)
                 break;
         }
     }
+    return decimal;
+}
+
+static struct decimal without_zeros(struct decimal decimal)
+{
     while (decimal.digits % 10 == 0) {
         decimal.digits /= 10;
         decimal.exponent++;
@@ -72,21 +124,50 @@ static struct decimal shortest(double value, bool is_float)
     return decimal;
 }
 
+/* Writes the digits of a number without a NUL; returns how many. */
+static int write_digits(uint64_t number, char *out)
+{
+    char reversed[24];
+    int n = 0;
+
+    do {
+        reversed[n++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    for (int i = 0; i < n; i++)
+        out[i] = reversed[n - 1 - i];
+    return n;
+}
+
 /* Python's repr(): plain from 1e-4 up to 1e16, else with an exponent of at least two digits. */
 static void print(struct decimal decimal, char *number)
 {
     char digits[24];
-    const int n_digits = snprintf(digits, sizeof digits, "%" PRIu64, decimal.digits);
+    const int n_digits = write_digits(decimal.digits, digits);
     const int point = n_digits + decimal.exponent; /* digits before the point */
+    const int n_before = point < n_digits ? point : n_digits;
 
-    if (point <= -4 || point > 16)
-        sprintf(number, "%.1s%s%se%+03d", digits, n_digits > 1 ? "." : "", digits + 1, point - 1);
-    else if (point <= 0)
-        sprintf(number, "0.%.*s%s", -point, "0000", digits);
-    else if (point >= n_digits)
-        sprintf(number, "%s%.*s.0", digits, point - n_digits, "0000000000000000");
-    else
-        sprintf(number, "%.*s.%s", point, digits, digits + point);
+    if (point <= -4 || point > 16) {
+        sprintf(number, "%c%s%.*se%+03d", digits[0], n_digits > 1 ? "." : "", n_digits - 1,
+                digits + 1, point - 1);
+        return;
+    }
+    if (point <= 0) {
+        memcpy(number, "0.000", 5);
+        number += 2 - point;
+        memcpy(number, digits, (size_t)n_digits);
+        number[n_digits] = '\0';
+        return;
+    }
+    memcpy(number, digits, (size_t)n_before);
+    number += n_before;
+    for (int i = n_before; i < point; i++)
+        *number++ = '0';
+    *number++ = '.';
+    if (n_before == n_digits)
+        *number++ = '0';
+    memcpy(number, digits + n_before, (size_t)(n_digits - n_before));
+    number[n_digits - n_before] = '\0';
 }
 
 static void write_number(double value, bool is_float, char *number)
@@ -98,11 +179,11 @@ static void write_number(double value, bool is_float, char *number)
     if (signbit(value))
         *number++ = '-';
     value = fabs(value);
-    /* Most of what models hold; the detour over decimals is some twenty times slower. */
+    /* Most of what models hold. */
     if (value < 1e6 && value == floor(value))
-        sprintf(number, "%d.0", (int)value);
+        print((struct decimal){(uint64_t)value, 0}, number);
     else
-        print(shortest(value, is_float), number);
+        print(without_zeros(shortest(value, is_float)), number);
 }
 
 void fs_shortest_float(float value, char *number)
