@@ -45,10 +45,12 @@ GGUF_SRC    := $(wildcard gguf/*.c)
 FS_SRC      := $(wildcard fs/*.c)
 WRITER_SRC  := contrib/sample/gguf_writer.c
 UNIT_SRC    := $(wildcard tests/unit/*.c)
+# The hostile files; programs lie beside them.
+BAD_SRC     := $(wildcard tests/bad/bad*.c)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIB_OBJ  := $(call obj,$(DEQUANT_SRC) $(GGUF_SRC) $(filter-out fs/main.c,$(FS_SRC)))
-UNIT_OBJ := $(call obj,$(UNIT_SRC) $(WRITER_SRC))
+UNIT_OBJ := $(call obj,$(UNIT_SRC) $(BAD_SRC) $(WRITER_SRC))
 
 .PHONY: all test demo soak bench lint install uninstall clean deps help
 .DELETE_ON_ERROR:
@@ -65,6 +67,15 @@ $(BUILD)/unit-tests: $(LIB_OBJ) $(UNIT_OBJ)
 $(BUILD)/make-%: $(call obj,contrib/sample/make_%.c) $(call obj,$(WRITER_SRC) $(DEQUANT_SRC))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
+# Writes the hostile files for the mount tests.
+$(BUILD)/make-bad: $(call obj,tests/bad/make_bad.c $(BAD_SRC) $(WRITER_SRC))
+	$(CC) $(ALL_LDFLAGS) -o $@ $^
+
+# Preloaded into a program, makes its allocations fail.
+build/fail-malloc.so: tests/bad/fail_malloc.c Makefile
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) $(CFLAGS) -fPIC -shared -o $@ $<
+
 # Without sanitizers, so that every build shares the files.
 build/%.gguf: build/make-%
 	build/make-$* $@
@@ -73,7 +84,7 @@ $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(UNIT_OBJ) $(call obj,fs/main.c $(wildcard contrib/sample/*.c)))
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(UNIT_OBJ) $(call obj,fs/main.c tests/bad/make_bad.c $(wildcard contrib/sample/*.c)))
 
 # ---- fuzzing: replay with any compiler, libFuzzer with clang ----
 
@@ -172,7 +183,7 @@ bench: build/ggufs build/big.gguf
 	tests/bench/startup.py build/ggufs build/big.gguf
 
 C_FILES := $(wildcard dequant/*.[ch] gguf/*.[ch] fs/*.[ch] contrib/sample/*.[ch] tests/unit/*.[ch] \
-    tests/fuzz/*.[ch] tests/soak/*.[ch])
+    tests/fuzz/*.[ch] tests/soak/*.[ch] tests/bad/*.[ch])
 lint:
 	contrib/install-deps $(LINT_DEPS)
 	clang-format --dry-run -Werror $(C_FILES)

@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <time.h>
@@ -159,7 +161,7 @@ static int keep(const struct fs_daemon *daemon, const struct links *links)
 static int run_in_background(const struct fs_daemon *daemon, struct links *links)
 {
     int ready[2];
-    struct statvfs status;
+    struct statfs status;
     pid_t keeper = -1;
     size_t n_ready = 0;
     char byte;
@@ -187,8 +189,8 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
     /* Without the server's byte it has died, and has said why; the keeper has cleared up. */
     if (n_ready != 1)
         return EX_OSERR;
-    /* The kernel answers when it and the server have agreed. */
-    if (statvfs(daemon->mountpoint, &status) == 0)
+    /* The kernel answers when it and the server have agreed; or it is the directory again. */
+    if (statfs(daemon->mountpoint, &status) == 0 && status.f_type == FUSE_SUPER_MAGIC)
         return EX_OK;
     fprintf(stderr, "ggufs: the server ended at once; see why with -f\n");
     return EX_OSERR;

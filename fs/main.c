@@ -10,6 +10,7 @@
 
 #include <fuse_lowlevel.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sysexits.h>
@@ -96,14 +97,18 @@ int main(int argc, char **argv)
 {
     struct fs_options options;
     int status = EX_USAGE;
+    int result;
 
     if (fill_standard_descriptors() < 0)
         return EX_OSERR;
     gguf_map_catch_faults();
-    if (fs_options_parse(argc, argv, &options) < 0)
-        fs_options_print_usage(stderr);
-    else
+    result = fs_options_parse(argc, argv, &options);
+    if (result == 0)
         status = run(&options);
+    else if (result == -ENOMEM)
+        status = EX_OSERR;
+    else
+        fs_options_print_usage(stderr);
     fs_options_free(&options);
     return status;
 }

@@ -49,6 +49,7 @@ static bool tell_mount(const char *path)
 static int check_directory(const char *path, bool nonempty)
 {
     DIR *directory = opendir(path);
+    const int error = errno;
     bool empty;
 
     if (directory) {
@@ -62,7 +63,7 @@ static int check_directory(const char *path, bool nonempty)
                         "-o nonempty to hide what is in it");
         return EX_CANTCREAT;
     }
-    switch (errno) {
+    switch (error) {
     case ENOENT:
         fs_complain(path, "mkdir -p", "the mount point does not exist; make it first");
         break;
@@ -77,7 +78,8 @@ static int check_directory(const char *path, bool nonempty)
                     strerror(ENOTCONN));
         break;
     default:
-        fs_complain(path, NULL, "the mount point can't be opened: %s", strerror(errno));
+        fs_complain(path, NULL, "the mount point can't be opened: %s", strerror(error));
+        return error == ENOMEM ? EX_OSERR : EX_CANTCREAT;
     }
     return EX_CANTCREAT;
 }

@@ -213,11 +213,12 @@ int fs_options_parse(int argc, char **argv, struct fs_options *options)
     options->paths = calloc((size_t)argc + 1, sizeof *options->paths);
     if (!options->paths) {
         fprintf(stderr, "ggufs: %s\n", strerror(ENOMEM));
-        return -EINVAL;
+        return -ENOMEM;
     }
     make_templates(templates);
+    errno = 0;
     if (fuse_opt_parse(&options->fuse, options, templates, on_option) < 0)
-        return -EINVAL;
+        return errno == ENOMEM ? -ENOMEM : -EINVAL; /* libfuse has told of either */
     return check_paths(options);
 }
 

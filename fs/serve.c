@@ -157,7 +157,12 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_options *op
     }
     close_inherited(tree->model);
     fuse_set_log_func(print_log);
+    errno = 0;
     session = fuse_session_new(&options->fuse, &fs_requests, sizeof fs_requests, &server);
+    if (!session && errno == ENOMEM) {
+        fprintf(stderr, "ggufs: %s\n", strerror(ENOMEM));
+        return EX_OSERR;
+    }
     if (!session)
         return EX_USAGE; /* libfuse has told which option it does not know */
     status = serve_session(session, mountpoint, options);
