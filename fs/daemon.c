@@ -45,8 +45,7 @@ static void let_go(const struct fs_daemon *daemon, const struct links *links)
     dup3(links->null, daemon->fuse_descriptor, O_CLOEXEC);
 }
 
-/* A mount whose server has died. stat() would not notice: the kernel knows the root's attributes.
- */
+/* Whether a mount's server has died. stat() would not tell: the kernel knows the attributes. */
 static bool is_dead(const char *mountpoint)
 {
     struct statvfs status;
