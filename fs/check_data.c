@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,9 +54,9 @@ static int check_chunk(void *argument)
     struct chunk *chunk = argument;
     const struct dequant_type *type = chunk->tensor->type;
     const uint32_t block_elements = type->block_elements;
-    int result;
     const uint8_t *data =
         chunk->model->files[chunk->tensor->file_index].data + chunk->tensor->file_offset;
+    int result;
 
     chunk->is_zero = is_zero(data + chunk->first_element / block_elements * type->block_bytes,
                              chunk->n_elements / block_elements * type->block_bytes);

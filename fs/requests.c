@@ -15,9 +15,9 @@
 /* Seconds. The tree never changes, so what the kernel knows of it stays true. */
 #define FOREVER 1e9
 
-struct open_file {
+struct fs_open_file {
     struct fs_image image;
-    struct open_file *next, *previous;
+    struct fs_open_file *next, *previous;
 };
 
 static struct fs_server *server_of(fuse_req_t request)
@@ -25,7 +25,7 @@ static struct fs_server *server_of(fuse_req_t request)
     return fuse_req_userdata(request);
 }
 
-static void add_file(struct fs_server *server, struct open_file *file)
+static void add_file(struct fs_server *server, struct fs_open_file *file)
 {
     pthread_mutex_lock(&server->files_lock);
     file->previous = NULL;
@@ -36,7 +36,7 @@ static void add_file(struct fs_server *server, struct open_file *file)
     pthread_mutex_unlock(&server->files_lock);
 }
 
-static void close_file(struct fs_server *server, struct open_file *file)
+static void close_file(struct fs_server *server, struct fs_open_file *file)
 {
     pthread_mutex_lock(&server->files_lock);
     if (file->next)
@@ -229,7 +229,7 @@ static void on_readdirplus(fuse_req_t request, fuse_ino_t inode, size_t size, of
 static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
     struct fs_server *server = server_of(request);
-    struct open_file *file;
+    struct fs_open_file *file;
     int result = -ENOMEM;
 
     if ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC)) {
@@ -256,7 +256,7 @@ static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info 
 static void on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
     (void)inode;
-    close_file(server_of(request), (struct open_file *)(uintptr_t)info->fh);
+    close_file(server_of(request), (struct fs_open_file *)(uintptr_t)info->fh);
     fuse_reply_err(request, 0);
 }
 
@@ -308,7 +308,7 @@ static char *thread_buffer(size_t size)
 static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                     struct fuse_file_info *info)
 {
-    const struct open_file *file = (const struct open_file *)(uintptr_t)info->fh;
+    const struct fs_open_file *file = (const struct fs_open_file *)(uintptr_t)info->fh;
     char *data = thread_buffer(size);
     ssize_t done;
 

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 /* An open file; on the server's list, because at the end some will not have been released. */
-struct open_file;
+struct fs_open_file;
 
 /* The user data of the session. */
 struct fs_server {
@@ -21,7 +21,7 @@ struct fs_server {
     mode_t mode_mask;  /* the bits of a mode that are shown */
     unsigned max_read; /* as the mount has it, in bytes; 0 for the default */
 
-    struct open_file *files;
+    struct fs_open_file *files;
     pthread_mutex_t files_lock;
 };
 
