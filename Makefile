@@ -22,7 +22,7 @@ CLANG_DEPS := clang libomp-dev libclang-rt-dev
 BUILD_DEPS := $(if $(filter clang%,$(CC)),$(CLANG_DEPS),gcc) libc6-dev make pkg-config libfuse3-dev libcjson-dev libseccomp-dev libunistring-dev
 RUN_DEPS   := fuse3
 DEMO_DEPS  := jq python3 python3-numpy
-TEST_DEPS  := libcriterion-dev jq python3 python3-numpy
+TEST_DEPS  := libcriterion-dev jq python3 python3-numpy gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 LINT_DEPS  := clang clang-format clang-tidy cppcheck mandoc shellcheck
 
 CFLAGS   ?= -O2 -g
@@ -40,6 +40,13 @@ $(BUILD)/obj/fs/%.o: ALL_CFLAGS += $(OPENMP)
 # dequant/ must give the same bits everywhere: no contraction of a*b+c.
 $(BUILD)/obj/dequant/%.o: ALL_CFLAGS += -ffp-contract=off
 
+# The kernels are compiled once for every set of the architecture, with options of its own.
+MACHINE     := $(shell $(CC) -dumpmachine)
+KERNEL_SETS := $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512)$(if $(filter aarch64-%,$(MACHINE)),neon)
+CPU_avx2    := -mavx2 -mf16c
+CPU_avx512  := $(CPU_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
+CPU_neon    :=
+
 DEQUANT_SRC := $(wildcard dequant/*.c)
 GGUF_SRC    := $(wildcard gguf/*.c)
 FS_SRC      := $(wildcard fs/*.c)
@@ -49,7 +56,10 @@ UNIT_SRC    := $(wildcard tests/unit/*.c)
 BAD_SRC     := $(wildcard tests/bad/bad*.c)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-LIB_OBJ  := $(call obj,$(DEQUANT_SRC) $(GGUF_SRC) $(filter-out fs/main.c,$(FS_SRC)))
+KERNEL_SRC  := $(wildcard dequant/kernels/*.c)
+KERNEL_OBJ  := $(foreach set,$(KERNEL_SETS),$(KERNEL_SRC:%.c=$(BUILD)/obj/%-$(set).o))
+DEQUANT_OBJ := $(call obj,$(DEQUANT_SRC)) $(KERNEL_OBJ)
+LIB_OBJ  := $(DEQUANT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs/main.c,$(FS_SRC)))
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(BAD_SRC) $(WRITER_SRC))
 
 .PHONY: all test demo soak bench lint install uninstall clean deps help
@@ -64,7 +74,7 @@ $(BUILD)/ggufs: $(LIB_OBJ) $(BUILD)/obj/fs/main.o
 $(BUILD)/unit-tests: $(LIB_OBJ) $(UNIT_OBJ)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lcriterion -lm
 
-$(BUILD)/make-%: $(call obj,contrib/sample/make_%.c) $(call obj,$(WRITER_SRC) $(DEQUANT_SRC))
+$(BUILD)/make-%: $(call obj,contrib/sample/make_%.c $(WRITER_SRC)) $(DEQUANT_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 # Writes the hostile files for the mount tests.
@@ -80,11 +90,28 @@ build/fail-malloc.so: tests/bad/fail_malloc.c Makefile
 build/%.gguf: build/make-%
 	build/make-$* $@
 
-$(BUILD)/obj/%.o: %.c Makefile
-	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+# Against the reference: also for another architecture, in an emulator.
+$(BUILD)/check-kernels: $(call obj,tests/kernels/check_kernels.c tests/unit/random_blocks.c) $(DEQUANT_OBJ)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(UNIT_OBJ) $(call obj,fs/main.c tests/bad/make_bad.c $(wildcard contrib/sample/*.c)))
+define compile
+@mkdir -p $(@D)
+$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+endef
+
+$(BUILD)/obj/%.o: %.c Makefile
+	$(compile)
+
+# $(1): the folder of the objects, $(2): the set
+define kernel_rule
+$(1)/obj/dequant/kernels/%-$(2).o: ALL_CFLAGS += -O3 -DDEQUANT_SET=$(2) $(CPU_$(2))
+$(1)/obj/dequant/kernels/%-$(2).o: dequant/kernels/%.c Makefile
+	$$(compile)
+endef
+$(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
+
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(UNIT_OBJ) $(call obj,fs/main.c tests/bad/make_bad.c \
+    $(wildcard contrib/sample/*.c tests/bench/*.c tests/kernels/*.c)))
 
 # ---- fuzzing: replay with any compiler, libFuzzer with clang ----
 
@@ -102,7 +129,7 @@ $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) \
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) -lm
 
-$(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c $(WRITER_SRC) $(DEQUANT_SRC))
+$(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c $(WRITER_SRC)) $(DEQUANT_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
@@ -121,8 +148,8 @@ build/fuzz/obj/%.o: SANFLAGS = -fsanitize=fuzzer-no-link,address,undefined \
 build/fuzz/obj/tests/%.o: SANFLAGS += -fno-sanitize=fuzzer-no-link
 build/fuzz/obj/dequant/%.o: ALL_CFLAGS += -ffp-contract=off
 build/fuzz/obj/%.o: %.c Makefile
-	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(compile)
+$(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,build/fuzz,$(set))))
 
 $(FUZZ_TARGETS:%=build/fuzz/%): build/fuzz/%: $(FUZZ_OBJ) \
     $(call fuzz_obj,tests/fuzz/fuzz_%.c $(FUZZ_SHARED))
@@ -149,7 +176,7 @@ help:
 	@echo 'make test       builds and runs all tests (installs what they need)'
 	@echo 'make fuzz       fuzzes each target for FUZZ_SECONDS=60'
 	@echo 'make soak       64 readers at once for SOAK_SECONDS=600'
-	@echo 'make bench      measures start-up'
+	@echo 'make bench      measures start-up and reading (BENCH_TYPES=, BENCH_MIB=)'
 	@echo 'make lint       clang-format, clang-tidy, cppcheck, mandoc, shellcheck'
 	@echo 'make install    PREFIX=/usr/local, DESTDIR='
 	@echo 'make clean      removes build/'
@@ -179,15 +206,38 @@ SOAK_SECONDS ?= 600
 soak: build/ggufs build/sample.gguf build/readers
 	tests/soak/run build/ggufs build/sample.gguf build/readers $(SOAK_SECONDS)
 
-bench: build/ggufs build/big.gguf
-	tests/bench/startup.py build/ggufs build/big.gguf
+# BENCH_TYPES=Q4_K,F16 and more that make it short: tests/bench/bench.py
+BENCH_MIB     ?= 64
+BENCH_KERNELS := $(if $(wildcard tests/bench/kernels.c),build/bench-kernels)
+bench: export BENCH_MIB := $(BENCH_MIB)
+bench: build/ggufs build/null-fs build/bench-reader build/big.gguf build/bench-$(BENCH_MIB).gguf \
+    $(BENCH_KERNELS)
+	$(if $(BENCH_KERNELS),$(BENCH_KERNELS) $(subst $(comma), ,$(BENCH_TYPES)))
+	tests/bench/bench.py
+
+$(BUILD)/bench-kernels: $(call obj,tests/bench/kernels.c tests/unit/random_blocks.c) $(DEQUANT_OBJ)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^
+
+# ggufs with another read.
+$(BUILD)/null-fs: $(LIB_OBJ) $(call obj,fs/main.c tests/bench/null_fs.c)
+	$(CC) $(ALL_LDFLAGS) $(OPENMP) -Wl,--wrap=fs_requests -o $@ $^ $(PKG_LIBS) -lm
+
+$(BUILD)/bench-reader: $(call obj,tests/bench/reader.c)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^
+
+# Large, so not written anew for every change to the decoders.
+build/bench-$(BENCH_MIB).gguf: contrib/sample/make_bench.c | build/make-bench
+	build/make-bench $@ $(BENCH_MIB)
 
 C_FILES := $(wildcard dequant/*.[ch] gguf/*.[ch] fs/*.[ch] contrib/sample/*.[ch] tests/unit/*.[ch] \
-    tests/fuzz/*.[ch] tests/soak/*.[ch] tests/bad/*.[ch])
+    tests/fuzz/*.[ch] tests/soak/*.[ch] tests/bad/*.[ch] tests/bench/*.[ch] \
+    dequant/kernels/*.[ch] tests/kernels/*.[ch])
 lint:
 	contrib/install-deps $(LINT_DEPS)
 	clang-format --dry-run -Werror $(C_FILES)
-	printf '%s\n' $(filter %.c,$(filter-out tests/%,$(C_FILES))) | xargs -P $$(nproc) -I FILE \
+	set -e; $(foreach set,$(KERNEL_SETS),clang-tidy --quiet --warnings-as-errors='*' $(KERNEL_SRC) -- \
+	    -std=c11 -D_GNU_SOURCE -I. -DDEQUANT_SET=$(set) $(CPU_$(set));)
+	printf '%s\n' $(filter %.c,$(filter-out tests/% dequant/kernels/%,$(C_FILES))) | xargs -P $$(nproc) -I FILE \
 	    clang-tidy --quiet --warnings-as-errors='*' FILE -- \
 	    -std=c11 -D_GNU_SOURCE '-DGGUFS_VERSION=""' -I. $(PKG_CFLAGS)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \

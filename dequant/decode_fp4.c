@@ -3,17 +3,15 @@
 #include "dequant/decoders.h"
 #include "dequant/small_floats.h"
 
-/* Twice the values of E2M1 (OCP Microscaling Formats 1.0); minus zero is a plain zero, as in ggml.
- */
-static const int8_t doubled_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+const int8_t dequant_doubled_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 static inline void mxfp4_block(const struct dequant_mxfp4 *restrict block, float *restrict out)
 {
     float d = dequant_half_e8m0_to_f32(block->e);
 
     for (size_t i = 0; i < DEQUANT_BLOCK / 2; i++) {
-        out[i] = (float)doubled_e2m1[block->qs[i] & 15] * d;
-        out[i + 16] = (float)doubled_e2m1[block->qs[i] >> 4] * d;
+        out[i] = (float)dequant_doubled_e2m1[block->qs[i] & 15] * d;
+        out[i + 16] = (float)dequant_doubled_e2m1[block->qs[i] >> 4] * d;
     }
 }
 
@@ -23,8 +21,8 @@ static inline void nvfp4_block(const struct dequant_nvfp4 *restrict block, float
         float d = dequant_half_ue4m3_to_f32(block->scales[s]);
 
         for (size_t i = 0; i < 8; i++) {
-            out[16 * s + i] = (float)doubled_e2m1[block->qs[s][i] & 15] * d;
-            out[16 * s + i + 8] = (float)doubled_e2m1[block->qs[s][i] >> 4] * d;
+            out[16 * s + i] = (float)dequant_doubled_e2m1[block->qs[s][i] & 15] * d;
+            out[16 * s + i + 8] = (float)dequant_doubled_e2m1[block->qs[s][i] >> 4] * d;
         }
     }
 }

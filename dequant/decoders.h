@@ -9,7 +9,7 @@
 #ifndef GGUFS_DEQUANT_DECODERS_H
 #define GGUFS_DEQUANT_DECODERS_H
 
-#include <stddef.h>
+#include "dequant/types.h"
 
 /*
  * Defines dequant_decode_TYPE as a loop over the static function TYPE_block, which decodes one
@@ -23,8 +23,6 @@
         for (size_t i = 0; i < n_blocks; i++)                                                      \
             type##_block(&block[i], out + i * (elements));                                         \
     }
-
-typedef void dequant_decode_fn(const void *restrict blocks, float *restrict out, size_t n_blocks);
 
 /* decode_numbers.c */
 dequant_decode_fn dequant_decode_f32, dequant_decode_f16, dequant_decode_bf16, dequant_decode_f64;
@@ -49,5 +47,9 @@ dequant_decode_fn dequant_decode_tq1_0, dequant_decode_tq2_0;
 
 /* decode_fp4.c */
 dequant_decode_fn dequant_decode_mxfp4, dequant_decode_nvfp4;
+
+/* Twice the values of E2M1 (OCP Microscaling Formats 1.0); minus zero is a plain zero, as in ggml.
+ */
+extern const int8_t dequant_doubled_e2m1[16];
 
 #endif

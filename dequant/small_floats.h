@@ -50,6 +50,38 @@ static inline float dequant_f16_to_f32(uint16_t half)
     return dequant_float_of_bits(sign | (exponent == 0x7c00 ? inf_or_nan : finite));
 }
 
+/* To nearest, ties to even. A NaN keeps its sign and the upper part of its payload, quiet. */
+static inline uint16_t dequant_f32_to_f16(float value)
+{
+    uint32_t bits = dequant_bits_of_float(value);
+    uint32_t sign = (bits >> 16) & 0x8000;
+    uint32_t magnitude = bits & 0x7fffffff;
+    uint32_t half;
+
+    if (magnitude > 0x7f800000) {
+        half = 0x7e00 | ((magnitude >> 13) & 0x03ff);
+    } else if (magnitude >= 0x47800000) { /* 2^16 */
+        half = 0x7c00;
+    } else if (magnitude < 0x38800000) { /* 2^-14: adding 0.5 rounds to multiples of 2^-24 */
+        half = dequant_bits_of_float(dequant_float_of_bits(magnitude) + 0.5F) - 0x3f000000;
+    } else {
+        /* Just below half of what is cut off, or half of it before an odd number. */
+        magnitude += 0x0fff + ((magnitude >> 13) & 1);
+        half = (magnitude - ((uint32_t)(127 - 15) << 23)) >> 13; /* carries up to infinity */
+    }
+    return (uint16_t)(sign | half);
+}
+
+/* To nearest, ties to even. A NaN keeps its sign and the upper part of its payload, quiet. */
+static inline uint16_t dequant_f32_to_bf16(float value)
+{
+    uint32_t bits = dequant_bits_of_float(value);
+
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(bits >> 16 | 0x0040);
+    return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
 /* The upper half of a float; every NaN stays as it is. */
 static inline float dequant_bf16_to_f32(uint16_t bits)
 {

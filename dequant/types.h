@@ -2,8 +2,8 @@
  * The tensor types: one table row per type holds everything that ggufs knows about it.
  *
  * This folder turns bytes into numbers and knows neither files nor FUSE. All data is little-endian
- * and may start at any address. Nothing here allocates, blocks or keeps state: every function may
- * be called from any thread.
+ * and may start at any address. Nothing here allocates or blocks, and but for the choice of kernels
+ * nothing keeps state: every function may be called from any thread.
  */
 #ifndef GGUFS_DEQUANT_TYPES_H
 #define GGUFS_DEQUANT_TYPES_H
@@ -20,6 +20,13 @@ struct dequant_field {
     uint16_t count;
 };
 
+/*
+ * Decodes n_blocks blocks to n_blocks * block_elements floats, bit for bit as ggml converts them.
+ * `blocks` holds n_blocks * block_bytes bytes at any alignment; `out` is aligned for float and does
+ * not overlap it.
+ */
+typedef void dequant_decode_fn(const void *restrict blocks, float *restrict out, size_t n_blocks);
+
 struct dequant_type {
     uint32_t id;             /* ggml_type, the number that GGUF files hold */
     const char *name;        /* as ggml prints it in capitals: "F16", "Q4_K", "IQ2_XXS" */
@@ -27,12 +34,10 @@ struct dequant_type {
     uint32_t block_bytes;    /* bytes in a block */
 
     /*
-     * Decodes n_blocks blocks to n_blocks * block_elements floats, bit for bit as ggml converts
-     * them. `blocks` holds n_blocks * block_bytes bytes at any alignment; `out` is aligned for
-     * float and does not overlap it. NULL for a type whose size is known but whose values are not:
-     * its support was removed from ggml.
+     * The reference; dequant_decode() in dequant/kernels.h is faster. NULL for a type whose size is
+     * known but whose values are not: its support was removed from ggml.
      */
-    void (*decode)(const void *restrict blocks, float *restrict out, size_t n_blocks);
+    dequant_decode_fn *decode;
 
     const struct dequant_field *fields; /* the byte-order map; never NULL */
 };

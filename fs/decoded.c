@@ -1,5 +1,7 @@
 #include "fs/decoded.h"
 
+#include "dequant/kernels.h"
+
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values leave in the host's byte order");
@@ -18,14 +20,14 @@ static void decode(const struct gguf_tensor *tensor, const uint8_t *blocks, floa
     uint8_t little_endian[BOUNCE_BYTES];
 
     if (!tensor->big_endian) {
-        type->decode(blocks, out, n_blocks);
+        dequant_decode(type, blocks, out, n_blocks);
         return;
     }
     while (n_blocks > 0) {
         const size_t n = n_blocks < at_a_time ? n_blocks : at_a_time;
 
         dequant_swap_blocks(type, blocks, little_endian, n);
-        type->decode(little_endian, out, n);
+        dequant_decode(type, little_endian, out, n);
         blocks += n * type->block_bytes;
         out += n * type->block_elements;
         n_blocks -= n;

@@ -1,5 +1,6 @@
 /* ggufs: mounts a model file as a directory tree, or checks one. */
 
+#include "dequant/kernels.h"
 #include "fs/check.h"
 #include "fs/mountpoint.h"
 #include "fs/options.h"
@@ -13,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -73,7 +75,8 @@ static int run(struct fs_options *options)
         fs_options_print_help(stdout);
         return EX_OK;
     case FS_VERSION:
-        printf("ggufs %s\nlibfuse %s\n", GGUFS_VERSION, fuse_pkgversion());
+        printf("ggufs %s\nlibfuse %s\nkernels %s\n", GGUFS_VERSION, fuse_pkgversion(),
+               dequant_chosen_kernels()->name);
         return EX_OK;
     case FS_CHECK:
         return fs_check_models(options);
@@ -93,6 +96,25 @@ static int fill_standard_descriptors(void)
     return 0;
 }
 
+/* For this CPU, or those that the user wants to see at work. */
+static int choose_kernels(void)
+{
+    const char *name = getenv("GGUFS_CPU");
+    const int result = dequant_choose_kernels(name);
+    const struct dequant_kernel_set *set;
+
+    if (result == 0)
+        return EX_OK;
+    fprintf(stderr, "ggufs: GGUFS_CPU=%s: %s; here can be chosen:", name,
+            result == -ENOTSUP ? "this CPU can't run these kernels" : "there are no such kernels");
+    for (size_t i = 0; (set = dequant_kernel_set_at(i)) != NULL; i++) {
+        if (set->is_supported())
+            fprintf(stderr, " %s", set->name);
+    }
+    fputc('\n', stderr);
+    return EX_USAGE;
+}
+
 int main(int argc, char **argv)
 {
     struct fs_options options;
@@ -101,6 +123,8 @@ int main(int argc, char **argv)
 
     if (fill_standard_descriptors() < 0)
         return EX_OSERR;
+    if (choose_kernels() != EX_OK)
+        return EX_USAGE;
     gguf_map_catch_faults();
     result = fs_options_parse(argc, argv, &options);
     if (result == 0)

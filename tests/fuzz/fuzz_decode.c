@@ -1,10 +1,10 @@
 /*
- * The decoders: no read or write outside, every element written, each block on its own, and the
- * byte order there and back again.
+ * The decoders: no read or write outside, every element written, each block on its own, the same
+ * bits from all kernels, and the byte order there and back again.
  *
  * The first byte is the row of the type table and, above that, the alignment; the rest are blocks.
  */
-#include "dequant/types.h"
+#include "dequant/kernels.h"
 #include "tests/fuzz/fuzz_check.h"
 
 #include <stdlib.h>
@@ -31,6 +31,24 @@ static float *decode(const struct dequant_type *type, const uint8_t *blocks, siz
     return out;
 }
 
+static void check_kernels(const struct dequant_type *type, const uint8_t *blocks, size_t n_blocks,
+                          const float *expected)
+{
+    const size_t n_bytes = n_blocks * type->block_elements * sizeof(float);
+    const struct dequant_kernel_set *set;
+    float *out = fuzz_alloc(n_bytes);
+
+    for (size_t i = 0; (set = dequant_kernel_set_at(i)) != NULL; i++) {
+        if (!set->is_supported())
+            continue;
+        dequant_choose_kernels(set->name);
+        dequant_decode(type, blocks, out, n_blocks);
+        FUZZ_CHECK(n_blocks == 0 || memcmp(out, expected, n_bytes) == 0,
+                   "%s: the kernels for %s give other bits", type->name, set->name);
+    }
+    free(out);
+}
+
 static void check_decoder(const struct dequant_type *type, const uint8_t *blocks, size_t n_blocks)
 {
     float *first = decode(type, blocks, n_blocks, 0x00);
@@ -47,6 +65,7 @@ static void check_decoder(const struct dequant_type *type, const uint8_t *blocks
                    "%s: block %zu depends on its neighbours", type->name, i);
         free(alone);
     }
+    check_kernels(type, blocks, n_blocks, first);
     free(second);
     free(first);
 }

@@ -2,6 +2,7 @@
  * The whole way without the kernel: the input is a model file, which is opened, its tree made and
  * walked, and every file read in many ways, which must agree.
  */
+#include "dequant/kernels.h"
 #include "fs/check_data.h"
 #include "fs/tree.h"
 #include "fs/views.h"
@@ -320,6 +321,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[32];
     int result;
 
+    dequant_choose_kernels(NULL);
     write_model(data, size);
     snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
     result = gguf_open(path, &model, &report);

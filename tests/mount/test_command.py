@@ -85,7 +85,15 @@ class TestUsage(CommandTestCase):
             result = self.run_ggufs(option)
             self.assert_status(EX_OK, result)
             self.assertEqual("", result.err)
-            self.assertRegex(result.out, r"\Aggufs \d+\.\d+\S*\nlibfuse 3\.\S+\n\Z")
+            self.assertRegex(result.out, r"\Aggufs \d+\.\d+\S*\nlibfuse 3\.\S+\nkernels \w+\n\Z")
+
+    def test_kernels(self):
+        result = self.run_ggufs("-V", env={**os.environ, "GGUFS_CPU": "scalar"})
+        self.assert_status(EX_OK, result)
+        self.assertIn("kernels scalar\n", result.out)
+        result = self.run_ggufs("-V", env={**os.environ, "GGUFS_CPU": "abacus"})
+        self.assert_status(EX_USAGE, result)
+        self.assertRegex(result.err, r"\Aggufs: GGUFS_CPU=abacus: .*chosen: scalar[ \w]*\n\Z")
 
 
 class TestManual(CommandTestCase):

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dequant/types.h"
+#include "dequant/kernels.h"
 
 #define MAX_NAME 64
 
@@ -91,10 +91,26 @@ static uint64_t take_value(struct reader *r)
     return take(r, value_type <= 6 ? 4 : 8);
 }
 
+static void compare_values(const char *name, const float *got, const uint8_t *expected,
+                           size_t n_elements)
+{
+    for (size_t i = 0; i < n_elements; i++) {
+        uint32_t got_bits;
+        uint32_t expected_bits;
+
+        memcpy(&got_bits, &got[i], 4);
+        memcpy(&expected_bits, expected + 4 * i, 4);
+        cr_assert_eq(got_bits, expected_bits, "%s, element %zu, kernels %s: bits %#x, not %#x",
+                     name, i, dequant_chosen_kernels()->name, got_bits, expected_bits);
+    }
+}
+
+/* With every set of kernels that the CPU has, the reference being the first. */
 static void compare_tensor(const char *name, const struct dequant_type *type, const uint8_t *blocks,
                            size_t n_elements)
 {
     float *out = malloc(n_elements * sizeof(float));
+    const struct dequant_kernel_set *set;
     char file_name[MAX_NAME + 4];
     uint8_t *expected;
     size_t n_bytes;
@@ -104,15 +120,11 @@ static void compare_tensor(const char *name, const struct dequant_type *type, co
     expected = read_whole(file_name, &n_bytes);
     cr_assert_not_null(expected, "no %s", file_name);
     cr_assert_eq(n_bytes, n_elements * sizeof(float), "%s", name);
-    type->decode(blocks, out, n_elements / type->block_elements);
-    for (size_t i = 0; i < n_elements; i++) {
-        uint32_t got_bits;
-        uint32_t expected_bits;
-
-        memcpy(&got_bits, &out[i], 4);
-        memcpy(&expected_bits, expected + 4 * i, 4);
-        cr_assert_eq(got_bits, expected_bits, "%s, element %zu: bits %#x, not %#x", name, i,
-                     got_bits, expected_bits);
+    for (size_t i = 0; (set = dequant_kernel_set_at(i)) != NULL; i++) {
+        if (dequant_choose_kernels(set->name) != 0)
+            continue;
+        dequant_decode(type, blocks, out, n_elements / type->block_elements);
+        compare_values(name, out, expected, n_elements);
     }
     free(expected);
     free(out);

@@ -1,0 +1,114 @@
+#include "dequant/kernels.h"
+
+#include "dequant/encoders.h"
+
+#include <errno.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+static bool always(void)
+{
+    return true;
+}
+
+/* All decoders of the reference stand in the type table. */
+static const struct dequant_kernel_set scalar = {
+    .name = "scalar",
+    .is_supported = always,
+    .kernels = (const struct dequant_kernel[]){{0, NULL}},
+    .to_f16 = dequant_to_f16,
+    .to_bf16 = dequant_to_bf16,
+};
+
+#if defined(__x86_64__)
+
+extern const struct dequant_kernel_set dequant_avx2_set, dequant_avx512_set;
+
+bool dequant_avx2_is_supported(void)
+{
+    unsigned a, b, c, d;
+
+    /* The compiler's check of AVX2 asks as well whether the system saves the registers. */
+    return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+
+bool dequant_avx512_is_supported(void)
+{
+    return dequant_avx2_is_supported() && __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
+}
+
+static const struct dequant_kernel_set *const sets[] = {&scalar, &dequant_avx2_set,
+                                                        &dequant_avx512_set};
+
+#elif defined(__aarch64__)
+
+extern const struct dequant_kernel_set dequant_neon_set;
+
+/* Part of the architecture. */
+bool dequant_neon_is_supported(void)
+{
+    return true;
+}
+
+static const struct dequant_kernel_set *const sets[] = {&scalar, &dequant_neon_set};
+
+#else
+
+static const struct dequant_kernel_set *const sets[] = {&scalar};
+
+#endif
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Above all ids in the type table. */
+#define N_IDS 64
+
+static const struct dequant_kernel_set *chosen = &scalar;
+static dequant_decode_fn *chosen_decode[N_IDS];
+
+const struct dequant_kernel_set *dequant_kernel_set_at(size_t index)
+{
+    return index < COUNT(sets) ? sets[index] : NULL;
+}
+
+static void add_kernels(const struct dequant_kernel_set *set)
+{
+    for (const struct dequant_kernel *kernel = set->kernels; kernel->decode; kernel++)
+        chosen_decode[kernel->type_id] = kernel->decode;
+    chosen = set;
+}
+
+int dequant_choose_kernels(const char *name)
+{
+    size_t n = COUNT(sets);
+
+    while (n > 0 && (name ? strcmp(sets[n - 1]->name, name) != 0 : !sets[n - 1]->is_supported()))
+        n--;
+    if (n == 0)
+        return -EINVAL;
+    if (!sets[n - 1]->is_supported())
+        return -ENOTSUP;
+    for (size_t i = 0; i < N_IDS; i++)
+        chosen_decode[i] = NULL;
+    for (size_t i = 0; i < n; i++)
+        add_kernels(sets[i]);
+    return 0;
+}
+
+const struct dequant_kernel_set *dequant_chosen_kernels(void)
+{
+    return chosen;
+}
+
+void dequant_decode(const struct dequant_type *type, const void *restrict blocks,
+                    float *restrict out, size_t n_blocks)
+{
+    dequant_decode_fn *decode = chosen_decode[type->id];
+
+    (decode ? decode : type->decode)(blocks, out, n_blocks);
+}

@@ -1,0 +1,156 @@
+/* Kernels of the K types. */
+#include "dequant/blocks.h"
+#include "dequant/kernels/simd.h"
+
+#define N_16 (DEQUANT_SUPERBLOCK / 16)
+#define N_32 (DEQUANT_SUPERBLOCK / 32)
+
+/* scale * q */
+static inline void put(float *out, simd_bytes q, float scale)
+{
+    simd_store(out, simd_mul(simd_all_floats(scale), simd_floats_of(q)));
+}
+
+/* scale * q - min */
+static inline void put_less(float *out, simd_bytes q, float scale, float min)
+{
+    const simd_floats product = simd_mul(simd_all_floats(scale), simd_floats_of(q));
+
+    simd_store(out, simd_sub_floats(product, simd_all_floats(min)));
+}
+
+static inline void q2_k_kernel(const struct dequant_q2_k *block, float *out)
+{
+    const simd_bytes both = simd_load(block->scales);
+    float scales[N_16], mins[N_16];
+
+    put(scales, simd_low_nibbles(both), simd_f16(block->d));
+    put(mins, simd_high_nibbles(both), simd_f16(block->m));
+    for (size_t i = 0; i < 4; i++) {
+        const simd_bytes q = simd_load(block->qs + 16 * i);
+
+        for (size_t k = 0; k < 4; k++) {
+            const size_t s = 8 * (i / 2) + 2 * k + i % 2;
+
+            put_less(out + 16 * s, simd_and(simd_shift_right(q, 2 * (int)k), simd_all(3)),
+                     scales[s], mins[s]);
+        }
+    }
+}
+
+/* The 16 scales of a Q3_K block, -32 to 31. */
+static inline simd_bytes q3_k_scales(const struct dequant_q3_k *block)
+{
+    const simd_bytes low = simd_load_8(block->scales_low);
+    const uint32_t high = simd_u32(block->scales_high);
+    const simd_bytes high_bits = simd_four(high, high >> 2, high >> 4, high >> 6);
+    const simd_bytes joined = simd_or(simd_zip_low_8(simd_low_nibbles(low), simd_high_nibbles(low)),
+                                      simd_shift_left(simd_and(high_bits, simd_all(3)), 4));
+
+    return simd_sub(joined, simd_all(32));
+}
+
+static inline void q3_k_kernel(const struct dequant_q3_k *block, float *out)
+{
+    const simd_bytes qh[2] = {simd_load(block->qh), simd_load(block->qh + 16)};
+    float scales[N_16];
+
+    put(scales, q3_k_scales(block), simd_f16(block->d));
+    for (size_t i = 0; i < 4; i++) {
+        const simd_bytes q = simd_load(block->qs + 16 * i);
+
+        for (size_t k = 0; k < 4; k++) {
+            const size_t s = 8 * (i / 2) + 2 * k + i % 2;
+            const simd_bytes low = simd_and(simd_shift_right(q, 2 * (int)k), simd_all(3));
+            const simd_bytes high = simd_and(simd_shift_right(qh[i % 2], (int)s / 2), simd_all(1));
+
+            put(out + 16 * s, simd_sub(simd_or(low, simd_shift_left(high, 2)), simd_all(4)),
+                scales[s]);
+        }
+    }
+}
+
+/* d times the eight scales, and m times the eight minima. */
+static inline void scale_k(const struct dequant_k_scales *k, float d, float m,
+                           float scales[restrict 16], float mins[restrict 16])
+{
+    const uint32_t scale_bits = simd_u32(k->scales), min_bits = simd_u32(k->mins);
+    const uint32_t low = simd_u32(k->low);
+    const uint32_t six = 0x3f3f3f3f, four = 0x0f0f0f0f, two = 0x30303030;
+    const simd_bytes both =
+        simd_four(scale_bits & six, (low & four) | ((scale_bits >> 2) & two), min_bits & six,
+                  ((low >> 4) & four) | ((min_bits >> 2) & two));
+
+    put(scales, both, d);
+    put(mins, both, m); /* of which the second half is of use */
+}
+
+static inline void q4_k_kernel(const struct dequant_q4_k *block, float *out)
+{
+    float scales[16], mins[16];
+
+    scale_k(&block->scales, simd_f16(block->d), simd_f16(block->m), scales, mins);
+    for (size_t i = 0; i < 8; i++) {
+        const simd_bytes q = simd_load(block->qs + 16 * i);
+        const size_t s = i / 2 * 2;
+        float *to = out + 32 * s + 16 * (i % 2);
+
+        put_less(to, simd_low_nibbles(q), scales[s], mins[8 + s]);
+        put_less(to + 32, simd_high_nibbles(q), scales[s + 1], mins[8 + s + 1]);
+    }
+}
+
+static inline void q5_k_kernel(const struct dequant_q5_k *block, float *out)
+{
+    const simd_bytes qh[2] = {simd_load(block->qh), simd_load(block->qh + 16)};
+    float scales[16], mins[16];
+
+    scale_k(&block->scales, simd_f16(block->d), simd_f16(block->m), scales, mins);
+    for (size_t i = 0; i < 8; i++) {
+        const simd_bytes q = simd_load(block->qs + 16 * i), one = simd_all(1);
+        const size_t s = i / 2 * 2;
+        const simd_bytes fifth = simd_and(simd_shift_right(qh[i % 2], (int)s), one);
+        const simd_bytes next_fifth = simd_and(simd_shift_right(qh[i % 2], (int)s + 1), one);
+        float *to = out + 32 * s + 16 * (i % 2);
+
+        put_less(to, simd_or(simd_low_nibbles(q), simd_shift_left(fifth, 4)), scales[s],
+                 mins[8 + s]);
+        put_less(to + 32, simd_or(simd_high_nibbles(q), simd_shift_left(next_fifth, 4)),
+                 scales[s + 1], mins[8 + s + 1]);
+    }
+}
+
+static inline void q6_k_kernel(const struct dequant_q6_k *block, float *out)
+{
+    const simd_bytes three = simd_all(3), half = simd_all(32);
+    float scales[N_16];
+
+    put(scales, simd_load(block->scales), simd_f16(block->d));
+    for (size_t i = 0; i < 4; i++) { /* 16 bytes of the high bits serve four runs of 16 */
+        const simd_bytes qh = simd_load(block->qh + 16 * i);
+        const uint8_t *ql = block->ql + 64 * (i / 2) + 16 * (i % 2);
+        const size_t s = 8 * (i / 2) + i % 2;
+
+        for (size_t k = 0; k < 4; k++) {
+            const simd_bytes low = simd_load(ql + 32 * (k % 2));
+            const simd_bytes high = simd_and(simd_shift_right(qh, 2 * (int)k), three);
+            const simd_bytes q = simd_or(k < 2 ? simd_low_nibbles(low) : simd_high_nibbles(low),
+                                         simd_shift_left(high, 4));
+
+            put(out + 16 * (s + 2 * k), simd_sub(q, half), scales[s + 2 * k]);
+        }
+    }
+}
+
+static inline void q8_k_kernel(const struct dequant_q8_k *block, float *out)
+{
+    for (size_t i = 0; i < N_16; i++)
+        put(out + 16 * i, simd_load(block->qs + 16 * i), block->d);
+}
+
+SIMD_DEFINE(q2_k, DEQUANT_SUPERBLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
+SIMD_DEFINE(q3_k, DEQUANT_SUPERBLOCK, true)
+SIMD_DEFINE(q4_k, DEQUANT_SUPERBLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
+SIMD_DEFINE(q5_k, DEQUANT_SUPERBLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
+SIMD_DEFINE(q6_k, DEQUANT_SUPERBLOCK, true)
+SIMD_DEFINE(q8_k, DEQUANT_SUPERBLOCK, true)

@@ -1,0 +1,65 @@
+/* The table of a set: which types it has a kernel for. */
+#include "dequant/kernels.h"
+#include "dequant/kernels/simd.h"
+
+/* Of 64-bit integers only AVX-512 makes floats faster than the reference. */
+#ifdef SIMD_HAS_I64
+#define I64_KERNEL(ROW) ROW(27, i64)
+#else
+#define I64_KERNEL(ROW)
+#endif
+
+#define KERNELS(ROW)                                                                               \
+    ROW(0, f32)                                                                                    \
+    ROW(1, f16)                                                                                    \
+    ROW(2, q4_0)                                                                                   \
+    ROW(3, q4_1)                                                                                   \
+    ROW(6, q5_0)                                                                                   \
+    ROW(7, q5_1)                                                                                   \
+    ROW(8, q8_0)                                                                                   \
+    ROW(9, q8_1)                                                                                   \
+    ROW(10, q2_k)                                                                                  \
+    ROW(11, q3_k)                                                                                  \
+    ROW(12, q4_k)                                                                                  \
+    ROW(13, q5_k)                                                                                  \
+    ROW(14, q6_k)                                                                                  \
+    ROW(15, q8_k)                                                                                  \
+    ROW(16, iq2_xxs)                                                                               \
+    ROW(17, iq2_xs)                                                                                \
+    ROW(18, iq3_xxs)                                                                               \
+    ROW(19, iq1_s)                                                                                 \
+    ROW(20, iq4_nl)                                                                                \
+    ROW(21, iq3_s)                                                                                 \
+    ROW(22, iq2_s)                                                                                 \
+    ROW(23, iq4_xs)                                                                                \
+    ROW(24, i8)                                                                                    \
+    ROW(25, i16)                                                                                   \
+    ROW(26, i32)                                                                                   \
+    I64_KERNEL(ROW)                                                                                \
+    ROW(28, f64)                                                                                   \
+    ROW(29, iq1_m)                                                                                 \
+    ROW(30, bf16)                                                                                  \
+    ROW(34, tq1_0)                                                                                 \
+    ROW(35, tq2_0)                                                                                 \
+    ROW(39, mxfp4)                                                                                 \
+    ROW(40, nvfp4)                                                                                 \
+    ROW(41, q1_0)                                                                                  \
+    ROW(42, q2_0)
+
+#define DECLARATION(id, type) dequant_decode_fn SIMD_NAME(type);
+#define TABLE_ROW(id, type)   {(id), SIMD_NAME(type)},
+
+KERNELS(DECLARATION)
+dequant_encode_fn SIMD_NAME(to_f16), SIMD_NAME(to_bf16);
+bool SIMD_NAME(is_supported)(void);
+
+#define STRING_OF(name) #name
+#define STRING(name)    STRING_OF(name)
+
+const struct dequant_kernel_set SIMD_NAME(set) = {
+    .name = STRING(DEQUANT_SET),
+    .is_supported = SIMD_NAME(is_supported),
+    .kernels = (const struct dequant_kernel[]){KERNELS(TABLE_ROW){0, NULL}},
+    .to_f16 = SIMD_NAME(to_f16),
+    .to_bf16 = SIMD_NAME(to_bf16),
+};

@@ -1,0 +1,204 @@
+/* Kernels of the types with one scale per block, of the ternary types and of 4-bit floats. */
+#include "dequant/blocks.h"
+#include "dequant/kernels/simd.h"
+
+/* q * d */
+static inline void put(float *out, simd_bytes q, float d)
+{
+    simd_store(out, simd_mul(simd_floats_of(q), simd_all_floats(d)));
+}
+
+/* q * d + m */
+static inline void put_plus(float *out, simd_bytes q, float d, float m)
+{
+    const simd_floats product = simd_mul(simd_floats_of(q), simd_all_floats(d));
+
+    simd_store(out, simd_add_floats(product, simd_all_floats(m)));
+}
+
+/* 64 numbers of two bits, less one, that lie in the order of the elements. */
+static inline void put_64_of_2_bits(float *out, simd_bytes q, float d)
+{
+    const simd_bytes three = simd_all(3), one = simd_all(1);
+    const simd_bytes q0 = simd_sub(simd_and(q, three), one);
+    const simd_bytes q1 = simd_sub(simd_and(simd_shift_right(q, 2), three), one);
+    const simd_bytes q2 = simd_sub(simd_and(simd_shift_right(q, 4), three), one);
+    const simd_bytes q3 = simd_sub(simd_shift_right(q, 6), one);
+    const simd_bytes low_01 = simd_zip_low_1(q0, q1), low_23 = simd_zip_low_1(q2, q3);
+    const simd_bytes high_01 = simd_zip_high_1(q0, q1), high_23 = simd_zip_high_1(q2, q3);
+
+    put(out, simd_zip_low_2(low_01, low_23), d);
+    put(out + 16, simd_zip_high_2(low_01, low_23), d);
+    put(out + 32, simd_zip_low_2(high_01, high_23), d);
+    put(out + 48, simd_zip_high_2(high_01, high_23), d);
+}
+
+static inline void q1_0_kernel(const struct dequant_q1_0 *block, float *out)
+{
+    const float d = simd_f16(block->d);
+
+    for (size_t i = 0; i < DEQUANT_Q1_0_BLOCK / 16; i++) {
+        const simd_bytes mask = simd_mask(simd_u16(block->qs + 2 * i));
+
+        put(out + 16 * i, simd_sub(simd_all(-1), simd_add(mask, mask)), d); /* 1 or -1 */
+    }
+}
+
+static inline void q2_0_kernel(const struct dequant_q2_0 *block, float *out)
+{
+    put_64_of_2_bits(out, simd_load(block->qs), simd_f16(block->d));
+}
+
+static inline void q4_0_kernel(const struct dequant_q4_0 *block, float *out)
+{
+    const float d = simd_f16(block->d);
+    const simd_bytes q = simd_load(block->qs), eight = simd_all(8);
+
+    put(out, simd_sub(simd_low_nibbles(q), eight), d);
+    put(out + 16, simd_sub(simd_high_nibbles(q), eight), d);
+}
+
+static inline void q4_1_kernel(const struct dequant_q4_1 *block, float *out)
+{
+    const float d = simd_f16(block->d), m = simd_f16(block->m);
+    const simd_bytes q = simd_load(block->qs);
+
+    put_plus(out, simd_low_nibbles(q), d, m);
+    put_plus(out + 16, simd_high_nibbles(q), d, m);
+}
+
+/* The fifth bits of 16 elements, as 0 or 16. */
+static inline simd_bytes fifth_bits(const uint8_t bits[2])
+{
+    return simd_and(simd_mask(simd_u16(bits)), simd_all(16));
+}
+
+static inline void q5_0_kernel(const struct dequant_q5_0 *block, float *out)
+{
+    const float d = simd_f16(block->d);
+    const simd_bytes q = simd_load(block->qs), sixteen = simd_all(16);
+    const simd_bytes low = simd_or(simd_low_nibbles(q), fifth_bits(block->qh));
+    const simd_bytes high = simd_or(simd_high_nibbles(q), fifth_bits(block->qh + 2));
+
+    put(out, simd_sub(low, sixteen), d);
+    put(out + 16, simd_sub(high, sixteen), d);
+}
+
+static inline void q5_1_kernel(const struct dequant_q5_1 *block, float *out)
+{
+    const float d = simd_f16(block->d), m = simd_f16(block->m);
+    const simd_bytes q = simd_load(block->qs);
+
+    put_plus(out, simd_or(simd_low_nibbles(q), fifth_bits(block->qh)), d, m);
+    put_plus(out + 16, simd_or(simd_high_nibbles(q), fifth_bits(block->qh + 2)), d, m);
+}
+
+static inline void q8_0_kernel(const struct dequant_q8_0 *block, float *out)
+{
+    const float d = simd_f16(block->d);
+
+    put(out, simd_load(block->qs), d);
+    put(out + 16, simd_load(block->qs + 16), d);
+}
+
+static inline void q8_1_kernel(const struct dequant_q8_1 *block, float *out)
+{
+    const float d = simd_f16(block->d);
+
+    put(out, simd_load(block->qs), d);
+    put(out + 16, simd_load(block->qs + 16), d);
+}
+
+/*
+ * The digit that a byte's fraction begins with, less one. Three times the fraction passes 256 from
+ * 86 on, and 512 from 171 on.
+ */
+static inline simd_bytes first_digit(simd_bytes fraction)
+{
+    const simd_bytes digit =
+        simd_add(simd_at_least(fraction, 86), simd_at_least(fraction, 171)); /* 0, -1, -2 */
+
+    return simd_sub(simd_all(-1), digit);
+}
+
+/* The fraction behind the first digit, which overflows. */
+static inline simd_bytes next_digits(simd_bytes fraction)
+{
+    return simd_add(fraction, simd_add(fraction, fraction));
+}
+
+/* The five digits of 16 bytes, `stride` elements apart. */
+static inline void put_digits(float *out, size_t stride, simd_bytes fraction, float d)
+{
+    for (size_t i = 0; i < 5; i++) {
+        put(out + i * stride, first_digit(fraction), d);
+        fraction = next_digits(fraction);
+    }
+}
+
+static inline void tq1_0_kernel(const struct dequant_tq1_0 *block, float *out)
+{
+    const float d = simd_f16(block->d);
+    const uint32_t tail = simd_u32(block->tail);
+    const simd_bytes f0 = simd_four(tail, tail, tail, tail);
+    const simd_bytes f1 = next_digits(f0), f2 = next_digits(f1), f3 = next_digits(f2);
+    const simd_bytes all = simd_zip_low_8(simd_zip_low_4(f0, f1), simd_zip_low_4(f2, f3));
+
+    put_digits(out, 32, simd_load(block->wide), d);
+    put_digits(out + 16, 32, simd_load(block->wide + 16), d);
+    put_digits(out + 160, 16, simd_load(block->narrow), d);
+    put(out + 240, first_digit(all), d);
+}
+
+static inline void tq2_0_kernel(const struct dequant_tq2_0 *block, float *out)
+{
+    const float d = simd_f16(block->d);
+
+    for (size_t i = 0; i < DEQUANT_SUPERBLOCK / 64; i++) {
+        const simd_bytes q = simd_load(block->qs + 16 * i);
+        float *to = out + 128 * (i / 2) + 16 * (i % 2);
+
+        for (size_t k = 0; k < 4; k++) {
+            const simd_bytes digit = simd_and(simd_shift_right(q, 2 * (int)k), simd_all(3));
+
+            put(to + 32 * k, simd_sub(digit, simd_all(1)), d);
+        }
+    }
+}
+
+static inline void mxfp4_kernel(const struct dequant_mxfp4 *block, float *out)
+{
+    const float d = dequant_half_e8m0_to_f32(block->e);
+    const simd_bytes table = simd_load(dequant_doubled_e2m1), q = simd_load(block->qs);
+
+    put(out, simd_look_up(table, simd_low_nibbles(q)), d);
+    put(out + 16, simd_look_up(table, simd_high_nibbles(q)), d);
+}
+
+static inline void nvfp4_kernel(const struct dequant_nvfp4 *block, float *out)
+{
+    const simd_bytes table = simd_load(dequant_doubled_e2m1);
+
+    for (size_t s = 0; s < DEQUANT_NVFP4_BLOCK / 16; s += 2) {
+        const simd_bytes q = simd_load(block->qs[s]);
+        const simd_bytes low = simd_look_up(table, simd_low_nibbles(q));
+        const simd_bytes high = simd_look_up(table, simd_high_nibbles(q));
+
+        put(out + 16 * s, simd_zip_low_8(low, high), dequant_half_ue4m3_to_f32(block->scales[s]));
+        put(out + 16 * s + 16, simd_zip_high_8(low, high),
+            dequant_half_ue4m3_to_f32(block->scales[s + 1]));
+    }
+}
+
+SIMD_DEFINE(q1_0, DEQUANT_Q1_0_BLOCK, simd_is_finite(block->d))
+SIMD_DEFINE(q2_0, DEQUANT_Q2_0_BLOCK, true)
+SIMD_DEFINE(q4_0, DEQUANT_BLOCK, true)
+SIMD_DEFINE(q4_1, DEQUANT_BLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
+SIMD_DEFINE(q5_0, DEQUANT_BLOCK, true)
+SIMD_DEFINE(q5_1, DEQUANT_BLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
+SIMD_DEFINE(q8_0, DEQUANT_BLOCK, true)
+SIMD_DEFINE(q8_1, DEQUANT_BLOCK, true)
+SIMD_DEFINE(tq1_0, DEQUANT_SUPERBLOCK, true)
+SIMD_DEFINE(tq2_0, DEQUANT_SUPERBLOCK, true)
+SIMD_DEFINE(mxfp4, DEQUANT_BLOCK, true)
+SIMD_DEFINE(nvfp4, DEQUANT_NVFP4_BLOCK, true)

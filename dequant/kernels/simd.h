@@ -1,0 +1,100 @@
+/*
+ * What the kernels are written in: vectors of 16 bytes, in which the integers of 16 elements are
+ * put together, and a few ways to make 16 floats of them. Every set of kernels is made of the same
+ * sources; which one, DEQUANT_SET says (avx2, avx512 or neon), with the compiler's options for it.
+ */
+#ifndef GGUFS_DEQUANT_KERNELS_SIMD_H
+#define GGUFS_DEQUANT_KERNELS_SIMD_H
+
+#include "dequant/decoders.h"
+#include "dequant/small_floats.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIMD_JOIN2(set, name) dequant_##set##_##name
+#define SIMD_JOIN(set, name)  SIMD_JOIN2(set, name)
+/* The name of this set's part of that name. */
+#define SIMD_NAME(name) SIMD_JOIN(DEQUANT_SET, name)
+
+#if defined(__AVX2__)
+#include "dequant/kernels/simd_x86.h"
+#elif defined(__ARM_NEON)
+#include "dequant/kernels/simd_neon.h"
+#endif
+
+/*
+ * Where a scale is NaN or infinite, the order of operands and the place of a sign may show in the
+ * result: such blocks are for the reference. A block of which no more than the sign of a zero
+ * scale could show needs no such care.
+ */
+static inline bool simd_is_finite(uint16_t half)
+{
+    return (half & 0x7c00) != 0x7c00;
+}
+
+/*
+ * Defines the kernel of a type as a loop over the static function TYPE_kernel, which decodes one
+ * block for which `is_regular` holds.
+ */
+#define SIMD_DEFINE(type, elements, is_regular)                                                    \
+    void SIMD_NAME(type)(const void *restrict blocks, float *restrict out, size_t n_blocks)        \
+    {                                                                                              \
+        const struct dequant_##type *block = blocks;                                               \
+                                                                                                   \
+        for (size_t i = 0; i < n_blocks; i++, block++, out += (elements)) {                        \
+            if (__builtin_expect(is_regular, 1))                                                   \
+                type##_kernel(block, out);                                                         \
+            else                                                                                   \
+                dequant_decode_##type(block, out, 1);                                              \
+        }                                                                                          \
+    }
+
+static inline uint16_t simd_u16(const void *from)
+{
+    uint16_t value;
+
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+static inline uint32_t simd_u32(const void *from)
+{
+    uint32_t value;
+
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+static inline uint64_t simd_u64(const void *from)
+{
+    uint64_t value;
+
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+static inline simd_floats simd_load_i8(const void *from)
+{
+    return simd_floats_of(simd_load(from));
+}
+
+/* The lower and the upper four bits of each byte. */
+static inline simd_bytes simd_low_nibbles(simd_bytes v)
+{
+    return simd_and(v, simd_all(15));
+}
+
+static inline simd_bytes simd_high_nibbles(simd_bytes v)
+{
+    return simd_shift_right(v, 4);
+}
+
+/* Bytes as they are, and negated where `mask` is -1; it is 0 elsewhere. */
+static inline simd_bytes simd_negate_where(simd_bytes v, simd_bytes mask)
+{
+    return simd_sub(simd_xor(v, mask), mask);
+}
+
+#endif

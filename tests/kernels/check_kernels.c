@@ -1,0 +1,237 @@
+/*
+ * Every set of kernels that the CPU has, against the reference: all types, many counts of blocks,
+ * any alignment, between guard pages, with scales of every kind. No framework, so that it also runs
+ * as a program of another architecture in an emulator.
+ *
+ * Its last line is "N passed, M failed"; the exit status is 1 if one failed.
+ */
+#include "dequant/encoders.h"
+#include "dequant/kernels.h"
+#include "tests/unit/random_blocks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static unsigned n_passed, n_failed;
+
+static void count(bool is_good, const char *set, const char *what)
+{
+    if (is_good) {
+        n_passed++;
+    } else {
+        n_failed++;
+        printf("FAILED: %s, %s\n", set, what);
+    }
+}
+
+/* Memory between two pages that nobody may touch. */
+struct fenced {
+    uint8_t *data;
+    size_t n_bytes;
+};
+
+static struct fenced make_fenced(size_t n_bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t inner = (n_bytes + page - 1) / page * page;
+    uint8_t *all = mmap(NULL, inner + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (all == MAP_FAILED || mprotect(all + page, inner, PROT_READ | PROT_WRITE) != 0) {
+        perror("mmap");
+        exit(1);
+    }
+    return (struct fenced){all + page, inner};
+}
+
+static uint8_t blocks[MAX_BYTES];
+static float expected[ELEMENTS + 256];
+static struct fenced source, target;
+
+/* Decodes from and to addresses right at a guard page, or off it, and compares. */
+static bool gives_the_same(const struct dequant_kernel *kernel, const struct dequant_type *type,
+                           const uint8_t *from, size_t n_blocks, size_t shift, bool at_end)
+{
+    const size_t in_bytes = n_blocks * type->block_bytes;
+    const size_t out_bytes = n_blocks * type->block_elements * sizeof(float);
+    uint8_t *in = at_end ? source.data + source.n_bytes - in_bytes - shift : source.data + shift;
+    uint8_t *out = at_end ? target.data + target.n_bytes - out_bytes - shift / 4 * 4
+                          : target.data + shift / 4 * 4;
+
+    memcpy(in, from, in_bytes);
+    memset(out, 0x5a, out_bytes);
+    type->decode(in, expected, n_blocks);
+    kernel->decode(in, (float *)(void *)out, n_blocks);
+    return memcmp(out, expected, out_bytes) == 0;
+}
+
+static bool check_places(const struct dequant_kernel *kernel, const struct dequant_type *type)
+{
+    /* Of the plain numbers more make a vector. */
+    const size_t most = type->block_elements == 1 ? 70 : 9;
+    bool is_good = true;
+
+    for (size_t n = 0; n <= most; n++) {
+        for (size_t shift = 0; shift < 16; shift++) {
+            is_good &= gives_the_same(kernel, type, blocks, n, shift, false);
+            is_good &= gives_the_same(kernel, type, blocks, n, shift, true);
+        }
+    }
+    return is_good;
+}
+
+/* NaN of both kinds and signs, infinities, zeros, subnormals, the largest. */
+static const uint16_t odd_halves[] = {0x7e00, 0xfe00, 0x7d01, 0xfd02, 0x7fff, 0x7c00, 0xfc00,
+                                      0x0000, 0x8000, 0x0001, 0x83ff, 0x7bff, 0xfbff, 0x3c00};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static bool check_scales(const struct dequant_kernel *kernel, const struct dequant_type *type,
+                         const struct expectation *e)
+{
+    bool is_good = true;
+
+    for (size_t i = 0; i < COUNT(odd_halves) * COUNT(odd_halves); i++) {
+        const uint16_t halves[2] = {odd_halves[i % COUNT(odd_halves)],
+                                    odd_halves[i / COUNT(odd_halves)]};
+
+        set_scales(e, blocks, halves);
+        is_good &= gives_the_same(kernel, type, blocks, 3, 1, true);
+    }
+    return is_good;
+}
+
+/* Blocks that are random altogether, also in their scales. */
+static bool check_any_bits(const struct dequant_kernel *kernel, const struct dequant_type *type)
+{
+    uint64_t state = type->id + 1000;
+    bool is_good = true;
+
+    for (size_t round = 0; round < 2000; round++) {
+        const size_t n_blocks = type->block_elements == 1 ? 48 : 2;
+
+        for (size_t i = 0; i < n_blocks * type->block_bytes; i++)
+            blocks[i] = (uint8_t)(next_random(&state) >> 40);
+        is_good &= gives_the_same(kernel, type, blocks, n_blocks, 0, true);
+    }
+    return is_good;
+}
+
+static void check_kernel(const char *set, const struct dequant_kernel *kernel)
+{
+    const struct dequant_type *type = dequant_type_by_id(kernel->type_id);
+    const struct expectation *e = expectations;
+    char what[100];
+
+    while (e->id != type->id)
+        e++;
+    make_blocks(e, blocks);
+    snprintf(what, sizeof what, "%s: all blocks", type->name);
+    count(gives_the_same(kernel, type, blocks, blocks_for(e), 0, false), set, what);
+    snprintf(what, sizeof what, "%s: counts and places", type->name);
+    count(check_places(kernel, type), set, what);
+    snprintf(what, sizeof what, "%s: scales", type->name);
+    count(check_scales(kernel, type, e), set, what);
+    snprintf(what, sizeof what, "%s: any bits", type->name);
+    count(check_any_bits(kernel, type), set, what);
+}
+
+/* That the reference is right on this architecture as well. */
+static void check_reference(void)
+{
+    for (size_t i = 0; i < n_expectations; i++) {
+        const struct expectation *e = &expectations[i];
+        const struct dequant_type *type = dequant_type_by_id(e->id);
+
+        if (!type->decode)
+            continue;
+        make_blocks(e, blocks);
+        type->decode(blocks, expected, blocks_for(e));
+        count(fnv1a(expected, blocks_for(e) * e->block_elements * sizeof(float)) == e->values,
+              "reference", type->name);
+    }
+}
+
+/* All upper halves with some lower ones, among them ties; `rounds` times 65536 values. */
+static uint32_t lower_half(size_t round, uint64_t *state)
+{
+    static const uint32_t chosen[] = {0x0000, 0x0001, 0x0fff, 0x1000, 0x1001, 0x7fff,
+                                      0x8000, 0x8001, 0xefff, 0xf000, 0xffff};
+
+    return round < COUNT(chosen) ? chosen[round] : (uint32_t)(next_random(state) & 0xffff);
+}
+
+static bool check_encoder(dequant_encode_fn *encode, dequant_encode_fn *reference)
+{
+    static uint16_t good[65536], got[65536 + 1];
+    static uint32_t values[65536];
+    uint64_t state = 1;
+    bool is_good = true;
+
+    for (size_t round = 0; round < 16; round++) {
+        for (uint32_t i = 0; i < 65536; i++)
+            values[i] = i << 16 | lower_half(round, &state);
+        reference(values, good, 65536);
+        encode(values, got, 65536);
+        is_good &= memcmp(good, got, sizeof good) == 0;
+    }
+    for (size_t n = 0; n < 50; n++) {
+        uint8_t *in = source.data + source.n_bytes - 4 * n - n % 4;
+        uint8_t *out = target.data + target.n_bytes - 2 * n - n % 3;
+
+        memcpy(in, values, 4 * n);
+        encode(in, out, n);
+        reference(values, good, n);
+        is_good &= memcmp(good, out, 2 * n) == 0;
+    }
+    return is_good;
+}
+
+/* By what the formats are: each half is its own rounding, and halfway goes to the even one. */
+static void check_encoder_reference(void)
+{
+    bool is_good = true;
+
+    for (uint32_t half = 0; half < 0x7c00; half++) {
+        const uint16_t pair[2] = {(uint16_t)half, (uint16_t)(half + 1)};
+        float ends[2], middle;
+        uint16_t got[3];
+
+        dequant_type_by_id(1)->decode(pair, ends, 2);
+        if (half == 0x7bff)
+            ends[1] = 65536; /* where the next would lie if it were not infinity */
+        middle = (ends[0] + ends[1]) / 2;
+        dequant_to_f16(ends, got, 1);
+        dequant_to_f16(&middle, got + 1, 1);
+        middle = -middle;
+        dequant_to_f16(&middle, got + 2, 1);
+        is_good &=
+            got[0] == half && got[1] == (half + half % 2) && got[2] == (0x8000 | (half + half % 2));
+    }
+    count(is_good, "reference", "to f16, halves and ties");
+}
+
+int main(void)
+{
+    const struct dequant_kernel_set *set;
+
+    source = make_fenced(MAX_BYTES + 16);
+    target = make_fenced(sizeof expected + 64);
+    check_reference();
+    check_encoder_reference();
+    for (size_t i = 0; (set = dequant_kernel_set_at(i)) != NULL; i++) {
+        if (!set->is_supported()) {
+            printf("%s: not on this CPU\n", set->name);
+            continue;
+        }
+        printf("%s\n", set->name);
+        for (const struct dequant_kernel *kernel = set->kernels; kernel->decode; kernel++)
+            check_kernel(set->name, kernel);
+        count(check_encoder(set->to_f16, dequant_to_f16), set->name, "to f16");
+        count(check_encoder(set->to_bf16, dequant_to_bf16), set->name, "to bf16");
+    }
+    printf("%u passed, %u failed\n", n_passed, n_failed);
+    return n_failed > 0;
+}
