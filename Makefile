@@ -86,6 +86,10 @@ build/fail-malloc.so: tests/bad/fail_malloc.c Makefile
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) $(CFLAGS) -fPIC -shared -o $@ $<
 
+# A file system whose reads fail when told to, for the mount tests.
+$(BUILD)/faulty: $(call obj,tests/mount/faulty.c)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
 # Without sanitizers, so that every build shares the files.
 build/%.gguf: build/make-%
 	build/make-$* $@
@@ -111,7 +115,7 @@ endef
 $(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(UNIT_OBJ) $(call obj,fs/main.c tests/bad/make_bad.c \
-    $(wildcard contrib/sample/*.c tests/bench/*.c tests/kernels/*.c)))
+    $(wildcard contrib/sample/*.c tests/bench/*.c tests/kernels/*.c tests/mount/*.c tests/soak/*.c)))
 
 # ---- fuzzing: replay with any compiler, libFuzzer with clang ----
 
@@ -175,7 +179,7 @@ help:
 	@echo 'make demo       builds, mounts a model and shows its tree (MODEL=, MNT=)'
 	@echo 'make test       builds and runs all tests (installs what they need)'
 	@echo 'make fuzz       fuzzes each target for FUZZ_SECONDS=60'
-	@echo 'make soak       64 readers at once for SOAK_SECONDS=600'
+	@echo 'make soak       64 readers at once for SOAK_SECONDS=600 (SOAK_MODEL=, SAN=thread)'
 	@echo 'make bench      measures start-up and reading (BENCH_TYPES=, BENCH_MIB=)'
 	@echo 'make lint       clang-format, clang-tidy, cppcheck, mandoc, shellcheck'
 	@echo 'make install    PREFIX=/usr/local, DESTDIR='
@@ -203,19 +207,25 @@ $(BUILD)/readers: $(call obj,tests/soak/readers.c)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 
 SOAK_SECONDS ?= 600
-soak: build/ggufs build/sample.gguf build/readers
-	tests/soak/run build/ggufs build/sample.gguf build/readers $(SOAK_SECONDS)
+SOAK_MODEL   ?= build/sample.gguf
+# A sanitizer takes its own share of memory and needs what the sandbox forbids. ThreadSanitizer
+# does not see how the threads of gcc's OpenMP wait for each other.
+soak:
+	$(MAKE) -s $(BUILD)/ggufs
+	$(MAKE) -s SAN= build/sample.gguf build/readers
+	env $(if $(SAN),RESIDENT_MIB=0) $(if $(findstring thread,$(SAN)),OMP_NUM_THREADS=1) \
+	    tests/soak/run $(BUILD)/ggufs "$(SOAK_MODEL)" build/readers $(SOAK_SECONDS) \
+	    $(if $(SAN),-o nosandbox)
 
 # BENCH_TYPES=Q4_K,F16 and more that make it short: tests/bench/bench.py
 BENCH_MIB     ?= 64
-BENCH_KERNELS := $(if $(wildcard tests/bench/kernels.c),build/bench-kernels)
 bench: export BENCH_MIB := $(BENCH_MIB)
 bench: build/ggufs build/null-fs build/bench-reader build/big.gguf build/bench-$(BENCH_MIB).gguf \
-    $(BENCH_KERNELS)
-	$(if $(BENCH_KERNELS),$(BENCH_KERNELS) $(subst $(comma), ,$(BENCH_TYPES)))
+    build/bench-kernels
+	build/bench-kernels $(subst $(comma), ,$(BENCH_TYPES))
 	tests/bench/bench.py
 
-$(BUILD)/bench-kernels: $(call obj,tests/bench/kernels.c tests/unit/random_blocks.c) $(DEQUANT_OBJ)
+$(BUILD)/bench-kernels: $(call obj,tests/bench/bench_kernels.c tests/unit/random_blocks.c) $(DEQUANT_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 
 # ggufs with another read.
@@ -230,7 +240,7 @@ build/bench-$(BENCH_MIB).gguf: contrib/sample/make_bench.c | build/make-bench
 	build/make-bench $@ $(BENCH_MIB)
 
 C_FILES := $(wildcard dequant/*.[ch] gguf/*.[ch] fs/*.[ch] contrib/sample/*.[ch] tests/unit/*.[ch] \
-    tests/fuzz/*.[ch] tests/soak/*.[ch] tests/bad/*.[ch] tests/bench/*.[ch] \
+    tests/fuzz/*.[ch] tests/soak/*.[ch] tests/bad/*.[ch] tests/mount/*.[ch] tests/bench/*.[ch] \
     dequant/kernels/*.[ch] tests/kernels/*.[ch])
 lint:
 	contrib/install-deps $(LINT_DEPS)

@@ -76,7 +76,7 @@ int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const void 
 /*
  * Writes bytes `offset` to `offset + length` of the image to `out`, as far as it has them. Returns
  * the number written, which is below `length` only at the image's end, or a negative errno: -EIO
- * if the source has changed or can't be read, -ENOMEM.
+ * if the source has shrunk or can't be read, -ESTALE if it was written to, -ENOMEM.
  */
 ssize_t fs_image_read(const struct fs_image *image, uint64_t offset, size_t length, char *out);
 

@@ -94,6 +94,10 @@ int gguf_map_check(const struct gguf_file *file, uint64_t end_offset)
 
     if (fstat(file->descriptor, &status) < 0 || (uint64_t)status.st_size < end_offset)
         return -EIO;
+    if ((uint64_t)status.st_size >= file->size_bytes &&
+        (status.st_mtim.tv_sec != file->modified.tv_sec ||
+         status.st_mtim.tv_nsec != file->modified.tv_nsec))
+        return -ESTALE;
     return 0;
 }
 

@@ -25,8 +25,10 @@ int gguf_map_open(const char *path, struct gguf_file *file, struct gguf_report *
 void gguf_map_close(struct gguf_file *file);
 
 /*
- * Whether the file still has the first `end_offset` bytes. What is mapped behind its end reads as
- * zeros up to the end of the page, without a fault. Returns 0, or -EIO if it has shrunk.
+ * To be called after reading from the mapping: whether the file still has its first `end_offset`
+ * bytes, which read as zeros up to the end of the page if it has not, and whether they are those of
+ * the file that was opened. Returns 0, -EIO if they are gone, or -ESTALE if the file is as long as
+ * it was but was written to since. Of a file that has only become shorter the rest is good.
  */
 int gguf_map_check(const struct gguf_file *file, uint64_t end_offset);
 

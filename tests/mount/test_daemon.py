@@ -390,7 +390,10 @@ class TestWriting(DaemonTestCase):
 
 
 class TestSource(DaemonTestCase):
-    """The model file changes under the mount: EIO for what is lost, and the rest is served."""
+    """
+    The model file changes under the mount: EIO for what is lost, while the rest is served; ESTALE
+    once it was written to.
+    """
 
     def setUp(self):
         super().setUp()
@@ -401,10 +404,13 @@ class TestSource(DaemonTestCase):
         self.model = self.write("pages.gguf", self.data)
         self.mount(self.model)
 
-    def assert_lost(self, name):
+    def assert_error(self, error, name):
         with self.assertRaises(OSError, msg=name) as caught:
             self.read(name)
-        self.assertEqual("EIO", errno.errorcode[caught.exception.errno])
+        self.assertEqual(error, errno.errorcode[caught.exception.errno])
+
+    def assert_lost(self, name):
+        self.assert_error("EIO", name)
 
     def assert_tensor(self, number):
         for name in ("raw", "f32"):
@@ -450,7 +456,21 @@ class TestSource(DaemonTestCase):
         self.assert_lost("tensors/t0/raw")
         with open(self.model, "r+b") as file:
             file.write(self.data)
+        self.assert_error("ESTALE", "tensors/t1/raw")
+
+    def test_overwritten(self):
+        status = os.stat(self.model)
         self.assert_tensor(1)
+        with open(self.model, "r+b") as file:
+            file.write(b"\xff" * len(self.data))
+        for name in ("tensors/t0/raw", "tensors/t2/f32", "metadata/long.json"):
+            self.assert_error("ESTALE", name)
+        self.assert_tensor(1)  # the kernel still knows it
+        self.assertIn(b'"t2"', self.read("tensors/t2/info"))
+        with open(self.model, "r+b") as file:
+            file.write(self.data)
+        os.utime(self.model, ns=(status.st_atime_ns, status.st_mtime_ns))
+        self.assert_tensor(0)
 
     def test_removed(self):
         os.unlink(self.model)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const struct model_encoding model_encodings[MODEL_N_ENCODINGS] = {
@@ -41,6 +42,14 @@ int model_file_create(const void *bytes, size_t size_bytes)
         done += (size_t)n;
     }
     return descriptor;
+}
+
+void model_file_restore(int descriptor, struct model_bytes bytes, const struct gguf_model *model)
+{
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, model->files[0].modified};
+
+    cr_assert_eq(pwrite(descriptor, bytes.data, bytes.size_bytes, 0), (ssize_t)bytes.size_bytes);
+    cr_assert_eq(futimens(descriptor, times), 0);
 }
 
 int model_file_open_descriptor(int descriptor, struct gguf_model **model,

@@ -34,6 +34,9 @@ struct model_bytes model_file_finish(struct gguf_writer *w);
 /* A file in memory with these bytes; the caller closes the descriptor. */
 int model_file_create(const void *bytes, size_t size_bytes);
 
+/* Writes the bytes of that file again and sets its time to that of the open model. */
+void model_file_restore(int descriptor, struct model_bytes bytes, const struct gguf_model *model);
+
 /* gguf_open() of that file. */
 int model_file_open_descriptor(int descriptor, struct gguf_model **model,
                                struct gguf_report *report);

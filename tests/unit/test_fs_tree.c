@@ -323,7 +323,7 @@ Test(fs_tree, metadata_of_a_source_that_shrinks)
     cr_expect_eq(fs_tree_open(tree, index, &image), -EIO);
     cr_expect_eq(fs_tree_size(tree, index, &size_bytes), -EIO);
     cr_expect_eq(fs_tree_open(tree, tree_file_find(tree, "metadata.json"), &image), -EIO);
-    cr_assert_eq(pwrite(descriptor, bytes.data, bytes.size_bytes, 0), (ssize_t)bytes.size_bytes);
+    model_file_restore(descriptor, bytes, model);
     cr_expect_eq(fs_tree_size(tree, index, &size_bytes), 0);
     cr_expect_eq(size_bytes, sizeof longer_than_a_page - 1 + 3);
 
@@ -335,7 +335,7 @@ Test(fs_tree, metadata_of_a_source_that_shrinks)
     fs_image_free(&image);
 
     /* Inside of a page, where a byte that is missing reads as the zero that it was. */
-    cr_assert_eq(pwrite(descriptor, bytes.data, bytes.size_bytes, 0), (ssize_t)bytes.size_bytes);
+    model_file_restore(descriptor, bytes, model);
     cr_assert_eq(fs_tree_open(tree, tree_file_find(tree, "metadata/zeros.json"), &image), 0);
     end = gguf_value_end(model, &gguf_find_key(model, "zeros")->value);
     cr_assert_eq(ftruncate(descriptor, (off_t)end), 0);
