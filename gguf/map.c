@@ -102,9 +102,9 @@ int gguf_map_check(const struct gguf_file *file, uint64_t end_offset)
 }
 
 /* The process's share of mapped pages stays about below this. */
-#define RESIDENT_BYTES (16u << 20)
-/* What the kernel maps around a page that is touched. */
-#define FAULT_AROUND_BYTES (64u << 10)
+#define RESIDENT_BYTES (32u << 20)
+/* What the kernel may map around a page that is touched: of a large folio all of it. */
+#define FAULT_AROUND_BYTES (2u << 20)
 
 void gguf_map_touched(struct gguf_file *file, uint64_t n_bytes)
 {

@@ -1,8 +1,12 @@
 /*
- * Many readers of a mounted tree at once: readers MOUNT COPY READERS READS
+ * Many readers of a mounted tree at once: readers [OPTIONS] MOUNT COPY READERS READS
  *
  * Every reader picks files and places at random and compares what it gets, by pread(2) or through
  * mmap(2), with a copy of the tree on a disk. Prints the bytes compared; exits 1 at a difference.
+ *
+ *     -m          all through mmap(2)
+ *     -k FILES    every reader keeps as many files open until all have ended
+ *     -s SEED     another choice of files and places
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +29,10 @@ static const char *mounted, *copied;
 static char **names; /* of the files, below both roots */
 static size_t n_names;
 static uint64_t n_reads;
+static unsigned long n_readers, n_kept;
+static uint64_t seed;
+static bool is_all_mapped;
+static pthread_barrier_t all_are_done;
 static atomic_uint_fast64_t bytes_compared;
 static atomic_bool is_different;
 
@@ -100,8 +109,9 @@ static bool compare(const char *name, uint64_t *random, char *expected, char *go
         if ((off_t)length > status.st_size - offset)
             length = (size_t)(status.st_size - offset);
         is_same = read_all(a, expected, length, offset) &&
-                  (next(random) % 4 == 0 ? read_mapped(b, got, length, offset, status.st_size)
-                                         : read_all(b, got, length, offset)) &&
+                  (is_all_mapped || next(random) % 4 == 0
+                       ? read_mapped(b, got, length, offset, status.st_size)
+                       : read_all(b, got, length, offset)) &&
                   memcmp(expected, got, length) == 0;
         atomic_fetch_add(&bytes_compared, length);
         /* What the kernel keeps would hide the daemon from the next reader. */
@@ -119,33 +129,81 @@ static bool compare(const char *name, uint64_t *random, char *expected, char *go
 
 static void *run_reader(void *argument)
 {
-    uint64_t random = 0x9e3779b97f4a7c15 * ((uintptr_t)argument + 1);
+    uint64_t random = 0x9e3779b97f4a7c15 * ((uintptr_t)argument + 1 + seed * n_readers);
     char *expected = malloc(MAX_READ), *got = malloc(MAX_READ);
+    int *kept = calloc(n_kept + 1, sizeof *kept);
+    bool is_same = expected && got && kept;
 
-    for (uint64_t i = 0; expected && got && i < n_reads && !atomic_load(&is_different); i++) {
-        if (!compare(names[next(&random) % n_names], &random, expected, got))
-            atomic_store(&is_different, true);
+    for (unsigned long i = 0; kept && i < n_kept; i++) {
+        kept[i] = open_below(mounted, names[next(&random) % n_names]);
+        is_same = is_same && kept[i] >= 0;
     }
+    for (uint64_t i = 0; is_same && i < n_reads && !atomic_load(&is_different); i++)
+        is_same = compare(names[next(&random) % n_names], &random, expected, got);
+    if (!is_same)
+        atomic_store(&is_different, true);
+    pthread_barrier_wait(&all_are_done);
+    for (unsigned long i = 0; kept && i < n_kept; i++) {
+        if (kept[i] >= 0)
+            close(kept[i]);
+    }
+    free(kept);
     free(expected);
     free(got);
     return NULL;
 }
 
+static void allow_many_files(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* Returns false if the command line is none. */
+static bool parse(int argc, char **argv)
+{
+    int letter;
+
+    while ((letter = getopt(argc, argv, "mk:s:")) != -1) {
+        switch (letter) {
+        case 'm':
+            is_all_mapped = true;
+            break;
+        case 'k':
+            n_kept = strtoul(optarg, NULL, 10);
+            break;
+        case 's':
+            seed = strtoull(optarg, NULL, 10);
+            break;
+        default:
+            return false;
+        }
+    }
+    if (argc - optind != 4)
+        return false;
+    mounted = argv[optind];
+    copied = argv[optind + 1];
+    n_readers = strtoul(argv[optind + 2], NULL, 10);
+    n_reads = strtoull(argv[optind + 3], NULL, 10);
+    return n_readers > 0;
+}
+
 int main(int argc, char **argv)
 {
-    unsigned long n_readers;
     pthread_t *threads;
 
-    if (argc != 5) {
-        fprintf(stderr, "usage: readers MOUNT COPY READERS READS\n");
+    if (!parse(argc, argv)) {
+        fprintf(stderr, "usage: readers [-m] [-k FILES] [-s SEED] MOUNT COPY READERS READS\n");
         return 64;
     }
-    mounted = argv[1];
-    copied = argv[2];
-    n_readers = strtoul(argv[3], NULL, 10);
-    n_reads = strtoull(argv[4], NULL, 10);
-    threads = calloc(n_readers + 1, sizeof *threads);
-    if (!threads || nftw(copied, add_file, 16, FTW_PHYS) != 0 || n_names == 0) {
+    allow_many_files();
+    threads = calloc(n_readers, sizeof *threads);
+    if (!threads || pthread_barrier_init(&all_are_done, NULL, (unsigned)n_readers) != 0 ||
+        nftw(copied, add_file, 16, FTW_PHYS) != 0 || n_names == 0) {
         fprintf(stderr, "readers: %s: no files to compare with\n", copied);
         return 1;
     }

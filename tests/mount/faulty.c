@@ -1,0 +1,165 @@
+/*
+ * A disk that goes bad, for tests: faulty FILE MOUNTPOINT
+ *
+ * Mounts a directory with two files: `model`, which is FILE read-only, and `control`. "FIRST END",
+ * written to `control`, makes every read of `model` fail with EIO that touches bytes from FIRST up
+ * to END; "0 0" heals it. When the write returns, nothing of `model` is in the kernel's cache any
+ * more. Stays in the foreground and ends when it is unmounted or told to.
+ */
+#define FUSE_USE_VERSION 314
+#include <fuse_lowlevel.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MODEL = FUSE_ROOT_ID + 1, CONTROL };
+
+static int source;
+static struct fuse_session *session;
+static pthread_mutex_t bad_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t bad_first, bad_end;
+
+static bool is_bad(uint64_t first, uint64_t end)
+{
+    bool result;
+
+    pthread_mutex_lock(&bad_lock);
+    result = first < bad_end && end > bad_first;
+    pthread_mutex_unlock(&bad_lock);
+    return result;
+}
+
+static void on_init(void *data, struct fuse_conn_info *connection)
+{
+    (void)data;
+    /* What is read ahead would fail, or be there, before anybody asks for it. */
+    connection->max_readahead = 0;
+}
+
+static struct stat status_of(fuse_ino_t inode)
+{
+    struct stat status = {0};
+
+    if (inode == MODEL)
+        fstat(source, &status);
+    status.st_ino = inode;
+    status.st_mode = inode == FUSE_ROOT_ID ? S_IFDIR | 0755 : S_IFREG | 0644;
+    status.st_nlink = inode == FUSE_ROOT_ID ? 2 : 1;
+    return status;
+}
+
+static void on_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
+{
+    const struct stat status = status_of(inode);
+
+    (void)info;
+    fuse_reply_attr(request, &status, 0);
+}
+
+/* O_TRUNC on `control`, which holds nothing. */
+static void on_setattr(fuse_req_t request, fuse_ino_t inode, struct stat *changes, int which,
+                       struct fuse_file_info *info)
+{
+    (void)changes;
+    (void)which;
+    on_getattr(request, inode, info);
+}
+
+static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
+{
+    struct fuse_entry_param entry = {0};
+
+    if (parent == FUSE_ROOT_ID && strcmp(name, "model") == 0)
+        entry.ino = MODEL;
+    else if (parent == FUSE_ROOT_ID && strcmp(name, "control") == 0)
+        entry.ino = CONTROL;
+    entry.attr = status_of(entry.ino);
+    fuse_reply_entry(request, &entry);
+}
+
+static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
+                    struct fuse_file_info *info)
+{
+    char *data = malloc(size);
+    ssize_t done = -1;
+
+    (void)info;
+    if (data && inode == MODEL && !is_bad((uint64_t)offset, (uint64_t)offset + size))
+        done = pread(source, data, size, offset);
+    if (done < 0)
+        fuse_reply_err(request, EIO);
+    else
+        fuse_reply_buf(request, data, (size_t)done);
+    free(data);
+}
+
+static void on_write(fuse_req_t request, fuse_ino_t inode, const char *data, size_t size,
+                     off_t offset, struct fuse_file_info *info)
+{
+    char text[64] = {0};
+    uint64_t first, end;
+
+    (void)offset;
+    (void)info;
+    if (inode != CONTROL || size >= sizeof text) {
+        fuse_reply_err(request, EINVAL);
+        return;
+    }
+    memcpy(text, data, size);
+    if (sscanf(text, "%" SCNu64 " %" SCNu64, &first, &end) != 2) {
+        fuse_reply_err(request, EINVAL);
+        return;
+    }
+    pthread_mutex_lock(&bad_lock);
+    bad_first = first;
+    bad_end = end;
+    pthread_mutex_unlock(&bad_lock);
+    fuse_lowlevel_notify_inval_inode(session, MODEL, 0, 0);
+    fuse_reply_write(request, size);
+}
+
+static const struct fuse_lowlevel_ops requests = {
+    .init = on_init,
+    .lookup = on_lookup,
+    .getattr = on_getattr,
+    .setattr = on_setattr,
+    .read = on_read,
+    .write = on_write,
+};
+
+int main(int argc, char **argv)
+{
+    struct fuse_args args = FUSE_ARGS_INIT(1, argv);
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    int result = -1;
+
+    if (argc != 3 || !config) {
+        fprintf(stderr, "usage: faulty FILE MOUNTPOINT\n");
+        return 64;
+    }
+    source = open(argv[1], O_RDONLY | O_CLOEXEC);
+    if (source < 0) {
+        perror(argv[1]);
+        return 1;
+    }
+    session = fuse_session_new(&args, &requests, sizeof requests, NULL);
+    if (session && fuse_set_signal_handlers(session) == 0 &&
+        fuse_session_mount(session, argv[2]) == 0) {
+        /* Threads: a read that waits must not keep the one from being answered that it waits for.
+         */
+        result = fuse_session_loop_mt(session, config);
+        fuse_session_unmount(session);
+    }
+    if (session)
+        fuse_session_destroy(session);
+    fuse_loop_cfg_destroy(config);
+    return result < 0;
+}

@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+"""The model's medium fails: EIO for what can't be read, the rest is right, and the daemon lives."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+
+import mounting
+from gguf_file import F32, Q8_0, STRING, GgufFile
+from gguf_reader import Model
+
+FAULTY = os.path.join(mounting.ROOT, "build", "faulty")
+PAGE = os.sysconf("SC_PAGESIZE")
+TENSOR_BYTES = 64 * PAGE
+
+EX_OK, EX_IOERR, EX_SOFTWARE = 0, 74, 70
+
+
+def setUpModule():
+    mounting.require_fuse()
+    if not os.path.exists(FAULTY):
+        raise AssertionError(f"{FAULTY} is missing: run make build/faulty")
+
+
+def faulty_model():
+    """A long key and four tensors, each on pages of its own."""
+    built = GgufFile(alignment=PAGE).key(b"short", STRING, b"s").key(b"long", STRING,
+                                                                     b"x" * (16 * PAGE))
+    for number in range(3):
+        data = b"".join(b"%d%07d" % (number, i) for i in range(TENSOR_BYTES // 8))
+        built.tensor(b"t%d" % number, [TENSOR_BYTES // 16, 4], F32, data)
+    # Blocks of Q8_0 are 34 bytes, so that some lie on two pages.
+    return built.tensor(b"q", [TENSOR_BYTES // 34 // 4 * 32, 4], Q8_0,
+                        bytes(range(17)) * (TENSOR_BYTES // 34 // 4 * 4 * 2))
+
+
+def read_direct(path, offset=0, length=None):
+    """Past the kernel's cache of the mount, so that the daemon has to answer."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    try:
+        end = os.fstat(descriptor).st_size if length is None else offset + length
+        parts = []
+        while offset < end:
+            parts.append(os.pread(descriptor, end - offset, offset))
+            if not parts[-1]:
+                break
+            offset += len(parts[-1])
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)
+
+
+def forget(path):
+    """What the kernel has read of a file, so that its next reader reaches the daemon."""
+    descriptor = os.open(path, os.O_RDONLY)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
+
+
+class FaultTestCase(mounting.MountTestCase):
+    """`source` is where the model's file system is mounted."""
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.path("source")
+        os.mkdir(self.source)
+
+    def mount_model(self, path, *options):
+        self.mount(path, *options)
+        self.whole = {name: read_direct(self.at(name)) for name in self.names()}
+        for tensor in Model(path).tensors:
+            self.assertEqual(Model(path).raw(tensor),
+                             self.whole[f"tensors/{tensor.name.decode()}/raw"])
+
+    def names(self):
+        return [os.path.relpath(os.path.join(folder, name), self.mountpoint)
+                for folder, _, names in os.walk(self.mountpoint) for name in names]
+
+    def at(self, name):
+        return os.path.join(self.mountpoint, name)
+
+    def assert_right(self, *names):
+        for name in names or self.whole:
+            self.assertEqual(self.whole[name], read_direct(self.at(name)), name)
+
+    def assert_lost(self, *names):
+        for name in names:
+            with self.assertRaises(OSError, msg=name) as caught:
+                read_direct(self.at(name))
+            self.assertEqual("EIO", errno.errorcode[caught.exception.errno], name)
+
+    UNMOUNT, LAZILY = ["fusermount3", "-u"], ["-z"]
+
+    def unmount_source(self, *options):
+        return subprocess.run([*self.UNMOUNT, *options, self.source], capture_output=True,
+                              text=True)
+
+    def check_unmounted(self):
+        """Plainly: the open model keeps it. Lazily: it goes out of sight and is still read."""
+        result = self.unmount_source()
+        self.assertNotEqual(0, result.returncode)
+        self.assertIn("busy", result.stderr)
+        self.assert_right()
+        self.assertEqual(0, self.unmount_source(*self.LAZILY).returncode)
+        self.assertIsNone(mounting.mount_entry(self.source))
+        self.assertEqual([], os.listdir(self.source))
+        self.assert_right()
+
+
+class TestFaulty(FaultTestCase):
+    """The model lies on a file system whose reads fail when they are told to (faulty.c)."""
+
+    def setUp(self):
+        super().setUp()
+        backing = faulty_model().write(self.path("backing.gguf"))
+        self.addCleanup(mounting.unmount, self.source)
+        self.faulty = subprocess.Popen([FAULTY, backing, self.source], stdin=subprocess.DEVNULL)
+        self.addCleanup(self.faulty.wait)
+        self.addCleanup(self.faulty.kill)
+        mounting.wait_until(lambda: mounting.mount_entry(self.source) or
+                            self.faulty.poll() is not None, "no faulty file system")
+        self.model = os.path.join(self.source, "model")
+        self.tensors = {tensor.name: tensor for tensor in Model(backing).tensors}
+
+    def fail_reads(self, first, end):
+        with open(os.path.join(self.source, "control"), "wb", buffering=0) as control:
+            control.write(b"%d %d" % (first, end))
+
+    def heal(self):
+        self.fail_reads(0, 0)
+
+    def fail_tensor(self, name, offset, length):
+        first = self.tensors[name].offset + offset
+        self.fail_reads(first, first + length)
+
+    def test_a_page_of_a_tensor(self):
+        self.mount_model(self.model)
+        self.fail_tensor(b"t1", 8 * PAGE, PAGE)
+        lost = ["tensors/t1/raw", "tensors/t1/f32"]
+        for _ in range(3):  # one fault must not harm the next
+            self.assert_lost(*lost)
+            self.assert_right(*set(self.whole) - set(lost))
+            for name in lost:
+                for first, end in ((0, 8 * PAGE), (9 * PAGE, TENSOR_BYTES)):
+                    self.assertEqual(self.whole[name][first:end],
+                                     read_direct(self.at(name), first, end - first), name)
+        self.heal()
+        self.assert_right()
+
+    def test_blocks_on_two_pages(self):
+        self.mount_model(self.model)
+        self.fail_tensor(b"q", 8 * PAGE, PAGE)
+        self.assert_lost("tensors/q/raw", "tensors/q/f32")
+        self.assert_right("tensors/t0/raw", "tensors/t2/f32")
+        name = "tensors/q/f32"
+        for page in (8, 9):  # a block over its edge can't be read, neither can any value of it
+            block = page * PAGE // 34
+            for number, is_lost in ((block - 1, page == 9), (block, True), (block + 1, page == 8)):
+                for first in (number * 128, number * 128 + 124):
+                    if is_lost:
+                        with self.assertRaises(OSError):
+                            read_direct(self.at(name), first, 4)
+                    else:
+                        self.assertEqual(self.whole[name][first:first + 4],
+                                         read_direct(self.at(name), first, 4))
+        self.heal()
+        self.assert_right()
+
+    def test_metadata(self):
+        self.mount_model(self.model)
+        self.fail_reads(4 * PAGE, 5 * PAGE)
+        lost = ["metadata.json", "metadata/long.json"]
+        self.assert_lost(*lost)
+        self.assert_right(*set(self.whole) - set(lost))
+        self.heal()
+        self.assert_right()
+
+    def test_everything(self):
+        self.mount_model(self.model)
+        self.fail_reads(0, 1 << 40)
+        self.assert_lost(*[name for name in self.whole if name.endswith(("/raw", "/f32"))])
+        self.assertEqual(sorted(self.whole), sorted(self.names()))
+        self.heal()
+        self.assert_right()
+
+    def test_cached_and_mapped_readers(self):
+        self.mount_model(self.model)
+        path = self.at("tensors/t1/raw")
+        touch = "import mmap, sys; f = open(sys.argv[1], 'rb'); " \
+            "m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ); len(m[:])"
+        self.fail_tensor(b"t1", 0, TENSOR_BYTES)
+        forget(path)
+        done = subprocess.run(["cat", path], capture_output=True, text=True)
+        self.assertNotEqual(0, done.returncode)
+        self.assertIn(os.strerror(errno.EIO), done.stderr)
+        done = subprocess.run([sys.executable, "-c", touch, path])
+        self.assertEqual(-signal.SIGBUS, done.returncode)
+        self.assert_right("tensors/t0/raw")
+        self.heal()
+        done = subprocess.run(["cat", path], capture_output=True)
+        self.assertEqual(self.whole["tensors/t1/raw"], done.stdout)
+        self.assertEqual(0, subprocess.run([sys.executable, "-c", touch, path]).returncode)
+
+    def test_threads(self):
+        """Every thread of the daemon catches the faults of its own readers."""
+        self.mount_model(self.model)
+        self.fail_tensor(b"t1", 0, TENSOR_BYTES)
+
+        def read(number):
+            for _ in range(10):
+                name = f"tensors/t{number % 3}/{('raw', 'f32')[number % 2]}"
+                if number % 3 == 1:
+                    self.assert_lost(name)
+                else:
+                    self.assert_right(name)
+            return True
+        with ThreadPoolExecutor(8) as threads:
+            self.assertEqual([True] * 24, list(threads.map(read, range(24))))
+        self.heal()
+        self.assert_right()
+
+    def test_at_the_start(self):
+        self.fail_reads(0, PAGE)
+        for arguments in (("--check", self.model), (self.model, self.mountpoint)):
+            result = self.run_ggufs(*mounting.MOUNT_OPTIONS, *arguments)
+            self.assert_status(EX_IOERR, result)
+            self.assertIn(self.model, result.out + result.err)
+            self.assertIsNone(mounting.mount_entry(self.mountpoint))
+
+    def test_check_data(self):
+        self.fail_tensor(b"q", PAGE, PAGE)
+        result = self.run_ggufs("--check", "--data", self.model)
+        self.assert_status(EX_IOERR, result)
+        self.assertIn('"q"', result.out)
+        self.heal()
+        self.assert_status(EX_OK, self.run_ggufs("--check", "--data", self.model))
+
+    def test_unmounted(self):
+        self.mount_model(self.model)
+        self.check_unmounted()
+        mounting.unmount(self.mountpoint)
+        # With the last who had its file open it is over for the source, too.
+        self.assertEqual(0, self.faulty.wait(mounting.DEADLINE))
+
+    def test_killed(self):
+        self.mount_model(self.model)
+        self.faulty.kill()
+        self.faulty.wait()
+        for _ in range(2):
+            self.assert_lost(*[name for name in self.whole if name.endswith(("/raw", "/f32"))])
+            self.assertEqual(sorted(self.whole), sorted(self.names()))
+        # The test's end checks that the daemon ends well.
+
+    def test_killed_and_unmounted(self):
+        self.mount_model(self.model)
+        self.faulty.kill()
+        self.faulty.wait()
+        self.assertEqual(0, self.unmount_source(*self.LAZILY).returncode)
+        self.assert_lost("tensors/t0/raw", "tensors/q/f32")
+
+    def test_hanging(self):
+        """A source that answers no more holds its readers, but the daemon can still be ended."""
+        daemon = subprocess.Popen([mounting.BINARY, "-f", *mounting.MOUNT_OPTIONS, self.model,
+                                   self.mountpoint], stderr=subprocess.PIPE)
+        self.addCleanup(daemon.communicate)
+        self.addCleanup(mounting.kill_all, self.mountpoint)
+        mounting.wait_until(lambda: mounting.mount_entry(self.mountpoint) or
+                            daemon.poll() is not None, "no mount")
+        path = self.at("tensors/t0/raw")
+        self.assertEqual(TENSOR_BYTES, os.stat(path).st_size)
+        _, server = self.processes_of(self.mountpoint)
+        self.heal()  # nothing of it is cached now
+        self.faulty.send_signal(signal.SIGSTOP)
+        reader = subprocess.Popen(["cat", path], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
+        self.addCleanup(reader.wait)
+        self.addCleanup(self.faulty.send_signal, signal.SIGCONT)
+        mounting.wait_until(lambda: self.waits_for_a_page(server), "the daemon reads nothing")
+        daemon.terminate()
+        self.assertEqual(EX_SOFTWARE, daemon.wait(mounting.DEADLINE))
+        self.assertIn(b"signal 9", daemon.stderr.read())
+        self.assertNotEqual(0, reader.wait(mounting.DEADLINE))
+        self.assertIsNone(mounting.mount_entry(self.mountpoint))
+
+    def waits_for_a_page(self, pid):
+        """Whether a thread of the process sleeps in no system call."""
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/syscall", "rb") as file:
+                if file.read().startswith(b"-1 "):
+                    return True
+        return False
+
+
+class TestTmpfs(FaultTestCase):
+    """The model lies in memory, of which there is a given amount."""
+
+    UNMOUNT, LAZILY = ["umount"], ["-l"]
+
+    def setUp(self):
+        super().setUp()
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", self.source],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            self.skipTest(f"no tmpfs can be mounted: {done.stderr.strip()}")
+        self.addCleanup(self.unmount_source, *self.LAZILY)
+
+    def fill(self):
+        with open(os.path.join(self.source, "filling"), "wb", buffering=0) as file:
+            with self.assertRaises(OSError) as caught:
+                while True:
+                    file.write(bytes(PAGE))
+            self.assertEqual(errno.ENOSPC, caught.exception.errno)
+
+    def write_model(self, sparse):
+        """Returns the path; if sparse, all of t0 is a hole."""
+        data = faulty_model().to_bytes()
+        path = os.path.join(self.source, "model.gguf")
+        with open(path, "wb") as file:
+            file.write(data)
+            if sparse:
+                first = Model(path).tensors[0].offset
+                file.truncate(first)
+                file.seek(first + TENSOR_BYTES)
+                file.write(data[first + TENSOR_BYTES:])
+        return path
+
+    def test_full(self):
+        path = self.write_model(sparse=False)
+        self.mount_model(path)
+        self.fill()
+        self.assert_right()
+        mounting.unmount(self.mountpoint)
+        self.mount(path)
+        self.assert_right()
+
+    def test_holes_that_cannot_be_filled(self):
+        """To map a page of a hole takes memory."""
+        path = self.write_model(sparse=True)
+        self.fill()
+        self.mount(path)
+        for name in ("raw", "f32"):
+            self.assert_lost(f"tensors/t0/{name}")
+        data = faulty_model().to_bytes()
+        first = Model(path).tensors[1].offset
+        self.assertEqual(data[first:first + TENSOR_BYTES], read_direct(self.at("tensors/t1/raw")))
+        os.unlink(os.path.join(self.source, "filling"))
+        for name in ("raw", "f32"):
+            self.assertEqual(bytes(TENSOR_BYTES), read_direct(self.at(f"tensors/t0/{name}")))
+
+    def test_unmounted(self):
+        self.mount_model(self.write_model(sparse=False))
+        self.check_unmounted()
+
+
+if __name__ == "__main__":
+    unittest.main()

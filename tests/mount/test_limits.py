@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""A mount under `ulimit -v`, from too little address space to enough: it says so and does not mount,
+or what it serves is right or an error."""
+
+import errno
+import os
+import resource
+import stat
+import subprocess
+import tempfile
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+
+import mounting
+import tree_check
+
+EX_OK, EX_OSERR = 0, 71
+
+N_READERS = 8
+# From what hardly holds a program to what the stacks and heaps of many threads fit in; then plenty.
+FIRST_BYTES, LAST_BYTES, STEP = 4 << 20, 512 << 20, 1.25
+PLENTY_BYTES = 8 << 30
+
+
+def sizes():
+    size = FIRST_BYTES
+    while size < LAST_BYTES:
+        yield size
+        size = int(size * STEP)
+    yield PLENTY_BYTES
+
+
+def limit_to(size):
+    """For preexec_fn."""
+    return lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+
+def can_load(size):
+    """Where the program itself can't be loaded, it is the loader who complains."""
+    return subprocess.run([mounting.BINARY, "--version"], capture_output=True,
+                          preexec_fn=limit_to(size)).returncode == EX_OK
+
+
+class TestAddressSpace(mounting.MountTestCase):
+    def setUp(self):
+        super().setUp()
+        mounting.require_fuse()
+        if mounting.is_sanitized():
+            self.skipTest("sanitizers take terabytes of addresses")
+        self.model = mounting.sample()
+        self.mount(self.model)
+        self.contents = {}
+        for path, status in tree_check.listing(os.fsencode(self.mountpoint)).items():
+            path = os.path.join(os.fsencode(self.mountpoint), path)
+            self.contents[path] = None if stat.S_ISDIR(status.st_mode) else \
+                tree_check.read_file(path)
+        mounting.unmount(self.mountpoint)
+
+    def read(self, path):
+        """Returns 0 or the number of the error."""
+        try:
+            if self.contents[path] is None:
+                os.listdir(path)
+            else:
+                os.lstat(path)
+                self.assertEqual(self.contents[path], tree_check.read_file(path), path)
+        except OSError as error:
+            return error.errno
+        return 0
+
+    def walk(self):
+        """ls -lR and cat of all files, by many at once. Returns the errors."""
+        subprocess.run(["ls", "-lR", self.mountpoint], capture_output=True)
+        with ThreadPoolExecutor(N_READERS) as threads:
+            return set(threads.map(self.read, self.contents)) - {0}
+
+    def assert_clean(self, size, status, errors, said):
+        """`errors` are those of the walk."""
+        allowed = {errno.EIO, errno.ENOMEM}
+        if status != EX_OK:
+            self.assertNotEqual("", said.strip(), "it ended without a word")
+            if can_load(size):
+                self.assertEqual(EX_OSERR, status, said)
+            # The server may have ended in the middle.
+            allowed |= {errno.ENOTCONN, errno.ECONNABORTED, errno.ENOENT}
+        self.assertLessEqual(errors, allowed, said)
+
+    def try_in_foreground(self, size):
+        """Returns whether it served until it was unmounted, and the errors of the walk."""
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.Popen([mounting.BINARY, "-f", self.model, self.mountpoint],
+                                       stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                                       preexec_fn=limit_to(size))
+            errors = set()
+            try:
+                mounting.wait_until(lambda: process.poll() is not None or
+                                    mounting.mount_entry(self.mountpoint), "no mount")
+                if mounting.mount_entry(self.mountpoint):
+                    errors = self.walk()
+            finally:
+                mounting.unmount(self.mountpoint)
+                status = process.wait(mounting.DEADLINE)
+            output.seek(0)
+            said = output.read().decode(errors="replace")
+        self.assert_clean(size, status, errors, said)
+        return status == EX_OK, errors
+
+    def test_mount_and_walk(self):
+        results = []
+        for size in sizes():
+            with self.subTest(kib=size >> 10):
+                results.append(self.try_in_foreground(size))
+        self.assertFalse(results[0][0], "the least is enough")
+        self.assertEqual((True, set()), results[-1], "the most is not enough")
+
+    def test_in_the_background(self):
+        """What the command returns is true: there is no tree after a failure."""
+        for size in sizes():
+            with self.subTest(kib=size >> 10):
+                result = self.run_ggufs(self.model, self.mountpoint, preexec_fn=limit_to(size))
+                is_mounted = bool(mounting.mount_entry(self.mountpoint))
+                mounting.unmount(self.mountpoint)
+                self.assert_clean(size, result.status, set(), result.out + result.err)
+                if result.status != EX_OK:
+                    self.assertFalse(is_mounted, result)
+        self.assert_status(EX_OK, result)
+
+
+if __name__ == "__main__":
+    unittest.main()

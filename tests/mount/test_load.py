@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Many readers at once, each byte compared with a copy. `make soak` is the long version."""
+
+import os
+import random
+import resource
+import shutil
+import subprocess
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+
+import mounting
+from gguf_file import F32, GgufFile
+
+READERS = os.path.join(mounting.ROOT, "build", "readers")
+N_READERS = 64
+RESIDENT_BYTES = 64 << 20
+
+
+def setUpModule():
+    mounting.require_fuse()
+    if not os.path.exists(READERS):
+        raise AssertionError(f"{READERS} is missing: run make build/readers")
+
+
+class LoadTestCase(mounting.MountTestCase):
+    def assert_small(self):
+        """The daemon that serves the mountpoint never had much in memory."""
+        if mounting.is_sanitized():
+            return
+        _, server = self.processes_of(self.mountpoint)
+        with open(f"/proc/{server}/status", encoding="ascii") as file:
+            status = dict(line.split(":", 1) for line in file)
+        self.assertLess(int(status["VmHWM"].split()[0]) << 10, RESIDENT_BYTES)
+
+
+class TestReaders(LoadTestCase):
+    def setUp(self):
+        super().setUp()
+        self.mount(mounting.sample())
+        self.copy = self.path("copy")
+        shutil.copytree(self.mountpoint, self.copy, copy_function=shutil.copyfile)
+
+    def compare(self, *options, n_readers=N_READERS, n_reads):
+        """Readers at random places; returns when all have ended."""
+        done = subprocess.run([READERS, *options, self.mountpoint, self.copy, str(n_readers),
+                               str(n_reads)], capture_output=True, text=True)
+        self.assertEqual((0, ""), (done.returncode, done.stderr), done.stdout)
+        self.assertIn("the same", done.stdout)
+
+    def test_readers(self):
+        for seed in range(3):
+            self.compare("-s", str(seed), n_reads=50)
+        self.assert_small()
+
+    def test_mapped_readers(self):
+        """Faults on many files at once, which the kernel answers with reading ahead."""
+        for seed in range(3):
+            self.compare("-m", "-s", str(seed), n_reads=50)
+        self.assert_small()
+
+    def test_thousands_of_opens(self):
+        """2,048 files are open at once, and 20,480 are opened and closed beside them."""
+        _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if limit != resource.RLIM_INFINITY and limit < 2300:
+            self.skipTest(f"a process may have {limit} open files only")
+        self.compare("-k", "32", n_reads=320)
+        self.assert_small()
+
+    def test_one_reader_afterwards(self):
+        """The many have left nothing open."""
+        _, server = self.processes_of(self.mountpoint)
+        n_descriptors = len(os.listdir(f"/proc/{server}/fd"))
+        self.compare("-k", "4", n_reads=20)
+        self.compare(n_readers=1, n_reads=200)
+        self.assertEqual(n_descriptors, len(os.listdir(f"/proc/{server}/fd")))
+
+
+class TestLargeModel(LoadTestCase):
+    """The model does not fit in what the daemon may have in memory."""
+
+    N_BYTES = 3 * RESIDENT_BYTES
+    # What the kernel may keep of a file in one piece, and maps when any byte of it is touched.
+    PIECE_BYTES = 2 << 20
+
+    def test_memory(self):
+        path = self.path("large.gguf")
+        built = GgufFile(alignment=self.PIECE_BYTES).tensor(b"t", [self.N_BYTES // 4], F32)
+        piece = b"large512" * (self.PIECE_BYTES // 8)
+        with open(path, "wb", buffering=0) as file:
+            file.write(built.to_bytes())
+            for _ in range(self.N_BYTES // self.PIECE_BYTES):
+                file.write(piece)
+        self.mount(path)
+
+        def read(seed):
+            source = random.Random(seed)
+            name = os.path.join(self.mountpoint, "tensors/t", ("raw", "f32")[seed % 2])
+            descriptor = os.open(name, os.O_RDONLY | os.O_DIRECT)
+            try:
+                return all(os.pread(descriptor, 4096, 8 * source.randrange(self.N_BYTES // 8 - 512))
+                           == piece[:4096] for _ in range(500))
+            finally:
+                os.close(descriptor)
+        with ThreadPoolExecutor(8) as threads:
+            self.assertEqual([True] * 16, list(threads.map(read, range(16))))
+        self.assert_small()
+
+
+if __name__ == "__main__":
+    unittest.main()
