@@ -149,7 +149,7 @@ static void report_chunk(struct gguf_report *report, const struct chunk *chunk,
 
 /* What is told while and after all is read. */
 struct progress {
-    fs_progress *call;
+    fs_check_progress *call;
     void *user;
     uint64_t done_bytes;
     uint64_t total_bytes;
@@ -205,7 +205,7 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
 }
 
 int fs_check_data(const struct gguf_model *model, struct gguf_report *report,
-                  fs_progress *progress_call, void *user)
+                  fs_check_progress *progress_call, void *user)
 {
     struct progress progress = {.call = progress_call, .user = user};
     int result = 0;

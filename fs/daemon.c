@@ -121,6 +121,7 @@ static int run_server(const struct fs_daemon *daemon, const struct links *links)
     if (daemon->foreground)
         prctl(PR_SET_PDEATHSIG, SIGTERM);
     /* What the sandbox has to say still goes to the terminal. */
+    daemon->prepare(daemon->argument);
     if (daemon->sandbox)
         fs_sandbox_enter();
     if (!daemon->foreground) {
@@ -185,13 +186,16 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
     while (read(ready[0], &byte, 1) == 1)
         n_ready++;
     close(ready[0]);
-    /* Without the server's byte it has died, and has said why; the keeper has cleared up. */
-    if (n_ready != 1)
-        return EX_OSERR;
     /* The kernel answers when it and the server have agreed; or it is the directory again. */
-    if (statfs(daemon->mountpoint, &status) == 0 && status.f_type == FUSE_SUPER_MAGIC)
+    if (n_ready == 1 && statfs(daemon->mountpoint, &status) == 0 &&
+        status.f_type == FUSE_SUPER_MAGIC) {
+        daemon->watch(daemon->argument);
         return EX_OK;
-    fprintf(stderr, "ggufs: the server ended at once; see why with -f\n");
+    }
+    /* Without its byte the server has said why. */
+    if (n_ready == 1)
+        fprintf(stderr, "ggufs: the server ended at once; see why with -f\n");
+    waitpid(keeper, NULL, 0); /* it ends when it has cleared the mount away */
     return EX_OSERR;
 }
 

@@ -16,12 +16,19 @@ struct fs_daemon {
     bool foreground;
     bool sandbox;
 
+    /* Runs in the server before that enters the sandbox, while it has the terminal. */
+    void (*prepare)(void *argument);
+
     /*
      * Runs in the server until the file system is unmounted; returns the exit status. Signals are
      * blocked when it is called.
      */
     int (*serve)(void *argument);
-    void *argument;
+
+    /* Runs in the caller when the server is ready; not in the foreground. */
+    void (*watch)(void *argument);
+
+    void *argument; /* of the three */
 };
 
 /*

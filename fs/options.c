@@ -22,6 +22,9 @@ enum key {
     KEY_NONEMPTY,
     KEY_AUTO_UNMOUNT,
     KEY_CLONE_FD,
+    KEY_PREFETCH,
+    KEY_MLOCK,
+    KEY_DIRECT_IO,
     KEY_MAX_READ,
     KEY_MAX_THREADS,
     KEY_MAX_IDLE_THREADS,
@@ -49,6 +52,10 @@ static const struct option options_table[] = {
     {KEY_AUTO_UNMOUNT, "auto_unmount", NULL, "", "unmount when the daemon dies"},
     {KEY_NONEMPTY, "nonempty", NULL, "", "mount over files that are in MOUNTPOINT"},
     {KEY_NO_SANDBOX, "nosandbox", NULL, "", "serve without the sandbox"},
+    {KEY_PREFETCH, "prefetch", NULL, "", "bring the model into memory in the background"},
+    {KEY_MLOCK, "mlock", NULL, "", "the same, and lock it there"},
+    {KEY_DIRECT_IO, "direct_io", NULL, "", "let the kernel keep nothing of what is read"},
+    {KEY_MAX_THREADS, "threads=", NULL, "N", "serve with at most N threads"},
     {KEY_UID, "uid=", NULL, "N", "show user N as the owner of the files"},
     {KEY_GID, "gid=", NULL, "N", "show group N as the group of the files"},
     {KEY_UMASK, "umask=", NULL, "M", "permission bits to take away, octal"},
@@ -57,7 +64,7 @@ static const struct option options_table[] = {
     {KEY_CLONE_FD, "clone_fd", NULL, "",
      "a /dev/fuse descriptor for every thread; needs nosandbox"},
     {KEY_MAX_READ, "max_read=", NULL, "N", "largest read request, in bytes"},
-    {KEY_MAX_THREADS, "max_threads=", NULL, "N", "serve with at most N threads"},
+    {KEY_MAX_THREADS, "max_threads=", NULL, "N", "the same as threads=N"},
     {KEY_MAX_IDLE_THREADS, "max_idle_threads=", NULL, "N", "keep at most N idle threads"},
 };
 
@@ -139,6 +146,15 @@ static int on_option(void *data, const char *argument, int key, struct fuse_args
         return 1;
     case KEY_CLONE_FD:
         options->clone_fd = true;
+        return 0;
+    case KEY_PREFETCH:
+        options->prefetch = true;
+        return 0;
+    case KEY_MLOCK:
+        options->mlock = true;
+        return 0;
+    case KEY_DIRECT_IO:
+        options->direct_io = true;
         return 0;
     case KEY_UID:
         return parse_number(argument, 10, any_id, &options->uid);

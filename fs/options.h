@@ -23,6 +23,9 @@ struct fs_options {
     bool nonempty;
     bool auto_unmount;
     bool clone_fd;
+    bool prefetch;
+    bool mlock;
+    bool direct_io;
     unsigned max_read;         /* bytes; 0: the kernel's default */
     unsigned max_threads;      /* 0: libfuse's default */
     unsigned max_idle_threads; /* 0: libfuse's default */

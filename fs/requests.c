@@ -112,6 +112,10 @@ static void on_init(void *data, struct fuse_conn_info *connection)
     /* Through pipes, which are slower than copying here and need more system calls. */
     connection->want &=
         ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
+#ifdef FUSE_CAP_DIRECT_IO_ALLOW_MMAP /* libfuse 3.17 */
+    if (connection->capable & FUSE_CAP_DIRECT_IO_ALLOW_MMAP)
+        connection->want |= FUSE_CAP_DIRECT_IO_ALLOW_MMAP;
+#endif
 }
 
 static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
@@ -246,7 +250,8 @@ static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info 
     }
     add_file(server, file);
     info->fh = (uintptr_t)file;
-    info->keep_cache = 1;
+    info->direct_io = server->direct_io;
+    info->keep_cache = !server->direct_io;
     info->noflush = 1;
     /* If the reader was interrupted there will be no release. */
     if (fuse_reply_open(request, info) == -ENOENT)

@@ -8,6 +8,7 @@
 #include <fuse_lowlevel.h>
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* An open file; on the server's list, because at the end some will not have been released. */
@@ -20,6 +21,7 @@ struct fs_server {
     gid_t gid;
     mode_t mode_mask;  /* the bits of a mode that are shown */
     unsigned max_read; /* as the mount has it, in bytes; 0 for the default */
+    bool direct_io;    /* the kernel keeps nothing */
 
     struct fs_open_file *files;
     pthread_mutex_t files_lock;

@@ -1,6 +1,7 @@
 #include "fs/serve.h"
 
 #include "fs/daemon.h"
+#include "fs/prefetch.h"
 #include "fs/requests.h"
 #include "fs/terminal.h"
 
@@ -76,24 +77,44 @@ static int loop_with_threads(struct fuse_session *session, const struct fs_optio
 struct session_job {
     struct fuse_session *session;
     const struct fs_options *options;
+    struct fs_prefetch prefetch;
     sigset_t signals; /* the mask to serve with */
 };
+
+static void prepare_server(void *argument)
+{
+    struct session_job *job = argument;
+
+    if (job->options->mlock)
+        fs_prefetch_lock(&job->prefetch);
+}
 
 /* Serves in the server process; a signal that ends it is no failure. */
 static int serve_requests(void *argument)
 {
-    const struct session_job *job = argument;
+    struct session_job *job = argument;
     int result;
 
     if (fuse_set_signal_handlers(job->session) != 0)
         return EX_OSERR;
+    fs_prefetch_start(&job->prefetch); /* its thread leaves the signals to this one */
     sigprocmask(SIG_SETMASK, &job->signals, NULL);
     if (job->options->single_threaded)
         result = fuse_session_loop(job->session);
     else
         result = loop_with_threads(job->session, job->options);
+    fs_prefetch_stop(&job->prefetch);
     fuse_remove_signal_handlers(job->session);
     return result < 0 ? EX_OSERR : EX_OK;
+}
+
+/* In the user's command. Who is tired of waiting can interrupt it; the mount stays. */
+static void watch_server(void *argument)
+{
+    struct session_job *job = argument;
+
+    sigprocmask(SIG_SETMASK, &job->signals, NULL);
+    fs_prefetch_watch(&job->prefetch);
 }
 
 /* Descriptors that the caller left open would stay so as long as the daemon lives. */
@@ -113,7 +134,7 @@ static void close_inherited(const struct gguf_model *model)
 }
 
 static int serve_session(struct fuse_session *session, const char *mountpoint,
-                         const struct fs_options *options)
+                         const struct fs_tree *tree, const struct fs_options *options)
 {
     struct session_job job = {.session = session, .options = options};
     char *absolute = realpath(mountpoint, NULL);
@@ -123,6 +144,8 @@ static int serve_session(struct fuse_session *session, const char *mountpoint,
         fs_complain(mountpoint, NULL, "%s", strerror(errno));
         return EX_OSERR;
     }
+    if (options->prefetch || options->mlock)
+        fs_prefetch_prepare(&job.prefetch, tree->model);
     fs_daemon_block_signals(&job.signals);
     if (fuse_session_mount(session, absolute) == 0)
         status = fs_daemon_run(&(struct fs_daemon){
@@ -130,12 +153,15 @@ static int serve_session(struct fuse_session *session, const char *mountpoint,
             .fuse_descriptor = fuse_session_fd(session),
             .foreground = options->foreground,
             .sandbox = options->sandbox,
+            .prepare = prepare_server,
             .serve = serve_requests,
+            .watch = watch_server,
             .argument = &job,
         });
     else
         fs_complain(mountpoint, NULL, "the mount was refused");
     sigprocmask(SIG_SETMASK, &job.signals, NULL);
+    fs_prefetch_end(&job.prefetch);
     free(absolute);
     return status;
 }
@@ -147,6 +173,7 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_options *op
                                .gid = options->gid,
                                .mode_mask = S_IFMT | (0777 & ~options->umask),
                                .max_read = options->max_read,
+                               .direct_io = options->direct_io,
                                .files_lock = PTHREAD_MUTEX_INITIALIZER};
     struct fuse_session *session;
     int status;
@@ -165,7 +192,7 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_options *op
     }
     if (!session)
         return EX_USAGE; /* libfuse has told which option it does not know */
-    status = serve_session(session, mountpoint, options);
+    status = serve_session(session, mountpoint, tree, options);
     fuse_session_destroy(session);
     fs_server_end(&server);
     return status;
