@@ -117,11 +117,12 @@ $(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(UNIT_OBJ) $(call obj,fs/main.c tests/bad/make_bad.c \
     $(wildcard contrib/sample/*.c tests/bench/*.c tests/kernels/*.c tests/mount/*.c tests/soak/*.c)))
 
-# ---- fuzzing: replay with any compiler, libFuzzer with clang ----
+# ---- fuzzing: replay with any compiler, libFuzzer with clang, AFL++ for a second opinion ----
 
 FUZZ_TARGETS := tree decode json names
 FUZZ_SECONDS ?= 60
-FUZZ_CC      ?= clang
+FUZZER       := fuzz
+FUZZ_CC      := $(if $(filter afl,$(FUZZER)),afl-clang-fast,clang)
 FUZZ_DEPS    := clang libclang-rt-dev
 FUZZ_MAX_LEN := 4096
 FUZZ_SHARED  := tests/fuzz/fuzz_check.c
@@ -141,28 +142,28 @@ build/fuzz/seeds: build/fuzz/make-seeds
 	build/fuzz/make-seeds $@
 	@touch $@
 
-fuzz_obj = $(patsubst %.c,build/fuzz/obj/%.o,$(1))
-FUZZ_OBJ := $(patsubst $(BUILD)/obj/%,build/fuzz/obj/%,$(LIB_OBJ))
+fuzz_obj = $(patsubst %.c,build/$(FUZZER)/obj/%.o,$(1))
+FUZZ_OBJ := $(patsubst $(BUILD)/obj/%,build/$(FUZZER)/obj/%,$(LIB_OBJ))
 
-build/fuzz/obj/%.o: CC = $(FUZZ_CC)
-build/fuzz/obj/%.o: HARDEN =
-build/fuzz/obj/%.o: SANFLAGS = -fsanitize=fuzzer-no-link,address,undefined \
+build/$(FUZZER)/obj/%.o: CC = $(FUZZ_CC)
+build/$(FUZZER)/obj/%.o: HARDEN =
+build/$(FUZZER)/obj/%.o: SANFLAGS = -fsanitize=$(if $(filter fuzz,$(FUZZER)),fuzzer-no-link$(comma))address,undefined \
     -fno-sanitize-recover=all -fno-omit-frame-pointer
 # What the targets themselves do is nothing to look for.
-build/fuzz/obj/tests/%.o: SANFLAGS += -fno-sanitize=fuzzer-no-link
-build/fuzz/obj/dequant/%.o: ALL_CFLAGS += -ffp-contract=off
-build/fuzz/obj/%.o: %.c Makefile
+build/$(FUZZER)/obj/tests/%.o: SANFLAGS += $(if $(filter fuzz,$(FUZZER)),-fno-sanitize=fuzzer-no-link)
+build/$(FUZZER)/obj/dequant/%.o: ALL_CFLAGS += -ffp-contract=off
+build/$(FUZZER)/obj/%.o: %.c Makefile
 	$(compile)
-$(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,build/fuzz,$(set))))
+$(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,build/$(FUZZER),$(set))))
 
-$(FUZZ_TARGETS:%=build/fuzz/%): build/fuzz/%: $(FUZZ_OBJ) \
+$(FUZZ_TARGETS:%=build/$(FUZZER)/%): build/$(FUZZER)/%: $(FUZZ_OBJ) \
     $(call fuzz_obj,tests/fuzz/fuzz_%.c $(FUZZ_SHARED))
 	$(FUZZ_CC) -pthread -pie -fsanitize=fuzzer,address,undefined $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) -lm
 
 -include $(patsubst %.o,%.d,$(FUZZ_OBJ) $(call fuzz_obj,$(wildcard tests/fuzz/*.c)) \
     $(call obj,$(wildcard tests/fuzz/*.c)))
 
-.PHONY: fuzz
+.PHONY: fuzz afl
 fuzz:
 	contrib/install-deps $(BUILD_DEPS) $(FUZZ_DEPS)
 	$(MAKE) -s build/fuzz/seeds $(FUZZ_TARGETS:%=build/fuzz/%)
@@ -173,12 +174,26 @@ fuzz:
 	        build/fuzz/corpus/$$target build/fuzz/seeds/$$target tests/fuzz/corpus/$$target; \
 	done
 
+# The findings are in build/afl/out-TARGET.
+afl:
+	contrib/install-deps $(BUILD_DEPS) $(FUZZ_DEPS) afl++
+	$(MAKE) -s build/fuzz/seeds
+	$(MAKE) -s FUZZER=afl $(FUZZ_TARGETS:%=build/afl/%)
+	set -e; for target in $(FUZZ_TARGETS); do \
+	    mkdir -p build/afl/in-$$target; \
+	    find build/fuzz/seeds/$$target tests/fuzz/corpus/$$target -type f -exec cp -t build/afl/in-$$target {} +; \
+	    AFL_NO_UI=1 AFL_SKIP_CPUFREQ=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_NO_AFFINITY=1 AFL_AUTORESUME=1 \
+	        afl-fuzz -m none -t 2000+ -V $(FUZZ_SECONDS) -x tests/fuzz/gguf.dict \
+	        -i build/afl/in-$$target -o build/afl/out-$$target build/afl/$$target; \
+	done
+
 help:
 	@echo 'make            builds build/ggufs'
 	@echo 'make deps       installs the Debian packages that the build needs'
 	@echo 'make demo       builds, mounts a model and shows its tree (MODEL=, MNT=)'
 	@echo 'make test       builds and runs all tests (installs what they need)'
 	@echo 'make fuzz       fuzzes each target for FUZZ_SECONDS=60'
+	@echo 'make afl        the same with AFL++'
 	@echo 'make soak       64 readers at once for SOAK_SECONDS=600 (SOAK_MODEL=, SAN=thread)'
 	@echo 'make bench      measures start-up and reading (BENCH_TYPES=, BENCH_MIB=)'
 	@echo 'make lint       clang-format, clang-tidy, cppcheck, mandoc, shellcheck'

@@ -1,74 +1,60 @@
-#!/usr/bin/env python3
-"""Times a mount from its start to its end: startup.py GGUFS MODEL
+"""From the start of ggufs to the first answers, against commands that do as much plain work."""
 
-Every figure is the median of five runs with the spread, and its ratio to a command of the system
-that does the same amount of plain work, taken in the same run.
-"""
 import os
 import shutil
-import statistics
 import subprocess
-import sys
 import tempfile
 import time
 
-RUNS = 5
+import mounts
 
 
-def seconds(*command):
+def milliseconds(*command):
     start = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - start
+    return (time.perf_counter() - start) * 1000
 
 
-def main():
-    if len(sys.argv) != 3:
-        sys.exit("usage: startup.py GGUFS MODEL")
-    ggufs, model = sys.argv[1:]
+def unmount(folder):
+    subprocess.run(["fusermount3", "-u", folder], check=True)
+
+
+def measure_startup(table, model, options):
     times = {}
 
     def note(name, value):
         times.setdefault(name, []).append(value)
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(prefix="ggufs-bench-") as folder:
         mnt = os.path.join(folder, "mnt")
         copy = os.path.join(folder, "copy")
         os.mkdir(mnt)
-        for _ in range(RUNS):
-            note("true", seconds("true"))
-            note("cat model", seconds("cat", model))
-            note("mount", seconds(ggufs, model, mnt))
+        for round_number in range(table.rounds):
+            table.progress(f"start-up: round {round_number + 1}")
+            note("true", milliseconds("true"))
+            note("cat model", milliseconds("cat", model))
+            note("mount", milliseconds(mounts.GGUFS, *options, model, mnt))
             try:
-                note("ls -lR", seconds("ls", "-lR", mnt))
-                note("ls -lR again", seconds("ls", "-lR", mnt))
+                note("ls", milliseconds("ls", "-lR", mnt))
+                note("ls again", milliseconds("ls", "-lR", mnt))
                 if not os.path.exists(copy):
-                    # The same names on the disk, for a comparison.
+                    # The same names on the disk.
                     shutil.copytree(mnt, copy, copy_function=lambda _, to: open(to, "w").close())
-                note("ls -lR of a copy", seconds("ls", "-lR", copy))
+                note("ls copy", milliseconds("ls", "-lR", copy))
             finally:
-                subprocess.run(["fusermount3", "-u", mnt], check=True)
-            subprocess.run([ggufs, model, mnt], check=True)
+                unmount(mnt)
+            # A new one, that has no sizes yet.
+            subprocess.run([mounts.GGUFS, *options, model, mnt], check=True)
             try:
-                note("cat metadata.json", seconds("cat", os.path.join(mnt, "metadata.json")))
-                note("cat tensors.json", seconds("cat", os.path.join(mnt, "tensors.json")))
+                note("metadata", milliseconds("cat", os.path.join(mnt, "metadata.json")))
+                note("tensors", milliseconds("cat", os.path.join(mnt, "tensors.json")))
             finally:
-                subprocess.run(["fusermount3", "-u", mnt], check=True)
+                unmount(mnt)
 
-    def row(name, base):
-        median = statistics.median(times[name])
-        ratio = f"{median / statistics.median(times[base]):7.2f} x {base}" if base else ""
-        print(f"{name:20} {median * 1000:8.1f} ms  ({min(times[name]) * 1000:.1f} to "
-              f"{max(times[name]) * 1000:.1f}) {ratio}")
-
-    print(f"{model}: {os.path.getsize(model)} bytes, median of {RUNS} runs")
-    row("true", None)
-    row("cat model", None)
-    row("mount", "true")
-    row("ls -lR of a copy", None)
-    row("ls -lR", "ls -lR of a copy")
-    row("ls -lR again", "ls -lR of a copy")
-    row("cat metadata.json", "cat model")
-    row("cat tensors.json", "cat model")
-
-
-main()
+    for what, ours, base, target in [
+            ("exec to mounted (true)", "mount", "true", ("ours", "<=", 20)),
+            ("ls -lR (a copy on the disk)", "ls", "ls copy", None),
+            ("ls -lR again (a copy on the disk)", "ls again", "ls copy", None),
+            ("cat metadata.json (cat the model)", "metadata", "cat model", ("ours", "<=", 100)),
+            ("cat tensors.json (cat the model)", "tensors", "cat model", None)]:
+        table.row(what, times[ours], times[base], "ms", target)

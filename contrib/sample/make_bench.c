@@ -1,0 +1,146 @@
+/*
+ * Writes a model for measuring how fast tensors are read: one tensor for each type that can be
+ * decoded, named after it, all with the same number of elements.
+ *
+ * The data are random blocks, a chunk of them again and again. What a block decodes to is finite
+ * and neither tiny nor huge: numbers that a processor slows down for are not in real models.
+ */
+#include "contrib/sample/gguf_writer.h"
+#include "dequant/types.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+enum {
+    DEFAULT_MIB = 64,
+    MOST_MIB = 1 << 20,
+    ELEMENTS_PER_MIB = (1 << 20) / (int)sizeof(float), /* also those of a chunk */
+    MOST_BLOCK_ELEMENTS = 256,
+    MOST_ELEMENT_BYTES = 8,
+    ROW_ELEMENTS = 4096,
+    ALIGNMENT_BYTES = 32, /* GGUF's default */
+};
+
+/* splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014. */
+static uint64_t random_u64(uint64_t *state)
+{
+    uint64_t x = *state += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static bool is_sane(const struct dequant_type *type, const unsigned char *block)
+{
+    float values[MOST_BLOCK_ELEMENTS];
+    float largest = 0;
+    type->decode(block, values, 1);
+    for (uint32_t i = 0; i < type->block_elements; i++) {
+        if (!isfinite(values[i]))
+            return false;
+        largest = fmaxf(largest, fabsf(values[i]));
+    }
+    /* The largest integers are 2^63. */
+    return largest >= 0x1p-20f && largest <= 0x1p64f;
+}
+
+static void fill_block(const struct dequant_type *type, unsigned char *block, uint64_t *random)
+{
+    do {
+        for (uint32_t i = 0; i < type->block_bytes; i += 8) {
+            const uint64_t bits = random_u64(random);
+            const uint32_t left_bytes = type->block_bytes - i;
+            memcpy(block + i, &bits, left_bytes < 8 ? left_bytes : 8);
+        }
+    } while (!is_sane(type, block));
+}
+
+static size_t chunk_bytes(const struct dequant_type *type)
+{
+    return (size_t)ELEMENTS_PER_MIB / type->block_elements * type->block_bytes;
+}
+
+/* Writes a tensor's data, with the padding behind them. */
+static bool write_data(FILE *file, const struct dequant_type *type, uint32_t mib)
+{
+    static unsigned char chunk[(size_t)ELEMENTS_PER_MIB * MOST_ELEMENT_BYTES];
+    static const unsigned char zeros[ALIGNMENT_BYTES];
+    const size_t n_bytes = chunk_bytes(type);
+    uint64_t random = type->id;
+
+    for (size_t i = 0; i < n_bytes; i += type->block_bytes)
+        fill_block(type, chunk + i, &random);
+    for (uint32_t i = 0; i < mib; i++) {
+        if (fwrite(chunk, 1, n_bytes, file) != n_bytes)
+            return false;
+    }
+    const size_t over_bytes = n_bytes * mib % ALIGNMENT_BYTES;
+    return over_bytes == 0 || fwrite(zeros, ALIGNMENT_BYTES - over_bytes, 1, file) == 1;
+}
+
+/* Everything in front of the data, which are too many for the writer's memory. */
+static int make_header(uint32_t mib, unsigned char **header, size_t *header_bytes)
+{
+    const uint64_t ne[2] = {ROW_ELEMENTS, (uint64_t)mib * ELEMENTS_PER_MIB / ROW_ELEMENTS};
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    uint64_t offset = 0;
+
+    gguf_writer_add_string(w, "general.architecture", "llama");
+    gguf_writer_add_string(w, "general.name", "ggufs bench");
+    for (size_t i = 0; i < dequant_type_count(); i++) {
+        const struct dequant_type *type = dequant_type_at(i);
+        if (!type->decode)
+            continue;
+        gguf_writer_add_tensor(w, type->name, strlen(type->name), 2, ne, type->id, NULL, 0);
+        gguf_writer_override_offset(w, offset);
+        offset += (uint64_t)chunk_bytes(type) * mib;
+        offset = (offset + ALIGNMENT_BYTES - 1) / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
+    }
+    return gguf_writer_finish(w, header, header_bytes);
+}
+
+static bool write_model(const char *path, uint32_t mib)
+{
+    unsigned char *header;
+    size_t header_bytes;
+    int error = make_header(mib, &header, &header_bytes);
+    if (error) {
+        errno = -error;
+        return false;
+    }
+    FILE *file = fopen(path, "w");
+    bool is_written = file && fwrite(header, 1, header_bytes, file) == header_bytes;
+    free(header);
+    for (size_t i = 0; is_written && i < dequant_type_count(); i++) {
+        if (dequant_type_at(i)->decode)
+            is_written = write_data(file, dequant_type_at(i), mib);
+    }
+    if (file && fclose(file) != 0)
+        is_written = false;
+    return is_written;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned long mib = DEFAULT_MIB;
+    char *end = "";
+    if (argc == 3)
+        mib = strtoul(argv[2], &end, 10);
+    if (argc < 2 || argc > 3 || argv[1][0] == '-' || *end != '\0' || mib < 1 || mib > MOST_MIB) {
+        fprintf(stderr,
+                "usage: make-bench OUT.gguf [MIB]\n"
+                "  MIB  size of each tensor as float32, 1 to %d, default %d\n",
+                MOST_MIB, DEFAULT_MIB);
+        return EX_USAGE;
+    }
+    if (!write_model(argv[1], (uint32_t)mib)) {
+        fprintf(stderr, "make-bench: %s: %s\n", argv[1], strerror(errno));
+        return EX_IOERR;
+    }
+    return EX_OK;
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""
+Measures the mount, and prints a table; `make bench` builds what it needs and runs it.
+
+Reading is measured against the null file system (tests/bench/null_fs.c), which is mounted with the
+same options, in turns: ggufs, null, ggufs, null. A row has the median figures, and of the ratios of
+the rounds the median and the range. What the whole table takes minutes for, these cut down:
+
+    BENCH_TYPES=Q4_K,F16     only these types
+    BENCH_VIEWS=f32          only this file of a tensor
+    BENCH_ACCESS=cold,mmap   only these of cold, direct, hot, mmap, random; leaves out start-up too
+    BENCH_ROUNDS=5           rounds
+    BENCH_MIB=64             the size of a tensor as float32
+    BENCH_OPTIONS="-o ..."   for both mounts
+    BENCH_REALTIME=no        lets other programs take the processors away, see below
+"""
+import os
+import platform
+import subprocess
+import sys
+
+import mounts
+from reads import measure_memory, measure_reads
+from startup import measure_startup
+from table import Table
+
+MEMORY_BYTES = 4 * 10**9
+
+
+def listed(name):
+    return [word for word in os.environ.get(name, "").split(",") if word]
+
+
+def become_realtime():
+    """
+    Who waits for the other, file system or reader, is to go on at once: where the processors are
+    never idle, a wake-up may else take longer than what is measured. What is started inherits it.
+    """
+    if os.environ.get("BENCH_REALTIME") == "no":
+        return "shares the processors (BENCH_REALTIME=no)"
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except PermissionError:
+        return "shares the processors (real-time priority needs root)"
+    return "with real-time priority"
+
+
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def measure_numpy(table, model, cold):
+    """Rows against the gguf package, of the first Python that has it."""
+    speeds, reasons = None, []
+    with mounts.mounted(mounts.GGUFS, model) as folder:
+        for python in dict.fromkeys([os.environ.get("BENCH_PYTHON"), sys.executable,
+                                     "/usr/bin/python3"]):
+            if not python or not os.access(python, os.X_OK):
+                continue
+            table.progress(f"NumPy, by {python}")
+            script = os.path.join(os.path.dirname(__file__), "numpy_speed.py")
+            done = subprocess.run([python, script, folder, str(table.rounds), *cold],
+                                  capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                speeds = {name: list(map(float, figures)) for name, *figures
+                          in map(str.split, done.stdout.splitlines())}
+                break
+            reasons.append(f"{python}: {done.stderr.strip().splitlines()[-1]}")
+    if not speeds:
+        table.line("no rows against NumPy and the gguf package: " + "; ".join(reasons))
+        return
+    for name, theirs in speeds.items():
+        table.row(f"{name} f32 cold", cold[name], theirs, "GB/s")
+
+
+def main():
+    mib = os.environ.get("BENCH_MIB", "64")
+    model = os.path.join(mounts.BUILD, f"bench-{mib}.gguf")
+    types, access = listed("BENCH_TYPES"), listed("BENCH_ACCESS")
+    views = listed("BENCH_VIEWS") or ["f32", "raw"]
+    options = os.environ.get("BENCH_OPTIONS", "").split()
+    table = Table(int(os.environ.get("BENCH_ROUNDS", "5")))
+
+    scheduling = become_realtime()
+    table.line(f"{processor()}, {len(os.sched_getaffinity(0))} processors, Linux "
+               f"{platform.release()}; {scheduling}")
+    table.line(f"{mib} MiB of float32 per tensor, {table.rounds} rounds {' '.join(options)}")
+    if not access:
+        table.section("start, 150,000 tokens and 1,000 tensors", base="other")
+        measure_startup(table, os.path.join(mounts.BUILD, "big.gguf"), options)
+        measure_memory(table, model, types, options, MEMORY_BYTES)
+    table.section("reading a tensor (against the null file system)")
+    cold = measure_reads(table, model, types, views, access, options)
+    if cold and not access:
+        table.section("reading a tensor (against NumPy)", base="NumPy")
+        measure_numpy(table, model, cold)
+    table.summary()
+
+
+main()

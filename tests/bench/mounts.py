@@ -1,0 +1,78 @@
+"""Mounts ggufs and the null file system, and has files read by bench-reader."""
+
+import contextlib
+import json
+import os
+import subprocess
+import tempfile
+
+BUILD = "build"
+READER = os.path.join(BUILD, "bench-reader")
+GGUFS = os.path.join(BUILD, "ggufs")
+NULL = os.path.join(BUILD, "null-fs")
+
+
+@contextlib.contextmanager
+def mounted(program, model, options=()):
+    """Mounts on a folder of its own, which it gives."""
+    with tempfile.TemporaryDirectory(prefix="ggufs-bench-") as folder:
+        subprocess.run([program, *options, model, folder], check=True)
+        try:
+            yield folder
+        finally:
+            subprocess.run(["fusermount3", "-u", folder], check=True)
+
+
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+
+def server_of(mountpoint):
+    """The process that serves a mount: the child of another with the same arguments."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if os.fsencode(mountpoint) in file.read().split(b"\0"):
+                    found.append((int(pid), parent_of(pid)))
+    pids = [pid for pid, _ in found]
+    return next(pid for pid, parent in found if parent in pids)
+
+
+def peak_bytes(pid):
+    """The most memory that a process has had at a time."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM:"))
+
+
+def tensor_names(mountpoint):
+    with open(os.path.join(mountpoint, "tensors.json"), encoding="utf-8") as file:
+        return [tensor["name"] for tensor in json.load(file)]
+
+
+class Tensor:
+    """A tensor of a model, by what ggufs says of it."""
+
+    def __init__(self, mountpoint, name):
+        with open(os.path.join(mountpoint, "tensors", name, "info"), encoding="utf-8") as file:
+            self.info = json.load(file)
+        self.name = name
+        self.folder = os.path.join("tensors", name)
+
+    def bring_into_memory(self, model):
+        """So that what is timed is not the disk."""
+        buffer = bytearray(1 << 20)
+        with open(model, "rb", buffering=0) as file:
+            file.seek(self.info["offset"])
+            left = self.info["n_bytes"]
+            while left > 0:
+                left -= file.readinto(memoryview(buffer)[:min(left, len(buffer))])
+
+
+def read(access, readers, n_bytes, path):
+    """Runs bench-reader. Returns (GB/s, ...): with `random` also median and p99 in us."""
+    done = subprocess.run([READER, access, str(readers), str(n_bytes), path], check=True,
+                          stdout=subprocess.PIPE)
+    n_bytes, seconds, *latencies = map(float, done.stdout.split())
+    return (n_bytes / seconds / 1e9, *latencies)

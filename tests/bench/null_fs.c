@@ -1,0 +1,58 @@
+/*
+ * The null file system: what a mount gives when its contents cost nothing, the limit that the bench
+ * measures ggufs against. It is ggufs (the same tree, options, replies to open, threads, sandbox),
+ * linked with --wrap=fs_requests, but answers every read from one buffer of noise. What ggufs does
+ * differently from now on, this does, too; only work that ggufs adds to reading stays out.
+ */
+#include "fs/requests.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The largest read that the kernel asks for unless it was told otherwise (fs.fuse.max_pages_limit).
+ */
+#define NOISE_BYTES ((size_t)1 << 20)
+
+static _Alignas(4096) uint8_t noise[NOISE_BYTES];
+
+extern const struct fuse_lowlevel_ops __real_fs_requests;
+struct fuse_lowlevel_ops __wrap_fs_requests;
+
+static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
+                    struct fuse_file_info *info)
+{
+    const struct fs_server *server = fuse_req_userdata(request);
+    uint64_t left_bytes;
+
+    (void)info;
+    if (fs_tree_size(server->tree, (fs_node_index)(inode - FUSE_ROOT_ID), &left_bytes) < 0 ||
+        size > NOISE_BYTES) {
+        fuse_reply_err(request, EIO);
+        return;
+    }
+    left_bytes -= (uint64_t)offset < left_bytes ? (uint64_t)offset : left_bytes;
+    fuse_reply_buf(request, (const char *)noise, size < left_bytes ? size : (size_t)left_bytes);
+}
+
+/* xorshift64 (Marsaglia 2003). */
+static void make_noise(void)
+{
+    uint64_t state = 0x9e3779b97f4a7c15;
+
+    for (size_t i = 0; i < NOISE_BYTES; i += sizeof state) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        memcpy(noise + i, &state, sizeof state);
+    }
+}
+
+/* Before main(), which is ggufs's. */
+__attribute__((constructor)) static void replace_read(void)
+{
+    make_noise();
+    __wrap_fs_requests = __real_fs_requests;
+    __wrap_fs_requests.read = on_read;
+}

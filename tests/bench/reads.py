@@ -1,0 +1,91 @@
+"""Reading tensors through the mount, against the null file system."""
+
+import itertools
+import os
+
+import mounts
+
+# (access, readers, what a row says, target of f32: the least share of the null file system's speed)
+ACCESSES = [
+    ("cold", 1, "cold", 0.90),
+    ("direct", 1, "O_DIRECT", 0.70),
+    ("hot", 1, "hot", 0.95),
+    ("mmap", 1, "mmap", 0.90),
+    ("cold", 2, "2 readers", 0.90),
+    ("cold", 4, "4 readers", 0.90),
+    ("random", 1, "4 KiB random", None),
+]
+RAW_TARGET = 0.95
+RANDOM_TARGET = 1.3  # times the null file system's time
+RANDOM_READS = 4000
+# Small files are read more than once.
+LEAST_BYTES = 32 << 20
+HOT_BYTES = 128 << 20
+
+
+def measure_rounds(table, tensor, view, access, readers, model, folders):
+    """Figures of (ggufs, null), a list of tuples for each."""
+    figures = ([], [])
+    for round_number in range(table.rounds):
+        for folder, results in zip(folders, figures):
+            table.progress(f"{tensor.name} {view} {access} {readers}: round {round_number + 1}")
+            tensor.bring_into_memory(model)
+            path = os.path.join(folder, tensor.folder, view)
+            n_bytes = RANDOM_READS * 4096 if access == "random" else \
+                max(HOT_BYTES if access == "hot" else LEAST_BYTES, os.path.getsize(path))
+            results.append(mounts.read(access, readers, n_bytes, path))
+    return figures
+
+
+def measure_view(table, tensor, view, wanted, model, folders):
+    """All accesses to one file. Returns ggufs's speeds of cold reads, if that was wanted."""
+    cold = None
+    for access, readers, label, f32_target in ACCESSES:
+        if wanted and access not in wanted:
+            continue
+        ours, null = measure_rounds(table, tensor, view, access, readers, model, folders)
+        what = f"{tensor.name} {view} {label}"
+        if access == "random":
+            table.row(f"{what} p50", [f[1] for f in ours], [f[1] for f in null], "us",
+                      ("ratio", "<=", RANDOM_TARGET), f"{view} {label} p50")
+            table.row(f"{what} p99", [f[2] for f in ours], [f[2] for f in null], "us")
+            continue
+        target = f32_target if view == "f32" else RAW_TARGET
+        table.row(what, [f[0] for f in ours], [f[0] for f in null], "GB/s",
+                  ("ratio", ">=", target), f"{view} {label}")
+        if (access, readers) == ("cold", 1):
+            cold = [f[0] for f in ours]
+    return cold
+
+
+def measure_reads(table, model, types, views, wanted, options):
+    """Returns the speeds of cold f32, by type."""
+    cold = {}
+    with mounts.mounted(mounts.GGUFS, model, options) as ours, \
+            mounts.mounted(mounts.NULL, model, options) as null:
+        for name in types or mounts.tensor_names(ours):
+            tensor = mounts.Tensor(ours, name)
+            for view in views:
+                result = measure_view(table, tensor, view, wanted, model, (ours, null))
+                if view == "f32" and result:
+                    cold[name] = result
+    return cold
+
+
+def measure_memory(table, model, types, options, n_bytes):
+    """The server's peak while files are read, by four readers each."""
+    with mounts.mounted(mounts.GGUFS, model, options) as folder:
+        names = types or mounts.tensor_names(folder)
+        server = mounts.server_of(folder)
+        done = 0
+        for name in itertools.cycle(names):
+            if done >= n_bytes:
+                break
+            table.progress(f"peak memory: {done >> 20} MiB")
+            path = os.path.join(folder, "tensors", name, "f32")
+            size = os.path.getsize(path)
+            mounts.read("cold", 4, size, path)
+            done += size
+        peak = mounts.peak_bytes(server)
+    table.row(f"peak memory, {n_bytes // 10**9} GB of f32 read", [peak / (1 << 20)], None, "MiB",
+              ("ours", "<=", 64))
