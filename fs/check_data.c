@@ -11,6 +11,8 @@
 
 /* What a thread decodes before it reports; a multiple of all block lengths. */
 #define CHUNK_ELEMENTS 65536u
+/* Of an element; no type takes more. */
+#define MOST_BYTES sizeof(double)
 /* Of each tensor; the rest is only counted. */
 #define MAX_REPORTED_RUNS 100u
 
@@ -26,7 +28,8 @@ struct chunk {
     uint64_t first_element;
     uint64_t n_elements;
 
-    bool is_zero;     /* all bytes, as they are stored */
+    uint8_t *bytes;   /* as they are stored; CHUNK_ELEMENTS of the widest type */
+    bool is_zero;     /* all of these */
     float *values;    /* CHUNK_ELEMENTS */
     struct run *runs; /* of bad blocks, in order; room for all */
     size_t n_runs;
@@ -48,22 +51,21 @@ static bool is_zero(const uint8_t *bytes, uint64_t n)
     return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
 }
 
-/* Runs under the guard of the mapping. */
-static int check_chunk(void *argument)
+/* Returns 0 or what gguf_map_read() does. */
+static int check_chunk(struct chunk *chunk)
 {
-    struct chunk *chunk = argument;
     const struct dequant_type *type = chunk->tensor->type;
     const uint32_t block_elements = type->block_elements;
-    const uint8_t *data =
-        chunk->model->files[chunk->tensor->file_index].data + chunk->tensor->file_offset;
-    int result;
+    const uint64_t n_blocks = chunk->n_elements / block_elements;
+    const uint64_t n_bytes = n_blocks * type->block_bytes;
+    const uint64_t offset = chunk->first_element / block_elements * type->block_bytes;
+    const int result = gguf_map_read(&chunk->model->files[chunk->tensor->file_index],
+                                     chunk->tensor->file_offset + offset, n_bytes, chunk->bytes);
 
-    chunk->is_zero = is_zero(data + chunk->first_element / block_elements * type->block_bytes,
-                             chunk->n_elements / block_elements * type->block_bytes);
-    result = fs_decoded_read(chunk->model, chunk->tensor, chunk->first_element * sizeof(float),
-                             chunk->n_elements * sizeof(float), (char *)chunk->values);
     if (result < 0)
         return result;
+    chunk->is_zero = is_zero(chunk->bytes, n_bytes);
+    fs_decode(chunk->tensor, chunk->bytes, chunk->values, n_blocks);
     for (uint64_t i = 0; i < chunk->n_elements; i += block_elements) {
         const uint64_t block = (chunk->first_element + i) / block_elements;
 
@@ -171,11 +173,12 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
     {
         struct chunk chunk = {.model = model, .tensor = tensor};
 
+        chunk.bytes = malloc(CHUNK_ELEMENTS * MOST_BYTES);
         chunk.values = malloc(CHUNK_ELEMENTS * sizeof *chunk.values);
         chunk.runs = malloc(CHUNK_ELEMENTS * sizeof *chunk.runs);
 #pragma omp for ordered schedule(dynamic)
         for (uint64_t i = 0; i < n_chunks; i++) {
-            const bool has_room = chunk.values && chunk.runs;
+            const bool has_room = chunk.bytes && chunk.values && chunk.runs;
 
             chunk.first_element = i * CHUNK_ELEMENTS;
             chunk.n_elements = tensor->n_elements - chunk.first_element;
@@ -183,7 +186,7 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
                 chunk.n_elements = CHUNK_ELEMENTS;
             chunk.n_runs = 0;
             chunk.is_zero = false;
-            chunk.result = has_room ? gguf_map_guard(check_chunk, &chunk) : 0;
+            chunk.result = has_room ? check_chunk(&chunk) : 0;
 #pragma omp ordered
             {
                 is_out_of_memory |= !has_room;
@@ -194,6 +197,7 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
                 progress->call(progress->user, progress->done_bytes, progress->total_bytes);
             }
         }
+        free(chunk.bytes);
         free(chunk.values);
         free(chunk.runs);
     }

@@ -1,6 +1,7 @@
 #include "fs/decoded.h"
 
 #include "dequant/kernels.h"
+#include "gguf/map.h"
 
 #include <string.h>
 
@@ -8,12 +9,12 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values leave in the h
 
 /* What is decoded at a time where it can't go straight to its place; no block has more. */
 #define BOUNCE_ELEMENTS 1024u
+/* What is read of the source at a time: it stays in the CPU's cache until it is decoded. */
+#define SOURCE_BYTES (64u << 10)
 /* No type takes more bytes for an element. */
 #define BOUNCE_BYTES (BOUNCE_ELEMENTS * sizeof(double))
 
-/* Decodes blocks of either byte order. */
-static void decode(const struct gguf_tensor *tensor, const uint8_t *blocks, float *out,
-                   size_t n_blocks)
+void fs_decode(const struct gguf_tensor *tensor, const uint8_t *blocks, float *out, size_t n_blocks)
 {
     const struct dequant_type *type = tensor->type;
     const size_t at_a_time = BOUNCE_ELEMENTS / type->block_elements;
@@ -34,26 +35,22 @@ static void decode(const struct gguf_tensor *tensor, const uint8_t *blocks, floa
     }
 }
 
-int fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *tensor,
-                    uint64_t offset, size_t length, char *out)
+/* Decodes bytes `skip` to `skip + length` of what the blocks make. */
+static void decode_part(const struct gguf_tensor *tensor, const uint8_t *blocks, size_t skip,
+                        size_t length, char *out)
 {
     const struct dequant_type *type = tensor->type;
     const size_t block_bytes_out = type->block_elements * sizeof(float);
-    struct gguf_file *file = &model->files[tensor->file_index];
-    const uint8_t *data = file->data + tensor->file_offset;
-    const uint64_t first_block = offset / block_bytes_out;
-    const uint64_t end_block = (offset + length + block_bytes_out - 1) / block_bytes_out;
     float bounce[BOUNCE_ELEMENTS];
 
+    blocks += skip / block_bytes_out * type->block_bytes;
+    skip %= block_bytes_out;
     while (length > 0) {
-        const uint64_t block = offset / block_bytes_out;
-        const size_t skip = (size_t)(offset % block_bytes_out);
-        const uint8_t *blocks = data + block * type->block_bytes;
         size_t n_blocks = length / block_bytes_out;
         size_t written;
 
         if (skip == 0 && n_blocks > 0 && (uintptr_t)out % _Alignof(float) == 0) {
-            decode(tensor, blocks, (float *)(void *)out, n_blocks);
+            fs_decode(tensor, blocks, (float *)(void *)out, n_blocks);
             written = n_blocks * block_bytes_out;
         } else {
             n_blocks = (skip + length + block_bytes_out - 1) / block_bytes_out;
@@ -62,16 +59,48 @@ int fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *te
             /* A head: up to the next whole block, unless nothing could be decoded in place. */
             if (skip > 0 && ((uintptr_t)out + block_bytes_out - skip) % _Alignof(float) == 0)
                 n_blocks = 1;
-            decode(tensor, blocks, bounce, n_blocks);
+            fs_decode(tensor, blocks, bounce, n_blocks);
             written = n_blocks * block_bytes_out - skip;
             if (written > length)
                 written = length;
             memcpy(out, (const char *)bounce + skip, written);
         }
-        offset += written;
+        blocks += n_blocks * type->block_bytes;
+        skip = 0;
         out += written;
         length -= written;
     }
-    gguf_map_touched(file, (end_block - first_block) * type->block_bytes);
-    return gguf_map_check(file, tensor->file_offset + end_block * type->block_bytes);
+}
+
+int fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                    uint64_t offset, size_t length, char *out)
+{
+    const struct dequant_type *type = tensor->type;
+    const size_t block_bytes_out = type->block_elements * sizeof(float);
+    const size_t room_blocks = SOURCE_BYTES / type->block_bytes;
+    const struct gguf_file *file = &model->files[tensor->file_index];
+    uint8_t source[SOURCE_BYTES];
+
+    while (length > 0) {
+        const uint64_t block = offset / block_bytes_out;
+        const size_t skip = (size_t)(offset % block_bytes_out);
+        size_t n_blocks = (skip + length + block_bytes_out - 1) / block_bytes_out;
+        size_t n;
+        int result;
+
+        if (n_blocks > room_blocks)
+            n_blocks = room_blocks;
+        result = gguf_map_read(file, tensor->file_offset + block * type->block_bytes,
+                               n_blocks * type->block_bytes, source);
+        if (result < 0)
+            return result;
+        n = n_blocks * block_bytes_out - skip;
+        if (n > length)
+            n = length;
+        decode_part(tensor, source, skip, n, out);
+        offset += n;
+        out += n;
+        length -= n;
+    }
+    return 0;
 }

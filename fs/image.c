@@ -123,56 +123,57 @@ struct slice {
     struct fs_text text; /* room for a text segment */
 };
 
-static int copy_source(const struct gguf_model *model, const struct gguf_tensor *tensor,
-                       const struct slice *slice)
-{
-    struct gguf_file *file = &model->files[tensor->file_index];
-    const uint64_t offset = tensor->file_offset + slice->offset;
-
-    memcpy(slice->out, file->data + offset, slice->length);
-    gguf_map_touched(file, slice->length);
-    return gguf_map_check(file, offset + slice->length);
-}
-
 /* Runs under the guard of the mapping: no lock, no memory of its own. */
-static int copy_slice(void *argument)
+static int write_text(void *argument)
 {
     struct slice *slice = argument;
     const struct fs_segment *segment = slice->segment;
-    const struct gguf_model *model = slice->image->model;
+
+    return segment->text.write(slice->image->model, segment->text.subject, &slice->text);
+}
+
+static int read_text(struct slice *slice, uint64_t segment_bytes)
+{
+    const size_t capacity = slice->segment->text.capacity;
+    int result;
+
+    slice->text = (struct fs_text){malloc(capacity), 0, capacity};
+    if (!slice->text.data)
+        return -ENOMEM;
+    result = gguf_map_guard(write_text, slice);
+    if (result == 0 && slice->text.length != segment_bytes)
+        result = -EIO; /* the source was changed, and the text with it */
+    if (result == 0)
+        memcpy(slice->out, slice->text.data + slice->offset, slice->length);
+    free(slice->text.data);
+    return result;
+}
+
+static int read_source(const struct slice *slice)
+{
+    const struct gguf_tensor *tensor = slice->segment->tensor;
+    const struct gguf_file *file = &slice->image->model->files[tensor->file_index];
+
+    return gguf_map_read(file, tensor->file_offset + slice->offset, slice->length, slice->out);
+}
+
+static int read_slice(struct slice *slice, uint64_t segment_bytes)
+{
+    const struct fs_segment *segment = slice->segment;
 
     switch (segment->kind) {
     case FS_LITERAL:
         memcpy(slice->out, segment->literal + slice->offset, slice->length);
         return 0;
     case FS_SOURCE:
-        return copy_source(model, segment->tensor, slice);
+        return read_source(slice);
     case FS_DECODED:
-        return fs_decoded_read(model, segment->tensor, slice->offset, slice->length, slice->out);
+        return fs_decoded_read(slice->image->model, segment->tensor, slice->offset, slice->length,
+                               slice->out);
     case FS_TEXT:
-        return segment->text.write(model, segment->text.subject, &slice->text);
+        return read_text(slice, segment_bytes);
     }
     return -EINVAL;
-}
-
-static int read_slice(struct slice slice, uint64_t segment_bytes)
-{
-    const struct fs_segment *segment = slice.segment;
-    int result;
-
-    if (segment->kind != FS_TEXT)
-        return gguf_map_guard(copy_slice, &slice);
-
-    slice.text = (struct fs_text){malloc(segment->text.capacity), 0, segment->text.capacity};
-    if (!slice.text.data)
-        return -ENOMEM;
-    result = gguf_map_guard(copy_slice, &slice);
-    if (result == 0 && slice.text.length != segment_bytes)
-        result = -EIO; /* the source was changed, and the text with it */
-    if (result == 0)
-        memcpy(slice.out, slice.text.data + slice.offset, slice.length);
-    free(slice.text.data);
-    return result;
 }
 
 /* The first segment that ends behind `offset`, which lies in the image. */
@@ -204,11 +205,11 @@ ssize_t fs_image_read(const struct fs_image *image, uint64_t offset, size_t leng
         const uint64_t start = i ? image->segments[i - 1].end : 0;
         const uint64_t left = segment->end - offset - done;
         const size_t n = left < length - done ? (size_t)left : length - done;
-        const int result = read_slice((struct slice){.image = image,
-                                                     .segment = segment,
-                                                     .offset = offset + done - start,
-                                                     .length = n,
-                                                     .out = out + done},
+        const int result = read_slice(&(struct slice){.image = image,
+                                                      .segment = segment,
+                                                      .offset = offset + done - start,
+                                                      .length = n,
+                                                      .out = out + done},
                                       segment->end - start);
 
         if (result < 0)

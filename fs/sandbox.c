@@ -53,6 +53,7 @@ static void close_file_system(void)
 static const int allowed[] = {
     SCMP_SYS(read),
     SCMP_SYS(readv),
+    SCMP_SYS(pread64),
     SCMP_SYS(write),
     SCMP_SYS(writev),
     SCMP_SYS(close),

@@ -101,6 +101,24 @@ int gguf_map_check(const struct gguf_file *file, uint64_t end_offset)
     return 0;
 }
 
+int gguf_map_read(const struct gguf_file *file, uint64_t offset, size_t n_bytes, void *out)
+{
+    char *to = out;
+
+    while (n_bytes > 0) {
+        const ssize_t n = pread(file->descriptor, to, n_bytes, (off_t)offset);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -EIO; /* whatever its medium or its file system said */
+        to += n;
+        offset += (uint64_t)n;
+        n_bytes -= (size_t)n;
+    }
+    return gguf_map_check(file, offset);
+}
+
 /* The process's share of mapped pages stays about below this. */
 #define RESIDENT_BYTES (32u << 20)
 /* What the kernel may map around a page that is touched: of a large folio all of it. */

@@ -33,6 +33,12 @@ void gguf_map_close(struct gguf_file *file);
 int gguf_map_check(const struct gguf_file *file, uint64_t end_offset);
 
 /*
+ * Copies `n_bytes` from `offset` to `out` without touching the mapping: to map pages and to let go
+ * of them again costs more than the copy. Returns 0 or what gguf_map_check() does.
+ */
+int gguf_map_read(const struct gguf_file *file, uint64_t offset, size_t n_bytes, void *out);
+
+/*
  * To be told after `n_bytes` of the mapping were read. Now and then lets go of all pages, which
  * stay in the system's cache but no longer count as the process's memory. Any thread may call this.
  */
