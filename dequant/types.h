@@ -42,6 +42,9 @@ struct dequant_type {
     const struct dequant_field *fields; /* the byte-order map; never NULL */
 };
 
+/* The id of plain floats, of which the values are what is stored. */
+#define DEQUANT_F32 0u
+
 /* The number of rows in the table. */
 size_t dequant_type_count(void);
 

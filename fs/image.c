@@ -103,6 +103,8 @@ int fs_image_add_values(struct fs_image *image, const struct gguf_tensor *tensor
 
     if (__builtin_mul_overflow(tensor->n_elements, (uint64_t)sizeof(float), &size_bytes))
         return -EOVERFLOW;
+    if (tensor->type->id == DEQUANT_F32 && !tensor->big_endian)
+        return fs_image_add_data(image, tensor); /* they are what is stored */
     return add(image, (struct fs_segment){.kind = FS_DECODED, .tensor = tensor}, size_bytes);
 }
 

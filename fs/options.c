@@ -68,6 +68,9 @@ static const struct option options_table[] = {
     {KEY_MAX_IDLE_THREADS, "max_idle_threads=", NULL, "N", "keep at most N idle threads"},
 };
 
+/* What is more comes in parts, which several threads answer at the same time. */
+#define MAX_READ (512u << 10)
+
 #define N_OPTIONS (sizeof options_table / sizeof *options_table)
 
 /* Reads the number behind the '=' of `argument`. Returns what fuse_opt_proc_t does: 0 or -1. */
@@ -163,7 +166,7 @@ static int on_option(void *data, const char *argument, int key, struct fuse_args
     case KEY_UMASK:
         return parse_number(argument, 8, 0777, &options->umask);
     case KEY_MAX_READ:
-        return parse_number(argument, 10, UINT32_MAX, &options->max_read) < 0 ? -1 : 1;
+        return parse_number(argument, 10, UINT32_MAX, &options->max_read);
     case KEY_MAX_THREADS:
         return parse_number(argument, 10, 100000, &options->max_threads);
     case KEY_MAX_IDLE_THREADS:
@@ -224,7 +227,8 @@ int fs_options_parse(int argc, char **argv, struct fs_options *options)
 {
     struct fuse_opt templates[2 * N_OPTIONS + 1];
 
-    *options = (struct fs_options){.sandbox = true, .uid = getuid(), .gid = getgid()};
+    *options = (struct fs_options){
+        .sandbox = true, .max_read = MAX_READ, .uid = getuid(), .gid = getgid()};
     options->fuse = (struct fuse_args)FUSE_ARGS_INIT(argc, argv);
     options->paths = calloc((size_t)argc + 1, sizeof *options->paths);
     if (!options->paths) {

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/statvfs.h>
 
 /* Seconds. The tree never changes, so what the kernel knows of it stays true. */
@@ -265,7 +266,10 @@ static void on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
     fuse_reply_err(request, 0);
 }
 
-/* A thread's buffer for replies: a megabyte that is mapped anew for every read costs its time. */
+/*
+ * A thread's buffer for replies: memory that is mapped anew for every read costs its time. The
+ * kernel looks up each page of a reply, so a large buffer is made of huge ones.
+ */
 struct buffer {
     char *data;
     size_t size;
@@ -288,6 +292,24 @@ static void make_buffer_key(void)
         abort(); /* of the 1024 keys of a process this is the first */
 }
 
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+/* From here on a huge page is worth its memory. */
+#define LARGE_BYTES ((size_t)64 << 10)
+
+static void resize_buffer(struct buffer *buffer, size_t size)
+{
+    free(buffer->data);
+    if (size >= LARGE_BYTES) {
+        size = (size + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+        buffer->data = aligned_alloc(HUGE_PAGE_BYTES, size);
+        if (buffer->data)
+            madvise(buffer->data, size, MADV_HUGEPAGE); /* else it has small pages */
+    } else {
+        buffer->data = malloc(size);
+    }
+    buffer->size = buffer->data ? size : 0;
+}
+
 /* Room for `size` bytes until the thread's next call; NULL if out of memory. */
 static char *thread_buffer(size_t size)
 {
@@ -302,11 +324,8 @@ static char *thread_buffer(size_t size)
             return NULL;
         }
     }
-    if (buffer->size < size) {
-        free(buffer->data);
-        buffer->data = malloc(size);
-        buffer->size = buffer->data ? size : 0;
-    }
+    if (buffer->size < size)
+        resize_buffer(buffer, size);
     return buffer->data;
 }
 

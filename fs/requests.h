@@ -20,7 +20,7 @@ struct fs_server {
     uid_t uid;
     gid_t gid;
     mode_t mode_mask;  /* the bits of a mode that are shown */
-    unsigned max_read; /* as the mount has it, in bytes; 0 for the default */
+    unsigned max_read; /* as the mount has it, in bytes; 0 for the kernel's default */
     bool direct_io;    /* the kernel keeps nothing */
 
     struct fs_open_file *files;

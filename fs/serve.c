@@ -45,9 +45,15 @@ static int add_option(struct fuse_args *args, int position, const char *name, co
     return result < 0 ? -ENOMEM : 0;
 }
 
-static int add_options(const struct fs_tree *tree, struct fuse_args *args)
+static int add_options(const struct fs_tree *tree, const struct fs_options *options,
+                       struct fuse_args *args)
 {
+    char max_read[16];
     int result = add_option(args, 1, "fsname=", tree->model->files[0].path);
+
+    snprintf(max_read, sizeof max_read, "%u", options->max_read);
+    if (result == 0)
+        result = add_option(args, 1, "max_read=", max_read);
 
     if (result == 0)
         result = add_option(args, 1, "subtype=", "ggufs");
@@ -178,7 +184,7 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_options *op
     struct fuse_session *session;
     int status;
 
-    if (add_options(tree, &options->fuse) < 0) {
+    if (add_options(tree, options, &options->fuse) < 0) {
         fprintf(stderr, "ggufs: %s\n", strerror(ENOMEM));
         return EX_OSERR;
     }
