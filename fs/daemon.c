@@ -150,6 +150,8 @@ static int keep(const struct fs_daemon *daemon, const struct links *links)
         leave_terminal(links->null);
         close(links->ready);
     }
+    if (server > 0 && daemon->foreground)
+        daemon->watch(daemon->argument);
     if (server > 0)
         status = wait_for(server, daemon->foreground);
     if (is_dead(daemon->mountpoint))

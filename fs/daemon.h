@@ -25,7 +25,7 @@ struct fs_daemon {
      */
     int (*serve)(void *argument);
 
-    /* Runs in the caller when the server is ready; not in the foreground. */
+    /* Runs in the caller, with its rights and its terminal, beside the server. */
     void (*watch)(void *argument);
 
     void *argument; /* of the three */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -80,9 +81,12 @@ static int loop_with_threads(struct fuse_session *session, const struct fs_optio
     return result;
 }
 
+#define READ_AHEAD_KIB 512u
+
 struct session_job {
     struct fuse_session *session;
     const struct fs_options *options;
+    const char *mountpoint;
     struct fs_prefetch prefetch;
     sigset_t signals; /* the mask to serve with */
 };
@@ -114,11 +118,35 @@ static int serve_requests(void *argument)
     return result < 0 ? EX_OSERR : EX_OK;
 }
 
-/* In the user's command. Who is tired of waiting can interrupt it; the mount stays. */
+/*
+ * How far the kernel reads ahead of a sequential reader, which FUSE limits to 128 KiB. Only root
+ * may change it. Returns when the server has answered for the first time, or has ended.
+ */
+static void set_read_ahead(const char *mountpoint)
+{
+    struct stat status;
+    char path[64];
+    FILE *file;
+
+    if (stat(mountpoint, &status) != 0)
+        return;
+    snprintf(path, sizeof path, "/sys/class/bdi/%u:%u/read_ahead_kb", major(status.st_dev),
+             minor(status.st_dev));
+    file = fopen(path, "we");
+    if (!file)
+        return;
+    fprintf(file, "%u\n", READ_AHEAD_KIB);
+    fclose(file);
+}
+
 static void watch_server(void *argument)
 {
     struct session_job *job = argument;
 
+    set_read_ahead(job->mountpoint);
+    if (job->options->foreground)
+        return;
+    /* Who is tired of waiting can interrupt it; the mount stays. */
     sigprocmask(SIG_SETMASK, &job->signals, NULL);
     fs_prefetch_watch(&job->prefetch);
 }
@@ -150,6 +178,7 @@ static int serve_session(struct fuse_session *session, const char *mountpoint,
         fs_complain(mountpoint, NULL, "%s", strerror(errno));
         return EX_OSERR;
     }
+    job.mountpoint = absolute;
     if (options->prefetch || options->mlock)
         fs_prefetch_prepare(&job.prefetch, tree->model);
     fs_daemon_block_signals(&job.signals);
