@@ -48,6 +48,11 @@ dequant_decode_fn dequant_decode_tq1_0, dequant_decode_tq2_0;
 /* decode_fp4.c */
 dequant_decode_fn dequant_decode_mxfp4, dequant_decode_nvfp4;
 
+/* decode_old.c */
+dequant_decode_fn dequant_decode_era0_q4_0, dequant_decode_era0_q4_1, dequant_decode_era0_q4_2;
+dequant_decode_fn dequant_decode_era0_q4_3, dequant_decode_era0_q5_0, dequant_decode_era0_q5_1;
+dequant_decode_fn dequant_decode_era1_q4_0, dequant_decode_era1_q4_1, dequant_decode_old_q8_0;
+
 /* Twice the values of E2M1 (OCP Microscaling Formats 1.0); minus zero is a plain zero, as in ggml.
  */
 extern const int8_t dequant_doubled_e2m1[16];

@@ -18,7 +18,7 @@ static bool always(void)
 static const struct dequant_kernel_set scalar = {
     .name = "scalar",
     .is_supported = always,
-    .kernels = (const struct dequant_kernel[]){{0, NULL}},
+    .kernels = (const struct dequant_kernel[]){{0, 0, NULL}},
     .to_f16 = dequant_to_f16,
     .to_bf16 = dequant_to_bf16,
 };
@@ -65,11 +65,12 @@ static const struct dequant_kernel_set *const sets[] = {&scalar};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+#define N_ERAS (DEQUANT_ERA + 1)
 /* Above all ids in the type table. */
 #define N_IDS 64
 
 static const struct dequant_kernel_set *chosen = &scalar;
-static dequant_decode_fn *chosen_decode[N_IDS];
+static dequant_decode_fn *chosen_decode[N_ERAS][N_IDS];
 
 const struct dequant_kernel_set *dequant_kernel_set_at(size_t index)
 {
@@ -79,7 +80,7 @@ const struct dequant_kernel_set *dequant_kernel_set_at(size_t index)
 static void add_kernels(const struct dequant_kernel_set *set)
 {
     for (const struct dequant_kernel *kernel = set->kernels; kernel->decode; kernel++)
-        chosen_decode[kernel->type_id] = kernel->decode;
+        chosen_decode[kernel->era][kernel->type_id] = kernel->decode;
     chosen = set;
 }
 
@@ -93,8 +94,8 @@ int dequant_choose_kernels(const char *name)
         return -EINVAL;
     if (!sets[n - 1]->is_supported())
         return -ENOTSUP;
-    for (size_t i = 0; i < N_IDS; i++)
-        chosen_decode[i] = NULL;
+    for (size_t i = 0; i < N_ERAS * N_IDS; i++)
+        chosen_decode[i / N_IDS][i % N_IDS] = NULL;
     for (size_t i = 0; i < n; i++)
         add_kernels(sets[i]);
     return 0;
@@ -108,7 +109,7 @@ const struct dequant_kernel_set *dequant_chosen_kernels(void)
 void dequant_decode(const struct dequant_type *type, const void *restrict blocks,
                     float *restrict out, size_t n_blocks)
 {
-    dequant_decode_fn *decode = chosen_decode[type->id];
+    dequant_decode_fn *decode = chosen_decode[type->era][type->id];
 
     (decode ? decode : type->decode)(blocks, out, n_blocks);
 }

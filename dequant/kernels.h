@@ -18,6 +18,7 @@ typedef void dequant_encode_fn(const void *restrict values, void *restrict out, 
 
 struct dequant_kernel {
     uint32_t type_id;
+    uint32_t era;
     dequant_decode_fn *decode;
 };
 

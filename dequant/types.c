@@ -4,6 +4,7 @@
 #include "dequant/blocks.h"
 #include "dequant/decoders.h"
 #include "dequant/iq_blocks.h"
+#include "dequant/old_blocks.h"
 #include "dequant/types.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -11,7 +12,7 @@
 /* A row of a type with a decoder; `layout` names block struct and decoder, then comes the map. */
 #define ROW(number, capitals, elements, layout, ...)                                               \
     {                                                                                              \
-        .id = (number), .name = (capitals), .block_elements = (elements),                          \
+        .id = (number), .era = DEQUANT_ERA, .name = (capitals), .block_elements = (elements),      \
         .block_bytes = sizeof(struct dequant_##layout), .decode = dequant_decode_##layout,         \
         .fields = (const struct dequant_field[]){__VA_ARGS__, {0, 0}},                             \
     }
@@ -22,8 +23,16 @@
  */
 #define REMOVED(number, capitals, elements, layout)                                                \
     {                                                                                              \
-        .id = (number), .name = (capitals), .block_elements = (elements),                          \
+        .id = (number), .era = DEQUANT_ERA, .name = (capitals), .block_elements = (elements),      \
         .block_bytes = sizeof(struct dequant_##layout), .decode = NULL,                            \
+        .fields = (const struct dequant_field[]){{1, sizeof(struct dequant_##layout)}, {0, 0}},    \
+    }
+
+/* A row of an old layout. No file has these in big-endian order. */
+#define OLD(number, of_era, capitals, elements, layout, decoder)                                   \
+    {                                                                                              \
+        .id = (number), .era = (of_era), .name = (capitals), .block_elements = (elements),         \
+        .block_bytes = sizeof(struct dequant_##layout), .decode = dequant_decode_##decoder,        \
         .fields = (const struct dequant_field[]){{1, sizeof(struct dequant_##layout)}, {0, 0}},    \
     }
 
@@ -74,11 +83,30 @@ static const struct dequant_type rows[] = {
     ROW(40, "NVFP4", DEQUANT_NVFP4_BLOCK, nvfp4, {1, 36}),
     ROW(41, "Q1_0", DEQUANT_Q1_0_BLOCK, q1_0, {2, 1}, {1, 16}),
     ROW(42, "Q2_0", DEQUANT_Q2_0_BLOCK, q2_0, {2, 1}, {1, 16}),
+
+    OLD(2, 0, "Q4_0", DEQUANT_BLOCK, old_q4_0, era0_q4_0),
+    OLD(3, 0, "Q4_1", DEQUANT_BLOCK, old_q4_1, era0_q4_1),
+    OLD(4, 0, "Q4_2", DEQUANT_HALF_BLOCK, old_q4_2, era0_q4_2),
+    OLD(5, 0, "Q4_3", DEQUANT_HALF_BLOCK, old_q4_3, era0_q4_3),
+    OLD(6, 0, "Q5_0", DEQUANT_BLOCK, q5_0, era0_q5_0),
+    OLD(7, 0, "Q5_1", DEQUANT_BLOCK, q5_1, era0_q5_1),
+    OLD(8, 0, "Q8_0", DEQUANT_BLOCK, old_q8_0, old_q8_0),
+    OLD(2, 1, "Q4_0", DEQUANT_BLOCK, old_q4_0, era1_q4_0),
+    OLD(3, 1, "Q4_1", DEQUANT_BLOCK, old_q4_1, era1_q4_1),
+    OLD(8, 1, "Q8_0", DEQUANT_BLOCK, old_q8_0, old_q8_0),
 };
+
+#define N_OLD     10
+#define N_CURRENT (COUNT(rows) - N_OLD)
 
 size_t dequant_type_count(void)
 {
-    return COUNT(rows);
+    return N_CURRENT;
+}
+
+size_t dequant_old_type_count(void)
+{
+    return N_OLD;
 }
 
 const struct dequant_type *dequant_type_at(size_t index)
@@ -90,11 +118,20 @@ const struct dequant_type *dequant_type_at(size_t index)
 /* The table starts at id 0 and lacks few ids, so a row lies at or a little before its id. */
 const struct dequant_type *dequant_type_by_id(uint32_t id)
 {
-    size_t index = id < COUNT(rows) ? id : COUNT(rows) - 1;
+    size_t index = id < N_CURRENT ? id : N_CURRENT - 1;
 
     while (rows[index].id > id)
         index--;
     return rows[index].id == id ? &rows[index] : NULL;
+}
+
+const struct dequant_type *dequant_type_of_era(uint32_t id, uint32_t era)
+{
+    for (size_t i = N_CURRENT; i < COUNT(rows); i++) {
+        if (rows[i].id == id && rows[i].era == era)
+            return &rows[i];
+    }
+    return dequant_type_by_id(id);
 }
 
 /* Reverses the bytes of each of `count` numbers of `width_bytes`. */

@@ -29,6 +29,7 @@ typedef void dequant_decode_fn(const void *restrict blocks, float *restrict out,
 
 struct dequant_type {
     uint32_t id;             /* ggml_type, the number that GGUF files hold */
+    uint32_t era;            /* of the layout, see dequant/old_blocks.h; DEQUANT_ERA today */
     const char *name;        /* as ggml prints it in capitals: "F16", "Q4_K", "IQ2_XXS" */
     uint32_t block_elements; /* elements in a block; 1 for the plain number types */
     uint32_t block_bytes;    /* bytes in a block */
@@ -45,14 +46,27 @@ struct dequant_type {
 /* The id of plain floats, of which the values are what is stored. */
 #define DEQUANT_F32 0u
 
-/* The number of rows in the table. */
-size_t dequant_type_count(void);
+/* The era of today's layouts. */
+#define DEQUANT_ERA 2u
 
-/* Row `index` of the table, in the order of the ids. `index` must be below the count. */
+/* The number of today's types, and of the old layouts, which lie behind them in the table. */
+size_t dequant_type_count(void);
+size_t dequant_old_type_count(void);
+
+/*
+ * Row `index` of the table: today's types in the order of their ids, then the old layouts by era and
+ * id. `index` must be below the sum of the counts.
+ */
 const struct dequant_type *dequant_type_at(size_t index);
 
-/* The row of a ggml type id; NULL if the id is unknown. */
+/* The row of a ggml type id as GGUF files have it; NULL if the id is unknown. */
 const struct dequant_type *dequant_type_by_id(uint32_t id);
+
+/*
+ * The row of the id in files of that era: an old layout, or today's where it was the same; NULL if
+ * there was no such type.
+ */
+const struct dequant_type *dequant_type_of_era(uint32_t id, uint32_t era);
 
 /*
  * Copies n_blocks big-endian blocks to `out` in little-endian order, field by field. `blocks` and

@@ -13,13 +13,15 @@ struct gguf_format {
     const char *name;
     bool (*probe)(const struct gguf_file *file);
     /* Returns 0, or a negative errno with the reason in `report`. */
-    int (*parse)(struct gguf_model *model, struct gguf_report *report);
+    int (*parse)(struct gguf_model *model, const struct gguf_open_options *options,
+                 struct gguf_report *report);
 };
 
 /* The format of the file; NULL, with the reason in `report`, if it is none that ggufs reads. */
 const struct gguf_format *gguf_format_of(const struct gguf_file *file, struct gguf_report *report);
 
 bool gguf_probe_gguf(const struct gguf_file *file);
-int gguf_parse_gguf(struct gguf_model *model, struct gguf_report *report);
+int gguf_parse_gguf(struct gguf_model *model, const struct gguf_open_options *options,
+                    struct gguf_report *report);
 
 #endif

@@ -1,6 +1,8 @@
 #include "gguf/model.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 void gguf_close(struct gguf_model *model)
 {
@@ -12,10 +14,41 @@ void gguf_close(struct gguf_model *model)
         free((void *)(uintptr_t)model->tensors[i].name.data);
     for (uint32_t i = 0; i < model->n_files; i++)
         gguf_map_close(&model->files[i]);
+    for (size_t i = 0; i < model->n_kept; i++)
+        free(model->kept[i]);
+    free(model->kept);
     free(model->keys);
     free(model->tensors);
     free(model->files);
     free(model);
+}
+
+void *gguf_keep(struct gguf_model *model, size_t n_bytes)
+{
+    void **kept = reallocarray(model->kept, model->n_kept + 1, sizeof *kept);
+    void *memory;
+
+    if (!kept)
+        return NULL;
+    model->kept = kept;
+    memory = calloc(n_bytes ? n_bytes : 1, 1);
+    if (memory)
+        model->kept[model->n_kept++] = memory;
+    return memory;
+}
+
+int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value value)
+{
+    struct gguf_key *keys = reallocarray(model->keys, model->n_keys + 1, sizeof *keys);
+    struct gguf_key key = {.name = {name, strlen(name)}, .value = value};
+
+    if (!keys)
+        return -ENOMEM;
+    model->keys = keys;
+    if (gguf_string_copy(&key.name) < 0)
+        return -ENOMEM;
+    model->keys[model->n_keys++] = key;
+    return 0;
 }
 
 const struct gguf_key *gguf_find_key(const struct gguf_model *model, const char *name)
@@ -36,6 +69,9 @@ uint64_t gguf_value_end(const struct gguf_model *model, const struct gguf_value 
     else if (value->type == GGUF_ARRAY)
         end = value->array.data + value->array.size_bytes;
     else
+        return 0;
+    /* Values that were made lie elsewhere. */
+    if ((uintptr_t)end - (uintptr_t)model->files[0].data > model->files[0].size_bytes)
         return 0;
     return (uint64_t)(end - model->files[0].data);
 }

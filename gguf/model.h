@@ -58,16 +58,42 @@ struct gguf_model {
     uint64_t n_keys;
     struct gguf_tensor *tensors; /* in file order */
     uint64_t n_tensors;
+
+    void **kept; /* by gguf_keep() */
+    size_t n_kept;
+};
+
+/* What a file does not say itself. All zero: nothing is known. */
+struct gguf_open_options {
+    const char *family; /* of an old ggml file; NULL: the one that fits */
+    int era;      /* 1 + the era of the blocks of an rwkv.cpp file of version 100; 0: unknown */
+    bool partial; /* the file is still being written: its data may be missing */
 };
 
 /*
- * Opens, parses and validates the model file at `path`. On success *model is to be freed with
- * gguf_close(). On failure returns a negative errno, *model is NULL, and `report` says why.
- * gguf_map_catch_faults() must have been called before.
+ * Opens, parses and validates the model file at `path`. `options` may be NULL. On success *model is
+ * to be freed with gguf_close(). On failure returns a negative errno, *model is NULL, and `report`
+ * says why. gguf_map_catch_faults() must have been called before.
  */
+int gguf_open_with(const char *path, const struct gguf_open_options *options,
+                   struct gguf_model **model, struct gguf_report *report);
+
+/* The same without options. */
 int gguf_open(const char *path, struct gguf_model **model, struct gguf_report *report);
 
 void gguf_close(struct gguf_model *model);
+
+/*
+ * For those who make models: memory of zeros that the model frees at its end, or NULL. Names,
+ * strings and arrays that are in no file lie in such memory.
+ */
+void *gguf_keep(struct gguf_model *model, size_t n_bytes);
+
+/*
+ * Adds a key, of which there must not be one yet. The name is copied; what the value points to must
+ * live as long as the model. Returns 0 or -ENOMEM.
+ */
+int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value value);
 
 /* Where in files[0] a string or array ends; 0 for values of which nothing is in the file. */
 uint64_t gguf_value_end(const struct gguf_model *model, const struct gguf_value *value);

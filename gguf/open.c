@@ -7,6 +7,7 @@
 #include <string.h>
 
 struct parse_job {
+    const struct gguf_open_options *options;
     const struct gguf_format *format;
     struct gguf_model *model;
     struct gguf_report *report;
@@ -20,15 +21,17 @@ static int parse_and_validate(void *argument)
     job->format = gguf_format_of(&job->model->files[0], job->report);
     if (!job->format)
         return -EINVAL;
-    result = job->format->parse(job->model, job->report);
+    result = job->format->parse(job->model, job->options, job->report);
     if (result < 0)
         return result;
     return gguf_validate(job->model, job->report);
 }
 
-int gguf_open(const char *path, struct gguf_model **model, struct gguf_report *report)
+int gguf_open_with(const char *path, const struct gguf_open_options *options,
+                   struct gguf_model **model, struct gguf_report *report)
 {
-    struct parse_job job = {.report = report};
+    static const struct gguf_open_options none;
+    struct parse_job job = {.options = options ? options : &none, .report = report};
     int result;
 
     *model = NULL;
@@ -57,4 +60,9 @@ int gguf_open(const char *path, struct gguf_model **model, struct gguf_report *r
     gguf_map_touched(&job.model->files[0], job.model->files[0].size_bytes);
     *model = job.model;
     return 0;
+}
+
+int gguf_open(const char *path, struct gguf_model **model, struct gguf_report *report)
+{
+    return gguf_open_with(path, NULL, model, report);
 }

@@ -254,7 +254,8 @@ static int place_tensors(uint64_t header_bytes, struct gguf_model *model,
     return 0;
 }
 
-int gguf_parse_gguf(struct gguf_model *model, struct gguf_report *report)
+int gguf_parse_gguf(struct gguf_model *model, const struct gguf_open_options *options,
+                    struct gguf_report *report)
 {
     static const char *const names[LAST_VERSION + 1] = {"", "GGUF v1", "GGUF v2", "GGUF v3"};
     struct gguf_cursor cursor = {.data = model->files[0].data,
@@ -262,6 +263,7 @@ int gguf_parse_gguf(struct gguf_model *model, struct gguf_report *report)
     struct header header;
     int result;
 
+    (void)options;
     result = parse_header(&cursor, &header, report);
     if (result < 0)
         return result;

@@ -46,10 +46,24 @@
     ROW(41, q1_0)                                                                                  \
     ROW(42, q2_0)
 
-#define DECLARATION(id, type) dequant_decode_fn SIMD_NAME(type);
-#define TABLE_ROW(id, type)   {(id), SIMD_NAME(type)},
+#define OLD_KERNELS(ROW)                                                                           \
+    ROW(2, 0, era0_q4_0)                                                                           \
+    ROW(3, 0, era0_q4_1)                                                                           \
+    ROW(4, 0, era0_q4_2)                                                                           \
+    ROW(5, 0, era0_q4_3)                                                                           \
+    ROW(6, 0, era0_q5_0)                                                                           \
+    ROW(7, 0, era0_q5_1)                                                                           \
+    ROW(8, 0, old_q8_0)                                                                            \
+    ROW(2, 1, era1_q4_0)                                                                           \
+    ROW(3, 1, era1_q4_1)
+
+#define DECLARATION(id, type)          dequant_decode_fn SIMD_NAME(type);
+#define OLD_DECLARATION(id, era, type) dequant_decode_fn SIMD_NAME(type);
+#define TABLE_ROW(id, type)            {(id), DEQUANT_ERA, SIMD_NAME(type)},
+#define OLD_TABLE_ROW(id, era, type)   {(id), (era), SIMD_NAME(type)},
 
 KERNELS(DECLARATION)
+OLD_KERNELS(OLD_DECLARATION)
 dequant_encode_fn SIMD_NAME(to_f16), SIMD_NAME(to_bf16);
 bool SIMD_NAME(is_supported)(void);
 
@@ -59,7 +73,12 @@ bool SIMD_NAME(is_supported)(void);
 const struct dequant_kernel_set SIMD_NAME(set) = {
     .name = STRING(DEQUANT_SET),
     .is_supported = SIMD_NAME(is_supported),
-    .kernels = (const struct dequant_kernel[]){KERNELS(TABLE_ROW){0, NULL}},
+    .kernels =
+        (const struct dequant_kernel[]){
+            KERNELS(TABLE_ROW) OLD_KERNELS(OLD_TABLE_ROW) /* the same in both eras: */
+            {8, 1, SIMD_NAME(old_q8_0)},
+            {0, 0, NULL},
+        },
     .to_f16 = SIMD_NAME(to_f16),
     .to_bf16 = SIMD_NAME(to_bf16),
 };

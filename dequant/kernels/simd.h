@@ -36,12 +36,12 @@ static inline bool simd_is_finite(uint16_t half)
 
 /*
  * Defines the kernel of a type as a loop over the static function TYPE_kernel, which decodes one
- * block for which `is_regular` holds.
+ * struct dequant_LAYOUT, `block`, for which `is_regular` holds.
  */
-#define SIMD_DEFINE(type, elements, is_regular)                                                    \
+#define SIMD_DEFINE_LAYOUT(type, layout, elements, is_regular)                                     \
     void SIMD_NAME(type)(const void *restrict blocks, float *restrict out, size_t n_blocks)        \
     {                                                                                              \
-        const struct dequant_##type *block = blocks;                                               \
+        const struct dequant_##layout *block = blocks;                                             \
                                                                                                    \
         for (size_t i = 0; i < n_blocks; i++, block++, out += (elements)) {                        \
             if (__builtin_expect(is_regular, 1))                                                   \
@@ -50,6 +50,9 @@ static inline bool simd_is_finite(uint16_t half)
                 dequant_decode_##type(block, out, 1);                                              \
         }                                                                                          \
     }
+
+/* The same for a type whose layout has its name. */
+#define SIMD_DEFINE(type, elements, is_regular) SIMD_DEFINE_LAYOUT(type, type, elements, is_regular)
 
 static inline uint16_t simd_u16(const void *from)
 {

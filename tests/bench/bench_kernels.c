@@ -70,6 +70,7 @@ static double median(double values[N_ROUNDS])
 
 static void print_row(const char *set, const struct dequant_type *type, dequant_decode_fn *decode)
 {
+    char name[32];
     double speeds[N_ROUNDS], shares[N_ROUNDS], gains[N_ROUNDS];
 
     for (int i = 0; i < N_ROUNDS; i++) {
@@ -80,15 +81,18 @@ static void print_row(const char *set, const struct dequant_type *type, dequant_
         gains[i] = speeds[i] / reference;
     }
     qsort(shares, N_ROUNDS, sizeof *shares, compare);
-    printf("%-8s %-8s %7.1f %8.0f%% (%3.0f..%3.0f) %7.1f x\n", type->name, set, median(speeds),
+    snprintf(name, sizeof name, type->era == DEQUANT_ERA ? "%s" : "%s era %u", type->name,
+             type->era);
+    printf("%-10s %-8s %7.1f %8.0f%% (%3.0f..%3.0f) %7.1f x\n", name, set, median(speeds),
            100 * shares[N_ROUNDS / 2], 100 * shares[0], 100 * shares[N_ROUNDS - 1], median(gains));
     fflush(stdout);
 }
 
-static dequant_decode_fn *kernel_of(const struct dequant_kernel_set *set, uint32_t id)
+static dequant_decode_fn *kernel_of(const struct dequant_kernel_set *set,
+                                    const struct dequant_type *type)
 {
     for (const struct dequant_kernel *kernel = set->kernels; kernel->decode; kernel++) {
-        if (kernel->type_id == id)
+        if (kernel->type_id == type->id && kernel->era == type->era)
             return kernel->decode;
     }
     return NULL;
@@ -96,7 +100,7 @@ static dequant_decode_fn *kernel_of(const struct dequant_kernel_set *set, uint32
 
 static void measure(const struct expectation *e)
 {
-    const struct dequant_type *type = dequant_type_by_id(e->id);
+    const struct dequant_type *type = dequant_type_of_era(e->id, e->era);
     const struct dequant_kernel_set *set;
 
     if (!type->decode)
@@ -104,7 +108,7 @@ static void measure(const struct expectation *e)
     make_blocks(e, blocks);
     print_row("scalar", type, type->decode);
     for (size_t i = 0; (set = dequant_kernel_set_at(i)) != NULL; i++) {
-        dequant_decode_fn *decode = kernel_of(set, e->id);
+        dequant_decode_fn *decode = kernel_of(set, type);
 
         if (decode && set->is_supported())
             print_row(set->name, type, decode);
@@ -122,7 +126,7 @@ static bool is_wanted(const char *name, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    printf("%-8s %-8s %7s %20s %9s\n", "type", "kernels", "GB/s", "share of memset", "to scalar");
+    printf("%-10s %-8s %7s %20s %9s\n", "type", "kernels", "GB/s", "share of memset", "to scalar");
     for (size_t i = 0; i < n_expectations; i++) {
         if (is_wanted(expectations[i].name, argc, argv))
             measure(&expectations[i]);

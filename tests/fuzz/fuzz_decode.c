@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct dequant_type *type;
     uint8_t *memory[3], *blocks, *swapped, *back;
-    size_t n_types = dequant_type_count(), shift, n_blocks, n_bytes;
+    size_t n_types = dequant_type_count() + dequant_old_type_count(), shift, n_blocks, n_bytes;
 
     if (size == 0)
         return 0;

@@ -306,15 +306,17 @@ static void write_broken_models(void)
 
 static void write_blocks(void)
 {
-    for (size_t i = 0; i < dequant_type_count(); i++) {
+    for (size_t i = 0; i < dequant_type_count() + dequant_old_type_count(); i++) {
         const struct dequant_type *type = dequant_type_at(i);
         const size_t n_bytes = 1 + 2 * (size_t)type->block_bytes;
         unsigned char input[1 + 2 * 512];
+        char name[32];
 
         for (size_t j = 1; j < n_bytes; j++)
             input[j] = (unsigned char)(j * j * 31 + j);
         input[0] = (unsigned char)i;
-        write_seed("decode", type->name, input, n_bytes);
+        snprintf(name, sizeof name, "%s-%u", type->name, type->era);
+        write_seed("decode", name, input, n_bytes);
     }
 }
 

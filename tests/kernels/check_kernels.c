@@ -121,20 +121,18 @@ static bool check_any_bits(const struct dequant_kernel *kernel, const struct deq
 
 static void check_kernel(const char *set, const struct dequant_kernel *kernel)
 {
-    const struct dequant_type *type = dequant_type_by_id(kernel->type_id);
-    const struct expectation *e = expectations;
+    const struct dequant_type *type = dequant_type_of_era(kernel->type_id, kernel->era);
+    const struct expectation *e = expectation_of(type);
     char what[100];
 
-    while (e->id != type->id)
-        e++;
     make_blocks(e, blocks);
-    snprintf(what, sizeof what, "%s: all blocks", type->name);
+    snprintf(what, sizeof what, "%s, era %u: all blocks", type->name, type->era);
     count(gives_the_same(kernel, type, blocks, blocks_for(e), 0, false), set, what);
-    snprintf(what, sizeof what, "%s: counts and places", type->name);
+    snprintf(what, sizeof what, "%s, era %u: counts and places", type->name, type->era);
     count(check_places(kernel, type), set, what);
-    snprintf(what, sizeof what, "%s: scales", type->name);
+    snprintf(what, sizeof what, "%s, era %u: scales", type->name, type->era);
     count(check_scales(kernel, type, e), set, what);
-    snprintf(what, sizeof what, "%s: any bits", type->name);
+    snprintf(what, sizeof what, "%s, era %u: any bits", type->name, type->era);
     count(check_any_bits(kernel, type), set, what);
 }
 
@@ -143,7 +141,7 @@ static void check_reference(void)
 {
     for (size_t i = 0; i < n_expectations; i++) {
         const struct expectation *e = &expectations[i];
-        const struct dequant_type *type = dequant_type_by_id(e->id);
+        const struct dequant_type *type = dequant_type_of_era(e->id, e->era);
 
         if (!type->decode)
             continue;

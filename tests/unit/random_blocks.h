@@ -10,7 +10,7 @@
 /* The largest type in bytes per element is 8 bytes wide. */
 #define MAX_BYTES ((ELEMENTS + 256) * 8)
 
-enum scale { NO_SCALE, F16_SCALE, TWO_F16_SCALES, F32_SCALE, SPLIT_F16_SCALE };
+enum scale { NO_SCALE, F16_SCALE, TWO_F16_SCALES, F32_SCALE, TWO_F32_SCALES, SPLIT_F16_SCALE };
 
 /*
  * What each row of the table must hold and do. The hashes are FNV-1a (64 bits) and were not made
@@ -22,10 +22,14 @@ enum scale { NO_SCALE, F16_SCALE, TWO_F16_SCALES, F32_SCALE, SPLIT_F16_SCALE };
  * - `swapped`, of the same blocks in the other byte order, is made by swapping the members of
  *   ggml's own block structs.
  *
+ * - `values` of the old layouts is made with NumPy after the pictures in dequant/old_blocks.h;
+ * files of their time confirm it, where there are fixtures. Nobody has them in the other byte
+ * order.
+ *
  * The removed types have no decoder, and so no hash.
  */
 struct expectation {
-    uint32_t id;
+    uint32_t id, era;
     const char *name;
     uint32_t block_elements;
     uint32_t block_bytes;
@@ -38,6 +42,9 @@ struct expectation {
 /* One row for each row of the type table, in its order. */
 extern const struct expectation expectations[];
 extern const size_t n_expectations;
+
+/* The expectation of a row, which must have one. */
+const struct expectation *expectation_of(const struct dequant_type *type);
 
 /* SplitMix64 */
 uint64_t next_random(uint64_t *state);

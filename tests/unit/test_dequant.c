@@ -15,20 +15,10 @@ static uint8_t swapped_blocks[MAX_BYTES];
 static float out[ELEMENTS + 256 + 2 * GUARD_ELEMENTS];
 static float other_out[ELEMENTS + 256];
 
-static const struct expectation *expectation_of(const struct dequant_type *type)
-{
-    for (size_t i = 0; i < n_expectations; i++) {
-        if (expectations[i].id == type->id)
-            return &expectations[i];
-    }
-    cr_assert_fail("%s: the type has no row in the expectations of this test", type->name);
-    return NULL;
-}
-
 /* Calls `test` with every row that has a decoder, its expectation, and its blocks in `blocks`. */
 static void for_each_decoder(void (*test)(const struct dequant_type *, const struct expectation *))
 {
-    for (size_t i = 0; i < dequant_type_count(); i++) {
+    for (size_t i = 0; i < n_expectations; i++) {
         const struct dequant_type *type = dequant_type_at(i);
         const struct expectation *e = expectation_of(type);
 
@@ -41,12 +31,12 @@ static void for_each_decoder(void (*test)(const struct dequant_type *, const str
 
 Test(dequant, table_is_complete_and_ordered)
 {
-    cr_assert_eq(dequant_type_count(), n_expectations);
-    for (size_t i = 0; i < dequant_type_count(); i++) {
+    cr_assert_eq(dequant_type_count() + dequant_old_type_count(), n_expectations);
+    for (size_t i = 0; i < n_expectations; i++) {
         const struct dequant_type *type = dequant_type_at(i);
         const struct expectation *e = expectation_of(type);
 
-        if (i > 0)
+        if (i > 0 && type->era == dequant_type_at(i - 1)->era)
             cr_assert_gt(type->id, dequant_type_at(i - 1)->id);
         cr_assert_str_eq(type->name, e->name);
         cr_assert_eq(type->block_elements, e->block_elements, "%s", type->name);
@@ -71,6 +61,19 @@ Test(dequant, lookup_by_id)
     cr_assert_eq(found, dequant_type_count());
     for (size_t i = 0; i < COUNT(unknown); i++)
         cr_assert_null(dequant_type_by_id(unknown[i]));
+}
+
+Test(dequant, lookup_by_era)
+{
+    for (size_t i = 0; i < n_expectations; i++) {
+        const struct dequant_type *type = dequant_type_at(i);
+
+        cr_expect_eq(dequant_type_of_era(type->id, type->era), type);
+    }
+    cr_expect_eq(dequant_type_of_era(1, 0), dequant_type_by_id(1));
+    cr_expect_eq(dequant_type_of_era(6, 1), dequant_type_by_id(6));
+    cr_expect_null(dequant_type_of_era(4, 1));
+    cr_expect_null(dequant_type_of_era(1000, 0));
 }
 
 static void check_values(const struct dequant_type *type, const struct expectation *e)
@@ -137,7 +140,7 @@ Test(dequant, any_alignment)
 
 Test(dequant, byte_order_map_covers_the_block)
 {
-    for (size_t i = 0; i < dequant_type_count(); i++) {
+    for (size_t i = 0; i < n_expectations; i++) {
         const struct dequant_type *type = dequant_type_at(i);
         size_t n_bytes = 0;
 
