@@ -6,16 +6,10 @@
 #define N_16 (DEQUANT_SUPERBLOCK / 16)
 #define N_32 (DEQUANT_SUPERBLOCK / 32)
 
-/* scale * q */
-static inline void put(float *out, simd_bytes q, float scale)
-{
-    simd_store(out, simd_mul(simd_all_floats(scale), simd_floats_of(q)));
-}
-
 /* The same, negated where a bit of `signs` is set. No q is zero, so no zero has a sign to lose. */
 static inline void put_signed(float *out, simd_bytes q, unsigned signs, float scale)
 {
-    put(out, simd_negate_where(q, simd_mask((uint16_t)signs)), scale);
+    simd_put(out, simd_negate_where(q, simd_mask((uint16_t)signs)), scale);
 }
 
 /* Adds to seven sign bits the eighth, which makes the number of set bits even. */
@@ -186,8 +180,8 @@ static inline void iq4_nl_kernel(const struct dequant_iq4_nl *block, float *out)
     const float d = simd_f16(block->d);
     const simd_bytes table = simd_load(dequant_iq4_values), q = simd_load(block->qs);
 
-    put(out, simd_look_up(table, simd_low_nibbles(q)), d);
-    put(out + 16, simd_look_up(table, simd_high_nibbles(q)), d);
+    simd_put(out, simd_look_up(table, simd_low_nibbles(q)), d);
+    simd_put(out + 16, simd_look_up(table, simd_high_nibbles(q)), d);
 }
 
 static inline void iq4_xs_kernel(const struct dequant_iq4_xs *block, float *out)
@@ -203,8 +197,8 @@ static inline void iq4_xs_kernel(const struct dequant_iq4_xs *block, float *out)
         const float scale = d * (float)((high << 4 | low) - 32);
         const simd_bytes q = simd_load(block->qs[s]);
 
-        put(out + 32 * s, simd_look_up(table, simd_low_nibbles(q)), scale);
-        put(out + 32 * s + 16, simd_look_up(table, simd_high_nibbles(q)), scale);
+        simd_put(out + 32 * s, simd_look_up(table, simd_low_nibbles(q)), scale);
+        simd_put(out + 32 * s + 16, simd_look_up(table, simd_high_nibbles(q)), scale);
     }
 }
 

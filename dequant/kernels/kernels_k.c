@@ -5,35 +5,21 @@
 #define N_16 (DEQUANT_SUPERBLOCK / 16)
 #define N_32 (DEQUANT_SUPERBLOCK / 32)
 
-/* scale * q */
-static inline void put(float *out, simd_bytes q, float scale)
-{
-    simd_store(out, simd_mul(simd_all_floats(scale), simd_floats_of(q)));
-}
-
-/* scale * q - min */
-static inline void put_less(float *out, simd_bytes q, float scale, float min)
-{
-    const simd_floats product = simd_mul(simd_all_floats(scale), simd_floats_of(q));
-
-    simd_store(out, simd_sub_floats(product, simd_all_floats(min)));
-}
-
 static inline void q2_k_kernel(const struct dequant_q2_k *block, float *out)
 {
     const simd_bytes both = simd_load(block->scales);
     float scales[N_16], mins[N_16];
 
-    put(scales, simd_low_nibbles(both), simd_f16(block->d));
-    put(mins, simd_high_nibbles(both), simd_f16(block->m));
+    simd_put(scales, simd_low_nibbles(both), simd_f16(block->d));
+    simd_put(mins, simd_high_nibbles(both), simd_f16(block->m));
     for (size_t i = 0; i < 4; i++) {
         const simd_bytes q = simd_load(block->qs + 16 * i);
 
         for (size_t k = 0; k < 4; k++) {
             const size_t s = 8 * (i / 2) + 2 * k + i % 2;
 
-            put_less(out + 16 * s, simd_and(simd_shift_right(q, 2 * (int)k), simd_all(3)),
-                     scales[s], mins[s]);
+            simd_put_less(out + 16 * s, simd_and(simd_shift_right(q, 2 * (int)k), simd_all(3)),
+                          scales[s], mins[s]);
         }
     }
 }
@@ -55,7 +41,7 @@ static inline void q3_k_kernel(const struct dequant_q3_k *block, float *out)
     const simd_bytes qh[2] = {simd_load(block->qh), simd_load(block->qh + 16)};
     float scales[N_16];
 
-    put(scales, q3_k_scales(block), simd_f16(block->d));
+    simd_put(scales, q3_k_scales(block), simd_f16(block->d));
     for (size_t i = 0; i < 4; i++) {
         const simd_bytes q = simd_load(block->qs + 16 * i);
 
@@ -64,8 +50,8 @@ static inline void q3_k_kernel(const struct dequant_q3_k *block, float *out)
             const simd_bytes low = simd_and(simd_shift_right(q, 2 * (int)k), simd_all(3));
             const simd_bytes high = simd_and(simd_shift_right(qh[i % 2], (int)s / 2), simd_all(1));
 
-            put(out + 16 * s, simd_sub(simd_or(low, simd_shift_left(high, 2)), simd_all(4)),
-                scales[s]);
+            simd_put(out + 16 * s, simd_sub(simd_or(low, simd_shift_left(high, 2)), simd_all(4)),
+                     scales[s]);
         }
     }
 }
@@ -81,8 +67,8 @@ static inline void scale_k(const struct dequant_k_scales *k, float d, float m,
         simd_four(scale_bits & six, (low & four) | ((scale_bits >> 2) & two), min_bits & six,
                   ((low >> 4) & four) | ((min_bits >> 2) & two));
 
-    put(scales, both, d);
-    put(mins, both, m); /* of which the second half is of use */
+    simd_put(scales, both, d);
+    simd_put(mins, both, m); /* of which the second half is of use */
 }
 
 static inline void q4_k_kernel(const struct dequant_q4_k *block, float *out)
@@ -95,8 +81,8 @@ static inline void q4_k_kernel(const struct dequant_q4_k *block, float *out)
         const size_t s = i / 2 * 2;
         float *to = out + 32 * s + 16 * (i % 2);
 
-        put_less(to, simd_low_nibbles(q), scales[s], mins[8 + s]);
-        put_less(to + 32, simd_high_nibbles(q), scales[s + 1], mins[8 + s + 1]);
+        simd_put_less(to, simd_low_nibbles(q), scales[s], mins[8 + s]);
+        simd_put_less(to + 32, simd_high_nibbles(q), scales[s + 1], mins[8 + s + 1]);
     }
 }
 
@@ -113,10 +99,10 @@ static inline void q5_k_kernel(const struct dequant_q5_k *block, float *out)
         const simd_bytes next_fifth = simd_and(simd_shift_right(qh[i % 2], (int)s + 1), one);
         float *to = out + 32 * s + 16 * (i % 2);
 
-        put_less(to, simd_or(simd_low_nibbles(q), simd_shift_left(fifth, 4)), scales[s],
-                 mins[8 + s]);
-        put_less(to + 32, simd_or(simd_high_nibbles(q), simd_shift_left(next_fifth, 4)),
-                 scales[s + 1], mins[8 + s + 1]);
+        simd_put_less(to, simd_or(simd_low_nibbles(q), simd_shift_left(fifth, 4)), scales[s],
+                      mins[8 + s]);
+        simd_put_less(to + 32, simd_or(simd_high_nibbles(q), simd_shift_left(next_fifth, 4)),
+                      scales[s + 1], mins[8 + s + 1]);
     }
 }
 
@@ -125,7 +111,7 @@ static inline void q6_k_kernel(const struct dequant_q6_k *block, float *out)
     const simd_bytes three = simd_all(3), half = simd_all(32);
     float scales[N_16];
 
-    put(scales, simd_load(block->scales), simd_f16(block->d));
+    simd_put(scales, simd_load(block->scales), simd_f16(block->d));
     for (size_t i = 0; i < 4; i++) { /* 16 bytes of the high bits serve four runs of 16 */
         const simd_bytes qh = simd_load(block->qh + 16 * i);
         const uint8_t *ql = block->ql + 64 * (i / 2) + 16 * (i % 2);
@@ -137,7 +123,7 @@ static inline void q6_k_kernel(const struct dequant_q6_k *block, float *out)
             const simd_bytes q = simd_or(k < 2 ? simd_low_nibbles(low) : simd_high_nibbles(low),
                                          simd_shift_left(high, 4));
 
-            put(out + 16 * (s + 2 * k), simd_sub(q, half), scales[s + 2 * k]);
+            simd_put(out + 16 * (s + 2 * k), simd_sub(q, half), scales[s + 2 * k]);
         }
     }
 }
@@ -145,7 +131,7 @@ static inline void q6_k_kernel(const struct dequant_q6_k *block, float *out)
 static inline void q8_k_kernel(const struct dequant_q8_k *block, float *out)
 {
     for (size_t i = 0; i < N_16; i++)
-        put(out + 16 * i, simd_load(block->qs + 16 * i), block->d);
+        simd_put(out + 16 * i, simd_load(block->qs + 16 * i), block->d);
 }
 
 SIMD_DEFINE(q2_k, DEQUANT_SUPERBLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))

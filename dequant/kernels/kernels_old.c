@@ -2,20 +2,6 @@
 #include "dequant/kernels/simd.h"
 #include "dequant/old_blocks.h"
 
-/* q * d */
-static inline void put(float *out, simd_bytes q, float d)
-{
-    simd_store(out, simd_mul(simd_floats_of(q), simd_all_floats(d)));
-}
-
-/* q * d + m */
-static inline void put_plus(float *out, simd_bytes q, float d, float m)
-{
-    const simd_floats product = simd_mul(simd_floats_of(q), simd_all_floats(d));
-
-    simd_store(out, simd_add_floats(product, simd_all_floats(m)));
-}
-
 /* The 32 numbers of 16 bytes whose halves are neighbours. */
 struct pairs {
     simd_bytes first, second;
@@ -45,26 +31,26 @@ static inline void era0_q4_0_kernel(const struct dequant_old_q4_0 *block, float 
 {
     const struct pairs q = pairs_of(simd_load(block->qs));
 
-    put(out, simd_sub(q.first, simd_all(8)), block->d);
-    put(out + 16, simd_sub(q.second, simd_all(8)), block->d);
+    simd_put(out, simd_sub(q.first, simd_all(8)), block->d);
+    simd_put(out + 16, simd_sub(q.second, simd_all(8)), block->d);
 }
 
 static inline void era0_q4_1_kernel(const struct dequant_old_q4_1 *block, float *out)
 {
     const struct pairs q = pairs_of(simd_load(block->qs));
 
-    put_plus(out, q.first, block->d, block->m);
-    put_plus(out + 16, q.second, block->d, block->m);
+    simd_put_plus(out, q.first, block->d, block->m);
+    simd_put_plus(out + 16, q.second, block->d, block->m);
 }
 
 static inline void era0_q4_2_kernel(const struct dequant_old_q4_2 *block, float *out)
 {
-    put(out, simd_sub(pairs_of_8(block->qs), simd_all(8)), simd_f16(block->d));
+    simd_put(out, simd_sub(pairs_of_8(block->qs), simd_all(8)), simd_f16(block->d));
 }
 
 static inline void era0_q4_3_kernel(const struct dequant_old_q4_3 *block, float *out)
 {
-    put_plus(out, pairs_of_8(block->qs), simd_f16(block->d), simd_f16(block->m));
+    simd_put_plus(out, pairs_of_8(block->qs), simd_f16(block->d), simd_f16(block->m));
 }
 
 static inline void era0_q5_0_kernel(const struct dequant_q5_0 *block, float *out)
@@ -72,8 +58,8 @@ static inline void era0_q5_0_kernel(const struct dequant_q5_0 *block, float *out
     const struct pairs q = pairs_of(simd_load(block->qs));
     const float d = simd_f16(block->d);
 
-    put(out, simd_sub(simd_or(q.first, fifth_bits(block->qh)), simd_all(16)), d);
-    put(out + 16, simd_sub(simd_or(q.second, fifth_bits(block->qh + 2)), simd_all(16)), d);
+    simd_put(out, simd_sub(simd_or(q.first, fifth_bits(block->qh)), simd_all(16)), d);
+    simd_put(out + 16, simd_sub(simd_or(q.second, fifth_bits(block->qh + 2)), simd_all(16)), d);
 }
 
 static inline void era0_q5_1_kernel(const struct dequant_q5_1 *block, float *out)
@@ -81,30 +67,30 @@ static inline void era0_q5_1_kernel(const struct dequant_q5_1 *block, float *out
     const struct pairs q = pairs_of(simd_load(block->qs));
     const float d = simd_f16(block->d), m = simd_f16(block->m);
 
-    put_plus(out, simd_or(q.first, fifth_bits(block->qh)), d, m);
-    put_plus(out + 16, simd_or(q.second, fifth_bits(block->qh + 2)), d, m);
+    simd_put_plus(out, simd_or(q.first, fifth_bits(block->qh)), d, m);
+    simd_put_plus(out + 16, simd_or(q.second, fifth_bits(block->qh + 2)), d, m);
 }
 
 static inline void era1_q4_0_kernel(const struct dequant_old_q4_0 *block, float *out)
 {
     const simd_bytes q = simd_load(block->qs), eight = simd_all(8);
 
-    put(out, simd_sub(simd_low_nibbles(q), eight), block->d);
-    put(out + 16, simd_sub(simd_high_nibbles(q), eight), block->d);
+    simd_put(out, simd_sub(simd_low_nibbles(q), eight), block->d);
+    simd_put(out + 16, simd_sub(simd_high_nibbles(q), eight), block->d);
 }
 
 static inline void era1_q4_1_kernel(const struct dequant_old_q4_1 *block, float *out)
 {
     const simd_bytes q = simd_load(block->qs);
 
-    put_plus(out, simd_low_nibbles(q), block->d, block->m);
-    put_plus(out + 16, simd_high_nibbles(q), block->d, block->m);
+    simd_put_plus(out, simd_low_nibbles(q), block->d, block->m);
+    simd_put_plus(out + 16, simd_high_nibbles(q), block->d, block->m);
 }
 
 static inline void old_q8_0_kernel(const struct dequant_old_q8_0 *block, float *out)
 {
-    put(out, simd_load(block->qs), block->d);
-    put(out + 16, simd_load(block->qs + 16), block->d);
+    simd_put(out, simd_load(block->qs), block->d);
+    simd_put(out + 16, simd_load(block->qs + 16), block->d);
 }
 
 static inline bool is_finite(float value)

@@ -2,20 +2,6 @@
 #include "dequant/blocks.h"
 #include "dequant/kernels/simd.h"
 
-/* q * d */
-static inline void put(float *out, simd_bytes q, float d)
-{
-    simd_store(out, simd_mul(simd_floats_of(q), simd_all_floats(d)));
-}
-
-/* q * d + m */
-static inline void put_plus(float *out, simd_bytes q, float d, float m)
-{
-    const simd_floats product = simd_mul(simd_floats_of(q), simd_all_floats(d));
-
-    simd_store(out, simd_add_floats(product, simd_all_floats(m)));
-}
-
 /* 64 numbers of two bits, less one, that lie in the order of the elements. */
 static inline void put_64_of_2_bits(float *out, simd_bytes q, float d)
 {
@@ -27,10 +13,10 @@ static inline void put_64_of_2_bits(float *out, simd_bytes q, float d)
     const simd_bytes low_01 = simd_zip_low_1(q0, q1), low_23 = simd_zip_low_1(q2, q3);
     const simd_bytes high_01 = simd_zip_high_1(q0, q1), high_23 = simd_zip_high_1(q2, q3);
 
-    put(out, simd_zip_low_2(low_01, low_23), d);
-    put(out + 16, simd_zip_high_2(low_01, low_23), d);
-    put(out + 32, simd_zip_low_2(high_01, high_23), d);
-    put(out + 48, simd_zip_high_2(high_01, high_23), d);
+    simd_put(out, simd_zip_low_2(low_01, low_23), d);
+    simd_put(out + 16, simd_zip_high_2(low_01, low_23), d);
+    simd_put(out + 32, simd_zip_low_2(high_01, high_23), d);
+    simd_put(out + 48, simd_zip_high_2(high_01, high_23), d);
 }
 
 static inline void q1_0_kernel(const struct dequant_q1_0 *block, float *out)
@@ -40,7 +26,7 @@ static inline void q1_0_kernel(const struct dequant_q1_0 *block, float *out)
     for (size_t i = 0; i < DEQUANT_Q1_0_BLOCK / 16; i++) {
         const simd_bytes mask = simd_mask(simd_u16(block->qs + 2 * i));
 
-        put(out + 16 * i, simd_sub(simd_all(-1), simd_add(mask, mask)), d); /* 1 or -1 */
+        simd_put(out + 16 * i, simd_sub(simd_all(-1), simd_add(mask, mask)), d); /* 1 or -1 */
     }
 }
 
@@ -54,8 +40,8 @@ static inline void q4_0_kernel(const struct dequant_q4_0 *block, float *out)
     const float d = simd_f16(block->d);
     const simd_bytes q = simd_load(block->qs), eight = simd_all(8);
 
-    put(out, simd_sub(simd_low_nibbles(q), eight), d);
-    put(out + 16, simd_sub(simd_high_nibbles(q), eight), d);
+    simd_put(out, simd_sub(simd_low_nibbles(q), eight), d);
+    simd_put(out + 16, simd_sub(simd_high_nibbles(q), eight), d);
 }
 
 static inline void q4_1_kernel(const struct dequant_q4_1 *block, float *out)
@@ -63,8 +49,8 @@ static inline void q4_1_kernel(const struct dequant_q4_1 *block, float *out)
     const float d = simd_f16(block->d), m = simd_f16(block->m);
     const simd_bytes q = simd_load(block->qs);
 
-    put_plus(out, simd_low_nibbles(q), d, m);
-    put_plus(out + 16, simd_high_nibbles(q), d, m);
+    simd_put_plus(out, simd_low_nibbles(q), d, m);
+    simd_put_plus(out + 16, simd_high_nibbles(q), d, m);
 }
 
 /* The fifth bits of 16 elements, as 0 or 16. */
@@ -80,8 +66,8 @@ static inline void q5_0_kernel(const struct dequant_q5_0 *block, float *out)
     const simd_bytes low = simd_or(simd_low_nibbles(q), fifth_bits(block->qh));
     const simd_bytes high = simd_or(simd_high_nibbles(q), fifth_bits(block->qh + 2));
 
-    put(out, simd_sub(low, sixteen), d);
-    put(out + 16, simd_sub(high, sixteen), d);
+    simd_put(out, simd_sub(low, sixteen), d);
+    simd_put(out + 16, simd_sub(high, sixteen), d);
 }
 
 static inline void q5_1_kernel(const struct dequant_q5_1 *block, float *out)
@@ -89,24 +75,24 @@ static inline void q5_1_kernel(const struct dequant_q5_1 *block, float *out)
     const float d = simd_f16(block->d), m = simd_f16(block->m);
     const simd_bytes q = simd_load(block->qs);
 
-    put_plus(out, simd_or(simd_low_nibbles(q), fifth_bits(block->qh)), d, m);
-    put_plus(out + 16, simd_or(simd_high_nibbles(q), fifth_bits(block->qh + 2)), d, m);
+    simd_put_plus(out, simd_or(simd_low_nibbles(q), fifth_bits(block->qh)), d, m);
+    simd_put_plus(out + 16, simd_or(simd_high_nibbles(q), fifth_bits(block->qh + 2)), d, m);
 }
 
 static inline void q8_0_kernel(const struct dequant_q8_0 *block, float *out)
 {
     const float d = simd_f16(block->d);
 
-    put(out, simd_load(block->qs), d);
-    put(out + 16, simd_load(block->qs + 16), d);
+    simd_put(out, simd_load(block->qs), d);
+    simd_put(out + 16, simd_load(block->qs + 16), d);
 }
 
 static inline void q8_1_kernel(const struct dequant_q8_1 *block, float *out)
 {
     const float d = simd_f16(block->d);
 
-    put(out, simd_load(block->qs), d);
-    put(out + 16, simd_load(block->qs + 16), d);
+    simd_put(out, simd_load(block->qs), d);
+    simd_put(out + 16, simd_load(block->qs + 16), d);
 }
 
 /*
@@ -131,7 +117,7 @@ static inline simd_bytes next_digits(simd_bytes fraction)
 static inline void put_digits(float *out, size_t stride, simd_bytes fraction, float d)
 {
     for (size_t i = 0; i < 5; i++) {
-        put(out + i * stride, first_digit(fraction), d);
+        simd_put(out + i * stride, first_digit(fraction), d);
         fraction = next_digits(fraction);
     }
 }
@@ -147,7 +133,7 @@ static inline void tq1_0_kernel(const struct dequant_tq1_0 *block, float *out)
     put_digits(out, 32, simd_load(block->wide), d);
     put_digits(out + 16, 32, simd_load(block->wide + 16), d);
     put_digits(out + 160, 16, simd_load(block->narrow), d);
-    put(out + 240, first_digit(all), d);
+    simd_put(out + 240, first_digit(all), d);
 }
 
 static inline void tq2_0_kernel(const struct dequant_tq2_0 *block, float *out)
@@ -161,7 +147,7 @@ static inline void tq2_0_kernel(const struct dequant_tq2_0 *block, float *out)
         for (size_t k = 0; k < 4; k++) {
             const simd_bytes digit = simd_and(simd_shift_right(q, 2 * (int)k), simd_all(3));
 
-            put(to + 32 * k, simd_sub(digit, simd_all(1)), d);
+            simd_put(to + 32 * k, simd_sub(digit, simd_all(1)), d);
         }
     }
 }
@@ -171,8 +157,8 @@ static inline void mxfp4_kernel(const struct dequant_mxfp4 *block, float *out)
     const float d = dequant_half_e8m0_to_f32(block->e);
     const simd_bytes table = simd_load(dequant_doubled_e2m1), q = simd_load(block->qs);
 
-    put(out, simd_look_up(table, simd_low_nibbles(q)), d);
-    put(out + 16, simd_look_up(table, simd_high_nibbles(q)), d);
+    simd_put(out, simd_look_up(table, simd_low_nibbles(q)), d);
+    simd_put(out + 16, simd_look_up(table, simd_high_nibbles(q)), d);
 }
 
 static inline void nvfp4_kernel(const struct dequant_nvfp4 *block, float *out)
@@ -184,9 +170,10 @@ static inline void nvfp4_kernel(const struct dequant_nvfp4 *block, float *out)
         const simd_bytes low = simd_look_up(table, simd_low_nibbles(q));
         const simd_bytes high = simd_look_up(table, simd_high_nibbles(q));
 
-        put(out + 16 * s, simd_zip_low_8(low, high), dequant_half_ue4m3_to_f32(block->scales[s]));
-        put(out + 16 * s + 16, simd_zip_high_8(low, high),
-            dequant_half_ue4m3_to_f32(block->scales[s + 1]));
+        simd_put(out + 16 * s, simd_zip_low_8(low, high),
+                 dequant_half_ue4m3_to_f32(block->scales[s]));
+        simd_put(out + 16 * s + 16, simd_zip_high_8(low, high),
+                 dequant_half_ue4m3_to_f32(block->scales[s + 1]));
     }
 }
 

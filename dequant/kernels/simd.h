@@ -100,4 +100,26 @@ static inline simd_bytes simd_negate_where(simd_bytes v, simd_bytes mask)
     return simd_sub(simd_xor(v, mask), mask);
 }
 
+/* Writes 16 floats: q * scale. */
+static inline void simd_put(float *out, simd_bytes q, float scale)
+{
+    simd_store(out, simd_mul(simd_floats_of(q), simd_all_floats(scale)));
+}
+
+/* q * scale + offset */
+static inline void simd_put_plus(float *out, simd_bytes q, float scale, float offset)
+{
+    const simd_floats product = simd_mul(simd_floats_of(q), simd_all_floats(scale));
+
+    simd_store(out, simd_add_floats(product, simd_all_floats(offset)));
+}
+
+/* q * scale - min */
+static inline void simd_put_less(float *out, simd_bytes q, float scale, float min)
+{
+    const simd_floats product = simd_mul(simd_floats_of(q), simd_all_floats(scale));
+
+    simd_store(out, simd_sub_floats(product, simd_all_floats(min)));
+}
+
 #endif
