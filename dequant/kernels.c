@@ -94,8 +94,10 @@ int dequant_choose_kernels(const char *name)
         return -EINVAL;
     if (!sets[n - 1]->is_supported())
         return -ENOTSUP;
-    for (size_t i = 0; i < N_ERAS * N_IDS; i++)
-        chosen_decode[i / N_IDS][i % N_IDS] = NULL;
+    for (size_t era = 0; era < N_ERAS; era++) {
+        for (size_t id = 0; id < N_IDS; id++)
+            chosen_decode[era][id] = NULL;
+    }
     for (size_t i = 0; i < n; i++)
         add_kernels(sets[i]);
     return 0;

@@ -12,7 +12,7 @@
 /* What a thread decodes before it reports; a multiple of all block lengths. */
 #define CHUNK_ELEMENTS 65536u
 /* Of an element; no type takes more. */
-#define MOST_BYTES sizeof(double)
+#define MOST_BYTES 8u
 /* Of each tensor; the rest is only counted. */
 #define MAX_REPORTED_RUNS 100u
 
