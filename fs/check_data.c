@@ -173,7 +173,7 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
     {
         struct chunk chunk = {.model = model, .tensor = tensor};
 
-        chunk.bytes = malloc(CHUNK_ELEMENTS * MOST_BYTES);
+        chunk.bytes = malloc((size_t)CHUNK_ELEMENTS * MOST_BYTES);
         chunk.values = malloc(CHUNK_ELEMENTS * sizeof *chunk.values);
         chunk.runs = malloc(CHUNK_ELEMENTS * sizeof *chunk.runs);
 #pragma omp for ordered schedule(dynamic)
