@@ -47,6 +47,8 @@ dequant_decode_fn dequant_decode_tq1_0, dequant_decode_tq2_0;
 
 /* decode_fp4.c */
 dequant_decode_fn dequant_decode_mxfp4, dequant_decode_nvfp4;
+bool dequant_mxfp4_has_nan_scale(const void *block);
+bool dequant_nvfp4_has_nan_scale(const void *block);
 
 /* decode_old.c */
 dequant_decode_fn dequant_decode_era0_q4_0, dequant_decode_era0_q4_1, dequant_decode_era0_q4_2;

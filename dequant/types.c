@@ -9,12 +9,31 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* What a row of a type with a decoder begins with. */
+#define DECODED(number, of_era, capitals, elements, layout, decoder)                               \
+    .id = (number), .era = (of_era), .name = (capitals), .block_elements = (elements),             \
+    .block_bytes = sizeof(struct dequant_##layout), .decode = dequant_decode_##decoder
+
+#define FIELDS(...)                                                                                \
+    .fields = (const struct dequant_field[])                                                       \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            0, 0                                                                                   \
+        }                                                                                          \
+    }
+
 /* A row of a type with a decoder; `layout` names block struct and decoder, then comes the map. */
 #define ROW(number, capitals, elements, layout, ...)                                               \
     {                                                                                              \
-        .id = (number), .era = DEQUANT_ERA, .name = (capitals), .block_elements = (elements),      \
-        .block_bytes = sizeof(struct dequant_##layout), .decode = dequant_decode_##layout,         \
-        .fields = (const struct dequant_field[]){__VA_ARGS__, {0, 0}},                             \
+        DECODED(number, DEQUANT_ERA, capitals, elements, layout, layout), FIELDS(__VA_ARGS__)      \
+    }
+
+/* The same where ggml makes numbers of scales that are NaN. */
+#define FP4(number, capitals, elements, layout, ...)                                               \
+    {                                                                                              \
+        DECODED(number, DEQUANT_ERA, capitals, elements, layout, layout), FIELDS(__VA_ARGS__),     \
+            .has_nan_scale = dequant_##layout##_has_nan_scale                                      \
     }
 
 /*
@@ -31,9 +50,8 @@
 /* A row of an old layout. No file has these in big-endian order. */
 #define OLD(number, of_era, capitals, elements, layout, decoder)                                   \
     {                                                                                              \
-        .id = (number), .era = (of_era), .name = (capitals), .block_elements = (elements),         \
-        .block_bytes = sizeof(struct dequant_##layout), .decode = dequant_decode_##decoder,        \
-        .fields = (const struct dequant_field[]){{1, sizeof(struct dequant_##layout)}, {0, 0}},    \
+        DECODED(number, of_era, capitals, elements, layout, decoder),                              \
+            FIELDS({1, sizeof(struct dequant_##layout)})                                           \
     }
 
 /*
@@ -79,8 +97,8 @@ static const struct dequant_type rows[] = {
     REMOVED(36, "IQ4_NL_4_4", DEQUANT_BLOCK, iq4_nl),
     REMOVED(37, "IQ4_NL_4_8", DEQUANT_BLOCK, iq4_nl),
     REMOVED(38, "IQ4_NL_8_8", DEQUANT_BLOCK, iq4_nl),
-    ROW(39, "MXFP4", DEQUANT_BLOCK, mxfp4, {1, 17}),
-    ROW(40, "NVFP4", DEQUANT_NVFP4_BLOCK, nvfp4, {1, 36}),
+    FP4(39, "MXFP4", DEQUANT_BLOCK, mxfp4, {1, 17}),
+    FP4(40, "NVFP4", DEQUANT_NVFP4_BLOCK, nvfp4, {1, 36}),
     ROW(41, "Q1_0", DEQUANT_Q1_0_BLOCK, q1_0, {2, 1}, {1, 16}),
     ROW(42, "Q2_0", DEQUANT_Q2_0_BLOCK, q2_0, {2, 1}, {1, 16}),
 

@@ -8,6 +8,7 @@
 #ifndef GGUFS_DEQUANT_TYPES_H
 #define GGUFS_DEQUANT_TYPES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,12 @@ struct dequant_type {
      * known but whose values are not: its support was removed from ggml.
      */
     dequant_decode_fn *decode;
+
+    /*
+     * Whether a scale of the block is the NaN of its format, where decoding makes a number of it as
+     * ggml does; NULL for types whose bad scales show in their values.
+     */
+    bool (*has_nan_scale)(const void *block);
 
     const struct dequant_field *fields; /* the byte-order map; never NULL */
 };

@@ -68,8 +68,10 @@ static int check_chunk(struct chunk *chunk)
     fs_decode(chunk->tensor, chunk->bytes, chunk->values, n_blocks);
     for (uint64_t i = 0; i < chunk->n_elements; i += block_elements) {
         const uint64_t block = (chunk->first_element + i) / block_elements;
+        const uint8_t *bytes = chunk->bytes + i / block_elements * type->block_bytes;
 
-        if (is_finite_block(chunk->values + i, block_elements))
+        if (is_finite_block(chunk->values + i, block_elements) &&
+            !(type->has_nan_scale && type->has_nan_scale(bytes)))
             continue;
         if (chunk->n_runs > 0 && chunk->runs[chunk->n_runs - 1].last + 1 == block)
             chunk->runs[chunk->n_runs - 1].last = block;

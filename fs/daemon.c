@@ -114,12 +114,12 @@ static int wait_for(pid_t server, bool foreground)
     return EX_SOFTWARE;
 }
 
-static int run_server(const struct fs_daemon *daemon, const struct links *links)
+static int run_server(const struct fs_daemon *daemon, const struct links *links, pid_t keeper)
 {
     /* In the foreground, who kills the process that they started expects all to end. In the
        background the tree stays readable without a keeper. */
-    if (daemon->foreground)
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (daemon->foreground && (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != keeper))
+        return EX_OSERR;
     /* What the sandbox has to say still goes to the terminal. */
     daemon->prepare(daemon->argument);
     if (daemon->sandbox)
@@ -136,13 +136,14 @@ static int run_server(const struct fs_daemon *daemon, const struct links *links)
 /* Becomes the keeper of a new server. Returns in both. */
 static int keep(const struct fs_daemon *daemon, const struct links *links)
 {
+    const pid_t keeper = getpid();
     pid_t server;
     int status;
 
     signal(SIGCHLD, SIG_DFL); /* ignored, it would keep us from waiting */
     server = fork();
     if (server == 0)
-        return run_server(daemon, links);
+        return run_server(daemon, links, keeper);
     let_go(daemon, links);
     if (server < 0)
         status = fail("can't start the server");

@@ -100,7 +100,7 @@ static int fill_standard_descriptors(void)
 static int choose_kernels(void)
 {
     const char *name = getenv("GGUFS_CPU");
-    const int result = dequant_choose_kernels(name);
+    const int result = dequant_choose_kernels(name && *name ? name : NULL);
     const struct dequant_kernel_set *set;
 
     if (result == 0)

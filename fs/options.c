@@ -93,6 +93,23 @@ static int parse_number(const char *argument, int base, unsigned long limit, uns
     return 0;
 }
 
+/* Of an option that there is not, perhaps with what was meant. */
+static void complain_of(const char *argument)
+{
+    const char *name = argument + strspn(argument, "-");
+
+    fprintf(stderr, "ggufs: unknown option %s", argument);
+    if (strcmp(argument, "-u") == 0 || strcmp(argument, "--unmount") == 0)
+        fprintf(stderr, "; fusermount3 -u MOUNTPOINT unmounts");
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        const char *known = options_table[i].name;
+
+        if (strncmp(name, known, strlen(known)) == 0)
+            fprintf(stderr, "; do you mean -o %s?", name);
+    }
+    fputc('\n', stderr);
+}
+
 static int add_path(struct fs_options *options, const char *path)
 {
     options->paths[options->n_paths++] = path;
@@ -112,10 +129,7 @@ static int on_option(void *data, const char *argument, int key, struct fuse_args
     case FUSE_OPT_KEY_OPT:
         if (argument[0] != '-')
             return 1;
-        fprintf(stderr, "ggufs: unknown option %s%s\n", argument,
-                strcmp(argument, "-u") == 0 || strcmp(argument, "--unmount") == 0
-                    ? "; fusermount3 -u MOUNTPOINT unmounts"
-                    : "");
+        complain_of(argument);
         return -1;
     case KEY_HELP:
         options->command = FS_HELP;

@@ -31,20 +31,33 @@ static uint64_t total_bytes(const struct gguf_model *model)
     return sum;
 }
 
-/* What the system could give without swapping, by its own guess; UINT64_MAX if it does not say. */
-static uint64_t available_bytes(void)
+/* The number in the first line of a file that `format` fits; UINT64_MAX if there is none. */
+static uint64_t read_number(const char *path, const char *format)
 {
-    FILE *file = fopen("/proc/meminfo", "re");
-    uint64_t kib = UINT64_MAX / 1024;
-    char line[128];
+    FILE *file = fopen(path, "re");
+    uint64_t number = UINT64_MAX;
+    char line[256];
 
     while (file && fgets(line, sizeof line, file)) {
-        if (sscanf(line, "MemAvailable: %" SCNu64, &kib) == 1)
+        if (sscanf(line, format, &number) == 1)
             break;
     }
     if (file)
         fclose(file);
-    return kib * 1024;
+    return number;
+}
+
+/*
+ * What the system could give without swapping, by its own guess, or less if this is a container;
+ * UINT64_MAX if it does not say.
+ */
+static uint64_t available_bytes(void)
+{
+    const uint64_t kib = read_number("/proc/meminfo", "MemAvailable: %" SCNu64);
+    const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", "%" SCNu64);
+    const uint64_t available = kib > UINT64_MAX / 1024 ? UINT64_MAX : kib * 1024;
+
+    return limit < available ? limit : available;
 }
 
 void fs_prefetch_prepare(struct fs_prefetch *prefetch, const struct gguf_model *model)
@@ -120,6 +133,16 @@ static int fetch(const struct fs_prefetch *prefetch, const uint8_t *data, size_t
     return 0;
 }
 
+static void complain(const struct fs_prefetch *prefetch)
+{
+    const struct fs_prefetch_state *state = prefetch->state;
+
+    if (state->result != 0 && state->result != -ECANCELED)
+        fs_complain(prefetch->model->files[0].path, NULL,
+                    "byte %" PRIu64 ": not brought into memory: %s", state->done_bytes,
+                    strerror(-state->result));
+}
+
 static void *run(void *argument)
 {
     struct fs_prefetch *prefetch = argument;
@@ -144,6 +167,7 @@ static void *run(void *argument)
     fs_progress_erase(&prefetch->progress);
     state->result = result;
     state->is_done = true;
+    complain(prefetch); /* which in the background nobody hears; there is fs_prefetch_watch() */
     return NULL;
 }
 
@@ -179,7 +203,6 @@ void fs_prefetch_watch(struct fs_prefetch *prefetch)
         nanosleep(&pause, NULL);
     }
     fs_progress_erase(&prefetch->progress);
-    if (state->is_done && state->result != 0)
-        fs_complain(prefetch->model->files[0].path, NULL, "byte %" PRIu64 ": not in memory: %s",
-                    state->done_bytes, strerror(-state->result));
+    if (state->is_done)
+        complain(prefetch);
 }

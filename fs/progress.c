@@ -11,7 +11,13 @@ static double seconds_between(struct timespec from, struct timespec to)
 
 void fs_progress_start(struct fs_progress *progress, const char *path)
 {
-    *progress = (struct fs_progress){.is_shown = isatty(STDERR_FILENO), .path = path};
+    struct winsize window = {0};
+
+    *progress =
+        (struct fs_progress){.is_shown = isatty(STDERR_FILENO), .columns = 80, .path = path};
+    /* Now, because in the sandbox nobody can ask. */
+    if (progress->is_shown && ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1)
+        progress->columns = window.ws_col;
     clock_gettime(CLOCK_MONOTONIC, &progress->started);
 }
 
@@ -25,7 +31,7 @@ void fs_progress_erase(const struct fs_progress *progress)
 void fs_progress_draw(struct fs_progress *progress, uint64_t done_bytes, uint64_t total_bytes)
 {
     const double done = (double)done_bytes / 1e9, total = (double)total_bytes / 1e9;
-    struct winsize window = {0};
+    const bool is_small = total < 1;
     struct timespec now;
     double elapsed;
     char line[256];
@@ -35,9 +41,8 @@ void fs_progress_draw(struct fs_progress *progress, uint64_t done_bytes, uint64_
         return;
     progress->drawn = now;
     elapsed = seconds_between(progress->started, now);
-    ioctl(STDERR_FILENO, TIOCGWINSZ, &window);
-    snprintf(line, sizeof line, "%3.0f %% of %.1f GB, %.1f GB/s, %.0f s left  %s",
-             100 * done / total, total, done / elapsed, elapsed / done * (total - done),
-             progress->path);
-    fprintf(stderr, "\r\033[K%.*s", window.ws_col > 1 ? window.ws_col - 1 : 79, line);
+    snprintf(line, sizeof line, "%3.0f %% of %.1f %s, %.1f GB/s, %.0f s left  %s",
+             100 * done / total, is_small ? 1000 * total : total, is_small ? "MB" : "GB",
+             done / elapsed, elapsed / done * (total - done), progress->path);
+    fprintf(stderr, "\r\033[K%.*s", progress->columns - 1, line);
 }

@@ -8,6 +8,7 @@
 
 struct fs_progress {
     bool is_shown;
+    int columns; /* of the terminal */
     const char *path;
     struct timespec started, drawn;
 };

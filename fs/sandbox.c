@@ -49,7 +49,7 @@ static void close_file_system(void)
     close((int)descriptor);
 }
 
-/* What libfuse's loop, glibc's threads and malloc, and OpenMP call. */
+/* What libfuse's loop and glibc's threads and malloc call. */
 static const int allowed[] = {
     SCMP_SYS(read),
     SCMP_SYS(readv),
@@ -76,10 +76,8 @@ static const int allowed[] = {
     SCMP_SYS(rt_sigreturn),
     SCMP_SYS(restart_syscall),
     SCMP_SYS(sigaltstack),
-    SCMP_SYS(tgkill),
     SCMP_SYS(getpid),
     SCMP_SYS(gettid),
-    SCMP_SYS(sched_yield),
     SCMP_SYS(sched_getaffinity),
     SCMP_SYS(clock_gettime),
     SCMP_SYS(clock_nanosleep),
@@ -98,11 +96,11 @@ static int add_memory_rules(scmp_filter_ctx filter)
     return result;
 }
 
-/* glibc's fstat(), which names no path. */
-static int add_status_rule(scmp_filter_ctx filter)
+/* Signals to threads of the process itself, with which libfuse ends them. */
+static int add_signal_rule(scmp_filter_ctx filter)
 {
-    return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1,
-                            SCMP_A3(SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH));
+    return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+                            SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
 }
 
 /* Threads, but no processes. clone3 hides its flags from filters; without it glibc takes clone. */
@@ -125,7 +123,7 @@ static int load_filter(scmp_filter_ctx filter)
     if (result == 0)
         result = add_memory_rules(filter);
     if (result == 0)
-        result = add_status_rule(filter);
+        result = add_signal_rule(filter);
     if (result == 0)
         result = add_thread_rules(filter);
     return result == 0 ? seccomp_load(filter) : result;

@@ -6,11 +6,13 @@
 #include "fs/terminal.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -124,11 +126,13 @@ static int serve_requests(void *argument)
  */
 static void set_read_ahead(const char *mountpoint)
 {
+    struct statfs system;
     struct stat status;
     char path[64];
     FILE *file;
 
-    if (stat(mountpoint, &status) != 0)
+    if (statfs(mountpoint, &system) != 0 || system.f_type != FUSE_SUPER_MAGIC ||
+        stat(mountpoint, &status) != 0)
         return;
     snprintf(path, sizeof path, "/sys/class/bdi/%u:%u/read_ahead_kb", major(status.st_dev),
              minor(status.st_dev));

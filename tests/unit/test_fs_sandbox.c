@@ -13,6 +13,8 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +73,18 @@ static int kill_parent(void)
     return kill(getppid(), SIGKILL);
 }
 
+static int signal_parent(void)
+{
+    return (int)syscall(SYS_tgkill, getppid(), getppid(), SIGTERM);
+}
+
+static int ask_about_file(void)
+{
+    struct stat status;
+
+    return fstatat(AT_FDCWD, "/etc/passwd", &status, AT_EMPTY_PATH);
+}
+
 static int remove_file(void)
 {
     return unlink("/tmp/ggufs-sandbox-test");
@@ -88,6 +102,8 @@ static const struct {
     {"trace a process", trace},
     {"map code", map_code},
     {"kill the parent", kill_parent},
+    {"signal a thread of the parent", signal_parent},
+    {"ask about a file", ask_about_file},
     {"remove a file", remove_file},
 };
 
