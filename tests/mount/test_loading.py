@@ -81,6 +81,7 @@ class TestPrefetch(LoadingTestCase):
         self.addCleanup(mounting.unmount, self.mountpoint)
         self.assertEqual(0, process.wait())
         self.assertNotIn(b"ggufs:", said)
+        self.assertGreater(self.cached_share(), 0.99)
         self.assert_reads()
 
     def test_ends_while_it_works(self):
@@ -107,7 +108,7 @@ class TestPrefetch(LoadingTestCase):
 
     def test_truncated_while_it_works(self):
         """What is missing is no reason to end."""
-        self.mount(self.model, "-o", "prefetch")
+        self.mount_in_background("-o", "prefetch", self.model, self.mountpoint)
         os.truncate(self.model, 4096)
         with self.assertRaises(OSError):
             self.read("tensors/t/raw")
