@@ -169,6 +169,7 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
 
     if (n_chunks == 0)
         return 0;
+    report->path = gguf_path_to_report(model, tensor->file_index);
 #pragma omp parallel
     {
         struct chunk chunk = {.model = model, .tensor = tensor};
@@ -201,6 +202,7 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
         free(chunk.values);
         free(chunk.runs);
     }
+    report->path = NULL;
     if (is_out_of_memory)
         return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
     if (is_all_zero && progress->n_zero++ == 0)
@@ -222,11 +224,14 @@ int fs_check_data(const struct gguf_model *model, struct gguf_report *report,
         if (model->tensors[i].type && model->tensors[i].type->decode)
             result = check_tensor(model, &model->tensors[i], report, &progress);
     }
-    if (progress.n_zero > 0)
+    if (progress.n_zero > 0) {
+        report->path = gguf_path_to_report(model, progress.first_zero->file_index);
         gguf_note(report, progress.first_zero->file_offset,
                   "%" PRIu64 " of %" PRIu64
                   " tensors hold nothing but zeros, the first is %s (a download that reserved its "
                   "space and did not end?)",
                   progress.n_zero, model->n_tensors, gguf_quote(progress.first_zero->name).text);
+        report->path = NULL;
+    }
     return report->n_errors > 0 ? report->first_error.code : result;
 }

@@ -31,6 +31,11 @@ static uint64_t total_bytes(const struct gguf_model *model)
     return sum;
 }
 
+static const char *named_path(const struct gguf_model *model)
+{
+    return model->files[model->named_file].path;
+}
+
 /* What the system could give without swapping, by its own guess; UINT64_MAX if it does not say. */
 static uint64_t available_bytes(void)
 {
@@ -53,9 +58,9 @@ void fs_prefetch_prepare(struct fs_prefetch *prefetch, const struct gguf_model *
     void *state;
 
     *prefetch = (struct fs_prefetch){.model = model};
-    fs_progress_start(&prefetch->progress, model->files[0].path);
+    fs_progress_start(&prefetch->progress, named_path(model));
     if (size_bytes > room_bytes) {
-        fs_complain(model->files[0].path, NULL,
+        fs_complain(named_path(model), NULL,
                     "not brought into memory: of its %.1f GB only %.1f GB have room",
                     (double)size_bytes / 1e9, (double)room_bytes / 1e9);
         return;
@@ -63,7 +68,7 @@ void fs_prefetch_prepare(struct fs_prefetch *prefetch, const struct gguf_model *
     state = mmap(NULL, sizeof *prefetch->state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                  -1, 0);
     if (state == MAP_FAILED)
-        fs_complain(model->files[0].path, NULL, "not brought into memory: %s", strerror(errno));
+        fs_complain(named_path(model), NULL, "not brought into memory: %s", strerror(errno));
     else
         prefetch->state = state;
 }
@@ -167,6 +172,18 @@ void fs_prefetch_stop(struct fs_prefetch *prefetch)
     prefetch->is_started = false;
 }
 
+static void complain_where_it_ended(const struct fs_prefetch *prefetch)
+{
+    const struct gguf_file *file = prefetch->model->files;
+    uint64_t offset = prefetch->state->done_bytes;
+
+    /* Not beyond the last file: there is more to do. */
+    while (offset >= file->size_bytes)
+        offset -= file++->size_bytes;
+    fs_complain(file->path, NULL, "byte %" PRIu64 ": not in memory: %s", offset,
+                strerror(-prefetch->state->result));
+}
+
 void fs_prefetch_watch(struct fs_prefetch *prefetch)
 {
     const struct timespec pause = {.tv_nsec = 50000000};
@@ -180,6 +197,5 @@ void fs_prefetch_watch(struct fs_prefetch *prefetch)
     }
     fs_progress_erase(&prefetch->progress);
     if (state->is_done && state->result != 0)
-        fs_complain(prefetch->model->files[0].path, NULL, "byte %" PRIu64 ": not in memory: %s",
-                    state->done_bytes, strerror(-state->result));
+        complain_where_it_ended(prefetch);
 }
