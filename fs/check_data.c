@@ -164,12 +164,19 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
 {
     const uint64_t n_chunks =
         tensor->n_elements / CHUNK_ELEMENTS + (tensor->n_elements % CHUNK_ELEMENTS != 0);
+    const struct gguf_file *file = &model->files[tensor->file_index];
     struct open_run open = {.first = 1, .last = 0};
     bool is_out_of_memory = false, is_all_zero = true;
 
     if (n_chunks == 0)
         return 0;
     report->path = gguf_path_to_report(model, tensor->file_index);
+    if (file->is_growing && !gguf_map_has(file, tensor->file_offset, tensor->size_bytes)) {
+        gguf_note(report, tensor->file_offset, "tensor %s: not complete yet, so not read",
+                  gguf_quote(tensor->name).text);
+        report->path = NULL;
+        return 0;
+    }
 #pragma omp parallel
     {
         struct chunk chunk = {.model = model, .tensor = tensor};

@@ -252,7 +252,7 @@ static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info 
     add_file(server, file);
     info->fh = (uintptr_t)file;
     info->direct_io = server->direct_io;
-    info->keep_cache = !server->direct_io;
+    info->keep_cache = server->keep_cache;
     info->noflush = 1;
     /* If the reader was interrupted there will be no release. */
     if (fuse_reply_open(request, info) == -ENOENT)

@@ -233,6 +233,7 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_options *op
                                .mode_mask = S_IFMT | (0777 & ~options->umask),
                                .max_read = options->max_read,
                                .direct_io = options->direct_io,
+                               .keep_cache = !options->direct_io && !options->open.partial,
                                .modified = last_change(tree->model),
                                .files_lock = PTHREAD_MUTEX_INITIALIZER};
     struct fuse_session *session;

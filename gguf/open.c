@@ -59,6 +59,7 @@ int gguf_open_file(const char *path, const struct gguf_open_options *options,
     result = gguf_map_open(path, &job.model->files[0], report);
     if (result == 0) {
         job.model->n_files = 1;
+        job.model->files[0].is_growing = options->partial;
         result = run(parse, &job);
     }
     if (result < 0) {

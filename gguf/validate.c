@@ -221,7 +221,7 @@ static void report_missing(const struct gguf_model *model, const struct gguf_ten
     gguf_error(report, -ENODATA, tensor->info_offset,
                "tensor %s: its data are bytes %" PRIu64 " to %" PRIu64
                ", but the file ends at %" PRIu64 ": %" PRIu64 " of its %" PRIu64
-               " bytes are missing (unfinished download?)",
+               " bytes are missing (unfinished download? -o partial mounts what is there)",
                gguf_quote(tensor->name).text, tensor->file_offset, end, file_bytes,
                end - (tensor->file_offset > file_bytes ? tensor->file_offset : file_bytes),
                tensor->size_bytes);
@@ -230,7 +230,10 @@ static void report_missing(const struct gguf_model *model, const struct gguf_ten
 static void note_missing(const struct gguf_file *file, const struct missing *missing,
                          struct gguf_report *report)
 {
-    if (missing->n_short > 0)
+    if (missing->n_short > 0 && file->is_growing)
+        gguf_note(report, GGUF_NO_OFFSET, "%" PRIu64 " of %" PRIu64 " tensors are not complete yet",
+                  missing->n_short, missing->n_tensors);
+    else if (missing->n_short > 0)
         gguf_note(report, GGUF_NO_OFFSET,
                   "the file should have at least %" PRIu64 " bytes and has %" PRIu64 ": %" PRIu64
                   " are missing, in %" PRIu64 " of %" PRIu64 " tensors",
@@ -238,9 +241,17 @@ static void note_missing(const struct gguf_file *file, const struct missing *mis
                   missing->n_short, missing->n_tensors);
 }
 
+static bool is_complete(const struct gguf_file *file, const struct gguf_tensor *tensor,
+                        uint64_t end)
+{
+    return file->is_growing ? gguf_map_has(file, tensor->file_offset, tensor->size_bytes)
+                            : end <= file->size_bytes;
+}
+
 static void check_tensor_bounds(const struct gguf_model *model, const struct gguf_tensor *tensor,
                                 struct missing *missing, struct gguf_report *report)
 {
+    const struct gguf_file *file = &model->files[tensor->file_index];
     uint64_t end;
 
     missing->n_tensors++;
@@ -252,9 +263,10 @@ static void check_tensor_bounds(const struct gguf_model *model, const struct ggu
         return;
     }
     /* A tensor without data may lie anywhere: a vocabulary-only file ends early. */
-    if (tensor->size_bytes == 0 || end <= model->files[tensor->file_index].size_bytes)
+    if (tensor->size_bytes == 0 || is_complete(file, tensor, end))
         return;
-    report_missing(model, tensor, end, report);
+    if (!file->is_growing)
+        report_missing(model, tensor, end, report);
     missing->n_short++;
     missing->last_end = end > missing->last_end ? end : missing->last_end;
 }
