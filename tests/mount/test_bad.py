@@ -218,10 +218,21 @@ class TestMemory(mounting.MountTestCase):
             self.assertGreater(number, 10, "hardly an allocation was seen")
 
     def test_check(self):
-        good = self.run_ggufs("--check", self.model)
+        self.check(self.model)
+
+    def test_check_shards(self):
+        for i in range(3):
+            built = GgufFile().key(b"split.no", UINT32, i).key(b"split.count", UINT32, 3)
+            model = built.tensor(b"t%d" % i, [4], F32, bytes(range(16))).write(
+                self.path(f"m-{i + 1:05d}-of-00003.gguf"))
+        self.check(model)
+
+    def check(self, model):
+        good = self.run_ggufs("--check", model)
+        self.assert_status(EX_OK, good)
 
         def run(number, every):
-            result = self.run_ggufs("--check", self.model, env=self.environment(number, every))
+            result = self.run_ggufs("--check", model, env=self.environment(number, every))
             self.assert_clean_end(result.status, result.out + result.err)
             if result.status == EX_OK:
                 self.assertEqual(good.out, result.out)
