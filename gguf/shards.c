@@ -2,6 +2,7 @@
 
 #include "gguf/formats.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 /* How the name of a shard ends. All names of a model are of one length. */
 #define ENDING       "-00001-of-00003.gguf"
 #define ENDING_BYTES (sizeof ENDING - 1)
-#define DIGITS       5
+#define DIGITS       ((size_t)5)
 
 /* What a file says of itself, by its keys or by its name. */
 struct shard {
@@ -87,7 +88,7 @@ static int read_keys(const struct gguf_model *model, struct shard *shard,
 static bool read_digits(const char *digits, uint64_t *number)
 {
     *number = 0;
-    for (int i = 0; i < DIGITS; i++) {
+    for (size_t i = 0; i < DIGITS; i++) {
         if (digits[i] < '0' || digits[i] > '9')
             return false;
         *number = 10 * *number + (uint64_t)(digits[i] - '0');
@@ -129,9 +130,14 @@ static int check_numbers(const struct gguf_model *model, const struct shard *by_
                       by_name->no + 1, by_name->count, by_keys->no + 1, by_keys->count);
 }
 
+/* A file of a model, parsed. */
+struct part {
+    struct gguf_model *model; /* NULL if it is not open yet */
+};
+
 /* The files of one model while they are brought together. */
 struct set {
-    struct gguf_model **parts; /* NULL where it is not open yet */
+    struct part *parts;
     uint32_t count;
     uint32_t named; /* the one that the user named */
 };
@@ -139,10 +145,13 @@ struct set {
 /* Whether a file is the shard that its name says, and one of the same model as the named one. */
 static int check_part(const struct set *set, uint32_t index, struct gguf_report *report)
 {
-    const struct gguf_model *part = set->parts[index], *named = set->parts[set->named];
-    struct shard shard;
-    const int result = read_keys(part, &shard, report);
+    const struct gguf_model *part = set->parts[index].model;
+    const struct gguf_model *named = set->parts[set->named].model;
+    struct shard shard = {0};
+    int result;
 
+    assert(part && named);
+    result = read_keys(part, &shard, report);
     if (result < 0)
         return result;
     if (result == 0)
@@ -173,7 +182,7 @@ static int open_part(struct set *set, uint32_t index, const char *path,
                        "is missing: the model has %" PRIu32 " shards, and this is number %" PRIu32,
                        set->count, index + 1);
     else
-        result = gguf_open_file(path, options, &set->parts[index], report);
+        result = gguf_open_file(path, options, &set->parts[index].model, report);
     if (result == 0)
         result = check_part(set, index, report);
     report->path = NULL;
@@ -206,11 +215,15 @@ static int open_parts(struct set *set, char *path, const struct gguf_open_option
 static int check_total(const struct set *set, uint64_t *total, struct gguf_report *report)
 {
     *total = 0;
-    for (uint32_t i = 0; i < set->count; i++)
-        *total += set->parts[i]->n_tensors; /* each of at most GGUF_MAX_TENSORS */
     for (uint32_t i = 0; i < set->count; i++) {
-        const struct gguf_model *part = set->parts[i];
-        uint64_t claimed;
+        const struct gguf_model *part = set->parts[i].model;
+
+        assert(part);              /* all were opened */
+        *total += part->n_tensors; /* each of at most GGUF_MAX_TENSORS */
+    }
+    for (uint32_t i = 0; i < set->count; i++) {
+        const struct gguf_model *part = set->parts[i].model;
+        uint64_t claimed = 0;
         int result;
 
         report->path = i == set->named ? NULL : part->files[0].path;
@@ -235,7 +248,7 @@ static int check_total(const struct set *set, uint64_t *total, struct gguf_repor
 static void note_ignored_keys(const struct set *set, struct gguf_report *report)
 {
     for (uint32_t i = 1; i < set->count; i++) {
-        const struct gguf_model *part = set->parts[i];
+        const struct gguf_model *part = set->parts[i].model;
         uint64_t n_ignored = 0;
 
         for (uint64_t j = 0; j < part->n_keys; j++)
@@ -254,7 +267,7 @@ static void note_ignored_keys(const struct set *set, struct gguf_report *report)
 /* Moves files and tensors of all parts to the first, and closes the others. */
 static int join_parts(const struct set *set, uint64_t n_tensors, struct gguf_report *report)
 {
-    struct gguf_model *model = set->parts[0];
+    struct gguf_model *model = set->parts[0].model;
     struct gguf_file *files = calloc(set->count, sizeof *files);
     struct gguf_tensor *tensors = calloc(n_tensors + 1, sizeof *tensors);
     uint64_t n = 0;
@@ -265,7 +278,7 @@ static int join_parts(const struct set *set, uint64_t n_tensors, struct gguf_rep
         return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
     }
     for (uint32_t i = 0; i < set->count; i++) {
-        struct gguf_model *part = set->parts[i];
+        struct gguf_model *part = set->parts[i].model;
 
         files[i] = part->files[0];
         part->n_files = 0;
@@ -291,13 +304,13 @@ static int join(struct gguf_model **model, const struct shard *named, char *path
                 const struct gguf_open_options *options, struct gguf_report *report)
 {
     struct set set = {.count = (uint32_t)named->count, .named = (uint32_t)named->no};
-    uint64_t n_tensors;
+    uint64_t n_tensors = 0;
     int result;
 
     set.parts = calloc(set.count, sizeof *set.parts);
     if (!set.parts)
         return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
-    set.parts[set.named] = *model;
+    set.parts[set.named].model = *model;
     result = open_parts(&set, path, options, report);
     if (result == 0)
         result = check_total(&set, &n_tensors, report);
@@ -306,10 +319,10 @@ static int join(struct gguf_model **model, const struct shard *named, char *path
     if (result == 0)
         result = join_parts(&set, n_tensors, report);
     if (result == 0)
-        *model = set.parts[0];
+        *model = set.parts[0].model;
     for (uint32_t i = 0; result < 0 && i < set.count; i++) {
         if (i != set.named)
-            gguf_close(set.parts[i]);
+            gguf_close(set.parts[i].model);
     }
     free(set.parts);
     return result;
@@ -318,7 +331,7 @@ static int join(struct gguf_model **model, const struct shard *named, char *path
 int gguf_shards_join(struct gguf_model **model, const struct gguf_open_options *options,
                      struct gguf_report *report)
 {
-    struct shard by_keys, by_name;
+    struct shard by_keys = {0}, by_name = {0};
     char *path;
     bool has_name;
     int result = read_keys(*model, &by_keys, report);
