@@ -85,6 +85,7 @@ int gguf_open_with(const char *path, const struct gguf_open_options *options,
         result = gguf_shards_join(&job.model, job.options, report);
     if (result == 0)
         result = run(validate, &job);
+    report->path = NULL; /* a fault leaves a part in its middle */
     if (result < 0) {
         gguf_close(job.model);
         return result;
