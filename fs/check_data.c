@@ -166,11 +166,19 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
 {
     const uint64_t n_chunks =
         tensor->n_elements / CHUNK_ELEMENTS + (tensor->n_elements % CHUNK_ELEMENTS != 0);
+    const struct gguf_file *file = &model->files[tensor->file_index];
     struct open_run open = {.first = 1, .last = 0};
     bool is_out_of_memory = false, is_all_zero = true;
 
     if (n_chunks == 0)
         return 0;
+    report->path = gguf_path_to_report(model, tensor->file_index);
+    if (file->is_growing && !gguf_map_has(file, tensor->file_offset, tensor->size_bytes)) {
+        gguf_note(report, tensor->file_offset, "tensor %s: not complete yet, so not read",
+                  gguf_quote(tensor->name).text);
+        report->path = NULL;
+        return 0;
+    }
 #pragma omp parallel
     {
         struct chunk chunk = {.model = model, .tensor = tensor};
@@ -203,6 +211,7 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
         free(chunk.values);
         free(chunk.runs);
     }
+    report->path = NULL;
     if (is_out_of_memory)
         return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
     if (is_all_zero && progress->n_zero++ == 0)
@@ -224,11 +233,14 @@ int fs_check_data(const struct gguf_model *model, struct gguf_report *report,
         if (model->tensors[i].type && model->tensors[i].type->decode)
             result = check_tensor(model, &model->tensors[i], report, &progress);
     }
-    if (progress.n_zero > 0)
+    if (progress.n_zero > 0) {
+        report->path = gguf_path_to_report(model, progress.first_zero->file_index);
         gguf_note(report, progress.first_zero->file_offset,
                   "%" PRIu64 " of %" PRIu64
                   " tensors hold nothing but zeros, the first is %s (a download that reserved its "
                   "space and did not end?)",
                   progress.n_zero, model->n_tensors, gguf_quote(progress.first_zero->name).text);
+        report->path = NULL;
+    }
     return report->n_errors > 0 ? report->first_error.code : result;
 }

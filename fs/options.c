@@ -22,6 +22,7 @@ enum key {
     KEY_NONEMPTY,
     KEY_AUTO_UNMOUNT,
     KEY_CLONE_FD,
+    KEY_PARTIAL,
     KEY_PREFETCH,
     KEY_MLOCK,
     KEY_DIRECT_IO,
@@ -52,6 +53,7 @@ static const struct option options_table[] = {
     {KEY_AUTO_UNMOUNT, "auto_unmount", NULL, "", "unmount when the daemon dies"},
     {KEY_NONEMPTY, "nonempty", NULL, "", "mount over files that are in MOUNTPOINT"},
     {KEY_NO_SANDBOX, "nosandbox", NULL, "", "serve without the sandbox"},
+    {KEY_PARTIAL, "partial", NULL, "", "take a MODEL that is still being downloaded"},
     {KEY_PREFETCH, "prefetch", NULL, "", "bring the model into memory in the background"},
     {KEY_MLOCK, "mlock", NULL, "", "the same, and lock it there"},
     {KEY_DIRECT_IO, "direct_io", NULL, "", "let the kernel keep nothing of what is read"},
@@ -163,6 +165,9 @@ static int on_option(void *data, const char *argument, int key, struct fuse_args
         return 1;
     case KEY_CLONE_FD:
         options->clone_fd = true;
+        return 0;
+    case KEY_PARTIAL:
+        options->open.partial = true;
         return 0;
     case KEY_PREFETCH:
         options->prefetch = true;

@@ -3,6 +3,8 @@
 #define GGUFS_FS_OPTIONS_H
 
 #define FUSE_USE_VERSION 314
+#include "gguf/model.h"
+
 #include <fuse_opt.h>
 
 #include <stdbool.h>
@@ -16,6 +18,7 @@ struct fs_options {
     const char **paths; /* MODEL MOUNTPOINT, or the models to check */
     int n_paths;
 
+    struct gguf_open_options open;
     bool data; /* with FS_CHECK */
     bool foreground;
     bool single_threaded;

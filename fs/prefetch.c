@@ -31,6 +31,11 @@ static uint64_t total_bytes(const struct gguf_model *model)
     return sum;
 }
 
+static const char *named_path(const struct gguf_model *model)
+{
+    return model->files[model->named_file].path;
+}
+
 /* The number in the first line of a file that `format` fits; UINT64_MAX if there is none. */
 static uint64_t read_number(const char *path, const char *format)
 {
@@ -66,9 +71,9 @@ void fs_prefetch_prepare(struct fs_prefetch *prefetch, const struct gguf_model *
     void *state;
 
     *prefetch = (struct fs_prefetch){.model = model};
-    fs_progress_start(&prefetch->progress, model->files[0].path);
+    fs_progress_start(&prefetch->progress, named_path(model));
     if (size_bytes > room_bytes) {
-        fs_complain(model->files[0].path, NULL,
+        fs_complain(named_path(model), NULL,
                     "not brought into memory: of its %.1f GB only %.1f GB have room",
                     (double)size_bytes / 1e9, (double)room_bytes / 1e9);
         return;
@@ -76,7 +81,7 @@ void fs_prefetch_prepare(struct fs_prefetch *prefetch, const struct gguf_model *
     state = mmap(NULL, sizeof *prefetch->state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                  -1, 0);
     if (state == MAP_FAILED)
-        fs_complain(model->files[0].path, NULL, "not brought into memory: %s", strerror(errno));
+        fs_complain(named_path(model), NULL, "not brought into memory: %s", strerror(errno));
     else
         prefetch->state = state;
 }
@@ -136,11 +141,16 @@ static int fetch(const struct fs_prefetch *prefetch, const uint8_t *data, size_t
 static void complain(const struct fs_prefetch *prefetch)
 {
     const struct fs_prefetch_state *state = prefetch->state;
+    const struct gguf_file *file = prefetch->model->files;
+    uint64_t offset = state->done_bytes;
 
-    if (state->result != 0 && state->result != -ECANCELED)
-        fs_complain(prefetch->model->files[0].path, NULL,
-                    "byte %" PRIu64 ": not brought into memory: %s", state->done_bytes,
-                    strerror(-state->result));
+    if (state->result == 0 || state->result == -ECANCELED)
+        return;
+    /* Not beyond the last file: there is more to do. */
+    while (offset >= file->size_bytes)
+        offset -= file++->size_bytes;
+    fs_complain(file->path, NULL, "byte %" PRIu64 ": not brought into memory: %s", offset,
+                strerror(-state->result));
 }
 
 static void *run(void *argument)

@@ -89,9 +89,9 @@ static int get_status(struct fs_server *server, fs_node_index index, struct stat
         .st_gid = server->gid,
         .st_size = (off_t)size_bytes,
         .st_blocks = (blkcnt_t)((size_bytes + 511) / 512),
-        .st_atim = server->tree->model->files[0].modified,
-        .st_mtim = server->tree->model->files[0].modified,
-        .st_ctim = server->tree->model->files[0].modified,
+        .st_atim = server->modified,
+        .st_mtim = server->modified,
+        .st_ctim = server->modified,
     };
     return 0;
 }
@@ -252,7 +252,7 @@ static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info 
     add_file(server, file);
     info->fh = (uintptr_t)file;
     info->direct_io = server->direct_io;
-    info->keep_cache = !server->direct_io;
+    info->keep_cache = server->keep_cache;
     info->noflush = 1;
     /* If the reader was interrupted there will be no release. */
     if (fuse_reply_open(request, info) == -ENOENT)

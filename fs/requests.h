@@ -19,9 +19,11 @@ struct fs_server {
     struct fs_tree *tree;
     uid_t uid;
     gid_t gid;
-    mode_t mode_mask;  /* the bits of a mode that are shown */
-    unsigned max_read; /* as the mount has it, in bytes; 0 for the kernel's default */
-    bool direct_io;    /* the kernel keeps nothing */
+    mode_t mode_mask;         /* the bits of a mode that are shown */
+    unsigned max_read;        /* as the mount has it, in bytes; 0 for the kernel's default */
+    bool direct_io;           /* the kernel keeps nothing */
+    bool keep_cache;          /* of one open file for the next */
+    struct timespec modified; /* what all nodes show */
 
     struct fs_open_file *files;
     pthread_mutex_t files_lock;

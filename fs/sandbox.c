@@ -54,6 +54,7 @@ static const int allowed[] = {
     SCMP_SYS(read),
     SCMP_SYS(readv),
     SCMP_SYS(pread64),
+    SCMP_SYS(lseek),
     SCMP_SYS(write),
     SCMP_SYS(writev),
     SCMP_SYS(close),

@@ -52,7 +52,7 @@ static int add_options(const struct fs_tree *tree, const struct fs_options *opti
                        struct fuse_args *args)
 {
     char max_read[16];
-    int result = add_option(args, 1, "fsname=", tree->model->files[0].path);
+    int result = add_option(args, 1, "fsname=", tree->model->files[tree->model->named_file].path);
 
     snprintf(max_read, sizeof max_read, "%u", options->max_read);
     if (result == 0)
@@ -155,20 +155,29 @@ static void watch_server(void *argument)
     fs_prefetch_watch(&job->prefetch);
 }
 
+/* Closes what lies between two descriptors. */
+static void close_between(int low, int high)
+{
+    if (high - low > 1)
+        close_range((unsigned)low + 1, (unsigned)high - 1, 0);
+}
+
 /* Descriptors that the caller left open would stay so as long as the daemon lives. */
 static void close_inherited(const struct gguf_model *model)
 {
-    unsigned next = STDERR_FILENO + 1;
+    const struct gguf_file *named = &model->files[model->named_file];
+    int last = STDERR_FILENO;
 
-    /* Ours are the models' only, in the order in which they were opened. */
+    /* Ours are the model's only: of the file that was named, then of the others in their order. */
+    close_between(last, named->descriptor);
+    last = named->descriptor;
     for (uint32_t i = 0; i < model->n_files; i++) {
-        const unsigned ours = (unsigned)model->files[i].descriptor;
-
-        if (ours > next)
-            close_range(next, ours - 1, 0);
-        next = ours + 1;
+        if (i == model->named_file)
+            continue;
+        close_between(last, model->files[i].descriptor);
+        last = model->files[i].descriptor;
     }
-    close_range(next, ~0U, 0);
+    close_range((unsigned)last + 1, ~0U, 0);
 }
 
 static int serve_session(struct fuse_session *session, const char *mountpoint,
@@ -205,6 +214,21 @@ static int serve_session(struct fuse_session *session, const char *mountpoint,
     return status;
 }
 
+/* When the newest of the files was written to. */
+static struct timespec last_change(const struct gguf_model *model)
+{
+    struct timespec last = model->files[0].modified;
+
+    for (uint32_t i = 1; i < model->n_files; i++) {
+        const struct timespec time = model->files[i].modified;
+
+        if (time.tv_sec > last.tv_sec ||
+            (time.tv_sec == last.tv_sec && time.tv_nsec > last.tv_nsec))
+            last = time;
+    }
+    return last;
+}
+
 int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_options *options)
 {
     struct fs_server server = {.tree = tree,
@@ -213,6 +237,8 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_options *op
                                .mode_mask = S_IFMT | (0777 & ~options->umask),
                                .max_read = options->max_read,
                                .direct_io = options->direct_io,
+                               .keep_cache = !options->direct_io && !options->open.partial,
+                               .modified = last_change(tree->model),
                                .files_lock = PTHREAD_MUTEX_INITIALIZER};
     struct fuse_session *session;
     int status;

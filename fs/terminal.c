@@ -44,7 +44,7 @@ void fs_print_finding(FILE *stream, const char *prefix, const char *path,
                       const struct gguf_finding *finding)
 {
     fputs(prefix, stream);
-    fs_print_path(stream, path);
+    fs_print_path(stream, finding->path ? finding->path : path);
     fprintf(stream, ": %s", finding->severity == GGUF_NOTE ? "note: " : "");
     if (finding->file_offset != GGUF_NO_OFFSET)
         fprintf(stream, "byte %" PRIu64 ": ", finding->file_offset);

@@ -9,7 +9,7 @@
 /* Prints a path on one line: its control characters as \xNN. */
 void fs_print_path(FILE *stream, const char *path);
 
-/* Prints a finding on a line, after "PREFIX PATH: ". */
+/* Prints a finding on a line, after "PREFIX PATH: "; `path` is the model's. */
 void fs_print_finding(FILE *stream, const char *prefix, const char *path,
                       const struct gguf_finding *finding);
 

@@ -89,25 +89,48 @@ void gguf_map_close(struct gguf_file *file)
     *file = (struct gguf_file){.descriptor = -1};
 }
 
+/* The C library's fstat() makes another call of it, which can name a path: the sandbox does not
+   allow that. */
+static bool get_status(const struct gguf_file *file, struct stat *status)
+{
+    return syscall(SYS_fstat, file->descriptor, status) == 0;
+}
+
 int gguf_map_check(const struct gguf_file *file, uint64_t end_offset)
 {
     struct stat status;
 
-    /* The C library's fstat() makes another call of it, which can name a path: the sandbox does not
-       allow that. */
-    if (syscall(SYS_fstat, file->descriptor, &status) != 0 || (uint64_t)status.st_size < end_offset)
+    if (!get_status(file, &status) || (uint64_t)status.st_size < end_offset)
         return -EIO;
-    if ((uint64_t)status.st_size >= file->size_bytes &&
+    if (!file->is_growing && (uint64_t)status.st_size >= file->size_bytes &&
         (status.st_mtim.tv_sec != file->modified.tv_sec ||
          status.st_mtim.tv_nsec != file->modified.tv_nsec))
         return -ESTALE;
     return 0;
 }
 
+bool gguf_map_has(const struct gguf_file *file, uint64_t offset, uint64_t n_bytes)
+{
+    struct stat status;
+    off_t hole;
+
+    if (!get_status(file, &status) || n_bytes > (uint64_t)status.st_size ||
+        offset > (uint64_t)status.st_size - n_bytes)
+        return false;
+    if (n_bytes == 0)
+        return true;
+    /* Nobody uses the descriptor's own position. */
+    hole = lseek(file->descriptor, (off_t)offset, SEEK_HOLE);
+    return hole < 0 || (uint64_t)hole >= offset + n_bytes;
+}
+
 int gguf_map_read(const struct gguf_file *file, uint64_t offset, size_t n_bytes, void *out)
 {
     char *to = out;
 
+    /* Before it is read: a hole may become data meanwhile, but data never a hole. */
+    if (file->is_growing && !gguf_map_has(file, offset, n_bytes))
+        return -EIO;
     while (n_bytes > 0) {
         const ssize_t n = pread(file->descriptor, to, n_bytes, (off_t)offset);
 

@@ -4,6 +4,7 @@
 
 #include "gguf/report.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -13,6 +14,7 @@ struct gguf_file {
     uint64_t size_bytes; /* when it was opened */
     int descriptor;      /* of the open file; -1 if there is none */
     struct timespec modified;
+    bool is_growing;                /* it is still being written; may be set after it was opened */
     _Atomic uint64_t touched_bytes; /* since the pages were last let go; see gguf_map_touched() */
 };
 
@@ -28,13 +30,22 @@ void gguf_map_close(struct gguf_file *file);
  * To be called after reading from the mapping: whether the file still has its first `end_offset`
  * bytes, which read as zeros up to the end of the page if it has not, and whether they are those of
  * the file that was opened. Returns 0, -EIO if they are gone, or -ESTALE if the file is as long as
- * it was but was written to since. Of a file that has only become shorter the rest is good.
+ * it was but was written to since. Of a file that has only become shorter the rest is good, and one
+ * that is growing may be written to.
  */
 int gguf_map_check(const struct gguf_file *file, uint64_t end_offset);
 
 /*
+ * Whether these bytes of a growing file were written already: they are neither behind its end nor
+ * in a hole, as programs leave one that reserve the space or write from several places at once. A
+ * file system finds holes by its blocks, or not at all.
+ */
+bool gguf_map_has(const struct gguf_file *file, uint64_t offset, uint64_t n_bytes);
+
+/*
  * Copies `n_bytes` from `offset` to `out` without touching the mapping: to map pages and to let go
- * of them again costs more than the copy. Returns 0 or what gguf_map_check() does.
+ * of them again costs more than the copy. Returns 0 or what gguf_map_check() does; -EIO too for
+ * what a growing file does not have yet.
  */
 int gguf_map_read(const struct gguf_file *file, uint64_t offset, size_t n_bytes, void *out);
 

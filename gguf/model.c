@@ -60,6 +60,11 @@ const struct gguf_key *gguf_find_key(const struct gguf_model *model, const char 
     return NULL;
 }
 
+const char *gguf_path_to_report(const struct gguf_model *model, uint32_t file_index)
+{
+    return file_index == model->named_file ? NULL : model->files[file_index].path;
+}
+
 uint64_t gguf_value_end(const struct gguf_model *model, const struct gguf_value *value)
 {
     const uint8_t *end;

@@ -52,8 +52,9 @@ struct gguf_model {
     bool big_endian;
     uint64_t alignment_bytes; /* of tensor data; a power of two */
 
-    struct gguf_file *files; /* at least one */
+    struct gguf_file *files; /* at least one; all keys lie in the first */
     uint32_t n_files;
+    uint32_t named_file;   /* the index of the one that was given to gguf_open() */
     struct gguf_key *keys; /* in file order */
     uint64_t n_keys;
     struct gguf_tensor *tensors; /* in file order */
@@ -71,9 +72,9 @@ struct gguf_open_options {
 };
 
 /*
- * Opens, parses and validates the model file at `path`. `options` may be NULL. On success *model is
- * to be freed with gguf_close(). On failure returns a negative errno, *model is NULL, and `report`
- * says why. gguf_map_catch_faults() must have been called before.
+ * Opens, parses and validates the model file at `path`; of a shard also all others. `options` may
+ * be NULL. On success *model is to be freed with gguf_close(). On failure returns a negative errno,
+ * *model is NULL, and `report` says why. gguf_map_catch_faults() must have been called before.
  */
 int gguf_open_with(const char *path, const struct gguf_open_options *options,
                    struct gguf_model **model, struct gguf_report *report);
@@ -94,6 +95,9 @@ void *gguf_keep(struct gguf_model *model, size_t n_bytes);
  * live as long as the model. Returns 0 or -ENOMEM.
  */
 int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value value);
+
+/* What a report's path must be for findings about that file of the model. */
+const char *gguf_path_to_report(const struct gguf_model *model, uint32_t file_index);
 
 /* Where in files[0] a string or array ends; 0 for values of which nothing is in the file. */
 uint64_t gguf_value_end(const struct gguf_model *model, const struct gguf_value *value);

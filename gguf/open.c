@@ -1,37 +1,49 @@
 #include "gguf/formats.h"
 #include "gguf/model.h"
+#include "gguf/shards.h"
 #include "gguf/validate.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct parse_job {
+struct job {
     const struct gguf_open_options *options;
-    const struct gguf_format *format;
     struct gguf_model *model;
     struct gguf_report *report;
 };
 
-static int parse_and_validate(void *argument)
+static int parse(void *argument)
 {
-    struct parse_job *job = argument;
-    int result;
+    const struct job *job = argument;
+    const struct gguf_format *format = gguf_format_of(&job->model->files[0], job->report);
 
-    job->format = gguf_format_of(&job->model->files[0], job->report);
-    if (!job->format)
-        return -EINVAL;
-    result = job->format->parse(job->model, job->options, job->report);
-    if (result < 0)
-        return result;
+    return format ? format->parse(job->model, job->options, job->report) : -EINVAL;
+}
+
+static int validate(void *argument)
+{
+    const struct job *job = argument;
+
     return gguf_validate(job->model, job->report);
 }
 
-int gguf_open_with(const char *path, const struct gguf_open_options *options,
+/* Does a part of the job where a page of a file may be missing. */
+static int run(int (*part)(void *argument), struct job *job)
+{
+    const size_t n_errors = job->report->n_errors;
+    const int result = gguf_map_guard(part, job);
+
+    if (result < 0 && job->report->n_errors == n_errors)
+        gguf_error(job->report, result, GGUF_NO_OFFSET,
+                   "can't be read: it shrank meanwhile, or its disk fails");
+    return result;
+}
+
+int gguf_open_file(const char *path, const struct gguf_open_options *options,
                    struct gguf_model **model, struct gguf_report *report)
 {
-    static const struct gguf_open_options none;
-    struct parse_job job = {.options = options ? options : &none, .report = report};
+    struct job job = {.options = options, .report = report};
     int result;
 
     *model = NULL;
@@ -47,17 +59,37 @@ int gguf_open_with(const char *path, const struct gguf_open_options *options,
     result = gguf_map_open(path, &job.model->files[0], report);
     if (result == 0) {
         job.model->n_files = 1;
-        result = gguf_map_guard(parse_and_validate, &job);
+        job.model->files[0].is_growing = options->partial;
+        result = run(parse, &job);
     }
     if (result < 0) {
-        if (report->n_errors == 0)
-            gguf_error(report, result, GGUF_NO_OFFSET,
-                       "can't be read: it shrank meanwhile, or its disk fails");
         gguf_close(job.model);
         return result;
     }
     /* All of the header was walked. */
     gguf_map_touched(&job.model->files[0], job.model->files[0].size_bytes);
+    *model = job.model;
+    return 0;
+}
+
+int gguf_open_with(const char *path, const struct gguf_open_options *options,
+                   struct gguf_model **model, struct gguf_report *report)
+{
+    static const struct gguf_open_options none;
+    struct job job = {.options = options ? options : &none, .report = report};
+    int result;
+
+    *model = NULL;
+    result = gguf_open_file(path, job.options, &job.model, report);
+    if (result == 0)
+        result = gguf_shards_join(&job.model, job.options, report);
+    if (result == 0)
+        result = run(validate, &job);
+    report->path = NULL; /* a fault leaves a part in its middle */
+    if (result < 0) {
+        gguf_close(job.model);
+        return result;
+    }
     *model = job.model;
     return 0;
 }

@@ -3,10 +3,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void add(struct gguf_report *report, const struct gguf_finding *finding)
+static void add(struct gguf_report *report, struct gguf_finding *finding)
 {
     if (finding->severity == GGUF_ERROR && report->n_errors++ == 0)
         report->first_error = *finding;
+    finding->path = report->path;
     if (report->each)
         report->each(report->user, finding);
 }

@@ -19,6 +19,7 @@ enum gguf_severity { GGUF_ERROR, GGUF_NOTE };
 
 struct gguf_finding {
     enum gguf_severity severity;
+    const char *path;     /* of the file that it is about, while it is told; NULL: the model's */
     int code;             /* negative errno; 0 for a note */
     uint64_t file_offset; /* in bytes from the start of the file, or GGUF_NO_OFFSET */
     char message[768];    /* one line, printable, names quoted by gguf_quote() */
@@ -28,9 +29,11 @@ struct gguf_report {
     /* Called for every finding in the order in which they are found; may be NULL. */
     void (*each)(void *user, const struct gguf_finding *finding);
     void *user;
+    /* The file that findings are about from now on; NULL: the one that the user named. */
+    const char *path;
 
     size_t n_errors;
-    struct gguf_finding first_error; /* valid if n_errors > 0 */
+    struct gguf_finding first_error; /* valid if n_errors > 0; without its path */
 };
 
 /* Adds an error and returns `code`, so that a parser can write `return gguf_error(...)`. */

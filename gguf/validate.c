@@ -167,6 +167,23 @@ static int check_key_names(struct gguf_model *model, struct gguf_report *report)
     return 0;
 }
 
+static void report_twice(const struct gguf_model *model, const struct gguf_tensor *first,
+                         const struct gguf_tensor *second, struct gguf_report *report)
+{
+    const char *path = model->files[first->file_index].path;
+
+    report->path = gguf_path_to_report(model, second->file_index);
+    if (first->file_index == second->file_index)
+        gguf_error(report, -EEXIST, second->info_offset,
+                   "tensor %s: it is there twice, first at byte %" PRIu64,
+                   gguf_quote(second->name).text, first->info_offset);
+    else
+        gguf_error(report, -EEXIST, second->info_offset,
+                   "tensor %s: it is there twice, first at byte %" PRIu64 " of %s",
+                   gguf_quote(second->name).text, first->info_offset,
+                   gguf_quote((struct gguf_string){path, strlen(path)}).text);
+}
+
 static int check_tensor_names(const struct gguf_model *model, struct gguf_report *report)
 {
     const struct gguf_tensor **order = (const struct gguf_tensor **)sorted(
@@ -176,10 +193,9 @@ static int check_tensor_names(const struct gguf_model *model, struct gguf_report
         return fail_memory(report);
     for (uint64_t i = 1; i < model->n_tensors; i++) {
         if (gguf_string_compare(order[i - 1]->name, order[i]->name) == 0)
-            gguf_error(report, -EEXIST, order[i]->info_offset,
-                       "tensor %s: it is there twice, first at byte %" PRIu64,
-                       gguf_quote(order[i]->name).text, order[i - 1]->info_offset);
+            report_twice(model, order[i - 1], order[i], report);
     }
+    report->path = NULL;
     free(order);
     return 0;
 }
@@ -190,41 +206,88 @@ static uint64_t end_of(const struct gguf_tensor *tensor)
     return tensor->file_offset + tensor->size_bytes;
 }
 
-static void check_bounds(const struct gguf_model *model, struct gguf_report *report)
+/* Tensors of a file whose data it does not hold. */
+struct missing {
+    uint64_t n_tensors; /* of the file, with those that are complete */
+    uint64_t n_short;
+    uint64_t last_end; /* where the file would have to end */
+};
+
+static void report_missing(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                           uint64_t end, struct gguf_report *report)
 {
-    uint64_t n_short = 0, last_end = 0;
+    const uint64_t file_bytes = model->files[tensor->file_index].size_bytes;
 
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        const struct gguf_tensor *tensor = &model->tensors[i];
-        const uint64_t file_bytes = model->files[tensor->file_index].size_bytes;
-        uint64_t end;
+    gguf_error(report, -ENODATA, tensor->info_offset,
+               "tensor %s: its data are bytes %" PRIu64 " to %" PRIu64
+               ", but the file ends at %" PRIu64 ": %" PRIu64 " of its %" PRIu64
+               " bytes are missing (unfinished download? -o partial mounts what is there)",
+               gguf_quote(tensor->name).text, tensor->file_offset, end, file_bytes,
+               end - (tensor->file_offset > file_bytes ? tensor->file_offset : file_bytes),
+               tensor->size_bytes);
+}
 
-        if (__builtin_add_overflow(tensor->file_offset, tensor->size_bytes, &end)) {
-            gguf_error(report, -EOVERFLOW, tensor->info_offset,
-                       "tensor %s: it starts at byte %" PRIu64 " and has %" PRIu64
-                       " bytes, which ends over 2^64",
-                       gguf_quote(tensor->name).text, tensor->file_offset, tensor->size_bytes);
-            continue;
-        }
-        /* A tensor without data may lie anywhere: a vocabulary-only file ends early. */
-        if (tensor->size_bytes == 0 || end <= file_bytes)
-            continue;
-        gguf_error(report, -ENODATA, tensor->info_offset,
-                   "tensor %s: its data are bytes %" PRIu64 " to %" PRIu64
-                   ", but the file ends at %" PRIu64 ": %" PRIu64 " of its %" PRIu64
-                   " bytes are missing (unfinished download?)",
-                   gguf_quote(tensor->name).text, tensor->file_offset, end, file_bytes,
-                   end - (tensor->file_offset > file_bytes ? tensor->file_offset : file_bytes),
-                   tensor->size_bytes);
-        n_short++;
-        last_end = end > last_end ? end : last_end;
-    }
-    if (n_short > 0)
+static void note_missing(const struct gguf_file *file, const struct missing *missing,
+                         struct gguf_report *report)
+{
+    if (missing->n_short > 0 && file->is_growing)
+        gguf_note(report, GGUF_NO_OFFSET, "%" PRIu64 " of %" PRIu64 " tensors are not complete yet",
+                  missing->n_short, missing->n_tensors);
+    else if (missing->n_short > 0)
         gguf_note(report, GGUF_NO_OFFSET,
                   "the file should have at least %" PRIu64 " bytes and has %" PRIu64 ": %" PRIu64
                   " are missing, in %" PRIu64 " of %" PRIu64 " tensors",
-                  last_end, model->files[0].size_bytes, last_end - model->files[0].size_bytes,
-                  n_short, model->n_tensors);
+                  missing->last_end, file->size_bytes, missing->last_end - file->size_bytes,
+                  missing->n_short, missing->n_tensors);
+}
+
+static bool is_complete(const struct gguf_file *file, const struct gguf_tensor *tensor,
+                        uint64_t end)
+{
+    return file->is_growing ? gguf_map_has(file, tensor->file_offset, tensor->size_bytes)
+                            : end <= file->size_bytes;
+}
+
+static void check_tensor_bounds(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                                struct missing *missing, struct gguf_report *report)
+{
+    const struct gguf_file *file = &model->files[tensor->file_index];
+    uint64_t end;
+
+    missing->n_tensors++;
+    if (__builtin_add_overflow(tensor->file_offset, tensor->size_bytes, &end)) {
+        gguf_error(report, -EOVERFLOW, tensor->info_offset,
+                   "tensor %s: it starts at byte %" PRIu64 " and has %" PRIu64
+                   " bytes, which ends over 2^64",
+                   gguf_quote(tensor->name).text, tensor->file_offset, tensor->size_bytes);
+        return;
+    }
+    /* A tensor without data may lie anywhere: a vocabulary-only file ends early. */
+    if (tensor->size_bytes == 0 || is_complete(file, tensor, end))
+        return;
+    if (!file->is_growing)
+        report_missing(model, tensor, end, report);
+    missing->n_short++;
+    missing->last_end = end > missing->last_end ? end : missing->last_end;
+}
+
+/* The tensors of a file stand together in the table. */
+static void check_bounds(const struct gguf_model *model, struct gguf_report *report)
+{
+    struct missing missing = {0};
+
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &model->tensors[i];
+        const uint32_t file_index = tensor->file_index;
+
+        report->path = gguf_path_to_report(model, file_index);
+        check_tensor_bounds(model, tensor, &missing, report);
+        if (i + 1 == model->n_tensors || model->tensors[i + 1].file_index != file_index) {
+            note_missing(&model->files[file_index], &missing, report);
+            missing = (struct missing){0};
+        }
+    }
+    report->path = NULL;
 }
 
 /* How far the bytes from `start` up to `end` go beyond what padding to the alignment needs. */
@@ -236,64 +299,115 @@ static uint64_t gap_between(const struct gguf_model *model, uint64_t start, uint
     return end > start && end - start > padding ? end - start - padding : 0;
 }
 
-/* Needs sane bounds. Tensors of unknown type have no known end, so nothing is said behind them. */
-static int check_overlaps(const struct gguf_model *model, struct gguf_report *report)
+static void note_gap_at_end(const struct gguf_model *model, const struct gguf_tensor *last,
+                            struct gguf_report *report)
 {
-    const struct gguf_tensor **order = (const struct gguf_tensor **)sorted(
-        model->tensors, model->n_tensors, sizeof *model->tensors, compare_places);
+    const uint64_t gap =
+        gap_between(model, end_of(last), model->files[last->file_index].size_bytes);
+
+    if (gap > 0)
+        gguf_note(report, end_of(last),
+                  "%" PRIu64 " bytes behind the last tensor %s belong to nothing", gap,
+                  gguf_quote(last->name).text);
+}
+
+/* What comes between the tensor that ends furthest up to here and the next that has data. */
+static void check_between(const struct gguf_model *model, const struct gguf_tensor *furthest,
+                          const struct gguf_tensor *tensor, bool is_end_known,
+                          struct gguf_report *report)
+{
+    const uint64_t gap = gap_between(model, end_of(furthest), tensor->file_offset);
+
+    if (end_of(furthest) > tensor->file_offset)
+        gguf_error(report, -EINVAL, tensor->info_offset,
+                   "tensor %s: its data at byte %" PRIu64
+                   " lie over those of tensor %s, which are bytes %" PRIu64 " to %" PRIu64,
+                   gguf_quote(tensor->name).text, tensor->file_offset,
+                   gguf_quote(furthest->name).text, furthest->file_offset, end_of(furthest));
+    else if (gap > 0 && is_end_known)
+        gguf_note(report, end_of(furthest),
+                  "%" PRIu64 " bytes between tensors %s and %s belong to nothing", gap,
+                  gguf_quote(furthest->name).text, gguf_quote(tensor->name).text);
+}
+
+/* The same for `n` tensors of one file, in the order of their data. */
+static void check_file_overlaps(const struct gguf_model *model,
+                                const struct gguf_tensor *const *order, uint64_t n,
+                                struct gguf_report *report)
+{
     const struct gguf_tensor *furthest = NULL;
     bool is_end_known = true;
 
-    if (!order)
-        return fail_memory(report);
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
+    for (uint64_t i = 0; i < n; i++) {
         const struct gguf_tensor *tensor = order[i];
 
         is_end_known = is_end_known && tensor->type;
         if (tensor->size_bytes == 0)
             continue;
-        if (furthest && furthest->file_index == tensor->file_index) {
-            const uint64_t gap = gap_between(model, end_of(furthest), tensor->file_offset);
-
-            if (end_of(furthest) > tensor->file_offset)
-                gguf_error(report, -EINVAL, tensor->info_offset,
-                           "tensor %s: its data at byte %" PRIu64
-                           " lie over those of tensor %s, which are bytes %" PRIu64 " to %" PRIu64,
-                           gguf_quote(tensor->name).text, tensor->file_offset,
-                           gguf_quote(furthest->name).text, furthest->file_offset,
-                           end_of(furthest));
-            else if (gap > 0 && is_end_known)
-                gguf_note(report, end_of(furthest),
-                          "%" PRIu64 " bytes between tensors %s and %s belong to nothing", gap,
-                          gguf_quote(furthest->name).text, gguf_quote(tensor->name).text);
-        }
-        if (!furthest || furthest->file_index != tensor->file_index ||
-            end_of(tensor) > end_of(furthest))
+        if (furthest)
+            check_between(model, furthest, tensor, is_end_known, report);
+        if (!furthest || end_of(tensor) > end_of(furthest))
             furthest = tensor;
     }
-    if (furthest && is_end_known) {
-        const uint64_t end = end_of(furthest);
-        const uint64_t gap = gap_between(model, end, model->files[furthest->file_index].size_bytes);
+    if (furthest && is_end_known)
+        note_gap_at_end(model, furthest, report);
+}
 
-        if (gap > 0)
-            gguf_note(report, end, "%" PRIu64 " bytes behind the last tensor %s belong to nothing",
-                      gap, gguf_quote(furthest->name).text);
+/* Needs sane bounds. Tensors of unknown type have no known end, so nothing is said behind them. */
+static int check_overlaps(const struct gguf_model *model, struct gguf_report *report)
+{
+    const struct gguf_tensor **order = (const struct gguf_tensor **)sorted(
+        model->tensors, model->n_tensors, sizeof *model->tensors, compare_places);
+    uint64_t end;
+
+    if (!order)
+        return fail_memory(report);
+    for (uint64_t start = 0; start < model->n_tensors; start = end) {
+        const uint32_t file_index = order[start]->file_index;
+
+        for (end = start + 1; end < model->n_tensors; end++) {
+            if (order[end]->file_index != file_index)
+                break;
+        }
+        report->path = gguf_path_to_report(model, file_index);
+        check_file_overlaps(model, order + start, end - start, report);
     }
+    report->path = NULL;
     free(order);
     return 0;
 }
 
+/* Of every tensor. */
+static void compute_sizes(struct gguf_model *model, struct gguf_report *report)
+{
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        report->path = gguf_path_to_report(model, model->tensors[i].file_index);
+        compute_size(&model->tensors[i], report);
+    }
+    report->path = NULL;
+}
+
+/* Keys lie in the first file. */
+static int check_keys(struct gguf_model *model, struct gguf_report *report)
+{
+    int result;
+
+    report->path = gguf_path_to_report(model, 0);
+    result = check_key_names(model, report);
+    report->path = NULL;
+    return result;
+}
+
 int gguf_validate(struct gguf_model *model, struct gguf_report *report)
 {
-    int result = check_key_names(model, report);
+    int result = check_keys(model, report);
 
     if (result == 0)
         result = check_tensor_names(model, report);
     if (result < 0)
         return result;
 
-    for (uint64_t i = 0; i < model->n_tensors; i++)
-        compute_size(&model->tensors[i], report);
+    compute_sizes(model, report);
     check_bounds(model, report);
     if (report->n_errors == 0)
         result = check_overlaps(model, report);

@@ -14,8 +14,8 @@ int gguf_validate_alignment(struct gguf_model *model, struct gguf_report *report
  * Computes the size of every tensor and checks everything else: names that occur twice, sizes that
  * overflow, rows that are no whole blocks, data that lie outside the file or over another tensor's.
  * Goes on after an error to report all. Bytes that belong to nothing are notes, and so is a key
- * that is repeated with the same value; the repetition is dropped. Returns 0, or the first error as
- * a negative errno.
+ * that is repeated with the same value; the repetition is dropped. A growing file may lack data.
+ * Returns 0, or the first error as a negative errno.
  */
 int gguf_validate(struct gguf_model *model, struct gguf_report *report);
 

@@ -6,8 +6,9 @@
 #include <string.h>
 
 static const struct bad_table *const tables[] = {
-    &bad_header_table, &bad_keys_table,    &bad_tensors_table, &bad_many_errors_table,
-    &bad_names_table,  &bad_clashes_table, &bad_odd_table,
+    &bad_header_table,      &bad_keys_table,   &bad_tensors_table,
+    &bad_many_errors_table, &bad_names_table,  &bad_clashes_table,
+    &bad_odd_table,         &bad_shards_table, &bad_no_shards_table,
 };
 
 const struct bad_row *bad_row_at(size_t number, size_t *n_errors)

@@ -12,7 +12,7 @@
  *    6 sums of sizes wrap                    18 strings
  *    7 padding wraps                         19 numbers at their limits
  *    8 dimensions of 0                       20 empty strings in version 1
- *    9 alignments                            21 shards (none yet)
+ *    9 alignments                            21 shards (sets of them: tests/unit)
  *   10 offsets                               22 versions and byte orders
  *   11 missing data                          23 cut headers (all: tests/unit/test_gguf_damage.c)
  *   12 rows that are no whole blocks         24 files from before GGUF (none yet)
@@ -52,7 +52,8 @@ struct bad_table {
 };
 
 extern const struct bad_table bad_header_table, bad_keys_table, bad_tensors_table,
-    bad_many_errors_table, bad_names_table, bad_clashes_table, bad_odd_table;
+    bad_many_errors_table, bad_names_table, bad_clashes_table, bad_odd_table, bad_shards_table,
+    bad_no_shards_table;
 
 /* The row of that number, in whichever table; NULL behind the last. */
 const struct bad_row *bad_row_at(size_t number, size_t *n_errors);

@@ -1,0 +1,363 @@
+#include "gguf/shards.h"
+
+#include "gguf/formats.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a u16 can say, as llama.cpp writes it. */
+#define MAX_SHARDS 65535u
+/* Then the search ends: a file may claim to have thousands of others. */
+#define MAX_BAD_SHARDS 10u
+
+/* How the name of a shard ends. All names of a model are of one length. */
+#define ENDING       "-00001-of-00003.gguf"
+#define ENDING_BYTES (sizeof ENDING - 1)
+#define DIGITS       ((size_t)5)
+
+/* What a file says of itself, by its keys or by its name. */
+struct shard {
+    uint64_t no; /* starts at 0 */
+    uint64_t count;
+};
+
+/* Reads a key that must be a whole number of at most `limit`. Returns 1, 0 if there is none. */
+static int read_key(const struct gguf_model *model, const char *name, uint64_t limit,
+                    uint64_t *number, struct gguf_report *report)
+{
+    const struct gguf_key *key = gguf_find_key(model, name);
+
+    if (!key)
+        return 0;
+    switch (key->value.type) {
+    case GGUF_INT8:
+    case GGUF_INT16:
+    case GGUF_INT32:
+    case GGUF_INT64:
+        if (key->value.i64 < 0)
+            return gguf_error(report, -EINVAL, key->file_offset,
+                              "key \"%s\": it is %" PRId64 ", which is below 0", name,
+                              key->value.i64);
+        break;
+    case GGUF_UINT8:
+    case GGUF_UINT16:
+    case GGUF_UINT32:
+    case GGUF_UINT64:
+        break;
+    default:
+        return gguf_error(report, -EINVAL, key->file_offset,
+                          "key \"%s\": its type is %s, it must be a whole number", name,
+                          gguf_value_type_name(key->value.type));
+    }
+    if (key->value.u64 > limit)
+        return gguf_error(report, -EINVAL, key->file_offset,
+                          "key \"%s\": it is %" PRIu64 ", the limit is %" PRIu64, name,
+                          key->value.u64, limit);
+    *number = key->value.u64;
+    return 1;
+}
+
+/* Returns 1, 0 if the file does not say that it is one of several, or a negative errno. */
+static int read_keys(const struct gguf_model *model, struct shard *shard,
+                     struct gguf_report *report)
+{
+    int result = read_key(model, "split.count", MAX_SHARDS, &shard->count, report);
+
+    if (result <= 0 || shard->count <= 1)
+        return result < 0 ? result : 0;
+    result = read_key(model, "split.no", MAX_SHARDS, &shard->no, report);
+    if (result == 0)
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                          "is a shard of %" PRIu64
+                          " (key split.count), but key \"split.no\" is missing",
+                          shard->count);
+    if (result > 0 && shard->no >= shard->count)
+        return gguf_error(report, -EINVAL, gguf_find_key(model, "split.no")->file_offset,
+                          "key \"split.no\": it is %" PRIu64 ", but there are only %" PRIu64
+                          " shards, counted from 0",
+                          shard->no, shard->count);
+    return result;
+}
+
+/* Reads the five digits of a number that starts at 1. */
+static bool read_digits(const char *digits, uint64_t *number)
+{
+    *number = 0;
+    for (size_t i = 0; i < DIGITS; i++) {
+        if (digits[i] < '0' || digits[i] > '9')
+            return false;
+        *number = 10 * *number + (uint64_t)(digits[i] - '0');
+    }
+    return *number > 0;
+}
+
+/* The first digit of a shard's number in a path that ends as a shard's does; NULL if it does not.
+ */
+static char *find_digits(char *path)
+{
+    const size_t length = strlen(path);
+
+    return length < ENDING_BYTES ? NULL : path + length - ENDING_BYTES + 1;
+}
+
+/* Returns whether the path ends as that of a shard does. */
+static bool read_name(char *path, struct shard *shard)
+{
+    const char *digits = find_digits(path);
+
+    if (!digits || digits[-1] != '-' || !read_digits(digits, &shard->no) ||
+        strncmp(digits + DIGITS, "-of-", 4) != 0 ||
+        !read_digits(digits + DIGITS + 4, &shard->count) ||
+        strcmp(digits + 2 * DIGITS + 4, ".gguf") != 0)
+        return false;
+    shard->no--;
+    return true;
+}
+
+static int check_numbers(const struct gguf_model *model, const struct shard *by_keys,
+                         const struct shard *by_name, struct gguf_report *report)
+{
+    if (by_keys->no == by_name->no && by_keys->count == by_name->count)
+        return 0;
+    return gguf_error(report, -EINVAL, gguf_find_key(model, "split.no")->file_offset,
+                      "its name says that it is shard %" PRIu64 " of %" PRIu64
+                      ", its keys split.no and split.count say shard %" PRIu64 " of %" PRIu64,
+                      by_name->no + 1, by_name->count, by_keys->no + 1, by_keys->count);
+}
+
+/* A file of a model, parsed. */
+struct part {
+    struct gguf_model *model; /* NULL if it is not open yet */
+};
+
+/* The files of one model while they are brought together. */
+struct set {
+    struct part *parts;
+    uint32_t count;
+    uint32_t named; /* the one that the user named */
+};
+
+/* Whether a file is the shard that its name says, and one of the same model as the named one. */
+static int check_part(const struct set *set, uint32_t index, struct gguf_report *report)
+{
+    const struct gguf_model *part = set->parts[index].model;
+    const struct gguf_model *named = set->parts[set->named].model;
+    struct shard shard = {0};
+    int result;
+
+    assert(part && named);
+    result = read_keys(part, &shard, report);
+    if (result < 0)
+        return result;
+    if (result == 0)
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                          "is named as shard %" PRIu32 " of %" PRIu32
+                          ", but is a model of its own: it has no key split.count above 1",
+                          index + 1, set->count);
+    if (check_numbers(part, &shard, &(struct shard){index, set->count}, report) < 0)
+        return -EINVAL;
+    if (strcmp(part->format, named->format) != 0 || part->big_endian != named->big_endian)
+        return gguf_error(report, -EINVAL, 4, "is %s, %s, and shard %" PRIu32 " is %s, %s",
+                          part->format, part->big_endian ? "big-endian" : "little-endian",
+                          set->named + 1, named->format,
+                          named->big_endian ? "big-endian" : "little-endian");
+    return 0;
+}
+
+/* Opens a shard that is not the named one; `path` is its own. */
+static int open_part(struct set *set, uint32_t index, const char *path,
+                     const struct gguf_open_options *options, struct gguf_report *report)
+{
+    int result;
+
+    report->path = path;
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        result =
+            gguf_error(report, -ENOENT, GGUF_NO_OFFSET,
+                       "is missing: the model has %" PRIu32 " shards, and this is number %" PRIu32,
+                       set->count, index + 1);
+    else
+        result = gguf_open_file(path, options, &set->parts[index].model, report);
+    if (result == 0)
+        result = check_part(set, index, report);
+    report->path = NULL;
+    return result;
+}
+
+/* Returns 0, or the first error; goes on after it to tell of the others. */
+static int open_parts(struct set *set, char *path, const struct gguf_open_options *options,
+                      struct gguf_report *report)
+{
+    char *digits = find_digits(path), number[DIGITS + 1];
+    unsigned n_bad = 0;
+    int first = 0;
+
+    for (uint32_t i = 0; i < set->count && n_bad < MAX_BAD_SHARDS; i++) {
+        int result;
+
+        if (i == set->named)
+            continue;
+        snprintf(number, sizeof number, "%05" PRIu16, (uint16_t)(i + 1));
+        memcpy(digits, number, DIGITS);
+        result = open_part(set, i, path, options, report);
+        if (result < 0 && n_bad++ == 0)
+            first = result;
+    }
+    return first;
+}
+
+/* Whether all files together hold what they say the model has. */
+static int check_total(const struct set *set, uint64_t *total, struct gguf_report *report)
+{
+    *total = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const struct gguf_model *part = set->parts[i].model;
+
+        assert(part);              /* all were opened */
+        *total += part->n_tensors; /* each of at most GGUF_MAX_TENSORS */
+    }
+    for (uint32_t i = 0; i < set->count; i++) {
+        const struct gguf_model *part = set->parts[i].model;
+        uint64_t claimed = 0;
+        int result;
+
+        report->path = i == set->named ? NULL : part->files[0].path;
+        result = read_key(part, "split.tensors.count", UINT64_MAX, &claimed, report);
+        if (result > 0 && claimed != *total)
+            result =
+                gguf_error(report, -EINVAL, gguf_find_key(part, "split.tensors.count")->file_offset,
+                           "key \"split.tensors.count\": it is %" PRIu64 ", but the %" PRIu32
+                           " shards have %" PRIu64 " tensors (one of another model?)",
+                           claimed, set->count, *total);
+        report->path = NULL;
+        if (result < 0)
+            return result;
+    }
+    if (*total > GGUF_MAX_TENSORS)
+        return gguf_error(report, -E2BIG, GGUF_NO_OFFSET,
+                          "its shards have %" PRIu64 " tensors, the limit is %d", *total,
+                          GGUF_MAX_TENSORS);
+    return 0;
+}
+
+static void note_ignored_keys(const struct set *set, struct gguf_report *report)
+{
+    for (uint32_t i = 1; i < set->count; i++) {
+        const struct gguf_model *part = set->parts[i].model;
+        uint64_t n_ignored = 0;
+
+        for (uint64_t j = 0; j < part->n_keys; j++)
+            n_ignored += part->keys[j].name.length_bytes < 6 ||
+                         memcmp(part->keys[j].name.data, "split.", 6) != 0;
+        if (n_ignored == 0)
+            continue;
+        report->path = i == set->named ? NULL : part->files[0].path;
+        gguf_note(report, GGUF_NO_OFFSET,
+                  "%" PRIu64 " of its keys are ignored: the metadata are those of the first shard",
+                  n_ignored);
+        report->path = NULL;
+    }
+}
+
+/* Moves files and tensors of all parts to the first, and closes the others. */
+static int join_parts(const struct set *set, uint64_t n_tensors, struct gguf_report *report)
+{
+    struct gguf_model *model = set->parts[0].model;
+    struct gguf_file *files = calloc(set->count, sizeof *files);
+    struct gguf_tensor *tensors = calloc(n_tensors + 1, sizeof *tensors);
+    uint64_t n = 0;
+
+    if (!files || !tensors) {
+        free(files);
+        free(tensors);
+        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+    }
+    for (uint32_t i = 0; i < set->count; i++) {
+        struct gguf_model *part = set->parts[i].model;
+
+        files[i] = part->files[0];
+        part->n_files = 0;
+        for (uint64_t j = 0; j < part->n_tensors; j++) {
+            tensors[n] = part->tensors[j];
+            tensors[n++].file_index = i;
+        }
+        part->n_tensors = 0;
+        if (i > 0)
+            gguf_close(part);
+    }
+    free(model->files);
+    free(model->tensors);
+    model->files = files;
+    model->n_files = set->count;
+    model->named_file = set->named;
+    model->tensors = tensors;
+    model->n_tensors = n_tensors;
+    return 0;
+}
+
+static int join(struct gguf_model **model, const struct shard *named, char *path,
+                const struct gguf_open_options *options, struct gguf_report *report)
+{
+    struct set set = {.count = (uint32_t)named->count, .named = (uint32_t)named->no};
+    uint64_t n_tensors = 0;
+    int result;
+
+    set.parts = calloc(set.count, sizeof *set.parts);
+    if (!set.parts)
+        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+    set.parts[set.named].model = *model;
+    result = open_parts(&set, path, options, report);
+    if (result == 0)
+        result = check_total(&set, &n_tensors, report);
+    if (result == 0)
+        note_ignored_keys(&set, report);
+    if (result == 0)
+        result = join_parts(&set, n_tensors, report);
+    if (result == 0)
+        *model = set.parts[0].model;
+    for (uint32_t i = 0; result < 0 && i < set.count; i++) {
+        if (i != set.named)
+            gguf_close(set.parts[i].model);
+    }
+    free(set.parts);
+    return result;
+}
+
+int gguf_shards_join(struct gguf_model **model, const struct gguf_open_options *options,
+                     struct gguf_report *report)
+{
+    struct shard by_keys = {0}, by_name = {0};
+    char *path;
+    bool has_name;
+    int result = read_keys(*model, &by_keys, report);
+
+    if (result < 0)
+        return result;
+    path = strdup((*model)->files[0].path);
+    if (!path)
+        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+    has_name = read_name(path, &by_name);
+    if (result == 0) {
+        if (has_name && by_name.count > 1)
+            gguf_note(report, GGUF_NO_OFFSET,
+                      "is named as a shard, but has no key split.count above 1: it is a model of "
+                      "its own");
+    } else if (!has_name) {
+        result = gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                            "is shard %" PRIu64 " of %" PRIu64
+                            " (keys split.no and split.count), so its name must end in -%05" PRIu64
+                            "-of-%05" PRIu64 ".gguf: by that the others are found beside it",
+                            by_keys.no + 1, by_keys.count, by_keys.no + 1, by_keys.count);
+    } else {
+        result = check_numbers(*model, &by_keys, &by_name, report);
+        if (result == 0)
+            result = join(model, &by_keys, path, options, report);
+    }
+    free(path);
+    return result;
+}
