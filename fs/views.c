@@ -5,34 +5,10 @@
 
 /* JSON of values and infos, as texts that are made when they are read. */
 
-static int write_value_piece(const struct gguf_model *model, const void *subject,
-                             struct fs_text *text)
-{
-    const struct fs_value_piece *piece = subject;
-    const int result = fs_value_piece_write(piece, text);
-
-    if (result < 0)
-        return result;
-    gguf_map_touched(&model->files[0], text->length);
-    return gguf_map_check(&model->files[0], gguf_value_end(model, &piece->start.next));
-}
-
 static int write_tensor_info(const struct gguf_model *model, const void *subject,
                              struct fs_text *text)
 {
     return fs_json_tensor_info(text, model, subject);
-}
-
-static int add_value(struct fs_image *image, const struct gguf_key *key,
-                     struct fs_value_cache *values)
-{
-    const struct fs_value_text *text;
-    int result = fs_value_cache_get(values, key, &text);
-
-    for (size_t i = 0; result == 0 && i < text->n_pieces; i++)
-        result = fs_image_add_text(image, write_value_piece, &text->pieces[i],
-                                   text->pieces[i].length, FS_PIECE_BYTES);
-    return result;
 }
 
 static int add_info(struct fs_image *image, const struct gguf_tensor *tensor)
@@ -62,7 +38,7 @@ static int build_metadata(struct fs_image *image, const void *subject,
         if (result == 0)
             result = fs_image_add_literal(image, ": ");
         if (result == 0)
-            result = add_value(image, &model->keys[i], values);
+            result = fs_value_cache_add(values, &model->keys[i], FS_AS_JSON, image);
         if (result == 0)
             result = fs_image_add_literal(image, i + 1 < model->n_keys ? ",\n" : "\n");
     }
@@ -71,7 +47,7 @@ static int build_metadata(struct fs_image *image, const void *subject,
 
 static int build_key(struct fs_image *image, const void *subject, struct fs_value_cache *values)
 {
-    int result = add_value(image, subject, values);
+    int result = fs_value_cache_add(values, subject, FS_AS_JSON, image);
 
     return result < 0 ? result : fs_image_add_literal(image, "\n");
 }
