@@ -111,8 +111,8 @@ int fs_image_add_json_string(struct fs_image *image, struct gguf_string string)
 
 int fs_image_add_data(struct fs_image *image, const struct gguf_tensor *tensor)
 {
-    return fs_image_add_source(image, &image->model->files[tensor->file_index],
-                               tensor->file_offset, tensor->size_bytes);
+    return fs_image_add_source(image, &image->model->files[tensor->file_index], tensor->file_offset,
+                               tensor->size_bytes);
 }
 
 int fs_image_add_modern_data(struct fs_image *image, const struct gguf_tensor *tensor)
@@ -189,8 +189,8 @@ static int read_slice(struct slice *slice, uint64_t segment_bytes)
         return gguf_map_read(segment->source.file, segment->source.offset + slice->offset,
                              slice->length, slice->out);
     case FS_CONVERTED:
-        return fs_converted_read(slice->image->model, segment->tensor, slice->offset,
-                                 slice->length, slice->out);
+        return fs_converted_read(slice->image->model, segment->tensor, slice->offset, slice->length,
+                                 slice->out);
     case FS_DECODED:
         return fs_decoded_read(slice->image->model, segment->tensor, slice->offset, slice->length,
                                slice->out);

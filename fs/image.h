@@ -81,7 +81,8 @@ int fs_image_add_json_string(struct fs_image *image, struct gguf_string string);
 /* The tensor's data as they are stored. Its type must be known. */
 int fs_image_add_data(struct fs_image *image, const struct gguf_tensor *tensor);
 
-/* The tensor's data in blocks of dequant_modern(), which must not be plain floats for old blocks. */
+/* The tensor's data in blocks of dequant_modern(), which must not be plain floats for old blocks.
+ */
 int fs_image_add_modern_data(struct fs_image *image, const struct gguf_tensor *tensor);
 
 /* The tensor's values as float32. Its type must have a decoder. */

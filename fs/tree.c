@@ -15,7 +15,7 @@ static int add_views(struct fs_tree *tree, fs_node_index directory, enum fs_scop
         const struct fs_view *view = fs_view_at(i);
         int result;
 
-        if (view->scope != scope || (view->applies && !view->applies(subject)))
+        if (view->scope != scope || (view->applies && !view->applies(tree->model, subject)))
             continue;
         result = fs_nodes_add(&tree->nodes, directory, view->name, false, view, subject, NULL);
         if (result < 0)

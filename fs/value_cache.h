@@ -1,5 +1,6 @@
 /*
- * The texts of a model's values in each form, each found once somebody has asked for it. Any thread may ask.
+ * The texts of a model's values in each form, each found once somebody has asked for it. Any thread
+ * may ask.
  */
 #ifndef GGUFS_FS_VALUE_CACHE_H
 #define GGUFS_FS_VALUE_CACHE_H

@@ -1,6 +1,7 @@
 /*
- * A metadata value as JSON text or as the bytes of a GGUF file, in pieces that can each be made again at any time. Nothing of
- * the text is kept, only where its pieces begin, so a value of any size costs next to no memory.
+ * A metadata value as JSON text or as the bytes of a GGUF file, in pieces that can each be made
+ * again at any time. Nothing of the text is kept, only where its pieces begin, so a value of any
+ * size costs next to no memory.
  */
 #ifndef GGUFS_FS_VALUE_TEXT_H
 #define GGUFS_FS_VALUE_TEXT_H

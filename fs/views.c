@@ -1,5 +1,7 @@
 #include "fs/views.h"
 
+#include "fs/model_gguf.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -75,8 +77,11 @@ static int build_info(struct fs_image *image, const void *subject, struct fs_val
     return result < 0 ? result : fs_image_add_literal(image, "\n");
 }
 
-static bool has_known_size(const struct gguf_tensor *tensor)
+static bool has_known_size(const struct gguf_model *model, const void *subject)
 {
+    const struct gguf_tensor *tensor = subject;
+
+    (void)model;
     return tensor->type;
 }
 
@@ -86,8 +91,11 @@ static int build_raw(struct fs_image *image, const void *subject, struct fs_valu
     return fs_image_add_data(image, subject);
 }
 
-static bool has_decoder(const struct gguf_tensor *tensor)
+static bool has_decoder(const struct gguf_model *model, const void *subject)
 {
+    const struct gguf_tensor *tensor = subject;
+
+    (void)model;
     return tensor->type && tensor->type->decode;
 }
 
@@ -100,6 +108,8 @@ static int build_f32(struct fs_image *image, const void *subject, struct fs_valu
 static const struct fs_view views[] = {
     {FS_PER_MODEL, "metadata.json", NULL, build_metadata},
     {FS_PER_MODEL, "tensors.json", NULL, build_tensors},
+    {FS_PER_MODEL, "model.gguf", fs_model_gguf_applies, fs_model_gguf_build},
+    {FS_PER_SHARD, ".gguf", NULL, fs_model_gguf_build},
     {FS_PER_KEY, ".json", NULL, build_key},
     {FS_PER_TENSOR, "info", NULL, build_info},
     {FS_PER_TENSOR, "raw", has_known_size, build_raw},

@@ -41,6 +41,9 @@ struct gguf_tensor {
                                    1 from n_dims on */
     uint64_t n_elements;
     uint64_t size_bytes; /* of its data; 0 if the type is unknown */
+    /* What there is room for up to the next tensor or the file's end; only if the type is unknown.
+     */
+    uint64_t extent_bytes;
 
     uint32_t file_index;  /* its data are in files[file_index] … */
     uint64_t file_offset; /* … at this offset */
@@ -50,6 +53,8 @@ struct gguf_tensor {
 struct gguf_model {
     const char *format; /* "GGUF v3" */
     bool big_endian;
+    bool
+        is_current; /* files[0] is by itself the whole model as a little-endian GGUF of version 3 */
     uint64_t alignment_bytes; /* of tensor data; a power of two */
 
     struct gguf_file *files; /* at least one */

@@ -236,6 +236,17 @@ static uint64_t gap_between(const struct gguf_model *model, uint64_t start, uint
     return end > start && end - start > padding ? end - start - padding : 0;
 }
 
+/* How far a tensor of unknown type can go if `next`, which may be NULL, is the one behind it. */
+static uint64_t extent_of(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                          const struct gguf_tensor *next)
+{
+    uint64_t end = model->files[tensor->file_index].size_bytes;
+
+    if (next && next->file_index == tensor->file_index && next->file_offset < end)
+        end = next->file_offset;
+    return end > tensor->file_offset ? end - tensor->file_offset : 0;
+}
+
 /* Needs sane bounds. Tensors of unknown type have no known end, so nothing is said behind them. */
 static int check_overlaps(const struct gguf_model *model, struct gguf_report *report)
 {
@@ -250,6 +261,9 @@ static int check_overlaps(const struct gguf_model *model, struct gguf_report *re
         const struct gguf_tensor *tensor = order[i];
 
         is_end_known = is_end_known && tensor->type;
+        if (!tensor->type)
+            model->tensors[tensor - model->tensors].extent_bytes =
+                extent_of(model, tensor, i + 1 < model->n_tensors ? order[i + 1] : NULL);
         if (tensor->size_bytes == 0)
             continue;
         if (furthest && furthest->file_index == tensor->file_index) {
