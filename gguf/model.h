@@ -100,6 +100,9 @@ void *gguf_keep(struct gguf_model *model, size_t n_bytes);
  */
 int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value value);
 
+/* Removes a key. Returns 0, or -ENOENT if there is none of that name. */
+int gguf_remove_key(struct gguf_model *model, const char *name);
+
 /* Where in files[0] a string or array ends; 0 for values of which nothing is in the file. */
 uint64_t gguf_value_end(const struct gguf_model *model, const struct gguf_value *value);
 
