@@ -123,7 +123,7 @@ int gguf_edits_add_json(struct gguf_edits *edits, const char *json, size_t lengt
 {
     const cJSON *member;
     cJSON *object;
-    int result = gguf_edit_parse_json(json, length_bytes, "edits", &object, report);
+    int result = gguf_edit_parse_json(json, length_bytes, "edits file", &object, report);
 
     if (result < 0)
         return result;
