@@ -76,6 +76,20 @@ const struct dequant_type *dequant_type_by_id(uint32_t id);
 const struct dequant_type *dequant_type_of_era(uint32_t id, uint32_t era);
 
 /*
+ * The type of today that holds the same values exactly: the type itself; Q5_0 and Q5_1 for those of
+ * era 0, which only have their elements in another order; else F32, for today's blocks have scales
+ * of 16 bits where old ones have 32, or more elements to a scale.
+ */
+const struct dequant_type *dequant_modern(const struct dequant_type *type);
+
+/*
+ * Copies n_blocks blocks of era 0 to `out` as blocks of dequant_modern(), which must not be F32.
+ * `blocks` and `out` hold n_blocks * block_bytes bytes each and do not overlap.
+ */
+void dequant_modernize_blocks(const struct dequant_type *type, const void *restrict blocks,
+                              void *restrict out, size_t n_blocks);
+
+/*
  * Copies n_blocks big-endian blocks to `out` in little-endian order, field by field. `blocks` and
  * `out` hold n_blocks * block_bytes bytes each, at any alignment, and do not overlap.
  */

@@ -1,5 +1,6 @@
 #include "fs/image.h"
 
+#include "fs/converted.h"
 #include "fs/decoded.h"
 #include "gguf/map.h"
 
@@ -73,11 +74,30 @@ static int own(struct fs_image *image, char *bytes)
     return 0;
 }
 
+int fs_image_add_owned(struct fs_image *image, char *bytes, size_t n_bytes)
+{
+    const int result = own(image, bytes);
+
+    if (result < 0)
+        return result;
+    return add(image, (struct fs_segment){.kind = FS_LITERAL, .literal = bytes}, n_bytes);
+}
+
+int fs_image_add_zeros(struct fs_image *image, uint64_t n_bytes)
+{
+    return add(image, (struct fs_segment){.kind = FS_ZEROS}, n_bytes);
+}
+
+int fs_image_add_source(struct fs_image *image, const struct gguf_file *file, uint64_t offset,
+                        uint64_t n_bytes)
+{
+    return add(image, (struct fs_segment){.kind = FS_SOURCE, .source = {file, offset}}, n_bytes);
+}
+
 int fs_image_add_json_string(struct fs_image *image, struct gguf_string string)
 {
     struct fs_text text = {.capacity = FS_JSON_STRING_BYTES(string.length_bytes)};
     char *shrunk;
-    int result;
 
     text.data = malloc(text.capacity);
     if (!text.data)
@@ -86,15 +106,21 @@ int fs_image_add_json_string(struct fs_image *image, struct gguf_string string)
     shrunk = realloc(text.data, text.length);
     if (shrunk)
         text.data = shrunk;
-    result = own(image, text.data);
-    if (result < 0)
-        return result;
-    return add(image, (struct fs_segment){.kind = FS_LITERAL, .literal = text.data}, text.length);
+    return fs_image_add_owned(image, text.data, text.length);
 }
 
 int fs_image_add_data(struct fs_image *image, const struct gguf_tensor *tensor)
 {
-    return add(image, (struct fs_segment){.kind = FS_SOURCE, .tensor = tensor}, tensor->size_bytes);
+    return fs_image_add_source(image, &image->model->files[tensor->file_index], tensor->file_offset,
+                               tensor->size_bytes);
+}
+
+int fs_image_add_modern_data(struct fs_image *image, const struct gguf_tensor *tensor)
+{
+    if (!tensor->big_endian && tensor->type == dequant_modern(tensor->type))
+        return fs_image_add_data(image, tensor);
+    return add(image, (struct fs_segment){.kind = FS_CONVERTED, .tensor = tensor},
+               tensor->size_bytes);
 }
 
 int fs_image_add_values(struct fs_image *image, const struct gguf_tensor *tensor)
@@ -151,14 +177,6 @@ static int read_text(struct slice *slice, uint64_t segment_bytes)
     return result;
 }
 
-static int read_source(const struct slice *slice)
-{
-    const struct gguf_tensor *tensor = slice->segment->tensor;
-    const struct gguf_file *file = &slice->image->model->files[tensor->file_index];
-
-    return gguf_map_read(file, tensor->file_offset + slice->offset, slice->length, slice->out);
-}
-
 static int read_slice(struct slice *slice, uint64_t segment_bytes)
 {
     const struct fs_segment *segment = slice->segment;
@@ -168,12 +186,19 @@ static int read_slice(struct slice *slice, uint64_t segment_bytes)
         memcpy(slice->out, segment->literal + slice->offset, slice->length);
         return 0;
     case FS_SOURCE:
-        return read_source(slice);
+        return gguf_map_read(segment->source.file, segment->source.offset + slice->offset,
+                             slice->length, slice->out);
+    case FS_CONVERTED:
+        return fs_converted_read(slice->image->model, segment->tensor, slice->offset, slice->length,
+                                 slice->out);
     case FS_DECODED:
         return fs_decoded_read(slice->image->model, segment->tensor, slice->offset, slice->length,
                                slice->out);
     case FS_TEXT:
         return read_text(slice, segment_bytes);
+    case FS_ZEROS:
+        memset(slice->out, 0, slice->length);
+        return 0;
     }
     return -EINVAL;
 }

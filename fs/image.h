@@ -24,10 +24,12 @@ typedef int fs_text_writer(const struct gguf_model *model, const void *subject,
                            struct fs_text *text);
 
 enum fs_segment_kind {
-    FS_LITERAL, /* bytes that the segment points to */
-    FS_SOURCE,  /* the data of a tensor as they are stored */
-    FS_DECODED, /* the values of a tensor as float32 */
-    FS_TEXT,    /* what a writer writes */
+    FS_LITERAL,   /* bytes that the segment points to */
+    FS_SOURCE,    /* bytes of a file as they are stored */
+    FS_CONVERTED, /* the data of a tensor in little-endian blocks of today */
+    FS_DECODED,   /* the values of a tensor as float32 */
+    FS_TEXT,      /* what a writer writes */
+    FS_ZEROS,
 };
 
 struct fs_segment {
@@ -35,7 +37,11 @@ struct fs_segment {
     enum fs_segment_kind kind;
     union {
         const char *literal;
-        const struct gguf_tensor *tensor; /* of FS_SOURCE and FS_DECODED */
+        const struct gguf_tensor *tensor; /* of FS_CONVERTED and FS_DECODED */
+        struct {
+            const struct gguf_file *file;
+            uint64_t offset;
+        } source;
         struct {
             fs_text_writer *write;
             const void *subject;
@@ -60,11 +66,24 @@ void fs_image_free(struct fs_image *image);
 /* `literal` must live as long as the image. */
 int fs_image_add_literal(struct fs_image *image, const char *literal);
 
+/* Bytes from malloc(), which the image frees, now if it fails. */
+int fs_image_add_owned(struct fs_image *image, char *bytes, size_t n_bytes);
+
+int fs_image_add_zeros(struct fs_image *image, uint64_t n_bytes);
+
+/* Bytes of one of the model's files. */
+int fs_image_add_source(struct fs_image *image, const struct gguf_file *file, uint64_t offset,
+                        uint64_t n_bytes);
+
 /* The name as a JSON string. */
 int fs_image_add_json_string(struct fs_image *image, struct gguf_string string);
 
 /* The tensor's data as they are stored. Its type must be known. */
 int fs_image_add_data(struct fs_image *image, const struct gguf_tensor *tensor);
+
+/* The tensor's data in blocks of dequant_modern(), which must not be plain floats for old blocks.
+ */
+int fs_image_add_modern_data(struct fs_image *image, const struct gguf_tensor *tensor);
 
 /* The tensor's values as float32. Its type must have a decoder. */
 int fs_image_add_values(struct fs_image *image, const struct gguf_tensor *tensor);

@@ -44,7 +44,7 @@ void fs_name_escape(struct gguf_string name, const char *suffix, char file_name[
     size_t used = 0;
     size_t cut = 0; /* the last place up to cut_limit where the name can be cut */
 
-    assert(strlen(suffix) <= 16);
+    assert(strlen(suffix) <= 32);
     for (uint64_t i = 0; i < name.length_bytes && used <= limit; i++) {
         const unsigned char c = (unsigned char)name.data[i];
         char escaped[4] = {(char)c};

@@ -8,7 +8,7 @@
 #define FS_NAME_BYTES 256
 
 /*
- * Writes to `file_name` the name and `suffix` (at most 16 bytes of a safe file name).
+ * Writes to `file_name` the name and `suffix` (at most 32 bytes of a safe file name).
  *
  * A name that is a safe file name stays as it is. '/', NUL, control characters and '%' become %XX,
  * "." and ".." become %2E and %2E%2E, the empty name becomes %. What would be longer than 255 bytes

@@ -1,5 +1,7 @@
 #include "fs/options.h"
 
+#include "fs/edit_file.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdint.h>
@@ -29,12 +31,16 @@ enum key {
     KEY_MAX_READ,
     KEY_MAX_THREADS,
     KEY_MAX_IDLE_THREADS,
+    KEY_SET,
+    KEY_UNSET,
+    KEY_EDITS,
+    KEY_SPLIT,
     KEY_PASS_ON, /* to libfuse */
 };
 
 struct option {
     enum key key;
-    const char *name;     /* "-h", or what stands behind -o: "uid=" */
+    const char *name;     /* "-h", or what stands behind -o: "uid="; a space asks for a word more */
     const char *synonym;  /* "--help", or NULL */
     const char *argument; /* what stands behind the '=' */
     const char *help;
@@ -48,6 +54,10 @@ static const struct option options_table[] = {
     {KEY_FOREGROUND, "-f", NULL, "", "stay in the foreground"},
     {KEY_DEBUG, "-d", NULL, "", "print every request; implies -f"},
     {KEY_SINGLE_THREADED, "-s", NULL, "", "serve with a single thread"},
+    {KEY_EDITS, "--edits ", NULL, "FILE", "set and remove keys as a JSON file says"},
+    {KEY_SET, "set=", NULL, "KEY=TYPE:VALUE", "set a key of the metadata"},
+    {KEY_UNSET, "unset=", NULL, "KEY", "remove a key of the metadata"},
+    {KEY_SPLIT, "split=", NULL, "SIZE", "show the model in files of up to SIZE, in split/"},
     {KEY_PASS_ON, "allow_other", NULL, "", "let all users read the tree"},
     {KEY_PASS_ON, "allow_root", NULL, "", "let you and root read the tree"},
     {KEY_AUTO_UNMOUNT, "auto_unmount", NULL, "", "unmount when the daemon dies"},
@@ -110,6 +120,52 @@ static void complain_of(const char *argument)
             fprintf(stderr, "; do you mean -o %s?", name);
     }
     fputc('\n', stderr);
+}
+
+/* Bytes, or thousands, millions or thousands of millions of them, as gguf-split has it. */
+static int parse_size(const char *argument, uint64_t *size_bytes)
+{
+    static const char units[] = "KMG";
+    const char *digits = strchr(argument, '=') + 1;
+    uint64_t value, factor = 1;
+    const char *unit;
+    char *end;
+
+    errno = 0;
+    value = strtoull(digits, &end, 10);
+    unit = *end != '\0' ? strchr(units, *end) : NULL;
+    for (const char *i = units; unit && i <= unit; i++)
+        factor *= 1000;
+    if (errno != 0 || !isdigit((unsigned char)*digits) || value == 0 || end[unit != NULL] != '\0' ||
+        __builtin_mul_overflow(value, factor, size_bytes)) {
+        fprintf(stderr, "ggufs: option %s: needs a size like 500M or 2G\n", argument);
+        return -1;
+    }
+    return 0;
+}
+
+static int add_edit(struct gguf_edits *edits, int key, const char *argument)
+{
+    struct gguf_report report = {0};
+    const char *text = argument;
+    int result;
+
+    if (key == KEY_EDITS) {
+        text += strlen("--edits");
+        result = fs_edit_file_read(text + (*text == '='), edits, &report);
+    } else {
+        text = strchr(argument, '=') + 1;
+        result = key == KEY_SET ? gguf_edits_set(edits, text, &report)
+                                : gguf_edits_unset(edits, text, &report);
+    }
+    if (result == 0)
+        return 0;
+    fprintf(stderr, "ggufs: %s: %s\n",
+            key == KEY_EDITS ? "--edits"
+            : key == KEY_SET ? "-o set"
+                             : "-o unset",
+            report.first_error.message);
+    return -1;
 }
 
 static int add_path(struct fs_options *options, const char *path)
@@ -184,6 +240,12 @@ static int on_option(void *data, const char *argument, int key, struct fuse_args
         return parse_number(argument, 10, any_id, &options->gid);
     case KEY_UMASK:
         return parse_number(argument, 8, 0777, &options->umask);
+    case KEY_SET:
+    case KEY_UNSET:
+    case KEY_EDITS:
+        return add_edit(&options->edits, key, argument);
+    case KEY_SPLIT:
+        return parse_size(argument, &options->split_bytes);
     case KEY_MAX_READ:
         return parse_number(argument, 10, UINT32_MAX, &options->max_read);
     case KEY_MAX_THREADS:
@@ -226,6 +288,10 @@ static int check_paths(const struct fs_options *options)
         fprintf(stderr, "ggufs: -o clone_fd goes with -o nosandbox: threads open /dev/fuse\n");
         return -EINVAL;
     }
+    if (options->edits.count > 0 && options->command == FS_CHECK) {
+        fprintf(stderr, "ggufs: --check takes no edits\n");
+        return -EINVAL;
+    }
     if (options->command == FS_CHECK) {
         if (options->n_paths > 0)
             return 0;
@@ -264,6 +330,7 @@ int fs_options_parse(int argc, char **argv, struct fs_options *options)
 void fs_options_free(struct fs_options *options)
 {
     fuse_opt_free_args(&options->fuse);
+    gguf_edits_free(&options->edits);
     free(options->paths);
 }
 

@@ -7,6 +7,8 @@
 
 #include <fuse_opt.h>
 
+#include "gguf/edits.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -35,6 +37,8 @@ struct fs_options {
     uid_t uid;
     gid_t gid;
     mode_t umask;
+    uint64_t split_bytes;    /* the most data in a file of split/; 0: no such files */
+    struct gguf_edits edits; /* from -o set, -o unset and --edits, in their order */
 
     struct fuse_args fuse; /* what is left for libfuse */
 };

@@ -1,9 +1,11 @@
 #include "fs/tree.h"
 
 #include "fs/names.h"
+#include "fs/split.h"
 #include "fs/views.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +17,7 @@ static int add_views(struct fs_tree *tree, fs_node_index directory, enum fs_scop
         const struct fs_view *view = fs_view_at(i);
         int result;
 
-        if (view->scope != scope || (view->applies && !view->applies(subject)))
+        if (view->scope != scope || (view->applies && !view->applies(tree->model, subject)))
             continue;
         result = fs_nodes_add(&tree->nodes, directory, view->name, false, view, subject, NULL);
         if (result < 0)
@@ -65,6 +67,26 @@ static int add_tensors(struct fs_tree *tree, fs_node_index directory)
     return 0;
 }
 
+static int add_shards(struct fs_tree *tree)
+{
+    fs_node_index directory = FS_NO_NODE;
+    char file_name[FS_NAME_BYTES];
+    int result = fs_nodes_add(&tree->nodes, FS_ROOT, "split", false, NULL, NULL, &directory);
+
+    for (size_t i = 0; i < fs_view_count(); i++) {
+        const struct fs_view *view = fs_view_at(i);
+
+        if (view->scope != FS_PER_SHARD)
+            continue;
+        for (uint32_t j = 0; result == 0 && j < tree->n_shards; j++) {
+            fs_split_name(tree->model, &tree->shards[j], view->name, file_name);
+            result = fs_nodes_add(&tree->nodes, directory, file_name, true, view, &tree->shards[j],
+                                  NULL);
+        }
+    }
+    return result;
+}
+
 static int add_nodes(struct fs_tree *tree)
 {
     fs_node_index metadata = FS_NO_NODE, tensors = FS_NO_NODE;
@@ -80,6 +102,8 @@ static int add_nodes(struct fs_tree *tree)
         result = add_keys(tree, metadata);
     if (result == 0)
         result = add_tensors(tree, tensors);
+    if (result == 0 && tree->n_shards > 0)
+        result = add_shards(tree);
     return result;
 }
 
@@ -103,7 +127,23 @@ static int fail(const struct fs_tree *tree, int code, const fs_node_index twins[
                       gguf_quote(name_of(&list[twins[1]])).text);
 }
 
-int fs_tree_make(const struct gguf_model *model, struct fs_tree **tree, struct gguf_report *report)
+static int plan_split(struct fs_tree *tree, uint64_t split_bytes, struct gguf_report *report)
+{
+    int result;
+
+    if (!fs_model_gguf_applies(tree->model, NULL))
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                          "can't be split: it has big-endian tensors of unknown type");
+    result = fs_split_plan(tree->model, split_bytes, &tree->shards, &tree->n_shards);
+    if (result == -E2BIG)
+        gguf_error(report, result, GGUF_NO_OFFSET,
+                   "can't be split into files of %" PRIu64 " bytes: these are over %u files",
+                   split_bytes, FS_MAX_SHARDS);
+    return result;
+}
+
+int fs_tree_make_with(const struct gguf_model *model, const struct fs_tree_options *options,
+                      struct fs_tree **tree, struct gguf_report *report)
 {
     struct fs_tree *made = calloc(1, sizeof *made);
     fs_node_index twins[2] = {0};
@@ -114,17 +154,25 @@ int fs_tree_make(const struct gguf_model *model, struct fs_tree **tree, struct g
         return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
     made->model = model;
     result = fs_value_cache_begin(&made->values, model);
+    if (result == 0 && options && options->split_bytes > 0)
+        result = plan_split(made, options->split_bytes, report);
     if (result == 0)
         result = add_nodes(made);
     if (result == 0)
         result = fs_nodes_seal(&made->nodes, twins);
     if (result < 0) {
-        fail(made, result, twins, report);
+        if (report->n_errors == 0)
+            fail(made, result, twins, report);
         fs_tree_free(made);
         return result;
     }
     *tree = made;
     return 0;
+}
+
+int fs_tree_make(const struct gguf_model *model, struct fs_tree **tree, struct gguf_report *report)
+{
+    return fs_tree_make_with(model, NULL, tree, report);
 }
 
 void fs_tree_free(struct fs_tree *tree)
@@ -133,6 +181,7 @@ void fs_tree_free(struct fs_tree *tree)
         return;
     fs_nodes_free(&tree->nodes);
     fs_value_cache_free(&tree->values);
+    free(tree->shards);
     free(tree);
 }
 

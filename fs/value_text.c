@@ -17,17 +17,40 @@ static bool is_at_end(const struct fs_value_walk *walk)
     return walk->is_begun && !walk->in_string && walk->depth == 0;
 }
 
+/* What stands around and between values in JSON only. */
+static void write_mark(const struct fs_value_walk *walk, const char *mark, struct fs_text *text)
+{
+    if (walk->form == FS_AS_JSON)
+        fs_json_literal(text, mark);
+}
+
+/* What stands before a string or an array in GGUF only. */
+static void write_head(const struct fs_value_walk *walk, const struct gguf_value *value,
+                       struct fs_text *text)
+{
+    if (walk->form != FS_AS_GGUF)
+        return;
+    if (value->type == GGUF_ARRAY) {
+        fs_gguf_number(text, value->array.element_type, sizeof(uint32_t));
+        fs_gguf_number(text, value->array.n_elements, sizeof(uint64_t));
+    } else {
+        fs_gguf_number(text, value->string.length_bytes, sizeof(uint64_t));
+    }
+}
+
 static void begin_value(struct fs_value_walk *walk, const struct gguf_value *value,
                         struct fs_text *text)
 {
     switch (value->type) {
     case GGUF_STRING:
-        fs_json_literal(text, "\"");
+        write_mark(walk, "\"", text);
+        write_head(walk, value, text);
         walk->string = value->string;
         walk->in_string = true;
         break;
     case GGUF_ARRAY:
-        fs_json_literal(text, "[");
+        write_mark(walk, "[", text);
+        write_head(walk, value, text);
         walk->level[walk->depth].cursor = gguf_array_begin(&value->array);
         walk->level[walk->depth].element_type = value->array.element_type;
         walk->level[walk->depth].is_first = true;
@@ -35,8 +58,21 @@ static void begin_value(struct fs_value_walk *walk, const struct gguf_value *val
         walk->depth++;
         break;
     default:
-        fs_json_scalar(text, value);
+        if (walk->form == FS_AS_JSON)
+            fs_json_scalar(text, value);
+        else
+            fs_gguf_scalar(text, value);
     }
+}
+
+/* Returns how many bytes of the part were written. */
+static size_t write_part(const struct fs_value_walk *walk, struct gguf_string part,
+                         struct fs_text *text)
+{
+    if (walk->form == FS_AS_JSON)
+        return fs_json_string_part(text, part, part.length_bytes == walk->string.length_bytes);
+    fs_gguf_bytes(text, part.data, part.length_bytes);
+    return part.length_bytes;
 }
 
 static void go_on_in_string(struct fs_value_walk *walk, struct fs_text *text)
@@ -46,11 +82,11 @@ static void go_on_in_string(struct fs_value_walk *walk, struct fs_text *text)
 
     if (part.length_bytes > STRING_PART)
         part.length_bytes = STRING_PART;
-    done = fs_json_string_part(text, part, part.length_bytes == walk->string.length_bytes);
+    done = write_part(walk, part, text);
     walk->string.data += done;
     walk->string.length_bytes -= done;
     if (walk->string.length_bytes == 0) {
-        fs_json_literal(text, "\"");
+        write_mark(walk, "\"", text);
         walk->in_string = false;
     }
 }
@@ -61,7 +97,7 @@ static int go_on_in_array(struct fs_value_walk *walk, struct fs_text *text)
     struct gguf_value element;
 
     if (walk->level[top].n_left == 0) {
-        fs_json_literal(text, "]");
+        write_mark(walk, "]", text);
         walk->depth--;
         return 0;
     }
@@ -70,14 +106,14 @@ static int go_on_in_array(struct fs_value_walk *walk, struct fs_text *text)
     if (element.type == GGUF_ARRAY && walk->depth == GGUF_MAX_ARRAY_DEPTH)
         return -EIO; /* it was not that deep when it was opened */
     if (!walk->level[top].is_first)
-        fs_json_literal(text, ",");
+        write_mark(walk, ",", text);
     walk->level[top].is_first = false;
     walk->level[top].n_left--;
     begin_value(walk, &element, text);
     return 0;
 }
 
-/* Writes some more text, at least one byte. */
+/* Goes on by a step, which writes at least one byte in JSON. */
 static int step(struct fs_value_walk *walk, struct fs_text *text)
 {
     if (walk->in_string) {
@@ -124,12 +160,12 @@ static int add_piece(struct fs_value_text *text, struct fs_value_piece piece)
     return 0;
 }
 
-int fs_value_text_make(const struct gguf_value *value, struct gguf_file *file,
-                       struct fs_value_text **text)
+int fs_value_text_make(const struct gguf_value *value, enum fs_value_form form,
+                       struct gguf_file *file, struct fs_value_text **text)
 {
     struct fs_value_text *made = calloc(1, sizeof *made);
     struct fs_text scratch = {.data = malloc(FS_PIECE_BYTES), .capacity = FS_PIECE_BYTES};
-    struct fs_value_walk walk = {.next = *value};
+    struct fs_value_walk walk = {.form = form, .next = *value};
     int result = made && scratch.data ? 0 : -ENOMEM;
 
     while (result == 0 && !is_at_end(&walk)) {

@@ -1,18 +1,27 @@
 /*
- * The JSON text of a metadata value, in pieces that can each be made again at any time. Nothing of
- * the text is kept, only where its pieces begin, so a value of any size costs next to no memory.
+ * A metadata value as JSON text or as the bytes of a GGUF file, in pieces that can each be made
+ * again at any time. Nothing of the text is kept, only where its pieces begin, so a value of any
+ * size costs next to no memory.
  */
 #ifndef GGUFS_FS_VALUE_TEXT_H
 #define GGUFS_FS_VALUE_TEXT_H
 
+#include "fs/gguf_bytes.h"
 #include "fs/json.h"
 #include "gguf/model.h"
 
 /* The most text in a piece. */
 #define FS_PIECE_BYTES (40u << 10)
 
+enum fs_value_form {
+    FS_AS_JSON,
+    FS_AS_GGUF, /* little-endian, lengths of 64 bits, whatever the source has */
+    FS_N_VALUE_FORMS
+};
+
 /* A place in a value from which its text can be written on. */
 struct fs_value_walk {
+    enum fs_value_form form;
     struct gguf_value next;    /* not yet begun, unless is_begun */
     struct gguf_string string; /* the rest of the string that is being written */
     bool is_begun;             /* `next`, the value itself, is at least partly written */
@@ -41,8 +50,8 @@ struct fs_value_text {
  * walk over all of it. *text is to be freed with fs_value_text_free(). Returns 0, -ENOMEM, or -EIO
  * if the source can't be read.
  */
-int fs_value_text_make(const struct gguf_value *value, struct gguf_file *file,
-                       struct fs_value_text **text);
+int fs_value_text_make(const struct gguf_value *value, enum fs_value_form form,
+                       struct gguf_file *file, struct fs_value_text **text);
 
 void fs_value_text_free(struct fs_value_text *text);
 

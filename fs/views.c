@@ -1,38 +1,16 @@
 #include "fs/views.h"
 
+#include "fs/model_gguf.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 /* JSON of values and infos, as texts that are made when they are read. */
 
-static int write_value_piece(const struct gguf_model *model, const void *subject,
-                             struct fs_text *text)
-{
-    const struct fs_value_piece *piece = subject;
-    const int result = fs_value_piece_write(piece, text);
-
-    if (result < 0)
-        return result;
-    gguf_map_touched(&model->files[0], text->length);
-    return gguf_map_check(&model->files[0], gguf_value_end(model, &piece->start.next));
-}
-
 static int write_tensor_info(const struct gguf_model *model, const void *subject,
                              struct fs_text *text)
 {
     return fs_json_tensor_info(text, model, subject);
-}
-
-static int add_value(struct fs_image *image, const struct gguf_key *key,
-                     struct fs_value_cache *values)
-{
-    const struct fs_value_text *text;
-    int result = fs_value_cache_get(values, key, &text);
-
-    for (size_t i = 0; result == 0 && i < text->n_pieces; i++)
-        result = fs_image_add_text(image, write_value_piece, &text->pieces[i],
-                                   text->pieces[i].length, FS_PIECE_BYTES);
-    return result;
 }
 
 static int add_info(struct fs_image *image, const struct gguf_tensor *tensor)
@@ -62,7 +40,7 @@ static int build_metadata(struct fs_image *image, const void *subject,
         if (result == 0)
             result = fs_image_add_literal(image, ": ");
         if (result == 0)
-            result = add_value(image, &model->keys[i], values);
+            result = fs_value_cache_add(values, &model->keys[i], FS_AS_JSON, image);
         if (result == 0)
             result = fs_image_add_literal(image, i + 1 < model->n_keys ? ",\n" : "\n");
     }
@@ -71,7 +49,7 @@ static int build_metadata(struct fs_image *image, const void *subject,
 
 static int build_key(struct fs_image *image, const void *subject, struct fs_value_cache *values)
 {
-    int result = add_value(image, subject, values);
+    int result = fs_value_cache_add(values, subject, FS_AS_JSON, image);
 
     return result < 0 ? result : fs_image_add_literal(image, "\n");
 }
@@ -99,8 +77,11 @@ static int build_info(struct fs_image *image, const void *subject, struct fs_val
     return result < 0 ? result : fs_image_add_literal(image, "\n");
 }
 
-static bool has_known_size(const struct gguf_tensor *tensor)
+static bool has_known_size(const struct gguf_model *model, const void *subject)
 {
+    const struct gguf_tensor *tensor = subject;
+
+    (void)model;
     return tensor->type;
 }
 
@@ -110,8 +91,11 @@ static int build_raw(struct fs_image *image, const void *subject, struct fs_valu
     return fs_image_add_data(image, subject);
 }
 
-static bool has_decoder(const struct gguf_tensor *tensor)
+static bool has_decoder(const struct gguf_model *model, const void *subject)
 {
+    const struct gguf_tensor *tensor = subject;
+
+    (void)model;
     return tensor->type && tensor->type->decode;
 }
 
@@ -124,6 +108,8 @@ static int build_f32(struct fs_image *image, const void *subject, struct fs_valu
 static const struct fs_view views[] = {
     {FS_PER_MODEL, "metadata.json", NULL, build_metadata},
     {FS_PER_MODEL, "tensors.json", NULL, build_tensors},
+    {FS_PER_MODEL, "model.gguf", fs_model_gguf_applies, fs_model_gguf_build},
+    {FS_PER_SHARD, ".gguf", NULL, fs_model_gguf_build},
     {FS_PER_KEY, ".json", NULL, build_key},
     {FS_PER_TENSOR, "info", NULL, build_info},
     {FS_PER_TENSOR, "raw", has_known_size, build_raw},

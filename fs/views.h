@@ -17,16 +17,17 @@ enum fs_scope {
     FS_PER_MODEL,  /* in the root */
     FS_PER_KEY,    /* in metadata/; the row's name is what follows the key */
     FS_PER_TENSOR, /* in tensors/<name>/ */
+    FS_PER_SHARD,  /* in split/; the row's name is what follows the number */
 };
 
 struct fs_view {
     enum fs_scope scope;
     const char *name;
-    /* Whether a tensor has this file; NULL if all have. Only for FS_PER_TENSOR. */
-    bool (*applies)(const struct gguf_tensor *tensor);
+    /* Whether the subject has this file; NULL if all have. Not for FS_PER_KEY. */
+    bool (*applies)(const struct gguf_model *model, const void *subject);
     /*
-     * Adds the segments to an image that was begun. `subject` is the struct gguf_key or struct
-     * gguf_tensor, or NULL for the model. Returns 0 or a negative errno.
+     * Adds the segments to an image that was begun. `subject` is the struct gguf_key, gguf_tensor
+     * or fs_shard, or NULL for the model. Returns 0 or a negative errno.
      */
     int (*build)(struct fs_image *image, const void *subject, struct fs_value_cache *values);
 };

@@ -65,6 +65,21 @@ const char *gguf_path_to_report(const struct gguf_model *model, uint32_t file_in
     return file_index == model->named_file ? NULL : model->files[file_index].path;
 }
 
+int gguf_remove_key(struct gguf_model *model, const char *name)
+{
+    const struct gguf_key *key = gguf_find_key(model, name);
+    uint64_t index;
+
+    if (!key)
+        return -ENOENT;
+    index = (uint64_t)(key - model->keys);
+    free((void *)(uintptr_t)key->name.data);
+    model->n_keys--;
+    memmove(&model->keys[index], &model->keys[index + 1],
+            (model->n_keys - index) * sizeof *model->keys);
+    return 0;
+}
+
 uint64_t gguf_value_end(const struct gguf_model *model, const struct gguf_value *value)
 {
     const uint8_t *end;

@@ -41,6 +41,9 @@ struct gguf_tensor {
                                    1 from n_dims on */
     uint64_t n_elements;
     uint64_t size_bytes; /* of its data; 0 if the type is unknown */
+    /* What there is room for up to the next tensor or the file's end; only if the type is unknown.
+     */
+    uint64_t extent_bytes;
 
     uint32_t file_index;  /* its data are in files[file_index] … */
     uint64_t file_offset; /* … at this offset */
@@ -50,6 +53,7 @@ struct gguf_tensor {
 struct gguf_model {
     const char *format; /* "GGUF v3" */
     bool big_endian;
+    bool is_current; /* files[0] alone is the model, as a little-endian GGUF of version 3 */
     uint64_t alignment_bytes; /* of tensor data; a power of two */
 
     struct gguf_file *files; /* at least one; all keys lie in the first */
@@ -98,6 +102,9 @@ int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value v
 
 /* What a report's path must be for findings about that file of the model. */
 const char *gguf_path_to_report(const struct gguf_model *model, uint32_t file_index);
+
+/* Removes a key. Returns 0, or -ENOENT if there is none of that name. */
+int gguf_remove_key(struct gguf_model *model, const char *name);
 
 /* Where in files[0] a string or array ends; 0 for values of which nothing is in the file. */
 uint64_t gguf_value_end(const struct gguf_model *model, const struct gguf_value *value);

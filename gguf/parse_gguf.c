@@ -269,6 +269,7 @@ int gguf_parse_gguf(struct gguf_model *model, const struct gguf_open_options *op
         return result;
     model->format = names[header.version];
     model->big_endian = cursor.encoding.big_endian;
+    model->is_current = header.version == LAST_VERSION && !model->big_endian;
     result = parse_keys(&cursor, &header, model, report);
     if (result < 0)
         return result;

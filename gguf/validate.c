@@ -299,6 +299,18 @@ static uint64_t gap_between(const struct gguf_model *model, uint64_t start, uint
     return end > start && end - start > padding ? end - start - padding : 0;
 }
 
+/* How far a tensor of unknown type can go if `next`, which may be NULL, is behind it in the file.
+ */
+static uint64_t extent_of(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                          const struct gguf_tensor *next)
+{
+    uint64_t end = model->files[tensor->file_index].size_bytes;
+
+    if (next && next->file_offset < end)
+        end = next->file_offset;
+    return end > tensor->file_offset ? end - tensor->file_offset : 0;
+}
+
 static void note_gap_at_end(const struct gguf_model *model, const struct gguf_tensor *last,
                             struct gguf_report *report)
 {
@@ -342,6 +354,9 @@ static void check_file_overlaps(const struct gguf_model *model,
         const struct gguf_tensor *tensor = order[i];
 
         is_end_known = is_end_known && tensor->type;
+        if (!tensor->type)
+            model->tensors[tensor - model->tensors].extent_bytes =
+                extent_of(model, tensor, i + 1 < n ? order[i + 1] : NULL);
         if (tensor->size_bytes == 0)
             continue;
         if (furthest)

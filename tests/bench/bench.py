@@ -20,7 +20,7 @@ import subprocess
 import sys
 
 import mounts
-from reads import measure_memory, measure_reads
+from reads import measure_memory, measure_model, measure_reads
 from startup import measure_startup
 from table import Table
 
@@ -95,6 +95,8 @@ def main():
         measure_memory(table, model, types, options, MEMORY_BYTES)
     table.section("reading a tensor (against the null file system)")
     cold = measure_reads(table, model, types, views, access, options)
+    table.section("reading the model (against the null file system)")
+    measure_model(table, model, access, options)
     if cold and not access:
         table.section("reading a tensor (against NumPy)", base="NumPy")
         measure_numpy(table, model, cold)

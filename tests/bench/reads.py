@@ -72,6 +72,15 @@ def measure_reads(table, model, types, views, wanted, options):
     return cold
 
 
+def measure_model(table, model, wanted, options):
+    """model.gguf: the file as it is, and with an edit, which makes a header of our own."""
+    edit = ["-o", "set=general.name=str:edited"]
+    for name, more in (("plain", []), ("edited", edit)):
+        with mounts.mounted(mounts.GGUFS, model, [*options, *more]) as ours, \
+                mounts.mounted(mounts.NULL, model, [*options, *more]) as null:
+            measure_view(table, mounts.WholeModel(name), "model.gguf", wanted, model, (ours, null))
+
+
 def measure_memory(table, model, types, options, n_bytes):
     """The server's peak while files are read, by four readers each."""
     with mounts.mounted(mounts.GGUFS, model, options) as folder:

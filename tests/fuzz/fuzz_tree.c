@@ -168,6 +168,83 @@ static char *expected_of(const struct gguf_model *model, const struct fs_node *n
     return NULL;
 }
 
+/* ---- model.gguf: what it holds when it is opened ---- */
+
+/* The metadata as JSON; NULL if that is too large. The caller frees it. */
+static char *metadata_of(const struct gguf_model *model, uint64_t *size)
+{
+    struct gguf_report report = {0};
+    struct fs_image image;
+    struct fs_tree *tree;
+    char *text = NULL;
+
+    FUZZ_CHECK(fs_tree_make(model, &tree, &report) == 0, "no tree: %s", report.first_error.message);
+    FUZZ_CHECK(fs_tree_open(tree, fs_nodes_find(&tree->nodes, FS_ROOT, "metadata.json"), &image) ==
+                   0,
+               "no metadata.json");
+    *size = image.size_bytes;
+    if (*size <= WHOLE_BYTES) {
+        text = fuzz_alloc((size_t)*size);
+        FUZZ_CHECK(fs_image_read(&image, 0, (size_t)*size, text) == (ssize_t)*size, "short");
+    }
+    fs_image_free(&image);
+    fs_tree_free(tree);
+    return text;
+}
+
+static void check_same_metadata(const struct gguf_model *model, const struct gguf_model *copy)
+{
+    uint64_t size, copy_size;
+    char *text = metadata_of(model, &size), *copy_text = metadata_of(copy, &copy_size);
+
+    FUZZ_CHECK(size == copy_size && (!text || memcmp(text, copy_text, (size_t)size) == 0),
+               "model.gguf has other metadata");
+    free(text);
+    free(copy_text);
+}
+
+static void check_same_tensor(const struct gguf_model *model, const struct gguf_model *copy,
+                              uint64_t index)
+{
+    const struct gguf_tensor *tensor = &model->tensors[index], *other = &copy->tensors[index];
+    char *data, *other_data;
+
+    FUZZ_CHECK(gguf_string_compare(tensor->name, other->name) == 0 &&
+                   tensor->type_id == other->type_id && tensor->n_elements == other->n_elements &&
+                   tensor->size_bytes == other->size_bytes && !other->big_endian,
+               "tensor %" PRIu64 " is another in model.gguf", index);
+    if (!tensor->type || tensor->size_bytes == 0)
+        return;
+    data = tensor->type->decode ? values_of(model, tensor) : data_of(model, tensor);
+    other_data = tensor->type->decode ? values_of(copy, other) : data_of(copy, other);
+    FUZZ_CHECK(
+        memcmp(data, other_data,
+               tensor->type->decode ? tensor->n_elements * sizeof(float) : tensor->size_bytes) == 0,
+        "tensor %" PRIu64 " has other data in model.gguf", index);
+    free(data);
+    free(other_data);
+}
+
+static void check_model_gguf(const struct gguf_model *model, const char *bytes, size_t size)
+{
+    const int file = memfd_create("copy", MFD_CLOEXEC);
+    struct gguf_report report = {0};
+    struct gguf_model *copy;
+    char path[32];
+
+    FUZZ_CHECK(write(file, bytes, size) == (ssize_t)size, "no copy: %s", strerror(errno));
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    FUZZ_CHECK(gguf_open(path, &copy, &report) == 0, "model.gguf is refused: %s",
+               report.first_error.message);
+    FUZZ_CHECK(copy->is_current, "model.gguf is no GGUF of today");
+    FUZZ_CHECK(copy->n_tensors == model->n_tensors, "other tensors");
+    check_same_metadata(model, copy);
+    for (uint64_t i = 0; i < model->n_tensors; i++)
+        check_same_tensor(model, copy, i);
+    gguf_close(copy);
+    close(file);
+}
+
 static bool is_json(const struct fs_node *node)
 {
     const char *dot = strrchr(node->name, '.');
@@ -188,6 +265,8 @@ static void check_whole(const struct reader *reader, const struct gguf_model *mo
         fuzz_check_json(whole, size);
         FUZZ_CHECK(size > 0 && whole[size - 1] == '\n', "%s does not end in a newline", node->name);
     }
+    if (strcmp(node->name, "model.gguf") == 0)
+        check_model_gguf(model, whole, size);
     if (*reader->budget > 0)
         check_slices(reader, 0, size, whole);
     free(memory);

@@ -108,7 +108,7 @@ class TestManual(CommandTestCase):
         for line in self.run_ggufs("-h").out.splitlines():
             match = re.match(r"  (-\S.*?)(?:  |$)", line)
             for word in match[1].removeprefix("-o ").split(", ") if match else ():
-                found.add(word.partition("=")[0])
+                found.add(word.split("=")[0].split()[0])
         return found
 
     def options_of_manual(self):

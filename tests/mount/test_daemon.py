@@ -46,7 +46,8 @@ class TestStart(DaemonTestCase):
         for _ in range(20):
             self.mount_in_background(self.model, self.mountpoint)
             self.assert_serves()
-            self.assertEqual(["metadata", "metadata.json", "tensors", "tensors.json"],
+            self.assertEqual(["metadata", "metadata.json", "model.gguf", "tensors",
+                              "tensors.json"],
                              sorted(os.listdir(self.mountpoint)))
             mounting.unmount(self.mountpoint)
 

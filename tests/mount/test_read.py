@@ -72,8 +72,8 @@ class ReadTestCase(mounting.MountTestCase):
 
     def files(self):
         """(path, whole contents, seed) of every kind of file."""
-        names = ["metadata.json", "tensors.json", "metadata/tokens.json", "metadata/scores.json",
-                 "metadata/template.json", "tensors/big/info", "tensors/big/raw", "tensors/big/f32",
+        names = ["metadata.json", "tensors.json", "model.gguf", "metadata/tokens.json",
+                 "metadata/scores.json", "metadata/template.json", "tensors/big/info", "tensors/big/raw", "tensors/big/f32",
                  "tensors/floats/raw", "tensors/floats/f32"]
         names += [f"tensors/{name.lower()}/f32" for name, _, _ in TYPES.values()]
         for seed, name in enumerate(names):

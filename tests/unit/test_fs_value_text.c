@@ -69,7 +69,7 @@ static void check_pieces(const struct gguf_value *value, const struct tree_file 
     size_t end = file->size_bytes - 1; /* before the newline */
 
     cr_assert_not_null(text.data);
-    cr_assert_eq(fs_value_text_make(value, NULL, &pieces), 0);
+    cr_assert_eq(fs_value_text_make(value, FS_AS_JSON, NULL, &pieces), 0);
     cr_assert_gt(pieces->n_pieces, 0u);
     for (size_t i = pieces->n_pieces; i-- > 0;) {
         const size_t length = pieces->pieces[i].length;
@@ -241,7 +241,7 @@ Test(fs_value_text, small_values_are_one_piece)
     struct gguf_value value = {.type = GGUF_UINT64, .u64 = UINT64_MAX};
     struct fs_value_text *text;
 
-    cr_assert_eq(fs_value_text_make(&value, NULL, &text), 0);
+    cr_assert_eq(fs_value_text_make(&value, FS_AS_JSON, NULL, &text), 0);
     cr_expect_eq(text->n_pieces, 1u);
     cr_expect_eq(text->pieces[0].length, 20u);
     fs_value_text_free(text);
@@ -256,8 +256,8 @@ Test(fs_value_text, a_text_is_made_once)
 
     cr_assert_eq(fs_value_cache_begin(&cache, model), 0);
     for (uint64_t i = 0; i < model->n_keys; i++) {
-        cr_assert_eq(fs_value_cache_get(&cache, &model->keys[i], &first), 0);
-        cr_assert_eq(fs_value_cache_get(&cache, &model->keys[i], &again), 0);
+        cr_assert_eq(fs_value_cache_get(&cache, &model->keys[i], FS_AS_JSON, &first), 0);
+        cr_assert_eq(fs_value_cache_get(&cache, &model->keys[i], FS_AS_JSON, &again), 0);
         cr_expect_eq(first, again);
     }
     fs_value_cache_free(&cache);
@@ -299,7 +299,7 @@ Test(fs_value_text, a_value_that_changes_is_an_error)
         descriptor = model_file_create(bytes.data, bytes.size_bytes);
         cr_assert_eq(model_file_open_descriptor(descriptor, &model, &report), 0, "%s",
                      report.first_error.message);
-        cr_assert_eq(fs_value_text_make(&model->keys[0].value, NULL, &pieces), 0);
+        cr_assert_eq(fs_value_text_make(&model->keys[0].value, FS_AS_JSON, NULL, &pieces), 0);
         cr_assert_eq(fs_value_piece_write(&pieces->pieces[0], &text), 0);
         cr_assert_eq(text.length, strlen("[[true,false,true],[\"text\"]]"));
 
@@ -337,12 +337,12 @@ Test(fs_value_text, a_value_that_gets_deeper_is_an_error)
     cr_assert_eq(bytes.data[INNERMOST + 4], 12);
     descriptor = model_file_create(bytes.data, bytes.size_bytes);
     cr_assert_eq(model_file_open_descriptor(descriptor, &model, &report), 0);
-    cr_assert_eq(fs_value_text_make(&model->keys[0].value, NULL, &pieces), 0);
+    cr_assert_eq(fs_value_text_make(&model->keys[0].value, FS_AS_JSON, NULL, &pieces), 0);
 
     cr_assert_eq(pwrite(descriptor, after, sizeof after, INNERMOST), (ssize_t)sizeof after);
     cr_expect_eq(fs_value_piece_write(&pieces->pieces[0], &text), -EIO);
     fs_value_text_free(pieces);
-    cr_expect_eq(fs_value_text_make(&model->keys[0].value, NULL, &pieces), -EIO);
+    cr_expect_eq(fs_value_text_make(&model->keys[0].value, FS_AS_JSON, NULL, &pieces), -EIO);
     cr_expect_null(pieces);
     gguf_close(model);
     close(descriptor);

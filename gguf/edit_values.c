@@ -1,0 +1,422 @@
+#include "gguf/edit_values.h"
+
+#include <cJSON.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Below it a double, which is what cJSON gives, holds every integer. */
+#define EXACT_INTEGERS 0x1p53
+
+/* The names that ggml uses; those of the specification are taken as well. */
+static const struct {
+    const char *name;
+    int64_t least; /* of an integer */
+    uint64_t most;
+} types[GGUF_N_VALUE_TYPES] = {
+    [GGUF_UINT8] = {"u8", 0, UINT8_MAX},    [GGUF_INT8] = {"i8", INT8_MIN, INT8_MAX},
+    [GGUF_UINT16] = {"u16", 0, UINT16_MAX}, [GGUF_INT16] = {"i16", INT16_MIN, INT16_MAX},
+    [GGUF_UINT32] = {"u32", 0, UINT32_MAX}, [GGUF_INT32] = {"i32", INT32_MIN, INT32_MAX},
+    [GGUF_FLOAT32] = {"f32", 0, 0},         [GGUF_BOOL] = {"bool", 0, 0},
+    [GGUF_STRING] = {"str", 0, 0},          [GGUF_ARRAY] = {"arr", 0, 0},
+    [GGUF_UINT64] = {"u64", 0, UINT64_MAX}, [GGUF_INT64] = {"i64", INT64_MIN, INT64_MAX},
+    [GGUF_FLOAT64] = {"f64", 0, 0},
+};
+
+struct job {
+    struct gguf_edit *edit;
+    struct gguf_report *report;
+    size_t room_bytes; /* of the edit's data */
+};
+
+#define REFUSE(job, format, ...)                                                                   \
+    gguf_error((job)->report, -EINVAL, GGUF_NO_OFFSET, "key %s: " format,                          \
+               gguf_quote((job)->edit->key).text, __VA_ARGS__)
+
+static struct gguf_quoted quote(const char *text)
+{
+    return gguf_quote((struct gguf_string){text, strlen(text)});
+}
+
+/* ---- types ---- */
+
+/* Returns GGUF_N_VALUE_TYPES for an unknown name. */
+static enum gguf_value_type find_type(struct gguf_string name)
+{
+    enum gguf_value_type type = 0;
+
+    while (type < GGUF_N_VALUE_TYPES && !gguf_string_equals(name, types[type].name) &&
+           !gguf_string_equals(name, gguf_value_type_name(type)))
+        type++;
+    return type;
+}
+
+/*
+ * Reads "u32", "arr" or "arr[u32]". The type of the elements is GGUF_N_VALUE_TYPES where the name
+ * leaves it open.
+ */
+static int parse_type(const struct job *job, struct gguf_string name, enum gguf_value_type *type,
+                      enum gguf_value_type *element_type)
+{
+    static const char arr[] = "arr[";
+    const size_t head_bytes = sizeof arr - 1;
+
+    *element_type = GGUF_N_VALUE_TYPES;
+    *type = find_type(name);
+    if (name.length_bytes > head_bytes && memcmp(name.data, arr, head_bytes) == 0 &&
+        name.data[name.length_bytes - 1] == ']') {
+        *element_type = find_type(
+            (struct gguf_string){name.data + head_bytes, name.length_bytes - head_bytes - 1});
+        *type = *element_type < GGUF_N_VALUE_TYPES && *element_type != GGUF_ARRAY
+                    ? GGUF_ARRAY
+                    : GGUF_N_VALUE_TYPES;
+    }
+    if (*type < GGUF_N_VALUE_TYPES)
+        return 0;
+    return REFUSE(
+        job,
+        "type %s is unknown (known are u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool str arr "
+        "arr[TYPE])",
+        gguf_quote(name).text);
+}
+
+/* ---- scalars ---- */
+
+static int parse_integer(const struct job *job, const char *text, struct gguf_value *value)
+{
+    const bool is_negative = *text == '-';
+    const char *digits = text + (is_negative || *text == '+');
+    const int64_t least = types[value->type].least;
+    uint64_t limit = is_negative ? (uint64_t) - (least + 1) + 1 : types[value->type].most;
+    uint64_t number;
+    char *end;
+
+    if (least == 0 && is_negative)
+        limit = 0;
+    errno = 0;
+    number = strtoull(digits, &end, 10);
+    if (!isdigit((unsigned char)*digits) || *end != '\0')
+        return REFUSE(job, "%s is no whole number", quote(text).text);
+    if (errno != 0 || number > limit)
+        return REFUSE(job, "%s is out of the range of %s, %" PRId64 " to %" PRIu64,
+                      quote(text).text, types[value->type].name, least, types[value->type].most);
+    value->u64 = is_negative ? -number : number;
+    return 0;
+}
+
+static int parse_float(const struct job *job, const char *text, struct gguf_value *value)
+{
+    bool is_infinite;
+    char *end;
+
+    errno = 0;
+    if (value->type == GGUF_FLOAT32) {
+        value->u64 = 0;
+        value->f32 = strtof(text, &end);
+        is_infinite = isinf(value->f32);
+    } else {
+        value->f64 = strtod(text, &end);
+        is_infinite = isinf(value->f64);
+    }
+    if (end == text || *end != '\0' || isspace((unsigned char)*text))
+        return REFUSE(job, "%s is no number", quote(text).text);
+    if (is_infinite && errno == ERANGE) /* not for "inf" */
+        return REFUSE(job, "%s is out of the range of %s", quote(text).text,
+                      types[value->type].name);
+    return 0;
+}
+
+static int parse_scalar(const struct job *job, const char *text, struct gguf_value *value)
+{
+    switch (value->type) {
+    case GGUF_BOOL:
+        if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+            return REFUSE(job, "%s is neither true nor false", quote(text).text);
+        value->u64 = 0;
+        value->boolean = *text == 't';
+        return 0;
+    case GGUF_FLOAT32:
+    case GGUF_FLOAT64:
+        return parse_float(job, text, value);
+    default:
+        return parse_integer(job, text, value);
+    }
+}
+
+static int scalar_from_json(const struct job *job, const cJSON *json, struct gguf_value *value)
+{
+    const bool is_float = value->type == GGUF_FLOAT32 || value->type == GGUF_FLOAT64;
+    char text[40];
+
+    if (cJSON_IsString(json) && value->type != GGUF_BOOL)
+        return parse_scalar(job, json->valuestring, value);
+    if (cJSON_IsBool(json) != (value->type == GGUF_BOOL) ||
+        (!cJSON_IsBool(json) && !cJSON_IsNumber(json)))
+        return REFUSE(job, "the JSON holds what is no %s", types[value->type].name);
+    if (cJSON_IsBool(json))
+        return parse_scalar(job, cJSON_IsTrue(json) ? "true" : "false", value);
+    if (isinf(json->valuedouble))
+        return REFUSE(job, "a number is out of the range of %s", types[value->type].name);
+    if (!is_float && fabs(json->valuedouble) >= EXACT_INTEGERS)
+        return REFUSE(job,
+                      "%.17g may have lost digits: in JSON, integers from 2^53 on go into "
+                      "quotes, like \"%" PRIu64 "\"",
+                      json->valuedouble, UINT64_MAX);
+    /* -0 is an integer, too. */
+    snprintf(text, sizeof text, "%.17g", is_float ? json->valuedouble : json->valuedouble + 0.0);
+    return parse_scalar(job, text, value);
+}
+
+/* ---- data: elements as they lie in a GGUF file ---- */
+
+static int put(struct job *job, const void *bytes, size_t n_bytes)
+{
+    struct gguf_edit *edit = job->edit;
+
+    if (n_bytes > job->room_bytes - edit->data_bytes) {
+        const size_t room_bytes = 2 * job->room_bytes + n_bytes;
+        uint8_t *grown = realloc(edit->data, room_bytes);
+
+        if (!grown)
+            return gguf_error(job->report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+        edit->data = grown;
+        job->room_bytes = room_bytes;
+    }
+    if (n_bytes > 0)
+        memcpy(edit->data + edit->data_bytes, bytes, n_bytes);
+    edit->data_bytes += n_bytes;
+    return 0;
+}
+
+static int put_string(struct job *job, const char *text)
+{
+    const uint64_t length_bytes = strlen(text);
+    const int result = put(job, &length_bytes, sizeof length_bytes);
+
+    return result < 0 ? result : put(job, text, length_bytes);
+}
+
+static int put_head(struct job *job, enum gguf_value_type type, uint64_t n_elements)
+{
+    const uint32_t id = type;
+    const int result = put(job, &id, sizeof id);
+
+    return result < 0 ? result : put(job, &n_elements, sizeof n_elements);
+}
+
+/* ---- arrays ---- */
+
+/* What an array's plain elements are, at any depth. */
+struct contents {
+    bool has_strings, has_bools, has_integers, has_fractions, has_others;
+    double least, most; /* of integers */
+};
+
+static void look_at(const cJSON *array, struct contents *contents)
+{
+    const cJSON *element;
+
+    cJSON_ArrayForEach(element, array)
+    {
+        const double number = element->valuedouble;
+
+        if (cJSON_IsArray(element)) {
+            look_at(element, contents);
+        } else if (!cJSON_IsNumber(element)) {
+            contents->has_strings |= cJSON_IsString(element);
+            contents->has_bools |= cJSON_IsBool(element);
+            contents->has_others |= !cJSON_IsString(element) && !cJSON_IsBool(element);
+        } else if (number != floor(number)) {
+            contents->has_fractions = true;
+        } else {
+            contents->has_integers = true;
+            contents->least = fmin(contents->least, number);
+            contents->most = fmax(contents->most, number);
+        }
+    }
+}
+
+/* As gguf-py has it: integers are i32 if they fit, numbers with a fraction f32. */
+static int choose_type(const struct job *job, const cJSON *array, enum gguf_value_type *type)
+{
+    struct contents contents = {0};
+    int n_kinds;
+
+    look_at(array, &contents);
+    n_kinds = contents.has_strings + contents.has_bools +
+              (contents.has_integers || contents.has_fractions);
+    if (contents.has_others || n_kinds > 1)
+        return REFUSE(job, "an array holds %s",
+                      contents.has_others ? "null or an object" : "values of different kinds");
+    if (contents.has_strings)
+        *type = GGUF_STRING;
+    else if (contents.has_bools)
+        *type = GGUF_BOOL;
+    else if (contents.has_fractions)
+        *type = GGUF_FLOAT32;
+    else if (contents.least >= INT32_MIN && contents.most <= INT32_MAX)
+        *type = GGUF_INT32;
+    else
+        *type = GGUF_INT64;
+    return 0;
+}
+
+static bool holds_arrays(const cJSON *array)
+{
+    return array->child && cJSON_IsArray(array->child);
+}
+
+static int put_elements(struct job *job, const cJSON *array, enum gguf_value_type type,
+                        unsigned depth);
+
+static int put_element(struct job *job, const cJSON *element, enum gguf_value_type type,
+                       unsigned depth)
+{
+    struct gguf_value value = {.type = type};
+    int result;
+
+    if (cJSON_IsArray(element)) {
+        result = put_head(job, holds_arrays(element) ? GGUF_ARRAY : type,
+                          (uint64_t)cJSON_GetArraySize(element));
+        return result < 0 ? result : put_elements(job, element, type, depth + 1);
+    }
+    if (type == GGUF_STRING) {
+        if (!cJSON_IsString(element))
+            return REFUSE(job, "the JSON holds what is no %s", types[type].name);
+        return put_string(job, element->valuestring);
+    }
+    result = scalar_from_json(job, element, &value);
+    /* Little-endian, as the host is: the low bytes come first. */
+    return result < 0 ? result : put(job, &value.u64, gguf_value_type_bytes(type));
+}
+
+static int put_elements(struct job *job, const cJSON *array, enum gguf_value_type type,
+                        unsigned depth)
+{
+    const cJSON *element;
+
+    if (depth > GGUF_MAX_ARRAY_DEPTH)
+        return REFUSE(job, "arrays lie in arrays more than %d deep", GGUF_MAX_ARRAY_DEPTH);
+    cJSON_ArrayForEach(element, array)
+    {
+        int result;
+
+        if (cJSON_IsArray(element) != holds_arrays(array))
+            return REFUSE(job, "an array holds %s", "arrays and other values");
+        result = put_element(job, element, type, depth);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+static int set_array(struct job *job, const cJSON *array, enum gguf_value_type type)
+{
+    int result = 0;
+
+    if (!cJSON_IsArray(array))
+        return REFUSE(job, "the JSON is no %s", "array");
+    if (type == GGUF_N_VALUE_TYPES)
+        result = choose_type(job, array, &type);
+    if (result == 0)
+        result = put_elements(job, array, type, 1);
+    job->edit->value.array =
+        (struct gguf_array){.element_type = holds_arrays(array) ? GGUF_ARRAY : type,
+                            .n_elements = (uint64_t)cJSON_GetArraySize(array),
+                            .encoding = {.length_bytes = sizeof(uint64_t)}};
+    return result;
+}
+
+/* ---- values ---- */
+
+int gguf_edit_value_from_text(struct gguf_edit *edit, struct gguf_string type, const char *text,
+                              struct gguf_report *report)
+{
+    struct job job = {.edit = edit, .report = report};
+    enum gguf_value_type element_type;
+    cJSON *json;
+    int result = parse_type(&job, type, &edit->value.type, &element_type);
+
+    if (result < 0)
+        return result;
+    if (edit->value.type == GGUF_STRING)
+        return put(&job, text, strlen(text));
+    if (edit->value.type != GGUF_ARRAY)
+        return parse_scalar(&job, text, &edit->value);
+    result = gguf_edit_parse_json(text, strlen(text), gguf_quote(edit->key).text, &json, report);
+    if (result == 0) {
+        result = set_array(&job, json, element_type);
+        cJSON_Delete(json);
+    }
+    return result;
+}
+
+/* The name of the type that JSON alone tells; NULL for numbers and what is no value. */
+static const char *type_of_json(const cJSON *json)
+{
+    if (cJSON_IsString(json))
+        return "str";
+    if (cJSON_IsBool(json))
+        return "bool";
+    return cJSON_IsArray(json) ? "arr" : NULL;
+}
+
+int gguf_edit_value_from_json(struct gguf_edit *edit, struct gguf_string type,
+                              const struct cJSON *json, struct gguf_report *report)
+{
+    struct job job = {.edit = edit, .report = report};
+    enum gguf_value_type element_type;
+    int result;
+
+    if (!type.data) {
+        const char *name = type_of_json(json);
+
+        if (!name)
+            return REFUSE(&job, "its type is missing, as in %s",
+                          "{\"type\": \"u32\", \"value\": 8}");
+        type = (struct gguf_string){name, strlen(name)};
+    }
+    result = parse_type(&job, type, &edit->value.type, &element_type);
+    if (result < 0)
+        return result;
+    if (edit->value.type == GGUF_ARRAY)
+        return set_array(&job, json, element_type);
+    if (edit->value.type != GGUF_STRING)
+        return scalar_from_json(&job, json, &edit->value);
+    if (!cJSON_IsString(json))
+        return REFUSE(&job, "the JSON is no %s", "string");
+    return put(&job, json->valuestring, strlen(json->valuestring));
+}
+
+/* cJSON would end the string there. A backslash that another one escapes begins nothing. */
+static bool has_nul(const char *text, size_t length_bytes)
+{
+    if (memchr(text, '\0', length_bytes))
+        return true;
+    while ((text = strchr(text, '\\')) != NULL && text[1] != '\0') {
+        if (strncmp(text, "\\u0000", 6) == 0)
+            return true;
+        text += 2;
+    }
+    return false;
+}
+
+int gguf_edit_parse_json(const char *text, size_t length_bytes, const char *place,
+                         struct cJSON **json, struct gguf_report *report)
+{
+    const char *end = text;
+
+    *json = NULL;
+    if (has_nul(text, length_bytes))
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s: the JSON holds a NUL", place);
+    *json = cJSON_ParseWithOpts(text, &end, 1);
+    if (*json)
+        return 0;
+    return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                      "%s: this is no JSON from character %td on: %s", place, end - text + 1,
+                      *end ? quote(end).text : "it ends");
+}

@@ -1,0 +1,204 @@
+#include "gguf/edits.h"
+
+#include "gguf/edit_values.h"
+#include "gguf/validate.h"
+
+#include <cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct gguf_string string_of(const char *text)
+{
+    return (struct gguf_string){text, strlen(text)};
+}
+
+static int fail_memory(struct gguf_report *report)
+{
+    return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+}
+
+/* ---- the list ---- */
+
+static int check_key(struct gguf_string key, struct gguf_report *report)
+{
+    if (key.length_bytes == 0)
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "an edit of a key without a name");
+    if (key.length_bytes > GGUF_MAX_KEY_BYTES)
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                          "key %s: its name has %" PRIu64 " bytes, the limit is %d",
+                          gguf_quote(key).text, key.length_bytes, GGUF_MAX_KEY_BYTES);
+    if (key.length_bytes >= 6 && memcmp(key.data, "split.", 6) == 0)
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                          "key %s: it tells which files belong together, and can't be edited",
+                          gguf_quote(key).text);
+    return 0;
+}
+
+/* Adds an edit whose value is still missing. */
+static int add(struct gguf_edits *edits, struct gguf_string key, struct gguf_edit **edit,
+               struct gguf_report *report)
+{
+    struct gguf_edit *list;
+    int result = check_key(key, report);
+
+    if (result < 0)
+        return result;
+    list = reallocarray(edits->list, edits->count + 1, sizeof *list);
+    if (!list)
+        return fail_memory(report);
+    edits->list = list;
+    if (gguf_string_copy(&key) < 0)
+        return fail_memory(report);
+    *edit = &list[edits->count++];
+    **edit = (struct gguf_edit){.key = key};
+    return 0;
+}
+
+int gguf_edits_set(struct gguf_edits *edits, const char *text, struct gguf_report *report)
+{
+    const char *equals = strchr(text, '=');
+    const char *colon = equals ? strchr(equals, ':') : NULL;
+    struct gguf_edit *edit;
+    int result;
+
+    if (!colon)
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s is not of the form KEY=TYPE:VALUE",
+                          gguf_quote(string_of(text)).text);
+    result = add(edits, (struct gguf_string){text, (uint64_t)(equals - text)}, &edit, report);
+    if (result < 0)
+        return result;
+    return gguf_edit_value_from_text(
+        edit, (struct gguf_string){equals + 1, (uint64_t)(colon - equals - 1)}, colon + 1, report);
+}
+
+int gguf_edits_unset(struct gguf_edits *edits, const char *key, struct gguf_report *report)
+{
+    struct gguf_edit *edit;
+    const int result = add(edits, string_of(key), &edit, report);
+
+    if (result == 0)
+        edit->is_unset = true;
+    return result;
+}
+
+/* Takes {"type": TYPE, "value": VALUE} apart. */
+static int open_object(const cJSON *member, struct gguf_string *type, const cJSON **value,
+                       struct gguf_report *report)
+{
+    const cJSON *type_member = cJSON_GetObjectItemCaseSensitive(member, "type");
+
+    *value = cJSON_GetObjectItemCaseSensitive(member, "value");
+    if (!cJSON_IsString(type_member) || !*value || cJSON_GetArraySize(member) != 2)
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                          "key %s: an object here has a \"type\" and a \"value\"",
+                          gguf_quote(string_of(member->string)).text);
+    *type = string_of(type_member->valuestring);
+    return 0;
+}
+
+static int add_member(struct gguf_edits *edits, const cJSON *member, struct gguf_report *report)
+{
+    struct gguf_string type = {0};
+    const cJSON *value = member;
+    struct gguf_edit *edit;
+    int result;
+
+    for (const cJSON *other = member->next; other; other = other->next) {
+        if (strcmp(other->string, member->string) == 0)
+            return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "key %s: it is there twice",
+                              gguf_quote(string_of(member->string)).text);
+    }
+    if (cJSON_IsNull(member))
+        return gguf_edits_unset(edits, member->string, report);
+    result = add(edits, string_of(member->string), &edit, report);
+    if (result == 0 && cJSON_IsObject(member))
+        result = open_object(member, &type, &value, report);
+    return result < 0 ? result : gguf_edit_value_from_json(edit, type, value, report);
+}
+
+int gguf_edits_add_json(struct gguf_edits *edits, const char *json, size_t length_bytes,
+                        struct gguf_report *report)
+{
+    const cJSON *member;
+    cJSON *object;
+    int result = gguf_edit_parse_json(json, length_bytes, "edits file", &object, report);
+
+    if (result < 0)
+        return result;
+    if (!cJSON_IsObject(object))
+        result = gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "the JSON is no object with keys");
+    for (member = object->child; result == 0 && member; member = member->next)
+        result = add_member(edits, member, report);
+    cJSON_Delete(object);
+    return result;
+}
+
+void gguf_edits_free(struct gguf_edits *edits)
+{
+    for (size_t i = 0; i < edits->count; i++) {
+        free((void *)(uintptr_t)edits->list[i].key.data);
+        free(edits->list[i].data);
+    }
+    free(edits->list);
+    *edits = (struct gguf_edits){0};
+}
+
+/* ---- the model ---- */
+
+static int set(const struct gguf_edit *edit, struct gguf_model *model, struct gguf_report *report)
+{
+    struct gguf_value value = edit->value;
+    struct gguf_key *key;
+    uint8_t *data = NULL;
+
+    if (value.type == GGUF_STRING || value.type == GGUF_ARRAY) {
+        data = gguf_keep(model, edit->data_bytes);
+        if (!data)
+            return fail_memory(report);
+        if (edit->data_bytes > 0)
+            memcpy(data, edit->data, edit->data_bytes);
+    }
+    if (value.type == GGUF_STRING)
+        value.string = (struct gguf_string){(const char *)data, edit->data_bytes};
+    if (value.type == GGUF_ARRAY) {
+        value.array.data = data;
+        value.array.size_bytes = edit->data_bytes;
+    }
+    key = (struct gguf_key *)(uintptr_t)gguf_find_key(model, edit->key.data);
+    if (!key && model->n_keys == GGUF_MAX_KEYS)
+        return gguf_error(report, -E2BIG, GGUF_NO_OFFSET, "key %s: there are %d keys already",
+                          gguf_quote(edit->key).text, GGUF_MAX_KEYS);
+    if (!key && gguf_add_key(model, edit->key.data, value) < 0)
+        return fail_memory(report);
+    if (!key)
+        key = &model->keys[model->n_keys - 1];
+    key->value = value;
+    key->file_offset = GGUF_NO_OFFSET;
+    return 0;
+}
+
+int gguf_edits_apply(const struct gguf_edits *edits, struct gguf_model *model,
+                     struct gguf_report *report)
+{
+    int result = 0;
+
+    if (edits->count == 0)
+        return 0;
+    model->is_current = false;
+    for (size_t i = 0; result == 0 && i < edits->count; i++) {
+        const struct gguf_edit *edit = &edits->list[i];
+
+        if (!edit->is_unset)
+            result = set(edit, model, report);
+        else if (gguf_remove_key(model, edit->key.data) < 0)
+            result = gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                                "key %s: it can't be removed, for there is none",
+                                gguf_quote(edit->key).text);
+    }
+    if (result < 0)
+        return result;
+    model->alignment_bytes = GGUF_DEFAULT_ALIGNMENT;
+    return gguf_validate_alignment(model, report);
+}
