@@ -40,7 +40,7 @@ class TestFixtures(TreeTestCase):
         self.check_model(mounting.sample())
 
 
-for fixture_path in mounting.fixtures("gguf", "golden", "archs", "quants", "split", "tokenizers"):
+for fixture_path in mounting.fixtures("gguf", "golden", "archs", "quants", "tokenizers"):
     words = os.path.splitext(os.path.relpath(fixture_path, mounting.FIXTURES))[0]
     words = "".join(c if c.isalnum() else "_" for c in words)
     setattr(TestFixtures, f"test_{words}", test_of_fixture(fixture_path))
