@@ -5,6 +5,7 @@ import json
 import os
 import random
 import shutil
+import tempfile
 import unittest
 
 import mounting
@@ -39,6 +40,7 @@ class ModelTestCase(mounting.MountTestCase):
         return target
 
     def mount_copy(self, path):
+        self.n_mounts += 1
         return self.mount(path, mountpoint=self.new_mountpoint(f"mnt{self.n_mounts}"))
 
     def assert_same_values(self, folder, other, names=None):
@@ -229,15 +231,20 @@ class TestEdits(ModelTestCase):
 
 
 class TestSplit(ModelTestCase):
+    def copy_shards(self):
+        """Copies split/ to a folder, as one would; returns the paths."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        split = os.path.join(self.mountpoint, "split")
+        return [shutil.copy(os.path.join(split, name), folder) for name in sorted(os.listdir(split))]
+
     def check_split(self, path, size, n_shards, *options):
         self.mount(path, "-o", f"split={size}", *options)
-        folder = os.path.join(self.mountpoint, "split")
         stem = os.path.basename(path).removesuffix(".gguf")
-        names = [f"{stem}-{i + 1:05}-of-{n_shards:05}.gguf" for i in range(n_shards)]
-        self.assertEqual(names, sorted(os.listdir(folder)))
+        copies = self.copy_shards()
+        self.assertEqual([f"{stem}-{i + 1:05}-of-{n_shards:05}.gguf" for i in range(n_shards)],
+                         list(map(os.path.basename, copies)))
         tensors = []
-        for i, name in enumerate(names):
-            copy = self.copy_out("split", name)
+        for i, copy in enumerate(copies):
             shard = Model(copy)
             keys = dict(shard.keys)
             self.assertEqual((i, n_shards, len(Model(path).tensors)),
@@ -245,11 +252,10 @@ class TestSplit(ModelTestCase):
                                                      b"split.tensors.count")))
             self.assertEqual(i == 0, b"general.architecture" in keys)
             self.check_with_gguf_package(copy, shard)
-            found = [(t.name, t.ne, t.type_id) for t in shard.tensors]
-            self.assert_same_values(self.mountpoint, self.mount_copy(copy),
-                                    [name.decode() for name, _, _ in found])
-            tensors += found
+            tensors += [(t.name, t.ne, t.type_id) for t in shard.tensors]
         self.assertEqual([(t.name, t.ne, t.type_id) for t in Model(path).tensors], tensors)
+        self.assert_same_values(self.mountpoint, self.mount_copy(copies[-1]),
+                                [name.decode() for name, _, _ in tensors])
 
     def test_sizes(self):
         for size, n_shards in (("1", 4), ("3K", 2), ("2816", 3), ("170001", 2), ("1G", 1)):
@@ -265,13 +271,11 @@ class TestSplit(ModelTestCase):
         self.assertIn(b"edited", read_file(self.mountpoint, "split",
                                            "stories260K-00001-of-00005.gguf")[:20000])
 
-    def test_of_a_shard(self):
-        """Its own numbers are not in the names twice, and its keys are replaced."""
+    def test_of_shards(self):
+        """Their own numbers are not in the names twice, and their keys are replaced."""
         self.mount(mounting.sample(), "-o", "split=1M")
-        first = sorted(os.listdir(os.path.join(self.mountpoint, "split")))[0]
-        target = self.path("sample-00001-of-00001.gguf")
-        shutil.copyfile(os.path.join(self.mountpoint, "split", first), target)
-        other = self.mount(target, "-o", "split=1", mountpoint=self.new_mountpoint("other"))
+        first = self.copy_shards()[0]
+        other = self.mount(first, "-o", "split=1", mountpoint=self.new_mountpoint("other"))
         self.assertTrue(all(name.startswith("sample-0") and name.count("-of-") == 1
                             for name in os.listdir(os.path.join(other, "split"))))
 
