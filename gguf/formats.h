@@ -24,4 +24,9 @@ bool gguf_probe_gguf(const struct gguf_file *file);
 int gguf_parse_gguf(struct gguf_model *model, const struct gguf_open_options *options,
                     struct gguf_report *report);
 
+/* Magics ggml, ggmf and ggjt. */
+bool gguf_probe_ggml(const struct gguf_file *file);
+int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *options,
+                    struct gguf_report *report);
+
 #endif

@@ -32,6 +32,7 @@ struct gguf_key {
 
 struct gguf_tensor {
     struct gguf_string name;
+    struct gguf_string gguf_name;    /* the one in GGUF files, if it is another and known; owned */
     uint32_t type_id;                /* as the file says */
     const struct dequant_type *type; /* NULL if the id is unknown */
     bool big_endian;                 /* the byte order of its data */
@@ -51,6 +52,7 @@ struct gguf_model {
     const char *format; /* "GGUF v3" */
     bool big_endian;
     uint64_t alignment_bytes; /* of tensor data; a power of two */
+    bool has_entries_between; /* the tensors' entries lie between their data */
 
     struct gguf_file *files; /* at least one */
     uint32_t n_files;
