@@ -29,17 +29,17 @@ static void print_to_stdout(void *user, const struct gguf_finding *finding)
     fflush(stdout);
 }
 
-static int check_model(const char *path, bool with_data)
+static int check_model(const char *path, const struct fs_options *options)
 {
     struct check check = {.path = path};
     struct gguf_report report = {.each = print_to_stdout, .user = &check};
     struct gguf_model *model;
     struct fs_tree *tree;
 
-    if (gguf_open(path, &model, &report) == 0) {
+    if (gguf_open_with(path, &options->model, &model, &report) == 0) {
         if (fs_tree_make(model, &tree, &report) == 0)
             fs_tree_free(tree);
-        if (with_data) {
+        if (options->data) {
             fs_progress_start(&check.progress, path);
             fs_check_data(model, &report, draw, &check.progress);
             fs_progress_erase(&check.progress);
@@ -48,7 +48,7 @@ static int check_model(const char *path, bool with_data)
             fs_print_path(stdout, path);
             printf(": OK: %s, %s, %" PRIu64 " keys, %" PRIu64 " tensors%s\n", model->format,
                    model->big_endian ? "big-endian" : "little-endian", model->n_keys,
-                   model->n_tensors, with_data ? ", data read" : "");
+                   model->n_tensors, options->data ? ", data read" : "");
         }
         gguf_close(model);
     }
@@ -60,7 +60,7 @@ int fs_check_models(const struct fs_options *options)
     int status = EX_OK;
 
     for (int i = 0; i < options->n_paths; i++) {
-        const int one = check_model(options->paths[i], options->data);
+        const int one = check_model(options->paths[i], options);
 
         if (status == EX_OK)
             status = one;

@@ -54,7 +54,7 @@ static int mount_model(struct fs_options *options)
     struct fs_tree *tree;
     int status;
 
-    if (gguf_open(path, &model, &report) < 0)
+    if (gguf_open_with(path, &options->model, &model, &report) < 0)
         return refuse(path, &report);
     if (fs_tree_make(model, &tree, &report) == 0) {
         status = fs_mountpoint_check(mountpoint, options);

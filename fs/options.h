@@ -3,6 +3,8 @@
 #define GGUFS_FS_OPTIONS_H
 
 #define FUSE_USE_VERSION 314
+#include "gguf/model.h"
+
 #include <fuse_opt.h>
 
 #include <stdbool.h>
@@ -32,6 +34,9 @@ struct fs_options {
     uid_t uid;
     gid_t gid;
     mode_t umask;
+
+    struct gguf_open_options model; /* what MODEL does not say itself */
+    char *family;                   /* owned: what model.family points to */
 
     struct fuse_args fuse; /* what is left for libfuse */
 };
