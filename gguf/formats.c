@@ -8,6 +8,7 @@
 
 static const struct gguf_format formats[] = {
     {"GGUF", gguf_probe_gguf, gguf_parse_gguf},
+    {"rwkv.cpp", gguf_probe_rwkv, gguf_parse_rwkv}, /* has a magic of ggml */
     {"ggml", gguf_probe_ggml, gguf_parse_ggml},
 };
 
