@@ -287,27 +287,27 @@ static const struct gguf_name_rule vad_names[] = {
 };
 
 static const struct gguf_family families[] = {
-    {"llama", "llama", false, llama_numbers, GGUF_VOCABULARY_SCORED, "llama", llama_names,
+    {"llama", "llama", false, true, llama_numbers, GGUF_VOCABULARY_SCORED, "llama", llama_names,
      llama_constants, GGUF_EXTRA_NONE},
-    {"whisper", "whisper", false, whisper_numbers, GGUF_VOCABULARY_COUNTED, "gpt2", whisper_names,
-     NULL, GGUF_EXTRA_MEL_FILTERS},
-    {"gpt-2", "gpt2", false, gpt2_numbers, GGUF_VOCABULARY_COUNTED, "gpt2", gpt2_names,
+    {"whisper", "whisper", false, true, whisper_numbers, GGUF_VOCABULARY_COUNTED, "gpt2",
+     whisper_names, NULL, GGUF_EXTRA_MEL_FILTERS},
+    {"gpt-2", "gpt2", false, false, gpt2_numbers, GGUF_VOCABULARY_COUNTED, "gpt2", gpt2_names,
      norm_constants, GGUF_EXTRA_NONE},
-    {"starcoder", "starcoder", true, gpt2_numbers, GGUF_VOCABULARY_COUNTED, "gpt2", gpt2_names,
+    {"starcoder", "starcoder", true, false, gpt2_numbers, GGUF_VOCABULARY_COUNTED, "gpt2",
+     gpt2_names, norm_constants, GGUF_EXTRA_NONE},
+    {"gpt-j", "gptj", false, false, gptj_numbers, GGUF_VOCABULARY_COUNTED, "gpt2", gptj_names,
      norm_constants, GGUF_EXTRA_NONE},
-    {"gpt-j", "gptj", false, gptj_numbers, GGUF_VOCABULARY_COUNTED, "gpt2", gptj_names,
-     norm_constants, GGUF_EXTRA_NONE},
-    {"gpt-neox", "gptneox", false, neox_numbers, GGUF_VOCABULARY_PLAIN, "gpt2", neox_names,
+    {"gpt-neox", "gptneox", false, false, neox_numbers, GGUF_VOCABULARY_PLAIN, "gpt2", neox_names,
      norm_constants, GGUF_EXTRA_NONE},
     /* StableLM's models of that time are GPT-NeoX. */
-    {"stablelm", "gptneox", true, neox_numbers, GGUF_VOCABULARY_PLAIN, "gpt2", neox_names,
+    {"stablelm", "gptneox", true, false, neox_numbers, GGUF_VOCABULARY_PLAIN, "gpt2", neox_names,
      norm_constants, GGUF_EXTRA_NONE},
-    {"mpt", "mpt", false, mpt_numbers, GGUF_VOCABULARY_PLAIN, "gpt2", mpt_names, norm_constants,
-     GGUF_EXTRA_NONE},
-    {"bloom", "bloom", false, bloom_numbers, GGUF_VOCABULARY_PLAIN, "gpt2", bloom_names,
+    {"mpt", "mpt", false, false, mpt_numbers, GGUF_VOCABULARY_PLAIN, "gpt2", mpt_names,
      norm_constants, GGUF_EXTRA_NONE},
-    {"silero-vad", "silero-vad", false, vad_numbers, GGUF_VOCABULARY_NONE, NULL, vad_names, NULL,
-     GGUF_EXTRA_VAD},
+    {"bloom", "bloom", false, false, bloom_numbers, GGUF_VOCABULARY_PLAIN, "gpt2", bloom_names,
+     norm_constants, GGUF_EXTRA_NONE},
+    {"silero-vad", "silero-vad", false, false, vad_numbers, GGUF_VOCABULARY_NONE, NULL, vad_names,
+     NULL, GGUF_EXTRA_VAD},
 };
 
 const struct gguf_family *gguf_family_at(size_t index)

@@ -59,6 +59,7 @@ struct gguf_family {
     const char *architecture;
     /* Laid out as a row above it, which is taken unless the user asks for this one. */
     bool is_twin;
+    bool has_vocabulary_files; /* there are files of a vocabulary without tensors */
 
     const struct gguf_hyperparameter *hyperparameters; /* up to one without a name */
     enum gguf_vocabulary_style vocabulary;

@@ -88,6 +88,7 @@ static int check_number(const struct gguf_hyperparameter *what, uint32_t number,
     case GGUF_ROLE_FILE_TYPE:
         largest = 1000 * DEQUANT_ERA + 999;
         break;
+    case GGUF_ROLE_VOCABULARY:
     case GGUF_ROLE_WIDTH:
     case GGUF_ROLE_HEADS:
     case GGUF_ROLE_LAYERS:
@@ -150,9 +151,18 @@ static int read_vocabulary(struct gguf_cursor *cursor, struct reading *reading,
 
     if (reading->family->vocabulary == GGUF_VOCABULARY_NONE)
         return 0;
-    if (reading->family->vocabulary == GGUF_VOCABULARY_COUNTED &&
-        gguf_cursor_u32(cursor, &n_tokens) < 0)
-        return gguf_old_file_ends(report, cursor, "vocabulary", "the number of tokens");
+    if (reading->family->vocabulary == GGUF_VOCABULARY_COUNTED) {
+        const uint64_t offset = cursor->offset;
+        const uint32_t most = n_tokens;
+
+        if (gguf_cursor_u32(cursor, &n_tokens) < 0)
+            return gguf_old_file_ends(report, cursor, "vocabulary", "the number of tokens");
+        /* Whisper's files leave out the tokens that are no text. */
+        if (n_tokens == 0 || n_tokens > most)
+            return gguf_error(report, -EINVAL, offset,
+                              "vocabulary: it has %" PRIu32 " tokens, it can have 1 to %" PRIu32,
+                              n_tokens, most);
+    }
     return gguf_old_vocabulary_read(cursor, n_tokens, has_scores, &reading->vocabulary, report);
 }
 
@@ -191,6 +201,8 @@ static int read_as(const struct gguf_family *family, struct gguf_cursor cursor,
     reading->era = era_of(reading);
     if (result == 0)
         result = gguf_old_tensors_read(&cursor, &layout, model, report);
+    if (result == 0 && model->n_tensors == 0 && !family->has_vocabulary_files)
+        result = gguf_old_file_ends(report, &cursor, "tensors", "the first");
     if (result == 0)
         result = gguf_old_tensors_name(model, family->names, reading->by_role[GGUF_ROLE_LAYERS],
                                        reading->by_role[GGUF_ROLE_MORE_LAYERS], report);

@@ -217,30 +217,21 @@ struct model_bytes old_file_make(const struct old_file *file)
 
 /* ---- rwkv.cpp ---- */
 
-static const char *const everywhere[] = {
-    "emb.weight",
-    "ln_out.weight",
-    "ln_out.bias",
-    "head.weight",
-    "blocks.0.ln0.weight",
-    "blocks.0.ln0.bias",
-    "blocks.#.ln1.weight",
-    "blocks.#.ln1.bias",
-    "blocks.#.ln2.weight",
-    "blocks.#.ln2.bias",
-    "blocks.#.att.key.weight",
-    "blocks.#.att.value.weight",
-    "blocks.#.att.receptance.weight",
-    "blocks.#.att.output.weight",
-    "blocks.#.ffn.key.weight",
-    "blocks.#.ffn.value.weight",
-};
-
 /* With the first and last architecture that has it, times ten. */
 static const struct {
     const char *name;
     unsigned first, last;
-} sometimes[] = {
+} of_layers[] = {
+    {"ln1.weight", 40, 70},
+    {"ln1.bias", 40, 70},
+    {"ln2.weight", 40, 70},
+    {"ln2.bias", 40, 70},
+    {"att.key.weight", 40, 70},
+    {"att.value.weight", 40, 70},
+    {"att.receptance.weight", 40, 70},
+    {"att.output.weight", 40, 70},
+    {"ffn.key.weight", 40, 70},
+    {"ffn.value.weight", 40, 70},
     {"att.time_mix_k", 40, 52},
     {"att.time_mix_v", 40, 52},
     {"att.time_mix_r", 40, 52},
@@ -281,6 +272,15 @@ static const struct {
     {"ffn.x_k", 70, 70},
 };
 
+static void put_layer_tensor(struct model_bytes *out, const struct old_file *file, const char *name,
+                             unsigned layer)
+{
+    char whole[64];
+
+    snprintf(whole, sizeof whole, "blocks.%u.%s", layer, name);
+    put_tensor(out, file, whole, rows_of(whole));
+}
+
 struct model_bytes old_file_make_rwkv(uint32_t version, const char *architecture, uint32_t type,
                                       uint32_t block_bytes)
 {
@@ -290,15 +290,17 @@ struct model_bytes old_file_make_rwkv(uint32_t version, const char *architecture
 
     put(&out, file.magic, 4);
     PUT_NUMBERS(&out, version, 256, WIDTH, LAYERS, type);
-    for (size_t i = 0; i < COUNT(everywhere); i++)
-        put_tensors_of(&out, &file, everywhere[i]);
-    for (size_t i = 0; i < COUNT(sometimes); i++) {
-        char pattern[64];
-
-        if (tenfold < sometimes[i].first || tenfold > sometimes[i].last)
-            continue;
-        snprintf(pattern, sizeof pattern, "blocks.#.%s", sometimes[i].name);
-        put_tensors_of(&out, &file, pattern);
+    put_tensor(&out, &file, "emb.weight", 1);
+    put_tensor(&out, &file, "blocks.0.ln0.weight", 1);
+    put_tensor(&out, &file, "blocks.0.ln0.bias", 1);
+    for (unsigned layer = 0; layer < OLD_FILE_LAYERS; layer++) {
+        for (size_t i = 0; i < COUNT(of_layers); i++) {
+            if (tenfold >= of_layers[i].first && tenfold <= of_layers[i].last)
+                put_layer_tensor(&out, &file, of_layers[i].name, layer);
+        }
     }
+    put_tensor(&out, &file, "ln_out.weight", 1);
+    put_tensor(&out, &file, "ln_out.bias", 1);
+    put_tensor(&out, &file, "head.weight", 1);
     return out;
 }
