@@ -42,7 +42,7 @@ static const struct gguf_hyperparameter llama_numbers[] = {
     NUMBER("n_mult", NULL),
     ROLE("n_head", ".attention.head_count", HEADS),
     ROLE("n_layer", ".block_count", LAYERS),
-    NUMBER("n_rot", ".rope.dimension_count"),
+    ROLE("n_rot", ".rope.dimension_count", HEAD_WIDTH),
     FILE_TYPE,
     {0},
 };
@@ -124,7 +124,7 @@ static const struct gguf_hyperparameter gptj_numbers[] = {
     ROLE("n_embd", ".embedding_length", WIDTH),
     ROLE("n_head", ".attention.head_count", HEADS),
     ROLE("n_layer", ".block_count", LAYERS),
-    NUMBER("n_rot", ".rope.dimension_count"),
+    ROLE("n_rot", ".rope.dimension_count", ROTATED),
     FILE_TYPE,
     {0},
 };
@@ -151,7 +151,7 @@ static const struct gguf_hyperparameter neox_numbers[] = {
     ROLE("n_embd", ".embedding_length", WIDTH),
     ROLE("n_head", ".attention.head_count", HEADS),
     ROLE("n_layer", ".block_count", LAYERS),
-    NUMBER("n_rot", ".rope.dimension_count"),
+    ROLE("n_rot", ".rope.dimension_count", ROTATED),
     ROLE("par_res", ".use_parallel_residual", BOOL),
     FILE_TYPE,
     {0},

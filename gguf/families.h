@@ -18,6 +18,8 @@ enum gguf_role {
     GGUF_ROLE_VOCABULARY, /* the number of tokens */
     GGUF_ROLE_WIDTH,      /* of an embedding */
     GGUF_ROLE_HEADS,
+    GGUF_ROLE_HEAD_WIDTH,
+    GGUF_ROLE_ROTATED,     /* elements of a head that turn with the position */
     GGUF_ROLE_LAYERS,      /* '#' in the names of tensors counts up to it */
     GGUF_ROLE_MORE_LAYERS, /* so does '@' */
     GGUF_ROLE_FILE_TYPE,   /* of most tensors, plus 1000 times the quantization version */

@@ -11,10 +11,8 @@
  */
 #include "gguf/families.h"
 #include "gguf/formats.h"
-#include "gguf/made_values.h"
-#include "gguf/old_extras.h"
+#include "gguf/old_reading.h"
 #include "gguf/old_tensors.h"
-#include "gguf/old_vocabulary.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -23,19 +21,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEY_BYTES 128
-
 /* No hyperparameter of a real model comes near. */
 #define MAX_PLAUSIBLE 0xffffffu
 
-static const struct container {
-    char magic[5]; /* as it lies in the file */
-    const char *name;
-    uint32_t last_version; /* 0: has none */
-    uint64_t alignment_bytes;
-} containers[] = {{"lmgg", "ggml", 0, 1}, {"fmgg", "ggmf", 1, 1}, {"tjgg", "ggjt", 3, 32}};
+static const struct gguf_old_container containers[] = {
+    {"lmgg", "ggml", 0, 1}, {"fmgg", "ggmf", 1, 1}, {"tjgg", "ggjt", 3, 32}};
 
-static const struct container *container_of(const struct gguf_file *file)
+static const struct gguf_old_container *container_of(const struct gguf_file *file)
 {
     for (size_t i = 0; i < sizeof containers / sizeof *containers; i++) {
         if (file->size_bytes >= 4 && memcmp(file->data, containers[i].magic, 4) == 0)
@@ -49,27 +41,6 @@ bool gguf_probe_ggml(const struct gguf_file *file)
     return container_of(file);
 }
 
-/* What was read of a file as one family. */
-struct reading {
-    const struct container *container;
-    const struct gguf_family *family;
-    uint32_t version;
-    uint32_t era;
-    uint32_t numbers[GGUF_MAX_HYPERPARAMETERS]; /* floats as their bits */
-    uint32_t by_role[GGUF_N_ROLES];
-    struct gguf_old_vocabulary vocabulary;
-    struct gguf_mel_filters filters;
-    struct gguf_vad_sizes vad;
-};
-
-static float float_of(uint32_t bits)
-{
-    float number;
-
-    memcpy(&number, &bits, sizeof number);
-    return number;
-}
-
 /* ---- reading ---- */
 
 static int check_number(const struct gguf_hyperparameter *what, uint32_t number, uint64_t offset,
@@ -79,7 +50,7 @@ static int check_number(const struct gguf_hyperparameter *what, uint32_t number,
 
     switch (what->role) {
     case GGUF_ROLE_FLOAT:
-        if (isfinite(float_of(number)))
+        if (isfinite(gguf_old_float(number)))
             return 0;
         return gguf_error(report, -EINVAL, offset, "hyperparameter %s is not finite", what->name);
     case GGUF_ROLE_BOOL:
@@ -105,7 +76,7 @@ static int check_number(const struct gguf_hyperparameter *what, uint32_t number,
                       what->name, number, smallest, largest);
 }
 
-static int read_numbers(struct gguf_cursor *cursor, struct reading *reading,
+static int read_numbers(struct gguf_cursor *cursor, struct gguf_old_reading *reading,
                         struct gguf_report *report)
 {
     const struct gguf_hyperparameter *list = reading->family->hyperparameters;
@@ -125,7 +96,36 @@ static int read_numbers(struct gguf_cursor *cursor, struct reading *reading,
     return 0;
 }
 
-static int read_header(struct gguf_cursor *cursor, struct reading *reading,
+static bool has_role(const struct gguf_family *family, enum gguf_role role)
+{
+    const struct gguf_hyperparameter *what = family->hyperparameters;
+
+    while (what->name && what->role != role)
+        what++;
+    return what->name;
+}
+
+/* Heads divide the width, and what is rotated is a part of a head; with llama all of it. */
+static int check_together(const struct gguf_old_reading *reading, uint64_t offset,
+                          struct gguf_report *report)
+{
+    const uint32_t width = reading->by_role[GGUF_ROLE_WIDTH];
+    const uint32_t n_heads = reading->by_role[GGUF_ROLE_HEADS];
+    const uint32_t head_width = reading->by_role[GGUF_ROLE_HEAD_WIDTH];
+    const uint32_t n_rotated = reading->by_role[GGUF_ROLE_ROTATED];
+
+    if (n_heads == 0)
+        return 0;
+    if (width % n_heads == 0 && n_rotated <= width / n_heads &&
+        (head_width == width / n_heads || !has_role(reading->family, GGUF_ROLE_HEAD_WIDTH)))
+        return 0;
+    return gguf_error(report, -EINVAL, offset,
+                      "hyperparameters: %" PRIu32 " heads of which %" PRIu32
+                      " elements are rotated do not go with a width of %" PRIu32,
+                      n_heads, head_width + n_rotated, width);
+}
+
+static int read_header(struct gguf_cursor *cursor, struct gguf_old_reading *reading,
                        struct gguf_report *report)
 {
     int result = 0;
@@ -134,6 +134,8 @@ static int read_header(struct gguf_cursor *cursor, struct reading *reading,
         result = gguf_vad_read_name(cursor, &reading->vad, report);
     if (result == 0)
         result = read_numbers(cursor, reading, report);
+    if (result == 0)
+        result = check_together(reading, cursor->offset, report);
     if (result == 0 && reading->family->extra == GGUF_EXTRA_VAD)
         result =
             gguf_vad_read_layers(cursor, reading->by_role[GGUF_ROLE_LAYERS], &reading->vad, report);
@@ -142,7 +144,7 @@ static int read_header(struct gguf_cursor *cursor, struct reading *reading,
     return result;
 }
 
-static int read_vocabulary(struct gguf_cursor *cursor, struct reading *reading,
+static int read_vocabulary(struct gguf_cursor *cursor, struct gguf_old_reading *reading,
                            struct gguf_report *report)
 {
     const bool has_scores = reading->family->vocabulary == GGUF_VOCABULARY_SCORED &&
@@ -166,7 +168,7 @@ static int read_vocabulary(struct gguf_cursor *cursor, struct reading *reading,
     return gguf_old_vocabulary_read(cursor, n_tokens, has_scores, &reading->vocabulary, report);
 }
 
-static uint32_t era_of(const struct reading *reading)
+static uint32_t era_of(const struct gguf_old_reading *reading)
 {
     const uint32_t of_container = reading->version > 0 ? reading->version - 1 : 0;
     const uint32_t of_file_type = reading->by_role[GGUF_ROLE_FILE_TYPE] / 1000;
@@ -179,7 +181,7 @@ static uint32_t era_of(const struct reading *reading)
 
 static const struct dequant_type *type_of(const void *user, uint32_t id)
 {
-    const struct reading *reading = user;
+    const struct gguf_old_reading *reading = user;
 
     if (reading->era < DEQUANT_ERA && id > LAST_OLD_ID)
         return NULL;
@@ -188,7 +190,8 @@ static const struct dequant_type *type_of(const void *user, uint32_t id)
 
 /* Reads the file as one family. On failure the model has no tensors. */
 static int read_as(const struct gguf_family *family, struct gguf_cursor cursor,
-                   struct gguf_model *model, struct reading *reading, struct gguf_report *report)
+                   struct gguf_model *model, struct gguf_old_reading *reading,
+                   struct gguf_report *report)
 {
     const struct gguf_old_layout layout = {reading->container->alignment_bytes, type_of, reading};
     int result;
@@ -255,8 +258,8 @@ static int fail_all(const struct failure *failures, size_t n_failures, struct gg
 
 #define MAX_FAMILIES 16
 
-static int find_family(struct gguf_cursor cursor, struct gguf_model *model, struct reading *reading,
-                       struct gguf_report *report)
+static int find_family(struct gguf_cursor cursor, struct gguf_model *model,
+                       struct gguf_old_reading *reading, struct gguf_report *report)
 {
     struct failure failures[MAX_FAMILIES];
     const struct gguf_family *family;
@@ -281,7 +284,7 @@ static int find_family(struct gguf_cursor cursor, struct gguf_model *model, stru
 }
 
 static int read_file(struct gguf_cursor cursor, const char *family_name, struct gguf_model *model,
-                     struct reading *reading, struct gguf_report *report)
+                     struct gguf_old_reading *reading, struct gguf_report *report)
 {
     const struct gguf_family *family;
 
@@ -293,154 +296,9 @@ static int read_file(struct gguf_cursor cursor, const char *family_name, struct 
     return read_as(family, cursor, model, reading, report);
 }
 
-/* ---- keys ---- */
-
-/* Adds a key whose name, if it starts with a dot, stands behind the architecture. */
-static int add_u32(struct gguf_model *model, const struct gguf_family *family, const char *key,
-                   uint32_t number)
-{
-    char name[KEY_BYTES];
-
-    snprintf(name, sizeof name, "%s%s", *key == '.' ? family->architecture : "", key);
-    return gguf_add_u32(model, name, number);
-}
-
-static int add_f32(struct gguf_model *model, const struct gguf_family *family, const char *key,
-                   float number)
-{
-    char name[KEY_BYTES];
-
-    snprintf(name, sizeof name, "%s%s", *key == '.' ? family->architecture : "", key);
-    return gguf_add_f32(model, name, number);
-}
-
-/*
- * The old numbers up to 9 are those of llama.cpp's llama_ftype, which is what GGUF files hold, but
- * GGUF does not know 5 and 6 (Q4_2, Q4_3). From 10 on they were the same in llama.cpp only.
- */
-static bool is_file_type_of_gguf(const struct gguf_family *family, uint32_t file_type)
-{
-    if (file_type >= 10)
-        return strcmp(family->name, "llama") == 0;
-    return file_type != 5 && file_type != 6;
-}
-
-static int add_file_type(struct gguf_model *model, const struct reading *reading, uint32_t number)
-{
-    const uint32_t file_type = number % 1000;
-
-    if (is_file_type_of_gguf(reading->family, file_type))
-        return gguf_add_u32(model, "general.file_type", file_type);
-    return add_u32(model, reading->family, ".ftype", file_type);
-}
-
-static int add_hyperparameter(struct gguf_model *model, const struct reading *reading,
-                              const struct gguf_hyperparameter *what, uint32_t number)
-{
-    const char *architecture = reading->family->architecture;
-    char name[KEY_BYTES];
-
-    if (what->role == GGUF_ROLE_FILE_TYPE)
-        return add_file_type(model, reading, number);
-    if (what->key)
-        snprintf(name, sizeof name, "%s%s", architecture, what->key);
-    else
-        snprintf(name, sizeof name, "%s.%s", architecture, what->name);
-    if (what->role == GGUF_ROLE_FLOAT)
-        return gguf_add_f32(model, name, float_of(number));
-    if (what->role == GGUF_ROLE_BOOL)
-        return gguf_add_bool(model, name, number == 1);
-    return gguf_add_u32(model, name, number);
-}
-
-static int add_hyperparameters(struct gguf_model *model, const struct reading *reading)
-{
-    const struct gguf_hyperparameter *list = reading->family->hyperparameters;
-    int result = 0;
-
-    for (size_t i = 0; result == 0 && list[i].name; i++)
-        result = add_hyperparameter(model, reading, &list[i], reading->numbers[i]);
-    return result;
-}
-
-/* How many heads the keys have, by the shape of the tensor that makes them; 0 if that fails. */
-static uint64_t count_kv_heads(const struct gguf_model *model, const struct reading *reading)
-{
-    const uint32_t width = reading->by_role[GGUF_ROLE_WIDTH];
-    const uint32_t n_heads = reading->by_role[GGUF_ROLE_HEADS];
-    const struct gguf_tensor *keys = gguf_tensor_named_today(model, "blk.0.attn_k.weight");
-    const struct gguf_tensor *all = gguf_tensor_named_today(model, "blk.0.attn_qkv.weight");
-    uint64_t n_rows = 0;
-
-    if (keys)
-        n_rows = keys->ne[1];
-    else if (all && all->ne[1] > width)
-        n_rows = (all->ne[1] - width) / 2;
-    if (n_heads == 0 || width % n_heads != 0 || n_rows % (width / n_heads) != 0)
-        return 0;
-    return n_rows / (width / n_heads);
-}
-
-/* What only the shapes of the tensors tell. */
-static int add_shapes(struct gguf_model *model, const struct reading *reading)
-{
-    const struct gguf_tensor *up = gguf_tensor_named_today(model, "blk.0.ffn_up.weight");
-    const uint64_t n_kv_heads = count_kv_heads(model, reading);
-    int result = 0;
-
-    if (up)
-        result = add_u32(model, reading->family, ".feed_forward_length", (uint32_t)up->ne[1]);
-    if (result == 0 && n_kv_heads > 0)
-        result = add_u32(model, reading->family, ".attention.head_count_kv", (uint32_t)n_kv_heads);
-    return result;
-}
-
-static int add_constants(struct gguf_model *model, const struct gguf_family *family)
-{
-    const struct gguf_constant *constant = family->constants;
-    int result = 0;
-
-    for (; result == 0 && constant && constant->key; constant++) {
-        if (constant->is_float)
-            result = add_f32(model, family, constant->key, constant->number);
-        else
-            result = add_u32(model, family, constant->key, (uint32_t)constant->number);
-    }
-    return result;
-}
-
-static int add_quantization_version(struct gguf_model *model, uint32_t era)
-{
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        if (model->tensors[i].type->block_elements > 1)
-            return gguf_add_u32(model, "general.quantization_version", era);
-    }
-    return 0;
-}
-
-static int add_keys(struct gguf_model *model, const struct reading *reading)
-{
-    const struct gguf_family *family = reading->family;
-    int result = gguf_add_text(model, "general.architecture", family->architecture);
-
-    if (result == 0)
-        result = add_quantization_version(model, reading->era);
-    if (result == 0)
-        result = add_hyperparameters(model, reading);
-    if (result == 0)
-        result = add_shapes(model, reading);
-    if (result == 0)
-        result = add_constants(model, family);
-    if (result == 0 && family->extra == GGUF_EXTRA_MEL_FILTERS)
-        result = gguf_mel_filters_add_keys(model, family->architecture, &reading->filters);
-    if (result == 0 && family->extra == GGUF_EXTRA_VAD)
-        result = gguf_vad_add_keys(model, family->architecture, &reading->vad);
-    return result;
-}
-
 /* ---- the whole ---- */
 
-static int name_format(struct gguf_model *model, const struct reading *reading)
+static int name_format(struct gguf_model *model, const struct gguf_old_reading *reading)
 {
     const size_t room = 64;
     char *name = gguf_keep(model, room);
@@ -456,10 +314,10 @@ static int name_format(struct gguf_model *model, const struct reading *reading)
     return 0;
 }
 
-static int read_version(struct gguf_cursor *cursor, struct reading *reading,
+static int read_version(struct gguf_cursor *cursor, struct gguf_old_reading *reading,
                         struct gguf_report *report)
 {
-    const struct container *container = reading->container;
+    const struct gguf_old_container *container = reading->container;
 
     if (container->last_version == 0)
         return 0;
@@ -474,7 +332,7 @@ static int read_version(struct gguf_cursor *cursor, struct reading *reading,
 int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *options,
                     struct gguf_report *report)
 {
-    struct reading reading = {.container = container_of(&model->files[0])};
+    struct gguf_old_reading reading = {.container = container_of(&model->files[0])};
     struct gguf_cursor cursor = {.data = model->files[0].data,
                                  .size_bytes = model->files[0].size_bytes,
                                  .offset = 4,
@@ -487,7 +345,7 @@ int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *op
         return result;
     result = name_format(model, &reading);
     if (result == 0)
-        result = add_keys(model, &reading);
+        result = gguf_old_keys_add(model, &reading);
     if (result < 0)
         return gguf_error(report, result, GGUF_NO_OFFSET, "%s", strerror(-result));
     if (reading.family->vocabulary == GGUF_VOCABULARY_NONE)

@@ -143,7 +143,7 @@ static void put_header(struct model_bytes *out, const struct old_file *file)
     if (file->version > 0)
         put_u32(out, file->version);
     if (strcmp(file->family, "llama") == 0) {
-        PUT_NUMBERS(out, N_TOKENS, WIDTH, N_MULT, HEADS, LAYERS, N_ROT, type);
+        PUT_NUMBERS(out, N_TOKENS, WIDTH, N_MULT, HEADS, LAYERS, WIDTH / HEADS, type);
         put_tokens(out, false, file->version > 0);
     } else if (strcmp(file->family, "whisper") == 0) {
         put_whisper(out, type);

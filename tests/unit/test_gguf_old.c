@@ -120,7 +120,7 @@ Test(gguf_old, shapes_and_constants_of_llama)
     cr_expect_eq(number_of(model, "llama.attention.head_count_kv"),
                  OLD_FILE_KV_ROWS / (OLD_FILE_WIDTH / OLD_FILE_HEADS));
     cr_expect_eq(number_of(model, "llama.feed_forward_length"), OLD_FILE_FORWARD_ROWS);
-    cr_expect_eq(number_of(model, "llama.rope.dimension_count"), 6u);
+    cr_expect_eq(number_of(model, "llama.rope.dimension_count"), OLD_FILE_WIDTH / OLD_FILE_HEADS);
     cr_expect_eq(number_of(model, "llama.n_mult"), 8u);
     cr_expect_eq(number_of(model, "llama.context_length"), 2048u);
     cr_expect_eq(model->alignment_bytes, 1u);
