@@ -241,6 +241,7 @@ static int fail_all(const struct failure *failures, size_t n_failures, struct gg
 {
     const struct failure *best = &failures[0];
 
+    assert(n_failures > 0);
     for (size_t i = 1; i < n_failures; i++) {
         if (failures[i].finding.file_offset > best->finding.file_offset)
             best = &failures[i];
@@ -337,12 +338,15 @@ int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *op
                                  .size_bytes = model->files[0].size_bytes,
                                  .offset = 4,
                                  .encoding = {.big_endian = false, .length_bytes = 4}};
-    int result = read_version(&cursor, &reading, report);
+    int result;
 
+    assert(reading.container); /* by the probe */
+    result = read_version(&cursor, &reading, report);
     if (result == 0)
         result = read_file(cursor, options->family, model, &reading, report);
     if (result < 0)
         return result;
+    assert(reading.family);
     result = name_format(model, &reading);
     if (result == 0)
         result = gguf_old_keys_add(model, &reading);
