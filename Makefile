@@ -134,7 +134,8 @@ $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) \
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) -lm
 
-$(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c $(WRITER_SRC)) $(DEQUANT_OBJ)
+$(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c tests/unit/old_file.c gguf/families.c \
+    $(WRITER_SRC)) $(DEQUANT_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 

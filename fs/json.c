@@ -188,6 +188,21 @@ static bool add_type(cJSON *object, const struct dequant_type *type, uint32_t id
     return cJSON_AddNullToObject(object, "type") && add_integer(object, "ggml_type", id);
 }
 
+static bool add_gguf_name(cJSON *object, struct gguf_string name)
+{
+    return name.length_bytes == 0 || add_string(object, "gguf_name", name);
+}
+
+/* Of an old layout, which the type's name does not tell; null if the file does not say which. */
+static bool add_era(cJSON *object, const struct dequant_type *type)
+{
+    if (!type || type->era == DEQUANT_ERA)
+        return true;
+    if (!type->decode)
+        return cJSON_AddNullToObject(object, "era");
+    return add_integer(object, "era", type->era);
+}
+
 static bool add_sizes(cJSON *object, const struct gguf_tensor *tensor)
 {
     if (!tensor->type)
@@ -207,7 +222,8 @@ int fs_json_tensor_info(struct fs_text *text, const struct gguf_model *model,
     int result = -ENOMEM;
 
     if (object && add_string(object, "name", tensor->name) &&
-        add_type(object, tensor->type, tensor->type_id) &&
+        add_gguf_name(object, tensor->gguf_name) &&
+        add_type(object, tensor->type, tensor->type_id) && add_era(object, tensor->type) &&
         add_dims(object, "shape", tensor, true) && add_dims(object, "ne", tensor, false) &&
         add_integer(object, "n_elements", tensor->n_elements) && add_sizes(object, tensor) &&
         add_string(object, "file", (struct gguf_string){path, strlen(path)}) &&
@@ -228,5 +244,6 @@ size_t fs_json_tensor_info_bytes(const struct gguf_model *model, const struct gg
 {
     /* Names of the members, type name and numbers of up to 20 digits: well under 1 KiB. */
     return 1024 + FS_JSON_STRING_BYTES(tensor->name.length_bytes) +
+           FS_JSON_STRING_BYTES(tensor->gguf_name.length_bytes) +
            FS_JSON_STRING_BYTES(strlen(model->files[tensor->file_index].path));
 }

@@ -70,6 +70,23 @@ int fs_nodes_add(struct fs_nodes *nodes, fs_node_index parent, const char *name,
     return 0;
 }
 
+int fs_nodes_add_link(struct fs_nodes *nodes, fs_node_index parent, const char *name,
+                      const char *target, const void *subject)
+{
+    const char *copy = own_name(nodes, target);
+    fs_node_index index;
+    int result;
+
+    if (!copy)
+        return -ENOMEM;
+    result = fs_nodes_add(nodes, parent, name, true, NULL, subject, &index);
+    if (result < 0)
+        return result;
+    nodes->list[index].target = copy;
+    nodes->list[index].size_bytes = strlen(copy);
+    return 0;
+}
+
 static int compare_children(const void *a, const void *b, void *argument)
 {
     const struct fs_node *list = argument;
@@ -104,7 +121,7 @@ int fs_nodes_seal(struct fs_nodes *nodes, fs_node_index twins[2])
         }
         if (parent->n_children++ == 0)
             parent->first_child = i;
-        if (!child->view)
+        if (fs_node_is_directory(child))
             parent->n_folders++;
     }
     return 0;

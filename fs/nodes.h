@@ -1,6 +1,6 @@
 /*
- * Nodes: the directories and files of a tree, without their contents. Add them all, seal the list,
- * then look names up. A sealed list never changes, so any thread may read it.
+ * Nodes: the directories, files and symbolic links of a tree, without their contents. Add them all,
+ * seal the list, then look names up. A sealed list never changes, so any thread may read it.
  */
 #ifndef GGUFS_FS_NODES_H
 #define GGUFS_FS_NODES_H
@@ -24,7 +24,8 @@ struct fs_node {
     const char *name; /* a safe file name of at most 255 bytes */
     fs_node_index parent;
 
-    const struct fs_view *view; /* what the file shows; NULL for a directory */
+    const struct fs_view *view; /* what the file shows; NULL for what is no file */
+    const char *target;         /* of a symbolic link; NULL for what is none */
     const void *subject;        /* of what: the key or tensor; NULL for the model */
     _Atomic uint64_t size_bytes;
 
@@ -55,6 +56,15 @@ void fs_nodes_free(struct fs_nodes *nodes);
  */
 int fs_nodes_add(struct fs_nodes *nodes, fs_node_index parent, const char *name, bool copy_name,
                  const struct fs_view *view, const void *subject, fs_node_index *index);
+
+/* Adds a symbolic link. Name and target are copied. Returns what fs_nodes_add() does. */
+int fs_nodes_add_link(struct fs_nodes *nodes, fs_node_index parent, const char *name,
+                      const char *target, const void *subject);
+
+static inline bool fs_node_is_directory(const struct fs_node *node)
+{
+    return !node->view && !node->target;
+}
 
 /*
  * Sorts the children. Returns 0, -ENOMEM, or -EEXIST if a directory has two nodes of one name,

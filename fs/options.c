@@ -25,6 +25,8 @@ enum key {
     KEY_AUTO_UNMOUNT,
     KEY_CLONE_FD,
     KEY_PARTIAL,
+    KEY_FAMILY,
+    KEY_ERA,
     KEY_PREFETCH,
     KEY_MLOCK,
     KEY_DIRECT_IO,
@@ -64,6 +66,8 @@ static const struct option options_table[] = {
     {KEY_NONEMPTY, "nonempty", NULL, "", "mount over files that are in MOUNTPOINT"},
     {KEY_NO_SANDBOX, "nosandbox", NULL, "", "serve without the sandbox"},
     {KEY_PARTIAL, "partial", NULL, "", "take a MODEL that is still being downloaded"},
+    {KEY_FAMILY, "family=", NULL, "NAME", "read an old ggml file as a model of this family"},
+    {KEY_ERA, "era=", NULL, "N", "the blocks of an rwkv.cpp 100 file are of era N, 0 to 2"},
     {KEY_PREFETCH, "prefetch", NULL, "", "bring the model into memory in the background"},
     {KEY_MLOCK, "mlock", NULL, "", "the same, and lock it there"},
     {KEY_DIRECT_IO, "direct_io", NULL, "", "let the kernel keep nothing of what is read"},
@@ -174,11 +178,25 @@ static int add_path(struct fs_options *options, const char *path)
     return 0;
 }
 
+/* libfuse frees the argument. */
+static int set_family(struct fs_options *options, const char *name)
+{
+    free(options->family);
+    options->family = strdup(name);
+    options->open.family = options->family;
+    if (options->family)
+        return 0;
+    fprintf(stderr, "ggufs: %s\n", strerror(ENOMEM));
+    errno = ENOMEM;
+    return -1;
+}
+
 /* What fuse_opt_proc_t wants: -1 error, 0 drop the argument, 1 leave it for libfuse. */
 static int on_option(void *data, const char *argument, int key, struct fuse_args *rest)
 {
     struct fs_options *options = data;
     const unsigned long any_id = UINT32_MAX - 1;
+    unsigned era;
 
     (void)rest;
     switch (key) {
@@ -224,6 +242,13 @@ static int on_option(void *data, const char *argument, int key, struct fuse_args
         return 0;
     case KEY_PARTIAL:
         options->open.partial = true;
+        return 0;
+    case KEY_FAMILY:
+        return set_family(options, strchr(argument, '=') + 1);
+    case KEY_ERA:
+        if (parse_number(argument, 10, DEQUANT_ERA, &era) < 0)
+            return -1;
+        options->open.era = 1 + (int)era;
         return 0;
     case KEY_PREFETCH:
         options->prefetch = true;
@@ -332,6 +357,7 @@ void fs_options_free(struct fs_options *options)
     fuse_opt_free_args(&options->fuse);
     gguf_edits_free(&options->edits);
     free(options->paths);
+    free(options->family);
 }
 
 void fs_options_print_usage(FILE *stream)

@@ -40,6 +40,9 @@ struct fs_options {
     uint64_t split_bytes;    /* the most data in a file of split/; 0: no such files */
     struct gguf_edits edits; /* from -o set, -o unset and --edits, in their order */
 
+    struct gguf_open_options model; /* what MODEL does not say itself */
+    char *family;                   /* owned: what open.family points to */
+
     struct fuse_args fuse; /* what is left for libfuse */
 };
 

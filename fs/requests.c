@@ -69,6 +69,8 @@ static const struct fs_node *node_of(const struct fs_server *server, fuse_ino_t 
 
 static mode_t mode_of(const struct fs_server *server, const struct fs_node *node)
 {
+    if (node->target)
+        return S_IFLNK | 0777; /* what counts are the modes of the target */
     return (node->view ? S_IFREG | 0444 : S_IFDIR | 0555) & server->mode_mask;
 }
 
@@ -84,7 +86,7 @@ static int get_status(struct fs_server *server, fs_node_index index, struct stat
     *status = (struct stat){
         .st_ino = inode_of(index),
         .st_mode = mode_of(server, node),
-        .st_nlink = node->view ? 1 : 2 + node->n_folders,
+        .st_nlink = fs_node_is_directory(node) ? 2 + node->n_folders : 1,
         .st_uid = server->uid,
         .st_gid = server->gid,
         .st_size = (off_t)size_bytes,
@@ -145,6 +147,11 @@ static void on_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
         fuse_reply_err(request, -result);
     else
         fuse_reply_attr(request, &status, FOREVER);
+}
+
+static void on_readlink(fuse_req_t request, fuse_ino_t inode)
+{
+    fuse_reply_readlink(request, node_of(server_of(request), inode)->target);
 }
 
 static void on_opendir(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
@@ -364,6 +371,7 @@ const struct fuse_lowlevel_ops fs_requests = {
     .init = on_init,
     .lookup = on_lookup,
     .getattr = on_getattr,
+    .readlink = on_readlink,
     .opendir = on_opendir,
     .readdir = on_readdir,
     .readdirplus = on_readdirplus,

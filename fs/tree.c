@@ -48,6 +48,18 @@ static int add_keys(struct fs_tree *tree, fs_node_index directory)
     return 0;
 }
 
+/* A tensor with an old name also answers to the one that GGUF files have. */
+static int add_gguf_name(struct fs_tree *tree, fs_node_index directory,
+                         const struct gguf_tensor *tensor, const char *file_name)
+{
+    char link_name[FS_NAME_BYTES];
+
+    if (tensor->gguf_name.length_bytes == 0)
+        return 0;
+    fs_name_escape(tensor->gguf_name, "", link_name);
+    return fs_nodes_add_link(&tree->nodes, directory, link_name, file_name, tensor);
+}
+
 static int add_tensors(struct fs_tree *tree, fs_node_index directory)
 {
     char file_name[FS_NAME_BYTES];
@@ -61,6 +73,8 @@ static int add_tensors(struct fs_tree *tree, fs_node_index directory)
         result = fs_nodes_add(&tree->nodes, directory, file_name, true, NULL, tensor, &folder);
         if (result == 0)
             result = add_views(tree, folder, FS_PER_TENSOR, tensor);
+        if (result == 0)
+            result = add_gguf_name(tree, directory, tensor, file_name);
         if (result < 0)
             return result;
     }

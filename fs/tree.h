@@ -37,7 +37,8 @@ int fs_tree_make(const struct gguf_model *model, struct fs_tree **tree, struct g
 
 void fs_tree_free(struct fs_tree *tree);
 
-/* The size of a node; 0 for a directory. Returns 0, -ENOMEM or -EIO. */
+/* The size of a node; 0 for a directory, the length of its target for a symbolic link. Returns 0,
+ * -ENOMEM or -EIO. */
 int fs_tree_size(struct fs_tree *tree, fs_node_index index, uint64_t *size_bytes);
 
 /*

@@ -8,6 +8,8 @@
 
 static const struct gguf_format formats[] = {
     {"GGUF", gguf_probe_gguf, gguf_parse_gguf},
+    {"rwkv.cpp", gguf_probe_rwkv, gguf_parse_rwkv}, /* has a magic of ggml */
+    {"ggml", gguf_probe_ggml, gguf_parse_ggml},
 };
 
 static bool starts_with(const struct gguf_file *file, const char *text)
@@ -71,12 +73,6 @@ static bool probe_zeros(const struct gguf_file *file)
     return file->size_bytes >= sizeof zeros && memcmp(file->data, zeros, sizeof zeros) == 0;
 }
 
-/* The magics of llama.cpp before GGUF, written as little-endian numbers. */
-static bool probe_old_ggml(const struct gguf_file *file)
-{
-    return starts_with(file, "lmgg") || starts_with(file, "fmgg") || starts_with(file, "tjgg");
-}
-
 /* Files that are often given for models, and what to tell about them. */
 static const struct {
     bool (*probe)(const struct gguf_file *file);
@@ -91,8 +87,6 @@ static const struct {
     {probe_zip, "is a ZIP or PyTorch file, not GGUF; unpack or convert it first"},
     {probe_gzip, "is compressed with gzip; unpack it first"},
     {probe_json, "is a JSON file, not a model"},
-    {probe_old_ggml, "is a file from before GGUF (ggml, ggmf, ggjt or rwkv.cpp), which this "
-                     "version does not read"},
     {probe_zeros, "starts with zeros: the download reserved the space, but the data never came"},
 };
 

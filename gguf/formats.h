@@ -32,4 +32,14 @@ bool gguf_probe_gguf(const struct gguf_file *file);
 int gguf_parse_gguf(struct gguf_model *model, const struct gguf_open_options *options,
                     struct gguf_report *report);
 
+/* Magic ggmf, but versions 100 and 101. */
+bool gguf_probe_rwkv(const struct gguf_file *file);
+int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *options,
+                    struct gguf_report *report);
+
+/* Magics ggml, ggmf and ggjt. */
+bool gguf_probe_ggml(const struct gguf_file *file);
+int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *options,
+                    struct gguf_report *report);
+
 #endif

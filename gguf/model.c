@@ -10,8 +10,10 @@ void gguf_close(struct gguf_model *model)
         return;
     for (uint64_t i = 0; i < model->n_keys; i++)
         free((void *)(uintptr_t)model->keys[i].name.data);
-    for (uint64_t i = 0; i < model->n_tensors; i++)
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
         free((void *)(uintptr_t)model->tensors[i].name.data);
+        free((void *)(uintptr_t)model->tensors[i].gguf_name.data);
+    }
     for (uint32_t i = 0; i < model->n_files; i++)
         gguf_map_close(&model->files[i]);
     for (size_t i = 0; i < model->n_kept; i++)

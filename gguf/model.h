@@ -32,6 +32,7 @@ struct gguf_key {
 
 struct gguf_tensor {
     struct gguf_string name;
+    struct gguf_string gguf_name;    /* the one in GGUF files, if it is another and known; owned */
     uint32_t type_id;                /* as the file says */
     const struct dequant_type *type; /* NULL if the id is unknown */
     bool big_endian;                 /* the byte order of its data */
@@ -55,6 +56,7 @@ struct gguf_model {
     bool big_endian;
     bool is_current; /* files[0] alone is the model, as a little-endian GGUF of version 3 */
     uint64_t alignment_bytes; /* of tensor data; a power of two */
+    bool has_entries_between; /* the tensors' entries lie between their data */
 
     struct gguf_file *files; /* at least one; all keys lie in the first */
     uint32_t n_files;

@@ -47,27 +47,29 @@ static bool count_elements(struct gguf_tensor *tensor, struct gguf_report *repor
     return true;
 }
 
-/* Computes n_elements and size_bytes, which stay 0 if they can't be right. */
-static void compute_size(struct gguf_tensor *tensor, struct gguf_report *report)
+int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report)
 {
     const struct dequant_type *type = tensor->type;
     uint64_t size_bytes;
 
-    if (!count_elements(tensor, report) || !type)
-        return;
+    if (!count_elements(tensor, report))
+        return -EOVERFLOW;
+    if (!type)
+        return 0;
     if (tensor->ne[0] % type->block_elements != 0)
-        gguf_error(report, -EINVAL, tensor->info_offset,
-                   "tensor %s: its rows have %" PRIu64
-                   " elements, which is no multiple of the %" PRIu32 " of a %s block",
-                   gguf_quote(tensor->name).text, tensor->ne[0], type->block_elements, type->name);
-    else if (__builtin_mul_overflow(tensor->n_elements / type->block_elements,
-                                    (uint64_t)type->block_bytes, &size_bytes) ||
-             size_bytes > INT64_MAX)
-        gguf_error(report, -EOVERFLOW, tensor->info_offset,
-                   "tensor %s: %" PRIu64 " elements of type %s take over 2^63 bytes",
-                   gguf_quote(tensor->name).text, tensor->n_elements, type->name);
-    else
-        tensor->size_bytes = size_bytes;
+        return gguf_error(report, -EINVAL, tensor->info_offset,
+                          "tensor %s: its rows have %" PRIu64
+                          " elements, which is no multiple of the %" PRIu32 " of a %s block",
+                          gguf_quote(tensor->name).text, tensor->ne[0], type->block_elements,
+                          type->name);
+    if (__builtin_mul_overflow(tensor->n_elements / type->block_elements,
+                               (uint64_t)type->block_bytes, &size_bytes) ||
+        size_bytes > INT64_MAX)
+        return gguf_error(report, -EOVERFLOW, tensor->info_offset,
+                          "tensor %s: %" PRIu64 " elements of type %s take over 2^63 bytes",
+                          gguf_quote(tensor->name).text, tensor->n_elements, type->name);
+    tensor->size_bytes = size_bytes;
+    return 0;
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -86,6 +88,12 @@ static int compare_tensors(const void *a, const void *b)
     const int order = gguf_string_compare(first->name, second->name);
 
     return order != 0 ? order : (first > second) - (first < second);
+}
+
+static int compare_to_name(const void *name, const void *tensor)
+{
+    return gguf_string_compare(*(const struct gguf_string *)name,
+                               (*(const struct gguf_tensor *const *)tensor)->name);
 }
 
 static int compare_places(const void *a, const void *b)
@@ -184,6 +192,18 @@ static void report_twice(const struct gguf_model *model, const struct gguf_tenso
                    gguf_quote((struct gguf_string){path, strlen(path)}).text);
 }
 
+/* Old names that are all different have names of today that are; they may still be taken. */
+static void check_gguf_name(const struct gguf_tensor *tensor, const struct gguf_tensor **order,
+                            uint64_t count, struct gguf_report *report)
+{
+    const struct gguf_string name = tensor->gguf_name;
+
+    if (name.length_bytes > 0 && bsearch(&name, order, count, sizeof *order, compare_to_name))
+        gguf_error(report, -EEXIST, tensor->info_offset,
+                   "tensor %s: its name in GGUF files, %s, is another tensor's",
+                   gguf_quote(tensor->name).text, gguf_quote(name).text);
+}
+
 static int check_tensor_names(const struct gguf_model *model, struct gguf_report *report)
 {
     const struct gguf_tensor **order = (const struct gguf_tensor **)sorted(
@@ -196,6 +216,8 @@ static int check_tensor_names(const struct gguf_model *model, struct gguf_report
             report_twice(model, order[i - 1], order[i], report);
     }
     report->path = NULL;
+    for (uint64_t i = 0; i < model->n_tensors; i++)
+        check_gguf_name(&model->tensors[i], order, model->n_tensors, report);
     free(order);
     return 0;
 }
@@ -296,6 +318,8 @@ static uint64_t gap_between(const struct gguf_model *model, uint64_t start, uint
     const uint64_t mask = model->alignment_bytes - 1;
     const uint64_t padding = -start & mask;
 
+    if (model->has_entries_between)
+        return 0; /* whoever read them has seen every byte */
     return end > start && end - start > padding ? end - start - padding : 0;
 }
 
@@ -397,7 +421,7 @@ static void compute_sizes(struct gguf_model *model, struct gguf_report *report)
 {
     for (uint64_t i = 0; i < model->n_tensors; i++) {
         report->path = gguf_path_to_report(model, model->tensors[i].file_index);
-        compute_size(&model->tensors[i], report);
+        gguf_validate_size(&model->tensors[i], report);
     }
     report->path = NULL;
 }

@@ -11,6 +11,12 @@
 int gguf_validate_alignment(struct gguf_model *model, struct gguf_report *report);
 
 /*
+ * Computes n_elements and size_bytes, which stay 0 if they can't be right or the type is unknown.
+ * Returns 0, or a negative errno with the reason in `report`.
+ */
+int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report);
+
+/*
  * Computes the size of every tensor and checks everything else: names that occur twice, sizes that
  * overflow, rows that are no whole blocks, data that lie outside the file or over another tensor's.
  * Goes on after an error to report all. Bytes that belong to nothing are notes, and so is a key

@@ -15,7 +15,7 @@
  *    9 alignments                            21 shards (sets of them: tests/unit)
  *   10 offsets                               22 versions and byte orders
  *   11 missing data                          23 cut headers (all: tests/unit/test_gguf_damage.c)
- *   12 rows that are no whole blocks         24 files from before GGUF (none yet)
+ *   12 rows that are no whole blocks         24 old files: test_gguf_old_damage.c
  */
 #ifndef GGUFS_TESTS_BAD_H
 #define GGUFS_TESTS_BAD_H

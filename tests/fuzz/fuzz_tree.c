@@ -318,9 +318,22 @@ static void check_directory(struct fs_tree *tree, fs_node_index index)
         fuzz_check_file_name(name);
         FUZZ_CHECK(nodes->list[child].parent == index, "%s has another parent", name);
         FUZZ_CHECK(fs_nodes_find(nodes, index, name) == child, "%s is not found", name);
-        n_folders += !nodes->list[child].view;
+        n_folders += fs_node_is_directory(&nodes->list[child]);
     }
     FUZZ_CHECK(n_folders == directory->n_folders, "the directories are counted wrongly");
+}
+
+static void check_link(struct fs_tree *tree, fs_node_index index)
+{
+    const struct fs_node *link = &tree->nodes.list[index];
+    const fs_node_index target = fs_nodes_find(&tree->nodes, link->parent, link->target);
+    uint64_t size;
+
+    fuzz_check_file_name(link->target);
+    FUZZ_CHECK(target != FS_NO_NODE && fs_node_is_directory(&tree->nodes.list[target]),
+               "%s points to nothing", link->name);
+    FUZZ_CHECK(fs_tree_size(tree, index, &size) == 0 && size == strlen(link->target),
+               "%s has a wrong size", link->name);
 }
 
 static void check_tree(const struct gguf_model *model, struct fuzz_random *random)
@@ -333,6 +346,8 @@ static void check_tree(const struct gguf_model *model, struct fuzz_random *rando
     for (fs_node_index i = 0; i < tree->nodes.count; i++) {
         if (tree->nodes.list[i].view) {
             check_file(tree, i, random, &budget);
+        } else if (tree->nodes.list[i].target) {
+            check_link(tree, i);
         } else {
             check_directory(tree, i);
             n_children += tree->nodes.list[i].n_children;

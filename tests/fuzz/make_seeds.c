@@ -4,6 +4,7 @@
  */
 #include "contrib/sample/gguf_writer.h"
 #include "dequant/types.h"
+#include "tests/unit/old_file.h"
 
 #include <errno.h>
 #include <math.h>
@@ -302,6 +303,29 @@ static void write_broken_models(void)
     finish(w, "short", usual.name, 30);
 }
 
+/* As small as they can be, but whole: a model that lacks a tensor is refused. */
+static void write_old_models(void)
+{
+    static const char *const architectures[] = {"4", "5.1", "5.2", "6", "7"};
+    const struct old_file *file;
+    struct model_bytes bytes;
+    char name[128];
+
+    for (size_t i = 0; (file = old_file_at(i)); i++) {
+        bytes = old_file_make(file);
+        snprintf(name, sizeof name, "%s-%s-%u%s.bin", file->family, file->magic, file->version,
+                 file->without_tensors ? "-vocabulary" : "");
+        write_seed("tree", name, bytes.data, bytes.size_bytes);
+        free(bytes.data);
+    }
+    for (size_t i = 0; i < COUNT(architectures); i++) {
+        bytes = old_file_make_rwkv(100 + i % 2, architectures[i], 2, i % 2 ? 18 : 20);
+        snprintf(name, sizeof name, "rwkv-%s.bin", architectures[i]);
+        write_seed("tree", name, bytes.data, bytes.size_bytes);
+        free(bytes.data);
+    }
+}
+
 /* ---- the other targets ---- */
 
 static void write_blocks(void)
@@ -383,6 +407,7 @@ int main(int argc, char **argv)
         make_folder(targets[i]);
     write_good_models();
     write_broken_models();
+    write_old_models();
     write_blocks();
     write_strings();
     write_name_pairs();

@@ -192,10 +192,22 @@ class TestModel(CommandTestCase):
 
     def test_other_formats(self):
         for data, word in ((b"PK\3\4" + bytes(100), "ZIP"), (b"\x1f\x8b\x08" + bytes(100), "gzip"),
-                           (b'{"a": 1}\n', "JSON"), (bytes(1000), "zeros"),
-                           (b"tjgg\3\0\0\0", "before GGUF")):
+                           (b'{"a": 1}\n', "JSON"), (bytes(1000), "zeros")):
             with self.subTest(word=word):
                 self.assert_no_model(data, word)
+
+    def test_old_ggml(self):
+        """What no family fits is told family by family."""
+        header = b"lmgg" + struct.pack("<7I", 2, 32, 1, 4, 1, 8, 0)
+        vocabulary = struct.pack("<I1sI1s", 1, b"a", 1, b"b")
+        self.assert_no_model(header, "best llama", "vocabulary", "as whisper: ", "as bloom: ")
+        for family, status, word in (("mpt", EX_DATAERR, "hyperparameters"),
+                                     ("nothing", EX_DATAERR, "known are llama, ")):
+            self.assert_refused(status, ["-o", f"family={family}", self.write("old", header),
+                                         self.mountpoint], word)
+        result = self.run_ggufs("--check", self.write("old", header + vocabulary))
+        self.assertEqual((0, f"{self.path('old')}: OK: ggml llama, little-endian, 16 keys, "
+                             "0 tensors\n"), (result.status, result.out))
 
     def test_something_else(self):
         for data in (b"G", b"GGU", b"hello, world\n", b"GGML" + bytes(100), bytes(3),

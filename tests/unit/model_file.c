@@ -52,13 +52,19 @@ void model_file_restore(int descriptor, struct model_bytes bytes, const struct g
     cr_assert_eq(futimens(descriptor, times), 0);
 }
 
-int model_file_open_descriptor(int descriptor, struct gguf_model **model,
-                               struct gguf_report *report)
+int model_file_open_descriptor_with(int descriptor, const struct gguf_open_options *options,
+                                    struct gguf_model **model, struct gguf_report *report)
 {
     char path[64];
 
     snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
-    return gguf_open(path, model, report);
+    return gguf_open_with(path, options, model, report);
+}
+
+int model_file_open_descriptor(int descriptor, struct gguf_model **model,
+                               struct gguf_report *report)
+{
+    return model_file_open_descriptor_with(descriptor, NULL, model, report);
 }
 
 int model_file_open(const void *bytes, size_t size_bytes, struct gguf_model **model,

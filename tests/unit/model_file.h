@@ -41,6 +41,10 @@ void model_file_restore(int descriptor, struct model_bytes bytes, const struct g
 int model_file_open_descriptor(int descriptor, struct gguf_model **model,
                                struct gguf_report *report);
 
+/* gguf_open_with() of that file. */
+int model_file_open_descriptor_with(int descriptor, const struct gguf_open_options *options,
+                                    struct gguf_model **model, struct gguf_report *report);
+
 /* gguf_open() of a file with these bytes. */
 int model_file_open(const void *bytes, size_t size_bytes, struct gguf_model **model,
                     struct gguf_report *report);

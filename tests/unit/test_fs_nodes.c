@@ -128,3 +128,23 @@ Test(fs_nodes, copies_names_only_if_told)
     cr_expect_eq(nodes.list[kept].name, name);
     fs_nodes_free(&nodes);
 }
+
+Test(fs_nodes, links_are_neither_files_nor_directories)
+{
+    struct fs_nodes nodes;
+    fs_node_index twins[2], link;
+    char target[] = "old";
+
+    cr_assert_eq(fs_nodes_begin(&nodes), 0);
+    cr_assert_eq(fs_nodes_add(&nodes, FS_ROOT, "old", false, NULL, NULL, NULL), 0);
+    cr_assert_eq(fs_nodes_add_link(&nodes, FS_ROOT, "today", target, NULL), 0);
+    target[0] = 'O';
+    cr_assert_eq(fs_nodes_seal(&nodes, twins), 0);
+    link = fs_nodes_find(&nodes, FS_ROOT, "today");
+    cr_assert_neq(link, FS_NO_NODE);
+    cr_expect_str_eq(nodes.list[link].target, "old");
+    cr_expect_eq(nodes.list[link].size_bytes, 3u);
+    cr_expect_not(fs_node_is_directory(&nodes.list[link]));
+    cr_expect_eq(nodes.list[FS_ROOT].n_folders, 1u);
+    fs_nodes_free(&nodes);
+}

@@ -101,9 +101,6 @@ static const struct {
     {TEXT("PK\x03\x04\x14\0\x08\0"), "ZIP"},
     {TEXT("\x1f\x8b\x08\0"), "gzip"},
     {TEXT("{\"architectures\": []}"), "JSON"},
-    {TEXT("lmgg\0\x7d\0\0"), "before GGUF"},
-    {TEXT("fmgg\1\0\0\0"), "before GGUF"},
-    {TEXT("tjgg\3\0\0\0"), "before GGUF"},
     {zeros, sizeof zeros, "zeros"},
     {zeros, 64, "zeros"},
 };

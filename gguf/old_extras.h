@@ -1,0 +1,42 @@
+/* What some families have beside numbers, words and tensors, in files from before GGUF. */
+#ifndef GGUFS_GGUF_OLD_EXTRAS_H
+#define GGUFS_GGUF_OLD_EXTRAS_H
+
+#include "gguf/cursor.h"
+#include "gguf/model.h"
+
+/* whisper: u32 n_mel, u32 n_fft, f32 filters[n_mel * n_fft] */
+struct gguf_mel_filters {
+    uint32_t n_mel;
+    uint32_t n_fft;
+    uint64_t offset; /* of the filters in the file */
+};
+
+int gguf_mel_filters_read(struct gguf_cursor *cursor, struct gguf_mel_filters *filters,
+                          struct gguf_report *report);
+int gguf_mel_filters_add_keys(struct gguf_model *model, const char *architecture,
+                              const struct gguf_mel_filters *filters);
+
+/*
+ * silero-vad: before the hyperparameters the name of the model, and behind them for each layer of
+ * the encoder u32 n_in, n_out, kernel_size, then four numbers more.
+ */
+#define GGUF_VAD_MAX_LAYERS 64
+#define GGUF_VAD_PER_LAYER  3
+#define GGUF_VAD_N_LAST     4
+
+struct gguf_vad_sizes {
+    struct gguf_string model_type;
+    uint32_t n_layers;
+    uint32_t layers[GGUF_VAD_MAX_LAYERS][GGUF_VAD_PER_LAYER];
+    uint32_t last[GGUF_VAD_N_LAST];
+};
+
+int gguf_vad_read_name(struct gguf_cursor *cursor, struct gguf_vad_sizes *sizes,
+                       struct gguf_report *report);
+int gguf_vad_read_layers(struct gguf_cursor *cursor, uint32_t n_layers,
+                         struct gguf_vad_sizes *sizes, struct gguf_report *report);
+int gguf_vad_add_keys(struct gguf_model *model, const char *architecture,
+                      const struct gguf_vad_sizes *sizes);
+
+#endif
