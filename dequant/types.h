@@ -54,8 +54,8 @@ size_t dequant_type_count(void);
 size_t dequant_old_type_count(void);
 
 /*
- * Row `index` of the table: today's types in the order of their ids, then the old layouts by era and
- * id. `index` must be below the sum of the counts.
+ * Row `index` of the table: today's types in the order of their ids, then the old layouts by era
+ * and id. `index` must be below the sum of the counts.
  */
 const struct dequant_type *dequant_type_at(size_t index);
 
