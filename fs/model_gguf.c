@@ -100,7 +100,9 @@ static int flush(struct writer *writer)
         return 0;
     }
     shrunk = realloc(head.data, head.length);
-    return fs_image_add_owned(writer->image, shrunk ? shrunk : head.data, head.length);
+    if (shrunk)
+        head.data = shrunk;
+    return fs_image_add_owned(writer->image, head.data, head.length);
 }
 
 static int write_key(struct writer *writer, const struct gguf_key *key)

@@ -411,12 +411,14 @@ int gguf_edit_parse_json(const char *text, size_t length_bytes, const char *plac
     const char *end = text;
 
     *json = NULL;
-    if (has_nul(text, length_bytes))
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s: the JSON holds a NUL", place);
+    if (has_nul(text, length_bytes)) {
+        gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s: the JSON holds a NUL", place);
+        return -EINVAL;
+    }
     *json = cJSON_ParseWithOpts(text, &end, 1);
     if (*json)
         return 0;
-    return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
-                      "%s: this is no JSON from character %td on: %s", place, end - text + 1,
-                      *end ? quote(end).text : "it ends");
+    gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s: this is no JSON from character %td on: %s",
+               place, end - text + 1, *end ? quote(end).text : "it ends");
+    return -EINVAL;
 }

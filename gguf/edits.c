@@ -41,16 +41,16 @@ static int add(struct gguf_edits *edits, struct gguf_string key, struct gguf_edi
                struct gguf_report *report)
 {
     struct gguf_edit *list;
-    int result = check_key(key, report);
 
-    if (result < 0)
-        return result;
+    if (check_key(key, report) < 0)
+        return -EINVAL;
     list = reallocarray(edits->list, edits->count + 1, sizeof *list);
-    if (!list)
-        return fail_memory(report);
-    edits->list = list;
-    if (gguf_string_copy(&key) < 0)
-        return fail_memory(report);
+    if (list)
+        edits->list = list;
+    if (!list || gguf_string_copy(&key) < 0) {
+        fail_memory(report);
+        return -ENOMEM;
+    }
     *edit = &list[edits->count++];
     **edit = (struct gguf_edit){.key = key};
     return 0;
