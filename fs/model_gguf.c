@@ -22,7 +22,7 @@ struct writer {
 /* The name under which programs look for the tensor. */
 static struct gguf_string name_of(const struct gguf_tensor *tensor)
 {
-    return tensor->name;
+    return tensor->gguf_name.length_bytes > 0 ? tensor->gguf_name : tensor->name;
 }
 
 /* Old blocks that no type of today can hold are floats in the file. */
@@ -105,9 +105,20 @@ static int flush(struct writer *writer)
     return fs_image_add_owned(writer->image, head.data, head.length);
 }
 
+/* The value as it is in the file: blocks of an old quantization version have become today's. */
+static struct gguf_value value_of(const struct gguf_key *key)
+{
+    struct gguf_value value = key->value;
+
+    if (gguf_string_equals(key->name, "general.quantization_version") &&
+        value.type == GGUF_UINT32 && value.u64 < DEQUANT_ERA)
+        value.u64 = DEQUANT_ERA;
+    return value;
+}
+
 static int write_key(struct writer *writer, const struct gguf_key *key)
 {
-    const struct gguf_value *value = &key->value;
+    const struct gguf_value made = value_of(key), *value = &made;
     int result = reserve(writer, sizeof(uint64_t) + key->name.length_bytes + sizeof(uint32_t) +
                                      FS_GGUF_NUMBER_BYTES);
 
@@ -243,11 +254,21 @@ static int write_file(struct writer *writer)
     return result;
 }
 
+/* Nobody can say how it would have to be written. */
+static bool is_unclear(const struct gguf_tensor *tensor)
+{
+    if (!tensor->type)
+        return tensor->big_endian;
+    /* A type that has a decoder, but not here: the file does not tell the era of its blocks. */
+    return !tensor->type->decode && dequant_type_by_id(tensor->type_id) &&
+           dequant_type_by_id(tensor->type_id)->decode;
+}
+
 bool fs_model_gguf_applies(const struct gguf_model *model, const void *subject)
 {
     (void)subject;
     for (uint64_t i = 0; i < model->n_tensors; i++) {
-        if (model->tensors[i].big_endian && !model->tensors[i].type)
+        if (is_unclear(&model->tensors[i]))
             return false;
     }
     return true;

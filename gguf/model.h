@@ -55,7 +55,7 @@ struct gguf_model {
     const char *format; /* "GGUF v3" */
     bool big_endian;
     bool is_current; /* files[0] alone is the model, as a little-endian GGUF of version 3 */
-    uint64_t alignment_bytes; /* of tensor data; a power of two */
+    uint64_t alignment_bytes; /* of tensor data in GGUF files; a power of two */
     bool has_entries_between; /* the tensors' entries lie between their data */
 
     struct gguf_file *files; /* at least one; all keys lie in the first */

@@ -118,7 +118,6 @@ int gguf_old_tensors_read(struct gguf_cursor *cursor, const struct gguf_old_layo
     uint64_t room = 0;
     char place[64];
 
-    model->alignment_bytes = layout->alignment_bytes;
     model->has_entries_between = true;
     while (gguf_cursor_left(cursor) > 0) {
         struct gguf_tensor *tensor;

@@ -80,6 +80,22 @@ class TestLegacy(MountedTestCase):
                     data = read(os.path.join(mountpoint, "tensors", name, "f32"))
                     self.assertEqual(expected, hashlib.sha256(data).hexdigest(), name)
 
+    def test_model_gguf(self):
+        """Written out as GGUF and mounted again, it is the same model under the names of GGUF."""
+        for path in fixtures("legacy/llama-*.bin"):
+            with self.subTest(path=path), self.mounted(path) as mountpoint:
+                copy = self.write("copy.gguf", read(os.path.join(mountpoint, "model.gguf")))
+                expected = metadata(mountpoint)
+                if "general.quantization_version" in expected:
+                    expected["general.quantization_version"] = 2
+                with self.mounted(copy) as other:
+                    self.assertEqual(expected, metadata(other))
+                    for info in tensors(mountpoint):
+                        name = info.get("gguf_name", info["name"])
+                        self.assertTrue(
+                            read(os.path.join(mountpoint, "tensors", info["name"], "f32")) ==
+                            read(os.path.join(other, "tensors", name, "f32")), name)
+
     def test_as_gguf(self):
         """The same model as GGUF has the same metadata, under the same names."""
         (original,) = fixtures("gguf/stories260K.gguf")

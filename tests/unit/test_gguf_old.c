@@ -123,7 +123,7 @@ Test(gguf_old, shapes_and_constants_of_llama)
     cr_expect_eq(number_of(model, "llama.rope.dimension_count"), OLD_FILE_WIDTH / OLD_FILE_HEADS);
     cr_expect_eq(number_of(model, "llama.n_mult"), 8u);
     cr_expect_eq(number_of(model, "llama.context_length"), 2048u);
-    cr_expect_eq(model->alignment_bytes, 1u);
+    cr_expect_eq(model->alignment_bytes, GGUF_DEFAULT_ALIGNMENT);
     gguf_close(model);
 }
 
