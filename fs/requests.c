@@ -16,39 +16,9 @@
 /* Seconds. The tree never changes, so what the kernel knows of it stays true. */
 #define FOREVER 1e9
 
-struct fs_open_file {
-    struct fs_image image;
-    struct fs_open_file *next, *previous;
-};
-
 static struct fs_server *server_of(fuse_req_t request)
 {
     return fuse_req_userdata(request);
-}
-
-static void add_file(struct fs_server *server, struct fs_open_file *file)
-{
-    pthread_mutex_lock(&server->files_lock);
-    file->previous = NULL;
-    file->next = server->files;
-    if (file->next)
-        file->next->previous = file;
-    server->files = file;
-    pthread_mutex_unlock(&server->files_lock);
-}
-
-static void close_file(struct fs_server *server, struct fs_open_file *file)
-{
-    pthread_mutex_lock(&server->files_lock);
-    if (file->next)
-        file->next->previous = file->previous;
-    if (file->previous)
-        file->previous->next = file->next;
-    else
-        server->files = file->next;
-    pthread_mutex_unlock(&server->files_lock);
-    fs_image_free(&file->image);
-    free(file);
 }
 
 /* FUSE's root is number 1. */
@@ -242,34 +212,30 @@ static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info 
 {
     struct fs_server *server = server_of(request);
     struct fs_open_file *file;
-    int result = -ENOMEM;
+    int result;
 
     if ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC)) {
         fuse_reply_err(request, EROFS);
         return;
     }
-    file = malloc(sizeof *file);
-    if (file)
-        result = fs_tree_open(server->tree, index_of(inode), &file->image);
+    result = fs_open_files_get(&server->files, server->tree, index_of(inode), &file);
     if (result < 0) {
-        free(file);
         fuse_reply_err(request, -result);
         return;
     }
-    add_file(server, file);
     info->fh = (uintptr_t)file;
     info->direct_io = server->direct_io;
     info->keep_cache = server->keep_cache;
     info->noflush = 1;
     /* If the reader was interrupted there will be no release. */
     if (fuse_reply_open(request, info) == -ENOENT)
-        close_file(server, file);
+        fs_open_files_put(&server->files, file);
 }
 
 static void on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
     (void)inode;
-    close_file(server_of(request), (struct fs_open_file *)(uintptr_t)info->fh);
+    fs_open_files_put(&server_of(request)->files, (struct fs_open_file *)(uintptr_t)info->fh);
     fuse_reply_err(request, 0);
 }
 
@@ -380,10 +346,3 @@ const struct fuse_lowlevel_ops fs_requests = {
     .release = on_release,
     .statfs = on_statfs,
 };
-
-void fs_server_end(struct fs_server *server)
-{
-    while (server->files)
-        close_file(server, server->files);
-    pthread_mutex_destroy(&server->files_lock);
-}

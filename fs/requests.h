@@ -3,16 +3,12 @@
 #define GGUFS_FS_REQUESTS_H
 
 #define FUSE_USE_VERSION 314
-#include "fs/tree.h"
+#include "fs/open_files.h"
 
 #include <fuse_lowlevel.h>
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <sys/types.h>
-
-/* An open file; on the server's list, because at the end some will not have been released. */
-struct fs_open_file;
 
 /* The user data of the session. */
 struct fs_server {
@@ -25,13 +21,9 @@ struct fs_server {
     bool keep_cache;          /* of one open file for the next */
     struct timespec modified; /* what all nodes show */
 
-    struct fs_open_file *files;
-    pthread_mutex_t files_lock;
+    struct fs_open_files files; /* to be ended with the session; some will not have been released */
 };
 
 extern const struct fuse_lowlevel_ops fs_requests;
-
-/* Frees what is still open when the session is over. */
-void fs_server_end(struct fs_server *server);
 
 #endif

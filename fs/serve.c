@@ -239,7 +239,7 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_options *op
                                .direct_io = options->direct_io,
                                .keep_cache = !options->direct_io && !options->open.partial,
                                .modified = last_change(tree->model),
-                               .files_lock = PTHREAD_MUTEX_INITIALIZER};
+                               .files = {.lock = PTHREAD_MUTEX_INITIALIZER}};
     struct fuse_session *session;
     int status;
 
@@ -259,6 +259,6 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_options *op
         return EX_USAGE; /* libfuse has told which option it does not know */
     status = serve_session(session, mountpoint, tree, options);
     fuse_session_destroy(session);
-    fs_server_end(&server);
+    fs_open_files_end(&server.files);
     return status;
 }

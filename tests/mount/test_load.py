@@ -10,7 +10,7 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 import mounting
-from gguf_file import F32, GgufFile
+from gguf_file import F32, STRING, GgufFile
 
 READERS = os.path.join(mounting.ROOT, "build", "readers")
 N_READERS = 64
@@ -76,16 +76,34 @@ class TestReaders(LoadTestCase):
         self.assertEqual(n_descriptors, len(os.listdir(f"/proc/{server}/fd")))
 
 
+class TestManyTensors(LoadTestCase):
+    """A file that consists of many parts takes its memory once, however often it is opened."""
+
+    def test_memory(self):
+        built = GgufFile()
+        for i in range(20000):
+            built.tensor(b"tensor %d" % i, [1], F32, bytes(4))
+        self.mount(built.write(self.path("many.gguf")))
+        for name in ("tensors.json", "metadata.json", "model.gguf"):
+            path = os.path.join(self.mountpoint, name)
+            files = [open(path, "rb") for _ in range(200)]
+            for file in files:
+                file.close()
+        self.assert_small()
+
+
 class TestLargeModel(LoadTestCase):
     """The model does not fit in what the daemon may have in memory."""
 
     N_BYTES = 3 * RESIDENT_BYTES
-    # What the kernel may keep of a file in one piece, and maps when any byte of it is touched.
     PIECE_BYTES = 2 << 20
 
     def test_memory(self):
+        """Tensors are read past the mapping; metadata come from it, and are as long."""
         path = self.path("large.gguf")
         built = GgufFile(alignment=self.PIECE_BYTES).tensor(b"t", [self.N_BYTES // 4], F32)
+        for i in range(64):
+            built.key(b"long %d" % i, STRING, b"x" * (2 << 20))
         piece = b"large512" * (self.PIECE_BYTES // 8)
         with open(path, "wb", buffering=0) as file:
             file.write(built.to_bytes())
@@ -104,6 +122,9 @@ class TestLargeModel(LoadTestCase):
                 os.close(descriptor)
         with ThreadPoolExecutor(8) as threads:
             self.assertEqual([True] * 16, list(threads.map(read, range(16))))
+        with open(os.path.join(self.mountpoint, "metadata.json"), "rb") as file:
+            size = sum(map(len, iter(lambda: file.read(1 << 20), b"")))
+        self.assertGreater(size, 128 << 20)
         self.assert_small()
 
 
