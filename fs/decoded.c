@@ -35,7 +35,7 @@ void fs_decode(const struct gguf_tensor *tensor, const uint8_t *blocks, float *o
     }
 }
 
-/* Decodes bytes `skip` to `skip + length` of what the blocks make. */
+/* Decodes bytes `skip`, which is in the first block, to `skip + length` of what the blocks make. */
 static void decode_part(const struct gguf_tensor *tensor, const uint8_t *blocks, size_t skip,
                         size_t length, char *out)
 {
@@ -43,8 +43,6 @@ static void decode_part(const struct gguf_tensor *tensor, const uint8_t *blocks,
     const size_t block_bytes_out = type->block_elements * sizeof(float);
     float bounce[BOUNCE_ELEMENTS];
 
-    blocks += skip / block_bytes_out * type->block_bytes;
-    skip %= block_bytes_out;
     while (length > 0) {
         size_t n_blocks = length / block_bytes_out;
         size_t written;

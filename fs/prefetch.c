@@ -36,15 +36,16 @@ static const char *named_path(const struct gguf_model *model)
     return model->files[model->named_file].path;
 }
 
-/* The number in the first line of a file that `format` fits; UINT64_MAX if there is none. */
-static uint64_t read_number(const char *path, const char *format)
+/* The number behind the label in a file of lines; UINT64_MAX if there is none. */
+static uint64_t read_number(const char *path, const char *label)
 {
     FILE *file = fopen(path, "re");
     uint64_t number = UINT64_MAX;
     char line[256];
 
     while (file && fgets(line, sizeof line, file)) {
-        if (sscanf(line, format, &number) == 1)
+        if (strncmp(line, label, strlen(label)) == 0 &&
+            sscanf(line + strlen(label), "%" SCNu64, &number) == 1)
             break;
     }
     if (file)
@@ -58,8 +59,8 @@ static uint64_t read_number(const char *path, const char *format)
  */
 static uint64_t available_bytes(void)
 {
-    const uint64_t kib = read_number("/proc/meminfo", "MemAvailable: %" SCNu64);
-    const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", "%" SCNu64);
+    const uint64_t kib = read_number("/proc/meminfo", "MemAvailable:");
+    const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", "");
     const uint64_t available = kib > UINT64_MAX / 1024 ? UINT64_MAX : kib * 1024;
 
     return limit < available ? limit : available;

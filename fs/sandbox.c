@@ -101,7 +101,7 @@ static int add_memory_rules(scmp_filter_ctx filter)
 static int add_signal_rule(scmp_filter_ctx filter)
 {
     return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-                            SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+                            SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0));
 }
 
 /* Threads, but no processes. clone3 hides its flags from filters; without it glibc takes clone. */

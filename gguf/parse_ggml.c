@@ -262,7 +262,7 @@ static int fail_all(const struct failure *failures, size_t n_failures, struct gg
 static int find_family(struct gguf_cursor cursor, struct gguf_model *model,
                        struct gguf_old_reading *reading, struct gguf_report *report)
 {
-    struct failure failures[MAX_FAMILIES];
+    struct failure failures[MAX_FAMILIES] = {0};
     const struct gguf_family *family;
     size_t n_failures = 0;
 

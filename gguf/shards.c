@@ -142,15 +142,19 @@ struct set {
     uint32_t named; /* the one that the user named */
 };
 
+static const struct gguf_model *model_of(const struct set *set, uint32_t index)
+{
+    assert(index < set->count && set->parts[index].model);
+    return set->parts[index].model;
+}
+
 /* Whether a file is the shard that its name says, and one of the same model as the named one. */
 static int check_part(const struct set *set, uint32_t index, struct gguf_report *report)
 {
-    const struct gguf_model *part = set->parts[index].model;
-    const struct gguf_model *named = set->parts[set->named].model;
+    const struct gguf_model *part = model_of(set, index), *named = model_of(set, set->named);
     struct shard shard = {0};
     int result;
 
-    assert(part && named);
     result = read_keys(part, &shard, report);
     if (result < 0)
         return result;

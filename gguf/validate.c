@@ -198,7 +198,7 @@ static void check_gguf_name(const struct gguf_tensor *tensor, const struct gguf_
 {
     const struct gguf_string name = tensor->gguf_name;
 
-    if (name.length_bytes > 0 && bsearch(&name, order, count, sizeof *order, compare_to_name))
+    if (name.length_bytes > 0 && bsearch(&name, order, count, sizeof(void *), compare_to_name))
         gguf_error(report, -EEXIST, tensor->info_offset,
                    "tensor %s: its name in GGUF files, %s, is another tensor's",
                    gguf_quote(tensor->name).text, gguf_quote(name).text);

@@ -202,7 +202,8 @@ static struct fs_text text_of_value(const struct gguf_value *value)
     struct fs_value_text *pieces;
     struct fs_text all = {0};
 
-    FUZZ_CHECK(fs_value_text_make(value, FS_AS_JSON, NULL, &pieces) == 0, "a good value has no text");
+    FUZZ_CHECK(fs_value_text_make(value, FS_AS_JSON, NULL, &pieces) == 0,
+               "a good value has no text");
     for (size_t i = 0; i < pieces->n_pieces; i++)
         all.capacity += pieces->pieces[i].length;
     all.data = fuzz_alloc(all.capacity);
