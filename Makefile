@@ -236,8 +236,10 @@ soak:
 # BENCH_TYPES=Q4_K,F16 and more that make it short: tests/bench/bench.py
 BENCH_MIB     ?= 64
 bench: export BENCH_MIB := $(BENCH_MIB)
-bench: build/ggufs build/null-fs build/bench-reader build/big.gguf build/bench-$(BENCH_MIB).gguf \
-    build/bench-kernels
+bench:
+	contrib/install-deps $(BUILD_DEPS) $(RUN_DEPS) python3 python3-numpy
+	$(MAKE) -s build/ggufs build/null-fs build/bench-reader build/big.gguf \
+	    build/bench-$(BENCH_MIB).gguf build/bench-kernels
 	build/bench-kernels $(subst $(comma), ,$(BENCH_TYPES))
 	tests/bench/bench.py
 

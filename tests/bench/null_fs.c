@@ -10,12 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
-/* The largest read that the kernel asks for unless it was told otherwise (fs.fuse.max_pages_limit).
+/* More than the kernel asks for at a time, and a huge page, of which ggufs makes its replies, too.
  */
-#define NOISE_BYTES ((size_t)1 << 20)
+#define NOISE_BYTES ((size_t)2 << 20)
 
-static _Alignas(4096) uint8_t noise[NOISE_BYTES];
+static _Alignas(NOISE_BYTES) uint8_t noise[NOISE_BYTES];
 
 extern const struct fuse_lowlevel_ops __real_fs_requests;
 struct fuse_lowlevel_ops __wrap_fs_requests;
@@ -40,6 +41,8 @@ static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t off
 static void make_noise(void)
 {
     uint64_t state = 0x9e3779b97f4a7c15;
+
+    madvise(noise, NOISE_BYTES, MADV_HUGEPAGE);
 
     for (size_t i = 0; i < NOISE_BYTES; i += sizeof state) {
         state ^= state << 13;

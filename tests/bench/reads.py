@@ -27,7 +27,8 @@ def measure_rounds(table, tensor, view, access, readers, model, folders):
     """Figures of (ggufs, null), a list of tuples for each."""
     figures = ([], [])
     for round_number in range(table.rounds):
-        for folder, results in zip(folders, figures):
+        # In turns who is first.
+        for folder, results in list(zip(folders, figures))[::-1 if round_number % 2 else 1]:
             table.progress(f"{tensor.name} {view} {access} {readers}: round {round_number + 1}")
             tensor.bring_into_memory(model)
             path = os.path.join(folder, tensor.folder, view)
