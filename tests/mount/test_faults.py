@@ -142,8 +142,8 @@ class TestFaulty(FaultTestCase):
         self.fail_tensor(b"t1", 8 * PAGE, PAGE)
         lost = ["tensors/t1/raw", "tensors/t1/f32"]
         for _ in range(3):  # one fault must not harm the next
-            self.assert_lost(*lost)
-            self.assert_right(*set(self.whole) - set(lost))
+            self.assert_lost("model.gguf", *lost)
+            self.assert_right(*set(self.whole) - {"model.gguf", *lost})
             for name in lost:
                 for first, end in ((0, 8 * PAGE), (9 * PAGE, TENSOR_BYTES)):
                     self.assertEqual(self.whole[name][first:end],
@@ -173,7 +173,7 @@ class TestFaulty(FaultTestCase):
     def test_metadata(self):
         self.mount_model(self.model)
         self.fail_reads(4 * PAGE, 5 * PAGE)
-        lost = ["metadata.json", "metadata/long.json"]
+        lost = ["metadata.json", "metadata/long.json", "model.gguf"]
         self.assert_lost(*lost)
         self.assert_right(*set(self.whole) - set(lost))
         self.heal()
