@@ -235,22 +235,21 @@ static int add_data(struct fs_image *image, const struct gguf_tensor *tensor)
 static int write_file(struct writer *writer)
 {
     const struct gguf_model *model = writer->image->model;
-    const struct gguf_tensor *tensors =
-        model->tensors + (writer->shard ? writer->shard->first_tensor : 0);
-    const uint64_t n_tensors = writer->shard ? writer->shard->n_tensors : model->n_tensors;
+    const uint64_t first = writer->shard ? writer->shard->first_tensor : 0;
+    const uint64_t end = writer->shard ? first + writer->shard->n_tensors : model->n_tensors;
     uint64_t offset = 0;
-    int result = write_counts(writer, n_tensors);
+    int result = write_counts(writer, end - first);
 
     if (result == 0)
         result = write_keys(writer);
-    for (uint64_t i = 0; result == 0 && i < n_tensors; i++)
-        result = write_info(writer, &tensors[i], &offset);
+    for (uint64_t i = first; result == 0 && i < end; i++)
+        result = write_info(writer, &model->tensors[i], &offset);
     if (result == 0)
         result = flush(writer);
     if (result == 0)
         result = add_padding(writer->image);
-    for (uint64_t i = 0; result == 0 && i < n_tensors; i++)
-        result = add_data(writer->image, &tensors[i]);
+    for (uint64_t i = first; result == 0 && i < end; i++)
+        result = add_data(writer->image, &model->tensors[i]);
     return result;
 }
 
