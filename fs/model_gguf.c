@@ -105,20 +105,35 @@ static int flush(struct writer *writer)
     return fs_image_add_owned(writer->image, head.data, head.length);
 }
 
-/* The value as it is in the file: blocks of an old quantization version have become today's. */
-static struct gguf_value value_of(const struct gguf_key *key)
+static bool has_decoded(const struct gguf_model *model)
+{
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        if (is_decoded(&model->tensors[i]))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * The value as it is in the file. What was made of an old file tells of its blocks, which become
+ * today's, or floats; what the user or the file said stays.
+ */
+static struct gguf_value value_of(const struct gguf_model *model, const struct gguf_key *key)
 {
     struct gguf_value value = key->value;
 
-    if (gguf_string_equals(key->name, "general.quantization_version") &&
-        value.type == GGUF_UINT32 && value.u64 < DEQUANT_ERA)
+    if (!model->has_entries_between || key->file_offset == GGUF_NO_OFFSET)
+        return value;
+    if (gguf_string_equals(key->name, "general.quantization_version"))
         value.u64 = DEQUANT_ERA;
+    if (gguf_string_equals(key->name, "general.file_type") && has_decoded(model))
+        value.u64 = DEQUANT_F32; /* the numbers of the two are the same here: all F32 */
     return value;
 }
 
 static int write_key(struct writer *writer, const struct gguf_key *key)
 {
-    const struct gguf_value made = value_of(key), *value = &made;
+    const struct gguf_value made = value_of(writer->image->model, key), *value = &made;
     int result = reserve(writer, sizeof(uint64_t) + key->name.length_bytes + sizeof(uint32_t) +
                                      FS_GGUF_NUMBER_BYTES);
 
@@ -253,24 +268,26 @@ static int write_file(struct writer *writer)
     return result;
 }
 
-/* Nobody can say how it would have to be written. */
-static bool is_unclear(const struct gguf_tensor *tensor)
+const char *fs_model_gguf_obstacle(const struct gguf_model *model)
 {
-    if (!tensor->type)
-        return tensor->big_endian;
-    /* A type that has a decoder, but not here: the file does not tell the era of its blocks. */
-    return !tensor->type->decode && dequant_type_by_id(tensor->type_id) &&
-           dequant_type_by_id(tensor->type_id)->decode;
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &model->tensors[i];
+
+        if (!tensor->type && tensor->big_endian)
+            return "it has big-endian tensors of unknown type";
+        if (!tensor->type && model->files[tensor->file_index].is_growing)
+            return "it is not complete, and has tensors of unknown type";
+        /* The type has a decoder, but not here. */
+        if (tensor->type && !tensor->type->decode && dequant_type_by_id(tensor->type->id)->decode)
+            return "its file does not tell how its blocks are laid out; -o era=0, 1 or 2 does";
+    }
+    return NULL;
 }
 
 bool fs_model_gguf_applies(const struct gguf_model *model, const void *subject)
 {
     (void)subject;
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        if (is_unclear(&model->tensors[i]))
-            return false;
-    }
-    return true;
+    return !fs_model_gguf_obstacle(model);
 }
 
 int fs_model_gguf_build(struct fs_image *image, const void *subject, struct fs_value_cache *values)
@@ -279,7 +296,8 @@ int fs_model_gguf_build(struct fs_image *image, const void *subject, struct fs_v
     struct writer writer = {.image = image, .values = values, .shard = subject};
     int result;
 
-    if (!writer.shard && model->n_files == 1 && model->is_current)
+    /* Of a file that is growing it is not known how long it will be, but where its tensors end. */
+    if (!writer.shard && model->n_files == 1 && model->is_current && !model->files[0].is_growing)
         return fs_image_add_source(image, &model->files[0], 0, model->files[0].size_bytes);
     result = write_file(&writer);
     free(writer.head.data);

@@ -21,9 +21,12 @@ struct fs_shard {
 };
 
 /*
- * Whether the model can be had so. Only big-endian data of unknown type can't: nobody knows which
- * of their bytes to swap. `subject` does not matter.
+ * Why the model can't be had so, to follow a word like "because"; NULL if it can: nobody knows, or
+ * not yet, how some of its bytes would have to be written.
  */
+const char *fs_model_gguf_obstacle(const struct gguf_model *model);
+
+/* Whether there is none, for the table of views. `subject` does not matter. */
 bool fs_model_gguf_applies(const struct gguf_model *model, const void *subject);
 
 /* Adds the file, or the part of it that `subject` says, a struct fs_shard or NULL. */

@@ -313,8 +313,8 @@ static int check_paths(const struct fs_options *options)
         fprintf(stderr, "ggufs: -o clone_fd goes with -o nosandbox: threads open /dev/fuse\n");
         return -EINVAL;
     }
-    if (options->edits.count > 0 && options->command == FS_CHECK) {
-        fprintf(stderr, "ggufs: --check takes no edits\n");
+    if ((options->edits.count > 0 || options->split_bytes > 0) && options->command == FS_CHECK) {
+        fprintf(stderr, "ggufs: --check takes no edits and splits nothing\n");
         return -EINVAL;
     }
     if (options->command == FS_CHECK) {

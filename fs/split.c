@@ -74,13 +74,18 @@ static bool ends_in_digits(const char *end, size_t n_digits)
 /* What stands before the numbers: the model's name, without those that it has itself. */
 static struct gguf_string stem_of(const char *path)
 {
-    static const char gguf[] = ".gguf", of[] = "-of-";
+    static const char *const endings[] = {".gguf", ".bin"};
+    static const char of[] = "-of-";
     const char *slash = strrchr(path, '/');
     const char *stem = slash ? slash + 1 : path;
     size_t length = strlen(stem);
 
-    if (length > sizeof gguf - 1 && strcmp(stem + length - (sizeof gguf - 1), gguf) == 0)
-        length -= sizeof gguf - 1;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t n = strlen(endings[i]);
+
+        if (length > n && strncmp(stem + length - n, endings[i], n) == 0)
+            length -= n;
+    }
     if (length > 15 && ends_in_digits(stem + length, 5) &&
         strncmp(stem + length - 9, of, sizeof of - 1) == 0 &&
         ends_in_digits(stem + length - 9, 5) && stem[length - 15] == '-')

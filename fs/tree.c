@@ -143,11 +143,11 @@ static int fail(const struct fs_tree *tree, int code, const fs_node_index twins[
 
 static int plan_split(struct fs_tree *tree, uint64_t split_bytes, struct gguf_report *report)
 {
+    const char *obstacle = fs_model_gguf_obstacle(tree->model);
     int result;
 
-    if (!fs_model_gguf_applies(tree->model, NULL))
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
-                          "can't be split: it has big-endian tensors of unknown type");
+    if (obstacle)
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "can't be split: %s", obstacle);
     result = fs_split_plan(tree->model, split_bytes, &tree->shards, &tree->n_shards);
     if (result == -E2BIG)
         gguf_error(report, result, GGUF_NO_OFFSET,

@@ -106,13 +106,12 @@ static bool is_visible(unsigned byte)
  */
 static unsigned gpt2_character(unsigned byte)
 {
-    unsigned n_hidden = 0;
-
     if (is_visible(byte))
         return byte;
-    for (unsigned i = 0; i < byte; i++)
-        n_hidden += !is_visible(i);
-    return 0x100 + n_hidden;
+    if (byte <= ' ')
+        return 0x100 + byte;
+    /* Behind these come the bytes from 0x7f to 0xa0, and 0xad. */
+    return byte == 0xad ? 0x143 : 0x121 + (byte - 0x7f);
 }
 
 static uint64_t put_gpt2_token(uint8_t *out, struct gguf_string token, uint64_t id)
@@ -160,7 +159,8 @@ static int add_tokens(struct gguf_model *model, const struct gguf_old_vocabulary
         result = next_token(vocabulary, &cursor, &token, &score_bits);
         if (result == 0)
             size_bytes += sizeof(uint64_t) + put(NULL, token, i);
-        if (size_bytes > GGUF_MAX_VOCABULARY_BYTES)
+        /* Scores and types come on top. */
+        if (size_bytes + 2 * sizeof(uint32_t) * i > GGUF_MAX_VOCABULARY_BYTES)
             result = -E2BIG;
     }
     if (result == 0)

@@ -340,12 +340,26 @@ static int add_shapes(struct gguf_model *model, const struct header *header,
     return result;
 }
 
+/* Of quantized tensors, if it is known; `era` as choose_types() has it. */
+static int add_quantization_version(struct gguf_model *model, const struct header *header, int era)
+{
+    const uint32_t version = header->version == NEWER_VERSION ? DEQUANT_ERA : (uint32_t)era - 1;
+
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        if (model->tensors[i].type->block_elements > 1 && version <= DEQUANT_ERA)
+            return gguf_add_u32(model, "general.quantization_version", version);
+    }
+    return 0;
+}
+
 static int add_keys(struct gguf_model *model, const struct header *header,
-                    const struct architecture *architecture)
+                    const struct architecture *architecture, int era)
 {
     char name[KEY_BYTES];
     int result = add_general(model, header, architecture);
 
+    if (result == 0)
+        result = add_quantization_version(model, header, era);
     if (result == 0)
         result = add_u32(model, architecture, "vocab_size", header->n_vocab);
     if (result == 0)
@@ -392,6 +406,6 @@ int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *op
         return result;
     model->format =
         header.version == NEWER_VERSION ? architecture->newer_format : architecture->format;
-    result = add_keys(model, &header, architecture);
+    result = add_keys(model, &header, architecture, options->era);
     return result < 0 ? gguf_error(report, result, GGUF_NO_OFFSET, "%s", strerror(-result)) : 0;
 }

@@ -124,7 +124,7 @@ class TestMlock(LoadingTestCase):
         if os.geteuid() != 0 and soft != resource.RLIM_INFINITY and soft < 2 * N_BYTES:
             self.skipTest("this user may not lock as much memory")
         self.mount(self.model, "-o", "mlock")
-        self.assertGreaterEqual(self.locked_bytes(), N_BYTES)
+        mounting.wait_until(lambda: self.locked_bytes() >= N_BYTES, "nothing is locked")
         mounting.wait_until(lambda: int(self.server_status("VmRSS")[0]) << 10 >= N_BYTES,
                             "the model is not brought in")
         self.assert_reads()

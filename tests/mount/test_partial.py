@@ -100,6 +100,27 @@ class TestGrowing(PartialTestCase):
         self.assert_whole(*NAMES)
         self.assert_metadata()
 
+    def test_model_gguf(self):
+        """It has its full size from the start, and what is missing is an error."""
+        for options in ((), ("-o", "set=general.name=str:unfinished")):
+            with self.subTest(options):
+                self.start(self.first + N_BYTES + PAGE, *options)
+                self.assertEqual(len(self.data), os.stat(
+                    os.path.join(self.mountpoint, "model.gguf")).st_size)
+                self.assert_missing("model.gguf")
+                self.fill(self.first + N_BYTES + PAGE, len(self.data))
+                self.assertEqual(self.data, self.read("model.gguf"))
+            mounting.unmount(self.mountpoint)
+
+    def test_model_gguf_of_unknown_type(self):
+        """Nobody knows how long the tensor will be."""
+        built = GgufFile().tensor(b"known", [8], F16, bytes(16))
+        built.tensor(b"unknown", [8], 77, bytes(64))
+        data = built.to_bytes()
+        model = self.write("model.gguf", data[:-32])
+        self.mount(model, "-o", "partial")
+        self.assertNotIn("model.gguf", os.listdir(self.mountpoint))
+
     def test_with_open_files(self):
         self.start(self.first + N_BYTES)
         descriptor = os.open(os.path.join(self.mountpoint, "tensors/t1/f32"), os.O_RDONLY)
