@@ -2,13 +2,6 @@
 #include "dequant/kernels.h"
 #include "dequant/kernels/simd.h"
 
-/* Of 64-bit integers only AVX-512 makes floats faster than the reference. */
-#ifdef SIMD_HAS_I64
-#define I64_KERNEL(ROW) ROW(27, i64)
-#else
-#define I64_KERNEL(ROW)
-#endif
-
 #define KERNELS(ROW)                                                                               \
     ROW(0, f32)                                                                                    \
     ROW(1, f16)                                                                                    \
@@ -35,7 +28,7 @@
     ROW(24, i8)                                                                                    \
     ROW(25, i16)                                                                                   \
     ROW(26, i32)                                                                                   \
-    I64_KERNEL(ROW)                                                                                \
+    ROW(27, i64)                                                                                   \
     ROW(28, f64)                                                                                   \
     ROW(29, iq1_m)                                                                                 \
     ROW(30, bf16)                                                                                  \

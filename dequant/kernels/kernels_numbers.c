@@ -21,9 +21,7 @@ DEFINE_NUMBERS(f64)
 DEFINE_NUMBERS(i8)
 DEFINE_NUMBERS(i16)
 DEFINE_NUMBERS(i32)
-#ifdef SIMD_HAS_I64
 DEFINE_NUMBERS(i64)
-#endif
 
 void SIMD_NAME(f32)(const void *restrict blocks, float *restrict out, size_t n_blocks)
 {

@@ -250,6 +250,21 @@ static inline simd_floats simd_load_i32(const void *from)
     return floats;
 }
 
+/* One by one: through doubles they would be rounded twice. */
+static inline simd_floats simd_load_i64(const void *from)
+{
+    const uint8_t *bytes = from;
+    float out[16];
+
+    for (size_t i = 0; i < 16; i++) {
+        int64_t number;
+
+        memcpy(&number, bytes + i * sizeof number, sizeof number);
+        out[i] = (float)number;
+    }
+    return simd_load_floats(out);
+}
+
 static inline simd_floats simd_load_f64(const void *from)
 {
     const uint8_t *bytes = from;

@@ -5,6 +5,7 @@
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef __m128i simd_bytes;
 
@@ -140,8 +141,6 @@ static inline float simd_f16(uint16_t half)
 /* ---- 16 floats ---- */
 
 #if defined(__AVX512F__)
-
-#define SIMD_HAS_I64
 
 typedef struct {
     __m512 v;
@@ -337,6 +336,32 @@ static inline simd_floats simd_load_i32(const void *from)
 
     return (simd_floats){_mm256_cvtepi32_ps(_mm256_loadu_si256(halves)),
                          _mm256_cvtepi32_ps(_mm256_loadu_si256(halves + 1))};
+}
+
+/* AVX2 has no conversion, but small numbers, which real tensors hold, have one in 32 bits. */
+static inline __m256 simd_load_8_i64(const char *from)
+{
+    const __m256 a = _mm256_loadu_ps((const float *)(const void *)from);
+    const __m256 b = _mm256_loadu_ps((const float *)(const void *)(from + 32));
+    /* The lower and the upper halves, with the numbers 0 1 4 5 2 3 6 7. */
+    const __m256i low = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88));
+    const __m256i high = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd));
+    float out[8];
+
+    if (_mm256_movemask_epi8(_mm256_cmpeq_epi32(_mm256_srai_epi32(low, 31), high)) == -1)
+        return _mm256_cvtepi32_ps(_mm256_permute4x64_epi64(low, 0xd8));
+    for (size_t i = 0; i < 8; i++) {
+        int64_t number;
+
+        memcpy(&number, from + i * sizeof number, sizeof number);
+        out[i] = (float)number;
+    }
+    return _mm256_loadu_ps(out);
+}
+
+static inline simd_floats simd_load_i64(const void *from)
+{
+    return (simd_floats){simd_load_8_i64(from), simd_load_8_i64((const char *)from + 64)};
 }
 
 static inline __m256 simd_load_8_f64(const char *from)

@@ -119,6 +119,26 @@ static bool check_any_bits(const struct dequant_kernel *kernel, const struct deq
     return is_good;
 }
 
+/* 64-bit integers that fit into 32 bits, or just do not: AVX2 has a way of its own for these. */
+static bool check_small_integers(const struct dequant_kernel *kernel,
+                                 const struct dequant_type *type)
+{
+    uint64_t state = 27;
+    bool is_good = true;
+
+    for (size_t round = 0; round < 2000; round++) {
+        for (size_t i = 0; i < 48; i++) {
+            int64_t number = (int32_t)next_random(&state);
+
+            if (next_random(&state) % 64 == 0)
+                number = next_random(&state) % 2 ? (int64_t)INT32_MAX + 1 : (int64_t)INT32_MIN - 1;
+            memcpy(blocks + i * sizeof number, &number, sizeof number);
+        }
+        is_good &= gives_the_same(kernel, type, blocks, 48, 0, true);
+    }
+    return is_good;
+}
+
 static void check_kernel(const char *set, const struct dequant_kernel *kernel)
 {
     const struct dequant_type *type = dequant_type_of_era(kernel->type_id, kernel->era);
@@ -134,6 +154,8 @@ static void check_kernel(const char *set, const struct dequant_kernel *kernel)
     count(check_scales(kernel, type, e), set, what);
     snprintf(what, sizeof what, "%s, era %u: any bits", type->name, type->era);
     count(check_any_bits(kernel, type), set, what);
+    if (type->block_bytes == sizeof(int64_t) && strcmp(type->name, "I64") == 0)
+        count(check_small_integers(kernel, type), set, "I64: small integers");
 }
 
 /* That the reference is right on this architecture as well. */
