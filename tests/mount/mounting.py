@@ -8,6 +8,7 @@
 import ctypes
 import errno
 import os
+import pty
 import shutil
 import signal
 import socket
@@ -269,6 +270,13 @@ class MountTestCase(unittest.TestCase):
 
     def assert_status(self, status, result):
         self.assertEqual(status, result.status, result)
+
+    def open_terminal(self):
+        """Two ends: who holds the first sees what is written to the second, a terminal."""
+        try:
+            return pty.openpty()
+        except OSError as error:
+            return self.skipTest(f"no terminals here: {error}")
 
     def mount_in_background(self, *arguments, **more):
         """Mounts and checks that the command said nothing and was done."""

@@ -5,7 +5,6 @@ import errno
 import fcntl
 import mmap
 import os
-import pty
 import shutil
 import signal
 import subprocess
@@ -211,7 +210,7 @@ class TestTerminal(EndTestCase):
 
     def start_in_terminal(self, *arguments):
         """Returns the process, whose terminal it is, and the terminal's other end."""
-        ours, theirs = pty.openpty()
+        ours, theirs = self.open_terminal()
         self.addCleanup(self.close, ours)
 
         def take_terminal():

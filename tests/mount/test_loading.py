@@ -4,7 +4,6 @@
 import errno
 import mmap
 import os
-import pty
 import resource
 import subprocess
 import unittest
@@ -66,7 +65,7 @@ class TestPrefetch(LoadingTestCase):
 
     def test_progress(self):
         """On a terminal the command returns when all is in memory."""
-        terminal, command_side = pty.openpty()
+        terminal, command_side = self.open_terminal()
         process = subprocess.Popen([mounting.BINARY, *mounting.MOUNT_OPTIONS, "-o", "prefetch",
                                     self.model, self.mountpoint], stdin=command_side,
                                    stdout=command_side, stderr=command_side)
