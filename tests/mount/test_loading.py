@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import mounting
 from gguf_file import F32, GgufFile
@@ -172,12 +173,22 @@ class TestDirectIo(LoadingTestCase):
 
 class TestThreads(LoadingTestCase):
     def test_threads(self):
-        for option in ("threads=1", "threads=3", "max_threads=2"):
+        """However many read at once, no more threads serve them than were asked for."""
+        for option, limit in (("threads=1", 1), ("threads=3", 3), ("max_threads=2", 2)):
             with self.subTest(option):
                 mountpoint = self.new_mountpoint(option)
-                self.mount(self.model, "-o", option, mountpoint=mountpoint)
-                with open(os.path.join(mountpoint, "tensors/t/f32"), "rb") as file:
-                    self.assertEqual(self.data, file.read())
+                self.mount(self.model, "-o", option, "-o", "direct_io", mountpoint=mountpoint)
+                path = os.path.join(mountpoint, "tensors/t/f32")
+
+                def read_whole(_, path=path):
+                    with open(path, "rb") as file:
+                        return file.read()
+                with ThreadPoolExecutor(16) as readers:
+                    for data in readers.map(read_whole, range(16)):
+                        self.assertTrue(data == self.data)
+                _, server = self.processes_of(mountpoint)
+                # And the main thread, which waits for them.
+                self.assertLessEqual(len(os.listdir(f"/proc/{server}/task")), limit + 1)
 
     def test_no_number(self):
         result = self.run_ggufs("-o", "threads=many", self.model, self.mountpoint)
