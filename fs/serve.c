@@ -55,7 +55,7 @@ static int add_options(const struct fs_tree *tree, const struct fs_options *opti
     int result = add_option(args, 1, "fsname=", tree->model->files[tree->model->named_file].path);
 
     snprintf(max_read, sizeof max_read, "%u", options->max_read);
-    if (result == 0)
+    if (result == 0 && options->max_read > 0)
         result = add_option(args, 1, "max_read=", max_read);
 
     if (result == 0)
