@@ -32,13 +32,6 @@ static inline void put_8(const uint64_t *entry, unsigned signs, float scale, flo
     put_run(entry, 8, signs, scale, out);
 }
 
-/* Adds to seven sign bits the eighth, which makes the number of set bits even. */
-static inline unsigned even_signs(unsigned signs)
-{
-    signs &= 127;
-    return signs | (unsigned)__builtin_parity(signs) << 7;
-}
-
 static inline uint32_t load_le32(const uint8_t *bytes)
 {
     uint32_t value;
@@ -59,7 +52,7 @@ static inline void iq2_xxs_block(const struct dequant_iq2_xxs *restrict block, f
         for (size_t k = 0; k < 4; k++) {
             size_t index = (q[k / 2] >> (8 * (k % 2))) & 255;
 
-            put_8(&dequant_iq2_xxs_grid[index], even_signs(signs >> (7 * k)), scale, out);
+            put_8(&dequant_iq2_xxs_grid[index], dequant_even_signs(signs >> (7 * k)), scale, out);
             out += 8;
         }
     }
@@ -79,7 +72,7 @@ static inline void iq2_xs_block(const struct dequant_iq2_xs *restrict block, flo
         unsigned run = block->runs[k];
         float scale = iq2_scale(d, block->scales, k / 2);
 
-        put_8(&dequant_iq2_xs_grid[run & 511], even_signs(run >> 9), scale, out + 8 * k);
+        put_8(&dequant_iq2_xs_grid[run & 511], dequant_even_signs(run >> 9), scale, out + 8 * k);
     }
 }
 
@@ -104,7 +97,7 @@ static inline void iq3_xxs_block(const struct dequant_iq3_xxs *restrict block, f
         float scale = d * (0.5F + (float)(group >> 28)) * 0.5F;
 
         for (size_t n = 4 * g; n < 4 * g + 4; n++) {
-            unsigned signs = even_signs(group >> (7 * (n % 4)));
+            unsigned signs = dequant_even_signs(group >> (7 * (n % 4)));
 
             put_4(&dequant_iq3_xxs_grid[block->qs[2 * n]], signs, scale, out + 8 * n);
             put_4(&dequant_iq3_xxs_grid[block->qs[2 * n + 1]], signs >> 4, scale, out + 8 * n + 4);

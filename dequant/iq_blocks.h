@@ -160,4 +160,11 @@ struct dequant_iq4_xs {
 } DEQUANT_PACKED;
 static_assert(sizeof(struct dequant_iq4_xs) == 136, "IQ4_XS block size");
 
+/* Adds to seven sign bits the eighth, which makes the number of set bits even. */
+static inline unsigned dequant_even_signs(unsigned signs)
+{
+    signs &= 127;
+    return signs | (unsigned)__builtin_parity(signs) << 7;
+}
+
 #endif

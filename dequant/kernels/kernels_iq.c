@@ -12,17 +12,10 @@ static inline void put_signed(float *out, simd_bytes q, unsigned signs, float sc
     simd_put(out, simd_negate_where(q, simd_mask((uint16_t)signs)), scale);
 }
 
-/* Adds to seven sign bits the eighth, which makes the number of set bits even. */
-static inline unsigned even_signs(unsigned signs)
-{
-    signs &= 127;
-    return signs | (unsigned)__builtin_parity(signs) << 7;
-}
-
 /* Of two times seven sign bits. */
 static inline unsigned even_signs_2(unsigned signs)
 {
-    return even_signs(signs) | even_signs(signs >> 7) << 8;
+    return dequant_even_signs(signs) | dequant_even_signs(signs >> 7) << 8;
 }
 
 static inline void iq2_xxs_kernel(const struct dequant_iq2_xxs *block, float *out)
@@ -62,7 +55,7 @@ static inline void iq2_xs_kernel(const struct dequant_iq2_xs *block, float *out)
         const unsigned a = block->runs[2 * s], b = block->runs[2 * s + 1];
 
         put_signed(out + 16 * s, simd_two(grid[a & 511], grid[b & 511]),
-                   even_signs(a >> 9) | even_signs(b >> 9) << 8, scales[s]);
+                   dequant_even_signs(a >> 9) | dequant_even_signs(b >> 9) << 8, scales[s]);
     }
 }
 

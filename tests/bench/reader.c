@@ -125,12 +125,13 @@ static void make_hot(int descriptor, void *buffer)
 
 /* ---- the accesses, each of which returns whether it read all ---- */
 
-static bool read_once(const struct reader *reader)
+/* Asks for multiples of `unit_bytes`, also behind the end of the file. */
+static bool read_in_units(const struct reader *reader, uint64_t unit_bytes)
 {
     uint64_t offset = reader->begin;
 
     while (offset < reader->end) {
-        const uint64_t left = reader->end - offset;
+        const uint64_t left = (reader->end - offset + unit_bytes - 1) / unit_bytes * unit_bytes;
         const ssize_t n = pread(reader->descriptor, reader->buffer,
                                 left < READ_BYTES ? (size_t)left : READ_BYTES, (off_t)offset);
 
@@ -139,6 +140,11 @@ static bool read_once(const struct reader *reader)
         offset += (uint64_t)n;
     }
     return true;
+}
+
+static bool read_once(const struct reader *reader)
+{
+    return read_in_units(reader, 1);
 }
 
 /* Hot pages take so little time that others on the machine may disturb all of it. */
@@ -151,21 +157,10 @@ static bool read_hot(const struct reader *reader)
     return true;
 }
 
-/* O_DIRECT takes whole pages, also behind the end of the file. */
+/* O_DIRECT takes whole pages. */
 static bool read_direct(const struct reader *reader)
 {
-    uint64_t offset = reader->begin;
-
-    while (offset < reader->end) {
-        const uint64_t left = (reader->end - offset + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-        const ssize_t n = pread(reader->descriptor, reader->buffer,
-                                left < READ_BYTES ? (size_t)left : READ_BYTES, (off_t)offset);
-
-        if (n <= 0)
-            return false;
-        offset += (uint64_t)n;
-    }
-    return true;
+    return read_in_units(reader, PAGE_BYTES);
 }
 
 static bool read_map(const struct reader *reader)
