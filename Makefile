@@ -35,7 +35,7 @@ ALL_LDFLAGS = -pthread -pie -Wl,-z,relro,-z,now $(SANFLAGS) $(LDFLAGS)
 
 # OpenMP splits long work over the processors.
 OPENMP := -fopenmp
-$(BUILD)/obj/fs/%.o: ALL_CFLAGS += $(OPENMP)
+$(BUILD)/obj/fs/%.o $(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += $(OPENMP)
 
 # dequant/ must give the same bits everywhere: no contraction of a*b+c.
 $(BUILD)/obj/dequant/%.o: ALL_CFLAGS += -ffp-contract=off
@@ -50,6 +50,8 @@ CPU_neon    :=
 DEQUANT_SRC := $(wildcard dequant/*.c)
 GGUF_SRC    := $(wildcard gguf/*.c)
 FS_SRC      := $(wildcard fs/*.c)
+RUNNER_MAIN := contrib/runner/cli/run_main.c
+RUNNER_SRC  := $(filter-out $(RUNNER_MAIN),$(wildcard contrib/runner/*/*.c))
 WRITER_SRC  := contrib/sample/gguf_writer.c
 UNIT_SRC    := $(wildcard tests/unit/*.c)
 # The hostile files; programs lie beside them.
@@ -60,18 +62,23 @@ KERNEL_SRC  := $(wildcard dequant/kernels/*.c)
 KERNEL_OBJ  := $(foreach set,$(KERNEL_SETS),$(KERNEL_SRC:%.c=$(BUILD)/obj/%-$(set).o))
 DEQUANT_OBJ := $(call obj,$(DEQUANT_SRC)) $(KERNEL_OBJ)
 LIB_OBJ  := $(DEQUANT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs/main.c,$(FS_SRC)))
+# What is read of the tree, and computed: no FUSE, no gguf/.
+RUNNER_OBJ := $(DEQUANT_OBJ) $(call obj,$(RUNNER_SRC))
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(BAD_SRC) $(WRITER_SRC))
 
 .PHONY: all test demo soak bench lint install uninstall clean deps help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(BUILD)/ggufs
+all: $(BUILD)/ggufs $(BUILD)/ggufs-run
 
 $(BUILD)/ggufs: $(LIB_OBJ) $(BUILD)/obj/fs/main.o
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lm
 
-$(BUILD)/unit-tests: $(LIB_OBJ) $(UNIT_OBJ)
+$(BUILD)/ggufs-run: $(RUNNER_OBJ) $(call obj,$(RUNNER_MAIN))
+	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ -lcjson -lunistring -lm
+
+$(BUILD)/unit-tests: $(LIB_OBJ) $(call obj,$(RUNNER_SRC)) $(UNIT_OBJ)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lcriterion -lm
 
 $(BUILD)/make-%: $(call obj,contrib/sample/make_%.c $(WRITER_SRC)) $(DEQUANT_OBJ)
@@ -114,7 +121,7 @@ $(1)/obj/dequant/kernels/%-$(2).o: dequant/kernels/%.c Makefile
 endef
 $(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(UNIT_OBJ) $(call obj,fs/main.c tests/bad/make_bad.c \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(RUNNER_OBJ) $(UNIT_OBJ) $(call obj,fs/main.c $(RUNNER_MAIN) tests/bad/make_bad.c \
     $(wildcard contrib/sample/*.c tests/bench/*.c tests/kernels/*.c tests/mount/*.c tests/soak/*.c)))
 
 # ---- fuzzing: replay with any compiler, libFuzzer with clang, AFL++ for a second opinion ----
@@ -257,7 +264,7 @@ $(BUILD)/bench-reader: $(call obj,tests/bench/reader.c)
 build/bench-$(BENCH_MIB).gguf: contrib/sample/make_bench.c | build/make-bench
 	build/make-bench $@ $(BENCH_MIB)
 
-C_FILES := $(wildcard dequant/*.[ch] gguf/*.[ch] fs/*.[ch] contrib/sample/*.[ch] tests/unit/*.[ch] \
+C_FILES := $(wildcard dequant/*.[ch] gguf/*.[ch] fs/*.[ch] contrib/sample/*.[ch] contrib/runner/*/*.[ch] tests/unit/*.[ch] \
     tests/fuzz/*.[ch] tests/soak/*.[ch] tests/bad/*.[ch] tests/mount/*.[ch] tests/bench/*.[ch] \
     dequant/kernels/*.[ch] tests/kernels/*.[ch])
 lint:
@@ -270,7 +277,7 @@ lint:
 	    -std=c11 -D_GNU_SOURCE '-DGGUFS_VERSION=""' -I. $(PKG_CFLAGS)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
 	    --inline-suppr -I. -D__BYTE_ORDER__=1234 -D__ORDER_LITTLE_ENDIAN__=1234 \
-	    dequant gguf fs contrib/sample
+	    dequant gguf fs contrib/sample contrib/runner
 	mandoc -T lint -W warning ggufs.1
 	shellcheck contrib/install-deps contrib/demo tests/run tests/soak/run .ci/run
 

@@ -1,0 +1,51 @@
+#include "contrib/runner/tree/failure.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sysexits.h>
+
+int run_fail(struct run_failure *failure, int code, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(failure->text, sizeof failure->text, format, arguments);
+    va_end(arguments);
+    for (char *c = failure->text; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    return code;
+}
+
+int run_fail_memory(struct run_failure *failure)
+{
+    return run_fail(failure, -ENOMEM, "out of memory");
+}
+
+int run_exit_status(int code)
+{
+    switch (-code) {
+    case 0:
+        return EX_OK;
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+        return EX_NOINPUT;
+    case EACCES:
+    case EPERM:
+        return EX_NOPERM;
+    case EIO:
+    case ESTALE:
+    case ENOTCONN:
+        return EX_IOERR;
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+        return EX_OSERR;
+    default:
+        return EX_DATAERR;
+    }
+}
