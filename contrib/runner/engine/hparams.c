@@ -126,11 +126,21 @@ static void read_heads(struct reader *reader, struct run_hparams *hparams)
 
 static void read_latent(struct reader *reader, struct run_hparams *hparams)
 {
+    float factor = 1, multiplier = 0, magnitude;
+
     read_u32(reader, ".attention.kv_lora_rank", MAX_WIDTH, &hparams->latent_rank);
+    if (hparams->latent_rank == 0)
+        return;
     hparams->latent_k = hparams->dim_k;
     hparams->latent_v = hparams->dim_v;
     read_u32(reader, ".attention.key_length_mla", MAX_HEAD_WIDTH, &hparams->latent_k);
     read_u32(reader, ".attention.value_length_mla", MAX_HEAD_WIDTH, &hparams->latent_v);
+    /* DeepSeek's YaRN multiplies queries and keys by the same factor, rotated or not. */
+    if (hparams->architecture->has_log_multiplier)
+        read_float(reader, ".rope.scaling.yarn_log_multiplier", &multiplier);
+    read_float(reader, ".rope.scaling.factor", &factor);
+    magnitude = factor > 1 ? 1 + multiplier * logf(factor) : 1;
+    hparams->attention_scale = magnitude * magnitude / sqrtf((float)hparams->latent_k);
 }
 
 static void read_window(struct reader *reader, struct run_hparams *hparams)
