@@ -1,0 +1,50 @@
+#include "contrib/runner/engine/key_reader.h"
+
+#include <errno.h>
+
+void run_read_u32(struct run_key_reader *reader, const char *key, uint32_t max, uint32_t *value)
+{
+    if (reader->code == 0)
+        reader->code = run_metadata_u32(reader->metadata, key, max, value, reader->failure);
+}
+
+void run_need_u32(struct run_key_reader *reader, const char *key, uint32_t max, uint32_t *value)
+{
+    if (reader->code == 0)
+        reader->code = run_metadata_need_u32(reader->metadata, key, 1, max, value, reader->failure);
+}
+
+void run_read_u32_at(struct run_key_reader *reader, const char *key, size_t layer, uint32_t max,
+                     uint32_t *value)
+{
+    if (reader->code == 0)
+        reader->code =
+            run_metadata_u32_at(reader->metadata, key, layer, max, value, reader->failure);
+}
+
+void run_read_float(struct run_key_reader *reader, const char *key, float *value)
+{
+    if (reader->code == 0)
+        reader->code = run_metadata_float(reader->metadata, key, value, reader->failure);
+}
+
+void run_read_float_at(struct run_key_reader *reader, const char *key, size_t layer, float *value)
+{
+    if (reader->code == 0)
+        reader->code = run_metadata_float_at(reader->metadata, key, layer, value, reader->failure);
+}
+
+void run_read_refuse(struct run_key_reader *reader, const char *text)
+{
+    if (reader->code == 0)
+        reader->code = run_fail(reader->failure, -EINVAL, "metadata.json: %s", text);
+}
+
+/* A scale of 0 stands for none, as one that is missing does. */
+float run_read_scale(struct run_key_reader *reader, const char *key, float otherwise)
+{
+    float scale = 0;
+
+    run_read_float(reader, key, &scale);
+    return scale == 0 ? otherwise : scale;
+}
