@@ -80,6 +80,31 @@ void run_activate_gated(enum run_activation activation, float *gate, const float
                                                : activate(activation, NULL, gate[i]) * up[i];
 }
 
+void run_activate_gated_within(enum run_activation activation, float limit, float *gate,
+                               const float *up, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        gate[i] =
+            fminf(activate(activation, NULL, gate[i]), limit) * fmaxf(fminf(up[i], limit), -limit);
+}
+
+void run_leave_highest(float factor, float *x, size_t n_rows, size_t width)
+{
+    for (size_t i = 0; i < n_rows; i++, x += width) {
+        double mean = 0, sum = 0;
+        float threshold;
+
+        for (size_t j = 0; j < width; j++)
+            mean += (double)x[j];
+        mean /= (double)width;
+        for (size_t j = 0; j < width; j++)
+            sum += ((double)x[j] - mean) * ((double)x[j] - mean);
+        threshold = (float)(mean + (double)factor * sqrt(sum / (double)width));
+        for (size_t j = 0; j < width; j++)
+            x[j] = fmaxf(x[j] - threshold, 0);
+    }
+}
+
 void run_softmax(float *x, size_t n)
 {
     float highest = -INFINITY;

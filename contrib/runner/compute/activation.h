@@ -32,6 +32,14 @@ void run_activate(enum run_activation activation, const struct run_xielu *xielu,
 /* gate[i] = f(gate[i]) · up[i]. Works in parallel. */
 void run_activate_gated(enum run_activation activation, float *gate, const float *up, size_t n);
 
+/* The same with `up` kept within ±limit and f(gate) at or below it. */
+void run_activate_gated_within(enum run_activation activation, float limit, float *gate,
+                               const float *up, size_t n);
+
+/* Of each row of `width` floats only what is above its mean by more than `factor` standard
+ * deviations is left, less that threshold; the rest becomes 0. */
+void run_leave_highest(float factor, float *x, size_t n_rows, size_t width);
+
 /* Softmax of n floats in place. */
 void run_softmax(float *x, size_t n);
 

@@ -54,6 +54,31 @@ enum run_rotary_layers {
     RUN_ROTARY_ALL,
     RUN_ROTARY_WINDOWED, /* those with a sliding window, if the model has such layers */
     RUN_ROTARY_SKIPPING, /* all but every fourth: 3, 7, … */
+    RUN_ROTARY_LEADING,  /* those with a sliding window and the first leading_dense_block_count */
+};
+
+/* What the key rope.scaling.yarn_log_multiplier does. */
+enum run_log_multiplier {
+    RUN_MULTIPLIER_UNUSED,
+    RUN_MULTIPLIER_SCALES,  /* its product with ln(factor) goes into the attention's scale */
+    RUN_MULTIPLIER_DIVIDES, /* YaRN's factor is divided by that of this multiplier */
+};
+
+/* What makes the attention's gate of the product with attn_gate. */
+enum run_attention_gate { RUN_ATTENTION_SIGMOID, RUN_ATTENTION_SOFTPLUS };
+
+/* What the tensor layer_output_scale does. */
+enum run_layer_scale {
+    RUN_LAYER_SCALES_OUTPUT, /* it multiplies what the layer gives */
+    RUN_LAYER_SCALES_TOKENS, /* it multiplies the embeddings, which are added to that */
+};
+
+/* Norms that are there though they have no weights. */
+enum run_bare_norms {
+    RUN_BARE_LAYERS = 1,     /* before attention, feed-forward and output */
+    RUN_BARE_EMBEDDINGS = 2, /* of embeddings */
+    RUN_BARE_KEYS = 4,       /* of each head's key */
+    RUN_BARE_VALUES = 8,     /* of each head's value */
 };
 
 struct run_architecture {
@@ -62,14 +87,21 @@ struct run_architecture {
                                    predict further tokens and are left out */
 
     enum run_norm_kind norm;
-    bool norms_have_no_weights; /* norms are there though no tensors are */
+    unsigned bare_norms;     /* of enum run_bare_norms */
+    bool head_norm_is_layer; /* queries and keys get layer norms, whatever `norm` says */
+    bool has_swin_norm;      /* key swin_norm: norms are behind attention, feed-forward */
+    bool has_loops; /* key num_loops: all layers are gone through so often, with the output's norm
+                       between unless skip_loop_final_norm */
+    enum run_layer_scale layer_scale;
     enum run_residual residual;
     bool has_residual_scale; /* key residual_scale */
     enum run_embedding_scale embedding_scale;
     enum run_logit_scale logit_scale;
+    float embedding_default, logit_default; /* those scales without key; 0: 1 */
     bool has_minicpm_scales; /* without those keys: embeddings times 12, residuals times
                                 1.4 / √n_layer, logits divided by n_embd / 256 */
     bool has_softcap;        /* keys attn_logit_softcapping, final_logit_softcapping */
+    float attention_softcap; /* without key */
 
     enum run_rotary_kind rotary;
     enum run_rotary_layers rotary_layers;
@@ -79,19 +111,36 @@ struct run_architecture {
     bool scale_is_inverse;   /* the attention's scale is 1 / width of a head, not of its root */
     float temperature_scale; /* queries of layers that are not rotated are multiplied by */
     uint32_t temperature_length; /* 1 + scale · ln(1 + ⌊(position + 1) / length⌋) */
+    bool has_temperature;        /* keys attention.temperature_scale, .temperature_length: all
+                                    queries, by ⌊position / length⌋; without the latter the original
+                                    context counts */
+    float attention_scale;       /* instead of 1 / √width; 0: that */
     bool has_attention_scale;    /* key attention.scale */
-    uint32_t head_scale_layers;  /* with so many layers the attention's scale is of n_embd / n_head,
-                                    not of the head's width (the 27B of Gemma) */
-    bool has_clamp;              /* key attention.clamp_kqv */
-    bool has_alibi;              /* key attention.max_alibi_bias */
-    float alibi;                 /* the largest bias if no key says it */
-    uint32_t alibi_layers;       /* only with so many layers, which then do not rotate; 0: always */
-    enum run_window window;      /* key attention.sliding_window */
-    uint32_t window_default;     /* if there is no such key */
-    uint32_t window_period;      /* all but the last layer of so many have the window; 0: all */
-    float window_base;           /* rotary base of windowed layers if no key says it; 0: the same */
-    bool window_is_unscaled;     /* windowed layers rotate without scaling */
-    bool has_log_multiplier;     /* key rope.scaling.yarn_log_multiplier */
+    bool has_output_scale;       /* key attention.output_scale means the same */
+    bool has_value_scale;        /* key attention.value_scale: multiplies what attention finds */
+    enum run_attention_gate attention_gate;
+    uint32_t head_scale_layers; /* with so many layers the attention's scale is of n_embd / n_head,
+                                   not of the head's width (the 27B of Gemma) */
+    bool has_clamp;             /* key attention.clamp_kqv */
+    bool has_alibi;             /* key attention.max_alibi_bias */
+    float alibi;                /* the largest bias if no key says it */
+    uint32_t alibi_layers;      /* only with so many layers, which then do not rotate; 0: always */
+    enum run_window window;     /* key attention.sliding_window */
+    uint32_t window_default;    /* if there is no such key */
+    uint32_t window_period;     /* all but the last layer of so many have the window; 0: all */
+    bool window_period_leads;   /* … all but the first */
+    bool has_window_dims;       /* keys attention.key_length_swa, attention.value_length_swa,
+                                   rope.dimension_count_swa */
+    bool has_shared_kv; /* key attention.shared_kv_layers: so many of the last layers use keys and
+                           values of earlier ones */
+    uint32_t own_kv_layers; /* layers from this one on do so; 0: as the key says */
+    bool halves_rotation;   /* layers without window rotate half of rope.dimension_count */
+    bool has_rotary_alpha;  /* key rope.scaling.alpha: the base times alpha^(width / (width - 2)) */
+    bool sections_are_neox; /* with key rope.dimension_sections pairs are as RUN_ROTARY_NEOX */
+    float beta_fast;        /* YaRN's without key; 0: 32 */
+    float window_base;      /* rotary base of windowed layers if no key says it; 0: the same */
+    bool window_is_unscaled; /* windowed layers rotate without scaling or factors */
+    enum run_log_multiplier log_multiplier;
 
     enum run_activation activation;
     enum run_gating gating;
@@ -99,6 +148,13 @@ struct run_architecture {
     enum run_weights_norm weights_norm;
     bool has_weights_scale; /* key expert_weights_scale */
     bool weighs_input;      /* an expert's weight multiplies its input */
+    bool experts_lead;      /* experts with a norm of their own get what the layer gets */
+    bool router_leads;      /* the router gets what the layer gets, without norm */
+    float shared_scale;     /* of the sum of experts and what is beside them; 0: 1 */
+    bool has_chunks;        /* keys experts_per_group, expert_group_scale: see struct run_experts */
+    bool has_swiglu_clamp;  /* keys swiglu_clamp_exp, swiglu_clamp_shexp, by layer */
+    float sparsity;         /* gates not so many deviations above their mean are left out … */
+    uint32_t sparse_layers; /* … in so many layers from the first on */
 };
 
 /* The row of a name; NULL if it is unknown. */

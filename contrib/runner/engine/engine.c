@@ -21,13 +21,15 @@ struct run_engine {
     struct run_tensor position_rows;
     struct run_norm_layer embedding_norm, output_norm;
     struct run_linear output;
+    struct run_altup_ends altup;
+    struct run_per_layer_source per_layer;
     struct run_layer *layers;
     uint32_t n_vocab, n_context, n_batch, n_past;
 };
 
 static void load_ends(struct run_engine *engine, struct run_loader *loader)
 {
-    const struct run_hparams *hparams = &engine->hparams;
+    struct run_hparams *hparams = &engine->hparams;
     const uint64_t n_embd = hparams->n_embd;
 
     /* Either may serve as the other. */
@@ -52,10 +54,14 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
     }
     run_load_norm_if(loader, "output_norm", hparams->architecture->norm, hparams->norm_epsilon,
                      n_embd, &engine->output_norm);
-    if (hparams->architecture->norms_have_no_weights)
+    if (hparams->architecture->bare_norms & RUN_BARE_LAYERS)
         engine->output_norm.is_there = true;
+    if (hparams->architecture->bare_norms & RUN_BARE_EMBEDDINGS)
+        engine->embedding_norm.is_there = true;
     if (!engine->output_norm.is_there)
         run_loader_refuse(loader, "tensors/output_norm.weight: missing");
+    run_altup_load_ends(loader, hparams, &engine->altup);
+    run_per_layer_load_source(loader, hparams, engine->n_vocab, &engine->per_layer);
     run_load_linear_if(loader, "output", n_embd, engine->n_vocab, &engine->output);
     if (!engine->output.weight.data) {
         engine->output = engine->embedding;
@@ -63,7 +69,9 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
     }
 }
 
-/* What divides frequencies: of a tensor for all lengths, or one of two for short and long contexts.
+/*
+ * What divides frequencies: of a tensor for all lengths, or one of two for short and long contexts.
+ * It may serve several widths: a narrower one takes the first of them.
  */
 static const float *load_factors(struct run_loader *loader, const struct run_engine *engine,
                                  const struct run_rotary_scaling *scaling, uint32_t n_rot)
@@ -75,9 +83,12 @@ static const float *load_factors(struct run_loader *loader, const struct run_eng
     for (size_t i = 0; i < 2; i++) {
         snprintf(loader->prefix, sizeof loader->prefix, "%s", places[i]);
         if (run_loader_has(loader, "rope_freqs.weight"))
-            return run_load_vector(loader, "rope_freqs.weight", n_rot / 2);
-        if (run_loader_has(loader, name))
-            return run_load_vector(loader, name, n_rot / 2);
+            name = "rope_freqs.weight";
+        if (run_loader_has(loader, name)) {
+            const uint64_t n = run_load_n_elements(loader, name);
+
+            return run_load_vector(loader, name, n > n_rot / 2 ? n : n_rot / 2);
+        }
     }
     return NULL;
 }
@@ -93,7 +104,8 @@ static void load_rotary(struct run_engine *engine, const struct run_metadata *me
                                           loader->failure);
         if (loader->code < 0)
             return;
-        scaling.factors = load_factors(loader, engine, &scaling, rotary->n_rot);
+        if (!is_windowed || !engine->hparams.architecture->window_is_unscaled)
+            scaling.factors = load_factors(loader, engine, &scaling, rotary->n_rot);
         if (run_rotary_make(rotary, &scaling) < 0)
             loader->code = run_fail_memory(loader->failure);
     }
@@ -107,8 +119,13 @@ static void load_layers(struct run_engine *engine, struct run_loader *loader, bo
     engine->layers = run_keep_alloc(&engine->keep, n, sizeof *engine->layers);
     if (!engine->layers && loader->code == 0)
         loader->code = run_fail_memory(loader->failure);
-    for (uint32_t i = 0; i < n && loader->code == 0; i++)
+    for (uint32_t i = 0; i < n && loader->code == 0; i++) {
+        const uint32_t source = engine->hparams.layers[i].kv_layer;
+
         run_layer_load(loader, &engine->hparams, i, is_cache_f16, &engine->layers[i]);
+        if (source != i)
+            run_layer_share(loader, &engine->layers[i], &engine->layers[source]);
+    }
 }
 
 static void choose_sizes(struct run_engine *engine, const struct run_engine_options *options)
@@ -233,10 +250,35 @@ static void predict(const struct run_engine *engine, float *x, size_t n, float *
             logits[i] = hparams->final_softcap * tanhf(logits[i] / hparams->final_softcap);
 }
 
+/* Fills in what layers start from: x, and what the pass has of it. */
+static int begin(const struct run_engine *engine, struct run_pass *pass, float *x)
+{
+    const size_t size = pass->n * engine->hparams.n_embd;
+    const int code = embed(engine, pass, x);
+
+    if (code < 0)
+        return code;
+    if (engine->hparams.architecture->layer_scale == RUN_LAYER_SCALES_TOKENS) {
+        float *copy = run_scratch_take(pass->scratch, size);
+
+        if (!copy)
+            return -ENOMEM;
+        memcpy(copy, x, size * sizeof *copy);
+        pass->embeddings = copy;
+    }
+    if (engine->per_layer.tokens.weight.data) {
+        pass->per_layer = run_per_layer_make(&engine->per_layer, pass, x);
+        if (!pass->per_layer)
+            return -ENOMEM;
+    }
+    run_altup_begin(&engine->altup, pass, x);
+    return 0;
+}
+
 static int feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n,
                       enum run_logits which, float *logits)
 {
-    const struct run_pass pass = {
+    struct run_pass pass = {
         .hparams = &engine->hparams,
         .scratch = &engine->scratch,
         .rotary = engine->rotary,
@@ -245,11 +287,16 @@ static int feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n
         .tokens = tokens,
     };
     const size_t n_embd = engine->hparams.n_embd;
-    float *x = run_scratch_take(&engine->scratch, n * n_embd);
-    int code = x ? embed(engine, &pass, x) : -ENOMEM;
+    float *x = run_scratch_take(&engine->scratch, n * n_embd * engine->hparams.n_streams);
+    int code = x ? begin(engine, &pass, x) : -ENOMEM;
 
-    for (uint32_t i = 0; i < engine->hparams.n_layer && code == 0; i++)
+    for (uint32_t i = 0; i < engine->hparams.n_layer && code == 0; i++) {
+        if (i > 0 && i % engine->hparams.n_stored == 0 && engine->hparams.has_loop_norm)
+            run_norm_apply(&engine->output_norm, x, n, n_embd, x);
         code = run_layer_apply(&engine->layers[i], &pass, x);
+    }
+    if (code == 0)
+        code = run_altup_end(&engine->altup, &pass, x);
     if (code < 0)
         return code;
     if (which == RUN_LOGITS_ALL)

@@ -2,41 +2,84 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The least that a sum of weights is taken for: the smallest normal half, as ggml has it. */
 #define LEAST_SUM 6.103515625e-5f
 
-void run_experts_load(struct run_loader *loader, const struct run_hparams *hparams,
-                      struct run_experts *experts)
+/* Several networks; `end` is behind the names. */
+static void load_networks(struct run_loader *loader, const struct run_hparams *hparams, uint64_t n,
+                          const char *end, struct run_network *networks)
+{
+    const uint64_t n_embd = hparams->n_embd;
+    char name[64];
+
+    snprintf(name, sizeof name, "ffn_down%s.weight", end);
+    networks->n_ff = run_load_n_elements(loader, name) / n / n_embd;
+    networks->activation = hparams->architecture->activation;
+    snprintf(name, sizeof name, "ffn_down%s", end);
+    run_load_linears(loader, name, networks->n_ff, n_embd, n, &networks->down);
+    snprintf(name, sizeof name, "ffn_gate_up%s.weight", end);
+    if (run_loader_has(loader, name)) {
+        snprintf(name, sizeof name, "ffn_gate_up%s", end);
+        run_load_linears(loader, name, n_embd, 2 * networks->n_ff, n, &networks->gate_up);
+        return;
+    }
+    snprintf(name, sizeof name, "ffn_gate%s.weight", end);
+    if (run_loader_has(loader, name)) {
+        snprintf(name, sizeof name, "ffn_gate%s", end);
+        run_load_linears(loader, name, n_embd, networks->n_ff, n, &networks->gate);
+    }
+    snprintf(name, sizeof name, "ffn_up%s", end);
+    run_load_linears(loader, name, n_embd, networks->n_ff, n, &networks->up);
+}
+
+static void load_router(struct run_loader *loader, const struct run_hparams *hparams,
+                        struct run_experts *experts)
 {
     const uint64_t n = hparams->experts.n, n_embd = hparams->n_embd;
-    struct run_network *networks = &experts->networks;
-    const uint64_t elements = run_load_n_elements(loader, "ffn_down_exps.weight");
 
-    if (n == 0 || elements == 0) {
+    if (run_load_n_elements(loader, "ffn_gate_inp.scale") == n_embd && n_embd > 1) {
+        experts->router_scale = run_load_vector(loader, "ffn_gate_inp.scale", n_embd);
+        run_load_weight(loader, "ffn_gate_inp", n_embd, n, 1, &experts->router);
+    } else {
+        run_load_linear(loader, "ffn_gate_inp", n_embd, n, &experts->router);
+    }
+    experts->selection = run_load_vector_if(loader, "exp_probs_b.bias", n);
+    if (!experts->selection)
+        experts->selection = run_load_vector_if(loader, "exp_probs_b", n);
+}
+
+static void load_norm(struct run_loader *loader, const struct run_hparams *hparams,
+                      const char *name, struct run_norm_layer *norm)
+{
+    run_load_norm_if(loader, name, hparams->architecture->norm, hparams->norm_epsilon,
+                     hparams->n_embd, norm);
+}
+
+void run_experts_load(struct run_loader *loader, const struct run_hparams *hparams,
+                      const struct run_layer_shape *shape, struct run_experts *experts)
+{
+    const uint64_t n = hparams->experts.n;
+
+    if (n == 0 || run_load_n_elements(loader, "ffn_down_exps.weight") == 0) {
         run_loader_refuse(loader,
                           n == 0 ? "metadata.json: expert_count is missing, but %s is there"
                                  : "%sffn_down_exps.weight: missing",
                           n == 0 ? "ffn_gate_inp" : loader->prefix);
         return;
     }
-    run_load_linear(loader, "ffn_gate_inp", n_embd, n, &experts->router);
-    experts->selection = run_load_vector_if(loader, "exp_probs_b.bias", n);
-    if (!experts->selection)
-        experts->selection = run_load_vector_if(loader, "exp_probs_b", n);
-    networks->n_ff = elements / n / n_embd;
-    networks->activation = hparams->architecture->activation;
-    run_load_linears(loader, "ffn_down_exps", networks->n_ff, n_embd, n, &networks->down);
-    if (run_loader_has(loader, "ffn_gate_up_exps.weight")) {
-        run_load_linears(loader, "ffn_gate_up_exps", n_embd, 2 * networks->n_ff, n,
-                         &networks->gate_up);
-        return;
-    }
-    if (run_loader_has(loader, "ffn_gate_exps.weight"))
-        run_load_linears(loader, "ffn_gate_exps", n_embd, networks->n_ff, n, &networks->gate);
-    run_load_linears(loader, "ffn_up_exps", n_embd, networks->n_ff, n, &networks->up);
+    load_router(loader, hparams, experts);
+    load_norm(loader, hparams, "ffn_norm_exps", &experts->norm);
+    if (!experts->norm.is_there)
+        load_norm(loader, hparams, "pre_ffw_norm_2", &experts->norm);
+    load_norm(loader, hparams, "post_ffw_norm_2", &experts->post_norm);
+    load_networks(loader, hparams, n, "_exps", &experts->networks);
+    experts->networks.clamp = shape->clamp_experts;
+    if (hparams->experts.n_chunks > 0)
+        load_networks(loader, hparams, hparams->experts.n_chunks, "_chexps", &experts->chunks);
 }
 
 /* One expert that a token goes to. */
@@ -99,12 +142,24 @@ static void rate(const struct run_experts *experts, const struct run_experts_sha
         selection[i] = probabilities[i] + (experts->selection ? experts->selection[i] : 0);
 }
 
-/* The n_used choices of a token. `work` has room for 3 n floats. */
+static void finish_weights(const struct run_experts_shape *shape, struct choice *choices, size_t n)
+{
+    float sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += choices[i].weight;
+    for (size_t i = 0; i < n; i++) {
+        if (shape->weights_normed)
+            choices[i].weight /= fmaxf(sum, LEAST_SUM);
+        choices[i].weight *= shape->weights_scale;
+    }
+}
+
+/* The n_used choices of a token, the best first. `work` has room for 3 n floats. */
 static void choose(const struct run_experts *experts, const struct run_experts_shape *shape,
                    const float *scores, uint32_t token, float *work, struct choice *choices)
 {
     float *probabilities = work, *selection = work + shape->n;
-    float sum = 0;
 
     rate(experts, shape, scores, probabilities, selection);
     if (shape->n_groups > 1)
@@ -121,13 +176,27 @@ static void choose(const struct run_experts *experts, const struct run_experts_s
         for (size_t i = 0; i < shape->n_used; i++)
             choices[i].weight = work[2 * shape->n + i];
     }
-    for (size_t i = 0; i < shape->n_used; i++)
-        sum += choices[i].weight;
-    for (size_t i = 0; i < shape->n_used; i++) {
-        if (shape->weights_normed)
-            choices[i].weight /= fmaxf(sum, LEAST_SUM);
-        choices[i].weight *= shape->weights_scale;
+    finish_weights(shape, choices, shape->n_used);
+}
+
+static size_t n_chunks_used(const struct run_experts_shape *shape)
+{
+    return shape->n_used < shape->n_chunks ? shape->n_used : shape->n_chunks;
+}
+
+/* The chunks of a token's best experts. Their weights are those of the experts that have the
+ * chunks' numbers, which is how llama.cpp runs these models. */
+static void choose_chunks(const struct run_experts_shape *shape, const float *probabilities,
+                          const struct choice *best, struct choice *choices)
+{
+    const size_t n = n_chunks_used(shape);
+
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t chunk = best[i].expert / shape->per_chunk;
+
+        choices[i] = (struct choice){chunk, best[i].token, probabilities[chunk]};
     }
+    finish_weights(shape, choices, n);
 }
 
 static int compare_experts(const void *a, const void *b)
@@ -139,10 +208,10 @@ static int compare_experts(const void *a, const void *b)
     return left->token < right->token ? -1 : left->token > right->token;
 }
 
-/* One expert for the tokens that chose it. */
-static int apply_expert(const struct run_experts *experts, const struct run_pass *pass,
-                        const struct choice *choices, size_t n, const float *x, float *in,
-                        float *result, float *out)
+/* One of the networks for the tokens that chose it. */
+static int apply_one(const struct run_network *networks, const struct run_pass *pass,
+                     const struct choice *choices, size_t n, const float *x, float *in,
+                     float *result, float *out)
 {
     const size_t n_embd = pass->hparams->n_embd;
     const bool weighs_input = pass->hparams->architecture->weighs_input;
@@ -155,7 +224,7 @@ static int apply_expert(const struct run_experts *experts, const struct run_pass
         for (size_t j = 0; j < n_embd; j++)
             in[i * n_embd + j] = row[j] * weight;
     }
-    code = run_network_apply(&experts->networks, pass, choices[0].expert, in, n, result);
+    code = run_network_apply(networks, pass, choices[0].expert, in, n, result);
     if (code < 0)
         return code;
     for (size_t i = 0; i < n; i++) {
@@ -168,33 +237,122 @@ static int apply_expert(const struct run_experts *experts, const struct run_pass
     return 0;
 }
 
-int run_experts_apply(const struct run_experts *experts, const struct run_pass *pass,
-                      const float *x, float *out)
+/* The first choice behind `first` that is of another network than that. */
+static size_t end_of_run(const struct choice *choices, size_t n_choices, size_t first)
 {
-    const struct run_experts_shape *shape = &pass->hparams->experts;
-    const size_t n = pass->n, n_embd = pass->hparams->n_embd, n_choices = n * shape->n_used;
-    float *scores = run_scratch_take(pass->scratch, n * shape->n);
-    float *work = run_scratch_take(pass->scratch, 3 * (size_t)shape->n);
-    float *in = run_scratch_take(pass->scratch, n * n_embd);
-    float *result = run_scratch_take(pass->scratch, n * n_embd);
-    struct choice *choices = malloc(n_choices * sizeof *choices);
+    size_t end = first + 1;
+
+    while (end < n_choices && choices[end].expert == choices[first].expert)
+        end++;
+    return end;
+}
+
+/* out = the sum of what the chosen networks give of x. A token may choose one several times. */
+static int apply_choices(const struct run_network *networks, const struct run_pass *pass,
+                         struct choice *choices, size_t n_choices, const float *x, float *out)
+{
+    const size_t n_embd = pass->hparams->n_embd;
+    size_t longest = 0;
+    float *in, *result;
     int code = 0;
 
-    if (!scores || !work || !in || !result || !choices) {
-        free(choices);
-        return -ENOMEM;
-    }
-    run_linear_apply(&experts->router, 0, x, n, scores);
-    for (size_t i = 0; i < n; i++)
-        choose(experts, shape, scores + i * shape->n, (uint32_t)i, work,
-               choices + i * shape->n_used);
     /* All tokens of an expert together: its weights are decoded once. */
     qsort(choices, n_choices, sizeof *choices, compare_experts);
-    memset(out, 0, n * n_embd * sizeof *out);
+    for (size_t first = 0, end; first < n_choices; first = end) {
+        end = end_of_run(choices, n_choices, first);
+        longest = end - first > longest ? end - first : longest;
+    }
+    in = run_scratch_take(pass->scratch, longest * n_embd);
+    result = run_scratch_take(pass->scratch, longest * n_embd);
+    if (!in || !result)
+        return -ENOMEM;
+    memset(out, 0, pass->n * n_embd * sizeof *out);
     for (size_t first = 0, end; first < n_choices && code == 0; first = end) {
-        for (end = first + 1; end < n_choices && choices[end].expert == choices[first].expert;)
-            end++;
-        code = apply_expert(experts, pass, choices + first, end - first, x, in, result, out);
+        end = end_of_run(choices, n_choices, first);
+        code = apply_one(networks, pass, choices + first, end - first, x, in, result, out);
+    }
+    return code;
+}
+
+/* What the router judges by; NULL without memory. */
+static const float *router_input(const struct run_experts *experts, const struct run_pass *pass,
+                                 const struct run_feed_forward_input *in, const float *x)
+{
+    const size_t n = pass->n, n_embd = pass->hparams->n_embd;
+    const float scale = 1 / sqrtf((float)n_embd);
+    float *scaled;
+
+    if (pass->hparams->architecture->router_leads)
+        return in->layer;
+    if (!experts->router_scale)
+        return x;
+    scaled = run_scratch_take(pass->scratch, n * n_embd);
+    if (!scaled)
+        return NULL;
+    memcpy(scaled, in->residual, n * n_embd * sizeof *scaled);
+    run_norm(RUN_NORM_RMS, pass->hparams->norm_epsilon, scaled, n, n_embd, n_embd, NULL, NULL, 1,
+             scaled);
+    for (size_t i = 0; i < n * n_embd; i++)
+        scaled[i] *= scale * experts->router_scale[i % n_embd];
+    return scaled;
+}
+
+/* The input of experts that have a norm of their own; NULL without memory. */
+static const float *norm_input(const struct run_experts *experts, const struct run_pass *pass,
+                               const struct run_feed_forward_input *in)
+{
+    const bool experts_lead = pass->hparams->architecture->experts_lead;
+    const size_t n = pass->n, n_embd = pass->hparams->n_embd;
+    float *normed;
+
+    if (!experts->norm.is_there)
+        return in->normed;
+    normed = run_scratch_take(pass->scratch, n * n_embd);
+    if (normed)
+        run_norm_apply(&experts->norm, experts_lead ? in->layer : in->residual, n, n_embd, normed);
+    return normed;
+}
+
+static int apply_chunks(const struct run_experts *experts, const struct run_pass *pass,
+                        struct choice *choices, float *out)
+{
+    const struct run_experts_shape *shape = &pass->hparams->experts;
+    const size_t n_out = pass->n * pass->hparams->n_embd;
+    float *sum = run_scratch_take(pass->scratch, n_out);
+    int code;
+
+    if (!sum)
+        return -ENOMEM;
+    code = apply_choices(&experts->chunks, pass, choices, pass->n * n_chunks_used(shape), out, sum);
+    for (size_t i = 0; i < n_out && code == 0; i++)
+        out[i] += sum[i] * shape->chunk_scale;
+    return code;
+}
+
+int run_experts_apply(const struct run_experts *experts, const struct run_pass *pass,
+                      const struct run_feed_forward_input *in, float *out)
+{
+    const struct run_experts_shape *shape = &pass->hparams->experts;
+    const size_t n = pass->n, n_used = shape->n_used, n_chunks = n_chunks_used(shape);
+    const float *x = norm_input(experts, pass, in);
+    const float *judged = x ? router_input(experts, pass, in, x) : NULL;
+    float *scores = run_scratch_take(pass->scratch, n * shape->n);
+    float *work = run_scratch_take(pass->scratch, 3 * (size_t)shape->n);
+    struct choice *choices = malloc(n * (n_used + n_chunks) * sizeof *choices);
+    struct choice *of_chunks = choices ? choices + n * n_used : NULL;
+    int code = -ENOMEM;
+
+    if (judged && scores && work && choices) {
+        run_linear_apply(&experts->router, 0, judged, n, scores);
+        for (size_t i = 0; i < n; i++) {
+            choose(experts, shape, scores + i * shape->n, (uint32_t)i, work, choices + i * n_used);
+            if (n_chunks > 0)
+                choose_chunks(shape, work, choices + i * n_used, of_chunks + i * n_chunks);
+        }
+        code = apply_choices(&experts->networks, pass, choices, n * n_used, x, out);
+        if (code == 0 && n_chunks > 0)
+            code = apply_chunks(experts, pass, of_chunks, out);
+        run_norm_apply(&experts->post_norm, out, n, pass->hparams->n_embd, out);
     }
     free(choices);
     return code;

@@ -6,15 +6,20 @@
 
 /* `end` is behind the names: "", or "_shexp" of shared experts. The width is what `down` takes. */
 static void load_network(struct run_loader *loader, const struct run_hparams *hparams,
-                         const char *end, struct run_network *network)
+                         const struct run_layer_shape *shape, const char *end,
+                         struct run_network *network)
 {
+    const struct run_architecture *row = hparams->architecture;
     const uint64_t n_embd = hparams->n_embd;
     char name[64];
     uint64_t n_up;
 
     snprintf(name, sizeof name, "ffn_down%s.weight", end);
     network->n_ff = run_load_n_elements(loader, name) / n_embd;
-    network->activation = hparams->architecture->activation;
+    network->activation = row->activation;
+    network->clamp = shape->clamp;
+    if (shape - hparams->layers < row->sparse_layers)
+        network->sparsity = row->sparsity;
     snprintf(name, sizeof name, "ffn_down%s", end);
     run_load_linear(loader, name, network->n_ff, n_embd, &network->down);
     snprintf(name, sizeof name, "ffn_gate%s", end);
@@ -27,8 +32,8 @@ static void load_network(struct run_loader *loader, const struct run_hparams *hp
     else
         run_load_linear(loader, name, n_embd, network->n_ff, &network->up);
     snprintf(name, sizeof name, "ffn_sub_norm%s", end);
-    run_load_norm_if(loader, name, hparams->architecture->norm, hparams->norm_epsilon,
-                     network->n_ff, &network->sub_norm);
+    run_load_norm_if(loader, name, row->norm, hparams->norm_epsilon, network->n_ff,
+                     &network->sub_norm);
 }
 
 void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *hparams,
@@ -36,13 +41,17 @@ void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *
 {
     layer->has_experts = run_loader_has(loader, "ffn_gate_inp.weight");
     if (layer->has_experts) {
-        run_experts_load(loader, hparams, &layer->experts);
+        run_experts_load(loader, hparams, shape, &layer->experts);
         if (run_loader_has(loader, "ffn_down_shexp.weight"))
-            load_network(loader, hparams, "_shexp", &layer->network);
+            load_network(loader, hparams, shape, "_shexp", &layer->network);
+        else if (run_loader_has(loader, "ffn_down.weight"))
+            load_network(loader, hparams, shape, "", &layer->network);
+        run_load_norm_if(loader, "post_ffw_norm_1", hparams->architecture->norm,
+                         hparams->norm_epsilon, hparams->n_embd, &layer->network_post_norm);
         run_load_linear_if(loader, "ffn_gate_inp_shexp", hparams->n_embd, 1, &layer->shared_gate);
     } else if (run_loader_has(loader, "ffn_down.weight") ||
                run_loader_has(loader, "ffn_up.weight")) {
-        load_network(loader, hparams, "", &layer->network);
+        load_network(loader, hparams, shape, "", &layer->network);
     }
     if (hparams->xielu)
         layer->network.xielu = &hparams->xielu[shape - hparams->layers];
@@ -56,6 +65,17 @@ static void split(const float *both, size_t n, size_t n_ff, float *gate, float *
         memcpy(gate + i * n_ff, both, n_ff * sizeof *gate);
         memcpy(up + i * n_ff, both + n_ff, n_ff * sizeof *up);
     }
+}
+
+static void activate_gated(const struct run_network *network, float *gate, const float *up,
+                           size_t n)
+{
+    if (network->sparsity != 0)
+        run_leave_highest(network->sparsity, gate, n, network->n_ff);
+    if (network->clamp > 0)
+        run_activate_gated_within(network->activation, network->clamp, gate, up, n * network->n_ff);
+    else
+        run_activate_gated(network->activation, gate, up, n * network->n_ff);
 }
 
 int run_network_apply(const struct run_network *network, const struct run_pass *pass,
@@ -79,7 +99,7 @@ int run_network_apply(const struct run_network *network, const struct run_pass *
             run_linear_apply(&network->gate, matrix, x, n, gate);
     }
     if (is_fused || network->gate.weight.data) {
-        run_activate_gated(network->activation, gate, up, n * n_ff);
+        activate_gated(network, gate, up, n);
         up = gate;
     } else {
         run_activate(network->activation, network->xielu, up, n * n_ff);
@@ -93,6 +113,7 @@ int run_network_apply(const struct run_network *network, const struct run_pass *
 static int add_shared(const struct run_feed_forward *layer, const struct run_pass *pass,
                       const float *x, float *out)
 {
+    const float scale = pass->hparams->architecture->shared_scale;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
     float *shared = run_scratch_take(pass->scratch, n * n_embd);
     float *weights = run_scratch_take(pass->scratch, n);
@@ -103,6 +124,7 @@ static int add_shared(const struct run_feed_forward *layer, const struct run_pas
     code = run_network_apply(&layer->network, pass, 0, x, n, shared);
     if (code < 0)
         return code;
+    run_norm_apply(&layer->network_post_norm, shared, n, n_embd, shared);
     if (layer->shared_gate.weight.data)
         run_linear_apply(&layer->shared_gate, 0, x, n, weights);
     for (size_t i = 0; i < n; i++) {
@@ -111,18 +133,21 @@ static int add_shared(const struct run_feed_forward *layer, const struct run_pas
         for (size_t j = 0; j < n_embd; j++)
             out[i * n_embd + j] += weight * shared[i * n_embd + j];
     }
+    if (scale != 0)
+        for (size_t i = 0; i < n * n_embd; i++)
+            out[i] *= scale;
     return 0;
 }
 
 int run_feed_forward_apply(const struct run_feed_forward *layer, const struct run_pass *pass,
-                           const float *x, float *out)
+                           const struct run_feed_forward_input *in, float *out)
 {
     int code;
 
     if (!layer->has_experts)
-        return run_network_apply(&layer->network, pass, 0, x, pass->n, out);
-    code = run_experts_apply(&layer->experts, pass, x, out);
+        return run_network_apply(&layer->network, pass, 0, in->normed, pass->n, out);
+    code = run_experts_apply(&layer->experts, pass, in, out);
     if (code == 0 && layer->network.down.weight.data)
-        code = add_shared(layer, pass, x, out);
+        code = add_shared(layer, pass, in->normed, out);
     return code;
 }

@@ -17,18 +17,27 @@ struct run_network {
     struct run_norm_layer sub_norm; /* before `down` */
     enum run_activation activation;
     const struct run_xielu *xielu;
+    float clamp;    /* of gated activations; 0: none */
+    float sparsity; /* of gates, see run_leave_highest(); 0: none */
 };
 
 struct run_experts {
-    struct run_linear router; /* [n_embd] to a score for each expert */
-    const float *selection;   /* [n]: added to the probabilities to choose experts; or NULL */
+    struct run_linear router;   /* [n_embd] to a score for each expert */
+    const float *router_scale;  /* [n_embd]: multiplies the router's input, which then is a norm of
+                                   the residual over √n_embd; or NULL */
+    struct run_norm_layer norm; /* of their own: the network beside them has another */
+    struct run_norm_layer post_norm; /* of their sum */
+    const float *selection; /* [n]: added to the probabilities to choose experts; or NULL */
     struct run_network networks;
+    struct run_network chunks; /* one for each few neighbours among the experts, which gets what
+                                  they give (Grove MoE); or empty */
 };
 
 struct run_feed_forward {
     bool is_there; /* some layers have none */
     bool has_experts;
-    struct run_network network;    /* of all tokens; beside experts the shared ones. May be empty */
+    struct run_network network; /* of all tokens; beside experts the shared ones. May be empty */
+    struct run_norm_layer network_post_norm;
     struct run_linear shared_gate; /* [n_embd] to 1: sigmoid weighs the shared experts; or empty */
     struct run_experts experts;
 };
@@ -36,9 +45,16 @@ struct run_feed_forward {
 void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *hparams,
                            const struct run_layer_shape *shape, struct run_feed_forward *layer);
 
-/* out = feed-forward of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
+/* What a feed-forward may start from, [n][n_embd] each. */
+struct run_feed_forward_input {
+    const float *normed;   /* by the norm before it */
+    const float *residual; /* before that norm */
+    const float *layer;    /* what the layer got; only for rows with experts_lead, router_leads */
+};
+
+/* out = feed-forward, [n][n_embd]. Returns 0 or -ENOMEM. */
 int run_feed_forward_apply(const struct run_feed_forward *layer, const struct run_pass *pass,
-                           const float *x, float *out);
+                           const struct run_feed_forward_input *in, float *out);
 
 /* One network on n rows; `matrix` is which expert's. For feed_forward.c and experts.c. */
 int run_network_apply(const struct run_network *network, const struct run_pass *pass,
@@ -46,8 +62,8 @@ int run_network_apply(const struct run_network *network, const struct run_pass *
 
 /* The experts' sum for every token. */
 void run_experts_load(struct run_loader *loader, const struct run_hparams *hparams,
-                      struct run_experts *experts);
+                      const struct run_layer_shape *shape, struct run_experts *experts);
 int run_experts_apply(const struct run_experts *experts, const struct run_pass *pass,
-                      const float *x, float *out);
+                      const struct run_feed_forward_input *in, float *out);
 
 #endif

@@ -12,8 +12,11 @@
 struct run_layer_shape {
     uint32_t n_head, n_head_kv; /* 0: no attention in this layer */
     uint32_t n_ff;
+    uint32_t dim_k, dim_v; /* of a head's keys and values */
+    uint32_t kv_layer;     /* whose keys and values are used: this one's, or an earlier one's */
     bool is_windowed;
     bool is_rotated;
+    float clamp_experts, clamp; /* of activations, see run_activate_gated_within(); 0: none */
 };
 
 struct run_experts_shape {
@@ -21,27 +24,39 @@ struct run_experts_shape {
     uint32_t n_groups, n_groups_used; /* n_groups <= 1: not in groups */
     enum run_gating gating;
     bool weights_normed;
-    float weights_scale; /* 1: none */
+    float weights_scale;          /* 1: none */
+    uint32_t n_chunks, per_chunk; /* see struct run_experts; 0: none */
+    float chunk_scale;
 };
 
 struct run_hparams {
     const struct run_architecture *architecture;
     uint32_t n_layer, n_embd;
+    uint32_t n_stored;     /* layers that have tensors: layer i those of i % n_stored */
+    bool has_loop_norm;    /* the output's norm is applied whenever they have been gone through */
     uint32_t n_context;    /* that the model was trained for; 0 if unknown */
-    uint32_t dim_k, dim_v; /* of a head's keys and values */
-    uint32_t n_rot;
+    uint32_t dim_k, dim_v; /* of a head's keys and values, in layers without window */
+    uint32_t n_rot, n_rot_windowed;
     float norm_epsilon;
     bool is_parallel;
+    bool has_swin_norm; /* norms are behind attention and feed-forward */
     float embedding_scale, residual_scale, logit_scale;
     float attention_softcap, final_softcap; /* 0: none */
     float attention_scale;
+    float value_scale;       /* 1: none */
+    float temperature_scale; /* 0: none; see the row's */
+    uint32_t temperature_length, temperature_offset;
+    bool heats_rotated; /* temperature is for all layers */
     float clamp_kqv;    /* 0: none */
     float max_alibi;    /* 0: none */
     uint32_t window;    /* 0: none */
     bool norms_rotated; /* q and k of rotated layers get a norm without weights behind the rotation
                          */
     struct run_experts_shape experts;
-    uint32_t latent_rank;        /* of keys and values (DeepSeek 2); 0: no latent attention */
+    uint64_t n_per_layer; /* width of what a layer gets of each token, see per_layer.h; 0: none.
+                             Tensors tell, so this is set behind run_hparams_read() */
+    uint32_t n_streams;   /* see altup.h; 1: plain. Set as n_per_layer */
+    uint32_t latent_rank; /* of keys and values (DeepSeek 2); 0: no latent attention */
     uint32_t latent_k, latent_v; /* a head's widths behind decompression */
     bool
         qkv_in_groups; /* rows of attn_qkv: for each head of keys its queries, the key, the value */

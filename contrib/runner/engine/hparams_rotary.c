@@ -14,6 +14,7 @@ static float yarn_magnitude(float factor, float multiplier)
 static void read_yarn(struct run_key_reader *reader, const struct run_hparams *hparams,
                       struct run_rotary *rotary, struct run_rotary_scaling *scaling)
 {
+    const enum run_log_multiplier use = hparams->architecture->log_multiplier;
     float mix = -1, multiplier = 0;
 
     scaling->yarn_mix = 1;
@@ -22,13 +23,63 @@ static void read_yarn(struct run_key_reader *reader, const struct run_hparams *h
         scaling->yarn_mix = mix;
     run_read_float(reader, ".rope.scaling.yarn_beta_fast", &scaling->beta_fast);
     run_read_float(reader, ".rope.scaling.yarn_beta_slow", &scaling->beta_slow);
-    if (hparams->architecture->has_log_multiplier)
+    if (use != RUN_MULTIPLIER_UNUSED)
         run_read_float(reader, ".rope.scaling.yarn_log_multiplier", &multiplier);
     if (scaling->yarn_mix == 0)
         return;
-    /* With a multiplier the factor is the attention's, see read_latent(). */
-    if (multiplier == 0)
-        rotary->magnitude *= yarn_magnitude(scaling->factor, 1);
+    /* The factor may be the attention's, see read_latent(). */
+    if (use == RUN_MULTIPLIER_SCALES && multiplier != 0)
+        return;
+    rotary->magnitude *= yarn_magnitude(scaling->factor, 1);
+    if (use == RUN_MULTIPLIER_DIVIDES)
+        rotary->magnitude /= yarn_magnitude(scaling->factor, multiplier);
+}
+
+/* Whether the key's array has anything but zeros. */
+static bool has_sections(const struct run_metadata *metadata)
+{
+    const cJSON *sections = run_metadata_find(metadata, ".rope.dimension_sections"), *section;
+
+    cJSON_ArrayForEach(section, sections)
+    {
+        if (cJSON_IsNumber(section) && section->valuedouble != 0)
+            return true;
+    }
+    return false;
+}
+
+static enum run_rotary_kind choose_kind(const struct run_hparams *hparams,
+                                        const struct run_metadata *metadata)
+{
+    const struct run_architecture *row = hparams->architecture;
+    const char *layout = run_metadata_string(metadata, ".tensor_data_layout");
+
+    if (row->alibi_layers > 0 && hparams->max_alibi > 0)
+        return RUN_ROTARY_NONE;
+    /* Rows of q and k in the order of the original: its pairs are half a head apart. */
+    if (row->rotary == RUN_ROTARY_NORMAL && layout && strcmp(layout, "reference") == 0)
+        return RUN_ROTARY_NEOX;
+    return row->sections_are_neox && has_sections(metadata) ? RUN_ROTARY_NEOX : row->rotary;
+}
+
+static void read_base(struct run_key_reader *reader, const struct run_hparams *hparams,
+                      bool is_windowed, float *base)
+{
+    const struct run_architecture *row = hparams->architecture;
+    float alpha = 0;
+
+    run_read_float(reader, ".rope.freq_base", base);
+    if (row->has_rotary_alpha)
+        run_read_float(reader, ".rope.scaling.alpha", &alpha);
+    if (alpha > 0 && hparams->dim_k > 2)
+        *base *= powf(alpha, (float)hparams->dim_k / (float)(hparams->dim_k - 2));
+    if (is_windowed) {
+        if (row->window_base != 0)
+            *base = row->window_base;
+        run_read_float(reader, ".rope.freq_base_swa", base);
+    }
+    if (!(*base > 1))
+        run_read_refuse(reader, "rope.freq_base is not above 1");
 }
 
 int run_hparams_rotary(const struct run_hparams *hparams, const struct run_metadata *metadata,
@@ -38,25 +89,20 @@ int run_hparams_rotary(const struct run_hparams *hparams, const struct run_metad
     const struct run_architecture *row = hparams->architecture;
     struct run_key_reader reader = {.metadata = metadata, .failure = failure};
     const char *type = run_metadata_string(metadata, ".rope.scaling.type");
-    const char *layout = run_metadata_string(metadata, ".tensor_data_layout");
     float factor = 0;
 
-    *rotary = (struct run_rotary){.kind = row->rotary, .n_rot = hparams->n_rot, .magnitude = 1};
-    *scaling =
-        (struct run_rotary_scaling){.base = 10000, .factor = 1, .beta_fast = 32, .beta_slow = 1};
-    if (row->alibi_layers > 0 && hparams->max_alibi > 0)
-        rotary->kind = RUN_ROTARY_NONE;
-    /* Rows of q and k in the order of the original: its pairs are half a head apart. */
-    if (rotary->kind == RUN_ROTARY_NORMAL && layout && strcmp(layout, "reference") == 0)
-        rotary->kind = RUN_ROTARY_NEOX;
-    run_read_float(&reader, ".rope.freq_base", &scaling->base);
-    if (is_windowed) {
-        if (row->window_base != 0)
-            scaling->base = row->window_base;
-        run_read_float(&reader, ".rope.freq_base_swa", &scaling->base);
-    }
-    if (!(scaling->base > 1))
-        run_read_refuse(&reader, "rope.freq_base is not above 1");
+    *rotary = (struct run_rotary){
+        .kind = choose_kind(hparams, metadata),
+        .n_rot = is_windowed ? hparams->n_rot_windowed : hparams->n_rot,
+        .magnitude = 1,
+    };
+    *scaling = (struct run_rotary_scaling){
+        .base = 10000,
+        .factor = 1,
+        .beta_fast = row->beta_fast != 0 ? row->beta_fast : 32,
+        .beta_slow = 1,
+    };
+    read_base(&reader, hparams, is_windowed, &scaling->base);
     scaling->n_original = hparams->n_context;
     run_read_u32(&reader, ".rope.scaling.original_context_length", INT32_MAX, &scaling->n_original);
     if ((type && strcmp(type, "none") == 0) || (is_windowed && row->window_is_unscaled))

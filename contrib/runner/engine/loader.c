@@ -142,8 +142,8 @@ static bool has(const struct run_loader *loader, const char *name, const char *e
     return run_loader_has(loader, whole);
 }
 
-void run_load_linears(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
-                      uint64_t n, struct run_linear *linear)
+void run_load_weight(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
+                     uint64_t n, struct run_linear *linear)
 {
     struct run_tensor *weight = &linear->weight;
 
@@ -156,8 +156,13 @@ void run_load_linears(struct run_loader *loader, const char *name, uint64_t in, 
             weight->name, (unsigned long long)weight->ne[0], (unsigned long long)weight->ne[1],
             (unsigned long long)(weight->ne[2] * weight->ne[3]), (unsigned long long)in,
             (unsigned long long)out, (unsigned long long)n);
-        return;
     }
+}
+
+void run_load_linears(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
+                      uint64_t n, struct run_linear *linear)
+{
+    run_load_weight(loader, name, in, out, n, linear);
     if (has(loader, name, ".bias"))
         linear->bias = load_vector(loader, name, ".bias", out * n);
     if (has(loader, name, ".scale")) {
@@ -190,6 +195,8 @@ void run_load_norm_if(struct run_loader *loader, const char *name, enum run_norm
         (struct run_norm_layer){.kind = kind, .epsilon = epsilon, .width = width, .n_groups = 1};
     if (has(loader, name, ".weight"))
         norm->weight = load_vector(loader, name, ".weight", width);
+    else
+        norm->weight = run_load_vector_if(loader, name, width);
     if (has(loader, name, ".bias"))
         norm->bias = load_vector(loader, name, ".bias", width);
     norm->is_there = norm->weight || norm->bias;

@@ -64,6 +64,10 @@ void run_load_linear(struct run_loader *loader, const char *name, uint64_t in, u
 void run_load_linear_if(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
                         struct run_linear *linear);
 
+/* The same without bias and scale. */
+void run_load_weight(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
+                     uint64_t n, struct run_linear *linear);
+
 /* The tensor of that whole name as n floats; the second gives NULL if it is not there. */
 const float *run_load_vector(struct run_loader *loader, const char *name, uint64_t n);
 const float *run_load_vector_if(struct run_loader *loader, const char *name, uint64_t n);
@@ -72,7 +76,8 @@ const float *run_load_vector_if(struct run_loader *loader, const char *name, uin
 uint64_t run_load_n_elements(struct run_loader *loader, const char *name);
 uint64_t run_load_n_rows(struct run_loader *loader, const char *name);
 
-/* NAME.weight and NAME.bias, if they are there, of rows of `width`, the same for all. */
+/* NAME.weight (or a tensor that is called NAME) and NAME.bias, if they are there, of rows of
+ * `width`, the same for all. */
 void run_load_norm_if(struct run_loader *loader, const char *name, enum run_norm_kind kind,
                       float epsilon, uint64_t width, struct run_norm_layer *norm);
 

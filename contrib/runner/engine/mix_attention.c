@@ -5,29 +5,100 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A factor for each head, whose elements share it. */
+static const float *spread(struct run_loader *loader, const float *factors, uint32_t n_head,
+                           uint32_t dim)
+{
+    float *weights = run_keep_alloc(loader->keep, (size_t)n_head * dim, sizeof *weights);
+
+    for (size_t i = 0; weights && i < (size_t)n_head * dim; i++)
+        weights[i] = factors[i / dim];
+    if (!weights && loader->code == 0)
+        loader->code = run_fail_memory(loader->failure);
+    return weights;
+}
+
 /*
- * One norm for a head, one for each of them, or one for a row of all: the shape of the weights
- * tells.
+ * One norm for a head, one for each of them, one for a row of all, or factors of heads: the shape
+ * of the weights tells.
  */
 static void load_head_norm(struct run_loader *loader, const struct run_hparams *hparams,
-                           const char *name, uint32_t n_head, struct run_head_norm *head_norm)
+                           const char *name, uint32_t n_head, uint32_t dim,
+                           struct run_head_norm *head_norm)
 {
     const struct run_architecture *row = hparams->architecture;
+    struct run_norm_layer *norm = &head_norm->norm;
     char whole[64];
-    uint64_t n;
+    uint64_t n, n_rows;
 
     snprintf(whole, sizeof whole, "%s.weight", name);
     n = run_load_n_elements(loader, whole);
+    n_rows = run_load_n_rows(loader, whole);
     if (n == 0)
         return;
-    head_norm->is_of_row = n != hparams->dim_k && run_load_n_rows(loader, whole) == 1;
-    run_load_norm_if(loader, name, row->norm, hparams->norm_epsilon,
-                     n == hparams->dim_k ? hparams->dim_k : (uint64_t)hparams->dim_k * n_head,
-                     &head_norm->norm);
-    if (n != hparams->dim_k && !head_norm->is_of_row) {
-        head_norm->norm.width = hparams->dim_k;
-        head_norm->norm.n_groups = n_head;
+    *norm = (struct run_norm_layer){.is_there = true, .kind = RUN_NORM_RMS, .width = dim};
+    norm->epsilon = hparams->norm_epsilon;
+    norm->n_groups = n_head;
+    if (n == n_head && n_rows == n_head) {
+        const float *factors = run_load_vector(loader, whole, n_head);
+
+        norm->weight = factors ? spread(loader, factors, n_head, dim) : NULL;
+        return;
     }
+    head_norm->is_of_row = n != dim && n_rows == 1;
+    run_load_norm_if(loader, name, row->head_norm_is_layer ? RUN_NORM_LAYER : row->norm,
+                     hparams->norm_epsilon, n == dim ? dim : (uint64_t)dim * n_head, norm);
+    if (n != dim && !head_norm->is_of_row) {
+        norm->width = dim;
+        norm->n_groups = n_head;
+    }
+}
+
+static void set_bare_norm(const struct run_hparams *hparams, unsigned which, uint32_t dim,
+                          struct run_head_norm *head_norm)
+{
+    if (!(hparams->architecture->bare_norms & which) || head_norm->norm.is_there)
+        return;
+    head_norm->norm = (struct run_norm_layer){
+        .is_there = true,
+        .kind = RUN_NORM_RMS,
+        .epsilon = hparams->norm_epsilon,
+        .width = dim,
+        .n_groups = 1,
+    };
+}
+
+/* Widths of a token's queries, keys and values. */
+struct widths {
+    uint64_t q, k, v;
+};
+
+static struct widths find_widths(const struct run_layer_shape *shape)
+{
+    return (struct widths){
+        .q = (uint64_t)shape->n_head * shape->dim_k,
+        .k = (uint64_t)shape->n_head_kv * shape->dim_k,
+        .v = (uint64_t)shape->n_head_kv * shape->dim_v,
+    };
+}
+
+static void load_qkv(struct run_loader *loader, const struct run_hparams *hparams, bool has_kv,
+                     struct run_attention_layer *layer)
+{
+    const struct run_layer_shape *shape = layer->shape;
+    const struct widths widths = find_widths(shape);
+
+    if (has_kv)
+        run_load_linear_if(loader, "attn_qkv", hparams->n_embd, widths.q + widths.k + widths.v,
+                           &layer->qkv);
+    if (layer->qkv.weight.data)
+        return;
+    run_load_linear(loader, "attn_q", hparams->n_embd, widths.q, &layer->q);
+    if (!has_kv)
+        return;
+    run_load_linear(loader, "attn_k", hparams->n_embd, widths.k, &layer->k);
+    if (run_loader_has(loader, "attn_v.weight") || shape->dim_k != shape->dim_v)
+        run_load_linear(loader, "attn_v", hparams->n_embd, widths.v, &layer->v);
 }
 
 void run_attention_load(struct run_loader *loader, const struct run_hparams *hparams,
@@ -35,17 +106,22 @@ void run_attention_load(struct run_loader *loader, const struct run_hparams *hpa
                         struct run_attention_layer *layer)
 {
     const struct run_architecture *row = hparams->architecture;
-    const uint64_t n_q = (uint64_t)shape->n_head * hparams->dim_k;
-    const uint64_t n_k = (uint64_t)shape->n_head_kv * hparams->dim_k;
-    const uint64_t n_v = (uint64_t)shape->n_head_kv * hparams->dim_v;
-    const uint64_t n_out = (uint64_t)shape->n_head * hparams->dim_v;
+    const bool has_kv = shape->kv_layer == shape - hparams->layers;
+    const struct widths widths = find_widths(shape);
+    const uint64_t n_out = (uint64_t)shape->n_head * shape->dim_v;
+    const uint32_t n_rot = shape->is_windowed ? hparams->n_rot_windowed : hparams->n_rot;
 
     layer->shape = shape;
+    layer->source = layer;
+    if (n_rot > shape->dim_k)
+        run_loader_refuse(loader,
+                          "metadata.json: rope.dimension_count %u is above a head's width %u",
+                          n_rot, shape->dim_k);
     layer->attention = (struct run_attention){
         .n_head = shape->n_head,
         .n_head_kv = shape->n_head_kv,
-        .dim_k = hparams->dim_k,
-        .dim_v = hparams->dim_v,
+        .dim_k = shape->dim_k,
+        .dim_v = shape->dim_v,
         .scale = hparams->attention_scale,
         .softcap = hparams->attention_softcap,
         .max_alibi = hparams->max_alibi,
@@ -53,19 +129,26 @@ void run_attention_load(struct run_loader *loader, const struct run_hparams *hpa
         .window = hparams->window,
         .sinks = run_load_vector_if(loader, "attn_sinks.weight", shape->n_head),
     };
-    run_load_linear_if(loader, "attn_qkv", hparams->n_embd, n_q + n_k + n_v, &layer->qkv);
-    if (!layer->qkv.weight.data) {
-        run_load_linear(loader, "attn_q", hparams->n_embd, n_q, &layer->q);
-        run_load_linear(loader, "attn_k", hparams->n_embd, n_k, &layer->k);
-        run_load_linear(loader, "attn_v", hparams->n_embd, n_v, &layer->v);
-    }
+    load_qkv(loader, hparams, has_kv, layer);
+    if (run_load_n_rows(loader, "attn_gate.weight") == shape->n_head)
+        run_load_linear(loader, "attn_gate", hparams->n_embd, shape->n_head, &layer->gate);
+    else
+        run_load_linear_if(loader, "attn_gate", hparams->n_embd, n_out, &layer->gate);
     run_load_linear(loader, "attn_output", n_out, hparams->n_embd, &layer->output);
-    load_head_norm(loader, hparams, "attn_q_norm", shape->n_head, &layer->q_norm);
-    load_head_norm(loader, hparams, "attn_k_norm", shape->n_head_kv, &layer->k_norm);
+    load_head_norm(loader, hparams, "attn_q_norm", shape->n_head, shape->dim_k, &layer->q_norm);
+    load_head_norm(loader, hparams, "attn_k_norm", shape->n_head_kv, shape->dim_k, &layer->k_norm);
+    set_bare_norm(hparams, RUN_BARE_KEYS, shape->dim_k, &layer->k_norm);
+    set_bare_norm(hparams, RUN_BARE_VALUES, shape->dim_v, &layer->v_norm);
     run_load_norm_if(loader, "attn_sub_norm", row->norm, hparams->norm_epsilon, n_out,
                      &layer->sub_norm);
-    layer->keys = (struct run_cache){.is_f16 = is_cache_f16, .width = n_k};
-    layer->values = (struct run_cache){.is_f16 = is_cache_f16, .width = n_v};
+    layer->keys = (struct run_cache){.is_f16 = is_cache_f16, .width = has_kv ? widths.k : 0};
+    layer->values = (struct run_cache){.is_f16 = is_cache_f16, .width = has_kv ? widths.v : 0};
+}
+
+void run_attention_share(struct run_attention_layer *layer,
+                         const struct run_attention_layer *source)
+{
+    layer->source = source;
 }
 
 void run_attention_free(struct run_attention_layer *layer)
@@ -83,11 +166,9 @@ struct qkv {
 static void split(const struct run_attention_layer *layer, const struct run_hparams *hparams,
                   const float *fused, size_t n, const struct qkv *to)
 {
-    const size_t dim_k = hparams->dim_k, dim_v = hparams->dim_v;
+    const struct widths widths = find_widths(layer->shape);
     const size_t n_groups = hparams->qkv_in_groups ? layer->shape->n_head_kv : 1;
-    const size_t q = layer->shape->n_head * dim_k / n_groups;
-    const size_t k = layer->shape->n_head_kv * dim_k / n_groups;
-    const size_t v = layer->shape->n_head_kv * dim_v / n_groups;
+    const size_t q = widths.q / n_groups, k = widths.k / n_groups, v = widths.v / n_groups;
 
     for (size_t i = 0; i < n * n_groups; i++, fused += q + k + v) {
         memcpy(to->q + i * q, fused, q * sizeof *fused);
@@ -106,7 +187,7 @@ static int project(const struct run_attention_layer *layer, const struct run_pas
                    const float *x, const struct qkv *to)
 {
     const struct run_hparams *hparams = pass->hparams;
-    const struct run_layer_shape *shape = layer->shape;
+    const struct widths widths = find_widths(layer->shape);
     const size_t n = pass->n;
 
     if (layer->qkv.weight.data) {
@@ -118,13 +199,17 @@ static int project(const struct run_attention_layer *layer, const struct run_pas
         split(layer, hparams, fused, n, to);
     } else {
         run_linear_apply(&layer->q, 0, x, n, to->q);
-        run_linear_apply(&layer->k, 0, x, n, to->k);
-        run_linear_apply(&layer->v, 0, x, n, to->v);
+        if (layer->k.weight.data)
+            run_linear_apply(&layer->k, 0, x, n, to->k);
+        if (layer->v.weight.data)
+            run_linear_apply(&layer->v, 0, x, n, to->v);
+        else if (layer->k.weight.data)
+            memcpy(to->v, to->k, n * widths.k * sizeof *to->v);
     }
     if (hparams->clamp_kqv > 0) {
-        clamp(to->q, n * shape->n_head * hparams->dim_k, hparams->clamp_kqv);
-        clamp(to->k, n * shape->n_head_kv * hparams->dim_k, hparams->clamp_kqv);
-        clamp(to->v, n * shape->n_head_kv * hparams->dim_v, hparams->clamp_kqv);
+        clamp(to->q, n * widths.q, hparams->clamp_kqv);
+        clamp(to->k, n * layer->keys.width, hparams->clamp_kqv);
+        clamp(to->v, n * layer->values.width, hparams->clamp_kqv);
     }
     return 0;
 }
@@ -138,13 +223,19 @@ static void norm_heads(const struct run_head_norm *head_norm, float *x, size_t n
         run_norm_apply(&head_norm->norm, x, n * n_head, dim, x);
 }
 
+/* The number of heads of keys, and values, that this layer makes. */
+static size_t n_made(const struct run_attention_layer *layer)
+{
+    return layer->source == layer ? layer->shape->n_head_kv : 0;
+}
+
 static void norm_qk(const struct run_attention_layer *layer, const struct run_pass *pass,
                     const struct qkv *qkv)
 {
-    const size_t dim = pass->hparams->dim_k;
+    const size_t dim = layer->shape->dim_k;
 
     norm_heads(&layer->q_norm, qkv->q, pass->n, layer->shape->n_head, dim);
-    norm_heads(&layer->k_norm, qkv->k, pass->n, layer->shape->n_head_kv, dim);
+    norm_heads(&layer->k_norm, qkv->k, pass->n, n_made(layer), dim);
 }
 
 static void rotate_qk(const struct run_attention_layer *layer, const struct run_pass *pass,
@@ -152,53 +243,92 @@ static void rotate_qk(const struct run_attention_layer *layer, const struct run_
 {
     const struct run_layer_shape *shape = layer->shape;
     const struct run_rotary *rotary = &pass->rotary[shape->is_windowed];
-    const size_t dim = pass->hparams->dim_k;
+    const size_t dim = shape->dim_k, n_keys = n_made(layer);
 
     if (!shape->is_rotated)
         return;
     run_rotate(rotary, qkv->q, pass->n, shape->n_head, dim, shape->n_head * dim, pass->first);
-    run_rotate(rotary, qkv->k, pass->n, shape->n_head_kv, dim, shape->n_head_kv * dim, pass->first);
+    run_rotate(rotary, qkv->k, pass->n, n_keys, dim, n_keys * dim, pass->first);
 }
 
 /* A norm without weights, of all heads of rotated layers. */
 static void norm_rotated(const struct run_attention_layer *layer, const struct run_pass *pass,
                          const struct qkv *qkv)
 {
-    const size_t dim = pass->hparams->dim_k;
+    const size_t dim = layer->shape->dim_k;
     const float epsilon = pass->hparams->norm_epsilon;
 
     if (!pass->hparams->norms_rotated || !layer->shape->is_rotated)
         return;
     run_norm(RUN_NORM_RMS, epsilon, qkv->q, pass->n * layer->shape->n_head, dim, dim, NULL, NULL, 1,
              qkv->q);
-    run_norm(RUN_NORM_RMS, epsilon, qkv->k, pass->n * layer->shape->n_head_kv, dim, dim, NULL, NULL,
-             1, qkv->k);
+    run_norm(RUN_NORM_RMS, epsilon, qkv->k, pass->n * n_made(layer), dim, dim, NULL, NULL, 1,
+             qkv->k);
 }
 
-/* Queries that lie far behind the context of the training get sharper. */
-static void heat(const struct run_attention_layer *layer, const struct run_pass *pass,
-                 const struct qkv *qkv)
+void run_heat_queries(const struct run_pass *pass, const struct run_layer_shape *shape, float *q,
+                      size_t width)
 {
-    const struct run_architecture *row = pass->hparams->architecture;
-    const size_t width = (size_t)layer->shape->n_head * pass->hparams->dim_k;
+    const struct run_hparams *hparams = pass->hparams;
 
-    if (row->temperature_scale == 0 || layer->shape->is_rotated)
+    if (hparams->temperature_scale == 0 || (shape->is_rotated && !hparams->heats_rotated))
         return;
     for (size_t i = 0; i < pass->n; i++) {
-        const size_t times = (pass->first + i + 1) / row->temperature_length;
-        const float scale = 1 + row->temperature_scale * logf((float)(times + 1));
+        const size_t times =
+            (pass->first + i + hparams->temperature_offset) / hparams->temperature_length;
+        const float scale = 1 + hparams->temperature_scale * logf((float)(times + 1));
 
         for (size_t j = 0; j < width; j++)
-            qkv->q[i * width + j] *= scale;
+            q[i * width + j] *= scale;
     }
+}
+
+/* Weighs what was found, [n][width], by the gate that the layer's input x opens. */
+static int open_gate(const struct run_attention_layer *layer, const struct run_pass *pass,
+                     const float *x, size_t width, float *found)
+{
+    const enum run_attention_gate kind = pass->hparams->architecture->attention_gate;
+    const size_t n_gates = layer->gate.weight.ne[1];
+    float *gates;
+
+    if (!layer->gate.weight.data)
+        return 0;
+    gates = run_scratch_take(pass->scratch, pass->n * n_gates);
+    if (!gates)
+        return -ENOMEM;
+    run_linear_apply(&layer->gate, 0, x, pass->n, gates);
+    for (size_t i = 0; i < pass->n * n_gates; i++)
+        gates[i] = kind == RUN_ATTENTION_SOFTPLUS ? run_softplus(gates[i]) : run_sigmoid(gates[i]);
+    for (size_t i = 0; i < pass->n * width; i++)
+        found[i] *= gates[i / (width / n_gates)];
+    return 0;
+}
+
+static int make_qkv(const struct run_attention_layer *layer, const struct run_pass *pass,
+                    const float *x, const struct qkv *qkv)
+{
+    const bool norm_after_rotary = pass->hparams->architecture->norm_after_rotary;
+    const int code = project(layer, pass, x, qkv);
+
+    if (code < 0)
+        return code;
+    norm_heads(&layer->v_norm, qkv->v, pass->n, n_made(layer), layer->shape->dim_v);
+    if (!norm_after_rotary)
+        norm_qk(layer, pass, qkv);
+    rotate_qk(layer, pass, qkv);
+    if (norm_after_rotary)
+        norm_qk(layer, pass, qkv);
+    norm_rotated(layer, pass, qkv);
+    run_heat_queries(pass, layer->shape, qkv->q, find_widths(layer->shape).q);
+    return 0;
 }
 
 int run_attention_apply(struct run_attention_layer *layer, const struct run_pass *pass,
                         const float *x, float *out)
 {
-    const struct run_hparams *hparams = pass->hparams;
+    const float value_scale = pass->hparams->value_scale;
     const size_t n = pass->n, width = layer->output.weight.ne[0];
-    const size_t n_q = (size_t)layer->shape->n_head * hparams->dim_k;
+    const size_t n_q = find_widths(layer->shape).q;
     const struct qkv qkv = {
         .q = run_scratch_take(pass->scratch, n * n_q),
         .k = run_scratch_take(pass->scratch, n * layer->keys.width),
@@ -211,22 +341,20 @@ int run_attention_apply(struct run_attention_layer *layer, const struct run_pass
         run_cache_reserve(&layer->keys, pass->first + n) < 0 ||
         run_cache_reserve(&layer->values, pass->first + n) < 0)
         return -ENOMEM;
-    code = project(layer, pass, x, &qkv);
+    code = make_qkv(layer, pass, x, &qkv);
     if (code < 0)
         return code;
-    if (!hparams->architecture->norm_after_rotary)
-        norm_qk(layer, pass, &qkv);
-    rotate_qk(layer, pass, &qkv);
-    if (hparams->architecture->norm_after_rotary)
-        norm_qk(layer, pass, &qkv);
-    norm_rotated(layer, pass, &qkv);
-    heat(layer, pass, &qkv);
     run_cache_store(&layer->keys, pass->first, qkv.k, n, layer->keys.width);
     run_cache_store(&layer->values, pass->first, qkv.v, n, layer->values.width);
-    code = run_attend(&layer->attention, qkv.q, n_q, &layer->keys, &layer->values, n, pass->first,
-                      found);
+    code = run_attend(&layer->attention, qkv.q, n_q, &layer->source->keys, &layer->source->values,
+                      n, pass->first, found);
+    if (code == 0)
+        code = open_gate(layer, pass, x, width, found);
     if (code < 0)
         return code;
+    if (value_scale != 1)
+        for (size_t i = 0; i < n * width; i++)
+            found[i] *= value_scale;
     run_norm_apply(&layer->sub_norm, found, n, width, found);
     run_linear_apply(&layer->output, 0, found, n, out);
     return 0;

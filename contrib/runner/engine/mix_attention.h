@@ -17,17 +17,28 @@ struct run_attention_layer {
     const struct run_layer_shape *shape;
     struct run_attention attention;
     struct run_linear qkv;     /* [n_embd] to queries, keys and values, or … */
-    struct run_linear q, k, v; /* … three */
+    struct run_linear q, k, v; /* … three; without v, values are keys before norm and rotation */
+    struct run_linear gate;    /* [n_embd] to a factor for what each head finds, or each element of
+                                  it; or empty */
     struct run_linear output;  /* [n_head · dim_v] to [n_embd] */
-    struct run_head_norm q_norm, k_norm;
-    struct run_norm_layer sub_norm; /* before `output` */
-    struct run_cache keys, values;
+    struct run_head_norm q_norm, k_norm, v_norm;
+    struct run_norm_layer sub_norm;           /* before `output` */
+    struct run_cache keys, values;            /* empty if they are an earlier layer's */
+    const struct run_attention_layer *source; /* whose keys and values are used */
 };
 
 void run_attention_load(struct run_loader *loader, const struct run_hparams *hparams,
                         const struct run_layer_shape *shape, bool is_cache_f16,
                         struct run_attention_layer *layer);
+/* Makes the layer use keys and values of an earlier one, of the same widths. */
+void run_attention_share(struct run_attention_layer *layer,
+                         const struct run_attention_layer *source);
 void run_attention_free(struct run_attention_layer *layer);
+
+/* Queries of positions far behind the training get sharper: q is [n][width]. Of layers that the row
+ * means. */
+void run_heat_queries(const struct run_pass *pass, const struct run_layer_shape *shape, float *q,
+                      size_t width);
 
 /* out = attention of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
 int run_attention_apply(struct run_attention_layer *layer, const struct run_pass *pass,

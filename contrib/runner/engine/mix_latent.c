@@ -1,5 +1,7 @@
 #include "contrib/runner/engine/mix_latent.h"
 
+#include "contrib/runner/engine/mix_attention.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -98,6 +100,7 @@ static float *make_queries(const struct run_latent_layer *layer, const struct ru
     }
     run_rotate(&pass->rotary[0], queries + layer->plain, n, layer->shape->n_head, hparams->latent_k,
                width, pass->first);
+    run_heat_queries(pass, layer->shape, queries, width);
     return queries;
 }
 

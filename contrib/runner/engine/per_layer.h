@@ -1,0 +1,39 @@
+/*
+ * Embeddings for every layer (Gemma 3n, 2025): beside its embedding a token has a narrow row for
+ * each layer, which passes through a gate that the layer's output opens.
+ */
+#ifndef GGUFS_RUNNER_PER_LAYER_H
+#define GGUFS_RUNNER_PER_LAYER_H
+
+#include "contrib/runner/engine/loader.h"
+#include "contrib/runner/engine/pass.h"
+
+/* What makes the rows; without tokens.weight.data there are none. */
+struct run_per_layer_source {
+    struct run_linear tokens;     /* rows are tokens: [n_layer][n_per_layer] */
+    struct run_linear projection; /* [n_embd] to the same */
+    struct run_norm_layer norm;   /* of each projected row */
+};
+
+struct run_per_layer {
+    uint32_t index;         /* of the layer */
+    struct run_linear gate; /* [n_embd] to [n_per_layer]; without weight.data there is nothing */
+    struct run_linear projection; /* back */
+    struct run_norm_layer post_norm;
+};
+
+/* Sets hparams->n_per_layer. */
+void run_per_layer_load_source(struct run_loader *loader, struct run_hparams *hparams,
+                               uint64_t n_vocab, struct run_per_layer_source *source);
+void run_per_layer_load(struct run_loader *loader, const struct run_hparams *hparams,
+                        uint32_t index, struct run_per_layer *layer);
+
+/* The rows of the pass's tokens with embeddings x; NULL without memory. */
+const float *run_per_layer_make(const struct run_per_layer_source *source,
+                                const struct run_pass *pass, const float *x);
+
+/* out = what the layer's output x lets through, both [n][n_embd]. Returns 0 or -ENOMEM. */
+int run_per_layer_apply(const struct run_per_layer *layer, const struct run_pass *pass,
+                        const float *x, float *out);
+
+#endif
