@@ -127,37 +127,73 @@ static void weigh(const struct run_attention *attention, uint32_t head, float *s
         scores[i] = (float)((double)scores[i] / sum);
 }
 
+/* The positions that a token sees in a head: a list, or `n` from `first` on. */
+struct view {
+    const uint32_t *list;
+    size_t first, n;
+};
+
+static struct view find_view(const struct run_attention *attention, uint32_t head, size_t token,
+                             size_t position)
+{
+    const struct run_selection *selection = attention->selection;
+    const size_t first = first_visible(attention, position);
+    size_t index;
+
+    if (!selection)
+        return (struct view){NULL, first, position + 1 - first};
+    index = token * selection->n_groups + head / (attention->n_head / selection->n_groups);
+    return (struct view){selection->positions + index * selection->stride, 0,
+                         selection->counts[index]};
+}
+
+/* How many neighbours there are from the i-th position on, PIECE_ROWS at most; `*row` is the first.
+ */
+static size_t find_piece(const struct view *view, size_t i, size_t *row)
+{
+    const size_t left = view->n - i < PIECE_ROWS ? view->n - i : PIECE_ROWS;
+    size_t n = 1;
+
+    if (!view->list) {
+        *row = view->first + i;
+        return left;
+    }
+    *row = view->list[i];
+    while (n < left && view->list[i + n] == *row + n)
+        n++;
+    return n;
+}
+
 /* `scores` has room for all positions, `piece` for PIECE_ROWS heads. */
 static void attend_head(const struct run_attention *attention, uint32_t head, const float *query,
                         const struct run_cache *keys, const struct run_cache *values,
-                        size_t position, float *scores, float *piece, float *restrict out)
+                        const struct view *view, float *scores, float *piece, float *restrict out)
 {
     const size_t head_kv = head / (attention->n_head / attention->n_head_kv);
-    const size_t first = first_visible(attention, position), n = position + 1 - first;
-    const size_t dim_k = attention->dim_k, dim_v = attention->dim_v;
-    size_t stride;
+    const size_t dim_k = attention->dim_k, dim_v = attention->dim_v, n = view->n;
+    size_t stride, row;
 
     memset(scores, 0, n * sizeof *scores);
-    for (size_t i = 0; i < n; i += PIECE_ROWS) {
-        const size_t n_rows = n - i < PIECE_ROWS ? n - i : PIECE_ROWS;
-        const float *rows =
-            head_rows(keys, first + i, n_rows, head_kv * dim_k, dim_k, piece, &stride);
+    for (size_t i = 0, n_rows; i < n; i += n_rows) {
+        const float *rows;
 
+        n_rows = find_piece(view, i, &row);
+        rows = head_rows(keys, row, n_rows, head_kv * dim_k, dim_k, piece, &stride);
         dequant_dot(rows, stride, n_rows, query, 0, 1, dim_k, scores + i, 0);
     }
     weigh(attention, head, scores, n);
     memset(out, 0, dim_v * sizeof *out);
-    for (size_t i = 0; i < n; i += PIECE_ROWS) {
-        const size_t n_rows = n - i < PIECE_ROWS ? n - i : PIECE_ROWS;
-        const float *rows =
-            head_rows(values, first + i, n_rows, head_kv * dim_v, dim_v, piece, &stride);
+    for (size_t i = 0, n_rows; i < n; i += n_rows) {
+        const float *rows;
 
+        n_rows = find_piece(view, i, &row);
+        rows = head_rows(values, row, n_rows, head_kv * dim_v, dim_v, piece, &stride);
         for (size_t r = 0; r < n_rows; r++) {
-            const float weight = scores[i + r], *restrict row = rows + r * stride;
+            const float weight = scores[i + r], *restrict value = rows + r * stride;
 
 #pragma omp simd
             for (size_t j = 0; j < dim_v; j++)
-                out[j] += weight * row[j];
+                out[j] += weight * value[j];
         }
     }
 }
@@ -181,11 +217,13 @@ int run_attend(const struct run_attention *attention, const float *queries, size
 #pragma omp for schedule(static, 1) collapse(2)
         for (size_t i = 0; i < n; i++) {
             for (size_t head = 0; head < n_head; head++) {
-                if (scores)
+                if (scores) {
+                    const struct view view = find_view(attention, (uint32_t)head, i, first + i);
+
                     attend_head(attention, (uint32_t)head,
-                                queries + i * stride + head * attention->dim_k, keys, values,
-                                first + i, scores, scores + first + n,
-                                out + (i * n_head + head) * dim_v);
+                                queries + i * stride + head * attention->dim_k, keys, values, &view,
+                                scores, scores + first + n, out + (i * n_head + head) * dim_v);
+                }
             }
         }
         free(scores);

@@ -4,6 +4,8 @@
 #ifndef GGUFS_RUNNER_ATTEND_H
 #define GGUFS_RUNNER_ATTEND_H
 
+#include "contrib/runner/compute/selection.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,6 +42,8 @@ struct run_attention {
     float max_alibi;       /* 0, or ALiBi's largest bias (Press et al. 2021) */
     enum run_window window_kind;
     uint32_t window;
+    const struct run_selection *selection; /* of this batch: sees these positions alone, and neither
+                                              window nor ALiBi count; or NULL */
     const float *sinks; /* [n_head]: a score beside the others' that has no value; or NULL */
 };
 

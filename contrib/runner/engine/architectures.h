@@ -133,8 +133,10 @@ struct run_architecture {
                                    rope.dimension_count_swa */
     bool has_shared_kv; /* key attention.shared_kv_layers: so many of the last layers use keys and
                            values of earlier ones */
-    uint32_t own_kv_layers; /* layers from this one on do so; 0: as the key says */
-    bool halves_rotation;   /* layers without window rotate half of rope.dimension_count */
+    uint32_t own_kv_layers;       /* layers from this one on do so; 0: as the key says */
+    enum run_rotary_kind indexer; /* attention is sparse, by an indexer that rotates like this: keys
+                                     attention.indexer.… */
+    bool halves_rotation;         /* layers without window rotate half of rope.dimension_count */
     bool has_rotary_alpha;  /* key rope.scaling.alpha: the base times alpha^(width / (width - 2)) */
     bool sections_are_neox; /* with key rope.dimension_sections pairs are as RUN_ROTARY_NEOX */
     float beta_fast;        /* YaRN's without key; 0: 32 */

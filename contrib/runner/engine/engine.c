@@ -125,6 +125,8 @@ static void load_layers(struct run_engine *engine, struct run_loader *loader, bo
         run_layer_load(loader, &engine->hparams, i, is_cache_f16, &engine->layers[i]);
         if (source != i)
             run_layer_share(loader, &engine->layers[i], &engine->layers[source]);
+        if (i > 0)
+            run_layer_follow(&engine->layers[i], &engine->layers[i - 1]);
     }
 }
 

@@ -233,6 +233,27 @@ static void read_clamps(struct run_key_reader *reader, struct run_hparams *hpara
     }
 }
 
+static void read_indexer(struct run_key_reader *reader, struct run_hparams *hparams)
+{
+    struct run_indexer_shape *indexer = &hparams->indexer;
+
+    if (hparams->architecture->indexer == RUN_ROTARY_NONE)
+        return;
+    run_need_u32(reader, ".attention.indexer.head_count", MAX_HEADS, &indexer->n_heads);
+    run_need_u32(reader, ".attention.indexer.key_length", MAX_HEAD_WIDTH, &indexer->width);
+    run_need_u32(reader, ".attention.indexer.top_k", INT32_MAX, &indexer->n_best);
+    run_read_u32(reader, ".attention.indexer.block_size", INT32_MAX, &indexer->block);
+    run_read_u32(reader, ".attention.indexer.local_blocks", INT32_MAX, &indexer->n_local_blocks);
+    if (hparams->n_rot > indexer->width)
+        run_read_refuse(reader, "attention.indexer.key_length is below rope.dimension_count");
+    for (uint32_t i = 0; i < hparams->n_layer; i++) {
+        uint32_t has_indexer = 1;
+
+        run_read_u32_at(reader, ".attention.indexer.types", i, 1, &has_indexer);
+        hparams->layers[i].has_indexer = has_indexer;
+    }
+}
+
 static void read_experts(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     const struct run_architecture *row = hparams->architecture;
@@ -403,6 +424,7 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
     read_dims(&reader, hparams);
     share_kv(&reader, hparams);
     read_clamps(&reader, hparams);
+    read_indexer(&reader, hparams);
     read_experts(&reader, hparams);
     read_scales(&reader, hparams);
     read_xielu(&reader, hparams);

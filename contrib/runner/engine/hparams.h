@@ -16,6 +16,7 @@ struct run_layer_shape {
     uint32_t kv_layer;     /* whose keys and values are used: this one's, or an earlier one's */
     bool is_windowed;
     bool is_rotated;
+    bool has_indexer; /* if tensors of one are there; else sparse attention follows the last one */
     float clamp_experts, clamp; /* of activations, see run_activate_gated_within(); 0: none */
 };
 
@@ -27,6 +28,12 @@ struct run_experts_shape {
     float weights_scale;          /* 1: none */
     uint32_t n_chunks, per_chunk; /* see struct run_experts; 0: none */
     float chunk_scale;
+};
+
+/* Of sparse attention, see indexer.h. */
+struct run_indexer_shape {
+    uint32_t n_heads, width; /* n_heads 0: attention is not sparse */
+    uint32_t n_best, block, n_local_blocks;
 };
 
 struct run_hparams {
@@ -53,6 +60,7 @@ struct run_hparams {
     bool norms_rotated; /* q and k of rotated layers get a norm without weights behind the rotation
                          */
     struct run_experts_shape experts;
+    struct run_indexer_shape indexer;
     uint64_t n_per_layer; /* width of what a layer gets of each token, see per_layer.h; 0: none.
                              Tensors tell, so this is set behind run_hparams_read() */
     uint32_t n_streams;   /* see altup.h; 1: plain. Set as n_per_layer */

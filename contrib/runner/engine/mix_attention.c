@@ -141,6 +141,8 @@ void run_attention_load(struct run_loader *loader, const struct run_hparams *hpa
     set_bare_norm(hparams, RUN_BARE_VALUES, shape->dim_v, &layer->v_norm);
     run_load_norm_if(loader, "attn_sub_norm", row->norm, hparams->norm_epsilon, n_out,
                      &layer->sub_norm);
+    run_indexer_load(loader, hparams, (uint32_t)(shape - hparams->layers), hparams->n_embd,
+                     shape->n_head_kv, &layer->indexer);
     layer->keys = (struct run_cache){.is_f16 = is_cache_f16, .width = has_kv ? widths.k : 0};
     layer->values = (struct run_cache){.is_f16 = is_cache_f16, .width = has_kv ? widths.v : 0};
 }
@@ -153,6 +155,7 @@ void run_attention_share(struct run_attention_layer *layer,
 
 void run_attention_free(struct run_attention_layer *layer)
 {
+    run_indexer_free(&layer->indexer);
     run_cache_free(&layer->keys);
     run_cache_free(&layer->values);
 }
@@ -327,6 +330,7 @@ int run_attention_apply(struct run_attention_layer *layer, const struct run_pass
                         const float *x, float *out)
 {
     const float value_scale = pass->hparams->value_scale;
+    struct run_attention attention = layer->attention;
     const size_t n = pass->n, width = layer->output.weight.ne[0];
     const size_t n_q = find_widths(layer->shape).q;
     const struct qkv qkv = {
@@ -342,12 +346,16 @@ int run_attention_apply(struct run_attention_layer *layer, const struct run_pass
         run_cache_reserve(&layer->values, pass->first + n) < 0)
         return -ENOMEM;
     code = make_qkv(layer, pass, x, &qkv);
+    if (code == 0 && layer->indexer.q.weight.data) {
+        code = run_indexer_apply(&layer->indexer, pass, x, x);
+        attention.selection = &layer->indexer.selection;
+    }
     if (code < 0)
         return code;
     run_cache_store(&layer->keys, pass->first, qkv.k, n, layer->keys.width);
     run_cache_store(&layer->values, pass->first, qkv.v, n, layer->values.width);
-    code = run_attend(&layer->attention, qkv.q, n_q, &layer->source->keys, &layer->source->values,
-                      n, pass->first, found);
+    code = run_attend(&attention, qkv.q, n_q, &layer->source->keys, &layer->source->values, n,
+                      pass->first, found);
     if (code == 0)
         code = open_gate(layer, pass, x, width, found);
     if (code < 0)

@@ -4,6 +4,7 @@
 #ifndef GGUFS_RUNNER_MIX_ATTENTION_H
 #define GGUFS_RUNNER_MIX_ATTENTION_H
 
+#include "contrib/runner/engine/indexer.h"
 #include "contrib/runner/engine/loader.h"
 #include "contrib/runner/engine/pass.h"
 
@@ -23,6 +24,7 @@ struct run_attention_layer {
     struct run_linear output;  /* [n_head · dim_v] to [n_embd] */
     struct run_head_norm q_norm, k_norm, v_norm;
     struct run_norm_layer sub_norm;           /* before `output` */
+    struct run_indexer indexer;               /* empty, or: attention is sparse */
     struct run_cache keys, values;            /* empty if they are an earlier layer's */
     const struct run_attention_layer *source; /* whose keys and values are used */
 };
@@ -30,6 +32,7 @@ struct run_attention_layer {
 void run_attention_load(struct run_loader *loader, const struct run_hparams *hparams,
                         const struct run_layer_shape *shape, bool is_cache_f16,
                         struct run_attention_layer *layer);
+
 /* Makes the layer use keys and values of an earlier one, of the same widths. */
 void run_attention_share(struct run_attention_layer *layer,
                          const struct run_attention_layer *source);

@@ -55,6 +55,11 @@ void run_latent_load(struct run_loader *loader, const struct run_hparams *hparam
         layer->attention.dim_k = rank + n_rot;
         layer->attention.dim_v = rank;
     }
+    run_indexer_load(loader, hparams, (uint32_t)(shape - hparams->layers),
+                     layer->q_a.weight.data ? layer->q_a.weight.ne[1] : hparams->n_embd, n_head,
+                     &layer->indexer);
+    if (layer->indexer.q.weight.data)
+        layer->followed = &layer->indexer;
     run_load_linear(loader, "attn_output", (uint64_t)n_head * hparams->latent_v, hparams->n_embd,
                     &layer->output);
     layer->keys.is_f16 = layer->values.is_f16 = is_cache_f16;
@@ -62,8 +67,15 @@ void run_latent_load(struct run_loader *loader, const struct run_hparams *hparam
     layer->values.width = (size_t)layer->attention.n_head_kv * layer->attention.dim_v;
 }
 
+void run_latent_follow(struct run_latent_layer *layer, const struct run_latent_layer *before)
+{
+    if (!layer->followed)
+        layer->followed = before->followed;
+}
+
 void run_latent_free(struct run_latent_layer *layer)
 {
+    run_indexer_free(&layer->indexer);
     run_cache_free(&layer->keys);
     run_cache_free(&layer->values);
 }
@@ -76,14 +88,16 @@ static void copy_rows(const float *from, size_t from_stride, size_t n, size_t wi
         memcpy(to + i * to_stride, from + i * from_stride, width * sizeof *to);
 }
 
-/* [n][n_head][latent_k], a head's part to be rotated behind the rest. */
+/* [n][n_head][latent_k], a head's part to be rotated behind the rest. `*from` is what they are made
+ * of. */
 static float *make_queries(const struct run_latent_layer *layer, const struct run_pass *pass,
-                           const float *x)
+                           const float *x, const float **from)
 {
     const struct run_hparams *hparams = pass->hparams;
     const size_t n = pass->n, width = (size_t)layer->shape->n_head * hparams->latent_k;
     float *queries = run_scratch_take(pass->scratch, n * width);
 
+    *from = x;
     if (!queries)
         return NULL;
     if (layer->q.weight.data) {
@@ -97,6 +111,7 @@ static float *make_queries(const struct run_latent_layer *layer, const struct ru
         run_linear_apply(&layer->q_a, 0, x, n, narrow);
         run_norm_apply(&layer->q_a_norm, narrow, n, rank, narrow);
         run_linear_apply(&layer->q_b, 0, narrow, n, queries);
+        *from = narrow;
     }
     run_rotate(&pass->rotary[0], queries + layer->plain, n, layer->shape->n_head, hparams->latent_k,
                width, pass->first);
@@ -106,7 +121,8 @@ static float *make_queries(const struct run_latent_layer *layer, const struct ru
 
 /* Attention on the compressed rows: queries are taken to them, what is found is decompressed. */
 static int attend_compressed(struct run_latent_layer *layer, const struct run_pass *pass,
-                             const float *queries, const float *compressed, float *found)
+                             const struct run_attention *attention, const float *queries,
+                             const float *compressed, float *found)
 {
     const struct run_hparams *hparams = pass->hparams;
     const size_t n = pass->n, n_head = layer->shape->n_head, rank = hparams->latent_rank;
@@ -130,8 +146,8 @@ static int attend_compressed(struct run_latent_layer *layer, const struct run_pa
                   n_head * width);
     }
     run_cache_store(&layer->keys, pass->first, compressed, n, width);
-    code = run_attend(&layer->attention, wide, n_head * width, &layer->keys, &layer->keys, n,
-                      pass->first, narrow);
+    code = run_attend(attention, wide, n_head * width, &layer->keys, &layer->keys, n, pass->first,
+                      narrow);
     for (size_t head = 0; code == 0 && head < n_head; head++) {
         copy_rows(narrow + head * rank, n_head * rank, n, rank, part, rank);
         run_linear_apply(&layer->v_b, head, part, n, product);
@@ -141,7 +157,8 @@ static int attend_compressed(struct run_latent_layer *layer, const struct run_pa
 }
 
 static int attend_decompressed(struct run_latent_layer *layer, const struct run_pass *pass,
-                               const float *queries, const float *compressed, float *found)
+                               const struct run_attention *attention, const float *queries,
+                               const float *compressed, float *found)
 {
     const struct run_hparams *hparams = pass->hparams;
     const size_t n = pass->n, n_head = layer->shape->n_head, rank = hparams->latent_rank;
@@ -164,8 +181,8 @@ static int attend_decompressed(struct run_latent_layer *layer, const struct run_
                   n_head * latent_k);
     run_cache_store(&layer->keys, pass->first, keys, n, n_head * latent_k);
     run_cache_store(&layer->values, pass->first, values, n, n_head * latent_v);
-    return run_attend(&layer->attention, queries, n_head * latent_k, &layer->keys, &layer->values,
-                      n, pass->first, found);
+    return run_attend(attention, queries, n_head * latent_k, &layer->keys, &layer->values, n,
+                      pass->first, found);
 }
 
 int run_latent_apply(struct run_latent_layer *layer, const struct run_pass *pass, const float *x,
@@ -173,10 +190,12 @@ int run_latent_apply(struct run_latent_layer *layer, const struct run_pass *pass
 {
     const struct run_hparams *hparams = pass->hparams;
     const size_t n = pass->n, rank = hparams->latent_rank, row = rank + hparams->n_rot;
-    const float *queries = make_queries(layer, pass, x);
+    struct run_attention attention = layer->attention;
+    const float *from;
+    const float *queries = make_queries(layer, pass, x, &from);
     float *compressed = run_scratch_take(pass->scratch, n * row);
     float *found = run_scratch_take(pass->scratch, n * layer->output.weight.ne[0]);
-    int code;
+    int code = 0;
 
     if (!queries || !compressed || !found || run_cache_reserve(&layer->keys, pass->first + n) < 0)
         return -ENOMEM;
@@ -184,8 +203,14 @@ int run_latent_apply(struct run_latent_layer *layer, const struct run_pass *pass
     run_norm(layer->kv_a_norm.kind, layer->kv_a_norm.epsilon, compressed, n, rank, row,
              layer->kv_a_norm.weight, layer->kv_a_norm.bias, 1, compressed);
     run_rotate(&pass->rotary[0], compressed + rank, n, 1, hparams->n_rot, row, pass->first);
-    code = layer->kv_b.weight.data ? attend_decompressed(layer, pass, queries, compressed, found)
-                                   : attend_compressed(layer, pass, queries, compressed, found);
+    if (layer->indexer.q.weight.data)
+        code = run_indexer_apply(&layer->indexer, pass, x, from);
+    if (layer->followed)
+        attention.selection = &layer->followed->selection;
+    if (code == 0)
+        code = layer->kv_b.weight.data
+                   ? attend_decompressed(layer, pass, &attention, queries, compressed, found)
+                   : attend_compressed(layer, pass, &attention, queries, compressed, found);
     if (code == 0)
         run_linear_apply(&layer->output, 0, found, n, out);
     return code;

@@ -5,6 +5,7 @@
 #ifndef GGUFS_RUNNER_MIX_LATENT_H
 #define GGUFS_RUNNER_MIX_LATENT_H
 
+#include "contrib/runner/engine/indexer.h"
 #include "contrib/runner/engine/loader.h"
 #include "contrib/runner/engine/pass.h"
 
@@ -21,12 +22,17 @@ struct run_latent_layer {
         v_b; /* … a matrix for each head: [plain] to [rank], [rank] to [latent_v]:
                 attention is then on the compressed rows themselves */
     struct run_linear output;
-    struct run_cache keys, values; /* values: not with k_b, v_b */
+    struct run_indexer indexer;         /* empty, or: attention is sparse */
+    const struct run_indexer *followed; /* whose selection is used: this one, that of an earlier
+                                           layer, or NULL */
+    struct run_cache keys, values;      /* values: not with k_b, v_b */
 };
 
 void run_latent_load(struct run_loader *loader, const struct run_hparams *hparams,
                      const struct run_layer_shape *shape, bool is_cache_f16,
                      struct run_latent_layer *layer);
+/* Makes a layer without indexer use the selection that the one before uses. */
+void run_latent_follow(struct run_latent_layer *layer, const struct run_latent_layer *before);
 void run_latent_free(struct run_latent_layer *layer);
 
 /* out = attention of x, both [n][n_embd]. Returns 0 or -ENOMEM. */

@@ -1,0 +1,82 @@
+#include "contrib/runner/engine/indexer.h"
+
+#include <errno.h>
+
+/* Of the norm of keys that has biases, which is a layer norm with an epsilon of its own. */
+#define LAYER_EPSILON 1e-6f
+
+static void load_norms(struct run_loader *loader, const struct run_hparams *hparams,
+                       struct run_indexer *indexer)
+{
+    const bool is_layer = run_loader_has(loader, "indexer.k_norm.bias");
+
+    run_load_norm_if(loader, "indexer.q_norm", RUN_NORM_RMS, hparams->norm_epsilon,
+                     hparams->indexer.width, &indexer->q_norm);
+    run_load_norm_if(loader, "indexer.k_norm", is_layer ? RUN_NORM_LAYER : RUN_NORM_RMS,
+                     is_layer ? LAYER_EPSILON : hparams->norm_epsilon, hparams->indexer.width,
+                     &indexer->k_norm);
+}
+
+void run_indexer_load(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index,
+                      uint64_t q_in, uint32_t n_head_kv, struct run_indexer *indexer)
+{
+    const struct run_indexer_shape *shape = &hparams->indexer;
+    const bool has_blocks = shape->block > 0;
+    const char *q = has_blocks ? "indexer.q_proj" : "indexer.attn_q_b";
+    const char *k = has_blocks ? "indexer.k_proj" : "indexer.attn_k";
+
+    if (shape->n_heads == 0 || !hparams->layers[index].has_indexer ||
+        !run_loader_has(loader, has_blocks ? "indexer.q_proj.weight" : "indexer.attn_q_b.weight"))
+        return;
+    if (has_blocks && shape->n_heads != n_head_kv)
+        run_loader_refuse(loader,
+                          "metadata.json: attention.indexer.head_count %u is not that of "
+                          "keys, %u",
+                          shape->n_heads, n_head_kv);
+    run_load_linear(loader, q, q_in, (uint64_t)shape->n_heads * shape->width, &indexer->q);
+    run_load_linear(loader, k, hparams->n_embd, shape->width, &indexer->k);
+    if (!has_blocks)
+        run_load_linear(loader, "indexer.proj", hparams->n_embd, shape->n_heads, &indexer->weights);
+    load_norms(loader, hparams, indexer);
+    indexer->keys.width = shape->width;
+}
+
+void run_indexer_free(struct run_indexer *indexer)
+{
+    run_cache_free(&indexer->keys);
+    run_selection_free(&indexer->selection);
+}
+
+int run_indexer_apply(struct run_indexer *indexer, const struct run_pass *pass, const float *x,
+                      const float *q_from)
+{
+    const struct run_indexer_shape *shape = &pass->hparams->indexer;
+    const size_t n = pass->n, n_heads = shape->n_heads, width = shape->width;
+    struct run_rotary rotary = pass->rotary[0];
+    float *queries = run_scratch_take(pass->scratch, n * n_heads * width);
+    float *keys = run_scratch_take(pass->scratch, n * width);
+    float *weights = run_scratch_take(pass->scratch, n * n_heads);
+
+    if (!queries || !keys || !weights || run_cache_reserve(&indexer->keys, pass->first + n) < 0)
+        return -ENOMEM;
+    rotary.kind = pass->hparams->architecture->indexer;
+    run_linear_apply(&indexer->q, 0, q_from, n, queries);
+    run_linear_apply(&indexer->k, 0, x, n, keys);
+    if (indexer->weights.weight.data)
+        run_linear_apply(&indexer->weights, 0, x, n, weights);
+    run_norm_apply(&indexer->q_norm, queries, n * n_heads, width, queries);
+    run_norm_apply(&indexer->k_norm, keys, n, width, keys);
+    run_rotate(&rotary, queries, n, n_heads, width, n_heads * width, pass->first);
+    run_rotate(&rotary, keys, n, 1, width, width, pass->first);
+    run_cache_store(&indexer->keys, pass->first, keys, n, width);
+    return run_select(
+        &(struct run_index){
+            .n_heads = shape->n_heads,
+            .width = shape->width,
+            .n_best = shape->n_best,
+            .block = shape->block,
+            .n_local_blocks = shape->n_local_blocks,
+            .keys = indexer->keys.rows,
+        },
+        queries, weights, n, pass->first, &indexer->selection);
+}

@@ -1,0 +1,31 @@
+/*
+ * The indexer of sparse attention: a small attention of its own whose scores tell which tokens the
+ * large one attends to (DeepSeek 3.2, MiniMax M3).
+ */
+#ifndef GGUFS_RUNNER_INDEXER_H
+#define GGUFS_RUNNER_INDEXER_H
+
+#include "contrib/runner/compute/attend.h"
+#include "contrib/runner/engine/loader.h"
+#include "contrib/runner/engine/pass.h"
+
+struct run_indexer {
+    struct run_linear q;       /* to [n_heads][width]; without weight.data there is no indexer */
+    struct run_linear k;       /* [n_embd] to [width] */
+    struct run_linear weights; /* [n_embd] to [n_heads]; not with blocks */
+    struct run_norm_layer q_norm, k_norm;
+    struct run_cache keys;
+    struct run_selection selection; /* of the last batch */
+};
+
+/* `q_in` is the width of what queries are made of, n_head_kv the heads of the attention's keys. */
+void run_indexer_load(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index,
+                      uint64_t q_in, uint32_t n_head_kv, struct run_indexer *indexer);
+void run_indexer_free(struct run_indexer *indexer);
+
+/* Fills in the selection of the pass's tokens: x is [n][n_embd], queries are made of `q_from`.
+ * Returns 0 or -ENOMEM. */
+int run_indexer_apply(struct run_indexer *indexer, const struct run_pass *pass, const float *x,
+                      const float *q_from);
+
+#endif
