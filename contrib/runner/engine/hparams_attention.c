@@ -1,0 +1,221 @@
+#include "contrib/runner/engine/hparams_parts.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+
+/* The heads of the first layer that has any; hybrids begin with layers that have none. */
+static uint32_t some_n_head(const struct run_hparams *hparams)
+{
+    for (size_t i = 0; i < hparams->n_layer; i++)
+        if (hparams->layers[i].n_head > 0)
+            return hparams->layers[i].n_head;
+    return 0;
+}
+
+static void read_heads(struct run_key_reader *reader, struct run_hparams *hparams)
+{
+    const struct run_architecture *row = hparams->architecture;
+    const uint32_t n_head = some_n_head(hparams);
+    const char *layout = run_metadata_string(reader->metadata, ".tensor_data_layout");
+
+    hparams->attention_scale = 1;
+    if (n_head == 0)
+        return;
+    hparams->dim_k = hparams->dim_v = hparams->n_embd / n_head;
+    run_read_u32(reader, ".attention.key_length", MAX_HEAD_WIDTH, &hparams->dim_k);
+    run_read_u32(reader, ".attention.value_length", MAX_HEAD_WIDTH, &hparams->dim_v);
+    if (hparams->dim_k == 0 || hparams->dim_v == 0)
+        run_read_refuse(reader, "heads without width");
+    hparams->n_rot = hparams->dim_k;
+    run_read_u32(reader, ".rope.dimension_count", MAX_HEAD_WIDTH, &hparams->n_rot);
+    hparams->n_rot_windowed = hparams->n_rot;
+    if (row->has_window_dims)
+        run_read_u32(reader, ".rope.dimension_count_swa", MAX_HEAD_WIDTH, &hparams->n_rot_windowed);
+    if (hparams->n_rot % 2 != 0 || hparams->n_rot_windowed % 2 != 0)
+        run_read_refuse(reader, "rope.dimension_count is odd");
+    if (row->halves_rotation)
+        hparams->n_rot = hparams->n_rot / 4 * 2;
+    hparams->attention_scale =
+        row->attention_scale != 0 ? row->attention_scale : 1 / sqrtf((float)hparams->dim_k);
+    if (row->head_scale_layers > 0 && row->head_scale_layers == hparams->n_layer)
+        hparams->attention_scale = 1 / sqrtf((float)hparams->n_embd / (float)n_head);
+    if (row->scale_is_inverse)
+        hparams->attention_scale = 1 / (float)hparams->dim_k;
+    if (row->has_attention_scale)
+        hparams->attention_scale =
+            run_read_scale(reader, ".attention.scale", hparams->attention_scale);
+    if (row->has_output_scale)
+        hparams->attention_scale =
+            run_read_scale(reader, ".attention.output_scale", hparams->attention_scale);
+    hparams->value_scale = 1;
+    if (row->has_value_scale)
+        hparams->value_scale = run_read_scale(reader, ".attention.value_scale", 1);
+    hparams->attention_softcap = row->attention_softcap;
+    if (row->has_softcap)
+        run_read_float(reader, ".attn_logit_softcapping", &hparams->attention_softcap);
+    if (row->has_clamp)
+        run_read_float(reader, ".attention.clamp_kqv", &hparams->clamp_kqv);
+    if (row->alibi_layers == 0 || row->alibi_layers == hparams->n_layer)
+        hparams->max_alibi = row->alibi;
+    if (row->has_alibi)
+        run_read_float(reader, ".attention.max_alibi_bias", &hparams->max_alibi);
+    hparams->qkv_in_groups = layout && strcmp(layout, "reference") == 0;
+}
+
+static void read_latent(struct run_key_reader *reader, struct run_hparams *hparams)
+{
+    float factor = 1, multiplier = 0, magnitude;
+
+    run_read_u32(reader, ".attention.kv_lora_rank", MAX_WIDTH, &hparams->latent_rank);
+    if (hparams->latent_rank == 0)
+        return;
+    hparams->latent_k = hparams->dim_k;
+    hparams->latent_v = hparams->dim_v;
+    run_read_u32(reader, ".attention.key_length_mla", MAX_HEAD_WIDTH, &hparams->latent_k);
+    run_read_u32(reader, ".attention.value_length_mla", MAX_HEAD_WIDTH, &hparams->latent_v);
+    /* DeepSeek's YaRN multiplies queries and keys by the same factor, rotated or not. */
+    if (hparams->architecture->log_multiplier == RUN_MULTIPLIER_SCALES)
+        run_read_float(reader, ".rope.scaling.yarn_log_multiplier", &multiplier);
+    run_read_float(reader, ".rope.scaling.factor", &factor);
+    magnitude = factor > 1 ? 1 + multiplier * logf(factor) : 1;
+    hparams->attention_scale = magnitude * magnitude / sqrtf((float)hparams->latent_k);
+}
+
+static void read_temperature(struct run_key_reader *reader, struct run_hparams *hparams)
+{
+    const struct run_architecture *row = hparams->architecture;
+    uint32_t *length = &hparams->temperature_length;
+
+    hparams->temperature_scale = row->temperature_scale;
+    hparams->temperature_length = row->temperature_length;
+    hparams->temperature_offset = 1;
+    if (!row->has_temperature)
+        return;
+    *length = hparams->n_context;
+    run_read_u32(reader, ".rope.scaling.original_context_length", INT32_MAX, length);
+    run_read_u32(reader, ".attention.temperature_length", INT32_MAX, length);
+    run_read_float(reader, ".attention.temperature_scale", &hparams->temperature_scale);
+    if (hparams->temperature_scale != 0 && *length == 0)
+        run_read_refuse(reader, "attention.temperature_scale without a length");
+    hparams->temperature_offset = 0;
+    hparams->heats_rotated = true;
+}
+
+static bool is_rotated(const struct run_hparams *hparams, uint32_t index, uint32_t n_leading)
+{
+    const bool is_windowed = hparams->layers[index].is_windowed;
+
+    switch (hparams->architecture->rotary_layers) {
+    case RUN_ROTARY_WINDOWED:
+        return hparams->window == 0 || is_windowed;
+    case RUN_ROTARY_SKIPPING:
+        return (index + 1) % 4 != 0;
+    case RUN_ROTARY_LEADING:
+        return is_windowed || index < n_leading;
+    case RUN_ROTARY_ALL:
+        break;
+    }
+    return true;
+}
+
+static void read_window(struct run_key_reader *reader, struct run_hparams *hparams)
+{
+    const struct run_architecture *row = hparams->architecture;
+    const char *key = ".attention.sliding_window_pattern";
+    const cJSON *pattern = run_metadata_find(reader->metadata, key);
+    uint32_t period = row->window_period, n_leading = 0;
+
+    hparams->window = row->window_default;
+    if (row->window != RUN_WINDOW_NONE)
+        run_read_u32(reader, ".attention.sliding_window", INT32_MAX, &hparams->window);
+    if (hparams->window > 0 && pattern && !cJSON_IsArray(pattern))
+        run_read_u32(reader, key, MAX_LAYERS, &period);
+    if (row->rotary_layers == RUN_ROTARY_LEADING)
+        run_read_u32(reader, ".leading_dense_block_count", MAX_LAYERS, &n_leading);
+    for (uint32_t i = 0; i < hparams->n_layer && reader->code == 0; i++) {
+        struct run_layer_shape *layer = &hparams->layers[i];
+        const uint32_t stored = i % hparams->n_stored;
+        uint32_t is_windowed =
+            period == 0 || stored % period != (row->window_period_leads ? 0 : period - 1);
+
+        if (hparams->window > 0 && cJSON_IsArray(pattern))
+            run_read_u32_at(reader, key, stored, 1, &is_windowed);
+        layer->is_windowed = hparams->window > 0 && is_windowed;
+        layer->is_rotated = is_rotated(hparams, i, n_leading);
+    }
+}
+
+/* Layers that have their own widths because of their window. */
+static void read_dims(struct run_key_reader *reader, struct run_hparams *hparams)
+{
+    const bool has_window_dims = hparams->architecture->has_window_dims;
+    uint32_t dim_k = hparams->dim_k, dim_v = hparams->dim_v;
+
+    if (has_window_dims) {
+        run_read_u32(reader, ".attention.key_length_swa", MAX_HEAD_WIDTH, &dim_k);
+        run_read_u32(reader, ".attention.value_length_swa", MAX_HEAD_WIDTH, &dim_v);
+        if (some_n_head(hparams) > 0 && (dim_k == 0 || dim_v == 0))
+            run_read_refuse(reader, "heads without width");
+    }
+    for (uint32_t i = 0; i < hparams->n_layer; i++) {
+        struct run_layer_shape *layer = &hparams->layers[i];
+
+        layer->dim_k = layer->is_windowed ? dim_k : hparams->dim_k;
+        layer->dim_v = layer->is_windowed ? dim_v : hparams->dim_v;
+    }
+}
+
+/* Layers without keys of their own use those of the last one of their kind that has them. */
+static void share_kv(struct run_key_reader *reader, struct run_hparams *hparams)
+{
+    const uint32_t n_layer = hparams->n_layer, own = hparams->architecture->own_kv_layers;
+    struct run_layer_shape *layers = hparams->layers;
+    uint32_t n = own > 0 && own < n_layer ? n_layer - own : 0;
+
+    if (hparams->architecture->has_shared_kv)
+        run_read_u32(reader, ".attention.shared_kv_layers", n_layer - 1, &n);
+    for (uint32_t i = n_layer - n; i < n_layer; i++) {
+        uint32_t from = n_layer - n;
+
+        while (from > 0 && (layers[from - 1].is_windowed != layers[i].is_windowed ||
+                            layers[from - 1].n_head_kv != layers[i].n_head_kv))
+            from--;
+        if (from == 0)
+            run_read_refuse(reader, "attention.shared_kv_layers: no layer of their kind is before");
+        else
+            layers[i].kv_layer = from - 1;
+    }
+}
+
+static void read_indexer(struct run_key_reader *reader, struct run_hparams *hparams)
+{
+    struct run_indexer_shape *indexer = &hparams->indexer;
+
+    if (hparams->architecture->indexer == RUN_ROTARY_NONE)
+        return;
+    run_need_u32(reader, ".attention.indexer.head_count", MAX_HEADS, &indexer->n_heads);
+    run_need_u32(reader, ".attention.indexer.key_length", MAX_HEAD_WIDTH, &indexer->width);
+    run_need_u32(reader, ".attention.indexer.top_k", INT32_MAX, &indexer->n_best);
+    run_read_u32(reader, ".attention.indexer.block_size", INT32_MAX, &indexer->block);
+    run_read_u32(reader, ".attention.indexer.local_blocks", INT32_MAX, &indexer->n_local_blocks);
+    if (hparams->n_rot > indexer->width)
+        run_read_refuse(reader, "attention.indexer.key_length is below rope.dimension_count");
+    for (uint32_t i = 0; i < hparams->n_layer; i++) {
+        uint32_t has_indexer = 1;
+
+        run_read_u32_at(reader, ".attention.indexer.types", i, 1, &has_indexer);
+        hparams->layers[i].has_indexer = has_indexer;
+    }
+}
+
+void run_hparams_read_attention(struct run_key_reader *reader, struct run_hparams *hparams)
+{
+    read_heads(reader, hparams);
+    read_latent(reader, hparams);
+    read_temperature(reader, hparams);
+    read_window(reader, hparams);
+    read_dims(reader, hparams);
+    share_kv(reader, hparams);
+    read_indexer(reader, hparams);
+}
