@@ -121,3 +121,17 @@ struct run_tree run_files_open(const struct run_files *files)
     cr_assert_eq(run_tree_open(files->path, &tree, &failure), 0, "%s", failure.text);
     return tree;
 }
+
+void run_part_open(const struct run_files *files, struct run_part *part)
+{
+    *part = (struct run_part){.tree = run_files_open(files)};
+    part->loader = (struct run_loader){
+        .weights = part->tree.weights, .keep = &part->keep, .failure = &part->failure};
+}
+
+void run_part_close(struct run_part *part)
+{
+    run_tree_close(&part->tree);
+    run_keep_free(&part->keep);
+    run_scratch_free(&part->scratch);
+}

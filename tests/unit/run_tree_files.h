@@ -5,6 +5,8 @@
 #ifndef GGUFS_TESTS_RUN_TREE_FILES_H
 #define GGUFS_TESTS_RUN_TREE_FILES_H
 
+#include "contrib/runner/engine/loader.h"
+#include "contrib/runner/engine/pass.h"
 #include "contrib/runner/tree/open_tree.h"
 
 #include <stddef.h>
@@ -51,5 +53,17 @@ const float *run_files_values(const struct run_files *files, const char *name);
 
 /* Opens the tree, which must succeed. */
 struct run_tree run_files_open(const struct run_files *files);
+
+/* What parts of an engine are loaded with, and run in. */
+struct run_part {
+    struct run_tree tree;
+    struct run_keep keep;
+    struct run_scratch scratch;
+    struct run_failure failure;
+    struct run_loader loader; /* without prefix */
+};
+
+void run_part_open(const struct run_files *files, struct run_part *part);
+void run_part_close(struct run_part *part);
 
 #endif
