@@ -20,7 +20,8 @@
 #define FRACTION(member, min, max)                                                                 \
     .kind = RUN_KIND_FRACTION, MEMBER(member), .low = (min), .high = (max)
 
-/* clang-format off: it would give every member a line */
+/* It would give every member a line: */
+/* clang-format off */
 const struct run_option run_option_table[] = {
     {{"-h", "--help"}, NULL, "print this help and exit", TASK(RUN_TASK_HELP)},
     {{"-V", "--version"}, NULL, "print the version and exit", TASK(RUN_TASK_VERSION)},
