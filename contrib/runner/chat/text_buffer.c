@@ -1,6 +1,7 @@
 #include "contrib/runner/chat/text_buffer.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
