@@ -43,7 +43,7 @@ $(BUILD)/obj/dequant/%.o: ALL_CFLAGS += -ffp-contract=off
 # The kernels are compiled once for every set of the architecture, with options of its own.
 MACHINE     := $(shell $(CC) -dumpmachine)
 KERNEL_SETS := $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512)$(if $(filter aarch64-%,$(MACHINE)),neon)
-CPU_avx2    := -mavx2 -mf16c
+CPU_avx2    := -mavx2 -mf16c -mfma
 CPU_avx512  := $(CPU_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 CPU_neon    :=
 
@@ -103,7 +103,7 @@ build/%.gguf: build/make-%
 
 # Against the reference: also for another architecture, in an emulator.
 $(BUILD)/check-kernels: $(call obj,tests/kernels/check_kernels.c tests/unit/random_blocks.c) $(DEQUANT_OBJ)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 define compile
 @mkdir -p $(@D)
@@ -118,6 +118,8 @@ define kernel_rule
 $(1)/obj/dequant/kernels/%-$(2).o: ALL_CFLAGS += -O3 -DDEQUANT_SET=$(2) $(CPU_$(2))
 $(1)/obj/dequant/kernels/%-$(2).o: dequant/kernels/%.c Makefile
 	$$(compile)
+# Fused on purpose: its reference calls fmaf().
+$(1)/obj/dequant/kernels/kernels_dot-$(2).o: ALL_CFLAGS += -ffp-contract=fast
 endef
 $(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 
@@ -251,7 +253,7 @@ bench:
 	tests/bench/bench.py
 
 $(BUILD)/bench-kernels: $(call obj,tests/bench/bench_kernels.c tests/unit/random_blocks.c) $(DEQUANT_OBJ)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 # ggufs with another read.
 $(BUILD)/null-fs: $(LIB_OBJ) $(call obj,fs/main.c tests/bench/null_fs.c)

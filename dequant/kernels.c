@@ -21,6 +21,7 @@ static const struct dequant_kernel_set scalar = {
     .kernels = (const struct dequant_kernel[]){{0, 0, NULL}},
     .to_f16 = dequant_to_f16,
     .to_bf16 = dequant_to_bf16,
+    .dot = dequant_dot_reference,
 };
 
 #if defined(__x86_64__)
@@ -32,7 +33,8 @@ bool dequant_avx2_is_supported(void)
     unsigned a, b, c, d;
 
     /* The compiler's check of AVX2 asks as well whether the system saves the registers. */
-    return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+    return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) &&
+           (c & bit_FMA);
 }
 
 bool dequant_avx512_is_supported(void)
@@ -114,4 +116,10 @@ void dequant_decode(const struct dequant_type *type, const void *restrict blocks
     dequant_decode_fn *decode = chosen_decode[type->era][type->id];
 
     (decode ? decode : type->decode)(blocks, out, n_blocks);
+}
+
+void dequant_dot(const float *w, size_t w_stride, size_t n_rows, const float *x, size_t x_stride,
+                 size_t n_columns, size_t n, float *out, size_t out_stride)
+{
+    chosen->dot(w, w_stride, n_rows, x, x_stride, n_columns, n, out, out_stride);
 }

@@ -5,6 +5,7 @@
 #ifndef GGUFS_DEQUANT_KERNELS_H
 #define GGUFS_DEQUANT_KERNELS_H
 
+#include "dequant/dot.h"
 #include "dequant/types.h"
 
 #include <stdbool.h>
@@ -29,6 +30,7 @@ struct dequant_kernel_set {
                                              set before this one serves */
     dequant_encode_fn *to_f16;
     dequant_encode_fn *to_bf16;
+    dequant_dot_fn *dot;
 };
 
 /* The sets that this program holds, from the plainest to the best; NULL behind the last. */

@@ -58,6 +58,7 @@
 KERNELS(DECLARATION)
 OLD_KERNELS(OLD_DECLARATION)
 dequant_encode_fn SIMD_NAME(to_f16), SIMD_NAME(to_bf16);
+dequant_dot_fn SIMD_NAME(dot);
 bool SIMD_NAME(is_supported)(void);
 
 #define STRING_OF(name) #name
@@ -74,4 +75,5 @@ const struct dequant_kernel_set SIMD_NAME(set) = {
         },
     .to_f16 = SIMD_NAME(to_f16),
     .to_bf16 = SIMD_NAME(to_bf16),
+    .dot = SIMD_NAME(dot),
 };

@@ -9,11 +9,14 @@
 #include "dequant/kernels.h"
 #include "tests/unit/random_blocks.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static unsigned n_passed, n_failed;
 
@@ -233,6 +236,54 @@ static void check_encoder_reference(void)
     count(is_good, "reference", "to f16, halves and ties");
 }
 
+/* Matrices of many shapes, their ends at a guard page, against the reference. */
+static bool check_dot(dequant_dot_fn *dot)
+{
+    enum { MOST = 9, LONGEST = 70, STRIDE = LONGEST + 3 };
+    static float x[MOST * STRIDE], w_copy[MOST * STRIDE], good[MOST * MOST];
+    float *w_end = (float *)(void *)(source.data + source.n_bytes);
+    bool is_good = true;
+
+    for (size_t i = 0; i < COUNT_OF(x); i++) {
+        x[i] = (float)(int)(i * 2654435761u >> 8) / 65536.0f;
+        w_copy[i] = (float)((int)(i * 40503u % 65537u) - 32768) / 300.0f;
+    }
+    for (size_t n = 0; n <= LONGEST; n++) {
+        for (size_t rows = 0; rows <= MOST; rows++) {
+            const size_t columns = (rows * 5 + n) % (MOST + 1);
+            float *w = w_end - (rows ? (rows - 1) * STRIDE + n : 0);
+            float *out = (float *)(void *)(target.data + target.n_bytes) - columns * MOST;
+
+            if (rows)
+                memcpy(w, w_copy, ((rows - 1) * STRIDE + n) * sizeof *w);
+            for (size_t i = 0; i < columns * MOST; i++)
+                good[i] = out[i] = (float)i;
+            dequant_dot_reference(w, STRIDE, rows, x, STRIDE, columns, n, good, MOST);
+            dot(w, STRIDE, rows, x, STRIDE, columns, n, out, MOST);
+            is_good &= memcmp(good, out, columns * MOST * sizeof *out) == 0;
+        }
+    }
+    return is_good;
+}
+
+/* The reference itself, against sums in double. */
+static bool check_dot_reference(void)
+{
+    enum { N = 1001 };
+    static float a[N], b[N];
+    double sum = 0, magnitude = 0;
+    float got = 1;
+
+    for (size_t i = 0; i < N; i++) {
+        a[i] = (float)((int)(i * 7919 % 2001) - 1000) / 37.0f;
+        b[i] = (float)((int)(i * 104729 % 1999) - 999) / 41.0f;
+        sum += (double)a[i] * (double)b[i];
+        magnitude += fabs((double)a[i] * (double)b[i]);
+    }
+    dequant_dot_reference(a, N, 1, b, N, 1, N, &got, 1);
+    return fabs((double)got - 1 - sum) <= magnitude * 1e-6;
+}
+
 int main(void)
 {
     const struct dequant_kernel_set *set;
@@ -241,6 +292,7 @@ int main(void)
     target = make_fenced(sizeof expected + 64);
     check_reference();
     check_encoder_reference();
+    count(check_dot_reference(), "reference", "dot products");
     for (size_t i = 0; (set = dequant_kernel_set_at(i)) != NULL; i++) {
         if (!set->is_supported()) {
             printf("%s: not on this CPU\n", set->name);
@@ -251,6 +303,7 @@ int main(void)
             check_kernel(set->name, kernel);
         count(check_encoder(set->to_f16, dequant_to_f16), set->name, "to f16");
         count(check_encoder(set->to_bf16, dequant_to_bf16), set->name, "to bf16");
+        count(check_dot(set->dot), set->name, "dot products");
     }
     printf("%u passed, %u failed\n", n_passed, n_failed);
     return n_failed > 0;

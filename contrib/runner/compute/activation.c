@@ -1,0 +1,96 @@
+#include "contrib/runner/compute/activation.h"
+
+#include <math.h>
+
+/* Below this many elements a team of threads costs more than it saves. */
+#define PARALLEL_ELEMENTS 16384
+
+float run_sigmoid(float x)
+{
+    return 1.0f / (1.0f + expf(-x));
+}
+
+float run_silu(float x)
+{
+    return x / (1.0f + expf(-x));
+}
+
+float run_softplus(float x)
+{
+    return x > 20.0f ? x : log1pf(expf(x));
+}
+
+static float gelu(float x)
+{
+    return 0.5f * x * (1.0f + tanhf(0.79788456080286535588f * x * (1.0f + 0.044715f * x * x)));
+}
+
+static float gelu_exact(float x)
+{
+    return 0.5f * x * (1.0f + erff(x * 0.70710678118654752440f));
+}
+
+static float swiglu_oai(float gate, float up)
+{
+    gate = fminf(gate, 7.0f);
+    up = fmaxf(fminf(up, 7.0f), -7.0f);
+    return gate / (1.0f + expf(-1.702f * gate)) * (up + 1.0f);
+}
+
+static float xielu(const struct run_xielu *parameters, float x)
+{
+    if (x > 0)
+        return parameters->alpha_p * x * x + parameters->beta * x;
+    return (expm1f(fminf(x, parameters->epsilon)) - x) * parameters->alpha_n + parameters->beta * x;
+}
+
+static float activate(enum run_activation activation, const struct run_xielu *parameters, float x)
+{
+    switch (activation) {
+    case RUN_GELU:
+        return gelu(x);
+    case RUN_GELU_EXACT:
+        return gelu_exact(x);
+    case RUN_RELU:
+        return fmaxf(x, 0);
+    case RUN_RELU_SQUARED:
+        return fmaxf(x, 0) * fmaxf(x, 0);
+    case RUN_XIELU:
+        return parameters ? xielu(parameters, x) : x;
+    case RUN_SILU:
+    case RUN_SWIGLU_OAI:
+        break;
+    }
+    return run_silu(x);
+}
+
+void run_activate(enum run_activation activation, const struct run_xielu *parameters, float *x,
+                  size_t n)
+{
+#pragma omp parallel for schedule(static) if (n > PARALLEL_ELEMENTS)
+    for (size_t i = 0; i < n; i++)
+        x[i] = activate(activation, parameters, x[i]);
+}
+
+void run_activate_gated(enum run_activation activation, float *gate, const float *up, size_t n)
+{
+#pragma omp parallel for schedule(static) if (n > PARALLEL_ELEMENTS)
+    for (size_t i = 0; i < n; i++)
+        gate[i] = activation == RUN_SWIGLU_OAI ? swiglu_oai(gate[i], up[i])
+                                               : activate(activation, NULL, gate[i]) * up[i];
+}
+
+void run_softmax(float *x, size_t n)
+{
+    float highest = -INFINITY;
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        highest = fmaxf(highest, x[i]);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = expf(x[i] - highest);
+        sum += (double)x[i];
+    }
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)((double)x[i] / sum);
+}

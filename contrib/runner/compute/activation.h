@@ -1,0 +1,38 @@
+/*
+ * The functions between the products of a feed-forward layer.
+ */
+#ifndef GGUFS_RUNNER_ACTIVATION_H
+#define GGUFS_RUNNER_ACTIVATION_H
+
+#include <stddef.h>
+
+enum run_activation {
+    RUN_SILU,         /* x · sigmoid(x) */
+    RUN_GELU,         /* by tanh: x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))) */
+    RUN_GELU_EXACT,   /* x/2 · (1 + erf(x/√2)) */
+    RUN_RELU,         /* max(x, 0) */
+    RUN_RELU_SQUARED, /* max(x, 0)² */
+    RUN_SWIGLU_OAI, /* gated only, gpt-oss: g · sigmoid(1.702 g) · (u + 1), g ≤ 7, |u| ≤ 7 */
+    RUN_XIELU,      /* Huang et al. 2024, with parameters of its own */
+};
+
+/* The parameters of xIELU; of the others none has any. */
+struct run_xielu {
+    float alpha_n, alpha_p, beta, epsilon;
+};
+
+float run_sigmoid(float x);
+float run_silu(float x);
+float run_softplus(float x);
+
+/* x[i] = f(x[i]) for n floats. `xielu` is NULL but for RUN_XIELU. Works in parallel. */
+void run_activate(enum run_activation activation, const struct run_xielu *xielu, float *x,
+                  size_t n);
+
+/* gate[i] = f(gate[i]) · up[i]. Works in parallel. */
+void run_activate_gated(enum run_activation activation, float *gate, const float *up, size_t n);
+
+/* Softmax of n floats in place. */
+void run_softmax(float *x, size_t n);
+
+#endif

@@ -1,0 +1,194 @@
+#include "contrib/runner/compute/attend.h"
+
+#include "dequant/dot.h"
+#include "dequant/kernels.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TYPE_F16 1u
+
+/* Halves are decoded in pieces of so many rows. */
+enum { PIECE_ROWS = 16 };
+
+static size_t element_bytes(const struct run_cache *cache)
+{
+    return cache->is_f16 ? sizeof(uint16_t) : sizeof(float);
+}
+
+int run_cache_reserve(struct run_cache *cache, size_t n_rows)
+{
+    size_t capacity = cache->n_rows, n_bytes;
+    void *larger;
+
+    if (n_rows <= capacity)
+        return 0;
+    capacity = capacity + capacity / 2 > n_rows ? capacity + capacity / 2 : n_rows;
+    if (__builtin_mul_overflow(capacity, cache->width * element_bytes(cache), &n_bytes))
+        return -ENOMEM;
+    larger = realloc(cache->rows, n_bytes ? n_bytes : 1);
+    if (!larger)
+        return -ENOMEM;
+    cache->rows = larger;
+    cache->n_rows = capacity;
+    return 0;
+}
+
+void run_cache_free(struct run_cache *cache)
+{
+    free(cache->rows);
+    cache->rows = NULL;
+    cache->n_rows = 0;
+}
+
+void run_cache_store(struct run_cache *cache, size_t first, const float *rows, size_t n,
+                     size_t stride)
+{
+    uint8_t *to = (uint8_t *)cache->rows + first * cache->width * element_bytes(cache);
+
+    for (size_t i = 0; i < n; i++, to += cache->width * element_bytes(cache)) {
+        if (cache->is_f16)
+            dequant_chosen_kernels()->to_f16(rows + i * stride, to, cache->width);
+        else
+            memcpy(to, rows + i * stride, cache->width * sizeof(float));
+    }
+}
+
+/*
+ * Rows of one head: `n` floats of each of up to PIECE_ROWS rows from `row` on, from the cache
+ * itself or decoded to `piece`.
+ */
+static const float *head_rows(const struct run_cache *cache, size_t row, size_t n_rows, size_t at,
+                              size_t n, float *piece, size_t *stride)
+{
+    if (!cache->is_f16) {
+        *stride = cache->width;
+        return (const float *)cache->rows + row * cache->width + at;
+    }
+    for (size_t i = 0; i < n_rows; i++)
+        dequant_decode(dequant_type_by_id(TYPE_F16),
+                       (const uint16_t *)cache->rows + (row + i) * cache->width + at, piece + i * n,
+                       n);
+    *stride = n;
+    return piece;
+}
+
+/* The slope of ALiBi for a head: powers of two with a fraction between where n_head is no power. */
+static float alibi_slope(float max_bias, uint32_t n_head, uint32_t head)
+{
+    uint32_t whole = 1;
+
+    while (whole * 2 <= n_head)
+        whole *= 2;
+    if (head < whole)
+        return powf(powf(2, -max_bias / (float)whole), (float)(head + 1));
+    return powf(powf(2, -max_bias / 2 / (float)whole), (float)(2 * (head - whole) + 1));
+}
+
+static size_t first_visible(const struct run_attention *attention, size_t position)
+{
+    switch (attention->window_kind) {
+    case RUN_WINDOW_SLIDING:
+        return position >= attention->window ? position - attention->window + 1 : 0;
+    case RUN_WINDOW_CHUNKED:
+        return attention->window ? position / attention->window * attention->window : 0;
+    case RUN_WINDOW_NONE:
+        break;
+    }
+    return 0;
+}
+
+/* Turns products into weights that sum to one; with a sink to less. */
+static void weigh(const struct run_attention *attention, uint32_t head, float *scores, size_t n)
+{
+    float highest = attention->sinks ? attention->sinks[head] : -INFINITY;
+    const float slope =
+        attention->max_alibi > 0 ? alibi_slope(attention->max_alibi, attention->n_head, head) : 0;
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        float score = scores[i] * attention->scale;
+
+        if (attention->softcap > 0)
+            score = attention->softcap * tanhf(score / attention->softcap);
+        score -= slope * (float)(n - 1 - i);
+        scores[i] = score;
+        highest = fmaxf(highest, score);
+    }
+    for (size_t i = 0; i < n; i++) {
+        scores[i] = expf(scores[i] - highest);
+        sum += (double)scores[i];
+    }
+    if (attention->sinks)
+        sum += exp((double)attention->sinks[head] - (double)highest);
+    for (size_t i = 0; i < n; i++)
+        scores[i] = (float)((double)scores[i] / sum);
+}
+
+/* `scores` has room for all positions, `piece` for PIECE_ROWS heads. */
+static void attend_head(const struct run_attention *attention, uint32_t head, const float *query,
+                        const struct run_cache *keys, const struct run_cache *values,
+                        size_t position, float *scores, float *piece, float *restrict out)
+{
+    const size_t head_kv = head / (attention->n_head / attention->n_head_kv);
+    const size_t first = first_visible(attention, position), n = position + 1 - first;
+    const size_t dim_k = attention->dim_k, dim_v = attention->dim_v;
+    size_t stride;
+
+    memset(scores, 0, n * sizeof *scores);
+    for (size_t i = 0; i < n; i += PIECE_ROWS) {
+        const size_t n_rows = n - i < PIECE_ROWS ? n - i : PIECE_ROWS;
+        const float *rows =
+            head_rows(keys, first + i, n_rows, head_kv * dim_k, dim_k, piece, &stride);
+
+        dequant_dot(rows, stride, n_rows, query, 0, 1, dim_k, scores + i, 0);
+    }
+    weigh(attention, head, scores, n);
+    memset(out, 0, dim_v * sizeof *out);
+    for (size_t i = 0; i < n; i += PIECE_ROWS) {
+        const size_t n_rows = n - i < PIECE_ROWS ? n - i : PIECE_ROWS;
+        const float *rows =
+            head_rows(values, first + i, n_rows, head_kv * dim_v, dim_v, piece, &stride);
+
+        for (size_t r = 0; r < n_rows; r++) {
+            const float weight = scores[i + r], *restrict row = rows + r * stride;
+
+#pragma omp simd
+            for (size_t j = 0; j < dim_v; j++)
+                out[j] += weight * row[j];
+        }
+    }
+}
+
+int run_attend(const struct run_attention *attention, const float *queries, size_t stride,
+               const struct run_cache *keys, const struct run_cache *values, size_t n, size_t first,
+               float *out)
+{
+    const size_t n_head = attention->n_head, dim_v = attention->dim_v;
+    const size_t widest = attention->dim_k > dim_v ? attention->dim_k : dim_v;
+    int code = 0;
+
+#pragma omp parallel if (n * n_head * (first + n) > 1024)
+    {
+        float *scores = malloc((first + n + PIECE_ROWS * widest) * sizeof *scores);
+
+        if (!scores) {
+#pragma omp atomic write
+            code = -ENOMEM;
+        }
+#pragma omp for schedule(static, 1) collapse(2)
+        for (size_t i = 0; i < n; i++) {
+            for (size_t head = 0; head < n_head; head++) {
+                if (scores)
+                    attend_head(attention, (uint32_t)head,
+                                queries + i * stride + head * attention->dim_k, keys, values,
+                                first + i, scores, scores + first + n,
+                                out + (i * n_head + head) * dim_v);
+            }
+        }
+        free(scores);
+    }
+    return code;
+}

@@ -1,0 +1,41 @@
+#include "contrib/runner/compute/multiply.h"
+
+#include "dequant/dot.h"
+#include "dequant/kernels.h"
+
+#include <string.h>
+
+/* Rows that are decoded together, and how much of them: they stay in the nearest caches. */
+enum { TILE_ROWS = 8, TILE_ELEMENTS = 1024 };
+
+/* Adds the products with elements `first` to `first` + n_elements of some rows. */
+static void multiply_tile(const struct run_tensor *weights, uint64_t row, size_t n_rows,
+                          size_t first, size_t n_elements, const float *x, size_t n, float *out)
+{
+    const struct dequant_type *type = weights->type;
+    const uint64_t row_bytes = run_tensor_row_bytes(weights), rows = run_tensor_rows(weights);
+    const uint8_t *data = weights->data + row * row_bytes;
+    const size_t width = weights->ne[0];
+    float tile[TILE_ROWS * TILE_ELEMENTS];
+
+    for (size_t r = 0; r < n_rows; r++)
+        dequant_decode(type,
+                       data + r * row_bytes + first / type->block_elements * type->block_bytes,
+                       tile + r * TILE_ELEMENTS, n_elements / type->block_elements);
+    dequant_dot(tile, TILE_ELEMENTS, n_rows, x + first, width, n, n_elements, out + row, rows);
+}
+
+void run_multiply(const struct run_tensor *weights, const float *x, size_t n, float *out)
+{
+    const uint64_t rows = run_tensor_rows(weights), width = weights->ne[0];
+
+    memset(out, 0, n * rows * sizeof *out);
+#pragma omp parallel for schedule(static)
+    for (uint64_t row = 0; row < rows; row += TILE_ROWS) {
+        const size_t n_rows = rows - row < TILE_ROWS ? rows - row : TILE_ROWS;
+
+        for (size_t first = 0; first < width; first += TILE_ELEMENTS)
+            multiply_tile(weights, row, n_rows, first,
+                          width - first < TILE_ELEMENTS ? width - first : TILE_ELEMENTS, x, n, out);
+    }
+}

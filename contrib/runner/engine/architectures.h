@@ -1,0 +1,96 @@
+/*
+ * The architectures, a row each: what the tensors of a file do not tell by being there.
+ *
+ * Whether a product has a bias, a gate or a scale, whether queries are normalized or a layer has
+ * experts, is seen from the tensors. A row says which kinds of functions are meant and which keys
+ * count: keys that its row does not name are ignored, since files carry some that their
+ * architecture does not use.
+ */
+#ifndef GGUFS_RUNNER_ARCHITECTURES_H
+#define GGUFS_RUNNER_ARCHITECTURES_H
+
+#include "contrib/runner/compute/activation.h"
+#include "contrib/runner/compute/attend.h"
+#include "contrib/runner/compute/norm.h"
+#include "contrib/runner/compute/rotary.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How attention and feed-forward of a layer come together. */
+enum run_residual {
+    RUN_SERIAL,          /* x += attention(norm(x)); x += feed_forward(norm(x)) */
+    RUN_PARALLEL,        /* x += attention(norm(x)) + feed_forward(norm(x)) */
+    RUN_PARALLEL_BY_KEY, /* as the key use_parallel_residual says; parallel without it */
+};
+
+/* What embeddings are multiplied by. */
+enum run_embedding_scale {
+    RUN_EMBEDDING_PLAIN,
+    RUN_EMBEDDING_BY_ROOT, /* the square root of the width */
+    RUN_EMBEDDING_BY_KEY,  /* embedding_scale */
+};
+
+/* What the key logit_scale does. */
+enum run_logit_scale {
+    RUN_LOGITS_PLAIN,
+    RUN_LOGITS_MULTIPLIED,
+    RUN_LOGITS_DIVIDED,
+};
+
+/* How probabilities of experts are made of the router's products. */
+enum run_gating {
+    RUN_GATE_SOFTMAX,
+    RUN_GATE_SIGMOID,
+    RUN_GATE_SOFTMAX_CHOSEN, /* softmax over the chosen ones only */
+};
+
+/* Whether the weights of the chosen experts are divided by their sum. */
+enum run_weights_norm { RUN_WEIGHTS_PLAIN, RUN_WEIGHTS_NORMED, RUN_WEIGHTS_BY_KEY };
+
+/* Which layers rotate queries and keys. */
+enum run_rotary_layers {
+    RUN_ROTARY_ALL,
+    RUN_ROTARY_WINDOWED, /* those with a sliding window, if the model has such layers */
+    RUN_ROTARY_SKIPPING, /* all but every fourth: 3, 7, … */
+};
+
+struct run_architecture {
+    const char *name; /* general.architecture */
+
+    enum run_norm_kind norm;
+    bool norms_have_no_weights; /* norms are there though no tensors are */
+    enum run_residual residual;
+    bool has_residual_scale; /* key residual_scale */
+    enum run_embedding_scale embedding_scale;
+    enum run_logit_scale logit_scale;
+    bool has_softcap; /* keys attn_logit_softcapping, final_logit_softcapping */
+
+    enum run_rotary_kind rotary;
+    enum run_rotary_layers rotary_layers;
+    bool norm_after_rotary;     /* q and k are normalized behind the rotation */
+    bool has_attention_scale;   /* key attention.scale */
+    uint32_t head_scale_layers; /* with so many layers the attention's scale is of n_embd / n_head,
+                                   not of the head's width (the 27B of Gemma) */
+    bool has_clamp;             /* key attention.clamp_kqv */
+    bool has_alibi;             /* key attention.max_alibi_bias */
+    float alibi;                /* the largest bias if no key says it */
+    enum run_window window;     /* key attention.sliding_window */
+    uint32_t window_period;     /* all but the last layer of so many have the window; 0: all */
+    float window_base;          /* rotary base of windowed layers if no key says it; 0: the same */
+    bool window_is_unscaled;    /* windowed layers rotate without scaling */
+    bool has_log_multiplier;    /* key rope.scaling.yarn_log_multiplier */
+
+    enum run_activation activation;
+    enum run_gating gating;
+    bool gating_by_key; /* key expert_gating_func, if it is there, decides */
+    enum run_weights_norm weights_norm;
+    bool has_weights_scale; /* key expert_weights_scale */
+    bool weighs_input;      /* an expert's weight multiplies its input */
+};
+
+/* The row of a name; NULL if it is unknown. */
+const struct run_architecture *run_architecture_find(const char *name);
+
+#endif

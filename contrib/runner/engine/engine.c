@@ -1,0 +1,288 @@
+#include "contrib/runner/engine/engine.h"
+
+#include "contrib/runner/engine/layer.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DEFAULT_BATCH = 512, MAX_BATCH = 1 << 16, DEFAULT_CONTEXT = 4096 };
+
+struct run_engine {
+    struct run_hparams hparams;
+    struct run_keep keep;
+    struct run_scratch scratch;
+    struct run_rotary rotary[2]; /* of layers without and with a window */
+    struct run_linear embedding; /* rows are tokens */
+    const struct run_tensor
+        *positions; /* [context][n_embd] that are added to embeddings, or NULL */
+    struct run_tensor position_rows;
+    struct run_norm_layer embedding_norm, output_norm;
+    struct run_linear output;
+    struct run_layer *layers;
+    uint32_t n_vocab, n_context, n_batch, n_past;
+};
+
+static void load_ends(struct run_engine *engine, struct run_loader *loader)
+{
+    const struct run_hparams *hparams = &engine->hparams;
+    const uint64_t n_embd = hparams->n_embd;
+
+    engine->n_vocab = (uint32_t)run_load_n_rows(loader, "token_embd.weight");
+    run_load_linear(loader, "token_embd", n_embd, engine->n_vocab, &engine->embedding);
+    run_load_norm_if(loader, "token_embd_norm", hparams->architecture->norm, hparams->norm_epsilon,
+                     n_embd, &engine->embedding_norm);
+    if (run_loader_has(loader, "position_embd.weight")) {
+        struct run_linear rows;
+        const uint64_t n = run_load_n_rows(loader, "position_embd.weight");
+
+        run_load_linear(loader, "position_embd", n_embd, n, &rows);
+        engine->position_rows = rows.weight;
+        engine->positions = &engine->position_rows;
+    }
+    run_load_norm_if(loader, "output_norm", hparams->architecture->norm, hparams->norm_epsilon,
+                     n_embd, &engine->output_norm);
+    if (hparams->architecture->norms_have_no_weights)
+        engine->output_norm.is_there = true;
+    if (!engine->output_norm.is_there)
+        run_loader_refuse(loader, "tensors/output_norm.weight: missing");
+    run_load_linear_if(loader, "output", n_embd, engine->n_vocab, &engine->output);
+    if (!engine->output.weight.data) {
+        engine->output = engine->embedding;
+        engine->output.bias = run_load_vector_if(loader, "output.bias", engine->n_vocab);
+    }
+}
+
+/* What divides frequencies: of a tensor for all lengths, or one of two for short and long contexts.
+ */
+static const float *load_factors(struct run_loader *loader, const struct run_engine *engine,
+                                 const struct run_rotary_scaling *scaling, uint32_t n_rot)
+{
+    static const char *const places[] = {"", "blk.0."};
+    const char *name = engine->n_context > scaling->n_original ? "rope_factors_long.weight"
+                                                               : "rope_factors_short.weight";
+
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(loader->prefix, sizeof loader->prefix, "%s", places[i]);
+        if (run_loader_has(loader, "rope_freqs.weight"))
+            return run_load_vector(loader, "rope_freqs.weight", n_rot / 2);
+        if (run_loader_has(loader, name))
+            return run_load_vector(loader, name, n_rot / 2);
+    }
+    return NULL;
+}
+
+static void load_rotary(struct run_engine *engine, const struct run_metadata *metadata,
+                        struct run_loader *loader)
+{
+    for (int is_windowed = 0; is_windowed < 2 && loader->code == 0; is_windowed++) {
+        struct run_rotary *rotary = &engine->rotary[is_windowed];
+        struct run_rotary_scaling scaling;
+
+        loader->code = run_hparams_rotary(&engine->hparams, metadata, is_windowed, rotary, &scaling,
+                                          loader->failure);
+        if (loader->code < 0)
+            return;
+        scaling.factors = load_factors(loader, engine, &scaling, rotary->n_rot);
+        if (run_rotary_make(rotary, &scaling) < 0)
+            loader->code = run_fail_memory(loader->failure);
+    }
+    loader->prefix[0] = '\0';
+}
+
+static void load_layers(struct run_engine *engine, struct run_loader *loader, bool is_cache_f16)
+{
+    const uint32_t n = engine->hparams.n_layer;
+
+    engine->layers = run_keep_alloc(&engine->keep, n, sizeof *engine->layers);
+    if (!engine->layers && loader->code == 0)
+        loader->code = run_fail_memory(loader->failure);
+    for (uint32_t i = 0; i < n && loader->code == 0; i++)
+        run_layer_load(loader, &engine->hparams, i, is_cache_f16, &engine->layers[i]);
+}
+
+static void choose_sizes(struct run_engine *engine, const struct run_engine_options *options)
+{
+    const uint32_t n_trained = engine->hparams.n_context;
+
+    engine->n_context = options->n_context ? options->n_context
+                        : n_trained        ? n_trained
+                                           : DEFAULT_CONTEXT;
+    engine->n_batch = options->n_batch ? options->n_batch : DEFAULT_BATCH;
+    if (engine->n_batch > MAX_BATCH)
+        engine->n_batch = MAX_BATCH;
+}
+
+/* Positions that are learned end with their tensor. */
+static void limit_context(struct run_engine *engine)
+{
+    if (engine->positions && engine->n_context > engine->positions->ne[1])
+        engine->n_context = (uint32_t)engine->positions->ne[1];
+}
+
+int run_engine_open(const struct run_metadata *metadata, struct run_weights *weights,
+                    const struct run_engine_options *options, struct run_engine **out,
+                    struct run_failure *failure)
+{
+    struct run_engine *engine = calloc(1, sizeof *engine);
+    struct run_loader loader = {.weights = weights, .failure = failure};
+
+    *out = NULL;
+    if (!engine)
+        return run_fail_memory(failure);
+    loader.keep = &engine->keep;
+    loader.code = run_hparams_read(metadata, &engine->hparams, failure);
+    if (loader.code == 0) {
+        choose_sizes(engine, options);
+        load_ends(engine, &loader);
+        load_rotary(engine, metadata, &loader);
+        load_layers(engine, &loader, options->is_cache_f16);
+        limit_context(engine);
+    }
+    if (loader.code < 0) {
+        run_engine_close(engine);
+        return loader.code;
+    }
+    *out = engine;
+    return 0;
+}
+
+void run_engine_close(struct run_engine *engine)
+{
+    if (!engine)
+        return;
+    for (uint32_t i = 0; engine->layers && i < engine->hparams.n_layer; i++)
+        run_layer_free(&engine->layers[i]);
+    run_rotary_free(&engine->rotary[0]);
+    run_rotary_free(&engine->rotary[1]);
+    run_scratch_free(&engine->scratch);
+    run_keep_free(&engine->keep);
+    run_hparams_free(&engine->hparams);
+    free(engine);
+}
+
+uint32_t run_engine_n_vocab(const struct run_engine *engine)
+{
+    return engine->n_vocab;
+}
+
+uint32_t run_engine_n_context(const struct run_engine *engine)
+{
+    return engine->n_context;
+}
+
+uint32_t run_engine_n_past(const struct run_engine *engine)
+{
+    return engine->n_past;
+}
+
+void run_engine_reset(struct run_engine *engine)
+{
+    engine->n_past = 0;
+    for (uint32_t i = 0; i < engine->hparams.n_layer; i++)
+        run_layer_reset(&engine->layers[i]);
+}
+
+static int embed(const struct run_engine *engine, const struct run_pass *pass, float *x)
+{
+    const size_t n_embd = engine->hparams.n_embd;
+    const float scale = engine->hparams.embedding_scale;
+    float *position = engine->positions ? run_scratch_take(pass->scratch, n_embd) : NULL;
+
+    if (engine->positions && !position)
+        return -ENOMEM;
+    for (size_t i = 0; i < pass->n; i++) {
+        float *row = x + i * n_embd;
+
+        run_tensor_decode_row(&engine->embedding.weight, (uint64_t)pass->tokens[i], row);
+        for (size_t j = 0; j < n_embd; j++)
+            row[j] *= scale;
+        if (position) {
+            run_tensor_decode_row(engine->positions, pass->first + i, position);
+            for (size_t j = 0; j < n_embd; j++)
+                row[j] += position[j];
+        }
+    }
+    run_norm_apply(&engine->embedding_norm, x, pass->n, n_embd, x);
+    return 0;
+}
+
+/* Logits of n rows of x. */
+static void predict(const struct run_engine *engine, float *x, size_t n, float *logits)
+{
+    const struct run_hparams *hparams = &engine->hparams;
+    const size_t n_logits = n * engine->n_vocab;
+
+    run_norm_apply(&engine->output_norm, x, n, hparams->n_embd, x);
+    run_linear_apply(&engine->output, 0, x, n, logits);
+    if (hparams->logit_scale != 1)
+        for (size_t i = 0; i < n_logits; i++)
+            logits[i] *= hparams->logit_scale;
+    if (hparams->final_softcap > 0)
+        for (size_t i = 0; i < n_logits; i++)
+            logits[i] = hparams->final_softcap * tanhf(logits[i] / hparams->final_softcap);
+}
+
+static int feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n,
+                      enum run_logits which, float *logits)
+{
+    const struct run_pass pass = {
+        .hparams = &engine->hparams,
+        .scratch = &engine->scratch,
+        .rotary = engine->rotary,
+        .n = n,
+        .first = engine->n_past,
+        .tokens = tokens,
+    };
+    const size_t n_embd = engine->hparams.n_embd;
+    float *x = run_scratch_take(&engine->scratch, n * n_embd);
+    int code = x ? embed(engine, &pass, x) : -ENOMEM;
+
+    for (uint32_t i = 0; i < engine->hparams.n_layer && code == 0; i++)
+        code = run_layer_apply(&engine->layers[i], &pass, x);
+    if (code < 0)
+        return code;
+    if (which == RUN_LOGITS_ALL)
+        predict(engine, x, n, logits);
+    else if (which == RUN_LOGITS_LAST)
+        predict(engine, x + (n - 1) * n_embd, 1, logits);
+    engine->n_past += (uint32_t)n;
+    return 0;
+}
+
+static int check_tokens(const struct run_engine *engine, const int32_t *tokens, size_t n,
+                        struct run_failure *failure)
+{
+    if (n > engine->n_context - engine->n_past)
+        return run_fail(failure, -ERANGE, "%zu tokens behind %u do not fit the context of %u", n,
+                        engine->n_past, engine->n_context);
+    for (size_t i = 0; i < n; i++)
+        if (tokens[i] < 0 || (uint32_t)tokens[i] >= engine->n_vocab)
+            return run_fail(failure, -EINVAL, "token %zu: id %d is not in the vocabulary of %u", i,
+                            tokens[i], engine->n_vocab);
+    return 0;
+}
+
+int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,
+                    enum run_logits which, float *logits, struct run_failure *failure)
+{
+    int code = check_tokens(engine, tokens, n, failure);
+
+    for (size_t i = 0; i < n && code == 0;) {
+        const size_t batch = n - i < engine->n_batch ? n - i : engine->n_batch;
+        const struct run_scratch_mark mark = run_scratch_mark(&engine->scratch);
+
+        if (which == RUN_LOGITS_LAST && i + batch < n)
+            code = feed_batch(engine, tokens + i, batch, RUN_LOGITS_NONE, NULL);
+        else
+            code = feed_batch(engine, tokens + i, batch, which,
+                              which == RUN_LOGITS_ALL ? logits + i * engine->n_vocab : logits);
+        run_scratch_release(&engine->scratch, mark);
+        i += batch;
+    }
+    if (code == -ENOMEM)
+        return run_fail_memory(failure);
+    return code;
+}

@@ -1,0 +1,42 @@
+/*
+ * A layer of a model: what mixes tokens, what works on each, and norms around them.
+ */
+#ifndef GGUFS_RUNNER_LAYER_H
+#define GGUFS_RUNNER_LAYER_H
+
+#include "contrib/runner/engine/feed_forward.h"
+#include "contrib/runner/engine/mix_attention.h"
+#include "contrib/runner/engine/mix_latent.h"
+
+/* What mixes tokens; the tensors of a layer tell. */
+enum run_mixer {
+    RUN_MIX_NOTHING,
+    RUN_MIX_ATTENTION,
+    RUN_MIX_LATENT,
+};
+
+struct run_layer {
+    struct run_norm_layer mix_norm;   /* before mixing; also before feed_forward if that is parallel
+                                         and   has no norm of its own */
+    struct run_norm_layer mix_norm_2; /* Falcon 40B: before mixing, in the place of mix_norm */
+    struct run_norm_layer mix_post_norm; /* of what mixing gives */
+    struct run_norm_layer ffn_norm, ffn_post_norm;
+    bool is_parallel;
+    enum run_mixer mixer;
+    struct run_attention_layer attention;
+    struct run_latent_layer latent;
+    struct run_feed_forward feed_forward;
+};
+
+/* `index` is the layer's number; loader->prefix is set here. */
+void run_layer_load(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index,
+                    bool is_cache_f16, struct run_layer *layer);
+void run_layer_free(struct run_layer *layer);
+
+/* Forgets what the layer keeps of earlier tokens. */
+void run_layer_reset(struct run_layer *layer);
+
+/* x, [n][n_embd], goes through the layer in place. Returns 0 or -ENOMEM. */
+int run_layer_apply(struct run_layer *layer, const struct run_pass *pass, float *x);
+
+#endif

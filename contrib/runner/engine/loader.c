@@ -1,0 +1,223 @@
+#include "contrib/runner/engine/loader.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_BYTES 256
+
+void *run_keep_alloc(struct run_keep *keep, size_t n, size_t element_bytes)
+{
+    void *block;
+
+    if (keep->n == keep->capacity) {
+        const size_t capacity = keep->capacity ? keep->capacity * 2 : 64;
+        void **larger = realloc(keep->blocks, capacity * sizeof *larger);
+
+        if (!larger)
+            return NULL;
+        keep->blocks = larger;
+        keep->capacity = capacity;
+    }
+    block = calloc(n ? n : 1, element_bytes);
+    if (block)
+        keep->blocks[keep->n++] = block;
+    return block;
+}
+
+void run_keep_free(struct run_keep *keep)
+{
+    for (size_t i = 0; i < keep->n; i++)
+        free(keep->blocks[i]);
+    free(keep->blocks);
+    *keep = (struct run_keep){0};
+}
+
+static void full_name(const struct run_loader *loader, const char *name, const char *end,
+                      char out[NAME_BYTES])
+{
+    snprintf(out, NAME_BYTES, "%s%s%s", loader->prefix, name, end);
+}
+
+bool run_loader_has(const struct run_loader *loader, const char *name)
+{
+    char full[NAME_BYTES];
+
+    full_name(loader, name, "", full);
+    return loader->code == 0 && run_weights_has(loader->weights, full);
+}
+
+void run_loader_refuse(struct run_loader *loader, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+
+    if (loader->code < 0)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    loader->code = run_fail(loader->failure, -EINVAL, "%s", text);
+}
+
+/* False after a failure. */
+static bool get(struct run_loader *loader, const char *name, const char *end,
+                struct run_tensor *tensor)
+{
+    char full[NAME_BYTES];
+
+    if (loader->code < 0)
+        return false;
+    full_name(loader, name, end, full);
+    loader->code = run_weights_get(loader->weights, full, tensor, loader->failure);
+    return loader->code == 0;
+}
+
+static uint64_t n_elements(const struct run_tensor *tensor)
+{
+    return tensor->ne[0] * run_tensor_rows(tensor);
+}
+
+static const float *decode(struct run_loader *loader, const struct run_tensor *tensor)
+{
+    const uint64_t rows = run_tensor_rows(tensor);
+    float *values = run_keep_alloc(loader->keep, n_elements(tensor), sizeof *values);
+
+    if (!values) {
+        loader->code = run_fail_memory(loader->failure);
+        return NULL;
+    }
+    for (uint64_t i = 0; i < rows; i++)
+        run_tensor_decode_row(tensor, i, values + i * tensor->ne[0]);
+    return values;
+}
+
+static const float *load_vector(struct run_loader *loader, const char *name, const char *end,
+                                uint64_t n)
+{
+    struct run_tensor tensor;
+
+    if (!get(loader, name, end, &tensor))
+        return NULL;
+    if (n_elements(&tensor) != n) {
+        run_loader_refuse(loader, "tensors/%s: %llu elements, expected %llu", tensor.name,
+                          (unsigned long long)n_elements(&tensor), (unsigned long long)n);
+        return NULL;
+    }
+    return decode(loader, &tensor);
+}
+
+const float *run_load_vector(struct run_loader *loader, const char *name, uint64_t n)
+{
+    return load_vector(loader, name, "", n);
+}
+
+const float *run_load_vector_if(struct run_loader *loader, const char *name, uint64_t n)
+{
+    return run_loader_has(loader, name) ? load_vector(loader, name, "", n) : NULL;
+}
+
+uint64_t run_load_n_elements(struct run_loader *loader, const char *name)
+{
+    struct run_tensor tensor;
+
+    return run_loader_has(loader, name) && get(loader, name, "", &tensor) ? n_elements(&tensor) : 0;
+}
+
+uint64_t run_load_n_rows(struct run_loader *loader, const char *name)
+{
+    struct run_tensor tensor;
+
+    return run_loader_has(loader, name) && get(loader, name, "", &tensor) ? run_tensor_rows(&tensor)
+                                                                          : 0;
+}
+
+static bool has(const struct run_loader *loader, const char *name, const char *end)
+{
+    char whole[NAME_BYTES / 2];
+
+    snprintf(whole, sizeof whole, "%s%s", name, end);
+    return run_loader_has(loader, whole);
+}
+
+void run_load_linears(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
+                      uint64_t n, struct run_linear *linear)
+{
+    struct run_tensor *weight = &linear->weight;
+
+    *linear = (struct run_linear){0};
+    if (!get(loader, name, ".weight", weight))
+        return;
+    if (weight->ne[0] != in || weight->ne[1] != out || weight->ne[2] * weight->ne[3] != n) {
+        run_loader_refuse(
+            loader, "tensors/%s: shape [%llu, %llu, %llu] (ne), expected [%llu, %llu, %llu]",
+            weight->name, (unsigned long long)weight->ne[0], (unsigned long long)weight->ne[1],
+            (unsigned long long)(weight->ne[2] * weight->ne[3]), (unsigned long long)in,
+            (unsigned long long)out, (unsigned long long)n);
+        return;
+    }
+    if (has(loader, name, ".bias"))
+        linear->bias = load_vector(loader, name, ".bias", out * n);
+    if (has(loader, name, ".scale")) {
+        char whole[NAME_BYTES / 2];
+
+        snprintf(whole, sizeof whole, "%s.scale", name);
+        linear->n_scales = run_load_n_elements(loader, whole) == 1 ? 1 : n;
+        linear->scale = load_vector(loader, name, ".scale", linear->n_scales);
+    }
+}
+
+void run_load_linear(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
+                     struct run_linear *linear)
+{
+    run_load_linears(loader, name, in, out, 1, linear);
+}
+
+void run_load_linear_if(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
+                        struct run_linear *linear)
+{
+    *linear = (struct run_linear){0};
+    if (has(loader, name, ".weight"))
+        run_load_linears(loader, name, in, out, 1, linear);
+}
+
+void run_load_norm_if(struct run_loader *loader, const char *name, enum run_norm_kind kind,
+                      float epsilon, uint64_t width, struct run_norm_layer *norm)
+{
+    *norm =
+        (struct run_norm_layer){.kind = kind, .epsilon = epsilon, .width = width, .n_groups = 1};
+    if (has(loader, name, ".weight"))
+        norm->weight = load_vector(loader, name, ".weight", width);
+    if (has(loader, name, ".bias"))
+        norm->bias = load_vector(loader, name, ".bias", width);
+    norm->is_there = norm->weight || norm->bias;
+}
+
+void run_linear_apply(const struct run_linear *linear, uint64_t matrix, const float *x, size_t n,
+                      float *out)
+{
+    const uint64_t rows = linear->weight.ne[1];
+    const struct run_tensor weight = run_tensor_slice(&linear->weight, matrix * rows, rows);
+    const float scale = linear->scale ? linear->scale[linear->n_scales > 1 ? matrix : 0] : 1;
+
+    run_multiply(&weight, x, n, out);
+    if (scale != 1)
+        for (size_t i = 0; i < n * rows; i++)
+            out[i] *= scale;
+    if (linear->bias)
+        for (size_t i = 0; i < n; i++)
+            for (size_t r = 0; r < rows; r++)
+                out[i * rows + r] += linear->bias[matrix * rows + r];
+}
+
+void run_norm_apply(const struct run_norm_layer *norm, const float *x, size_t n, size_t width,
+                    float *out)
+{
+    if (norm->is_there)
+        run_norm(norm->kind, norm->epsilon, x, n, width, width, norm->weight, norm->bias,
+                 norm->n_groups, out);
+    else if (out != x)
+        memcpy(out, x, n * width * sizeof *out);
+}

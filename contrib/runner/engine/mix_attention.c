@@ -1,0 +1,198 @@
+#include "contrib/runner/engine/mix_attention.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * One norm for a head, one for each of them, or one for a row of all: the shape of the weights
+ * tells.
+ */
+static void load_head_norm(struct run_loader *loader, const struct run_hparams *hparams,
+                           const char *name, uint32_t n_head, struct run_head_norm *head_norm)
+{
+    const struct run_architecture *row = hparams->architecture;
+    char whole[64];
+    uint64_t n;
+
+    snprintf(whole, sizeof whole, "%s.weight", name);
+    n = run_load_n_elements(loader, whole);
+    if (n == 0)
+        return;
+    head_norm->is_of_row = n != hparams->dim_k && run_load_n_rows(loader, whole) == 1;
+    run_load_norm_if(loader, name, row->norm, hparams->norm_epsilon,
+                     n == hparams->dim_k ? hparams->dim_k : (uint64_t)hparams->dim_k * n_head,
+                     &head_norm->norm);
+    if (n != hparams->dim_k && !head_norm->is_of_row) {
+        head_norm->norm.width = hparams->dim_k;
+        head_norm->norm.n_groups = n_head;
+    }
+}
+
+void run_attention_load(struct run_loader *loader, const struct run_hparams *hparams,
+                        const struct run_layer_shape *shape, bool is_cache_f16,
+                        struct run_attention_layer *layer)
+{
+    const struct run_architecture *row = hparams->architecture;
+    const uint64_t n_q = (uint64_t)shape->n_head * hparams->dim_k;
+    const uint64_t n_k = (uint64_t)shape->n_head_kv * hparams->dim_k;
+    const uint64_t n_v = (uint64_t)shape->n_head_kv * hparams->dim_v;
+    const uint64_t n_out = (uint64_t)shape->n_head * hparams->dim_v;
+
+    layer->shape = shape;
+    layer->attention = (struct run_attention){
+        .n_head = shape->n_head,
+        .n_head_kv = shape->n_head_kv,
+        .dim_k = hparams->dim_k,
+        .dim_v = hparams->dim_v,
+        .scale = hparams->attention_scale,
+        .softcap = hparams->attention_softcap,
+        .max_alibi = hparams->max_alibi,
+        .window_kind = shape->is_windowed ? row->window : RUN_WINDOW_NONE,
+        .window = hparams->window,
+        .sinks = run_load_vector_if(loader, "attn_sinks.weight", shape->n_head),
+    };
+    run_load_linear_if(loader, "attn_qkv", hparams->n_embd, n_q + n_k + n_v, &layer->qkv);
+    if (!layer->qkv.weight.data) {
+        run_load_linear(loader, "attn_q", hparams->n_embd, n_q, &layer->q);
+        run_load_linear(loader, "attn_k", hparams->n_embd, n_k, &layer->k);
+        run_load_linear(loader, "attn_v", hparams->n_embd, n_v, &layer->v);
+    }
+    run_load_linear(loader, "attn_output", n_out, hparams->n_embd, &layer->output);
+    load_head_norm(loader, hparams, "attn_q_norm", shape->n_head, &layer->q_norm);
+    load_head_norm(loader, hparams, "attn_k_norm", shape->n_head_kv, &layer->k_norm);
+    run_load_norm_if(loader, "attn_sub_norm", row->norm, hparams->norm_epsilon, n_out,
+                     &layer->sub_norm);
+    layer->keys = (struct run_cache){.is_f16 = is_cache_f16, .width = n_k};
+    layer->values = (struct run_cache){.is_f16 = is_cache_f16, .width = n_v};
+}
+
+void run_attention_free(struct run_attention_layer *layer)
+{
+    run_cache_free(&layer->keys);
+    run_cache_free(&layer->values);
+}
+
+/* A layer's queries, keys and values: [n][heads][width] each, without gaps. */
+struct qkv {
+    float *q, *k, *v;
+};
+
+/* Takes the fused product apart. */
+static void split(const struct run_attention_layer *layer, const struct run_hparams *hparams,
+                  const float *fused, size_t n, const struct qkv *to)
+{
+    const size_t dim_k = hparams->dim_k, dim_v = hparams->dim_v;
+    const size_t n_groups = hparams->qkv_in_groups ? layer->shape->n_head_kv : 1;
+    const size_t q = layer->shape->n_head * dim_k / n_groups;
+    const size_t k = layer->shape->n_head_kv * dim_k / n_groups;
+    const size_t v = layer->shape->n_head_kv * dim_v / n_groups;
+
+    for (size_t i = 0; i < n * n_groups; i++, fused += q + k + v) {
+        memcpy(to->q + i * q, fused, q * sizeof *fused);
+        memcpy(to->k + i * k, fused + q, k * sizeof *fused);
+        memcpy(to->v + i * v, fused + q + k, v * sizeof *fused);
+    }
+}
+
+static void clamp(float *x, size_t n, float limit)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = fmaxf(fminf(x[i], limit), -limit);
+}
+
+static int project(const struct run_attention_layer *layer, const struct run_pass *pass,
+                   const float *x, const struct qkv *to)
+{
+    const struct run_hparams *hparams = pass->hparams;
+    const struct run_layer_shape *shape = layer->shape;
+    const size_t n = pass->n;
+
+    if (layer->qkv.weight.data) {
+        float *fused = run_scratch_take(pass->scratch, n * layer->qkv.weight.ne[1]);
+
+        if (!fused)
+            return -ENOMEM;
+        run_linear_apply(&layer->qkv, 0, x, n, fused);
+        split(layer, hparams, fused, n, to);
+    } else {
+        run_linear_apply(&layer->q, 0, x, n, to->q);
+        run_linear_apply(&layer->k, 0, x, n, to->k);
+        run_linear_apply(&layer->v, 0, x, n, to->v);
+    }
+    if (hparams->clamp_kqv > 0) {
+        clamp(to->q, n * shape->n_head * hparams->dim_k, hparams->clamp_kqv);
+        clamp(to->k, n * shape->n_head_kv * hparams->dim_k, hparams->clamp_kqv);
+        clamp(to->v, n * shape->n_head_kv * hparams->dim_v, hparams->clamp_kqv);
+    }
+    return 0;
+}
+
+static void norm_heads(const struct run_head_norm *head_norm, float *x, size_t n, size_t n_head,
+                       size_t dim)
+{
+    if (head_norm->is_of_row)
+        run_norm_apply(&head_norm->norm, x, n, n_head * dim, x);
+    else
+        run_norm_apply(&head_norm->norm, x, n * n_head, dim, x);
+}
+
+static void norm_qk(const struct run_attention_layer *layer, const struct run_pass *pass,
+                    const struct qkv *qkv)
+{
+    const size_t dim = pass->hparams->dim_k;
+
+    norm_heads(&layer->q_norm, qkv->q, pass->n, layer->shape->n_head, dim);
+    norm_heads(&layer->k_norm, qkv->k, pass->n, layer->shape->n_head_kv, dim);
+}
+
+static void rotate_qk(const struct run_attention_layer *layer, const struct run_pass *pass,
+                      const struct qkv *qkv)
+{
+    const struct run_layer_shape *shape = layer->shape;
+    const struct run_rotary *rotary = &pass->rotary[shape->is_windowed];
+    const size_t dim = pass->hparams->dim_k;
+
+    if (!shape->is_rotated)
+        return;
+    run_rotate(rotary, qkv->q, pass->n, shape->n_head, dim, shape->n_head * dim, pass->first);
+    run_rotate(rotary, qkv->k, pass->n, shape->n_head_kv, dim, shape->n_head_kv * dim, pass->first);
+}
+
+int run_attention_apply(struct run_attention_layer *layer, const struct run_pass *pass,
+                        const float *x, float *out)
+{
+    const struct run_hparams *hparams = pass->hparams;
+    const size_t n = pass->n, width = layer->output.weight.ne[0];
+    const size_t n_q = (size_t)layer->shape->n_head * hparams->dim_k;
+    const struct qkv qkv = {
+        .q = run_scratch_take(pass->scratch, n * n_q),
+        .k = run_scratch_take(pass->scratch, n * layer->keys.width),
+        .v = run_scratch_take(pass->scratch, n * layer->values.width),
+    };
+    float *found = run_scratch_take(pass->scratch, n * width);
+    int code;
+
+    if (!qkv.q || !qkv.k || !qkv.v || !found ||
+        run_cache_reserve(&layer->keys, pass->first + n) < 0 ||
+        run_cache_reserve(&layer->values, pass->first + n) < 0)
+        return -ENOMEM;
+    code = project(layer, pass, x, &qkv);
+    if (code < 0)
+        return code;
+    if (!hparams->architecture->norm_after_rotary)
+        norm_qk(layer, pass, &qkv);
+    rotate_qk(layer, pass, &qkv);
+    if (hparams->architecture->norm_after_rotary)
+        norm_qk(layer, pass, &qkv);
+    run_cache_store(&layer->keys, pass->first, qkv.k, n, layer->keys.width);
+    run_cache_store(&layer->values, pass->first, qkv.v, n, layer->values.width);
+    code = run_attend(&layer->attention, qkv.q, n_q, &layer->keys, &layer->values, n, pass->first,
+                      found);
+    if (code < 0)
+        return code;
+    run_norm_apply(&layer->sub_norm, found, n, width, found);
+    run_linear_apply(&layer->output, 0, found, n, out);
+    return 0;
+}

@@ -1,0 +1,189 @@
+#include "contrib/runner/engine/mix_latent.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void load_queries(struct run_loader *loader, const struct run_hparams *hparams, uint64_t n_q,
+                         struct run_latent_layer *layer)
+{
+    const uint64_t rank = run_load_n_rows(loader, "attn_q_a.weight");
+
+    if (rank == 0) {
+        run_load_linear(loader, "attn_q", hparams->n_embd, n_q, &layer->q);
+        return;
+    }
+    run_load_linear(loader, "attn_q_a", hparams->n_embd, rank, &layer->q_a);
+    run_load_norm_if(loader, "attn_q_a_norm", hparams->architecture->norm, hparams->norm_epsilon,
+                     rank, &layer->q_a_norm);
+    run_load_linear(loader, "attn_q_b", rank, n_q, &layer->q_b);
+}
+
+void run_latent_load(struct run_loader *loader, const struct run_hparams *hparams,
+                     const struct run_layer_shape *shape, bool is_cache_f16,
+                     struct run_latent_layer *layer)
+{
+    const uint32_t rank = hparams->latent_rank, n_rot = hparams->n_rot, n_head = shape->n_head;
+
+    layer->shape = shape;
+    if (hparams->latent_k <= n_rot) {
+        run_loader_refuse(loader,
+                          "metadata.json: key_length_mla %u is not above "
+                          "rope.dimension_count %u",
+                          hparams->latent_k, n_rot);
+        return;
+    }
+    layer->plain = hparams->latent_k - n_rot;
+    load_queries(loader, hparams, (uint64_t)n_head * hparams->latent_k, layer);
+    run_load_linear(loader, "attn_kv_a_mqa", hparams->n_embd, (uint64_t)rank + n_rot, &layer->kv_a);
+    run_load_norm_if(loader, "attn_kv_a_norm", hparams->architecture->norm, hparams->norm_epsilon,
+                     rank, &layer->kv_a_norm);
+    layer->attention = (struct run_attention){
+        .n_head = n_head,
+        .n_head_kv = n_head,
+        .dim_k = hparams->latent_k,
+        .dim_v = hparams->latent_v,
+        .scale = hparams->attention_scale,
+    };
+    run_load_linear_if(loader, "attn_kv_b", rank,
+                       (uint64_t)n_head * (layer->plain + hparams->latent_v), &layer->kv_b);
+    if (!layer->kv_b.weight.data) {
+        run_load_linears(loader, "attn_k_b", layer->plain, rank, n_head, &layer->k_b);
+        run_load_linears(loader, "attn_v_b", rank, hparams->latent_v, n_head, &layer->v_b);
+        layer->attention.n_head_kv = 1;
+        layer->attention.dim_k = rank + n_rot;
+        layer->attention.dim_v = rank;
+    }
+    run_load_linear(loader, "attn_output", (uint64_t)n_head * hparams->latent_v, hparams->n_embd,
+                    &layer->output);
+    layer->keys.is_f16 = layer->values.is_f16 = is_cache_f16;
+    layer->keys.width = (size_t)layer->attention.n_head_kv * layer->attention.dim_k;
+    layer->values.width = (size_t)layer->attention.n_head_kv * layer->attention.dim_v;
+}
+
+void run_latent_free(struct run_latent_layer *layer)
+{
+    run_cache_free(&layer->keys);
+    run_cache_free(&layer->values);
+}
+
+/* Copies n rows of `width` floats between rows that lie further apart. */
+static void copy_rows(const float *from, size_t from_stride, size_t n, size_t width, float *to,
+                      size_t to_stride)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy(to + i * to_stride, from + i * from_stride, width * sizeof *to);
+}
+
+/* [n][n_head][latent_k], a head's part to be rotated behind the rest. */
+static float *make_queries(const struct run_latent_layer *layer, const struct run_pass *pass,
+                           const float *x)
+{
+    const struct run_hparams *hparams = pass->hparams;
+    const size_t n = pass->n, width = (size_t)layer->shape->n_head * hparams->latent_k;
+    float *queries = run_scratch_take(pass->scratch, n * width);
+
+    if (!queries)
+        return NULL;
+    if (layer->q.weight.data) {
+        run_linear_apply(&layer->q, 0, x, n, queries);
+    } else {
+        const size_t rank = layer->q_a.weight.ne[1];
+        float *narrow = run_scratch_take(pass->scratch, n * rank);
+
+        if (!narrow)
+            return NULL;
+        run_linear_apply(&layer->q_a, 0, x, n, narrow);
+        run_norm_apply(&layer->q_a_norm, narrow, n, rank, narrow);
+        run_linear_apply(&layer->q_b, 0, narrow, n, queries);
+    }
+    run_rotate(&pass->rotary[0], queries + layer->plain, n, layer->shape->n_head, hparams->latent_k,
+               width, pass->first);
+    return queries;
+}
+
+/* Attention on the compressed rows: queries are taken to them, what is found is decompressed. */
+static int attend_compressed(struct run_latent_layer *layer, const struct run_pass *pass,
+                             const float *queries, const float *compressed, float *found)
+{
+    const struct run_hparams *hparams = pass->hparams;
+    const size_t n = pass->n, n_head = layer->shape->n_head, rank = hparams->latent_rank;
+    const size_t width = layer->attention.dim_k, latent_k = hparams->latent_k;
+    const size_t latent_v = hparams->latent_v, plain = layer->plain;
+    float *wide = run_scratch_take(pass->scratch, n * n_head * width);
+    float *narrow = run_scratch_take(pass->scratch, n * n_head * rank);
+    float *part = run_scratch_take(pass->scratch, n * (plain > rank ? plain : rank));
+    float *product = run_scratch_take(pass->scratch, n * (latent_v > rank ? latent_v : rank));
+    int code;
+
+    if (!wide || !narrow || !part || !product)
+        return -ENOMEM;
+    for (size_t head = 0; head < n_head; head++) {
+        const float *query = queries + head * latent_k;
+
+        copy_rows(query, n_head * latent_k, n, plain, part, plain);
+        run_linear_apply(&layer->k_b, head, part, n, product);
+        copy_rows(product, rank, n, rank, wide + head * width, n_head * width);
+        copy_rows(query + plain, n_head * latent_k, n, hparams->n_rot, wide + head * width + rank,
+                  n_head * width);
+    }
+    run_cache_store(&layer->keys, pass->first, compressed, n, width);
+    code = run_attend(&layer->attention, wide, n_head * width, &layer->keys, &layer->keys, n,
+                      pass->first, narrow);
+    for (size_t head = 0; code == 0 && head < n_head; head++) {
+        copy_rows(narrow + head * rank, n_head * rank, n, rank, part, rank);
+        run_linear_apply(&layer->v_b, head, part, n, product);
+        copy_rows(product, latent_v, n, latent_v, found + head * latent_v, n_head * latent_v);
+    }
+    return code;
+}
+
+static int attend_decompressed(struct run_latent_layer *layer, const struct run_pass *pass,
+                               const float *queries, const float *compressed, float *found)
+{
+    const struct run_hparams *hparams = pass->hparams;
+    const size_t n = pass->n, n_head = layer->shape->n_head, rank = hparams->latent_rank;
+    const size_t latent_k = hparams->latent_k, latent_v = hparams->latent_v;
+    const size_t plain = layer->plain, both = plain + latent_v, row = rank + hparams->n_rot;
+    float *narrow = run_scratch_take(pass->scratch, n * rank);
+    float *wide = run_scratch_take(pass->scratch, n * n_head * both);
+    float *keys = run_scratch_take(pass->scratch, n * n_head * latent_k);
+    float *values = run_scratch_take(pass->scratch, n * n_head * latent_v);
+
+    if (!narrow || !wide || !keys || !values ||
+        run_cache_reserve(&layer->values, pass->first + n) < 0)
+        return -ENOMEM;
+    copy_rows(compressed, row, n, rank, narrow, rank);
+    run_linear_apply(&layer->kv_b, 0, narrow, n, wide);
+    copy_rows(wide, both, n * n_head, plain, keys, latent_k);
+    copy_rows(wide + plain, both, n * n_head, latent_v, values, latent_v);
+    for (size_t head = 0; head < n_head; head++)
+        copy_rows(compressed + rank, row, n, hparams->n_rot, keys + head * latent_k + plain,
+                  n_head * latent_k);
+    run_cache_store(&layer->keys, pass->first, keys, n, n_head * latent_k);
+    run_cache_store(&layer->values, pass->first, values, n, n_head * latent_v);
+    return run_attend(&layer->attention, queries, n_head * latent_k, &layer->keys, &layer->values,
+                      n, pass->first, found);
+}
+
+int run_latent_apply(struct run_latent_layer *layer, const struct run_pass *pass, const float *x,
+                     float *out)
+{
+    const struct run_hparams *hparams = pass->hparams;
+    const size_t n = pass->n, rank = hparams->latent_rank, row = rank + hparams->n_rot;
+    const float *queries = make_queries(layer, pass, x);
+    float *compressed = run_scratch_take(pass->scratch, n * row);
+    float *found = run_scratch_take(pass->scratch, n * layer->output.weight.ne[0]);
+    int code;
+
+    if (!queries || !compressed || !found || run_cache_reserve(&layer->keys, pass->first + n) < 0)
+        return -ENOMEM;
+    run_linear_apply(&layer->kv_a, 0, x, n, compressed);
+    run_norm(layer->kv_a_norm.kind, layer->kv_a_norm.epsilon, compressed, n, rank, row,
+             layer->kv_a_norm.weight, layer->kv_a_norm.bias, 1, compressed);
+    run_rotate(&pass->rotary[0], compressed + rank, n, 1, hparams->n_rot, row, pass->first);
+    code = layer->kv_b.weight.data ? attend_decompressed(layer, pass, queries, compressed, found)
+                                   : attend_compressed(layer, pass, queries, compressed, found);
+    if (code == 0)
+        run_linear_apply(&layer->output, 0, found, n, out);
+    return code;
+}

@@ -1,0 +1,36 @@
+/*
+ * Multi-head latent attention (DeepSeek 2, 2024): keys and values of all heads are decompressed
+ * from a narrow row per token.
+ */
+#ifndef GGUFS_RUNNER_MIX_LATENT_H
+#define GGUFS_RUNNER_MIX_LATENT_H
+
+#include "contrib/runner/engine/loader.h"
+#include "contrib/runner/engine/pass.h"
+
+struct run_latent_layer {
+    const struct run_layer_shape *shape;
+    struct run_attention attention;
+    uint32_t plain;             /* elements of a head's query and key that are not rotated */
+    struct run_linear q;        /* [n_embd] to [n_head][latent_k], or … */
+    struct run_linear q_a, q_b; /* … through a narrower row */
+    struct run_norm_layer q_a_norm, kv_a_norm;
+    struct run_linear kv_a; /* [n_embd] to the compressed row and the rotated part of all keys */
+    struct run_linear kv_b; /* decompression of [n_head][plain + latent_v], or … */
+    struct run_linear k_b,
+        v_b; /* … a matrix for each head: [plain] to [rank], [rank] to [latent_v]:
+                attention is then on the compressed rows themselves */
+    struct run_linear output;
+    struct run_cache keys, values; /* values: not with k_b, v_b */
+};
+
+void run_latent_load(struct run_loader *loader, const struct run_hparams *hparams,
+                     const struct run_layer_shape *shape, bool is_cache_f16,
+                     struct run_latent_layer *layer);
+void run_latent_free(struct run_latent_layer *layer);
+
+/* out = attention of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
+int run_latent_apply(struct run_latent_layer *layer, const struct run_pass *pass, const float *x,
+                     float *out);
+
+#endif
