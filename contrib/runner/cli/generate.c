@@ -13,7 +13,7 @@ int run_generation_open(struct run_session *session, struct run_generation *gene
 
     *generation = (struct run_generation){
         .session = session,
-        .end_token = RUN_NO_TOKEN,
+        .end_tokens = {RUN_NO_TOKEN, RUN_NO_TOKEN},
         .unfed = RUN_NO_TOKEN,
         .output = {.tokenizer = session->tokenizer,
                    .is_control_shown = options->is_special,
@@ -79,7 +79,8 @@ static int next_token(struct run_generation *generation, bool *is_over, struct r
     generation->n_generated++;
     if (run_ids_add(&generation->generated, id) < 0)
         return run_fail_memory(failure);
-    if (id == generation->end_token || run_tokenizer_is_end(session->tokenizer, id)) {
+    if (id == generation->end_tokens[0] || id == generation->end_tokens[1] ||
+        run_tokenizer_is_end(session->tokenizer, id)) {
         generation->ending = RUN_ENDING_TOKEN;
         if (generation->output.is_control_shown)
             return run_output_token(&generation->output, id, &is_stopped, failure);
@@ -172,6 +173,8 @@ void run_generation_report(const struct run_generation *generation)
     if (generation->ending == RUN_ENDING_CONTEXT)
         fprintf(stderr, "ggufs-run: the context of %u tokens is full; -c N makes it larger\n",
                 session->n_context);
+    if (generation->n_prompt == 0)
+        return;
     fprintf(stderr,
             "ggufs-run: load    %9.3f s\n"
             "ggufs-run: prompt  %9.3f s, %5zu tokens, %9.2f tokens/s\n"

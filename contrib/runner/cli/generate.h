@@ -21,7 +21,7 @@ struct run_generation {
     struct run_session *session;
     struct run_sampler *sampler;
     struct run_output output;
-    int32_t end_token;        /* one more that ends the text, or RUN_NO_TOKEN */
+    int32_t end_tokens[2];    /* more that end the text, or RUN_NO_TOKEN */
     struct run_ids forbidden; /* never chosen */
 
     /* The results. */
