@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int run_text_add(struct run_text *text, const void *bytes, size_t length)
+int run_buffer_add(struct run_buffer *text, const void *bytes, size_t length)
 {
     size_t needed;
 
@@ -27,12 +27,12 @@ int run_text_add(struct run_text *text, const void *bytes, size_t length)
     return 0;
 }
 
-int run_text_add_string(struct run_text *text, const char *string)
+int run_buffer_add_string(struct run_buffer *text, const char *string)
 {
-    return run_text_add(text, string, strlen(string));
+    return run_buffer_add(text, string, strlen(string));
 }
 
-void run_text_drop(struct run_text *text, size_t n)
+void run_buffer_drop(struct run_buffer *text, size_t n)
 {
     if (n == 0)
         return;
@@ -41,8 +41,8 @@ void run_text_drop(struct run_text *text, size_t n)
     text->bytes[text->length] = '\0';
 }
 
-void run_text_free(struct run_text *text)
+void run_buffer_free(struct run_buffer *text)
 {
     free(text->bytes);
-    *text = (struct run_text){0};
+    *text = (struct run_buffer){0};
 }

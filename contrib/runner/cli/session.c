@@ -233,7 +233,7 @@ int run_session_encode(const struct run_session *session, const char *text, size
     return 0;
 }
 
-int run_read_file(const char *path, struct run_text *text, struct run_failure *failure)
+int run_read_file(const char *path, struct run_buffer *text, struct run_failure *failure)
 {
     const bool is_stdin = strcmp(path, "-") == 0;
     const char *name = is_stdin ? "stdin" : path;
@@ -245,7 +245,7 @@ int run_read_file(const char *path, struct run_text *text, struct run_failure *f
     if (fd < 0)
         return run_fail(failure, -errno, "%s: %s", name, strerror(errno));
     while (code == 0 && (n = read(fd, bytes, sizeof bytes)) > 0)
-        if (run_text_add(text, bytes, (size_t)n) < 0)
+        if (run_buffer_add(text, bytes, (size_t)n) < 0)
             code = run_fail_memory(failure);
     if (n < 0)
         code = run_fail(failure, -errno, "%s: %s", name, strerror(errno));

@@ -51,6 +51,6 @@ int run_session_encode(const struct run_session *session, const char *text, size
                        bool is_special, struct run_ids *ids, struct run_failure *failure);
 
 /* Adds all bytes of the file to the text; "-" is stdin. -EINTR as above. */
-int run_read_file(const char *path, struct run_text *text, struct run_failure *failure);
+int run_read_file(const char *path, struct run_buffer *text, struct run_failure *failure);
 
 #endif

@@ -9,8 +9,8 @@
 void run_output_begin(struct run_output *output, bool is_at_start)
 {
     run_utf8_begin(&output->stream, is_at_start);
-    run_text_drop(&output->text, output->text.length);
-    run_text_drop(&output->held, output->held.length);
+    run_buffer_drop(&output->text, output->text.length);
+    run_buffer_drop(&output->held, output->held.length);
 }
 
 static int give(struct run_output *output, const char *bytes, size_t length,
@@ -18,7 +18,7 @@ static int give(struct run_output *output, const char *bytes, size_t length,
 {
     if (length == 0)
         return 0;
-    if (run_text_add(&output->text, bytes, length) < 0)
+    if (run_buffer_add(&output->text, bytes, length) < 0)
         return run_fail_memory(failure);
     if (output->is_kept)
         return 0;
@@ -53,7 +53,7 @@ static int pass_on(struct run_output *output, bool *is_stopped, struct run_failu
     *is_stopped = run_stop_texts_find(output->stops, output->n_stops, output->held.bytes,
                                       output->held.length, &n_free);
     code = give(output, output->held.bytes, n_free, failure);
-    run_text_drop(&output->held, *is_stopped ? output->held.length : n_free);
+    run_buffer_drop(&output->held, *is_stopped ? output->held.length : n_free);
     return code;
 }
 
@@ -66,7 +66,7 @@ int run_output_token(struct run_output *output, int32_t id, bool *is_stopped,
     *is_stopped = false;
     if (run_tokenizer_show(output->tokenizer, id, output->is_control_shown, &output->stream, &out,
                            &length) < 0 ||
-        run_text_add(&output->held, out, length) < 0)
+        run_buffer_add(&output->held, out, length) < 0)
         return run_fail_memory(failure);
     return pass_on(output, is_stopped, failure);
 }
@@ -77,7 +77,7 @@ int run_output_end(struct run_output *output, struct run_failure *failure)
     size_t length;
     int code = give(output, output->held.bytes, output->held.length, failure);
 
-    run_text_drop(&output->held, output->held.length);
+    run_buffer_drop(&output->held, output->held.length);
     if (code < 0)
         return code;
     if (run_utf8_end(&output->stream, &out, &length) < 0)
@@ -87,7 +87,7 @@ int run_output_end(struct run_output *output, struct run_failure *failure)
 
 void run_output_free(struct run_output *output)
 {
-    run_text_free(&output->text);
-    run_text_free(&output->held);
+    run_buffer_free(&output->text);
+    run_buffer_free(&output->held);
     run_utf8_free(&output->stream);
 }

@@ -16,8 +16,8 @@ struct run_output {
     const char *const *stops;
     size_t n_stops;
 
-    struct run_text text; /* all that was given out */
-    struct run_text held; /* what may become a stop */
+    struct run_buffer text; /* all that was given out */
+    struct run_buffer held; /* what may become a stop */
     struct run_utf8_stream stream;
 };
 

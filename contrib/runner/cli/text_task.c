@@ -27,14 +27,14 @@ int run_print_json(const struct run_session *session, cJSON *object)
 }
 
 /* The last newline of a file or of what echo(1) writes is not meant. */
-static int read_prompt(const struct run_options *options, struct run_text *text,
+static int read_prompt(const struct run_options *options, struct run_buffer *text,
                        struct run_failure *failure)
 {
     const char *path = options->prompt_file;
     int code;
 
     if (!path && options->prompt && strcmp(options->prompt, "-") != 0)
-        return run_text_add_string(text, options->prompt) < 0 ? run_fail_memory(failure) : 0;
+        return run_buffer_add_string(text, options->prompt) < 0 ? run_fail_memory(failure) : 0;
     if (!path)
         path = "-";
     code = run_read_file(path, text, failure);
@@ -109,8 +109,8 @@ static cJSON *describe(const struct run_generation *generation, const struct run
 }
 
 /* The prompt, as the reader sees it, comes first; in JSON it has a place of its own. */
-static int show_prompt(struct run_generation *generation, const struct run_text *prompt,
-                       struct run_text *shown, struct run_failure *failure)
+static int show_prompt(struct run_generation *generation, const struct run_buffer *prompt,
+                       struct run_buffer *shown, struct run_failure *failure)
 {
     struct run_output *output = &generation->output;
     const bool is_shown = output->is_kept || generation->session->options->shows_prompt;
@@ -119,15 +119,15 @@ static int show_prompt(struct run_generation *generation, const struct run_text 
     run_output_begin(output, true);
     if (is_shown && prompt->length > 0)
         code = run_output_bytes(output, prompt->bytes, prompt->length, failure);
-    if (code == 0 && run_text_add(shown, output->text.bytes, output->text.length) < 0)
+    if (code == 0 && run_buffer_add(shown, output->text.bytes, output->text.length) < 0)
         code = run_fail_memory(failure);
     run_output_begin(output, prompt->length == 0);
     return code;
 }
 
 static int generate_behind(struct run_session *session, struct run_generation *generation,
-                           const struct run_text *prompt, struct run_ids *ids,
-                           struct run_text *shown, struct run_failure *failure)
+                           const struct run_buffer *prompt, struct run_ids *ids,
+                           struct run_buffer *shown, struct run_failure *failure)
 {
     int code = run_session_encode(session, prompt->bytes ? prompt->bytes : "", prompt->length,
                                   session->options->is_special, ids, failure);
@@ -152,7 +152,7 @@ static int generate_behind(struct run_session *session, struct run_generation *g
 int run_task_generate(struct run_session *session)
 {
     struct run_generation generation = {.session = session};
-    struct run_text prompt = {0}, shown = {0};
+    struct run_buffer prompt = {0}, shown = {0};
     struct run_ids ids = {0};
     struct run_failure failure;
     int status = EX_OK;
@@ -175,7 +175,7 @@ int run_task_generate(struct run_session *session)
         status = STATUS_INTERRUPTED;
     run_generation_close(&generation);
     run_ids_free(&ids);
-    run_text_free(&shown);
-    run_text_free(&prompt);
+    run_buffer_free(&shown);
+    run_buffer_free(&prompt);
     return status;
 }
