@@ -57,7 +57,9 @@ enum run_rotary_layers {
 };
 
 struct run_architecture {
-    const char *name; /* general.architecture */
+    const char *name;           /* general.architecture */
+    bool has_prediction_layers; /* key nextn_predict_layers: that many of the last layers only
+                                   predict further tokens and are left out */
 
     enum run_norm_kind norm;
     bool norms_have_no_weights; /* norms are there though no tensors are */
@@ -65,22 +67,31 @@ struct run_architecture {
     bool has_residual_scale; /* key residual_scale */
     enum run_embedding_scale embedding_scale;
     enum run_logit_scale logit_scale;
-    bool has_softcap; /* keys attn_logit_softcapping, final_logit_softcapping */
+    bool has_minicpm_scales; /* without those keys: embeddings times 12, residuals times
+                                1.4 / √n_layer, logits divided by n_embd / 256 */
+    bool has_softcap;        /* keys attn_logit_softcapping, final_logit_softcapping */
 
     enum run_rotary_kind rotary;
     enum run_rotary_layers rotary_layers;
-    bool norm_after_rotary;     /* q and k are normalized behind the rotation */
-    bool has_attention_scale;   /* key attention.scale */
-    uint32_t head_scale_layers; /* with so many layers the attention's scale is of n_embd / n_head,
-                                   not of the head's width (the 27B of Gemma) */
-    bool has_clamp;             /* key attention.clamp_kqv */
-    bool has_alibi;             /* key attention.max_alibi_bias */
-    float alibi;                /* the largest bias if no key says it */
-    enum run_window window;     /* key attention.sliding_window */
-    uint32_t window_period;     /* all but the last layer of so many have the window; 0: all */
-    float window_base;          /* rotary base of windowed layers if no key says it; 0: the same */
-    bool window_is_unscaled;    /* windowed layers rotate without scaling */
-    bool has_log_multiplier;    /* key rope.scaling.yarn_log_multiplier */
+    bool norm_after_rotary;  /* q and k are normalized behind the rotation */
+    bool norms_rotated;      /* q and k of rotated layers get an RMS norm without weights behind it,
+                                unless the model has 128 experts (Llama 4) */
+    bool scale_is_inverse;   /* the attention's scale is 1 / width of a head, not of its root */
+    float temperature_scale; /* queries of layers that are not rotated are multiplied by */
+    uint32_t temperature_length; /* 1 + scale · ln(1 + ⌊(position + 1) / length⌋) */
+    bool has_attention_scale;    /* key attention.scale */
+    uint32_t head_scale_layers;  /* with so many layers the attention's scale is of n_embd / n_head,
+                                    not of the head's width (the 27B of Gemma) */
+    bool has_clamp;              /* key attention.clamp_kqv */
+    bool has_alibi;              /* key attention.max_alibi_bias */
+    float alibi;                 /* the largest bias if no key says it */
+    uint32_t alibi_layers;       /* only with so many layers, which then do not rotate; 0: always */
+    enum run_window window;      /* key attention.sliding_window */
+    uint32_t window_default;     /* if there is no such key */
+    uint32_t window_period;      /* all but the last layer of so many have the window; 0: all */
+    float window_base;           /* rotary base of windowed layers if no key says it; 0: the same */
+    bool window_is_unscaled;     /* windowed layers rotate without scaling */
+    bool has_log_multiplier;     /* key rope.scaling.yarn_log_multiplier */
 
     enum run_activation activation;
     enum run_gating gating;

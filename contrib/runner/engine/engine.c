@@ -30,8 +30,16 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
     const struct run_hparams *hparams = &engine->hparams;
     const uint64_t n_embd = hparams->n_embd;
 
-    engine->n_vocab = (uint32_t)run_load_n_rows(loader, "token_embd.weight");
-    run_load_linear(loader, "token_embd", n_embd, engine->n_vocab, &engine->embedding);
+    /* Either may serve as the other. */
+    const char *embedding =
+        !run_loader_has(loader, "token_embd.weight") && run_loader_has(loader, "output.weight")
+            ? "output"
+            : "token_embd";
+    char name[32];
+
+    snprintf(name, sizeof name, "%s.weight", embedding);
+    engine->n_vocab = (uint32_t)run_load_n_rows(loader, name);
+    run_load_linear(loader, embedding, n_embd, engine->n_vocab, &engine->embedding);
     run_load_norm_if(loader, "token_embd_norm", hparams->architecture->norm, hparams->norm_epsilon,
                      n_embd, &engine->embedding_norm);
     if (run_loader_has(loader, "position_embd.weight")) {

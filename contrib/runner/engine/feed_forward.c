@@ -34,7 +34,6 @@ static void load_network(struct run_loader *loader, const struct run_hparams *hp
 void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *hparams,
                            const struct run_layer_shape *shape, struct run_feed_forward *layer)
 {
-    (void)shape;
     layer->has_experts = run_loader_has(loader, "ffn_gate_inp.weight");
     if (layer->has_experts) {
         run_experts_load(loader, hparams, &layer->experts);
@@ -45,6 +44,8 @@ void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *
                run_loader_has(loader, "ffn_up.weight")) {
         load_network(loader, hparams, "", &layer->network);
     }
+    if (hparams->xielu)
+        layer->network.xielu = &hparams->xielu[shape - hparams->layers];
     layer->is_there = layer->has_experts || layer->network.down.weight.data;
 }
 

@@ -51,19 +51,25 @@ static void read_float(struct reader *reader, const char *key, float *value)
         reader->code = run_metadata_float(reader->metadata, key, value, reader->failure);
 }
 
+static void read_float_at(struct reader *reader, const char *key, size_t layer, float *value)
+{
+    if (reader->code == 0)
+        reader->code = run_metadata_float_at(reader->metadata, key, layer, value, reader->failure);
+}
+
 static void refuse(struct reader *reader, const char *text)
 {
     if (reader->code == 0)
         reader->code = run_fail(reader->failure, -EINVAL, "metadata.json: %s", text);
 }
 
-/* A scale of 0 stands for none. */
-static float read_scale(struct reader *reader, const char *key)
+/* A scale of 0 stands for none, as one that is missing does. */
+static float read_scale(struct reader *reader, const char *key, float otherwise)
 {
     float scale = 0;
 
     read_float(reader, key, &scale);
-    return scale == 0 ? 1 : scale;
+    return scale == 0 ? otherwise : scale;
 }
 
 static void read_layers(struct reader *reader, struct run_hparams *hparams)
@@ -112,13 +118,16 @@ static void read_heads(struct reader *reader, struct run_hparams *hparams)
     hparams->attention_scale = 1 / sqrtf((float)hparams->dim_k);
     if (row->head_scale_layers > 0 && row->head_scale_layers == hparams->n_layer)
         hparams->attention_scale = 1 / sqrtf((float)hparams->n_embd / (float)n_head);
-    if (row->has_attention_scale && read_scale(reader, ".attention.scale") != 1)
-        hparams->attention_scale = read_scale(reader, ".attention.scale");
+    if (row->scale_is_inverse)
+        hparams->attention_scale = 1 / (float)hparams->dim_k;
+    if (row->has_attention_scale)
+        hparams->attention_scale = read_scale(reader, ".attention.scale", hparams->attention_scale);
     if (row->has_softcap)
         read_float(reader, ".attn_logit_softcapping", &hparams->attention_softcap);
     if (row->has_clamp)
         read_float(reader, ".attention.clamp_kqv", &hparams->clamp_kqv);
-    hparams->max_alibi = row->alibi;
+    if (row->alibi_layers == 0 || row->alibi_layers == hparams->n_layer)
+        hparams->max_alibi = row->alibi;
     if (row->has_alibi)
         read_float(reader, ".attention.max_alibi_bias", &hparams->max_alibi);
     hparams->qkv_in_groups = layout && strcmp(layout, "reference") == 0;
@@ -150,6 +159,7 @@ static void read_window(struct reader *reader, struct run_hparams *hparams)
     const cJSON *pattern = run_metadata_find(reader->metadata, key);
     uint32_t period = row->window_period;
 
+    hparams->window = row->window_default;
     if (row->window != RUN_WINDOW_NONE)
         read_u32(reader, ".attention.sliding_window", INT32_MAX, &hparams->window);
     if (hparams->window > 0 && pattern && !cJSON_IsArray(pattern))
@@ -175,6 +185,7 @@ static void read_experts(struct reader *reader, struct run_hparams *hparams)
     uint32_t gating = 0;
 
     experts->weights_scale = 1;
+    hparams->norms_rotated = row->norms_rotated;
     read_u32(reader, ".expert_count", MAX_EXPERTS, &experts->n);
     if (experts->n == 0)
         return;
@@ -188,6 +199,7 @@ static void read_experts(struct reader *reader, struct run_hparams *hparams)
                  experts->n / experts->n_groups * experts->n_groups_used < experts->n_used)
             refuse(reader, "the groups that are used have less than expert_used_count experts");
     }
+    hparams->norms_rotated = row->norms_rotated && experts->n != 128;
     experts->gating = row->gating;
     if (row->gating_by_key)
         read_u32(reader, ".expert_gating_func", GATING_SOFTMAX_CHOSEN, &gating);
@@ -199,24 +211,30 @@ static void read_experts(struct reader *reader, struct run_hparams *hparams)
                               (row->weights_norm == RUN_WEIGHTS_BY_KEY &&
                                run_metadata_is_true(reader->metadata, ".expert_weights_norm"));
     if (row->has_weights_scale)
-        experts->weights_scale = read_scale(reader, ".expert_weights_scale");
+        experts->weights_scale = read_scale(reader, ".expert_weights_scale", 1);
 }
 
 static void read_scales(struct reader *reader, struct run_hparams *hparams)
 {
     const struct run_architecture *row = hparams->architecture;
+    float embedding = 1, residual = 1, logit = 1;
 
-    hparams->embedding_scale = hparams->residual_scale = hparams->logit_scale = 1;
+    if (row->has_minicpm_scales) {
+        embedding = 12;
+        residual = 1.4f / sqrtf((float)hparams->n_layer);
+        logit = (float)hparams->n_embd / 256;
+    }
     if (row->embedding_scale == RUN_EMBEDDING_BY_ROOT)
-        hparams->embedding_scale = sqrtf((float)hparams->n_embd);
+        embedding = sqrtf((float)hparams->n_embd);
     else if (row->embedding_scale == RUN_EMBEDDING_BY_KEY)
-        hparams->embedding_scale = read_scale(reader, ".embedding_scale");
+        embedding = read_scale(reader, ".embedding_scale", embedding);
     if (row->has_residual_scale)
-        hparams->residual_scale = read_scale(reader, ".residual_scale");
+        residual = read_scale(reader, ".residual_scale", residual);
     if (row->logit_scale != RUN_LOGITS_PLAIN)
-        hparams->logit_scale = read_scale(reader, ".logit_scale");
-    if (row->logit_scale == RUN_LOGITS_DIVIDED)
-        hparams->logit_scale = 1 / hparams->logit_scale;
+        logit = read_scale(reader, ".logit_scale", logit);
+    hparams->embedding_scale = embedding;
+    hparams->residual_scale = residual;
+    hparams->logit_scale = row->logit_scale == RUN_LOGITS_DIVIDED ? 1 / logit : logit;
     if (row->has_softcap)
         read_float(reader, ".final_logit_softcapping", &hparams->final_softcap);
 }
@@ -235,6 +253,37 @@ static int find_architecture(const struct run_metadata *metadata, struct run_hpa
     return 0;
 }
 
+static void leave_out_predictions(struct reader *reader, struct run_hparams *hparams)
+{
+    uint32_t n = 0;
+
+    if (hparams->architecture->has_prediction_layers)
+        read_u32(reader, ".nextn_predict_layers", hparams->n_layer - 1, &n);
+    hparams->n_layer -= n;
+}
+
+static void read_xielu(struct reader *reader, struct run_hparams *hparams)
+{
+    if (hparams->architecture->activation != RUN_XIELU || reader->code < 0)
+        return;
+    hparams->xielu = calloc(hparams->n_layer, sizeof *hparams->xielu);
+    if (!hparams->xielu) {
+        reader->code = run_fail_memory(reader->failure);
+        return;
+    }
+    for (size_t i = 0; i < hparams->n_layer; i++) {
+        struct run_xielu *xielu = &hparams->xielu[i];
+
+        /* Stored as they are trained, before softplus. */
+        read_float_at(reader, "xielu.alpha_n", i, &xielu->alpha_n);
+        read_float_at(reader, "xielu.alpha_p", i, &xielu->alpha_p);
+        read_float_at(reader, "xielu.beta", i, &xielu->beta);
+        read_float_at(reader, "xielu.eps", i, &xielu->epsilon);
+        xielu->alpha_p = run_softplus(xielu->alpha_p);
+        xielu->alpha_n = xielu->beta + run_softplus(xielu->alpha_n);
+    }
+}
+
 int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hparams,
                      struct run_failure *failure)
 {
@@ -249,6 +298,7 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
     if (reader.code < 0)
         return reader.code;
     row = hparams->architecture;
+    leave_out_predictions(&reader, hparams);
     hparams->layers = calloc(hparams->n_layer, sizeof *hparams->layers);
     if (!hparams->layers)
         return run_fail_memory(failure);
@@ -267,6 +317,7 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
     read_window(&reader, hparams);
     read_experts(&reader, hparams);
     read_scales(&reader, hparams);
+    read_xielu(&reader, hparams);
     if (reader.code < 0)
         run_hparams_free(hparams);
     return reader.code;
@@ -275,7 +326,9 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
 void run_hparams_free(struct run_hparams *hparams)
 {
     free(hparams->layers);
+    free(hparams->xielu);
     hparams->layers = NULL;
+    hparams->xielu = NULL;
 }
 
 /* YaRN's factor for queries and keys, section 3.4 of its paper. */
@@ -317,6 +370,8 @@ int run_hparams_rotary(const struct run_hparams *hparams, const struct run_metad
     *rotary = (struct run_rotary){.kind = row->rotary, .n_rot = hparams->n_rot, .magnitude = 1};
     *scaling =
         (struct run_rotary_scaling){.base = 10000, .factor = 1, .beta_fast = 32, .beta_slow = 1};
+    if (row->alibi_layers > 0 && hparams->max_alibi > 0)
+        rotary->kind = RUN_ROTARY_NONE;
     /* Rows of q and k in the order of the original: its pairs are half a head apart. */
     if (rotary->kind == RUN_ROTARY_NORMAL && layout && strcmp(layout, "reference") == 0)
         rotary->kind = RUN_ROTARY_NEOX;

@@ -35,14 +35,17 @@ struct run_hparams {
     float embedding_scale, residual_scale, logit_scale;
     float attention_softcap, final_softcap; /* 0: none */
     float attention_scale;
-    float clamp_kqv; /* 0: none */
-    float max_alibi; /* 0: none */
-    uint32_t window; /* 0: none */
+    float clamp_kqv;    /* 0: none */
+    float max_alibi;    /* 0: none */
+    uint32_t window;    /* 0: none */
+    bool norms_rotated; /* q and k of rotated layers get a norm without weights behind the rotation
+                         */
     struct run_experts_shape experts;
     uint32_t latent_rank;        /* of keys and values (DeepSeek 2); 0: no latent attention */
     uint32_t latent_k, latent_v; /* a head's widths behind decompression */
     bool
         qkv_in_groups; /* rows of attn_qkv: for each head of keys its queries, the key, the value */
+    struct run_xielu *xielu;        /* [n_layer], or NULL */
     struct run_layer_shape *layers; /* [n_layer] */
 };
 

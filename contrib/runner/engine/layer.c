@@ -16,6 +16,8 @@ static void load_norms(struct run_loader *loader, const struct run_hparams *hpar
     load_norm(loader, hparams, "attn_norm", &layer->mix_norm);
     load_norm(loader, hparams, "attn_norm_2", &layer->mix_norm_2);
     load_norm(loader, hparams, "post_attention_norm", &layer->mix_post_norm);
+    if (!layer->mix_post_norm.is_there)
+        load_norm(loader, hparams, "attn_output_norm", &layer->mix_post_norm);
     load_norm(loader, hparams, "ffn_norm", &layer->ffn_norm);
     load_norm(loader, hparams, "post_ffw_norm", &layer->ffn_post_norm);
     /* After attention and before the feed-forward: some files call that the former. */

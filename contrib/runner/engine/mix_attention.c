@@ -160,6 +160,39 @@ static void rotate_qk(const struct run_attention_layer *layer, const struct run_
     run_rotate(rotary, qkv->k, pass->n, shape->n_head_kv, dim, shape->n_head_kv * dim, pass->first);
 }
 
+/* A norm without weights, of all heads of rotated layers. */
+static void norm_rotated(const struct run_attention_layer *layer, const struct run_pass *pass,
+                         const struct qkv *qkv)
+{
+    const size_t dim = pass->hparams->dim_k;
+    const float epsilon = pass->hparams->norm_epsilon;
+
+    if (!pass->hparams->norms_rotated || !layer->shape->is_rotated)
+        return;
+    run_norm(RUN_NORM_RMS, epsilon, qkv->q, pass->n * layer->shape->n_head, dim, dim, NULL, NULL, 1,
+             qkv->q);
+    run_norm(RUN_NORM_RMS, epsilon, qkv->k, pass->n * layer->shape->n_head_kv, dim, dim, NULL, NULL,
+             1, qkv->k);
+}
+
+/* Queries that lie far behind the context of the training get sharper. */
+static void heat(const struct run_attention_layer *layer, const struct run_pass *pass,
+                 const struct qkv *qkv)
+{
+    const struct run_architecture *row = pass->hparams->architecture;
+    const size_t width = (size_t)layer->shape->n_head * pass->hparams->dim_k;
+
+    if (row->temperature_scale == 0 || layer->shape->is_rotated)
+        return;
+    for (size_t i = 0; i < pass->n; i++) {
+        const size_t times = (pass->first + i + 1) / row->temperature_length;
+        const float scale = 1 + row->temperature_scale * logf((float)(times + 1));
+
+        for (size_t j = 0; j < width; j++)
+            qkv->q[i * width + j] *= scale;
+    }
+}
+
 int run_attention_apply(struct run_attention_layer *layer, const struct run_pass *pass,
                         const float *x, float *out)
 {
@@ -186,6 +219,8 @@ int run_attention_apply(struct run_attention_layer *layer, const struct run_pass
     rotate_qk(layer, pass, &qkv);
     if (hparams->architecture->norm_after_rotary)
         norm_qk(layer, pass, &qkv);
+    norm_rotated(layer, pass, &qkv);
+    heat(layer, pass, &qkv);
     run_cache_store(&layer->keys, pass->first, qkv.k, n, layer->keys.width);
     run_cache_store(&layer->values, pass->first, qkv.v, n, layer->values.width);
     code = run_attend(&layer->attention, qkv.q, n_q, &layer->keys, &layer->values, n, pass->first,
