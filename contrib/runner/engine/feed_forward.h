@@ -22,6 +22,9 @@ struct run_network {
 struct run_experts {
     struct run_linear router; /* [n_embd] to a score for each expert */
     const float *selection;   /* [n]: added to the probabilities to choose experts; or NULL */
+    struct run_linear narrow, widen; /* [n_embd] to `width` and back, around the networks; or empty
+                                      */
+    size_t width;                    /* of what networks take and give: else n_embd */
     struct run_network networks;
 };
 

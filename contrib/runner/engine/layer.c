@@ -34,9 +34,16 @@ static void load_mixer(struct run_loader *loader, const struct run_hparams *hpar
 {
     const struct run_layer_shape *shape = &hparams->layers[index];
 
-    if (shape->n_head == 0)
+    run_recurrent_load(loader, hparams, &layer->recurrent);
+    if (layer->recurrent.kind != RUN_RECURRENCE_NONE)
+        layer->mixer = RUN_MIX_RECURRENT;
+    if (shape->n_head == 0 || (layer->recurrent.kind != RUN_RECURRENCE_NONE &&
+                               !run_loader_has(loader, "attn_output.weight")))
         return;
-    if (run_loader_has(loader, "attn_kv_a_mqa.weight")) {
+    if (layer->mixer == RUN_MIX_RECURRENT) {
+        layer->mixer = RUN_MIX_BOTH;
+        run_attention_load(loader, hparams, shape, is_cache_f16, &layer->attention);
+    } else if (run_loader_has(loader, "attn_kv_a_mqa.weight")) {
         layer->mixer = RUN_MIX_LATENT;
         run_latent_load(loader, hparams, shape, is_cache_f16, &layer->latent);
     } else {
@@ -69,7 +76,27 @@ void run_layer_free(struct run_layer *layer)
 
 void run_layer_reset(struct run_layer *layer)
 {
-    (void)layer;
+    run_recurrent_reset(&layer->recurrent);
+}
+
+static void add(float *x, const float *difference, size_t n, float scale)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        x[i] += difference[i] * scale;
+}
+
+static int mix_both(struct run_layer *layer, const struct run_pass *pass, const float *x,
+                    float *out)
+{
+    const size_t n = pass->n * pass->hparams->n_embd;
+    float *beside = run_scratch_take(pass->scratch, n);
+
+    if (!beside || run_attention_apply(&layer->attention, pass, x, out) < 0 ||
+        run_recurrent_apply(&layer->recurrent, pass, x, beside) < 0)
+        return -ENOMEM;
+    add(out, beside, n, 1);
+    return 0;
 }
 
 static int mix(struct run_layer *layer, const struct run_pass *pass, const float *x, float *out)
@@ -79,17 +106,14 @@ static int mix(struct run_layer *layer, const struct run_pass *pass, const float
         return run_attention_apply(&layer->attention, pass, x, out);
     case RUN_MIX_LATENT:
         return run_latent_apply(&layer->latent, pass, x, out);
+    case RUN_MIX_RECURRENT:
+        return run_recurrent_apply(&layer->recurrent, pass, x, out);
+    case RUN_MIX_BOTH:
+        return mix_both(layer, pass, x, out);
     case RUN_MIX_NOTHING:
         break;
     }
     return 0;
-}
-
-static void add(float *x, const float *difference, size_t n, float scale)
-{
-#pragma omp simd
-    for (size_t i = 0; i < n; i++)
-        x[i] += difference[i] * scale;
 }
 
 static int apply(struct run_layer *layer, const struct run_pass *pass, float *x)
