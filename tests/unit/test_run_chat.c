@@ -1,7 +1,6 @@
 /*
- * A conversation in every format. What is expected was compared with llama.cpp's
- * llama_chat_apply_template() where that has the format; gpt-oss and hunyuan-dense write earlier
- * answers as the models' own templates do, and yandex does not lose the system's message.
+ * A conversation in every format. What is expected was compared with the models' own templates,
+ * run in Jinja, where those were at hand, and else with llama.cpp's llama_chat_apply_template().
  */
 #include "contrib/runner/chat/chat_format.h"
 #include "contrib/runner/chat/text_buffer.h"
@@ -40,7 +39,7 @@ static const struct {
     {"chatglm3",
      "[gMASK]sop<|system|>\n  S\n<|user|>\n U<|assistant|>\n  A<|user|>\n V <|assistant|>"},
     {"chatglm4",
-     "[gMASK]<sop><|system|>\n S\n<|user|>\nU<|assistant|>\n A<|user|>\nV <|assistant|>\n"},
+     "[gMASK]<sop><|system|>\n S\n<|user|>\nU<|assistant|>\n A<|user|>\nV <|assistant|>"},
     {"chatml",
      "<|im_start|>system\n S\n<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>a"
      "ssistant\n A<|im_end|>\n<|im_start|>user\nV <|im_end|>\n<|im_start|>assistant\n"},
@@ -49,12 +48,20 @@ static const struct {
      "EN|><|USER_TOKEN|>U<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"
      "A<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|USER_TOKEN|>V<|END_OF_TURN_TOKEN|"
      "><|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"},
+    {"command-r7b",
+     "<|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|> S\n<|END_OF_TURN_TOKEN|><|START_OF_TURN_"
+     "TOKEN|><|USER_TOKEN|>U<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_TOKE"
+     "N|><|START_RESPONSE|> A<|END_RESPONSE|><|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKE"
+     "N|><|USER_TOKEN|>V <|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"
+     "<|START_RESPONSE|>"},
     {"deepseek",
      " S\n### Instruction:\nU\n### Response:\n A\n<|EOT|>\n### Instruction:\nV \n### Response:\n"},
+    {"deepseek-r1",
+     " S\n<｜User｜>U<｜Assistant｜> A<｜end▁of▁sentence｜><｜User｜>V <｜Assistant｜><think>\n"},
     {"deepseek2",
-     " S\n\n\nUser: U\n\nAssistant:  A<｜end▁of▁sentence｜>User: V \n\nAssistant:"},
+     " S\n\n\nUser: U\n\nAssistant:  A</s>User: V \n\nAssistant:"},
     {"deepseek3",
-     " S\n\n\n<｜User｜>U<｜Assistant｜> A<｜end▁of▁sentence｜><｜User｜>V <｜Assistant｜>"},
+     " S\n<｜User｜>U<｜Assistant｜> A<｜end▁of▁sentence｜><｜User｜>V <｜Assistant｜>"},
     {"dots1",
      "<|system|> S\n<|endofsystem|><|userprompt|>U<|endofuserprompt|><|response|> A<|e"
      "ndofresponse|><|userprompt|>V <|endofuserprompt|><|response|>"},
@@ -63,6 +70,9 @@ static const struct {
     {"exaone-moe",
      "<|system|>\nS<|endofturn|>\n<|user|>\nU<|endofturn|>\n<|assistant|>\nA<|endoftur"
      "n|>\n<|user|>\nV<|endofturn|>\n<|assistant|>\n"},
+    {"exaone-deep",
+     "[|system|]S[|endofturn|]\n[|user|]U\n[|assistant|]A[|endofturn|]\n[|user|]V\n[|a"
+     "ssistant|]<thought>\n"},
     {"exaone3",
      "[|system|]S[|endofturn|]\n[|user|]U\n[|assistant|]A[|endofturn|]\n[|user|]V\n[|assistant|]"},
     {"exaone4",
@@ -87,6 +97,8 @@ static const struct {
      "<|end_of_role|>U<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|> A<|en"
      "d_of_text|>\n<|start_of_role|>user<|end_of_role|>V <|end_of_text|>\n<|start_of_r"
      "ole|>assistant<|end_of_role|>"},
+    {"granite-code",
+     "System:\n S\n\n\nQuestion:\nU\n\nAnswer:\n A\n\nQuestion:\nV \n\nAnswer:\n"},
     {"grok-2",
      "System: S<|separator|>\n\nHuman: U<|separator|>\n\nAssistant:  A<|separator|>\n\n"
      "Human: V<|separator|>\n\nAssistant:"},
@@ -110,7 +122,7 @@ static const struct {
     {"llama2-sys-bos",
      "[INST] <<SYS>>\n S\n\n<</SYS>>\n\nU [/INST] A</s><s>[INST] V  [/INST]"},
     {"llama2-sys-strip",
-     "[INST] <<SYS>>\nS\n<</SYS>>\n\nU [/INST]A</s>[INST] V [/INST]"},
+     "[INST] <<SYS>>\nS\n<</SYS>>\n\nU [/INST] A </s><s>[INST] V [/INST]"},
     {"llama3",
      "<|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|><|start_header_id|>user"
      "<|end_header_id|>\n\nU<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"
@@ -142,8 +154,9 @@ static const struct {
      "<extra_id_0>System\nS\n\n<extra_id_1>User\nU\n<extra_id_1>Assistant\nA\n<extra_i"
      "d_1>User\nV\n<extra_id_1>Assistant\n"},
     {"openchat",
-     " S\n<|end_of_turn|>GPT4 Correct User: U<|end_of_turn|>GPT4 Correct Assistant:  A"
-     "<|end_of_turn|>GPT4 Correct User: V <|end_of_turn|>GPT4 Correct Assistant:"},
+     "GPT4 Correct System:  S\n<|end_of_turn|>GPT4 Correct User: U<|end_of_turn|>GPT4 "
+     "Correct Assistant:  A<|end_of_turn|>GPT4 Correct User: V <|end_of_turn|>GPT4 Cor"
+     "rect Assistant:"},
     {"orion",
      "Human:  S\n\n\nU\n\nAssistant: </s> A</s>Human: V \n\nAssistant: </s>"},
     {"pangu-embedded",
@@ -156,6 +169,8 @@ static const struct {
      "<|im_start|>system<|im_sep|> S\n<|im_end|><|im_start|>user<|im_sep|>U<|im_end|><"
      "|im_start|>assistant<|im_sep|> A<|im_end|><|im_start|>user<|im_sep|>V <|im_end|>"
      "<|im_start|>assistant<|im_sep|>"},
+    {"phi4-mini",
+     "<|system|> S\n<|end|><|user|>U<|end|><|assistant|> A<|end|><|user|>V <|end|><|assistant|>"},
     {"rwkv-world",
      "System: S\n\nUser: U\n\nAssistant: A\n\nUser: V\n\nAssistant:"},
     {"seed-oss",
@@ -212,6 +227,13 @@ static const struct {
     {"{{ '### Instruction:\\n' }}{{ '\\n<|EOT|>\\n' }}", "deepseek"},
     {"{{ '### Instruction:\\n' }}{{ '### Response:\\n' }}", "alpaca"},
     {"<|START_OF_TURN_TOKEN|><|USER_TOKEN|>", "command-r"},
+    {"<|START_OF_TURN_TOKEN|><|USER_TOKEN|><|START_RESPONSE|>", "command-r7b"},
+    {"{{ '<｜Assistant｜><think>\\n' }}", "deepseek-r1"},
+    {"{{ '[|assistant|]<thought>\\n' }}", "exaone-deep"},
+    {"{{ 'Question:\\n' + message['content'] }}{{ 'Answer:\\n' }}", "granite-code"},
+    {"{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}<|assistant|>",
+     "phi4-mini"},
+    {"{{ '[INST] ' + message['content'] + '[/INST]' }}", "mistral-v3"},
     {"{{ '<|start_header_id|>' + message['role'] + '<|end_header_id|>' }}", "llama3"},
     {"{{ '<用户>' + message['content'].strip() + '<AI>' }}", "minicpm"},
     {"{{ 'Assistant: ' + message['content'] + eos_token }}", "deepseek2"},
