@@ -67,12 +67,12 @@ static const struct {
      "ndofresponse|><|userprompt|>V <|endofuserprompt|><|response|>"},
     {"ernie",
      "<|begin_of_sentence|> S\n\nUser: U\nAssistant:  A<|end_of_sentence|>User: V \nAssistant: "},
-    {"exaone-moe",
-     "<|system|>\nS<|endofturn|>\n<|user|>\nU<|endofturn|>\n<|assistant|>\nA<|endoftur"
-     "n|>\n<|user|>\nV<|endofturn|>\n<|assistant|>\n"},
     {"exaone-deep",
      "[|system|]S[|endofturn|]\n[|user|]U\n[|assistant|]A[|endofturn|]\n[|user|]V\n[|a"
      "ssistant|]<thought>\n"},
+    {"exaone-moe",
+     "<|system|>\nS<|endofturn|>\n<|user|>\nU<|endofturn|>\n<|assistant|>\nA<|endoftur"
+     "n|>\n<|user|>\nV<|endofturn|>\n<|assistant|>\n"},
     {"exaone3",
      "[|system|]S[|endofturn|]\n[|user|]U\n[|assistant|]A[|endofturn|]\n[|user|]V\n[|assistant|]"},
     {"exaone4",
