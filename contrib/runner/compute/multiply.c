@@ -45,7 +45,6 @@ static void multiply_tile(const struct run_tensor *weights, uint64_t row, size_t
 void run_multiply(const struct run_tensor *weights, const float *x, size_t n, float *out)
 {
     const uint64_t rows = run_tensor_rows(weights), width = weights->ne[0];
-
     const bool is_large = rows * width * n > PARALLEL_ELEMENTS;
 
     memset(out, 0, n * rows * sizeof *out);
