@@ -46,6 +46,9 @@ struct run_hparams {
     bool
         qkv_in_groups; /* rows of attn_qkv: for each head of keys its queries, the key, the value */
     struct run_xielu *xielu;        /* [n_layer], or NULL */
+    uint32_t rwkv_version;          /* 4 to 7; 0: no RWKV */
+    uint32_t wkv_head_size;         /* since RWKV 5; divides n_embd */
+    uint32_t rescaling_period;      /* behind so many layers everything is halved; 0: never */
     struct run_layer_shape *layers; /* [n_layer] */
 };
 

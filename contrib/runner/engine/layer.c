@@ -29,11 +29,38 @@ static void load_norms(struct run_loader *loader, const struct run_hparams *hpar
         layer->mix_norm.is_there = layer->ffn_norm.is_there = true;
 }
 
+static void load_rwkv(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index,
+                      struct run_layer *layer)
+{
+    const uint32_t period = hparams->rescaling_period;
+
+    layer->is_halved = period > 0 && (index + 1) % period == 0;
+    if (hparams->rwkv_version == 7) {
+        layer->mixer = RUN_MIX_RWKV7;
+        run_rwkv7_load(loader, hparams, index, &layer->rwkv7);
+    } else if (hparams->rwkv_version == 4) {
+        layer->mixer = RUN_MIX_RWKV4;
+        run_rwkv4_load(loader, hparams, &layer->rwkv4);
+    } else {
+        layer->mixer = RUN_MIX_RWKV6;
+        run_rwkv6_load(loader, hparams, &layer->rwkv6);
+    }
+    run_channel_mix_load(loader, hparams, &layer->channel_mix);
+    if (layer->channel_mix.is_there) {
+        layer->ffn_norm = layer->mix_norm_2;
+        layer->mix_norm_2 = (struct run_norm_layer){0};
+    }
+}
+
 static void load_mixer(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index,
                        bool is_cache_f16, struct run_layer *layer)
 {
     const struct run_layer_shape *shape = &hparams->layers[index];
 
+    if (hparams->rwkv_version > 0) {
+        load_rwkv(loader, hparams, index, layer);
+        return;
+    }
     if (shape->n_head == 0)
         return;
     if (run_loader_has(loader, "attn_kv_a_mqa.weight")) {
@@ -69,7 +96,23 @@ void run_layer_free(struct run_layer *layer)
 
 void run_layer_reset(struct run_layer *layer)
 {
-    (void)layer;
+    switch (layer->mixer) {
+    case RUN_MIX_RWKV4:
+        run_rwkv4_reset(&layer->rwkv4);
+        break;
+    case RUN_MIX_RWKV6:
+        run_rwkv6_reset(&layer->rwkv6);
+        break;
+    case RUN_MIX_RWKV7:
+        run_rwkv7_reset(&layer->rwkv7);
+        break;
+    case RUN_MIX_ATTENTION:
+    case RUN_MIX_LATENT:
+    case RUN_MIX_NOTHING:
+        break;
+    }
+    if (layer->channel_mix.is_there)
+        run_channel_mix_reset(&layer->channel_mix);
 }
 
 static int mix(struct run_layer *layer, const struct run_pass *pass, const float *x, float *out)
@@ -79,10 +122,28 @@ static int mix(struct run_layer *layer, const struct run_pass *pass, const float
         return run_attention_apply(&layer->attention, pass, x, out);
     case RUN_MIX_LATENT:
         return run_latent_apply(&layer->latent, pass, x, out);
+    case RUN_MIX_RWKV4:
+        return run_rwkv4_apply(&layer->rwkv4, pass, x, out);
+    case RUN_MIX_RWKV6:
+        return run_rwkv6_apply(&layer->rwkv6, pass, x, out);
+    case RUN_MIX_RWKV7:
+        return run_rwkv7_apply(&layer->rwkv7, pass, x, out);
     case RUN_MIX_NOTHING:
         break;
     }
     return 0;
+}
+
+static bool has_feed_forward(const struct run_layer *layer)
+{
+    return layer->feed_forward.is_there || layer->channel_mix.is_there;
+}
+
+static int feed_forward(const struct run_layer *layer, const struct run_pass *pass, const float *x,
+                        float *out)
+{
+    return layer->channel_mix.is_there ? run_channel_mix_apply(&layer->channel_mix, pass, x, out)
+                                       : run_feed_forward_apply(&layer->feed_forward, pass, x, out);
 }
 
 static void add(float *x, const float *difference, size_t n, float scale)
@@ -113,11 +174,11 @@ static int apply(struct run_layer *layer, const struct run_pass *pass, float *x)
         if (!layer->is_parallel)
             add(x, mixed, n * n_embd, scale);
     }
-    if (layer->feed_forward.is_there) {
+    if (has_feed_forward(layer)) {
         run_norm_apply(layer->is_parallel && !layer->ffn_norm.is_there ? &layer->mix_norm
                                                                        : &layer->ffn_norm,
                        x, n, n_embd, normed);
-        code = run_feed_forward_apply(&layer->feed_forward, pass, normed, result);
+        code = feed_forward(layer, pass, normed, result);
         if (code < 0)
             return code;
         run_norm_apply(&layer->ffn_post_norm, result, n, n_embd, result);
@@ -125,6 +186,8 @@ static int apply(struct run_layer *layer, const struct run_pass *pass, float *x)
     }
     if (layer->is_parallel && layer->mixer != RUN_MIX_NOTHING)
         add(x, mixed, n * n_embd, scale);
+    for (size_t i = 0; i < (layer->is_halved ? n * n_embd : 0); i++)
+        x[i] *= 0.5f;
     return 0;
 }
 
