@@ -9,6 +9,8 @@ VERSION := 0.1.0
 PREFIX  ?= /usr/local
 BINDIR  ?= $(PREFIX)/bin
 MANDIR  ?= $(PREFIX)/share/man
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
 
 comma := ,
 BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
@@ -198,7 +200,7 @@ afl:
 	done
 
 help:
-	@echo 'make            builds build/ggufs'
+	@echo 'make            builds build/ggufs and build/ggufs-run'
 	@echo 'make deps       installs the Debian packages that the build needs'
 	@echo 'make demo       builds, mounts a model and shows its tree (MODEL=, MNT=)'
 	@echo 'make test       builds and runs all tests (installs what they need)'
@@ -280,15 +282,23 @@ lint:
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
 	    --inline-suppr -I. -D__BYTE_ORDER__=1234 -D__ORDER_LITTLE_ENDIAN__=1234 \
 	    dequant gguf fs contrib/sample contrib/runner
-	mandoc -T lint -W warning ggufs.1
+	mandoc -T lint -W warning ggufs.1 ggufs-run.1
+	shellcheck -s bash contrib/completion/*.bash
 	shellcheck contrib/install-deps contrib/demo tests/run tests/soak/run .ci/run
 
 install: all
-	install -D -m 755 $(BUILD)/ggufs $(DESTDIR)$(BINDIR)/ggufs
-	install -D -m 644 ggufs.1 $(DESTDIR)$(MANDIR)/man1/ggufs.1
+	set -e; for name in ggufs ggufs-run; do \
+	    install -D -m 755 $(BUILD)/$$name $(DESTDIR)$(BINDIR)/$$name; \
+	    install -D -m 644 $$name.1 $(DESTDIR)$(MANDIR)/man1/$$name.1; \
+	    install -D -m 644 contrib/completion/$$name.bash $(DESTDIR)$(BASHDIR)/$$name; \
+	    install -D -m 644 contrib/completion/_$$name $(DESTDIR)$(ZSHDIR)/_$$name; \
+	done
 
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/ggufs $(DESTDIR)$(MANDIR)/man1/ggufs.1
+	set -e; for name in ggufs ggufs-run; do \
+	    rm -f $(DESTDIR)$(BINDIR)/$$name $(DESTDIR)$(MANDIR)/man1/$$name.1 \
+	        $(DESTDIR)$(BASHDIR)/$$name $(DESTDIR)$(ZSHDIR)/_$$name; \
+	done
 
 clean:
 	rm -rf build

@@ -8,6 +8,14 @@
 /* Rows that are decoded together, and how much of them: they stay in the nearest caches. */
 enum { TILE_ROWS = 8, TILE_ELEMENTS = 1024 };
 
+/* Floats are multiplied where they are. They lie at multiples of four: a mapping begins a page. */
+static const float *plain_floats(const struct run_tensor *weights, const uint8_t *data)
+{
+    return weights->type->id == DEQUANT_F32 && (uintptr_t)data % sizeof(float) == 0
+               ? (const float *)(const void *)data
+               : NULL;
+}
+
 /* Adds the products with elements `first` to `first` + n_elements of some rows. */
 static void multiply_tile(const struct run_tensor *weights, uint64_t row, size_t n_rows,
                           size_t first, size_t n_elements, const float *x, size_t n, float *out)
@@ -16,8 +24,14 @@ static void multiply_tile(const struct run_tensor *weights, uint64_t row, size_t
     const uint64_t row_bytes = run_tensor_row_bytes(weights), rows = run_tensor_rows(weights);
     const uint8_t *data = weights->data + row * row_bytes;
     const size_t width = weights->ne[0];
+    const float *floats = plain_floats(weights, data);
     float tile[TILE_ROWS * TILE_ELEMENTS];
 
+    if (floats) {
+        dequant_dot(floats + first, width, n_rows, x + first, width, n, n_elements, out + row,
+                    rows);
+        return;
+    }
     for (size_t r = 0; r < n_rows; r++)
         dequant_decode(type,
                        data + r * row_bytes + first / type->block_elements * type->block_bytes,

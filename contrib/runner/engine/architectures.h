@@ -76,6 +76,7 @@ struct run_architecture {
 
     enum run_rotary_kind rotary;
     enum run_rotary_layers rotary_layers;
+    bool rotary_by_key;      /* key rope.scaling.finetuned, if it is false: no rotation */
     bool norm_after_rotary;  /* q and k are normalized behind the rotation */
     bool norms_rotated;      /* q and k of rotated layers get an RMS norm without weights behind it,
                                 unless the model has 128 experts (Llama 4) */

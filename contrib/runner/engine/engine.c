@@ -54,6 +54,11 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
                      n_embd, &engine->output_norm);
     if (hparams->architecture->norms_have_no_weights)
         engine->output_norm.is_there = true;
+    /* LFM2 calls it that. */
+    if (!engine->output_norm.is_there) {
+        engine->output_norm = engine->embedding_norm;
+        engine->embedding_norm.is_there = false;
+    }
     if (!engine->output_norm.is_there)
         run_loader_refuse(loader, "tensors/output_norm.weight: missing");
     run_load_linear_if(loader, "output", n_embd, engine->n_vocab, &engine->output);

@@ -4,22 +4,18 @@
 #ifndef GGUFS_RUNNER_LAYER_H
 #define GGUFS_RUNNER_LAYER_H
 
-#include "contrib/runner/engine/channel_mix.h"
 #include "contrib/runner/engine/feed_forward.h"
 #include "contrib/runner/engine/mix_attention.h"
 #include "contrib/runner/engine/mix_latent.h"
-#include "contrib/runner/engine/mix_rwkv4.h"
-#include "contrib/runner/engine/mix_rwkv6.h"
-#include "contrib/runner/engine/mix_rwkv7.h"
+#include "contrib/runner/engine/mix_recurrent.h"
 
 /* What mixes tokens; the tensors of a layer tell. */
 enum run_mixer {
     RUN_MIX_NOTHING,
     RUN_MIX_ATTENTION,
     RUN_MIX_LATENT,
-    RUN_MIX_RWKV4,
-    RUN_MIX_RWKV6,
-    RUN_MIX_RWKV7,
+    RUN_MIX_RECURRENT,
+    RUN_MIX_BOTH, /* attention and a recurrent mixer beside it: their sum */
 };
 
 struct run_layer {
@@ -32,12 +28,9 @@ struct run_layer {
     enum run_mixer mixer;
     struct run_attention_layer attention;
     struct run_latent_layer latent;
-    struct run_rwkv4_layer rwkv4;
-    struct run_rwkv6_layer rwkv6;
-    struct run_rwkv7_layer rwkv7;
+    struct run_recurrent_layer recurrent;
     struct run_feed_forward feed_forward;
-    struct run_channel_mix channel_mix; /* RWKV's, in the place of feed_forward */
-    bool is_halved;                     /* RWKV 6: what leaves the layer, against overflow */
+    bool is_halved; /* what leaves the layer: RWKV 6, against overflow */
 };
 
 /* `index` is the layer's number; loader->prefix is set here. */

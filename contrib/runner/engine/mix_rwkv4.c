@@ -20,7 +20,7 @@ void run_rwkv4_load(struct run_loader *loader, const struct run_hparams *hparams
     layer->decay = run_load_rwkv(loader, "time_mix_decay.weight", "att.time_decay", n_embd);
     layer->bonus = run_load_rwkv(loader, "time_mix_first.weight", "att.time_first", n_embd);
     run_token_shift_load(loader, n_embd, &layer->shift);
-    layer->wkv = (struct run_wkv4){.width = n_embd, .state = run_load_state(loader, 3 * n_embd)};
+    layer->wkv = (struct run_wkv4){.width = n_embd, .state = run_load_memory(loader, 3, n_embd)};
     if (loader->code == 0)
         run_wkv4_reset(&layer->wkv);
 }

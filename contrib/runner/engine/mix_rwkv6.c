@@ -7,6 +7,9 @@
 /* Of the norm of heads: as it is built into rwkv.cpp (5) and the models' own code (6). */
 static const float head_epsilon_5 = 1e-5f, head_epsilon_6 = 64e-5f;
 
+/* Below this many elements a team of threads costs more than it saves. */
+#define PARALLEL_ELEMENTS 16384
+
 static void load_inputs_5(struct run_loader *loader, uint64_t n_embd, struct run_rwkv6_layer *layer)
 {
     layer->lerps[RUN_RWKV6_KEY] =
@@ -30,7 +33,7 @@ static const float *load_mix_bias(struct run_loader *loader, uint64_t n_embd)
 
     if (run_loader_has(loader, "time_mix_lerp_fused.weight"))
         return run_load_vector(loader, "time_mix_lerp_fused.weight", RUN_RWKV6_INPUTS * n_embd);
-    all = run_load_state(loader, RUN_RWKV6_INPUTS * n_embd);
+    all = run_load_memory(loader, RUN_RWKV6_INPUTS, n_embd);
     for (size_t i = 0; i < RUN_RWKV6_INPUTS; i++) {
         const float *one = run_load_vector(loader, names[i], n_embd);
 
@@ -96,7 +99,7 @@ void run_rwkv6_load(struct run_loader *loader, const struct run_hparams *hparams
             layer->gate.weight.data ? "att.time_faaaa" : "att.time_first", n_head, width);
     run_token_shift_load(loader, n_embd, &layer->shift);
     layer->wkv = (struct run_wkv){
-        .n_head = n_head, .width = width, .state = run_load_state(loader, n_embd * width)};
+        .n_head = n_head, .width = width, .state = run_load_memory(loader, width, n_embd)};
 }
 
 void run_rwkv6_reset(const struct run_rwkv6_layer *layer)
@@ -154,7 +157,7 @@ static int make_decay(const struct run_rwkv6_layer *layer, const struct run_pass
         code = run_low_rank_apply(&layer->decay, pass, 0, in->input, decay);
     if (code < 0)
         return code;
-#pragma omp parallel for schedule(static) if (n > 16384)
+#pragma omp parallel for schedule(static) if (n > PARALLEL_ELEMENTS)
     for (size_t i = 0; i < n; i++)
         decay[i] = expf(-expf(decay[i]));
     return 0;

@@ -7,6 +7,9 @@
 /* Of the norm of heads; what a key's length is at least. As the models' own code has them. */
 static const float head_epsilon = 64e-5f, least_length = 1e-12f;
 
+/* Below this many elements a team of threads costs more than it saves. */
+#define PARALLEL_ELEMENTS 16384
+
 static void load_gate(struct run_loader *loader, uint64_t n_embd, struct run_rwkv7_layer *layer)
 {
     const bool has_gate = run_loader_has(loader, "time_mix_g1.weight");
@@ -50,7 +53,7 @@ void run_rwkv7_load(struct run_loader *loader, const struct run_hparams *hparams
     layer->norm.n_groups = n_embd / width;
     run_token_shift_load(loader, n_embd, &layer->shift);
     layer->wkv = (struct run_wkv){
-        .n_head = n_embd / width, .width = width, .state = run_load_state(loader, n_embd * width)};
+        .n_head = n_embd / width, .width = width, .state = run_load_memory(loader, width, n_embd)};
 }
 
 void run_rwkv7_reset(const struct run_rwkv7_layer *layer)
@@ -99,13 +102,15 @@ static int make_decay(const struct run_rwkv7_layer *layer, const struct run_pass
                       const struct work *work)
 {
     const size_t n = pass->n * pass->hparams->n_embd;
-    const int code = run_low_rank_apply(&layer->decay, pass, 0,
-                                        make_input(layer, pass, work, RUN_RWKV7_DECAY), work->w);
+    const float *input = make_input(layer, pass, work, RUN_RWKV7_DECAY);
+    const int code = run_low_rank_apply(&layer->decay, pass, 0, input, work->w);
 
-#pragma omp parallel for schedule(static) if (n > 16384)
-    for (size_t i = 0; i < (code == 0 ? n : 0); i++)
-        work->w[i] = expf(-0.60653065971263342360f * run_sigmoid(work->w[i]));
-    return code;
+    if (code < 0)
+        return code;
+#pragma omp parallel for schedule(static) if (n > PARALLEL_ELEMENTS)
+    for (size_t i = 0; i < n; i++)
+        work->w[i] = expf(-run_sigmoid(work->w[i]) / sqrtf((float)M_E));
+    return 0;
 }
 
 /* The first layer's values are left to the others; those go towards them. */
@@ -169,7 +174,7 @@ static int make_keys(const struct run_rwkv7_layer *layer, const struct run_pass 
     if (code < 0)
         return code;
     run_activate(RUN_SIGMOID, NULL, rate, pass->n * n_embd);
-#pragma omp parallel for schedule(static) if (n_heads * width > 16384)
+#pragma omp parallel for schedule(static) if (n_heads * width > PARALLEL_ELEMENTS)
     for (size_t i = 0; i < n_heads; i++)
         make_head(layer, work, rate, i * width, i % layer->wkv.n_head * width);
     return 0;
@@ -180,6 +185,7 @@ static void add_bonus(const struct run_rwkv7_layer *layer, const struct work *wo
 {
     const size_t width = layer->wkv.width, n_head = layer->wkv.n_head;
 
+#pragma omp parallel for schedule(static) if (n * n_head * width > PARALLEL_ELEMENTS)
     for (size_t head = 0; head < n * n_head; head++) {
         const size_t at = head * width;
         const float *bonus = layer->bonus + head % n_head * width;

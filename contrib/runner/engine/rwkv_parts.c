@@ -40,15 +40,6 @@ const float *run_load_rwkv(struct run_loader *loader, const char *name, const ch
     return run_load_vector(loader, name, n);
 }
 
-static float *make(struct run_loader *loader, uint64_t n)
-{
-    float *values = loader->code == 0 ? run_keep_alloc(loader->keep, n, sizeof *values) : NULL;
-
-    if (!values && loader->code == 0)
-        loader->code = run_fail_memory(loader->failure);
-    return values;
-}
-
 const float *run_load_rwkv_heads(struct run_loader *loader, const char *name, const char *own_name,
                                  uint64_t n_head, uint64_t width)
 {
@@ -59,7 +50,7 @@ const float *run_load_rwkv_heads(struct run_loader *loader, const char *name, co
     if (run_load_n_elements(&own, own_name) != n_head)
         return run_load_rwkv(loader, name, own_name, n_head * width);
     heads = load_own(loader, own_name, n_head);
-    values = make(loader, n_head * width);
+    values = run_load_memory(loader, n_head, width);
     if (!heads || !values)
         return NULL;
     for (uint64_t i = 0; i < n_head * width; i++)
@@ -76,7 +67,7 @@ const float *run_load_rwkv_lerp(struct run_loader *loader, const char *name, con
     if (run_loader_has(loader, name) || !has_own(loader, own_name))
         return run_load_vector(loader, name, n);
     mix = load_own(loader, own_name, n);
-    lerp = make(loader, n);
+    lerp = run_load_memory(loader, 1, n);
     if (!mix || !lerp)
         return NULL;
     for (uint64_t i = 0; i < n; i++)
@@ -84,15 +75,10 @@ const float *run_load_rwkv_lerp(struct run_loader *loader, const char *name, con
     return lerp;
 }
 
-float *run_load_state(struct run_loader *loader, uint64_t n)
-{
-    return make(loader, n);
-}
-
 void run_token_shift_load(struct run_loader *loader, size_t width, struct run_token_shift *shift)
 {
     shift->width = width;
-    shift->last = make(loader, width);
+    shift->last = run_load_memory(loader, 1, width);
 }
 
 void run_token_shift_reset(const struct run_token_shift *shift)

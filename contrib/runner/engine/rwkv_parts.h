@@ -10,6 +10,7 @@
 
 #include "contrib/runner/engine/loader.h"
 #include "contrib/runner/engine/pass.h"
+#include "contrib/runner/engine/recurrent_parts.h"
 
 /* n floats of the tensor of one name or of the other; there must be one. */
 const float *run_load_rwkv(struct run_loader *loader, const char *name, const char *own_name,
@@ -24,9 +25,6 @@ const float *run_load_rwkv_heads(struct run_loader *loader, const char *name, co
  */
 const float *run_load_rwkv_lerp(struct run_loader *loader, const char *name, const char *own_name,
                                 uint64_t n);
-
-/* n zeros that live as long as the model. */
-float *run_load_state(struct run_loader *loader, uint64_t n);
 
 /* The newest token's row, for the first of the next batch. */
 struct run_token_shift {
