@@ -59,22 +59,29 @@ void run_wkv4(const struct run_wkv4 *wkv, const float *decay, const float *bonus
 
 /* Some columns of a head, and one token. */
 struct tile {
-    size_t width, n_columns;
+    size_t width, n_columns, first;
     float *state; /* rows lie `width` floats apart */
-    const float *r, *k, *v, *w, *u, *a, *b;
+    const struct run_wkv_input *input;
+    size_t t, head, at; /* `at`: where the head's elements of this token begin */
     float *out;
 };
 
 /* The state is read before the newest token is in it, that one times the bonus. */
 static void step_6(const struct tile *tile)
 {
+    const struct run_wkv_input *input = tile->input;
+    const float *v = input->v + tile->at + tile->first,
+                *bonus = input->u + tile->head * tile->width;
+    const float *decay = input->w + tile->t * input->w_stride + tile->head * tile->width;
+
     for (size_t i = 0; i < tile->width; i++) {
         float *row = tile->state + i * tile->width;
-        const float r = tile->r[i], k = tile->k[i], w = tile->w[i], u = tile->u[i];
+        const float r = input->r[tile->at + i], k = input->k[tile->at + i], w = decay[i];
+        const float u = bonus[i];
 
 #pragma omp simd
         for (size_t j = 0; j < tile->n_columns; j++) {
-            const float kv = k * tile->v[j];
+            const float kv = k * v[j];
 
             tile->out[j] += r * (row[j] + u * kv);
             row[j] = row[j] * w + kv;
@@ -84,15 +91,18 @@ static void step_6(const struct tile *tile)
 
 static void step_linear(const struct tile *tile)
 {
+    const struct run_wkv_input *input = tile->input;
+    const float *v = input->v + tile->at + tile->first;
+    const float *decay = input->w + tile->t * input->w_stride + tile->head * tile->width;
     const float scale = 1 / sqrtf((float)tile->width);
 
     for (size_t i = 0; i < tile->width; i++) {
         float *row = tile->state + i * tile->width;
-        const float r = tile->r[i] * scale, k = tile->k[i], w = tile->w[i];
+        const float r = input->r[tile->at + i] * scale, k = input->k[tile->at + i], w = decay[i];
 
 #pragma omp simd
         for (size_t j = 0; j < tile->n_columns; j++) {
-            row[j] = row[j] * w + k * tile->v[j];
+            row[j] = row[j] * w + k * v[j];
             tile->out[j] += r * row[j];
         }
     }
@@ -100,11 +110,14 @@ static void step_linear(const struct tile *tile)
 
 static void step_7(const struct tile *tile)
 {
+    const struct run_wkv_input *input = tile->input;
+    const float *v = input->v + tile->at + tile->first;
+    const float *decay = input->w + tile->t * input->w_stride + tile->head * tile->width;
     float found[TILE] = {0}; /* a · S */
 
     for (size_t i = 0; i < tile->width; i++) {
         const float *row = tile->state + i * tile->width;
-        const float a = tile->a[i];
+        const float a = input->a[tile->at + i];
 
 #pragma omp simd
         for (size_t j = 0; j < tile->n_columns; j++)
@@ -112,11 +125,12 @@ static void step_7(const struct tile *tile)
     }
     for (size_t i = 0; i < tile->width; i++) {
         float *row = tile->state + i * tile->width;
-        const float r = tile->r[i], k = tile->k[i], w = tile->w[i], b = tile->b[i];
+        const float r = input->r[tile->at + i], k = input->k[tile->at + i], w = decay[i];
+        const float b = input->b[tile->at + i];
 
 #pragma omp simd
         for (size_t j = 0; j < tile->n_columns; j++) {
-            row[j] = row[j] * w + k * tile->v[j] + b * found[j];
+            row[j] = row[j] * w + k * v[j] + b * found[j];
             tile->out[j] += r * row[j];
         }
     }
@@ -127,24 +141,18 @@ static void walk_tile(const struct run_wkv *wkv, const struct run_wkv_input *inp
                       void (*step)(const struct tile *), size_t head, size_t first, size_t n,
                       float *out)
 {
-    const size_t width = wkv->width;
+    struct tile tile = {
+        .width = wkv->width,
+        .n_columns = tile_end(first, wkv->width) - first,
+        .first = first,
+        .state = wkv->state + head * wkv->width * wkv->width + first,
+        .input = input,
+        .head = head,
+    };
 
-    for (size_t t = 0; t < n; t++) {
-        const size_t at = (t * wkv->n_head + head) * width;
-        const struct tile tile = {
-            .width = width,
-            .n_columns = tile_end(first, width) - first,
-            .state = wkv->state + head * width * width + first,
-            .r = input->r + at,
-            .k = input->k + at,
-            .v = input->v + at + first,
-            .w = input->w + t * input->w_stride + head * width,
-            .u = input->u ? input->u + head * width : NULL,
-            .a = input->a ? input->a + at : NULL,
-            .b = input->b ? input->b + at : NULL,
-            .out = out + at + first,
-        };
-
+    for (tile.t = 0; tile.t < n; tile.t++) {
+        tile.at = (tile.t * wkv->n_head + head) * wkv->width;
+        tile.out = out + tile.at + first;
         memset(tile.out, 0, tile.n_columns * sizeof *tile.out);
         step(&tile);
     }
@@ -153,9 +161,8 @@ static void walk_tile(const struct run_wkv *wkv, const struct run_wkv_input *inp
 static void walk(const struct run_wkv *wkv, const struct run_wkv_input *input,
                  void (*step)(const struct tile *), size_t n, float *out)
 {
-    const size_t n_products = n * wkv->n_head * wkv->width * wkv->width;
-
-#pragma omp parallel for collapse(2) schedule(static) if (n_products > PARALLEL_PRODUCTS)
+#pragma omp parallel for collapse(2)                                                               \
+    schedule(static) if (n * wkv->n_head * wkv->width * wkv->width > PARALLEL_PRODUCTS)
     for (size_t head = 0; head < wkv->n_head; head++)
         for (size_t first = 0; first < wkv->width; first += TILE)
             walk_tile(wkv, input, step, head, first, n, out);
