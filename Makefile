@@ -9,6 +9,8 @@ VERSION := 0.1.0
 PREFIX  ?= /usr/local
 BINDIR  ?= $(PREFIX)/bin
 MANDIR  ?= $(PREFIX)/share/man
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
 
 comma := ,
 BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
@@ -118,8 +120,6 @@ define kernel_rule
 $(1)/obj/dequant/kernels/%-$(2).o: ALL_CFLAGS += -O3 -DDEQUANT_SET=$(2) $(CPU_$(2))
 $(1)/obj/dequant/kernels/%-$(2).o: dequant/kernels/%.c Makefile
 	$$(compile)
-# Fused on purpose: its reference calls fmaf().
-$(1)/obj/dequant/kernels/kernels_dot-$(2).o: ALL_CFLAGS += -ffp-contract=fast
 endef
 $(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 
@@ -128,22 +128,25 @@ $(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 
 # ---- fuzzing: replay with any compiler, libFuzzer with clang, AFL++ for a second opinion ----
 
-FUZZ_TARGETS := tree decode json names
+FUZZ_TARGETS := tree decode json names runner
 FUZZ_SECONDS ?= 60
 FUZZER       := fuzz
 FUZZ_CC      := $(if $(filter afl,$(FUZZER)),afl-clang-fast,clang)
 FUZZ_DEPS    := clang libclang-rt-dev
 FUZZ_MAX_LEN := 4096
 FUZZ_SHARED  := tests/fuzz/fuzz_check.c
+# Of the runner all that reads a tree, but not the command.
+FUZZED_SRC   := $(filter-out contrib/runner/cli/%,$(RUNNER_SRC))
 # The target that has functions of its own in the place of these.
 FUZZ_WRAP     = $(if $(filter tree%,$(@F)),-Wl$(comma)--wrap=mmap$(comma)--wrap=munmap)
 
-$(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) \
+$(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) $(call obj,$(FUZZED_SRC)) \
     $(call obj,tests/fuzz/fuzz_%.c $(FUZZ_SHARED) tests/fuzz/replay.c)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) -lm
 
-$(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c tests/unit/old_file.c gguf/families.c \
+$(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c tests/fuzz/runner_seeds.c \
+    tests/unit/old_file.c gguf/families.c \
     $(WRITER_SRC)) $(DEQUANT_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
@@ -153,7 +156,7 @@ build/fuzz/seeds: build/fuzz/make-seeds
 	@touch $@
 
 fuzz_obj = $(patsubst %.c,build/$(FUZZER)/obj/%.o,$(1))
-FUZZ_OBJ := $(patsubst $(BUILD)/obj/%,build/$(FUZZER)/obj/%,$(LIB_OBJ))
+FUZZ_OBJ := $(patsubst $(BUILD)/obj/%,build/$(FUZZER)/obj/%,$(LIB_OBJ) $(call obj,$(FUZZED_SRC)))
 
 build/$(FUZZER)/obj/%.o: CC = $(FUZZ_CC)
 build/$(FUZZER)/obj/%.o: HARDEN =
@@ -193,12 +196,13 @@ afl:
 	    mkdir -p build/afl/in-$$target; \
 	    find build/fuzz/seeds/$$target tests/fuzz/corpus/$$target -type f -exec cp -t build/afl/in-$$target {} +; \
 	    AFL_NO_UI=1 AFL_SKIP_CPUFREQ=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_NO_AFFINITY=1 AFL_AUTORESUME=1 \
-	        afl-fuzz -m none -t 2000+ -V $(FUZZ_SECONDS) -x tests/fuzz/gguf.dict \
+	        afl-fuzz -m none -t 2000+ -V $(FUZZ_SECONDS) \
+	            -x tests/fuzz/$$(test $$target = runner && echo runner || echo gguf).dict \
 	        -i build/afl/in-$$target -o build/afl/out-$$target build/afl/$$target; \
 	done
 
 help:
-	@echo 'make            builds build/ggufs'
+	@echo 'make            builds build/ggufs and build/ggufs-run'
 	@echo 'make deps       installs the Debian packages that the build needs'
 	@echo 'make demo       builds, mounts a model and shows its tree (MODEL=, MNT=)'
 	@echo 'make test       builds and runs all tests (installs what they need)'
@@ -280,15 +284,23 @@ lint:
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
 	    --inline-suppr -I. -D__BYTE_ORDER__=1234 -D__ORDER_LITTLE_ENDIAN__=1234 \
 	    dequant gguf fs contrib/sample contrib/runner
-	mandoc -T lint -W warning ggufs.1
+	mandoc -T lint -W warning ggufs.1 ggufs-run.1
+	shellcheck -s bash contrib/completion/*.bash
 	shellcheck contrib/install-deps contrib/demo tests/run tests/soak/run .ci/run
 
 install: all
-	install -D -m 755 $(BUILD)/ggufs $(DESTDIR)$(BINDIR)/ggufs
-	install -D -m 644 ggufs.1 $(DESTDIR)$(MANDIR)/man1/ggufs.1
+	set -e; for name in ggufs ggufs-run; do \
+	    install -D -m 755 $(BUILD)/$$name $(DESTDIR)$(BINDIR)/$$name; \
+	    install -D -m 644 $$name.1 $(DESTDIR)$(MANDIR)/man1/$$name.1; \
+	    install -D -m 644 contrib/completion/$$name.bash $(DESTDIR)$(BASHDIR)/$$name; \
+	    install -D -m 644 contrib/completion/_$$name $(DESTDIR)$(ZSHDIR)/_$$name; \
+	done
 
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/ggufs $(DESTDIR)$(MANDIR)/man1/ggufs.1
+	set -e; for name in ggufs ggufs-run; do \
+	    rm -f $(DESTDIR)$(BINDIR)/$$name $(DESTDIR)$(MANDIR)/man1/$$name.1 \
+	        $(DESTDIR)$(BASHDIR)/$$name $(DESTDIR)$(ZSHDIR)/_$$name; \
+	done
 
 clean:
 	rm -rf build

@@ -58,6 +58,11 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
         engine->output_norm.is_there = true;
     if (hparams->architecture->bare_norms & RUN_BARE_EMBEDDINGS)
         engine->embedding_norm.is_there = true;
+    /* LFM2 calls it that. */
+    if (!engine->output_norm.is_there) {
+        engine->output_norm = engine->embedding_norm;
+        engine->embedding_norm.is_there = false;
+    }
     if (!engine->output_norm.is_there)
         run_loader_refuse(loader, "tensors/output_norm.weight: missing");
     run_altup_load_ends(loader, hparams, &engine->altup);
@@ -120,11 +125,11 @@ static void load_layers(struct run_engine *engine, struct run_loader *loader, bo
     if (!engine->layers && loader->code == 0)
         loader->code = run_fail_memory(loader->failure);
     for (uint32_t i = 0; i < n && loader->code == 0; i++) {
-        const uint32_t source = engine->hparams.layers[i].kv_layer;
+        const struct run_layer_shape *shape = &engine->hparams.layers[i];
 
         run_layer_load(loader, &engine->hparams, i, is_cache_f16, &engine->layers[i]);
-        if (source != i)
-            run_layer_share(loader, &engine->layers[i], &engine->layers[source]);
+        if (shape->shares_kv)
+            run_layer_share(loader, &engine->layers[i], &engine->layers[shape->kv_layer]);
         if (i > 0)
             run_layer_follow(&engine->layers[i], &engine->layers[i - 1]);
     }
@@ -291,6 +296,11 @@ static int feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n
     const size_t n_embd = engine->hparams.n_embd;
     float *x = run_scratch_take(&engine->scratch, n * n_embd * engine->hparams.n_streams);
     int code = x ? begin(engine, &pass, x) : -ENOMEM;
+
+    if (engine->hparams.rwkv_version == 7) {
+        pass.first_values = run_scratch_take(&engine->scratch, n * n_embd);
+        code = pass.first_values ? code : -ENOMEM;
+    }
 
     for (uint32_t i = 0; i < engine->hparams.n_layer && code == 0; i++) {
         if (i > 0 && i % engine->hparams.n_stored == 0 && engine->hparams.has_loop_norm)

@@ -1,6 +1,7 @@
 #include "contrib/runner/engine/feed_forward.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,29 +12,28 @@
 
 /* Several networks; `end` is behind the names. */
 static void load_networks(struct run_loader *loader, const struct run_hparams *hparams, uint64_t n,
-                          const char *end, struct run_network *networks)
+                          uint64_t width, const char *end, struct run_network *networks)
 {
-    const uint64_t n_embd = hparams->n_embd;
     char name[64];
 
     snprintf(name, sizeof name, "ffn_down%s.weight", end);
-    networks->n_ff = run_load_n_elements(loader, name) / n / n_embd;
+    networks->n_ff = run_load_n_elements(loader, name) / n / width;
     networks->activation = hparams->architecture->activation;
     snprintf(name, sizeof name, "ffn_down%s", end);
-    run_load_linears(loader, name, networks->n_ff, n_embd, n, &networks->down);
+    run_load_linears(loader, name, networks->n_ff, width, n, &networks->down);
     snprintf(name, sizeof name, "ffn_gate_up%s.weight", end);
     if (run_loader_has(loader, name)) {
         snprintf(name, sizeof name, "ffn_gate_up%s", end);
-        run_load_linears(loader, name, n_embd, 2 * networks->n_ff, n, &networks->gate_up);
+        run_load_linears(loader, name, width, 2 * networks->n_ff, n, &networks->gate_up);
         return;
     }
     snprintf(name, sizeof name, "ffn_gate%s.weight", end);
     if (run_loader_has(loader, name)) {
         snprintf(name, sizeof name, "ffn_gate%s", end);
-        run_load_linears(loader, name, n_embd, networks->n_ff, n, &networks->gate);
+        run_load_linears(loader, name, width, networks->n_ff, n, &networks->gate);
     }
     snprintf(name, sizeof name, "ffn_up%s", end);
-    run_load_linears(loader, name, n_embd, networks->n_ff, n, &networks->up);
+    run_load_linears(loader, name, width, networks->n_ff, n, &networks->up);
 }
 
 static void load_router(struct run_loader *loader, const struct run_hparams *hparams,
@@ -62,7 +62,8 @@ static void load_norm(struct run_loader *loader, const struct run_hparams *hpara
 void run_experts_load(struct run_loader *loader, const struct run_hparams *hparams,
                       const struct run_layer_shape *shape, struct run_experts *experts)
 {
-    const uint64_t n = hparams->experts.n;
+    const uint64_t n = hparams->experts.n, n_embd = hparams->n_embd;
+    const uint64_t n_narrow = run_load_n_rows(loader, "ffn_latent_down.weight");
 
     if (n == 0 || run_load_n_elements(loader, "ffn_down_exps.weight") == 0) {
         run_loader_refuse(loader,
@@ -76,10 +77,16 @@ void run_experts_load(struct run_loader *loader, const struct run_hparams *hpara
     if (!experts->norm.is_there)
         load_norm(loader, hparams, "pre_ffw_norm_2", &experts->norm);
     load_norm(loader, hparams, "post_ffw_norm_2", &experts->post_norm);
-    load_networks(loader, hparams, n, "_exps", &experts->networks);
+    experts->width = n_narrow ? n_narrow : n_embd;
+    if (n_narrow) {
+        run_load_linear(loader, "ffn_latent_down", n_embd, n_narrow, &experts->narrow);
+        run_load_linear(loader, "ffn_latent_up", n_narrow, n_embd, &experts->widen);
+    }
+    load_networks(loader, hparams, n, experts->width, "_exps", &experts->networks);
     experts->networks.clamp = shape->clamp_experts;
     if (hparams->experts.n_chunks > 0)
-        load_networks(loader, hparams, hparams->experts.n_chunks, "_chexps", &experts->chunks);
+        load_networks(loader, hparams, hparams->experts.n_chunks, experts->width, "_chexps",
+                      &experts->chunks);
 }
 
 /* One expert that a token goes to. */
@@ -100,6 +107,15 @@ static size_t highest(const float *x, size_t n)
     return best;
 }
 
+/*
+ * A number to compare: one that is none, or -infinity, becomes the lowest, since -infinity marks
+ * what has been chosen. So no token gets an expert twice, whatever the model computes.
+ */
+static float comparable(float x)
+{
+    return x >= -FLT_MAX ? x : -FLT_MAX;
+}
+
 /* Leaves -infinity in all groups but the best, which are those whose two best experts sum to most.
  */
 static void choose_groups(const struct run_experts_shape *shape, float *selection, float *sums)
@@ -118,7 +134,7 @@ static void choose_groups(const struct run_experts_shape *shape, float *selectio
                 second = members[i];
             }
         }
-        sums[group] = width > 1 ? first + second : first;
+        sums[group] = comparable(width > 1 ? first + second : first);
     }
     for (size_t used = 0; used < shape->n_groups_used; used++)
         sums[highest(sums, shape->n_groups)] = -INFINITY;
@@ -139,7 +155,8 @@ static void rate(const struct run_experts *experts, const struct run_experts_sha
         for (size_t i = 0; i < shape->n; i++)
             probabilities[i] = run_sigmoid(scores[i]);
     for (size_t i = 0; i < shape->n; i++)
-        selection[i] = probabilities[i] + (experts->selection ? experts->selection[i] : 0);
+        selection[i] =
+            comparable(probabilities[i] + (experts->selection ? experts->selection[i] : 0));
 }
 
 static void finish_weights(const struct run_experts_shape *shape, struct choice *choices, size_t n)
@@ -210,29 +227,28 @@ static int compare_experts(const void *a, const void *b)
 
 /* One of the networks for the tokens that chose it. */
 static int apply_one(const struct run_network *networks, const struct run_pass *pass,
-                     const struct choice *choices, size_t n, const float *x, float *in,
-                     float *result, float *out)
+                     const struct choice *choices, size_t n, size_t width, const float *x,
+                     float *in, float *result, float *out)
 {
-    const size_t n_embd = pass->hparams->n_embd;
     const bool weighs_input = pass->hparams->architecture->weighs_input;
     int code;
 
     for (size_t i = 0; i < n; i++) {
-        const float *row = x + choices[i].token * n_embd;
+        const float *row = x + choices[i].token * width;
         const float weight = weighs_input ? choices[i].weight : 1;
 
-        for (size_t j = 0; j < n_embd; j++)
-            in[i * n_embd + j] = row[j] * weight;
+        for (size_t j = 0; j < width; j++)
+            in[i * width + j] = row[j] * weight;
     }
     code = run_network_apply(networks, pass, choices[0].expert, in, n, result);
     if (code < 0)
         return code;
     for (size_t i = 0; i < n; i++) {
-        float *row = out + choices[i].token * n_embd;
+        float *row = out + choices[i].token * width;
         const float weight = weighs_input ? 1 : choices[i].weight;
 
-        for (size_t j = 0; j < n_embd; j++)
-            row[j] += weight * result[i * n_embd + j];
+        for (size_t j = 0; j < width; j++)
+            row[j] += weight * result[i * width + j];
     }
     return 0;
 }
@@ -249,9 +265,9 @@ static size_t end_of_run(const struct choice *choices, size_t n_choices, size_t 
 
 /* out = the sum of what the chosen networks give of x. A token may choose one several times. */
 static int apply_choices(const struct run_network *networks, const struct run_pass *pass,
-                         struct choice *choices, size_t n_choices, const float *x, float *out)
+                         struct choice *choices, size_t n_choices, size_t width, const float *x,
+                         float *out)
 {
-    const size_t n_embd = pass->hparams->n_embd;
     size_t longest = 0;
     float *in, *result;
     int code = 0;
@@ -262,14 +278,14 @@ static int apply_choices(const struct run_network *networks, const struct run_pa
         end = end_of_run(choices, n_choices, first);
         longest = end - first > longest ? end - first : longest;
     }
-    in = run_scratch_take(pass->scratch, longest * n_embd);
-    result = run_scratch_take(pass->scratch, longest * n_embd);
+    in = run_scratch_take(pass->scratch, longest * width);
+    result = run_scratch_take(pass->scratch, longest * width);
     if (!in || !result)
         return -ENOMEM;
-    memset(out, 0, pass->n * n_embd * sizeof *out);
+    memset(out, 0, pass->n * width * sizeof *out);
     for (size_t first = 0, end; first < n_choices && code == 0; first = end) {
         end = end_of_run(choices, n_choices, first);
-        code = apply_one(networks, pass, choices + first, end - first, x, in, result, out);
+        code = apply_one(networks, pass, choices + first, end - first, width, x, in, result, out);
     }
     return code;
 }
@@ -314,18 +330,43 @@ static const float *norm_input(const struct run_experts *experts, const struct r
 }
 
 static int apply_chunks(const struct run_experts *experts, const struct run_pass *pass,
-                        struct choice *choices, float *out)
+                        struct choice *choices, float *sums)
 {
     const struct run_experts_shape *shape = &pass->hparams->experts;
-    const size_t n_out = pass->n * pass->hparams->n_embd;
-    float *sum = run_scratch_take(pass->scratch, n_out);
+    const size_t width = experts->width, n_out = pass->n * width;
+    float *more = run_scratch_take(pass->scratch, n_out);
     int code;
 
-    if (!sum)
+    if (!more)
         return -ENOMEM;
-    code = apply_choices(&experts->chunks, pass, choices, pass->n * n_chunks_used(shape), out, sum);
+    code = apply_choices(&experts->chunks, pass, choices, pass->n * n_chunks_used(shape), width,
+                         sums, more);
     for (size_t i = 0; i < n_out && code == 0; i++)
-        out[i] += sum[i] * shape->chunk_scale;
+        sums[i] += more[i] * shape->chunk_scale;
+    return code;
+}
+
+/* The sums of what the networks give of x, both [n][n_embd]. */
+static int apply_networks(const struct run_experts *experts, const struct run_pass *pass,
+                          struct choice *choices, struct choice *of_chunks, const float *x,
+                          float *out)
+{
+    const size_t n = pass->n, width = experts->width, n_used = pass->hparams->experts.n_used;
+    const bool is_narrow = experts->narrow.weight.data;
+    float *narrowed = is_narrow ? run_scratch_take(pass->scratch, n * width) : NULL;
+    float *sums = is_narrow ? run_scratch_take(pass->scratch, n * width) : out;
+    int code;
+
+    if (!sums || (is_narrow && !narrowed))
+        return -ENOMEM;
+    if (is_narrow)
+        run_linear_apply(&experts->narrow, 0, x, n, narrowed);
+    code = apply_choices(&experts->networks, pass, choices, n * n_used, width,
+                         is_narrow ? narrowed : x, sums);
+    if (code == 0 && pass->hparams->experts.n_chunks > 0)
+        code = apply_chunks(experts, pass, of_chunks, sums);
+    if (code == 0 && is_narrow)
+        run_linear_apply(&experts->widen, 0, sums, n, out);
     return code;
 }
 
@@ -349,9 +390,7 @@ int run_experts_apply(const struct run_experts *experts, const struct run_pass *
             if (n_chunks > 0)
                 choose_chunks(shape, work, choices + i * n_used, of_chunks + i * n_chunks);
         }
-        code = apply_choices(&experts->networks, pass, choices, n * n_used, x, out);
-        if (code == 0 && n_chunks > 0)
-            code = apply_chunks(experts, pass, of_chunks, out);
+        code = apply_networks(experts, pass, choices, of_chunks, x, out);
         run_norm_apply(&experts->post_norm, out, n, pass->hparams->n_embd, out);
     }
     free(choices);

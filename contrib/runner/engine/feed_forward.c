@@ -18,8 +18,7 @@ static void load_network(struct run_loader *loader, const struct run_hparams *hp
     network->n_ff = run_load_n_elements(loader, name) / n_embd;
     network->activation = row->activation;
     network->clamp = shape->clamp;
-    if (shape - hparams->layers < row->sparse_layers)
-        network->sparsity = row->sparsity;
+    network->sparsity = shape->sparsity;
     snprintf(name, sizeof name, "ffn_down%s", end);
     run_load_linear(loader, name, network->n_ff, n_embd, &network->down);
     snprintf(name, sizeof name, "ffn_gate%s", end);
@@ -55,7 +54,15 @@ void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *
     }
     if (hparams->xielu)
         layer->network.xielu = &hparams->xielu[shape - hparams->layers];
-    layer->is_there = layer->has_experts || layer->network.down.weight.data;
+    run_channel_mix_load(loader, hparams, &layer->channel_mix);
+    layer->is_there =
+        layer->has_experts || layer->network.down.weight.data || layer->channel_mix.is_there;
+}
+
+void run_feed_forward_reset(const struct run_feed_forward *layer)
+{
+    if (layer->channel_mix.is_there)
+        run_channel_mix_reset(&layer->channel_mix);
 }
 
 /* Takes gate and up, side by side in a row, apart. */
@@ -144,6 +151,8 @@ int run_feed_forward_apply(const struct run_feed_forward *layer, const struct ru
 {
     int code;
 
+    if (layer->channel_mix.is_there)
+        return run_channel_mix_apply(&layer->channel_mix, pass, in->normed, out);
     if (!layer->has_experts)
         return run_network_apply(&layer->network, pass, 0, in->normed, pass->n, out);
     code = run_experts_apply(&layer->experts, pass, in, out);

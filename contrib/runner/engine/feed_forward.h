@@ -5,6 +5,7 @@
 #ifndef GGUFS_RUNNER_FEED_FORWARD_H
 #define GGUFS_RUNNER_FEED_FORWARD_H
 
+#include "contrib/runner/engine/channel_mix.h"
 #include "contrib/runner/engine/loader.h"
 #include "contrib/runner/engine/pass.h"
 
@@ -28,6 +29,9 @@ struct run_experts {
     struct run_norm_layer norm; /* of their own: the network beside them has another */
     struct run_norm_layer post_norm; /* of their sum */
     const float *selection; /* [n]: added to the probabilities to choose experts; or NULL */
+    struct run_linear narrow, widen; /* [n_embd] to `width` and back, around the networks; or empty
+                                      */
+    size_t width;                    /* of what networks take and give: else n_embd */
     struct run_network networks;
     struct run_network chunks; /* one for each few neighbours among the experts, which gets what
                                   they give (Grove MoE); or empty */
@@ -40,10 +44,14 @@ struct run_feed_forward {
     struct run_norm_layer network_post_norm;
     struct run_linear shared_gate; /* [n_embd] to 1: sigmoid weighs the shared experts; or empty */
     struct run_experts experts;
+    struct run_channel_mix channel_mix; /* RWKV's, in the place of all others */
 };
 
 void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *hparams,
                            const struct run_layer_shape *shape, struct run_feed_forward *layer);
+
+/* Forgets all earlier tokens. */
+void run_feed_forward_reset(const struct run_feed_forward *layer);
 
 /* What a feed-forward may start from, [n][n_embd] each. */
 struct run_feed_forward_input {

@@ -21,7 +21,8 @@ static void read_layers(struct run_key_reader *reader, struct run_hparams *hpara
         layer->n_head_kv = layer->n_head;
         run_read_u32_at(reader, ".attention.head_count_kv", stored, MAX_HEADS, &layer->n_head_kv);
         run_read_u32_at(reader, ".feed_forward_length", stored, MAX_WIDTH, &layer->n_ff);
-        layer->kv_layer = (uint32_t)i;
+        layer->sparsity =
+            i < hparams->architecture->sparse_layers ? hparams->architecture->sparsity : 0;
         if (layer->n_head > 0 && layer->n_head_kv > 0 && layer->n_head % layer->n_head_kv != 0)
             run_read_refuse(reader,
                             "attention.head_count is no multiple of attention.head_count_kv");
@@ -111,6 +112,30 @@ static void read_scales(struct run_key_reader *reader, struct run_hparams *hpara
     hparams->logit_scale = row->logit_scale == RUN_LOGITS_DIVIDED ? 1 / logit : logit;
     if (row->has_softcap)
         run_read_float(reader, ".final_logit_softcapping", &hparams->final_softcap);
+}
+
+static void read_rwkv(struct run_key_reader *reader, struct run_hparams *hparams)
+{
+    const struct run_architecture *row = hparams->architecture;
+
+    if (row->rwkv_version == 0)
+        return;
+    hparams->rwkv_version = row->rwkv_version;
+    run_read_u32(reader, ".architecture_version", 7, &hparams->rwkv_version);
+    if (hparams->rwkv_version < 4)
+        run_read_refuse(reader, "architecture_version is below 4");
+    if (hparams->rwkv_version > 4)
+        run_need_u32(reader, ".wkv.head_size", hparams->n_embd, &hparams->wkv_head_size);
+    if (hparams->wkv_head_size > 0 && hparams->n_embd % hparams->wkv_head_size != 0)
+        run_read_refuse(reader, "embedding_length is no multiple of wkv.head_size");
+    if (row->has_layer_rescaling)
+        run_read_u32(reader, ".rescale_every_n_layers", INT32_MAX, &hparams->rescaling_period);
+}
+
+static void read_recurrent(struct run_key_reader *reader, struct run_hparams *hparams)
+{
+    run_read_u32(reader, ".ssm.group_count", MAX_HEADS, &hparams->ssm_groups);
+    hparams->ssm_norms = run_metadata_is_true(reader->metadata, ".ssm.dt_b_c_rms");
 }
 
 static int find_architecture(const struct run_metadata *metadata, struct run_hparams *hparams,
@@ -207,6 +232,8 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
     read_clamps(&reader, hparams);
     read_experts(&reader, hparams);
     read_scales(&reader, hparams);
+    read_rwkv(&reader, hparams);
+    read_recurrent(&reader, hparams);
     read_xielu(&reader, hparams);
     if (reader.code < 0)
         run_hparams_free(hparams);

@@ -13,9 +13,11 @@ struct run_layer_shape {
     uint32_t n_head, n_head_kv; /* 0: no attention in this layer */
     uint32_t n_ff;
     uint32_t dim_k, dim_v; /* of a head's keys and values */
-    uint32_t kv_layer;     /* whose keys and values are used: this one's, or an earlier one's */
+    bool shares_kv;        /* it has no keys and values of its own, but uses those of kv_layer */
+    uint32_t kv_layer;
     bool is_windowed;
     bool is_rotated;
+    float sparsity;   /* of gates, see run_leave_highest(); 0: none */
     bool has_indexer; /* if tensors of one are there; else sparse attention follows the last one */
     float clamp_experts, clamp; /* of activations, see run_activate_gated_within(); 0: none */
 };
@@ -68,7 +70,12 @@ struct run_hparams {
     uint32_t latent_k, latent_v; /* a head's widths behind decompression */
     bool
         qkv_in_groups; /* rows of attn_qkv: for each head of keys its queries, the key, the value */
+    uint32_t ssm_groups; /* heads of recurrent mixers that share keys (b and c in Mamba 2); or 0 */
+    bool ssm_norms;      /* Mamba's steps, b and c are normalized even without weights for that */
     struct run_xielu *xielu;        /* [n_layer], or NULL */
+    uint32_t rwkv_version;          /* 4 to 7; 0: no RWKV */
+    uint32_t wkv_head_size;         /* since RWKV 5; divides n_embd */
+    uint32_t rescaling_period;      /* behind so many layers everything is halved; 0: never */
     struct run_layer_shape *layers; /* [n_layer] */
 };
 

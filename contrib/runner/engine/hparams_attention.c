@@ -181,10 +181,12 @@ static void share_kv(struct run_key_reader *reader, struct run_hparams *hparams)
         while (from > 0 && (layers[from - 1].is_windowed != layers[i].is_windowed ||
                             layers[from - 1].n_head_kv != layers[i].n_head_kv))
             from--;
-        if (from == 0)
+        if (from == 0) {
             run_read_refuse(reader, "attention.shared_kv_layers: no layer of their kind is before");
-        else
-            layers[i].kv_layer = from - 1;
+            return;
+        }
+        layers[i].shares_kv = true;
+        layers[i].kv_layer = from - 1;
     }
 }
 

@@ -56,6 +56,9 @@ static enum run_rotary_kind choose_kind(const struct run_hparams *hparams,
 
     if (row->alibi_layers > 0 && hparams->max_alibi > 0)
         return RUN_ROTARY_NONE;
+    if (row->rotary_by_key && run_metadata_find(metadata, ".rope.scaling.finetuned") &&
+        !run_metadata_is_true(metadata, ".rope.scaling.finetuned"))
+        return RUN_ROTARY_NONE;
     /* Rows of q and k in the order of the original: its pairs are half a head apart. */
     if (row->rotary == RUN_ROTARY_NORMAL && layout && strcmp(layout, "reference") == 0)
         return RUN_ROTARY_NEOX;

@@ -17,28 +17,29 @@ static void load_norms(struct run_loader *loader, const struct run_hparams *hpar
                      &indexer->k_norm);
 }
 
-void run_indexer_load(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index,
-                      uint64_t q_in, uint32_t n_head_kv, struct run_indexer *indexer)
+void run_indexer_load(struct run_loader *loader, const struct run_hparams *hparams,
+                      const struct run_layer_shape *shape, uint64_t q_in, uint32_t n_head_kv,
+                      struct run_indexer *indexer)
 {
-    const struct run_indexer_shape *shape = &hparams->indexer;
-    const bool has_blocks = shape->block > 0;
+    const struct run_indexer_shape *sizes = &hparams->indexer;
+    const bool has_blocks = sizes->block > 0;
     const char *q = has_blocks ? "indexer.q_proj" : "indexer.attn_q_b";
     const char *k = has_blocks ? "indexer.k_proj" : "indexer.attn_k";
 
-    if (shape->n_heads == 0 || !hparams->layers[index].has_indexer ||
+    if (sizes->n_heads == 0 || !shape->has_indexer ||
         !run_loader_has(loader, has_blocks ? "indexer.q_proj.weight" : "indexer.attn_q_b.weight"))
         return;
-    if (has_blocks && shape->n_heads != n_head_kv)
+    if (has_blocks && sizes->n_heads != n_head_kv)
         run_loader_refuse(loader,
                           "metadata.json: attention.indexer.head_count %u is not that of "
                           "keys, %u",
-                          shape->n_heads, n_head_kv);
-    run_load_linear(loader, q, q_in, (uint64_t)shape->n_heads * shape->width, &indexer->q);
-    run_load_linear(loader, k, hparams->n_embd, shape->width, &indexer->k);
+                          sizes->n_heads, n_head_kv);
+    run_load_linear(loader, q, q_in, (uint64_t)sizes->n_heads * sizes->width, &indexer->q);
+    run_load_linear(loader, k, hparams->n_embd, sizes->width, &indexer->k);
     if (!has_blocks)
-        run_load_linear(loader, "indexer.proj", hparams->n_embd, shape->n_heads, &indexer->weights);
+        run_load_linear(loader, "indexer.proj", hparams->n_embd, sizes->n_heads, &indexer->weights);
     load_norms(loader, hparams, indexer);
-    indexer->keys.width = shape->width;
+    indexer->keys.width = sizes->width;
 }
 
 void run_indexer_free(struct run_indexer *indexer)

@@ -19,8 +19,9 @@ struct run_indexer {
 };
 
 /* `q_in` is the width of what queries are made of, n_head_kv the heads of the attention's keys. */
-void run_indexer_load(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index,
-                      uint64_t q_in, uint32_t n_head_kv, struct run_indexer *indexer);
+void run_indexer_load(struct run_loader *loader, const struct run_hparams *hparams,
+                      const struct run_layer_shape *shape, uint64_t q_in, uint32_t n_head_kv,
+                      struct run_indexer *indexer);
 void run_indexer_free(struct run_indexer *indexer);
 
 /* Fills in the selection of the pass's tokens: x is [n][n_embd], queries are made of `q_from`.

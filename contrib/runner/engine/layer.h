@@ -8,6 +8,7 @@
 #include "contrib/runner/engine/feed_forward.h"
 #include "contrib/runner/engine/mix_attention.h"
 #include "contrib/runner/engine/mix_latent.h"
+#include "contrib/runner/engine/mix_recurrent.h"
 #include "contrib/runner/engine/per_layer.h"
 
 /* What mixes tokens; the tensors of a layer tell. */
@@ -15,6 +16,8 @@ enum run_mixer {
     RUN_MIX_NOTHING,
     RUN_MIX_ATTENTION,
     RUN_MIX_LATENT,
+    RUN_MIX_RECURRENT,
+    RUN_MIX_BOTH,   /* attention and a recurrent mixer beside it: their sum */
     RUN_MIX_LINEAR, /* nothing is mixed: one product in the place of attention */
 };
 
@@ -28,12 +31,14 @@ struct run_layer {
     enum run_mixer mixer;
     struct run_attention_layer attention;
     struct run_latent_layer latent;
+    struct run_recurrent_layer recurrent;
     struct run_linear linear;
     struct run_linear laurel_l, laurel_r; /* beside mixing, through a narrower row (Gemma 3n) */
     struct run_norm_layer laurel_norm;
     struct run_feed_forward feed_forward;
     struct run_altup altup;
     struct run_per_layer per_layer;
+    bool is_halved;     /* what leaves the layer: RWKV 6, against overflow */
     const float *scale; /* one, see enum run_layer_scale; or NULL */
 };
 

@@ -93,7 +93,10 @@ static void load_qkv(struct run_loader *loader, const struct run_hparams *hparam
                            &layer->qkv);
     if (layer->qkv.weight.data)
         return;
-    run_load_linear(loader, "attn_q", hparams->n_embd, widths.q, &layer->q);
+    layer->has_gates =
+        shape->dim_k == shape->dim_v && run_load_n_rows(loader, "attn_q.weight") == 2 * widths.q;
+    run_load_linear(loader, "attn_q", hparams->n_embd, layer->has_gates ? 2 * widths.q : widths.q,
+                    &layer->q);
     if (!has_kv)
         return;
     run_load_linear(loader, "attn_k", hparams->n_embd, widths.k, &layer->k);
@@ -106,14 +109,14 @@ void run_attention_load(struct run_loader *loader, const struct run_hparams *hpa
                         struct run_attention_layer *layer)
 {
     const struct run_architecture *row = hparams->architecture;
-    const bool has_kv = shape->kv_layer == shape - hparams->layers;
+    const bool has_kv = !shape->shares_kv;
     const struct widths widths = find_widths(shape);
     const uint64_t n_out = (uint64_t)shape->n_head * shape->dim_v;
     const uint32_t n_rot = shape->is_windowed ? hparams->n_rot_windowed : hparams->n_rot;
 
     layer->shape = shape;
     layer->source = layer;
-    if (n_rot > shape->dim_k)
+    if (row->rotary != RUN_ROTARY_NONE && n_rot > shape->dim_k)
         run_loader_refuse(loader,
                           "metadata.json: rope.dimension_count %u is above a head's width %u",
                           n_rot, shape->dim_k);
@@ -141,8 +144,7 @@ void run_attention_load(struct run_loader *loader, const struct run_hparams *hpa
     set_bare_norm(hparams, RUN_BARE_VALUES, shape->dim_v, &layer->v_norm);
     run_load_norm_if(loader, "attn_sub_norm", row->norm, hparams->norm_epsilon, n_out,
                      &layer->sub_norm);
-    run_indexer_load(loader, hparams, (uint32_t)(shape - hparams->layers), hparams->n_embd,
-                     shape->n_head_kv, &layer->indexer);
+    run_indexer_load(loader, hparams, shape, hparams->n_embd, shape->n_head_kv, &layer->indexer);
     layer->keys = (struct run_cache){.is_f16 = is_cache_f16, .width = has_kv ? widths.k : 0};
     layer->values = (struct run_cache){.is_f16 = is_cache_f16, .width = has_kv ? widths.v : 0};
 }
@@ -160,9 +162,12 @@ void run_attention_free(struct run_attention_layer *layer)
     run_cache_free(&layer->values);
 }
 
-/* A layer's queries, keys and values: [n][heads][width] each, without gaps. */
+/*
+ * A layer's queries, keys and values: [n][heads][width] each, without gaps; gates like queries, if
+ * it has these.
+ */
 struct qkv {
-    float *q, *k, *v;
+    float *q, *k, *v, *gates;
 };
 
 /* Takes the fused product apart. */
@@ -186,6 +191,23 @@ static void clamp(float *x, size_t n, float limit)
         x[i] = fmaxf(fminf(x[i], limit), -limit);
 }
 
+/* Queries, and the gates that lie between their heads. */
+static int project_gated(const struct run_attention_layer *layer, const struct run_pass *pass,
+                         const float *x, const struct qkv *to)
+{
+    const size_t n_heads = pass->n * layer->shape->n_head, dim = layer->shape->dim_k;
+    float *both = run_scratch_take(pass->scratch, 2 * n_heads * dim);
+
+    if (!both)
+        return -ENOMEM;
+    run_linear_apply(&layer->q, 0, x, pass->n, both);
+    for (size_t i = 0; i < n_heads; i++, both += 2 * dim) {
+        memcpy(to->q + i * dim, both, dim * sizeof *both);
+        memcpy(to->gates + i * dim, both + dim, dim * sizeof *both);
+    }
+    return 0;
+}
+
 static int project(const struct run_attention_layer *layer, const struct run_pass *pass,
                    const float *x, const struct qkv *to)
 {
@@ -201,7 +223,10 @@ static int project(const struct run_attention_layer *layer, const struct run_pas
         run_linear_apply(&layer->qkv, 0, x, n, fused);
         split(layer, hparams, fused, n, to);
     } else {
-        run_linear_apply(&layer->q, 0, x, n, to->q);
+        if (!layer->has_gates)
+            run_linear_apply(&layer->q, 0, x, n, to->q);
+        else if (project_gated(layer, pass, x, to) < 0)
+            return -ENOMEM;
         if (layer->k.weight.data)
             run_linear_apply(&layer->k, 0, x, n, to->k);
         if (layer->v.weight.data)
@@ -337,11 +362,12 @@ int run_attention_apply(struct run_attention_layer *layer, const struct run_pass
         .q = run_scratch_take(pass->scratch, n * n_q),
         .k = run_scratch_take(pass->scratch, n * layer->keys.width),
         .v = run_scratch_take(pass->scratch, n * layer->values.width),
+        .gates = run_scratch_take(pass->scratch, layer->has_gates ? n * n_q : 0),
     };
     float *found = run_scratch_take(pass->scratch, n * width);
     int code;
 
-    if (!qkv.q || !qkv.k || !qkv.v || !found ||
+    if (!qkv.q || !qkv.k || !qkv.v || !qkv.gates || !found ||
         run_cache_reserve(&layer->keys, pass->first + n) < 0 ||
         run_cache_reserve(&layer->values, pass->first + n) < 0)
         return -ENOMEM;
@@ -360,6 +386,9 @@ int run_attention_apply(struct run_attention_layer *layer, const struct run_pass
         code = open_gate(layer, pass, x, width, found);
     if (code < 0)
         return code;
+    if (layer->has_gates)
+        for (size_t i = 0; i < n * n_q; i++)
+            found[i] *= run_sigmoid(qkv.gates[i]);
     if (value_scale != 1)
         for (size_t i = 0; i < n * width; i++)
             found[i] *= value_scale;

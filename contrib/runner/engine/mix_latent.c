@@ -55,7 +55,7 @@ void run_latent_load(struct run_loader *loader, const struct run_hparams *hparam
         layer->attention.dim_k = rank + n_rot;
         layer->attention.dim_v = rank;
     }
-    run_indexer_load(loader, hparams, (uint32_t)(shape - hparams->layers),
+    run_indexer_load(loader, hparams, shape,
                      layer->q_a.weight.data ? layer->q_a.weight.ne[1] : hparams->n_embd, n_head,
                      &layer->indexer);
     if (layer->indexer.q.weight.data)

@@ -33,8 +33,9 @@ struct run_pass {
     size_t n;                        /* tokens of this batch */
     size_t first;                    /* position of the first */
     const int32_t *tokens;           /* [n] */
-    const float *embeddings;         /* [n][n_embd]; only for rows whose layers add them */
-    const float *per_layer;          /* [n][n_layer][n_per_layer]; NULL if there are none */
+    float *first_values; /* [n][n_embd] that the first layer of RWKV 7 leaves to those behind it */
+    const float *embeddings; /* [n][n_embd]; only for rows whose layers add them */
+    const float *per_layer;  /* [n][n_layer][n_per_layer]; NULL if there are none */
 };
 
 #endif

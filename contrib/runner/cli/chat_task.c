@@ -1,0 +1,372 @@
+#include "contrib/runner/chat/chat_format.h"
+#include "contrib/runner/cli/generate.h"
+#include "contrib/runner/cli/run_signals.h"
+#include "contrib/runner/cli/tasks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define STATUS_INTERRUPTED 130
+
+/* A piece of what is to be fed, [start, end) of the text. */
+struct part {
+    size_t start, end;
+    bool is_message;
+};
+
+struct chat {
+    struct run_session *session;
+    struct run_generation generation;
+    const struct run_chat_format *format;
+    struct run_chat_model model;
+    char *bos, *eos;        /* owned texts of these tokens */
+    struct run_buffer text; /* to be fed next */
+    struct part *parts;
+    size_t n_parts, parts_capacity;
+    struct run_ids ids;
+    struct run_buffer marks[2]; /* the end of an answer, the beginning of the user's message */
+    const char **stops;         /* those of the options, and marks */
+    char *line;                 /* of getline() */
+    size_t line_capacity;
+    bool is_begun;
+    bool is_terminal;
+};
+
+/* ---- the format ---- */
+
+static void list_formats(void)
+{
+    const struct run_chat_format *format;
+
+    for (size_t i = 0; (format = run_chat_format_at(i)); i++)
+        fprintf(stderr, " %s", format->name);
+    fputc('\n', stderr);
+}
+
+/* Returns an exit status; what is wrong is printed. */
+static int choose_format(struct chat *chat)
+{
+    const struct run_options *options = chat->session->options;
+    const char *name = options->chat_template;
+    const char *jinja =
+        run_metadata_string(chat->session->tree.metadata, "tokenizer.chat_template");
+
+    if (name) {
+        chat->format = run_chat_format_find(name);
+        if (chat->format)
+            return EX_OK;
+        fprintf(stderr, "ggufs-run: --chat-template %s: there are:", name);
+        list_formats();
+        return EX_USAGE;
+    }
+    chat->format = jinja ? run_chat_format_recognise(jinja) : NULL;
+    if (chat->format)
+        return EX_OK;
+    fprintf(stderr,
+            jinja ? "ggufs-run: %s: chat template not recognised; continue with --chat-template "
+                    "NAME; known are:"
+                  : "ggufs-run: %s: the model has no chat template; choose one with "
+                    "--chat-template NAME; known are:",
+            options->model);
+    list_formats();
+    return EX_DATAERR;
+}
+
+static char *text_of(const struct run_tokenizer *tokenizer, int32_t id)
+{
+    size_t length = 0;
+    const char *piece = id == RUN_NO_TOKEN ? "" : run_tokenizer_piece(tokenizer, id, &length);
+
+    return strndup(piece, length);
+}
+
+static int add_mark(void *user, const char *bytes, size_t length, bool is_message)
+{
+    (void)is_message;
+    return run_buffer_add(user, bytes, length);
+}
+
+/* Without the white space around. */
+static void trim(struct run_buffer *text)
+{
+    size_t n = 0;
+
+    while (text->length > 0 && strchr(" \n\t", text->bytes[text->length - 1]))
+        text->bytes[--text->length] = '\0';
+    while (n < text->length && strchr(" \n\t", text->bytes[n]))
+        n++;
+    run_buffer_drop(text, n);
+}
+
+/*
+ * What ends an answer beside the tokens that always do: the end of the format's messages, and the
+ * beginning of the user's. If the vocabulary has a token of that text it is one more end, else a
+ * text to end before.
+ */
+static int find_ends(struct chat *chat, struct run_failure *failure)
+{
+    const struct run_tokenizer *tokenizer = chat->session->tokenizer;
+    const struct run_texts *given = &chat->session->options->stops;
+    struct run_generation *generation = &chat->generation;
+    size_t n = given->n_texts;
+
+    chat->stops = calloc(n + 2, sizeof *chat->stops);
+    if (!chat->stops)
+        return run_fail_memory(failure);
+    if (n > 0)
+        memcpy((void *)chat->stops, (const void *)given->texts, n * sizeof *chat->stops);
+    for (int i = 0; i < 2; i++) {
+        struct run_buffer *mark = &chat->marks[i];
+        int32_t id;
+
+        if (run_chat_write_around(chat->format, &chat->model,
+                                  i == 0 ? RUN_CHAT_ASSISTANT : RUN_CHAT_USER, i == 0, add_mark,
+                                  mark) < 0)
+            return run_fail_memory(failure);
+        if (mark->length > 0)
+            trim(mark);
+        if (mark->length == 0)
+            continue;
+        id = run_tokenizer_find(tokenizer, mark->bytes);
+        if (id == RUN_NO_TOKEN)
+            chat->stops[n++] = mark->bytes;
+        else
+            generation->end_tokens[i] = id;
+    }
+    generation->output.stops = chat->stops;
+    generation->output.n_stops = n;
+    return 0;
+}
+
+/* ---- what is fed ---- */
+
+static int add_part(void *user, const char *bytes, size_t length, bool is_message)
+{
+    struct chat *chat = user;
+    const size_t start = chat->text.length;
+
+    if (run_buffer_add(&chat->text, bytes, length) < 0 ||
+        run_reserve(&chat->parts, &chat->parts_capacity, chat->n_parts + 1, sizeof *chat->parts) <
+            0)
+        return -ENOMEM;
+    chat->parts[chat->n_parts++] = (struct part){start, start + length, is_message};
+    return 0;
+}
+
+static int encode(const struct chat *chat, size_t start, size_t end, unsigned flags,
+                  struct run_ids *ids, struct run_failure *failure)
+{
+    return run_tokenizer_encode(chat->session->tokenizer, chat->text.bytes + start, end - start,
+                                flags, ids, failure);
+}
+
+/* Whether a message has the text of a control token in it. */
+static int has_control(const struct chat *chat, bool *has, struct run_failure *failure)
+{
+    struct run_ids plain = {0}, special = {0};
+    int code = 0;
+
+    *has = false;
+    for (size_t i = 0; code == 0 && !*has && i < chat->n_parts; i++) {
+        const struct part *part = &chat->parts[i];
+
+        if (!part->is_message)
+            continue;
+        plain.n = special.n = 0;
+        code = encode(chat, part->start, part->end, 0, &plain, failure);
+        if (code == 0)
+            code = encode(chat, part->start, part->end, RUN_ENCODE_SPECIAL, &special, failure);
+        *has = plain.n != special.n ||
+               (plain.n > 0 && memcmp(plain.list, special.list, plain.n * sizeof *plain.list) != 0);
+    }
+    run_ids_free(&plain);
+    run_ids_free(&special);
+    return code;
+}
+
+/*
+ * The tokens of all parts. They are made of the text as a whole, as the model has seen such texts;
+ * only if a message has control tokens written in it, which must stay text, of each part alone.
+ */
+static int make_ids(struct chat *chat, struct run_failure *failure)
+{
+    const struct run_special_ids *special = run_tokenizer_special(chat->session->tokenizer);
+    bool is_split;
+    int code = has_control(chat, &is_split, failure);
+
+    chat->ids.n = 0;
+    if (code == 0 && chat->generation.unfed != RUN_NO_TOKEN &&
+        run_ids_add(&chat->ids, chat->generation.unfed) < 0)
+        code = run_fail_memory(failure);
+    if (code == 0 && !chat->is_begun && chat->model.is_bos_added && special->bos != RUN_NO_TOKEN &&
+        run_ids_add(&chat->ids, special->bos) < 0)
+        code = run_fail_memory(failure);
+    if (code == 0 && !is_split)
+        code = encode(chat, 0, chat->text.length, RUN_ENCODE_SPECIAL, &chat->ids, failure);
+    for (size_t i = 0; code == 0 && is_split && i < chat->n_parts; i++) {
+        const struct part *part = &chat->parts[i];
+
+        code = encode(chat, part->start, part->end, part->is_message ? 0U : RUN_ENCODE_SPECIAL,
+                      &chat->ids, failure);
+    }
+    if (code < 0)
+        return code;
+    /* Formats that begin with it by name need no second one. */
+    if (!chat->is_begun && chat->ids.n > 1 && special->bos != RUN_NO_TOKEN &&
+        chat->ids.list[0] == special->bos && chat->ids.list[1] == special->bos) {
+        chat->ids.n--;
+        memmove(chat->ids.list, chat->ids.list + 1, chat->ids.n * sizeof *chat->ids.list);
+    }
+    return 0;
+}
+
+/* Writes the turn of the user's, with all that belongs before it, and makes tokens of it. */
+static int write_turn(struct chat *chat, const char *said, size_t length,
+                      struct run_failure *failure)
+{
+    const char *system_text = chat->session->options->system_text;
+    struct run_chat_message messages[2] = {
+        {RUN_CHAT_SYSTEM, system_text, system_text ? strlen(system_text) : 0},
+        {RUN_CHAT_USER, said, length}};
+    int code;
+
+    run_buffer_drop(&chat->text, chat->text.length);
+    chat->n_parts = 0;
+    if (chat->is_begun)
+        code = run_chat_write_next(chat->format, &chat->model, &messages[1], add_part, chat);
+    else
+        code = run_chat_write(chat->format, &chat->model, messages + !system_text,
+                              system_text ? 2 : 1, add_part, chat);
+    if (code < 0)
+        return run_fail_memory(failure);
+    return make_ids(chat, failure);
+}
+
+/* ---- the conversation ---- */
+
+/* The answer to what was said. */
+static int answer(struct chat *chat, const char *said, size_t length, struct run_failure *failure)
+{
+    struct run_generation *generation = &chat->generation;
+    const struct run_buffer *text = &generation->output.text;
+    int code = write_turn(chat, said, length, failure);
+
+    if (code < 0)
+        return code;
+    chat->is_begun = true;
+    run_output_begin(&generation->output, true);
+    run_signals_forget();
+    code = run_generate(generation, &chat->ids, failure);
+    if (code == 0 && (text->length == 0 || text->bytes[text->length - 1] != '\n'))
+        putchar('\n');
+    if (fflush(stdout) != 0 && code == 0)
+        code = run_fail(failure, -EIO, "stdout: %s", strerror(errno));
+    return code;
+}
+
+/* The next line, without its end: its length, or -1 at the end. */
+static ssize_t read_line(struct chat *chat)
+{
+    ssize_t length;
+
+    errno = 0;
+    if (chat->is_terminal)
+        fputs("> ", stderr);
+    length = getline(&chat->line, &chat->line_capacity, stdin);
+    while (length > 0 && (chat->line[length - 1] == '\n' || chat->line[length - 1] == '\r'))
+        chat->line[--length] = '\0';
+    return length;
+}
+
+/* Turn after turn. Returns 0, -EINTR after Ctrl-C where nothing could be stopped, or an error. */
+static int converse(struct chat *chat, struct run_failure *failure)
+{
+    const char *first = chat->session->options->prompt;
+    int code = 0;
+
+    if (first && strcmp(first, "-") != 0)
+        code = answer(chat, first, strlen(first), failure);
+    while (code == 0 && chat->generation.ending != RUN_ENDING_CONTEXT) {
+        ssize_t length;
+
+        run_signals_forget();
+        length = read_line(chat);
+        if (length < 0) {
+            if (run_signals_is_asked())
+                return -EINTR;
+            break;
+        }
+        if (strcmp(chat->line, "/exit") == 0)
+            break;
+        if (length > 0)
+            code = answer(chat, chat->line, (size_t)length, failure);
+        if (code == -ERANGE && run_engine_n_past(chat->session->engine) > 0) {
+            chat->generation.ending = RUN_ENDING_CONTEXT;
+            return 0;
+        }
+        /* Lines that come by themselves are not to go on. */
+        if (code == 0 && !chat->is_terminal && chat->generation.ending == RUN_ENDING_ASKED)
+            return -EINTR;
+    }
+    return code;
+}
+
+static int begin(struct chat *chat, struct run_failure *failure)
+{
+    struct run_session *session = chat->session;
+    const struct run_special_ids *special = run_tokenizer_special(session->tokenizer);
+    int code;
+
+    chat->bos = text_of(session->tokenizer, special->bos);
+    chat->eos = text_of(session->tokenizer, special->eos);
+    if (!chat->bos || !chat->eos)
+        return run_fail_memory(failure);
+    chat->model = (struct run_chat_model){chat->bos, chat->eos,
+                                          session->options->adds_bos && special->is_bos_added};
+    code = run_generation_open(session, &chat->generation, failure);
+    return code == 0 ? find_ends(chat, failure) : code;
+}
+
+static void end(struct chat *chat)
+{
+    run_generation_close(&chat->generation);
+    for (int i = 0; i < 2; i++)
+        run_buffer_free(&chat->marks[i]);
+    run_buffer_free(&chat->text);
+    run_ids_free(&chat->ids);
+    free((void *)chat->stops);
+    free(chat->parts);
+    free(chat->line);
+    free(chat->bos);
+    free(chat->eos);
+}
+
+int run_task_chat(struct run_session *session)
+{
+    struct chat chat = {.session = session, .is_terminal = isatty(STDIN_FILENO)};
+    struct run_failure failure;
+    int status = choose_format(&chat);
+    int code;
+
+    if (status != EX_OK)
+        return status;
+    code = begin(&chat, &failure);
+    if (code == 0 && chat.is_terminal)
+        fprintf(stderr, "ggufs-run: chat as %s; Ctrl-C stops an answer, /exit or Ctrl-D ends\n",
+                chat.format->name);
+    run_signals_ask(true);
+    if (code == 0)
+        code = converse(&chat, &failure);
+    run_signals_ask(false);
+    if (chat.is_terminal)
+        fputc('\n', stderr);
+    if (code < 0 && code != -EINTR)
+        status = run_session_complain(session, code, &failure);
+    else
+        run_generation_report(&chat.generation);
+    end(&chat);
+    return code == -EINTR ? STATUS_INTERRUPTED : status;
+}

@@ -1,0 +1,188 @@
+#include "contrib/runner/cli/generate.h"
+
+#include "contrib/runner/cli/run_signals.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+int run_generation_open(struct run_session *session, struct run_generation *generation,
+                        struct run_failure *failure)
+{
+    const struct run_options *options = session->options;
+
+    *generation = (struct run_generation){
+        .session = session,
+        .end_tokens = {RUN_NO_TOKEN, RUN_NO_TOKEN},
+        .unfed = RUN_NO_TOKEN,
+        .output = {.tokenizer = session->tokenizer,
+                   .is_control_shown = options->is_special,
+                   .is_kept = options->is_json,
+                   .stops = options->stops.texts,
+                   .n_stops = options->stops.n_texts},
+    };
+    for (size_t id = 0; options->ignores_end && id < session->n_vocab; id++)
+        if (run_tokenizer_is_end(session->tokenizer, (int32_t)id) &&
+            run_ids_add(&generation->forbidden, (int32_t)id) < 0)
+            return run_fail_memory(failure);
+    return run_sampler_open(&options->sampling, session->n_vocab, session->n_context,
+                            &generation->sampler, failure);
+}
+
+void run_generation_close(struct run_generation *generation)
+{
+    run_sampler_close(generation->sampler);
+    run_output_free(&generation->output);
+    run_ids_free(&generation->forbidden);
+    run_ids_free(&generation->generated);
+}
+
+static int feed_prompt(struct run_generation *generation, const struct run_ids *prompt,
+                       struct run_failure *failure)
+{
+    struct run_session *session = generation->session;
+    const uint32_t n_past = run_engine_n_past(session->engine);
+    const double started = run_seconds();
+    int code;
+
+    if (prompt->n > session->n_context - n_past)
+        return run_fail(failure, -ERANGE,
+                        n_past > 0 ? "the context of %u tokens is full: %zu more do not fit behind "
+                                     "%u; -c N makes it larger"
+                                   : "the context is of %u tokens, the prompt has %zu; -c N makes "
+                                     "the context larger",
+                        session->n_context, prompt->n, n_past);
+    code = run_session_feed(session, prompt->list, prompt->n, failure);
+    generation->prompt_seconds += run_seconds() - started;
+    if (code < 0)
+        return code;
+    generation->n_prompt += prompt->n;
+    for (size_t i = 0; i < prompt->n; i++)
+        run_sampler_accept(generation->sampler, prompt->list[i]);
+    return 0;
+}
+
+/* One token more; `*is_over` tells that it is the last. */
+static int next_token(struct run_generation *generation, bool *is_over, struct run_failure *failure)
+{
+    struct run_session *session = generation->session;
+    bool is_stopped;
+    int32_t id;
+    int code;
+
+    *is_over = true;
+    for (size_t i = 0; i < generation->forbidden.n; i++)
+        session->logits[generation->forbidden.list[i]] = -INFINITY;
+    code = run_sampler_pick(generation->sampler, session->logits, &id, failure);
+    if (code < 0)
+        return code;
+    generation->n_generated++;
+    if (run_ids_add(&generation->generated, id) < 0)
+        return run_fail_memory(failure);
+    if (id == generation->end_tokens[0] || id == generation->end_tokens[1] ||
+        run_tokenizer_is_end(session->tokenizer, id)) {
+        generation->ending = RUN_ENDING_TOKEN;
+        if (generation->output.is_control_shown)
+            return run_output_token(&generation->output, id, &is_stopped, failure);
+        return 0;
+    }
+    run_sampler_accept(generation->sampler, id);
+    generation->unfed = id;
+    code = run_output_token(&generation->output, id, &is_stopped, failure);
+    if (code < 0)
+        return code;
+    if (is_stopped) {
+        generation->ending = RUN_ENDING_STOP;
+        return 0;
+    }
+    *is_over = false;
+    return 0;
+}
+
+static int generate(struct run_generation *generation, struct run_failure *failure)
+{
+    struct run_session *session = generation->session;
+    const int64_t n_limit = session->options->n_predict;
+
+    for (int64_t n = 0;; n++) {
+        bool is_over;
+        int code;
+
+        if (n_limit >= 0 && n >= n_limit) {
+            generation->ending = RUN_ENDING_LENGTH;
+            return 0;
+        }
+        if (run_engine_n_past(session->engine) == session->n_context && n > 0) {
+            generation->ending = RUN_ENDING_CONTEXT;
+            return 0;
+        }
+        if (n > 0) {
+            code = run_session_feed(session, &generation->unfed, 1, failure);
+            if (code < 0)
+                return code;
+            generation->unfed = RUN_NO_TOKEN;
+        }
+        code = next_token(generation, &is_over, failure);
+        if (code < 0 || is_over)
+            return code;
+    }
+}
+
+int run_generate(struct run_generation *generation, const struct run_ids *prompt,
+                 struct run_failure *failure)
+{
+    double started;
+    int code;
+
+    generation->generated.n = 0;
+    generation->unfed = RUN_NO_TOKEN;
+    code = feed_prompt(generation, prompt, failure);
+    if (code == 0) {
+        run_signals_ask(true);
+        started = run_seconds();
+        code = generate(generation, failure);
+        generation->generated_seconds += run_seconds() - started;
+    }
+    if (code == -EINTR) {
+        generation->ending = RUN_ENDING_ASKED;
+        code = 0;
+    }
+    return code < 0 ? code : run_output_end(&generation->output, failure);
+}
+
+const char *run_ending_name(enum run_ending ending)
+{
+    static const char *const names[] = {
+        [RUN_ENDING_TOKEN] = "end",         [RUN_ENDING_LENGTH] = "length",
+        [RUN_ENDING_STOP] = "stop",         [RUN_ENDING_CONTEXT] = "context",
+        [RUN_ENDING_ASKED] = "interrupted",
+    };
+
+    return names[ending];
+}
+
+static double per_second(size_t n, double seconds)
+{
+    return seconds > 0 ? (double)n / seconds : 0;
+}
+
+void run_generation_report(const struct run_generation *generation)
+{
+    const struct run_session *session = generation->session;
+
+    if (generation->ending == RUN_ENDING_CONTEXT)
+        fprintf(stderr, "ggufs-run: the context of %u tokens is full; -c N makes it larger\n",
+                session->n_context);
+    if (generation->n_prompt == 0)
+        return;
+    fprintf(stderr,
+            "ggufs-run: load    %9.3f s\n"
+            "ggufs-run: prompt  %9.3f s, %5zu tokens, %9.2f tokens/s\n"
+            "ggufs-run: text    %9.3f s, %5zu tokens, %9.2f tokens/s\n"
+            "ggufs-run: total   %9.3f s\n",
+            session->load_seconds, generation->prompt_seconds, generation->n_prompt,
+            per_second(generation->n_prompt, generation->prompt_seconds),
+            generation->generated_seconds, generation->n_generated,
+            per_second(generation->n_generated, generation->generated_seconds),
+            run_seconds() - session->started);
+}

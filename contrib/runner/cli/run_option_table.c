@@ -1,0 +1,87 @@
+#include "contrib/runner/cli/run_option_table.h"
+
+#include <stddef.h>
+
+#define MAX_TOKENS 2147483647
+
+#define MEMBER(name) .at = offsetof(struct run_options, name)
+
+#define TASK(name)            .kind = RUN_KIND_TASK, .task = (name)
+#define TEXT(member)          .kind = RUN_KIND_TEXT, MEMBER(member)
+#define TEXT_OF(name, member) .kind = RUN_KIND_TEXT, MEMBER(member), .task = (name)
+#define TEXTS(member)         .kind = RUN_KIND_TEXTS, MEMBER(member)
+#define ON(member)            .kind = RUN_KIND_ON, MEMBER(member)
+#define OFF(member)           .kind = RUN_KIND_OFF, MEMBER(member)
+#define UNSIGNED(member, min, max)                                                                 \
+    .kind = RUN_KIND_UNSIGNED, MEMBER(member), .low = (min), .high = (max)
+#define SIGNED(member, min, max)                                                                   \
+    .kind = RUN_KIND_SIGNED, MEMBER(member), .low = (min), .high = (max)
+#define LARGE(member, min, max) .kind = RUN_KIND_LARGE, MEMBER(member), .low = (min), .high = (max)
+#define FRACTION(member, min, max)                                                                 \
+    .kind = RUN_KIND_FRACTION, MEMBER(member), .low = (min), .high = (max)
+
+/* It would give every member a line: */
+/* clang-format off */
+const struct run_option run_option_table[] = {
+    {{"-h", "--help"}, NULL, "print this help and exit", TASK(RUN_TASK_HELP)},
+    {{"-V", "--version"}, NULL, "print the version and exit", TASK(RUN_TASK_VERSION)},
+
+    {{"-f", "--file"}, "FILE", "read the prompt from FILE", TEXT(prompt_file)},
+    {{"-n", "--predict", "--n-predict"}, "N", "generate N tokens at most; -1: no limit",
+     LARGE(n_predict, -1, MAX_TOKENS)},
+    {{"-c", "--ctx-size"}, "N", "keep N tokens; 0: as many as the model was trained for",
+     LARGE(n_context, 0, MAX_TOKENS)},
+    {{"-b", "--batch-size"}, "N", "compute N tokens of a prompt at once",
+     UNSIGNED(n_batch, 1, 1 << 20)},
+    {{"-t", "--threads"}, "N", "compute with N threads", UNSIGNED(n_threads, 1, 4096)},
+    {{"--cache-type"}, "TYPE", "keep keys and values as f32 or f16", .kind = RUN_KIND_CACHE},
+    {{"--no-warmup"}, NULL, "do not read all weights beforehand", OFF(is_warmed_up)},
+    {{"-o", "--mount-option"}, "OPTION", "hand -o OPTION to ggufs, which mounts a model file",
+     TEXTS(mount_options)},
+
+    {{"--temp"}, "X", "temperature; 0: always the likeliest token",
+     FRACTION(sampling.temperature, 0, 1e6)},
+    {{"--top-k"}, "N", "choose among the N likeliest; 0: among all",
+     UNSIGNED(sampling.top_k, 0, MAX_TOKENS)},
+    {{"--top-p"}, "P", "choose among the likeliest that reach P together; 1: all",
+     FRACTION(sampling.top_p, 0, 1)},
+    {{"--min-p"}, "P", "leave out what has less than P times the likeliest's share",
+     FRACTION(sampling.min_p, 0, 1)},
+    {{"--repeat-penalty"}, "X", "make what was there before less likely; 1: do not",
+     FRACTION(sampling.repeat_penalty, 0.01, 100)},
+    {{"--repeat-last-n"}, "N", "look back on N tokens for that; -1: on all",
+     SIGNED(sampling.repeat_last_n, -1, MAX_TOKENS)},
+    {{"-s", "--seed"}, "N", "the same seed gives the same text; -1: by chance",
+     .kind = RUN_KIND_SEED},
+    {{"-r", "--stop", "--reverse-prompt"}, "TEXT", "end before TEXT; may be given several times",
+     TEXTS(stops)},
+    {{"--ignore-eos"}, NULL, "never choose a token that ends the text", ON(ignores_end)},
+
+    {{"--no-bos"}, NULL, "do not begin with the model's BOS token", OFF(adds_bos)},
+    {{"--special"}, NULL, "read special tokens in prompts, and write them", ON(is_special)},
+    {{"--no-display-prompt"}, NULL, "print only what is generated", OFF(shows_prompt)},
+    {{"--verbose-prompt"}, NULL, "print the tokens of the prompt to stderr",
+     ON(shows_prompt_tokens)},
+
+    {{"-i", "--interactive"}, NULL, "chat, with the model's template", TASK(RUN_TASK_CHAT)},
+    {{"--system"}, "TEXT", "with -i: the system's message", TEXT(system_text)},
+    {{"--chat-template"}, "NAME", "with -i: another template; a wrong NAME lists them",
+     TEXT(chat_template)},
+
+    {{"--tokenize"}, NULL, "print the ids of the text on stdin", TASK(RUN_TASK_TOKENIZE)},
+    {{"--detokenize"}, NULL, "print the text of the ids on stdin", TASK(RUN_TASK_DETOKENIZE)},
+    {{"-0", "--null"}, NULL, "with --tokenize: texts end in NUL; a line for each",
+     ON(is_null_separated)},
+    {{"--tokens"}, "FILE", "ids to compute the logits of, 32-bit little-endian",
+     TEXT_OF(RUN_TASK_LOGITS, tokens_file)},
+    {{"--logits"}, "FILE", "where to write them, as 32-bit floats; -: stdout",
+     TEXT_OF(RUN_TASK_LOGITS, logits_file)},
+    {{"--perplexity"}, "FILE", "print the perplexity of the text in FILE",
+     TEXT_OF(RUN_TASK_PERPLEXITY, perplexity_file)},
+    {{"--bench"}, "P,N", "time a prompt of P tokens and N generated ones",
+     .kind = RUN_KIND_BENCH, .task = RUN_TASK_BENCH},
+    {{"--json"}, NULL, "print one JSON object", ON(is_json)},
+};
+/* clang-format on */
+
+const size_t run_option_count = sizeof run_option_table / sizeof *run_option_table;

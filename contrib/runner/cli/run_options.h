@@ -1,0 +1,75 @@
+/* The command line of ggufs-run. One table holds every option: the parser and --help are made of
+ * it. */
+#ifndef GGUFS_RUNNER_RUN_OPTIONS_H
+#define GGUFS_RUNNER_RUN_OPTIONS_H
+
+#include "contrib/runner/sampling/sampler.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum run_task {
+    RUN_TASK_GENERATE,
+    RUN_TASK_CHAT,
+    RUN_TASK_TOKENIZE,
+    RUN_TASK_DETOKENIZE,
+    RUN_TASK_LOGITS,
+    RUN_TASK_PERPLEXITY,
+    RUN_TASK_BENCH,
+    RUN_TASK_HELP,
+    RUN_TASK_VERSION,
+};
+
+struct run_texts {
+    const char **texts; /* the array is owned, the texts are not */
+    size_t n_texts;
+};
+
+struct run_options {
+    enum run_task task;
+    const char *model;       /* MOUNT */
+    const char *prompt;      /* PROMPT; NULL if there is none */
+    const char *prompt_file; /* of -f; NULL */
+
+    int64_t n_predict; /* -1: no limit */
+    int64_t n_context; /* 0: what the model was trained for; -1: not given */
+    uint32_t n_batch;
+    uint32_t n_threads; /* 0: as many as there are processors */
+    bool is_cache_f16;
+    bool is_warmed_up;
+
+    struct run_sampling sampling;
+    bool has_seed;
+    struct run_texts stops;
+    bool ignores_end;
+
+    bool adds_bos;
+    bool is_special; /* special tokens are read in prompts and written in the text */
+    bool shows_prompt;
+    bool shows_prompt_tokens;
+    const char *system_text;
+    const char *chat_template;
+
+    bool is_null_separated;
+    const char *tokens_file;
+    const char *logits_file;
+    const char *perplexity_file;
+    uint32_t bench_prompt, bench_predict;
+    bool is_json;
+
+    struct run_texts mount_options; /* for ggufs */
+};
+
+/*
+ * Parses the command line, whose words the result keeps pointers to. Returns 0, or prints what is
+ * wrong to stderr and returns -EINVAL or -ENOMEM. run_options_free() is to be called in both cases.
+ */
+int run_options_parse(int argc, char **argv, struct run_options *options);
+void run_options_free(struct run_options *options);
+
+void run_options_print_usage(FILE *stream);
+void run_options_print_help(FILE *stream);
+
+#endif

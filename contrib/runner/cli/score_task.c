@@ -1,0 +1,269 @@
+#include "contrib/runner/cli/run_signals.h"
+#include "contrib/runner/cli/tasks.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+/* The most bytes of logits that are kept at once. */
+#define LOGITS_BYTES ((size_t)64 << 20)
+
+/* How many tokens are fed at once where all logits are wanted. */
+static size_t rows_at_once(const struct run_session *session)
+{
+    const size_t row_bytes = session->n_vocab * sizeof(float);
+    const size_t n_fit = row_bytes < LOGITS_BYTES ? LOGITS_BYTES / row_bytes : 1;
+
+    return n_fit < session->options->n_batch ? n_fit : session->options->n_batch;
+}
+
+static uint32_t little_endian(uint32_t value)
+{
+    return htole32(value);
+}
+
+/* ---- the logits of given tokens ---- */
+
+static int read_tokens(const char *path, struct run_ids *ids, struct run_failure *failure)
+{
+    struct run_buffer bytes = {0};
+    int code = run_read_file(path, &bytes, failure);
+
+    if (code == 0 && (bytes.length == 0 || bytes.length % sizeof(int32_t) != 0))
+        code = run_fail(failure, -EINVAL, "%s: %zu bytes are no ids of 4 bytes each", path,
+                        bytes.length);
+    for (size_t i = 0; code == 0 && i < bytes.length; i += sizeof(int32_t)) {
+        uint32_t id;
+
+        memcpy(&id, bytes.bytes + i, sizeof id);
+        if (run_ids_add(ids, (int32_t)little_endian(id)) < 0)
+            code = run_fail_memory(failure);
+    }
+    run_buffer_free(&bytes);
+    return code;
+}
+
+static int write_logits(struct run_session *session, const struct run_ids *ids, FILE *file,
+                        struct run_failure *failure)
+{
+    const size_t n_at_once = rows_at_once(session);
+    float *rows = calloc(n_at_once * session->n_vocab, sizeof *rows);
+    int code = rows ? 0 : run_fail_memory(failure);
+
+    for (size_t at = 0; code == 0 && at < ids->n;) {
+        const size_t n = ids->n - at < n_at_once ? ids->n - at : n_at_once;
+
+        code = run_engine_feed(session->engine, ids->list + at, n, RUN_LOGITS_ALL, rows, failure);
+        for (size_t i = 0; code == 0 && i < n * session->n_vocab; i++) {
+            uint32_t bits;
+
+            memcpy(&bits, &rows[i], sizeof bits);
+            bits = little_endian(bits);
+            memcpy(&rows[i], &bits, sizeof bits);
+        }
+        if (code == 0 &&
+            fwrite(rows, sizeof *rows, n * session->n_vocab, file) != n * session->n_vocab)
+            code =
+                run_fail(failure, -EIO, "%s: %s", session->options->logits_file, strerror(errno));
+        at += n;
+    }
+    free(rows);
+    return code;
+}
+
+/* Writes beside the file and renames, so that there is a whole one or none. */
+static int write_file(struct run_session *session, const struct run_ids *ids,
+                      struct run_failure *failure)
+{
+    const char *path = session->options->logits_file;
+    const mode_t mask = umask(0);
+    char *temporary;
+    FILE *file = NULL;
+    int fd, code;
+
+    umask(mask);
+    if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
+        return run_fail_memory(failure);
+    fd = mkstemp(temporary);
+    if (fd >= 0) {
+        run_signals_own_file(temporary);
+        fchmod(fd, 0666 & ~mask);
+        file = fdopen(fd, "w");
+    }
+    if (file) {
+        code = write_logits(session, ids, file, failure);
+        if (fclose(file) != 0 && code == 0)
+            code = run_fail(failure, -EIO, "%s: %s", path, strerror(errno));
+        if (code == 0 && rename(temporary, path) != 0)
+            code = run_fail(failure, -errno, "%s: %s", path, strerror(errno));
+    } else {
+        code = run_fail(failure, -errno, "%s: can't be written: %s", path, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+    }
+    run_signals_own_file(NULL);
+    if (code < 0 && fd >= 0)
+        unlink(temporary);
+    free(temporary);
+    return code;
+}
+
+static int check_length(const struct run_session *session, size_t n, struct run_failure *failure)
+{
+    if (n <= session->n_context)
+        return 0;
+    return run_fail(failure, -ERANGE,
+                    "the context is of %u tokens, there are %zu; -c N makes the context larger",
+                    session->n_context, n);
+}
+
+int run_task_logits(struct run_session *session)
+{
+    struct run_ids ids = {0};
+    struct run_failure failure;
+    int code = read_tokens(session->options->tokens_file, &ids, &failure);
+
+    if (code == 0)
+        code = check_length(session, ids.n, &failure);
+    if (code == 0 && strcmp(session->options->logits_file, "-") == 0) {
+        code = write_logits(session, &ids, stdout, &failure);
+        if (code == 0 && fflush(stdout) != 0)
+            code = run_fail(&failure, -EIO, "stdout: %s", strerror(errno));
+    } else if (code == 0) {
+        code = write_file(session, &ids, &failure);
+    }
+    run_ids_free(&ids);
+    return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
+}
+
+/* ---- perplexity ---- */
+
+/* Of the tokens that were counted: -log of the share that the model gave each. */
+struct score {
+    double sum, sum_of_squares;
+    size_t n;
+};
+
+static double surprise(const float *logits, uint32_t n_vocab, int32_t token)
+{
+    float highest = logits[0];
+    double sum = 0;
+
+    for (uint32_t i = 1; i < n_vocab; i++)
+        highest = logits[i] > highest ? logits[i] : highest;
+    for (uint32_t i = 0; i < n_vocab; i++)
+        sum += exp((double)logits[i] - (double)highest);
+    return log(sum) + (double)highest - (double)logits[token];
+}
+
+/* The first half of a window only gives its second half something to stand behind. */
+static int score_window(struct run_session *session, const int32_t *tokens, size_t n, float *rows,
+                        struct score *score, struct run_failure *failure)
+{
+    const size_t n_at_once = rows_at_once(session);
+    size_t at = n / 2;
+    int code;
+
+    run_engine_reset(session->engine);
+    code = run_engine_feed(session->engine, tokens, at, RUN_LOGITS_NONE, NULL, failure);
+    while (code == 0 && at + 1 < n) {
+        const size_t n_left = n - 1 - at, n_now = n_left < n_at_once ? n_left : n_at_once;
+
+        code = run_engine_feed(session->engine, tokens + at, n_now, RUN_LOGITS_ALL, rows, failure);
+        for (size_t i = 0; code == 0 && i < n_now; i++) {
+            const double value =
+                surprise(rows + i * session->n_vocab, session->n_vocab, tokens[at + i + 1]);
+
+            score->sum += value;
+            score->sum_of_squares += value * value;
+            score->n++;
+        }
+        at += n_now;
+    }
+    return code;
+}
+
+static int score_text(struct run_session *session, struct run_ids *ids, size_t n_window,
+                      struct score *score, struct run_failure *failure)
+{
+    const int32_t bos = run_tokenizer_special(session->tokenizer)->bos;
+    const bool begins_with_bos = ids->list[0] == bos;
+    const bool is_terminal = isatty(STDERR_FILENO);
+    const size_t n_windows = ids->n / n_window;
+    float *rows = calloc(rows_at_once(session) * session->n_vocab, sizeof *rows);
+    int code = rows ? 0 : run_fail_memory(failure);
+
+    for (size_t i = 0; code == 0 && i < n_windows; i++) {
+        int32_t *tokens = ids->list + i * n_window;
+
+        if (begins_with_bos)
+            tokens[0] = bos;
+        code = score_window(session, tokens, n_window, rows, score, failure);
+        if (code == 0 && is_terminal)
+            fprintf(stderr, "\r\033[Kwindow %zu of %zu, perplexity %.4f", i + 1, n_windows,
+                    exp(score->sum / (double)score->n));
+    }
+    if (is_terminal)
+        fputs("\r\033[K", stderr);
+    free(rows);
+    return code;
+}
+
+static int print_perplexity(const struct run_session *session, const struct score *score,
+                            size_t n_window, size_t n_windows, double seconds)
+{
+    const double mean = score->sum / (double)score->n;
+    const double variance = score->sum_of_squares / (double)score->n - mean * mean;
+    const double error =
+        score->n > 1 && variance > 0 ? sqrt(variance / (double)(score->n - 1)) * exp(mean) : 0;
+    cJSON *object;
+
+    if (!session->options->is_json) {
+        printf("perplexity %.4f +/- %.4f, %zu windows of %zu tokens, %zu tokens counted\n",
+               exp(mean), error, n_windows, n_window, score->n);
+        return EX_OK;
+    }
+    object = cJSON_CreateObject();
+    cJSON_AddNumberToObject(object, "perplexity", exp(mean));
+    cJSON_AddNumberToObject(object, "error", error);
+    cJSON_AddNumberToObject(object, "windows", (double)n_windows);
+    cJSON_AddNumberToObject(object, "window_tokens", (double)n_window);
+    cJSON_AddNumberToObject(object, "counted_tokens", (double)score->n);
+    cJSON_AddNumberToObject(object, "seconds", seconds);
+    return run_print_json(session, object);
+}
+
+int run_task_perplexity(struct run_session *session)
+{
+    struct run_buffer text = {0};
+    struct run_ids ids = {0};
+    struct score score = {0};
+    struct run_failure failure;
+    const double started = run_seconds();
+    size_t n_window = session->n_context;
+    int status, code = run_read_file(session->options->perplexity_file, &text, &failure);
+
+    if (code == 0)
+        code = run_session_encode(session, text.bytes ? text.bytes : "", text.length,
+                                  session->options->is_special, &ids, &failure);
+    if (code == 0 && ids.n < 4)
+        code = run_fail(&failure, -EINVAL, "%s: %zu tokens are too few for a perplexity",
+                        session->options->perplexity_file, ids.n);
+    if (code == 0) {
+        n_window = ids.n < n_window ? ids.n : n_window;
+        code = score_text(session, &ids, n_window, &score, &failure);
+    }
+    if (code == 0)
+        status =
+            print_perplexity(session, &score, n_window, ids.n / n_window, run_seconds() - started);
+    else
+        status = run_session_complain(session, code, &failure);
+    run_ids_free(&ids);
+    run_buffer_free(&text);
+    return status;
+}

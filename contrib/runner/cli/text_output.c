@@ -1,0 +1,93 @@
+#include "contrib/runner/cli/text_output.h"
+
+#include "contrib/runner/sampling/stop_texts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+void run_output_begin(struct run_output *output, bool is_at_start)
+{
+    run_utf8_begin(&output->stream, is_at_start);
+    run_buffer_drop(&output->text, output->text.length);
+    run_buffer_drop(&output->held, output->held.length);
+}
+
+static int give(struct run_output *output, const char *bytes, size_t length,
+                struct run_failure *failure)
+{
+    if (length == 0)
+        return 0;
+    if (run_buffer_add(&output->text, bytes, length) < 0)
+        return run_fail_memory(failure);
+    if (output->is_kept)
+        return 0;
+    if (fwrite(bytes, 1, length, stdout) != length || fflush(stdout) != 0)
+        return run_fail(failure, -EIO, "stdout: %s", strerror(errno));
+    return 0;
+}
+
+int run_output_bytes(struct run_output *output, const char *bytes, size_t length,
+                     struct run_failure *failure)
+{
+    const char *out;
+    size_t out_length;
+    int code;
+
+    if (run_utf8_put(&output->stream, bytes, length, &out, &out_length) < 0)
+        return run_fail_memory(failure);
+    code = give(output, out, out_length, failure);
+    if (code < 0)
+        return code;
+    if (run_utf8_end(&output->stream, &out, &out_length) < 0)
+        return run_fail_memory(failure);
+    return give(output, out, out_length, failure);
+}
+
+/* Gives out what of the held bytes is no part of a stop. */
+static int pass_on(struct run_output *output, bool *is_stopped, struct run_failure *failure)
+{
+    size_t n_free;
+    int code;
+
+    *is_stopped = run_stop_texts_find(output->stops, output->n_stops, output->held.bytes,
+                                      output->held.length, &n_free);
+    code = give(output, output->held.bytes, n_free, failure);
+    run_buffer_drop(&output->held, *is_stopped ? output->held.length : n_free);
+    return code;
+}
+
+int run_output_token(struct run_output *output, int32_t id, bool *is_stopped,
+                     struct run_failure *failure)
+{
+    const char *out;
+    size_t length;
+
+    *is_stopped = false;
+    if (run_tokenizer_show(output->tokenizer, id, output->is_control_shown, &output->stream, &out,
+                           &length) < 0 ||
+        run_buffer_add(&output->held, out, length) < 0)
+        return run_fail_memory(failure);
+    return pass_on(output, is_stopped, failure);
+}
+
+int run_output_end(struct run_output *output, struct run_failure *failure)
+{
+    const char *out;
+    size_t length;
+    int code = give(output, output->held.bytes, output->held.length, failure);
+
+    run_buffer_drop(&output->held, output->held.length);
+    if (code < 0)
+        return code;
+    if (run_utf8_end(&output->stream, &out, &length) < 0)
+        return run_fail_memory(failure);
+    return give(output, out, length, failure);
+}
+
+void run_output_free(struct run_output *output)
+{
+    run_buffer_free(&output->text);
+    run_buffer_free(&output->held);
+    run_utf8_free(&output->stream);
+}

@@ -1,0 +1,114 @@
+#include "contrib/runner/cli/tasks.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+static int flush_stdout(struct run_failure *failure)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    return run_fail(failure, -EIO, "stdout: %s", strerror(errno));
+}
+
+static int print_ids(const struct run_session *session, const char *text, size_t length,
+                     struct run_ids *ids, struct run_failure *failure)
+{
+    const unsigned flags = session->options->is_special ? RUN_ENCODE_SPECIAL : 0U;
+    int code;
+
+    ids->n = 0;
+    code = run_tokenizer_encode(session->tokenizer, text, length, flags, ids, failure);
+    for (size_t i = 0; code == 0 && i < ids->n; i++)
+        printf(i > 0 ? " %d" : "%d", ids->list[i]);
+    if (code == 0)
+        putchar('\n');
+    return code;
+}
+
+/* Texts that end in NUL; one without at the end of the file is one as well. */
+static int tokenize(const struct run_session *session, const struct run_buffer *input,
+                    struct run_ids *ids, struct run_failure *failure)
+{
+    const char *bytes = input->bytes ? input->bytes : "";
+    int code = 0;
+
+    if (!session->options->is_null_separated)
+        return print_ids(session, bytes, input->length, ids, failure);
+    for (size_t at = 0; code == 0 && at < input->length;) {
+        const char *end = memchr(bytes + at, '\0', input->length - at);
+        const size_t length = end ? (size_t)(end - bytes) - at : input->length - at;
+
+        code = print_ids(session, bytes + at, length, ids, failure);
+        at += length + 1;
+    }
+    return code;
+}
+
+int run_task_tokenize(struct run_session *session)
+{
+    struct run_buffer input = {0};
+    struct run_ids ids = {0};
+    struct run_failure failure;
+    int code = run_read_file("-", &input, &failure);
+
+    if (code == 0)
+        code = tokenize(session, &input, &ids, &failure);
+    if (code == 0)
+        code = flush_stdout(&failure);
+    run_ids_free(&ids);
+    run_buffer_free(&input);
+    return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
+}
+
+/* All bytes, whether they are text or not; so what was encoded comes back as it was. */
+static int detokenize(const struct run_session *session, const char *text,
+                      struct run_failure *failure)
+{
+    const struct run_tokenizer *tokenizer = session->tokenizer;
+    bool is_first = run_tokenizer_adds_space(tokenizer);
+
+    for (;;) {
+        const char *piece;
+        size_t length;
+        char *end;
+        long id;
+
+        while (isspace((unsigned char)*text) || *text == ',')
+            text++;
+        if (*text == '\0')
+            return 0;
+        errno = 0;
+        id = strtol(text, &end, 10);
+        if (end == text || errno != 0 || id < 0 || (size_t)id >= run_tokenizer_size(tokenizer))
+            return run_fail(failure, -EINVAL, "stdin: \"%.20s\" is no id from 0 to %zu", text,
+                            run_tokenizer_size(tokenizer) - 1);
+        text = end;
+        if (run_tokenizer_is_control(tokenizer, (int32_t)id) && !session->options->is_special)
+            continue;
+        piece = run_tokenizer_piece(tokenizer, (int32_t)id, &length);
+        if (is_first && length > 0 && *piece == ' ') {
+            piece++;
+            length--;
+        }
+        is_first = false;
+        fwrite(piece, 1, length, stdout);
+    }
+}
+
+int run_task_detokenize(struct run_session *session)
+{
+    struct run_buffer input = {0};
+    struct run_failure failure;
+    int code = run_read_file("-", &input, &failure);
+
+    if (code == 0 && input.bytes)
+        code = detokenize(session, input.bytes, &failure);
+    if (code == 0)
+        code = flush_stdout(&failure);
+    run_buffer_free(&input);
+    return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
+}

@@ -1,0 +1,360 @@
+/*
+ * The kinds "gpt2" and "gemma4": words are cut by the pre-tokenizer, and in each the pairs that the
+ * list of merges has become one, those that stand first in it first. With "gpt2" a word is bytes,
+ * each written as a character; with "gemma4" characters, spaces as U+2581.
+ */
+#include "contrib/runner/tokenizer/byte_alphabet.h"
+#include "contrib/runner/tokenizer/characters.h"
+#include "contrib/runner/tokenizer/pretokenizers.h"
+#include "contrib/runner/tokenizer/symbol_merging.h"
+#include "contrib/runner/tokenizer/tokenizer_kinds.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY "tokenizer.ggml."
+
+#define MAX_MERGES ((uint32_t)1 << 26)
+
+struct merge {
+    uint64_t pair; /* the two tokens */
+    uint32_t rank;
+    int32_t id; /* what they become; -1 in a slot that is free */
+};
+
+struct byte_pair {
+    const struct run_pretokenizer *pretokenizer;
+    struct merge *merges; /* a hash table; NULL: tokens are merged in the order of their ids */
+    uint32_t slot_mask;
+    int32_t bytes[256]; /* the tokens of single bytes */
+};
+
+/* ---- the list of merges ---- */
+
+static struct merge *find_merge(const struct byte_pair *bpe, uint64_t pair)
+{
+    uint64_t hash = pair * 0x9e3779b97f4a7c15u;
+    uint32_t at = (uint32_t)(hash >> 32) & bpe->slot_mask;
+
+    while (bpe->merges[at].id >= 0 && bpe->merges[at].pair != pair)
+        at = (at + 1) & bpe->slot_mask;
+    return &bpe->merges[at];
+}
+
+static uint64_t pair_of(int32_t left, int32_t right)
+{
+    return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
+}
+
+/* Merges of what is no token, or into what is none, lead nowhere: they are left out. */
+static int add_merge(struct byte_pair *bpe, const struct run_vocabulary *vocabulary,
+                     const char *text, uint32_t rank, struct run_text *joined)
+{
+    const size_t length = strlen(text);
+    const char *space = length > 1 ? memchr(text + 1, ' ', length - 1) : NULL;
+    size_t left_length, right_length;
+    int32_t left, right, id;
+    struct merge *merge;
+
+    if (!space)
+        return 0;
+    left_length = (size_t)(space - text);
+    right_length = length - left_length - 1;
+    joined->n = 0;
+    if (run_text_add(joined, text, left_length) < 0 ||
+        run_text_add(joined, space + 1, right_length) < 0)
+        return -ENOMEM;
+    left = run_vocabulary_find(vocabulary, text, left_length);
+    right = run_vocabulary_find(vocabulary, space + 1, right_length);
+    id = run_vocabulary_find(vocabulary, joined->bytes, joined->n);
+    if (left < 0 || right < 0 || id < 0)
+        return 0;
+    merge = find_merge(bpe, pair_of(left, right));
+    if (merge->id < 0)
+        *merge = (struct merge){pair_of(left, right), rank, id};
+    return 0;
+}
+
+static int read_merges(struct byte_pair *bpe, const struct run_vocabulary *vocabulary,
+                       const cJSON *merges, struct run_failure *failure)
+{
+    struct run_text joined = {0};
+    uint32_t n = 0, n_slots = 512, rank = 0;
+    const cJSON *merge;
+    int code = 0;
+
+    cJSON_ArrayForEach(merge, merges)
+    {
+        if (!cJSON_IsString(merge))
+            return run_fail(failure, -EINVAL,
+                            "metadata.json: " KEY "merges: element %u is not a string", n);
+        if (++n > MAX_MERGES)
+            return run_fail(failure, -E2BIG, "metadata.json: " KEY "merges: more than %u",
+                            MAX_MERGES);
+    }
+    while (n_slots < 2 * n)
+        n_slots *= 2;
+    bpe->slot_mask = n_slots - 1;
+    bpe->merges = malloc(n_slots * sizeof *bpe->merges);
+    if (!bpe->merges)
+        return run_fail_memory(failure);
+    for (uint32_t i = 0; i < n_slots; i++)
+        bpe->merges[i].id = -1;
+    cJSON_ArrayForEach(merge, merges)
+    {
+        if (code == 0)
+            code = add_merge(bpe, vocabulary, merge->valuestring, rank++, &joined);
+    }
+    free(joined.bytes);
+    return code < 0 ? run_fail_memory(failure) : 0;
+}
+
+/* ---- opening ---- */
+
+static void choose_pretokenizer(struct run_tokenizer *tokenizer,
+                                const struct run_metadata *metadata)
+{
+    const char *name = run_metadata_string(metadata, KEY "pre");
+    const char *architecture = run_metadata_architecture(metadata);
+    struct byte_pair *bpe = tokenizer->state;
+
+    if (strcmp(tokenizer->kind->model, run_kind_gemma4.model) == 0)
+        name = run_kind_gemma4.model;
+    if (!name)
+        name = run_pretokenizer_of(architecture);
+    if (!name) {
+        run_tokenizer_set_note(tokenizer, "no " KEY "pre: text is cut as for \"default\", which "
+                                          "may not be what the model was trained on");
+        name = "default";
+    }
+    bpe->pretokenizer = run_pretokenizer_find(name);
+    if (!bpe->pretokenizer) {
+        run_tokenizer_set_note(tokenizer,
+                               KEY "pre: %.64s is not known: text is cut as for \"smaug-bpe\", "
+                                   "which may not be what the model was trained on",
+                               name);
+        bpe->pretokenizer = run_pretokenizer_find("smaug-bpe");
+    }
+    if (bpe->pretokenizer->is_always_bos ||
+        (bpe->pretokenizer->is_bos_added && !run_metadata_find(metadata, KEY "add_bos_token")))
+        tokenizer->special.is_bos_added = true;
+}
+
+/* Files without these ids are GPT-2's, or Falcon's, whose texts begin and end with one token. */
+static void default_ids(struct run_tokenizer *tokenizer)
+{
+    const int32_t end = run_tokenizer_find(tokenizer, "<|endoftext|>");
+
+    if (tokenizer->special.bos < 0)
+        tokenizer->special.bos = end;
+    if (tokenizer->special.eos < 0)
+        tokenizer->special.eos = end;
+}
+
+static void find_bytes(const struct run_tokenizer *tokenizer, struct byte_pair *bpe)
+{
+    if (bpe->pretokenizer->is_raw) {
+        run_vocabulary_find_bytes(&tokenizer->vocabulary, bpe->bytes);
+        return;
+    }
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char character[2];
+        const size_t length = run_alphabet_put((unsigned char)byte, character);
+
+        bpe->bytes[byte] = run_vocabulary_find(&tokenizer->vocabulary, character, length);
+    }
+}
+
+static int open_byte_pair(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                          struct run_failure *failure)
+{
+    const cJSON *merges = run_metadata_find(metadata, KEY "merges");
+    struct byte_pair *bpe = calloc(1, sizeof *bpe);
+
+    tokenizer->state = bpe;
+    if (!bpe)
+        return run_fail_memory(failure);
+    if (merges && !cJSON_IsArray(merges))
+        return run_fail(failure, -EINVAL, "metadata.json: " KEY "merges: not an array");
+    choose_pretokenizer(tokenizer, metadata);
+    if (!bpe->pretokenizer->is_raw)
+        default_ids(tokenizer);
+    find_bytes(tokenizer, bpe);
+    if (merges)
+        return read_merges(bpe, &tokenizer->vocabulary, merges, failure);
+    if (!bpe->pretokenizer->is_merge_optional)
+        run_tokenizer_set_note(tokenizer,
+                               "no " KEY "merges: tokens are taken to be in the order of merging");
+    return 0;
+}
+
+static void close_byte_pair(void *state)
+{
+    struct byte_pair *bpe = state;
+
+    free(bpe->merges);
+    free(bpe);
+}
+
+/* ---- encoding ---- */
+
+struct encoding {
+    const struct run_tokenizer *tokenizer;
+    struct run_ids *ids;
+    struct run_merger merger;
+    struct run_text word; /* as the vocabulary writes it */
+};
+
+static bool find_pair(const void *context, const char *text, const struct run_symbol *left,
+                      const struct run_symbol *right, uint32_t *rank, int32_t *id)
+{
+    const struct run_tokenizer *tokenizer = context;
+    const struct byte_pair *bpe = tokenizer->state;
+
+    if (bpe->merges) {
+        const struct merge *merge;
+
+        if (left->id < 0 || right->id < 0)
+            return false;
+        merge = find_merge(bpe, pair_of(left->id, right->id));
+        *rank = merge->rank;
+        *id = merge->id;
+    } else {
+        *id = run_vocabulary_find_text(&tokenizer->vocabulary, text + left->start,
+                                       (size_t)left->length + right->length);
+        *rank = (uint32_t)*id;
+    }
+    return *id >= 0;
+}
+
+/* Splits the word into symbols: characters that are in the vocabulary, or bytes. */
+static int add_raw_symbols(struct encoding *encoding)
+{
+    const struct byte_pair *bpe = encoding->tokenizer->state;
+    const struct run_text *word = &encoding->word;
+    int code = 0;
+
+    for (size_t at = 0; code == 0 && at < word->n;) {
+        const size_t n = run_character_decode(word->bytes, word->n, at).n_bytes;
+        const int32_t id =
+            run_vocabulary_find_text(&encoding->tokenizer->vocabulary, word->bytes + at, n);
+
+        if (id >= 0)
+            code = run_merger_add(&encoding->merger, at, n, id);
+        for (size_t i = 0; id < 0 && code == 0 && i < n; i++)
+            code = run_merger_add(&encoding->merger, at + i, 1,
+                                  bpe->bytes[(unsigned char)word->bytes[at + i]]);
+        at += n;
+    }
+    return code;
+}
+
+/* The same where every byte is a character of the alphabet. */
+static int add_byte_symbols(struct encoding *encoding, const char *text, size_t length)
+{
+    const struct byte_pair *bpe = encoding->tokenizer->state;
+    size_t at = 0;
+    int code = 0;
+
+    for (size_t i = 0; code == 0 && i < length; i++) {
+        char character[2];
+        const size_t n = run_alphabet_put((unsigned char)text[i], character);
+
+        code = run_merger_add(&encoding->merger, at, n, bpe->bytes[(unsigned char)text[i]]);
+        at += n;
+    }
+    return code;
+}
+
+static int write_word(struct encoding *encoding, const char *text, size_t length, bool is_raw)
+{
+    int code = 0;
+
+    encoding->word.n = 0;
+    if (is_raw)
+        return run_text_add(&encoding->word, text, length);
+    for (size_t i = 0; code == 0 && i < length; i++) {
+        char character[2];
+
+        code = run_text_add(&encoding->word, character,
+                            run_alphabet_put((unsigned char)text[i], character));
+    }
+    return code;
+}
+
+static int encode_word(void *context, const char *text, size_t length)
+{
+    struct encoding *encoding = context;
+    const struct byte_pair *bpe = encoding->tokenizer->state;
+    const bool is_raw = bpe->pretokenizer->is_raw;
+    int code = write_word(encoding, text, length, is_raw);
+
+    if (code == 0 && (bpe->pretokenizer->is_merging_ignored || (is_raw && text[0] == '\n'))) {
+        const int32_t id = run_vocabulary_find_text(&encoding->tokenizer->vocabulary,
+                                                    encoding->word.bytes, encoding->word.n);
+
+        if (id >= 0)
+            return run_ids_add(encoding->ids, id);
+    }
+    run_merger_begin(&encoding->merger);
+    if (code == 0)
+        code = is_raw ? add_raw_symbols(encoding) : add_byte_symbols(encoding, text, length);
+    if (code == 0)
+        code = run_merger_merge(&encoding->merger, encoding->word.bytes, find_pair,
+                                encoding->tokenizer);
+    for (int32_t i = 0; code == 0 && i >= 0; i = encoding->merger.symbols[i].next)
+        if (encoding->merger.symbols[i].id >= 0)
+            code = run_ids_add(encoding->ids, encoding->merger.symbols[i].id);
+    return code;
+}
+
+static int encode_byte_pair(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                            bool is_first, struct run_ids *ids)
+{
+    const struct byte_pair *bpe = tokenizer->state;
+    struct encoding encoding = {.tokenizer = tokenizer, .ids = ids};
+    struct run_text marked = {0};
+    int code = 0;
+
+    (void)is_first;
+    if (bpe->pretokenizer->is_raw) {
+        code = run_text_add_marked(&marked, text, length);
+        text = marked.bytes;
+        length = marked.n;
+    }
+    if (code == 0)
+        code = run_pretokenize(bpe->pretokenizer, text, length, encode_word, &encoding);
+    run_merger_free(&encoding.merger);
+    free(encoding.word.bytes);
+    free(marked.bytes);
+    return code;
+}
+
+static size_t decode_byte_pair(const struct run_tokenizer *tokenizer, const char *text,
+                               size_t length, char *out)
+{
+    const struct byte_pair *bpe = tokenizer->state;
+
+    if (bpe->pretokenizer->is_raw)
+        return run_decode_space_marks(tokenizer, text, length, out);
+    return run_alphabet_decode(text, length, out);
+}
+
+const struct run_tokenizer_kind run_kind_gpt2 = {
+    .model = "gpt2",
+    .defaults = {.ids = {-1, -1, -1, -1, -1, -1, -1, -1, false, false}},
+    .open = open_byte_pair,
+    .close = close_byte_pair,
+    .encode = encode_byte_pair,
+    .decode = decode_byte_pair,
+};
+
+const struct run_tokenizer_kind run_kind_gemma4 = {
+    .model = "gemma4",
+    .defaults = {.ids = {-1, -1, -1, -1, -1, -1, -1, -1, false, false}},
+    .open = open_byte_pair,
+    .close = close_byte_pair,
+    .encode = encode_byte_pair,
+    .decode = decode_byte_pair,
+};

@@ -1,0 +1,33 @@
+/*
+ * Models whose tokens are the bytes.
+ */
+#include "contrib/runner/tokenizer/tokenizer_kinds.h"
+
+#include <string.h>
+
+static int encode_bytes(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                        bool is_first, struct run_ids *ids)
+{
+    int code = 0;
+
+    (void)tokenizer;
+    (void)is_first;
+    for (size_t i = 0; code == 0 && i < length; i++)
+        code = run_ids_add(ids, (unsigned char)text[i]);
+    return code;
+}
+
+static size_t decode_byte(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                          char *out)
+{
+    (void)tokenizer;
+    memcpy(out, text, length);
+    return length;
+}
+
+const struct run_tokenizer_kind run_kind_bytes = {
+    .model = "",
+    .defaults = {.ids = {-1, -1, -1, -1, -1, -1, -1, -1, false, false}},
+    .encode = encode_bytes,
+    .decode = decode_byte,
+};

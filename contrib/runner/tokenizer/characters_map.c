@@ -1,0 +1,115 @@
+#include "contrib/runner/tokenizer/characters_map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_BYTES ((size_t)1 << 26)
+
+static uint32_t read_u32(const uint8_t *bytes)
+{
+    return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+static int read_bytes(const cJSON *array, const char *key, struct run_characters_map *map,
+                      size_t *n_bytes, struct run_failure *failure)
+{
+    const cJSON *element;
+    size_t n = 0;
+
+    cJSON_ArrayForEach(element, array)
+    {
+        n++;
+        if (!cJSON_IsNumber(element) || element->valuedouble < -128 || element->valuedouble > 255 ||
+            n > MAX_BYTES)
+            return run_fail(failure, -EINVAL,
+                            "metadata.json: %s: element %zu is no byte, or more than %zu", key,
+                            n - 1, MAX_BYTES);
+    }
+    map->bytes = malloc(n + 1);
+    if (!map->bytes)
+        return run_fail_memory(failure);
+    n = 0;
+    cJSON_ArrayForEach(element, array)
+    {
+        map->bytes[n++] = (uint8_t)(int)element->valuedouble;
+    }
+    *n_bytes = n;
+    return 0;
+}
+
+int run_characters_map_read(const struct run_metadata *metadata, const char *key,
+                            struct run_characters_map *map, struct run_failure *failure)
+{
+    const cJSON *array = run_metadata_find(metadata, key);
+    size_t n_bytes = 0, n_unit_bytes;
+    int code;
+
+    *map = (struct run_characters_map){0};
+    if (!array)
+        return 0;
+    if (!cJSON_IsArray(array))
+        return run_fail(failure, -EINVAL, "metadata.json: %s: not an array", key);
+    code = read_bytes(array, key, map, &n_bytes, failure);
+    if (code < 0 || n_bytes == 0)
+        return code;
+    if (n_bytes < sizeof(uint32_t))
+        return run_fail(failure, -EINVAL, "metadata.json: %s: %zu bytes have no length", key,
+                        n_bytes);
+    n_unit_bytes = read_u32(map->bytes);
+    if (n_unit_bytes > n_bytes - sizeof(uint32_t))
+        return run_fail(failure, -EINVAL,
+                        "metadata.json: %s: %zu bytes of units, but there are %zu", key,
+                        n_unit_bytes, n_bytes - sizeof(uint32_t));
+    map->units = map->bytes + sizeof(uint32_t);
+    map->n_units = n_unit_bytes / sizeof(uint32_t);
+    map->replacements = (const char *)map->units + n_unit_bytes;
+    map->n_replacement_bytes = n_bytes - sizeof(uint32_t) - n_unit_bytes;
+    map->bytes[n_bytes] = '\0'; /* the last may lack its own */
+    return 0;
+}
+
+void run_characters_map_free(struct run_characters_map *map)
+{
+    free(map->bytes);
+    *map = (struct run_characters_map){0};
+}
+
+/* The unit; 0, which leads nowhere, for those that there are none of. */
+static uint32_t unit_at(const struct run_characters_map *map, uint32_t index)
+{
+    return index < map->n_units ? read_u32(map->units + (size_t)index * sizeof(uint32_t)) : 0;
+}
+
+/* How far the children of a unit are. */
+static uint32_t offset_of(uint32_t unit)
+{
+    return unit >> 10 << ((unit & 1u << 9) >> 6);
+}
+
+bool run_characters_map_find(const struct run_characters_map *map, const char *text, size_t length,
+                             const char **replacement, size_t *n_bytes, size_t *n_taken)
+{
+    uint32_t at = offset_of(unit_at(map, 0)), value = 0;
+
+    *n_taken = 0;
+    for (size_t i = 0; i < length && map->n_units > 0; i++) {
+        const unsigned char byte = (unsigned char)text[i];
+        uint32_t unit;
+
+        at ^= byte;
+        unit = unit_at(map, at);
+        if (byte == 0 || (unit & (1u << 31 | 0xff)) != byte)
+            break;
+        at ^= offset_of(unit);
+        if (unit >> 8 & 1) {
+            *n_taken = i + 1;
+            value = unit_at(map, at) & 0x7fffffffu;
+        }
+    }
+    if (*n_taken == 0 || value >= map->n_replacement_bytes)
+        return false;
+    *replacement = map->replacements + value;
+    *n_bytes = strlen(*replacement);
+    return true;
+}

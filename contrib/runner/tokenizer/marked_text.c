@@ -1,0 +1,54 @@
+/*
+ * Texts in which U+2581 stands for a space.
+ */
+#include "contrib/runner/tokenizer/characters.h"
+#include "contrib/runner/tokenizer/tokenizer_kinds.h"
+
+#include <string.h>
+
+size_t run_decode_space_marks(const struct run_tokenizer *tokenizer, const char *text,
+                              size_t length, char *out)
+{
+    size_t n = 0;
+
+    (void)tokenizer;
+    for (size_t i = 0; i < length; i++) {
+        if (length - i >= RUN_SPACE_MARK_BYTES &&
+            memcmp(text + i, RUN_SPACE_MARK, RUN_SPACE_MARK_BYTES) == 0) {
+            out[n++] = ' ';
+            i += RUN_SPACE_MARK_BYTES - 1;
+        } else {
+            out[n++] = text[i];
+        }
+    }
+    return n;
+}
+
+int run_text_add(struct run_text *text, const char *bytes, size_t length)
+{
+    const int code = run_reserve(&text->bytes, &text->capacity, text->n + length + 1, 1);
+
+    if (code < 0)
+        return code;
+    if (length > 0)
+        memcpy(text->bytes + text->n, bytes, length);
+    text->n += length;
+    return 0;
+}
+
+int run_text_add_marked(struct run_text *text, const char *bytes, size_t length)
+{
+    int code = 0;
+    size_t at = 0;
+
+    while (code == 0 && at < length) {
+        const char *space = memchr(bytes + at, ' ', length - at);
+        const size_t end = space ? (size_t)(space - bytes) : length;
+
+        code = run_text_add(text, bytes + at, end - at);
+        if (code == 0 && space)
+            code = run_text_add(text, RUN_SPACE_MARK, RUN_SPACE_MARK_BYTES);
+        at = end + 1;
+    }
+    return code;
+}

@@ -1,0 +1,219 @@
+/*
+ * Which tokens have a task. The keys of the metadata say it for some; others are known by their
+ * texts, which models made up, with the lists and exceptions of llama.cpp (src/llama-vocab.cpp), so
+ * that a model stops where it does there.
+ */
+#include "contrib/runner/tokenizer/tokenizer_kinds.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#define KEY         "tokenizer.ggml."
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* End a turn; the first that the vocabulary has is it, if no key says another. */
+static const char *const turn_ends[] = {
+    "<|eot_id|>",        "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>",
+    "<|end_of_text|>",   "<EOT>",      "_<EOT>",  "[EOT]",         "<｜end▁of▁sentence｜>",
+    "<end_of_utterance>"};
+
+/* With these too a model has said everything. */
+static const char *const other_ends[] = {"<|return|>", "<|call|>",         "<|flush|>", "<|calls|>",
+                                         "</s>",       "<|eom_id|>",       "[EOS]",     "<eos>",
+                                         "<turn|>",    "<|tool_response>", "[e~["};
+
+/* Code models write these when the gap is filled: padding, next repository, next file. */
+static const char *const filled_ends[] = {
+    "<|fim_pad|>",   "<fim-pad>",  "<fim_pad>", "<PAD>",      "[PAD]",       "<|fim_repo|>",
+    "<|repo_name|>", "<fim-repo>", "<REPO>",    "<reponame>", "<|file_sep|>"};
+
+/* Code models take these to say where the gap is. */
+static const char *const gap_marks[] = {
+    "<|fim_prefix|>", "<fim-prefix>",    "<fim_prefix>",    "<｜fim▁begin｜>", "<PRE>",
+    "▁<PRE>",         "<|code_prefix|>", "<|prefix|>",      "<|fim_suffix|>",  "<fim-suffix>",
+    "<fim_suffix>",   "<｜fim▁hole｜>",  "<SUF>",           "▁<SUF>",          "<|code_suffix|>",
+    "<|suffix|>",     "<|fim_middle|>",  "<fim-middle>",    "<fim_middle>",    "<｜fim▁end｜>",
+    "<MID>",          "▁<MID>",          "<|code_middle|>", "<|middle|>"};
+
+/* Must be shown: they divide what gpt-oss says. */
+static const char *const shown[] = {"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"};
+
+static int32_t find(const struct run_tokenizer *tokenizer, const char *text)
+{
+    return run_vocabulary_find(&tokenizer->vocabulary, text, strlen(text));
+}
+
+/* An id that a file has wrong is none, as long as it is a number: many files do. */
+static int read_id(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                   const char *key, int32_t *id, struct run_failure *failure)
+{
+    const cJSON *value = run_metadata_find(metadata, key);
+
+    if (*id >= (int32_t)tokenizer->vocabulary.n)
+        *id = RUN_NO_TOKEN;
+    if (!value)
+        return 0;
+    if (!cJSON_IsNumber(value))
+        return run_fail(failure, -EINVAL, "metadata.json: %s: not a number", key);
+    if (value->valuedouble >= 0 && value->valuedouble < tokenizer->vocabulary.n)
+        *id = (int32_t)value->valuedouble;
+    else if (value->valuedouble >= 0 && value->valuedouble < UINT32_MAX)
+        run_tokenizer_set_note(tokenizer, "%s: %.17g, but there are %u tokens", key,
+                               value->valuedouble, tokenizer->vocabulary.n);
+    return 0;
+}
+
+static int read_ids(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                    struct run_failure *failure)
+{
+    struct run_special_ids *ids = &tokenizer->special;
+    const struct {
+        const char *key;
+        int32_t *id;
+    } list[] = {
+        {KEY "cls_token_id", &ids->bos},       {KEY "bos_token_id", &ids->bos},
+        {KEY "eos_token_id", &ids->eos},       {KEY "eot_token_id", &ids->eot},
+        {KEY "eom_token_id", &ids->eom},       {KEY "unknown_token_id", &ids->unk},
+        {KEY "seperator_token_id", &ids->sep}, /* GGUF spells it so */
+        {KEY "padding_token_id", &ids->pad},   {KEY "mask_token_id", &ids->mask},
+    };
+    int code = 0;
+
+    for (size_t i = 0; code == 0 && i < COUNT(list); i++)
+        code = read_id(tokenizer, metadata, list[i].key, list[i].id, failure);
+    if (run_metadata_find(metadata, KEY "add_bos_token"))
+        ids->is_bos_added = run_metadata_is_true(metadata, KEY "add_bos_token");
+    if (run_metadata_find(metadata, KEY "add_eos_token"))
+        ids->is_eos_added = run_metadata_is_true(metadata, KEY "add_eos_token");
+    return code;
+}
+
+static void mark_end(struct run_tokenizer *tokenizer, int32_t id)
+{
+    if (id >= 0)
+        tokenizer->marks[id] |= RUN_MARK_END;
+}
+
+static void mark_end_texts(struct run_tokenizer *tokenizer, const char *const *texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int32_t id = find(tokenizer, texts[i]);
+
+        if (id < 0)
+            continue;
+        mark_end(tokenizer, id);
+        tokenizer->vocabulary.types[id] = RUN_TOKEN_CONTROL;
+    }
+}
+
+static bool is_end_text(const struct run_tokenizer *tokenizer, const char *text)
+{
+    const int32_t id = find(tokenizer, text);
+
+    return id >= 0 && tokenizer->marks[id] & RUN_MARK_END;
+}
+
+static void unmark_end(struct run_tokenizer *tokenizer, const char *text, enum run_token_type type)
+{
+    const int32_t id = find(tokenizer, text);
+
+    if (id < 0)
+        return;
+    tokenizer->marks[id] &= (uint8_t)~RUN_MARK_END;
+    tokenizer->vocabulary.types[id] = (uint8_t)type;
+}
+
+static void find_ends(struct run_tokenizer *tokenizer)
+{
+    struct run_special_ids *ids = &tokenizer->special;
+
+    for (size_t i = 0; ids->eot < 0 && i < COUNT(turn_ends); i++)
+        ids->eot = find(tokenizer, turn_ends[i]);
+    if (ids->eom < 0)
+        ids->eom = find(tokenizer, "<|eom_id|>");
+    mark_end_texts(tokenizer, turn_ends, COUNT(turn_ends));
+    mark_end_texts(tokenizer, other_ends, COUNT(other_ends));
+    mark_end_texts(tokenizer, filled_ends, COUNT(filled_ends));
+    for (size_t i = 0; i < COUNT(gap_marks); i++)
+        if (find(tokenizer, gap_marks[i]) >= 0)
+            tokenizer->vocabulary.types[find(tokenizer, gap_marks[i])] = RUN_TOKEN_CONTROL;
+    for (size_t i = 0; i < COUNT(shown); i++)
+        if (find(tokenizer, shown[i]) >= 0)
+            tokenizer->vocabulary.types[find(tokenizer, shown[i])] = RUN_TOKEN_USER_DEFINED;
+    mark_end(tokenizer, ids->eos);
+    mark_end(tokenizer, ids->eot);
+    mark_end(tokenizer, ids->eom);
+    /* gpt-oss and Solar end a message so, behind which the next one begins. */
+    if (is_end_text(tokenizer, "<|end|>") &&
+        ((is_end_text(tokenizer, "<|return|>") &&
+          (is_end_text(tokenizer, "<|call|>") || is_end_text(tokenizer, "<|calls|>"))) ||
+         (is_end_text(tokenizer, "<|flush|>") &&
+          (is_end_text(tokenizer, "<|call|>") || is_end_text(tokenizer, "<|calls|>")))))
+        unmark_end(tokenizer, "<|end|>", RUN_TOKEN_USER_DEFINED);
+    /* In Gemma 4 it is HTML. */
+    if (is_end_text(tokenizer, "<|tool_response>"))
+        unmark_end(tokenizer, "</s>", RUN_TOKEN_NORMAL);
+}
+
+/* Whether `text` contains `part`, without regard to the case of ASCII. */
+static bool contains(const char *text, const char *part)
+{
+    return text && strcasestr(text, part) != NULL;
+}
+
+static void mark_text(struct run_tokenizer *tokenizer, const char *text, enum run_token_mark mark,
+                      bool is_set)
+{
+    const int32_t id = find(tokenizer, text);
+
+    if (id < 0)
+        return;
+    tokenizer->marks[id] &= (uint8_t)~mark;
+    if (is_set)
+        tokenizer->marks[id] |= (uint8_t)mark;
+}
+
+static bool is_special(const struct run_tokenizer *tokenizer, uint32_t id)
+{
+    const uint8_t type = tokenizer->vocabulary.types[id];
+
+    return type == RUN_TOKEN_CONTROL || type == RUN_TOKEN_USER_DEFINED || type == RUN_TOKEN_UNKNOWN;
+}
+
+/* GGUF does not say which tokens swallow white space; a few models are known to have such. */
+static void find_greedy(struct run_tokenizer *tokenizer, const struct run_metadata *metadata)
+{
+    const char *name = run_metadata_string(metadata, "general.name");
+    const char *pre = run_metadata_string(metadata, KEY "pre");
+    const char *architecture = run_metadata_architecture(metadata);
+
+    if (contains(pre, "jina-v2-de") || contains(pre, "jina-v2-es") ||
+        contains(pre, "jina-v2-code") || contains(architecture, "nomic-bert-moe") ||
+        contains(architecture, "jina-bert-v3")) {
+        mark_text(tokenizer, "<mask>", RUN_MARK_TAKES_LEFT, true);
+    } else if (contains(name, "phi-3") || contains(name, "phi3")) {
+        for (uint32_t id = 0; id < tokenizer->vocabulary.n; id++)
+            if (is_special(tokenizer, id))
+                tokenizer->marks[id] |= RUN_MARK_TAKES_RIGHT;
+        mark_text(tokenizer, "</s>", RUN_MARK_TAKES_RIGHT, true);
+        mark_text(tokenizer, "<unk>", RUN_MARK_TAKES_RIGHT, false);
+        mark_text(tokenizer, "<s>", RUN_MARK_TAKES_RIGHT, false);
+        mark_text(tokenizer, "<|endoftext|>", RUN_MARK_TAKES_RIGHT, false);
+    } else if (contains(name, "modern-bert")) {
+        mark_text(tokenizer, "[MASK]", RUN_MARK_TAKES_LEFT, true);
+    }
+}
+
+int run_special_tokens_find(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                            struct run_failure *failure)
+{
+    const int code = read_ids(tokenizer, metadata, failure);
+
+    if (code < 0)
+        return code;
+    find_ends(tokenizer);
+    find_greedy(tokenizer, metadata);
+    return 0;
+}

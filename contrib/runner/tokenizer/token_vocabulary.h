@@ -1,0 +1,67 @@
+/*
+ * The tokens as the metadata have them: texts, types and scores.
+ */
+#ifndef GGUFS_RUNNER_TOKEN_VOCABULARY_H
+#define GGUFS_RUNNER_TOKEN_VOCABULARY_H
+
+#include "contrib/runner/tree/metadata.h"
+
+/* The types of tokens, as in GGUF: tokenizer.ggml.token_type. */
+enum run_token_type {
+    RUN_TOKEN_UNDEFINED = 0,
+    RUN_TOKEN_NORMAL = 1,
+    RUN_TOKEN_UNKNOWN = 2, /* stands for what the vocabulary does not have */
+    RUN_TOKEN_CONTROL = 3,
+    RUN_TOKEN_USER_DEFINED = 4, /* added; is never cut apart */
+    RUN_TOKEN_UNUSED = 5,
+    RUN_TOKEN_BYTE = 6, /* is written <0x41> */
+};
+
+struct run_vocabulary {
+    uint32_t n;
+    char *texts;        /* one after the other */
+    uint32_t *starts;   /* n + 1 offsets in `texts` */
+    uint8_t *types;     /* enum run_token_type */
+    float *scores;      /* NULL if the model has none */
+    uint32_t *slots;    /* a hash table of ids, found by text */
+    uint32_t slot_mask; /* their number, a power of two, less one */
+    uint32_t longest_bytes;
+};
+
+/* Reads tokenizer.ggml.tokens, .token_type and .scores. On failure, as later, it is freed with
+ * run_vocabulary_free(). */
+int run_vocabulary_read(const struct run_metadata *metadata, struct run_vocabulary *vocabulary,
+                        struct run_failure *failure);
+
+/* The vocabulary of the 256 bytes. */
+int run_vocabulary_make_bytes(struct run_vocabulary *vocabulary, struct run_failure *failure);
+
+void run_vocabulary_free(struct run_vocabulary *vocabulary);
+
+/* The text of a token, without NUL at its end. */
+static inline const char *run_vocabulary_text(const struct run_vocabulary *vocabulary, uint32_t id,
+                                              uint32_t *length)
+{
+    *length = vocabulary->starts[id + 1] - vocabulary->starts[id];
+    return vocabulary->texts + vocabulary->starts[id];
+}
+
+/* The token of that text, the first if there are several, or -1. */
+int32_t run_vocabulary_find(const struct run_vocabulary *vocabulary, const char *text,
+                            size_t length);
+
+/* The same for a token that text may become: none with a task of its own. */
+int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const char *text,
+                                 size_t length);
+
+/* Whether the token is a byte as <0x41> writes it. */
+bool run_vocabulary_is_byte(const struct run_vocabulary *vocabulary, uint32_t id, uint8_t *byte);
+
+/* Fills in the tokens of the bytes: those written <0x41>, or else as themselves; -1 where there is
+ * none. */
+void run_vocabulary_find_bytes(const struct run_vocabulary *vocabulary, int32_t ids[256]);
+
+/* A copy of the text in which NUL, which the metadata have as two bytes, is one; its length. */
+size_t run_unfold_nul(const char *from, size_t length, char *to);
+
+#endif

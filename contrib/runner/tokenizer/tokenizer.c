@@ -1,0 +1,365 @@
+#include "contrib/runner/tokenizer/tokenizer.h"
+
+#include "contrib/runner/tokenizer/characters.h"
+#include "contrib/runner/tokenizer/tokenizer_kinds.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MODEL "tokenizer.ggml.model"
+
+#define MAX_TEXT_BYTES ((size_t)1 << 30)
+
+/* Longer tokens are not looked for in texts. */
+#define MAX_ADDED_BYTES 512
+
+static const struct run_tokenizer_kind *const kinds[] = {
+    &run_kind_llama, &run_kind_gpt2, &run_kind_gemma4, &run_kind_bert,
+    &run_kind_t5,    &run_kind_rwkv, &run_kind_plamo2, NULL};
+
+void run_tokenizer_set_note(struct run_tokenizer *tokenizer, const char *format, ...)
+{
+    va_list arguments;
+
+    if (tokenizer->note[0] != '\0')
+        return;
+    va_start(arguments, format);
+    vsnprintf(tokenizer->note, sizeof tokenizer->note, format, arguments);
+    va_end(arguments);
+    for (char *c = tokenizer->note; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+}
+
+/* ---- opening ---- */
+
+static size_t decode_token(const struct run_tokenizer *tokenizer, uint32_t id, char *out)
+{
+    const uint8_t type = tokenizer->vocabulary.types[id];
+    uint32_t length;
+    const char *text = run_vocabulary_text(&tokenizer->vocabulary, id, &length);
+    uint8_t byte;
+
+    switch (type) {
+    case RUN_TOKEN_CONTROL:
+    case RUN_TOKEN_UNKNOWN:
+    case RUN_TOKEN_USER_DEFINED:
+        memcpy(out, text, length);
+        return length;
+    case RUN_TOKEN_BYTE:
+        if (!run_vocabulary_is_byte(&tokenizer->vocabulary, id, &byte))
+            break;
+        *out = (char)byte;
+        return 1;
+    default:
+        break;
+    }
+    return tokenizer->kind->decode(tokenizer, text, length, out);
+}
+
+static int make_pieces(struct run_tokenizer *tokenizer)
+{
+    const uint32_t n = tokenizer->vocabulary.n;
+    uint32_t at = 0;
+
+    tokenizer->pieces = malloc(tokenizer->vocabulary.starts[n] + 1);
+    tokenizer->piece_starts = calloc(n + 1, sizeof *tokenizer->piece_starts);
+    if (!tokenizer->pieces || !tokenizer->piece_starts)
+        return -ENOMEM;
+    for (uint32_t id = 0; id < n; id++) {
+        at += (uint32_t)decode_token(tokenizer, id, tokenizer->pieces + at);
+        tokenizer->piece_starts[id + 1] = at;
+    }
+    return 0;
+}
+
+static int collect_added(struct run_tokenizer *tokenizer)
+{
+    int code = 0;
+
+    for (uint32_t id = 0; code == 0 && id < tokenizer->vocabulary.n; id++) {
+        const uint8_t type = tokenizer->vocabulary.types[id];
+        uint32_t length;
+        const char *text = run_vocabulary_text(&tokenizer->vocabulary, id, &length);
+
+        if (length > MAX_ADDED_BYTES)
+            continue;
+        if (type == RUN_TOKEN_USER_DEFINED)
+            code = run_prefixes_add(&tokenizer->user_tokens, text, length, (int32_t)id);
+        if (code == 0 && (type == RUN_TOKEN_USER_DEFINED || type == RUN_TOKEN_CONTROL ||
+                          type == RUN_TOKEN_UNKNOWN))
+            code = run_prefixes_add(&tokenizer->control_tokens, text, length, (int32_t)id);
+    }
+    run_prefixes_sort(&tokenizer->user_tokens);
+    run_prefixes_sort(&tokenizer->control_tokens);
+    return code;
+}
+
+/* Everything behind the vocabulary; `metadata` may be NULL. */
+static int open_kind(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                     struct run_failure *failure)
+{
+    int code = 0;
+
+    tokenizer->special = tokenizer->kind->defaults.ids;
+    tokenizer->is_space_added = tokenizer->kind->defaults.is_space_added;
+    tokenizer->marks = calloc(tokenizer->vocabulary.n, sizeof *tokenizer->marks);
+    if (!tokenizer->marks)
+        return run_fail_memory(failure);
+    if (metadata && run_metadata_find(metadata, "tokenizer.ggml.add_space_prefix"))
+        tokenizer->is_space_added =
+            run_metadata_is_true(metadata, "tokenizer.ggml.add_space_prefix");
+    if (metadata)
+        code = run_special_tokens_find(tokenizer, metadata, failure);
+    if (code == 0 && tokenizer->kind->open)
+        code = tokenizer->kind->open(tokenizer, metadata, failure);
+    if (code < 0)
+        return code;
+    if (collect_added(tokenizer) < 0 || make_pieces(tokenizer) < 0)
+        return run_fail_memory(failure);
+    return 0;
+}
+
+static int new_tokenizer(const struct run_tokenizer_kind *kind, struct run_tokenizer **out,
+                         struct run_failure *failure)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return run_fail_memory(failure);
+    (*out)->kind = kind;
+    return 0;
+}
+
+int run_tokenizer_open_bytes(struct run_tokenizer **out, struct run_failure *failure)
+{
+    struct run_tokenizer *tokenizer;
+    int code;
+
+    *out = NULL;
+    code = new_tokenizer(&run_kind_bytes, &tokenizer, failure);
+    if (code < 0)
+        return code;
+    code = run_vocabulary_make_bytes(&tokenizer->vocabulary, failure);
+    if (code == 0)
+        code = open_kind(tokenizer, NULL, failure);
+    if (code < 0)
+        run_tokenizer_close(tokenizer);
+    else
+        *out = tokenizer;
+    return code;
+}
+
+static const struct run_tokenizer_kind *find_kind(const char *model)
+{
+    size_t i = 0;
+
+    while (kinds[i] && strcmp(kinds[i]->model, model) != 0)
+        i++;
+    return kinds[i];
+}
+
+static bool is_vocabulary_of_bytes(const struct run_metadata *metadata)
+{
+    const cJSON *size = run_metadata_find(metadata, ".vocab_size");
+
+    return cJSON_IsNumber(size) && size->valuedouble == 256;
+}
+
+int run_tokenizer_open(const struct run_metadata *metadata, struct run_tokenizer **out,
+                       struct run_failure *failure)
+{
+    const char *model = run_metadata_string(metadata, MODEL);
+    const struct run_tokenizer_kind *kind;
+    struct run_tokenizer *tokenizer;
+    int code;
+
+    *out = NULL;
+    if (!model && run_metadata_find(metadata, MODEL))
+        return run_fail(failure, -EINVAL, "metadata.json: " MODEL ": not a string");
+    if (!model && is_vocabulary_of_bytes(metadata))
+        return run_tokenizer_open_bytes(out, failure);
+    if (!model)
+        return run_fail(failure, -ENOENT,
+                        "metadata.json: no " MODEL ": the model has no vocabulary");
+    kind = find_kind(model);
+    if (!kind)
+        return run_fail(failure, -ENOTSUP, "metadata.json: " MODEL ": %.64s is not known", model);
+    code = new_tokenizer(kind, &tokenizer, failure);
+    if (code < 0)
+        return code;
+    code = run_vocabulary_read(metadata, &tokenizer->vocabulary, failure);
+    if (code == 0)
+        code = open_kind(tokenizer, metadata, failure);
+    if (code < 0)
+        run_tokenizer_close(tokenizer);
+    else
+        *out = tokenizer;
+    return code;
+}
+
+void run_tokenizer_close(struct run_tokenizer *tokenizer)
+{
+    if (!tokenizer)
+        return;
+    if (tokenizer->state)
+        tokenizer->kind->close(tokenizer->state);
+    run_vocabulary_free(&tokenizer->vocabulary);
+    run_prefixes_free(&tokenizer->user_tokens);
+    run_prefixes_free(&tokenizer->control_tokens);
+    free(tokenizer->pieces);
+    free(tokenizer->piece_starts);
+    free(tokenizer->marks);
+    free(tokenizer);
+}
+
+/* ---- asking ---- */
+
+const char *run_tokenizer_note(const struct run_tokenizer *tokenizer)
+{
+    return tokenizer->note;
+}
+
+size_t run_tokenizer_size(const struct run_tokenizer *tokenizer)
+{
+    return tokenizer->vocabulary.n;
+}
+
+const struct run_special_ids *run_tokenizer_special(const struct run_tokenizer *tokenizer)
+{
+    return &tokenizer->special;
+}
+
+bool run_tokenizer_adds_space(const struct run_tokenizer *tokenizer)
+{
+    return tokenizer->is_space_added;
+}
+
+static bool is_token(const struct run_tokenizer *tokenizer, int32_t id)
+{
+    return id >= 0 && (uint32_t)id < tokenizer->vocabulary.n;
+}
+
+const char *run_tokenizer_piece(const struct run_tokenizer *tokenizer, int32_t id, size_t *length)
+{
+    *length = 0;
+    if (!is_token(tokenizer, id))
+        return "";
+    *length = tokenizer->piece_starts[id + 1] - tokenizer->piece_starts[id];
+    return tokenizer->pieces + tokenizer->piece_starts[id];
+}
+
+bool run_tokenizer_is_control(const struct run_tokenizer *tokenizer, int32_t id)
+{
+    return is_token(tokenizer, id) && (tokenizer->vocabulary.types[id] == RUN_TOKEN_CONTROL ||
+                                       tokenizer->vocabulary.types[id] == RUN_TOKEN_UNKNOWN);
+}
+
+bool run_tokenizer_is_end(const struct run_tokenizer *tokenizer, int32_t id)
+{
+    return is_token(tokenizer, id) && tokenizer->marks[id] & RUN_MARK_END;
+}
+
+int32_t run_tokenizer_find(const struct run_tokenizer *tokenizer, const char *text)
+{
+    return run_vocabulary_find(&tokenizer->vocabulary, text, strlen(text));
+}
+
+int run_tokenizer_show(const struct run_tokenizer *tokenizer, int32_t id, bool is_control_shown,
+                       struct run_utf8_stream *stream, const char **out, size_t *out_length)
+{
+    size_t length;
+    const char *piece = run_tokenizer_piece(tokenizer, id, &length);
+
+    if (run_tokenizer_is_control(tokenizer, id)) {
+        if (!is_control_shown)
+            length = 0;
+    } else if (stream->is_at_start && length > 0) {
+        if (tokenizer->is_space_added && piece[0] == ' ') {
+            piece++;
+            length--;
+        }
+        stream->is_at_start = false;
+    }
+    return run_utf8_put(stream, piece, length, out, out_length);
+}
+
+/* ---- encoding ---- */
+
+/* An added token in a text; its id is RUN_NO_TOKEN where there is none any more. */
+struct found {
+    int32_t id;
+    size_t start, end;
+};
+
+static struct found find_added(const struct run_prefixes *added, const char *text, size_t from,
+                               size_t length)
+{
+    for (size_t at = from; at < length; at++) {
+        const unsigned char byte = (unsigned char)text[at];
+        size_t n_bytes;
+        int32_t id;
+
+        if (added->firsts[byte] == added->firsts[byte + 1])
+            continue;
+        id = run_prefixes_longest(added, text + at, length - at, &n_bytes);
+        if (id >= 0)
+            return (struct found){id, at, at + n_bytes};
+    }
+    return (struct found){RUN_NO_TOKEN, length, length};
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static int encode_parts(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                        unsigned flags, struct run_ids *ids)
+{
+    const struct run_prefixes *added =
+        flags & RUN_ENCODE_SPECIAL ? &tokenizer->control_tokens : &tokenizer->user_tokens;
+    bool is_first = true;
+    size_t at = 0;
+
+    while (at < length) {
+        const struct found found = find_added(added, text, at, length);
+        const uint8_t marks = found.id >= 0 ? tokenizer->marks[found.id] : 0;
+        size_t end = found.start;
+        int code = 0;
+
+        while (marks & RUN_MARK_TAKES_LEFT && end > at && is_blank(text[end - 1]))
+            end--;
+        if (end > at)
+            code = tokenizer->kind->encode(tokenizer, text + at, end - at, is_first, ids);
+        if (code == 0 && found.id >= 0)
+            code = run_ids_add(ids, found.id);
+        if (code < 0)
+            return code;
+        is_first = true;
+        at = found.end;
+        while (marks & RUN_MARK_TAKES_RIGHT && at < length && is_blank(text[at]))
+            at++;
+    }
+    return 0;
+}
+
+int run_tokenizer_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                         unsigned flags, struct run_ids *ids, struct run_failure *failure)
+{
+    const struct run_special_ids *special = &tokenizer->special;
+    int code = 0;
+
+    if (length >= MAX_TEXT_BYTES)
+        return run_fail(failure, -E2BIG, "a text of %zu bytes: the limit is %zu", length,
+                        MAX_TEXT_BYTES - 1);
+    if (flags & RUN_ENCODE_BOS_EOS && special->is_bos_added && special->bos >= 0)
+        code = run_ids_add(ids, special->bos);
+    if (code == 0)
+        code = encode_parts(tokenizer, text, length, flags, ids);
+    if (code == 0 && flags & RUN_ENCODE_BOS_EOS && special->is_eos_added && special->eos >= 0)
+        code = run_ids_add(ids, special->eos);
+    return code < 0 ? run_fail_memory(failure) : 0;
+}

@@ -1,0 +1,214 @@
+/*
+ * The kind "bert": WordPiece. Text is cleaned, cut into words, marks of punctuation and ideographs,
+ * and each of these into the longest tokens there are, from the left. In GGUF a token at the start
+ * of a word begins with U+2581, those that go on have nothing (not ##).
+ *
+ * What happens to characters is what BertNormalizer and BertPreTokenizer of huggingface/tokenizers
+ * do.
+ */
+#include "contrib/runner/tokenizer/characters.h"
+#include "contrib/runner/tokenizer/tokenizer_kinds.h"
+#include "contrib/runner/tokenizer/utf8_stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unicase.h>
+#include <uninorm.h>
+#include <unictype.h>
+
+/* A longer word is unknown: max_input_chars_per_word of all models that are known. */
+#define MAX_WORD_CHARACTERS 100
+
+/* More than any character is decomposed into. */
+#define MAX_DECOMPOSED 32
+
+struct wordpiece {
+    struct run_prefixes tokens;
+    bool is_lowered;
+    bool is_stripped; /* of accents */
+};
+
+static int open_wordpiece(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                          struct run_failure *failure)
+{
+    static const char lowercase[] = "tokenizer.ggml.normalizer.lowercase";
+    static const char strip_accents[] = "tokenizer.ggml.normalizer.strip_accents";
+    const struct run_vocabulary *vocabulary = &tokenizer->vocabulary;
+    struct wordpiece *state = calloc(1, sizeof *state);
+
+    tokenizer->state = state;
+    if (!state)
+        return run_fail_memory(failure);
+    state->is_lowered =
+        !run_metadata_find(metadata, lowercase) || run_metadata_is_true(metadata, lowercase);
+    state->is_stripped = run_metadata_find(metadata, strip_accents)
+                             ? run_metadata_is_true(metadata, strip_accents)
+                             : state->is_lowered;
+    for (uint32_t id = 0; id < vocabulary->n; id++) {
+        uint32_t length;
+        const char *text = run_vocabulary_text(vocabulary, id, &length);
+
+        if (vocabulary->types[id] == RUN_TOKEN_CONTROL ||
+            vocabulary->types[id] == RUN_TOKEN_UNKNOWN)
+            continue;
+        if (run_prefixes_add(&state->tokens, text, length, (int32_t)id) < 0)
+            return run_fail_memory(failure);
+    }
+    run_prefixes_sort(&state->tokens);
+    /* A text stands between CLS and SEP. */
+    tokenizer->special.is_bos_added = tokenizer->special.is_eos_added = true;
+    if (tokenizer->special.sep >= 0)
+        tokenizer->special.eos = tokenizer->special.sep;
+    return 0;
+}
+
+static void close_wordpiece(void *state)
+{
+    struct wordpiece *wordpiece = state;
+
+    run_prefixes_free(&wordpiece->tokens);
+    free(wordpiece);
+}
+
+struct encoding {
+    const struct run_tokenizer *tokenizer;
+    struct run_ids *ids;
+    struct run_text word; /* begins with U+2581 */
+    size_t n_characters;
+};
+
+/* Ends the word: its tokens, or the one that says it is unknown. */
+static int end_word(struct encoding *encoding)
+{
+    const struct wordpiece *state = encoding->tokenizer->state;
+    const struct run_text *word = &encoding->word;
+    const size_t n_before = encoding->ids->n;
+    int code = 0;
+
+    if (encoding->n_characters == 0)
+        return 0;
+    for (size_t at = 0; code == 0 && at < word->n;) {
+        size_t n_bytes;
+        const int32_t id =
+            run_prefixes_longest(&state->tokens, word->bytes + at, word->n - at, &n_bytes);
+
+        if (id < 0 || encoding->n_characters > MAX_WORD_CHARACTERS) {
+            encoding->ids->n = n_before;
+            if (encoding->tokenizer->special.unk >= 0)
+                code = run_ids_add(encoding->ids, encoding->tokenizer->special.unk);
+            break;
+        }
+        code = run_ids_add(encoding->ids, id);
+        at += n_bytes;
+    }
+    encoding->n_characters = 0;
+    return code;
+}
+
+static int add_character(struct encoding *encoding, uint32_t code)
+{
+    char utf8[RUN_UTF8_BYTES];
+    int result = 0;
+
+    if (encoding->n_characters++ == 0) {
+        encoding->word.n = 0;
+        result = run_text_add(&encoding->word, RUN_SPACE_MARK, RUN_SPACE_MARK_BYTES);
+    }
+    if (result == 0)
+        result = run_text_add(&encoding->word, utf8, run_character_encode(code, utf8));
+    return result;
+}
+
+/* A word of its own. */
+static int add_alone(struct encoding *encoding, uint32_t code)
+{
+    int result = end_word(encoding);
+
+    if (result == 0)
+        result = add_character(encoding, code);
+    return result < 0 ? result : end_word(encoding);
+}
+
+static bool is_ideograph(uint32_t code)
+{
+    /* The range from U+2B920 begins at U+2B820 in Unicode; models were trained with this one. */
+    return (code >= 0x4e00 && code <= 0x9fff) || (code >= 0x3400 && code <= 0x4dbf) ||
+           (code >= 0x20000 && code <= 0x2a6df) || (code >= 0x2a700 && code <= 0x2b73f) ||
+           (code >= 0x2b740 && code <= 0x2b81f) || (code >= 0x2b920 && code <= 0x2ceaf) ||
+           (code >= 0xf900 && code <= 0xfaff) || (code >= 0x2f800 && code <= 0x2fa1f);
+}
+
+static bool is_punctuation(uint32_t code)
+{
+    const uint16_t classes = run_character_classes(code);
+
+    return classes & RUN_PUNCTUATION || (code < 0x80 && classes & RUN_SYMBOL);
+}
+
+/* Adds a character of the cleaned text, without its accents and lowered if the model wants that. */
+static int add_normal(struct encoding *encoding, uint32_t code, bool is_alone)
+{
+    const struct wordpiece *state = encoding->tokenizer->state;
+    uint32_t parts[MAX_DECOMPOSED] = {code};
+    size_t n = 1;
+    int result = 0;
+
+    if (state->is_stripped && code >= 0x80) {
+        n = MAX_DECOMPOSED;
+        if (u32_normalize(UNINORM_NFD, &code, 1, parts, &n) != parts)
+            n = 0;
+    }
+    for (size_t i = 0; result == 0 && i < n; i++) {
+        uint32_t part = parts[i];
+
+        if (state->is_stripped && part >= 0x80 &&
+            uc_is_general_category_withtable(part, UC_CATEGORY_MASK_Mn))
+            continue;
+        if (state->is_lowered)
+            part = uc_tolower(part);
+        result = is_alone || is_punctuation(part) ? add_alone(encoding, part)
+                                                  : add_character(encoding, part);
+    }
+    return result;
+}
+
+static int encode_wordpiece(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                            bool is_first, struct run_ids *ids)
+{
+    struct encoding encoding = {.tokenizer = tokenizer, .ids = ids};
+    int code = 0;
+
+    (void)is_first;
+    for (size_t at = 0; code == 0 && at < length;) {
+        const struct run_character character = run_character_at(text, length, at);
+        const bool is_blank = character.code == '\t' || character.classes & RUN_LINE_END ||
+                              (character.classes & RUN_SPACE && !(character.classes & RUN_CONTROL));
+
+        at += character.n_bytes;
+        if (is_blank)
+            code = end_word(&encoding);
+        else if (character.code != 0xfffd && !(character.classes & RUN_CONTROL))
+            code = add_normal(&encoding, character.code, is_ideograph(character.code));
+    }
+    if (code == 0)
+        code = end_word(&encoding);
+    free(encoding.word.bytes);
+    return code;
+}
+
+const struct run_tokenizer_kind run_kind_bert = {
+    .model = "bert",
+    .defaults = {.ids = {.bos = 101,
+                         .eos = -1,
+                         .unk = 100,
+                         .eot = -1,
+                         .eom = -1,
+                         .sep = 102,
+                         .pad = 0,
+                         .mask = 103}},
+    .open = open_wordpiece,
+    .close = close_wordpiece,
+    .encode = encode_wordpiece,
+    .decode = run_decode_space_marks,
+};

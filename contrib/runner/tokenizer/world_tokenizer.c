@@ -1,0 +1,117 @@
+/*
+ * The kind "rwkv": the longest token at the beginning of the text, and so on. In GGUF its tokens
+ * are written with escapes like those of Python.
+ */
+#include "contrib/runner/tokenizer/tokenizer_kinds.h"
+
+#include <stdlib.h>
+
+struct world {
+    struct run_prefixes tokens;
+    char *texts; /* without escapes */
+};
+
+static unsigned digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return (unsigned)(c - '0');
+    if (c >= 'a' && c <= 'f')
+        return (unsigned)(c - 'a' + 10);
+    return c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10) : 0;
+}
+
+static size_t unescape(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                       char *out)
+{
+    size_t n = 0;
+
+    (void)tokenizer;
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+
+        if (c == '\\' && i + 1 < length) {
+            c = text[++i];
+            if (c == 't')
+                c = '\t';
+            else if (c == 'n')
+                c = '\n';
+            else if (c == 'r')
+                c = '\r';
+            else if (c == 'x' && i + 2 < length) {
+                c = (char)(digit(text[i + 1]) << 4 | digit(text[i + 2]));
+                i += 2;
+            }
+        }
+        out[n++] = c;
+    }
+    return n;
+}
+
+static int open_world(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                      struct run_failure *failure)
+{
+    const struct run_vocabulary *vocabulary = &tokenizer->vocabulary;
+    struct world *world = calloc(1, sizeof *world);
+    size_t at = 0;
+
+    (void)metadata;
+    tokenizer->state = world;
+    if (!world)
+        return run_fail_memory(failure);
+    world->texts = malloc(vocabulary->starts[vocabulary->n] + 1);
+    if (!world->texts)
+        return run_fail_memory(failure);
+    for (uint32_t id = 0; id < vocabulary->n; id++) {
+        uint32_t length;
+        const char *text = run_vocabulary_text(vocabulary, id, &length);
+        size_t n;
+
+        if (vocabulary->types[id] == RUN_TOKEN_CONTROL ||
+            vocabulary->types[id] == RUN_TOKEN_UNKNOWN)
+            continue;
+        n = unescape(tokenizer, text, length, world->texts + at);
+        if (run_prefixes_add(&world->tokens, world->texts + at, (uint32_t)n, (int32_t)id) < 0)
+            return run_fail_memory(failure);
+        at += n;
+    }
+    run_prefixes_sort(&world->tokens);
+    return 0;
+}
+
+static void close_world(void *state)
+{
+    struct world *world = state;
+
+    run_prefixes_free(&world->tokens);
+    free(world->texts);
+    free(world);
+}
+
+static int encode_world(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                        bool is_first, struct run_ids *ids)
+{
+    const struct world *world = tokenizer->state;
+    int code = 0;
+
+    (void)is_first;
+    for (size_t at = 0; code == 0 && at < length;) {
+        size_t n_bytes;
+        int32_t id = run_prefixes_longest(&world->tokens, text + at, length - at, &n_bytes);
+
+        if (id < 0)
+            id = tokenizer->special.unk;
+        if (id >= 0)
+            code = run_ids_add(ids, id);
+        at += n_bytes > 0 ? n_bytes : 1;
+    }
+    return code;
+}
+
+const struct run_tokenizer_kind run_kind_rwkv = {
+    .model = "rwkv",
+    .defaults = {.ids = {-1, -1, -1, -1, -1, -1, -1, -1, false, false}},
+    .open = open_world,
+    .close = close_world,
+    .encode = encode_world,
+    .decode = unescape,
+};
