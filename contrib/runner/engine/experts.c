@@ -1,6 +1,7 @@
 #include "contrib/runner/engine/feed_forward.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,15 @@ static size_t highest(const float *x, size_t n)
     return best;
 }
 
+/*
+ * A number to compare: one that is none, or -infinity, becomes the lowest, since -infinity marks
+ * what has been chosen. So no token gets an expert twice, whatever the model computes.
+ */
+static float comparable(float x)
+{
+    return x >= -FLT_MAX ? x : -FLT_MAX;
+}
+
 /* Leaves -infinity in all groups but the best, which are those whose two best experts sum to most.
  */
 static void choose_groups(const struct run_experts_shape *shape, float *selection, float *sums)
@@ -83,7 +93,7 @@ static void choose_groups(const struct run_experts_shape *shape, float *selectio
                 second = members[i];
             }
         }
-        sums[group] = width > 1 ? first + second : first;
+        sums[group] = comparable(width > 1 ? first + second : first);
     }
     for (size_t used = 0; used < shape->n_groups_used; used++)
         sums[highest(sums, shape->n_groups)] = -INFINITY;
@@ -104,7 +114,8 @@ static void rate(const struct run_experts *experts, const struct run_experts_sha
         for (size_t i = 0; i < shape->n; i++)
             probabilities[i] = run_sigmoid(scores[i]);
     for (size_t i = 0; i < shape->n; i++)
-        selection[i] = probabilities[i] + (experts->selection ? experts->selection[i] : 0);
+        selection[i] =
+            comparable(probabilities[i] + (experts->selection ? experts->selection[i] : 0));
 }
 
 /* The n_used choices of a token. `work` has room for 3 n floats. */

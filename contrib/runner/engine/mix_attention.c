@@ -41,6 +41,13 @@ void run_attention_load(struct run_loader *loader, const struct run_hparams *hpa
     const uint64_t n_out = (uint64_t)shape->n_head * hparams->dim_v;
 
     layer->shape = shape;
+    if (row->rotary != RUN_ROTARY_NONE && hparams->n_rot > hparams->dim_k) {
+        run_loader_refuse(loader,
+                          "metadata.json: rope.dimension_count %u is above the %u elements of a "
+                          "head's key",
+                          hparams->n_rot, hparams->dim_k);
+        return;
+    }
     layer->attention = (struct run_attention){
         .n_head = shape->n_head,
         .n_head_kv = shape->n_head_kv,
