@@ -1,8 +1,8 @@
 #include "contrib/runner/cli/run_signals.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -11,20 +11,6 @@ static volatile sig_atomic_t is_only_asked, is_asked;
 static volatile sig_atomic_t owned_process; /* a pid fits */
 static const char *volatile owned_folder, *volatile owned_file;
 static const struct run_weights *volatile watched;
-
-static void say(const char *text)
-{
-    size_t n_left = strlen(text);
-
-    while (n_left > 0) {
-        const ssize_t n = write(STDERR_FILENO, text, n_left);
-
-        if (n <= 0)
-            return;
-        text += n;
-        n_left -= (size_t)n;
-    }
-}
 
 /* Calls only what may be called in a signal handler. */
 static void clear_away(void)
@@ -53,10 +39,22 @@ static void on_end(int number)
     _exit(128 + number);
 }
 
+/* Adds to a line, of which nothing is lost. */
+static size_t append(char *line, size_t length, size_t capacity, const char *text)
+{
+    while (*text != '\0' && length < capacity)
+        line[length++] = *text++;
+    return length;
+}
+
+/* Several threads may come here at once; the first one speaks for all. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
+    static atomic_flag is_told = ATOMIC_FLAG_INIT;
     const struct run_weights *weights = watched;
     const char *name = weights ? run_weights_name_at(weights, info->si_addr) : NULL;
+    char line[512];
+    size_t length;
 
     (void)context;
     if (!name) {
@@ -64,10 +62,14 @@ static void on_fault(int number, siginfo_t *info, void *context)
         raise(number);
         return;
     }
-    say("\nggufs-run: tensors/");
-    say(name);
-    say("/raw: reading it failed: the model's disk has an error, or the model was changed or "
-        "unmounted meanwhile\n");
+    while (atomic_flag_test_and_set(&is_told))
+        pause();
+    length = append(line, 0, sizeof line, "\nggufs-run: tensors/");
+    length = append(line, length, sizeof line, name);
+    length = append(line, length, sizeof line,
+                    "/raw: reading it failed: the model's disk has an error, or the model was "
+                    "changed or unmounted meanwhile\n");
+    (void)!write(STDERR_FILENO, line, length);
     clear_away();
     _exit(EX_IOERR);
 }

@@ -1,0 +1,121 @@
+#include "contrib/runner/cli/run_option_table.h"
+
+#include <criterion/criterion.h>
+#include <criterion/redirect.h>
+#include <errno.h>
+#include <string.h>
+
+#define PARSE(options, ...)                                                                        \
+    run_options_parse(sizeof((char *[]){"ggufs-run", __VA_ARGS__}) / sizeof(char *),               \
+                      (char *[]){"ggufs-run", __VA_ARGS__}, options)
+
+Test(run_options, the_table_is_sound)
+{
+    for (size_t i = 0; i < run_option_count; i++) {
+        const struct run_option *option = &run_option_table[i];
+
+        cr_expect_not_null(option->names[0]);
+        cr_expect_gt(strlen(option->help), 5u);
+        for (size_t j = 0; j < RUN_OPTION_NAMES && option->names[j]; j++) {
+            cr_expect_eq(option->names[j][0], '-');
+            for (size_t k = 0; k < i; k++)
+                for (size_t l = 0; l < RUN_OPTION_NAMES && run_option_table[k].names[l]; l++)
+                    cr_expect_str_neq(option->names[j], run_option_table[k].names[l]);
+        }
+    }
+}
+
+Test(run_options, are_read)
+{
+    struct run_options options;
+
+    cr_assert_eq(PARSE(&options, "-n", "-1", "--temp=0", "-c4", "--stop", "a", "mnt", "-r", "b",
+                       "--no-bos", "-s", "18446744073709551615", "--cache-type", "f16", "a prompt"),
+                 0);
+    cr_expect_eq(options.task, RUN_TASK_GENERATE);
+    cr_expect_eq(options.n_predict, -1);
+    cr_expect_eq(options.n_context, 4);
+    cr_expect_eq(options.sampling.temperature, 0);
+    cr_expect_eq(options.sampling.seed, UINT64_MAX);
+    cr_expect(options.has_seed);
+    cr_expect(options.is_cache_f16);
+    cr_expect_not(options.adds_bos);
+    cr_expect_str_eq(options.model, "mnt");
+    cr_expect_str_eq(options.prompt, "a prompt");
+    cr_assert_eq(options.stops.n_texts, 2);
+    cr_expect_str_eq(options.stops.texts[1], "b");
+    run_options_free(&options);
+}
+
+Test(run_options, a_double_dash_ends_them)
+{
+    struct run_options options;
+
+    cr_assert_eq(PARSE(&options, "mnt", "--", "--temp"), 0);
+    cr_expect_str_eq(options.prompt, "--temp");
+    run_options_free(&options);
+    cr_assert_eq(PARSE(&options, "mnt", "-"), 0);
+    cr_expect_str_eq(options.prompt, "-");
+    run_options_free(&options);
+}
+
+Test(run_options, tasks)
+{
+    struct run_options options;
+
+    cr_assert_eq(PARSE(&options, "--bench", "32,8", "mnt"), 0);
+    cr_expect_eq(options.task, RUN_TASK_BENCH);
+    cr_expect_eq(options.bench_prompt, 32);
+    cr_expect_eq(options.bench_predict, 8);
+    run_options_free(&options);
+    cr_assert_eq(PARSE(&options, "--tokens", "a", "--logits", "b", "mnt"), 0);
+    cr_expect_eq(options.task, RUN_TASK_LOGITS);
+    run_options_free(&options);
+    cr_assert_eq(PARSE(&options, "--tokenize", "--help"), 0);
+    cr_expect_eq(options.task, RUN_TASK_HELP);
+    run_options_free(&options);
+}
+
+Test(run_options, mistakes_are_refused, .init = cr_redirect_stderr)
+{
+    static char *const wrong[][6] = {
+        {"ggufs-run"},
+        {"ggufs-run", "--frobnicate", "mnt"},
+        {"ggufs-run", "-x", "mnt"},
+        {"ggufs-run", "mnt", "prompt", "third"},
+        {"ggufs-run", "mnt", "-n"},
+        {"ggufs-run", "mnt", "-n", "x"},
+        {"ggufs-run", "mnt", "-n", "1.5"},
+        {"ggufs-run", "mnt", "-n", "-2"},
+        {"ggufs-run", "mnt", "-b", "0"},
+        {"ggufs-run", "mnt", "--temp", "-1"},
+        {"ggufs-run", "mnt", "--temp", "nan"},
+        {"ggufs-run", "mnt", "--top-p", "1.1"},
+        {"ggufs-run", "mnt", "--seed", "-2"},
+        {"ggufs-run", "mnt", "--seed", "18446744073709551616"},
+        {"ggufs-run", "mnt", "--stop", ""},
+        {"ggufs-run", "mnt", "--cache-type", "q8_0"},
+        {"ggufs-run", "mnt", "--json=1"},
+        {"ggufs-run", "mnt", "--tokens", "a"},
+        {"ggufs-run", "mnt", "-i", "--tokenize"},
+        {"ggufs-run", "mnt", "-i", "--json"},
+        {"ggufs-run", "mnt", "--tokenize", "prompt"},
+        {"ggufs-run", "mnt", "-0"},
+        {"ggufs-run", "mnt", "--system", "x"},
+        {"ggufs-run", "mnt", "prompt", "-f", "x"},
+        {"ggufs-run", "mnt", "--bench", "1"},
+        {"ggufs-run", "mnt", "--bench", "0,0"},
+        {"ggufs-run", "mnt", "--bench", "1,2x"},
+        {"ggufs-run", "mnt", "--bench", "-1,2"},
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct run_options options;
+        int argc = 0;
+
+        while (argc < 6 && wrong[i][argc])
+            argc++;
+        cr_expect_eq(run_options_parse(argc, (char **)wrong[i], &options), -EINVAL, "case %zu", i);
+        run_options_free(&options);
+    }
+}
