@@ -16,13 +16,16 @@ _ggufs_run()
         return
         ;;
     --chat-template)
-        mapfile -t COMPREPLY < <(compgen -W 'alpaca apertus bailing bailing-think bailing2 chatglm3 chatglm4 chatml command-r
-            command-r7b deepseek deepseek-r1 deepseek2 deepseek3 dots1 ernie exaone-deep exaone-moe
-            exaone3 exaone4 falcon3 gemma gigachat glmedge gpt-oss granite granite-code grok-2
-            hunyuan-dense hunyuan-moe hunyuan-vl kimi-k2 llama2 llama2-sys llama2-sys-bos
-            llama2-sys-strip llama3 llama4 megrez minicpm mistral-v1 mistral-v3 mistral-v3-tekken
-            mistral-v7 mistral-v7-tekken monarch nemotron openchat orion pangu-embedded phi3 phi4
-            phi4-mini rwkv-world seed-oss smolvlm solar-open tulu vicuna vicuna-orca yandex zephyr' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'alpaca apertus bailing bailing-think
+            bailing2 chatglm3 chatglm4 chatml command-r command-r7b deepseek
+            deepseek-r1 deepseek2 deepseek3 dots1 ernie exaone-deep exaone-moe
+            exaone3 exaone4 falcon3 gemma gigachat glmedge gpt-oss granite
+            granite-code grok-2 hunyuan-dense hunyuan-moe hunyuan-vl kimi-k2 llama2
+            llama2-sys llama2-sys-bos llama2-sys-strip llama3 llama4 megrez minicpm
+            mistral-v1 mistral-v3 mistral-v3-tekken mistral-v7 mistral-v7-tekken
+            monarch nemotron openchat orion pangu-embedded phi3 phi4 phi4-mini
+            rwkv-world seed-oss smolvlm solar-open tulu vicuna vicuna-orca yandex
+            zephyr' -- "$current")
         return
         ;;
     -o | --mount-option)

@@ -260,7 +260,7 @@ static int answer(struct chat *chat, const char *said, size_t length, struct run
     run_output_begin(&generation->output, true);
     run_signals_forget();
     code = run_generate(generation, &chat->ids, failure);
-    if (text->length == 0 || text->bytes[text->length - 1] != '\n')
+    if (code == 0 && (text->length == 0 || text->bytes[text->length - 1] != '\n'))
         putchar('\n');
     if (fflush(stdout) != 0 && code == 0)
         code = run_fail(failure, -EIO, "stdout: %s", strerror(errno));
@@ -303,6 +303,10 @@ static int converse(struct chat *chat, struct run_failure *failure)
             break;
         if (length > 0)
             code = answer(chat, chat->line, (size_t)length, failure);
+        if (code == -ERANGE && run_engine_n_past(chat->session->engine) > 0) {
+            chat->generation.ending = RUN_ENDING_CONTEXT;
+            return 0;
+        }
         /* Lines that come by themselves are not to go on. */
         if (code == 0 && !chat->is_terminal && chat->generation.ending == RUN_ENDING_ASKED)
             return -EINTR;

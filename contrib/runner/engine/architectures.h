@@ -71,6 +71,9 @@ struct run_architecture {
                                 1.4 / √n_layer, logits divided by n_embd / 256 */
     bool has_softcap;        /* keys attn_logit_softcapping, final_logit_softcapping */
 
+    uint32_t rwkv_version;    /* RWKV's time mixing, if key architecture_version says no other */
+    bool has_layer_rescaling; /* key rescale_every_n_layers: behind so many layers, half of it */
+
     enum run_rotary_kind rotary;
     enum run_rotary_layers rotary_layers;
     bool rotary_by_key;      /* key rope.scaling.finetuned, if it is false: no rotation */

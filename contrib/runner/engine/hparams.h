@@ -48,6 +48,9 @@ struct run_hparams {
     uint32_t ssm_groups; /* heads of recurrent mixers that share keys (b and c in Mamba 2); or 0 */
     bool ssm_norms;      /* Mamba's steps, b and c are normalized even without weights for that */
     struct run_xielu *xielu;        /* [n_layer], or NULL */
+    uint32_t rwkv_version;          /* 4 to 7; 0: no RWKV */
+    uint32_t wkv_head_size;         /* since RWKV 5; divides n_embd */
+    uint32_t rescaling_period;      /* behind so many layers everything is halved; 0: never */
     struct run_layer_shape *layers; /* [n_layer] */
 };
 

@@ -14,11 +14,14 @@ static void load_norms(struct run_loader *loader, const struct run_hparams *hpar
                        struct run_layer *layer)
 {
     load_norm(loader, hparams, "attn_norm", &layer->mix_norm);
-    load_norm(loader, hparams, "attn_norm_2", &layer->mix_norm_2);
     load_norm(loader, hparams, "post_attention_norm", &layer->mix_post_norm);
     if (!layer->mix_post_norm.is_there)
         load_norm(loader, hparams, "attn_output_norm", &layer->mix_post_norm);
     load_norm(loader, hparams, "ffn_norm", &layer->ffn_norm);
+    if (hparams->rwkv_version > 0 && !layer->ffn_norm.is_there)
+        load_norm(loader, hparams, "attn_norm_2", &layer->ffn_norm);
+    else
+        load_norm(loader, hparams, "attn_norm_2", &layer->mix_norm_2);
     load_norm(loader, hparams, "post_ffw_norm", &layer->ffn_post_norm);
     /* After attention and before the feed-forward: some files call that the former. */
     if (!layer->ffn_norm.is_there && !layer->ffn_post_norm.is_there) {
@@ -34,7 +37,7 @@ static void load_mixer(struct run_loader *loader, const struct run_hparams *hpar
 {
     const struct run_layer_shape *shape = &hparams->layers[index];
 
-    run_recurrent_load(loader, hparams, &layer->recurrent);
+    run_recurrent_load(loader, hparams, index, &layer->recurrent);
     if (layer->recurrent.kind != RUN_RECURRENCE_NONE)
         layer->mixer = RUN_MIX_RECURRENT;
     if (shape->n_head == 0 || (layer->recurrent.kind != RUN_RECURRENCE_NONE &&
@@ -63,6 +66,8 @@ void run_layer_load(struct run_loader *loader, const struct run_hparams *hparams
     layer->is_parallel =
         hparams->is_parallel || (layer->feed_forward.is_there && layer->mix_norm.is_there &&
                                  !layer->ffn_norm.is_there && !layer->ffn_post_norm.is_there);
+    layer->is_halved =
+        hparams->rescaling_period > 0 && (index + 1) % hparams->rescaling_period == 0;
     if (loader->code == 0 && layer->mixer == RUN_MIX_NOTHING && !layer->feed_forward.is_there)
         run_loader_refuse(loader, "tensors: layer %u has neither attention nor feed-forward",
                           index);
@@ -77,6 +82,7 @@ void run_layer_free(struct run_layer *layer)
 void run_layer_reset(struct run_layer *layer)
 {
     run_recurrent_reset(&layer->recurrent);
+    run_feed_forward_reset(&layer->feed_forward);
 }
 
 static void add(float *x, const float *difference, size_t n, float scale)
@@ -149,6 +155,9 @@ static int apply(struct run_layer *layer, const struct run_pass *pass, float *x)
     }
     if (layer->is_parallel && layer->mixer != RUN_MIX_NOTHING)
         add(x, mixed, n * n_embd, scale);
+    if (layer->is_halved)
+        for (size_t i = 0; i < n * n_embd; i++)
+            x[i] *= 0.5f;
     return 0;
 }
 

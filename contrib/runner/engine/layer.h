@@ -30,6 +30,7 @@ struct run_layer {
     struct run_latent_layer latent;
     struct run_recurrent_layer recurrent;
     struct run_feed_forward feed_forward;
+    bool is_halved; /* what leaves the layer: RWKV 6, against overflow */
 };
 
 /* `index` is the layer's number; loader->prefix is set here. */

@@ -1,7 +1,12 @@
 #include "contrib/runner/engine/mix_recurrent.h"
 
-static enum run_recurrence find_kind(const struct run_loader *loader)
+static enum run_recurrence find_kind(const struct run_loader *loader,
+                                     const struct run_hparams *hparams)
 {
+    if (hparams->rwkv_version > 0)
+        return hparams->rwkv_version == 4   ? RUN_RECURRENCE_RWKV4
+               : hparams->rwkv_version == 7 ? RUN_RECURRENCE_RWKV7
+                                            : RUN_RECURRENCE_RWKV6;
     if (run_loader_has(loader, "shortconv.in_proj.weight"))
         return RUN_RECURRENCE_SHORT;
     if (run_loader_has(loader, "ssm_f_a.weight"))
@@ -16,9 +21,9 @@ static enum run_recurrence find_kind(const struct run_loader *loader)
 }
 
 void run_recurrent_load(struct run_loader *loader, const struct run_hparams *hparams,
-                        struct run_recurrent_layer *layer)
+                        uint32_t index, struct run_recurrent_layer *layer)
 {
-    layer->kind = find_kind(loader);
+    layer->kind = find_kind(loader, hparams);
     switch (layer->kind) {
     case RUN_RECURRENCE_MAMBA:
         run_mamba_load(loader, hparams, &layer->is.mamba);
@@ -34,6 +39,15 @@ void run_recurrent_load(struct run_loader *loader, const struct run_hparams *hpa
         break;
     case RUN_RECURRENCE_KIMI_DELTA:
         run_kimi_delta_load(loader, hparams, &layer->is.kimi_delta);
+        break;
+    case RUN_RECURRENCE_RWKV4:
+        run_rwkv4_load(loader, hparams, &layer->is.rwkv4);
+        break;
+    case RUN_RECURRENCE_RWKV6:
+        run_rwkv6_load(loader, hparams, &layer->is.rwkv6);
+        break;
+    case RUN_RECURRENCE_RWKV7:
+        run_rwkv7_load(loader, hparams, index, &layer->is.rwkv7);
         break;
     case RUN_RECURRENCE_NONE:
         break;
@@ -58,6 +72,15 @@ void run_recurrent_reset(struct run_recurrent_layer *layer)
     case RUN_RECURRENCE_KIMI_DELTA:
         run_kimi_delta_reset(&layer->is.kimi_delta);
         break;
+    case RUN_RECURRENCE_RWKV4:
+        run_rwkv4_reset(&layer->is.rwkv4);
+        break;
+    case RUN_RECURRENCE_RWKV6:
+        run_rwkv6_reset(&layer->is.rwkv6);
+        break;
+    case RUN_RECURRENCE_RWKV7:
+        run_rwkv7_reset(&layer->is.rwkv7);
+        break;
     case RUN_RECURRENCE_NONE:
         break;
     }
@@ -77,6 +100,12 @@ int run_recurrent_apply(struct run_recurrent_layer *layer, const struct run_pass
         return run_delta_net_apply(&layer->is.delta_net, pass, x, out);
     case RUN_RECURRENCE_KIMI_DELTA:
         return run_kimi_delta_apply(&layer->is.kimi_delta, pass, x, out);
+    case RUN_RECURRENCE_RWKV4:
+        return run_rwkv4_apply(&layer->is.rwkv4, pass, x, out);
+    case RUN_RECURRENCE_RWKV6:
+        return run_rwkv6_apply(&layer->is.rwkv6, pass, x, out);
+    case RUN_RECURRENCE_RWKV7:
+        return run_rwkv7_apply(&layer->is.rwkv7, pass, x, out);
     case RUN_RECURRENCE_NONE:
         break;
     }

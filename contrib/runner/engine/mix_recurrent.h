@@ -1,6 +1,6 @@
 /*
  * Mixers that keep a state of fixed size instead of keys and values. Which one a layer has is seen
- * from its tensors.
+ * from its tensors; with RWKV, all layers have the one of its version.
  */
 #ifndef GGUFS_RUNNER_MIX_RECURRENT_H
 #define GGUFS_RUNNER_MIX_RECURRENT_H
@@ -9,6 +9,9 @@
 #include "contrib/runner/engine/mix_kimi_delta.h"
 #include "contrib/runner/engine/mix_mamba.h"
 #include "contrib/runner/engine/mix_mamba2.h"
+#include "contrib/runner/engine/mix_rwkv4.h"
+#include "contrib/runner/engine/mix_rwkv6.h"
+#include "contrib/runner/engine/mix_rwkv7.h"
 #include "contrib/runner/engine/mix_short_convolution.h"
 
 enum run_recurrence {
@@ -18,6 +21,9 @@ enum run_recurrence {
     RUN_RECURRENCE_SHORT,
     RUN_RECURRENCE_DELTA_NET,
     RUN_RECURRENCE_KIMI_DELTA,
+    RUN_RECURRENCE_RWKV4,
+    RUN_RECURRENCE_RWKV6,
+    RUN_RECURRENCE_RWKV7,
 };
 
 struct run_recurrent_layer {
@@ -28,13 +34,16 @@ struct run_recurrent_layer {
         struct run_short_layer brief;
         struct run_delta_net_layer delta_net;
         struct run_kimi_delta_layer kimi_delta;
+        struct run_rwkv4_layer rwkv4;
+        struct run_rwkv6_layer rwkv6;
+        struct run_rwkv7_layer rwkv7;
     } is;
 };
 
-/* Leaves `kind` as it is, none, if the layer has no tensors of any. What is loaded lives as long as
- * the model. */
+/* `index` is the layer's number. Leaves `kind` as it is, none, if the layer has no tensors of any.
+ * What is loaded lives as long as the model. */
 void run_recurrent_load(struct run_loader *loader, const struct run_hparams *hparams,
-                        struct run_recurrent_layer *layer);
+                        uint32_t index, struct run_recurrent_layer *layer);
 
 /* Forgets all earlier tokens. */
 void run_recurrent_reset(struct run_recurrent_layer *layer);

@@ -1,0 +1,519 @@
+#!/usr/bin/env python3
+"""ggufs-run: text, chat and machine interfaces, what it leaves behind, and its manual."""
+
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import unittest
+
+import numpy
+
+import mounting
+
+setUpModule = mounting.require_fuse
+
+RUNNER = os.path.join(os.path.dirname(mounting.BINARY), "ggufs-run")
+
+# sysexits.h
+EX_OK, EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_IOERR = 0, 64, 65, 66, 74
+INTERRUPTED = 130
+
+STORY = ("Once upon a time, there was a little girl named Lily. She loved to play outside in the "
+         "park. One day, she saw a big, red ball. She wanted to play with it, but it was too high."
+         "\nLily's mom said, \"Lily, let's go to the park.\" Lily was sad and didn't know what to")
+
+
+class RunnerTestCase(mounting.MountTestCase):
+    def setUp(self):
+        super().setUp()
+        self.model = mounting.sample()
+        self.runtime = self.path("run")
+        os.mkdir(self.runtime)
+        # On a machine that is busy, threads wait for each other for long.
+        self.environment = {**os.environ, "XDG_RUNTIME_DIR": self.runtime, "OMP_NUM_THREADS": "1"}
+        self.addCleanup(self.assert_nothing_is_left)
+
+    def options(self, model):
+        """Of the private mount, if there is one."""
+        return mounting.MOUNT_OPTIONS if os.path.isfile(model) else []
+
+    def start(self, *arguments, model=None, stdin=subprocess.DEVNULL):
+        model = model or self.model
+        return subprocess.Popen([RUNNER, *self.options(model), *arguments], stdin=stdin,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env=self.environment)
+
+    def run_bytes(self, *arguments, given=None, model=None):
+        """Runs to the end: (status, stdout, stderr)."""
+        process = self.start(*arguments, model=model,
+                             stdin=subprocess.DEVNULL if given is None else subprocess.PIPE)
+        try:
+            out, err = process.communicate(given, timeout=4 * mounting.DEADLINE)
+        finally:
+            process.kill()
+            process.wait()
+        return process.returncode, out, err.decode()
+
+    def run_runner(self, *arguments, given=None, model=None, status=EX_OK):
+        """With the model behind the arguments that are options; stdout as text."""
+        result, out, err = self.run_bytes(*arguments, given=given, model=model)
+        self.assertEqual(status, result, err)
+        return out.decode(), err
+
+    def generate(self, *options, prompt="the file", model=None, given=None):
+        more = [] if prompt is None else [prompt]
+        return self.run_runner("--temp", "0", "-n", "8", *options, model or self.model, *more,
+                               given=given, model=model or self.model)[0]
+
+    def describe(self, *options, prompt="the file", model=None):
+        return json.loads(self.generate("--json", *options, prompt=prompt, model=model))
+
+    def refused(self, status, *arguments, model=None, given=None):
+        out, err = self.run_runner(*arguments, model=model, given=given, status=status)
+        self.assertEqual("", out, "what is wrong goes to stderr")
+        self.assertTrue(err.startswith("ggufs"), err)
+        return err
+
+    def processes(self):
+        """Those that have our runtime directory on their command line."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    if os.fsencode(self.runtime) in file.read():
+                        found.append(int(pid))
+            except OSError:
+                continue
+        return [pid for pid in found if mounting.is_running(pid)]
+
+    def assert_nothing_is_left(self):
+        self.assertEqual([], os.listdir(self.runtime))
+        with open("/proc/self/mounts", encoding="utf-8", errors="replace") as file:
+            self.assertNotIn(self.runtime, file.read())
+        self.assertEqual([], self.processes())
+
+
+class TestText(RunnerTestCase):
+    def test_the_same_from_mount_copy_and_file(self):
+        self.mount(self.model)
+        copy = self.path("copy")
+        shutil.copytree(self.mountpoint, copy)
+        texts = [self.generate(model=model) for model in (self.mountpoint, copy, self.model)]
+        self.assertTrue(texts[0].startswith("the file"))
+        self.assertGreater(len(texts[0]), len("the file"))
+        self.assertEqual([texts[0]] * 3, texts)
+
+    def test_a_story(self):
+        model = mounting.fixture("gguf/stories260K.gguf")
+        text = self.generate("-n", "64", model=model, prompt="Once upon a time")
+        self.assertTrue(STORY.startswith(text), text)
+        self.assertGreater(len(text), 180)
+        self.assertEqual(STORY, self.generate("-n", "200", "-r", " do", model=model,
+                                              prompt="Once upon a time"))
+
+    def test_the_story_of_old_files(self):
+        for name in ("llama-ggml-f16.bin", "llama-ggmf1-f32.bin"):
+            with self.subTest(name=name):
+                model = mounting.fixture(f"legacy/{name}")
+                self.assertTrue(STORY.startswith(
+                    self.generate("-n", "40", model=model, prompt="Once upon a time")))
+
+    def test_where_the_prompt_comes_from(self):
+        expected = self.generate()
+        self.assertEqual(expected, self.generate(prompt="-", given=b"the file\n"))
+        self.assertEqual(expected, self.generate(prompt=None, given=b"the file"))
+        path = self.write("prompt", b"the file\n")
+        self.assertEqual(expected, self.generate("-f", path, prompt=None))
+        self.assertEqual(expected[len("the file"):], self.generate("--no-display-prompt"))
+
+    def test_output_is_utf8(self):
+        text = self.generate("-n", "60", "--ignore-eos", prompt="-", given=b"caf\xe9 \xff")
+        self.assertTrue(text.startswith("caf\ufffd \ufffd"), text)
+
+    def test_length(self):
+        self.assertEqual("the file", self.generate("-n", "0"))
+        self.assertEqual([], self.describe("-n", "0")["ids"])
+        self.assertEqual(5, len(self.describe("-n", "5", "--ignore-eos")["ids"]))
+
+    def test_stop_texts(self):
+        whole = self.describe("-n", "40", "--ignore-eos")["text"]
+        for start, end in ((5, 6), (5, 9), (9, 20)):
+            stop = whole[start:end]
+            described = self.describe("-n", "40", "--ignore-eos", "-r", "not there", "--stop", stop)
+            self.assertEqual(whole[:whole.index(stop)], described["text"])
+            self.assertEqual("stop", described["stop"])
+        # What was held back comes when it is no stop after all.
+        self.assertEqual(whole, self.describe("-n", "40", "--ignore-eos", "-r",
+                                              whole[-3:] + "x")["text"])
+
+    def test_seeds(self):
+        def text(*options):
+            return self.describe("--temp", "1.5", "-n", "20", "--ignore-eos", *options)["text"]
+        self.assertEqual(text("-s", "5"), text("-s", "5"))
+        self.assertNotEqual(text("-s", "5"), text("-s", "6"))
+
+    def test_repetition_is_avoided(self):
+        options = ("-n", "30", "--ignore-eos", "--repeat-penalty", "100", "--repeat-last-n", "-1")
+        ids = self.describe(*options)["ids"]
+        self.assertEqual(len(set(ids)), len(ids))
+
+    def test_context_limit(self):
+        described = self.describe("-c", "20", "-n", "-1", "--ignore-eos")
+        n = len(described["prompt_ids"]) + len(described["ids"])
+        self.assertEqual(("context", 21), (described["stop"], n), "the last one is not fed")
+        _, err = self.run_runner("--temp", "0", "--ignore-eos", "-c", "20", self.model, "a")
+        self.assertIn("context of 20 tokens is full", err)
+        self.assertIn("-c", err)
+
+    def test_a_prompt_that_is_too_long(self):
+        err = self.refused(EX_DATAERR, "-c", "9", self.model, "too long " * 5)
+        self.assertRegex(err, r"of 9 tokens, the prompt has \d+; -c")
+
+    def test_batches_make_no_difference(self):
+        expected = self.generate(prompt="the name of the file is read")
+        for size in ("1", "3"):
+            self.assertEqual(expected, self.generate("-b", size,
+                                                     prompt="the name of the file is read"))
+
+    def test_bos_and_special_tokens(self):
+        plain = self.describe(prompt="<s>a")["prompt_ids"]
+        special = self.describe("--special", prompt="<s>a")["prompt_ids"]
+        self.assertEqual(1, plain[0])
+        self.assertEqual([1, 1], special[:2])
+        self.assertNotIn(1, plain[1:])
+        self.assertNotIn(1, self.describe("--no-bos", prompt="a")["prompt_ids"])
+        err = self.refused(EX_DATAERR, "--no-bos", self.model, "")
+        self.assertIn("prompt is empty", err)
+
+    def test_json(self):
+        described = self.describe(prompt='quotes " and \\ and\nlines')
+        self.assertEqual('quotes " and \\ and\nlines', described["prompt"])
+        self.assertEqual(len(described["ids"]), described["timings"]["text"]["tokens"])
+        self.assertEqual(len(described["prompt_ids"]), described["timings"]["prompt"]["tokens"])
+        self.assertIn(described["stop"], ("end", "length"))
+        if shutil.which("jq"):
+            text = subprocess.run(["jq", "-j", ".text"], capture_output=True, check=True,
+                                  input=json.dumps(described).encode()).stdout
+            self.assertEqual(described["text"], text.decode())
+
+    def test_timings(self):
+        _, err = self.run_runner("-n", "2", self.model, "a")
+        for word in ("load", "prompt", "text", "total", "tokens/s"):
+            self.assertIn(word, err)
+
+
+class TestErrors(RunnerTestCase):
+    def copy(self):
+        self.mount(self.model)
+        copy = self.path("copy")
+        shutil.copytree(self.mountpoint, copy)
+        return copy
+
+    def test_usage(self):
+        for arguments in ([], ["--frobnicate", "x"], [self.model, "a", "b"],
+                          ["--temp", "x", self.model]):
+            err = self.refused(EX_USAGE, *arguments)
+            self.assertIn("usage: ggufs-run", err)
+
+    def test_no_such_model(self):
+        self.assertIn("ggufs MODEL", self.refused(EX_NOINPUT, self.path("nothing"), "a"))
+
+    def test_no_tree(self):
+        err = self.refused(EX_NOINPUT, self.mountpoint, "a", model=self.mountpoint)
+        self.assertIn("no metadata.json", err)
+
+    def test_no_model(self):
+        path = self.write("text", b"this is no model at all")
+        self.assertIn("not a GGUF file", self.refused(EX_DATAERR, path, "a"))
+
+    def test_unknown_architecture(self):
+        err = self.refused(EX_DATAERR, "-o", "set=general.architecture=str:frob", self.model, "a")
+        self.assertIn("frob", err)
+        self.assertRegex(err, r"known:.* llama\b")
+
+    def test_missing_files(self):
+        for name in ("tensors/blk.1.attn_q.weight/info", "tensors/blk.1.attn_q.weight/raw",
+                     "tensors/blk.1.attn_q.weight", "tensors", "metadata.json"):
+            with self.subTest(name=name):
+                copy = self.path("copy")
+                if not os.path.exists(copy):
+                    self.copy()
+                os.rename(os.path.join(copy, name), self.path("kept"))
+                err = self.refused(EX_NOINPUT, copy, "a", model=copy)
+                os.rename(self.path("kept"), os.path.join(copy, name))
+                self.assertIn(name.split("/")[-1], err)
+
+    def test_wrong_files(self):
+        copy = self.copy()
+        raw = os.path.join(copy, "tensors/blk.1.attn_q.weight/raw")
+        os.chmod(raw, 0o644)
+        os.truncate(raw, 100)
+        self.assertIn("blk.1.attn_q.weight/raw",
+                      self.refused(EX_DATAERR, copy, "a", model=copy))
+
+    def test_no_vocabulary(self):
+        options = ("-o", "unset=tokenizer.ggml.tokens")
+        err = self.refused(EX_NOINPUT, *options, self.model, "a")
+        self.assertIn("tokenizer.ggml", err)
+
+    def test_weights_that_vanish(self):
+        copy = self.copy()
+        raw = os.path.join(copy, "tensors/output.weight/raw")
+        os.chmod(raw, 0o644)
+        process = self.start("--ignore-eos", "-c", "50000", copy, "a", model=copy)
+        process.stdout.read(1)
+        os.truncate(raw, 0)
+        _, err = process.communicate(timeout=mounting.DEADLINE)
+        self.assertEqual(EX_IOERR, process.returncode, err)
+        self.assertIn(b"tensors/output.weight/raw", err)
+
+    def test_output_that_is_full(self):
+        with open("/dev/full", "wb") as full:
+            process = subprocess.run([RUNNER, *self.options(self.model), "-n", "3", self.model, "a"],
+                                     stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE,
+                                     env=self.environment)
+        self.assertEqual(EX_IOERR, process.returncode, process.stderr)
+
+
+class TestSignals(RunnerTestCase):
+    def interrupt(self, number, status, *options):
+        process = self.start("--ignore-eos", "-c", "50000", *options, self.model, "a")
+        process.stdout.read(2)  # it generates
+        self.assertEqual([], os.listdir(self.runtime), "the directory is gone by now")
+        process.send_signal(number)
+        _, err = process.communicate(timeout=mounting.DEADLINE)
+        self.assertEqual(status, process.returncode, err)
+        return err.decode()
+
+    def test_interrupt(self):
+        self.assertIn("tokens/s", self.interrupt(signal.SIGINT, INTERRUPTED))
+
+    def test_terminate(self):
+        self.interrupt(signal.SIGTERM, 128 + signal.SIGTERM)
+        self.interrupt(signal.SIGHUP, 128 + signal.SIGHUP)
+
+    def test_kill(self):
+        self.interrupt(signal.SIGKILL, -signal.SIGKILL)
+        mounting.wait_until(lambda: not self.processes(), "ggufs survives")
+
+    def test_pipe(self):
+        process = self.start("--ignore-eos", "-c", "50000", self.model, "a")
+        process.stdout.read(2)
+        process.stdout.close()
+        process.stderr.read()
+        process.stderr.close()
+        self.assertEqual(-signal.SIGPIPE, process.wait(mounting.DEADLINE))
+        mounting.wait_until(lambda: not self.processes(), "ggufs survives")
+
+    def test_while_it_mounts(self):
+        for delay in range(10):
+            process = self.start("-n", "1", self.model, "a")
+            try:
+                process.wait(delay / 500)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=mounting.DEADLINE)
+            self.assertIn(process.returncode, (0, 128 + signal.SIGTERM, -signal.SIGTERM))
+            mounting.wait_until(lambda: not self.processes(), "ggufs survives")
+            self.assertEqual([], os.listdir(self.runtime))
+
+
+class TestMachine(RunnerTestCase):
+    def ids_of(self, text, *options):
+        out, _ = self.run_runner("--tokenize", *options, self.model, given=text)
+        self.assertTrue(out.endswith("\n") or not text)
+        return [[int(word) for word in line.split(" ") if word] for line in out.split("\n")[:-1]]
+
+    def test_tokenize(self):
+        text = "the file, caf\u00e9\n".encode() + b"\xff"
+        ids, = self.ids_of(text)
+        self.assertNotIn(1, ids)
+        back = self.run_bytes("--detokenize", self.model, given=" ".join(map(str, ids)).encode())
+        self.assertEqual((EX_OK, text), back[:2])
+
+    def test_many_texts(self):
+        texts = [b"the file", b"", b"two\nlines", b"<s>"]
+        many = self.ids_of(b"\0".join(texts) + b"\0", "-0")
+        self.assertEqual([self.ids_of(text)[0] for text in texts], many)
+        self.assertEqual([1], [i for i in self.ids_of(b"<s>", "--special")[0] if i < 3])
+
+    def test_tokenize_vocabularies(self):
+        for path in mounting.fixtures("tokenizers"):
+            if not os.path.exists(path + ".out"):
+                continue
+            with self.subTest(path=path):
+                with open(path + ".inp", "rb") as file:
+                    texts = file.read().split(b"\n__ggml_vocab_test__\n")
+                with open(path + ".out", encoding="ascii") as file:
+                    expected = [line.split() for line in file.read().split("\n")]
+                out, _ = self.run_runner("--tokenize", "-0", path, model=path,
+                                         given=b"".join(text + b"\0" for text in texts))
+                lines = [line.split() for line in out.split("\n")]
+                self.assertEqual(expected[:len(texts)], lines[:len(texts)])
+
+    def test_wrong_ids(self):
+        for ids in (b"1 x", b"-1", b"99999999"):
+            self.assertIn("no id", self.refused(EX_DATAERR, "--detokenize", self.model, given=ids))
+
+    def logits(self, ids, *options, model=None):
+        model = model or self.model
+        tokens = self.write("tokens", struct.pack(f"<{len(ids)}i", *ids))
+        out = self.path("logits")
+        self.run_runner("--tokens", tokens, "--logits", out, *options, model, model=model)
+        self.assertEqual(["logits"], [n for n in os.listdir(self.folder) if n.startswith("logits")])
+        values = numpy.fromfile(out, "<f4").reshape(len(ids), -1)
+        status, piped, _ = self.run_bytes("--tokens", tokens, "--logits", "-", *options, model,
+                                          model=model)
+        self.assertEqual((EX_OK, values.tobytes()), (status, piped))
+        return values
+
+    def test_logits(self):
+        ids = [1, *self.ids_of(b"the name of the file")[0]]
+        values = self.logits(ids)
+        numpy.testing.assert_allclose(values, self.logits(ids, "-b", "1"), atol=1e-4)
+        described = self.describe("-n", "1", prompt="the name of the file")
+        self.assertEqual(ids, described["prompt_ids"])
+        self.assertEqual([int(values[-1].argmax())], described["ids"])
+
+    def test_logits_of_fixtures(self):
+        for name in ("qwen2", "gemma2", "gpt2"):
+            with self.subTest(name=name):
+                model = mounting.fixture(f"archs/{name}.gguf")
+                ids = numpy.fromfile(mounting.fixture("archs/tokens.i32"), "<i4").tolist()
+                expected = numpy.fromfile(mounting.fixture(f"archs/{name}.logits.f32"), "<f4")
+                values = self.logits(ids, "-b", "7", model=model).ravel().astype(float)
+                error = ((values - expected) ** 2).sum() / (expected.astype(float) ** 2).sum()
+                self.assertLess(error, 1e-6)
+
+    def test_wrong_tokens(self):
+        out = self.path("out")
+        for data, status, word in ((b"", EX_DATAERR, "ids"), (b"123", EX_DATAERR, "ids"),
+                                   (b"\xff\xff\xff\x7f", EX_DATAERR, "2147483647")):
+            path = self.write("tokens", data)
+            self.assertIn(word, self.refused(status, "--tokens", path, "--logits", out, self.model))
+        path = self.write("tokens", bytes(4 * 9))
+        self.assertIn("of 8 tokens, there are 9",
+                      self.refused(EX_DATAERR, "-c", "8", "--tokens", path, "--logits", out,
+                                   self.model))
+        self.refused(EX_NOINPUT, "--tokens", path, "--logits", self.path("no/where"), self.model)
+        self.assertNotIn("out", "".join(os.listdir(self.folder)))
+
+    def test_perplexity(self):
+        text = b"the name of the file is in the model " * 4
+        path = self.write("text", text)
+        ids = [1, *self.ids_of(text)[0]]
+        window = 16
+        surprises = []
+        for start in range(0, len(ids) - window + 1, window):
+            part = [1, *ids[start + 1:start + window]]
+            values = self.logits(part).astype(float)
+            for i in range(window // 2, window - 1):
+                row = values[i] - values[i].max()
+                surprises.append(math.log(numpy.exp(row).sum()) - row[part[i + 1]])
+        expected = math.exp(sum(surprises) / len(surprises))
+        out, _ = self.run_runner("--perplexity", path, "-c", str(window), "--json", self.model)
+        described = json.loads(out)
+        self.assertAlmostEqual(expected, described["perplexity"], delta=1e-3 * expected)
+        self.assertEqual(len(surprises), described["counted_tokens"])
+        out, _ = self.run_runner("--perplexity", path, "-c", str(window), self.model)
+        self.assertAlmostEqual(expected, float(out.split()[1]), delta=1e-3 * expected)
+
+    def test_bench(self):
+        out, _ = self.run_runner("--bench", "8,4", self.model)
+        self.assertRegex(out, r"prompt +8 +[0-9.]+ .*\ntext +4 +[0-9.]+ ")
+        described = json.loads(self.run_runner("--bench", "8,0", "--json", self.model)[0])
+        self.assertGreater(described["prompt"]["tokens_per_second"], 0)
+        self.assertEqual(0, described["text"]["tokens_per_second"])
+
+
+class TestChat(RunnerTestCase):
+    def chat(self, given, *options, status=EX_OK):
+        return self.run_runner("-i", "--temp", "0", "-n", "6", *options, self.model, given=given,
+                               status=status)
+
+    def test_turns(self):
+        out, err = self.chat(b"hello\nthe file\n/exit\nnot read\n", "--system", "be kind")
+        self.assertGreaterEqual(out.count("\n"), 2)
+        self.assertIn("tokens/s", err)
+        again, _ = self.chat(b"hello\nthe file", "--system", "be kind")
+        self.assertEqual(out, again, "the end of the file ends it as well")
+        other, _ = self.chat(b"hello\n\nthe file\n")
+        self.assertNotEqual(out, other, "the system's message makes a difference")
+
+    def test_the_first_message_is_the_argument(self):
+        out, _ = self.run_runner("-i", "--temp", "0", "-n", "6", self.model, "hello", given=b"")
+        self.assertEqual(self.chat(b"hello\n")[0], out)
+
+    def test_an_answer_is_what_the_template_asks_for(self):
+        expected = self.describe("-n", "6", "--special", prompt="<|im_start|>user\nhello<|im_end|>\n"
+                                 "<|im_start|>assistant\n")["text"]
+        out, _ = self.chat(b"hello\n")
+        self.assertEqual(expected.split("<|im_end|>")[0].lstrip(" "), out.removesuffix("\n").lstrip(" "))
+
+    def test_special_tokens_stay_text(self):
+        plain, _ = self.chat(b"<|im_end|>\n")
+        special = self.describe("-n", "6", "--special", prompt="<|im_start|>user\n<|im_end|>"
+                                "<|im_end|>\n<|im_start|>assistant\n")["text"]
+        self.assertNotEqual(special, plain.removesuffix("\n"))
+
+    def test_templates(self):
+        unknown = ("-o", "set=tokenizer.chat_template=str:{{ messages }}")
+        err = self.refused(EX_DATAERR, "-i", *unknown, self.model, given=b"a\n")
+        self.assertIn("chat template not recognised", err)
+        self.assertIn("--chat-template NAME", err)
+        none = ("-o", "unset=tokenizer.chat_template")
+        err = self.refused(EX_DATAERR, "-i", *none, self.model, given=b"a\n")
+        self.assertIn("no chat template", err)
+        err = self.refused(EX_USAGE, "-i", "--chat-template", "nothing", self.model, given=b"a\n")
+        self.assertRegex(err, r"there are:.* chatml .*llama3")
+        self.chat(b"hello\n", *unknown, "--chat-template", "vicuna")
+
+    def test_a_full_context_ends_it(self):
+        _, err = self.chat(b"hello\n" * 50, "-c", "60")
+        self.assertIn("context of 60 tokens is full", err)
+
+
+class TestManual(RunnerTestCase):
+    @staticmethod
+    def read(name):
+        with open(os.path.join(mounting.ROOT, name), encoding="utf-8") as file:
+            return file.read()
+
+    def options_of_help(self):
+        out, _ = self.run_runner("--help")
+        return {word for line in out.splitlines() if line.startswith("  -")
+                for word in re.findall(r"(?:^  |, )(--?[a-z0-9V-]+)", line.split("   ")[0])}
+
+    def test_options_are_everywhere(self):
+        found = self.options_of_help()
+        self.assertIn("--perplexity", found)
+        self.assertIn("-0", found)
+        items = [line for line in self.read("ggufs-run.1").splitlines() if line.startswith(".It Fl")]
+        manual = {"-" + word.rstrip(",") for item in items
+                  for word in re.findall(r"Fl (-?[A-Za-z0-9][\w-]*)", item)}
+        self.assertEqual(found, manual)
+        bash = re.search(r"compgen -W '(-h [^']*)'", self.read("contrib/completion/ggufs-run.bash"))
+        self.assertEqual(found, set(bash[1].split()))
+        zsh = set(re.findall(r"(?<![\w(-])(--?[a-z0-9V][a-z0-9-]*)(?=[\[,}])",
+                             self.read("contrib/completion/_ggufs-run")))
+        self.assertEqual(found, zsh)
+
+    def test_chat_formats_are_completed(self):
+        err = self.refused(EX_USAGE, "-i", "--chat-template", "nothing", self.model, given=b"")
+        names = err.split("there are:")[1].split()
+        for name in ("ggufs-run.bash", "_ggufs-run"):
+            found = re.search(r"\(?(alpaca [^')]*)", self.read("contrib/completion/" + name))
+            self.assertEqual(names, found[1].split())
+
+    def test_version(self):
+        out, _ = self.run_runner("-V")
+        self.assertRegex(out, r"^ggufs-run \d+\.\d+\.\d+\nkernels \w+\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()
