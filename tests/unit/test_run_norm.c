@@ -119,6 +119,12 @@ static double activation_reference(enum run_activation activation, const struct 
             return (double)xielu->alpha_p * x * x + (double)xielu->beta * x;
         return (expm1(fmin(x, (double)xielu->epsilon)) - x) * (double)xielu->alpha_n +
                (double)xielu->beta * x;
+    case RUN_SIGMOID:
+        return sigmoid(x);
+    case RUN_TANH:
+        return tanh(x);
+    case RUN_IDENTITY:
+        return x;
     case RUN_SWIGLU_OAI:
         break;
     }
@@ -140,8 +146,9 @@ enum { N = 40001 };
 
 Test(run_activation, functions_of_one_operand)
 {
-    static const enum run_activation all[] = {RUN_SILU, RUN_GELU,         RUN_GELU_EXACT,
-                                              RUN_RELU, RUN_RELU_SQUARED, RUN_XIELU};
+    static const enum run_activation all[] = {RUN_SILU,    RUN_GELU,         RUN_GELU_EXACT,
+                                              RUN_RELU,    RUN_RELU_SQUARED, RUN_XIELU,
+                                              RUN_SIGMOID, RUN_TANH,         RUN_IDENTITY};
     const struct run_xielu xielu = {0.8f, 0.7f, 0.5f, -1e-6f};
     float *x = numbers_alloc(N, sizeof *x);
     double *expected = numbers_alloc(N, sizeof *expected);
@@ -160,8 +167,9 @@ Test(run_activation, functions_of_one_operand)
 
 Test(run_activation, functions_with_a_gate)
 {
-    static const enum run_activation all[] = {RUN_SILU, RUN_GELU,         RUN_GELU_EXACT,
-                                              RUN_RELU, RUN_RELU_SQUARED, RUN_SWIGLU_OAI};
+    static const enum run_activation all[] = {RUN_SILU,    RUN_GELU,         RUN_GELU_EXACT,
+                                              RUN_RELU,    RUN_RELU_SQUARED, RUN_SWIGLU_OAI,
+                                              RUN_SIGMOID, RUN_TANH,         RUN_IDENTITY};
     uint64_t state = 1;
     float *gate = numbers_alloc(N, sizeof *gate), *up = numbers_alloc(N, sizeof *up);
     double *expected = numbers_alloc(N, sizeof *expected);
