@@ -202,10 +202,12 @@ int run_private_mount_open(const char *model, const struct run_texts *options,
         status = fail("ggufs can't be started");
         mount->server = 0;
     }
-    if (status != EX_OK)
+    if (status == EX_OK) {
+        run_signals_own_process(mount->server);
+        run_signals_own_folder(mount->folder);
+    } else {
         run_private_mount_close(mount);
-    run_signals_own_process(mount->server);
-    run_signals_own_folder(mount->folder);
+    }
     run_signals_unblock(&signals); /* if one waits, it ends the program here */
     return status < 0 ? EX_OSERR : status;
 }
