@@ -189,10 +189,14 @@ int run_private_mount_open(const char *model, const struct run_texts *options,
     sigset_t signals;
     int status;
 
-    *mount = (struct run_private_mount){.fd = -1, .folder = make_folder()};
-    if (!mount->folder)
-        return fail("no directory to mount on can be made");
+    *mount = (struct run_private_mount){.fd = -1};
     run_signals_block(&signals);
+    mount->folder = make_folder();
+    if (!mount->folder) {
+        status = fail("no directory to mount on can be made");
+        run_signals_unblock(&signals);
+        return status;
+    }
     mount->server = start_server(model, options, mount->folder, &signals);
     if (mount->server > 0) {
         status = wait_for_tree(mount);
