@@ -203,6 +203,7 @@ class TestText(RunnerTestCase):
 
     def test_timings(self):
         _, err = self.run_runner("-n", "2", self.model, "a")
+        self.assertEqual(4, len(err.splitlines()), err)
         for word in ("load", "prompt", "text", "total", "tokens/s"):
             self.assertIn(word, err)
 

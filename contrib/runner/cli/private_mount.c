@@ -23,8 +23,8 @@
 /* How often is looked whether ggufs has ended; of a mount the kernel tells. */
 #define PAUSE_MS 10
 
-/* How long it may take to end by itself, and when asked. */
-#define PATIENCE_MS 5000
+/* How long it may take to end when asked; it has its own patience. */
+#define PATIENCE_MS 10000
 
 static int fail(const char *what)
 {
@@ -223,11 +223,10 @@ void run_private_mount_close(struct run_private_mount *mount)
     run_signals_block(&signals);
     if (mount->fd >= 0)
         close(mount->fd);
-    /* It ends when its mount has; where that is still in the file system it unmounts first. */
+    /* It would end with its mount as well, but with a message that the connection broke. */
     if (mount->server > 0) {
-        if (mount->folder || !ends_within(mount->server, PATIENCE_MS))
-            kill(mount->server, SIGTERM);
-        if (!ends_within(mount->server, 2 * PATIENCE_MS)) {
+        kill(mount->server, SIGTERM);
+        if (!ends_within(mount->server, PATIENCE_MS)) {
             kill(mount->server, SIGKILL);
             waitpid(mount->server, NULL, 0);
         }
