@@ -120,8 +120,6 @@ define kernel_rule
 $(1)/obj/dequant/kernels/%-$(2).o: ALL_CFLAGS += -O3 -DDEQUANT_SET=$(2) $(CPU_$(2))
 $(1)/obj/dequant/kernels/%-$(2).o: dequant/kernels/%.c Makefile
 	$$(compile)
-# Fused on purpose: its reference calls fmaf().
-$(1)/obj/dequant/kernels/kernels_dot-$(2).o: ALL_CFLAGS += -ffp-contract=fast
 endef
 $(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 
@@ -130,22 +128,25 @@ $(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 
 # ---- fuzzing: replay with any compiler, libFuzzer with clang, AFL++ for a second opinion ----
 
-FUZZ_TARGETS := tree decode json names
+FUZZ_TARGETS := tree decode json names runner
 FUZZ_SECONDS ?= 60
 FUZZER       := fuzz
 FUZZ_CC      := $(if $(filter afl,$(FUZZER)),afl-clang-fast,clang)
 FUZZ_DEPS    := clang libclang-rt-dev
 FUZZ_MAX_LEN := 4096
 FUZZ_SHARED  := tests/fuzz/fuzz_check.c
+# Of the runner all that reads a tree, but not the command.
+FUZZED_SRC   := $(filter-out contrib/runner/cli/%,$(RUNNER_SRC))
 # The target that has functions of its own in the place of these.
 FUZZ_WRAP     = $(if $(filter tree%,$(@F)),-Wl$(comma)--wrap=mmap$(comma)--wrap=munmap)
 
-$(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) \
+$(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) $(call obj,$(FUZZED_SRC)) \
     $(call obj,tests/fuzz/fuzz_%.c $(FUZZ_SHARED) tests/fuzz/replay.c)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) -lm
 
-$(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c tests/unit/old_file.c gguf/families.c \
+$(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c tests/fuzz/runner_seeds.c \
+    tests/unit/old_file.c gguf/families.c \
     $(WRITER_SRC)) $(DEQUANT_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
@@ -155,7 +156,7 @@ build/fuzz/seeds: build/fuzz/make-seeds
 	@touch $@
 
 fuzz_obj = $(patsubst %.c,build/$(FUZZER)/obj/%.o,$(1))
-FUZZ_OBJ := $(patsubst $(BUILD)/obj/%,build/$(FUZZER)/obj/%,$(LIB_OBJ))
+FUZZ_OBJ := $(patsubst $(BUILD)/obj/%,build/$(FUZZER)/obj/%,$(LIB_OBJ) $(call obj,$(FUZZED_SRC)))
 
 build/$(FUZZER)/obj/%.o: CC = $(FUZZ_CC)
 build/$(FUZZER)/obj/%.o: HARDEN =
@@ -195,7 +196,8 @@ afl:
 	    mkdir -p build/afl/in-$$target; \
 	    find build/fuzz/seeds/$$target tests/fuzz/corpus/$$target -type f -exec cp -t build/afl/in-$$target {} +; \
 	    AFL_NO_UI=1 AFL_SKIP_CPUFREQ=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_NO_AFFINITY=1 AFL_AUTORESUME=1 \
-	        afl-fuzz -m none -t 2000+ -V $(FUZZ_SECONDS) -x tests/fuzz/gguf.dict \
+	        afl-fuzz -m none -t 2000+ -V $(FUZZ_SECONDS) \
+	            -x tests/fuzz/$$(test $$target = runner && echo runner || echo gguf).dict \
 	        -i build/afl/in-$$target -o build/afl/out-$$target build/afl/$$target; \
 	done
 

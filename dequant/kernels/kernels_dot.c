@@ -19,6 +19,18 @@ enum { PARTS = DEQUANT_DOT_LANES / WIDTH };
 
 typedef float vector __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
 
+/* a · b + c in one step. Told so: a compiler that only may contract does not always. */
+static inline vector fused(vector a, vector b, vector c)
+{
+#if defined(__AVX512F__)
+    return (vector)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__AVX2__)
+    return (vector)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    return (vector)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#endif
+}
+
 static inline float sum_of(const vector sums[PARTS])
 {
     float lanes[DEQUANT_DOT_LANES];
@@ -46,9 +58,8 @@ static inline __attribute__((always_inline)) void block(const float *w, size_t w
             for (size_t r = 0; r < n_rows; r++) {
                 const vector left = *(const vector *)(w + r * w_stride + at);
 
-                /* Fused: the compiler is told to contract. */
                 for (size_t c = 0; c < n_columns; c++)
-                    sums[r][c][part] = left * right[c] + sums[r][c][part];
+                    sums[r][c][part] = fused(left, right[c], sums[r][c][part]);
             }
         }
     }

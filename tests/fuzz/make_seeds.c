@@ -4,6 +4,7 @@
  */
 #include "contrib/sample/gguf_writer.h"
 #include "dequant/types.h"
+#include "tests/fuzz/runner_seeds.h"
 #include "tests/unit/old_file.h"
 
 #include <errno.h>
@@ -394,9 +395,16 @@ static void write_name_pairs(void)
     }
 }
 
+static void write_trees(void)
+{
+    for (size_t i = 0; runner_seeds[i].name; i++)
+        write_seed("runner", runner_seeds[i].name, runner_seeds[i].text,
+                   strlen(runner_seeds[i].text));
+}
+
 int main(int argc, char **argv)
 {
-    static const char *const targets[] = {"", "tree", "decode", "json", "names"};
+    static const char *const targets[] = {"", "tree", "decode", "json", "names", "runner"};
 
     if (argc != 2 || argv[1][0] == '-') {
         fprintf(stderr, "usage: make-seeds FOLDER\n");
@@ -411,5 +419,6 @@ int main(int argc, char **argv)
     write_blocks();
     write_strings();
     write_name_pairs();
+    write_trees();
     return EX_OK;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -55,9 +56,26 @@ static int check_prompt(const struct run_options *options)
     return EX_USAGE;
 }
 
+/* As many as the file has; 0 if that can't be told before it is read. */
+static uint32_t count_tokens(const char *path)
+{
+    struct stat status;
+
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) ||
+        (uint64_t)status.st_size / sizeof(int32_t) > INT32_MAX)
+        return 0;
+    return (uint32_t)((uint64_t)status.st_size / sizeof(int32_t));
+}
+
+/*
+ * The context that a task will use; 0: what is usual. No longer than it has to be, since models with
+ * rotary factors for short and for long contexts choose by it.
+ */
 static uint32_t context_of(const struct run_options *options)
 {
     switch (options->task) {
+    case RUN_TASK_LOGITS:
+        return count_tokens(options->tokens_file);
     case RUN_TASK_PERPLEXITY:
         return PERPLEXITY_CONTEXT;
     case RUN_TASK_BENCH:

@@ -57,6 +57,12 @@ static float activate(enum run_activation activation, const struct run_xielu *pa
         return fmaxf(x, 0) * fmaxf(x, 0);
     case RUN_XIELU:
         return parameters ? xielu(parameters, x) : x;
+    case RUN_SIGMOID:
+        return run_sigmoid(x);
+    case RUN_TANH:
+        return tanhf(x);
+    case RUN_IDENTITY:
+        return x;
     case RUN_SILU:
     case RUN_SWIGLU_OAI:
         break;

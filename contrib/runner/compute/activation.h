@@ -14,6 +14,9 @@ enum run_activation {
     RUN_RELU_SQUARED, /* max(x, 0)² */
     RUN_SWIGLU_OAI, /* gated only, gpt-oss: g · sigmoid(1.702 g) · (u + 1), g ≤ 7, |u| ≤ 7 */
     RUN_XIELU,      /* Huang et al. 2024, with parameters of its own */
+    RUN_SIGMOID,    /* 1 / (1 + exp(-x)) */
+    RUN_TANH,
+    RUN_IDENTITY, /* x */
 };
 
 /* The parameters of xIELU; of the others none has any. */

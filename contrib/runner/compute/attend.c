@@ -10,6 +10,9 @@
 
 #define TYPE_F16 1u
 
+/* Products of fewer elements are done before a team of threads would have begun. */
+#define PARALLEL_ELEMENTS 65536
+
 /* Halves are decoded in pieces of so many rows. */
 enum { PIECE_ROWS = 16 };
 
@@ -168,9 +171,10 @@ int run_attend(const struct run_attention *attention, const float *queries, size
 {
     const size_t n_head = attention->n_head, dim_v = attention->dim_v;
     const size_t widest = attention->dim_k > dim_v ? attention->dim_k : dim_v;
+    const bool is_large = n * n_head * (first + n) * (attention->dim_k + dim_v) > PARALLEL_ELEMENTS;
     int code = 0;
 
-#pragma omp parallel if (n * n_head * (first + n) > 1024)
+#pragma omp parallel if (is_large)
     {
         float *scores = malloc((first + n + PIECE_ROWS * widest) * sizeof *scores);
 

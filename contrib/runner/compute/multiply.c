@@ -8,6 +8,9 @@
 /* Rows that are decoded together, and how much of them: they stay in the nearest caches. */
 enum { TILE_ROWS = 8, TILE_ELEMENTS = 1024 };
 
+/* Products of fewer elements are done before a team of threads would have begun. */
+#define PARALLEL_ELEMENTS ((uint64_t)1 << 16)
+
 /* Floats are multiplied where they are. They lie at multiples of four: a mapping begins a page. */
 static const float *plain_floats(const struct run_tensor *weights, const uint8_t *data)
 {
@@ -42,9 +45,10 @@ static void multiply_tile(const struct run_tensor *weights, uint64_t row, size_t
 void run_multiply(const struct run_tensor *weights, const float *x, size_t n, float *out)
 {
     const uint64_t rows = run_tensor_rows(weights), width = weights->ne[0];
+    const bool is_large = rows * width * n > PARALLEL_ELEMENTS;
 
     memset(out, 0, n * rows * sizeof *out);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (is_large)
     for (uint64_t row = 0; row < rows; row += TILE_ROWS) {
         const size_t n_rows = rows - row < TILE_ROWS ? rows - row : TILE_ROWS;
 

@@ -1,6 +1,10 @@
 #include "contrib/runner/compute/norm.h"
 
 #include <math.h>
+#include <stdbool.h>
+
+/* Fewer elements are done before a team of threads would have begun. */
+#define PARALLEL_ELEMENTS 16384
 
 static void norm_row(enum run_norm_kind kind, float epsilon, const float *x, size_t width,
                      const float *weight, const float *bias, float *out)
@@ -33,7 +37,7 @@ static void norm_row(enum run_norm_kind kind, float epsilon, const float *x, siz
 void run_norm(enum run_norm_kind kind, float epsilon, const float *x, size_t n, size_t width,
               size_t stride, const float *weight, const float *bias, size_t n_groups, float *out)
 {
-#pragma omp parallel for schedule(static) if (n * width > 16384)
+#pragma omp parallel for schedule(static) if (n * width > PARALLEL_ELEMENTS)
     for (size_t i = 0; i < n; i++) {
         const size_t at = i % n_groups * width;
 

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Fewer elements are done before a team of threads would have begun. */
+#define PARALLEL_ELEMENTS 16384
+
 /* The pair that rotates that often over the original context; YaRN's equation for its ramp. */
 static double pair_of_rotations(const struct run_rotary_scaling *scaling, uint32_t n_rot,
                                 double rotations)
@@ -74,7 +77,7 @@ void run_rotate(const struct run_rotary *rotary, float *x, size_t n, size_t n_he
 {
     if (rotary->kind == RUN_ROTARY_NONE)
         return;
-#pragma omp parallel for schedule(static) if (n > 1)
+#pragma omp parallel for schedule(static) if (n * n_heads * width > PARALLEL_ELEMENTS)
     for (size_t i = 0; i < n; i++)
         rotate_token(rotary, x + i * stride, n_heads, width, first + i);
 }

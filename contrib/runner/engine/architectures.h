@@ -71,8 +71,12 @@ struct run_architecture {
                                 1.4 / √n_layer, logits divided by n_embd / 256 */
     bool has_softcap;        /* keys attn_logit_softcapping, final_logit_softcapping */
 
+    uint32_t rwkv_version;    /* RWKV's time mixing, if key architecture_version says no other */
+    bool has_layer_rescaling; /* key rescale_every_n_layers: behind so many layers, half of it */
+
     enum run_rotary_kind rotary;
     enum run_rotary_layers rotary_layers;
+    bool rotary_by_key;      /* key rope.scaling.finetuned, if it is false: no rotation */
     bool norm_after_rotary;  /* q and k are normalized behind the rotation */
     bool norms_rotated;      /* q and k of rotated layers get an RMS norm without weights behind it,
                                 unless the model has 128 experts (Llama 4) */

@@ -54,6 +54,11 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
                      n_embd, &engine->output_norm);
     if (hparams->architecture->norms_have_no_weights)
         engine->output_norm.is_there = true;
+    /* LFM2 calls it that. */
+    if (!engine->output_norm.is_there) {
+        engine->output_norm = engine->embedding_norm;
+        engine->embedding_norm.is_there = false;
+    }
     if (!engine->output_norm.is_there)
         run_loader_refuse(loader, "tensors/output_norm.weight: missing");
     run_load_linear_if(loader, "output", n_embd, engine->n_vocab, &engine->output);
@@ -236,7 +241,7 @@ static void predict(const struct run_engine *engine, float *x, size_t n, float *
 static int feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n,
                       enum run_logits which, float *logits)
 {
-    const struct run_pass pass = {
+    struct run_pass pass = {
         .hparams = &engine->hparams,
         .scratch = &engine->scratch,
         .rotary = engine->rotary,
@@ -248,6 +253,10 @@ static int feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n
     float *x = run_scratch_take(&engine->scratch, n * n_embd);
     int code = x ? embed(engine, &pass, x) : -ENOMEM;
 
+    if (engine->hparams.rwkv_version == 7) {
+        pass.first_values = run_scratch_take(&engine->scratch, n * n_embd);
+        code = pass.first_values ? code : -ENOMEM;
+    }
     for (uint32_t i = 0; i < engine->hparams.n_layer && code == 0; i++)
         code = run_layer_apply(&engine->layers[i], &pass, x);
     if (code < 0)

@@ -1,6 +1,7 @@
 #include "contrib/runner/engine/feed_forward.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@ void run_experts_load(struct run_loader *loader, const struct run_hparams *hpara
     const uint64_t n = hparams->experts.n, n_embd = hparams->n_embd;
     struct run_network *networks = &experts->networks;
     const uint64_t elements = run_load_n_elements(loader, "ffn_down_exps.weight");
+    const uint64_t n_narrow = run_load_n_rows(loader, "ffn_latent_down.weight");
+    uint64_t width;
 
     if (n == 0 || elements == 0) {
         run_loader_refuse(loader,
@@ -26,17 +29,23 @@ void run_experts_load(struct run_loader *loader, const struct run_hparams *hpara
     experts->selection = run_load_vector_if(loader, "exp_probs_b.bias", n);
     if (!experts->selection)
         experts->selection = run_load_vector_if(loader, "exp_probs_b", n);
-    networks->n_ff = elements / n / n_embd;
+    width = n_narrow ? n_narrow : n_embd;
+    if (n_narrow) {
+        run_load_linear(loader, "ffn_latent_down", n_embd, width, &experts->narrow);
+        run_load_linear(loader, "ffn_latent_up", width, n_embd, &experts->widen);
+    }
+    experts->width = width;
+    networks->n_ff = elements / n / width;
     networks->activation = hparams->architecture->activation;
-    run_load_linears(loader, "ffn_down_exps", networks->n_ff, n_embd, n, &networks->down);
+    run_load_linears(loader, "ffn_down_exps", networks->n_ff, width, n, &networks->down);
     if (run_loader_has(loader, "ffn_gate_up_exps.weight")) {
-        run_load_linears(loader, "ffn_gate_up_exps", n_embd, 2 * networks->n_ff, n,
+        run_load_linears(loader, "ffn_gate_up_exps", width, 2 * networks->n_ff, n,
                          &networks->gate_up);
         return;
     }
     if (run_loader_has(loader, "ffn_gate_exps.weight"))
-        run_load_linears(loader, "ffn_gate_exps", n_embd, networks->n_ff, n, &networks->gate);
-    run_load_linears(loader, "ffn_up_exps", n_embd, networks->n_ff, n, &networks->up);
+        run_load_linears(loader, "ffn_gate_exps", width, networks->n_ff, n, &networks->gate);
+    run_load_linears(loader, "ffn_up_exps", width, networks->n_ff, n, &networks->up);
 }
 
 /* One expert that a token goes to. */
@@ -57,6 +66,15 @@ static size_t highest(const float *x, size_t n)
     return best;
 }
 
+/*
+ * A number to compare: one that is none, or -infinity, becomes the lowest, since -infinity marks
+ * what has been chosen. So no token gets an expert twice, whatever the model computes.
+ */
+static float comparable(float x)
+{
+    return x >= -FLT_MAX ? x : -FLT_MAX;
+}
+
 /* Leaves -infinity in all groups but the best, which are those whose two best experts sum to most.
  */
 static void choose_groups(const struct run_experts_shape *shape, float *selection, float *sums)
@@ -75,7 +93,7 @@ static void choose_groups(const struct run_experts_shape *shape, float *selectio
                 second = members[i];
             }
         }
-        sums[group] = width > 1 ? first + second : first;
+        sums[group] = comparable(width > 1 ? first + second : first);
     }
     for (size_t used = 0; used < shape->n_groups_used; used++)
         sums[highest(sums, shape->n_groups)] = -INFINITY;
@@ -96,7 +114,8 @@ static void rate(const struct run_experts *experts, const struct run_experts_sha
         for (size_t i = 0; i < shape->n; i++)
             probabilities[i] = run_sigmoid(scores[i]);
     for (size_t i = 0; i < shape->n; i++)
-        selection[i] = probabilities[i] + (experts->selection ? experts->selection[i] : 0);
+        selection[i] =
+            comparable(probabilities[i] + (experts->selection ? experts->selection[i] : 0));
 }
 
 /* The n_used choices of a token. `work` has room for 3 n floats. */
@@ -144,26 +163,26 @@ static int apply_expert(const struct run_experts *experts, const struct run_pass
                         const struct choice *choices, size_t n, const float *x, float *in,
                         float *result, float *out)
 {
-    const size_t n_embd = pass->hparams->n_embd;
+    const size_t width = experts->width;
     const bool weighs_input = pass->hparams->architecture->weighs_input;
     int code;
 
     for (size_t i = 0; i < n; i++) {
-        const float *row = x + choices[i].token * n_embd;
+        const float *row = x + choices[i].token * width;
         const float weight = weighs_input ? choices[i].weight : 1;
 
-        for (size_t j = 0; j < n_embd; j++)
-            in[i * n_embd + j] = row[j] * weight;
+        for (size_t j = 0; j < width; j++)
+            in[i * width + j] = row[j] * weight;
     }
     code = run_network_apply(&experts->networks, pass, choices[0].expert, in, n, result);
     if (code < 0)
         return code;
     for (size_t i = 0; i < n; i++) {
-        float *row = out + choices[i].token * n_embd;
+        float *row = out + choices[i].token * width;
         const float weight = weighs_input ? 1 : choices[i].weight;
 
-        for (size_t j = 0; j < n_embd; j++)
-            row[j] += weight * result[i * n_embd + j];
+        for (size_t j = 0; j < width; j++)
+            row[j] += weight * result[i * width + j];
     }
     return 0;
 }
@@ -172,15 +191,18 @@ int run_experts_apply(const struct run_experts *experts, const struct run_pass *
                       const float *x, float *out)
 {
     const struct run_experts_shape *shape = &pass->hparams->experts;
-    const size_t n = pass->n, n_embd = pass->hparams->n_embd, n_choices = n * shape->n_used;
+    const size_t n = pass->n, width = experts->width, n_choices = n * shape->n_used;
+    const bool is_narrow = experts->narrow.weight.data;
     float *scores = run_scratch_take(pass->scratch, n * shape->n);
     float *work = run_scratch_take(pass->scratch, 3 * (size_t)shape->n);
-    float *in = run_scratch_take(pass->scratch, n * n_embd);
-    float *result = run_scratch_take(pass->scratch, n * n_embd);
+    float *in = run_scratch_take(pass->scratch, n * width);
+    float *result = run_scratch_take(pass->scratch, n * width);
+    float *narrowed = is_narrow ? run_scratch_take(pass->scratch, n * width) : NULL;
+    float *sums = is_narrow ? run_scratch_take(pass->scratch, n * width) : out;
     struct choice *choices = malloc(n_choices * sizeof *choices);
     int code = 0;
 
-    if (!scores || !work || !in || !result || !choices) {
+    if (!scores || !work || !in || !result || !choices || !sums || (is_narrow && !narrowed)) {
         free(choices);
         return -ENOMEM;
     }
@@ -190,12 +212,17 @@ int run_experts_apply(const struct run_experts *experts, const struct run_pass *
                choices + i * shape->n_used);
     /* All tokens of an expert together: its weights are decoded once. */
     qsort(choices, n_choices, sizeof *choices, compare_experts);
-    memset(out, 0, n * n_embd * sizeof *out);
+    if (is_narrow)
+        run_linear_apply(&experts->narrow, 0, x, n, narrowed);
+    memset(sums, 0, n * width * sizeof *sums);
     for (size_t first = 0, end; first < n_choices && code == 0; first = end) {
         for (end = first + 1; end < n_choices && choices[end].expert == choices[first].expert;)
             end++;
-        code = apply_expert(experts, pass, choices + first, end - first, x, in, result, out);
+        code = apply_expert(experts, pass, choices + first, end - first, is_narrow ? narrowed : x,
+                            in, result, sums);
     }
     free(choices);
+    if (is_narrow && code == 0)
+        run_linear_apply(&experts->widen, 0, sums, n, out);
     return code;
 }

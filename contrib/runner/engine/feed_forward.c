@@ -46,7 +46,15 @@ void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *
     }
     if (hparams->xielu)
         layer->network.xielu = &hparams->xielu[shape - hparams->layers];
-    layer->is_there = layer->has_experts || layer->network.down.weight.data;
+    run_channel_mix_load(loader, hparams, &layer->channel_mix);
+    layer->is_there =
+        layer->has_experts || layer->network.down.weight.data || layer->channel_mix.is_there;
+}
+
+void run_feed_forward_reset(const struct run_feed_forward *layer)
+{
+    if (layer->channel_mix.is_there)
+        run_channel_mix_reset(&layer->channel_mix);
 }
 
 /* Takes gate and up, side by side in a row, apart. */
@@ -119,6 +127,8 @@ int run_feed_forward_apply(const struct run_feed_forward *layer, const struct ru
 {
     int code;
 
+    if (layer->channel_mix.is_there)
+        return run_channel_mix_apply(&layer->channel_mix, pass, x, out);
     if (!layer->has_experts)
         return run_network_apply(&layer->network, pass, 0, x, pass->n, out);
     code = run_experts_apply(&layer->experts, pass, x, out);

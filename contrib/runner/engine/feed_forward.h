@@ -5,6 +5,7 @@
 #ifndef GGUFS_RUNNER_FEED_FORWARD_H
 #define GGUFS_RUNNER_FEED_FORWARD_H
 
+#include "contrib/runner/engine/channel_mix.h"
 #include "contrib/runner/engine/loader.h"
 #include "contrib/runner/engine/pass.h"
 
@@ -22,6 +23,9 @@ struct run_network {
 struct run_experts {
     struct run_linear router; /* [n_embd] to a score for each expert */
     const float *selection;   /* [n]: added to the probabilities to choose experts; or NULL */
+    struct run_linear narrow, widen; /* [n_embd] to `width` and back, around the networks; or empty
+                                      */
+    size_t width;                    /* of what networks take and give: else n_embd */
     struct run_network networks;
 };
 
@@ -31,10 +35,14 @@ struct run_feed_forward {
     struct run_network network;    /* of all tokens; beside experts the shared ones. May be empty */
     struct run_linear shared_gate; /* [n_embd] to 1: sigmoid weighs the shared experts; or empty */
     struct run_experts experts;
+    struct run_channel_mix channel_mix; /* RWKV's, in the place of all others */
 };
 
 void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *hparams,
                            const struct run_layer_shape *shape, struct run_feed_forward *layer);
+
+/* Forgets all earlier tokens. */
+void run_feed_forward_reset(const struct run_feed_forward *layer);
 
 /* out = feed-forward of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
 int run_feed_forward_apply(const struct run_feed_forward *layer, const struct run_pass *pass,

@@ -239,6 +239,30 @@ static void read_scales(struct reader *reader, struct run_hparams *hparams)
         read_float(reader, ".final_logit_softcapping", &hparams->final_softcap);
 }
 
+static void read_rwkv(struct reader *reader, struct run_hparams *hparams)
+{
+    const struct run_architecture *row = hparams->architecture;
+
+    if (row->rwkv_version == 0)
+        return;
+    hparams->rwkv_version = row->rwkv_version;
+    read_u32(reader, ".architecture_version", 7, &hparams->rwkv_version);
+    if (hparams->rwkv_version < 4)
+        refuse(reader, "architecture_version is below 4");
+    if (hparams->rwkv_version > 4)
+        need_u32(reader, ".wkv.head_size", hparams->n_embd, &hparams->wkv_head_size);
+    if (hparams->wkv_head_size > 0 && hparams->n_embd % hparams->wkv_head_size != 0)
+        refuse(reader, "embedding_length is no multiple of wkv.head_size");
+    if (row->has_layer_rescaling)
+        read_u32(reader, ".rescale_every_n_layers", INT32_MAX, &hparams->rescaling_period);
+}
+
+static void read_recurrent(struct reader *reader, struct run_hparams *hparams)
+{
+    read_u32(reader, ".ssm.group_count", MAX_HEADS, &hparams->ssm_groups);
+    hparams->ssm_norms = run_metadata_is_true(reader->metadata, ".ssm.dt_b_c_rms");
+}
+
 static int find_architecture(const struct run_metadata *metadata, struct run_hparams *hparams,
                              struct run_failure *failure)
 {
@@ -317,6 +341,8 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
     read_window(&reader, hparams);
     read_experts(&reader, hparams);
     read_scales(&reader, hparams);
+    read_rwkv(&reader, hparams);
+    read_recurrent(&reader, hparams);
     read_xielu(&reader, hparams);
     if (reader.code < 0)
         run_hparams_free(hparams);
@@ -371,6 +397,9 @@ int run_hparams_rotary(const struct run_hparams *hparams, const struct run_metad
     *scaling =
         (struct run_rotary_scaling){.base = 10000, .factor = 1, .beta_fast = 32, .beta_slow = 1};
     if (row->alibi_layers > 0 && hparams->max_alibi > 0)
+        rotary->kind = RUN_ROTARY_NONE;
+    if (row->rotary_by_key && run_metadata_find(metadata, ".rope.scaling.finetuned") &&
+        !run_metadata_is_true(metadata, ".rope.scaling.finetuned"))
         rotary->kind = RUN_ROTARY_NONE;
     /* Rows of q and k in the order of the original: its pairs are half a head apart. */
     if (rotary->kind == RUN_ROTARY_NORMAL && layout && strcmp(layout, "reference") == 0)

@@ -45,7 +45,12 @@ struct run_hparams {
     uint32_t latent_k, latent_v; /* a head's widths behind decompression */
     bool
         qkv_in_groups; /* rows of attn_qkv: for each head of keys its queries, the key, the value */
+    uint32_t ssm_groups; /* heads of recurrent mixers that share keys (b and c in Mamba 2); or 0 */
+    bool ssm_norms;      /* Mamba's steps, b and c are normalized even without weights for that */
     struct run_xielu *xielu;        /* [n_layer], or NULL */
+    uint32_t rwkv_version;          /* 4 to 7; 0: no RWKV */
+    uint32_t wkv_head_size;         /* since RWKV 5; divides n_embd */
+    uint32_t rescaling_period;      /* behind so many layers everything is halved; 0: never */
     struct run_layer_shape *layers; /* [n_layer] */
 };
 

@@ -14,11 +14,14 @@ static void load_norms(struct run_loader *loader, const struct run_hparams *hpar
                        struct run_layer *layer)
 {
     load_norm(loader, hparams, "attn_norm", &layer->mix_norm);
-    load_norm(loader, hparams, "attn_norm_2", &layer->mix_norm_2);
     load_norm(loader, hparams, "post_attention_norm", &layer->mix_post_norm);
     if (!layer->mix_post_norm.is_there)
         load_norm(loader, hparams, "attn_output_norm", &layer->mix_post_norm);
     load_norm(loader, hparams, "ffn_norm", &layer->ffn_norm);
+    if (hparams->rwkv_version > 0 && !layer->ffn_norm.is_there)
+        load_norm(loader, hparams, "attn_norm_2", &layer->ffn_norm);
+    else
+        load_norm(loader, hparams, "attn_norm_2", &layer->mix_norm_2);
     load_norm(loader, hparams, "post_ffw_norm", &layer->ffn_post_norm);
     /* After attention and before the feed-forward: some files call that the former. */
     if (!layer->ffn_norm.is_there && !layer->ffn_post_norm.is_there) {
@@ -34,9 +37,16 @@ static void load_mixer(struct run_loader *loader, const struct run_hparams *hpar
 {
     const struct run_layer_shape *shape = &hparams->layers[index];
 
-    if (shape->n_head == 0)
+    run_recurrent_load(loader, hparams, index, &layer->recurrent);
+    if (layer->recurrent.kind != RUN_RECURRENCE_NONE)
+        layer->mixer = RUN_MIX_RECURRENT;
+    if (shape->n_head == 0 || (layer->recurrent.kind != RUN_RECURRENCE_NONE &&
+                               !run_loader_has(loader, "attn_output.weight")))
         return;
-    if (run_loader_has(loader, "attn_kv_a_mqa.weight")) {
+    if (layer->mixer == RUN_MIX_RECURRENT) {
+        layer->mixer = RUN_MIX_BOTH;
+        run_attention_load(loader, hparams, shape, is_cache_f16, &layer->attention);
+    } else if (run_loader_has(loader, "attn_kv_a_mqa.weight")) {
         layer->mixer = RUN_MIX_LATENT;
         run_latent_load(loader, hparams, shape, is_cache_f16, &layer->latent);
     } else {
@@ -56,6 +66,8 @@ void run_layer_load(struct run_loader *loader, const struct run_hparams *hparams
     layer->is_parallel =
         hparams->is_parallel || (layer->feed_forward.is_there && layer->mix_norm.is_there &&
                                  !layer->ffn_norm.is_there && !layer->ffn_post_norm.is_there);
+    layer->is_halved =
+        hparams->rescaling_period > 0 && (index + 1) % hparams->rescaling_period == 0;
     if (loader->code == 0 && layer->mixer == RUN_MIX_NOTHING && !layer->feed_forward.is_there)
         run_loader_refuse(loader, "tensors: layer %u has neither attention nor feed-forward",
                           index);
@@ -69,7 +81,28 @@ void run_layer_free(struct run_layer *layer)
 
 void run_layer_reset(struct run_layer *layer)
 {
-    (void)layer;
+    run_recurrent_reset(&layer->recurrent);
+    run_feed_forward_reset(&layer->feed_forward);
+}
+
+static void add(float *x, const float *difference, size_t n, float scale)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        x[i] += difference[i] * scale;
+}
+
+static int mix_both(struct run_layer *layer, const struct run_pass *pass, const float *x,
+                    float *out)
+{
+    const size_t n = pass->n * pass->hparams->n_embd;
+    float *beside = run_scratch_take(pass->scratch, n);
+
+    if (!beside || run_attention_apply(&layer->attention, pass, x, out) < 0 ||
+        run_recurrent_apply(&layer->recurrent, pass, x, beside) < 0)
+        return -ENOMEM;
+    add(out, beside, n, 1);
+    return 0;
 }
 
 static int mix(struct run_layer *layer, const struct run_pass *pass, const float *x, float *out)
@@ -79,17 +112,14 @@ static int mix(struct run_layer *layer, const struct run_pass *pass, const float
         return run_attention_apply(&layer->attention, pass, x, out);
     case RUN_MIX_LATENT:
         return run_latent_apply(&layer->latent, pass, x, out);
+    case RUN_MIX_RECURRENT:
+        return run_recurrent_apply(&layer->recurrent, pass, x, out);
+    case RUN_MIX_BOTH:
+        return mix_both(layer, pass, x, out);
     case RUN_MIX_NOTHING:
         break;
     }
     return 0;
-}
-
-static void add(float *x, const float *difference, size_t n, float scale)
-{
-#pragma omp simd
-    for (size_t i = 0; i < n; i++)
-        x[i] += difference[i] * scale;
 }
 
 static int apply(struct run_layer *layer, const struct run_pass *pass, float *x)
@@ -125,6 +155,9 @@ static int apply(struct run_layer *layer, const struct run_pass *pass, float *x)
     }
     if (layer->is_parallel && layer->mixer != RUN_MIX_NOTHING)
         add(x, mixed, n * n_embd, scale);
+    if (layer->is_halved)
+        for (size_t i = 0; i < n * n_embd; i++)
+            x[i] *= 0.5f;
     return 0;
 }
 

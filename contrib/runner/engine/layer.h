@@ -7,12 +7,15 @@
 #include "contrib/runner/engine/feed_forward.h"
 #include "contrib/runner/engine/mix_attention.h"
 #include "contrib/runner/engine/mix_latent.h"
+#include "contrib/runner/engine/mix_recurrent.h"
 
 /* What mixes tokens; the tensors of a layer tell. */
 enum run_mixer {
     RUN_MIX_NOTHING,
     RUN_MIX_ATTENTION,
     RUN_MIX_LATENT,
+    RUN_MIX_RECURRENT,
+    RUN_MIX_BOTH, /* attention and a recurrent mixer beside it: their sum */
 };
 
 struct run_layer {
@@ -25,7 +28,9 @@ struct run_layer {
     enum run_mixer mixer;
     struct run_attention_layer attention;
     struct run_latent_layer latent;
+    struct run_recurrent_layer recurrent;
     struct run_feed_forward feed_forward;
+    bool is_halved; /* what leaves the layer: RWKV 6, against overflow */
 };
 
 /* `index` is the layer's number; loader->prefix is set here. */

@@ -190,6 +190,8 @@ void run_load_norm_if(struct run_loader *loader, const char *name, enum run_norm
         (struct run_norm_layer){.kind = kind, .epsilon = epsilon, .width = width, .n_groups = 1};
     if (has(loader, name, ".weight"))
         norm->weight = load_vector(loader, name, ".weight", width);
+    else
+        norm->weight = run_load_vector_if(loader, name, width);
     if (has(loader, name, ".bias"))
         norm->bias = load_vector(loader, name, ".bias", width);
     norm->is_there = norm->weight || norm->bias;

@@ -72,7 +72,8 @@ const float *run_load_vector_if(struct run_loader *loader, const char *name, uin
 uint64_t run_load_n_elements(struct run_loader *loader, const char *name);
 uint64_t run_load_n_rows(struct run_loader *loader, const char *name);
 
-/* NAME.weight and NAME.bias, if they are there, of rows of `width`, the same for all. */
+/* NAME.weight (or, in some files, NAME) and NAME.bias, if they are there, of rows of `width`, the
+ * same for all. */
 void run_load_norm_if(struct run_loader *loader, const char *name, enum run_norm_kind kind,
                       float epsilon, uint64_t width, struct run_norm_layer *norm);
 

@@ -41,6 +41,13 @@ void run_attention_load(struct run_loader *loader, const struct run_hparams *hpa
     const uint64_t n_out = (uint64_t)shape->n_head * hparams->dim_v;
 
     layer->shape = shape;
+    if (row->rotary != RUN_ROTARY_NONE && hparams->n_rot > hparams->dim_k) {
+        run_loader_refuse(loader,
+                          "metadata.json: rope.dimension_count %u is above the %u elements of a "
+                          "head's key",
+                          hparams->n_rot, hparams->dim_k);
+        return;
+    }
     layer->attention = (struct run_attention){
         .n_head = shape->n_head,
         .n_head_kv = shape->n_head_kv,
@@ -55,7 +62,9 @@ void run_attention_load(struct run_loader *loader, const struct run_hparams *hpa
     };
     run_load_linear_if(loader, "attn_qkv", hparams->n_embd, n_q + n_k + n_v, &layer->qkv);
     if (!layer->qkv.weight.data) {
-        run_load_linear(loader, "attn_q", hparams->n_embd, n_q, &layer->q);
+        layer->has_gates = n_q == n_out && run_load_n_rows(loader, "attn_q.weight") == 2 * n_q;
+        run_load_linear(loader, "attn_q", hparams->n_embd, layer->has_gates ? 2 * n_q : n_q,
+                        &layer->q);
         run_load_linear(loader, "attn_k", hparams->n_embd, n_k, &layer->k);
         run_load_linear(loader, "attn_v", hparams->n_embd, n_v, &layer->v);
     }
@@ -74,9 +83,12 @@ void run_attention_free(struct run_attention_layer *layer)
     run_cache_free(&layer->values);
 }
 
-/* A layer's queries, keys and values: [n][heads][width] each, without gaps. */
+/*
+ * A layer's queries, keys and values: [n][heads][width] each, without gaps; gates like queries, if
+ * it has these.
+ */
 struct qkv {
-    float *q, *k, *v;
+    float *q, *k, *v, *gates;
 };
 
 /* Takes the fused product apart. */
@@ -102,6 +114,23 @@ static void clamp(float *x, size_t n, float limit)
         x[i] = fmaxf(fminf(x[i], limit), -limit);
 }
 
+/* Queries, and the gates that lie between their heads. */
+static int project_gated(const struct run_attention_layer *layer, const struct run_pass *pass,
+                         const float *x, const struct qkv *to)
+{
+    const size_t n_heads = pass->n * layer->shape->n_head, dim = pass->hparams->dim_k;
+    float *both = run_scratch_take(pass->scratch, 2 * n_heads * dim);
+
+    if (!both)
+        return -ENOMEM;
+    run_linear_apply(&layer->q, 0, x, pass->n, both);
+    for (size_t i = 0; i < n_heads; i++, both += 2 * dim) {
+        memcpy(to->q + i * dim, both, dim * sizeof *both);
+        memcpy(to->gates + i * dim, both + dim, dim * sizeof *both);
+    }
+    return 0;
+}
+
 static int project(const struct run_attention_layer *layer, const struct run_pass *pass,
                    const float *x, const struct qkv *to)
 {
@@ -117,7 +146,12 @@ static int project(const struct run_attention_layer *layer, const struct run_pas
         run_linear_apply(&layer->qkv, 0, x, n, fused);
         split(layer, hparams, fused, n, to);
     } else {
-        run_linear_apply(&layer->q, 0, x, n, to->q);
+        if (layer->has_gates) {
+            if (project_gated(layer, pass, x, to) < 0)
+                return -ENOMEM;
+        } else {
+            run_linear_apply(&layer->q, 0, x, n, to->q);
+        }
         run_linear_apply(&layer->k, 0, x, n, to->k);
         run_linear_apply(&layer->v, 0, x, n, to->v);
     }
@@ -203,11 +237,12 @@ int run_attention_apply(struct run_attention_layer *layer, const struct run_pass
         .q = run_scratch_take(pass->scratch, n * n_q),
         .k = run_scratch_take(pass->scratch, n * layer->keys.width),
         .v = run_scratch_take(pass->scratch, n * layer->values.width),
+        .gates = run_scratch_take(pass->scratch, layer->has_gates ? n * n_q : 0),
     };
     float *found = run_scratch_take(pass->scratch, n * width);
     int code;
 
-    if (!qkv.q || !qkv.k || !qkv.v || !found ||
+    if (!qkv.q || !qkv.k || !qkv.v || !qkv.gates || !found ||
         run_cache_reserve(&layer->keys, pass->first + n) < 0 ||
         run_cache_reserve(&layer->values, pass->first + n) < 0)
         return -ENOMEM;
@@ -227,6 +262,9 @@ int run_attention_apply(struct run_attention_layer *layer, const struct run_pass
                       found);
     if (code < 0)
         return code;
+    if (layer->has_gates)
+        for (size_t i = 0; i < n * n_q; i++)
+            found[i] *= run_sigmoid(qkv.gates[i]);
     run_norm_apply(&layer->sub_norm, found, n, width, found);
     run_linear_apply(&layer->output, 0, found, n, out);
     return 0;

@@ -18,7 +18,9 @@ struct run_attention_layer {
     struct run_attention attention;
     struct run_linear qkv;     /* [n_embd] to queries, keys and values, or … */
     struct run_linear q, k, v; /* … three */
-    struct run_linear output;  /* [n_head · dim_v] to [n_embd] */
+    bool
+        has_gates; /* behind each head's rows of q as many whose sigmoid multiplies what it finds */
+    struct run_linear output; /* [n_head · dim_v] to [n_embd] */
     struct run_head_norm q_norm, k_norm;
     struct run_norm_layer sub_norm; /* before `output` */
     struct run_cache keys, values;

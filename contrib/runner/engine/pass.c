@@ -2,6 +2,25 @@
 
 #include <stdlib.h>
 
+/* For AddressSanitizer there is a gap behind each piece, and what is given back is forbidden. */
+#if defined(__has_include) && __has_include(<sanitizer/asan_interface.h>)
+#include <sanitizer/asan_interface.h>
+#endif
+#ifndef ASAN_POISON_MEMORY_REGION
+#define ASAN_POISON_MEMORY_REGION(at, n_bytes)   ((void)(at), (void)(n_bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(at, n_bytes) ((void)(at), (void)(n_bytes))
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define GAP_BYTES 64
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define GAP_BYTES 64
+#endif
+#endif
+#ifndef GAP_BYTES
+#define GAP_BYTES 0
+#endif
+
 enum { ALIGNMENT = 64, BLOCK_BYTES = 1 << 20 };
 
 struct run_scratch_block {
@@ -19,8 +38,15 @@ static struct run_scratch_block *make_block(size_t n_bytes)
     if (block) {
         block->next = NULL;
         block->n_bytes = whole;
+        ASAN_POISON_MEMORY_REGION(block->data, whole);
     }
     return block;
+}
+
+static float *piece(unsigned char *data, size_t n)
+{
+    ASAN_UNPOISON_MEMORY_REGION(data, n * sizeof(float));
+    return (float *)(void *)data;
 }
 
 float *run_scratch_take(struct run_scratch *scratch, size_t n)
@@ -30,10 +56,10 @@ float *run_scratch_take(struct run_scratch *scratch, size_t n)
 
     if (__builtin_mul_overflow(n, sizeof(float), &n_bytes) || n_bytes > SIZE_MAX / 2)
         return NULL;
-    n_bytes = (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    n_bytes = (n_bytes + GAP_BYTES + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (scratch->current && scratch->current->n_bytes - scratch->used >= n_bytes) {
         scratch->used += n_bytes;
-        return (float *)(void *)(scratch->current->data + scratch->used - n_bytes);
+        return piece(scratch->current->data + scratch->used - n_bytes, n);
     }
     /* Blocks behind that are too small are skipped and serve when these are given back. */
     next = scratch->current ? &scratch->current->next : &scratch->first;
@@ -47,7 +73,7 @@ float *run_scratch_take(struct run_scratch *scratch, size_t n)
     }
     scratch->current = *next;
     scratch->used = n_bytes;
-    return (float *)(void *)scratch->current->data;
+    return piece(scratch->current->data, n);
 }
 
 struct run_scratch_mark run_scratch_mark(const struct run_scratch *scratch)
@@ -57,8 +83,12 @@ struct run_scratch_mark run_scratch_mark(const struct run_scratch *scratch)
 
 void run_scratch_release(struct run_scratch *scratch, struct run_scratch_mark mark)
 {
+    struct run_scratch_block *block = mark.block ? mark.block : scratch->first;
+
     scratch->current = mark.block;
     scratch->used = mark.used;
+    for (size_t used = mark.used; GAP_BYTES > 0 && block; block = block->next, used = 0)
+        ASAN_POISON_MEMORY_REGION(block->data + used, block->n_bytes - used);
 }
 
 void run_scratch_free(struct run_scratch *scratch)
@@ -68,6 +98,7 @@ void run_scratch_free(struct run_scratch *scratch)
     while (block) {
         struct run_scratch_block *next = block->next;
 
+        ASAN_UNPOISON_MEMORY_REGION(block->data, block->n_bytes);
         free(block);
         block = next;
     }

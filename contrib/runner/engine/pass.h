@@ -33,6 +33,7 @@ struct run_pass {
     size_t n;                        /* tokens of this batch */
     size_t first;                    /* position of the first */
     const int32_t *tokens;           /* [n] */
+    float *first_values; /* [n][n_embd] that the first layer of RWKV 7 leaves to those behind it */
 };
 
 #endif

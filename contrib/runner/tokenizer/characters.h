@@ -10,16 +10,18 @@
 
 /* Classes of characters, in brackets what patterns call them. */
 enum {
-    RUN_LETTER = 1,      /* \p{L} */
-    RUN_NUMBER = 2,      /* \p{N} */
-    RUN_MARK = 4,        /* \p{M} */
-    RUN_PUNCTUATION = 8, /* \p{P} */
-    RUN_SYMBOL = 16,     /* \p{S} */
-    RUN_SPACE = 32,      /* \s */
-    RUN_UPPER = 64,      /* [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]: what the first part of a word is of */
-    RUN_LOWER = 128,     /* [\p{Ll}\p{Lm}\p{Lo}\p{M}]: what the second part is of */
-    RUN_LINE_END = 256,  /* [\r\n] */
-    RUN_CONTROL = 512,   /* \p{C}, but for characters that Unicode has not assigned */
+    RUN_LETTER = 1,       /* \p{L} */
+    RUN_NUMBER = 2,       /* \p{N} */
+    RUN_MARK = 4,         /* \p{M} */
+    RUN_PUNCTUATION = 8,  /* \p{P} */
+    RUN_SYMBOL = 16,      /* \p{S} */
+    RUN_SPACE = 32,       /* \s */
+    RUN_UPPER = 64,       /* [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]: what the first part of a word is of */
+    RUN_LOWER = 128,      /* [\p{Ll}\p{Lm}\p{Lo}\p{M}]: what the second part is of */
+    RUN_LINE_END = 256,   /* [\r\n] */
+    RUN_CONTROL = 512,    /* \p{C}, but for characters that Unicode has not assigned */
+    RUN_DIGIT = 1024,     /* \d, which is \p{Nd} */
+    RUN_CONNECTOR = 2048, /* \p{Pc}: with letters, marks and numbers it is \w */
 };
 
 /* No character: the text is over. */

@@ -161,7 +161,7 @@ static const struct run_pretokenizer as_gpt4o = {.patterns = {WORDS(gpt4o)}};
 static const struct run_pretokenizer as_granite = {.patterns = {WORDS(gpt4o)},
                                                    .is_merging_ignored = true};
 static const struct run_pretokenizer as_tiny_aya = {
-    .patterns = {{run_match_digits_from_right, NULL}, WORDS(gpt4o)}};
+    .patterns = {{run_match_number_from_right, NULL}, WORDS(gpt4o)}};
 static const struct run_pretokenizer as_youtu = {
     .patterns = {SET(korean), SET(chinese_marks), SET(phonetic), SET(kana), WORDS(youtu)},
     .is_merging_ignored = true};

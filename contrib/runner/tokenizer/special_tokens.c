@@ -29,6 +29,14 @@ static const char *const filled_ends[] = {
     "<|fim_pad|>",   "<fim-pad>",  "<fim_pad>", "<PAD>",      "[PAD]",       "<|fim_repo|>",
     "<|repo_name|>", "<fim-repo>", "<REPO>",    "<reponame>", "<|file_sep|>"};
 
+/* Code models take these to say where the gap is. */
+static const char *const gap_marks[] = {
+    "<|fim_prefix|>", "<fim-prefix>",    "<fim_prefix>",    "<｜fim▁begin｜>", "<PRE>",
+    "▁<PRE>",         "<|code_prefix|>", "<|prefix|>",      "<|fim_suffix|>",  "<fim-suffix>",
+    "<fim_suffix>",   "<｜fim▁hole｜>",  "<SUF>",           "▁<SUF>",          "<|code_suffix|>",
+    "<|suffix|>",     "<|fim_middle|>",  "<fim-middle>",    "<fim_middle>",    "<｜fim▁end｜>",
+    "<MID>",          "▁<MID>",          "<|code_middle|>", "<|middle|>"};
+
 /* Must be shown: they divide what gpt-oss says. */
 static const char *const shown[] = {"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"};
 
@@ -128,6 +136,9 @@ static void find_ends(struct run_tokenizer *tokenizer)
     mark_end_texts(tokenizer, turn_ends, COUNT(turn_ends));
     mark_end_texts(tokenizer, other_ends, COUNT(other_ends));
     mark_end_texts(tokenizer, filled_ends, COUNT(filled_ends));
+    for (size_t i = 0; i < COUNT(gap_marks); i++)
+        if (find(tokenizer, gap_marks[i]) >= 0)
+            tokenizer->vocabulary.types[find(tokenizer, gap_marks[i])] = RUN_TOKEN_CONTROL;
     for (size_t i = 0; i < COUNT(shown); i++)
         if (find(tokenizer, shown[i]) >= 0)
             tokenizer->vocabulary.types[find(tokenizer, shown[i])] = RUN_TOKEN_USER_DEFINED;

@@ -21,6 +21,8 @@ struct unigram {
     struct run_characters_map map;
     double unknown_score;
     bool is_space_merged; /* runs of spaces become one */
+    bool has_bytes;       /* what is unknown is written in bytes */
+    int32_t bytes[256];
 };
 
 static int open_unigram(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
@@ -29,7 +31,6 @@ static int open_unigram(struct run_tokenizer *tokenizer, const struct run_metada
     const struct run_vocabulary *vocabulary = &tokenizer->vocabulary;
     struct unigram *state = calloc(1, sizeof *state);
     float lowest = FLT_MAX;
-    int code;
 
     tokenizer->state = state;
     if (!state)
@@ -51,8 +52,12 @@ static int open_unigram(struct run_tokenizer *tokenizer, const struct run_metada
     run_prefixes_sort(&state->tokens);
     state->unknown_score = (lowest < FLT_MAX ? lowest : 0.0) - UNKNOWN_PENALTY;
     state->is_space_merged = run_metadata_is_true(metadata, KEY "remove_extra_whitespaces");
-    code = run_characters_map_read(metadata, KEY "precompiled_charsmap", &state->map, failure);
-    return code;
+    run_vocabulary_find_bytes(vocabulary, state->bytes);
+    state->has_bytes = true;
+    for (unsigned byte = 0; byte < 256; byte++)
+        state->has_bytes &=
+            state->bytes[byte] >= 0 && vocabulary->types[state->bytes[byte]] == RUN_TOKEN_BYTE;
+    return run_characters_map_read(metadata, KEY "precompiled_charsmap", &state->map, failure);
 }
 
 static void close_unigram(void *state)
@@ -167,9 +172,25 @@ static void find_best(const struct run_tokenizer *tokenizer, const char *text, s
     }
 }
 
-/* Unknown characters side by side are one token. */
-static int add_best(const struct run_tokenizer *tokenizer, const struct best *best, size_t length,
-                    struct run_ids *ids)
+/* The tokens of the bytes before `end`, the last first; or if there are none, one for all of what
+ * is unknown, which `is_behind_unknown` says there is one of. */
+static int add_unknown(const struct run_tokenizer *tokenizer, const char *text, size_t end,
+                       size_t n_bytes, bool is_behind_unknown, struct run_ids *ids)
+{
+    const struct unigram *state = tokenizer->state;
+    int code = 0;
+
+    if (!state->has_bytes)
+        return is_behind_unknown || tokenizer->special.unk < 0
+                   ? 0
+                   : run_ids_add(ids, tokenizer->special.unk);
+    for (size_t i = 1; code == 0 && i <= n_bytes; i++)
+        code = run_ids_add(ids, state->bytes[(unsigned char)text[end - i]]);
+    return code;
+}
+
+static int add_best(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                    const struct best *best, struct run_ids *ids)
 {
     const size_t first = ids->n;
     bool is_unknown = false;
@@ -179,10 +200,8 @@ static int add_best(const struct run_tokenizer *tokenizer, const struct best *be
         const bool was_unknown = is_unknown;
 
         is_unknown = best[at].id < 0;
-        if (!is_unknown)
-            code = run_ids_add(ids, best[at].id);
-        else if (!was_unknown && tokenizer->special.unk >= 0)
-            code = run_ids_add(ids, tokenizer->special.unk);
+        code = is_unknown ? add_unknown(tokenizer, text, at, best[at].n_bytes, was_unknown, ids)
+                          : run_ids_add(ids, best[at].id);
     }
     for (size_t i = first, j = ids->n; i + 1 < j; i++) {
         const int32_t id = ids->list[i];
@@ -209,7 +228,7 @@ static int encode_unigram(const struct run_tokenizer *tokenizer, const char *tex
         for (size_t i = 1; i <= n; i++)
             best[i].score = -DBL_MAX;
         find_best(tokenizer, normalizing.text.bytes, n, best);
-        code = add_best(tokenizer, best, n, ids);
+        code = add_best(tokenizer, normalizing.text.bytes, n, best, ids);
     }
     free(best);
     free(normalizing.text.bytes);

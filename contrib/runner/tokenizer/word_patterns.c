@@ -57,23 +57,36 @@ static bool is_in_set(const struct run_set_rule *rule, struct run_character char
     return rule->is_negated;
 }
 
-size_t run_match_set(struct run_scan *scan, size_t at, const void *rule)
+/* The end of the characters of the set; `at` if there are too few. */
+static size_t match_in_set(const struct run_scan *scan, size_t at, const struct run_set_rule *set)
 {
-    const struct run_set_rule *set = rule;
     struct run_character character = look(scan, at);
-    const bool is_space = set->lead == RUN_LEAD_SPACE       ? character.code == ' '
-                          : set->lead == RUN_LEAD_ANY_SPACE ? (character.classes & RUN_SPACE) != 0
-                                                            : false;
-    size_t to = at + (is_space ? character.n_bytes : 0);
+    size_t to = at;
     uint32_t n = 0;
 
-    character = look(scan, to);
     while ((set->max == 0 || n < set->max) && is_in_set(set, character)) {
         to += character.n_bytes;
         character = look(scan, to);
         n++;
     }
-    return n > 0 && n >= set->min ? to : at;
+    return n >= set->min ? to : at;
+}
+
+size_t run_match_set(struct run_scan *scan, size_t at, const void *rule)
+{
+    const struct run_set_rule *set = rule;
+
+    if (set->lead != RUN_LEAD_NONE) {
+        const struct run_character first = look(scan, at);
+
+        if (set->lead == RUN_LEAD_SPACE ? first.code == ' ' : first.classes & RUN_SPACE) {
+            const size_t to = match_in_set(scan, at + first.n_bytes, set);
+
+            if (to > at + first.n_bytes)
+                return to;
+        }
+    }
+    return match_in_set(scan, at, set);
 }
 
 /* ---- the pieces of words ---- */
@@ -112,8 +125,10 @@ static size_t match_contraction(const struct run_scan *scan, size_t at, bool has
 
 static bool is_han(struct run_character character)
 {
-    return character.code >= 0x2e80 && character.code != RUN_NO_CHARACTER &&
-           uc_is_script(character.code, uc_script_byname("Han"));
+    if (character.code < 0x2e80 || character.code == RUN_NO_CHARACTER)
+        return false;
+    return uc_is_script(character.code, uc_script_byname("Han")) ||
+           (character.code >= 0x20000 && character.classes & RUN_LETTER);
 }
 
 static size_t match_han(const struct run_scan *scan, size_t at)
@@ -405,15 +420,15 @@ size_t run_match_last_spaces(struct run_scan *scan, size_t at, const void *rule)
     return scan->run_end == scan->end ? scan->run_end : at;
 }
 
-size_t run_match_digits_from_right(struct run_scan *scan, size_t at, const void *rule)
+/* The end of the next group of the run that was measured: of three, the first of what is left
+ * over. */
+static size_t match_group(struct run_scan *scan, size_t at, unsigned class)
 {
-    const bool is_inside =
-        scan->run_class == RUN_NUMBER && at > scan->run_start && at < scan->run_end;
+    const bool is_inside = scan->run_class == class && at > scan->run_start && at < scan->run_end;
     size_t n = 3;
 
-    (void)rule;
     if (!is_inside) {
-        measure(scan, at, RUN_NUMBER);
+        measure(scan, at, class);
         n = 0;
         for (size_t i = at; i < scan->run_end; i += look(scan, i).n_bytes)
             n++;
@@ -422,6 +437,21 @@ size_t run_match_digits_from_right(struct run_scan *scan, size_t at, const void 
     for (; n > 0; n--)
         at += look(scan, at).n_bytes;
     return at;
+}
+
+size_t run_match_digits_from_right(struct run_scan *scan, size_t at, const void *rule)
+{
+    (void)rule;
+    return match_group(scan, at, RUN_NUMBER);
+}
+
+size_t run_match_number_from_right(struct run_scan *scan, size_t at, const void *rule)
+{
+    (void)rule;
+    measure(scan, at, RUN_DIGIT);
+    if (look(scan, scan->run_end).classes & (RUN_LETTER | RUN_MARK | RUN_NUMBER | RUN_CONNECTOR))
+        return at; /* the word goes on */
+    return match_group(scan, at, RUN_DIGIT);
 }
 
 static bool begins_with(const struct run_scan *scan, size_t at, const char *text)

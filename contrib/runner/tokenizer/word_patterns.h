@@ -100,6 +100,7 @@ run_match run_match_words; /* rule: struct run_words_rule */
 
 run_match run_match_last_spaces;       /* \s+$ */
 run_match run_match_digits_from_right; /* \p{N}: groups of three, the first is what is left over */
+run_match run_match_number_from_right; /* \d{1,3}(?=(?:\d{3})*\b): the same if a word ends there */
 
 /* What tokenizer.json of Chameleon has before its words. */
 run_match run_match_sentinel; /* <sentinel:[0-9]+> */

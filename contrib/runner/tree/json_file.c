@@ -68,10 +68,19 @@ static size_t replace_escapes(char *text, size_t length)
 int run_json_parse(char *text, size_t length, const char *name, cJSON **out,
                    struct run_failure *failure)
 {
+    const char *end = NULL;
+
     length = replace_escapes(text, length);
-    *out = cJSON_ParseWithLength(text, length);
+    *out = cJSON_ParseWithLengthOpts(text, length, &end, false);
     if (!*out)
         return run_fail(failure, -EINVAL, "%s: not valid JSON", name);
+    while (end < text + length && memchr(" \t\r\n", *end, 4))
+        end++;
+    if (end < text + length) {
+        cJSON_Delete(*out);
+        *out = NULL;
+        return run_fail(failure, -EINVAL, "%s: something follows the JSON at its end", name);
+    }
     if (!cJSON_IsObject(*out)) {
         cJSON_Delete(*out);
         *out = NULL;

@@ -3,21 +3,56 @@
 #include "contrib/runner/tree/json_file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Enough for a vocabulary of some million tokens. */
-#define LIMIT_BYTES ((size_t)1 << 30)
+/* Enough for a vocabulary of some million tokens; what is made of it in memory is larger. */
+#define LIMIT_BYTES ((size_t)256 << 20)
 
 /* The longest key that is asked for. */
 #define KEY_BYTES 256
 
+struct key {
+    const cJSON *value;
+    size_t index; /* in the file */
+};
+
 struct run_metadata {
-    cJSON *keys;
+    cJSON *values;
+    struct key *keys; /* sorted: a file may have very many, and layers ask for theirs */
+    size_t n_keys;
     const char *architecture;
 };
+
+/* Of equal keys the first counts. */
+static int compare_keys(const void *a, const void *b)
+{
+    const struct key *left = a, *right = b;
+    const int order = strcmp(left->value->string, right->value->string);
+
+    return order ? order : (left->index > right->index) - (left->index < right->index);
+}
+
+static int sort_keys(struct run_metadata *metadata)
+{
+    const cJSON *value;
+    size_t n = 0;
+
+    cJSON_ArrayForEach(value, metadata->values) n++;
+    metadata->keys = calloc(n ? n : 1, sizeof *metadata->keys);
+    if (!metadata->keys)
+        return -ENOMEM;
+    cJSON_ArrayForEach(value, metadata->values)
+    {
+        metadata->keys[metadata->n_keys] = (struct key){value, metadata->n_keys};
+        metadata->n_keys++;
+    }
+    qsort(metadata->keys, n, sizeof *metadata->keys, compare_keys);
+    return 0;
+}
 
 int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure *failure)
 {
@@ -27,9 +62,11 @@ int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure
     *out = NULL;
     if (!metadata)
         return run_fail_memory(failure);
-    code = run_json_read(tree_fd, "metadata.json", LIMIT_BYTES, &metadata->keys, failure);
+    code = run_json_read(tree_fd, "metadata.json", LIMIT_BYTES, &metadata->values, failure);
+    if (code == 0 && sort_keys(metadata) < 0)
+        code = run_fail_memory(failure);
     if (code < 0) {
-        free(metadata);
+        run_metadata_close(metadata);
         return code;
     }
     metadata->architecture = "";
@@ -43,7 +80,8 @@ void run_metadata_close(struct run_metadata *metadata)
 {
     if (!metadata)
         return;
-    cJSON_Delete(metadata->keys);
+    cJSON_Delete(metadata->values);
+    free(metadata->keys);
     free(metadata);
 }
 
@@ -64,8 +102,20 @@ static const char *full_key(const struct run_metadata *metadata, const char *key
 const cJSON *run_metadata_find(const struct run_metadata *metadata, const char *key)
 {
     char buffer[KEY_BYTES];
+    size_t low = 0, high = metadata->n_keys;
 
-    return cJSON_GetObjectItemCaseSensitive(metadata->keys, full_key(metadata, key, buffer));
+    key = full_key(metadata, key, buffer);
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (strcmp(metadata->keys[middle].value->string, key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == metadata->n_keys || strcmp(metadata->keys[low].value->string, key) != 0)
+        return NULL;
+    return metadata->keys[low].value;
 }
 
 const char *run_metadata_string(const struct run_metadata *metadata, const char *key)
@@ -89,12 +139,13 @@ static int find_number(const struct run_metadata *metadata, const char *key, siz
         return 0;
     key = full_key(metadata, key, buffer);
     if (cJSON_IsArray(value)) {
-        size_t n = (size_t)cJSON_GetArraySize(value);
+        const cJSON *array = value;
 
-        if (index >= n)
-            return run_fail(failure, -EINVAL, "metadata.json: %s: %zu values, layer %zu has none",
-                            key, n, index);
-        value = cJSON_GetArrayItem(value, (int)index);
+        /* Not counted before: arrays may be long. */
+        value = index > INT_MAX ? NULL : cJSON_GetArrayItem(array, (int)index);
+        if (!value)
+            return run_fail(failure, -EINVAL, "metadata.json: %s: %d values, layer %zu has none",
+                            key, cJSON_GetArraySize(array), index);
     }
     if (cJSON_IsBool(value))
         *number = cJSON_IsTrue(value);

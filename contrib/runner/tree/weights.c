@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,11 +141,17 @@ bool run_weights_has(const struct run_weights *weights, const char *name)
     return find(weights, name) != NULL;
 }
 
+static bool is_whole(const cJSON *item, double min, double max)
+{
+    return cJSON_IsNumber(item) && item->valuedouble >= min && item->valuedouble <= max &&
+           item->valuedouble == floor(item->valuedouble);
+}
+
 static bool get_u32(const cJSON *info, const char *key, uint32_t *value)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(info, key);
 
-    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble <= UINT32_MAX))
+    if (!is_whole(item, 0, UINT32_MAX))
         return false;
     *value = (uint32_t)item->valuedouble;
     return true;
@@ -176,7 +183,7 @@ static int read_shape(const cJSON *info, struct run_tensor *tensor, struct run_f
         tensor->ne[i] = 1;
     cJSON_ArrayForEach(dim, shape)
     {
-        if (!cJSON_IsNumber(dim) || !(dim->valuedouble >= 1 && dim->valuedouble <= INT32_MAX))
+        if (!is_whole(dim, 1, INT32_MAX))
             return run_fail(failure, -EINVAL, "tensors/%s/info: ne[%zu] is not from 1 to %d",
                             tensor->name, n, INT32_MAX);
         tensor->ne[n++] = (uint64_t)dim->valuedouble;

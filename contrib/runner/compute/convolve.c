@@ -1,0 +1,53 @@
+#include "contrib/runner/compute/convolve.h"
+
+#include <string.h>
+
+/* Below this many products a team of threads costs more than it saves. */
+#define PARALLEL_PRODUCTS 65536
+
+static void convolve_token(const struct run_convolution *convolution, const float *x, size_t stride,
+                           size_t token, float *restrict out)
+{
+    const size_t n_channels = convolution->n_channels, n_before = convolution->n_taps - 1;
+
+    if (convolution->bias)
+        memcpy(out, convolution->bias, n_channels * sizeof *out);
+    else
+        memset(out, 0, n_channels * sizeof *out);
+    for (size_t k = 0; k <= n_before; k++) {
+        const float *restrict taps = convolution->taps + k * n_channels;
+        const float *restrict row = token + k < n_before
+                                        ? convolution->past + (token + k) * n_channels
+                                        : x + (token + k - n_before) * stride;
+
+#pragma omp simd
+        for (size_t c = 0; c < n_channels; c++)
+            out[c] += taps[c] * row[c];
+    }
+}
+
+/* The last of past and x together. */
+static void remember(struct run_convolution *convolution, const float *x, size_t stride, size_t n)
+{
+    const size_t n_channels = convolution->n_channels, n_before = convolution->n_taps - 1;
+    const size_t n_kept = n < n_before ? n_before - n : 0;
+
+    if (n_kept > 0)
+        memmove(convolution->past, convolution->past + n * n_channels,
+                n_kept * n_channels * sizeof(float));
+    for (size_t i = n_kept; i < n_before; i++)
+        memcpy(convolution->past + i * n_channels, x + (n + i - n_before) * stride,
+               n_channels * sizeof(float));
+}
+
+void run_convolve(struct run_convolution *convolution, const float *x, size_t stride, size_t n,
+                  float *out)
+{
+    const size_t n_channels = convolution->n_channels;
+
+#pragma omp parallel for schedule(static) if (n * n_channels * convolution->n_taps >               \
+                                              PARALLEL_PRODUCTS)
+    for (size_t token = 0; token < n; token++)
+        convolve_token(convolution, x, stride, token, out + token * n_channels);
+    remember(convolution, x, stride, n);
+}

@@ -1,0 +1,25 @@
+/*
+ * Causal convolution of every channel with a few taps of its own, as recurrent mixers have it
+ * before their recurrence.
+ */
+#ifndef GGUFS_RUNNER_CONVOLVE_H
+#define GGUFS_RUNNER_CONVOLVE_H
+
+#include <stddef.h>
+
+struct run_convolution {
+    size_t n_channels, n_taps;
+    const float *taps; /* [n_taps][n_channels]; the last is of the token itself */
+    const float *bias; /* [n_channels], or NULL */
+    float *past;       /* [n_taps - 1][n_channels]: inputs of the tokens before, the oldest first */
+};
+
+/*
+ * out[t][c] = bias[c] + Σ taps[k][c] · x[t - (n_taps - 1) + k][c] for n tokens: x is n rows,
+ * `stride` floats from one to the next; tokens before the first are `past`, which then becomes the
+ * last of these. out has no gaps and must not overlap x. Works in parallel.
+ */
+void run_convolve(struct run_convolution *convolution, const float *x, size_t stride, size_t n,
+                  float *out);
+
+#endif

@@ -1,0 +1,89 @@
+#include "contrib/runner/compute/delta_rule.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Columns of a state do not depend on each other: so many are worked on together. */
+enum { BLOCK = 64 };
+
+/* Below this many elements of states that are passed a team of threads costs more than it saves. */
+#define PARALLEL_ELEMENTS 16384
+
+/* One token for `width` columns of a state, whose rows are `stride` apart. */
+static void step(const struct run_delta_rule *rule, float *columns, size_t width, const float *q,
+                 const float *k, const float *restrict v, const float *decay, float beta,
+                 float *restrict y)
+{
+    const float scale = 1 / sqrtf((float)rule->width_k);
+    float change[BLOCK] = {0}, found[BLOCK] = {0};
+
+    for (size_t i = 0; i < rule->width_k; i++) {
+        float *restrict row = columns + i * rule->width_v;
+        const float factor = decay[rule->n_decays > 1 ? i : 0], key = k[i];
+
+#pragma omp simd
+        for (size_t j = 0; j < width; j++) {
+            row[j] *= factor;
+            change[j] += key * row[j];
+        }
+    }
+#pragma omp simd
+    for (size_t j = 0; j < width; j++)
+        change[j] = (v[j] - change[j]) * beta;
+    for (size_t i = 0; i < rule->width_k; i++) {
+        float *restrict row = columns + i * rule->width_v;
+        const float query = q[i] * scale, key = k[i];
+
+#pragma omp simd
+        for (size_t j = 0; j < width; j++) {
+            row[j] += key * change[j];
+            found[j] += query * row[j];
+        }
+    }
+    memcpy(y, found, width * sizeof *y);
+}
+
+static void pass_block(const struct run_delta_rule *rule, const struct run_delta_rows *rows,
+                       size_t head, size_t first, size_t n, float *out)
+{
+    const size_t width_k = rule->width_k, width_v = rule->width_v;
+    const size_t width = width_v - first < BLOCK ? width_v - first : BLOCK;
+    const size_t head_k =
+        rule->keys_take_turns ? head % rule->n_heads_k : head / (rule->n_heads / rule->n_heads_k);
+    float *columns = rule->state + head * width_k * width_v + first;
+
+    for (size_t token = 0; token < n; token++) {
+        const size_t at = token * rows->stride, row = token * rule->n_heads + head;
+
+        step(rule, columns, width, rows->q + at + head_k * width_k, rows->k + at + head_k * width_k,
+             rows->v + at + head * width_v + first, rows->decay + row * rule->n_decays,
+             rows->beta[row], out + row * width_v + first);
+    }
+}
+
+void run_delta_rule(struct run_delta_rule *rule, const struct run_delta_rows *rows, size_t n,
+                    float *out)
+{
+    const size_t n_blocks = (rule->width_v + BLOCK - 1) / BLOCK;
+
+#pragma omp parallel for schedule(static) if (n * rule->n_heads * rule->width_k * rule->width_v >  \
+                                              PARALLEL_ELEMENTS)
+    for (size_t i = 0; i < rule->n_heads * n_blocks; i++)
+        pass_block(rule, rows, i / n_blocks, i % n_blocks * BLOCK, n, out);
+}
+
+void run_unit_vectors(float *x, size_t n, size_t n_heads, size_t width, size_t stride,
+                      float epsilon)
+{
+    for (size_t i = 0; i < n * n_heads; i++) {
+        float *vector = x + i / n_heads * stride + i % n_heads * width;
+        double sum = 0;
+        float scale;
+
+        for (size_t j = 0; j < width; j++)
+            sum += (double)vector[j] * (double)vector[j];
+        scale = (float)(1 / sqrt(sum + (double)epsilon));
+        for (size_t j = 0; j < width; j++)
+            vector[j] *= scale;
+    }
+}

@@ -1,0 +1,66 @@
+/*
+ * The recurrences of RWKV: what a layer keeps of all tokens so far, and what a token finds in it.
+ * t counts tokens, C channels; products of vectors of a head are taken head by head.
+ */
+#ifndef GGUFS_RUNNER_WKV_H
+#define GGUFS_RUNNER_WKV_H
+
+#include <stddef.h>
+
+/*
+ * RWKV 4 (Peng et al. 2023, "RWKV: Reinventing RNNs for the Transformer Era"), each channel by
+ * itself: the mean of all values so far, weighed by
+ *
+ *   exp(k[i] + (t - 1 - i) · w) for those before, exp(k[t] + u) for the newest
+ *
+ * as in its appendix: numerator and denominator are kept divided by exp(exponent), the exponent
+ * being the largest so far, so that nothing overflows.
+ */
+struct run_wkv4 {
+    size_t width;
+    float *state; /* [3][width]: numerators, denominators, exponents */
+};
+
+/* As before the first token. */
+void run_wkv4_reset(const struct run_wkv4 *wkv);
+
+/* decay (w, negative) and bonus (u): [width]; keys, values, out: [n][width]. Works in parallel. */
+void run_wkv4(const struct run_wkv4 *wkv, const float *decay, const float *bonus, const float *keys,
+              const float *values, size_t n, float *out);
+
+/* In the others a head's state is a matrix: a row for each element of keys, a column for each of
+ * values. All zeros before the first token. */
+struct run_wkv {
+    size_t n_head, width; /* elements of a head */
+    float *state;         /* [n_head][width][width] */
+};
+
+/* What goes in: [n][n_head][width] each, if nothing else is said. */
+struct run_wkv_input {
+    const float *r, *k, *v; /* receptance, key, value */
+    const float *w;         /* decay: what rows of the state are multiplied by */
+    size_t w_stride;        /* floats from a token's w to the next's; 0: it is the same for all */
+    const float *u;         /* [n_head][width]: bonus, of run_wkv6() only */
+    const float *a, *b;     /* of run_wkv7() only: what is taken out, what is put in its place */
+};
+
+/*
+ * RWKV 5 and 6 (Peng et al. 2024, "Eagle and Finch"): out = r · (S + diag(u) k v), then
+ * S = diag(w) S + k v; in 5 w does not depend on the token. Works in parallel.
+ */
+void run_wkv6(const struct run_wkv *wkv, const struct run_wkv_input *input, size_t n, float *out);
+
+/*
+ * Gated linear attention (Yang et al. 2023): S = diag(w) S + k v, out = r · S / √width. Works in
+ * parallel.
+ */
+void run_gated_linear_attention(const struct run_wkv *wkv, const struct run_wkv_input *input,
+                                size_t n, float *out);
+
+/*
+ * RWKV 7 (Peng et al. 2025, "RWKV-7 Goose"): S = diag(w) S + b (a · S) + k v, out = r · S. Works in
+ * parallel.
+ */
+void run_wkv7(const struct run_wkv *wkv, const struct run_wkv_input *input, size_t n, float *out);
+
+#endif

@@ -1,0 +1,167 @@
+#include "contrib/runner/engine/mix_delta_net.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static void load_products(struct run_loader *loader, const struct run_hparams *hparams,
+                          struct run_delta_net_layer *layer)
+{
+    const uint64_t n_embd = hparams->n_embd, n_heads = layer->rule.n_heads;
+    const uint64_t n_channels = 2 * layer->n_key + layer->n_value;
+
+    run_load_linear_if(loader, "ssm_in", n_embd, n_channels + layer->n_value, &layer->fused);
+    if (!layer->fused.weight.data) {
+        run_load_linear(loader, "attn_qkv", n_embd, n_channels, &layer->qkv);
+        run_load_linear(loader, "attn_gate", n_embd, layer->n_value, &layer->z);
+    }
+    run_load_linear_if(loader, "ssm_ba", n_embd, 2 * n_heads, &layer->beta_alpha);
+    if (!layer->beta_alpha.weight.data) {
+        run_load_linear(loader, "ssm_beta", n_embd, n_heads, &layer->beta);
+        run_load_linear(loader, "ssm_alpha", n_embd, n_heads, &layer->alpha);
+    }
+}
+
+void run_delta_net_load(struct run_loader *loader, const struct run_hparams *hparams,
+                        struct run_delta_net_layer *layer)
+{
+    const uint64_t n_heads = run_load_n_elements(loader, "ssm_a");
+    const uint64_t width_v = run_load_n_elements(loader, "ssm_norm.weight");
+    const uint64_t n_channels = run_load_n_channels(loader, "ssm_conv1d");
+    const uint64_t n_heads_k = hparams->ssm_groups;
+    struct run_delta_rule *rule = &layer->rule;
+
+    if (n_heads == 0 || width_v == 0 || n_heads_k == 0 || n_heads % n_heads_k != 0 ||
+        n_heads > RUN_MAX_CHANNELS || width_v > RUN_MAX_CHANNELS ||
+        n_channels <= n_heads * width_v ||
+        (n_channels - n_heads * width_v) % (2 * n_heads_k) != 0) {
+        run_loader_refuse(loader,
+                          "tensors/%sssm_a, ssm_norm and ssm_conv1d: shapes that do not fit "
+                          "together with %llu as ssm.group_count",
+                          loader->prefix, (unsigned long long)n_heads_k);
+        return;
+    }
+    layer->n_value = n_heads * width_v;
+    layer->n_key = (n_channels - layer->n_value) / 2;
+    *rule = (struct run_delta_rule){
+        .n_heads = n_heads,
+        .n_heads_k = n_heads_k,
+        .width_k = layer->n_key / n_heads_k,
+        .width_v = width_v,
+        .n_decays = 1,
+    };
+    load_products(loader, hparams, layer);
+    /* Where both are separate, files have the heads in another order than the original. */
+    rule->keys_take_turns = layer->beta.weight.data != NULL;
+    run_load_convolution(loader, "ssm_conv1d", n_channels, &layer->convolution);
+    layer->dt_bias = run_load_vector(loader, "ssm_dt.bias", n_heads);
+    layer->a = run_load_vector(loader, "ssm_a", n_heads);
+    rule->state = run_load_memory(loader, layer->n_value, rule->width_k);
+    run_load_norm_if(loader, "ssm_norm", RUN_NORM_RMS, hparams->norm_epsilon, width_v,
+                     &layer->norm);
+    run_load_linear(loader, "ssm_out", layer->n_value, hparams->n_embd, &layer->out);
+}
+
+void run_delta_net_reset(struct run_delta_net_layer *layer)
+{
+    run_convolution_reset(&layer->convolution);
+    memset(layer->rule.state, 0, layer->n_value * layer->rule.width_k * sizeof(float));
+}
+
+/* What is convolved to `qkv`, gates to `z`. */
+static int project(const struct run_delta_net_layer *layer, const struct run_pass *pass,
+                   const float *x, float *qkv, float *z)
+{
+    const size_t n = pass->n, n_heads_k = layer->rule.n_heads_k, n_key = layer->n_key;
+    const size_t n_value = layer->n_value, n_channels = 2 * n_key + n_value;
+    const size_t width_k = layer->rule.width_k, width_v = n_value / n_heads_k;
+    const size_t row = 2 * width_k + 2 * width_v;
+    float *fused;
+
+    if (!layer->fused.weight.data) {
+        run_linear_apply(&layer->qkv, 0, x, n, qkv);
+        run_linear_apply(&layer->z, 0, x, n, z);
+        return 0;
+    }
+    fused = run_scratch_take(pass->scratch, n * n_heads_k * row);
+    if (!fused)
+        return -ENOMEM;
+    run_linear_apply(&layer->fused, 0, x, n, fused);
+    for (size_t i = 0; i < n; i++, fused += n_heads_k * row, qkv += n_channels, z += n_value) {
+        run_copy_rows(fused, row, n_heads_k, width_k, qkv, width_k);
+        run_copy_rows(fused + width_k, row, n_heads_k, width_k, qkv + n_key, width_k);
+        run_copy_rows(fused + 2 * width_k, row, n_heads_k, width_v, qkv + 2 * n_key, width_v);
+        run_copy_rows(fused + 2 * width_k + width_v, row, n_heads_k, width_v, z, width_v);
+    }
+    return 0;
+}
+
+/* [n][heads] each, as the products are. */
+static int project_steps(const struct run_delta_net_layer *layer, const struct run_pass *pass,
+                         const float *x, float *beta, float *alpha)
+{
+    const size_t n = pass->n, n_heads = layer->rule.n_heads;
+    const size_t n_heads_k = layer->rule.n_heads_k, width = n_heads / n_heads_k;
+    float *both;
+
+    if (!layer->beta_alpha.weight.data) {
+        run_linear_apply(&layer->beta, 0, x, n, beta);
+        run_linear_apply(&layer->alpha, 0, x, n, alpha);
+        return 0;
+    }
+    both = run_scratch_take(pass->scratch, 2 * n * n_heads);
+    if (!both)
+        return -ENOMEM;
+    run_linear_apply(&layer->beta_alpha, 0, x, n, both);
+    run_copy_rows(both, 2 * width, n * n_heads_k, width, beta, width);
+    run_copy_rows(both + width, 2 * width, n * n_heads_k, width, alpha, width);
+    return 0;
+}
+
+static void activate_steps(const struct run_delta_net_layer *layer, size_t n, float *beta,
+                           float *alpha)
+{
+    for (size_t i = 0; i < n * layer->rule.n_heads; i++) {
+        const size_t head = i % layer->rule.n_heads;
+
+        beta[i] = run_sigmoid(beta[i]);
+        alpha[i] = expf(layer->a[head] * run_softplus(alpha[i] + layer->dt_bias[head]));
+    }
+}
+
+int run_delta_net_apply(struct run_delta_net_layer *layer, const struct run_pass *pass,
+                        const float *x, float *out)
+{
+    const struct run_delta_rule *rule = &layer->rule;
+    const size_t n = pass->n, n_channels = layer->convolution.n_channels;
+    float *qkv = run_scratch_take(pass->scratch, n * n_channels);
+    float *convolved = run_scratch_take(pass->scratch, n * n_channels);
+    float *z = run_scratch_take(pass->scratch, n * layer->n_value);
+    float *beta = run_scratch_take(pass->scratch, n * rule->n_heads);
+    float *alpha = run_scratch_take(pass->scratch, n * rule->n_heads);
+    float *found = run_scratch_take(pass->scratch, n * layer->n_value);
+    struct run_delta_rows rows;
+
+    if (!qkv || !convolved || !z || !beta || !alpha || !found ||
+        project(layer, pass, x, qkv, z) < 0 || project_steps(layer, pass, x, beta, alpha) < 0)
+        return -ENOMEM;
+    activate_steps(layer, n, beta, alpha);
+    run_convolve(&layer->convolution, qkv, n_channels, n, convolved);
+    run_activate(RUN_SILU, NULL, convolved, n * n_channels);
+    /* Queries and keys lie side by side. */
+    run_unit_vectors(convolved, n, 2 * rule->n_heads_k, rule->width_k, n_channels,
+                     RUN_UNIT_EPSILON);
+    rows = (struct run_delta_rows){
+        .q = convolved,
+        .k = convolved + layer->n_key,
+        .v = convolved + 2 * layer->n_key,
+        .stride = n_channels,
+        .decay = alpha,
+        .beta = beta,
+    };
+    run_delta_rule(&layer->rule, &rows, n, found);
+    run_norm_apply(&layer->norm, found, n * rule->n_heads, rule->width_v, found);
+    run_activate_gated(RUN_SILU, z, found, n * layer->n_value);
+    run_linear_apply(&layer->out, 0, z, n, out);
+    return 0;
+}

@@ -1,0 +1,35 @@
+/*
+ * The gated delta net (Yang, Kautz and Hatamizadeh 2024) as Qwen3-Next and Qwen 3.5 have it.
+ */
+#ifndef GGUFS_RUNNER_MIX_DELTA_NET_H
+#define GGUFS_RUNNER_MIX_DELTA_NET_H
+
+#include "contrib/runner/compute/delta_rule.h"
+#include "contrib/runner/engine/pass.h"
+#include "contrib/runner/engine/recurrent_parts.h"
+
+/* What is added to the squared length that queries and keys are divided by the root of. */
+#define RUN_UNIT_EPSILON 1e-6f
+
+struct run_delta_net_layer {
+    size_t n_key, n_value;         /* of all heads together */
+    struct run_linear qkv, z;      /* [n_embd] to what is convolved, and to gates, or … */
+    struct run_linear fused;       /* … both, for each head of keys q, k, v, z */
+    struct run_linear beta, alpha; /* [n_embd] to one each for each head, or … */
+    struct run_linear beta_alpha;  /* … both, for each head of keys its betas, its alphas */
+    struct run_convolution convolution;
+    const float *dt_bias, *a; /* [heads] */
+    struct run_delta_rule rule;
+    struct run_norm_layer norm; /* of a head of what is found */
+    struct run_linear out;      /* [n_value] to [n_embd] */
+};
+
+void run_delta_net_load(struct run_loader *loader, const struct run_hparams *hparams,
+                        struct run_delta_net_layer *layer);
+void run_delta_net_reset(struct run_delta_net_layer *layer);
+
+/* out = what the layer makes of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
+int run_delta_net_apply(struct run_delta_net_layer *layer, const struct run_pass *pass,
+                        const float *x, float *out);
+
+#endif

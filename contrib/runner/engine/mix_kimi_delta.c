@@ -1,0 +1,150 @@
+#include "contrib/runner/engine/mix_kimi_delta.h"
+
+#include "contrib/runner/engine/mix_delta_net.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static const char *const product_names[] = {"attn_q", "attn_k", "attn_v"};
+static const char *const convolution_names[] = {"ssm_conv1d_q", "ssm_conv1d_k", "ssm_conv1d_v"};
+
+/* NAME_a and NAME_b, one behind the other. */
+static void load_pair(struct run_loader *loader, const char *a_name, const char *b_name,
+                      uint64_t n_embd, uint64_t n_inner, struct run_linear *a, struct run_linear *b)
+{
+    char whole[32];
+    uint64_t n_narrow;
+
+    memcpy(whole, a_name, strlen(a_name) + 1);
+    memcpy(whole + strlen(whole), ".weight", sizeof ".weight");
+    n_narrow = run_load_n_rows(loader, whole);
+    run_load_linear(loader, a_name, n_embd, n_narrow, a);
+    run_load_linear(loader, b_name, n_narrow, n_inner, b);
+}
+
+void run_kimi_delta_load(struct run_loader *loader, const struct run_hparams *hparams,
+                         struct run_kimi_delta_layer *layer)
+{
+    const uint64_t n_embd = hparams->n_embd;
+    const uint64_t n_heads = run_load_n_elements(loader, "ssm_a");
+    const uint64_t width = run_load_n_elements(loader, "ssm_norm.weight");
+    const uint64_t n_inner =
+        n_heads <= RUN_MAX_CHANNELS && width <= RUN_MAX_CHANNELS ? n_heads * width : 0;
+
+    if (n_inner == 0) {
+        run_loader_refuse(loader, "tensors/%sssm_a and ssm_norm: missing or too large",
+                          loader->prefix);
+        return;
+    }
+    layer->n_inner = n_inner;
+    layer->rule = (struct run_delta_rule){
+        .n_heads = n_heads,
+        .n_heads_k = n_heads,
+        .width_k = width,
+        .width_v = width,
+        .n_decays = width,
+    };
+    for (size_t i = 0; i < 3; i++) {
+        run_load_linear(loader, product_names[i], n_embd, n_inner, &layer->products[i]);
+        run_load_convolution(loader, convolution_names[i], n_inner, &layer->convolutions[i]);
+    }
+    load_pair(loader, "ssm_f_a", "ssm_f_b", n_embd, n_inner, &layer->f_a, &layer->f_b);
+    load_pair(loader, "ssm_g_a", "ssm_g_b", n_embd, n_inner, &layer->g_a, &layer->g_b);
+    run_load_linear(loader, "ssm_beta", n_embd, n_heads, &layer->beta);
+    layer->dt_bias = run_load_vector(loader, "ssm_dt.bias", n_inner);
+    layer->a = run_load_vector(loader, "ssm_a", n_heads);
+    layer->rule.state = run_load_memory(loader, n_inner, width);
+    run_load_norm_if(loader, "ssm_norm", RUN_NORM_RMS, hparams->norm_epsilon, width, &layer->norm);
+    run_load_linear(loader, "attn_output", n_inner, n_embd, &layer->out);
+}
+
+void run_kimi_delta_reset(struct run_kimi_delta_layer *layer)
+{
+    for (size_t i = 0; i < 3; i++)
+        run_convolution_reset(&layer->convolutions[i]);
+    memset(layer->rule.state, 0, layer->n_inner * layer->rule.width_k * sizeof(float));
+}
+
+static int apply_pair(const struct run_linear *a, const struct run_linear *b,
+                      const struct run_pass *pass, const float *x, float *out)
+{
+    float *narrow = run_scratch_take(pass->scratch, pass->n * a->weight.ne[1]);
+
+    if (!narrow)
+        return -ENOMEM;
+    run_linear_apply(a, 0, x, pass->n, narrow);
+    run_linear_apply(b, 0, narrow, pass->n, out);
+    return 0;
+}
+
+/* Queries, keys and values, convolved: rows of three [n_inner]. */
+static int project(struct run_kimi_delta_layer *layer, const struct run_pass *pass, const float *x,
+                   float *qkv)
+{
+    const size_t n = pass->n, n_inner = layer->n_inner;
+    float *product = run_scratch_take(pass->scratch, n * n_inner);
+    float *convolved = run_scratch_take(pass->scratch, n * n_inner);
+
+    if (!product || !convolved)
+        return -ENOMEM;
+    for (size_t i = 0; i < 3; i++) {
+        run_linear_apply(&layer->products[i], 0, x, n, product);
+        run_convolve(&layer->convolutions[i], product, n_inner, n, convolved);
+        run_activate(RUN_SILU, NULL, convolved, n * n_inner);
+        run_copy_rows(convolved, n_inner, n, n_inner, qkv + i * n_inner, 3 * n_inner);
+    }
+    run_unit_vectors(qkv, n, 2 * layer->rule.n_heads, layer->rule.width_k, 3 * n_inner,
+                     RUN_UNIT_EPSILON);
+    return 0;
+}
+
+static int make_steps(const struct run_kimi_delta_layer *layer, const struct run_pass *pass,
+                      const float *x, float *decay, float *beta)
+{
+    const size_t n = pass->n, n_inner = layer->n_inner;
+
+    if (apply_pair(&layer->f_a, &layer->f_b, pass, x, decay) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < n * n_inner; i++) {
+        const size_t at = i % n_inner;
+
+        decay[i] =
+            expf(layer->a[at / layer->rule.width_k] * run_softplus(decay[i] + layer->dt_bias[at]));
+    }
+    run_linear_apply(&layer->beta, 0, x, n, beta);
+    for (size_t i = 0; i < n * layer->rule.n_heads; i++)
+        beta[i] = run_sigmoid(beta[i]);
+    return 0;
+}
+
+int run_kimi_delta_apply(struct run_kimi_delta_layer *layer, const struct run_pass *pass,
+                         const float *x, float *out)
+{
+    const size_t n = pass->n, n_inner = layer->n_inner, n_heads = layer->rule.n_heads;
+    float *qkv = run_scratch_take(pass->scratch, 3 * n * n_inner);
+    float *decay = run_scratch_take(pass->scratch, n * n_inner);
+    float *beta = run_scratch_take(pass->scratch, n * n_heads);
+    float *gates = run_scratch_take(pass->scratch, n * n_inner);
+    float *found = run_scratch_take(pass->scratch, n * n_inner);
+    struct run_delta_rows rows;
+
+    if (!qkv || !decay || !beta || !gates || !found || project(layer, pass, x, qkv) < 0 ||
+        make_steps(layer, pass, x, decay, beta) < 0 ||
+        apply_pair(&layer->g_a, &layer->g_b, pass, x, gates) < 0)
+        return -ENOMEM;
+    rows = (struct run_delta_rows){
+        .q = qkv,
+        .k = qkv + n_inner,
+        .v = qkv + 2 * n_inner,
+        .stride = 3 * n_inner,
+        .decay = decay,
+        .beta = beta,
+    };
+    run_delta_rule(&layer->rule, &rows, n, found);
+    run_norm_apply(&layer->norm, found, n * n_heads, layer->rule.width_v, found);
+    for (size_t i = 0; i < n * n_inner; i++)
+        found[i] *= run_sigmoid(gates[i]);
+    run_linear_apply(&layer->out, 0, found, n, out);
+    return 0;
+}

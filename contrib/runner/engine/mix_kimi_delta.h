@@ -1,0 +1,34 @@
+/*
+ * Kimi's delta attention (Kimi Team 2025): a gated delta net whose keys' elements have a decay
+ * each.
+ */
+#ifndef GGUFS_RUNNER_MIX_KIMI_DELTA_H
+#define GGUFS_RUNNER_MIX_KIMI_DELTA_H
+
+#include "contrib/runner/compute/delta_rule.h"
+#include "contrib/runner/engine/pass.h"
+#include "contrib/runner/engine/recurrent_parts.h"
+
+struct run_kimi_delta_layer {
+    size_t n_inner;                /* heads · width */
+    struct run_linear products[3]; /* [n_embd] to q, k, v, [n_inner] each */
+    struct run_convolution convolutions[3];
+    struct run_linear f_a, f_b; /* through a narrower row to what decays are made of */
+    struct run_linear g_a, g_b; /* … and to gates */
+    struct run_linear beta;     /* [n_embd] to one for each head */
+    const float *dt_bias;       /* [n_inner] */
+    const float *a;             /* [heads] */
+    struct run_delta_rule rule;
+    struct run_norm_layer norm; /* of a head of what is found */
+    struct run_linear out;      /* [n_inner] to [n_embd] */
+};
+
+void run_kimi_delta_load(struct run_loader *loader, const struct run_hparams *hparams,
+                         struct run_kimi_delta_layer *layer);
+void run_kimi_delta_reset(struct run_kimi_delta_layer *layer);
+
+/* out = what the layer makes of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
+int run_kimi_delta_apply(struct run_kimi_delta_layer *layer, const struct run_pass *pass,
+                         const float *x, float *out);
+
+#endif

@@ -1,0 +1,58 @@
+#include "contrib/runner/engine/mix_rwkv4.h"
+
+#include <errno.h>
+
+void run_rwkv4_load(struct run_loader *loader, const struct run_hparams *hparams,
+                    struct run_rwkv4_layer *layer)
+{
+    const uint64_t n_embd = hparams->n_embd;
+
+    layer->key_lerp =
+        run_load_rwkv_lerp(loader, "time_mix_lerp_k.weight", "att.time_mix_k", n_embd);
+    layer->value_lerp =
+        run_load_rwkv_lerp(loader, "time_mix_lerp_v.weight", "att.time_mix_v", n_embd);
+    layer->receptance_lerp =
+        run_load_rwkv_lerp(loader, "time_mix_lerp_r.weight", "att.time_mix_r", n_embd);
+    run_load_linear(loader, "time_mix_key", n_embd, n_embd, &layer->key);
+    run_load_linear(loader, "time_mix_value", n_embd, n_embd, &layer->value);
+    run_load_linear(loader, "time_mix_receptance", n_embd, n_embd, &layer->receptance);
+    run_load_linear(loader, "time_mix_output", n_embd, n_embd, &layer->output);
+    layer->decay = run_load_rwkv(loader, "time_mix_decay.weight", "att.time_decay", n_embd);
+    layer->bonus = run_load_rwkv(loader, "time_mix_first.weight", "att.time_first", n_embd);
+    run_token_shift_load(loader, n_embd, &layer->shift);
+    layer->wkv = (struct run_wkv4){.width = n_embd, .state = run_load_memory(loader, 3, n_embd)};
+    if (loader->code == 0)
+        run_wkv4_reset(&layer->wkv);
+}
+
+void run_rwkv4_reset(const struct run_rwkv4_layer *layer)
+{
+    run_token_shift_reset(&layer->shift);
+    run_wkv4_reset(&layer->wkv);
+}
+
+int run_rwkv4_apply(const struct run_rwkv4_layer *layer, const struct run_pass *pass,
+                    const float *x, float *out)
+{
+    const size_t n = pass->n, n_embd = pass->hparams->n_embd;
+    float *difference = run_scratch_take(pass->scratch, n * n_embd);
+    float *mixed = run_scratch_take(pass->scratch, n * n_embd);
+    float *keys = run_scratch_take(pass->scratch, n * n_embd);
+    float *values = run_scratch_take(pass->scratch, n * n_embd);
+    float *gate = run_scratch_take(pass->scratch, n * n_embd);
+    float *found = mixed;
+
+    if (!difference || !mixed || !keys || !values || !gate)
+        return -ENOMEM;
+    run_token_shift(&layer->shift, x, n, difference);
+    run_lerp(x, difference, layer->key_lerp, 0, n, n_embd, mixed);
+    run_linear_apply(&layer->key, 0, mixed, n, keys);
+    run_lerp(x, difference, layer->value_lerp, 0, n, n_embd, mixed);
+    run_linear_apply(&layer->value, 0, mixed, n, values);
+    run_lerp(x, difference, layer->receptance_lerp, 0, n, n_embd, mixed);
+    run_linear_apply(&layer->receptance, 0, mixed, n, gate);
+    run_wkv4(&layer->wkv, layer->decay, layer->bonus, keys, values, n, found);
+    run_activate_gated(RUN_SIGMOID, gate, found, n * n_embd);
+    run_linear_apply(&layer->output, 0, gate, n, out);
+    return 0;
+}

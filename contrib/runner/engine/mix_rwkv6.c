@@ -1,0 +1,250 @@
+#include "contrib/runner/engine/mix_rwkv6.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* Of the norm of heads: as it is built into rwkv.cpp (5) and the models' own code (6). */
+static const float head_epsilon_5 = 1e-5f, head_epsilon_6 = 64e-5f;
+
+/* Below this many elements a team of threads costs more than it saves. */
+#define PARALLEL_ELEMENTS 16384
+
+static void load_inputs_5(struct run_loader *loader, uint64_t n_embd, struct run_rwkv6_layer *layer)
+{
+    layer->lerps[RUN_RWKV6_KEY] =
+        run_load_rwkv_lerp(loader, "time_mix_lerp_k.weight", "att.time_mix_k", n_embd);
+    layer->lerps[RUN_RWKV6_VALUE] =
+        run_load_rwkv_lerp(loader, "time_mix_lerp_v.weight", "att.time_mix_v", n_embd);
+    layer->lerps[RUN_RWKV6_RECEPTANCE] =
+        run_load_rwkv_lerp(loader, "time_mix_lerp_r.weight", "att.time_mix_r", n_embd);
+    if (layer->gate.weight.data)
+        layer->lerps[RUN_RWKV6_GATE] =
+            run_load_rwkv_lerp(loader, "time_mix_lerp_g.weight", "att.time_mix_g", n_embd);
+}
+
+/* The constant parts of the lerps, one tensor in newer files. */
+static const float *load_mix_bias(struct run_loader *loader, uint64_t n_embd)
+{
+    static const char *const names[RUN_RWKV6_INPUTS] = {
+        "time_mix_lerp_w.weight", "time_mix_lerp_k.weight", "time_mix_lerp_v.weight",
+        "time_mix_lerp_r.weight", "time_mix_lerp_g.weight"};
+    float *all;
+
+    if (run_loader_has(loader, "time_mix_lerp_fused.weight"))
+        return run_load_vector(loader, "time_mix_lerp_fused.weight", RUN_RWKV6_INPUTS * n_embd);
+    all = run_load_memory(loader, RUN_RWKV6_INPUTS, n_embd);
+    for (size_t i = 0; i < RUN_RWKV6_INPUTS; i++) {
+        const float *one = run_load_vector(loader, names[i], n_embd);
+
+        if (one && all)
+            memcpy(all + i * n_embd, one, n_embd * sizeof *one);
+    }
+    return all;
+}
+
+static void load_inputs_6(struct run_loader *loader, uint64_t n_embd, struct run_rwkv6_layer *layer)
+{
+    layer->mix_lerp = run_load_vector(loader, "time_mix_lerp_x.weight", n_embd);
+    run_low_rank_load(loader, "time_mix_w", n_embd, n_embd, RUN_RWKV6_INPUTS, RUN_TANH,
+                      load_mix_bias(loader, n_embd), &layer->mix);
+    run_low_rank_load(loader, "time_mix_decay_w", n_embd, n_embd, 1, RUN_TANH,
+                      run_load_rwkv(loader, "time_mix_decay.weight", "att.time_decay", n_embd),
+                      &layer->decay);
+}
+
+static void load_products(struct run_loader *loader, const struct run_hparams *hparams,
+                          struct run_rwkv6_layer *layer)
+{
+    const uint64_t n_embd = hparams->n_embd, width = hparams->wkv_head_size;
+    const uint64_t n_k = run_load_n_rows(loader, "time_mix_key.weight");
+
+    layer->n_head_kv = n_k / width;
+    if (layer->n_head_kv == 0 || n_k % width != 0 || n_embd / width % layer->n_head_kv != 0)
+        run_loader_refuse(loader,
+                          "tensors/%stime_mix_key.weight: %llu rows, not of heads of %llu that "
+                          "share out %llu",
+                          loader->prefix, (unsigned long long)n_k, (unsigned long long)width,
+                          (unsigned long long)n_embd);
+    run_load_linear(loader, "time_mix_key", n_embd, n_k, &layer->key);
+    run_load_linear(loader, "time_mix_value", n_embd, n_k, &layer->value);
+    run_load_linear(loader, "time_mix_receptance", n_embd, n_embd, &layer->receptance);
+    run_load_linear_if(loader, "time_mix_gate", n_embd, n_embd, &layer->gate);
+    run_load_linear(loader, "time_mix_output", n_embd, n_embd, &layer->output);
+}
+
+void run_rwkv6_load(struct run_loader *loader, const struct run_hparams *hparams,
+                    struct run_rwkv6_layer *layer)
+{
+    const uint64_t n_embd = hparams->n_embd, width = hparams->wkv_head_size;
+    const uint64_t n_head = n_embd / width;
+    const bool is_5 = hparams->rwkv_version == 5;
+
+    load_products(loader, hparams, layer);
+    if (is_5) {
+        load_inputs_5(loader, n_embd, layer);
+        layer->constant_decay =
+            run_load_rwkv_heads(loader, "time_mix_decay.weight", "att.time_decay", n_head, width);
+    } else {
+        load_inputs_6(loader, n_embd, layer);
+    }
+    run_load_norm_if(loader, "time_mix_ln", RUN_NORM_LAYER, is_5 ? head_epsilon_5 : head_epsilon_6,
+                     n_embd, &layer->norm);
+    layer->norm.width = width;
+    layer->norm.n_groups = n_head;
+    /* 5.1 has another name for it. RWKV6-Qwen2 has neither norm nor bonus. */
+    if (is_5 || layer->norm.is_there)
+        layer->bonus = run_load_rwkv_heads(
+            loader, "time_mix_first.weight",
+            layer->gate.weight.data ? "att.time_faaaa" : "att.time_first", n_head, width);
+    run_token_shift_load(loader, n_embd, &layer->shift);
+    layer->wkv = (struct run_wkv){
+        .n_head = n_head, .width = width, .state = run_load_memory(loader, width, n_embd)};
+}
+
+void run_rwkv6_reset(const struct run_rwkv6_layer *layer)
+{
+    const struct run_wkv *wkv = &layer->wkv;
+
+    run_token_shift_reset(&layer->shift);
+    memset(wkv->state, 0, wkv->n_head * wkv->width * wkv->width * sizeof *wkv->state);
+}
+
+/* The tokens of a batch as they go into the products. All [n][n_embd]. */
+struct inputs {
+    const float *x, *difference;
+    float *mixed; /* what the lerps are made from */
+    float *lerp, *input;
+};
+
+/* x between a token and the one before it, as products of that kind want it. */
+static int make_input(const struct run_rwkv6_layer *layer, const struct run_pass *pass,
+                      const struct inputs *in, enum run_rwkv6_input which)
+{
+    const size_t n_embd = pass->hparams->n_embd;
+    int code;
+
+    if (layer->lerps[which]) {
+        run_lerp(in->x, in->difference, layer->lerps[which], 0, pass->n, n_embd, in->input);
+        return 0;
+    }
+    code = run_low_rank_apply(&layer->mix, pass, which, in->mixed, in->lerp);
+    if (code < 0)
+        return code;
+    run_lerp(in->x, in->difference, in->lerp, n_embd, pass->n, n_embd, in->input);
+    return 0;
+}
+
+static int multiply(const struct run_rwkv6_layer *layer, const struct run_pass *pass,
+                    const struct inputs *in, enum run_rwkv6_input which,
+                    const struct run_linear *linear, float *out)
+{
+    const int code = make_input(layer, pass, in, which);
+
+    if (code == 0)
+        run_linear_apply(linear, 0, in->input, pass->n, out);
+    return code;
+}
+
+/* Version 6: exp(-exp(what its tensors make of the token)). */
+static int make_decay(const struct run_rwkv6_layer *layer, const struct run_pass *pass,
+                      const struct inputs *in, float *decay)
+{
+    const size_t n = pass->n * pass->hparams->n_embd;
+    int code = make_input(layer, pass, in, RUN_RWKV6_DECAY);
+
+    if (code == 0)
+        code = run_low_rank_apply(&layer->decay, pass, 0, in->input, decay);
+    if (code < 0)
+        return code;
+#pragma omp parallel for schedule(static) if (n > PARALLEL_ELEMENTS)
+    for (size_t i = 0; i < n; i++)
+        decay[i] = expf(-expf(decay[i]));
+    return 0;
+}
+
+/* Heads that share a key get one each, in place: [n][n_head_kv] to [n][n_head], from the end on. */
+static void repeat_heads(const struct run_rwkv6_layer *layer, size_t n, float *rows)
+{
+    const size_t width = layer->wkv.width, n_shared = layer->wkv.n_head / layer->n_head_kv;
+
+    for (size_t i = n * layer->wkv.n_head; n_shared > 1 && i-- > 0;)
+        memmove(rows + i * width, rows + i / n_shared * width, width * sizeof *rows);
+}
+
+/* Linear attention: what is forgotten of an element makes place for the new. */
+static void scale_keys(const float *decay, size_t n, float *keys)
+{
+    for (size_t i = 0; i < n; i++)
+        keys[i] *= 1 - decay[i];
+}
+
+static int find(const struct run_rwkv6_layer *layer, const struct run_pass *pass,
+                const struct inputs *in, float *found)
+{
+    const size_t n = pass->n, n_embd = pass->hparams->n_embd;
+    float *r = run_scratch_take(pass->scratch, n * n_embd);
+    float *k = run_scratch_take(pass->scratch, n * n_embd);
+    float *v = run_scratch_take(pass->scratch, n * n_embd);
+    float *w = run_scratch_take(pass->scratch, n * n_embd);
+    struct run_wkv_input input = {
+        .r = r, .k = k, .v = v, .w = w, .w_stride = n_embd, .u = layer->bonus};
+    int code = r && k && v && w ? 0 : -ENOMEM;
+
+    if (code == 0)
+        code = multiply(layer, pass, in, RUN_RWKV6_RECEPTANCE, &layer->receptance, r);
+    if (code == 0)
+        code = multiply(layer, pass, in, RUN_RWKV6_KEY, &layer->key, k);
+    if (code == 0)
+        code = multiply(layer, pass, in, RUN_RWKV6_VALUE, &layer->value, v);
+    if (code == 0 && !layer->constant_decay)
+        code = make_decay(layer, pass, in, w);
+    if (code < 0)
+        return code;
+    if (layer->constant_decay) {
+        input.w = layer->constant_decay;
+        input.w_stride = 0;
+    }
+    repeat_heads(layer, n, k);
+    repeat_heads(layer, n, v);
+    if (layer->bonus) {
+        run_wkv6(&layer->wkv, &input, n, found);
+    } else {
+        scale_keys(w, n * n_embd, k);
+        run_gated_linear_attention(&layer->wkv, &input, n, found);
+    }
+    run_norm_apply(&layer->norm, found, n * layer->wkv.n_head, layer->wkv.width, found);
+    return 0;
+}
+
+int run_rwkv6_apply(const struct run_rwkv6_layer *layer, const struct run_pass *pass,
+                    const float *x, float *out)
+{
+    const size_t n = pass->n, n_embd = pass->hparams->n_embd;
+    float *difference = run_scratch_take(pass->scratch, n * n_embd);
+    float *found = run_scratch_take(pass->scratch, n * n_embd);
+    float *gate = run_scratch_take(pass->scratch, n * n_embd);
+    const struct inputs in = {
+        .x = x,
+        .difference = difference,
+        .mixed = run_scratch_take(pass->scratch, n * n_embd),
+        .lerp = run_scratch_take(pass->scratch, n * n_embd),
+        .input = run_scratch_take(pass->scratch, n * n_embd),
+    };
+    int code;
+
+    if (!difference || !found || !gate || !in.mixed || !in.lerp || !in.input)
+        return -ENOMEM;
+    run_token_shift(&layer->shift, x, n, difference);
+    if (layer->mix_lerp)
+        run_lerp(x, difference, layer->mix_lerp, 0, n, n_embd, in.mixed);
+    code = find(layer, pass, &in, found);
+    if (code == 0 && layer->gate.weight.data) {
+        code = multiply(layer, pass, &in, RUN_RWKV6_GATE, &layer->gate, gate);
+        run_activate_gated(layer->bonus ? RUN_SILU : RUN_SIGMOID, gate, found, n * n_embd);
+        found = gate;
+    }
+    if (code == 0)
+        run_linear_apply(&layer->output, 0, found, n, out);
+    return code;
+}

@@ -1,0 +1,247 @@
+#include "contrib/runner/engine/mix_rwkv7.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* Of the norm of heads; what a key's length is at least. As the models' own code has them. */
+static const float head_epsilon = 64e-5f, least_length = 1e-12f;
+
+/* Below this many elements a team of threads costs more than it saves. */
+#define PARALLEL_ELEMENTS 16384
+
+static void load_gate(struct run_loader *loader, uint64_t n_embd, struct run_rwkv7_layer *layer)
+{
+    const bool has_gate = run_loader_has(loader, "time_mix_g1.weight");
+
+    if (has_gate)
+        run_low_rank_load(loader, "time_mix_g", n_embd, n_embd, 1, RUN_SIGMOID, NULL, &layer->gate);
+    layer->lerps = run_load_rwkv(loader, "time_mix_lerp_fused.weight", "att.x_rwkvag",
+                                 (has_gate ? RUN_RWKV7_INPUTS : RUN_RWKV7_GATE) * n_embd);
+}
+
+static void load_low_rank(struct run_loader *loader, const char *name, const char *bias_name,
+                          uint64_t n_embd, enum run_activation activation,
+                          struct run_low_rank *low_rank)
+{
+    run_low_rank_load(loader, name, n_embd, n_embd, 1, activation,
+                      run_load_vector(loader, bias_name, n_embd), low_rank);
+}
+
+void run_rwkv7_load(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index,
+                    struct run_rwkv7_layer *layer)
+{
+    const uint64_t n_embd = hparams->n_embd, width = hparams->wkv_head_size;
+
+    run_load_linear(loader, "time_mix_receptance", n_embd, n_embd, &layer->receptance);
+    run_load_linear(loader, "time_mix_key", n_embd, n_embd, &layer->key);
+    run_load_linear(loader, "time_mix_value", n_embd, n_embd, &layer->value);
+    run_load_linear(loader, "time_mix_output", n_embd, n_embd, &layer->output);
+    load_gate(loader, n_embd, layer);
+    load_low_rank(loader, "time_mix_w", "time_mix_w0.weight", n_embd, RUN_TANH, &layer->decay);
+    load_low_rank(loader, "time_mix_a", "time_mix_a0.weight", n_embd, RUN_IDENTITY, &layer->rate);
+    /* GGUF files have these of the first layer too, without use. */
+    layer->is_first = index == 0;
+    if (!layer->is_first)
+        load_low_rank(loader, "time_mix_v", "time_mix_v0.weight", n_embd, RUN_IDENTITY,
+                      &layer->residual);
+    layer->key_removal = run_load_vector(loader, "time_mix_k_k.weight", n_embd);
+    layer->key_rate = run_load_vector(loader, "time_mix_k_a.weight", n_embd);
+    layer->bonus = run_load_rwkv(loader, "time_mix_r_k.weight", "att.r_k", n_embd);
+    run_load_norm_if(loader, "time_mix_ln", RUN_NORM_LAYER, head_epsilon, n_embd, &layer->norm);
+    layer->norm.width = width;
+    layer->norm.n_groups = n_embd / width;
+    run_token_shift_load(loader, n_embd, &layer->shift);
+    layer->wkv = (struct run_wkv){
+        .n_head = n_embd / width, .width = width, .state = run_load_memory(loader, width, n_embd)};
+}
+
+void run_rwkv7_reset(const struct run_rwkv7_layer *layer)
+{
+    const struct run_wkv *wkv = &layer->wkv;
+
+    run_token_shift_reset(&layer->shift);
+    memset(wkv->state, 0, wkv->n_head * wkv->width * wkv->width * sizeof *wkv->state);
+}
+
+/* What a batch needs on its way; all [n][n_embd]. */
+struct work {
+    const float *x;
+    float *difference, *input;
+    float *r, *w, *k, *v;
+    float *removal, *replacement; /* of the state: -κ̂ and κ̂ · rate in the paper's words */
+    float *found, *gate;
+};
+
+static bool take(struct run_scratch *scratch, size_t n, struct work *work)
+{
+    float **const all[] = {&work->difference, &work->input, &work->r,       &work->w,
+                           &work->k,          &work->v,     &work->removal, &work->replacement,
+                           &work->found,      &work->gate};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        *all[i] = run_scratch_take(scratch, n);
+        if (!*all[i])
+            return false;
+    }
+    return true;
+}
+
+static const float *make_input(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
+                               const struct work *work, enum run_rwkv7_input which)
+{
+    const size_t n_embd = pass->hparams->n_embd;
+
+    run_lerp(work->x, work->difference, layer->lerps + which * n_embd, 0, pass->n, n_embd,
+             work->input);
+    return work->input;
+}
+
+/* w = exp(-sigmoid(…) / √e): never below 0.545. */
+static int make_decay(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
+                      const struct work *work)
+{
+    const size_t n = pass->n * pass->hparams->n_embd;
+    const float *input = make_input(layer, pass, work, RUN_RWKV7_DECAY);
+    const int code = run_low_rank_apply(&layer->decay, pass, 0, input, work->w);
+
+    if (code < 0)
+        return code;
+#pragma omp parallel for schedule(static) if (n > PARALLEL_ELEMENTS)
+    for (size_t i = 0; i < n; i++)
+        work->w[i] = expf(-run_sigmoid(work->w[i]) / sqrtf((float)M_E));
+    return 0;
+}
+
+/* The first layer's values are left to the others; those go towards them. */
+static int make_values(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
+                       const struct work *work)
+{
+    const size_t n = pass->n * pass->hparams->n_embd;
+    const float *input = make_input(layer, pass, work, RUN_RWKV7_VALUE);
+    float *first = pass->first_values, *share = work->gate;
+    int code;
+
+    run_linear_apply(&layer->value, 0, input, pass->n, work->v);
+    if (layer->is_first) {
+        memcpy(first, work->v, n * sizeof *first);
+        return 0;
+    }
+    code = run_low_rank_apply(&layer->residual, pass, 0, input, share);
+    if (code < 0)
+        return code;
+    run_activate(RUN_SIGMOID, NULL, share, n);
+    for (size_t i = 0; i < n; i++)
+        work->v[i] += (first[i] - work->v[i]) * share[i];
+    return 0;
+}
+
+/* From one head of one token's key and rates: what is taken out of the state, what is put in. */
+static void make_head(const struct run_rwkv7_layer *layer, const struct work *work,
+                      const float *rate, size_t at, size_t channel)
+{
+    const size_t width = layer->wkv.width;
+    float *removal = work->removal + at, *replacement = work->replacement + at, *k = work->k + at;
+    double sum = 0;
+    float length;
+
+    for (size_t i = 0; i < width; i++) {
+        removal[i] = k[i] * layer->key_removal[channel + i];
+        sum += (double)removal[i] * (double)removal[i];
+    }
+    length = fmaxf((float)sqrt(sum), least_length);
+    for (size_t i = 0; i < width; i++) {
+        const float direction = removal[i] / length;
+
+        removal[i] = -direction;
+        replacement[i] = direction * rate[at + i];
+        k[i] *= 1 + (rate[at + i] - 1) * layer->key_rate[channel + i];
+    }
+}
+
+static int make_keys(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
+                     const struct work *work)
+{
+    const size_t n_embd = pass->hparams->n_embd, width = layer->wkv.width;
+    const size_t n_heads = pass->n * layer->wkv.n_head;
+    float *rate = work->gate;
+    int code;
+
+    run_linear_apply(&layer->key, 0, make_input(layer, pass, work, RUN_RWKV7_KEY), pass->n,
+                     work->k);
+    code = run_low_rank_apply(&layer->rate, pass, 0, make_input(layer, pass, work, RUN_RWKV7_RATE),
+                              rate);
+    if (code < 0)
+        return code;
+    run_activate(RUN_SIGMOID, NULL, rate, pass->n * n_embd);
+#pragma omp parallel for schedule(static) if (n_heads * width > PARALLEL_ELEMENTS)
+    for (size_t i = 0; i < n_heads; i++)
+        make_head(layer, work, rate, i * width, i % layer->wkv.n_head * width);
+    return 0;
+}
+
+/* found += v · (sum of r · k · bonus), head by head: the newest token's own part. */
+static void add_bonus(const struct run_rwkv7_layer *layer, const struct work *work, size_t n)
+{
+    const size_t width = layer->wkv.width, n_head = layer->wkv.n_head;
+
+#pragma omp parallel for schedule(static) if (n * n_head * width > PARALLEL_ELEMENTS)
+    for (size_t head = 0; head < n * n_head; head++) {
+        const size_t at = head * width;
+        const float *bonus = layer->bonus + head % n_head * width;
+        double sum = 0;
+
+        for (size_t i = 0; i < width; i++)
+            sum += (double)work->r[at + i] * (double)work->k[at + i] * (double)bonus[i];
+        for (size_t i = 0; i < width; i++)
+            work->found[at + i] += work->v[at + i] * (float)sum;
+    }
+}
+
+static int make_all(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
+                    const struct work *work)
+{
+    int code;
+
+    run_linear_apply(&layer->receptance, 0, make_input(layer, pass, work, RUN_RWKV7_RECEPTANCE),
+                     pass->n, work->r);
+    code = make_decay(layer, pass, work);
+    if (code == 0)
+        code = make_keys(layer, pass, work);
+    if (code == 0)
+        code = make_values(layer, pass, work);
+    if (code == 0 && layer->gate.up.weight.data)
+        code = run_low_rank_apply(&layer->gate, pass, 0,
+                                  make_input(layer, pass, work, RUN_RWKV7_GATE), work->gate);
+    return code;
+}
+
+int run_rwkv7_apply(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
+                    const float *x, float *out)
+{
+    const size_t n = pass->n, n_embd = pass->hparams->n_embd;
+    struct work work = {.x = x};
+    int code;
+
+    if (!take(pass->scratch, n * n_embd, &work))
+        return -ENOMEM;
+    run_token_shift(&layer->shift, x, n, work.difference);
+    code = make_all(layer, pass, &work);
+    if (code < 0)
+        return code;
+    run_wkv7(&layer->wkv,
+             &(struct run_wkv_input){.r = work.r,
+                                     .k = work.k,
+                                     .v = work.v,
+                                     .w = work.w,
+                                     .w_stride = n_embd,
+                                     .a = work.removal,
+                                     .b = work.replacement},
+             n, work.found);
+    run_norm_apply(&layer->norm, work.found, n * layer->wkv.n_head, layer->wkv.width, work.found);
+    add_bonus(layer, &work, n);
+    if (layer->gate.up.weight.data)
+        run_activate_gated(RUN_IDENTITY, work.found, work.gate, n * n_embd);
+    run_linear_apply(&layer->output, 0, work.found, n, out);
+    return 0;
+}

@@ -1,0 +1,45 @@
+/*
+ * The time mixing of RWKV 7, and of ARWKV 7, around compute/wkv.h.
+ */
+#ifndef GGUFS_RUNNER_MIX_RWKV7_H
+#define GGUFS_RUNNER_MIX_RWKV7_H
+
+#include "contrib/runner/compute/wkv.h"
+#include "contrib/runner/engine/rwkv_parts.h"
+
+/* What is made of a token and the one before it, in the order of the weights. */
+enum run_rwkv7_input {
+    RUN_RWKV7_RECEPTANCE,
+    RUN_RWKV7_DECAY,
+    RUN_RWKV7_KEY,
+    RUN_RWKV7_VALUE,
+    RUN_RWKV7_RATE,
+    RUN_RWKV7_GATE,
+    RUN_RWKV7_INPUTS
+};
+
+struct run_rwkv7_layer {
+    bool is_first; /* leaves its values to all others, which mix them with theirs */
+    struct run_token_shift shift;
+    const float *lerps; /* [5 or 6][n_embd] */
+    struct run_linear receptance, key, value, output;
+    struct run_low_rank decay, rate;
+    struct run_low_rank residual; /* how much of the first layer's values; the first has none */
+    struct run_low_rank gate;     /* may be empty */
+    const float *key_removal;     /* [n_embd]: makes the key by which is taken out */
+    const float *key_rate;        /* [n_embd]: how much the rate counts for keys */
+    const float *bonus;           /* [n_embd] */
+    struct run_norm_layer norm;   /* of a head of what is found; may be absent */
+    struct run_wkv wkv;
+};
+
+/* `index` is the layer's number. */
+void run_rwkv7_load(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index,
+                    struct run_rwkv7_layer *layer);
+void run_rwkv7_reset(const struct run_rwkv7_layer *layer);
+
+/* out = time mix of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
+int run_rwkv7_apply(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
+                    const float *x, float *out);
+
+#endif

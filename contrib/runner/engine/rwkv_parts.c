@@ -1,0 +1,148 @@
+#include "contrib/runner/engine/rwkv_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Below this many elements a team of threads costs more than it saves. */
+#define PARALLEL_ELEMENTS 65536
+
+/* The same loader for the names of rwkv.cpp's files: "blk.7." is "blocks.7." there. */
+static struct run_loader with_own_names(const struct run_loader *loader)
+{
+    struct run_loader own = *loader;
+
+    snprintf(own.prefix, sizeof own.prefix, "blocks.%s", loader->prefix + strlen("blk."));
+    return own;
+}
+
+static const float *load_own(struct run_loader *loader, const char *own_name, uint64_t n)
+{
+    struct run_loader own = with_own_names(loader);
+    const float *values = run_load_vector(&own, own_name, n);
+
+    loader->code = own.code;
+    return values;
+}
+
+static bool has_own(const struct run_loader *loader, const char *own_name)
+{
+    const struct run_loader own = with_own_names(loader);
+
+    return run_loader_has(&own, own_name);
+}
+
+const float *run_load_rwkv(struct run_loader *loader, const char *name, const char *own_name,
+                           uint64_t n)
+{
+    if (!run_loader_has(loader, name) && has_own(loader, own_name))
+        return load_own(loader, own_name, n);
+    return run_load_vector(loader, name, n);
+}
+
+const float *run_load_rwkv_heads(struct run_loader *loader, const char *name, const char *own_name,
+                                 uint64_t n_head, uint64_t width)
+{
+    struct run_loader own = with_own_names(loader);
+    const float *heads;
+    float *values;
+
+    if (run_load_n_elements(&own, own_name) != n_head)
+        return run_load_rwkv(loader, name, own_name, n_head * width);
+    heads = load_own(loader, own_name, n_head);
+    values = run_load_memory(loader, n_head, width);
+    if (!heads || !values)
+        return NULL;
+    for (uint64_t i = 0; i < n_head * width; i++)
+        values[i] = heads[i / width];
+    return values;
+}
+
+const float *run_load_rwkv_lerp(struct run_loader *loader, const char *name, const char *own_name,
+                                uint64_t n)
+{
+    const float *mix;
+    float *lerp;
+
+    if (run_loader_has(loader, name) || !has_own(loader, own_name))
+        return run_load_vector(loader, name, n);
+    mix = load_own(loader, own_name, n);
+    lerp = run_load_memory(loader, 1, n);
+    if (!mix || !lerp)
+        return NULL;
+    for (uint64_t i = 0; i < n; i++)
+        lerp[i] = 1 - mix[i];
+    return lerp;
+}
+
+void run_token_shift_load(struct run_loader *loader, size_t width, struct run_token_shift *shift)
+{
+    shift->width = width;
+    shift->last = run_load_memory(loader, 1, width);
+}
+
+void run_token_shift_reset(const struct run_token_shift *shift)
+{
+    memset(shift->last, 0, shift->width * sizeof *shift->last);
+}
+
+void run_token_shift(const struct run_token_shift *shift, const float *x, size_t n,
+                     float *difference)
+{
+    const size_t width = shift->width;
+
+#pragma omp parallel for schedule(static) if (n * width > PARALLEL_ELEMENTS)
+    for (size_t t = 0; t < n; t++) {
+        const float *before = t == 0 ? shift->last : x + (t - 1) * width;
+
+        for (size_t i = 0; i < width; i++)
+            difference[t * width + i] = before[i] - x[t * width + i];
+    }
+    if (n > 0)
+        memcpy(shift->last, x + (n - 1) * width, width * sizeof *x);
+}
+
+void run_lerp(const float *x, const float *difference, const float *lerp, size_t lerp_stride,
+              size_t n, size_t width, float *out)
+{
+#pragma omp parallel for schedule(static) if (n * width > PARALLEL_ELEMENTS)
+    for (size_t t = 0; t < n; t++)
+        for (size_t i = 0; i < width; i++)
+            out[t * width + i] =
+                x[t * width + i] + difference[t * width + i] * lerp[t * lerp_stride + i];
+}
+
+void run_low_rank_load(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
+                       uint64_t n_parts, enum run_activation activation, const float *bias,
+                       struct run_low_rank *low_rank)
+{
+    char whole[64];
+    uint64_t rank;
+
+    low_rank->activation = activation;
+    snprintf(whole, sizeof whole, "%s1.weight", name);
+    rank = run_load_n_rows(loader, whole) / n_parts;
+    snprintf(whole, sizeof whole, "%s1", name);
+    run_load_linear(loader, whole, in, rank * n_parts, &low_rank->down);
+    low_rank->down.weight.ne[1] = rank;
+    low_rank->down.weight.ne[2] = n_parts;
+    snprintf(whole, sizeof whole, "%s2", name);
+    run_load_linears(loader, whole, rank, out, n_parts, &low_rank->up);
+    low_rank->up.bias = bias;
+}
+
+int run_low_rank_apply(const struct run_low_rank *low_rank, const struct run_pass *pass,
+                       uint64_t part, const float *x, float *out)
+{
+    const struct run_scratch_mark mark = run_scratch_mark(pass->scratch);
+    const size_t n_narrow = pass->n * low_rank->down.weight.ne[1];
+    float *narrow = run_scratch_take(pass->scratch, n_narrow);
+
+    if (!narrow)
+        return -ENOMEM;
+    run_linear_apply(&low_rank->down, part, x, pass->n, narrow);
+    run_activate(low_rank->activation, NULL, narrow, n_narrow);
+    run_linear_apply(&low_rank->up, part, narrow, pass->n, out);
+    run_scratch_release(pass->scratch, mark);
+    return 0;
+}

@@ -1,0 +1,203 @@
+#include "tests/fuzz/runner_seeds.h"
+
+#include <stddef.h>
+
+/* 16 wide, 8 tokens, two heads of 8 unless it says something else. */
+
+#define KEYS(name)                                                                                 \
+    "{\"general.architecture\":\"" name "\",\"" name ".block_count\":1,\"" name                    \
+    ".embedding_length\":16,\"" name ".context_length\":32,\"" name ".attention.head_count\":2"
+
+#define END "}\n"
+
+#define ENDS "token_embd.weight s 0 16 8\noutput_norm.weight s 0 16\n"
+
+#define QKV(i)                                                                                     \
+    "blk." i ".attn_norm.weight s 0 16\nblk." i ".attn_q.weight s 0 16 16\nblk." i                 \
+    ".attn_k.weight s 0 16 16\nblk." i ".attn_v.weight s 0 16 16\nblk." i                          \
+    ".attn_output.weight s 0 16 16\n"
+
+#define FUSED(i)                                                                                   \
+    "blk." i ".attn_norm.weight s 0 16\nblk." i ".attn_norm.bias s 0 16\nblk." i                   \
+    ".attn_qkv.weight s 0 16 48\nblk." i ".attn_output.weight s 0 16 16\n"
+
+#define GATED(i)                                                                                   \
+    "blk." i ".ffn_norm.weight s 0 16\nblk." i ".ffn_gate.weight s 0 16 24\nblk." i                \
+    ".ffn_up.weight s 0 16 24\nblk." i ".ffn_down.weight s 0 24 16\n"
+
+#define PLAIN(i) "blk." i ".ffn_up.weight s 0 16 24\nblk." i ".ffn_down.weight s 0 24 16\n"
+
+#define EXPERTS(i)                                                                                 \
+    "blk." i ".ffn_norm.weight s 0 16\nblk." i ".ffn_gate_inp.weight s 0 16 4\nblk." i             \
+    ".ffn_gate_exps.weight s 0 16 6 4\nblk." i ".ffn_up_exps.weight s 0 16 6 4\nblk." i            \
+    ".ffn_down_exps.weight s 0 6 16 4\n"
+
+#define SHARED(i)                                                                                  \
+    "blk." i ".ffn_gate_shexp.weight s 0 16 5\nblk." i ".ffn_up_shexp.weight s 0 16 5\nblk." i     \
+    ".ffn_down_shexp.weight s 0 5 16\n"
+
+#define VOCABULARY(kind)                                                                           \
+    "{\"general.architecture\":\"none\",\"tokenizer.ggml.model\":\"" kind                          \
+    "\",\"tokenizer.ggml.tokens\":"
+
+const struct runner_seed runner_seeds[] = {
+    {"llama", KEYS("llama") ",\"llama.attention.layer_norm_rms_epsilon\":1e-6,"
+                            "\"llama.rope.freq_base\":10000" END ENDS QKV("0") GATED("0")},
+    {"llama-grouped",
+     KEYS("llama") ",\"llama.attention.head_count_kv\":[1],"
+                   "\"llama.rope.dimension_count\":4" END ENDS "blk.0.attn_norm.weight s 0 16\n"
+                   "blk.0.attn_q.weight s 0 16 16\nblk.0.attn_k.weight s 1 16 8\n"
+                   "blk.0.attn_v.weight s 30 16 8\n"
+                   "blk.0.attn_output.weight s 0 16 16\n" GATED("0")},
+    {"llama-quants", "{\"general.architecture\":\"llama\",\"llama.block_count\":1,"
+                     "\"llama.embedding_length\":32,\"llama.attention.head_count\":4}\n"
+                     "token_embd.weight s 8 32 8\noutput_norm.weight s 1 32\n"
+                     "output.weight s 2 32 8\nblk.0.attn_norm.weight s 30 32\n"
+                     "blk.0.attn_q.weight s 3 32 32\nblk.0.attn_k.weight s 6 32 32\n"
+                     "blk.0.attn_v.weight s 7 32 32\nblk.0.attn_output.weight s 20 32 32\n"
+                     "blk.0.ffn_norm.weight s 24 32\nblk.0.ffn_gate.weight s 39 32 64\n"
+                     "blk.0.ffn_up.weight s 8 32 64\nblk.0.ffn_down.weight s 42 64 32\n"
+                     "blk.0.attn_q.scale s 0 1\n"},
+    {"llama-info", KEYS("llama") END
+     "token_embd.weight s512 {\"ggml_type\": 0, \"type\": \"F32\", \"ne\": [16, 8]}\n"
+     "output_norm.weight s64 {\"ggml_type\": 0, \"era\": 2, \"ne\": [16, 1, 1, 1]}\n" QKV("0")
+         GATED("0")},
+    {"llama-old", "{\"general.architecture\":\"llama\",\"llama.block_count\":1,"
+                  "\"llama.embedding_length\":32,\"llama.attention.head_count\":4,"
+                  "\"llama.tensor_data_layout\":\"reference\",\"llama.rope.scale_linear\":2.0}\n"
+                  "output_norm.weight s 0 32\n"
+                  "token_embd.weight s160 {\"ggml_type\":2,\"era\":0,\"ne\":[32,8]}\n"
+                  "blk.0.attn_norm.weight s 0 32\nblk.0.attn_q.weight s 0 32 32\n"
+                  "blk.0.attn_k.weight s 0 32 32\nblk.0.attn_v.weight s 0 32 32\n"
+                  "blk.0.attn_output.weight s 0 32 32\nblk.0.ffn_norm.weight s 0 32\n"
+                  "blk.0.ffn_gate.weight s 0 32 4\nblk.0.ffn_up.weight s 0 32 4\n"
+                  "blk.0.ffn_down.weight s 0 4 32\n"},
+    {"moe", KEYS("llama") ",\"llama.expert_count\":4,\"llama.expert_used_count\":2" END ENDS QKV(
+                "0") EXPERTS("0")},
+    {"moe-odd",
+     KEYS("llama") ",\"llama.expert_count\":4,\"llama.expert_used_count\":3" END ENDS QKV("0")
+         EXPERTS("0") "blk.0.exp_probs_b.bias r 0 4\n"
+                      "blk.0.ffn_gate_inp.weight r 0 16 4\n"},
+    {"moe-shared",
+     KEYS("qwen2moe") ",\"qwen2moe.expert_count\":4,"
+                      "\"qwen2moe.expert_used_count\":2" END ENDS QKV("0") EXPERTS("0")
+                          SHARED("0") "blk.0.ffn_gate_inp_shexp.weight s 0 16\n"},
+    {"latent", KEYS("deepseek2") ",\"deepseek2.attention.kv_lora_rank\":6,"
+                                 "\"deepseek2.attention.key_length\":10,"
+                                 "\"deepseek2.attention.value_length\":4,"
+                                 "\"deepseek2.rope.dimension_count\":4" END ENDS
+                                 "blk.0.attn_norm.weight s 0 16\n"
+                                 "blk.0.attn_q.weight s 0 16 20\n"
+                                 "blk.0.attn_kv_a_mqa.weight s 0 16 10\n"
+                                 "blk.0.attn_kv_a_norm.weight s 0 6\n"
+                                 "blk.0.attn_kv_b.weight s 0 6 20\n"
+                                 "blk.0.attn_output.weight s 0 8 16\n" GATED("0")},
+    {"latent-absorbed",
+     KEYS("deepseek2") ",\"deepseek2.attention.kv_lora_rank\":6,"
+                       "\"deepseek2.attention.key_length_mla\":10,"
+                       "\"deepseek2.attention.value_length_mla\":4,"
+                       "\"deepseek2.rope.dimension_count\":4,\"deepseek2.expert_count\":4,"
+                       "\"deepseek2.expert_used_count\":2,\"deepseek2.expert_group_count\":2,"
+                       "\"deepseek2.expert_group_used_count\":1,"
+                       "\"deepseek2.expert_gating_func\":2,\"deepseek2.expert_weights_norm\":true,"
+                       "\"deepseek2.expert_weights_scale\":2.5,"
+                       "\"deepseek2.rope.scaling.type\":\"yarn\","
+                       "\"deepseek2.rope.scaling.factor\":4,"
+                       "\"deepseek2.rope.scaling.yarn_log_multiplier\":0.1" END ENDS
+                       "blk.0.attn_norm.weight s 0 16\nblk.0.attn_q_a.weight s 0 16 5\n"
+                       "blk.0.attn_q_a_norm.weight s 0 5\nblk.0.attn_q_b.weight s 0 5 20\n"
+                       "blk.0.attn_kv_a_mqa.weight s 0 16 10\n"
+                       "blk.0.attn_kv_a_norm.weight s 0 6\nblk.0.attn_k_b.weight s 0 6 6 2\n"
+                       "blk.0.attn_v_b.weight s 0 6 4 2\nblk.0.attn_output.weight s 0 8 16\n"
+                       "blk.0.exp_probs_b.bias s 0 4\n" EXPERTS("0") SHARED("0")},
+    {"parallel", KEYS("phi2") ",\"phi2.rope.dimension_count\":4" END ENDS FUSED("0")
+                     PLAIN("0") "output_norm.bias s 0 16\noutput.weight s 0 16 8\n"
+                                "output.bias s 0 8\nblk.0.attn_qkv.bias s 0 48\n"},
+    {"parallel-norms",
+     KEYS("falcon") ",\"falcon.attention.head_count_kv\":1" END ENDS
+                    "blk.0.attn_norm.weight s 0 16\nblk.0.attn_norm_2.weight s 0 16\n"
+                    "blk.0.attn_qkv.weight s 0 16 32\nblk.0.attn_output.weight s 0 16 16\n" PLAIN(
+                        "0")},
+    {"alibi",
+     KEYS("mpt") ",\"mpt.attention.max_alibi_bias\":8.0,"
+                 "\"mpt.attention.clamp_kqv\":1.5,\"mpt.attention.head_count_kv\":2" END ENDS FUSED(
+                     "0") "blk.0.ffn_norm.weight s 0 16\n" PLAIN("0")},
+    {"windowed",
+     KEYS("gemma3") ",\"gemma3.attention.sliding_window\":3,"
+                    "\"gemma3.attention.sliding_window_pattern\":[true],"
+                    "\"gemma3.attention.key_length\":8,"
+                    "\"gemma3.attention.value_length\":8,"
+                    "\"gemma3.final_logit_softcapping\":30.0,"
+                    "\"gemma3.attn_logit_softcapping\":50.0" END ENDS QKV("0") GATED(
+                        "0") "blk.0.attn_q_norm.weight s 0 8\nblk.0.attn_k_norm.weight s 0 8\n"
+                             "blk.0.post_attention_norm.weight s 0 16\n"
+                             "blk.0.post_ffw_norm.weight s 0 16\n"},
+    {"sinks", KEYS("gpt-oss") ",\"gpt-oss.attention.sliding_window\":3,"
+                              "\"gpt-oss.expert_count\":4,\"gpt-oss.expert_used_count\":2,"
+                              "\"gpt-oss.rope.scaling.type\":\"yarn\","
+                              "\"gpt-oss.rope.scaling.factor\":32,"
+                              "\"gpt-oss.rope.scaling.original_context_length\":4096" END ENDS QKV(
+                                  "0") EXPERTS("0") "blk.0.attn_sinks.weight s 0 2\n"
+                                                    "blk.0.attn_q.bias s 0 16\n"
+                                                    "blk.0.ffn_gate_exps.bias s 0 6 4\n"
+                                                    "blk.0.ffn_down_exps.bias s 0 16 4\n"},
+    {"positions", KEYS("gpt2") END ENDS FUSED("0") "blk.0.ffn_norm.weight s 0 16\n" PLAIN(
+                      "0") "position_embd.weight s 0 16 9\nblk.0.ffn_up.bias s 0 24\n"},
+    {"no-norms",
+     "{\"general.architecture\":\"olmo\",\"olmo.block_count\":1,"
+     "\"olmo.embedding_length\":16,\"olmo.attention.head_count\":2}\n"
+     "token_embd.weight s 0 16 8\nblk.0.attn_q.weight s 0 16 16\n"
+     "blk.0.attn_k.weight s 0 16 16\nblk.0.attn_v.weight s 0 16 16\n"
+     "blk.0.attn_output.weight s 0 16 16\n" PLAIN("0") "blk.0.ffn_gate.weight s 0 16 24\n"},
+    {"factors",
+     KEYS("phi3") ",\"phi3.rope.scaling.original_context_length\":16,"
+                  "\"phi3.rope.scaling.attn_factor\":1.19" END ENDS FUSED(
+                      "0") "blk.0.ffn_norm.weight s 0 16\nblk.0.ffn_up.weight s 0 16 48\n"
+                           "blk.0.ffn_down.weight s 0 24 16\nrope_factors_long.weight s 0 4\n"
+                           "rope_factors_short.weight s 0 4\n"},
+    {"scaled", KEYS("granite") ",\"granite.embedding_scale\":12.0,\"granite.residual_scale\":0.22,"
+                               "\"granite.logit_scale\":8.0,\"granite.attention.scale\":0.0156,"
+                               "\"granite.rope.scaling.type\":\"linear\","
+                               "\"granite.rope.scaling.factor\":2" END ENDS QKV("0")
+                                   GATED("0") "rope_freqs.weight s 0 4\n"},
+    {"xielu", KEYS("apertus") ",\"xielu.alpha_n\":[0.5],\"xielu.alpha_p\":0.8,"
+                              "\"xielu.beta\":0.5,\"xielu.eps\":-1e-6" END ENDS QKV("0")
+                                  PLAIN("0") "blk.0.ffn_norm.weight s 0 16\n"},
+    {"two-layers",
+     "{\"general.architecture\":\"cohere2\",\"cohere2.block_count\":2,"
+     "\"cohere2.embedding_length\":16,\"cohere2.attention.head_count\":[2,0],"
+     "\"cohere2.attention.sliding_window\":2,\"cohere2.logit_scale\":0.25}\n" ENDS QKV("0")
+         PLAIN("0") "blk.0.ffn_gate.weight s 0 16 24\n" GATED("1")},
+    {"chunked",
+     KEYS("llama4") ",\"llama4.attention.chunk_size\":3,"
+                    "\"llama4.expert_count\":4,\"llama4.expert_used_count\":1" END ENDS QKV("0")
+                        EXPERTS("0") SHARED("0")},
+    {"sentencepiece",
+     VOCABULARY("llama") "[\"<unk>\",\"<s>\",\"</s>\",\"<0x0A>\",\"\\u2581\",\"t\",\"h\","
+                         "\"e\",\"th\",\"the\",\"\\u2581the\"],\"tokenizer.ggml.scores\":[0,0,0,0,"
+                         "-1,-2,-3,-4,-1.5,-1.2,-1.1],\"tokenizer.ggml.token_type\":[2,3,3,6,1,1,1,"
+                         "1,1,1,1],\"tokenizer.ggml.bos_token_id\":1,"
+                         "\"tokenizer.ggml.eos_token_id\":2,\"tokenizer.ggml.unknown_token_id\":0,"
+                         "\"tokenizer.ggml.add_bos_token\":true,"
+                         "\"tokenizer.ggml.add_space_prefix\":true" END "> the the\n"},
+    {"byte-pairs",
+     VOCABULARY("gpt2") "[\"t\",\"h\",\"e\",\"\\u0120\",\"th\",\"the\",\"\\u0120the\",\"<|eot|>\","
+                        "\"\\u010a\",\"1\"],\"tokenizer.ggml.pre\":\"llama-bpe\","
+                        "\"tokenizer.ggml.merges\":[\"t h\",\"th e\",\"\\u0120 the\"],"
+                        "\"tokenizer.ggml.token_type\":[1,1,1,1,1,1,1,3,1,1],"
+                        "\"tokenizer.ggml.eos_token_id\":7" END "> the the<|eot|>\n1 1"},
+    {"wordpiece", VOCABULARY("bert") "[\"[UNK]\",\"[CLS]\",\"[SEP]\",\"\\u2581the\",\"re\","
+                                     "\"\\u2581t\"],\"tokenizer.ggml.cls_token_id\":1,"
+                                     "\"tokenizer.ggml.seperator_token_id\":2,"
+                                     "\"tokenizer.ggml.unknown_token_id\":0" END "> the there"},
+    {"unigram", VOCABULARY("t5") "[\"<pad>\",\"</s>\",\"<unk>\",\"\\u2581\",\"\\u2581the\",\"re\"],"
+                                 "\"tokenizer.ggml.scores\":[0,0,0,-2,-3,-4],"
+                                 "\"tokenizer.ggml.token_type\":[3,3,2,1,1,1]" END "> the there"},
+    {"world",
+     VOCABULARY("rwkv") "[\"<s>\",\"\\\\x00\",\"t\",\"the\",\" the\",\"\\\\n\"]" END "> the the\n"},
+    {"plamo", VOCABULARY("plamo2") "[\"<|plamo:unk|>\",\"<0x41>\",\"the\",\"there\"],"
+                                   "\"tokenizer.ggml.scores\":[0,-1,-2,-3],"
+                                   "\"tokenizer.ggml.token_type\":[2,6,1,1]" END "> the there"},
+    {"bytes", "{\"general.architecture\":\"rwkv6\",\"rwkv6.vocab_size\":256}\n> the"},
+    {NULL, NULL},
+};
