@@ -76,7 +76,7 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
 
 /*
  * What divides frequencies: of a tensor for all lengths, or one of two for short and long contexts.
- * It may serve several widths: a narrower one takes the first of them.
+ * Where windows rotate a greater width than the rest, the rest takes the first of theirs.
  */
 static const float *load_factors(struct run_loader *loader, const struct run_engine *engine,
                                  const struct run_rotary_scaling *scaling, uint32_t n_rot)
@@ -90,9 +90,11 @@ static const float *load_factors(struct run_loader *loader, const struct run_eng
         if (run_loader_has(loader, "rope_freqs.weight"))
             name = "rope_freqs.weight";
         if (run_loader_has(loader, name)) {
-            const uint64_t n = run_load_n_elements(loader, name);
+            const uint32_t n_windowed = engine->hparams.n_rot_windowed / 2;
+            const bool is_wider = run_load_n_elements(loader, name) == n_windowed;
 
-            return run_load_vector(loader, name, n > n_rot / 2 ? n : n_rot / 2);
+            return run_load_vector(loader, name,
+                                   is_wider && n_windowed > n_rot / 2 ? n_windowed : n_rot / 2);
         }
     }
     return NULL;

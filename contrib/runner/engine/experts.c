@@ -176,22 +176,22 @@ static void finish_weights(const struct run_experts_shape *shape, struct choice 
 static void choose(const struct run_experts *experts, const struct run_experts_shape *shape,
                    const float *scores, uint32_t token, float *work, struct choice *choices)
 {
-    float *probabilities = work, *selection = work + shape->n;
+    float *probabilities = work, *selection = work + shape->n, *rest = selection + shape->n;
 
     rate(experts, shape, scores, probabilities, selection);
     if (shape->n_groups > 1)
-        choose_groups(shape, selection, work + 2 * shape->n);
+        choose_groups(shape, selection, rest);
     for (size_t i = 0; i < shape->n_used; i++) {
         const size_t best = highest(selection, shape->n);
 
         choices[i] = (struct choice){(uint32_t)best, token, probabilities[best]};
         selection[best] = -INFINITY;
-        work[2 * shape->n + i] = probabilities[best];
+        rest[i] = probabilities[best];
     }
     if (shape->gating == RUN_GATE_SOFTMAX_CHOSEN) {
-        run_softmax(work + 2 * shape->n, shape->n_used);
+        run_softmax(rest, shape->n_used);
         for (size_t i = 0; i < shape->n_used; i++)
-            choices[i].weight = work[2 * shape->n + i];
+            choices[i].weight = rest[i];
     }
     finish_weights(shape, choices, shape->n_used);
 }
@@ -379,11 +379,11 @@ int run_experts_apply(const struct run_experts *experts, const struct run_pass *
     const float *judged = x ? router_input(experts, pass, in, x) : NULL;
     float *scores = run_scratch_take(pass->scratch, n * shape->n);
     float *work = run_scratch_take(pass->scratch, 3 * (size_t)shape->n);
-    struct choice *choices = malloc(n * (n_used + n_chunks) * sizeof *choices);
-    struct choice *of_chunks = choices ? choices + n * n_used : NULL;
+    struct choice *choices = calloc(n * n_used, sizeof *choices);
+    struct choice *of_chunks = calloc(n_chunks ? n * n_chunks : 1, sizeof *of_chunks);
     int code = -ENOMEM;
 
-    if (judged && scores && work && choices) {
+    if (judged && scores && work && choices && of_chunks) {
         run_linear_apply(&experts->router, 0, judged, n, scores);
         for (size_t i = 0; i < n; i++) {
             choose(experts, shape, scores + i * shape->n, (uint32_t)i, work, choices + i * n_used);
@@ -391,8 +391,10 @@ int run_experts_apply(const struct run_experts *experts, const struct run_pass *
                 choose_chunks(shape, work, choices + i * n_used, of_chunks + i * n_chunks);
         }
         code = apply_networks(experts, pass, choices, of_chunks, x, out);
-        run_norm_apply(&experts->post_norm, out, n, pass->hparams->n_embd, out);
+        if (code == 0)
+            run_norm_apply(&experts->post_norm, out, n, pass->hparams->n_embd, out);
     }
     free(choices);
+    free(of_chunks);
     return code;
 }
