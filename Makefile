@@ -145,7 +145,7 @@ $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) $(c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) -lm
 
-$(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c tests/fuzz/runner_seeds.c \
+$(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c tests/fuzz/runner_seeds.c tests/fuzz/runner_more_seeds.c \
     tests/unit/old_file.c gguf/families.c \
     $(WRITER_SRC)) $(DEQUANT_OBJ)
 	@mkdir -p $(@D)

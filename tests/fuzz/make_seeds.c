@@ -400,6 +400,9 @@ static void write_trees(void)
     for (size_t i = 0; runner_seeds[i].name; i++)
         write_seed("runner", runner_seeds[i].name, runner_seeds[i].text,
                    strlen(runner_seeds[i].text));
+    for (size_t i = 0; runner_more_seeds[i].name; i++)
+        write_seed("runner", runner_more_seeds[i].name, runner_more_seeds[i].text,
+                   strlen(runner_more_seeds[i].text));
 }
 
 int main(int argc, char **argv)

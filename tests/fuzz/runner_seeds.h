@@ -7,7 +7,7 @@ struct runner_seed {
     const char *text;
 };
 
-/* The last has no name. */
-extern const struct runner_seed runner_seeds[];
+/* The last of each has no name. */
+extern const struct runner_seed runner_seeds[], runner_more_seeds[];
 
 #endif
