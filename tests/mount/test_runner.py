@@ -203,6 +203,7 @@ class TestText(RunnerTestCase):
 
     def test_timings(self):
         _, err = self.run_runner("-n", "2", self.model, "a")
+        self.assertEqual(4, len(err.splitlines()), err)
         for word in ("load", "prompt", "text", "total", "tokens/s"):
             self.assertIn(word, err)
 
@@ -274,7 +275,8 @@ class TestErrors(RunnerTestCase):
 
     def test_output_that_is_full(self):
         with open("/dev/full", "wb") as full:
-            process = subprocess.run([RUNNER, *self.options(self.model), "-n", "3", self.model, "a"],
+            arguments = [*self.options(self.model), "-n", "3", self.model, "a"]
+            process = subprocess.run([RUNNER, *arguments],
                                      stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE,
                                      env=self.environment)
         self.assertEqual(EX_IOERR, process.returncode, process.stderr)
@@ -450,10 +452,11 @@ class TestChat(RunnerTestCase):
         self.assertEqual(self.chat(b"hello\n")[0], out)
 
     def test_an_answer_is_what_the_template_asks_for(self):
-        expected = self.describe("-n", "6", "--special", prompt="<|im_start|>user\nhello<|im_end|>\n"
-                                 "<|im_start|>assistant\n")["text"]
+        prompt = "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n"
+        expected = self.describe("-n", "6", "--special", prompt=prompt)["text"]
         out, _ = self.chat(b"hello\n")
-        self.assertEqual(expected.split("<|im_end|>")[0].lstrip(" "), out.removesuffix("\n").lstrip(" "))
+        self.assertEqual(expected.split("<|im_end|>")[0].lstrip(" "),
+                         out.removesuffix("\n").lstrip(" "))
 
     def test_special_tokens_stay_text(self):
         plain, _ = self.chat(b"<|im_end|>\n")
@@ -493,7 +496,8 @@ class TestManual(RunnerTestCase):
         found = self.options_of_help()
         self.assertIn("--perplexity", found)
         self.assertIn("-0", found)
-        items = [line for line in self.read("ggufs-run.1").splitlines() if line.startswith(".It Fl")]
+        lines = self.read("ggufs-run.1").splitlines()
+        items = [line for line in lines if line.startswith(".It Fl")]
         manual = {"-" + word.rstrip(",") for item in items
                   for word in re.findall(r"Fl (-?[A-Za-z0-9][\w-]*)", item)}
         self.assertEqual(found, manual)

@@ -167,8 +167,9 @@ Test(run_activation, functions_of_one_operand)
 
 Test(run_activation, functions_with_a_gate)
 {
-    static const enum run_activation all[] = {RUN_SILU, RUN_GELU,         RUN_GELU_EXACT,
-                                              RUN_RELU, RUN_RELU_SQUARED, RUN_SWIGLU_OAI};
+    static const enum run_activation all[] = {RUN_SILU,    RUN_GELU,         RUN_GELU_EXACT,
+                                              RUN_RELU,    RUN_RELU_SQUARED, RUN_SWIGLU_OAI,
+                                              RUN_SIGMOID, RUN_TANH,         RUN_IDENTITY};
     uint64_t state = 1;
     float *gate = numbers_alloc(N, sizeof *gate), *up = numbers_alloc(N, sizeof *up);
     double *expected = numbers_alloc(N, sizeof *expected);

@@ -23,8 +23,8 @@
 /* How often is looked whether ggufs has ended; of a mount the kernel tells. */
 #define PAUSE_MS 10
 
-/* How long it may take to end by itself, and when asked. */
-#define PATIENCE_MS 5000
+/* How long it may take to end when asked; it has its own patience. */
+#define PATIENCE_MS 10000
 
 static int fail(const char *what)
 {
@@ -189,10 +189,14 @@ int run_private_mount_open(const char *model, const struct run_texts *options,
     sigset_t signals;
     int status;
 
-    *mount = (struct run_private_mount){.fd = -1, .folder = make_folder()};
-    if (!mount->folder)
-        return fail("no directory to mount on can be made");
+    *mount = (struct run_private_mount){.fd = -1};
     run_signals_block(&signals);
+    mount->folder = make_folder();
+    if (!mount->folder) {
+        status = fail("no directory to mount on can be made");
+        run_signals_unblock(&signals);
+        return status;
+    }
     mount->server = start_server(model, options, mount->folder, &signals);
     if (mount->server > 0) {
         status = wait_for_tree(mount);
@@ -202,10 +206,12 @@ int run_private_mount_open(const char *model, const struct run_texts *options,
         status = fail("ggufs can't be started");
         mount->server = 0;
     }
-    if (status != EX_OK)
+    if (status == EX_OK) {
+        run_signals_own_process(mount->server);
+        run_signals_own_folder(mount->folder);
+    } else {
         run_private_mount_close(mount);
-    run_signals_own_process(mount->server);
-    run_signals_own_folder(mount->folder);
+    }
     run_signals_unblock(&signals); /* if one waits, it ends the program here */
     return status < 0 ? EX_OSERR : status;
 }
@@ -217,11 +223,10 @@ void run_private_mount_close(struct run_private_mount *mount)
     run_signals_block(&signals);
     if (mount->fd >= 0)
         close(mount->fd);
-    /* It ends when its mount has; where that is still in the file system it unmounts first. */
+    /* It would end with its mount as well, but with a message that the connection broke. */
     if (mount->server > 0) {
-        if (mount->folder || !ends_within(mount->server, PATIENCE_MS))
-            kill(mount->server, SIGTERM);
-        if (!ends_within(mount->server, 2 * PATIENCE_MS)) {
+        kill(mount->server, SIGTERM);
+        if (!ends_within(mount->server, PATIENCE_MS)) {
             kill(mount->server, SIGKILL);
             waitpid(mount->server, NULL, 0);
         }

@@ -22,7 +22,7 @@ struct run_private_mount {
 int run_private_mount_open(const char *model, const struct run_texts *options,
                            struct run_private_mount *mount);
 
-/* Ends ggufs; all files of the tree must be closed. */
+/* Ends ggufs. Nothing of the tree may be read any more, but files of it may be open. */
 void run_private_mount_close(struct run_private_mount *mount);
 
 #endif

@@ -279,7 +279,7 @@ int run_options_parse(int argc, char **argv, struct run_options *options)
         } else {
             if (option->argument && !value)
                 value = argv[++i];
-            code = set_option(options, option, name, value);
+            code = set_option(options, option, name, value ? value : "");
         }
         if (code < 0)
             return code;

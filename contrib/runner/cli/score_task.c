@@ -3,6 +3,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +54,10 @@ static int write_logits(struct run_session *session, const struct run_ids *ids, 
 {
     const size_t n_at_once = rows_at_once(session);
     float *rows = calloc(n_at_once * session->n_vocab, sizeof *rows);
-    int code = rows ? 0 : run_fail_memory(failure);
+    int code = 0;
 
+    if (!rows)
+        return run_fail_memory(failure);
     for (size_t at = 0; code == 0 && at < ids->n;) {
         const size_t n = ids->n - at < n_at_once ? ids->n - at : n_at_once;
 
@@ -152,7 +155,7 @@ struct score {
 static double surprise(const float *logits, uint32_t n_vocab, int32_t token)
 {
     float highest = logits[0];
-    double sum = 0;
+    double sum = DBL_MIN; /* never 0 */
 
     for (uint32_t i = 1; i < n_vocab; i++)
         highest = logits[i] > highest ? logits[i] : highest;
@@ -196,8 +199,10 @@ static int score_text(struct run_session *session, struct run_ids *ids, size_t n
     const bool is_terminal = isatty(STDERR_FILENO);
     const size_t n_windows = ids->n / n_window;
     float *rows = calloc(rows_at_once(session) * session->n_vocab, sizeof *rows);
-    int code = rows ? 0 : run_fail_memory(failure);
+    int code = 0;
 
+    if (!rows)
+        return run_fail_memory(failure);
     for (size_t i = 0; code == 0 && i < n_windows; i++) {
         int32_t *tokens = ids->list + i * n_window;
 

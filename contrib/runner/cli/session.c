@@ -190,8 +190,8 @@ void run_session_close(struct run_session *session)
     free(session->logits);
     run_tokenizer_close(session->tokenizer);
     run_engine_close(session->engine);
-    run_tree_close(&session->tree);
     run_private_mount_close(&session->mount);
+    run_tree_close(&session->tree);
 }
 
 int run_session_feed(struct run_session *session, const int32_t *tokens, size_t n,

@@ -37,7 +37,8 @@ enum run_logits { RUN_LOGITS_NONE, RUN_LOGITS_LAST, RUN_LOGITS_ALL };
  * Feeds `n` tokens behind those fed before and writes logits: of the last one (n_vocab floats), of
  * all (n * n_vocab, token after token), or none (`logits` may be NULL). Results do not depend on
  * how tokens are divided into calls or batches. -ERANGE if they do not fit the context, -EINVAL for
- * an id outside the vocabulary; then nothing was fed. One thread at a time; works with OpenMP
+ * an id outside the vocabulary; then nothing was fed. After -ENOMEM only a reset helps: states of
+ * recurrent layers may hold a part of a batch. One thread at a time; works with OpenMP
  * inside.
  */
 int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,

@@ -88,10 +88,7 @@ void run_rwkv6_load(struct run_loader *loader, const struct run_hparams *hparams
     } else {
         load_inputs_6(loader, n_embd, layer);
     }
-    run_load_norm_if(loader, "time_mix_ln", RUN_NORM_LAYER, is_5 ? head_epsilon_5 : head_epsilon_6,
-                     n_embd, &layer->norm);
-    layer->norm.width = width;
-    layer->norm.n_groups = n_head;
+    run_load_rwkv_norm(loader, hparams, is_5 ? head_epsilon_5 : head_epsilon_6, &layer->norm);
     /* 5.1 has another name for it. RWKV6-Qwen2 has neither norm nor bonus. */
     if (is_5 || layer->norm.is_there)
         layer->bonus = run_load_rwkv_heads(

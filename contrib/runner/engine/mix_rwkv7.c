@@ -48,9 +48,7 @@ void run_rwkv7_load(struct run_loader *loader, const struct run_hparams *hparams
     layer->key_removal = run_load_vector(loader, "time_mix_k_k.weight", n_embd);
     layer->key_rate = run_load_vector(loader, "time_mix_k_a.weight", n_embd);
     layer->bonus = run_load_rwkv(loader, "time_mix_r_k.weight", "att.r_k", n_embd);
-    run_load_norm_if(loader, "time_mix_ln", RUN_NORM_LAYER, head_epsilon, n_embd, &layer->norm);
-    layer->norm.width = width;
-    layer->norm.n_groups = n_embd / width;
+    run_load_rwkv_norm(loader, hparams, head_epsilon, &layer->norm);
     run_token_shift_load(loader, n_embd, &layer->shift);
     layer->wkv = (struct run_wkv){
         .n_head = n_embd / width, .width = width, .state = run_load_memory(loader, width, n_embd)};

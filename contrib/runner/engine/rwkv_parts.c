@@ -75,6 +75,16 @@ const float *run_load_rwkv_lerp(struct run_loader *loader, const char *name, con
     return lerp;
 }
 
+void run_load_rwkv_norm(struct run_loader *loader, const struct run_hparams *hparams, float epsilon,
+                        struct run_norm_layer *norm)
+{
+    run_load_norm_if(loader, "time_mix_ln", RUN_NORM_LAYER, epsilon, hparams->n_embd, norm);
+    norm->width = hparams->wkv_head_size;
+    norm->n_groups = hparams->n_embd / hparams->wkv_head_size;
+    if (!norm->is_there && hparams->architecture->norm == RUN_NORM_LAYER)
+        run_loader_refuse(loader, "tensors/%stime_mix_ln.weight: missing", loader->prefix);
+}
+
 void run_token_shift_load(struct run_loader *loader, size_t width, struct run_token_shift *shift)
 {
     shift->width = width;

@@ -26,6 +26,13 @@ const float *run_load_rwkv_heads(struct run_loader *loader, const char *name, co
 const float *run_load_rwkv_lerp(struct run_loader *loader, const char *name, const char *own_name,
                                 uint64_t n);
 
+/*
+ * The norm of the heads of what is found, time_mix_ln. Models that were made of Qwen, which have
+ * RMS norms elsewhere, may go without.
+ */
+void run_load_rwkv_norm(struct run_loader *loader, const struct run_hparams *hparams, float epsilon,
+                        struct run_norm_layer *norm);
+
 /* The newest token's row, for the first of the next batch. */
 struct run_token_shift {
     size_t width;

@@ -215,7 +215,7 @@ static int32_t draw(struct run_sampler *sampler, const struct candidate *candida
                     float highest)
 {
     const float temperature = sampler->sampling.temperature;
-    const struct candidate *last = NULL;
+    const struct candidate *last = candidates; /* the likeliest one weighs 1 */
     double sum = 0, point;
 
     for (size_t i = 0; i < n; i++)
@@ -231,7 +231,7 @@ static int32_t draw(struct run_sampler *sampler, const struct candidate *candida
         if (point < 0)
             break;
     }
-    return last->token; /* the highest one weighs 1 */
+    return last->token;
 }
 
 int run_sampler_pick(struct run_sampler *sampler, float *logits, int32_t *token,

@@ -1,95 +1,18 @@
 #include "contrib/runner/tokenizer/word_patterns.h"
 
-#include <stdint.h>
-#include <string.h>
 #include <unictype.h>
-
-static struct run_character look(const struct run_scan *scan, size_t at)
-{
-    return run_character_at(scan->text, scan->end, at);
-}
 
 /* The end of the characters of any of the classes. */
 static size_t skip_classes(const struct run_scan *scan, size_t at, unsigned classes)
 {
-    struct run_character character = look(scan, at);
+    struct run_character character = run_scan_look(scan, at);
 
     while (character.classes & classes) {
         at += character.n_bytes;
-        character = look(scan, at);
+        character = run_scan_look(scan, at);
     }
     return at;
 }
-
-/* Measures the run of that class at `at`, unless it was measured before. */
-static void measure(struct run_scan *scan, size_t at, unsigned class)
-{
-    if (scan->run_class == class && at >= scan->run_start && at < scan->run_end)
-        return;
-    scan->run_class = class;
-    scan->run_start = scan->run_mark = at;
-    for (;;) {
-        const struct run_character character = look(scan, at);
-
-        if (!(character.classes & class))
-            break;
-        at += character.n_bytes;
-        if (character.classes & RUN_LINE_END)
-            scan->run_mark = at;
-    }
-    scan->run_end = at;
-}
-
-/* ---- sets ---- */
-
-static bool is_in_set(const struct run_set_rule *rule, struct run_character character)
-{
-    if (character.code == RUN_NO_CHARACTER)
-        return false;
-    if (character.classes & rule->classes)
-        return !rule->is_negated;
-    if (rule->ascii && character.code < 0x80 && character.code != 0 &&
-        strchr(rule->ascii, (int)character.code))
-        return !rule->is_negated;
-    for (size_t i = 0; i < rule->n_ranges; i++)
-        if (character.code >= rule->ranges[i].first && character.code <= rule->ranges[i].last)
-            return !rule->is_negated;
-    return rule->is_negated;
-}
-
-/* The end of the characters of the set; `at` if there are too few. */
-static size_t match_in_set(const struct run_scan *scan, size_t at, const struct run_set_rule *set)
-{
-    struct run_character character = look(scan, at);
-    size_t to = at;
-    uint32_t n = 0;
-
-    while ((set->max == 0 || n < set->max) && is_in_set(set, character)) {
-        to += character.n_bytes;
-        character = look(scan, to);
-        n++;
-    }
-    return n >= set->min ? to : at;
-}
-
-size_t run_match_set(struct run_scan *scan, size_t at, const void *rule)
-{
-    const struct run_set_rule *set = rule;
-
-    if (set->lead != RUN_LEAD_NONE) {
-        const struct run_character first = look(scan, at);
-
-        if (set->lead == RUN_LEAD_SPACE ? first.code == ' ' : first.classes & RUN_SPACE) {
-            const size_t to = match_in_set(scan, at + first.n_bytes, set);
-
-            if (to > at + first.n_bytes)
-                return to;
-        }
-    }
-    return match_in_set(scan, at, set);
-}
-
-/* ---- the pieces of words ---- */
 
 static uint32_t lower_ascii(uint32_t code)
 {
@@ -133,11 +56,11 @@ static bool is_han(struct run_character character)
 
 static size_t match_han(const struct run_scan *scan, size_t at)
 {
-    struct run_character character = look(scan, at);
+    struct run_character character = run_scan_look(scan, at);
 
     while (is_han(character)) {
         at += character.n_bytes;
-        character = look(scan, at);
+        character = run_scan_look(scan, at);
     }
     return at;
 }
@@ -152,20 +75,20 @@ static bool is_cased(const struct run_words_rule *rule, struct run_character cha
 static size_t match_lower_end(const struct run_scan *scan, size_t at,
                               const struct run_words_rule *rule)
 {
-    struct run_character character = look(scan, at);
+    struct run_character character = run_scan_look(scan, at);
     size_t behind_last_lower = at, to = at;
 
     while (is_cased(rule, character, RUN_UPPER)) {
         to += character.n_bytes;
         if (character.classes & RUN_LOWER)
             behind_last_lower = to;
-        character = look(scan, to);
+        character = run_scan_look(scan, to);
     }
     if (!is_cased(rule, character, RUN_LOWER))
         return behind_last_lower; /* L+ takes back what may be either */
     while (is_cased(rule, character, RUN_LOWER)) {
         to += character.n_bytes;
-        character = look(scan, to);
+        character = run_scan_look(scan, to);
     }
     return to;
 }
@@ -173,29 +96,29 @@ static size_t match_lower_end(const struct run_scan *scan, size_t at,
 /* U+L*; where U*L+ does not match, no L follows. */
 static size_t match_upper(const struct run_scan *scan, size_t at, const struct run_words_rule *rule)
 {
-    struct run_character character = look(scan, at);
+    struct run_character character = run_scan_look(scan, at);
 
     while (is_cased(rule, character, RUN_UPPER)) {
         at += character.n_bytes;
-        character = look(scan, at);
+        character = run_scan_look(scan, at);
     }
     return at;
 }
 
 static size_t match_joined(const struct run_scan *scan, size_t at)
 {
-    struct run_character character = look(scan, at);
+    struct run_character character = run_scan_look(scan, at);
 
     if (!(character.classes & RUN_LETTER))
         return at;
     for (;;) {
         while (character.classes & (RUN_LETTER | RUN_MARK)) {
             at += character.n_bytes;
-            character = look(scan, at);
+            character = run_scan_look(scan, at);
         }
         if (character.code != ' ')
             return at;
-        character = look(scan, at + 1);
+        character = run_scan_look(scan, at + 1);
         if (!(character.classes & RUN_LETTER))
             return at;
         at++;
@@ -240,7 +163,7 @@ typedef size_t match_part(const struct run_scan *scan, size_t at,
 static size_t match_prefixed(const struct run_scan *scan, size_t at,
                              const struct run_words_rule *rule, match_part *match)
 {
-    const struct run_character first = look(scan, at);
+    const struct run_character first = run_scan_look(scan, at);
 
     if (is_prefix(rule, first)) {
         const size_t to = match(scan, at + first.n_bytes, rule);
@@ -254,7 +177,7 @@ static size_t match_prefixed(const struct run_scan *scan, size_t at,
 static size_t match_letters(const struct run_scan *scan, size_t at,
                             const struct run_words_rule *rule)
 {
-    const struct run_character first = look(scan, at);
+    const struct run_character first = run_scan_look(scan, at);
     size_t to;
 
     switch (rule->letters) {
@@ -264,10 +187,10 @@ static size_t match_letters(const struct run_scan *scan, size_t at,
         return to > at ? to : match_prefixed(scan, at, rule, match_upper);
     case RUN_LETTERS_TAGGED:
         if (first.code >= 0x80 || !(first.classes & (RUN_PUNCTUATION | RUN_SYMBOL)) ||
-            !is_ascii_letter(look(scan, at + 1)))
+            !is_ascii_letter(run_scan_look(scan, at + 1)))
             break;
         to = at + 1;
-        while (is_ascii_letter(look(scan, to)))
+        while (is_ascii_letter(run_scan_look(scan, to)))
             to++;
         return to;
     default:
@@ -279,16 +202,16 @@ static size_t match_letters(const struct run_scan *scan, size_t at,
 static size_t match_numbers(const struct run_scan *scan, size_t at, enum run_numbers numbers)
 {
     const size_t from =
-        numbers == RUN_NUMBERS_AFTER_SPACE && look(scan, at).code == ' ' ? at + 1 : at;
+        numbers == RUN_NUMBERS_AFTER_SPACE && run_scan_look(scan, at).code == ' ' ? at + 1 : at;
     const uint32_t max = numbers == RUN_NUMBERS_ONE ? 1 : numbers == RUN_NUMBERS_THREE ? 3 : 0;
-    struct run_character character = look(scan, from);
+    struct run_character character = run_scan_look(scan, from);
     size_t to = from;
 
     if (numbers == RUN_NUMBERS_NONE)
         return at;
     for (uint32_t n = 0; character.classes & RUN_NUMBER && (max == 0 || n < max); n++) {
         to += character.n_bytes;
-        character = look(scan, to);
+        character = run_scan_look(scan, to);
     }
     return to > from ? to : at;
 }
@@ -313,13 +236,13 @@ static bool is_tail(enum run_tail tail, struct run_character character)
 static size_t match_punctuation(const struct run_scan *scan, size_t at,
                                 const struct run_words_rule *rule)
 {
-    const size_t from = look(scan, at).code == ' ' ? at + 1 : at;
-    struct run_character character = look(scan, from);
+    const size_t from = run_scan_look(scan, at).code == ' ' ? at + 1 : at;
+    struct run_character character = run_scan_look(scan, from);
     size_t to = from;
 
     while (is_punctuation(rule, character)) {
         to += character.n_bytes;
-        character = look(scan, to);
+        character = run_scan_look(scan, to);
     }
     if (to == from)
         return at;
@@ -327,14 +250,14 @@ static size_t match_punctuation(const struct run_scan *scan, size_t at,
         to += character.n_bytes;
         if (rule->tail == RUN_TAIL_A_LINE_END_OR_SLASH)
             break;
-        character = look(scan, to);
+        character = run_scan_look(scan, to);
     }
     return to;
 }
 
 static size_t match_line_ends(struct run_scan *scan, size_t at)
 {
-    measure(scan, at, RUN_SPACE);
+    run_scan_measure(scan, at, RUN_SPACE);
     return scan->run_mark > at ? scan->run_mark : at;
 }
 
@@ -351,7 +274,7 @@ static size_t match_spaces(struct run_scan *scan, size_t at)
 {
     size_t last;
 
-    measure(scan, at, RUN_SPACE);
+    run_scan_measure(scan, at, RUN_SPACE);
     if (scan->run_end <= at)
         return at;
     if (scan->run_end == scan->end)
@@ -369,11 +292,11 @@ static size_t match_halved_spaces(struct run_scan *scan, size_t at)
     uint32_t n = 0, power = 1;
     int n_places = 0;
 
-    measure(scan, at, RUN_SPACE);
+    run_scan_measure(scan, at, RUN_SPACE);
     if (scan->run_end <= at)
         return at;
     while (to < scan->run_end && n <= most) {
-        to += look(scan, to).n_bytes;
+        to += run_scan_look(scan, to).n_bytes;
         if (++n == power && n_places < 10) {
             places[n_places++] = to;
             power *= 2;
@@ -409,97 +332,4 @@ size_t run_match_words(struct run_scan *scan, size_t at, const void *rule)
     if (to == at)
         to = words->is_space_halved ? match_halved_spaces(scan, at) : match_spaces(scan, at);
     return to;
-}
-
-/* ---- others ---- */
-
-size_t run_match_last_spaces(struct run_scan *scan, size_t at, const void *rule)
-{
-    (void)rule;
-    measure(scan, at, RUN_SPACE);
-    return scan->run_end == scan->end ? scan->run_end : at;
-}
-
-/* The end of the next group of the run that was measured: of three, the first of what is left
- * over. */
-static size_t match_group(struct run_scan *scan, size_t at, unsigned class)
-{
-    const bool is_inside = scan->run_class == class && at > scan->run_start && at < scan->run_end;
-    size_t n = 3;
-
-    if (!is_inside) {
-        measure(scan, at, class);
-        n = 0;
-        for (size_t i = at; i < scan->run_end; i += look(scan, i).n_bytes)
-            n++;
-        n = n == 0 ? 0 : n % 3 == 0 ? 3 : n % 3;
-    }
-    for (; n > 0; n--)
-        at += look(scan, at).n_bytes;
-    return at;
-}
-
-size_t run_match_digits_from_right(struct run_scan *scan, size_t at, const void *rule)
-{
-    (void)rule;
-    return match_group(scan, at, RUN_NUMBER);
-}
-
-size_t run_match_number_from_right(struct run_scan *scan, size_t at, const void *rule)
-{
-    (void)rule;
-    measure(scan, at, RUN_DIGIT);
-    if (look(scan, scan->run_end).classes & (RUN_LETTER | RUN_MARK | RUN_NUMBER | RUN_CONNECTOR))
-        return at; /* the word goes on */
-    return match_group(scan, at, RUN_DIGIT);
-}
-
-static bool begins_with(const struct run_scan *scan, size_t at, const char *text)
-{
-    const size_t length = strlen(text);
-
-    return scan->end - at >= length && memcmp(scan->text + at, text, length) == 0;
-}
-
-static size_t skip_ascii(const struct run_scan *scan, size_t at, char first, char last)
-{
-    while (at < scan->end && scan->text[at] >= first && scan->text[at] <= last)
-        at++;
-    return at;
-}
-
-size_t run_match_sentinel(struct run_scan *scan, size_t at, const void *rule)
-{
-    static const char beginning[] = "<sentinel:";
-    const size_t from = at + sizeof beginning - 1;
-    size_t to;
-
-    (void)rule;
-    if (!begins_with(scan, at, beginning))
-        return at;
-    to = skip_ascii(scan, from, '0', '9');
-    return to > from && to < scan->end && scan->text[to] == '>' ? to + 1 : at;
-}
-
-size_t run_match_image(struct run_scan *scan, size_t at, const void *rule)
-{
-    static const char beginning[] = "IMGIMG";
-    const size_t from = at + sizeof beginning - 1;
-    size_t to;
-
-    (void)rule;
-    if (!begins_with(scan, at, beginning))
-        return at;
-    to = skip_ascii(scan, from, 'A', 'I');
-    return to > from && to - from <= 4 && to < scan->end && scan->text[to] == 'Z' ? to + 1 : at;
-}
-
-size_t run_match_indent(struct run_scan *scan, size_t at, const void *rule)
-{
-    (void)rule;
-    if (begins_with(scan, at, "\t") || begins_with(scan, at, "\n"))
-        return at + 1;
-    if (begins_with(scan, at, "    "))
-        return at + 4;
-    return begins_with(scan, at, "  ") ? at + 2 : at;
 }

@@ -5,16 +5,7 @@
 #ifndef GGUFS_RUNNER_WORD_PATTERNS_H
 #define GGUFS_RUNNER_WORD_PATTERNS_H
 
-#include "contrib/runner/tokenizer/characters.h"
-
-/* A part of the text, and what was last found out about it: a long run is measured once. */
-struct run_scan {
-    const char *text;
-    size_t end;
-    size_t run_start, run_end; /* characters of the class `run_class` */
-    size_t run_mark;           /* RUN_SPACE: behind the last line end in it */
-    unsigned run_class;
-};
+#include "contrib/runner/tokenizer/text_scan.h"
 
 /* The end of the match at `at`, or `at` itself if there is none. */
 typedef size_t run_match(struct run_scan *scan, size_t at, const void *rule);

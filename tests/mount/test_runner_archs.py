@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""ggufs-run on the models of the fixtures: logits against those that others computed.
+
+Without fixtures there is nothing to compare with, and everything is skipped.
+"""
+
+import os
+import subprocess
+import unittest
+
+import numpy
+
+import mounting
+
+setUpModule = mounting.require_fuse
+
+RUNNER = os.path.join(os.path.dirname(mounting.BINARY), "ggufs-run")
+
+# All at once, in batches that do not divide the text, token by token.
+BATCHES = [512, 7, 1]
+
+
+def models(folder):
+    """Files of the fixtures' folder, and the logits that belong to them."""
+    found = []
+    for model in mounting.fixtures(folder):
+        expected = model.removesuffix(".gguf") + ".logits.f32"
+        if os.path.exists(expected):
+            found.append((os.path.basename(model), model, expected))
+    return found
+
+
+class TestLogits(mounting.MountTestCase):
+    def setUp(self):
+        super().setUp()
+        # On a machine that is busy, threads wait for each other for long.
+        self.environment = {**os.environ, "OMP_NUM_THREADS": "1", "XDG_RUNTIME_DIR": self.path("run")}
+        os.mkdir(self.path("run"))
+
+    def logits(self, model, tokens, *options):
+        done = subprocess.run([RUNNER, *mounting.MOUNT_OPTIONS, "--tokens", tokens, "--logits", "-",
+                               *options, model], capture_output=True, env=self.environment,
+                              timeout=10 * mounting.DEADLINE)
+        self.assertEqual(0, done.returncode, done.stderr.decode(errors="replace"))
+        return numpy.frombuffer(done.stdout, dtype="<f4")
+
+    def check(self, folder, limit):
+        tokens = mounting.fixture("archs/tokens.i32")
+        found = models(folder)
+        if not found:
+            mounting.skip_loudly(f"no models in the fixtures' {folder}")
+        for name, model, path in found:
+            expected = numpy.fromfile(path, dtype="<f4").astype(float)
+            first = None
+            for batch in BATCHES:
+                with self.subTest(model=name, batch=batch):
+                    logits = self.logits(model, tokens, "-b", str(batch))
+                    self.assertEqual(expected.size, logits.size)
+                    error = ((logits - expected) ** 2).sum() / (expected ** 2).sum()
+                    self.assertLessEqual(error, limit)
+                    # The size of the batches changes no bit.
+                    first = logits if first is None else first
+                    self.assertEqual(first.tobytes(), logits.tobytes())
+
+    def test_architectures(self):
+        self.check("archs", 1e-6)
+
+    def test_quants(self):
+        self.check("quants", 1e-5)
+
+    def test_rwkv(self):
+        """As the README of the fixtures says: after three bytes the differences sum to nothing."""
+        folder = os.path.dirname(mounting.fixture("rwkv/expected-logits-4v0-660K.bin"))
+        tokens = self.path("tokens.i32")
+        numpy.frombuffer(b'"in', dtype=numpy.uint8).astype("<i4").tofile(tokens)
+        for name in sorted(os.listdir(folder)):
+            if not name.endswith("-FP32.bin"):
+                continue
+            version = name.removeprefix("tiny-rwkv-").removesuffix("-FP32.bin")
+            expected = numpy.fromfile(f"{folder}/expected-logits-{version}.bin", dtype="<f4")
+            with self.subTest(model=name):
+                logits = self.logits(os.path.join(folder, name), tokens)[-expected.size:]
+                self.assertLess(abs((logits.astype(float) - expected).sum()), 1e-3)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,34 @@
+/*
+ * Tokenizers for tests, of metadata written here or of the fixtures. What can't be done fails the
+ * test that asked for it.
+ */
+#ifndef GGUFS_TESTS_RUN_VOCABULARIES_H
+#define GGUFS_TESTS_RUN_VOCABULARIES_H
+
+#include "contrib/runner/tokenizer/tokenizer.h"
+
+/* run_tokenizer_open() of metadata.json with that text. */
+int vocabulary_open(const char *metadata, struct run_tokenizer **tokenizer,
+                    struct run_failure *failure);
+
+/* The same, which must succeed; to be freed with run_tokenizer_close(). */
+struct run_tokenizer *vocabulary_accept(const char *metadata);
+
+/* The tokenizer of tokenizers/<name> in the fixtures; NULL, with a note, if they are not there. */
+struct run_tokenizer *vocabulary_fixture(const char *name);
+
+/* The bytes of tokenizers/<name>, to be freed, with a NUL behind; NULL if there is none. */
+char *vocabulary_fixture_file(const char *name, size_t *length);
+
+/* The text must become these ids, "1 2 3", and the pieces of these the text again. */
+void vocabulary_expect(const struct run_tokenizer *tokenizer, const char *text, unsigned flags,
+                       const char *ids);
+
+/* The same of ids alone. */
+void vocabulary_expect_ids(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                           unsigned flags, const char *ids);
+
+/* Whether the text comes back from its ids, whatever they are. */
+bool vocabulary_is_kept(const struct run_tokenizer *tokenizer, const char *text, size_t length);
+
+#endif
