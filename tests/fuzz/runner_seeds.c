@@ -8,6 +8,27 @@
     "{\"general.architecture\":\"" name "\",\"" name ".block_count\":1,\"" name                    \
     ".embedding_length\":16,\"" name ".context_length\":32,\"" name ".attention.head_count\":2"
 
+#define STATE(name)                                                                                \
+    "{\"general.architecture\":\"" name "\",\"" name ".block_count\":1,\"" name                    \
+    ".embedding_length\":16"
+
+#define NORMS(i)                                                                                   \
+    "output_norm.bias s 0 16\nblk." i ".attn_norm.weight s 0 16\nblk." i                           \
+    ".attn_norm.bias s 0 16\nblk." i ".attn_norm_2.weight s 0 16\nblk." i                          \
+    ".attn_norm_2.bias s 0 16\n"
+
+#define TIME_MIX(i)                                                                                \
+    "blk." i ".time_mix_key.weight s 0 16 16\nblk." i ".time_mix_value.weight s 0 16 16\nblk." i   \
+    ".time_mix_receptance.weight s 0 16 16\nblk." i ".time_mix_output.weight s 0 16 16\n"
+
+#define TIME_MIX_NARROW(i)                                                                         \
+    "blk." i ".time_mix_key.weight s 0 16 8\nblk." i ".time_mix_value.weight s 0 16 8\nblk." i     \
+    ".time_mix_receptance.weight s 0 16 16\nblk." i ".time_mix_output.weight s 0 16 16\n"
+
+#define CHANNEL_MIX(i)                                                                             \
+    "blk." i ".channel_mix_key.weight s 0 16 20\nblk." i ".channel_mix_value.weight s 0 20 16\n"   \
+    "blk." i ".channel_mix_lerp_k.weight s 0 16\n"
+
 #define END "}\n"
 
 #define ENDS "token_embd.weight s 0 16 8\noutput_norm.weight s 0 16\n"
@@ -172,6 +193,76 @@ const struct runner_seed runner_seeds[] = {
      KEYS("llama4") ",\"llama4.attention.chunk_size\":3,"
                     "\"llama4.expert_count\":4,\"llama4.expert_used_count\":1" END ENDS QKV("0")
                         EXPERTS("0") SHARED("0")},
+    {"mamba", STATE("mamba") END ENDS "blk.0.attn_norm.weight s 0 16\n"
+                                      "blk.0.ssm_in.weight s 0 16 64\n"
+                                      "blk.0.ssm_conv1d.weight s 0 4 32\n"
+                                      "blk.0.ssm_conv1d.bias s 0 32\n"
+                                      "blk.0.ssm_x.weight s 0 32 10\nblk.0.ssm_dt.weight s 0 2 32\n"
+                                      "blk.0.ssm_dt.bias s 0 32\nblk.0.ssm_a s 0 4 32\n"
+                                      "blk.0.ssm_d s 0 32\nblk.0.ssm_out.weight s 0 32 16\n"},
+    {"mamba2", STATE("mamba2") ",\"mamba2.ssm.group_count\":2" END ENDS
+                               "blk.0.attn_norm.weight s 0 16\nblk.0.ssm_in.weight s 0 16 84\n"
+                               "blk.0.ssm_conv1d.weight s 0 4 48\nblk.0.ssm_conv1d.bias s 0 48\n"
+                               "blk.0.ssm_dt.bias s 0 4\nblk.0.ssm_a s 0 1 4\nblk.0.ssm_d s 0 1 4\n"
+                               "blk.0.ssm_norm.weight s 0 16 2\nblk.0.ssm_out.weight s 0 32 16\n"},
+    {"hybrid", KEYS("falcon-h1") ",\"falcon-h1.ssm.group_count\":1" END ENDS QKV("0")
+                   GATED("0") "blk.0.ssm_in.weight s 0 16 76\nblk.0.ssm_conv1d.weight s 0 4 40\n"
+                              "blk.0.ssm_dt.bias s 0 4\nblk.0.ssm_a s 0 1 4\nblk.0.ssm_d s 0 1 4\n"
+                              "blk.0.ssm_out.weight s 0 32 16\n"},
+    {"short",
+     KEYS("lfm2") ",\"lfm2.attention.head_count_kv\":[0]" END ENDS
+                  "blk.0.attn_norm.weight s 0 16\nblk.0.shortconv.in_proj.weight s 0 16 48\n"
+                  "blk.0.shortconv.conv.weight s 0 3 16\nblk.0.shortconv.out_proj.weight s 0 16 "
+                  "16\n" GATED("0")},
+    {"delta",
+     KEYS("qwen3next") ",\"qwen3next.ssm.group_count\":2,"
+                       "\"qwen3next.attention.head_count_kv\":[0]" END ENDS
+                       "blk.0.attn_norm.weight s 0 16\nblk.0.ssm_in.weight s 0 16 80\n"
+                       "blk.0.ssm_ba.weight s 0 16 8\nblk.0.ssm_conv1d.weight s 0 4 48\n"
+                       "blk.0.ssm_dt.bias s 0 4\nblk.0.ssm_a s 0 4\nblk.0.ssm_norm.weight s 0 8\n"
+                       "blk.0.ssm_out.weight s 0 32 16\n" GATED("0")},
+    {"kimi",
+     KEYS("kimi-linear") ",\"kimi-linear.attention.head_count_kv\":[0]" END ENDS QKV(
+         "0") "blk.0.ssm_conv1d_q.weight s 0 4 16\nblk.0.ssm_conv1d_k.weight s 0 4 16\n"
+              "blk.0.ssm_conv1d_v.weight s 0 4 16\nblk.0.ssm_f_a.weight s 0 16 3\n"
+              "blk.0.ssm_f_b.weight s 0 3 16\nblk.0.ssm_g_a.weight s 0 16 3\n"
+              "blk.0.ssm_g_b.weight s 0 3 16\nblk.0.ssm_beta.weight s 0 16 2\n"
+              "blk.0.ssm_dt.bias s 0 16\nblk.0.ssm_a s 0 2\nblk.0.ssm_norm.weight s 0 8\n" GATED(
+                  "0")},
+    {"rwkv4", STATE("rwkv") END ENDS NORMS("0") TIME_MIX(
+                  "0") "blk.0.time_mix_lerp_k.weight s 0 16\nblk.0.time_mix_lerp_v.weight s 0 16\n"
+                       "blk.0.time_mix_lerp_r.weight s 0 16\nblk.0.time_mix_decay.weight s 0 16\n"
+                       "blk.0.time_mix_first.weight s 0 16\n" CHANNEL_MIX(
+                           "0") "blk.0.channel_mix_lerp_r.weight s 0 16\n"
+                                "blk.0.channel_mix_receptance.weight s 0 16 16\n"},
+    {"rwkv6",
+     STATE("rwkv6") ",\"rwkv6.wkv.head_size\":4" END ENDS NORMS("0") TIME_MIX(
+         "0") "blk.0.time_mix_gate.weight s 0 16 16\nblk.0.time_mix_lerp_x.weight s 0 16\n"
+              "blk.0.time_mix_w1.weight s 0 16 15\nblk.0.time_mix_w2.weight s 0 3 16 5\n"
+              "blk.0.time_mix_lerp_fused.weight s 0 16 1 1 5\n"
+              "blk.0.time_mix_decay_w1.weight s 0 16 2\nblk.0.time_mix_decay_w2.weight s 0 2 16\n"
+              "blk.0.time_mix_decay.weight s 0 16\nblk.0.time_mix_first.weight s 0 4 4\n"
+              "blk.0.time_mix_ln.weight s 0 16\nblk.0.time_mix_ln.bias s 0 16\n" CHANNEL_MIX(
+                  "0") "blk.0.channel_mix_lerp_r.weight s 0 16\n"
+                       "blk.0.channel_mix_receptance.weight s 0 16 16\n"},
+    {"rwkv6-linear",
+     STATE("rwkv6qwen2") ",\"rwkv6qwen2.wkv.head_size\":4" END
+         ENDS "blk.0.attn_norm.weight s 0 16\n" TIME_MIX_NARROW(
+             "0") "blk.0.time_mix_gate.weight s 0 16 16\nblk.0.time_mix_lerp_x.weight s 0 16\n"
+                  "blk.0.time_mix_w1.weight s 0 16 15\nblk.0.time_mix_w2.weight s 0 3 16 5\n"
+                  "blk.0.time_mix_lerp_fused.weight s 0 16 1 1 5\n"
+                  "blk.0.time_mix_decay_w1.weight s 0 16 2\nblk.0.time_mix_decay_w2.weight s 0 2 "
+                  "16\n"
+                  "blk.0.time_mix_decay.weight s 0 16\n" GATED("0")},
+    {"rwkv7", STATE("rwkv7") ",\"rwkv7.wkv.head_size\":4" END ENDS NORMS("0") TIME_MIX(
+                  "0") "blk.0.time_mix_lerp_fused.weight s 0 16 1 1 6\n"
+                       "blk.0.time_mix_g1.weight s 0 16 3\nblk.0.time_mix_g2.weight s 0 3 16\n"
+                       "blk.0.time_mix_w0.weight s 0 16\nblk.0.time_mix_w1.weight s 0 16 3\n"
+                       "blk.0.time_mix_w2.weight s 0 3 16\nblk.0.time_mix_a0.weight s 0 16\n"
+                       "blk.0.time_mix_a1.weight s 0 16 3\nblk.0.time_mix_a2.weight s 0 3 16\n"
+                       "blk.0.time_mix_k_k.weight s 0 16\nblk.0.time_mix_k_a.weight s 0 16\n"
+                       "blk.0.time_mix_r_k.weight s 0 4 4\nblk.0.time_mix_ln.weight s 0 16\n"
+                       "blk.0.time_mix_ln.bias s 0 16\n" CHANNEL_MIX("0")},
     {"sentencepiece",
      VOCABULARY("llama") "[\"<unk>\",\"<s>\",\"</s>\",\"<0x0A>\",\"\\u2581\",\"t\",\"h\","
                          "\"e\",\"th\",\"the\",\"\\u2581the\"],\"tokenizer.ggml.scores\":[0,0,0,0,"

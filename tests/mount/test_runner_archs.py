@@ -34,7 +34,7 @@ class TestLogits(mounting.MountTestCase):
     def setUp(self):
         super().setUp()
         # On a machine that is busy, threads wait for each other for long.
-        self.environment = {**os.environ, "OMP_NUM_THREADS": "1", "XDG_RUNTIME_DIR": self.path("run")}
+        self.environment = {"OMP_NUM_THREADS": "1", **os.environ, "XDG_RUNTIME_DIR": self.path("run")}
         os.mkdir(self.path("run"))
 
     def logits(self, model, tokens, *options):

@@ -210,6 +210,7 @@ int run_attend(const struct run_attention *attention, const float *queries, size
     const bool is_large = n * n_head * (first + n) * (attention->dim_k + dim_v) > PARALLEL_ELEMENTS;
     int code = 0;
 
+    (void)is_large; /* without OpenMP nobody asks */
 #pragma omp parallel if (is_large)
     {
         float *scores = malloc((first + n + PIECE_ROWS * widest) * sizeof *scores);

@@ -48,6 +48,7 @@ void run_multiply(const struct run_tensor *weights, const float *x, size_t n, fl
     const bool is_large = rows * width * n > PARALLEL_ELEMENTS;
 
     memset(out, 0, n * rows * sizeof *out);
+    (void)is_large; /* without OpenMP nobody asks */
 #pragma omp parallel for schedule(static) if (is_large)
     for (uint64_t row = 0; row < rows; row += TILE_ROWS) {
         const size_t n_rows = rows - row < TILE_ROWS ? rows - row : TILE_ROWS;

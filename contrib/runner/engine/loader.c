@@ -22,8 +22,10 @@ void *run_keep_alloc(struct run_keep *keep, size_t n, size_t element_bytes)
         keep->capacity = capacity;
     }
     block = calloc(n ? n : 1, element_bytes);
-    if (block)
+    if (block) {
         keep->blocks[keep->n++] = block;
+        keep->n_bytes += n * element_bytes;
+    }
     return block;
 }
 

@@ -29,6 +29,7 @@ struct run_norm_layer {
 struct run_keep {
     void **blocks;
     size_t n, capacity;
+    size_t n_bytes; /* of all blocks */
 };
 
 void *run_keep_alloc(struct run_keep *keep, size_t n, size_t element_bytes); /* zeroed; or NULL */

@@ -3,6 +3,21 @@
 #include <stdio.h>
 #include <string.h>
 
+/*
+ * A state is smaller than the weights that are multiplied with its rows and columns. Numbers alone
+ * could ask for much more: states grow with products of what tensors grow with.
+ */
+#define LEAST_MEMORY_BYTES ((uint64_t)64 << 20)
+#define MEMORY_TO_WEIGHTS  32
+
+static bool is_too_much(const struct run_loader *loader, uint64_t n_bytes)
+{
+    const uint64_t limit =
+        LEAST_MEMORY_BYTES + MEMORY_TO_WEIGHTS * run_weights_mapped_bytes(loader->weights);
+
+    return n_bytes > limit || loader->keep->n_bytes > limit - n_bytes;
+}
+
 float *run_load_memory(struct run_loader *loader, uint64_t rows, uint64_t width)
 {
     uint64_t n;
@@ -10,8 +25,13 @@ float *run_load_memory(struct run_loader *loader, uint64_t rows, uint64_t width)
 
     if (loader->code < 0)
         return NULL;
-    if (!__builtin_mul_overflow(rows, width, &n))
-        memory = run_keep_alloc(loader->keep, n, sizeof *memory);
+    if (__builtin_mul_overflow(rows, width, &n) || n > SIZE_MAX / sizeof *memory ||
+        is_too_much(loader, n * sizeof *memory)) {
+        run_loader_refuse(loader, "tensors/%s: a state of %llu by %llu is too large for the model",
+                          loader->prefix, (unsigned long long)rows, (unsigned long long)width);
+        return NULL;
+    }
+    memory = run_keep_alloc(loader->keep, n, sizeof *memory);
     if (!memory)
         loader->code = run_fail_memory(loader->failure);
     return memory;
