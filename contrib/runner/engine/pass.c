@@ -3,8 +3,10 @@
 #include <stdlib.h>
 
 /* For AddressSanitizer there is a gap behind each piece, and what is given back is forbidden. */
-#if defined(__has_include) && __has_include(<sanitizer/asan_interface.h>)
+#ifdef __has_include
+#if __has_include(<sanitizer/asan_interface.h>)
 #include <sanitizer/asan_interface.h>
+#endif
 #endif
 #ifndef ASAN_POISON_MEMORY_REGION
 #define ASAN_POISON_MEMORY_REGION(at, n_bytes)   ((void)(at), (void)(n_bytes))
@@ -81,14 +83,25 @@ struct run_scratch_mark run_scratch_mark(const struct run_scratch *scratch)
     return (struct run_scratch_mark){scratch->current, scratch->used};
 }
 
+/* What lies behind what is taken. */
+static void forbid_rest(const struct run_scratch *scratch)
+{
+#if GAP_BYTES > 0
+    struct run_scratch_block *block = scratch->current ? scratch->current : scratch->first;
+    size_t used = scratch->used;
+
+    for (; block; block = block->next, used = 0)
+        ASAN_POISON_MEMORY_REGION(block->data + used, block->n_bytes - used);
+#else
+    (void)scratch;
+#endif
+}
+
 void run_scratch_release(struct run_scratch *scratch, struct run_scratch_mark mark)
 {
-    struct run_scratch_block *block = mark.block ? mark.block : scratch->first;
-
     scratch->current = mark.block;
     scratch->used = mark.used;
-    for (size_t used = mark.used; GAP_BYTES > 0 && block; block = block->next, used = 0)
-        ASAN_POISON_MEMORY_REGION(block->data + used, block->n_bytes - used);
+    forbid_rest(scratch);
 }
 
 void run_scratch_free(struct run_scratch *scratch)
