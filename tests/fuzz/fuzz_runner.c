@@ -15,8 +15,11 @@
 #include "dequant/types.h"
 #include "tests/fuzz/fuzz_check.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,12 +70,39 @@ static void remove_root(void)
     rmdir(root_path);
 }
 
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+/* Removes what processes that were killed have left. */
+static void sweep(const char *folder)
+{
+    DIR *directory = opendir(folder);
+    struct dirent *entry;
+    char path[300];
+    int pid;
+
+    while (directory && (entry = readdir(directory))) {
+        if (sscanf(entry->d_name, "ggufs-fuzz-%d", &pid) != 1 || kill(pid, 0) == 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    }
+    if (directory)
+        closedir(directory);
+}
+
 static void make_root(void)
 {
     const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
 
-    snprintf(root_path, sizeof root_path, "%s/ggufs-fuzz-XXXXXX", folder);
-    FUZZ_CHECK(mkdtemp(root_path), "%s: %s", root_path, strerror(errno));
+    sweep(folder);
+    snprintf(root_path, sizeof root_path, "%s/ggufs-fuzz-%d", folder, (int)getpid());
+    FUZZ_CHECK(mkdir(root_path, 0700) == 0, "%s: %s", root_path, strerror(errno));
     root = open(root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     FUZZ_CHECK(root >= 0 && mkdirat(root, "tensors", 0700) == 0, "%s: %s", root_path,
                strerror(errno));

@@ -193,6 +193,20 @@ const struct runner_seed runner_seeds[] = {
      KEYS("llama4") ",\"llama4.attention.chunk_size\":3,"
                     "\"llama4.expert_count\":4,\"llama4.expert_used_count\":1" END ENDS QKV("0")
                         EXPERTS("0") SHARED("0")},
+    {"moe-chunks", KEYS("grovemoe") ",\"grovemoe.expert_count\":4,\"grovemoe.expert_used_count\":3,"
+                                    "\"grovemoe.experts_per_group\":2,"
+                                    "\"grovemoe.expert_group_scale\":0.05" END ENDS QKV("0")
+                                        EXPERTS("0") "blk.0.ffn_gate_chexps.weight s 0 16 6 2\n"
+                                                     "blk.0.ffn_up_chexps.weight s 0 16 6 2\n"
+                                                     "blk.0.ffn_down_chexps.weight s 0 6 16 2\n"},
+    {"moe-narrow", KEYS("llama") ",\"llama.expert_count\":4,\"llama.expert_used_count\":2" END ENDS
+                       QKV("0") "blk.0.ffn_norm.weight s 0 16\nblk.0.ffn_gate_inp.weight s 0 16 4\n"
+                                "blk.0.ffn_gate_inp.scale s 0 16\n"
+                                "blk.0.ffn_latent_down.weight s 0 16 5\n"
+                                "blk.0.ffn_latent_up.weight s 0 5 16\n"
+                                "blk.0.ffn_up_exps.weight s 0 5 6 4\n"
+                                "blk.0.ffn_down_exps.weight s 0 6 5 4\n"
+                                "blk.0.post_ffw_norm_2.weight s 0 16\n"},
     {"mamba", STATE("mamba") END ENDS "blk.0.attn_norm.weight s 0 16\n"
                                       "blk.0.ssm_in.weight s 0 16 64\n"
                                       "blk.0.ssm_conv1d.weight s 0 4 32\n"

@@ -437,8 +437,8 @@ Test(run_engine, what_is_wrong_is_refused)
     make_metadata(", \"llama.rope.freq_base\": 0.5");
     expect_refused(-EINVAL, "rope.freq_base");
     make_metadata("");
-    run_files_random(&files, "rope_freqs.weight", DIM / 2 + 1, 0, 0, 1);
-    expect_refused(-EINVAL, "tensors/rope_freqs.weight: 5 elements, expected 4");
+    run_files_random(&files, "rope_freqs.weight", DIM / 2 - 1, 0, 0, 1);
+    expect_refused(-EINVAL, "tensors/rope_freqs.weight: 3 elements, expected 4");
     run_files_random(&files, "rope_freqs.weight", DIM / 2, 0, 0, 1);
     run_files_random(&files, "blk.1.attn_norm.weight", N_EMBD - 1, 0, 0, 1);
     expect_refused(-EINVAL, "tensors/blk.1.attn_norm.weight: 31 elements, expected 32");

@@ -3,22 +3,20 @@
 #include <stdlib.h>
 
 /* For AddressSanitizer there is a gap behind each piece, and what is given back is forbidden. */
-#if defined(__has_include) && __has_include(<sanitizer/asan_interface.h>)
-#include <sanitizer/asan_interface.h>
-#endif
-#ifndef ASAN_POISON_MEMORY_REGION
-#define ASAN_POISON_MEMORY_REGION(at, n_bytes)   ((void)(at), (void)(n_bytes))
-#define ASAN_UNPOISON_MEMORY_REGION(at, n_bytes) ((void)(at), (void)(n_bytes))
-#endif
 #if defined(__SANITIZE_ADDRESS__)
-#define GAP_BYTES 64
+#define IS_WATCHED 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define GAP_BYTES 64
+#define IS_WATCHED 1
 #endif
 #endif
-#ifndef GAP_BYTES
-#define GAP_BYTES 0
+#ifdef IS_WATCHED
+#include <sanitizer/asan_interface.h>
+enum { GAP_BYTES = 64 };
+#else
+#define ASAN_POISON_MEMORY_REGION(at, n_bytes)   ((void)(at), (void)(n_bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(at, n_bytes) ((void)(at), (void)(n_bytes))
+enum { GAP_BYTES = 0 };
 #endif
 
 enum { ALIGNMENT = 64, BLOCK_BYTES = 1 << 20 };
@@ -81,14 +79,25 @@ struct run_scratch_mark run_scratch_mark(const struct run_scratch *scratch)
     return (struct run_scratch_mark){scratch->current, scratch->used};
 }
 
+/* What lies behind what is taken. */
+static void forbid_rest(const struct run_scratch *scratch)
+{
+#ifdef IS_WATCHED
+    struct run_scratch_block *block = scratch->current ? scratch->current : scratch->first;
+    size_t used = scratch->used;
+
+    for (; block; block = block->next, used = 0)
+        ASAN_POISON_MEMORY_REGION(block->data + used, block->n_bytes - used);
+#else
+    (void)scratch;
+#endif
+}
+
 void run_scratch_release(struct run_scratch *scratch, struct run_scratch_mark mark)
 {
-    struct run_scratch_block *block = mark.block ? mark.block : scratch->first;
-
     scratch->current = mark.block;
     scratch->used = mark.used;
-    for (size_t used = mark.used; GAP_BYTES > 0 && block; block = block->next, used = 0)
-        ASAN_POISON_MEMORY_REGION(block->data + used, block->n_bytes - used);
+    forbid_rest(scratch);
 }
 
 void run_scratch_free(struct run_scratch *scratch)

@@ -65,6 +65,11 @@ static size_t replace_escapes(char *text, size_t length)
     return (size_t)(to - text);
 }
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 int run_json_parse(char *text, size_t length, const char *name, cJSON **out,
                    struct run_failure *failure)
 {
@@ -74,7 +79,7 @@ int run_json_parse(char *text, size_t length, const char *name, cJSON **out,
     *out = cJSON_ParseWithLengthOpts(text, length, &end, false);
     if (!*out)
         return run_fail(failure, -EINVAL, "%s: not valid JSON", name);
-    while (end < text + length && memchr(" \t\r\n", *end, 4))
+    while (end < text + length && is_space(*end))
         end++;
     if (end < text + length) {
         cJSON_Delete(*out);

@@ -160,7 +160,7 @@ int run_metadata_u32_at(const struct run_metadata *metadata, const char *key, si
                         uint32_t max, uint32_t *value, struct run_failure *failure)
 {
     char buffer[KEY_BYTES];
-    double number;
+    double number = 0;
     int found = find_number(metadata, key, index, &number, failure);
 
     if (found <= 0)
@@ -177,7 +177,7 @@ int run_metadata_float_at(const struct run_metadata *metadata, const char *key, 
                           float *value, struct run_failure *failure)
 {
     char buffer[KEY_BYTES];
-    double number;
+    double number = 0;
     int found = find_number(metadata, key, index, &number, failure);
 
     if (found <= 0)
