@@ -148,16 +148,18 @@ void run_load_weight(struct run_loader *loader, const char *name, uint64_t in, u
                      uint64_t n, struct run_linear *linear)
 {
     struct run_tensor *weight = &linear->weight;
+    uint64_t n_matrices;
 
     *linear = (struct run_linear){0};
     if (!get(loader, name, ".weight", weight))
         return;
-    if (weight->ne[0] != in || weight->ne[1] != out || weight->ne[2] * weight->ne[3] != n) {
-        run_loader_refuse(
-            loader, "tensors/%s: shape [%llu, %llu, %llu] (ne), expected [%llu, %llu, %llu]",
-            weight->name, (unsigned long long)weight->ne[0], (unsigned long long)weight->ne[1],
-            (unsigned long long)(weight->ne[2] * weight->ne[3]), (unsigned long long)in,
-            (unsigned long long)out, (unsigned long long)n);
+    n_matrices = weight->ne[2] * weight->ne[3];
+    if (weight->ne[0] != in || weight->ne[1] != out || n_matrices != n) {
+        run_loader_refuse(loader,
+                          "tensors/%s: shape [%llu, %llu, %llu] (ne), expected [%llu, %llu, %llu]",
+                          weight->name, (unsigned long long)weight->ne[0],
+                          (unsigned long long)weight->ne[1], (unsigned long long)n_matrices,
+                          (unsigned long long)in, (unsigned long long)out, (unsigned long long)n);
     }
 }
 

@@ -33,7 +33,7 @@ struct run_weights {
     int tree_fd;
     struct entry *entries; /* sorted by name */
     size_t n_entries, capacity;
-    struct entry **mapped; /* in the order of mapping */
+    size_t *mapped; /* which entries are, in the order of mapping */
     size_t n_mapped;
 };
 
@@ -234,7 +234,7 @@ static int map_bytes(struct run_weights *weights, struct entry *entry, struct ru
     tensor->data = data;
     entry->n_bytes = n_bytes;
     entry->is_mapped = true;
-    weights->mapped[weights->n_mapped++] = entry;
+    weights->mapped[weights->n_mapped++] = (size_t)(entry - weights->entries);
     return 0;
 }
 
@@ -278,7 +278,7 @@ uint64_t run_weights_mapped_bytes(const struct run_weights *weights)
     uint64_t sum = 0;
 
     for (size_t i = 0; i < weights->n_mapped; i++)
-        sum += weights->mapped[i]->n_bytes;
+        sum += weights->entries[weights->mapped[i]].n_bytes;
     return sum;
 }
 
@@ -287,15 +287,15 @@ bool run_weights_mapping(const struct run_weights *weights, size_t index, const 
 {
     if (index >= weights->n_mapped)
         return false;
-    *data = weights->mapped[index]->tensor.data;
-    *n_bytes = weights->mapped[index]->n_bytes;
+    *data = weights->entries[weights->mapped[index]].tensor.data;
+    *n_bytes = weights->entries[weights->mapped[index]].n_bytes;
     return true;
 }
 
 const char *run_weights_name_at(const struct run_weights *weights, const void *address)
 {
     for (size_t i = 0; i < weights->n_mapped; i++) {
-        const struct entry *entry = weights->mapped[i];
+        const struct entry *entry = &weights->entries[weights->mapped[i]];
 
         if ((uintptr_t)address - (uintptr_t)entry->tensor.data < entry->n_bytes)
             return entry->name;
