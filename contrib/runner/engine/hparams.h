@@ -84,8 +84,9 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
 void run_hparams_free(struct run_hparams *hparams);
 
 /*
- * How the windowed or the other layers rotate. The factors, a tensor's, are for the caller to fill in:
- * long ones if the context that will be used is longer than scaling->n_original, else short ones.
+ * How the windowed or the other layers rotate. The factors, a tensor's, are for the caller to fill
+ * in: long ones if the context that will be used is longer than scaling->n_original, else short
+ * ones.
  */
 int run_hparams_rotary(const struct run_hparams *hparams, const struct run_metadata *metadata,
                        bool is_windowed, struct run_rotary *rotary,
