@@ -10,6 +10,7 @@ int run_fail(struct run_failure *failure, int code, const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
+    /* cppcheck-suppress ctuuninitvar ; it is only written to */
     vsnprintf(failure->text, sizeof failure->text, format, arguments);
     va_end(arguments);
     for (unsigned char *c = (unsigned char *)failure->text; *c != '\0'; c++) {
