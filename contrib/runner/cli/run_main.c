@@ -68,8 +68,8 @@ static uint32_t count_tokens(const char *path)
 }
 
 /*
- * The context that a task will use; 0: what is usual. No longer than it has to be, since models with
- * rotary factors for short and for long contexts choose by it.
+ * The context that a task will use; 0: what is usual. No longer than it has to be, since models
+ * with rotary factors for short and for long contexts choose by it.
  */
 static uint32_t context_of(const struct run_options *options)
 {
@@ -146,7 +146,9 @@ int main(int argc, char **argv)
         status = run(&options);
     }
     run_options_free(&options);
-    if (fflush(stdout) != 0 && status == EX_OK)
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == EX_OK) {
+        fprintf(stderr, "ggufs-run: stdout: %s\n", strerror(errno));
         status = EX_IOERR;
+    }
     return status;
 }

@@ -226,6 +226,8 @@ static int check(const struct run_options *options)
         return refuse("--tokens and --logits go together");
     if (options->prompt && !is_text_task)
         return refuse("a PROMPT goes with generation and -i only");
+    if (options->prompt_file && options->task != RUN_TASK_GENERATE)
+        return refuse("-f goes with generation only");
     if (options->prompt && options->prompt_file)
         return refuse("there are two prompts: PROMPT and -f");
     if (options->task != RUN_TASK_CHAT && (options->system_text || options->chat_template))
