@@ -305,7 +305,7 @@ void run_options_print_help(FILE *stream)
 {
     run_options_print_usage(stream);
     fprintf(stream, "\nRuns the model whose tree is MOUNT, or a model file. A PROMPT of - is read "
-                    "from stdin.\n\noptions:\n");
+                    "from stdin.\n\noptions (in parentheses: what is without them):\n");
     for (size_t i = 0; i < run_option_count; i++) {
         const struct run_option *option = &run_option_table[i];
         char left[80] = "";

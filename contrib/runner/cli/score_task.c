@@ -86,11 +86,13 @@ static int write_whole_file(struct run_session *session, const struct run_ids *i
     const mode_t mask = umask(0);
     char *temporary;
     FILE *file = NULL;
+    sigset_t signals;
     int fd, code;
 
     umask(mask);
     if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
         return run_fail_memory(failure);
+    run_signals_block(&signals);
     fd = mkstemp(temporary);
     if (fd >= 0) {
         run_signals_own_file(temporary);
@@ -98,6 +100,7 @@ static int write_whole_file(struct run_session *session, const struct run_ids *i
         file = fdopen(fd, "w");
     }
     if (file) {
+        run_signals_unblock(&signals);
         code = write_logits(session, ids, file, failure);
         if (fclose(file) != 0 && code == 0)
             code = run_fail(failure, -EIO, "%s: %s", path, strerror(errno));
@@ -107,10 +110,11 @@ static int write_whole_file(struct run_session *session, const struct run_ids *i
         code = run_fail(failure, -errno, "%s: can't be written: %s", path, strerror(errno));
         if (fd >= 0)
             close(fd);
+        run_signals_unblock(&signals);
     }
-    run_signals_own_file(NULL);
     if (code < 0 && fd >= 0)
         unlink(temporary);
+    run_signals_own_file(NULL);
     free(temporary);
     return code;
 }
