@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """ggufs-run: text, chat and machine interfaces, what it leaves behind, and its manual."""
 
+import fcntl
 import json
 import math
 import os
@@ -9,6 +10,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import time
 import unittest
 
 import numpy
@@ -310,6 +312,21 @@ class TestSignals(RunnerTestCase):
 
     def test_interrupt(self):
         self.assertIn("tokens/s", self.interrupt(signal.SIGINT, INTERRUPTED))
+
+    def test_interrupt_while_nobody_reads(self):
+        """It is no error of the output, even if that waits for its reader."""
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        size = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        os.write(writer, bytes(size - 8))
+        process = subprocess.Popen([RUNNER, *self.options(self.model), "--ignore-eos", "-c",
+                                    "50000", self.model, "a"], stdin=subprocess.DEVNULL,
+                                   stdout=writer, stderr=subprocess.PIPE, env=self.environment)
+        os.close(writer)
+        time.sleep(1)  # it writes, or is about to
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=mounting.DEADLINE)
+        self.assertEqual(INTERRUPTED, process.returncode, err)
 
     def test_terminate(self):
         self.interrupt(signal.SIGTERM, 128 + signal.SIGTERM)
