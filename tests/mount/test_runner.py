@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """ggufs-run: text, chat and machine interfaces, what it leaves behind, and its manual."""
 
+import fcntl
 import json
 import math
 import os
@@ -9,6 +10,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import time
 import unittest
 
 import numpy
@@ -70,8 +72,9 @@ class RunnerTestCase(mounting.MountTestCase):
         return self.run_runner("--temp", "0", "-n", "8", *options, model or self.model, *more,
                                given=given, model=model or self.model)[0]
 
-    def describe(self, *options, prompt="the file", model=None):
-        return json.loads(self.generate("--json", *options, prompt=prompt, model=model))
+    def describe(self, *options, prompt="the file", model=None, given=None):
+        return json.loads(self.generate("--json", *options, prompt=prompt, model=model,
+                                        given=given))
 
     def refused(self, status, *arguments, model=None, given=None):
         out, err = self.run_runner(*arguments, model=model, given=given, status=status)
@@ -142,14 +145,15 @@ class TestText(RunnerTestCase):
 
     def test_stop_texts(self):
         whole = self.describe("-n", "40", "--ignore-eos")["text"]
-        for start, end in ((5, 6), (5, 9), (9, 20)):
-            stop = whole[start:end]
+        piece = max(whole.split("\0"), key=len)  # an argument can't have NUL bytes
+        self.assertGreater(len(piece), 10)
+        for stop in (piece[5:6], piece[5:9], piece[7:]):
             described = self.describe("-n", "40", "--ignore-eos", "-r", "not there", "--stop", stop)
             self.assertEqual(whole[:whole.index(stop)], described["text"])
             self.assertEqual("stop", described["stop"])
         # What was held back comes when it is no stop after all.
         self.assertEqual(whole, self.describe("-n", "40", "--ignore-eos", "-r",
-                                              whole[-3:] + "x")["text"])
+                                              piece[-3:] + "x")["text"])
 
     def test_seeds(self):
         def text(*options):
@@ -200,6 +204,14 @@ class TestText(RunnerTestCase):
             text = subprocess.run(["jq", "-j", ".text"], capture_output=True, check=True,
                                   input=json.dumps(described).encode()).stdout
             self.assertEqual(described["text"], text.decode())
+
+    def test_json_with_nul_bytes(self):
+        described = self.describe(prompt="-", given=b"a\0b\x01")
+        self.assertEqual("a\0b\x01", described["prompt"])
+
+    def test_a_context_beyond_the_training(self):
+        _, err = self.run_runner("-n", "1", "-c", "100000", self.model, "a")
+        self.assertRegex(err, r"trained for \d+ tokens")
 
     def test_timings(self):
         _, err = self.run_runner("-n", "2", self.model, "a")
@@ -281,6 +293,12 @@ class TestErrors(RunnerTestCase):
                                      env=self.environment)
         self.assertEqual(EX_IOERR, process.returncode, process.stderr)
 
+    def test_help_that_does_not_fit(self):
+        with open("/dev/full", "wb") as full:
+            process = subprocess.run([RUNNER, "--help"], stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(EX_IOERR, process.returncode)
+        self.assertIn(b"No space left", process.stderr)
+
 
 class TestSignals(RunnerTestCase):
     def interrupt(self, number, status, *options):
@@ -294,6 +312,21 @@ class TestSignals(RunnerTestCase):
 
     def test_interrupt(self):
         self.assertIn("tokens/s", self.interrupt(signal.SIGINT, INTERRUPTED))
+
+    def test_interrupt_while_nobody_reads(self):
+        """It is no error of the output, even if that waits for its reader."""
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        size = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        os.write(writer, bytes(size - 8))
+        process = subprocess.Popen([RUNNER, *self.options(self.model), "--ignore-eos", "-c",
+                                    "50000", self.model, "a"], stdin=subprocess.DEVNULL,
+                                   stdout=writer, stderr=subprocess.PIPE, env=self.environment)
+        os.close(writer)
+        time.sleep(1)  # it writes, or is about to
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=mounting.DEADLINE)
+        self.assertEqual(INTERRUPTED, process.returncode, err)
 
     def test_terminate(self):
         self.interrupt(signal.SIGTERM, 128 + signal.SIGTERM)
@@ -391,6 +424,24 @@ class TestMachine(RunnerTestCase):
                 values = self.logits(ids, "-b", "7", model=model).ravel().astype(float)
                 error = ((values - expected) ** 2).sum() / (expected.astype(float) ** 2).sum()
                 self.assertLess(error, 1e-6)
+
+    def test_where_logits_go(self):
+        """A pipe is written to, and a symbolic link is followed: neither is replaced."""
+        tokens = self.write("tokens", struct.pack("<i", 1))
+        arguments = ("--tokens", tokens, "--logits")
+        _, expected, _ = self.run_bytes(*arguments, "-", self.model)
+        pipe, link, file = self.path("pipe"), self.path("link"), self.write("file", b"old")
+        os.mkfifo(pipe)
+        os.symlink(file, link)
+        process = self.start(*arguments, pipe, self.model)
+        with open(pipe, "rb") as reader:
+            self.assertEqual(expected, reader.read())
+        process.communicate(timeout=mounting.DEADLINE)
+        self.assertEqual(EX_OK, process.returncode)
+        self.run_runner(*arguments, link, self.model)
+        self.assertTrue(os.path.islink(link))
+        with open(file, "rb") as reader:
+            self.assertEqual(expected, reader.read())
 
     def test_wrong_tokens(self):
         out = self.path("out")

@@ -66,13 +66,13 @@ static void print_row(const char *name, uint32_t n, const struct rates *rates)
         printf("%-8s  %8u  %12.2f  %10.2f\n", name, n, mean(rates), deviation(rates));
 }
 
-static void add_row(cJSON *object, const char *name, uint32_t n, const struct rates *rates)
+static void add_row(struct run_json *json, const char *name, uint32_t n, const struct rates *rates)
 {
-    cJSON *row = cJSON_AddObjectToObject(object, name);
-
-    cJSON_AddNumberToObject(row, "tokens", n);
-    cJSON_AddNumberToObject(row, "tokens_per_second", n > 0 ? mean(rates) : 0);
-    cJSON_AddNumberToObject(row, "deviation", n > 0 ? deviation(rates) : 0);
+    run_json_begin(json, name);
+    run_json_integer(json, "tokens", n);
+    run_json_number(json, "tokens_per_second", n > 0 ? mean(rates) : 0);
+    run_json_number(json, "deviation", n > 0 ? deviation(rates) : 0);
+    run_json_end(json);
 }
 
 static int print_results(const struct run_session *session, const struct rates *prompt,
@@ -82,7 +82,7 @@ static int print_results(const struct run_session *session, const struct rates *
     const int n_threads = options->n_threads > 0 ? (int)options->n_threads : omp_get_max_threads();
     const char *architecture = run_metadata_architecture(session->tree.metadata);
     const uint64_t n_bytes = run_weights_mapped_bytes(session->tree.weights);
-    cJSON *object;
+    struct run_json json = {0};
 
     if (!options->is_json) {
         printf("%s, %.1f MB of weights, %d threads, batches of %u\n"
@@ -92,16 +92,17 @@ static int print_results(const struct run_session *session, const struct rates *
         print_row("text", options->bench_predict, predict);
         return EX_OK;
     }
-    object = cJSON_CreateObject();
-    cJSON_AddStringToObject(object, "architecture", architecture);
-    cJSON_AddNumberToObject(object, "weights_bytes", (double)n_bytes);
-    cJSON_AddNumberToObject(object, "threads", n_threads);
-    cJSON_AddNumberToObject(object, "batch", options->n_batch);
-    cJSON_AddNumberToObject(object, "load_seconds", session->load_seconds);
-    cJSON_AddNumberToObject(object, "repetitions", N_REPETITIONS);
-    add_row(object, "prompt", options->bench_prompt, prompt);
-    add_row(object, "text", options->bench_predict, predict);
-    return run_print_json(session, object);
+    run_json_begin(&json, NULL);
+    run_json_string(&json, "architecture", architecture, strlen(architecture));
+    run_json_integer(&json, "weights_bytes", n_bytes);
+    run_json_integer(&json, "threads", (uint64_t)n_threads);
+    run_json_integer(&json, "batch", options->n_batch);
+    run_json_number(&json, "load_seconds", session->load_seconds);
+    run_json_integer(&json, "repetitions", N_REPETITIONS);
+    add_row(&json, "prompt", options->bench_prompt, prompt);
+    add_row(&json, "text", options->bench_predict, predict);
+    run_json_end(&json);
+    return run_print_json(session, &json);
 }
 
 int run_task_bench(struct run_session *session)

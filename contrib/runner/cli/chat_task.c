@@ -262,7 +262,7 @@ static int answer(struct chat *chat, const char *said, size_t length, struct run
     code = run_generate(generation, &chat->ids, failure);
     if (code == 0 && (text->length == 0 || text->bytes[text->length - 1] != '\n'))
         putchar('\n');
-    if (fflush(stdout) != 0 && code == 0)
+    if (fflush(stdout) != 0 && code == 0 && errno != EINTR)
         code = run_fail(failure, -EIO, "stdout: %s", strerror(errno));
     return code;
 }

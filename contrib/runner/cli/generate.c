@@ -143,11 +143,16 @@ int run_generate(struct run_generation *generation, const struct run_ids *prompt
         code = generate(generation, failure);
         generation->generated_seconds += run_seconds() - started;
     }
+    if (code == 0 || code == -EINTR) {
+        const int end_code = run_output_end(&generation->output, failure);
+
+        code = end_code < 0 ? end_code : code;
+    }
     if (code == -EINTR) {
         generation->ending = RUN_ENDING_ASKED;
         code = 0;
     }
-    return code < 0 ? code : run_output_end(&generation->output, failure);
+    return code;
 }
 
 const char *run_ending_name(enum run_ending ending)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/vfs.h>
@@ -68,47 +69,68 @@ static void become_ggufs(char **arguments)
             strerror(errno));
 }
 
-static _Noreturn void run_server(char **arguments, pid_t parent, const sigset_t *signals)
+static _Noreturn void run_server(char **arguments, pid_t parent, int messages,
+                                 const sigset_t *signals)
 {
-    const int null = open("/dev/null", O_RDONLY);
+    const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
     /* Ctrl-C is for this program only, and nothing of ggufs belongs to the text on stdout. */
     setsid();
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent)
         _exit(EX_OSERR);
     dup2(null, STDIN_FILENO);
+    if (messages >= 0)
+        dup2(messages, STDERR_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
-    for (int i = SIGHUP; i <= SIGTERM; i++)
-        if (i == SIGHUP || i == SIGINT || i == SIGTERM)
-            signal(i, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
     sigprocmask(SIG_SETMASK, signals, NULL);
     become_ggufs(arguments);
     _exit(EX_UNAVAILABLE);
 }
 
-static pid_t start_server(const char *model, const struct run_texts *options, const char *folder,
-                          const sigset_t *signals)
+static pid_t start_server(const char *model, const struct run_texts *options,
+                          const struct run_private_mount *mount, const sigset_t *signals)
 {
     char **arguments = calloc(2 * options->n_texts + 6, sizeof *arguments);
     const pid_t parent = getpid();
+    char *path = NULL;
     size_t n = 0;
     pid_t server;
 
-    if (!arguments)
+    /* A name that begins with a dash would be an option. */
+    if (!arguments || asprintf(&path, "%s%s", model[0] == '-' ? "./" : "", model) < 0) {
+        free(arguments);
         return -1;
+    }
     arguments[n++] = "ggufs";
     arguments[n++] = "-f";
     for (size_t i = 0; i < options->n_texts; i++) {
         arguments[n++] = "-o";
         arguments[n++] = (char *)(uintptr_t)options->texts[i];
     }
-    arguments[n++] = (char *)(uintptr_t)model;
-    arguments[n++] = (char *)(uintptr_t)folder;
+    arguments[n++] = path;
+    arguments[n++] = mount->folder;
     server = fork();
     if (server == 0)
-        run_server(arguments, parent, signals);
+        run_server(arguments, parent, mount->messages, signals);
+    free(path);
     free(arguments);
     return server;
+}
+
+/* What ggufs has written, and the user has not seen. */
+static void tell_messages(struct run_private_mount *mount)
+{
+    char bytes[1024];
+    ssize_t n;
+
+    while (mount->messages >= 0 &&
+           (n = pread(mount->messages, bytes, sizeof bytes, mount->n_told)) > 0) {
+        fwrite(bytes, 1, (size_t)n, stderr);
+        mount->n_told += n;
+    }
 }
 
 /* The directory of the tree, if it is there by now; -1 if not. */
@@ -149,26 +171,22 @@ static int wait_for_tree(struct run_private_mount *mount)
     return result;
 }
 
-/* Out of the file system; who has files open keeps them. */
-static void take_out(struct run_private_mount *mount)
+/* Out of the file system; who has files open keeps them. False if the directory can't go yet. */
+static bool take_out(const char *folder)
 {
-    if (umount2(mount->folder, UMOUNT_NOFOLLOW | MNT_DETACH) != 0 && errno == EPERM) {
+    if (umount2(folder, UMOUNT_NOFOLLOW | MNT_DETACH) != 0 && errno == EPERM) {
         /* Not root: ask the helper that made the mount. */
         const pid_t child = fork();
 
         if (child == 0) {
-            execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", mount->folder,
-                   (char *)NULL);
+            execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", folder, (char *)NULL);
             _exit(EX_UNAVAILABLE);
         }
         if (child > 0)
             waitpid(child, NULL, 0);
     }
     /* If it did not work, ggufs unmounts when it ends, and the directory waits for that. */
-    if (rmdir(mount->folder) == 0 || errno == ENOENT) {
-        free(mount->folder);
-        mount->folder = NULL;
-    }
+    return rmdir(folder) == 0 || errno == ENOENT;
 }
 
 static bool ends_within(pid_t server, int limit_ms)
@@ -189,19 +207,24 @@ int run_private_mount_open(const char *model, const struct run_texts *options,
     sigset_t signals;
     int status;
 
-    *mount = (struct run_private_mount){.fd = -1};
+    *mount = (struct run_private_mount){.fd = -1, .messages = -1};
     run_signals_block(&signals);
     mount->folder = make_folder();
     if (!mount->folder) {
-        status = fail("no directory to mount on can be made");
+        status = fail("no directory to mount on can be made; TMPDIR can name where");
         run_signals_unblock(&signals);
         return status;
     }
-    mount->server = start_server(model, options, mount->folder, &signals);
+    /* Without such a file ggufs writes to stderr itself. */
+    mount->messages = memfd_create("ggufs", MFD_CLOEXEC);
+    mount->server = start_server(model, options, mount, &signals);
     if (mount->server > 0) {
         status = wait_for_tree(mount);
-        if (status == EX_OK)
-            take_out(mount);
+        tell_messages(mount);
+        if (status == EX_OK && take_out(mount->folder)) {
+            free(mount->folder);
+            mount->folder = NULL;
+        }
     } else {
         status = fail("ggufs can't be started");
         mount->server = 0;
@@ -223,8 +246,10 @@ void run_private_mount_close(struct run_private_mount *mount)
     run_signals_block(&signals);
     if (mount->fd >= 0)
         close(mount->fd);
-    /* It would end with its mount as well, but with a message that the connection broke. */
-    if (mount->server > 0) {
+    /* Who ends unasked has said why; at an end that was asked for, nobody wants to hear of it. */
+    if (mount->server > 0 && waitpid(mount->server, NULL, WNOHANG) == mount->server) {
+        tell_messages(mount);
+    } else if (mount->server > 0) {
         kill(mount->server, SIGTERM);
         if (!ends_within(mount->server, PATIENCE_MS)) {
             kill(mount->server, SIGKILL);
@@ -232,10 +257,13 @@ void run_private_mount_close(struct run_private_mount *mount)
         }
     }
     if (mount->folder)
-        take_out(mount);
-    free(mount->folder);
+        take_out(mount->folder);
+    if (mount->messages >= 0)
+        close(mount->messages);
+    /* Threads that compute may still take a signal. */
     run_signals_own_process(0);
     run_signals_own_folder(NULL);
-    *mount = (struct run_private_mount){.fd = -1};
+    free(mount->folder);
+    *mount = (struct run_private_mount){.fd = -1, .messages = -1};
     run_signals_unblock(&signals);
 }

@@ -12,6 +12,8 @@ struct run_private_mount {
     int fd;       /* of the tree's directory; whoever has opened the tree closes it, to -1 */
     pid_t server; /* 0: none */
     char *folder; /* owned; NULL once it is removed */
+    int messages; /* a file in memory that ggufs writes to; -1: none */
+    off_t n_told; /* bytes of it that the user has seen */
 };
 
 /*

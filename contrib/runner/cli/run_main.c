@@ -146,7 +146,9 @@ int main(int argc, char **argv)
         status = run(&options);
     }
     run_options_free(&options);
-    if (fflush(stdout) != 0 && status == EX_OK)
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == EX_OK) {
+        fprintf(stderr, "ggufs-run: stdout: %s\n", strerror(errno));
         status = EX_IOERR;
+    }
     return status;
 }

@@ -226,6 +226,8 @@ static int check(const struct run_options *options)
         return refuse("--tokens and --logits go together");
     if (options->prompt && !is_text_task)
         return refuse("a PROMPT goes with generation and -i only");
+    if (options->prompt_file && options->task != RUN_TASK_GENERATE)
+        return refuse("-f goes with generation only");
     if (options->prompt && options->prompt_file)
         return refuse("there are two prompts: PROMPT and -f");
     if (options->task != RUN_TASK_CHAT && (options->system_text || options->chat_template))
@@ -303,7 +305,7 @@ void run_options_print_help(FILE *stream)
 {
     run_options_print_usage(stream);
     fprintf(stream, "\nRuns the model whose tree is MOUNT, or a model file. A PROMPT of - is read "
-                    "from stdin.\n\noptions:\n");
+                    "from stdin.\n\noptions (in parentheses: what is without them):\n");
     for (size_t i = 0; i < run_option_count; i++) {
         const struct run_option *option = &run_option_table[i];
         char left[80] = "";

@@ -5,7 +5,11 @@
 #include <stddef.h>
 #include <sys/wait.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
+
+/* How long the owned process may take to end; nobody wants to wait for a disk that hangs. */
+#define PATIENCE_MS 10000
 
 static volatile sig_atomic_t is_only_asked, is_asked;
 static volatile sig_atomic_t owned_process; /* a pid fits */
@@ -19,9 +23,17 @@ static void clear_away(void)
 
     if (owned_file)
         unlink(owned_file);
-    if (process > 0 && kill(process, SIGTERM) == 0)
-        while (waitpid(process, NULL, 0) < 0 && errno == EINTR)
-            continue;
+    if (process > 0 && kill(process, SIGTERM) == 0) {
+        const struct timespec pause = {.tv_nsec = 1000000};
+
+        for (int i = 0; waitpid(process, NULL, WNOHANG) == 0; i++) {
+            if (i == PATIENCE_MS) {
+                kill(process, SIGKILL);
+                break;
+            }
+            nanosleep(&pause, NULL);
+        }
+    }
     if (owned_folder)
         rmdir(owned_folder);
 }
@@ -74,12 +86,14 @@ static void on_fault(int number, siginfo_t *info, void *context)
     _exit(EX_IOERR);
 }
 
+/* SIGQUIT does what it always does, but not before the mount is cleared away. */
 static void end_signals(sigset_t *signals)
 {
     sigemptyset(signals);
     sigaddset(signals, SIGINT);
     sigaddset(signals, SIGTERM);
     sigaddset(signals, SIGHUP);
+    sigaddset(signals, SIGQUIT);
 }
 
 void run_signals_start(void)
@@ -131,11 +145,11 @@ void run_signals_unblock(const sigset_t *before)
 
 bool run_signals_is_pending(void)
 {
-    sigset_t signals;
+    sigset_t pending, ends, both;
 
-    return sigpending(&signals) == 0 &&
-           (sigismember(&signals, SIGINT) == 1 || sigismember(&signals, SIGTERM) == 1 ||
-            sigismember(&signals, SIGHUP) == 1);
+    end_signals(&ends);
+    return sigpending(&pending) == 0 && sigandset(&both, &pending, &ends) == 0 &&
+           sigisemptyset(&both) == 0;
 }
 
 void run_signals_own_process(pid_t process)

@@ -80,18 +80,19 @@ static int write_logits(struct run_session *session, const struct run_ids *ids, 
 }
 
 /* Writes beside the file and renames, so that there is a whole one or none. */
-static int write_file(struct run_session *session, const struct run_ids *ids,
-                      struct run_failure *failure)
+static int write_whole_file(struct run_session *session, const struct run_ids *ids,
+                            const char *path, struct run_failure *failure)
 {
-    const char *path = session->options->logits_file;
     const mode_t mask = umask(0);
     char *temporary;
     FILE *file = NULL;
+    sigset_t signals;
     int fd, code;
 
     umask(mask);
     if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
         return run_fail_memory(failure);
+    run_signals_block(&signals);
     fd = mkstemp(temporary);
     if (fd >= 0) {
         run_signals_own_file(temporary);
@@ -99,6 +100,7 @@ static int write_file(struct run_session *session, const struct run_ids *ids,
         file = fdopen(fd, "w");
     }
     if (file) {
+        run_signals_unblock(&signals);
         code = write_logits(session, ids, file, failure);
         if (fclose(file) != 0 && code == 0)
             code = run_fail(failure, -EIO, "%s: %s", path, strerror(errno));
@@ -108,11 +110,49 @@ static int write_file(struct run_session *session, const struct run_ids *ids,
         code = run_fail(failure, -errno, "%s: can't be written: %s", path, strerror(errno));
         if (fd >= 0)
             close(fd);
+        run_signals_unblock(&signals);
     }
-    run_signals_own_file(NULL);
     if (code < 0 && fd >= 0)
         unlink(temporary);
+    run_signals_own_file(NULL);
     free(temporary);
+    return code;
+}
+
+static int write_stream(struct run_session *session, const struct run_ids *ids, FILE *file,
+                        const char *name, struct run_failure *failure)
+{
+    const int code = write_logits(session, ids, file, failure);
+
+    if (fflush(file) != 0 && code == 0)
+        return run_fail(failure, -EIO, "%s: %s", name, strerror(errno));
+    return code;
+}
+
+/* A device or a pipe is written to, not replaced by a file; a symbolic link stays one. */
+static int write_file(struct run_session *session, const struct run_ids *ids,
+                      struct run_failure *failure)
+{
+    const char *path = session->options->logits_file;
+    struct stat status;
+    char *target;
+    FILE *file;
+    int code;
+
+    if (stat(path, &status) != 0)
+        return write_whole_file(session, ids, path, failure);
+    if (S_ISREG(status.st_mode)) {
+        target = realpath(path, NULL);
+        code = target ? write_whole_file(session, ids, target, failure)
+                      : run_fail(failure, -errno, "%s: %s", path, strerror(errno));
+        free(target);
+        return code;
+    }
+    file = fopen(path, "we");
+    if (!file)
+        return run_fail(failure, -errno, "%s: can't be written: %s", path, strerror(errno));
+    code = write_stream(session, ids, file, path, failure);
+    fclose(file);
     return code;
 }
 
@@ -134,9 +174,7 @@ int run_task_logits(struct run_session *session)
     if (code == 0)
         code = check_length(session, ids.n, &failure);
     if (code == 0 && strcmp(session->options->logits_file, "-") == 0) {
-        code = write_logits(session, &ids, stdout, &failure);
-        if (code == 0 && fflush(stdout) != 0)
-            code = run_fail(&failure, -EIO, "stdout: %s", strerror(errno));
+        code = write_stream(session, &ids, stdout, "stdout", &failure);
     } else if (code == 0) {
         code = write_file(session, &ids, &failure);
     }
@@ -145,6 +183,9 @@ int run_task_logits(struct run_session *session)
 }
 
 /* ---- perplexity ---- */
+
+/* The least tokens of a window of which one is counted. */
+#define SMALLEST_WINDOW 3
 
 /* Of the tokens that were counted: -log of the share that the model gave each. */
 struct score {
@@ -226,21 +267,22 @@ static int print_perplexity(const struct run_session *session, const struct scor
     const double variance = score->sum_of_squares / (double)score->n - mean * mean;
     const double error =
         score->n > 1 && variance > 0 ? sqrt(variance / (double)(score->n - 1)) * exp(mean) : 0;
-    cJSON *object;
+    struct run_json json = {0};
 
     if (!session->options->is_json) {
         printf("perplexity %.4f +/- %.4f, %zu windows of %zu tokens, %zu tokens counted\n",
                exp(mean), error, n_windows, n_window, score->n);
         return EX_OK;
     }
-    object = cJSON_CreateObject();
-    cJSON_AddNumberToObject(object, "perplexity", exp(mean));
-    cJSON_AddNumberToObject(object, "error", error);
-    cJSON_AddNumberToObject(object, "windows", (double)n_windows);
-    cJSON_AddNumberToObject(object, "window_tokens", (double)n_window);
-    cJSON_AddNumberToObject(object, "counted_tokens", (double)score->n);
-    cJSON_AddNumberToObject(object, "seconds", seconds);
-    return run_print_json(session, object);
+    run_json_begin(&json, NULL);
+    run_json_number(&json, "perplexity", exp(mean));
+    run_json_number(&json, "error", error);
+    run_json_integer(&json, "windows", n_windows);
+    run_json_integer(&json, "window_tokens", n_window);
+    run_json_integer(&json, "counted_tokens", score->n);
+    run_json_number(&json, "seconds", seconds);
+    run_json_end(&json);
+    return run_print_json(session, &json);
 }
 
 int run_task_perplexity(struct run_session *session)
@@ -256,9 +298,10 @@ int run_task_perplexity(struct run_session *session)
     if (code == 0)
         code = run_session_encode(session, text.bytes ? text.bytes : "", text.length,
                                   session->options->is_special, &ids, &failure);
-    if (code == 0 && ids.n < 4)
-        code = run_fail(&failure, -EINVAL, "%s: %zu tokens are too few for a perplexity",
-                        session->options->perplexity_file, ids.n);
+    if (code == 0 && (ids.n < SMALLEST_WINDOW || n_window < SMALLEST_WINDOW))
+        code =
+            run_fail(&failure, -EINVAL, "%s: a window of %zu tokens is too small for a perplexity",
+                     session->options->perplexity_file, ids.n < n_window ? ids.n : n_window);
     if (code == 0) {
         n_window = ids.n < n_window ? ids.n : n_window;
         code = score_text(session, &ids, n_window, &score, &failure);

@@ -105,18 +105,28 @@ static void list_architectures(const char *unknown)
 static int choose_context(const struct run_session *session, uint32_t n_wanted, uint32_t *n_context,
                           struct run_failure *failure)
 {
-    uint32_t n_trained = USUAL_CONTEXT;
+    const int64_t n_given = session->options->n_context;
+    uint32_t n_trained = 0;
     int code;
 
-    *n_context = n_wanted;
-    if (session->options->n_context >= 0)
-        *n_context = (uint32_t)session->options->n_context;
-    if (session->options->n_context >= 0 || n_wanted > 0)
+    if (n_given < 0 && n_wanted > 0) {
+        *n_context = n_wanted;
         return 0;
+    }
     code = run_metadata_u32(session->tree.metadata, ".context_length", UINT32_MAX, &n_trained,
                             failure);
-    *n_context = n_trained < USUAL_CONTEXT ? n_trained : USUAL_CONTEXT;
-    return code;
+    if (code < 0)
+        return code;
+    if (n_given < 0)
+        *n_context = n_trained > 0 && n_trained < USUAL_CONTEXT ? n_trained : USUAL_CONTEXT;
+    else
+        *n_context = (uint32_t)n_given;
+    if (n_given > n_trained && n_trained > 0)
+        fprintf(stderr,
+                "ggufs-run: the model was trained for %u tokens; what it does behind them may make "
+                "no sense\n",
+                n_trained);
+    return 0;
 }
 
 static int open_engine(struct run_session *session, uint32_t n_context, struct run_failure *failure)
@@ -165,8 +175,10 @@ int run_session_open(const struct run_options *options, uint32_t n_context,
     struct run_failure failure;
     int status, code;
 
-    *session = (struct run_session){
-        .options = options, .mount = {.fd = -1}, .tree = {.fd = -1}, .started = run_seconds()};
+    *session = (struct run_session){.options = options,
+                                    .mount = {.fd = -1, .messages = -1},
+                                    .tree = {.fd = -1},
+                                    .started = run_seconds()};
     status = find_tree(session);
     if (status != EX_OK)
         return status;

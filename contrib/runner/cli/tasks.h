@@ -4,9 +4,8 @@
 #ifndef GGUFS_RUNNER_TASKS_H
 #define GGUFS_RUNNER_TASKS_H
 
+#include "contrib/runner/cli/json_writer.h"
 #include "contrib/runner/cli/session.h"
-
-#include <cjson/cJSON.h>
 
 /* A prompt, and what comes behind it. */
 int run_task_generate(struct run_session *session);
@@ -25,7 +24,7 @@ int run_task_perplexity(struct run_session *session);
 /* Tokens per second. */
 int run_task_bench(struct run_session *session);
 
-/* Prints the object on a line of stdout and deletes it; NULL is one that memory was missing for. */
-int run_print_json(const struct run_session *session, cJSON *object);
+/* Prints the object on a line of stdout, and frees it. */
+int run_print_json(const struct run_session *session, struct run_json *json);
 
 #endif

@@ -22,9 +22,10 @@ static int give(struct run_output *output, const char *bytes, size_t length,
         return run_fail_memory(failure);
     if (output->is_kept)
         return 0;
-    if (fwrite(bytes, 1, length, stdout) != length || fflush(stdout) != 0)
-        return run_fail(failure, -EIO, "stdout: %s", strerror(errno));
-    return 0;
+    if (fwrite(bytes, 1, length, stdout) == length && fflush(stdout) == 0)
+        return 0;
+    /* Ctrl-C, while the reader of a pipe took its time. */
+    return run_fail(failure, errno == EINTR ? -EINTR : -EIO, "stdout: %s", strerror(errno));
 }
 
 int run_output_bytes(struct run_output *output, const char *bytes, size_t length,
@@ -54,6 +55,8 @@ static int pass_on(struct run_output *output, bool *is_stopped, struct run_failu
                                       output->held.length, &n_free);
     code = give(output, output->held.bytes, n_free, failure);
     run_buffer_drop(&output->held, *is_stopped ? output->held.length : n_free);
+    if (*is_stopped) /* nor the beginning of a character behind it */
+        run_utf8_begin(&output->stream, false);
     return code;
 }
 

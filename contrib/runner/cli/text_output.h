@@ -28,8 +28,8 @@ void run_output_begin(struct run_output *output, bool is_at_start);
 int run_output_bytes(struct run_output *output, const char *bytes, size_t length,
                      struct run_failure *failure);
 
-/* Gives the token out, up to a stop; `*is_stopped` tells of one. -EIO if stdout does not take it.
- */
+/* Gives the token out, up to a stop; `*is_stopped` tells of one. -EIO if stdout does not take it,
+ * -EINTR if an end was asked for before it did. */
 int run_output_token(struct run_output *output, int32_t id, bool *is_stopped,
                      struct run_failure *failure);
 

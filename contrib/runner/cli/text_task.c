@@ -10,20 +10,15 @@
 /* The exit status of a program that Ctrl-C has ended. */
 #define STATUS_INTERRUPTED 130
 
-int run_print_json(const struct run_session *session, cJSON *object)
+int run_print_json(const struct run_session *session, struct run_json *json)
 {
     struct run_failure failure;
-    char *line = cJSON_PrintUnformatted(object);
-    int status = EX_OK;
+    int code = json->is_memory_missing ? run_fail_memory(&failure) : 0;
 
-    cJSON_Delete(object);
-    if (!line)
-        return run_session_complain(session, run_fail_memory(&failure), &failure);
-    if (puts(line) < 0 || fflush(stdout) != 0)
-        status = run_session_complain(
-            session, run_fail(&failure, -EIO, "stdout: %s", strerror(errno)), &failure);
-    cJSON_free(line);
-    return status;
+    if (code == 0 && (puts(json->text.bytes) < 0 || fflush(stdout) != 0))
+        code = run_fail(&failure, -EIO, "stdout: %s", strerror(errno));
+    run_json_free(json);
+    return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
 }
 
 /* The last newline of a file or of what echo(1) writes is not meant. */
@@ -62,50 +57,42 @@ static void print_tokens(const struct run_session *session, const struct run_ids
     }
 }
 
-static cJSON *array_of(const struct run_ids *ids)
-{
-    cJSON *array = cJSON_CreateArray();
-
-    for (size_t i = 0; array && i < ids->n; i++)
-        cJSON_AddItemToArray(array, cJSON_CreateNumber(ids->list[i]));
-    return array;
-}
-
 /* A part of the text's statistics: tokens and seconds. */
-static void add_timing(cJSON *timings, const char *name, size_t n_tokens, double seconds)
+static void add_timing(struct run_json *json, const char *name, size_t n_tokens, double seconds)
 {
-    cJSON *timing = cJSON_AddObjectToObject(timings, name);
-
-    cJSON_AddNumberToObject(timing, "tokens", (double)n_tokens);
-    cJSON_AddNumberToObject(timing, "seconds", seconds);
-    cJSON_AddNumberToObject(timing, "tokens_per_second",
-                            seconds > 0 ? (double)n_tokens / seconds : 0);
+    run_json_begin(json, name);
+    run_json_integer(json, "tokens", n_tokens);
+    run_json_number(json, "seconds", seconds);
+    run_json_number(json, "tokens_per_second", seconds > 0 ? (double)n_tokens / seconds : 0);
+    run_json_end(json);
 }
 
-static cJSON *describe(const struct run_generation *generation, const struct run_ids *prompt_ids,
-                       const char *prompt)
+static int print_object(const struct run_generation *generation, const struct run_ids *prompt_ids,
+                        const struct run_buffer *prompt)
 {
     const struct run_session *session = generation->session;
     const struct run_sampling *sampling = &session->options->sampling;
-    const char *text = generation->output.text.bytes;
-    cJSON *object = cJSON_CreateObject(), *timings;
-    char seed[24];
+    const struct run_buffer *text = &generation->output.text;
+    struct run_json json = {0};
 
-    cJSON_AddStringToObject(object, "prompt", prompt ? prompt : "");
-    cJSON_AddStringToObject(object, "text", text ? text : "");
-    cJSON_AddStringToObject(object, "stop", run_ending_name(generation->ending));
-    cJSON_AddItemToObject(object, "prompt_ids", array_of(prompt_ids));
-    cJSON_AddItemToObject(object, "ids", array_of(&generation->generated));
-    snprintf(seed, sizeof seed, "%llu", (unsigned long long)sampling->seed);
+    run_json_begin(&json, NULL);
+    run_json_string(&json, "prompt", prompt->bytes, prompt->length);
+    run_json_string(&json, "text", text->bytes, text->length);
+    run_json_string(&json, "stop", run_ending_name(generation->ending),
+                    strlen(run_ending_name(generation->ending)));
+    run_json_ids(&json, "prompt_ids", prompt_ids);
+    run_json_ids(&json, "ids", &generation->generated);
     if (sampling->temperature > 0)
-        cJSON_AddRawToObject(object, "seed", seed);
-    cJSON_AddNumberToObject(object, "context", session->n_context);
-    timings = cJSON_AddObjectToObject(object, "timings");
-    cJSON_AddNumberToObject(timings, "load_seconds", session->load_seconds);
-    add_timing(timings, "prompt", generation->n_prompt, generation->prompt_seconds);
-    add_timing(timings, "text", generation->n_generated, generation->generated_seconds);
-    cJSON_AddNumberToObject(timings, "total_seconds", run_seconds() - session->started);
-    return object;
+        run_json_integer(&json, "seed", sampling->seed);
+    run_json_integer(&json, "context", session->n_context);
+    run_json_begin(&json, "timings");
+    run_json_number(&json, "load_seconds", session->load_seconds);
+    add_timing(&json, "prompt", generation->n_prompt, generation->prompt_seconds);
+    add_timing(&json, "text", generation->n_generated, generation->generated_seconds);
+    run_json_number(&json, "total_seconds", run_seconds() - session->started);
+    run_json_end(&json);
+    run_json_end(&json);
+    return run_print_json(session, &json);
 }
 
 /* The prompt, as the reader sees it, comes first; in JSON it has a place of its own. */
@@ -168,7 +155,7 @@ int run_task_generate(struct run_session *session)
     if (code < 0)
         status = run_session_complain(session, code, &failure);
     else if (session->options->is_json)
-        status = run_print_json(session, describe(&generation, &ids, shown.bytes));
+        status = print_object(&generation, &ids, &shown);
     if (code == 0)
         run_generation_report(&generation);
     if (status == EX_OK && generation.ending == RUN_ENDING_ASKED)

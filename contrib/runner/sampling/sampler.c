@@ -38,7 +38,8 @@ int run_sampler_open(const struct run_sampling *sampling, uint32_t n_vocab, uint
     sampler->n_vocab = n_vocab;
     run_xoshiro_seed(&sampler->random, sampling->seed);
     if (sampling->repeat_penalty != 1)
-        sampler->window_capacity = n_last < 0 ? n_context : (size_t)n_last;
+        sampler->window_capacity =
+            n_last < 0 || (uint32_t)n_last > n_context ? n_context : (uint32_t)n_last;
     sampler->candidates = calloc((size_t)n_vocab + 1, sizeof *sampler->candidates);
     sampler->window = calloc(sampler->window_capacity + 1, sizeof *sampler->window);
     sampler->seen = calloc((size_t)n_vocab + 1, sizeof *sampler->seen);

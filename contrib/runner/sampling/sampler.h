@@ -25,7 +25,7 @@ struct run_sampling {
 
 struct run_sampler;
 
-/* `n_context` is what a repeat_last_n of -1 means. */
+/* `n_context` is what a repeat_last_n of -1 means, and the most that it can be. */
 int run_sampler_open(const struct run_sampling *sampling, uint32_t n_vocab, uint32_t n_context,
                      struct run_sampler **out, struct run_failure *failure);
 void run_sampler_close(struct run_sampler *sampler);

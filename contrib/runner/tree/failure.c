@@ -44,6 +44,7 @@ int run_exit_status(int code)
     case EIO:
     case ESTALE:
     case ENOTCONN:
+    case ECONNABORTED:
         return EX_IOERR;
     case ENOMEM:
     case EMFILE:

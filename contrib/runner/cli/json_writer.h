@@ -1,0 +1,33 @@
+/*
+ * JSON for other programs: one object, on a line. Memory that is missing is remembered, and told at
+ * the end; so nothing is left out of an object that is printed.
+ */
+#ifndef GGUFS_RUNNER_JSON_WRITER_H
+#define GGUFS_RUNNER_JSON_WRITER_H
+
+#include "contrib/runner/chat/text_buffer.h"
+#include "contrib/runner/tokenizer/token_ids.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* All zeros is one that has not begun. */
+struct run_json {
+    struct run_buffer text;
+    bool is_memory_missing;
+};
+
+/* An object within another has a name, the outermost one has NULL. */
+void run_json_begin(struct run_json *json, const char *name);
+void run_json_end(struct run_json *json);
+
+/* Members. The string is UTF-8, and may have NUL bytes; NaN and infinities become null. */
+void run_json_string(struct run_json *json, const char *name, const char *bytes, size_t length);
+void run_json_number(struct run_json *json, const char *name, double number);
+void run_json_integer(struct run_json *json, const char *name, uint64_t number);
+void run_json_ids(struct run_json *json, const char *name, const struct run_ids *ids);
+
+void run_json_free(struct run_json *json);
+
+#endif
