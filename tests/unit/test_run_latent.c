@@ -39,7 +39,7 @@ static void begin(void)
                                    .latent_rank = RANK,
                                    .latent_k = DIM_K,
                                    .latent_v = DIM_V,
-                                   .attention_scale = 0.4f,
+                                   .latent_scale = 0.4f,
                                    .layers = &shape};
 }
 
@@ -154,7 +154,7 @@ static void reference(const float *x, const float *kv_b, double *out)
 
                 for (size_t i = 0; i < DIM_K; i++)
                     score += q[t][h][i] * k[j][h][i];
-                score = exp(score * (double)hparams.attention_scale);
+                score = exp(score * (double)hparams.latent_scale);
                 sum += score;
                 for (size_t i = 0; i < DIM_V; i++)
                     found[h][i] += score * v[j][h][i];

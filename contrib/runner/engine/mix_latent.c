@@ -44,7 +44,7 @@ void run_latent_load(struct run_loader *loader, const struct run_hparams *hparam
         .n_head_kv = n_head,
         .dim_k = hparams->latent_k,
         .dim_v = hparams->latent_v,
-        .scale = hparams->attention_scale,
+        .scale = hparams->latent_scale,
     };
     run_load_linear_if(loader, "attn_kv_b", rank,
                        (uint64_t)n_head * (layer->plain + hparams->latent_v), &layer->kv_b);
