@@ -198,6 +198,12 @@ Test(run_hparams, windows_by_layer)
     read_model("llama", ", \"llama.attention.sliding_window\": 7");
     expect_windows("------");
     close_model();
+    /* Gemma 2's first files have no keys for what is the same in all of its models. */
+    read_model("gemma2", "");
+    expect_windows("w-w-w-");
+    cr_expect(hparams.window == 4096 && hparams.attention_softcap == 50 &&
+              hparams.final_softcap == 30);
+    close_model();
 }
 
 Test(run_hparams, scales)
@@ -247,7 +253,7 @@ Test(run_hparams, latent_attention)
                             "\"deepseek2.attention.value_length_mla\": 20, "
                             "\"deepseek2.rope.dimension_count\": 8");
     cr_expect(hparams.latent_rank == 32 && hparams.latent_k == 25 && hparams.latent_v == 20);
-    cr_expect_float_eq(hparams.attention_scale, 0.2f, 1e-7f);
+    cr_expect_float_eq(hparams.latent_scale, 0.2f, 1e-7f);
     close_model();
     read_model("deepseek2", ", \"deepseek2.attention.kv_lora_rank\": 32, "
                             "\"deepseek2.attention.key_length\": 25, "
@@ -257,7 +263,7 @@ Test(run_hparams, latent_attention)
                             "\"deepseek2.rope.scaling.factor\": 40, "
                             "\"deepseek2.rope.scaling.yarn_log_multiplier\": 0.1");
     cr_expect(hparams.latent_k == 25 && hparams.latent_v == 16);
-    cr_expect_float_eq(hparams.attention_scale, powf(1 + 0.1f * logf(40), 2) / 5, 1e-6f);
+    cr_expect_float_eq(hparams.latent_scale, powf(1 + 0.1f * logf(40), 2) / 5, 1e-6f);
     close_model();
 }
 
@@ -294,6 +300,40 @@ Test(run_hparams, rows_of_queries_may_be_in_the_original_order)
     read_rotary("llama", ", \"llama.tensor_data_layout\": \"reference\"", false);
     cr_expect_eq(rotary.kind, RUN_ROTARY_NEOX);
     read_rotary("llama", ", \"llama.tensor_data_layout\": \"Meta AI original pth\"", false);
+    cr_expect_eq(rotary.kind, RUN_ROTARY_NORMAL);
+    /* What was never moved is the same in the original order. */
+    read_rotary("gptj", ", \"gptj.tensor_data_layout\": \"reference\"", false);
+    cr_expect_eq(rotary.kind, RUN_ROTARY_NORMAL);
+    read_model("falcon", ", \"falcon.tensor_data_layout\": \"reference\"");
+    cr_expect(hparams.qkv_in_groups);
+    close_model();
+    read_model("falcon", ", \"falcon.tensor_data_layout\": \"jploski\"");
+    cr_expect_not(hparams.qkv_in_groups);
+    close_model();
+    read_model("mpt", ", \"mpt.tensor_data_layout\": \"reference\"");
+    cr_expect_not(hparams.qkv_in_groups);
+    close_model();
+}
+
+Test(run_hparams, layers_without_rotation)
+{
+    read_model("llama4", "");
+    expect_windows("www-ww");
+    for (size_t i = 0; i < 6; i++)
+        cr_expect_eq(hparams.layers[i].is_rotated, i != 3);
+    close_model();
+    read_model("llama4", ", \"llama4.attention.sliding_window\": 0");
+    expect_windows("------");
+    for (size_t i = 0; i < 6; i++)
+        cr_expect(hparams.layers[i].is_rotated);
+    close_model();
+    read_model("smollm3", "");
+    for (size_t i = 0; i < 6; i++)
+        cr_expect_eq(hparams.layers[i].is_rotated, i != 3);
+    close_model();
+    read_rotary("granite", ", \"granite.rope.scaling.finetuned\": false", false);
+    cr_expect_eq(rotary.kind, RUN_ROTARY_NONE);
+    read_rotary("granite", ", \"granite.rope.scaling.finetuned\": true", false);
     cr_expect_eq(rotary.kind, RUN_ROTARY_NORMAL);
 }
 

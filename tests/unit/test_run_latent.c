@@ -39,7 +39,7 @@ static void begin(void)
                                    .latent_rank = RANK,
                                    .latent_k = DIM_K,
                                    .latent_v = DIM_V,
-                                   .attention_scale = 0.4f,
+                                   .latent_scale = 0.4f,
                                    .layers = &shape};
 }
 
@@ -154,7 +154,7 @@ static void reference(const float *x, const float *kv_b, double *out)
 
                 for (size_t i = 0; i < DIM_K; i++)
                     score += q[t][h][i] * k[j][h][i];
-                score = exp(score * (double)hparams.attention_scale);
+                score = exp(score * (double)hparams.latent_scale);
                 sum += score;
                 for (size_t i = 0; i < DIM_V; i++)
                     found[h][i] += score * v[j][h][i];
@@ -268,4 +268,22 @@ Test(run_latent, wrong_shapes_are_refused)
     expect_refused(-EINVAL, "tensors/attn_kv_a_mqa.weight: shape");
     hparams.latent_k = N_ROT;
     expect_refused(-EINVAL, "key_length_mla 4 is not above rope.dimension_count 4");
+}
+
+/* What was chosen for groups of heads fits no heads that these do not divide. */
+Test(run_latent, other_heads_do_not_follow_an_indexer)
+{
+    const struct run_layer_shape six = {.n_head = 6}, eight = {.n_head = 8};
+    const struct run_indexer indexer = {.n_groups = 4};
+    const struct run_latent_layer before = {.followed = &indexer};
+    struct run_latent_layer layer = {.shape = &eight};
+    struct run_failure failure;
+    struct run_loader loader = {.failure = &failure};
+
+    run_latent_follow(&loader, &layer, &before);
+    cr_expect(loader.code == 0 && layer.followed == &indexer);
+    layer = (struct run_latent_layer){.shape = &six};
+    run_latent_follow(&loader, &layer, &before);
+    cr_expect_eq(loader.code, -EINVAL);
+    cr_expect_not_null(strstr(failure.text, "head_count 6"), "%s", failure.text);
 }

@@ -13,8 +13,8 @@
 /* Products of fewer elements are done before a team of threads would have begun. */
 #define PARALLEL_ELEMENTS 65536
 
-/* Halves are decoded in pieces of so many rows. */
-enum { PIECE_ROWS = 16 };
+/* Halves are decoded in pieces of so many rows, for up to so many heads at once. */
+enum { PIECE_ROWS = 16, MOST_HEADS = 8 };
 
 static size_t element_bytes(const struct run_cache *cache)
 {
@@ -167,53 +167,100 @@ static size_t find_piece(const struct view *view, size_t i, size_t *row)
     return n;
 }
 
-/* `scores` has room for all positions, `piece` for PIECE_ROWS heads. */
-static void attend_head(const struct run_attention *attention, uint32_t head, const float *query,
-                        const struct run_cache *keys, const struct run_cache *values,
-                        const struct view *view, float *scores, float *piece, float *restrict out)
+/* Neighbouring heads of a token that share keys and see the same: what is read and decoded for one
+ * serves all. */
+struct group {
+    uint32_t head, n; /* the first, and how many */
+    const float *queries;
+    struct view view;
+    float *scores; /* room for `stride` positions of each */
+    size_t stride;
+    float *piece; /* room for PIECE_ROWS heads */
+    float *out;
+};
+
+static void score_group(const struct run_attention *attention, const struct run_cache *keys,
+                        const struct group *group)
 {
-    const size_t head_kv = head / (attention->n_head / attention->n_head_kv);
-    const size_t dim_k = attention->dim_k, dim_v = attention->dim_v, n = view->n;
+    const size_t head_kv = group->head / (attention->n_head / attention->n_head_kv);
+    const size_t dim_k = attention->dim_k, n = group->view.n;
     size_t stride, row;
 
-    memset(scores, 0, n * sizeof *scores);
+    for (size_t head = 0; head < group->n; head++)
+        memset(group->scores + head * group->stride, 0, n * sizeof *group->scores);
     for (size_t i = 0, n_rows; i < n; i += n_rows) {
         const float *rows;
 
-        n_rows = find_piece(view, i, &row);
-        rows = head_rows(keys, row, n_rows, head_kv * dim_k, dim_k, piece, &stride);
-        dequant_dot(rows, stride, n_rows, query, 0, 1, dim_k, scores + i, 0);
+        n_rows = find_piece(&group->view, i, &row);
+        rows = head_rows(keys, row, n_rows, head_kv * dim_k, dim_k, group->piece, &stride);
+        dequant_dot(rows, stride, n_rows, group->queries, dim_k, group->n, dim_k, group->scores + i,
+                    group->stride);
     }
-    weigh(attention, head, scores, n);
-    memset(out, 0, dim_v * sizeof *out);
-    for (size_t i = 0, n_rows; i < n; i += n_rows) {
-        const float *rows;
+}
 
-        n_rows = find_piece(view, i, &row);
-        rows = head_rows(values, row, n_rows, head_kv * dim_v, dim_v, piece, &stride);
-        for (size_t r = 0; r < n_rows; r++) {
-            const float weight = scores[i + r], *restrict value = rows + r * stride;
-
+static void add_row(float weight, const float *restrict value, size_t n, float *restrict out)
+{
 #pragma omp simd
-            for (size_t j = 0; j < dim_v; j++)
-                out[j] += weight * value[j];
-        }
+    for (size_t j = 0; j < n; j++)
+        out[j] += weight * value[j];
+}
+
+static void sum_group(const struct run_attention *attention, const struct run_cache *values,
+                      const struct group *group)
+{
+    const size_t head_kv = group->head / (attention->n_head / attention->n_head_kv);
+    const size_t dim_v = attention->dim_v;
+    size_t stride, row;
+
+    memset(group->out, 0, group->n * dim_v * sizeof *group->out);
+    for (size_t i = 0, n_rows; i < group->view.n; i += n_rows) {
+        const float *rows;
+
+        n_rows = find_piece(&group->view, i, &row);
+        rows = head_rows(values, row, n_rows, head_kv * dim_v, dim_v, group->piece, &stride);
+        for (size_t head = 0; head < group->n; head++)
+            for (size_t r = 0; r < n_rows; r++)
+                add_row(group->scores[head * group->stride + i + r], rows + r * stride, dim_v,
+                        group->out + head * dim_v);
     }
+}
+
+static void attend_group(const struct run_attention *attention, const struct run_cache *keys,
+                         const struct run_cache *values, const struct group *group)
+{
+    score_group(attention, keys, group);
+    for (uint32_t head = 0; head < group->n; head++)
+        weigh(attention, group->head + head, group->scores + head * group->stride, group->view.n);
+    sum_group(attention, values, group);
+}
+
+/* How many neighbouring heads make a group; it divides those that share keys, and a selection. */
+static uint32_t group_size(const struct run_attention *attention)
+{
+    const uint32_t n_alike = attention->n_head / attention->n_head_kv;
+    const uint32_t n_chosen =
+        attention->selection ? attention->n_head / attention->selection->n_groups : n_alike;
+    uint32_t size = MOST_HEADS;
+
+    while (n_alike % size != 0 || n_chosen % size != 0)
+        size--;
+    return size;
 }
 
 int run_attend(const struct run_attention *attention, const float *queries, size_t stride,
                const struct run_cache *keys, const struct run_cache *values, size_t n, size_t first,
                float *out)
 {
-    const size_t n_head = attention->n_head, dim_v = attention->dim_v;
-    const size_t widest = attention->dim_k > dim_v ? attention->dim_k : dim_v;
-    const bool is_large = n * n_head * (first + n) * (attention->dim_k + dim_v) > PARALLEL_ELEMENTS;
+    const size_t n_head = attention->n_head, dim_k = attention->dim_k, dim_v = attention->dim_v;
+    const size_t widest = dim_k > dim_v ? dim_k : dim_v, n_all = first + n;
+    const uint32_t size = group_size(attention);
+    const bool is_large = n * n_head * n_all * (dim_k + dim_v) > PARALLEL_ELEMENTS;
     int code = 0;
 
     (void)is_large; /* without OpenMP nobody asks */
 #pragma omp parallel if (is_large)
     {
-        float *scores = malloc((first + n + PIECE_ROWS * widest) * sizeof *scores);
+        float *scores = malloc((size * n_all + PIECE_ROWS * widest) * sizeof *scores);
 
         if (!scores) {
 #pragma omp atomic write
@@ -221,14 +268,19 @@ int run_attend(const struct run_attention *attention, const float *queries, size
         }
 #pragma omp for schedule(static, 1) collapse(2)
         for (size_t i = 0; i < n; i++) {
-            for (size_t head = 0; head < n_head; head++) {
-                if (scores) {
-                    const struct view view = find_view(attention, (uint32_t)head, i, first + i);
-
-                    attend_head(attention, (uint32_t)head,
-                                queries + i * stride + head * attention->dim_k, keys, values, &view,
-                                scores, scores + first + n, out + (i * n_head + head) * dim_v);
-                }
+            for (size_t head = 0; head < n_head; head += size) {
+                if (scores)
+                    attend_group(attention, keys, values,
+                                 &(struct group){
+                                     .head = (uint32_t)head,
+                                     .n = size,
+                                     .queries = queries + i * stride + head * dim_k,
+                                     .view = find_view(attention, (uint32_t)head, i, first + i),
+                                     .scores = scores,
+                                     .stride = n_all,
+                                     .piece = scores + size * n_all,
+                                     .out = out + (i * n_head + head) * dim_v,
+                                 });
             }
         }
         free(scores);

@@ -53,8 +53,17 @@ enum run_weights_norm { RUN_WEIGHTS_PLAIN, RUN_WEIGHTS_NORMED, RUN_WEIGHTS_BY_KE
 enum run_rotary_layers {
     RUN_ROTARY_ALL,
     RUN_ROTARY_WINDOWED, /* those with a sliding window, if the model has such layers */
-    RUN_ROTARY_SKIPPING, /* all but every fourth: 3, 7, … */
+    RUN_ROTARY_SKIPPING, /* all but every fourth: 3, 7, …; all if a key turned the row's window off
+                          */
     RUN_ROTARY_LEADING,  /* those with a sliding window and the first leading_dense_block_count */
+};
+
+/* What it means if the key tensor_data_layout is "reference": converters have moved rows of weights
+ * since. */
+enum run_reference {
+    RUN_REFERENCE_SAME,   /* nothing: rows were never moved */
+    RUN_REFERENCE_HALVES, /* rotated pairs are as RUN_ROTARY_NEOX */
+    RUN_REFERENCE_GROUPS, /* attn_qkv has for each head of keys its queries, the key, the value */
 };
 
 /* What the key rope.scaling.yarn_log_multiplier does. */
@@ -101,13 +110,14 @@ struct run_architecture {
     bool has_minicpm_scales; /* without those keys: embeddings times 12, residuals times
                                 1.4 / √n_layer, logits divided by n_embd / 256 */
     bool has_softcap;        /* keys attn_logit_softcapping, final_logit_softcapping */
-    float attention_softcap; /* without key */
+    float attention_softcap, final_softcap; /* without key */
 
     uint32_t rwkv_version;    /* RWKV's time mixing, if key architecture_version says no other */
     bool has_layer_rescaling; /* key rescale_every_n_layers: behind so many layers, half of it */
 
     enum run_rotary_kind rotary;
     enum run_rotary_layers rotary_layers;
+    enum run_reference reference;
     bool rotary_by_key;      /* key rope.scaling.finetuned, if it is false: no rotation */
     bool norm_after_rotary;  /* q and k are normalized behind the rotation */
     bool norms_rotated;      /* q and k of rotated layers get an RMS norm without weights behind it,

@@ -133,7 +133,7 @@ static void load_layers(struct run_engine *engine, struct run_loader *loader, bo
         if (shape->shares_kv)
             run_layer_share(loader, &engine->layers[i], &engine->layers[shape->kv_layer]);
         if (i > 0)
-            run_layer_follow(&engine->layers[i], &engine->layers[i - 1]);
+            run_layer_follow(loader, &engine->layers[i], &engine->layers[i - 1]);
     }
 }
 

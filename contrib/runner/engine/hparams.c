@@ -110,6 +110,7 @@ static void read_scales(struct run_key_reader *reader, struct run_hparams *hpara
     hparams->embedding_scale = embedding;
     hparams->residual_scale = residual;
     hparams->logit_scale = row->logit_scale == RUN_LOGITS_DIVIDED ? 1 / logit : logit;
+    hparams->final_softcap = row->final_softcap;
     if (row->has_softcap)
         run_read_float(reader, ".final_logit_softcapping", &hparams->final_softcap);
 }

@@ -68,6 +68,7 @@ struct run_hparams {
     uint32_t n_streams;   /* see altup.h; 1: plain. Set as n_per_layer */
     uint32_t latent_rank; /* of keys and values (DeepSeek 2); 0: no latent attention */
     uint32_t latent_k, latent_v; /* a head's widths behind decompression */
+    float latent_scale;          /* in the place of attention_scale */
     bool
         qkv_in_groups; /* rows of attn_qkv: for each head of keys its queries, the key, the value */
     uint32_t ssm_groups; /* heads of recurrent mixers that share keys (b and c in Mamba 2); or 0 */

@@ -2,7 +2,6 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
-#include <string.h>
 
 /* The heads of the first layer that has any; hybrids begin with layers that have none. */
 static uint32_t some_n_head(const struct run_hparams *hparams)
@@ -13,13 +12,11 @@ static uint32_t some_n_head(const struct run_hparams *hparams)
     return 0;
 }
 
-static void read_heads(struct run_key_reader *reader, struct run_hparams *hparams)
+static void read_widths(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     const struct run_architecture *row = hparams->architecture;
     const uint32_t n_head = some_n_head(hparams);
-    const char *layout = run_metadata_string(reader->metadata, ".tensor_data_layout");
 
-    hparams->attention_scale = 1;
     if (n_head == 0)
         return;
     hparams->dim_k = hparams->dim_v = hparams->n_embd / n_head;
@@ -36,18 +33,34 @@ static void read_heads(struct run_key_reader *reader, struct run_hparams *hparam
         run_read_refuse(reader, "rope.dimension_count is odd");
     if (row->halves_rotation)
         hparams->n_rot = hparams->n_rot / 4 * 2;
-    hparams->attention_scale =
-        row->attention_scale != 0 ? row->attention_scale : 1 / sqrtf((float)hparams->dim_k);
-    if (row->head_scale_layers > 0 && row->head_scale_layers == hparams->n_layer)
-        hparams->attention_scale = 1 / sqrtf((float)hparams->n_embd / (float)n_head);
-    if (row->scale_is_inverse)
-        hparams->attention_scale = 1 / (float)hparams->dim_k;
+}
+
+static float read_scale(struct run_key_reader *reader, const struct run_hparams *hparams)
+{
+    const struct run_architecture *row = hparams->architecture;
+    const uint32_t n_head = some_n_head(hparams);
+    float scale = 1;
+
+    if (n_head > 0 && hparams->dim_k > 0)
+        scale =
+            row->scale_is_inverse ? 1 / (float)hparams->dim_k : 1 / sqrtf((float)hparams->dim_k);
+    if (n_head > 0 && row->head_scale_layers == hparams->n_layer)
+        scale = 1 / sqrtf((float)hparams->n_embd / (float)n_head);
+    if (row->attention_scale != 0)
+        scale = row->attention_scale;
     if (row->has_attention_scale)
-        hparams->attention_scale =
-            run_read_scale(reader, ".attention.scale", hparams->attention_scale);
+        scale = run_read_scale(reader, ".attention.scale", scale);
     if (row->has_output_scale)
-        hparams->attention_scale =
-            run_read_scale(reader, ".attention.output_scale", hparams->attention_scale);
+        scale = run_read_scale(reader, ".attention.output_scale", scale);
+    return scale;
+}
+
+/* What is done to scores and to what they weigh. */
+static void read_scores(struct run_key_reader *reader, struct run_hparams *hparams)
+{
+    const struct run_architecture *row = hparams->architecture;
+
+    hparams->attention_scale = read_scale(reader, hparams);
     hparams->value_scale = 1;
     if (row->has_value_scale)
         hparams->value_scale = run_read_scale(reader, ".attention.value_scale", 1);
@@ -60,7 +73,7 @@ static void read_heads(struct run_key_reader *reader, struct run_hparams *hparam
         hparams->max_alibi = row->alibi;
     if (row->has_alibi)
         run_read_float(reader, ".attention.max_alibi_bias", &hparams->max_alibi);
-    hparams->qkv_in_groups = layout && strcmp(layout, "reference") == 0;
+    hparams->qkv_in_groups = run_has_reference(reader->metadata, row, RUN_REFERENCE_GROUPS);
 }
 
 static void read_latent(struct run_key_reader *reader, struct run_hparams *hparams)
@@ -79,7 +92,7 @@ static void read_latent(struct run_key_reader *reader, struct run_hparams *hpara
         run_read_float(reader, ".rope.scaling.yarn_log_multiplier", &multiplier);
     run_read_float(reader, ".rope.scaling.factor", &factor);
     magnitude = factor > 1 ? 1 + multiplier * logf(factor) : 1;
-    hparams->attention_scale = magnitude * magnitude / sqrtf((float)hparams->latent_k);
+    hparams->latent_scale = magnitude * magnitude / sqrtf((float)hparams->latent_k);
 }
 
 static void read_temperature(struct run_key_reader *reader, struct run_hparams *hparams)
@@ -110,7 +123,8 @@ static bool is_rotated(const struct run_hparams *hparams, uint32_t index, uint32
     case RUN_ROTARY_WINDOWED:
         return hparams->window == 0 || is_windowed;
     case RUN_ROTARY_SKIPPING:
-        return (index + 1) % 4 != 0;
+        return (index + 1) % 4 != 0 ||
+               (hparams->architecture->window_default > 0 && hparams->window == 0);
     case RUN_ROTARY_LEADING:
         return is_windowed || index < n_leading;
     case RUN_ROTARY_ALL:
@@ -213,7 +227,8 @@ static void read_indexer(struct run_key_reader *reader, struct run_hparams *hpar
 
 void run_hparams_read_attention(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    read_heads(reader, hparams);
+    read_widths(reader, hparams);
+    read_scores(reader, hparams);
     read_latent(reader, hparams);
     read_temperature(reader, hparams);
     read_window(reader, hparams);

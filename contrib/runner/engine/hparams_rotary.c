@@ -1,6 +1,4 @@
-#include "contrib/runner/engine/hparams.h"
-
-#include "contrib/runner/engine/key_reader.h"
+#include "contrib/runner/engine/hparams_parts.h"
 
 #include <math.h>
 #include <string.h>
@@ -48,19 +46,25 @@ static bool has_sections(const struct run_metadata *metadata)
     return false;
 }
 
+bool run_has_reference(const struct run_metadata *metadata, const struct run_architecture *row,
+                       enum run_reference meaning)
+{
+    const char *layout = run_metadata_string(metadata, ".tensor_data_layout");
+
+    return row->reference == meaning && layout && strcmp(layout, "reference") == 0;
+}
+
 static enum run_rotary_kind choose_kind(const struct run_hparams *hparams,
                                         const struct run_metadata *metadata)
 {
     const struct run_architecture *row = hparams->architecture;
-    const char *layout = run_metadata_string(metadata, ".tensor_data_layout");
 
     if (row->alibi_layers > 0 && hparams->max_alibi > 0)
         return RUN_ROTARY_NONE;
     if (row->rotary_by_key && run_metadata_find(metadata, ".rope.scaling.finetuned") &&
         !run_metadata_is_true(metadata, ".rope.scaling.finetuned"))
         return RUN_ROTARY_NONE;
-    /* Rows of q and k in the order of the original: its pairs are half a head apart. */
-    if (row->rotary == RUN_ROTARY_NORMAL && layout && strcmp(layout, "reference") == 0)
+    if (run_has_reference(metadata, row, RUN_REFERENCE_HALVES))
         return RUN_ROTARY_NEOX;
     return row->sections_are_neox && has_sections(metadata) ? RUN_ROTARY_NEOX : row->rotary;
 }

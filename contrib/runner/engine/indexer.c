@@ -40,6 +40,7 @@ void run_indexer_load(struct run_loader *loader, const struct run_hparams *hpara
         run_load_linear(loader, "indexer.proj", hparams->n_embd, sizes->n_heads, &indexer->weights);
     load_norms(loader, hparams, indexer);
     indexer->keys.width = sizes->width;
+    indexer->n_groups = has_blocks ? sizes->n_heads : 1;
 }
 
 void run_indexer_free(struct run_indexer *indexer)

@@ -14,6 +14,7 @@ struct run_indexer {
     struct run_linear k;       /* [n_embd] to [width] */
     struct run_linear weights; /* [n_embd] to [n_heads]; not with blocks */
     struct run_norm_layer q_norm, k_norm;
+    uint32_t n_groups; /* of heads, which choose for themselves */
     struct run_cache keys;
     struct run_selection selection; /* of the last batch */
 };

@@ -114,9 +114,10 @@ void run_layer_share(struct run_loader *loader, struct run_layer *layer,
                                   "attention");
 }
 
-void run_layer_follow(struct run_layer *layer, const struct run_layer *before)
+void run_layer_follow(struct run_loader *loader, struct run_layer *layer,
+                      const struct run_layer *before)
 {
-    run_latent_follow(&layer->latent, &before->latent);
+    run_latent_follow(loader, &layer->latent, &before->latent);
 }
 
 void run_layer_free(struct run_layer *layer)

@@ -50,7 +50,8 @@ void run_layer_load(struct run_loader *loader, const struct run_hparams *hparams
 void run_layer_share(struct run_loader *loader, struct run_layer *layer,
                      const struct run_layer *source);
 /* Makes sparse attention without an indexer choose what the layer before chose. */
-void run_layer_follow(struct run_layer *layer, const struct run_layer *before);
+void run_layer_follow(struct run_loader *loader, struct run_layer *layer,
+                      const struct run_layer *before);
 void run_layer_free(struct run_layer *layer);
 
 /* Forgets what the layer keeps of earlier tokens. */

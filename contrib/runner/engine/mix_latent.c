@@ -44,7 +44,7 @@ void run_latent_load(struct run_loader *loader, const struct run_hparams *hparam
         .n_head_kv = n_head,
         .dim_k = hparams->latent_k,
         .dim_v = hparams->latent_v,
-        .scale = hparams->attention_scale,
+        .scale = hparams->latent_scale,
     };
     run_load_linear_if(loader, "attn_kv_b", rank,
                        (uint64_t)n_head * (layer->plain + hparams->latent_v), &layer->kv_b);
@@ -67,10 +67,19 @@ void run_latent_load(struct run_loader *loader, const struct run_hparams *hparam
     layer->values.width = (size_t)layer->attention.n_head_kv * layer->attention.dim_v;
 }
 
-void run_latent_follow(struct run_latent_layer *layer, const struct run_latent_layer *before)
+void run_latent_follow(struct run_loader *loader, struct run_latent_layer *layer,
+                       const struct run_latent_layer *before)
 {
-    if (!layer->followed)
-        layer->followed = before->followed;
+    const struct run_indexer *indexer = before->followed;
+
+    if (layer->followed || !indexer)
+        return;
+    if (layer->shape && layer->shape->n_head % indexer->n_groups != 0)
+        run_loader_refuse(loader,
+                          "metadata.json: attention.head_count %u, where the indexer of a layer "
+                          "before chooses for %u groups",
+                          layer->shape->n_head, indexer->n_groups);
+    layer->followed = indexer;
 }
 
 void run_latent_free(struct run_latent_layer *layer)

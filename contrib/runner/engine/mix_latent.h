@@ -32,7 +32,8 @@ void run_latent_load(struct run_loader *loader, const struct run_hparams *hparam
                      const struct run_layer_shape *shape, bool is_cache_f16,
                      struct run_latent_layer *layer);
 /* Makes a layer without indexer use the selection that the one before uses. */
-void run_latent_follow(struct run_latent_layer *layer, const struct run_latent_layer *before);
+void run_latent_follow(struct run_loader *loader, struct run_latent_layer *layer,
+                       const struct run_latent_layer *before);
 void run_latent_free(struct run_latent_layer *layer);
 
 /* out = attention of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
