@@ -76,7 +76,10 @@ int run_json_parse(char *text, size_t length, const char *name, cJSON **out,
     const char *end = NULL;
 
     length = replace_escapes(text, length);
+    errno = 0; /* cJSON does not tell why, malloc() does */
     *out = cJSON_ParseWithLengthOpts(text, length, &end, false);
+    if (!*out && errno == ENOMEM)
+        return run_fail_memory(failure);
     if (!*out)
         return run_fail(failure, -EINVAL, "%s: not valid JSON", name);
     while (end < text + length && is_space(*end))
