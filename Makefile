@@ -39,8 +39,8 @@ ALL_LDFLAGS = -pthread -pie -Wl,-z,relro,-z,now $(SANFLAGS) $(LDFLAGS)
 OPENMP := -fopenmp
 $(BUILD)/obj/fs/%.o $(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += $(OPENMP)
 
-# dequant/ must give the same bits everywhere: no contraction of a*b+c.
-$(BUILD)/obj/dequant/%.o: ALL_CFLAGS += -ffp-contract=off
+# dequant/ must give the same bits everywhere, the runner as far as libm does: no contraction of a*b+c.
+$(BUILD)/obj/dequant/%.o $(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += -ffp-contract=off
 
 # The kernels are compiled once for every set of the architecture, with options of its own.
 MACHINE     := $(shell $(CC) -dumpmachine)

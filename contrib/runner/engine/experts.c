@@ -1,4 +1,4 @@
-#include "contrib/runner/engine/feed_forward.h"
+#include "contrib/runner/engine/experts.h"
 
 #include <errno.h>
 #include <float.h>
@@ -9,32 +9,6 @@
 
 /* The least that a sum of weights is taken for: the smallest normal half, as ggml has it. */
 #define LEAST_SUM 6.103515625e-5f
-
-/* Several networks; `end` is behind the names. */
-static void load_networks(struct run_loader *loader, const struct run_hparams *hparams, uint64_t n,
-                          uint64_t width, const char *end, struct run_network *networks)
-{
-    char name[64];
-
-    snprintf(name, sizeof name, "ffn_down%s.weight", end);
-    networks->n_ff = run_load_n_elements(loader, name) / n / width;
-    networks->activation = hparams->architecture->activation;
-    snprintf(name, sizeof name, "ffn_down%s", end);
-    run_load_linears(loader, name, networks->n_ff, width, n, &networks->down);
-    snprintf(name, sizeof name, "ffn_gate_up%s.weight", end);
-    if (run_loader_has(loader, name)) {
-        snprintf(name, sizeof name, "ffn_gate_up%s", end);
-        run_load_linears(loader, name, width, 2 * networks->n_ff, n, &networks->gate_up);
-        return;
-    }
-    snprintf(name, sizeof name, "ffn_gate%s.weight", end);
-    if (run_loader_has(loader, name)) {
-        snprintf(name, sizeof name, "ffn_gate%s", end);
-        run_load_linears(loader, name, width, networks->n_ff, n, &networks->gate);
-    }
-    snprintf(name, sizeof name, "ffn_up%s", end);
-    run_load_linears(loader, name, width, networks->n_ff, n, &networks->up);
-}
 
 static void load_router(struct run_loader *loader, const struct run_hparams *hparams,
                         struct run_experts *experts)
@@ -82,11 +56,11 @@ void run_experts_load(struct run_loader *loader, const struct run_hparams *hpara
         run_load_linear(loader, "ffn_latent_down", n_embd, n_narrow, &experts->narrow);
         run_load_linear(loader, "ffn_latent_up", n_narrow, n_embd, &experts->widen);
     }
-    load_networks(loader, hparams, n, experts->width, "_exps", &experts->networks);
+    run_network_load(loader, hparams, n, experts->width, "_exps", &experts->networks);
     experts->networks.clamp = shape->clamp_experts;
     if (hparams->experts.n_chunks > 0)
-        load_networks(loader, hparams, hparams->experts.n_chunks, experts->width, "_chexps",
-                      &experts->chunks);
+        run_network_load(loader, hparams, hparams->experts.n_chunks, experts->width, "_chexps",
+                         &experts->chunks);
 }
 
 /* One expert that a token goes to. */

@@ -1,41 +1,11 @@
 /*
- * The feed-forward part of a layer: one network for all tokens, or experts of which each token gets
- * some (Shazeer et al. 2017), or both.
+ * The feed-forward part of a layer: one network for all tokens, or experts, or both.
  */
 #ifndef GGUFS_RUNNER_FEED_FORWARD_H
 #define GGUFS_RUNNER_FEED_FORWARD_H
 
 #include "contrib/runner/engine/channel_mix.h"
-#include "contrib/runner/engine/loader.h"
-#include "contrib/runner/engine/pass.h"
-
-/* down(f(gate(x)) · up(x)), or down(f(up(x))) without gate. With experts these hold all of theirs.
- */
-struct run_network {
-    uint64_t n_ff;
-    struct run_linear gate, up, down;
-    struct run_linear gate_up; /* both in one, the gate's rows first; then these two are empty */
-    struct run_norm_layer sub_norm; /* before `down` */
-    enum run_activation activation;
-    const struct run_xielu *xielu;
-    float clamp;    /* of gated activations; 0: none */
-    float sparsity; /* of gates, see run_leave_highest(); 0: none */
-};
-
-struct run_experts {
-    struct run_linear router;   /* [n_embd] to a score for each expert */
-    const float *router_scale;  /* [n_embd]: multiplies the router's input, which then is a norm of
-                                   the residual over √n_embd; or NULL */
-    struct run_norm_layer norm; /* of their own: the network beside them has another */
-    struct run_norm_layer post_norm; /* of their sum */
-    const float *selection; /* [n]: added to the probabilities to choose experts; or NULL */
-    struct run_linear narrow, widen; /* [n_embd] to `width` and back, around the networks; or empty
-                                      */
-    size_t width;                    /* of what networks take and give: else n_embd */
-    struct run_network networks;
-    struct run_network chunks; /* one for each few neighbours among the experts, which gets what
-                                  they give (Grove MoE); or empty */
-};
+#include "contrib/runner/engine/experts.h"
 
 struct run_feed_forward {
     bool is_there; /* some layers have none */
@@ -53,25 +23,8 @@ void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *
 /* Forgets all earlier tokens. */
 void run_feed_forward_reset(const struct run_feed_forward *layer);
 
-/* What a feed-forward may start from, [n][n_embd] each. */
-struct run_feed_forward_input {
-    const float *normed;   /* by the norm before it */
-    const float *residual; /* before that norm */
-    const float *layer;    /* what the layer got; only for rows with experts_lead, router_leads */
-};
-
 /* out = feed-forward, [n][n_embd]. Returns 0 or -ENOMEM. */
 int run_feed_forward_apply(const struct run_feed_forward *layer, const struct run_pass *pass,
                            const struct run_feed_forward_input *in, float *out);
-
-/* One network on n rows; `matrix` is which expert's. For feed_forward.c and experts.c. */
-int run_network_apply(const struct run_network *network, const struct run_pass *pass,
-                      uint64_t matrix, const float *x, size_t n, float *out);
-
-/* The experts' sum for every token. */
-void run_experts_load(struct run_loader *loader, const struct run_hparams *hparams,
-                      const struct run_layer_shape *shape, struct run_experts *experts);
-int run_experts_apply(const struct run_experts *experts, const struct run_pass *pass,
-                      const struct run_feed_forward_input *in, float *out);
 
 #endif

@@ -1,0 +1,34 @@
+/*
+ * One feed-forward network, or several of the same shape.
+ */
+#ifndef GGUFS_RUNNER_NETWORK_H
+#define GGUFS_RUNNER_NETWORK_H
+
+#include "contrib/runner/engine/loader.h"
+#include "contrib/runner/engine/pass.h"
+
+/* down(f(gate(x)) · up(x)), or down(f(up(x))) without gate. */
+struct run_network {
+    uint64_t n_ff;
+    struct run_linear gate, up, down; /* of several networks all */
+    struct run_linear gate_up; /* both in one, the gate's rows first; then these two are empty */
+    struct run_norm_layer sub_norm; /* before `down` */
+    enum run_activation activation;
+    const struct run_xielu *xielu;
+    float clamp;    /* of gated activations; 0: none */
+    float sparsity; /* of gates, see run_leave_highest(); 0: none */
+};
+
+/*
+ * Loads `n` networks that take and give rows of `width`. Their tensors are ffn_down, ffn_up and so
+ * on with `end` behind the name: "", or "_shexp", "_exps" … The activation is the architecture's,
+ * without clamp or sparsity.
+ */
+void run_network_load(struct run_loader *loader, const struct run_hparams *hparams, uint64_t n,
+                      uint64_t width, const char *end, struct run_network *network);
+
+/* out = network number `matrix` of n rows of x. Returns 0 or -ENOMEM. */
+int run_network_apply(const struct run_network *network, const struct run_pass *pass,
+                      uint64_t matrix, const float *x, size_t n, float *out);
+
+#endif
