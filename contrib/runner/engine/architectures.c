@@ -10,6 +10,11 @@
 #define WEIGHTS_BY_KEYS                                                                            \
     .gating_by_key = true, .weights_norm = RUN_WEIGHTS_BY_KEY, .has_weights_scale = true
 
+/* The keys by which Granite and MiniCPM scale embeddings, residuals and logits. */
+#define SCALES_BY_KEYS                                                                             \
+    .embedding_scale = RUN_EMBEDDING_BY_KEY, .has_residual_scale = true,                           \
+    .logit_scale = RUN_LOGITS_DIVIDED
+
 /* Zero stands for: RMS norms, serial, no rotation, SwiGLU by the gate, softmax over all experts. */
 static const struct run_architecture rows[] = {
     {.name = "llama",
@@ -34,17 +39,13 @@ static const struct run_architecture rows[] = {
     {.name = "granite",
      .rotary = RUN_ROTARY_NORMAL,
      .rotary_by_key = true,
-     .embedding_scale = RUN_EMBEDDING_BY_KEY,
-     .has_residual_scale = true,
-     .has_attention_scale = true,
-     .logit_scale = RUN_LOGITS_DIVIDED},
+     SCALES_BY_KEYS,
+     .has_attention_scale = true},
     {.name = "granitemoe",
      .rotary = RUN_ROTARY_NORMAL,
      .rotary_by_key = true,
-     .embedding_scale = RUN_EMBEDDING_BY_KEY,
-     .has_residual_scale = true,
+     SCALES_BY_KEYS,
      .has_attention_scale = true,
-     .logit_scale = RUN_LOGITS_DIVIDED,
      .weights_norm = RUN_WEIGHTS_NORMED},
     {.name = "gemma",
      .rotary = RUN_ROTARY_NEOX,
@@ -119,10 +120,8 @@ static const struct run_architecture rows[] = {
     {.name = "granitehybrid",
      .rotary = RUN_ROTARY_NORMAL,
      .rotary_by_key = true,
-     .embedding_scale = RUN_EMBEDDING_BY_KEY,
-     .has_residual_scale = true,
+     SCALES_BY_KEYS,
      .has_attention_scale = true,
-     .logit_scale = RUN_LOGITS_DIVIDED,
      .weights_norm = RUN_WEIGHTS_NORMED},
     {.name = "falcon-h1", .rotary = RUN_ROTARY_NEOX},
     {.name = "nemotron_h", .activation = RUN_RELU_SQUARED},
@@ -219,18 +218,8 @@ static const struct run_architecture rows[] = {
      .gating_by_key = true,
      .weights_norm = RUN_WEIGHTS_NORMED},
     {.name = "dots1", .rotary = RUN_ROTARY_NEOX, .gating = RUN_GATE_SIGMOID, WEIGHTS_BY_KEYS},
-    {.name = "minicpm",
-     .rotary = RUN_ROTARY_NORMAL,
-     .has_minicpm_scales = true,
-     .embedding_scale = RUN_EMBEDDING_BY_KEY,
-     .has_residual_scale = true,
-     .logit_scale = RUN_LOGITS_DIVIDED},
-    {.name = "minicpm3",
-     .rotary = RUN_ROTARY_NEOX,
-     .has_minicpm_scales = true,
-     .embedding_scale = RUN_EMBEDDING_BY_KEY,
-     .has_residual_scale = true,
-     .logit_scale = RUN_LOGITS_DIVIDED},
+    {.name = "minicpm", .rotary = RUN_ROTARY_NORMAL, .has_minicpm_scales = true, SCALES_BY_KEYS},
+    {.name = "minicpm3", .rotary = RUN_ROTARY_NEOX, .has_minicpm_scales = true, SCALES_BY_KEYS},
     {.name = "jais",
      .norm = RUN_NORM_LAYER,
      .has_alibi = true,

@@ -15,7 +15,6 @@ static void load_norms(struct run_loader *loader, const struct run_hparams *hpar
                        struct run_layer *layer)
 {
     load_norm(loader, hparams, "attn_norm", &layer->mix_norm);
-
     load_norm(loader, hparams, "post_attention_norm", &layer->mix_post_norm);
     if (!layer->mix_post_norm.is_there)
         load_norm(loader, hparams, "attn_output_norm", &layer->mix_post_norm);

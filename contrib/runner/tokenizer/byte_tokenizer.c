@@ -3,8 +3,6 @@
  */
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 
-#include <string.h>
-
 static int encode_bytes(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                         bool is_first, struct run_ids *ids)
 {
@@ -17,17 +15,8 @@ static int encode_bytes(const struct run_tokenizer *tokenizer, const char *text,
     return code;
 }
 
-static size_t decode_byte(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                          char *out)
-{
-    (void)tokenizer;
-    memcpy(out, text, length);
-    return length;
-}
-
 const struct run_tokenizer_kind run_kind_bytes = {
     .model = "",
     .defaults = {.ids = {-1, -1, -1, -1, -1, -1, -1, -1, false, false}},
     .encode = encode_bytes,
-    .decode = decode_byte,
 };

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Scores are whole ten-thousandths; those of this one and below are no scores. */
 #define SCALE         1e4
@@ -147,14 +146,6 @@ static int encode_plamo2(const struct run_tokenizer *tokenizer, const char *text
     return code;
 }
 
-static size_t copy_text(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                        char *out)
-{
-    (void)tokenizer;
-    memcpy(out, text, length);
-    return length;
-}
-
 const struct run_tokenizer_kind run_kind_plamo2 = {
     .model = "plamo2",
     .defaults =
@@ -163,5 +154,4 @@ const struct run_tokenizer_kind run_kind_plamo2 = {
     .open = open_plamo2,
     .close = close_plamo2,
     .encode = encode_plamo2,
-    .decode = copy_text,
 };

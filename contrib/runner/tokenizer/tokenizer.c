@@ -47,17 +47,19 @@ static size_t decode_token(const struct run_tokenizer *tokenizer, uint32_t id, c
     case RUN_TOKEN_CONTROL:
     case RUN_TOKEN_UNKNOWN:
     case RUN_TOKEN_USER_DEFINED:
-        memcpy(out, text, length);
-        return length;
-    case RUN_TOKEN_BYTE:
-        if (!run_vocabulary_is_byte(&tokenizer->vocabulary, id, &byte))
-            break;
-        *out = (char)byte;
-        return 1;
-    default:
         break;
+    case RUN_TOKEN_BYTE:
+        if (run_vocabulary_is_byte(&tokenizer->vocabulary, id, &byte)) {
+            *out = (char)byte;
+            return 1;
+        }
+        /* fall through */
+    default:
+        if (tokenizer->kind->decode)
+            return tokenizer->kind->decode(tokenizer, text, length, out);
     }
-    return tokenizer->kind->decode(tokenizer, text, length, out);
+    memcpy(out, text, length);
+    return length;
 }
 
 static int make_pieces(struct run_tokenizer *tokenizer)

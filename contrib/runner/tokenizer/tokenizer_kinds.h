@@ -30,7 +30,7 @@ struct run_tokenizer_kind {
                   bool is_first, struct run_ids *ids);
 
     /* Writes the bytes that a token without a task of its own stands for, at most as many as its
-     * text has, and returns their number. */
+     * text has, and returns their number; NULL if they are its text. */
     size_t (*decode)(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                      char *out);
 };
