@@ -50,22 +50,24 @@ CPU_avx512  := $(CPU_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 CPU_neon    :=
 
 DEQUANT_SRC := $(wildcard dequant/*.c)
-GGUF_SRC    := $(wildcard gguf/*.c)
-FS_SRC      := $(wildcard fs/*.c)
+GGUF_SRC    := $(wildcard gguf/*.c gguf/legacy/*.c)
+SUPPORT_SRC := $(wildcard gguf/support/*.c)
+FS_SRC      := $(wildcard fs/*/*.c)
 RUNNER_MAIN := contrib/runner/cli/run_main.c
 RUNNER_SRC  := $(filter-out $(RUNNER_MAIN),$(wildcard contrib/runner/*/*.c))
 WRITER_SRC  := contrib/sample/gguf_writer.c
-UNIT_SRC    := $(wildcard tests/unit/*.c)
+UNIT_SRC    := $(wildcard tests/unit/*.c tests/unit/*/*.c)
 # The hostile files; programs lie beside them.
-BAD_SRC     := $(wildcard tests/bad/bad*.c)
+BAD_SRC     := $(wildcard tests/hostile/bad*.c)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 KERNEL_SRC  := $(wildcard dequant/kernels/*.c)
 KERNEL_OBJ  := $(foreach set,$(KERNEL_SETS),$(KERNEL_SRC:%.c=$(BUILD)/obj/%-$(set).o))
 DEQUANT_OBJ := $(call obj,$(DEQUANT_SRC)) $(KERNEL_OBJ)
-LIB_OBJ  := $(DEQUANT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs/main.c,$(FS_SRC)))
-# What is read of the tree, and computed: no FUSE, no gguf/.
-RUNNER_OBJ := $(DEQUANT_OBJ) $(call obj,$(RUNNER_SRC))
+SUPPORT_OBJ := $(call obj,$(SUPPORT_SRC))
+LIB_OBJ  := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs/command/main.c,$(FS_SRC)))
+# The runner reads the tree only: no FUSE, of gguf/ only the helpers.
+RUNNER_OBJ := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(RUNNER_SRC))
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(BAD_SRC) $(WRITER_SRC))
 
 .PHONY: all test demo soak bench lint install uninstall clean deps help
@@ -74,7 +76,7 @@ UNIT_OBJ := $(call obj,$(UNIT_SRC) $(BAD_SRC) $(WRITER_SRC))
 
 all: $(BUILD)/ggufs $(BUILD)/ggufs-run
 
-$(BUILD)/ggufs: $(LIB_OBJ) $(BUILD)/obj/fs/main.o
+$(BUILD)/ggufs: $(LIB_OBJ) $(BUILD)/obj/fs/command/main.o
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lm
 
 $(BUILD)/ggufs-run: $(RUNNER_OBJ) $(call obj,$(RUNNER_MAIN))
@@ -87,11 +89,11 @@ $(BUILD)/make-%: $(call obj,contrib/sample/make_%.c $(WRITER_SRC)) $(DEQUANT_OBJ
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 # Writes the hostile files for the mount tests.
-$(BUILD)/make-bad: $(call obj,tests/bad/make_bad.c $(BAD_SRC) $(WRITER_SRC))
+$(BUILD)/make-bad: $(call obj,tests/hostile/make_bad.c $(BAD_SRC) $(WRITER_SRC))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 
 # Preloaded into a program, makes its allocations fail.
-build/fail-malloc.so: tests/bad/fail_malloc.c Makefile
+build/fail-malloc.so: tests/hostile/fail_malloc.c Makefile
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) $(CFLAGS) -fPIC -shared -o $@ $<
 
@@ -104,7 +106,7 @@ build/%.gguf: build/make-%
 	build/make-$* $@
 
 # Against the reference: also for another architecture, in an emulator.
-$(BUILD)/check-kernels: $(call obj,tests/kernels/check_kernels.c tests/unit/random_blocks.c) $(DEQUANT_OBJ)
+$(BUILD)/check-kernels: $(call obj,tests/kernels/check_kernels.c tests/unit/dequant/random_blocks.c) $(DEQUANT_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 define compile
@@ -123,7 +125,7 @@ $(1)/obj/dequant/kernels/%-$(2).o: dequant/kernels/%.c Makefile
 endef
 $(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(RUNNER_OBJ) $(UNIT_OBJ) $(call obj,fs/main.c $(RUNNER_MAIN) tests/bad/make_bad.c \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(RUNNER_OBJ) $(UNIT_OBJ) $(call obj,fs/command/main.c $(RUNNER_MAIN) tests/hostile/make_bad.c \
     $(wildcard contrib/sample/*.c tests/bench/*.c tests/kernels/*.c tests/mount/*.c tests/soak/*.c)))
 
 # ---- fuzzing: replay with any compiler, libFuzzer with clang, AFL++ for a second opinion ----
@@ -146,10 +148,10 @@ $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) $(c
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) -lm
 
 $(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c tests/fuzz/runner_seeds.c tests/fuzz/runner_more_seeds.c \
-    tests/unit/old_file.c gguf/families.c \
-    $(WRITER_SRC)) $(DEQUANT_OBJ)
+    tests/unit/gguf/old_file.c gguf/legacy/families.c \
+    $(WRITER_SRC)) $(DEQUANT_OBJ) $(SUPPORT_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lunistring -lm
 
 build/fuzz/seeds: build/fuzz/make-seeds
 	build/fuzz/make-seeds $@
@@ -256,11 +258,11 @@ bench:
 	build/bench-kernels $(subst $(comma), ,$(BENCH_TYPES))
 	tests/bench/bench.py
 
-$(BUILD)/bench-kernels: $(call obj,tests/bench/bench_kernels.c tests/unit/random_blocks.c) $(DEQUANT_OBJ)
+$(BUILD)/bench-kernels: $(call obj,tests/bench/bench_kernels.c tests/unit/dequant/random_blocks.c) $(DEQUANT_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 # ggufs with another read.
-$(BUILD)/null-fs: $(LIB_OBJ) $(call obj,fs/main.c tests/bench/null_fs.c)
+$(BUILD)/null-fs: $(LIB_OBJ) $(call obj,fs/command/main.c tests/bench/null_fs.c)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -Wl,--wrap=fs_requests -o $@ $^ $(PKG_LIBS) -lm
 
 $(BUILD)/bench-reader: $(call obj,tests/bench/reader.c)
@@ -270,9 +272,7 @@ $(BUILD)/bench-reader: $(call obj,tests/bench/reader.c)
 build/bench-$(BENCH_MIB).gguf: contrib/sample/make_bench.c | build/make-bench
 	build/make-bench $@ $(BENCH_MIB)
 
-C_FILES := $(wildcard dequant/*.[ch] gguf/*.[ch] fs/*.[ch] contrib/sample/*.[ch] contrib/runner/*/*.[ch] tests/unit/*.[ch] \
-    tests/fuzz/*.[ch] tests/soak/*.[ch] tests/bad/*.[ch] tests/mount/*.[ch] tests/bench/*.[ch] \
-    dequant/kernels/*.[ch] tests/kernels/*.[ch])
+C_FILES := $(wildcard $(addsuffix /*.[ch],dequant dequant/* gguf gguf/* fs/* contrib/sample contrib/runner/* tests/* tests/unit/*))
 lint:
 	contrib/install-deps $(LINT_DEPS)
 	clang-format --dry-run -Werror $(C_FILES)

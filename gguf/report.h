@@ -7,7 +7,7 @@
 #ifndef GGUFS_GGUF_REPORT_H
 #define GGUFS_GGUF_REPORT_H
 
-#include "gguf/strings.h"
+#include "gguf/support/strings.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
  * bench-kernels [TYPE]...
  */
 #include "dequant/kernels.h"
-#include "tests/unit/random_blocks.h"
+#include "tests/unit/dequant/random_blocks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

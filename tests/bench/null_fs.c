@@ -4,7 +4,7 @@
  * linked with --wrap=fs_requests, but answers every read from one buffer of noise. What ggufs does
  * differently from now on, this does, too; only work that ggufs adds to reading stays out.
  */
-#include "fs/requests.h"
+#include "fs/mount/requests.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * The JSON writer. The input is taken as a string, as numbers, and as a metadata value, one after
  * the other.
  */
-#include "fs/shortest.h"
-#include "fs/value_text.h"
+#include "fs/tree/shortest.h"
+#include "fs/tree/value_text.h"
 #include "tests/fuzz/fuzz_check.h"
 
 #include <ctype.h>

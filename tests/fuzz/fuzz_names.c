@@ -4,7 +4,7 @@
  *
  * The first byte chooses the suffix, the next two say where the rest is divided into two names.
  */
-#include "fs/names.h"
+#include "fs/tree/names.h"
 #include "tests/fuzz/fuzz_check.h"
 
 #include <stdlib.h>

@@ -14,6 +14,7 @@
 #include "dequant/kernels.h"
 #include "dequant/types.h"
 #include "tests/fuzz/fuzz_check.h"
+#include "gguf/support/exit_status.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -428,7 +429,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     use_tokenizer(tree.metadata, (const char *)data, size);
     code = run_engine_open(tree.metadata, tree.weights, &options, &engine, &failure);
     FUZZ_CHECK((code == 0) == (engine != NULL), "an engine and code %d", code);
-    FUZZ_CHECK(code == 0 || (failure.text[0] != '\0' && run_exit_status(code) != 0),
+    FUZZ_CHECK(code == 0 || (failure.text[0] != '\0' && gguf_exit_status(code) != 0),
                "refused without a word");
     FUZZ_CHECK(code != -ENOMEM, "not that much memory: %s", failure.text);
     if (engine)

@@ -3,9 +3,9 @@
  * walked, and every file read in many ways, which must agree.
  */
 #include "dequant/kernels.h"
-#include "fs/check_data.h"
-#include "fs/tree.h"
-#include "fs/views.h"
+#include "fs/command/check_data.h"
+#include "fs/tree/tree.h"
+#include "fs/tree/views.h"
 #include "tests/fuzz/fuzz_check.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "contrib/sample/gguf_writer.h"
 #include "dequant/types.h"
 #include "tests/fuzz/runner_seeds.h"
-#include "tests/unit/old_file.h"
+#include "tests/unit/gguf/old_file.h"
 
 #include <errno.h>
 #include <math.h>

@@ -7,7 +7,7 @@
  */
 #include "dequant/encoders.h"
 #include "dequant/kernels.h"
-#include "tests/unit/random_blocks.h"
+#include "tests/unit/dequant/random_blocks.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -186,7 +186,7 @@ def fnv1a_64(data):
 
 
 def file_name(name, suffix=b""):
-    """The file name of a key or tensor: design, section 1, and fs/names.h."""
+    """The file name of a key or tensor: design, section 1, and fs/tree/names.h."""
     units = []
     for character in name.decode("utf-8", "surrogateescape"):
         raw = character.encode("utf-8", "surrogateescape")

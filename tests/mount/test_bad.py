@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hostile files (tests/bad): what is refused and in which words, what mounts, and what ggufs does
+"""Hostile files (tests/hostile): what is refused and in which words, what mounts, and what ggufs does
 when memory is short."""
 
 import errno
@@ -23,12 +23,12 @@ EX_OK, EX_DATAERR, EX_OSERR = 0, 65, 71
 
 # More than a check of the smallest files needs, less than any of their lengths.
 ADDRESS_SPACE_BYTES = 200 << 20
-# All classes of tests/bad/bad.h that it has files of.
+# All classes of tests/hostile/bad.h that it has files of.
 CLASSES = set(range(1, 25)) - {24}
 
 
 class Bad(NamedTuple):
-    """A line of expected.tsv; see tests/bad/make_bad.c."""
+    """A line of expected.tsv; see tests/hostile/make_bad.c."""
     path: str
     number_of_class: int
     status: int

@@ -60,9 +60,12 @@ static const struct {
     const char *allowed[4];
 } rules[] = {
     {"dequant/", {"dequant/"}},
-    {"gguf/", {"gguf/", "dequant/types.h"}},
-    {"fs/", {"fs/", "gguf/", "dequant/"}},
-    {"contrib/runner/", {"contrib/runner/", "dequant/"}},
+    {"gguf/support/", {"gguf/support/"}},
+    {"gguf/", {"gguf/", "dequant/"}},
+    {"fs/tree/", {"fs/tree/", "gguf/", "dequant/"}},
+    {"fs/mount/", {"fs/mount/", "fs/tree/", "gguf/", "dequant/"}},
+    {"fs/command/", {"fs/", "gguf/", "dequant/"}},
+    {"contrib/runner/", {"contrib/runner/", "gguf/support/", "dequant/"}},
 };
 
 static void check_include(const char *path, const char *included)

@@ -22,14 +22,14 @@ struct chat {
     struct run_generation generation;
     const struct run_chat_format *format;
     struct run_chat_model model;
-    char *bos, *eos;        /* owned texts of these tokens */
-    struct run_buffer text; /* to be fed next */
+    char *bos, *eos;         /* owned texts of these tokens */
+    struct gguf_buffer text; /* to be fed next */
     struct part *parts;
     size_t n_parts, parts_capacity;
     struct run_ids ids;
-    struct run_buffer marks[2]; /* the end of an answer, the beginning of the user's message */
-    const char **stops;         /* those of the options, and marks */
-    char *line;                 /* of getline() */
+    struct gguf_buffer marks[2]; /* the end of an answer, the beginning of the user's message */
+    const char **stops;          /* those of the options, and marks */
+    char *line;                  /* of getline() */
     size_t line_capacity;
     bool is_begun;
     bool is_terminal;
@@ -86,11 +86,11 @@ static char *text_of(const struct run_tokenizer *tokenizer, int32_t id)
 static int add_mark(void *user, const char *bytes, size_t length, bool is_message)
 {
     (void)is_message;
-    return run_buffer_add(user, bytes, length);
+    return gguf_buffer_add(user, bytes, length);
 }
 
 /* Without the white space around. */
-static void trim(struct run_buffer *text)
+static void trim(struct gguf_buffer *text)
 {
     size_t n = 0;
 
@@ -98,7 +98,7 @@ static void trim(struct run_buffer *text)
         text->bytes[--text->length] = '\0';
     while (n < text->length && strchr(" \n\t", text->bytes[n]))
         n++;
-    run_buffer_drop(text, n);
+    gguf_buffer_drop(text, n);
 }
 
 /*
@@ -119,7 +119,7 @@ static int find_ends(struct chat *chat, struct run_failure *failure)
     if (n > 0)
         memcpy((void *)chat->stops, (const void *)given->texts, n * sizeof *chat->stops);
     for (int i = 0; i < 2; i++) {
-        struct run_buffer *mark = &chat->marks[i];
+        struct gguf_buffer *mark = &chat->marks[i];
         int32_t id;
 
         if (run_chat_write_around(chat->format, &chat->model,
@@ -148,7 +148,7 @@ static int add_part(void *user, const char *bytes, size_t length, bool is_messag
     struct chat *chat = user;
     const size_t start = chat->text.length;
 
-    if (run_buffer_add(&chat->text, bytes, length) < 0 ||
+    if (gguf_buffer_add(&chat->text, bytes, length) < 0 ||
         run_reserve(&chat->parts, &chat->parts_capacity, chat->n_parts + 1, sizeof *chat->parts) <
             0)
         return -ENOMEM;
@@ -233,7 +233,7 @@ static int write_turn(struct chat *chat, const char *said, size_t length,
         {RUN_CHAT_USER, said, length}};
     int code;
 
-    run_buffer_drop(&chat->text, chat->text.length);
+    gguf_buffer_drop(&chat->text, chat->text.length);
     chat->n_parts = 0;
     if (chat->is_begun)
         code = run_chat_write_next(chat->format, &chat->model, &messages[1], add_part, chat);
@@ -251,7 +251,7 @@ static int write_turn(struct chat *chat, const char *said, size_t length,
 static int answer(struct chat *chat, const char *said, size_t length, struct run_failure *failure)
 {
     struct run_generation *generation = &chat->generation;
-    const struct run_buffer *text = &generation->output.text;
+    const struct gguf_buffer *text = &generation->output.text;
     int code = write_turn(chat, said, length, failure);
 
     if (code < 0)
@@ -334,8 +334,8 @@ static void end(struct chat *chat)
 {
     run_generation_close(&chat->generation);
     for (int i = 0; i < 2; i++)
-        run_buffer_free(&chat->marks[i]);
-    run_buffer_free(&chat->text);
+        gguf_buffer_free(&chat->marks[i]);
+    gguf_buffer_free(&chat->text);
     run_ids_free(&chat->ids);
     free((void *)chat->stops);
     free(chat->parts);

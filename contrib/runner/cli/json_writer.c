@@ -8,7 +8,7 @@
 
 static void add(struct run_json *json, const char *bytes, size_t length)
 {
-    if (run_buffer_add(&json->text, bytes, length) < 0)
+    if (gguf_buffer_add(&json->text, bytes, length) < 0)
         json->is_memory_missing = true;
 }
 
@@ -20,7 +20,7 @@ static void add_text(struct run_json *json, const char *text)
 /* A comma, unless this is the first one of its kind. */
 static void add_comma(struct run_json *json)
 {
-    const struct run_buffer *text = &json->text;
+    const struct gguf_buffer *text = &json->text;
 
     if (text->length > 0 && !strchr("{[", text->bytes[text->length - 1]))
         add_text(json, ",");
@@ -113,5 +113,5 @@ void run_json_ids(struct run_json *json, const char *name, const struct run_ids 
 
 void run_json_free(struct run_json *json)
 {
-    run_buffer_free(&json->text);
+    gguf_buffer_free(&json->text);
 }

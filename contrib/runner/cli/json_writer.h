@@ -5,7 +5,7 @@
 #ifndef GGUFS_RUNNER_JSON_WRITER_H
 #define GGUFS_RUNNER_JSON_WRITER_H
 
-#include "contrib/runner/chat/text_buffer.h"
+#include "gguf/support/buffer.h"
 #include "contrib/runner/tokenizer/token_ids.h"
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 /* All zeros is one that has not begun. */
 struct run_json {
-    struct run_buffer text;
+    struct gguf_buffer text;
     bool is_memory_missing;
 };
 

@@ -32,7 +32,7 @@ static uint32_t little_endian(uint32_t value)
 
 static int read_tokens(const char *path, struct run_ids *ids, struct run_failure *failure)
 {
-    struct run_buffer bytes = {0};
+    struct gguf_buffer bytes = {0};
     int code = run_read_file(path, &bytes, failure);
 
     if (code == 0 && (bytes.length == 0 || bytes.length % sizeof(int32_t) != 0))
@@ -45,7 +45,7 @@ static int read_tokens(const char *path, struct run_ids *ids, struct run_failure
         if (run_ids_add(ids, (int32_t)little_endian(id)) < 0)
             code = run_fail_memory(failure);
     }
-    run_buffer_free(&bytes);
+    gguf_buffer_free(&bytes);
     return code;
 }
 
@@ -287,7 +287,7 @@ static int print_perplexity(const struct run_session *session, const struct scor
 
 int run_task_perplexity(struct run_session *session)
 {
-    struct run_buffer text = {0};
+    struct gguf_buffer text = {0};
     struct run_ids ids = {0};
     struct score score = {0};
     struct run_failure failure;
@@ -312,6 +312,6 @@ int run_task_perplexity(struct run_session *session)
     else
         status = run_session_complain(session, code, &failure);
     run_ids_free(&ids);
-    run_buffer_free(&text);
+    gguf_buffer_free(&text);
     return status;
 }

@@ -2,6 +2,7 @@
 
 #include "contrib/runner/cli/run_progress.h"
 #include "contrib/runner/cli/run_signals.h"
+#include "gguf/support/exit_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,7 @@ int run_session_complain(const struct run_session *session, int code,
                          const struct run_failure *failure)
 {
     fprintf(stderr, "ggufs-run: %s: %s\n", session->options->model, failure->text);
-    return run_exit_status(code);
+    return gguf_exit_status(code);
 }
 
 static int complain_of_place(const char *path)
@@ -41,7 +42,7 @@ static int complain_of_place(const char *path)
     if (error == ENOTCONN)
         fprintf(stderr, "; the mount's ggufs is gone: fusermount3 -u clears it away");
     fputc('\n', stderr);
-    return run_exit_status(-error);
+    return gguf_exit_status(-error);
 }
 
 /* The directory of the tree; a file is mounted first. Returns an exit status. */
@@ -245,7 +246,7 @@ int run_session_encode(const struct run_session *session, const char *text, size
     return 0;
 }
 
-int run_read_file(const char *path, struct run_buffer *text, struct run_failure *failure)
+int run_read_file(const char *path, struct gguf_buffer *text, struct run_failure *failure)
 {
     const bool is_stdin = strcmp(path, "-") == 0;
     const char *name = is_stdin ? "stdin" : path;
@@ -257,7 +258,7 @@ int run_read_file(const char *path, struct run_buffer *text, struct run_failure 
     if (fd < 0)
         return run_fail(failure, -errno, "%s: %s", name, strerror(errno));
     while (code == 0 && (n = read(fd, bytes, sizeof bytes)) > 0)
-        if (run_buffer_add(text, bytes, (size_t)n) < 0)
+        if (gguf_buffer_add(text, bytes, (size_t)n) < 0)
             code = run_fail_memory(failure);
     if (n < 0)
         code = run_fail(failure, -errno, "%s: %s", name, strerror(errno));

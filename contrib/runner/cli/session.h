@@ -4,7 +4,7 @@
 #ifndef GGUFS_RUNNER_SESSION_H
 #define GGUFS_RUNNER_SESSION_H
 
-#include "contrib/runner/chat/text_buffer.h"
+#include "gguf/support/buffer.h"
 #include "contrib/runner/cli/private_mount.h"
 #include "contrib/runner/cli/run_options.h"
 #include "contrib/runner/engine/engine.h"
@@ -51,6 +51,6 @@ int run_session_encode(const struct run_session *session, const char *text, size
                        bool is_special, struct run_ids *ids, struct run_failure *failure);
 
 /* Adds all bytes of the file to the text; "-" is stdin. -EINTR as above. */
-int run_read_file(const char *path, struct run_buffer *text, struct run_failure *failure);
+int run_read_file(const char *path, struct gguf_buffer *text, struct run_failure *failure);
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef GGUFS_RUNNER_TEXT_OUTPUT_H
 #define GGUFS_RUNNER_TEXT_OUTPUT_H
 
-#include "contrib/runner/chat/text_buffer.h"
+#include "gguf/support/buffer.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
 
 struct run_output {
@@ -16,8 +16,8 @@ struct run_output {
     const char *const *stops;
     size_t n_stops;
 
-    struct run_buffer text; /* all that was given out */
-    struct run_buffer held; /* what may become a stop */
+    struct gguf_buffer text; /* all that was given out */
+    struct gguf_buffer held; /* what may become a stop */
     struct run_utf8_stream stream;
 };
 

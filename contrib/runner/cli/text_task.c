@@ -22,14 +22,14 @@ int run_print_json(const struct run_session *session, struct run_json *json)
 }
 
 /* The last newline of a file or of what echo(1) writes is not meant. */
-static int read_prompt(const struct run_options *options, struct run_buffer *text,
+static int read_prompt(const struct run_options *options, struct gguf_buffer *text,
                        struct run_failure *failure)
 {
     const char *path = options->prompt_file;
     int code;
 
     if (!path && options->prompt && strcmp(options->prompt, "-") != 0)
-        return run_buffer_add_string(text, options->prompt) < 0 ? run_fail_memory(failure) : 0;
+        return gguf_buffer_add_string(text, options->prompt) < 0 ? run_fail_memory(failure) : 0;
     if (!path)
         path = "-";
     code = run_read_file(path, text, failure);
@@ -68,11 +68,11 @@ static void add_timing(struct run_json *json, const char *name, size_t n_tokens,
 }
 
 static int print_object(const struct run_generation *generation, const struct run_ids *prompt_ids,
-                        const struct run_buffer *prompt)
+                        const struct gguf_buffer *prompt)
 {
     const struct run_session *session = generation->session;
     const struct run_sampling *sampling = &session->options->sampling;
-    const struct run_buffer *text = &generation->output.text;
+    const struct gguf_buffer *text = &generation->output.text;
     struct run_json json = {0};
 
     run_json_begin(&json, NULL);
@@ -96,8 +96,8 @@ static int print_object(const struct run_generation *generation, const struct ru
 }
 
 /* The prompt, as the reader sees it, comes first; in JSON it has a place of its own. */
-static int show_prompt(struct run_generation *generation, const struct run_buffer *prompt,
-                       struct run_buffer *shown, struct run_failure *failure)
+static int show_prompt(struct run_generation *generation, const struct gguf_buffer *prompt,
+                       struct gguf_buffer *shown, struct run_failure *failure)
 {
     struct run_output *output = &generation->output;
     const bool is_shown = output->is_kept || generation->session->options->shows_prompt;
@@ -106,15 +106,15 @@ static int show_prompt(struct run_generation *generation, const struct run_buffe
     run_output_begin(output, true);
     if (is_shown && prompt->length > 0)
         code = run_output_bytes(output, prompt->bytes, prompt->length, failure);
-    if (code == 0 && run_buffer_add(shown, output->text.bytes, output->text.length) < 0)
+    if (code == 0 && gguf_buffer_add(shown, output->text.bytes, output->text.length) < 0)
         code = run_fail_memory(failure);
     run_output_begin(output, prompt->length == 0);
     return code;
 }
 
 static int generate_behind(struct run_session *session, struct run_generation *generation,
-                           const struct run_buffer *prompt, struct run_ids *ids,
-                           struct run_buffer *shown, struct run_failure *failure)
+                           const struct gguf_buffer *prompt, struct run_ids *ids,
+                           struct gguf_buffer *shown, struct run_failure *failure)
 {
     int code = run_session_encode(session, prompt->bytes ? prompt->bytes : "", prompt->length,
                                   session->options->is_special, ids, failure);
@@ -139,7 +139,7 @@ static int generate_behind(struct run_session *session, struct run_generation *g
 int run_task_generate(struct run_session *session)
 {
     struct run_generation generation = {.session = session};
-    struct run_buffer prompt = {0}, shown = {0};
+    struct gguf_buffer prompt = {0}, shown = {0};
     struct run_ids ids = {0};
     struct run_failure failure;
     int status = EX_OK;
@@ -162,7 +162,7 @@ int run_task_generate(struct run_session *session)
         status = STATUS_INTERRUPTED;
     run_generation_close(&generation);
     run_ids_free(&ids);
-    run_buffer_free(&shown);
-    run_buffer_free(&prompt);
+    gguf_buffer_free(&shown);
+    gguf_buffer_free(&prompt);
     return status;
 }

@@ -30,7 +30,7 @@ static int print_ids(const struct run_session *session, const char *text, size_t
 }
 
 /* Texts that end in NUL; one without at the end of the file is one as well. */
-static int tokenize(const struct run_session *session, const struct run_buffer *input,
+static int tokenize(const struct run_session *session, const struct gguf_buffer *input,
                     struct run_ids *ids, struct run_failure *failure)
 {
     const char *bytes = input->bytes ? input->bytes : "";
@@ -50,7 +50,7 @@ static int tokenize(const struct run_session *session, const struct run_buffer *
 
 int run_task_tokenize(struct run_session *session)
 {
-    struct run_buffer input = {0};
+    struct gguf_buffer input = {0};
     struct run_ids ids = {0};
     struct run_failure failure;
     int code = run_read_file("-", &input, &failure);
@@ -60,7 +60,7 @@ int run_task_tokenize(struct run_session *session)
     if (code == 0)
         code = flush_stdout(&failure);
     run_ids_free(&ids);
-    run_buffer_free(&input);
+    gguf_buffer_free(&input);
     return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
 }
 
@@ -101,7 +101,7 @@ static int detokenize(const struct run_session *session, const char *text,
 
 int run_task_detokenize(struct run_session *session)
 {
-    struct run_buffer input = {0};
+    struct gguf_buffer input = {0};
     struct run_failure failure;
     int code = run_read_file("-", &input, &failure);
 
@@ -109,6 +109,6 @@ int run_task_detokenize(struct run_session *session)
         code = detokenize(session, input.bytes, &failure);
     if (code == 0)
         code = flush_stdout(&failure);
-    run_buffer_free(&input);
+    gguf_buffer_free(&input);
     return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
 }

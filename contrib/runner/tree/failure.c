@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sysexits.h>
 
 int run_fail(struct run_failure *failure, int code, const char *format, ...)
 {
@@ -25,32 +24,4 @@ int run_fail(struct run_failure *failure, int code, const char *format, ...)
 int run_fail_memory(struct run_failure *failure)
 {
     return run_fail(failure, -ENOMEM, "out of memory");
-}
-
-int run_exit_status(int code)
-{
-    switch (-code) {
-    case 0:
-        return EX_OK;
-    case ENOENT:
-    case ENOTDIR:
-    case EISDIR:
-    case ELOOP:
-    case ENAMETOOLONG:
-        return EX_NOINPUT;
-    case EACCES:
-    case EPERM:
-        return EX_NOPERM;
-    case EIO:
-    case ESTALE:
-    case ENOTCONN:
-    case ECONNABORTED:
-        return EX_IOERR;
-    case ENOMEM:
-    case EMFILE:
-    case ENFILE:
-        return EX_OSERR;
-    default:
-        return EX_DATAERR;
-    }
 }

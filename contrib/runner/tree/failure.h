@@ -19,7 +19,4 @@ int run_fail(struct run_failure *failure, int code, const char *format, ...)
 /* The same for memory that could not be had. */
 int run_fail_memory(struct run_failure *failure);
 
-/* The exit status (sysexits.h) for a negative errno. */
-int run_exit_status(int code);
-
 #endif

@@ -1,0 +1,71 @@
+#include "fs/command/check.h"
+
+#include "fs/command/check_data.h"
+#include "gguf/support/progress.h"
+#include "fs/command/terminal.h"
+#include "fs/tree/tree.h"
+#include "gguf/model.h"
+#include "gguf/support/exit_status.h"
+#include "gguf/support/safe_print.h"
+
+#include <inttypes.h>
+#include <sysexits.h>
+
+/* What fs_check_data() calls. */
+static void draw(void *user, uint64_t done_bytes, uint64_t total_bytes)
+{
+    gguf_progress_draw(user, done_bytes, total_bytes);
+}
+
+struct check {
+    const char *path;
+    struct gguf_progress progress;
+};
+
+static void print_to_stdout(void *user, const struct gguf_finding *finding)
+{
+    const struct check *check = user;
+
+    gguf_progress_erase(&check->progress);
+    fs_print_finding(stdout, "", check->path, finding);
+    fflush(stdout);
+}
+
+static int check_model(const char *path, const struct fs_options *options)
+{
+    struct check check = {.path = path};
+    struct gguf_report report = {.each = print_to_stdout, .user = &check};
+    struct gguf_model *model;
+    struct fs_tree *tree;
+
+    if (gguf_open_with(path, &options->open, &model, &report) == 0) {
+        if (fs_tree_make(model, &tree, &report) == 0)
+            fs_tree_free(tree);
+        if (options->data) {
+            gguf_progress_start(&check.progress, path);
+            fs_check_data(model, &report, draw, &check.progress);
+            gguf_progress_erase(&check.progress);
+        }
+        if (report.n_errors == 0) {
+            gguf_print_safe_string(stdout, path);
+            printf(": OK: %s, %s, %" PRIu64 " keys, %" PRIu64 " tensors%s\n", model->format,
+                   model->big_endian ? "big-endian" : "little-endian", model->n_keys,
+                   model->n_tensors, options->data ? ", data read" : "");
+        }
+        gguf_close(model);
+    }
+    return report.n_errors > 0 ? gguf_exit_status(report.first_error.code) : EX_OK;
+}
+
+int fs_check_models(const struct fs_options *options)
+{
+    int status = EX_OK;
+
+    for (int i = 0; i < options->n_paths; i++) {
+        const int one = check_model(options->paths[i], options);
+
+        if (status == EX_OK)
+            status = one;
+    }
+    return status;
+}

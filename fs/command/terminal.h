@@ -1,0 +1,16 @@
+/* Findings about a model, printed. */
+#ifndef GGUFS_FS_TERMINAL_H
+#define GGUFS_FS_TERMINAL_H
+
+#include "gguf/report.h"
+
+#include <stdio.h>
+
+/*
+ * Print a finding on a line: `prefix`, the path of its file, its byte offset if it has one, and its
+ * message. `path` is the file that the user named; it stands where the finding names no other.
+ */
+void fs_print_finding(FILE *stream, const char *prefix, const char *path,
+                      const struct gguf_finding *finding);
+
+#endif

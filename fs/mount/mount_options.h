@@ -1,0 +1,32 @@
+/* How a tree is mounted and served. */
+#ifndef GGUFS_FS_MOUNT_OPTIONS_H
+#define GGUFS_FS_MOUNT_OPTIONS_H
+
+#define FUSE_USE_VERSION 314
+#include <fuse_opt.h>
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct fs_mount_options {
+    bool foreground;
+    bool single_threaded;
+    bool sandbox;
+    bool nonempty;
+    bool auto_unmount;
+    bool clone_fd;
+    bool prefetch;
+    bool mlock;
+    bool direct_io;
+    bool keep_cache;           /* the kernel may keep file contents from one open to the next */
+    unsigned max_read;         /* bytes; 0: the kernel's default */
+    unsigned max_threads;      /* 0: libfuse's default */
+    unsigned max_idle_threads; /* 0: libfuse's default */
+    uid_t uid;
+    gid_t gid;
+    mode_t umask;
+
+    struct fuse_args fuse; /* options that libfuse parses */
+};
+
+#endif

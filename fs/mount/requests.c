@@ -1,0 +1,348 @@
+#include "fs/mount/requests.h"
+
+#include "fs/tree/nodes.h"
+#include "fs/tree/views.h"
+
+#include <fuse_lowlevel.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+
+/* Seconds. The tree never changes, so what the kernel knows of it stays true. */
+#define FOREVER 1e9
+
+static struct fs_server *server_of(fuse_req_t request)
+{
+    return fuse_req_userdata(request);
+}
+
+/* FUSE's root is number 1. */
+static fs_node_index index_of(fuse_ino_t inode)
+{
+    return (fs_node_index)(inode - FUSE_ROOT_ID);
+}
+
+static fuse_ino_t inode_of(fs_node_index index)
+{
+    return (fuse_ino_t)index + FUSE_ROOT_ID;
+}
+
+static const struct fs_node *node_of(const struct fs_server *server, fuse_ino_t inode)
+{
+    return &server->tree->nodes.list[index_of(inode)];
+}
+
+static mode_t mode_of(const struct fs_server *server, const struct fs_node *node)
+{
+    if (node->target)
+        return S_IFLNK | 0777; /* what counts are the modes of the target */
+    return (node->view ? S_IFREG | 0444 : S_IFDIR | 0555) & server->mode_mask;
+}
+
+/* Returns 0 or a negative errno. */
+static int get_status(struct fs_server *server, fs_node_index index, struct stat *status)
+{
+    const struct fs_node *node = &server->tree->nodes.list[index];
+    uint64_t size_bytes;
+    int result = fs_tree_size(server->tree, index, &size_bytes);
+
+    if (result < 0)
+        return result;
+    *status = (struct stat){
+        .st_ino = inode_of(index),
+        .st_mode = mode_of(server, node),
+        .st_nlink = fs_node_is_directory(node) ? 2 + node->n_folders : 1,
+        .st_uid = server->uid,
+        .st_gid = server->gid,
+        .st_size = (off_t)size_bytes,
+        .st_blocks = (blkcnt_t)((size_bytes + 511) / 512),
+        .st_atim = server->modified,
+        .st_mtim = server->modified,
+        .st_ctim = server->modified,
+    };
+    return 0;
+}
+
+static int get_entry(struct fs_server *server, fs_node_index index, struct fuse_entry_param *entry)
+{
+    *entry = (struct fuse_entry_param){
+        .ino = inode_of(index), .attr_timeout = FOREVER, .entry_timeout = FOREVER};
+    return get_status(server, index, &entry->attr);
+}
+
+static void on_init(void *data, struct fuse_conn_info *connection)
+{
+    const struct fs_server *server = data;
+
+    connection->max_read = server->max_read;
+    /* Nothing is ever written, so there is nothing to write back or to truncate. */
+    connection->want &= ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_ATOMIC_O_TRUNC);
+    /* Through pipes, which are slower than copying here and need more system calls. */
+    connection->want &=
+        ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
+#ifdef FUSE_CAP_DIRECT_IO_ALLOW_MMAP /* libfuse 3.17 */
+    if (connection->capable & FUSE_CAP_DIRECT_IO_ALLOW_MMAP)
+        connection->want |= FUSE_CAP_DIRECT_IO_ALLOW_MMAP;
+#endif
+}
+
+static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
+{
+    struct fs_server *server = server_of(request);
+    const fs_node_index index = fs_nodes_find(&server->tree->nodes, index_of(parent), name);
+    /* Inode 0: the kernel remembers that there is no such name. */
+    struct fuse_entry_param entry = {.entry_timeout = FOREVER};
+    int result = 0;
+
+    if (index != FS_NO_NODE)
+        result = get_entry(server, index, &entry);
+    if (result < 0)
+        fuse_reply_err(request, -result);
+    else
+        fuse_reply_entry(request, &entry);
+}
+
+static void on_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
+{
+    struct stat status;
+    const int result = get_status(server_of(request), index_of(inode), &status);
+
+    (void)info;
+    if (result < 0)
+        fuse_reply_err(request, -result);
+    else
+        fuse_reply_attr(request, &status, FOREVER);
+}
+
+static void on_readlink(fuse_req_t request, fuse_ino_t inode)
+{
+    fuse_reply_readlink(request, node_of(server_of(request), inode)->target);
+}
+
+static void on_opendir(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
+{
+    (void)inode;
+    info->cache_readdir = 1;
+    info->keep_cache = 1;
+    fuse_reply_open(request, info);
+}
+
+/* A plain ls should not have to wait until all metadata are written as JSON to know their sizes. */
+static bool is_size_cheap(const struct fs_node *node)
+{
+    return !node->view || node->view->scope == FS_PER_TENSOR ||
+           atomic_load_explicit(&node->size_bytes, memory_order_relaxed) != FS_SIZE_UNKNOWN;
+}
+
+/*
+ * Writes the directory entry at a position (0 is ".", 1 is "..", then the children) to `out`.
+ * Returns what fuse_add_direntry() does: the bytes it needs.
+ */
+static size_t add_entry(fuse_req_t request, fuse_ino_t directory, off_t position, bool plus,
+                        char *out, size_t room)
+{
+    struct fs_server *server = server_of(request);
+    const struct fs_nodes *nodes = &server->tree->nodes;
+    const struct fs_node *node = node_of(server, directory);
+    struct fuse_entry_param entry = {0};
+    fs_node_index index;
+    const char *name;
+
+    if (position < 2) {
+        name = position == 0 ? "." : "..";
+        index = position == 0 || directory == FUSE_ROOT_ID ? index_of(directory) : node->parent;
+    } else {
+        index = nodes->children[node->first_child + (uint32_t)(position - 2)];
+        name = nodes->list[index].name;
+        /* Otherwise the kernel asks again by name if it needs to know, and then gets errors, too.
+         */
+        if (plus && (!is_size_cheap(&nodes->list[index]) || get_entry(server, index, &entry) < 0))
+            entry = (struct fuse_entry_param){0};
+    }
+    entry.attr.st_ino = inode_of(index);
+    entry.attr.st_mode = mode_of(server, &nodes->list[index]);
+    if (plus)
+        return fuse_add_direntry_plus(request, out, room, name, &entry, position + 1);
+    return fuse_add_direntry(request, out, room, name, &entry.attr, position + 1);
+}
+
+static void reply_directory(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
+                            bool plus)
+{
+    const off_t end = 2 + (off_t)node_of(server_of(request), inode)->n_children;
+    char *entries = malloc(size);
+    size_t used = 0;
+
+    if (!entries) {
+        fuse_reply_err(request, ENOMEM);
+        return;
+    }
+    for (off_t position = offset; position < end; position++) {
+        const size_t needed =
+            add_entry(request, inode, position, plus, entries + used, size - used);
+
+        if (needed > size - used)
+            break;
+        used += needed;
+    }
+    fuse_reply_buf(request, entries, used);
+    free(entries);
+}
+
+static void on_readdir(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
+                       struct fuse_file_info *info)
+{
+    (void)info;
+    reply_directory(request, inode, size, offset, false);
+}
+
+static void on_readdirplus(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
+                           struct fuse_file_info *info)
+{
+    (void)info;
+    reply_directory(request, inode, size, offset, true);
+}
+
+static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
+{
+    struct fs_server *server = server_of(request);
+    struct fs_open_file *file;
+    int result;
+
+    if ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC)) {
+        fuse_reply_err(request, EROFS);
+        return;
+    }
+    result = fs_open_files_get(&server->files, server->tree, index_of(inode), &file);
+    if (result < 0) {
+        fuse_reply_err(request, -result);
+        return;
+    }
+    info->fh = (uintptr_t)file;
+    info->direct_io = server->direct_io;
+    info->keep_cache = server->keep_cache;
+    info->noflush = 1;
+    /* If the reader was interrupted there will be no release. */
+    if (fuse_reply_open(request, info) == -ENOENT)
+        fs_open_files_put(&server->files, file);
+}
+
+static void on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
+{
+    (void)inode;
+    fs_open_files_put(&server_of(request)->files, (struct fs_open_file *)(uintptr_t)info->fh);
+    fuse_reply_err(request, 0);
+}
+
+/*
+ * A thread's buffer for replies: memory that is mapped anew for every read costs its time. The
+ * kernel looks up each page of a reply, so a large buffer is made of huge ones.
+ */
+struct buffer {
+    char *data;
+    size_t size;
+};
+
+static pthread_key_t buffer_key;
+static pthread_once_t buffer_once = PTHREAD_ONCE_INIT;
+
+static void free_buffer(void *data)
+{
+    struct buffer *buffer = data;
+
+    free(buffer->data);
+    free(buffer);
+}
+
+static void make_buffer_key(void)
+{
+    if (pthread_key_create(&buffer_key, free_buffer) != 0)
+        abort(); /* of the 1024 keys of a process this is the first */
+}
+
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+/* From here on a huge page is worth its memory. */
+#define LARGE_BYTES ((size_t)64 << 10)
+
+static void resize_buffer(struct buffer *buffer, size_t size)
+{
+    free(buffer->data);
+    if (size >= LARGE_BYTES) {
+        size = (size + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+        buffer->data = aligned_alloc(HUGE_PAGE_BYTES, size);
+        if (buffer->data)
+            madvise(buffer->data, size, MADV_HUGEPAGE); /* else it has small pages */
+    } else {
+        buffer->data = malloc(size);
+    }
+    buffer->size = buffer->data ? size : 0;
+}
+
+/* Room for `size` bytes until the thread's next call; NULL if out of memory. */
+static char *thread_buffer(size_t size)
+{
+    struct buffer *buffer;
+
+    pthread_once(&buffer_once, make_buffer_key);
+    buffer = pthread_getspecific(buffer_key);
+    if (!buffer) {
+        buffer = calloc(1, sizeof *buffer);
+        if (!buffer || pthread_setspecific(buffer_key, buffer) != 0) {
+            free(buffer);
+            return NULL;
+        }
+    }
+    if (buffer->size < size)
+        resize_buffer(buffer, size);
+    return buffer->data;
+}
+
+static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
+                    struct fuse_file_info *info)
+{
+    const struct fs_open_file *file = (const struct fs_open_file *)(uintptr_t)info->fh;
+    char *data = thread_buffer(size);
+    ssize_t done;
+
+    (void)inode;
+    if (!data) {
+        fuse_reply_err(request, ENOMEM);
+        return;
+    }
+    done = fs_image_read(&file->image, (uint64_t)offset, size, data);
+    if (done < 0)
+        fuse_reply_err(request, (int)-done);
+    else
+        fuse_reply_buf(request, data, (size_t)done);
+}
+
+static void on_statfs(fuse_req_t request, fuse_ino_t inode)
+{
+    const struct fs_tree *tree = server_of(request)->tree;
+    struct statvfs status = {.f_bsize = 4096, .f_frsize = 4096, .f_namemax = 255};
+
+    (void)inode;
+    for (uint32_t i = 0; i < tree->model->n_files; i++)
+        status.f_blocks += (tree->model->files[i].size_bytes + 4095) / 4096;
+    status.f_files = tree->nodes.count;
+    fuse_reply_statfs(request, &status);
+}
+
+const struct fuse_lowlevel_ops fs_requests = {
+    .init = on_init,
+    .lookup = on_lookup,
+    .getattr = on_getattr,
+    .readlink = on_readlink,
+    .opendir = on_opendir,
+    .readdir = on_readdir,
+    .readdirplus = on_readdirplus,
+    .open = on_open,
+    .read = on_read,
+    .release = on_release,
+    .statfs = on_statfs,
+};

@@ -1,0 +1,104 @@
+#include "fs/tree/split.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Appends a shard that starts with a tensor. Room grows when the number is a power of two. */
+static int begin_shard(struct fs_shard **shards, uint32_t *n_shards, uint64_t first_tensor)
+{
+    const uint32_t n = *n_shards;
+
+    if (n == FS_MAX_SHARDS)
+        return -E2BIG;
+    if ((n & (n - 1)) == 0) {
+        struct fs_shard *grown = reallocarray(*shards, n ? 2 * (size_t)n : 1, sizeof *grown);
+
+        if (!grown)
+            return -ENOMEM;
+        *shards = grown;
+    }
+    (*shards)[n] = (struct fs_shard){.index = n, .first_tensor = first_tensor};
+    *n_shards = n + 1;
+    return 0;
+}
+
+int fs_split_plan(const struct gguf_model *model, uint64_t limit_bytes, struct fs_shard **shards,
+                  uint32_t *n_shards)
+{
+    const uint64_t mask = model->alignment_bytes - 1;
+    uint64_t used_bytes = 0;
+    int result;
+
+    *shards = NULL;
+    *n_shards = 0;
+    result = begin_shard(shards, n_shards, 0);
+    for (uint64_t i = 0; result == 0 && i < model->n_tensors; i++) {
+        uint64_t n_bytes, sum;
+
+        result = fs_model_gguf_bytes(&model->tensors[i], &n_bytes);
+        if (result < 0)
+            break;
+        if (__builtin_add_overflow(n_bytes, -n_bytes & mask, &n_bytes) ||
+            __builtin_add_overflow(used_bytes, n_bytes, &sum)) {
+            result = -EOVERFLOW;
+            break;
+        }
+        if (sum > limit_bytes && (*shards)[*n_shards - 1].n_tensors > 0) {
+            result = begin_shard(shards, n_shards, i);
+            sum = n_bytes;
+        }
+        used_bytes = sum;
+        (*shards)[*n_shards - 1].n_tensors++;
+    }
+    for (uint32_t i = 0; i < *n_shards; i++)
+        (*shards)[i].count = *n_shards;
+    if (result < 0) {
+        free(*shards);
+        *shards = NULL;
+    }
+    return result;
+}
+
+static bool ends_in_digits(const char *end, size_t n_digits)
+{
+    for (size_t i = 1; i <= n_digits; i++) {
+        if (end[-(ptrdiff_t)i] < '0' || end[-(ptrdiff_t)i] > '9')
+            return false;
+    }
+    return true;
+}
+
+/* What stands before the numbers: the model's name, without those that it has itself. */
+static struct gguf_string stem_of(const char *path)
+{
+    static const char *const endings[] = {".gguf", ".bin"};
+    static const char of[] = "-of-";
+    const char *slash = strrchr(path, '/');
+    const char *stem = slash ? slash + 1 : path;
+    size_t length = strlen(stem);
+
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t n = strlen(endings[i]);
+
+        if (length > n && strncmp(stem + length - n, endings[i], n) == 0)
+            length -= n;
+    }
+    if (length > 15 && ends_in_digits(stem + length, 5) &&
+        strncmp(stem + length - 9, of, sizeof of - 1) == 0 &&
+        ends_in_digits(stem + length - 9, 5) && stem[length - 15] == '-')
+        length -= 15;
+    return (struct gguf_string){stem, length};
+}
+
+void fs_split_name(const struct gguf_model *model, const struct fs_shard *shard, const char *ending,
+                   char name[FS_NAME_BYTES])
+{
+    char suffix[64];
+
+    snprintf(suffix, sizeof suffix, "-%05" PRIu32 "-of-%05" PRIu32 "%s", shard->index + 1,
+             shard->count, ending);
+    fs_name_escape(stem_of(model->files[0].path), suffix, name);
+}

@@ -1,0 +1,23 @@
+/* A model split over several files, as llama.cpp's gguf-split does it. */
+#ifndef GGUFS_FS_SPLIT_H
+#define GGUFS_FS_SPLIT_H
+
+#include "fs/tree/model_gguf.h"
+#include "fs/tree/names.h"
+
+/* Files of one model: split.count is a uint16. */
+#define FS_MAX_SHARDS 65535u
+
+/*
+ * Puts tensors into files in their order, each as many as have up to limit_bytes of data, and at
+ * least one. *shards is to be freed with free(). Returns 0, -ENOMEM, -EOVERFLOW, or -E2BIG if there
+ * are too many files.
+ */
+int fs_split_plan(const struct gguf_model *model, uint64_t limit_bytes, struct fs_shard **shards,
+                  uint32_t *n_shards);
+
+/* The file name "model-00001-of-00003.gguf", where `ending` is ".gguf". */
+void fs_split_name(const struct gguf_model *model, const struct fs_shard *shard, const char *ending,
+                   char name[FS_NAME_BYTES]);
+
+#endif

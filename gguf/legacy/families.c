@@ -1,0 +1,371 @@
+#include "gguf/legacy/families.h"
+
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define NUMBER(name, key)                                                                          \
+    {                                                                                              \
+        name, key, GGUF_ROLE_NONE                                                                  \
+    }
+#define ROLE(name, key, role)                                                                      \
+    {                                                                                              \
+        name, key, GGUF_ROLE_##role                                                                \
+    }
+#define FILE_TYPE                                                                                  \
+    {                                                                                              \
+        "ftype", NULL, GGUF_ROLE_FILE_TYPE                                                         \
+    }
+
+/* A weight and its bias. */
+#define WITH_BIAS(old, today)                                                                      \
+    {old ".weight", today ".weight", false},                                                       \
+    {                                                                                              \
+        old ".bias", today ".bias", false                                                          \
+    }
+#define MAYBE_BIAS(old, today)                                                                     \
+    {old ".weight", today ".weight", false},                                                       \
+    {                                                                                              \
+        old ".bias", today ".bias", true                                                           \
+    }
+#define WITHOUT_TODAY(old)                                                                         \
+    {old ".weight", NULL, false},                                                                  \
+    {                                                                                              \
+        old ".bias", NULL, false                                                                   \
+    }
+
+/* ---- llama ---- */
+
+static const struct gguf_hyperparameter llama_numbers[] = {
+    ROLE("n_vocab", ".vocab_size", VOCABULARY),
+    ROLE("n_embd", ".embedding_length", WIDTH),
+    NUMBER("n_mult", NULL),
+    ROLE("n_head", ".attention.head_count", HEADS),
+    ROLE("n_layer", ".block_count", LAYERS),
+    ROLE("n_rot", ".rope.dimension_count", HEAD_WIDTH),
+    FILE_TYPE,
+    {0},
+};
+
+static const struct gguf_name_rule llama_names[] = {
+    {"tok_embeddings.weight", "token_embd.weight", false},
+    {"norm.weight", "output_norm.weight", false},
+    {"output.weight", "output.weight", false},
+    {"layers.#.attention.wq.weight", "blk.#.attn_q.weight", false},
+    {"layers.#.attention.wk.weight", "blk.#.attn_k.weight", false},
+    {"layers.#.attention.wv.weight", "blk.#.attn_v.weight", false},
+    {"layers.#.attention.wo.weight", "blk.#.attn_output.weight", false},
+    {"layers.#.attention_norm.weight", "blk.#.attn_norm.weight", false},
+    {"layers.#.feed_forward.w1.weight", "blk.#.ffn_gate.weight", false},
+    {"layers.#.feed_forward.w2.weight", "blk.#.ffn_down.weight", false},
+    {"layers.#.feed_forward.w3.weight", "blk.#.ffn_up.weight", false},
+    {"layers.#.ffn_norm.weight", "blk.#.ffn_norm.weight", false},
+    {0},
+};
+
+/* The length is what llama.cpp warned beyond, epsilon what ggml_rms_norm() had built in. */
+static const struct gguf_constant llama_constants[] = {
+    {".context_length", 2048, false},
+    {".attention.layer_norm_rms_epsilon", 1e-6f, true},
+    {"tokenizer.ggml.unknown_token_id", 0, false},
+    {"tokenizer.ggml.bos_token_id", 1, false},
+    {"tokenizer.ggml.eos_token_id", 2, false},
+    {0},
+};
+
+/* What ggml_norm() had built in. */
+static const struct gguf_constant norm_constants[] = {
+    {".attention.layer_norm_epsilon", 1e-5f, true},
+    {0},
+};
+
+/* ---- gpt-2, starcoder ---- */
+
+static const struct gguf_hyperparameter gpt2_numbers[] = {
+    ROLE("n_vocab", ".vocab_size", VOCABULARY),
+    NUMBER("n_ctx", ".context_length"),
+    ROLE("n_embd", ".embedding_length", WIDTH),
+    ROLE("n_head", ".attention.head_count", HEADS),
+    ROLE("n_layer", ".block_count", LAYERS),
+    FILE_TYPE,
+    {0},
+};
+
+#define GPT2_PAIR(old, today)                                                                      \
+    {old "g", today ".weight", false},                                                             \
+    {                                                                                              \
+        old "b", today ".bias", false                                                              \
+    }
+#define GPT2_LAYER(old, today)                                                                     \
+    {old "w", today ".weight", false},                                                             \
+    {                                                                                              \
+        old "b", today ".bias", false                                                              \
+    }
+
+static const struct gguf_name_rule gpt2_names[] = {
+    {"model/wte", "token_embd.weight", false},
+    {"model/wpe", "position_embd.weight", false},
+    {"model/lm_head", "output.weight", true},
+    GPT2_PAIR("model/ln_f/", "output_norm"),
+    GPT2_PAIR("model/h#/ln_1/", "blk.#.attn_norm"),
+    GPT2_LAYER("model/h#/attn/c_attn/", "blk.#.attn_qkv"),
+    GPT2_LAYER("model/h#/attn/c_proj/", "blk.#.attn_output"),
+    GPT2_PAIR("model/h#/ln_2/", "blk.#.ffn_norm"),
+    GPT2_LAYER("model/h#/mlp/c_fc/", "blk.#.ffn_up"),
+    GPT2_LAYER("model/h#/mlp/c_proj/", "blk.#.ffn_down"),
+    {0},
+};
+
+/* ---- gpt-j ---- */
+
+static const struct gguf_hyperparameter gptj_numbers[] = {
+    ROLE("n_vocab", ".vocab_size", VOCABULARY),
+    NUMBER("n_ctx", ".context_length"),
+    ROLE("n_embd", ".embedding_length", WIDTH),
+    ROLE("n_head", ".attention.head_count", HEADS),
+    ROLE("n_layer", ".block_count", LAYERS),
+    ROLE("n_rot", ".rope.dimension_count", ROTATED),
+    FILE_TYPE,
+    {0},
+};
+
+static const struct gguf_name_rule gptj_names[] = {
+    {"transformer.wte.weight", "token_embd.weight", false},
+    WITH_BIAS("transformer.ln_f", "output_norm"),
+    WITH_BIAS("lm_head", "output"),
+    WITH_BIAS("transformer.h.#.ln_1", "blk.#.attn_norm"),
+    {"transformer.h.#.attn.q_proj.weight", "blk.#.attn_q.weight", false},
+    {"transformer.h.#.attn.k_proj.weight", "blk.#.attn_k.weight", false},
+    {"transformer.h.#.attn.v_proj.weight", "blk.#.attn_v.weight", false},
+    {"transformer.h.#.attn.out_proj.weight", "blk.#.attn_output.weight", false},
+    WITH_BIAS("transformer.h.#.mlp.fc_in", "blk.#.ffn_up"),
+    WITH_BIAS("transformer.h.#.mlp.fc_out", "blk.#.ffn_down"),
+    {0},
+};
+
+/* ---- gpt-neox, stablelm ---- */
+
+static const struct gguf_hyperparameter neox_numbers[] = {
+    ROLE("n_vocab", ".vocab_size", VOCABULARY),
+    NUMBER("n_ctx", ".context_length"),
+    ROLE("n_embd", ".embedding_length", WIDTH),
+    ROLE("n_head", ".attention.head_count", HEADS),
+    ROLE("n_layer", ".block_count", LAYERS),
+    ROLE("n_rot", ".rope.dimension_count", ROTATED),
+    ROLE("par_res", ".use_parallel_residual", BOOL),
+    FILE_TYPE,
+    {0},
+};
+
+/* The rows of query_key_value are in the order of the heads; those of GGUF's attn_qkv are not. */
+static const struct gguf_name_rule neox_names[] = {
+    {"gpt_neox.embed_in.weight", "token_embd.weight", false},
+    WITH_BIAS("gpt_neox.final_layer_norm", "output_norm"),
+    {"embed_out.weight", "output.weight", false},
+    WITH_BIAS("gpt_neox.layers.#.input_layernorm", "blk.#.attn_norm"),
+    WITHOUT_TODAY("gpt_neox.layers.#.attention.query_key_value"),
+    WITH_BIAS("gpt_neox.layers.#.attention.dense", "blk.#.attn_output"),
+    WITH_BIAS("gpt_neox.layers.#.post_attention_layernorm", "blk.#.ffn_norm"),
+    WITH_BIAS("gpt_neox.layers.#.mlp.dense_h_to_4h", "blk.#.ffn_up"),
+    WITH_BIAS("gpt_neox.layers.#.mlp.dense_4h_to_h", "blk.#.ffn_down"),
+    {0},
+};
+
+/* ---- mpt ---- */
+
+static const struct gguf_hyperparameter mpt_numbers[] = {
+    ROLE("d_model", ".embedding_length", WIDTH),
+    NUMBER("max_seq_len", ".context_length"),
+    ROLE("n_heads", ".attention.head_count", HEADS),
+    ROLE("n_layers", ".block_count", LAYERS),
+    ROLE("n_vocab", ".vocab_size", VOCABULARY),
+    ROLE("alibi_bias_max", ".attention.max_alibi_bias", FLOAT),
+    ROLE("clip_qkv", ".attention.clamp_kqv", FLOAT),
+    FILE_TYPE,
+    {0},
+};
+
+static const struct gguf_name_rule mpt_names[] = {
+    {"transformer.wte.weight", "token_embd.weight", false},
+    MAYBE_BIAS("transformer.norm_f", "output_norm"),
+    MAYBE_BIAS("transformer.blocks.#.norm_1", "blk.#.attn_norm"),
+    MAYBE_BIAS("transformer.blocks.#.attn.Wqkv", "blk.#.attn_qkv"),
+    MAYBE_BIAS("transformer.blocks.#.attn.out_proj", "blk.#.attn_output"),
+    MAYBE_BIAS("transformer.blocks.#.norm_2", "blk.#.ffn_norm"),
+    MAYBE_BIAS("transformer.blocks.#.ffn.up_proj", "blk.#.ffn_up"),
+    MAYBE_BIAS("transformer.blocks.#.ffn.down_proj", "blk.#.ffn_down"),
+    {0},
+};
+
+/* ---- bloom ---- */
+
+static const struct gguf_hyperparameter bloom_numbers[] = {
+    ROLE("n_vocab", ".vocab_size", VOCABULARY),
+    ROLE("n_embd", ".embedding_length", WIDTH),
+    NUMBER("n_mult", NULL),
+    ROLE("n_head", ".attention.head_count", HEADS),
+    ROLE("n_layer", ".block_count", LAYERS),
+    FILE_TYPE,
+    {0},
+};
+
+static const struct gguf_name_rule bloom_names[] = {
+    {"tok_embeddings.weight", "token_embd.weight", false},
+    WITH_BIAS("norm", "token_embd_norm"),
+    WITH_BIAS("output_norm", "output_norm"),
+    {"output.weight", "output.weight", false},
+    WITH_BIAS("layers.#.attention_norm", "blk.#.attn_norm"),
+    WITH_BIAS("layers.#.attention.query_key_value", "blk.#.attn_qkv"),
+    WITH_BIAS("layers.#.attention.wo", "blk.#.attn_output"),
+    WITH_BIAS("layers.#.ffn_norm", "blk.#.ffn_norm"),
+    WITH_BIAS("layers.#.feed_forward.w1", "blk.#.ffn_up"),
+    WITH_BIAS("layers.#.feed_forward.w2", "blk.#.ffn_down"),
+    {0},
+};
+
+/* ---- whisper ---- */
+
+static const struct gguf_hyperparameter whisper_numbers[] = {
+    ROLE("n_vocab", ".vocab_size", VOCABULARY),
+    NUMBER("n_audio_ctx", ".encoder.context_length"),
+    ROLE("n_audio_state", ".encoder.embedding_length", WIDTH),
+    ROLE("n_audio_head", ".encoder.attention.head_count", HEADS),
+    ROLE("n_audio_layer", ".encoder.block_count", LAYERS),
+    NUMBER("n_text_ctx", ".decoder.context_length"),
+    NUMBER("n_text_state", ".decoder.embedding_length"),
+    NUMBER("n_text_head", ".decoder.attention.head_count"),
+    ROLE("n_text_layer", ".decoder.block_count", MORE_LAYERS),
+    NUMBER("n_mels", ".encoder.mels_count"),
+    FILE_TYPE,
+    {0},
+};
+
+#define WHISPER_ATTENTION(old)                                                                     \
+    WITHOUT_TODAY(old ".query"), {old ".key.weight", NULL, false}, WITHOUT_TODAY(old ".value"),    \
+        WITHOUT_TODAY(old ".out")
+#define WHISPER_LAYER(old)                                                                         \
+    WITHOUT_TODAY(old ".attn_ln"), WHISPER_ATTENTION(old ".attn"), WITHOUT_TODAY(old ".mlp_ln"),   \
+        WITHOUT_TODAY(old ".mlp.0"), WITHOUT_TODAY(old ".mlp.2")
+
+/* GGUF has no names for these. */
+static const struct gguf_name_rule whisper_names[] = {
+    {"encoder.positional_embedding", NULL, false},
+    WITHOUT_TODAY("encoder.conv1"),
+    WITHOUT_TODAY("encoder.conv2"),
+    WITHOUT_TODAY("encoder.ln_post"),
+    {"decoder.positional_embedding", NULL, false},
+    {"decoder.token_embedding.weight", NULL, false},
+    WITHOUT_TODAY("decoder.ln"),
+    WHISPER_LAYER("encoder.blocks.#"),
+    WHISPER_LAYER("decoder.blocks.@"),
+    WITHOUT_TODAY("decoder.blocks.@.cross_attn_ln"),
+    WHISPER_ATTENTION("decoder.blocks.@.cross_attn"),
+    {0},
+};
+
+/* ---- Silero's voice detector for whisper.cpp ---- */
+
+static const struct gguf_hyperparameter vad_numbers[] = {
+    NUMBER("version_major", NULL),
+    NUMBER("version_minor", NULL),
+    NUMBER("version_patch", NULL),
+    NUMBER("window_size", NULL),
+    NUMBER("context_size", NULL),
+    ROLE("n_encoder_layers", ".block_count", LAYERS),
+    {0},
+};
+
+static const struct gguf_name_rule vad_names[] = {
+    WITHOUT_TODAY("_model.encoder.#.reparam_conv"),
+    {"_model.decoder.rnn.weight_ih", NULL, false},
+    {"_model.decoder.rnn.weight_hh", NULL, false},
+    {"_model.decoder.rnn.bias_ih", NULL, false},
+    {"_model.decoder.rnn.bias_hh", NULL, false},
+    WITHOUT_TODAY("_model.decoder.decoder.2"),
+    {"_model.stft.forward_basis_buffer", NULL, false},
+    {0},
+};
+
+static const struct gguf_family families[] = {
+    {"llama", "llama", false, true, llama_numbers, GGUF_VOCABULARY_SCORED, "llama", llama_names,
+     llama_constants, GGUF_EXTRA_NONE},
+    {"whisper", "whisper", false, true, whisper_numbers, GGUF_VOCABULARY_COUNTED, "gpt2",
+     whisper_names, NULL, GGUF_EXTRA_MEL_FILTERS},
+    {"gpt-2", "gpt2", false, false, gpt2_numbers, GGUF_VOCABULARY_COUNTED, "gpt2", gpt2_names,
+     norm_constants, GGUF_EXTRA_NONE},
+    {"starcoder", "starcoder", true, false, gpt2_numbers, GGUF_VOCABULARY_COUNTED, "gpt2",
+     gpt2_names, norm_constants, GGUF_EXTRA_NONE},
+    {"gpt-j", "gptj", false, false, gptj_numbers, GGUF_VOCABULARY_COUNTED, "gpt2", gptj_names,
+     norm_constants, GGUF_EXTRA_NONE},
+    {"gpt-neox", "gptneox", false, false, neox_numbers, GGUF_VOCABULARY_PLAIN, "gpt2", neox_names,
+     norm_constants, GGUF_EXTRA_NONE},
+    /* StableLM's models of that time are GPT-NeoX. */
+    {"stablelm", "gptneox", true, false, neox_numbers, GGUF_VOCABULARY_PLAIN, "gpt2", neox_names,
+     norm_constants, GGUF_EXTRA_NONE},
+    {"mpt", "mpt", false, false, mpt_numbers, GGUF_VOCABULARY_PLAIN, "gpt2", mpt_names,
+     norm_constants, GGUF_EXTRA_NONE},
+    {"bloom", "bloom", false, false, bloom_numbers, GGUF_VOCABULARY_PLAIN, "gpt2", bloom_names,
+     norm_constants, GGUF_EXTRA_NONE},
+    {"silero-vad", "silero-vad", false, false, vad_numbers, GGUF_VOCABULARY_NONE, NULL, vad_names,
+     NULL, GGUF_EXTRA_VAD},
+};
+
+const struct gguf_family *gguf_family_at(size_t index)
+{
+    return index < COUNT(families) ? &families[index] : NULL;
+}
+
+const struct gguf_family *gguf_family_by_name(const char *name)
+{
+    for (size_t i = 0; i < COUNT(families); i++) {
+        if (strcmp(families[i].name, name) == 0)
+            return &families[i];
+    }
+    return NULL;
+}
+
+/* Reads a number below `limit` without zeros in front. Returns its digits; 0 if there is none. */
+static size_t read_layer(const char *text, size_t length, uint32_t limit, uint32_t *layer)
+{
+    uint64_t number = 0;
+    size_t n_digits = 0;
+
+    while (n_digits < length && text[n_digits] >= '0' && text[n_digits] <= '9' && number < limit)
+        number = 10 * number + (uint64_t)(text[n_digits++] - '0');
+    if (n_digits == 0 || number >= limit || (text[0] == '0' && n_digits > 1))
+        return 0;
+    *layer = (uint32_t)number;
+    return n_digits;
+}
+
+static bool matches(const char *pattern, struct gguf_string name, uint32_t n_layers,
+                    uint32_t n_more, uint32_t *layer)
+{
+    size_t at = 0;
+
+    *layer = 0;
+    for (; *pattern != '\0'; pattern++) {
+        if (*pattern == '#' || *pattern == '@') {
+            const size_t n_digits = read_layer(name.data + at, (size_t)name.length_bytes - at,
+                                               *pattern == '#' ? n_layers : n_more, layer);
+
+            if (n_digits == 0)
+                return false;
+            at += n_digits;
+        } else if (at == name.length_bytes || name.data[at++] != *pattern) {
+            return false;
+        }
+    }
+    return at == name.length_bytes;
+}
+
+const struct gguf_name_rule *gguf_rule_of(const struct gguf_name_rule *rules,
+                                          struct gguf_string old_name, uint32_t n_layers,
+                                          uint32_t n_more, uint32_t *layer)
+{
+    for (; rules->old_name; rules++) {
+        if (matches(rules->old_name, old_name, n_layers, n_more, layer))
+            return rules;
+    }
+    return NULL;
+}

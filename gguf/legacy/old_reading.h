@@ -1,0 +1,35 @@
+/* What gguf/legacy/parse_ggml.c has read of a file, and the metadata that are made of it. */
+#ifndef GGUFS_GGUF_OLD_READING_H
+#define GGUFS_GGUF_OLD_READING_H
+
+#include "gguf/legacy/families.h"
+#include "gguf/legacy/old_extras.h"
+#include "gguf/legacy/old_vocabulary.h"
+
+struct gguf_old_container {
+    char magic[5]; /* as it lies in the file */
+    const char *name;
+    uint32_t last_version; /* 0: has none */
+    uint64_t alignment_bytes;
+};
+
+/* What was read of a file as one family. */
+struct gguf_old_reading {
+    const struct gguf_old_container *container;
+    const struct gguf_family *family;
+    uint32_t version;
+    uint32_t era;
+    uint32_t numbers[GGUF_MAX_HYPERPARAMETERS]; /* floats as their bits */
+    uint32_t by_role[GGUF_N_ROLES];
+    struct gguf_old_vocabulary vocabulary;
+    struct gguf_mel_filters filters;
+    struct gguf_vad_sizes vad;
+};
+
+/* A hyperparameter that is a float. */
+float gguf_old_float(uint32_t bits);
+
+/* Adds all keys but the vocabulary's. Returns 0 or -ENOMEM. */
+int gguf_old_keys_add(struct gguf_model *model, const struct gguf_old_reading *reading);
+
+#endif

@@ -1,0 +1,227 @@
+#include "gguf/legacy/old_tensors.h"
+
+#include "gguf/validate.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_RULES 128
+
+int gguf_old_file_ends(struct gguf_report *report, const struct gguf_cursor *cursor,
+                       const char *place, const char *what)
+{
+    return gguf_error(report, -ENODATA, cursor->offset,
+                      "%s: the file ends inside %s: %" PRIu64
+                      " bytes are left (unfinished download?)",
+                      place, what, gguf_cursor_left(cursor));
+}
+
+/* Makes room for one more. Most files have some hundreds. */
+static int make_room(struct gguf_model *model, uint64_t *room)
+{
+    const uint64_t more = *room ? 2 * *room : 64;
+    struct gguf_tensor *tensors;
+
+    if (model->n_tensors < *room)
+        return 0;
+    tensors = reallocarray(model->tensors, more, sizeof *tensors);
+    if (!tensors)
+        return -ENOMEM;
+    model->tensors = tensors;
+    *room = more;
+    return 0;
+}
+
+struct entry_start {
+    uint32_t n_dims;
+    uint32_t name_bytes;
+    uint32_t type_id;
+};
+
+static int read_start(struct gguf_cursor *cursor, const char *place, struct entry_start *start,
+                      struct gguf_report *report)
+{
+    const uint64_t offset = cursor->offset;
+
+    if (gguf_cursor_u32(cursor, &start->n_dims) < 0 ||
+        gguf_cursor_u32(cursor, &start->name_bytes) < 0 ||
+        gguf_cursor_u32(cursor, &start->type_id) < 0)
+        return gguf_old_file_ends(report, cursor, place, "its dimensions, name length and type");
+    if (start->n_dims > GGUF_MAX_DIMS)
+        return gguf_error(report, -EINVAL, offset,
+                          "%s: it has %" PRIu32 " dimensions, the limit is %d", place,
+                          start->n_dims, GGUF_MAX_DIMS);
+    if (start->name_bytes > GGUF_MAX_TENSOR_NAME_BYTES)
+        return gguf_error(report, -EINVAL, offset + sizeof(uint32_t),
+                          "%s: its name has %" PRIu32 " bytes, the limit is %d", place,
+                          start->name_bytes, GGUF_MAX_TENSOR_NAME_BYTES);
+    return 0;
+}
+
+static int read_entry(struct gguf_cursor *cursor, const struct gguf_old_layout *layout,
+                      const char *place, struct gguf_tensor *tensor, struct gguf_report *report)
+{
+    struct entry_start start;
+    int result;
+
+    *tensor = (struct gguf_tensor){.info_offset = cursor->offset, .ne = {1, 1, 1, 1}};
+    result = read_start(cursor, place, &start, report);
+    if (result < 0)
+        return result;
+    tensor->n_dims = start.n_dims;
+    for (uint32_t i = 0; i < start.n_dims; i++) {
+        if (gguf_cursor_number(cursor, sizeof(uint32_t), &tensor->ne[i]) < 0)
+            return gguf_old_file_ends(report, cursor, place, "its dimensions");
+    }
+    tensor->name =
+        (struct gguf_string){(const char *)cursor->data + cursor->offset, start.name_bytes};
+    if (gguf_cursor_skip(cursor, start.name_bytes) < 0) {
+        tensor->name = (struct gguf_string){0};
+        return gguf_old_file_ends(report, cursor, place, "its name");
+    }
+    tensor->type = layout->type_of(layout->user, start.type_id);
+    if (!tensor->type)
+        return gguf_error(report, -EINVAL, tensor->info_offset + 2 * sizeof(uint32_t),
+                          "tensor %s: its type %" PRIu32 " is unknown in files of this kind, so "
+                          "there is no telling where its data end",
+                          gguf_quote(tensor->name).text, start.type_id);
+    tensor->type_id = tensor->type->id;
+    return 0;
+}
+
+/* Moves the cursor over the data. */
+static int place_data(struct gguf_cursor *cursor, uint64_t alignment_bytes,
+                      struct gguf_tensor *tensor, struct gguf_report *report)
+{
+    const uint64_t padding = -cursor->offset & (alignment_bytes - 1);
+    int result = gguf_validate_size(tensor, report);
+
+    if (result < 0)
+        return result;
+    tensor->file_offset = cursor->offset + padding;
+    if (gguf_cursor_skip(cursor, padding) == 0 && gguf_cursor_skip(cursor, tensor->size_bytes) == 0)
+        return 0;
+    return gguf_error(report, -ENODATA, tensor->info_offset,
+                      "tensor %s: its data are %" PRIu64 " bytes from byte %" PRIu64
+                      ", but the file ends at %" PRIu64 " (unfinished download?)",
+                      gguf_quote(tensor->name).text, tensor->size_bytes, tensor->file_offset,
+                      cursor->size_bytes);
+}
+
+int gguf_old_tensors_read(struct gguf_cursor *cursor, const struct gguf_old_layout *layout,
+                          struct gguf_model *model, struct gguf_report *report)
+{
+    uint64_t room = 0;
+    char place[64];
+
+    model->has_entries_between = true;
+    while (gguf_cursor_left(cursor) > 0) {
+        struct gguf_tensor *tensor;
+        int result;
+
+        snprintf(place, sizeof place, "tensor %" PRIu64, model->n_tensors + 1);
+        if (model->n_tensors == GGUF_MAX_TENSORS)
+            return gguf_error(report, -E2BIG, cursor->offset, "%s: there are more, the limit is %d",
+                              place, GGUF_MAX_TENSORS);
+        if (make_room(model, &room) < 0)
+            return gguf_error(report, -ENOMEM, cursor->offset, "%s: %s", place, strerror(ENOMEM));
+        tensor = &model->tensors[model->n_tensors];
+        result = read_entry(cursor, layout, place, tensor, report);
+        if (result == 0)
+            result = place_data(cursor, layout->alignment_bytes, tensor, report);
+        if (result < 0)
+            return result;
+        if (gguf_string_copy(&tensor->name) < 0)
+            return gguf_error(report, -ENOMEM, cursor->offset, "%s: %s", place, strerror(ENOMEM));
+        model->n_tensors++;
+    }
+    return 0;
+}
+
+void gguf_old_tensors_drop(struct gguf_model *model)
+{
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        free((void *)(uintptr_t)model->tensors[i].name.data);
+        free((void *)(uintptr_t)model->tensors[i].gguf_name.data);
+    }
+    free(model->tensors);
+    model->tensors = NULL;
+    model->n_tensors = 0;
+}
+
+/* The name of today with the number of the layer in it. Returns 0 or -ENOMEM. */
+static int set_name(struct gguf_tensor *tensor, const char *pattern, uint32_t layer)
+{
+    const size_t mark = strcspn(pattern, "#@");
+    char *name;
+    int length;
+
+    if (!pattern[mark])
+        length = asprintf(&name, "%s", pattern);
+    else
+        length =
+            asprintf(&name, "%.*s%" PRIu32 "%s", (int)mark, pattern, layer, pattern + mark + 1);
+    if (length < 0)
+        return -ENOMEM;
+    tensor->gguf_name = (struct gguf_string){name, (uint64_t)length};
+    if (gguf_string_compare(tensor->gguf_name, tensor->name) == 0) {
+        free(name);
+        tensor->gguf_name = (struct gguf_string){0};
+    }
+    return 0;
+}
+
+static int check_complete(const struct gguf_name_rule *rules, const uint64_t *counts,
+                          uint32_t n_layers, uint32_t n_more, uint64_t n_tensors,
+                          struct gguf_report *report)
+{
+    for (size_t i = 0; rules[i].old_name; i++) {
+        const char *mark = strpbrk(rules[i].old_name, "#@");
+        const uint64_t expected = !mark ? 1 : *mark == '#' ? n_layers : n_more;
+
+        if (!rules[i].is_optional && counts[i] < expected)
+            return gguf_error(report, -ENODATA, GGUF_NO_OFFSET,
+                              "of tensor \"%s\" there are %" PRIu64 " instead of %" PRIu64
+                              " among the %" PRIu64 " in the file (unfinished download?)",
+                              rules[i].old_name, counts[i], expected, n_tensors);
+    }
+    return 0;
+}
+
+int gguf_old_tensors_name(struct gguf_model *model, const struct gguf_name_rule *rules,
+                          uint32_t n_layers, uint32_t n_more, struct gguf_report *report)
+{
+    uint64_t counts[MAX_RULES] = {0};
+
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        struct gguf_tensor *tensor = &model->tensors[i];
+        uint32_t layer;
+        const struct gguf_name_rule *rule =
+            gguf_rule_of(rules, tensor->name, n_layers, n_more, &layer);
+
+        if (!rule)
+            continue;
+        assert(rule - rules < MAX_RULES);
+        counts[rule - rules]++;
+        if (rule->name && set_name(tensor, rule->name, layer) < 0)
+            return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+    }
+    if (model->n_tensors == 0)
+        return 0;
+    return check_complete(rules, counts, n_layers, n_more, model->n_tensors, report);
+}
+
+const struct gguf_tensor *gguf_tensor_named_today(const struct gguf_model *model, const char *name)
+{
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &model->tensors[i];
+
+        if (gguf_string_equals(tensor->gguf_name.data ? tensor->gguf_name : tensor->name, name))
+            return tensor;
+    }
+    return NULL;
+}

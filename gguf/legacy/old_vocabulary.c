@@ -1,0 +1,223 @@
+#include "gguf/legacy/old_vocabulary.h"
+
+#include "gguf/made_values.h"
+#include "gguf/legacy/old_tensors.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* llama_token_type of llama.h, which GGUF files hold. */
+enum token_type { TOKEN_NORMAL = 1, TOKEN_UNKNOWN = 2, TOKEN_CONTROL = 3, TOKEN_BYTE = 6 };
+
+/* The ids that llama.cpp took for granted: <unk>, <s>, </s>, then the 256 bytes. */
+#define FIRST_BYTE_TOKEN 3u
+#define LAST_BYTE_TOKEN  (FIRST_BYTE_TOKEN + 255u)
+
+int gguf_old_vocabulary_read(struct gguf_cursor *cursor, uint64_t n_tokens, bool has_scores,
+                             struct gguf_old_vocabulary *vocabulary, struct gguf_report *report)
+{
+    const uint64_t smallest_bytes = sizeof(uint32_t) + (has_scores ? sizeof(float) : 0);
+    char place[64];
+
+    if (n_tokens > gguf_cursor_left(cursor) / smallest_bytes)
+        return gguf_error(report, -ENODATA, cursor->offset,
+                          "vocabulary: there should be %" PRIu64 " tokens, but the %" PRIu64
+                          " bytes behind hold at most %" PRIu64 " (unfinished download?)",
+                          n_tokens, gguf_cursor_left(cursor),
+                          gguf_cursor_left(cursor) / smallest_bytes);
+    *vocabulary = (struct gguf_old_vocabulary){*cursor, n_tokens, has_scores};
+    for (uint64_t i = 0; i < n_tokens; i++) {
+        struct gguf_string token;
+
+        snprintf(place, sizeof place, "token %" PRIu64 " of %" PRIu64, i, n_tokens);
+        if (gguf_cursor_string(cursor, &token) < 0)
+            return gguf_old_file_ends(report, cursor, place, "its text");
+        if (has_scores && gguf_cursor_skip(cursor, sizeof(float)) < 0)
+            return gguf_old_file_ends(report, cursor, place, "its score");
+    }
+    return 0;
+}
+
+/* ---- a token as GGUF has it; every function returns its length, `out` may be NULL ---- */
+
+static uint64_t put_bytes(uint8_t *out, const char *bytes, uint64_t length)
+{
+    if (out && length > 0)
+        memcpy(out, bytes, length);
+    return length;
+}
+
+static bool is_byte_token(struct gguf_string token, uint64_t id)
+{
+    return id >= FIRST_BYTE_TOKEN && id <= LAST_BYTE_TOKEN && token.length_bytes == 1;
+}
+
+static bool is_byte_name(struct gguf_string token, uint64_t id)
+{
+    char name[8];
+
+    if (id < FIRST_BYTE_TOKEN || id > LAST_BYTE_TOKEN)
+        return false;
+    snprintf(name, sizeof name, "<0x%02X>", (unsigned)(id - FIRST_BYTE_TOKEN));
+    return gguf_string_equals(token, name);
+}
+
+static enum token_type llama_type(struct gguf_string token, uint64_t id)
+{
+    if (id == 0)
+        return TOKEN_UNKNOWN;
+    if (id < FIRST_BYTE_TOKEN || token.length_bytes == 0)
+        return TOKEN_CONTROL;
+    return is_byte_token(token, id) || is_byte_name(token, id) ? TOKEN_BYTE : TOKEN_NORMAL;
+}
+
+static uint64_t put_llama_token(uint8_t *out, struct gguf_string token, uint64_t id)
+{
+    static const char *const first[FIRST_BYTE_TOKEN] = {"<unk>", "<s>", "</s>"};
+    static const char space[] = "\xe2\x96\x81"; /* U+2581 */
+    uint64_t length = 0;
+    char name[8];
+
+    if (id < FIRST_BYTE_TOKEN)
+        return put_bytes(out, first[id], strlen(first[id]));
+    if (is_byte_token(token, id)) {
+        snprintf(name, sizeof name, "<0x%02X>", (unsigned)(unsigned char)token.data[0]);
+        return put_bytes(out, name, strlen(name));
+    }
+    for (uint64_t i = 0; i < token.length_bytes; i++) {
+        const bool is_space = token.data[i] == ' ';
+
+        length += put_bytes(out ? out + length : NULL, is_space ? space : token.data + i,
+                            is_space ? strlen(space) : 1);
+    }
+    return length;
+}
+
+static bool is_visible(unsigned byte)
+{
+    return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte != 0xad);
+}
+
+/*
+ * GPT-2's code: visible bytes stand for themselves as characters of Latin-1, the others are
+ * U+0100, U+0101 … in their order.
+ */
+static unsigned gpt2_character(unsigned byte)
+{
+    if (is_visible(byte))
+        return byte;
+    if (byte <= ' ')
+        return 0x100 + byte;
+    /* Behind these come the bytes from 0x7f to 0xa0, and 0xad. */
+    return byte == 0xad ? 0x143 : 0x121 + (byte - 0x7f);
+}
+
+static uint64_t put_gpt2_token(uint8_t *out, struct gguf_string token, uint64_t id)
+{
+    uint64_t length = 0;
+
+    (void)id;
+    for (uint64_t i = 0; i < token.length_bytes; i++) {
+        const unsigned character = gpt2_character((unsigned char)token.data[i]);
+        const char utf8[] = {(char)(0xc0 | character >> 6), (char)(0x80 | (character & 0x3f))};
+        const char ascii = (char)character;
+
+        length += put_bytes(out ? out + length : NULL, character < 0x80 ? &ascii : utf8,
+                            character < 0x80 ? 1 : 2);
+    }
+    return length;
+}
+
+/* ---- the keys ---- */
+
+typedef uint64_t put_token(uint8_t *out, struct gguf_string token, uint64_t id);
+
+/* Goes on to the next token. It was read before: if that fails now, the file has changed. */
+static int next_token(const struct gguf_old_vocabulary *vocabulary, struct gguf_cursor *cursor,
+                      struct gguf_string *token, uint32_t *score_bits)
+{
+    if (gguf_cursor_string(cursor, token) < 0)
+        return -EIO;
+    if (vocabulary->has_scores && gguf_cursor_u32(cursor, score_bits) < 0)
+        return -EIO;
+    return 0;
+}
+
+static int add_tokens(struct gguf_model *model, const struct gguf_old_vocabulary *vocabulary,
+                      put_token *put)
+{
+    struct gguf_cursor cursor = vocabulary->start;
+    struct gguf_making tokens;
+    uint64_t size_bytes = 0;
+    struct gguf_string token;
+    uint32_t score_bits;
+    int result = 0;
+
+    for (uint64_t i = 0; result == 0 && i < vocabulary->n_tokens; i++) {
+        result = next_token(vocabulary, &cursor, &token, &score_bits);
+        if (result == 0)
+            size_bytes += sizeof(uint64_t) + put(NULL, token, i);
+        /* Scores and types come on top. */
+        if (size_bytes + 2 * sizeof(uint32_t) * i > GGUF_MAX_VOCABULARY_BYTES)
+            result = -E2BIG;
+    }
+    if (result == 0)
+        result = gguf_make_array(model, GGUF_STRING, vocabulary->n_tokens, size_bytes, &tokens);
+    if (result < 0)
+        return result;
+    cursor = vocabulary->start;
+    for (uint64_t i = 0; result == 0 && i < vocabulary->n_tokens; i++) {
+        result = next_token(vocabulary, &cursor, &token, &score_bits);
+        if (result == 0)
+            put(gguf_put_string(&tokens, put(NULL, token, i)), token, i);
+    }
+    return result < 0 ? result : gguf_add_array(model, "tokenizer.ggml.tokens", &tokens);
+}
+
+/* Their scores, or with `types` their types. */
+static int add_numbers(struct gguf_model *model, const struct gguf_old_vocabulary *vocabulary,
+                       bool types)
+{
+    struct gguf_cursor cursor = vocabulary->start;
+    struct gguf_making numbers;
+    int result = gguf_make_array(model, types ? GGUF_INT32 : GGUF_FLOAT32, vocabulary->n_tokens,
+                                 vocabulary->n_tokens * sizeof(uint32_t), &numbers);
+
+    for (uint64_t i = 0; result == 0 && i < vocabulary->n_tokens; i++) {
+        struct gguf_string token;
+        uint32_t score_bits = 0;
+
+        result = next_token(vocabulary, &cursor, &token, &score_bits);
+        if (result == 0)
+            gguf_put_u32(&numbers, types ? (uint32_t)llama_type(token, i) : score_bits);
+    }
+    if (result < 0)
+        return result;
+    return gguf_add_array(model, types ? "tokenizer.ggml.token_type" : "tokenizer.ggml.scores",
+                          &numbers);
+}
+
+int gguf_old_vocabulary_add_keys(struct gguf_model *model, const char *tokenizer,
+                                 const struct gguf_old_vocabulary *vocabulary,
+                                 struct gguf_report *report)
+{
+    const bool is_llama = strcmp(tokenizer, "llama") == 0;
+    int result = gguf_add_text(model, "tokenizer.ggml.model", tokenizer);
+
+    if (result == 0)
+        result = add_tokens(model, vocabulary, is_llama ? put_llama_token : put_gpt2_token);
+    if (result == 0 && vocabulary->has_scores)
+        result = add_numbers(model, vocabulary, false);
+    if (result == 0 && is_llama)
+        result = add_numbers(model, vocabulary, true);
+    if (result == -E2BIG)
+        return gguf_error(report, result, vocabulary->start.offset,
+                          "vocabulary: its %" PRIu64 " tokens take over %u bytes, the limit",
+                          vocabulary->n_tokens, GGUF_MAX_VOCABULARY_BYTES);
+    if (result < 0)
+        return gguf_error(report, result, vocabulary->start.offset, "vocabulary: %s",
+                          strerror(-result));
+    return 0;
+}

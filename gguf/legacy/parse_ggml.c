@@ -1,0 +1,359 @@
+/*
+ * The containers from before GGUF: magics ggml, ggmf (version 1) and ggjt (versions 1 to 3).
+ *
+ *   u32 magic, u32 version (not for ggml)
+ *   the hyperparameters of the family, 4 bytes each
+ *   the vocabulary: gguf/legacy/old_vocabulary.h
+ *   the tensors: gguf/legacy/old_tensors.h; in ggjt their data are padded to 32 bytes
+ *
+ * Nothing says which family it is. Each is tried, and the first fits whose numbers are plausible,
+ * whose tensors end with the file, and which has all the tensors of such a model.
+ */
+#include "gguf/legacy/families.h"
+#include "gguf/formats.h"
+#include "gguf/legacy/old_reading.h"
+#include "gguf/legacy/old_tensors.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* No hyperparameter of a real model comes near. */
+#define MAX_PLAUSIBLE 0xffffffu
+
+static const struct gguf_old_container containers[] = {
+    {"lmgg", "ggml", 0, 1}, {"fmgg", "ggmf", 1, 1}, {"tjgg", "ggjt", 3, 32}};
+
+static const struct gguf_old_container *container_of(const struct gguf_file *file)
+{
+    for (size_t i = 0; i < sizeof containers / sizeof *containers; i++) {
+        if (file->size_bytes >= 4 && memcmp(file->data, containers[i].magic, 4) == 0)
+            return &containers[i];
+    }
+    return NULL;
+}
+
+bool gguf_probe_ggml(const struct gguf_file *file)
+{
+    return container_of(file);
+}
+
+/* ---- reading ---- */
+
+static int check_number(const struct gguf_hyperparameter *what, uint32_t number, uint64_t offset,
+                        struct gguf_report *report)
+{
+    uint32_t smallest = 0, largest = MAX_PLAUSIBLE;
+
+    switch (what->role) {
+    case GGUF_ROLE_FLOAT:
+        if (isfinite(gguf_old_float(number)))
+            return 0;
+        return gguf_error(report, -EINVAL, offset, "hyperparameter %s is not finite", what->name);
+    case GGUF_ROLE_BOOL:
+        largest = 1;
+        break;
+    case GGUF_ROLE_FILE_TYPE:
+        largest = 1000 * DEQUANT_ERA + 999;
+        break;
+    case GGUF_ROLE_VOCABULARY:
+    case GGUF_ROLE_WIDTH:
+    case GGUF_ROLE_HEADS:
+    case GGUF_ROLE_LAYERS:
+    case GGUF_ROLE_MORE_LAYERS:
+        smallest = 1;
+        break;
+    default:
+        break;
+    }
+    if (number >= smallest && number <= largest)
+        return 0;
+    return gguf_error(report, -EINVAL, offset,
+                      "hyperparameter %s is %" PRIu32 ", it can be %" PRIu32 " to %" PRIu32,
+                      what->name, number, smallest, largest);
+}
+
+static int read_numbers(struct gguf_cursor *cursor, struct gguf_old_reading *reading,
+                        struct gguf_report *report)
+{
+    const struct gguf_hyperparameter *list = reading->family->hyperparameters;
+
+    for (size_t i = 0; list[i].name; i++) {
+        const uint64_t offset = cursor->offset;
+        int result;
+
+        assert(i < GGUF_MAX_HYPERPARAMETERS);
+        if (gguf_cursor_u32(cursor, &reading->numbers[i]) < 0)
+            return gguf_old_file_ends(report, cursor, "hyperparameters", list[i].name);
+        result = check_number(&list[i], reading->numbers[i], offset, report);
+        if (result < 0)
+            return result;
+        reading->by_role[list[i].role] = reading->numbers[i];
+    }
+    return 0;
+}
+
+static bool has_role(const struct gguf_family *family, enum gguf_role role)
+{
+    const struct gguf_hyperparameter *what = family->hyperparameters;
+
+    while (what->name && what->role != role)
+        what++;
+    return what->name;
+}
+
+/* Heads divide the width, and what is rotated is a part of a head; with llama all of it. */
+static int check_together(const struct gguf_old_reading *reading, uint64_t offset,
+                          struct gguf_report *report)
+{
+    const uint32_t width = reading->by_role[GGUF_ROLE_WIDTH];
+    const uint32_t n_heads = reading->by_role[GGUF_ROLE_HEADS];
+    const uint32_t head_width = reading->by_role[GGUF_ROLE_HEAD_WIDTH];
+    const uint32_t n_rotated = reading->by_role[GGUF_ROLE_ROTATED];
+
+    if (n_heads == 0)
+        return 0;
+    if (width % n_heads == 0 && n_rotated <= width / n_heads &&
+        (head_width == width / n_heads || !has_role(reading->family, GGUF_ROLE_HEAD_WIDTH)))
+        return 0;
+    return gguf_error(report, -EINVAL, offset,
+                      "hyperparameters: %" PRIu32 " heads of which %" PRIu32
+                      " elements are rotated do not go with a width of %" PRIu32,
+                      n_heads, head_width + n_rotated, width);
+}
+
+static int read_header(struct gguf_cursor *cursor, struct gguf_old_reading *reading,
+                       struct gguf_report *report)
+{
+    int result = 0;
+
+    if (reading->family->extra == GGUF_EXTRA_VAD)
+        result = gguf_vad_read_name(cursor, &reading->vad, report);
+    if (result == 0)
+        result = read_numbers(cursor, reading, report);
+    if (result == 0)
+        result = check_together(reading, cursor->offset, report);
+    if (result == 0 && reading->family->extra == GGUF_EXTRA_VAD)
+        result =
+            gguf_vad_read_layers(cursor, reading->by_role[GGUF_ROLE_LAYERS], &reading->vad, report);
+    if (result == 0 && reading->family->extra == GGUF_EXTRA_MEL_FILTERS)
+        result = gguf_mel_filters_read(cursor, &reading->filters, report);
+    return result;
+}
+
+static int read_vocabulary(struct gguf_cursor *cursor, struct gguf_old_reading *reading,
+                           struct gguf_report *report)
+{
+    const bool has_scores = reading->family->vocabulary == GGUF_VOCABULARY_SCORED &&
+                            reading->container->last_version > 0;
+    uint32_t n_tokens = reading->by_role[GGUF_ROLE_VOCABULARY];
+
+    if (reading->family->vocabulary == GGUF_VOCABULARY_NONE)
+        return 0;
+    if (reading->family->vocabulary == GGUF_VOCABULARY_COUNTED) {
+        const uint64_t offset = cursor->offset;
+        const uint32_t most = n_tokens;
+
+        if (gguf_cursor_u32(cursor, &n_tokens) < 0)
+            return gguf_old_file_ends(report, cursor, "vocabulary", "the number of tokens");
+        /* Whisper's files leave out the tokens that are no text. */
+        if (n_tokens == 0 || n_tokens > most)
+            return gguf_error(report, -EINVAL, offset,
+                              "vocabulary: it has %" PRIu32 " tokens, it can have 1 to %" PRIu32,
+                              n_tokens, most);
+    }
+    return gguf_old_vocabulary_read(cursor, n_tokens, has_scores, &reading->vocabulary, report);
+}
+
+static uint32_t era_of(const struct gguf_old_reading *reading)
+{
+    const uint32_t of_container = reading->version > 0 ? reading->version - 1 : 0;
+    const uint32_t of_file_type = reading->by_role[GGUF_ROLE_FILE_TYPE] / 1000;
+
+    return of_file_type > of_container ? of_file_type : of_container;
+}
+
+/* The last type of the time before era 2. */
+#define LAST_OLD_ID 9u
+
+static const struct dequant_type *type_of(const void *user, uint32_t id)
+{
+    const struct gguf_old_reading *reading = user;
+
+    if (reading->era < DEQUANT_ERA && id > LAST_OLD_ID)
+        return NULL;
+    return dequant_type_of_era(id, reading->era);
+}
+
+/* Reads the file as one family. On failure the model has no tensors. */
+static int read_as(const struct gguf_family *family, struct gguf_cursor cursor,
+                   struct gguf_model *model, struct gguf_old_reading *reading,
+                   struct gguf_report *report)
+{
+    const struct gguf_old_layout layout = {reading->container->alignment_bytes, type_of, reading};
+    int result;
+
+    reading->family = family;
+    memset(reading->by_role, 0, sizeof reading->by_role);
+    result = read_header(&cursor, reading, report);
+    if (result == 0)
+        result = read_vocabulary(&cursor, reading, report);
+    reading->era = era_of(reading);
+    if (result == 0)
+        result = gguf_old_tensors_read(&cursor, &layout, model, report);
+    if (result == 0 && model->n_tensors == 0 && !family->has_vocabulary_files)
+        result = gguf_old_file_ends(report, &cursor, "tensors", "the first");
+    if (result == 0)
+        result = gguf_old_tensors_name(model, family->names, reading->by_role[GGUF_ROLE_LAYERS],
+                                       reading->by_role[GGUF_ROLE_MORE_LAYERS], report);
+    if (result < 0)
+        gguf_old_tensors_drop(model);
+    return result;
+}
+
+/* ---- the family ---- */
+
+static int fail_unknown(const char *name, struct gguf_report *report)
+{
+    char known[256] = "";
+    const struct gguf_family *family;
+
+    for (size_t i = 0; (family = gguf_family_at(i)); i++) {
+        const size_t used = strlen(known);
+
+        snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", family->name);
+    }
+    return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                      "there is no family %s of old ggml models; known are %s",
+                      gguf_quote((struct gguf_string){name, strlen(name)}).text, known);
+}
+
+struct failure {
+    const struct gguf_family *family;
+    struct gguf_finding finding;
+};
+
+/* Tells how far it went as the family that fits best, and of all others in notes. */
+static int fail_all(const struct failure *failures, size_t n_failures, struct gguf_report *report)
+{
+    const struct failure *best = &failures[0];
+
+    assert(n_failures > 0);
+    for (size_t i = 1; i < n_failures; i++) {
+        if (failures[i].finding.file_offset > best->finding.file_offset)
+            best = &failures[i];
+    }
+    gguf_error(report, best->finding.code, best->finding.file_offset,
+               "fits no known family of old ggml models, best %s: %.500s", best->family->name,
+               best->finding.message);
+    for (size_t i = 0; i < n_failures; i++) {
+        if (&failures[i] != best)
+            gguf_note(report, failures[i].finding.file_offset, "as %s: %.600s",
+                      failures[i].family->name, failures[i].finding.message);
+    }
+    return best->finding.code;
+}
+
+#define MAX_FAMILIES 16
+
+static int find_family(struct gguf_cursor cursor, struct gguf_model *model,
+                       struct gguf_old_reading *reading, struct gguf_report *report)
+{
+    struct failure failures[MAX_FAMILIES] = {0};
+    const struct gguf_family *family;
+    size_t n_failures = 0;
+
+    for (size_t i = 0; (family = gguf_family_at(i)); i++) {
+        struct gguf_report trial = {0};
+        int result;
+
+        if (family->is_twin)
+            continue;
+        result = read_as(family, cursor, model, reading, &trial);
+        if (result == 0)
+            return 0;
+        if (result == -ENOMEM)
+            return gguf_error(report, result, trial.first_error.file_offset, "%s",
+                              trial.first_error.message);
+        assert(n_failures < MAX_FAMILIES);
+        failures[n_failures++] = (struct failure){family, trial.first_error};
+    }
+    return fail_all(failures, n_failures, report);
+}
+
+static int read_file(struct gguf_cursor cursor, const char *family_name, struct gguf_model *model,
+                     struct gguf_old_reading *reading, struct gguf_report *report)
+{
+    const struct gguf_family *family;
+
+    if (!family_name)
+        return find_family(cursor, model, reading, report);
+    family = gguf_family_by_name(family_name);
+    if (!family)
+        return fail_unknown(family_name, report);
+    return read_as(family, cursor, model, reading, report);
+}
+
+/* ---- the whole ---- */
+
+static int name_format(struct gguf_model *model, const struct gguf_old_reading *reading)
+{
+    const size_t room = 64;
+    char *name = gguf_keep(model, room);
+
+    if (!name)
+        return -ENOMEM;
+    if (reading->version > 0)
+        snprintf(name, room, "%s v%" PRIu32 " %s", reading->container->name, reading->version,
+                 reading->family->name);
+    else
+        snprintf(name, room, "%s %s", reading->container->name, reading->family->name);
+    model->format = name;
+    return 0;
+}
+
+static int read_version(struct gguf_cursor *cursor, struct gguf_old_reading *reading,
+                        struct gguf_report *report)
+{
+    const struct gguf_old_container *container = reading->container;
+
+    if (container->last_version == 0)
+        return 0;
+    if (gguf_cursor_u32(cursor, &reading->version) < 0)
+        return gguf_old_file_ends(report, cursor, "header", "the version");
+    if (reading->version >= 1 && reading->version <= container->last_version)
+        return 0;
+    return gguf_error(report, -EINVAL, 4, "%s version %" PRIu32 " is unknown (known are 1 to %u)",
+                      container->name, reading->version, container->last_version);
+}
+
+int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *options,
+                    struct gguf_report *report)
+{
+    struct gguf_old_reading reading = {.container = container_of(&model->files[0])};
+    struct gguf_cursor cursor = {.data = model->files[0].data,
+                                 .size_bytes = model->files[0].size_bytes,
+                                 .offset = 4,
+                                 .encoding = {.big_endian = false, .length_bytes = 4}};
+    int result;
+
+    assert(reading.container); /* by the probe */
+    result = read_version(&cursor, &reading, report);
+    if (result == 0)
+        result = read_file(cursor, options->family, model, &reading, report);
+    if (result < 0)
+        return result;
+    assert(reading.family);
+    result = name_format(model, &reading);
+    if (result == 0)
+        result = gguf_old_keys_add(model, &reading);
+    if (result < 0)
+        return gguf_error(report, result, GGUF_NO_OFFSET, "%s", strerror(-result));
+    if (reading.family->vocabulary == GGUF_VOCABULARY_NONE)
+        return 0;
+    return gguf_old_vocabulary_add_keys(model, reading.family->tokenizer, &reading.vocabulary,
+                                        report);
+}

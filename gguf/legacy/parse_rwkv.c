@@ -1,0 +1,411 @@
+/*
+ * Files of rwkv.cpp, versions 100 and 101. Source: docs/FILE_FORMAT.md of rwkv.cpp.
+ *
+ *   u32 magic ggmf, u32 version, n_vocab, n_embed, n_layer, data_type
+ *   the tensors: gguf/legacy/old_tensors.h, without padding
+ *
+ * Version 101 has today's blocks. Version 100 was written with those of two eras, which it does not
+ * tell apart: their sizes are the same, their values are not.
+ */
+#include "gguf/formats.h"
+#include "gguf/made_values.h"
+#include "gguf/legacy/old_tensors.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OLDER_VERSION 100u
+#define NEWER_VERSION 101u
+#define KEY_BYTES     128
+#define MAX_PLAUSIBLE 0xffffffu
+
+/* ---- the types ---- */
+
+/* What rwkv.cpp calls them, and ggml. The last is what GGUF has for "most tensors are of it". */
+static const struct rwkv_type {
+    uint32_t id, ggml_id, file_type;
+} types[] = {{0, 0, 0}, {1, 1, 1}, {2, 2, 2}, {3, 3, 3}, {7, 6, 8}, {8, 7, 9}, {9, 8, 7}};
+
+#define N_TYPES (sizeof types / sizeof *types)
+
+struct header {
+    uint32_t version;
+    uint32_t n_vocab;
+    uint32_t n_embed;
+    uint32_t n_layer;
+    uint32_t data_type;
+    const struct dequant_type *types[N_TYPES];
+};
+
+static const struct dequant_type *type_of(const void *user, uint32_t id)
+{
+    const struct header *header = user;
+
+    for (size_t i = 0; i < N_TYPES; i++) {
+        if (types[i].id == id)
+            return header->types[i];
+    }
+    return NULL;
+}
+
+/* Whether blocks of eras 0 and 1 have the same values. */
+static bool is_same_in_old_eras(uint32_t ggml_id)
+{
+    const struct dequant_type *first = dequant_type_of_era(ggml_id, 0);
+
+    return first->decode == dequant_type_of_era(ggml_id, 1)->decode;
+}
+
+/* `era` is 1 + the era of a version 100 file; 0: unknown. */
+static int choose_types(struct gguf_model *model, struct header *header, int era)
+{
+    struct dequant_type *blind = gguf_keep(model, N_TYPES * sizeof *blind);
+
+    if (!blind)
+        return -ENOMEM;
+    for (size_t i = 0; i < N_TYPES; i++) {
+        const uint32_t id = types[i].ggml_id;
+
+        if (header->version == NEWER_VERSION) {
+            header->types[i] = dequant_type_by_id(id);
+        } else if (era > 0) {
+            header->types[i] = dequant_type_of_era(id, (uint32_t)era - 1);
+        } else if (is_same_in_old_eras(id)) {
+            header->types[i] = dequant_type_of_era(id, 0);
+        } else {
+            /* The bytes are served, but not as values that may be wrong. */
+            blind[i] = *dequant_type_of_era(id, 0);
+            blind[i].decode = NULL;
+            blind[i].era = 0;
+            header->types[i] = &blind[i];
+        }
+    }
+    return 0;
+}
+
+/* ---- the architectures ---- */
+
+#define NORM(old, today)                                                                           \
+    {old ".weight", today ".weight", false},                                                       \
+    {                                                                                              \
+        old ".bias", today ".bias", false                                                          \
+    }
+#define BLOCK(old, today)                                                                          \
+    {                                                                                              \
+        "blocks.#." old, "blk.#." today, false                                                     \
+    }
+#define NAMELESS(old)                                                                              \
+    {                                                                                              \
+        "blocks.#." old, NULL, false                                                               \
+    }
+
+#define EVERYWHERE                                                                                 \
+    {"emb.weight", "token_embd.weight", false}, {"head.weight", "output.weight", false},           \
+        NORM("ln_out", "output_norm"), NORM("blocks.0.ln0", "token_embd_norm"),                    \
+        NORM("blocks.#.ln1", "blk.#.attn_norm"), NORM("blocks.#.ln2", "blk.#.attn_norm_2"),        \
+        BLOCK("att.key.weight", "time_mix_key.weight"),                                            \
+        BLOCK("att.value.weight", "time_mix_value.weight"),                                        \
+        BLOCK("att.receptance.weight", "time_mix_receptance.weight"),                              \
+        BLOCK("att.output.weight", "time_mix_output.weight"),                                      \
+        BLOCK("ffn.key.weight", "channel_mix_key.weight"),                                         \
+        BLOCK("ffn.value.weight", "channel_mix_value.weight")
+#define BEFORE_6                                                                                   \
+    NAMELESS("att.time_mix_k"), NAMELESS("att.time_mix_v"), NAMELESS("att.time_mix_r"),            \
+        NAMELESS("ffn.time_mix_k"), NAMELESS("ffn.time_mix_r"), BEFORE_7
+#define BEFORE_7                                                                                   \
+    NAMELESS("att.time_decay"), BLOCK("ffn.receptance.weight", "channel_mix_receptance.weight")
+#define SINCE_5      NORM("blocks.#.att.ln_x", "blk.#.time_mix_ln")
+#define GATE         BLOCK("att.gate.weight", "time_mix_gate.weight")
+#define LERP(letter) BLOCK("att.time_maa_" letter, "time_mix_lerp_" letter ".weight")
+#define MIX(name)    BLOCK("att." name, "time_mix_" name ".weight")
+
+/*
+ * Only tensors that hold the same in GGUF files, in the same shape, have a name of today. The GGUF
+ * of architectures 4 and 5 never came, so theirs are by analogy.
+ */
+static const struct gguf_name_rule names_4[] = {
+    EVERYWHERE, BEFORE_6, NAMELESS("att.time_first"), {0}};
+static const struct gguf_name_rule names_5_1[] = {
+    EVERYWHERE, BEFORE_6, SINCE_5, NAMELESS("att.time_first"), {0}};
+static const struct gguf_name_rule names_5_2[] = {
+    EVERYWHERE, BEFORE_6, SINCE_5, GATE, NAMELESS("att.time_mix_g"), NAMELESS("att.time_faaaa"),
+    {0}};
+static const struct gguf_name_rule names_6[] = {
+    EVERYWHERE,
+    BEFORE_7,
+    SINCE_5,
+    GATE,
+    NAMELESS("att.time_faaaa"),
+    LERP("x"),
+    LERP("w"),
+    LERP("k"),
+    LERP("v"),
+    LERP("r"),
+    LERP("g"),
+    BLOCK("att.time_maa_w1", "time_mix_w1.weight"),
+    BLOCK("att.time_maa_w2", "time_mix_w2.weight"),
+    BLOCK("att.time_decay_w1", "time_mix_decay_w1.weight"),
+    BLOCK("att.time_decay_w2", "time_mix_decay_w2.weight"),
+    BLOCK("ffn.time_maa_k", "channel_mix_lerp_k.weight"),
+    BLOCK("ffn.time_maa_r", "channel_mix_lerp_r.weight"),
+    {0},
+};
+static const struct gguf_name_rule names_7[] = {
+    EVERYWHERE,
+    SINCE_5,
+    NAMELESS("att.x_rwkvag"),
+    MIX("w0"),
+    MIX("w1"),
+    MIX("w2"),
+    MIX("a0"),
+    MIX("a1"),
+    MIX("a2"),
+    MIX("g1"),
+    MIX("g2"),
+    MIX("k_k"),
+    MIX("k_a"),
+    NAMELESS("att.r_k"),
+    BLOCK("ffn.x_k", "channel_mix_lerp_k.weight"),
+    /* The first layer has none: it makes what the others mix in. */
+    {"blocks.#.att.v0", "blk.#.time_mix_v0.weight", true},
+    {"blocks.#.att.v1", "blk.#.time_mix_v1.weight", true},
+    {"blocks.#.att.v2", "blk.#.time_mix_v2.weight", true},
+    {0},
+};
+
+/* A key whose value is a dimension of a tensor. */
+struct shape_key {
+    const char *key;
+    const char *tensor;
+    unsigned dim;
+};
+
+#define FEED_FORWARD                                                                               \
+    {                                                                                              \
+        "feed_forward_length", "blocks.0.ffn.key.weight", 1                                        \
+    }
+
+static const struct shape_key shapes_4[] = {FEED_FORWARD, {0}};
+static const struct shape_key shapes_5_2[] = {
+    FEED_FORWARD, {"wkv.head_size", "blocks.0.att.time_decay", 1}, {0}};
+static const struct shape_key shapes_6[] = {
+    FEED_FORWARD,
+    {"wkv.head_size", "blocks.0.att.time_decay", 1},
+    {"time_mix_extra_dim", "blocks.0.att.time_maa_w2", 0},
+    {"time_decay_extra_dim", "blocks.0.att.time_decay_w1", 1},
+    {0},
+};
+static const struct shape_key shapes_7[] = {
+    FEED_FORWARD,
+    {"wkv.head_size", "blocks.0.att.r_k", 0},
+    {"attention.decay_lora_rank", "blocks.0.att.w1", 1},
+    {"attention.iclr_lora_rank", "blocks.0.att.a1", 1},
+    {"attention.value_residual_mix_lora_rank", "blocks.1.att.v1", 1},
+    {"attention.gate_lora_rank", "blocks.0.att.g1", 1},
+    {0},
+};
+
+/* The first fits whose tensor is there. */
+static const struct architecture {
+    const char *tensor;
+    const char *name; /* general.architecture, and before the keys */
+    uint32_t version, minor_version;
+    const char *format; /* of versions 100 and 101 */
+    const char *newer_format;
+    const struct gguf_name_rule *names;
+    const struct shape_key *shapes;
+} architectures[] = {
+    {"blocks.0.att.r_k", "rwkv7", 7, 0, "rwkv.cpp v100 RWKV 7", "rwkv.cpp v101 RWKV 7", names_7,
+     shapes_7},
+    {"blocks.0.att.time_maa_x", "rwkv6", 6, 0, "rwkv.cpp v100 RWKV 6", "rwkv.cpp v101 RWKV 6",
+     names_6, shapes_6},
+    {"blocks.0.att.gate.weight", "rwkv", 5, 2, "rwkv.cpp v100 RWKV 5.2", "rwkv.cpp v101 RWKV 5.2",
+     names_5_2, shapes_5_2},
+    {"blocks.0.att.ln_x.weight", "rwkv", 5, 1, "rwkv.cpp v100 RWKV 5.1", "rwkv.cpp v101 RWKV 5.1",
+     names_5_1, shapes_4},
+    {"blocks.0.att.time_first", "rwkv", 4, 0, "rwkv.cpp v100 RWKV 4", "rwkv.cpp v101 RWKV 4",
+     names_4, shapes_4},
+};
+
+static const struct gguf_tensor *find_tensor(const struct gguf_model *model, const char *name)
+{
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        if (gguf_string_equals(model->tensors[i].name, name))
+            return &model->tensors[i];
+    }
+    return NULL;
+}
+
+static const struct architecture *find_architecture(const struct gguf_model *model,
+                                                    struct gguf_report *report)
+{
+    for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++) {
+        if (find_tensor(model, architectures[i].tensor))
+            return &architectures[i];
+    }
+    gguf_error(report, -ENODATA, GGUF_NO_OFFSET,
+               "the names of its %" PRIu64 " tensors are those of no known RWKV architecture (4, "
+               "5.1, 5.2, 6, 7); an unfinished download?",
+               model->n_tensors);
+    return NULL;
+}
+
+/* ---- the file ---- */
+
+bool gguf_probe_rwkv(const struct gguf_file *file)
+{
+    struct gguf_cursor cursor = {.data = file->data, .size_bytes = file->size_bytes, .offset = 4};
+    uint32_t version;
+
+    return file->size_bytes >= 8 && memcmp(file->data, "fmgg", 4) == 0 &&
+           gguf_cursor_u32(&cursor, &version) == 0 &&
+           (version == OLDER_VERSION || version == NEWER_VERSION);
+}
+
+static int read_number(struct gguf_cursor *cursor, const char *name, uint32_t smallest,
+                       uint32_t *number, struct gguf_report *report)
+{
+    const uint64_t offset = cursor->offset;
+
+    if (gguf_cursor_u32(cursor, number) < 0)
+        return gguf_old_file_ends(report, cursor, "header", name);
+    if (*number >= smallest && *number <= MAX_PLAUSIBLE)
+        return 0;
+    return gguf_error(report, -EINVAL, offset,
+                      "header: %s is %" PRIu32 ", it can be %" PRIu32 " to %" PRIu32, name, *number,
+                      smallest, MAX_PLAUSIBLE);
+}
+
+static int read_header(struct gguf_cursor *cursor, struct header *header,
+                       struct gguf_report *report)
+{
+    int result = read_number(cursor, "version", 0, &header->version, report);
+
+    if (result == 0)
+        result = read_number(cursor, "n_vocab", 1, &header->n_vocab, report);
+    if (result == 0)
+        result = read_number(cursor, "n_embed", 1, &header->n_embed, report);
+    if (result == 0)
+        result = read_number(cursor, "n_layer", 1, &header->n_layer, report);
+    if (result == 0)
+        result = read_number(cursor, "data_type", 0, &header->data_type, report);
+    return result;
+}
+
+/* ---- the keys ---- */
+
+static int add_u32(struct gguf_model *model, const struct architecture *architecture,
+                   const char *key, uint64_t number)
+{
+    char name[KEY_BYTES];
+
+    snprintf(name, sizeof name, "%s.%s", architecture->name, key);
+    return gguf_add_u32(model, name, (uint32_t)number);
+}
+
+static int add_general(struct gguf_model *model, const struct header *header,
+                       const struct architecture *architecture)
+{
+    int result = gguf_add_text(model, "general.architecture", architecture->name);
+
+    for (size_t i = 0; result == 0 && i < N_TYPES; i++) {
+        if (types[i].id == header->data_type)
+            result = gguf_add_u32(model, "general.file_type", types[i].file_type);
+    }
+    if (result == 0)
+        result = add_u32(model, architecture, "architecture_version", architecture->version);
+    if (result == 0 && architecture->minor_version > 0)
+        result =
+            add_u32(model, architecture, "architecture_minor_version", architecture->minor_version);
+    return result;
+}
+
+static int add_shapes(struct gguf_model *model, const struct header *header,
+                      const struct architecture *architecture)
+{
+    const struct gguf_tensor *decay = find_tensor(model, "blocks.0.att.time_decay");
+    int result = 0;
+
+    for (const struct shape_key *shape = architecture->shapes; result == 0 && shape->key; shape++) {
+        const struct gguf_tensor *tensor = find_tensor(model, shape->tensor);
+
+        if (tensor)
+            result = add_u32(model, architecture, shape->key, tensor->ne[shape->dim]);
+    }
+    /* 5.1 has one decay for a whole head. */
+    if (result == 0 && architecture->minor_version == 1 && decay && decay->ne[2] > 0)
+        result = add_u32(model, architecture, "wkv.head_size", header->n_embed / decay->ne[2]);
+    return result;
+}
+
+/* Of quantized tensors, if it is known; `era` as choose_types() has it. */
+static int add_quantization_version(struct gguf_model *model, const struct header *header, int era)
+{
+    const uint32_t version = header->version == NEWER_VERSION ? DEQUANT_ERA : (uint32_t)era - 1;
+
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        if (model->tensors[i].type->block_elements > 1 && version <= DEQUANT_ERA)
+            return gguf_add_u32(model, "general.quantization_version", version);
+    }
+    return 0;
+}
+
+static int add_keys(struct gguf_model *model, const struct header *header,
+                    const struct architecture *architecture, int era)
+{
+    char name[KEY_BYTES];
+    int result = add_general(model, header, architecture);
+
+    if (result == 0)
+        result = add_quantization_version(model, header, era);
+    if (result == 0)
+        result = add_u32(model, architecture, "vocab_size", header->n_vocab);
+    if (result == 0)
+        result = add_u32(model, architecture, "embedding_length", header->n_embed);
+    if (result == 0)
+        result = add_u32(model, architecture, "block_count", header->n_layer);
+    if (result == 0)
+        result = add_shapes(model, header, architecture);
+    if (result < 0)
+        return result;
+    /* RWKV has no attention; llama.cpp's converter says so in this way. */
+    result = add_u32(model, architecture, "attention.head_count", 0);
+    if (result < 0)
+        return result;
+    /* As it is built into rwkv.cpp. */
+    snprintf(name, sizeof name, "%s.attention.layer_norm_epsilon", architecture->name);
+    return gguf_add_f32(model, name, 1e-5f);
+}
+
+int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *options,
+                    struct gguf_report *report)
+{
+    struct header header = {0};
+    const struct gguf_old_layout layout = {1, type_of, &header};
+    struct gguf_cursor cursor = {.data = model->files[0].data,
+                                 .size_bytes = model->files[0].size_bytes,
+                                 .offset = 4,
+                                 .encoding = {.big_endian = false, .length_bytes = 4}};
+    const struct architecture *architecture;
+    int result = read_header(&cursor, &header, report);
+
+    if (result < 0)
+        return result;
+    if (choose_types(model, &header, options->era) < 0)
+        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+    result = gguf_old_tensors_read(&cursor, &layout, model, report);
+    if (result < 0)
+        return result;
+    architecture = find_architecture(model, report);
+    if (!architecture)
+        return -ENODATA;
+    result = gguf_old_tensors_name(model, architecture->names, header.n_layer, 0, report);
+    if (result < 0)
+        return result;
+    model->format =
+        header.version == NEWER_VERSION ? architecture->newer_format : architecture->format;
+    result = add_keys(model, &header, architecture, options->era);
+    return result < 0 ? gguf_error(report, result, GGUF_NO_OFFSET, "%s", strerror(-result)) : 0;
+}

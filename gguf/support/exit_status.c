@@ -1,0 +1,44 @@
+#include "gguf/support/exit_status.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+int gguf_exit_status(int code)
+{
+    switch (-code) {
+    case 0:
+        return EX_OK;
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+        return EX_NOINPUT;
+    case EACCES:
+    case EPERM:
+        return EX_NOPERM;
+    case EIO:
+    case ESTALE:
+    case ENOTCONN:
+    case ECONNABORTED:
+        return EX_IOERR;
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+        return EX_OSERR;
+    default:
+        return EX_DATAERR;
+    }
+}
+
+int gguf_finish_stdout(const char *program, int status)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "%s: cannot write to standard output: %s\n", program,
+            errno ? strerror(errno) : "an earlier write failed");
+    return EX_IOERR;
+}

@@ -1,0 +1,48 @@
+#include "gguf/support/progress.h"
+
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static double seconds_between(struct timespec from, struct timespec to)
+{
+    return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+}
+
+void gguf_progress_start(struct gguf_progress *progress, const char *path)
+{
+    struct winsize window = {0};
+
+    *progress =
+        (struct gguf_progress){.is_shown = isatty(STDERR_FILENO), .columns = 80, .path = path};
+    /* Now, because in the sandbox nobody can ask. */
+    if (progress->is_shown && ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1)
+        progress->columns = window.ws_col;
+    clock_gettime(CLOCK_MONOTONIC, &progress->started);
+}
+
+void gguf_progress_erase(const struct gguf_progress *progress)
+{
+    if (progress->is_shown)
+        fputs("\r\033[K", stderr);
+}
+
+/* One line: "32 % of 6.0 GB, 0.5 GB/s, 8 s left  model.gguf", cut to the terminal's width. */
+void gguf_progress_draw(struct gguf_progress *progress, uint64_t done_bytes, uint64_t total_bytes)
+{
+    const double done = (double)done_bytes / 1e9, total = (double)total_bytes / 1e9;
+    const bool is_small = total < 1;
+    struct timespec now;
+    double elapsed;
+    char line[256];
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!progress->is_shown || seconds_between(progress->drawn, now) < 0.1 || done_bytes == 0)
+        return;
+    progress->drawn = now;
+    elapsed = seconds_between(progress->started, now);
+    snprintf(line, sizeof line, "%3.0f %% of %.1f %s, %.1f GB/s, %.0f s left  %s",
+             100 * done / total, is_small ? 1000 * total : total, is_small ? "MB" : "GB",
+             done / elapsed, elapsed / done * (total - done), progress->path);
+    fprintf(stderr, "\r\033[K%.*s", progress->columns - 1, line);
+}

@@ -1,0 +1,115 @@
+#include "gguf/support/safe_print.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistr.h>
+
+static bool is_control(ucs4_t character)
+{
+    return character < 0x20 || (character >= 0x7f && character <= 0x9f);
+}
+
+/* The length of the printable character at `bytes`, or 0 if the first byte must be escaped. */
+static size_t printable_length(const char *bytes, size_t length)
+{
+    ucs4_t character;
+    const int n = u8_mbtoucr(&character, (const uint8_t *)bytes, length);
+
+    return n > 0 && !is_control(character) ? (size_t)n : 0;
+}
+
+/* Write \xNN. */
+static void escape_byte(char byte, char out[GGUF_ESCAPED_BYTES])
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned value = (unsigned char)byte;
+
+    out[0] = '\\';
+    out[1] = 'x';
+    out[2] = digits[value >> 4];
+    out[3] = digits[value & 15];
+}
+
+size_t gguf_escape(const char *bytes, size_t length, char *out)
+{
+    const char *start = out;
+
+    while (length > 0) {
+        size_t n = printable_length(bytes, length);
+
+        if (n > 0) {
+            memcpy(out, bytes, n);
+            out += n;
+        } else {
+            n = 1;
+            escape_byte(*bytes, out);
+            out += GGUF_ESCAPED_BYTES;
+        }
+        bytes += n;
+        length -= n;
+    }
+    return (size_t)(out - start);
+}
+
+void gguf_print_safe(FILE *stream, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        char escaped[GGUF_ESCAPED_BYTES];
+        const size_t n = printable_length(bytes, length);
+
+        if (n == 0)
+            escape_byte(*bytes, escaped);
+        fwrite(n > 0 ? bytes : escaped, 1, n > 0 ? n : sizeof escaped, stream);
+        bytes += n > 0 ? n : 1;
+        length -= n > 0 ? n : 1;
+    }
+}
+
+void gguf_print_safe_string(FILE *stream, const char *string)
+{
+    gguf_print_safe(stream, string, strlen(string));
+}
+
+static bool is_printable(const char *word)
+{
+    size_t left = strlen(word);
+
+    while (left > 0) {
+        const size_t n = printable_length(word, left);
+
+        if (n == 0)
+            return false;
+        word += n;
+        left -= n;
+    }
+    return true;
+}
+
+void gguf_print_shell_word(FILE *stream, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "%+,-./:=@_";
+    const bool is_dollar_quoted = !is_printable(word);
+
+    if (*word != '\0' && word[strspn(word, plain)] == '\0') {
+        fputs(word, stream);
+        return;
+    }
+    fputs(is_dollar_quoted ? "$'" : "'", stream);
+    while (*word != '\0') {
+        /* Everything up to the next character that has a meaning between the quotes. */
+        const size_t n = strcspn(word, is_dollar_quoted ? "'\\" : "'");
+
+        gguf_print_safe(stream, word, n);
+        word += n;
+        if (*word != '\0') {
+            if (is_dollar_quoted)
+                fprintf(stream, "\\%c", *word);
+            else
+                fputs("'\\''", stream);
+            word++;
+        }
+    }
+    fputc('\'', stream);
+}

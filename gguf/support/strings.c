@@ -1,0 +1,56 @@
+#include "gguf/support/strings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool gguf_string_equals(struct gguf_string string, const char *text)
+{
+    return gguf_string_compare(string, (struct gguf_string){text, strlen(text)}) == 0;
+}
+
+int gguf_string_compare(struct gguf_string a, struct gguf_string b)
+{
+    const uint64_t common = a.length_bytes < b.length_bytes ? a.length_bytes : b.length_bytes;
+    const int order = common ? memcmp(a.data, b.data, common) : 0;
+
+    if (order != 0)
+        return order;
+    return (a.length_bytes > b.length_bytes) - (a.length_bytes < b.length_bytes);
+}
+
+int gguf_string_copy(struct gguf_string *string)
+{
+    char *copy = malloc(string->length_bytes + 1);
+
+    if (!copy)
+        return -ENOMEM;
+    if (string->length_bytes)
+        memcpy(copy, string->data, string->length_bytes);
+    copy[string->length_bytes] = '\0';
+    string->data = copy;
+    return 0;
+}
+
+struct gguf_quoted gguf_quote(struct gguf_string string)
+{
+    struct gguf_quoted quoted;
+    /* What must still fit behind a character: the closing quote, an ellipsis and the NUL. */
+    const size_t limit = sizeof quoted.text - sizeof "\\xNN...\"";
+    size_t used = 0;
+    uint64_t i;
+
+    quoted.text[used++] = '"';
+    for (i = 0; i < string.length_bytes && used < limit; i++) {
+        unsigned char c = (unsigned char)string.data[i];
+
+        if (c < 0x20 || c > 0x7e || c == '"' || c == '\\')
+            used += (size_t)sprintf(quoted.text + used, "\\x%02x", c);
+        else
+            quoted.text[used++] = (char)c;
+    }
+    snprintf(quoted.text + used, sizeof quoted.text - used, "%s\"",
+             i < string.length_bytes ? "..." : "");
+    return quoted;
+}

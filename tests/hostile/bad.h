@@ -1,0 +1,72 @@
+/*
+ * Hostile model files, one for each thing that a file can do wrong, or do that is odd but legal:
+ * what builds it and what must become of it. The only home of these files; the unit tests open them
+ * in memory, make_bad.c writes them for the mount tests.
+ *
+ * Their classes:
+ *    1 counts × size wrap                    13 unknown and negative tensor types
+ *    2 lengths near 2^64 in tiny files       14 unknown value types, deep arrays
+ *    3 too many dimensions                   15 a bool of 2
+ *    4 the product of dimensions wraps       16 names of keys
+ *    5 elements fit, bytes wrap              17 names of tensors
+ *    6 sums of sizes wrap                    18 strings
+ *    7 padding wraps                         19 numbers at their limits
+ *    8 dimensions of 0                       20 empty strings in version 1
+ *    9 alignments                            21 shards (sets of them: tests/unit)
+ *   10 offsets                               22 versions and byte orders
+ *   11 missing data                          23 cut headers (all:
+ * tests/unit/gguf/test_gguf_damage.c) 12 rows that are no whole blocks         24 old files:
+ * test_gguf_old_damage.c
+ */
+#ifndef GGUFS_TESTS_BAD_H
+#define GGUFS_TESTS_BAD_H
+
+#include "tests/unit/gguf/model_file.h"
+
+#define P(exponent) (1ull << (exponent))
+
+/* The bytes of version 3. */
+enum {
+    BAD_HEADER = 24,
+    BAD_VALUE_K = BAD_HEADER + 8 + 1 + 4,  /* where the value of a first key "k" starts */
+    BAD_AFTER_NAME_T = BAD_HEADER + 8 + 1, /* what follows the name of a first tensor "t" */
+    BAD_INFO_1 = 8 + 1 + 4 + 8 + 4 + 8,    /* a tensor of one dimension and a one-byte name */
+    BAD_KEY_ALIGNMENT = 8 + 17 + 4 + 4     /* the key general.alignment and its u32 */
+};
+
+struct bad_row {
+    unsigned class_number;
+    const char *breaks; /* also gives the file its name: unique in its class */
+    struct model_bytes (*build)(uint64_t argument);
+    uint64_t argument;
+    int code;             /* negative errno of the first error; 0: the file mounts */
+    uint64_t file_offset; /* of the first error, or GGUF_NO_OFFSET */
+    /* Of a refused file: what the first error's message must hold. Of one that mounts: paths that
+       its tree must have, or, behind a '!', must not have. */
+    const char *words[5];
+};
+
+struct bad_table {
+    const struct bad_row *rows;
+    size_t n_rows;
+    size_t n_errors; /* in each of its files; 0 if they mount */
+};
+
+extern const struct bad_table bad_header_table, bad_keys_table, bad_tensors_table,
+    bad_many_errors_table, bad_names_table, bad_clashes_table, bad_odd_table, bad_shards_table,
+    bad_no_shards_table;
+
+/* The row of that number, in whichever table; NULL behind the last. */
+const struct bad_row *bad_row_at(size_t number, size_t *n_errors);
+
+/* The row's file name without a folder: its class and what it breaks. */
+#define BAD_NAME_BYTES 80
+void bad_file_name(const struct bad_row *row, char name[BAD_NAME_BYTES]);
+
+/* Ends the writer; the bytes are to be freed. Aborts if memory is short. */
+struct model_bytes bad_finish(struct gguf_writer *w);
+
+/* A file of version 3. */
+struct gguf_writer *bad_open(void);
+
+#endif

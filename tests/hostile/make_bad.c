@@ -1,0 +1,83 @@
+/*
+ * Writes all hostile files to a folder, and what must become of each to expected.tsv there. Its
+ * columns: file, class, exit status of `ggufs --check`, number of errors, offset of the first error
+ * or "-", then the words of the row.
+ */
+#include "tests/hostile/bad.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+
+static FILE *create(const char *folder, const char *name)
+{
+    char path[4096];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    /* Two rows of one name are a mistake. */
+    file = fopen(path, "wxe");
+    if (!file) {
+        perror(path);
+        exit(EX_CANTCREAT);
+    }
+    return file;
+}
+
+static void finish(FILE *file, const char *name)
+{
+    const int failed = ferror(file);
+
+    if (fclose(file) != 0 || failed) {
+        perror(name);
+        exit(EX_IOERR);
+    }
+}
+
+static void write_file(const char *folder, const char *name, const struct bad_row *row)
+{
+    struct model_bytes bytes = row->build(row->argument);
+    FILE *file = create(folder, name);
+
+    fwrite(bytes.data, 1, bytes.size_bytes, file);
+    finish(file, name);
+    free(bytes.data);
+}
+
+static void write_line(FILE *file, const char *name, const struct bad_row *row, size_t n_errors)
+{
+    fprintf(file, "%s\t%u\t%d\t%zu\t", name, row->class_number, row->code ? EX_DATAERR : EX_OK,
+            n_errors);
+    if (row->code && row->file_offset != GGUF_NO_OFFSET)
+        fprintf(file, "%" PRIu64, row->file_offset);
+    else
+        fputc('-', file);
+    for (size_t i = 0; i < COUNT(row->words) && row->words[i]; i++)
+        fprintf(file, "\t%s", row->words[i]);
+    fputc('\n', file);
+}
+
+int main(int argc, char **argv)
+{
+    const struct bad_row *row;
+    FILE *expected;
+    size_t n_errors;
+
+    if (argc != 2) {
+        fprintf(stderr, "usage: make-bad FOLDER\n");
+        return EX_USAGE;
+    }
+    mkdir(argv[1], 0777);
+    expected = create(argv[1], "expected.tsv");
+    for (size_t i = 0; (row = bad_row_at(i, &n_errors)); i++) {
+        char name[BAD_NAME_BYTES];
+
+        bad_file_name(row, name);
+        write_file(argv[1], name, row);
+        write_line(expected, name, row, n_errors);
+    }
+    finish(expected, "expected.tsv");
+    return EX_OK;
+}

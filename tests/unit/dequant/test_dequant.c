@@ -1,0 +1,182 @@
+/* The type table and every decoder, on pseudo-random blocks. */
+#include <criterion/criterion.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "tests/unit/dequant/random_blocks.h"
+
+#define GUARD_ELEMENTS 16
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static uint8_t blocks[MAX_BYTES];
+static uint8_t moved_blocks[MAX_BYTES + 16];
+static uint8_t swapped_blocks[MAX_BYTES];
+static float out[ELEMENTS + 256 + 2 * GUARD_ELEMENTS];
+static float other_out[ELEMENTS + 256];
+
+/* Calls `test` with every row that has a decoder, its expectation, and its blocks in `blocks`. */
+static void for_each_decoder(void (*test)(const struct dequant_type *, const struct expectation *))
+{
+    for (size_t i = 0; i < n_expectations; i++) {
+        const struct dequant_type *type = dequant_type_at(i);
+        const struct expectation *e = expectation_of(type);
+
+        if (type->decode == NULL)
+            continue;
+        make_blocks(e, blocks);
+        test(type, e);
+    }
+}
+
+Test(dequant, table_is_complete_and_ordered)
+{
+    cr_assert_eq(dequant_type_count() + dequant_old_type_count(), n_expectations);
+    for (size_t i = 0; i < n_expectations; i++) {
+        const struct dequant_type *type = dequant_type_at(i);
+        const struct expectation *e = expectation_of(type);
+
+        if (i > 0 && type->era == dequant_type_at(i - 1)->era)
+            cr_assert_gt(type->id, dequant_type_at(i - 1)->id);
+        cr_assert_str_eq(type->name, e->name);
+        cr_assert_eq(type->block_elements, e->block_elements, "%s", type->name);
+        cr_assert_eq(type->block_bytes, e->block_bytes, "%s", type->name);
+        cr_assert_eq(type->decode == NULL, e->values == 0, "%s", type->name);
+    }
+}
+
+Test(dequant, lookup_by_id)
+{
+    const uint32_t unknown[] = {4, 5, 43, 44, 1000, UINT32_MAX};
+    size_t found = 0;
+
+    for (uint32_t id = 0; id < 1000; id++) {
+        const struct dequant_type *type = dequant_type_by_id(id);
+
+        if (type != NULL) {
+            cr_assert_eq(type->id, id);
+            found++;
+        }
+    }
+    cr_assert_eq(found, dequant_type_count());
+    for (size_t i = 0; i < COUNT(unknown); i++)
+        cr_assert_null(dequant_type_by_id(unknown[i]));
+}
+
+Test(dequant, lookup_by_era)
+{
+    for (size_t i = 0; i < n_expectations; i++) {
+        const struct dequant_type *type = dequant_type_at(i);
+
+        cr_expect_eq(dequant_type_of_era(type->id, type->era), type);
+    }
+    cr_expect_eq(dequant_type_of_era(1, 0), dequant_type_by_id(1));
+    cr_expect_eq(dequant_type_of_era(6, 1), dequant_type_by_id(6));
+    cr_expect_null(dequant_type_of_era(4, 1));
+    cr_expect_null(dequant_type_of_era(1000, 0));
+}
+
+static void check_values(const struct dequant_type *type, const struct expectation *e)
+{
+    size_t n_blocks = blocks_for(e);
+    uint64_t hash;
+
+    type->decode(blocks, out, n_blocks);
+    hash = fnv1a(out, n_blocks * e->block_elements * sizeof(float));
+    cr_assert_eq(hash, e->values, "%s: hash %#018llx", type->name, (unsigned long long)hash);
+}
+
+Test(dequant, values_are_those_of_ggml)
+{
+    for_each_decoder(check_values);
+}
+
+/* Any count of blocks gives the same floats as one block after the other, and nothing else. */
+static void check_counts(const struct dequant_type *type, const struct expectation *e)
+{
+    static const size_t counts[] = {0, 1, 2, 3, 7, 17};
+    float *first = out + GUARD_ELEMENTS;
+
+    for (size_t i = 0; i < 17; i++)
+        type->decode(blocks + i * e->block_bytes, other_out + i * e->block_elements, 1);
+
+    for (size_t i = 0; i < COUNT(counts); i++) {
+        size_t n_elements = counts[i] * e->block_elements;
+
+        memset(out, 0x5a, sizeof(out));
+        type->decode(blocks, first, counts[i]);
+        cr_assert_eq(memcmp(first, other_out, n_elements * sizeof(float)), 0, "%s: %zu blocks",
+                     type->name, counts[i]);
+        for (size_t k = 0; k < GUARD_ELEMENTS * sizeof(float); k++) {
+            cr_assert_eq(((const uint8_t *)out)[k], 0x5a, "%s: write before out", type->name);
+            cr_assert_eq(((const uint8_t *)(first + n_elements))[k], 0x5a, "%s: write behind out",
+                         type->name);
+        }
+    }
+}
+
+Test(dequant, any_number_of_blocks)
+{
+    for_each_decoder(check_counts);
+}
+
+static void check_alignments(const struct dequant_type *type, const struct expectation *e)
+{
+    const size_t n_blocks = 17;
+
+    type->decode(blocks, other_out, n_blocks);
+    for (size_t offset = 1; offset < 16; offset++) {
+        memcpy(moved_blocks + offset, blocks, n_blocks * e->block_bytes);
+        type->decode(moved_blocks + offset, out, n_blocks);
+        cr_assert_eq(memcmp(out, other_out, n_blocks * e->block_elements * sizeof(float)), 0,
+                     "%s at an address plus %zu", type->name, offset);
+    }
+}
+
+Test(dequant, any_alignment)
+{
+    for_each_decoder(check_alignments);
+}
+
+Test(dequant, byte_order_map_covers_the_block)
+{
+    for (size_t i = 0; i < n_expectations; i++) {
+        const struct dequant_type *type = dequant_type_at(i);
+        size_t n_bytes = 0;
+
+        cr_assert_not_null(type->fields, "%s", type->name);
+        for (const struct dequant_field *f = type->fields; f->width_bytes != 0; f++) {
+            cr_assert(f->width_bytes == 1 || f->width_bytes == 2 || f->width_bytes == 4 ||
+                          f->width_bytes == 8,
+                      "%s", type->name);
+            n_bytes += (size_t)f->width_bytes * f->count;
+        }
+        cr_assert_eq(n_bytes, type->block_bytes, "%s", type->name);
+    }
+}
+
+static void check_swap(const struct dequant_type *type, const struct expectation *e)
+{
+    size_t n_blocks = blocks_for(e);
+    size_t n_bytes = n_blocks * e->block_bytes;
+    uint64_t hash;
+
+    dequant_swap_blocks(type, blocks, swapped_blocks, n_blocks);
+    hash = fnv1a(swapped_blocks, n_bytes);
+    cr_assert_eq(hash, e->swapped, "%s: hash %#018llx", type->name, (unsigned long long)hash);
+
+    /* Back again, to an odd address, and not a byte too far. */
+    memset(moved_blocks, 0x5a, sizeof(moved_blocks));
+    dequant_swap_blocks(type, swapped_blocks, moved_blocks + 1, n_blocks);
+    cr_assert_eq(memcmp(moved_blocks + 1, blocks, n_bytes), 0, "%s", type->name);
+    cr_assert_eq(moved_blocks[0], 0x5a, "%s", type->name);
+    cr_assert_eq(moved_blocks[1 + n_bytes], 0x5a, "%s", type->name);
+
+    dequant_swap_blocks(type, blocks, moved_blocks, 0);
+    cr_assert_eq(moved_blocks[0], 0x5a, "%s", type->name);
+}
+
+Test(dequant, swap_is_by_field_and_reversible)
+{
+    for_each_decoder(check_swap);
+}

@@ -1,0 +1,412 @@
+/* Images: every slice of one is that slice of the whole, and a source that changes is an error. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/tree/image.h"
+#include "tests/unit/gguf/model_file.h"
+
+TestSuite(fs_image, .init = model_file_begin_test);
+
+/* What lies before and behind the bytes that a read may write. */
+enum { GUARD_BYTES = 16, GUARD = 0xa5 };
+
+static const struct gguf_tensor *tensor_of(const struct gguf_model *model, const char *name)
+{
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        if (gguf_string_equals(model->tensors[i].name, name))
+            return &model->tensors[i];
+    }
+    cr_assert_fail("there is no tensor %s", name);
+    return NULL;
+}
+
+static int write_alphabet(const struct gguf_model *model, const void *subject, struct fs_text *text)
+{
+    (void)model;
+    (void)subject;
+    fs_json_literal(text, "abcdefghijklmnopqrstuvwxyz");
+    return 0;
+}
+
+static int fail_to_write(const struct gguf_model *model, const void *subject, struct fs_text *text)
+{
+    (void)model;
+    (void)text;
+    return *(const int *)subject;
+}
+
+/* What an image should hold. */
+struct whole {
+    char *bytes;
+    size_t size_bytes;
+};
+
+static void expect_bytes(struct whole *whole, const void *bytes, size_t n_bytes)
+{
+    whole->bytes = realloc(whole->bytes, whole->size_bytes + n_bytes + 1);
+    cr_assert_not_null(whole->bytes);
+    memcpy(whole->bytes + whole->size_bytes, bytes, n_bytes);
+    whole->size_bytes += n_bytes;
+}
+
+/* The values of a tensor, decoded all at once. */
+static void expect_values(struct whole *whole, const struct gguf_model *model,
+                          const struct gguf_tensor *tensor)
+{
+    const uint8_t *data = model->files[0].data + tensor->file_offset;
+    const size_t n_blocks = tensor->n_elements / tensor->type->block_elements;
+    float *values = malloc(tensor->n_elements * sizeof *values + 1);
+    uint8_t *swapped = malloc(tensor->size_bytes + 1);
+
+    cr_assert(values && swapped);
+    if (tensor->big_endian)
+        dequant_swap_blocks(tensor->type, data, swapped, n_blocks);
+    else
+        memcpy(swapped, data, tensor->size_bytes);
+    tensor->type->decode(swapped, values, n_blocks);
+    expect_bytes(whole, values, tensor->n_elements * sizeof *values);
+    free(values);
+    free(swapped);
+}
+
+/* Each of these adds a segment to the image and what it should hold to the whole. */
+
+static void add_literal(struct fs_image *image, struct whole *whole, const char *literal)
+{
+    cr_assert_eq(fs_image_add_literal(image, literal), 0);
+    expect_bytes(whole, literal, strlen(literal));
+}
+
+static void add_alphabet(struct fs_image *image, struct whole *whole)
+{
+    cr_assert_eq(fs_image_add_text(image, write_alphabet, NULL, 26, 26), 0);
+    expect_bytes(whole, "abcdefghijklmnopqrstuvwxyz", 26);
+}
+
+static void add_data(struct fs_image *image, struct whole *whole, const struct gguf_tensor *tensor)
+{
+    cr_assert_eq(fs_image_add_data(image, tensor), 0);
+    expect_bytes(whole, image->model->files[0].data + tensor->file_offset, tensor->size_bytes);
+}
+
+static void add_values(struct fs_image *image, struct whole *whole,
+                       const struct gguf_tensor *tensor)
+{
+    cr_assert_eq(fs_image_add_values(image, tensor), 0);
+    expect_values(whole, image->model, tensor);
+}
+
+/* Reads a slice to `out`, which has guards around it, and compares. */
+static void check_slice(const struct fs_image *image, const struct whole *whole, uint64_t offset,
+                        size_t length, char *out)
+{
+    size_t expected = 0;
+
+    if (offset < whole->size_bytes)
+        expected = whole->size_bytes - offset < length ? whole->size_bytes - offset : length;
+    memset(out - GUARD_BYTES, GUARD, GUARD_BYTES);
+    memset(out + expected, GUARD, GUARD_BYTES);
+    cr_assert_eq(fs_image_read(image, offset, length, out), (ssize_t)expected, "%zu bytes from %zu",
+                 length, (size_t)offset);
+    cr_assert(expected == 0 || memcmp(out, whole->bytes + offset, expected) == 0,
+              "%zu bytes from %zu", length, (size_t)offset);
+    for (size_t i = 0; i < GUARD_BYTES; i++) {
+        cr_assert_eq((unsigned char)out[(ssize_t)i - GUARD_BYTES], GUARD);
+        cr_assert_eq((unsigned char)out[expected + i], GUARD);
+    }
+}
+
+/* Two of each kind, with tensors of several types, none of which starts or ends on a float. */
+static void build_small(struct fs_image *image, struct whole *whole, const struct gguf_model *model)
+{
+    fs_image_begin(image, model);
+    add_literal(image, whole, "{\"a\":");
+    add_values(image, whole, tensor_of(model, "f16"));
+    add_alphabet(image, whole);
+    add_data(image, whole, tensor_of(model, "q8"));
+    add_literal(image, whole, "");
+    add_values(image, whole, tensor_of(model, "empty"));
+    add_data(image, whole, tensor_of(model, "empty"));
+    add_values(image, whole, tensor_of(model, "q8"));
+    add_alphabet(image, whole);
+    add_data(image, whole, tensor_of(model, "f16"));
+    add_literal(image, whole, "}\n");
+    cr_assert_eq(image->size_bytes, whole->size_bytes);
+}
+
+static void add_random_tensor(struct gguf_writer *w, const char *name, uint32_t type_id,
+                              uint64_t n_elements)
+{
+    const struct dequant_type *type = dequant_type_by_id(type_id);
+    const size_t size_bytes = n_elements / type->block_elements * type->block_bytes;
+    unsigned char *data = malloc(size_bytes + 1);
+    uint64_t state = type_id;
+
+    cr_assert_not_null(data);
+    for (size_t i = 0; i < size_bytes; i++)
+        data[i] = (unsigned char)(model_file_random(&state) >> 32);
+    gguf_writer_add_tensor(w, name, strlen(name), 1, &n_elements, type_id, data, size_bytes);
+    free(data);
+}
+
+Test(fs_image, every_slice_of_a_small_image)
+{
+    for (int big_endian = 0; big_endian < 2; big_endian++) {
+        struct gguf_writer *w = gguf_writer_open(3, big_endian);
+        struct whole whole = {0};
+        struct gguf_model *model;
+        struct fs_image image;
+        char *out;
+
+        add_random_tensor(w, "q8", 8, 64);
+        add_random_tensor(w, "f16", 1, 3);
+        add_random_tensor(w, "empty", 0, 0);
+        model = model_file_make(w);
+        build_small(&image, &whole, model);
+        cr_assert_eq(image.size_bytes, 5u + 12 + 26 + 68 + 256 + 26 + 6 + 2);
+
+        out = malloc(2 * GUARD_BYTES + whole.size_bytes + 8);
+        for (uint64_t offset = 0; offset <= whole.size_bytes + 2; offset++) {
+            for (size_t length = 0; length <= whole.size_bytes + 2 - offset; length++)
+                check_slice(&image, &whole, offset, length,
+                            out + GUARD_BYTES + (offset + length / 2) % 4);
+        }
+        free(out);
+        free(whole.bytes);
+        fs_image_free(&image);
+        gguf_close(model);
+    }
+}
+
+Test(fs_image, offsets_and_lengths_far_beyond_the_end)
+{
+    static const uint64_t far[] = {1ull << 32, 1ull << 62, INT64_MAX, UINT64_MAX - 1, UINT64_MAX};
+    struct gguf_model *model = model_file_make(gguf_writer_open(3, false));
+    struct fs_image image;
+    char out[16];
+
+    fs_image_begin(&image, model);
+    cr_expect_eq(fs_image_read(&image, 0, sizeof out, out), 0);
+    cr_assert_eq(fs_image_add_literal(&image, "12345"), 0);
+    for (size_t i = 0; i < COUNT(far); i++) {
+        cr_expect_eq(fs_image_read(&image, far[i], sizeof out, out), 0);
+        cr_expect_eq(fs_image_read(&image, 3, (size_t)far[i], out), 2);
+        cr_expect_arr_eq(out, "45", 2);
+    }
+    fs_image_free(&image);
+    gguf_close(model);
+}
+
+Test(fs_image, random_slices_of_a_big_image)
+{
+    /* Every type with a decoder, two thousand blocks or so each. */
+    for (int big_endian = 0; big_endian < 2; big_endian++) {
+        struct gguf_writer *w = gguf_writer_open(3, big_endian);
+        struct whole whole = {0};
+        struct gguf_model *model;
+        struct fs_image image;
+        uint64_t state = 7;
+        char *out;
+
+        for (size_t i = 0; i < dequant_type_count(); i++) {
+            const struct dequant_type *type = dequant_type_at(i);
+
+            if (type->decode)
+                add_random_tensor(w, type->name, type->id, 5120);
+        }
+        model = model_file_make(w);
+        fs_image_begin(&image, model);
+        for (uint64_t i = 0; i < model->n_tensors; i++) {
+            add_literal(&image, &whole, &"abc"[i % 3]);
+            add_values(&image, &whole, &model->tensors[i]);
+            add_data(&image, &whole, &model->tensors[i]);
+            add_alphabet(&image, &whole);
+        }
+        out = malloc(2 * GUARD_BYTES + whole.size_bytes + 8);
+        check_slice(&image, &whole, 0, whole.size_bytes, out + GUARD_BYTES);
+        check_slice(&image, &whole, 0, whole.size_bytes, out + GUARD_BYTES + 1);
+        for (int i = 0; i < 4000; i++) {
+            const uint64_t offset = model_file_random(&state) % whole.size_bytes;
+            const size_t length = model_file_random(&state) % (i % 4 ? 5000 : 40);
+
+            check_slice(&image, &whole, offset, length,
+                        out + GUARD_BYTES + model_file_random(&state) % 4);
+        }
+        free(out);
+        free(whole.bytes);
+        fs_image_free(&image);
+        gguf_close(model);
+    }
+}
+
+Test(fs_image, json_strings_are_owned)
+{
+    struct gguf_model *model = model_file_make(gguf_writer_open(3, false));
+    struct fs_image image;
+    char name[] = "a\"\xff", out[64] = "";
+
+    fs_image_begin(&image, model);
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(fs_image_add_json_string(&image, (struct gguf_string){name, 3}), 0);
+        name[0]++;
+    }
+    memset(name, 'x', sizeof name);
+    cr_expect_eq(fs_image_read(&image, 0, sizeof out, out), 33);
+    cr_expect_str_eq(out, "\"a\\\"\\udcff\"\"b\\\"\\udcff\"\"c\\\"\\udcff\"");
+    fs_image_free(&image);
+    gguf_close(model);
+}
+
+Test(fs_image, no_image_is_larger_than_a_file_can_be)
+{
+    struct gguf_model *model = model_file_make(gguf_writer_open(3, false));
+    struct fs_image image;
+    struct gguf_tensor huge = {
+        .type = dequant_type_by_id(24), .n_elements = 1ull << 61, .size_bytes = 1ull << 61};
+
+    fs_image_begin(&image, model);
+    cr_expect_eq(fs_image_add_values(&image, &huge), -EOVERFLOW);
+    huge.n_elements = 1ull << 62; /* times four is 0 */
+    cr_expect_eq(fs_image_add_values(&image, &huge), -EOVERFLOW);
+    cr_expect_eq(image.size_bytes, 0u);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(fs_image_add_data(&image, &huge), 0);
+    cr_expect_eq(fs_image_add_data(&image, &huge), -EOVERFLOW);
+    cr_expect_eq(image.size_bytes, 3ull << 61);
+    fs_image_free(&image);
+    gguf_close(model);
+}
+
+Test(fs_image, a_text_that_can_not_be_written_or_has_another_length)
+{
+    struct gguf_model *model = model_file_make(gguf_writer_open(3, false));
+    const int no_memory = -ENOMEM, too_little = 0;
+    struct fs_image image;
+    char out[64];
+
+    fs_image_begin(&image, model);
+    cr_assert_eq(fs_image_add_literal(&image, "12345"), 0);
+    cr_assert_eq(fs_image_add_text(&image, fail_to_write, &no_memory, 10, 100), 0);
+    cr_assert_eq(fs_image_add_text(&image, fail_to_write, &too_little, 10, 100), 0);
+    cr_assert_eq(fs_image_add_text(&image, write_alphabet, NULL, 25, 26), 0);
+    cr_expect_eq(fs_image_read(&image, 0, 5, out), 5);
+    cr_expect_eq(fs_image_read(&image, 0, 6, out), -ENOMEM);
+    cr_expect_eq(fs_image_read(&image, 15, 1, out), -EIO);
+    cr_expect_eq(fs_image_read(&image, 25, 1, out), -EIO);
+    fs_image_free(&image);
+    gguf_close(model);
+}
+
+Test(fs_image, a_source_that_shrinks_is_an_error_and_no_crash)
+{
+    for (int big_endian = 0; big_endian < 2; big_endian++) {
+        struct gguf_writer *w = gguf_writer_open(3, big_endian);
+        struct gguf_report report = {0};
+        struct fs_image raw, values;
+        static char out[4 * 40000 + 1];
+        struct model_bytes bytes;
+        struct gguf_model *model;
+        int descriptor;
+
+        add_random_tensor(w, "t", 0, 40000);
+        bytes = model_file_finish(w);
+        descriptor = model_file_create(bytes.data, bytes.size_bytes);
+        cr_assert_eq(model_file_open_descriptor(descriptor, &model, &report), 0);
+        fs_image_begin(&raw, model);
+        cr_assert_eq(fs_image_add_data(&raw, &model->tensors[0]), 0);
+        fs_image_begin(&values, model);
+        cr_assert_eq(fs_image_add_values(&values, &model->tensors[0]), 0);
+
+        cr_assert_eq(ftruncate(descriptor, 64 << 10), 0);
+        /* More than once: the guard must stay usable. */
+        for (int i = 0; i < 3; i++) {
+            cr_expect_eq(fs_image_read(&raw, 0, 160000, out), -EIO);
+            cr_expect_eq(fs_image_read(&raw, 159999, 1, out), -EIO);
+            cr_expect_eq(fs_image_read(&raw, 1000, 4000, out), 4000);
+            cr_expect_arr_eq(out, bytes.data + model->tensors[0].file_offset + 1000, 4000);
+            cr_expect_eq(fs_image_read(&values, 0, 160000, out), -EIO);
+            cr_expect_eq(fs_image_read(&values, 0, 160000, out + 1), -EIO);
+            cr_expect_eq(fs_image_read(&values, 150001, 2, out), -EIO);
+            cr_expect_eq(fs_image_read(&values, 0, 4000, out), 4000);
+        }
+        cr_assert_eq(ftruncate(descriptor, 0), 0);
+        cr_expect_eq(fs_image_read(&raw, 0, 1, out), -EIO);
+        /* What was written anew is another file, unless its time says that it is not. */
+        cr_assert_eq(pwrite(descriptor, bytes.data, bytes.size_bytes, 0),
+                     (ssize_t)bytes.size_bytes);
+        cr_expect_eq(fs_image_read(&raw, 0, 160000, out), -ESTALE);
+        cr_expect_eq(fs_image_read(&values, 8, 8, out), -ESTALE);
+        model_file_restore(descriptor, bytes, model);
+        cr_expect_eq(fs_image_read(&raw, 0, 160000, out), 160000);
+        cr_expect_arr_eq(out, bytes.data + model->tensors[0].file_offset, 160000);
+
+        fs_image_free(&raw);
+        fs_image_free(&values);
+        gguf_close(model);
+        close(descriptor);
+        free(bytes.data);
+    }
+}
+
+/* The kernel gives zeros behind the end of a file up to the end of the page. */
+Test(fs_image, a_source_that_ends_inside_a_page)
+{
+    for (int big_endian = 0; big_endian < 2; big_endian++) {
+        struct gguf_writer *w = gguf_writer_open(3, big_endian);
+        struct gguf_report report = {0};
+        struct fs_image raw, values;
+        struct model_bytes bytes;
+        struct gguf_model *model;
+        uint64_t start;
+        char out[1024];
+        int descriptor;
+
+        add_random_tensor(w, "t", 8, 256); /* eight blocks of 34 bytes */
+        bytes = model_file_finish(w);
+        descriptor = model_file_create(bytes.data, bytes.size_bytes);
+        cr_assert_eq(model_file_open_descriptor(descriptor, &model, &report), 0);
+        fs_image_begin(&raw, model);
+        cr_assert_eq(fs_image_add_data(&raw, &model->tensors[0]), 0);
+        fs_image_begin(&values, model);
+        cr_assert_eq(fs_image_add_values(&values, &model->tensors[0]), 0);
+
+        start = model->tensors[0].file_offset;
+        for (size_t left = 1; left < 272; left++) {
+            const size_t n = left / 34 * 128; /* bytes of values that are still there */
+
+            cr_assert_eq(ftruncate(descriptor, (off_t)(start + left)), 0);
+            cr_assert_eq(fs_image_read(&raw, 0, left, out), (ssize_t)left);
+            cr_assert_eq(fs_image_read(&raw, left - 1, 1, out), 1);
+            cr_assert_eq(fs_image_read(&raw, 0, left + 1, out), -EIO);
+            cr_assert_eq(fs_image_read(&raw, left, 1, out), -EIO);
+            cr_assert_eq(fs_image_read(&values, 0, n, out), (ssize_t)n);
+            cr_assert_eq(fs_image_read(&values, 0, n + 1, out), -EIO);
+            cr_assert_eq(fs_image_read(&values, n, 1, out), -EIO);
+            cr_assert(n == 0 || fs_image_read(&values, n - 1, 1, out) == 1);
+            /* As it was, for the next length. */
+            model_file_restore(descriptor, bytes, model);
+        }
+        fs_image_free(&raw);
+        fs_image_free(&values);
+        gguf_close(model);
+        close(descriptor);
+        free(bytes.data);
+    }
+}
+
+static int add_seven(void *argument)
+{
+    return *(int *)argument + 7;
+}
+
+Test(fs_image, the_guard_returns_what_its_function_returns)
+{
+    int number = 35;
+
+    cr_expect_eq(gguf_map_guard(add_seven, &number), 42);
+    number = -12;
+    cr_expect_eq(gguf_map_guard(add_seven, &number), -5);
+}

@@ -1,0 +1,407 @@
+/* The tree of a model: which files there are, their sizes and what they hold. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/tree/split.h"
+#include "fs/tree/views.h"
+#include "tests/unit/gguf/model_file.h"
+#include "tests/unit/fs/tree_file.h"
+
+TestSuite(fs_tree, .init = model_file_begin_test);
+
+Test(fs_tree, finds_every_file_and_nothing_else)
+{
+    static const char *const paths[] = {
+        "metadata.json",
+        "tensors.json",
+        "model.gguf",
+        "metadata/general.architecture.json",
+        "metadata/a%2Fb %25.%01.json",
+        "metadata/nested.json",
+        "tensors/token_embd.weight/info",
+        "tensors/token_embd.weight/raw",
+        "tensors/token_embd.weight/f32",
+        "tensors/a%2Fb/f32",
+        "tensors/%2E%2E/raw",
+        "tensors/empty/f32",
+        "tensors/empty/raw",
+        "tensors/removed/raw",
+        "tensors/unknown/info",
+    };
+    static const char *const missing[] = {
+        "metadata",
+        "tensors",
+        "metadata/general.architecture",
+        "metadata/metadata.json",
+        "tensors/a",
+        "tensors/a/b/raw",
+        "tensors/..",
+        "tensors/removed/f32",
+        "tensors/unknown/raw",
+        "tensors/unknown/f32",
+        "tensors/scalar/f3",
+        "raw",
+        "metadata/.json",
+    };
+    struct gguf_model *model = model_file_rich_model(2);
+    struct fs_tree *tree = tree_file_make_tree(model);
+
+    for (size_t i = 0; i < COUNT(paths); i++) {
+        const fs_node_index index = tree_file_find(tree, paths[i]);
+
+        cr_assert_neq(index, FS_NO_NODE, "%s", paths[i]);
+        cr_expect_not_null(tree->nodes.list[index].view, "%s", paths[i]);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        const fs_node_index index = tree_file_find(tree, missing[i]);
+
+        cr_assert_neq(index, FS_NO_NODE);
+        cr_expect_null(tree->nodes.list[index].view, "%s is a directory", missing[i]);
+    }
+    for (size_t i = 2; i < COUNT(missing); i++)
+        cr_expect_eq(tree_file_find(tree, missing[i]), FS_NO_NODE, "%s", missing[i]);
+    fs_tree_free(tree);
+    gguf_close(model);
+}
+
+/* The path of the file that a row of the table gives for the first key or tensor. */
+static void path_of(const struct fs_view *view, const struct gguf_model *model, char *path,
+                    size_t room)
+{
+    char name[FS_NAME_BYTES];
+
+    switch (view->scope) {
+    case FS_PER_MODEL:
+        snprintf(path, room, "%s", view->name);
+        break;
+    case FS_PER_KEY:
+        fs_name_escape(model->keys[0].name, view->name, name);
+        snprintf(path, room, "metadata/%s", name);
+        break;
+    case FS_PER_SHARD:
+        fs_split_name(model, &(struct fs_shard){.count = 1}, view->name, name);
+        snprintf(path, room, "split/%s", name);
+        break;
+    default:
+        fs_name_escape(model->tensors[0].name, "", name);
+        snprintf(path, room, "tensors/%s/%s", name, view->name);
+    }
+}
+
+Test(fs_tree, every_row_of_the_table_of_views_is_a_file)
+{
+    struct gguf_model *model = model_file_rich_model(2);
+    struct gguf_report report = {0};
+    struct fs_tree *tree;
+
+    cr_assert_eq(fs_tree_make_with(model, &(struct fs_tree_options){UINT64_MAX}, &tree, &report),
+                 0);
+    cr_assert_geq(fs_view_count(), 8u);
+    for (size_t i = 0; i < fs_view_count(); i++) {
+        char path[600];
+
+        path_of(fs_view_at(i), model, path, sizeof path);
+        cr_assert_neq(tree_file_find(tree, path), FS_NO_NODE, "%s", path);
+        cr_expect_eq(tree->nodes.list[tree_file_find(tree, path)].view, fs_view_at(i), "%s", path);
+        free(tree_file_read(tree, path).bytes);
+    }
+    fs_tree_free(tree);
+    gguf_close(model);
+}
+
+/* Reads every file of a tree, which checks that its size is true. */
+static uint32_t read_all(struct fs_tree *tree)
+{
+    uint32_t n_files = 0;
+
+    for (fs_node_index i = 0; i < tree->nodes.count; i++) {
+        uint64_t size_bytes = 1;
+
+        if (tree->nodes.list[i].view) {
+            free(tree_file_read_node(tree, i).bytes);
+            n_files++;
+        } else {
+            cr_assert_eq(fs_tree_size(tree, i, &size_bytes), 0);
+            cr_assert_eq(size_bytes, 0u);
+        }
+    }
+    return n_files;
+}
+
+Test(fs_tree, sizes_are_true_in_every_encoding)
+{
+    for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
+        struct gguf_model *model = model_file_rich_model(i);
+        struct fs_tree *tree = tree_file_make_tree(model);
+
+        /* Of the big-endian one with a tensor of unknown type there is no model.gguf. */
+        cr_expect_eq(read_all(tree), (model->big_endian ? 2u : 3u) + 17 + 3 * 9 - 1 - 2);
+        fs_tree_free(tree);
+        gguf_close(model);
+    }
+}
+
+Test(fs_tree, raw_and_f32_hold_the_tensor)
+{
+    for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
+        struct gguf_model *model = model_file_rich_model(i);
+        struct fs_tree *tree = tree_file_make_tree(model);
+
+        for (uint64_t j = 0; j < model->n_tensors; j++) {
+            const struct gguf_tensor *tensor = &model->tensors[j];
+            char name[FS_NAME_BYTES], path[300];
+            struct tree_file file;
+
+            fs_name_escape(tensor->name, "", name);
+            if (tensor->type) {
+                snprintf(path, sizeof path, "tensors/%s/raw", name);
+                file = tree_file_read(tree, path);
+                cr_expect_eq(file.size_bytes, tensor->size_bytes, "%s", path);
+                cr_expect_arr_eq(file.bytes, model->files[0].data + tensor->file_offset,
+                                 tensor->size_bytes, "%s", path);
+                free(file.bytes);
+            }
+            if (tensor->type && tensor->type->decode) {
+                snprintf(path, sizeof path, "tensors/%s/f32", name);
+                file = tree_file_read(tree, path);
+                cr_expect_eq(file.size_bytes, 4 * tensor->n_elements, "%s", path);
+                free(file.bytes);
+            }
+        }
+        fs_tree_free(tree);
+        gguf_close(model);
+    }
+}
+
+Test(fs_tree, f32_of_a_big_endian_file_equals_its_twin)
+{
+    static const uint32_t types[] = {0, 1, 8, 12, 27, 28, 30};
+    struct fs_tree *trees[2];
+    struct gguf_model *models[2];
+
+    for (int big_endian = 0; big_endian < 2; big_endian++) {
+        struct gguf_writer *w = gguf_writer_open(3, big_endian);
+
+        for (size_t i = 0; i < COUNT(types); i++) {
+            const struct dequant_type *type = dequant_type_by_id(types[i]);
+            const uint64_t n_elements = 512;
+            uint8_t data[8 * 512], swapped[sizeof data];
+            const size_t n_blocks = n_elements / type->block_elements;
+            uint64_t state = i;
+
+            for (size_t j = 0; j < sizeof data; j++)
+                data[j] = (uint8_t)(model_file_random(&state) & 0x3f);
+            dequant_swap_blocks(type, data, swapped, n_blocks);
+            gguf_writer_add_tensor(w, type->name, strlen(type->name), 1, &n_elements, type->id,
+                                   big_endian ? swapped : data, n_blocks * type->block_bytes);
+        }
+        models[big_endian] = model_file_make(w);
+        trees[big_endian] = tree_file_make_tree(models[big_endian]);
+    }
+    for (size_t i = 0; i < COUNT(types); i++) {
+        char path[64];
+        struct tree_file little, big;
+
+        snprintf(path, sizeof path, "tensors/%s/f32", dequant_type_by_id(types[i])->name);
+        little = tree_file_read(trees[0], path);
+        big = tree_file_read(trees[1], path);
+        cr_expect_eq(little.size_bytes, big.size_bytes);
+        cr_expect_arr_eq(little.bytes, big.bytes, little.size_bytes, "%s", path);
+        free(little.bytes);
+        free(big.bytes);
+    }
+    for (int i = 0; i < 2; i++) {
+        fs_tree_free(trees[i]);
+        gguf_close(models[i]);
+    }
+}
+
+Test(fs_tree, a_tensor_without_data_may_lie_anywhere)
+{
+    static const uint64_t offsets[] = {1ull << 20, 1ull << 47, 1ull << 63, -(uint64_t)256};
+
+    for (size_t i = 0; i < COUNT(offsets); i++) {
+        struct gguf_writer *w = gguf_writer_open(3, false);
+        struct gguf_model *model;
+        struct fs_tree *tree;
+
+        gguf_writer_add_tensor(w, "t", 1, 1, (uint64_t[]){0}, 0, NULL, 0);
+        gguf_writer_override_offset(w, offsets[i]);
+        model = model_file_make(w);
+        tree = tree_file_make_tree(model);
+        tree_file_expect(tree, "tensors/t/raw", "");
+        tree_file_expect(tree, "tensors/t/f32", "");
+        fs_tree_free(tree);
+        gguf_close(model);
+    }
+}
+
+/*
+ * The hash of these bytes is 0 and stays 0 with any number of NULs behind them, so names of them
+ * that are cut get the same file name. (The bytes: http://www.isthe.com/chongo/tech/comp/fnv/)
+ */
+static const char zero_hash[400] = "\xd5\x6b\xb9\x53\x42\x87\x08\x36";
+
+Test(fs_tree, names_that_give_the_same_file_name_are_refused)
+{
+    for (int of_keys = 0; of_keys < 2; of_keys++) {
+        struct gguf_writer *w = gguf_writer_open(3, false);
+        struct gguf_report report = {0};
+        struct gguf_model *model;
+        struct fs_tree *tree;
+
+        for (size_t i = 0; i < 2; i++) {
+            if (of_keys) {
+                gguf_writer_key(w, zero_hash, 300 + i, GGUF_WRITER_U8);
+                gguf_writer_u8(w, 1);
+            } else {
+                gguf_writer_add_tensor(w, zero_hash, 300 + i, 0, NULL, 0, NULL, 4);
+            }
+        }
+        model = model_file_make(w);
+        cr_expect_eq(fs_tree_make(model, &tree, &report), -EEXIST);
+        cr_expect_null(tree);
+        cr_expect_eq(report.n_errors, 1u);
+        cr_expect_not_null(strstr(report.first_error.message, "\"\\xd5k\\xb9S"), "%s",
+                           report.first_error.message);
+        gguf_close(model);
+    }
+}
+
+Test(fs_tree, any_accepted_file_can_be_read)
+{
+    /* Files with a byte changed, as far as they are still accepted. */
+    for (size_t i = 2; i < MODEL_N_ENCODINGS; i++) {
+        struct model_bytes bytes = model_file_rich(&model_encodings[i]);
+        struct gguf_model *model = model_file_accept(bytes.data, bytes.size_bytes);
+        const uint64_t end = model->tensors[0].file_offset;
+        size_t n_accepted = 0;
+
+        gguf_close(model);
+        for (size_t at = 0; at < end; at++) {
+            const unsigned char before = bytes.data[at];
+            struct gguf_report report = {0};
+
+            bytes.data[at] = before ^ (at % 2 ? 0x80 : 0x01);
+            if (model_file_open(bytes.data, bytes.size_bytes, &model, &report) == 0) {
+                struct fs_tree *tree = tree_file_make_tree(model);
+
+                read_all(tree);
+                fs_tree_free(tree);
+                gguf_close(model);
+                n_accepted++;
+            }
+            bytes.data[at] = before;
+        }
+        cr_expect_gt(n_accepted, 200u);
+        free(bytes.data);
+    }
+}
+
+Test(fs_tree, metadata_of_a_source_that_shrinks)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    static char longer_than_a_page[9000];
+    struct gguf_report report = {0};
+    struct model_bytes bytes;
+    struct gguf_model *model;
+    struct fs_tree *tree;
+    struct fs_image image;
+    uint64_t size_bytes, end;
+    fs_node_index index;
+    int descriptor;
+    char out[16];
+
+    memset(longer_than_a_page, 'x', sizeof longer_than_a_page - 1);
+    gguf_writer_add_string(w, "number", "one");
+    gguf_writer_add_string(w, "text", longer_than_a_page);
+    gguf_writer_add_array(w, "zeros", GGUF_WRITER_U8, 2);
+    gguf_writer_raw(w, "\0\0", 2);
+    bytes = model_file_finish(w);
+    descriptor = model_file_create(bytes.data, bytes.size_bytes);
+    cr_assert_eq(model_file_open_descriptor(descriptor, &model, &report), 0);
+    tree = tree_file_make_tree(model);
+    index = tree_file_find(tree, "metadata/text.json");
+
+    cr_assert_eq(ftruncate(descriptor, 0), 0);
+    cr_expect_eq(fs_tree_open(tree, index, &image), -EIO);
+    cr_expect_eq(fs_tree_size(tree, index, &size_bytes), -EIO);
+    cr_expect_eq(fs_tree_open(tree, tree_file_find(tree, "metadata.json"), &image), -EIO);
+    model_file_restore(descriptor, bytes, model);
+    cr_expect_eq(fs_tree_size(tree, index, &size_bytes), 0);
+    cr_expect_eq(size_bytes, sizeof longer_than_a_page - 1 + 3);
+
+    /* Now its pieces are known. */
+    cr_assert_eq(fs_tree_open(tree, index, &image), 0);
+    cr_assert_eq(ftruncate(descriptor, 0), 0);
+    cr_expect_eq(fs_image_read(&image, 0, sizeof out, out), -EIO);
+
+    fs_image_free(&image);
+
+    /* Inside of a page, where a byte that is missing reads as the zero that it was. */
+    model_file_restore(descriptor, bytes, model);
+    cr_assert_eq(fs_tree_open(tree, tree_file_find(tree, "metadata/zeros.json"), &image), 0);
+    end = gguf_value_end(model, &gguf_find_key(model, "zeros")->value);
+    cr_assert_eq(ftruncate(descriptor, (off_t)end), 0);
+    cr_expect_eq(fs_image_read(&image, 0, sizeof out, out), 6);
+    cr_assert_eq(ftruncate(descriptor, (off_t)end - 1), 0);
+    cr_expect_eq(fs_image_read(&image, 0, sizeof out, out), -EIO);
+    fs_image_free(&image);
+    fs_tree_free(tree);
+    gguf_close(model);
+    close(descriptor);
+    free(bytes.data);
+}
+
+/* Hashes the contents of all files, 20 times; NULL if two times differ. */
+static void *hash_all_files(void *argument)
+{
+    struct fs_tree *tree = argument;
+    uint64_t first = 0;
+
+    for (int i = 0; i < 20; i++) {
+        uint64_t hash = 0xcbf29ce484222325;
+
+        for (fs_node_index j = 0; j < tree->nodes.count; j++) {
+            unsigned char bytes[8192];
+            struct fs_image image;
+            ssize_t n;
+
+            if (!tree->nodes.list[j].view)
+                continue;
+            if (fs_tree_open(tree, j, &image) < 0)
+                return NULL;
+            n = fs_image_read(&image, 0, sizeof bytes, (char *)bytes);
+            for (ssize_t k = 0; k < n; k++)
+                hash = (hash ^ bytes[k]) * 0x100000001b3;
+            fs_image_free(&image);
+        }
+        if (i > 0 && hash != first)
+            return NULL;
+        first = hash;
+    }
+    return (void *)(uintptr_t)first;
+}
+
+Test(fs_tree, threads_may_read_at_once)
+{
+    struct gguf_model *model = model_file_rich_model(3);
+    struct fs_tree *tree = tree_file_make_tree(model);
+    pthread_t threads[4];
+    void *hash;
+
+    for (size_t i = 0; i < COUNT(threads); i++)
+        cr_assert_eq(pthread_create(&threads[i], NULL, hash_all_files, tree), 0);
+    for (size_t i = 0; i < COUNT(threads); i++) {
+        cr_assert_eq(pthread_join(threads[i], &hash), 0);
+        cr_expect_not_null(hash);
+        cr_expect_eq(hash, hash_all_files(tree));
+    }
+    fs_tree_free(tree);
+    gguf_close(model);
+}

@@ -1,0 +1,179 @@
+/* Files with more than one fault, cut files, and files with any byte changed. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/gguf/model_file.h"
+
+TestSuite(gguf_damage, .init = model_file_begin_test);
+
+enum { HEADER_BYTES = 24 }; /* of versions 2 and 3 */
+
+/* Opens a file that must be refused, frees it, and returns how many errors were told. */
+static size_t refuse(struct gguf_writer *w, size_t cut_bytes, struct model_notes *notes,
+                     struct gguf_finding *first)
+{
+    struct gguf_report report = model_file_report(notes);
+    struct model_bytes bytes = model_file_finish(w);
+    struct gguf_model *model;
+    const int result = model_file_open(bytes.data, bytes.size_bytes - cut_bytes, &model, &report);
+
+    cr_expect_lt(result, 0);
+    cr_expect_null(model);
+    cr_expect_eq(report.first_error.code, result);
+    *first = report.first_error;
+    free(bytes.data);
+    return report.n_errors;
+}
+
+Test(gguf_damage, all_errors_are_told_at_once)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    const uint64_t ne = 1000;
+    struct gguf_finding first;
+    struct model_notes notes;
+
+    gguf_writer_add_u8(w, "twice", 1);
+    gguf_writer_add_u8(w, "twice", 2);
+    gguf_writer_add_tensor(w, "same", 4, 1, &ne, 0, NULL, 4);
+    gguf_writer_add_tensor(w, "same", 4, 1, &ne, 0, NULL, 4);
+    gguf_writer_add_tensor(w, "odd", 3, 1, &ne, 8, NULL, 4);
+    cr_expect_eq(refuse(w, 0, &notes, &first), 5u);
+    cr_expect_eq(first.code, -EEXIST);
+    cr_expect_eq(first.file_offset, HEADER_BYTES + 8u + 5 + 4 + 1);
+}
+
+Test(gguf_damage, a_key_three_times_is_told_twice)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    struct gguf_finding first;
+    struct model_notes notes;
+
+    for (uint8_t i = 0; i < 3; i++)
+        gguf_writer_add_u8(w, "k", i);
+    cr_expect_eq(refuse(w, 0, &notes, &first), 2u);
+    cr_expect_eq(first.file_offset, HEADER_BYTES + 14u);
+    cr_expect_not_null(strstr(first.message, "byte 24"), "%s", first.message);
+}
+
+Test(gguf_damage, every_tensor_without_data_is_told_and_the_sum)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    const uint64_t ne = 64;
+    struct gguf_finding first;
+    struct model_notes notes;
+
+    gguf_writer_add_tensor(w, "a", 1, 1, &ne, 24, NULL, 64);
+    gguf_writer_add_tensor(w, "b", 1, 1, &ne, 24, NULL, 64);
+    gguf_writer_add_tensor(w, "c", 1, 1, &ne, 24, NULL, 64);
+    /* Their data start at 128. */
+    cr_expect_eq(refuse(w, 65, &notes, &first), 2u);
+    cr_expect_not_null(strstr(first.message, "\"b\""), "%s", first.message);
+    cr_expect_not_null(strstr(first.message, "1 of its 64 bytes"), "%s", first.message);
+    cr_assert_eq(notes.count, 1u);
+    cr_expect_not_null(strstr(notes.last.message, "at least 320 bytes and has 255: 65 are missing"),
+                       "%s", notes.last.message);
+    cr_expect_not_null(strstr(notes.last.message, "2 of 3 tensors"), "%s", notes.last.message);
+}
+
+Test(gguf_damage, every_tensor_over_another_is_told)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    struct gguf_finding first;
+    struct model_notes notes;
+
+    gguf_writer_add_tensor(w, "s", 1, 1, (uint64_t[]){128}, 24, NULL, 128);
+    gguf_writer_add_tensor(w, "t", 1, 1, (uint64_t[]){32}, 24, NULL, 32);
+    gguf_writer_override_offset(w, 32);
+    gguf_writer_add_tensor(w, "u", 1, 1, (uint64_t[]){32}, 24, NULL, 32);
+    gguf_writer_override_offset(w, 96);
+    cr_expect_eq(refuse(w, 0, &notes, &first), 2u);
+    cr_expect_not_null(strstr(first.message, "\"t\""), "%s", first.message);
+    cr_expect_not_null(strstr(first.message, "\"s\""), "%s", first.message);
+}
+
+/* Where the data of the last tensor with data end, and where the tensor table does. */
+static void measure(const struct model_bytes *bytes, unsigned length_bytes, size_t *table_end,
+                    size_t *data_end)
+{
+    struct gguf_model *model = model_file_accept(bytes->data, bytes->size_bytes);
+    const struct gguf_tensor *last = &model->tensors[model->n_tensors - 1];
+
+    *table_end = last->info_offset + length_bytes + last->name.length_bytes + 4 +
+                 (uint64_t)last->n_dims * length_bytes + 4 + 8;
+    *data_end = 0;
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &model->tensors[i];
+
+        if (tensor->size_bytes > 0 && tensor->file_offset + tensor->size_bytes > *data_end)
+            *data_end = tensor->file_offset + tensor->size_bytes;
+    }
+    gguf_close(model);
+}
+
+Test(gguf_damage, cut_at_every_length)
+{
+    for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
+        struct model_bytes bytes = model_file_rich(&model_encodings[i]);
+        size_t table_end, data_end;
+
+        measure(&bytes, model_encodings[i].length_bytes, &table_end, &data_end);
+        for (size_t size_bytes = 0; size_bytes <= data_end; size_bytes++) {
+            struct gguf_report report = {0};
+            struct gguf_model *model;
+            const int result = model_file_open(bytes.data, size_bytes, &model, &report);
+
+            if (size_bytes == data_end) {
+                cr_assert_eq(result, 0, "%s", report.first_error.message);
+                gguf_close(model);
+                break;
+            }
+            cr_assert_eq(result, size_bytes < 4 ? -EINVAL : -ENODATA, "%zu bytes", size_bytes);
+            cr_assert_null(model);
+            cr_assert_geq(report.n_errors, 1u);
+            if (size_bytes >= table_end)
+                continue;
+            cr_assert_eq(report.n_errors, 1u, "%zu bytes", size_bytes);
+            if (size_bytes > 0)
+                cr_assert_leq(report.first_error.file_offset, size_bytes);
+        }
+        free(bytes.data);
+    }
+}
+
+Test(gguf_damage, any_byte_changed)
+{
+    /* What is accepted must be sound, what is refused must say why. */
+    for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
+        struct model_bytes bytes = model_file_rich(&model_encodings[i]);
+        size_t table_end, data_end;
+
+        measure(&bytes, model_encodings[i].length_bytes, &table_end, &data_end);
+        for (size_t at = 0; at < table_end; at++) {
+            static const unsigned char changes[] = {0x01, 0x08, 0x80, 0xff};
+            const unsigned char before = bytes.data[at];
+
+            for (size_t j = 0; j < COUNT(changes); j++) {
+                struct gguf_report report = {0};
+                struct gguf_model *model;
+                int result;
+
+                bytes.data[at] = before ^ changes[j];
+                result = model_file_open(bytes.data, bytes.size_bytes, &model, &report);
+                cr_assert_eq(result == 0, model != NULL);
+                cr_assert_eq(result == 0, report.n_errors == 0);
+                for (uint64_t k = 0; model && k < model->n_tensors; k++) {
+                    const struct gguf_tensor *tensor = &model->tensors[k];
+
+                    cr_assert(tensor->size_bytes == 0 ||
+                              (tensor->file_offset <= bytes.size_bytes &&
+                               tensor->size_bytes <= bytes.size_bytes - tensor->file_offset));
+                }
+                gguf_close(model);
+            }
+            bytes.data[at] = before;
+        }
+        free(bytes.data);
+    }
+}

@@ -1,0 +1,155 @@
+/* Opening: paths, what is no regular file, files that people take for models. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/gguf/model_file.h"
+
+TestSuite(gguf_open, .init = model_file_begin_test);
+
+Test(gguf_open, remembers_the_file)
+{
+    char folder[] = "/tmp/ggufs-test-XXXXXX", absolute[64];
+    struct gguf_report report = {0};
+    struct gguf_model *model;
+    static const char *const paths[] = {"model.gguf", "./model.gguf", ".//./model.gguf"};
+    struct stat status;
+
+    cr_assert_not_null(mkdtemp(folder));
+    cr_assert_eq(chdir(folder), 0);
+    snprintf(absolute, sizeof absolute, "%s/model.gguf", folder);
+    cr_assert_eq(gguf_writer_save(gguf_writer_open(3, false), "model.gguf"), 0);
+    cr_assert_eq(stat("model.gguf", &status), 0);
+    for (size_t i = 0; i < COUNT(paths); i++) {
+        cr_assert_eq(gguf_open(paths[i], &model, &report), 0);
+        cr_expect_str_eq(model->files[0].path, absolute);
+        cr_expect_eq(model->files[0].size_bytes, (uint64_t)status.st_size);
+        cr_expect_eq(model->files[0].modified.tv_sec, status.st_mtim.tv_sec);
+        cr_expect_eq(model->files[0].modified.tv_nsec, status.st_mtim.tv_nsec);
+        gguf_close(model);
+    }
+    cr_assert_eq(gguf_open(absolute, &model, &report), 0);
+    cr_expect_str_eq(model->files[0].path, absolute);
+    gguf_close(model);
+    unlink(absolute);
+    rmdir(folder);
+}
+
+static void expect_refused(const char *path, int code, const char *says)
+{
+    struct gguf_report report = {0};
+    struct gguf_model *model;
+
+    cr_expect_eq(gguf_open(path, &model, &report), code, "%s", path);
+    cr_expect_null(model);
+    cr_expect_eq(report.n_errors, 1u);
+    cr_expect_eq(report.first_error.code, code);
+    cr_expect_eq(report.first_error.file_offset, GGUF_NO_OFFSET);
+    cr_expect_not_null(strstr(report.first_error.message, says), "%s", report.first_error.message);
+}
+
+Test(gguf_open, what_is_no_regular_file)
+{
+    char folder[] = "/tmp/ggufs-test-XXXXXX", path[64];
+
+    cr_assert_not_null(mkdtemp(folder));
+    expect_refused(folder, -EISDIR, "directory");
+
+    snprintf(path, sizeof path, "%s/missing", folder);
+    expect_refused(path, -ENOENT, "No such file");
+    snprintf(path, sizeof path, "%s/missing/model.gguf", folder);
+    expect_refused(path, -ENOENT, "No such file");
+    expect_refused("", -ENOENT, "No such file");
+
+    /* Nobody will ever write to it: whoever waits for that is killed by the alarm. */
+    alarm(30);
+    snprintf(path, sizeof path, "%s/fifo", folder);
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    expect_refused(path, -EINVAL, "regular file");
+    unlink(path);
+
+    snprintf(path, sizeof path, "%s/loop", folder);
+    cr_assert_eq(symlink("loop", path), 0);
+    expect_refused(path, -ELOOP, "symbolic links");
+    unlink(path);
+
+    expect_refused("/dev/null", -EINVAL, "regular file");
+    rmdir(folder);
+}
+
+static const char zeros[4096];
+
+#define TEXT(literal) (literal), sizeof(literal) - 1
+
+static const struct {
+    const char *bytes;
+    size_t size_bytes;
+    const char *says;
+} lookalikes[] = {
+    {TEXT(""), "empty file"},
+    {TEXT("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4\n"), "git lfs pull"},
+    {TEXT("<!DOCTYPE html><html>"), "web page"},
+    {TEXT("<!doctype html>"), "web page"},
+    {TEXT("\n \t<html lang=\"en\">"), "web page"},
+    {TEXT("<HEAD>"), "web page"},
+    {TEXT("<?xml version=\"1.0\"?>"), "web page"},
+    {TEXT("\x0f\0\0\0\0\0\0\0{\"a\":{\"dtype\":1}}"), "safetensors"},
+    {TEXT("PK\x03\x04\x14\0\x08\0"), "ZIP"},
+    {TEXT("\x1f\x8b\x08\0"), "gzip"},
+    {TEXT("{\"architectures\": []}"), "JSON"},
+    {zeros, sizeof zeros, "zeros"},
+    {zeros, 64, "zeros"},
+};
+
+Test(gguf_open, what_people_take_for_models)
+{
+    for (size_t i = 0; i < COUNT(lookalikes); i++) {
+        struct gguf_report report = {0};
+        struct gguf_model *model;
+
+        cr_expect_eq(
+            model_file_open(lookalikes[i].bytes, lookalikes[i].size_bytes, &model, &report),
+            -EINVAL, "%s", lookalikes[i].says);
+        cr_expect_null(model);
+        cr_expect_eq(report.n_errors, 1u);
+        cr_expect_not_null(strstr(report.first_error.message, lookalikes[i].says),
+                           "no \"%s\" in: %s", lookalikes[i].says, report.first_error.message);
+    }
+}
+
+Test(gguf_open, anything_else_is_told_by_its_first_bytes)
+{
+    static const struct {
+        const char *bytes;
+        size_t size_bytes;
+        const char *says;
+    } files[] = {
+        {TEXT("G"), "starts with 47 instead"},
+        {TEXT("GGU"), "starts with 47 47 55 instead"},
+        {TEXT("gguf\3\0\0\0"), "starts with 67 67 75 66 instead"},
+        {TEXT("FUGG\3\0\0\0"), "starts with 46 55 47 47 instead"},
+        {TEXT(" \n"), "starts with 20 0a instead"},
+        {TEXT("\x80\2}q"), "starts with 80 02 7d 71 instead"},
+        {zeros, 3, "starts with 00 00 00 instead"},
+        {zeros, 63, "starts with 00 00 00 00 instead"},
+        /* A length that is no safetensors header's. */
+        {TEXT("\xff\xff\xff\xff\xff\xff\xff\xff{}"), "starts with ff ff ff ff instead"},
+        {TEXT("\1\0\0\0\0\0\0\0"), "starts with 01 00 00 00 instead"},
+    };
+
+    for (size_t i = 0; i < COUNT(files); i++) {
+        struct gguf_report report = {0};
+        struct gguf_model *model;
+
+        cr_expect_eq(model_file_open(files[i].bytes, files[i].size_bytes, &model, &report),
+                     -EINVAL);
+        cr_expect_null(model);
+        cr_expect_eq(report.first_error.file_offset, 0u);
+        cr_expect_not_null(strstr(report.first_error.message, files[i].says), "no \"%s\" in: %s",
+                           files[i].says, report.first_error.message);
+    }
+}

@@ -1,0 +1,107 @@
+/* Findings, names made fit for a terminal, and the comparison of strings. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#include "gguf/model.h"
+#include "tests/unit/gguf/model_file.h"
+
+static struct gguf_string string_of(const char *text)
+{
+    return (struct gguf_string){text, strlen(text)};
+}
+
+Test(gguf_report, quotes_what_a_terminal_may_see)
+{
+    cr_expect_str_eq(gguf_quote(string_of("blk.0.attn_q.weight")).text, "\"blk.0.attn_q.weight\"");
+    cr_expect_str_eq(gguf_quote((struct gguf_string){NULL, 0}).text, "\"\"");
+    cr_expect_str_eq(gguf_quote(string_of("a\"b\\c")).text, "\"a\\x22b\\x5cc\"");
+    cr_expect_str_eq(gguf_quote((struct gguf_string){"\0\x1b[2J\n\x7f", 7}).text,
+                     "\"\\x00\\x1b[2J\\x0a\\x7f\"");
+    cr_expect_str_eq(gguf_quote(string_of("\xc3\xa9\xff~ ")).text, "\"\\xc3\\xa9\\xff~ \"");
+}
+
+Test(gguf_report, quotes_every_byte_and_any_length)
+{
+    static char name[600];
+
+    for (int byte = 0; byte < 256; byte++) {
+        memset(name, byte, sizeof name);
+        for (uint64_t length = 0; length <= sizeof name; length++) {
+            const struct gguf_quoted quoted = gguf_quote((struct gguf_string){name, length});
+            const size_t n = strnlen(quoted.text, sizeof quoted.text);
+
+            cr_assert_lt(n, sizeof quoted.text);
+            cr_assert(quoted.text[0] == '"' && quoted.text[n - 1] == '"');
+            for (size_t i = 1; i < n - 1; i++)
+                cr_assert(quoted.text[i] >= ' ' && quoted.text[i] <= '~' && quoted.text[i] != '"');
+            if (length <= 40)
+                cr_assert_null(byte == '.' ? NULL : strstr(quoted.text, "..."));
+            else if (length > 200)
+                cr_assert_str_eq(quoted.text + n - 4, "...\"");
+        }
+    }
+}
+
+struct seen {
+    size_t count;
+    struct gguf_finding findings[8];
+};
+
+static void see(void *user, const struct gguf_finding *finding)
+{
+    struct seen *seen = user;
+
+    seen->findings[seen->count++] = *finding;
+}
+
+Test(gguf_report, keeps_the_first_error_and_tells_all_in_order)
+{
+    struct seen seen = {0};
+    struct gguf_report report = {.each = see, .user = &seen};
+
+    gguf_note(&report, 5, "note %d", 1);
+    cr_expect_eq(report.n_errors, 0u);
+    cr_expect_eq(gguf_error(&report, -EINVAL, 24, "error %s", "one"), -EINVAL);
+    cr_expect_eq(gguf_error(&report, -ENODATA, GGUF_NO_OFFSET, "error two"), -ENODATA);
+
+    cr_expect_eq(report.n_errors, 2u);
+    cr_expect_str_eq(report.first_error.message, "error one");
+    cr_expect_eq(report.first_error.code, -EINVAL);
+    cr_expect_eq(report.first_error.file_offset, 24u);
+    cr_assert_eq(seen.count, 3u);
+    cr_expect_eq(seen.findings[0].severity, GGUF_NOTE);
+    cr_expect_eq(seen.findings[0].code, 0);
+    cr_expect_eq(seen.findings[0].file_offset, 5u);
+    cr_expect_str_eq(seen.findings[0].message, "note 1");
+    cr_expect_eq(seen.findings[2].severity, GGUF_ERROR);
+    cr_expect_eq(seen.findings[2].file_offset, GGUF_NO_OFFSET);
+    cr_expect_str_eq(seen.findings[2].message, "error two");
+}
+
+Test(gguf_report, cuts_a_message_that_is_too_long)
+{
+    struct gguf_report report = {0};
+
+    gguf_error(&report, -EINVAL, 0, "%01000d", 1);
+    cr_expect_eq(strlen(report.first_error.message), sizeof report.first_error.message - 1);
+}
+
+Test(gguf_report, compares_strings_bytewise)
+{
+    /* In ascending order. */
+    static const struct gguf_string strings[] = {
+        {NULL, 0}, {"\0", 1}, {"\0\0", 2}, {"a", 1}, {"a\0", 2}, {"ab", 2}, {"b", 1}, {"\xff", 1},
+    };
+
+    for (size_t i = 0; i < COUNT(strings); i++) {
+        for (size_t j = 0; j < COUNT(strings); j++) {
+            const int order = gguf_string_compare(strings[i], strings[j]);
+
+            cr_expect_eq((order > 0) - (order < 0), (i > j) - (i < j), "%zu and %zu", i, j);
+        }
+    }
+    cr_expect(gguf_string_equals(strings[5], "ab"));
+    cr_expect_not(gguf_string_equals(strings[4], "a"));
+    cr_expect(gguf_string_equals(strings[0], ""));
+}

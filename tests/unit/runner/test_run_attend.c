@@ -1,0 +1,310 @@
+/* Attention of the runner against a few lines in double. */
+#include "contrib/runner/compute/attend.h"
+#include "dequant/decoders.h"
+#include "tests/unit/runner/run_numbers.h"
+
+#include <criterion/criterion.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Queries, keys and values of so many tokens; the last n of them are new. */
+struct tokens {
+    size_t n_all;
+    float *q, *k, *v; /* [n_all][heads][dim] */
+};
+
+static struct tokens make_tokens(const struct run_attention *a, size_t n_all)
+{
+    uint64_t state = n_all + a->n_head;
+
+    return (struct tokens){
+        .n_all = n_all,
+        .q = numbers_make(&state, 2, n_all * a->n_head * a->dim_k),
+        .k = numbers_make(&state, 2, n_all * a->n_head_kv * a->dim_k),
+        .v = numbers_make(&state, 1, n_all * a->n_head_kv * a->dim_v),
+    };
+}
+
+static void free_tokens(struct tokens *tokens)
+{
+    free(tokens->q);
+    free(tokens->k);
+    free(tokens->v);
+}
+
+/*
+ * The slopes as Press et al. give them in their code: a geometric sequence for powers of two; else
+ * that of the power below, then every other one of the power above.
+ */
+static double alibi_slope(double max_bias, uint32_t n_head, uint32_t head)
+{
+    uint32_t power = 1;
+
+    while (power * 2 <= n_head)
+        power *= 2;
+    if (power == n_head)
+        return pow(2, -max_bias * (head + 1) / n_head);
+    if (head < power)
+        return alibi_slope(max_bias, power, head);
+    return alibi_slope(max_bias, 2 * power, 2 * (head - power));
+}
+
+static bool is_visible(const struct run_attention *a, size_t position, size_t other)
+{
+    if (other > position)
+        return false;
+    if (a->window_kind == RUN_WINDOW_SLIDING)
+        return position - other < a->window;
+    if (a->window_kind == RUN_WINDOW_CHUNKED)
+        return position / a->window == other / a->window;
+    return true;
+}
+
+static void reference(const struct run_attention *a, const struct tokens *tokens, size_t position,
+                      uint32_t head, double *out)
+{
+    const size_t dim_k = a->dim_k, dim_v = a->dim_v, n_kv = a->n_head_kv;
+    const size_t head_kv = (size_t)head * n_kv / a->n_head;
+    double sum = a->sinks ? exp((double)a->sinks[head]) : 0;
+
+    memset(out, 0, dim_v * sizeof *out);
+    for (size_t j = 0; j < tokens->n_all; j++) {
+        double score = 0;
+
+        if (!is_visible(a, position, j))
+            continue;
+        for (size_t i = 0; i < dim_k; i++)
+            score += (double)tokens->q[(position * a->n_head + head) * dim_k + i] *
+                     (double)tokens->k[(j * n_kv + head_kv) * dim_k + i];
+        score *= (double)a->scale;
+        if (a->softcap > 0)
+            score = (double)a->softcap * tanh(score / (double)a->softcap);
+        if (a->max_alibi > 0)
+            score -= alibi_slope((double)a->max_alibi, a->n_head, head) * (double)(position - j);
+        sum += exp(score);
+        for (size_t i = 0; i < dim_v; i++)
+            out[i] += exp(score) * (double)tokens->v[(j * n_kv + head_kv) * dim_v + i];
+    }
+    for (size_t i = 0; i < dim_v; i++)
+        out[i] /= sum;
+}
+
+/* Feeds tokens in batches of that size. */
+static float *attend(const struct run_attention *a, const struct tokens *tokens, size_t batch,
+                     bool is_f16)
+{
+    const size_t q_width = (size_t)a->n_head * a->dim_k, out_width = (size_t)a->n_head * a->dim_v;
+    struct run_cache keys = {.is_f16 = is_f16, .width = (size_t)a->n_head_kv * a->dim_k};
+    struct run_cache values = {.is_f16 = is_f16, .width = (size_t)a->n_head_kv * a->dim_v};
+    float *out = numbers_alloc(tokens->n_all * out_width, sizeof *out);
+
+    for (size_t first = 0; first < tokens->n_all; first += batch) {
+        const size_t left = tokens->n_all - first, n = left < batch ? left : batch;
+
+        cr_assert_eq(run_cache_reserve(&keys, first + n), 0);
+        cr_assert_eq(run_cache_reserve(&values, first + n), 0);
+        run_cache_store(&keys, first, tokens->k + first * keys.width, n, keys.width);
+        run_cache_store(&values, first, tokens->v + first * values.width, n, values.width);
+        cr_assert_eq(run_attend(a, tokens->q + first * q_width, q_width, &keys, &values, n, first,
+                                out + first * out_width),
+                     0);
+    }
+    run_cache_free(&keys);
+    run_cache_free(&values);
+    return out;
+}
+
+/* In batches of any size the same bits, near to the reference. */
+static void check(const struct run_attention *a, size_t n_all, bool is_f16)
+{
+    static const size_t batches[] = {1, 2, 7, 16, 33};
+    const size_t out_width = (size_t)a->n_head * a->dim_v;
+    struct tokens tokens = make_tokens(a, n_all);
+    float *out = attend(a, &tokens, n_all, is_f16);
+    double *expected = numbers_alloc(out_width, sizeof *expected);
+
+    for (size_t i = 0; i < COUNT(batches); i++) {
+        float *other = attend(a, &tokens, batches[i], is_f16);
+
+        numbers_expect_same("in batches", other, out, n_all * out_width);
+        free(other);
+    }
+    for (size_t i = 0; is_f16 && i < n_all * a->n_head_kv * a->dim_k; i++)
+        tokens.k[i] = numbers_as_f16(tokens.k[i]);
+    for (size_t i = 0; is_f16 && i < n_all * a->n_head_kv * a->dim_v; i++)
+        tokens.v[i] = numbers_as_f16(tokens.v[i]);
+    for (size_t position = 0; position < n_all; position++) {
+        for (uint32_t head = 0; head < a->n_head; head++)
+            reference(a, &tokens, position, head, expected + head * a->dim_v);
+        numbers_expect_near("attention", out + position * out_width, expected, out_width, 2e-6);
+    }
+    free(out);
+    free(expected);
+    free_tokens(&tokens);
+}
+
+static const struct run_attention usual = {
+    .n_head = 4, .n_head_kv = 4, .dim_k = 16, .dim_v = 16, .scale = 0.25f};
+
+Test(run_attend, heads_share_keys_and_values)
+{
+    static const uint32_t n_heads[][2] = {{1, 1}, {4, 4}, {6, 2}, {5, 1}, {8, 4}};
+
+    for (size_t i = 0; i < COUNT(n_heads); i++) {
+        struct run_attention a = usual;
+
+        a.n_head = n_heads[i][0];
+        a.n_head_kv = n_heads[i][1];
+        check(&a, 40, false);
+        check(&a, 40, true);
+    }
+}
+
+Test(run_attend, keys_and_values_may_differ_in_width)
+{
+    static const uint32_t widths[][2] = {{24, 16}, {8, 40}, {1, 3}, {33, 1}, {192, 128}};
+
+    for (size_t i = 0; i < COUNT(widths); i++) {
+        struct run_attention a = usual;
+
+        a.dim_k = widths[i][0];
+        a.dim_v = widths[i][1];
+        a.scale = 1 / sqrtf((float)a.dim_k);
+        check(&a, 37, false);
+        check(&a, 37, true);
+    }
+}
+
+Test(run_attend, soft_cap)
+{
+    struct run_attention a = usual;
+
+    a.scale = 1;
+    a.softcap = 5;
+    check(&a, 30, false);
+}
+
+Test(run_attend, alibi_for_any_number_of_heads)
+{
+    for (uint32_t n_head = 1; n_head <= 20; n_head++) {
+        struct run_attention a = usual;
+
+        a.n_head = a.n_head_kv = n_head;
+        a.max_alibi = n_head % 2 ? 8 : 4;
+        check(&a, 33, false);
+    }
+}
+
+Test(run_attend, windows)
+{
+    static const uint32_t sizes[] = {1, 2, 7, 16, 17, 39, 40, 41, 1000, INT32_MAX};
+
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        struct run_attention a = usual;
+
+        a.window = sizes[i];
+        a.window_kind = RUN_WINDOW_SLIDING;
+        check(&a, 40, i % 2);
+        a.window_kind = RUN_WINDOW_CHUNKED;
+        check(&a, 40, i % 2);
+    }
+}
+
+Test(run_attend, sinks_take_a_share)
+{
+    const float sinks[] = {-2, 0, 3, 80};
+    struct run_attention a = usual;
+
+    a.sinks = sinks;
+    check(&a, 33, false);
+    a.window = 5;
+    a.window_kind = RUN_WINDOW_SLIDING;
+    check(&a, 33, true);
+}
+
+Test(run_attend, everything_at_once)
+{
+    const float sinks[] = {0, 0.5f, 1, -1, 2, 1.5f};
+    const struct run_attention a = {
+        .n_head = 6,
+        .n_head_kv = 3,
+        .dim_k = 20,
+        .dim_v = 12,
+        .scale = 0.3f,
+        .softcap = 4,
+        .max_alibi = 8,
+        .window_kind = RUN_WINDOW_SLIDING,
+        .window = 19,
+        .sinks = sinks,
+    };
+
+    check(&a, 70, false);
+    check(&a, 70, true);
+}
+
+Test(run_attend, queries_may_lie_apart)
+{
+    struct tokens tokens = make_tokens(&usual, 9);
+    const size_t width = 64;
+    struct run_cache cache = {.width = width};
+    float *together = numbers_alloc(9 * width, sizeof *together);
+    float *apart = numbers_alloc(9 * width, sizeof *apart);
+    float *queries = numbers_alloc(9 * (width + 5), sizeof *queries);
+
+    cr_assert_eq(run_cache_reserve(&cache, 9), 0);
+    run_cache_store(&cache, 0, tokens.k, 9, width);
+    for (size_t i = 0; i < 9; i++)
+        memcpy(queries + i * (width + 5), tokens.q + i * width, width * sizeof *queries);
+    cr_assert_eq(run_attend(&usual, tokens.q, width, &cache, &cache, 9, 0, together), 0);
+    cr_assert_eq(run_attend(&usual, queries, width + 5, &cache, &cache, 9, 0, apart), 0);
+    numbers_expect_same("attention", apart, together, 9 * width);
+    run_cache_free(&cache);
+    free(together);
+    free(apart);
+    free(queries);
+    free_tokens(&tokens);
+}
+
+Test(run_attend, a_cache_keeps_its_rows_when_it_grows)
+{
+    uint64_t state = 3;
+    float *rows = numbers_make(&state, 1, 100 * 7);
+
+    for (int is_f16 = 0; is_f16 < 2; is_f16++) {
+        struct run_cache cache = {.is_f16 = is_f16, .width = 5};
+
+        for (size_t i = 0; i < 100; i++) {
+            cr_assert_eq(run_cache_reserve(&cache, i + 1), 0);
+            cr_assert_geq(cache.n_rows, i + 1);
+            run_cache_store(&cache, i, rows + i * 7, 1, 7);
+        }
+        for (size_t i = 0; i < 100 * 5; i++) {
+            const float row = rows[i / 5 * 7 + i % 5];
+            float kept = 0;
+
+            if (is_f16)
+                dequant_decode_f16((const uint16_t *)cache.rows + i, &kept, 1);
+            else
+                kept = ((const float *)cache.rows)[i];
+            cr_expect_eq(kept, is_f16 ? numbers_as_f16(row) : row);
+        }
+        run_cache_free(&cache);
+        cr_expect_null(cache.rows);
+        cr_expect_eq(cache.n_rows, 0u);
+    }
+    free(rows);
+}
+
+Test(run_attend, a_cache_too_large_is_refused)
+{
+    struct run_cache cache = {.width = SIZE_MAX / 8};
+
+    cr_expect_eq(run_cache_reserve(&cache, 3), -ENOMEM);
+    cache.width = 16;
+    cr_expect_eq(run_cache_reserve(&cache, SIZE_MAX / 2), -ENOMEM);
+    cr_expect_null(cache.rows);
+    run_cache_free(&cache);
+}

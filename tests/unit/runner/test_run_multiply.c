@@ -1,0 +1,175 @@
+/* The matrix product of the runner, with weights of every type. */
+#include "contrib/runner/compute/multiply.h"
+#include "dequant/kernels.h"
+#include "tests/unit/dequant/random_blocks.h"
+#include "tests/unit/runner/run_numbers.h"
+
+#include <criterion/criterion.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_TOKENS = 5 };
+
+/* Numbers of which some are infinite, or scales of 2^127, are no weights. */
+static void tame_numbers(const struct dequant_type *type, uint8_t *blocks)
+{
+    uint64_t state = type->id;
+
+    for (size_t i = 0; strcmp(type->name, "MXFP4") == 0 && i * 32 < ELEMENTS; i++)
+        blocks[i * type->block_bytes] = (uint8_t)(120 + i % 16);
+    for (size_t i = 0; type->block_elements == 1 && i < ELEMENTS; i++) {
+        const float value = (float)(next_random(&state) >> 40) / (float)(1 << 23) - 1;
+        const double wide = (double)value;
+        uint32_t bits;
+
+        memcpy(&bits, &value, sizeof bits);
+        if (strcmp(type->name, "F32") == 0)
+            memcpy(blocks + 4 * i, &value, 4);
+        else if (strcmp(type->name, "BF16") == 0)
+            memcpy(blocks + 2 * i, (const uint8_t *)&bits + 2, 2);
+        else if (strcmp(type->name, "F64") == 0)
+            memcpy(blocks + 8 * i, &wide, 8);
+        else if (strcmp(type->name, "F16") == 0)
+            blocks[2 * i + 1] &= 0xbf; /* below 2 */
+    }
+}
+
+/* The product of decoded weights, and the sum of what was added, without signs. */
+static void reference(const float *weights, size_t rows, size_t width, const float *x, double *out,
+                      double *sizes)
+{
+    for (size_t t = 0; t < N_TOKENS; t++) {
+        for (size_t r = 0; r < rows; r++) {
+            double sum = 0, size = 0;
+
+            for (size_t i = 0; i < width; i++) {
+                const double product = (double)weights[r * width + i] * (double)x[t * width + i];
+
+                sum += product;
+                size += fabs(product);
+            }
+            out[t * rows + r] = sum;
+            sizes[t * rows + r] = size;
+        }
+    }
+}
+
+static void check_alone(const struct run_tensor *weights, const float *x, const float *product)
+{
+    const size_t rows = run_tensor_rows(weights), width = weights->ne[0];
+    float *alone = numbers_alloc(rows, sizeof *alone);
+
+    for (size_t t = 0; t < N_TOKENS; t++) {
+        run_multiply(weights, x + t * width, 1, alone);
+        numbers_expect_same("a token alone", alone, product + t * rows, rows);
+    }
+    free(alone);
+}
+
+static void check_slices(const struct run_tensor *weights, const float *x, const float *product)
+{
+    const size_t rows = run_tensor_rows(weights);
+    float *part = numbers_alloc(rows, sizeof *part);
+
+    for (size_t first = 0; first < rows; first += 3) {
+        const size_t n = rows - first < 3 ? rows - first : 3;
+        const struct run_tensor slice = run_tensor_slice(weights, first, n);
+
+        cr_assert_eq(run_tensor_rows(&slice), n);
+        run_multiply(&slice, x, 1, part);
+        numbers_expect_same("a slice", part, product + first, n);
+    }
+    free(part);
+}
+
+static void check_product(const struct dequant_type *type, const uint8_t *blocks, size_t rows,
+                          size_t width)
+{
+    const struct run_tensor weights = {
+        .name = type->name, .type = type, .ne = {width, rows, 1, 1}, .data = blocks};
+    uint64_t state = rows;
+    float *x = numbers_make(&state, 1, N_TOKENS * width);
+    float *decoded = numbers_alloc(rows * width, sizeof *decoded);
+    float *product = numbers_make(&state, 1, N_TOKENS * rows);
+    double *expected = numbers_alloc(N_TOKENS * rows, sizeof *expected);
+    double *sizes = numbers_alloc(N_TOKENS * rows, sizeof *sizes);
+
+    for (size_t r = 0; r < rows; r++)
+        type->decode(blocks + r * run_tensor_row_bytes(&weights), decoded + r * width,
+                     width / type->block_elements);
+    reference(decoded, rows, width, x, expected, sizes);
+    run_multiply(&weights, x, N_TOKENS, product);
+    for (size_t i = 0; i < N_TOKENS * rows; i++)
+        cr_assert(fabs((double)product[i] - expected[i]) <= 1e-6 * sizes[i],
+                  "%s of era %u, %zu rows of %zu: number %zu is %.9g, expected %.9g", type->name,
+                  type->era, rows, width, i, (double)product[i], expected[i]);
+    check_alone(&weights, x, product);
+    check_slices(&weights, x, product);
+    free(x);
+    free(decoded);
+    free(product);
+    free(expected);
+    free(sizes);
+}
+
+static void check_type(const struct dequant_type *type)
+{
+    static const size_t n_rows[] = {1, 7, 8, 9, 19};
+    const size_t block = type->block_elements;
+    const size_t widths[] = {block, 3 * block, 1024 + block};
+    const struct expectation *e = expectation_of(type);
+    uint8_t *blocks = numbers_alloc(MAX_BYTES, 1);
+
+    make_blocks(e, blocks);
+    tame_numbers(type, blocks);
+    for (size_t r = 0; r < COUNT(n_rows); r++)
+        for (size_t w = 0; w < COUNT(widths); w++)
+            check_product(type, blocks, n_rows[r], widths[w]);
+    free(blocks);
+}
+
+Test(run_multiply, weights_of_every_type)
+{
+    size_t n_types = 0;
+
+    for (size_t set = 0; dequant_kernel_set_at(set); set++) {
+        const struct dequant_kernel_set *kernels = dequant_kernel_set_at(set);
+
+        if (!kernels->is_supported())
+            continue;
+        cr_assert_eq(dequant_choose_kernels(kernels->name), 0);
+        for (size_t i = 0; i < dequant_type_count() + dequant_old_type_count(); i++) {
+            if (!dequant_type_at(i)->decode)
+                continue;
+            check_type(dequant_type_at(i));
+            n_types++;
+        }
+    }
+    cr_expect_geq(n_types, 43u);
+}
+
+Test(run_multiply, matrices_of_a_tensor_are_rows_in_a_row)
+{
+    uint64_t state = 4;
+    float *values = numbers_make(&state, 1, 6 * 5 * 4), *x = numbers_make(&state, 1, 6);
+    const struct run_tensor whole = {.type = dequant_type_by_id(DEQUANT_F32),
+                                     .ne = {6, 5, 2, 2},
+                                     .data = (const uint8_t *)values};
+    float product[20], part[5], row[6];
+
+    cr_assert_eq(run_tensor_rows(&whole), 20u);
+    cr_assert_eq(run_tensor_row_bytes(&whole), 24u);
+    run_multiply(&whole, x, 1, product);
+    for (size_t matrix = 0; matrix < 4; matrix++) {
+        const struct run_tensor slice = run_tensor_slice(&whole, matrix * 5, 5);
+
+        run_multiply(&slice, x, 1, part);
+        numbers_expect_same("a matrix", part, product + matrix * 5, 5);
+    }
+    run_tensor_decode_row(&whole, 17, row);
+    numbers_expect_same("row", row, values + 17 * 6, 6);
+    free(values);
+    free(x);
+}

@@ -1,0 +1,129 @@
+/* Pieces of tokens, and the whole characters that come of them. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/gguf/model_file.h"
+#include "tests/unit/runner/run_vocabularies.h"
+
+static void expect_put(struct run_utf8_stream *stream, const char *piece, const char *shown)
+{
+    const char *out;
+    size_t length;
+
+    cr_assert_eq(run_utf8_put(stream, piece, strlen(piece), &out, &length), 0);
+    cr_expect(length == strlen(shown) && memcmp(out, shown, length) == 0, "\"%s\" is \"%.*s\"",
+              piece, (int)length, out);
+}
+
+static void expect_end(struct run_utf8_stream *stream, const char *shown)
+{
+    const char *out;
+    size_t length;
+
+    cr_assert_eq(run_utf8_end(stream, &out, &length), 0);
+    cr_expect(length == strlen(shown) && memcmp(out, shown, length) == 0, "%.*s", (int)length, out);
+}
+
+#define NONE "\xef\xbf\xbd" /* U+FFFD */
+
+Test(run_tokenizer_stream, characters_are_whole)
+{
+    struct run_utf8_stream stream = {0};
+
+    run_utf8_begin(&stream, true);
+    expect_put(&stream, "", "");
+    expect_put(&stream, "a\xc3", "a");
+    expect_put(&stream,
+               "\xa9"
+               "b",
+               "\xc3\xa9"
+               "b");
+    expect_put(&stream, "\xf0", "");
+    expect_put(&stream, "\x9f\x98", "");
+    expect_put(&stream, "\x80!", "\xf0\x9f\x98\x80!");
+    expect_end(&stream, "");
+    expect_put(&stream, "\xe4\xb8", "");
+    expect_end(&stream, NONE);
+    expect_put(&stream, "\xe4", "");
+    /* What was kept belongs to another text. */
+    run_utf8_begin(&stream, false);
+    expect_put(&stream, "x", "x");
+    run_utf8_free(&stream);
+}
+
+/* As in Unicode's chapter 3.9, tables 3-8 to 3-11. */
+Test(run_tokenizer_stream, what_is_no_utf8_is_replaced)
+{
+    static const struct {
+        const char *bytes, *shown;
+    } list[] = {
+        {"\xc0\xaf\xe0\x80\xbf\xf0\x81\x82"
+         "A",
+         NONE NONE NONE NONE NONE NONE NONE NONE "A"},
+        {"\xed\xa0\x80\xed\xbf\xbf\xed\xaf"
+         "A",
+         NONE NONE NONE NONE NONE NONE NONE NONE "A"},
+        {"\xf4\x91\x92\x93\xff"
+         "A\x80\xbf"
+         "B",
+         NONE NONE NONE NONE NONE "A" NONE NONE "B"},
+        {"\xe1\x80\xe2\xf0\x91\x92\xf1\xbf"
+         "A",
+         NONE NONE NONE NONE "A"},
+    };
+
+    for (size_t i = 0; i < COUNT(list); i++) {
+        struct run_utf8_stream whole = {0}, single = {0};
+        char shown[256] = "";
+
+        expect_put(&whole, list[i].bytes, list[i].shown);
+        for (const char *at = list[i].bytes; *at != '\0'; at++) {
+            const char *out;
+            size_t length;
+
+            cr_assert_eq(run_utf8_put(&single, at, 1, &out, &length), 0);
+            strncat(shown, out, length);
+        }
+        cr_expect_str_eq(shown, list[i].shown);
+        run_utf8_free(&whole);
+        run_utf8_free(&single);
+    }
+}
+
+static void expect_show(const struct run_tokenizer *tokenizer, struct run_utf8_stream *stream,
+                        int32_t id, bool is_control_shown, const char *shown)
+{
+    const char *out;
+    size_t length;
+
+    cr_assert_eq(run_tokenizer_show(tokenizer, id, is_control_shown, stream, &out, &length), 0);
+    cr_expect(length == strlen(shown) && memcmp(out, shown, length) == 0, "%d is \"%.*s\"", id,
+              (int)length, out);
+}
+
+Test(run_tokenizer_stream, the_added_space_is_not_shown)
+{
+    struct run_tokenizer *tokenizer = vocabulary_accept(
+        "{\"tokenizer.ggml.model\":\"llama\",\"tokenizer.ggml.tokens\":[\"<unk>\",\"<s>\",\"</s>\","
+        "\"▁a\",\"<0xC3>\",\"<0xA9>\",\"▁\"],\"tokenizer.ggml.token_type\":[2,3,3,1,6,6,1]}");
+    struct run_utf8_stream stream = {0};
+
+    run_utf8_begin(&stream, true);
+    expect_show(tokenizer, &stream, 1, false, "");
+    expect_show(tokenizer, &stream, 3, false, "a");
+    expect_show(tokenizer, &stream, 3, false, " a");
+    expect_show(tokenizer, &stream, 4, false, "");
+    expect_show(tokenizer, &stream, 5, false, "\xc3\xa9");
+    expect_show(tokenizer, &stream, 2, true, "</s>");
+    expect_show(tokenizer, &stream, 99, true, "");
+    /* A space alone is the added one. */
+    run_utf8_begin(&stream, true);
+    expect_show(tokenizer, &stream, 6, false, "");
+    expect_show(tokenizer, &stream, 3, false, " a");
+    /* Behind a text that was shown nothing was added. */
+    run_utf8_begin(&stream, false);
+    expect_show(tokenizer, &stream, 3, false, " a");
+    run_utf8_free(&stream);
+    run_tokenizer_close(tokenizer);
+}

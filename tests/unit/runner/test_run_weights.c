@@ -1,0 +1,260 @@
+/* The tensors of a tree as the runner maps them: what it takes and what it refuses. */
+#include "tests/unit/runner/run_numbers.h"
+#include "tests/unit/runner/run_tree_files.h"
+
+#include <criterion/criterion.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct run_files files;
+
+static void begin(void)
+{
+    run_files_make(&files);
+    run_files_metadata(&files, "{}");
+}
+
+static void end(void)
+{
+    run_files_remove(&files);
+}
+
+TestSuite(run_weights, .init = begin, .fini = end);
+
+/* The path of a file of the tree. */
+static const char *at(const char *name)
+{
+    static char path[300];
+
+    snprintf(path, sizeof path, "%s/%s", files.path, name);
+    return path;
+}
+
+static void expect_failure(const char *name, int code, const char *pattern)
+{
+    struct run_tree tree = run_files_open(&files);
+    struct run_failure failure = {0};
+    struct run_tensor tensor;
+
+    cr_expect_eq(run_weights_get(tree.weights, name, &tensor, &failure), code, "%s", failure.text);
+    cr_expect_not_null(strstr(failure.text, pattern), "\"%s\" is not about %s", failure.text,
+                       pattern);
+    cr_expect_eq(run_weights_mapped_bytes(tree.weights), 0u);
+    run_tree_close(&tree);
+}
+
+/* Sixteen bytes, and what the info says of them. */
+static void expect_info(const char *info, int code, const char *pattern)
+{
+    run_files_write(&files, "tensors/t/raw", "0123456789abcdef", 16);
+    run_files_write_text(&files, "tensors/t/info", info);
+    expect_failure("t", code, pattern);
+}
+
+Test(run_weights, tensors_are_mapped_once)
+{
+    const float *a = run_files_random(&files, "a", 4, 3, 2, 1);
+    const float *b = run_files_random(&files, "b", 5, 0, 0, 1);
+    struct run_tree tree = run_files_open(&files);
+    struct run_failure failure;
+    struct run_tensor tensor, again;
+    const uint8_t *data;
+    uint64_t n_bytes;
+
+    cr_expect(run_weights_has(tree.weights, "a"));
+    cr_expect_not(run_weights_has(tree.weights, "c"));
+    cr_expect_not(run_weights_has(tree.weights, ""));
+    cr_expect_not(run_weights_mapping(tree.weights, 0, &data, &n_bytes));
+    cr_assert_eq(run_weights_get(tree.weights, "b", &tensor, &failure), 0);
+    cr_assert_eq(run_weights_get(tree.weights, "a", &tensor, &failure), 0);
+    cr_assert_eq(run_weights_get(tree.weights, "a", &again, &failure), 0);
+    cr_expect_eq(tensor.data, again.data);
+    cr_expect_str_eq(tensor.name, "a");
+    cr_expect(tensor.ne[0] == 4 && tensor.ne[1] == 3 && tensor.ne[2] == 2 && tensor.ne[3] == 1);
+    cr_expect_eq(memcmp(tensor.data, a, 96), 0);
+    cr_expect_eq(run_weights_mapped_bytes(tree.weights), 116u);
+    cr_assert(run_weights_mapping(tree.weights, 0, &data, &n_bytes));
+    cr_expect(n_bytes == 20 && memcmp(data, b, 20) == 0);
+    cr_assert(run_weights_mapping(tree.weights, 1, &data, &n_bytes));
+    cr_expect(n_bytes == 96 && data == tensor.data);
+    cr_expect_not(run_weights_mapping(tree.weights, 2, &data, &n_bytes));
+    cr_expect_str_eq(run_weights_name_at(tree.weights, tensor.data), "a");
+    cr_expect_str_eq(run_weights_name_at(tree.weights, tensor.data + 95), "a");
+    cr_expect_null(run_weights_name_at(tree.weights, tensor.data + 96));
+    cr_expect_null(run_weights_name_at(tree.weights, NULL));
+    run_tree_close(&tree);
+}
+
+Test(run_weights, missing_parts_are_named)
+{
+    struct run_failure failure;
+    struct run_tree tree;
+
+    expect_failure("t", -ENOENT, "tensors/t: missing");
+    cr_assert_eq(mkdir(at("tensors/t"), 0755), 0);
+    expect_failure("t", -ENOENT, "tensors/t/info: No such file");
+    run_files_write_text(&files, "tensors/t/info", "{\"ggml_type\": 0, \"ne\": [4]}");
+    expect_failure("t", -ENOENT, "tensors/t/raw: No such file");
+    run_files_write_text(&files, "tensors/file", "");
+    expect_failure("file", -ENOTDIR, "tensors/file/info: ");
+    end();
+    begin();
+    cr_assert_eq(rmdir(at("tensors")), 0);
+    cr_expect_eq(run_tree_open(files.path, &tree, &failure), -ENOENT);
+    cr_expect_str_eq(failure.text, "tensors: No such file or directory");
+    run_files_write_text(&files, "tensors", "");
+    cr_expect_eq(run_tree_open(files.path, &tree, &failure), -ENOTDIR);
+    cr_expect_eq(run_tree_open(at("none"), &tree, &failure), -ENOENT);
+    cr_expect_eq(run_tree_open(at("metadata.json"), &tree, &failure), -ENOTDIR);
+}
+
+Test(run_weights, a_tree_may_have_no_tensors)
+{
+    struct run_tree tree = run_files_open(&files);
+
+    cr_expect_not(run_weights_has(tree.weights, "t"));
+    run_tree_close(&tree);
+    expect_failure("t", -ENOENT, "tensors/t: missing");
+}
+
+Test(run_weights, raw_has_the_size_of_its_info)
+{
+    expect_info("{\"ggml_type\": 0, \"ne\": [5]}", -EINVAL,
+                "tensors/t/raw: 16 bytes, its info says 20");
+    expect_info("{\"ggml_type\": 0, \"ne\": [3]}", -EINVAL,
+                "tensors/t/raw: 16 bytes, its info says 12");
+    expect_info("{\"ggml_type\": 1, \"ne\": [4]}", -EINVAL, "16 bytes, its info says 8");
+    expect_info("{\"ggml_type\": 0, \"ne\": [2147483647, 1]}", -EINVAL, "16 bytes");
+    run_files_write(&files, "tensors/t/raw", "", 0);
+    run_files_write_text(&files, "tensors/t/info", "{\"ggml_type\": 0, \"ne\": [1]}");
+    expect_failure("t", -EINVAL, "tensors/t/raw: 0 bytes");
+}
+
+Test(run_weights, types_are_known_and_can_be_decoded)
+{
+    static const char *const bad[] = {"4", "5", "31", "33", "36", "43", "1000", "4294967295"};
+    char info[100];
+
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        snprintf(info, sizeof info, "{\"ggml_type\": %s, \"ne\": [4]}", bad[i]);
+        expect_info(info, -ENOTSUP, "tensors/t/info: type ");
+    }
+    expect_info("{\"ne\": [4]}", -EINVAL, "tensors/t/info: no ggml_type");
+    expect_info("{\"ggml_type\": \"F32\", \"ne\": [4]}", -EINVAL, "no ggml_type");
+    expect_info("{\"ggml_type\": -1, \"ne\": [4]}", -EINVAL, "no ggml_type");
+    expect_info("{\"ggml_type\": 0.5, \"ne\": [4]}", -EINVAL, "no ggml_type");
+    expect_info("{\"ggml_type\": 1e20, \"ne\": [4]}", -EINVAL, "no ggml_type");
+    expect_info("{\"ggml_type\": 2, \"ne\": [16]}", -EINVAL, "Q4_0 has blocks of 32");
+}
+
+Test(run_weights, old_layouts_are_told_by_their_era)
+{
+    struct run_failure failure;
+    struct run_tensor tensor;
+    struct run_tree tree;
+    uint8_t block[24] = {0};
+
+    run_files_write(&files, "tensors/t/raw", block, 20);
+    run_files_write_text(&files, "tensors/t/info", "{\"ggml_type\": 2, \"era\": 0, \"ne\": [32]}");
+    run_files_write(&files, "tensors/u/raw", block, 20);
+    run_files_write_text(&files, "tensors/u/info", "{\"ggml_type\": 2, \"ne\": [32]}");
+    tree = run_files_open(&files);
+    cr_assert_eq(run_weights_get(tree.weights, "t", &tensor, &failure), 0, "%s", failure.text);
+    cr_expect_eq(tensor.type->era, 0u);
+    cr_expect_eq(run_weights_get(tree.weights, "u", &tensor, &failure), -EINVAL);
+    run_tree_close(&tree);
+}
+
+Test(run_weights, shapes)
+{
+    expect_info("{\"ggml_type\": 0}", -EINVAL, "tensors/t/info: no ne");
+    expect_info("{\"ggml_type\": 0, \"ne\": 4}", -EINVAL, "no ne");
+    expect_info("{\"ggml_type\": 0, \"ne\": [4,1,1,1,1]}", -EINVAL, "at most 4 dimensions");
+    expect_info("{\"ggml_type\": 0, \"ne\": [0]}", -EINVAL, "ne[0] is not from 1");
+    expect_info("{\"ggml_type\": 0, \"ne\": [4, 0]}", -EINVAL, "ne[1] is not from 1");
+    expect_info("{\"ggml_type\": 0, \"ne\": [4, -1]}", -EINVAL, "ne[1] is not from 1");
+    expect_info("{\"ggml_type\": 0, \"ne\": [4, null]}", -EINVAL, "ne[1] is not from 1");
+    expect_info("{\"ggml_type\": 0, \"ne\": [4.5]}", -EINVAL, "ne[0] is not from 1");
+    expect_info("{\"ggml_type\": 0, \"ne\": [2147483648]}", -EINVAL, "ne[0] is not from 1");
+    expect_info("{\"ggml_type\": 0, \"ne\": [2147483647, 2147483647, 2147483647, 4]}", -EINVAL,
+                "the shape is too large");
+    /* 4 · 2^62 bytes are 0 in 64 bits. */
+    expect_info("{\"ggml_type\": 0, \"ne\": [1, 1073741824, 1073741824, 4]}", -EINVAL,
+                "the shape is too large");
+    expect_info("{\"ggml_type\": 0, \"ne\": [1, 1073741824, 1073741824, 1]}", -EINVAL,
+                "16 bytes, its info says");
+    expect_info("not JSON", -EINVAL, "tensors/t/info: not valid JSON");
+    expect_info("[]", -EINVAL, "tensors/t/info: not a JSON object");
+}
+
+Test(run_weights, an_info_is_small)
+{
+    const size_t n_bytes = 70000;
+    char *info = numbers_alloc(n_bytes, 1);
+
+    memset(info, ' ', n_bytes);
+    run_files_write(&files, "tensors/t/info", info, n_bytes);
+    free(info);
+    expect_failure("t", -EFBIG, "tensors/t/info: larger than");
+}
+
+Test(run_weights, other_things_than_files)
+{
+    run_files_write_text(&files, "tensors/t/info", "{\"ggml_type\": 0, \"ne\": [4]}");
+    cr_assert_eq(mkdir(at("tensors/t/raw"), 0755), 0);
+    expect_failure("t", -EINVAL, "tensors/t/raw: ");
+    cr_assert_eq(rmdir(at("tensors/t/raw")), 0);
+    cr_assert_eq(mkfifo(at("tensors/t/raw"), 0644), 0); /* nobody waits for a writer */
+    expect_failure("t", -EINVAL, "tensors/t/raw: ");
+    cr_assert_eq(unlink(at("tensors/t/raw")), 0);
+    cr_assert_eq(symlink("/dev/zero", at("tensors/t/raw")), 0);
+    expect_failure("t", -EINVAL, "tensors/t/raw: ");
+    cr_assert_eq(unlink(at("tensors/t/info")), 0);
+    cr_assert_eq(symlink("/dev/zero", at("tensors/t/info")), 0);
+    expect_failure("t", -EFBIG, "tensors/t/info: larger than");
+    cr_assert_eq(unlink(at("tensors/t/info")), 0);
+    cr_assert_eq(symlink("info", at("tensors/t/info")), 0);
+    expect_failure("t", -ELOOP, "tensors/t/info: ");
+}
+
+/* As the tree has them for names that GGUF calls otherwise. */
+Test(run_weights, links_to_tensors_are_followed)
+{
+    const float *values = run_files_random(&files, "real", 4, 0, 0, 1);
+    struct run_failure failure;
+    struct run_tensor tensor;
+    struct run_tree tree;
+
+    cr_assert_eq(symlink("real", at("tensors/link")), 0);
+    cr_assert_eq(symlink("nothing", at("tensors/dangling")), 0);
+    tree = run_files_open(&files);
+    cr_assert_eq(run_weights_get(tree.weights, "link", &tensor, &failure), 0, "%s", failure.text);
+    cr_expect_str_eq(tensor.name, "link");
+    cr_expect_eq(memcmp(tensor.data, values, 16), 0);
+    run_tree_close(&tree);
+    expect_failure("dangling", -ENOENT, "tensors/dangling/info: ");
+}
+
+Test(run_weights, many_names)
+{
+    struct run_tree tree;
+    char name[40];
+
+    for (size_t i = 0; i < 700; i++) {
+        snprintf(name, sizeof name, "tensors/t%zu", i * 7919 % 700);
+        cr_assert_eq(mkdir(at(name), 0755), 0);
+    }
+    cr_assert_eq(mkdir(at("tensors/.hidden"), 0755), 0);
+    tree = run_files_open(&files);
+    for (size_t i = 0; i < 710; i++) {
+        snprintf(name, sizeof name, "t%zu", i);
+        cr_expect_eq(run_weights_has(tree.weights, name), i < 700, "%s", name);
+    }
+    cr_expect_not(run_weights_has(tree.weights, ".hidden"));
+    run_tree_close(&tree);
+}
