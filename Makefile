@@ -20,13 +20,6 @@ PKGS := fuse3 libcjson libseccomp
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS)))$(PKG_CFLAGS)
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)) -lunistring)$(PKG_LIBS)
 
-CLANG_DEPS := clang libomp-dev libclang-rt-dev
-BUILD_DEPS := $(if $(filter clang%,$(CC)),$(CLANG_DEPS),gcc) libc6-dev make pkg-config libfuse3-dev libcjson-dev libseccomp-dev libunistring-dev
-RUN_DEPS   := fuse3
-DEMO_DEPS  := jq python3 python3-numpy
-TEST_DEPS  := libcriterion-dev jq python3 python3-numpy gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
-LINT_DEPS  := clang clang-format clang-tidy cppcheck mandoc shellcheck
-
 CFLAGS   ?= -O2 -g
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 HARDEN   := $(if $(SAN),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
@@ -43,7 +36,7 @@ $(BUILD)/obj/fs/%.o $(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += $(OPENMP)
 $(BUILD)/obj/dequant/%.o $(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += -ffp-contract=off
 
 # The kernels are compiled once for every set of the architecture, with options of its own.
-MACHINE     := $(shell $(CC) -dumpmachine)
+MACHINE     := $(shell $(CC) -dumpmachine 2>/dev/null)
 KERNEL_SETS := $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512)$(if $(filter aarch64-%,$(MACHINE)),neon)
 CPU_avx2    := -mavx2 -mf16c -mfma
 CPU_avx512  := $(CPU_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
@@ -70,7 +63,7 @@ LIB_OBJ  := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs
 RUNNER_OBJ := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(RUNNER_SRC))
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(BAD_SRC) $(WRITER_SRC))
 
-.PHONY: all test demo soak bench lint install uninstall clean deps help
+.PHONY: all check test demo soak bench lint install uninstall clean deps help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -134,7 +127,6 @@ FUZZ_TARGETS := tree decode json names runner
 FUZZ_SECONDS ?= 60
 FUZZER       := fuzz
 FUZZ_CC      := $(if $(filter afl,$(FUZZER)),afl-clang-fast,clang)
-FUZZ_DEPS    := clang libclang-rt-dev
 FUZZ_MAX_LEN := 4096
 FUZZ_SHARED  := tests/fuzz/fuzz_check.c
 # Of the runner all that reads a tree, but not the command.
@@ -180,7 +172,7 @@ $(FUZZ_TARGETS:%=build/$(FUZZER)/%): build/$(FUZZER)/%: $(FUZZ_OBJ) \
 
 .PHONY: fuzz afl
 fuzz:
-	contrib/install-deps $(BUILD_DEPS) $(FUZZ_DEPS)
+	contrib/install-deps build fuzz
 	$(MAKE) -s build/fuzz/seeds $(FUZZ_TARGETS:%=build/fuzz/%)
 	set -e; for target in $(FUZZ_TARGETS); do \
 	    mkdir -p build/fuzz/corpus/$$target; \
@@ -191,7 +183,7 @@ fuzz:
 
 # The findings are in build/afl/out-TARGET.
 afl:
-	contrib/install-deps $(BUILD_DEPS) $(FUZZ_DEPS) afl++
+	contrib/install-deps build fuzz afl
 	$(MAKE) -s build/fuzz/seeds
 	$(MAKE) -s FUZZER=afl $(FUZZ_TARGETS:%=build/afl/%)
 	set -e; for target in $(FUZZ_TARGETS); do \
@@ -204,33 +196,34 @@ afl:
 	done
 
 help:
-	@echo 'make            builds build/ggufs and build/ggufs-run'
-	@echo 'make deps       installs the Debian packages that the build needs'
-	@echo 'make demo       builds, mounts a model and shows its tree (MODEL=, MNT=)'
-	@echo 'make test       builds and runs all tests (installs what they need)'
-	@echo 'make fuzz       fuzzes each target for FUZZ_SECONDS=60'
+	@echo 'make            build build/ggufs and build/ggufs-run'
+	@echo 'make deps       install the Debian packages that the build needs'
+	@echo 'make demo       install, build, mount a model and show its tree (MODEL=, MNT=)'
+	@echo 'make test       install, build and run all tests'
+	@echo 'make check      build and run all tests; install nothing'
+	@echo 'make fuzz       fuzz each target for FUZZ_SECONDS=60'
 	@echo 'make afl        the same with AFL++'
 	@echo 'make soak       64 readers at once for SOAK_SECONDS=600 (SOAK_MODEL=, SAN=thread)'
-	@echo 'make bench      measures start-up and reading (BENCH_TYPES=, BENCH_MIB=)'
+	@echo 'make bench      measure start-up and reading (BENCH_TYPES=, BENCH_MIB=)'
 	@echo 'make lint       clang-format, clang-tidy, cppcheck, mandoc, shellcheck'
-	@echo 'make install    PREFIX=/usr/local, DESTDIR='
-	@echo 'make clean      removes build/'
+	@echo 'make install    install to PREFIX=/usr/local below DESTDIR='
+	@echo 'make uninstall  remove what make install installed'
+	@echo 'make clean      remove build/'
 
 deps:
-	contrib/install-deps $(BUILD_DEPS) $(RUN_DEPS)
+	contrib/install-deps build run
 
-# Each in a make of its own, which sees what was just installed.
-MODEL ?= build/sample.gguf
-MNT   ?= mnt
+MODEL ?=
+MNT   ?=
 demo: export MODEL := $(MODEL)
 demo: export MNT := $(MNT)
 demo:
-	contrib/install-deps $(BUILD_DEPS) $(RUN_DEPS) $(DEMO_DEPS)
-	$(MAKE) -s build/ggufs build/sample.gguf
-	contrib/demo build/ggufs "$$MODEL" "$$MNT"
+	contrib/demo "$$MODEL" "$$MNT"
 
 test:
-	contrib/install-deps $(BUILD_DEPS) $(RUN_DEPS) $(TEST_DEPS)
+	contrib/test
+
+check:
 	tests/run
 
 # Readers of a mounted tree, for load.
@@ -252,7 +245,7 @@ soak:
 BENCH_MIB     ?= 64
 bench: export BENCH_MIB := $(BENCH_MIB)
 bench:
-	contrib/install-deps $(BUILD_DEPS) $(RUN_DEPS) python3 python3-numpy
+	contrib/install-deps build run bench
 	$(MAKE) -s build/ggufs build/null-fs build/bench-reader build/big.gguf \
 	    build/bench-$(BENCH_MIB).gguf build/bench-kernels
 	build/bench-kernels $(subst $(comma), ,$(BENCH_TYPES))
@@ -274,7 +267,7 @@ build/bench-$(BENCH_MIB).gguf: contrib/sample/make_bench.c | build/make-bench
 
 C_FILES := $(wildcard $(addsuffix /*.[ch],dequant dequant/* gguf gguf/* fs/* contrib/sample contrib/runner/* tests/* tests/unit/*))
 lint:
-	contrib/install-deps $(LINT_DEPS)
+	contrib/install-deps lint
 	clang-format --dry-run -Werror $(C_FILES)
 	set -e; $(foreach set,$(KERNEL_SETS),clang-tidy --quiet --warnings-as-errors='*' $(KERNEL_SRC) -- \
 	    -std=c11 -D_GNU_SOURCE -I. -DDEQUANT_SET=$(set) $(CPU_$(set));)
@@ -286,7 +279,7 @@ lint:
 	    dequant gguf fs contrib/sample contrib/runner
 	mandoc -T lint -W warning ggufs.1 ggufs-run.1
 	shellcheck -s bash contrib/completion/*.bash
-	shellcheck contrib/install-deps contrib/demo tests/run tests/soak/run .ci/run
+	shellcheck contrib/install-deps contrib/build contrib/demo contrib/test tests/run tests/soak/run .ci/run
 
 install: all
 	set -e; for name in ggufs ggufs-run; do \
