@@ -73,7 +73,7 @@ $(BUILD)/ggufs: $(LIB_OBJ) $(BUILD)/obj/fs/command/main.o
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lm
 
 $(BUILD)/ggufs-run: $(RUNNER_OBJ) $(call obj,$(RUNNER_MAIN))
-	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ -lcjson -lunistring -lm
+	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ -lcjson -lunistring -lseccomp -lm
 
 $(BUILD)/unit-tests: $(LIB_OBJ) $(call obj,$(RUNNER_SRC)) $(UNIT_OBJ)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lcriterion -lm
@@ -143,7 +143,7 @@ $(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c tests/fuzz/runner_s
     tests/unit/gguf/old_file.c gguf/legacy/families.c \
     $(WRITER_SRC)) $(DEQUANT_OBJ) $(SUPPORT_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lunistring -lm
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lunistring -lseccomp -lm
 
 build/fuzz/seeds: build/fuzz/make-seeds
 	build/fuzz/make-seeds $@

@@ -114,6 +114,20 @@ static int wait_for(pid_t server, bool foreground)
     return EX_SOFTWARE;
 }
 
+/* Print why if the kernel does not confine the process. */
+static bool enter_sandbox(void)
+{
+    const char *step;
+    const int result = fs_sandbox_enter(&step);
+
+    if (result < 0)
+        fprintf(stderr,
+                "ggufs: the server cannot be confined: %s: %s; -o nosandbox serves without a "
+                "sandbox\n",
+                step, strerror(-result));
+    return result == 0;
+}
+
 static int run_server(const struct fs_daemon *daemon, const struct links *links, pid_t keeper)
 {
     /* In the foreground, who kills the process that they started expects all to end. In the
@@ -122,8 +136,8 @@ static int run_server(const struct fs_daemon *daemon, const struct links *links,
         return EX_OSERR;
     /* What the sandbox has to say still goes to the terminal. */
     daemon->prepare(daemon->argument);
-    if (daemon->sandbox)
-        fs_sandbox_enter();
+    if (daemon->sandbox && !enter_sandbox())
+        return EX_OSERR;
     if (!daemon->foreground) {
         leave_terminal(links->null);
         if (write(links->ready, "", 1) != 1)

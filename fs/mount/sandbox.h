@@ -1,16 +1,12 @@
-/*
- * What a process that only serves a tree may still do. A model file comes from strangers: should
- * one ever get code to run in the daemon, that code finds nothing to open, start or connect to.
- */
+/* What the processes of a mount may still do; see gguf/support/confine.h. */
 #ifndef GGUFS_FS_SANDBOX_H
 #define GGUFS_FS_SANDBOX_H
 
 /*
- * Gives up, for good and for all threads to come: capabilities, new privileges (no_new_privs), the
- * file system where the kernel has Landlock, and by a seccomp filter every system call that serving
- * does not need, which then fails with EPERM. Call it while there is a single thread.
- * Prints to stderr what the kernel refused; the rest is in force then.
+ * Confine the server, which parses the model and answers requests: threads, and no more than the
+ * descriptors that it has. Call it while there is a single thread. Return 0, or a negative errno
+ * with *step set to what failed.
  */
-void fs_sandbox_enter(void);
+int fs_sandbox_enter(const char **step);
 
 #endif

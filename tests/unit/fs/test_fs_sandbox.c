@@ -1,5 +1,7 @@
-/* fs/sandbox: what a compromised server thread could not do. */
+/* fs/mount/sandbox and gguf/support/confine: what a compromised process could not do. */
 #include "fs/mount/sandbox.h"
+#include "gguf/support/confine.h"
+#include "gguf/support/file_status.h"
 
 #include <criterion/criterion.h>
 
@@ -8,9 +10,12 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <seccomp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -18,11 +23,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ASan and LSan need more than the sandbox leaves. */
-#if defined(__SANITIZE_ADDRESS__)
+/* gguf_confine() then does nothing. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define IS_SANITIZED 1
 #endif
 #endif
@@ -109,7 +114,7 @@ static const struct {
 
 #define N_ATTEMPTS (sizeof attempts / sizeof *attempts)
 
-/* Returns the number of the first attempt that was not refused, counted from 1; 0 if all were. */
+/* Return the number of the first attempt that was not refused, counted from 1; 0 if all were. */
 static void *try_all(void *argument)
 {
     size_t *allowed = argument;
@@ -123,42 +128,69 @@ static void *try_all(void *argument)
     return NULL;
 }
 
-/* Runs `routine` in a thread of a sandboxed process; returns that process's exit status. */
-static int in_sandbox(void *(*routine)(void *))
+static int exit_status_of(pid_t child)
 {
-    const pid_t child = fork();
     int status;
 
-    if (child == 0) {
-        pthread_t thread;
-        size_t result = 0;
-
-        fs_sandbox_enter();
-        if (pthread_create(&thread, NULL, routine, &result) != 0 || pthread_join(thread, NULL) != 0)
-            _exit(100);
-        _exit((int)result);
-    }
     cr_assert_gt(child, 0);
     cr_assert_eq(waitpid(child, &status, 0), child);
     cr_assert(WIFEXITED(status), "the process died of signal %d", WTERMSIG(status));
     return WEXITSTATUS(status);
 }
 
+/* Run `routine` in a thread of a server's sandbox; return that process's exit status. */
+static int in_sandbox(void *(*routine)(void *))
+{
+    const pid_t child = fork();
+
+    if (child == 0) {
+        pthread_t thread;
+        size_t result = 0;
+        const char *step;
+
+        if (fs_sandbox_enter(&step) != 0)
+            _exit(101);
+        if (pthread_create(&thread, NULL, routine, &result) != 0 || pthread_join(thread, NULL) != 0)
+            _exit(100);
+        _exit((int)result);
+    }
+    return exit_status_of(child);
+}
+
+/* Run `routine` in a confined process; return its exit status. */
+static int in_confinement(const struct gguf_confinement *confinement, int (*routine)(void))
+{
+    const pid_t child = fork();
+
+    if (child == 0) {
+        const char *step;
+
+        _exit(gguf_confine(confinement, &step) == 0 ? routine() : 101);
+    }
+    return exit_status_of(child);
+}
+
+static void skip_if_sanitized(void)
+{
+    if (IS_SANITIZED)
+        cr_skip_test("a build with sanitizers is not confined");
+}
+
 Test(fs_sandbox, refuses)
 {
     int allowed;
 
-    if (IS_SANITIZED)
-        cr_skip_test("the sanitizers need more than the sandbox leaves");
+    skip_if_sanitized();
     allowed = in_sandbox(try_all);
     cr_assert_eq(allowed, 0, "it was possible to: %s",
                  allowed > 0 && (size_t)allowed <= N_ATTEMPTS ? attempts[allowed - 1].name : "?");
 }
 
-/* Memory large and small, and pipes, go on working. */
+/* Memory large and small, and the status of an open file, go on working. */
 static void *serve_a_little(void *argument)
 {
     size_t *failed = argument;
+    struct gguf_file_status status;
 
     for (size_t size = 16; size < 64u << 20; size *= 4) {
         char *memory = malloc(size);
@@ -170,12 +202,127 @@ static void *serve_a_little(void *argument)
         memset(memory, 1, size);
         free(memory);
     }
+    if (gguf_get_file_status(STDIN_FILENO, &status) != 0)
+        *failed = 2;
     return NULL;
 }
 
 Test(fs_sandbox, leaves_what_serving_needs)
 {
-    if (IS_SANITIZED)
-        cr_skip_test("the sanitizers need more than the sandbox leaves");
+    skip_if_sanitized();
     cr_assert_eq(in_sandbox(serve_a_little), 0);
+}
+
+static int start_thread(void)
+{
+    pthread_t thread;
+    size_t result = 0;
+
+    return pthread_create(&thread, NULL, serve_a_little, &result) == 0 ? 0 : 1;
+}
+
+Test(gguf_confine, threads_only_if_asked_for)
+{
+    skip_if_sanitized();
+    cr_expect_eq(in_confinement(&(struct gguf_confinement){.threads = true}, start_thread), 0);
+    cr_expect_eq(in_confinement(&(struct gguf_confinement){0}, start_thread), 1);
+}
+
+/* The version of Landlock; below 1 if the kernel has none. */
+static long landlock_version(void)
+{
+    return syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
+}
+
+/* Where seccomp lets them through, Landlock refuses the same attempts. */
+static const int let_through[] = {SCMP_SYS(open),   SCMP_SYS(openat),  SCMP_SYS(unlink),
+                                  SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(kill),
+                                  SCMP_SYS(getppid)};
+
+static int connect_to_discard(void)
+{
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+    return connect(make_socket(), (const struct sockaddr *)&address, sizeof address);
+}
+
+static int try_through_landlock(void)
+{
+    const long version = landlock_version();
+
+    if (open_passwd() >= 0 || errno != EACCES)
+        return 1;
+    if (create_file() >= 0 || errno != EACCES)
+        return 2;
+    if (version >= 4 && (connect_to_discard() >= 0 || errno != EACCES))
+        return 3;
+    if (version >= 6 && (kill(getppid(), SIGCONT) >= 0 || errno != EPERM))
+        return 4;
+    return 0;
+}
+
+Test(gguf_confine, landlock_refuses_too)
+{
+    const struct gguf_confinement confinement = {
+        .system_calls = let_through, .n_system_calls = sizeof let_through / sizeof *let_through};
+
+    skip_if_sanitized();
+    if (landlock_version() < 1)
+        cr_skip_test("this kernel has no Landlock");
+    cr_assert_eq(in_confinement(&confinement, try_through_landlock), 0);
+}
+
+static pid_t own_child;
+
+static int signal_child_and_parent(void)
+{
+    if (kill(own_child, SIGTERM) != 0)
+        return 1;
+    return kill(getppid(), SIGCONT) < 0 && errno == EPERM ? 0 : 2;
+}
+
+/* A process that waits for the end of its child may signal that, and no other one. */
+Test(gguf_confine, signals_one_child)
+{
+    const int wanted[] = {SCMP_SYS(getppid)};
+    pid_t process;
+
+    skip_if_sanitized();
+    process = fork();
+    if (process == 0) {
+        const char *step;
+
+        own_child = fork();
+        if (own_child == 0) {
+            pause();
+            _exit(0);
+        }
+        if (gguf_confine(&(struct gguf_confinement){.unmounts = true,
+                                                    .child = own_child,
+                                                    .system_calls = wanted,
+                                                    .n_system_calls = 1},
+                         &step) != 0)
+            _exit(101);
+        _exit(signal_child_and_parent());
+    }
+    cr_assert_eq(exit_status_of(process), 0);
+}
+
+static int try_capability(void)
+{
+    return umount2("/proc/self/no such mount", 0) < 0 && errno == EPERM ? 0 : 1;
+}
+
+static int try_umount(void)
+{
+    return umount2("/proc/self/no such mount", 0) < 0 && errno == ENOENT ? 0 : 1;
+}
+
+Test(gguf_confine, unmounts_only_if_asked_for)
+{
+    skip_if_sanitized();
+    cr_expect_eq(in_confinement(&(struct gguf_confinement){0}, try_capability), 0);
+    if (geteuid() == 0)
+        cr_expect_eq(in_confinement(&(struct gguf_confinement){.unmounts = true}, try_umount), 0);
 }

@@ -1,0 +1,30 @@
+#include "gguf/support/file_status.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The kernel's own structure, which the C library's need not be. */
+#define stat kernel_stat
+#include <asm/stat.h>
+#undef stat
+
+#if UINTPTR_MAX < UINT64_MAX
+#error "ggufs maps whole model files into memory: build it for a 64-bit architecture"
+#endif
+#ifndef SYS_fstat
+#error "this architecture has no fstat system call, which confined processes need"
+#endif
+
+int gguf_get_file_status(int descriptor, struct gguf_file_status *status)
+{
+    struct kernel_stat kernel;
+
+    if (syscall(SYS_fstat, descriptor, &kernel) != 0)
+        return -errno;
+    *status = (struct gguf_file_status){
+        .size_bytes = (uint64_t)kernel.st_size,
+        .modified = {.tv_sec = (time_t)kernel.st_mtime, .tv_nsec = (long)kernel.st_mtime_nsec},
+    };
+    return 0;
+}

@@ -1,0 +1,20 @@
+/* The size and time of an open file, asked for in a way that a confined process may use. */
+#ifndef GGUFS_GGUF_FILE_STATUS_H
+#define GGUFS_GGUF_FILE_STATUS_H
+
+#include <stdint.h>
+#include <time.h>
+
+struct gguf_file_status {
+    uint64_t size_bytes;
+    struct timespec modified;
+};
+
+/*
+ * Ask for the status of an open file. Unlike fstat(), which the C library may turn into a system
+ * call that can name a path, this works after gguf_confine(). Return 0 or a negative errno. Any
+ * thread may call it.
+ */
+int gguf_get_file_status(int descriptor, struct gguf_file_status *status);
+
+#endif
