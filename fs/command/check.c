@@ -39,7 +39,7 @@ static int check_model(const char *path, const struct fs_options *options)
     struct fs_tree *tree;
 
     if (gguf_open_with(path, &options->open, &model, &report) == 0) {
-        if (fs_tree_make(model, &tree, &report) == 0)
+        if (fs_tree_make(model, NULL, &tree, &report) == 0)
             fs_tree_free(tree);
         if (options->data) {
             gguf_progress_start(&check.progress, path);

@@ -59,8 +59,7 @@ static int mount_model(struct fs_options *options)
     if (gguf_open_with(path, &options->open, &model, &report) < 0)
         return refuse(path, &report);
     if (gguf_edits_apply(&options->edits, model, &report) == 0 &&
-        fs_tree_make_with(model, &(struct fs_tree_options){options->split_bytes}, &tree, &report) ==
-            0) {
+        fs_tree_make(model, &(struct fs_tree_options){options->split_bytes}, &tree, &report) == 0) {
         status = fs_mountpoint_check(mountpoint, &options->mount);
         if (status == EX_OK)
             status = fs_serve(tree, mountpoint, &options->mount);

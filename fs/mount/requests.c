@@ -39,17 +39,24 @@ static const struct fs_node *node_of(const struct fs_server *server, fuse_ino_t 
 
 static mode_t mode_of(const struct fs_server *server, const struct fs_node *node)
 {
-    if (node->target)
+    if (node->kind == FS_LINK)
         return S_IFLNK | 0777; /* what counts are the modes of the target */
-    return (node->view ? S_IFREG | 0444 : S_IFDIR | 0555) & server->mode_mask;
+    return (node->kind == FS_FILE ? S_IFREG | 0444 : S_IFDIR | 0555) & server->mode_mask;
+}
+
+static bool is_interrupted(void *request)
+{
+    return fuse_req_interrupted(request);
 }
 
 /* Returns 0 or a negative errno. */
-static int get_status(struct fs_server *server, fs_node_index index, struct stat *status)
+static int get_status(fuse_req_t request, fs_node_index index, struct stat *status)
 {
+    struct fs_server *server = server_of(request);
     const struct fs_node *node = &server->tree->nodes.list[index];
+    const struct fs_interrupt interrupt = {is_interrupted, request};
     uint64_t size_bytes;
-    int result = fs_tree_size(server->tree, index, &size_bytes);
+    int result = fs_tree_size(server->tree, index, &interrupt, &size_bytes);
 
     if (result < 0)
         return result;
@@ -68,11 +75,11 @@ static int get_status(struct fs_server *server, fs_node_index index, struct stat
     return 0;
 }
 
-static int get_entry(struct fs_server *server, fs_node_index index, struct fuse_entry_param *entry)
+static int get_entry(fuse_req_t request, fs_node_index index, struct fuse_entry_param *entry)
 {
     *entry = (struct fuse_entry_param){
         .ino = inode_of(index), .attr_timeout = FOREVER, .entry_timeout = FOREVER};
-    return get_status(server, index, &entry->attr);
+    return get_status(request, index, &entry->attr);
 }
 
 static void on_init(void *data, struct fuse_conn_info *connection)
@@ -100,7 +107,7 @@ static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
     int result = 0;
 
     if (index != FS_NO_NODE)
-        result = get_entry(server, index, &entry);
+        result = get_entry(request, index, &entry);
     if (result < 0)
         fuse_reply_err(request, -result);
     else
@@ -110,7 +117,7 @@ static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 static void on_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
     struct stat status;
-    const int result = get_status(server_of(request), index_of(inode), &status);
+    const int result = get_status(request, index_of(inode), &status);
 
     (void)info;
     if (result < 0)
@@ -135,7 +142,7 @@ static void on_opendir(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
 /* A plain ls should not have to wait until all metadata are written as JSON to know their sizes. */
 static bool is_size_cheap(const struct fs_node *node)
 {
-    return !node->view || node->view->scope == FS_PER_TENSOR ||
+    return node->kind != FS_FILE || node->view->scope == FS_PER_TENSOR ||
            atomic_load_explicit(&node->size_bytes, memory_order_relaxed) != FS_SIZE_UNKNOWN;
 }
 
@@ -161,7 +168,7 @@ static size_t add_entry(fuse_req_t request, fuse_ino_t directory, off_t position
         name = nodes->list[index].name;
         /* Otherwise the kernel asks again by name if it needs to know, and then gets errors, too.
          */
-        if (plus && (!is_size_cheap(&nodes->list[index]) || get_entry(server, index, &entry) < 0))
+        if (plus && (!is_size_cheap(&nodes->list[index]) || get_entry(request, index, &entry) < 0))
             entry = (struct fuse_entry_param){0};
     }
     entry.attr.st_ino = inode_of(index);
@@ -211,31 +218,32 @@ static void on_readdirplus(fuse_req_t request, fuse_ino_t inode, size_t size, of
 static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
     struct fs_server *server = server_of(request);
-    struct fs_open_file *file;
+    const struct fs_interrupt interrupt = {is_interrupted, request};
+    const struct fs_image *image;
     int result;
 
     if ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC)) {
         fuse_reply_err(request, EROFS);
         return;
     }
-    result = fs_open_files_get(&server->files, server->tree, index_of(inode), &file);
+    result = fs_tree_open(server->tree, index_of(inode), &interrupt, &image);
     if (result < 0) {
         fuse_reply_err(request, -result);
         return;
     }
-    info->fh = (uintptr_t)file;
+    info->fh = (uintptr_t)image;
     info->direct_io = server->direct_io;
     info->keep_cache = server->keep_cache;
     info->noflush = 1;
     /* If the reader was interrupted there will be no release. */
     if (fuse_reply_open(request, info) == -ENOENT)
-        fs_open_files_put(&server->files, file);
+        fs_tree_close(server->tree, image);
 }
 
 static void on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
     (void)inode;
-    fs_open_files_put(&server_of(request)->files, (struct fs_open_file *)(uintptr_t)info->fh);
+    fs_tree_close(server_of(request)->tree, (const struct fs_image *)(uintptr_t)info->fh);
     fuse_reply_err(request, 0);
 }
 
@@ -305,7 +313,7 @@ static char *thread_buffer(size_t size)
 static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                     struct fuse_file_info *info)
 {
-    const struct fs_open_file *file = (const struct fs_open_file *)(uintptr_t)info->fh;
+    const struct fs_image *image = (const struct fs_image *)(uintptr_t)info->fh;
     char *data = thread_buffer(size);
     ssize_t done;
 
@@ -314,7 +322,7 @@ static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t off
         fuse_reply_err(request, ENOMEM);
         return;
     }
-    done = fs_image_read(&file->image, (uint64_t)offset, size, data);
+    done = fs_image_read(image, (uint64_t)offset, size, data);
     if (done < 0)
         fuse_reply_err(request, (int)-done);
     else

@@ -3,7 +3,7 @@
 #define GGUFS_FS_REQUESTS_H
 
 #define FUSE_USE_VERSION 314
-#include "fs/mount/open_files.h"
+#include "fs/tree/tree.h"
 
 #include <fuse_lowlevel.h>
 
@@ -20,8 +20,6 @@ struct fs_server {
     bool direct_io;           /* the kernel keeps nothing */
     bool keep_cache;          /* of one open file for the next */
     struct timespec modified; /* what all nodes show */
-
-    struct fs_open_files files; /* to be ended with the session; some will not have been released */
 };
 
 extern const struct fuse_lowlevel_ops fs_requests;

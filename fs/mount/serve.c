@@ -239,8 +239,7 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_mount_optio
                                .max_read = options->max_read,
                                .direct_io = options->direct_io,
                                .keep_cache = options->keep_cache,
-                               .modified = last_change(tree->model),
-                               .files = {.lock = PTHREAD_MUTEX_INITIALIZER}};
+                               .modified = last_change(tree->model)};
     struct fuse_session *session;
     int status;
 
@@ -260,6 +259,5 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_mount_optio
         return EX_USAGE; /* libfuse has told which option it does not know */
     status = serve_session(session, mountpoint, tree, options);
     fuse_session_destroy(session);
-    fs_open_files_end(&server.files);
     return status;
 }

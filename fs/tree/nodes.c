@@ -61,6 +61,7 @@ int fs_nodes_add(struct fs_nodes *nodes, fs_node_index parent, const char *name,
     }
     nodes->list[nodes->count] = (struct fs_node){.name = name,
                                                  .parent = parent,
+                                                 .kind = view ? FS_FILE : FS_DIRECTORY,
                                                  .view = view,
                                                  .subject = subject,
                                                  .size_bytes = view ? FS_SIZE_UNKNOWN : 0};
@@ -82,6 +83,7 @@ int fs_nodes_add_link(struct fs_nodes *nodes, fs_node_index parent, const char *
     result = fs_nodes_add(nodes, parent, name, true, NULL, subject, &index);
     if (result < 0)
         return result;
+    nodes->list[index].kind = FS_LINK;
     nodes->list[index].target = copy;
     nodes->list[index].size_bytes = strlen(copy);
     return 0;

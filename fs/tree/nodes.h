@@ -17,16 +17,19 @@ typedef uint32_t fs_node_index;
 #define FS_ROOT    0u
 #define FS_NO_NODE UINT32_MAX
 
+enum fs_node_kind { FS_DIRECTORY, FS_FILE, FS_LINK };
+
 /* The size of a file that nobody has asked for yet. */
 #define FS_SIZE_UNKNOWN UINT64_MAX
 
 struct fs_node {
     const char *name; /* a safe file name of at most 255 bytes */
     fs_node_index parent;
+    enum fs_node_kind kind;
 
-    const struct fs_view *view; /* what the file shows; NULL for what is no file */
-    const char *target;         /* of a symbolic link; NULL for what is none */
-    const void *subject;        /* of what: the key or tensor; NULL for the model */
+    const struct fs_view *view; /* of a file: what it shows */
+    const char *target;         /* of a link */
+    const void *subject;        /* the key or tensor that it is about; NULL: the model */
     _Atomic uint64_t size_bytes;
 
     /* A directory's children, once sealed: entries of `children`, sorted by name. */
@@ -63,7 +66,7 @@ int fs_nodes_add_link(struct fs_nodes *nodes, fs_node_index parent, const char *
 
 static inline bool fs_node_is_directory(const struct fs_node *node)
 {
-    return !node->view && !node->target;
+    return node->kind == FS_DIRECTORY;
 }
 
 /*

@@ -156,8 +156,8 @@ static int plan_split(struct fs_tree *tree, uint64_t split_bytes, struct gguf_re
     return result;
 }
 
-int fs_tree_make_with(const struct gguf_model *model, const struct fs_tree_options *options,
-                      struct fs_tree **tree, struct gguf_report *report)
+int fs_tree_make(const struct gguf_model *model, const struct fs_tree_options *options,
+                 struct fs_tree **tree, struct gguf_report *report)
 {
     struct fs_tree *made = calloc(1, sizeof *made);
     fs_node_index twins[2] = {0};
@@ -167,6 +167,7 @@ int fs_tree_make_with(const struct gguf_model *model, const struct fs_tree_optio
     if (!made)
         return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
     made->model = model;
+    fs_open_images_begin(&made->images);
     result = fs_value_cache_begin(&made->values, model);
     if (result == 0 && options && options->split_bytes > 0)
         result = plan_split(made, options->split_bytes, report);
@@ -184,47 +185,108 @@ int fs_tree_make_with(const struct gguf_model *model, const struct fs_tree_optio
     return 0;
 }
 
-int fs_tree_make(const struct gguf_model *model, struct fs_tree **tree, struct gguf_report *report)
-{
-    return fs_tree_make_with(model, NULL, tree, report);
-}
-
 void fs_tree_free(struct fs_tree *tree)
 {
     if (!tree)
         return;
+    fs_open_images_end(&tree->images);
     fs_nodes_free(&tree->nodes);
     fs_value_cache_free(&tree->values);
     free(tree->shards);
     free(tree);
 }
 
-int fs_tree_open(struct fs_tree *tree, fs_node_index index, struct fs_image *image)
-{
-    const struct fs_node *node = &tree->nodes.list[index];
-    int result;
+/* As many links as Linux follows. */
+#define MAX_LINKS 40
 
-    fs_image_begin(image, tree->model);
-    result = node->view->build(image, node->subject, &tree->values);
-    if (result < 0)
-        fs_image_free(image);
-    return result;
+/* Go from `node` along a path; *n_links counts the links that were followed. */
+static int walk_path(const struct fs_tree *tree, fs_node_index *node, const char *path,
+                     unsigned *n_links)
+{
+    char name[FS_NAME_BYTES];
+
+    while (*path != '\0') {
+        const size_t length = strcspn(path, "/");
+        fs_node_index next = *node;
+
+        if (length > 0 && fs_tree_node(tree, *node)->kind != FS_DIRECTORY)
+            return -ENOTDIR;
+        if (length >= sizeof name)
+            return -ENOENT;
+        memcpy(name, path, length);
+        name[length] = '\0';
+        path += length;
+        path += strspn(path, "/");
+        if (strcmp(name, "..") == 0)
+            next = *node == FS_ROOT ? FS_ROOT : fs_tree_node(tree, *node)->parent;
+        else if (length > 0 && strcmp(name, ".") != 0)
+            next = fs_nodes_find(&tree->nodes, *node, name);
+        if (next == FS_NO_NODE)
+            return -ENOENT;
+        if (fs_tree_node(tree, next)->kind == FS_LINK) {
+            int result;
+
+            if (++*n_links > MAX_LINKS)
+                return -ELOOP;
+            result = walk_path(tree, node, fs_tree_node(tree, next)->target, n_links);
+            if (result < 0)
+                return result;
+        } else {
+            *node = next;
+        }
+    }
+    return 0;
 }
 
-int fs_tree_size(struct fs_tree *tree, fs_node_index index, uint64_t *size_bytes)
+int fs_tree_find(const struct fs_tree *tree, const char *path, fs_node_index *node)
+{
+    unsigned n_links = 0;
+
+    *node = FS_ROOT;
+    return walk_path(tree, node, path, &n_links);
+}
+
+static int build_image(void *user, fs_node_index index, const struct fs_interrupt *interrupt,
+                       struct fs_image *image)
+{
+    struct fs_tree *tree = user;
+    const struct fs_node *node = fs_tree_node(tree, index);
+
+    (void)interrupt;
+    fs_image_begin(image, tree->model);
+    return node->view->build(image, node->subject, &tree->values);
+}
+
+int fs_tree_open(struct fs_tree *tree, fs_node_index node, const struct fs_interrupt *interrupt,
+                 const struct fs_image **image)
+{
+    if (fs_tree_node(tree, node)->kind == FS_DIRECTORY)
+        return -EISDIR;
+    if (fs_tree_node(tree, node)->kind != FS_FILE)
+        return -EINVAL;
+    return fs_open_images_get(&tree->images, node, build_image, tree, interrupt, image);
+}
+
+void fs_tree_close(struct fs_tree *tree, const struct fs_image *image)
+{
+    fs_open_images_put(&tree->images, image);
+}
+
+int fs_tree_size(struct fs_tree *tree, fs_node_index index, const struct fs_interrupt *interrupt,
+                 uint64_t *size_bytes)
 {
     struct fs_node *node = &tree->nodes.list[index];
-    struct fs_image image;
+    const struct fs_image *image;
     int result;
 
     *size_bytes = atomic_load_explicit(&node->size_bytes, memory_order_relaxed);
     if (*size_bytes != FS_SIZE_UNKNOWN)
         return 0;
-    result = fs_tree_open(tree, index, &image);
+    result = fs_tree_open(tree, index, interrupt, &image);
     if (result < 0)
         return result;
-    *size_bytes = image.size_bytes;
-    fs_image_free(&image);
+    *size_bytes = image->size_bytes;
+    fs_tree_close(tree, image);
     /* Whoever comes first: all compute the same. */
     atomic_store_explicit(&node->size_bytes, *size_bytes, memory_order_relaxed);
     return 0;

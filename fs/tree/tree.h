@@ -1,13 +1,23 @@
 /*
- * The tree of a model: its nodes, and the images of its files. All functions but fs_tree_make...()
- * and fs_tree_free() may be called from any thread.
+ * The tree of a model: its nodes, and the contents of its files. It needs no mount:
+ *
+ *     fs_tree_make(model, NULL, &tree, &report);
+ *     fs_tree_find(tree, "tensors/output.weight/f32", &node);
+ *     fs_tree_open(tree, node, NULL, &image);
+ *     n = fs_image_read(image, offset, length, buffer);
+ *     fs_tree_close(tree, image);
+ *     fs_tree_free(tree);
+ *
+ * All functions but fs_tree_make() and fs_tree_free() may be called from any thread.
  */
 #ifndef GGUFS_FS_TREE_H
 #define GGUFS_FS_TREE_H
 
 #include "fs/tree/image.h"
+#include "fs/tree/interrupt.h"
 #include "fs/tree/model_gguf.h"
 #include "fs/tree/nodes.h"
+#include "fs/tree/open_images.h"
 #include "fs/tree/value_cache.h"
 #include "gguf/model.h"
 
@@ -17,6 +27,7 @@ struct fs_tree {
     struct fs_value_cache values;
     struct fs_shard *shards; /* the files in split/ */
     uint32_t n_shards;
+    struct fs_open_images images;
 };
 
 /* What a user may want of a tree. All zero: nothing special. */
@@ -25,26 +36,49 @@ struct fs_tree_options {
 };
 
 /*
- * Makes the tree of a model, which must outlive it. `options` may be NULL. *tree is to be freed
- * with fs_tree_free(). Returns 0, or a negative errno with the reason in `report`; *tree is then
- * NULL.
+ * Make the tree of a model, which must outlive it. `options` may be NULL. Free *tree with
+ * fs_tree_free(). Returns 0, or a negative errno with the reason in `report`; *tree is then NULL.
  */
-int fs_tree_make_with(const struct gguf_model *model, const struct fs_tree_options *options,
-                      struct fs_tree **tree, struct gguf_report *report);
+int fs_tree_make(const struct gguf_model *model, const struct fs_tree_options *options,
+                 struct fs_tree **tree, struct gguf_report *report);
 
-/* The same without options. */
-int fs_tree_make(const struct gguf_model *model, struct fs_tree **tree, struct gguf_report *report);
-
+/* Also frees images that are still open. */
 void fs_tree_free(struct fs_tree *tree);
 
-/* The size of a node; 0 for a directory, the length of its target for a symbolic link. Returns 0,
- * -ENOMEM or -EIO. */
-int fs_tree_size(struct fs_tree *tree, fs_node_index index, uint64_t *size_bytes);
+static inline const struct fs_node *fs_tree_node(const struct fs_tree *tree, fs_node_index node)
+{
+    return &tree->nodes.list[node];
+}
+
+/* Child `i` of a directory, below its n_children; children are sorted by name. */
+static inline fs_node_index fs_tree_child(const struct fs_tree *tree, fs_node_index directory,
+                                          uint32_t i)
+{
+    return tree->nodes.children[tree->nodes.list[directory].first_child + i];
+}
 
 /*
- * Builds the image of a file, to be freed with fs_image_free(). Returns 0, -ENOMEM, or -EIO if the
- * source can't be read.
+ * Find the node at a path from the root, like "tensors/output.weight/f32". Follows symbolic links,
+ * also the last one. Empty components and "." stay where they are, ".." goes up, at most to the
+ * root. Returns 0, -ENOENT, -ENOTDIR, or -ELOOP.
  */
-int fs_tree_open(struct fs_tree *tree, fs_node_index index, struct fs_image *image);
+int fs_tree_find(const struct fs_tree *tree, const char *path, fs_node_index *node);
+
+/*
+ * Get the size of a node in bytes: 0 for a directory, the length of its target for a link.
+ * `interrupt` may be NULL. Returns 0, -ENOMEM, -EIO, or -EINTR.
+ */
+int fs_tree_size(struct fs_tree *tree, fs_node_index node, const struct fs_interrupt *interrupt,
+                 uint64_t *size_bytes);
+
+/*
+ * Open a file for fs_image_read(); give the image back with fs_tree_close(). All who have a file
+ * open share one image. `interrupt` may be NULL. Returns 0, -ENOMEM, -EINTR, -EISDIR or -EINVAL for
+ * what is not a file, or -EIO if the source can't be read.
+ */
+int fs_tree_open(struct fs_tree *tree, fs_node_index node, const struct fs_interrupt *interrupt,
+                 const struct fs_image **image);
+
+void fs_tree_close(struct fs_tree *tree, const struct fs_image *image);
 
 #endif

@@ -188,20 +188,21 @@ static void drop_line(char *text, uint64_t *size, const char *key)
 static char *metadata_of(const struct gguf_model *model, uint64_t *size)
 {
     struct gguf_report report = {0};
-    struct fs_image image;
+    const struct fs_image *image;
     struct fs_tree *tree;
     char *text = NULL;
 
-    FUZZ_CHECK(fs_tree_make(model, &tree, &report) == 0, "no tree: %s", report.first_error.message);
-    FUZZ_CHECK(fs_tree_open(tree, fs_nodes_find(&tree->nodes, FS_ROOT, "metadata.json"), &image) ==
-                   0,
+    FUZZ_CHECK(fs_tree_make(model, NULL, &tree, &report) == 0, "no tree: %s",
+               report.first_error.message);
+    FUZZ_CHECK(fs_tree_open(tree, fs_nodes_find(&tree->nodes, FS_ROOT, "metadata.json"), NULL,
+                            &image) == 0,
                "no metadata.json");
-    *size = image.size_bytes;
+    *size = image->size_bytes;
     if (*size <= WHOLE_BYTES) {
         text = fuzz_alloc((size_t)*size);
-        FUZZ_CHECK(fs_image_read(&image, 0, (size_t)*size, text) == (ssize_t)*size, "short");
+        FUZZ_CHECK(fs_image_read(image, 0, (size_t)*size, text) == (ssize_t)*size, "short");
     }
-    fs_image_free(&image);
+    fs_tree_close(tree, image);
     fs_tree_free(tree);
     return text;
 }
@@ -303,16 +304,17 @@ static void check_file(struct fs_tree *tree, fs_node_index index, struct fuzz_ra
                        uint64_t *budget)
 {
     const struct fs_node *node = &tree->nodes.list[index];
-    struct fs_image image;
-    struct reader reader = {&image, random, budget};
+    const struct fs_image *image;
+    struct reader reader = {NULL, random, budget};
     char *memory;
     uint64_t size;
-    int result = fs_tree_size(tree, index, &size);
+    int result = fs_tree_size(tree, index, NULL, &size);
 
     FUZZ_CHECK(result == 0, "the size of %s: %s", node->name, strerror(-result));
-    result = fs_tree_open(tree, index, &image);
+    result = fs_tree_open(tree, index, NULL, &image);
     FUZZ_CHECK(result == 0, "opening %s: %s", node->name, strerror(-result));
-    FUZZ_CHECK(image.size_bytes == size, "%s has two sizes", node->name);
+    reader.image = image;
+    FUZZ_CHECK(image->size_bytes == size, "%s has two sizes", node->name);
     if (*budget > 0 && size <= WHOLE_BYTES) {
         check_whole(&reader, tree->model, node);
     } else if (*budget > 0) {
@@ -324,7 +326,7 @@ static void check_file(struct fs_tree *tree, fs_node_index index, struct fuzz_ra
     free(memory);
     read_slice(&reader, UINT64_MAX - fuzz_random_below(random, 100), 200, &memory);
     free(memory);
-    fs_image_free(&image);
+    fs_tree_close(tree, image);
 }
 
 /* ---- the tree ---- */
@@ -336,7 +338,7 @@ static void check_directory(struct fs_tree *tree, fs_node_index index)
     uint32_t n_folders = 0;
     uint64_t size;
 
-    FUZZ_CHECK(fs_tree_size(tree, index, &size) == 0 && size == 0, "a directory with a size");
+    FUZZ_CHECK(fs_tree_size(tree, index, NULL, &size) == 0 && size == 0, "a directory with a size");
     for (uint32_t i = 0; i < directory->n_children; i++) {
         const fs_node_index child = nodes->children[directory->first_child + i];
         const char *name = nodes->list[child].name;
@@ -358,7 +360,7 @@ static void check_link(struct fs_tree *tree, fs_node_index index)
     fuzz_check_file_name(link->target);
     FUZZ_CHECK(target != FS_NO_NODE && fs_node_is_directory(&tree->nodes.list[target]),
                "%s points to nothing", link->name);
-    FUZZ_CHECK(fs_tree_size(tree, index, &size) == 0 && size == strlen(link->target),
+    FUZZ_CHECK(fs_tree_size(tree, index, NULL, &size) == 0 && size == strlen(link->target),
                "%s has a wrong size", link->name);
 }
 
@@ -368,11 +370,12 @@ static void check_tree(const struct gguf_model *model, struct fuzz_random *rando
     uint64_t budget = BUDGET_BYTES, n_children = 0;
     struct fs_tree *tree;
 
-    FUZZ_CHECK(fs_tree_make(model, &tree, &report) == 0, "no tree: %s", report.first_error.message);
+    FUZZ_CHECK(fs_tree_make(model, NULL, &tree, &report) == 0, "no tree: %s",
+               report.first_error.message);
     for (fs_node_index i = 0; i < tree->nodes.count; i++) {
-        if (tree->nodes.list[i].view) {
+        if (tree->nodes.list[i].kind == FS_FILE) {
             check_file(tree, i, random, &budget);
-        } else if (tree->nodes.list[i].target) {
+        } else if (tree->nodes.list[i].kind == FS_LINK) {
             check_link(tree, i);
         } else {
             check_directory(tree, i);

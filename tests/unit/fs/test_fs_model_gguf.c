@@ -162,7 +162,7 @@ Test(fs_model_gguf, every_slice)
         struct gguf_model *model;
         struct fs_tree *tree;
         struct tree_file file;
-        struct fs_image image;
+        const struct fs_image *image;
         char *out;
 
         gguf_writer_add_strings(w, "k", (const char *const[]){"x", "yz"}, 2);
@@ -174,14 +174,14 @@ Test(fs_model_gguf, every_slice)
         file = tree_file_read(tree, "model.gguf");
         out = malloc(file.size_bytes + 1);
         cr_assert_not_null(out);
-        cr_assert_eq(fs_tree_open(tree, tree_file_find(tree, "model.gguf"), &image), 0);
+        cr_assert_eq(fs_tree_open(tree, tree_file_find(tree, "model.gguf"), NULL, &image), 0);
         for (uint64_t offset = 0; offset <= file.size_bytes; offset++) {
             for (size_t length = 0; length <= file.size_bytes - offset; length++) {
-                cr_assert_eq(fs_image_read(&image, offset, length, out), (ssize_t)length);
+                cr_assert_eq(fs_image_read(image, offset, length, out), (ssize_t)length);
                 cr_assert_eq(memcmp(out, file.bytes + offset, length), 0);
             }
         }
-        fs_image_free(&image);
+        fs_tree_close(tree, image);
         free(out);
         free(file.bytes);
         fs_tree_free(tree);
@@ -290,8 +290,8 @@ static struct fs_tree *make_split(const struct gguf_model *model, uint64_t split
     struct gguf_report report = {0};
     struct fs_tree *tree;
 
-    cr_assert_eq(fs_tree_make_with(model, &(struct fs_tree_options){split_bytes}, &tree, &report),
-                 0, "%s", report.first_error.message);
+    cr_assert_eq(fs_tree_make(model, &(struct fs_tree_options){split_bytes}, &tree, &report), 0,
+                 "%s", report.first_error.message);
     return tree;
 }
 

@@ -55,13 +55,13 @@ Test(fs_tree, finds_every_file_and_nothing_else)
         const fs_node_index index = tree_file_find(tree, paths[i]);
 
         cr_assert_neq(index, FS_NO_NODE, "%s", paths[i]);
-        cr_expect_not_null(tree->nodes.list[index].view, "%s", paths[i]);
+        cr_expect_eq(tree->nodes.list[index].kind, FS_FILE, "%s", paths[i]);
     }
     for (size_t i = 0; i < 2; i++) {
         const fs_node_index index = tree_file_find(tree, missing[i]);
 
         cr_assert_neq(index, FS_NO_NODE);
-        cr_expect_null(tree->nodes.list[index].view, "%s is a directory", missing[i]);
+        cr_expect_eq(tree->nodes.list[index].kind, FS_DIRECTORY, "%s", missing[i]);
     }
     for (size_t i = 2; i < COUNT(missing); i++)
         cr_expect_eq(tree_file_find(tree, missing[i]), FS_NO_NODE, "%s", missing[i]);
@@ -99,8 +99,7 @@ Test(fs_tree, every_row_of_the_table_of_views_is_a_file)
     struct gguf_report report = {0};
     struct fs_tree *tree;
 
-    cr_assert_eq(fs_tree_make_with(model, &(struct fs_tree_options){UINT64_MAX}, &tree, &report),
-                 0);
+    cr_assert_eq(fs_tree_make(model, &(struct fs_tree_options){UINT64_MAX}, &tree, &report), 0);
     cr_assert_geq(fs_view_count(), 8u);
     for (size_t i = 0; i < fs_view_count(); i++) {
         char path[600];
@@ -122,11 +121,11 @@ static uint32_t read_all(struct fs_tree *tree)
     for (fs_node_index i = 0; i < tree->nodes.count; i++) {
         uint64_t size_bytes = 1;
 
-        if (tree->nodes.list[i].view) {
+        if (tree->nodes.list[i].kind == FS_FILE) {
             free(tree_file_read_node(tree, i).bytes);
             n_files++;
         } else {
-            cr_assert_eq(fs_tree_size(tree, i, &size_bytes), 0);
+            cr_assert_eq(fs_tree_size(tree, i, NULL, &size_bytes), 0);
             cr_assert_eq(size_bytes, 0u);
         }
     }
@@ -264,7 +263,7 @@ Test(fs_tree, names_that_give_the_same_file_name_are_refused)
             }
         }
         model = model_file_make(w);
-        cr_expect_eq(fs_tree_make(model, &tree, &report), -EEXIST);
+        cr_expect_eq(fs_tree_make(model, NULL, &tree, &report), -EEXIST);
         cr_expect_null(tree);
         cr_expect_eq(report.n_errors, 1u);
         cr_expect_not_null(strstr(report.first_error.message, "\"\\xd5k\\xb9S"), "%s",
@@ -311,7 +310,7 @@ Test(fs_tree, metadata_of_a_source_that_shrinks)
     struct model_bytes bytes;
     struct gguf_model *model;
     struct fs_tree *tree;
-    struct fs_image image;
+    const struct fs_image *image;
     uint64_t size_bytes, end;
     fs_node_index index;
     int descriptor;
@@ -329,29 +328,29 @@ Test(fs_tree, metadata_of_a_source_that_shrinks)
     index = tree_file_find(tree, "metadata/text.json");
 
     cr_assert_eq(ftruncate(descriptor, 0), 0);
-    cr_expect_eq(fs_tree_open(tree, index, &image), -EIO);
-    cr_expect_eq(fs_tree_size(tree, index, &size_bytes), -EIO);
-    cr_expect_eq(fs_tree_open(tree, tree_file_find(tree, "metadata.json"), &image), -EIO);
+    cr_expect_eq(fs_tree_open(tree, index, NULL, &image), -EIO);
+    cr_expect_eq(fs_tree_size(tree, index, NULL, &size_bytes), -EIO);
+    cr_expect_eq(fs_tree_open(tree, tree_file_find(tree, "metadata.json"), NULL, &image), -EIO);
     model_file_restore(descriptor, bytes, model);
-    cr_expect_eq(fs_tree_size(tree, index, &size_bytes), 0);
+    cr_expect_eq(fs_tree_size(tree, index, NULL, &size_bytes), 0);
     cr_expect_eq(size_bytes, sizeof longer_than_a_page - 1 + 3);
 
     /* Now its pieces are known. */
-    cr_assert_eq(fs_tree_open(tree, index, &image), 0);
+    cr_assert_eq(fs_tree_open(tree, index, NULL, &image), 0);
     cr_assert_eq(ftruncate(descriptor, 0), 0);
-    cr_expect_eq(fs_image_read(&image, 0, sizeof out, out), -EIO);
+    cr_expect_eq(fs_image_read(image, 0, sizeof out, out), -EIO);
 
-    fs_image_free(&image);
+    fs_tree_close(tree, image);
 
     /* Inside of a page, where a byte that is missing reads as the zero that it was. */
     model_file_restore(descriptor, bytes, model);
-    cr_assert_eq(fs_tree_open(tree, tree_file_find(tree, "metadata/zeros.json"), &image), 0);
+    cr_assert_eq(fs_tree_open(tree, tree_file_find(tree, "metadata/zeros.json"), NULL, &image), 0);
     end = gguf_value_end(model, &gguf_find_key(model, "zeros")->value);
     cr_assert_eq(ftruncate(descriptor, (off_t)end), 0);
-    cr_expect_eq(fs_image_read(&image, 0, sizeof out, out), 6);
+    cr_expect_eq(fs_image_read(image, 0, sizeof out, out), 6);
     cr_assert_eq(ftruncate(descriptor, (off_t)end - 1), 0);
-    cr_expect_eq(fs_image_read(&image, 0, sizeof out, out), -EIO);
-    fs_image_free(&image);
+    cr_expect_eq(fs_image_read(image, 0, sizeof out, out), -EIO);
+    fs_tree_close(tree, image);
     fs_tree_free(tree);
     gguf_close(model);
     close(descriptor);
@@ -369,17 +368,17 @@ static void *hash_all_files(void *argument)
 
         for (fs_node_index j = 0; j < tree->nodes.count; j++) {
             unsigned char bytes[8192];
-            struct fs_image image;
+            const struct fs_image *image;
             ssize_t n;
 
-            if (!tree->nodes.list[j].view)
+            if (tree->nodes.list[j].kind != FS_FILE)
                 continue;
-            if (fs_tree_open(tree, j, &image) < 0)
+            if (fs_tree_open(tree, j, NULL, &image) < 0)
                 return NULL;
-            n = fs_image_read(&image, 0, sizeof bytes, (char *)bytes);
+            n = fs_image_read(image, 0, sizeof bytes, (char *)bytes);
             for (ssize_t k = 0; k < n; k++)
                 hash = (hash ^ bytes[k]) * 0x100000001b3;
-            fs_image_free(&image);
+            fs_tree_close(tree, image);
         }
         if (i > 0 && hash != first)
             return NULL;
@@ -402,6 +401,67 @@ Test(fs_tree, threads_may_read_at_once)
         cr_expect_not_null(hash);
         cr_expect_eq(hash, hash_all_files(tree));
     }
+    fs_tree_free(tree);
+    gguf_close(model);
+}
+
+Test(fs_tree, find_walks_paths_as_the_kernel_does)
+{
+    static const struct {
+        const char *path;
+        int result;
+        const char *same; /* as this one of plain names */
+    } paths[] = {
+        {"", 0, ""},
+        {"/", 0, ""},
+        {".", 0, ""},
+        {"..", 0, ""},
+        {"metadata.json", 0, "metadata.json"},
+        {"/metadata.json", 0, "metadata.json"},
+        {"./tensors//a%2Fb/./f32", 0, "tensors/a%2Fb/f32"},
+        {"tensors/a%2Fb/../../metadata/", 0, "metadata"},
+        {"tensors/../../tensors", 0, "tensors"},
+        {"tensors/a", -ENOENT, NULL},
+        {"metadata.json/a", -ENOTDIR, NULL},
+        {"metadata.json/..", -ENOTDIR, NULL},
+    };
+    struct gguf_model *model = model_file_rich_model(2);
+    struct fs_tree *tree = tree_file_make_tree(model);
+    fs_node_index node;
+    char long_name[300];
+
+    for (size_t i = 0; i < COUNT(paths); i++) {
+        cr_expect_eq(fs_tree_find(tree, paths[i].path, &node), paths[i].result, "%s",
+                     paths[i].path);
+        if (paths[i].same)
+            cr_expect_eq(node, tree_file_find(tree, paths[i].same), "%s", paths[i].path);
+    }
+    memset(long_name, 'x', sizeof long_name);
+    long_name[sizeof long_name - 1] = '\0';
+    cr_expect_eq(fs_tree_find(tree, long_name, &node), -ENOENT);
+    fs_tree_free(tree);
+    gguf_close(model);
+}
+
+Test(fs_tree, all_who_open_a_file_share_one_image)
+{
+    struct gguf_model *model = model_file_rich_model(2);
+    struct fs_tree *tree = tree_file_make_tree(model);
+    const fs_node_index info = tree_file_find(tree, "tensors/a%2Fb/info");
+    const struct fs_image *first, *second, *other;
+    char out[8];
+
+    cr_assert_eq(fs_tree_open(tree, info, NULL, &first), 0);
+    cr_assert_eq(fs_tree_open(tree, info, NULL, &second), 0);
+    cr_assert_eq(fs_tree_open(tree, tree_file_find(tree, "tensors.json"), NULL, &other), 0);
+    cr_expect_eq(first, second);
+    cr_expect_neq(first, other);
+    fs_tree_close(tree, first);
+    cr_expect_eq(fs_image_read(second, 0, 8, out), 8);
+    cr_expect_arr_eq(out, "{\"name\":", 8);
+    fs_tree_close(tree, second);
+    /* `other` is freed with the tree. */
+    cr_expect_eq(fs_tree_open(tree, FS_ROOT, NULL, &first), -EISDIR);
     fs_tree_free(tree);
     gguf_close(model);
 }

@@ -12,7 +12,8 @@ struct tree_file {
 /* The tree of a model, which must be accepted. */
 struct fs_tree *tree_file_make_tree(const struct gguf_model *model);
 
-/* The node at a path like "tensors/a/raw"; FS_NO_NODE if there is none. */
+/* The node at a path like "tensors/a/raw"; FS_NO_NODE if there is none. Links are
+ * not followed. */
 fs_node_index tree_file_find(const struct fs_tree *tree, const char *path);
 
 /* Reads a file at once and in parts, which must give the same, and as much as its size says. */
