@@ -21,12 +21,12 @@ struct gguf_format {
 const struct gguf_format *gguf_format_of(const struct gguf_file *file, struct gguf_report *report);
 
 /*
- * Opens the file at `path` and parses it, whatever its format, without the rules of
- * gguf/validate.h. On success *model is to be freed with gguf_close(). On failure returns a
- * negative errno with the reason in `report`, and *model is NULL.
+ * Parse an open file, whatever its format, without the rules of gguf/validate.h. The model takes
+ * the file over, also on failure. On success *model must be freed with gguf_close(). On failure
+ * return a negative errno with the reason in `report`; *model is NULL.
  */
-int gguf_open_file(const char *path, const struct gguf_open_options *options,
-                   struct gguf_model **model, struct gguf_report *report);
+int gguf_parse_file(struct gguf_file *file, const struct gguf_open_options *options,
+                    struct gguf_model **model, struct gguf_report *report);
 
 bool gguf_probe_gguf(const struct gguf_file *file);
 int gguf_parse_gguf(struct gguf_model *model, const struct gguf_open_options *options,

@@ -77,8 +77,18 @@ struct gguf_open_options {
     bool partial; /* the file is still being written: its data may be missing */
 };
 
+struct gguf_files;
+
 /*
- * Opens, parses and validates the model file at `path`; of a shard also all others. `options` may
+ * Parse and validate the model in files that gguf_files_open() has opened; opens nothing. Files of
+ * the model are taken over; gguf_files_close() must be called for the rest. Everything else is as
+ * for gguf_open_with().
+ */
+int gguf_parse_files(struct gguf_files *files, const struct gguf_open_options *options,
+                     struct gguf_model **model, struct gguf_report *report);
+
+/*
+ * Open, parse and validate the model file at `path`; for a shard also all others. `options` may
  * be NULL. On success *model is to be freed with gguf_close(). On failure returns a negative errno,
  * *model is NULL, and `report` says why. gguf_map_catch_faults() must have been called before.
  */

@@ -1,3 +1,4 @@
+#include "gguf/files.h"
 #include "gguf/formats.h"
 #include "gguf/model.h"
 #include "gguf/shards.h"
@@ -40,8 +41,8 @@ static int run(int (*part)(void *argument), struct job *job)
     return result;
 }
 
-int gguf_open_file(const char *path, const struct gguf_open_options *options,
-                   struct gguf_model **model, struct gguf_report *report)
+int gguf_parse_file(struct gguf_file *file, const struct gguf_open_options *options,
+                    struct gguf_model **model, struct gguf_report *report)
 {
     struct job job = {.options = options, .report = report};
     int result;
@@ -55,13 +56,10 @@ int gguf_open_file(const char *path, const struct gguf_open_options *options,
         return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
     }
     job.model->alignment_bytes = GGUF_DEFAULT_ALIGNMENT;
-
-    result = gguf_map_open(path, &job.model->files[0], report);
-    if (result == 0) {
-        job.model->n_files = 1;
-        job.model->files[0].is_growing = options->partial;
-        result = run(parse, &job);
-    }
+    job.model->files[0] = *file;
+    job.model->n_files = 1;
+    *file = (struct gguf_file){.descriptor = -1};
+    result = run(parse, &job);
     if (result < 0) {
         gguf_close(job.model);
         return result;
@@ -72,17 +70,16 @@ int gguf_open_file(const char *path, const struct gguf_open_options *options,
     return 0;
 }
 
-int gguf_open_with(const char *path, const struct gguf_open_options *options,
-                   struct gguf_model **model, struct gguf_report *report)
+int gguf_parse_files(struct gguf_files *files, const struct gguf_open_options *options,
+                     struct gguf_model **model, struct gguf_report *report)
 {
     static const struct gguf_open_options none;
     struct job job = {.options = options ? options : &none, .report = report};
-    int result;
+    int result = gguf_parse_file(&files->list[files->named].file, job.options, &job.model, report);
 
     *model = NULL;
-    result = gguf_open_file(path, job.options, &job.model, report);
     if (result == 0)
-        result = gguf_shards_join(&job.model, job.options, report);
+        result = gguf_shards_join(&job.model, files, job.options, report);
     if (result == 0)
         result = run(validate, &job);
     report->path = NULL; /* a fault leaves a part in its middle */
@@ -92,6 +89,20 @@ int gguf_open_with(const char *path, const struct gguf_open_options *options,
     }
     *model = job.model;
     return 0;
+}
+
+int gguf_open_with(const char *path, const struct gguf_open_options *options,
+                   struct gguf_model **model, struct gguf_report *report)
+{
+    struct gguf_files files;
+    int result = gguf_files_open(path, options, &files, report);
+
+    *model = NULL;
+    if (result < 0)
+        return result;
+    result = gguf_parse_files(&files, options, model, report);
+    gguf_files_close(&files);
+    return result;
 }
 
 int gguf_open(const char *path, struct gguf_model **model, struct gguf_report *report)

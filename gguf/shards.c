@@ -1,24 +1,13 @@
 #include "gguf/shards.h"
 
+#include "gguf/files.h"
 #include "gguf/formats.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* What a u16 can say, as llama.cpp writes it. */
-#define MAX_SHARDS 65535u
-/* Then the search ends: a file may claim to have thousands of others. */
-#define MAX_BAD_SHARDS 10u
-
-/* How the name of a shard ends. All names of a model are of one length. */
-#define ENDING       "-00001-of-00003.gguf"
-#define ENDING_BYTES (sizeof ENDING - 1)
-#define DIGITS       ((size_t)5)
 
 /* What a file says of itself, by its keys or by its name. */
 struct shard {
@@ -66,11 +55,11 @@ static int read_key(const struct gguf_model *model, const char *name, uint64_t l
 static int read_keys(const struct gguf_model *model, struct shard *shard,
                      struct gguf_report *report)
 {
-    int result = read_key(model, "split.count", MAX_SHARDS, &shard->count, report);
+    int result = read_key(model, "split.count", GGUF_MAX_SHARDS, &shard->count, report);
 
     if (result <= 0 || shard->count <= 1)
         return result < 0 ? result : 0;
-    result = read_key(model, "split.no", MAX_SHARDS, &shard->no, report);
+    result = read_key(model, "split.no", GGUF_MAX_SHARDS, &shard->no, report);
     if (result == 0)
         return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
                           "is a shard of %" PRIu64
@@ -82,41 +71,6 @@ static int read_keys(const struct gguf_model *model, struct shard *shard,
                           " shards, counted from 0",
                           shard->no, shard->count);
     return result;
-}
-
-/* Reads the five digits of a number that starts at 1. */
-static bool read_digits(const char *digits, uint64_t *number)
-{
-    *number = 0;
-    for (size_t i = 0; i < DIGITS; i++) {
-        if (digits[i] < '0' || digits[i] > '9')
-            return false;
-        *number = 10 * *number + (uint64_t)(digits[i] - '0');
-    }
-    return *number > 0;
-}
-
-/* The first digit of a shard's number in a path that ends as a shard's does; NULL if it does not.
- */
-static char *find_digits(char *path)
-{
-    const size_t length = strlen(path);
-
-    return length < ENDING_BYTES ? NULL : path + length - ENDING_BYTES + 1;
-}
-
-/* Returns whether the path ends as that of a shard does. */
-static bool read_name(char *path, struct shard *shard)
-{
-    const char *digits = find_digits(path);
-
-    if (!digits || digits[-1] != '-' || !read_digits(digits, &shard->no) ||
-        strncmp(digits + DIGITS, "-of-", 4) != 0 ||
-        !read_digits(digits + DIGITS + 4, &shard->count) ||
-        strcmp(digits + 2 * DIGITS + 4, ".gguf") != 0)
-        return false;
-    shard->no--;
-    return true;
 }
 
 static int check_numbers(const struct gguf_model *model, const struct shard *by_keys,
@@ -173,42 +127,41 @@ static int check_part(const struct set *set, uint32_t index, struct gguf_report 
     return 0;
 }
 
-/* Opens a shard that is not the named one; `path` is its own. */
-static int open_part(struct set *set, uint32_t index, const char *path,
-                     const struct gguf_open_options *options, struct gguf_report *report)
+/* Parses a shard that is not the named one. */
+static int parse_part(struct set *set, uint32_t index, struct gguf_opened_file *opened,
+                      const struct gguf_open_options *options, struct gguf_report *report)
 {
     int result;
 
-    report->path = path;
-    if (access(path, F_OK) != 0 && errno == ENOENT)
+    report->path = opened->path;
+    if (opened->error == -ENOENT)
         result =
             gguf_error(report, -ENOENT, GGUF_NO_OFFSET,
                        "is missing: the model has %" PRIu32 " shards, and this is number %" PRIu32,
                        set->count, index + 1);
+    else if (opened->error < 0)
+        result = gguf_error(report, opened->error, GGUF_NO_OFFSET, "%s", opened->reason);
     else
-        result = gguf_open_file(path, options, &set->parts[index].model, report);
+        result = gguf_parse_file(&opened->file, options, &set->parts[index].model, report);
     if (result == 0)
         result = check_part(set, index, report);
     report->path = NULL;
     return result;
 }
 
-/* Returns 0, or the first error; goes on after it to tell of the others. */
-static int open_parts(struct set *set, char *path, const struct gguf_open_options *options,
-                      struct gguf_report *report)
+/* Returns 0, or the first error; goes on after it to report the others. */
+static int parse_parts(struct set *set, struct gguf_files *files,
+                       const struct gguf_open_options *options, struct gguf_report *report)
 {
-    char *digits = find_digits(path), number[DIGITS + 1];
     unsigned n_bad = 0;
     int first = 0;
 
-    for (uint32_t i = 0; i < set->count && n_bad < MAX_BAD_SHARDS; i++) {
+    for (uint32_t i = 0; i < set->count && n_bad < GGUF_MAX_BAD_SHARDS; i++) {
         int result;
 
         if (i == set->named)
             continue;
-        snprintf(number, sizeof number, "%05" PRIu16, (uint16_t)(i + 1));
-        memcpy(digits, number, DIGITS);
-        result = open_part(set, i, path, options, report);
+        result = parse_part(set, i, &files->list[i], options, report);
         if (result < 0 && n_bad++ == 0)
             first = result;
     }
@@ -304,10 +257,10 @@ static int join_parts(const struct set *set, uint64_t n_tensors, struct gguf_rep
     return 0;
 }
 
-static int join(struct gguf_model **model, const struct shard *named, char *path,
+static int join(struct gguf_model **model, struct gguf_files *files,
                 const struct gguf_open_options *options, struct gguf_report *report)
 {
-    struct set set = {.count = (uint32_t)named->count, .named = (uint32_t)named->no};
+    struct set set = {.count = files->count, .named = files->named};
     uint64_t n_tensors = 0;
     int result;
 
@@ -315,7 +268,7 @@ static int join(struct gguf_model **model, const struct shard *named, char *path
     if (!set.parts)
         return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
     set.parts[set.named].model = *model;
-    result = open_parts(&set, path, options, report);
+    result = parse_parts(&set, files, options, report);
     if (result == 0)
         result = check_total(&set, &n_tensors, report);
     if (result == 0)
@@ -332,36 +285,28 @@ static int join(struct gguf_model **model, const struct shard *named, char *path
     return result;
 }
 
-int gguf_shards_join(struct gguf_model **model, const struct gguf_open_options *options,
-                     struct gguf_report *report)
+int gguf_shards_join(struct gguf_model **model, struct gguf_files *files,
+                     const struct gguf_open_options *options, struct gguf_report *report)
 {
-    struct shard by_keys = {0}, by_name = {0};
-    char *path;
-    bool has_name;
+    struct shard by_keys = {0};
     int result = read_keys(*model, &by_keys, report);
 
     if (result < 0)
         return result;
-    path = strdup((*model)->files[0].path);
-    if (!path)
-        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
-    has_name = read_name(path, &by_name);
     if (result == 0) {
-        if (has_name && by_name.count > 1)
+        if (files->name_count > 1)
             gguf_note(report, GGUF_NO_OFFSET,
                       "is named as a shard, but has no key split.count above 1: it is a model of "
                       "its own");
-    } else if (!has_name) {
-        result = gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
-                            "is shard %" PRIu64 " of %" PRIu64
-                            " (keys split.no and split.count), so its name must end in -%05" PRIu64
-                            "-of-%05" PRIu64 ".gguf: by that the others are found beside it",
-                            by_keys.no + 1, by_keys.count, by_keys.no + 1, by_keys.count);
-    } else {
-        result = check_numbers(*model, &by_keys, &by_name, report);
-        if (result == 0)
-            result = join(model, &by_keys, path, options, report);
+        return 0;
     }
-    free(path);
-    return result;
+    if (files->name_count == 0)
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                          "is shard %" PRIu64 " of %" PRIu64
+                          " (keys split.no and split.count), so its name must end in -%05" PRIu64
+                          "-of-%05" PRIu64 ".gguf: the others are found next to it by that name",
+                          by_keys.no + 1, by_keys.count, by_keys.no + 1, by_keys.count);
+    result = check_numbers(*model, &by_keys,
+                           &(struct shard){files->name_number - 1, files->name_count}, report);
+    return result == 0 ? join(model, files, options, report) : result;
 }
