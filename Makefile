@@ -42,7 +42,7 @@ CPU_avx2    := -mavx2 -mf16c -mfma
 CPU_avx512  := $(CPU_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 CPU_neon    :=
 
-DEQUANT_SRC := $(wildcard dequant/*.c)
+DEQUANT_SRC := $(wildcard dequant/*.c dequant/reference/*.c)
 GGUF_SRC    := $(wildcard gguf/*.c gguf/legacy/*.c)
 SUPPORT_SRC := $(wildcard gguf/support/*.c)
 FS_SRC      := $(wildcard fs/*/*.c)

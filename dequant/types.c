@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "dequant/blocks.h"
-#include "dequant/decoders.h"
+#include "dequant/reference/decoders.h"
 #include "dequant/iq_blocks.h"
 #include "dequant/old_blocks.h"
 #include "dequant/types.h"

@@ -6,7 +6,7 @@
 #ifndef GGUFS_DEQUANT_KERNELS_SIMD_H
 #define GGUFS_DEQUANT_KERNELS_SIMD_H
 
-#include "dequant/decoders.h"
+#include "dequant/reference/decoders.h"
 #include "dequant/small_floats.h"
 
 #include <stdbool.h>

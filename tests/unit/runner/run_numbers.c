@@ -1,6 +1,6 @@
 #include "tests/unit/runner/run_numbers.h"
 
-#include "dequant/decoders.h"
+#include "dequant/reference/decoders.h"
 #include "dequant/encoders.h"
 #include "tests/unit/dequant/random_blocks.h"
 

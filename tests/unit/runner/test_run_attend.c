@@ -1,6 +1,6 @@
 /* Attention of the runner against a few lines in double. */
 #include "contrib/runner/compute/attend.h"
-#include "dequant/decoders.h"
+#include "dequant/reference/decoders.h"
 #include "tests/unit/runner/run_numbers.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 /* Decoders of the old layouts, by era. Layouts: dequant/old_blocks.h. */
-#include "dequant/decoders.h"
+#include "dequant/reference/decoders.h"
 #include "dequant/old_blocks.h"
 #include "dequant/small_floats.h"
 

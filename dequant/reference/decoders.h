@@ -6,8 +6,8 @@
  * rounded before it is multiplied by q. Anything that is exact (integers, signs, conversions of
  * integers below 2^24) may be done in any order.
  */
-#ifndef GGUFS_DEQUANT_DECODERS_H
-#define GGUFS_DEQUANT_DECODERS_H
+#ifndef GGUFS_DEQUANT_REFERENCE_DECODERS_H
+#define GGUFS_DEQUANT_REFERENCE_DECODERS_H
 
 #include "dequant/types.h"
 
