@@ -1,7 +1,8 @@
 #include "dequant/kernels.h"
 
-#include "dequant/encoders.h"
+#include "dequant/rows.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -9,26 +10,14 @@
 #include <cpuid.h>
 #endif
 
-static bool always(void)
+static bool scalar_is_supported(void)
 {
     return true;
 }
 
-/* All decoders of the reference stand in the type table. */
-static const struct dequant_kernel_set scalar = {
-    .name = "scalar",
-    .is_supported = always,
-    .kernels = (const struct dequant_kernel[]){{0, 0, NULL}},
-    .to_f16 = dequant_to_f16,
-    .to_bf16 = dequant_to_bf16,
-    .dot = dequant_dot_reference,
-};
-
 #if defined(__x86_64__)
 
-extern const struct dequant_kernel_set dequant_avx2_set, dequant_avx512_set;
-
-bool dequant_avx2_is_supported(void)
+static bool avx2_is_supported(void)
 {
     unsigned a, b, c, d;
 
@@ -37,89 +26,104 @@ bool dequant_avx2_is_supported(void)
            (c & bit_FMA);
 }
 
-bool dequant_avx512_is_supported(void)
+static bool avx512_is_supported(void)
 {
-    return dequant_avx2_is_supported() && __builtin_cpu_supports("avx512f") &&
+    return avx2_is_supported() && __builtin_cpu_supports("avx512f") &&
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl");
 }
 
-static const struct dequant_kernel_set *const sets[] = {&scalar, &dequant_avx2_set,
-                                                        &dequant_avx512_set};
-
 #elif defined(__aarch64__)
 
-extern const struct dequant_kernel_set dequant_neon_set;
-
 /* Part of the architecture. */
-bool dequant_neon_is_supported(void)
+static bool neon_is_supported(void)
 {
     return true;
 }
 
-static const struct dequant_kernel_set *const sets[] = {&scalar, &dequant_neon_set};
-
-#else
-
-static const struct dequant_kernel_set *const sets[] = {&scalar};
-
 #endif
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define SET(set, unused) [DEQUANT_SET_##set] = {#set, set##_is_supported},
 
-#define N_ERAS (DEQUANT_ERA + 1)
-/* Above all ids in the type table. */
-#define N_IDS 64
+static const struct dequant_kernel_set sets[DEQUANT_SETS] = {SET(scalar, )
+                                                                 DEQUANT_VECTOR_SETS(SET, )};
 
-static const struct dequant_kernel_set *chosen = &scalar;
-static dequant_decode_fn *chosen_decode[N_ERAS][N_IDS];
+static size_t chosen = DEQUANT_SET_scalar;
+
+#define CHOSEN(slots) ((slots)[chosen] ? (slots)[chosen] : (slots)[DEQUANT_SET_scalar])
 
 const struct dequant_kernel_set *dequant_kernel_set_at(size_t index)
 {
-    return index < COUNT(sets) ? sets[index] : NULL;
-}
-
-static void add_kernels(const struct dequant_kernel_set *set)
-{
-    for (const struct dequant_kernel *kernel = set->kernels; kernel->decode; kernel++)
-        chosen_decode[kernel->era][kernel->type_id] = kernel->decode;
-    chosen = set;
+    return index < DEQUANT_SETS ? &sets[index] : NULL;
 }
 
 int dequant_choose_kernels(const char *name)
 {
-    size_t n = COUNT(sets);
+    size_t set = DEQUANT_SETS;
 
-    while (n > 0 && (name ? strcmp(sets[n - 1]->name, name) != 0 : !sets[n - 1]->is_supported()))
-        n--;
-    if (n == 0)
+    while (set > 0 &&
+           (name ? strcmp(sets[set - 1].name, name) != 0 : !sets[set - 1].is_supported()))
+        set--;
+    if (set == 0)
         return -EINVAL;
-    if (!sets[n - 1]->is_supported())
+    if (!sets[set - 1].is_supported())
         return -ENOTSUP;
-    for (size_t era = 0; era < N_ERAS; era++) {
-        for (size_t id = 0; id < N_IDS; id++)
-            chosen_decode[era][id] = NULL;
-    }
-    for (size_t i = 0; i < n; i++)
-        add_kernels(sets[i]);
+    chosen = set - 1;
     return 0;
 }
 
 const struct dequant_kernel_set *dequant_chosen_kernels(void)
 {
-    return chosen;
+    return &sets[chosen];
+}
+
+void dequant_decode_row(const struct dequant_type *type, struct dequant_row row,
+                        const void *restrict blocks, float *restrict out, size_t n_blocks)
+{
+    CHOSEN(type->decode)(blocks, out, n_blocks, row);
 }
 
 void dequant_decode(const struct dequant_type *type, const void *restrict blocks,
                     float *restrict out, size_t n_blocks)
 {
-    dequant_decode_fn *decode = chosen_decode[type->era][type->id];
+    assert(!dequant_has_row_layout(type));
+    dequant_decode_row(type, (struct dequant_row){0}, blocks, out, n_blocks);
+}
 
-    (decode ? decode : type->decode)(blocks, out, n_blocks);
+void dequant_decode_elements(const struct dequant_type *type, uint64_t row_elements,
+                             const void *data, uint64_t first, uint64_t n, float *out)
+{
+    const uint64_t end = first + n;
+    const uint8_t *bytes = data;
+
+    if (!dequant_has_row_layout(type)) {
+        dequant_decode(type, bytes + first / type->block_elements * type->block_bytes, out,
+                       n / type->block_elements);
+        return;
+    }
+    while (first < end) {
+        const struct dequant_span span =
+            dequant_span_of(type, row_elements, first, end, UINT64_MAX);
+        const struct dequant_row row = {bytes + span.headers_offset, span.row_index};
+        const uint64_t n_elements = span.n_blocks * type->block_elements;
+
+        dequant_decode_row(type, row, bytes + span.blocks_offset, out, span.n_blocks);
+        first += n_elements;
+        out += n_elements;
+    }
+}
+
+void dequant_encode(const struct dequant_type *type, const void *restrict values,
+                    void *restrict out, size_t n)
+{
+    CHOSEN(type->encode)(values, out, n);
 }
 
 void dequant_dot(const float *w, size_t w_stride, size_t n_rows, const float *x, size_t x_stride,
                  size_t n_columns, size_t n, float *out, size_t out_stride)
 {
-    chosen->dot(w, w_stride, n_rows, x, x_stride, n_columns, n, out, out_stride);
+    const struct dequant_type *floats = dequant_type_by_id(DEQUANT_F32);
+
+    CHOSEN(floats->dot)
+    (w, w_stride * sizeof *w, n_rows, x, x_stride, n_columns, n, out, out_stride);
 }

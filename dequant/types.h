@@ -1,57 +1,100 @@
 /*
  * The tensor types: one table row per type holds everything that ggufs knows about it.
  *
- * This folder turns bytes into numbers and knows neither files nor FUSE. All data is little-endian
- * and may start at any address. Nothing here allocates or blocks, and but for the choice of kernels
- * nothing keeps state: every function may be called from any thread.
+ * This folder turns bytes into numbers and back, and knows neither files nor FUSE. All data is
+ * little-endian and may start at any address. Nothing here allocates or blocks, and apart from the
+ * choice of kernels (dequant/kernels.h) nothing keeps state: any thread may call any function.
  */
 #ifndef GGUFS_DEQUANT_TYPES_H
 #define GGUFS_DEQUANT_TYPES_H
+
+#include "dequant/sets.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /*
- * One run of equal fields in a block, in the order in which they lie in memory. A type's map is a
- * list of such runs that ends with {0, 0}; the sum of width_bytes * count is its block_bytes.
+ * One run of equal fields in a stored block, in the order in which they lie in memory. A type's
+ * byte-order map is a list of such runs that ends with {0, 0}; the widths times the counts sum up
+ * to dequant_stride_bytes().
  */
 struct dequant_field {
     uint8_t width_bytes; /* 1, 2, 4 or 8 */
     uint16_t count;
 };
 
-/*
- * Decodes n_blocks blocks to n_blocks * block_elements floats, bit for bit as ggml converts them.
- * `blocks` holds n_blocks * block_bytes bytes at any alignment; `out` is aligned for float and does
- * not overlap it.
- */
-typedef void dequant_decode_fn(const void *restrict blocks, float *restrict out, size_t n_blocks);
-
-struct dequant_type {
-    uint32_t id;             /* ggml_type, the number that GGUF files hold */
-    uint32_t era;            /* of the layout, see dequant/old_blocks.h; DEQUANT_ERA today */
-    const char *name;        /* as ggml prints it in capitals: "F16", "Q4_K", "IQ2_XXS" */
-    uint32_t block_elements; /* elements in a block; 1 for the plain number types */
-    uint32_t block_bytes;    /* bytes in a block */
-
-    /*
-     * The reference; dequant_decode() in dequant/kernels.h is faster. NULL for a type whose size is
-     * known but whose values are not: its support was removed from ggml.
-     */
-    dequant_decode_fn *decode;
-
-    /*
-     * Whether a scale of the block is the NaN of its format, where decoding makes a number of it as
-     * ggml does; NULL for types whose bad scales show in their values.
-     */
-    bool (*has_nan_scale)(const void *block);
-
-    const struct dequant_field *fields; /* the byte-order map; never NULL */
+/* What a decoder needs beside the blocks of a row; all zero for types without a row layout. */
+struct dequant_row {
+    const void *headers; /* of the group: interleave_rows * row_header_bytes bytes, any alignment */
+    uint32_t index;      /* of the row in its group, below interleave_rows */
 };
 
-/* The id of plain floats, of which the values are what is stored. */
-#define DEQUANT_F32 0u
+/*
+ * Decodes n_blocks blocks of one row to n_blocks * block_elements floats, bit for bit as ggml, or
+ * the program that the type comes from, converts them. `blocks` holds n_blocks stored blocks, that
+ * is n_blocks * dequant_stride_bytes() bytes, at any alignment; `out` is aligned for float and does
+ * not overlap it.
+ */
+typedef void dequant_decode_fn(const void *restrict blocks, float *restrict out, size_t n_blocks,
+                               struct dequant_row row);
+
+/*
+ * Encodes n floats, to nearest with ties to even. `values` and `out`, which holds the blocks of n
+ * elements, may have any alignment. What is too large becomes an infinity; a NaN keeps its sign and
+ * the upper part of its payload and becomes quiet.
+ */
+typedef void dequant_encode_fn(const void *restrict values, void *restrict out, size_t n);
+
+/*
+ * Adds to out[c * out_stride + r] the dot product of row r of `w` (n_rows rows of the type, each
+ * aligned for its numbers, w_stride_bytes from one to the next) and row c of `x` (n_columns rows of
+ * floats, x_stride floats from one to the next), of n elements each. Defined to the bit: sum i % 16
+ * gets the fused multiply-add of element i; the 16 sums are added in pairs, halving their number (i
+ * and i + 8, i + 4, i + 2, i + 1). So a product depends neither on the CPU nor on what else is
+ * computed with it. `out` overlaps neither operand.
+ */
+typedef void dequant_dot_fn(const void *w, size_t w_stride_bytes, size_t n_rows, const float *x,
+                            size_t x_stride, size_t n_columns, size_t n, float *out,
+                            size_t out_stride);
+
+/*
+ * A tensor's data are its rows, ne[0] elements each, one after the other. A row is its header,
+ * which most types do not have, and its blocks.
+ *
+ * Where interleave_rows is n > 1, groups of n rows are stored together: the n headers, then the
+ * stored blocks, each of which holds n blocks in one, one of each row. Their bytes are mixed in a
+ * way that only the type's decoder knows. dequant/rows.h does the arithmetic.
+ */
+struct dequant_type {
+    uint32_t id;               /* ggml_type, the number that GGUF files hold */
+    uint32_t era;              /* of the layout, see dequant/old_blocks.h; DEQUANT_ERA today */
+    const char *name;          /* as its program prints it, in capitals: "F16", "Q4_K", "IQ4_KS" */
+    uint32_t block_elements;   /* elements in a block; 1 for the plain number types */
+    uint32_t block_bytes;      /* bytes of a block; of an interleaved type, its share per row */
+    uint32_t row_header_bytes; /* bytes at the start of each row, 0 for most types */
+    uint32_t interleave_rows;  /* rows stored together, 1 for most types */
+
+    const struct dequant_field *fields; /* the byte-order map of a stored block; never NULL */
+
+    /*
+     * Slots by kernel set; dequant/kernels.h calls those of the set that the CPU supports. The
+     * scalar slot is the reference, which also serves where a set's own slot is NULL. Without a
+     * reference the type can't be decoded, encoded or multiplied without decoding.
+     */
+    dequant_decode_fn *decode[DEQUANT_SETS];
+    dequant_encode_fn *encode[DEQUANT_SETS];
+    dequant_dot_fn *dot[DEQUANT_SETS];
+
+    /*
+     * Return true if a scale of the block is the NaN of its format, where decoding makes a number
+     * of it as ggml does; NULL for types whose bad scales show in their values.
+     */
+    bool (*has_nan_scale)(const void *block);
+};
+
+/* Type ids that programs ask for by number. */
+enum { DEQUANT_F32 = 0, DEQUANT_F16 = 1, DEQUANT_BF16 = 30 };
 
 /* The era of today's layouts. */
 #define DEQUANT_ERA 2u
@@ -76,6 +119,21 @@ const struct dequant_type *dequant_type_by_id(uint32_t id);
 const struct dequant_type *dequant_type_of_era(uint32_t id, uint32_t era);
 
 /*
+ * Return true if the values can be computed. They cannot for types that ggml removed, of which only
+ * the size is known, and where a file does not say which layout it uses.
+ */
+static inline bool dequant_is_decodable(const struct dequant_type *type)
+{
+    return type->decode[DEQUANT_SET_scalar] != NULL;
+}
+
+/* Bytes from one stored block to the next: those of a block of each row stored together. */
+static inline size_t dequant_stride_bytes(const struct dequant_type *type)
+{
+    return (size_t)type->block_bytes * type->interleave_rows;
+}
+
+/*
  * The type of today that holds the same values exactly: the type itself; Q5_0 and Q5_1 for those of
  * era 0, which only have their elements in another order; else F32, for today's blocks have scales
  * of 16 bits where old ones have 32, or more elements to a scale.
@@ -90,8 +148,16 @@ void dequant_modernize_blocks(const struct dequant_type *type, const void *restr
                               void *restrict out, size_t n_blocks);
 
 /*
- * Copies n_blocks big-endian blocks to `out` in little-endian order, field by field. `blocks` and
- * `out` hold n_blocks * block_bytes bytes each, at any alignment, and do not overlap.
+ * Return true if the data of a big-endian file differ from those of a little-endian one. They do
+ * not for types that consist of bytes, nor for those that no big-endian file has: the removed ones,
+ * the old layouts, and the types of other programs than ggml.
+ */
+bool dequant_has_byte_order(const struct dequant_type *type);
+
+/*
+ * Copies n_blocks stored big-endian blocks to `out` in little-endian order, field by field, or the
+ * other way round. `blocks` and `out` hold n_blocks * dequant_stride_bytes() bytes each, at any
+ * alignment, and do not overlap.
  */
 void dequant_swap_blocks(const struct dequant_type *type, const void *restrict blocks,
                          void *restrict out, size_t n_blocks);

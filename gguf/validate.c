@@ -1,5 +1,7 @@
 #include "gguf/validate.h"
 
+#include "dequant/rows.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -50,7 +52,6 @@ static bool count_elements(struct gguf_tensor *tensor, struct gguf_report *repor
 int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report)
 {
     const struct dequant_type *type = tensor->type;
-    uint64_t size_bytes;
 
     if (!count_elements(tensor, report))
         return -EOVERFLOW;
@@ -62,13 +63,18 @@ int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report)
                           " elements, which is no multiple of the %" PRIu32 " of a %s block",
                           gguf_quote(tensor->name).text, tensor->ne[0], type->block_elements,
                           type->name);
-    if (__builtin_mul_overflow(tensor->n_elements / type->block_elements,
-                               (uint64_t)type->block_bytes, &size_bytes) ||
-        size_bytes > INT64_MAX)
+    if (tensor->ne[1] % type->interleave_rows != 0)
+        return gguf_error(report, -EINVAL, tensor->info_offset,
+                          "tensor %s: its matrices have %" PRIu64
+                          " rows, which is no multiple of the %" PRIu32 " that %s stores together",
+                          gguf_quote(tensor->name).text, tensor->ne[1], type->interleave_rows,
+                          type->name);
+    if (tensor->n_elements > 0 &&
+        dequant_rows_bytes(type, tensor->ne[0], tensor->n_elements / tensor->ne[0],
+                           &tensor->size_bytes) < 0)
         return gguf_error(report, -EOVERFLOW, tensor->info_offset,
                           "tensor %s: %" PRIu64 " elements of type %s take over 2^63 bytes",
                           gguf_quote(tensor->name).text, tensor->n_elements, type->name);
-    tensor->size_bytes = size_bytes;
     return 0;
 }
 

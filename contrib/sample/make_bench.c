@@ -2,11 +2,12 @@
  * Writes a model for measuring how fast tensors are read: one tensor for each type that can be
  * decoded, named after it, all with the same number of elements.
  *
- * The data are random blocks, a chunk of them again and again. What a block decodes to is finite
- * and neither tiny nor huge: numbers that a processor slows down for are not in real models.
+ * The data are random rows, a chunk of them again and again. What a block decodes to is finite and
+ * neither tiny nor huge: numbers that a processor slows down for are not in real models.
  */
 #include "contrib/sample/gguf_writer.h"
-#include "dequant/types.h"
+#include "dequant/kernels.h"
+#include "dequant/rows.h"
 
 #include <errno.h>
 #include <math.h>
@@ -23,6 +24,7 @@ enum {
     MOST_BLOCK_ELEMENTS = 256,
     MOST_ELEMENT_BYTES = 8,
     ROW_ELEMENTS = 4096,
+    CHUNK_ROWS = ELEMENTS_PER_MIB / ROW_ELEMENTS,
     ALIGNMENT_BYTES = 32, /* GGUF's default */
 };
 
@@ -35,34 +37,57 @@ static uint64_t random_u64(uint64_t *state)
     return x ^ (x >> 31);
 }
 
-static bool is_sane(const struct dequant_type *type, const unsigned char *block)
+/* Checks what a stored block decodes to, for all rows that share it. */
+static bool is_sane(const struct dequant_type *type, const unsigned char *headers,
+                    const unsigned char *block)
 {
-    float values[MOST_BLOCK_ELEMENTS];
-    float largest = 0;
-    type->decode(block, values, 1);
-    for (uint32_t i = 0; i < type->block_elements; i++) {
-        if (!isfinite(values[i]))
-            return false;
-        largest = fmaxf(largest, fabsf(values[i]));
-    }
-    /* The largest integers are 2^63. */
-    return largest >= 0x1p-20f && largest <= 0x1p64f;
-}
-
-static void fill_block(const struct dequant_type *type, unsigned char *block, uint64_t *random)
-{
-    do {
-        for (uint32_t i = 0; i < type->block_bytes; i += 8) {
-            const uint64_t bits = random_u64(random);
-            const uint32_t left_bytes = type->block_bytes - i;
-            memcpy(block + i, &bits, left_bytes < 8 ? left_bytes : 8);
+    for (uint32_t row = 0; row < type->interleave_rows; row++) {
+        float values[MOST_BLOCK_ELEMENTS];
+        float largest = 0;
+        dequant_decode_row(type, (struct dequant_row){headers, row}, block, values, 1);
+        for (uint32_t i = 0; i < type->block_elements; i++) {
+            if (!isfinite(values[i]))
+                return false;
+            largest = fmaxf(largest, fabsf(values[i]));
         }
-    } while (!is_sane(type, block));
+        /* The largest integers are 2^63. */
+        if (largest < 0x1p-20f || largest > 0x1p64f)
+            return false;
+    }
+    return true;
 }
 
-static size_t chunk_bytes(const struct dequant_type *type)
+static void fill(unsigned char *bytes, size_t n_bytes, uint64_t *random)
 {
-    return (size_t)ELEMENTS_PER_MIB / type->block_elements * type->block_bytes;
+    for (size_t i = 0; i < n_bytes; i += 8) {
+        const uint64_t bits = random_u64(random);
+        memcpy(bytes + i, &bits, n_bytes - i < 8 ? n_bytes - i : 8);
+    }
+}
+
+/* Fills rows that are stored together: headers that suit the first block, and the other blocks. */
+static void fill_group(const struct dequant_type *type, unsigned char *group, uint64_t *random)
+{
+    const size_t headers_bytes = (size_t)type->row_header_bytes * type->interleave_rows;
+    const size_t stride_bytes = dequant_stride_bytes(type);
+    unsigned char *block = group + headers_bytes;
+    do {
+        fill(group, headers_bytes, random);
+        fill(block, stride_bytes, random);
+    } while (!is_sane(type, group, block));
+    for (size_t i = 1; i < ROW_ELEMENTS / type->block_elements; i++) {
+        block += stride_bytes;
+        do {
+            fill(block, stride_bytes, random);
+        } while (!is_sane(type, group, block));
+    }
+}
+
+static size_t rows_bytes(const struct dequant_type *type, uint64_t n_rows)
+{
+    uint64_t n_bytes = 0;
+    dequant_rows_bytes(type, ROW_ELEMENTS, n_rows, &n_bytes);
+    return (size_t)n_bytes;
 }
 
 /* Writes a tensor's data, with the padding behind them. */
@@ -70,11 +95,11 @@ static bool write_data(FILE *file, const struct dequant_type *type, uint32_t mib
 {
     static unsigned char chunk[(size_t)ELEMENTS_PER_MIB * MOST_ELEMENT_BYTES];
     static const unsigned char zeros[ALIGNMENT_BYTES];
-    const size_t n_bytes = chunk_bytes(type);
+    const size_t n_bytes = rows_bytes(type, CHUNK_ROWS);
     uint64_t random = type->id;
 
-    for (size_t i = 0; i < n_bytes; i += type->block_bytes)
-        fill_block(type, chunk + i, &random);
+    for (size_t i = 0; i < n_bytes; i += rows_bytes(type, type->interleave_rows))
+        fill_group(type, chunk + i, &random);
     for (uint32_t i = 0; i < mib; i++) {
         if (fwrite(chunk, 1, n_bytes, file) != n_bytes)
             return false;
@@ -94,11 +119,11 @@ static int make_header(uint32_t mib, unsigned char **header, size_t *header_byte
     gguf_writer_add_string(w, "general.name", "ggufs bench");
     for (size_t i = 0; i < dequant_type_count(); i++) {
         const struct dequant_type *type = dequant_type_at(i);
-        if (!type->decode)
+        if (!dequant_is_decodable(type))
             continue;
         gguf_writer_add_tensor(w, type->name, strlen(type->name), 2, ne, type->id, NULL, 0);
         gguf_writer_override_offset(w, offset);
-        offset += (uint64_t)chunk_bytes(type) * mib;
+        offset += (uint64_t)rows_bytes(type, CHUNK_ROWS) * mib;
         offset = (offset + ALIGNMENT_BYTES - 1) / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
     }
     return gguf_writer_finish(w, header, header_bytes);
@@ -117,7 +142,7 @@ static bool write_model(const char *path, uint32_t mib)
     bool is_written = file && fwrite(header, 1, header_bytes, file) == header_bytes;
     free(header);
     for (size_t i = 0; is_written && i < dequant_type_count(); i++) {
-        if (dequant_type_at(i)->decode)
+        if (dequant_is_decodable(dequant_type_at(i)))
             is_written = write_data(file, dequant_type_at(i), mib);
     }
     if (file && fclose(file) != 0)

@@ -1,6 +1,7 @@
 /*
- * Dot products of floats in vectors. The sums are the reference's in dequant/dot.c: 16 of them side
- * by side, every step one fused multiply-add, so the bits are the same with vectors of any width.
+ * Dot products of floats in vectors. The sums are the reference's in dequant/reference/dot.c: 16 of
+ * them side by side, every step one fused multiply-add, so the bits are the same with vectors of
+ * any width.
  */
 #include "dequant/dot.h"
 #include "dequant/kernels/simd.h"
@@ -80,9 +81,11 @@ static inline __attribute__((always_inline)) void block(const float *w, size_t w
     }
 }
 
-void SIMD_NAME(dot)(const float *w, size_t w_stride, size_t n_rows, const float *x, size_t x_stride,
-                    size_t n_columns, size_t n, float *out, size_t out_stride)
+void SIMD_NAME(dot_f32)(const void *rows, size_t w_stride_bytes, size_t n_rows, const float *x,
+                        size_t x_stride, size_t n_columns, size_t n, float *out, size_t out_stride)
 {
+    const size_t w_stride = w_stride_bytes / sizeof(float);
+    const float *w = rows;
     size_t r = 0;
 
     for (; r + ROWS <= n_rows; r += ROWS, w += ROWS * w_stride, out += ROWS) {

@@ -1,18 +1,18 @@
 /* Kernels of the plain number types, and those that write 16 bits. */
 #include "dequant/blocks.h"
-#include "dequant/encoders.h"
 #include "dequant/kernels/simd.h"
 
 /* Defines the kernel of a type by its load of 16 numbers; the rest is for the reference. */
 #define DEFINE_NUMBERS(type)                                                                       \
-    void SIMD_NAME(type)(const void *restrict blocks, float *restrict out, size_t n_blocks)        \
+    void SIMD_NAME(type)(const void *restrict blocks, float *restrict out, size_t n_blocks,        \
+                         struct dequant_row row)                                                   \
     {                                                                                              \
         const struct dequant_##type *numbers = blocks;                                             \
         size_t i = 0;                                                                              \
                                                                                                    \
         for (; i + 16 <= n_blocks; i += 16)                                                        \
             simd_store(out + i, simd_load_##type(numbers + i));                                    \
-        dequant_decode_##type(numbers + i, out + i, n_blocks - i);                                 \
+        dequant_scalar_##type(numbers + i, out + i, n_blocks - i, row);                            \
     }
 
 DEFINE_NUMBERS(f16)
@@ -23,8 +23,10 @@ DEFINE_NUMBERS(i16)
 DEFINE_NUMBERS(i32)
 DEFINE_NUMBERS(i64)
 
-void SIMD_NAME(f32)(const void *restrict blocks, float *restrict out, size_t n_blocks)
+void SIMD_NAME(f32)(const void *restrict blocks, float *restrict out, size_t n_blocks,
+                    struct dequant_row row)
 {
+    (void)row;
     memcpy(out, blocks, n_blocks * sizeof *out);
 }
 
@@ -35,7 +37,7 @@ void SIMD_NAME(to_f16)(const void *restrict values, void *restrict out, size_t n
 
     for (; n >= 16; n -= 16, from += 64, to += 32)
         simd_store_f16(to, simd_load_floats(from));
-    dequant_to_f16(from, to, n);
+    dequant_scalar_to_f16(from, to, n);
 }
 
 void SIMD_NAME(to_bf16)(const void *restrict values, void *restrict out, size_t n)
@@ -45,5 +47,5 @@ void SIMD_NAME(to_bf16)(const void *restrict values, void *restrict out, size_t 
 
     for (; n >= 16; n -= 16, from += 64, to += 32)
         simd_store_bf16(to, simd_load_floats(from));
-    dequant_to_bf16(from, to, n);
+    dequant_scalar_to_bf16(from, to, n);
 }

@@ -6,7 +6,7 @@
 #ifndef GGUFS_DEQUANT_KERNELS_SIMD_H
 #define GGUFS_DEQUANT_KERNELS_SIMD_H
 
-#include "dequant/reference/decoders.h"
+#include "dequant/slots.h"
 #include "dequant/small_floats.h"
 
 #include <stdbool.h>
@@ -39,7 +39,8 @@ static inline bool simd_is_finite(uint16_t half)
  * struct dequant_LAYOUT, `block`, for which `is_regular` holds.
  */
 #define SIMD_DEFINE_LAYOUT(type, layout, elements, is_regular)                                     \
-    void SIMD_NAME(type)(const void *restrict blocks, float *restrict out, size_t n_blocks)        \
+    void SIMD_NAME(type)(const void *restrict blocks, float *restrict out, size_t n_blocks,        \
+                         struct dequant_row row)                                                   \
     {                                                                                              \
         const struct dequant_##layout *block = blocks;                                             \
                                                                                                    \
@@ -47,12 +48,23 @@ static inline bool simd_is_finite(uint16_t half)
             if (__builtin_expect(is_regular, 1))                                                   \
                 type##_kernel(block, out);                                                         \
             else                                                                                   \
-                dequant_decode_##type(block, out, 1);                                              \
+                dequant_scalar_##type(block, out, 1, row);                                         \
         }                                                                                          \
     }
 
 /* The same for a type whose layout has its name. */
 #define SIMD_DEFINE(type, elements, is_regular) SIMD_DEFINE_LAYOUT(type, type, elements, is_regular)
+
+/* The same for a type with row headers or interleaved rows: TYPE_kernel gets the row as well. */
+#define SIMD_DEFINE_ROWS(type, elements)                                                           \
+    void SIMD_NAME(type)(const void *restrict blocks, float *restrict out, size_t n_blocks,        \
+                         struct dequant_row row)                                                   \
+    {                                                                                              \
+        const struct dequant_##type *block = blocks;                                               \
+                                                                                                   \
+        for (size_t i = 0; i < n_blocks; i++)                                                      \
+            type##_kernel(&block[i], row, out + i * (elements));                                   \
+    }
 
 static inline uint16_t simd_u16(const void *from)
 {

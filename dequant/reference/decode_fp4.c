@@ -1,6 +1,6 @@
 /* Decoders of the types made of 4-bit floats. Layouts: dequant/blocks.h. */
 #include "dequant/blocks.h"
-#include "dequant/reference/decoders.h"
+#include "dequant/slots.h"
 #include "dequant/small_floats.h"
 
 const int8_t dequant_doubled_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};

@@ -1,7 +1,7 @@
 /* Decoders of the IQ types. Layouts: dequant/iq_blocks.h. */
 #include <stdbool.h>
 
-#include "dequant/reference/decoders.h"
+#include "dequant/slots.h"
 #include "dequant/iq_blocks.h"
 #include "dequant/iq_grids.h"
 #include "dequant/small_floats.h"

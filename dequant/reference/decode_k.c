@@ -1,6 +1,6 @@
 /* Decoders of the K types. Layouts: dequant/blocks.h. */
 #include "dequant/blocks.h"
-#include "dequant/reference/decoders.h"
+#include "dequant/slots.h"
 #include "dequant/small_floats.h"
 
 static inline void q2_k_block(const struct dequant_q2_k *restrict block, float *restrict out)

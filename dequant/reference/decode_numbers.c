@@ -1,6 +1,6 @@
 /* Decoders of the plain number types: a block is one number. */
 #include "dequant/blocks.h"
-#include "dequant/reference/decoders.h"
+#include "dequant/slots.h"
 #include "dequant/small_floats.h"
 
 static inline void f32_block(const struct dequant_f32 *restrict block, float *restrict out)

@@ -1,5 +1,5 @@
 /* Decoders of the old layouts, by era. Layouts: dequant/old_blocks.h. */
-#include "dequant/reference/decoders.h"
+#include "dequant/slots.h"
 #include "dequant/old_blocks.h"
 #include "dequant/small_floats.h"
 
@@ -22,22 +22,26 @@ static inline void put_pairs_plus(const uint8_t *restrict qs, size_t n, float d,
     }
 }
 
-static inline void q4_0_block(const struct dequant_old_q4_0 *restrict block, float *restrict out)
+static inline void era0_q4_0_block(const struct dequant_old_q4_0 *restrict block,
+                                   float *restrict out)
 {
     put_pairs(block->qs, DEQUANT_BLOCK / 2, block->d, out);
 }
 
-static inline void q4_1_block(const struct dequant_old_q4_1 *restrict block, float *restrict out)
+static inline void era0_q4_1_block(const struct dequant_old_q4_1 *restrict block,
+                                   float *restrict out)
 {
     put_pairs_plus(block->qs, DEQUANT_BLOCK / 2, block->d, block->m, out);
 }
 
-static inline void q4_2_block(const struct dequant_old_q4_2 *restrict block, float *restrict out)
+static inline void era0_q4_2_block(const struct dequant_old_q4_2 *restrict block,
+                                   float *restrict out)
 {
     put_pairs(block->qs, DEQUANT_HALF_BLOCK / 2, dequant_f16_to_f32(block->d), out);
 }
 
-static inline void q4_3_block(const struct dequant_old_q4_3 *restrict block, float *restrict out)
+static inline void era0_q4_3_block(const struct dequant_old_q4_3 *restrict block,
+                                   float *restrict out)
 {
     put_pairs_plus(block->qs, DEQUANT_HALF_BLOCK / 2, dequant_f16_to_f32(block->d),
                    dequant_f16_to_f32(block->m), out);
@@ -49,7 +53,7 @@ static inline int fifth_bit(const uint8_t *qh, size_t i)
     return ((qh[i / 8] >> (i % 8)) & 1) << 4;
 }
 
-static inline void q5_0_block(const struct dequant_q5_0 *restrict block, float *restrict out)
+static inline void era0_q5_0_block(const struct dequant_q5_0 *restrict block, float *restrict out)
 {
     float d = dequant_f16_to_f32(block->d);
 
@@ -60,7 +64,7 @@ static inline void q5_0_block(const struct dequant_q5_0 *restrict block, float *
     }
 }
 
-static inline void q5_1_block(const struct dequant_q5_1 *restrict block, float *restrict out)
+static inline void era0_q5_1_block(const struct dequant_q5_1 *restrict block, float *restrict out)
 {
     float d = dequant_f16_to_f32(block->d);
     float m = dequant_f16_to_f32(block->m);
@@ -72,7 +76,8 @@ static inline void q5_1_block(const struct dequant_q5_1 *restrict block, float *
     }
 }
 
-static inline void q4_0_halves(const struct dequant_old_q4_0 *restrict block, float *restrict out)
+static inline void era1_q4_0_block(const struct dequant_old_q4_0 *restrict block,
+                                   float *restrict out)
 {
     float d = block->d;
 
@@ -82,7 +87,8 @@ static inline void q4_0_halves(const struct dequant_old_q4_0 *restrict block, fl
     }
 }
 
-static inline void q4_1_halves(const struct dequant_old_q4_1 *restrict block, float *restrict out)
+static inline void era1_q4_1_block(const struct dequant_old_q4_1 *restrict block,
+                                   float *restrict out)
 {
     float d = block->d;
     float m = block->m;
@@ -93,7 +99,8 @@ static inline void q4_1_halves(const struct dequant_old_q4_1 *restrict block, fl
     }
 }
 
-static inline void q8_0_block(const struct dequant_old_q8_0 *restrict block, float *restrict out)
+static inline void old_q8_0_block(const struct dequant_old_q8_0 *restrict block,
+                                  float *restrict out)
 {
     float d = block->d;
 
@@ -101,22 +108,12 @@ static inline void q8_0_block(const struct dequant_old_q8_0 *restrict block, flo
         out[i] = (float)block->qs[i] * d;
 }
 
-/* As DEQUANT_DEFINE_DECODER, of the function `put` for a struct dequant_`layout`. */
-#define DEFINE(name, layout, put, elements)                                                        \
-    void dequant_decode_##name(const void *restrict blocks, float *restrict out, size_t n_blocks)  \
-    {                                                                                              \
-        const struct dequant_##layout *block = blocks;                                             \
-                                                                                                   \
-        for (size_t i = 0; i < n_blocks; i++)                                                      \
-            put(&block[i], out + i * (elements));                                                  \
-    }
-
-DEFINE(era0_q4_0, old_q4_0, q4_0_block, DEQUANT_BLOCK)
-DEFINE(era0_q4_1, old_q4_1, q4_1_block, DEQUANT_BLOCK)
-DEFINE(era0_q4_2, old_q4_2, q4_2_block, DEQUANT_HALF_BLOCK)
-DEFINE(era0_q4_3, old_q4_3, q4_3_block, DEQUANT_HALF_BLOCK)
-DEFINE(era0_q5_0, q5_0, q5_0_block, DEQUANT_BLOCK)
-DEFINE(era0_q5_1, q5_1, q5_1_block, DEQUANT_BLOCK)
-DEFINE(era1_q4_0, old_q4_0, q4_0_halves, DEQUANT_BLOCK)
-DEFINE(era1_q4_1, old_q4_1, q4_1_halves, DEQUANT_BLOCK)
-DEFINE(old_q8_0, old_q8_0, q8_0_block, DEQUANT_BLOCK)
+DEQUANT_DEFINE_DECODER_OF(era0_q4_0, old_q4_0, DEQUANT_BLOCK)
+DEQUANT_DEFINE_DECODER_OF(era0_q4_1, old_q4_1, DEQUANT_BLOCK)
+DEQUANT_DEFINE_DECODER_OF(era0_q4_2, old_q4_2, DEQUANT_HALF_BLOCK)
+DEQUANT_DEFINE_DECODER_OF(era0_q4_3, old_q4_3, DEQUANT_HALF_BLOCK)
+DEQUANT_DEFINE_DECODER_OF(era0_q5_0, q5_0, DEQUANT_BLOCK)
+DEQUANT_DEFINE_DECODER_OF(era0_q5_1, q5_1, DEQUANT_BLOCK)
+DEQUANT_DEFINE_DECODER_OF(era1_q4_0, old_q4_0, DEQUANT_BLOCK)
+DEQUANT_DEFINE_DECODER_OF(era1_q4_1, old_q4_1, DEQUANT_BLOCK)
+DEQUANT_DEFINE_DECODER(old_q8_0, DEQUANT_BLOCK)

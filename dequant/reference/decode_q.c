@@ -1,6 +1,6 @@
 /* Decoders of the types with one scale per block, Q1_0 to Q8_1. Layouts: dequant/blocks.h. */
 #include "dequant/blocks.h"
-#include "dequant/reference/decoders.h"
+#include "dequant/slots.h"
 #include "dequant/small_floats.h"
 
 static inline void q1_0_block(const struct dequant_q1_0 *restrict block, float *restrict out)

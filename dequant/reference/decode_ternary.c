@@ -1,6 +1,6 @@
 /* Decoders of the ternary types. Layouts: dequant/blocks.h. */
 #include "dequant/blocks.h"
-#include "dequant/reference/decoders.h"
+#include "dequant/slots.h"
 #include "dequant/small_floats.h"
 
 /*

@@ -117,7 +117,9 @@ int fs_image_add_data(struct fs_image *image, const struct gguf_tensor *tensor)
 
 int fs_image_add_modern_data(struct fs_image *image, const struct gguf_tensor *tensor)
 {
-    if (!tensor->big_endian && tensor->type == dequant_modern(tensor->type))
+    const bool is_swapped = tensor->big_endian && dequant_has_byte_order(tensor->type);
+
+    if (!is_swapped && tensor->type == dequant_modern(tensor->type))
         return fs_image_add_data(image, tensor);
     return add(image, (struct fs_segment){.kind = FS_CONVERTED, .tensor = tensor},
                tensor->size_bytes);

@@ -198,9 +198,19 @@ static bool add_era(cJSON *object, const struct dequant_type *type)
 {
     if (!type || type->era == DEQUANT_ERA)
         return true;
-    if (!type->decode)
+    if (!dequant_is_decodable(type))
         return cJSON_AddNullToObject(object, "era");
     return add_integer(object, "era", type->era);
+}
+
+/* Of types that have one. */
+static bool add_row_layout(cJSON *object, const struct dequant_type *type)
+{
+    if (type->row_header_bytes > 0 &&
+        !add_integer(object, "row_header_bytes", type->row_header_bytes))
+        return false;
+    return type->interleave_rows == 1 ||
+           add_integer(object, "interleave_rows", type->interleave_rows);
 }
 
 static bool add_sizes(cJSON *object, const struct gguf_tensor *tensor)
@@ -211,6 +221,7 @@ static bool add_sizes(cJSON *object, const struct gguf_tensor *tensor)
                cJSON_AddNullToObject(object, "n_bytes");
     return add_integer(object, "block_size", tensor->type->block_elements) &&
            add_integer(object, "type_size", tensor->type->block_bytes) &&
+           add_row_layout(object, tensor->type) &&
            add_integer(object, "n_bytes", tensor->size_bytes);
 }
 

@@ -96,7 +96,7 @@ static bool has_decoder(const struct gguf_model *model, const void *subject)
     const struct gguf_tensor *tensor = subject;
 
     (void)model;
-    return tensor->type && tensor->type->decode;
+    return tensor->type && dequant_is_decodable(tensor->type);
 }
 
 static int build_f32(struct fs_image *image, const void *subject, struct fs_value_cache *values)

@@ -55,7 +55,8 @@ static bool is_same_in_old_eras(uint32_t ggml_id)
 {
     const struct dequant_type *first = dequant_type_of_era(ggml_id, 0);
 
-    return first->decode == dequant_type_of_era(ggml_id, 1)->decode;
+    return first->decode[DEQUANT_SET_scalar] ==
+           dequant_type_of_era(ggml_id, 1)->decode[DEQUANT_SET_scalar];
 }
 
 /* `era` is 1 + the era of a version 100 file; 0: unknown. */
@@ -77,7 +78,7 @@ static int choose_types(struct gguf_model *model, struct header *header, int era
         } else {
             /* The bytes are served, but not as values that may be wrong. */
             blind[i] = *dequant_type_of_era(id, 0);
-            blind[i].decode = NULL;
+            memset(blind[i].decode, 0, sizeof blind[i].decode);
             blind[i].era = 0;
             header->types[i] = &blind[i];
         }

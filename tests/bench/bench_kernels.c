@@ -9,6 +9,7 @@
  * bench-kernels [TYPE]...
  */
 #include "dequant/kernels.h"
+#include "dequant/rows.h"
 #include "tests/unit/dequant/random_blocks.h"
 
 #include <stdio.h>
@@ -40,7 +41,7 @@ static const double ggml_memset = 62;
 
 static unsigned n_judged, n_good;
 
-static uint8_t blocks[MAX_BYTES];
+static uint8_t blocks[MAX_BYTES], headers[DEQUANT_MAX_HEADER_BYTES];
 static float out[N_FLOATS];
 
 /* Of the processor, so that the other processes of the machine do not count. */
@@ -57,7 +58,16 @@ static void keep_memory(void)
     __asm__ volatile("" : : "r"(out) : "memory");
 }
 
-/* GB of floats in a second; a memset() if `decode` is NULL. */
+static void decode_group(dequant_decode_fn *decode, const struct dequant_type *type)
+{
+    const size_t row_elements = N_FLOATS / type->interleave_rows;
+
+    for (uint32_t i = 0; i < type->interleave_rows; i++)
+        decode(blocks, out + i * row_elements, row_elements / type->block_elements,
+               (struct dequant_row){headers, i});
+}
+
+/* GB of floats in a second, all rows of a group; a memset() if `decode` is NULL. */
 static double speed_of(dequant_decode_fn *decode, const struct dequant_type *type)
 {
     const double start = now();
@@ -67,7 +77,7 @@ static double speed_of(dequant_decode_fn *decode, const struct dequant_type *typ
     do {
         for (int i = 0; i < 8; i++, n++) {
             if (decode)
-                decode(blocks, out, N_FLOATS / type->block_elements);
+                decode_group(decode, type);
             else
                 memset(out, (int)n, OUT_BYTES);
             keep_memory();
@@ -121,7 +131,7 @@ static void print_row(const char *set, const struct dequant_type *type, dequant_
     const double *middle = &shares[N_ROUNDS / 2];
 
     for (int i = 0; i < N_ROUNDS; i++) {
-        const double reference = speed_of(type->decode, type);
+        const double reference = speed_of(type->decode[DEQUANT_SET_scalar], type);
 
         speeds[i] = speed_of(decode, type);
         shares[i] = speeds[i] / speed_of(NULL, type);
@@ -142,35 +152,24 @@ static void print_row(const char *set, const struct dequant_type *type, dequant_
     fflush(stdout);
 }
 
-static dequant_decode_fn *kernel_of(const struct dequant_kernel_set *set,
-                                    const struct dequant_type *type)
-{
-    for (const struct dequant_kernel *kernel = set->kernels; kernel->decode; kernel++) {
-        if (kernel->type_id == type->id && kernel->era == type->era)
-            return kernel->decode;
-    }
-    return NULL;
-}
-
 static void measure(const struct expectation *e)
 {
     const struct dequant_type *type = dequant_type_of_era(e->id, e->era);
     const struct dequant_kernel_set *set;
     size_t best = 0;
 
-    if (!type->decode)
+    if (!dequant_is_decodable(type))
         return;
     make_blocks(e, blocks);
+    make_headers(e, headers);
     for (size_t i = 1; (set = dequant_kernel_set_at(i)) != NULL; i++) {
-        if (kernel_of(set, type) && set->is_supported())
+        if (type->decode[i] && set->is_supported())
             best = i;
     }
-    print_row("scalar", type, type->decode, best == 0);
+    print_row("scalar", type, type->decode[DEQUANT_SET_scalar], best == 0);
     for (size_t i = 1; (set = dequant_kernel_set_at(i)) != NULL; i++) {
-        dequant_decode_fn *decode = kernel_of(set, type);
-
-        if (decode && set->is_supported())
-            print_row(set->name, type, decode, i == best);
+        if (type->decode[i] && set->is_supported())
+            print_row(set->name, type, type->decode[i], i == best);
     }
 }
 

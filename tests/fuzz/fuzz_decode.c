@@ -2,7 +2,8 @@
  * The decoders: no read or write outside, every element written, each block on its own, the same
  * bits from all kernels, and the byte order there and back again.
  *
- * The first byte is the row of the type table and, above that, the alignment; the rest are blocks.
+ * The first byte is the row of the type table and, above that, the alignment; the rest are the row
+ * headers of a group, where the type has such, and stored blocks.
  */
 #include "dequant/kernels.h"
 #include "tests/fuzz/fuzz_check.h"
@@ -18,21 +19,21 @@ static uint8_t *misaligned(size_t n_bytes, size_t shift, int filler, uint8_t **m
     return *memory + shift;
 }
 
-/* The values of the blocks, into memory that was full of `filler`. The caller frees them. */
-static float *decode(const struct dequant_type *type, const uint8_t *blocks, size_t n_blocks,
-                     int filler)
+/* The values of a row, into memory that was full of `filler`. The caller frees them. */
+static float *decode(const struct dequant_type *type, struct dequant_row row, const uint8_t *blocks,
+                     size_t n_blocks, int filler)
 {
     const size_t n_bytes = n_blocks * type->block_elements * sizeof(float);
     float *out = fuzz_alloc(n_bytes);
 
     if (n_blocks > 0)
         memset(out, filler, n_bytes);
-    type->decode(blocks, out, n_blocks);
+    type->decode[DEQUANT_SET_scalar](blocks, out, n_blocks, row);
     return out;
 }
 
-static void check_kernels(const struct dequant_type *type, const uint8_t *blocks, size_t n_blocks,
-                          const float *expected)
+static void check_kernels(const struct dequant_type *type, struct dequant_row row,
+                          const uint8_t *blocks, size_t n_blocks, const float *expected)
 {
     const size_t n_bytes = n_blocks * type->block_elements * sizeof(float);
     const struct dequant_kernel_set *set;
@@ -42,59 +43,73 @@ static void check_kernels(const struct dequant_type *type, const uint8_t *blocks
         if (!set->is_supported())
             continue;
         dequant_choose_kernels(set->name);
-        dequant_decode(type, blocks, out, n_blocks);
+        dequant_decode_row(type, row, blocks, out, n_blocks);
         FUZZ_CHECK(n_blocks == 0 || memcmp(out, expected, n_bytes) == 0,
                    "%s: the kernels for %s give other bits", type->name, set->name);
     }
     free(out);
 }
 
-static void check_decoder(const struct dequant_type *type, const uint8_t *blocks, size_t n_blocks)
+static void check_row(const struct dequant_type *type, struct dequant_row row,
+                      const uint8_t *blocks, size_t n_blocks)
 {
-    float *first = decode(type, blocks, n_blocks, 0x00);
-    float *second = decode(type, blocks, n_blocks, 0xff);
+    float *first = decode(type, row, blocks, n_blocks, 0x00);
+    float *second = decode(type, row, blocks, n_blocks, 0xff);
 
     if (n_blocks > 0)
         FUZZ_CHECK(memcmp(first, second, n_blocks * type->block_elements * sizeof(float)) == 0,
                    "%s: an element is not written", type->name);
     for (size_t i = 0; i < n_blocks; i++) {
-        float *alone = decode(type, blocks + i * type->block_bytes, 1, 0x55);
+        float *alone = decode(type, row, blocks + i * dequant_stride_bytes(type), 1, 0x55);
 
         FUZZ_CHECK(memcmp(alone, first + i * type->block_elements,
                           type->block_elements * sizeof(float)) == 0,
                    "%s: block %zu depends on its neighbours", type->name, i);
         free(alone);
     }
-    check_kernels(type, blocks, n_blocks, first);
+    check_kernels(type, row, blocks, n_blocks, first);
     free(second);
     free(first);
+}
+
+static void check_decoder(const struct dequant_type *type, const uint8_t *headers,
+                          const uint8_t *blocks, size_t n_blocks)
+{
+    for (uint32_t i = 0; i < type->interleave_rows; i++)
+        check_row(type, (struct dequant_row){headers, i}, blocks, n_blocks);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct dequant_type *type;
-    uint8_t *memory[3], *blocks, *swapped, *back;
+    uint8_t *memory[4], *headers, *blocks, *swapped, *back;
     size_t n_types = dequant_type_count() + dequant_old_type_count(), shift, n_blocks, n_bytes;
+    size_t headers_bytes;
 
     if (size == 0)
         return 0;
     type = dequant_type_at(data[0] % n_types);
     shift = 1 + 2 * (data[0] / n_types);
-    n_blocks = (size - 1) / type->block_bytes;
-    n_bytes = n_blocks * type->block_bytes;
+    headers_bytes = (size_t)type->row_header_bytes * type->interleave_rows;
+    if (size - 1 < headers_bytes)
+        return 0;
+    n_blocks = (size - 1 - headers_bytes) / dequant_stride_bytes(type);
+    n_bytes = n_blocks * dequant_stride_bytes(type);
+    headers = misaligned(headers_bytes, shift, 0x00, &memory[3]);
+    memcpy(headers, data + 1, headers_bytes);
     blocks = misaligned(n_bytes, shift, 0x00, &memory[0]);
     swapped = misaligned(n_bytes, shift, 0x00, &memory[1]);
     back = misaligned(n_bytes, shift, 0xa5, &memory[2]);
-    memcpy(blocks, data + 1, n_bytes);
+    memcpy(blocks, data + 1 + headers_bytes, n_bytes);
 
     dequant_swap_blocks(type, blocks, swapped, n_blocks);
     dequant_swap_blocks(type, swapped, back, n_blocks);
     FUZZ_CHECK(memcmp(blocks, back, n_bytes) == 0, "%s: swapped twice is not the same", type->name);
-    if (type->decode) {
-        check_decoder(type, blocks, n_blocks);
-        check_decoder(type, swapped, n_blocks);
+    if (dequant_is_decodable(type)) {
+        check_decoder(type, headers, blocks, n_blocks);
+        check_decoder(type, headers, swapped, n_blocks);
     }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         free(memory[i]);
     return 0;
 }

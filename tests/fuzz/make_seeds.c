@@ -20,6 +20,8 @@
 #define N_LONG 6000
 /* Several, so that reads begin and end in different ones. */
 #define MOST_BLOCKS 9
+/* No type has more bytes in a group of rows of one block. */
+#define MOST_GROUP_BYTES 1024
 
 static const char *folder;
 
@@ -133,16 +135,17 @@ static void add_nested(struct gguf_writer *w, int depth)
     gguf_writer_u8(w, 7);
 }
 
-/* A row of one block for each of `n_rows`. */
-static void add_blocks(struct gguf_writer *w, const struct dequant_type *type, uint64_t n_rows)
+/* Rows of one block: of each of n_groups as many as the type stores together. */
+static void add_blocks(struct gguf_writer *w, const struct dequant_type *type, uint64_t n_groups)
 {
+    const uint64_t n_rows = n_groups * type->interleave_rows;
     const uint64_t ne[] = {type->block_elements, n_rows};
-    unsigned char blocks[MOST_BLOCKS * 512];
+    unsigned char blocks[MOST_BLOCKS * MOST_GROUP_BYTES];
 
     for (size_t i = 0; i < sizeof blocks; i++)
         blocks[i] = (unsigned char)(i * i * 37 + type->id);
     gguf_writer_add_tensor(w, type->name, strlen(type->name), n_rows > 1 ? 2 : 1, ne, type->id,
-                           blocks, (size_t)n_rows * type->block_bytes);
+                           blocks, (size_t)n_rows * (type->row_header_bytes + type->block_bytes));
 }
 
 static void add_f32(struct gguf_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne)
@@ -333,8 +336,9 @@ static void write_blocks(void)
 {
     for (size_t i = 0; i < dequant_type_count() + dequant_old_type_count(); i++) {
         const struct dequant_type *type = dequant_type_at(i);
-        const size_t n_bytes = 1 + 2 * (size_t)type->block_bytes;
-        unsigned char input[1 + 2 * 512];
+        const size_t headers_bytes = (size_t)type->row_header_bytes * type->interleave_rows;
+        const size_t n_bytes = 1 + headers_bytes + 2 * dequant_stride_bytes(type);
+        unsigned char input[1 + 2 * MOST_GROUP_BYTES];
         char name[32];
 
         for (size_t j = 1; j < n_bytes; j++)

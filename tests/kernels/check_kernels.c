@@ -5,8 +5,9 @@
  *
  * Its last line is "N passed, M failed"; the exit status is 1 if one failed.
  */
-#include "dequant/encoders.h"
 #include "dequant/kernels.h"
+#include "dequant/rows.h"
+#include "dequant/slots.h"
 #include "tests/unit/dequant/random_blocks.h"
 
 #include <math.h>
@@ -49,28 +50,46 @@ static struct fenced make_fenced(size_t n_bytes)
     return (struct fenced){all + page, inner};
 }
 
-static uint8_t blocks[MAX_BYTES];
+static uint8_t blocks[MAX_BYTES], headers[DEQUANT_MAX_HEADER_BYTES];
 static float expected[ELEMENTS + 256];
-static struct fenced source, target;
+static struct fenced source, target, header_source;
 
-/* Decodes from and to addresses right at a guard page, or off it, and compares. */
-static bool gives_the_same(const struct dequant_kernel *kernel, const struct dequant_type *type,
-                           const uint8_t *from, size_t n_blocks, size_t shift, bool at_end)
+/* Decodes a row from and to addresses right at a guard page, or off it, and compares. */
+static bool gives_the_same_row(dequant_decode_fn *kernel, const struct dequant_type *type,
+                               uint32_t row_index, const uint8_t *from, size_t n_blocks,
+                               size_t shift, bool at_end)
 {
-    const size_t in_bytes = n_blocks * type->block_bytes;
+    const size_t in_bytes = n_blocks * dequant_stride_bytes(type);
     const size_t out_bytes = n_blocks * type->block_elements * sizeof(float);
+    const size_t headers_bytes = (size_t)type->row_header_bytes * type->interleave_rows;
     uint8_t *in = at_end ? source.data + source.n_bytes - in_bytes - shift : source.data + shift;
     uint8_t *out = at_end ? target.data + target.n_bytes - out_bytes - shift / 4 * 4
                           : target.data + shift / 4 * 4;
+    uint8_t *row_headers = at_end
+                               ? header_source.data + header_source.n_bytes - headers_bytes - shift
+                               : header_source.data + shift;
+    const struct dequant_row row = {row_headers, row_index};
 
     memcpy(in, from, in_bytes);
+    memcpy(row_headers, headers, headers_bytes);
     memset(out, 0x5a, out_bytes);
-    type->decode(in, expected, n_blocks);
-    kernel->decode(in, (float *)(void *)out, n_blocks);
+    type->decode[DEQUANT_SET_scalar](in, expected, n_blocks, row);
+    kernel(in, (float *)(void *)out, n_blocks, row);
     return memcmp(out, expected, out_bytes) == 0;
 }
 
-static bool check_places(const struct dequant_kernel *kernel, const struct dequant_type *type)
+/* All rows of a group. */
+static bool gives_the_same(dequant_decode_fn *kernel, const struct dequant_type *type,
+                           const uint8_t *from, size_t n_blocks, size_t shift, bool at_end)
+{
+    bool is_good = true;
+
+    for (uint32_t i = 0; i < type->interleave_rows; i++)
+        is_good &= gives_the_same_row(kernel, type, i, from, n_blocks, shift, at_end);
+    return is_good;
+}
+
+static bool check_places(dequant_decode_fn *kernel, const struct dequant_type *type)
 {
     /* Of the plain numbers more make a vector. */
     const size_t most = type->block_elements == 1 ? 70 : 9;
@@ -87,11 +106,23 @@ static bool check_places(const struct dequant_kernel *kernel, const struct dequa
 
 /* NaN of both kinds and signs, infinities, zeros, subnormals, the largest. */
 static const uint16_t odd_halves[] = {0x7e00, 0xfe00, 0x7d01, 0xfd02, 0x7fff, 0x7c00, 0xfc00,
-                                      0x0000, 0x8000, 0x0001, 0x83ff, 0x7bff, 0xfbff, 0x3c00};
+                                      0x0000, 0x8000, 0x0001, 0x83ff, 0x7bff, 0xfbff, 0x3c00,
+                                      /* the same as the upper half of a float */
+                                      0x7fc0, 0xffc0, 0x7f80, 0xff80, 0xffa0, 0x007f, 0x807f};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static bool check_scales(const struct dequant_kernel *kernel, const struct dequant_type *type,
+/* Makes the row headers floats with these upper halves. */
+static void set_headers(const struct dequant_type *type, const uint16_t halves[2])
+{
+    for (size_t row = 0; type->row_header_bytes > 0 && row < type->interleave_rows; row++) {
+        const uint32_t bits = (uint32_t)halves[row % 2] << 16 | 1;
+
+        memcpy(headers + row * type->row_header_bytes, &bits, sizeof bits);
+    }
+}
+
+static bool check_scales(dequant_decode_fn *kernel, const struct dequant_type *type,
                          const struct expectation *e)
 {
     bool is_good = true;
@@ -101,13 +132,14 @@ static bool check_scales(const struct dequant_kernel *kernel, const struct dequa
                                     odd_halves[i / COUNT(odd_halves)]};
 
         set_scales(e, blocks, halves);
+        set_headers(type, halves);
         is_good &= gives_the_same(kernel, type, blocks, 3, 1, true);
     }
     return is_good;
 }
 
 /* Blocks that are random altogether, also in their scales. */
-static bool check_any_bits(const struct dequant_kernel *kernel, const struct dequant_type *type)
+static bool check_any_bits(dequant_decode_fn *kernel, const struct dequant_type *type)
 {
     uint64_t state = type->id + 1000;
     bool is_good = true;
@@ -115,16 +147,17 @@ static bool check_any_bits(const struct dequant_kernel *kernel, const struct deq
     for (size_t round = 0; round < 2000; round++) {
         const size_t n_blocks = type->block_elements == 1 ? 48 : 2;
 
-        for (size_t i = 0; i < n_blocks * type->block_bytes; i++)
+        for (size_t i = 0; i < n_blocks * dequant_stride_bytes(type); i++)
             blocks[i] = (uint8_t)(next_random(&state) >> 40);
+        for (size_t i = 0; i < sizeof headers; i++)
+            headers[i] = (uint8_t)(next_random(&state) >> 40);
         is_good &= gives_the_same(kernel, type, blocks, n_blocks, 0, true);
     }
     return is_good;
 }
 
 /* 64-bit integers that fit into 32 bits, or just do not: AVX2 has a way of its own for these. */
-static bool check_small_integers(const struct dequant_kernel *kernel,
-                                 const struct dequant_type *type)
+static bool check_small_integers(dequant_decode_fn *kernel, const struct dequant_type *type)
 {
     uint64_t state = 27;
     bool is_good = true;
@@ -142,13 +175,14 @@ static bool check_small_integers(const struct dequant_kernel *kernel,
     return is_good;
 }
 
-static void check_kernel(const char *set, const struct dequant_kernel *kernel)
+static void check_kernel(const char *set, const struct dequant_type *type,
+                         dequant_decode_fn *kernel)
 {
-    const struct dequant_type *type = dequant_type_of_era(kernel->type_id, kernel->era);
     const struct expectation *e = expectation_of(type);
     char what[100];
 
     make_blocks(e, blocks);
+    make_headers(e, headers);
     snprintf(what, sizeof what, "%s, era %u: all blocks", type->name, type->era);
     count(gives_the_same(kernel, type, blocks, blocks_for(e), 0, false), set, what);
     snprintf(what, sizeof what, "%s, era %u: counts and places", type->name, type->era);
@@ -168,12 +202,18 @@ static void check_reference(void)
         const struct expectation *e = &expectations[i];
         const struct dequant_type *type = dequant_type_of_era(e->id, e->era);
 
-        if (!type->decode)
+        uint64_t hash = fnv1a(NULL, 0);
+
+        if (!dequant_is_decodable(type))
             continue;
         make_blocks(e, blocks);
-        type->decode(blocks, expected, blocks_for(e));
-        count(fnv1a(expected, blocks_for(e) * e->block_elements * sizeof(float)) == e->values,
-              "reference", type->name);
+        make_headers(e, headers);
+        for (uint32_t row = 0; row < type->interleave_rows; row++) {
+            dequant_decode_row(type, (struct dequant_row){headers, row}, blocks, expected,
+                               blocks_for(e));
+            hash = fnv1a_more(hash, expected, blocks_for(e) * e->block_elements * sizeof(float));
+        }
+        count(hash == e->values, "reference", type->name);
     }
 }
 
@@ -222,14 +262,14 @@ static void check_encoder_reference(void)
         float ends[2], middle;
         uint16_t got[3];
 
-        dequant_type_by_id(1)->decode(pair, ends, 2);
+        dequant_decode(dequant_type_by_id(DEQUANT_F16), pair, ends, 2);
         if (half == 0x7bff)
             ends[1] = 65536; /* where the next would lie if it were not infinity */
         middle = (ends[0] + ends[1]) / 2;
-        dequant_to_f16(ends, got, 1);
-        dequant_to_f16(&middle, got + 1, 1);
+        dequant_scalar_to_f16(ends, got, 1);
+        dequant_scalar_to_f16(&middle, got + 1, 1);
         middle = -middle;
-        dequant_to_f16(&middle, got + 2, 1);
+        dequant_scalar_to_f16(&middle, got + 2, 1);
         is_good &=
             got[0] == half && got[1] == (half + half % 2) && got[2] == (0x8000 | (half + half % 2));
     }
@@ -258,8 +298,8 @@ static bool check_dot(dequant_dot_fn *dot)
                 memcpy(w, w_copy, ((rows - 1) * STRIDE + n) * sizeof *w);
             for (size_t i = 0; i < columns * MOST; i++)
                 good[i] = out[i] = (float)i;
-            dequant_dot_reference(w, STRIDE, rows, x, STRIDE, columns, n, good, MOST);
-            dot(w, STRIDE, rows, x, STRIDE, columns, n, out, MOST);
+            dequant_scalar_dot_f32(w, STRIDE * sizeof *w, rows, x, STRIDE, columns, n, good, MOST);
+            dot(w, STRIDE * sizeof *w, rows, x, STRIDE, columns, n, out, MOST);
             is_good &= memcmp(good, out, columns * MOST * sizeof *out) == 0;
         }
     }
@@ -280,8 +320,26 @@ static bool check_dot_reference(void)
         sum += (double)a[i] * (double)b[i];
         magnitude += fabs((double)a[i] * (double)b[i]);
     }
-    dequant_dot_reference(a, N, 1, b, N, 1, N, &got, 1);
+    dequant_scalar_dot_f32(a, N * sizeof *a, 1, b, N, 1, N, &got, 1);
     return fabs((double)got - 1 - sum) <= magnitude * 1e-6;
+}
+
+/* All that the set has in its slots of the type table. */
+static void check_set(size_t set, const char *name)
+{
+    for (size_t i = 0; i < dequant_type_count() + dequant_old_type_count(); i++) {
+        const struct dequant_type *type = dequant_type_at(i);
+        char what[100];
+
+        if (type->decode[set])
+            check_kernel(name, type, type->decode[set]);
+        snprintf(what, sizeof what, "to %s", type->name);
+        if (type->encode[set])
+            count(check_encoder(type->encode[set], type->encode[DEQUANT_SET_scalar]), name, what);
+        snprintf(what, sizeof what, "dot products of %s", type->name);
+        if (type->dot[set])
+            count(type->id == DEQUANT_F32 && check_dot(type->dot[set]), name, what);
+    }
 }
 
 int main(void)
@@ -290,20 +348,17 @@ int main(void)
 
     source = make_fenced(MAX_BYTES + 16);
     target = make_fenced(sizeof expected + 64);
+    header_source = make_fenced(DEQUANT_MAX_HEADER_BYTES + 16);
     check_reference();
     check_encoder_reference();
     count(check_dot_reference(), "reference", "dot products");
-    for (size_t i = 0; (set = dequant_kernel_set_at(i)) != NULL; i++) {
-        if (!set->is_supported()) {
+    for (size_t i = DEQUANT_SET_scalar + 1; (set = dequant_kernel_set_at(i)) != NULL; i++) {
+        if (set->is_supported()) {
+            printf("%s\n", set->name);
+            check_set(i, set->name);
+        } else {
             printf("%s: not on this CPU\n", set->name);
-            continue;
         }
-        printf("%s\n", set->name);
-        for (const struct dequant_kernel *kernel = set->kernels; kernel->decode; kernel++)
-            check_kernel(set->name, kernel);
-        count(check_encoder(set->to_f16, dequant_to_f16), set->name, "to f16");
-        count(check_encoder(set->to_bf16, dequant_to_bf16), set->name, "to bf16");
-        count(check_dot(set->dot), set->name, "dot products");
     }
     printf("%u passed, %u failed\n", n_passed, n_failed);
     return n_failed > 0;

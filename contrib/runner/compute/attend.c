@@ -1,14 +1,11 @@
 #include "contrib/runner/compute/attend.h"
 
-#include "dequant/dot.h"
 #include "dequant/kernels.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define TYPE_F16 1u
 
 /* Products of fewer elements are done before a team of threads would have begun. */
 #define PARALLEL_ELEMENTS 65536
@@ -53,7 +50,7 @@ void run_cache_store(struct run_cache *cache, size_t first, const float *rows, s
 
     for (size_t i = 0; i < n; i++, to += cache->width * element_bytes(cache)) {
         if (cache->is_f16)
-            dequant_chosen_kernels()->to_f16(rows + i * stride, to, cache->width);
+            dequant_encode(dequant_type_by_id(DEQUANT_F16), rows + i * stride, to, cache->width);
         else
             memcpy(to, rows + i * stride, cache->width * sizeof(float));
     }
@@ -71,7 +68,7 @@ static const float *head_rows(const struct run_cache *cache, size_t row, size_t 
         return (const float *)cache->rows + row * cache->width + at;
     }
     for (size_t i = 0; i < n_rows; i++)
-        dequant_decode(dequant_type_by_id(TYPE_F16),
+        dequant_decode(dequant_type_by_id(DEQUANT_F16),
                        (const uint16_t *)cache->rows + (row + i) * cache->width + at, piece + i * n,
                        n);
     *stride = n;

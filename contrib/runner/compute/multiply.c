@@ -1,6 +1,5 @@
 #include "contrib/runner/compute/multiply.h"
 
-#include "dequant/dot.h"
 #include "dequant/kernels.h"
 
 #include <string.h>
@@ -12,10 +11,10 @@ enum { TILE_ROWS = 8, TILE_ELEMENTS = 1024 };
 #define PARALLEL_ELEMENTS ((uint64_t)1 << 16)
 
 /* Floats are multiplied where they are. They lie at multiples of four: a mapping begins a page. */
-static const float *plain_floats(const struct run_tensor *weights, const uint8_t *data)
+static const float *plain_floats(const struct run_tensor *weights)
 {
-    return weights->type->id == DEQUANT_F32 && (uintptr_t)data % sizeof(float) == 0
-               ? (const float *)(const void *)data
+    return weights->type->id == DEQUANT_F32 && (uintptr_t)weights->data % sizeof(float) == 0
+               ? (const float *)(const void *)weights->data
                : NULL;
 }
 
@@ -23,22 +22,18 @@ static const float *plain_floats(const struct run_tensor *weights, const uint8_t
 static void multiply_tile(const struct run_tensor *weights, uint64_t row, size_t n_rows,
                           size_t first, size_t n_elements, const float *x, size_t n, float *out)
 {
-    const struct dequant_type *type = weights->type;
-    const uint64_t row_bytes = run_tensor_row_bytes(weights), rows = run_tensor_rows(weights);
-    const uint8_t *data = weights->data + row * row_bytes;
+    const uint64_t rows = run_tensor_rows(weights);
     const size_t width = weights->ne[0];
-    const float *floats = plain_floats(weights, data);
+    const float *floats = plain_floats(weights);
     float tile[TILE_ROWS * TILE_ELEMENTS];
 
     if (floats) {
-        dequant_dot(floats + first, width, n_rows, x + first, width, n, n_elements, out + row,
-                    rows);
+        dequant_dot(floats + row * width + first, width, n_rows, x + first, width, n, n_elements,
+                    out + row, rows);
         return;
     }
     for (size_t r = 0; r < n_rows; r++)
-        dequant_decode(type,
-                       data + r * row_bytes + first / type->block_elements * type->block_bytes,
-                       tile + r * TILE_ELEMENTS, n_elements / type->block_elements);
+        run_tensor_decode(weights, row + r, first, n_elements, tile + r * TILE_ELEMENTS);
     dequant_dot(tile, TILE_ELEMENTS, n_rows, x + first, width, n, n_elements, out + row, rows);
 }
 

@@ -1,6 +1,6 @@
 #include "contrib/runner/compute/selection.h"
 
-#include "dequant/dot.h"
+#include "dequant/kernels.h"
 
 #include <errno.h>
 #include <math.h>

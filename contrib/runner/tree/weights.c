@@ -2,6 +2,7 @@
 
 #include "contrib/runner/tree/json_file.h"
 #include "dequant/kernels.h"
+#include "dequant/rows.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -165,7 +166,7 @@ static int read_type(const cJSON *info, struct run_tensor *tensor, struct run_fa
         return run_fail(failure, -EINVAL, "tensors/%s/info: no ggml_type", tensor->name);
     get_u32(info, "era", &era);
     tensor->type = dequant_type_of_era(id, era);
-    if (!tensor->type || !tensor->type->decode)
+    if (!tensor->type || !dequant_is_decodable(tensor->type))
         return run_fail(failure, -ENOTSUP, "tensors/%s/info: type %u can't be decoded",
                         tensor->name, id);
     return 0;
@@ -193,6 +194,11 @@ static int read_shape(const cJSON *info, struct run_tensor *tensor, struct run_f
                         "tensors/%s/info: rows of %llu elements, %s has blocks of %u", tensor->name,
                         (unsigned long long)tensor->ne[0], tensor->type->name,
                         tensor->type->block_elements);
+    if (tensor->ne[1] % tensor->type->interleave_rows != 0)
+        return run_fail(failure, -EINVAL,
+                        "tensors/%s/info: matrices of %llu rows, %s stores %u together",
+                        tensor->name, (unsigned long long)tensor->ne[1], tensor->type->name,
+                        tensor->type->interleave_rows);
     return 0;
 }
 
@@ -201,14 +207,15 @@ static int map_bytes(struct run_weights *weights, struct entry *entry, struct ru
     struct run_tensor *tensor = &entry->tensor;
     char path[PATH_BYTES];
     struct stat status;
-    uint64_t n_bytes = run_tensor_row_bytes(tensor);
+    uint64_t n_rows = 1, n_bytes;
     void *data;
     int fd;
 
     for (size_t i = 1; i < RUN_MAX_DIMS; i++)
-        if (__builtin_mul_overflow(n_bytes, tensor->ne[i], &n_bytes) || n_bytes > SSIZE_MAX)
-            return run_fail(failure, -EINVAL, "tensors/%s/info: the shape is too large",
-                            tensor->name);
+        if (__builtin_mul_overflow(n_rows, tensor->ne[i], &n_rows))
+            n_rows = UINT64_MAX;
+    if (dequant_rows_bytes(tensor->type, tensor->ne[0], n_rows, &n_bytes) < 0)
+        return run_fail(failure, -EINVAL, "tensors/%s/info: the shape is too large", tensor->name);
     snprintf(path, sizeof path, "tensors/%s/raw", tensor->name);
     fd = openat(weights->tree_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &status) < 0) {
@@ -303,28 +310,34 @@ const char *run_weights_name_at(const struct run_weights *weights, const void *a
     return NULL;
 }
 
-uint64_t run_tensor_row_bytes(const struct run_tensor *tensor)
-{
-    return tensor->ne[0] / tensor->type->block_elements * tensor->type->block_bytes;
-}
-
 uint64_t run_tensor_rows(const struct run_tensor *tensor)
 {
     return tensor->ne[1] * tensor->ne[2] * tensor->ne[3];
 }
 
+/* Where rows are stored in groups, the data begin with that of the first row. */
 struct run_tensor run_tensor_slice(const struct run_tensor *tensor, uint64_t first, uint64_t n)
 {
+    const uint64_t row = tensor->first_row + first, group_rows = tensor->type->interleave_rows;
     struct run_tensor slice = *tensor;
+    uint64_t skipped_bytes = 0;
 
-    slice.data += first * run_tensor_row_bytes(tensor);
+    slice.first_row = (uint32_t)(row % group_rows);
+    dequant_rows_bytes(tensor->type, tensor->ne[0], row - slice.first_row, &skipped_bytes);
+    slice.data += skipped_bytes;
     slice.ne[1] = n;
     slice.ne[2] = slice.ne[3] = 1;
     return slice;
 }
 
+void run_tensor_decode(const struct run_tensor *tensor, uint64_t row, uint64_t first, uint64_t n,
+                       float *out)
+{
+    dequant_decode_elements(tensor->type, tensor->ne[0], tensor->data,
+                            (tensor->first_row + row) * tensor->ne[0] + first, n, out);
+}
+
 void run_tensor_decode_row(const struct run_tensor *tensor, uint64_t row, float *out)
 {
-    dequant_decode(tensor->type, tensor->data + row * run_tensor_row_bytes(tensor), out,
-                   tensor->ne[0] / tensor->type->block_elements);
+    run_tensor_decode(tensor, row, 0, tensor->ne[0], out);
 }

@@ -26,6 +26,10 @@ enum scale { NO_SCALE, F16_SCALE, TWO_F16_SCALES, F32_SCALE, TWO_F32_SCALES, SPL
  * files of their time confirm it, where there are fixtures. Nobody has them in the other byte
  * order.
  *
+ * - `values` of the types with row headers or interleaved rows is that of the rows of a group, one
+ *   after the other, with the headers of make_headers(). It is made with NumPy after the pictures
+ * in dequant/ik_blocks.h; tensors that ik_llama.cpp made confirm it, where there are fixtures.
+ *
  * The removed types have no decoder, and so no hash.
  */
 struct expectation {
@@ -33,8 +37,10 @@ struct expectation {
     const char *name;
     uint32_t block_elements;
     uint32_t block_bytes;
+    uint32_t row_header_bytes; /* 0, or 4 of a float */
+    uint32_t interleave_rows;
     enum scale scale;
-    uint16_t scale_offset; /* bytes; a second scale follows the first */
+    uint16_t scale_offset; /* bytes; a second scale, or that of the next row, follows the first */
     uint64_t values;
     uint64_t swapped;
 };
@@ -51,11 +57,22 @@ uint64_t next_random(uint64_t *state);
 
 uint64_t fnv1a(const void *data, size_t n_bytes);
 
-/* The number of blocks that make_blocks() makes. */
-size_t blocks_for(const struct expectation *e);
+/* The hash of what `hash` is of and then these bytes. */
+uint64_t fnv1a_more(uint64_t hash, const void *data, size_t n_bytes);
 
-/* Fills `to` with blocks_for(e) blocks of random bits and sane scales. */
+/* The number of stored blocks that make_blocks() makes, and the bytes of each. */
+size_t blocks_for(const struct expectation *e);
+size_t stride_of(const struct expectation *e);
+
+/* Fills `to` with blocks_for(e) stored blocks of random bits and sane scales. */
 void make_blocks(const struct expectation *e, uint8_t *to);
+
+/* Fills `to` with the row headers of a group, with sane scales. Returns how many bytes they have.
+ */
+size_t make_headers(const struct expectation *e, uint8_t *to);
+
+/* Fills `to` with rows of so many elements, in whole groups, made of the blocks and headers. */
+void make_data(const struct expectation *e, uint8_t *to, size_t row_elements);
 
 /* Sets the f16 scales of a block to these bits; of a type that has other scales, nothing. */
 void set_scales(const struct expectation *e, uint8_t *block, const uint16_t halves[2]);

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "dequant/rows.h"
 #include "tests/unit/dequant/random_blocks.h"
 
 #define GUARD_ELEMENTS 16
@@ -14,17 +15,26 @@ static uint8_t moved_blocks[MAX_BYTES + 16];
 static uint8_t swapped_blocks[MAX_BYTES];
 static float out[ELEMENTS + 256 + 2 * GUARD_ELEMENTS];
 static float other_out[ELEMENTS + 256];
+static uint8_t headers[DEQUANT_MAX_HEADER_BYTES];
 
-/* Calls `test` with every row that has a decoder, its expectation, and its blocks in `blocks`. */
+/* Decodes blocks of row `index` of the group with the reference. */
+static void decode(const struct dequant_type *type, uint32_t index, const uint8_t *from, float *to,
+                   size_t n_blocks)
+{
+    type->decode[DEQUANT_SET_scalar](from, to, n_blocks, (struct dequant_row){headers, index});
+}
+
+/* Calls `test` with every type that has a decoder, its blocks in `blocks` and `headers`. */
 static void for_each_decoder(void (*test)(const struct dequant_type *, const struct expectation *))
 {
     for (size_t i = 0; i < n_expectations; i++) {
         const struct dequant_type *type = dequant_type_at(i);
         const struct expectation *e = expectation_of(type);
 
-        if (type->decode == NULL)
+        if (!dequant_is_decodable(type))
             continue;
         make_blocks(e, blocks);
+        make_headers(e, headers);
         test(type, e);
     }
 }
@@ -41,13 +51,17 @@ Test(dequant, table_is_complete_and_ordered)
         cr_assert_str_eq(type->name, e->name);
         cr_assert_eq(type->block_elements, e->block_elements, "%s", type->name);
         cr_assert_eq(type->block_bytes, e->block_bytes, "%s", type->name);
-        cr_assert_eq(type->decode == NULL, e->values == 0, "%s", type->name);
+        cr_assert_eq(type->row_header_bytes, e->row_header_bytes, "%s", type->name);
+        cr_assert_eq(type->interleave_rows, e->interleave_rows, "%s", type->name);
+        cr_assert_leq(type->row_header_bytes * type->interleave_rows, DEQUANT_MAX_HEADER_BYTES,
+                      "%s", type->name);
+        cr_assert_eq(!dequant_is_decodable(type), e->values == 0, "%s", type->name);
     }
 }
 
 Test(dequant, lookup_by_id)
 {
-    const uint32_t unknown[] = {4, 5, 43, 44, 1000, UINT32_MAX};
+    const uint32_t unknown[] = {4, 5, 43, 143, 145, 345, 1000, UINT32_MAX};
     size_t found = 0;
 
     for (uint32_t id = 0; id < 1000; id++) {
@@ -79,10 +93,12 @@ Test(dequant, lookup_by_era)
 static void check_values(const struct dequant_type *type, const struct expectation *e)
 {
     size_t n_blocks = blocks_for(e);
-    uint64_t hash;
+    uint64_t hash = fnv1a(NULL, 0);
 
-    type->decode(blocks, out, n_blocks);
-    hash = fnv1a(out, n_blocks * e->block_elements * sizeof(float));
+    for (uint32_t row = 0; row < type->interleave_rows; row++) {
+        decode(type, row, blocks, out, n_blocks);
+        hash = fnv1a_more(hash, out, n_blocks * e->block_elements * sizeof(float));
+    }
     cr_assert_eq(hash, e->values, "%s: hash %#018llx", type->name, (unsigned long long)hash);
 }
 
@@ -95,16 +111,17 @@ Test(dequant, values_are_those_of_ggml)
 static void check_counts(const struct dequant_type *type, const struct expectation *e)
 {
     static const size_t counts[] = {0, 1, 2, 3, 7, 17};
+    const uint32_t row = type->interleave_rows - 1;
     float *first = out + GUARD_ELEMENTS;
 
     for (size_t i = 0; i < 17; i++)
-        type->decode(blocks + i * e->block_bytes, other_out + i * e->block_elements, 1);
+        decode(type, row, blocks + i * stride_of(e), other_out + i * e->block_elements, 1);
 
     for (size_t i = 0; i < COUNT(counts); i++) {
         size_t n_elements = counts[i] * e->block_elements;
 
         memset(out, 0x5a, sizeof(out));
-        type->decode(blocks, first, counts[i]);
+        decode(type, row, blocks, first, counts[i]);
         cr_assert_eq(memcmp(first, other_out, n_elements * sizeof(float)), 0, "%s: %zu blocks",
                      type->name, counts[i]);
         for (size_t k = 0; k < GUARD_ELEMENTS * sizeof(float); k++) {
@@ -124,10 +141,10 @@ static void check_alignments(const struct dequant_type *type, const struct expec
 {
     const size_t n_blocks = 17;
 
-    type->decode(blocks, other_out, n_blocks);
+    decode(type, 0, blocks, other_out, n_blocks);
     for (size_t offset = 1; offset < 16; offset++) {
-        memcpy(moved_blocks + offset, blocks, n_blocks * e->block_bytes);
-        type->decode(moved_blocks + offset, out, n_blocks);
+        memcpy(moved_blocks + offset, blocks, n_blocks * stride_of(e));
+        decode(type, 0, moved_blocks + offset, out, n_blocks);
         cr_assert_eq(memcmp(out, other_out, n_blocks * e->block_elements * sizeof(float)), 0,
                      "%s at an address plus %zu", type->name, offset);
     }
@@ -151,14 +168,14 @@ Test(dequant, byte_order_map_covers_the_block)
                       "%s", type->name);
             n_bytes += (size_t)f->width_bytes * f->count;
         }
-        cr_assert_eq(n_bytes, type->block_bytes, "%s", type->name);
+        cr_assert_eq(n_bytes, dequant_stride_bytes(type), "%s", type->name);
     }
 }
 
 static void check_swap(const struct dequant_type *type, const struct expectation *e)
 {
     size_t n_blocks = blocks_for(e);
-    size_t n_bytes = n_blocks * e->block_bytes;
+    size_t n_bytes = n_blocks * stride_of(e);
     uint64_t hash;
 
     dequant_swap_blocks(type, blocks, swapped_blocks, n_blocks);

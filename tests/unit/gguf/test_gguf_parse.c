@@ -138,16 +138,19 @@ Test(gguf_parse, a_block_of_every_type)
 
     for (size_t i = 0; i < dequant_type_count(); i++) {
         const struct dequant_type *type = dequant_type_at(i);
-        const uint64_t ne[] = {type->block_elements, 2};
+        const uint64_t ne[] = {type->block_elements, 2 * type->interleave_rows};
 
         gguf_writer_add_tensor(w, type->name, strlen(type->name), 2, ne, type->id, NULL,
-                               2 * type->block_bytes);
+                               ne[1] * (type->row_header_bytes + type->block_bytes));
     }
     model = model_file_make(w);
     cr_assert_eq(model->n_tensors, dequant_type_count());
     for (size_t i = 0; i < dequant_type_count(); i++) {
-        cr_expect_eq(model->tensors[i].type, dequant_type_at(i));
-        cr_expect_eq(model->tensors[i].size_bytes, 2 * dequant_type_at(i)->block_bytes);
+        const struct dequant_type *type = dequant_type_at(i);
+
+        cr_expect_eq(model->tensors[i].type, type);
+        cr_expect_eq(model->tensors[i].size_bytes,
+                     2 * type->interleave_rows * (type->row_header_bytes + type->block_bytes));
     }
     gguf_close(model);
 }
@@ -187,7 +190,7 @@ Test(gguf_parse, removed_types_have_a_size_but_no_decoder)
     model = model_file_make(w);
     cr_assert_not_null(model->tensors[0].type);
     cr_expect_str_eq(model->tensors[0].type->name, "Q4_0_4_8");
-    cr_expect_null(model->tensors[0].type->decode);
+    cr_expect(!dequant_is_decodable(model->tensors[0].type));
     cr_expect_eq(model->tensors[0].size_bytes, 144u);
     gguf_close(model);
 }

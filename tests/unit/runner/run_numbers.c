@@ -1,7 +1,6 @@
 #include "tests/unit/runner/run_numbers.h"
 
-#include "dequant/reference/decoders.h"
-#include "dequant/encoders.h"
+#include "dequant/slots.h"
 #include "tests/unit/dequant/random_blocks.h"
 
 #include <criterion/criterion.h>
@@ -58,8 +57,8 @@ float numbers_as_f16(float x)
     uint8_t half[2];
     float back;
 
-    dequant_to_f16(&x, half, 1);
-    dequant_decode_f16(half, &back, 1);
+    dequant_scalar_to_f16(&x, half, 1);
+    dequant_scalar_f16(half, &back, 1, (struct dequant_row){0});
     return back;
 }
 

@@ -1,6 +1,6 @@
 /* Attention of the runner against a few lines in double. */
 #include "contrib/runner/compute/attend.h"
-#include "dequant/reference/decoders.h"
+#include "dequant/slots.h"
 #include "tests/unit/runner/run_numbers.h"
 
 #include <criterion/criterion.h>
@@ -286,7 +286,8 @@ Test(run_attend, a_cache_keeps_its_rows_when_it_grows)
             float kept = 0;
 
             if (is_f16)
-                dequant_decode_f16((const uint16_t *)cache.rows + i, &kept, 1);
+                dequant_scalar_f16((const uint16_t *)cache.rows + i, &kept, 1,
+                                   (struct dequant_row){0});
             else
                 kept = ((const float *)cache.rows)[i];
             cr_expect_eq(kept, is_f16 ? numbers_as_f16(row) : row);

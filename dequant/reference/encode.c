@@ -1,8 +1,8 @@
-#include "dequant/encoders.h"
-
+/* The reference encoders. */
+#include "dequant/slots.h"
 #include "dequant/small_floats.h"
 
-void dequant_to_f16(const void *restrict values, void *restrict out, size_t n)
+void dequant_scalar_to_f16(const void *restrict values, void *restrict out, size_t n)
 {
     const uint8_t *from = values;
     uint8_t *to = out;
@@ -17,7 +17,7 @@ void dequant_to_f16(const void *restrict values, void *restrict out, size_t n)
     }
 }
 
-void dequant_to_bf16(const void *restrict values, void *restrict out, size_t n)
+void dequant_scalar_to_bf16(const void *restrict values, void *restrict out, size_t n)
 {
     const uint8_t *from = values;
     uint8_t *to = out;

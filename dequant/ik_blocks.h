@@ -1,0 +1,74 @@
+/*
+ * The blocks of the types of ik_llama.cpp; dequant/blocks.h explains the pictures.
+ *
+ * The struct of an interleaved type is a stored block: one block of each row of a group, k being
+ * the row within the group. Row headers lie before the blocks, see struct dequant_type.
+ *
+ * Source of the layouts: ggml-common.h and iqk_quantize.cpp of ik_llama.cpp.
+ */
+#ifndef GGUFS_DEQUANT_IK_BLOCKS_H
+#define GGUFS_DEQUANT_IK_BLOCKS_H
+
+#include "dequant/blocks.h"
+
+/* The four rows of the _R4 types. */
+#define DEQUANT_R4_ROWS 4
+
+/*
+ * IQ4_KS, value = d * ((scale & 254) - 127) * (table[q] + 4 * (scale & 1)), d the f32 row header,
+ * the table of 16 values being dequant_iq4_values; sub-block s holds the elements 32s to 32s+31
+ *
+ *   s        | scale s : 8 |                                                  s = 0..7
+ *   8+16s+i  | 32s+16+i : 4 | 32s+i : 4 |                                     i = 0..15
+ */
+struct dequant_iq4_ks {
+    uint8_t scales[DEQUANT_SUPERBLOCK / 32];
+    uint8_t qs[DEQUANT_SUPERBLOCK / 32][16];
+} DEQUANT_PACKED;
+static_assert(sizeof(struct dequant_iq4_ks) == 136, "IQ4_KS block size");
+
+/*
+ * The 32 nibbles of each of four rows
+ *
+ *   16l+4k+i  | p+8+i : 4 bits | p+i : 4 |    p = 0, 16, 4, 20 for l = 0..3   k = 0..3, i = 0..3
+ */
+struct dequant_r4_nibbles {
+    uint8_t bytes[4][DEQUANT_R4_ROWS][4];
+} DEQUANT_PACKED;
+
+/*
+ * IQ4_NL_R4, the values of IQ4_NL
+ *
+ *   2k..2k+1  d of row k
+ *   8..71     nibbles, above
+ */
+struct dequant_iq4_nl_r4 {
+    uint16_t d[DEQUANT_R4_ROWS];
+    struct dequant_r4_nibbles qs;
+} DEQUANT_PACKED;
+static_assert(sizeof(struct dequant_iq4_nl_r4) == DEQUANT_R4_ROWS * 18, "IQ4_NL_R4 block size");
+
+/*
+ * IQ4_KS_R4, the values of IQ4_KS, with a row header d for each row
+ *
+ *   4s+k            | scale s of row k : 8 |                                  s = 0..7
+ *   32+64s..95+64s  nibbles, above, of the elements 32s to 32s+31
+ */
+struct dequant_iq4_ks_r4 {
+    uint8_t scales[DEQUANT_SUPERBLOCK / 32][DEQUANT_R4_ROWS];
+    struct dequant_r4_nibbles qs[DEQUANT_SUPERBLOCK / 32];
+} DEQUANT_PACKED;
+static_assert(sizeof(struct dequant_iq4_ks_r4) == DEQUANT_R4_ROWS * 136, "IQ4_KS_R4 block size");
+
+/* The integer of an IQ4_KS scale, and what its flag adds to the values. */
+static inline int dequant_ks_scale(uint8_t scale)
+{
+    return (scale & 254) - 127;
+}
+
+static inline int dequant_ks_shift(uint8_t scale)
+{
+    return 4 * (scale & 1);
+}
+
+#endif

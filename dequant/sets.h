@@ -1,0 +1,26 @@
+/*
+ * The kernel sets of this architecture: "scalar", the reference in portable C, then those that use
+ * a CPU's vectors, from the plainest to the best. A set of vectors is made by compiling the sources
+ * in dequant/kernels/ once more, with DEQUANT_SET as its name (KERNEL_SETS in the Makefile).
+ */
+#ifndef GGUFS_DEQUANT_SETS_H
+#define GGUFS_DEQUANT_SETS_H
+
+/* Expands DO(set, name) for every set of vectors. */
+#if defined(__x86_64__)
+#define DEQUANT_VECTOR_SETS(DO, name) DO(avx2, name) DO(avx512, name)
+#elif defined(__aarch64__)
+#define DEQUANT_VECTOR_SETS(DO, name) DO(neon, name)
+#else
+#define DEQUANT_VECTOR_SETS(DO, name)
+#endif
+
+#define DEQUANT_SET_NUMBER(set, unused) DEQUANT_SET_##set,
+
+/* Indices of the slots in a row of the type table. */
+enum {
+    DEQUANT_SET_scalar,
+    DEQUANT_VECTOR_SETS(DEQUANT_SET_NUMBER, ) DEQUANT_SETS /* how many there are */
+};
+
+#endif

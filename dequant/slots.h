@@ -1,0 +1,135 @@
+/*
+ * The functions that fill the slots of the type table. DEQUANT_set_NAME is the one of that set, so
+ * dequant_scalar_q4_0 is the reference and dequant_avx2_q4_0 a kernel. The contracts are those of
+ * dequant_decode_fn, dequant_encode_fn and dequant_dot_fn.
+ *
+ * Bit-exact means that the order of the float operations is part of the format: d * scale is
+ * rounded before it is multiplied by q. Anything that is exact (integers, signs, conversions of
+ * integers below 2^24) may be done in any order.
+ */
+#ifndef GGUFS_DEQUANT_SLOTS_H
+#define GGUFS_DEQUANT_SLOTS_H
+
+#include "dequant/types.h"
+
+/*
+ * Defines the reference decoder of a type as a loop over the static function TYPE_block, which
+ * decodes one struct dequant_LAYOUT to `elements` floats.
+ */
+#define DEQUANT_DEFINE_DECODER_OF(type, layout, elements)                                          \
+    void dequant_scalar_##type(const void *restrict blocks, float *restrict out, size_t n_blocks,  \
+                               struct dequant_row row)                                             \
+    {                                                                                              \
+        const struct dequant_##layout *block = blocks;                                             \
+                                                                                                   \
+        (void)row;                                                                                 \
+        for (size_t i = 0; i < n_blocks; i++)                                                      \
+            type##_block(&block[i], out + i * (elements));                                         \
+    }
+
+/* The same for a type whose layout has its name. */
+#define DEQUANT_DEFINE_DECODER(type, elements) DEQUANT_DEFINE_DECODER_OF(type, type, elements)
+
+/* The same for a type with row headers or interleaved rows: TYPE_block gets the row as well. */
+#define DEQUANT_DEFINE_ROW_DECODER(type, elements)                                                 \
+    void dequant_scalar_##type(const void *restrict blocks, float *restrict out, size_t n_blocks,  \
+                               struct dequant_row row)                                             \
+    {                                                                                              \
+        const struct dequant_##type *block = blocks;                                               \
+                                                                                                   \
+        for (size_t i = 0; i < n_blocks; i++)                                                      \
+            type##_block(&block[i], row, out + i * (elements));                                    \
+    }
+
+#define DEQUANT_DECLARE_DECODER(set, name) dequant_decode_fn dequant_##set##_##name;
+#define DEQUANT_DECLARE_ENCODER(set, name) dequant_encode_fn dequant_##set##_##name;
+#define DEQUANT_DECLARE_DOT(set, name)     dequant_dot_fn dequant_##set##_##name;
+
+#define DECODER(name)                                                                              \
+    DEQUANT_DECLARE_DECODER(scalar, name) DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_DECODER, name)
+#define ENCODER(name)                                                                              \
+    DEQUANT_DECLARE_ENCODER(scalar, name) DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_ENCODER, name)
+#define DOT(name) DEQUANT_DECLARE_DOT(scalar, name) DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_DOT, name)
+
+/* decode_numbers.c, kernels_numbers.c */
+DECODER(f32)
+DECODER(f16)
+DECODER(bf16)
+DECODER(f64)
+DECODER(i8)
+DECODER(i16)
+DECODER(i32)
+DECODER(i64)
+
+/* decode_q.c, kernels_q.c */
+DECODER(q1_0)
+DECODER(q2_0)
+DECODER(q4_0)
+DECODER(q4_1)
+DECODER(q5_0)
+DECODER(q5_1)
+DECODER(q8_0)
+DECODER(q8_1)
+
+/* decode_k.c, kernels_k.c */
+DECODER(q2_k)
+DECODER(q3_k)
+DECODER(q4_k)
+DECODER(q5_k)
+DECODER(q6_k)
+DECODER(q8_k)
+
+/* decode_iq.c, kernels_iq.c */
+DECODER(iq1_s)
+DECODER(iq1_m)
+DECODER(iq2_xxs)
+DECODER(iq2_xs)
+DECODER(iq2_s)
+DECODER(iq3_xxs)
+DECODER(iq3_s)
+DECODER(iq4_nl)
+DECODER(iq4_xs)
+
+/* decode_ternary.c, kernels_q.c */
+DECODER(tq1_0)
+DECODER(tq2_0)
+
+/* decode_fp4.c, kernels_q.c */
+DECODER(mxfp4)
+DECODER(nvfp4)
+bool dequant_mxfp4_has_nan_scale(const void *block);
+bool dequant_nvfp4_has_nan_scale(const void *block);
+
+/* decode_ik.c, kernels_ik.c */
+DECODER(iq4_ks)
+DECODER(iq4_nl_r4)
+DECODER(iq4_ks_r4)
+
+/* decode_old.c, kernels_old.c */
+DECODER(era0_q4_0)
+DECODER(era0_q4_1)
+DECODER(era0_q4_2)
+DECODER(era0_q4_3)
+DECODER(era0_q5_0)
+DECODER(era0_q5_1)
+DECODER(era1_q4_0)
+DECODER(era1_q4_1)
+DECODER(old_q8_0)
+
+/* encode.c, kernels_numbers.c */
+ENCODER(to_f16)
+ENCODER(to_bf16)
+
+/* dot.c, kernels_dot.c */
+DOT(dot_f32)
+
+#undef DECODER
+#undef ENCODER
+#undef DOT
+
+/*
+ * Twice the values of E2M1 (OCP Microscaling Formats 1.0); minus zero is a plain zero, as in ggml.
+ */
+extern const int8_t dequant_doubled_e2m1[16];
+
+#endif
