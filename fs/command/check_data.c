@@ -1,5 +1,6 @@
 #include "fs/command/check_data.h"
 
+#include "dequant/rows.h"
 #include "fs/tree/decoded.h"
 #include "gguf/map.h"
 
@@ -11,8 +12,8 @@
 
 /* What a thread decodes before it reports; a multiple of all block lengths. */
 #define CHUNK_ELEMENTS 65536u
-/* Of an element; no type takes more. */
-#define MOST_BYTES 8u
+/* Of the stored bytes that are decoded at once: CHUNK_ELEMENTS of most types. */
+#define CHUNK_BYTES ((size_t)CHUNK_ELEMENTS * 8)
 /* Of each tensor; the rest is only counted. */
 #define MAX_REPORTED_RUNS 100u
 
@@ -28,7 +29,7 @@ struct chunk {
     uint64_t first_element;
     uint64_t n_elements;
 
-    uint8_t *bytes;   /* as they are stored; CHUNK_ELEMENTS of the widest type */
+    uint8_t *bytes;   /* as they are stored; CHUNK_BYTES */
     bool is_zero;     /* all of these */
     float *values;    /* CHUNK_ELEMENTS */
     struct run *runs; /* of bad blocks, in order; room for all */
@@ -51,26 +52,29 @@ static bool is_zero(const uint8_t *bytes, uint64_t n)
     return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
 }
 
-/* Returns 0 or what gguf_map_read() does. */
-static int check_chunk(struct chunk *chunk)
+/* Reads and decodes a span of the chunk. Returns 0 or what gguf_map_read() does. */
+static int check_span(struct chunk *chunk, const struct dequant_span *span)
 {
-    const struct dequant_type *type = chunk->tensor->type;
-    const uint32_t block_elements = type->block_elements;
-    const uint64_t n_blocks = chunk->n_elements / block_elements;
-    const uint64_t n_bytes = n_blocks * type->block_bytes;
-    const uint64_t offset = chunk->first_element / block_elements * type->block_bytes;
-    const int result = gguf_map_read(&chunk->model->files[chunk->tensor->file_index],
-                                     chunk->tensor->file_offset + offset, n_bytes, chunk->bytes);
+    const struct gguf_tensor *tensor = chunk->tensor;
+    const struct gguf_file *file = &chunk->model->files[tensor->file_index];
+    const struct dequant_type *type = tensor->type;
+    uint8_t headers[DEQUANT_MAX_HEADER_BYTES];
+    int result = gguf_map_read(file, tensor->file_offset + span->blocks_offset, span->blocks_bytes,
+                               chunk->bytes);
 
+    if (result == 0 && span->headers_bytes > 0)
+        result = gguf_map_read(file, tensor->file_offset + span->headers_offset,
+                               span->headers_bytes, headers);
     if (result < 0)
         return result;
-    chunk->is_zero = is_zero(chunk->bytes, n_bytes);
-    fs_decode(chunk->tensor, chunk->bytes, chunk->values, n_blocks);
-    for (uint64_t i = 0; i < chunk->n_elements; i += block_elements) {
-        const uint64_t block = (chunk->first_element + i) / block_elements;
-        const uint8_t *bytes = chunk->bytes + i / block_elements * type->block_bytes;
+    chunk->is_zero = chunk->is_zero && is_zero(chunk->bytes, span->blocks_bytes);
+    fs_decode(tensor, (struct dequant_row){headers, span->row_index}, chunk->bytes, chunk->values,
+              span->n_blocks);
+    for (uint64_t i = 0; i < span->n_blocks; i++) {
+        const uint64_t block = span->first_element / type->block_elements + i;
+        const uint8_t *bytes = chunk->bytes + i * dequant_stride_bytes(type);
 
-        if (is_finite_block(chunk->values + i, block_elements) &&
+        if (is_finite_block(chunk->values + i * type->block_elements, type->block_elements) &&
             !(type->has_nan_scale && type->has_nan_scale(bytes)))
             continue;
         if (chunk->n_runs > 0 && chunk->runs[chunk->n_runs - 1].last + 1 == block)
@@ -79,6 +83,23 @@ static int check_chunk(struct chunk *chunk)
             chunk->runs[chunk->n_runs++] = (struct run){block, block};
     }
     return 0;
+}
+
+static int check_chunk(struct chunk *chunk)
+{
+    const struct dequant_type *type = chunk->tensor->type;
+    const uint64_t end = chunk->first_element + chunk->n_elements;
+    int result = 0;
+
+    chunk->is_zero = true;
+    for (uint64_t first = chunk->first_element; result == 0 && first < end;) {
+        const struct dequant_span span =
+            dequant_span_of(type, chunk->tensor->ne[0], first, end, CHUNK_BYTES);
+
+        result = check_span(chunk, &span);
+        first += span.n_blocks * type->block_elements;
+    }
+    return result;
 }
 
 /* A row is ne[0] elements. */
@@ -90,7 +111,10 @@ static uint64_t row_of(const struct gguf_tensor *tensor, uint64_t block)
 static void report_run(struct gguf_report *report, const struct gguf_tensor *tensor,
                        const struct run *run)
 {
-    const uint64_t offset = tensor->file_offset + run->first * tensor->type->block_bytes;
+    const uint64_t element = run->first * tensor->type->block_elements;
+    const struct dequant_span span =
+        dequant_span_of(tensor->type, tensor->ne[0], element, element + 1, 1);
+    const uint64_t offset = tensor->file_offset + span.blocks_offset;
     const char *what = tensor->type->block_elements == 1 ? "value" : "block";
 
     if (run->first == run->last)
@@ -161,6 +185,12 @@ struct progress {
     uint64_t n_zero;
 };
 
+/* Bytes of the blocks of so many elements. */
+static uint64_t blocks_bytes(const struct gguf_tensor *tensor, uint64_t n_elements)
+{
+    return n_elements / tensor->type->block_elements * tensor->type->block_bytes;
+}
+
 static int check_tensor(const struct gguf_model *model, const struct gguf_tensor *tensor,
                         struct gguf_report *report, struct progress *progress)
 {
@@ -183,7 +213,7 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
     {
         struct chunk chunk = {.model = model, .tensor = tensor};
 
-        chunk.bytes = malloc((size_t)CHUNK_ELEMENTS * MOST_BYTES);
+        chunk.bytes = malloc(CHUNK_BYTES);
         chunk.values = malloc(CHUNK_ELEMENTS * sizeof *chunk.values);
         chunk.runs = malloc(CHUNK_ELEMENTS * sizeof *chunk.runs);
 #pragma omp for ordered schedule(dynamic)
@@ -202,8 +232,7 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
                 is_out_of_memory |= !has_room;
                 is_all_zero &= chunk.is_zero;
                 report_chunk(report, &chunk, &open);
-                progress->done_bytes +=
-                    chunk.n_elements / tensor->type->block_elements * tensor->type->block_bytes;
+                progress->done_bytes += blocks_bytes(tensor, chunk.n_elements);
                 progress->call(progress->user, progress->done_bytes, progress->total_bytes);
             }
         }
@@ -226,11 +255,11 @@ int fs_check_data(const struct gguf_model *model, struct gguf_report *report,
     int result = 0;
 
     for (uint64_t i = 0; i < model->n_tensors; i++) {
-        if (model->tensors[i].type && model->tensors[i].type->decode)
-            progress.total_bytes += model->tensors[i].size_bytes;
+        if (model->tensors[i].type && dequant_is_decodable(model->tensors[i].type))
+            progress.total_bytes += blocks_bytes(&model->tensors[i], model->tensors[i].n_elements);
     }
     for (uint64_t i = 0; result == 0 && i < model->n_tensors; i++) {
-        if (model->tensors[i].type && model->tensors[i].type->decode)
+        if (model->tensors[i].type && dequant_is_decodable(model->tensors[i].type))
             result = check_tensor(model, &model->tensors[i], report, &progress);
     }
     if (progress.n_zero > 0) {

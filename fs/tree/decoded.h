@@ -17,10 +17,10 @@ int fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *te
                     uint64_t offset, size_t length, char *out);
 
 /*
- * Decodes n_blocks blocks of the tensor, of either byte order, to floats. `out` is aligned for
- * them.
+ * Decodes n_blocks blocks of a row of the tensor, of either byte order; otherwise as
+ * dequant_decode_row().
  */
-void fs_decode(const struct gguf_tensor *tensor, const uint8_t *blocks, float *out,
-               size_t n_blocks);
+void fs_decode(const struct gguf_tensor *tensor, struct dequant_row row, const uint8_t *blocks,
+               float *out, size_t n_blocks);
 
 #endif
