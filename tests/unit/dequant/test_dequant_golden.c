@@ -1,6 +1,6 @@
 /*
- * Every tensor of the golden files, compared bit for bit with ggml's conversion of it. The files
- * are not part of the project; without them the tests are skipped.
+ * Every tensor of the golden files, compared bit for bit with the conversion of ggml or of
+ * ik_llama.cpp. The files are not part of the project; without them the tests are skipped.
  */
 #include <criterion/criterion.h>
 #include <stdbool.h>
@@ -9,10 +9,11 @@
 #include <string.h>
 
 #include "dequant/kernels.h"
+#include "dequant/rows.h"
 
 #define MAX_NAME 64
 
-/* A file in memory, as much of a GGUF reader as these two well-formed files need. */
+/* A file in memory, as much of a GGUF reader as these well-formed files need. */
 struct reader {
     uint8_t *data;
     size_t n_bytes;
@@ -20,20 +21,20 @@ struct reader {
     bool big_endian;
 };
 
-/* The path of a file in the golden folder; valid until the next call. */
-static const char *golden_path(const char *name)
+/* The path of a fixture; valid until the next call. */
+static const char *fixture_path(const char *name)
 {
     static char path[4096];
     const char *root = getenv("GGUFS_FIXTURES");
 
-    snprintf(path, sizeof(path), "%s/golden/%s", root != NULL ? root : "../shared/fixtures", name);
+    snprintf(path, sizeof(path), "%s/%s", root != NULL ? root : "../shared/fixtures", name);
     return path;
 }
 
 /* Reads a whole file; NULL if there is none. The caller frees it. */
 static uint8_t *read_whole(const char *name, size_t *n_bytes)
 {
-    FILE *file = fopen(golden_path(name), "rb");
+    FILE *file = fopen(fixture_path(name), "rb");
     uint8_t *data;
     long end;
 
@@ -105,57 +106,91 @@ static void compare_values(const char *name, const float *got, const uint8_t *ex
     }
 }
 
-/* With every set of kernels that the CPU has, the reference being the first. */
-static void compare_tensor(const char *name, const struct dequant_type *type, const uint8_t *blocks,
-                           size_t n_elements)
+struct tensor {
+    char name[MAX_NAME];
+    const struct dequant_type *type; /* NULL if it is not in the table */
+    size_t row_elements, n_elements;
+    size_t offset;
+};
+
+/* Runs of blocks from anywhere, which also begin and end within rows. */
+static void compare_slices(const struct tensor *tensor, const uint8_t *data, float *out,
+                           const uint8_t *expected)
 {
+    const size_t block_elements = tensor->type->block_elements;
+    const size_t n_blocks = tensor->n_elements / block_elements;
+
+    for (size_t i = 0; i < 200; i++) {
+        const size_t first = i * 2654435761u % n_blocks;
+        const size_t n = (i * 40503u % (n_blocks - first) + 1) * block_elements;
+
+        dequant_decode_elements(tensor->type, tensor->row_elements, data, first * block_elements, n,
+                                out);
+        compare_values(tensor->name, out, expected + first * block_elements * sizeof(float), n);
+    }
+}
+
+/* With every set of kernels that the CPU has, the reference being the first. */
+static void compare_tensor(const char *folder, const struct tensor *tensor, const uint8_t *data)
+{
+    const size_t n_elements = tensor->n_elements;
     float *out = malloc(n_elements * sizeof(float));
     const struct dequant_kernel_set *set;
-    char file_name[MAX_NAME + 4];
+    char file_name[2 * MAX_NAME];
     uint8_t *expected;
     size_t n_bytes;
 
     cr_assert_not_null(out);
-    snprintf(file_name, sizeof(file_name), "%.*s.f32", MAX_NAME - 1, name);
+    snprintf(file_name, sizeof(file_name), "%s/%.*s.f32", folder, MAX_NAME - 1, tensor->name);
     expected = read_whole(file_name, &n_bytes);
     cr_assert_not_null(expected, "no %s", file_name);
-    cr_assert_eq(n_bytes, n_elements * sizeof(float), "%s", name);
+    cr_assert_eq(n_bytes, n_elements * sizeof(float), "%s", tensor->name);
     for (size_t i = 0; (set = dequant_kernel_set_at(i)) != NULL; i++) {
         if (dequant_choose_kernels(set->name) != 0)
             continue;
-        dequant_decode(type, blocks, out, n_elements / type->block_elements);
-        compare_values(name, out, expected, n_elements);
+        dequant_decode_elements(tensor->type, tensor->row_elements, data, 0, n_elements, out);
+        compare_values(tensor->name, out, expected, n_elements);
+        compare_slices(tensor, data, out, expected);
     }
     free(expected);
     free(out);
 }
 
-/* Compares all tensors of a golden file, of which there must be `n_expected`. */
-static void compare_file(const char *file_name, bool big_endian, size_t n_expected)
+static void take_tensor(struct reader *r, struct tensor *tensor)
+{
+    size_t n_dims;
+
+    take_string(r, tensor->name);
+    n_dims = take(r, 4);
+    tensor->row_elements = tensor->n_elements = take(r, 8);
+    for (size_t dim = 1; dim < n_dims; dim++)
+        tensor->n_elements *= take(r, 8);
+    tensor->type = dequant_type_by_id((uint32_t)take(r, 4));
+    tensor->offset = take(r, 8);
+}
+
+/* Compares the tensors of a file that can be decoded, of which there must be `n_expected`. */
+static void compare_file(const char *folder, const char *file_name, bool big_endian,
+                         size_t n_expected)
 {
     struct reader r = {.offset = 4, .big_endian = big_endian};
-    struct {
-        char name[MAX_NAME];
-        const struct dequant_type *type;
-        size_t n_elements;
-        size_t offset;
-    } tensors[64];
-    size_t n_tensors;
-    size_t n_keys;
+    struct tensor tensors[64];
+    size_t n_tensors, n_keys, n_compared = 0;
     size_t alignment = 32;
+    char path[2 * MAX_NAME];
 
-    r.data = read_whole(file_name, &r.n_bytes);
+    snprintf(path, sizeof(path), "%s/%s", folder, file_name);
+    r.data = read_whole(path, &r.n_bytes);
     if (r.data == NULL) {
         /* Criterion mentions a skipped test only when it is asked to be verbose. */
-        fprintf(stderr, "SKIPPED: no %s (GGUFS_FIXTURES names its folder)\n",
-                golden_path(file_name));
-        cr_skip_test("no %s", golden_path(file_name));
+        fprintf(stderr, "SKIPPED: no %s (GGUFS_FIXTURES names its folder)\n", fixture_path(path));
+        cr_skip_test("no %s", fixture_path(path));
     }
 
     cr_assert_eq(take(&r, 4), 3, "GGUF version");
     n_tensors = take(&r, 8);
     n_keys = take(&r, 8);
-    cr_assert_eq(n_tensors, n_expected);
+    cr_assert_leq(n_tensors, sizeof tensors / sizeof *tensors);
     for (size_t i = 0; i < n_keys; i++) {
         char key[MAX_NAME];
         uint64_t value;
@@ -165,44 +200,48 @@ static void compare_file(const char *file_name, bool big_endian, size_t n_expect
         if (strcmp(key, "general.alignment") == 0)
             alignment = value;
     }
-    for (size_t i = 0; i < n_tensors; i++) {
-        size_t n_dims;
-
-        take_string(&r, tensors[i].name);
-        n_dims = take(&r, 4);
-        tensors[i].n_elements = 1;
-        for (size_t dim = 0; dim < n_dims; dim++)
-            tensors[i].n_elements *= take(&r, 8);
-        tensors[i].type = dequant_type_by_id((uint32_t)take(&r, 4));
-        cr_assert_not_null(tensors[i].type, "%s", tensors[i].name);
-        tensors[i].offset = take(&r, 8);
-    }
+    for (size_t i = 0; i < n_tensors; i++)
+        take_tensor(&r, &tensors[i]);
     r.offset = (r.offset + alignment - 1) / alignment * alignment;
 
     for (size_t i = 0; i < n_tensors; i++) {
-        const struct dequant_type *type = tensors[i].type;
-        size_t n_blocks = tensors[i].n_elements / type->block_elements;
-        size_t n_bytes = n_blocks * type->block_bytes;
-        uint8_t *blocks = malloc(n_bytes);
+        const struct tensor *tensor = &tensors[i];
+        uint64_t n_bytes;
+        uint8_t *data;
 
-        cr_assert_not_null(blocks);
-        cr_assert_leq(r.offset + tensors[i].offset + n_bytes, r.n_bytes, "%s", tensors[i].name);
+        if (tensor->type == NULL || !dequant_is_decodable(tensor->type))
+            continue;
+        cr_assert_eq(dequant_rows_bytes(tensor->type, tensor->row_elements,
+                                        tensor->n_elements / tensor->row_elements, &n_bytes),
+                     0, "%s", tensor->name);
+        cr_assert_leq(r.offset + tensor->offset + n_bytes, r.n_bytes, "%s", tensor->name);
+        data = malloc(n_bytes);
+        cr_assert_not_null(data);
         if (big_endian)
-            dequant_swap_blocks(type, r.data + r.offset + tensors[i].offset, blocks, n_blocks);
+            dequant_swap_blocks(tensor->type, r.data + r.offset + tensor->offset, data,
+                                tensor->n_elements / tensor->type->block_elements);
         else
-            memcpy(blocks, r.data + r.offset + tensors[i].offset, n_bytes);
-        compare_tensor(tensors[i].name, type, blocks, tensors[i].n_elements);
-        free(blocks);
+            memcpy(data, r.data + r.offset + tensor->offset, n_bytes);
+        compare_tensor(folder, tensor, data);
+        free(data);
+        n_compared++;
     }
+    cr_expect_eq(n_compared, n_expected);
     free(r.data);
 }
 
 Test(dequant_golden, all_types)
 {
-    compare_file("all-types.gguf", false, 35);
+    compare_file("golden", "all-types.gguf", false, 35);
 }
 
 Test(dequant_golden, big_endian)
 {
-    compare_file("big-endian.gguf", true, 26);
+    compare_file("golden", "big-endian.gguf", true, 26);
+}
+
+/* With row headers, with interleaved rows, with both. */
+Test(dequant_golden, row_layouts)
+{
+    compare_file("ik", "ik-types.gguf", false, 3);
 }

@@ -319,6 +319,26 @@ Test(fs_json, info_of_a_tensor)
     free(info);
 }
 
+Test(fs_json, info_of_a_tensor_with_a_row_layout)
+{
+    struct gguf_file file = {.path = (char *)(uintptr_t) "/m"};
+    const struct gguf_model model = {.files = &file, .n_files = 1};
+    const struct gguf_tensor tensor = {.name = {"t", 1},
+                                       .type_id = 344,
+                                       .type = dequant_type_by_id(344),
+                                       .n_dims = 2,
+                                       .ne = {256, 4, 1, 1},
+                                       .n_elements = 1024,
+                                       .size_bytes = 560};
+    char *info = info_of(&model, &tensor);
+
+    cr_expect_not_null(strstr(info, "\"type\":\"IQ4_KS_R4\",\"ggml_type\":344,"), "%s", info);
+    cr_expect_not_null(strstr(info, "\"block_size\":256,\"type_size\":136,\"row_header_bytes\":4,"
+                                    "\"interleave_rows\":4,\"n_bytes\":560,"),
+                       "%s", info);
+    free(info);
+}
+
 Test(fs_json, info_of_a_tensor_of_unknown_type_without_dimensions)
 {
     struct gguf_file file = {.path = (char *)(uintptr_t) "/m"};
