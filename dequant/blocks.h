@@ -1,14 +1,14 @@
 /*
- * The blocks of all types, one packed struct per type, as ggml lays them out. The IQ types are in
- * dequant/iq_blocks.h.
+ * The blocks of ggml's types, one packed struct per type. dequant/iq_blocks.h has those of the IQ
+ * types, dequant/ik_blocks.h those of ik_llama.cpp, dequant/old_blocks.h those from before GGUF.
  *
  * The structs are packed, so a pointer to one may hold any address. Numbers wider than a byte are
- * little-endian, and so must the host be.
+ * little-endian, and the host must be little-endian too.
  *
  * Beside each struct stands a picture of its bits: the byte's offset in the block, then its bit
  * fields, the most significant on the left. A bare number in a field is the element of the block
- * that the field belongs to. `d` and `m` are scale and offset as f16, `q` is the integer made of
- * an element's bits; "low" and "high" name the parts of an integer that is kept in two places.
+ * that the field belongs to. `d` and `m` are scale and offset as f16, `q` is the integer that an
+ * element's bits form; "low" and "high" name the parts of an integer that is stored in two places.
  *
  * Source of the layouts: ggml-common.h and ggml-quants.c of ggml.
  */
@@ -181,7 +181,7 @@ static_assert(sizeof(struct dequant_q8_0) == 34, "Q8_0 block size");
  * Q8_1, value = q * d
  *
  *   0..1  d
- *   2..3  s, d times the sum of all q: a help for dot products
+ *   2..3  s, d times the sum of all q, for dot products
  *   4+i   | i : 8 bits, signed |                                              i = 0..31
  */
 struct dequant_q8_1 {
@@ -307,8 +307,8 @@ static_assert(sizeof(struct dequant_q8_k) == 292, "Q8_K block size");
 /* ---- Ternary: the elements are -d, 0 and d ---- */
 
 /*
- * TQ1_0, value = (q - 1) * d. A byte holds five (at the end four) base-3 digits as the fraction
- * byte / 256 = 0.q0 q1 q2 q3 q4 in base 3: times 3, the overflow over 256 is the next digit.
+ * TQ1_0, value = (q - 1) * d. A byte holds five base-3 digits, in `tail` four, as the fraction
+ * byte / 256 = 0.q0 q1 q2 q3 q4 in base 3: multiplied by 3, the part above 256 is the next digit.
  *
  *   l      digits of l, 32+l, 64+l, 96+l, 128+l                               l = 0..31
  *   32+l   digits of 160+l, 176+l, 192+l, 208+l, 224+l                        l = 0..15
@@ -335,8 +335,7 @@ struct dequant_tq2_0 {
 } DEQUANT_PACKED;
 static_assert(sizeof(struct dequant_tq2_0) == 66, "TQ2_0 block size");
 
-/* ---- 4-bit floats: | sign | exponent 2 | fraction 1 |, values 0 0.5 1 1.5 2 3 4 6 and minus ----
- */
+/* ---- 4-bit floats: | sign | exponent 2 | fraction 1 |, values 0 0.5 1 1.5 2 3 4 6 and minus */
 
 /*
  * MXFP4, value = 2^(e - 127) * e2m1

@@ -15,8 +15,8 @@
 #define DEQUANT_R4_ROWS 4
 
 /*
- * IQ4_KS, value = d * ((scale & 254) - 127) * (table[q] + 4 * (scale & 1)), d the f32 row header,
- * the table of 16 values being dequant_iq4_values; sub-block s holds the elements 32s to 32s+31
+ * IQ4_KS, value = d * ((scale & 254) - 127) * (table[q] + 4 * (scale & 1)), d = the f32 row header,
+ * table = dequant_iq4_values; sub-block s holds the elements 32s to 32s+31
  *
  *   s        | scale s : 8 |                                                  s = 0..7
  *   8+16s+i  | 32s+16+i : 4 | 32s+i : 4 |                                     i = 0..15

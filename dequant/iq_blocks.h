@@ -2,7 +2,7 @@
  * The blocks of the IQ types; dequant/blocks.h explains the pictures.
  *
  * The IQ2, IQ3 and IQ1 types cut a superblock into runs of 8 elements (4 in IQ3) and store for each
- * run an index into a table of good runs, a grid (dequant/iq_grids.h), and, but for IQ1, a sign bit
+ * run an index into a table of runs, a grid (dequant/iq_grids.h), and, except in IQ1, a sign bit
  * per element. "signs of k : 7" is a sign byte without its top bit, the sign of the run's last
  * element, which makes the number of minus signs even.
  */
@@ -19,7 +19,7 @@
  *   2+8g+l     | q of run 4g+l : 8 |                                          g = 0..7, l = 0..3
  *   6+8g..9+8g | scale g : 4 | signs of 4g+3 : 7 | of 4g+2 : 7 | of 4g+1 : 7 | of 4g : 7 |
  *
- * ggml declares the groups as 16-bit words, so in a big-endian file these are what is swapped.
+ * ggml declares the groups as 16-bit words, so big-endian files have these words swapped.
  */
 struct dequant_iq2_xxs {
     uint16_t d;
@@ -132,7 +132,7 @@ struct dequant_iq1_m {
 static_assert(sizeof(struct dequant_iq1_m) == 56, "IQ1_M block size");
 
 /*
- * IQ4_NL, value = d * table[q], the table of 16 values being dequant_iq4_values
+ * IQ4_NL, value = d * table[q], table = dequant_iq4_values
  *
  *   0..1  d
  *   2+i   | i+16 : 4 | i : 4 |                                                i = 0..15
@@ -160,7 +160,7 @@ struct dequant_iq4_xs {
 } DEQUANT_PACKED;
 static_assert(sizeof(struct dequant_iq4_xs) == 136, "IQ4_XS block size");
 
-/* Adds to seven sign bits the eighth, which makes the number of set bits even. */
+/* Add the eighth sign bit to seven: it makes the number of set bits even. */
 static inline unsigned dequant_even_signs(unsigned signs)
 {
     signs &= 127;

@@ -21,7 +21,7 @@ static bool avx2_is_supported(void)
 {
     unsigned a, b, c, d;
 
-    /* The compiler's check of AVX2 asks as well whether the system saves the registers. */
+    /* The compiler's check of AVX2 includes whether the system saves the registers. */
     return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) &&
            (c & bit_FMA);
 }

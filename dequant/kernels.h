@@ -13,13 +13,13 @@ struct dequant_kernel_set {
 };
 
 /*
- * The sets that this program holds, from the plainest to the best; NULL behind the last. The index
+ * The sets of this program, from the plainest to the best; NULL after the last. The index
  * is that of the slots in the type table.
  */
 const struct dequant_kernel_set *dequant_kernel_set_at(size_t index);
 
 /*
- * Chooses the set of that name, or the best that the CPU supports if `name` is NULL. Must be called
+ * Choose the set of that name, or the best that the CPU supports if `name` is NULL. Must be called
  * before there are threads; until then the reference serves. Returns 0, -EINVAL for an unknown
  * name, or -ENOTSUP if the CPU does not support the set.
  */
@@ -29,7 +29,7 @@ int dequant_choose_kernels(const char *name);
 const struct dequant_kernel_set *dequant_chosen_kernels(void);
 
 /*
- * Decodes blocks of a row by the chosen kernels; see dequant_decode_fn. The type must be decodable.
+ * Decode blocks of a row by the chosen kernels; see dequant_decode_fn. The type must be decodable.
  */
 void dequant_decode_row(const struct dequant_type *type, struct dequant_row row,
                         const void *restrict blocks, float *restrict out, size_t n_blocks);
@@ -39,13 +39,13 @@ void dequant_decode(const struct dequant_type *type, const void *restrict blocks
                     float *restrict out, size_t n_blocks);
 
 /*
- * Decodes elements `first` to `first` + n of a tensor whose data are all in memory, rows of
+ * Decode elements `first` to `first` + n of a tensor whose data are all in memory, rows of
  * row_elements. `first` and n are multiples of block_elements; `out` is aligned for float.
  */
 void dequant_decode_elements(const struct dequant_type *type, uint64_t row_elements,
                              const void *data, uint64_t first, uint64_t n, float *out);
 
-/* Encodes by the chosen kernels; see dequant_encode_fn. The type must have an encoder. */
+/* Encode by the chosen kernels; see dequant_encode_fn. The type must have an encoder. */
 void dequant_encode(const struct dequant_type *type, const void *restrict values,
                     void *restrict out, size_t n);
 

@@ -1,11 +1,11 @@
-/* Old blocks brought to the layout of today, where there is one that holds their values. */
+/* Conversion of old blocks to today's layout, where one holds the same values. */
 #include <assert.h>
 #include <string.h>
 
 #include "dequant/old_blocks.h"
 #include "dequant/types.h"
 
-/* The old ids of the two types are those of today. */
+/* Both types have the same id in all eras. */
 enum { Q5_0 = 6, Q5_1 = 7 };
 
 const struct dequant_type *dequant_modern(const struct dequant_type *type)
@@ -17,7 +17,7 @@ const struct dequant_type *dequant_modern(const struct dequant_type *type)
     return dequant_type_by_id(DEQUANT_F32);
 }
 
-/* From elements 2i and 2i+1 in byte i to i and i+16; the high bits are in order in both eras. */
+/* Byte i holds elements 2i and 2i+1 in era 0, i and i+16 today; qh is the same in both. */
 static void reorder(const uint8_t *restrict in, uint8_t *restrict out)
 {
     for (size_t i = 0; i < DEQUANT_BLOCK / 2; i++) {

@@ -1,6 +1,6 @@
 /*
- * The blocks of the time before GGUF, as far as they differ from today's; dequant/blocks.h explains
- * the pictures.
+ * The block layouts from before GGUF that differ from today's; dequant/blocks.h explains the
+ * pictures.
  *
  * Era 0: files of ggml, ggmf and ggjt 1, and quantization version 0. Era 1: ggjt 2, and
  * quantization version 1. Era 2 is that of ggjt 3 and of GGUF. In era 0 a byte holds two elements
@@ -13,7 +13,7 @@
 
 #include "dequant/blocks.h"
 
-/* The elements of a Q4_2 or Q4_3 block. */
+/* Elements in a Q4_2 or Q4_3 block. */
 #define DEQUANT_HALF_BLOCK (DEQUANT_BLOCK / 2)
 
 /*

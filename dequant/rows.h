@@ -18,14 +18,15 @@ static inline bool dequant_has_row_layout(const struct dequant_type *type)
 }
 
 /*
- * Sets *n_bytes to the size of n_rows rows of row_elements each. Returns 0, -EINVAL if a row is not
+ * Set *n_bytes to the size of n_rows rows of row_elements each. Returns 0, -EINVAL if a row is not
  * a whole number of blocks or the rows not a whole number of groups, or -EOVERFLOW if the size is
  * over INT64_MAX; then *n_bytes stays as it is.
  */
 int dequant_rows_bytes(const struct dequant_type *type, uint64_t row_elements, uint64_t n_rows,
                        uint64_t *n_bytes);
 
-/* Consecutive stored blocks, and what it takes to decode them. Offsets are from the tensor's. */
+/* Consecutive stored blocks, and what it takes to decode them. Offsets count from the start of the
+ * tensor. */
 struct dequant_span {
     uint64_t first_element; /* of the first block */
     uint64_t n_blocks;

@@ -1,7 +1,7 @@
 /*
- * The number formats of the blocks' scales, each converted to float exactly.
+ * Conversions between float and the small number formats that blocks use for scales and elements.
  *
- * All of it is pure integer work and exact arithmetic, so it gives the same bits on every CPU.
+ * They use integers and exact arithmetic only, so they give the same bits on every CPU.
  */
 #ifndef GGUFS_DEQUANT_SMALL_FLOATS_H
 #define GGUFS_DEQUANT_SMALL_FLOATS_H
@@ -36,7 +36,7 @@ static inline float dequant_f16_to_f32(uint16_t half)
     uint32_t exponent = half & 0x7c00;
     uint32_t magnitude = (uint32_t)(half & 0x7fff) << 13; /* the exponent still with half's bias */
 
-    /* All three cases are computed and one is picked, which vectorises. */
+    /* Compute all three cases and pick one: compilers vectorise that. */
     uint32_t normal = magnitude + rebias;
     uint32_t quiet = half & 0x03ff ? 0x00400000 : 0;
     uint32_t inf_or_nan = (normal + rebias) | quiet;
@@ -89,9 +89,9 @@ static inline float dequant_bf16_to_f32(uint16_t bits)
 }
 
 /*
- * Half of an E8M0 scale (OCP Microscaling Formats 1.0), that is 2^(e - 128). The half is taken
- * because our table of 4-bit floats holds doubled values. As in ggml, e = 255 is a number and not
- * the NaN of the specification.
+ * Half of an E8M0 scale (OCP Microscaling Formats 1.0), that is 2^(e - 128). Half,
+ * because our table of 4-bit floats holds doubled values. As in ggml, e = 255 is a number, not the
+ * NaN of the specification.
  */
 static inline float dequant_half_e8m0_to_f32(uint8_t e)
 {

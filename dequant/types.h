@@ -31,7 +31,7 @@ struct dequant_row {
 };
 
 /*
- * Decodes n_blocks blocks of one row to n_blocks * block_elements floats, bit for bit as ggml, or
+ * Decode n_blocks blocks of one row to n_blocks * block_elements floats, bit for bit as ggml, or
  * the program that the type comes from, converts them. `blocks` holds n_blocks stored blocks, that
  * is n_blocks * dequant_stride_bytes() bytes, at any alignment; `out` is aligned for float and does
  * not overlap it.
@@ -40,14 +40,14 @@ typedef void dequant_decode_fn(const void *restrict blocks, float *restrict out,
                                struct dequant_row row);
 
 /*
- * Encodes n floats, to nearest with ties to even. `values` and `out`, which holds the blocks of n
+ * Encode n floats, to nearest with ties to even. `values` and `out`, which holds the blocks of n
  * elements, may have any alignment. What is too large becomes an infinity; a NaN keeps its sign and
  * the upper part of its payload and becomes quiet.
  */
 typedef void dequant_encode_fn(const void *restrict values, void *restrict out, size_t n);
 
 /*
- * Adds to out[c * out_stride + r] the dot product of row r of `w` (n_rows rows of the type, each
+ * Add to out[c * out_stride + r] the dot product of row r of `w` (n_rows rows of the type, each
  * aligned for its numbers, w_stride_bytes from one to the next) and row c of `x` (n_columns rows of
  * floats, x_stride floats from one to the next), of n elements each. Defined to the bit: sum i % 16
  * gets the fused multiply-add of element i; the 16 sums are added in pairs, halving their number (i
@@ -99,7 +99,7 @@ enum { DEQUANT_F32 = 0, DEQUANT_F16 = 1, DEQUANT_BF16 = 30 };
 /* The era of today's layouts. */
 #define DEQUANT_ERA 2u
 
-/* The number of today's types, and of the old layouts, which lie behind them in the table. */
+/* The number of today's types, and of the old layouts, which follow them in the table. */
 size_t dequant_type_count(void);
 size_t dequant_old_type_count(void);
 
@@ -113,14 +113,14 @@ const struct dequant_type *dequant_type_at(size_t index);
 const struct dequant_type *dequant_type_by_id(uint32_t id);
 
 /*
- * The row of the id in files of that era: an old layout, or today's where it was the same; NULL if
- * there was no such type.
+ * The row of the id in files of that era: an old layout, or today's where both are the same; NULL
+ * if that era had no such type.
  */
 const struct dequant_type *dequant_type_of_era(uint32_t id, uint32_t era);
 
 /*
- * Return true if the values can be computed. They cannot for types that ggml removed, of which only
- * the size is known, and where a file does not say which layout it uses.
+ * Return true if the values can be computed. They cannot if ggml has removed the type, in which
+ * case only its size is known, or if the file does not say which layout it uses.
  */
 static inline bool dequant_is_decodable(const struct dequant_type *type)
 {
@@ -134,14 +134,14 @@ static inline size_t dequant_stride_bytes(const struct dequant_type *type)
 }
 
 /*
- * The type of today that holds the same values exactly: the type itself; Q5_0 and Q5_1 for those of
- * era 0, which only have their elements in another order; else F32, for today's blocks have scales
- * of 16 bits where old ones have 32, or more elements to a scale.
+ * Today's type that holds the same values exactly: the type itself if it is of today; Q5_0 and Q5_1
+ * for those of era 0, which only order their elements differently; F32 for all others, because
+ * their scales have 32 bits or belong to fewer elements than in today's types.
  */
 const struct dequant_type *dequant_modern(const struct dequant_type *type);
 
 /*
- * Copies n_blocks blocks of era 0 to `out` as blocks of dequant_modern(), which must not be F32.
+ * Copy n_blocks blocks of era 0 to `out` as blocks of dequant_modern(), which must not be F32.
  * `blocks` and `out` hold n_blocks * block_bytes bytes each and do not overlap.
  */
 void dequant_modernize_blocks(const struct dequant_type *type, const void *restrict blocks,
@@ -155,7 +155,7 @@ void dequant_modernize_blocks(const struct dequant_type *type, const void *restr
 bool dequant_has_byte_order(const struct dequant_type *type);
 
 /*
- * Copies n_blocks stored big-endian blocks to `out` in little-endian order, field by field, or the
+ * Copy n_blocks stored big-endian blocks to `out` in little-endian order, field by field, or the
  * other way round. `blocks` and `out` hold n_blocks * dequant_stride_bytes() bytes each, at any
  * alignment, and do not overlap.
  */

@@ -20,7 +20,7 @@ enum { PARTS = DEQUANT_DOT_LANES / WIDTH };
 
 typedef float vector __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
 
-/* a · b + c in one step. Told so: a compiler that only may contract does not always. */
+/* a * b + c with one rounding. By intrinsics, because compilers contract only sometimes. */
 static inline vector fused(vector a, vector b, vector c)
 {
 #if defined(__AVX512F__)

@@ -6,13 +6,13 @@
 #define N_16 (DEQUANT_SUPERBLOCK / 16)
 #define N_32 (DEQUANT_SUPERBLOCK / 32)
 
-/* The same, negated where a bit of `signs` is set. No q is zero, so no zero has a sign to lose. */
+/* Write q * scale, negated where a bit of `signs` is set. No q is 0, so no zero loses its sign. */
 static inline void put_signed(float *out, simd_bytes q, unsigned signs, float scale)
 {
     simd_put(out, simd_negate_where(q, simd_mask((uint16_t)signs)), scale);
 }
 
-/* Of two times seven sign bits. */
+/* The 16 signs of two runs, from seven bits each. */
 static inline unsigned even_signs_2(unsigned signs)
 {
     return dequant_even_signs(signs) | dequant_even_signs(signs >> 7) << 8;
@@ -108,7 +108,7 @@ static inline void iq3_s_kernel(const struct dequant_iq3_s *block, float *out)
     }
 }
 
-/* 16 elements of an IQ1 type, of which each eight have a shift of their own. */
+/* 16 elements of an IQ1 type; each run of eight has its own shift. */
 static inline void put_shifted(float *out, simd_bytes q, simd_floats shift, float scale)
 {
     const simd_floats sum = simd_add_floats(simd_floats_of(q), shift);

@@ -56,7 +56,7 @@ static inline void q3_k_kernel(const struct dequant_q3_k *block, float *out)
     }
 }
 
-/* d times the eight scales, and m times the eight minima. */
+/* d times the eight scales, in scales[0..7], and m times the eight minima, in mins[8..15]. */
 static inline void scale_k(const struct dequant_k_scales *k, float d, float m,
                            float scales[restrict 16], float mins[restrict 16])
 {
@@ -68,7 +68,7 @@ static inline void scale_k(const struct dequant_k_scales *k, float d, float m,
                   ((low >> 4) & four) | ((min_bits >> 2) & two));
 
     simd_put(scales, both, d);
-    simd_put(mins, both, m); /* of which the second half is of use */
+    simd_put(mins, both, m); /* only the second half is used */
 }
 
 static inline void q4_k_kernel(const struct dequant_q4_k *block, float *out)

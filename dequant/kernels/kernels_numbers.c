@@ -1,8 +1,8 @@
-/* Kernels of the plain number types, and those that write 16 bits. */
+/* Kernels of the plain number types, and the encoders of F16 and BF16. */
 #include "dequant/blocks.h"
 #include "dequant/kernels/simd.h"
 
-/* Defines the kernel of a type by its load of 16 numbers; the rest is for the reference. */
+/* Define the kernel of a type by its load of 16 numbers; the reference decodes the rest. */
 #define DEFINE_NUMBERS(type)                                                                       \
     void SIMD_NAME(type)(const void *restrict blocks, float *restrict out, size_t n_blocks,        \
                          struct dequant_row row)                                                   \

@@ -2,7 +2,7 @@
 #include "dequant/kernels/simd.h"
 #include "dequant/old_blocks.h"
 
-/* The 32 numbers of 16 bytes whose halves are neighbours. */
+/* The 32 numbers in the nibbles of 16 bytes, where the two of a byte are neighbours. */
 struct pairs {
     simd_bytes first, second;
 };
@@ -14,7 +14,7 @@ static inline struct pairs pairs_of(simd_bytes q)
     return (struct pairs){simd_zip_low_1(low, high), simd_zip_high_1(low, high)};
 }
 
-/* Those of 8 bytes. */
+/* The 16 numbers of 8 bytes. */
 static inline simd_bytes pairs_of_8(const uint8_t qs[8])
 {
     const simd_bytes q = simd_load_8(qs);

@@ -2,7 +2,7 @@
 #include "dequant/blocks.h"
 #include "dequant/kernels/simd.h"
 
-/* 64 numbers of two bits, less one, that lie in the order of the elements. */
+/* 64 numbers of two bits, minus one, in the order of the elements. */
 static inline void put_64_of_2_bits(float *out, simd_bytes q, float d)
 {
     const simd_bytes three = simd_all(3), one = simd_all(1);
@@ -96,8 +96,8 @@ static inline void q8_1_kernel(const struct dequant_q8_1 *block, float *out)
 }
 
 /*
- * The digit that a byte's fraction begins with, less one. Three times the fraction passes 256 from
- * 86 on, and 512 from 171 on.
+ * The first digit of a byte's fraction, minus one. Three times the fraction passes 256 from 86 on,
+ * and 512 from 171 on.
  */
 static inline simd_bytes first_digit(simd_bytes fraction)
 {
@@ -107,7 +107,7 @@ static inline simd_bytes first_digit(simd_bytes fraction)
     return simd_sub(simd_all(-1), digit);
 }
 
-/* The fraction behind the first digit, which overflows. */
+/* The fraction without its first digit, which overflows. */
 static inline simd_bytes next_digits(simd_bytes fraction)
 {
     return simd_add(fraction, simd_add(fraction, fraction));

@@ -1,7 +1,7 @@
 /*
- * What the kernels are written in: vectors of 16 bytes, in which the integers of 16 elements are
- * put together, and a few ways to make 16 floats of them. Every set of kernels is made of the same
- * sources; which one, DEQUANT_SET says (avx2, avx512 or neon), with the compiler's options for it.
+ * The vectors that the kernels are written in: 16 bytes that hold the integers of 16 elements, and
+ * functions that turn them into 16 floats. Every kernel set is compiled from the same sources, with
+ * DEQUANT_SET as its name (avx2, avx512 or neon) and the compiler options for it.
  */
 #ifndef GGUFS_DEQUANT_KERNELS_SIMD_H
 #define GGUFS_DEQUANT_KERNELS_SIMD_H
@@ -15,7 +15,7 @@
 
 #define SIMD_JOIN2(set, name) dequant_##set##_##name
 #define SIMD_JOIN(set, name)  SIMD_JOIN2(set, name)
-/* The name of this set's part of that name. */
+/* The function of this set for a slot, see dequant/slots.h. */
 #define SIMD_NAME(name) SIMD_JOIN(DEQUANT_SET, name)
 
 #if defined(__AVX2__)
@@ -25,9 +25,9 @@
 #endif
 
 /*
- * Where a scale is NaN or infinite, the order of operands and the place of a sign may show in the
- * result: such blocks are for the reference. A block of which no more than the sign of a zero
- * scale could show needs no such care.
+ * The reference decodes blocks with a NaN or infinite scale, because the order of operands and the
+ * place of a sign may show in the result. Types where only the sign of a zero could show do not
+ * need this.
  */
 static inline bool simd_is_finite(uint16_t half)
 {
@@ -106,13 +106,13 @@ static inline simd_bytes simd_high_nibbles(simd_bytes v)
     return simd_shift_right(v, 4);
 }
 
-/* Bytes as they are, and negated where `mask` is -1; it is 0 elsewhere. */
+/* Negate the bytes where `mask` is -1; elsewhere it is 0. */
 static inline simd_bytes simd_negate_where(simd_bytes v, simd_bytes mask)
 {
     return simd_sub(simd_xor(v, mask), mask);
 }
 
-/* Writes 16 floats: q * scale. */
+/* Write 16 floats: q * scale. */
 static inline void simd_put(float *out, simd_bytes q, float scale)
 {
     simd_store(out, simd_mul(simd_floats_of(q), simd_all_floats(scale)));

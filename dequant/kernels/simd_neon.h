@@ -1,4 +1,4 @@
-/* The vectors of simd.h for NEON; what each function does is told in simd_x86.h. */
+/* The vectors of simd.h for NEON; simd_x86.h documents each function. */
 #ifndef GGUFS_DEQUANT_KERNELS_SIMD_NEON_H
 #define GGUFS_DEQUANT_KERNELS_SIMD_NEON_H
 

@@ -1,4 +1,4 @@
-/* The vectors of simd.h for AVX2, and for AVX-512 where it has shorter ways. */
+/* The vectors of simd.h for AVX2, with the shorter instructions of AVX-512 where it has them. */
 #ifndef GGUFS_DEQUANT_KERNELS_SIMD_X86_H
 #define GGUFS_DEQUANT_KERNELS_SIMD_X86_H
 
@@ -60,7 +60,7 @@ static inline simd_bytes simd_sub(simd_bytes a, simd_bytes b)
     return _mm_sub_epi8(a, b);
 }
 
-/* Each byte for itself, unsigned. */
+/* Shift each byte on its own, as unsigned. */
 static inline simd_bytes simd_shift_right(simd_bytes v, int n)
 {
     return _mm_and_si128(_mm_srli_epi16(v, n), _mm_set1_epi8((char)(255 >> n)));
@@ -97,7 +97,7 @@ static inline simd_bytes simd_mask(uint16_t bits)
 #endif
 }
 
-/* The lower (upper) halves of a and b, in turns of 1, 2, 4 or 8 bytes. */
+/* Interleave the lower (upper) halves of a and b by 1, 2, 4 or 8 bytes. */
 static inline simd_bytes simd_zip_low_1(simd_bytes a, simd_bytes b)
 {
     return _mm_unpacklo_epi8(a, b);
@@ -157,7 +157,7 @@ static inline simd_floats simd_halves(float low, float high)
     return (simd_floats){_mm512_mask_blend_ps(0xff00, _mm512_set1_ps(low), _mm512_set1_ps(high))};
 }
 
-/* Of signed bytes. */
+/* The 16 floats of signed bytes. */
 static inline simd_floats simd_floats_of(simd_bytes bytes)
 {
     return (simd_floats){_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))};
@@ -261,7 +261,7 @@ static inline simd_floats simd_halves(float low, float high)
     return (simd_floats){_mm256_set1_ps(low), _mm256_set1_ps(high)};
 }
 
-/* Of signed bytes. */
+/* The 16 floats of signed bytes. */
 static inline simd_floats simd_floats_of(simd_bytes bytes)
 {
     const simd_bytes upper = _mm_unpackhi_epi64(bytes, bytes);
@@ -338,12 +338,12 @@ static inline simd_floats simd_load_i32(const void *from)
                          _mm256_cvtepi32_ps(_mm256_loadu_si256(halves + 1))};
 }
 
-/* AVX2 has no conversion, but small numbers, which real tensors hold, have one in 32 bits. */
+/* AVX2 can't convert 64-bit integers. Numbers of 32 bits, which real tensors hold, it can. */
 static inline __m256 simd_load_8_i64(const char *from)
 {
     const __m256 a = _mm256_loadu_ps((const float *)(const void *)from);
     const __m256 b = _mm256_loadu_ps((const float *)(const void *)(from + 32));
-    /* The lower and the upper halves, with the numbers 0 1 4 5 2 3 6 7. */
+    /* The lower and the upper halves of the numbers 0 1 4 5 2 3 6 7. */
     const __m256i low = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88));
     const __m256i high = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd));
     float out[8];
@@ -385,7 +385,7 @@ static inline void simd_store_f16(void *out, simd_floats floats)
     _mm_storeu_si128(halves + 1, _mm256_cvtps_ph(floats.high, _MM_FROUND_TO_NEAREST_INT));
 }
 
-/* Rounded, in the lower halves of 32 bits. */
+/* Round to bf16, in the lower half of each 32 bits. */
 static inline __m256i simd_round_bf16(__m256 floats)
 {
     const __m256i bits = _mm256_castps_si256(floats);
@@ -400,7 +400,7 @@ static inline __m256i simd_round_bf16(__m256 floats)
 
 static inline void simd_store_bf16(void *out, simd_floats floats)
 {
-    /* Packed in each half of the register on its own, so the quarters come out of order. */
+    /* The instruction packs each half of the register on its own: put the quarters in order. */
     const __m256i packed =
         _mm256_packus_epi32(simd_round_bf16(floats.low), simd_round_bf16(floats.high));
 

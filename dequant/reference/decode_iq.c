@@ -122,7 +122,7 @@ static inline void iq3_s_block(const struct dequant_iq3_s *restrict block, float
     }
 }
 
-/* Eight elements of an IQ1 type: grid values -1, 0 and 1, moved by an eighth. */
+/* Eight elements of an IQ1 type: grid values -1, 0 and 1, shifted by an eighth. */
 static inline void put_shifted(size_t index, bool minus, float scale, float *restrict out)
 {
     const int8_t *values = (const int8_t *)&dequant_iq1_grid[index];

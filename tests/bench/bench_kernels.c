@@ -1,10 +1,10 @@
 /*
- * How fast each set of kernels decodes each type, on one processor and in its cache: 128 KiB of
- * floats at a time, what a read of the mounted file asks for. A row is the median of rounds that
- * take turns with memset() and with the reference, so that its ratios hold on a busy machine.
+ * Decoding speed of each kernel set for each type, on one processor and in its cache: 128 KiB of
+ * floats at a time, as much as a read of a mounted file asks for. A row is the median of rounds
+ * that alternate with memset() and the reference, so its ratios hold on a busy machine.
  *
- * The kernels that serve are judged: 12 GB/s, of the IQ1 to IQ3 types 8, and the share of memset()
- * that ggml's own conversion has. The exit status does not tell; it is a bench.
+ * The best set has a target: 12 GB/s, for the IQ1 to IQ3 types 8, and the share of memset() that
+ * ggml's own conversion reaches. The exit status is 0 even if it is missed.
  *
  * bench-kernels [TYPE]...
  */
@@ -23,8 +23,8 @@
 #define ROUND_SECONDS 0.002
 
 /*
- * GB/s of ggml's conversions on one core of a machine on which memset() makes 62 GB/s; what is not
- * here ggml does not convert.
+ * GB/s of ggml's conversions on one core of a machine where memset() reaches 62 GB/s. ggml does not
+ * convert the types that are missing here.
  */
 static const struct {
     const char *name;
@@ -44,7 +44,7 @@ static unsigned n_judged, n_good;
 static uint8_t blocks[MAX_BYTES], headers[DEQUANT_MAX_HEADER_BYTES];
 static float out[N_FLOATS];
 
-/* Of the processor, so that the other processes of the machine do not count. */
+/* CPU time of this thread: other processes do not count. */
 static double now(void)
 {
     struct timespec time;
@@ -190,6 +190,6 @@ int main(int argc, char **argv)
         if (is_wanted(expectations[i].name, argc, argv))
             measure(&expectations[i]);
     }
-    printf("%u of %u types as fast as they should be\n", n_good, n_judged);
+    printf("%u of %u types reach their target\n", n_good, n_judged);
     return 0;
 }

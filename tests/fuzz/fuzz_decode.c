@@ -1,6 +1,6 @@
 /*
- * The decoders: no read or write outside, every element written, each block on its own, the same
- * bits from all kernels, and the byte order there and back again.
+ * The decoders: no read or write out of bounds, every element written, no block that depends on
+ * another, the same bits from all kernel sets, and byte swaps that undo themselves.
  *
  * The first byte is the row of the type table and, above that, the alignment; the rest are the row
  * headers of a group, where the type has such, and stored blocks.

@@ -1,7 +1,7 @@
 /*
- * Every set of kernels that the CPU has, against the reference: all types, many counts of blocks,
- * any alignment, between guard pages, with scales of every kind. No framework, so that it also runs
- * as a program of another architecture in an emulator.
+ * Every kernel set that the CPU supports, against the reference: all slots of all types, many
+ * counts of blocks, any alignment, between guard pages, with scales of every kind. Needs no
+ * framework, so it also runs in an emulator, built for another architecture.
  *
  * Its last line is "N passed, M failed"; the exit status is 1 if one failed.
  */
@@ -31,7 +31,7 @@ static void count(bool is_good, const char *set, const char *what)
     }
 }
 
-/* Memory between two pages that nobody may touch. */
+/* Memory between two inaccessible pages. */
 struct fenced {
     uint8_t *data;
     size_t n_bytes;
@@ -91,7 +91,7 @@ static bool gives_the_same(dequant_decode_fn *kernel, const struct dequant_type 
 
 static bool check_places(dequant_decode_fn *kernel, const struct dequant_type *type)
 {
-    /* Of the plain numbers more make a vector. */
+    /* Plain numbers need more blocks to fill a vector. */
     const size_t most = type->block_elements == 1 ? 70 : 9;
     bool is_good = true;
 
@@ -138,7 +138,7 @@ static bool check_scales(dequant_decode_fn *kernel, const struct dequant_type *t
     return is_good;
 }
 
-/* Blocks that are random altogether, also in their scales. */
+/* Blocks of random bits, scales and headers included. */
 static bool check_any_bits(dequant_decode_fn *kernel, const struct dequant_type *type)
 {
     uint64_t state = type->id + 1000;
@@ -156,7 +156,7 @@ static bool check_any_bits(dequant_decode_fn *kernel, const struct dequant_type 
     return is_good;
 }
 
-/* 64-bit integers that fit into 32 bits, or just do not: AVX2 has a way of its own for these. */
+/* 64-bit integers that fit into 32 bits, or just do not: the AVX2 kernel treats these apart. */
 static bool check_small_integers(dequant_decode_fn *kernel, const struct dequant_type *type)
 {
     uint64_t state = 27;
@@ -195,7 +195,7 @@ static void check_kernel(const char *set, const struct dequant_type *type,
         count(check_small_integers(kernel, type), set, "I64: small integers");
 }
 
-/* That the reference is right on this architecture as well. */
+/* The reference gives the expected values on this architecture too. */
 static void check_reference(void)
 {
     for (size_t i = 0; i < n_expectations; i++) {
@@ -217,7 +217,7 @@ static void check_reference(void)
     }
 }
 
-/* All upper halves with some lower ones, among them ties; `rounds` times 65536 values. */
+/* Lower halves of floats: ties and their neighbours first, then random ones. */
 static uint32_t lower_half(size_t round, uint64_t *state)
 {
     static const uint32_t chosen[] = {0x0000, 0x0001, 0x0fff, 0x1000, 0x1001, 0x7fff,
@@ -252,7 +252,7 @@ static bool check_encoder(dequant_encode_fn *encode, dequant_encode_fn *referenc
     return is_good;
 }
 
-/* By what the formats are: each half is its own rounding, and halfway goes to the even one. */
+/* By definition: each half rounds to itself, and what lies halfway to the even neighbour. */
 static void check_encoder_reference(void)
 {
     bool is_good = true;
@@ -324,7 +324,7 @@ static bool check_dot_reference(void)
     return fabs((double)got - 1 - sum) <= magnitude * 1e-6;
 }
 
-/* All that the set has in its slots of the type table. */
+/* Every function in the set's slots of the type table. */
 static void check_set(size_t set, const char *name)
 {
     for (size_t i = 0; i < dequant_type_count() + dequant_old_type_count(); i++) {
