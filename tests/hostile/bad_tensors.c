@@ -96,13 +96,8 @@ static struct model_bytes q4_k_row(uint64_t n)
     return add_tensor(bad_open(), 12, 2, (uint64_t[]){n, 256}, 4096);
 }
 
-/* IQ4_NL_R4 and IQ4_KS_R4 store four rows together. */
-static struct model_bytes iq4_nl_r4_rows(uint64_t n)
-{
-    return add_tensor(bad_open(), 220, 2, (uint64_t[]){32, n}, n * 18);
-}
-
-static struct model_bytes iq4_ks_r4_matrices(uint64_t n)
+/* IQ4_KS_R4 stores four rows together. */
+static struct model_bytes iq4_ks_r4_rows(uint64_t n)
 {
     return add_tensor(bad_open(), 344, 3, (uint64_t[]){256, n, 4}, 4 * n * 140);
 }
@@ -315,22 +310,9 @@ static const struct bad_row rows[] = {
     {12, "1 in a row of Q4_0", q4_0_row, 1, -EINVAL, BAD_HEADER, {"\"t\"", "have 1 ", "Q4_0"}},
     {12, "no row of Q4_0", q4_0_scalar, 0, -EINVAL, BAD_HEADER, {"\"t\"", "have 1 ", "Q4_0"}},
     {12, "32 in a row of Q4_K", q4_k_row, 32, -EINVAL, BAD_HEADER, {"\"t\"", "have 32", "256"}},
-    {12,
-     "5 rows of IQ4_NL_R4",
-     iq4_nl_r4_rows,
-     5,
-     -EINVAL,
-     BAD_HEADER,
-     {"tensor \"t\"", "have 5 rows", "of the 4", "IQ4_NL_R4"}},
-    {12, "1 row of IQ4_NL_R4", iq4_nl_r4_rows, 1, -EINVAL, BAD_HEADER, {"\"t\"", "have 1 rows"}},
+    {12, "5-row IQ4_KS_R4", iq4_ks_r4_rows, 5, -EINVAL, BAD_HEADER, {"have 5 rows", "of the 4"}},
     /* All rows would be groups, but a group would be of two matrices. */
-    {12,
-     "matrices of 2 rows of IQ4_KS_R4",
-     iq4_ks_r4_matrices,
-     2,
-     -EINVAL,
-     BAD_HEADER,
-     {"tensor \"t\"", "have 2 rows", "of the 4", "IQ4_KS_R4"}},
+    {12, "2-row IQ4_KS_R4", iq4_ks_r4_rows, 2, -EINVAL, BAD_HEADER, {"\"t\"", "have 2 rows"}},
 
     {12,
      "no rows of 33 of Q4_0",
