@@ -150,6 +150,8 @@ Test(run_weights, types_are_known_and_can_be_decoded)
     expect_info("{\"ggml_type\": 0.5, \"ne\": [4]}", -EINVAL, "no ggml_type");
     expect_info("{\"ggml_type\": 1e20, \"ne\": [4]}", -EINVAL, "no ggml_type");
     expect_info("{\"ggml_type\": 2, \"ne\": [16]}", -EINVAL, "Q4_0 has blocks of 32");
+    expect_info("{\"ggml_type\": 344, \"ne\": [256, 6]}", -EINVAL, "IQ4_KS_R4 stores 4 together");
+    expect_info("{\"ggml_type\": 344, \"ne\": [256, 4]}", -EINVAL, "16 bytes, its info says 560");
 }
 
 Test(run_weights, old_layouts_are_told_by_their_era)
