@@ -73,7 +73,7 @@ $(BUILD)/ggufs: $(LIB_OBJ) $(BUILD)/obj/fs/command/main.o
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lm
 
 $(BUILD)/ggufs-run: $(RUNNER_OBJ) $(call obj,$(RUNNER_MAIN))
-	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ -lcjson -lunistring -lseccomp -lm
+	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ -lunistring -lseccomp -lm
 
 $(BUILD)/unit-tests: $(LIB_OBJ) $(call obj,$(RUNNER_SRC)) $(UNIT_OBJ)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lcriterion -lm
@@ -128,7 +128,7 @@ FUZZ_SECONDS ?= 60
 FUZZER       := fuzz
 FUZZ_CC      := $(if $(filter afl,$(FUZZER)),afl-clang-fast,clang)
 FUZZ_MAX_LEN := 4096
-FUZZ_SHARED  := tests/fuzz/fuzz_check.c
+FUZZ_SHARED  := tests/fuzz/fuzz_check.c tests/unit/runner/metadata_files.c
 # Of the runner all that reads a tree, but not the command.
 FUZZED_SRC   := $(filter-out contrib/runner/cli/%,$(RUNNER_SRC))
 # The target that has functions of its own in the place of these.

@@ -2,11 +2,11 @@
  * A hostile tree for the runner: opens and closes, or runs, and then says the same however the
  * tokens are divided.
  *
- * The input is text. Its first line is metadata.json; each further line is a tensor, "NAME VALUES
- * INFO": VALUES is a letter, for small values (s), any bits (r) or zeros (z), and behind it, or
- * not, the bytes of its raw; INFO is the JSON text of its info, or numbers from which one is made,
- * the type and the dimensions. The tree lies in memory and stays from one input to the next, since
- * most change little of it.
+ * The input is text. Its first line is the metadata, a JSON object; each further line is a tensor,
+ * "NAME VALUES INFO": VALUES is a letter, for small values (s), any bits (r) or zeros (z), and
+ * behind it, or not, the bytes of its raw; INFO is the JSON text of its info, or numbers from which
+ * one is made, the type and the dimensions. The tree lies in memory and stays from one input to the
+ * next, since most change little of it.
  */
 #include "contrib/runner/engine/engine.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
@@ -15,6 +15,7 @@
 #include "dequant/types.h"
 #include "tests/fuzz/fuzz_check.h"
 #include "gguf/support/exit_status.h"
+#include "tests/unit/runner/metadata_files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -33,6 +34,7 @@ enum {
     MAX_NAME_BYTES = 80,
     MAX_RAW_BYTES = 1 << 16,
     MAX_SUM_BYTES = 1 << 18, /* of the raws of a tree: what is over it is missing */
+    MAX_METADATA_BYTES = 1 << 20,
     N_TOKENS = 6,
 };
 
@@ -66,7 +68,7 @@ static void remove_root(void)
 {
     for (size_t i = 0; i < n_tensors; i++)
         remove_tensor(&tensors[i]);
-    unlinkat(root, "metadata.json", 0);
+    metadata_files_remove(root);
     unlinkat(root, "tensors", AT_REMOVEDIR);
     rmdir(root_path);
 }
@@ -238,12 +240,27 @@ static void remove_unwanted(void)
     n_tensors = n_left;
 }
 
+/* Most inputs have the metadata of the one before. */
+static void write_metadata(const char *text, size_t length)
+{
+    static char last[MAX_METADATA_BYTES];
+    static size_t last_length = SIZE_MAX;
+
+    if (length > sizeof last)
+        length = sizeof last;
+    if (length == last_length && memcmp(text, last, length) == 0)
+        return;
+    FUZZ_CHECK(metadata_files_write(root, text, length) == 0, "metadata: %s", strerror(errno));
+    memcpy(last, text, length);
+    last_length = length;
+}
+
 static void make_tree(const char *text, size_t size)
 {
     const char *end = memchr(text, '\n', size);
     size_t at = end ? (size_t)(end - text) : size, sum_bytes = 0;
 
-    write_file("metadata.json", text, at);
+    write_metadata(text, at);
     /* Two passes, so that there is room for new ones. */
     for (size_t i = 0; i < n_tensors; i++)
         tensors[i].is_wanted = false;

@@ -58,14 +58,15 @@ static int find_tree(struct run_session *session)
         session->tree.fd = open(model, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (session->tree.fd < 0)
             return complain_of_place(model);
-        if (faccessat(session->tree.fd, "metadata.json", F_OK, 0) == 0)
+        if (faccessat(session->tree.fd, "metadata", F_OK, 0) == 0)
             return EX_OK;
         if (errno != ENOENT)
             return complain_of_place(model);
-        fprintf(stderr,
-                "ggufs-run: %s: not the tree of a model: it has no metadata.json; mount one with "
-                "\"ggufs MODEL DIRECTORY\"\n",
-                model);
+        fprintf(
+            stderr,
+            "ggufs-run: %s: not the tree of a model: it has no metadata directory; mount one with "
+            "\"ggufs MODEL DIRECTORY\"\n",
+            model);
         return EX_NOINPUT;
     }
     if (!S_ISREG(status.st_mode)) {
@@ -188,6 +189,8 @@ int run_session_open(const struct run_options *options, uint32_t n_context,
         code = open_engine(session, n_context, &failure);
     if (code == 0 && needs_tokenizer(options->task))
         code = open_tokenizer(session, &failure);
+    if (code == 0)
+        code = run_metadata_status(session->tree.metadata, &failure);
     session->load_seconds = run_seconds() - session->started;
     if (code == 0)
         return EX_OK;

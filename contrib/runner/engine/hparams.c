@@ -2,7 +2,6 @@
 
 #include "contrib/runner/engine/hparams_parts.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -145,11 +144,11 @@ static int find_architecture(const struct run_metadata *metadata, struct run_hpa
     const char *name = run_metadata_architecture(metadata);
 
     if (name[0] == '\0')
-        return run_fail(failure, -ENOENT, "metadata.json: no general.architecture");
+        return run_fail(failure, -ENOENT, "metadata: no general.architecture");
     hparams->architecture = run_architecture_find(name);
     if (!hparams->architecture)
         return run_fail(failure, -ENOTSUP,
-                        "metadata.json: general.architecture: \"%s\" is unknown here", name);
+                        "metadata: general.architecture: \"%s\" is not supported", name);
     return 0;
 }
 
@@ -225,7 +224,7 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
                    &hparams->norm_epsilon);
     hparams->is_parallel = row->residual == RUN_PARALLEL ||
                            (row->residual == RUN_PARALLEL_BY_KEY &&
-                            (!run_metadata_find(metadata, ".use_parallel_residual") ||
+                            (!run_metadata_has(metadata, ".use_parallel_residual") ||
                              run_metadata_is_true(metadata, ".use_parallel_residual")));
     hparams->has_swin_norm = row->has_swin_norm && run_metadata_is_true(metadata, ".swin_norm");
     read_layers(&reader, hparams);

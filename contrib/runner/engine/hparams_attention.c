@@ -1,6 +1,5 @@
 #include "contrib/runner/engine/hparams_parts.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
 
 /* The heads of the first layer that has any; hybrids begin with layers that have none. */
@@ -137,13 +136,14 @@ static void read_window(struct run_key_reader *reader, struct run_hparams *hpara
 {
     const struct run_architecture *row = hparams->architecture;
     const char *key = ".attention.sliding_window_pattern";
-    const cJSON *pattern = run_metadata_find(reader->metadata, key);
+    size_t n;
+    const bool is_pattern = run_metadata_numbers(reader->metadata, key, &n) != NULL;
     uint32_t period = row->window_period, n_leading = 0;
 
     hparams->window = row->window_default;
     if (row->window != RUN_WINDOW_NONE)
         run_read_u32(reader, ".attention.sliding_window", INT32_MAX, &hparams->window);
-    if (hparams->window > 0 && pattern && !cJSON_IsArray(pattern))
+    if (hparams->window > 0 && !is_pattern)
         run_read_u32(reader, key, MAX_LAYERS, &period);
     if (row->rotary_layers == RUN_ROTARY_LEADING)
         run_read_u32(reader, ".leading_dense_block_count", MAX_LAYERS, &n_leading);
@@ -153,7 +153,7 @@ static void read_window(struct run_key_reader *reader, struct run_hparams *hpara
         uint32_t is_windowed =
             period == 0 || stored % period != (row->window_period_leads ? 0 : period - 1);
 
-        if (hparams->window > 0 && cJSON_IsArray(pattern))
+        if (hparams->window > 0 && is_pattern)
             run_read_u32_at(reader, key, stored, 1, &is_windowed);
         layer->is_windowed = hparams->window > 0 && is_windowed;
         layer->is_rotated = is_rotated(hparams, i, n_leading);

@@ -36,13 +36,12 @@ static void read_yarn(struct run_key_reader *reader, const struct run_hparams *h
 /* Whether the key's array has anything but zeros. */
 static bool has_sections(const struct run_metadata *metadata)
 {
-    const cJSON *sections = run_metadata_find(metadata, ".rope.dimension_sections"), *section;
+    size_t n;
+    const double *sections = run_metadata_numbers(metadata, ".rope.dimension_sections", &n);
 
-    cJSON_ArrayForEach(section, sections)
-    {
-        if (cJSON_IsNumber(section) && section->valuedouble != 0)
+    for (size_t i = 0; i < n; i++)
+        if (sections[i] != 0 && !isnan(sections[i]))
             return true;
-    }
     return false;
 }
 
@@ -61,7 +60,7 @@ static enum run_rotary_kind choose_kind(const struct run_hparams *hparams,
 
     if (row->alibi_layers > 0 && hparams->max_alibi > 0)
         return RUN_ROTARY_NONE;
-    if (row->rotary_by_key && run_metadata_find(metadata, ".rope.scaling.finetuned") &&
+    if (row->rotary_by_key && run_metadata_has(metadata, ".rope.scaling.finetuned") &&
         !run_metadata_is_true(metadata, ".rope.scaling.finetuned"))
         return RUN_ROTARY_NONE;
     if (run_has_reference(metadata, row, RUN_REFERENCE_HALVES))
@@ -121,7 +120,7 @@ int run_hparams_rotary(const struct run_hparams *hparams, const struct run_metad
         run_read_refuse(&reader, "rope.scaling.factor is negative");
     if (factor > 0)
         scaling->factor = factor;
-    if (run_metadata_find(metadata, ".rope.scaling.attn_factor"))
+    if (run_metadata_has(metadata, ".rope.scaling.attn_factor"))
         run_read_float(&reader, ".rope.scaling.attn_factor", &rotary->magnitude);
     if (type && strcmp(type, "yarn") == 0)
         read_yarn(&reader, hparams, rotary, scaling);

@@ -37,7 +37,7 @@ void run_read_float_at(struct run_key_reader *reader, const char *key, size_t la
 void run_read_refuse(struct run_key_reader *reader, const char *text)
 {
     if (reader->code == 0)
-        reader->code = run_fail(reader->failure, -EINVAL, "metadata.json: %s", text);
+        reader->code = run_fail(reader->failure, -EINVAL, "metadata: %s", text);
 }
 
 /* A scale of 0 stands for none, as one that is missing does. */

@@ -15,7 +15,7 @@
 
 #define KEY "tokenizer.ggml."
 
-#define MAX_MERGES ((uint32_t)1 << 26)
+#define MAX_MERGES ((uint32_t)1 << 22)
 
 struct merge {
     uint64_t pair; /* the two tokens */
@@ -49,9 +49,10 @@ static uint64_t pair_of(int32_t left, int32_t right)
 
 /* Merges of what is no token, or into what is none, lead nowhere: they are left out. */
 static int add_merge(struct byte_pair *bpe, const struct run_vocabulary *vocabulary,
-                     const char *text, uint32_t rank, struct run_text *joined)
+                     const struct run_json_token *token, uint32_t rank, struct run_text *joined)
 {
-    const size_t length = strlen(text);
+    const char *text = token->text;
+    const size_t length = token->length;
     const char *space = length > 1 ? memchr(text + 1, ' ', length - 1) : NULL;
     size_t left_length, right_length;
     int32_t left, right, id;
@@ -76,38 +77,49 @@ static int add_merge(struct byte_pair *bpe, const struct run_vocabulary *vocabul
     return 0;
 }
 
+/* Doubles the hash table, or makes the first one. */
+static int grow_table(struct byte_pair *bpe)
+{
+    struct merge *old = bpe->merges;
+    const uint32_t n_old = old ? bpe->slot_mask + 1 : 0, n_new = n_old ? 2 * n_old : 512;
+
+    bpe->merges = malloc(n_new * sizeof *bpe->merges);
+    if (!bpe->merges) {
+        bpe->merges = old;
+        return -ENOMEM;
+    }
+    bpe->slot_mask = n_new - 1;
+    for (uint32_t i = 0; i < n_new; i++)
+        bpe->merges[i].id = -1;
+    for (uint32_t i = 0; i < n_old; i++)
+        if (old[i].id >= 0)
+            *find_merge(bpe, old[i].pair) = old[i];
+    free(old);
+    return 0;
+}
+
 static int read_merges(struct byte_pair *bpe, const struct run_vocabulary *vocabulary,
-                       const cJSON *merges, struct run_failure *failure)
+                       struct run_json *merges, struct run_failure *failure)
 {
     struct run_text joined = {0};
-    uint32_t n = 0, n_slots = 512, rank = 0;
-    const cJSON *merge;
-    int code = 0;
+    struct run_json_token merge;
+    uint32_t n = 0;
+    int code = 1;
 
-    cJSON_ArrayForEach(merge, merges)
-    {
-        if (!cJSON_IsString(merge))
-            return run_fail(failure, -EINVAL,
-                            "metadata.json: " KEY "merges: element %u is not a string", n);
-        if (++n > MAX_MERGES)
-            return run_fail(failure, -E2BIG, "metadata.json: " KEY "merges: more than %u",
-                            MAX_MERGES);
-    }
-    while (n_slots < 2 * n)
-        n_slots *= 2;
-    bpe->slot_mask = n_slots - 1;
-    bpe->merges = malloc(n_slots * sizeof *bpe->merges);
-    if (!bpe->merges)
+    if (grow_table(bpe) < 0)
         return run_fail_memory(failure);
-    for (uint32_t i = 0; i < n_slots; i++)
-        bpe->merges[i].id = -1;
-    cJSON_ArrayForEach(merge, merges)
-    {
-        if (code == 0)
-            code = add_merge(bpe, vocabulary, merge->valuestring, rank++, &joined);
+    while (code > 0 && (code = run_json_element(merges, &merge, failure)) > 0) {
+        if (merge.kind != RUN_JSON_STRING)
+            code = run_fail(failure, -EINVAL, "metadata: " KEY "merges: element %u is not a string",
+                            n);
+        else if (n == MAX_MERGES)
+            code = run_fail(failure, -E2BIG, "metadata: " KEY "merges: more than %u", MAX_MERGES);
+        else if ((n > bpe->slot_mask / 2 && grow_table(bpe) < 0) ||
+                 add_merge(bpe, vocabulary, &merge, n++, &joined) < 0)
+            code = run_fail_memory(failure);
     }
     free(joined.bytes);
-    return code < 0 ? run_fail_memory(failure) : 0;
+    return code;
 }
 
 /* ---- opening ---- */
@@ -137,7 +149,7 @@ static void choose_pretokenizer(struct run_tokenizer *tokenizer,
         bpe->pretokenizer = run_pretokenizer_find("smaug-bpe");
     }
     if (bpe->pretokenizer->is_always_bos ||
-        (bpe->pretokenizer->is_bos_added && !run_metadata_find(metadata, KEY "add_bos_token")))
+        (bpe->pretokenizer->is_bos_added && !run_metadata_has(metadata, KEY "add_bos_token")))
         tokenizer->special.is_bos_added = true;
 }
 
@@ -169,24 +181,25 @@ static void find_bytes(const struct run_tokenizer *tokenizer, struct byte_pair *
 static int open_byte_pair(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                           struct run_failure *failure)
 {
-    const cJSON *merges = run_metadata_find(metadata, KEY "merges");
     struct byte_pair *bpe = calloc(1, sizeof *bpe);
+    struct run_json *merges;
+    int code;
 
     tokenizer->state = bpe;
     if (!bpe)
         return run_fail_memory(failure);
-    if (merges && !cJSON_IsArray(merges))
-        return run_fail(failure, -EINVAL, "metadata.json: " KEY "merges: not an array");
     choose_pretokenizer(tokenizer, metadata);
     if (!bpe->pretokenizer->is_raw)
         default_ids(tokenizer);
     find_bytes(tokenizer, bpe);
-    if (merges)
-        return read_merges(bpe, &tokenizer->vocabulary, merges, failure);
-    if (!bpe->pretokenizer->is_merge_optional)
+    code = run_metadata_array(metadata, KEY "merges", &merges, failure);
+    if (code == 0 && merges)
+        code = read_merges(bpe, &tokenizer->vocabulary, merges, failure);
+    else if (code == 0 && !bpe->pretokenizer->is_merge_optional)
         run_tokenizer_set_note(tokenizer,
                                "no " KEY "merges: tokens are taken to be in the order of merging");
-    return 0;
+    run_json_close(merges);
+    return code;
 }
 
 static void close_byte_pair(void *state)

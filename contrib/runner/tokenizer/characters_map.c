@@ -1,66 +1,62 @@
 #include "contrib/runner/tokenizer/characters_map.h"
 
+#include "contrib/runner/tokenizer/token_ids.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_BYTES ((size_t)1 << 26)
+#define MAX_BYTES ((size_t)1 << 24)
 
 static uint32_t read_u32(const uint8_t *bytes)
 {
     return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-static int read_bytes(const cJSON *array, const char *key, struct run_characters_map *map,
+static int read_bytes(struct run_json *array, const char *key, struct run_characters_map *map,
                       size_t *n_bytes, struct run_failure *failure)
 {
-    const cJSON *element;
-    size_t n = 0;
+    struct run_json_token element;
+    size_t n = 0, capacity = 0;
+    int code = 1;
 
-    cJSON_ArrayForEach(element, array)
-    {
-        n++;
-        if (!cJSON_IsNumber(element) || element->valuedouble < -128 || element->valuedouble > 255 ||
-            n > MAX_BYTES)
+    while (code > 0) {
+        if (run_reserve(&map->bytes, &capacity, n + 1, 1) < 0)
+            return run_fail_memory(failure);
+        code = run_json_element(array, &element, failure);
+        if (code <= 0)
+            break;
+        if (element.kind != RUN_JSON_NUMBER || element.number < -128 || element.number > 255 ||
+            n == MAX_BYTES)
             return run_fail(failure, -EINVAL,
-                            "metadata.json: %s: element %zu is no byte, or more than %zu", key,
-                            n - 1, MAX_BYTES);
-    }
-    map->bytes = malloc(n + 1);
-    if (!map->bytes)
-        return run_fail_memory(failure);
-    n = 0;
-    cJSON_ArrayForEach(element, array)
-    {
-        map->bytes[n++] = (uint8_t)(int)element->valuedouble;
+                            "metadata: %s: element %zu is not a byte, or more than %zu", key, n,
+                            MAX_BYTES);
+        map->bytes[n++] = (uint8_t)(int)element.number;
     }
     *n_bytes = n;
-    return 0;
+    return code;
 }
 
 int run_characters_map_read(const struct run_metadata *metadata, const char *key,
                             struct run_characters_map *map, struct run_failure *failure)
 {
-    const cJSON *array = run_metadata_find(metadata, key);
+    struct run_json *array;
     size_t n_bytes = 0, n_unit_bytes;
     int code;
 
     *map = (struct run_characters_map){0};
-    if (!array)
-        return 0;
-    if (!cJSON_IsArray(array))
-        return run_fail(failure, -EINVAL, "metadata.json: %s: not an array", key);
-    code = read_bytes(array, key, map, &n_bytes, failure);
+    code = run_metadata_array(metadata, key, &array, failure);
+    if (code == 0 && array)
+        code = read_bytes(array, key, map, &n_bytes, failure);
+    run_json_close(array);
     if (code < 0 || n_bytes == 0)
         return code;
     if (n_bytes < sizeof(uint32_t))
-        return run_fail(failure, -EINVAL, "metadata.json: %s: %zu bytes have no length", key,
-                        n_bytes);
+        return run_fail(failure, -EINVAL, "metadata: %s: %zu bytes have no length", key, n_bytes);
     n_unit_bytes = read_u32(map->bytes);
     if (n_unit_bytes > n_bytes - sizeof(uint32_t))
-        return run_fail(failure, -EINVAL,
-                        "metadata.json: %s: %zu bytes of units, but there are %zu", key,
-                        n_unit_bytes, n_bytes - sizeof(uint32_t));
+        return run_fail(failure, -EINVAL, "metadata: %s: %zu bytes of units, but there are %zu",
+                        key, n_unit_bytes, n_bytes - sizeof(uint32_t));
     map->units = map->bytes + sizeof(uint32_t);
     map->n_units = n_unit_bytes / sizeof(uint32_t);
     map->replacements = (const char *)map->units + n_unit_bytes;

@@ -30,7 +30,7 @@ static int open_plamo2(struct run_tokenizer *tokenizer, const struct run_metadat
     if (!state)
         return run_fail_memory(failure);
     if (!vocabulary->scores)
-        return run_fail(failure, -ENOENT, "metadata.json: no tokenizer.ggml.scores");
+        return run_fail(failure, -ENOENT, "metadata: no tokenizer.ggml.scores");
     for (uint32_t id = 0; id < vocabulary->n; id++) {
         uint32_t length;
         const char *text = run_vocabulary_text(vocabulary, id, &length);

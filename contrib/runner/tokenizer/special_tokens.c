@@ -49,19 +49,19 @@ static int32_t find(const struct run_tokenizer *tokenizer, const char *text)
 static int read_id(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                    const char *key, int32_t *id, struct run_failure *failure)
 {
-    const cJSON *value = run_metadata_find(metadata, key);
+    double value = -1;
+    int code;
 
     if (*id >= (int32_t)tokenizer->vocabulary.n)
         *id = RUN_NO_TOKEN;
-    if (!value)
-        return 0;
-    if (!cJSON_IsNumber(value))
-        return run_fail(failure, -EINVAL, "metadata.json: %s: not a number", key);
-    if (value->valuedouble >= 0 && value->valuedouble < tokenizer->vocabulary.n)
-        *id = (int32_t)value->valuedouble;
-    else if (value->valuedouble >= 0 && value->valuedouble < UINT32_MAX)
-        run_tokenizer_set_note(tokenizer, "%s: %.17g, but there are %u tokens", key,
-                               value->valuedouble, tokenizer->vocabulary.n);
+    code = run_metadata_double(metadata, key, &value, failure);
+    if (code < 0)
+        return code;
+    if (value >= 0 && value < tokenizer->vocabulary.n)
+        *id = (int32_t)value;
+    else if (value >= 0 && value < UINT32_MAX)
+        run_tokenizer_set_note(tokenizer, "%s: %.17g, but there are %u tokens", key, value,
+                               tokenizer->vocabulary.n);
     return 0;
 }
 
@@ -83,9 +83,9 @@ static int read_ids(struct run_tokenizer *tokenizer, const struct run_metadata *
 
     for (size_t i = 0; code == 0 && i < COUNT(list); i++)
         code = read_id(tokenizer, metadata, list[i].key, list[i].id, failure);
-    if (run_metadata_find(metadata, KEY "add_bos_token"))
+    if (run_metadata_has(metadata, KEY "add_bos_token"))
         ids->is_bos_added = run_metadata_is_true(metadata, KEY "add_bos_token");
-    if (run_metadata_find(metadata, KEY "add_eos_token"))
+    if (run_metadata_has(metadata, KEY "add_eos_token"))
         ids->is_eos_added = run_metadata_is_true(metadata, KEY "add_eos_token");
     return code;
 }

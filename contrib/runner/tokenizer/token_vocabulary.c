@@ -1,5 +1,7 @@
 #include "contrib/runner/tokenizer/token_vocabulary.h"
 
+#include "contrib/runner/tokenizer/token_ids.h"
+
 #include <errno.h>
 #include <float.h>
 #include <inttypes.h>
@@ -10,127 +12,110 @@
 
 #define KEY "tokenizer.ggml."
 
-/* More than any model's; metadata.json is smaller than what these take. */
-#define MAX_TOKENS     ((uint32_t)1 << 26)
-#define MAX_TEXT_BYTES ((size_t)1 << 30)
+/* Several times those of the largest vocabularies. */
+#define MAX_TOKENS     ((uint32_t)1 << 22)
+#define MAX_TEXT_BYTES ((size_t)1 << 28)
 
-static int find_array(const struct run_metadata *metadata, const char *key, const cJSON **out,
-                      struct run_failure *failure)
+static int add_text(struct run_vocabulary *vocabulary, const struct run_json_token *token,
+                    size_t capacities[2], struct run_failure *failure)
 {
-    *out = run_metadata_find(metadata, key);
-    if (*out && !cJSON_IsArray(*out))
-        return run_fail(failure, -EINVAL, "metadata.json: %s: not an array", key);
-    return 0;
-}
+    const uint32_t start = vocabulary->n > 0 ? vocabulary->starts[vocabulary->n] : 0;
+    const size_t end = start + token->length;
 
-size_t run_unfold_nul(const char *from, size_t length, char *to)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < length; i++) {
-        const bool is_nul = i + 1 < length && memcmp(from + i, "\xc0\x80", 2) == 0;
-
-        to[n++] = is_nul ? '\0' : from[i];
-        i += is_nul;
-    }
-    return n;
-}
-
-static int read_texts(const cJSON *tokens, struct run_vocabulary *vocabulary,
-                      struct run_failure *failure)
-{
-    size_t total_bytes = 0, n = 0;
-    const cJSON *token;
-
-    cJSON_ArrayForEach(token, tokens)
-    {
-        if (!cJSON_IsString(token))
-            return run_fail(failure, -EINVAL,
-                            "metadata.json: " KEY "tokens: element %zu is not a string", n);
-        total_bytes += strlen(token->valuestring);
-        n++;
-        if (n > MAX_TOKENS || total_bytes > MAX_TEXT_BYTES)
-            return run_fail(failure, -E2BIG,
-                            "metadata.json: " KEY "tokens: more than %" PRIu32
-                            " tokens or %zu bytes",
-                            MAX_TOKENS, MAX_TEXT_BYTES);
-    }
-    if (n == 0)
-        return run_fail(failure, -EINVAL, "metadata.json: " KEY "tokens: no tokens");
-    vocabulary->texts = malloc(total_bytes + 1);
-    vocabulary->starts = calloc(n + 1, sizeof *vocabulary->starts);
-    vocabulary->types = malloc(n);
-    if (!vocabulary->texts || !vocabulary->starts || !vocabulary->types)
+    if (token->kind != RUN_JSON_STRING)
+        return run_fail(failure, -EINVAL,
+                        "metadata: " KEY "tokens: element %" PRIu32 " is not a string",
+                        vocabulary->n);
+    if (vocabulary->n == MAX_TOKENS || end > MAX_TEXT_BYTES)
+        return run_fail(failure, -E2BIG,
+                        "metadata: " KEY "tokens: more than %" PRIu32 " tokens or %zu bytes",
+                        MAX_TOKENS, MAX_TEXT_BYTES);
+    if (run_reserve(&vocabulary->texts, &capacities[0], end + 1, 1) < 0 ||
+        run_reserve(&vocabulary->starts, &capacities[1], vocabulary->n + 2,
+                    sizeof *vocabulary->starts) < 0)
         return run_fail_memory(failure);
-    memset(vocabulary->types, RUN_TOKEN_NORMAL, n);
-    vocabulary->n = (uint32_t)n;
-    n = 0;
-    total_bytes = 0;
-    cJSON_ArrayForEach(token, tokens)
-    {
-        const size_t length = run_unfold_nul(token->valuestring, strlen(token->valuestring),
-                                             vocabulary->texts + total_bytes);
-
-        total_bytes += length;
-        vocabulary->starts[++n] = (uint32_t)total_bytes;
-        if (length > vocabulary->longest_bytes)
-            vocabulary->longest_bytes = (uint32_t)length;
-    }
+    memcpy(vocabulary->texts + start, token->text, token->length);
+    vocabulary->starts[vocabulary->n] = start;
+    vocabulary->starts[++vocabulary->n] = (uint32_t)end;
+    if (token->length > vocabulary->longest_bytes)
+        vocabulary->longest_bytes = (uint32_t)token->length;
     return 0;
 }
 
-static int read_types(const cJSON *types, struct run_vocabulary *vocabulary,
+static int read_texts(struct run_json *tokens, struct run_vocabulary *vocabulary,
                       struct run_failure *failure)
 {
-    uint32_t n = 0;
-    const cJSON *type;
+    size_t capacities[2] = {0};
+    struct run_json_token token;
+    int code;
 
-    cJSON_ArrayForEach(type, types)
-    {
-        if (!cJSON_IsNumber(type))
+    while ((code = run_json_element(tokens, &token, failure)) > 0) {
+        code = add_text(vocabulary, &token, capacities, failure);
+        if (code < 0)
+            return code;
+    }
+    if (code < 0)
+        return code;
+    if (vocabulary->n == 0)
+        return run_fail(failure, -EINVAL, "metadata: " KEY "tokens: no tokens");
+    vocabulary->types = malloc(vocabulary->n);
+    if (!vocabulary->types)
+        return run_fail_memory(failure);
+    memset(vocabulary->types, RUN_TOKEN_NORMAL, vocabulary->n);
+    return 0;
+}
+
+static int refuse_count(const char *name, uint32_t n, const struct run_vocabulary *vocabulary,
+                        struct run_failure *failure)
+{
+    return run_fail(failure, -EINVAL,
+                    "metadata: " KEY "%s: %" PRIu32 " values for %" PRIu32 " tokens", name, n,
+                    vocabulary->n);
+}
+
+static int read_types(struct run_json *types, struct run_vocabulary *vocabulary,
+                      struct run_failure *failure)
+{
+    struct run_json_token type;
+    uint32_t n = 0;
+    int code = 0;
+
+    while (n < vocabulary->n && (code = run_json_element(types, &type, failure)) > 0) {
+        if (type.kind != RUN_JSON_NUMBER)
             return run_fail(failure, -EINVAL,
-                            "metadata.json: " KEY "token_type: element %" PRIu32 " is not a number",
-                            n);
-        if (n == vocabulary->n)
-            break;
-        vocabulary->types[n++] = type->valuedouble >= 0 && type->valuedouble <= RUN_TOKEN_BYTE
-                                     ? (uint8_t)type->valuedouble
+                            "metadata: " KEY "token_type: element %" PRIu32 " is not a number", n);
+        vocabulary->types[n++] = type.number >= 0 && type.number <= RUN_TOKEN_BYTE
+                                     ? (uint8_t)type.number
                                      : RUN_TOKEN_UNDEFINED;
     }
-    if (n < vocabulary->n)
-        return run_fail(failure, -EINVAL,
-                        "metadata.json: " KEY "token_type: %" PRIu32 " values for %" PRIu32
-                        " tokens",
-                        n, vocabulary->n);
-    return 0;
+    if (code >= 0 && n < vocabulary->n)
+        return refuse_count("token_type", n, vocabulary, failure);
+    return code < 0 ? code : 0;
 }
 
-static int read_scores(const cJSON *scores, struct run_vocabulary *vocabulary,
+static int read_scores(struct run_json *scores, struct run_vocabulary *vocabulary,
                        struct run_failure *failure)
 {
+    struct run_json_token score;
     uint32_t n = 0;
-    const cJSON *score;
+    int code = 0;
 
     vocabulary->scores = calloc(vocabulary->n, sizeof *vocabulary->scores);
     if (!vocabulary->scores)
         return run_fail_memory(failure);
-    cJSON_ArrayForEach(score, scores)
-    {
-        /* Those that are not finite numbers are no numbers in JSON. */
-        const float value = cJSON_IsNumber(score) ? (float)score->valuedouble : -FLT_MAX;
+    while (n < vocabulary->n && (code = run_json_element(scores, &score, failure)) > 0) {
+        /* JSON has no NaN and no infinities: the tree writes null. */
+        const float value = score.kind == RUN_JSON_NUMBER ? (float)score.number : -FLT_MAX;
 
-        if (!cJSON_IsNumber(score) && !cJSON_IsNull(score) && !cJSON_IsString(score))
+        if (score.kind != RUN_JSON_NUMBER && score.kind != RUN_JSON_NULL &&
+            score.kind != RUN_JSON_STRING)
             return run_fail(failure, -EINVAL,
-                            "metadata.json: " KEY "scores: element %" PRIu32 " is not a number", n);
-        if (n == vocabulary->n)
-            break;
+                            "metadata: " KEY "scores: element %" PRIu32 " is not a number", n);
         vocabulary->scores[n++] = isfinite(value) ? value : -FLT_MAX;
     }
-    if (n < vocabulary->n)
-        return run_fail(failure, -EINVAL,
-                        "metadata.json: " KEY "scores: %" PRIu32 " values for %" PRIu32 " tokens",
-                        n, vocabulary->n);
-    return 0;
+    if (code >= 0 && n < vocabulary->n)
+        return refuse_count("scores", n, vocabulary, failure);
+    return code < 0 ? code : 0;
 }
 
 /* ---- texts to ids ---- */
@@ -213,27 +198,33 @@ int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const 
 
 /* ---- all of it ---- */
 
+/* Reads the array of a key with `read`, if there is such a key. */
+static int read_array(const struct run_metadata *metadata, const char *key,
+                      int (*read)(struct run_json *, struct run_vocabulary *, struct run_failure *),
+                      struct run_vocabulary *vocabulary, struct run_failure *failure)
+{
+    struct run_json *json;
+    int code = run_metadata_array(metadata, key, &json, failure);
+
+    if (code == 0 && json)
+        code = read(json, vocabulary, failure);
+    run_json_close(json);
+    return code;
+}
+
 int run_vocabulary_read(const struct run_metadata *metadata, struct run_vocabulary *vocabulary,
                         struct run_failure *failure)
 {
-    const cJSON *tokens, *types = NULL, *scores = NULL;
     int code;
 
     *vocabulary = (struct run_vocabulary){0};
-    code = find_array(metadata, KEY "tokens", &tokens, failure);
+    code = read_array(metadata, KEY "tokens", read_texts, vocabulary, failure);
+    if (code == 0 && vocabulary->n == 0)
+        code = run_fail(failure, -ENOENT, "metadata: no " KEY "tokens");
     if (code == 0)
-        code = find_array(metadata, KEY "token_type", &types, failure);
+        code = read_array(metadata, KEY "token_type", read_types, vocabulary, failure);
     if (code == 0)
-        code = find_array(metadata, KEY "scores", &scores, failure);
-    if (code < 0)
-        return code;
-    if (!tokens)
-        return run_fail(failure, -ENOENT, "metadata.json: no " KEY "tokens");
-    code = read_texts(tokens, vocabulary, failure);
-    if (code == 0 && types)
-        code = read_types(types, vocabulary, failure);
-    if (code == 0 && scores)
-        code = read_scores(scores, vocabulary, failure);
+        code = read_array(metadata, KEY "scores", read_scores, vocabulary, failure);
     return code < 0 ? code : make_slots(vocabulary, failure);
 }
 

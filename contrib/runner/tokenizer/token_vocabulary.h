@@ -19,7 +19,7 @@ enum run_token_type {
 
 struct run_vocabulary {
     uint32_t n;
-    char *texts;        /* one after the other */
+    char *texts;        /* one after the other, without NUL between */
     uint32_t *starts;   /* n + 1 offsets in `texts` */
     uint8_t *types;     /* enum run_token_type */
     float *scores;      /* NULL if the model has none */
@@ -60,8 +60,5 @@ bool run_vocabulary_is_byte(const struct run_vocabulary *vocabulary, uint32_t id
 /* Fills in the tokens of the bytes: those written <0x41>, or else as themselves; -1 where there is
  * none. */
 void run_vocabulary_find_bytes(const struct run_vocabulary *vocabulary, int32_t ids[256]);
-
-/* A copy of the text in which NUL, which the metadata have as two bytes, is one; its length. */
-size_t run_unfold_nul(const char *from, size_t length, char *to);
 
 #endif

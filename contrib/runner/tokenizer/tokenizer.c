@@ -111,7 +111,7 @@ static int open_kind(struct run_tokenizer *tokenizer, const struct run_metadata 
     tokenizer->marks = calloc(tokenizer->vocabulary.n, sizeof *tokenizer->marks);
     if (!tokenizer->marks)
         return run_fail_memory(failure);
-    if (metadata && run_metadata_find(metadata, "tokenizer.ggml.add_space_prefix"))
+    if (metadata && run_metadata_has(metadata, "tokenizer.ggml.add_space_prefix"))
         tokenizer->is_space_added =
             run_metadata_is_true(metadata, "tokenizer.ggml.add_space_prefix");
     if (metadata)
@@ -165,9 +165,10 @@ static const struct run_tokenizer_kind *find_kind(const char *model)
 
 static bool is_vocabulary_of_bytes(const struct run_metadata *metadata)
 {
-    const cJSON *size = run_metadata_find(metadata, ".vocab_size");
+    struct run_failure failure;
+    double size = 0;
 
-    return cJSON_IsNumber(size) && size->valuedouble == 256;
+    return run_metadata_double(metadata, ".vocab_size", &size, &failure) == 0 && size == 256;
 }
 
 int run_tokenizer_open(const struct run_metadata *metadata, struct run_tokenizer **out,
@@ -179,16 +180,15 @@ int run_tokenizer_open(const struct run_metadata *metadata, struct run_tokenizer
     int code;
 
     *out = NULL;
-    if (!model && run_metadata_find(metadata, MODEL))
-        return run_fail(failure, -EINVAL, "metadata.json: " MODEL ": not a string");
+    if (!model && run_metadata_has(metadata, MODEL))
+        return run_fail(failure, -EINVAL, "metadata: " MODEL ": not a string");
     if (!model && is_vocabulary_of_bytes(metadata))
         return run_tokenizer_open_bytes(out, failure);
     if (!model)
-        return run_fail(failure, -ENOENT,
-                        "metadata.json: no " MODEL ": the model has no vocabulary");
+        return run_fail(failure, -ENOENT, "metadata: no " MODEL ": the model has no vocabulary");
     kind = find_kind(model);
     if (!kind)
-        return run_fail(failure, -ENOTSUP, "metadata.json: " MODEL ": %.64s is not known", model);
+        return run_fail(failure, -ENOTSUP, "metadata: " MODEL ": %.64s is not known", model);
     code = new_tokenizer(kind, &tokenizer, failure);
     if (code < 0)
         return code;

@@ -36,7 +36,7 @@ static int open_unigram(struct run_tokenizer *tokenizer, const struct run_metada
     if (!state)
         return run_fail_memory(failure);
     if (!vocabulary->scores)
-        return run_fail(failure, -ENOENT, "metadata.json: no " KEY "scores");
+        return run_fail(failure, -ENOENT, "metadata: no " KEY "scores");
     for (uint32_t id = 0; id < vocabulary->n; id++) {
         const uint8_t type = vocabulary->types[id];
         uint32_t length;

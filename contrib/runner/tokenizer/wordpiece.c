@@ -41,8 +41,8 @@ static int open_wordpiece(struct run_tokenizer *tokenizer, const struct run_meta
     if (!state)
         return run_fail_memory(failure);
     state->is_lowered =
-        !run_metadata_find(metadata, lowercase) || run_metadata_is_true(metadata, lowercase);
-    state->is_stripped = run_metadata_find(metadata, strip_accents)
+        !run_metadata_has(metadata, lowercase) || run_metadata_is_true(metadata, lowercase);
+    state->is_stripped = run_metadata_has(metadata, strip_accents)
                              ? run_metadata_is_true(metadata, strip_accents)
                              : state->is_lowered;
     for (uint32_t id = 0; id < vocabulary->n; id++) {

@@ -1,77 +1,277 @@
 #include "contrib/runner/tree/metadata.h"
 
-#include "contrib/runner/tree/json_file.h"
-
 #include <errno.h>
-#include <limits.h>
+#include <fcntl.h>
 #include <math.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* Enough for a vocabulary of some million tokens; what is made of it in memory is larger. */
-#define LIMIT_BYTES ((size_t)256 << 20)
+/* Longer keys of unknown architectures are cut; no file has such a name. */
+#define KEY_BYTES 512
 
-/* The longest key that is asked for. */
-#define KEY_BYTES 256
+/* "metadata/", the escaped key, ".json". */
+#define PATH_BYTES (3 * KEY_BYTES + 16)
 
-struct key {
-    const cJSON *value;
-    size_t index; /* in the file */
+/* More than any vocabulary's; a string is limited by the reader, an array by who keeps it. */
+#define FILE_LIMIT_BYTES ((uint64_t)1 << 30)
+
+enum kind { MISSING, NUMBER, STRING, ARRAY, OTHER };
+
+/* What is kept of a key that was asked for. */
+struct value {
+    char *key;
+    enum kind kind;
+    bool is_true;
+    double number;
+    char *text;
+    double *numbers;
+    size_t n_numbers;
+    bool has_numbers; /* they were read */
+};
+
+/* What asking changes. */
+struct cache {
+    void *values; /* a tree of tsearch(3) */
+    int code;     /* the first failure */
+    struct run_failure failure;
 };
 
 struct run_metadata {
-    cJSON *values;
-    struct key *keys; /* sorted: a file may have very many, and layers ask for theirs */
-    size_t n_keys;
-    const char *architecture;
+    int tree_fd;
+    char *architecture;
+    struct cache *cache;
 };
 
-/* Of equal keys the first counts. */
+/* ---- files ---- */
+
+static const char *full_key(const struct run_metadata *metadata, const char *key,
+                            char buffer[KEY_BYTES])
+{
+    snprintf(buffer, KEY_BYTES, "%s%s", key[0] == '.' ? metadata->architecture : "", key);
+    return buffer;
+}
+
+/* The file of a key, whose name is escaped as the tree escapes it (ggufs(1)). */
+static void write_path(const char *key, char path[PATH_BYTES])
+{
+    int used = snprintf(path, PATH_BYTES, "metadata/");
+
+    for (; *key != '\0'; key++) {
+        const unsigned char c = (unsigned char)*key;
+        const bool is_unsafe = c < 0x20 || c == 0x7f || c == '/' || c == '%';
+
+        used += snprintf(path + used, PATH_BYTES - (size_t)used, is_unsafe ? "%%%02X" : "%c", c);
+    }
+    snprintf(path + used, PATH_BYTES - (size_t)used, ".json");
+}
+
+/* Opens the key's file and reads its first token. Returns 1, or 0 if there is no such key. */
+static int open_key(const struct run_metadata *metadata, const char *key, struct run_json **json,
+                    struct run_json_token *token, struct run_failure *failure)
+{
+    char path[PATH_BYTES];
+    int code;
+
+    write_path(key, path);
+    code = run_json_open(metadata->tree_fd, path, FILE_LIMIT_BYTES, json, failure);
+    if (code == -ENOENT || code == -ENAMETOOLONG)
+        return 0;
+    if (code == 0)
+        code = run_json_next(*json, token, failure);
+    if (code < 0) {
+        run_json_close(*json);
+        *json = NULL;
+    }
+    return code;
+}
+
+static int remember(const struct run_metadata *metadata, int code,
+                    const struct run_failure *failure)
+{
+    if (code < 0 && metadata->cache->code == 0) {
+        metadata->cache->code = code;
+        metadata->cache->failure = *failure;
+    }
+    return code;
+}
+
+/* ---- values ---- */
+
 static int compare_keys(const void *a, const void *b)
 {
-    const struct key *left = a, *right = b;
-    const int order = strcmp(left->value->string, right->value->string);
-
-    return order ? order : (left->index > right->index) - (left->index < right->index);
+    return strcmp(((const struct value *)a)->key, ((const struct value *)b)->key);
 }
 
-static int sort_keys(struct run_metadata *metadata)
+static void free_value(void *node)
 {
-    const cJSON *value;
-    size_t n = 0;
+    struct value *value = node;
 
-    cJSON_ArrayForEach(value, metadata->values) n++;
-    metadata->keys = calloc(n ? n : 1, sizeof *metadata->keys);
-    if (!metadata->keys)
-        return -ENOMEM;
-    cJSON_ArrayForEach(value, metadata->values)
-    {
-        metadata->keys[metadata->n_keys] = (struct key){value, metadata->n_keys};
-        metadata->n_keys++;
+    free(value->key);
+    free(value->text);
+    free(value->numbers);
+    free(value);
+}
+
+static int keep_token(struct value *value, const struct run_json_token *token,
+                      struct run_failure *failure)
+{
+    switch (token->kind) {
+    case RUN_JSON_TRUE:
+    case RUN_JSON_FALSE:
+    case RUN_JSON_NUMBER:
+        value->kind = NUMBER;
+        value->is_true = token->kind == RUN_JSON_TRUE;
+        value->number = token->kind == RUN_JSON_NUMBER ? token->number : value->is_true;
+        return 0;
+    case RUN_JSON_STRING:
+        value->kind = STRING;
+        value->text = malloc(token->length + 1);
+        if (!value->text)
+            return run_fail_memory(failure);
+        memcpy(value->text, token->text, token->length + 1);
+        return 0;
+    default:
+        value->kind = token->kind == RUN_JSON_ARRAY ? ARRAY : OTHER;
+        return 0;
     }
-    qsort(metadata->keys, n, sizeof *metadata->keys, compare_keys);
+}
+
+/* Reads all of the file but the elements of an array, which may be many. */
+static int read_value(const struct run_metadata *metadata, struct value *value,
+                      struct run_failure *failure)
+{
+    struct run_json *json = NULL;
+    struct run_json_token token;
+    int code = open_key(metadata, value->key, &json, &token, failure);
+
+    if (code > 0)
+        code = keep_token(value, &token, failure);
+    if (code == 0 && (value->kind == NUMBER || value->kind == STRING))
+        code = run_json_next(json, &token, failure);
+    run_json_close(json);
+    return code;
+}
+
+/* The value of a full key. NULL if it cannot be had, which the status then says. */
+static struct value *find_full(const struct run_metadata *metadata, const char *key)
+{
+    const struct value wanted = {.key = (char *)(uintptr_t)key};
+    struct run_failure failure;
+    struct value **node, *value;
+    int code;
+
+    node = (struct value **)tfind(&wanted, &metadata->cache->values, compare_keys);
+    if (node)
+        return *node;
+    value = calloc(1, sizeof *value);
+    if (value)
+        value->key = strdup(key);
+    if (!value || !value->key) {
+        free(value);
+        remember(metadata, run_fail_memory(&failure), &failure);
+        return NULL;
+    }
+    code = remember(metadata, read_value(metadata, value, &failure), &failure);
+    if (code == 0 && !tsearch(value, &metadata->cache->values, compare_keys))
+        code = remember(metadata, run_fail_memory(&failure), &failure);
+    if (code < 0) {
+        free_value(value);
+        return NULL;
+    }
+    return value;
+}
+
+static struct value *find(const struct run_metadata *metadata, const char *key)
+{
+    char buffer[KEY_BYTES];
+    struct value *value = find_full(metadata, full_key(metadata, key, buffer));
+
+    return value && value->kind != MISSING ? value : NULL;
+}
+
+static int read_elements(struct run_json *json, struct value *value, struct run_failure *failure)
+{
+    struct run_json_token element;
+    size_t capacity = 0;
+    int code = 1;
+
+    while (value->n_numbers < RUN_METADATA_MAX_NUMBERS &&
+           (code = run_json_element(json, &element, failure)) > 0) {
+        if (value->n_numbers == capacity) {
+            double *larger;
+
+            capacity = capacity ? 2 * capacity : 64;
+            larger = reallocarray(value->numbers, capacity, sizeof *larger);
+            if (!larger)
+                return run_fail_memory(failure);
+            value->numbers = larger;
+        }
+        value->numbers[value->n_numbers++] = element.kind == RUN_JSON_NUMBER  ? element.number
+                                             : element.kind == RUN_JSON_TRUE  ? 1
+                                             : element.kind == RUN_JSON_FALSE ? 0
+                                                                              : NAN;
+    }
+    return code < 0 ? code : 0;
+}
+
+static int read_numbers(const struct run_metadata *metadata, struct value *value,
+                        struct run_failure *failure)
+{
+    struct run_json *json = NULL;
+    struct run_json_token token;
+    int code = open_key(metadata, value->key, &json, &token, failure);
+
+    if (code > 0 && token.kind == RUN_JSON_ARRAY)
+        code = read_elements(json, value, failure);
+    run_json_close(json);
+    if (code < 0) {
+        free(value->numbers);
+        value->numbers = NULL;
+        value->n_numbers = 0;
+        return remember(metadata, code, failure);
+    }
+    value->has_numbers = true;
     return 0;
 }
+
+/* ---- all of it ---- */
 
 int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure *failure)
 {
     struct run_metadata *metadata = calloc(1, sizeof *metadata);
-    int code;
+    const char *architecture;
+    int fd;
 
     *out = NULL;
     if (!metadata)
         return run_fail_memory(failure);
-    code = run_json_read(tree_fd, "metadata.json", LIMIT_BYTES, &metadata->values, failure);
-    if (code == 0 && sort_keys(metadata) < 0)
-        code = run_fail_memory(failure);
-    if (code < 0) {
+    metadata->tree_fd = tree_fd;
+    metadata->cache = calloc(1, sizeof *metadata->cache);
+    if (!metadata->cache) {
+        run_metadata_close(metadata);
+        return run_fail_memory(failure);
+    }
+    fd = openat(tree_fd, "metadata", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        const int code = run_fail(failure, -errno, "metadata: %s", strerror(errno));
+
         run_metadata_close(metadata);
         return code;
     }
-    metadata->architecture = "";
-    if (run_metadata_string(metadata, "general.architecture"))
-        metadata->architecture = run_metadata_string(metadata, "general.architecture");
+    close(fd);
+    architecture = run_metadata_string(metadata, "general.architecture");
+    metadata->architecture = strdup(architecture ? architecture : "");
+    if (!metadata->architecture)
+        remember(metadata, run_fail_memory(failure), failure);
+    if (metadata->cache->code < 0) {
+        const int code = run_metadata_status(metadata, failure);
+
+        run_metadata_close(metadata);
+        return code;
+    }
     *out = metadata;
     return 0;
 }
@@ -80,9 +280,18 @@ void run_metadata_close(struct run_metadata *metadata)
 {
     if (!metadata)
         return;
-    cJSON_Delete(metadata->values);
-    free(metadata->keys);
+    if (metadata->cache)
+        tdestroy(metadata->cache->values, free_value);
+    free(metadata->cache);
+    free(metadata->architecture);
     free(metadata);
+}
+
+int run_metadata_status(const struct run_metadata *metadata, struct run_failure *failure)
+{
+    if (metadata->cache->code < 0)
+        *failure = metadata->cache->failure;
+    return metadata->cache->code;
 }
 
 const char *run_metadata_architecture(const struct run_metadata *metadata)
@@ -90,69 +299,84 @@ const char *run_metadata_architecture(const struct run_metadata *metadata)
     return metadata->architecture;
 }
 
-static const char *full_key(const struct run_metadata *metadata, const char *key,
-                            char buffer[KEY_BYTES])
+bool run_metadata_has(const struct run_metadata *metadata, const char *key)
 {
-    if (key[0] != '.')
-        return key;
-    snprintf(buffer, KEY_BYTES, "%s%s", metadata->architecture, key);
-    return buffer;
-}
-
-const cJSON *run_metadata_find(const struct run_metadata *metadata, const char *key)
-{
-    char buffer[KEY_BYTES];
-    size_t low = 0, high = metadata->n_keys;
-
-    key = full_key(metadata, key, buffer);
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-
-        if (strcmp(metadata->keys[middle].value->string, key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == metadata->n_keys || strcmp(metadata->keys[low].value->string, key) != 0)
-        return NULL;
-    return metadata->keys[low].value;
+    return find(metadata, key) != NULL;
 }
 
 const char *run_metadata_string(const struct run_metadata *metadata, const char *key)
 {
-    return cJSON_GetStringValue(run_metadata_find(metadata, key));
+    const struct value *value = find(metadata, key);
+
+    return value && value->kind == STRING ? value->text : NULL;
 }
 
 bool run_metadata_is_true(const struct run_metadata *metadata, const char *key)
 {
-    return cJSON_IsTrue(run_metadata_find(metadata, key));
+    const struct value *value = find(metadata, key);
+
+    return value && value->is_true;
 }
 
-/* 1 and the number, 0 if there is no such key, or -EINVAL. */
+const double *run_metadata_numbers(const struct run_metadata *metadata, const char *key, size_t *n)
+{
+    static const double none;
+    struct value *value = find(metadata, key);
+    struct run_failure failure;
+
+    *n = 0;
+    if (!value || value->kind != ARRAY)
+        return NULL;
+    if (!value->has_numbers && read_numbers(metadata, value, &failure) < 0)
+        return NULL;
+    *n = value->n_numbers;
+    return value->numbers ? value->numbers : &none;
+}
+
+int run_metadata_array(const struct run_metadata *metadata, const char *key, struct run_json **out,
+                       struct run_failure *failure)
+{
+    char buffer[KEY_BYTES];
+    struct run_json_token token;
+    int code;
+
+    *out = NULL;
+    key = full_key(metadata, key, buffer);
+    code = open_key(metadata, key, out, &token, failure);
+    if (code > 0 && token.kind != RUN_JSON_ARRAY) {
+        run_json_close(*out);
+        *out = NULL;
+        return run_fail(failure, -EINVAL, "metadata: %s: not an array", key);
+    }
+    return code < 0 ? code : 0;
+}
+
+/* ---- numbers ---- */
+
+/* 1 and the number, 0 if there is no such key, or a negative errno. */
 static int find_number(const struct run_metadata *metadata, const char *key, size_t index,
                        double *number, struct run_failure *failure)
 {
-    const cJSON *value = run_metadata_find(metadata, key);
+    const struct value *value = find(metadata, key);
     char buffer[KEY_BYTES];
+    const double *numbers;
+    size_t n;
 
     if (!value)
-        return 0;
+        return run_metadata_status(metadata, failure);
     key = full_key(metadata, key, buffer);
-    if (cJSON_IsArray(value)) {
-        const cJSON *array = value;
-
-        /* Not counted before: arrays may be long. */
-        value = index > INT_MAX ? NULL : cJSON_GetArrayItem(array, (int)index);
-        if (!value)
-            return run_fail(failure, -EINVAL, "metadata.json: %s: %d values, layer %zu has none",
-                            key, cJSON_GetArraySize(array), index);
+    *number = value->kind == NUMBER ? value->number : NAN;
+    if (value->kind == ARRAY) {
+        numbers = run_metadata_numbers(metadata, key, &n);
+        if (!numbers)
+            return run_metadata_status(metadata, failure);
+        if (index >= n)
+            return run_fail(failure, -EINVAL, "metadata: %s: %zu values, layer %zu has none", key,
+                            n, index);
+        *number = numbers[index];
     }
-    if (cJSON_IsBool(value))
-        *number = cJSON_IsTrue(value);
-    else if (cJSON_IsNumber(value))
-        *number = value->valuedouble;
-    else
-        return run_fail(failure, -EINVAL, "metadata.json: %s: not a number", key);
+    if (isnan(*number))
+        return run_fail(failure, -EINVAL, "metadata: %s: not a number", key);
     return 1;
 }
 
@@ -166,8 +390,7 @@ int run_metadata_u32_at(const struct run_metadata *metadata, const char *key, si
     if (found <= 0)
         return found;
     if (!(number >= 0 && number <= max) || number != floor(number))
-        return run_fail(failure, -EINVAL,
-                        "metadata.json: %s: %.17g, not a whole number from 0 to %u",
+        return run_fail(failure, -EINVAL, "metadata: %s: %.17g, not an integer from 0 to %u",
                         full_key(metadata, key, buffer), number, max);
     *value = (uint32_t)number;
     return 0;
@@ -183,9 +406,21 @@ int run_metadata_float_at(const struct run_metadata *metadata, const char *key, 
     if (found <= 0)
         return found;
     if (!isfinite((float)number))
-        return run_fail(failure, -EINVAL, "metadata.json: %s: %.17g is too large",
+        return run_fail(failure, -EINVAL, "metadata: %s: %.17g is too large for a float",
                         full_key(metadata, key, buffer), number);
     *value = (float)number;
+    return 0;
+}
+
+int run_metadata_double(const struct run_metadata *metadata, const char *key, double *value,
+                        struct run_failure *failure)
+{
+    double number = 0;
+    int found = find_number(metadata, key, 0, &number, failure);
+
+    if (found <= 0)
+        return found;
+    *value = number;
     return 0;
 }
 
@@ -205,13 +440,14 @@ int run_metadata_need_u32(const struct run_metadata *metadata, const char *key, 
                           uint32_t max, uint32_t *value, struct run_failure *failure)
 {
     char buffer[KEY_BYTES];
-    int code;
+    int code = run_metadata_u32(metadata, key, max, value, failure);
 
-    if (!run_metadata_find(metadata, key))
-        return run_fail(failure, -ENOENT, "metadata.json: no %s", full_key(metadata, key, buffer));
-    code = run_metadata_u32(metadata, key, max, value, failure);
-    if (code == 0 && *value < min)
-        return run_fail(failure, -EINVAL, "metadata.json: %s: %u is below %u",
+    if (code < 0)
+        return code;
+    if (!run_metadata_has(metadata, key))
+        return run_fail(failure, -ENOENT, "metadata: no %s", full_key(metadata, key, buffer));
+    if (*value < min)
+        return run_fail(failure, -EINVAL, "metadata: %s: %u is below %u",
                         full_key(metadata, key, buffer), *value, min);
     return code;
 }

@@ -1,45 +1,68 @@
 /*
- * The metadata of the model, from metadata.json of its tree. Read once; const afterwards, so any
- * thread may ask.
+ * The metadata of the model, from the files metadata/<key>.json of its tree. A key's file is read
+ * when the key is first asked for, so keys that nobody asks for cost nothing. One thread at a time.
  */
 #ifndef GGUFS_RUNNER_METADATA_H
 #define GGUFS_RUNNER_METADATA_H
 
 #include "contrib/runner/tree/failure.h"
+#include "contrib/runner/tree/json_reader.h"
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct run_metadata;
 
-/* Reads metadata.json below the directory `tree_fd`. */
+/* Opens the metadata of the tree whose directory is `tree_fd`, which must stay open. */
 int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure *failure);
 void run_metadata_close(struct run_metadata *metadata);
+
+/*
+ * A file that is there but cannot be read, or is not JSON, is reported by the functions below that
+ * return a code; the others treat its key as missing. So call this when everything is read: it
+ * returns 0, or the first such failure.
+ */
+int run_metadata_status(const struct run_metadata *metadata, struct run_failure *failure);
 
 /* The value of general.architecture; "" if there is none. */
 const char *run_metadata_architecture(const struct run_metadata *metadata);
 
 /*
- * In all that follows a key that begins with a dot is one of the architecture's: ".block_count" is
- * "llama.block_count" in a llama.
+ * In all that follows, a key that begins with a dot is one of the architecture's: ".block_count" is
+ * "llama.block_count" for llama.
  */
 
-/* The value as it is; NULL if there is no such key. */
-const cJSON *run_metadata_find(const struct run_metadata *metadata, const char *key);
+/* True if there is such a key. */
+bool run_metadata_has(const struct run_metadata *metadata, const char *key);
 
-/* The string; NULL if there is no such key or it is not a string. */
+/* The string, owned by the metadata; NULL if there is no such key or it is not a string. */
 const char *run_metadata_string(const struct run_metadata *metadata, const char *key);
 
-/* Whether the key is there and true. */
+/* True if the key is there and true. */
 bool run_metadata_is_true(const struct run_metadata *metadata, const char *key);
 
 /*
- * Stores the number of that key, or its element `index` where it is an array (values that differ by
- * layer). Where there is no such key, `*value` stays as it is and the result is 0: the caller has
- * put the default there. Booleans count as 0 and 1. -EINVAL if it is no number, no whole one, out
- * of range, or if the array is too short.
+ * The first RUN_METADATA_MAX_NUMBERS elements of the key's array, with NaN for those that are not
+ * numbers; booleans are 0 and 1. `*n` is their count. NULL if there is no such key or it is not an
+ * array. Owned by the metadata.
+ */
+#define RUN_METADATA_MAX_NUMBERS 65536
+const double *run_metadata_numbers(const struct run_metadata *metadata, const char *key, size_t *n);
+
+/*
+ * Opens the key's array for reading element by element with run_json_element(); to be closed with
+ * run_json_close(). `*out` is NULL, and the result 0, if there is no such key. -EINVAL if it is not
+ * an array.
+ */
+int run_metadata_array(const struct run_metadata *metadata, const char *key, struct run_json **out,
+                       struct run_failure *failure);
+
+/*
+ * Store the key's number, or element `index` of its array (values that differ by layer). If there
+ * is no such key, `*value` stays as it is and the result is 0: the caller has put the default
+ * there. Booleans count as 0 and 1. -EINVAL if it is not a number, not an integer, out of range, or
+ * if the array is too short.
  */
 int run_metadata_u32_at(const struct run_metadata *metadata, const char *key, size_t index,
                         uint32_t max, uint32_t *value, struct run_failure *failure);
@@ -51,8 +74,10 @@ int run_metadata_u32(const struct run_metadata *metadata, const char *key, uint3
                      uint32_t *value, struct run_failure *failure);
 int run_metadata_float(const struct run_metadata *metadata, const char *key, float *value,
                        struct run_failure *failure);
+int run_metadata_double(const struct run_metadata *metadata, const char *key, double *value,
+                        struct run_failure *failure);
 
-/* As run_metadata_u32, but the key must be there and its value be `min` at least. */
+/* As run_metadata_u32(), but the key must be there and its value at least `min`. */
 int run_metadata_need_u32(const struct run_metadata *metadata, const char *key, uint32_t min,
                           uint32_t max, uint32_t *value, struct run_failure *failure);
 

@@ -1,6 +1,6 @@
 #include "contrib/runner/tree/weights.h"
 
-#include "contrib/runner/tree/json_file.h"
+#include "contrib/runner/tree/json_reader.h"
 #include "dequant/kernels.h"
 #include "dequant/rows.h"
 
@@ -20,6 +20,7 @@
 #define PATH_BYTES 320
 
 #define INFO_LIMIT_BYTES 65536
+
 /* As many as ggufs shows. */
 #define MAX_TENSORS 262144u
 
@@ -142,57 +143,110 @@ bool run_weights_has(const struct run_weights *weights, const char *name)
     return find(weights, name) != NULL;
 }
 
-static bool is_whole(const cJSON *item, double min, double max)
+/* What the runner needs of an info. */
+struct info {
+    bool has_type, has_shape;
+    double type, era; /* era: DEQUANT_ERA if the info has none */
+    double ne[RUN_MAX_DIMS];
+    size_t n_dims; /* RUN_MAX_DIMS + 1: more than that */
+};
+
+static bool is_whole(double number, double min, double max)
 {
-    return cJSON_IsNumber(item) && item->valuedouble >= min && item->valuedouble <= max &&
-           item->valuedouble == floor(item->valuedouble);
+    return number >= min && number <= max && number == floor(number);
 }
 
-static bool get_u32(const cJSON *info, const char *key, uint32_t *value)
+static int read_dims(struct run_json *json, struct info *info, struct run_failure *failure)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(info, key);
+    struct run_json_token element;
+    int code;
 
-    if (!is_whole(item, 0, UINT32_MAX))
-        return false;
-    *value = (uint32_t)item->valuedouble;
-    return true;
+    info->has_shape = true;
+    while ((code = run_json_element(json, &element, failure)) > 0) {
+        if (info->n_dims < RUN_MAX_DIMS)
+            info->ne[info->n_dims] = element.kind == RUN_JSON_NUMBER ? element.number : 0;
+        info->n_dims += info->n_dims <= RUN_MAX_DIMS;
+    }
+    return code;
 }
 
-static int read_type(const cJSON *info, struct run_tensor *tensor, struct run_failure *failure)
+/* Reads a member of the object; of members with the same key, the first counts. */
+static int read_member(struct run_json *json, const char *key, struct info *info,
+                       struct run_failure *failure)
 {
-    uint32_t id, era = DEQUANT_ERA;
+    const bool is_type = strcmp(key, "ggml_type") == 0 && !info->has_type;
+    const bool is_era = strcmp(key, "era") == 0;
+    const bool is_shape = strcmp(key, "ne") == 0 && !info->has_shape;
+    struct run_json_token value;
+    int code = run_json_next(json, &value, failure);
 
-    if (!get_u32(info, "ggml_type", &id))
-        return run_fail(failure, -EINVAL, "tensors/%s/info: no ggml_type", tensor->name);
-    get_u32(info, "era", &era);
-    tensor->type = dequant_type_of_era(id, era);
-    if (!tensor->type || !dequant_is_decodable(tensor->type))
-        return run_fail(failure, -ENOTSUP, "tensors/%s/info: type %u can't be decoded",
-                        tensor->name, id);
+    if (code < 0)
+        return code;
+    if (is_shape && value.kind == RUN_JSON_ARRAY)
+        return read_dims(json, info, failure);
+    if (is_type && value.kind == RUN_JSON_NUMBER) {
+        info->has_type = true;
+        info->type = value.number;
+    }
+    if (is_era && value.kind == RUN_JSON_NUMBER)
+        info->era = value.number;
+    if (value.kind == RUN_JSON_ARRAY || value.kind == RUN_JSON_OBJECT)
+        return run_json_skip(json, failure);
     return 0;
 }
 
-static int read_shape(const cJSON *info, struct run_tensor *tensor, struct run_failure *failure)
+static int read_info(int tree_fd, const char *path, struct info *info, struct run_failure *failure)
 {
-    const cJSON *shape = cJSON_GetObjectItemCaseSensitive(info, "ne"), *dim;
-    size_t n = 0;
+    struct run_json_token token;
+    struct run_json *json;
+    int code;
 
-    if (!cJSON_IsArray(shape) || cJSON_GetArraySize(shape) > RUN_MAX_DIMS)
+    *info = (struct info){.era = DEQUANT_ERA};
+    code = run_json_open(tree_fd, path, INFO_LIMIT_BYTES, &json, failure);
+    if (code < 0)
+        return code;
+    code = run_json_next(json, &token, failure);
+    if (code > 0 && token.kind != RUN_JSON_OBJECT)
+        code = run_fail(failure, -EINVAL, "%s: not a JSON object", path);
+    while (code >= 0 && (code = run_json_next(json, &token, failure)) > 0 &&
+           token.kind == RUN_JSON_KEY)
+        code = read_member(json, token.text, info, failure);
+    if (code > 0) /* past the object's end */
+        code = run_json_next(json, &token, failure);
+    run_json_close(json);
+    return code;
+}
+
+static int take_type(const struct info *info, struct run_tensor *tensor,
+                     struct run_failure *failure)
+{
+    if (!info->has_type || !is_whole(info->type, 0, UINT32_MAX))
+        return run_fail(failure, -EINVAL, "tensors/%s/info: no ggml_type", tensor->name);
+    if (is_whole(info->era, 0, UINT32_MAX))
+        tensor->type = dequant_type_of_era((uint32_t)info->type, (uint32_t)info->era);
+    if (!tensor->type || !dequant_is_decodable(tensor->type))
+        return run_fail(failure, -ENOTSUP, "tensors/%s/info: type %.0f cannot be decoded",
+                        tensor->name, info->type);
+    return 0;
+}
+
+static int take_shape(const struct info *info, struct run_tensor *tensor,
+                      struct run_failure *failure)
+{
+    if (!info->has_shape || info->n_dims > RUN_MAX_DIMS)
         return run_fail(failure, -EINVAL, "tensors/%s/info: no ne of at most %d dimensions",
                         tensor->name, RUN_MAX_DIMS);
-    for (size_t i = 0; i < RUN_MAX_DIMS; i++)
-        tensor->ne[i] = 1;
-    cJSON_ArrayForEach(dim, shape)
-    {
-        if (!is_whole(dim, 1, INT32_MAX))
+    for (size_t i = 0; i < RUN_MAX_DIMS; i++) {
+        if (i < info->n_dims && !is_whole(info->ne[i], 1, INT32_MAX))
             return run_fail(failure, -EINVAL, "tensors/%s/info: ne[%zu] is not from 1 to %d",
-                            tensor->name, n, INT32_MAX);
-        tensor->ne[n++] = (uint64_t)dim->valuedouble;
+                            tensor->name, i, INT32_MAX);
+        tensor->ne[i] = i < info->n_dims ? (uint64_t)info->ne[i] : 1;
     }
     if (tensor->ne[0] % tensor->type->block_elements != 0)
         return run_fail(failure, -EINVAL,
-                        "tensors/%s/info: rows of %llu elements, %s has blocks of %u", tensor->name,
-                        (unsigned long long)tensor->ne[0], tensor->type->name,
+                        "tensors/%s/info: row length %llu is not a multiple of the %s block size, "
+                        "%u",
+                        tensor->name, (unsigned long long)tensor->ne[0], tensor->type->name,
                         tensor->type->block_elements);
     if (tensor->ne[1] % tensor->type->interleave_rows != 0)
         return run_fail(failure, -EINVAL,
@@ -248,18 +302,16 @@ static int map_bytes(struct run_weights *weights, struct entry *entry, struct ru
 static int read_entry(struct run_weights *weights, struct entry *entry, struct run_failure *failure)
 {
     char path[PATH_BYTES];
-    cJSON *info;
+    struct info info;
     int code;
 
-    entry->tensor.name = entry->name;
+    entry->tensor = (struct run_tensor){.name = entry->name};
     snprintf(path, sizeof path, "tensors/%s/info", entry->name);
-    code = run_json_read(weights->tree_fd, path, INFO_LIMIT_BYTES, &info, failure);
-    if (code < 0)
-        return code;
-    code = read_type(info, &entry->tensor, failure);
+    code = read_info(weights->tree_fd, path, &info, failure);
     if (code == 0)
-        code = read_shape(info, &entry->tensor, failure);
-    cJSON_Delete(info);
+        code = take_type(&info, &entry->tensor, failure);
+    if (code == 0)
+        code = take_shape(&info, &entry->tensor, failure);
     return code < 0 ? code : map_bytes(weights, entry, failure);
 }
 

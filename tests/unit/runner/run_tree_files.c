@@ -1,5 +1,6 @@
 #include "tests/unit/runner/run_tree_files.h"
 
+#include "tests/unit/runner/metadata_files.h"
 #include "tests/unit/runner/run_numbers.h"
 
 #include <criterion/criterion.h>
@@ -67,7 +68,11 @@ void run_files_write_text(const struct run_files *files, const char *name, const
 
 void run_files_metadata(const struct run_files *files, const char *text)
 {
-    run_files_write_text(files, "metadata.json", text);
+    const int root = open(files->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    cr_assert_geq(root, 0);
+    cr_assert_eq(metadata_files_write(root, text, strlen(text)), 0);
+    close(root);
 }
 
 void run_files_tensor(const struct run_files *files, const char *name, uint32_t type,

@@ -33,7 +33,7 @@ void run_files_write(const struct run_files *files, const char *name, const void
                      size_t n_bytes);
 void run_files_write_text(const struct run_files *files, const char *name, const char *text);
 
-/* Writes metadata.json. */
+/* Writes the metadata: `text` is one JSON object, whose members become files of metadata/. */
 void run_files_metadata(const struct run_files *files, const char *text);
 
 /* Writes info and raw of a tensor; dimensions behind the last are 0. */

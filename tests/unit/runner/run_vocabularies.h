@@ -7,7 +7,7 @@
 
 #include "contrib/runner/tokenizer/tokenizer.h"
 
-/* run_tokenizer_open() of metadata.json with that text. */
+/* run_tokenizer_open() of a tree whose metadata are that JSON object. */
 int vocabulary_open(const char *metadata, struct run_tokenizer **tokenizer,
                     struct run_failure *failure);
 

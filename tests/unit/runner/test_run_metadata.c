@@ -1,5 +1,5 @@
-/* What the runner reads of metadata.json, and how it says what is wrong. */
-#include "contrib/runner/tree/json_file.h"
+/* JSON files and metadata of a tree as the runner reads them, and its failures. */
+#include "contrib/runner/tree/json_reader.h"
 #include "contrib/runner/tree/metadata.h"
 #include "tests/unit/runner/run_numbers.h"
 #include "tests/unit/runner/run_tree_files.h"
@@ -9,9 +9,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -57,35 +59,65 @@ Test(run_failure, exit_statuses)
 
 /* ---- JSON ---- */
 
-static int parse(const char *text, size_t length, cJSON **json)
+/* A reader of that text, which lies in memory. */
+static struct run_json *json_of(const void *text, size_t length)
 {
+    const int fd = memfd_create("json", MFD_CLOEXEC);
+    struct run_failure failure;
+    struct run_json *json;
+    char path[40];
+
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(write(fd, text, length), (ssize_t)length);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    cr_assert_eq(run_json_open(AT_FDCWD, path, 1 << 30, &json, &failure), 0, "%s", failure.text);
+    close(fd);
+    return json;
+}
+
+/* Reads to the end: the last code, and how many tokens there were. */
+static int read_all(const void *text, size_t length, size_t *n_tokens)
+{
+    struct run_json *json = json_of(text, length);
     struct run_failure failure = {0};
-    char *copy = numbers_alloc(length, 1); /* so that a sanitizer sees its end */
+    struct run_json_token token;
     int code;
 
-    memcpy(copy, text, length);
-    code = run_json_parse(copy, length, "some.json", json, &failure);
-    free(copy);
-    cr_expect_eq(*json == NULL, code < 0);
+    for (*n_tokens = 0; (code = run_json_next(json, &token, &failure)) > 0; ++*n_tokens)
+        ;
     if (code < 0)
-        cr_expect_eq(strncmp(failure.text, "some.json: ", 11), 0, "%s", failure.text);
+        cr_expect_eq(strncmp(failure.text, "/proc/self/fd/", 14), 0, "%s", failure.text);
+    run_json_close(json);
     return code;
+}
+
+static void expect_bytes(const char *in_json, const char *expected, size_t length)
+{
+    struct run_failure failure = {0};
+    struct run_json_token token;
+    struct run_json *json;
+    char text[300];
+
+    snprintf(text, sizeof text, "{\"%s\": \"%s\"}", in_json, in_json);
+    json = json_of(text, strlen(text));
+    cr_assert_eq(run_json_next(json, &token, &failure), 1, "%s", failure.text);
+    cr_expect_eq(token.kind, RUN_JSON_OBJECT);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(run_json_next(json, &token, &failure), 1, "%s", failure.text);
+        cr_expect_eq(token.kind, i == 0 ? RUN_JSON_KEY : RUN_JSON_STRING);
+        cr_assert_eq(token.length, length, "%s", in_json);
+        cr_expect_eq(memcmp(token.text, expected, length + 1), 0, "%s", in_json);
+    }
+    cr_assert_eq(run_json_next(json, &token, &failure), 1);
+    cr_expect_eq(token.kind, RUN_JSON_END);
+    cr_expect_eq(run_json_next(json, &token, &failure), 0);
+    cr_expect_eq(run_json_next(json, &token, &failure), 0, "the end stays the end");
+    run_json_close(json);
 }
 
 static void expect_string(const char *in_json, const char *expected)
 {
-    char text[300];
-    cJSON *json;
-
-    snprintf(text, sizeof text, "{\"key\": \"%s\"}", in_json);
-    cr_assert_eq(parse(text, strlen(text), &json), 0, "%s", in_json);
-    cr_expect_str_eq(cJSON_GetStringValue(cJSON_GetObjectItem(json, "key")), expected, "%s",
-                     in_json);
-    cJSON_Delete(json);
-    snprintf(text, sizeof text, "{\"%s\": 1}", in_json);
-    cr_assert_eq(parse(text, strlen(text), &json), 0, "%s", in_json);
-    cr_expect_str_eq(json->child->string, expected);
-    cJSON_Delete(json);
+    expect_bytes(in_json, expected, strlen(expected));
 }
 
 Test(run_json, strings_hold_the_bytes_of_the_model)
@@ -97,7 +129,8 @@ Test(run_json, strings_hold_the_bytes_of_the_model)
                   "a",
                   "\xe2\x96\x81"
                   "a");
-    expect_string("\\u00e9\\u2581", "\xc3\xa9\xe2\x96\x81");
+    expect_string("\\u00e9\\u2581\\u0041", "\xc3\xa9\xe2\x96\x81"
+                                           "A");
     /* Bytes that are not UTF-8. */
     expect_string("\\udc80\\udcff\\uDCFE", "\x80\xff\xfe");
     expect_string("a\\udce2\\udc96b", "a\xe2\x96"
@@ -106,31 +139,38 @@ Test(run_json, strings_hold_the_bytes_of_the_model)
     expect_string("\\ud83d\\ude00", "\xf0\x9f\x98\x80");
     expect_string("\\ud800\\udc80", "\xf0\x90\x82\x80");
     expect_string("\\ud800\\udc80\\udc80", "\xf0\x90\x82\x80\x80");
-    /* NUL, which would end the string. */
-    expect_string("a\\u0000b", "a\xc0\x80"
-                               "b");
-    expect_string("\\u0000", "\xc0\x80");
+    expect_string("\\udbff\\udfff", "\xf4\x8f\xbf\xbf");
+    expect_bytes("a\\u0000b", "a\0b", 3);
+    expect_bytes("\\u0000", "\0", 1);
     /* An escaped backslash begins no escape. */
     expect_string("\\\\udc80", "\\udc80");
     expect_string("\\\\\\udc80", "\\\x80");
     expect_string("\\\\u0000", "\\u0000");
 }
 
-Test(run_json, what_is_no_object_is_refused)
+Test(run_json, what_is_not_json_is_refused)
 {
     static const char *const bad[] = {
         "",
         " ",
         "{",
         "}",
-        "[]",
-        "1",
-        "\"text\"",
-        "null",
+        "]",
+        "[",
+        "[1",
+        "[1,",
+        "[1,]",
+        "[,1]",
+        "[1 2]",
+        "[1}",
+        "{\"a\": 1]",
         "{\"a\"}",
         "{\"a\":}",
         "{\"a\": 1,}",
         "{\"a\": 1",
+        "{\"a\": 1 \"b\": 2}",
+        "{\"a\", 1}",
+        "{1: 1}",
         "{\"a\": \"\\",
         "{\"a\": \"\\u",
         "{\"a\": \"\\u00",
@@ -141,71 +181,194 @@ Test(run_json, what_is_no_object_is_refused)
         "{\"a\": \"\\ude00\"}",
         "{\"a\": \"\\ud83d",
         "{\"a\": \"\\udc8",
+        "\"\\x\"",
+        "\"a\nb\"",
+        "'a'",
         "{a: 1}",
         "{\"a\": 1} 2",
         "{\"a\": 1}}",
         "{\"a\": 1} {\"b\": 2}",
+        "1 2",
+        "nul",
+        "nulL",
+        "truefalse",
+        "NaN",
+        "Infinity",
+        "+1",
+        "-",
+        "01",
+        "1.",
+        ".1",
+        "1e",
+        "1e+",
+        "0x10",
+        "1-2",
         "\xff",
     };
-    cJSON *json;
+    size_t n;
 
     for (size_t i = 0; i < COUNT(bad); i++)
-        cr_expect_eq(parse(bad[i], strlen(bad[i]), &json), -EINVAL, "%s", bad[i]);
-    cr_expect_eq(parse("{}\0", 3, &json), -EINVAL);
-    cr_assert_eq(parse(" {} \n", 5, &json), 0);
-    cJSON_Delete(json);
+        cr_expect_eq(read_all(bad[i], strlen(bad[i]), &n), -EINVAL, "%s", bad[i]);
+    cr_expect_eq(read_all("{}\0", 3, &n), -EINVAL);
+    cr_expect_eq(read_all(" {} \n", 5, &n), 0);
+    cr_expect_eq(n, 2u);
+    cr_expect_eq(read_all("\r[\t]\n", 5, &n), 0);
+    cr_expect_eq(n, 2u);
 }
 
 Test(run_json, every_prefix_is_refused)
 {
     static const char text[] =
         "{\"a\": [1, \"\\ud83d\\ude00\\udc80\\u0000\"], \"b\": {\"c\": null}}";
-    cJSON *json;
+    size_t n;
 
     for (size_t length = 0; length < strlen(text); length++)
-        cr_expect_eq(parse(text, length, &json), -EINVAL, "%zu bytes", length);
-    cr_assert_eq(parse(text, strlen(text), &json), 0);
-    cJSON_Delete(json);
+        cr_expect_eq(read_all(text, length, &n), -EINVAL, "%zu bytes", length);
+    cr_expect_eq(read_all(text, strlen(text), &n), 0);
+    cr_expect_eq(n, 12u);
 }
 
 Test(run_json, deep_nesting_is_refused)
 {
-    enum { DEPTH = 100000 };
-    char *text = numbers_alloc(5 + DEPTH, 1);
-    cJSON *json;
+    enum { DEPTH = 65 };
+    char text[2 * DEPTH];
+    size_t n;
 
-    memcpy(text, "{\"a\":", 5);
-    memset(text + 5, '[', DEPTH);
-    cr_expect_eq(parse(text, 5 + DEPTH, &json), -EINVAL);
+    memset(text, '[', DEPTH);
+    cr_expect_eq(read_all(text, DEPTH, &n), -EINVAL);
+    cr_expect_eq(n, DEPTH - 1u);
+    memset(text + DEPTH - 1, ']', DEPTH - 1);
+    cr_expect_eq(read_all(text, 2 * (DEPTH - 1), &n), 0);
+}
+
+Test(run_json, numbers)
+{
+    static const struct {
+        const char *text;
+        double value;
+    } cases[] = {
+        {"0", 0},
+        {"-0", 0},
+        {"7", 7},
+        {"-12", -12},
+        {"0.5", 0.5},
+        {"1e3", 1000},
+        {"1E-2", 0.01},
+        {"-1.25e+1", -12.5},
+        {"1.1754943508222875e-38", 1.1754943508222875e-38},
+        {"18446744073709551615", 18446744073709551615.0},
+        {"1e400", INFINITY},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct run_json *json = json_of(cases[i].text, strlen(cases[i].text));
+        struct run_failure failure;
+        struct run_json_token token;
+
+        cr_assert_eq(run_json_next(json, &token, &failure), 1, "%s", cases[i].text);
+        cr_expect_eq(token.kind, RUN_JSON_NUMBER);
+        cr_expect_eq(token.number, cases[i].value, "%s", cases[i].text);
+        cr_expect_eq(run_json_next(json, &token, &failure), 0);
+        run_json_close(json);
+    }
+}
+
+Test(run_json, failures_say_where)
+{
+    struct run_json *json = json_of("[1, 2, x]", 9);
+    struct run_failure failure;
+    struct run_json_token token;
+
+    while (run_json_next(json, &token, &failure) > 0)
+        ;
+    cr_expect_not_null(strstr(failure.text, ": byte 7: not valid JSON"), "%s", failure.text);
+    run_json_close(json);
+}
+
+/* Tokens lie across the ends of the reader's buffer, wherever those are. */
+Test(run_json, long_files_are_read_in_pieces)
+{
+    enum { N = 20000, WIDTH = 17 };
+    char *text = numbers_alloc(1 + N * WIDTH, 1);
+    struct run_failure failure;
+    struct run_json_token token;
+    struct run_json *json;
+    size_t at = 0, n = 0;
+
+    text[at++] = '[';
+    for (size_t i = 0; i < N; i++)
+        at += (size_t)sprintf(text + at, i % 2 ? "%zu," : "\"\\u2581%zu\",", i);
+    text[at - 1] = ']';
+    json = json_of(text, at);
+    cr_assert_eq(run_json_next(json, &token, &failure), 1);
+    while (run_json_element(json, &token, &failure) > 0) {
+        char expected[40];
+
+        snprintf(expected, sizeof expected, "\xe2\x96\x81%zu", n);
+        if (n % 2)
+            cr_assert_eq(token.number, (double)n);
+        else
+            cr_assert_str_eq(token.text, expected);
+        n++;
+    }
+    cr_expect_eq(n, (size_t)N);
+    cr_expect_eq(run_json_next(json, &token, &failure), 0);
+    run_json_close(json);
+    free(text);
+}
+
+Test(run_json, elements_skip_what_is_nested)
+{
+    static const char text[] = "[[1, [2]], 3, {\"a\": [4]}, null]";
+    static const enum run_json_kind kinds[] = {RUN_JSON_ARRAY, RUN_JSON_NUMBER, RUN_JSON_OBJECT,
+                                               RUN_JSON_NULL};
+    struct run_json *json = json_of(text, strlen(text));
+    struct run_failure failure;
+    struct run_json_token token;
+
+    cr_assert_eq(run_json_next(json, &token, &failure), 1);
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        cr_assert_eq(run_json_element(json, &token, &failure), 1, "%s", failure.text);
+        cr_expect_eq(token.kind, kinds[i]);
+    }
+    cr_expect_eq(run_json_element(json, &token, &failure), 0);
+    cr_expect_eq(run_json_next(json, &token, &failure), 0);
+    run_json_close(json);
+}
+
+Test(run_json, long_strings_are_refused)
+{
+    const size_t length = RUN_JSON_MAX_TEXT + 3;
+    char *text = numbers_alloc(length, 1);
+    size_t n;
+
+    memset(text, 'a', length);
+    text[0] = text[length - 1] = '"';
+    cr_expect_eq(read_all(text, length, &n), -E2BIG);
+    text[length - 2] = '"';
+    cr_expect_eq(read_all(text, length - 1, &n), 0);
     free(text);
 }
 
 /* ---- metadata ---- */
 
 static struct run_files files;
+static int tree_fd = -1;
 
 static void begin(void)
 {
     run_files_make(&files);
+    tree_fd = open(files.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cr_assert_geq(tree_fd, 0);
 }
 
 static void end(void)
 {
+    close(tree_fd);
     run_files_remove(&files);
 }
 
 TestSuite(run_metadata, .init = begin, .fini = end);
-
-static int open_metadata(struct run_metadata **metadata, struct run_failure *failure)
-{
-    const int fd = open(files.path, O_RDONLY | O_DIRECTORY);
-    int code;
-
-    cr_assert_geq(fd, 0);
-    code = run_metadata_open(fd, metadata, failure);
-    close(fd);
-    return code;
-}
 
 static struct run_metadata *metadata_of(const char *text)
 {
@@ -213,7 +376,7 @@ static struct run_metadata *metadata_of(const char *text)
     struct run_failure failure;
 
     run_files_metadata(&files, text);
-    cr_assert_eq(open_metadata(&metadata, &failure), 0, "%s", failure.text);
+    cr_assert_eq(run_metadata_open(tree_fd, &metadata, &failure), 0, "%s", failure.text);
     return metadata;
 }
 
@@ -222,31 +385,88 @@ static void expect_failure(int code, const char *pattern)
     struct run_metadata *metadata;
     struct run_failure failure = {0};
 
-    cr_expect_eq(open_metadata(&metadata, &failure), code);
+    cr_expect_eq(run_metadata_open(tree_fd, &metadata, &failure), code);
     cr_expect_null(metadata);
     cr_expect_not_null(strstr(failure.text, pattern), "\"%s\" is not about %s", failure.text,
                        pattern);
 }
 
+Test(run_metadata, the_directory_must_be_there)
+{
+    expect_failure(-ENOENT, "metadata: No such file");
+    run_files_write_text(&files, "metadata", "");
+    expect_failure(-ENOTDIR, "metadata: ");
+}
+
+/* No key is missing only because its file cannot be read. */
 Test(run_metadata, files_that_are_none)
 {
+    static const char name[] = "metadata/general.architecture.json";
     char path[100];
 
-    snprintf(path, sizeof path, "%s/metadata.json", files.path);
-    expect_failure(-ENOENT, "metadata.json: No such file");
-    run_files_metadata(&files, "{");
-    expect_failure(-EINVAL, "metadata.json: not valid JSON");
-    run_files_metadata(&files, "[1]");
-    expect_failure(-EINVAL, "metadata.json: not a JSON object");
+    run_files_metadata(&files, "{}");
+    snprintf(path, sizeof path, "%s/%s", files.path, name);
+    run_files_write_text(&files, name, " llama");
+    expect_failure(-EINVAL, "metadata/general.architecture.json: byte 1: not valid JSON");
+    run_files_write_text(&files, name, "\"llama\" 2");
+    expect_failure(-EINVAL, "not valid JSON");
+    run_files_write_text(&files, name, "\"llama");
+    expect_failure(-EINVAL, "not valid JSON");
     cr_assert_eq(unlink(path), 0);
     cr_assert_eq(mkdir(path, 0755), 0);
-    expect_failure(-EISDIR, "metadata.json: ");
+    expect_failure(-EISDIR, name);
     cr_assert_eq(rmdir(path), 0);
     cr_assert_eq(mkfifo(path, 0644), 0); /* nobody writes to it, and nobody waits */
-    expect_failure(-EINVAL, "metadata.json: ");
+    expect_failure(-EINVAL, name);
     cr_assert_eq(unlink(path), 0);
-    cr_assert_eq(symlink("metadata.json", path), 0);
-    expect_failure(-ELOOP, "metadata.json: ");
+    cr_assert_eq(symlink("general.architecture.json", path), 0);
+    expect_failure(-ELOOP, name);
+}
+
+Test(run_metadata, failures_are_kept)
+{
+    struct run_metadata *metadata = metadata_of("{\"a\": 1, \"b\": tru, \"c\": [1, 2, x]}");
+    struct run_failure failure = {0};
+    uint32_t value = 7;
+    size_t n;
+
+    cr_expect_eq(run_metadata_u32(metadata, "a", 10, &value, &failure), 0);
+    cr_expect_eq(run_metadata_status(metadata, &failure), 0);
+    cr_expect_not(run_metadata_is_true(metadata, "b"));
+    cr_expect_eq(run_metadata_status(metadata, &failure), -EINVAL);
+    cr_expect_not_null(strstr(failure.text, "metadata/b.json"), "%s", failure.text);
+    cr_expect_eq(run_metadata_u32(metadata, "b", 10, &value, &failure), -EINVAL);
+    run_metadata_close(metadata);
+    metadata = metadata_of("{\"c\": [1, 2, x]}");
+    cr_expect(run_metadata_has(metadata, "c"));
+    cr_expect_null(run_metadata_numbers(metadata, "c", &n));
+    cr_expect_eq(run_metadata_u32_at(metadata, "c", 0, 10, &value, &failure), -EINVAL);
+    cr_expect_eq(run_metadata_status(metadata, &failure), -EINVAL);
+    run_metadata_close(metadata);
+}
+
+/* An architecture cannot lead out of the directory, and keys need not be file names. */
+Test(run_metadata, names_are_escaped)
+{
+    struct run_metadata *metadata = metadata_of("{\"general.architecture\": \"../a%/\\u0001\"}");
+    struct run_failure failure;
+    uint32_t value = 7;
+
+    run_files_write_text(&files, "metadata/..%2Fa%25%2F%01.n.json", "3\n");
+    cr_expect_eq(run_metadata_u32(metadata, ".n", 10, &value, &failure), 0, "%s", failure.text);
+    cr_expect_eq(value, 3u);
+    run_metadata_close(metadata);
+}
+
+Test(run_metadata, other_keys_are_not_read)
+{
+    struct run_metadata *metadata = metadata_of("{\"a\": 1, \"b\": !}");
+    struct run_failure failure;
+    uint32_t value = 7;
+
+    cr_expect_eq(run_metadata_u32(metadata, "a", 10, &value, &failure), 0);
+    cr_expect_eq(run_metadata_status(metadata, &failure), 0);
+    run_metadata_close(metadata);
 }
 
 Test(run_metadata, keys_of_the_architecture)
@@ -271,8 +491,9 @@ Test(run_metadata, keys_of_the_architecture)
     cr_expect_not(run_metadata_is_true(metadata, "f"));
     cr_expect_not(run_metadata_is_true(metadata, "s"));
     cr_expect_not(run_metadata_is_true(metadata, "none"));
-    cr_expect_null(run_metadata_find(metadata, "none"));
-    cr_expect_not_null(run_metadata_find(metadata, ".a"));
+    cr_expect_not(run_metadata_has(metadata, "none"));
+    cr_expect(run_metadata_has(metadata, ".a"));
+    cr_expect_eq(run_metadata_status(metadata, &failure), 0);
     run_metadata_close(metadata);
     run_metadata_close(NULL);
 }
@@ -349,7 +570,7 @@ Test(run_metadata, whole_numbers)
                      cases[i].code, "%s", cases[i].text);
         cr_expect_eq(value, cases[i].code == 0 ? cases[i].value : 99, "%s", cases[i].text);
         if (cases[i].code < 0)
-            cr_expect_eq(strncmp(failure.text, "metadata.json: key: ", 20), 0, "%s", failure.text);
+            cr_expect_eq(strncmp(failure.text, "metadata: key: ", 15), 0, "%s", failure.text);
         run_metadata_close(metadata);
     }
 }
@@ -370,7 +591,7 @@ Test(run_metadata, arrays_have_a_value_for_each_layer)
     cr_expect_eq(run_metadata_float_at(metadata, ".a", 2, &number, &failure), 0);
     cr_expect_eq(number, 2.5f);
     cr_expect_eq(run_metadata_u32_at(metadata, ".a", 3, 10, &value, &failure), -EINVAL);
-    cr_expect_str_eq(failure.text, "metadata.json: llama.a: 3 values, layer 3 has none");
+    cr_expect_str_eq(failure.text, "metadata: llama.a: 3 values, layer 3 has none");
     cr_expect_eq(run_metadata_u32_at(metadata, ".a", SIZE_MAX, 10, &value, &failure), -EINVAL);
     cr_expect_eq(run_metadata_u32_at(metadata, "b", 1000, 10, &value, &failure), 0);
     cr_expect_eq(value, 8u, "one value is for all layers");
@@ -408,19 +629,73 @@ Test(run_metadata, needed_keys_have_a_least_value)
     cr_expect_eq(run_metadata_need_u32(metadata, "a", 1, 10, &value, &failure), 0);
     cr_expect_eq(value, 1u);
     cr_expect_eq(run_metadata_need_u32(metadata, "b", 1, 10, &value, &failure), -EINVAL);
-    cr_expect_str_eq(failure.text, "metadata.json: b: 0 is below 1");
+    cr_expect_str_eq(failure.text, "metadata: b: 0 is below 1");
     cr_expect_eq(run_metadata_need_u32(metadata, "none", 1, 10, &value, &failure), -ENOENT);
-    cr_expect_str_eq(failure.text, "metadata.json: no none");
+    cr_expect_str_eq(failure.text, "metadata: no none");
     run_metadata_close(metadata);
 }
 
-Test(run_metadata, the_first_of_two_equal_keys_counts)
+Test(run_metadata, arrays_of_numbers)
 {
-    struct run_metadata *metadata = metadata_of("{\"b\": 0, \"a\": 1, \"a\": 2, \"a\": 3}");
-    struct run_failure failure;
-    uint32_t value = 7;
+    struct run_metadata *metadata = metadata_of(
+        "{\"a\": [1, true, null, \"2\", [3], -4.5], \"empty\": [], \"text\": \"[]\", \"one\": 1}");
+    const double *numbers;
+    size_t n;
 
-    cr_expect_eq(run_metadata_u32(metadata, "a", 10, &value, &failure), 0);
-    cr_expect_eq(value, 1u);
+    numbers = run_metadata_numbers(metadata, "a", &n);
+    cr_assert_eq(n, 6u);
+    cr_expect(numbers[0] == 1 && numbers[1] == 1 && numbers[5] == -4.5);
+    cr_expect(isnan(numbers[2]) && isnan(numbers[3]) && isnan(numbers[4]));
+    cr_expect_not_null(run_metadata_numbers(metadata, "empty", &n));
+    cr_expect_eq(n, 0u);
+    cr_expect_null(run_metadata_numbers(metadata, "text", &n));
+    cr_expect_null(run_metadata_numbers(metadata, "one", &n));
+    cr_expect_null(run_metadata_numbers(metadata, "none", &n));
+    run_metadata_close(metadata);
+}
+
+/* What is kept of an array does not grow with the file. */
+Test(run_metadata, long_arrays_are_cut)
+{
+    const size_t n_elements = 3 * RUN_METADATA_MAX_NUMBERS;
+    struct run_metadata *metadata = metadata_of("{}");
+    char *text = numbers_alloc(2 * n_elements + 1, 1);
+    struct run_failure failure;
+    uint32_t value;
+    size_t n;
+
+    text[0] = '[';
+    for (size_t i = 0; i < n_elements; i++)
+        memcpy(text + 1 + 2 * i, "7,", 2);
+    text[2 * n_elements] = ']';
+    run_files_write(&files, "metadata/long.json", text, 2 * n_elements + 1);
+    free(text);
+    cr_expect_not_null(run_metadata_numbers(metadata, "long", &n));
+    cr_expect_eq(n, (size_t)RUN_METADATA_MAX_NUMBERS);
+    cr_expect_eq(run_metadata_u32_at(metadata, "long", n - 1, 10, &value, &failure), 0);
+    cr_expect_eq(value, 7u);
+    run_metadata_close(metadata);
+}
+
+Test(run_metadata, arrays_are_read_element_by_element)
+{
+    struct run_metadata *metadata =
+        metadata_of("{\"general.architecture\": \"llama\", \"llama.a\": [\"x\", 2], \"b\": {}}");
+    struct run_failure failure;
+    struct run_json_token element;
+    struct run_json *array;
+
+    cr_assert_eq(run_metadata_array(metadata, ".a", &array, &failure), 0);
+    cr_assert_eq(run_json_element(array, &element, &failure), 1);
+    cr_expect_str_eq(element.text, "x");
+    cr_assert_eq(run_json_element(array, &element, &failure), 1);
+    cr_expect_eq(element.number, 2);
+    cr_expect_eq(run_json_element(array, &element, &failure), 0);
+    run_json_close(array);
+    cr_expect_eq(run_metadata_array(metadata, "none", &array, &failure), 0);
+    cr_expect_null(array);
+    cr_expect_eq(run_metadata_array(metadata, "b", &array, &failure), -EINVAL);
+    cr_expect_null(array);
+    cr_expect_str_eq(failure.text, "metadata: b: not an array");
     run_metadata_close(metadata);
 }

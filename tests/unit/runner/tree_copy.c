@@ -55,7 +55,8 @@ void tree_copy_make(const struct gguf_model *model, struct tree_copy *copy)
 {
     struct fs_tree *tree = tree_file_make_tree(model);
     const fs_node_index tensors = tree_file_find(tree, "tensors");
-    const struct fs_node *directory = &tree->nodes.list[tensors];
+    const fs_node_index metadata = tree_file_find(tree, "metadata");
+    const struct fs_node *directory = &tree->nodes.list[metadata];
     char path[PATH_BYTES];
 
     /* Many small files: in memory, if that is possible. */
@@ -64,8 +65,15 @@ void tree_copy_make(const struct gguf_model *model, struct tree_copy *copy)
         snprintf(copy->path, sizeof copy->path, "/tmp/ggufs-tree-XXXXXX");
         cr_assert_not_null(mkdtemp(copy->path));
     }
-    snprintf(path, sizeof path, "%s/metadata.json", copy->path);
-    copy_file(tree, tree_file_find(tree, "metadata.json"), path);
+    snprintf(path, sizeof path, "%s/metadata", copy->path);
+    cr_assert_eq(mkdir(path, 0700), 0);
+    for (uint32_t i = 0; i < directory->n_children; i++) {
+        const fs_node_index child = tree->nodes.children[directory->first_child + i];
+
+        snprintf(path, sizeof path, "%s/metadata/%s", copy->path, tree->nodes.list[child].name);
+        copy_file(tree, child, path);
+    }
+    directory = &tree->nodes.list[tensors];
     snprintf(path, sizeof path, "%s/tensors", copy->path);
     cr_assert_eq(mkdir(path, 0700), 0);
     for (uint32_t i = 0; i < directory->n_children; i++) {

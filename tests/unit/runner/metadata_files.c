@@ -1,0 +1,107 @@
+#include "tests/unit/runner/metadata_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME_BYTES 256
+
+void metadata_files_remove(int root)
+{
+    const int fd = openat(root, "metadata", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+
+    while (directory && (entry = readdir(directory)))
+        unlinkat(fd, entry->d_name, 0);
+    if (directory)
+        closedir(directory);
+    unlinkat(root, "metadata", AT_REMOVEDIR);
+}
+
+/* The place behind the string whose opening quote is at `at`. */
+static const char *end_of_string(const char *at, const char *end)
+{
+    for (at++; at < end && *at != '"'; at++)
+        at += *at == '\\';
+    return at < end ? at + 1 : end;
+}
+
+/* The place of the comma or brace that ends the value. */
+static const char *end_of_value(const char *at, const char *end)
+{
+    size_t depth = 0;
+
+    while (at < end) {
+        if (*at == '"') {
+            at = end_of_string(at, end);
+            continue;
+        }
+        if (depth == 0 && (*at == ',' || *at == '}'))
+            return at;
+        depth += *at == '[' || *at == '{';
+        depth -= depth > 0 && (*at == ']' || *at == '}');
+        at++;
+    }
+    return end;
+}
+
+static int write_value(int directory, const char *name, const char *value, size_t length)
+{
+    const int fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    ssize_t n;
+
+    if (fd < 0)
+        return errno == EEXIST || errno == ENAMETOOLONG ? 0 : -errno;
+    n = write(fd, value, length);
+    close(fd);
+    return n == (ssize_t)length ? 0 : -EIO;
+}
+
+/* Escapes as fs/ does; false if this is no name. */
+static bool name_file(const char *key, size_t length, char name[NAME_BYTES])
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        const unsigned char c = (unsigned char)key[i];
+        const bool is_unsafe = c < 0x20 || c == 0x7f || c == '/' || c == '%';
+
+        if (used + 3 + strlen(".json") >= NAME_BYTES)
+            return false;
+        used += (size_t)sprintf(name + used, is_unsafe ? "%%%02X" : "%c", c);
+    }
+    memcpy(name + used, ".json", sizeof ".json");
+    return true;
+}
+
+int metadata_files_write(int root, const char *text, size_t length)
+{
+    const char *at = text, *end = text + length;
+    int directory, code = 0;
+
+    metadata_files_remove(root);
+    if (mkdirat(root, "metadata", 0700) < 0)
+        return -errno;
+    directory = openat(root, "metadata", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return -errno;
+    while (code == 0 && (at = memchr(at, '"', (size_t)(end - at)))) {
+        const char *key = at + 1, *key_end = end_of_string(at, end), *value;
+        char name[NAME_BYTES];
+
+        value = memchr(key_end, ':', (size_t)(end - key_end));
+        if (!value)
+            break;
+        at = end_of_value(++value, end);
+        if (name_file(key, (size_t)(key_end - 1 - key), name))
+            code = write_value(directory, name, value, (size_t)(at - value));
+    }
+    close(directory);
+    return code;
+}
