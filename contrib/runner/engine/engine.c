@@ -38,9 +38,16 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
             ? "output"
             : "token_embd";
     char name[32];
+    uint64_t n_vocab;
 
     snprintf(name, sizeof name, "%s.weight", embedding);
-    engine->n_vocab = (uint32_t)run_load_n_rows(loader, name);
+    n_vocab = run_load_n_rows(loader, name);
+    if (n_vocab > RUN_MAX_VOCABULARY) { /* logits and candidates take memory for each */
+        run_loader_refuse(loader, "tensors/%s: %llu rows; a vocabulary may have %u tokens", name,
+                          (unsigned long long)n_vocab, RUN_MAX_VOCABULARY);
+        return;
+    }
+    engine->n_vocab = (uint32_t)n_vocab;
     run_load_linear(loader, embedding, n_embd, engine->n_vocab, &engine->embedding);
     run_load_norm_if(loader, "token_embd_norm", hparams->architecture->norm, hparams->norm_epsilon,
                      n_embd, &engine->embedding_norm);

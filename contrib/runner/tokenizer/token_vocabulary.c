@@ -12,8 +12,6 @@
 
 #define KEY "tokenizer.ggml."
 
-/* Several times those of the largest vocabularies. */
-#define MAX_TOKENS     ((uint32_t)1 << 22)
 #define MAX_TEXT_BYTES ((size_t)1 << 28)
 
 static int add_text(struct run_vocabulary *vocabulary, const struct run_json_token *token,
@@ -26,10 +24,10 @@ static int add_text(struct run_vocabulary *vocabulary, const struct run_json_tok
         return run_fail(failure, -EINVAL,
                         "metadata: " KEY "tokens: element %" PRIu32 " is not a string",
                         vocabulary->n);
-    if (vocabulary->n == MAX_TOKENS || end > MAX_TEXT_BYTES)
+    if (vocabulary->n == RUN_MAX_VOCABULARY || end > MAX_TEXT_BYTES)
         return run_fail(failure, -E2BIG,
                         "metadata: " KEY "tokens: more than %" PRIu32 " tokens or %zu bytes",
-                        MAX_TOKENS, MAX_TEXT_BYTES);
+                        RUN_MAX_VOCABULARY, MAX_TEXT_BYTES);
     if (run_reserve(&vocabulary->texts, &capacities[0], end + 1, 1) < 0 ||
         run_reserve(&vocabulary->starts, &capacities[1], vocabulary->n + 2,
                     sizeof *vocabulary->starts) < 0)

@@ -12,6 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The most tokens of a vocabulary, and rows of an embedding: several times those of any model. */
+#define RUN_MAX_VOCABULARY ((uint32_t)1 << 22)
+
 struct run_metadata;
 
 /* Opens the metadata of the tree whose directory is `tree_fd`, which must stay open. */
