@@ -6,7 +6,7 @@ _ggufs_run()
 
     COMPREPLY=()
     case $previous in
-    -f | --file | --tokens | --logits | --perplexity)
+    -m | --model | -f | --file | --tokens | --logits | --perplexity)
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         compopt -o filenames
         return
@@ -33,16 +33,16 @@ _ggufs_run()
             -- "$current")
         return
         ;;
-    -n | --predict | --n-predict | -c | --ctx-size | -b | --batch-size | -t | --threads | \
+    -p | --prompt | -n | --predict | --n-predict | -c | --ctx-size | -b | --batch-size | -t | --threads | \
         --temp | --top-k | --top-p | --min-p | --repeat-penalty | --repeat-last-n | -s | --seed | \
         -r | --stop | --reverse-prompt | --system | --bench)
         return
         ;;
     esac
     if [[ $current == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W '-h --help -V --version -f --file -n --predict
+        mapfile -t COMPREPLY < <(compgen -W '-h --help -V --version -m --model -p --prompt -f --file -n --predict
             --n-predict -c --ctx-size -b --batch-size -t --threads --cache-type --no-warmup -o
-            --mount-option --temp --top-k --top-p --min-p --repeat-penalty --repeat-last-n -s --seed
+            --mount-option --no-sandbox --temp --top-k --top-p --min-p --repeat-penalty --repeat-last-n -s --seed
             -r --stop --reverse-prompt --ignore-eos --no-bos --special --no-display-prompt
             --verbose-prompt -i --interactive --system --chat-template --tokenize --detokenize -0
             --null --tokens --logits --perplexity --bench --json' -- "$current")

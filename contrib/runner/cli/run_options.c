@@ -1,5 +1,7 @@
 #include "contrib/runner/cli/run_options.h"
 
+#include "contrib/runner/cli/foreign_options.h"
+#include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_option_table.h"
 
 #include <ctype.h>
@@ -8,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most tokens of a part of --bench. */
+/* The most tokens of either number of --bench. */
 #define MAX_BENCH 1000000000
 
 static int complain(const char *name, const char *value, const char *needs)
 {
-    fprintf(stderr, "ggufs-run: %s %s: needs %s\n", name, value, needs);
+    run_message("%s %s: needs %s", name, value, needs);
     return -EINVAL;
 }
 
@@ -102,7 +104,7 @@ static int add_text(struct run_texts *texts, const char *value)
         realloc((void *)texts->texts, (texts->n_texts + 1) * sizeof *texts->texts);
 
     if (!larger) {
-        fprintf(stderr, "ggufs-run: %s\n", strerror(ENOMEM));
+        run_message("%s", strerror(ENOMEM));
         return -ENOMEM;
     }
     texts->texts = larger;
@@ -125,13 +127,12 @@ static int set_task(struct run_options *options, enum run_task task)
 {
     const enum run_task before = options->task;
 
-    /* Who asks for help or the version gets it, whatever else they ask. */
+    /* Help and the version win over everything else. */
     if (before == RUN_TASK_HELP || before == RUN_TASK_VERSION)
         return 0;
     if (before != RUN_TASK_GENERATE && before != task && task != RUN_TASK_HELP &&
         task != RUN_TASK_VERSION) {
-        fprintf(stderr, "ggufs-run: %s does not go with %s\n", name_of_task(task),
-                name_of_task(before));
+        run_message("%s cannot be combined with %s", name_of_task(task), name_of_task(before));
         return -EINVAL;
     }
     options->task = task;
@@ -170,7 +171,8 @@ static int set_option(struct run_options *options, const struct run_option *opti
     }
 }
 
-/* The option that a word begins with; `*value` is what the word itself says behind its name. */
+/* Find the option that a word begins with. `*value` becomes the value that follows in the same
+ * word, or NULL. */
 static const struct run_option *find_option(const char *word, const char **name, const char **value)
 {
     for (size_t i = 0; i < run_option_count; i++) {
@@ -192,57 +194,72 @@ static const struct run_option *find_option(const char *word, const char **name,
     return NULL;
 }
 
-static int add_word(struct run_options *options, const char *word)
+/* The arguments that are not options: MODEL, unless -m named it, and PROMPT. */
+struct words {
+    const char *list[2];
+    size_t n;
+};
+
+static int add_word(struct words *words, const char *word)
 {
-    if (!options->model) {
-        options->model = word;
-    } else if (!options->prompt) {
-        options->prompt = word;
-    } else {
-        fprintf(stderr,
-                "ggufs-run: one argument too many: %s (a prompt of several words goes into "
-                "quotes)\n",
-                word);
-        return -EINVAL;
+    if (words->n < sizeof words->list / sizeof *words->list) {
+        words->list[words->n++] = word;
+        return 0;
     }
-    return 0;
+    run_message("one argument too many: %s (put a prompt of several words in quotes)", word);
+    return -EINVAL;
 }
 
 static int refuse(const char *what)
 {
-    fprintf(stderr, "ggufs-run: %s\n", what);
+    run_message("%s", what);
     return -EINVAL;
+}
+
+static int take_words(struct run_options *options, const struct words *words)
+{
+    size_t n = 0;
+
+    if (!options->model && n < words->n)
+        options->model = words->list[n++];
+    if (options->prompt && n < words->n)
+        return refuse("two prompts: -p and PROMPT");
+    if (n < words->n)
+        options->prompt = words->list[n++];
+    return n < words->n ? refuse("two models: -m and MODEL (put a prompt in quotes)") : 0;
 }
 
 static int check(const struct run_options *options)
 {
-    const bool is_text_task = options->task == RUN_TASK_GENERATE || options->task == RUN_TASK_CHAT;
+    const bool takes_prompt = options->task == RUN_TASK_GENERATE ||
+                              options->task == RUN_TASK_CHAT || options->task == RUN_TASK_TOKENIZE;
 
     if (options->task == RUN_TASK_HELP || options->task == RUN_TASK_VERSION)
         return 0;
     if (!options->model)
-        return refuse("MOUNT is missing: the directory of a mounted model, or a model file");
+        return refuse("MODEL is missing: a model file, or the directory of a mounted model");
     if (options->task == RUN_TASK_LOGITS && (!options->tokens_file || !options->logits_file))
-        return refuse("--tokens and --logits go together");
-    if (options->prompt && !is_text_task)
-        return refuse("a PROMPT goes with generation and -i only");
+        return refuse("--tokens and --logits need each other");
+    if (options->prompt && !takes_prompt)
+        return refuse("a prompt is for generation, -i and --tokenize");
     if (options->prompt_file && options->task != RUN_TASK_GENERATE)
-        return refuse("-f goes with generation only");
+        return refuse("-f is for generation only");
     if (options->prompt && options->prompt_file)
-        return refuse("there are two prompts: PROMPT and -f");
+        return refuse("two prompts: PROMPT and -f");
     if (options->task != RUN_TASK_CHAT && (options->system_text || options->chat_template))
-        return refuse("--system and --chat-template go with -i");
-    if (options->is_null_separated && options->task != RUN_TASK_TOKENIZE)
-        return refuse("-0 goes with --tokenize");
+        return refuse("--system and --chat-template need -i");
+    if (options->is_null_separated && (options->task != RUN_TASK_TOKENIZE || options->prompt))
+        return refuse("-0 needs --tokenize and texts on stdin");
     if (options->is_json &&
         (options->task == RUN_TASK_CHAT || options->task == RUN_TASK_LOGITS ||
          options->task == RUN_TASK_TOKENIZE || options->task == RUN_TASK_DETOKENIZE))
-        return refuse("--json goes with generation, --perplexity and --bench");
+        return refuse("--json is for generation, --perplexity and --bench");
     return 0;
 }
 
 int run_options_parse(int argc, char **argv, struct run_options *options)
 {
+    struct words words = {0};
     bool is_over = false;
 
     *options = (struct run_options){
@@ -252,6 +269,7 @@ int run_options_parse(int argc, char **argv, struct run_options *options)
         .is_warmed_up = true,
         .adds_bos = true,
         .shows_prompt = true,
+        .is_confined = true,
         .sampling = {.repeat_penalty = 1,
                      .repeat_last_n = 64,
                      .top_k = 40,
@@ -261,22 +279,25 @@ int run_options_parse(int argc, char **argv, struct run_options *options)
     };
     for (int i = 1; i < argc; i++) {
         const struct run_option *option;
-        const char *name, *value;
+        const char *name, *value, *hint;
         int code;
 
         if (is_over || argv[i][0] != '-' || argv[i][1] == '\0') {
-            code = add_word(options, argv[i]);
+            code = add_word(&words, argv[i]);
         } else if (strcmp(argv[i], "--") == 0) {
             is_over = true;
             continue;
+        } else if ((hint = run_foreign_option_hint(argv[i]))) {
+            run_message("%.*s: %s", (int)strcspn(argv[i], "="), argv[i], hint);
+            return -EINVAL;
         } else if (!(option = find_option(argv[i], &name, &value))) {
-            fprintf(stderr, "ggufs-run: unknown option %s\n", argv[i]);
+            run_message("unknown option %s", argv[i]);
             return -EINVAL;
         } else if (!option->argument && value) {
-            fprintf(stderr, "ggufs-run: %s takes no value\n", name);
+            run_message("%s takes no value", name);
             return -EINVAL;
         } else if (option->argument && !value && i + 1 == argc) {
-            fprintf(stderr, "ggufs-run: %s needs %s\n", name, option->argument);
+            run_message("%s needs %s", name, option->argument);
             return -EINVAL;
         } else {
             if (option->argument && !value)
@@ -286,6 +307,11 @@ int run_options_parse(int argc, char **argv, struct run_options *options)
         if (code < 0)
             return code;
     }
+    if (options->task != RUN_TASK_HELP && options->task != RUN_TASK_VERSION &&
+        take_words(options, &words) < 0)
+        return -EINVAL;
+    if (!options->is_confined && add_text(&options->mount_options, "nosandbox") < 0)
+        return -ENOMEM;
     return check(options);
 }
 
@@ -297,15 +323,16 @@ void run_options_free(struct run_options *options)
 
 void run_options_print_usage(FILE *stream)
 {
-    fprintf(stream, "usage: ggufs-run [options] MOUNT [PROMPT]\n"
-                    "       ggufs-run -i [options] MOUNT [PROMPT]\n");
+    fprintf(stream, "usage: ggufs-run [options] MODEL [PROMPT]\n"
+                    "       ggufs-run -i [options] MODEL [PROMPT]\n");
 }
 
 void run_options_print_help(FILE *stream)
 {
     run_options_print_usage(stream);
-    fprintf(stream, "\nRuns the model whose tree is MOUNT, or a model file. A PROMPT of - is read "
-                    "from stdin.\n\noptions (in parentheses: what is without them):\n");
+    fprintf(stream,
+            "\nRuns MODEL: the directory of a mounted model, or a model file. If PROMPT is -, "
+            "it is read from stdin.\n\noptions (defaults in parentheses):\n");
     for (size_t i = 0; i < run_option_count; i++) {
         const struct run_option *option = &run_option_table[i];
         char left[80] = "";
@@ -326,5 +353,5 @@ void run_options_print_help(FILE *stream)
         else
             fprintf(stream, "  %-24s %s\n", left, option->help);
     }
-    fprintf(stream, "\nggufs-run(1) has more, also on exit statuses.\n");
+    fprintf(stream, "\nThe manual, ggufs-run(1), describes them in full, and exit statuses.\n");
 }

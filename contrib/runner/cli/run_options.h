@@ -29,7 +29,7 @@ struct run_texts {
 
 struct run_options {
     enum run_task task;
-    const char *model;       /* MOUNT */
+    const char *model;       /* a tree or a model file */
     const char *prompt;      /* PROMPT; NULL if there is none */
     const char *prompt_file; /* of -f; NULL */
 
@@ -60,6 +60,7 @@ struct run_options {
     bool is_json;
 
     struct run_texts mount_options; /* for ggufs */
+    bool is_confined;
 };
 
 /*

@@ -1,3 +1,4 @@
+#include "contrib/runner/cli/foreign_options.h"
 #include "contrib/runner/cli/run_option_table.h"
 
 #include <criterion/criterion.h>
@@ -45,6 +46,68 @@ Test(run_options, are_read)
     cr_assert_eq(options.stops.n_texts, 2);
     cr_expect_str_eq(options.stops.texts[1], "b");
     run_options_free(&options);
+}
+
+Test(run_options, model_and_prompt_as_options_or_words)
+{
+    static char *const same[][6] = {
+        {"ggufs-run", "m", "a prompt"},         {"ggufs-run", "-m", "m", "a prompt"},
+        {"ggufs-run", "a prompt", "--model=m"}, {"ggufs-run", "-p", "a prompt", "m"},
+        {"ggufs-run", "-pa prompt", "-mm"},     {"ggufs-run", "--tokenize", "-m", "m", "a prompt"},
+    };
+
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        struct run_options options;
+        int argc = 0;
+
+        while (argc < 6 && same[i][argc])
+            argc++;
+        cr_assert_eq(run_options_parse(argc, (char **)same[i], &options), 0, "case %zu", i);
+        cr_expect_str_eq(options.model, "m", "case %zu", i);
+        cr_expect_str_eq(options.prompt, "a prompt", "case %zu", i);
+        run_options_free(&options);
+    }
+}
+
+Test(run_options, the_sandbox_is_for_both_processes)
+{
+    struct run_options options;
+
+    cr_assert_eq(PARSE(&options, "m"), 0);
+    cr_expect(options.is_confined);
+    cr_expect_eq(options.mount_options.n_texts, 0);
+    run_options_free(&options);
+    cr_assert_eq(PARSE(&options, "--no-sandbox", "m"), 0);
+    cr_expect_not(options.is_confined);
+    cr_assert_eq(options.mount_options.n_texts, 1);
+    cr_expect_str_eq(options.mount_options.texts[0], "nosandbox");
+    run_options_free(&options);
+}
+
+/* Every name is refused with its hint, and none is one of ours. */
+Test(run_options, options_of_other_runners, .init = cr_redirect_stderr)
+{
+    for (size_t i = 0; i < run_foreign_option_count; i++) {
+        char names[600], *rest, *name;
+
+        cr_assert_lt(strlen(run_foreign_options[i].names), sizeof names);
+        strcpy(names, run_foreign_options[i].names);
+        for (name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+            struct run_options options;
+
+            cr_expect_str_eq(run_foreign_option_hint(name), run_foreign_options[i].hint, "%s",
+                             name);
+            cr_expect_eq(PARSE(&options, name, "m"), -EINVAL, "%s", name);
+            run_options_free(&options);
+            for (size_t j = 0; j < run_option_count; j++)
+                for (size_t k = 0; k < RUN_OPTION_NAMES && run_option_table[j].names[k]; k++)
+                    cr_expect_str_neq(name, run_option_table[j].names[k]);
+        }
+    }
+    cr_expect_str_eq(run_foreign_option_hint("--n-gpu-layers=99"), run_foreign_options[0].hint);
+    cr_expect_null(run_foreign_option_hint("-n"));
+    cr_expect_null(run_foreign_option_hint("-"));
+    cr_expect_null(run_foreign_option_hint("--gpu"));
 }
 
 Test(run_options, a_double_dash_ends_them)
@@ -99,7 +162,12 @@ Test(run_options, mistakes_are_refused, .init = cr_redirect_stderr)
         {"ggufs-run", "mnt", "--tokens", "a"},
         {"ggufs-run", "mnt", "-i", "--tokenize"},
         {"ggufs-run", "mnt", "-i", "--json"},
-        {"ggufs-run", "mnt", "--tokenize", "prompt"},
+        {"ggufs-run", "mnt", "--detokenize", "prompt"},
+        {"ggufs-run", "-m", "mnt", "prompt", "third"},
+        {"ggufs-run", "-p", "prompt", "mnt", "third"},
+        {"ggufs-run", "-p", "prompt", "mnt", "-f", "x"},
+        {"ggufs-run", "-p", "prompt"},
+        {"ggufs-run", "mnt", "-0", "--tokenize", "prompt"},
         {"ggufs-run", "mnt", "-0"},
         {"ggufs-run", "mnt", "--system", "x"},
         {"ggufs-run", "mnt", "prompt", "-f", "x"},
