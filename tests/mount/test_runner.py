@@ -6,15 +6,19 @@ import json
 import math
 import os
 import re
+import resource
 import shutil
 import signal
+import stat
 import struct
 import subprocess
+import termios
 import time
 import unittest
 
 import numpy
 
+import gguf_file
 import mounting
 
 setUpModule = mounting.require_fuse
@@ -134,6 +138,18 @@ class TestText(RunnerTestCase):
         self.assertEqual(expected, self.generate("-f", path, prompt=None))
         self.assertEqual(expected[len("the file"):], self.generate("--no-display-prompt"))
 
+    def test_model_and_prompt_as_options(self):
+        expected = self.generate()
+        for arguments in (["-m", self.model, "-p", "the file"], ["-m", self.model, "the file"],
+                          ["--prompt", "the file", self.model],
+                          ["the file", "--model", self.model]):
+            with self.subTest(arguments=arguments):
+                self.assertEqual(expected, self.run_runner("--temp", "0", "-n", "8",
+                                                           *arguments)[0])
+        for arguments in (["-m", self.model, self.model, "the file"],
+                          ["-p", "a", self.model, "b"]):
+            self.assertIn("two ", self.refused(EX_USAGE, *arguments))
+
     def test_output_is_utf8(self):
         text = self.generate("-n", "60", "--ignore-eos", prompt="-", given=b"caf\xe9 \xff")
         self.assertTrue(text.startswith("caf\ufffd \ufffd"), text)
@@ -176,7 +192,7 @@ class TestText(RunnerTestCase):
 
     def test_a_prompt_that_is_too_long(self):
         err = self.refused(EX_DATAERR, "-c", "9", self.model, "too long " * 5)
-        self.assertRegex(err, r"of 9 tokens, the prompt has \d+; -c")
+        self.assertRegex(err, r"prompt has \d+ tokens, more than the context of 9; -c")
 
     def test_batches_make_no_difference(self):
         expected = self.generate(prompt="the name of the file is read")
@@ -238,7 +254,7 @@ class TestErrors(RunnerTestCase):
 
     def test_no_tree(self):
         err = self.refused(EX_NOINPUT, self.mountpoint, "a", model=self.mountpoint)
-        self.assertIn("no metadata.json", err)
+        self.assertIn("no directory metadata", err)
 
     def test_no_model(self):
         path = self.write("text", b"this is no model at all")
@@ -247,11 +263,12 @@ class TestErrors(RunnerTestCase):
     def test_unknown_architecture(self):
         err = self.refused(EX_DATAERR, "-o", "set=general.architecture=str:frob", self.model, "a")
         self.assertIn("frob", err)
-        self.assertRegex(err, r"known:.* llama\b")
+        self.assertRegex(err, r"supported architectures:.* llama\b")
 
     def test_missing_files(self):
         for name in ("tensors/blk.1.attn_q.weight/info", "tensors/blk.1.attn_q.weight/raw",
-                     "tensors/blk.1.attn_q.weight", "tensors", "metadata.json"):
+                     "tensors/blk.1.attn_q.weight", "tensors", "metadata/llama.block_count.json",
+                     "metadata"):
             with self.subTest(name=name):
                 copy = self.path("copy")
                 if not os.path.exists(copy):
@@ -259,7 +276,7 @@ class TestErrors(RunnerTestCase):
                 os.rename(os.path.join(copy, name), self.path("kept"))
                 err = self.refused(EX_NOINPUT, copy, "a", model=copy)
                 os.rename(self.path("kept"), os.path.join(copy, name))
-                self.assertIn(name.split("/")[-1], err)
+                self.assertIn(name.split("/")[-1].removesuffix(".json"), err)
 
     def test_wrong_files(self):
         copy = self.copy()
@@ -285,19 +302,40 @@ class TestErrors(RunnerTestCase):
         self.assertEqual(EX_IOERR, process.returncode, err)
         self.assertIn(b"tensors/output.weight/raw", err)
 
-    def test_output_that_is_full(self):
-        with open("/dev/full", "wb") as full:
-            arguments = [*self.options(self.model), "-n", "3", self.model, "a"]
-            process = subprocess.run([RUNNER, *arguments],
-                                     stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE,
-                                     env=self.environment)
-        self.assertEqual(EX_IOERR, process.returncode, process.stderr)
+    def test_every_command_checks_its_output(self):
+        tokens, text = self.write("tokens", bytes(4)), self.write("text", b"the file " * 20)
+        for options, given in ((["--help"], b""), (["--version"], b""),
+                               (["-n", "3", self.model, "a"], b""),
+                               (["-n", "3", "--json", self.model, "a"], b""),
+                               (["-n", "3", "-i", self.model], b"hello\n"),
+                               (["--tokenize", self.model, "a"], b""),
+                               (["--detokenize", self.model], b"5 6 7"),
+                               (["--tokens", tokens, "--logits", "-", self.model], b""),
+                               (["--perplexity", text, self.model], b""),
+                               (["--perplexity", text, "--json", self.model], b""),
+                               (["--bench", "2,1", self.model], b""),
+                               (["--bench", "2,1", "--json", self.model], b"")):
+            with self.subTest(options=options), open("/dev/full", "wb") as full:
+                process = subprocess.run([RUNNER, *self.options(self.model), *options],
+                                         input=given, stdout=full, stderr=subprocess.PIPE,
+                                         env=self.environment)
+                self.assertEqual(EX_IOERR, process.returncode, process.stderr)
+                self.assertEqual(1, process.stderr.count(b"No space left"), process.stderr)
 
-    def test_help_that_does_not_fit(self):
-        with open("/dev/full", "wb") as full:
-            process = subprocess.run([RUNNER, "--help"], stdout=full, stderr=subprocess.PIPE)
-        self.assertEqual(EX_IOERR, process.returncode)
-        self.assertIn(b"No space left", process.stderr)
+    def test_a_vocabulary_only(self):
+        model = mounting.fixture("gguf/ggml-vocab-llama.v1.gguf")
+        err = self.refused(EX_NOINPUT, model, "a", model=model)
+        self.assertIn("a vocabulary only", err)
+        out, _ = self.run_runner("--tokenize", model, "a", model=model)
+        self.assertRegex(out, r"^\d+( \d+)*\n$")
+
+    def test_options_of_other_runners(self):
+        for option, word in (("-ngl", "CPU"), ("-no-cnv", "-i"), ("-fa", "attention"),
+                             ("--mlock", "-o mlock"), ("-mg", "CPU"), ("--n-gpu-layers=99", "CPU"),
+                             ("-hf", "local files"), ("--override-kv", "-o set=")):
+            err = self.refused(EX_USAGE, option, self.model, "a")
+            self.assertTrue(err.startswith("ggufs-run: " + option.split("=")[0] + ": "), err)
+            self.assertIn(word, err)
 
 
 class TestSignals(RunnerTestCase):
@@ -358,6 +396,248 @@ class TestSignals(RunnerTestCase):
             self.assertEqual([], os.listdir(self.runtime))
 
 
+class TestTerminal(RunnerTestCase):
+    """Text of a model cannot command a terminal; a pipe gets the bytes as they are."""
+
+    HOSTILE = b"a\x1b[31m\x07\x7f\r\xc2\x9b2J \xe2\x82\xac\n\tb"
+    SHOWN = rb"a\x1b[31m\x07\x7f\x0d\xc2\x9b2J " + b"\xe2\x82\xac\n\tb"
+
+    def on_terminal(self, *arguments, given=b""):
+        """What appears on a terminal that is stdout and stderr."""
+        master, slave = os.openpty()
+        attributes = termios.tcgetattr(slave)
+        attributes[1] &= ~termios.OPOST
+        termios.tcsetattr(slave, termios.TCSANOW, attributes)
+        process = subprocess.Popen([RUNNER, *self.options(self.model), *arguments],
+                                   stdin=subprocess.PIPE, stdout=slave, stderr=slave,
+                                   env=self.environment)
+        os.close(slave)
+        process.stdin.write(given)
+        process.stdin.close()
+        shown = b""
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+        os.close(master)
+        process.wait(mounting.DEADLINE)
+        return shown
+
+    def test_text(self):
+        arguments = ("--temp", "0", "-n", "0", self.model, "-")
+        self.assertIn(self.SHOWN, self.on_terminal(*arguments, given=self.HOSTILE))
+        self.assertEqual(self.HOSTILE, self.run_bytes(*arguments, given=self.HOSTILE)[1])
+
+    def test_detokenized_bytes(self):
+        ids = self.run_bytes("--tokenize", self.model, given=self.HOSTILE + b"\xff")[1]
+        self.assertEqual(self.SHOWN + rb"\xff",
+                         self.on_terminal("--detokenize", self.model, given=ids))
+        self.assertEqual(self.HOSTILE + b"\xff",
+                         self.run_bytes("--detokenize", self.model, given=ids)[1])
+
+    def test_tokens_of_the_prompt(self):
+        shown = self.on_terminal("-n", "0", "--verbose-prompt", self.model, "-",
+                                 given=b"\x1b]0;x\x07")
+        self.assertNotIn(b"\x1b]", shown)
+        self.assertNotIn(b"\x07", shown)
+
+    def test_messages(self):
+        name = self.path("model\x1b[31m\x9b")
+        for arguments in ((name, "a"), ("--tokens", name, "--logits", "-", self.model),
+                          ("-i", "--chat-template", "\x1b[31m", self.model),
+                          ("-n", "\x1b[31m", self.model), ("--\x1b[31m", self.model)):
+            shown = self.on_terminal(*arguments)
+            self.assertNotIn(b"\x1b[31m", shown)
+            self.assertIn(rb"\x1b[31m", shown)
+
+    def test_names_in_the_model(self):
+        hostile = ("-o", "set=general.architecture=str:\x1b[31mfrob")
+        shown = self.on_terminal(*hostile, self.model, "a")
+        self.assertIn(rb"\x1b[31mfrob", shown)
+        self.assertNotIn(b"\x1b[31m", shown)
+
+    def test_json_has_no_control_characters(self):
+        arguments = ("--json", "--temp", "0", "-n", "0", self.model, "-")
+        out = self.run_bytes(*arguments, given=self.HOSTILE)[1]
+        self.assertEqual(self.HOSTILE.decode(), json.loads(out)["prompt"])
+        self.assertNotRegex(out.decode(), "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
+
+class TestConfinement(RunnerTestCase):
+    def statuses(self, *options, model=None):
+        """The kernel's lines on all threads while text is generated."""
+        environment = {**self.environment, "OMP_NUM_THREADS": "3"}
+        model = model or self.model
+        process = subprocess.Popen([RUNNER, *self.options(model), "--ignore-eos", "-c", "50000",
+                                    *options, model, "a"], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+        process.stdout.read(2)
+        found = []
+        for thread in os.listdir(f"/proc/{process.pid}/task"):
+            with open(f"/proc/{process.pid}/task/{thread}/status", encoding="ascii") as file:
+                found.append(dict(re.findall(r"^(\w+):\s+(\S+)", file.read(), re.M)))
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=mounting.DEADLINE)
+        self.assertEqual(128 + signal.SIGTERM, process.returncode)
+        return found
+
+    @unittest.skipUnless(mounting.IS_SANDBOXED, "sanitizers need what is given up")
+    def test_all_threads_are_confined(self):
+        self.mount(self.model)
+        for model in (self.model, self.mountpoint):
+            for status in self.statuses(model=model):
+                self.assertEqual(("2", "1", 0), (status["Seccomp"], status["NoNewPrivs"],
+                                                 int(status["CapEff"], 16)))
+
+    def test_without(self):
+        for status in self.statuses("--no-sandbox"):
+            self.assertEqual(("0", "0"), (status["Seccomp"], status["NoNewPrivs"]))
+
+    @unittest.skipUnless(mounting.IS_SANDBOXED, "sanitizers need what is given up")
+    def test_results_are_the_same(self):
+        expected = self.generate("--no-sandbox")
+        self.assertEqual(expected, self.generate())
+        self.environment["OMP_PROC_BIND"] = "true"
+        self.environment["OMP_NUM_THREADS"] = "2"
+        self.assertEqual(expected, self.generate())
+
+
+class TestKeeper(RunnerTestCase):
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare") and shutil.which("setpriv"),
+                         "needs root for a namespace without /etc/mtab")
+    def test_a_mount_that_cannot_be_removed(self):
+        """The status and a message say so, and ggufs does not survive. The namespace goes."""
+        etc, device = self.path("etc"), self.path("fuse")
+        os.mkdir(etc)
+        for name in ("passwd", "group", "ld.so.cache"):
+            if os.path.exists(f"/etc/{name}"):
+                shutil.copy(f"/etc/{name}", etc)
+        os.mknod(device, 0o666 | stat.S_IFCHR, os.stat("/dev/fuse").st_rdev)
+        for path in (device, self.runtime):
+            os.chmod(path, 0o777)
+        os.chmod(self.folder, 0o755)
+        script = ('mount --bind "$1" /etc && mount --bind "$2" /dev/fuse || exit 99; shift 2; '
+                  'exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"')
+        process = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", etc, device, RUNNER,
+                                  *self.options(self.model), "--temp", "0", "-n", "8", self.model,
+                                  "the file"], stdin=subprocess.DEVNULL, capture_output=True,
+                                 env=self.environment)
+        err = process.stderr.decode()
+        self.assertEqual(71, process.returncode, err)
+        self.assertEqual(self.generate().encode(), process.stdout)
+        left, = [name for name in os.listdir(self.runtime)]
+        self.assertIn(f"{left}: cannot remove the private mount", err)
+        self.assertIn("umount -l", err)
+        self.assertEqual([], self.processes())
+        os.rmdir(os.path.join(self.runtime, left))
+
+    def test_a_file_that_is_not_complete_is_removed(self):
+        tokens = self.write("tokens", bytes(4 * 2000))
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            process = self.start("--tokens", tokens, "--logits", self.path("out"), "-b", "1",
+                                 self.model)
+            mounting.wait_until(lambda: [n for n in os.listdir(self.folder)
+                                         if n.startswith("out.")], "no file is made")
+            process.send_signal(number)
+            process.communicate(timeout=mounting.DEADLINE)
+            mounting.wait_until(lambda: not self.processes(), "something survives")
+            self.assertEqual([], [n for n in os.listdir(self.folder) if n.startswith("out")])
+
+    def test_the_keeper_is_killed(self):
+        """ggufs ends with it."""
+        process = self.start("--ignore-eos", "-c", "50000", self.model, "a")
+        process.stdout.read(2)
+        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+            keeper, = map(int, file.read().split())
+        os.kill(keeper, signal.SIGKILL)
+        mounting.wait_until(lambda: not self.processes(), "ggufs survives")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=mounting.DEADLINE)
+        self.assertEqual(128 + signal.SIGTERM, process.returncode)
+
+
+@unittest.skipUnless(mounting.IS_SANDBOXED, "sanitizers take memory of their own")
+class TestMemory(RunnerTestCase):
+    """What is held does not follow the sizes that a file declares, nor the keys nobody needs."""
+
+    def run_limited(self, limit_mib, *arguments, status=EX_OK):
+        """Runs on a mounted tree with so much memory of its own; what is mapped does not count."""
+        limit = (limit_mib << 20, limit_mib << 20)
+        process = subprocess.run([RUNNER, *arguments], stdin=subprocess.DEVNULL,
+                                 capture_output=True, env=self.environment,
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, limit))
+        err = process.stderr.decode()
+        self.assertEqual(status, process.returncode, err)
+        return err
+
+    @staticmethod
+    def sparse(keys, tensors):
+        """The writer, the header and the size of the data of a model whose data are not written."""
+        file = gguf_file.GgufFile()
+        file.keys, file.n_keys = keys, len(keys)
+        out, offset = [], 0
+        for name, ne, type_id, size in tensors:
+            out.append(file.string(name) + file.pack("I", len(ne)) +
+                       b"".join(map(file.length, ne)) + file.pack("IQ", type_id, offset))
+            offset = file.aligned(offset + size)
+        return file, b"".join([b"GGUF", file.pack("I", 3), file.length(len(tensors)),
+                               file.length(len(keys)), *keys, *out]), offset
+
+    def test_an_embedding_of_many_rows(self):
+        n = 64 << 20
+        keys = gguf_file.GgufFile()
+        keys.key(b"general.architecture", gguf_file.STRING, b"llama")
+        for name, value in ((b"block_count", 1), (b"embedding_length", 1),
+                            (b"context_length", 64), (b"attention.head_count", 1),
+                            (b"rope.dimension_count", 0)):
+            keys.key(b"llama." + name, gguf_file.UINT32, value)
+        tensors = [(b"output_norm.weight", [1], gguf_file.F32, 4),
+                   (b"token_embd.weight", [1, n], gguf_file.I8, n)]
+        file, header, size = self.sparse(keys.keys, tensors)
+        path = self.write("model", header)
+        os.truncate(path, file.aligned(len(header)) + size)
+        self.mount(path)
+        err = self.run_limited(100, "--bench", "1,1", self.mountpoint, status=EX_DATAERR)
+        self.assertIn("67108864 rows", err)
+
+    def test_a_key_that_nobody_needs(self):
+        with open(self.model, "rb") as source:
+            data = bytearray(source.read())
+        n, = struct.unpack_from("<Q", data, 16)
+        struct.pack_into("<Q", data, 16, n + 1)
+        name = b"some.array"
+        key = struct.pack("<Q", len(name)) + name + struct.pack("<IIQ", gguf_file.ARRAY,
+                                                               gguf_file.UINT8, 32 << 20)
+        path = self.path("model")
+        with open(path, "wb") as target:
+            target.write(data[:24] + key)
+            target.seek(32 << 20, os.SEEK_CUR)
+            target.write(data[24:])
+        # The data of the tensors begin elsewhere now: a tree for the tokenizer only.
+        self.mount(path)
+        self.run_limited(50, "--tokenize", self.mountpoint, "the file")
+
+    def test_a_large_vocabulary(self):
+        """Tokens, scores and types take about as much memory as they have in the file."""
+        n = 1 << 18
+        file = gguf_file.GgufFile()
+        file.key(b"general.architecture", gguf_file.STRING, b"llama")
+        file.key(b"tokenizer.ggml.model", gguf_file.STRING, b"llama")
+        array = gguf_file.Array
+        file.key(b"tokenizer.ggml.tokens", gguf_file.ARRAY,
+                 array(gguf_file.STRING, [b"%x" % i for i in range(n)]))
+        file.key(b"tokenizer.ggml.scores", gguf_file.ARRAY,
+                 array(gguf_file.FLOAT32, [-float(i) for i in range(n)]))
+        file.key(b"tokenizer.ggml.token_type", gguf_file.ARRAY,
+                 array(gguf_file.INT32, [1] * n))
+        self.mount(file.write(self.path("model")))
+        self.run_limited(50, "--tokenize", self.mountpoint, "abc")
+
+
 class TestMachine(RunnerTestCase):
     def ids_of(self, text, *options):
         out, _ = self.run_runner("--tokenize", *options, self.model, given=text)
@@ -370,6 +650,13 @@ class TestMachine(RunnerTestCase):
         self.assertNotIn(1, ids)
         back = self.run_bytes("--detokenize", self.model, given=" ".join(map(str, ids)).encode())
         self.assertEqual((EX_OK, text), back[:2])
+
+    def test_a_text_as_an_argument(self):
+        expected = self.ids_of(b"the file")[0]
+        for arguments in ([self.model, "the file"], ["-m", self.model, "the file"],
+                          ["-p", "the file", self.model]):
+            out, _ = self.run_runner("--tokenize", *arguments)
+            self.assertEqual(expected, [int(word) for word in out.split()])
 
     def test_many_texts(self):
         texts = [b"the file", b"", b"two\nlines", b"<s>"]
@@ -393,7 +680,7 @@ class TestMachine(RunnerTestCase):
 
     def test_wrong_ids(self):
         for ids in (b"1 x", b"-1", b"99999999"):
-            self.assertIn("no id", self.refused(EX_DATAERR, "--detokenize", self.model, given=ids))
+            self.assertIn("not an id", self.refused(EX_DATAERR, "--detokenize", self.model, given=ids))
 
     def logits(self, ids, *options, model=None):
         model = model or self.model
@@ -450,7 +737,7 @@ class TestMachine(RunnerTestCase):
             path = self.write("tokens", data)
             self.assertIn(word, self.refused(status, "--tokens", path, "--logits", out, self.model))
         path = self.write("tokens", bytes(4 * 9))
-        self.assertIn("of 8 tokens, there are 9",
+        self.assertIn("9 tokens, more than the context of 8",
                       self.refused(EX_DATAERR, "-c", "8", "--tokens", path, "--logits", out,
                                    self.model))
         self.refused(EX_NOINPUT, "--tokens", path, "--logits", self.path("no/where"), self.model)
@@ -518,13 +805,13 @@ class TestChat(RunnerTestCase):
     def test_templates(self):
         unknown = ("-o", "set=tokenizer.chat_template=str:{{ messages }}")
         err = self.refused(EX_DATAERR, "-i", *unknown, self.model, given=b"a\n")
-        self.assertIn("chat template not recognised", err)
+        self.assertIn("chat template not recognized", err)
         self.assertIn("--chat-template NAME", err)
         none = ("-o", "unset=tokenizer.chat_template")
         err = self.refused(EX_DATAERR, "-i", *none, self.model, given=b"a\n")
         self.assertIn("no chat template", err)
         err = self.refused(EX_USAGE, "-i", "--chat-template", "nothing", self.model, given=b"a\n")
-        self.assertRegex(err, r"there are:.* chatml .*llama3")
+        self.assertRegex(err, r"available:.* chatml .*llama3")
         self.chat(b"hello\n", *unknown, "--chat-template", "vicuna")
 
     def test_a_full_context_ends_it(self):
@@ -560,7 +847,7 @@ class TestManual(RunnerTestCase):
 
     def test_chat_formats_are_completed(self):
         err = self.refused(EX_USAGE, "-i", "--chat-template", "nothing", self.model, given=b"")
-        names = err.split("there are:")[1].split()
+        names = err.split("available:")[1].split()
         for name in ("ggufs-run.bash", "_ggufs-run"):
             found = re.search(r"\(?(alpaca [^')]*)", self.read("contrib/completion/" + name))
             self.assertEqual(names, found[1].split())

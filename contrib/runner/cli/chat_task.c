@@ -1,5 +1,6 @@
 #include "contrib/runner/chat/chat_format.h"
 #include "contrib/runner/cli/generate.h"
+#include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_signals.h"
 #include "contrib/runner/cli/tasks.h"
 
@@ -11,7 +12,7 @@
 
 #define STATUS_INTERRUPTED 130
 
-/* A piece of what is to be fed, [start, end) of the text. */
+/* A part of the text to feed: bytes [start, end). */
 struct part {
     size_t start, end;
     bool is_message;
@@ -37,13 +38,17 @@ struct chat {
 
 /* ---- the format ---- */
 
-static void list_formats(void)
+/* The names of all formats, each after a space. */
+static void list_formats(char *names, size_t capacity)
 {
     const struct run_chat_format *format;
 
-    for (size_t i = 0; (format = run_chat_format_at(i)); i++)
-        fprintf(stderr, " %s", format->name);
-    fputc('\n', stderr);
+    names[0] = '\0';
+    for (size_t i = 0; (format = run_chat_format_at(i)); i++) {
+        const size_t length = strlen(names);
+
+        snprintf(names + length, capacity - length, " %s", format->name);
+    }
 }
 
 /* Returns an exit status; what is wrong is printed. */
@@ -51,28 +56,22 @@ static int choose_format(struct chat *chat)
 {
     const struct run_options *options = chat->session->options;
     const char *name = options->chat_template;
-    const char *jinja =
-        run_metadata_string(chat->session->tree.metadata, "tokenizer.chat_template");
+    const char *jinja = chat->session->chat_template;
+    char names[4096];
 
-    if (name) {
-        chat->format = run_chat_format_find(name);
-        if (chat->format)
-            return EX_OK;
-        fprintf(stderr, "ggufs-run: --chat-template %s: there are:", name);
-        list_formats();
-        return EX_USAGE;
-    }
-    chat->format = jinja ? run_chat_format_recognise(jinja) : NULL;
+    chat->format = name    ? run_chat_format_find(name)
+                   : jinja ? run_chat_format_recognise(jinja)
+                           : NULL;
     if (chat->format)
         return EX_OK;
-    fprintf(stderr,
-            jinja ? "ggufs-run: %s: chat template not recognised; continue with --chat-template "
-                    "NAME; known are:"
-                  : "ggufs-run: %s: the model has no chat template; choose one with "
-                    "--chat-template NAME; known are:",
-            options->model);
-    list_formats();
-    return EX_DATAERR;
+    list_formats(names, sizeof names);
+    if (name)
+        run_message("--chat-template %s: no such template; available:%s", name, names);
+    else
+        run_message("%s: %s; choose one with --chat-template NAME:%s", options->model,
+                    jinja ? "chat template not recognized" : "the model has no chat template",
+                    names);
+    return name ? EX_USAGE : EX_DATAERR;
 }
 
 static char *text_of(const struct run_tokenizer *tokenizer, int32_t id)
@@ -89,7 +88,7 @@ static int add_mark(void *user, const char *bytes, size_t length, bool is_messag
     return gguf_buffer_add(user, bytes, length);
 }
 
-/* Without the white space around. */
+/* Remove white space at both ends. */
 static void trim(struct gguf_buffer *text)
 {
     size_t n = 0;
@@ -102,9 +101,9 @@ static void trim(struct gguf_buffer *text)
 }
 
 /*
- * What ends an answer beside the tokens that always do: the end of the format's messages, and the
- * beginning of the user's. If the vocabulary has a token of that text it is one more end, else a
- * text to end before.
+ * Find what ends an answer, beside the tokens that always do: the end of the format's messages, and
+ * the beginning of the user's. If the vocabulary has a token of that text, the token ends it, else
+ * the text is one more stop text.
  */
 static int find_ends(struct chat *chat, struct run_failure *failure)
 {
@@ -141,7 +140,7 @@ static int find_ends(struct chat *chat, struct run_failure *failure)
     return 0;
 }
 
-/* ---- what is fed ---- */
+/* ---- the turn of the user ---- */
 
 static int add_part(void *user, const char *bytes, size_t length, bool is_message)
 {
@@ -163,7 +162,7 @@ static int encode(const struct chat *chat, size_t start, size_t end, unsigned fl
                                 flags, ids, failure);
 }
 
-/* Whether a message has the text of a control token in it. */
+/* Find out if a message contains the text of a control token. */
 static int has_control(const struct chat *chat, bool *has, struct run_failure *failure)
 {
     struct run_ids plain = {0}, special = {0};
@@ -188,8 +187,8 @@ static int has_control(const struct chat *chat, bool *has, struct run_failure *f
 }
 
 /*
- * The tokens of all parts. They are made of the text as a whole, as the model has seen such texts;
- * only if a message has control tokens written in it, which must stay text, of each part alone.
+ * Encode all parts. Their text is encoded as a whole, as it was in training. Only if a message
+ * contains the text of control tokens, which must stay text, each part is encoded alone.
  */
 static int make_ids(struct chat *chat, struct run_failure *failure)
 {
@@ -214,7 +213,7 @@ static int make_ids(struct chat *chat, struct run_failure *failure)
     }
     if (code < 0)
         return code;
-    /* Formats that begin with it by name need no second one. */
+    /* Formats that write BOS themselves need no second one. */
     if (!chat->is_begun && chat->ids.n > 1 && special->bos != RUN_NO_TOKEN &&
         chat->ids.list[0] == special->bos && chat->ids.list[1] == special->bos) {
         chat->ids.n--;
@@ -223,7 +222,7 @@ static int make_ids(struct chat *chat, struct run_failure *failure)
     return 0;
 }
 
-/* Writes the turn of the user's, with all that belongs before it, and makes tokens of it. */
+/* Write the turn of the user, with everything before it, and encode it. */
 static int write_turn(struct chat *chat, const char *said, size_t length,
                       struct run_failure *failure)
 {
@@ -247,7 +246,7 @@ static int write_turn(struct chat *chat, const char *said, size_t length,
 
 /* ---- the conversation ---- */
 
-/* The answer to what was said. */
+/* Generate the answer to a message. */
 static int answer(struct chat *chat, const char *said, size_t length, struct run_failure *failure)
 {
     struct run_generation *generation = &chat->generation;
@@ -258,7 +257,7 @@ static int answer(struct chat *chat, const char *said, size_t length, struct run
         return code;
     chat->is_begun = true;
     run_output_begin(&generation->output, true);
-    run_signals_forget();
+    run_signals_clear_interrupt();
     code = run_generate(generation, &chat->ids, failure);
     if (code == 0 && (text->length == 0 || text->bytes[text->length - 1] != '\n'))
         putchar('\n');
@@ -267,7 +266,7 @@ static int answer(struct chat *chat, const char *said, size_t length, struct run
     return code;
 }
 
-/* The next line, without its end: its length, or -1 at the end. */
+/* Read the next line, without its end. Returns its length, or -1 at the end of the input. */
 static ssize_t read_line(struct chat *chat)
 {
     ssize_t length;
@@ -281,7 +280,7 @@ static ssize_t read_line(struct chat *chat)
     return length;
 }
 
-/* Turn after turn. Returns 0, -EINTR after Ctrl-C where nothing could be stopped, or an error. */
+/* Take turns. Returns 0, -EINTR after Ctrl-C outside of an answer, or another negative errno. */
 static int converse(struct chat *chat, struct run_failure *failure)
 {
     const char *first = chat->session->options->prompt;
@@ -292,10 +291,10 @@ static int converse(struct chat *chat, struct run_failure *failure)
     while (code == 0 && chat->generation.ending != RUN_ENDING_CONTEXT) {
         ssize_t length;
 
-        run_signals_forget();
+        run_signals_clear_interrupt();
         length = read_line(chat);
         if (length < 0) {
-            if (run_signals_is_asked())
+            if (run_signals_is_interrupted())
                 return -EINTR;
             break;
         }
@@ -307,8 +306,8 @@ static int converse(struct chat *chat, struct run_failure *failure)
             chat->generation.ending = RUN_ENDING_CONTEXT;
             return 0;
         }
-        /* Lines that come by themselves are not to go on. */
-        if (code == 0 && !chat->is_terminal && chat->generation.ending == RUN_ENDING_ASKED)
+        /* Not at a terminal, Ctrl-C ends the whole chat. */
+        if (code == 0 && !chat->is_terminal && chat->generation.ending == RUN_ENDING_INTERRUPT)
             return -EINTR;
     }
     return code;
@@ -355,12 +354,12 @@ int run_task_chat(struct run_session *session)
         return status;
     code = begin(&chat, &failure);
     if (code == 0 && chat.is_terminal)
-        fprintf(stderr, "ggufs-run: chat as %s; Ctrl-C stops an answer, /exit or Ctrl-D ends\n",
-                chat.format->name);
-    run_signals_ask(true);
+        run_message("chat template %s; Ctrl-C stops an answer, /exit or Ctrl-D ends the chat",
+                    chat.format->name);
+    run_signals_defer_interrupt(true);
     if (code == 0)
         code = converse(&chat, &failure);
-    run_signals_ask(false);
+    run_signals_defer_interrupt(false);
     if (chat.is_terminal)
         fputc('\n', stderr);
     if (code < 0 && code != -EINTR)

@@ -1,5 +1,6 @@
 #include "contrib/runner/cli/generate.h"
 
+#include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_signals.h"
 
 #include <errno.h>
@@ -47,11 +48,9 @@ static int feed_prompt(struct run_generation *generation, const struct run_ids *
 
     if (prompt->n > session->n_context - n_past)
         return run_fail(failure, -ERANGE,
-                        n_past > 0 ? "the context of %u tokens is full: %zu more do not fit behind "
-                                     "%u; -c N makes it larger"
-                                   : "the context is of %u tokens, the prompt has %zu; -c N makes "
-                                     "the context larger",
-                        session->n_context, prompt->n, n_past);
+                        "the context of %u tokens is full: it has %u, %zu more do not fit; -c N "
+                        "makes it larger",
+                        session->n_context, n_past, prompt->n);
     code = run_session_feed(session, prompt->list, prompt->n, failure);
     generation->prompt_seconds += run_seconds() - started;
     if (code < 0)
@@ -62,7 +61,7 @@ static int feed_prompt(struct run_generation *generation, const struct run_ids *
     return 0;
 }
 
-/* One token more; `*is_over` tells that it is the last. */
+/* Generate a token; `*is_over` becomes true if it is the last one. */
 static int next_token(struct run_generation *generation, bool *is_over, struct run_failure *failure)
 {
     struct run_session *session = generation->session;
@@ -138,7 +137,7 @@ int run_generate(struct run_generation *generation, const struct run_ids *prompt
     generation->unfed = RUN_NO_TOKEN;
     code = feed_prompt(generation, prompt, failure);
     if (code == 0) {
-        run_signals_ask(true);
+        run_signals_defer_interrupt(true);
         started = run_seconds();
         code = generate(generation, failure);
         generation->generated_seconds += run_seconds() - started;
@@ -149,7 +148,7 @@ int run_generate(struct run_generation *generation, const struct run_ids *prompt
         code = end_code < 0 ? end_code : code;
     }
     if (code == -EINTR) {
-        generation->ending = RUN_ENDING_ASKED;
+        generation->ending = RUN_ENDING_INTERRUPT;
         code = 0;
     }
     return code;
@@ -158,17 +157,20 @@ int run_generate(struct run_generation *generation, const struct run_ids *prompt
 const char *run_ending_name(enum run_ending ending)
 {
     static const char *const names[] = {
-        [RUN_ENDING_TOKEN] = "end",         [RUN_ENDING_LENGTH] = "length",
-        [RUN_ENDING_STOP] = "stop",         [RUN_ENDING_CONTEXT] = "context",
-        [RUN_ENDING_ASKED] = "interrupted",
+        [RUN_ENDING_TOKEN] = "end",
+        [RUN_ENDING_LENGTH] = "length",
+        [RUN_ENDING_STOP] = "stop",
+        [RUN_ENDING_CONTEXT] = "context",
+        [RUN_ENDING_INTERRUPT] = "interrupted",
     };
 
     return names[ending];
 }
 
-static double per_second(size_t n, double seconds)
+static void report_part(const char *name, size_t n_tokens, double seconds)
 {
-    return seconds > 0 ? (double)n / seconds : 0;
+    run_message("%s  %9.3f s, %5zu tokens, %9.2f tokens/s", name, seconds, n_tokens,
+                seconds > 0 ? (double)n_tokens / seconds : 0);
 }
 
 void run_generation_report(const struct run_generation *generation)
@@ -176,18 +178,11 @@ void run_generation_report(const struct run_generation *generation)
     const struct run_session *session = generation->session;
 
     if (generation->ending == RUN_ENDING_CONTEXT)
-        fprintf(stderr, "ggufs-run: the context of %u tokens is full; -c N makes it larger\n",
-                session->n_context);
+        run_message("the context of %u tokens is full; -c N makes it larger", session->n_context);
     if (generation->n_prompt == 0)
         return;
-    fprintf(stderr,
-            "ggufs-run: load    %9.3f s\n"
-            "ggufs-run: prompt  %9.3f s, %5zu tokens, %9.2f tokens/s\n"
-            "ggufs-run: text    %9.3f s, %5zu tokens, %9.2f tokens/s\n"
-            "ggufs-run: total   %9.3f s\n",
-            session->load_seconds, generation->prompt_seconds, generation->n_prompt,
-            per_second(generation->n_prompt, generation->prompt_seconds),
-            generation->generated_seconds, generation->n_generated,
-            per_second(generation->n_generated, generation->generated_seconds),
-            run_seconds() - session->started);
+    run_message("load    %9.3f s", session->load_seconds);
+    report_part("prompt", generation->n_prompt, generation->prompt_seconds);
+    report_part("text  ", generation->n_generated, generation->generated_seconds);
+    run_message("total   %9.3f s", run_seconds() - session->started);
 }

@@ -10,44 +10,45 @@
 
 /* Why a generation ended. */
 enum run_ending {
-    RUN_ENDING_TOKEN,   /* the model gave a token that ends the text or the turn */
-    RUN_ENDING_LENGTH,  /* there are as many tokens as were wanted */
-    RUN_ENDING_STOP,    /* a text to end before */
-    RUN_ENDING_CONTEXT, /* no more tokens fit */
-    RUN_ENDING_ASKED,   /* Ctrl-C */
+    RUN_ENDING_TOKEN,     /* a token that ends the text or the turn */
+    RUN_ENDING_LENGTH,    /* -n tokens were generated */
+    RUN_ENDING_STOP,      /* a stop text */
+    RUN_ENDING_CONTEXT,   /* no more tokens fit */
+    RUN_ENDING_INTERRUPT, /* Ctrl-C */
 };
 
 struct run_generation {
     struct run_session *session;
     struct run_sampler *sampler;
     struct run_output output;
-    int32_t end_tokens[2];    /* more that end the text, or RUN_NO_TOKEN */
-    struct run_ids forbidden; /* never chosen */
+    int32_t end_tokens[2];    /* further tokens that end the text, or RUN_NO_TOKEN */
+    struct run_ids forbidden; /* tokens that are never chosen */
 
     /* The results. */
     struct run_ids generated;
     enum run_ending ending;
-    int32_t unfed; /* the last token, if it is text that the engine does not have yet */
+    int32_t unfed; /* the last token, if it is text that was not fed yet; else RUN_NO_TOKEN */
     size_t n_prompt, n_generated;             /* tokens, of all calls */
     double prompt_seconds, generated_seconds; /* computing them */
 };
 
-/* Makes what the session's options say; run_generation_close() is to be called in any case. */
+/* Prepare a generation with the session's options. run_generation_close() is to be called in any
+ * case. */
 int run_generation_open(struct run_session *session, struct run_generation *generation,
                         struct run_failure *failure);
 void run_generation_close(struct run_generation *generation);
 
 /*
- * Feeds the tokens and generates until there is a reason to end, which Ctrl-C is from then on.
- * -ERANGE if they don't fit the context; then nothing was fed.
+ * Feed the prompt and generate until there is a reason to end; while generating, Ctrl-C is one.
+ * -ERANGE if the prompt does not fit the context; then nothing was fed.
  */
 int run_generate(struct run_generation *generation, const struct run_ids *prompt,
                  struct run_failure *failure);
 
-/* The word for it in JSON. */
+/* The word for an ending in JSON. */
 const char *run_ending_name(enum run_ending ending);
 
-/* Prints how long everything took, and why it ended if that may surprise. */
+/* Print the times, and that the context is full if that was the end. */
 void run_generation_report(const struct run_generation *generation);
 
 #endif

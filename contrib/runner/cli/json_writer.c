@@ -26,20 +26,25 @@ static void add_comma(struct run_json *json)
         add_text(json, ",");
 }
 
+/* Control characters are escaped, also those that JSON allows: a terminal may show this. */
 static void add_quoted(struct run_json *json, const char *bytes, size_t length)
 {
     add_text(json, "\"");
     for (size_t i = 0; i < length; i++) {
         const unsigned char c = (unsigned char)bytes[i];
+        const unsigned char next = i + 1 < length ? (unsigned char)bytes[i + 1] : 0;
         char escaped[8];
 
-        if (c == '"' || c == '\\')
+        if (c == '"' || c == '\\') {
             snprintf(escaped, sizeof escaped, "\\%c", c);
-        else if (c == '\n')
+        } else if (c == '\n') {
             snprintf(escaped, sizeof escaped, "\\n");
-        else if (c < 0x20)
+        } else if (c < 0x20 || c == 0x7f) {
             snprintf(escaped, sizeof escaped, "\\u%04x", c);
-        else {
+        } else if (c == 0xc2 && next >= 0x80 && next <= 0x9f) { /* U+0080 to U+009F */
+            snprintf(escaped, sizeof escaped, "\\u%04x", next);
+            i++;
+        } else {
             add(json, bytes + i, 1);
             continue;
         }
@@ -78,7 +83,7 @@ void run_json_number(struct run_json *json, const char *name, double number)
 {
     char digits[32] = "null";
 
-    /* As short as it reads back the same. */
+    /* The fewest digits that read back the same. */
     for (int precision = 15; isfinite(number) && precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, number);
         if (strtod(digits, NULL) == number)

@@ -1,6 +1,6 @@
 /*
- * JSON for other programs: one object, on a line. Memory that is missing is remembered, and told at
- * the end; so nothing is left out of an object that is printed.
+ * JSON for other programs: one object on a line. If memory runs out, `is_memory_missing` becomes
+ * true and stays so; such an object is not printed.
  */
 #ifndef GGUFS_RUNNER_JSON_WRITER_H
 #define GGUFS_RUNNER_JSON_WRITER_H

@@ -1,6 +1,6 @@
 #include "contrib/runner/cli/private_mount.h"
 
-#include "contrib/runner/cli/run_signals.h"
+#include "contrib/runner/cli/messages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +9,7 @@
 #include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,19 +22,19 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How often is looked whether ggufs has ended; of a mount the kernel tells. */
+/* How often to look whether ggufs has ended; a new mount is reported by the kernel. */
 #define PAUSE_MS 10
 
-/* How long it may take to end when asked; it has its own patience. */
+/* How long ggufs may take to end after SIGTERM, and again after SIGKILL. */
 #define PATIENCE_MS 10000
 
 static int fail(const char *what)
 {
-    fprintf(stderr, "ggufs-run: %s: %s\n", what, strerror(errno));
+    run_message("%s: %s", what, strerror(errno));
     return EX_OSERR;
 }
 
-/* A directory that only this user can enter. */
+/* Make a directory that only this user can enter. */
 static char *make_folder(void)
 {
     const char *places[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
@@ -51,7 +52,9 @@ static char *make_folder(void)
     return NULL;
 }
 
-/* The ggufs beside this program, or the one in PATH. Returns only if there is neither. */
+/* ---- ggufs ---- */
+
+/* Become the ggufs beside this program, or the one in PATH. Returns only if there is neither. */
 static void become_ggufs(char **arguments)
 {
     char own[PATH_MAX], beside[PATH_MAX + 8];
@@ -63,28 +66,18 @@ static void become_ggufs(char **arguments)
         execv(beside, arguments);
     }
     execvp("ggufs", arguments);
-    fprintf(stderr,
-            "ggufs-run: ggufs can't be started, neither beside ggufs-run nor from PATH: "
-            "%s\n",
-            strerror(errno));
+    run_message("cannot start ggufs, neither from the directory of ggufs-run nor from PATH: %s",
+                strerror(errno));
 }
 
 static _Noreturn void run_server(char **arguments, pid_t parent, int messages,
                                  const sigset_t *signals)
 {
-    const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-    /* Ctrl-C is for this program only, and nothing of ggufs belongs to the text on stdout. */
-    setsid();
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent)
         _exit(EX_OSERR);
-    dup2(null, STDIN_FILENO);
     if (messages >= 0)
         dup2(messages, STDERR_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
-    signal(SIGHUP, SIG_DFL);
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
     sigprocmask(SIG_SETMASK, signals, NULL);
     become_ggufs(arguments);
     _exit(EX_UNAVAILABLE);
@@ -120,20 +113,22 @@ static pid_t start_server(const char *model, const struct run_texts *options,
     return server;
 }
 
-/* What ggufs has written, and the user has not seen. */
-static void tell_messages(struct run_private_mount *mount)
+/* Show what ggufs has written since the last time. */
+static void show_messages(struct run_private_mount *mount)
 {
     char bytes[1024];
     ssize_t n;
 
     while (mount->messages >= 0 &&
-           (n = pread(mount->messages, bytes, sizeof bytes, mount->n_told)) > 0) {
+           (n = pread(mount->messages, bytes, sizeof bytes, mount->bytes_shown)) > 0) {
         fwrite(bytes, 1, (size_t)n, stderr);
-        mount->n_told += n;
+        mount->bytes_shown += n;
     }
 }
 
-/* The directory of the tree, if it is there by now; -1 if not. */
+/* ---- waiting ---- */
+
+/* Open the directory of the tree, if it is mounted by now; -1 if not. */
 static int open_tree_in(const char *folder)
 {
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -146,47 +141,32 @@ static int open_tree_in(const char *folder)
     return fd;
 }
 
-/* Returns an exit status, or -1 if a signal asks for an end. */
-static int wait_for_tree(struct run_private_mount *mount)
+/* Wait for the tree, for the end of ggufs or for that of the control's other end. Returns an exit
+ * status. */
+static int wait_for_tree(struct run_private_mount *mount, int control, int *tree_fd)
 {
-    struct pollfd mounts = {.fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC),
-                            .events = POLLPRI};
+    struct pollfd events[] = {
+        {.fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC), .events = POLLPRI},
+        {.fd = control, .events = POLLIN},
+    };
     int result = EX_OK;
 
-    while ((mount->fd = open_tree_in(mount->folder)) < 0 && result == EX_OK) {
+    while (result == EX_OK && (*tree_fd = open_tree_in(mount->folder)) < 0) {
         int status;
 
         if (waitpid(mount->server, &status, WNOHANG) == mount->server) {
             mount->server = 0;
             result = WIFEXITED(status) && WEXITSTATUS(status) != EX_OK ? WEXITSTATUS(status)
                                                                        : EX_SOFTWARE;
-        } else if (run_signals_is_pending()) {
-            result = -1;
+        } else if (events[1].revents != 0) {
+            result = EX_OSERR;
         } else {
-            poll(&mounts, 1, PAUSE_MS);
+            poll(events, 2, PAUSE_MS);
         }
     }
-    if (mounts.fd >= 0)
-        close(mounts.fd);
+    if (events[0].fd >= 0)
+        close(events[0].fd);
     return result;
-}
-
-/* Out of the file system; who has files open keeps them. False if the directory can't go yet. */
-static bool take_out(const char *folder)
-{
-    if (umount2(folder, UMOUNT_NOFOLLOW | MNT_DETACH) != 0 && errno == EPERM) {
-        /* Not root: ask the helper that made the mount. */
-        const pid_t child = fork();
-
-        if (child == 0) {
-            execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", folder, (char *)NULL);
-            _exit(EX_UNAVAILABLE);
-        }
-        if (child > 0)
-            waitpid(child, NULL, 0);
-    }
-    /* If it did not work, ggufs unmounts when it ends, and the directory waits for that. */
-    return rmdir(folder) == 0 || errno == ENOENT;
 }
 
 static bool ends_within(pid_t server, int limit_ms)
@@ -201,69 +181,96 @@ static bool ends_within(pid_t server, int limit_ms)
     return false;
 }
 
-int run_private_mount_open(const char *model, const struct run_texts *options,
-                           struct run_private_mount *mount)
-{
-    sigset_t signals;
-    int status;
+/* ---- unmounting ---- */
 
-    *mount = (struct run_private_mount){.fd = -1, .messages = -1};
-    run_signals_block(&signals);
-    mount->folder = make_folder();
-    if (!mount->folder) {
-        status = fail("no directory to mount on can be made; TMPDIR can name where");
-        run_signals_unblock(&signals);
-        return status;
+/* Ask the helper that made the mount, as libfuse does: users cannot unmount themselves. */
+static void run_fusermount(const char *folder, bool is_quiet)
+{
+    const pid_t child = fork();
+
+    if (child == 0) {
+        char *arguments[] = {"fusermount3", "-u", "-z", "--", (char *)(uintptr_t)folder, NULL};
+        const int null = is_quiet ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+
+        if (null >= 0)
+            dup2(null, STDERR_FILENO);
+        execvp(arguments[0], arguments);
+        execv("/usr/bin/fusermount3", arguments);
+        fail("fusermount3");
+        _exit(EX_UNAVAILABLE);
     }
-    /* Without such a file ggufs writes to stderr itself. */
-    mount->messages = memfd_create("ggufs", MFD_CLOEXEC);
-    mount->server = start_server(model, options, mount, &signals);
-    if (mount->server > 0) {
-        status = wait_for_tree(mount);
-        tell_messages(mount);
-        if (status == EX_OK && take_out(mount->folder)) {
-            free(mount->folder);
-            mount->folder = NULL;
-        }
-    } else {
-        status = fail("ggufs can't be started");
-        mount->server = 0;
-    }
-    if (status == EX_OK) {
-        run_signals_own_process(mount->server);
-        run_signals_own_folder(mount->folder);
-    } else {
-        run_private_mount_close(mount);
-    }
-    run_signals_unblock(&signals); /* if one waits, it ends the program here */
-    return status < 0 ? EX_OSERR : status;
+    if (child > 0)
+        waitpid(child, NULL, 0);
 }
 
-void run_private_mount_close(struct run_private_mount *mount)
+/* Unmount and remove the directory. Returns true if it is gone. */
+static bool remove_mount(const char *folder, bool is_quiet)
 {
-    sigset_t signals;
+    if (rmdir(folder) == 0 || errno == ENOENT)
+        return true;
+    if (umount2(folder, UMOUNT_NOFOLLOW | MNT_DETACH) != 0 && errno == EPERM)
+        run_fusermount(folder, is_quiet);
+    return rmdir(folder) == 0;
+}
 
-    run_signals_block(&signals);
-    if (mount->fd >= 0)
-        close(mount->fd);
-    /* Who ends unasked has said why; at an end that was asked for, nobody wants to hear of it. */
+int run_private_mount_start(const char *model, const struct run_texts *options,
+                            const sigset_t *signals, int control, struct run_private_mount *mount,
+                            int *tree_fd)
+{
+    int status;
+
+    *tree_fd = -1;
+    *mount = (struct run_private_mount){.messages = -1, .folder = make_folder()};
+    if (!mount->folder)
+        return fail("cannot make a directory to mount the model on; TMPDIR says where");
+    /* Without such a file ggufs writes to stderr itself. */
+    mount->messages = memfd_create("ggufs", MFD_CLOEXEC);
+    mount->server = start_server(model, options, mount, signals);
+    if (mount->server < 0) {
+        mount->server = 0;
+        return fail("cannot start ggufs");
+    }
+    status = wait_for_tree(mount, control, tree_fd);
+    show_messages(mount);
+    return status;
+}
+
+void run_private_mount_detach(struct run_private_mount *mount)
+{
+    if (remove_mount(mount->folder, true)) {
+        free(mount->folder);
+        mount->folder = NULL;
+    }
+}
+
+int run_private_mount_end(struct run_private_mount *mount)
+{
+    int status = EX_OK;
+
+    /* If ggufs ended before it was asked to, its messages say why. Those at its end do not matter.
+     */
     if (mount->server > 0 && waitpid(mount->server, NULL, WNOHANG) == mount->server) {
-        tell_messages(mount);
+        show_messages(mount);
     } else if (mount->server > 0) {
         kill(mount->server, SIGTERM);
         if (!ends_within(mount->server, PATIENCE_MS)) {
             kill(mount->server, SIGKILL);
-            waitpid(mount->server, NULL, 0);
+            if (!ends_within(mount->server, PATIENCE_MS)) {
+                run_message("ggufs, process %d, does not end", (int)mount->server);
+                status = EX_OSERR;
+            }
         }
     }
-    if (mount->folder)
-        take_out(mount->folder);
+    if (mount->folder && !remove_mount(mount->folder, false)) {
+        run_message(
+            "%s: cannot remove the private mount of the model: %s; as root, remove it with: "
+            "umount -l %s && rmdir %s",
+            mount->folder, strerror(errno), mount->folder, mount->folder);
+        status = EX_OSERR;
+    }
     if (mount->messages >= 0)
         close(mount->messages);
-    /* Threads that compute may still take a signal. */
-    run_signals_own_process(0);
-    run_signals_own_folder(NULL);
     free(mount->folder);
-    *mount = (struct run_private_mount){.fd = -1, .messages = -1};
-    run_signals_unblock(&signals);
+    *mount = (struct run_private_mount){.messages = -1};
+    return status;
 }

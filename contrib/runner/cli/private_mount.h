@@ -1,5 +1,6 @@
 /*
- * A model file, mounted by ggufs where nobody else sees it.
+ * A model file, mounted by ggufs where nobody else sees it. All of this runs in the keeper's
+ * process (keeper.h), which blocks the signals that end a program.
  */
 #ifndef GGUFS_RUNNER_PRIVATE_MOUNT_H
 #define GGUFS_RUNNER_PRIVATE_MOUNT_H
@@ -9,22 +10,34 @@
 #include <sys/types.h>
 
 struct run_private_mount {
-    int fd;       /* of the tree's directory; whoever has opened the tree closes it, to -1 */
-    pid_t server; /* 0: none */
-    char *folder; /* owned; NULL once it is removed */
-    int messages; /* a file in memory that ggufs writes to; -1: none */
-    off_t n_told; /* bytes of it that the user has seen */
+    pid_t server;      /* ggufs; 0: none */
+    char *folder;      /* the mount point, owned; NULL once it is removed */
+    int messages;      /* a file in memory that ggufs writes to; -1: none */
+    off_t bytes_shown; /* of the messages, on stderr */
 };
 
 /*
- * Starts ggufs and waits until the tree is there. The mount is then taken out of the file system at
- * once: it lasts as long as this process has a file of it open, and so ends with it, however that
- * ends. Returns the exit status: that of ggufs if it failed, which has then said why.
+ * Start ggufs, wait until the tree is there, and store a descriptor of its directory in *tree_fd,
+ * for the caller to close. Returns 0, the exit status of ggufs if it failed, having printed its
+ * messages, or another exit status, having printed why. Gives up if `control` is closed at its
+ * other end. run_private_mount_end() is to be called in any case.
+ *
+ * `signals` is the signal mask that ggufs gets.
  */
-int run_private_mount_open(const char *model, const struct run_texts *options,
-                           struct run_private_mount *mount);
+int run_private_mount_start(const char *model, const struct run_texts *options,
+                            const sigset_t *signals, int control, struct run_private_mount *mount,
+                            int *tree_fd);
 
-/* Ends ggufs. Nothing of the tree may be read any more, but files of it may be open. */
-void run_private_mount_close(struct run_private_mount *mount);
+/*
+ * Take the mount out of the file system, where open files of it go on working. If that fails, ggufs
+ * may still do it when it ends.
+ */
+void run_private_mount_detach(struct run_private_mount *mount);
+
+/*
+ * End ggufs, which no file of the tree keeps from ending, and remove the mount. Returns 0, or
+ * EX_OSERR having printed what is left and how to remove it.
+ */
+int run_private_mount_end(struct run_private_mount *mount);
 
 #endif

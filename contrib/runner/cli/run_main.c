@@ -1,9 +1,11 @@
 /* ggufs-run: runs a model from its tree. */
 
+#include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_options.h"
 #include "contrib/runner/cli/run_signals.h"
 #include "contrib/runner/cli/tasks.h"
 #include "dequant/kernels.h"
+#include "gguf/support/exit_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,10 +17,10 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* What a perplexity is usually told for. */
+/* The usual context of a perplexity. */
 #define PERPLEXITY_CONTEXT 512
 
-/* Lets no file of ours become descriptor 0, 1 or 2 because the caller closed those. */
+/* Open /dev/null where the caller closed descriptor 0, 1 or 2, so that no file of ours gets one. */
 static int fill_standard_descriptors(void)
 {
     for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
@@ -27,36 +29,39 @@ static int fill_standard_descriptors(void)
     return 0;
 }
 
-/* For this CPU, or those that the user wants to see at work. */
+/* Choose the kernels for this CPU, or those that GGUFS_CPU names. */
 static int choose_kernels(void)
 {
     const char *name = getenv("GGUFS_CPU");
     const int code = dequant_choose_kernels(name && *name ? name : NULL);
     const struct dequant_kernel_set *set;
+    char names[200] = "";
 
     if (code == 0)
         return EX_OK;
-    fprintf(stderr, "ggufs-run: GGUFS_CPU=%s: %s; here can be chosen:", name,
-            code == -ENOTSUP ? "this CPU can't run these kernels" : "there are no such kernels");
-    for (size_t i = 0; (set = dequant_kernel_set_at(i)) != NULL; i++)
+    for (size_t i = 0; (set = dequant_kernel_set_at(i)) != NULL; i++) {
+        const size_t length = strlen(names);
+
         if (set->is_supported())
-            fprintf(stderr, " %s", set->name);
-    fputc('\n', stderr);
+            snprintf(names + length, sizeof names - length, " %s", set->name);
+    }
+    run_message("GGUFS_CPU=%s: %s; available:%s", name,
+                code == -ENOTSUP ? "this CPU cannot run these kernels" : "no such kernels", names);
     return EX_USAGE;
 }
 
-/* Who has typed a command without a prompt does not want to wait for themselves. */
+/* At a terminal, a missing prompt is a mistake: do not wait for input. */
 static int check_prompt(const struct run_options *options)
 {
     if (options->task != RUN_TASK_GENERATE || options->prompt || options->prompt_file ||
         !isatty(STDIN_FILENO))
         return EX_OK;
-    fprintf(stderr, "ggufs-run: PROMPT is missing; -i chats, - reads it from the terminal\n");
+    run_message("PROMPT is missing; -i chats, - reads it from the terminal");
     run_options_print_usage(stderr);
     return EX_USAGE;
 }
 
-/* As many as the file has; 0 if that can't be told before it is read. */
+/* The number of tokens in a file; 0 if it is not known before reading. */
 static uint32_t count_tokens(const char *path)
 {
     struct stat status;
@@ -68,7 +73,7 @@ static uint32_t count_tokens(const char *path)
 }
 
 /*
- * The context that a task will use; 0: what is usual. No longer than it has to be, since models
+ * The context that a task needs; 0: the usual one. It is no longer than necessary, since models
  * with rotary factors for short and for long contexts choose by it.
  */
 static uint32_t context_of(const struct run_options *options)
@@ -118,8 +123,7 @@ static int run(struct run_options *options)
     status = run_session_open(options, context_of(options), &session);
     if (status == EX_OK)
         status = run_task(&session);
-    run_session_close(&session);
-    return status;
+    return run_session_close(&session, status);
 }
 
 int main(int argc, char **argv)
@@ -146,9 +150,6 @@ int main(int argc, char **argv)
         status = run(&options);
     }
     run_options_free(&options);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == EX_OK) {
-        fprintf(stderr, "ggufs-run: stdout: %s\n", strerror(errno));
-        status = EX_IOERR;
-    }
-    return status;
+    /* A task that failed has said why, perhaps because of stdout. */
+    return status == EX_OK ? gguf_finish_stdout("ggufs-run", status) : status;
 }

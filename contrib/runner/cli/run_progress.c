@@ -87,7 +87,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 static void touch(const uint8_t *data, uint64_t n_bytes, uint64_t page_bytes, struct bar *bar)
 {
     ask_for(data, smaller(n_bytes, CHUNK_BYTES));
-    for (uint64_t at = 0; at < n_bytes && !run_signals_is_asked(); at += CHUNK_BYTES) {
+    for (uint64_t at = 0; at < n_bytes && !run_signals_is_interrupted(); at += CHUNK_BYTES) {
         const uint64_t end = smaller(n_bytes, at + CHUNK_BYTES);
 
         ask_for(data + end, smaller(n_bytes - end, CHUNK_BYTES));

@@ -1,57 +1,46 @@
 #include "contrib/runner/cli/run_signals.h"
 
+#include "gguf/support/safe_print.h"
+
 #include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
-/* How long the owned process may take to end; nobody wants to wait for a disk that hangs. */
-#define PATIENCE_MS 10000
-
-static volatile sig_atomic_t is_only_asked, is_asked;
-static volatile sig_atomic_t owned_process; /* a pid fits */
-static const char *volatile owned_folder, *volatile owned_file;
+static volatile sig_atomic_t is_deferred, is_interrupted;
+static volatile sig_atomic_t keeper_process, keeper_control = -1; /* a pid fits */
 static const struct run_weights *volatile watched;
 
-/* Calls only what may be called in a signal handler. */
-static void clear_away(void)
+/* Have the keeper clear everything away. Only calls what a signal handler may call. */
+static void end_keeper(void)
 {
-    const pid_t process = owned_process;
+    const pid_t process = keeper_process;
 
-    if (owned_file)
-        unlink(owned_file);
-    if (process > 0 && kill(process, SIGTERM) == 0) {
-        const struct timespec pause = {.tv_nsec = 1000000};
-
-        for (int i = 0; waitpid(process, NULL, WNOHANG) == 0; i++) {
-            if (i == PATIENCE_MS) {
-                kill(process, SIGKILL);
-                break;
-            }
-            nanosleep(&pause, NULL);
-        }
-    }
-    if (owned_folder)
-        rmdir(owned_folder);
+    if (keeper_control >= 0)
+        close(keeper_control);
+    if (process > 0)
+        waitpid(process, NULL, 0);
 }
 
 static void on_end(int number)
 {
     const int error = errno;
 
-    if (number == SIGINT && is_only_asked && !is_asked) {
-        is_asked = 1;
+    if (number == SIGINT && is_deferred && !is_interrupted) {
+        is_interrupted = 1;
         errno = error;
         return;
     }
-    clear_away();
+    end_keeper();
     _exit(128 + number);
 }
 
-/* Adds to a line, of which nothing is lost. */
+/* Append a text, as far as there is room; returns the new length. */
 static size_t append(char *line, size_t length, size_t capacity, const char *text)
 {
     while (*text != '\0' && length < capacity)
@@ -59,13 +48,13 @@ static size_t append(char *line, size_t length, size_t capacity, const char *tex
     return length;
 }
 
-/* Several threads may come here at once; the first one speaks for all. */
+/* Several threads may come here at once; the first one prints for all. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
-    static atomic_flag is_told = ATOMIC_FLAG_INIT;
+    static atomic_flag is_printed = ATOMIC_FLAG_INIT;
     const struct run_weights *weights = watched;
     const char *name = weights ? run_weights_name_at(weights, info->si_addr) : NULL;
-    char line[512];
+    char line[128 + GGUF_ESCAPED_BYTES * NAME_MAX];
     size_t length;
 
     (void)context;
@@ -74,19 +63,19 @@ static void on_fault(int number, siginfo_t *info, void *context)
         raise(number);
         return;
     }
-    while (atomic_flag_test_and_set(&is_told))
-        pause();
+    while (atomic_flag_test_and_set(&is_printed))
+        nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
     length = append(line, 0, sizeof line, "\nggufs-run: tensors/");
-    length = append(line, length, sizeof line, name);
+    length += gguf_escape(name, strnlen(name, NAME_MAX), line + length);
     length = append(line, length, sizeof line,
-                    "/raw: reading it failed: the model's disk has an error, or the model was "
-                    "changed or unmounted meanwhile\n");
+                    "/raw: cannot be read: the disk has an error, or the model was changed or "
+                    "unmounted meanwhile\n");
     (void)!write(STDERR_FILENO, line, length);
-    clear_away();
+    end_keeper();
     _exit(EX_IOERR);
 }
 
-/* SIGQUIT does what it always does, but not before the mount is cleared away. */
+/* SIGQUIT keeps its default action. */
 static void end_signals(sigset_t *signals)
 {
     sigemptyset(signals);
@@ -105,29 +94,29 @@ void run_signals_start(void)
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct sigaction before;
 
-        /* Under nohup, or in the background of a script, they stay ignored. */
+        /* Under nohup, or in the background of a script, they remain ignored. */
         if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             sigaction(ends[i], &action, NULL);
     }
-    signal(SIGCHLD, SIG_DFL); /* ignored, it would keep us from waiting */
+    signal(SIGCHLD, SIG_DFL); /* if it were ignored, waitpid() would not work */
     action = (struct sigaction){.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
     end_signals(&action.sa_mask);
     sigaction(SIGBUS, &action, NULL);
 }
 
-void run_signals_ask(bool is_wanted)
+void run_signals_defer_interrupt(bool defer)
 {
-    is_only_asked = is_wanted;
+    is_deferred = defer;
 }
 
-bool run_signals_is_asked(void)
+bool run_signals_is_interrupted(void)
 {
-    return is_asked != 0;
+    return is_interrupted != 0;
 }
 
-void run_signals_forget(void)
+void run_signals_clear_interrupt(void)
 {
-    is_asked = 0;
+    is_interrupted = 0;
 }
 
 void run_signals_block(sigset_t *before)
@@ -143,28 +132,10 @@ void run_signals_unblock(const sigset_t *before)
     sigprocmask(SIG_SETMASK, before, NULL);
 }
 
-bool run_signals_is_pending(void)
+void run_signals_own_keeper(pid_t keeper, int control)
 {
-    sigset_t pending, ends, both;
-
-    end_signals(&ends);
-    return sigpending(&pending) == 0 && sigandset(&both, &pending, &ends) == 0 &&
-           sigisemptyset(&both) == 0;
-}
-
-void run_signals_own_process(pid_t process)
-{
-    owned_process = process;
-}
-
-void run_signals_own_folder(const char *path)
-{
-    owned_folder = path;
-}
-
-void run_signals_own_file(const char *path)
-{
-    owned_file = path;
+    keeper_process = keeper;
+    keeper_control = control;
 }
 
 void run_signals_watch(const struct run_weights *weights)

@@ -1,6 +1,6 @@
 /*
- * Signals: Ctrl-C, the end from outside, and faults of mapped weights. However the program ends,
- * what it has started and made is cleared away: there is one of each, so this is global.
+ * Signals: Ctrl-C, the end from outside, and faults of mapped weights. Signal handlers have no
+ * arguments, so the state is global: there is one keeper and one set of weights.
  */
 #ifndef GGUFS_RUNNER_RUN_SIGNALS_H
 #define GGUFS_RUNNER_RUN_SIGNALS_H
@@ -11,31 +11,28 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Installs the handlers. */
+/* Install the handlers. */
 void run_signals_start(void);
 
 /*
- * What Ctrl-C does: end the program at once, with status 130, or only ask for an end, which
- * run_signals_is_asked() tells; a second one then ends it at once. At the start it ends it.
+ * Choose what Ctrl-C does. With `defer`, the first one only makes run_signals_is_interrupted()
+ * return true and the second one ends the program; otherwise, and at the start, the first one ends
+ * it, with exit status 130. run_signals_clear_interrupt() forgets a first one.
  */
-void run_signals_ask(bool is_only_asked);
-bool run_signals_is_asked(void);
-void run_signals_forget(void);
+void run_signals_defer_interrupt(bool defer);
+bool run_signals_is_interrupted(void);
+void run_signals_clear_interrupt(void);
 
-/* Blocks the signals that end the program; the mask as it was goes to `before`. */
+/* Block the signals that end the program; `before` becomes the mask as it was, to be restored with
+ * run_signals_unblock(). */
 void run_signals_block(sigset_t *before);
 void run_signals_unblock(const sigset_t *before);
 
-/* Whether one that was blocked waits. */
-bool run_signals_is_pending(void);
+/* Set the keeper that a signal's end of the program waits for, after closing `control`; 0 and -1
+ * for none. */
+void run_signals_own_keeper(pid_t keeper, int control);
 
-/* To be ended, and waited for: a process; to be removed: a directory, a file. 0 and NULL: none.
- * The paths are kept, not copied. */
-void run_signals_own_process(pid_t process);
-void run_signals_own_folder(const char *path);
-void run_signals_own_file(const char *path);
-
-/* The weights in whose mappings a fault may be, or NULL. */
+/* Set the weights in whose mappings a fault may be, or NULL. */
 void run_signals_watch(const struct run_weights *weights);
 
 #endif

@@ -1,4 +1,3 @@
-#include "contrib/runner/cli/run_signals.h"
 #include "contrib/runner/cli/tasks.h"
 
 #include <endian.h>
@@ -7,14 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
-/* The most bytes of logits that are kept at once. */
+/* The most bytes of logits in memory. */
 #define LOGITS_BYTES ((size_t)64 << 20)
 
-/* How many tokens are fed at once where all logits are wanted. */
+/* The number of tokens to feed at once if all logits are wanted. */
 static size_t rows_at_once(const struct run_session *session)
 {
     const size_t row_bytes = session->n_vocab * sizeof(float);
@@ -30,14 +28,15 @@ static uint32_t little_endian(uint32_t value)
 
 /* ---- the logits of given tokens ---- */
 
-static int read_tokens(const char *path, struct run_ids *ids, struct run_failure *failure)
+static int read_tokens(const struct run_task_files *files, struct run_ids *ids,
+                       struct run_failure *failure)
 {
     struct gguf_buffer bytes = {0};
-    int code = run_read_file(path, &bytes, failure);
+    int code = run_task_files_read(files, &bytes, failure);
 
     if (code == 0 && (bytes.length == 0 || bytes.length % sizeof(int32_t) != 0))
-        code = run_fail(failure, -EINVAL, "%s: %zu bytes are no ids of 4 bytes each", path,
-                        bytes.length);
+        code = run_fail(failure, -EINVAL, "%s: %zu bytes are not ids of 4 bytes each",
+                        files->input_name, bytes.length);
     for (size_t i = 0; code == 0 && i < bytes.length; i += sizeof(int32_t)) {
         uint32_t id;
 
@@ -79,80 +78,30 @@ static int write_logits(struct run_session *session, const struct run_ids *ids, 
     return code;
 }
 
-/* Writes beside the file and renames, so that there is a whole one or none. */
-static int write_whole_file(struct run_session *session, const struct run_ids *ids,
-                            const char *path, struct run_failure *failure)
+/* Write to a device, a pipe or stdout, or to a new file that then becomes the target. */
+static int write_output(struct run_session *session, const struct run_ids *ids,
+                        struct run_failure *failure)
 {
-    const mode_t mask = umask(0);
-    char *temporary;
-    FILE *file = NULL;
-    sigset_t signals;
-    int fd, code;
-
-    umask(mask);
-    if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
-        return run_fail_memory(failure);
-    run_signals_block(&signals);
-    fd = mkstemp(temporary);
-    if (fd >= 0) {
-        run_signals_own_file(temporary);
-        fchmod(fd, 0666 & ~mask);
-        file = fdopen(fd, "w");
-    }
-    if (file) {
-        run_signals_unblock(&signals);
-        code = write_logits(session, ids, file, failure);
-        if (fclose(file) != 0 && code == 0)
-            code = run_fail(failure, -EIO, "%s: %s", path, strerror(errno));
-        if (code == 0 && rename(temporary, path) != 0)
-            code = run_fail(failure, -errno, "%s: %s", path, strerror(errno));
-    } else {
-        code = run_fail(failure, -errno, "%s: can't be written: %s", path, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        run_signals_unblock(&signals);
-    }
-    if (code < 0 && fd >= 0)
-        unlink(temporary);
-    run_signals_own_file(NULL);
-    free(temporary);
-    return code;
-}
-
-static int write_stream(struct run_session *session, const struct run_ids *ids, FILE *file,
-                        const char *name, struct run_failure *failure)
-{
-    const int code = write_logits(session, ids, file, failure);
-
-    if (fflush(file) != 0 && code == 0)
-        return run_fail(failure, -EIO, "%s: %s", name, strerror(errno));
-    return code;
-}
-
-/* A device or a pipe is written to, not replaced by a file; a symbolic link stays one. */
-static int write_file(struct run_session *session, const struct run_ids *ids,
-                      struct run_failure *failure)
-{
-    const char *path = session->options->logits_file;
-    struct stat status;
-    char *target;
-    FILE *file;
+    const char *name = session->options->logits_file;
+    FILE *file =
+        session->files.output == STDOUT_FILENO ? stdout : fdopen(session->files.output, "w");
     int code;
 
-    if (stat(path, &status) != 0)
-        return write_whole_file(session, ids, path, failure);
-    if (S_ISREG(status.st_mode)) {
-        target = realpath(path, NULL);
-        code = target ? write_whole_file(session, ids, target, failure)
-                      : run_fail(failure, -errno, "%s: %s", path, strerror(errno));
-        free(target);
-        return code;
-    }
-    file = fopen(path, "we");
     if (!file)
-        return run_fail(failure, -errno, "%s: can't be written: %s", path, strerror(errno));
-    code = write_stream(session, ids, file, path, failure);
-    fclose(file);
+        return run_fail_memory(failure);
+    code = write_logits(session, ids, file, failure);
+    if (file == stdout && fflush(file) != 0 && code == 0)
+        code = run_fail(failure, -EIO, "stdout: %s", strerror(errno));
+    if (file == stdout)
+        return code;
+    session->files.output = -1;
+    if (fclose(file) != 0 && code == 0)
+        code = run_fail(failure, -EIO, "%s: %s", name, strerror(errno));
+    if (code == 0 && session->files.target) {
+        code = run_keeper_commit(&session->keeper);
+        if (code < 0)
+            run_fail(failure, code, "%s: %s", name, strerror(-code));
+    }
     return code;
 }
 
@@ -161,33 +110,30 @@ static int check_length(const struct run_session *session, size_t n, struct run_
     if (n <= session->n_context)
         return 0;
     return run_fail(failure, -ERANGE,
-                    "the context is of %u tokens, there are %zu; -c N makes the context larger",
-                    session->n_context, n);
+                    "%s: %zu tokens, more than the context of %u; -c N makes the context larger",
+                    session->files.input_name, n, session->n_context);
 }
 
 int run_task_logits(struct run_session *session)
 {
     struct run_ids ids = {0};
     struct run_failure failure;
-    int code = read_tokens(session->options->tokens_file, &ids, &failure);
+    int code = read_tokens(&session->files, &ids, &failure);
 
     if (code == 0)
         code = check_length(session, ids.n, &failure);
-    if (code == 0 && strcmp(session->options->logits_file, "-") == 0) {
-        code = write_stream(session, &ids, stdout, "stdout", &failure);
-    } else if (code == 0) {
-        code = write_file(session, &ids, &failure);
-    }
+    if (code == 0)
+        code = write_output(session, &ids, &failure);
     run_ids_free(&ids);
     return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
 }
 
 /* ---- perplexity ---- */
 
-/* The least tokens of a window of which one is counted. */
+/* The smallest window, in tokens, of which one token is counted. */
 #define SMALLEST_WINDOW 3
 
-/* Of the tokens that were counted: -log of the share that the model gave each. */
+/* The sum, over the tokens that count, of -log of their probability. */
 struct score {
     double sum, sum_of_squares;
     size_t n;
@@ -205,7 +151,7 @@ static double surprise(const float *logits, uint32_t n_vocab, int32_t token)
     return log(sum) + (double)highest - (double)logits[token];
 }
 
-/* The first half of a window only gives its second half something to stand behind. */
+/* Score the second half of a window; the first half is its context. */
 static int score_window(struct run_session *session, const int32_t *tokens, size_t n, float *rows,
                         struct score *score, struct run_failure *failure)
 {
@@ -293,7 +239,7 @@ int run_task_perplexity(struct run_session *session)
     struct run_failure failure;
     const double started = run_seconds();
     size_t n_window = session->n_context;
-    int status, code = run_read_file(session->options->perplexity_file, &text, &failure);
+    int status, code = run_task_files_read(&session->files, &text, &failure);
 
     if (code == 0)
         code = run_session_encode(session, text.bytes ? text.bytes : "", text.length,
@@ -301,7 +247,7 @@ int run_task_perplexity(struct run_session *session)
     if (code == 0 && (ids.n < SMALLEST_WINDOW || n_window < SMALLEST_WINDOW))
         code =
             run_fail(&failure, -EINVAL, "%s: a window of %zu tokens is too small for a perplexity",
-                     session->options->perplexity_file, ids.n < n_window ? ids.n : n_window);
+                     session->files.input_name, ids.n < n_window ? ids.n : n_window);
     if (code == 0) {
         n_window = ids.n < n_window ? ids.n : n_window;
         code = score_text(session, &ids, n_window, &score, &failure);

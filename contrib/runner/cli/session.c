@@ -1,12 +1,16 @@
 #include "contrib/runner/cli/session.h"
 
+#include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_progress.h"
 #include "contrib/runner/cli/run_signals.h"
+#include "gguf/support/buffer.h"
+#include "gguf/support/confine.h"
 #include "gguf/support/exit_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <omp.h>
+#include <seccomp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The context where nobody says another, unless the model was trained for less. */
+/* The context without -c, unless the model was trained for less. */
 #define USUAL_CONTEXT 4096
 
 double run_seconds(void)
@@ -28,7 +32,7 @@ double run_seconds(void)
 int run_session_complain(const struct run_session *session, int code,
                          const struct run_failure *failure)
 {
-    fprintf(stderr, "ggufs-run: %s: %s\n", session->options->model, failure->text);
+    run_message("%s: %s", session->options->model, failure->text);
     return gguf_exit_status(code);
 }
 
@@ -36,49 +40,60 @@ static int complain_of_place(const char *path)
 {
     const int error = errno;
 
-    fprintf(stderr, "ggufs-run: %s: %s", path, strerror(error));
-    if (error == ENOENT)
-        fprintf(stderr, "; mount a model with \"ggufs MODEL DIRECTORY\", or name a model file");
-    if (error == ENOTCONN)
-        fprintf(stderr, "; the mount's ggufs is gone: fusermount3 -u clears it away");
-    fputc('\n', stderr);
+    run_message(
+        "%s: %s%s", path, strerror(error),
+        error == ENOENT ? "; mount a model with \"ggufs MODEL DIRECTORY\", or give a model file"
+        : error == ENOTCONN
+            ? "; ggufs, which served this mount, has ended: remove the mount with fusermount3 -u"
+            : "");
     return gguf_exit_status(-error);
 }
 
-/* The directory of the tree; a file is mounted first. Returns an exit status. */
+/* Open the directory of a tree. Returns an exit status. */
+static int open_directory(struct run_session *session)
+{
+    const char *model = session->options->model;
+
+    session->tree.fd = open(model, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (session->tree.fd < 0)
+        return complain_of_place(model);
+    if (faccessat(session->tree.fd, "metadata", F_OK, 0) == 0)
+        return EX_OK;
+    if (errno != ENOENT)
+        return complain_of_place(model);
+    run_message("%s: not the tree of a model: it has no directory metadata; mount a model with "
+                "\"ggufs MODEL DIRECTORY\"",
+                model);
+    return EX_NOINPUT;
+}
+
+/* Find the tree; a model file is mounted first. Returns an exit status. */
 static int find_tree(struct run_session *session)
 {
     const char *model = session->options->model;
-    struct stat status;
-    int result;
+    struct run_kept kept = {.mount_options = &session->options->mount_options,
+                            .target = session->files.target};
+    int status = EX_OK, target_fd, tree_fd;
+    struct stat properties;
 
-    if (stat(model, &status) != 0)
+    if (stat(model, &properties) != 0)
         return complain_of_place(model);
-    if (S_ISDIR(status.st_mode)) {
-        session->tree.fd = open(model, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (session->tree.fd < 0)
-            return complain_of_place(model);
-        if (faccessat(session->tree.fd, "metadata", F_OK, 0) == 0)
-            return EX_OK;
-        if (errno != ENOENT)
-            return complain_of_place(model);
-        fprintf(
-            stderr,
-            "ggufs-run: %s: not the tree of a model: it has no metadata directory; mount one with "
-            "\"ggufs MODEL DIRECTORY\"\n",
-            model);
+    if (!S_ISDIR(properties.st_mode) && !S_ISREG(properties.st_mode)) {
+        run_message("%s: neither a directory nor a model file", model);
         return EX_NOINPUT;
     }
-    if (!S_ISREG(status.st_mode)) {
-        fprintf(stderr, "ggufs-run: %s: neither a directory nor a model file\n", model);
-        return EX_NOINPUT;
-    }
-    result = run_private_mount_open(model, &session->options->mount_options, &session->mount);
-    if (result == EX_OK) {
-        session->tree.fd = session->mount.fd;
-        session->mount.fd = -1;
-    }
-    return result;
+    if (S_ISREG(properties.st_mode))
+        kept.model = model;
+    else
+        status = open_directory(session);
+    if (status != EX_OK || (!kept.model && !kept.target))
+        return status;
+    status = run_keeper_start(&kept, &session->keeper, &target_fd, &tree_fd);
+    if (kept.target)
+        session->files.output = target_fd;
+    if (kept.model)
+        session->tree.fd = tree_fd;
+    return status;
 }
 
 static bool needs_engine(enum run_task task)
@@ -93,15 +108,16 @@ static bool needs_tokenizer(enum run_task task)
 
 static void list_architectures(const char *unknown)
 {
+    struct gguf_buffer names = {0};
     const char *name;
 
     for (size_t i = 0; (name = run_architecture_name(i)); i++)
-        if (strcmp(name, unknown) == 0)
-            return;
-    fprintf(stderr, "ggufs-run: architectures that are known:");
-    for (size_t i = 0; (name = run_architecture_name(i)); i++)
-        fprintf(stderr, " %s", name);
-    fputc('\n', stderr);
+        if (strcmp(name, unknown) == 0 || gguf_buffer_add_string(&names, " ") < 0 ||
+            gguf_buffer_add_string(&names, name) < 0)
+            break;
+    if (!name)
+        run_message("supported architectures:%s", names.bytes);
+    gguf_buffer_free(&names);
 }
 
 static int choose_context(const struct run_session *session, uint32_t n_wanted, uint32_t *n_context,
@@ -124,10 +140,8 @@ static int choose_context(const struct run_session *session, uint32_t n_wanted, 
     else
         *n_context = (uint32_t)n_given;
     if (n_given > n_trained && n_trained > 0)
-        fprintf(stderr,
-                "ggufs-run: the model was trained for %u tokens; what it does behind them may make "
-                "no sense\n",
-                n_trained);
+        run_message("the model was trained for %u tokens; its text beyond them may make no sense",
+                    n_trained);
     return 0;
 }
 
@@ -136,12 +150,16 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
     const struct run_options *options = session->options;
     struct run_engine_options engine = {.n_batch = options->n_batch,
                                         .is_cache_f16 = options->is_cache_f16};
-    int code = choose_context(session, n_context, &engine.n_context, failure);
+    int code = run_weights_open(session->tree.fd, &session->tree.weights, failure);
 
     if (options->n_threads > 0)
         omp_set_num_threads((int)options->n_threads);
+    if (code == 0 && run_weights_count(session->tree.weights) == 0)
+        return run_fail(failure, -ENOENT,
+                        "a vocabulary only: the model has no tensors, so only --tokenize and "
+                        "--detokenize can use it");
     if (code == 0)
-        code = run_weights_open(session->tree.fd, &session->tree.weights, failure);
+        code = choose_context(session, n_context, &engine.n_context, failure);
     if (code == 0) {
         run_signals_watch(session->tree.weights);
         code = run_engine_open(session->tree.metadata, session->tree.weights, &engine,
@@ -163,12 +181,47 @@ static int open_tokenizer(struct run_session *session, struct run_failure *failu
 {
     int code = run_tokenizer_open(session->tree.metadata, &session->tokenizer, failure);
 
-    /* Models of bytes do without a vocabulary. */
+    /* Models of bytes need no vocabulary. */
     if (code == -ENOENT && session->engine && session->n_vocab == 256)
         code = run_tokenizer_open_bytes(&session->tokenizer, failure);
     if (code == 0 && *run_tokenizer_note(session->tokenizer) != '\0')
-        fprintf(stderr, "ggufs-run: %s\n", run_tokenizer_note(session->tokenizer));
+        run_message("%s", run_tokenizer_note(session->tokenizer));
     return code;
+}
+
+/* Keep what computing needs: memory, threads, open files, and waiting for the keeper. */
+static int confine(const struct run_options *options)
+{
+    static const int calls[] = {SCMP_SYS(wait4), SCMP_SYS(sched_setaffinity)};
+    const struct gguf_confinement confinement = {
+        .threads = true, .system_calls = calls, .n_system_calls = sizeof calls / sizeof *calls};
+    const char *step;
+    int code;
+
+    if (!options->is_confined)
+        return EX_OK;
+    omp_get_max_threads(); /* has libomp open what it needs */
+    code = gguf_confine(&confinement, &step);
+    if (code == 0)
+        return EX_OK;
+    run_message("cannot confine the process: %s: %s; --no-sandbox runs without", step,
+                strerror(-code));
+    return EX_OSERR;
+}
+
+static int load(struct run_session *session, uint32_t n_context, struct run_failure *failure)
+{
+    const enum run_task task = session->options->task;
+    int code = run_metadata_open(session->tree.fd, &session->tree.metadata, failure);
+
+    if (code == 0 && needs_engine(task))
+        code = open_engine(session, n_context, failure);
+    if (code == 0 && needs_tokenizer(task))
+        code = open_tokenizer(session, failure);
+    if (code == 0)
+        session->chat_template =
+            run_metadata_string(session->tree.metadata, "tokenizer.chat_template");
+    return code == 0 ? run_metadata_status(session->tree.metadata, failure) : code;
 }
 
 int run_session_open(const struct run_options *options, uint32_t n_context,
@@ -178,36 +231,39 @@ int run_session_open(const struct run_options *options, uint32_t n_context,
     int status, code;
 
     *session = (struct run_session){.options = options,
-                                    .mount = {.fd = -1, .messages = -1},
+                                    .keeper = {.control = -1},
                                     .tree = {.fd = -1},
                                     .started = run_seconds()};
+    code = run_task_files_open(options, &session->files, &failure);
+    if (code < 0) {
+        run_message("%s", failure.text);
+        return gguf_exit_status(code);
+    }
     status = find_tree(session);
     if (status != EX_OK)
         return status;
-    code = run_metadata_open(session->tree.fd, &session->tree.metadata, &failure);
-    if (code == 0 && needs_engine(options->task))
-        code = open_engine(session, n_context, &failure);
-    if (code == 0 && needs_tokenizer(options->task))
-        code = open_tokenizer(session, &failure);
-    if (code == 0)
-        code = run_metadata_status(session->tree.metadata, &failure);
+    code = load(session, n_context, &failure);
     session->load_seconds = run_seconds() - session->started;
     if (code == 0)
-        return EX_OK;
+        return confine(options);
     status = run_session_complain(session, code, &failure);
     if (code == -ENOTSUP && session->tree.metadata && needs_engine(options->task))
         list_architectures(run_metadata_architecture(session->tree.metadata));
     return status;
 }
 
-void run_session_close(struct run_session *session)
+int run_session_close(struct run_session *session, int status)
 {
+    int left;
+
     run_signals_watch(NULL);
     free(session->logits);
     run_tokenizer_close(session->tokenizer);
     run_engine_close(session->engine);
-    run_private_mount_close(&session->mount);
+    left = run_keeper_end(&session->keeper);
     run_tree_close(&session->tree);
+    run_task_files_close(&session->files);
+    return status == EX_OK ? left : status;
 }
 
 int run_session_feed(struct run_session *session, const int32_t *tokens, size_t n,
@@ -220,7 +276,7 @@ int run_session_feed(struct run_session *session, const int32_t *tokens, size_t 
         const bool is_last = n_now == n_left;
         int code;
 
-        if (run_signals_is_asked())
+        if (run_signals_is_interrupted())
             return run_fail(failure, -EINTR, "interrupted");
         code = run_engine_feed(session->engine, tokens + at, n_now,
                                is_last ? RUN_LOGITS_LAST : RUN_LOGITS_NONE,
@@ -242,30 +298,9 @@ int run_session_encode(const struct run_session *session, const char *text, size
 
     if (code < 0)
         return code;
-    /* The text is to go on. */
+    /* Generation continues the text. */
     if (session->options->adds_bos && special->is_eos_added && ids->n > 0 &&
         ids->list[ids->n - 1] == special->eos)
         ids->n--;
     return 0;
-}
-
-int run_read_file(const char *path, struct gguf_buffer *text, struct run_failure *failure)
-{
-    const bool is_stdin = strcmp(path, "-") == 0;
-    const char *name = is_stdin ? "stdin" : path;
-    const int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    char bytes[65536];
-    ssize_t n = 0;
-    int code = 0;
-
-    if (fd < 0)
-        return run_fail(failure, -errno, "%s: %s", name, strerror(errno));
-    while (code == 0 && (n = read(fd, bytes, sizeof bytes)) > 0)
-        if (gguf_buffer_add(text, bytes, (size_t)n) < 0)
-            code = run_fail_memory(failure);
-    if (n < 0)
-        code = run_fail(failure, -errno, "%s: %s", name, strerror(errno));
-    if (!is_stdin)
-        close(fd);
-    return code;
 }

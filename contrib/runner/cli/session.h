@@ -4,19 +4,21 @@
 #ifndef GGUFS_RUNNER_SESSION_H
 #define GGUFS_RUNNER_SESSION_H
 
-#include "gguf/support/buffer.h"
-#include "contrib/runner/cli/private_mount.h"
+#include "contrib/runner/cli/keeper.h"
 #include "contrib/runner/cli/run_options.h"
+#include "contrib/runner/cli/task_files.h"
 #include "contrib/runner/engine/engine.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
 #include "contrib/runner/tree/open_tree.h"
 
 struct run_session {
     const struct run_options *options;
-    struct run_private_mount mount;
+    struct run_task_files files;
+    struct run_keeper keeper;
     struct run_tree tree;
     struct run_tokenizer *tokenizer; /* NULL if the task needs none */
     struct run_engine *engine;       /* the same */
+    const char *chat_template;       /* of the metadata; NULL if there is none */
     uint32_t n_vocab, n_context;     /* of the engine */
     float *logits;                   /* of the token that was fed last; n_vocab */
     double started;                  /* run_seconds() at the beginning */
@@ -24,33 +26,33 @@ struct run_session {
 };
 
 /*
- * Opens what the task of the options needs, for a context of `n_context` tokens where the options
- * name none; 0: what is usual. Returns 0, or prints what is wrong and returns the exit status.
- * run_session_close() is to be called in both cases.
+ * Open all that the task needs, for a context of `n_context` tokens unless the options say another;
+ * 0: the usual one. Then confine the process, which from here on opens nothing. Returns 0, or an
+ * exit status having printed what is wrong. run_session_close() is to be called in both cases.
  */
 int run_session_open(const struct run_options *options, uint32_t n_context,
                      struct run_session *session);
-void run_session_close(struct run_session *session);
 
-/* Prints what failed and returns the exit status for `code`, a negative errno. */
+/* Close everything and unmount. Returns `status`, or another exit status if that is 0 and something
+ * is left, which has been printed. */
+int run_session_close(struct run_session *session, int status);
+
+/* Print what failed and return the exit status for `code`, a negative errno. */
 int run_session_complain(const struct run_session *session, int code,
                          const struct run_failure *failure);
 
-/* Seconds of a clock that only goes forward. */
+/* Seconds of a monotonic clock. */
 double run_seconds(void);
 
 /*
- * Feeds tokens, the logits of the last of which are then in session->logits. -EINTR if an end was
- * asked for between two batches.
+ * Feed tokens; session->logits becomes the logits of the last one. -EINTR if an interrupt was
+ * deferred, which is seen between two batches.
  */
 int run_session_feed(struct run_session *session, const int32_t *tokens, size_t n,
                      struct run_failure *failure);
 
-/* The tokens of a prompt, with those at its beginning that the model wants; none at its end. */
+/* Encode a prompt, with the tokens that the model expects at its beginning, but none at its end. */
 int run_session_encode(const struct run_session *session, const char *text, size_t length,
                        bool is_special, struct run_ids *ids, struct run_failure *failure);
-
-/* Adds all bytes of the file to the text; "-" is stdin. -EINTR as above. */
-int run_read_file(const char *path, struct gguf_buffer *text, struct run_failure *failure);
 
 #endif

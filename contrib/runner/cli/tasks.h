@@ -1,5 +1,5 @@
 /*
- * What ggufs-run can do with a session. Each prints what fails, and returns the exit status.
+ * The tasks of ggufs-run. Each prints what fails and returns an exit status.
  */
 #ifndef GGUFS_RUNNER_TASKS_H
 #define GGUFS_RUNNER_TASKS_H
@@ -7,24 +7,24 @@
 #include "contrib/runner/cli/json_writer.h"
 #include "contrib/runner/cli/session.h"
 
-/* A prompt, and what comes behind it. */
+/* Generate text after a prompt. */
 int run_task_generate(struct run_session *session);
 
-/* Turns of a conversation. */
+/* Hold a conversation. */
 int run_task_chat(struct run_session *session);
 
-/* Text on stdin to ids, and back. */
+/* Encode a text to ids, and decode ids to text. */
 int run_task_tokenize(struct run_session *session);
 int run_task_detokenize(struct run_session *session);
 
-/* The logits of given tokens; how well a text is predicted. */
+/* Compute the logits of given tokens; the perplexity of a text. */
 int run_task_logits(struct run_session *session);
 int run_task_perplexity(struct run_session *session);
 
-/* Tokens per second. */
+/* Measure tokens per second. */
 int run_task_bench(struct run_session *session);
 
-/* Prints the object on a line of stdout, and frees it. */
+/* Print the object on a line of stdout and free it. */
 int run_print_json(const struct run_session *session, struct run_json *json);
 
 #endif

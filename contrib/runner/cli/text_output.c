@@ -1,9 +1,9 @@
 #include "contrib/runner/cli/text_output.h"
 
+#include "contrib/runner/cli/messages.h"
 #include "contrib/runner/sampling/stop_texts.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 void run_output_begin(struct run_output *output, bool is_at_start)
@@ -13,19 +13,20 @@ void run_output_begin(struct run_output *output, bool is_at_start)
     gguf_buffer_drop(&output->held, output->held.length);
 }
 
-static int give(struct run_output *output, const char *bytes, size_t length,
-                struct run_failure *failure)
+static int write_out(struct run_output *output, const char *bytes, size_t length,
+                     struct run_failure *failure)
 {
+    int code;
+
     if (length == 0)
         return 0;
     if (gguf_buffer_add(&output->text, bytes, length) < 0)
         return run_fail_memory(failure);
-    if (output->is_kept)
+    code = output->is_kept ? 0 : run_write_text(bytes, length);
+    if (code == 0)
         return 0;
-    if (fwrite(bytes, 1, length, stdout) == length && fflush(stdout) == 0)
-        return 0;
-    /* Ctrl-C, while the reader of a pipe took its time. */
-    return run_fail(failure, errno == EINTR ? -EINTR : -EIO, "stdout: %s", strerror(errno));
+    /* -EINTR: Ctrl-C while a pipe was full. */
+    return run_fail(failure, code == -EINTR ? -EINTR : -EIO, "stdout: %s", strerror(-code));
 }
 
 int run_output_bytes(struct run_output *output, const char *bytes, size_t length,
@@ -37,15 +38,15 @@ int run_output_bytes(struct run_output *output, const char *bytes, size_t length
 
     if (run_utf8_put(&output->stream, bytes, length, &out, &out_length) < 0)
         return run_fail_memory(failure);
-    code = give(output, out, out_length, failure);
+    code = write_out(output, out, out_length, failure);
     if (code < 0)
         return code;
     if (run_utf8_end(&output->stream, &out, &out_length) < 0)
         return run_fail_memory(failure);
-    return give(output, out, out_length, failure);
+    return write_out(output, out, out_length, failure);
 }
 
-/* Gives out what of the held bytes is no part of a stop. */
+/* Write those of the held bytes that cannot be part of a stop text. */
 static int pass_on(struct run_output *output, bool *is_stopped, struct run_failure *failure)
 {
     size_t n_free;
@@ -53,9 +54,9 @@ static int pass_on(struct run_output *output, bool *is_stopped, struct run_failu
 
     *is_stopped = run_stop_texts_find(output->stops, output->n_stops, output->held.bytes,
                                       output->held.length, &n_free);
-    code = give(output, output->held.bytes, n_free, failure);
+    code = write_out(output, output->held.bytes, n_free, failure);
     gguf_buffer_drop(&output->held, *is_stopped ? output->held.length : n_free);
-    if (*is_stopped) /* nor the beginning of a character behind it */
+    if (*is_stopped) /* forget the beginning of a character after it */
         run_utf8_begin(&output->stream, false);
     return code;
 }
@@ -78,14 +79,14 @@ int run_output_end(struct run_output *output, struct run_failure *failure)
 {
     const char *out;
     size_t length;
-    int code = give(output, output->held.bytes, output->held.length, failure);
+    int code = write_out(output, output->held.bytes, output->held.length, failure);
 
     gguf_buffer_drop(&output->held, output->held.length);
     if (code < 0)
         return code;
     if (run_utf8_end(&output->stream, &out, &length) < 0)
         return run_fail_memory(failure);
-    return give(output, out, length, failure);
+    return write_out(output, out, length, failure);
 }
 
 void run_output_free(struct run_output *output)

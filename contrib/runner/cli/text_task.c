@@ -1,6 +1,7 @@
 #include "contrib/runner/cli/generate.h"
 #include "contrib/runner/cli/run_signals.h"
 #include "contrib/runner/cli/tasks.h"
+#include "gguf/support/safe_print.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,18 +22,16 @@ int run_print_json(const struct run_session *session, struct run_json *json)
     return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
 }
 
-/* The last newline of a file or of what echo(1) writes is not meant. */
-static int read_prompt(const struct run_options *options, struct gguf_buffer *text,
+/* Read the prompt. A newline at the end of a file, or of what echo(1) writes, is left out. */
+static int read_prompt(const struct run_session *session, struct gguf_buffer *text,
                        struct run_failure *failure)
 {
-    const char *path = options->prompt_file;
+    const char *prompt = session->options->prompt;
     int code;
 
-    if (!path && options->prompt && strcmp(options->prompt, "-") != 0)
-        return gguf_buffer_add_string(text, options->prompt) < 0 ? run_fail_memory(failure) : 0;
-    if (!path)
-        path = "-";
-    code = run_read_file(path, text, failure);
+    if (!session->options->prompt_file && prompt && strcmp(prompt, "-") != 0)
+        return gguf_buffer_add_string(text, prompt) < 0 ? run_fail_memory(failure) : 0;
+    code = run_task_files_read(&session->files, text, failure);
     if (code == 0 && text->length > 0 && text->bytes[text->length - 1] == '\n')
         text->bytes[--text->length] = '\0';
     return code;
@@ -45,19 +44,12 @@ static void print_tokens(const struct run_session *session, const struct run_ids
         const char *piece = run_tokenizer_piece(session->tokenizer, ids->list[i], &length);
 
         fprintf(stderr, "%7d '", ids->list[i]);
-        for (size_t j = 0; j < length; j++) {
-            const unsigned char c = (unsigned char)piece[j];
-
-            if (c < 0x20 || c == 0x7f)
-                fprintf(stderr, "\\x%02x", c);
-            else
-                fputc(c, stderr);
-        }
+        gguf_print_safe(stderr, piece, length);
         fprintf(stderr, "'\n");
     }
 }
 
-/* A part of the text's statistics: tokens and seconds. */
+/* Add an object of tokens and seconds. */
 static void add_timing(struct run_json *json, const char *name, size_t n_tokens, double seconds)
 {
     run_json_begin(json, name);
@@ -95,7 +87,7 @@ static int print_object(const struct run_generation *generation, const struct ru
     return run_print_json(session, &json);
 }
 
-/* The prompt, as the reader sees it, comes first; in JSON it has a place of its own. */
+/* Write the prompt as valid UTF-8; JSON has a member for it. */
 static int show_prompt(struct run_generation *generation, const struct gguf_buffer *prompt,
                        struct gguf_buffer *shown, struct run_failure *failure)
 {
@@ -112,9 +104,9 @@ static int show_prompt(struct run_generation *generation, const struct gguf_buff
     return code;
 }
 
-static int generate_behind(struct run_session *session, struct run_generation *generation,
-                           const struct gguf_buffer *prompt, struct run_ids *ids,
-                           struct gguf_buffer *shown, struct run_failure *failure)
+static int generate_after(struct run_session *session, struct run_generation *generation,
+                          const struct gguf_buffer *prompt, struct run_ids *ids,
+                          struct gguf_buffer *shown, struct run_failure *failure)
 {
     int code = run_session_encode(session, prompt->bytes ? prompt->bytes : "", prompt->length,
                                   session->options->is_special, ids, failure);
@@ -127,10 +119,11 @@ static int generate_behind(struct run_session *session, struct run_generation *g
         print_tokens(session, ids);
     code = run_generation_open(session, generation, failure);
     if (code == 0 && ids->n > session->n_context) /* before the prompt is shown */
-        code = run_fail(failure, -ERANGE,
-                        "the context is of %u tokens, the prompt has %zu; -c N makes the context "
-                        "larger",
-                        session->n_context, ids->n);
+        code = run_fail(
+            failure, -ERANGE,
+            "the prompt has %zu tokens, more than the context of %u; -c N makes the context "
+            "larger",
+            ids->n, session->n_context);
     if (code == 0)
         code = show_prompt(generation, prompt, shown, failure);
     return code == 0 ? run_generate(generation, ids, failure) : code;
@@ -143,11 +136,11 @@ int run_task_generate(struct run_session *session)
     struct run_ids ids = {0};
     struct run_failure failure;
     int status = EX_OK;
-    int code = read_prompt(session->options, &prompt, &failure);
+    int code = read_prompt(session, &prompt, &failure);
 
     if (code == 0)
-        code = generate_behind(session, &generation, &prompt, &ids, &shown, &failure);
-    run_signals_ask(false);
+        code = generate_after(session, &generation, &prompt, &ids, &shown, &failure);
+    run_signals_defer_interrupt(false);
     if (!session->options->is_json && shown.length + generation.output.text.length > 0 &&
         isatty(STDOUT_FILENO))
         putchar('\n');
@@ -158,7 +151,7 @@ int run_task_generate(struct run_session *session)
         status = print_object(&generation, &ids, &shown);
     if (code == 0)
         run_generation_report(&generation);
-    if (status == EX_OK && generation.ending == RUN_ENDING_ASKED)
+    if (status == EX_OK && generation.ending == RUN_ENDING_INTERRUPT)
         status = STATUS_INTERRUPTED;
     run_generation_close(&generation);
     run_ids_free(&ids);

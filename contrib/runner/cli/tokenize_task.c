@@ -1,3 +1,4 @@
+#include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/tasks.h"
 
 #include <ctype.h>
@@ -29,7 +30,7 @@ static int print_ids(const struct run_session *session, const char *text, size_t
     return code;
 }
 
-/* Texts that end in NUL; one without at the end of the file is one as well. */
+/* Encode each text; with -0, each ends in NUL or at the end of the input. */
 static int tokenize(const struct run_session *session, const struct gguf_buffer *input,
                     struct run_ids *ids, struct run_failure *failure)
 {
@@ -53,8 +54,13 @@ int run_task_tokenize(struct run_session *session)
     struct gguf_buffer input = {0};
     struct run_ids ids = {0};
     struct run_failure failure;
-    int code = run_read_file("-", &input, &failure);
+    const char *text = session->options->prompt;
+    int code;
 
+    if (!text || strcmp(text, "-") == 0)
+        code = run_task_files_read(&session->files, &input, &failure);
+    else
+        code = gguf_buffer_add_string(&input, text) < 0 ? run_fail_memory(&failure) : 0;
     if (code == 0)
         code = tokenize(session, &input, &ids, &failure);
     if (code == 0)
@@ -64,8 +70,9 @@ int run_task_tokenize(struct run_session *session)
     return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
 }
 
-/* All bytes, whether they are text or not; so what was encoded comes back as it was. */
-static int detokenize(const struct run_session *session, const char *text,
+/* Append the pieces of the ids: bytes, whether they are text or not, so that what was encoded comes
+ * back as it was. */
+static int detokenize(const struct run_session *session, const char *text, struct gguf_buffer *out,
                       struct run_failure *failure)
 {
     const struct run_tokenizer *tokenizer = session->tokenizer;
@@ -84,7 +91,7 @@ static int detokenize(const struct run_session *session, const char *text,
         errno = 0;
         id = strtol(text, &end, 10);
         if (end == text || errno != 0 || id < 0 || (size_t)id >= run_tokenizer_size(tokenizer))
-            return run_fail(failure, -EINVAL, "stdin: \"%.20s\" is no id from 0 to %zu", text,
+            return run_fail(failure, -EINVAL, "stdin: \"%.20s\" is not an id from 0 to %zu", text,
                             run_tokenizer_size(tokenizer) - 1);
         text = end;
         if (run_tokenizer_is_control(tokenizer, (int32_t)id) && !session->options->is_special)
@@ -95,20 +102,24 @@ static int detokenize(const struct run_session *session, const char *text,
             length--;
         }
         is_first = false;
-        fwrite(piece, 1, length, stdout);
+        if (gguf_buffer_add(out, piece, length) < 0)
+            return run_fail_memory(failure);
     }
 }
 
 int run_task_detokenize(struct run_session *session)
 {
-    struct gguf_buffer input = {0};
+    struct gguf_buffer input = {0}, output = {0};
     struct run_failure failure;
-    int code = run_read_file("-", &input, &failure);
+    int code = run_task_files_read(&session->files, &input, &failure);
+    int write_code;
 
     if (code == 0 && input.bytes)
-        code = detokenize(session, input.bytes, &failure);
-    if (code == 0)
-        code = flush_stdout(&failure);
+        code = detokenize(session, input.bytes, &output, &failure);
+    write_code = run_write_text(output.bytes, output.length); /* also up to a wrong id */
+    if (code == 0 && write_code < 0)
+        code = run_fail(&failure, -EIO, "stdout: %s", strerror(-write_code));
+    gguf_buffer_free(&output);
     gguf_buffer_free(&input);
     return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
 }

@@ -98,7 +98,7 @@ static int read_scores(struct run_json *scores, struct run_vocabulary *vocabular
     uint32_t n = 0;
     int code = 0;
 
-    vocabulary->scores = calloc(vocabulary->n, sizeof *vocabulary->scores);
+    vocabulary->scores = calloc((size_t)vocabulary->n + 1, sizeof *vocabulary->scores);
     if (!vocabulary->scores)
         return run_fail_memory(failure);
     while (n < vocabulary->n && (code = run_json_element(scores, &score, failure)) > 0) {

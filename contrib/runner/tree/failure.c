@@ -12,12 +12,6 @@ int run_fail(struct run_failure *failure, int code, const char *format, ...)
     /* cppcheck-suppress ctuuninitvar ; it is only written to */
     vsnprintf(failure->text, sizeof failure->text, format, arguments);
     va_end(arguments);
-    for (unsigned char *c = (unsigned char *)failure->text; *c != '\0'; c++) {
-        if (*c < 0x20 || *c == 0x7f)
-            *c = '?';
-        else if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f) /* U+0080 to U+009F */
-            c[0] = c[1] = '?';
-    }
     return code;
 }
 

@@ -1,5 +1,7 @@
 #include "contrib/runner/tree/json_reader.h"
 
+#include "gguf/support/buffer.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -27,13 +29,12 @@ struct run_json {
     char *name;
     enum expected expected;
     unsigned depth;
-    uint64_t objects; /* bit i: level i is an object */
-    uint64_t limit;   /* in bytes */
-    uint64_t offset;  /* in the file, of the buffer's beginning */
-    size_t at, end;   /* in the buffer */
-    int read_code;    /* a negative errno, if no more can be read */
-    char *text;       /* the string read last */
-    size_t length, capacity;
+    uint64_t objects;        /* bit i: level i is an object */
+    uint64_t limit;          /* in bytes */
+    uint64_t offset;         /* in the file, of the buffer's beginning */
+    size_t at, end;          /* in the buffer */
+    int read_code;           /* a negative errno, if no more can be read */
+    struct gguf_buffer text; /* the string read last */
     unsigned char buffer[BUFFER_BYTES];
 };
 
@@ -70,7 +71,7 @@ void run_json_close(struct run_json *json)
     if (json->fd >= 0)
         close(json->fd);
     free(json->name);
-    free(json->text);
+    gguf_buffer_free(&json->text);
     free(json);
 }
 
@@ -109,13 +110,14 @@ static int take(struct run_json *json)
 
 static int fail_here(const struct run_json *json, struct run_failure *failure)
 {
+    const unsigned long long offset = json->offset + json->at;
+
     if (json->read_code == -EFBIG)
         return run_fail(failure, -EFBIG, "%s: larger than %llu bytes", json->name,
                         (unsigned long long)json->limit);
     if (json->read_code < 0)
         return run_fail(failure, json->read_code, "%s: %s", json->name, strerror(-json->read_code));
-    return run_fail(failure, -EINVAL, "%s: byte %llu: not valid JSON", json->name,
-                    (unsigned long long)(json->offset + json->at));
+    return run_fail(failure, -EINVAL, "%s: byte %llu: not valid JSON", json->name, offset);
 }
 
 static int peek_past_space(struct run_json *json)
@@ -132,23 +134,10 @@ static int peek_past_space(struct run_json *json)
 static int add_bytes(struct run_json *json, const void *bytes, size_t n,
                      struct run_failure *failure)
 {
-    if (json->length + n > RUN_JSON_MAX_TEXT)
+    if (json->text.length + n > RUN_JSON_MAX_TEXT)
         return run_fail(failure, -E2BIG, "%s: a string of more than %zu bytes", json->name,
                         RUN_JSON_MAX_TEXT);
-    if (json->length + n + 1 > json->capacity) {
-        const size_t capacity = 2 * (json->length + n) + 64;
-        char *larger = realloc(json->text, capacity);
-
-        if (!larger)
-            return run_fail_memory(failure);
-        json->text = larger;
-        json->capacity = capacity;
-    }
-    if (n > 0)
-        memcpy(json->text + json->length, bytes, n);
-    json->length += n;
-    json->text[json->length] = '\0';
-    return 0;
+    return gguf_buffer_add(&json->text, bytes, n) < 0 ? run_fail_memory(failure) : 0;
 }
 
 /* The value of the four hexadecimal digits that follow, or -1. */
@@ -235,7 +224,7 @@ static int take_string(struct run_json *json, struct run_failure *failure)
 {
     int code;
 
-    json->length = 0;
+    json->text.length = 0;
     code = add_bytes(json, NULL, 0, failure);
     while (code == 0) {
         const int c = peek(json);
@@ -295,7 +284,7 @@ static bool is_number(const char *text)
 
 static int take_number(struct run_json *json, double *number, struct run_failure *failure)
 {
-    char text[NUMBER_BYTES];
+    char text[NUMBER_BYTES] = "";
     size_t n = 0;
     int c;
 
@@ -304,7 +293,6 @@ static int take_number(struct run_json *json, double *number, struct run_failure
         text[n++] = (char)c;
         json->at++;
     }
-    text[n] = '\0';
     if (!is_number(text))
         return fail_here(json, failure);
     *number = strtod(text, NULL);
@@ -416,8 +404,8 @@ int run_json_next(struct run_json *json, struct run_json_token *token, struct ru
     code = json->expected == EXPECT_KEY ? take_key(json, token, failure)
                                         : take_value(json, c, token, failure);
     if (token->kind == RUN_JSON_KEY || token->kind == RUN_JSON_STRING) {
-        token->text = json->text;
-        token->length = json->length;
+        token->text = json->text.bytes;
+        token->length = json->text.length;
     }
     return code < 0 ? code : 1;
 }

@@ -1,5 +1,7 @@
 #include "contrib/runner/tree/metadata.h"
 
+#include "gguf/support/grow.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -144,7 +146,7 @@ static int read_value(const struct run_metadata *metadata, struct value *value,
                       struct run_failure *failure)
 {
     struct run_json *json = NULL;
-    struct run_json_token token;
+    struct run_json_token token = {0};
     int code = open_key(metadata, value->key, &json, &token, failure);
 
     if (code > 0)
@@ -177,7 +179,7 @@ static struct value *find_full(const struct run_metadata *metadata, const char *
     code = remember(metadata, read_value(metadata, value, &failure), &failure);
     if (code == 0 && !tsearch(value, &metadata->cache->values, compare_keys))
         code = remember(metadata, run_fail_memory(&failure), &failure);
-    if (code < 0) {
+    if (code != 0) {
         free_value(value);
         return NULL;
     }
@@ -200,15 +202,12 @@ static int read_elements(struct run_json *json, struct value *value, struct run_
 
     while (value->n_numbers < RUN_METADATA_MAX_NUMBERS &&
            (code = run_json_element(json, &element, failure)) > 0) {
-        if (value->n_numbers == capacity) {
-            double *larger;
+        double *numbers =
+            gguf_grow(value->numbers, &capacity, value->n_numbers + 1, sizeof *numbers);
 
-            capacity = capacity ? 2 * capacity : 64;
-            larger = reallocarray(value->numbers, capacity, sizeof *larger);
-            if (!larger)
-                return run_fail_memory(failure);
-            value->numbers = larger;
-        }
+        if (!numbers)
+            return run_fail_memory(failure);
+        value->numbers = numbers;
         value->numbers[value->n_numbers++] = element.kind == RUN_JSON_NUMBER  ? element.number
                                              : element.kind == RUN_JSON_TRUE  ? 1
                                              : element.kind == RUN_JSON_FALSE ? 0
@@ -221,7 +220,7 @@ static int read_numbers(const struct run_metadata *metadata, struct value *value
                         struct run_failure *failure)
 {
     struct run_json *json = NULL;
-    struct run_json_token token;
+    struct run_json_token token = {0};
     int code = open_key(metadata, value->key, &json, &token, failure);
 
     if (code > 0 && token.kind == RUN_JSON_ARRAY)
@@ -243,7 +242,7 @@ int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure
 {
     struct run_metadata *metadata = calloc(1, sizeof *metadata);
     const char *architecture;
-    int fd;
+    int fd, code;
 
     *out = NULL;
     if (!metadata)
@@ -256,8 +255,7 @@ int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure
     }
     fd = openat(tree_fd, "metadata", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
-        const int code = run_fail(failure, -errno, "metadata: %s", strerror(errno));
-
+        code = run_fail(failure, -errno, "metadata: %s", strerror(errno));
         run_metadata_close(metadata);
         return code;
     }
@@ -266,14 +264,12 @@ int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure
     metadata->architecture = strdup(architecture ? architecture : "");
     if (!metadata->architecture)
         remember(metadata, run_fail_memory(failure), failure);
-    if (metadata->cache->code < 0) {
-        const int code = run_metadata_status(metadata, failure);
-
+    code = run_metadata_status(metadata, failure);
+    if (code < 0)
         run_metadata_close(metadata);
-        return code;
-    }
-    *out = metadata;
-    return 0;
+    else
+        *out = metadata;
+    return code;
 }
 
 void run_metadata_close(struct run_metadata *metadata)
@@ -337,7 +333,7 @@ int run_metadata_array(const struct run_metadata *metadata, const char *key, str
                        struct run_failure *failure)
 {
     char buffer[KEY_BYTES];
-    struct run_json_token token;
+    struct run_json_token token = {0};
     int code;
 
     *out = NULL;

@@ -222,8 +222,9 @@ static int take_type(const struct info *info, struct run_tensor *tensor,
 {
     if (!info->has_type || !is_whole(info->type, 0, UINT32_MAX))
         return run_fail(failure, -EINVAL, "tensors/%s/info: no ggml_type", tensor->name);
-    if (is_whole(info->era, 0, UINT32_MAX))
-        tensor->type = dequant_type_of_era((uint32_t)info->type, (uint32_t)info->era);
+    tensor->type = is_whole(info->era, 0, UINT32_MAX)
+                       ? dequant_type_of_era((uint32_t)info->type, (uint32_t)info->era)
+                       : NULL;
     if (!tensor->type || !dequant_is_decodable(tensor->type))
         return run_fail(failure, -ENOTSUP, "tensors/%s/info: type %.0f cannot be decoded",
                         tensor->name, info->type);
@@ -305,7 +306,7 @@ static int read_entry(struct run_weights *weights, struct entry *entry, struct r
     struct info info;
     int code;
 
-    entry->tensor = (struct run_tensor){.name = entry->name};
+    entry->tensor.name = entry->name;
     snprintf(path, sizeof path, "tensors/%s/info", entry->name);
     code = read_info(weights->tree_fd, path, &info, failure);
     if (code == 0)
@@ -330,6 +331,11 @@ int run_weights_get(struct run_weights *weights, const char *name, struct run_te
     }
     *out = entry->tensor;
     return 0;
+}
+
+size_t run_weights_count(const struct run_weights *weights)
+{
+    return weights->n_entries;
 }
 
 uint64_t run_weights_mapped_bytes(const struct run_weights *weights)

@@ -33,6 +33,9 @@ int run_weights_open(int tree_fd, struct run_weights **out, struct run_failure *
 /* Unmaps all tensors. */
 void run_weights_close(struct run_weights *weights);
 
+/* The number of tensors in the tree. */
+size_t run_weights_count(const struct run_weights *weights);
+
 /* Whether the tree has a tensor of that name. */
 bool run_weights_has(const struct run_weights *weights, const char *name);
 

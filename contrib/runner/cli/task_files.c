@@ -1,0 +1,84 @@
+#include "contrib/runner/cli/task_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_stdio(const char *path)
+{
+    return !path || strcmp(path, "-") == 0;
+}
+
+static const char *input_path(const struct run_options *options)
+{
+    switch (options->task) {
+    case RUN_TASK_GENERATE:
+        return options->prompt_file;
+    case RUN_TASK_LOGITS:
+        return options->tokens_file;
+    case RUN_TASK_PERPLEXITY:
+        return options->perplexity_file;
+    default:
+        return NULL;
+    }
+}
+
+/* A device or a pipe is written to, not replaced by a file; a symbolic link stays one. */
+static int open_output(const char *path, struct run_task_files *files, struct run_failure *failure)
+{
+    struct stat status;
+
+    if (is_stdio(path)) {
+        files->output = STDOUT_FILENO;
+        return 0;
+    }
+    if (stat(path, &status) != 0)
+        files->target = strdup(path);
+    else if (S_ISREG(status.st_mode))
+        files->target = realpath(path, NULL);
+    else
+        files->output = open(path, O_WRONLY | O_CLOEXEC);
+    return files->target || files->output >= 0
+               ? 0
+               : run_fail(failure, -errno, "%s: cannot be written: %s", path, strerror(errno));
+}
+
+int run_task_files_open(const struct run_options *options, struct run_task_files *files,
+                        struct run_failure *failure)
+{
+    const char *path = input_path(options);
+
+    *files = (struct run_task_files){.input = STDIN_FILENO, .input_name = "stdin", .output = -1};
+    if (!is_stdio(path)) {
+        files->input_name = path;
+        files->input = open(path, O_RDONLY | O_CLOEXEC);
+        if (files->input < 0)
+            return run_fail(failure, -errno, "%s: %s", path, strerror(errno));
+    }
+    return options->logits_file ? open_output(options->logits_file, files, failure) : 0;
+}
+
+void run_task_files_close(struct run_task_files *files)
+{
+    if (files->input > STDERR_FILENO)
+        close(files->input);
+    if (files->output > STDERR_FILENO)
+        close(files->output);
+    free(files->target);
+    *files = (struct run_task_files){.input = -1, .output = -1};
+}
+
+int run_task_files_read(const struct run_task_files *files, struct gguf_buffer *bytes,
+                        struct run_failure *failure)
+{
+    char piece[65536];
+    ssize_t n;
+
+    while ((n = read(files->input, piece, sizeof piece)) > 0)
+        if (gguf_buffer_add(bytes, piece, (size_t)n) < 0)
+            return run_fail_memory(failure);
+    return n < 0 ? run_fail(failure, -errno, "%s: %s", files->input_name, strerror(errno)) : 0;
+}

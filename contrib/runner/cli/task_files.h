@@ -1,0 +1,33 @@
+/*
+ * The files that a task reads and writes. They are opened before the process confines itself.
+ */
+#ifndef GGUFS_RUNNER_TASK_FILES_H
+#define GGUFS_RUNNER_TASK_FILES_H
+
+#include "contrib/runner/cli/run_options.h"
+#include "contrib/runner/tree/failure.h"
+#include "gguf/support/buffer.h"
+
+#include <stdbool.h>
+
+struct run_task_files {
+    int input;              /* what the task reads: a prompt, text, ids; stdin unless named */
+    const char *input_name; /* for messages */
+    int output;             /* of --logits, or -1 */
+    char *target;           /* a regular file to write at once when complete, owned; NULL: none */
+};
+
+/*
+ * Open the input and, unless it is a regular file or a new one, the output. For those two `target`
+ * is set instead: the keeper opens them. Returns 0 or a negative errno. To be closed in any case.
+ */
+int run_task_files_open(const struct run_options *options, struct run_task_files *files,
+                        struct run_failure *failure);
+void run_task_files_close(struct run_task_files *files);
+
+/* Append all of the input to `bytes`. Returns 0, -EINTR if an interrupt was deferred, or a negative
+ * errno. */
+int run_task_files_read(const struct run_task_files *files, struct gguf_buffer *bytes,
+                        struct run_failure *failure);
+
+#endif
