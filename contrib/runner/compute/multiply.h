@@ -4,7 +4,7 @@
 #ifndef GGUFS_RUNNER_MULTIPLY_H
 #define GGUFS_RUNNER_MULTIPLY_H
 
-#include "contrib/runner/tree/weights.h"
+#include "contrib/runner/compute/tensor.h"
 
 /*
  * out[t][r] = row r of the weights · x[t], for t < n and every row r of the tensor: x is

@@ -1,7 +1,6 @@
 #include "contrib/runner/tree/weights.h"
 
 #include "contrib/runner/tree/json_reader.h"
-#include "dequant/kernels.h"
 #include "dequant/rows.h"
 
 #include <dirent.h>
@@ -366,36 +365,4 @@ const char *run_weights_name_at(const struct run_weights *weights, const void *a
             return entry->name;
     }
     return NULL;
-}
-
-uint64_t run_tensor_rows(const struct run_tensor *tensor)
-{
-    return tensor->ne[1] * tensor->ne[2] * tensor->ne[3];
-}
-
-/* Where rows are stored in groups, the data begin with that of the first row. */
-struct run_tensor run_tensor_slice(const struct run_tensor *tensor, uint64_t first, uint64_t n)
-{
-    const uint64_t row = tensor->first_row + first, group_rows = tensor->type->interleave_rows;
-    struct run_tensor slice = *tensor;
-    uint64_t skipped_bytes = 0;
-
-    slice.first_row = (uint32_t)(row % group_rows);
-    dequant_rows_bytes(tensor->type, tensor->ne[0], row - slice.first_row, &skipped_bytes);
-    slice.data += skipped_bytes;
-    slice.ne[1] = n;
-    slice.ne[2] = slice.ne[3] = 1;
-    return slice;
-}
-
-void run_tensor_decode(const struct run_tensor *tensor, uint64_t row, uint64_t first, uint64_t n,
-                       float *out)
-{
-    dequant_decode_elements(tensor->type, tensor->ne[0], tensor->data,
-                            (tensor->first_row + row) * tensor->ne[0] + first, n, out);
-}
-
-void run_tensor_decode_row(const struct run_tensor *tensor, uint64_t row, float *out)
-{
-    run_tensor_decode(tensor, row, 0, tensor->ne[0], out);
 }
