@@ -1,10 +1,14 @@
 /*
- * The architectures, a row each: what the tensors of a file do not tell by being there.
+ * The table of architectures: one row each, with what the tensors of a file cannot show by being
+ * there.
  *
- * Whether a product has a bias, a gate or a scale, whether queries are normalized or a layer has
- * experts, is seen from the tensors. A row says which kinds of functions are meant and which keys
- * count: keys that its row does not name are ignored, since files carry some that their
- * architecture does not use.
+ * The tensors show whether a product has a bias, a gate or a scale, whether queries are normalized
+ * and whether a layer has experts. A row says which kinds of functions are meant, which keys count,
+ * and which tensors must be there. Keys that a row does not name are ignored, since files carry
+ * keys that their architecture does not use. Zero is the usual choice in every group.
+ *
+ * Unless a comment names another source, rows follow llama.cpp's src/models/, which converts and
+ * runs the same files, and were compared with it or with transformers.
  */
 #ifndef GGUFS_RUNNER_ARCHITECTURES_H
 #define GGUFS_RUNNER_ARCHITECTURES_H
@@ -18,52 +22,156 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How attention and feed-forward of a layer come together. */
+/*
+ * The tensors that a model of the architecture cannot do without, beyond those that its pieces
+ * require of themselves (an attention layer always needs queries, keys and an output product).
+ * Names are separated by spaces; "a|b" is one or the other. A name without ".weight", ".bias" or
+ * ".scale" at its end means NAME.weight or a tensor of that whole name.
+ */
+struct run_required_tensors {
+    const char *model;     /* tensors outside of the layers */
+    const char *layer;     /* of every layer that has a mixer or a feed-forward */
+    const char *attention; /* of layers with attention */
+    const char *recurrent; /* of layers with a recurrent mixer */
+    const char *dense;     /* of layers with a dense feed-forward */
+    const char *experts;   /* of layers with experts */
+};
+
+/* How the results of mixer and feed-forward are added to the residual stream. */
 enum run_residual {
     RUN_SERIAL,          /* x += attention(norm(x)); x += feed_forward(norm(x)) */
     RUN_PARALLEL,        /* x += attention(norm(x)) + feed_forward(norm(x)) */
-    RUN_PARALLEL_BY_KEY, /* as the key use_parallel_residual says; parallel without it */
+    RUN_PARALLEL_BY_KEY, /* as the key use_parallel_residual says; parallel without the key */
+    RUN_PARALLEL_WITHOUT_FFN_NORM, /* parallel in models that have no ffn_norm (StableLM 2 12B) */
 };
 
-/* What embeddings are multiplied by. */
+/* What a layer must consist of. */
+enum run_layer_parts {
+    RUN_BOTH_PARTS, /* a mixer and a feed-forward */
+    RUN_ONE_PART,   /* a mixer or a feed-forward, whose norm is attn_norm in both cases */
+    RUN_ANY_PARTS,  /* one, both or none: layers of which parts were pruned */
+};
+
+/* What the tensor layer_output_scale multiplies. */
+enum run_layer_scale {
+    RUN_LAYER_SCALES_OUTPUT,     /* the layer's output */
+    RUN_LAYER_SCALES_EMBEDDINGS, /* the token embeddings, which are then added to the output */
+};
+
+/* The sequence of layers. */
+struct run_layer_rules {
+    enum run_residual residual;
+    enum run_layer_scale output_scale;
+    enum run_layer_parts parts;
+    bool has_nextn_key;  /* nextn_predict_layers: that many of the last layers only predict further
+                            tokens; they are left out */
+    bool has_loops_keys; /* num_loops: all layers are applied that many times, with the output norm
+                            between unless skip_loop_final_norm */
+};
+
+/* Norms that are applied although they have no weights. */
+enum run_plain_norms {
+    RUN_PLAIN_LAYER_NORMS = 1, /* before attention, feed-forward and output */
+    RUN_PLAIN_EMBEDDING_NORM = 2,
+    RUN_PLAIN_K_NORM = 4, /* of each head's key */
+    RUN_PLAIN_V_NORM = 8, /* of each head's value */
+};
+
+struct run_norm_rules {
+    enum run_norm_kind kind;
+    unsigned plain;             /* bits of enum run_plain_norms */
+    bool qk_is_layer_norm;      /* queries and keys get layer norms, whatever `kind` is */
+    bool qk_after_rotary;       /* queries and keys are normalized after the rotation, not before */
+    bool qk_plain_after_rotary; /* queries and keys of rotated layers get an RMS norm without
+                                   weights after the rotation (llama.cpp: use_kq_norm) */
+    bool has_swin_key;          /* swin_norm: norms follow attention and feed-forward */
+};
+
+/* Constants that multiply or bound activations. A default of 0 stands for no scale, no cap. */
 enum run_embedding_scale {
-    RUN_EMBEDDING_PLAIN,
-    RUN_EMBEDDING_BY_ROOT, /* the square root of the width */
-    RUN_EMBEDDING_BY_KEY,  /* embedding_scale */
+    RUN_EMBEDDING_UNSCALED,
+    RUN_EMBEDDING_BY_ROOT, /* by the square root of n_embd */
+    RUN_EMBEDDING_BY_KEY,  /* by the key embedding_scale */
 };
 
 /* What the key logit_scale does. */
 enum run_logit_scale {
-    RUN_LOGITS_PLAIN,
+    RUN_LOGITS_UNSCALED,
     RUN_LOGITS_MULTIPLIED,
     RUN_LOGITS_DIVIDED,
 };
 
-/* How probabilities of experts are made of the router's products. */
-enum run_gating {
-    RUN_GATE_SOFTMAX,
-    RUN_GATE_SIGMOID,
-    RUN_GATE_SOFTMAX_CHOSEN, /* softmax over the chosen ones only */
+struct run_scale_rules {
+    enum run_embedding_scale embedding;
+    float embedding_default;
+    enum run_logit_scale logit;
+    float logit_default;
+    bool has_residual_key;     /* residual_scale */
+    bool has_minicpm_defaults; /* without keys: embeddings times 12, residuals times
+                                  1.4 / √n_layer, logits divided by n_embd / 256 */
+    bool has_softcap_keys;     /* attn_logit_softcapping, final_logit_softcapping */
+    float attention_softcap;   /* without key */
+    float final_logit_softcap; /* without key */
 };
 
-/* Whether the weights of the chosen experts are divided by their sum. */
-enum run_weights_norm { RUN_WEIGHTS_PLAIN, RUN_WEIGHTS_NORMED, RUN_WEIGHTS_BY_KEY };
+/* What the value "reference" of the key tensor_data_layout means: rows of weights are in the order
+ * of the original checkpoint, which converters have changed since. */
+enum run_reference_layout {
+    RUN_REFERENCE_SAME,   /* nothing: rows were never moved */
+    RUN_REFERENCE_NEOX,   /* rotated pairs are those of RUN_ROTARY_NEOX */
+    RUN_REFERENCE_GROUPS, /* attn_qkv has for each head of keys its queries, the key, the value */
+};
+
+/* What makes the attention's gate of the product with attn_gate. */
+enum run_attention_gate { RUN_ATTENTION_SIGMOID, RUN_ATTENTION_SOFTPLUS };
+
+struct run_attention_rules {
+    /* Scores are multiplied by 1 / √(width of a head), or: */
+    float scale;                 /* this; 0: not */
+    bool scale_is_inverse_width; /* 1 / width of a head */
+    bool has_scale_key;          /* scale */
+    bool has_output_scale_key;   /* output_scale means the same */
+    bool has_value_scale_key;    /* value_scale: multiplies what attention returns */
+    bool has_clamp_key;          /* clamp_kqv */
+
+    float alibi_bias;   /* the largest ALiBi bias; 0: none */
+    bool has_alibi_key; /* max_alibi_bias */
+
+    /* Queries are multiplied by 1 + scale · ln(1 + ⌊(position + 1) / length⌋), in layers that are
+     * not rotated. */
+    float temperature_scale;
+    uint32_t temperature_length;
+    bool has_temperature_keys; /* temperature_scale, temperature_length: by ⌊position / length⌋, in
+                                  all layers; without the latter the original context counts */
+
+    bool has_shared_kv_key;         /* shared_kv_layers: so many of the last layers use keys and
+                                       values of earlier ones */
+    uint32_t n_layer_kv_from_start; /* layers from this one on do so; 0: as the key says */
+
+    enum run_rotary_kind indexer; /* attention is sparse, by an indexer that rotates like this:
+                                     keys indexer.… */
+    enum run_attention_gate gate;
+    enum run_reference_layout reference;
+};
+
+/* Layers whose attention sees a window of tokens: key attention.sliding_window. */
+struct run_window_rules {
+    enum run_window kind;
+    uint32_t size;      /* without that key */
+    uint32_t period;    /* all but the last layer of so many have the window; 0: all */
+    bool dense_first;   /* … all but the first of so many */
+    bool has_dims_keys; /* key_length_swa, value_length_swa, rope.dimension_count_swa */
+    float rope_base;    /* of windowed layers if no key says it; 0: that of the others */
+    bool is_unscaled;   /* windowed layers rotate without scaling or factors */
+};
 
 /* Which layers rotate queries and keys. */
 enum run_rotary_layers {
     RUN_ROTARY_ALL,
-    RUN_ROTARY_WINDOWED, /* those with a sliding window, if the model has such layers */
-    RUN_ROTARY_SKIPPING, /* all but every fourth: 3, 7, …; all if a key turned the row's window off
-                          */
-    RUN_ROTARY_LEADING,  /* those with a sliding window and the first leading_dense_block_count */
-};
-
-/* What it means if the key tensor_data_layout is "reference": converters have moved rows of weights
- * since. */
-enum run_reference {
-    RUN_REFERENCE_SAME,   /* nothing: rows were never moved */
-    RUN_REFERENCE_HALVES, /* rotated pairs are as RUN_ROTARY_NEOX */
-    RUN_REFERENCE_GROUPS, /* attn_qkv has for each head of keys its queries, the key, the value */
+    RUN_ROTARY_WINDOWED,         /* those with a sliding window, if the model has such layers */
+    RUN_ROTARY_NOT_EVERY_FOURTH, /* all but 3, 7, …; all if the row has a window and a key turns
+                                    it off (llama.cpp: n_no_rope_layer_step) */
+    RUN_ROTARY_LEADING, /* those with a sliding window and the first leading_dense_block_count */
 };
 
 /* What the key rope.scaling.yarn_log_multiplier does. */
@@ -73,107 +181,94 @@ enum run_log_multiplier {
     RUN_MULTIPLIER_DIVIDES, /* YaRN's factor is divided by that of this multiplier */
 };
 
-/* What makes the attention's gate of the product with attn_gate. */
-enum run_attention_gate { RUN_ATTENTION_SIGMOID, RUN_ATTENTION_SOFTPLUS };
-
-/* What the tensor layer_output_scale does. */
-enum run_layer_scale {
-    RUN_LAYER_SCALES_OUTPUT, /* it multiplies what the layer gives */
-    RUN_LAYER_SCALES_TOKENS, /* it multiplies the embeddings, which are added to that */
+/* Rotary position embedding: keys rope.… */
+struct run_rotary_rules {
+    enum run_rotary_kind kind;
+    enum run_rotary_layers layers;
+    bool has_finetuned_key;  /* scaling.finetuned: no rotation if it is false */
+    bool has_alpha_key;      /* scaling.alpha: the base times alpha^(width / (width - 2)) */
+    bool sections_mean_neox; /* with dimension_sections, pairs are those of RUN_ROTARY_NEOX */
+    bool halves_dense;       /* layers without window rotate half of dimension_count */
+    float yarn_beta_fast;    /* without key; 0: 32 */
+    enum run_log_multiplier log_multiplier;
 };
 
-/* Norms that are there though they have no weights. */
-enum run_bare_norms {
-    RUN_BARE_LAYERS = 1,     /* before attention, feed-forward and output */
-    RUN_BARE_EMBEDDINGS = 2, /* of embeddings */
-    RUN_BARE_KEYS = 4,       /* of each head's key */
-    RUN_BARE_VALUES = 8,     /* of each head's value */
+struct run_feed_forward_rules {
+    enum run_activation activation;
+    bool has_swiglu_clamp_keys; /* swiglu_clamp_exp, swiglu_clamp_shexp, by layer */
+    float sparsity;           /* gates below their mean plus so many standard deviations become 0 */
+    uint32_t n_sparse_layers; /* … in so many layers from the first on */
+};
+
+/* How the router's products become probabilities of experts; expert_gating_func in files. */
+enum run_gating {
+    RUN_GATE_SOFTMAX,
+    RUN_GATE_SIGMOID,
+    RUN_GATE_SOFTMAX_WEIGHT, /* softmax over the chosen ones only */
+};
+
+/* Whether the weights of the chosen experts are divided by their sum. */
+enum run_weights_norm { RUN_WEIGHTS_PLAIN, RUN_WEIGHTS_NORMED, RUN_WEIGHTS_BY_KEY };
+
+/* What experts, or the router, take as their input. */
+enum run_expert_input {
+    RUN_INPUT_RESIDUAL, /* the residual stream after attention */
+    RUN_INPUT_LAYER,    /* the layer's input, before attention */
+};
+
+/* Mixture of experts. */
+struct run_expert_rules {
+    enum run_gating gating;
+    bool has_gating_key; /* expert_gating_func decides if it is there */
+    enum run_weights_norm weights_norm;
+    bool has_weights_scale_key;         /* expert_weights_scale */
+    bool weights_before;                /* an expert's weight multiplies its input, not its output
+                                           (llama.cpp: weight_before_ffn) */
+    enum run_expert_input input;        /* of experts that have a norm of their own, before it */
+    enum run_expert_input router_input; /* RUN_INPUT_RESIDUAL: what the experts take */
+    float shared_scale;                 /* of the sum of experts and shared experts; 0: 1 */
+    bool has_chunk_keys; /* experts_per_group, expert_group_scale: see struct run_experts */
+};
+
+struct run_recurrent_rules {
+    uint32_t rwkv_version;  /* of the time mixing, unless the key architecture_version says another;
+                               0: no RWKV */
+    bool has_rescaling_key; /* rescale_every_n_layers: after so many layers, x is halved */
+};
+
+/*
+ * A size of the architecture that differs from the others in more than its sizes. Files do not say
+ * so by a key: llama.cpp recognizes these models by their number of layers or experts too.
+ */
+struct run_variant {
+    const char *name; /* NULL: no such variant */
+    uint32_t n_layer; /* which models it is: 0 matches any number */
+    uint32_t n_expert;
+    bool scale_by_n_embd;  /* scores are multiplied by 1 / √(n_embd / n_head) */
+    float alibi_bias;      /* the largest ALiBi bias, which replaces the rotation; 0: none */
+    bool no_qk_plain_norm; /* the row's qk_plain_after_rotary does not apply */
 };
 
 struct run_architecture {
-    const char *name;           /* general.architecture */
-    bool has_prediction_layers; /* key nextn_predict_layers: that many of the last layers only
-                                   predict further tokens and are left out */
-
-    enum run_norm_kind norm;
-    unsigned bare_norms;     /* of enum run_bare_norms */
-    bool head_norm_is_layer; /* queries and keys get layer norms, whatever `norm` says */
-    bool has_swin_norm;      /* key swin_norm: norms are behind attention, feed-forward */
-    bool has_loops; /* key num_loops: all layers are gone through so often, with the output's norm
-                       between unless skip_loop_final_norm */
-    enum run_layer_scale layer_scale;
-    enum run_residual residual;
-    bool has_residual_scale; /* key residual_scale */
-    enum run_embedding_scale embedding_scale;
-    enum run_logit_scale logit_scale;
-    float embedding_default, logit_default; /* those scales without key; 0: 1 */
-    bool has_minicpm_scales; /* without those keys: embeddings times 12, residuals times
-                                1.4 / √n_layer, logits divided by n_embd / 256 */
-    bool has_softcap;        /* keys attn_logit_softcapping, final_logit_softcapping */
-    float attention_softcap, final_softcap; /* without key */
-
-    uint32_t rwkv_version;    /* RWKV's time mixing, if key architecture_version says no other */
-    bool has_layer_rescaling; /* key rescale_every_n_layers: behind so many layers, half of it */
-
-    enum run_rotary_kind rotary;
-    enum run_rotary_layers rotary_layers;
-    enum run_reference reference;
-    bool rotary_by_key;      /* key rope.scaling.finetuned, if it is false: no rotation */
-    bool norm_after_rotary;  /* q and k are normalized behind the rotation */
-    bool norms_rotated;      /* q and k of rotated layers get an RMS norm without weights behind it,
-                                unless the model has 128 experts (Llama 4) */
-    bool scale_is_inverse;   /* the attention's scale is 1 / width of a head, not of its root */
-    float temperature_scale; /* queries of layers that are not rotated are multiplied by */
-    uint32_t temperature_length; /* 1 + scale · ln(1 + ⌊(position + 1) / length⌋) */
-    bool has_temperature;        /* keys attention.temperature_scale, .temperature_length: all
-                                    queries, by ⌊position / length⌋; without the latter the original
-                                    context counts */
-    float attention_scale;       /* instead of 1 / √width; 0: that */
-    bool has_attention_scale;    /* key attention.scale */
-    bool has_output_scale;       /* key attention.output_scale means the same */
-    bool has_value_scale;        /* key attention.value_scale: multiplies what attention finds */
-    enum run_attention_gate attention_gate;
-    uint32_t head_scale_layers; /* with so many layers the attention's scale is of n_embd / n_head,
-                                   not of the head's width (the 27B of Gemma) */
-    bool has_clamp;             /* key attention.clamp_kqv */
-    bool has_alibi;             /* key attention.max_alibi_bias */
-    float alibi;                /* the largest bias if no key says it */
-    uint32_t alibi_layers;      /* only with so many layers, which then do not rotate; 0: always */
-    enum run_window window;     /* key attention.sliding_window */
-    uint32_t window_default;    /* if there is no such key */
-    uint32_t window_period;     /* all but the last layer of so many have the window; 0: all */
-    bool window_period_leads;   /* … all but the first */
-    bool has_window_dims;       /* keys attention.key_length_swa, attention.value_length_swa,
-                                   rope.dimension_count_swa */
-    bool has_shared_kv; /* key attention.shared_kv_layers: so many of the last layers use keys and
-                           values of earlier ones */
-    uint32_t own_kv_layers;       /* layers from this one on do so; 0: as the key says */
-    enum run_rotary_kind indexer; /* attention is sparse, by an indexer that rotates like this: keys
-                                     attention.indexer.… */
-    bool halves_rotation;         /* layers without window rotate half of rope.dimension_count */
-    bool has_rotary_alpha;  /* key rope.scaling.alpha: the base times alpha^(width / (width - 2)) */
-    bool sections_are_neox; /* with key rope.dimension_sections pairs are as RUN_ROTARY_NEOX */
-    float beta_fast;        /* YaRN's without key; 0: 32 */
-    float window_base;      /* rotary base of windowed layers if no key says it; 0: the same */
-    bool window_is_unscaled; /* windowed layers rotate without scaling or factors */
-    enum run_log_multiplier log_multiplier;
-
-    enum run_activation activation;
-    enum run_gating gating;
-    bool gating_by_key; /* key expert_gating_func, if it is there, decides */
-    enum run_weights_norm weights_norm;
-    bool has_weights_scale; /* key expert_weights_scale */
-    bool weighs_input;      /* an expert's weight multiplies its input */
-    bool experts_lead;      /* experts with a norm of their own get what the layer gets */
-    bool router_leads;      /* the router gets what the layer gets, without norm */
-    float shared_scale;     /* of the sum of experts and what is beside them; 0: 1 */
-    bool has_chunks;        /* keys experts_per_group, expert_group_scale: see struct run_experts */
-    bool has_swiglu_clamp;  /* keys swiglu_clamp_exp, swiglu_clamp_shexp, by layer */
-    float sparsity;         /* gates not so many deviations above their mean are left out … */
-    uint32_t sparse_layers; /* … in so many layers from the first on */
+    const char *name; /* general.architecture */
+    struct run_required_tensors required;
+    struct run_layer_rules layers;
+    struct run_norm_rules norms;
+    struct run_scale_rules scales;
+    struct run_attention_rules attention;
+    struct run_window_rules window;
+    struct run_rotary_rules rotary;
+    struct run_feed_forward_rules feed_forward;
+    struct run_expert_rules experts;
+    struct run_recurrent_rules recurrent;
+    struct run_variant variant;
 };
 
 /* The row of a name; NULL if it is unknown. */
 const struct run_architecture *run_architecture_find(const char *name);
+
+/* The row's variant if it is this model; else NULL. */
+const struct run_variant *run_architecture_variant(const struct run_architecture *architecture,
+                                                   uint32_t n_layer, uint32_t n_expert);
 
 #endif

@@ -49,8 +49,8 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
     }
     engine->n_vocab = (uint32_t)n_vocab;
     run_load_linear(loader, embedding, n_embd, engine->n_vocab, &engine->embedding);
-    run_load_norm_if(loader, "token_embd_norm", hparams->architecture->norm, hparams->norm_epsilon,
-                     n_embd, &engine->embedding_norm);
+    run_load_norm_if(loader, "token_embd_norm", hparams->architecture->norms.kind,
+                     hparams->norm_epsilon, n_embd, &engine->embedding_norm);
     if (run_loader_has(loader, "position_embd.weight")) {
         struct run_linear rows;
         const uint64_t n = run_load_n_rows(loader, "position_embd.weight");
@@ -59,11 +59,11 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
         engine->position_rows = rows.weight;
         engine->positions = &engine->position_rows;
     }
-    run_load_norm_if(loader, "output_norm", hparams->architecture->norm, hparams->norm_epsilon,
-                     n_embd, &engine->output_norm);
-    if (hparams->architecture->bare_norms & RUN_BARE_LAYERS)
+    run_load_norm_if(loader, "output_norm", hparams->architecture->norms.kind,
+                     hparams->norm_epsilon, n_embd, &engine->output_norm);
+    if (hparams->architecture->norms.plain & RUN_PLAIN_LAYER_NORMS)
         engine->output_norm.is_there = true;
-    if (hparams->architecture->bare_norms & RUN_BARE_EMBEDDINGS)
+    if (hparams->architecture->norms.plain & RUN_PLAIN_EMBEDDING_NORM)
         engine->embedding_norm.is_there = true;
     /* LFM2 calls it that. */
     if (!engine->output_norm.is_there) {
@@ -118,7 +118,7 @@ static void load_rotary(struct run_engine *engine, const struct run_metadata *me
                                           loader->failure);
         if (loader->code < 0)
             return;
-        if (!is_windowed || !engine->hparams.architecture->window_is_unscaled)
+        if (!is_windowed || !engine->hparams.architecture->window.is_unscaled)
             scaling.factors = load_factors(loader, engine, &scaling, rotary->n_rot);
         if (run_rotary_make(rotary, &scaling) < 0)
             loader->code = run_fail_memory(loader->failure);
@@ -274,7 +274,7 @@ static int begin(const struct run_engine *engine, struct run_pass *pass, float *
 
     if (code < 0)
         return code;
-    if (engine->hparams.architecture->layer_scale == RUN_LAYER_SCALES_TOKENS) {
+    if (engine->hparams.architecture->layers.output_scale == RUN_LAYER_SCALES_EMBEDDINGS) {
         float *copy = run_scratch_take(pass->scratch, size);
 
         if (!copy)

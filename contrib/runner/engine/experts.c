@@ -29,7 +29,7 @@ static void load_router(struct run_loader *loader, const struct run_hparams *hpa
 static void load_norm(struct run_loader *loader, const struct run_hparams *hparams,
                       const char *name, struct run_norm_layer *norm)
 {
-    run_load_norm_if(loader, name, hparams->architecture->norm, hparams->norm_epsilon,
+    run_load_norm_if(loader, name, hparams->architecture->norms.kind, hparams->norm_epsilon,
                      hparams->n_embd, norm);
 }
 
@@ -162,7 +162,7 @@ static void choose(const struct run_experts *experts, const struct run_experts_s
         selection[best] = -INFINITY;
         rest[i] = probabilities[best];
     }
-    if (shape->gating == RUN_GATE_SOFTMAX_CHOSEN) {
+    if (shape->gating == RUN_GATE_SOFTMAX_WEIGHT) {
         run_softmax(rest, shape->n_used);
         for (size_t i = 0; i < shape->n_used; i++)
             choices[i].weight = rest[i];
@@ -204,7 +204,7 @@ static int apply_one(const struct run_network *networks, const struct run_pass *
                      const struct choice *choices, size_t n, size_t width, const float *x,
                      float *in, float *result, float *out)
 {
-    const bool weighs_input = pass->hparams->architecture->weighs_input;
+    const bool weighs_input = pass->hparams->architecture->experts.weights_before;
     int code;
 
     for (size_t i = 0; i < n; i++) {
@@ -272,7 +272,7 @@ static const float *router_input(const struct run_experts *experts, const struct
     const float scale = 1 / sqrtf((float)n_embd);
     float *scaled;
 
-    if (pass->hparams->architecture->router_leads)
+    if (pass->hparams->architecture->experts.router_input == RUN_INPUT_LAYER)
         return in->layer;
     if (!experts->router_scale)
         return x;
@@ -291,7 +291,7 @@ static const float *router_input(const struct run_experts *experts, const struct
 static const float *norm_input(const struct run_experts *experts, const struct run_pass *pass,
                                const struct run_feed_forward_input *in)
 {
-    const bool experts_lead = pass->hparams->architecture->experts_lead;
+    const bool is_layer_input = pass->hparams->architecture->experts.input == RUN_INPUT_LAYER;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
     float *normed;
 
@@ -299,7 +299,8 @@ static const float *norm_input(const struct run_experts *experts, const struct r
         return in->normed;
     normed = run_scratch_take(pass->scratch, n * n_embd);
     if (normed)
-        run_norm_apply(&experts->norm, experts_lead ? in->layer : in->residual, n, n_embd, normed);
+        run_norm_apply(&experts->norm, is_layer_input ? in->layer : in->residual, n, n_embd,
+                       normed);
     return normed;
 }
 

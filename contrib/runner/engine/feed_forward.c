@@ -21,7 +21,7 @@ void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *
             load_network(loader, hparams, shape, "_shexp", &layer->network);
         else if (run_loader_has(loader, "ffn_down.weight"))
             load_network(loader, hparams, shape, "", &layer->network);
-        run_load_norm_if(loader, "post_ffw_norm_1", hparams->architecture->norm,
+        run_load_norm_if(loader, "post_ffw_norm_1", hparams->architecture->norms.kind,
                          hparams->norm_epsilon, hparams->n_embd, &layer->network_post_norm);
         run_load_linear_if(loader, "ffn_gate_inp_shexp", hparams->n_embd, 1, &layer->shared_gate);
     } else if (run_loader_has(loader, "ffn_down.weight") ||
@@ -44,7 +44,7 @@ void run_feed_forward_reset(const struct run_feed_forward *layer)
 static int add_shared(const struct run_feed_forward *layer, const struct run_pass *pass,
                       const float *x, float *out)
 {
-    const float scale = pass->hparams->architecture->shared_scale;
+    const float scale = pass->hparams->architecture->experts.shared_scale;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
     float *shared = run_scratch_take(pass->scratch, n * n_embd);
     float *weights = run_scratch_take(pass->scratch, n);

@@ -10,6 +10,8 @@
 /* The gating functions by their numbers in expert_gating_func; 0 means that none is named. */
 enum { GATING_SOFTMAX = 1, GATING_SIGMOID = 2, GATING_SOFTMAX_CHOSEN = 3 };
 
+static const struct run_variant no_variant;
+
 static void read_layers(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     for (size_t i = 0; i < hparams->n_layer; i++) {
@@ -20,8 +22,9 @@ static void read_layers(struct run_key_reader *reader, struct run_hparams *hpara
         layer->n_head_kv = layer->n_head;
         run_read_u32_at(reader, ".attention.head_count_kv", stored, MAX_HEADS, &layer->n_head_kv);
         run_read_u32_at(reader, ".feed_forward_length", stored, MAX_WIDTH, &layer->n_ff);
-        layer->sparsity =
-            i < hparams->architecture->sparse_layers ? hparams->architecture->sparsity : 0;
+        layer->sparsity = i < hparams->architecture->feed_forward.n_sparse_layers
+                              ? hparams->architecture->feed_forward.sparsity
+                              : 0;
         if (layer->n_head > 0 && layer->n_head_kv > 0 && layer->n_head % layer->n_head_kv != 0)
             run_read_refuse(reader,
                             "attention.head_count is no multiple of attention.head_count_kv");
@@ -32,7 +35,7 @@ static void read_layers(struct run_key_reader *reader, struct run_hparams *hpara
 
 static void read_clamps(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    if (!hparams->architecture->has_swiglu_clamp)
+    if (!hparams->architecture->feed_forward.has_swiglu_clamp_keys)
         return;
     for (uint32_t i = 0; i < hparams->n_layer; i++) {
         run_read_float_at(reader, ".swiglu_clamp_exp", i, &hparams->layers[i].clamp_experts);
@@ -47,8 +50,6 @@ static void read_experts(struct run_key_reader *reader, struct run_hparams *hpar
     uint32_t gating = 0;
 
     experts->weights_scale = 1;
-    hparams->norms_rotated = row->norms_rotated;
-    run_read_u32(reader, ".expert_count", MAX_EXPERTS, &experts->n);
     if (experts->n == 0)
         return;
     run_need_u32(reader, ".expert_used_count", experts->n, &experts->n_used);
@@ -63,20 +64,19 @@ static void read_experts(struct run_key_reader *reader, struct run_hparams *hpar
             run_read_refuse(reader,
                             "the groups that are used have less than expert_used_count experts");
     }
-    hparams->norms_rotated = row->norms_rotated && experts->n != 128;
-    experts->gating = row->gating;
-    if (row->gating_by_key)
+    experts->gating = row->experts.gating;
+    if (row->experts.has_gating_key)
         run_read_u32(reader, ".expert_gating_func", GATING_SOFTMAX_CHOSEN, &gating);
     if (gating != 0)
         experts->gating = gating == GATING_SIGMOID          ? RUN_GATE_SIGMOID
-                          : gating == GATING_SOFTMAX_CHOSEN ? RUN_GATE_SOFTMAX_CHOSEN
+                          : gating == GATING_SOFTMAX_CHOSEN ? RUN_GATE_SOFTMAX_WEIGHT
                                                             : RUN_GATE_SOFTMAX;
-    experts->weights_normed = row->weights_norm == RUN_WEIGHTS_NORMED ||
-                              (row->weights_norm == RUN_WEIGHTS_BY_KEY &&
+    experts->weights_normed = row->experts.weights_norm == RUN_WEIGHTS_NORMED ||
+                              (row->experts.weights_norm == RUN_WEIGHTS_BY_KEY &&
                                run_metadata_is_true(reader->metadata, ".expert_weights_norm"));
-    if (row->has_weights_scale)
+    if (row->experts.has_weights_scale_key)
         experts->weights_scale = run_read_scale(reader, ".expert_weights_scale", 1);
-    if (row->has_chunks) {
+    if (row->experts.has_chunk_keys) {
         run_need_u32(reader, ".experts_per_group", experts->n, &experts->per_chunk);
         run_read_float(reader, ".expert_group_scale", &experts->chunk_scale);
         if (experts->per_chunk > 0 && experts->n % experts->per_chunk == 0)
@@ -89,28 +89,28 @@ static void read_experts(struct run_key_reader *reader, struct run_hparams *hpar
 static void read_scales(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     const struct run_architecture *row = hparams->architecture;
-    float embedding = row->embedding_default != 0 ? row->embedding_default : 1;
-    float logit = row->logit_default != 0 ? row->logit_default : 1;
+    float embedding = row->scales.embedding_default != 0 ? row->scales.embedding_default : 1;
+    float logit = row->scales.logit_default != 0 ? row->scales.logit_default : 1;
     float residual = 1;
 
-    if (row->has_minicpm_scales) {
+    if (row->scales.has_minicpm_defaults) {
         embedding = 12;
         residual = 1.4f / sqrtf((float)hparams->n_layer);
         logit = (float)hparams->n_embd / 256;
     }
-    if (row->embedding_scale == RUN_EMBEDDING_BY_ROOT)
+    if (row->scales.embedding == RUN_EMBEDDING_BY_ROOT)
         embedding = sqrtf((float)hparams->n_embd);
-    else if (row->embedding_scale == RUN_EMBEDDING_BY_KEY)
+    else if (row->scales.embedding == RUN_EMBEDDING_BY_KEY)
         embedding = run_read_scale(reader, ".embedding_scale", embedding);
-    if (row->has_residual_scale)
+    if (row->scales.has_residual_key)
         residual = run_read_scale(reader, ".residual_scale", residual);
-    if (row->logit_scale != RUN_LOGITS_PLAIN)
+    if (row->scales.logit != RUN_LOGITS_UNSCALED)
         logit = run_read_scale(reader, ".logit_scale", logit);
     hparams->embedding_scale = embedding;
     hparams->residual_scale = residual;
-    hparams->logit_scale = row->logit_scale == RUN_LOGITS_DIVIDED ? 1 / logit : logit;
-    hparams->final_softcap = row->final_softcap;
-    if (row->has_softcap)
+    hparams->logit_scale = row->scales.logit == RUN_LOGITS_DIVIDED ? 1 / logit : logit;
+    hparams->final_softcap = row->scales.final_logit_softcap;
+    if (row->scales.has_softcap_keys)
         run_read_float(reader, ".final_logit_softcapping", &hparams->final_softcap);
 }
 
@@ -118,9 +118,9 @@ static void read_rwkv(struct run_key_reader *reader, struct run_hparams *hparams
 {
     const struct run_architecture *row = hparams->architecture;
 
-    if (row->rwkv_version == 0)
+    if (row->recurrent.rwkv_version == 0)
         return;
-    hparams->rwkv_version = row->rwkv_version;
+    hparams->rwkv_version = row->recurrent.rwkv_version;
     run_read_u32(reader, ".architecture_version", 7, &hparams->rwkv_version);
     if (hparams->rwkv_version < 4)
         run_read_refuse(reader, "architecture_version is below 4");
@@ -128,7 +128,7 @@ static void read_rwkv(struct run_key_reader *reader, struct run_hparams *hparams
         run_need_u32(reader, ".wkv.head_size", hparams->n_embd, &hparams->wkv_head_size);
     if (hparams->wkv_head_size > 0 && hparams->n_embd % hparams->wkv_head_size != 0)
         run_read_refuse(reader, "embedding_length is no multiple of wkv.head_size");
-    if (row->has_layer_rescaling)
+    if (row->recurrent.has_rescaling_key)
         run_read_u32(reader, ".rescale_every_n_layers", INT32_MAX, &hparams->rescaling_period);
 }
 
@@ -156,7 +156,7 @@ static void leave_out_predictions(struct run_key_reader *reader, struct run_hpar
 {
     uint32_t n = 0;
 
-    if (hparams->architecture->has_prediction_layers)
+    if (hparams->architecture->layers.has_nextn_key)
         run_read_u32(reader, ".nextn_predict_layers", hparams->n_layer - 1, &n);
     hparams->n_layer -= n;
 }
@@ -166,7 +166,7 @@ static void read_loops(struct run_key_reader *reader, struct run_hparams *hparam
     uint32_t n = 1;
 
     hparams->n_stored = hparams->n_layer;
-    if (!hparams->architecture->has_loops)
+    if (!hparams->architecture->layers.has_loops_keys)
         return;
     run_read_u32(reader, ".num_loops", MAX_LAYERS / hparams->n_layer, &n);
     if (n == 0)
@@ -178,7 +178,7 @@ static void read_loops(struct run_key_reader *reader, struct run_hparams *hparam
 
 static void read_xielu(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    if (hparams->architecture->activation != RUN_XIELU || reader->code < 0)
+    if (hparams->architecture->feed_forward.activation != RUN_XIELU || reader->code < 0)
         return;
     hparams->xielu = calloc(hparams->n_layer, sizeof *hparams->xielu);
     if (!hparams->xielu) {
@@ -209,24 +209,29 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
     run_need_u32(&reader, ".block_count", MAX_LAYERS, &hparams->n_layer);
     run_need_u32(&reader, ".embedding_length", MAX_WIDTH, &hparams->n_embd);
     run_read_u32(&reader, ".context_length", INT32_MAX, &hparams->n_context);
+    run_read_u32(&reader, ".expert_count", MAX_EXPERTS, &hparams->experts.n);
     if (reader.code < 0)
         return reader.code;
     row = hparams->architecture;
     leave_out_predictions(&reader, hparams);
     read_loops(&reader, hparams);
+    hparams->variant = run_architecture_variant(row, hparams->n_layer, hparams->experts.n);
+    if (!hparams->variant)
+        hparams->variant = &no_variant;
     hparams->layers = calloc(hparams->n_layer, sizeof *hparams->layers);
     if (!hparams->layers)
         return run_fail_memory(failure);
     hparams->norm_epsilon = 1e-5f;
     run_read_float(&reader,
-                   row->norm == RUN_NORM_RMS ? ".attention.layer_norm_rms_epsilon"
-                                             : ".attention.layer_norm_epsilon",
+                   row->norms.kind == RUN_NORM_RMS ? ".attention.layer_norm_rms_epsilon"
+                                                   : ".attention.layer_norm_epsilon",
                    &hparams->norm_epsilon);
-    hparams->is_parallel = row->residual == RUN_PARALLEL ||
-                           (row->residual == RUN_PARALLEL_BY_KEY &&
+    hparams->is_parallel = row->layers.residual == RUN_PARALLEL ||
+                           (row->layers.residual == RUN_PARALLEL_BY_KEY &&
                             (!run_metadata_has(metadata, ".use_parallel_residual") ||
                              run_metadata_is_true(metadata, ".use_parallel_residual")));
-    hparams->has_swin_norm = row->has_swin_norm && run_metadata_is_true(metadata, ".swin_norm");
+    hparams->has_swin_norm =
+        row->norms.has_swin_key && run_metadata_is_true(metadata, ".swin_norm");
     read_layers(&reader, hparams);
     run_hparams_read_attention(&reader, hparams);
     read_clamps(&reader, hparams);

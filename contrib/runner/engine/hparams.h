@@ -40,6 +40,7 @@ struct run_indexer_shape {
 
 struct run_hparams {
     const struct run_architecture *architecture;
+    const struct run_variant *variant; /* never NULL: of most models it changes nothing */
     uint32_t n_layer, n_embd;
     uint32_t n_stored;     /* layers that have tensors: layer i those of i % n_stored */
     bool has_loop_norm;    /* the output's norm is applied whenever they have been gone through */
@@ -55,11 +56,11 @@ struct run_hparams {
     float value_scale;       /* 1: none */
     float temperature_scale; /* 0: none; see the row's */
     uint32_t temperature_length, temperature_offset;
-    bool heats_rotated; /* temperature is for all layers */
-    float clamp_kqv;    /* 0: none */
-    float max_alibi;    /* 0: none */
-    uint32_t window;    /* 0: none */
-    bool norms_rotated; /* q and k of rotated layers get a norm without weights behind the rotation
+    bool temperature_in_rotated; /* also in layers that are rotated */
+    float clamp_kqv;             /* 0: none */
+    float max_alibi;             /* 0: none */
+    uint32_t window;             /* 0: none */
+    bool qk_plain_norm; /* q and k of rotated layers get a norm without weights after the rotation
                          */
     struct run_experts_shape experts;
     struct run_indexer_shape indexer;

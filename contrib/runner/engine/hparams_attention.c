@@ -26,11 +26,11 @@ static void read_widths(struct run_key_reader *reader, struct run_hparams *hpara
     hparams->n_rot = hparams->dim_k;
     run_read_u32(reader, ".rope.dimension_count", MAX_HEAD_WIDTH, &hparams->n_rot);
     hparams->n_rot_windowed = hparams->n_rot;
-    if (row->has_window_dims)
+    if (row->window.has_dims_keys)
         run_read_u32(reader, ".rope.dimension_count_swa", MAX_HEAD_WIDTH, &hparams->n_rot_windowed);
     if (hparams->n_rot % 2 != 0 || hparams->n_rot_windowed % 2 != 0)
         run_read_refuse(reader, "rope.dimension_count is odd");
-    if (row->halves_rotation)
+    if (row->rotary.halves_dense)
         hparams->n_rot = hparams->n_rot / 4 * 2;
 }
 
@@ -41,15 +41,15 @@ static float read_scale(struct run_key_reader *reader, const struct run_hparams 
     float scale = 1;
 
     if (n_head > 0 && hparams->dim_k > 0)
-        scale =
-            row->scale_is_inverse ? 1 / (float)hparams->dim_k : 1 / sqrtf((float)hparams->dim_k);
-    if (n_head > 0 && row->head_scale_layers == hparams->n_layer)
+        scale = row->attention.scale_is_inverse_width ? 1 / (float)hparams->dim_k
+                                                      : 1 / sqrtf((float)hparams->dim_k);
+    if (n_head > 0 && hparams->variant->scale_by_n_embd)
         scale = 1 / sqrtf((float)hparams->n_embd / (float)n_head);
-    if (row->attention_scale != 0)
-        scale = row->attention_scale;
-    if (row->has_attention_scale)
+    if (row->attention.scale != 0)
+        scale = row->attention.scale;
+    if (row->attention.has_scale_key)
         scale = run_read_scale(reader, ".attention.scale", scale);
-    if (row->has_output_scale)
+    if (row->attention.has_output_scale_key)
         scale = run_read_scale(reader, ".attention.output_scale", scale);
     return scale;
 }
@@ -61,17 +61,18 @@ static void read_scores(struct run_key_reader *reader, struct run_hparams *hpara
 
     hparams->attention_scale = read_scale(reader, hparams);
     hparams->value_scale = 1;
-    if (row->has_value_scale)
+    if (row->attention.has_value_scale_key)
         hparams->value_scale = run_read_scale(reader, ".attention.value_scale", 1);
-    hparams->attention_softcap = row->attention_softcap;
-    if (row->has_softcap)
+    hparams->attention_softcap = row->scales.attention_softcap;
+    if (row->scales.has_softcap_keys)
         run_read_float(reader, ".attn_logit_softcapping", &hparams->attention_softcap);
-    if (row->has_clamp)
+    if (row->attention.has_clamp_key)
         run_read_float(reader, ".attention.clamp_kqv", &hparams->clamp_kqv);
-    if (row->alibi_layers == 0 || row->alibi_layers == hparams->n_layer)
-        hparams->max_alibi = row->alibi;
-    if (row->has_alibi)
+    hparams->max_alibi = row->attention.alibi_bias + hparams->variant->alibi_bias;
+    if (row->attention.has_alibi_key)
         run_read_float(reader, ".attention.max_alibi_bias", &hparams->max_alibi);
+    hparams->qk_plain_norm =
+        row->norms.qk_plain_after_rotary && !hparams->variant->no_qk_plain_norm;
     hparams->qkv_in_groups = run_has_reference(reader->metadata, row, RUN_REFERENCE_GROUPS);
 }
 
@@ -87,7 +88,7 @@ static void read_latent(struct run_key_reader *reader, struct run_hparams *hpara
     run_read_u32(reader, ".attention.key_length_mla", MAX_HEAD_WIDTH, &hparams->latent_k);
     run_read_u32(reader, ".attention.value_length_mla", MAX_HEAD_WIDTH, &hparams->latent_v);
     /* DeepSeek's YaRN multiplies queries and keys by the same factor, rotated or not. */
-    if (hparams->architecture->log_multiplier == RUN_MULTIPLIER_SCALES)
+    if (hparams->architecture->rotary.log_multiplier == RUN_MULTIPLIER_SCALES)
         run_read_float(reader, ".rope.scaling.yarn_log_multiplier", &multiplier);
     run_read_float(reader, ".rope.scaling.factor", &factor);
     magnitude = factor > 1 ? 1 + multiplier * logf(factor) : 1;
@@ -99,10 +100,10 @@ static void read_temperature(struct run_key_reader *reader, struct run_hparams *
     const struct run_architecture *row = hparams->architecture;
     uint32_t *length = &hparams->temperature_length;
 
-    hparams->temperature_scale = row->temperature_scale;
-    hparams->temperature_length = row->temperature_length;
+    hparams->temperature_scale = row->attention.temperature_scale;
+    hparams->temperature_length = row->attention.temperature_length;
     hparams->temperature_offset = 1;
-    if (!row->has_temperature)
+    if (!row->attention.has_temperature_keys)
         return;
     *length = hparams->n_context;
     run_read_u32(reader, ".rope.scaling.original_context_length", INT32_MAX, length);
@@ -111,19 +112,19 @@ static void read_temperature(struct run_key_reader *reader, struct run_hparams *
     if (hparams->temperature_scale != 0 && *length == 0)
         run_read_refuse(reader, "attention.temperature_scale without a length");
     hparams->temperature_offset = 0;
-    hparams->heats_rotated = true;
+    hparams->temperature_in_rotated = true;
 }
 
 static bool is_rotated(const struct run_hparams *hparams, uint32_t index, uint32_t n_leading)
 {
     const bool is_windowed = hparams->layers[index].is_windowed;
 
-    switch (hparams->architecture->rotary_layers) {
+    switch (hparams->architecture->rotary.layers) {
     case RUN_ROTARY_WINDOWED:
         return hparams->window == 0 || is_windowed;
-    case RUN_ROTARY_SKIPPING:
+    case RUN_ROTARY_NOT_EVERY_FOURTH:
         return (index + 1) % 4 != 0 ||
-               (hparams->architecture->window_default > 0 && hparams->window == 0);
+               (hparams->architecture->window.size > 0 && hparams->window == 0);
     case RUN_ROTARY_LEADING:
         return is_windowed || index < n_leading;
     case RUN_ROTARY_ALL:
@@ -138,20 +139,20 @@ static void read_window(struct run_key_reader *reader, struct run_hparams *hpara
     const char *key = ".attention.sliding_window_pattern";
     size_t n;
     const bool is_pattern = run_metadata_numbers(reader->metadata, key, &n) != NULL;
-    uint32_t period = row->window_period, n_leading = 0;
+    uint32_t period = row->window.period, n_leading = 0;
 
-    hparams->window = row->window_default;
-    if (row->window != RUN_WINDOW_NONE)
+    hparams->window = row->window.size;
+    if (row->window.kind != RUN_WINDOW_NONE)
         run_read_u32(reader, ".attention.sliding_window", INT32_MAX, &hparams->window);
     if (hparams->window > 0 && !is_pattern)
         run_read_u32(reader, key, MAX_LAYERS, &period);
-    if (row->rotary_layers == RUN_ROTARY_LEADING)
+    if (row->rotary.layers == RUN_ROTARY_LEADING)
         run_read_u32(reader, ".leading_dense_block_count", MAX_LAYERS, &n_leading);
     for (uint32_t i = 0; i < hparams->n_layer && reader->code == 0; i++) {
         struct run_layer_shape *layer = &hparams->layers[i];
         const uint32_t stored = i % hparams->n_stored;
         uint32_t is_windowed =
-            period == 0 || stored % period != (row->window_period_leads ? 0 : period - 1);
+            period == 0 || stored % period != (row->window.dense_first ? 0 : period - 1);
 
         if (hparams->window > 0 && is_pattern)
             run_read_u32_at(reader, key, stored, 1, &is_windowed);
@@ -163,7 +164,7 @@ static void read_window(struct run_key_reader *reader, struct run_hparams *hpara
 /* Layers that have their own widths because of their window. */
 static void read_dims(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    const bool has_window_dims = hparams->architecture->has_window_dims;
+    const bool has_window_dims = hparams->architecture->window.has_dims_keys;
     uint32_t dim_k = hparams->dim_k, dim_v = hparams->dim_v;
 
     if (has_window_dims) {
@@ -183,11 +184,12 @@ static void read_dims(struct run_key_reader *reader, struct run_hparams *hparams
 /* Layers without keys of their own use those of the last one of their kind that has them. */
 static void share_kv(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    const uint32_t n_layer = hparams->n_layer, own = hparams->architecture->own_kv_layers;
+    const uint32_t n_layer = hparams->n_layer,
+                   own = hparams->architecture->attention.n_layer_kv_from_start;
     struct run_layer_shape *layers = hparams->layers;
     uint32_t n = own > 0 && own < n_layer ? n_layer - own : 0;
 
-    if (hparams->architecture->has_shared_kv)
+    if (hparams->architecture->attention.has_shared_kv_key)
         run_read_u32(reader, ".attention.shared_kv_layers", n_layer - 1, &n);
     for (uint32_t i = n_layer - n; i < n_layer; i++) {
         uint32_t from = n_layer - n;
@@ -208,7 +210,7 @@ static void read_indexer(struct run_key_reader *reader, struct run_hparams *hpar
 {
     struct run_indexer_shape *indexer = &hparams->indexer;
 
-    if (hparams->architecture->indexer == RUN_ROTARY_NONE)
+    if (hparams->architecture->attention.indexer == RUN_ROTARY_NONE)
         return;
     run_need_u32(reader, ".attention.indexer.head_count", MAX_HEADS, &indexer->n_heads);
     run_need_u32(reader, ".attention.indexer.key_length", MAX_HEAD_WIDTH, &indexer->width);

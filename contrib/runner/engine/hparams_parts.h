@@ -19,7 +19,7 @@ enum {
 /* Whether the file's tensors are in the order of the original model, and this is what that means.
  */
 bool run_has_reference(const struct run_metadata *metadata, const struct run_architecture *row,
-                       enum run_reference meaning);
+                       enum run_reference_layout meaning);
 
 /* Heads, windows and scales; sizes, n_layer and the heads of layers have been read. */
 void run_hparams_read_attention(struct run_key_reader *reader, struct run_hparams *hparams);

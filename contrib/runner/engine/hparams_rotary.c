@@ -12,7 +12,7 @@ static float yarn_magnitude(float factor, float multiplier)
 static void read_yarn(struct run_key_reader *reader, const struct run_hparams *hparams,
                       struct run_rotary *rotary, struct run_rotary_scaling *scaling)
 {
-    const enum run_log_multiplier use = hparams->architecture->log_multiplier;
+    const enum run_log_multiplier use = hparams->architecture->rotary.log_multiplier;
     float mix = -1, multiplier = 0;
 
     scaling->yarn_mix = 1;
@@ -46,11 +46,11 @@ static bool has_sections(const struct run_metadata *metadata)
 }
 
 bool run_has_reference(const struct run_metadata *metadata, const struct run_architecture *row,
-                       enum run_reference meaning)
+                       enum run_reference_layout meaning)
 {
     const char *layout = run_metadata_string(metadata, ".tensor_data_layout");
 
-    return row->reference == meaning && layout && strcmp(layout, "reference") == 0;
+    return row->attention.reference == meaning && layout && strcmp(layout, "reference") == 0;
 }
 
 static enum run_rotary_kind choose_kind(const struct run_hparams *hparams,
@@ -58,14 +58,15 @@ static enum run_rotary_kind choose_kind(const struct run_hparams *hparams,
 {
     const struct run_architecture *row = hparams->architecture;
 
-    if (row->alibi_layers > 0 && hparams->max_alibi > 0)
+    if (hparams->variant->alibi_bias > 0)
         return RUN_ROTARY_NONE;
-    if (row->rotary_by_key && run_metadata_has(metadata, ".rope.scaling.finetuned") &&
+    if (row->rotary.has_finetuned_key && run_metadata_has(metadata, ".rope.scaling.finetuned") &&
         !run_metadata_is_true(metadata, ".rope.scaling.finetuned"))
         return RUN_ROTARY_NONE;
-    if (run_has_reference(metadata, row, RUN_REFERENCE_HALVES))
+    if (run_has_reference(metadata, row, RUN_REFERENCE_NEOX))
         return RUN_ROTARY_NEOX;
-    return row->sections_are_neox && has_sections(metadata) ? RUN_ROTARY_NEOX : row->rotary;
+    return row->rotary.sections_mean_neox && has_sections(metadata) ? RUN_ROTARY_NEOX
+                                                                    : row->rotary.kind;
 }
 
 static void read_base(struct run_key_reader *reader, const struct run_hparams *hparams,
@@ -75,13 +76,13 @@ static void read_base(struct run_key_reader *reader, const struct run_hparams *h
     float alpha = 0;
 
     run_read_float(reader, ".rope.freq_base", base);
-    if (row->has_rotary_alpha)
+    if (row->rotary.has_alpha_key)
         run_read_float(reader, ".rope.scaling.alpha", &alpha);
     if (alpha > 0 && hparams->dim_k > 2)
         *base *= powf(alpha, (float)hparams->dim_k / (float)(hparams->dim_k - 2));
     if (is_windowed) {
-        if (row->window_base != 0)
-            *base = row->window_base;
+        if (row->window.rope_base != 0)
+            *base = row->window.rope_base;
         run_read_float(reader, ".rope.freq_base_swa", base);
     }
     if (!(*base > 1))
@@ -105,13 +106,13 @@ int run_hparams_rotary(const struct run_hparams *hparams, const struct run_metad
     *scaling = (struct run_rotary_scaling){
         .base = 10000,
         .factor = 1,
-        .beta_fast = row->beta_fast != 0 ? row->beta_fast : 32,
+        .beta_fast = row->rotary.yarn_beta_fast != 0 ? row->rotary.yarn_beta_fast : 32,
         .beta_slow = 1,
     };
     read_base(&reader, hparams, is_windowed, &scaling->base);
     scaling->n_original = hparams->n_context;
     run_read_u32(&reader, ".rope.scaling.original_context_length", INT32_MAX, &scaling->n_original);
-    if ((type && strcmp(type, "none") == 0) || (is_windowed && row->window_is_unscaled))
+    if ((type && strcmp(type, "none") == 0) || (is_windowed && row->window.is_unscaled))
         return reader.code;
     run_read_float(&reader, ".rope.scale", &factor);
     run_read_float(&reader, ".rope.scale_linear", &factor);

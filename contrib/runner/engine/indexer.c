@@ -61,7 +61,7 @@ int run_indexer_apply(struct run_indexer *indexer, const struct run_pass *pass, 
 
     if (!queries || !keys || !weights || run_cache_reserve(&indexer->keys, pass->first + n) < 0)
         return -ENOMEM;
-    rotary.kind = pass->hparams->architecture->indexer;
+    rotary.kind = pass->hparams->architecture->attention.indexer;
     run_linear_apply(&indexer->q, 0, q_from, n, queries);
     run_linear_apply(&indexer->k, 0, x, n, keys);
     if (indexer->weights.weight.data)

@@ -7,7 +7,7 @@
 static void load_norm(struct run_loader *loader, const struct run_hparams *hparams,
                       const char *name, struct run_norm_layer *norm)
 {
-    run_load_norm_if(loader, name, hparams->architecture->norm, hparams->norm_epsilon,
+    run_load_norm_if(loader, name, hparams->architecture->norms.kind, hparams->norm_epsilon,
                      hparams->n_embd, norm);
 }
 
@@ -36,7 +36,7 @@ static void load_norms(struct run_loader *loader, const struct run_hparams *hpar
         layer->ffn_norm = layer->mix_post_norm;
         layer->mix_post_norm = (struct run_norm_layer){0};
     }
-    if (hparams->architecture->bare_norms & RUN_BARE_LAYERS)
+    if (hparams->architecture->norms.plain & RUN_PLAIN_LAYER_NORMS)
         layer->mix_norm.is_there = layer->ffn_norm.is_there = true;
 }
 
@@ -199,7 +199,7 @@ static const float *keep_input(const struct run_pass *pass, const float *x)
     const size_t size = pass->n * pass->hparams->n_embd;
     float *copy;
 
-    if (!row->experts_lead && !row->router_leads)
+    if (row->experts.input != RUN_INPUT_LAYER && row->experts.router_input != RUN_INPUT_LAYER)
         return x;
     copy = run_scratch_take(pass->scratch, size);
     if (copy)
@@ -300,7 +300,7 @@ static void apply_scale(const struct run_layer *layer, const struct run_pass *pa
 
     if (!layer->scale)
         return;
-    if (pass->hparams->architecture->layer_scale == RUN_LAYER_SCALES_TOKENS)
+    if (pass->hparams->architecture->layers.output_scale == RUN_LAYER_SCALES_EMBEDDINGS)
         add(x, pass->embeddings, size, *layer->scale);
     else
         for (size_t i = 0; i < size; i++)

@@ -46,7 +46,7 @@ static void load_head_norm(struct run_loader *loader, const struct run_hparams *
         return;
     }
     head_norm->is_of_row = n != dim && n_rows == 1;
-    run_load_norm_if(loader, name, row->head_norm_is_layer ? RUN_NORM_LAYER : row->norm,
+    run_load_norm_if(loader, name, row->norms.qk_is_layer_norm ? RUN_NORM_LAYER : row->norms.kind,
                      hparams->norm_epsilon, n == dim ? dim : (uint64_t)dim * n_head, norm);
     if (n != dim && !head_norm->is_of_row) {
         norm->width = dim;
@@ -57,7 +57,7 @@ static void load_head_norm(struct run_loader *loader, const struct run_hparams *
 static void set_bare_norm(const struct run_hparams *hparams, unsigned which, uint32_t dim,
                           struct run_head_norm *head_norm)
 {
-    if (!(hparams->architecture->bare_norms & which) || head_norm->norm.is_there)
+    if (!(hparams->architecture->norms.plain & which) || head_norm->norm.is_there)
         return;
     head_norm->norm = (struct run_norm_layer){
         .is_there = true,
@@ -116,7 +116,7 @@ void run_attention_load(struct run_loader *loader, const struct run_hparams *hpa
 
     layer->shape = shape;
     layer->source = layer;
-    if (row->rotary != RUN_ROTARY_NONE && n_rot > shape->dim_k)
+    if (row->rotary.kind != RUN_ROTARY_NONE && n_rot > shape->dim_k)
         run_loader_refuse(loader,
                           "metadata.json: rope.dimension_count %u is above a head's width %u",
                           n_rot, shape->dim_k);
@@ -128,7 +128,7 @@ void run_attention_load(struct run_loader *loader, const struct run_hparams *hpa
         .scale = hparams->attention_scale,
         .softcap = hparams->attention_softcap,
         .max_alibi = hparams->max_alibi,
-        .window_kind = shape->is_windowed ? row->window : RUN_WINDOW_NONE,
+        .window_kind = shape->is_windowed ? row->window.kind : RUN_WINDOW_NONE,
         .window = hparams->window,
         .sinks = run_load_vector_if(loader, "attn_sinks.weight", shape->n_head),
     };
@@ -140,9 +140,9 @@ void run_attention_load(struct run_loader *loader, const struct run_hparams *hpa
     run_load_linear(loader, "attn_output", n_out, hparams->n_embd, &layer->output);
     load_head_norm(loader, hparams, "attn_q_norm", shape->n_head, shape->dim_k, &layer->q_norm);
     load_head_norm(loader, hparams, "attn_k_norm", shape->n_head_kv, shape->dim_k, &layer->k_norm);
-    set_bare_norm(hparams, RUN_BARE_KEYS, shape->dim_k, &layer->k_norm);
-    set_bare_norm(hparams, RUN_BARE_VALUES, shape->dim_v, &layer->v_norm);
-    run_load_norm_if(loader, "attn_sub_norm", row->norm, hparams->norm_epsilon, n_out,
+    set_bare_norm(hparams, RUN_PLAIN_K_NORM, shape->dim_k, &layer->k_norm);
+    set_bare_norm(hparams, RUN_PLAIN_V_NORM, shape->dim_v, &layer->v_norm);
+    run_load_norm_if(loader, "attn_sub_norm", row->norms.kind, hparams->norm_epsilon, n_out,
                      &layer->sub_norm);
     run_indexer_load(loader, hparams, shape, hparams->n_embd, shape->n_head_kv, &layer->indexer);
     layer->keys = (struct run_cache){.is_f16 = is_cache_f16, .width = has_kv ? widths.k : 0};
@@ -286,7 +286,7 @@ static void norm_rotated(const struct run_attention_layer *layer, const struct r
     const size_t dim = layer->shape->dim_k;
     const float epsilon = pass->hparams->norm_epsilon;
 
-    if (!pass->hparams->norms_rotated || !layer->shape->is_rotated)
+    if (!pass->hparams->qk_plain_norm || !layer->shape->is_rotated)
         return;
     run_norm(RUN_NORM_RMS, epsilon, qkv->q, pass->n * layer->shape->n_head, dim, dim, NULL, NULL, 1,
              qkv->q);
@@ -294,12 +294,12 @@ static void norm_rotated(const struct run_attention_layer *layer, const struct r
              qkv->k);
 }
 
-void run_heat_queries(const struct run_pass *pass, const struct run_layer_shape *shape, float *q,
-                      size_t width)
+void run_scale_queries_by_position(const struct run_pass *pass, const struct run_layer_shape *shape,
+                                   float *q, size_t width)
 {
     const struct run_hparams *hparams = pass->hparams;
 
-    if (hparams->temperature_scale == 0 || (shape->is_rotated && !hparams->heats_rotated))
+    if (hparams->temperature_scale == 0 || (shape->is_rotated && !hparams->temperature_in_rotated))
         return;
     for (size_t i = 0; i < pass->n; i++) {
         const size_t times =
@@ -315,7 +315,7 @@ void run_heat_queries(const struct run_pass *pass, const struct run_layer_shape 
 static int open_gate(const struct run_attention_layer *layer, const struct run_pass *pass,
                      const float *x, size_t width, float *found)
 {
-    const enum run_attention_gate kind = pass->hparams->architecture->attention_gate;
+    const enum run_attention_gate kind = pass->hparams->architecture->attention.gate;
     const size_t n_gates = layer->gate.weight.ne[1];
     float *gates;
 
@@ -335,7 +335,7 @@ static int open_gate(const struct run_attention_layer *layer, const struct run_p
 static int make_qkv(const struct run_attention_layer *layer, const struct run_pass *pass,
                     const float *x, const struct qkv *qkv)
 {
-    const bool norm_after_rotary = pass->hparams->architecture->norm_after_rotary;
+    const bool norm_after_rotary = pass->hparams->architecture->norms.qk_after_rotary;
     const int code = project(layer, pass, x, qkv);
 
     if (code < 0)
@@ -347,7 +347,7 @@ static int make_qkv(const struct run_attention_layer *layer, const struct run_pa
     if (norm_after_rotary)
         norm_qk(layer, pass, qkv);
     norm_rotated(layer, pass, qkv);
-    run_heat_queries(pass, layer->shape, qkv->q, find_widths(layer->shape).q);
+    run_scale_queries_by_position(pass, layer->shape, qkv->q, find_widths(layer->shape).q);
     return 0;
 }
 

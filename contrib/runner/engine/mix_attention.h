@@ -42,8 +42,8 @@ void run_attention_free(struct run_attention_layer *layer);
 
 /* Queries of positions far behind the training get sharper: q is [n][width]. Of layers that the row
  * means. */
-void run_heat_queries(const struct run_pass *pass, const struct run_layer_shape *shape, float *q,
-                      size_t width);
+void run_scale_queries_by_position(const struct run_pass *pass, const struct run_layer_shape *shape,
+                                   float *q, size_t width);
 
 /* out = attention of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
 int run_attention_apply(struct run_attention_layer *layer, const struct run_pass *pass,

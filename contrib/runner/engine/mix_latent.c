@@ -15,8 +15,8 @@ static void load_queries(struct run_loader *loader, const struct run_hparams *hp
         return;
     }
     run_load_linear(loader, "attn_q_a", hparams->n_embd, rank, &layer->q_a);
-    run_load_norm_if(loader, "attn_q_a_norm", hparams->architecture->norm, hparams->norm_epsilon,
-                     rank, &layer->q_a_norm);
+    run_load_norm_if(loader, "attn_q_a_norm", hparams->architecture->norms.kind,
+                     hparams->norm_epsilon, rank, &layer->q_a_norm);
     run_load_linear(loader, "attn_q_b", rank, n_q, &layer->q_b);
 }
 
@@ -37,8 +37,8 @@ void run_latent_load(struct run_loader *loader, const struct run_hparams *hparam
     layer->plain = hparams->latent_k - n_rot;
     load_queries(loader, hparams, (uint64_t)n_head * hparams->latent_k, layer);
     run_load_linear(loader, "attn_kv_a_mqa", hparams->n_embd, (uint64_t)rank + n_rot, &layer->kv_a);
-    run_load_norm_if(loader, "attn_kv_a_norm", hparams->architecture->norm, hparams->norm_epsilon,
-                     rank, &layer->kv_a_norm);
+    run_load_norm_if(loader, "attn_kv_a_norm", hparams->architecture->norms.kind,
+                     hparams->norm_epsilon, rank, &layer->kv_a_norm);
     layer->attention = (struct run_attention){
         .n_head = n_head,
         .n_head_kv = n_head,
@@ -124,7 +124,7 @@ static float *make_queries(const struct run_latent_layer *layer, const struct ru
     }
     run_rotate(&pass->rotary[0], queries + layer->plain, n, layer->shape->n_head, hparams->latent_k,
                width, pass->first);
-    run_heat_queries(pass, layer->shape, queries, width);
+    run_scale_queries_by_position(pass, layer->shape, queries, width);
     return queries;
 }
 

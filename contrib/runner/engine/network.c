@@ -23,10 +23,10 @@ void run_network_load(struct run_loader *loader, const struct run_hparams *hpara
 
     n_ff = run_load_n_elements(loader, name_of("down", end, ".weight", name)) / n / width;
     network->n_ff = n_ff;
-    network->activation = row->activation;
+    network->activation = row->feed_forward.activation;
     run_load_linears(loader, name_of("down", end, "", name), n_ff, width, n, &network->down);
-    run_load_norm_if(loader, name_of("sub_norm", end, "", name), row->norm, hparams->norm_epsilon,
-                     n_ff, &network->sub_norm);
+    run_load_norm_if(loader, name_of("sub_norm", end, "", name), row->norms.kind,
+                     hparams->norm_epsilon, n_ff, &network->sub_norm);
     if (run_loader_has(loader, name_of("gate_up", end, ".weight", name))) {
         run_load_linears(loader, name_of("gate_up", end, "", name), width, 2 * n_ff, n,
                          &network->gate_up);

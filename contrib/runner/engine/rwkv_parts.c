@@ -81,7 +81,7 @@ void run_load_rwkv_norm(struct run_loader *loader, const struct run_hparams *hpa
     run_load_norm_if(loader, "time_mix_ln", RUN_NORM_LAYER, epsilon, hparams->n_embd, norm);
     norm->width = hparams->wkv_head_size;
     norm->n_groups = hparams->n_embd / hparams->wkv_head_size;
-    if (!norm->is_there && hparams->architecture->norm == RUN_NORM_LAYER)
+    if (!norm->is_there && hparams->architecture->norms.kind == RUN_NORM_LAYER)
         run_loader_refuse(loader, "tensors/%stime_mix_ln.weight: missing", loader->prefix);
 }
 

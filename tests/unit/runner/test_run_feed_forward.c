@@ -270,13 +270,13 @@ static void weigh(const double *x, double *weights)
     choose(by, chosen);
     sum = 0;
     for (size_t i = 0; i < e->n; i++) {
-        if (e->gating == RUN_GATE_SOFTMAX_CHOSEN)
+        if (e->gating == RUN_GATE_SOFTMAX_WEIGHT)
             weights[i] = exp(weights[i]);
         weights[i] = chosen[i] ? weights[i] : 0;
         sum += weights[i];
     }
     for (size_t i = 0; i < e->n; i++) {
-        if (e->weights_normed || e->gating == RUN_GATE_SOFTMAX_CHOSEN)
+        if (e->weights_normed || e->gating == RUN_GATE_SOFTMAX_WEIGHT)
             weights[i] /= sum;
         weights[i] *= (double)e->weights_scale;
     }
@@ -297,7 +297,7 @@ static void experts_reference(const double *x, double *out)
     memset(out, 0, N_EMBD * sizeof *out);
     for (size_t i = 0; i < N_EXPERTS; i++) {
         for (size_t j = 0; j < N_EMBD; j++)
-            in[j] = architecture.weighs_input ? weights[i] * x[j] : x[j];
+            in[j] = architecture.experts.weights_before ? weights[i] * x[j] : x[j];
         network(both   ? both + 2 * i * size
                 : gate ? gate + i * size
                        : NULL,
@@ -305,7 +305,7 @@ static void experts_reference(const double *x, double *out)
         for (size_t j = 0; j < N_EMBD; j++)
             if (weights[i] != 0)
                 out[j] += part[j] * (scales ? (double)scales[i] : 1) *
-                          (architecture.weighs_input ? 1 : weights[i]);
+                          (architecture.experts.weights_before ? 1 : weights[i]);
     }
     if (!kind.has_shared)
         return;
@@ -337,7 +337,7 @@ static void check_experts(void)
 static void check_all_gatings(void)
 {
     static const enum run_gating gatings[] = {RUN_GATE_SOFTMAX, RUN_GATE_SIGMOID,
-                                              RUN_GATE_SOFTMAX_CHOSEN};
+                                              RUN_GATE_SOFTMAX_WEIGHT};
 
     for (size_t g = 0; g < COUNT(gatings); g++) {
         for (uint32_t n_used = 1; n_used <= 4; n_used++) {
@@ -414,7 +414,7 @@ Test(run_experts, weights_may_multiply_the_input)
 {
     kind.has_gate = true;
     make_experts();
-    architecture.weighs_input = true;
+    architecture.experts.weights_before = true;
     check_all_gatings();
 }
 
