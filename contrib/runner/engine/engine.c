@@ -24,6 +24,7 @@ struct run_engine {
     struct run_altup_ends altup;
     struct run_per_layer_source per_layer;
     struct run_layer *layers;
+    struct run_mixers *mixers; /* of each layer */
     uint32_t n_vocab, n_context, n_batch, n_past;
 };
 
@@ -131,16 +132,18 @@ static void load_layers(struct run_engine *engine, struct run_loader *loader, bo
     const uint32_t n = engine->hparams.n_layer;
 
     engine->layers = run_keep_alloc(&engine->keep, n, sizeof *engine->layers);
-    if (!engine->layers && loader->code == 0)
+    engine->mixers = run_keep_alloc(&engine->keep, n, sizeof *engine->mixers);
+    if ((!engine->layers || !engine->mixers) && loader->code == 0)
         loader->code = run_fail_memory(loader->failure);
     for (uint32_t i = 0; i < n && loader->code == 0; i++) {
-        const struct run_layer_shape *shape = &engine->hparams.layers[i];
+        const struct run_mixer_place place = {
+            .hparams = &engine->hparams,
+            .index = i,
+            .is_cache_f16 = is_cache_f16,
+            .layers = engine->mixers,
+        };
 
-        run_layer_load(loader, &engine->hparams, i, is_cache_f16, &engine->layers[i]);
-        if (shape->shares_kv)
-            run_layer_share(loader, &engine->layers[i], &engine->layers[shape->kv_layer]);
-        if (i > 0)
-            run_layer_follow(loader, &engine->layers[i], &engine->layers[i - 1]);
+        run_layer_load(loader, &place, &engine->mixers[i], &engine->layers[i]);
     }
 }
 

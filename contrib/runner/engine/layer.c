@@ -40,32 +40,6 @@ static void load_norms(struct run_loader *loader, const struct run_hparams *hpar
         layer->mix_norm.is_there = layer->ffn_norm.is_there = true;
 }
 
-static void load_mixer(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index,
-                       bool is_cache_f16, struct run_layer *layer)
-{
-    const struct run_layer_shape *shape = &hparams->layers[index];
-
-    run_recurrent_load(loader, hparams, index, &layer->recurrent);
-    if (layer->recurrent.kind != RUN_RECURRENCE_NONE)
-        layer->mixer = RUN_MIX_RECURRENT;
-    if (layer->mixer == RUN_MIX_RECURRENT &&
-        (shape->n_head == 0 || !run_loader_has(loader, "attn_output.weight")))
-        return;
-    if (shape->n_head == 0) {
-        run_load_linear_if(loader, "attn_output", hparams->n_embd, hparams->n_embd, &layer->linear);
-        layer->mixer = layer->linear.weight.data ? RUN_MIX_LINEAR : RUN_MIX_NOTHING;
-    } else if (layer->mixer == RUN_MIX_RECURRENT) {
-        layer->mixer = RUN_MIX_BOTH;
-        run_attention_load(loader, hparams, shape, is_cache_f16, &layer->attention);
-    } else if (run_loader_has(loader, "attn_kv_a_mqa.weight")) {
-        layer->mixer = RUN_MIX_LATENT;
-        run_latent_load(loader, hparams, shape, is_cache_f16, &layer->latent);
-    } else {
-        layer->mixer = RUN_MIX_ATTENTION;
-        run_attention_load(loader, hparams, shape, is_cache_f16, &layer->attention);
-    }
-}
-
 static void load_laurel(struct run_loader *loader, const struct run_hparams *hparams,
                         struct run_layer *layer)
 {
@@ -78,56 +52,62 @@ static void load_laurel(struct run_loader *loader, const struct run_hparams *hpa
     load_norm(loader, hparams, "laurel_post_norm", &layer->laurel_norm);
 }
 
-void run_layer_load(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index,
-                    bool is_cache_f16, struct run_layer *layer)
+/* In parallel layers the feed-forward takes what the mixer takes, not what it makes. */
+static bool is_parallel(const struct run_hparams *hparams, const struct run_layer *layer)
 {
-    const struct run_layer_shape *shape = &hparams->layers[index];
+    return hparams->is_parallel ||
+           (hparams->architecture->layers.residual == RUN_PARALLEL_WITHOUT_FFN_NORM &&
+            !layer->ffn_norm.is_there);
+}
+
+static void check_parts(struct run_loader *loader, const struct run_hparams *hparams,
+                        const struct run_layer *layer)
+{
+    const enum run_layer_parts parts = hparams->architecture->layers.parts;
+    const bool has_mixer = layer->mixers->n > 0, has_ffn = layer->feed_forward.is_there;
+
+    if (parts == RUN_BOTH_PARTS && !has_mixer)
+        run_loader_refuse(loader, "tensors/%s*: no attention and no recurrent mixer",
+                          loader->prefix);
+    else if (parts == RUN_BOTH_PARTS && !has_ffn)
+        run_loader_refuse(loader, "tensors/%s*: no feed-forward (ffn_down or experts)",
+                          loader->prefix);
+    else if (parts == RUN_ONE_PART && !has_mixer && !has_ffn)
+        run_loader_refuse(loader, "tensors/%s*: no mixer and no feed-forward", loader->prefix);
+}
+
+void run_layer_load(struct run_loader *loader, const struct run_mixer_place *place,
+                    struct run_mixers *mixers, struct run_layer *layer)
+{
+    const struct run_hparams *hparams = place->hparams;
+    const uint32_t index = place->index;
 
     snprintf(loader->prefix, sizeof loader->prefix, "blk.%u.", index % hparams->n_stored);
+    layer->mixers = mixers;
     load_norms(loader, hparams, layer);
-    load_mixer(loader, hparams, index, is_cache_f16, layer);
+    run_mixers_load(loader, place, mixers);
     load_laurel(loader, hparams, layer);
-    run_feed_forward_load(loader, hparams, shape, &layer->feed_forward);
+    run_feed_forward_load(loader, hparams, &hparams->layers[index], &layer->feed_forward);
     run_altup_load(loader, hparams, &layer->altup);
     run_per_layer_load(loader, hparams, index, &layer->per_layer);
     layer->scale = run_load_vector_if(loader, "layer_output_scale.weight", 1);
-    /* Without a norm before it (and behind it) the feed-forward has the same input as attention. */
-    layer->is_parallel =
-        hparams->is_parallel || (layer->feed_forward.is_there && layer->mix_norm.is_there &&
-                                 !layer->ffn_norm.is_there && !layer->ffn_post_norm.is_there);
+    if (hparams->architecture->layers.parts == RUN_ONE_PART && mixers->n == 0)
+        layer->ffn_norm = layer->mix_norm;
+    layer->is_parallel = is_parallel(hparams, layer);
     layer->is_halved =
         hparams->rescaling_period > 0 && (index + 1) % hparams->rescaling_period == 0;
-    if (loader->code == 0 && layer->mixer == RUN_MIX_NOTHING && !layer->feed_forward.is_there &&
-        (shape->n_head > 0 || shape->n_ff > 0))
-        run_loader_refuse(loader, "tensors: layer %u has neither attention nor feed-forward",
-                          index);
-}
-
-void run_layer_share(struct run_loader *loader, struct run_layer *layer,
-                     const struct run_layer *source)
-{
-    if (layer->mixer == RUN_MIX_ATTENTION && source->mixer == RUN_MIX_ATTENTION)
-        run_attention_share(&layer->attention, &source->attention);
-    else
-        run_loader_refuse(loader, "metadata.json: attention.shared_kv_layers counts layers without "
-                                  "attention");
-}
-
-void run_layer_follow(struct run_loader *loader, struct run_layer *layer,
-                      const struct run_layer *before)
-{
-    run_latent_follow(loader, &layer->latent, &before->latent);
+    check_parts(loader, hparams, layer);
 }
 
 void run_layer_free(struct run_layer *layer)
 {
-    run_attention_free(&layer->attention);
-    run_latent_free(&layer->latent);
+    if (layer->mixers)
+        run_mixers_free(layer->mixers);
 }
 
 void run_layer_reset(struct run_layer *layer)
 {
-    run_recurrent_reset(&layer->recurrent);
+    run_mixers_reset(layer->mixers);
     run_feed_forward_reset(&layer->feed_forward);
 }
 
@@ -136,39 +116,6 @@ static void add(float *x, const float *difference, size_t n, float scale)
 #pragma omp simd
     for (size_t i = 0; i < n; i++)
         x[i] += difference[i] * scale;
-}
-
-static int mix_both(struct run_layer *layer, const struct run_pass *pass, const float *x,
-                    float *out)
-{
-    const size_t n = pass->n * pass->hparams->n_embd;
-    float *beside = run_scratch_take(pass->scratch, n);
-
-    if (!beside || run_attention_apply(&layer->attention, pass, x, out) < 0 ||
-        run_recurrent_apply(&layer->recurrent, pass, x, beside) < 0)
-        return -ENOMEM;
-    add(out, beside, n, 1);
-    return 0;
-}
-
-static int mix(struct run_layer *layer, const struct run_pass *pass, const float *x, float *out)
-{
-    switch (layer->mixer) {
-    case RUN_MIX_ATTENTION:
-        return run_attention_apply(&layer->attention, pass, x, out);
-    case RUN_MIX_LATENT:
-        return run_latent_apply(&layer->latent, pass, x, out);
-    case RUN_MIX_RECURRENT:
-        return run_recurrent_apply(&layer->recurrent, pass, x, out);
-    case RUN_MIX_BOTH:
-        return mix_both(layer, pass, x, out);
-    case RUN_MIX_LINEAR:
-        run_linear_apply(&layer->linear, 0, x, pass->n, out);
-        break;
-    case RUN_MIX_NOTHING:
-        break;
-    }
-    return 0;
 }
 
 /* x = the mean, by length, of x and what goes beside mixing from the normed input. */
@@ -219,10 +166,10 @@ static int apply(struct run_layer *layer, const struct run_pass *pass, float *x)
 
     if (!input || !normed || !mixed || !result)
         return -ENOMEM;
-    if (layer->mixer != RUN_MIX_NOTHING) {
+    if (layer->mixers->n > 0) {
         run_norm_apply(layer->mix_norm_2.is_there ? &layer->mix_norm_2 : &layer->mix_norm, x, n,
                        n_embd, normed);
-        code = mix(layer, pass, normed, mixed);
+        code = run_mixers_apply(layer->mixers, pass, normed, mixed);
         if (code < 0)
             return code;
         run_norm_apply(&layer->mix_post_norm, mixed, n, n_embd, mixed);
@@ -244,7 +191,7 @@ static int apply(struct run_layer *layer, const struct run_pass *pass, float *x)
         run_norm_apply(&layer->ffn_post_norm, result, n, n_embd, result);
         add(x, result, n * n_embd, scale);
     }
-    if (layer->is_parallel && layer->mixer != RUN_MIX_NOTHING)
+    if (layer->is_parallel && layer->mixers->n > 0)
         add(x, mixed, n * n_embd, scale);
     if (layer->is_halved)
         for (size_t i = 0; i < n * n_embd; i++)

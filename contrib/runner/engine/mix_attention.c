@@ -104,10 +104,34 @@ static void load_qkv(struct run_loader *loader, const struct run_hparams *hparam
         run_load_linear(loader, "attn_v", hparams->n_embd, widths.v, &layer->v);
 }
 
-void run_attention_load(struct run_loader *loader, const struct run_hparams *hparams,
-                        const struct run_layer_shape *shape, bool is_cache_f16,
-                        struct run_attention_layer *layer)
+/* The layer whose keys and values are used: an earlier one's where the layer has none of its own.
+ */
+static const struct run_attention_layer *find_source(struct run_loader *loader,
+                                                     const struct run_mixer_place *place,
+                                                     const struct run_attention_layer *layer)
 {
+    const struct run_attention_layer *source;
+
+    if (!layer->shape->shares_kv)
+        return layer;
+    source = run_mixers_find(&place->layers[layer->shape->kv_layer], &run_attention_mixer);
+    if (!source)
+        run_loader_refuse(loader, "metadata.json: attention.shared_kv_layers counts layers without "
+                                  "attention");
+    return source;
+}
+
+static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
+{
+    (void)loader;
+    return place->hparams->layers[place->index].n_head > 0;
+}
+
+static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
+{
+    const struct run_hparams *hparams = place->hparams;
+    const struct run_layer_shape *shape = &hparams->layers[place->index];
+    struct run_attention_layer *layer = mixer;
     const struct run_architecture *row = hparams->architecture;
     const bool has_kv = !shape->shares_kv;
     const struct widths widths = find_widths(shape);
@@ -115,7 +139,7 @@ void run_attention_load(struct run_loader *loader, const struct run_hparams *hpa
     const uint32_t n_rot = shape->is_windowed ? hparams->n_rot_windowed : hparams->n_rot;
 
     layer->shape = shape;
-    layer->source = layer;
+    layer->source = find_source(loader, place, layer);
     if (row->rotary.kind != RUN_ROTARY_NONE && n_rot > shape->dim_k)
         run_loader_refuse(loader,
                           "metadata.json: rope.dimension_count %u is above a head's width %u",
@@ -145,18 +169,15 @@ void run_attention_load(struct run_loader *loader, const struct run_hparams *hpa
     run_load_norm_if(loader, "attn_sub_norm", row->norms.kind, hparams->norm_epsilon, n_out,
                      &layer->sub_norm);
     run_indexer_load(loader, hparams, shape, hparams->n_embd, shape->n_head_kv, &layer->indexer);
-    layer->keys = (struct run_cache){.is_f16 = is_cache_f16, .width = has_kv ? widths.k : 0};
-    layer->values = (struct run_cache){.is_f16 = is_cache_f16, .width = has_kv ? widths.v : 0};
+    layer->keys = (struct run_cache){.is_f16 = place->is_cache_f16, .width = has_kv ? widths.k : 0};
+    layer->values =
+        (struct run_cache){.is_f16 = place->is_cache_f16, .width = has_kv ? widths.v : 0};
 }
 
-void run_attention_share(struct run_attention_layer *layer,
-                         const struct run_attention_layer *source)
+static void free_layer(void *mixer)
 {
-    layer->source = source;
-}
+    struct run_attention_layer *layer = mixer;
 
-void run_attention_free(struct run_attention_layer *layer)
-{
     run_indexer_free(&layer->indexer);
     run_cache_free(&layer->keys);
     run_cache_free(&layer->values);
@@ -351,9 +372,9 @@ static int make_qkv(const struct run_attention_layer *layer, const struct run_pa
     return 0;
 }
 
-int run_attention_apply(struct run_attention_layer *layer, const struct run_pass *pass,
-                        const float *x, float *out)
+static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
+    struct run_attention_layer *layer = mixer;
     const float value_scale = pass->hparams->value_scale;
     struct run_attention attention = layer->attention;
     const size_t n = pass->n, width = layer->output.weight.ne[0];
@@ -396,3 +417,12 @@ int run_attention_apply(struct run_attention_layer *layer, const struct run_pass
     run_linear_apply(&layer->output, 0, found, n, out);
     return 0;
 }
+
+const struct run_mixer_ops run_attention_mixer = {
+    .name = "attention",
+    .n_bytes = sizeof(struct run_attention_layer),
+    .is_wanted = is_wanted,
+    .load = load,
+    .apply = apply,
+    .free = free_layer,
+};

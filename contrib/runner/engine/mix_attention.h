@@ -5,8 +5,7 @@
 #define GGUFS_RUNNER_MIX_ATTENTION_H
 
 #include "contrib/runner/engine/indexer.h"
-#include "contrib/runner/engine/loader.h"
-#include "contrib/runner/engine/pass.h"
+#include "contrib/runner/engine/mixer.h"
 
 /* A norm of queries or keys. */
 struct run_head_norm {
@@ -31,22 +30,13 @@ struct run_attention_layer {
     const struct run_attention_layer *source; /* whose keys and values are used */
 };
 
-void run_attention_load(struct run_loader *loader, const struct run_hparams *hparams,
-                        const struct run_layer_shape *shape, bool is_cache_f16,
-                        struct run_attention_layer *layer);
+extern const struct run_mixer_ops run_attention_mixer;
 
-/* Makes the layer use keys and values of an earlier one, of the same widths. */
-void run_attention_share(struct run_attention_layer *layer,
-                         const struct run_attention_layer *source);
-void run_attention_free(struct run_attention_layer *layer);
-
-/* Queries of positions far behind the training get sharper: q is [n][width]. Of layers that the row
- * means. */
+/*
+ * Multiplies the queries q, [n][width], by a factor that grows with their position, in layers where
+ * the architecture does so: see temperature_scale in struct run_attention_rules.
+ */
 void run_scale_queries_by_position(const struct run_pass *pass, const struct run_layer_shape *shape,
                                    float *q, size_t width);
-
-/* out = attention of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
-int run_attention_apply(struct run_attention_layer *layer, const struct run_pass *pass,
-                        const float *x, float *out);
 
 #endif

@@ -22,9 +22,16 @@ static void load_products(struct run_loader *loader, const struct run_hparams *h
     }
 }
 
-void run_delta_net_load(struct run_loader *loader, const struct run_hparams *hparams,
-                        struct run_delta_net_layer *layer)
+static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
 {
+    (void)place;
+    return run_loader_has(loader, "ssm_ba.weight") || run_loader_has(loader, "ssm_alpha.weight");
+}
+
+static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
+{
+    const struct run_hparams *hparams = place->hparams;
+    struct run_delta_net_layer *layer = mixer;
     const uint64_t n_heads = run_load_n_elements(loader, "ssm_a");
     const uint64_t width_v = run_load_n_elements(loader, "ssm_norm.weight");
     const uint64_t n_channels = run_load_n_channels(loader, "ssm_conv1d");
@@ -62,8 +69,9 @@ void run_delta_net_load(struct run_loader *loader, const struct run_hparams *hpa
     run_load_linear(loader, "ssm_out", layer->n_value, hparams->n_embd, &layer->out);
 }
 
-void run_delta_net_reset(struct run_delta_net_layer *layer)
+static void reset(void *mixer)
 {
+    struct run_delta_net_layer *layer = mixer;
     run_convolution_reset(&layer->convolution);
     memset(layer->rule.state, 0, layer->n_value * layer->rule.width_k * sizeof(float));
 }
@@ -129,9 +137,9 @@ static void activate_steps(const struct run_delta_net_layer *layer, size_t n, fl
     }
 }
 
-int run_delta_net_apply(struct run_delta_net_layer *layer, const struct run_pass *pass,
-                        const float *x, float *out)
+static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
+    struct run_delta_net_layer *layer = mixer;
     const struct run_delta_rule *rule = &layer->rule;
     const size_t n = pass->n, n_channels = layer->convolution.n_channels;
     float *qkv = run_scratch_take(pass->scratch, n * n_channels);
@@ -165,3 +173,12 @@ int run_delta_net_apply(struct run_delta_net_layer *layer, const struct run_pass
     run_linear_apply(&layer->out, 0, z, n, out);
     return 0;
 }
+
+const struct run_mixer_ops run_delta_net_mixer = {
+    .name = "gated delta net",
+    .n_bytes = sizeof(struct run_delta_net_layer),
+    .is_wanted = is_wanted,
+    .load = load,
+    .apply = apply,
+    .reset = reset,
+};

@@ -5,7 +5,7 @@
 #define GGUFS_RUNNER_MIX_DELTA_NET_H
 
 #include "contrib/runner/compute/delta_rule.h"
-#include "contrib/runner/engine/pass.h"
+#include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
 /* What is added to the squared length that queries and keys are divided by the root of. */
@@ -24,12 +24,6 @@ struct run_delta_net_layer {
     struct run_linear out;      /* [n_value] to [n_embd] */
 };
 
-void run_delta_net_load(struct run_loader *loader, const struct run_hparams *hparams,
-                        struct run_delta_net_layer *layer);
-void run_delta_net_reset(struct run_delta_net_layer *layer);
-
-/* out = what the layer makes of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
-int run_delta_net_apply(struct run_delta_net_layer *layer, const struct run_pass *pass,
-                        const float *x, float *out);
+extern const struct run_mixer_ops run_delta_net_mixer;
 
 #endif

@@ -23,9 +23,16 @@ static void load_pair(struct run_loader *loader, const char *a_name, const char 
     run_load_linear(loader, b_name, n_narrow, n_inner, b);
 }
 
-void run_kimi_delta_load(struct run_loader *loader, const struct run_hparams *hparams,
-                         struct run_kimi_delta_layer *layer)
+static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
 {
+    (void)place;
+    return run_loader_has(loader, "ssm_f_a.weight");
+}
+
+static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
+{
+    const struct run_hparams *hparams = place->hparams;
+    struct run_kimi_delta_layer *layer = mixer;
     const uint64_t n_embd = hparams->n_embd;
     const uint64_t n_heads = run_load_n_elements(loader, "ssm_a");
     const uint64_t width = run_load_n_elements(loader, "ssm_norm.weight");
@@ -59,8 +66,9 @@ void run_kimi_delta_load(struct run_loader *loader, const struct run_hparams *hp
     run_load_linear(loader, "attn_output", n_inner, n_embd, &layer->out);
 }
 
-void run_kimi_delta_reset(struct run_kimi_delta_layer *layer)
+static void reset(void *mixer)
 {
+    struct run_kimi_delta_layer *layer = mixer;
     for (size_t i = 0; i < 3; i++)
         run_convolution_reset(&layer->convolutions[i]);
     memset(layer->rule.state, 0, layer->n_inner * layer->rule.width_k * sizeof(float));
@@ -118,9 +126,9 @@ static int make_steps(const struct run_kimi_delta_layer *layer, const struct run
     return 0;
 }
 
-int run_kimi_delta_apply(struct run_kimi_delta_layer *layer, const struct run_pass *pass,
-                         const float *x, float *out)
+static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
+    struct run_kimi_delta_layer *layer = mixer;
     const size_t n = pass->n, n_inner = layer->n_inner, n_heads = layer->rule.n_heads;
     float *qkv = run_scratch_take(pass->scratch, 3 * n * n_inner);
     float *decay = run_scratch_take(pass->scratch, n * n_inner);
@@ -148,3 +156,12 @@ int run_kimi_delta_apply(struct run_kimi_delta_layer *layer, const struct run_pa
     run_linear_apply(&layer->out, 0, found, n, out);
     return 0;
 }
+
+const struct run_mixer_ops run_kimi_delta_mixer = {
+    .name = "Kimi delta attention",
+    .n_bytes = sizeof(struct run_kimi_delta_layer),
+    .is_wanted = is_wanted,
+    .load = load,
+    .apply = apply,
+    .reset = reset,
+};

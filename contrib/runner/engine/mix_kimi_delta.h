@@ -6,7 +6,7 @@
 #define GGUFS_RUNNER_MIX_KIMI_DELTA_H
 
 #include "contrib/runner/compute/delta_rule.h"
-#include "contrib/runner/engine/pass.h"
+#include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
 struct run_kimi_delta_layer {
@@ -23,12 +23,6 @@ struct run_kimi_delta_layer {
     struct run_linear out;      /* [n_inner] to [n_embd] */
 };
 
-void run_kimi_delta_load(struct run_loader *loader, const struct run_hparams *hparams,
-                         struct run_kimi_delta_layer *layer);
-void run_kimi_delta_reset(struct run_kimi_delta_layer *layer);
-
-/* out = what the layer makes of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
-int run_kimi_delta_apply(struct run_kimi_delta_layer *layer, const struct run_pass *pass,
-                         const float *x, float *out);
+extern const struct run_mixer_ops run_kimi_delta_mixer;
 
 #endif

@@ -20,10 +20,32 @@ static void load_queries(struct run_loader *loader, const struct run_hparams *hp
     run_load_linear(loader, "attn_q_b", rank, n_q, &layer->q_b);
 }
 
-void run_latent_load(struct run_loader *loader, const struct run_hparams *hparams,
-                     const struct run_layer_shape *shape, bool is_cache_f16,
-                     struct run_latent_layer *layer)
+/* Makes a layer without indexer use the selection that the latent attention before it uses. */
+static void follow(struct run_loader *loader, const struct run_mixer_place *place,
+                   struct run_latent_layer *layer)
 {
+    for (uint32_t i = place->index; i-- > 0;) {
+        const struct run_latent_layer *before =
+            run_mixers_find(&place->layers[i], &run_latent_mixer);
+
+        if (before) {
+            run_latent_follow(loader, layer, before);
+            return;
+        }
+    }
+}
+
+static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
+{
+    return place->hparams->layers[place->index].n_head > 0 &&
+           run_loader_has(loader, "attn_kv_a_mqa.weight");
+}
+
+static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
+{
+    const struct run_hparams *hparams = place->hparams;
+    const struct run_layer_shape *shape = &hparams->layers[place->index];
+    struct run_latent_layer *layer = mixer;
     const uint32_t rank = hparams->latent_rank, n_rot = hparams->n_rot, n_head = shape->n_head;
 
     layer->shape = shape;
@@ -62,9 +84,10 @@ void run_latent_load(struct run_loader *loader, const struct run_hparams *hparam
         layer->followed = &layer->indexer;
     run_load_linear(loader, "attn_output", (uint64_t)n_head * hparams->latent_v, hparams->n_embd,
                     &layer->output);
-    layer->keys.is_f16 = layer->values.is_f16 = is_cache_f16;
+    layer->keys.is_f16 = layer->values.is_f16 = place->is_cache_f16;
     layer->keys.width = (size_t)layer->attention.n_head_kv * layer->attention.dim_k;
     layer->values.width = (size_t)layer->attention.n_head_kv * layer->attention.dim_v;
+    follow(loader, place, layer);
 }
 
 void run_latent_follow(struct run_loader *loader, struct run_latent_layer *layer,
@@ -82,8 +105,10 @@ void run_latent_follow(struct run_loader *loader, struct run_latent_layer *layer
     layer->followed = indexer;
 }
 
-void run_latent_free(struct run_latent_layer *layer)
+static void free_layer(void *mixer)
 {
+    struct run_latent_layer *layer = mixer;
+
     run_indexer_free(&layer->indexer);
     run_cache_free(&layer->keys);
     run_cache_free(&layer->values);
@@ -194,9 +219,9 @@ static int attend_decompressed(struct run_latent_layer *layer, const struct run_
                       pass->first, found);
 }
 
-int run_latent_apply(struct run_latent_layer *layer, const struct run_pass *pass, const float *x,
-                     float *out)
+static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
+    struct run_latent_layer *layer = mixer;
     const struct run_hparams *hparams = pass->hparams;
     const size_t n = pass->n, rank = hparams->latent_rank, row = rank + hparams->n_rot;
     struct run_attention attention = layer->attention;
@@ -224,3 +249,12 @@ int run_latent_apply(struct run_latent_layer *layer, const struct run_pass *pass
         run_linear_apply(&layer->output, 0, found, n, out);
     return code;
 }
+
+const struct run_mixer_ops run_latent_mixer = {
+    .name = "latent attention",
+    .n_bytes = sizeof(struct run_latent_layer),
+    .is_wanted = is_wanted,
+    .load = load,
+    .apply = apply,
+    .free = free_layer,
+};

@@ -6,8 +6,7 @@
 #define GGUFS_RUNNER_MIX_LATENT_H
 
 #include "contrib/runner/engine/indexer.h"
-#include "contrib/runner/engine/loader.h"
-#include "contrib/runner/engine/pass.h"
+#include "contrib/runner/engine/mixer.h"
 
 struct run_latent_layer {
     const struct run_layer_shape *shape;
@@ -28,16 +27,9 @@ struct run_latent_layer {
     struct run_cache keys, values;      /* values: not with k_b, v_b */
 };
 
-void run_latent_load(struct run_loader *loader, const struct run_hparams *hparams,
-                     const struct run_layer_shape *shape, bool is_cache_f16,
-                     struct run_latent_layer *layer);
+extern const struct run_mixer_ops run_latent_mixer;
 /* Makes a layer without indexer use the selection that the one before uses. */
 void run_latent_follow(struct run_loader *loader, struct run_latent_layer *layer,
                        const struct run_latent_layer *before);
-void run_latent_free(struct run_latent_layer *layer);
-
-/* out = attention of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
-int run_latent_apply(struct run_latent_layer *layer, const struct run_pass *pass, const float *x,
-                     float *out);
 
 #endif

@@ -48,9 +48,16 @@ static void find_sizes(struct run_loader *loader, const struct run_hparams *hpar
     layer->c_at = layer->b_at + scan->n_state;
 }
 
-void run_mamba_load(struct run_loader *loader, const struct run_hparams *hparams,
-                    struct run_mamba_layer *layer)
+static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
 {
+    (void)place;
+    return run_loader_has(loader, "ssm_x.weight");
+}
+
+static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
+{
+    const struct run_hparams *hparams = place->hparams;
+    struct run_mamba_layer *layer = mixer;
     struct run_scan *scan = &layer->scan;
 
     find_sizes(loader, hparams, layer);
@@ -73,8 +80,9 @@ void run_mamba_load(struct run_loader *loader, const struct run_hparams *hparams
     run_load_linear(loader, "ssm_out", layer->n_inner, hparams->n_embd, &layer->out);
 }
 
-void run_mamba_reset(struct run_mamba_layer *layer)
+static void reset(void *mixer)
 {
+    struct run_mamba_layer *layer = mixer;
     run_convolution_reset(&layer->convolution);
     memset(layer->scan.state, 0, layer->n_inner * layer->scan.n_state * sizeof(float));
 }
@@ -134,9 +142,9 @@ static int scan(struct run_mamba_layer *layer, const struct run_pass *pass, cons
     return 0;
 }
 
-int run_mamba_apply(struct run_mamba_layer *layer, const struct run_pass *pass, const float *x,
-                    float *out)
+static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
+    struct run_mamba_layer *layer = mixer;
     const size_t n = pass->n, n_inner = layer->n_inner;
     float *both = run_scratch_take(pass->scratch, 2 * n * n_inner);
     float *inner = run_scratch_take(pass->scratch, n * n_inner);
@@ -156,3 +164,12 @@ int run_mamba_apply(struct run_mamba_layer *layer, const struct run_pass *pass, 
     run_linear_apply(&layer->out, 0, gates, n, out);
     return 0;
 }
+
+const struct run_mixer_ops run_mamba_mixer = {
+    .name = "Mamba",
+    .n_bytes = sizeof(struct run_mamba_layer),
+    .is_wanted = is_wanted,
+    .load = load,
+    .apply = apply,
+    .reset = reset,
+};

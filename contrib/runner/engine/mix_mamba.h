@@ -6,7 +6,7 @@
 #define GGUFS_RUNNER_MIX_MAMBA_H
 
 #include "contrib/runner/compute/selective_scan.h"
-#include "contrib/runner/engine/pass.h"
+#include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
 struct run_mamba_layer {
@@ -24,12 +24,6 @@ struct run_mamba_layer {
     struct run_linear out; /* [n_inner] to [n_embd] */
 };
 
-void run_mamba_load(struct run_loader *loader, const struct run_hparams *hparams,
-                    struct run_mamba_layer *layer);
-void run_mamba_reset(struct run_mamba_layer *layer);
-
-/* out = what the layer makes of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
-int run_mamba_apply(struct run_mamba_layer *layer, const struct run_pass *pass, const float *x,
-                    float *out);
+extern const struct run_mixer_ops run_mamba_mixer;
 
 #endif

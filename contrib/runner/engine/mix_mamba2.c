@@ -3,9 +3,16 @@
 #include <errno.h>
 #include <string.h>
 
-void run_mamba2_load(struct run_loader *loader, const struct run_hparams *hparams,
-                     struct run_mamba2_layer *layer)
+static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
 {
+    (void)place;
+    return run_loader_has(loader, "ssm_in.weight");
+}
+
+static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
+{
+    const struct run_hparams *hparams = place->hparams;
+    struct run_mamba2_layer *layer = mixer;
     const uint64_t n_inner = run_load_n_elements(loader, "ssm_out.weight") / hparams->n_embd;
     const uint64_t n_heads = run_load_n_elements(loader, "ssm_a");
     const uint64_t n_channels = run_load_n_channels(loader, "ssm_conv1d");
@@ -41,15 +48,16 @@ void run_mamba2_load(struct run_loader *loader, const struct run_hparams *hparam
     run_load_linear(loader, "ssm_out", n_inner, hparams->n_embd, &layer->out);
 }
 
-void run_mamba2_reset(struct run_mamba2_layer *layer)
+static void reset(void *mixer)
 {
+    struct run_mamba2_layer *layer = mixer;
     run_convolution_reset(&layer->convolution);
     memset(layer->scan.state, 0, layer->n_inner * layer->scan.n_state * sizeof(float));
 }
 
-int run_mamba2_apply(struct run_mamba2_layer *layer, const struct run_pass *pass, const float *x,
-                     float *out)
+static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
+    struct run_mamba2_layer *layer = mixer;
     const size_t n = pass->n, n_inner = layer->n_inner, n_heads = layer->scan.n_heads;
     const size_t n_channels = layer->convolution.n_channels, row = layer->in.weight.ne[1];
     float *product = run_scratch_take(pass->scratch, n * row);
@@ -84,3 +92,12 @@ int run_mamba2_apply(struct run_mamba2_layer *layer, const struct run_pass *pass
     run_linear_apply(&layer->out, 0, gates, n, out);
     return 0;
 }
+
+const struct run_mixer_ops run_mamba2_mixer = {
+    .name = "Mamba 2",
+    .n_bytes = sizeof(struct run_mamba2_layer),
+    .is_wanted = is_wanted,
+    .load = load,
+    .apply = apply,
+    .reset = reset,
+};

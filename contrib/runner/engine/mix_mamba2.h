@@ -5,7 +5,7 @@
 #define GGUFS_RUNNER_MIX_MAMBA2_H
 
 #include "contrib/runner/compute/selective_scan.h"
-#include "contrib/runner/engine/pass.h"
+#include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
 struct run_mamba2_layer {
@@ -18,12 +18,6 @@ struct run_mamba2_layer {
     struct run_linear out;      /* [n_inner] to [n_embd] */
 };
 
-void run_mamba2_load(struct run_loader *loader, const struct run_hparams *hparams,
-                     struct run_mamba2_layer *layer);
-void run_mamba2_reset(struct run_mamba2_layer *layer);
-
-/* out = what the layer makes of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
-int run_mamba2_apply(struct run_mamba2_layer *layer, const struct run_pass *pass, const float *x,
-                     float *out);
+extern const struct run_mixer_ops run_mamba2_mixer;
 
 #endif

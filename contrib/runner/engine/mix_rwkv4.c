@@ -2,9 +2,16 @@
 
 #include <errno.h>
 
-void run_rwkv4_load(struct run_loader *loader, const struct run_hparams *hparams,
-                    struct run_rwkv4_layer *layer)
+static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
 {
+    (void)loader;
+    return place->hparams->rwkv_version == 4;
+}
+
+static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
+{
+    const struct run_hparams *hparams = place->hparams;
+    struct run_rwkv4_layer *layer = mixer;
     const uint64_t n_embd = hparams->n_embd;
 
     layer->key_lerp =
@@ -25,15 +32,16 @@ void run_rwkv4_load(struct run_loader *loader, const struct run_hparams *hparams
         run_wkv4_reset(&layer->wkv);
 }
 
-void run_rwkv4_reset(const struct run_rwkv4_layer *layer)
+static void reset(void *mixer)
 {
+    const struct run_rwkv4_layer *layer = mixer;
     run_token_shift_reset(&layer->shift);
     run_wkv4_reset(&layer->wkv);
 }
 
-int run_rwkv4_apply(const struct run_rwkv4_layer *layer, const struct run_pass *pass,
-                    const float *x, float *out)
+static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
+    const struct run_rwkv4_layer *layer = mixer;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
     float *difference = run_scratch_take(pass->scratch, n * n_embd);
     float *mixed = run_scratch_take(pass->scratch, n * n_embd);
@@ -56,3 +64,12 @@ int run_rwkv4_apply(const struct run_rwkv4_layer *layer, const struct run_pass *
     run_linear_apply(&layer->output, 0, gate, n, out);
     return 0;
 }
+
+const struct run_mixer_ops run_rwkv4_mixer = {
+    .name = "RWKV 4",
+    .n_bytes = sizeof(struct run_rwkv4_layer),
+    .is_wanted = is_wanted,
+    .load = load,
+    .apply = apply,
+    .reset = reset,
+};

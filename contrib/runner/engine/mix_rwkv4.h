@@ -5,6 +5,7 @@
 #define GGUFS_RUNNER_MIX_RWKV4_H
 
 #include "contrib/runner/compute/wkv.h"
+#include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/rwkv_parts.h"
 
 struct run_rwkv4_layer {
@@ -15,12 +16,6 @@ struct run_rwkv4_layer {
     struct run_wkv4 wkv;
 };
 
-void run_rwkv4_load(struct run_loader *loader, const struct run_hparams *hparams,
-                    struct run_rwkv4_layer *layer);
-void run_rwkv4_reset(const struct run_rwkv4_layer *layer);
-
-/* out = time mix of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
-int run_rwkv4_apply(const struct run_rwkv4_layer *layer, const struct run_pass *pass,
-                    const float *x, float *out);
+extern const struct run_mixer_ops run_rwkv4_mixer;
 
 #endif

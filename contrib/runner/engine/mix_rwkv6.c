@@ -73,9 +73,16 @@ static void load_products(struct run_loader *loader, const struct run_hparams *h
     run_load_linear(loader, "time_mix_output", n_embd, n_embd, &layer->output);
 }
 
-void run_rwkv6_load(struct run_loader *loader, const struct run_hparams *hparams,
-                    struct run_rwkv6_layer *layer)
+static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
 {
+    (void)loader;
+    return place->hparams->rwkv_version == 5 || place->hparams->rwkv_version == 6;
+}
+
+static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
+{
+    const struct run_hparams *hparams = place->hparams;
+    struct run_rwkv6_layer *layer = mixer;
     const uint64_t n_embd = hparams->n_embd, width = hparams->wkv_head_size;
     const uint64_t n_head = n_embd / width;
     const bool is_5 = hparams->rwkv_version == 5;
@@ -99,8 +106,9 @@ void run_rwkv6_load(struct run_loader *loader, const struct run_hparams *hparams
         .n_head = n_head, .width = width, .state = run_load_memory(loader, width, n_embd)};
 }
 
-void run_rwkv6_reset(const struct run_rwkv6_layer *layer)
+static void reset(void *mixer)
 {
+    const struct run_rwkv6_layer *layer = mixer;
     const struct run_wkv *wkv = &layer->wkv;
 
     run_token_shift_reset(&layer->shift);
@@ -214,9 +222,9 @@ static int find(const struct run_rwkv6_layer *layer, const struct run_pass *pass
     return 0;
 }
 
-int run_rwkv6_apply(const struct run_rwkv6_layer *layer, const struct run_pass *pass,
-                    const float *x, float *out)
+static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
+    const struct run_rwkv6_layer *layer = mixer;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
     float *difference = run_scratch_take(pass->scratch, n * n_embd);
     float *found = run_scratch_take(pass->scratch, n * n_embd);
@@ -245,3 +253,12 @@ int run_rwkv6_apply(const struct run_rwkv6_layer *layer, const struct run_pass *
         run_linear_apply(&layer->output, 0, found, n, out);
     return code;
 }
+
+const struct run_mixer_ops run_rwkv6_mixer = {
+    .name = "RWKV 5 and 6",
+    .n_bytes = sizeof(struct run_rwkv6_layer),
+    .is_wanted = is_wanted,
+    .load = load,
+    .apply = apply,
+    .reset = reset,
+};

@@ -5,6 +5,7 @@
 #define GGUFS_RUNNER_MIX_RWKV6_H
 
 #include "contrib/runner/compute/wkv.h"
+#include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/rwkv_parts.h"
 
 /* What is made of a token and the one before it, in the order of the weights. */
@@ -31,12 +32,6 @@ struct run_rwkv6_layer {
     struct run_wkv wkv;
 };
 
-void run_rwkv6_load(struct run_loader *loader, const struct run_hparams *hparams,
-                    struct run_rwkv6_layer *layer);
-void run_rwkv6_reset(const struct run_rwkv6_layer *layer);
-
-/* out = time mix of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
-int run_rwkv6_apply(const struct run_rwkv6_layer *layer, const struct run_pass *pass,
-                    const float *x, float *out);
+extern const struct run_mixer_ops run_rwkv6_mixer;
 
 #endif

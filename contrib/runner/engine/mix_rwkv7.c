@@ -28,9 +28,16 @@ static void load_low_rank(struct run_loader *loader, const char *name, const cha
                       run_load_vector(loader, bias_name, n_embd), low_rank);
 }
 
-void run_rwkv7_load(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index,
-                    struct run_rwkv7_layer *layer)
+static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
 {
+    (void)loader;
+    return place->hparams->rwkv_version == 7;
+}
+
+static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
+{
+    const struct run_hparams *hparams = place->hparams;
+    struct run_rwkv7_layer *layer = mixer;
     const uint64_t n_embd = hparams->n_embd, width = hparams->wkv_head_size;
 
     run_load_linear(loader, "time_mix_receptance", n_embd, n_embd, &layer->receptance);
@@ -41,7 +48,7 @@ void run_rwkv7_load(struct run_loader *loader, const struct run_hparams *hparams
     load_low_rank(loader, "time_mix_w", "time_mix_w0.weight", n_embd, RUN_TANH, &layer->decay);
     load_low_rank(loader, "time_mix_a", "time_mix_a0.weight", n_embd, RUN_IDENTITY, &layer->rate);
     /* GGUF files have these of the first layer too, without use. */
-    layer->is_first = index == 0;
+    layer->is_first = place->index == 0;
     if (!layer->is_first)
         load_low_rank(loader, "time_mix_v", "time_mix_v0.weight", n_embd, RUN_IDENTITY,
                       &layer->residual);
@@ -54,8 +61,9 @@ void run_rwkv7_load(struct run_loader *loader, const struct run_hparams *hparams
         .n_head = n_embd / width, .width = width, .state = run_load_memory(loader, width, n_embd)};
 }
 
-void run_rwkv7_reset(const struct run_rwkv7_layer *layer)
+static void reset(void *mixer)
 {
+    const struct run_rwkv7_layer *layer = mixer;
     const struct run_wkv *wkv = &layer->wkv;
 
     run_token_shift_reset(&layer->shift);
@@ -214,9 +222,9 @@ static int make_all(const struct run_rwkv7_layer *layer, const struct run_pass *
     return code;
 }
 
-int run_rwkv7_apply(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
-                    const float *x, float *out)
+static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
+    const struct run_rwkv7_layer *layer = mixer;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
     struct work work = {.x = x};
     int code;
@@ -243,3 +251,12 @@ int run_rwkv7_apply(const struct run_rwkv7_layer *layer, const struct run_pass *
     run_linear_apply(&layer->output, 0, work.found, n, out);
     return 0;
 }
+
+const struct run_mixer_ops run_rwkv7_mixer = {
+    .name = "RWKV 7",
+    .n_bytes = sizeof(struct run_rwkv7_layer),
+    .is_wanted = is_wanted,
+    .load = load,
+    .apply = apply,
+    .reset = reset,
+};

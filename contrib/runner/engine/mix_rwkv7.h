@@ -5,6 +5,7 @@
 #define GGUFS_RUNNER_MIX_RWKV7_H
 
 #include "contrib/runner/compute/wkv.h"
+#include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/rwkv_parts.h"
 
 /* What is made of a token and the one before it, in the order of the weights. */
@@ -33,13 +34,6 @@ struct run_rwkv7_layer {
     struct run_wkv wkv;
 };
 
-/* `index` is the layer's number. */
-void run_rwkv7_load(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index,
-                    struct run_rwkv7_layer *layer);
-void run_rwkv7_reset(const struct run_rwkv7_layer *layer);
-
-/* out = time mix of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
-int run_rwkv7_apply(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
-                    const float *x, float *out);
+extern const struct run_mixer_ops run_rwkv7_mixer;
 
 #endif

@@ -2,9 +2,16 @@
 
 #include <errno.h>
 
-void run_short_load(struct run_loader *loader, const struct run_hparams *hparams,
-                    struct run_short_layer *layer)
+static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
 {
+    (void)place;
+    return run_loader_has(loader, "shortconv.in_proj.weight");
+}
+
+static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
+{
+    const struct run_hparams *hparams = place->hparams;
+    struct run_short_layer *layer = mixer;
     const uint64_t n_embd = hparams->n_embd;
 
     run_load_linear(loader, "shortconv.in_proj", n_embd, 3 * n_embd, &layer->in);
@@ -12,14 +19,15 @@ void run_short_load(struct run_loader *loader, const struct run_hparams *hparams
     run_load_linear(loader, "shortconv.out_proj", n_embd, n_embd, &layer->out);
 }
 
-void run_short_reset(struct run_short_layer *layer)
+static void reset(void *mixer)
 {
+    struct run_short_layer *layer = mixer;
     run_convolution_reset(&layer->convolution);
 }
 
-int run_short_apply(struct run_short_layer *layer, const struct run_pass *pass, const float *x,
-                    float *out)
+static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
+    struct run_short_layer *layer = mixer;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd, row = 3 * n_embd;
     float *product = run_scratch_take(pass->scratch, n * row);
     float *convolved = run_scratch_take(pass->scratch, n * n_embd);
@@ -37,3 +45,12 @@ int run_short_apply(struct run_short_layer *layer, const struct run_pass *pass, 
     run_linear_apply(&layer->out, 0, convolved, n, out);
     return 0;
 }
+
+const struct run_mixer_ops run_short_mixer = {
+    .name = "short convolution",
+    .n_bytes = sizeof(struct run_short_layer),
+    .is_wanted = is_wanted,
+    .load = load,
+    .apply = apply,
+    .reset = reset,
+};

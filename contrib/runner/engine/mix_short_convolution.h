@@ -4,7 +4,7 @@
 #ifndef GGUFS_RUNNER_MIX_SHORT_CONVOLUTION_H
 #define GGUFS_RUNNER_MIX_SHORT_CONVOLUTION_H
 
-#include "contrib/runner/engine/pass.h"
+#include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
 /* out(c · convolution(b · x)), where b, c and x are products of the input. */
@@ -14,12 +14,6 @@ struct run_short_layer {
     struct run_linear out;
 };
 
-void run_short_load(struct run_loader *loader, const struct run_hparams *hparams,
-                    struct run_short_layer *layer);
-void run_short_reset(struct run_short_layer *layer);
-
-/* out = what the layer makes of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
-int run_short_apply(struct run_short_layer *layer, const struct run_pass *pass, const float *x,
-                    float *out);
+extern const struct run_mixer_ops run_short_mixer;
 
 #endif

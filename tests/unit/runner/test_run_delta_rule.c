@@ -158,9 +158,9 @@ Test(run_delta_rule, layers_forget)
         for (size_t i = 0; i < sizeof state / sizeof *state; i++)
             state[i] = 1;
         if (is_kimi)
-            run_kimi_delta_reset(&kimi);
+            run_kimi_delta_mixer.reset(&kimi);
         else
-            run_delta_net_reset(&delta_net);
+            run_delta_net_mixer.reset(&delta_net);
         for (size_t i = 0; i < sizeof past / sizeof **past; i++)
             cr_assert_eq(past[i / (2 * HEADS)][i % (2 * HEADS)], 0);
         for (size_t i = 0; i < sizeof state / sizeof *state; i++)

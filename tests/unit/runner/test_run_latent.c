@@ -179,7 +179,9 @@ static void apply(size_t batch, bool is_cache_f16, const float *x, float *out)
 
     cr_assert_eq(run_rotary_make(&rotary[0], &scaling), 0);
     run_part_open(&files, &part);
-    run_latent_load(&part.loader, &hparams, &shape, is_cache_f16, &layer);
+    run_latent_mixer.load(
+        &part.loader, &(struct run_mixer_place){.hparams = &hparams, .is_cache_f16 = is_cache_f16},
+        &layer);
     cr_assert_eq(part.loader.code, 0, "%s", part.failure.text);
     for (size_t first = 0; first < N_TOKENS; first += batch) {
         const struct run_pass pass = {.hparams = &hparams,
@@ -188,9 +190,10 @@ static void apply(size_t batch, bool is_cache_f16, const float *x, float *out)
                                       .n = N_TOKENS - first < batch ? N_TOKENS - first : batch,
                                       .first = first};
 
-        cr_assert_eq(run_latent_apply(&layer, &pass, x + first * N_EMBD, out + first * N_EMBD), 0);
+        cr_assert_eq(
+            run_latent_mixer.apply(&layer, &pass, x + first * N_EMBD, out + first * N_EMBD), 0);
     }
-    run_latent_free(&layer);
+    run_latent_mixer.free(&layer);
     run_rotary_free(&rotary[0]);
     run_part_close(&part);
 }
@@ -247,11 +250,13 @@ static void expect_refused(int code, const char *pattern)
     struct run_part part;
 
     run_part_open(&files, &part);
-    run_latent_load(&part.loader, &hparams, &shape, false, &layer);
+    run_latent_mixer.load(&part.loader,
+                          &(struct run_mixer_place){.hparams = &hparams, .is_cache_f16 = false},
+                          &layer);
     cr_expect_eq(part.loader.code, code, "%s", part.failure.text);
     cr_expect_not_null(strstr(part.failure.text, pattern), "\"%s\" is not about %s",
                        part.failure.text, pattern);
-    run_latent_free(&layer);
+    run_latent_mixer.free(&layer);
     run_part_close(&part);
 }
 

@@ -141,9 +141,9 @@ Test(run_selective_scan, layers_forget)
         for (size_t i = 0; i < sizeof state / sizeof *state; i++)
             state[i] = 1;
         if (is_mamba2)
-            run_mamba2_reset(&mamba2);
+            run_mamba2_mixer.reset(&mamba2);
         else
-            run_mamba_reset(&mamba);
+            run_mamba_mixer.reset(&mamba);
         for (size_t i = 0; i < sizeof past / sizeof *past; i++)
             cr_assert_eq(past[i], 0);
         for (size_t i = 0; i < sizeof state / sizeof *state; i++)

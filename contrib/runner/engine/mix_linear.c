@@ -1,0 +1,28 @@
+#include "contrib/runner/engine/mix_linear.h"
+
+static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
+{
+    return place->hparams->layers[place->index].n_head == 0 &&
+           run_loader_has(loader, "attn_output.weight");
+}
+
+static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
+{
+    const uint64_t n_embd = place->hparams->n_embd;
+
+    run_load_linear(loader, "attn_output", n_embd, n_embd, mixer);
+}
+
+static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+{
+    run_linear_apply(mixer, 0, x, pass->n, out);
+    return 0;
+}
+
+const struct run_mixer_ops run_linear_mixer = {
+    .name = "linear",
+    .n_bytes = sizeof(struct run_linear),
+    .is_wanted = is_wanted,
+    .load = load,
+    .apply = apply,
+};

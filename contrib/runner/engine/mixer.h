@@ -1,0 +1,66 @@
+/*
+ * Mixers: the parts of layers that mix tokens. A kind of mixer is a row of operations; a layer has
+ * one mixer, none, or attention and a recurrent mixer side by side, whose outputs are added.
+ */
+#ifndef GGUFS_RUNNER_MIXER_H
+#define GGUFS_RUNNER_MIXER_H
+
+#include "contrib/runner/engine/loader.h"
+#include "contrib/runner/engine/pass.h"
+
+enum { RUN_MAX_MIXERS = 2 };
+
+struct run_mixer {
+    const struct run_mixer_ops *ops;
+    void *state; /* ops->n_bytes; lives as long as the model */
+};
+
+/* The mixers of a layer. */
+struct run_mixers {
+    struct run_mixer list[RUN_MAX_MIXERS];
+    size_t n;
+};
+
+/* What a mixer may know of its place in the model when it is loaded. */
+struct run_mixer_place {
+    const struct run_hparams *hparams;
+    uint32_t index; /* of the layer */
+    bool is_cache_f16;
+    const struct run_mixers *layers; /* [n_layer]; those before `index` are loaded */
+};
+
+struct run_mixer_ops {
+    const char *name;
+    size_t n_bytes; /* of its state, which begins as zeros */
+
+    /* Return true if the tensors of the layer, or the architecture's row, ask for this mixer. */
+    bool (*is_wanted)(const struct run_loader *loader, const struct run_mixer_place *place);
+
+    /* Load the weights. Failures stay in the loader. */
+    void (*load)(struct run_loader *loader, const struct run_mixer_place *place, void *mixer);
+
+    /* out = what the mixer makes of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
+    int (*apply)(void *mixer, const struct run_pass *pass, const float *x, float *out);
+
+    /* Forget all earlier tokens; NULL if what is kept of them is overwritten anyway. */
+    void (*reset)(void *mixer);
+
+    /* Free what is not the model's; NULL if all is. Also works after a load that failed. */
+    void (*free)(void *mixer);
+};
+
+/* Chooses and loads the mixers of layer place->index. loader->prefix names the layer. */
+void run_mixers_load(struct run_loader *loader, const struct run_mixer_place *place,
+                     struct run_mixers *mixers);
+
+/* The state of the layer's mixer of that kind; NULL if it has none. */
+void *run_mixers_find(const struct run_mixers *mixers, const struct run_mixer_ops *ops);
+
+/* out = the sum of the mixers' outputs for x, both [n][n_embd]; there must be one. Returns 0 or
+ * -ENOMEM. */
+int run_mixers_apply(const struct run_mixers *mixers, const struct run_pass *pass, const float *x,
+                     float *out);
+void run_mixers_reset(const struct run_mixers *mixers);
+void run_mixers_free(const struct run_mixers *mixers);
+
+#endif
