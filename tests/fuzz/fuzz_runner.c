@@ -69,6 +69,7 @@ static void remove_root(void)
     for (size_t i = 0; i < n_tensors; i++)
         remove_tensor(&tensors[i]);
     metadata_files_remove(root);
+    unlinkat(root, "tensors.json", 0);
     unlinkat(root, "tensors", AT_REMOVEDIR);
     rmdir(root_path);
 }
@@ -436,6 +437,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (root < 0) {
         make_root();
+        write_file("tensors.json", "[]", 2);
         dequant_choose_kernels(NULL);
     }
     make_tree((const char *)data, size);

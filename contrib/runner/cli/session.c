@@ -6,6 +6,7 @@
 #include "gguf/support/buffer.h"
 #include "gguf/support/confine.h"
 #include "gguf/support/exit_status.h"
+#include "gguf/support/safe_print.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,9 @@
 
 /* The context without -c, unless the model was trained for less. */
 #define USUAL_CONTEXT 4096
+
+/* How many names of unused tensors are printed. */
+#define NAMES_SHOWN 3
 
 double run_seconds(void)
 {
@@ -145,6 +149,22 @@ static int choose_context(const struct run_session *session, uint32_t n_wanted, 
     return 0;
 }
 
+/* A tensor that is there and not used may be one that the model cannot do without. */
+static void report_unused(const struct run_weights *weights)
+{
+    const char *names[NAMES_SHOWN];
+    const size_t n = run_weights_unused(weights, names, NAMES_SHOWN);
+
+    if (n == 0)
+        return;
+    fprintf(stderr, "ggufs-run: %zu tensor%s not used:", n, n == 1 ? " is" : "s are");
+    for (size_t i = 0; i < n && i < NAMES_SHOWN; i++) {
+        fputs(i > 0 ? ", " : " ", stderr);
+        gguf_print_safe_string(stderr, names[i]);
+    }
+    fprintf(stderr, "%s\n", n > NAMES_SHOWN ? ", ..." : "");
+}
+
 static int open_engine(struct run_session *session, uint32_t n_context, struct run_failure *failure)
 {
     const struct run_options *options = session->options;
@@ -167,6 +187,7 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
     }
     if (code < 0)
         return code;
+    report_unused(session->tree.weights);
     session->n_vocab = run_engine_n_vocab(session->engine);
     session->n_context = run_engine_n_context(session->engine);
     session->logits = calloc(session->n_vocab, sizeof *session->logits);

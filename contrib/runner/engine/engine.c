@@ -1,6 +1,6 @@
 #include "contrib/runner/engine/engine.h"
 
-#include "contrib/runner/engine/layer.h"
+#include "contrib/runner/engine/required.h"
 
 #include <errno.h>
 #include <math.h>
@@ -72,7 +72,8 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
         engine->embedding_norm.is_there = false;
     }
     if (!engine->output_norm.is_there)
-        run_loader_refuse(loader, "tensors/output_norm.weight: missing");
+        run_loader_miss(loader, "output_norm.weight");
+    run_require(loader, hparams, hparams->architecture->required.model);
     run_altup_load_ends(loader, hparams, &engine->altup);
     run_per_layer_load_source(loader, hparams, engine->n_vocab, &engine->per_layer);
     run_load_linear_if(loader, "output", n_embd, engine->n_vocab, &engine->output);
@@ -129,22 +130,31 @@ static void load_rotary(struct run_engine *engine, const struct run_metadata *me
 
 static void load_layers(struct run_engine *engine, struct run_loader *loader, bool is_cache_f16)
 {
-    const uint32_t n = engine->hparams.n_layer;
+    const struct run_hparams *hparams = &engine->hparams;
+    const uint32_t n = hparams->n_layer;
+    struct run_layer_kinds kinds = {0};
+    struct run_used_names used = {0};
 
     engine->layers = run_keep_alloc(&engine->keep, n, sizeof *engine->layers);
     engine->mixers = run_keep_alloc(&engine->keep, n, sizeof *engine->mixers);
     if ((!engine->layers || !engine->mixers) && loader->code == 0)
         loader->code = run_fail_memory(loader->failure);
+    loader->used = &used;
     for (uint32_t i = 0; i < n && loader->code == 0; i++) {
         const struct run_mixer_place place = {
-            .hparams = &engine->hparams,
+            .hparams = hparams,
             .index = i,
             .is_cache_f16 = is_cache_f16,
             .layers = engine->mixers,
         };
 
         run_layer_load(loader, &place, &engine->mixers[i], &engine->layers[i]);
+        run_require_layer(loader, hparams, &engine->layers[i]);
+        run_layer_kinds_check(&kinds, loader, hparams, i, &engine->layers[i]);
     }
+    loader->used = NULL;
+    free(used.list);
+    run_layer_kinds_free(&kinds);
 }
 
 static void choose_sizes(struct run_engine *engine, const struct run_engine_options *options)

@@ -39,11 +39,15 @@ void run_experts_load(struct run_loader *loader, const struct run_hparams *hpara
     const uint64_t n = hparams->experts.n, n_embd = hparams->n_embd;
     const uint64_t n_narrow = run_load_n_rows(loader, "ffn_latent_down.weight");
 
-    if (n == 0 || run_load_n_elements(loader, "ffn_down_exps.weight") == 0) {
+    if (n == 0) {
         run_loader_refuse(loader,
-                          n == 0 ? "metadata.json: expert_count is missing, but %s is there"
-                                 : "%sffn_down_exps.weight: missing",
-                          n == 0 ? "ffn_gate_inp" : loader->prefix);
+                          "tensors/%sffn_gate_inp.weight: a router, but the metadata have no "
+                          "expert_count",
+                          loader->prefix);
+        return;
+    }
+    if (run_load_n_elements(loader, "ffn_down_exps.weight") == 0) {
+        run_loader_miss(loader, "ffn_down_exps.weight");
         return;
     }
     load_router(loader, hparams, experts);

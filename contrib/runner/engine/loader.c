@@ -1,5 +1,7 @@
 #include "contrib/runner/engine/loader.h"
 
+#include "gguf/support/grow.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,17 +12,12 @@
 
 void *run_keep_alloc(struct run_keep *keep, size_t n, size_t element_bytes)
 {
+    void **blocks = gguf_grow(keep->blocks, &keep->room, keep->n + 1, sizeof *blocks);
     void *block;
 
-    if (keep->n == keep->capacity) {
-        const size_t capacity = keep->capacity ? keep->capacity * 2 : 64;
-        void **larger = realloc(keep->blocks, capacity * sizeof *larger);
-
-        if (!larger)
-            return NULL;
-        keep->blocks = larger;
-        keep->capacity = capacity;
-    }
+    if (!blocks)
+        return NULL;
+    keep->blocks = blocks;
     block = calloc(n ? n : 1, element_bytes);
     if (block) {
         keep->blocks[keep->n++] = block;
@@ -64,6 +61,31 @@ void run_loader_refuse(struct run_loader *loader, const char *format, ...)
     loader->code = run_fail(loader->failure, -EINVAL, "%s", text);
 }
 
+static void miss(struct run_loader *loader, const char *name, const char *end)
+{
+    if (loader->code == 0)
+        loader->code = run_fail(loader->failure, -ENOENT, "tensors/%s%s%s: missing", loader->prefix,
+                                name, end);
+}
+
+void run_loader_miss(struct run_loader *loader, const char *name)
+{
+    miss(loader, name, "");
+}
+
+static void add_used(struct run_loader *loader, const struct run_tensor *tensor)
+{
+    struct run_used_names *used = loader->used;
+    struct run_used_name *list = gguf_grow(used->list, &used->room, used->n + 1, sizeof *list);
+
+    if (!list) {
+        loader->code = run_fail_memory(loader->failure);
+        return;
+    }
+    used->list = list;
+    list[used->n++] = (struct run_used_name){tensor->name, tensor->name + strlen(loader->prefix)};
+}
+
 /* False after a failure. */
 static bool get(struct run_loader *loader, const char *name, const char *end,
                 struct run_tensor *tensor)
@@ -74,6 +96,8 @@ static bool get(struct run_loader *loader, const char *name, const char *end,
         return false;
     full_name(loader, name, end, full);
     loader->code = run_weights_get(loader->weights, full, tensor, loader->failure);
+    if (loader->code == 0 && loader->used)
+        add_used(loader, tensor);
     return loader->code == 0;
 }
 
@@ -170,11 +194,15 @@ void run_load_linears(struct run_loader *loader, const char *name, uint64_t in, 
     if (has(loader, name, ".bias"))
         linear->bias = load_vector(loader, name, ".bias", out * n);
     if (has(loader, name, ".scale")) {
+        struct run_used_names *used = loader->used;
         char whole[NAME_BYTES / 2];
 
+        /* A scale belongs to the way the weights are stored, which quantizers choose by tensor. */
+        loader->used = NULL;
         snprintf(whole, sizeof whole, "%s.scale", name);
         linear->n_scales = run_load_n_elements(loader, whole) == 1 ? 1 : n;
         linear->scale = load_vector(loader, name, ".scale", linear->n_scales);
+        loader->used = used;
     }
 }
 
@@ -203,7 +231,9 @@ void run_load_norm_if(struct run_loader *loader, const char *name, enum run_norm
         norm->weight = run_load_vector_if(loader, name, width);
     if (has(loader, name, ".bias"))
         norm->bias = load_vector(loader, name, ".bias", width);
-    norm->is_there = norm->weight || norm->bias;
+    norm->is_there = norm->weight != NULL;
+    if (norm->bias && !norm->weight)
+        miss(loader, name, ".weight");
 }
 
 void run_linear_apply(const struct run_linear *linear, uint64_t matrix, const float *x, size_t n,

@@ -28,12 +28,21 @@ struct run_norm_layer {
 /* Memory that lives as long as the model. */
 struct run_keep {
     void **blocks;
-    size_t n, capacity;
+    size_t n, room;
     size_t n_bytes; /* of all blocks */
 };
 
 void *run_keep_alloc(struct run_keep *keep, size_t n, size_t element_bytes); /* zeroed; or NULL */
 void run_keep_free(struct run_keep *keep);
+
+/* Names of tensors that were read. The names are kept by the weights. */
+struct run_used_names {
+    struct run_used_name {
+        const char *full;
+        const char *end; /* the part of `full` after the layer's prefix */
+    } * list;
+    size_t n, room;
+};
 
 /*
  * Reads tensors whose names begin with `prefix`. The first failure stays in `code` and `failure`;
@@ -43,16 +52,20 @@ struct run_loader {
     struct run_weights *weights;
     struct run_keep *keep;
     struct run_failure *failure;
+    struct run_used_names *used; /* where names that are read are added; or NULL */
     int code;
     char prefix[32]; /* "blk.7." or "" */
 };
 
-/* Whether there is a tensor of that name, and no failure yet. */
+/* Return true if there is a tensor of that name, and no failure yet. */
 bool run_loader_has(const struct run_loader *loader, const char *name);
 
 /* Fails with -EINVAL and that text, unless it has failed already. */
 void run_loader_refuse(struct run_loader *loader, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Fails with -ENOENT for the tensor of that whole name, unless it has failed already. */
+void run_loader_miss(struct run_loader *loader, const char *name);
 
 /*
  * NAME.weight of `n` matrices of `out` rows of `in` elements, with NAME.bias and NAME.scale if they

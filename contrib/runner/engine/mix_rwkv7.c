@@ -28,6 +28,18 @@ static void load_low_rank(struct run_loader *loader, const char *name, const cha
                       run_load_vector(loader, bias_name, n_embd), low_rank);
 }
 
+/* The first layer has no use for these tensors, but GGUF files have them: they are not counted
+ * among those that all layers must have. */
+static void load_residual(struct run_loader *loader, uint64_t n_embd, struct run_rwkv7_layer *layer)
+{
+    struct run_used_names *used = loader->used;
+
+    loader->used = NULL;
+    load_low_rank(loader, "time_mix_v", "time_mix_v0.weight", n_embd, RUN_IDENTITY,
+                  &layer->residual);
+    loader->used = used;
+}
+
 static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
 {
     (void)loader;
@@ -47,11 +59,9 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     load_gate(loader, n_embd, layer);
     load_low_rank(loader, "time_mix_w", "time_mix_w0.weight", n_embd, RUN_TANH, &layer->decay);
     load_low_rank(loader, "time_mix_a", "time_mix_a0.weight", n_embd, RUN_IDENTITY, &layer->rate);
-    /* GGUF files have these of the first layer too, without use. */
     layer->is_first = place->index == 0;
     if (!layer->is_first)
-        load_low_rank(loader, "time_mix_v", "time_mix_v0.weight", n_embd, RUN_IDENTITY,
-                      &layer->residual);
+        load_residual(loader, n_embd, layer);
     layer->key_removal = run_load_vector(loader, "time_mix_k_k.weight", n_embd);
     layer->key_rate = run_load_vector(loader, "time_mix_k_a.weight", n_embd);
     layer->bonus = run_load_rwkv(loader, "time_mix_r_k.weight", "att.r_k", n_embd);

@@ -84,13 +84,15 @@ const struct run_architecture run_recurrent_rows[] = {
     {.name = "rwkv6",
      .required = {.model = "token_embd_norm token_embd_norm.bias output_norm.bias",
                   .layer = "attn_norm attn_norm.bias attn_norm_2|ffn_norm "
-                           "attn_norm_2.bias|ffn_norm.bias channel_mix_key"},
+                           "attn_norm_2.bias|ffn_norm.bias channel_mix_key",
+                  .recurrent = "time_mix_ln time_mix_ln.bias"},
      .norms = {.kind = RUN_NORM_LAYER},
      .recurrent = {.rwkv_version = 6, .has_rescaling_key = true}},
     {.name = "rwkv7",
      .required = {.model = "token_embd_norm token_embd_norm.bias output_norm.bias",
                   .layer = "attn_norm attn_norm.bias attn_norm_2|ffn_norm "
-                           "attn_norm_2.bias|ffn_norm.bias channel_mix_key"},
+                           "attn_norm_2.bias|ffn_norm.bias channel_mix_key",
+                  .recurrent = "time_mix_ln time_mix_ln.bias"},
      .norms = {.kind = RUN_NORM_LAYER},
      .recurrent = {.rwkv_version = 7}},
     {.name = "rwkv6qwen2",

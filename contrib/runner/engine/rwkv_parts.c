@@ -82,7 +82,7 @@ void run_load_rwkv_norm(struct run_loader *loader, const struct run_hparams *hpa
     norm->width = hparams->wkv_head_size;
     norm->n_groups = hparams->n_embd / hparams->wkv_head_size;
     if (!norm->is_there && hparams->architecture->norms.kind == RUN_NORM_LAYER)
-        run_loader_refuse(loader, "tensors/%stime_mix_ln.weight: missing", loader->prefix);
+        run_loader_miss(loader, "time_mix_ln.weight");
 }
 
 void run_token_shift_load(struct run_loader *loader, size_t width, struct run_token_shift *shift)

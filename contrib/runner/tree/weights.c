@@ -1,7 +1,9 @@
 #include "contrib/runner/tree/weights.h"
 
 #include "contrib/runner/tree/json_reader.h"
+#include "contrib/runner/tree/tensor_list.h"
 #include "dequant/rows.h"
+#include "gguf/support/grow.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +27,9 @@
 
 struct entry {
     char *name;
-    bool is_mapped;
+    bool is_mapped;     /* so a piece of the model asked for it */
+    bool is_other_name; /* a link: the same tensor by its name in GGUF */
+    size_t other;       /* index of that link + 1; 0 if there is none */
     struct run_tensor tensor;
     uint64_t n_bytes;
 };
@@ -45,15 +49,12 @@ static int compare_names(const void *a, const void *b)
 
 static int add_name(struct run_weights *weights, const char *name)
 {
-    if (weights->n_entries == weights->capacity) {
-        size_t capacity = weights->capacity ? weights->capacity * 2 : 256;
-        struct entry *larger = realloc(weights->entries, capacity * sizeof *larger);
+    struct entry *entries =
+        gguf_grow(weights->entries, &weights->capacity, weights->n_entries + 1, sizeof *entries);
 
-        if (!larger)
-            return -ENOMEM;
-        weights->entries = larger;
-        weights->capacity = capacity;
-    }
+    if (!entries)
+        return -ENOMEM;
+    weights->entries = entries;
     weights->entries[weights->n_entries] = (struct entry){.name = strdup(name)};
     if (!weights->entries[weights->n_entries].name)
         return -ENOMEM;
@@ -88,6 +89,60 @@ static int list_names(struct run_weights *weights, struct run_failure *failure)
     return code;
 }
 
+static struct entry *find(const struct run_weights *weights, const char *name)
+{
+    struct entry wanted = {.name = (char *)(uintptr_t)name};
+
+    if (weights->n_entries == 0)
+        return NULL;
+    return bsearch(&wanted, weights->entries, weights->n_entries, sizeof wanted, compare_names);
+}
+
+bool run_weights_has(const struct run_weights *weights, const char *name)
+{
+    return find(weights, name) != NULL;
+}
+
+/*
+ * True for names that are their own folder names for certain. The others are escaped in the tree,
+ * and no piece asks for a tensor with such a name.
+ */
+static bool is_plain(const char *name)
+{
+    for (const char *c = name; *c != '\0'; c++)
+        if (*c <= ' ' || *c > '~' || *c == '/' || *c == '%')
+            return false;
+    return name[0] != '.' && strlen(name) <= NAME_MAX;
+}
+
+/* The entry of a tensor of tensors.json; NULL after a failure, or if the name is not plain. */
+static struct entry *find_listed(const struct run_weights *weights, const char *name, int *code,
+                                 struct run_failure *failure)
+{
+    struct entry *entry = is_plain(name) ? find(weights, name) : NULL;
+
+    if (!entry && is_plain(name))
+        *code = run_fail(failure, -ENOENT, "tensors/%s: missing, but tensors.json lists it", name);
+    return entry;
+}
+
+static int check_listed(void *context, const char *name, const char *gguf_name,
+                        struct run_failure *failure)
+{
+    struct run_weights *weights = context;
+    int code = 0;
+    struct entry *entry = find_listed(weights, name, &code, failure);
+    struct entry *other =
+        code == 0 && gguf_name[0] != '\0' ? find_listed(weights, gguf_name, &code, failure) : NULL;
+
+    if (other && other != entry) {
+        other->is_other_name = true;
+        if (entry)
+            entry->other = (size_t)(other - weights->entries) + 1;
+    }
+    return code;
+}
+
 int run_weights_open(int tree_fd, struct run_weights **out, struct run_failure *failure)
 {
     struct run_weights *weights = calloc(1, sizeof *weights);
@@ -104,6 +159,8 @@ int run_weights_open(int tree_fd, struct run_weights **out, struct run_failure *
         if (!weights->mapped)
             code = run_fail_memory(failure);
     }
+    if (code == 0)
+        code = run_tensor_list_read(tree_fd, check_listed, weights, failure);
     if (code < 0) {
         run_weights_close(weights);
         return code;
@@ -128,24 +185,10 @@ void run_weights_close(struct run_weights *weights)
     free(weights);
 }
 
-static struct entry *find(const struct run_weights *weights, const char *name)
-{
-    struct entry wanted = {.name = (char *)(uintptr_t)name};
-
-    if (weights->n_entries == 0)
-        return NULL;
-    return bsearch(&wanted, weights->entries, weights->n_entries, sizeof wanted, compare_names);
-}
-
-bool run_weights_has(const struct run_weights *weights, const char *name)
-{
-    return find(weights, name) != NULL;
-}
-
 /* What the runner needs of an info. */
 struct info {
     bool has_type, has_shape;
-    double type, era; /* era: DEQUANT_ERA if the info has none */
+    double type, era; /* era: DEQUANT_ERA if the info has none, NaN if it is not known */
     double ne[RUN_MAX_DIMS];
     size_t n_dims; /* RUN_MAX_DIMS + 1: more than that */
 };
@@ -187,8 +230,8 @@ static int read_member(struct run_json *json, const char *key, struct info *info
         info->has_type = true;
         info->type = value.number;
     }
-    if (is_era && value.kind == RUN_JSON_NUMBER)
-        info->era = value.number;
+    if (is_era)
+        info->era = value.kind == RUN_JSON_NUMBER ? value.number : NAN;
     if (value.kind == RUN_JSON_ARRAY || value.kind == RUN_JSON_OBJECT)
         return run_json_skip(json, failure);
     return 0;
@@ -221,6 +264,11 @@ static int take_type(const struct info *info, struct run_tensor *tensor,
 {
     if (!info->has_type || !is_whole(info->type, 0, UINT32_MAX))
         return run_fail(failure, -EINVAL, "tensors/%s/info: no ggml_type", tensor->name);
+    if (isnan(info->era))
+        return run_fail(failure, -ENOTSUP,
+                        "tensors/%s/info: the file does not say which layout (era) its quantized "
+                        "blocks have; mount the model with -o era=N, N from 0 to 2",
+                        tensor->name);
     tensor->type = is_whole(info->era, 0, UINT32_MAX)
                        ? dequant_type_of_era((uint32_t)info->type, (uint32_t)info->era)
                        : NULL;
@@ -335,6 +383,23 @@ int run_weights_get(struct run_weights *weights, const char *name, struct run_te
 size_t run_weights_count(const struct run_weights *weights)
 {
     return weights->n_entries;
+}
+
+size_t run_weights_unused(const struct run_weights *weights, const char *names[], size_t n_names)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < weights->n_entries; i++) {
+        const struct entry *entry = &weights->entries[i];
+
+        if (entry->is_mapped || entry->is_other_name ||
+            (entry->other > 0 && weights->entries[entry->other - 1].is_mapped))
+            continue;
+        if (n < n_names)
+            names[n] = entry->name;
+        n++;
+    }
+    return n;
 }
 
 uint64_t run_weights_mapped_bytes(const struct run_weights *weights)

@@ -13,7 +13,10 @@
 
 struct run_weights;
 
-/* Lists the directory tensors/ below the directory `tree_fd`, which must stay open. */
+/*
+ * Lists the directory tensors/ below the directory `tree_fd`, which must stay open. -ENOENT if a
+ * tensor that tensors.json names is not there.
+ */
 int run_weights_open(int tree_fd, struct run_weights **out, struct run_failure *failure);
 
 /* Unmaps all tensors. */
@@ -31,6 +34,12 @@ bool run_weights_has(const struct run_weights *weights, const char *name);
  */
 int run_weights_get(struct run_weights *weights, const char *name, struct run_tensor *out,
                     struct run_failure *failure);
+
+/*
+ * The number of tensors that run_weights_get() was not called for. The names of the first n_names
+ * of them, which the weights keep, are stored.
+ */
+size_t run_weights_unused(const struct run_weights *weights, const char *names[], size_t n_names);
 
 /* The sum of the bytes that are mapped. */
 uint64_t run_weights_mapped_bytes(const struct run_weights *weights);

@@ -25,6 +25,7 @@ void run_files_make(struct run_files *files)
     cr_assert_not_null(mkdtemp(files->path), "%s", files->path);
     snprintf(tensors, sizeof tensors, "%s/tensors", files->path);
     cr_assert_eq(mkdir(tensors, 0755), 0);
+    run_files_write_text(files, "tensors.json", "[]\n");
 }
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)

@@ -24,7 +24,8 @@ struct run_files {
     size_t n_tensors;
 };
 
-/* Makes an empty tree, with the directory tensors/; removes it again. */
+/* Makes an empty tree, with the directory tensors/ and a tensors.json that demands nothing; removes
+ * it again. */
 void run_files_make(struct run_files *files);
 void run_files_remove(struct run_files *files);
 

@@ -73,6 +73,8 @@ void tree_copy_make(const struct gguf_model *model, struct tree_copy *copy)
         snprintf(path, sizeof path, "%s/metadata/%s", copy->path, tree->nodes.list[child].name);
         copy_file(tree, child, path);
     }
+    snprintf(path, sizeof path, "%s/tensors.json", copy->path);
+    copy_file(tree, tree_file_find(tree, "tensors.json"), path);
     directory = &tree->nodes.list[tensors];
     snprintf(path, sizeof path, "%s/tensors", copy->path);
     cr_assert_eq(mkdir(path, 0700), 0);
@@ -105,6 +107,18 @@ struct run_tree tree_copy_open(const struct tree_copy *copy)
 
     cr_assert_eq(run_tree_open(copy->path, &tree, &failure), 0, "%s", failure.text);
     return tree;
+}
+
+void tree_copy_demand_nothing(const struct tree_copy *copy)
+{
+    char path[PATH_BYTES];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/tensors.json", copy->path);
+    file = fopen(path, "w");
+    cr_assert_not_null(file, "%s", path);
+    cr_assert_geq(fputs("[]\n", file), 0);
+    cr_assert_eq(fclose(file), 0);
 }
 
 void tree_copy_hide(const struct tree_copy *copy, const char *tensor, const char *other)

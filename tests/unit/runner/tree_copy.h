@@ -17,6 +17,9 @@ void tree_copy_remove(const struct tree_copy *copy);
 /* Opens the copy. */
 struct run_tree tree_copy_open(const struct tree_copy *copy);
 
+/* Empties tensors.json, so that it demands no tensor. */
+void tree_copy_demand_nothing(const struct tree_copy *copy);
+
 /* Puts a tensor aside, and a link to another in its place if one is named; puts it back. */
 void tree_copy_hide(const struct tree_copy *copy, const char *tensor, const char *other);
 void tree_copy_restore(const struct tree_copy *copy, const char *tensor);
