@@ -56,7 +56,16 @@ const struct runner_seed runner_more_seeds[] = {
      "blk.2.ffn_gate.weight s 0 16 24\n"
      "blk.2.ffn_up.weight s 0 16 24\n"
      "blk.2.ffn_down.weight s 0 24 16\n"
-     "rope_freqs.weight s 0 4\n"},
+     "rope_freqs.weight s 0 4\n"
+     "blk.0.post_attention_norm.weight s 0 16\n"
+     "blk.0.post_ffw_norm.weight s 0 16\n"
+     "blk.0.attn_q_norm.weight s 0 4\n"
+     "blk.1.post_attention_norm.weight s 0 16\n"
+     "blk.1.post_ffw_norm.weight s 0 16\n"
+     "blk.1.attn_q_norm.weight s 0 8\n"
+     "blk.2.post_attention_norm.weight s 0 16\n"
+     "blk.2.post_ffw_norm.weight s 0 16\n"
+     "blk.2.attn_q_norm.weight s 0 4\n"},
     {"per-layer",
      "{\"general.architecture\":\"gemma4\",\"gemma4.block_count\":1,\"gemma4.embedding_length\":16,"
      "\"gemma4.context_length\":32,\"gemma4.attention.head_count\":2,\"gemma4.attention.key_"
@@ -66,7 +75,12 @@ const struct runner_seed runner_more_seeds[] = {
      "per_layer_proj_norm.weight s 0 6\n"
      "blk.0.inp_gate.weight s 0 16 6\n"
      "blk.0.proj.weight s 0 6 16\n"
-     "blk.0.post_norm.weight s 0 16\n"},
+     "blk.0.post_norm.weight s 0 16\n"
+     "rope_freqs.weight s 0 4\n"
+     "blk.0.post_attention_norm.weight s 0 16\n"
+     "blk.0.post_ffw_norm.weight s 0 16\n"
+     "blk.0.attn_q_norm.weight s 0 8\n"
+     "blk.0.attn_k_norm.weight s 0 8\n"},
     {"streams", "{\"general.architecture\":\"gemma3n\",\"gemma3n.block_count\":1,\"gemma3n."
                 "embedding_length\":16,\"gemma3n.context_length\":32,\"gemma3n.attention.head_"
                 "count\":2,\"gemma3n.attention.sliding_window\":3}\n" ENDS ATTENTION NETWORK
@@ -84,7 +98,12 @@ const struct runner_seed runner_more_seeds[] = {
                 "per_layer_model_proj.weight s 0 16 6\n"
                 "per_layer_proj_norm.weight s 0 6\n"
                 "blk.0.inp_gate.weight s 0 16 6\n"
-                "blk.0.proj.weight s 0 6 16\n"},
+                "blk.0.proj.weight s 0 6 16\n"
+                "blk.0.post_attention_norm.weight s 0 16\n"
+                "blk.0.post_ffw_norm.weight s 0 16\n"
+                "blk.0.post_norm.weight s 0 16\n"
+                "blk.0.attn_q_norm.weight s 0 8\n"
+                "blk.0.attn_k_norm.weight s 0 8\n"},
     {"sparse",
      "{\"general.architecture\":\"glm-dsa\",\"glm-dsa.block_count\":2,\"glm-dsa.embedding_length\":"
      "16,\"glm-dsa.context_length\":32,\"glm-dsa.attention.head_count\":2,\"glm-dsa.attention.kv_"
@@ -138,7 +157,9 @@ const struct runner_seed runner_more_seeds[] = {
                "blk.0.ffn_down_exps.weight s 0 6 16 4\n"
                "blk.0.ffn_gate_chexps.weight s 0 16 5 2\n"
                "blk.0.ffn_up_chexps.weight s 0 16 5 2\n"
-               "blk.0.ffn_down_chexps.weight s 0 5 16 2\n"},
+               "blk.0.ffn_down_chexps.weight s 0 5 16 2\n"
+               "blk.0.attn_q_norm.weight s 0 8\n"
+               "blk.0.attn_k_norm.weight s 0 8\n"},
     {"experts-lead",
      "{\"general.architecture\":\"arctic\",\"arctic.block_count\":1,\"arctic."
      "embedding_length\":16,\"arctic.context_length\":32,\"arctic.attention.head_"
@@ -174,7 +195,9 @@ const struct runner_seed runner_more_seeds[] = {
      "{\"general.architecture\":\"laguna\",\"laguna.block_count\":1,\"laguna.embedding_length\":16,"
      "\"laguna.context_length\":32,\"laguna.attention.head_count\":2,\"laguna.attention.sliding_"
      "window\":3,\"laguna.rope.dimension_count\":4,\"laguna.rope.dimension_count_swa\":8}"
-     "\n" ENDS ATTENTION "blk.0.attn_gate.weight s 0 16 2\n" NETWORK},
+     "\n" ENDS ATTENTION "blk.0.attn_gate.weight s 0 16 2\n" NETWORK
+     "blk.0.attn_q_norm.weight s 0 8\n"
+     "blk.0.attn_k_norm.weight s 0 8\n"},
     {"clamps", "{\"general.architecture\":\"step35\",\"step35.block_count\":1,\"step35.embedding_"
                "length\":16,\"step35.context_length\":32,\"step35.attention.head_count\":2,"
                "\"step35.swiglu_clamp_exp\":[0.5],\"step35.swiglu_clamp_shexp\":[0.5],\"step35."

@@ -99,10 +99,12 @@ const struct runner_seed runner_seeds[] = {
      KEYS("llama") ",\"llama.expert_count\":4,\"llama.expert_used_count\":3" END ENDS QKV("0")
          EXPERTS("0") "blk.0.exp_probs_b.bias r 0 4\n"
                       "blk.0.ffn_gate_inp.weight r 0 16 4\n"},
-    {"moe-shared",
-     KEYS("qwen2moe") ",\"qwen2moe.expert_count\":4,"
-                      "\"qwen2moe.expert_used_count\":2" END ENDS QKV("0") EXPERTS("0")
-                          SHARED("0") "blk.0.ffn_gate_inp_shexp.weight s 0 16\n"},
+    {"moe-shared", KEYS("qwen2moe") ",\"qwen2moe.expert_count\":4,"
+                                    "\"qwen2moe.expert_used_count\":2" END ENDS QKV("0") EXPERTS(
+                                        "0") SHARED("0") "blk.0.ffn_gate_inp_shexp.weight s 0 16\n"
+                                                         "blk.0.attn_q.bias s 0 16\n"
+                                                         "blk.0.attn_k.bias s 0 16\n"
+                                                         "blk.0.attn_v.bias s 0 16\n"},
     {"latent", KEYS("deepseek2") ",\"deepseek2.attention.kv_lora_rank\":6,"
                                  "\"deepseek2.attention.key_length\":10,"
                                  "\"deepseek2.attention.value_length\":4,"
@@ -133,12 +135,16 @@ const struct runner_seed runner_seeds[] = {
                        "blk.0.exp_probs_b.bias s 0 4\n" EXPERTS("0") SHARED("0")},
     {"parallel", KEYS("phi2") ",\"phi2.rope.dimension_count\":4" END ENDS FUSED("0")
                      PLAIN("0") "output_norm.bias s 0 16\noutput.weight s 0 16 8\n"
-                                "output.bias s 0 8\nblk.0.attn_qkv.bias s 0 48\n"},
+                                "output.bias s 0 8\nblk.0.attn_qkv.bias s 0 48\n"
+                                "blk.0.attn_output.bias s 0 16\n"
+                                "blk.0.ffn_up.bias s 0 24\n"
+                                "blk.0.ffn_down.bias s 0 16\n"},
     {"parallel-norms",
      KEYS("falcon") ",\"falcon.attention.head_count_kv\":1" END ENDS
                     "blk.0.attn_norm.weight s 0 16\nblk.0.attn_norm_2.weight s 0 16\n"
                     "blk.0.attn_qkv.weight s 0 16 32\nblk.0.attn_output.weight s 0 16 16\n" PLAIN(
-                        "0")},
+                        "0") "output_norm.bias s 0 16\n"
+                             "blk.0.attn_norm.bias s 0 16\n"},
     {"alibi",
      KEYS("mpt") ",\"mpt.attention.max_alibi_bias\":8.0,"
                  "\"mpt.attention.clamp_kqv\":1.5,\"mpt.attention.head_count_kv\":2" END ENDS FUSED(
@@ -161,9 +167,20 @@ const struct runner_seed runner_seeds[] = {
                                   "0") EXPERTS("0") "blk.0.attn_sinks.weight s 0 2\n"
                                                     "blk.0.attn_q.bias s 0 16\n"
                                                     "blk.0.ffn_gate_exps.bias s 0 6 4\n"
-                                                    "blk.0.ffn_down_exps.bias s 0 16 4\n"},
+                                                    "blk.0.ffn_down_exps.bias s 0 16 4\n"
+                                                    "blk.0.post_attention_norm.weight s 0 16\n"
+                                                    "blk.0.attn_k.bias s 0 16\n"
+                                                    "blk.0.attn_v.bias s 0 16\n"
+                                                    "blk.0.attn_output.bias s 0 16\n"
+                                                    "blk.0.ffn_gate_inp.bias s 0 4\n"
+                                                    "blk.0.ffn_up_exps.bias s 0 6 4\n"},
     {"positions", KEYS("gpt2") END ENDS FUSED("0") "blk.0.ffn_norm.weight s 0 16\n" PLAIN(
-                      "0") "position_embd.weight s 0 16 9\nblk.0.ffn_up.bias s 0 24\n"},
+                      "0") "position_embd.weight s 0 16 9\nblk.0.ffn_up.bias s 0 24\n"
+                           "output_norm.bias s 0 16\n"
+                           "blk.0.ffn_norm.bias s 0 16\n"
+                           "blk.0.attn_qkv.bias s 0 48\n"
+                           "blk.0.attn_output.bias s 0 16\n"
+                           "blk.0.ffn_down.bias s 0 16\n"},
     {"no-norms",
      "{\"general.architecture\":\"olmo\",\"olmo.block_count\":1,"
      "\"olmo.embedding_length\":16,\"olmo.attention.head_count\":2}\n"
@@ -183,12 +200,15 @@ const struct runner_seed runner_seeds[] = {
                                    GATED("0") "rope_freqs.weight s 0 4\n"},
     {"xielu", KEYS("apertus") ",\"xielu.alpha_n\":[0.5],\"xielu.alpha_p\":0.8,"
                               "\"xielu.beta\":0.5,\"xielu.eps\":-1e-6" END ENDS QKV("0")
-                                  PLAIN("0") "blk.0.ffn_norm.weight s 0 16\n"},
-    {"two-layers",
-     "{\"general.architecture\":\"cohere2\",\"cohere2.block_count\":2,"
-     "\"cohere2.embedding_length\":16,\"cohere2.attention.head_count\":[2,0],"
-     "\"cohere2.attention.sliding_window\":2,\"cohere2.logit_scale\":0.25}\n" ENDS QKV("0")
-         PLAIN("0") "blk.0.ffn_gate.weight s 0 16 24\n" GATED("1")},
+                                  PLAIN("0") "blk.0.ffn_norm.weight s 0 16\n"
+                                             "blk.0.attn_q_norm.weight s 0 8\n"
+                                             "blk.0.attn_k_norm.weight s 0 8\n"},
+    {"two-layers", "{\"general.architecture\":\"deci\",\"deci.block_count\":2,"
+                   "\"deci.embedding_length\":16,\"deci.attention.head_count\":[2,0],"
+                   "\"deci.rope.freq_base\":5000.0}\n" ENDS QKV("0") GATED("0") GATED("1")},
+    {"windowed-parallel",
+     KEYS("cohere2") ",\"cohere2.attention.sliding_window\":2,\"cohere2.logit_scale\":0.25" END ENDS
+         QKV("0") PLAIN("0") "blk.0.ffn_gate.weight s 0 16 24\n"},
     {"chunked",
      KEYS("llama4") ",\"llama4.attention.chunk_size\":3,"
                     "\"llama4.expert_count\":4,\"llama4.expert_used_count\":1" END ENDS QKV("0")
@@ -198,7 +218,9 @@ const struct runner_seed runner_seeds[] = {
                                     "\"grovemoe.expert_group_scale\":0.05" END ENDS QKV("0")
                                         EXPERTS("0") "blk.0.ffn_gate_chexps.weight s 0 16 6 2\n"
                                                      "blk.0.ffn_up_chexps.weight s 0 16 6 2\n"
-                                                     "blk.0.ffn_down_chexps.weight s 0 6 16 2\n"},
+                                                     "blk.0.ffn_down_chexps.weight s 0 6 16 2\n"
+                                                     "blk.0.attn_q_norm.weight s 0 8\n"
+                                                     "blk.0.attn_k_norm.weight s 0 8\n"},
     {"moe-narrow", KEYS("llama") ",\"llama.expert_count\":4,\"llama.expert_used_count\":2" END ENDS
                        QKV("0") "blk.0.ffn_norm.weight s 0 16\nblk.0.ffn_gate_inp.weight s 0 16 4\n"
                                 "blk.0.ffn_gate_inp.scale s 0 16\n"
@@ -206,7 +228,8 @@ const struct runner_seed runner_seeds[] = {
                                 "blk.0.ffn_latent_up.weight s 0 5 16\n"
                                 "blk.0.ffn_up_exps.weight s 0 5 6 4\n"
                                 "blk.0.ffn_down_exps.weight s 0 6 5 4\n"
-                                "blk.0.post_ffw_norm_2.weight s 0 16\n"},
+                                "blk.0.post_ffw_norm_2.weight s 0 16\n"
+                                "blk.0.ffn_gate_exps.weight s 0 5 6 4\n"},
     {"mamba", STATE("mamba") END ENDS "blk.0.attn_norm.weight s 0 16\n"
                                       "blk.0.ssm_in.weight s 0 16 64\n"
                                       "blk.0.ssm_conv1d.weight s 0 4 32\n"
@@ -234,7 +257,8 @@ const struct runner_seed runner_seeds[] = {
                        "blk.0.attn_norm.weight s 0 16\nblk.0.ssm_in.weight s 0 16 80\n"
                        "blk.0.ssm_ba.weight s 0 16 8\nblk.0.ssm_conv1d.weight s 0 4 48\n"
                        "blk.0.ssm_dt.bias s 0 4\nblk.0.ssm_a s 0 4\nblk.0.ssm_norm.weight s 0 8\n"
-                       "blk.0.ssm_out.weight s 0 32 16\n" GATED("0")},
+                       "blk.0.ssm_out.weight s 0 32 16\n" GATED(
+                           "0") "blk.0.post_attention_norm.weight s 0 16\n"},
     {"kimi",
      KEYS("kimi-linear") ",\"kimi-linear.attention.head_count_kv\":[0]" END ENDS QKV(
          "0") "blk.0.ssm_conv1d_q.weight s 0 4 16\nblk.0.ssm_conv1d_k.weight s 0 4 16\n"
@@ -248,7 +272,9 @@ const struct runner_seed runner_seeds[] = {
                        "blk.0.time_mix_lerp_r.weight s 0 16\nblk.0.time_mix_decay.weight s 0 16\n"
                        "blk.0.time_mix_first.weight s 0 16\n" CHANNEL_MIX(
                            "0") "blk.0.channel_mix_lerp_r.weight s 0 16\n"
-                                "blk.0.channel_mix_receptance.weight s 0 16 16\n"},
+                                "blk.0.channel_mix_receptance.weight s 0 16 16\n"
+                                "token_embd_norm.weight s 0 16\n"
+                                "token_embd_norm.bias s 0 16\n"},
     {"rwkv6",
      STATE("rwkv6") ",\"rwkv6.wkv.head_size\":4" END ENDS NORMS("0") TIME_MIX(
          "0") "blk.0.time_mix_gate.weight s 0 16 16\nblk.0.time_mix_lerp_x.weight s 0 16\n"
@@ -258,7 +284,9 @@ const struct runner_seed runner_seeds[] = {
               "blk.0.time_mix_decay.weight s 0 16\nblk.0.time_mix_first.weight s 0 4 4\n"
               "blk.0.time_mix_ln.weight s 0 16\nblk.0.time_mix_ln.bias s 0 16\n" CHANNEL_MIX(
                   "0") "blk.0.channel_mix_lerp_r.weight s 0 16\n"
-                       "blk.0.channel_mix_receptance.weight s 0 16 16\n"},
+                       "blk.0.channel_mix_receptance.weight s 0 16 16\n"
+                       "token_embd_norm.weight s 0 16\n"
+                       "token_embd_norm.bias s 0 16\n"},
     {"rwkv6-linear",
      STATE("rwkv6qwen2") ",\"rwkv6qwen2.wkv.head_size\":4" END
          ENDS "blk.0.attn_norm.weight s 0 16\n" TIME_MIX_NARROW(
@@ -268,15 +296,17 @@ const struct runner_seed runner_seeds[] = {
                   "blk.0.time_mix_decay_w1.weight s 0 16 2\nblk.0.time_mix_decay_w2.weight s 0 2 "
                   "16\n"
                   "blk.0.time_mix_decay.weight s 0 16\n" GATED("0")},
-    {"rwkv7", STATE("rwkv7") ",\"rwkv7.wkv.head_size\":4" END ENDS NORMS("0") TIME_MIX(
-                  "0") "blk.0.time_mix_lerp_fused.weight s 0 16 1 1 6\n"
-                       "blk.0.time_mix_g1.weight s 0 16 3\nblk.0.time_mix_g2.weight s 0 3 16\n"
-                       "blk.0.time_mix_w0.weight s 0 16\nblk.0.time_mix_w1.weight s 0 16 3\n"
-                       "blk.0.time_mix_w2.weight s 0 3 16\nblk.0.time_mix_a0.weight s 0 16\n"
-                       "blk.0.time_mix_a1.weight s 0 16 3\nblk.0.time_mix_a2.weight s 0 3 16\n"
-                       "blk.0.time_mix_k_k.weight s 0 16\nblk.0.time_mix_k_a.weight s 0 16\n"
-                       "blk.0.time_mix_r_k.weight s 0 4 4\nblk.0.time_mix_ln.weight s 0 16\n"
-                       "blk.0.time_mix_ln.bias s 0 16\n" CHANNEL_MIX("0")},
+    {"rwkv7",
+     STATE("rwkv7") ",\"rwkv7.wkv.head_size\":4" END ENDS NORMS("0") TIME_MIX(
+         "0") "blk.0.time_mix_lerp_fused.weight s 0 16 1 1 6\n"
+              "blk.0.time_mix_g1.weight s 0 16 3\nblk.0.time_mix_g2.weight s 0 3 16\n"
+              "blk.0.time_mix_w0.weight s 0 16\nblk.0.time_mix_w1.weight s 0 16 3\n"
+              "blk.0.time_mix_w2.weight s 0 3 16\nblk.0.time_mix_a0.weight s 0 16\n"
+              "blk.0.time_mix_a1.weight s 0 16 3\nblk.0.time_mix_a2.weight s 0 3 16\n"
+              "blk.0.time_mix_k_k.weight s 0 16\nblk.0.time_mix_k_a.weight s 0 16\n"
+              "blk.0.time_mix_r_k.weight s 0 4 4\nblk.0.time_mix_ln.weight s 0 16\n"
+              "blk.0.time_mix_ln.bias s 0 16\n" CHANNEL_MIX("0") "token_embd_norm.weight s 0 16\n"
+                                                                 "token_embd_norm.bias s 0 16\n"},
     {"sentencepiece",
      VOCABULARY("llama") "[\"<unk>\",\"<s>\",\"</s>\",\"<0x0A>\",\"\\u2581\",\"t\",\"h\","
                          "\"e\",\"th\",\"the\",\"\\u2581the\"],\"tokenizer.ggml.scores\":[0,0,0,0,"
