@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Below this many elements a team of threads costs more than it saves. */
+/* With fewer elements, a team of threads costs more than it saves. */
 #define PARALLEL_ELEMENTS 16384
 
 float run_sigmoid(float x)
@@ -25,7 +25,7 @@ static float gelu(float x)
     return 0.5f * x * (1.0f + tanhf(0.79788456080286535588f * x * (1.0f + 0.044715f * x * x)));
 }
 
-static float gelu_exact(float x)
+static float gelu_erf(float x)
 {
     return 0.5f * x * (1.0f + erff(x * 0.70710678118654752440f));
 }
@@ -49,8 +49,8 @@ static float activate(enum run_activation activation, const struct run_xielu *pa
     switch (activation) {
     case RUN_GELU:
         return gelu(x);
-    case RUN_GELU_EXACT:
-        return gelu_exact(x);
+    case RUN_GELU_ERF:
+        return gelu_erf(x);
     case RUN_RELU:
         return fmaxf(x, 0);
     case RUN_RELU_SQUARED:
@@ -86,15 +86,15 @@ void run_activate_gated(enum run_activation activation, float *gate, const float
                                                : activate(activation, NULL, gate[i]) * up[i];
 }
 
-void run_activate_gated_within(enum run_activation activation, float limit, float *gate,
-                               const float *up, size_t n)
+void run_activate_gated_clamped(enum run_activation activation, float limit, float *gate,
+                                const float *up, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         gate[i] =
             fminf(activate(activation, NULL, gate[i]), limit) * fmaxf(fminf(up[i], limit), -limit);
 }
 
-void run_leave_highest(float factor, float *x, size_t n_rows, size_t width)
+void run_gaussian_top_k(float factor, float *x, size_t n_rows, size_t width)
 {
     for (size_t i = 0; i < n_rows; i++, x += width) {
         double mean = 0, sum = 0;

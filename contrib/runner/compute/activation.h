@@ -1,5 +1,5 @@
 /*
- * The functions between the products of a feed-forward layer.
+ * Activation functions.
  */
 #ifndef GGUFS_RUNNER_ACTIVATION_H
 #define GGUFS_RUNNER_ACTIVATION_H
@@ -9,17 +9,17 @@
 enum run_activation {
     RUN_SILU,         /* x · sigmoid(x) */
     RUN_GELU,         /* by tanh: x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))) */
-    RUN_GELU_EXACT,   /* x/2 · (1 + erf(x/√2)) */
+    RUN_GELU_ERF,     /* x/2 · (1 + erf(x/√2)) */
     RUN_RELU,         /* max(x, 0) */
     RUN_RELU_SQUARED, /* max(x, 0)² */
     RUN_SWIGLU_OAI, /* gated only, gpt-oss: g · sigmoid(1.702 g) · (u + 1), g ≤ 7, |u| ≤ 7 */
-    RUN_XIELU,      /* Huang et al. 2024, with parameters of its own */
+    RUN_XIELU,      /* Huang et al. 2024, see struct run_xielu */
     RUN_SIGMOID,    /* 1 / (1 + exp(-x)) */
     RUN_TANH,
     RUN_IDENTITY, /* x */
 };
 
-/* The parameters of xIELU; of the others none has any. */
+/* The parameters of xIELU. */
 struct run_xielu {
     float alpha_n, alpha_p, beta, epsilon;
 };
@@ -28,20 +28,20 @@ float run_sigmoid(float x);
 float run_silu(float x);
 float run_softplus(float x);
 
-/* x[i] = f(x[i]) for n floats. `xielu` is NULL but for RUN_XIELU. Works in parallel. */
+/* x[i] = f(x[i]) for n floats. `xielu` is used by RUN_XIELU only. Works in parallel. */
 void run_activate(enum run_activation activation, const struct run_xielu *xielu, float *x,
                   size_t n);
 
 /* gate[i] = f(gate[i]) · up[i]. Works in parallel. */
 void run_activate_gated(enum run_activation activation, float *gate, const float *up, size_t n);
 
-/* The same with `up` kept within ±limit and f(gate) at or below it. */
-void run_activate_gated_within(enum run_activation activation, float limit, float *gate,
-                               const float *up, size_t n);
+/* The same with `up` clamped to ±limit and f(gate) to at most limit. */
+void run_activate_gated_clamped(enum run_activation activation, float limit, float *gate,
+                                const float *up, size_t n);
 
-/* Of each row of `width` floats only what is above its mean by more than `factor` standard
- * deviations is left, less that threshold; the rest becomes 0. */
-void run_leave_highest(float factor, float *x, size_t n_rows, size_t width);
+/* x = max(x - threshold, 0), where the threshold of each row of `width` floats is its mean plus
+ * `factor` standard deviations (Gemma 3n's gaussian_topk). */
+void run_gaussian_top_k(float factor, float *x, size_t n_rows, size_t width);
 
 /* Softmax of n floats in place. */
 void run_softmax(float *x, size_t n);

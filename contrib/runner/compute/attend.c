@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Products of fewer elements are done before a team of threads would have begun. */
+/* With fewer elements, a team of threads costs more than it saves. */
 #define PARALLEL_ELEMENTS 65536
 
-/* Halves are decoded in pieces of so many rows, for up to so many heads at once. */
+/* Half-precision rows are decoded in pieces of PIECE_ROWS, for up to MOST_HEADS heads at once. */
 enum { PIECE_ROWS = 16, MOST_HEADS = 8 };
 
 static size_t element_bytes(const struct run_cache *cache)
@@ -57,8 +57,8 @@ void run_cache_store(struct run_cache *cache, size_t first, const float *rows, s
 }
 
 /*
- * Rows of one head: `n` floats of each of up to PIECE_ROWS rows from `row` on, from the cache
- * itself or decoded to `piece`.
+ * `n` floats, from element `at` on, of up to PIECE_ROWS rows from `row` on: in the cache itself, or
+ * decoded to `piece`.
  */
 static const float *head_rows(const struct run_cache *cache, size_t row, size_t n_rows, size_t at,
                               size_t n, float *piece, size_t *stride)
@@ -75,7 +75,7 @@ static const float *head_rows(const struct run_cache *cache, size_t row, size_t 
     return piece;
 }
 
-/* The slope of ALiBi for a head: powers of two with a fraction between where n_head is no power. */
+/* The ALiBi slope of a head, by the paper's rule for any number of heads. */
 static float alibi_slope(float max_bias, uint32_t n_head, uint32_t head)
 {
     uint32_t whole = 1;
@@ -100,7 +100,7 @@ static size_t first_visible(const struct run_attention *attention, size_t positi
     return 0;
 }
 
-/* Turns products into weights that sum to one; with a sink to less. */
+/* Turns scores into weights, whose sum is 1, or less with a sink. */
 static void weigh(const struct run_attention *attention, uint32_t head, float *scores, size_t n)
 {
     float highest = attention->sinks ? attention->sinks[head] : -INFINITY;
@@ -127,7 +127,7 @@ static void weigh(const struct run_attention *attention, uint32_t head, float *s
         scores[i] = (float)((double)scores[i] / sum);
 }
 
-/* The positions that a token sees in a head: a list, or `n` from `first` on. */
+/* The positions that a token sees: a list, or `n` from `first` on. */
 struct view {
     const uint32_t *list;
     size_t first, n;
@@ -147,8 +147,8 @@ static struct view find_view(const struct run_attention *attention, uint32_t hea
                          selection->counts[index]};
 }
 
-/* How many neighbours there are from the i-th position on, PIECE_ROWS at most; `*row` is the first.
- */
+/* The number of consecutive positions from the i-th on, at most PIECE_ROWS; *row = the first of
+ * them. */
 static size_t find_piece(const struct view *view, size_t i, size_t *row)
 {
     const size_t left = view->n - i < PIECE_ROWS ? view->n - i : PIECE_ROWS;
@@ -164,13 +164,13 @@ static size_t find_piece(const struct view *view, size_t i, size_t *row)
     return n;
 }
 
-/* Neighbouring heads of a token that share keys and see the same: what is read and decoded for one
- * serves all. */
+/* Adjacent heads of a token that share keys and see the same positions, so that keys are read and
+ * decoded once. */
 struct group {
-    uint32_t head, n; /* the first, and how many */
+    uint32_t head, n; /* the first head, and their number */
     const float *queries;
     struct view view;
-    float *scores; /* room for `stride` positions of each */
+    float *scores; /* room for `stride` positions per head */
     size_t stride;
     float *piece; /* room for PIECE_ROWS heads */
     float *out;
@@ -231,7 +231,8 @@ static void attend_group(const struct run_attention *attention, const struct run
     sum_group(attention, values, group);
 }
 
-/* How many neighbouring heads make a group; it divides those that share keys, and a selection. */
+/* The number of heads in a group; it divides the number of heads that share keys, and a selection.
+ */
 static uint32_t group_size(const struct run_attention *attention)
 {
     const uint32_t n_alike = attention->n_head / attention->n_head_kv;
@@ -254,7 +255,7 @@ int run_attend(const struct run_attention *attention, const float *queries, size
     const bool is_large = n * n_head * n_all * (dim_k + dim_v) > PARALLEL_ELEMENTS;
     int code = 0;
 
-    (void)is_large; /* without OpenMP nobody asks */
+    (void)is_large; /* unused without OpenMP */
 #pragma omp parallel if (is_large)
     {
         float *scores = malloc((size * n_all + PIECE_ROWS * widest) * sizeof *scores);

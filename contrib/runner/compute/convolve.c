@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Below this many products a team of threads costs more than it saves. */
+/* With fewer products, a team of threads costs more than it saves. */
 #define PARALLEL_PRODUCTS 65536
 
 static void convolve_token(const struct run_convolution *convolution, const float *x, size_t stride,
@@ -26,7 +26,7 @@ static void convolve_token(const struct run_convolution *convolution, const floa
     }
 }
 
-/* The last of past and x together. */
+/* Stores the last rows of past and x together. */
 static void remember(struct run_convolution *convolution, const float *x, size_t stride, size_t n)
 {
     const size_t n_channels = convolution->n_channels, n_before = convolution->n_taps - 1;

@@ -1,6 +1,6 @@
 /*
- * Causal convolution of every channel with a few taps of its own, as recurrent mixers have it
- * before their recurrence.
+ * Causal convolution of each channel with a few taps, which recurrent mixers apply before their
+ * recurrence.
  */
 #ifndef GGUFS_RUNNER_CONVOLVE_H
 #define GGUFS_RUNNER_CONVOLVE_H
@@ -11,7 +11,7 @@ struct run_convolution {
     size_t n_channels, n_taps;
     const float *taps; /* [n_taps][n_channels]; the last is of the token itself */
     const float *bias; /* [n_channels], or NULL */
-    float *past;       /* [n_taps - 1][n_channels]: inputs of the tokens before, the oldest first */
+    float *past;       /* [n_taps - 1][n_channels]: the previous inputs, the oldest first */
 };
 
 /*

@@ -3,13 +3,13 @@
 #include <math.h>
 #include <string.h>
 
-/* Columns of a state do not depend on each other: so many are worked on together. */
+/* The columns of a state are independent; BLOCK of them are computed together. */
 enum { BLOCK = 64 };
 
-/* Below this many elements of states that are passed a team of threads costs more than it saves. */
+/* With fewer elements of states, a team of threads costs more than it saves. */
 #define PARALLEL_ELEMENTS 16384
 
-/* One token for `width` columns of a state, whose rows are `stride` apart. */
+/* One token for `width` columns of a state. */
 static void step(const struct run_delta_rule *rule, float *columns, size_t width, const float *q,
                  const float *k, const float *restrict v, const float *decay, float beta,
                  float *restrict y)
@@ -72,8 +72,7 @@ void run_delta_rule(struct run_delta_rule *rule, const struct run_delta_rows *ro
         pass_block(rule, rows, i / n_blocks, i % n_blocks * BLOCK, n, out);
 }
 
-void run_unit_vectors(float *x, size_t n, size_t n_heads, size_t width, size_t stride,
-                      float epsilon)
+void run_l2_norm(float *x, size_t n, size_t n_heads, size_t width, size_t stride, float epsilon)
 {
     for (size_t i = 0; i < n * n_heads; i++) {
         float *vector = x + i / n_heads * stride + i % n_heads * width;

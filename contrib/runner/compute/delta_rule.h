@@ -37,7 +37,6 @@ void run_delta_rule(struct run_delta_rule *rule, const struct run_delta_rows *ro
  * Divides vectors by their lengths: n rows, `stride` floats from one to the next, of n_heads
  * vectors of `width`. x = x / √(Σ x² + epsilon).
  */
-void run_unit_vectors(float *x, size_t n, size_t n_heads, size_t width, size_t stride,
-                      float epsilon);
+void run_l2_norm(float *x, size_t n, size_t n_heads, size_t width, size_t stride, float epsilon);
 
 #endif

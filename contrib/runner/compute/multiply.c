@@ -4,13 +4,14 @@
 
 #include <string.h>
 
-/* Rows that are decoded together, and how much of them: they stay in the nearest caches. */
+/* The rows that are decoded together and the elements of each: they fit the L1 and L2 caches. */
 enum { TILE_ROWS = 8, TILE_ELEMENTS = 1024 };
 
-/* Products of fewer elements are done before a team of threads would have begun. */
+/* With fewer elements, a team of threads costs more than it saves. */
 #define PARALLEL_ELEMENTS ((uint64_t)1 << 16)
 
-/* Floats are multiplied where they are. They lie at multiples of four: a mapping begins a page. */
+/* F32 weights, which are multiplied in place; NULL for other types. Mappings begin at a page, so
+ * floats are aligned. */
 static const float *plain_floats(const struct run_tensor *weights)
 {
     return weights->type->id == DEQUANT_F32 && (uintptr_t)weights->data % sizeof(float) == 0
@@ -18,7 +19,7 @@ static const float *plain_floats(const struct run_tensor *weights)
                : NULL;
 }
 
-/* Adds the products with elements `first` to `first` + n_elements of some rows. */
+/* Adds the products with elements `first` to `first` + n_elements of n_rows rows. */
 static void multiply_tile(const struct run_tensor *weights, uint64_t row, size_t n_rows,
                           size_t first, size_t n_elements, const float *x, size_t n, float *out)
 {
@@ -43,7 +44,7 @@ void run_multiply(const struct run_tensor *weights, const float *x, size_t n, fl
     const bool is_large = rows * width * n > PARALLEL_ELEMENTS;
 
     memset(out, 0, n * rows * sizeof *out);
-    (void)is_large; /* without OpenMP nobody asks */
+    (void)is_large; /* unused without OpenMP */
 #pragma omp parallel for schedule(static) if (is_large)
     for (uint64_t row = 0; row < rows; row += TILE_ROWS) {
         const size_t n_rows = rows - row < TILE_ROWS ? rows - row : TILE_ROWS;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* Fewer elements are done before a team of threads would have begun. */
+/* With fewer elements, a team of threads costs more than it saves. */
 #define PARALLEL_ELEMENTS 16384
 
 static void norm_row(enum run_norm_kind kind, float epsilon, const float *x, size_t width,

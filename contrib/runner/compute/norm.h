@@ -12,10 +12,9 @@ enum run_norm_kind {
 };
 
 /*
- * Normalizes n rows of `width` floats from x, `stride` floats from one to the next, to out, which
- * has the same stride and may be x. Then multiplies with the weights and adds the biases, where
- * these are not NULL: weights are [n_groups][width], and row i takes those of group i % n_groups.
- * Sums are in double.
+ * out = n normalized rows of `width` floats of x, times weights, plus biases. Rows of both are
+ * `stride` floats apart, and out may be x. weight and bias, which may be NULL, are
+ * [n_groups][width]; row i takes those of group i % n_groups. Sums are in double.
  */
 void run_norm(enum run_norm_kind kind, float epsilon, const float *x, size_t n, size_t width,
               size_t stride, const float *weight, const float *bias, size_t n_groups, float *out);

@@ -4,10 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Fewer elements are done before a team of threads would have begun. */
+/* With fewer elements, a team of threads costs more than it saves. */
 #define PARALLEL_ELEMENTS 16384
 
-/* The pair that rotates that often over the original context; YaRN's equation for its ramp. */
+/* The index of the pair that makes `rotations` turns over the original context, from YaRN's ramp.
+ */
 static double pair_of_rotations(const struct run_rotary_scaling *scaling, uint32_t n_rot,
                                 double rotations)
 {
@@ -49,7 +50,7 @@ void run_rotary_free(struct run_rotary *rotary)
     rotary->frequencies = NULL;
 }
 
-/* The sines of one position serve all heads: pair after pair. */
+/* Pair by pair, so that sine and cosine are computed once for all heads. */
 static void rotate_token(const struct run_rotary *rotary, float *x, size_t n_heads, size_t width,
                          uint64_t position)
 {

@@ -16,19 +16,19 @@ enum run_rotary_kind {
 
 struct run_rotary {
     enum run_rotary_kind kind;
-    uint32_t n_rot;  /* elements of a head that are rotated, from the first on; even */
-    float magnitude; /* what rotated elements are multiplied by (YaRN's and longrope's factor) */
+    uint32_t n_rot;      /* elements of a head that are rotated, from the first on; even */
+    float magnitude;     /* multiplies rotated elements (YaRN's and longrope's factor) */
     double *frequencies; /* [n_rot/2]: radians per position */
 };
 
-/* How frequencies are made: those of the model, stretched for contexts longer than it was trained
- * on. */
+/* How frequencies are scaled for contexts longer than the model was trained on. */
 struct run_rotary_scaling {
     float base;           /* theta: frequency i is base^(-2i/n_rot) */
     float factor;         /* 1/factor of the frequency where it is interpolated; 1: none */
     float yarn_mix;       /* 0: interpolate all (linear); 1: YaRN (Peng et al. 2023) */
-    float beta_fast;      /* YaRN: more rotations over the original context are left as they are, */
-    float beta_slow;      /* fewer than this are interpolated, a ramp between */
+    float beta_fast;      /* YaRN: pairs with more rotations over the original context keep their
+                             frequency, */
+    float beta_slow;      /* pairs with fewer are interpolated; a ramp between */
     uint32_t n_original;  /* tokens of the original context */
     const float *factors; /* [n_rot/2] divisors of the frequencies, or NULL */
 };
@@ -41,9 +41,8 @@ int run_rotary_make(struct run_rotary *rotary, const struct run_rotary_scaling *
 void run_rotary_free(struct run_rotary *rotary);
 
 /*
- * Rotates in place: x holds n tokens, `stride` floats from one to the next, of n_heads heads of
- * `width` floats each; n_rot must not be above width. Token i has position first + i. Works in
- * parallel.
+ * Rotates x in place: n tokens, `stride` floats apart, of n_heads heads of `width` floats; n_rot is
+ * at most width. Token i has position first + i. Works in parallel.
  */
 void run_rotate(const struct run_rotary *rotary, float *x, size_t n, size_t n_heads, size_t width,
                 size_t stride, uint64_t first);

@@ -66,8 +66,9 @@ static int compare_numbers(const void *a, const void *b)
     return left->number < right->number ? -1 : left->number > right->number;
 }
 
-/* Moves the best to the front, by number; returns how many these are. */
-static size_t leave_best(struct candidate *candidates, size_t n, size_t n_best)
+/* Moves the best n_best candidates to the front, in the order of their numbers; returns their
+ * count. */
+static size_t keep_best(struct candidate *candidates, size_t n, size_t n_best)
 {
     if (n <= n_best)
         return n;
@@ -79,7 +80,7 @@ static size_t leave_best(struct candidate *candidates, size_t n, size_t n_best)
     return n_best;
 }
 
-/* Products of a query with the keys of n positions. */
+/* The products of a query and the keys of n positions. */
 static void score(const struct run_index *index, const float *query, size_t n, float *products)
 {
     memset(products, 0, n * sizeof *products);
@@ -99,7 +100,7 @@ static uint32_t select_positions(const struct run_index *index, const float *que
         for (size_t i = 0; i < n; i++)
             candidates[i].score += weights[head] * fmaxf(products[i], 0);
     }
-    n_chosen = leave_best(candidates, n, index->n_best);
+    n_chosen = keep_best(candidates, n, index->n_best);
     for (size_t i = 0; i < n_chosen; i++)
         positions[i] = candidates[i].number;
     return (uint32_t)n_chosen;
@@ -120,7 +121,7 @@ static uint32_t select_blocks(const struct run_index *index, const float *query,
             highest = fmaxf(highest, products[i]);
         candidates[b] = (struct candidate){highest, (uint32_t)b};
     }
-    n_chosen = leave_best(candidates, n_blocks, index->n_best);
+    n_chosen = keep_best(candidates, n_blocks, index->n_best);
     for (size_t c = 0; c < n_chosen; c++)
         for (size_t i = candidates[c].number * block;
              i < n && i < (candidates[c].number + 1) * block; i++)
@@ -128,7 +129,7 @@ static uint32_t select_blocks(const struct run_index *index, const float *query,
     return count;
 }
 
-/* One list of the selection. */
+/* Fills in one list of the selection. */
 static void select_list(const struct run_index *index, const float *queries, const float *weights,
                         size_t i, size_t group, size_t n_visible, float *products,
                         struct candidate *candidates, struct run_selection *selection)

@@ -1,5 +1,5 @@
 /*
- * Sparse attention: which of the tokens before it a token attends to, by the scores of an indexer.
+ * Sparse attention: selects the tokens that a token attends to, by the scores of an indexer.
  */
 #ifndef GGUFS_RUNNER_SELECTION_H
 #define GGUFS_RUNNER_SELECTION_H
@@ -10,7 +10,7 @@
 /* Token i of a batch, in group g of heads: counts[i · n_groups + g] positions, ascending, from
  * positions[(i · n_groups + g) · stride] on. */
 struct run_selection {
-    uint32_t n_groups; /* neighbouring heads share a group; divides their number */
+    uint32_t n_groups; /* of adjacent heads; divides the number of heads */
     size_t stride;
     uint32_t *positions;
     uint32_t *counts;
@@ -24,21 +24,21 @@ int run_selection_reserve(struct run_selection *selection, size_t n, uint32_t n_
                           size_t stride);
 void run_selection_free(struct run_selection *selection);
 
-/* How scores choose. */
+/* How positions are selected. */
 struct run_index {
-    uint32_t n_heads, width;        /* of the indexer's queries; it has one key for each token */
-    uint32_t n_best;                /* positions, or blocks, that are chosen */
-    uint32_t block, n_local_blocks; /* block 0: positions. Else a position scores for its block, and
-                                       the last blocks are chosen in any case */
+    uint32_t n_heads, width;        /* of the indexer's queries; there is one key for each token */
+    uint32_t n_best;                /* positions, or blocks, to select */
+    uint32_t block, n_local_blocks; /* block 0: select positions. Else select blocks of so many
+                                       positions; the last n_local_blocks are always selected */
     const float *keys;              /* [first + n][width] */
 };
 
 /*
- * For token i of n, at position first + i: chooses among positions 0 to its own. queries are
- * [n][n_heads][width]. Without blocks a position's score is the sum over heads of weights[i][head]
- * · max(query · key, 0), and all heads are one group; with blocks that of a block is the highest
- * query · key, each head is a group, and weights are not used. Equal scores choose the earlier
- * position. Works in parallel. Returns 0 or -ENOMEM.
+ * For token i of n, at position first + i, selects among positions 0 to its own. queries are
+ * [n][n_heads][width]. Without blocks, a position's score is the sum over heads of weights[i][head]
+ * · max(query · key, 0), and all heads are one group. With blocks, a block's score is its largest
+ * query · key, each head is a group, and weights are not used. Of equal scores the earlier position
+ * wins. Works in parallel. Returns 0 or -ENOMEM.
  */
 int run_select(const struct run_index *index, const float *queries, const float *weights, size_t n,
                size_t first, struct run_selection *selection);

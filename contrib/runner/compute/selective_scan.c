@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Below this many elements of states that are passed a team of threads costs more than it saves. */
+/* With fewer elements of states, a team of threads costs more than it saves. */
 #define PARALLEL_ELEMENTS 16384
 
 static size_t group_at(const struct run_scan *scan, size_t head)

@@ -13,13 +13,13 @@
 struct run_scan {
     size_t n_heads, width; /* heads have a step each and `width` elements; Mamba: 1 */
     size_t n_state;
-    size_t n_groups; /* divides n_heads: neighbours share b and c */
+    size_t n_groups; /* divides n_heads: adjacent heads share b and c */
     const float *a;  /* Mamba: [n_heads][n_state]; Mamba 2: [n_heads]. Negative */
     const float *d;  /* [n_heads] */
     float *state;    /* Mamba: [n_heads][n_state]; Mamba 2: [n_heads][n_state][width] */
 };
 
-/* What n tokens bring; rows of a token follow each other by the strides, in floats. */
+/* The inputs of n tokens. Strides, in floats, are from token to token. */
 struct run_scan_rows {
     const float *x; /* [n_heads][width] */
     size_t x_stride;
@@ -29,7 +29,7 @@ struct run_scan_rows {
     size_t bc_stride;
 };
 
-/* out: [n][n_heads][width] without gaps, overlapping nothing. Both work in parallel. */
+/* out: [n][n_heads][width] without gaps; overlaps none of the inputs. Both work in parallel. */
 void run_scan_mamba(struct run_scan *scan, const struct run_scan_rows *rows, size_t n, float *out);
 void run_scan_mamba2(struct run_scan *scan, const struct run_scan_rows *rows, size_t n, float *out);
 

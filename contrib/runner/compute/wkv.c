@@ -3,13 +3,13 @@
 #include <math.h>
 #include <string.h>
 
-/* Columns of a state do not depend on each other: as many are computed together. */
+/* The columns of a state are independent; TILE of them are computed together. */
 enum { TILE = 64 };
 
-/* Below this many multiplications a team of threads costs more than it saves. */
+/* With fewer multiplications, a team of threads costs more than it saves. */
 #define PARALLEL_PRODUCTS 65536
 
-/* What exponents are before the first token: far below all that come. */
+/* The exponent before the first token: lower than any that follows. */
 #define LEAST_EXPONENT (-1e38f)
 
 static size_t tile_end(size_t first, size_t width)
@@ -57,7 +57,7 @@ void run_wkv4(const struct run_wkv4 *wkv, const float *decay, const float *bonus
                            keys[t * width + i], values[t * width + i]);
 }
 
-/* Some columns of a head, and one token. */
+/* Some columns of a head's state, and a token. */
 struct tile {
     size_t width, n_columns, first;
     float *state; /* rows lie `width` floats apart */
@@ -66,7 +66,7 @@ struct tile {
     float *out;
 };
 
-/* The state is read before the newest token is in it, that one times the bonus. */
+/* The state is read before the token is added to it; the token itself counts with the bonus. */
 static void step_6(const struct tile *tile)
 {
     const struct run_wkv_input *input = tile->input;
@@ -136,7 +136,7 @@ static void step_7(const struct tile *tile)
     }
 }
 
-/* All tokens for columns `first` and on of a head. */
+/* All tokens for a tile of a head's columns, from `first` on. */
 static void walk_tile(const struct run_wkv *wkv, const struct run_wkv_input *input,
                       void (*step)(const struct tile *), size_t head, size_t first, size_t n,
                       float *out)

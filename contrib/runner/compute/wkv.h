@@ -1,6 +1,6 @@
 /*
- * The recurrences of RWKV: what a layer keeps of all tokens so far, and what a token finds in it.
- * t counts tokens, C channels; products of vectors of a head are taken head by head.
+ * The recurrences of RWKV: how a layer's state changes with each token, and what a token reads from
+ * it. Vectors are multiplied head by head.
  */
 #ifndef GGUFS_RUNNER_WKV_H
 #define GGUFS_RUNNER_WKV_H
@@ -28,20 +28,20 @@ void run_wkv4_reset(const struct run_wkv4 *wkv);
 void run_wkv4(const struct run_wkv4 *wkv, const float *decay, const float *bonus, const float *keys,
               const float *values, size_t n, float *out);
 
-/* In the others a head's state is a matrix: a row for each element of keys, a column for each of
- * values. All zeros before the first token. */
+/* In later versions a head's state is a matrix: a row for each element of a key, a column for each
+ * element of a value. It is zero before the first token. */
 struct run_wkv {
     size_t n_head, width; /* elements of a head */
     float *state;         /* [n_head][width][width] */
 };
 
-/* What goes in: [n][n_head][width] each, if nothing else is said. */
+/* Inputs: [n][n_head][width] each, unless stated otherwise. */
 struct run_wkv_input {
     const float *r, *k, *v; /* receptance, key, value */
     const float *w;         /* decay: what rows of the state are multiplied by */
-    size_t w_stride;        /* floats from a token's w to the next's; 0: it is the same for all */
+    size_t w_stride;        /* floats from a token's w to the next; 0: all tokens have the same */
     const float *u;         /* [n_head][width]: bonus, of run_wkv6() only */
-    const float *a, *b;     /* of run_wkv7() only: what is taken out, what is put in its place */
+    const float *a, *b;     /* run_wkv7() only: what is removed, and what replaces it */
 };
 
 /*

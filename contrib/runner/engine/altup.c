@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Below this the length of a row is taken for this. */
+/* The least length of a row. */
 #define LEAST_LENGTH 1e-5
 
 enum { MAX_STREAMS = 64 };
@@ -52,7 +52,7 @@ static double length(const float *row, size_t n)
     return fmax(sqrt(sum), LEAST_LENGTH);
 }
 
-/* to = from through that matrix, each row as long as the first stream's. */
+/* to = from · matrix, each row scaled to the length of the first stream's row. */
 static void project(const struct run_linear *linear, size_t matrix, const struct run_pass *pass,
                     const float *first, const float *from, float *to)
 {
@@ -95,7 +95,7 @@ int run_altup_end(const struct run_altup_ends *ends, const struct run_pass *pass
     return 0;
 }
 
-/* How the streams take part by a row's content: [n][n_streams]; NULL without memory. */
+/* The modalities of AltUp's router: [n][n_streams]; NULL if out of memory. */
 static float *route(const struct run_altup *altup, const struct run_pass *pass, const float *x)
 {
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;

@@ -1,7 +1,7 @@
 /*
- * Alternating updates (Baykal et al. 2023) as Gemma 3n has them: the residual is several streams of
- * which each layer works on the first. What becomes of the others is predicted before, and
- * corrected by what the layer did.
+ * Alternating updates (AltUp, Baykal et al. 2023) as in Gemma 3n: the residual has several streams,
+ * and each layer computes on the first one. The other streams are predicted before the layer and
+ * corrected after it.
  */
 #ifndef GGUFS_RUNNER_ALTUP_H
 #define GGUFS_RUNNER_ALTUP_H
@@ -18,8 +18,9 @@ struct run_altup_ends {
 struct run_altup {
     struct run_norm_layer router_norm;
     struct run_linear router;           /* [n_embd] to [n_streams] */
-    struct run_linear predict, correct; /* [n_streams] to a square of it, to as many */
-    const float *scale; /* [n_embd]: of the first stream before the layer's embedding reads it */
+    struct run_linear predict, correct; /* [n_streams] to [n_streams²] and to [n_streams] */
+    const float
+        *scale; /* [n_embd]: scales the first stream before the per-layer embedding reads it */
 };
 
 /* Sets hparams->n_streams. */
@@ -29,18 +30,19 @@ void run_altup_load(struct run_loader *loader, const struct run_hparams *hparams
                     struct run_altup *altup);
 
 /*
- * Streams are [n_streams][n][n_embd]. The first makes the others of the first one; the last makes
- * the first one of all. All but the first return 0 or -ENOMEM.
+ * Streams are [n_streams][n][n_embd]. run_altup_begin() makes the other streams from the first;
+ * run_altup_end() combines all into the first and returns 0 or -ENOMEM.
  */
 void run_altup_begin(const struct run_altup_ends *ends, const struct run_pass *pass,
                      float *streams);
 int run_altup_end(const struct run_altup_ends *ends, const struct run_pass *pass, float *streams);
 
-/* What streams become if the layer does nothing: predictions = streams of the same size. */
+/* predictions = the streams as they would be without the layer. Returns 0 or -ENOMEM. */
 int run_altup_predict(const struct run_altup *altup, const struct run_pass *pass,
                       const float *streams, float *predictions);
 
-/* streams = predictions corrected by `active`, [n][n_embd], which the layer made of the first. */
+/* streams = predictions, corrected by `active`, [n][n_embd], the layer's output for the first
+ * stream. Returns 0 or -ENOMEM. */
 int run_altup_correct(const struct run_altup *altup, const struct run_pass *pass,
                       const float *predictions, const float *active, float *streams);
 

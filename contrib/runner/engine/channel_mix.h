@@ -1,6 +1,6 @@
 /*
- * The feed-forward part of RWKV: value(max(key(x'), 0)²), where x' is between the token and the one
- * before it; before version 7 a gate is on it, sigmoid(receptance(x'')).
+ * The feed-forward part of RWKV: value(max(key(x'), 0)²), where x' is interpolated between the
+ * token and the one before it. Versions before 7 multiply it by sigmoid(receptance(x'')).
  */
 #ifndef GGUFS_RUNNER_CHANNEL_MIX_H
 #define GGUFS_RUNNER_CHANNEL_MIX_H
@@ -14,7 +14,7 @@ struct run_channel_mix {
     struct run_linear key, value, receptance; /* the last may be empty */
 };
 
-/* Leaves a layer that has none empty. */
+/* Leaves `layer` empty if the tensors of channel mixing are not there. */
 void run_channel_mix_load(struct run_loader *loader, const struct run_hparams *hparams,
                           struct run_channel_mix *layer);
 void run_channel_mix_reset(const struct run_channel_mix *layer);

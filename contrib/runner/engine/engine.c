@@ -12,12 +12,11 @@ enum { DEFAULT_BATCH = 512, MAX_BATCH = 1 << 16, DEFAULT_CONTEXT = 4096 };
 
 struct run_engine {
     struct run_hparams hparams;
-    struct run_keep keep;
+    struct run_arena arena;
     struct run_scratch scratch;
-    struct run_rotary rotary[2]; /* of layers without and with a window */
-    struct run_linear embedding; /* rows are tokens */
-    const struct run_tensor
-        *positions; /* [context][n_embd] that are added to embeddings, or NULL */
+    struct run_rotary rotary[2];        /* [0]: layers without a window, [1]: layers with one */
+    struct run_linear embedding;        /* rows are tokens */
+    const struct run_tensor *positions; /* [context][n_embd], added to embeddings; or NULL */
     struct run_tensor position_rows;
     struct run_norm_layer embedding_norm, output_norm;
     struct run_linear output;
@@ -33,7 +32,7 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
     struct run_hparams *hparams = &engine->hparams;
     const uint64_t n_embd = hparams->n_embd;
 
-    /* Either may serve as the other. */
+    /* Tied embeddings: either of the two serves as both. */
     const char *embedding =
         !run_loader_has(loader, "token_embd.weight") && run_loader_has(loader, "output.weight")
             ? "output"
@@ -43,7 +42,7 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
 
     snprintf(name, sizeof name, "%s.weight", embedding);
     n_vocab = run_load_n_rows(loader, name);
-    if (n_vocab > RUN_MAX_VOCABULARY) { /* logits and candidates take memory for each */
+    if (n_vocab > RUN_MAX_VOCABULARY) { /* each takes memory for logits and candidates */
         run_loader_refuse(loader, "tensors/%s: %llu rows; a vocabulary may have %u tokens", name,
                           (unsigned long long)n_vocab, RUN_MAX_VOCABULARY);
         return;
@@ -66,7 +65,7 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
         engine->output_norm.is_there = true;
     if (hparams->architecture->norms.plain & RUN_PLAIN_EMBEDDING_NORM)
         engine->embedding_norm.is_there = true;
-    /* LFM2 calls it that. */
+    /* LFM2 calls its output norm token_embd_norm. */
     if (!engine->output_norm.is_there) {
         engine->output_norm = engine->embedding_norm;
         engine->embedding_norm.is_there = false;
@@ -84,8 +83,9 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
 }
 
 /*
- * What divides frequencies: of a tensor for all lengths, or one of two for short and long contexts.
- * Where windows rotate a greater width than the rest, the rest takes the first of theirs.
+ * The divisors of frequencies: one tensor for all lengths, or one for short and one for long
+ * contexts. Where windowed layers rotate more elements than the others, the others use the first of
+ * the divisors.
  */
 static const float *load_factors(struct run_loader *loader, const struct run_engine *engine,
                                  const struct run_rotary_scaling *scaling, uint32_t n_rot)
@@ -135,8 +135,8 @@ static void load_layers(struct run_engine *engine, struct run_loader *loader, bo
     struct run_layer_kinds kinds = {0};
     struct run_used_names used = {0};
 
-    engine->layers = run_keep_alloc(&engine->keep, n, sizeof *engine->layers);
-    engine->mixers = run_keep_alloc(&engine->keep, n, sizeof *engine->mixers);
+    engine->layers = run_arena_alloc(&engine->arena, n, sizeof *engine->layers);
+    engine->mixers = run_arena_alloc(&engine->arena, n, sizeof *engine->mixers);
     if ((!engine->layers || !engine->mixers) && loader->code == 0)
         loader->code = run_fail_memory(loader->failure);
     loader->used = &used;
@@ -169,7 +169,7 @@ static void choose_sizes(struct run_engine *engine, const struct run_engine_opti
         engine->n_batch = MAX_BATCH;
 }
 
-/* Positions that are learned end with their tensor. */
+/* Learned positions limit the context. */
 static void limit_context(struct run_engine *engine)
 {
     if (engine->positions && engine->n_context > engine->positions->ne[1])
@@ -186,7 +186,7 @@ int run_engine_open(const struct run_metadata *metadata, struct run_weights *wei
     *out = NULL;
     if (!engine)
         return run_fail_memory(failure);
-    loader.keep = &engine->keep;
+    loader.arena = &engine->arena;
     loader.code = run_hparams_read(metadata, &engine->hparams, failure);
     if (loader.code == 0) {
         choose_sizes(engine, options);
@@ -212,7 +212,7 @@ void run_engine_close(struct run_engine *engine)
     run_rotary_free(&engine->rotary[0]);
     run_rotary_free(&engine->rotary[1]);
     run_scratch_free(&engine->scratch);
-    run_keep_free(&engine->keep);
+    run_arena_free(&engine->arena);
     run_hparams_free(&engine->hparams);
     free(engine);
 }
@@ -279,7 +279,7 @@ static void predict(const struct run_engine *engine, float *x, size_t n, float *
             logits[i] = hparams->final_softcap * tanhf(logits[i] / hparams->final_softcap);
 }
 
-/* Fills in what layers start from: x, and what the pass has of it. */
+/* Fills in the input of the first layer, x, and what the pass needs of it. */
 static int begin(const struct run_engine *engine, struct run_pass *pass, float *x)
 {
     const size_t size = pass->n * engine->hparams.n_embd;
@@ -345,7 +345,7 @@ static int check_tokens(const struct run_engine *engine, const int32_t *tokens, 
                         struct run_failure *failure)
 {
     if (n > engine->n_context - engine->n_past)
-        return run_fail(failure, -ERANGE, "%zu tokens behind %u do not fit the context of %u", n,
+        return run_fail(failure, -ERANGE, "%zu tokens after %u do not fit the context of %u", n,
                         engine->n_past, engine->n_context);
     for (size_t i = 0; i < n; i++)
         if (tokens[i] < 0 || (uint32_t)tokens[i] >= engine->n_vocab)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The least that a sum of weights is taken for: the smallest normal half, as ggml has it. */
+/* The least divisor of weights: the smallest normal half, as in ggml. */
 #define LEAST_SUM 6.103515625e-5f
 
 static void load_router(struct run_loader *loader, const struct run_hparams *hparams,
@@ -67,14 +67,14 @@ void run_experts_load(struct run_loader *loader, const struct run_hparams *hpara
                          &experts->chunks);
 }
 
-/* One expert that a token goes to. */
+/* An expert chosen for a token. */
 struct choice {
     uint32_t expert;
     uint32_t token;
     float weight;
 };
 
-/* The index of the highest of n numbers; the first of equals. */
+/* The index of the largest of n numbers; the first of equals. */
 static size_t highest(const float *x, size_t n)
 {
     size_t best = 0;
@@ -86,15 +86,15 @@ static size_t highest(const float *x, size_t n)
 }
 
 /*
- * A number to compare: one that is none, or -infinity, becomes the lowest, since -infinity marks
- * what has been chosen. So no token gets an expert twice, whatever the model computes.
+ * Maps NaN and -infinity to the lowest float, since -infinity marks experts that have been chosen.
+ * So no token gets an expert twice, whatever the model computes.
  */
 static float comparable(float x)
 {
     return x >= -FLT_MAX ? x : -FLT_MAX;
 }
 
-/* Leaves -infinity in all groups but the best, which are those whose two best experts sum to most.
+/* Sets all groups but the best to -infinity. A group is rated by the sum of its two best experts.
  */
 static void choose_groups(const struct run_experts_shape *shape, float *selection, float *sums)
 {
@@ -122,7 +122,8 @@ static void choose_groups(const struct run_experts_shape *shape, float *selectio
                 selection[group * width + i] = -INFINITY;
 }
 
-/* Turns the scores of a token into probabilities and those by which experts are chosen. */
+/* Turns the scores of a token into probabilities, and into the numbers by which experts are
+ * selected. */
 static void rate(const struct run_experts *experts, const struct run_experts_shape *shape,
                  const float *scores, float *probabilities, float *selection)
 {
@@ -150,7 +151,7 @@ static void finish_weights(const struct run_experts_shape *shape, struct choice 
     }
 }
 
-/* The n_used choices of a token, the best first. `work` has room for 3 n floats. */
+/* Chooses n_used experts for a token, the best first. `work` has room for 3 n floats. */
 static void choose(const struct run_experts *experts, const struct run_experts_shape *shape,
                    const float *scores, uint32_t token, float *work, struct choice *choices)
 {
@@ -179,8 +180,8 @@ static size_t n_chunks_used(const struct run_experts_shape *shape)
     return shape->n_used < shape->n_chunks ? shape->n_used : shape->n_chunks;
 }
 
-/* The chunks of a token's best experts. Their weights are those of the experts that have the
- * chunks' numbers, which is how llama.cpp runs these models. */
+/* Chooses the chunks of a token's best experts. A chunk's weight is that of the expert with the
+ * chunk's index, as in llama.cpp. */
 static void choose_chunks(const struct run_experts_shape *shape, const float *probabilities,
                           const struct choice *best, struct choice *choices)
 {
@@ -203,7 +204,7 @@ static int compare_experts(const void *a, const void *b)
     return left->token < right->token ? -1 : left->token > right->token;
 }
 
-/* One of the networks for the tokens that chose it. */
+/* Applies one network to the tokens that chose it. */
 static int apply_one(const struct run_network *networks, const struct run_pass *pass,
                      const struct choice *choices, size_t n, size_t width, const float *x,
                      float *in, float *result, float *out)
@@ -231,7 +232,7 @@ static int apply_one(const struct run_network *networks, const struct run_pass *
     return 0;
 }
 
-/* The first choice behind `first` that is of another network than that. */
+/* The first choice after `first` that is for another network. */
 static size_t end_of_run(const struct choice *choices, size_t n_choices, size_t first)
 {
     size_t end = first + 1;
@@ -241,7 +242,8 @@ static size_t end_of_run(const struct choice *choices, size_t n_choices, size_t 
     return end;
 }
 
-/* out = the sum of what the chosen networks give of x. A token may choose one several times. */
+/* out = the sum of the chosen networks' outputs for x. A token may choose a network several times.
+ */
 static int apply_choices(const struct run_network *networks, const struct run_pass *pass,
                          struct choice *choices, size_t n_choices, size_t width, const float *x,
                          float *out)
@@ -250,7 +252,7 @@ static int apply_choices(const struct run_network *networks, const struct run_pa
     float *in, *result;
     int code = 0;
 
-    /* All tokens of an expert together: its weights are decoded once. */
+    /* All tokens of an expert are computed together, so that its weights are decoded once. */
     qsort(choices, n_choices, sizeof *choices, compare_experts);
     for (size_t first = 0, end; first < n_choices; first = end) {
         end = end_of_run(choices, n_choices, first);
@@ -268,7 +270,7 @@ static int apply_choices(const struct run_network *networks, const struct run_pa
     return code;
 }
 
-/* What the router judges by; NULL without memory. */
+/* The router's input; NULL if out of memory. */
 static const float *router_input(const struct run_experts *experts, const struct run_pass *pass,
                                  const struct run_feed_forward_input *in, const float *x)
 {
@@ -291,7 +293,7 @@ static const float *router_input(const struct run_experts *experts, const struct
     return scaled;
 }
 
-/* The input of experts that have a norm of their own; NULL without memory. */
+/* The experts' input, with their own norm if they have one; NULL if out of memory. */
 static const float *norm_input(const struct run_experts *experts, const struct run_pass *pass,
                                const struct run_feed_forward_input *in)
 {
@@ -325,7 +327,7 @@ static int apply_chunks(const struct run_experts *experts, const struct run_pass
     return code;
 }
 
-/* The sums of what the networks give of x, both [n][n_embd]. */
+/* out = the sums of the networks' outputs for x, both [n][n_embd]. */
 static int apply_networks(const struct run_experts *experts, const struct run_pass *pass,
                           struct choice *choices, struct choice *of_chunks, const float *x,
                           float *out)
@@ -355,15 +357,15 @@ int run_experts_apply(const struct run_experts *experts, const struct run_pass *
     const struct run_experts_shape *shape = &pass->hparams->experts;
     const size_t n = pass->n, n_used = shape->n_used, n_chunks = n_chunks_used(shape);
     const float *x = norm_input(experts, pass, in);
-    const float *judged = x ? router_input(experts, pass, in, x) : NULL;
+    const float *router_in = x ? router_input(experts, pass, in, x) : NULL;
     float *scores = run_scratch_take(pass->scratch, n * shape->n);
     float *work = run_scratch_take(pass->scratch, 3 * (size_t)shape->n);
     struct choice *choices = calloc(n * n_used, sizeof *choices);
     struct choice *of_chunks = calloc(n_chunks ? n * n_chunks : 1, sizeof *of_chunks);
     int code = -ENOMEM;
 
-    if (judged && scores && work && choices && of_chunks) {
-        run_linear_apply(&experts->router, 0, judged, n, scores);
+    if (router_in && scores && work && choices && of_chunks) {
+        run_linear_apply(&experts->router, 0, router_in, n, scores);
         for (size_t i = 0; i < n; i++) {
             choose(experts, shape, scores + i * shape->n, (uint32_t)i, work, choices + i * n_used);
             if (n_chunks > 0)

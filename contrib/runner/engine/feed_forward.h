@@ -1,5 +1,5 @@
 /*
- * The feed-forward part of a layer: one network for all tokens, or experts, or both.
+ * The feed-forward part of a layer: a dense network, a mixture of experts, or both.
  */
 #ifndef GGUFS_RUNNER_FEED_FORWARD_H
 #define GGUFS_RUNNER_FEED_FORWARD_H
@@ -8,13 +8,14 @@
 #include "contrib/runner/engine/experts.h"
 
 struct run_feed_forward {
-    bool is_there; /* some layers have none */
+    bool is_there; /* false in layers without feed-forward */
     bool has_experts;
-    struct run_network network; /* of all tokens; beside experts the shared ones. May be empty */
+    struct run_network network; /* dense, or the shared experts beside a mixture; may be empty */
     struct run_norm_layer network_post_norm;
-    struct run_linear shared_gate; /* [n_embd] to 1: sigmoid weighs the shared experts; or empty */
+    struct run_linear
+        shared_gate; /* [n_embd] to 1: its sigmoid multiplies the shared experts; or empty */
     struct run_experts experts;
-    struct run_channel_mix channel_mix; /* RWKV's, in the place of all others */
+    struct run_channel_mix channel_mix; /* RWKV's feed-forward, instead of all others */
 };
 
 void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *hparams,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The gating functions by their numbers in expert_gating_func; 0 means that none is named. */
+/* The values of expert_gating_func; 0: not said. */
 enum { GATING_SOFTMAX = 1, GATING_SIGMOID = 2, GATING_SOFTMAX_CHOSEN = 3 };
 
 static const struct run_variant no_variant;
@@ -27,7 +27,7 @@ static void read_layers(struct run_key_reader *reader, struct run_hparams *hpara
                               : 0;
         if (layer->n_head > 0 && layer->n_head_kv > 0 && layer->n_head % layer->n_head_kv != 0)
             run_read_refuse(reader,
-                            "attention.head_count is no multiple of attention.head_count_kv");
+                            "attention.head_count is not a multiple of attention.head_count_kv");
         if (layer->n_head == 0 || layer->n_head_kv == 0)
             layer->n_head = layer->n_head_kv = 0;
     }
@@ -58,7 +58,7 @@ static void read_experts(struct run_key_reader *reader, struct run_hparams *hpar
         run_need_u32(reader, ".expert_group_used_count", experts->n_groups,
                      &experts->n_groups_used);
         if (experts->n % experts->n_groups != 0)
-            run_read_refuse(reader, "expert_count is no multiple of expert_group_count");
+            run_read_refuse(reader, "expert_count is not a multiple of expert_group_count");
         else if (reader->code == 0 &&
                  experts->n / experts->n_groups * experts->n_groups_used < experts->n_used)
             run_read_refuse(reader,
@@ -82,7 +82,7 @@ static void read_experts(struct run_key_reader *reader, struct run_hparams *hpar
         if (experts->per_chunk > 0 && experts->n % experts->per_chunk == 0)
             experts->n_chunks = experts->n / experts->per_chunk;
         else
-            run_read_refuse(reader, "expert_count is no multiple of experts_per_group");
+            run_read_refuse(reader, "expert_count is not a multiple of experts_per_group");
     }
 }
 
@@ -127,7 +127,7 @@ static void read_rwkv(struct run_key_reader *reader, struct run_hparams *hparams
     if (hparams->rwkv_version > 4)
         run_need_u32(reader, ".wkv.head_size", hparams->n_embd, &hparams->wkv_head_size);
     if (hparams->wkv_head_size > 0 && hparams->n_embd % hparams->wkv_head_size != 0)
-        run_read_refuse(reader, "embedding_length is no multiple of wkv.head_size");
+        run_read_refuse(reader, "embedding_length is not a multiple of wkv.head_size");
     if (row->recurrent.has_rescaling_key)
         run_read_u32(reader, ".rescale_every_n_layers", INT32_MAX, &hparams->rescaling_period);
 }
@@ -152,7 +152,7 @@ static int find_architecture(const struct run_metadata *metadata, struct run_hpa
     return 0;
 }
 
-static void leave_out_predictions(struct run_key_reader *reader, struct run_hparams *hparams)
+static void drop_nextn_layers(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     uint32_t n = 0;
 
@@ -188,7 +188,7 @@ static void read_xielu(struct run_key_reader *reader, struct run_hparams *hparam
     for (size_t i = 0; i < hparams->n_layer; i++) {
         struct run_xielu *xielu = &hparams->xielu[i];
 
-        /* Stored as they are trained, before softplus. */
+        /* Files store them as they are trained, before softplus. */
         run_read_float_at(reader, "xielu.alpha_n", i, &xielu->alpha_n);
         run_read_float_at(reader, "xielu.alpha_p", i, &xielu->alpha_p);
         run_read_float_at(reader, "xielu.beta", i, &xielu->beta);
@@ -213,7 +213,7 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
     if (reader.code < 0)
         return reader.code;
     row = hparams->architecture;
-    leave_out_predictions(&reader, hparams);
+    drop_nextn_layers(&reader, hparams);
     read_loops(&reader, hparams);
     hparams->variant = run_architecture_variant(row, hparams->n_layer, hparams->experts.n);
     if (!hparams->variant)

@@ -3,7 +3,7 @@
 #include <math.h>
 
 /* The heads of the first layer that has any; hybrids begin with layers that have none. */
-static uint32_t some_n_head(const struct run_hparams *hparams)
+static uint32_t first_n_head(const struct run_hparams *hparams)
 {
     for (size_t i = 0; i < hparams->n_layer; i++)
         if (hparams->layers[i].n_head > 0)
@@ -14,7 +14,7 @@ static uint32_t some_n_head(const struct run_hparams *hparams)
 static void read_widths(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     const struct run_architecture *row = hparams->architecture;
-    const uint32_t n_head = some_n_head(hparams);
+    const uint32_t n_head = first_n_head(hparams);
 
     if (n_head == 0)
         return;
@@ -22,7 +22,8 @@ static void read_widths(struct run_key_reader *reader, struct run_hparams *hpara
     run_read_u32(reader, ".attention.key_length", MAX_HEAD_WIDTH, &hparams->dim_k);
     run_read_u32(reader, ".attention.value_length", MAX_HEAD_WIDTH, &hparams->dim_v);
     if (hparams->dim_k == 0 || hparams->dim_v == 0)
-        run_read_refuse(reader, "heads without width");
+        run_read_refuse(
+            reader, "attention.key_length or attention.value_length is 0, a head without width");
     hparams->n_rot = hparams->dim_k;
     run_read_u32(reader, ".rope.dimension_count", MAX_HEAD_WIDTH, &hparams->n_rot);
     hparams->n_rot_windowed = hparams->n_rot;
@@ -37,7 +38,7 @@ static void read_widths(struct run_key_reader *reader, struct run_hparams *hpara
 static float read_scale(struct run_key_reader *reader, const struct run_hparams *hparams)
 {
     const struct run_architecture *row = hparams->architecture;
-    const uint32_t n_head = some_n_head(hparams);
+    const uint32_t n_head = first_n_head(hparams);
     float scale = 1;
 
     if (n_head > 0 && hparams->dim_k > 0)
@@ -54,7 +55,7 @@ static float read_scale(struct run_key_reader *reader, const struct run_hparams 
     return scale;
 }
 
-/* What is done to scores and to what they weigh. */
+/* What changes scores and attention's result. */
 static void read_scores(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     const struct run_architecture *row = hparams->architecture;
@@ -161,7 +162,7 @@ static void read_window(struct run_key_reader *reader, struct run_hparams *hpara
     }
 }
 
-/* Layers that have their own widths because of their window. */
+/* The widths of heads, which may differ in layers with a window. */
 static void read_dims(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     const bool has_window_dims = hparams->architecture->window.has_dims_keys;
@@ -170,8 +171,10 @@ static void read_dims(struct run_key_reader *reader, struct run_hparams *hparams
     if (has_window_dims) {
         run_read_u32(reader, ".attention.key_length_swa", MAX_HEAD_WIDTH, &dim_k);
         run_read_u32(reader, ".attention.value_length_swa", MAX_HEAD_WIDTH, &dim_v);
-        if (some_n_head(hparams) > 0 && (dim_k == 0 || dim_v == 0))
-            run_read_refuse(reader, "heads without width");
+        if (first_n_head(hparams) > 0 && (dim_k == 0 || dim_v == 0))
+            run_read_refuse(
+                reader,
+                "attention.key_length or attention.value_length is 0, a head without width");
     }
     for (uint32_t i = 0; i < hparams->n_layer; i++) {
         struct run_layer_shape *layer = &hparams->layers[i];
@@ -181,7 +184,7 @@ static void read_dims(struct run_key_reader *reader, struct run_hparams *hparams
     }
 }
 
-/* Layers without keys of their own use those of the last one of their kind that has them. */
+/* Layers without keys and values use those of the last layer of their kind that has them. */
 static void share_kv(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     const uint32_t n_layer = hparams->n_layer,

@@ -1,5 +1,5 @@
 /*
- * The parts of run_hparams_read(), for the files that have them, and the limits that they share.
+ * What the files that implement run_hparams_read() share.
  */
 #ifndef GGUFS_RUNNER_HPARAMS_PARTS_H
 #define GGUFS_RUNNER_HPARAMS_PARTS_H
@@ -7,7 +7,7 @@
 #include "contrib/runner/engine/hparams.h"
 #include "contrib/runner/engine/key_reader.h"
 
-/* Above what any model has. */
+/* Larger than in any known model. */
 enum {
     MAX_LAYERS = 4096,
     MAX_WIDTH = 1 << 20,
@@ -16,12 +16,12 @@ enum {
     MAX_EXPERTS = 1 << 16,
 };
 
-/* Whether the file's tensors are in the order of the original model, and this is what that means.
- */
+/* Return true if the file's tensors are in the order of the original checkpoint and the row says
+ * that this means `meaning`. */
 bool run_has_reference(const struct run_metadata *metadata, const struct run_architecture *row,
                        enum run_reference_layout meaning);
 
-/* Heads, windows and scales; sizes, n_layer and the heads of layers have been read. */
+/* Reads heads, windows and scales, after the sizes, n_layer and the heads of the layers. */
 void run_hparams_read_attention(struct run_key_reader *reader, struct run_hparams *hparams);
 
 #endif

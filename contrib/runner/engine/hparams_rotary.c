@@ -25,7 +25,7 @@ static void read_yarn(struct run_key_reader *reader, const struct run_hparams *h
         run_read_float(reader, ".rope.scaling.yarn_log_multiplier", &multiplier);
     if (scaling->yarn_mix == 0)
         return;
-    /* The factor may be the attention's, see read_latent(). */
+    /* The factor may be part of the attention's scale, see read_latent(). */
     if (use == RUN_MULTIPLIER_SCALES && multiplier != 0)
         return;
     rotary->magnitude *= yarn_magnitude(scaling->factor, 1);
@@ -33,7 +33,7 @@ static void read_yarn(struct run_key_reader *reader, const struct run_hparams *h
         rotary->magnitude /= yarn_magnitude(scaling->factor, multiplier);
 }
 
-/* Whether the key's array has anything but zeros. */
+/* Return true if the key's array has a number that is not 0. */
 static bool has_sections(const struct run_metadata *metadata)
 {
     size_t n;

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-/* Of the norm of keys that has biases, which is a layer norm with an epsilon of its own. */
+/* The epsilon of a norm of keys with biases, which is a layer norm. */
 #define LAYER_EPSILON 1e-6f
 
 static void load_norms(struct run_loader *loader, const struct run_hparams *hparams,
@@ -31,7 +31,7 @@ void run_indexer_load(struct run_loader *loader, const struct run_hparams *hpara
         return;
     if (has_blocks && sizes->n_heads != n_head_kv)
         run_loader_refuse(loader,
-                          "metadata.json: attention.indexer.head_count %u is not that of "
+                          "metadata: attention.indexer.head_count %u is not that of "
                           "keys, %u",
                           sizes->n_heads, n_head_kv);
     run_load_linear(loader, q, q_in, (uint64_t)sizes->n_heads * sizes->width, &indexer->q);

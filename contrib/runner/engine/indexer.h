@@ -1,6 +1,6 @@
 /*
- * The indexer of sparse attention: a small attention of its own whose scores tell which tokens the
- * large one attends to (DeepSeek 3.2, MiniMax M3).
+ * The indexer of sparse attention: a small attention whose scores select the tokens that the large
+ * one attends to (DeepSeek 3.2, MiniMax M3).
  */
 #ifndef GGUFS_RUNNER_INDEXER_H
 #define GGUFS_RUNNER_INDEXER_H
@@ -14,19 +14,20 @@ struct run_indexer {
     struct run_linear k;       /* [n_embd] to [width] */
     struct run_linear weights; /* [n_embd] to [n_heads]; not with blocks */
     struct run_norm_layer q_norm, k_norm;
-    uint32_t n_groups; /* of heads, which choose for themselves */
+    uint32_t n_groups; /* groups of heads with a selection each */
     struct run_cache keys;
     struct run_selection selection; /* of the last batch */
 };
 
-/* `q_in` is the width of what queries are made of, n_head_kv the heads of the attention's keys. */
+/* `q_in` is the width of the input of queries, n_head_kv the number of key heads of the attention.
+ */
 void run_indexer_load(struct run_loader *loader, const struct run_hparams *hparams,
                       const struct run_layer_shape *shape, uint64_t q_in, uint32_t n_head_kv,
                       struct run_indexer *indexer);
 void run_indexer_free(struct run_indexer *indexer);
 
-/* Fills in the selection of the pass's tokens: x is [n][n_embd], queries are made of `q_from`.
- * Returns 0 or -ENOMEM. */
+/* Fills in the selection for the pass's tokens from x, [n][n_embd], and the input of queries,
+ * `q_from`. Returns 0 or -ENOMEM. */
 int run_indexer_apply(struct run_indexer *indexer, const struct run_pass *pass, const float *x,
                       const float *q_from);
 

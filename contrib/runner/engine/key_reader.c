@@ -40,7 +40,7 @@ void run_read_refuse(struct run_key_reader *reader, const char *text)
         reader->code = run_fail(reader->failure, -EINVAL, "metadata: %s", text);
 }
 
-/* A scale of 0 stands for none, as one that is missing does. */
+/* Returns the scale, or `otherwise` if the key is missing or 0. */
 float run_read_scale(struct run_key_reader *reader, const char *key, float otherwise)
 {
     float scale = 0;

@@ -31,7 +31,8 @@ static void load_norms(struct run_loader *loader, const struct run_hparams *hpar
         layer->ffn_post_norm = layer->ffn_norm;
         layer->mix_norm = layer->ffn_norm = (struct run_norm_layer){0};
     }
-    /* After attention and before the feed-forward: some files call that the former. */
+    /* In files with one norm between attention and feed-forward, post_attention_norm may be its
+     * name. */
     if (!layer->ffn_norm.is_there && !layer->ffn_post_norm.is_there) {
         layer->ffn_norm = layer->mix_post_norm;
         layer->mix_post_norm = (struct run_norm_layer){0};
@@ -52,7 +53,7 @@ static void load_laurel(struct run_loader *loader, const struct run_hparams *hpa
     load_norm(loader, hparams, "laurel_post_norm", &layer->laurel_norm);
 }
 
-/* In parallel layers the feed-forward takes what the mixer takes, not what it makes. */
+/* In parallel layers, the feed-forward takes the layer's input, not the mixers' output. */
 static bool is_parallel(const struct run_hparams *hparams, const struct run_layer *layer)
 {
     return hparams->is_parallel ||
@@ -118,7 +119,7 @@ static void add(float *x, const float *difference, size_t n, float scale)
         x[i] += difference[i] * scale;
 }
 
-/* x = the mean, by length, of x and what goes beside mixing from the normed input. */
+/* x = (x + LAuReL(normed)) / √2. */
 static int add_laurel(const struct run_layer *layer, const struct run_pass *pass,
                       const float *normed, float *x)
 {
@@ -139,7 +140,7 @@ static int add_laurel(const struct run_layer *layer, const struct run_pass *pass
     return 0;
 }
 
-/* A copy of what the layer gets, where the row's experts start from that; NULL without memory. */
+/* A copy of the layer's input, where experts or their router take it; NULL if out of memory. */
 static const float *keep_input(const struct run_pass *pass, const float *x)
 {
     const struct run_architecture *row = pass->hparams->architecture;
@@ -199,7 +200,7 @@ static int apply(struct run_layer *layer, const struct run_pass *pass, float *x)
     return 0;
 }
 
-/* Adds what the layer's own embeddings give to each of n_streams rows of x. */
+/* Adds the per-layer embedding's contribution to each of n_streams streams of x. */
 static int add_per_layer(const struct run_layer *layer, const struct run_pass *pass,
                          const float *opening, size_t n_streams, float *x)
 {
@@ -218,7 +219,7 @@ static int add_per_layer(const struct run_layer *layer, const struct run_pass *p
     return code;
 }
 
-/* The layer works on the first stream; its own embeddings go to the others. */
+/* Applies the layer to the first stream, and the per-layer embedding to the others. */
 static int apply_to_streams(struct run_layer *layer, const struct run_pass *pass, float *streams)
 {
     const size_t n_embd = pass->hparams->n_embd, size = pass->n * n_embd;

@@ -1,5 +1,5 @@
 /*
- * A layer of a model: what mixes tokens, what works on each, and norms around them.
+ * A layer of a model: its mixers, its feed-forward, and the norms around them.
  */
 #ifndef GGUFS_RUNNER_LAYER_H
 #define GGUFS_RUNNER_LAYER_H
@@ -10,33 +10,33 @@
 #include "contrib/runner/engine/per_layer.h"
 
 struct run_layer {
-    struct run_norm_layer mix_norm;   /* before mixing; also before feed_forward if that is parallel
-                                         and   has no norm of its own */
-    struct run_norm_layer mix_norm_2; /* Falcon 40B: before mixing, in the place of mix_norm */
-    struct run_norm_layer mix_post_norm; /* of what mixing gives */
+    struct run_norm_layer
+        mix_norm; /* before the mixers; also before a parallel feed-forward without ffn_norm */
+    struct run_norm_layer mix_norm_2;    /* Falcon 40B: before the mixers, instead of mix_norm */
+    struct run_norm_layer mix_post_norm; /* after the mixers */
     struct run_norm_layer ffn_norm, ffn_post_norm;
     bool is_parallel;
     struct run_mixers *mixers;
-    struct run_linear laurel_l, laurel_r; /* beside mixing, through a narrower row (Gemma 3n) */
+    struct run_linear laurel_l,
+        laurel_r; /* low-rank product beside the mixers (Gemma 3n's LAuReL) */
     struct run_norm_layer laurel_norm;
     struct run_feed_forward feed_forward;
     struct run_altup altup;
     struct run_per_layer per_layer;
-    bool is_halved;     /* what leaves the layer: RWKV 6, against overflow */
-    const float *scale; /* one, see enum run_layer_scale; or NULL */
+    bool is_halved;     /* the output is halved: RWKV 6, against overflow */
+    const float *scale; /* one float, see enum run_layer_scale; or NULL */
 };
 
-/* Loads layer place->index, and its mixers to `mixers`, which must live as long as the layer. Sets
+/* Loads layer place->index, with its mixers in `mixers`, which must outlive the layer. Sets
  * loader->prefix. */
 void run_layer_load(struct run_loader *loader, const struct run_mixer_place *place,
                     struct run_mixers *mixers, struct run_layer *layer);
 void run_layer_free(struct run_layer *layer);
 
-/* Forgets what the layer keeps of earlier tokens. */
+/* Forgets all earlier tokens. */
 void run_layer_reset(struct run_layer *layer);
 
-/* x, [n][n_embd] or as many streams of it as there are, goes through the layer in place. Returns 0
- * or -ENOMEM. */
+/* Applies the layer in place to x, [n_streams][n][n_embd]. Returns 0 or -ENOMEM. */
 int run_layer_apply(struct run_layer *layer, const struct run_pass *pass, float *x);
 
 #endif

@@ -10,28 +10,28 @@
 
 #define NAME_BYTES 256
 
-void *run_keep_alloc(struct run_keep *keep, size_t n, size_t element_bytes)
+void *run_arena_alloc(struct run_arena *arena, size_t n, size_t element_bytes)
 {
-    void **blocks = gguf_grow(keep->blocks, &keep->room, keep->n + 1, sizeof *blocks);
+    void **blocks = gguf_grow(arena->blocks, &arena->room, arena->n + 1, sizeof *blocks);
     void *block;
 
     if (!blocks)
         return NULL;
-    keep->blocks = blocks;
+    arena->blocks = blocks;
     block = calloc(n ? n : 1, element_bytes);
     if (block) {
-        keep->blocks[keep->n++] = block;
-        keep->n_bytes += n * element_bytes;
+        arena->blocks[arena->n++] = block;
+        arena->n_bytes += n * element_bytes;
     }
     return block;
 }
 
-void run_keep_free(struct run_keep *keep)
+void run_arena_free(struct run_arena *arena)
 {
-    for (size_t i = 0; i < keep->n; i++)
-        free(keep->blocks[i]);
-    free(keep->blocks);
-    *keep = (struct run_keep){0};
+    for (size_t i = 0; i < arena->n; i++)
+        free(arena->blocks[i]);
+    free(arena->blocks);
+    *arena = (struct run_arena){0};
 }
 
 static void full_name(const struct run_loader *loader, const char *name, const char *end,
@@ -86,7 +86,7 @@ static void add_used(struct run_loader *loader, const struct run_tensor *tensor)
     list[used->n++] = (struct run_used_name){tensor->name, tensor->name + strlen(loader->prefix)};
 }
 
-/* False after a failure. */
+/* Returns false after a failure. */
 static bool get(struct run_loader *loader, const char *name, const char *end,
                 struct run_tensor *tensor)
 {
@@ -109,7 +109,7 @@ static uint64_t n_elements(const struct run_tensor *tensor)
 static const float *decode(struct run_loader *loader, const struct run_tensor *tensor)
 {
     const uint64_t rows = run_tensor_rows(tensor);
-    float *values = run_keep_alloc(loader->keep, n_elements(tensor), sizeof *values);
+    float *values = run_arena_alloc(loader->arena, n_elements(tensor), sizeof *values);
 
     if (!values) {
         loader->code = run_fail_memory(loader->failure);

@@ -1,5 +1,5 @@
 /*
- * Loading of weights into the parts of a model, with their shapes checked.
+ * Loads weights into the parts of a model and checks their shapes.
  */
 #ifndef GGUFS_RUNNER_LOADER_H
 #define GGUFS_RUNNER_LOADER_H
@@ -8,15 +8,16 @@
 #include "contrib/runner/compute/multiply.h"
 #include "contrib/runner/tree/weights.h"
 
-/* A product with what belongs to it. Without weight.data there is no such product. */
+/* A product with a matrix, and what belongs to it. Empty, not part of the model, if weight.data is
+ * NULL. */
 struct run_linear {
-    struct run_tensor weight; /* rows: ne[1], or ne[1] · ne[2] where there are several matrices */
+    struct run_tensor weight; /* ne[1] rows, or ne[2] matrices of ne[1] rows */
     const float *bias;        /* one for each row, or NULL */
-    const float *scale; /* X.scale beside X.weight: multiplies the product; NULL if there is none */
-    uint64_t n_scales;  /* 1, or one for each of ne[2] matrices */
+    const float *scale;       /* NAME.scale: multiplies the product; or NULL */
+    uint64_t n_scales;        /* 1, or one for each of ne[2] matrices */
 };
 
-/* A normalization. `is_there` may be true without weights. */
+/* A normalization, applied if `is_there`, with or without weights. */
 struct run_norm_layer {
     bool is_there;
     enum run_norm_kind kind;
@@ -25,51 +26,53 @@ struct run_norm_layer {
     size_t width, n_groups;
 };
 
-/* Memory that lives as long as the model. */
-struct run_keep {
+/* Memory that is freed together with the model. */
+struct run_arena {
     void **blocks;
     size_t n, room;
     size_t n_bytes; /* of all blocks */
 };
 
-void *run_keep_alloc(struct run_keep *keep, size_t n, size_t element_bytes); /* zeroed; or NULL */
-void run_keep_free(struct run_keep *keep);
+void *run_arena_alloc(struct run_arena *arena, size_t n,
+                      size_t element_bytes); /* zeroed; NULL if out of memory */
+void run_arena_free(struct run_arena *arena);
 
-/* Names of tensors that were read. The names are kept by the weights. */
+/* Names of tensors that were read. The strings are the weights'. */
 struct run_used_names {
     struct run_used_name {
         const char *full;
-        const char *end; /* the part of `full` after the layer's prefix */
+        const char *end; /* `full` without the layer's prefix */
     } * list;
     size_t n, room;
 };
 
 /*
- * Reads tensors whose names begin with `prefix`. The first failure stays in `code` and `failure`;
- * what is asked for after it does nothing.
+ * Loads tensors whose names begin with `prefix`. The first failure stays in `code` and `failure`;
+ * after it, loading does nothing.
  */
 struct run_loader {
     struct run_weights *weights;
-    struct run_keep *keep;
+    struct run_arena *arena;
     struct run_failure *failure;
-    struct run_used_names *used; /* where names that are read are added; or NULL */
+    struct run_used_names *used; /* collects the names of tensors that are read; or NULL */
     int code;
     char prefix[32]; /* "blk.7." or "" */
 };
 
-/* Return true if there is a tensor of that name, and no failure yet. */
+/* Return true if there is a tensor PREFIX NAME and nothing has failed. */
 bool run_loader_has(const struct run_loader *loader, const char *name);
 
-/* Fails with -EINVAL and that text, unless it has failed already. */
+/* Fails with -EINVAL and that text, unless something failed before. */
 void run_loader_refuse(struct run_loader *loader, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Fails with -ENOENT for the tensor of that whole name, unless it has failed already. */
+/* Fails with -ENOENT and names the tensor, unless something failed before. */
 void run_loader_miss(struct run_loader *loader, const char *name);
 
 /*
- * NAME.weight of `n` matrices of `out` rows of `in` elements, with NAME.bias and NAME.scale if they
- * are there. The second leaves `linear` empty if there is no NAME.weight.
+ * Loads NAME.weight: `n` matrices, or one, of `out` rows of `in` elements, with NAME.bias and
+ * NAME.scale if they are there. run_load_linear_if() leaves `linear` empty if there is no
+ * NAME.weight.
  */
 void run_load_linears(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
                       uint64_t n, struct run_linear *linear);
@@ -82,24 +85,26 @@ void run_load_linear_if(struct run_loader *loader, const char *name, uint64_t in
 void run_load_weight(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
                      uint64_t n, struct run_linear *linear);
 
-/* The tensor of that whole name as n floats; the second gives NULL if it is not there. */
+/* The tensor NAME as n floats, decoded. run_load_vector_if() returns NULL if there is none. Both
+ * return NULL after a failure. */
 const float *run_load_vector(struct run_loader *loader, const char *name, uint64_t n);
 const float *run_load_vector_if(struct run_loader *loader, const char *name, uint64_t n);
 
-/* The number of elements, of rows, of that tensor; 0 if it is not there. */
+/* The number of elements or rows of the tensor NAME; 0 if there is none. */
 uint64_t run_load_n_elements(struct run_loader *loader, const char *name);
 uint64_t run_load_n_rows(struct run_loader *loader, const char *name);
 
-/* NAME.weight (or, in some files, NAME) and NAME.bias, if they are there, of rows of
- * `width`, the same for all. */
+/* Loads the norm NAME of rows of `width` elements: NAME.weight (in some files NAME) and, if it is
+ * there, NAME.bias. Without weight, norm->is_there is false. */
 void run_load_norm_if(struct run_loader *loader, const char *name, enum run_norm_kind kind,
                       float epsilon, uint64_t width, struct run_norm_layer *norm);
 
-/* out = x · weights, [n][rows], with bias and scale. `matrix` is which of several, else 0. */
+/* out = x · weights, [n][rows], with scale and bias. `matrix` is the index of the matrix, 0 if
+ * there is one. */
 void run_linear_apply(const struct run_linear *linear, uint64_t matrix, const float *x, size_t n,
                       float *out);
 
-/* Normalizes n rows of `width` floats to `out`, which may be x; copies if there is no norm. */
+/* out = n normalized rows of `width` floats of x; a copy without norm. `out` may be x. */
 void run_norm_apply(const struct run_norm_layer *norm, const float *x, size_t n, size_t width,
                     float *out);
 

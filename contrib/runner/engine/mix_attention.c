@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A factor for each head, whose elements share it. */
+/* Repeats a factor for each element of its head. */
 static const float *spread(struct run_loader *loader, const float *factors, uint32_t n_head,
                            uint32_t dim)
 {
-    float *weights = run_keep_alloc(loader->keep, (size_t)n_head * dim, sizeof *weights);
+    float *weights = run_arena_alloc(loader->arena, (size_t)n_head * dim, sizeof *weights);
 
     for (size_t i = 0; weights && i < (size_t)n_head * dim; i++)
         weights[i] = factors[i / dim];
@@ -19,8 +19,8 @@ static const float *spread(struct run_loader *loader, const float *factors, uint
 }
 
 /*
- * One norm for a head, one for each of them, one for a row of all, or factors of heads: the shape
- * of the weights tells.
+ * The shape of the weights decides: one norm for every head, one for each head, one for all heads
+ * of a token together, or a factor for each head.
  */
 static void load_head_norm(struct run_loader *loader, const struct run_hparams *hparams,
                            const char *name, uint32_t n_head, uint32_t dim,
@@ -68,7 +68,7 @@ static void set_bare_norm(const struct run_hparams *hparams, unsigned which, uin
     };
 }
 
-/* Widths of a token's queries, keys and values. */
+/* Elements of a token's queries, keys and values. */
 struct widths {
     uint64_t q, k, v;
 };
@@ -104,8 +104,7 @@ static void load_qkv(struct run_loader *loader, const struct run_hparams *hparam
         run_load_linear(loader, "attn_v", hparams->n_embd, widths.v, &layer->v);
 }
 
-/* The layer whose keys and values are used: an earlier one's where the layer has none of its own.
- */
+/* The layer whose keys and values are used: an earlier one where this layer has none. */
 static const struct run_attention_layer *find_source(struct run_loader *loader,
                                                      const struct run_mixer_place *place,
                                                      const struct run_attention_layer *layer)
@@ -116,7 +115,7 @@ static const struct run_attention_layer *find_source(struct run_loader *loader,
         return layer;
     source = run_mixers_find(&place->layers[layer->shape->kv_layer], &run_attention_mixer);
     if (!source)
-        run_loader_refuse(loader, "metadata.json: attention.shared_kv_layers counts layers without "
+        run_loader_refuse(loader, "metadata: attention.shared_kv_layers counts layers without "
                                   "attention");
     return source;
 }
@@ -141,8 +140,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     layer->shape = shape;
     layer->source = find_source(loader, place, layer);
     if (row->rotary.kind != RUN_ROTARY_NONE && n_rot > shape->dim_k)
-        run_loader_refuse(loader,
-                          "metadata.json: rope.dimension_count %u is above a head's width %u",
+        run_loader_refuse(loader, "metadata: rope.dimension_count %u is above a head's width %u",
                           n_rot, shape->dim_k);
     layer->attention = (struct run_attention){
         .n_head = shape->n_head,
@@ -184,14 +182,13 @@ static void free_layer(void *mixer)
 }
 
 /*
- * A layer's queries, keys and values: [n][heads][width] each, without gaps; gates like queries, if
- * it has these.
+ * Queries, keys and values: [n][heads][width] each, without gaps. Gates have the shape of queries.
  */
 struct qkv {
     float *q, *k, *v, *gates;
 };
 
-/* Takes the fused product apart. */
+/* Splits the fused product. */
 static void split(const struct run_attention_layer *layer, const struct run_hparams *hparams,
                   const float *fused, size_t n, const struct qkv *to)
 {
@@ -212,7 +209,7 @@ static void clamp(float *x, size_t n, float limit)
         x[i] = fmaxf(fminf(x[i], limit), -limit);
 }
 
-/* Queries, and the gates that lie between their heads. */
+/* Splits q's product into queries and gates, which alternate by head. */
 static int project_gated(const struct run_attention_layer *layer, const struct run_pass *pass,
                          const float *x, const struct qkv *to)
 {
@@ -272,7 +269,7 @@ static void norm_heads(const struct run_head_norm *head_norm, float *x, size_t n
         run_norm_apply(&head_norm->norm, x, n * n_head, dim, x);
 }
 
-/* The number of heads of keys, and values, that this layer makes. */
+/* The number of key heads that this layer computes. */
 static size_t n_made(const struct run_attention_layer *layer)
 {
     return layer->source == layer ? layer->shape->n_head_kv : 0;
@@ -300,7 +297,7 @@ static void rotate_qk(const struct run_attention_layer *layer, const struct run_
     run_rotate(rotary, qkv->k, pass->n, n_keys, dim, n_keys * dim, pass->first);
 }
 
-/* A norm without weights, of all heads of rotated layers. */
+/* An RMS norm without weights, of each head in rotated layers. */
 static void norm_rotated(const struct run_attention_layer *layer, const struct run_pass *pass,
                          const struct qkv *qkv)
 {
@@ -332,9 +329,10 @@ void run_scale_queries_by_position(const struct run_pass *pass, const struct run
     }
 }
 
-/* Weighs what was found, [n][width], by the gate that the layer's input x opens. */
-static int open_gate(const struct run_attention_layer *layer, const struct run_pass *pass,
-                     const float *x, size_t width, float *found)
+/* Multiplies attention's result, `found`, [n][width], by the gates made from the layer's input x.
+ */
+static int apply_gate(const struct run_attention_layer *layer, const struct run_pass *pass,
+                      const float *x, size_t width, float *found)
 {
     const enum run_attention_gate kind = pass->hparams->architecture->attention.gate;
     const size_t n_gates = layer->gate.weight.ne[1];
@@ -404,7 +402,7 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
     code = run_attend(&attention, qkv.q, n_q, &layer->source->keys, &layer->source->values, n,
                       pass->first, found);
     if (code == 0)
-        code = open_gate(layer, pass, x, width, found);
+        code = apply_gate(layer, pass, x, width, found);
     if (code < 0)
         return code;
     if (layer->has_gates)

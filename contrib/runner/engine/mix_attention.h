@@ -1,5 +1,5 @@
 /*
- * The attention of a layer: products, norms and rotation around compute/attend.h.
+ * The attention of a layer: projections, norms and rotation around compute/attend.h.
  */
 #ifndef GGUFS_RUNNER_MIX_ATTENTION_H
 #define GGUFS_RUNNER_MIX_ATTENTION_H
@@ -7,7 +7,7 @@
 #include "contrib/runner/engine/indexer.h"
 #include "contrib/runner/engine/mixer.h"
 
-/* A norm of queries or keys. */
+/* A norm of queries, keys or values. */
 struct run_head_norm {
     struct run_norm_layer norm; /* of a head, or of all heads of a token together */
     bool is_of_row;
@@ -16,17 +16,18 @@ struct run_head_norm {
 struct run_attention_layer {
     const struct run_layer_shape *shape;
     struct run_attention attention;
-    struct run_linear qkv;     /* [n_embd] to queries, keys and values, or … */
-    struct run_linear q, k, v; /* … three; without v, values are keys before norm and rotation */
-    bool
-        has_gates; /* behind each head's rows of q as many whose sigmoid multiplies what it finds */
-    struct run_linear gate;   /* [n_embd] to a factor for what each head finds, or each element of
-                                 it; or empty */
+    struct run_linear qkv; /* [n_embd] to queries, keys and values, or … */
+    struct run_linear q, k,
+        v;          /* … separately; without v, values are the keys before norm and rotation */
+    bool has_gates; /* q has twice the rows: after each head's queries its gates, whose sigmoid
+                       multiplies the head's result */
+    struct run_linear
+        gate; /* [n_embd] to a gate for each head's result, or for each element of it; or empty */
     struct run_linear output; /* [n_head · dim_v] to [n_embd] */
     struct run_head_norm q_norm, k_norm, v_norm;
     struct run_norm_layer sub_norm;           /* before `output` */
-    struct run_indexer indexer;               /* empty, or: attention is sparse */
-    struct run_cache keys, values;            /* empty if they are an earlier layer's */
+    struct run_indexer indexer;               /* if it is not empty, attention is sparse */
+    struct run_cache keys, values;            /* empty if an earlier layer's are used */
     const struct run_attention_layer *source; /* whose keys and values are used */
 };
 

@@ -58,7 +58,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
         .n_decays = 1,
     };
     load_products(loader, hparams, layer);
-    /* Where both are separate, files have the heads in another order than the original. */
+    /* In files with separate products, the heads are in another order than in the checkpoint. */
     rule->keys_take_turns = layer->beta.weight.data != NULL;
     run_load_convolution(loader, "ssm_conv1d", n_channels, &layer->convolution);
     layer->dt_bias = run_load_vector(loader, "ssm_dt.bias", n_heads);
@@ -76,7 +76,7 @@ static void reset(void *mixer)
     memset(layer->rule.state, 0, layer->n_value * layer->rule.width_k * sizeof(float));
 }
 
-/* What is convolved to `qkv`, gates to `z`. */
+/* qkv = the input of the convolution, z = the gates. */
 static int project(const struct run_delta_net_layer *layer, const struct run_pass *pass,
                    const float *x, float *qkv, float *z)
 {
@@ -104,7 +104,7 @@ static int project(const struct run_delta_net_layer *layer, const struct run_pas
     return 0;
 }
 
-/* [n][heads] each, as the products are. */
+/* beta and alpha: [n][heads] each, before their activations. */
 static int project_steps(const struct run_delta_net_layer *layer, const struct run_pass *pass,
                          const float *x, float *beta, float *alpha)
 {
@@ -156,9 +156,8 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
     activate_steps(layer, n, beta, alpha);
     run_convolve(&layer->convolution, qkv, n_channels, n, convolved);
     run_activate(RUN_SILU, NULL, convolved, n * n_channels);
-    /* Queries and keys lie side by side. */
-    run_unit_vectors(convolved, n, 2 * rule->n_heads_k, rule->width_k, n_channels,
-                     RUN_UNIT_EPSILON);
+    /* Queries and keys are adjacent. */
+    run_l2_norm(convolved, n, 2 * rule->n_heads_k, rule->width_k, n_channels, RUN_L2_EPSILON);
     rows = (struct run_delta_rows){
         .q = convolved,
         .k = convolved + layer->n_key,

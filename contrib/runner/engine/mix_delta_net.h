@@ -1,5 +1,5 @@
 /*
- * The gated delta net (Yang, Kautz and Hatamizadeh 2024) as Qwen3-Next and Qwen 3.5 have it.
+ * The gated delta net (Yang, Kautz and Hatamizadeh 2024) of Qwen3-Next and Qwen 3.5.
  */
 #ifndef GGUFS_RUNNER_MIX_DELTA_NET_H
 #define GGUFS_RUNNER_MIX_DELTA_NET_H
@@ -8,8 +8,8 @@
 #include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
-/* What is added to the squared length that queries and keys are divided by the root of. */
-#define RUN_UNIT_EPSILON 1e-6f
+/* Added to the squared length of queries and keys before they are normalized. */
+#define RUN_L2_EPSILON 1e-6f
 
 struct run_delta_net_layer {
     size_t n_key, n_value;         /* of all heads together */
@@ -20,7 +20,7 @@ struct run_delta_net_layer {
     struct run_convolution convolution;
     const float *dt_bias, *a; /* [heads] */
     struct run_delta_rule rule;
-    struct run_norm_layer norm; /* of a head of what is found */
+    struct run_norm_layer norm; /* of each head's result */
     struct run_linear out;      /* [n_value] to [n_embd] */
 };
 

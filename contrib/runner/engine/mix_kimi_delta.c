@@ -9,7 +9,7 @@
 static const char *const product_names[] = {"attn_q", "attn_k", "attn_v"};
 static const char *const convolution_names[] = {"ssm_conv1d_q", "ssm_conv1d_k", "ssm_conv1d_v"};
 
-/* NAME_a and NAME_b, one behind the other. */
+/* A low-rank product: the matrices A, then B. */
 static void load_pair(struct run_loader *loader, const char *a_name, const char *b_name,
                       uint64_t n_embd, uint64_t n_inner, struct run_linear *a, struct run_linear *b)
 {
@@ -86,7 +86,7 @@ static int apply_pair(const struct run_linear *a, const struct run_linear *b,
     return 0;
 }
 
-/* Queries, keys and values, convolved: rows of three [n_inner]. */
+/* qkv = convolved queries, keys and values, three [n_inner] in a row. */
 static int project(struct run_kimi_delta_layer *layer, const struct run_pass *pass, const float *x,
                    float *qkv)
 {
@@ -102,8 +102,7 @@ static int project(struct run_kimi_delta_layer *layer, const struct run_pass *pa
         run_activate(RUN_SILU, NULL, convolved, n * n_inner);
         run_copy_rows(convolved, n_inner, n, n_inner, qkv + i * n_inner, 3 * n_inner);
     }
-    run_unit_vectors(qkv, n, 2 * layer->rule.n_heads, layer->rule.width_k, 3 * n_inner,
-                     RUN_UNIT_EPSILON);
+    run_l2_norm(qkv, n, 2 * layer->rule.n_heads, layer->rule.width_k, 3 * n_inner, RUN_L2_EPSILON);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Kimi's delta attention (Kimi Team 2025): a gated delta net whose keys' elements have a decay
- * each.
+ * Kimi delta attention (KDA, Kimi Team 2025): a gated delta net with a decay for each element of a
+ * key.
  */
 #ifndef GGUFS_RUNNER_MIX_KIMI_DELTA_H
 #define GGUFS_RUNNER_MIX_KIMI_DELTA_H
@@ -19,7 +19,7 @@ struct run_kimi_delta_layer {
     const float *dt_bias;       /* [n_inner] */
     const float *a;             /* [heads] */
     struct run_delta_rule rule;
-    struct run_norm_layer norm; /* of a head of what is found */
+    struct run_norm_layer norm; /* of each head's result */
     struct run_linear out;      /* [n_inner] to [n_embd] */
 };
 

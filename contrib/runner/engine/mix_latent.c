@@ -51,7 +51,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     layer->shape = shape;
     if (hparams->latent_k <= n_rot) {
         run_loader_refuse(loader,
-                          "metadata.json: key_length_mla %u is not above "
+                          "metadata: key_length_mla %u is not above "
                           "rope.dimension_count %u",
                           hparams->latent_k, n_rot);
         return;
@@ -99,7 +99,7 @@ void run_latent_follow(struct run_loader *loader, struct run_latent_layer *layer
         return;
     if (layer->shape && layer->shape->n_head % indexer->n_groups != 0)
         run_loader_refuse(loader,
-                          "metadata.json: attention.head_count %u, where the indexer of a layer "
+                          "metadata: attention.head_count %u, where the indexer of a layer "
                           "before chooses for %u groups",
                           layer->shape->n_head, indexer->n_groups);
     layer->followed = indexer;
@@ -114,7 +114,7 @@ static void free_layer(void *mixer)
     run_cache_free(&layer->values);
 }
 
-/* Copies n rows of `width` floats between rows that lie further apart. */
+/* Copies n rows of `width` floats from one stride to another. */
 static void copy_rows(const float *from, size_t from_stride, size_t n, size_t width, float *to,
                       size_t to_stride)
 {
@@ -122,8 +122,8 @@ static void copy_rows(const float *from, size_t from_stride, size_t n, size_t wi
         memcpy(to + i * to_stride, from + i * from_stride, width * sizeof *to);
 }
 
-/* [n][n_head][latent_k], a head's part to be rotated behind the rest. `*from` is what they are made
- * of. */
+/* Queries: [n][n_head][latent_k], in each head the rotated part last. *from = their input. NULL if
+ * out of memory. */
 static float *make_queries(const struct run_latent_layer *layer, const struct run_pass *pass,
                            const float *x, const float **from)
 {
@@ -153,7 +153,7 @@ static float *make_queries(const struct run_latent_layer *layer, const struct ru
     return queries;
 }
 
-/* Attention on the compressed rows: queries are taken to them, what is found is decompressed. */
+/* Attention on the compressed rows: queries are projected to them, the result is decompressed. */
 static int attend_compressed(struct run_latent_layer *layer, const struct run_pass *pass,
                              const struct run_attention *attention, const float *queries,
                              const float *compressed, float *found)

@@ -1,6 +1,6 @@
 /*
- * Multi-head latent attention (DeepSeek 2, 2024): keys and values of all heads are decompressed
- * from a narrow row per token.
+ * Multi-head latent attention (MLA, DeepSeek 2, 2024): keys and values of all heads are
+ * decompressed from a narrow row per token.
  */
 #ifndef GGUFS_RUNNER_MIX_LATENT_H
 #define GGUFS_RUNNER_MIX_LATENT_H
@@ -21,14 +21,14 @@ struct run_latent_layer {
         v_b; /* … a matrix for each head: [plain] to [rank], [rank] to [latent_v]:
                 attention is then on the compressed rows themselves */
     struct run_linear output;
-    struct run_indexer indexer;         /* empty, or: attention is sparse */
-    const struct run_indexer *followed; /* whose selection is used: this one, that of an earlier
-                                           layer, or NULL */
+    struct run_indexer indexer;         /* if it is not empty, attention is sparse */
+    const struct run_indexer *followed; /* the indexer whose selection is used: this layer's, an
+                                           earlier layer's, or NULL */
     struct run_cache keys, values;      /* values: not with k_b, v_b */
 };
 
 extern const struct run_mixer_ops run_latent_mixer;
-/* Makes a layer without indexer use the selection that the one before uses. */
+/* Makes a layer without indexer use the selection that `before` uses. */
 void run_latent_follow(struct run_loader *loader, struct run_latent_layer *layer,
                        const struct run_latent_layer *before);
 

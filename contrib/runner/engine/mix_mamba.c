@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Of norms without weights: Falcon Mamba's, which its files do not name. */
+/* The epsilon of Falcon Mamba's norms without weights, which its files do not state. */
 #define PLAIN_EPSILON 1e-6f
 
 static void load_norms(struct run_loader *loader, const struct run_hparams *hparams,
@@ -20,7 +20,7 @@ static void load_norms(struct run_loader *loader, const struct run_hparams *hpar
         layer->dt_norm.is_there = layer->b_norm.is_there = layer->c_norm.is_there = true;
 }
 
-/* All sizes follow from the tensors; 0 heads if these do not fit together. */
+/* Derives all sizes from the tensors; leaves 0 heads if their shapes do not match. */
 static void find_sizes(struct run_loader *loader, const struct run_hparams *hparams,
                        struct run_mamba_layer *layer)
 {
@@ -108,7 +108,7 @@ static void norm_part(const struct run_norm_layer *norm, float *part, size_t n, 
                  1, part);
 }
 
-/* The recurrence on convolved channels, with steps, b and c that are made of these. */
+/* Runs the recurrence on the convolved channels, with steps, b and c made from them. */
 static int scan(struct run_mamba_layer *layer, const struct run_pass *pass, const float *inner,
                 float *out)
 {

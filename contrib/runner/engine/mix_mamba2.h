@@ -14,7 +14,7 @@ struct run_mamba2_layer {
     struct run_convolution convolution;
     const float *dt_bias; /* [heads] */
     struct run_scan scan;
-    struct run_norm_layer norm; /* of each group of what the gates leave; or none */
+    struct run_norm_layer norm; /* of each group of the gated result; or none */
     struct run_linear out;      /* [n_inner] to [n_embd] */
 };
 

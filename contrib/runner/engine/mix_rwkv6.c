@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Of the norm of heads: as it is built into rwkv.cpp (5) and the models' own code (6). */
+/* Epsilons of the norm of heads, from rwkv.cpp (5) and from the models' own code (6). */
 static const float head_epsilon_5 = 1e-5f, head_epsilon_6 = 64e-5f;
 
-/* Below this many elements a team of threads costs more than it saves. */
+/* With fewer elements, a team of threads costs more than it saves. */
 #define PARALLEL_ELEMENTS 16384
 
 static void load_inputs_5(struct run_loader *loader, uint64_t n_embd, struct run_rwkv6_layer *layer)
@@ -23,7 +23,7 @@ static void load_inputs_5(struct run_loader *loader, uint64_t n_embd, struct run
             run_load_rwkv_lerp(loader, "time_mix_lerp_g.weight", "att.time_mix_g", n_embd);
 }
 
-/* The constant parts of the lerps, one tensor in newer files. */
+/* The constant parts of the lerps; newer files have them in one tensor. */
 static const float *load_mix_bias(struct run_loader *loader, uint64_t n_embd)
 {
     static const char *const names[RUN_RWKV6_INPUTS] = {
@@ -96,7 +96,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
         load_inputs_6(loader, n_embd, layer);
     }
     run_load_rwkv_norm(loader, hparams, is_5 ? head_epsilon_5 : head_epsilon_6, &layer->norm);
-    /* 5.1 has another name for it. RWKV6-Qwen2 has neither norm nor bonus. */
+    /* RWKV 5.1 has another name for the bonus. RWKV6-Qwen2 has neither norm nor bonus. */
     if (is_5 || layer->norm.is_there)
         layer->bonus = run_load_rwkv_heads(
             loader, "time_mix_first.weight",
@@ -115,14 +115,14 @@ static void reset(void *mixer)
     memset(wkv->state, 0, wkv->n_head * wkv->width * wkv->width * sizeof *wkv->state);
 }
 
-/* The tokens of a batch as they go into the products. All [n][n_embd]. */
+/* The inputs of the products, [n][n_embd] each. */
 struct inputs {
     const float *x, *difference;
-    float *mixed; /* what the lerps are made from */
+    float *mixed; /* the input of the lerps */
     float *lerp, *input;
 };
 
-/* x between a token and the one before it, as products of that kind want it. */
+/* Interpolates between each token and the one before it, for one kind of product. */
 static int make_input(const struct run_rwkv6_layer *layer, const struct run_pass *pass,
                       const struct inputs *in, enum run_rwkv6_input which)
 {
@@ -151,7 +151,7 @@ static int multiply(const struct run_rwkv6_layer *layer, const struct run_pass *
     return code;
 }
 
-/* Version 6: exp(-exp(what its tensors make of the token)). */
+/* The decay of version 6: exp(-exp(low-rank product of the token)). */
 static int make_decay(const struct run_rwkv6_layer *layer, const struct run_pass *pass,
                       const struct inputs *in, float *decay)
 {
@@ -168,7 +168,8 @@ static int make_decay(const struct run_rwkv6_layer *layer, const struct run_pass
     return 0;
 }
 
-/* Heads that share a key get one each, in place: [n][n_head_kv] to [n][n_head], from the end on. */
+/* Repeats keys or values for the heads that share them, in place: [n][n_head_kv] to [n][n_head],
+ * from the end. */
 static void repeat_heads(const struct run_rwkv6_layer *layer, size_t n, float *rows)
 {
     const size_t width = layer->wkv.width, n_shared = layer->wkv.n_head / layer->n_head_kv;
@@ -177,7 +178,7 @@ static void repeat_heads(const struct run_rwkv6_layer *layer, size_t n, float *r
         memmove(rows + i * width, rows + i / n_shared * width, width * sizeof *rows);
 }
 
-/* Linear attention: what is forgotten of an element makes place for the new. */
+/* Gated linear attention: keys are multiplied by 1 - decay. */
 static void scale_keys(const float *decay, size_t n, float *keys)
 {
     for (size_t i = 0; i < n; i++)

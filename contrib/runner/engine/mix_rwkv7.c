@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Of the norm of heads; what a key's length is at least. As the models' own code has them. */
+/* The epsilon of the norm of heads, and the least length of a key, from the models' own code. */
 static const float head_epsilon = 64e-5f, least_length = 1e-12f;
 
-/* Below this many elements a team of threads costs more than it saves. */
+/* With fewer elements, a team of threads costs more than it saves. */
 #define PARALLEL_ELEMENTS 16384
 
 static void load_gate(struct run_loader *loader, uint64_t n_embd, struct run_rwkv7_layer *layer)
@@ -80,7 +80,7 @@ static void reset(void *mixer)
     memset(wkv->state, 0, wkv->n_head * wkv->width * wkv->width * sizeof *wkv->state);
 }
 
-/* What a batch needs on its way; all [n][n_embd]. */
+/* Intermediate results, [n][n_embd] each. */
 struct work {
     const float *x;
     float *difference, *input;
@@ -129,7 +129,7 @@ static int make_decay(const struct run_rwkv7_layer *layer, const struct run_pass
     return 0;
 }
 
-/* The first layer's values are left to the others; those go towards them. */
+/* The first layer stores its values; the other layers interpolate between their own and those. */
 static int make_values(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
                        const struct work *work)
 {
@@ -152,7 +152,8 @@ static int make_values(const struct run_rwkv7_layer *layer, const struct run_pas
     return 0;
 }
 
-/* From one head of one token's key and rates: what is taken out of the state, what is put in. */
+/* From the key and rates of one head of a token: what is removed from the state, and what replaces
+ * it. */
 static void make_head(const struct run_rwkv7_layer *layer, const struct work *work,
                       const float *rate, size_t at, size_t channel)
 {
@@ -196,7 +197,7 @@ static int make_keys(const struct run_rwkv7_layer *layer, const struct run_pass 
     return 0;
 }
 
-/* found += v · (sum of r · k · bonus), head by head: the newest token's own part. */
+/* found += v · (sum of r · k · bonus), head by head: the token's own contribution. */
 static void add_bonus(const struct run_rwkv7_layer *layer, const struct work *work, size_t n)
 {
     const size_t width = layer->wkv.width, n_head = layer->wkv.n_head;

@@ -8,7 +8,7 @@
 #include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/rwkv_parts.h"
 
-/* What is made of a token and the one before it, in the order of the weights. */
+/* The inputs interpolated between a token and the one before it, in the order of the weights. */
 enum run_rwkv7_input {
     RUN_RWKV7_RECEPTANCE,
     RUN_RWKV7_DECAY,
@@ -20,17 +20,18 @@ enum run_rwkv7_input {
 };
 
 struct run_rwkv7_layer {
-    bool is_first; /* leaves its values to all others, which mix them with theirs */
+    bool is_first; /* the first layer: the others mix its values with theirs */
     struct run_token_shift shift;
     const float *lerps; /* [5 or 6][n_embd] */
     struct run_linear receptance, key, value, output;
     struct run_low_rank decay, rate;
-    struct run_low_rank residual; /* how much of the first layer's values; the first has none */
-    struct run_low_rank gate;     /* may be empty */
-    const float *key_removal;     /* [n_embd]: makes the key by which is taken out */
-    const float *key_rate;        /* [n_embd]: how much the rate counts for keys */
-    const float *bonus;           /* [n_embd] */
-    struct run_norm_layer norm;   /* of a head of what is found; may be absent */
+    struct run_low_rank
+        residual;             /* the share of the first layer's values; the first layer has none */
+    struct run_low_rank gate; /* may be empty */
+    const float *key_removal; /* [n_embd]: makes the removal key */
+    const float *key_rate;    /* [n_embd]: the influence of the rate on keys */
+    const float *bonus;       /* [n_embd] */
+    struct run_norm_layer norm; /* of each head's result; may be absent */
     struct run_wkv wkv;
 };
 

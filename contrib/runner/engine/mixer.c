@@ -16,7 +16,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* In both tables the first mixer that is wanted is taken. */
+/* In both tables, the first mixer that is wanted is taken. */
 static const struct run_mixer_ops *const recurrent_table[] = {
     &run_rwkv4_mixer,      &run_rwkv6_mixer,     &run_rwkv7_mixer, &run_short_mixer,
     &run_kimi_delta_mixer, &run_delta_net_mixer, &run_mamba_mixer, &run_mamba2_mixer,
@@ -40,7 +40,7 @@ static const struct run_mixer_ops *choose(const struct run_mixer_ops *const tabl
 static void load_one(struct run_loader *loader, const struct run_mixer_place *place,
                      const struct run_mixer_ops *ops, struct run_mixers *mixers)
 {
-    void *state = run_keep_alloc(loader->keep, 1, ops->n_bytes);
+    void *state = run_arena_alloc(loader->arena, 1, ops->n_bytes);
 
     if (!state) {
         if (loader->code == 0)

@@ -6,7 +6,7 @@
 
 enum { NAME_BYTES = 64 };
 
-/* The name of the tensor ffn_WHAT of networks with that end, with `weight` behind it. */
+/* Writes the name ffn_WHAT END WEIGHT. */
 static const char *name_of(const char *what, const char *end, const char *weight,
                            char name[NAME_BYTES])
 {
@@ -35,14 +35,14 @@ void run_network_load(struct run_loader *loader, const struct run_hparams *hpara
     if (run_loader_has(loader, name_of("gate", end, ".weight", name)))
         run_load_linears(loader, name_of("gate", end, "", name), width, n_ff, n, &network->gate);
     n_up = run_load_n_rows(loader, name_of("up", end, ".weight", name)) / n;
-    /* Without a gate of its own it is there in twice as many rows. */
+    /* Without a separate gate, `up` may have the gate's rows too. */
     if (!network->gate.weight.data && n_up == 2 * n_ff && n_up > 0)
         run_load_linears(loader, name_of("up", end, "", name), width, n_up, n, &network->gate_up);
     else
         run_load_linears(loader, name_of("up", end, "", name), width, n_ff, n, &network->up);
 }
 
-/* Takes gate and up, side by side in a row, apart. */
+/* Splits rows of gate and up. */
 static void split(const float *both, size_t n, size_t n_ff, float *gate, float *up)
 {
     for (size_t i = 0; i < n; i++, both += 2 * n_ff) {
@@ -55,9 +55,10 @@ static void activate_gated(const struct run_network *network, float *gate, const
                            size_t n)
 {
     if (network->sparsity != 0)
-        run_leave_highest(network->sparsity, gate, n, network->n_ff);
+        run_gaussian_top_k(network->sparsity, gate, n, network->n_ff);
     if (network->clamp > 0)
-        run_activate_gated_within(network->activation, network->clamp, gate, up, n * network->n_ff);
+        run_activate_gated_clamped(network->activation, network->clamp, gate, up,
+                                   n * network->n_ff);
     else
         run_activate_gated(network->activation, gate, up, n * network->n_ff);
 }

@@ -10,19 +10,20 @@
 /* down(f(gate(x)) · up(x)), or down(f(up(x))) without gate. */
 struct run_network {
     uint64_t n_ff;
-    struct run_linear gate, up, down; /* of several networks all */
-    struct run_linear gate_up; /* both in one, the gate's rows first; then these two are empty */
+    struct run_linear gate, up, down; /* of all networks */
+    struct run_linear
+        gate_up; /* gate and up in one, the gate's rows first; then these two are empty */
     struct run_norm_layer sub_norm; /* before `down` */
     enum run_activation activation;
     const struct run_xielu *xielu;
     float clamp;    /* of gated activations; 0: none */
-    float sparsity; /* of gates, see run_leave_highest(); 0: none */
+    float sparsity; /* of gates, see run_gaussian_top_k(); 0: none */
 };
 
 /*
- * Loads `n` networks that take and give rows of `width`. Their tensors are ffn_down, ffn_up and so
- * on with `end` behind the name: "", or "_shexp", "_exps" … The activation is the architecture's,
- * without clamp or sparsity.
+ * Loads `n` networks with inputs and outputs of `width` elements. Their tensors are ffn_down,
+ * ffn_up, … with `end` after the name: "", "_shexp", "_exps" or "_chexps". The activation is the
+ * architecture's, without clamp or sparsity.
  */
 void run_network_load(struct run_loader *loader, const struct run_hparams *hparams, uint64_t n,
                       uint64_t width, const char *end, struct run_network *network);

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* For AddressSanitizer there is a gap behind each piece, and what is given back is forbidden. */
+/* For AddressSanitizer, a gap follows each piece, and released memory is poisoned. */
 #if defined(__SANITIZE_ADDRESS__)
 #define IS_WATCHED 1
 #elif defined(__has_feature)
@@ -59,7 +59,7 @@ float *run_scratch_take(struct run_scratch *scratch, size_t n)
         scratch->used += n_bytes;
         return piece(scratch->current->data + scratch->used - n_bytes, n);
     }
-    /* Blocks behind that are too small are skipped and serve when these are given back. */
+    /* A later block that is too small stays in the list and is used again after a release. */
     next = scratch->current ? &scratch->current->next : &scratch->first;
     if (!*next || (*next)->n_bytes < n_bytes) {
         struct run_scratch_block *block = make_block(n_bytes);
@@ -79,7 +79,7 @@ struct run_scratch_mark run_scratch_mark(const struct run_scratch *scratch)
     return (struct run_scratch_mark){scratch->current, scratch->used};
 }
 
-/* What lies behind what is taken. */
+/* Poisons all that is not taken. */
 static void forbid_rest(const struct run_scratch *scratch)
 {
 #ifdef IS_WATCHED

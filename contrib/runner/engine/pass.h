@@ -1,23 +1,22 @@
 /*
- * What the parts of a layer need to know of the batch they compute, and memory for what they
- * compute.
+ * A pass of a batch of tokens through the layers, and memory for intermediate results.
  */
 #ifndef GGUFS_RUNNER_PASS_H
 #define GGUFS_RUNNER_PASS_H
 
 #include "contrib/runner/engine/hparams.h"
 
-/* Memory that is taken piece by piece and given back all at once, without going back to the system.
- */
+/* Memory that is allocated piece by piece and released up to a mark. It goes back to the system
+ * only in run_scratch_free(). */
 struct run_scratch {
     struct run_scratch_block *first, *current;
     size_t used; /* bytes of the current block */
 };
 
-/* n floats, or NULL. Contents are undefined. */
+/* n uninitialized floats; NULL if out of memory. */
 float *run_scratch_take(struct run_scratch *scratch, size_t n);
 
-/* Everything that is taken after the mark can be given back. */
+/* run_scratch_release() releases all that was taken after the mark. */
 struct run_scratch_mark {
     struct run_scratch_block *block;
     size_t used;
@@ -29,13 +28,13 @@ void run_scratch_free(struct run_scratch *scratch);
 struct run_pass {
     const struct run_hparams *hparams;
     struct run_scratch *scratch;
-    const struct run_rotary *rotary; /* [2]: of layers without and with a window */
+    const struct run_rotary *rotary; /* [2]: layers without a window, layers with one */
     size_t n;                        /* tokens of this batch */
     size_t first;                    /* position of the first */
     const int32_t *tokens;           /* [n] */
-    float *first_values; /* [n][n_embd] that the first layer of RWKV 7 leaves to those behind it */
-    const float *embeddings; /* [n][n_embd]; only for rows whose layers add them */
-    const float *per_layer;  /* [n][n_layer][n_per_layer]; NULL if there are none */
+    float *first_values; /* [n][n_embd]: RWKV 7's values of the first layer, which the others use */
+    const float *embeddings; /* [n][n_embd]; only with RUN_LAYER_SCALES_EMBEDDINGS */
+    const float *per_layer;  /* [n][n_layer][n_per_layer]; NULL without per-layer embeddings */
 };
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Embeddings for every layer (Gemma 3n, 2025): beside its embedding a token has a narrow row for
- * each layer, which passes through a gate that the layer's output opens.
+ * Per-layer embeddings (Gemma 3n, 2025): a token has a narrow embedding for each layer besides its
+ * main one. It is multiplied by a gate made from the layer's output, projected and added.
  */
 #ifndef GGUFS_RUNNER_PER_LAYER_H
 #define GGUFS_RUNNER_PER_LAYER_H
@@ -8,7 +8,7 @@
 #include "contrib/runner/engine/loader.h"
 #include "contrib/runner/engine/pass.h"
 
-/* What makes the rows; without tokens.weight.data there are none. */
+/* Makes the per-layer embeddings; without tokens.weight.data there are none. */
 struct run_per_layer_source {
     struct run_linear tokens;     /* rows are tokens: [n_layer][n_per_layer] */
     struct run_linear projection; /* [n_embd] to the same */
@@ -17,7 +17,7 @@ struct run_per_layer_source {
 
 struct run_per_layer {
     uint32_t index;         /* of the layer */
-    struct run_linear gate; /* [n_embd] to [n_per_layer]; without weight.data there is nothing */
+    struct run_linear gate; /* [n_embd] to [n_per_layer]; empty without per-layer embeddings */
     struct run_linear projection; /* back */
     struct run_norm_layer post_norm;
 };
@@ -28,11 +28,13 @@ void run_per_layer_load_source(struct run_loader *loader, struct run_hparams *hp
 void run_per_layer_load(struct run_loader *loader, const struct run_hparams *hparams,
                         uint32_t index, struct run_per_layer *layer);
 
-/* The rows of the pass's tokens with embeddings x; NULL without memory. */
+/* The per-layer embeddings of the pass's tokens, whose main embeddings are x; NULL if out of
+ * memory. */
 const float *run_per_layer_make(const struct run_per_layer_source *source,
                                 const struct run_pass *pass, const float *x);
 
-/* out = what the layer's output x lets through, both [n][n_embd]. Returns 0 or -ENOMEM. */
+/* out = the contribution of the per-layer embedding, gated by the layer's output x; both
+ * [n][n_embd]. Returns 0 or -ENOMEM. */
 int run_per_layer_apply(const struct run_per_layer *layer, const struct run_pass *pass,
                         const float *x, float *out);
 

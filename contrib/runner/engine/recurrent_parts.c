@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
- * A state is smaller than the weights that are multiplied with its rows and columns. Numbers alone
- * could ask for much more: states grow with products of what tensors grow with.
+ * Limits of states. A real state is smaller than the weights that make its rows and columns; but
+ * its size is a product of two dimensions, so hostile numbers could demand much more.
  */
 #define LEAST_MEMORY_BYTES ((uint64_t)64 << 20)
 #define MEMORY_TO_WEIGHTS  32
@@ -15,7 +15,7 @@ static bool is_too_much(const struct run_loader *loader, uint64_t n_bytes)
     const uint64_t limit =
         LEAST_MEMORY_BYTES + MEMORY_TO_WEIGHTS * run_weights_mapped_bytes(loader->weights);
 
-    return n_bytes > limit || loader->keep->n_bytes > limit - n_bytes;
+    return n_bytes > limit || loader->arena->n_bytes > limit - n_bytes;
 }
 
 float *run_load_memory(struct run_loader *loader, uint64_t rows, uint64_t width)
@@ -31,7 +31,7 @@ float *run_load_memory(struct run_loader *loader, uint64_t rows, uint64_t width)
                           loader->prefix, (unsigned long long)rows, (unsigned long long)width);
         return NULL;
     }
-    memory = run_keep_alloc(loader->keep, n, sizeof *memory);
+    memory = run_arena_alloc(loader->arena, n, sizeof *memory);
     if (!memory)
         loader->code = run_fail_memory(loader->failure);
     return memory;

@@ -1,5 +1,5 @@
 /*
- * Loading of what recurrent mixers have in common: convolutions and memory of earlier tokens.
+ * What recurrent mixers share: loading of convolutions, and memory for earlier tokens.
  */
 #ifndef GGUFS_RUNNER_RECURRENT_PARTS_H
 #define GGUFS_RUNNER_RECURRENT_PARTS_H
@@ -7,7 +7,7 @@
 #include "contrib/runner/compute/convolve.h"
 #include "contrib/runner/engine/loader.h"
 
-/* Above what any model has; keeps products of sizes far from overflow. */
+/* Larger than in any known model; keeps products of sizes far from overflow. */
 enum { RUN_MAX_CHANNELS = 1 << 24 };
 
 /* NAME.weight, [taps][n_channels] in ggml's order, and NAME.bias if it is there. */
@@ -15,13 +15,13 @@ void run_load_convolution(struct run_loader *loader, const char *name, uint64_t 
                           struct run_convolution *convolution);
 void run_convolution_reset(struct run_convolution *convolution);
 
-/* The number of channels of that convolution; 0 if it is not there. */
+/* The number of channels of the convolution NAME; 0 if there is none. */
 uint64_t run_load_n_channels(struct run_loader *loader, const char *name);
 
-/* Zeroed memory of rows · width floats that lives as long as the model; NULL after a failure. */
+/* Zeroed memory of rows · width floats that is freed with the model; NULL after a failure. */
 float *run_load_memory(struct run_loader *loader, uint64_t rows, uint64_t width);
 
-/* Copies n rows of `width` floats between rows that lie further apart. */
+/* Copies n rows of `width` floats from one stride to another. */
 void run_copy_rows(const float *from, size_t from_stride, size_t n, size_t width, float *to,
                    size_t to_stride);
 

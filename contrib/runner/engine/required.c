@@ -17,7 +17,7 @@ static bool ends_with(const char *name, size_t length, const char *end)
     return length >= strlen(end) && memcmp(name + length - strlen(end), end, strlen(end)) == 0;
 }
 
-/* Return true if the tensor is there: that name, or NAME.weight. */
+/* Return true if the tensor NAME or NAME.weight is there. */
 static bool is_there(const struct run_loader *loader, const char *name, size_t length)
 {
     char whole[NAME_BYTES];
@@ -32,7 +32,7 @@ static bool is_there(const struct run_loader *loader, const char *name, size_t l
     return run_loader_has(loader, whole);
 }
 
-/* One requirement: "a", or "a|b|…". */
+/* Return true if one of "a|b|…" is there. */
 static bool is_met(const struct run_loader *loader, const char *names, size_t length)
 {
     for (size_t at = 0, n; at < length; at += n + 1) {
@@ -92,7 +92,7 @@ void run_require_layer(struct run_loader *loader, const struct run_hparams *hpar
         run_require(loader, hparams, required->dense);
 }
 
-/* What layers have in common that must have the same tensors. */
+/* Layers that agree in these must have the same tensors. */
 struct traits {
     const struct run_mixer_ops *ops[RUN_MAX_MIXERS];
     bool has_experts, has_network, has_channel_mix;
@@ -144,7 +144,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(((const struct run_used_name *)a)->end, ((const struct run_used_name *)b)->end);
 }
 
-/* A name that was read twice is there once. */
+/* Sorts the names and drops duplicates. */
 static void sort_names(struct run_used_names *names)
 {
     size_t n = 0;

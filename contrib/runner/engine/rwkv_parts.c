@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Below this many elements a team of threads costs more than it saves. */
+/* With fewer elements, a team of threads costs more than it saves. */
 #define PARALLEL_ELEMENTS 65536
 
-/* The same loader for the names of rwkv.cpp's files: "blk.7." is "blocks.7." there. */
+/* The same loader with the prefix of rwkv.cpp's names: "blocks.7." for "blk.7.". */
 static struct run_loader with_own_names(const struct run_loader *loader)
 {
     struct run_loader own = *loader;

@@ -132,12 +132,12 @@ void run_part_open(const struct run_files *files, struct run_part *part)
 {
     *part = (struct run_part){.tree = run_files_open(files)};
     part->loader = (struct run_loader){
-        .weights = part->tree.weights, .keep = &part->keep, .failure = &part->failure};
+        .weights = part->tree.weights, .arena = &part->arena, .failure = &part->failure};
 }
 
 void run_part_close(struct run_part *part)
 {
     run_tree_close(&part->tree);
-    run_keep_free(&part->keep);
+    run_arena_free(&part->arena);
     run_scratch_free(&part->scratch);
 }

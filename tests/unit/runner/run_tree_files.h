@@ -37,7 +37,7 @@ void run_files_write_text(const struct run_files *files, const char *name, const
 /* Writes the metadata: `text` is one JSON object, whose members become files of metadata/. */
 void run_files_metadata(const struct run_files *files, const char *text);
 
-/* Writes info and raw of a tensor; dimensions behind the last are 0. */
+/* Writes info and raw of a tensor; dimensions after the last are 0. */
 void run_files_tensor(const struct run_files *files, const char *name, uint32_t type,
                       const uint64_t ne[RUN_MAX_DIMS], const void *raw, size_t n_bytes);
 
@@ -58,7 +58,7 @@ struct run_tree run_files_open(const struct run_files *files);
 /* What parts of an engine are loaded with, and run in. */
 struct run_part {
     struct run_tree tree;
-    struct run_keep keep;
+    struct run_arena arena;
     struct run_scratch scratch;
     struct run_failure failure;
     struct run_loader loader; /* without prefix */

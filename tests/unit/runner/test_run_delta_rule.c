@@ -26,7 +26,7 @@ static void make(struct sample *sample, size_t width_v, size_t n_decays, bool ke
 
     memset(sample->state, 0, sizeof sample->state);
     random_floats(&seed, -1, 1, sample->x, TOKENS * ROW);
-    run_unit_vectors(sample->x, TOKENS, 2 * HEADS_K, WIDTH_K, ROW, 1e-6f);
+    run_l2_norm(sample->x, TOKENS, 2 * HEADS_K, WIDTH_K, ROW, 1e-6f);
     random_floats(&seed, 0.2f, 1, sample->decay, TOKENS * HEADS * WIDTH_K);
     random_floats(&seed, 0, 1, sample->beta, TOKENS * HEADS);
     sample->rule = (struct run_delta_rule){
@@ -122,7 +122,7 @@ Test(run_delta_rule, unit_vectors_have_length_one)
 {
     float x[2 * 10] = {3, 4, 0, 0, 0, 0, 9, 9, 9, 9, 1, 1, 1, -2, 0, 0, 9, 9, 9, 9};
 
-    run_unit_vectors(x, 2, 2, 3, 10, 0);
+    run_l2_norm(x, 2, 2, 3, 10, 0);
     cr_assert_float_eq(x[0], 0.6f, 1e-7);
     cr_assert_float_eq(x[1], 0.8f, 1e-7);
     cr_assert_float_eq(x[12], 0.57735027f, 1e-7);
@@ -135,7 +135,7 @@ Test(run_delta_rule, unit_vectors_of_nothing_are_nothing)
 {
     float x[3] = {0};
 
-    run_unit_vectors(x, 1, 1, 3, 3, 1e-6f);
+    run_l2_norm(x, 1, 1, 3, 3, 1e-6f);
     cr_assert_eq(x[0], 0);
 }
 

@@ -273,7 +273,7 @@ Test(run_engine, the_last_logits_or_none)
     cr_assert_eq(run_engine_feed(engine, tokens, 12, RUN_LOGITS_NONE, NULL, &failure), 0);
     cr_assert_eq(run_engine_feed(engine, tokens, 0, RUN_LOGITS_LAST, last, &failure), 0);
     cr_assert_eq(run_engine_feed(engine, tokens + 12, 1, RUN_LOGITS_ALL, last, &failure), 0);
-    numbers_expect_same("behind none", last, all + (size_t)12 * N_VOCAB, N_VOCAB);
+    numbers_expect_same("after none", last, all + (size_t)12 * N_VOCAB, N_VOCAB);
     close_engine();
     free(all);
 }
@@ -302,7 +302,7 @@ Test(run_engine, the_context_ends)
     open_engine(&options);
     cr_expect_eq(run_engine_n_context(engine), 10u);
     cr_expect_eq(run_engine_feed(engine, tokens, 11, RUN_LOGITS_ALL, logits, &failure), -ERANGE);
-    cr_expect_str_eq(failure.text, "11 tokens behind 0 do not fit the context of 10");
+    cr_expect_str_eq(failure.text, "11 tokens after 0 do not fit the context of 10");
     cr_expect_eq(run_engine_n_past(engine), 0u);
     feed(tokens, 10, logits);
     cr_expect_eq(run_engine_feed(engine, tokens, 1, RUN_LOGITS_ALL, logits, &failure), -ERANGE);

@@ -29,7 +29,7 @@ static void end(void)
 
 TestSuite(run_hparams, .init = begin, .fini = end);
 
-/* Reads a model of that architecture with these keys behind the usual ones. */
+/* Reads a model of that architecture with these keys after the usual ones. */
 static int read_keys(const char *architecture, const char *keys)
 {
     char text[2000];
@@ -101,7 +101,7 @@ Test(run_hparams, heads_may_differ_by_layer)
 
 Test(run_hparams, what_is_wrong_is_refused)
 {
-    expect_refused("llama", ", \"llama.attention.head_count_kv\": 3", -EINVAL, "no multiple");
+    expect_refused("llama", ", \"llama.attention.head_count_kv\": 3", -EINVAL, "not a multiple");
     expect_refused("llama", ", \"llama.attention.head_count_kv\": [4, 4]", -EINVAL,
                    "llama.attention.head_count_kv: 2 values, layer 2 has none");
     expect_refused("llama", ", \"llama.rope.dimension_count\": 5", -EINVAL, "is odd");
@@ -115,7 +115,7 @@ Test(run_hparams, what_is_wrong_is_refused)
     expect_refused("deepseek2",
                    ", \"deepseek2.expert_count\": 4, \"deepseek2.expert_used_count\": 2, "
                    "\"deepseek2.expert_group_count\": 3, \"deepseek2.expert_group_used_count\": 1",
-                   -EINVAL, "no multiple of expert_group_count");
+                   -EINVAL, "not a multiple of expert_group_count");
     expect_refused("deepseek2",
                    ", \"deepseek2.expert_count\": 4, \"deepseek2.expert_used_count\": 3, "
                    "\"deepseek2.expert_group_count\": 2, \"deepseek2.expert_group_used_count\": 1",

@@ -108,7 +108,7 @@ static double activation_reference(enum run_activation activation, const struct 
         return x * sigmoid(x);
     case RUN_GELU:
         return x / 2 * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case RUN_GELU_EXACT:
+    case RUN_GELU_ERF:
         return x / 2 * (1 + erf(x / sqrt(2)));
     case RUN_RELU:
         return x > 0 ? x : 0;
@@ -146,7 +146,7 @@ enum { N = 40001 };
 
 Test(run_activation, functions_of_one_operand)
 {
-    static const enum run_activation all[] = {RUN_SILU,    RUN_GELU,         RUN_GELU_EXACT,
+    static const enum run_activation all[] = {RUN_SILU,    RUN_GELU,         RUN_GELU_ERF,
                                               RUN_RELU,    RUN_RELU_SQUARED, RUN_XIELU,
                                               RUN_SIGMOID, RUN_TANH,         RUN_IDENTITY};
     const struct run_xielu xielu = {0.8f, 0.7f, 0.5f, -1e-6f};
@@ -167,7 +167,7 @@ Test(run_activation, functions_of_one_operand)
 
 Test(run_activation, functions_with_a_gate)
 {
-    static const enum run_activation all[] = {RUN_SILU,    RUN_GELU,         RUN_GELU_EXACT,
+    static const enum run_activation all[] = {RUN_SILU,    RUN_GELU,         RUN_GELU_ERF,
                                               RUN_RELU,    RUN_RELU_SQUARED, RUN_SWIGLU_OAI,
                                               RUN_SIGMOID, RUN_TANH,         RUN_IDENTITY};
     uint64_t state = 1;
