@@ -17,6 +17,12 @@ static bool ends_with(const char *name, size_t length, const char *end)
     return length >= strlen(end) && memcmp(name + length - strlen(end), end, strlen(end)) == 0;
 }
 
+static bool has_kind(const char *name, size_t length)
+{
+    return ends_with(name, length, ".weight") || ends_with(name, length, ".bias") ||
+           ends_with(name, length, ".scale");
+}
+
 /* Return true if the tensor NAME or NAME.weight is there. */
 static bool is_there(const struct run_loader *loader, const char *name, size_t length)
 {
@@ -25,8 +31,7 @@ static bool is_there(const struct run_loader *loader, const char *name, size_t l
     snprintf(whole, sizeof whole, "%.*s", (int)length, name);
     if (run_loader_has(loader, whole))
         return true;
-    if (ends_with(name, length, ".weight") || ends_with(name, length, ".bias") ||
-        ends_with(name, length, ".scale"))
+    if (has_kind(name, length))
         return false;
     snprintf(whole, sizeof whole, "%.*s.weight", (int)length, name);
     return run_loader_has(loader, whole);
@@ -47,7 +52,7 @@ static void refuse(struct run_loader *loader, const struct run_hparams *hparams,
                    size_t length)
 {
     const size_t first = strcspn(names, "| ");
-    const bool has_end = ends_with(names, first, ".bias") || ends_with(names, first, ".scale");
+    const bool has_end = has_kind(names, first);
     const bool has_others = first < length;
 
     loader->code =

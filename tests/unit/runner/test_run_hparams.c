@@ -16,10 +16,12 @@ static struct run_files files;
 static struct run_tree tree;
 static struct run_hparams hparams;
 static struct run_failure failure;
+static unsigned n_layer; /* of the models that are read */
 
 static void begin(void)
 {
     run_files_make(&files);
+    n_layer = 6;
 }
 
 static void end(void)
@@ -36,10 +38,10 @@ static int read_keys(const char *architecture, const char *keys)
     int code;
 
     snprintf(text, sizeof text,
-             "{\"general.architecture\": \"%s\", \"%s.block_count\": 6, "
+             "{\"general.architecture\": \"%s\", \"%s.block_count\": %u, "
              "\"%s.embedding_length\": 64, \"%s.attention.head_count\": 4, "
              "\"%s.context_length\": 100%s}",
-             architecture, architecture, architecture, architecture, architecture, keys);
+             architecture, architecture, n_layer, architecture, architecture, architecture, keys);
     run_files_metadata(&files, text);
     tree = run_files_open(&files);
     code = run_hparams_read(tree.metadata, &hparams, &failure);
@@ -231,6 +233,42 @@ Test(run_hparams, scales)
     close_model();
 }
 
+/* llama.cpp recognizes these models by their numbers of layers or experts too. */
+Test(run_hparams, variants)
+{
+    static const char experts[] = ", \"llama4.expert_count\": %u, \"llama4.expert_used_count\": 1";
+    char keys[100];
+
+    read_model("gemma2", ", \"gemma2.attention.key_length\": 64");
+    cr_expect_eq(hparams.attention_scale, 0.125f);
+    close_model();
+    n_layer = 46;
+    read_model("gemma2", ", \"gemma2.attention.key_length\": 64");
+    cr_expect_eq(hparams.attention_scale, 0.25f, "of n_embd / n_head");
+    close_model();
+    read_model("gemma3", ", \"gemma3.attention.key_length\": 64");
+    cr_expect_eq(hparams.attention_scale, 0.125f);
+    close_model();
+    n_layer = 62;
+    read_model("gemma3", ", \"gemma3.attention.key_length\": 64");
+    cr_expect_eq(hparams.attention_scale, 0.25f);
+    close_model();
+    n_layer = 32;
+    read_model("baichuan", "");
+    cr_expect_eq(hparams.max_alibi, 0);
+    close_model();
+    n_layer = 40;
+    read_model("baichuan", "");
+    cr_expect_eq(hparams.max_alibi, 8);
+    close_model();
+    for (unsigned n_expert = 16; n_expert <= 128; n_expert *= 8) {
+        snprintf(keys, sizeof keys, experts, n_expert);
+        read_model("llama4", keys);
+        cr_expect_eq(hparams.qk_plain_norm, n_expert == 16);
+        close_model();
+    }
+}
+
 Test(run_hparams, gptneox_may_be_parallel)
 {
     read_model("gptneox", "");
@@ -335,6 +373,11 @@ Test(run_hparams, layers_without_rotation)
     cr_expect_eq(rotary.kind, RUN_ROTARY_NONE);
     read_rotary("granite", ", \"granite.rope.scaling.finetuned\": true", false);
     cr_expect_eq(rotary.kind, RUN_ROTARY_NORMAL);
+    read_rotary("baichuan", "", false);
+    cr_expect_eq(rotary.kind, RUN_ROTARY_NORMAL);
+    n_layer = 40;
+    read_rotary("baichuan", "", false);
+    cr_expect_eq(rotary.kind, RUN_ROTARY_NONE, "the 13B has ALiBi");
 }
 
 Test(run_hparams, factors_of_newer_and_older_keys)
