@@ -42,47 +42,60 @@ struct run_indexer_shape {
 struct run_hparams {
     const struct run_architecture *architecture;
     const struct run_variant *variant; /* never NULL; changes nothing for most models */
+
     uint32_t n_layer, n_embd;
-    uint32_t n_stored;     /* layers in the file: layer i uses the tensors of i % n_stored */
-    bool has_loop_norm;    /* the output norm is also applied between repetitions of the layers */
-    uint32_t n_context;    /* the context the model was trained for; 0 if unknown */
+    uint32_t n_context; /* the context the model was trained for; 0 if unknown */
+    uint32_t n_stored;  /* layers in the file: layer i uses the tensors of i % n_stored */
+    bool has_loop_norm; /* the output norm is also applied between repetitions of the layers */
+    bool is_parallel;   /* as enum run_residual says */
+    struct run_layer_shape *layers; /* [n_layer] */
+
+    float norm_epsilon;
+    bool has_swin_norm; /* norms follow attention and feed-forward */
+    bool qk_plain_norm; /* see qk_plain_after_rotary */
+
+    float embedding_scale, residual_scale, logit_scale; /* 1: none */
+    float attention_softcap, final_softcap;             /* 0: none */
+
+    /* Attention. */
     uint32_t dim_k, dim_v; /* of a head's keys and values, in layers without window */
     uint32_t n_rot, n_rot_windowed;
-    float norm_epsilon;
-    bool is_parallel;
-    bool has_swin_norm; /* norms follow attention and feed-forward */
-    float embedding_scale, residual_scale, logit_scale;
-    float attention_softcap, final_softcap; /* 0: none */
-    float attention_scale;
-    float value_scale;       /* 1: none */
+    uint32_t window;       /* 0: none */
+    float attention_scale; /* multiplies scores */
+    float value_scale;     /* multiplies what attention returns; 1: none */
+    float clamp_kqv;       /* 0: none */
+    float max_alibi;       /* 0: none */
+    bool qkv_in_groups;    /* rows of attn_qkv are, per key head: its queries, the key, the value */
     float temperature_scale; /* 0: none; see struct run_attention_rules */
     uint32_t temperature_length, temperature_offset;
     bool temperature_in_rotated; /* also scale queries of layers that are rotated */
-    float clamp_kqv;             /* 0: none */
-    float max_alibi;             /* 0: none */
-    uint32_t window;             /* 0: none */
-    bool qk_plain_norm;          /* see qk_plain_after_rotary */
-    struct run_experts_shape experts;
     struct run_indexer_shape indexer;
-    uint64_t n_per_layer; /* width of a per-layer embedding, see per_layer.h; 0: none. Set when the
-                             tensors are loaded */
-    uint32_t
-        n_streams; /* of the residual, see altup.h; usually 1. Set when the tensors are loaded */
-    uint32_t latent_rank;        /* kv_lora_rank of latent attention; 0: none */
+
+    /* Latent attention. */
+    uint32_t latent_rank;        /* attention.kv_lora_rank; 0: none */
     uint32_t latent_k, latent_v; /* widths of a head's key and value after decompression */
     float latent_scale;          /* replaces attention_scale */
-    bool qkv_in_groups;  /* rows of attn_qkv are, for each key head: its queries, the key, the value
-                          */
-    uint32_t ssm_groups; /* groups of a recurrent mixer's heads that share keys (b and c in Mamba
-                            2); or 0 */
-    bool ssm_norms;      /* Mamba's steps, b and c get an RMS norm without weights */
-    struct run_xielu *xielu;        /* [n_layer], or NULL */
-    uint32_t rwkv_version;          /* 4 to 7; 0: no RWKV */
-    uint32_t wkv_head_size;         /* from RWKV 5 on; divides n_embd */
-    uint32_t rescaling_period;      /* after so many layers x is halved; 0: never */
-    struct run_layer_shape *layers; /* [n_layer] */
+
+    /* Feed-forward. */
+    struct run_experts_shape experts;
+    struct run_xielu *xielu; /* [n_layer], or NULL */
+
+    /* Recurrent mixers. */
+    uint32_t ssm_groups;       /* groups of heads that share keys (b and c in Mamba 2); or 0 */
+    bool ssm_norms;            /* Mamba's steps, b and c get an RMS norm without weights */
+    uint32_t rwkv_version;     /* 4 to 7; 0: no RWKV */
+    uint32_t wkv_head_size;    /* from RWKV 5 on; divides n_embd */
+    uint32_t rescaling_period; /* after so many layers x is halved; 0: never */
+
+    /* Known when the tensors outside of the layers are loaded. */
+    uint64_t n_per_layer; /* width of a per-layer embedding, see per_layer.h; 0: none */
+    uint32_t n_streams;   /* of the residual, see altup.h; usually 1 */
 };
 
+/*
+ * Reads the metadata. Returns 0, -ENOTSUP for an unknown architecture, -ENOENT for a missing key or
+ * -EINVAL for a wrong one; then there is nothing to free.
+ */
 int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hparams,
                      struct run_failure *failure);
 void run_hparams_free(struct run_hparams *hparams);
