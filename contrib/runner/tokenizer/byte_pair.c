@@ -5,9 +5,9 @@
  */
 #include "contrib/runner/tokenizer/byte_alphabet.h"
 #include "contrib/runner/tokenizer/characters.h"
-#include "contrib/runner/tokenizer/pretokenizers.h"
 #include "contrib/runner/tokenizer/symbol_merging.h"
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
+#include "contrib/runner/tokenizer/word_splitter.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,6 +25,7 @@ struct merge {
 
 struct byte_pair {
     const struct run_pretokenizer *pretokenizer;
+    struct run_word_splitter *splitter;
     struct merge *merges; /* a hash table; NULL: tokens are merged in the order of their ids */
     uint32_t slot_mask;
     int32_t bytes[256]; /* the tokens of single bytes */
@@ -171,6 +172,7 @@ static int open_byte_pair(struct run_tokenizer *tokenizer, const struct run_meta
 {
     const cJSON *merges = run_metadata_find(metadata, KEY "merges");
     struct byte_pair *bpe = calloc(1, sizeof *bpe);
+    int code;
 
     tokenizer->state = bpe;
     if (!bpe)
@@ -181,6 +183,9 @@ static int open_byte_pair(struct run_tokenizer *tokenizer, const struct run_meta
     if (!bpe->pretokenizer->is_raw)
         default_ids(tokenizer);
     find_bytes(tokenizer, bpe);
+    code = run_word_splitter_open(bpe->pretokenizer, &bpe->splitter, failure);
+    if (code < 0)
+        return code;
     if (merges)
         return read_merges(bpe, &tokenizer->vocabulary, merges, failure);
     if (!bpe->pretokenizer->is_merge_optional)
@@ -193,6 +198,7 @@ static void close_byte_pair(void *state)
 {
     struct byte_pair *bpe = state;
 
+    run_word_splitter_close(bpe->splitter);
     free(bpe->merges);
     free(bpe);
 }
@@ -324,7 +330,7 @@ static int encode_byte_pair(const struct run_tokenizer *tokenizer, const char *t
         length = marked.n;
     }
     if (code == 0)
-        code = run_pretokenize(bpe->pretokenizer, text, length, encode_word, &encoding);
+        code = run_word_splitter_split(bpe->splitter, text, length, encode_word, &encoding);
     run_merger_free(&encoding.merger);
     free(encoding.word.bytes);
     free(marked.bytes);
