@@ -5,6 +5,7 @@
  */
 #include "contrib/runner/tokenizer/byte_alphabet.h"
 #include "contrib/runner/tokenizer/characters.h"
+#include "contrib/runner/tokenizer/merge_table.h"
 #include "contrib/runner/tokenizer/symbol_merging.h"
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 #include "contrib/runner/tokenizer/word_splitter.h"
@@ -17,46 +18,33 @@
 
 #define MAX_MERGES ((uint32_t)1 << 26)
 
-struct merge {
-    uint64_t pair; /* the two tokens */
-    uint32_t rank;
-    int32_t id; /* what they become; -1 in a slot that is free */
-};
-
 struct byte_pair {
     const struct run_pretokenizer *pretokenizer;
     struct run_word_splitter *splitter;
-    struct merge *merges; /* a hash table; NULL: tokens are merged in the order of their ids */
-    uint32_t slot_mask;
+    struct run_merge_table merges;
+    bool has_merges;    /* otherwise tokens are merged in the order of their ids */
     int32_t bytes[256]; /* the tokens of single bytes */
 };
 
 /* ---- the list of merges ---- */
 
-static struct merge *find_merge(const struct byte_pair *bpe, uint64_t pair)
+/* Return true if text may become this token: it exists, and the file does not call it a control
+ * token. */
+static bool is_text_token(const struct run_vocabulary *vocabulary, int32_t id)
 {
-    uint64_t hash = pair * 0x9e3779b97f4a7c15u;
-    uint32_t at = (uint32_t)(hash >> 32) & bpe->slot_mask;
-
-    while (bpe->merges[at].id >= 0 && bpe->merges[at].pair != pair)
-        at = (at + 1) & bpe->slot_mask;
-    return &bpe->merges[at];
+    return id >= 0 && vocabulary->types[id] != RUN_TOKEN_CONTROL &&
+           vocabulary->types[id] != RUN_TOKEN_UNKNOWN;
 }
 
-static uint64_t pair_of(int32_t left, int32_t right)
-{
-    return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-}
-
-/* Merges of what is no token, or into what is none, lead nowhere: they are left out. */
+/* Add a merge, "LEFT RIGHT". One whose parts or result are no tokens that text may become is left
+ * out. */
 static int add_merge(struct byte_pair *bpe, const struct run_vocabulary *vocabulary,
                      const char *text, uint32_t rank, struct run_text *joined)
 {
     const size_t length = strlen(text);
     const char *space = length > 1 ? memchr(text + 1, ' ', length - 1) : NULL;
     size_t left_length, right_length;
-    int32_t left, right, id;
-    struct merge *merge;
+    struct run_merge merge = {.rank = rank};
 
     if (!space)
         return 0;
@@ -66,22 +54,20 @@ static int add_merge(struct byte_pair *bpe, const struct run_vocabulary *vocabul
     if (run_text_add(joined, text, left_length) < 0 ||
         run_text_add(joined, space + 1, right_length) < 0)
         return -ENOMEM;
-    left = run_vocabulary_find(vocabulary, text, left_length);
-    right = run_vocabulary_find(vocabulary, space + 1, right_length);
-    id = run_vocabulary_find(vocabulary, joined->bytes, joined->n);
-    if (left < 0 || right < 0 || id < 0)
+    merge.left = run_vocabulary_find(vocabulary, text, left_length);
+    merge.right = run_vocabulary_find(vocabulary, space + 1, right_length);
+    merge.id = run_vocabulary_find(vocabulary, joined->bytes, joined->n);
+    if (!is_text_token(vocabulary, merge.left) || !is_text_token(vocabulary, merge.right) ||
+        !is_text_token(vocabulary, merge.id))
         return 0;
-    merge = find_merge(bpe, pair_of(left, right));
-    if (merge->id < 0)
-        *merge = (struct merge){pair_of(left, right), rank, id};
-    return 0;
+    return run_merge_table_add(&bpe->merges, &merge);
 }
 
 static int read_merges(struct byte_pair *bpe, const struct run_vocabulary *vocabulary,
                        const cJSON *merges, struct run_failure *failure)
 {
     struct run_text joined = {0};
-    uint32_t n = 0, n_slots = 512, rank = 0;
+    uint32_t n = 0, rank = 0;
     const cJSON *merge;
     int code = 0;
 
@@ -94,14 +80,8 @@ static int read_merges(struct byte_pair *bpe, const struct run_vocabulary *vocab
             return run_fail(failure, -E2BIG, "metadata.json: " KEY "merges: more than %u",
                             MAX_MERGES);
     }
-    while (n_slots < 2 * n)
-        n_slots *= 2;
-    bpe->slot_mask = n_slots - 1;
-    bpe->merges = malloc(n_slots * sizeof *bpe->merges);
-    if (!bpe->merges)
-        return run_fail_memory(failure);
-    for (uint32_t i = 0; i < n_slots; i++)
-        bpe->merges[i].id = -1;
+    bpe->has_merges = true;
+    code = run_merge_table_open(&bpe->merges);
     cJSON_ArrayForEach(merge, merges)
     {
         if (code == 0)
@@ -164,6 +144,8 @@ static void find_bytes(const struct run_tokenizer *tokenizer, struct byte_pair *
         const size_t length = run_alphabet_put((unsigned char)byte, character);
 
         bpe->bytes[byte] = run_vocabulary_find(&tokenizer->vocabulary, character, length);
+        if (!is_text_token(&tokenizer->vocabulary, bpe->bytes[byte]))
+            bpe->bytes[byte] = RUN_NO_TOKEN;
     }
 }
 
@@ -199,7 +181,7 @@ static void close_byte_pair(void *state)
     struct byte_pair *bpe = state;
 
     run_word_splitter_close(bpe->splitter);
-    free(bpe->merges);
+    run_merge_table_close(&bpe->merges);
     free(bpe);
 }
 
@@ -218,19 +200,20 @@ static bool find_pair(const void *context, const char *text, const struct run_sy
     const struct run_tokenizer *tokenizer = context;
     const struct byte_pair *bpe = tokenizer->state;
 
-    if (bpe->merges) {
-        const struct merge *merge;
+    if (bpe->has_merges) {
+        const struct run_merge *merge =
+            left->id < 0 || right->id < 0 ? NULL
+                                          : run_merge_table_find(&bpe->merges, left->id, right->id);
 
-        if (left->id < 0 || right->id < 0)
+        if (!merge)
             return false;
-        merge = find_merge(bpe, pair_of(left->id, right->id));
         *rank = merge->rank;
         *id = merge->id;
-    } else {
-        *id = run_vocabulary_find_text(&tokenizer->vocabulary, text + left->start,
-                                       (size_t)left->length + right->length);
-        *rank = (uint32_t)*id;
+        return true;
     }
+    *id = run_vocabulary_find_text(&tokenizer->vocabulary, text + left->start,
+                                   (size_t)left->length + right->length);
+    *rank = (uint32_t)*id;
     return *id >= 0;
 }
 

@@ -135,16 +135,6 @@ static int read_scores(const cJSON *scores, struct run_vocabulary *vocabulary,
 
 /* ---- texts to ids ---- */
 
-/* FNV-1a, 64 bits folded. */
-static uint32_t hash_text(const char *text, size_t length)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-    return (uint32_t)(hash ^ hash >> 32);
-}
-
 static bool is_text_of(const struct run_vocabulary *vocabulary, uint32_t id, const char *text,
                        size_t length)
 {
@@ -157,7 +147,7 @@ static bool is_text_of(const struct run_vocabulary *vocabulary, uint32_t id, con
 /* The slot with the token of that text, or the empty one where it would be. */
 static uint32_t *find_slot(const struct run_vocabulary *vocabulary, const char *text, size_t length)
 {
-    uint32_t at = hash_text(text, length) & vocabulary->slot_mask;
+    uint32_t at = (uint32_t)gguf_hash(&vocabulary->key, text, length) & vocabulary->slot_mask;
 
     while (vocabulary->slots[at] != 0 &&
            !is_text_of(vocabulary, vocabulary->slots[at] - 1, text, length))
@@ -168,9 +158,13 @@ static uint32_t *find_slot(const struct run_vocabulary *vocabulary, const char *
 static int make_slots(struct run_vocabulary *vocabulary, struct run_failure *failure)
 {
     uint32_t n = 512;
+    int code;
 
     while (n < 2 * vocabulary->n)
         n *= 2;
+    code = gguf_hash_key_make(&vocabulary->key);
+    if (code < 0)
+        return run_fail(failure, code, "random numbers for a hash: %s", strerror(-code));
     vocabulary->slots = calloc(n, sizeof *vocabulary->slots);
     if (!vocabulary->slots)
         return run_fail_memory(failure);

@@ -5,6 +5,7 @@
 #define GGUFS_RUNNER_TOKEN_VOCABULARY_H
 
 #include "contrib/runner/tree/metadata.h"
+#include "gguf/support/keyed_hash.h"
 
 /* The types of tokens, as in GGUF: tokenizer.ggml.token_type. */
 enum run_token_type {
@@ -19,12 +20,13 @@ enum run_token_type {
 
 struct run_vocabulary {
     uint32_t n;
-    char *texts;        /* one after the other */
-    uint32_t *starts;   /* n + 1 offsets in `texts` */
-    uint8_t *types;     /* enum run_token_type */
-    float *scores;      /* NULL if the model has none */
-    uint32_t *slots;    /* a hash table of ids, found by text */
-    uint32_t slot_mask; /* their number, a power of two, less one */
+    char *texts;              /* one after the other */
+    uint32_t *starts;         /* n + 1 offsets in `texts` */
+    uint8_t *types;           /* enum run_token_type */
+    float *scores;            /* NULL if the model has none */
+    uint32_t *slots;          /* a hash table from texts to ids + 1; 0 is a free slot */
+    uint32_t slot_mask;       /* number of slots, a power of two, minus one */
+    struct gguf_hash_key key; /* of that table */
     uint32_t longest_bytes;
 };
 
