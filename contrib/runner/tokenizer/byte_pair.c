@@ -28,12 +28,9 @@ struct byte_pair {
 
 /* ---- the list of merges ---- */
 
-/* Return true if text may become this token: it exists, and the file does not call it a control
- * token. */
 static bool is_text_token(const struct run_vocabulary *vocabulary, int32_t id)
 {
-    return id >= 0 && vocabulary->types[id] != RUN_TOKEN_CONTROL &&
-           vocabulary->types[id] != RUN_TOKEN_UNKNOWN;
+    return id >= 0 && !run_vocabulary_is_control(vocabulary, (uint32_t)id);
 }
 
 /* Add a merge, "LEFT RIGHT". One whose parts or result are no tokens that text may become is left
@@ -125,7 +122,9 @@ static void choose_pretokenizer(struct run_tokenizer *tokenizer,
 /* Files without these ids are GPT-2's, or Falcon's, whose texts begin and end with one token. */
 static void default_ids(struct run_tokenizer *tokenizer)
 {
-    const int32_t end = run_tokenizer_find(tokenizer, "<|endoftext|>");
+    static const char end_of_text[] = "<|endoftext|>";
+    const int32_t end =
+        run_vocabulary_find(&tokenizer->vocabulary, end_of_text, sizeof end_of_text - 1);
 
     if (tokenizer->special.bos < 0)
         tokenizer->special.bos = end;

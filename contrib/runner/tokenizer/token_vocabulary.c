@@ -193,16 +193,10 @@ int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const 
 {
     const int32_t id = run_vocabulary_find(vocabulary, text, length);
 
-    if (id < 0)
-        return id;
-    switch (vocabulary->types[id]) {
-    case RUN_TOKEN_UNKNOWN:
-    case RUN_TOKEN_CONTROL:
-    case RUN_TOKEN_BYTE:
+    if (id < 0 || vocabulary->types[id] == RUN_TOKEN_BYTE ||
+        run_vocabulary_is_control(vocabulary, (uint32_t)id))
         return -1;
-    default:
-        return id;
-    }
+    return id;
 }
 
 /* ---- all of it ---- */
@@ -288,7 +282,7 @@ void run_vocabulary_find_bytes(const struct run_vocabulary *vocabulary, int32_t 
 
         snprintf(name, sizeof name, "<0x%02X>", byte);
         ids[byte] = run_vocabulary_find(vocabulary, name, strlen(name));
-        if (ids[byte] < 0)
+        if (ids[byte] < 0 || run_vocabulary_is_control(vocabulary, (uint32_t)ids[byte]))
             ids[byte] = run_vocabulary_find_text(vocabulary, &own, 1);
     }
 }

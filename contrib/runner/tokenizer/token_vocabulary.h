@@ -56,7 +56,14 @@ int32_t run_vocabulary_find(const struct run_vocabulary *vocabulary, const char 
 int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const char *text,
                                  size_t length);
 
-/* Whether the token is a byte as <0x41> writes it. */
+/* Return true for a token that no text may become: the file calls it a control token, or it stands
+ * for what the vocabulary does not have. */
+static inline bool run_vocabulary_is_control(const struct run_vocabulary *vocabulary, uint32_t id)
+{
+    return vocabulary->types[id] == RUN_TOKEN_CONTROL || vocabulary->types[id] == RUN_TOKEN_UNKNOWN;
+}
+
+/* Return true if the token is a byte, written as <0x41>, and store that byte. */
 bool run_vocabulary_is_byte(const struct run_vocabulary *vocabulary, uint32_t id, uint8_t *byte);
 
 /* Fills in the tokens of the bytes: those written <0x41>, or else as themselves; -1 where there is

@@ -49,8 +49,7 @@ static int open_wordpiece(struct run_tokenizer *tokenizer, const struct run_meta
         uint32_t length;
         const char *text = run_vocabulary_text(vocabulary, id, &length);
 
-        if (vocabulary->types[id] == RUN_TOKEN_CONTROL ||
-            vocabulary->types[id] == RUN_TOKEN_UNKNOWN)
+        if (run_vocabulary_is_control(vocabulary, id))
             continue;
         if (run_prefixes_add(&state->tokens, text, length, (int32_t)id) < 0)
             return run_fail_memory(failure);
