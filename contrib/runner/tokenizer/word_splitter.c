@@ -18,35 +18,55 @@ struct run_word_splitter {
     bool has_jit; /* all patterns are machine code */
 };
 
+static pcre2_code *compile(const char *pattern)
+{
+    int error;
+    size_t offset;
+    pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+                                     PCRE2_UTF | PCRE2_UCP, &error, &offset, NULL);
+
+    assert(code || error == PCRE2_ERROR_HEAP_FAILED); /* the patterns are right */
+    return code;
+}
+
+void run_word_splitter_reserve(void)
+{
+    /* PCRE2 takes executable memory in blocks of 64 KiB and keeps one in which there is any code.
+     */
+    static pcre2_code *keeper;
+
+    if (!keeper)
+        keeper = compile("a");
+    if (keeper)
+        (void)pcre2_jit_compile(keeper, PCRE2_JIT_COMPLETE);
+}
+
 int run_word_splitter_open(const struct run_pretokenizer *pretokenizer,
                            struct run_word_splitter **out, struct run_failure *failure)
 {
     struct run_word_splitter *splitter = calloc(1, sizeof *splitter);
 
     *out = NULL;
-    if (splitter)
-        splitter->has_jit = true;
-    while (splitter && splitter->n_patterns < RUN_MAX_PATTERNS &&
-           pretokenizer->patterns[splitter->n_patterns]) {
-        const char *pattern = pretokenizer->patterns[splitter->n_patterns];
-        int error;
-        size_t offset;
-        pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
-                                         PCRE2_UTF | PCRE2_UCP, &error, &offset, NULL);
-
-        assert(code || error == PCRE2_ERROR_HEAP_FAILED);
-        if (!code)
-            break;
-        splitter->has_jit &= pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
-        splitter->patterns[splitter->n_patterns++] = code;
-    }
-    if (!splitter ||
-        (splitter->n_patterns < RUN_MAX_PATTERNS && pretokenizer->patterns[splitter->n_patterns])) {
-        run_word_splitter_close(splitter);
+    if (!splitter)
         return run_fail_memory(failure);
+    splitter->has_jit = true;
+    for (size_t i = 0; i < RUN_MAX_PATTERNS && pretokenizer->patterns[i]; i++) {
+        pcre2_code *code = compile(pretokenizer->patterns[i]);
+
+        if (!code) {
+            run_word_splitter_close(splitter);
+            return run_fail_memory(failure);
+        }
+        splitter->patterns[splitter->n_patterns++] = code;
+        splitter->has_jit &= pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
     }
     *out = splitter;
     return 0;
+}
+
+bool run_word_splitter_has_jit(const struct run_word_splitter *splitter)
+{
+    return splitter->has_jit;
 }
 
 void run_word_splitter_close(struct run_word_splitter *splitter)

@@ -19,6 +19,17 @@ int run_word_splitter_open(const struct run_pretokenizer *pretokenizer,
 
 void run_word_splitter_close(struct run_word_splitter *splitter);
 
+/* Return true if the patterns run as machine code, not interpreted. */
+bool run_word_splitter_has_jit(const struct run_word_splitter *splitter);
+
+/*
+ * Reserve executable memory for the machine code of a splitter. A process that may map no such
+ * memory later, such as a confined one, calls this once before; without the call, or where it
+ * fails, patterns are interpreted. The reserve is 64 KiB, and no pre-tokenizer needs more than 10
+ * KiB of it.
+ */
+void run_word_splitter_reserve(void);
+
 /* Take a word of the text; 0, or a negative errno, which ends the splitting. */
 typedef int run_word_taker(void *context, const char *word, size_t length);
 

@@ -3,8 +3,12 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "contrib/runner/tokenizer/word_splitter.h"
+#include "gguf/support/confine.h"
 #include "tests/unit/gguf/model_file.h"
 
 /* The words, with a bar behind each. */
@@ -175,4 +179,79 @@ Test(run_tokenizer_words, words_together_are_the_text)
         run_word_splitter_close(splitter);
     }
     cr_expect_null(run_pretokenizer_find("tomorrow's"));
+}
+
+static const char mixed[] = "It's 12345 \xc3\xa9t\xc3\xa9 \xe4\xb8\xad!\n\n  x";
+
+static int count(void *context, const char *word, size_t length)
+{
+    size_t *n = context;
+
+    (void)word;
+    (void)length;
+    ++*n;
+    return 0;
+}
+
+/* What the pre-tokenizers made of that text. */
+struct outcome {
+    size_t n_words, n_with_jit;
+    bool may_map_code;
+};
+
+static void split_with_all(struct outcome *outcome)
+{
+    void *page = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const char *name;
+
+    outcome->may_map_code = page != MAP_FAILED;
+    for (size_t i = 0; (name = run_pretokenizer_name(i)); i++) {
+        struct run_word_splitter *splitter = open_splitter(name);
+
+        cr_assert_eq(
+            run_word_splitter_split(splitter, mixed, sizeof mixed - 1, count, &outcome->n_words),
+            0);
+        outcome->n_with_jit += run_word_splitter_has_jit(splitter);
+        run_word_splitter_close(splitter);
+    }
+}
+
+/* In a process of its own, which may not map executable memory. */
+static void split_confined(bool is_reserved, struct outcome *outcome)
+{
+    const struct gguf_confinement confinement = {0};
+    const pid_t child = fork();
+    const char *step;
+    int status;
+
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        if (is_reserved)
+            run_word_splitter_reserve();
+        if (gguf_confine(&confinement, &step) < 0)
+            _exit(1);
+        split_with_all(outcome);
+        _exit(0);
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "reserved %d: status %d", is_reserved,
+              status);
+}
+
+Test(run_tokenizer_words, a_confined_process_splits_alike)
+{
+    struct outcome *outcomes =
+        mmap(NULL, 3 * sizeof *outcomes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    cr_assert_neq(outcomes, MAP_FAILED);
+    split_confined(false, &outcomes[0]);
+    split_confined(true, &outcomes[1]);
+    split_with_all(&outcomes[2]); /* last, since memory of this process is the children's as well */
+    cr_expect_gt(outcomes[2].n_words, 800u);
+    cr_expect_eq(outcomes[0].n_words, outcomes[2].n_words);
+    cr_expect_eq(outcomes[1].n_words, outcomes[2].n_words);
+    cr_expect_eq(outcomes[1].n_with_jit, outcomes[2].n_with_jit);
+    if (!outcomes[0].may_map_code) /* sanitizers need what confinement takes */
+        cr_expect_eq(outcomes[0].n_with_jit, 0u);
+    munmap(outcomes, 3 * sizeof *outcomes);
 }
