@@ -16,6 +16,8 @@ comma := ,
 BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 
 PKGS := fuse3 libcjson libseccomp
+# Libraries of the runner alone.
+RUNNER_LIBS := -lpcre2-8
 # Asked once, and only when something is compiled: the packages may come with `make deps`.
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS)))$(PKG_CFLAGS)
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)) -lunistring)$(PKG_LIBS)
@@ -73,10 +75,10 @@ $(BUILD)/ggufs: $(LIB_OBJ) $(BUILD)/obj/fs/command/main.o
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lm
 
 $(BUILD)/ggufs-run: $(RUNNER_OBJ) $(call obj,$(RUNNER_MAIN))
-	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ -lunistring -lseccomp -lm
+	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ -lunistring -lseccomp $(RUNNER_LIBS) -lm
 
 $(BUILD)/unit-tests: $(LIB_OBJ) $(call obj,$(RUNNER_SRC)) $(UNIT_OBJ)
-	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lcriterion -lm
+	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lcriterion -lm
 
 $(BUILD)/make-%: $(call obj,contrib/sample/make_%.c $(WRITER_SRC)) $(DEQUANT_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
@@ -137,7 +139,7 @@ FUZZ_WRAP     = $(if $(filter tree%,$(@F)),-Wl$(comma)--wrap=mmap$(comma)--wrap=
 $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) $(call obj,$(FUZZED_SRC)) \
     $(call obj,tests/fuzz/fuzz_%.c $(FUZZ_SHARED) tests/fuzz/replay.c)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) $(OPENMP) $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) -lm
+	$(CC) $(ALL_LDFLAGS) $(OPENMP) $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lm
 
 $(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c tests/fuzz/runner_seeds.c tests/fuzz/runner_more_seeds.c \
     tests/unit/gguf/old_file.c gguf/legacy/families.c \
@@ -165,7 +167,7 @@ $(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,build/$(FUZZER),$(set))))
 
 $(FUZZ_TARGETS:%=build/$(FUZZER)/%): build/$(FUZZER)/%: $(FUZZ_OBJ) \
     $(call fuzz_obj,tests/fuzz/fuzz_%.c $(FUZZ_SHARED))
-	$(FUZZ_CC) -pthread -pie -fsanitize=fuzzer,address,undefined $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) -lm
+	$(FUZZ_CC) -pthread -pie -fsanitize=fuzzer,address,undefined $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lm
 
 -include $(patsubst %.o,%.d,$(FUZZ_OBJ) $(call fuzz_obj,$(wildcard tests/fuzz/*.c)) \
     $(call obj,$(wildcard tests/fuzz/*.c)))

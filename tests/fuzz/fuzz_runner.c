@@ -405,7 +405,7 @@ static void use_tokenizer(const struct run_metadata *metadata, const char *input
         size_t length = 0;
 
         run_tokenizer_piece(tokenizer, id, &length);
-        run_tokenizer_is_control(tokenizer, id);
+        run_tokenizer_is_hidden(tokenizer, id);
         run_tokenizer_is_end(tokenizer, id);
     }
     run_tokenizer_find(tokenizer, "<s>");

@@ -94,7 +94,7 @@ static int detokenize(const struct run_session *session, const char *text, struc
             return run_fail(failure, -EINVAL, "stdin: \"%.20s\" is not an id from 0 to %zu", text,
                             run_tokenizer_size(tokenizer) - 1);
         text = end;
-        if (run_tokenizer_is_control(tokenizer, (int32_t)id) && !session->options->is_special)
+        if (run_tokenizer_is_hidden(tokenizer, (int32_t)id) && !session->options->is_special)
             continue;
         piece = run_tokenizer_piece(tokenizer, (int32_t)id, &length);
         if (is_first && length > 0 && *piece == ' ') {

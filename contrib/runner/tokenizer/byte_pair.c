@@ -5,9 +5,10 @@
  */
 #include "contrib/runner/tokenizer/byte_alphabet.h"
 #include "contrib/runner/tokenizer/characters.h"
-#include "contrib/runner/tokenizer/pretokenizers.h"
+#include "contrib/runner/tokenizer/merge_table.h"
 #include "contrib/runner/tokenizer/symbol_merging.h"
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
+#include "contrib/runner/tokenizer/word_splitter.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,37 +18,23 @@
 
 #define MAX_MERGES ((uint32_t)1 << 22)
 
-struct merge {
-    uint64_t pair; /* the two tokens */
-    uint32_t rank;
-    int32_t id; /* what they become; -1 in a slot that is free */
-};
-
 struct byte_pair {
     const struct run_pretokenizer *pretokenizer;
-    struct merge *merges; /* a hash table; NULL: tokens are merged in the order of their ids */
-    uint32_t slot_mask;
+    struct run_word_splitter *splitter;
+    struct run_merge_table merges;
+    bool has_merges;    /* otherwise tokens are merged in the order of their ids */
     int32_t bytes[256]; /* the tokens of single bytes */
 };
 
 /* ---- the list of merges ---- */
 
-static struct merge *find_merge(const struct byte_pair *bpe, uint64_t pair)
+static bool is_text_token(const struct run_vocabulary *vocabulary, int32_t id)
 {
-    uint64_t hash = pair * 0x9e3779b97f4a7c15u;
-    uint32_t at = (uint32_t)(hash >> 32) & bpe->slot_mask;
-
-    while (bpe->merges[at].id >= 0 && bpe->merges[at].pair != pair)
-        at = (at + 1) & bpe->slot_mask;
-    return &bpe->merges[at];
+    return id >= 0 && !run_vocabulary_is_control(vocabulary, (uint32_t)id);
 }
 
-static uint64_t pair_of(int32_t left, int32_t right)
-{
-    return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-}
-
-/* Merges of what is no token, or into what is none, lead nowhere: they are left out. */
+/* Add a merge, "LEFT RIGHT". One whose parts or result are no tokens that text may become is left
+ * out. */
 static int add_merge(struct byte_pair *bpe, const struct run_vocabulary *vocabulary,
                      const struct run_json_token *token, uint32_t rank, struct run_text *joined)
 {
@@ -55,8 +42,7 @@ static int add_merge(struct byte_pair *bpe, const struct run_vocabulary *vocabul
     const size_t length = token->length;
     const char *space = length > 1 ? memchr(text + 1, ' ', length - 1) : NULL;
     size_t left_length, right_length;
-    int32_t left, right, id;
-    struct merge *merge;
+    struct run_merge merge = {.rank = rank};
 
     if (!space)
         return 0;
@@ -66,36 +52,13 @@ static int add_merge(struct byte_pair *bpe, const struct run_vocabulary *vocabul
     if (run_text_add(joined, text, left_length) < 0 ||
         run_text_add(joined, space + 1, right_length) < 0)
         return -ENOMEM;
-    left = run_vocabulary_find(vocabulary, text, left_length);
-    right = run_vocabulary_find(vocabulary, space + 1, right_length);
-    id = run_vocabulary_find(vocabulary, joined->bytes, joined->n);
-    if (left < 0 || right < 0 || id < 0)
+    merge.left = run_vocabulary_find(vocabulary, text, left_length);
+    merge.right = run_vocabulary_find(vocabulary, space + 1, right_length);
+    merge.id = run_vocabulary_find(vocabulary, joined->bytes, joined->n);
+    if (!is_text_token(vocabulary, merge.left) || !is_text_token(vocabulary, merge.right) ||
+        !is_text_token(vocabulary, merge.id))
         return 0;
-    merge = find_merge(bpe, pair_of(left, right));
-    if (merge->id < 0)
-        *merge = (struct merge){pair_of(left, right), rank, id};
-    return 0;
-}
-
-/* Doubles the hash table, or makes the first one. */
-static int grow_table(struct byte_pair *bpe)
-{
-    struct merge *old = bpe->merges;
-    const uint32_t n_old = old ? bpe->slot_mask + 1 : 0, n_new = n_old ? 2 * n_old : 512;
-
-    bpe->merges = malloc(n_new * sizeof *bpe->merges);
-    if (!bpe->merges) {
-        bpe->merges = old;
-        return -ENOMEM;
-    }
-    bpe->slot_mask = n_new - 1;
-    for (uint32_t i = 0; i < n_new; i++)
-        bpe->merges[i].id = -1;
-    for (uint32_t i = 0; i < n_old; i++)
-        if (old[i].id >= 0)
-            *find_merge(bpe, old[i].pair) = old[i];
-    free(old);
-    return 0;
+    return run_merge_table_add(&bpe->merges, &merge);
 }
 
 static int read_merges(struct byte_pair *bpe, const struct run_vocabulary *vocabulary,
@@ -103,19 +66,19 @@ static int read_merges(struct byte_pair *bpe, const struct run_vocabulary *vocab
 {
     struct run_text joined = {0};
     struct run_json_token merge;
-    uint32_t n = 0;
+    uint32_t rank = 0;
     int code = 1;
 
-    if (grow_table(bpe) < 0)
+    bpe->has_merges = true;
+    if (run_merge_table_open(&bpe->merges) < 0)
         return run_fail_memory(failure);
     while (code > 0 && (code = run_json_element(merges, &merge, failure)) > 0) {
         if (merge.kind != RUN_JSON_STRING)
             code = run_fail(failure, -EINVAL, "metadata: " KEY "merges: element %u is not a string",
-                            n);
-        else if (n == MAX_MERGES)
+                            rank);
+        else if (rank == MAX_MERGES)
             code = run_fail(failure, -E2BIG, "metadata: " KEY "merges: more than %u", MAX_MERGES);
-        else if ((n > bpe->slot_mask / 2 && grow_table(bpe) < 0) ||
-                 add_merge(bpe, vocabulary, &merge, n++, &joined) < 0)
+        else if (add_merge(bpe, vocabulary, &merge, rank++, &joined) < 0)
             code = run_fail_memory(failure);
     }
     free(joined.bytes);
@@ -156,7 +119,9 @@ static void choose_pretokenizer(struct run_tokenizer *tokenizer,
 /* Files without these ids are GPT-2's, or Falcon's, whose texts begin and end with one token. */
 static void default_ids(struct run_tokenizer *tokenizer)
 {
-    const int32_t end = run_tokenizer_find(tokenizer, "<|endoftext|>");
+    static const char end_of_text[] = "<|endoftext|>";
+    const int32_t end =
+        run_vocabulary_find(&tokenizer->vocabulary, end_of_text, sizeof end_of_text - 1);
 
     if (tokenizer->special.bos < 0)
         tokenizer->special.bos = end;
@@ -175,6 +140,8 @@ static void find_bytes(const struct run_tokenizer *tokenizer, struct byte_pair *
         const size_t length = run_alphabet_put((unsigned char)byte, character);
 
         bpe->bytes[byte] = run_vocabulary_find(&tokenizer->vocabulary, character, length);
+        if (!is_text_token(&tokenizer->vocabulary, bpe->bytes[byte]))
+            bpe->bytes[byte] = RUN_NO_TOKEN;
     }
 }
 
@@ -192,6 +159,9 @@ static int open_byte_pair(struct run_tokenizer *tokenizer, const struct run_meta
     if (!bpe->pretokenizer->is_raw)
         default_ids(tokenizer);
     find_bytes(tokenizer, bpe);
+    code = run_word_splitter_open(bpe->pretokenizer, &bpe->splitter, failure);
+    if (code < 0)
+        return code;
     code = run_metadata_array(metadata, KEY "merges", &merges, failure);
     if (code == 0 && merges)
         code = read_merges(bpe, &tokenizer->vocabulary, merges, failure);
@@ -206,7 +176,8 @@ static void close_byte_pair(void *state)
 {
     struct byte_pair *bpe = state;
 
-    free(bpe->merges);
+    run_word_splitter_close(bpe->splitter);
+    run_merge_table_close(&bpe->merges);
     free(bpe);
 }
 
@@ -225,19 +196,20 @@ static bool find_pair(const void *context, const char *text, const struct run_sy
     const struct run_tokenizer *tokenizer = context;
     const struct byte_pair *bpe = tokenizer->state;
 
-    if (bpe->merges) {
-        const struct merge *merge;
+    if (bpe->has_merges) {
+        const struct run_merge *merge =
+            left->id < 0 || right->id < 0 ? NULL
+                                          : run_merge_table_find(&bpe->merges, left->id, right->id);
 
-        if (left->id < 0 || right->id < 0)
+        if (!merge)
             return false;
-        merge = find_merge(bpe, pair_of(left->id, right->id));
         *rank = merge->rank;
         *id = merge->id;
-    } else {
-        *id = run_vocabulary_find_text(&tokenizer->vocabulary, text + left->start,
-                                       (size_t)left->length + right->length);
-        *rank = (uint32_t)*id;
+        return true;
     }
+    *id = run_vocabulary_find_text(&tokenizer->vocabulary, text + left->start,
+                                   (size_t)left->length + right->length);
+    *rank = (uint32_t)*id;
     return *id >= 0;
 }
 
@@ -337,7 +309,7 @@ static int encode_byte_pair(const struct run_tokenizer *tokenizer, const char *t
         length = marked.n;
     }
     if (code == 0)
-        code = run_pretokenize(bpe->pretokenizer, text, length, encode_word, &encoding);
+        code = run_word_splitter_split(bpe->splitter, text, length, encode_word, &encoding);
     run_merger_free(&encoding.merger);
     free(encoding.word.bytes);
     free(marked.bytes);

@@ -1,47 +1,46 @@
 /*
- * The characters of a text and what Unicode says of them, as the patterns of pre-tokenizers ask.
+ * Characters of a UTF-8 text and their Unicode properties.
  */
 #ifndef GGUFS_RUNNER_CHARACTERS_H
 #define GGUFS_RUNNER_CHARACTERS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Classes of characters, in brackets what patterns call them. */
+/* Character classes, as bits; in brackets their names in regular expressions. */
 enum {
-    RUN_LETTER = 1,       /* \p{L} */
-    RUN_NUMBER = 2,       /* \p{N} */
-    RUN_MARK = 4,         /* \p{M} */
-    RUN_PUNCTUATION = 8,  /* \p{P} */
-    RUN_SYMBOL = 16,      /* \p{S} */
-    RUN_SPACE = 32,       /* \s */
-    RUN_UPPER = 64,       /* [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]: what the first part of a word is of */
-    RUN_LOWER = 128,      /* [\p{Ll}\p{Lm}\p{Lo}\p{M}]: what the second part is of */
-    RUN_LINE_END = 256,   /* [\r\n] */
-    RUN_CONTROL = 512,    /* \p{C}, but for characters that Unicode has not assigned */
-    RUN_DIGIT = 1024,     /* \d, which is \p{Nd} */
-    RUN_CONNECTOR = 2048, /* \p{Pc}: with letters, marks and numbers it is \w */
+    RUN_PUNCTUATION = 1, /* \p{P} */
+    RUN_SYMBOL = 2,      /* \p{S} */
+    RUN_SPACE = 4,       /* \s: Unicode's White_Space */
+    RUN_CONTROL = 8,     /* \p{C}, without unassigned code points */
 };
 
-/* No character: the text is over. */
-#define RUN_NO_CHARACTER 0xffffffffu
+/* What a byte that is not part of valid UTF-8 is decoded as. */
+#define RUN_REPLACEMENT 0xfffdu
 
 struct run_character {
-    uint32_t code;    /* U+FFFD for a byte that is not part of UTF-8 */
-    uint16_t classes; /* 0 for RUN_NO_CHARACTER */
-    uint16_t n_bytes;
+    uint32_t code;    /* RUN_REPLACEMENT for a byte that is not part of valid UTF-8 */
+    uint32_t n_bytes; /* of the text */
 };
 
-/* The character at `at`, which may be `end`. */
-struct run_character run_character_at(const char *text, size_t end, size_t at);
-
-/* The same without classes, which cost more. */
+/* Decode the character at `at`, which is below `end`. */
 struct run_character run_character_decode(const char *text, size_t end, size_t at);
 
-uint16_t run_character_classes(uint32_t code);
+/* Return the classes of a character, ORed. */
+unsigned run_character_classes(uint32_t code);
 
-/* Writes UTF-8 of up to RUN_UTF8_BYTES and returns its length. */
+/*
+ * Return a character that Unicode 14 has, whose general category and script are those of `code`,
+ * where the libraries that are asked about characters may be too old for it; otherwise `code`
+ * itself. A stand-in is as long in UTF-8 as the character. These are:
+ *   - the characters of Unicode 15 and 15.1,
+ *   - the code points that Unicode reserves for ideographs and pictographs,
+ *   - U+180E, which PCRE2 still takes for white space.
+ * Source: https://www.unicode.org/Public/15.1.0/ucd/UnicodeData.txt
+ */
+uint32_t run_character_stand_in(uint32_t code);
+
+/* Write UTF-8, at most RUN_UTF8_BYTES, and return its length. */
 size_t run_character_encode(uint32_t code, char *out);
 
 /* The bytes of U+2581, which stands for a space in vocabularies. */

@@ -35,15 +35,8 @@ static int open_plamo2(struct run_tokenizer *tokenizer, const struct run_metadat
         uint32_t length;
         const char *text = run_vocabulary_text(vocabulary, id, &length);
 
-        switch (vocabulary->types[id]) {
-        case RUN_TOKEN_BYTE:
-        case RUN_TOKEN_CONTROL:
-        case RUN_TOKEN_UNKNOWN:
-            continue;
-        default:
-            break;
-        }
-        if (vocabulary->scores[id] * SCALE > NO_SCORE &&
+        if (!run_vocabulary_is_control(vocabulary, id) && vocabulary->types[id] != RUN_TOKEN_BYTE &&
+            vocabulary->scores[id] * SCALE > NO_SCORE &&
             run_prefixes_add(&state->tokens, text, length, (int32_t)id) < 0)
             return run_fail_memory(failure);
     }

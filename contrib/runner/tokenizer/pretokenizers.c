@@ -1,186 +1,165 @@
 #include "contrib/runner/tokenizer/pretokenizers.h"
 
-#include "contrib/runner/tokenizer/pattern_ranges.h"
-
 #include <string.h>
 
-#define COUNT(list)  (sizeof(list) / sizeof *(list))
-#define RANGES(list) .ranges = (list), .n_ranges = COUNT(list)
+#define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* Patterns, from a rule of their type. */
-#define SET(rule)                                                                                  \
-    {                                                                                              \
-        run_match_set, &(rule)                                                                     \
-    }
-#define WORDS(rule)                                                                                \
-    {                                                                                              \
-        run_match_words, &(rule)                                                                   \
-    }
+/*
+ * The expressions are those of the models' tokenizer.json and of the list in llama.cpp's
+ * src/llama-vocab.cpp, in PCRE2's syntax (pcre2pattern(3)) and with these differences, none of
+ * which changes a match:
+ *   - (?i:...) is written out for ASCII, since U+017F is an "s" of another case to PCRE2;
+ *   - scripts are \p{sc:...}, since PCRE2's \p{...} also takes in script extensions;
+ *   - [U&&[^H]], which PCRE2 10.42 does not have, is the complement of the complement;
+ *   - what would take quadratic time or deep backtracking has guards: possessive quantifiers, and
+ *     lookbehinds at places where the expression cannot match. A row with a guard says so.
+ */
+/* clang-format off */
 
-#define SPACE_LETTER_NUMBER (RUN_SPACE | RUN_LETTER | RUN_NUMBER)
+#define ANY_CASE  "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
+#define WORD      "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+"
+#define MARKS     " ?[^\\s\\p{L}\\p{N}]+"
+#define SPACES    "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
-static const struct run_set_rule number = {.classes = RUN_NUMBER, .max = 1};
-static const struct run_set_rule numbers = {.classes = RUN_NUMBER};
-static const struct run_set_rule numbers_by_three = {.classes = RUN_NUMBER, .max = 3};
-static const struct run_set_rule three_digits = {.ascii = "0123456789", .min = 3, .max = 3};
-static const struct run_set_rule line_end = {.ascii = "\r\n", .max = 1};
-static const struct run_set_rule newlines = {.ascii = "\n"};
-static const struct run_set_rule letters_after_any = {.classes = RUN_LETTER,
-                                                      .lead = RUN_LEAD_ANY_SPACE};
-static const struct run_set_rule cased_after_any = {RANGES(cased_letters),
-                                                    .lead = RUN_LEAD_ANY_SPACE};
-static const struct run_set_rule marks_after_any = {.classes = RUN_PUNCTUATION,
-                                                    .lead = RUN_LEAD_ANY_SPACE};
-static const struct run_set_rule wide_after_any = {RANGES(punctuation_and_ascii),
-                                                   .lead = RUN_LEAD_ANY_SPACE};
-static const struct run_set_rule falcon_marks = {.classes = RUN_PUNCTUATION, .ascii = "$+<=>^~|`"};
-static const struct run_set_rule default_marks = {.classes = RUN_PUNCTUATION, .ascii = "$+<=>^~|"};
-static const struct run_set_rule any_mark = {
-    .classes = RUN_PUNCTUATION, .ascii = "$+<=>^~|`", .max = 1};
-static const struct run_set_rule cjk = {RANGES(cjk_and_more)};
-static const struct run_set_rule kana = {RANGES(han_and_kana)};
-static const struct run_set_rule asia = {RANGES(scripts_of_asia)};
-static const struct run_set_rule korean = {RANGES(hangul)};
-static const struct run_set_rule chinese_marks = {RANGES(chinese_punctuation)};
-static const struct run_set_rule phonetic = {RANGES(bopomofo)};
-/* " ?[^(\s|.,!?...)]+": brackets and the bar belong to the set, whatever was meant. */
-static const struct run_set_rule phrase = {.classes = RUN_SPACE,
-                                           .ascii = "(|.,!?)",
-                                           RANGES(sentence_marks),
-                                           .lead = RUN_LEAD_SPACE,
-                                           .is_negated = true};
+#define GPT2    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+|" MARKS "|\\s+(?!\\S)|\\s+"
+#define LLAMA3  ANY_CASE "|" WORD "|\\p{N}{1,3}|" MARKS "[\\r\\n]*|" SPACES
+#define QWEN2   ANY_CASE "|" WORD "|\\p{N}|" MARKS "[\\r\\n]*|" SPACES
 
-static const struct run_words_rule gpt2 = {.contractions = RUN_CONTRACTIONS_FIRST,
-                                           .letters = RUN_LETTERS_AFTER_SPACE,
-                                           .numbers = RUN_NUMBERS_AFTER_SPACE,
-                                           .no_punctuation = SPACE_LETTER_NUMBER};
-static const struct run_words_rule llama3 = {.contractions = RUN_CONTRACTIONS_FIRST_ANY_CASE,
-                                             .letters = RUN_LETTERS_PREFIXED,
-                                             .numbers = RUN_NUMBERS_THREE,
-                                             .no_punctuation = SPACE_LETTER_NUMBER,
-                                             .tail = RUN_TAIL_LINE_ENDS,
-                                             .has_line_ends = true};
-static const struct run_words_rule jais2 = {.contractions = RUN_CONTRACTIONS_FIRST_ANY_CASE,
-                                            .letters = RUN_LETTERS_PREFIXED,
-                                            .numbers = RUN_NUMBERS_THREE,
-                                            .no_punctuation = SPACE_LETTER_NUMBER,
-                                            .tail = RUN_TAIL_LINE_ENDS,
-                                            .has_line_ends = true,
-                                            .is_space_halved = true};
-static const struct run_words_rule qwen2 = {.contractions = RUN_CONTRACTIONS_FIRST_ANY_CASE,
-                                            .letters = RUN_LETTERS_PREFIXED,
-                                            .numbers = RUN_NUMBERS_ONE,
-                                            .no_punctuation = SPACE_LETTER_NUMBER,
-                                            .tail = RUN_TAIL_LINE_ENDS,
-                                            .has_line_ends = true};
-static const struct run_words_rule qwen35 = {.contractions = RUN_CONTRACTIONS_FIRST_ANY_CASE,
-                                             .letters = RUN_LETTERS_AND_MARKS,
-                                             .numbers = RUN_NUMBERS_ONE,
-                                             .no_punctuation = SPACE_LETTER_NUMBER | RUN_MARK,
-                                             .tail = RUN_TAIL_LINE_ENDS,
-                                             .has_line_ends = true};
-static const struct run_words_rule seed_coder = {.contractions = RUN_CONTRACTIONS_FIRST_ANY_CASE,
-                                                 .letters = RUN_LETTERS_PREFIXED,
-                                                 .numbers = RUN_NUMBERS_ONE,
-                                                 .no_punctuation = SPACE_LETTER_NUMBER,
-                                                 .has_line_ends = true};
-static const struct run_words_rule minicpm5 = {.contractions = RUN_CONTRACTIONS_FIRST_ANY_CASE,
-                                               .letters = RUN_LETTERS_PREFIXED,
-                                               .numbers = RUN_NUMBERS_ALL,
-                                               .no_punctuation = SPACE_LETTER_NUMBER,
-                                               .tail = RUN_TAIL_LINE_ENDS,
-                                               .has_line_ends = true};
-static const struct run_words_rule exaone_moe = {.contractions = RUN_CONTRACTIONS_FIRST_ANY_CASE,
-                                                 .letters = RUN_LETTERS_JOINED,
-                                                 .numbers = RUN_NUMBERS_ONE,
-                                                 .no_punctuation = SPACE_LETTER_NUMBER,
-                                                 .tail = RUN_TAIL_A_LINE_END_OR_SLASH,
-                                                 .has_line_ends = true};
-static const struct run_words_rule deepseek3 = {
-    .letters = RUN_LETTERS_TAGGED, .tail = RUN_TAIL_LINE_ENDS, .has_line_ends = true};
-static const struct run_words_rule gpt4o = {.letters = RUN_LETTERS_CASED,
-                                            .contractions = RUN_CONTRACTIONS_BEHIND,
-                                            .numbers = RUN_NUMBERS_THREE,
-                                            .no_punctuation = SPACE_LETTER_NUMBER,
-                                            .tail = RUN_TAIL_LINE_ENDS_AND_SLASH,
-                                            .has_line_ends = true};
-static const struct run_words_rule youtu = {.letters = RUN_LETTERS_CASED,
-                                            .contractions = RUN_CONTRACTIONS_BEHIND,
-                                            .numbers = RUN_NUMBERS_ONE,
-                                            .no_punctuation = SPACE_LETTER_NUMBER,
-                                            .tail = RUN_TAIL_LINE_ENDS_AND_SLASH,
-                                            .has_line_ends = true};
-static const struct run_words_rule tekken = {.letters = RUN_LETTERS_CASED,
-                                             .numbers = RUN_NUMBERS_ONE,
-                                             .no_punctuation = SPACE_LETTER_NUMBER,
-                                             .tail = RUN_TAIL_LINE_ENDS_AND_SLASH,
-                                             .has_line_ends = true};
-static const struct run_words_rule kimi = {.letters = RUN_LETTERS_CASED_NO_HAN,
-                                           .contractions = RUN_CONTRACTIONS_BEHIND,
-                                           .numbers = RUN_NUMBERS_THREE,
-                                           .no_punctuation = SPACE_LETTER_NUMBER,
-                                           .tail = RUN_TAIL_LINE_ENDS,
-                                           .has_line_ends = true,
-                                           .has_han = true};
+/* A word of upper-case letters, then lower-case ones; either may be missing. */
+#define UPPER      "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER      "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define CASED(upper, lower, behind) \
+    "[^\\r\\n\\p{L}\\p{N}]?" upper "*" lower "+" behind "|" \
+    "[^\\r\\n\\p{L}\\p{N}]?" upper "+" lower "*" behind
+#define GPT4O   CASED(UPPER, LOWER, ANY_CASE "?") "|\\p{N}{1,3}|" MARKS "[\\r\\n/]*|" SPACES
+#define YOUTU   CASED(UPPER, LOWER, ANY_CASE "?") "|\\p{N}|" MARKS "[\\r\\n/]*|" SPACES
+#define TEKKEN  CASED(UPPER, LOWER, "") "|\\p{N}|" MARKS "[\\r\\n/]*|" SPACES
 
-/* ---- what the names stand for ---- */
+/* The same without ideographs. */
+#define UPPER_NO_HAN "[^\\p{Ll}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}\\p{sc:Han}]"
+#define LOWER_NO_HAN "[^\\p{Lu}\\p{Lt}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}\\p{sc:Han}]"
+
+#define DEEPSEEK3 \
+    "[!-/:-@\\[-`{-~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|" \
+    " ?[\\p{P}\\p{S}]+[\\r\\n]*|" SPACES
+
+/*
+ * Digits in groups of three from the right, (?=(\d{3})+(?!\d)). The first alternative goes on from
+ * the last group; the second is the first group, and is tried only where the digits begin.
+ */
+#define GROUPS_FROM_RIGHT(digit, not_behind) \
+    "\\G(?<=" digit ")" digit "{3}|" \
+    "(?<!" digit ")" digit "{1,3}(?=(?:" digit "{3})*+(?!" not_behind "))"
+
+#define HAN_AND_KANA "[\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}\\x{4e00}-\\x{9fa5}]+"
+
+/* What the names stand for. */
 
 static const struct run_pretokenizer as_default = {
-    .patterns = {SET(default_marks), WORDS(gpt2), SET(numbers), SET(three_digits)}};
-static const struct run_pretokenizer as_gpt2 = {.patterns = {WORDS(gpt2)}};
-static const struct run_pretokenizer as_starcoder = {.patterns = {SET(number), WORDS(gpt2)}};
+    .patterns = {"[\\p{P}$+<=>^~|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]"}};
+static const struct run_pretokenizer as_gpt2 = {.patterns = {GPT2}};
+static const struct run_pretokenizer as_starcoder = {.patterns = {"\\p{N}", GPT2}};
 static const struct run_pretokenizer as_falcon = {
-    .patterns = {SET(falcon_marks), WORDS(gpt2), SET(three_digits)}};
-static const struct run_pretokenizer as_bloom = {.patterns = {SET(phrase)}};
-static const struct run_pretokenizer as_viking = {.patterns = {SET(phrase), SET(number)}};
+    .patterns = {"[\\p{P}$+<=>^~|`]+", GPT2, "[0-9][0-9][0-9]"}};
+/* Brackets and the bar belong to the set, whatever was meant. */
+#define BLOOM " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{ff0c}\\x{3001}\\x{964}\\x{6d4}\\x{60c})]+"
+static const struct run_pretokenizer as_bloom = {.patterns = {BLOOM}};
+static const struct run_pretokenizer as_viking = {.patterns = {BLOOM, "\\p{N}"}};
 static const struct run_pretokenizer as_llama3 = {
-    .patterns = {WORDS(llama3)}, .is_merging_ignored = true, .is_bos_added = true};
-static const struct run_pretokenizer as_gpt4 = {.patterns = {WORDS(llama3)}};
-static const struct run_pretokenizer as_jais2 = {.patterns = {WORDS(jais2)}};
+    .patterns = {LLAMA3}, .is_merging_ignored = true, .is_bos_added = true};
+static const struct run_pretokenizer as_gpt4 = {.patterns = {LLAMA3}};
+/* Guarded: behind a space that is not the end of a line, no line ends in these spaces. */
+static const struct run_pretokenizer as_jais2 = {
+    .patterns = {ANY_CASE "|" WORD "|\\p{N}{1,3}|" MARKS "[\\r\\n]*|"
+                 "(?<![^\\S\\r\\n])\\s*[\\r\\n]+|"
+                 "\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|"
+                 "\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}"}};
 static const struct run_pretokenizer as_minicpm5 = {
-    .patterns = {SET(numbers_by_three), WORDS(minicpm5)}, .is_merging_ignored = true};
-static const struct run_pretokenizer as_qwen2 = {.patterns = {WORDS(qwen2)}};
-static const struct run_pretokenizer as_qwen35 = {.patterns = {WORDS(qwen35)}};
-static const struct run_pretokenizer as_laguna = {.patterns = {SET(newlines), WORDS(qwen2)}};
-static const struct run_pretokenizer as_seed_coder = {.patterns = {WORDS(seed_coder)}};
-static const struct run_pretokenizer as_exaone_moe = {.patterns = {WORDS(exaone_moe)}};
-static const struct run_pretokenizer as_deepseek_llm = {.patterns = {SET(line_end),
-                                                                     SET(cased_after_any),
-                                                                     SET(wide_after_any),
-                                                                     {run_match_last_spaces, NULL},
-                                                                     SET(cjk),
-                                                                     SET(numbers)}};
+    .patterns = {"\\p{N}{1,3}", ANY_CASE "|" WORD "|\\p{N}+|" MARKS "[\\r\\n]*|" SPACES},
+    .is_merging_ignored = true};
+static const struct run_pretokenizer as_qwen2 = {.patterns = {QWEN2}};
+static const struct run_pretokenizer as_qwen35 = {
+    .patterns = {ANY_CASE "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}|"
+                 " ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" SPACES}};
+static const struct run_pretokenizer as_laguna = {.patterns = {"\\n+", QWEN2}};
+static const struct run_pretokenizer as_seed_coder = {
+    .patterns = {ANY_CASE "|" WORD "|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" SPACES}};
+/* Guarded: with possessive quantifiers. */
+static const struct run_pretokenizer as_exaone_moe = {
+    .patterns = {ANY_CASE "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*+(?: \\p{L}\\p{M}*+)*+)++|\\p{N}|"
+                 MARKS "[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"}};
+/* Guarded: \s+$ is tried only where spaces begin. */
+static const struct run_pretokenizer as_deepseek_llm = {
+    .patterns = {"[\\r\\n]",
+                 "\\s?[A-Za-z\\x{b5}\\x{c0}-\\x{d6}\\x{d8}-\\x{f6}\\x{f8}-\\x{1ba}"
+                 "\\x{1bc}-\\x{1bf}\\x{1c4}-\\x{293}\\x{295}-\\x{2af}\\x{370}-\\x{373}"
+                 "\\x{376}\\x{377}\\x{37b}-\\x{37d}\\x{37f}\\x{386}\\x{388}-\\x{38a}"
+                 "\\x{38c}\\x{38e}-\\x{3a1}\\x{3a3}-\\x{3f5}\\x{3f7}-\\x{481}"
+                 "\\x{48a}-\\x{52f}\\x{531}-\\x{556}\\x{10a0}-\\x{10c5}\\x{13a0}-\\x{13f5}"
+                 "\\x{13f8}-\\x{13fd}\\x{1c90}-\\x{1cba}\\x{1cbd}-\\x{1cbf}"
+                 "\\x{1d00}-\\x{1d2b}\\x{1d6b}-\\x{1d77}\\x{1d79}-\\x{1d9a}"
+                 "\\x{1e00}-\\x{1f15}\\x{1f18}-\\x{1f1d}\\x{1f20}-\\x{1f45}"
+                 "\\x{1f48}-\\x{1f4d}\\x{1f50}-\\x{1f57}\\x{1f59}\\x{1f5b}\\x{1f5d}"
+                 "\\x{1f5f}-\\x{1f7d}\\x{1f80}-\\x{1fb4}\\x{1fb6}-\\x{1fbc}\\x{1fbe}"
+                 "\\x{1fc2}-\\x{1fc4}\\x{1fc6}-\\x{1fcc}\\x{1fd0}-\\x{1fd3}"
+                 "\\x{1fd6}-\\x{1fdb}\\x{1fe0}-\\x{1fec}\\x{1ff2}-\\x{1ff4}"
+                 "\\x{1ff6}-\\x{1ffc}\\x{2102}\\x{2107}\\x{210a}-\\x{2113}\\x{2115}"
+                 "\\x{2119}-\\x{211d}\\x{2124}\\x{2126}\\x{2128}\\x{212a}-\\x{212d}"
+                 "\\x{212f}-\\x{2134}\\x{2139}\\x{213c}-\\x{213f}\\x{2145}-\\x{2149}"
+                 "\\x{214e}\\x{2183}\\x{2184}\\x{2c00}-\\x{2c7b}\\x{2c7e}-\\x{2ce4}"
+                 "\\x{2ceb}-\\x{2cee}\\x{2cf2}\\x{2cf3}\\x{a640}-\\x{a66d}"
+                 "\\x{a680}-\\x{a69b}\\x{a722}-\\x{a76f}\\x{a771}-\\x{a787}"
+                 "\\x{a78b}-\\x{a78e}\\x{ab70}-\\x{abbf}\\x{fb00}-\\x{fb06}"
+                 "\\x{fb13}-\\x{fb17}\\x{ff21}-\\x{ff3a}\\x{ff41}-\\x{ff5a}"
+                 "\\x{10400}-\\x{1044f}\\x{104b0}-\\x{104d3}\\x{104d8}-\\x{104fb}"
+                 "\\x{10c80}-\\x{10cb2}\\x{10cc0}-\\x{10cf2}\\x{118a0}-\\x{118df}"
+                 "\\x{1e900}-\\x{1e943}]+",
+                 "\\s?[!-/:-~\\x{ff01}-\\x{ff0f}\\x{ff1a}-\\x{ff5e}\\x{2018}-\\x{201f}\\x{3000}-\\x{3002}]+",
+                 "(?<!\\s)\\s++\\z",
+                 "[\\x{4e00}-\\x{9fa5}\\x{800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+",
+                 "\\p{N}+"}};
 static const struct run_pretokenizer as_deepseek_coder = {
-    .patterns = {SET(line_end), SET(letters_after_any), SET(marks_after_any), SET(cjk),
-                 SET(number)}};
+    .patterns = {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+",
+                 "[\\x{4e00}-\\x{9fa5}\\x{800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+", "\\p{N}"}};
 static const struct run_pretokenizer as_deepseek3 = {
-    .patterns = {SET(numbers_by_three), SET(kana), WORDS(deepseek3)}};
+    .patterns = {"\\p{N}{1,3}", HAN_AND_KANA, DEEPSEEK3}};
 static const struct run_pretokenizer as_afmoe = {
-    .patterns = {{run_match_digits_from_right, NULL}, SET(asia), WORDS(deepseek3)}};
-static const struct run_pretokenizer as_gpt4o = {.patterns = {WORDS(gpt4o)}};
-static const struct run_pretokenizer as_granite = {.patterns = {WORDS(gpt4o)},
-                                                   .is_merging_ignored = true};
+    .patterns = {GROUPS_FROM_RIGHT("\\p{N}", "\\p{N}"),
+                 "[\\x{e40}-\\x{e7f}\\x{e80}-\\x{eff}\\x{1000}-\\x{109f}\\x{1100}-\\x{11ff}"
+                 "\\x{1780}-\\x{17ff}\\x{2f00}-\\x{2fdf}\\x{3040}-\\x{309f}"
+                 "\\x{30a0}-\\x{30ff}\\x{3400}-\\x{4dbf}\\x{4e00}-\\x{9fff}"
+                 "\\x{8c48}-\\x{faff}\\x{a9e0}-\\x{a9ff}\\x{aa60}-\\x{aa7f}"
+                 "\\x{ac00}-\\x{d7af}\\x{ff65}-\\x{ff9f}]+",
+                 DEEPSEEK3}};
+static const struct run_pretokenizer as_gpt4o = {.patterns = {GPT4O}};
+static const struct run_pretokenizer as_granite = {.patterns = {GPT4O}, .is_merging_ignored = true};
+/* \d{1,3}(?=(?:\d{3})*\b), with the marks and connectors that belong to words. */
 static const struct run_pretokenizer as_tiny_aya = {
-    .patterns = {{run_match_number_from_right, NULL}, WORDS(gpt4o)}};
+    .patterns = {GROUPS_FROM_RIGHT("\\d", "[\\p{L}\\p{M}\\p{N}\\p{Pc}]"), GPT4O}};
 static const struct run_pretokenizer as_youtu = {
-    .patterns = {SET(korean), SET(chinese_marks), SET(phonetic), SET(kana), WORDS(youtu)},
+    .patterns = {"[\\x{ac00}-\\x{d7a3}\\x{3131}-\\x{318e}]+|"
+                 "[\\x{2014}\\x{2018}\\x{2019}\\x{201c}\\x{201d}\\x{2026}\\x{3001}-\\x{303f}"
+                 "\\x{fe30}-\\x{fe4f}\\x{ff01}\\x{ff0c}\\x{ff1a}\\x{ff1b}]+|"
+                 "[\\x{3105}-\\x{312f}]+|" HAN_AND_KANA,
+                 YOUTU},
     .is_merging_ignored = true};
 static const struct run_pretokenizer as_tekken = {
-    .patterns = {WORDS(tekken)}, .is_merging_ignored = true, .is_bos_added = true};
-static const struct run_pretokenizer as_kimi = {.patterns = {WORDS(kimi)},
-                                                .is_merge_optional = true};
+    .patterns = {TEKKEN}, .is_merging_ignored = true, .is_bos_added = true};
+static const struct run_pretokenizer as_kimi = {
+    .patterns = {"\\p{sc:Han}+|" CASED(UPPER_NO_HAN, LOWER_NO_HAN, ANY_CASE "?")
+                 "|\\p{N}{1,3}|" MARKS "[\\r\\n]*|" SPACES},
+    .is_merge_optional = true};
 static const struct run_pretokenizer as_superbpe = {
-    .patterns = {{run_match_digits_from_right, NULL}}};
-static const struct run_pretokenizer as_chameleon = {.patterns = {{run_match_sentinel, NULL},
-                                                                  {run_match_image, NULL},
-                                                                  {run_match_indent, NULL},
-                                                                  SET(number),
-                                                                  SET(any_mark),
-                                                                  WORDS(gpt2)},
-                                                     .is_bos_added = true};
+    .patterns = {GROUPS_FROM_RIGHT("\\p{N}", "\\p{N}")}};
+static const struct run_pretokenizer as_chameleon = {
+    .patterns = {"<sentinel:[0-9]+>", "IMGIMG[A-I]{1,4}Z", "[\\t\\n]|    |  ", "\\p{N}",
+                 "[\\p{P}!-/:-@\\[-`{-~]", GPT2},
+    .is_bos_added = true};
 static const struct run_pretokenizer as_gemma4 = {
-    .patterns = {SET(newlines)}, .is_raw = true, .is_always_bos = true};
-static const struct run_pretokenizer as_sarvam = {.patterns = {SET(newlines)}, .is_raw = true};
+    .patterns = {"\\n+"}, .is_raw = true, .is_always_bos = true};
+static const struct run_pretokenizer as_sarvam = {.patterns = {"\\n+"}, .is_raw = true};
+
+/* clang-format on */
 
 static const struct {
     const char *name;
@@ -303,50 +282,4 @@ const char *run_pretokenizer_of(const char *architecture)
         if (strcmp(list[i].architecture, architecture) == 0)
             return list[i].name;
     return NULL;
-}
-
-/* ---- cutting ---- */
-
-struct cutting {
-    const struct run_pretokenizer *pretokenizer;
-    const char *text;
-    run_word_taker *take;
-    void *context;
-};
-
-/* Cuts the text from `start` to `end` by the patterns from `index` on: as deep as there are
- * patterns. */
-/* NOLINTNEXTLINE(misc-no-recursion) */
-static int cut(const struct cutting *cutting, size_t index, size_t start, size_t end)
-{
-    const struct run_pattern *pattern = &cutting->pretokenizer->patterns[index];
-    struct run_scan scan = {.text = cutting->text, .end = end};
-    size_t at = start;
-    int code = 0;
-
-    if (start == end)
-        return 0;
-    if (index == RUN_MAX_PATTERNS || !pattern->match)
-        return cutting->take(cutting->context, cutting->text + start, end - start);
-    while (code == 0 && at < end) {
-        const size_t to = pattern->match(&scan, at, pattern->rule);
-
-        if (to == at) {
-            at += run_character_decode(scan.text, end, at).n_bytes;
-            continue;
-        }
-        code = cut(cutting, index + 1, start, at);
-        if (code == 0)
-            code = cut(cutting, index + 1, at, to);
-        start = at = to;
-    }
-    return code < 0 ? code : cut(cutting, index + 1, start, end);
-}
-
-int run_pretokenize(const struct run_pretokenizer *pretokenizer, const char *text, size_t length,
-                    run_word_taker *take, void *context)
-{
-    const struct cutting cutting = {pretokenizer, text, take, context};
-
-    return cut(&cutting, 0, 0, length);
 }

@@ -59,13 +59,12 @@ static int open_spm(struct run_tokenizer *tokenizer, const struct run_metadata *
         return run_fail_memory(failure);
     spm->is_cut_at_spaces = true;
     for (uint32_t id = 0; id < vocabulary->n; id++) {
-        const uint8_t type = vocabulary->types[id];
         uint32_t length;
         const char *text = run_vocabulary_text(vocabulary, id, &length);
 
         /* Where there are no scores, the ids were given in their order. */
         spm->ranks[id] = vocabulary->scores ? rank_of_score(vocabulary->scores[id]) : id;
-        if (type != RUN_TOKEN_CONTROL && type != RUN_TOKEN_UNKNOWN && has_inner_space(text, length))
+        if (!run_vocabulary_is_control(vocabulary, id) && has_inner_space(text, length))
             spm->is_cut_at_spaces = false;
     }
     run_vocabulary_find_bytes(vocabulary, spm->bytes);

@@ -37,7 +37,7 @@ static const char *const gap_marks[] = {
     "<|suffix|>",     "<|fim_middle|>",  "<fim-middle>",    "<fim_middle>",    "<｜fim▁end｜>",
     "<MID>",          "▁<MID>",          "<|code_middle|>", "<|middle|>"};
 
-/* Must be shown: they divide what gpt-oss says. */
+/* Divide what gpt-oss says, so readers need them. In messages they are control tokens. */
 static const char *const shown[] = {"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"};
 
 static int32_t find(const struct run_tokenizer *tokenizer, const char *text)
@@ -115,6 +115,19 @@ static bool is_end_text(const struct run_tokenizer *tokenizer, const char *text)
     return id >= 0 && tokenizer->marks[id] & RUN_MARK_END;
 }
 
+/* Make a token part of the output. Unless the file calls it user-defined, it stays out of input. */
+static void mark_shown(struct run_tokenizer *tokenizer, const char *text)
+{
+    const int32_t id = find(tokenizer, text);
+
+    if (id < 0)
+        return;
+    tokenizer->marks[id] |= RUN_MARK_SHOWN;
+    if (tokenizer->vocabulary.types[id] != RUN_TOKEN_USER_DEFINED)
+        tokenizer->vocabulary.types[id] = RUN_TOKEN_CONTROL;
+}
+
+/* Undo what mark_end_texts() did to a token, and give it that type. */
 static void unmark_end(struct run_tokenizer *tokenizer, const char *text, enum run_token_type type)
 {
     const int32_t id = find(tokenizer, text);
@@ -125,8 +138,17 @@ static void unmark_end(struct run_tokenizer *tokenizer, const char *text, enum r
     tokenizer->vocabulary.types[id] = (uint8_t)type;
 }
 
+/* The type that the file gives a token of that text. */
+static enum run_token_type type_of(const struct run_tokenizer *tokenizer, const char *text)
+{
+    const int32_t id = find(tokenizer, text);
+
+    return id < 0 ? RUN_TOKEN_UNDEFINED : tokenizer->vocabulary.types[id];
+}
+
 static void find_ends(struct run_tokenizer *tokenizer)
 {
+    const enum run_token_type html_type = type_of(tokenizer, "</s>");
     struct run_special_ids *ids = &tokenizer->special;
 
     for (size_t i = 0; ids->eot < 0 && i < COUNT(turn_ends); i++)
@@ -140,8 +162,7 @@ static void find_ends(struct run_tokenizer *tokenizer)
         if (find(tokenizer, gap_marks[i]) >= 0)
             tokenizer->vocabulary.types[find(tokenizer, gap_marks[i])] = RUN_TOKEN_CONTROL;
     for (size_t i = 0; i < COUNT(shown); i++)
-        if (find(tokenizer, shown[i]) >= 0)
-            tokenizer->vocabulary.types[find(tokenizer, shown[i])] = RUN_TOKEN_USER_DEFINED;
+        mark_shown(tokenizer, shown[i]);
     mark_end(tokenizer, ids->eos);
     mark_end(tokenizer, ids->eot);
     mark_end(tokenizer, ids->eom);
@@ -150,11 +171,14 @@ static void find_ends(struct run_tokenizer *tokenizer)
         ((is_end_text(tokenizer, "<|return|>") &&
           (is_end_text(tokenizer, "<|call|>") || is_end_text(tokenizer, "<|calls|>"))) ||
          (is_end_text(tokenizer, "<|flush|>") &&
-          (is_end_text(tokenizer, "<|call|>") || is_end_text(tokenizer, "<|calls|>")))))
-        unmark_end(tokenizer, "<|end|>", RUN_TOKEN_USER_DEFINED);
+          (is_end_text(tokenizer, "<|call|>") || is_end_text(tokenizer, "<|calls|>"))))) {
+        unmark_end(tokenizer, "<|end|>", RUN_TOKEN_CONTROL);
+        mark_shown(tokenizer, "<|end|>");
+    }
     /* In Gemma 4 it is HTML. */
     if (is_end_text(tokenizer, "<|tool_response>"))
-        unmark_end(tokenizer, "</s>", RUN_TOKEN_NORMAL);
+        unmark_end(tokenizer, "</s>",
+                   html_type == RUN_TOKEN_CONTROL ? html_type : RUN_TOKEN_NORMAL);
 }
 
 /* Whether `text` contains `part`, without regard to the case of ASCII. */

@@ -118,16 +118,6 @@ static int read_scores(struct run_json *scores, struct run_vocabulary *vocabular
 
 /* ---- texts to ids ---- */
 
-/* FNV-1a, 64 bits folded. */
-static uint32_t hash_text(const char *text, size_t length)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-    return (uint32_t)(hash ^ hash >> 32);
-}
-
 static bool is_text_of(const struct run_vocabulary *vocabulary, uint32_t id, const char *text,
                        size_t length)
 {
@@ -140,7 +130,7 @@ static bool is_text_of(const struct run_vocabulary *vocabulary, uint32_t id, con
 /* The slot with the token of that text, or the empty one where it would be. */
 static uint32_t *find_slot(const struct run_vocabulary *vocabulary, const char *text, size_t length)
 {
-    uint32_t at = hash_text(text, length) & vocabulary->slot_mask;
+    uint32_t at = (uint32_t)gguf_hash(&vocabulary->key, text, length) & vocabulary->slot_mask;
 
     while (vocabulary->slots[at] != 0 &&
            !is_text_of(vocabulary, vocabulary->slots[at] - 1, text, length))
@@ -151,9 +141,13 @@ static uint32_t *find_slot(const struct run_vocabulary *vocabulary, const char *
 static int make_slots(struct run_vocabulary *vocabulary, struct run_failure *failure)
 {
     uint32_t n = 512;
+    int code;
 
     while (n < 2 * vocabulary->n)
         n *= 2;
+    code = gguf_hash_key_make(&vocabulary->key);
+    if (code < 0)
+        return run_fail(failure, code, "random numbers for a hash: %s", strerror(-code));
     vocabulary->slots = calloc(n, sizeof *vocabulary->slots);
     if (!vocabulary->slots)
         return run_fail_memory(failure);
@@ -182,16 +176,10 @@ int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const 
 {
     const int32_t id = run_vocabulary_find(vocabulary, text, length);
 
-    if (id < 0)
-        return id;
-    switch (vocabulary->types[id]) {
-    case RUN_TOKEN_UNKNOWN:
-    case RUN_TOKEN_CONTROL:
-    case RUN_TOKEN_BYTE:
+    if (id < 0 || vocabulary->types[id] == RUN_TOKEN_BYTE ||
+        run_vocabulary_is_control(vocabulary, (uint32_t)id))
         return -1;
-    default:
-        return id;
-    }
+    return id;
 }
 
 /* ---- all of it ---- */
@@ -283,7 +271,7 @@ void run_vocabulary_find_bytes(const struct run_vocabulary *vocabulary, int32_t 
 
         snprintf(name, sizeof name, "<0x%02X>", byte);
         ids[byte] = run_vocabulary_find(vocabulary, name, strlen(name));
-        if (ids[byte] < 0)
+        if (ids[byte] < 0 || run_vocabulary_is_control(vocabulary, (uint32_t)ids[byte]))
             ids[byte] = run_vocabulary_find_text(vocabulary, &own, 1);
     }
 }

@@ -5,6 +5,7 @@
 #define GGUFS_RUNNER_TOKEN_VOCABULARY_H
 
 #include "contrib/runner/tree/metadata.h"
+#include "gguf/support/keyed_hash.h"
 
 /* The types of tokens, as in GGUF: tokenizer.ggml.token_type. */
 enum run_token_type {
@@ -19,12 +20,13 @@ enum run_token_type {
 
 struct run_vocabulary {
     uint32_t n;
-    char *texts;        /* one after the other, without NUL between */
-    uint32_t *starts;   /* n + 1 offsets in `texts` */
-    uint8_t *types;     /* enum run_token_type */
-    float *scores;      /* NULL if the model has none */
-    uint32_t *slots;    /* a hash table of ids, found by text */
-    uint32_t slot_mask; /* their number, a power of two, less one */
+    char *texts;              /* one after the other, without NUL between */
+    uint32_t *starts;         /* n + 1 offsets in `texts` */
+    uint8_t *types;           /* enum run_token_type */
+    float *scores;            /* NULL if the model has none */
+    uint32_t *slots;          /* a hash table from texts to ids + 1; 0 is a free slot */
+    uint32_t slot_mask;       /* number of slots, a power of two, minus one */
+    struct gguf_hash_key key; /* of that table */
     uint32_t longest_bytes;
 };
 
@@ -54,7 +56,14 @@ int32_t run_vocabulary_find(const struct run_vocabulary *vocabulary, const char 
 int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const char *text,
                                  size_t length);
 
-/* Whether the token is a byte as <0x41> writes it. */
+/* Return true for a token that no text may become: the file calls it a control token, or it stands
+ * for what the vocabulary does not have. */
+static inline bool run_vocabulary_is_control(const struct run_vocabulary *vocabulary, uint32_t id)
+{
+    return vocabulary->types[id] == RUN_TOKEN_CONTROL || vocabulary->types[id] == RUN_TOKEN_UNKNOWN;
+}
+
+/* Return true if the token is a byte, written as <0x41>, and store that byte. */
 bool run_vocabulary_is_byte(const struct run_vocabulary *vocabulary, uint32_t id, uint8_t *byte);
 
 /* Fills in the tokens of the bytes: those written <0x41>, or else as themselves; -1 where there is

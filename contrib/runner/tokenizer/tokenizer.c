@@ -4,8 +4,6 @@
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,20 +17,6 @@
 static const struct run_tokenizer_kind *const kinds[] = {
     &run_kind_llama, &run_kind_gpt2, &run_kind_gemma4, &run_kind_bert,
     &run_kind_t5,    &run_kind_rwkv, &run_kind_plamo2, NULL};
-
-void run_tokenizer_set_note(struct run_tokenizer *tokenizer, const char *format, ...)
-{
-    va_list arguments;
-
-    if (tokenizer->note[0] != '\0')
-        return;
-    va_start(arguments, format);
-    vsnprintf(tokenizer->note, sizeof tokenizer->note, format, arguments);
-    va_end(arguments);
-    for (char *c = tokenizer->note; *c != '\0'; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
-}
 
 /* ---- opening ---- */
 
@@ -91,8 +75,8 @@ static int collect_added(struct run_tokenizer *tokenizer)
             continue;
         if (type == RUN_TOKEN_USER_DEFINED)
             code = run_prefixes_add(&tokenizer->user_tokens, text, length, (int32_t)id);
-        if (code == 0 && (type == RUN_TOKEN_USER_DEFINED || type == RUN_TOKEN_CONTROL ||
-                          type == RUN_TOKEN_UNKNOWN))
+        if (code == 0 && (type == RUN_TOKEN_USER_DEFINED ||
+                          run_vocabulary_is_control(&tokenizer->vocabulary, id)))
             code = run_prefixes_add(&tokenizer->control_tokens, text, length, (int32_t)id);
     }
     run_prefixes_sort(&tokenizer->user_tokens);
@@ -253,10 +237,11 @@ const char *run_tokenizer_piece(const struct run_tokenizer *tokenizer, int32_t i
     return tokenizer->pieces + tokenizer->piece_starts[id];
 }
 
-bool run_tokenizer_is_control(const struct run_tokenizer *tokenizer, int32_t id)
+bool run_tokenizer_is_hidden(const struct run_tokenizer *tokenizer, int32_t id)
 {
-    return is_token(tokenizer, id) && (tokenizer->vocabulary.types[id] == RUN_TOKEN_CONTROL ||
-                                       tokenizer->vocabulary.types[id] == RUN_TOKEN_UNKNOWN);
+    return is_token(tokenizer, id) &&
+           run_vocabulary_is_control(&tokenizer->vocabulary, (uint32_t)id) &&
+           !(tokenizer->marks[id] & RUN_MARK_SHOWN);
 }
 
 bool run_tokenizer_is_end(const struct run_tokenizer *tokenizer, int32_t id)
@@ -275,7 +260,7 @@ int run_tokenizer_show(const struct run_tokenizer *tokenizer, int32_t id, bool i
     size_t length;
     const char *piece = run_tokenizer_piece(tokenizer, id, &length);
 
-    if (run_tokenizer_is_control(tokenizer, id)) {
+    if (run_tokenizer_is_hidden(tokenizer, id)) {
         if (!is_control_shown)
             length = 0;
     } else if (stream->is_at_start && length > 0) {
@@ -363,5 +348,8 @@ int run_tokenizer_encode(const struct run_tokenizer *tokenizer, const char *text
         code = encode_parts(tokenizer, text, length, flags, ids);
     if (code == 0 && flags & RUN_ENCODE_BOS_EOS && special->is_eos_added && special->eos >= 0)
         code = run_ids_add(ids, special->eos);
+    if (code == -EOVERFLOW)
+        return run_fail(failure, code,
+                        "the pre-tokenizer cannot split this text: its words are too long");
     return code < 0 ? run_fail_memory(failure) : 0;
 }

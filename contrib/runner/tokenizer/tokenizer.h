@@ -14,8 +14,9 @@
 
 /* How to encode. */
 enum {
-    /* Control tokens that are written in the text, such as <|im_start|>, are recognised. Added
-     * tokens of the user's always are. Leave it out for text that is not trusted. */
+    /* Match control tokens in the text, such as <|im_start|>. Leave it out for text from users and
+     * files: without it, no token that the file calls a control token is ever matched. Tokens of
+     * the type USER_DEFINED always are. */
     RUN_ENCODE_SPECIAL = 1,
     /* The tokens that begin and end a text are added where the model wants them. */
     RUN_ENCODE_BOS_EOS = 2,
@@ -61,7 +62,8 @@ const struct run_special_ids *run_tokenizer_special(const struct run_tokenizer *
 
 /*
  * Appends the tokens of the text to `ids`; on failure it may have appended some. Malformed UTF-8 is
- * taken byte by byte. -E2BIG for texts of 1 GiB or more.
+ * taken byte by byte. -E2BIG for texts of 1 GiB or more, -EOVERFLOW for one that the
+ * pre-tokenizer's expressions cannot split within the limits of PCRE2.
  */
 int run_tokenizer_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                          unsigned flags, struct run_ids *ids, struct run_failure *failure);
@@ -70,8 +72,12 @@ int run_tokenizer_encode(const struct run_tokenizer *tokenizer, const char *text
  * control token the text that it is known by. Kept by the tokenizer. */
 const char *run_tokenizer_piece(const struct run_tokenizer *tokenizer, int32_t id, size_t *length);
 
-/* Whether the token is no text but a sign to the model, or from it. */
-bool run_tokenizer_is_control(const struct run_tokenizer *tokenizer, int32_t id);
+/*
+ * Return true for a control token that is not part of the text that readers see. A few control
+ * tokens are: those that divide what gpt-oss says. That says nothing about input, in which a
+ * control token is only ever matched with RUN_ENCODE_SPECIAL.
+ */
+bool run_tokenizer_is_hidden(const struct run_tokenizer *tokenizer, int32_t id);
 
 /* Whether a model that gives this token has said everything: the end of a text, turn or message. */
 bool run_tokenizer_is_end(const struct run_tokenizer *tokenizer, int32_t id);
@@ -84,7 +90,7 @@ bool run_tokenizer_adds_space(const struct run_tokenizer *tokenizer);
 
 /*
  * Gives the token to the stream, which was begun with run_utf8_begin(), and what can be shown now
- * to the caller, as run_utf8_put() does. Control tokens give nothing, or with `is_control_shown`
+ * to the caller, as run_utf8_put() does. Hidden tokens give nothing, or with `is_control_shown`
  * their text. The space that encoding adds is left out at the start of a text.
  */
 int run_tokenizer_show(const struct run_tokenizer *tokenizer, int32_t id, bool is_control_shown,

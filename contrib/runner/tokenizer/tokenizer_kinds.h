@@ -7,6 +7,7 @@
 #include "contrib/runner/tokenizer/prefixes.h"
 #include "contrib/runner/tokenizer/token_vocabulary.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
+#include "gguf/support/safe_print.h"
 
 /* What a kind sets where the metadata have no key. */
 struct run_kind_defaults {
@@ -35,6 +36,9 @@ struct run_tokenizer_kind {
                      char *out);
 };
 
+/* Bytes of a note before its control characters are escaped, with a NUL. */
+#define RUN_NOTE_BYTES 256
+
 struct run_tokenizer {
     const struct run_tokenizer_kind *kind;
     void *state; /* of the kind */
@@ -44,15 +48,16 @@ struct run_tokenizer {
     char *pieces;                       /* one after the other */
     uint32_t *piece_starts;             /* offsets in `pieces`, one more than tokens */
     uint8_t *marks;                     /* of tokens: enum run_token_mark */
-    struct run_prefixes user_tokens;    /* the added ones */
-    struct run_prefixes control_tokens; /* these and those that need RUN_ENCODE_SPECIAL */
-    char note[256];
+    struct run_prefixes user_tokens;    /* added tokens that any text may have */
+    struct run_prefixes control_tokens; /* these, and those that need RUN_ENCODE_SPECIAL */
+    char note[GGUF_ESCAPED_BYTES * RUN_NOTE_BYTES];
 };
 
 enum run_token_mark {
     RUN_MARK_END = 1,         /* ends what the model says */
     RUN_MARK_TAKES_LEFT = 2,  /* white space before it belongs to it */
     RUN_MARK_TAKES_RIGHT = 4, /* white space behind it belongs to it */
+    RUN_MARK_SHOWN = 8,       /* a control token that is part of the output */
 };
 
 extern const struct run_tokenizer_kind run_kind_llama;

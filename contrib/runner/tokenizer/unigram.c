@@ -116,8 +116,8 @@ static int normalize(struct normalizing *normalizing, const char *text, size_t l
             continue;
         }
         /* Neither a character: U+FFFD, which no vocabulary tells from others. */
-        code = character.code == 0xfffd ? add_normal(normalizing, "\xef\xbf\xbd", 3)
-                                        : add_normal(normalizing, text + at, n_bytes);
+        code = character.code == RUN_REPLACEMENT ? add_normal(normalizing, "\xef\xbf\xbd", 3)
+                                                 : add_normal(normalizing, text + at, n_bytes);
         at += character.n_bytes;
     }
     return code;

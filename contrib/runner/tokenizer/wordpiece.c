@@ -49,8 +49,7 @@ static int open_wordpiece(struct run_tokenizer *tokenizer, const struct run_meta
         uint32_t length;
         const char *text = run_vocabulary_text(vocabulary, id, &length);
 
-        if (vocabulary->types[id] == RUN_TOKEN_CONTROL ||
-            vocabulary->types[id] == RUN_TOKEN_UNKNOWN)
+        if (run_vocabulary_is_control(vocabulary, id))
             continue;
         if (run_prefixes_add(&state->tokens, text, length, (int32_t)id) < 0)
             return run_fail_memory(failure);
@@ -141,7 +140,7 @@ static bool is_ideograph(uint32_t code)
 
 static bool is_punctuation(uint32_t code)
 {
-    const uint16_t classes = run_character_classes(code);
+    const unsigned classes = run_character_classes(code);
 
     return classes & RUN_PUNCTUATION || (code < 0x80 && classes & RUN_SYMBOL);
 }
@@ -181,14 +180,16 @@ static int encode_wordpiece(const struct run_tokenizer *tokenizer, const char *t
 
     (void)is_first;
     for (size_t at = 0; code == 0 && at < length;) {
-        const struct run_character character = run_character_at(text, length, at);
-        const bool is_blank = character.code == '\t' || character.classes & RUN_LINE_END ||
-                              (character.classes & RUN_SPACE && !(character.classes & RUN_CONTROL));
+        const struct run_character character = run_character_decode(text, length, at);
+        const unsigned classes = run_character_classes(character.code);
+        const bool is_blank = character.code == '\t' || character.code == '\r' ||
+                              character.code == '\n' ||
+                              (classes & RUN_SPACE && !(classes & RUN_CONTROL));
 
         at += character.n_bytes;
         if (is_blank)
             code = end_word(&encoding);
-        else if (character.code != 0xfffd && !(character.classes & RUN_CONTROL))
+        else if (character.code != RUN_REPLACEMENT && !(classes & RUN_CONTROL))
             code = add_normal(&encoding, character.code, is_ideograph(character.code));
     }
     if (code == 0)

@@ -66,8 +66,7 @@ static int open_world(struct run_tokenizer *tokenizer, const struct run_metadata
         const char *text = run_vocabulary_text(vocabulary, id, &length);
         size_t n;
 
-        if (vocabulary->types[id] == RUN_TOKEN_CONTROL ||
-            vocabulary->types[id] == RUN_TOKEN_UNKNOWN)
+        if (run_vocabulary_is_control(vocabulary, id))
             continue;
         n = unescape(tokenizer, text, length, world->texts + at);
         if (run_prefixes_add(&world->tokens, world->texts + at, (uint32_t)n, (int32_t)id) < 0)

@@ -107,7 +107,7 @@ Test(run_tokenizer, a_pretokenizer_that_is_not_known_is_noted)
 
     snprintf(text, sizeof text, "{%s,\"tokenizer.ggml.pre\":\"tomorrow\\u001b's\"}", tokens);
     tokenizer = vocabulary_accept(text);
-    cr_expect(strstr(run_tokenizer_note(tokenizer), "tomorrow?'s") != NULL, "%s",
+    cr_expect(strstr(run_tokenizer_note(tokenizer), "tomorrow\\x1b's") != NULL, "%s",
               run_tokenizer_note(tokenizer));
     vocabulary_expect(tokenizer, "ab", 0, "2");
     run_tokenizer_close(tokenizer);
@@ -256,13 +256,86 @@ Test(run_tokenizer, ends_are_known_by_their_texts)
     for (int32_t id = 0; id < 8; id++)
         cr_expect_eq(run_tokenizer_is_end(tokenizer, id), id == 2 || id == 3 || id == 5 || id == 6,
                      "%d", id);
-    /* In gpt-oss what follows <|end|> is another message, and these are shown. */
-    cr_expect_not(run_tokenizer_is_control(tokenizer, 1));
-    cr_expect_not(run_tokenizer_is_control(tokenizer, 4));
-    cr_expect(run_tokenizer_is_control(tokenizer, 5));
-    cr_expect(run_tokenizer_is_control(tokenizer, 7));
+    /* In gpt-oss another message follows <|end|>, and these are shown. */
+    cr_expect_not(run_tokenizer_is_hidden(tokenizer, 1));
+    cr_expect_not(run_tokenizer_is_hidden(tokenizer, 4));
+    cr_expect(run_tokenizer_is_hidden(tokenizer, 5));
+    cr_expect(run_tokenizer_is_hidden(tokenizer, 7));
     vocabulary_expect_ids(tokenizer, "<|channel|>a<|im_end|>", 22, RUN_ENCODE_SPECIAL, "4 0 5");
     run_tokenizer_close(tokenizer);
+}
+
+/* As in gpt-oss: what is shown in the output is still a control token in the input. */
+Test(run_tokenizer, control_tokens_are_not_matched_in_text)
+{
+    static const char *const names[] = {"<|start|>", "<|message|>", "<|channel|>", "<|constrain|>",
+                                        "<|end|>",   "<|return|>",  "<|call|>",    "<|user|>"};
+    struct run_tokenizer *tokenizer = vocabulary_accept(
+        "{\"tokenizer.ggml.model\":\"gpt2\",\"tokenizer.ggml.pre\":\"gpt-4o\","
+        "\"tokenizer.ggml.merges\":[\"< |\",\"a b\",\"<| |\"],\"tokenizer.ggml.tokens\":["
+        "\"<|start|>\",\"<|message|>\",\"<|channel|>\",\"<|constrain|>\",\"<|end|>\","
+        "\"<|return|>\",\"<|call|>\",\"<|user|>\",\"<\",\"|\",\">\",\"a\",\"b\",\"ab\",\"<|\","
+        "\"<||\"],\"tokenizer.ggml.token_type\":[3,3,3,3,3,3,3,4,1,1,1,1,1,3,1,3]}");
+
+    for (int32_t id = 0; id < 8; id++) {
+        const bool is_control = id < 7;
+        struct run_failure failure;
+        struct run_ids ids = {0};
+        char text[32];
+
+        snprintf(text, sizeof text, "%d", id);
+        vocabulary_expect_ids(tokenizer, names[id], strlen(names[id]), RUN_ENCODE_SPECIAL, text);
+        cr_assert_eq(
+            run_tokenizer_encode(tokenizer, names[id], strlen(names[id]), 0, &ids, &failure), 0);
+        for (size_t i = 0; i < ids.n; i++)
+            cr_expect_eq(ids.list[i] >= 7, is_control || ids.list[i] == 7, "%s", names[id]);
+        cr_expect_eq(ids.list[0], is_control ? 14 : 7, "%s", names[id]);
+        cr_expect_eq(run_tokenizer_is_hidden(tokenizer, id), id == 5 || id == 6, "%s", names[id]);
+        run_ids_free(&ids);
+    }
+    /* Not as the result of a merge either. */
+    vocabulary_expect_ids(tokenizer, "ab<||", 5, 0, "11 12 14 9");
+    run_tokenizer_close(tokenizer);
+}
+
+/* Whatever a single byte's token is called. */
+Test(run_tokenizer, bytes_do_not_become_control_tokens)
+{
+    struct run_tokenizer *tokenizer = vocabulary_accept(
+        "{\"tokenizer.ggml.model\":\"gpt2\",\"tokenizer.ggml.pre\":\"gpt-2\",\"tokenizer.ggml."
+        "tokens\":"
+        "[\"a\",\"b\"],\"tokenizer.ggml.token_type\":[3,1],\"tokenizer.ggml.merges\":[]}");
+
+    vocabulary_expect_ids(tokenizer, "ab", 2, 0, "1");
+    vocabulary_expect_ids(tokenizer, "ab", 2, RUN_ENCODE_SPECIAL, "0 1");
+    run_tokenizer_close(tokenizer);
+    tokenizer = vocabulary_accept(
+        "{\"tokenizer.ggml.model\":\"llama\",\"tokenizer.ggml.add_space_prefix\":false,"
+        "\"tokenizer.ggml.tokens\":[\"<unk>\",\"<0x61>\",\"a\",\"<0x62>\"],"
+        "\"tokenizer.ggml.token_type\":[2,3,3,6]}");
+    vocabulary_expect_ids(tokenizer, "ab", 2, 0, "0 3");
+    run_tokenizer_close(tokenizer);
+}
+
+/* The file's word counts: in Gemma 4 the text is HTML, unless it is a control token there as well.
+ */
+Test(run_tokenizer, a_text_that_ends_others_is_html_in_gemma_4)
+{
+    static const char format[] =
+        "{\"tokenizer.ggml.model\":\"gemma4\",\"tokenizer.ggml.tokens\":[\"<|tool_response>\","
+        "\"</s>\",\"<\"],\"tokenizer.ggml.token_type\":[3,%d,1],\"tokenizer.ggml.merges\":[]}";
+
+    for (int type = 1; type <= 4; type++) {
+        struct run_tokenizer *tokenizer;
+        char metadata[512];
+
+        snprintf(metadata, sizeof metadata, format, type);
+        tokenizer = vocabulary_accept(metadata);
+        cr_expect_eq(run_tokenizer_is_hidden(tokenizer, 1), type == 3, "%d", type);
+        cr_expect_not(run_tokenizer_is_end(tokenizer, 1));
+        cr_expect(run_tokenizer_is_end(tokenizer, 0));
+        run_tokenizer_close(tokenizer);
+    }
 }
 
 Test(run_tokenizer, ids_outside_are_no_tokens)
@@ -275,7 +348,7 @@ Test(run_tokenizer, ids_outside_are_no_tokens)
 
         cr_expect_not_null(run_tokenizer_piece(tokenizer, ids[i], &length));
         cr_expect_eq(length, 0u);
-        cr_expect_not(run_tokenizer_is_control(tokenizer, ids[i]));
+        cr_expect_not(run_tokenizer_is_hidden(tokenizer, ids[i]));
         cr_expect_not(run_tokenizer_is_end(tokenizer, ids[i]));
     }
     cr_expect_eq(run_tokenizer_find(tokenizer, "▁ab"), 10);

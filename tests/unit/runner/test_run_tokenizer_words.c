@@ -1,31 +1,47 @@
-/* Where pre-tokenizers cut. What they make of these was compared with the regular expressions of
- * the models' tokenizer.json, in the library that these are for. */
+/* Where pre-tokenizers split texts. The expected words were compared with those of the models'
+ * tokenizer.json, in the library that these files are for. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "contrib/runner/tokenizer/pretokenizers.h"
+#include "contrib/runner/tokenizer/word_splitter.h"
+#include "gguf/support/confine.h"
 #include "tests/unit/gguf/model_file.h"
 
-struct cut {
-    char text[512]; /* with a bar behind each word */
+/* The words, with a bar behind each. */
+struct words {
+    char text[512];
     size_t n;
 };
 
 static int take(void *context, const char *word, size_t length)
 {
-    struct cut *cut = context;
+    struct words *words = context;
 
     cr_assert_gt(length, 0u);
-    cr_assert_lt(cut->n + length + 2, sizeof cut->text);
-    memcpy(cut->text + cut->n, word, length);
-    cut->n += length;
-    cut->text[cut->n++] = '|';
-    cut->text[cut->n] = '\0';
+    cr_assert_lt(words->n + length + 2, sizeof words->text);
+    memcpy(words->text + words->n, word, length);
+    words->n += length;
+    words->text[words->n++] = '|';
+    words->text[words->n] = '\0';
     return 0;
 }
 
-Test(run_tokenizer_words, texts_are_cut_where_the_patterns_say)
+static struct run_word_splitter *open_splitter(const char *name)
+{
+    const struct run_pretokenizer *pretokenizer = run_pretokenizer_find(name);
+    struct run_word_splitter *splitter;
+    struct run_failure failure;
+
+    cr_assert_not_null(pretokenizer, "%s", name);
+    cr_assert_eq(run_word_splitter_open(pretokenizer, &splitter, &failure), 0);
+    return splitter;
+}
+
+Test(run_tokenizer_words, texts_are_split_where_the_patterns_say)
 {
     static const struct {
         const char *name, *text, *words;
@@ -79,19 +95,42 @@ Test(run_tokenizer_words, texts_are_cut_where_the_patterns_say)
          "\xea\xb0\x80\xe3\x80\x81\xe3\x84\x85\xe4\xb8\xad"
          "Ab",
          "\xea\xb0\x80|\xe3\x80\x81|\xe3\x84\x85|\xe4\xb8\xad|Ab|"},
-        /* What is no UTF-8 is cut as U+FFFD is. */
+        /* Bytes that are not UTF-8 are split as U+FFFD is. */
         {"gpt-2", "a\xff\xc3 b", "a|\xff\xc3| b|"},
+        {"deepseek-v3",
+         "\xff"
+         "ab\xc3",
+         "\xff|ab|\xc3|"},
+        /* Younger than the libraries' Unicode: U+1FAE8 is a symbol, U+31350 an ideograph. */
+        {"deepseek-v3",
+         "\xf0\x9f\xab\xa8"
+         "ab",
+         "\xf0\x9f\xab\xa8|ab|"},
+        {"kimi-k2",
+         "a\xf0\xb1\x8d\x90"
+         "b",
+         "a|\xf0\xb1\x8d\x90|b|"},
+        /* U+180E is no white space, U+017F no "s". */
+        {"gpt-2", "a \xe1\xa0\x8e b", "a| \xe1\xa0\x8e| b|"},
+        {"llama-bpe", "'\xc5\xbf", "'\xc5\xbf|"},
+        /* Letters that other scripts use with Han, U+3001 and U+30FC, are not Han themselves. */
+        {"kimi-k2", "\xe4\xb8\xad\xe3\x80\x81\xe4\xb8\xad\xe3\x83\xbc",
+         "\xe4\xb8\xad|\xe3\x80\x81|\xe4\xb8\xad|\xe3\x83\xbc|"},
+        /* A word that goes on behind digits, and a mark is part of it. */
+        {"tiny_aya", "1234_ 1234\xcc\x81 1234.", "123|4|_| |123|4|\xcc\x81| |1|234|.|"},
+        /* No line ends behind these spaces, one behind those. */
+        {"jais-2", "!\n \n   x", "!\n| \n|  | x|"},
     };
 
     for (size_t i = 0; i < COUNT(list); i++) {
-        const struct run_pretokenizer *pretokenizer = run_pretokenizer_find(list[i].name);
-        struct cut cut = {{0}, 0};
+        struct run_word_splitter *splitter = open_splitter(list[i].name);
+        struct words words = {{0}, 0};
 
-        cr_assert_not_null(pretokenizer, "%s", list[i].name);
-        cr_assert_eq(run_pretokenize(pretokenizer, list[i].text, strlen(list[i].text), take, &cut),
-                     0);
-        cr_expect_str_eq(cut.text, list[i].words, "%s: \"%s\" is \"%s\", not \"%s\"", list[i].name,
-                         list[i].text, cut.text, list[i].words);
+        cr_assert_eq(
+            run_word_splitter_split(splitter, list[i].text, strlen(list[i].text), take, &words), 0);
+        cr_expect_str_eq(words.text, list[i].words, "%s: \"%s\" is \"%s\", not \"%s\"",
+                         list[i].name, list[i].text, words.text, list[i].words);
+        run_word_splitter_close(splitter);
     }
 }
 
@@ -121,9 +160,8 @@ Test(run_tokenizer_words, words_together_are_the_text)
     uint64_t state = 3;
 
     for (size_t i = 0; (name = run_pretokenizer_name(i)); i++) {
-        const struct run_pretokenizer *pretokenizer = run_pretokenizer_find(name);
+        struct run_word_splitter *splitter = open_splitter(name);
 
-        cr_assert_not_null(pretokenizer);
         for (size_t j = 0; j < 200; j++) {
             char text[100];
             const size_t length = model_file_random(&state) % sizeof text;
@@ -134,10 +172,86 @@ Test(run_tokenizer_words, words_together_are_the_text)
 
                 text[k] = (char)(j % 2 ? some[random % (sizeof some - 1)] : (int)random);
             }
-            cr_assert_eq(run_pretokenize(pretokenizer, text, length, add_length, &at), 0);
+            cr_assert_eq(run_word_splitter_split(splitter, text, length, add_length, &at), 0);
             cr_expect_eq(at, text + length, "%s", name);
         }
-        cr_expect_eq(run_pretokenize(pretokenizer, "a", 1, refuse, NULL), -7);
+        cr_expect_eq(run_word_splitter_split(splitter, "a", 1, refuse, NULL), -7);
+        run_word_splitter_close(splitter);
     }
     cr_expect_null(run_pretokenizer_find("tomorrow's"));
+}
+
+static const char mixed[] = "It's 12345 \xc3\xa9t\xc3\xa9 \xe4\xb8\xad!\n\n  x";
+
+static int count(void *context, const char *word, size_t length)
+{
+    size_t *n = context;
+
+    (void)word;
+    (void)length;
+    ++*n;
+    return 0;
+}
+
+/* What the pre-tokenizers made of that text. */
+struct outcome {
+    size_t n_words, n_with_jit;
+    bool may_map_code;
+};
+
+static void split_with_all(struct outcome *outcome)
+{
+    void *page = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const char *name;
+
+    outcome->may_map_code = page != MAP_FAILED;
+    for (size_t i = 0; (name = run_pretokenizer_name(i)); i++) {
+        struct run_word_splitter *splitter = open_splitter(name);
+
+        cr_assert_eq(
+            run_word_splitter_split(splitter, mixed, sizeof mixed - 1, count, &outcome->n_words),
+            0);
+        outcome->n_with_jit += run_word_splitter_has_jit(splitter);
+        run_word_splitter_close(splitter);
+    }
+}
+
+/* In a process of its own, which may not map executable memory. */
+static void split_confined(bool is_reserved, struct outcome *outcome)
+{
+    const struct gguf_confinement confinement = {0};
+    const pid_t child = fork();
+    const char *step;
+    int status;
+
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        if (is_reserved)
+            run_word_splitter_reserve();
+        if (gguf_confine(&confinement, &step) < 0)
+            _exit(1);
+        split_with_all(outcome);
+        _exit(0);
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "reserved %d: status %d", is_reserved,
+              status);
+}
+
+Test(run_tokenizer_words, a_confined_process_splits_alike)
+{
+    struct outcome *outcomes =
+        mmap(NULL, 3 * sizeof *outcomes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    cr_assert_neq(outcomes, MAP_FAILED);
+    split_confined(false, &outcomes[0]);
+    split_confined(true, &outcomes[1]);
+    split_with_all(&outcomes[2]); /* last, since memory of this process is the children's as well */
+    cr_expect_gt(outcomes[2].n_words, 800u);
+    cr_expect_eq(outcomes[0].n_words, outcomes[2].n_words);
+    cr_expect_eq(outcomes[1].n_words, outcomes[2].n_words);
+    cr_expect_eq(outcomes[1].n_with_jit, outcomes[2].n_with_jit);
+    if (!outcomes[0].may_map_code) /* sanitizers need what confinement takes */
+        cr_expect_eq(outcomes[0].n_with_jit, 0u);
+    munmap(outcomes, 3 * sizeof *outcomes);
 }
