@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Below it a double, which is what cJSON gives, holds every integer. */
+/* cJSON reads numbers as double, which holds every integer below this. */
 #define EXACT_INTEGERS 0x1p53
 
-/* The names that ggml uses; those of the specification are taken as well. */
+/* ggml's names and, for integers, ranges; the specification's names are accepted, too. */
 static const struct {
     const char *name;
-    int64_t least; /* of an integer */
+    int64_t least;
     uint64_t most;
 } types[GGUF_N_VALUE_TYPES] = {
     [GGUF_UINT8] = {"u8", 0, UINT8_MAX},    [GGUF_INT8] = {"i8", INT8_MIN, INT8_MAX},
@@ -30,7 +30,7 @@ static const struct {
 struct job {
     struct gguf_edit *edit;
     struct gguf_report *report;
-    size_t room_bytes; /* of the edit's data */
+    size_t room_bytes; /* allocated for edit->data */
 };
 
 #define REFUSE(job, format, ...)                                                                   \
@@ -56,8 +56,8 @@ static enum gguf_value_type find_type(struct gguf_string name)
 }
 
 /*
- * Reads "u32", "arr" or "arr[u32]". The type of the elements is GGUF_N_VALUE_TYPES where the name
- * leaves it open.
+ * Parse "u32", "arr" or "arr[u32]". For "arr", *element_type becomes GGUF_N_VALUE_TYPES, as it is
+ * then chosen by the values.
  */
 static int parse_type(const struct job *job, struct gguf_string name, enum gguf_value_type *type,
                       enum gguf_value_type *element_type)
@@ -77,11 +77,10 @@ static int parse_type(const struct job *job, struct gguf_string name, enum gguf_
     }
     if (*type < GGUF_N_VALUE_TYPES)
         return 0;
-    return REFUSE(
-        job,
-        "type %s is unknown (known are u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool str arr "
-        "arr[TYPE])",
-        gguf_quote(name).text);
+    return REFUSE(job,
+                  "unknown type %s; available: u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool str arr "
+                  "arr[TYPE]",
+                  gguf_quote(name).text);
 }
 
 /* ---- scalars ---- */
@@ -100,9 +99,9 @@ static int parse_integer(const struct job *job, const char *text, struct gguf_va
     errno = 0;
     number = strtoull(digits, &end, 10);
     if (!isdigit((unsigned char)*digits) || *end != '\0')
-        return REFUSE(job, "%s is no whole number", quote(text).text);
+        return REFUSE(job, "%s is not an integer", quote(text).text);
     if (errno != 0 || number > limit)
-        return REFUSE(job, "%s is out of the range of %s, %" PRId64 " to %" PRIu64,
+        return REFUSE(job, "%s is outside the range of %s, %" PRId64 " to %" PRIu64,
                       quote(text).text, types[value->type].name, least, types[value->type].most);
     value->u64 = is_negative ? -number : number;
     return 0;
@@ -123,9 +122,9 @@ static int parse_float(const struct job *job, const char *text, struct gguf_valu
         is_infinite = isinf(value->f64);
     }
     if (end == text || *end != '\0' || isspace((unsigned char)*text))
-        return REFUSE(job, "%s is no number", quote(text).text);
+        return REFUSE(job, "%s is not a number", quote(text).text);
     if (is_infinite && errno == ERANGE) /* not for "inf" */
-        return REFUSE(job, "%s is out of the range of %s", quote(text).text,
+        return REFUSE(job, "%s is outside the range of %s", quote(text).text,
                       types[value->type].name);
     return 0;
 }
@@ -156,22 +155,22 @@ static int scalar_from_json(const struct job *job, const cJSON *json, struct ggu
         return parse_scalar(job, json->valuestring, value);
     if (cJSON_IsBool(json) != (value->type == GGUF_BOOL) ||
         (!cJSON_IsBool(json) && !cJSON_IsNumber(json)))
-        return REFUSE(job, "the JSON holds what is no %s", types[value->type].name);
+        return REFUSE(job, "a value in the JSON is not of type %s", types[value->type].name);
     if (cJSON_IsBool(json))
         return parse_scalar(job, cJSON_IsTrue(json) ? "true" : "false", value);
     if (isinf(json->valuedouble))
-        return REFUSE(job, "a number is out of the range of %s", types[value->type].name);
+        return REFUSE(job, "a number is outside the range of %s", types[value->type].name);
     if (!is_float && fabs(json->valuedouble) >= EXACT_INTEGERS)
         return REFUSE(job,
-                      "%.17g may have lost digits: in JSON, integers from 2^53 on go into "
-                      "quotes, like \"%" PRIu64 "\"",
+                      "%.17g may have lost digits; in JSON, quote integers from 2^53 on, like "
+                      "\"%" PRIu64 "\"",
                       json->valuedouble, UINT64_MAX);
-    /* -0 is an integer, too. */
+    /* Adding 0 makes an integer of -0. */
     snprintf(text, sizeof text, "%.17g", is_float ? json->valuedouble : json->valuedouble + 0.0);
     return parse_scalar(job, text, value);
 }
 
-/* ---- data: elements as they lie in a GGUF file ---- */
+/* ---- data: elements as in a GGUF file ---- */
 
 static int put(struct job *job, const void *bytes, size_t n_bytes)
 {
@@ -210,7 +209,7 @@ static int put_head(struct job *job, enum gguf_value_type type, uint64_t n_eleme
 
 /* ---- arrays ---- */
 
-/* What an array's plain elements are, at any depth. */
+/* Which kinds of elements an array has, at any depth. */
 struct contents {
     bool has_strings, has_bools, has_integers, has_fractions, has_others;
     double least, most; /* of integers */
@@ -240,7 +239,7 @@ static void look_at(const cJSON *array, struct contents *contents)
     }
 }
 
-/* As gguf-py has it: integers are i32 if they fit, numbers with a fraction f32. */
+/* As gguf-py does: i32 for integers if they fit, f32 for numbers with a fraction. */
 static int choose_type(const struct job *job, const cJSON *array, enum gguf_value_type *type)
 {
     struct contents contents = {0};
@@ -286,7 +285,7 @@ static int put_element(struct job *job, const cJSON *element, enum gguf_value_ty
     }
     if (type == GGUF_STRING) {
         if (!cJSON_IsString(element))
-            return REFUSE(job, "the JSON holds what is no %s", types[type].name);
+            return REFUSE(job, "a value in the JSON is not of type %s", types[type].name);
         return put_string(job, element->valuestring);
     }
     result = scalar_from_json(job, element, &value);
@@ -300,7 +299,7 @@ static int put_elements(struct job *job, const cJSON *array, enum gguf_value_typ
     const cJSON *element;
 
     if (depth > GGUF_MAX_ARRAY_DEPTH)
-        return REFUSE(job, "arrays lie in arrays more than %d deep", GGUF_MAX_ARRAY_DEPTH);
+        return REFUSE(job, "arrays are nested more than %d deep", GGUF_MAX_ARRAY_DEPTH);
     cJSON_ArrayForEach(element, array)
     {
         int result;
@@ -319,7 +318,7 @@ static int set_array(struct job *job, const cJSON *array, enum gguf_value_type t
     int result = 0;
 
     if (!cJSON_IsArray(array))
-        return REFUSE(job, "the JSON is no %s", "array");
+        return REFUSE(job, "the JSON is not %s", "an array");
     if (type == GGUF_N_VALUE_TYPES)
         result = choose_type(job, array, &type);
     if (result == 0)
@@ -338,6 +337,7 @@ int gguf_edit_value_from_text(struct gguf_edit *edit, struct gguf_string type, c
 {
     struct job job = {.edit = edit, .report = report};
     enum gguf_value_type element_type;
+    char place[sizeof(struct gguf_quoted) + 8];
     cJSON *json;
     int result = parse_type(&job, type, &edit->value.type, &element_type);
 
@@ -347,7 +347,8 @@ int gguf_edit_value_from_text(struct gguf_edit *edit, struct gguf_string type, c
         return put(&job, text, strlen(text));
     if (edit->value.type != GGUF_ARRAY)
         return parse_scalar(&job, text, &edit->value);
-    result = gguf_edit_parse_json(text, strlen(text), gguf_quote(edit->key).text, &json, report);
+    snprintf(place, sizeof place, "key %s", gguf_quote(edit->key).text);
+    result = gguf_edit_parse_json(text, strlen(text), place, &json, report);
     if (result == 0) {
         result = set_array(&job, json, element_type);
         cJSON_Delete(json);
@@ -355,7 +356,7 @@ int gguf_edit_value_from_text(struct gguf_edit *edit, struct gguf_string type, c
     return result;
 }
 
-/* The name of the type that JSON alone tells; NULL for numbers and what is no value. */
+/* The name of the type that JSON implies; NULL for numbers, null and objects. */
 static const char *type_of_json(const cJSON *json)
 {
     if (cJSON_IsString(json))
@@ -376,7 +377,7 @@ int gguf_edit_value_from_json(struct gguf_edit *edit, struct gguf_string type,
         const char *name = type_of_json(json);
 
         if (!name)
-            return REFUSE(&job, "its type is missing, as in %s",
+            return REFUSE(&job, "has no type; write for instance %s",
                           "{\"type\": \"u32\", \"value\": 8}");
         type = (struct gguf_string){name, strlen(name)};
     }
@@ -388,11 +389,11 @@ int gguf_edit_value_from_json(struct gguf_edit *edit, struct gguf_string type,
     if (edit->value.type != GGUF_STRING)
         return scalar_from_json(&job, json, &edit->value);
     if (!cJSON_IsString(json))
-        return REFUSE(&job, "the JSON is no %s", "string");
+        return REFUSE(&job, "the JSON is not %s", "a string");
     return put(&job, json->valuestring, strlen(json->valuestring));
 }
 
-/* cJSON would end the string there. A backslash that another one escapes begins nothing. */
+/* cJSON would end the string at a NUL. */
 static bool has_nul(const char *text, size_t length_bytes)
 {
     if (memchr(text, '\0', length_bytes))
@@ -400,7 +401,7 @@ static bool has_nul(const char *text, size_t length_bytes)
     while ((text = strchr(text, '\\')) != NULL && text[1] != '\0') {
         if (strncmp(text, "\\u0000", 6) == 0)
             return true;
-        text += 2;
+        text += 2; /* also over an escaped backslash */
     }
     return false;
 }
@@ -418,7 +419,7 @@ int gguf_edit_parse_json(const char *text, size_t length_bytes, const char *plac
     *json = cJSON_ParseWithOpts(text, &end, 1);
     if (*json)
         return 0;
-    gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s: this is no JSON from character %td on: %s",
-               place, end - text + 1, *end ? quote(end).text : "it ends");
+    gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s: not JSON from character %td on: %s", place,
+               end - text + 1, *end ? quote(end).text : "it ends there");
     return -EINVAL;
 }

@@ -1,5 +1,6 @@
 #include "gguf/edits.h"
 
+#include "gguf/edit_keys.h"
 #include "gguf/edit_values.h"
 #include "gguf/validate.h"
 
@@ -24,19 +25,20 @@ static int fail_memory(struct gguf_report *report)
 static int check_key(struct gguf_string key, struct gguf_report *report)
 {
     if (key.length_bytes == 0)
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "an edit of a key without a name");
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "an edit has no key");
     if (key.length_bytes > GGUF_MAX_KEY_BYTES)
         return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
                           "key %s: its name has %" PRIu64 " bytes, the limit is %d",
                           gguf_quote(key).text, key.length_bytes, GGUF_MAX_KEY_BYTES);
     if (key.length_bytes >= 6 && memcmp(key.data, "split.", 6) == 0)
         return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
-                          "key %s: it tells which files belong together, and can't be edited",
+                          "key %s: keys that begin with split. say which files are shards of one "
+                          "model and cannot be edited",
                           gguf_quote(key).text);
     return 0;
 }
 
-/* Adds an edit whose value is still missing. */
+/* Add an edit without its value. */
 static int add(struct gguf_edits *edits, struct gguf_string key, struct gguf_edit **edit,
                struct gguf_report *report)
 {
@@ -83,7 +85,7 @@ int gguf_edits_unset(struct gguf_edits *edits, const char *key, struct gguf_repo
     return result;
 }
 
-/* Takes {"type": TYPE, "value": VALUE} apart. */
+/* Split {"type": TYPE, "value": VALUE}. */
 static int open_object(const cJSON *member, struct gguf_string *type, const cJSON **value,
                        struct gguf_report *report)
 {
@@ -91,9 +93,10 @@ static int open_object(const cJSON *member, struct gguf_string *type, const cJSO
 
     *value = cJSON_GetObjectItemCaseSensitive(member, "value");
     if (!cJSON_IsString(type_member) || !*value || cJSON_GetArraySize(member) != 2)
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
-                          "key %s: an object here has a \"type\" and a \"value\"",
-                          gguf_quote(string_of(member->string)).text);
+        return gguf_error(
+            report, -EINVAL, GGUF_NO_OFFSET,
+            "key %s: an object must have a \"type\" and a \"value\", and nothing else",
+            gguf_quote(string_of(member->string)).text);
     *type = string_of(type_member->valuestring);
     return 0;
 }
@@ -107,7 +110,8 @@ static int add_member(struct gguf_edits *edits, const cJSON *member, struct gguf
 
     for (const cJSON *other = member->next; other; other = other->next) {
         if (strcmp(other->string, member->string) == 0)
-            return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "key %s: it is there twice",
+            return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                              "key %s: the edits file has it twice",
                               gguf_quote(string_of(member->string)).text);
     }
     if (cJSON_IsNull(member))
@@ -128,7 +132,8 @@ int gguf_edits_add_json(struct gguf_edits *edits, const char *json, size_t lengt
     if (result < 0)
         return result;
     if (!cJSON_IsObject(object))
-        result = gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "the JSON is no object with keys");
+        result =
+            gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "edits file: the JSON is not an object");
     for (member = object->child; result == 0 && member; member = member->next)
         result = add_member(edits, member, report);
     cJSON_Delete(object);
@@ -153,6 +158,8 @@ static int set(const struct gguf_edit *edit, struct gguf_model *model, struct gg
     struct gguf_key *key;
     uint8_t *data = NULL;
 
+    if (gguf_edit_check_type(model, edit->key, &value, report) < 0)
+        return -EINVAL;
     if (value.type == GGUF_STRING || value.type == GGUF_ARRAY) {
         data = gguf_keep(model, edit->data_bytes);
         if (!data)
@@ -168,7 +175,8 @@ static int set(const struct gguf_edit *edit, struct gguf_model *model, struct gg
     }
     key = (struct gguf_key *)(uintptr_t)gguf_find_key(model, edit->key.data);
     if (!key && model->n_keys == GGUF_MAX_KEYS)
-        return gguf_error(report, -E2BIG, GGUF_NO_OFFSET, "key %s: there are %d keys already",
+        return gguf_error(report, -E2BIG, GGUF_NO_OFFSET,
+                          "key %s: cannot be added, the model has %d keys, which is the limit",
                           gguf_quote(edit->key).text, GGUF_MAX_KEYS);
     if (!key && gguf_add_key(model, edit->key.data, value) < 0)
         return fail_memory(report);
@@ -194,7 +202,7 @@ int gguf_edits_apply(const struct gguf_edits *edits, struct gguf_model *model,
             result = set(edit, model, report);
         else if (gguf_remove_key(model, edit->key.data) < 0)
             result = gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
-                                "key %s: it can't be removed, for there is none",
+                                "key %s: cannot be removed, there is no such key",
                                 gguf_quote(edit->key).text);
     }
     if (result < 0)

@@ -6,19 +6,18 @@ _ggufs()
 
     COMPREPLY=()
     if [[ $previous == -o ]]; then
-        # Several options can stand behind one -o, with commas.
+        # One -o takes several options, separated by commas.
         local before=
         [[ $current == *,* ]] && before=${current%,*},
-        mapfile -t COMPREPLY < <(compgen -P "$before" -W 'set= unset= split= allow_other allow_root
-            auto_unmount nonempty nosandbox partial family= era= prefetch mlock direct_io threads=
-            uid= gid= umask= fsname= subtype= clone_fd max_read= max_threads= max_idle_threads=' \
-            -- "${current##*,}")
+        mapfile -t COMPREPLY < <(compgen -P "$before" -W 'set= unset= split= partial family= era=
+            allow_other allow_root auto_unmount nonempty nosandbox prefetch mlock direct_io threads=
+            uid= gid= umask= fsname= subtype= clone_fd max_read= max_threads= max_idle_threads=' -- "${current##*,}")
         compopt -o nospace
         return
     fi
     if [[ $current == -* && $previous != --edits ]]; then
-        mapfile -t COMPREPLY < <(compgen -W '-h --help -V --version --check --data -f -d -s --edits
-            -o' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W '-h --help -V --version --info --list --cat --extract
+            --force --check --data --set --unset --edits -f -d -s -o' -- "$current")
         return
     fi
     mapfile -t COMPREPLY < <(compgen -f -- "$current")

@@ -1,17 +1,16 @@
 #include "fs/command/check.h"
 
 #include "fs/command/check_data.h"
-#include "gguf/support/progress.h"
+#include "fs/command/model_input.h"
 #include "fs/command/terminal.h"
 #include "fs/tree/tree.h"
-#include "gguf/model.h"
 #include "gguf/support/exit_status.h"
+#include "gguf/support/progress.h"
 #include "gguf/support/safe_print.h"
 
 #include <inttypes.h>
 #include <sysexits.h>
 
-/* What fs_check_data() calls. */
 static void draw(void *user, uint64_t done_bytes, uint64_t total_bytes)
 {
     gguf_progress_draw(user, done_bytes, total_bytes);
@@ -31,14 +30,15 @@ static void print_to_stdout(void *user, const struct gguf_finding *finding)
     fflush(stdout);
 }
 
-static int check_model(const char *path, const struct fs_options *options)
+static int check_model(const struct fs_options *options, struct fs_input *input)
 {
+    const char *path = input->path;
     struct check check = {.path = path};
     struct gguf_report report = {.each = print_to_stdout, .user = &check};
     struct gguf_model *model;
     struct fs_tree *tree;
 
-    if (gguf_open_with(path, &options->open, &model, &report) == 0) {
+    if (fs_parse_input(options, input, &model, &report) == 0) {
         if (fs_tree_make(model, NULL, &tree, &report) == 0)
             fs_tree_free(tree);
         if (options->data) {
@@ -46,12 +46,13 @@ static int check_model(const char *path, const struct fs_options *options)
             fs_check_data(model, &report, draw, &check.progress);
             gguf_progress_erase(&check.progress);
         }
-        if (report.n_errors == 0) {
-            gguf_print_safe_string(stdout, path);
-            printf(": OK: %s, %s, %" PRIu64 " keys, %" PRIu64 " tensors%s\n", model->format,
-                   model->big_endian ? "big-endian" : "little-endian", model->n_keys,
-                   model->n_tensors, options->data ? ", data read" : "");
-        }
+        if (report.n_errors == 0)
+            gguf_print_safe_format(
+                stdout, "%s: OK: %s, %s, %" PRIu64 " keys, %" PRIu64 " tensors%s", path,
+                model->format, model->big_endian ? "big-endian" : "little-endian", model->n_keys,
+                model->n_tensors, options->data ? ", data read" : "");
+        if (report.n_errors == 0)
+            putchar('\n');
         gguf_close(model);
     }
     return report.n_errors > 0 ? gguf_exit_status(report.first_error.code) : EX_OK;
@@ -59,13 +60,5 @@ static int check_model(const char *path, const struct fs_options *options)
 
 int fs_check_models(const struct fs_options *options)
 {
-    int status = EX_OK;
-
-    for (int i = 0; i < options->n_paths; i++) {
-        const int one = check_model(options->paths[i], options);
-
-        if (status == EX_OK)
-            status = one;
-    }
-    return status;
+    return fs_run_for_models(options, check_model);
 }

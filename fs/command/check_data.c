@@ -1,6 +1,7 @@
 #include "fs/command/check_data.h"
 
 #include "dequant/rows.h"
+#include "fs/command/in_order.h"
 #include "fs/tree/decoded.h"
 #include "gguf/map.h"
 
@@ -10,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a thread decodes before it reports; a multiple of all block lengths. */
+/* Elements that a thread decodes at a time; a multiple of all block lengths. */
 #define CHUNK_ELEMENTS 65536u
-/* Of the stored bytes that are decoded at once: CHUNK_ELEMENTS of most types. */
+/* Stored bytes that are decoded at once: CHUNK_ELEMENTS of most types. */
 #define CHUNK_BYTES ((size_t)CHUNK_ELEMENTS * 8)
-/* Of each tensor; the rest is only counted. */
+/* Runs reported for a tensor; the rest is only counted. */
 #define MAX_REPORTED_RUNS 100u
 
 /* Blocks `first` to `last` of a tensor. */
@@ -22,24 +23,24 @@ struct run {
     uint64_t first, last;
 };
 
-/* A part of a tensor, and a thread's room for it. */
+/* Consecutive elements of a tensor, with the memory of a thread to decode them. */
 struct chunk {
     const struct gguf_model *model;
     const struct gguf_tensor *tensor;
     uint64_t first_element;
     uint64_t n_elements;
 
-    uint8_t *bytes;   /* as they are stored; CHUNK_BYTES */
-    bool is_zero;     /* all of these */
-    float *values;    /* CHUNK_ELEMENTS */
-    struct run *runs; /* of bad blocks, in order; room for all */
+    uint8_t *bytes;   /* as stored; room for CHUNK_BYTES */
+    bool is_zero;     /* all stored bytes are */
+    float *values;    /* room for CHUNK_ELEMENTS */
+    struct run *runs; /* of bad blocks, in order; room for one per element */
     size_t n_runs;
     int result;
 };
 
 static bool is_finite_block(const float *values, uint32_t n)
 {
-    /* 0 * x is NaN just for infinities and NaN, and a sum keeps it: no branch for every value. */
+    /* 0 * x is NaN only for infinities and NaN, and a sum keeps it: no branch for every value. */
     float sum = 0;
 
     for (uint32_t i = 0; i < n; i++)
@@ -52,7 +53,7 @@ static bool is_zero(const uint8_t *bytes, uint64_t n)
     return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
 }
 
-/* Reads and decodes a span of the chunk. Returns 0 or what gguf_map_read() does. */
+/* Read and decode a span of the chunk. Returns 0 or what gguf_map_read() does. */
 static int check_span(struct chunk *chunk, const struct dequant_span *span)
 {
     const struct gguf_tensor *tensor = chunk->tensor;
@@ -129,7 +130,7 @@ static void report_run(struct gguf_report *report, const struct gguf_tensor *ten
                    row_of(tensor, run->first), row_of(tensor, run->last));
 }
 
-/* The run that may go on in a tensor's next chunk; none while last is below first. */
+/* The run that may continue in a tensor's next chunk; none while last is below first. */
 struct open_run {
     uint64_t first, last;
     uint64_t n_reported; /* runs before it */
@@ -154,7 +155,7 @@ static void report_chunk(struct gguf_report *report, const struct chunk *chunk,
 
     if (chunk->result < 0)
         gguf_error(report, chunk->result, chunk->tensor->file_offset,
-                   "tensor %s: its data can't be read: %s", gguf_quote(chunk->tensor->name).text,
+                   "tensor %s: its data cannot be read: %s", gguf_quote(chunk->tensor->name).text,
                    strerror(-chunk->result));
     for (size_t i = 0; i < chunk->n_runs; i++) {
         const struct run run = chunk->runs[i];
@@ -175,101 +176,186 @@ static void report_chunk(struct gguf_report *report, const struct chunk *chunk,
                    gguf_quote(chunk->tensor->name).text, open->n_reported - MAX_REPORTED_RUNS);
 }
 
-/* What is told while and after all is read. */
-struct progress {
-    fs_check_progress *call;
-    void *user;
-    uint64_t done_bytes;
-    uint64_t total_bytes;
-    const struct gguf_tensor *first_zero; /* without a byte that is not zero */
-    uint64_t n_zero;
-};
-
 /* Bytes of the blocks of so many elements. */
 static uint64_t blocks_bytes(const struct gguf_tensor *tensor, uint64_t n_elements)
 {
     return n_elements / tensor->type->block_elements * tensor->type->block_bytes;
 }
 
-static int check_tensor(const struct gguf_model *model, const struct gguf_tensor *tensor,
-                        struct gguf_report *report, struct progress *progress)
+/* A tensor with data to check. */
+struct item {
+    const struct gguf_tensor *tensor;
+    uint64_t first_chunk; /* of all chunks of all tensors; an incomplete tensor has one, unread */
+    bool is_incomplete;
+};
+
+struct work {
+    const struct gguf_model *model;
+    struct gguf_report *report;
+    fs_check_progress *progress;
+    void *user;
+
+    struct item *items; /* in the order of the model; owned */
+    size_t n_items;
+    uint64_t n_chunks;
+    uint64_t total_bytes, done_bytes;
+
+    struct chunk *chunks; /* one for each slot */
+    size_t n_slots;
+
+    /* Of the tensor whose chunks are being reported. */
+    struct open_run open;
+    bool is_all_zero;
+
+    const struct gguf_tensor *first_zero; /* the first tensor that holds only zeros */
+    uint64_t n_zero;
+};
+
+/* Returns 0 or -ENOMEM. */
+static int plan(struct work *work)
 {
-    const uint64_t n_chunks =
-        tensor->n_elements / CHUNK_ELEMENTS + (tensor->n_elements % CHUNK_ELEMENTS != 0);
-    const struct gguf_file *file = &model->files[tensor->file_index];
-    struct open_run open = {.first = 1, .last = 0};
-    bool is_out_of_memory = false, is_all_zero = true;
+    const struct gguf_model *model = work->model;
 
-    if (n_chunks == 0)
-        return 0;
-    report->path = gguf_path_to_report(model, tensor->file_index);
-    if (file->is_growing && !gguf_map_has(file, tensor->file_offset, tensor->size_bytes)) {
-        gguf_note(report, tensor->file_offset, "tensor %s: not complete yet, so not read",
-                  gguf_quote(tensor->name).text);
-        report->path = NULL;
-        return 0;
+    work->items = calloc(model->n_tensors + 1, sizeof *work->items);
+    if (!work->items)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &model->tensors[i];
+        const struct gguf_file *file = &model->files[tensor->file_index];
+        struct item *item = &work->items[work->n_items];
+
+        if (!tensor->type || !dequant_is_decodable(tensor->type) || tensor->n_elements == 0)
+            continue;
+        *item = (struct item){.tensor = tensor, .first_chunk = work->n_chunks};
+        item->is_incomplete =
+            file->is_growing && !gguf_map_has(file, tensor->file_offset, tensor->size_bytes);
+        work->n_items++;
+        work->n_chunks += item->is_incomplete ? 1 : (tensor->n_elements - 1) / CHUNK_ELEMENTS + 1;
+        if (!item->is_incomplete)
+            work->total_bytes += blocks_bytes(tensor, tensor->n_elements);
     }
-#pragma omp parallel
-    {
-        struct chunk chunk = {.model = model, .tensor = tensor};
-
-        chunk.bytes = malloc(CHUNK_BYTES);
-        chunk.values = malloc(CHUNK_ELEMENTS * sizeof *chunk.values);
-        chunk.runs = malloc(CHUNK_ELEMENTS * sizeof *chunk.runs);
-#pragma omp for ordered schedule(dynamic)
-        for (uint64_t i = 0; i < n_chunks; i++) {
-            const bool has_room = chunk.bytes && chunk.values && chunk.runs;
-
-            chunk.first_element = i * CHUNK_ELEMENTS;
-            chunk.n_elements = tensor->n_elements - chunk.first_element;
-            if (chunk.n_elements > CHUNK_ELEMENTS)
-                chunk.n_elements = CHUNK_ELEMENTS;
-            chunk.n_runs = 0;
-            chunk.is_zero = false;
-            chunk.result = has_room ? check_chunk(&chunk) : 0;
-#pragma omp ordered
-            {
-                is_out_of_memory |= !has_room;
-                is_all_zero &= chunk.is_zero;
-                report_chunk(report, &chunk, &open);
-                progress->done_bytes += blocks_bytes(tensor, chunk.n_elements);
-                progress->call(progress->user, progress->done_bytes, progress->total_bytes);
-            }
-        }
-        free(chunk.bytes);
-        free(chunk.values);
-        free(chunk.runs);
-    }
-    report->path = NULL;
-    if (is_out_of_memory)
-        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
-    if (is_all_zero && progress->n_zero++ == 0)
-        progress->first_zero = tensor;
     return 0;
 }
 
-int fs_check_data(const struct gguf_model *model, struct gguf_report *report,
-                  fs_check_progress *progress_call, void *user)
+/* The item that chunk number `chunk` belongs to. */
+static const struct item *find_item(const struct work *work, uint64_t chunk)
 {
-    struct progress progress = {.call = progress_call, .user = user};
-    int result = 0;
+    size_t low = 0, high = work->n_items;
 
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        if (model->tensors[i].type && dequant_is_decodable(model->tensors[i].type))
-            progress.total_bytes += blocks_bytes(&model->tensors[i], model->tensors[i].n_elements);
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (work->items[middle].first_chunk <= chunk)
+            low = middle;
+        else
+            high = middle;
     }
-    for (uint64_t i = 0; result == 0 && i < model->n_tensors; i++) {
-        if (model->tensors[i].type && dequant_is_decodable(model->tensors[i].type))
-            result = check_tensor(model, &model->tensors[i], report, &progress);
+    return &work->items[low];
+}
+
+static void read_item(void *user, uint64_t i, size_t slot)
+{
+    const struct work *work = user;
+    const struct item *item = find_item(work, i);
+    const struct gguf_tensor *tensor = item->tensor;
+    const uint64_t left = tensor->n_elements - (i - item->first_chunk) * CHUNK_ELEMENTS;
+    struct chunk *chunk = &work->chunks[slot];
+
+    chunk->model = work->model;
+    chunk->tensor = tensor;
+    chunk->first_element = tensor->n_elements - left;
+    chunk->n_elements = left < CHUNK_ELEMENTS ? left : CHUNK_ELEMENTS;
+    chunk->n_runs = 0;
+    chunk->is_zero = false;
+    chunk->result = item->is_incomplete ? 0 : check_chunk(chunk);
+}
+
+static int report_item(void *user, uint64_t i, size_t slot)
+{
+    struct work *work = user;
+    const struct item *item = find_item(work, i);
+    const struct gguf_tensor *tensor = item->tensor;
+    const struct chunk *chunk = &work->chunks[slot];
+
+    work->report->path = gguf_path_to_report(work->model, tensor->file_index);
+    if (item->is_incomplete) {
+        gguf_note(work->report, tensor->file_offset, "tensor %s: not complete yet, so not read",
+                  gguf_quote(tensor->name).text);
+        return 0;
     }
-    if (progress.n_zero > 0) {
-        report->path = gguf_path_to_report(model, progress.first_zero->file_index);
-        gguf_note(report, progress.first_zero->file_offset,
-                  "%" PRIu64 " of %" PRIu64
-                  " tensors hold nothing but zeros, the first is %s (a download that reserved its "
-                  "space and did not end?)",
-                  progress.n_zero, model->n_tensors, gguf_quote(progress.first_zero->name).text);
-        report->path = NULL;
+    if (chunk->first_element == 0) {
+        work->open = (struct open_run){.first = 1, .last = 0};
+        work->is_all_zero = true;
     }
-    return report->n_errors > 0 ? report->first_error.code : result;
+    work->is_all_zero &= chunk->is_zero;
+    report_chunk(work->report, chunk, &work->open);
+    if (chunk->first_element + chunk->n_elements == tensor->n_elements && work->is_all_zero &&
+        work->n_zero++ == 0)
+        work->first_zero = tensor;
+    work->done_bytes += blocks_bytes(tensor, chunk->n_elements);
+    work->progress(work->user, work->done_bytes, work->total_bytes);
+    return 0;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int make_chunks(struct work *work)
+{
+    work->n_slots = fs_in_order_slots(work->n_chunks);
+    work->chunks = calloc(work->n_slots + 1, sizeof *work->chunks);
+    for (size_t i = 0; work->chunks && i < work->n_slots; i++) {
+        struct chunk *chunk = &work->chunks[i];
+
+        chunk->bytes = malloc(CHUNK_BYTES);
+        chunk->values = malloc(CHUNK_ELEMENTS * sizeof *chunk->values);
+        chunk->runs = malloc(CHUNK_ELEMENTS * sizeof *chunk->runs);
+        if (!chunk->bytes || !chunk->values || !chunk->runs)
+            return -ENOMEM;
+    }
+    return work->chunks ? 0 : -ENOMEM;
+}
+
+static void free_work(struct work *work)
+{
+    for (size_t i = 0; work->chunks && i < work->n_slots; i++) {
+        free(work->chunks[i].bytes);
+        free(work->chunks[i].values);
+        free(work->chunks[i].runs);
+    }
+    free(work->chunks);
+    free(work->items);
+}
+
+static void report_zeros(const struct work *work)
+{
+    if (work->n_zero == 0)
+        return;
+    work->report->path = gguf_path_to_report(work->model, work->first_zero->file_index);
+    gguf_note(work->report, work->first_zero->file_offset,
+              "%" PRIu64 " of %" PRIu64
+              " tensors hold only zeros, the first is %s (an unfinished download whose space was "
+              "reserved?)",
+              work->n_zero, work->model->n_tensors, gguf_quote(work->first_zero->name).text);
+    work->report->path = NULL;
+}
+
+int fs_check_data(const struct gguf_model *model, struct gguf_report *report,
+                  fs_check_progress *progress, void *user)
+{
+    struct work work = {.model = model, .report = report, .progress = progress, .user = user};
+    int result = plan(&work);
+
+    if (result == 0)
+        result = make_chunks(&work);
+    if (result == 0)
+        result = fs_in_order(&(struct fs_ordered_work){.user = &work,
+                                                       .n_items = work.n_chunks,
+                                                       .n_slots = work.n_slots,
+                                                       .compute = read_item,
+                                                       .finish = report_item});
+    report->path = NULL;
+    if (result < 0)
+        gguf_error(report, result, GGUF_NO_OFFSET, "%s", strerror(-result));
+    report_zeros(&work);
+    free_work(&work);
+    return report->n_errors > 0 ? report->first_error.code : 0;
 }

@@ -1,34 +1,78 @@
 #include "fs/command/edit_file.h"
 
+#include "gguf/support/buffer.h"
+
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-int fs_edit_file_read(const char *path, struct gguf_edits *edits, struct gguf_report *report)
+/* Larger than any metadata that a program would read back. */
+#define MAX_FILE_BYTES ((size_t)1 << 30)
+
+/* Append a file's bytes to `text`, which the caller frees. `what` names the file in errors. */
+static int read_file(const char *path, const char *what, struct gguf_buffer *text,
+                     struct gguf_report *report)
 {
     const struct gguf_string name = {path, strlen(path)};
     FILE *file = fopen(path, "re");
-    char *text = NULL;
-    size_t room_bytes = 0;
-    ssize_t length_bytes = -1;
+    char bytes[16384];
+    int result = file ? 0 : -errno;
+
+    while (result == 0) {
+        const size_t n_bytes = fread(bytes, 1, sizeof bytes, file);
+
+        if (ferror(file))
+            result = -errno;
+        else if (n_bytes == 0)
+            break;
+        else if (text->length > MAX_FILE_BYTES - n_bytes)
+            result = -EFBIG;
+        else
+            result = gguf_buffer_add(text, bytes, n_bytes);
+    }
+    if (file)
+        fclose(file);
+    if (result < 0)
+        gguf_error(report, result, GGUF_NO_OFFSET, "%s %s: %s", what, gguf_quote(name).text,
+                   strerror(-result));
+    return result;
+}
+
+int fs_edit_file_read(const char *path, struct gguf_edits *edits, struct gguf_report *report)
+{
+    struct gguf_buffer text = {0};
+    int result = read_file(path, "edits file", &text, report);
+
+    if (result == 0 && text.length == 0)
+        result = gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "edits file %s: it is empty",
+                            gguf_quote((struct gguf_string){path, strlen(path)}).text);
+    if (result == 0)
+        result = gguf_edits_add_json(edits, text.bytes, text.length, report);
+    gguf_buffer_free(&text);
+    return result;
+}
+
+int fs_edit_set(const char *text, struct gguf_edits *edits, struct gguf_report *report)
+{
+    const char *equals = strchr(text, '=');
+    const char *colon = equals ? strchr(equals, ':') : NULL;
+    struct gguf_buffer edit = {0};
     int result;
 
-    if (!file)
-        return gguf_error(report, -errno, GGUF_NO_OFFSET, "edits file %s: %s",
-                          gguf_quote(name).text, strerror(errno));
-    /* JSON holds no NUL, so this is all of it, or as much as shows that it is none. */
-    errno = 0;
-    length_bytes = getdelim(&text, &room_bytes, '\0', file);
-    if (length_bytes < 0 && errno != 0)
-        result = gguf_error(report, -errno, GGUF_NO_OFFSET, "edits file %s: %s",
-                            gguf_quote(name).text, strerror(errno));
-    else if (length_bytes < 0)
-        result = gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "edits file %s: it is empty",
-                            gguf_quote(name).text);
+    if (!colon || colon[1] != '@')
+        return gguf_edits_set(edits, text, report);
+    result = gguf_buffer_add(&edit, text, (size_t)(colon + 1 - text));
+    if (result < 0)
+        gguf_error(report, result, GGUF_NO_OFFSET, "%s", strerror(-result));
+    else if (colon[2] == '@')
+        result = gguf_buffer_add_string(&edit, colon + 2);
     else
-        result = gguf_edits_add_json(edits, text, (size_t)length_bytes, report);
-    free(text);
-    fclose(file);
+        result = read_file(colon + 2, "value file", &edit, report);
+    if (result == 0 && strlen(edit.bytes) != edit.length)
+        result = gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "value file %s: it holds a NUL byte",
+                            gguf_quote((struct gguf_string){colon + 2, strlen(colon + 2)}).text);
+    if (result == 0)
+        result = gguf_edits_set(edits, edit.bytes, report);
+    gguf_buffer_free(&edit);
     return result;
 }

@@ -1,13 +1,19 @@
-/* Files of edits, for option --edits. */
+/* Edits whose text is in a file. */
 #ifndef GGUFS_FS_EDIT_FILE_H
 #define GGUFS_FS_EDIT_FILE_H
 
 #include "gguf/edits.h"
 
 /*
- * Adds the edits in the JSON file at `path`. Returns 0, or a negative errno with the reason in
+ * Add the edits in the JSON file at `path`. Returns 0, or a negative errno with the reason in
  * `report`.
  */
 int fs_edit_file_read(const char *path, struct gguf_edits *edits, struct gguf_report *report);
+
+/*
+ * Add an edit KEY=TYPE:VALUE in which a VALUE "@FILE" means the contents of FILE, and "@@" at its
+ * start means "@". Returns 0, or a negative errno with the reason in `report`.
+ */
+int fs_edit_set(const char *text, struct gguf_edits *edits, struct gguf_report *report);
 
 #endif

@@ -1,390 +1,307 @@
 #include "fs/command/options.h"
 
-#include "fs/command/edit_file.h"
+#include "fs/command/arguments.h"
+#include "fs/command/option_table.h"
+#include "fs/command/terminal.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum key {
-    KEY_HELP,
-    KEY_VERSION,
-    KEY_CHECK,
-    KEY_DATA,
-    KEY_FOREGROUND,
-    KEY_DEBUG,
-    KEY_SINGLE_THREADED,
-    KEY_UID,
-    KEY_GID,
-    KEY_UMASK,
-    KEY_NO_SANDBOX,
-    KEY_NONEMPTY,
-    KEY_AUTO_UNMOUNT,
-    KEY_CLONE_FD,
-    KEY_PARTIAL,
-    KEY_FAMILY,
-    KEY_ERA,
-    KEY_PREFETCH,
-    KEY_MLOCK,
-    KEY_DIRECT_IO,
-    KEY_MAX_READ,
-    KEY_MAX_THREADS,
-    KEY_MAX_IDLE_THREADS,
-    KEY_SET,
-    KEY_UNSET,
-    KEY_EDITS,
-    KEY_SPLIT,
-    KEY_PASS_ON, /* to libfuse */
-};
-
-struct option {
-    enum key key;
-    const char *name;     /* "-h", or what stands behind -o: "uid="; a space asks for a word more */
-    const char *synonym;  /* "--help", or NULL */
-    const char *argument; /* what stands behind the '=' */
-    const char *help;
-};
-
-static const struct option options_table[] = {
-    {KEY_HELP, "-h", "--help", "", "print this help and exit"},
-    {KEY_VERSION, "-V", "--version", "", "print the versions of ggufs and libfuse and exit"},
-    {KEY_CHECK, "--check", NULL, "", "mount nothing; print what is wrong with each MODEL"},
-    {KEY_DATA, "--data", NULL, "", "with --check: read all tensor data as well"},
-    {KEY_FOREGROUND, "-f", NULL, "", "stay in the foreground"},
-    {KEY_DEBUG, "-d", NULL, "", "print every request; implies -f"},
-    {KEY_SINGLE_THREADED, "-s", NULL, "", "serve with a single thread"},
-    {KEY_EDITS, "--edits ", NULL, "FILE", "set and remove keys as a JSON file says"},
-    {KEY_SET, "set=", NULL, "KEY=TYPE:VALUE", "set a key of the metadata"},
-    {KEY_UNSET, "unset=", NULL, "KEY", "remove a key of the metadata"},
-    {KEY_SPLIT, "split=", NULL, "SIZE", "show the model in files of up to SIZE, in split/"},
-    {KEY_PASS_ON, "allow_other", NULL, "", "let all users read the tree"},
-    {KEY_PASS_ON, "allow_root", NULL, "", "let you and root read the tree"},
-    {KEY_AUTO_UNMOUNT, "auto_unmount", NULL, "", "unmount when the daemon dies"},
-    {KEY_NONEMPTY, "nonempty", NULL, "", "mount over files that are in MOUNTPOINT"},
-    {KEY_NO_SANDBOX, "nosandbox", NULL, "", "serve without the sandbox"},
-    {KEY_PARTIAL, "partial", NULL, "", "take a MODEL that is still being downloaded"},
-    {KEY_FAMILY, "family=", NULL, "NAME", "read an old ggml file as a model of this family"},
-    {KEY_ERA, "era=", NULL, "N", "the blocks of an rwkv.cpp 100 file are of era N, 0 to 2"},
-    {KEY_PREFETCH, "prefetch", NULL, "", "bring the model into memory in the background"},
-    {KEY_MLOCK, "mlock", NULL, "", "the same, and lock it there"},
-    {KEY_DIRECT_IO, "direct_io", NULL, "", "let the kernel keep nothing of what is read"},
-    {KEY_MAX_THREADS, "threads=", NULL, "N", "serve with at most N threads"},
-    {KEY_UID, "uid=", NULL, "N", "show user N as the owner of the files"},
-    {KEY_GID, "gid=", NULL, "N", "show group N as the group of the files"},
-    {KEY_UMASK, "umask=", NULL, "M", "permission bits to take away, octal"},
-    {KEY_PASS_ON, "fsname=", NULL, "NAME", "what mount(8) and df(1) show as the source"},
-    {KEY_PASS_ON, "subtype=", NULL, "NAME", "the file system type behind \"fuse.\""},
-    {KEY_CLONE_FD, "clone_fd", NULL, "",
-     "a /dev/fuse descriptor for every thread; needs nosandbox"},
-    {KEY_MAX_READ, "max_read=", NULL, "N", "largest read request, in bytes"},
-    {KEY_MAX_THREADS, "max_threads=", NULL, "N", "the same as threads=N"},
-    {KEY_MAX_IDLE_THREADS, "max_idle_threads=", NULL, "N", "keep at most N idle threads"},
-};
-
-/* What is more comes in parts, which several threads answer at the same time. */
+/* Larger reads come as several requests, which several threads answer at the same time. */
 #define MAX_READ (512u << 10)
 
-#define N_OPTIONS (sizeof options_table / sizeof *options_table)
+#define LONGEST_NAME 32
 
-/* Reads the number behind the '=' of `argument`. Returns what fuse_opt_proc_t does: 0 or -1. */
-static int parse_number(const char *argument, int base, unsigned long limit, unsigned *number)
+/* A row is for the word behind -o, or for a word of its own. */
+static bool is_dashed(const struct fs_option *option)
 {
-    const char *digits = strchr(argument, '=') + 1;
-    char *end;
-    unsigned long value;
+    return option->name[0] == '-';
+}
 
-    errno = 0;
-    value = strtoul(digits, &end, base);
-    if (errno != 0 || !isdigit((unsigned char)*digits) || *end != '\0' || value > limit) {
-        fprintf(stderr,
-                base == 8 ? "ggufs: option %s: needs an octal number from 0 to %lo\n"
-                          : "ggufs: option %s: needs a number from 0 to %lu\n",
-                argument, limit);
-        return -1;
+static bool is_name(const char *name, const char *word, size_t length)
+{
+    return name && strncmp(name, word, length) == 0 && name[length] == '\0';
+}
+
+/* The row of an option whose name has `length` bytes, or NULL. */
+static const struct fs_option *find_option(const char *name, size_t length)
+{
+    for (size_t i = 0; i < fs_n_options; i++) {
+        const struct fs_option *option = &fs_option_table[i];
+
+        if (is_name(option->name, name, length) || is_name(option->synonym, name, length))
+            return option;
     }
-    *number = (unsigned)value;
-    return 0;
+    return NULL;
 }
 
-/* Of an option that there is not, perhaps with what was meant. */
-static void complain_of(const char *argument)
+/* ---- unknown options ---- */
+
+/* How many letters must be changed, added, removed or swapped with the next (restricted). */
+static size_t edit_distance(const char *a, const char *b)
 {
-    const char *name = argument + strspn(argument, "-");
+    const size_t length_a = strlen(a), length_b = strlen(b);
+    size_t rows[LONGEST_NAME + 1][LONGEST_NAME + 1];
 
-    fprintf(stderr, "ggufs: unknown option %s", argument);
-    if (strcmp(argument, "-u") == 0 || strcmp(argument, "--unmount") == 0)
-        fprintf(stderr, "; fusermount3 -u MOUNTPOINT unmounts");
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        const char *known = options_table[i].name;
+    if (length_a > LONGEST_NAME || length_b > LONGEST_NAME)
+        return SIZE_MAX;
+    for (size_t i = 0; i <= length_a; i++) {
+        for (size_t j = 0; j <= length_b; j++) {
+            size_t least;
 
-        if (strncmp(name, known, strlen(known)) == 0)
-            fprintf(stderr, "; do you mean -o %s?", name);
+            if (i == 0 || j == 0) {
+                rows[i][j] = i + j;
+                continue;
+            }
+            least = rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            if (rows[i - 1][j] + 1 < least)
+                least = rows[i - 1][j] + 1;
+            if (rows[i][j - 1] + 1 < least)
+                least = rows[i][j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                rows[i - 2][j - 2] + 1 < least)
+                least = rows[i - 2][j - 2] + 1;
+            rows[i][j] = least;
+        }
     }
-    fputc('\n', stderr);
+    return rows[length_a][length_b];
 }
 
-/* Bytes, or thousands, millions or thousands of millions of them, as gguf-split has it. */
-static int parse_size(const char *argument, uint64_t *size_bytes)
+/* The name in the table, without its dashes, that is closest to `name`, or NULL if none is close.
+ */
+static const struct fs_option *closest_option(const char *name)
 {
-    static const char units[] = "KMG";
-    const char *digits = strchr(argument, '=') + 1;
-    uint64_t value, factor = 1;
-    const char *unit;
-    char *end;
+    const struct fs_option *closest = NULL;
+    size_t least = strlen(name) / 3 + 1;
 
-    errno = 0;
-    value = strtoull(digits, &end, 10);
-    unit = *end != '\0' ? strchr(units, *end) : NULL;
-    for (const char *i = units; unit && i <= unit; i++)
-        factor *= 1000;
-    if (errno != 0 || !isdigit((unsigned char)*digits) || value == 0 || end[unit != NULL] != '\0' ||
-        __builtin_mul_overflow(value, factor, size_bytes)) {
-        fprintf(stderr, "ggufs: option %s: needs a size like 500M or 2G\n", argument);
-        return -1;
+    for (size_t i = 0; i < fs_n_options && strlen(name) > 1; i++) {
+        const struct fs_option *option = &fs_option_table[i];
+        const char *known = option->synonym ? option->synonym : option->name;
+        const size_t distance = edit_distance(name, known + strspn(known, "-"));
+
+        if (option->help && strspn(known, "-") != 1 && distance < least) {
+            least = distance;
+            closest = option;
+        }
     }
-    return 0;
+    return closest;
 }
 
-static int add_edit(struct gguf_edits *edits, int key, const char *argument)
+/* `word` is as the user wrote it; with `is_behind_o`, it followed -o. */
+static int refuse_unknown(const char *word, bool is_behind_o, const char *cut_option)
 {
-    struct gguf_report report = {0};
-    const char *text = argument;
-    int result;
+    char name[LONGEST_NAME + 1] = "";
+    const char *start = word + strspn(word, "-");
+    const size_t length = strcspn(start, "=");
+    const struct fs_option *meant;
 
-    if (key == KEY_EDITS) {
-        text += strlen("--edits");
-        result = fs_edit_file_read(text + (*text == '='), edits, &report);
-    } else {
-        text = strchr(argument, '=') + 1;
-        result = key == KEY_SET ? gguf_edits_set(edits, text, &report)
-                                : gguf_edits_unset(edits, text, &report);
+    if (length < sizeof name)
+        memcpy(name, start, length);
+    meant = closest_option(name);
+    if (strcmp(word, "-u") == 0 || strcmp(word, "--unmount") == 0)
+        fs_print_error("unknown option %s; to unmount: fusermount3 -u MOUNTPOINT", word);
+    else if (cut_option)
+        fs_print_error(
+            "unknown option -o %s; if it belongs to the value of %s before it, write the "
+            "comma as \\, or use --set, which needs no escaping",
+            word, cut_option);
+    else if (meant)
+        fs_print_error("unknown option %s%s; did you mean %s%s?", is_behind_o ? "-o " : "", word,
+                       is_dashed(meant) ? "" : "-o ",
+                       meant->synonym ? meant->synonym : meant->name);
+    else
+        fs_print_error("unknown option %s%s; ggufs --help lists all", is_behind_o ? "-o " : "",
+                       word);
+    return -EINVAL;
+}
+
+/* ---- words ---- */
+
+/* Every option in use, to compare with the command at the end. */
+struct uses {
+    const struct fs_option **list;
+    size_t count;
+};
+
+/* `word` is the whole option, which ends at `end` or in "=VALUE" there. */
+static int take(struct fs_options *options, struct uses *uses, const struct fs_option *option,
+                const char *word, const char *value, bool has_successor)
+{
+    char shown[LONGEST_NAME + 8];
+    const struct fs_option_use use = {option, shown, value, word, has_successor};
+
+    snprintf(shown, sizeof shown, "%s%s", is_dashed(option) ? "" : "-o ", option->name);
+    if (option->argument && !value) {
+        fs_print_error("option %s needs a value: %s%s%s", shown, shown,
+                       is_dashed(option) ? " " : "=", option->argument);
+        return -EINVAL;
     }
-    if (result == 0)
-        return 0;
-    fprintf(stderr, "ggufs: %s: %s\n",
-            key == KEY_EDITS ? "--edits"
-            : key == KEY_SET ? "-o set"
-                             : "-o unset",
-            report.first_error.message);
-    return -1;
-}
-
-static int add_path(struct fs_options *options, const char *path)
-{
-    options->paths[options->n_paths++] = path;
-    return 0;
-}
-
-/* libfuse frees the argument. */
-static int set_family(struct fs_options *options, const char *name)
-{
-    free(options->family);
-    options->family = strdup(name);
-    options->open.family = options->family;
-    if (options->family)
-        return 0;
-    fprintf(stderr, "ggufs: %s\n", strerror(ENOMEM));
-    errno = ENOMEM;
-    return -1;
-}
-
-/* What fuse_opt_proc_t wants: -1 error, 0 drop the argument, 1 leave it for libfuse. */
-static int on_option(void *data, const char *argument, int key, struct fuse_args *rest)
-{
-    struct fs_options *options = data;
-    const unsigned long any_id = UINT32_MAX - 1;
-    unsigned era;
-
-    (void)rest;
-    switch (key) {
-    case FUSE_OPT_KEY_NONOPT:
-        return add_path(options, argument);
-    case FUSE_OPT_KEY_OPT:
-        if (argument[0] != '-')
-            return 1;
-        complain_of(argument);
-        return -1;
-    case KEY_HELP:
-        options->command = FS_HELP;
-        return 0;
-    case KEY_VERSION:
-        options->command = FS_VERSION;
-        return 0;
-    case KEY_CHECK:
-        options->command = FS_CHECK;
-        return 0;
-    case KEY_DATA:
-        options->data = true;
-        return 0;
-    case KEY_FOREGROUND:
-        options->mount.foreground = true;
-        return 0;
-    case KEY_DEBUG:
-        options->mount.foreground = true;
-        return 1;
-    case KEY_SINGLE_THREADED:
-        options->mount.single_threaded = true;
-        return 0;
-    case KEY_NO_SANDBOX:
-        options->mount.sandbox = false;
-        return 0;
-    case KEY_NONEMPTY:
-        options->mount.nonempty = true;
-        return 0;
-    case KEY_AUTO_UNMOUNT:
-        options->mount.auto_unmount = true;
-        return 1;
-    case KEY_CLONE_FD:
-        options->mount.clone_fd = true;
-        return 0;
-    case KEY_PARTIAL:
-        options->open.partial = true;
-        options->mount.keep_cache = false;
-        return 0;
-    case KEY_FAMILY:
-        return set_family(options, strchr(argument, '=') + 1);
-    case KEY_ERA:
-        if (parse_number(argument, 10, DEQUANT_ERA, &era) < 0)
-            return -1;
-        options->open.era = 1 + (int)era;
-        return 0;
-    case KEY_PREFETCH:
-        options->mount.prefetch = true;
-        return 0;
-    case KEY_MLOCK:
-        options->mount.mlock = true;
-        return 0;
-    case KEY_DIRECT_IO:
-        options->mount.direct_io = true;
-        options->mount.keep_cache = false;
-        return 0;
-    case KEY_UID:
-        return parse_number(argument, 10, any_id, &options->mount.uid);
-    case KEY_GID:
-        return parse_number(argument, 10, any_id, &options->mount.gid);
-    case KEY_UMASK:
-        return parse_number(argument, 8, 0777, &options->mount.umask);
-    case KEY_SET:
-    case KEY_UNSET:
-    case KEY_EDITS:
-        return add_edit(&options->edits, key, argument);
-    case KEY_SPLIT:
-        return parse_size(argument, &options->split_bytes);
-    case KEY_MAX_READ:
-        return parse_number(argument, 10, UINT32_MAX, &options->mount.max_read);
-    case KEY_MAX_THREADS:
-        return parse_number(argument, 10, 100000, &options->mount.max_threads);
-    case KEY_MAX_IDLE_THREADS:
-        return parse_number(argument, 10, 100000, &options->mount.max_idle_threads);
-    default:
-        return 1;
+    if (!option->argument && value) {
+        fs_print_error("option %s takes no value, it is given %s", shown, word);
+        return -EINVAL;
     }
+    uses->list[uses->count++] = option;
+    return option->handle(options, &use);
 }
 
-/* What FUSE_OPT_KEY() makes, without its implicit conversions. */
-static struct fuse_opt template_of(const char *name, enum key key)
+/* End `word` at its next comma and undo its escapes, as libfuse does. Returns what follows or NULL.
+ */
+static char *cut_word(char *word)
 {
-    return (struct fuse_opt){.templ = name, .offset = (unsigned long)-1U, .value = (int)key};
-}
+    char *end = word;
 
-/* The table as libfuse's parser wants it. */
-static void make_templates(struct fuse_opt templates[2 * N_OPTIONS + 1])
-{
-    size_t n = 0;
+    for (; *word != '\0' && *word != ','; word++) {
+        unsigned octal;
 
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        const struct option *option = &options_table[i];
-
-        templates[n++] = template_of(option->name, option->key);
-        if (option->synonym)
-            templates[n++] = template_of(option->synonym, option->key);
+        if (*word == '\\' && word[1] >= '0' && word[1] <= '3' &&
+            sscanf(word + 1, "%3o", &octal) == 1 && strspn(word + 1, "01234567") >= 3) {
+            *end++ = (char)octal;
+            word += 3;
+            continue;
+        }
+        word += *word == '\\' && word[1] != '\0';
+        *end++ = *word;
     }
-    templates[n] = (struct fuse_opt){0};
+    word = *word == ',' ? word + 1 : NULL;
+    *end = '\0';
+    return word;
 }
 
-static int check_paths(const struct fs_options *options)
+/* The options behind one -o. */
+static int take_group(struct fs_options *options, struct uses *uses, const char *group)
 {
-    if (options->data && options->command == FS_MOUNT) {
-        fprintf(stderr, "ggufs: --data goes with --check\n");
+    const char *cut_option = NULL; /* "-o set", if the option before is one */
+    char *copy = strdup(group);
+    int result = 0;
+
+    if (!copy)
+        return -ENOMEM;
+    options->owned[options->n_owned++] = copy;
+    for (char *word = copy, *next; result == 0 && word; word = next) {
+        const size_t length = strcspn(word, "=,");
+        const struct fs_option *option = find_option(word, length);
+
+        next = cut_word(word);
+        if (*word == '\0' || strncasecmp(word, "x-", 2) == 0) /* a comment, see mount(8) */
+            continue;
+        if (!option || is_dashed(option))
+            return refuse_unknown(word, true, cut_option);
+        result = take(options, uses, option, word, word[length] == '=' ? word + length + 1 : NULL,
+                      next != NULL);
+        cut_option = strcmp(option->name, "set") == 0 ? "-o set" : NULL;
+    }
+    return result;
+}
+
+static int take_words(struct fs_options *options, struct uses *uses, int argc, char **argv)
+{
+    int result = 0;
+
+    for (int i = 1; result == 0 && i < argc; i++) {
+        const char *word = argv[i];
+        const size_t length = strcspn(word, "=");
+        const struct fs_option *option = find_option(word, length);
+        const char *value = word[length] == '=' ? word + length + 1 : NULL;
+
+        if (strcmp(word, "--") == 0) {
+            while (++i < argc)
+                options->arguments[options->n_arguments++] = argv[i];
+        } else if (word[0] != '-' || word[1] == '\0') {
+            options->arguments[options->n_arguments++] = word;
+        } else if (word[1] == 'o') {
+            if (word[2] != '\0' || i + 1 < argc) {
+                result = take_group(options, uses, word[2] != '\0' ? word + 2 : argv[++i]);
+            } else {
+                fs_print_error("-o needs an option behind it");
+                result = -EINVAL;
+            }
+        } else if (!option) {
+            result = refuse_unknown(word, false, NULL);
+        } else {
+            if (option->argument && !value && i + 1 < argc)
+                value = argv[++i];
+            result = take(options, uses, option, word, value, false);
+        }
+    }
+    return result;
+}
+
+/* ---- what fits together ---- */
+
+static int check_uses(const struct fs_options *options, const struct uses *uses)
+{
+    for (size_t i = 0; i < uses->count; i++) {
+        const struct fs_option *option = uses->list[i];
+        char names[128] = "";
+
+        if (option->commands & 1u << options->command)
+            continue;
+        for (enum fs_command command = 0; command < FS_N_COMMANDS; command++) {
+            const size_t length = strlen(names);
+
+            if (option->commands & 1u << command)
+                snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? ", " : "",
+                         fs_command_name(command));
+        }
+        fs_print_error("option %s%s does not go with %s; it is for %s",
+                       is_dashed(option) ? "" : "-o ", option->name,
+                       fs_command_name(options->command), names);
         return -EINVAL;
     }
     if (options->mount.clone_fd && options->mount.sandbox) {
-        fprintf(stderr, "ggufs: -o clone_fd goes with -o nosandbox: threads open /dev/fuse\n");
+        fs_print_error("-o clone_fd needs -o nosandbox: the threads open /dev/fuse");
         return -EINVAL;
     }
-    if ((options->edits.count > 0 || options->split_bytes > 0) && options->command == FS_CHECK) {
-        fprintf(stderr, "ggufs: --check takes no edits and splits nothing\n");
-        return -EINVAL;
-    }
-    if (options->command == FS_CHECK) {
-        if (options->n_paths > 0)
-            return 0;
-        fprintf(stderr, "ggufs: --check needs a MODEL\n");
-    } else if (options->command != FS_MOUNT || options->n_paths == 2) {
-        return 0;
-    } else if (options->n_paths == 0) {
-        fprintf(stderr, "ggufs: MODEL and MOUNTPOINT are missing\n");
-    } else if (options->n_paths == 1) {
-        fprintf(stderr, "ggufs: MOUNTPOINT is missing\n");
-    } else {
-        fprintf(stderr, "ggufs: one argument too many: %s\n", options->paths[2]);
-    }
-    return -EINVAL;
+    return 0;
+}
+
+static int parse(struct fs_options *options, struct uses *uses, int argc, char **argv)
+{
+    int result = take_words(options, uses, argc, argv);
+
+    if (result < 0 || options->command == FS_HELP || options->command == FS_VERSION)
+        return result;
+    options->mount.keep_cache = !options->open.partial && !options->mount.direct_io;
+    result = check_uses(options, uses);
+    return result < 0 ? result : fs_arguments_assign(options);
 }
 
 int fs_options_parse(int argc, char **argv, struct fs_options *options)
 {
-    struct fuse_opt templates[2 * N_OPTIONS + 1];
+    size_t n_words = 1; /* at most; commas separate more options behind -o */
+    struct uses uses = {0};
+    int result = -ENOMEM;
 
-    *options = (struct fs_options){.mount = {.sandbox = true,
-                                             .keep_cache = true,
-                                             .max_read = MAX_READ,
-                                             .uid = getuid(),
-                                             .gid = getgid(),
-                                             .fuse = FUSE_ARGS_INIT(argc, argv)}};
-    options->paths = calloc((size_t)argc + 1, sizeof *options->paths);
-    if (!options->paths) {
-        fprintf(stderr, "ggufs: %s\n", strerror(ENOMEM));
-        return -ENOMEM;
+    *options = (struct fs_options){
+        .mount = {.sandbox = true, .max_read = MAX_READ, .uid = getuid(), .gid = getgid()}};
+    for (int i = 0; i < argc; i++) {
+        n_words++;
+        for (const char *comma = argv[i]; (comma = strchr(comma, ',')) != NULL; comma++)
+            n_words++;
     }
-    make_templates(templates);
-    errno = 0;
-    if (fuse_opt_parse(&options->mount.fuse, options, templates, on_option) < 0)
-        return errno == ENOMEM ? -ENOMEM : -EINVAL; /* libfuse has told of either */
-    return check_paths(options);
+    uses.list = calloc(n_words, sizeof *uses.list);
+    options->arguments = calloc(n_words, sizeof *options->arguments);
+    options->models = calloc(n_words, sizeof *options->models);
+    options->fuse_options = calloc(n_words, sizeof *options->fuse_options);
+    options->owned = calloc(n_words, sizeof *options->owned);
+    if (uses.list && options->arguments && options->models && options->fuse_options &&
+        options->owned)
+        result = parse(options, &uses, argc, argv);
+    if (result == -ENOMEM)
+        fs_print_error("%s", strerror(ENOMEM));
+    free(uses.list);
+    return result;
 }
 
 void fs_options_free(struct fs_options *options)
 {
-    fuse_opt_free_args(&options->mount.fuse);
     gguf_edits_free(&options->edits);
-    free(options->paths);
-    free(options->family);
-}
-
-void fs_options_print_usage(FILE *stream)
-{
-    fprintf(stream, "usage: ggufs [options] MODEL MOUNTPOINT\n"
-                    "       ggufs --check [--data] MODEL...\n");
-}
-
-void fs_options_print_help(FILE *stream)
-{
-    fs_options_print_usage(stream);
-    fprintf(stream, "\nMounts a GGUF model as a directory tree. Unmount it with: "
-                    "fusermount3 -u MOUNTPOINT\n\noptions:\n");
-    for (size_t i = 0; i < N_OPTIONS; i++) {
-        const struct option *option = &options_table[i];
-        char left[64];
-
-        snprintf(left, sizeof left, "%s%s%s%s%s", option->name[0] == '-' ? "" : "-o ", option->name,
-                 option->argument, option->synonym ? ", " : "",
-                 option->synonym ? option->synonym : "");
-        fprintf(stream, "  %-24s %s\n", left, option->help);
-    }
-    fprintf(stream, "\nSeveral -o options can stand behind one -o, with commas. Other ones go to "
-                    "libfuse.\nggufs(1) has more, also on exit statuses.\n");
+    for (int i = 0; i < options->n_owned; i++)
+        free(options->owned[i]);
+    free(options->owned);
+    free(options->fuse_options);
+    free(options->models);
+    free(options->arguments);
 }

@@ -1,4 +1,4 @@
-/* The command line. One table holds every option: the parser and --help are made from it. */
+/* The command line of ggufs, parsed. */
 #ifndef GGUFS_FS_OPTIONS_H
 #define GGUFS_FS_OPTIONS_H
 
@@ -7,36 +7,52 @@
 #include "gguf/model.h"
 
 #include <stdbool.h>
-#include <stdio.h>
-#include <sys/types.h>
+#include <stdint.h>
 
-enum fs_command { FS_MOUNT, FS_CHECK, FS_HELP, FS_VERSION };
+/* What ggufs is asked to do. */
+enum fs_command {
+    FS_MOUNT,
+    FS_INFO,
+    FS_LIST,
+    FS_CAT,
+    FS_EXTRACT,
+    FS_CHECK,
+    FS_HELP,
+    FS_VERSION,
+    FS_N_COMMANDS,
+};
 
 struct fs_options {
     enum fs_command command;
-    const char **paths; /* MODEL MOUNTPOINT, or the models to check */
+
+    const char **models;   /* one for each model; of several shards of a model, the first */
+    int n_models;          /* 1, with FS_INFO and FS_CHECK at least 1 */
+    const char *directory; /* MOUNTPOINT, or the DIR of FS_EXTRACT */
+    const char **paths;    /* in the tree, for FS_LIST, FS_CAT and FS_EXTRACT */
     int n_paths;
 
     struct gguf_open_options open;
-    bool data;               /* with FS_CHECK */
+    struct gguf_edits edits; /* in the order of the command line */
     uint64_t split_bytes;    /* the most data in a file of split/; 0: no such files */
-    struct gguf_edits edits; /* from -o set, -o unset and --edits, in their order */
-
-    struct gguf_open_options model; /* what MODEL does not say itself */
-    char *family;                   /* owned: what open.family points to */
+    bool data;               /* with FS_CHECK: read the tensors' data */
+    bool force;              /* with FS_EXTRACT: replace files that differ */
 
     struct fs_mount_options mount;
+
+    const char **arguments; /* the words that are no options; models and paths point into it */
+    int n_arguments;
+    const char **fuse_options; /* for libfuse, "-d" or as they stand behind -o */
+    int n_fuse_options;
+    char **owned; /* copies of the -o words, which other members point into */
+    int n_owned;
 };
 
 /*
- * Parses the command line and prints what is wrong with it to stderr. Returns 0 or -EINVAL.
- * fs_options_free() is to be called in both cases.
+ * Parse the command line. Prints what is wrong with it to stderr. Makes no libfuse call. Returns 0,
+ * -EINVAL or -ENOMEM; call fs_options_free() in every case. `argv` must outlive `options`.
  */
 int fs_options_parse(int argc, char **argv, struct fs_options *options);
 
 void fs_options_free(struct fs_options *options);
-
-void fs_options_print_usage(FILE *stream);
-void fs_options_print_help(FILE *stream);
 
 #endif

@@ -55,8 +55,21 @@ static const struct {
     {6, {.scoped = 3}},                         /* LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET, _SIGNAL */
 };
 
-/* Enforce a ruleset that handles all that the kernel knows and has no rules. */
-static int enforce_landlock(void)
+/*
+ * What may be done below a writable directory: write, read and remove files, list directories, make
+ * directories, files and symbolic links, and truncate. Bits of LANDLOCK_ACCESS_FS_*.
+ */
+#define WRITABLE_ACCESS                                                                            \
+    (1u << 1 | 1u << 2 | 1u << 3 | 1u << 5 | 1u << 7 | 1u << 8 | 1u << 12 | 1u << 14)
+#define RULE_PATH_BENEATH 1 /* LANDLOCK_RULE_PATH_BENEATH */
+
+struct __attribute__((packed)) path_rule {
+    uint64_t allowed_access;
+    int32_t parent_fd;
+};
+
+/* Enforce a ruleset that handles all that the kernel knows and allows nothing but the directory. */
+static int enforce_landlock(const int *writable_directory)
 {
     const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
     struct ruleset rules = {0};
@@ -73,7 +86,14 @@ static int enforce_landlock(void)
     descriptor = syscall(SYS_landlock_create_ruleset, &rules, sizeof rules, 0);
     if (descriptor < 0)
         return -errno;
-    if (syscall(SYS_landlock_restrict_self, (int)descriptor, 0) != 0)
+    if (writable_directory) {
+        const struct path_rule rule = {WRITABLE_ACCESS & rules.handled_access_fs,
+                                       *writable_directory};
+
+        if (syscall(SYS_landlock_add_rule, (int)descriptor, RULE_PATH_BENEATH, &rule, 0) != 0)
+            result = -errno;
+    }
+    if (result == 0 && syscall(SYS_landlock_restrict_self, (int)descriptor, 0) != 0)
         result = -errno;
     close((int)descriptor);
     return result;
@@ -242,7 +262,7 @@ int gguf_confine(const struct gguf_confinement *confinement, const char **step)
         return -errno;
     if (!confinement->unmounts) {
         *step = "Landlock";
-        result = enforce_landlock();
+        result = enforce_landlock(confinement->writable_directory);
     }
     if (result == 0) {
         *step = "dropping capabilities";

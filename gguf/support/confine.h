@@ -15,10 +15,12 @@
  * zeros is a process with one thread that needs nothing more.
  */
 struct gguf_confinement {
-    bool threads;            /* start threads; processes and programs never */
-    bool unmounts;           /* call umount2(), which leaves no Landlock: that forbids it */
-    pid_t child;             /* the one other process that may be signalled; 0: none */
-    const int *system_calls; /* more of them, as SCMP_SYS() of <seccomp.h>; NULL if none */
+    bool threads;                  /* start threads; processes and programs never */
+    bool unmounts;                 /* call umount2(), which leaves no Landlock: that forbids it */
+    const int *writable_directory; /* a descriptor; below it, files may be made, read and removed by
+                                      the system calls that are named; NULL: nowhere */
+    pid_t child;                   /* the one other process that may be signalled; 0: none */
+    const int *system_calls;       /* more of them, as SCMP_SYS() of <seccomp.h>; NULL if none */
     size_t n_system_calls;
 };
 

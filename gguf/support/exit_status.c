@@ -1,6 +1,7 @@
 #include "gguf/support/exit_status.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
@@ -33,12 +34,19 @@ int gguf_exit_status(int code)
     }
 }
 
+int gguf_fail_stdout(const char *program, int code)
+{
+    if (code == -EPIPE)
+        return 128 + SIGPIPE;
+    fprintf(stderr, "%s: cannot write to standard output: %s\n", program,
+            code < 0 ? strerror(-code) : "an earlier write failed");
+    return EX_IOERR;
+}
+
 int gguf_finish_stdout(const char *program, int status)
 {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
-    fprintf(stderr, "%s: cannot write to standard output: %s\n", program,
-            errno ? strerror(errno) : "an earlier write failed");
-    return EX_IOERR;
+    return gguf_fail_stdout(program, -errno);
 }

@@ -9,9 +9,16 @@
 int gguf_exit_status(int code);
 
 /*
- * Flush stdout and report whether everything written to it has arrived. Prints "PROGRAM: cannot
- * write to standard output: REASON" to stderr and returns EX_IOERR if not, else returns `status`.
- * Call it as the last step of every command that prints to stdout.
+ * Report that writing to stdout failed with `code`, a negative errno. Prints "PROGRAM: cannot write
+ * to standard output: REASON" to stderr and returns EX_IOERR. If the reader of a pipe has gone
+ * (-EPIPE), prints nothing and returns 128 + SIGPIPE, which a shell also gives a program that the
+ * signal ended.
+ */
+int gguf_fail_stdout(const char *program, int code);
+
+/*
+ * Flush stdout. Returns `status` if everything that was written to it has arrived, else reports as
+ * gguf_fail_stdout() does. Call it as the last step of every command that prints to stdout.
  */
 int gguf_finish_stdout(const char *program, int status);
 

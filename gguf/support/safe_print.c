@@ -2,16 +2,18 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistr.h>
 
 static bool is_control(ucs4_t character)
 {
-    return character < 0x20 || (character >= 0x7f && character <= 0x9f);
+    return character < 0x20 || (character >= 0x7f && character <= 0x9f) ||
+           (character >= 0x202a && character <= 0x202e) ||
+           (character >= 0x2066 && character <= 0x2069);
 }
 
-/* The length of the printable character at `bytes`, or 0 if the first byte must be escaped. */
-static size_t printable_length(const char *bytes, size_t length)
+size_t gguf_printable_length(const char *bytes, size_t length)
 {
     ucs4_t character;
     const int n = u8_mbtoucr(&character, (const uint8_t *)bytes, length);
@@ -36,7 +38,7 @@ size_t gguf_escape(const char *bytes, size_t length, char *out)
     const char *start = out;
 
     while (length > 0) {
-        size_t n = printable_length(bytes, length);
+        size_t n = gguf_printable_length(bytes, length);
 
         if (n > 0) {
             memcpy(out, bytes, n);
@@ -56,7 +58,7 @@ void gguf_print_safe(FILE *stream, const char *bytes, size_t length)
 {
     while (length > 0) {
         char escaped[GGUF_ESCAPED_BYTES];
-        const size_t n = printable_length(bytes, length);
+        const size_t n = gguf_printable_length(bytes, length);
 
         if (n == 0)
             escape_byte(*bytes, escaped);
@@ -71,12 +73,34 @@ void gguf_print_safe_string(FILE *stream, const char *string)
     gguf_print_safe(stream, string, strlen(string));
 }
 
+void gguf_vprint_safe_format(FILE *stream, const char *format, va_list args)
+{
+    char *text;
+    const int length = vasprintf(&text, format, args);
+
+    if (length < 0) {
+        fputs(format, stream);
+        return;
+    }
+    gguf_print_safe(stream, text, (size_t)length);
+    free(text);
+}
+
+void gguf_print_safe_format(FILE *stream, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    gguf_vprint_safe_format(stream, format, args);
+    va_end(args);
+}
+
 static bool is_printable(const char *word)
 {
     size_t left = strlen(word);
 
     while (left > 0) {
-        const size_t n = printable_length(word, left);
+        const size_t n = gguf_printable_length(word, left);
 
         if (n == 0)
             return false;

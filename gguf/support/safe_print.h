@@ -6,6 +6,7 @@
 #ifndef GGUFS_GGUF_SAFE_PRINT_H
 #define GGUFS_GGUF_SAFE_PRINT_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -13,10 +14,19 @@
 #define GGUF_ESCAPED_BYTES 4u
 
 /*
+ * Return the length in bytes of the character at `bytes`, of which there are `length`, if it may be
+ * printed as it is; 0 if its first byte must be escaped. Escaped are C0 controls, DEL, the C1
+ * controls U+0080 to U+009F, bytes that are not UTF-8, and the controls that reorder the text
+ * around them (U+202A to U+202E and U+2066 to U+2069, https://trojansource.codes), with which a
+ * name can look like another one. The marks U+200E, U+200F and U+061C, which right-to-left text
+ * needs, stay.
+ */
+size_t gguf_printable_length(const char *bytes, size_t length);
+
+/*
  * Write a printable copy of `length` bytes to `out`, which must have room for
- * GGUF_ESCAPED_BYTES * length bytes. C0 controls, DEL, the C1 controls U+0080 to U+009F and bytes
- * that are not UTF-8 become \xNN, byte by byte; all else stays. Returns the number of bytes
- * written; no NUL is added.
+ * GGUF_ESCAPED_BYTES * length bytes. What gguf_printable_length() refuses becomes \xNN, byte by
+ * byte; all else stays. Returns the number of bytes written; no NUL is added.
  */
 size_t gguf_escape(const char *bytes, size_t length, char *out);
 
@@ -25,6 +35,15 @@ void gguf_print_safe(FILE *stream, const char *bytes, size_t length);
 
 /* The same for a NUL-terminated string. */
 void gguf_print_safe_string(FILE *stream, const char *string);
+
+/*
+ * The same for the text that printf() would print, line breaks included: one line remains one, and
+ * arguments need no care. Prints the bare format if memory is too short.
+ */
+void gguf_print_safe_format(FILE *stream, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void gguf_vprint_safe_format(FILE *stream, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 
 /*
  * Print a word as a POSIX shell reads it back: plain if that is possible, else in single quotes.

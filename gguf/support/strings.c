@@ -1,5 +1,7 @@
 #include "gguf/support/strings.h"
 
+#include "gguf/support/safe_print.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,19 +38,26 @@ int gguf_string_copy(struct gguf_string *string)
 struct gguf_quoted gguf_quote(struct gguf_string string)
 {
     struct gguf_quoted quoted;
-    /* What must still fit behind a character: the closing quote, an ellipsis and the NUL. */
+    /* Room for one escaped byte or character, an ellipsis, the closing quote and the NUL. */
     const size_t limit = sizeof quoted.text - sizeof "\\xNN...\"";
     size_t used = 0;
-    uint64_t i;
+    uint64_t i = 0;
 
     quoted.text[used++] = '"';
-    for (i = 0; i < string.length_bytes && used < limit; i++) {
-        unsigned char c = (unsigned char)string.data[i];
+    while (i < string.length_bytes && used < limit) {
+        const char *bytes = string.data + i;
+        size_t n = gguf_printable_length(bytes, string.length_bytes - i);
 
-        if (c < 0x20 || c > 0x7e || c == '"' || c == '\\')
-            used += (size_t)sprintf(quoted.text + used, "\\x%02x", c);
-        else
-            quoted.text[used++] = (char)c;
+        if (n == 1 && (*bytes == '"' || *bytes == '\\'))
+            quoted.text[used++] = '\\';
+        if (n > 0) {
+            memcpy(quoted.text + used, bytes, n);
+            used += n;
+        } else {
+            n = 1;
+            used += gguf_escape(bytes, 1, quoted.text + used);
+        }
+        i += n;
     }
     snprintf(quoted.text + used, sizeof quoted.text - used, "%s\"",
              i < string.length_bytes ? "..." : "");

@@ -23,9 +23,9 @@ struct gguf_quoted {
 };
 
 /*
- * A string from a file made fit for a terminal: in double quotes, control characters, quotes,
- * backslashes and bytes that are not ASCII as \xNN, cut after about 190 characters.
- * Used as gguf_quote(name).text inside one expression.
+ * Quote a string from a file for a message: in double quotes, with \" and \\ for these two, \xNN
+ * for what gguf_escape() escapes, and cut after about 190 bytes at the end of a character.
+ * Use as gguf_quote(name).text inside one expression.
  */
 struct gguf_quoted gguf_quote(struct gguf_string string);
 

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""The command line as far as it mounts nothing: usage, refusals, the mount point, the manual."""
+"""The command line without mounts: usage, refusals, the mount point, the manual, --check."""
 
 import os
 import re
+import shutil
+import signal
 import struct
+import subprocess
 import unittest
 
 import mounting
@@ -13,7 +16,8 @@ from gguf_reader import Model
 setUpModule = mounting.require_binary
 
 # sysexits.h
-EX_OK, EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_CANTCREAT, EX_NOPERM = 0, 64, 65, 66, 73, 77
+EX_OK, EX_USAGE, EX_DATAERR, EX_NOINPUT = 0, 64, 65, 66
+EX_CANTCREAT, EX_IOERR, EX_NOPERM = 73, 74, 77
 
 
 class CommandTestCase(mounting.MountTestCase):
@@ -61,9 +65,50 @@ class TestUsage(CommandTestCase):
                        "uid=99999999999999999999",
                        "gid=", "gid=me", "gid=-1", "umask=", "umask=8", "umask=1000",
                        "umask=-1", "umask=0x1", "max_threads=", "max_threads=x",
-                       "max_idle_threads=x"):
+                       "max_idle_threads=x", "threads=0", "max_threads=0", "max_idle_threads=0",
+                       "threads=100001", "era=3"):
             with self.subTest(option=option):
                 self.assert_usage_error(["-o", option, self.model, self.mountpoint], option)
+
+    def test_suggestions(self):
+        for words, meant in ((["--chek", self.model], "--check"), (["--lsit"], "--list"),
+                             (["--extact"], "--extract"), (["--help-me"], "--help"),
+                             (["-o", "thread=3"], "-o threads"), (["-o", "alow_other"], "-o allow_other"),
+                             (["--uid=3"], "-o uid"), (["--unmount"], "fusermount3 -u"),
+                             (["-o", "no_such_thing_at_all"], "--help")):
+            with self.subTest(words=words):
+                self.assert_usage_error([*words, self.model, self.mountpoint], words[0], meant)
+
+    def test_options_that_do_not_go_together(self):
+        for words, named in ((["--data"], "--data"), (["--force"], "--force"),
+                             (["--check", "--list"], "--list"),
+                             (["--check", "-o", "set=a=u8:1"], "-o set"),
+                             (["--check", "--set", "a=u8:1"], "--set"),
+                             (["--list", "-f"], "-f"), (["--cat", "-o", "uid=1"], "-o uid"),
+                             (["--info", "-o", "ro"], "-o ro"), (["--check=yes"], "--check"),
+                             (["-o", "nonempty=1"], "-o nonempty"), (["-o", "uid"], "-o uid"),
+                             (["-o", "clone_fd"], "nosandbox")):
+            with self.subTest(words=words):
+                self.assert_usage_error([*words, self.model, self.mountpoint], named)
+
+    def test_an_option_without_its_value(self):
+        for option in ("--set", "--unset", "--edits"):
+            self.assert_usage_error([self.model, self.mountpoint, option], option, "needs a value")
+
+    def test_commands_without_their_arguments(self):
+        for words, missing in ((["--list"], "MODEL"), (["--info"], "MODEL"), (["--cat"], "MODEL"),
+                               (["--cat", self.model], "PATH"), (["--extract"], "DIR"),
+                               (["--extract", self.model], "DIR or MODEL")):
+            with self.subTest(words=words):
+                self.assert_usage_error(words, words[0], missing)
+
+    def test_a_comma_that_cuts_a_value(self):
+        """-o cannot know what a comma means; where it shows, the remedy is said."""
+        for option in ("set=general.name=str:fast,furious", "set=a=arr:[1,2]"):
+            self.assert_usage_error(["-o", option, self.model, self.mountpoint], "\\,", "--set")
+
+    def test_remount(self):
+        self.assert_usage_error(["-o", "remount,ro", self.model, self.mountpoint], "fusermount3 -u")
 
     def test_bad_number_with_check(self):
         result = self.run_ggufs("-o", "uid=me", "--check", self.model)
@@ -85,7 +130,9 @@ class TestUsage(CommandTestCase):
             result = self.run_ggufs(option)
             self.assert_status(EX_OK, result)
             self.assertEqual("", result.err)
-            self.assertRegex(result.out, r"\Aggufs \d+\.\d+\S*\nlibfuse 3\.\S+\nkernels \w+\n\Z")
+            self.assertRegex(result.out, r"\Aggufs \d+\.\d+\S*\nlibfuse 3\.\S+\n"
+                                         r"using FUSE kernel interface version 7\.\d+\n"
+                                         r"(fusermount3 version: .*\n)?kernels \w+\n\Z")
 
     def test_kernels(self):
         result = self.run_ggufs("-V", env={**os.environ, "GGUFS_CPU": "scalar"})
@@ -93,7 +140,32 @@ class TestUsage(CommandTestCase):
         self.assertIn("kernels scalar\n", result.out)
         result = self.run_ggufs("-V", env={**os.environ, "GGUFS_CPU": "abacus"})
         self.assert_status(EX_USAGE, result)
-        self.assertRegex(result.err, r"\Aggufs: GGUFS_CPU=abacus: .*chosen: scalar[ \w]*\n\Z")
+        self.assertRegex(result.err, r"\Aggufs: GGUFS_CPU=abacus: .*available: scalar[ \w]*\n\Z")
+        result = self.run_ggufs("-V", env={**os.environ, "GGUFS_CPU": "\x1b[2J"})
+        self.assertIn("\\x1b[2J", result.err)
+
+    def test_full_disk(self):
+        """What cannot be written is an error of every command that prints."""
+        for words in (["--check", self.model], ["--list", self.model], ["-h"], ["-V"],
+                      ["--cat", "metadata.json", self.model],
+                      ["--cat", "tensors/t/raw", self.model]):
+            with self.subTest(words=words), open("/dev/full", "wb") as full:
+                done = subprocess.run([mounting.BINARY, *words], stdout=full,
+                                      stderr=subprocess.PIPE, timeout=mounting.DEADLINE)
+                self.assertEqual(EX_IOERR, done.returncode)
+                self.assertRegex(done.stderr, rb"\Aggufs: cannot write to standard output: .*\n\Z")
+
+    def test_a_reader_that_leaves(self):
+        """Ends by SIGPIPE, or with the status that a shell gives for it, and says nothing."""
+        for ignored in (False, True):
+            read_end, write_end = os.pipe()
+            os.close(read_end)
+            with os.fdopen(write_end, "wb") as pipe:
+                done = subprocess.run([mounting.BINARY, "--cat", "tensors/t/f32", self.model],
+                                      stdout=pipe, stderr=subprocess.PIPE,
+                                      restore_signals=not ignored, timeout=mounting.DEADLINE)
+            self.assertIn(done.returncode, [128 + signal.SIGPIPE] if ignored else [-signal.SIGPIPE])
+            self.assertEqual(b"", done.stderr)
 
 
 class TestManual(CommandTestCase):
@@ -131,6 +203,13 @@ class TestManual(CommandTestCase):
         self.assertIn("umask", found)
         self.assertEqual(found, self.options_of_manual(), "options of --help and of ggufs.1")
 
+    def test_options_are_completed(self):
+        for name in ("ggufs.bash", "_ggufs"):
+            path = os.path.join(mounting.ROOT, "contrib", "completion", name)
+            with open(path, encoding="utf-8") as file:
+                words = set(re.findall(r"[\w-]+", file.read()))
+            self.assertEqual(set(), self.options_of_help() - words, name)
+
 
 class TestModel(CommandTestCase):
     """Files that are no models, and what is told about them."""
@@ -149,6 +228,27 @@ class TestModel(CommandTestCase):
         for name in ("missing", "missing/missing", "model.gguf/inside"):
             path = self.path(name)
             self.assert_refused(EX_NOINPUT, [path, self.mountpoint], f"ggufs: {path}: ")
+
+    def test_names_of_models_that_are_no_files(self):
+        for name, remedy in (("hf.co/bartowski/X-GGUF:Q4_K_M", "huggingface-cli download"),
+                             ("https://huggingface.co/a/b/resolve/main/x.gguf", "huggingface-cli"),
+                             ("hf://a/b", "huggingface-cli"), ("https://example.org/x.gguf", "curl"),
+                             ("llama3.2:3b", "ollama show"), ("library/llama3:latest", "ollama show")):
+            with self.subTest(name=name):
+                self.assert_refused(EX_NOINPUT, [name, self.mountpoint], name, "local files only",
+                                    remedy)
+                checked = self.run_ggufs("--check", name)
+                self.assert_status(EX_NOINPUT, checked)
+                self.assertIn("local files only", checked.out)
+        os.link(self.model, self.path("name:tag"))
+        result = self.run_ggufs("--check", "name:tag", cwd=self.folder)
+        self.assert_status(EX_OK, result)
+
+    def test_options_that_do_not_fit_the_file(self):
+        for option in ("family=llama", "era=1"):
+            result = self.run_ggufs("-o", option, "--check", self.model)
+            self.assert_status(EX_OK, result)
+            self.assertIn(f"warning: -o {option}", result.err)
 
     def test_directory(self):
         self.assert_refused(EX_NOINPUT, [self.folder, self.mountpoint], self.folder,
@@ -384,8 +484,25 @@ class TestCheck(CommandTestCase):
         paths = mounting.fixtures("gguf", "golden", "archs", "quants", "split", "tokenizers")
         if not paths:
             mounting.skip_loudly(f"no fixtures in {mounting.FIXTURES}")
+        models = {re.sub(r"-\d{5}-of-(\d{5}\.gguf)$", r"-of-\1", path) for path in paths}
         lines = self.check(EX_OK, *paths)
-        self.assertEqual(len(paths), sum(": OK: " in line for line in lines))
+        self.assertEqual(len(models), sum(": OK: " in line for line in lines))
+
+    def test_shards_are_one_model(self):
+        paths = mounting.fixtures("split")
+        if not paths:
+            mounting.skip_loudly(f"no fixtures in {mounting.FIXTURES}")
+        lines = self.check(EX_OK, *reversed(paths))
+        self.assertEqual(1, len(lines), lines)
+        self.assertIn("48 tensors", lines[0])
+        copies = [shutil.copy(path, self.folder) for path in paths]
+        os.truncate(copies[2], os.path.getsize(copies[2]) - 100)
+        once = self.check(EX_DATAERR, copies[0])
+        self.assertEqual(once, self.check(EX_DATAERR, *copies))
+        self.assertEqual(len(once), len(set(once)), once)
+
+    def test_a_model_given_twice(self):
+        self.assertEqual(2, len(self.check(EX_OK, self.model, self.model)))
 
 
 if __name__ == "__main__":

@@ -100,47 +100,47 @@ Test(gguf_edits, what_is_refused)
         {"key", "KEY=TYPE:VALUE"},
         {"key=", "KEY=TYPE:VALUE"},
         {"key=u8", "KEY=TYPE:VALUE"},
-        {"=u8:1", "without a name"},
+        {"=u8:1", "has no key"},
         {"split.count=u16:1", "split.count"},
-        {"key=:1", "type \"\" is unknown"},
-        {"key=u9:1", "type \"u9\" is unknown"},
+        {"key=:1", "unknown type \"\""},
+        {"key=u9:1", "unknown type \"u9\""},
         {"key=arr[arr]:[]", "unknown"},
         {"key=arr[:[]", "unknown"},
         {"key=\x1b[2J:1", "\\x1b[2J"},
-        {"key=u8:", "no whole number"},
-        {"key=u8:256", "out of the range of u8, 0 to 255"},
-        {"key=u8:-1", "out of the range"},
-        {"key=i8:-129", "out of the range"},
-        {"key=i8:128", "out of the range"},
-        {"key=u64:18446744073709551616", "out of the range"},
-        {"key=i64:-9223372036854775809", "out of the range"},
-        {"key=i64:9223372036854775808", "out of the range"},
-        {"key=u32: 1", "no whole number"},
-        {"key=u32:1.5", "no whole number"},
-        {"key=u32:--1", "no whole number"},
-        {"key=u32:0x10", "no whole number"},
-        {"key=f32:", "no number"},
-        {"key=f32: 1", "no number"},
-        {"key=f32:1x", "no number"},
-        {"key=f32:1e39", "out of the range of f32"},
-        {"key=f64:1e309", "out of the range of f64"},
+        {"key=u8:", "not an integer"},
+        {"key=u8:256", "outside the range of u8, 0 to 255"},
+        {"key=u8:-1", "outside the range"},
+        {"key=i8:-129", "outside the range"},
+        {"key=i8:128", "outside the range"},
+        {"key=u64:18446744073709551616", "outside the range"},
+        {"key=i64:-9223372036854775809", "outside the range"},
+        {"key=i64:9223372036854775808", "outside the range"},
+        {"key=u32: 1", "not an integer"},
+        {"key=u32:1.5", "not an integer"},
+        {"key=u32:--1", "not an integer"},
+        {"key=u32:0x10", "not an integer"},
+        {"key=f32:", "not a number"},
+        {"key=f32: 1", "not a number"},
+        {"key=f32:1x", "not a number"},
+        {"key=f32:1e39", "outside the range of f32"},
+        {"key=f64:1e309", "outside the range of f64"},
         {"key=bool:1", "neither true nor false"},
-        {"key=arr:", "no JSON"},
-        {"key=arr:[1,", "no JSON"},
-        {"key=arr:[1] x", "no JSON"},
-        {"key=arr:1", "no array"},
-        {"key=arr:{}", "no array"},
+        {"key=arr:", "not JSON"},
+        {"key=arr:[1,", "not JSON"},
+        {"key=arr:[1] x", "not JSON"},
+        {"key=arr:1", "not an array"},
+        {"key=arr:{}", "not an array"},
         {"key=arr:[null]", "null or an object"},
         {"key=arr:[1,\"a\"]", "different kinds"},
         {"key=arr:[[1],2]", "arrays and other values"},
         {"key=arr:[\"a\\u0000b\"]", "NUL"},
-        {"key=arr[u8]:[256]", "out of the range"},
-        {"key=arr[u8]:[1.5]", "no whole number"},
-        {"key=arr[bool]:[\"true\"]", "no bool"},
-        {"key=arr[str]:[1]", "no str"},
+        {"key=arr[u8]:[256]", "outside the range"},
+        {"key=arr[u8]:[1.5]", "not an integer"},
+        {"key=arr[bool]:[\"true\"]", "not of type bool"},
+        {"key=arr[str]:[1]", "not of type str"},
         {"key=arr[u64]:[9007199254740993]", "2^53"},
         {"key=arr[i64]:[-9007199254740993]", "2^53"},
-        {"key=arr[f64]:[1e999]", "out of the range"},
+        {"key=arr[f64]:[1e999]", "outside the range"},
         {"key=arr:[[[[[[[[[1]]]]]]]]]", "8 deep"},
     };
 
@@ -198,18 +198,18 @@ Test(gguf_edits, files_that_are_refused)
     static const struct {
         const char *json, *word;
     } bad[] = {
-        {"", "no JSON"},
-        {"[]", "no object"},
-        {"{\"a\": 1}", "type is missing"},
-        {"{\"a\": 1", "no JSON"},
-        {"{\"\": true}", "without a name"},
+        {"", "not JSON"},
+        {"[]", "not an object"},
+        {"{\"a\": 1}", "has no type"},
+        {"{\"a\": 1", "not JSON"},
+        {"{\"\": true}", "has no key"},
         {"{\"a\": true, \"a\": null}", "twice"},
         {"{\"a\": {}}", "\"type\" and a \"value\""},
         {"{\"a\": {\"type\": \"u8\"}}", "\"type\" and a \"value\""},
         {"{\"a\": {\"type\": \"u8\", \"value\": 1, \"more\": 2}}", "\"type\" and a \"value\""},
-        {"{\"a\": {\"type\": \"u8\", \"value\": true}}", "no u8"},
-        {"{\"a\": {\"type\": \"str\", \"value\": 1}}", "no string"},
-        {"{\"a\": {\"type\": \"bool\", \"value\": 1}}", "no bool"},
+        {"{\"a\": {\"type\": \"u8\", \"value\": true}}", "not of type u8"},
+        {"{\"a\": {\"type\": \"str\", \"value\": 1}}", "not a string"},
+        {"{\"a\": {\"type\": \"bool\", \"value\": 1}}", "not of type bool"},
         {"{\"split.no\": null}", "split.no"},
     };
 
@@ -245,6 +245,70 @@ Test(gguf_edits, they_apply_in_their_order)
     cr_expect_not_null(strstr(report.first_error.message, "\"third\""));
     gguf_edits_free(&edits);
     gguf_close(model);
+}
+
+/* A model with an architecture and a standard key of an unusual type. */
+static struct gguf_model *make_llama(void)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+
+    gguf_writer_add_string(w, "general.architecture", "llama");
+    gguf_writer_add_string(w, "llama.vocab_size", "many");
+    return model_file_make(w);
+}
+
+Test(gguf_edits, types_of_standard_keys)
+{
+    static const struct {
+        const char *text;
+        int result;
+    } cases[] = {
+        {"general.architecture=str:gemma", 0},
+        {"general.architecture=u32:1", -EINVAL},
+        {"general.name=bool:true", -EINVAL},
+        {"general.alignment=u64:32", -EINVAL},
+        {"general.tags=arr:[\"a\"]", 0},
+        {"general.tags=arr:[1]", -EINVAL},
+        {"general.tags=str:a", -EINVAL},
+        {"llama.context_length=u32:1", 0},
+        {"llama.context_length=u64:1", 0},
+        {"llama.context_length=i32:1", -EINVAL},
+        {"llama.context_length=str:1", -EINVAL},
+        {"llama.rope.freq_base=f32:1", 0},
+        {"llama.rope.freq_base=f64:1", -EINVAL},
+        {"llama.attention.head_count=arr:[1,2]", 0},
+        {"llama.attention.head_count=arr:[1.5]", -EINVAL},
+        {"llama.attention.causal=u8:1", -EINVAL},
+        {"tokenizer.ggml.tokens=arr:[]", -EINVAL}, /* of i32, as gguf-py has it */
+        {"tokenizer.ggml.tokens=arr[str]:[]", 0},
+        {"tokenizer.ggml.scores=arr[f64]:[1]", -EINVAL},
+        {"tokenizer.ggml.token_type=arr:[1]", 0},
+        {"tokenizer.chat_template=u8:1", -EINVAL},
+        /* The type in the file may stay; a correct one may replace it. */
+        {"llama.vocab_size=str:few", 0},
+        {"llama.vocab_size=u32:2", 0},
+        {"llama.vocab_size=f32:2", -EINVAL},
+        /* Keys of other architectures and unknown ones are free. */
+        {"gemma.context_length=str:1", 0},
+        {"llama.no_such_key=str:1", 0},
+        {"llama.context_length.x=str:1", 0},
+        {"own=str:1", 0},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct gguf_model *model = make_llama();
+        struct gguf_report report = {0};
+        struct gguf_edits edits = {0};
+
+        cr_assert_eq(gguf_edits_set(&edits, cases[i].text, &report), 0, "%s", cases[i].text);
+        cr_expect_eq(gguf_edits_apply(&edits, model, &report), cases[i].result, "%s: %s",
+                     cases[i].text, report.first_error.message);
+        if (cases[i].result < 0)
+            cr_expect_not_null(strstr(report.first_error.message, "specification"), "%s: %s",
+                               cases[i].text, report.first_error.message);
+        gguf_edits_free(&edits);
+        gguf_close(model);
+    }
 }
 
 Test(gguf_edits, alignments)

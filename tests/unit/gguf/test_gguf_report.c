@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gguf/model.h"
+#include "gguf/support/safe_print.h"
 #include "tests/unit/gguf/model_file.h"
 
 static struct gguf_string string_of(const char *text)
@@ -15,10 +16,29 @@ Test(gguf_report, quotes_what_a_terminal_may_see)
 {
     cr_expect_str_eq(gguf_quote(string_of("blk.0.attn_q.weight")).text, "\"blk.0.attn_q.weight\"");
     cr_expect_str_eq(gguf_quote((struct gguf_string){NULL, 0}).text, "\"\"");
-    cr_expect_str_eq(gguf_quote(string_of("a\"b\\c")).text, "\"a\\x22b\\x5cc\"");
+    cr_expect_str_eq(gguf_quote(string_of("a\"b\\c")).text, "\"a\\\"b\\\\c\"");
     cr_expect_str_eq(gguf_quote((struct gguf_string){"\0\x1b[2J\n\x7f", 7}).text,
                      "\"\\x00\\x1b[2J\\x0a\\x7f\"");
-    cr_expect_str_eq(gguf_quote(string_of("\xc3\xa9\xff~ ")).text, "\"\\xc3\\xa9\\xff~ \"");
+    cr_expect_str_eq(gguf_quote(string_of("\xc3\xa9\xff~ ")).text, "\"\xc3\xa9\\xff~ \"");
+    cr_expect_str_eq(gguf_quote(string_of("\xe6\xa8\xa1\xe5\x9e\x8b")).text,
+                     "\"\xe6\xa8\xa1\xe5\x9e\x8b\"");
+}
+
+/* Text that was quoted: what it holds between its quotes is safe, and its end is whole. */
+static void expect_safe_quote(const struct gguf_quoted *quoted, size_t n)
+{
+    size_t i = 1;
+
+    cr_assert_lt(n, sizeof quoted->text);
+    cr_assert(quoted->text[0] == '"' && quoted->text[n - 1] == '"');
+    while (i < n - 1) {
+        const size_t length = gguf_printable_length(quoted->text + i, n - 1 - i);
+
+        cr_assert_gt(length, 0u);
+        cr_assert_neq(quoted->text[i], '"');
+        i += quoted->text[i] == '\\' ? 2 : length;
+    }
+    cr_assert_eq(i, n - 1);
 }
 
 Test(gguf_report, quotes_every_byte_and_any_length)
@@ -31,15 +51,28 @@ Test(gguf_report, quotes_every_byte_and_any_length)
             const struct gguf_quoted quoted = gguf_quote((struct gguf_string){name, length});
             const size_t n = strnlen(quoted.text, sizeof quoted.text);
 
-            cr_assert_lt(n, sizeof quoted.text);
-            cr_assert(quoted.text[0] == '"' && quoted.text[n - 1] == '"');
-            for (size_t i = 1; i < n - 1; i++)
-                cr_assert(quoted.text[i] >= ' ' && quoted.text[i] <= '~' && quoted.text[i] != '"');
+            expect_safe_quote(&quoted, n);
             if (length <= 40)
                 cr_assert_null(byte == '.' ? NULL : strstr(quoted.text, "..."));
             else if (length > 200)
                 cr_assert_str_eq(quoted.text + n - 4, "...\"");
         }
+    }
+}
+
+Test(gguf_report, cuts_long_names_between_characters)
+{
+    static char name[600];
+
+    for (size_t start = 0; start < 4; start++) {
+        struct gguf_quoted quoted;
+
+        memset(name, 'a', start);
+        for (size_t i = start; i + 4 <= sizeof name; i += 4)
+            memcpy(name + i, "\xf0\x9f\x90\x89", 4); /* U+1F409 */
+        quoted = gguf_quote((struct gguf_string){name, sizeof name - 8});
+        expect_safe_quote(&quoted, strlen(quoted.text));
+        cr_expect_null(strstr(quoted.text, "\\x"), "%s", quoted.text);
     }
 }
 

@@ -1,0 +1,164 @@
+#include "fs/command/arguments.h"
+
+#include "fs/command/option_table.h"
+#include "fs/command/terminal.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* How the name of a shard ends, with digits for 'N'. */
+static const char shard_ending[] = "-NNNNN-of-NNNNN.gguf";
+
+static bool is_shard(const char *path)
+{
+    const size_t length = strlen(path), ending = strlen(shard_ending);
+
+    if (length < ending)
+        return false;
+    for (size_t i = 0; i < ending; i++) {
+        const char c = path[length - ending + i];
+
+        if (shard_ending[i] == 'N' ? !isdigit((unsigned char)c) : c != shard_ending[i])
+            return false;
+    }
+    return true;
+}
+
+/* Return true if two paths differ in nothing but the number of their shard. */
+static bool are_of_one_model(const char *a, const char *b)
+{
+    const size_t length = strlen(a);
+    const size_t number = length - strlen(shard_ending) + 1; /* where its digits start */
+
+    return is_shard(a) && is_shard(b) && strlen(b) == length && strncmp(a, b, number) == 0 &&
+           strcmp(a + number + 5, b + number + 5) == 0;
+}
+
+/* How many of the `n` arguments from the first on are files of one model; at least 1. */
+static int count_shards(const char *const *arguments, int n)
+{
+    int count = 1;
+
+    while (count < n && are_of_one_model(arguments[0], arguments[count]))
+        count++;
+    return count;
+}
+
+static bool is_file(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
+}
+
+static int fail_missing(const struct fs_options *options, const char *what)
+{
+    if (options->command == FS_MOUNT)
+        fs_print_error("%s", what);
+    else
+        fs_print_error("%s: %s", fs_command_name(options->command), what);
+    return -EINVAL;
+}
+
+/* MODEL MOUNTPOINT */
+static int assign_mount(struct fs_options *options)
+{
+    const char **arguments = options->arguments;
+    const int n = options->n_arguments;
+    const int n_shards = n > 0 ? count_shards(arguments, n) : 0;
+
+    if (n == 0)
+        return fail_missing(options, "MODEL and MOUNTPOINT are missing");
+    if (n == n_shards)
+        return fail_missing(options, "MOUNTPOINT is missing");
+    if (n > n_shards + 1) {
+        fs_print_error("one argument too many: %s", arguments[n_shards + 1]);
+        return -EINVAL;
+    }
+    options->models[options->n_models++] = arguments[0];
+    options->directory = arguments[n_shards];
+    return 0;
+}
+
+/* MODEL... */
+static int assign_models(struct fs_options *options)
+{
+    for (int i = 0; i < options->n_arguments; i++) {
+        const char *model = options->arguments[i];
+        bool is_new = true;
+
+        for (int j = 0; j < options->n_models; j++)
+            is_new &= !are_of_one_model(options->models[j], model);
+        if (is_new)
+            options->models[options->n_models++] = model;
+    }
+    return options->n_models > 0 ? 0 : fail_missing(options, "a MODEL is missing");
+}
+
+/* Take the model from the front or the end of the arguments; the others are paths. */
+static int assign_model_and_paths(struct fs_options *options, const char **arguments, int n,
+                                  bool is_at_end)
+{
+    int first = 0, n_shards;
+
+    if (n == 0)
+        return fail_missing(options, "a MODEL is missing");
+    if (is_at_end)
+        first = n - 1;
+    if (!is_file(arguments[first]) && is_file(arguments[n - 1 - first]))
+        first = n - 1 - first;
+    if (first == n - 1) {
+        while (first > 0 && are_of_one_model(arguments[first - 1], arguments[n - 1]))
+            first--;
+        n_shards = n - first;
+        options->paths = arguments;
+    } else {
+        n_shards = count_shards(arguments, n);
+        options->paths = arguments + n_shards;
+    }
+    options->models[options->n_models++] = arguments[first];
+    options->n_paths = n - n_shards;
+    return 0;
+}
+
+/* DIR MODEL [PATTERN...] */
+static int assign_extract(struct fs_options *options)
+{
+    const char **arguments = options->arguments;
+
+    if (options->n_arguments < 2)
+        return fail_missing(options, options->n_arguments == 0 ? "DIR and MODEL are missing"
+                                                               : "DIR or MODEL is missing");
+    if (is_file(arguments[0]) && !is_file(arguments[1])) {
+        options->directory = arguments[1];
+        arguments[1] = arguments[0];
+    } else {
+        options->directory = arguments[0];
+    }
+    return assign_model_and_paths(options, arguments + 1, options->n_arguments - 1, false);
+}
+
+int fs_arguments_assign(struct fs_options *options)
+{
+    int result;
+
+    switch (options->command) {
+    case FS_MOUNT:
+        return assign_mount(options);
+    case FS_INFO:
+    case FS_CHECK:
+        return assign_models(options);
+    case FS_LIST:
+        return assign_model_and_paths(options, options->arguments, options->n_arguments, false);
+    case FS_CAT:
+        result = assign_model_and_paths(options, options->arguments, options->n_arguments, true);
+        return result == 0 && options->n_paths == 0 ? fail_missing(options, "a PATH is missing")
+                                                    : result;
+    case FS_EXTRACT:
+        return assign_extract(options);
+    default:
+        return 0;
+    }
+}

@@ -1,0 +1,152 @@
+#include "fs/command/cat.h"
+
+#include "fs/command/copy_file.h"
+#include "fs/command/model_input.h"
+#include "fs/command/tree_selection.h"
+#include "fs/command/terminal.h"
+#include "gguf/support/exit_status.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+/* An error of stdout, kept apart from errors of the source. */
+struct output {
+    int error;
+};
+
+static int write_to_stdout(void *user, uint64_t offset, const char *bytes, size_t n_bytes)
+{
+    struct output *output = user;
+
+    (void)offset;
+    while (n_bytes > 0) {
+        const ssize_t n = write(STDOUT_FILENO, bytes, n_bytes);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            output->error = -errno;
+            return output->error;
+        }
+        bytes += n;
+        n_bytes -= (size_t)n;
+    }
+    return 0;
+}
+
+/* Write a file to stdout, which holds nothing in its buffer. */
+static int cat_file(struct fs_tree *tree, const char *model, fs_node_index node)
+{
+    const struct fs_image *image;
+    struct output output = {0};
+    char path[FS_PATH_BYTES];
+    int result = fs_tree_open(tree, node, NULL, &image);
+
+    if (result == 0) {
+        result = fs_copy_file(image, write_to_stdout, &output);
+        fs_tree_close(tree, image);
+    }
+    if (output.error < 0)
+        return gguf_fail_stdout("ggufs", output.error);
+    if (result < 0) {
+        fs_node_path(tree, node, path);
+        fs_print_error("%s: %s: %s", model, path, strerror(-result));
+    }
+    return gguf_exit_status(result);
+}
+
+static int cat_path(struct fs_tree *tree, const char *model, const char *path);
+
+/* The files that a pattern names, in the order of the tree. */
+static int cat_chosen(const struct fs_selection *selection, struct fs_tree *tree, const char *model,
+                      fs_node_index directory)
+{
+    int status = EX_OK;
+
+    for (uint32_t i = 0; status == EX_OK && i < fs_tree_node(tree, directory)->n_children; i++) {
+        const fs_node_index child = fs_tree_child(tree, directory, i);
+        char path[FS_PATH_BYTES];
+
+        switch (fs_choice_of(selection, child)) {
+        case FS_NOT_CHOSEN:
+            break;
+        case FS_HOLDS_CHOSEN:
+            status = cat_chosen(selection, tree, model, child);
+            break;
+        case FS_CHOSEN:
+            fs_node_path(tree, child, path);
+            status = cat_path(tree, model, path);
+            break;
+        }
+    }
+    return status;
+}
+
+static int cat_pattern(struct fs_tree *tree, const char *model, const char *pattern)
+{
+    struct fs_selection selection;
+    int status;
+
+    if (fs_selection_begin(&selection, tree) < 0) {
+        fs_print_error("%s", strerror(ENOMEM));
+        return EX_OSERR;
+    }
+    if (fs_selection_add(&selection, pattern) > 0)
+        status = cat_chosen(&selection, tree, model, FS_ROOT);
+    else
+        status = fs_refuse_path(tree, model, pattern);
+    fs_selection_end(&selection);
+    return status;
+}
+
+static int cat_path(struct fs_tree *tree, const char *model, const char *path)
+{
+    fs_node_index node;
+
+    if (fs_tree_find(tree, path, &node) < 0)
+        return cat_pattern(tree, model, path);
+    if (fs_tree_node(tree, node)->kind == FS_FILE)
+        return cat_file(tree, model, node);
+    fs_print_error("%s: %s is a directory; to see what is in it: ggufs --list MODEL PATH", model,
+                   *path != '\0' ? path : "/");
+    return EX_NOINPUT;
+}
+
+static int cat_model(const struct fs_options *options, struct fs_input *input)
+{
+    struct fs_tree *tree;
+    int status = fs_make_tree(options, input, &tree);
+
+    if (status != EX_OK)
+        return status;
+    for (int i = 0; status == EX_OK && i < options->n_paths; i++)
+        status = cat_path(tree, input->path, options->paths[i]);
+    fs_close_tree(tree);
+    return status;
+}
+
+int fs_cat(const struct fs_options *options)
+{
+    return fs_run_for_models(options, cat_model);
+}
+
+static int cat_summary(const struct fs_options *options, struct fs_input *input)
+{
+    struct fs_tree *tree;
+    int status = fs_make_tree(options, input, &tree);
+
+    if (status != EX_OK)
+        return status;
+    status = cat_path(tree, input->path, "summary.txt");
+    fs_close_tree(tree);
+    return status;
+}
+
+int fs_info(const struct fs_options *options)
+{
+    return fs_run_for_models(options, cat_summary);
+}

@@ -1,0 +1,94 @@
+#include "fs/command/in_order.h"
+
+#include <errno.h>
+#include <omp.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+struct team {
+    const struct fs_ordered_work *work;
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t changed;
+    uint64_t n_taken;
+    uint64_t n_finished;
+    bool *is_computed; /* for each slot */
+    bool is_finishing; /* a thread is calling finish() */
+    int result;
+};
+
+static int n_threads(uint64_t n_items)
+{
+    const int most = omp_get_max_threads();
+
+    return n_items < (uint64_t)most ? (int)n_items : most;
+}
+
+size_t fs_in_order_slots(uint64_t n_items)
+{
+    /* Half as many more than threads, for results that wait for a slower item before them. */
+    const size_t n_slots = (size_t)n_threads(n_items) * 3 / 2 + 1;
+
+    return n_items < n_slots ? (size_t)n_items : n_slots;
+}
+
+/* Finish all items whose turn it is. The lock is held, but not while finish() runs. */
+static void finish_computed(struct team *team)
+{
+    const struct fs_ordered_work *work = team->work;
+
+    if (team->is_finishing)
+        return;
+    team->is_finishing = true;
+    while (team->result == 0 && team->is_computed[team->n_finished % work->n_slots]) {
+        const uint64_t i = team->n_finished;
+        int result;
+
+        pthread_mutex_unlock(&team->lock);
+        result = work->finish(work->user, i, (size_t)(i % work->n_slots));
+        pthread_mutex_lock(&team->lock);
+        team->result = result;
+        team->is_computed[i % work->n_slots] = false;
+        team->n_finished++;
+        pthread_cond_broadcast(&team->changed);
+    }
+    team->is_finishing = false;
+}
+
+static void work_on_items(struct team *team)
+{
+    const struct fs_ordered_work *work = team->work;
+
+    pthread_mutex_lock(&team->lock);
+    while (team->result == 0 && team->n_taken < work->n_items) {
+        uint64_t i;
+
+        if (team->n_taken - team->n_finished >= work->n_slots) {
+            pthread_cond_wait(&team->changed, &team->lock);
+            continue;
+        }
+        i = team->n_taken++;
+        pthread_mutex_unlock(&team->lock);
+        work->compute(work->user, i, (size_t)(i % work->n_slots));
+        pthread_mutex_lock(&team->lock);
+        team->is_computed[i % work->n_slots] = true;
+        finish_computed(team);
+    }
+    pthread_mutex_unlock(&team->lock);
+}
+
+int fs_in_order(const struct fs_ordered_work *work)
+{
+    struct team team = {
+        .work = work, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+    if (work->n_items == 0)
+        return 0;
+    team.is_computed = calloc(work->n_slots, sizeof *team.is_computed);
+    if (!team.is_computed)
+        return -ENOMEM;
+#pragma omp parallel num_threads(n_threads(work->n_items))
+    work_on_items(&team);
+    free(team.is_computed);
+    return team.result;
+}

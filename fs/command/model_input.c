@@ -1,0 +1,186 @@
+#include "fs/command/model_input.h"
+
+#include "fs/command/remote_names.h"
+#include "fs/command/terminal.h"
+#include "gguf/support/exit_status.h"
+#include "gguf/support/safe_print.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+/* ---- opening ---- */
+
+int fs_open_inputs(const struct fs_options *options, struct fs_input **inputs)
+{
+    struct fs_input *list = calloc((size_t)options->n_models + 1, sizeof *list);
+
+    *inputs = list;
+    if (!list)
+        return -ENOMEM;
+    for (int i = 0; i < options->n_models; i++) {
+        struct fs_input *input = &list[i];
+        struct gguf_report report = {0};
+        const char *remedy;
+
+        input->path = options->models[i];
+        input->error = gguf_files_open(input->path, &options->open, &input->files, &report);
+        input->why = report.first_error;
+        remedy = input->error == -ENOENT ? fs_remote_remedy(input->path) : NULL;
+        if (remedy)
+            snprintf(input->why.message, sizeof input->why.message,
+                     "no such file; ggufs opens local files only; %s", remedy);
+    }
+    return 0;
+}
+
+void fs_close_inputs(const struct fs_options *options, struct fs_input *inputs)
+{
+    for (int i = 0; i < options->n_models; i++)
+        gguf_files_close(&inputs[i].files);
+    free(inputs);
+}
+
+int fs_confine(const struct fs_options *options, const struct gguf_confinement *confinement)
+{
+    const char *step;
+    const int result = options->mount.sandbox ? gguf_confine(confinement, &step) : 0;
+
+    if (result == 0)
+        return EX_OK;
+    fs_print_error("cannot confine itself before it parses the model: %s: %s; -o nosandbox does "
+                   "without",
+                   step, strerror(-result));
+    return EX_OSERR;
+}
+
+/* ---- parsing ---- */
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* What has no effect on a model of this format. */
+static void warn_of_options(const struct fs_options *options, const char *path, const char *format)
+{
+    if (options->open.family && !starts_with(format, "gg"))
+        fs_print_error("%s: warning: -o family=%s has no effect on %s; it is for old ggml files",
+                       path, options->open.family, format);
+    if (options->open.era > 0 && !starts_with(format, "rwkv.cpp v100"))
+        fs_print_error("%s: warning: -o era=%d has no effect on %s; it is for rwkv.cpp v100", path,
+                       options->open.era - 1, format);
+}
+
+int fs_parse_input(const struct fs_options *options, struct fs_input *input,
+                   struct gguf_model **model, struct gguf_report *report)
+{
+    int result = input->error;
+
+    *model = NULL;
+    if (result < 0)
+        return gguf_error(report, result, input->why.file_offset, "%s", input->why.message);
+    result = gguf_parse_files(&input->files, &options->open, model, report);
+    if (result == 0)
+        warn_of_options(options, input->path, (*model)->format);
+    return result;
+}
+
+struct refusal {
+    const char *path;
+    size_t n_errors;
+};
+
+/* Print the first error, and notes after it, for instance how much is missing. */
+static void print_first(void *user, const struct gguf_finding *finding)
+{
+    struct refusal *refusal = user;
+
+    if (finding->severity == GGUF_ERROR && refusal->n_errors++ > 0)
+        return;
+    if (refusal->n_errors > 0)
+        fs_print_finding(stderr, "ggufs: ", refusal->path, finding);
+}
+
+static int refuse(const char *path, const struct gguf_report *report)
+{
+    if (report->n_errors > 1) {
+        gguf_print_safe_format(stderr, "ggufs: %s: %zu more error%s; to see all: ggufs --check ",
+                               path, report->n_errors - 1, report->n_errors == 2 ? "" : "s");
+        gguf_print_shell_word(stderr, path);
+        fputc('\n', stderr);
+    }
+    return gguf_exit_status(report->first_error.code);
+}
+
+int fs_make_tree(const struct fs_options *options, struct fs_input *input, struct fs_tree **tree)
+{
+    struct refusal refusal = {.path = input->path};
+    struct gguf_report report = {.each = print_first, .user = &refusal};
+    const struct fs_tree_options tree_options = {.split_bytes = options->split_bytes};
+    struct gguf_model *model;
+
+    *tree = NULL;
+    if (fs_parse_input(options, input, &model, &report) < 0)
+        return refuse(input->path, &report);
+    if (gguf_edits_apply(&options->edits, model, &report) < 0 ||
+        fs_tree_make(model, &tree_options, tree, &report) < 0) {
+        gguf_close(model);
+        return refuse(input->path, &report);
+    }
+    return EX_OK;
+}
+
+void fs_close_tree(struct fs_tree *tree)
+{
+    struct gguf_model *model = (struct gguf_model *)(uintptr_t)tree->model;
+
+    fs_tree_free(tree);
+    gguf_close(model);
+}
+
+int fs_run_for_models(const struct fs_options *options,
+                      int (*run)(const struct fs_options *options, struct fs_input *input))
+{
+    struct fs_input *inputs;
+    int status = EX_OK;
+
+    if (fs_open_inputs(options, &inputs) < 0) {
+        fs_print_error("%s", strerror(ENOMEM));
+        return EX_OSERR;
+    }
+    if (fs_confine(options, &(struct gguf_confinement){.threads = true}) != EX_OK)
+        status = EX_OSERR;
+    else
+        for (int i = 0; i < options->n_models; i++) {
+            const int one = run(options, &inputs[i]);
+
+            status = status == EX_OK ? one : status;
+        }
+    fs_close_inputs(options, inputs);
+    return status;
+}
+
+int fs_refuse_path(const struct fs_tree *tree, const char *model, const char *path)
+{
+    /* Where the names of keys and tensors are in the tree. */
+    static const char *const forms[] = {"tensors/%s", "metadata/%s.json", "metadata/%s"};
+
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        fs_node_index node;
+        char *guess;
+
+        if (asprintf(&guess, forms[i], path) < 0)
+            break;
+        if (fs_tree_find(tree, guess, &node) == 0) {
+            fs_print_error("%s: there is no %s in the tree; did you mean %s?", model, path, guess);
+            free(guess);
+            return EX_NOINPUT;
+        }
+        free(guess);
+    }
+    fs_print_error("%s: there is no %s in the tree; to list all: ggufs --list MODEL", model, path);
+    return EX_NOINPUT;
+}

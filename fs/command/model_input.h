@@ -1,0 +1,68 @@
+/*
+ * From the models on the command line to trees, in three steps: open the files of all models,
+ * confine the process, then parse and make the trees.
+ */
+#ifndef GGUFS_FS_MODEL_INPUT_H
+#define GGUFS_FS_MODEL_INPUT_H
+
+#include "fs/command/options.h"
+#include "fs/tree/tree.h"
+#include "gguf/files.h"
+#include "gguf/support/confine.h"
+
+#include <stdbool.h>
+
+/* A model of the command line. */
+struct fs_input {
+    const char *path; /* as the user named it */
+    struct gguf_files files;
+    int error;               /* of the opening: 0 or a negative errno; files are then empty */
+    struct gguf_finding why; /* if error is set */
+};
+
+/*
+ * Open the files of all options->models. A model that cannot be opened is noted in its input. On
+ * success, which is 0 and not -ENOMEM, free *inputs with fs_close_inputs().
+ */
+int fs_open_inputs(const struct fs_options *options, struct fs_input **inputs);
+void fs_close_inputs(const struct fs_options *options, struct fs_input *inputs);
+
+/*
+ * Confine the process unless the user has forbidden it. Prints to stderr if that fails. Returns an
+ * exit status; after any but EX_OK, the process should end.
+ */
+int fs_confine(const struct fs_options *options, const struct gguf_confinement *confinement);
+
+/*
+ * Parse a model, apply the edits and make the tree. Prints the first error to stderr, and a warning
+ * for each option that does not fit the file. Returns an exit status; after EX_OK, free *tree with
+ * fs_close_tree().
+ */
+int fs_make_tree(const struct fs_options *options, struct fs_input *input, struct fs_tree **tree);
+
+/* Free a tree and its model. */
+void fs_close_tree(struct fs_tree *tree);
+
+/*
+ * All steps for a command that only computes and writes to open descriptors: open the inputs,
+ * confine the process, and call `run` for each input. `run` returns an exit status. Returns the
+ * first that is not EX_OK.
+ */
+int fs_run_for_models(const struct fs_options *options,
+                      int (*run)(const struct fs_options *options, struct fs_input *input));
+
+/*
+ * Parse a model and report all that is wrong with it, also that it could not be opened, to
+ * `report`. Prints the warnings of fs_make_tree(). Returns 0 or a negative errno; after 0, free
+ * *model with gguf_close().
+ */
+int fs_parse_input(const struct fs_options *options, struct fs_input *input,
+                   struct gguf_model **model, struct gguf_report *report);
+
+/*
+ * Report to stderr that the tree has nothing at `path`, perhaps with what was meant. Returns the
+ * exit status.
+ */
+int fs_refuse_path(const struct fs_tree *tree, const char *model, const char *path);
+
+#endif

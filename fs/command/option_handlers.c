@@ -1,0 +1,202 @@
+#include "fs/command/option_handlers.h"
+
+#include "fs/command/edit_file.h"
+#include "fs/command/terminal.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *member_of(struct fs_options *options, const struct fs_option_use *use)
+{
+    return (char *)options + use->option->offset;
+}
+
+int fs_take_command(struct fs_options *options, const struct fs_option_use *use)
+{
+    const enum fs_command command = use->option->command;
+
+    if (options->command == FS_HELP || options->command == FS_VERSION)
+        return 0;
+    if (options->command != FS_MOUNT && options->command != command && command != FS_HELP &&
+        command != FS_VERSION) {
+        fs_print_error("%s does not go with %s: give one of them", use->shown,
+                       fs_command_name(options->command));
+        return -EINVAL;
+    }
+    options->command = command;
+    return 0;
+}
+
+int fs_take_flag(struct fs_options *options, const struct fs_option_use *use)
+{
+    *(bool *)member_of(options, use) = true;
+    return 0;
+}
+
+/* ---- numbers ---- */
+
+static int parse_number(const struct fs_option_use *use, int base, unsigned long least,
+                        unsigned long most, unsigned *number)
+{
+    unsigned long value;
+    char *end;
+
+    errno = 0;
+    value = strtoul(use->value, &end, base);
+    if (errno == 0 && isdigit((unsigned char)*use->value) && *end == '\0' && value >= least &&
+        value <= most) {
+        *number = (unsigned)value;
+        return 0;
+    }
+    if (base == 8)
+        fs_print_error("option %s=%s: needs an octal number from %lo to %lo", use->shown,
+                       use->value, least, most);
+    else
+        fs_print_error("option %s=%s: needs a number from %lu to %lu", use->shown, use->value,
+                       least, most);
+    return -EINVAL;
+}
+
+int fs_take_number(struct fs_options *options, const struct fs_option_use *use)
+{
+    return parse_number(use, 10, use->option->least, use->option->most, member_of(options, use));
+}
+
+int fs_take_umask(struct fs_options *options, const struct fs_option_use *use)
+{
+    return parse_number(use, 8, 0, 0777, &options->mount.umask);
+}
+
+int fs_take_era(struct fs_options *options, const struct fs_option_use *use)
+{
+    unsigned era = 0;
+    const int result = parse_number(use, 10, 0, DEQUANT_ERA, &era);
+
+    options->open.era = 1 + (int)era;
+    return result;
+}
+
+/* The suffixes are powers of 1000, as in llama.cpp's gguf-split. */
+int fs_take_split(struct fs_options *options, const struct fs_option_use *use)
+{
+    static const char suffixes[] = "KMG";
+    uint64_t value, factor = 1;
+    const char *suffix;
+    char *end;
+
+    errno = 0;
+    value = strtoull(use->value, &end, 10);
+    suffix = *end != '\0' ? strchr(suffixes, *end) : NULL;
+    for (const char *i = suffixes; suffix && i <= suffix; i++)
+        factor *= 1000;
+    if (errno == 0 && isdigit((unsigned char)*use->value) && value > 0 &&
+        end[suffix != NULL] == '\0' &&
+        !__builtin_mul_overflow(value, factor, &options->split_bytes))
+        return 0;
+    fs_print_error("option %s=%s: needs a size in bytes, like 500M or 2G", use->shown, use->value);
+    return -EINVAL;
+}
+
+/* ---- models ---- */
+
+int fs_take_family(struct fs_options *options, const struct fs_option_use *use)
+{
+    options->open.family = use->value;
+    return 0;
+}
+
+/* Print why an edit was refused, and the remedy where a comma may have cut the value. */
+static int refuse_edit(const struct fs_option_use *use, const struct gguf_report *report)
+{
+    const bool is_cut = use->has_successor && use->option->name[0] != '-';
+
+    fs_print_error("%s: %s%s", use->shown, report->first_error.message,
+                   is_cut
+                       ? " (a comma ends the value: write it as \\, or use --set, which needs no "
+                         "escaping)"
+                       : "");
+    return report->first_error.code == -ENOMEM ? -ENOMEM : -EINVAL;
+}
+
+int fs_take_set(struct fs_options *options, const struct fs_option_use *use)
+{
+    const bool is_word = use->option->name[0] == '-';
+    struct gguf_report report = {0};
+    const int result = is_word ? fs_edit_set(use->value, &options->edits, &report)
+                               : gguf_edits_set(&options->edits, use->value, &report);
+
+    return result < 0 ? refuse_edit(use, &report) : 0;
+}
+
+int fs_take_unset(struct fs_options *options, const struct fs_option_use *use)
+{
+    struct gguf_report report = {0};
+
+    if (gguf_edits_unset(&options->edits, use->value, &report) == 0)
+        return 0;
+    return refuse_edit(use, &report);
+}
+
+int fs_take_edits(struct fs_options *options, const struct fs_option_use *use)
+{
+    struct gguf_report report = {0};
+
+    if (fs_edit_file_read(use->value, &options->edits, &report) == 0)
+        return 0;
+    return refuse_edit(use, &report);
+}
+
+/* ---- mounting ---- */
+
+int fs_take_for_libfuse(struct fs_options *options, const struct fs_option_use *use)
+{
+    options->fuse_options[options->n_fuse_options++] = use->whole;
+    return 0;
+}
+
+int fs_take_nothing(struct fs_options *options, const struct fs_option_use *use)
+{
+    (void)options;
+    (void)use;
+    return 0;
+}
+
+int fs_take_debug(struct fs_options *options, const struct fs_option_use *use)
+{
+    options->mount.foreground = true;
+    return fs_take_for_libfuse(options, use);
+}
+
+int fs_take_auto_unmount(struct fs_options *options, const struct fs_option_use *use)
+{
+    options->mount.auto_unmount = true;
+    return fs_take_for_libfuse(options, use);
+}
+
+int fs_take_no_sandbox(struct fs_options *options, const struct fs_option_use *use)
+{
+    (void)use;
+    options->mount.sandbox = false;
+    return 0;
+}
+
+/* mount(8) passes rw unless it is told ro, and says the same of a write-protected disk. */
+int fs_take_rw(struct fs_options *options, const struct fs_option_use *use)
+{
+    (void)options;
+    fs_print_error("warning: option %s: the tree cannot be written to; mounted read-only",
+                   use->shown);
+    return 0;
+}
+
+int fs_take_remount(struct fs_options *options, const struct fs_option_use *use)
+{
+    (void)options;
+    fs_print_error(
+        "option %s: a mount of ggufs cannot be changed; unmount it with \"fusermount3 -u "
+        "MOUNTPOINT\" and mount it again",
+        use->shown);
+    return -EINVAL;
+}

@@ -1,0 +1,42 @@
+/* Which nodes of a tree a user names: by paths from the root, or by patterns for them. */
+#ifndef GGUFS_FS_TREE_SELECTION_H
+#define GGUFS_FS_TREE_SELECTION_H
+
+#include "fs/tree/tree.h"
+
+/* Enough for every path in a tree, with its NUL. */
+#define FS_PATH_BYTES 4096u
+
+enum fs_choice {
+    FS_NOT_CHOSEN,
+    FS_HOLDS_CHOSEN, /* a directory that is not chosen, but something in it is */
+    FS_CHOSEN,
+};
+
+/* Of the nodes of a tree, in their order. */
+struct fs_selection {
+    const struct fs_tree *tree;
+    unsigned char *choices; /* enum fs_choice; owned */
+};
+
+/* Start with nothing chosen. Returns 0 or -ENOMEM. fs_selection_end() frees it. */
+int fs_selection_begin(struct fs_selection *selection, const struct fs_tree *tree);
+void fs_selection_end(struct fs_selection *selection);
+
+/*
+ * Choose what `pattern` names, and all that is in a directory that it names. A component that is
+ * not a name in its directory is a shell pattern as glob(7) describes it. Symbolic links are
+ * followed except at the end. Returns the number of nodes that it names; 0: there are none.
+ */
+uint64_t fs_selection_add(struct fs_selection *selection, const char *pattern);
+
+static inline enum fs_choice fs_choice_of(const struct fs_selection *selection, fs_node_index node)
+{
+    return (enum fs_choice)selection->choices[node];
+}
+
+/* Write the path of a node from the root to `path`, without a slash at its start; "" is the root.
+ */
+void fs_node_path(const struct fs_tree *tree, fs_node_index node, char path[FS_PATH_BYTES]);
+
+#endif

@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+"""The commands that read the tree without a mount, compared with the mounted tree."""
+
+import os
+import re
+import signal
+import stat
+import subprocess
+import time
+import unittest
+
+import mounting
+from gguf_file import F32, Q8_0, STRING, GgufFile
+from tree_check import listing, read_file
+
+setUpModule = mounting.require_fuse
+
+EX_OK, EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_CANTCREAT, EX_IOERR = 0, 64, 65, 66, 73, 74
+
+# Runs a command where /dev is empty, so that nothing can open /dev/fuse.
+WITHOUT_DEVICES = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /dev && exec "$@"', "-"]
+
+
+def can_hide_devices():
+    done = subprocess.run([*WITHOUT_DEVICES, "test", "!", "-e", "/dev/fuse"],
+                          stdin=subprocess.DEVNULL, capture_output=True)
+    return done.returncode == 0
+
+
+def odd_model(path):
+    """Names that need escaping, a tensor of several chunks, one without elements of its own type."""
+    built = GgufFile().key(b"general.architecture", STRING, b"llama")
+    built.key(b"odd/\x1b[2J key", STRING, b"value").key(b"", STRING, b"no name")
+    built.key("模型".encode(), STRING, b"x" * 5000)
+    built.tensor(b"blk.0.attn_q.weight", [1024, 1200], Q8_0, os.urandom(1024 * 1200 // 32 * 34))
+    built.tensor(b"a[b]*?\\", [4], F32, b"\1\2\3\4" * 4).tensor(b"..", [4], F32, bytes(16))
+    built.tensor("张量".encode(), [4], F32, bytes(16)).tensor(b"n" * 300, [4], F32, bytes(16))
+    return built.write(path)
+
+
+class NoMountTestCase(mounting.MountTestCase):
+    def run_bytes(self, *arguments, hidden=False, status=EX_OK, **more):
+        prefix = WITHOUT_DEVICES if hidden else []
+        done = subprocess.run([*prefix, mounting.BINARY, *arguments], stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=2 * mounting.DEADLINE, **more)
+        self.assertEqual(status, done.returncode, done.stderr)
+        return done.stdout
+
+    def assert_fails(self, status, arguments, *words):
+        result = self.run_ggufs(*arguments)
+        self.assert_status(status, result)
+        self.assertEqual("", result.out)
+        for word in words:
+            self.assertIn(word, result.err)
+        return result
+
+    def listed(self, *arguments, **more):
+        """{path: (size, target)} of --list."""
+        found = {}
+        for line in self.run_bytes("--list", *arguments, **more).splitlines():
+            size, name = re.match(rb" *(\d+)  (.*)\Z", line).groups()
+            name, _, target = name.partition(b" -> ")
+            self.assertNotIn(name, found)
+            found[name] = int(size), target or None
+        return found
+
+    def assert_same_tree(self, expected, found, names=None):
+        """Compares kinds, contents and targets below two folders; `names`: the files that count."""
+        left, right = listing(os.fsencode(expected)), listing(os.fsencode(found))
+        if names is not None:
+            left = {name: left[name] for name in names}
+            right = {name: s for name, s in right.items() if not stat.S_ISDIR(s.st_mode)}
+        self.assertEqual(set(left), set(right))
+        for name, status in left.items():
+            a, b = (os.path.join(os.fsencode(top), name) for top in (expected, found))
+            self.assertEqual(stat.S_IFMT(status.st_mode), stat.S_IFMT(right[name].st_mode), name)
+            if stat.S_ISLNK(status.st_mode):
+                self.assertEqual(os.readlink(a), os.readlink(b), name)
+            elif stat.S_ISREG(status.st_mode):
+                self.assertTrue(read_file(a) == read_file(b), f"{name} differs")
+
+
+class TestSameAsMounted(NoMountTestCase):
+    def compare(self, model, hidden):
+        """--list and --cat of everything but the large copies of the model."""
+        mountpoint = self.mount(model)
+        mounted = {name: status for name, status in listing(os.fsencode(mountpoint)).items()
+                   if not stat.S_ISDIR(status.st_mode)}
+        found = self.listed(model, hidden=hidden)
+        self.assertEqual({name: s.st_size for name, s in mounted.items()},
+                         {name: size for name, (size, _) in found.items()})
+        for name, status in mounted.items():
+            if stat.S_ISLNK(status.st_mode):
+                path = os.path.join(os.fsencode(mountpoint), name)
+                self.assertEqual(os.readlink(path), found[name][1])
+        names = [name for name in found if name in (b"metadata.json", b"tensors.json")]
+        values = [name for name in found if re.match(rb"tensors/[^/]*/(f32|raw)\Z", name)]
+        wanted = b"tensors/output.weight/f32"
+        names += [wanted] if wanted in values else sorted(values)[:2]
+        for name in names:
+            data = self.run_bytes("--cat", name, model, hidden=hidden)
+            self.assertTrue(data == read_file(os.path.join(os.fsencode(mountpoint), name)),
+                            f"{model}: {name} differs")
+        mounting.unmount(mountpoint)
+
+    def models(self):
+        yield odd_model(self.path("odd.gguf"))
+        yield GgufFile(big_endian=True).tensor(b"t", [64, 3], Q8_0, os.urandom(34 * 6)).write(
+            self.path("big-endian.gguf"))
+        yield GgufFile().write(self.path("empty.gguf"))
+        if os.path.exists(mounting.SAMPLE):
+            yield mounting.SAMPLE
+        for folder in ("gguf", "golden", "archs", "quants", "split", "legacy", "rwkv", "ik",
+                       "tokenizers"):
+            top = os.path.join(mounting.FIXTURES, folder)
+            for name in sorted(os.listdir(top) if os.path.isdir(top) else ()):
+                path = os.path.join(top, name)
+                if name.endswith((".gguf", ".bin")) and \
+                        self.run_ggufs("--check", path).status == EX_OK:
+                    yield path
+
+    def test_all_models_without_dev_fuse(self):
+        hidden = can_hide_devices()
+        if not hidden:
+            print("\n/dev/fuse cannot be hidden here (unshare -m)", flush=True)
+        n = 0
+        for model in self.models():
+            with self.subTest(model=model):
+                self.compare(model, hidden)
+                n += 1
+        self.assertGreater(n, 2)
+
+    def test_whole_trees(self):
+        """--extract of everything, links and directories too."""
+        models = [odd_model(self.path("odd.gguf")), mounting.sample()]
+        old = os.path.join(mounting.FIXTURES, "legacy", "llama-ggjt3-q4_0.bin")
+        models += [old] if os.path.exists(old) else []
+        for i, model in enumerate(models):
+            with self.subTest(model=model):
+                self.mount(model)
+                target = self.path(f"all{i}")
+                self.run_bytes("--extract", target, model, "*", hidden=can_hide_devices())
+                self.assert_same_tree(self.mountpoint, target)
+                mounting.unmount(self.mountpoint)
+
+    def test_edits_and_split(self):
+        model = odd_model(self.path("odd.gguf"))
+        self.write("template", b"{{ a, b\\n }}\n")
+        options = ["--set", f"tokenizer.chat_template=str:@{self.path('template')}",
+                   "--set", "mail=str:@@home", "--set", "general.tags=arr:[\"a\",\"b\"]",
+                   "--unset", "general.architecture", "-o", "split=1M"]
+        self.mount(model, *options)
+        target = self.path("all")
+        self.run_bytes(*options, "--extract", target, model, "*")
+        self.assert_same_tree(self.mountpoint, target)
+        self.assertEqual(b'"{{ a, b\\\\n }}\\n"\n',
+                         read_file(self.path("all/metadata/tokenizer.chat_template.json")))
+        self.assertEqual(b'"@home"\n', read_file(self.path("all/metadata/mail.json")))
+
+    def test_nothing_calls_libfuse(self):
+        """Only mounting and --version may: no other object of the command refers to it."""
+        top = os.path.join(os.path.dirname(mounting.BINARY), "obj")
+        n = 0
+        for folder, _, names in os.walk(top):
+            for name in names:
+                path = os.path.relpath(os.path.join(folder, name), top)
+                if not name.endswith(".o") or not path.startswith(("fs/", "gguf/", "dequant/")) or \
+                        path.startswith("fs/mount/") or name in ("main.o", "mount_model.o"):
+                    continue
+                symbols = subprocess.run(["nm", "-u", os.path.join(folder, name)], check=True,
+                                         capture_output=True).stdout
+                self.assertNotRegex(symbols, rb"\bfuse_", path)
+                n += 1
+        self.assertGreater(n, 20)
+
+
+class TestPaths(NoMountTestCase):
+    """What the words of a command line mean."""
+
+    def setUp(self):
+        super().setUp()
+        self.model = odd_model(self.path("odd.gguf"))
+
+    def test_order_of_arguments(self):
+        info = self.run_bytes("--cat", "tensors/blk.0.attn_q.weight/info", self.model)
+        for words in (["--cat", self.model, "tensors/blk.0.attn_q.weight/info"],
+                      [self.model, "--cat", "/tensors//blk.0.attn_q.weight/./info"],
+                      ["tensors/blk.0.attn_q.weight/info", "--cat", "--", self.model],
+                      ["--cat", self.model, "tensors/../tensors/blk.0*/inf[a-o]"]):
+            self.assertEqual(info, self.run_bytes(*words))
+        every = self.listed(self.model)
+        self.assertEqual(every, self.listed(self.model, "/"))
+        self.assertEqual(every, self.listed(self.model, "*"))
+        some = {name: size for name, size in every.items() if name.startswith(b"metadata")}
+        self.assertEqual(some, self.listed(self.model, "metadata*"))
+        self.assertEqual(some, self.listed("metadata", "metadata.json", self.model))
+
+    def test_several_files(self):
+        a, b = (self.run_bytes("--cat", name, self.model) for name in ("metadata.json",
+                                                                       "tensors.json"))
+        self.assertEqual(a + b + a, self.run_bytes("--cat", "metadata.json", "tensors.json",
+                                                   "metadata.json", self.model))
+        self.assertEqual(a + b, self.run_bytes("--cat", "*.json", self.model))
+
+    def test_names_before_patterns(self):
+        self.assertEqual(b"\1\2\3\4" * 4,
+                         self.run_bytes("--cat", "tensors/a[b]*?\\/raw", self.model))
+        self.assertEqual({b"tensors/a[b]*?\\/raw"},
+                         set(self.listed(self.model, "tensors/a\\[b\\]\\*\\?\\\\/raw")))
+
+    def test_shards(self):
+        shards = mounting.fixtures("split")
+        if not shards:
+            mounting.skip_loudly(f"no fixtures in {mounting.FIXTURES}")
+        info = self.run_bytes("--cat", "metadata.json", shards[0])
+        self.assertEqual(info, self.run_bytes("--cat", "metadata.json", *shards))
+        self.assertEqual(info, self.run_bytes("--cat", *shards, "metadata.json"))
+        self.mount_in_background(*shards, self.mountpoint)
+        self.assertEqual(info, read_file(os.path.join(self.mountpoint, "metadata.json")))
+        self.assert_fails(EX_USAGE, [*shards, self.model, self.mountpoint], "too many")
+
+    def test_what_is_not_there(self):
+        self.assert_fails(EX_NOINPUT, ["--cat", "nothing", self.model], "nothing", "--list")
+        self.assert_fails(EX_NOINPUT, ["--cat", "blk.0.attn_q.weight", self.model],
+                          "did you mean tensors/blk.0.attn_q.weight?")
+        self.assert_fails(EX_NOINPUT, ["--cat", "general.architecture", self.model],
+                          "did you mean metadata/general.architecture.json?")
+        self.assert_fails(EX_NOINPUT, ["--cat", "tensors", self.model], "is a directory")
+        self.assert_fails(EX_NOINPUT, ["--cat", "tensors/*", self.model], "is a directory")
+        self.assert_fails(EX_NOINPUT, ["--cat", "tensors.json/x", self.model], "tensors.json/x")
+        self.assert_fails(EX_NOINPUT, ["--list", self.model, "x*y"], "x*y")
+        self.assert_fails(EX_NOINPUT, ["--extract", self.path("d"), self.model, "x*y"], "x*y")
+        self.assert_fails(EX_NOINPUT, ["--cat", "\x1b[2J", self.model], "\\x1b[2J")
+        self.assert_fails(EX_NOINPUT, ["--cat", "metadata.json", self.path("missing")], "missing")
+
+    def test_a_terminal_gets_safe_names(self):
+        model = GgufFile().tensor(b"\xc2\x9b2J", [4], F32, bytes(16)).write(self.path("c1.gguf"))
+        ours, theirs = self.open_terminal()
+        subprocess.run([mounting.BINARY, "--list", model], stdout=theirs, check=True)
+        shown = os.read(ours, 65536)
+        self.assertNotIn(b"\xc2\x9b", shown)
+        self.assertIn(b"\\xc2\\x9b2J", shown)
+        self.assertIn(b"\xc2\x9b2J", self.run_bytes("--list", model))
+
+
+class TestExtract(NoMountTestCase):
+    def setUp(self):
+        super().setUp()
+        self.model = odd_model(self.path("odd.gguf"))
+        self.target = self.path("target")
+
+    def files(self):
+        return {name for name, status in listing(os.fsencode(self.target)).items()
+                if not stat.S_ISDIR(status.st_mode)}
+
+    def test_default_is_what_is_stored(self):
+        self.run_bytes("--extract", self.target, self.model)
+        names = self.files()
+        self.assertIn(b"tensors/blk.0.attn_q.weight/raw", names)
+        self.assertIn(b"metadata/general.architecture.json", names)
+        kinds = {name.rpartition(b"/")[2] for name in names if name.startswith(b"tensors/")}
+        self.assertEqual({b"info", b"raw"}, kinds)
+        self.assertFalse({name for name in names if name.startswith((b"model.", b"hf/"))})
+        self.mount(self.model)
+        self.assert_same_tree(self.mountpoint, self.target, names)
+
+    def test_the_runner_reads_it(self):
+        runner = os.path.join(os.path.dirname(mounting.BINARY), "ggufs-run")
+        model = mounting.fixture("gguf/stories260K.gguf")
+        self.run_bytes("--extract", self.target, model)
+        done = subprocess.run([runner, "-n", "20", "--temp", "0", self.target, "Once upon a time"],
+                              capture_output=True, timeout=2 * mounting.DEADLINE)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn(b"there was a little girl named Lily", done.stdout)
+
+    def test_patterns(self):
+        self.run_bytes("--extract", self.target, self.model, "tensors/blk*/f32", "metadata*")
+        every = self.listed(self.model)
+        self.assertEqual({name for name in every if name.startswith(b"metadata")} |
+                         {b"tensors/blk.0.attn_q.weight/f32"}, self.files())
+
+    def test_existing_files(self):
+        words = ["--extract", self.target, self.model]
+        self.run_bytes(*words)
+        path = os.path.join(self.target, "tensors.json")
+        before = os.stat(path)
+        self.run_bytes(*words)
+        self.assertEqual(before.st_ino, os.stat(path).st_ino, "a file that is right is left alone")
+        good = read_file(path)
+        for data in (b"", good[:-1], good[:-1] + b"x", good + b"x"):
+            with open(path, "wb") as file:
+                file.write(data)
+            self.assert_fails(EX_CANTCREAT, words, path, "--force")
+            self.assertEqual(data, read_file(path))
+            self.run_bytes("--force", *words)
+            self.assertEqual(good, read_file(path))
+        os.unlink(path)
+        os.mkdir(path)
+        self.assert_fails(EX_CANTCREAT, ["--force", *words], path)
+
+    def test_never_outside(self):
+        outside = self.new_mountpoint("outside")
+        victim = self.write("victim", b"mine")
+        os.makedirs(self.target)
+        os.symlink(outside, os.path.join(self.target, "tensors"))
+        for force in ([], ["--force"]):
+            result = self.assert_fails(EX_NOINPUT, [*force, "--extract", self.target, self.model],
+                                       "symbolic link")
+            self.assertIn(os.path.join(self.target, "tensors"), result.err)
+        self.assertEqual([], os.listdir(outside))
+        os.unlink(os.path.join(self.target, "tensors"))
+        os.symlink(victim, os.path.join(self.target, "tensors.json"))
+        self.assert_fails(EX_CANTCREAT, ["--extract", self.target, self.model], "tensors.json")
+        self.run_bytes("--force", "--extract", self.target, self.model)
+        self.assertEqual(b"mine", read_file(victim))
+        self.assertFalse(os.path.islink(os.path.join(self.target, "tensors.json")))
+
+    def test_a_failure_leaves_no_partial_file(self):
+        os.truncate(self.model, os.path.getsize(self.model) // 2)
+        words = ["-o", "partial", "--extract", self.target, self.model, "tensors/blk*"]
+        self.assert_fails(EX_IOERR, words, "blk.0.attn_q.weight", "Input/output error")
+        self.assertEqual(set(), {n for n in self.files() if n.endswith((b"f32", b"raw"))})
+        self.assertFalse({name for name in self.files() if b"partial" in name})
+
+    def test_interrupts(self):
+        """Whenever it ends, what is there is complete."""
+        self.mount(self.model)
+        for delay in (0, 0.002, 0.005, 0.01, 0.02, 0.05):
+            process = subprocess.Popen([mounting.BINARY, "--extract", self.target, self.model, "*"],
+                                       stderr=subprocess.PIPE)
+            time.sleep(delay)
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=mounting.DEADLINE)[1]
+            self.assertEqual(b"", said)
+            self.assertIn(process.returncode, (0, -signal.SIGINT, 128 + signal.SIGINT))
+            if os.path.isdir(self.target):
+                self.assert_same_tree(self.mountpoint, self.target, self.files())
+
+    def test_no_room(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can mount a small file system")
+        script = 'mount -t tmpfs -o size=64k none "$1" && shift && exec "$@"'
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script, "-", self.mountpoint,
+                               mounting.BINARY, "--extract", self.mountpoint, self.model],
+                              capture_output=True, timeout=mounting.DEADLINE)
+        if b"unshare" in done.stderr or b"mount:" in done.stderr:
+            self.skipTest(done.stderr.decode())
+        self.assertEqual(EX_CANTCREAT, done.returncode, done.stderr)
+        self.assertIn(b"not enough space", done.stderr)
+
+    def test_bad_targets(self):
+        self.write("file", b"")
+        self.assert_fails(EX_CANTCREAT, ["--extract", self.path("no/such"), self.model], "no/such")
+        self.assert_fails(EX_CANTCREAT, ["--extract", self.path("file"), self.model], "file")
+        self.assert_fails(EX_NOINPUT, ["--extract", self.target, self.path("missing")], "missing")
+        self.assertFalse(os.path.exists(self.target))
+
+
+if __name__ == "__main__":
+    unittest.main()
