@@ -2,7 +2,6 @@
 
 #include "dequant/rows.h"
 #include "fs/tree/decoded.h"
-#include "gguf/map.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -52,19 +51,19 @@ static bool is_zero(const uint8_t *bytes, uint64_t n)
     return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
 }
 
-/* Reads and decodes a span of the chunk. Returns 0 or what gguf_map_read() does. */
+/* Reads and decodes a span of the chunk. Returns 0 or what gguf_source_read() does. */
 static int check_span(struct chunk *chunk, const struct dequant_span *span)
 {
     const struct gguf_tensor *tensor = chunk->tensor;
-    const struct gguf_file *file = &chunk->model->files[tensor->file_index];
+    const struct gguf_source *file = &chunk->model->files[tensor->file_index];
     const struct dequant_type *type = tensor->type;
     uint8_t headers[DEQUANT_MAX_HEADER_BYTES];
-    int result = gguf_map_read(file, tensor->file_offset + span->blocks_offset, span->blocks_bytes,
-                               chunk->bytes);
+    int result = gguf_source_read(file, tensor->file_offset + span->blocks_offset,
+                                  span->blocks_bytes, chunk->bytes);
 
     if (result == 0 && span->headers_bytes > 0)
-        result = gguf_map_read(file, tensor->file_offset + span->headers_offset,
-                               span->headers_bytes, headers);
+        result = gguf_source_read(file, tensor->file_offset + span->headers_offset,
+                                  span->headers_bytes, headers);
     if (result < 0)
         return result;
     chunk->is_zero = chunk->is_zero && is_zero(chunk->bytes, span->blocks_bytes);
@@ -196,14 +195,15 @@ static int check_tensor(const struct gguf_model *model, const struct gguf_tensor
 {
     const uint64_t n_chunks =
         tensor->n_elements / CHUNK_ELEMENTS + (tensor->n_elements % CHUNK_ELEMENTS != 0);
-    const struct gguf_file *file = &model->files[tensor->file_index];
+    const struct gguf_source *file = &model->files[tensor->file_index];
     struct open_run open = {.first = 1, .last = 0};
     bool is_out_of_memory = false, is_all_zero = true;
 
     if (n_chunks == 0)
         return 0;
     report->path = gguf_path_to_report(model, tensor->file_index);
-    if (file->is_growing && !gguf_map_has(file, tensor->file_offset, tensor->size_bytes)) {
+    if (gguf_source_is_growing(file) &&
+        !gguf_source_has(file, tensor->file_offset, tensor->size_bytes)) {
         gguf_note(report, tensor->file_offset, "tensor %s: not complete yet, so not read",
                   gguf_quote(tensor->name).text);
         report->path = NULL;

@@ -7,6 +7,7 @@
 #include "fs/mount/serve.h"
 #include "fs/command/terminal.h"
 #include "fs/tree/tree.h"
+#include "gguf/faults.h"
 #include "gguf/model.h"
 #include "gguf/support/exit_status.h"
 #include "fs/mount/complain.h"
@@ -128,7 +129,7 @@ int main(int argc, char **argv)
         return EX_OSERR;
     if (choose_kernels() != EX_OK)
         return EX_USAGE;
-    gguf_map_catch_faults();
+    gguf_faults_catch();
     result = fs_options_parse(argc, argv, &options);
     if (result == 0)
         status = run(&options);

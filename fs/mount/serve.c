@@ -166,7 +166,7 @@ static void close_between(int low, int high)
 /* Descriptors that the caller left open would stay so as long as the daemon lives. */
 static void close_inherited(const struct gguf_model *model)
 {
-    const struct gguf_file *named = &model->files[model->named_file];
+    const struct gguf_source *named = &model->files[model->named_file];
     int last = STDERR_FILENO;
 
     /* Ours are the model's only: of the file that was named, then of the others in their order. */
@@ -215,21 +215,6 @@ static int serve_session(struct fuse_session *session, const char *mountpoint,
     return status;
 }
 
-/* When the newest of the files was written to. */
-static struct timespec last_change(const struct gguf_model *model)
-{
-    struct timespec last = model->files[0].modified;
-
-    for (uint32_t i = 1; i < model->n_files; i++) {
-        const struct timespec time = model->files[i].modified;
-
-        if (time.tv_sec > last.tv_sec ||
-            (time.tv_sec == last.tv_sec && time.tv_nsec > last.tv_nsec))
-            last = time;
-    }
-    return last;
-}
-
 int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_mount_options *options)
 {
     struct fs_server server = {.tree = tree,
@@ -239,7 +224,7 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_mount_optio
                                .max_read = options->max_read,
                                .direct_io = options->direct_io,
                                .keep_cache = options->keep_cache,
-                               .modified = last_change(tree->model)};
+                               .modified = gguf_model_modified(tree->model)};
     struct fuse_session *session;
     int status;
 
