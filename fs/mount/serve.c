@@ -88,6 +88,7 @@ static int loop_with_threads(struct fuse_session *session, const struct fs_mount
 
 struct session_job {
     struct fuse_session *session;
+    struct fs_changes *changes;
     const struct fs_mount_options *options;
     const char *mountpoint;
     struct fs_prefetch prefetch;
@@ -110,12 +111,15 @@ static int serve_requests(void *argument)
 
     if (fuse_set_signal_handlers(job->session) != 0)
         return EX_OSERR;
-    fs_prefetch_start(&job->prefetch); /* its thread leaves the signals to this one */
+    /* Their threads leave the signals to this one. */
+    fs_prefetch_start(&job->prefetch);
+    fs_changes_start(job->changes, job->session);
     sigprocmask(SIG_SETMASK, &job->signals, NULL);
     if (job->options->single_threaded)
         result = fuse_session_loop(job->session);
     else
         result = loop_with_threads(job->session, job->options);
+    fs_changes_stop(job->changes);
     fs_prefetch_stop(&job->prefetch);
     fuse_remove_signal_handlers(job->session);
     return result < 0 ? EX_OSERR : EX_OK;
@@ -182,9 +186,9 @@ static void close_inherited(const struct gguf_model *model)
 }
 
 static int serve_session(struct fuse_session *session, const char *mountpoint,
-                         const struct fs_tree *tree, const struct fs_mount_options *options)
+                         struct fs_server *server, const struct fs_mount_options *options)
 {
-    struct session_job job = {.session = session, .options = options};
+    struct session_job job = {.session = session, .changes = &server->changes, .options = options};
     char *absolute = realpath(mountpoint, NULL);
     int status = EX_OSERR;
 
@@ -194,7 +198,7 @@ static int serve_session(struct fuse_session *session, const char *mountpoint,
     }
     job.mountpoint = absolute;
     if (options->prefetch || options->mlock)
-        fs_prefetch_prepare(&job.prefetch, tree->model);
+        fs_prefetch_prepare(&job.prefetch, server->tree->model);
     fs_daemon_block_signals(&job.signals);
     if (fuse_session_mount(session, absolute) == 0)
         status = fs_daemon_run(&(struct fs_daemon){
@@ -223,8 +227,7 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_mount_optio
                                .mode_mask = S_IFMT | (0777 & ~options->umask),
                                .max_read = options->max_read,
                                .direct_io = options->direct_io,
-                               .keep_cache = options->keep_cache,
-                               .modified = gguf_model_modified(tree->model)};
+                               .keep_cache = options->keep_cache};
     struct fuse_session *session;
     int status;
 
@@ -242,7 +245,9 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_mount_optio
     }
     if (!session)
         return EX_USAGE; /* libfuse has told which option it does not know */
-    status = serve_session(session, mountpoint, tree, options);
+    fs_changes_begin(&server.changes, tree);
+    status = serve_session(session, mountpoint, &server, options);
     fuse_session_destroy(session);
+    fs_changes_end(&server.changes);
     return status;
 }

@@ -142,6 +142,39 @@ int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const void 
                length);
 }
 
+/* The file that a segment has bytes of, or NULL. */
+static const struct gguf_source *source_of(const struct fs_image *image,
+                                           const struct fs_segment *segment)
+{
+    switch (segment->kind) {
+    case FS_SOURCE:
+        return segment->source.file;
+    case FS_CONVERTED:
+    case FS_DECODED:
+        return &image->model->files[segment->tensor->file_index];
+    default:
+        return NULL;
+    }
+}
+
+int fs_image_check(const struct fs_image *image)
+{
+    const struct gguf_source *last = &image->model->files[0];
+
+    if (gguf_source_check(last, 0) == -ESTALE)
+        return -ESTALE;
+    for (size_t i = 0; i < image->n_segments; i++) {
+        const struct gguf_source *source = source_of(image, &image->segments[i]);
+
+        if (!source || source == last)
+            continue;
+        last = source;
+        if (gguf_source_check(source, 0) == -ESTALE)
+            return -ESTALE;
+    }
+    return 0;
+}
+
 /* A slice of one segment. */
 struct slice {
     const struct fs_image *image;

@@ -93,6 +93,12 @@ int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const void 
                       size_t length, size_t capacity);
 
 /*
+ * Check the model's first file, whose header every file of the tree shows something of, and the
+ * files that the image has bytes of. Returns 0, or -ESTALE as gguf_source_check() does.
+ */
+int fs_image_check(const struct fs_image *image);
+
+/*
  * Writes bytes `offset` to `offset + length` of the image to `out`, as far as it has them. Returns
  * the number written, which is below `length` only at the image's end, or a negative errno: -EIO
  * if the source has shrunk or can't be read, -ESTALE if it was written to, -ENOMEM.
