@@ -6,6 +6,7 @@
 #include "fs/command/check_data.h"
 #include "fs/tree/tree.h"
 #include "fs/tree/views.h"
+#include "gguf/faults.h"
 #include "tests/fuzz/fuzz_check.h"
 
 #include <errno.h>
