@@ -2,43 +2,84 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+struct gguf_cursor gguf_cursor_begin(struct gguf_source *source, uint64_t offset,
+                                     struct gguf_encoding encoding)
+{
+    return (struct gguf_cursor){
+        .source = source, .size_bytes = source->size_bytes, .offset = offset, .encoding = encoding};
+}
 
 uint64_t gguf_cursor_left(const struct gguf_cursor *cursor)
 {
     return cursor->size_bytes - cursor->offset;
 }
 
+const uint8_t *gguf_cursor_take(struct gguf_cursor *cursor, uint64_t n_bytes)
+{
+    const uint8_t *bytes;
+
+    if (n_bytes > gguf_cursor_left(cursor)) {
+        cursor->failure = -ENODATA;
+        return NULL;
+    }
+    if (cursor->source) {
+        const int result = gguf_header_reach(cursor->source, cursor->offset + n_bytes);
+
+        if (result < 0) {
+            cursor->failure = result;
+            return NULL;
+        }
+        bytes = gguf_header_at(&cursor->source->header, cursor->offset);
+    } else {
+        bytes = cursor->data + cursor->offset;
+    }
+    cursor->offset += n_bytes;
+    return bytes;
+}
+
 int gguf_cursor_skip(struct gguf_cursor *cursor, uint64_t n_bytes)
 {
-    if (n_bytes > gguf_cursor_left(cursor))
-        return -ENODATA;
-    cursor->offset += n_bytes;
-    return 0;
+    return gguf_cursor_take(cursor, n_bytes) ? 0 : cursor->failure;
+}
+
+int gguf_cursor_skip_data(struct gguf_cursor *cursor, uint64_t n_bytes)
+{
+    int result = -ENODATA;
+
+    assert(cursor->source);
+    if (n_bytes <= gguf_cursor_left(cursor))
+        result = gguf_header_leave_out(&cursor->source->header, cursor->offset, n_bytes);
+    if (result < 0)
+        cursor->failure = result;
+    else
+        cursor->offset += n_bytes;
+    return result;
 }
 
 int gguf_cursor_number(struct gguf_cursor *cursor, unsigned width_bytes, uint64_t *number)
 {
-    const uint8_t *bytes;
+    const uint8_t *bytes = gguf_cursor_take(cursor, width_bytes);
     uint64_t value = 0;
     unsigned i;
 
     assert(width_bytes <= sizeof value);
-    if (width_bytes > gguf_cursor_left(cursor))
-        return -ENODATA;
-    bytes = cursor->data + cursor->offset;
+    if (!bytes)
+        return cursor->failure;
     for (i = 0; i < width_bytes; i++) {
         unsigned from = cursor->encoding.big_endian ? i : width_bytes - 1 - i;
 
         value = value << 8 | bytes[from];
     }
-    cursor->offset += width_bytes;
     *number = value;
     return 0;
 }
 
 int gguf_cursor_u32(struct gguf_cursor *cursor, uint32_t *number)
 {
-    uint64_t wide;
+    uint64_t wide = 0;
     int result = gguf_cursor_number(cursor, sizeof *number, &wide);
 
     if (result == 0)
@@ -59,15 +100,76 @@ int gguf_cursor_length(struct gguf_cursor *cursor, uint64_t *length)
 int gguf_cursor_string(struct gguf_cursor *cursor, struct gguf_string *string)
 {
     const uint64_t start = cursor->offset;
+    const uint8_t *bytes;
+    uint64_t length_bytes;
+    int result = gguf_cursor_length(cursor, &length_bytes);
+
+    if (result < 0)
+        return result;
+    bytes = gguf_cursor_take(cursor, length_bytes);
+    if (!bytes) {
+        cursor->offset = start;
+        return cursor->failure;
+    }
+    *string = (struct gguf_string){(const char *)bytes, length_bytes};
+    return 0;
+}
+
+/* Any failure but that the bytes end. */
+static int fail_source(const struct gguf_cursor *cursor, uint64_t offset, const char *place,
+                       const char *what, struct gguf_report *report)
+{
+    switch (cursor->failure) {
+    case -E2BIG:
+        return gguf_error(report, -E2BIG, offset,
+                          "%s: with %s the metadata take over %" PRIu64
+                          " bytes, the limit for all files of a model",
+                          place, what, GGUF_MAX_HEADER_BYTES);
+    case -EFBIG:
+        return gguf_error(report, -EFBIG, offset,
+                          "%s: with %s over %" PRIu64
+                          " bytes of the metadata are holes of a sparse file, the limit "
+                          "(unfinished download? \"cp --sparse=never\" fills holes)",
+                          place, what, GGUF_MAX_HEADER_HOLE_BYTES);
+    case -EAGAIN:
+        return gguf_error(report, -ENODATA, offset,
+                          "%s: %s is not there yet; all metadata must be there (unfinished "
+                          "download?)",
+                          place, what);
+    case -EIO:
+        return gguf_error(report, -EIO, offset,
+                          "%s: %s cannot be read: the file has just become shorter, or its disk "
+                          "fails",
+                          place, what);
+    default:
+        return gguf_error(report, cursor->failure, offset, "%s: %s: %s", place, what,
+                          strerror(-cursor->failure));
+    }
+}
+
+int gguf_cursor_fail(const struct gguf_cursor *cursor, const char *place, const char *what,
+                     struct gguf_report *report)
+{
+    if (cursor->failure != -ENODATA)
+        return fail_source(cursor, cursor->offset, place, what, report);
+    return gguf_error(report, -ENODATA, cursor->offset,
+                      "%s: the file ends inside %s: %" PRIu64
+                      " bytes are left (unfinished download?)",
+                      place, what, gguf_cursor_left(cursor));
+}
+
+int gguf_cursor_fail_string(const struct gguf_cursor *cursor, const char *place, const char *what,
+                            struct gguf_report *report)
+{
+    struct gguf_cursor at_length = *cursor;
     uint64_t length_bytes;
 
-    if (gguf_cursor_length(cursor, &length_bytes) < 0)
-        return -ENODATA;
-    if (length_bytes > gguf_cursor_left(cursor)) {
-        cursor->offset = start;
-        return -ENODATA;
-    }
-    *string = (struct gguf_string){(const char *)cursor->data + cursor->offset, length_bytes};
-    cursor->offset += length_bytes;
-    return 0;
+    if (cursor->failure != -ENODATA)
+        return fail_source(cursor, cursor->offset, place, what, report);
+    if (gguf_cursor_length(&at_length, &length_bytes) < 0)
+        return gguf_cursor_fail(cursor, place, "a string's length", report);
+    return gguf_error(report, -ENODATA, cursor->offset,
+                      "%s: %s has a length of %" PRIu64 " bytes, but only %" PRIu64
+                      " are left of the file (unfinished download?)",
+                      place, what, length_bytes, gguf_cursor_left(&at_length));
 }

@@ -2,13 +2,15 @@
  * The cursor: a place in bytes that nobody has checked. It is the only code that reads such bytes,
  * never reads past their end, and brings every number to the host's byte order.
  *
- * Every function returns 0, or -ENODATA if the bytes end before what it should read; the cursor
- * then stays where it was and nothing is written to the result.
+ * The bytes are those of memory or those of a source, whose header is copied as far as the cursor
+ * goes. A function that fails leaves the cursor where it was and the result unwritten, and sets the
+ * cursor's `failure`, which gguf_cursor_fail() turns into a message.
  */
 #ifndef GGUFS_GGUF_CURSOR_H
 #define GGUFS_GGUF_CURSOR_H
 
 #include "gguf/report.h"
+#include "gguf/source.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,27 +22,56 @@ struct gguf_encoding {
 };
 
 struct gguf_cursor {
-    const uint8_t *data;
+    const uint8_t *data;        /* NULL if there is a source */
+    struct gguf_source *source; /* NULL if there are data */
     uint64_t size_bytes;
-    uint64_t offset; /* from data; at most size_bytes */
+    uint64_t offset; /* from `data` or the start of the file; at most size_bytes */
     struct gguf_encoding encoding;
+    int failure; /* of the last function that failed, as a negative errno */
 };
+
+/* A cursor at byte `offset` of a source. Two cursors must not walk through a source at a time. */
+struct gguf_cursor gguf_cursor_begin(struct gguf_source *source, uint64_t offset,
+                                     struct gguf_encoding encoding);
 
 /* The bytes from the cursor to the end. */
 uint64_t gguf_cursor_left(const struct gguf_cursor *cursor);
 
+/*
+ * Take the next n_bytes. Returns a pointer to them, which is valid as long as the memory or the
+ * source's header, or NULL. The other functions return 0, or `failure`:
+ *
+ *   -ENODATA   the bytes end before
+ *   and of a source what gguf_header_reach() returns
+ */
+const uint8_t *gguf_cursor_take(struct gguf_cursor *cursor, uint64_t n_bytes);
+
 int gguf_cursor_skip(struct gguf_cursor *cursor, uint64_t n_bytes);
 
-/* An unsigned number of 1, 2, 4 or 8 bytes. */
+/* Skip bytes that the header's copy shall not hold: the data of a tensor. */
+int gguf_cursor_skip_data(struct gguf_cursor *cursor, uint64_t n_bytes);
+
+/* Read an unsigned number of 1, 2, 4 or 8 bytes. */
 int gguf_cursor_number(struct gguf_cursor *cursor, unsigned width_bytes, uint64_t *number);
 
 int gguf_cursor_u32(struct gguf_cursor *cursor, uint32_t *number);
 int gguf_cursor_u64(struct gguf_cursor *cursor, uint64_t *number);
 
-/* A length or a count as wide as the encoding says. */
+/* Read a length or count, whose width depends on the file's version. */
 int gguf_cursor_length(struct gguf_cursor *cursor, uint64_t *length);
 
-/* A length and that many bytes, which the result points to. */
+/* Read a length and so many bytes. The string points to them. */
 int gguf_cursor_string(struct gguf_cursor *cursor, struct gguf_string *string);
+
+/*
+ * Report that `what`, a part of `place` ("key \"a\""), cannot be read, and why: after any of the
+ * functions above failed. Returns a negative errno.
+ */
+int gguf_cursor_fail(const struct gguf_cursor *cursor, const char *place, const char *what,
+                     struct gguf_report *report);
+
+/* The same for a string, after gguf_cursor_string() failed. */
+int gguf_cursor_fail_string(const struct gguf_cursor *cursor, const char *place, const char *what,
+                            struct gguf_report *report);
 
 #endif

@@ -161,7 +161,7 @@ static int set(const struct gguf_edit *edit, struct gguf_model *model, struct gg
     if (gguf_edit_check_type(model, edit->key, &value, report) < 0)
         return -EINVAL;
     if (value.type == GGUF_STRING || value.type == GGUF_ARRAY) {
-        data = gguf_keep(model, edit->data_bytes);
+        data = gguf_model_alloc(model, edit->data_bytes);
         if (!data)
             return fail_memory(report);
         if (edit->data_bytes > 0)

@@ -58,11 +58,10 @@ static int open_shard(const char *path, size_t digits, uint32_t number,
         return -ENOMEM;
     snprintf(text, sizeof text, "%05" PRIu16, (uint16_t)number);
     memcpy(shard->path + digits, text, DIGITS);
-    shard->error = gguf_map_open(shard->path, &shard->file, &report);
-    if (shard->error == 0) {
-        shard->file.is_growing = options && options->partial;
+    shard->error =
+        gguf_source_open(shard->path, options && options->partial, &shard->file, &report);
+    if (shard->error == 0)
         return 0;
-    }
     shard->reason = strdup(report.first_error.message);
     return shard->reason ? 0 : -ENOMEM;
 }
@@ -87,15 +86,14 @@ static int open_shards(struct gguf_files *files, size_t digits,
 int gguf_files_open(const char *path, const struct gguf_open_options *options,
                     struct gguf_files *files, struct gguf_report *report)
 {
-    struct gguf_file named;
+    struct gguf_source named;
     uint32_t number = 0, count = 0;
     size_t digits = 0;
-    int result = gguf_map_open(path, &named, report);
+    int result = gguf_source_open(path, options && options->partial, &named, report);
 
     *files = (struct gguf_files){.count = 1};
     if (result < 0)
         return result;
-    named.is_growing = options && options->partial;
     if (read_name(named.path, &number, &count, &digits)) {
         files->name_number = number;
         files->name_count = count;
@@ -106,11 +104,9 @@ int gguf_files_open(const char *path, const struct gguf_open_options *options,
     }
     files->list = calloc(files->count, sizeof *files->list);
     if (!files->list) {
-        gguf_map_close(&named);
+        gguf_source_close(&named);
         return out_of_memory(report);
     }
-    for (uint32_t i = 0; i < files->count; i++)
-        files->list[i].file.descriptor = -1;
     files->list[files->named].file = named;
     if (open_shards(files, digits, options) < 0) {
         gguf_files_close(files);
@@ -122,7 +118,7 @@ int gguf_files_open(const char *path, const struct gguf_open_options *options,
 void gguf_files_close(struct gguf_files *files)
 {
     for (uint32_t i = 0; files->list && i < files->count; i++) {
-        gguf_map_close(&files->list[i].file);
+        gguf_source_close(&files->list[i].file);
         free(files->list[i].path);
         free(files->list[i].reason);
     }

@@ -11,7 +11,6 @@
 #ifndef GGUFS_GGUF_FILES_H
 #define GGUFS_GGUF_FILES_H
 
-#include "gguf/map.h"
 #include "gguf/model.h"
 
 #include <stdint.h>
@@ -24,10 +23,10 @@
 
 /* One file: open, or the reason why it is not. */
 struct gguf_opened_file {
-    struct gguf_file file; /* descriptor is -1 if it is not open or was taken over */
-    char *path;            /* as users know it; owned */
-    int error;             /* negative errno of the opening, or 0 */
-    char *reason;          /* message that goes with the error; owned */
+    struct gguf_source file; /* all zero if it is not open or was taken over */
+    char *path;              /* as users know it; owned */
+    int error;               /* negative errno of the opening, or 0 */
+    char *reason;            /* message that goes with the error; owned */
 };
 
 struct gguf_files {

@@ -6,111 +6,120 @@
 #include <stdio.h>
 #include <string.h>
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 static const struct gguf_format formats[] = {
     {"GGUF", gguf_probe_gguf, gguf_parse_gguf},
     {"rwkv.cpp", gguf_probe_rwkv, gguf_parse_rwkv}, /* has a magic of ggml */
     {"ggml", gguf_probe_ggml, gguf_parse_ggml},
 };
 
-static bool starts_with(const struct gguf_file *file, const char *text)
+static bool probe_html(const struct gguf_start *start)
 {
-    const size_t length = strlen(text);
+    static const char *const tags[] = {"<!doctype", "<html", "<head", "<?xml"};
+    size_t at = 0;
 
-    return file->size_bytes >= length && memcmp(file->data, text, length) == 0;
-}
-
-static bool probe_lfs_pointer(const struct gguf_file *file)
-{
-    return starts_with(file, "version https://git-lfs.github.com/spec/");
-}
-
-static bool probe_html(const struct gguf_file *file)
-{
-    static const char *const starts[] = {"<!doctype", "<html", "<head", "<?xml"};
-    uint64_t at = 0;
-
-    while (at < file->size_bytes && isspace(file->data[at]))
+    while (at < start->n_bytes && isspace(start->bytes[at]))
         at++;
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
-        const size_t length = strlen(starts[i]);
+    for (size_t i = 0; i < COUNT(tags); i++) {
+        const size_t length = strlen(tags[i]);
 
-        if (file->size_bytes - at >= length &&
-            strncasecmp((const char *)file->data + at, starts[i], length) == 0)
+        if (start->n_bytes - at >= length &&
+            strncasecmp((const char *)start->bytes + at, tags[i], length) == 0)
             return true;
     }
     return false;
 }
 
 /* A u64 with the length of a JSON object, and the object. */
-static bool probe_safetensors(const struct gguf_file *file)
+static bool probe_safetensors(const struct gguf_start *start)
 {
-    struct gguf_cursor cursor = {.data = file->data, .size_bytes = file->size_bytes};
+    struct gguf_cursor cursor = {.data = start->bytes, .size_bytes = start->n_bytes};
     uint64_t length;
 
-    return gguf_cursor_u64(&cursor, &length) == 0 && length <= gguf_cursor_left(&cursor) &&
-           length > 0 && file->data[cursor.offset] == '{';
+    return gguf_cursor_u64(&cursor, &length) == 0 && length > 0 &&
+           length <= start->file_bytes - cursor.offset && gguf_cursor_left(&cursor) > 0 &&
+           start->bytes[cursor.offset] == '{';
 }
 
-static bool probe_zip(const struct gguf_file *file)
+/* The opcode PROTO and the number of a protocol. Source: CPython, Lib/pickle.py. */
+static bool probe_pickle(const struct gguf_start *start)
 {
-    return starts_with(file, "PK\x03\x04");
+    return start->n_bytes >= 2 && start->bytes[0] == 0x80 && start->bytes[1] >= 2 &&
+           start->bytes[1] <= 5;
 }
 
-static bool probe_gzip(const struct gguf_file *file)
-{
-    return starts_with(file, "\x1f\x8b");
-}
-
-static bool probe_json(const struct gguf_file *file)
-{
-    return starts_with(file, "{");
-}
-
-static bool probe_zeros(const struct gguf_file *file)
+static bool probe_zeros(const struct gguf_start *start)
 {
     static const uint8_t zeros[64];
 
-    return file->size_bytes >= sizeof zeros && memcmp(file->data, zeros, sizeof zeros) == 0;
+    return start->n_bytes >= sizeof zeros && memcmp(start->bytes, zeros, sizeof zeros) == 0;
 }
 
-/* Files that are often given for models, and what to tell about them. */
-static const struct {
-    bool (*probe)(const struct gguf_file *file);
+/* Files that are no models, by a magic at `offset` or by a probe. */
+static const struct lookalike {
     const char *advice;
+    const char *magic;
+    size_t offset;
+    bool (*probe)(const struct gguf_start *start);
 } lookalikes[] = {
-    {probe_lfs_pointer, "is a Git LFS pointer, not the model itself; run \"git lfs pull\" in its "
-                        "repository, or download the file from the model's page"},
-    {probe_html, "is a web page, not a model; the download saved the page instead of the file "
-                 "(wrong link, or a login is needed)"},
-    {probe_safetensors, "is a safetensors file, not GGUF; llama.cpp's convert_hf_to_gguf.py makes "
-                        "a GGUF of it"},
-    {probe_zip, "is a ZIP or PyTorch file, not GGUF; unpack or convert it first"},
-    {probe_gzip, "is compressed with gzip; unpack it first"},
-    {probe_json, "is a JSON file, not a model"},
-    {probe_zeros, "starts with zeros: the download reserved the space, but the data never came"},
+    {"is a Git LFS pointer, not the model itself; run \"git lfs pull\" in its repository, or "
+     "download the file from the model's page",
+     "version https://git-lfs.github.com/spec/", 0, NULL},
+    {"is a web page, not a model; the download saved the page instead of the file (wrong link, or "
+     "a login is needed)",
+     NULL, 0, probe_html},
+    {"is a safetensors file, not GGUF; llama.cpp's convert_hf_to_gguf.py makes a GGUF of it", NULL,
+     0, probe_safetensors},
+    {"is a Python pickle, the format of old PyTorch files, not GGUF; llama.cpp's "
+     "convert_hf_to_gguf.py makes a GGUF of the checkpoint that it belongs to",
+     NULL, 0, probe_pickle},
+    {"is a ZIP or PyTorch file, not GGUF; unpack or convert it first", "PK\x03\x04", 0, NULL},
+    {"is compressed with gzip; unpack it first (gunzip)", "\x1f\x8b", 0, NULL},
+    {"is compressed with Zstandard; unpack it first (unzstd)", "\x28\xb5\x2f\xfd", 0, NULL},
+    {"is compressed with xz; unpack it first (unxz)",
+     "\xfd"
+     "7zXZ",
+     0, NULL},
+    {"is compressed with bzip2; unpack it first (bunzip2)", "BZh", 0, NULL},
+    {"is a tar archive; unpack it first (tar -xf) and name the model in it", "ustar", 257, NULL},
+    {"is a JSON file, not a model", "{", 0, NULL},
+    {"starts with zeros: the download reserved the space, but the data never came", NULL, 0,
+     probe_zeros},
 };
 
-const struct gguf_format *gguf_format_of(const struct gguf_file *file, struct gguf_report *report)
+static bool matches(const struct gguf_start *start, const struct lookalike *lookalike)
+{
+    const size_t length = lookalike->magic ? strlen(lookalike->magic) : 0;
+
+    if (lookalike->probe)
+        return lookalike->probe(start);
+    return start->n_bytes >= lookalike->offset + length &&
+           memcmp(start->bytes + lookalike->offset, lookalike->magic, length) == 0;
+}
+
+const struct gguf_format *gguf_format_of(const struct gguf_start *start, struct gguf_report *report)
 {
     char magic[4 * 4 + 1] = "";
 
-    if (file->size_bytes == 0) {
+    if (start->n_bytes == 0) {
         gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "is an empty file");
         return NULL;
     }
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if (formats[i].probe(file))
+    for (size_t i = 0; i < COUNT(formats); i++) {
+        if (formats[i].probe(start))
             return &formats[i];
     }
-    for (size_t i = 0; i < sizeof lookalikes / sizeof *lookalikes; i++) {
-        if (lookalikes[i].probe(file)) {
+    for (size_t i = 0; i < COUNT(lookalikes); i++) {
+        if (matches(start, &lookalikes[i])) {
             gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s", lookalikes[i].advice);
             return NULL;
         }
     }
-    for (uint64_t i = 0; i < 4 && i < file->size_bytes; i++)
-        sprintf(magic + 3 * i, " %02x", file->data[i]);
+    for (size_t i = 0; i < 4 && i < start->n_bytes; i++)
+        sprintf(magic + 3 * i, " %02x", start->bytes[i]);
     gguf_error(report, -EINVAL, 0,
-               "is not a GGUF file: it starts with%s instead of 47 47 55 46 (\"GGUF\")", magic);
+               "is not a GGUF file: it starts with%s instead of 47 47 55 46 (\"GGUF\")%s", magic,
+               start->n_bytes < 4 ? " and ends there (unfinished download?)" : "");
     return NULL;
 }

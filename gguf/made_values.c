@@ -27,45 +27,47 @@ int gguf_add_text(struct gguf_model *model, const char *name, const char *text)
 }
 
 int gguf_make_array(struct gguf_model *model, enum gguf_value_type element_type,
-                    uint64_t n_elements, uint64_t size_bytes, struct gguf_making *making)
+                    uint64_t n_elements, uint64_t size_bytes, struct gguf_array_builder *builder)
 {
-    making->at = gguf_keep(model, size_bytes);
-    if (!making->at)
+    builder->at = gguf_model_alloc(model, size_bytes);
+    if (!builder->at)
         return -ENOMEM;
-    making->array = (struct gguf_array){.element_type = element_type,
-                                        .n_elements = n_elements,
-                                        .data = making->at,
-                                        .size_bytes = size_bytes,
-                                        .encoding = {.big_endian = false, .length_bytes = 8}};
+    builder->array = (struct gguf_array){.element_type = element_type,
+                                         .n_elements = n_elements,
+                                         .data = builder->at,
+                                         .size_bytes = size_bytes,
+                                         .encoding = {.big_endian = false, .length_bytes = 8}};
     return 0;
 }
 
-static void put_number(struct gguf_making *making, uint64_t number, unsigned width_bytes)
+static void put_number(struct gguf_array_builder *builder, uint64_t number, unsigned width_bytes)
 {
-    assert((uint64_t)(making->at - making->array.data) + width_bytes <= making->array.size_bytes);
+    assert((uint64_t)(builder->at - builder->array.data) + width_bytes <=
+           builder->array.size_bytes);
     for (unsigned i = 0; i < width_bytes; i++)
-        *making->at++ = (uint8_t)(number >> 8 * i);
+        *builder->at++ = (uint8_t)(number >> 8 * i);
 }
 
-void gguf_put_u32(struct gguf_making *making, uint32_t number)
+void gguf_put_u32(struct gguf_array_builder *builder, uint32_t number)
 {
-    put_number(making, number, sizeof number);
+    put_number(builder, number, sizeof number);
 }
 
-uint8_t *gguf_put_string(struct gguf_making *making, uint64_t length_bytes)
+uint8_t *gguf_put_string(struct gguf_array_builder *builder, uint64_t length_bytes)
 {
     uint8_t *bytes;
 
-    put_number(making, length_bytes, sizeof length_bytes);
-    bytes = making->at;
-    making->at += length_bytes;
-    assert((uint64_t)(making->at - making->array.data) <= making->array.size_bytes);
+    put_number(builder, length_bytes, sizeof length_bytes);
+    bytes = builder->at;
+    builder->at += length_bytes;
+    assert((uint64_t)(builder->at - builder->array.data) <= builder->array.size_bytes);
     return bytes;
 }
 
-int gguf_add_array(struct gguf_model *model, const char *name, const struct gguf_making *making)
+int gguf_add_array(struct gguf_model *model, const char *name,
+                   const struct gguf_array_builder *builder)
 {
-    assert((uint64_t)(making->at - making->array.data) == making->array.size_bytes);
+    assert((uint64_t)(builder->at - builder->array.data) == builder->array.size_bytes);
     return gguf_add_key(model, name,
-                        (struct gguf_value){.type = GGUF_ARRAY, .array = making->array});
+                        (struct gguf_value){.type = GGUF_ARRAY, .array = builder->array});
 }

@@ -1,5 +1,5 @@
 /*
- * Metadata values that are made, not read from a file: what they point to lies in memory of the
+ * Metadata values that are computed, not read from a file. What they point to lies in memory of the
  * model. Functions that return int return 0 or -ENOMEM.
  */
 #ifndef GGUFS_GGUF_MADE_VALUES_H
@@ -14,18 +14,19 @@ int gguf_add_bool(struct gguf_model *model, const char *name, bool is_true);
 /* The text must outlive the model. */
 int gguf_add_text(struct gguf_model *model, const char *name, const char *text);
 
-/* An array on its way: begin it, put exactly n_elements into it, then add it. */
-struct gguf_making {
+/* An array that is being built: begin it, put exactly n_elements into it, then add it. */
+struct gguf_array_builder {
     struct gguf_array array;
     uint8_t *at; /* where the next element goes */
 };
 
-/* `size_bytes` is that of all elements; a string takes 8 bytes more than its length. */
+/* Begin an array whose elements take size_bytes; a string takes 8 bytes more than its length. */
 int gguf_make_array(struct gguf_model *model, enum gguf_value_type element_type,
-                    uint64_t n_elements, uint64_t size_bytes, struct gguf_making *making);
-void gguf_put_u32(struct gguf_making *making, uint32_t number);
-/* Returns where the string's bytes go. */
-uint8_t *gguf_put_string(struct gguf_making *making, uint64_t length_bytes);
-int gguf_add_array(struct gguf_model *model, const char *name, const struct gguf_making *making);
+                    uint64_t n_elements, uint64_t size_bytes, struct gguf_array_builder *builder);
+void gguf_put_u32(struct gguf_array_builder *builder, uint32_t number);
+/* Returns where the string's bytes must be written. */
+uint8_t *gguf_put_string(struct gguf_array_builder *builder, uint64_t length_bytes);
+int gguf_add_array(struct gguf_model *model, const char *name,
+                   const struct gguf_array_builder *builder);
 
 #endif

@@ -1,6 +1,9 @@
 #include "gguf/model.h"
 
+#include "gguf/support/grow.h"
+
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,48 +11,91 @@ void gguf_close(struct gguf_model *model)
 {
     if (!model)
         return;
-    for (uint64_t i = 0; i < model->n_keys; i++)
-        free((void *)(uintptr_t)model->keys[i].name.data);
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        free((void *)(uintptr_t)model->tensors[i].name.data);
-        free((void *)(uintptr_t)model->tensors[i].gguf_name.data);
-    }
     for (uint32_t i = 0; i < model->n_files; i++)
-        gguf_map_close(&model->files[i]);
-    for (size_t i = 0; i < model->n_kept; i++)
-        free(model->kept[i]);
-    free(model->kept);
+        gguf_source_close(&model->files[i]);
+    for (size_t i = 0; i < model->n_allocated; i++)
+        free(model->allocated[i]);
+    free(model->allocated);
     free(model->keys);
     free(model->tensors);
     free(model->files);
     free(model);
 }
 
-void *gguf_keep(struct gguf_model *model, size_t n_bytes)
+int gguf_model_check(const struct gguf_model *model)
 {
-    void **kept = reallocarray(model->kept, model->n_kept + 1, sizeof *kept);
+    for (uint32_t i = 0; i < model->n_files; i++) {
+        if (gguf_source_check(&model->files[i], 0) == -ESTALE)
+            return -ESTALE;
+    }
+    return 0;
+}
+
+unsigned gguf_model_generation(const struct gguf_model *model)
+{
+    unsigned sum = 0;
+
+    for (uint32_t i = 0; i < model->n_files; i++)
+        sum += gguf_source_generation(&model->files[i]);
+    return sum;
+}
+
+struct timespec gguf_model_modified(const struct gguf_model *model)
+{
+    struct timespec newest = gguf_source_modified(&model->files[0]);
+
+    for (uint32_t i = 1; i < model->n_files; i++) {
+        const struct timespec time = gguf_source_modified(&model->files[i]);
+
+        if (time.tv_sec > newest.tv_sec ||
+            (time.tv_sec == newest.tv_sec && time.tv_nsec > newest.tv_nsec))
+            newest = time;
+    }
+    return newest;
+}
+
+void *gguf_model_alloc(struct gguf_model *model, size_t n_bytes)
+{
+    void **allocated =
+        gguf_grow(model->allocated, &model->room, model->n_allocated + 1, sizeof *allocated);
     void *memory;
 
-    if (!kept)
+    if (!allocated)
         return NULL;
-    model->kept = kept;
+    model->allocated = allocated;
     memory = calloc(n_bytes ? n_bytes : 1, 1);
     if (memory)
-        model->kept[model->n_kept++] = memory;
+        allocated[model->n_allocated++] = memory;
     return memory;
 }
 
 int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value value)
 {
     struct gguf_key *keys = reallocarray(model->keys, model->n_keys + 1, sizeof *keys);
-    struct gguf_key key = {.name = {name, strlen(name)}, .value = value};
+    const size_t length = strlen(name);
+    char *copy;
 
     if (!keys)
         return -ENOMEM;
     model->keys = keys;
-    if (gguf_string_copy(&key.name) < 0)
+    copy = gguf_model_alloc(model, length);
+    if (!copy)
         return -ENOMEM;
-    model->keys[model->n_keys++] = key;
+    memcpy(copy, name, length);
+    keys[model->n_keys++] = (struct gguf_key){.name = {copy, length}, .value = value};
+    return 0;
+}
+
+int gguf_add_name_bytes(struct gguf_model *model, uint64_t n_bytes, const char *place,
+                        uint64_t offset, struct gguf_report *report)
+{
+    if (n_bytes > GGUF_MAX_NAMES_BYTES - model->names_bytes)
+        return gguf_error(report, -E2BIG, offset,
+                          "%s: with its name, of %" PRIu64
+                          " bytes, the names of all keys and tensors take over %" PRIu64
+                          " bytes, the limit",
+                          place, n_bytes, GGUF_MAX_NAMES_BYTES);
+    model->names_bytes += n_bytes;
     return 0;
 }
 
@@ -75,25 +121,8 @@ int gguf_remove_key(struct gguf_model *model, const char *name)
     if (!key)
         return -ENOENT;
     index = (uint64_t)(key - model->keys);
-    free((void *)(uintptr_t)key->name.data);
     model->n_keys--;
     memmove(&model->keys[index], &model->keys[index + 1],
             (model->n_keys - index) * sizeof *model->keys);
     return 0;
-}
-
-uint64_t gguf_value_end(const struct gguf_model *model, const struct gguf_value *value)
-{
-    const uint8_t *end;
-
-    if (value->type == GGUF_STRING)
-        end = (const uint8_t *)value->string.data + value->string.length_bytes;
-    else if (value->type == GGUF_ARRAY)
-        end = value->array.data + value->array.size_bytes;
-    else
-        return 0;
-    /* Values that were made lie elsewhere. */
-    if ((uintptr_t)end - (uintptr_t)model->files[0].data > model->files[0].size_bytes)
-        return 0;
-    return (uint64_t)(end - model->files[0].data);
 }

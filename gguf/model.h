@@ -1,13 +1,14 @@
 /*
  * A model: what a file of any format holds, in one form. It is complete and valid once gguf_open()
- * has returned, and never changes after that, so any thread may read it without a lock.
+ * has returned, and never changes after that, so any thread may read it without a lock. Names and
+ * values lie in memory of the model; only tensor data are read from its files.
  */
 #ifndef GGUFS_GGUF_MODEL_H
 #define GGUFS_GGUF_MODEL_H
 
 #include "dequant/types.h"
-#include "gguf/map.h"
 #include "gguf/report.h"
+#include "gguf/source.h"
 #include "gguf/values.h"
 
 #include <stdbool.h>
@@ -23,16 +24,21 @@
 /* No real file comes near, and every entry costs memory. */
 #define GGUF_MAX_KEYS    262144
 #define GGUF_MAX_TENSORS 262144
+/* All names of keys and tensors together: 128 bytes for each of 262144. */
+#define GGUF_MAX_NAMES_BYTES ((uint64_t)32 << 20)
+
+/* The largest page size of any system: nothing gains from a larger alignment. */
+#define GGUF_MAX_ALIGNMENT ((uint64_t)64 << 10)
 
 struct gguf_key {
     struct gguf_string name;
     struct gguf_value value;
-    uint64_t file_offset; /* of the key's name in the file, for messages */
+    uint64_t file_offset; /* of the key's name, for messages; GGUF_NO_OFFSET: it is in no file */
 };
 
 struct gguf_tensor {
     struct gguf_string name;
-    struct gguf_string gguf_name;    /* the one in GGUF files, if it is another and known; owned */
+    struct gguf_string gguf_name;    /* the one in GGUF files, if it is another and known */
     uint32_t type_id;                /* as the file says */
     const struct dequant_type *type; /* NULL if the id is unknown */
     bool big_endian;                 /* the byte order of its data */
@@ -58,7 +64,7 @@ struct gguf_model {
     uint64_t alignment_bytes; /* of tensor data in GGUF files; a power of two */
     bool has_entries_between; /* the tensors' entries lie between their data */
 
-    struct gguf_file *files; /* at least one; all keys lie in the first */
+    struct gguf_source *files; /* at least one; all keys are those of the first */
     uint32_t n_files;
     uint32_t named_file;   /* the index of the one that was given to gguf_open() */
     struct gguf_key *keys; /* in file order */
@@ -66,8 +72,10 @@ struct gguf_model {
     struct gguf_tensor *tensors; /* in file order */
     uint64_t n_tensors;
 
-    void **kept; /* by gguf_keep() */
-    size_t n_kept;
+    uint64_t names_bytes; /* of all names that were read, see gguf_add_name_bytes() */
+
+    void **allocated; /* by gguf_model_alloc() */
+    size_t n_allocated, room;
 };
 
 /* What a file does not say itself. All zero: nothing is known. */
@@ -88,9 +96,10 @@ int gguf_parse_files(struct gguf_files *files, const struct gguf_open_options *o
                      struct gguf_model **model, struct gguf_report *report);
 
 /*
- * Open, parse and validate the model file at `path`; for a shard also all others. `options` may
- * be NULL. On success *model is to be freed with gguf_close(). On failure returns a negative errno,
- * *model is NULL, and `report` says why. gguf_map_catch_faults() must have been called before.
+ * Open, parse and validate the model file at `path`; of a shard also all others. `options` may be
+ * NULL. On success *model must be freed with gguf_close(). On failure returns a negative errno,
+ * *model is NULL, and `report` has the reason. Before tensor data are read, gguf_faults_catch()
+ * must be called once.
  */
 int gguf_open_with(const char *path, const struct gguf_open_options *options,
                    struct gguf_model **model, struct gguf_report *report);
@@ -101,27 +110,40 @@ int gguf_open(const char *path, struct gguf_model **model, struct gguf_report *r
 void gguf_close(struct gguf_model *model);
 
 /*
- * For those who make models: memory of zeros that the model frees at its end, or NULL. Names,
- * strings and arrays that are in no file lie in such memory.
+ * Check every file of the model as gguf_source_check() does, without an end. Returns 0, or -ESTALE
+ * if the header or the size of one changed.
  */
-void *gguf_keep(struct gguf_model *model, size_t n_bytes);
+int gguf_model_check(const struct gguf_model *model);
+
+/* How often a file was found with new times and an unchanged header: see gguf_source_check(). */
+unsigned gguf_model_generation(const struct gguf_model *model);
+
+/* When the newest of its files was changed; see gguf_source_modified(). */
+struct timespec gguf_model_modified(const struct gguf_model *model);
 
 /*
- * Adds a key, of which there must not be one yet. The name is copied; what the value points to must
- * live as long as the model. Returns 0 or -ENOMEM.
+ * For parsers and edits: allocate memory of zeros that lives as long as the model, or return NULL.
+ * Names, strings and arrays that are in no file lie in such memory.
+ */
+void *gguf_model_alloc(struct gguf_model *model, size_t n_bytes);
+
+/*
+ * Add a key of a new name. The name is copied; what the value points to must live as long as the
+ * model. Returns 0 or -ENOMEM.
  */
 int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value value);
 
-/* What a report's path must be for findings about that file of the model. */
+/* Count the bytes of another name. Returns 0, or -E2BIG beyond GGUF_MAX_NAMES_BYTES. */
+int gguf_add_name_bytes(struct gguf_model *model, uint64_t n_bytes, const char *place,
+                        uint64_t offset, struct gguf_report *report);
+
+/* The path that a report must have for findings about that file of the model. */
 const char *gguf_path_to_report(const struct gguf_model *model, uint32_t file_index);
 
-/* Removes a key. Returns 0, or -ENOENT if there is none of that name. */
+/* Remove a key. Returns 0, or -ENOENT if there is no such key. */
 int gguf_remove_key(struct gguf_model *model, const char *name);
 
-/* Where in files[0] a string or array ends; 0 for values of which nothing is in the file. */
-uint64_t gguf_value_end(const struct gguf_model *model, const struct gguf_value *value);
-
-/* The key of that name, or NULL. */
+/* Return the key of that name, or NULL. */
 const struct gguf_key *gguf_find_key(const struct gguf_model *model, const char *name);
 
 #endif

@@ -23,9 +23,9 @@
 
 static const char magic[4] = {'G', 'G', 'U', 'F'};
 
-bool gguf_probe_gguf(const struct gguf_file *file)
+bool gguf_probe_gguf(const struct gguf_start *start)
 {
-    return file->size_bytes >= sizeof magic && memcmp(file->data, magic, sizeof magic) == 0;
+    return start->n_bytes >= sizeof magic && memcmp(start->bytes, magic, sizeof magic) == 0;
 }
 
 struct header {
@@ -34,16 +34,7 @@ struct header {
     uint64_t n_keys;
 };
 
-static int fail_short(struct gguf_report *report, const struct gguf_cursor *cursor,
-                      const char *place, const char *what)
-{
-    return gguf_error(report, -ENODATA, cursor->offset,
-                      "%s: the file ends inside %s: %" PRIu64 " bytes are left (unfinished "
-                      "download?)",
-                      place, what, gguf_cursor_left(cursor));
-}
-
-/* Refuses a count of which the file can't hold so many entries, before anything is allocated. */
+/* Refuse a count of more entries than the file can hold, before anything is allocated. */
 static int check_count(struct gguf_report *report, const struct gguf_cursor *cursor, uint64_t count,
                        uint64_t limit, uint64_t smallest_bytes, const char *what)
 {
@@ -66,9 +57,9 @@ static int parse_header(struct gguf_cursor *cursor, struct header *header,
     uint64_t length_bytes;
     int result;
 
-    cursor->offset = sizeof magic;
+    gguf_cursor_skip(cursor, sizeof magic); /* by the probe */
     if (gguf_cursor_u32(cursor, &header->version) < 0)
-        return fail_short(report, cursor, "header", "the version");
+        return gguf_cursor_fail(cursor, "header", "the version", report);
     if (bswap_32(header->version) == LAST_VERSION) {
         header->version = LAST_VERSION;
         cursor->encoding.big_endian = true;
@@ -83,7 +74,7 @@ static int parse_header(struct gguf_cursor *cursor, struct header *header,
     cursor->encoding.length_bytes = (uint8_t)length_bytes;
     if (gguf_cursor_length(cursor, &header->n_tensors) < 0 ||
         gguf_cursor_length(cursor, &header->n_keys) < 0)
-        return fail_short(report, cursor, "header", "the counts of tensors and keys");
+        return gguf_cursor_fail(cursor, "header", "the counts of tensors and keys", report);
 
     /* A key of no bytes with a value of one; a tensor with neither name nor dimensions. */
     result =
@@ -94,31 +85,19 @@ static int parse_header(struct gguf_cursor *cursor, struct header *header,
                        length_bytes + 4 + 4 + 8, "tensors");
 }
 
-/* Reads the name of entry `index` of a table and lets the model own it. */
-static int parse_name(struct gguf_cursor *cursor, const char *place, uint64_t limit_bytes,
-                      struct gguf_string *name, struct gguf_report *report)
+/* Read the name of an entry. It stays in the header. */
+static int parse_name(struct gguf_cursor *cursor, struct gguf_model *model, const char *place,
+                      uint64_t limit_bytes, struct gguf_string *name, struct gguf_report *report)
 {
     const uint64_t offset = cursor->offset;
-    struct gguf_string found;
 
-    if (gguf_cursor_string(cursor, &found) < 0) {
-        uint64_t length_bytes;
-
-        if (gguf_cursor_length(cursor, &length_bytes) < 0)
-            return fail_short(report, cursor, place, "the length of its name");
-        return gguf_error(report, -ENODATA, offset,
-                          "%s: its name says that it has %" PRIu64 " bytes, but only %" PRIu64
-                          " are left of the file",
-                          place, length_bytes, gguf_cursor_left(cursor));
-    }
-    if (found.length_bytes > limit_bytes)
+    if (gguf_cursor_string(cursor, name) < 0)
+        return gguf_cursor_fail_string(cursor, place, "its name", report);
+    if (name->length_bytes > limit_bytes)
         return gguf_error(report, -EINVAL, offset,
                           "%s: its name %s has %" PRIu64 " bytes, the limit is %" PRIu64, place,
-                          gguf_quote(found).text, found.length_bytes, limit_bytes);
-    if (gguf_string_copy(&found) < 0)
-        return gguf_error(report, -ENOMEM, offset, "%s: %s", place, strerror(ENOMEM));
-    *name = found;
-    return 0;
+                          gguf_quote(*name).text, name->length_bytes, limit_bytes);
+    return gguf_add_name_bytes(model, name->length_bytes, place, offset, report);
 }
 
 static int parse_key(struct gguf_cursor *cursor, struct gguf_model *model, const char *place,
@@ -131,7 +110,7 @@ static int parse_key(struct gguf_cursor *cursor, struct gguf_model *model, const
     int result;
 
     key->file_offset = cursor->offset;
-    result = parse_name(cursor, place, GGUF_MAX_KEY_BYTES, &key->name, report);
+    result = parse_name(cursor, model, place, GGUF_MAX_KEY_BYTES, &key->name, report);
     if (result < 0)
         return result;
     model->n_keys++;
@@ -139,7 +118,7 @@ static int parse_key(struct gguf_cursor *cursor, struct gguf_model *model, const
     snprintf(value_place, sizeof value_place, "key %s", gguf_quote(key->name).text);
     offset = cursor->offset;
     if (gguf_cursor_u32(cursor, &type) < 0)
-        return fail_short(report, cursor, value_place, "its value type");
+        return gguf_cursor_fail(cursor, value_place, "its value type", report);
     if (!gguf_value_type_name(type))
         return gguf_error(report, -EINVAL, offset,
                           "%s: value type %" PRIu32 " is unknown (the last known is %d)",
@@ -177,7 +156,7 @@ static int parse_tensor(struct gguf_cursor *cursor, struct gguf_model *model, co
 
     tensor->info_offset = cursor->offset;
     tensor->big_endian = cursor->encoding.big_endian;
-    result = parse_name(cursor, place, GGUF_MAX_TENSOR_NAME_BYTES, &tensor->name, report);
+    result = parse_name(cursor, model, place, GGUF_MAX_TENSOR_NAME_BYTES, &tensor->name, report);
     if (result < 0)
         return result;
     model->n_tensors++;
@@ -185,7 +164,7 @@ static int parse_tensor(struct gguf_cursor *cursor, struct gguf_model *model, co
     snprintf(dims_place, sizeof dims_place, "tensor %s", gguf_quote(tensor->name).text);
     offset = cursor->offset;
     if (gguf_cursor_u32(cursor, &tensor->n_dims) < 0)
-        return fail_short(report, cursor, dims_place, "its number of dimensions");
+        return gguf_cursor_fail(cursor, dims_place, "its number of dimensions", report);
     if (tensor->n_dims > GGUF_MAX_DIMS)
         return gguf_error(report, -EINVAL, offset,
                           "%s: it has %" PRIu32 " dimensions, the limit "
@@ -194,11 +173,11 @@ static int parse_tensor(struct gguf_cursor *cursor, struct gguf_model *model, co
     for (uint32_t i = 0; i < GGUF_MAX_DIMS; i++) {
         tensor->ne[i] = 1;
         if (i < tensor->n_dims && gguf_cursor_length(cursor, &tensor->ne[i]) < 0)
-            return fail_short(report, cursor, dims_place, "its dimensions");
+            return gguf_cursor_fail(cursor, dims_place, "its dimensions", report);
     }
     if (gguf_cursor_u32(cursor, &tensor->type_id) < 0 ||
         gguf_cursor_u64(cursor, &tensor->file_offset) < 0)
-        return fail_short(report, cursor, dims_place, "its type and offset");
+        return gguf_cursor_fail(cursor, dims_place, "its type and offset", report);
     tensor->type = dequant_type_by_id(tensor->type_id);
     return 0;
 }
@@ -223,7 +202,7 @@ static int parse_tensors(struct gguf_cursor *cursor, const struct header *header
     return 0;
 }
 
-/* Makes the offsets, which count from the start of the data, count from the start of the file. */
+/* Offsets count from the start of the data in the file, and from the start of the file here. */
 static int place_tensors(uint64_t header_bytes, struct gguf_model *model,
                          struct gguf_report *report)
 {
@@ -258,8 +237,8 @@ int gguf_parse_gguf(struct gguf_model *model, const struct gguf_open_options *op
                     struct gguf_report *report)
 {
     static const char *const names[LAST_VERSION + 1] = {"", "GGUF v1", "GGUF v2", "GGUF v3"};
-    struct gguf_cursor cursor = {.data = model->files[0].data,
-                                 .size_bytes = model->files[0].size_bytes};
+    struct gguf_cursor cursor =
+        gguf_cursor_begin(&model->files[0], 0, (struct gguf_encoding){.length_bytes = 8});
     struct header header;
     int result;
 
@@ -279,5 +258,6 @@ int gguf_parse_gguf(struct gguf_model *model, const struct gguf_open_options *op
     result = parse_tensors(&cursor, &header, model, report);
     if (result < 0)
         return result;
+    gguf_header_finish(&model->files[0].header, cursor.offset);
     return place_tensors(cursor.offset, model, report);
 }

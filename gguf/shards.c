@@ -1,7 +1,7 @@
 #include "gguf/shards.h"
 
 #include "gguf/files.h"
-#include "gguf/formats.h"
+#include "gguf/parse_file.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a file says of itself, by its keys or by its name. */
-struct shard {
+/* Which shard a file is, by its keys or by its name. */
+struct shard_number {
     uint64_t no; /* starts at 0 */
     uint64_t count;
 };
 
-/* Reads a key that must be a whole number of at most `limit`. Returns 1, 0 if there is none. */
+/* Read a key that must be a whole number of at most `limit`. Returns 1, or 0 if there is none. */
 static int read_key(const struct gguf_model *model, const char *name, uint64_t limit,
                     uint64_t *number, struct gguf_report *report)
 {
@@ -51,30 +51,30 @@ static int read_key(const struct gguf_model *model, const char *name, uint64_t l
     return 1;
 }
 
-/* Returns 1, 0 if the file does not say that it is one of several, or a negative errno. */
-static int read_keys(const struct gguf_model *model, struct shard *shard,
+/* Returns 1, 0 if the file is no shard by its keys, or a negative errno. */
+static int read_keys(const struct gguf_model *model, struct shard_number *number,
                      struct gguf_report *report)
 {
-    int result = read_key(model, "split.count", GGUF_MAX_SHARDS, &shard->count, report);
+    int result = read_key(model, "split.count", GGUF_MAX_SHARDS, &number->count, report);
 
-    if (result <= 0 || shard->count <= 1)
+    if (result <= 0 || number->count <= 1)
         return result < 0 ? result : 0;
-    result = read_key(model, "split.no", GGUF_MAX_SHARDS, &shard->no, report);
+    result = read_key(model, "split.no", GGUF_MAX_SHARDS, &number->no, report);
     if (result == 0)
         return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
                           "is a shard of %" PRIu64
                           " (key split.count), but key \"split.no\" is missing",
-                          shard->count);
-    if (result > 0 && shard->no >= shard->count)
+                          number->count);
+    if (result > 0 && number->no >= number->count)
         return gguf_error(report, -EINVAL, gguf_find_key(model, "split.no")->file_offset,
                           "key \"split.no\": it is %" PRIu64 ", but there are only %" PRIu64
                           " shards, counted from 0",
-                          shard->no, shard->count);
+                          number->no, number->count);
     return result;
 }
 
-static int check_numbers(const struct gguf_model *model, const struct shard *by_keys,
-                         const struct shard *by_name, struct gguf_report *report)
+static int check_numbers(const struct gguf_model *model, const struct shard_number *by_keys,
+                         const struct shard_number *by_name, struct gguf_report *report)
 {
     if (by_keys->no == by_name->no && by_keys->count == by_name->count)
         return 0;
@@ -84,113 +84,118 @@ static int check_numbers(const struct gguf_model *model, const struct shard *by_
                       by_name->no + 1, by_name->count, by_keys->no + 1, by_keys->count);
 }
 
-/* A file of a model, parsed. */
-struct part {
-    struct gguf_model *model; /* NULL if it is not open yet */
-};
-
-/* The files of one model while they are brought together. */
-struct set {
-    struct part *parts;
+/* The shards of one model while they are brought together. */
+struct shards {
+    struct gguf_model **list; /* each a model of its own; NULL if it is not parsed yet */
     uint32_t count;
-    uint32_t named; /* the one that the user named */
+    uint32_t named;        /* the one that the user named */
+    uint64_t header_bytes; /* of those that are parsed */
 };
 
-static const struct gguf_model *model_of(const struct set *set, uint32_t index)
+static const struct gguf_model *shard_at(const struct shards *shards, uint32_t index)
 {
-    assert(index < set->count && set->parts[index].model);
-    return set->parts[index].model;
+    assert(index < shards->count && shards->list[index]);
+    return shards->list[index];
 }
 
-/* Whether a file is the shard that its name says, and one of the same model as the named one. */
-static int check_part(const struct set *set, uint32_t index, struct gguf_report *report)
+/* Check that a file is the shard that its name says, and of the same format as the named one. */
+static int check_shard(const struct shards *shards, uint32_t index, struct gguf_report *report)
 {
-    const struct gguf_model *part = model_of(set, index), *named = model_of(set, set->named);
-    struct shard shard = {0};
+    const struct gguf_model *shard = shard_at(shards, index),
+                            *named = shard_at(shards, shards->named);
+    struct shard_number number = {0};
     int result;
 
-    result = read_keys(part, &shard, report);
+    result = read_keys(shard, &number, report);
     if (result < 0)
         return result;
     if (result == 0)
         return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
                           "is named as shard %" PRIu32 " of %" PRIu32
                           ", but is a model of its own: it has no key split.count above 1",
-                          index + 1, set->count);
-    if (check_numbers(part, &shard, &(struct shard){index, set->count}, report) < 0)
+                          index + 1, shards->count);
+    if (check_numbers(shard, &number, &(struct shard_number){index, shards->count}, report) < 0)
         return -EINVAL;
-    if (strcmp(part->format, named->format) != 0 || part->big_endian != named->big_endian)
+    if (strcmp(shard->format, named->format) != 0 || shard->big_endian != named->big_endian)
         return gguf_error(report, -EINVAL, 4, "is %s, %s, and shard %" PRIu32 " is %s, %s",
-                          part->format, part->big_endian ? "big-endian" : "little-endian",
-                          set->named + 1, named->format,
+                          shard->format, shard->big_endian ? "big-endian" : "little-endian",
+                          shards->named + 1, named->format,
                           named->big_endian ? "big-endian" : "little-endian");
     return 0;
 }
 
-/* Parses a shard that is not the named one. */
-static int parse_part(struct set *set, uint32_t index, struct gguf_opened_file *opened,
-                      const struct gguf_open_options *options, struct gguf_report *report)
+/* Parse a shard other than the named one. */
+static int parse_shard(struct shards *shards, uint32_t index, struct gguf_opened_file *opened,
+                       const struct gguf_open_options *options, struct gguf_report *report)
 {
+    struct gguf_model **shard = &shards->list[index];
     int result;
 
     report->path = opened->path;
-    if (opened->error == -ENOENT)
+    if (opened->error == -ENOENT) {
         result =
             gguf_error(report, -ENOENT, GGUF_NO_OFFSET,
                        "is missing: the model has %" PRIu32 " shards, and this is number %" PRIu32,
-                       set->count, index + 1);
-    else if (opened->error < 0)
+                       shards->count, index + 1);
+    } else if (opened->error < 0) {
         result = gguf_error(report, opened->error, GGUF_NO_OFFSET, "%s", opened->reason);
-    else
-        result = gguf_parse_file(&opened->file, options, &set->parts[index].model, report);
+    } else {
+        opened->file.header.limit_bytes = GGUF_MAX_HEADER_BYTES - shards->header_bytes;
+        result = gguf_parse_file(&opened->file, options, shard, report);
+        if (result == 0)
+            shards->header_bytes += (*shard)->files[0].header.n_bytes;
+    }
     if (result == 0)
-        result = check_part(set, index, report);
+        result = check_shard(shards, index, report);
     report->path = NULL;
     return result;
 }
 
-/* Returns 0, or the first error; goes on after it to report the others. */
-static int parse_parts(struct set *set, struct gguf_files *files,
-                       const struct gguf_open_options *options, struct gguf_report *report)
+/* Parse all shards but the named one. Returns the first error after reporting the others. */
+static int parse_shards(struct shards *shards, struct gguf_files *files,
+                        const struct gguf_open_options *options, struct gguf_report *report)
 {
     unsigned n_bad = 0;
     int first = 0;
 
-    for (uint32_t i = 0; i < set->count && n_bad < GGUF_MAX_BAD_SHARDS; i++) {
+    for (uint32_t i = 0; i < shards->count && n_bad < GGUF_MAX_BAD_SHARDS; i++) {
         int result;
 
-        if (i == set->named)
+        if (i == shards->named)
             continue;
-        result = parse_part(set, i, &files->list[i], options, report);
+        result = parse_shard(shards, i, &files->list[i], options, report);
         if (result < 0 && n_bad++ == 0)
             first = result;
     }
     return first;
 }
 
-/* Whether all files together hold what they say the model has. */
-static int check_total(const struct set *set, uint64_t *total, struct gguf_report *report)
+/* Check that the shards have as many tensors as they say, and no more than a model can have. */
+static int check_total(const struct shards *shards, uint64_t *total, struct gguf_report *report)
 {
-    *total = 0;
-    for (uint32_t i = 0; i < set->count; i++) {
-        const struct gguf_model *part = set->parts[i].model;
+    uint64_t names_bytes = 0;
 
-        assert(part);              /* all were opened */
-        *total += part->n_tensors; /* each of at most GGUF_MAX_TENSORS */
+    *total = 0;
+    for (uint32_t i = 0; i < shards->count; i++) {
+        const struct gguf_model *shard = shards->list[i];
+
+        assert(shard);              /* all were opened */
+        *total += shard->n_tensors; /* each of at most GGUF_MAX_TENSORS */
+        names_bytes += shard->names_bytes;
     }
-    for (uint32_t i = 0; i < set->count; i++) {
-        const struct gguf_model *part = set->parts[i].model;
+    for (uint32_t i = 0; i < shards->count; i++) {
+        const struct gguf_model *shard = shards->list[i];
         uint64_t claimed = 0;
         int result;
 
-        report->path = i == set->named ? NULL : part->files[0].path;
-        result = read_key(part, "split.tensors.count", UINT64_MAX, &claimed, report);
+        report->path = i == shards->named ? NULL : shard->files[0].path;
+        result = read_key(shard, "split.tensors.count", UINT64_MAX, &claimed, report);
         if (result > 0 && claimed != *total)
-            result =
-                gguf_error(report, -EINVAL, gguf_find_key(part, "split.tensors.count")->file_offset,
-                           "key \"split.tensors.count\": it is %" PRIu64 ", but the %" PRIu32
-                           " shards have %" PRIu64 " tensors (one of another model?)",
-                           claimed, set->count, *total);
+            result = gguf_error(report, -EINVAL,
+                                gguf_find_key(shard, "split.tensors.count")->file_offset,
+                                "key \"split.tensors.count\": it is %" PRIu64 ", but the %" PRIu32
+                                " shards have %" PRIu64 " tensors (one of another model?)",
+                                claimed, shards->count, *total);
         report->path = NULL;
         if (result < 0)
             return result;
@@ -199,21 +204,25 @@ static int check_total(const struct set *set, uint64_t *total, struct gguf_repor
         return gguf_error(report, -E2BIG, GGUF_NO_OFFSET,
                           "its shards have %" PRIu64 " tensors, the limit is %d", *total,
                           GGUF_MAX_TENSORS);
+    if (names_bytes > GGUF_MAX_NAMES_BYTES)
+        return gguf_error(report, -E2BIG, GGUF_NO_OFFSET,
+                          "the names in its shards take %" PRIu64 " bytes, the limit is %" PRIu64,
+                          names_bytes, GGUF_MAX_NAMES_BYTES);
     return 0;
 }
 
-static void note_ignored_keys(const struct set *set, struct gguf_report *report)
+static void note_ignored_keys(const struct shards *shards, struct gguf_report *report)
 {
-    for (uint32_t i = 1; i < set->count; i++) {
-        const struct gguf_model *part = set->parts[i].model;
+    for (uint32_t i = 1; i < shards->count; i++) {
+        const struct gguf_model *shard = shards->list[i];
         uint64_t n_ignored = 0;
 
-        for (uint64_t j = 0; j < part->n_keys; j++)
-            n_ignored += part->keys[j].name.length_bytes < 6 ||
-                         memcmp(part->keys[j].name.data, "split.", 6) != 0;
+        for (uint64_t j = 0; j < shard->n_keys; j++)
+            n_ignored += shard->keys[j].name.length_bytes < 6 ||
+                         memcmp(shard->keys[j].name.data, "split.", 6) != 0;
         if (n_ignored == 0)
             continue;
-        report->path = i == set->named ? NULL : part->files[0].path;
+        report->path = i == shards->named ? NULL : shard->files[0].path;
         gguf_note(report, GGUF_NO_OFFSET,
                   "%" PRIu64 " of its keys are ignored: the metadata are those of the first shard",
                   n_ignored);
@@ -221,11 +230,11 @@ static void note_ignored_keys(const struct set *set, struct gguf_report *report)
     }
 }
 
-/* Moves files and tensors of all parts to the first, and closes the others. */
-static int join_parts(const struct set *set, uint64_t n_tensors, struct gguf_report *report)
+/* Move the files and tensors of all shards to the first, and close the others. */
+static int join_shards(const struct shards *shards, uint64_t n_tensors, struct gguf_report *report)
 {
-    struct gguf_model *model = set->parts[0].model;
-    struct gguf_file *files = calloc(set->count, sizeof *files);
+    struct gguf_model *model = shards->list[0];
+    struct gguf_source *files = calloc(shards->count, sizeof *files);
     struct gguf_tensor *tensors = calloc(n_tensors + 1, sizeof *tensors);
     uint64_t n = 0;
 
@@ -234,24 +243,24 @@ static int join_parts(const struct set *set, uint64_t n_tensors, struct gguf_rep
         free(tensors);
         return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
     }
-    for (uint32_t i = 0; i < set->count; i++) {
-        struct gguf_model *part = set->parts[i].model;
+    for (uint32_t i = 0; i < shards->count; i++) {
+        struct gguf_model *shard = shards->list[i];
 
-        files[i] = part->files[0];
-        part->n_files = 0;
-        for (uint64_t j = 0; j < part->n_tensors; j++) {
-            tensors[n] = part->tensors[j];
+        files[i] = shard->files[0];
+        shard->n_files = 0;
+        for (uint64_t j = 0; j < shard->n_tensors; j++) {
+            tensors[n] = shard->tensors[j];
             tensors[n++].file_index = i;
         }
-        part->n_tensors = 0;
+        shard->n_tensors = 0;
         if (i > 0)
-            gguf_close(part);
+            gguf_close(shard);
     }
     free(model->files);
     free(model->tensors);
     model->files = files;
-    model->n_files = set->count;
-    model->named_file = set->named;
+    model->n_files = shards->count;
+    model->named_file = shards->named;
     model->tensors = tensors;
     model->n_tensors = n_tensors;
     return 0;
@@ -260,35 +269,36 @@ static int join_parts(const struct set *set, uint64_t n_tensors, struct gguf_rep
 static int join(struct gguf_model **model, struct gguf_files *files,
                 const struct gguf_open_options *options, struct gguf_report *report)
 {
-    struct set set = {.count = files->count, .named = files->named};
+    struct shards shards = {.count = files->count, .named = files->named};
     uint64_t n_tensors = 0;
     int result;
 
-    set.parts = calloc(set.count, sizeof *set.parts);
-    if (!set.parts)
+    shards.list = calloc(shards.count, sizeof *shards.list);
+    if (!shards.list)
         return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
-    set.parts[set.named].model = *model;
-    result = parse_parts(&set, files, options, report);
+    shards.list[shards.named] = *model;
+    shards.header_bytes = (*model)->files[0].header.n_bytes;
+    result = parse_shards(&shards, files, options, report);
     if (result == 0)
-        result = check_total(&set, &n_tensors, report);
+        result = check_total(&shards, &n_tensors, report);
     if (result == 0)
-        note_ignored_keys(&set, report);
+        note_ignored_keys(&shards, report);
     if (result == 0)
-        result = join_parts(&set, n_tensors, report);
+        result = join_shards(&shards, n_tensors, report);
     if (result == 0)
-        *model = set.parts[0].model;
-    for (uint32_t i = 0; result < 0 && i < set.count; i++) {
-        if (i != set.named)
-            gguf_close(set.parts[i].model);
+        *model = shards.list[0];
+    for (uint32_t i = 0; result < 0 && i < shards.count; i++) {
+        if (i != shards.named)
+            gguf_close(shards.list[i]);
     }
-    free(set.parts);
+    free(shards.list);
     return result;
 }
 
 int gguf_shards_join(struct gguf_model **model, struct gguf_files *files,
                      const struct gguf_open_options *options, struct gguf_report *report)
 {
-    struct shard by_keys = {0};
+    struct shard_number by_keys = {0};
     int result = read_keys(*model, &by_keys, report);
 
     if (result < 0)
@@ -306,7 +316,8 @@ int gguf_shards_join(struct gguf_model **model, struct gguf_files *files,
                           " (keys split.no and split.count), so its name must end in -%05" PRIu64
                           "-of-%05" PRIu64 ".gguf: the others are found next to it by that name",
                           by_keys.no + 1, by_keys.count, by_keys.no + 1, by_keys.count);
-    result = check_numbers(*model, &by_keys,
-                           &(struct shard){files->name_number - 1, files->name_count}, report);
+    result =
+        check_numbers(*model, &by_keys,
+                      &(struct shard_number){files->name_number - 1, files->name_count}, report);
     return result == 0 ? join(model, files, options, report) : result;
 }

@@ -23,6 +23,11 @@ int gguf_validate_alignment(struct gguf_model *model, struct gguf_report *report
         return gguf_error(report, -EINVAL, key->file_offset,
                           "key \"general.alignment\": %" PRIu64 " is not a power of two",
                           alignment);
+    if (alignment > GGUF_MAX_ALIGNMENT)
+        return gguf_error(report, -EINVAL, key->file_offset,
+                          "key \"general.alignment\": %" PRIu64 " is over %" PRIu64
+                          ", the largest page size of any system; writers use 32",
+                          alignment, GGUF_MAX_ALIGNMENT);
     model->alignment_bytes = alignment;
     return 0;
 }
@@ -139,9 +144,7 @@ static void drop_keys(struct gguf_model *model, const bool *is_dropped)
     uint64_t n_kept = 0;
 
     for (uint64_t i = 0; i < model->n_keys; i++) {
-        if (is_dropped[i])
-            free((void *)(uintptr_t)model->keys[i].name.data);
-        else
+        if (!is_dropped[i])
             model->keys[n_kept++] = model->keys[i];
     }
     model->n_keys = n_kept;
@@ -255,10 +258,10 @@ static void report_missing(const struct gguf_model *model, const struct gguf_ten
                tensor->size_bytes);
 }
 
-static void note_missing(const struct gguf_file *file, const struct missing *missing,
+static void note_missing(const struct gguf_source *file, const struct missing *missing,
                          struct gguf_report *report)
 {
-    if (missing->n_short > 0 && file->is_growing)
+    if (missing->n_short > 0 && gguf_source_is_growing(file))
         gguf_note(report, GGUF_NO_OFFSET, "%" PRIu64 " of %" PRIu64 " tensors are not complete yet",
                   missing->n_short, missing->n_tensors);
     else if (missing->n_short > 0)
@@ -269,17 +272,18 @@ static void note_missing(const struct gguf_file *file, const struct missing *mis
                   missing->n_short, missing->n_tensors);
 }
 
-static bool is_complete(const struct gguf_file *file, const struct gguf_tensor *tensor,
+static bool is_complete(const struct gguf_source *file, const struct gguf_tensor *tensor,
                         uint64_t end)
 {
-    return file->is_growing ? gguf_map_has(file, tensor->file_offset, tensor->size_bytes)
-                            : end <= file->size_bytes;
+    return gguf_source_is_growing(file)
+               ? gguf_source_has(file, tensor->file_offset, tensor->size_bytes)
+               : end <= file->size_bytes;
 }
 
 static void check_tensor_bounds(const struct gguf_model *model, const struct gguf_tensor *tensor,
                                 struct missing *missing, struct gguf_report *report)
 {
-    const struct gguf_file *file = &model->files[tensor->file_index];
+    const struct gguf_source *file = &model->files[tensor->file_index];
     uint64_t end;
 
     missing->n_tensors++;
@@ -293,7 +297,7 @@ static void check_tensor_bounds(const struct gguf_model *model, const struct ggu
     /* A tensor without data may lie anywhere: a vocabulary-only file ends early. */
     if (tensor->size_bytes == 0 || is_complete(file, tensor, end))
         return;
-    if (!file->is_growing)
+    if (!gguf_source_is_growing(file))
         report_missing(model, tensor, end, report);
     missing->n_short++;
     missing->last_end = end > missing->last_end ? end : missing->last_end;

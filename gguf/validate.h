@@ -5,8 +5,9 @@
 #include "gguf/model.h"
 
 /*
- * Checks the alignment of key general.alignment, if there is one, and sets the model's.
- * Returns 0, or -EINVAL with the reason in `report`.
+ * Check the value of key general.alignment, if there is one, and set the model's alignment. It must
+ * be a power of two, as in ggml, and at most GGUF_MAX_ALIGNMENT. Returns 0, or -EINVAL with the
+ * reason in `report`.
  */
 int gguf_validate_alignment(struct gguf_model *model, struct gguf_report *report);
 

@@ -1,5 +1,6 @@
 #include "gguf/values.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -34,23 +35,39 @@ struct context {
 static int fail_short(const struct gguf_cursor *cursor, const struct context *context,
                       const char *what)
 {
-    return gguf_error(context->report, -ENODATA, cursor->offset,
-                      "%s: the file ends inside %s: %" PRIu64 " bytes are left", context->place,
-                      what, gguf_cursor_left(cursor));
+    return gguf_cursor_fail(cursor, context->place, what, context->report);
+}
+
+static int fail_bool(uint64_t offset, uint8_t byte, const struct context *context)
+{
+    return gguf_error(context->report, -EINVAL, offset,
+                      "%s: a bool is %u, but only 0 and 1 are allowed", context->place, byte);
 }
 
 static int read_bool(struct gguf_cursor *cursor, const struct context *context, bool *boolean)
 {
-    const uint64_t offset = cursor->offset;
-    uint64_t byte;
+    const uint8_t *byte = gguf_cursor_take(cursor, 1);
 
-    if (gguf_cursor_number(cursor, 1, &byte) < 0)
+    if (!byte)
         return fail_short(cursor, context, "a bool");
-    if (byte > 1)
-        return gguf_error(context->report, -EINVAL, offset,
-                          "%s: a bool is %" PRIu64 ", but only 0 and 1 are allowed", context->place,
-                          byte);
-    *boolean = byte == 1;
+    if (*byte > 1)
+        return fail_bool(cursor->offset - 1, *byte, context);
+    *boolean = *byte == 1;
+    return 0;
+}
+
+/* Moves over n bools. */
+static int skip_bools(struct gguf_cursor *cursor, uint64_t n, const struct context *context)
+{
+    const uint64_t offset = cursor->offset;
+    const uint8_t *bytes = gguf_cursor_take(cursor, n);
+
+    if (!bytes)
+        return fail_short(cursor, context, "an array");
+    for (uint64_t i = 0; i < n; i++) {
+        if (bytes[i] > 1)
+            return fail_bool(offset + i, bytes[i], context);
+    }
     return 0;
 }
 
@@ -94,8 +111,13 @@ static int skip_elements(struct gguf_cursor *cursor, const struct gguf_array *ar
     const unsigned bytes = value_types[array->element_type].bytes;
     struct gguf_value element;
 
-    if (bytes != 0 && array->element_type != GGUF_BOOL)
-        return gguf_cursor_skip(cursor, array->n_elements * bytes);
+    if (array->element_type == GGUF_BOOL)
+        return skip_bools(cursor, array->n_elements, context);
+    if (bytes != 0) {
+        if (gguf_cursor_skip(cursor, array->n_elements * bytes) < 0)
+            return fail_short(cursor, context, "an array");
+        return 0;
+    }
     for (uint64_t i = 0; i < array->n_elements; i++) {
         int result = read_value(cursor, array->element_type, depth, context, &element);
 
@@ -109,7 +131,7 @@ static int read_array(struct gguf_cursor *cursor, unsigned depth, const struct c
                       struct gguf_array *array)
 {
     const uint64_t offset = cursor->offset;
-    uint64_t smallest_bytes;
+    uint64_t smallest_bytes, start;
     uint32_t type;
     int result;
 
@@ -135,33 +157,26 @@ static int read_array(struct gguf_cursor *cursor, unsigned depth, const struct c
         smallest_bytes = sizeof type + cursor->encoding.length_bytes;
     if (array->n_elements > gguf_cursor_left(cursor) / smallest_bytes)
         return gguf_error(context->report, -ENODATA, offset,
-                          "%s: an array says that it has %" PRIu64 " elements of type %s, but the "
-                          "%" PRIu64 " bytes that are left of the file hold at most %" PRIu64,
+                          "%s: an array has a length of %" PRIu64 " elements of type %s, but the "
+                          "%" PRIu64 " bytes that are left of the file hold at most %" PRIu64
+                          " (unfinished download?)",
                           context->place, array->n_elements, value_types[type].name,
                           gguf_cursor_left(cursor), gguf_cursor_left(cursor) / smallest_bytes);
 
     array->encoding = cursor->encoding;
-    array->data = cursor->data + cursor->offset;
-    array->size_bytes = cursor->offset;
+    start = cursor->offset;
+    array->data = gguf_cursor_take(cursor, 0);
     result = skip_elements(cursor, array, depth + 1, context);
-    array->size_bytes = cursor->offset - array->size_bytes;
+    array->size_bytes = cursor->offset - start;
     return result;
 }
 
 static int read_string(struct gguf_cursor *cursor, const struct context *context,
                        struct gguf_string *string)
 {
-    const uint64_t offset = cursor->offset;
-    uint64_t length_bytes;
-
     if (gguf_cursor_string(cursor, string) == 0)
         return 0;
-    if (gguf_cursor_length(cursor, &length_bytes) < 0)
-        return fail_short(cursor, context, "a string's length");
-    return gguf_error(context->report, -ENODATA, offset,
-                      "%s: a string says that it has %" PRIu64 " bytes, but only %" PRIu64
-                      " are left of the file",
-                      context->place, length_bytes, gguf_cursor_left(cursor));
+    return gguf_cursor_fail_string(cursor, context->place, "a string", context->report);
 }
 
 /* `depth` is that of an array which starts here. */
@@ -225,11 +240,13 @@ struct gguf_cursor gguf_array_begin(const struct gguf_array *array)
         .data = array->data, .size_bytes = array->size_bytes, .encoding = array->encoding};
 }
 
-int gguf_array_next(struct gguf_cursor *cursor, enum gguf_value_type element_type,
-                    struct gguf_value *element)
+void gguf_array_next(struct gguf_cursor *cursor, enum gguf_value_type element_type,
+                     struct gguf_value *element)
 {
-    struct gguf_report report = {0}; /* what is wrong was told when the file was opened */
+    struct gguf_report report = {0};
     const struct context context = {"", &report};
+    const int result = read_value(cursor, element_type, 1, &context, element);
 
-    return read_value(cursor, element_type, 1, &context, element) < 0 ? -EIO : 0;
+    assert(result == 0); /* the array was checked when it was read, and is ours */
+    (void)result;
 }

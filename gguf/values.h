@@ -1,4 +1,6 @@
-/* Metadata values. Their numbers are in the host's byte order; arrays are read element by element.
+/*
+ * Metadata values. Numbers are in the host's byte order. Arrays stay as they are in the file, in
+ * memory of the model, and are read element by element.
  */
 #ifndef GGUFS_GGUF_VALUES_H
 #define GGUFS_GGUF_VALUES_H
@@ -26,10 +28,10 @@ enum gguf_value_type {
     GGUF_N_VALUE_TYPES
 };
 
-/* How deep arrays may lie in arrays; 1 is an array of plain values. */
+/* How deep arrays may nest; 1 is an array of plain values. */
 #define GGUF_MAX_ARRAY_DEPTH 8
 
-/* Elements that lie one behind the other in `data`. */
+/* Elements, one after the other in `data`. */
 struct gguf_array {
     enum gguf_value_type element_type;
     uint64_t n_elements;
@@ -46,35 +48,34 @@ struct gguf_value {
         float f32;
         double f64;
         bool boolean;
-        struct gguf_string string; /* points into the file */
-        struct gguf_array array;   /* points into the file */
+        struct gguf_string string; /* points into memory of the model */
+        struct gguf_array array;   /* points into memory of the model */
     };
 };
 
-/* The name in the specification, in small letters: "uint8" … "float64"; NULL if unknown. */
+/* Return the name in the specification, in lower case ("uint8"), or NULL if the type is unknown. */
 const char *gguf_value_type_name(uint32_t type);
 
-/* The bytes of a value of that type; 0 for strings and arrays, whose size varies. */
+/* Return the bytes of a value of the type; 0 for strings and arrays, whose size varies. */
 unsigned gguf_value_type_bytes(enum gguf_value_type type);
 
 /*
- * Reads one value of a known type; what `value` says of an array's inside is checked too.
- * `place` names the value in errors ("key \"a.b\""). Returns 0, or a negative errno with the reason
- * in `report`; file offsets count from the cursor's start.
+ * Read and check one value of a known type, with all that is in it. `place` names the value in
+ * errors ("key \"a.b\""). Returns 0, or a negative errno with the reason in `report`, whose file
+ * offsets count from where the cursor's do.
  */
 int gguf_value_read(struct gguf_cursor *cursor, enum gguf_value_type type, const char *place,
                     struct gguf_value *value, struct gguf_report *report);
 
-/* Whether both have the same type and the same bits. Reads arrays and strings without a guard. */
+/* Return true if both have the same type and the same bits. */
 bool gguf_value_equals(const struct gguf_value *a, const struct gguf_value *b);
 
 /*
- * The array's elements in order: start with a cursor from gguf_array_begin() and call
- * gguf_array_next() n_elements times. It returns 0, or -EIO if the file was changed since it was
- * checked and the elements no longer fit.
+ * Read the elements of an array in order: get a cursor from gguf_array_begin(), then call
+ * gguf_array_next() n_elements times.
  */
 struct gguf_cursor gguf_array_begin(const struct gguf_array *array);
-int gguf_array_next(struct gguf_cursor *cursor, enum gguf_value_type element_type,
-                    struct gguf_value *element);
+void gguf_array_next(struct gguf_cursor *cursor, enum gguf_value_type element_type,
+                     struct gguf_value *element);
 
 #endif

@@ -3,7 +3,6 @@
 #include "dequant/rows.h"
 #include "fs/command/in_order.h"
 #include "fs/tree/decoded.h"
-#include "gguf/map.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -53,19 +52,19 @@ static bool is_zero(const uint8_t *bytes, uint64_t n)
     return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
 }
 
-/* Read and decode a span of the chunk. Returns 0 or what gguf_map_read() does. */
+/* Read and decode a span of the chunk. Returns 0 or what gguf_source_read() does. */
 static int check_span(struct chunk *chunk, const struct dequant_span *span)
 {
     const struct gguf_tensor *tensor = chunk->tensor;
-    const struct gguf_file *file = &chunk->model->files[tensor->file_index];
+    const struct gguf_source *file = &chunk->model->files[tensor->file_index];
     const struct dequant_type *type = tensor->type;
     uint8_t headers[DEQUANT_MAX_HEADER_BYTES];
-    int result = gguf_map_read(file, tensor->file_offset + span->blocks_offset, span->blocks_bytes,
-                               chunk->bytes);
+    int result = gguf_source_read(file, tensor->file_offset + span->blocks_offset,
+                                  span->blocks_bytes, chunk->bytes);
 
     if (result == 0 && span->headers_bytes > 0)
-        result = gguf_map_read(file, tensor->file_offset + span->headers_offset,
-                               span->headers_bytes, headers);
+        result = gguf_source_read(file, tensor->file_offset + span->headers_offset,
+                                  span->headers_bytes, headers);
     if (result < 0)
         return result;
     chunk->is_zero = chunk->is_zero && is_zero(chunk->bytes, span->blocks_bytes);
@@ -221,14 +220,14 @@ static int plan(struct work *work)
         return -ENOMEM;
     for (uint64_t i = 0; i < model->n_tensors; i++) {
         const struct gguf_tensor *tensor = &model->tensors[i];
-        const struct gguf_file *file = &model->files[tensor->file_index];
+        const struct gguf_source *file = &model->files[tensor->file_index];
         struct item *item = &work->items[work->n_items];
 
         if (!tensor->type || !dequant_is_decodable(tensor->type) || tensor->n_elements == 0)
             continue;
         *item = (struct item){.tensor = tensor, .first_chunk = work->n_chunks};
-        item->is_incomplete =
-            file->is_growing && !gguf_map_has(file, tensor->file_offset, tensor->size_bytes);
+        item->is_incomplete = gguf_source_is_growing(file) &&
+                              !gguf_source_has(file, tensor->file_offset, tensor->size_bytes);
         work->n_items++;
         work->n_chunks += item->is_incomplete ? 1 : (tensor->n_elements - 1) / CHUNK_ELEMENTS + 1;
         if (!item->is_incomplete)

@@ -7,6 +7,7 @@
 #include "fs/command/list.h"
 #include "fs/command/mount_model.h"
 #include "fs/command/option_table.h"
+#include "gguf/faults.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/safe_print.h"
 
@@ -92,7 +93,7 @@ int main(int argc, char **argv)
         return EX_OSERR;
     if (choose_kernels() != EX_OK)
         return EX_USAGE;
-    gguf_map_catch_faults();
+    gguf_faults_catch();
     result = fs_options_parse(argc, argv, &options);
     if (result == 0)
         status = gguf_finish_stdout("ggufs", run(&options));

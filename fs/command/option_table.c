@@ -66,8 +66,7 @@ const struct fs_option fs_option_table[] = {
     OPTION("-d", NULL, "print every request; implies -f", fs_take_debug, MOUNTING),
     FLAG("-s", MOUNTING, mount.single_threaded, "serve with a single thread"),
 
-    OPTION("set", "KEY=TYPE:VALUE", "the same as --set, with commas escaped", fs_take_set,
-           TREES),
+    OPTION("set", "KEY=TYPE:VALUE", "the same as --set, with commas escaped", fs_take_set, TREES),
     OPTION("unset", "KEY", "the same as --unset", fs_take_unset, TREES),
     OPTION("split", "SIZE", "add split/: the model in files of up to SIZE", fs_take_split, TREES),
     FLAG("partial", MODELS, open.partial, "accept a MODEL that is still being downloaded"),

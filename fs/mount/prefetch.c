@@ -101,48 +101,29 @@ void fs_prefetch_lock(struct fs_prefetch *prefetch)
 
     if (!prefetch->state)
         return;
-    prefetch->is_locked = true;
     for (uint32_t i = 0; i < model->n_files; i++) {
-        const struct gguf_file *file = &model->files[i];
+        const struct gguf_source *file = &model->files[i];
 
-        /* The pages come one after the other, and are locked as they come. */
-        if (mlock2(file->data, file->size_bytes, MLOCK_ONFAULT) == 0)
+        const int result = gguf_source_lock(file);
+
+        if (result == 0)
             continue;
-        prefetch->is_locked = false;
-        if (errno == ENOMEM || errno == EPERM) {
+        if (result == -ENOMEM || result == -EPERM) {
             getrlimit(RLIMIT_MEMLOCK, &limit);
             fs_complain(file->path, NULL,
                         "not locked in memory: it has %.1f GB, and the limit of this user is %.1f "
                         "GB (ulimit -l)",
                         (double)file->size_bytes / 1e9, (double)limit.rlim_cur / 1e9);
         } else {
-            fs_complain(file->path, NULL, "not locked in memory: %s", strerror(errno));
+            fs_complain(file->path, NULL, "not locked in memory: %s", strerror(-result));
         }
     }
-}
-
-/* Returns 0 or a negative errno. */
-static int fetch(const struct fs_prefetch *prefetch, const uint8_t *data, size_t n_bytes)
-{
-    void *start = (void *)(uintptr_t)data;
-
-    /* What is not in memory is read here; a read error or a missing page is EFAULT. */
-    if (madvise(start, n_bytes, MADV_POPULATE_READ) != 0) {
-        if (errno != EINVAL)
-            return errno == EFAULT ? -EIO : -errno;
-        /* Linux before 5.14: at least the system knows. */
-        madvise(start, n_bytes, MADV_WILLNEED);
-    }
-    /* They stay in the system's cache, where they do not count as the process's memory. */
-    if (!prefetch->is_locked)
-        madvise(start, n_bytes, MADV_DONTNEED);
-    return 0;
 }
 
 static void complain(const struct fs_prefetch *prefetch)
 {
     const struct fs_prefetch_state *state = prefetch->state;
-    const struct gguf_file *file = prefetch->model->files;
+    const struct gguf_source *file = prefetch->model->files;
     uint64_t offset = state->done_bytes;
 
     if (state->result == 0 || state->result == -ECANCELED)
@@ -163,13 +144,13 @@ static void *run(void *argument)
     int result = 0;
 
     for (uint32_t i = 0; i < model->n_files; i++) {
-        const struct gguf_file *file = &model->files[i];
+        const struct gguf_source *file = &model->files[i];
 
         for (uint64_t at = 0; at < file->size_bytes && result == 0; at += CHUNK_BYTES) {
             const uint64_t left = file->size_bytes - at;
             const size_t n_bytes = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
 
-            result = state->should_stop ? -ECANCELED : fetch(prefetch, file->data + at, n_bytes);
+            result = state->should_stop ? -ECANCELED : gguf_source_prefetch(file, at, n_bytes);
             if (result == 0)
                 state->done_bytes += n_bytes;
             gguf_progress_draw(&prefetch->progress, state->done_bytes, all_bytes);

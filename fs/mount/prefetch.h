@@ -16,7 +16,6 @@
 
 struct fs_prefetch {
     const struct gguf_model *model;
-    bool is_locked;
     struct fs_prefetch_state *state; /* shared by the processes; NULL if there is nothing to do */
     struct gguf_progress progress;
     pthread_t thread;

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 
-/* Seconds. The tree never changes, so what the kernel knows of it stays true. */
+/* Seconds. What the kernel knows stays true until fs/mount/changes.c says otherwise. */
 #define FOREVER 1e9
 
 static struct fs_server *server_of(fuse_req_t request)
@@ -55,6 +55,7 @@ static int get_status(fuse_req_t request, fs_node_index index, struct stat *stat
     struct fs_server *server = server_of(request);
     const struct fs_node *node = &server->tree->nodes.list[index];
     const struct fs_interrupt interrupt = {is_interrupted, request};
+    const struct timespec modified = fs_changes_modified(&server->changes);
     uint64_t size_bytes;
     int result = fs_tree_size(server->tree, index, &interrupt, &size_bytes);
 
@@ -68,9 +69,9 @@ static int get_status(fuse_req_t request, fs_node_index index, struct stat *stat
         .st_gid = server->gid,
         .st_size = (off_t)size_bytes,
         .st_blocks = (blkcnt_t)((size_bytes + 511) / 512),
-        .st_atim = server->modified,
-        .st_mtim = server->modified,
-        .st_ctim = server->modified,
+        .st_atim = modified,
+        .st_mtim = modified,
+        .st_ctim = modified,
     };
     return 0;
 }
@@ -227,13 +228,19 @@ static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info 
         return;
     }
     result = fs_tree_open(server->tree, index_of(inode), &interrupt, &image);
+    if (result == 0) {
+        result = fs_image_check(image);
+        if (result < 0)
+            fs_tree_close(server->tree, image);
+    }
     if (result < 0) {
         fuse_reply_err(request, -result);
         return;
     }
     info->fh = (uintptr_t)image;
     info->direct_io = server->direct_io;
-    info->keep_cache = server->keep_cache;
+    /* After a change the kernel drops what it has of this file before the first read. */
+    info->keep_cache = !fs_changes_notice(&server->changes) && server->keep_cache;
     info->noflush = 1;
     /* If the reader was interrupted there will be no release. */
     if (fuse_reply_open(request, info) == -ENOENT)
@@ -313,6 +320,7 @@ static char *thread_buffer(size_t size)
 static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                     struct fuse_file_info *info)
 {
+    struct fs_server *server = server_of(request);
     const struct fs_image *image = (const struct fs_image *)(uintptr_t)info->fh;
     char *data = thread_buffer(size);
     ssize_t done;
@@ -327,6 +335,7 @@ static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t off
         fuse_reply_err(request, (int)-done);
     else
         fuse_reply_buf(request, data, (size_t)done);
+    fs_changes_notice(&server->changes);
 }
 
 static void on_statfs(fuse_req_t request, fuse_ino_t inode)

@@ -3,6 +3,7 @@
 #define GGUFS_FS_REQUESTS_H
 
 #define FUSE_USE_VERSION 314
+#include "fs/mount/changes.h"
 #include "fs/tree/tree.h"
 
 #include <fuse_lowlevel.h>
@@ -15,11 +16,11 @@ struct fs_server {
     struct fs_tree *tree;
     uid_t uid;
     gid_t gid;
-    mode_t mode_mask;         /* the bits of a mode that are shown */
-    unsigned max_read;        /* as the mount has it, in bytes; 0 for the kernel's default */
-    bool direct_io;           /* the kernel keeps nothing */
-    bool keep_cache;          /* of one open file for the next */
-    struct timespec modified; /* what all nodes show */
+    mode_t mode_mask;  /* the bits of a mode that are shown */
+    unsigned max_read; /* as the mount has it, in bytes; 0 for the kernel's default */
+    bool direct_io;    /* the kernel keeps nothing */
+    bool keep_cache;   /* of one open file for the next */
+    struct fs_changes changes;
 };
 
 extern const struct fuse_lowlevel_ops fs_requests;

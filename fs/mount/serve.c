@@ -88,6 +88,7 @@ static int loop_with_threads(struct fuse_session *session, const struct fs_mount
 
 struct session_job {
     struct fuse_session *session;
+    struct fs_changes *changes;
     const struct fs_mount_options *options;
     const char *mountpoint;
     struct fs_prefetch prefetch;
@@ -110,12 +111,15 @@ static int serve_requests(void *argument)
 
     if (fuse_set_signal_handlers(job->session) != 0)
         return EX_OSERR;
-    fs_prefetch_start(&job->prefetch); /* its thread leaves the signals to this one */
+    /* Their threads leave the signals to this one. */
+    fs_prefetch_start(&job->prefetch);
+    fs_changes_start(job->changes, job->session);
     sigprocmask(SIG_SETMASK, &job->signals, NULL);
     if (job->options->single_threaded)
         result = fuse_session_loop(job->session);
     else
         result = loop_with_threads(job->session, job->options);
+    fs_changes_stop(job->changes);
     fs_prefetch_stop(&job->prefetch);
     fuse_remove_signal_handlers(job->session);
     return result < 0 ? EX_OSERR : EX_OK;
@@ -166,7 +170,7 @@ static void close_between(int low, int high)
 /* Descriptors that the caller left open would stay so as long as the daemon lives. */
 static void close_inherited(const struct gguf_model *model)
 {
-    const struct gguf_file *named = &model->files[model->named_file];
+    const struct gguf_source *named = &model->files[model->named_file];
     int last = STDERR_FILENO;
 
     /* Ours are the model's only: of the file that was named, then of the others in their order. */
@@ -182,9 +186,9 @@ static void close_inherited(const struct gguf_model *model)
 }
 
 static int serve_session(struct fuse_session *session, const char *mountpoint,
-                         const struct fs_tree *tree, const struct fs_mount_options *options)
+                         struct fs_server *server, const struct fs_mount_options *options)
 {
-    struct session_job job = {.session = session, .options = options};
+    struct session_job job = {.session = session, .changes = &server->changes, .options = options};
     char *absolute = realpath(mountpoint, NULL);
     int status = EX_OSERR;
 
@@ -194,7 +198,7 @@ static int serve_session(struct fuse_session *session, const char *mountpoint,
     }
     job.mountpoint = absolute;
     if (options->prefetch || options->mlock)
-        fs_prefetch_prepare(&job.prefetch, tree->model);
+        fs_prefetch_prepare(&job.prefetch, server->tree->model);
     fs_daemon_block_signals(&job.signals);
     if (fuse_session_mount(session, absolute) == 0)
         status = fs_daemon_run(&(struct fs_daemon){
@@ -215,21 +219,6 @@ static int serve_session(struct fuse_session *session, const char *mountpoint,
     return status;
 }
 
-/* When the newest of the files was written to. */
-static struct timespec last_change(const struct gguf_model *model)
-{
-    struct timespec last = model->files[0].modified;
-
-    for (uint32_t i = 1; i < model->n_files; i++) {
-        const struct timespec time = model->files[i].modified;
-
-        if (time.tv_sec > last.tv_sec ||
-            (time.tv_sec == last.tv_sec && time.tv_nsec > last.tv_nsec))
-            last = time;
-    }
-    return last;
-}
-
 int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_mount_options *options)
 {
     struct fs_server server = {.tree = tree,
@@ -238,8 +227,7 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_mount_optio
                                .mode_mask = S_IFMT | (0777 & ~options->umask),
                                .max_read = options->max_read,
                                .direct_io = options->direct_io,
-                               .keep_cache = options->keep_cache,
-                               .modified = last_change(tree->model)};
+                               .keep_cache = options->keep_cache};
     struct fuse_session *session;
     int status;
 
@@ -257,7 +245,9 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_mount_optio
     }
     if (!session)
         return EX_USAGE; /* libfuse has told which option it does not know */
-    status = serve_session(session, mountpoint, tree, options);
+    fs_changes_begin(&server.changes, tree);
+    status = serve_session(session, mountpoint, &server, options);
     fuse_session_destroy(session);
+    fs_changes_end(&server.changes);
     return status;
 }

@@ -1,4 +1,4 @@
-/* A tensor's data as a GGUF file of today has them: little-endian, in today's blocks. */
+/* The data of a tensor as a current GGUF file has them: little-endian, in current blocks. */
 #ifndef GGUFS_FS_CONVERTED_H
 #define GGUFS_FS_CONVERTED_H
 
@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /*
- * Writes bytes `offset` to `offset + length` of the tensor's data, whose blocks become
- * little-endian ones of the type dequant_modern(), which has as many bytes. The range must lie in
- * the data. Returns 0 or what gguf_map_read() does.
+ * Write bytes `offset` to `offset + length` of the tensor's data, with every block converted to a
+ * little-endian one of the type dequant_modern(), which has as many bytes, to `out`. The range must
+ * lie in the data. Returns 0 or what gguf_source_lend() does.
  */
 int fs_converted_read(const struct gguf_model *model, const struct gguf_tensor *tensor,
                       uint64_t offset, size_t length, char *out);

@@ -2,17 +2,14 @@
 
 #include "dequant/kernels.h"
 #include "dequant/rows.h"
-#include "gguf/map.h"
 
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values leave in the host's byte order");
 
-/* What is decoded at a time where it can't go straight to its place; no block has more. */
+/* Decoded at a time where values cannot go straight to their place; no block has more. */
 #define BOUNCE_ELEMENTS 1024u
-/* What is read of the source at a time: it stays in the CPU's cache until it is decoded. */
-#define SOURCE_BYTES (64u << 10)
-/* No type takes more bytes for an element. */
+/* No type has more bytes per element. */
 #define BOUNCE_BYTES (BOUNCE_ELEMENTS * sizeof(double))
 
 void fs_decode(const struct gguf_tensor *tensor, struct dequant_row row, const uint8_t *blocks,
@@ -37,7 +34,7 @@ void fs_decode(const struct gguf_tensor *tensor, struct dequant_row row, const u
     }
 }
 
-/* Decodes bytes `skip`, which is in the first block, to `skip + length` of what the blocks make. */
+/* Write bytes `skip`, which is in the first block, to `skip + length` of the decoded blocks. */
 static void decode_part(const struct gguf_tensor *tensor, struct dequant_row row,
                         const uint8_t *blocks, size_t skip, size_t length, char *out)
 {
@@ -72,36 +69,61 @@ static void decode_part(const struct gguf_tensor *tensor, struct dequant_row row
     }
 }
 
+/* Values that blocks of one span make, and where they go. */
+struct range {
+    const struct gguf_tensor *tensor;
+    struct dequant_row row;
+    size_t skip; /* bytes of what the first block makes */
+    size_t length;
+    char *out;
+};
+
+/* Decode blocks that lie `at` bytes behind the first. */
+static void decode_stretch(void *argument, uint64_t at, const uint8_t *blocks, size_t n_bytes)
+{
+    const struct range *range = argument;
+    const struct dequant_type *type = range->tensor->type;
+    const size_t stride_bytes = dequant_stride_bytes(type);
+    const size_t block_bytes_out = type->block_elements * sizeof(float);
+    const size_t start = (size_t)(at / stride_bytes) * block_bytes_out;
+    const size_t end = start + n_bytes / stride_bytes * block_bytes_out;
+    const size_t first = start > range->skip ? start : range->skip;
+    const size_t last = end < range->skip + range->length ? end : range->skip + range->length;
+
+    decode_part(range->tensor, range->row, blocks, first - start, last - first,
+                range->out + (first - range->skip));
+}
+
 int fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *tensor,
                     uint64_t offset, size_t length, char *out)
 {
     const struct dequant_type *type = tensor->type;
-    const struct gguf_file *file = &model->files[tensor->file_index];
+    const struct gguf_source *file = &model->files[tensor->file_index];
     const uint64_t end = (offset + length + sizeof(float) - 1) / sizeof(float);
-    uint8_t headers[DEQUANT_MAX_HEADER_BYTES], source[SOURCE_BYTES];
+    uint8_t headers[DEQUANT_MAX_HEADER_BYTES];
 
     while (length > 0) {
         const struct dequant_span span =
-            dequant_span_of(type, tensor->ne[0], offset / sizeof(float), end, sizeof source);
-        const struct dequant_row row = {headers, span.row_index};
-        const size_t skip = (size_t)(offset - span.first_element * sizeof(float));
-        size_t n = (size_t)span.n_blocks * type->block_elements * sizeof(float) - skip;
+            dequant_span_of(type, tensor->ne[0], offset / sizeof(float), end, UINT64_MAX);
+        struct range range = {.tensor = tensor, .row = {headers, span.row_index}, .out = out};
         int result = 0;
 
+        range.skip = (size_t)(offset - span.first_element * sizeof(float));
+        range.length = (size_t)span.n_blocks * type->block_elements * sizeof(float) - range.skip;
+        if (range.length > length)
+            range.length = length;
         if (span.headers_bytes > 0)
-            result = gguf_map_read(file, tensor->file_offset + span.headers_offset,
-                                   span.headers_bytes, headers);
+            result = gguf_source_read(file, tensor->file_offset + span.headers_offset,
+                                      span.headers_bytes, headers);
         if (result == 0)
-            result = gguf_map_read(file, tensor->file_offset + span.blocks_offset,
-                                   span.blocks_bytes, source);
+            result = gguf_source_lend(file, tensor->file_offset + span.blocks_offset,
+                                      (size_t)span.blocks_bytes, dequant_stride_bytes(type),
+                                      decode_stretch, &range);
         if (result < 0)
             return result;
-        if (n > length)
-            n = length;
-        decode_part(tensor, row, source, skip, n, out);
-        offset += n;
-        out += n;
-        length -= n;
+        offset += range.length;
+        out += range.length;
+        length -= range.length;
     }
     return 0;
 }

@@ -2,7 +2,6 @@
 
 #include "fs/tree/converted.h"
 #include "fs/tree/decoded.h"
-#include "gguf/map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -88,7 +87,7 @@ int fs_image_add_zeros(struct fs_image *image, uint64_t n_bytes)
     return add(image, (struct fs_segment){.kind = FS_ZEROS}, n_bytes);
 }
 
-int fs_image_add_source(struct fs_image *image, const struct gguf_file *file, uint64_t offset,
+int fs_image_add_source(struct fs_image *image, const struct gguf_source *file, uint64_t offset,
                         uint64_t n_bytes)
 {
     return add(image, (struct fs_segment){.kind = FS_SOURCE, .source = {file, offset}}, n_bytes);
@@ -143,6 +142,39 @@ int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const void 
                length);
 }
 
+/* The file that a segment has bytes of, or NULL. */
+static const struct gguf_source *source_of(const struct fs_image *image,
+                                           const struct fs_segment *segment)
+{
+    switch (segment->kind) {
+    case FS_SOURCE:
+        return segment->source.file;
+    case FS_CONVERTED:
+    case FS_DECODED:
+        return &image->model->files[segment->tensor->file_index];
+    default:
+        return NULL;
+    }
+}
+
+int fs_image_check(const struct fs_image *image)
+{
+    const struct gguf_source *last = &image->model->files[0];
+
+    if (gguf_source_check(last, 0) == -ESTALE)
+        return -ESTALE;
+    for (size_t i = 0; i < image->n_segments; i++) {
+        const struct gguf_source *source = source_of(image, &image->segments[i]);
+
+        if (!source || source == last)
+            continue;
+        last = source;
+        if (gguf_source_check(source, 0) == -ESTALE)
+            return -ESTALE;
+    }
+    return 0;
+}
+
 /* A slice of one segment. */
 struct slice {
     const struct fs_image *image;
@@ -150,36 +182,27 @@ struct slice {
     uint64_t offset; /* from the start of the segment */
     size_t length;
     char *out;
-    struct fs_text text; /* room for a text segment */
 };
 
-/* Runs under the guard of the mapping: no lock, no memory of its own. */
-static int write_text(void *argument)
+static int read_text(const struct slice *slice, uint64_t segment_bytes)
 {
-    struct slice *slice = argument;
     const struct fs_segment *segment = slice->segment;
-
-    return segment->text.write(slice->image->model, segment->text.subject, &slice->text);
-}
-
-static int read_text(struct slice *slice, uint64_t segment_bytes)
-{
     const size_t capacity = slice->segment->text.capacity;
+    struct fs_text text = {malloc(capacity), 0, capacity};
     int result;
 
-    slice->text = (struct fs_text){malloc(capacity), 0, capacity};
-    if (!slice->text.data)
+    if (!text.data)
         return -ENOMEM;
-    result = gguf_map_guard(write_text, slice);
-    if (result == 0 && slice->text.length != segment_bytes)
-        result = -EIO; /* the source was changed, and the text with it */
+    result = segment->text.write(slice->image->model, segment->text.subject, &text);
+    if (result == 0 && text.length != segment_bytes)
+        result = -EIO; /* a writer that is not always the same */
     if (result == 0)
-        memcpy(slice->out, slice->text.data + slice->offset, slice->length);
-    free(slice->text.data);
+        memcpy(slice->out, text.data + slice->offset, slice->length);
+    free(text.data);
     return result;
 }
 
-static int read_slice(struct slice *slice, uint64_t segment_bytes)
+static int read_slice(const struct slice *slice, uint64_t segment_bytes)
 {
     const struct fs_segment *segment = slice->segment;
 
@@ -188,8 +211,8 @@ static int read_slice(struct slice *slice, uint64_t segment_bytes)
         memcpy(slice->out, segment->literal + slice->offset, slice->length);
         return 0;
     case FS_SOURCE:
-        return gguf_map_read(segment->source.file, segment->source.offset + slice->offset,
-                             slice->length, slice->out);
+        return gguf_source_read(segment->source.file, segment->source.offset + slice->offset,
+                                slice->length, slice->out);
     case FS_CONVERTED:
         return fs_converted_read(slice->image->model, segment->tensor, slice->offset, slice->length,
                                  slice->out);

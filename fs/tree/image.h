@@ -17,8 +17,8 @@
 #include <sys/types.h>
 
 /*
- * Writes a text of the model that is made anew at each reading. It is called under
- * gguf_map_guard(). Returns 0 or a negative errno.
+ * Write a text of the model, which is always the same and is made anew whenever it is read. Returns
+ * 0 or a negative errno.
  */
 typedef int fs_text_writer(const struct gguf_model *model, const void *subject,
                            struct fs_text *text);
@@ -39,7 +39,7 @@ struct fs_segment {
         const char *literal;
         const struct gguf_tensor *tensor; /* of FS_CONVERTED and FS_DECODED */
         struct {
-            const struct gguf_file *file;
+            const struct gguf_source *file;
             uint64_t offset;
         } source;
         struct {
@@ -72,7 +72,7 @@ int fs_image_add_owned(struct fs_image *image, char *bytes, size_t n_bytes);
 int fs_image_add_zeros(struct fs_image *image, uint64_t n_bytes);
 
 /* Bytes of one of the model's files. */
-int fs_image_add_source(struct fs_image *image, const struct gguf_file *file, uint64_t offset,
+int fs_image_add_source(struct fs_image *image, const struct gguf_source *file, uint64_t offset,
                         uint64_t n_bytes);
 
 /* The name as a JSON string. */
@@ -91,6 +91,12 @@ int fs_image_add_values(struct fs_image *image, const struct gguf_tensor *tensor
 /* A text of known length, for which the writer needs room for `capacity` bytes. */
 int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const void *subject,
                       size_t length, size_t capacity);
+
+/*
+ * Check the model's first file, whose header every file of the tree shows something of, and the
+ * files that the image has bytes of. Returns 0, or -ESTALE as gguf_source_check() does.
+ */
+int fs_image_check(const struct fs_image *image);
 
 /*
  * Writes bytes `offset` to `offset + length` of the image to `out`, as far as it has them. Returns

@@ -275,7 +275,7 @@ const char *fs_model_gguf_obstacle(const struct gguf_model *model)
 
         if (!tensor->type && tensor->big_endian)
             return "it has big-endian tensors of unknown type";
-        if (!tensor->type && model->files[tensor->file_index].is_growing)
+        if (!tensor->type && gguf_source_is_growing(&model->files[tensor->file_index]))
             return "it is not complete, and has tensors of unknown type";
         /* The type has a decoder, but not here. */
         if (tensor->type && !dequant_is_decodable(tensor->type) &&
@@ -298,7 +298,8 @@ int fs_model_gguf_build(struct fs_image *image, const void *subject, struct fs_v
     int result;
 
     /* Of a file that is growing it is not known how long it will be, but where its tensors end. */
-    if (!writer.shard && model->n_files == 1 && model->is_current && !model->files[0].is_growing)
+    if (!writer.shard && model->n_files == 1 && model->is_current &&
+        !gguf_source_is_growing(&model->files[0]))
         return fs_image_add_source(image, &model->files[0], 0, model->files[0].size_bytes);
     result = write_file(&writer);
     free(writer.head.data);

@@ -1,7 +1,5 @@
 #include "fs/tree/value_text.h"
 
-#include "gguf/map.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
@@ -91,7 +89,7 @@ static void go_on_in_string(struct fs_value_walk *walk, struct fs_text *text)
     }
 }
 
-static int go_on_in_array(struct fs_value_walk *walk, struct fs_text *text)
+static void go_on_in_array(struct fs_value_walk *walk, struct fs_text *text)
 {
     unsigned top = walk->depth - 1;
     struct gguf_value element;
@@ -99,50 +97,33 @@ static int go_on_in_array(struct fs_value_walk *walk, struct fs_text *text)
     if (walk->level[top].n_left == 0) {
         write_mark(walk, "]", text);
         walk->depth--;
-        return 0;
+        return;
     }
-    if (gguf_array_next(&walk->level[top].cursor, walk->level[top].element_type, &element) < 0)
-        return -EIO;
-    if (element.type == GGUF_ARRAY && walk->depth == GGUF_MAX_ARRAY_DEPTH)
-        return -EIO; /* it was not that deep when it was opened */
+    gguf_array_next(&walk->level[top].cursor, walk->level[top].element_type, &element);
     if (!walk->level[top].is_first)
         write_mark(walk, ",", text);
     walk->level[top].is_first = false;
     walk->level[top].n_left--;
     begin_value(walk, &element, text);
-    return 0;
 }
 
 /* Goes on by a step, which writes at least one byte in JSON. */
-static int step(struct fs_value_walk *walk, struct fs_text *text)
+static void step(struct fs_value_walk *walk, struct fs_text *text)
 {
     if (walk->in_string) {
         go_on_in_string(walk, text);
-        return 0;
+    } else if (walk->depth > 0) {
+        go_on_in_array(walk, text);
+    } else {
+        walk->is_begun = true;
+        begin_value(walk, &walk->next, text);
     }
-    if (walk->depth > 0)
-        return go_on_in_array(walk, text);
-    walk->is_begun = true;
-    begin_value(walk, &walk->next, text);
-    return 0;
 }
 
-struct piece_job {
-    struct fs_value_walk *walk;
-    struct fs_text *text;
-};
-
-static int walk_piece(void *argument)
+static void walk_piece(struct fs_value_walk *walk, struct fs_text *text)
 {
-    struct piece_job *job = argument;
-
-    while (!is_at_end(job->walk) && job->text->length < FULL_BYTES) {
-        int result = step(job->walk, job->text);
-
-        if (result < 0)
-            return result;
-    }
-    return 0;
+    while (!is_at_end(walk) && text->length < FULL_BYTES)
+        step(walk, text);
 }
 
 static int add_piece(struct fs_value_text *text, struct fs_value_piece piece)
@@ -161,7 +142,7 @@ static int add_piece(struct fs_value_text *text, struct fs_value_piece piece)
 }
 
 int fs_value_text_make(const struct gguf_value *value, enum fs_value_form form,
-                       struct gguf_file *file, struct fs_value_text **text)
+                       struct fs_value_text **text)
 {
     struct fs_value_text *made = calloc(1, sizeof *made);
     struct fs_text scratch = {.data = malloc(FS_PIECE_BYTES), .capacity = FS_PIECE_BYTES};
@@ -172,12 +153,9 @@ int fs_value_text_make(const struct gguf_value *value, enum fs_value_form form,
         struct fs_value_piece piece = {.start = walk};
 
         scratch.length = 0;
-        result = gguf_map_guard(walk_piece, &(struct piece_job){&walk, &scratch});
+        walk_piece(&walk, &scratch);
         piece.length = scratch.length;
-        if (file)
-            gguf_map_touched(file, scratch.length);
-        if (result == 0)
-            result = add_piece(made, piece);
+        result = add_piece(made, piece);
     }
     free(scratch.data);
     if (result < 0) {
@@ -201,10 +179,8 @@ int fs_value_piece_write(const struct fs_value_piece *piece, struct fs_text *tex
     struct fs_value_walk walk = piece->start;
     const size_t start = text->length;
     struct fs_text rest = {text->data + start, 0, text->capacity - start};
-    int result = walk_piece(&(struct piece_job){&walk, &rest});
 
-    if (result == 0 && rest.length != piece->length)
-        result = -EIO;
+    walk_piece(&walk, &rest);
     text->length += rest.length;
-    return result;
+    return 0;
 }

@@ -46,19 +46,15 @@ struct fs_value_text {
 };
 
 /*
- * Finds the pieces of the text of a value that lies in `file` (or, NULL, in none), which takes a
- * walk over all of it. *text is to be freed with fs_value_text_free(). Returns 0, -ENOMEM, or -EIO
- * if the source can't be read.
+ * Find the pieces of the text of a value, which takes a walk over all of it. *text must be freed
+ * with fs_value_text_free(). Returns 0 or -ENOMEM.
  */
 int fs_value_text_make(const struct gguf_value *value, enum fs_value_form form,
-                       struct gguf_file *file, struct fs_value_text **text);
+                       struct fs_value_text **text);
 
 void fs_value_text_free(struct fs_value_text *text);
 
-/*
- * Writes the text of a piece, which must find room for FS_PIECE_BYTES. Reads the source without a
- * guard. Returns 0, or -EIO if the source has changed and the text has another length now.
- */
+/* Write the text of a piece, which must find room for FS_PIECE_BYTES. Returns 0. */
 int fs_value_piece_write(const struct fs_value_piece *piece, struct fs_text *text);
 
 #endif

@@ -20,14 +20,15 @@ int gguf_mel_filters_read(struct gguf_cursor *cursor, struct gguf_mel_filters *f
 {
     if (gguf_cursor_u32(cursor, &filters->n_mel) < 0 ||
         gguf_cursor_u32(cursor, &filters->n_fft) < 0)
-        return gguf_old_file_ends(report, cursor, "mel filters", "their numbers");
-    filters->offset = cursor->offset;
+        return gguf_cursor_fail(cursor, "mel filters", "their numbers", report);
     if (n_filters(filters) > gguf_cursor_left(cursor) / sizeof(float))
         return gguf_error(report, -ENODATA, cursor->offset,
                           "mel filters: %" PRIu32 " by %" PRIu32
-                          " numbers are more than the %" PRIu64 " bytes that are left",
+                          " numbers are more than the %" PRIu64
+                          " bytes that are left of the file (unfinished download?)",
                           filters->n_mel, filters->n_fft, gguf_cursor_left(cursor));
-    return gguf_cursor_skip(cursor, n_filters(filters) * sizeof(float));
+    filters->values = gguf_cursor_take(cursor, n_filters(filters) * sizeof(float));
+    return filters->values ? 0 : gguf_cursor_fail(cursor, "mel filters", "their numbers", report);
 }
 
 int gguf_mel_filters_add_keys(struct gguf_model *model, const char *architecture,
@@ -37,7 +38,7 @@ int gguf_mel_filters_add_keys(struct gguf_model *model, const char *architecture
         .type = GGUF_ARRAY,
         .array = {.element_type = GGUF_FLOAT32,
                   .n_elements = n_filters(filters),
-                  .data = model->files[0].data + filters->offset,
+                  .data = filters->values,
                   .size_bytes = n_filters(filters) * sizeof(float),
                   .encoding = {.big_endian = false, .length_bytes = 8}}};
     char key[KEY_BYTES];
@@ -59,7 +60,7 @@ int gguf_vad_read_name(struct gguf_cursor *cursor, struct gguf_vad_sizes *sizes,
                        struct gguf_report *report)
 {
     if (gguf_cursor_string(cursor, &sizes->model_type) < 0)
-        return gguf_old_file_ends(report, cursor, "header", "the name of the model");
+        return gguf_cursor_fail(cursor, "header", "the name of the model", report);
     return 0;
 }
 
@@ -74,12 +75,12 @@ int gguf_vad_read_layers(struct gguf_cursor *cursor, uint32_t n_layers,
     for (uint32_t i = 0; i < n_layers; i++) {
         for (int j = 0; j < GGUF_VAD_PER_LAYER; j++) {
             if (gguf_cursor_u32(cursor, &sizes->layers[i][j]) < 0)
-                return gguf_old_file_ends(report, cursor, "header", "the encoder's layers");
+                return gguf_cursor_fail(cursor, "header", "the encoder's layers", report);
         }
     }
     for (int i = 0; i < GGUF_VAD_N_LAST; i++) {
         if (gguf_cursor_u32(cursor, &sizes->last[i]) < 0)
-            return gguf_old_file_ends(report, cursor, "header", "the decoder's sizes");
+            return gguf_cursor_fail(cursor, "header", "the decoder's sizes", report);
     }
     return 0;
 }
@@ -87,13 +88,13 @@ int gguf_vad_read_layers(struct gguf_cursor *cursor, uint32_t n_layers,
 static int add_layers(struct gguf_model *model, const char *key, int which,
                       const struct gguf_vad_sizes *sizes)
 {
-    struct gguf_making making;
+    struct gguf_array_builder builder;
     int result = gguf_make_array(model, GGUF_UINT32, sizes->n_layers,
-                                 sizes->n_layers * sizeof(uint32_t), &making);
+                                 sizes->n_layers * sizeof(uint32_t), &builder);
 
     for (uint32_t i = 0; result == 0 && i < sizes->n_layers; i++)
-        gguf_put_u32(&making, sizes->layers[i][which]);
-    return result < 0 ? result : gguf_add_array(model, key, &making);
+        gguf_put_u32(&builder, sizes->layers[i][which]);
+    return result < 0 ? result : gguf_add_array(model, key, &builder);
 }
 
 int gguf_vad_add_keys(struct gguf_model *model, const char *architecture,

@@ -9,7 +9,7 @@
 struct gguf_mel_filters {
     uint32_t n_mel;
     uint32_t n_fft;
-    uint64_t offset; /* of the filters in the file */
+    const uint8_t *values; /* f32, in the header's copy */
 };
 
 int gguf_mel_filters_read(struct gguf_cursor *cursor, struct gguf_mel_filters *filters,

@@ -1,5 +1,6 @@
 #include "gguf/legacy/old_tensors.h"
 
+#include "gguf/support/grow.h"
 #include "gguf/validate.h"
 
 #include <assert.h>
@@ -11,28 +12,15 @@
 
 #define MAX_RULES 128
 
-int gguf_old_file_ends(struct gguf_report *report, const struct gguf_cursor *cursor,
-                       const char *place, const char *what)
+/* Make room for one more. Most files have some hundreds. */
+static int make_room(struct gguf_model *model, size_t *room)
 {
-    return gguf_error(report, -ENODATA, cursor->offset,
-                      "%s: the file ends inside %s: %" PRIu64
-                      " bytes are left (unfinished download?)",
-                      place, what, gguf_cursor_left(cursor));
-}
+    struct gguf_tensor *tensors =
+        gguf_grow(model->tensors, room, (size_t)model->n_tensors + 1, sizeof *tensors);
 
-/* Makes room for one more. Most files have some hundreds. */
-static int make_room(struct gguf_model *model, uint64_t *room)
-{
-    const uint64_t more = *room ? 2 * *room : 64;
-    struct gguf_tensor *tensors;
-
-    if (model->n_tensors < *room)
-        return 0;
-    tensors = reallocarray(model->tensors, more, sizeof *tensors);
     if (!tensors)
         return -ENOMEM;
     model->tensors = tensors;
-    *room = more;
     return 0;
 }
 
@@ -50,7 +38,7 @@ static int read_start(struct gguf_cursor *cursor, const char *place, struct entr
     if (gguf_cursor_u32(cursor, &start->n_dims) < 0 ||
         gguf_cursor_u32(cursor, &start->name_bytes) < 0 ||
         gguf_cursor_u32(cursor, &start->type_id) < 0)
-        return gguf_old_file_ends(report, cursor, place, "its dimensions, name length and type");
+        return gguf_cursor_fail(cursor, place, "its dimensions, name length and type", report);
     if (start->n_dims > GGUF_MAX_DIMS)
         return gguf_error(report, -EINVAL, offset,
                           "%s: it has %" PRIu32 " dimensions, the limit is %d", place,
@@ -75,14 +63,12 @@ static int read_entry(struct gguf_cursor *cursor, const struct gguf_old_layout *
     tensor->n_dims = start.n_dims;
     for (uint32_t i = 0; i < start.n_dims; i++) {
         if (gguf_cursor_number(cursor, sizeof(uint32_t), &tensor->ne[i]) < 0)
-            return gguf_old_file_ends(report, cursor, place, "its dimensions");
+            return gguf_cursor_fail(cursor, place, "its dimensions", report);
     }
-    tensor->name =
-        (struct gguf_string){(const char *)cursor->data + cursor->offset, start.name_bytes};
-    if (gguf_cursor_skip(cursor, start.name_bytes) < 0) {
-        tensor->name = (struct gguf_string){0};
-        return gguf_old_file_ends(report, cursor, place, "its name");
-    }
+    tensor->name = (struct gguf_string){(const char *)gguf_cursor_take(cursor, start.name_bytes),
+                                        start.name_bytes};
+    if (!tensor->name.data)
+        return gguf_cursor_fail(cursor, place, "its name", report);
     tensor->type = layout->type_of(layout->user, start.type_id);
     if (!tensor->type)
         return gguf_error(report, -EINVAL, tensor->info_offset + 2 * sizeof(uint32_t),
@@ -93,7 +79,7 @@ static int read_entry(struct gguf_cursor *cursor, const struct gguf_old_layout *
     return 0;
 }
 
-/* Moves the cursor over the data. */
+/* Move the cursor over the data, which are no part of the header. */
 static int place_data(struct gguf_cursor *cursor, uint64_t alignment_bytes,
                       struct gguf_tensor *tensor, struct gguf_report *report)
 {
@@ -103,8 +89,12 @@ static int place_data(struct gguf_cursor *cursor, uint64_t alignment_bytes,
     if (result < 0)
         return result;
     tensor->file_offset = cursor->offset + padding;
-    if (gguf_cursor_skip(cursor, padding) == 0 && gguf_cursor_skip(cursor, tensor->size_bytes) == 0)
-        return 0;
+    if (padding <= gguf_cursor_left(cursor) &&
+        tensor->size_bytes <= gguf_cursor_left(cursor) - padding) {
+        if (gguf_cursor_skip_data(cursor, padding + tensor->size_bytes) == 0)
+            return 0;
+        return gguf_cursor_fail(cursor, "tensors", "the next", report);
+    }
     return gguf_error(report, -ENODATA, tensor->info_offset,
                       "tensor %s: its data are %" PRIu64 " bytes from byte %" PRIu64
                       ", but the file ends at %" PRIu64 " (unfinished download?)",
@@ -115,7 +105,7 @@ static int place_data(struct gguf_cursor *cursor, uint64_t alignment_bytes,
 int gguf_old_tensors_read(struct gguf_cursor *cursor, const struct gguf_old_layout *layout,
                           struct gguf_model *model, struct gguf_report *report)
 {
-    uint64_t room = 0;
+    size_t room = 0;
     char place[64];
 
     model->has_entries_between = true;
@@ -132,11 +122,12 @@ int gguf_old_tensors_read(struct gguf_cursor *cursor, const struct gguf_old_layo
         tensor = &model->tensors[model->n_tensors];
         result = read_entry(cursor, layout, place, tensor, report);
         if (result == 0)
+            result = gguf_add_name_bytes(model, tensor->name.length_bytes, place,
+                                         tensor->info_offset, report);
+        if (result == 0)
             result = place_data(cursor, layout->alignment_bytes, tensor, report);
         if (result < 0)
             return result;
-        if (gguf_string_copy(&tensor->name) < 0)
-            return gguf_error(report, -ENOMEM, cursor->offset, "%s: %s", place, strerror(ENOMEM));
         model->n_tensors++;
     }
     return 0;
@@ -144,34 +135,31 @@ int gguf_old_tensors_read(struct gguf_cursor *cursor, const struct gguf_old_layo
 
 void gguf_old_tensors_drop(struct gguf_model *model)
 {
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        free((void *)(uintptr_t)model->tensors[i].name.data);
-        free((void *)(uintptr_t)model->tensors[i].gguf_name.data);
-    }
     free(model->tensors);
     model->tensors = NULL;
     model->n_tensors = 0;
+    model->names_bytes = 0;
+    gguf_header_rewind(&model->files[0].header);
 }
 
-/* The name of today with the number of the layer in it. Returns 0 or -ENOMEM. */
-static int set_name(struct gguf_tensor *tensor, const char *pattern, uint32_t layer)
+/* Set the name in GGUF files, with the layer's number in it. Returns 0 or -ENOMEM. */
+static int set_name(struct gguf_model *model, struct gguf_tensor *tensor, const char *pattern,
+                    uint32_t layer)
 {
-    const size_t mark = strcspn(pattern, "#@");
-    char *name;
+    const size_t mark = strcspn(pattern, "#@"), room = strlen(pattern) + sizeof "4294967295";
+    char *name = gguf_model_alloc(model, room);
     int length;
 
-    if (!pattern[mark])
-        length = asprintf(&name, "%s", pattern);
-    else
-        length =
-            asprintf(&name, "%.*s%" PRIu32 "%s", (int)mark, pattern, layer, pattern + mark + 1);
-    if (length < 0)
+    if (!name)
         return -ENOMEM;
+    if (!pattern[mark])
+        length = snprintf(name, room, "%s", pattern);
+    else
+        length = snprintf(name, room, "%.*s%" PRIu32 "%s", (int)mark, pattern, layer,
+                          pattern + mark + 1);
     tensor->gguf_name = (struct gguf_string){name, (uint64_t)length};
-    if (gguf_string_compare(tensor->gguf_name, tensor->name) == 0) {
-        free(name);
+    if (gguf_string_compare(tensor->gguf_name, tensor->name) == 0)
         tensor->gguf_name = (struct gguf_string){0};
-    }
     return 0;
 }
 
@@ -207,7 +195,7 @@ int gguf_old_tensors_name(struct gguf_model *model, const struct gguf_name_rule 
             continue;
         assert(rule - rules < MAX_RULES);
         counts[rule - rules]++;
-        if (rule->name && set_name(tensor, rule->name, layer) < 0)
+        if (rule->name && set_name(model, tensor, rule->name, layer) < 0)
             return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
     }
     if (model->n_tensors == 0)

@@ -27,7 +27,7 @@ struct gguf_old_layout {
 int gguf_old_tensors_read(struct gguf_cursor *cursor, const struct gguf_old_layout *layout,
                           struct gguf_model *model, struct gguf_report *report);
 
-/* Takes all tensors out of the model again. */
+/* Take all tensors out of the model again, and rewind the header to what is before the first. */
 void gguf_old_tensors_drop(struct gguf_model *model);
 
 /*
@@ -40,9 +40,5 @@ int gguf_old_tensors_name(struct gguf_model *model, const struct gguf_name_rule 
 
 /* The tensor with that name of today, or NULL. */
 const struct gguf_tensor *gguf_tensor_named_today(const struct gguf_model *model, const char *name);
-
-/* Reports that the file ends inside `what`, a part of `place`, and returns -ENODATA. */
-int gguf_old_file_ends(struct gguf_report *report, const struct gguf_cursor *cursor,
-                       const char *place, const char *what);
 
 #endif

@@ -3,6 +3,7 @@
 #include "gguf/made_values.h"
 #include "gguf/legacy/old_tensors.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,20 +24,26 @@ int gguf_old_vocabulary_read(struct gguf_cursor *cursor, uint64_t n_tokens, bool
 
     if (n_tokens > gguf_cursor_left(cursor) / smallest_bytes)
         return gguf_error(report, -ENODATA, cursor->offset,
-                          "vocabulary: there should be %" PRIu64 " tokens, but the %" PRIu64
-                          " bytes behind hold at most %" PRIu64 " (unfinished download?)",
+                          "vocabulary: the header says that there are %" PRIu64 " tokens, but the "
+                          "%" PRIu64 " bytes that are left of the file hold at most %" PRIu64
+                          " (unfinished download?)",
                           n_tokens, gguf_cursor_left(cursor),
                           gguf_cursor_left(cursor) / smallest_bytes);
-    *vocabulary = (struct gguf_old_vocabulary){*cursor, n_tokens, has_scores};
+    *vocabulary = (struct gguf_old_vocabulary){.bytes = gguf_cursor_take(cursor, 0),
+                                               .file_offset = cursor->offset,
+                                               .encoding = cursor->encoding,
+                                               .n_tokens = n_tokens,
+                                               .has_scores = has_scores};
     for (uint64_t i = 0; i < n_tokens; i++) {
         struct gguf_string token;
 
         snprintf(place, sizeof place, "token %" PRIu64 " of %" PRIu64, i, n_tokens);
         if (gguf_cursor_string(cursor, &token) < 0)
-            return gguf_old_file_ends(report, cursor, place, "its text");
+            return gguf_cursor_fail_string(cursor, place, "its text", report);
         if (has_scores && gguf_cursor_skip(cursor, sizeof(float)) < 0)
-            return gguf_old_file_ends(report, cursor, place, "its score");
+            return gguf_cursor_fail(cursor, place, "its score", report);
     }
+    vocabulary->size_bytes = cursor->offset - vocabulary->file_offset;
     return 0;
 }
 
@@ -134,67 +141,72 @@ static uint64_t put_gpt2_token(uint8_t *out, struct gguf_string token, uint64_t 
 
 typedef uint64_t put_token(uint8_t *out, struct gguf_string token, uint64_t id);
 
-/* Goes on to the next token. It was read before: if that fails now, the file has changed. */
-static int next_token(const struct gguf_old_vocabulary *vocabulary, struct gguf_cursor *cursor,
-                      struct gguf_string *token, uint32_t *score_bits)
+static struct gguf_cursor first_token(const struct gguf_old_vocabulary *vocabulary)
 {
-    if (gguf_cursor_string(cursor, token) < 0)
-        return -EIO;
-    if (vocabulary->has_scores && gguf_cursor_u32(cursor, score_bits) < 0)
-        return -EIO;
-    return 0;
+    return (struct gguf_cursor){.data = vocabulary->bytes,
+                                .size_bytes = vocabulary->size_bytes,
+                                .encoding = vocabulary->encoding};
+}
+
+/* Go on to the next token. It was read before, from the same memory, so this cannot fail. */
+static struct gguf_string next_token(const struct gguf_old_vocabulary *vocabulary,
+                                     struct gguf_cursor *cursor, uint32_t *score_bits)
+{
+    struct gguf_string token = {0};
+    int result = gguf_cursor_string(cursor, &token);
+
+    if (result == 0 && vocabulary->has_scores)
+        result = gguf_cursor_u32(cursor, score_bits);
+    assert(result == 0);
+    (void)result;
+    return token;
 }
 
 static int add_tokens(struct gguf_model *model, const struct gguf_old_vocabulary *vocabulary,
                       put_token *put)
 {
-    struct gguf_cursor cursor = vocabulary->start;
-    struct gguf_making tokens;
+    struct gguf_cursor cursor = first_token(vocabulary);
+    struct gguf_array_builder tokens;
     uint64_t size_bytes = 0;
-    struct gguf_string token;
     uint32_t score_bits;
-    int result = 0;
+    int result;
 
-    for (uint64_t i = 0; result == 0 && i < vocabulary->n_tokens; i++) {
-        result = next_token(vocabulary, &cursor, &token, &score_bits);
-        if (result == 0)
-            size_bytes += sizeof(uint64_t) + put(NULL, token, i);
+    for (uint64_t i = 0; i < vocabulary->n_tokens; i++) {
+        size_bytes += sizeof(uint64_t) + put(NULL, next_token(vocabulary, &cursor, &score_bits), i);
         /* Scores and types come on top. */
         if (size_bytes + 2 * sizeof(uint32_t) * i > GGUF_MAX_VOCABULARY_BYTES)
-            result = -E2BIG;
+            return -E2BIG;
     }
-    if (result == 0)
-        result = gguf_make_array(model, GGUF_STRING, vocabulary->n_tokens, size_bytes, &tokens);
+    result = gguf_make_array(model, GGUF_STRING, vocabulary->n_tokens, size_bytes, &tokens);
     if (result < 0)
         return result;
-    cursor = vocabulary->start;
-    for (uint64_t i = 0; result == 0 && i < vocabulary->n_tokens; i++) {
-        result = next_token(vocabulary, &cursor, &token, &score_bits);
-        if (result == 0)
-            put(gguf_put_string(&tokens, put(NULL, token, i)), token, i);
+    cursor = first_token(vocabulary);
+    for (uint64_t i = 0; i < vocabulary->n_tokens; i++) {
+        const struct gguf_string token = next_token(vocabulary, &cursor, &score_bits);
+
+        put(gguf_put_string(&tokens, put(NULL, token, i)), token, i);
     }
-    return result < 0 ? result : gguf_add_array(model, "tokenizer.ggml.tokens", &tokens);
+    return gguf_add_array(model, "tokenizer.ggml.tokens", &tokens);
 }
 
-/* Their scores, or with `types` their types. */
+/* Add the tokens' scores, or with `types` their types. */
 static int add_numbers(struct gguf_model *model, const struct gguf_old_vocabulary *vocabulary,
                        bool types)
 {
-    struct gguf_cursor cursor = vocabulary->start;
-    struct gguf_making numbers;
-    int result = gguf_make_array(model, types ? GGUF_INT32 : GGUF_FLOAT32, vocabulary->n_tokens,
-                                 vocabulary->n_tokens * sizeof(uint32_t), &numbers);
+    struct gguf_cursor cursor = first_token(vocabulary);
+    struct gguf_array_builder numbers;
+    const int result =
+        gguf_make_array(model, types ? GGUF_INT32 : GGUF_FLOAT32, vocabulary->n_tokens,
+                        vocabulary->n_tokens * sizeof(uint32_t), &numbers);
 
-    for (uint64_t i = 0; result == 0 && i < vocabulary->n_tokens; i++) {
-        struct gguf_string token;
-        uint32_t score_bits = 0;
-
-        result = next_token(vocabulary, &cursor, &token, &score_bits);
-        if (result == 0)
-            gguf_put_u32(&numbers, types ? (uint32_t)llama_type(token, i) : score_bits);
-    }
     if (result < 0)
         return result;
+    for (uint64_t i = 0; i < vocabulary->n_tokens; i++) {
+        uint32_t score_bits = 0;
+        const struct gguf_string token = next_token(vocabulary, &cursor, &score_bits);
+
+        gguf_put_u32(&numbers, types ? (uint32_t)llama_type(token, i) : score_bits);
+    }
     return gguf_add_array(model, types ? "tokenizer.ggml.token_type" : "tokenizer.ggml.scores",
                           &numbers);
 }
@@ -213,11 +225,11 @@ int gguf_old_vocabulary_add_keys(struct gguf_model *model, const char *tokenizer
     if (result == 0 && is_llama)
         result = add_numbers(model, vocabulary, true);
     if (result == -E2BIG)
-        return gguf_error(report, result, vocabulary->start.offset,
+        return gguf_error(report, result, vocabulary->file_offset,
                           "vocabulary: its %" PRIu64 " tokens take over %u bytes, the limit",
                           vocabulary->n_tokens, GGUF_MAX_VOCABULARY_BYTES);
     if (result < 0)
-        return gguf_error(report, result, vocabulary->start.offset, "vocabulary: %s",
+        return gguf_error(report, result, vocabulary->file_offset, "vocabulary: %s",
                           strerror(-result));
     return 0;
 }

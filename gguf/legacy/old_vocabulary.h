@@ -9,23 +9,26 @@
 #include "gguf/model.h"
 
 struct gguf_old_vocabulary {
-    struct gguf_cursor start; /* at the first token */
+    const uint8_t *bytes; /* of all tokens, in the header's copy */
+    uint64_t size_bytes;
+    uint64_t file_offset;
+    struct gguf_encoding encoding;
     uint64_t n_tokens;
     bool has_scores;
 };
 
-/* What a vocabulary takes in memory at most. No real one has a tenth of it. */
+/* The most memory that a vocabulary takes. No real one has a tenth of it. */
 #define GGUF_MAX_VOCABULARY_BYTES (64u << 20)
 
 /*
- * Moves the cursor over n_tokens tokens. Returns 0, or a negative errno with the reason in
- * `report`.
+ * Move the cursor over n_tokens tokens and note where they are. Returns 0, or a negative errno with
+ * the reason in `report`.
  */
 int gguf_old_vocabulary_read(struct gguf_cursor *cursor, uint64_t n_tokens, bool has_scores,
                              struct gguf_old_vocabulary *vocabulary, struct gguf_report *report);
 
 /*
- * Adds the keys tokenizer.ggml.*, with the tokens as GGUF writes them. `tokenizer` is "llama":
+ * Add the keys tokenizer.ggml.*, with the tokens as GGUF writes them. `tokenizer` is "llama":
  * U+2581 for spaces, <0xXX> for the tokens that are single bytes, the types of all; or "gpt2": a
  * visible character for every byte. Returns 0, or a negative errno with the reason in `report`.
  */

@@ -27,18 +27,18 @@
 static const struct gguf_old_container containers[] = {
     {"lmgg", "ggml", 0, 1}, {"fmgg", "ggmf", 1, 1}, {"tjgg", "ggjt", 3, 32}};
 
-static const struct gguf_old_container *container_of(const struct gguf_file *file)
+static const struct gguf_old_container *container_of(const uint8_t *bytes, size_t n_bytes)
 {
     for (size_t i = 0; i < sizeof containers / sizeof *containers; i++) {
-        if (file->size_bytes >= 4 && memcmp(file->data, containers[i].magic, 4) == 0)
+        if (n_bytes >= 4 && memcmp(bytes, containers[i].magic, 4) == 0)
             return &containers[i];
     }
     return NULL;
 }
 
-bool gguf_probe_ggml(const struct gguf_file *file)
+bool gguf_probe_ggml(const struct gguf_start *start)
 {
-    return container_of(file);
+    return container_of(start->bytes, start->n_bytes);
 }
 
 /* ---- reading ---- */
@@ -87,7 +87,7 @@ static int read_numbers(struct gguf_cursor *cursor, struct gguf_old_reading *rea
 
         assert(i < GGUF_MAX_HYPERPARAMETERS);
         if (gguf_cursor_u32(cursor, &reading->numbers[i]) < 0)
-            return gguf_old_file_ends(report, cursor, "hyperparameters", list[i].name);
+            return gguf_cursor_fail(cursor, "hyperparameters", list[i].name, report);
         result = check_number(&list[i], reading->numbers[i], offset, report);
         if (result < 0)
             return result;
@@ -158,7 +158,7 @@ static int read_vocabulary(struct gguf_cursor *cursor, struct gguf_old_reading *
         const uint32_t most = n_tokens;
 
         if (gguf_cursor_u32(cursor, &n_tokens) < 0)
-            return gguf_old_file_ends(report, cursor, "vocabulary", "the number of tokens");
+            return gguf_cursor_fail(cursor, "vocabulary", "the number of tokens", report);
         /* Whisper's files leave out the tokens that are no text. */
         if (n_tokens == 0 || n_tokens > most)
             return gguf_error(report, -EINVAL, offset,
@@ -196,16 +196,17 @@ static int read_as(const struct gguf_family *family, struct gguf_cursor cursor,
     const struct gguf_old_layout layout = {reading->container->alignment_bytes, type_of, reading};
     int result;
 
-    reading->family = family;
-    memset(reading->by_role, 0, sizeof reading->by_role);
+    *reading = (struct gguf_old_reading){
+        .container = reading->container, .family = family, .version = reading->version};
     result = read_header(&cursor, reading, report);
     if (result == 0)
         result = read_vocabulary(&cursor, reading, report);
     reading->era = era_of(reading);
     if (result == 0)
         result = gguf_old_tensors_read(&cursor, &layout, model, report);
-    if (result == 0 && model->n_tensors == 0 && !family->has_vocabulary_files)
-        result = gguf_old_file_ends(report, &cursor, "tensors", "the first");
+    if (result == 0 && model->n_tensors == 0 && !family->has_vocabulary_files &&
+        gguf_cursor_skip(&cursor, 1) < 0)
+        result = gguf_cursor_fail(&cursor, "tensors", "the first", report);
     if (result == 0)
         result = gguf_old_tensors_name(model, family->names, reading->by_role[GGUF_ROLE_LAYERS],
                                        reading->by_role[GGUF_ROLE_MORE_LAYERS], report);
@@ -275,7 +276,7 @@ static int find_family(struct gguf_cursor cursor, struct gguf_model *model,
         result = read_as(family, cursor, model, reading, &trial);
         if (result == 0)
             return 0;
-        if (result == -ENOMEM)
+        if (result == -ENOMEM || result == -EIO)
             return gguf_error(report, result, trial.first_error.file_offset, "%s",
                               trial.first_error.message);
         assert(n_failures < MAX_FAMILIES);
@@ -302,7 +303,7 @@ static int read_file(struct gguf_cursor cursor, const char *family_name, struct 
 static int name_format(struct gguf_model *model, const struct gguf_old_reading *reading)
 {
     const size_t room = 64;
-    char *name = gguf_keep(model, room);
+    char *name = gguf_model_alloc(model, room);
 
     if (!name)
         return -ENOMEM;
@@ -323,7 +324,7 @@ static int read_version(struct gguf_cursor *cursor, struct gguf_old_reading *rea
     if (container->last_version == 0)
         return 0;
     if (gguf_cursor_u32(cursor, &reading->version) < 0)
-        return gguf_old_file_ends(report, cursor, "header", "the version");
+        return gguf_cursor_fail(cursor, "header", "the version", report);
     if (reading->version >= 1 && reading->version <= container->last_version)
         return 0;
     return gguf_error(report, -EINVAL, 4, "%s version %" PRIu32 " is unknown (known are 1 to %u)",
@@ -333,20 +334,20 @@ static int read_version(struct gguf_cursor *cursor, struct gguf_old_reading *rea
 int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *options,
                     struct gguf_report *report)
 {
-    struct gguf_old_reading reading = {.container = container_of(&model->files[0])};
-    struct gguf_cursor cursor = {.data = model->files[0].data,
-                                 .size_bytes = model->files[0].size_bytes,
-                                 .offset = 4,
-                                 .encoding = {.big_endian = false, .length_bytes = 4}};
+    struct gguf_old_reading reading = {0};
+    struct gguf_cursor cursor =
+        gguf_cursor_begin(&model->files[0], 0, (struct gguf_encoding){.length_bytes = 4});
     int result;
 
-    assert(reading.container); /* by the probe */
+    reading.container = container_of(gguf_cursor_take(&cursor, 4), 4);
+    assert(reading.container); /* by the probe, which saw the same bytes */
     result = read_version(&cursor, &reading, report);
     if (result == 0)
         result = read_file(cursor, options->family, model, &reading, report);
     if (result < 0)
         return result;
     assert(reading.family);
+    gguf_header_finish(&model->files[0].header, model->files[0].size_bytes);
     result = name_format(model, &reading);
     if (result == 0)
         result = gguf_old_keys_add(model, &reading);

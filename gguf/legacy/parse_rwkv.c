@@ -62,7 +62,7 @@ static bool is_same_in_old_eras(uint32_t ggml_id)
 /* `era` is 1 + the era of a version 100 file; 0: unknown. */
 static int choose_types(struct gguf_model *model, struct header *header, int era)
 {
-    struct dequant_type *blind = gguf_keep(model, N_TYPES * sizeof *blind);
+    struct dequant_type *blind = gguf_model_alloc(model, N_TYPES * sizeof *blind);
 
     if (!blind)
         return -ENOMEM;
@@ -255,12 +255,12 @@ static const struct architecture *find_architecture(const struct gguf_model *mod
 
 /* ---- the file ---- */
 
-bool gguf_probe_rwkv(const struct gguf_file *file)
+bool gguf_probe_rwkv(const struct gguf_start *start)
 {
-    struct gguf_cursor cursor = {.data = file->data, .size_bytes = file->size_bytes, .offset = 4};
+    struct gguf_cursor cursor = {.data = start->bytes, .size_bytes = start->n_bytes, .offset = 4};
     uint32_t version;
 
-    return file->size_bytes >= 8 && memcmp(file->data, "fmgg", 4) == 0 &&
+    return start->n_bytes >= 8 && memcmp(start->bytes, "fmgg", 4) == 0 &&
            gguf_cursor_u32(&cursor, &version) == 0 &&
            (version == OLDER_VERSION || version == NEWER_VERSION);
 }
@@ -271,7 +271,7 @@ static int read_number(struct gguf_cursor *cursor, const char *name, uint32_t sm
     const uint64_t offset = cursor->offset;
 
     if (gguf_cursor_u32(cursor, number) < 0)
-        return gguf_old_file_ends(report, cursor, "header", name);
+        return gguf_cursor_fail(cursor, "header", name, report);
     if (*number >= smallest && *number <= MAX_PLAUSIBLE)
         return 0;
     return gguf_error(report, -EINVAL, offset,
@@ -385,10 +385,8 @@ int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *op
 {
     struct header header = {0};
     const struct gguf_old_layout layout = {1, type_of, &header};
-    struct gguf_cursor cursor = {.data = model->files[0].data,
-                                 .size_bytes = model->files[0].size_bytes,
-                                 .offset = 4,
-                                 .encoding = {.big_endian = false, .length_bytes = 4}};
+    struct gguf_cursor cursor =
+        gguf_cursor_begin(&model->files[0], 4, (struct gguf_encoding){.length_bytes = 4});
     const struct architecture *architecture;
     int result = read_header(&cursor, &header, report);
 
@@ -399,6 +397,7 @@ int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *op
     result = gguf_old_tensors_read(&cursor, &layout, model, report);
     if (result < 0)
         return result;
+    gguf_header_finish(&model->files[0].header, cursor.offset);
     architecture = find_architecture(model, report);
     if (!architecture)
         return -ENODATA;

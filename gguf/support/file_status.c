@@ -25,6 +25,8 @@ int gguf_get_file_status(int descriptor, struct gguf_file_status *status)
     *status = (struct gguf_file_status){
         .size_bytes = (uint64_t)kernel.st_size,
         .modified = {.tv_sec = (time_t)kernel.st_mtime, .tv_nsec = (long)kernel.st_mtime_nsec},
+        .status_changed = {.tv_sec = (time_t)kernel.st_ctime,
+                           .tv_nsec = (long)kernel.st_ctime_nsec},
     };
     return 0;
 }

@@ -6,6 +6,7 @@
 #include "fs/command/check_data.h"
 #include "fs/tree/tree.h"
 #include "fs/tree/views.h"
+#include "gguf/faults.h"
 #include "tests/fuzz/fuzz_check.h"
 
 #include <errno.h>
@@ -61,7 +62,7 @@ static void write_model(const uint8_t *data, size_t size)
 {
     if (descriptor < 0) {
         descriptor = memfd_create("model", MFD_CLOEXEC);
-        FUZZ_CHECK(gguf_map_catch_faults() == 0, "no signal handler");
+        FUZZ_CHECK(gguf_faults_catch() == 0, "no signal handler");
     }
     FUZZ_CHECK(pwrite(descriptor, data, size, 0) == (ssize_t)size &&
                    ftruncate(descriptor, (off_t)size) == 0,
@@ -136,7 +137,7 @@ static char *data_of(const struct gguf_model *model, const struct gguf_tensor *t
     char *blocks = fuzz_alloc(tensor->size_bytes);
 
     if (tensor->size_bytes > 0)
-        memcpy(blocks, model->files[0].data + tensor->file_offset, tensor->size_bytes);
+        memcpy(blocks, model->files[0].mapping + tensor->file_offset, tensor->size_bytes);
     return blocks;
 }
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 static const struct bad_table *const tables[] = {
-    &bad_header_table,      &bad_keys_table,   &bad_tensors_table,
-    &bad_many_errors_table, &bad_names_table,  &bad_clashes_table,
-    &bad_odd_table,         &bad_shards_table, &bad_no_shards_table,
+    &bad_header_table,    &bad_keys_table,    &bad_tensors_table,       &bad_many_errors_table,
+    &bad_names_table,     &bad_clashes_table, &bad_odd_table,           &bad_shards_table,
+    &bad_no_shards_table, &bad_limits_table,  &bad_within_limits_table,
 };
 
 const struct bad_row *bad_row_at(size_t number, size_t *n_errors)
@@ -33,7 +33,7 @@ void bad_file_name(const struct bad_row *row, char name[BAD_NAME_BYTES])
 
 struct model_bytes bad_finish(struct gguf_writer *w)
 {
-    struct model_bytes bytes;
+    struct model_bytes bytes = {0};
 
     if (gguf_writer_finish(w, &bytes.data, &bytes.size_bytes) != 0)
         abort();

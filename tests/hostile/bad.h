@@ -14,9 +14,9 @@
  *    8 dimensions of 0                       20 empty strings in version 1
  *    9 alignments                            21 shards (sets of them: tests/unit)
  *   10 offsets                               22 versions and byte orders
- *   11 missing data                          23 cut headers (all:
- * tests/unit/gguf/test_gguf_damage.c) 12 rows that are no whole blocks         24 old files:
- * test_gguf_old_damage.c
+ *   11 missing data                          23 cut headers (all: test_gguf_damage.c)
+ *   12 rows that are no whole blocks         24 old files: test_gguf_old_damage.c
+ *   25 metadata without end
  */
 #ifndef GGUFS_TESTS_BAD_H
 #define GGUFS_TESTS_BAD_H
@@ -54,7 +54,7 @@ struct bad_table {
 
 extern const struct bad_table bad_header_table, bad_keys_table, bad_tensors_table,
     bad_many_errors_table, bad_names_table, bad_clashes_table, bad_odd_table, bad_shards_table,
-    bad_no_shards_table;
+    bad_no_shards_table, bad_limits_table, bad_within_limits_table;
 
 /* The row of that number, in whichever table; NULL behind the last. */
 const struct bad_row *bad_row_at(size_t number, size_t *n_errors);

@@ -346,6 +346,8 @@ static const struct bad_row rows[] = {
      {"general.alignment", ": 0 is not a power of two"}},
     {9, "alignment 3", alignment, 3, -EINVAL, BAD_HEADER, {"general.alignment", ": 3 is"}},
     {9, "alignment 48", alignment, 48, -EINVAL, BAD_HEADER, {"general.alignment", ": 48 is"}},
+    {9, "alignment 2^17", alignment, P(17), -EINVAL, BAD_HEADER, {"alignment", "131072", "65536"}},
+    {9, "alignment 2^31", alignment, P(31), -EINVAL, BAD_HEADER, {"alignment", "2147483648"}},
     {9, "alignment 2^32-1", alignment, UINT32_MAX, -EINVAL, BAD_HEADER, {"4294967295"}},
     {9,
      "alignment as u64 2^63",

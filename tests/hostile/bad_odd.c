@@ -237,7 +237,7 @@ static const struct bad_row rows[] = {
 
     {9, "alignment 1", alignment_of_data, 1, 0, 0, T_ALL},
     {9, "alignment 65536", alignment_of_data, 65536, 0, 0, T_ALL},
-    {9, "alignment 2^31", alignment_alone, P(31), 0, 0, {"metadata/general.alignment.json"}},
+    {9, "alignment 65536 alone", alignment_alone, P(16), 0, 0, {"metadata/general.alignment.json"}},
     {10, "a gap", gap, 64, 0, 0, T_ALL},
     {10, "turned around", turned_around, 0, 0, 0, T_ALL},
     {11, "only padding missing", no_padding_at_the_end, 0, 0, 0, T_ALL},

@@ -127,12 +127,12 @@ static struct model_bytes offset_and_alignment_64(uint64_t number)
     return bad_finish(w);
 }
 
-/* The key says 2^31, and nothing is padded to it. */
-static struct model_bytes offset_and_alignment_2_31(uint64_t number)
+/* The key has the largest alignment, and nothing is padded to it. */
+static struct model_bytes offset_and_alignment_65536(uint64_t number)
 {
     struct gguf_writer *w = bad_open();
 
-    gguf_writer_add_u32(w, "general.alignment", 1u << 31);
+    gguf_writer_add_u32(w, "general.alignment", 1u << 16);
     gguf_writer_add_tensor(w, "t", 1, 1, (uint64_t[]){64}, 24, NULL, 64);
     gguf_writer_override_offset(w, number);
     return bad_finish(w);
@@ -330,19 +330,19 @@ static const struct bad_row rows[] = {
      BAD_HEADER,
      {"\"t\"", "9223372036854775807 bytes are missing", "ends at 128"}},
     {7,
-     "padding of 2^31",
-     offset_and_alignment_2_31,
+     "padding of 65536",
+     offset_and_alignment_65536,
      0,
      -ENODATA,
      BAD_HEADER + BAD_KEY_ALIGNMENT,
-     {"\"t\"", "bytes 2147483648 to 2147483712", "64 of its 64"}},
+     {"\"t\"", "bytes 65536 to 65600", "64 of its 64"}},
     {7,
      "padding that wraps",
-     offset_and_alignment_2_31,
-     -P(31),
+     offset_and_alignment_65536,
+     -P(16),
      -EOVERFLOW,
      BAD_HEADER + BAD_KEY_ALIGNMENT,
-     {"\"t\"", "18446744071562067968", "byte 2147483648", "2^64"}},
+     {"\"t\"", "18446744073709486080", "byte 65536", "2^64"}},
     {10,
      "an empty tensor's offset that wraps",
      empty_at,

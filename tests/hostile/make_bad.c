@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 static FILE *create(const char *folder, const char *name)
 {
@@ -42,6 +43,11 @@ static void write_file(const char *folder, const char *name, const struct bad_ro
     FILE *file = create(folder, name);
 
     fwrite(bytes.data, 1, bytes.size_bytes, file);
+    if (fflush(file) != 0 ||
+        ftruncate(fileno(file), (off_t)(bytes.size_bytes + bytes.hole_bytes)) != 0) {
+        perror(name);
+        exit(EX_IOERR);
+    }
     finish(file, name);
     free(bytes.data);
 }

@@ -24,7 +24,7 @@ EX_OK, EX_DATAERR, EX_OSERR = 0, 65, 71
 # More than a check of the smallest files needs, less than any of their lengths.
 ADDRESS_SPACE_BYTES = 200 << 20
 # All classes of tests/hostile/bad.h that it has files of.
-CLASSES = set(range(1, 25)) - {24}
+CLASSES = set(range(1, 26)) - {24}
 
 
 class Bad(NamedTuple):
@@ -53,10 +53,15 @@ def read_expected(folder):
                       words)
 
 
-def limit_memory():
-    if not mounting.is_sanitized():
-        limit = (ADDRESS_SPACE_BYTES, ADDRESS_SPACE_BYTES)
-        resource.setrlimit(resource.RLIMIT_AS, limit)
+def limit_memory(path):
+    """What maps the file and reserves room for its header has little more address space."""
+    size = os.path.getsize(path)
+    limit = ADDRESS_SPACE_BYTES + size + min(size, 1 << 30)
+
+    def limit_memory_now():
+        if not mounting.is_sanitized():
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    return limit_memory_now
 
 
 def setUpModule():
@@ -90,7 +95,7 @@ class TestRefused(BadTestCase):
     def test_check(self):
         for bad in self.refused:
             with self.subTest(bad=bad):
-                result = self.run_ggufs("--check", bad.path, preexec_fn=limit_memory)
+                result = self.run_ggufs("--check", bad.path, preexec_fn=limit_memory(bad.path))
                 self.assert_status(bad.status, result)
                 self.assertEqual("", result.err)
                 self.assert_short(result.out)
@@ -102,7 +107,7 @@ class TestRefused(BadTestCase):
     def test_check_with_data(self):
         for bad in self.refused:
             with self.subTest(bad=bad):
-                result = self.run_ggufs("--check", "--data", bad.path, preexec_fn=limit_memory)
+                result = self.run_ggufs("--check", "--data", bad.path, preexec_fn=limit_memory(bad.path))
                 self.assert_status(bad.status, result)
                 self.assertIsNotNone(bad.message_in(result.out.splitlines()), result)
 
@@ -110,7 +115,7 @@ class TestRefused(BadTestCase):
         for bad in self.refused:
             with self.subTest(bad=bad):
                 checked = self.run_ggufs("--check", bad.path)
-                result = self.run_ggufs(bad.path, self.mountpoint, preexec_fn=limit_memory)
+                result = self.run_ggufs(bad.path, self.mountpoint, preexec_fn=limit_memory(bad.path))
                 was_mounted = mounting.mount_entry(self.mountpoint)
                 mounting.unmount(self.mountpoint)
                 self.assertIsNone(was_mounted, result)
@@ -131,7 +136,7 @@ class TestMounted(BadTestCase):
     def test_check(self):
         for bad in self.mounted:
             with self.subTest(bad=bad):
-                result = self.run_ggufs("--check", bad.path, preexec_fn=limit_memory)
+                result = self.run_ggufs("--check", bad.path, preexec_fn=limit_memory(bad.path))
                 self.assert_status(EX_OK, result)
                 self.assertEqual("", result.err)
                 self.assertIn(f"{bad.path}: OK: ", result.out)

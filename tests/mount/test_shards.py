@@ -95,7 +95,10 @@ class TestTree(ShardsTestCase):
     def test_a_file_changes(self):
         self.mount(self.paths[0], "-o", "direct_io")
         os.truncate(self.paths[1], os.path.getsize(self.paths[1]) - 4096)
-        os.utime(self.paths[2])
+        os.utime(self.paths[0])
+        with open(self.paths[2], "r+b") as file:
+            file.seek(24 + 8)
+            file.write(b"S")  # the start of its first key's name
         self.assertEqual("Input/output error", self.read_fails("tensors/t1/raw"))
         self.assertEqual("Stale file handle", self.read_fails("tensors/t2/raw"))
         self.assertEqual(self.data_of(0), self.read("tensors/t0/raw"))

@@ -299,7 +299,7 @@ static char *info_of(const struct gguf_model *model, const struct gguf_tensor *t
 
 Test(fs_json, info_of_a_tensor)
 {
-    struct gguf_file file = {.path = (char *)(uintptr_t) "/models/a \"b\".gguf"};
+    struct gguf_source file = {.path = (char *)(uintptr_t) "/models/a \"b\".gguf"};
     const struct gguf_model model = {.files = &file, .n_files = 1};
     const struct gguf_tensor tensor = {.name = {"a/\xff", 3},
                                        .type_id = 12,
@@ -321,7 +321,7 @@ Test(fs_json, info_of_a_tensor)
 
 Test(fs_json, info_of_a_tensor_with_a_row_layout)
 {
-    struct gguf_file file = {.path = (char *)(uintptr_t) "/m"};
+    struct gguf_source file = {.path = (char *)(uintptr_t) "/m"};
     const struct gguf_model model = {.files = &file, .n_files = 1};
     const struct gguf_tensor tensor = {.name = {"t", 1},
                                        .type_id = 344,
@@ -341,7 +341,7 @@ Test(fs_json, info_of_a_tensor_with_a_row_layout)
 
 Test(fs_json, info_of_a_tensor_of_unknown_type_without_dimensions)
 {
-    struct gguf_file file = {.path = (char *)(uintptr_t) "/m"};
+    struct gguf_source file = {.path = (char *)(uintptr_t) "/m"};
     const struct gguf_model model = {.files = &file, .n_files = 1};
     const struct gguf_tensor tensor = {.name = {"", 0},
                                        .type_id = UINT32_MAX,
@@ -359,7 +359,7 @@ Test(fs_json, info_of_a_tensor_of_unknown_type_without_dimensions)
 Test(fs_json, info_of_a_tensor_with_the_worst_name_fits)
 {
     static char name[65535], path[4096];
-    struct gguf_file file = {.path = path};
+    struct gguf_source file = {.path = path};
     const struct gguf_model model = {.files = &file, .n_files = 1};
     struct gguf_tensor tensor = {.name = {name, sizeof name},
                                  .type_id = 27,

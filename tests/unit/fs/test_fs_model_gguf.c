@@ -225,9 +225,9 @@ Test(fs_model_gguf, unknown_types_keep_their_bytes)
     tree = tree_file_make_tree(model);
     copy = read_back(tree, "model.gguf");
     cr_expect_eq(copy->tensors[0].type_id, 999u);
-    cr_expect_arr_eq(copy->files[0].data + copy->tensors[0].file_offset, "0123456789", 10);
-    cr_expect_arr_eq(copy->files[0].data + copy->tensors[1].file_offset, "abcd", 4);
-    cr_expect_arr_eq(copy->files[0].data + copy->tensors[2].file_offset, "ABCDEFGHIJ", 10);
+    cr_expect_arr_eq(copy->files[0].mapping + copy->tensors[0].file_offset, "0123456789", 10);
+    cr_expect_arr_eq(copy->files[0].mapping + copy->tensors[1].file_offset, "abcd", 4);
+    cr_expect_arr_eq(copy->files[0].mapping + copy->tensors[2].file_offset, "ABCDEFGHIJ", 10);
     gguf_close(copy);
     fs_tree_free(tree);
     gguf_close(model);

@@ -1,5 +1,7 @@
 #include "tests/unit/gguf/model_file.h"
 
+#include "gguf/faults.h"
+
 #include <criterion/criterion.h>
 
 #include <stdio.h>
@@ -19,7 +21,7 @@ const struct model_encoding model_encodings[MODEL_N_ENCODINGS] = {
 void model_file_begin_test(void)
 {
     /* Here and not in main(): Criterion installs handlers of its own in each process. */
-    cr_assert_eq(gguf_map_catch_faults(), 0);
+    cr_assert_eq(gguf_faults_catch(), 0);
 }
 
 struct model_bytes model_file_finish(struct gguf_writer *w)
@@ -46,7 +48,8 @@ int model_file_create(const void *bytes, size_t size_bytes)
 
 void model_file_restore(int descriptor, struct model_bytes bytes, const struct gguf_model *model)
 {
-    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, model->files[0].modified};
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+                                      gguf_source_modified(&model->files[0])};
 
     cr_assert_eq(pwrite(descriptor, bytes.data, bytes.size_bytes, 0), (ssize_t)bytes.size_bytes);
     cr_assert_eq(futimens(descriptor, times), 0);

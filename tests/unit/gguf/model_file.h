@@ -13,6 +13,7 @@
 struct model_bytes {
     unsigned char *data; /* to be freed */
     size_t size_bytes;
+    uint64_t hole_bytes; /* that follow in the file; of hostile files only */
 };
 
 /* Every way in which a GGUF file can write its numbers. */

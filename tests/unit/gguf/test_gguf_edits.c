@@ -317,8 +317,15 @@ Test(gguf_edits, alignments)
         const char *text;
         int result;
     } cases[] = {
-        {"u32:1", 0},       {"u32:64", 0},       {"u32:2147483648", 0}, {"u32:0", -EINVAL},
-        {"u32:3", -EINVAL}, {"u64:32", -EINVAL}, {"str:32", -EINVAL},
+        {"u32:1", 0},
+        {"u32:64", 0},
+        {"u32:65536", 0},
+        {"u32:131072", -EINVAL},
+        {"u32:2147483648", -EINVAL},
+        {"u32:0", -EINVAL},
+        {"u32:3", -EINVAL},
+        {"u64:32", -EINVAL},
+        {"str:32", -EINVAL},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {

@@ -28,8 +28,8 @@ Test(gguf_open, remembers_the_file)
         cr_assert_eq(gguf_open(paths[i], &model, &report), 0);
         cr_expect_str_eq(model->files[0].path, absolute);
         cr_expect_eq(model->files[0].size_bytes, (uint64_t)status.st_size);
-        cr_expect_eq(model->files[0].modified.tv_sec, status.st_mtim.tv_sec);
-        cr_expect_eq(model->files[0].modified.tv_nsec, status.st_mtim.tv_nsec);
+        cr_expect_eq(gguf_source_modified(&model->files[0]).tv_sec, status.st_mtim.tv_sec);
+        cr_expect_eq(gguf_source_modified(&model->files[0]).tv_nsec, status.st_mtim.tv_nsec);
         gguf_close(model);
     }
     cr_assert_eq(gguf_open(absolute, &model, &report), 0);
@@ -82,6 +82,7 @@ Test(gguf_open, what_is_no_regular_file)
 }
 
 static const char zeros[4096];
+static const char tar[1024] = {'m', '.', 'g', 'g', 'u', 'f', [257] = 'u', 's', 't', 'a', 'r'};
 
 #define TEXT(literal) (literal), sizeof(literal) - 1
 
@@ -98,8 +99,16 @@ static const struct {
     {TEXT("<HEAD>"), "web page"},
     {TEXT("<?xml version=\"1.0\"?>"), "web page"},
     {TEXT("\x0f\0\0\0\0\0\0\0{\"a\":{\"dtype\":1}}"), "safetensors"},
+    {TEXT("\x80\2}q\0."), "Python pickle"},
+    {TEXT("\x80\5\x95"), "Python pickle"},
+    {TEXT("\x80\2\x8a\nl\xfc\x9c\x46\xf9"), "PyTorch"},
     {TEXT("PK\x03\x04\x14\0\x08\0"), "ZIP"},
-    {TEXT("\x1f\x8b\x08\0"), "gzip"},
+    {TEXT("\x1f\x8b\x08\0"), "gunzip"},
+    {TEXT("\x28\xb5\x2f\xfd\x24"), "unzstd"},
+    {TEXT("\xfd\x37zXZ\0"), "unxz"},
+    {TEXT("BZh91AY&SY"), "bunzip2"},
+    {tar, sizeof tar, "tar archive"},
+    {tar, 262, "tar archive"},
     {TEXT("{\"architectures\": []}"), "JSON"},
     {zeros, sizeof zeros, "zeros"},
     {zeros, 64, "zeros"},
@@ -129,11 +138,13 @@ Test(gguf_open, anything_else_is_told_by_its_first_bytes)
         const char *says;
     } files[] = {
         {TEXT("G"), "starts with 47 instead"},
-        {TEXT("GGU"), "starts with 47 47 55 instead"},
+        {TEXT("GGU"),
+         "starts with 47 47 55 instead of 47 47 55 46 (\"GGUF\") and ends there (unfin"},
+        {tar, 261, "starts with 6d 2e 67 67 instead"},
         {TEXT("gguf\3\0\0\0"), "starts with 67 67 75 66 instead"},
         {TEXT("FUGG\3\0\0\0"), "starts with 46 55 47 47 instead"},
         {TEXT(" \n"), "starts with 20 0a instead"},
-        {TEXT("\x80\2}q"), "starts with 80 02 7d 71 instead"},
+        {TEXT("\x80\1}q"), "starts with 80 01 7d 71 instead"},
         {zeros, 3, "starts with 00 00 00 instead"},
         {zeros, 63, "starts with 00 00 00 00 instead"},
         /* A length that is no safetensors header's. */

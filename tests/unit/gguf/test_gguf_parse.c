@@ -72,7 +72,7 @@ Test(gguf_parse, every_alignment_that_is_a_power_of_two)
         cr_expect_eq(model->alignment_bytes, alignments[i]);
         for (size_t j = 0; j < 2; j++) {
             cr_expect_eq(model->tensors[j].file_offset % alignments[i], 0u);
-            cr_expect_arr_eq(model->files[0].data + model->tensors[j].file_offset,
+            cr_expect_arr_eq(model->files[0].mapping + model->tensors[j].file_offset,
                              j ? "again" : "first", 5);
         }
         gguf_close(model);
@@ -84,9 +84,9 @@ Test(gguf_parse, an_alignment_larger_than_the_file)
     struct gguf_writer *w = gguf_writer_open(3, false);
     struct gguf_model *model;
 
-    gguf_writer_add_u32(w, "general.alignment", 1u << 31);
+    gguf_writer_add_u32(w, "general.alignment", 1u << 16);
     model = model_file_make(w);
-    cr_expect_eq(model->alignment_bytes, 1u << 31);
+    cr_expect_eq(model->alignment_bytes, 1u << 16);
     gguf_close(model);
 }
 

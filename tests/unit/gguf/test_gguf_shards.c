@@ -26,12 +26,13 @@ static struct gguf_model *open_good(const char *path)
 /* Info and data of a tensor, through the tree. */
 static void expect_file_of(struct fs_tree *tree, const struct gguf_tensor *tensor)
 {
-    const struct gguf_file *file = &tree->model->files[tensor->file_index];
+    const struct gguf_source *file = &tree->model->files[tensor->file_index];
     char path[64];
     struct tree_file found;
     cJSON *info;
 
-    snprintf(path, sizeof path, "tensors/%s/info", tensor->name.data);
+    snprintf(path, sizeof path, "tensors/%.*s/info", (int)tensor->name.length_bytes,
+             tensor->name.data);
     found = tree_file_read(tree, path);
     info = tree_file_parse(&found);
     cr_expect_str_eq(cJSON_GetObjectItem(info, "file")->valuestring, file->path);
@@ -39,7 +40,8 @@ static void expect_file_of(struct fs_tree *tree, const struct gguf_tensor *tenso
     cJSON_Delete(info);
     free(found.bytes);
 
-    snprintf(path, sizeof path, "tensors/%s/raw", tensor->name.data);
+    snprintf(path, sizeof path, "tensors/%.*s/raw", (int)tensor->name.length_bytes,
+             tensor->name.data);
     found = tree_file_read(tree, path);
     cr_expect_eq(found.size_bytes, tensor->size_bytes);
     for (size_t i = 0; i < found.size_bytes; i++)
@@ -66,7 +68,7 @@ static void expect_whole(const char *folder, const struct gguf_model *model)
     tree_file_expect(tree, "metadata/general.name.json", "\"value\"\n");
     cr_assert_eq(model->n_tensors, COUNT(names));
     for (size_t i = 0; i < COUNT(names); i++) {
-        cr_expect_str_eq(model->tensors[i].name.data, names[i]);
+        cr_expect(gguf_string_equals(model->tensors[i].name, names[i]));
         cr_expect_eq(model->tensors[i].file_index, files[i]);
         expect_file_of(tree, &model->tensors[i]);
     }

@@ -1,0 +1,18 @@
+/*
+ * Faults on mapped files: a page that cannot be had, because the file became shorter or its medium
+ * fails, raises SIGBUS in the thread that touches it.
+ */
+#ifndef GGUFS_GGUF_FAULTS_H
+#define GGUFS_GGUF_FAULTS_H
+
+/* Install the handler for SIGBUS, once per process. Returns 0 or a negative errno. */
+int gguf_faults_catch(void);
+
+/*
+ * Call `touch(argument)`. Returns 0, or -EIO if it touched a page that cannot be had. `touch` is
+ * then left in the middle, so it must hold no lock and allocate nothing. Any thread may call this;
+ * calls do not nest.
+ */
+int gguf_faults_guard(void (*touch)(void *argument), void *argument);
+
+#endif

@@ -1,0 +1,126 @@
+#include "gguf/file_sources.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int open_file(struct gguf_source *source, const char *path, struct gguf_report *report)
+{
+    struct stat status;
+
+    /* O_NONBLOCK: a FIFO by that name must not hang us before we know that it is one. */
+    source->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (source->descriptor < 0 || fstat(source->descriptor, &status) < 0)
+        return gguf_error(report, -errno, GGUF_NO_OFFSET, "%s", strerror(errno));
+    if (S_ISDIR(status.st_mode))
+        return gguf_error(report, -EISDIR, GGUF_NO_OFFSET,
+                          "is a directory; name the model file in it (the model comes first)");
+    if (!S_ISREG(status.st_mode))
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                          "is not a regular file, so it cannot be mapped into memory");
+    source->size_bytes = (uint64_t)status.st_size;
+    return 0;
+}
+
+static int open_mapped(struct gguf_source *source, const char *path, struct gguf_report *report)
+{
+    const int result = open_file(source, path, report);
+    void *mapping;
+
+    if (result < 0 || source->size_bytes == 0)
+        return result;
+    mapping = mmap(NULL, source->size_bytes, PROT_READ, MAP_PRIVATE, source->descriptor, 0);
+    if (mapping == MAP_FAILED)
+        return gguf_error(report, -errno, GGUF_NO_OFFSET, "cannot map %ju bytes into memory: %s",
+                          (uintmax_t)source->size_bytes, strerror(errno));
+    source->mapping = mapping;
+    return 0;
+}
+
+static void close_file(struct gguf_source *source)
+{
+    if (source->mapping)
+        munmap((void *)(uintptr_t)source->mapping, source->size_bytes);
+    if (source->descriptor >= 0)
+        close(source->descriptor);
+}
+
+static int read_file(const struct gguf_source *source, uint64_t offset, size_t n_bytes, void *out)
+{
+    char *to = out;
+
+    while (n_bytes > 0) {
+        const ssize_t n = pread(source->descriptor, to, n_bytes, (off_t)offset);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -EIO; /* whatever its medium or its file system reported */
+        to += n;
+        offset += (uint64_t)n;
+        n_bytes -= (size_t)n;
+    }
+    return 0;
+}
+
+static int get_status(const struct gguf_source *source, struct gguf_file_status *status)
+{
+    return gguf_get_file_status(source->descriptor, status);
+}
+
+/* The first byte from `offset` on that is in a hole, or is none; at most `end`. */
+static uint64_t seek(const struct gguf_source *source, uint64_t offset, int what, uint64_t end)
+{
+    /* Nobody uses the descriptor's own position. ENXIO: there are no more data. */
+    const off_t found = lseek(source->descriptor, (off_t)offset, what);
+
+    return found < 0 || (uint64_t)found > end ? end : (uint64_t)found;
+}
+
+static bool has_written(const struct gguf_source *source, uint64_t offset, uint64_t n_bytes)
+{
+    struct gguf_file_status status;
+
+    if (get_status(source, &status) < 0 || n_bytes > status.size_bytes ||
+        offset > status.size_bytes - n_bytes)
+        return false;
+    return n_bytes == 0 || seek(source, offset, SEEK_HOLE, offset + n_bytes) == offset + n_bytes;
+}
+
+/* Where the file system does not know its holes, SEEK_HOLE finds only the end of the file. */
+static uint64_t count_hole_bytes(const struct gguf_source *source, uint64_t offset,
+                                 uint64_t n_bytes)
+{
+    const uint64_t end = offset + n_bytes;
+    uint64_t count = 0;
+
+    while (offset < end) {
+        const uint64_t hole = seek(source, offset, SEEK_HOLE, end);
+
+        offset = hole < end ? seek(source, hole, SEEK_DATA, end) : end;
+        count += offset - hole;
+    }
+    return count;
+}
+
+const struct gguf_source_kind gguf_mapped_file = {
+    .name = "file",
+    .open = open_mapped,
+    .close = close_file,
+    .read = read_file,
+    .get_status = get_status,
+    .count_hole_bytes = count_hole_bytes,
+};
+
+const struct gguf_source_kind gguf_growing_file = {
+    .name = "growing file",
+    .is_growing = true,
+    .open = open_file,
+    .close = close_file,
+    .read = read_file,
+    .get_status = get_status,
+    .has = has_written,
+};

@@ -1,0 +1,226 @@
+#include "gguf/header.h"
+
+#include "gguf/source.h"
+#include "gguf/support/grow.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* The first step holds the whole header of a small file, without much of the data behind it. */
+#define FIRST_STEP_BYTES ((size_t)4 << 10)
+#define LAST_STEP_BYTES  ((size_t)1 << 20)
+/* Memory is made writable in these steps. */
+#define MEMORY_STEP_BYTES ((uint64_t)1 << 20)
+#define COMPARED_BYTES    ((size_t)64 << 10)
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t left_out_bytes(const struct gguf_header *header)
+{
+    return header->n_gaps > 0 ? header->gaps[header->n_gaps - 1].left_out_bytes : 0;
+}
+
+/* Where in the file the copy ends. */
+static uint64_t end_of(const struct gguf_header *header)
+{
+    return header->n_bytes + left_out_bytes(header);
+}
+
+const uint8_t *gguf_header_at(const struct gguf_header *header, uint64_t offset)
+{
+    const uint64_t left_out = left_out_bytes(header);
+
+    assert(offset >= left_out && offset - left_out <= header->n_bytes);
+    return header->bytes + (offset - left_out);
+}
+
+/* Address space costs nothing; it is reserved so that the copy can grow in its place. */
+static int reserve(struct gguf_source *source)
+{
+    struct gguf_header *header = &source->header;
+    const uint64_t n_bytes = smaller(header->limit_bytes, source->size_bytes);
+    void *bytes = mmap(NULL, n_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (bytes == MAP_FAILED)
+        return -ENOMEM;
+    header->bytes = bytes;
+    header->reserved_bytes = n_bytes;
+    header->step_bytes = FIRST_STEP_BYTES;
+    return 0;
+}
+
+static int make_writable(struct gguf_header *header, uint64_t n_bytes)
+{
+    uint64_t more;
+
+    if (n_bytes <= header->writable_bytes)
+        return 0;
+    more = (n_bytes + MEMORY_STEP_BYTES - 1) / MEMORY_STEP_BYTES * MEMORY_STEP_BYTES;
+    more = smaller(more, header->reserved_bytes);
+    if (mprotect(header->bytes, more, PROT_READ | PROT_WRITE) != 0)
+        return -ENOMEM;
+    header->writable_bytes = more;
+    return 0;
+}
+
+/* How much to copy at `offset`, of which needed_bytes are needed. Returns 0 or why none can be. */
+static int choose_step(const struct gguf_source *source, uint64_t offset, uint64_t needed_bytes,
+                       size_t *n_bytes)
+{
+    const struct gguf_header *header = &source->header;
+    const struct gguf_source_kind *kind = source->kind;
+    uint64_t step = header->step_bytes;
+
+    if (needed_bytes > header->reserved_bytes - header->n_bytes)
+        return -E2BIG;
+    step = smaller(step, header->reserved_bytes - header->n_bytes);
+    step = smaller(step, source->size_bytes - offset);
+    if (kind->is_growing && kind->has && !kind->has(source, offset, step)) {
+        step = smaller(step, needed_bytes);
+        if (!kind->has(source, offset, step))
+            return -EAGAIN;
+    }
+    *n_bytes = (size_t)step;
+    return 0;
+}
+
+static int copy_step(struct gguf_source *source, uint64_t needed_bytes)
+{
+    struct gguf_header *header = &source->header;
+    const struct gguf_source_kind *kind = source->kind;
+    const uint64_t offset = end_of(header);
+    size_t n_bytes;
+    int result = choose_step(source, offset, needed_bytes, &n_bytes);
+
+    if (result == 0 && kind->count_hole_bytes) {
+        header->hole_bytes += kind->count_hole_bytes(source, offset, n_bytes);
+        if (header->hole_bytes > GGUF_MAX_HEADER_HOLE_BYTES)
+            result = -EFBIG;
+    }
+    if (result == 0)
+        result = make_writable(header, header->n_bytes + n_bytes);
+    if (result == 0)
+        result = kind->read(source, offset, n_bytes, header->bytes + header->n_bytes);
+    if (result < 0)
+        return result;
+    header->n_bytes += n_bytes;
+    if (header->step_bytes < LAST_STEP_BYTES)
+        header->step_bytes *= 2;
+    return 0;
+}
+
+int gguf_header_reach(struct gguf_source *source, uint64_t end_offset)
+{
+    struct gguf_header *header = &source->header;
+
+    if (end_offset <= end_of(header))
+        return 0;
+    if (!header->bytes && reserve(source) < 0)
+        return -ENOMEM;
+    while (end_of(header) < end_offset) {
+        const int result = copy_step(source, end_offset - end_of(header));
+
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+int gguf_header_leave_out(struct gguf_header *header, uint64_t offset, uint64_t n_bytes)
+{
+    const uint64_t left_out = left_out_bytes(header), start = offset - left_out;
+    const uint64_t copied = header->n_bytes - start; /* ahead of the parser */
+    const uint64_t dropped = smaller(copied, n_bytes);
+    struct gguf_header_gap *gaps;
+
+    if (n_bytes == 0)
+        return 0;
+    gaps = gguf_grow(header->gaps, &header->room, header->n_gaps + 1, sizeof *gaps);
+    if (!gaps)
+        return -ENOMEM;
+    header->gaps = gaps;
+    gaps[header->n_gaps++] = (struct gguf_header_gap){start, left_out + n_bytes};
+    if (copied > dropped)
+        memmove(header->bytes + start, header->bytes + start + dropped, copied - dropped);
+    header->n_bytes -= dropped;
+    header->hole_bytes -= smaller(header->hole_bytes, dropped);
+    header->step_bytes = FIRST_STEP_BYTES;
+    return 0;
+}
+
+void gguf_header_rewind(struct gguf_header *header)
+{
+    if (header->n_gaps == 0)
+        return;
+    header->n_bytes = header->gaps[0].start;
+    header->hole_bytes = 0;
+    header->n_gaps = 0;
+    header->step_bytes = FIRST_STEP_BYTES;
+}
+
+void gguf_header_finish(struct gguf_header *header, uint64_t end_offset)
+{
+    const uint64_t n_bytes = end_offset - left_out_bytes(header);
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t kept_bytes = (n_bytes + page_bytes - 1) / page_bytes * page_bytes;
+
+    assert(n_bytes <= header->n_bytes);
+    header->n_bytes = n_bytes;
+    if (kept_bytes >= header->reserved_bytes)
+        return;
+    if (munmap(header->bytes + kept_bytes, header->reserved_bytes - kept_bytes) == 0) {
+        header->reserved_bytes = kept_bytes;
+        header->writable_bytes = smaller(header->writable_bytes, kept_bytes);
+    }
+}
+
+static int compare_stretch(const struct gguf_source *source, const uint8_t *copy, uint64_t offset,
+                           uint64_t n_bytes)
+{
+    uint8_t now[COMPARED_BYTES];
+
+    while (n_bytes > 0) {
+        const size_t n = (size_t)smaller(n_bytes, sizeof now);
+        const int result = source->kind->read(source, offset, n, now);
+
+        if (result < 0)
+            return result;
+        if (memcmp(copy, now, n) != 0)
+            return -ESTALE;
+        copy += n;
+        offset += n;
+        n_bytes -= n;
+    }
+    return 0;
+}
+
+int gguf_header_compare(const struct gguf_source *source)
+{
+    const struct gguf_header *header = &source->header;
+    uint64_t start = 0, left_out = 0;
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && i <= header->n_gaps; i++) {
+        const uint64_t end = i < header->n_gaps ? header->gaps[i].start : header->n_bytes;
+
+        result = compare_stretch(source, header->bytes + start, start + left_out, end - start);
+        start = end;
+        left_out = i < header->n_gaps ? header->gaps[i].left_out_bytes : 0;
+    }
+    return result;
+}
+
+void gguf_header_free(struct gguf_header *header)
+{
+    if (header->reserved_bytes > 0)
+        munmap(header->bytes, header->reserved_bytes);
+    free(header->gaps);
+    *header = (struct gguf_header){0};
+}

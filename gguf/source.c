@@ -1,0 +1,256 @@
+#include "gguf/source.h"
+
+#include "gguf/faults.h"
+#include "gguf/file_sources.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* The first kind that has what is asked for serves. */
+static const struct gguf_source_kind *const kinds[] = {&gguf_mapped_file, &gguf_growing_file};
+
+/* What gguf_source_check() found last. */
+struct gguf_changes {
+    pthread_mutex_t lock; /* of `seen` and `result` */
+    struct gguf_file_status seen;
+    int result; /* 0 or -ESTALE, for a source with the times in `seen` */
+    atomic_uint generation;
+};
+
+/* Return `path` as seen from "/"; NULL with errno set if that cannot be had. The caller frees. */
+static char *absolute_path(const char *path)
+{
+    char *folder, *absolute;
+
+    if (path[0] == '/')
+        return strdup(path);
+    while (path[0] == '.' && path[1] == '/')
+        path += 1 + strspn(path + 1, "/");
+    folder = getcwd(NULL, 0);
+    if (!folder)
+        return NULL;
+    if (asprintf(&absolute, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, path) < 0)
+        absolute = NULL;
+    free(folder);
+    return absolute;
+}
+
+static int begin(struct gguf_source *source, const char *path)
+{
+    source->path = absolute_path(path);
+    if (!source->path)
+        return -errno;
+    source->changes = calloc(1, sizeof *source->changes);
+    if (!source->changes)
+        return -ENOMEM;
+    pthread_mutex_init(&source->changes->lock, NULL);
+    return source->kind->get_status(source, &source->changes->seen);
+}
+
+int gguf_source_open(const char *path, bool is_growing, struct gguf_source *source,
+                     struct gguf_report *report)
+{
+    size_t i = 0;
+    int result;
+
+    while (kinds[i]->is_growing != is_growing)
+        i++;
+    *source = (struct gguf_source){.kind = kinds[i], .descriptor = -1};
+    source->header.limit_bytes = GGUF_MAX_HEADER_BYTES;
+    result = source->kind->open(source, path, report);
+    if (result == 0) {
+        result = begin(source, path);
+        if (result < 0)
+            gguf_error(report, result, GGUF_NO_OFFSET, "%s", strerror(-result));
+    }
+    if (result < 0)
+        gguf_source_close(source);
+    return result;
+}
+
+void gguf_source_close(struct gguf_source *source)
+{
+    if (!source->kind)
+        return;
+    source->kind->close(source);
+    gguf_header_free(&source->header);
+    if (source->changes)
+        pthread_mutex_destroy(&source->changes->lock);
+    free(source->changes);
+    free(source->path);
+    *source = (struct gguf_source){0};
+}
+
+bool gguf_source_is_growing(const struct gguf_source *source)
+{
+    return source->kind->is_growing;
+}
+
+bool gguf_source_has(const struct gguf_source *source, uint64_t offset, uint64_t n_bytes)
+{
+    if (source->kind->has)
+        return source->kind->has(source, offset, n_bytes);
+    return n_bytes <= source->size_bytes && offset <= source->size_bytes - n_bytes;
+}
+
+/* ---- changes ---- */
+
+static bool is_same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* Runs under the lock, so that one thread compares the header and the others wait for it. */
+static int check_times(const struct gguf_source *source, const struct gguf_file_status *now)
+{
+    struct gguf_changes *changes = source->changes;
+    int result;
+
+    if (now->size_bytes != source->size_bytes)
+        return -ESTALE;
+    if (is_same_time(now->modified, changes->seen.modified) &&
+        is_same_time(now->status_changed, changes->seen.status_changed))
+        return changes->result;
+    result = gguf_header_compare(source);
+    if (result == -EIO)
+        return result; /* perhaps not next time */
+    changes->seen = *now;
+    changes->result = result;
+    if (result == 0)
+        atomic_fetch_add(&changes->generation, 1);
+    return result;
+}
+
+int gguf_source_check(const struct gguf_source *source, uint64_t end_offset)
+{
+    struct gguf_file_status now;
+    int result;
+
+    if (source->kind->get_status(source, &now) < 0 || now.size_bytes < end_offset)
+        return -EIO;
+    /* Of a file that has only become shorter the rest is good. */
+    if (source->kind->is_growing || now.size_bytes < source->size_bytes)
+        return 0;
+    pthread_mutex_lock(&source->changes->lock);
+    result = check_times(source, &now);
+    pthread_mutex_unlock(&source->changes->lock);
+    return result;
+}
+
+unsigned gguf_source_generation(const struct gguf_source *source)
+{
+    return atomic_load(&source->changes->generation);
+}
+
+struct timespec gguf_source_modified(const struct gguf_source *source)
+{
+    struct timespec modified;
+
+    pthread_mutex_lock(&source->changes->lock);
+    modified = source->changes->seen.modified;
+    pthread_mutex_unlock(&source->changes->lock);
+    return modified;
+}
+
+/* ---- reading ---- */
+
+/* Copies bytes, not knowing whether they are still those of the file that was opened. */
+static int copy(const struct gguf_source *source, uint64_t offset, size_t n_bytes, void *out)
+{
+    /* Looked at first: a hole may become data meanwhile, but data never a hole. */
+    if (source->kind->is_growing && !gguf_source_has(source, offset, n_bytes))
+        return -EIO;
+    return source->kind->read(source, offset, n_bytes, out);
+}
+
+int gguf_source_read(const struct gguf_source *source, uint64_t offset, size_t n_bytes, void *out)
+{
+    const int result = copy(source, offset, n_bytes, out);
+
+    return result < 0 ? result : gguf_source_check(source, offset + n_bytes);
+}
+
+struct loan {
+    const uint8_t *bytes;
+    size_t n_bytes;
+    gguf_bytes_user *use;
+    void *argument;
+};
+
+static void use_mapping(void *argument)
+{
+    const struct loan *loan = argument;
+
+    loan->use(loan->argument, 0, loan->bytes, loan->n_bytes);
+}
+
+static int lend_copies(const struct gguf_source *source, uint64_t offset, size_t unit_bytes,
+                       const struct loan *loan)
+{
+    const size_t room_bytes = GGUF_LENT_BYTES / unit_bytes * unit_bytes;
+    uint8_t bytes[GGUF_LENT_BYTES];
+
+    for (size_t at = 0; at < loan->n_bytes;) {
+        const size_t left = loan->n_bytes - at, n = left < room_bytes ? left : room_bytes;
+        const int result = copy(source, offset + at, n, bytes);
+
+        if (result < 0)
+            return result;
+        loan->use(loan->argument, at, bytes, n);
+        at += n;
+    }
+    return 0;
+}
+
+int gguf_source_lend(const struct gguf_source *source, uint64_t offset, size_t n_bytes,
+                     size_t unit_bytes, gguf_bytes_user *use, void *argument)
+{
+    struct loan loan = {.n_bytes = n_bytes, .use = use, .argument = argument};
+    int result = -EIO;
+
+    if (source->mapping && n_bytes <= source->size_bytes &&
+        offset <= source->size_bytes - n_bytes) {
+        loan.bytes = source->mapping + offset;
+        result = gguf_faults_guard(use_mapping, &loan);
+    }
+    /* A page that cannot be mapped may still be read: that of a hole in a full tmpfs, say. */
+    if (result < 0)
+        result = lend_copies(source, offset, unit_bytes, &loan);
+    return result < 0 ? result : gguf_source_check(source, offset + n_bytes);
+}
+
+/* ---- memory ---- */
+
+int gguf_source_prefetch(const struct gguf_source *source, uint64_t offset, size_t n_bytes)
+{
+    uint8_t bytes[GGUF_LENT_BYTES];
+    int result = 0;
+
+    if (source->mapping) {
+        /* What is not in memory is read here; a page that cannot be had is EFAULT. */
+        if (madvise((void *)(uintptr_t)(source->mapping + offset), n_bytes, MADV_POPULATE_READ) ==
+            0)
+            return 0;
+        if (errno != EINVAL) /* Linux before 5.14 does not know it */
+            return errno == EFAULT ? -EIO : -errno;
+    }
+    for (size_t at = 0; result == 0 && at < n_bytes; at += sizeof bytes) {
+        const size_t left = n_bytes - at;
+
+        result = copy(source, offset + at, left < sizeof bytes ? left : sizeof bytes, bytes);
+    }
+    return result;
+}
+
+int gguf_source_lock(const struct gguf_source *source)
+{
+    if (!source->mapping)
+        return source->size_bytes == 0 ? 0 : -ENOTSUP;
+    return mlock2(source->mapping, source->size_bytes, MLOCK_ONFAULT) == 0 ? 0 : -errno;
+}

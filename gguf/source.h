@@ -1,0 +1,124 @@
+/*
+ * A source: where the bytes of one file of a model come from. Nothing outside of this interface
+ * knows of which kind a source is.
+ *
+ * Functions return 0 or a negative errno unless they say otherwise. Any thread may call those that
+ * take a const source.
+ */
+#ifndef GGUFS_GGUF_SOURCE_H
+#define GGUFS_GGUF_SOURCE_H
+
+#include "gguf/header.h"
+#include "gguf/report.h"
+#include "gguf/support/file_status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+/*
+ * A kind of source: a row of the table in gguf/source.c. Members that return int return 0 or a
+ * negative errno. Members marked optional may be NULL.
+ */
+struct gguf_source_kind {
+    const char *name;
+    bool is_growing; /* bytes may be missing now and be there later */
+
+    /*
+     * Open `path`: set size_bytes, and whichever of descriptor and mapping the kind has. Reports
+     * why it fails; close() is called even then.
+     */
+    int (*open)(struct gguf_source *source, const char *path, struct gguf_report *report);
+    void (*close)(struct gguf_source *source);
+
+    /* Copy n_bytes from `offset`. -EIO if any of them cannot be had. */
+    int (*read)(const struct gguf_source *source, uint64_t offset, size_t n_bytes, void *out);
+
+    int (*get_status)(const struct gguf_source *source, struct gguf_file_status *status);
+
+    /* Optional; see gguf_source_has(). Without it every byte up to size_bytes is there. */
+    bool (*has)(const struct gguf_source *source, uint64_t offset, uint64_t n_bytes);
+
+    /* Optional: how many of these bytes are holes, which take no space and read as zeros. */
+    uint64_t (*count_hole_bytes)(const struct gguf_source *source, uint64_t offset,
+                                 uint64_t n_bytes);
+};
+
+struct gguf_source {
+    const struct gguf_source_kind *kind;
+    char *path;             /* absolute, symbolic links not resolved; owned */
+    uint64_t size_bytes;    /* when it was opened */
+    int descriptor;         /* -1 if the kind has none; stays open, so that nobody closes it */
+    const uint8_t *mapping; /* all size_bytes bytes; NULL if the kind has none, or no bytes */
+    struct gguf_header header;
+    struct gguf_changes *changes; /* what was found out about writers since; owned */
+};
+
+/*
+ * Open the file at `path` as the kind that fits. On success gguf_source_close() must be called. On
+ * failure `report` has the reason.
+ */
+int gguf_source_open(const char *path, bool is_growing, struct gguf_source *source,
+                     struct gguf_report *report);
+
+/* Close a source. Does nothing if it is all zero. */
+void gguf_source_close(struct gguf_source *source);
+
+/* Return true if bytes of the source may be missing now and be there later. */
+bool gguf_source_is_growing(const struct gguf_source *source);
+
+/*
+ * Return true if all n_bytes at `offset` have been written: none lies past the end or, if the
+ * source is growing, in a hole. Programs that reserve space or download in several places leave
+ * holes. A file system finds holes by its blocks, or not at all.
+ */
+bool gguf_source_has(const struct gguf_source *source, uint64_t offset, uint64_t n_bytes);
+
+/*
+ * Copy n_bytes from `offset` to `out`. -EIO if they cannot be read or are not there yet, else what
+ * gguf_source_check() returns.
+ */
+int gguf_source_read(const struct gguf_source *source, uint64_t offset, size_t n_bytes, void *out);
+
+/*
+ * Use n_bytes at `offset` without copying them where the source is mapped. `use` is called with
+ * consecutive stretches, `at` bytes behind `offset`: one stretch if the source is mapped, else
+ * copies of at most GGUF_LENT_BYTES. Every stretch but the last is a multiple of unit_bytes, which
+ * must be at most GGUF_LENT_BYTES. Returns what gguf_source_read() does.
+ *
+ * A page of the mapping that cannot be had interrupts `use`, which may then be called once more
+ * from the start: it must hold no lock, allocate nothing and depend on no earlier call. The bytes
+ * may change while it reads them.
+ */
+#define GGUF_LENT_BYTES ((size_t)64 << 10)
+typedef void gguf_bytes_user(void *argument, uint64_t at, const uint8_t *bytes, size_t n_bytes);
+int gguf_source_lend(const struct gguf_source *source, uint64_t offset, size_t n_bytes,
+                     size_t unit_bytes, gguf_bytes_user *use, void *argument);
+
+/*
+ * Look whether the bytes up to end_offset are still those of the file that was opened. Call it
+ * after reading: a mapped file that became shorter reads as zeros up to the end of the page.
+ *
+ * -EIO if the source has become shorter than end_offset. If its times changed and the size did not,
+ * its header is compared once with the copy: 0 if they are equal, for then only times or tensor
+ * data changed, and the generation is increased. -ESTALE if header or size changed. A growing
+ * source never becomes stale.
+ */
+int gguf_source_check(const struct gguf_source *source, uint64_t end_offset);
+
+/* How often gguf_source_check() has found new times and an unchanged header. */
+unsigned gguf_source_generation(const struct gguf_source *source);
+
+/* When the contents were last changed, as of the opening or the last increase of the generation. */
+struct timespec gguf_source_modified(const struct gguf_source *source);
+
+/*
+ * Bring n_bytes at `offset` into the system's cache. -EIO if they cannot be read.
+ */
+int gguf_source_prefetch(const struct gguf_source *source, uint64_t offset, size_t n_bytes);
+
+/* Lock all pages into memory as they come. -ENOTSUP if the source is not mapped. */
+int gguf_source_lock(const struct gguf_source *source);
+
+#endif
