@@ -483,7 +483,7 @@ Test(run_experts, wrong_shapes_are_refused)
 {
     kind.has_gate = true;
     make_experts();
-    expect_refused(-EINVAL, "expert_count is missing, but ffn_gate_inp is there");
+    expect_refused(-EINVAL, "ffn_gate_inp.weight: a router, but the metadata have no expert_count");
     hparams.experts.n = N_EXPERTS / 2;
     expect_refused(-EINVAL, "tensors/ffn_gate_inp.weight: shape [12, 8, 1] (ne), expected");
     hparams.experts.n = N_EXPERTS;
