@@ -1,10 +1,66 @@
 #include "contrib/runner/cli/text_output.h"
 
-#include "contrib/runner/cli/messages.h"
+#include "contrib/runner/cli/run_signals.h"
 #include "contrib/runner/sampling/stop_texts.h"
+#include "gguf/support/safe_print.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+/* How long to wait for the reader of a pipe before looking for an interrupt. */
+#define PAUSE_MS 100
+
+static void print_lines(const char *bytes, size_t length)
+{
+    while (length > 0) {
+        size_t n = 0;
+
+        while (n < length && bytes[n] != '\n' && bytes[n] != '\t')
+            n++;
+        gguf_print_safe(stdout, bytes, n);
+        if (n < length)
+            putchar(bytes[n++]);
+        bytes += n;
+        length -= n;
+    }
+}
+
+/* Wait until a write of PIPE_BUF bytes does not block. -EINTR if an interrupt was deferred, which
+ * a signal handler on any thread may have seen: hence the time limit. */
+static int wait_until_writable(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    int n;
+
+    while ((n = poll(&out, 1, PAUSE_MS)) == 0 || (n < 0 && errno == EINTR))
+        if (run_signals_is_interrupted())
+            return -EINTR;
+    return 0;
+}
+
+int run_write_text(const char *bytes, size_t length)
+{
+    const bool is_terminal = isatty(STDOUT_FILENO);
+    int code = 0;
+
+    for (size_t at = 0, n; code == 0 && at < length; at += n) {
+        n = length - at < PIPE_BUF || is_terminal ? length - at : PIPE_BUF;
+        code = wait_until_writable();
+        if (code < 0)
+            break;
+        errno = EIO; /* in case that an earlier write failed */
+        if (is_terminal)
+            print_lines(bytes, length);
+        else
+            fwrite(bytes + at, 1, n, stdout);
+        code = fflush(stdout) == 0 && !ferror(stdout) ? 0 : -errno;
+    }
+    return code;
+}
 
 void run_output_begin(struct run_output *output, bool is_at_start)
 {

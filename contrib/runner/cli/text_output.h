@@ -7,6 +7,14 @@
 #include "gguf/support/buffer.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
 
+/*
+ * Write text of a model to stdout and flush it. A file or a pipe gets the bytes as they are. On a
+ * terminal, what could be a command to it is escaped: all control characters but newline and tab,
+ * and bytes that are not UTF-8. Returns 0 or a negative errno, -EINTR
+ * if an interrupt was deferred and nobody reads.
+ */
+int run_write_text(const char *bytes, size_t length);
+
 struct run_output {
     const struct run_tokenizer *tokenizer;
     bool is_control_shown;
