@@ -1,63 +1,17 @@
 #include "contrib/runner/cli/run_progress.h"
 
 #include "contrib/runner/cli/run_signals.h"
+#include "gguf/support/progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
-/* What is asked for at once, and how much of it ahead of the reading. */
+/* The bytes that are read at once, and that are requested ahead. */
 #define CHUNK_BYTES ((uint64_t)8 << 20)
 
-struct bar {
-    bool is_shown;
-    int columns; /* of the terminal */
-    uint64_t done_bytes, total_bytes;
-    struct timespec started, drawn;
-};
-
-static double seconds_between(struct timespec from, struct timespec to)
-{
-    return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
-}
-
-static void start(struct bar *bar, uint64_t total_bytes)
-{
-    struct winsize window = {0};
-
-    *bar =
-        (struct bar){.is_shown = isatty(STDERR_FILENO), .columns = 80, .total_bytes = total_bytes};
-    if (bar->is_shown && ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1)
-        bar->columns = window.ws_col;
-    clock_gettime(CLOCK_MONOTONIC, &bar->started);
-    bar->drawn = bar->started;
-}
-
-/* One line, cut to the terminal's width; the first one only if it takes a moment. */
-static void draw(struct bar *bar)
-{
-    const double done = (double)bar->done_bytes / 1e9, total = (double)bar->total_bytes / 1e9;
-    const bool is_small = total < 1;
-    struct timespec now;
-    double elapsed;
-    char line[128];
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (!bar->is_shown || seconds_between(bar->drawn, now) < 0.1)
-        return;
-    bar->drawn = now;
-    elapsed = seconds_between(bar->started, now);
-    snprintf(line, sizeof line, "weights: %3.0f %% of %.1f %s, %.1f GB/s, %.0f s left",
-             100 * done / total, is_small ? 1000 * total : total, is_small ? "MB" : "GB",
-             done / elapsed, elapsed / done * (total - done));
-    fprintf(stderr, "\r\033[K%.*s", bar->columns - 1, line);
-}
-
-/* What can be had without pushing out what other programs use; 0 if the kernel does not tell. */
+/* The memory that is available without swapping, in bytes; 0 if it is not known. */
 static uint64_t available_bytes(void)
 {
     FILE *file = fopen("/proc/meminfo", "re");
@@ -84,7 +38,8 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static void touch(const uint8_t *data, uint64_t n_bytes, uint64_t page_bytes, struct bar *bar)
+static void touch(const uint8_t *data, uint64_t n_bytes, uint64_t page_bytes,
+                  struct gguf_progress *bar, uint64_t done_bytes, uint64_t total_bytes)
 {
     ask_for(data, smaller(n_bytes, CHUNK_BYTES));
     for (uint64_t at = 0; at < n_bytes && !run_signals_is_interrupted(); at += CHUNK_BYTES) {
@@ -93,8 +48,7 @@ static void touch(const uint8_t *data, uint64_t n_bytes, uint64_t page_bytes, st
         ask_for(data + end, smaller(n_bytes - end, CHUNK_BYTES));
         for (uint64_t i = at; i < end; i += page_bytes)
             (void)*(const volatile uint8_t *)(data + i);
-        bar->done_bytes += end - at;
-        draw(bar);
+        gguf_progress_draw(bar, done_bytes + end, total_bytes);
     }
 }
 
@@ -102,15 +56,17 @@ void run_progress_touch(const struct run_weights *weights)
 {
     const uint64_t total_bytes = run_weights_mapped_bytes(weights);
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    struct bar bar;
+    struct gguf_progress bar;
+    uint64_t n_bytes, done_bytes = 0;
     const uint8_t *data;
-    uint64_t n_bytes;
 
     if (total_bytes == 0 || total_bytes > available_bytes())
         return;
-    start(&bar, total_bytes);
-    for (size_t i = 0; run_weights_mapping(weights, i, &data, &n_bytes); i++)
-        touch(data, n_bytes, page_bytes, &bar);
-    if (bar.is_shown)
-        fputs("\r\033[K", stderr);
+    gguf_progress_start(&bar, "weights");
+    bar.drawn = bar.started; /* no bar for what takes a moment only */
+    for (size_t i = 0; run_weights_mapping(weights, i, &data, &n_bytes); i++) {
+        touch(data, n_bytes, page_bytes, &bar, done_bytes, total_bytes);
+        done_bytes += n_bytes;
+    }
+    gguf_progress_erase(&bar);
 }
