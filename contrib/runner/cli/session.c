@@ -6,10 +6,10 @@
 #include "gguf/support/buffer.h"
 #include "gguf/support/confine.h"
 #include "gguf/support/exit_status.h"
-#include "gguf/support/safe_print.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <omp.h>
 #include <seccomp.h>
 #include <stdlib.h>
@@ -152,17 +152,19 @@ static int choose_context(const struct run_session *session, uint32_t n_wanted, 
 /* A tensor that is there and not used may be one that the model cannot do without. */
 static void report_unused(const struct run_weights *weights)
 {
+    char list[NAMES_SHOWN * (NAME_MAX + 2) + 1] = "";
     const char *names[NAMES_SHOWN];
     const size_t n = run_weights_unused(weights, names, NAMES_SHOWN);
 
     if (n == 0)
         return;
-    fprintf(stderr, "ggufs-run: %zu tensor%s not used:", n, n == 1 ? " is" : "s are");
     for (size_t i = 0; i < n && i < NAMES_SHOWN; i++) {
-        fputs(i > 0 ? ", " : " ", stderr);
-        gguf_print_safe_string(stderr, names[i]);
+        const size_t length = strlen(list);
+
+        snprintf(list + length, sizeof list - length, "%s %s", i > 0 ? "," : "", names[i]);
     }
-    fprintf(stderr, "%s\n", n > NAMES_SHOWN ? ", ..." : "");
+    run_message("%zu tensor%s not used:%s%s", n, n == 1 ? " is" : "s are", list,
+                n > NAMES_SHOWN ? ", ..." : "");
 }
 
 static int open_engine(struct run_session *session, uint32_t n_context, struct run_failure *failure)
