@@ -3,6 +3,7 @@
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_progress.h"
 #include "contrib/runner/cli/run_signals.h"
+#include "contrib/runner/tokenizer/word_splitter.h"
 #include "gguf/support/buffer.h"
 #include "gguf/support/confine.h"
 #include "gguf/support/exit_status.h"
@@ -224,6 +225,7 @@ static int confine(const struct run_options *options)
     if (!options->is_confined)
         return EX_OK;
     omp_get_max_threads(); /* has libomp open what it needs */
+    run_word_splitter_reserve();
     code = gguf_confine(&confinement, &step);
     if (code == 0)
         return EX_OK;
