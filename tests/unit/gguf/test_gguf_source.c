@@ -1,0 +1,285 @@
+/* Sources: each kind gives the same bytes, notices changes, and keeps its header apart from data.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gguf/source.h"
+#include "tests/unit/gguf/old_file.h"
+
+TestSuite(gguf_source, .init = model_file_begin_test);
+
+enum { N_BYTES = 300 << 10 };
+
+static unsigned char bytes[N_BYTES];
+
+static void fill_bytes(void)
+{
+    uint64_t state = 1;
+
+    for (size_t i = 0; i < N_BYTES; i++)
+        bytes[i] = (unsigned char)model_file_random(&state);
+}
+
+static struct gguf_source open_source(int descriptor, bool is_growing)
+{
+    struct gguf_report report = {0};
+    struct gguf_source source;
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    cr_assert_eq(gguf_source_open(path, is_growing, &source, &report), 0, "%s",
+                 report.first_error.message);
+    return source;
+}
+
+/* Collects what is lent. */
+struct collector {
+    unsigned char *out;
+    size_t n_stretches, longest, unit_bytes, done;
+};
+
+static void collect(void *argument, uint64_t at, const uint8_t *lent, size_t n_bytes)
+{
+    struct collector *collector = argument;
+
+    cr_assert_eq(at, collector->done);
+    cr_assert_eq(at % collector->unit_bytes, 0u);
+    memcpy(collector->out + at, lent, n_bytes);
+    collector->done += n_bytes;
+    collector->n_stretches++;
+    if (n_bytes > collector->longest)
+        collector->longest = n_bytes;
+}
+
+Test(gguf_source, every_kind_reads_and_lends_the_same_bytes)
+{
+    static const size_t units[] = {1, 34, 144, 1000, GGUF_LENT_BYTES};
+    static unsigned char out[N_BYTES];
+    int descriptor;
+
+    fill_bytes();
+    descriptor = model_file_create(bytes, N_BYTES);
+    for (int is_growing = 0; is_growing < 2; is_growing++) {
+        struct gguf_source source = open_source(descriptor, is_growing);
+
+        cr_expect_eq(source.size_bytes, (uint64_t)N_BYTES);
+        cr_expect_eq(gguf_source_is_growing(&source), is_growing);
+        cr_expect_eq(gguf_source_read(&source, 12345, 67890, out), 0);
+        cr_expect_arr_eq(out, bytes + 12345, 67890);
+        for (size_t i = 0; i < COUNT(units); i++) {
+            struct collector collector = {.out = out, .unit_bytes = units[i]};
+            const size_t n = N_BYTES - 7;
+
+            memset(out, 0, sizeof out);
+            cr_expect_eq(gguf_source_lend(&source, 7, n, units[i], collect, &collector), 0);
+            cr_expect_eq(collector.done, n);
+            cr_expect_arr_eq(out, bytes + 7, n);
+            if (is_growing)
+                cr_expect_leq(collector.longest, GGUF_LENT_BYTES);
+            else
+                cr_expect_eq(collector.n_stretches, 1u);
+        }
+        cr_expect_eq(gguf_source_prefetch(&source, 0, N_BYTES), 0);
+        cr_expect_eq(gguf_source_read(&source, N_BYTES - 1, 2, out), -EIO);
+        cr_expect(gguf_source_has(&source, 0, N_BYTES));
+        cr_expect_not(gguf_source_has(&source, 1, N_BYTES));
+        cr_expect_not(gguf_source_has(&source, UINT64_MAX, 1));
+        gguf_source_close(&source);
+        gguf_source_close(&source); /* there is nothing to close */
+    }
+    close(descriptor);
+}
+
+Test(gguf_source, what_is_gone_cannot_be_had)
+{
+    static unsigned char out[N_BYTES];
+    int descriptor;
+
+    fill_bytes();
+    descriptor = model_file_create(bytes, N_BYTES);
+    for (int is_growing = 0; is_growing < 2; is_growing++) {
+        struct gguf_source source = open_source(descriptor, is_growing);
+
+        cr_assert_eq(ftruncate(descriptor, N_BYTES / 2 + 1), 0);
+        for (size_t n = 1; n <= N_BYTES; n = 2 * n + 1) {
+            struct collector collector = {.out = out, .unit_bytes = 1};
+            const int expected = n > N_BYTES / 2 + 1 ? -EIO : 0;
+
+            cr_expect_eq(gguf_source_read(&source, 0, n, out), expected, "%zu", n);
+            /* A fault may come in the middle, and the bytes again from the start. */
+            if (expected == 0)
+                cr_expect_eq(gguf_source_lend(&source, 0, n, 1, collect, &collector), 0);
+        }
+        cr_expect_eq(gguf_source_check(&source, N_BYTES / 2 + 1), 0);
+        cr_expect_eq(gguf_source_check(&source, N_BYTES / 2 + 2), -EIO);
+        cr_assert_eq(pwrite(descriptor, bytes, N_BYTES, 0), N_BYTES);
+        gguf_source_close(&source);
+    }
+    close(descriptor);
+}
+
+/* The page behind the end of a file, and that with its end. */
+static void copy_out(void *argument, uint64_t at, const uint8_t *lent, size_t n_bytes)
+{
+    memcpy((unsigned char *)argument + at, lent, n_bytes);
+}
+
+Test(gguf_source, a_fault_or_zeros_behind_the_end_are_an_error)
+{
+    static unsigned char out[N_BYTES];
+    const long page_bytes = sysconf(_SC_PAGESIZE);
+    struct gguf_source source;
+    int descriptor;
+
+    fill_bytes();
+    descriptor = model_file_create(bytes, N_BYTES);
+    source = open_source(descriptor, false);
+    cr_assert_eq(ftruncate(descriptor, page_bytes + 10), 0);
+    for (int i = 0; i < 3; i++) { /* one fault must not harm the next */
+        cr_expect_eq(gguf_source_lend(&source, 0, N_BYTES, 1, copy_out, out), -EIO);
+        cr_expect_eq(gguf_source_lend(&source, (uint64_t)page_bytes, 11, 1, copy_out, out), -EIO);
+        cr_expect_eq(gguf_source_lend(&source, (uint64_t)page_bytes, 10, 1, copy_out, out), 0);
+        cr_expect_arr_eq(out, bytes + page_bytes, 10);
+    }
+    gguf_source_close(&source);
+    close(descriptor);
+}
+
+static struct gguf_model *open_model(int descriptor)
+{
+    struct gguf_report report = {0};
+    struct gguf_model *model;
+
+    cr_assert_eq(model_file_open_descriptor(descriptor, &model, &report), 0, "%s",
+                 report.first_error.message);
+    return model;
+}
+
+static void write_byte(int descriptor, unsigned char byte, uint64_t offset)
+{
+    /* Another time each time, whatever the clock's grain. */
+    static time_t seconds = 1000;
+    const struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
+
+    seconds++;
+    cr_assert_eq(pwrite(descriptor, &byte, 1, (off_t)offset), 1);
+    cr_assert_eq(futimens(descriptor, times), 0);
+}
+
+/* Every byte of a file: of the header it makes it stale, of data it does not. */
+static void check_bytes_of(const struct model_bytes *file,
+                           bool (*is_data)(const struct gguf_model *, uint64_t))
+{
+    const int descriptor = model_file_create(file->data, file->size_bytes);
+    struct gguf_model *model = open_model(descriptor);
+    unsigned generation = gguf_source_generation(&model->files[0]);
+
+    for (uint64_t at = 0; at < file->size_bytes; at++) {
+        write_byte(descriptor, file->data[at] ^ 1, at);
+        if (is_data(model, at)) {
+            cr_assert_eq(gguf_model_check(model), 0, "byte %ju", (uintmax_t)at);
+            cr_assert_eq(gguf_model_generation(model), ++generation);
+        } else {
+            cr_assert_eq(gguf_model_check(model), -ESTALE, "byte %ju", (uintmax_t)at);
+            cr_assert_eq(gguf_model_check(model), -ESTALE);
+            cr_assert_eq(gguf_model_generation(model), generation);
+        }
+        write_byte(descriptor, file->data[at], at);
+        cr_assert_eq(gguf_model_check(model), 0);
+        cr_assert_eq(gguf_model_generation(model), ++generation);
+    }
+    gguf_close(model);
+    close(descriptor);
+}
+
+/* In front of the data of a tensor of an old file is padding, which nobody reads. */
+static bool is_old_data(const struct gguf_model *model, uint64_t at)
+{
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &model->tensors[i];
+        const uint64_t entry_end =
+            tensor->info_offset + 4 * (3 + (uint64_t)tensor->n_dims) + tensor->name.length_bytes;
+
+        if (at >= entry_end && at < tensor->file_offset + tensor->size_bytes)
+            return true;
+    }
+    return false;
+}
+
+static uint64_t header_bytes;
+
+static bool is_behind_header(const struct gguf_model *model, uint64_t at)
+{
+    (void)model;
+    return at >= header_bytes;
+}
+
+Test(gguf_source, which_bytes_belong_to_a_gguf_header)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    struct model_bytes file;
+
+    gguf_writer_add_string(w, "key", "value");
+    gguf_writer_add_tensor(w, "t", 1, 1, (uint64_t[]){64}, 24, NULL, 64);
+    file = model_file_finish(w);
+    header_bytes = 24 + (8 + 3 + 4 + 8 + 5) + (8 + 1 + 4 + 8 + 4 + 8);
+    check_bytes_of(&file, is_behind_header);
+    free(file.data);
+}
+
+Test(gguf_source, which_bytes_belong_to_the_header_of_an_old_file)
+{
+    const struct old_file *kind;
+
+    for (size_t i = 0; (kind = old_file_at(i)) && i < 4; i++) {
+        struct model_bytes file = old_file_make(kind);
+
+        check_bytes_of(&file, is_old_data);
+        free(file.data);
+    }
+}
+
+Test(gguf_source, the_header_of_an_old_file_has_no_data)
+{
+    const struct old_file *kind;
+
+    for (size_t i = 0; (kind = old_file_at(i)); i++) {
+        struct model_bytes file = old_file_make(kind);
+        struct gguf_model *model = model_file_accept(file.data, file.size_bytes);
+        uint64_t n_data = 0;
+
+        for (uint64_t j = 0; j < file.size_bytes; j++)
+            n_data += is_old_data(model, j);
+        cr_expect_eq(model->files[0].header.n_bytes, file.size_bytes - n_data, "%s %s", kind->magic,
+                     kind->family);
+        gguf_close(model);
+        free(file.data);
+    }
+}
+
+Test(gguf_source, the_time_is_that_of_the_last_change)
+{
+    struct model_bytes file = model_file_rich(&model_encodings[2]);
+    const int descriptor = model_file_create(file.data, file.size_bytes);
+    struct gguf_model *model = open_model(descriptor);
+    const struct timespec times[2] = {{.tv_sec = 5}, {.tv_sec = 7, .tv_nsec = 11}};
+    struct stat status;
+
+    cr_assert_eq(fstat(descriptor, &status), 0);
+    cr_expect_eq(gguf_model_modified(model).tv_sec, status.st_mtim.tv_sec);
+    cr_assert_eq(futimens(descriptor, times), 0);
+    cr_expect_eq(gguf_model_modified(model).tv_sec, status.st_mtim.tv_sec);
+    cr_expect_eq(gguf_model_check(model), 0);
+    cr_expect_eq(gguf_model_modified(model).tv_sec, 7);
+    cr_expect_eq(gguf_model_modified(model).tv_nsec, 11);
+    cr_assert_eq(ftruncate(descriptor, (off_t)file.size_bytes + 1), 0);
+    cr_expect_eq(gguf_model_check(model), -ESTALE);
+    gguf_close(model);
+    close(descriptor);
+    free(file.data);
+}
