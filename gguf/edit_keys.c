@@ -1,5 +1,7 @@
 #include "gguf/edit_keys.h"
 
+#include "gguf/edit_values.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -202,6 +204,6 @@ int gguf_edit_check_type(const struct gguf_model *model, struct gguf_string key,
         return 0;
     return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
                       "key %s: an edit gives it the type %s, the GGUF specification wants %s",
-                      gguf_quote(key).text, gguf_value_type_name(value->type),
+                      gguf_quote(key).text, gguf_edit_type_name(value->type),
                       kind_names[standard_keys[row].kind]);
 }

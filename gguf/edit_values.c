@@ -44,6 +44,11 @@ static struct gguf_quoted quote(const char *text)
 
 /* ---- types ---- */
 
+const char *gguf_edit_type_name(enum gguf_value_type type)
+{
+    return types[type].name;
+}
+
 /* Returns GGUF_N_VALUE_TYPES for an unknown name. */
 static enum gguf_value_type find_type(struct gguf_string name)
 {

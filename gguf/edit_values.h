@@ -20,6 +20,9 @@ int gguf_edit_value_from_text(struct gguf_edit *edit, struct gguf_string type, c
 int gguf_edit_value_from_json(struct gguf_edit *edit, struct gguf_string type,
                               const struct cJSON *json, struct gguf_report *report);
 
+/* The name of a type as edits write it: "u32". */
+const char *gguf_edit_type_name(enum gguf_value_type type);
+
 /*
  * Parse JSON of length_bytes bytes, followed by a NUL. On success, free *json with cJSON_Delete().
  * `place` starts the message of an error.

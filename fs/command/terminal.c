@@ -19,8 +19,9 @@ void fs_print_error(const char *format, ...)
 void fs_print_finding(FILE *stream, const char *prefix, const char *path,
                       const struct gguf_finding *finding)
 {
-    gguf_print_safe_format(stream, "%s%s: %s", prefix, finding->path ? finding->path : path,
-                           finding->severity == GGUF_NOTE ? "note: " : "");
+    fputs(prefix, stream);
+    gguf_print_safe_string(stream, finding->path ? finding->path : path);
+    fputs(finding->severity == GGUF_NOTE ? ": note: " : ": ", stream);
     if (finding->file_offset != GGUF_NO_OFFSET)
         fprintf(stream, "byte %" PRIu64 ": ", finding->file_offset);
     gguf_print_safe_string(stream, finding->message);

@@ -1,5 +1,6 @@
 #include "gguf/support/safe_print.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -79,7 +80,7 @@ void gguf_vprint_safe_format(FILE *stream, const char *format, va_list args)
     const int length = vasprintf(&text, format, args);
 
     if (length < 0) {
-        fputs(format, stream);
+        fputs(strerror(ENOMEM), stream);
         return;
     }
     gguf_print_safe(stream, text, (size_t)length);

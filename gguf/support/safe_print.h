@@ -38,7 +38,7 @@ void gguf_print_safe_string(FILE *stream, const char *string);
 
 /*
  * The same for the text that printf() would print, line breaks included: one line remains one, and
- * arguments need no care. Prints the bare format if memory is too short.
+ * arguments need no care. If memory is too short, prints that instead.
  */
 void gguf_print_safe_format(FILE *stream, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

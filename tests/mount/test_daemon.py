@@ -397,8 +397,10 @@ class TestWriting(DaemonTestCase):
         self.assertFalse(os.access(path, os.X_OK))
 
     def test_asked_for_writing(self):
-        """-o rw opens nothing."""
-        self.mount(self.model, "-o", "rw")
+        """-o rw, which mount(8) passes, opens nothing and is warned of."""
+        result = self.run_ggufs(*mounting.MOUNT_OPTIONS, "-o", "rw", self.model, self.mountpoint)
+        self.assertEqual((0, ""), (result.status, result.out))
+        self.assertRegex(result.err, r"\Aggufs: warning: option -o rw: .*read-only\n\Z")
         descriptor = None
         with self.assertRaises(OSError) as caught:
             descriptor = os.open(os.path.join(self.mountpoint, "tensors/t/raw"), os.O_RDWR)
