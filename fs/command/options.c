@@ -119,14 +119,8 @@ static int refuse_unknown(const char *word, bool is_behind_o, const char *cut_op
 
 /* ---- words ---- */
 
-/* Every option in use, to compare with the command at the end. */
-struct uses {
-    const struct fs_option **list;
-    size_t count;
-};
-
 /* `word` is the whole option, which ends at `end` or in "=VALUE" there. */
-static int take(struct fs_options *options, struct uses *uses, const struct fs_option *option,
+static int take(struct fs_options *options, bool *is_used, const struct fs_option *option,
                 const char *word, const char *value, bool has_successor)
 {
     char shown[LONGEST_NAME + 8];
@@ -142,7 +136,7 @@ static int take(struct fs_options *options, struct uses *uses, const struct fs_o
         fs_print_error("option %s takes no value, it is given %s", shown, word);
         return -EINVAL;
     }
-    uses->list[uses->count++] = option;
+    is_used[option - fs_option_table] = true;
     return option->handle(options, &use);
 }
 
@@ -170,7 +164,7 @@ static char *cut_word(char *word)
 }
 
 /* The options behind one -o. */
-static int take_group(struct fs_options *options, struct uses *uses, const char *group)
+static int take_group(struct fs_options *options, bool *is_used, const char *group)
 {
     const char *cut_option = NULL; /* "-o set", if the option before is one */
     char *copy = strdup(group);
@@ -188,14 +182,14 @@ static int take_group(struct fs_options *options, struct uses *uses, const char 
             continue;
         if (!option || is_dashed(option))
             return refuse_unknown(word, true, cut_option);
-        result = take(options, uses, option, word, word[length] == '=' ? word + length + 1 : NULL,
-                      next != NULL);
+        result = take(options, is_used, option, word,
+                      word[length] == '=' ? word + length + 1 : NULL, next != NULL);
         cut_option = strcmp(option->name, "set") == 0 ? "-o set" : NULL;
     }
     return result;
 }
 
-static int take_words(struct fs_options *options, struct uses *uses, int argc, char **argv)
+static int take_words(struct fs_options *options, bool *is_used, int argc, char **argv)
 {
     int result = 0;
 
@@ -212,7 +206,7 @@ static int take_words(struct fs_options *options, struct uses *uses, int argc, c
             options->arguments[options->n_arguments++] = word;
         } else if (word[1] == 'o') {
             if (word[2] != '\0' || i + 1 < argc) {
-                result = take_group(options, uses, word[2] != '\0' ? word + 2 : argv[++i]);
+                result = take_group(options, is_used, word[2] != '\0' ? word + 2 : argv[++i]);
             } else {
                 fs_print_error("-o needs an option behind it");
                 result = -EINVAL;
@@ -222,7 +216,7 @@ static int take_words(struct fs_options *options, struct uses *uses, int argc, c
         } else {
             if (option->argument && !value && i + 1 < argc)
                 value = argv[++i];
-            result = take(options, uses, option, word, value, false);
+            result = take(options, is_used, option, word, value, false);
         }
     }
     return result;
@@ -230,13 +224,13 @@ static int take_words(struct fs_options *options, struct uses *uses, int argc, c
 
 /* ---- what fits together ---- */
 
-static int check_uses(const struct fs_options *options, const struct uses *uses)
+static int check_uses(const struct fs_options *options, const bool *is_used)
 {
-    for (size_t i = 0; i < uses->count; i++) {
-        const struct fs_option *option = uses->list[i];
+    for (size_t i = 0; i < fs_n_options; i++) {
+        const struct fs_option *option = &fs_option_table[i];
         char names[128] = "";
 
-        if (option->commands & 1u << options->command)
+        if (!is_used[i] || option->commands & 1u << options->command)
             continue;
         for (enum fs_command command = 0; command < FS_N_COMMANDS; command++) {
             const size_t length = strlen(names);
@@ -257,21 +251,21 @@ static int check_uses(const struct fs_options *options, const struct uses *uses)
     return 0;
 }
 
-static int parse(struct fs_options *options, struct uses *uses, int argc, char **argv)
+static int parse(struct fs_options *options, bool *is_used, int argc, char **argv)
 {
-    int result = take_words(options, uses, argc, argv);
+    int result = take_words(options, is_used, argc, argv);
 
     if (result < 0 || options->command == FS_HELP || options->command == FS_VERSION)
         return result;
     options->mount.keep_cache = !options->open.partial && !options->mount.direct_io;
-    result = check_uses(options, uses);
+    result = check_uses(options, is_used);
     return result < 0 ? result : fs_arguments_assign(options);
 }
 
 int fs_options_parse(int argc, char **argv, struct fs_options *options)
 {
     size_t n_words = 1; /* at most; commas separate more options behind -o */
-    struct uses uses = {0};
+    bool *is_used = calloc(fs_n_options, sizeof *is_used); /* for each row of the table */
     int result = -ENOMEM;
 
     *options = (struct fs_options){
@@ -281,17 +275,15 @@ int fs_options_parse(int argc, char **argv, struct fs_options *options)
         for (const char *comma = argv[i]; (comma = strchr(comma, ',')) != NULL; comma++)
             n_words++;
     }
-    uses.list = calloc(n_words, sizeof *uses.list);
     options->arguments = calloc(n_words, sizeof *options->arguments);
     options->models = calloc(n_words, sizeof *options->models);
     options->fuse_options = calloc(n_words, sizeof *options->fuse_options);
     options->owned = calloc(n_words, sizeof *options->owned);
-    if (uses.list && options->arguments && options->models && options->fuse_options &&
-        options->owned)
-        result = parse(options, &uses, argc, argv);
+    if (is_used && options->arguments && options->models && options->fuse_options && options->owned)
+        result = parse(options, is_used, argc, argv);
     if (result == -ENOMEM)
         fs_print_error("%s", strerror(ENOMEM));
-    free(uses.list);
+    free(is_used);
     return result;
 }
 
