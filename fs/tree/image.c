@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What takes long enough to write once more that it is worth some memory. */
+#define LONG_TEXT_BYTES (256u << 10)
+
 void fs_image_begin(struct fs_image *image, const struct gguf_model *model)
 {
     *image = (struct fs_image){.model = model};
@@ -115,6 +118,19 @@ int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const struc
     if (result < 0 || fs_text_size(text) == 0)
         fs_text_free(text);
     return result;
+}
+
+bool fs_image_is_worth_keeping(const struct fs_image *image)
+{
+    uint64_t text_bytes = 0, memory_bytes = image->room * sizeof *image->segments;
+
+    for (size_t i = 0; i < image->n_segments; i++) {
+        if (image->segments[i].kind != FS_TEXT)
+            continue;
+        text_bytes += fs_text_size(image->segments[i].text);
+        memory_bytes += fs_text_memory(image->segments[i].text);
+    }
+    return text_bytes >= LONG_TEXT_BYTES && memory_bytes <= text_bytes / 100;
 }
 
 /* The file that a segment has bytes of, or NULL. */

@@ -12,6 +12,7 @@
 #include "fs/tree/text.h"
 #include "gguf/model.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -91,6 +92,12 @@ int fs_elements_size(const struct gguf_tensor *tensor, enum fs_format format, ui
 /* A text: see fs_text_make(), whose errors this also returns. */
 int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const struct fs_tree *tree,
                       const void *subject, const struct fs_interrupt *interrupt);
+
+/*
+ * Return true if the image is worth keeping when nobody has the file open: it has a long text, and
+ * takes less than a hundredth of the memory that the text would.
+ */
+bool fs_image_is_worth_keeping(const struct fs_image *image);
 
 /*
  * Check the model's first file, whose header every file of the tree shows something of, and the

@@ -271,20 +271,24 @@ static void print_shares(struct fs_sink *sink, const struct share *shares, size_
     }
 }
 
-static void print_file_type(struct fs_sink *sink, const struct gguf_model *model)
+/* The name that the file gives its mix of types, or else the type that has most bytes. */
+static void print_quantization(struct fs_sink *sink, const struct gguf_model *model,
+                               const struct share *shares, size_t n_shares)
 {
     const struct gguf_key *key = gguf_find_key(model, "general.file_type");
-    const char *name = NULL;
 
-    if (!key || !is_integer(&key->value))
-        return;
-    if (key->value.u64 < sizeof file_types / sizeof *file_types)
-        name = file_types[key->value.u64];
-    print_label(sink, "quantization");
-    if (name)
-        print(sink, "%s\n", name);
-    else
-        print(sink, "file type %" PRIu64 "\n", key->value.u64);
+    if (key && is_integer(&key->value)) {
+        const uint64_t id = key->value.u64;
+
+        print_label(sink, "quantization");
+        if (id < sizeof file_types / sizeof *file_types && file_types[id])
+            print(sink, "%s\n", file_types[id]);
+        else
+            print(sink, "file type %" PRIu64 "\n", id);
+    } else if (n_shares > 0 && shares[0].type) {
+        print_label(sink, "quantization");
+        print(sink, "%s%s\n", n_shares > 1 ? "mostly " : "", shares[0].type->name);
+    }
 }
 
 /* ---- the whole ---- */
@@ -353,7 +357,7 @@ int fs_summary_write(const struct fs_tree *tree, const void *subject, struct fs_
     print_label(sink, "parameters");
     print_count(sink, n_elements);
     fs_sink_literal(sink, "\n");
-    print_file_type(sink, model);
+    print_quantization(sink, model, shares, n_shares);
     print_files(sink, model);
     print_architecture_number(sink, model, "context length", "context_length");
     print_architecture_number(sink, model, "layers", "block_count");

@@ -64,6 +64,18 @@ static int find_marks(struct fs_text *text, const struct fs_interrupt *interrupt
     return result;
 }
 
+static void give_back_room(struct fs_text *text)
+{
+    struct mark *marks = NULL;
+
+    if (text->n_marks > 0)
+        marks = reallocarray(text->marks, text->n_marks, sizeof *marks);
+    if (marks) {
+        text->marks = marks;
+        text->room = text->n_marks;
+    }
+}
+
 int fs_text_make(fs_text_writer *write, const struct fs_tree *tree, const void *subject,
                  const struct fs_interrupt *interrupt, struct fs_text **text)
 {
@@ -77,11 +89,13 @@ int fs_text_make(fs_text_writer *write, const struct fs_tree *tree, const void *
     made->tree = tree;
     made->subject = subject;
     result = find_marks(made, interrupt);
-    if (result < 0)
+    if (result < 0) {
         fs_text_free(made);
-    else
-        *text = made;
-    return result;
+        return result;
+    }
+    give_back_room(made);
+    *text = made;
+    return 0;
 }
 
 void fs_text_free(struct fs_text *text)
@@ -95,6 +109,11 @@ void fs_text_free(struct fs_text *text)
 uint64_t fs_text_size(const struct fs_text *text)
 {
     return text->size_bytes;
+}
+
+size_t fs_text_memory(const struct fs_text *text)
+{
+    return sizeof *text + text->room * sizeof *text->marks;
 }
 
 /* The last mark at or before `offset`, or NULL for the start of the text. */

@@ -44,6 +44,9 @@ void fs_text_free(struct fs_text *text);
 
 uint64_t fs_text_size(const struct fs_text *text);
 
+/* The memory that the text takes, in bytes. */
+size_t fs_text_memory(const struct fs_text *text);
+
 /*
  * Write bytes `offset` to `offset + length`, which the text must have, to `out`. Returns 0, what
  * the writer returns, or -EIO if it wrote less than before.
