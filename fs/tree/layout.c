@@ -93,36 +93,48 @@ static int enter_parent(struct layout *layout, const char *path, fs_node_index *
     return result;
 }
 
+/* Add the node of a path whose directory is `parent`. */
+static int add_named(struct layout *layout, const struct fs_view *view, fs_node_index parent,
+                     const char *path, fs_node_index *node)
+{
+    struct fs_nodes *nodes = &layout->tree->nodes;
+    const char *in_table = strrchr(view->path, '/');
+    const char *name = strrchr(path, '/');
+    int result;
+
+    in_table = in_table ? in_table + 1 : view->path;
+    name = name ? name + 1 : path;
+    if (view->kind == FS_DIRECTORY) {
+        /* It may be there already, to lead to a file of an earlier row. */
+        result = enter(layout, parent, name, node);
+        if (result < 0 || !nodes->list[*node].view)
+            return result;
+    }
+    /* A name that the table has need not be copied. */
+    if (strcmp(name, in_table) == 0)
+        return fs_nodes_add(nodes, parent, view->kind, in_table, false, node);
+    return fs_nodes_add(nodes, parent, view->kind, name, true, node);
+}
+
 static int add_node(struct layout *layout, const struct fs_view *view, const void *subject)
 {
     struct fs_tree *tree = layout->tree;
-    const char *literal = strrchr(view->path, '/');
-    const char *slash;
     char path[FS_PATH_BYTES], target[FS_PATH_BYTES];
-    fs_node_index parent, index;
+    fs_node_index parent, node;
     int result;
 
     fs_path_expand(view->path, tree, subject, path);
     result = enter_parent(layout, path, &parent);
+    if (result == 0)
+        result = add_named(layout, view, parent, path, &node);
     if (result < 0)
         return result;
-    /* A name that the table has need not be copied. */
-    literal = literal ? literal + 1 : view->path;
-    slash = strrchr(path, '/');
-    result = fs_nodes_add(&tree->nodes, parent, view->kind,
-                          *literal == '<' ? (slash ? slash + 1 : path) : literal, *literal == '<',
-                          &index);
-    if (result < 0)
-        return result;
-    tree->nodes.list[index].view = view;
-    tree->nodes.list[index].subject = subject;
-    if (view->kind == FS_DIRECTORY)
-        return remember(layout, index);
-    if (view->kind == FS_LINK) {
-        fs_path_expand(view->target, tree, subject, target);
-        return fs_nodes_set_target(&tree->nodes, index, target);
-    }
-    return 0;
+    tree->nodes.list[node].view = view;
+    tree->nodes.list[node].subject = subject;
+    if (view->kind != FS_LINK)
+        return 0;
+    fs_path_expand(view->target, tree, subject, target);
+    return fs_nodes_set_target(&tree->nodes, node, target);
 }
 
 /* Add all nodes about the things of one kind, in their order. */
