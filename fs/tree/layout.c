@@ -120,7 +120,7 @@ static int add_node(struct layout *layout, const struct fs_view *view, const voi
 {
     struct fs_tree *tree = layout->tree;
     char path[FS_PATH_BYTES], target[FS_PATH_BYTES];
-    fs_node_index parent, node;
+    fs_node_index parent = FS_NO_NODE, node = FS_NO_NODE;
     int result;
 
     fs_path_expand(view->path, tree, subject, path);
@@ -167,7 +167,7 @@ int fs_layout_add_nodes(struct fs_tree *tree)
 
     if (layout)
         layout->tree = tree;
-    for (size_t i = 0; result == 0 && i < fs_n_subjects; i++)
+    for (size_t i = 0; result == 0 && fs_subjects[i]; i++)
         result = add_subjects(layout, fs_subjects[i]);
     if (layout)
         tdestroy(layout->directories, free);

@@ -64,8 +64,7 @@ static const struct fs_subjects keys = {count_keys, key_at, name_of_key};
 static const struct fs_subjects tensors = {count_tensors, tensor_at, name_of_tensor};
 static const struct fs_subjects shards = {count_shards, shard_at, NULL};
 
-const struct fs_subjects *const fs_subjects[] = {&the_model, &keys, &tensors, &shards};
-const size_t fs_n_subjects = sizeof fs_subjects / sizeof *fs_subjects;
+const struct fs_subjects *const fs_subjects[] = {&the_model, &keys, &tensors, &shards, NULL};
 
 static void write_key(const struct fs_tree *tree, const void *subject, const char *suffix,
                       char file_name[FS_NAME_BYTES])

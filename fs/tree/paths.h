@@ -27,9 +27,8 @@ struct fs_subjects {
     struct gguf_string (*name)(const void *subject);
 };
 
-/* Every kind of subjects; nodes are added in this order. */
+/* Every kind of subjects, and a NULL; nodes are added in this order. */
 extern const struct fs_subjects *const fs_subjects[];
-extern const size_t fs_n_subjects;
 
 /* The subjects for each of which the template gives a path: those of its placeholders. */
 const struct fs_subjects *fs_path_subjects(const char *path_template);

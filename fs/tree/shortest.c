@@ -290,7 +290,7 @@ static size_t write_decimal(struct decimal decimal, char *out)
 static size_t write_simple(double value, char *out)
 {
     if (!isfinite(value)) {
-        memcpy(out, "null", 4);
+        memcpy(out, (const char[]){'n', 'u', 'l', 'l'}, 4);
         return 4;
     }
     /* Most of what models hold. */
