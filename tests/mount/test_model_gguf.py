@@ -202,23 +202,23 @@ class TestEdits(ModelTestCase):
 
     def test_refusals(self):
         cases = [("set=a=u8:256", EX_USAGE, '"a"', '"256"', "0 to 255"),
-                 ("set=a=x:1", EX_USAGE, '"x" is unknown'),
+                 ("set=a=x:1", EX_USAGE, 'unknown type "x"'),
                  ("set=a", EX_USAGE, "KEY=TYPE:VALUE"),
-                 ("set==u8:1", EX_USAGE, "without a name"),
-                 ("set=a=arr:[1", EX_USAGE, "no JSON"),
+                 ("set==u8:1", EX_USAGE, "an edit has no key"),
+                 ("set=a=arr:[1", EX_USAGE, "not JSON"),
                  ("set=a\x1b=u8:256", EX_USAGE, "\\x1b"),
                  ("unset=split.no", EX_USAGE, "split.no"),
                  ("set=" + 65536 * "k" + "=u8:1", EX_USAGE, "65535"),
-                 ("unset=nothing", EX_DATAERR, '"nothing"', "there is none"),
+                 ("unset=nothing", EX_DATAERR, '"nothing"', "there is no such key"),
                  ("set=general.alignment=u32:48", EX_DATAERR, "48 is not a power of two"),
-                 ("set=general.alignment=u64:32", EX_DATAERR, "uint32")]
+                 ("set=general.alignment=u64:32", EX_DATAERR, "wants u32")]
         for option, status, *words in cases:
             with self.subTest(option=option[:40]):
                 self.assert_refused(status, ["-o", option], "ggufs: ", *words)
 
     def test_refused_files(self):
-        for text, word in ((b"", "is empty"), (b"[]", "no object"), (b'{"a": 1}', "type"),
-                           (b'{"a": true}\0', "NUL"), (b"{", "no JSON")):
+        for text, word in ((b"", "is empty"), (b"[]", "not an object"), (b'{"a": 1}', "type"),
+                           (b'{"a": true}\0', "NUL"), (b"{", "not JSON")):
             with self.subTest(text=text):
                 path = self.write("bad.json", text)
                 self.assert_refused(EX_USAGE, ["--edits", path], "ggufs: --edits: ", word)
@@ -283,7 +283,7 @@ class TestSplit(ModelTestCase):
         for size in ("", "0", "x", "1T", "-1", "1MB", "99999999999999999999", "99999999999G"):
             result = self.run_ggufs("-o", "split=" + size, mounting.sample(), self.mountpoint)
             self.assert_status(EX_USAGE, result)
-            self.assertIn("needs a size like", result.err)
+            self.assertIn("needs a size in bytes, like", result.err)
 
 
 if __name__ == "__main__":

@@ -313,9 +313,9 @@ class TestTensors(TreeTestCase):
                 with open(os.path.join(mountpoint, "tensors/reshaped/info"), "rb") as file:
                     info = json.load(file)
                 self.assertEqual(([2, 16, 3, 3], [32, 9]), (info["shape"], info["ne"]))
-                status, out, _ = self.run_ggufs("--check", path)
-                self.assertEqual(0, status, out)
-                self.assertEqual(6, out.count("comfy.gguf.orig_shape."), out)
+                result = self.run_ggufs("--check", path)
+                self.assertEqual(0, result.status, result)
+                self.assertEqual(6, result.out.count("comfy.gguf.orig_shape."), result.out)
 
     def test_no_keys(self):
         self.check_built(GgufFile().tensor(b"t", [1], F32, b"\0\0\x80\x3f"))
