@@ -15,7 +15,8 @@
 #include <stdint.h>
 
 /* The limits of the GGUF specification. */
-#define GGUF_MAX_DIMS          4
+/* ggml itself computes with four; files of video models from ComfyUI-GGUF have five and more. */
+#define GGUF_MAX_DIMS          8
 #define GGUF_MAX_KEY_BYTES     65535
 #define GGUF_DEFAULT_ALIGNMENT 32
 /* The specification says 64; files with longer ones exist, and nothing here depends on it. */

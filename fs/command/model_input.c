@@ -91,6 +91,7 @@ int fs_parse_input(const struct fs_options *options, struct fs_input *input,
 struct refusal {
     const char *path;
     size_t n_errors;
+    struct fs_findings findings; /* for the summary */
 };
 
 /* Print the first error, and notes after it, for instance how much is missing. */
@@ -98,6 +99,7 @@ static void print_first(void *user, const struct gguf_finding *finding)
 {
     struct refusal *refusal = user;
 
+    fs_findings_add(&refusal->findings, finding);
     if (finding->severity == GGUF_ERROR && refusal->n_errors++ > 0)
         return;
     if (refusal->n_errors > 0)
@@ -119,7 +121,8 @@ int fs_make_tree(const struct fs_options *options, struct fs_input *input, struc
 {
     struct refusal refusal = {.path = input->path};
     struct gguf_report report = {.each = print_first, .user = &refusal};
-    const struct fs_tree_options tree_options = {.split_bytes = options->split_bytes};
+    const struct fs_tree_options tree_options = {.split_bytes = options->split_bytes,
+                                                 .findings = &refusal.findings};
     struct gguf_model *model;
 
     *tree = NULL;

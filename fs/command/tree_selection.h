@@ -2,10 +2,8 @@
 #ifndef GGUFS_FS_TREE_SELECTION_H
 #define GGUFS_FS_TREE_SELECTION_H
 
+#include "fs/tree/paths.h"
 #include "fs/tree/tree.h"
-
-/* Enough for every path in a tree, with its NUL. */
-#define FS_PATH_BYTES 4096u
 
 enum fs_choice {
     FS_NOT_CHOSEN,

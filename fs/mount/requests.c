@@ -143,7 +143,7 @@ static void on_opendir(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
 /* A plain ls should not have to wait until all metadata are written as JSON to know their sizes. */
 static bool is_size_cheap(const struct fs_node *node)
 {
-    return node->kind != FS_FILE || node->view->scope == FS_PER_TENSOR ||
+    return node->kind != FS_FILE || node->view->size ||
            atomic_load_explicit(&node->size_bytes, memory_order_relaxed) != FS_SIZE_UNKNOWN;
 }
 

@@ -1,24 +1,19 @@
-/* The pieces of which a GGUF file of version 3 in little-endian order is made. */
+/* The elements of a GGUF file of version 3 in little-endian order. */
 #ifndef GGUFS_FS_GGUF_BYTES_H
 #define GGUFS_FS_GGUF_BYTES_H
 
-#include "fs/tree/json.h"
-#include "gguf/model.h"
+#include "fs/tree/sink.h"
+#include "gguf/values.h"
 
-/* The most that fs_gguf_number() and fs_gguf_scalar() write. */
-#define FS_GGUF_NUMBER_BYTES 8u
+#include <stdint.h>
 
-/* The following write to the end of `text`, which must have the room. */
+/* Write the low `width_bytes` bytes of a number. */
+void fs_gguf_number(struct fs_sink *sink, uint64_t number, unsigned width_bytes);
 
-/* The low `width_bytes` bytes of a number. */
-void fs_gguf_number(struct fs_text *text, uint64_t number, unsigned width_bytes);
+/* Write a string: its length and its bytes. */
+void fs_gguf_string(struct fs_sink *sink, struct gguf_string string);
 
-void fs_gguf_bytes(struct fs_text *text, const void *bytes, size_t n_bytes);
-
-/* A length and the bytes. */
-void fs_gguf_string(struct fs_text *text, struct gguf_string string);
-
-/* A value that is neither a string nor an array. */
-void fs_gguf_scalar(struct fs_text *text, const struct gguf_value *value);
+/* Write a value that is neither a string nor an array. */
+void fs_gguf_scalar(struct fs_sink *sink, const struct gguf_value *value);
 
 #endif

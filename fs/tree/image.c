@@ -2,10 +2,14 @@
 
 #include "fs/tree/converted.h"
 #include "fs/tree/decoded.h"
+#include "gguf/support/grow.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What takes long enough to write once more that it is worth some memory. */
+#define LONG_TEXT_BYTES (256u << 10)
 
 void fs_image_begin(struct fs_image *image, const struct gguf_model *model)
 {
@@ -14,43 +18,27 @@ void fs_image_begin(struct fs_image *image, const struct gguf_model *model)
 
 void fs_image_free(struct fs_image *image)
 {
-    for (size_t i = 0; i < image->n_owned; i++)
-        free(image->owned[i]);
-    free(image->owned);
+    for (size_t i = 0; i < image->n_segments; i++) {
+        if (image->segments[i].kind == FS_TEXT)
+            fs_text_free(image->segments[i].text);
+    }
     free(image->segments);
     *image = (struct fs_image){0};
 }
 
-/* Makes room for another entry of a list that grows by doubling. */
-static int make_room(void **list, size_t *room, size_t used, size_t entry_bytes)
-{
-    const size_t more = *room ? 2 * *room : 4;
-    void *grown;
-
-    if (used < *room)
-        return 0;
-    grown = reallocarray(*list, more, entry_bytes);
-    if (!grown)
-        return -ENOMEM;
-    *list = grown;
-    *room = more;
-    return 0;
-}
-
 static int add(struct fs_image *image, struct fs_segment segment, uint64_t length)
 {
-    void *segments = image->segments;
-    int result;
+    struct fs_segment *segments;
 
     if (length == 0)
         return 0;
     if (__builtin_add_overflow(image->size_bytes, length, &segment.end) || segment.end > INT64_MAX)
         return -EOVERFLOW;
-    result = make_room(&segments, &image->room, image->n_segments, sizeof segment);
-    if (result < 0)
-        return result;
+    segments = gguf_grow(image->segments, &image->room, image->n_segments + 1, sizeof segment);
+    if (!segments)
+        return -ENOMEM;
     image->segments = segments;
-    image->segments[image->n_segments++] = segment;
+    segments[image->n_segments++] = segment;
     image->size_bytes = segment.end;
     return 0;
 }
@@ -58,28 +46,6 @@ static int add(struct fs_image *image, struct fs_segment segment, uint64_t lengt
 int fs_image_add_literal(struct fs_image *image, const char *literal)
 {
     return add(image, (struct fs_segment){.kind = FS_LITERAL, .literal = literal}, strlen(literal));
-}
-
-static int own(struct fs_image *image, char *bytes)
-{
-    char **owned = reallocarray(image->owned, image->n_owned + 1, sizeof *owned);
-
-    if (!owned) {
-        free(bytes);
-        return -ENOMEM;
-    }
-    image->owned = owned;
-    image->owned[image->n_owned++] = bytes;
-    return 0;
-}
-
-int fs_image_add_owned(struct fs_image *image, char *bytes, size_t n_bytes)
-{
-    const int result = own(image, bytes);
-
-    if (result < 0)
-        return result;
-    return add(image, (struct fs_segment){.kind = FS_LITERAL, .literal = bytes}, n_bytes);
 }
 
 int fs_image_add_zeros(struct fs_image *image, uint64_t n_bytes)
@@ -91,21 +57,6 @@ int fs_image_add_source(struct fs_image *image, const struct gguf_source *file, 
                         uint64_t n_bytes)
 {
     return add(image, (struct fs_segment){.kind = FS_SOURCE, .source = {file, offset}}, n_bytes);
-}
-
-int fs_image_add_json_string(struct fs_image *image, struct gguf_string string)
-{
-    struct fs_text text = {.capacity = FS_JSON_STRING_BYTES(string.length_bytes)};
-    char *shrunk;
-
-    text.data = malloc(text.capacity);
-    if (!text.data)
-        return -ENOMEM;
-    fs_json_string(&text, string);
-    shrunk = realloc(text.data, text.length);
-    if (shrunk)
-        text.data = shrunk;
-    return fs_image_add_owned(image, text.data, text.length);
 }
 
 int fs_image_add_data(struct fs_image *image, const struct gguf_tensor *tensor)
@@ -120,26 +71,66 @@ int fs_image_add_modern_data(struct fs_image *image, const struct gguf_tensor *t
 
     if (!is_swapped && tensor->type == dequant_modern(tensor->type))
         return fs_image_add_data(image, tensor);
-    return add(image, (struct fs_segment){.kind = FS_CONVERTED, .tensor = tensor},
+    return add(image, (struct fs_segment){.kind = FS_CONVERTED, .converted = tensor},
                tensor->size_bytes);
 }
 
-int fs_image_add_values(struct fs_image *image, const struct gguf_tensor *tensor)
+/* By format. */
+static const unsigned element_bytes[] = {[FS_F32] = sizeof(float)};
+
+int fs_elements_size(const struct gguf_tensor *tensor, enum fs_format format, uint64_t *size_bytes)
+{
+    if (__builtin_mul_overflow(tensor->n_elements, (uint64_t)element_bytes[format], size_bytes))
+        return -EOVERFLOW;
+    return 0;
+}
+
+/* Return true if the elements are in the file just as they are stored. */
+static bool is_stored_so(const struct gguf_tensor *tensor, enum fs_format format,
+                         enum fs_order order)
+{
+    return format == FS_F32 && order == FS_AS_STORED && tensor->type->id == DEQUANT_F32 &&
+           !tensor->big_endian;
+}
+
+int fs_image_add_elements(struct fs_image *image, const struct gguf_tensor *tensor,
+                          enum fs_format format, enum fs_order order)
 {
     uint64_t size_bytes;
 
-    if (__builtin_mul_overflow(tensor->n_elements, (uint64_t)sizeof(float), &size_bytes))
+    if (fs_elements_size(tensor, format, &size_bytes) < 0)
         return -EOVERFLOW;
-    if (tensor->type->id == DEQUANT_F32 && !tensor->big_endian)
-        return fs_image_add_data(image, tensor); /* they are what is stored */
-    return add(image, (struct fs_segment){.kind = FS_DECODED, .tensor = tensor}, size_bytes);
+    if (is_stored_so(tensor, format, order))
+        return fs_image_add_data(image, tensor);
+    return add(image, (struct fs_segment){.kind = FS_ELEMENTS, .elements = {tensor, format, order}},
+               size_bytes);
 }
 
-int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const void *subject,
-                      size_t length, size_t capacity)
+int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const struct fs_tree *tree,
+                      const void *subject, const struct fs_interrupt *interrupt)
 {
-    return add(image, (struct fs_segment){.kind = FS_TEXT, .text = {write, subject, capacity}},
-               length);
+    struct fs_text *text;
+    int result = fs_text_make(write, tree, subject, interrupt, &text);
+
+    if (result < 0)
+        return result;
+    result = add(image, (struct fs_segment){.kind = FS_TEXT, .text = text}, fs_text_size(text));
+    if (result < 0 || fs_text_size(text) == 0)
+        fs_text_free(text);
+    return result;
+}
+
+bool fs_image_is_worth_keeping(const struct fs_image *image)
+{
+    uint64_t text_bytes = 0, memory_bytes = image->room * sizeof *image->segments;
+
+    for (size_t i = 0; i < image->n_segments; i++) {
+        if (image->segments[i].kind != FS_TEXT)
+            continue;
+        text_bytes += fs_text_size(image->segments[i].text);
+        memory_bytes += fs_text_memory(image->segments[i].text);
+    }
+    return text_bytes >= LONG_TEXT_BYTES && memory_bytes <= text_bytes / 100;
 }
 
 /* The file that a segment has bytes of, or NULL. */
@@ -150,8 +141,9 @@ static const struct gguf_source *source_of(const struct fs_image *image,
     case FS_SOURCE:
         return segment->source.file;
     case FS_CONVERTED:
-    case FS_DECODED:
-        return &image->model->files[segment->tensor->file_index];
+        return &image->model->files[segment->converted->file_index];
+    case FS_ELEMENTS:
+        return &image->model->files[segment->elements.tensor->file_index];
     default:
         return NULL;
     }
@@ -184,25 +176,22 @@ struct slice {
     char *out;
 };
 
-static int read_text(const struct slice *slice, uint64_t segment_bytes)
+static int read_elements(const struct slice *slice)
 {
-    const struct fs_segment *segment = slice->segment;
-    const size_t capacity = slice->segment->text.capacity;
-    struct fs_text text = {malloc(capacity), 0, capacity};
-    int result;
+    const struct gguf_tensor *tensor = slice->segment->elements.tensor;
 
-    if (!text.data)
-        return -ENOMEM;
-    result = segment->text.write(slice->image->model, segment->text.subject, &text);
-    if (result == 0 && text.length != segment_bytes)
-        result = -EIO; /* a writer that is not always the same */
-    if (result == 0)
-        memcpy(slice->out, text.data + slice->offset, slice->length);
-    free(text.data);
-    return result;
+    switch (slice->segment->elements.order) {
+    case FS_AS_STORED:
+        switch (slice->segment->elements.format) {
+        case FS_F32:
+            return fs_decoded_read(slice->image->model, tensor, slice->offset, slice->length,
+                                   slice->out);
+        }
+    }
+    return -EINVAL;
 }
 
-static int read_slice(const struct slice *slice, uint64_t segment_bytes)
+static int read_slice(const struct slice *slice)
 {
     const struct fs_segment *segment = slice->segment;
 
@@ -214,13 +203,12 @@ static int read_slice(const struct slice *slice, uint64_t segment_bytes)
         return gguf_source_read(segment->source.file, segment->source.offset + slice->offset,
                                 slice->length, slice->out);
     case FS_CONVERTED:
-        return fs_converted_read(slice->image->model, segment->tensor, slice->offset, slice->length,
-                                 slice->out);
-    case FS_DECODED:
-        return fs_decoded_read(slice->image->model, segment->tensor, slice->offset, slice->length,
-                               slice->out);
+        return fs_converted_read(slice->image->model, segment->converted, slice->offset,
+                                 slice->length, slice->out);
+    case FS_ELEMENTS:
+        return read_elements(slice);
     case FS_TEXT:
-        return read_text(slice, segment_bytes);
+        return fs_text_read(segment->text, slice->offset, slice->length, slice->out);
     case FS_ZEROS:
         memset(slice->out, 0, slice->length);
         return 0;
@@ -261,8 +249,7 @@ ssize_t fs_image_read(const struct fs_image *image, uint64_t offset, size_t leng
                                                       .segment = segment,
                                                       .offset = offset + done - start,
                                                       .length = n,
-                                                      .out = out + done},
-                                      segment->end - start);
+                                                      .out = out + done});
 
         if (result < 0)
             return result;

@@ -1,21 +1,11 @@
 #include "fs/tree/model_gguf.h"
 
 #include "fs/tree/gguf_bytes.h"
+#include "fs/tree/tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/*
- * The header is written when the file is opened, but for strings and arrays, which are made when
- * they are read. What was written since the last of those waits in `head`.
- */
-struct writer {
-    struct fs_image *image;
-    struct fs_value_cache *values;
-    const struct fs_shard *shard; /* NULL: the whole model */
-    struct fs_text head;
-};
 
 /* ---- what goes where ---- */
 
@@ -58,52 +48,17 @@ static bool is_about_split(const struct gguf_key *key)
            gguf_string_equals(key->name, "split.tensors.count");
 }
 
-/* Whether the key belongs into the file. */
-static bool is_written(const struct writer *writer, const struct gguf_key *key)
+/* Return true if the key belongs into the file: the whole model, or a shard of it. */
+static bool is_written(const struct gguf_model *model, const struct fs_shard *shard,
+                       const struct gguf_key *key)
 {
     /* A shard that was opened alone stays one. */
     if (is_about_split(key))
-        return !writer->shard && writer->image->model->n_files == 1;
-    return !writer->shard || writer->shard->index == 0 ||
-           gguf_string_equals(key->name, "general.alignment");
+        return !shard && model->n_files == 1;
+    return !shard || shard->index == 0 || gguf_string_equals(key->name, "general.alignment");
 }
 
 /* ---- the header ---- */
-
-/* Makes room for another `n_bytes` bytes behind the head. */
-static int reserve(struct writer *writer, uint64_t n_bytes)
-{
-    struct fs_text *head = &writer->head;
-    size_t capacity;
-    char *grown;
-
-    if (n_bytes <= head->capacity - head->length)
-        return 0;
-    capacity = 2 * head->capacity + n_bytes + 256;
-    grown = realloc(head->data, capacity);
-    if (!grown)
-        return -ENOMEM;
-    head->data = grown;
-    head->capacity = capacity;
-    return 0;
-}
-
-/* Puts what was written into the image. */
-static int flush(struct writer *writer)
-{
-    struct fs_text head = writer->head;
-    char *shrunk;
-
-    writer->head = (struct fs_text){0};
-    if (head.length == 0) {
-        free(head.data);
-        return 0;
-    }
-    shrunk = realloc(head.data, head.length);
-    if (shrunk)
-        head.data = shrunk;
-    return fs_image_add_owned(writer->image, head.data, head.length);
-}
 
 static bool has_decoded(const struct gguf_model *model)
 {
@@ -115,8 +70,8 @@ static bool has_decoded(const struct gguf_model *model)
 }
 
 /*
- * The value as it is in the file. What was made of an old file tells of its blocks, which become
- * today's, or floats; what the user or the file said stays.
+ * The value as it is in the file. Two keys that were made for an old file describe its blocks,
+ * which become today's, or floats. What the user or the file said stays.
  */
 static struct gguf_value value_of(const struct gguf_model *model, const struct gguf_key *key)
 {
@@ -131,98 +86,108 @@ static struct gguf_value value_of(const struct gguf_model *model, const struct g
     return value;
 }
 
-static int write_key(struct writer *writer, const struct gguf_key *key)
-{
-    const struct gguf_value made = value_of(writer->image->model, key), *value = &made;
-    int result = reserve(writer, sizeof(uint64_t) + key->name.length_bytes + sizeof(uint32_t) +
-                                     FS_GGUF_NUMBER_BYTES);
+#define N_SPLIT_KEYS 3u
 
-    if (result < 0)
-        return result;
-    fs_gguf_string(&writer->head, key->name);
-    fs_gguf_number(&writer->head, value->type, sizeof(uint32_t));
-    if (value->type != GGUF_STRING && value->type != GGUF_ARRAY) {
-        fs_gguf_scalar(&writer->head, value);
-        return 0;
-    }
-    result = flush(writer);
-    if (result < 0)
-        return result;
-    return fs_value_cache_add(writer->values, key, FS_AS_GGUF, writer->image);
-}
-
-/* The keys by which llama.cpp finds the other files. */
-static void make_split_keys(const struct writer *writer, struct gguf_key keys[3])
+/* One of the keys by which llama.cpp finds the other shards. */
+static struct gguf_key split_key(const struct gguf_model *model, const struct fs_shard *shard,
+                                 uint64_t i)
 {
-    const uint64_t numbers[] = {writer->shard->index, writer->shard->count,
-                                writer->image->model->n_tensors};
     static const char *const names[] = {"split.no", "split.count", "split.tensors.count"};
+    const uint64_t numbers[] = {shard->index, shard->count, model->n_tensors};
+    struct gguf_key key = {.name = {names[i], strlen(names[i])}};
 
-    for (size_t i = 0; i < 3; i++) {
-        keys[i] = (struct gguf_key){.name = {names[i], strlen(names[i])}};
-        keys[i].value.type = i < 2 ? GGUF_UINT16 : GGUF_INT32;
-        keys[i].value.u64 = numbers[i];
-    }
+    key.value.type = i < 2 ? GGUF_UINT16 : GGUF_INT32;
+    key.value.u64 = numbers[i];
+    return key;
 }
 
-static int write_keys(struct writer *writer)
+static void write_counts(const struct gguf_model *model, const struct fs_shard *shard,
+                         struct fs_sink *sink)
 {
-    const struct gguf_model *model = writer->image->model;
-    struct gguf_key split[3];
-    int result = 0;
+    uint64_t n_keys = shard ? N_SPLIT_KEYS : 0;
 
-    for (uint64_t i = 0; result == 0 && i < model->n_keys; i++) {
-        if (is_written(writer, &model->keys[i]))
-            result = write_key(writer, &model->keys[i]);
-    }
-    if (!writer->shard)
-        return result;
-    make_split_keys(writer, split);
-    for (size_t i = 0; result == 0 && i < 3; i++)
-        result = write_key(writer, &split[i]);
-    return result;
-}
-
-static int write_counts(struct writer *writer, uint64_t n_tensors)
-{
-    static const struct gguf_string magic = {"GGUF", 4};
-    const struct gguf_model *model = writer->image->model;
-    uint64_t n_keys = writer->shard ? 3 : 0;
-    int result = reserve(writer, magic.length_bytes + 3 * sizeof(uint64_t));
-
-    if (result < 0)
-        return result;
     for (uint64_t i = 0; i < model->n_keys; i++)
-        n_keys += is_written(writer, &model->keys[i]);
-    fs_gguf_bytes(&writer->head, magic.data, magic.length_bytes);
-    fs_gguf_number(&writer->head, 3, sizeof(uint32_t));
-    fs_gguf_number(&writer->head, n_tensors, sizeof(uint64_t));
-    fs_gguf_number(&writer->head, n_keys, sizeof(uint64_t));
-    return 0;
+        n_keys += is_written(model, shard, &model->keys[i]);
+    fs_sink_literal(sink, "GGUF");
+    fs_gguf_number(sink, 3, sizeof(uint32_t));
+    fs_gguf_number(sink, shard ? shard->n_tensors : model->n_tensors, sizeof(uint64_t));
+    fs_gguf_number(sink, n_keys, sizeof(uint64_t));
 }
 
-/* Writes the info of a tensor whose data are at *offset, and moves that behind them. */
-static int write_info(struct writer *writer, const struct gguf_tensor *tensor, uint64_t *offset)
+/* Write a piece of a key, and go on to the next one after the last piece. */
+static void write_key(const struct gguf_model *model, const struct gguf_key *key,
+                      struct fs_place *place, struct fs_sink *sink)
 {
-    const struct gguf_string name = name_of(tensor);
-    uint64_t n_bytes;
-    int result = reserve(writer, sizeof(uint64_t) + name.length_bytes + 2 * sizeof(uint32_t) +
-                                     (GGUF_MAX_DIMS + 1) * sizeof(uint64_t));
+    const struct gguf_value value = value_of(model, key);
 
-    if (result == 0)
-        result = fs_model_gguf_bytes(tensor, &n_bytes);
-    if (result < 0)
-        return result;
-    fs_gguf_string(&writer->head, name);
-    fs_gguf_number(&writer->head, tensor->n_dims, sizeof(uint32_t));
+    if (place->in_value) {
+        place->in_value = fs_value_continue(&place->value, sink);
+        place->item += !place->in_value;
+        return;
+    }
+    fs_gguf_string(sink, key->name);
+    fs_gguf_number(sink, value.type, sizeof(uint32_t));
+    fs_value_begin(&place->value, FS_AS_GGUF, &value, sink);
+    place->in_value = true;
+}
+
+/* Write the info of a tensor whose data are at place->offset, and move that behind them. */
+static int write_info(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                      struct fs_place *place, struct fs_sink *sink)
+{
+    uint64_t n_bytes;
+
+    fs_gguf_string(sink, name_of(tensor));
+    fs_gguf_number(sink, tensor->n_dims, sizeof(uint32_t));
     for (uint32_t i = 0; i < tensor->n_dims; i++)
-        fs_gguf_number(&writer->head, tensor->ne[i], sizeof(uint64_t));
-    fs_gguf_number(&writer->head, type_id_of(tensor), sizeof(uint32_t));
-    fs_gguf_number(&writer->head, *offset, sizeof(uint64_t));
-    if (__builtin_add_overflow(*offset, n_bytes, offset) ||
-        __builtin_add_overflow(*offset, padding_at(writer->image->model, *offset), offset))
+        fs_gguf_number(sink, tensor->ne[i], sizeof(uint64_t));
+    fs_gguf_number(sink, type_id_of(tensor), sizeof(uint32_t));
+    fs_gguf_number(sink, place->offset, sizeof(uint64_t));
+    if (fs_model_gguf_bytes(tensor, &n_bytes) < 0 ||
+        __builtin_add_overflow(place->offset, n_bytes, &place->offset) ||
+        __builtin_add_overflow(place->offset, padding_at(model, place->offset), &place->offset))
         return -EOVERFLOW;
-    return 0;
+    place->item++;
+    return 1;
+}
+
+/*
+ * The text of a file's header. The items are the counts, the model's keys, those of a shard, and
+ * the infos of the tensors.
+ */
+static int write_header(const struct fs_tree *tree, const void *subject, struct fs_place *place,
+                        struct fs_sink *sink)
+{
+    const struct gguf_model *model = tree->model;
+    const struct fs_shard *shard = subject;
+    const uint64_t n_split_keys = shard ? N_SPLIT_KEYS : 0;
+    const uint64_t n_tensors = shard ? shard->n_tensors : model->n_tensors;
+    uint64_t i = place->item;
+
+    if (i == 0) {
+        write_counts(model, shard, sink);
+        place->item = 1;
+        return 1;
+    }
+    i--;
+    if (i < model->n_keys) {
+        if (is_written(model, shard, &model->keys[i]))
+            write_key(model, &model->keys[i], place, sink);
+        else
+            place->item++;
+        return 1;
+    }
+    i -= model->n_keys;
+    if (i < n_split_keys) {
+        const struct gguf_key key = split_key(model, shard, i);
+
+        write_key(model, &key, place, sink);
+        return 1;
+    }
+    i -= n_split_keys;
+    if (i == n_tensors)
+        return 0;
+    return write_info(model, &model->tensors[(shard ? shard->first_tensor : 0) + i], place, sink);
 }
 
 /* ---- the data ---- */
@@ -241,31 +206,10 @@ static int add_data(struct fs_image *image, const struct gguf_tensor *tensor)
         result = fs_image_add_source(image, &image->model->files[tensor->file_index],
                                      tensor->file_offset, tensor->extent_bytes);
     else if (is_decoded(tensor))
-        result = fs_image_add_values(image, tensor);
+        result = fs_image_add_elements(image, tensor, FS_F32, FS_AS_STORED);
     else
         result = fs_image_add_modern_data(image, tensor);
     return result < 0 ? result : add_padding(image);
-}
-
-static int write_file(struct writer *writer)
-{
-    const struct gguf_model *model = writer->image->model;
-    const uint64_t first = writer->shard ? writer->shard->first_tensor : 0;
-    const uint64_t end = writer->shard ? first + writer->shard->n_tensors : model->n_tensors;
-    uint64_t offset = 0;
-    int result = write_counts(writer, end - first);
-
-    if (result == 0)
-        result = write_keys(writer);
-    for (uint64_t i = first; result == 0 && i < end; i++)
-        result = write_info(writer, &model->tensors[i], &offset);
-    if (result == 0)
-        result = flush(writer);
-    if (result == 0)
-        result = add_padding(writer->image);
-    for (uint64_t i = first; result == 0 && i < end; i++)
-        result = add_data(writer->image, &model->tensors[i]);
-    return result;
 }
 
 const char *fs_model_gguf_obstacle(const struct gguf_model *model)
@@ -280,28 +224,34 @@ const char *fs_model_gguf_obstacle(const struct gguf_model *model)
         /* The type has a decoder, but not here. */
         if (tensor->type && !dequant_is_decodable(tensor->type) &&
             dequant_is_decodable(dequant_type_by_id(tensor->type->id)))
-            return "its file does not tell how its blocks are laid out; -o era=0, 1 or 2 does";
+            return "its file does not say how its blocks are laid out; -o era=0, 1 or 2 does";
     }
     return NULL;
 }
 
-bool fs_model_gguf_applies(const struct gguf_model *model, const void *subject)
+bool fs_model_gguf_applies(const struct fs_tree *tree, const void *subject)
 {
     (void)subject;
-    return !fs_model_gguf_obstacle(model);
+    return !fs_model_gguf_obstacle(tree->model);
 }
 
-int fs_model_gguf_build(struct fs_image *image, const void *subject, struct fs_value_cache *values)
+int fs_model_gguf_build(const struct fs_tree *tree, const void *subject,
+                        const struct fs_interrupt *interrupt, struct fs_image *image)
 {
-    const struct gguf_model *model = image->model;
-    struct writer writer = {.image = image, .values = values, .shard = subject};
+    const struct gguf_model *model = tree->model;
+    const struct fs_shard *shard = subject;
+    const uint64_t first = shard ? shard->first_tensor : 0;
+    const uint64_t end = shard ? first + shard->n_tensors : model->n_tensors;
     int result;
 
-    /* Of a file that is growing it is not known how long it will be, but where its tensors end. */
-    if (!writer.shard && model->n_files == 1 && model->is_current &&
+    /* The final size of a growing file is unknown, but the end of its tensors is not. */
+    if (!shard && model->n_files == 1 && model->is_current &&
         !gguf_source_is_growing(&model->files[0]))
         return fs_image_add_source(image, &model->files[0], 0, model->files[0].size_bytes);
-    result = write_file(&writer);
-    free(writer.head.data);
+    result = fs_image_add_text(image, write_header, tree, subject, interrupt);
+    if (result == 0)
+        result = add_padding(image);
+    for (uint64_t i = first; result == 0 && i < end; i++)
+        result = add_data(image, &model->tensors[i]);
     return result;
 }

@@ -6,11 +6,13 @@
 #define GGUFS_FS_MODEL_GGUF_H
 
 #include "fs/tree/image.h"
-#include "fs/tree/value_cache.h"
+#include "fs/tree/interrupt.h"
 #include "gguf/model.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct fs_tree;
 
 /* One of the files over which a model is split. The first holds all metadata. */
 struct fs_shard {
@@ -20,19 +22,17 @@ struct fs_shard {
     uint64_t n_tensors;
 };
 
-/*
- * Why the model can't be had so, to follow a word like "because"; NULL if it can: nobody knows, or
- * not yet, how some of its bytes would have to be written.
- */
+/* Reason why the model cannot be written as a GGUF file, in a few words, or NULL. */
 const char *fs_model_gguf_obstacle(const struct gguf_model *model);
 
-/* Whether there is none, for the table of views. `subject` does not matter. */
-bool fs_model_gguf_applies(const struct gguf_model *model, const void *subject);
+/* Return true if there is no such reason. For the table of views. */
+bool fs_model_gguf_applies(const struct fs_tree *tree, const void *subject);
 
-/* Adds the file, or the part of it that `subject` says, a struct fs_shard or NULL. */
-int fs_model_gguf_build(struct fs_image *image, const void *subject, struct fs_value_cache *values);
+/* Build the whole file, or the shard that `subject` is, a struct fs_shard or NULL. */
+int fs_model_gguf_build(const struct fs_tree *tree, const void *subject,
+                        const struct fs_interrupt *interrupt, struct fs_image *image);
 
-/* The bytes of a tensor's data in the file. Returns 0 or -EOVERFLOW. */
+/* Get the bytes of a tensor's data in the file. Returns 0 or -EOVERFLOW. */
 int fs_model_gguf_bytes(const struct gguf_tensor *tensor, uint64_t *n_bytes);
 
 #endif

@@ -1,13 +1,17 @@
 #include "fs/tree/nodes.h"
 
+#include "gguf/support/grow.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 int fs_nodes_begin(struct fs_nodes *nodes)
 {
+    fs_node_index root;
+
     *nodes = (struct fs_nodes){0};
-    return fs_nodes_add(nodes, FS_NO_NODE, "", false, NULL, NULL, NULL);
+    return fs_nodes_add(nodes, FS_NO_NODE, FS_DIRECTORY, "", false, &root);
 }
 
 void fs_nodes_free(struct fs_nodes *nodes)
@@ -22,70 +26,51 @@ void fs_nodes_free(struct fs_nodes *nodes)
 
 static const char *own_name(struct fs_nodes *nodes, const char *name)
 {
+    char **names =
+        gguf_grow(nodes->owned_names, &nodes->owned_room, nodes->n_owned_names + 1, sizeof *names);
     char *copy;
 
-    if (nodes->n_owned_names == nodes->owned_room) {
-        const size_t room = nodes->owned_room ? 2 * nodes->owned_room : 64;
-        char **names = reallocarray(nodes->owned_names, room, sizeof *names);
-
-        if (!names)
-            return NULL;
-        nodes->owned_names = names;
-        nodes->owned_room = room;
-    }
+    if (!names)
+        return NULL;
+    nodes->owned_names = names;
     copy = strdup(name);
     if (copy)
-        nodes->owned_names[nodes->n_owned_names++] = copy;
+        names[nodes->n_owned_names++] = copy;
     return copy;
 }
 
-int fs_nodes_add(struct fs_nodes *nodes, fs_node_index parent, const char *name, bool copy_name,
-                 const struct fs_view *view, const void *subject, fs_node_index *index)
+int fs_nodes_add(struct fs_nodes *nodes, fs_node_index parent, enum fs_node_kind kind,
+                 const char *name, bool copy_name, fs_node_index *index)
 {
-    if (nodes->count == nodes->room) {
-        const uint32_t room = nodes->room ? 2 * nodes->room : 64;
-        struct fs_node *list;
+    struct fs_node *list;
 
-        if (nodes->room > UINT32_MAX / 2)
-            return -EOVERFLOW;
-        list = reallocarray(nodes->list, room, sizeof *list);
-        if (!list)
-            return -ENOMEM;
-        nodes->list = list;
-        nodes->room = room;
-    }
+    if (nodes->count > UINT32_MAX / 2)
+        return -EOVERFLOW;
+    list = gguf_grow(nodes->list, &nodes->room, (size_t)nodes->count + 1, sizeof *list);
+    if (!list)
+        return -ENOMEM;
+    nodes->list = list;
     if (copy_name) {
         name = own_name(nodes, name);
         if (!name)
             return -ENOMEM;
     }
-    nodes->list[nodes->count] = (struct fs_node){.name = name,
-                                                 .parent = parent,
-                                                 .kind = view ? FS_FILE : FS_DIRECTORY,
-                                                 .view = view,
-                                                 .subject = subject,
-                                                 .size_bytes = view ? FS_SIZE_UNKNOWN : 0};
-    if (index)
-        *index = nodes->count;
-    nodes->count++;
+    list[nodes->count] = (struct fs_node){.name = name,
+                                          .parent = parent,
+                                          .kind = kind,
+                                          .size_bytes = kind == FS_FILE ? FS_SIZE_UNKNOWN : 0};
+    *index = nodes->count++;
     return 0;
 }
 
-int fs_nodes_add_link(struct fs_nodes *nodes, fs_node_index parent, const char *name,
-                      const char *target, const void *subject)
+int fs_nodes_set_target(struct fs_nodes *nodes, fs_node_index link, const char *target)
 {
     const char *copy = own_name(nodes, target);
-    fs_node_index index;
-    int result;
 
     if (!copy)
         return -ENOMEM;
-    result = fs_nodes_add(nodes, parent, name, true, NULL, subject, &index);
-    if (result < 0)
-        return result;
-    nodes->list[index].kind = FS_LINK;
-    nodes->list[index].target = copy;
-    nodes->list[index].size_bytes = strlen(copy);
+    nodes->list[link].target = copy;
+    nodes->list[link].size_bytes = strlen(copy);
     return 0;
 }
 

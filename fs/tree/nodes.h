@@ -27,7 +27,7 @@ struct fs_node {
     fs_node_index parent;
     enum fs_node_kind kind;
 
-    const struct fs_view *view; /* of a file: what it shows */
+    const struct fs_view *view; /* its row; NULL for directories that only lead to others */
     const char *target;         /* of a link */
     const void *subject;        /* the key or tensor that it is about; NULL: the model */
     _Atomic uint64_t size_bytes;
@@ -41,28 +41,27 @@ struct fs_node {
 struct fs_nodes {
     struct fs_node *list;
     uint32_t count;
-    uint32_t room;
+    size_t room;
     fs_node_index *children;
     char **owned_names;
     size_t n_owned_names;
     size_t owned_room;
 };
 
-/* Starts with the root directory. Returns 0 or -ENOMEM. fs_nodes_free() is to be called anyway. */
+/* Start with the root directory. Returns 0 or -ENOMEM. Call fs_nodes_free() in any case. */
 int fs_nodes_begin(struct fs_nodes *nodes);
 void fs_nodes_free(struct fs_nodes *nodes);
 
 /*
- * Adds a node to a directory. A NULL view makes a directory. With `copy_name`, the list keeps a
- * copy of the name, otherwise the name must outlive it. Returns 0, -ENOMEM, or -EOVERFLOW beyond
- * 2^31 nodes; the index goes to *index, which may be NULL.
+ * Add a node to a directory. With `copy_name`, the list keeps a copy of the name, otherwise the
+ * name must outlive it. Returns 0, -ENOMEM, or -EOVERFLOW beyond 2^31 nodes. *index is only set on
+ * success.
  */
-int fs_nodes_add(struct fs_nodes *nodes, fs_node_index parent, const char *name, bool copy_name,
-                 const struct fs_view *view, const void *subject, fs_node_index *index);
+int fs_nodes_add(struct fs_nodes *nodes, fs_node_index parent, enum fs_node_kind kind,
+                 const char *name, bool copy_name, fs_node_index *index);
 
-/* Adds a symbolic link. Name and target are copied. Returns what fs_nodes_add() does. */
-int fs_nodes_add_link(struct fs_nodes *nodes, fs_node_index parent, const char *name,
-                      const char *target, const void *subject);
+/* Set the target of a link. It is copied. Returns 0 or -ENOMEM. */
+int fs_nodes_set_target(struct fs_nodes *nodes, fs_node_index link, const char *target);
 
 static inline bool fs_node_is_directory(const struct fs_node *node)
 {
@@ -70,7 +69,7 @@ static inline bool fs_node_is_directory(const struct fs_node *node)
 }
 
 /*
- * Sorts the children. Returns 0, -ENOMEM, or -EEXIST if a directory has two nodes of one name,
+ * Sort the children. Returns 0, -ENOMEM, or -EEXIST if a directory has two nodes of one name,
  * whose indices then go to twins[0] and twins[1].
  */
 int fs_nodes_seal(struct fs_nodes *nodes, fs_node_index twins[2]);

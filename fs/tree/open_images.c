@@ -10,7 +10,7 @@ struct fs_open_image {
     struct fs_image image; /* the first member: callers hold a pointer to it */
     fs_node_index node;
     enum state state;
-    uint64_t n_users;           /* those who have it open, build it, or wait for it */
+    uint64_t n_users; /* those who have it open, build it, or wait for it, and one if it stays */
     struct fs_open_image *next; /* in the bucket */
 };
 
@@ -121,6 +121,7 @@ int fs_open_images_get(struct fs_open_images *images, fs_node_index node, fs_ima
         result = build(user, node, interrupt, &entry->image);
         pthread_mutex_lock(&images->lock);
         entry->state = result == 0 ? BUILT : NOT_BUILT;
+        entry->n_users += result == 0 && fs_image_is_worth_keeping(&entry->image);
         pthread_cond_broadcast(&images->changed);
     }
     if (result == 0)

@@ -1,6 +1,7 @@
 /*
  * The images of open files. Every file has at most one image, shared by all who have it open; the
- * first one builds it while the others wait. Any thread may call these functions.
+ * first one builds it while the others wait. An image that is worth it stays when the file is
+ * closed. Any thread may call these functions.
  */
 #ifndef GGUFS_FS_OPEN_IMAGES_H
 #define GGUFS_FS_OPEN_IMAGES_H

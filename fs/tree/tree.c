@@ -1,144 +1,40 @@
 #include "fs/tree/tree.h"
 
-#include "fs/tree/names.h"
-#include "fs/tree/split.h"
+#include "fs/tree/layout.h"
+#include "fs/tree/model_gguf.h"
+#include "fs/tree/paths.h"
 #include "fs/tree/views.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds the files of one model, key or tensor to a directory. */
-static int add_views(struct fs_tree *tree, fs_node_index directory, enum fs_scope scope,
-                     const void *subject)
+void fs_findings_add(void *findings, const struct gguf_finding *finding)
 {
-    for (size_t i = 0; i < fs_view_count(); i++) {
-        const struct fs_view *view = fs_view_at(i);
-        int result;
+    struct fs_findings *all = findings;
 
-        if (view->scope != scope || (view->applies && !view->applies(tree->model, subject)))
-            continue;
-        result = fs_nodes_add(&tree->nodes, directory, view->name, false, view, subject, NULL);
-        if (result < 0)
-            return result;
-    }
-    return 0;
-}
-
-static int add_keys(struct fs_tree *tree, fs_node_index directory)
-{
-    char file_name[FS_NAME_BYTES];
-
-    for (size_t i = 0; i < fs_view_count(); i++) {
-        const struct fs_view *view = fs_view_at(i);
-
-        if (view->scope != FS_PER_KEY)
-            continue;
-        for (uint64_t j = 0; j < tree->model->n_keys; j++) {
-            const struct gguf_key *key = &tree->model->keys[j];
-            int result;
-
-            fs_name_escape(key->name, view->name, file_name);
-            result = fs_nodes_add(&tree->nodes, directory, file_name, true, view, key, NULL);
-            if (result < 0)
-                return result;
-        }
-    }
-    return 0;
-}
-
-/* A tensor with an old name also answers to the one that GGUF files have. */
-static int add_gguf_name(struct fs_tree *tree, fs_node_index directory,
-                         const struct gguf_tensor *tensor, const char *file_name)
-{
-    char link_name[FS_NAME_BYTES];
-
-    if (tensor->gguf_name.length_bytes == 0)
-        return 0;
-    fs_name_escape(tensor->gguf_name, "", link_name);
-    return fs_nodes_add_link(&tree->nodes, directory, link_name, file_name, tensor);
-}
-
-static int add_tensors(struct fs_tree *tree, fs_node_index directory)
-{
-    char file_name[FS_NAME_BYTES];
-
-    for (uint64_t i = 0; i < tree->model->n_tensors; i++) {
-        const struct gguf_tensor *tensor = &tree->model->tensors[i];
-        fs_node_index folder = FS_NO_NODE;
-        int result;
-
-        fs_name_escape(tensor->name, "", file_name);
-        result = fs_nodes_add(&tree->nodes, directory, file_name, true, NULL, tensor, &folder);
-        if (result == 0)
-            result = add_views(tree, folder, FS_PER_TENSOR, tensor);
-        if (result == 0)
-            result = add_gguf_name(tree, directory, tensor, file_name);
-        if (result < 0)
-            return result;
-    }
-    return 0;
-}
-
-static int add_shards(struct fs_tree *tree)
-{
-    fs_node_index directory = FS_NO_NODE;
-    char file_name[FS_NAME_BYTES];
-    int result = fs_nodes_add(&tree->nodes, FS_ROOT, "split", false, NULL, NULL, &directory);
-
-    for (size_t i = 0; i < fs_view_count(); i++) {
-        const struct fs_view *view = fs_view_at(i);
-
-        if (view->scope != FS_PER_SHARD)
-            continue;
-        for (uint32_t j = 0; result == 0 && j < tree->n_shards; j++) {
-            fs_split_name(tree->model, &tree->shards[j], view->name, file_name);
-            result = fs_nodes_add(&tree->nodes, directory, file_name, true, view, &tree->shards[j],
-                                  NULL);
-        }
-    }
-    return result;
-}
-
-static int add_nodes(struct fs_tree *tree)
-{
-    fs_node_index metadata = FS_NO_NODE, tensors = FS_NO_NODE;
-    int result = fs_nodes_begin(&tree->nodes);
-
-    if (result == 0)
-        result = add_views(tree, FS_ROOT, FS_PER_MODEL, NULL);
-    if (result == 0)
-        result = fs_nodes_add(&tree->nodes, FS_ROOT, "metadata", false, NULL, NULL, &metadata);
-    if (result == 0)
-        result = fs_nodes_add(&tree->nodes, FS_ROOT, "tensors", false, NULL, NULL, &tensors);
-    if (result == 0)
-        result = add_keys(tree, metadata);
-    if (result == 0)
-        result = add_tensors(tree, tensors);
-    if (result == 0 && tree->n_shards > 0)
-        result = add_shards(tree);
-    return result;
-}
-
-/* The true name behind a node of metadata/ or tensors/. */
-static struct gguf_string name_of(const struct fs_node *node)
-{
-    if (node->view)
-        return ((const struct gguf_key *)node->subject)->name;
-    return ((const struct gguf_tensor *)node->subject)->name;
+    if (all->n_findings++ == 0)
+        snprintf(all->first, sizeof all->first, "%s", finding->message);
 }
 
 static int fail(const struct fs_tree *tree, int code, const fs_node_index twins[2],
                 struct gguf_report *report)
 {
-    const struct fs_node *list = tree->nodes.list;
+    const struct fs_node *first = fs_tree_node(tree, twins[0]);
+    const struct fs_node *second = fs_tree_node(tree, twins[1]);
+    const struct fs_subjects *subjects;
 
     if (code != -EEXIST)
         return gguf_error(report, code, GGUF_NO_OFFSET, "can't make the tree: %s", strerror(-code));
+    subjects = first->view && second->view ? fs_path_subjects(first->view->path) : NULL;
+    if (!subjects || !subjects->name || fs_path_subjects(second->view->path) != subjects)
+        return gguf_error(report, code, GGUF_NO_OFFSET, "two files of the tree are called %s",
+                          gguf_quote((struct gguf_string){first->name, strlen(first->name)}).text);
     return gguf_error(report, code, GGUF_NO_OFFSET, "the names %s and %s give the same file name",
-                      gguf_quote(name_of(&list[twins[0]])).text,
-                      gguf_quote(name_of(&list[twins[1]])).text);
+                      gguf_quote(subjects->name(first->subject)).text,
+                      gguf_quote(subjects->name(second->subject)).text);
 }
 
 static int plan_split(struct fs_tree *tree, uint64_t split_bytes, struct gguf_report *report)
@@ -151,7 +47,7 @@ static int plan_split(struct fs_tree *tree, uint64_t split_bytes, struct gguf_re
     result = fs_split_plan(tree->model, split_bytes, &tree->shards, &tree->n_shards);
     if (result == -E2BIG)
         gguf_error(report, result, GGUF_NO_OFFSET,
-                   "can't be split into files of %" PRIu64 " bytes: these are over %u files",
+                   "can't be split into files of %" PRIu64 " bytes: there would be over %u",
                    split_bytes, FS_MAX_SHARDS);
     return result;
 }
@@ -168,11 +64,11 @@ int fs_tree_make(const struct gguf_model *model, const struct fs_tree_options *o
         return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
     made->model = model;
     fs_open_images_begin(&made->images);
-    result = fs_value_cache_begin(&made->values, model);
+    result = gguf_find_orig_shapes(model, &made->shapes, report);
     if (result == 0 && options && options->split_bytes > 0)
         result = plan_split(made, options->split_bytes, report);
     if (result == 0)
-        result = add_nodes(made);
+        result = fs_layout_add_nodes(made);
     if (result == 0)
         result = fs_nodes_seal(&made->nodes, twins);
     if (result < 0) {
@@ -181,6 +77,8 @@ int fs_tree_make(const struct gguf_model *model, const struct fs_tree_options *o
         fs_tree_free(made);
         return result;
     }
+    if (options && options->findings)
+        made->findings = *options->findings;
     *tree = made;
     return 0;
 }
@@ -191,8 +89,8 @@ void fs_tree_free(struct fs_tree *tree)
         return;
     fs_open_images_end(&tree->images);
     fs_nodes_free(&tree->nodes);
-    fs_value_cache_free(&tree->values);
     free(tree->shards);
+    free(tree->shapes);
     free(tree);
 }
 
@@ -249,12 +147,13 @@ int fs_tree_find(const struct fs_tree *tree, const char *path, fs_node_index *no
 static int build_image(void *user, fs_node_index index, const struct fs_interrupt *interrupt,
                        struct fs_image *image)
 {
-    struct fs_tree *tree = user;
+    const struct fs_tree *tree = user;
     const struct fs_node *node = fs_tree_node(tree, index);
 
-    (void)interrupt;
     fs_image_begin(image, tree->model);
-    return node->view->build(image, node->subject, &tree->values);
+    if (node->view->write)
+        return fs_image_add_text(image, node->view->write, tree, node->subject, interrupt);
+    return node->view->build(tree, node->subject, interrupt, image);
 }
 
 int fs_tree_open(struct fs_tree *tree, fs_node_index node, const struct fs_interrupt *interrupt,
@@ -272,22 +171,36 @@ void fs_tree_close(struct fs_tree *tree, const struct fs_image *image)
     fs_open_images_put(&tree->images, image);
 }
 
-int fs_tree_size(struct fs_tree *tree, fs_node_index index, const struct fs_interrupt *interrupt,
-                 uint64_t *size_bytes)
+/* Find the size of a file of which nothing is known yet. */
+static int find_size(struct fs_tree *tree, fs_node_index index,
+                     const struct fs_interrupt *interrupt, uint64_t *size_bytes)
 {
-    struct fs_node *node = &tree->nodes.list[index];
+    const struct fs_node *node = fs_tree_node(tree, index);
     const struct fs_image *image;
     int result;
 
-    *size_bytes = atomic_load_explicit(&node->size_bytes, memory_order_relaxed);
-    if (*size_bytes != FS_SIZE_UNKNOWN)
-        return 0;
+    if (node->view->size)
+        return node->view->size(tree, node->subject, size_bytes);
     result = fs_tree_open(tree, index, interrupt, &image);
     if (result < 0)
         return result;
     *size_bytes = image->size_bytes;
     fs_tree_close(tree, image);
-    /* Whoever comes first: all compute the same. */
-    atomic_store_explicit(&node->size_bytes, *size_bytes, memory_order_relaxed);
     return 0;
+}
+
+int fs_tree_size(struct fs_tree *tree, fs_node_index index, const struct fs_interrupt *interrupt,
+                 uint64_t *size_bytes)
+{
+    struct fs_node *node = &tree->nodes.list[index];
+    int result;
+
+    *size_bytes = atomic_load_explicit(&node->size_bytes, memory_order_relaxed);
+    if (*size_bytes != FS_SIZE_UNKNOWN)
+        return 0;
+    result = find_size(tree, index, interrupt, size_bytes);
+    /* Whoever comes first: all find the same. */
+    if (result == 0)
+        atomic_store_explicit(&node->size_bytes, *size_bytes, memory_order_relaxed);
+    return result;
 }

@@ -15,24 +15,37 @@
 
 #include "fs/tree/image.h"
 #include "fs/tree/interrupt.h"
-#include "fs/tree/model_gguf.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/open_images.h"
-#include "fs/tree/value_cache.h"
+#include "fs/tree/split.h"
 #include "gguf/model.h"
+#include "gguf/orig_shapes.h"
+
+/* The findings in a model file: how many, and the first. All zero: none. */
+struct fs_findings {
+    size_t n_findings;
+    char first[768]; /* one printable line */
+};
+
+/* Count a finding. Use it as the `each` of a report whose `user` is a struct fs_findings. */
+void fs_findings_add(void *findings, const struct gguf_finding *finding);
 
 struct fs_tree {
     const struct gguf_model *model; /* not owned */
     struct fs_nodes nodes;
-    struct fs_value_cache values;
     struct fs_shard *shards; /* the files in split/ */
     uint32_t n_shards;
+    struct gguf_shape *shapes; /* by tensor, where it is not `ne`; NULL if there are none */
+    struct fs_findings findings;
     struct fs_open_images images;
 };
 
 /* What a user may want of a tree. All zero: nothing special. */
 struct fs_tree_options {
     uint64_t split_bytes; /* 0: no split/ */
+    /* What `ggufs --check` would say, for the summary, collected while the model was opened; NULL
+     * if nothing. Copied. */
+    const struct fs_findings *findings;
 };
 
 /*

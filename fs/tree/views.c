@@ -1,119 +1,118 @@
 #include "fs/tree/views.h"
 
+#include "fs/tree/metadata_json.h"
 #include "fs/tree/model_gguf.h"
+#include "fs/tree/paths.h"
+#include "fs/tree/summary.h"
+#include "fs/tree/tensor_info.h"
+#include "fs/tree/tree.h"
 
-#include <errno.h>
-#include <stdlib.h>
+/* ---- infos ---- */
 
-/* JSON of values and infos, as texts that are made when they are read. */
-
-static int write_tensor_info(const struct gguf_model *model, const void *subject,
-                             struct fs_text *text)
+static int size_of_info(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes)
 {
-    return fs_json_tensor_info(text, model, subject);
+    struct fs_sink sink = fs_sink_that_counts(0);
+    struct fs_place place = {0};
+    const int result = fs_tensor_info_write(tree, subject, &place, &sink);
+
+    *size_bytes = sink.position;
+    return result;
 }
 
-static int add_info(struct fs_image *image, const struct gguf_tensor *tensor)
-{
-    struct fs_text text = {.capacity = fs_json_tensor_info_bytes(image->model, tensor)};
-    int result = -ENOMEM;
+/* ---- the data as they are stored ---- */
 
-    /* Written once to know its length. */
-    text.data = malloc(text.capacity);
-    if (text.data)
-        result = fs_json_tensor_info(&text, image->model, tensor);
-    free(text.data);
-    if (result < 0)
-        return result;
-    return fs_image_add_text(image, write_tensor_info, tensor, text.length, text.capacity);
-}
-
-static int build_metadata(struct fs_image *image, const void *subject,
-                          struct fs_value_cache *values)
-{
-    const struct gguf_model *model = image->model;
-    int result = fs_image_add_literal(image, "{\n");
-
-    (void)subject;
-    for (uint64_t i = 0; result == 0 && i < model->n_keys; i++) {
-        result = fs_image_add_json_string(image, model->keys[i].name);
-        if (result == 0)
-            result = fs_image_add_literal(image, ": ");
-        if (result == 0)
-            result = fs_value_cache_add(values, &model->keys[i], FS_AS_JSON, image);
-        if (result == 0)
-            result = fs_image_add_literal(image, i + 1 < model->n_keys ? ",\n" : "\n");
-    }
-    return result < 0 ? result : fs_image_add_literal(image, "}\n");
-}
-
-static int build_key(struct fs_image *image, const void *subject, struct fs_value_cache *values)
-{
-    int result = fs_value_cache_add(values, subject, FS_AS_JSON, image);
-
-    return result < 0 ? result : fs_image_add_literal(image, "\n");
-}
-
-static int build_tensors(struct fs_image *image, const void *subject, struct fs_value_cache *values)
-{
-    const struct gguf_model *model = image->model;
-    int result = fs_image_add_literal(image, "[\n");
-
-    (void)subject;
-    (void)values;
-    for (uint64_t i = 0; result == 0 && i < model->n_tensors; i++) {
-        result = add_info(image, &model->tensors[i]);
-        if (result == 0)
-            result = fs_image_add_literal(image, i + 1 < model->n_tensors ? ",\n" : "\n");
-    }
-    return result < 0 ? result : fs_image_add_literal(image, "]\n");
-}
-
-static int build_info(struct fs_image *image, const void *subject, struct fs_value_cache *values)
-{
-    int result = add_info(image, subject);
-
-    (void)values;
-    return result < 0 ? result : fs_image_add_literal(image, "\n");
-}
-
-static bool has_known_size(const struct gguf_model *model, const void *subject)
+static bool has_known_type(const struct fs_tree *tree, const void *subject)
 {
     const struct gguf_tensor *tensor = subject;
 
-    (void)model;
+    (void)tree;
     return tensor->type;
 }
 
-static int build_raw(struct fs_image *image, const void *subject, struct fs_value_cache *values)
-{
-    (void)values;
-    return fs_image_add_data(image, subject);
-}
-
-static bool has_decoder(const struct gguf_model *model, const void *subject)
+static int size_of_raw(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes)
 {
     const struct gguf_tensor *tensor = subject;
 
-    (void)model;
+    (void)tree;
+    *size_bytes = tensor->size_bytes;
+    return 0;
+}
+
+static int build_raw(const struct fs_tree *tree, const void *subject,
+                     const struct fs_interrupt *interrupt, struct fs_image *image)
+{
+    (void)tree;
+    (void)interrupt;
+    return fs_image_add_data(image, subject);
+}
+
+/* ---- the elements as numbers ---- */
+
+static bool has_decoder(const struct fs_tree *tree, const void *subject)
+{
+    const struct gguf_tensor *tensor = subject;
+
+    (void)tree;
     return tensor->type && dequant_is_decodable(tensor->type);
 }
 
-static int build_f32(struct fs_image *image, const void *subject, struct fs_value_cache *values)
+static int size_of_f32(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes)
 {
-    (void)values;
-    return fs_image_add_values(image, subject);
+    (void)tree;
+    return fs_elements_size(subject, FS_F32, size_bytes);
+}
+
+static int build_f32(const struct fs_tree *tree, const void *subject,
+                     const struct fs_interrupt *interrupt, struct fs_image *image)
+{
+    (void)tree;
+    (void)interrupt;
+    return fs_image_add_elements(image, subject, FS_F32, FS_AS_STORED);
+}
+
+/* ---- names that GGUF gives to tensors of old files ---- */
+
+static bool has_gguf_name(const struct fs_tree *tree, const void *subject)
+{
+    const struct gguf_tensor *tensor = subject;
+
+    (void)tree;
+    return tensor->gguf_name.length_bytes > 0;
 }
 
 static const struct fs_view views[] = {
-    {FS_PER_MODEL, "metadata.json", NULL, build_metadata},
-    {FS_PER_MODEL, "tensors.json", NULL, build_tensors},
-    {FS_PER_MODEL, "model.gguf", fs_model_gguf_applies, fs_model_gguf_build},
-    {FS_PER_SHARD, ".gguf", NULL, fs_model_gguf_build},
-    {FS_PER_KEY, ".json", NULL, build_key},
-    {FS_PER_TENSOR, "info", NULL, build_info},
-    {FS_PER_TENSOR, "raw", has_known_size, build_raw},
-    {FS_PER_TENSOR, "f32", has_decoder, build_f32},
+    {.path = "summary.txt", .kind = FS_FILE, .write = fs_summary_write},
+    {.path = "metadata.json", .kind = FS_FILE, .write = fs_metadata_json_write},
+    {.path = "tensors.json", .kind = FS_FILE, .write = fs_tensor_infos_write},
+    {.path = "model.gguf",
+     .kind = FS_FILE,
+     .applies = fs_model_gguf_applies,
+     .build = fs_model_gguf_build},
+    {.path = "split/<shard>.gguf", .kind = FS_FILE, .build = fs_model_gguf_build},
+
+    {.path = "metadata", .kind = FS_DIRECTORY},
+    {.path = "metadata/<key>.json", .kind = FS_FILE, .write = fs_value_json_write},
+
+    {.path = "tensors", .kind = FS_DIRECTORY},
+    {.path = FS_TENSOR_FOLDER, .kind = FS_DIRECTORY},
+    {.path = FS_TENSOR_FOLDER "/info",
+     .kind = FS_FILE,
+     .write = fs_tensor_info_write,
+     .size = size_of_info},
+    {.path = FS_TENSOR_FOLDER "/raw",
+     .kind = FS_FILE,
+     .applies = has_known_type,
+     .build = build_raw,
+     .size = size_of_raw},
+    {.path = FS_TENSOR_FOLDER "/f32",
+     .kind = FS_FILE,
+     .applies = has_decoder,
+     .build = build_f32,
+     .size = size_of_f32},
+    {.path = "tensors/<gguf_name>",
+     .kind = FS_LINK,
+     .applies = has_gguf_name,
+     .target = "<tensor>"},
 };
 
 size_t fs_view_count(void)

@@ -1,35 +1,43 @@
 /*
- * The table of views: one row for every kind of file in the tree, with the function that builds its
- * image. A new kind of file is a row here and a builder.
+ * The table of views: one row for every kind of file, directory and link in the tree. A new kind is
+ * a row in views.c with a function that writes or builds its contents.
  */
 #ifndef GGUFS_FS_VIEWS_H
 #define GGUFS_FS_VIEWS_H
 
 #include "fs/tree/image.h"
-#include "fs/tree/value_cache.h"
-#include "gguf/model.h"
+#include "fs/tree/interrupt.h"
+#include "fs/tree/nodes.h"
+#include "fs/tree/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* What there is one file for. */
-enum fs_scope {
-    FS_PER_MODEL,  /* in the root */
-    FS_PER_KEY,    /* in metadata/; the row's name is what follows the key */
-    FS_PER_TENSOR, /* in tensors/<name>/ */
-    FS_PER_SHARD,  /* in split/; the row's name is what follows the number */
-};
-
+/*
+ * `subject` is what a node is about: the struct gguf_key, gguf_tensor or fs_shard that the path's
+ * placeholders stand for, or NULL for the model.
+ */
 struct fs_view {
-    enum fs_scope scope;
-    const char *name;
-    /* Whether the subject has this file; NULL if all have. Not for FS_PER_KEY. */
-    bool (*applies)(const struct gguf_model *model, const void *subject);
+    /* Where the node is: a path template, see paths.h. Directories above it come by themselves. */
+    const char *path;
+    enum fs_node_kind kind;
+    /* Return true if the subject has this node; NULL: all have. */
+    bool (*applies)(const struct fs_tree *tree, const void *subject);
+
+    /* A file is a text that is written when it is read, or an image of any segments. One of: */
+    fs_text_writer *write;
+    /* Add the segments to an empty image. Returns 0 or a negative errno. */
+    int (*build)(const struct fs_tree *tree, const void *subject,
+                 const struct fs_interrupt *interrupt, struct fs_image *image);
     /*
-     * Adds the segments to an image that was begun. `subject` is the struct gguf_key, gguf_tensor
-     * or fs_shard, or NULL for the model. Returns 0 or a negative errno.
+     * Get the size of a file at once, without its contents. Returns 0 or a negative errno. NULL if
+     * the file must be written or built to know it.
      */
-    int (*build)(struct fs_image *image, const void *subject, struct fs_value_cache *values);
+    int (*size)(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes);
+
+    /* Where a link points to: a path template, from the link's directory. */
+    const char *target;
 };
 
 size_t fs_view_count(void);

@@ -30,6 +30,11 @@ struct entry_start {
     uint32_t type_id;
 };
 
+/* ggml's own limit at all times. */
+#define OLD_MAX_DIMS 4
+
+_Static_assert(GGUF_MAX_DIMS == 8, "the ones in read_entry()");
+
 static int read_start(struct gguf_cursor *cursor, const char *place, struct entry_start *start,
                       struct gguf_report *report)
 {
@@ -39,10 +44,10 @@ static int read_start(struct gguf_cursor *cursor, const char *place, struct entr
         gguf_cursor_u32(cursor, &start->name_bytes) < 0 ||
         gguf_cursor_u32(cursor, &start->type_id) < 0)
         return gguf_cursor_fail(cursor, place, "its dimensions, name length and type", report);
-    if (start->n_dims > GGUF_MAX_DIMS)
+    if (start->n_dims > OLD_MAX_DIMS)
         return gguf_error(report, -EINVAL, offset,
                           "%s: it has %" PRIu32 " dimensions, the limit is %d", place,
-                          start->n_dims, GGUF_MAX_DIMS);
+                          start->n_dims, OLD_MAX_DIMS);
     if (start->name_bytes > GGUF_MAX_TENSOR_NAME_BYTES)
         return gguf_error(report, -EINVAL, offset + sizeof(uint32_t),
                           "%s: its name has %" PRIu32 " bytes, the limit is %d", place,
@@ -56,7 +61,7 @@ static int read_entry(struct gguf_cursor *cursor, const struct gguf_old_layout *
     struct entry_start start;
     int result;
 
-    *tensor = (struct gguf_tensor){.info_offset = cursor->offset, .ne = {1, 1, 1, 1}};
+    *tensor = (struct gguf_tensor){.info_offset = cursor->offset, .ne = {1, 1, 1, 1, 1, 1, 1, 1}};
     result = read_start(cursor, place, &start, report);
     if (result < 0)
         return result;

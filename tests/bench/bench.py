@@ -63,7 +63,7 @@ def measure_numpy(table, model, cold):
                 continue
             table.progress(f"NumPy, by {python}")
             script = os.path.join(os.path.dirname(__file__), "numpy_speed.py")
-            done = subprocess.run([python, script, folder, str(table.rounds), *cold],
+            done = subprocess.run([python, script, model, folder, str(table.rounds), *cold],
                                   capture_output=True, text=True, check=False)
             if done.returncode == 0:
                 speeds = {name: list(map(float, figures)) for name, *figures

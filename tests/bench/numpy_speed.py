@@ -1,5 +1,5 @@
 """
-Decodes tensors with the gguf package: numpy_speed.py MOUNTPOINT ROUNDS TYPE...
+Decodes tensors with the gguf package: numpy_speed.py MODEL MOUNTPOINT ROUNDS TYPE...
 
 Run by the bench in a Python that may lack the package. Prints a line for each type that the package
 knows: its name, and GB/s of float32 for each round.
@@ -15,7 +15,7 @@ def main():
     from gguf import GGMLQuantizationType
     from gguf.quants import dequantize
 
-    mountpoint, rounds, *names = sys.argv[1:]
+    model, mountpoint, rounds, *names = sys.argv[1:]
     for name in names:
         if name not in GGMLQuantizationType.__members__:
             continue
@@ -23,7 +23,7 @@ def main():
         with open(os.path.join(folder, "info"), encoding="utf-8") as file:
             info = json.load(file)
         # As the package's reader gives it.
-        raw = numpy.memmap(info["file"], numpy.uint8, "r", info["offset"],
+        raw = numpy.memmap(model, numpy.uint8, "r", info["offset"],
                            (info["shape"][0], info["n_bytes"] // info["shape"][0]))
         speeds = []
         try:

@@ -2,8 +2,10 @@
  * The JSON writer. The input is taken as a string, as numbers, and as a metadata value, one after
  * the other.
  */
+#include "fs/tree/metadata_json.h"
+#include "fs/tree/json.h"
 #include "fs/tree/shortest.h"
-#include "fs/tree/value_text.h"
+#include "gguf/model.h"
 #include "tests/fuzz/fuzz_check.h"
 
 #include <ctype.h>
@@ -16,8 +18,8 @@
 /* A part of a string must have room for a character. */
 #define SMALLEST_PART 4
 #define LARGEST_PART  1500
-/* Enough for a string to have several pieces. */
-#define LONG_BYTES (FS_PIECE_BYTES + 4096)
+/* Enough for a text to have several marks. */
+#define LONG_BYTES 150000
 
 /* ---- strings ---- */
 
@@ -59,13 +61,24 @@ static void check_stands_for(const char *text, size_t length, const uint8_t *byt
     FUZZ_CHECK(at == length, "the text goes on behind the string");
 }
 
-static struct fs_text string_in_parts(struct gguf_string string, struct fuzz_random *random)
+/* A text in memory; the sink keeps all of it. */
+static struct fs_sink sink_for(uint64_t size_bytes)
 {
-    struct fs_text text = {.capacity = FS_JSON_STRING_BYTES(string.length_bytes)};
+    return (struct fs_sink){.to = size_bytes, .out = fuzz_alloc((size_t)size_bytes)};
+}
+
+/* A sink for a string of that length, of which JSON makes at most six bytes for one. */
+static struct fs_sink sink_for_string(struct gguf_string string)
+{
+    return sink_for(6 * string.length_bytes + 2);
+}
+
+static struct fs_sink string_in_parts(struct gguf_string string, struct fuzz_random *random)
+{
+    struct fs_sink text = sink_for_string(string);
     const uint64_t largest = 1 + fuzz_random_below(random, LARGEST_PART);
 
-    text.data = fuzz_alloc(text.capacity);
-    fs_json_literal(&text, "\"");
+    fs_sink_literal(&text, "\"");
     while (string.length_bytes > 0) {
         struct gguf_string part = string;
         size_t done;
@@ -79,37 +92,40 @@ static struct fs_text string_in_parts(struct gguf_string string, struct fuzz_ran
         string.data += done;
         string.length_bytes -= done;
     }
-    fs_json_literal(&text, "\"");
+    fs_sink_literal(&text, "\"");
     return text;
 }
 
-static struct fs_text whole_string(struct gguf_string string)
+static struct fs_sink whole_string(struct gguf_string string)
 {
-    struct fs_text text = {.capacity = FS_JSON_STRING_BYTES(string.length_bytes)};
+    struct fs_sink text = sink_for_string(string), counter = fs_sink_that_counts(0);
 
-    text.data = fuzz_alloc(text.capacity);
     fs_json_string(&text, string);
+    fs_json_string(&counter, string);
+    FUZZ_CHECK(text.position == counter.position, "%" PRIu64 " bytes are counted as %" PRIu64,
+               text.position, counter.position);
     return text;
 }
 
-static void check_same(const struct fs_text *a, const struct fs_text *b)
+static void check_same(const struct fs_sink *a, const struct fs_sink *b)
 {
-    FUZZ_CHECK(a->length == b->length && memcmp(a->data, b->data, a->length) == 0,
-               "in parts, the text of %zu bytes is another one of %zu", a->length, b->length);
+    FUZZ_CHECK(a->position == b->position && memcmp(a->out, b->out, (size_t)a->position) == 0,
+               "in parts, the text of %" PRIu64 " bytes is another one of %" PRIu64, a->position,
+               b->position);
 }
 
 static void check_string(struct gguf_string string, struct fuzz_random *random)
 {
-    struct fs_text whole = whole_string(string), parts = string_in_parts(string, random);
+    struct fs_sink whole = whole_string(string), parts = string_in_parts(string, random);
+    const size_t length = (size_t)whole.position;
 
     check_same(&whole, &parts);
-    FUZZ_CHECK(whole.length >= 2 && whole.data[0] == '"' && whole.data[whole.length - 1] == '"',
+    FUZZ_CHECK(length >= 2 && whole.out[0] == '"' && whole.out[length - 1] == '"',
                "a string without quotes");
-    check_stands_for(whole.data + 1, whole.length - 2, (const uint8_t *)string.data,
-                     string.length_bytes);
-    fuzz_check_json(whole.data, whole.length);
-    free(whole.data);
-    free(parts.data);
+    check_stands_for(whole.out + 1, length - 2, (const uint8_t *)string.data, string.length_bytes);
+    fuzz_check_json(whole.out, length);
+    free(whole.out);
+    free(parts.out);
 }
 
 /* ---- numbers ---- */
@@ -129,12 +145,12 @@ static unsigned significant_digits(const char *number)
 
 static void check_double(uint64_t bits)
 {
-    char number[FS_SHORTEST_BYTES], shorter[64];
+    char number[FS_NUMBER_BYTES], shorter[64];
     double value, back;
     unsigned digits;
 
     memcpy(&value, &bits, sizeof value);
-    fs_shortest_double(value, number);
+    number[fs_write_double(value, number)] = '\0';
     fuzz_check_json(number, strlen(number));
     if (!isfinite(value)) {
         FUZZ_CHECK(strcmp(number, "null") == 0, "%a is %s", value, number);
@@ -161,12 +177,12 @@ static bool reads_back(const char *number, float value)
 
 static void check_float(uint32_t bits)
 {
-    char number[FS_SHORTEST_BYTES], shorter[64];
+    char number[FS_NUMBER_BYTES], shorter[64];
     float value;
     unsigned digits;
 
     memcpy(&value, &bits, sizeof value);
-    fs_shortest_float(value, number);
+    number[fs_write_float(value, number)] = '\0';
     fuzz_check_json(number, strlen(number));
     if (!isfinite(value)) {
         FUZZ_CHECK(strcmp(number, "null") == 0, "%a is %s", (double)value, number);
@@ -184,80 +200,81 @@ static void check_float(uint32_t bits)
 static void check_integer(uint64_t bits)
 {
     struct gguf_value value = {.type = GGUF_UINT64, .u64 = bits};
-    char number[FS_JSON_SCALAR_BYTES + 1] = "";
+    char number[FS_NUMBER_BYTES + 1] = "";
 
-    fs_json_scalar(&(struct fs_text){number, 0, FS_JSON_SCALAR_BYTES}, &value);
+    fs_json_scalar(&(struct fs_sink){.to = FS_NUMBER_BYTES, .out = number}, &value);
     FUZZ_CHECK(strtoull(number, NULL, 10) == bits, "%" PRIu64 " is %s", bits, number);
+    FUZZ_CHECK(fs_count_digits(bits) == strlen(number), "%s has %u digits", number,
+               fs_count_digits(bits));
     value = (struct gguf_value){.type = GGUF_INT64, .i64 = (int64_t)bits};
     memset(number, 0, sizeof number);
-    fs_json_scalar(&(struct fs_text){number, 0, FS_JSON_SCALAR_BYTES}, &value);
+    fs_json_scalar(&(struct fs_sink){.to = FS_NUMBER_BYTES, .out = number}, &value);
     FUZZ_CHECK(strtoll(number, NULL, 10) == value.i64, "%" PRId64 " is %s", value.i64, number);
 }
 
 /* ---- values ---- */
 
-/* The text of a value, put together from its pieces. */
-static struct fs_text text_of_value(const struct gguf_value *value)
+/* The text of a value, put together from slices. */
+static struct fs_sink text_of_value(const struct gguf_value *value, struct fuzz_random *random)
 {
-    struct fs_value_text *pieces;
-    struct fs_text all = {0};
+    const struct gguf_key key = {.value = *value};
+    struct fs_text *text;
+    struct fs_sink all;
 
-    FUZZ_CHECK(fs_value_text_make(value, FS_AS_JSON, NULL, &pieces) == 0,
+    FUZZ_CHECK(fs_text_make(fs_value_json_write, NULL, &key, NULL, &text) == 0,
                "a good value has no text");
-    for (size_t i = 0; i < pieces->n_pieces; i++)
-        all.capacity += pieces->pieces[i].length;
-    all.data = fuzz_alloc(all.capacity);
-    /* Backwards: no piece may need the one before it. */
-    for (size_t i = pieces->n_pieces, end = all.capacity; i > 0; i--) {
-        const struct fs_value_piece *piece = &pieces->pieces[i - 1];
-        struct fs_text text = {fuzz_alloc(FS_PIECE_BYTES), 0, FS_PIECE_BYTES};
+    all = sink_for(fs_text_size(text));
+    all.position = all.to;
+    /* Backwards: no slice may need the one before it. */
+    for (uint64_t end = all.to; end > 0;) {
+        const uint64_t length = 1 + fuzz_random_below(random, end < 40000 ? end : 40000);
 
-        FUZZ_CHECK(fs_value_piece_write(piece, &text) == 0 && text.length == piece->length,
-                   "piece %zu of %zu is not what it was", i, pieces->n_pieces);
-        end -= piece->length;
-        memcpy(all.data + end, text.data, text.length);
-        free(text.data);
+        end -= length;
+        FUZZ_CHECK(fs_text_read(text, end, (size_t)length, all.out + end) == 0,
+                   "%" PRIu64 " bytes at %" PRIu64 " can't be read", length, end);
     }
-    all.length = all.capacity;
-    fs_value_text_free(pieces);
+    fs_text_free(text);
     return all;
 }
 
 /* The input over and over, so that it has several pieces. */
-static void check_long_string(const uint8_t *data, size_t size)
+static void check_long_string(const uint8_t *data, size_t size, struct fuzz_random *random)
 {
     struct gguf_value value = {.type = GGUF_STRING};
-    struct fs_text whole, pieces;
+    struct fs_sink whole, slices;
     char *bytes = fuzz_alloc(LONG_BYTES);
 
     for (size_t i = 0; i < LONG_BYTES; i++)
         bytes[i] = (char)data[i % size];
     value.string = (struct gguf_string){bytes, LONG_BYTES};
     whole = whole_string(value.string);
-    pieces = text_of_value(&value);
-    check_same(&whole, &pieces);
-    free(whole.data);
-    free(pieces.data);
+    slices = text_of_value(&value, random);
+    FUZZ_CHECK(slices.position == whole.position + 1 && slices.out[whole.position] == '\n',
+               "no newline at the end");
+    slices.position--;
+    check_same(&whole, &slices);
+    free(whole.out);
+    free(slices.out);
     free(bytes);
 }
 
 /* A value as it stands in a file: two bytes for version, byte order and type, then its bytes. */
-static void check_value(const uint8_t *data, size_t size)
+static void check_value(const uint8_t *data, size_t size, struct fuzz_random *random)
 {
     struct gguf_report report = {0};
     struct gguf_value value;
     struct gguf_cursor cursor = {
         .data = data + 2, .size_bytes = size - 2, .encoding = {data[0] & 1, data[0] & 2 ? 4 : 8}};
-    struct fs_text text;
+    struct fs_sink text;
 
     if (gguf_value_read(&cursor, data[1] % GGUF_N_VALUE_TYPES, "value", &value, &report) < 0) {
         FUZZ_CHECK(report.n_errors > 0, "a value is refused without a reason");
         return;
     }
     FUZZ_CHECK(cursor.offset <= cursor.size_bytes, "a value ends behind its bytes");
-    text = text_of_value(&value);
-    fuzz_check_json(text.data, text.length);
-    free(text.data);
+    text = text_of_value(&value, random);
+    fuzz_check_json(text.out, (size_t)text.position);
+    free(text.out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -273,9 +290,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_integer(bits);
     }
     if (size >= 2)
-        check_value(data, size);
+        check_value(data, size, &random);
     /* Long ones are slow, so not all are tried. */
     if (size > 0 && fuzz_random_below(&random, 64) == 0)
-        check_long_string(data, size);
+        check_long_string(data, size, &random);
     return 0;
 }

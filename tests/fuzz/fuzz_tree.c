@@ -162,9 +162,9 @@ static char *values_of(const struct gguf_model *model, const struct gguf_tensor 
 /* NULL for other files. The caller frees it. */
 static char *expected_of(const struct gguf_model *model, const struct fs_node *node)
 {
-    if (strcmp(node->view->name, "raw") == 0)
+    if (strcmp(node->name, "raw") == 0)
         return data_of(model, node->subject);
-    if (strcmp(node->view->name, "f32") == 0)
+    if (strcmp(node->name, "f32") == 0)
         return values_of(model, node->subject);
     return NULL;
 }
@@ -277,7 +277,7 @@ static bool is_json(const struct fs_node *node)
 {
     const char *dot = strrchr(node->name, '.');
 
-    return (dot && strcmp(dot, ".json") == 0) || strcmp(node->view->name, "info") == 0;
+    return (dot && strcmp(dot, ".json") == 0) || strcmp(node->name, "info") == 0;
 }
 
 static void check_whole(const struct reader *reader, const struct gguf_model *model,

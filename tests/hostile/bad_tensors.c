@@ -44,7 +44,7 @@ static struct model_bytes n_dims(uint64_t number)
     gguf_writer_raw_info(w, "\1\0\0\0\0\0\0\0t", 9);
     for (unsigned i = 0; i < 4; i++)
         gguf_writer_raw_info(w, &(uint8_t){(uint8_t)(number >> 8 * i)}, 1);
-    for (unsigned i = 0; i < 5; i++)
+    for (unsigned i = 0; i < 9; i++)
         gguf_writer_raw_info(w, "\1\0\0\0\0\0\0\0", 8);
     gguf_writer_raw_info(w, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 12);
     gguf_writer_override_tensor_count(w, 1);
@@ -245,14 +245,14 @@ static const struct bad_row rows[] = {
      -EINVAL,
      BAD_HEADER,
      {"tensor 1 of 1", "\"nnn", "65536 bytes", "65535"}},
-    {3, "5 dimensions", n_dims, 5, -EINVAL, BAD_AFTER_NAME_T, {"tensor \"t\"", "5 dim", "is 4"}},
+    {3, "9 dimensions", n_dims, 9, -EINVAL, BAD_AFTER_NAME_T, {"tensor \"t\"", "9 dim", "is 8"}},
     {3,
      "2^32-1 dimensions",
      n_dims,
      UINT32_MAX,
      -EINVAL,
      BAD_AFTER_NAME_T,
-     {"tensor \"t\"", "4294967295 dim", "is 4"}},
+     {"tensor \"t\"", "4294967295 dim", "is 8"}},
 
     {4,
      "2^32 times 2^32",

@@ -6,6 +6,7 @@ compared as parsed values, since its escapes may be written in several ways.
 
 import json
 import math
+import os
 import struct
 from fractions import Fraction
 from typing import Callable, NamedTuple, Optional
@@ -126,12 +127,38 @@ def lines_between(data, opening, closing):
     return [line[:-1] for line in lines[:-1]] + lines[-1:]
 
 
+def shape_of(model, tensor):
+    """The shape that a key of ComfyUI-GGUF says, if it may, or the one that is stored."""
+    stored = list(reversed(tensor.ne))
+    shape = dict(model.keys).get(b"comfy.gguf.orig_shape." + tensor.name)
+    if (isinstance(shape, list) and 1 <= len(shape) <= 8
+            and all(type(n) is int and n >= 0 for n in shape) and math.prod(shape) == tensor.n_elements):
+        return shape
+    return stored
+
+
 def info_of(model, tensor):
-    return [("name", text_of(tensor.name)), ("type", tensor.type_name),
-            ("ggml_type", tensor.type_id), ("shape", list(reversed(tensor.ne))),
+    return [("name", text_of(tensor.name)),
+            ("path", text_of(b"tensors/" + file_name(tensor.name))), ("type", tensor.type_name),
+            ("ggml_type", tensor.type_id), ("shape", shape_of(model, tensor)),
             ("ne", list(tensor.ne)), ("n_elements", tensor.n_elements),
             ("block_size", tensor.block_size), ("type_size", tensor.type_size),
-            ("n_bytes", tensor.n_bytes), ("file", text_of(model.path)), ("offset", tensor.offset)]
+            ("n_bytes", tensor.n_bytes), ("file", text_of(os.path.basename(model.path))), ("offset", tensor.offset)]
+
+
+def check_summary(model, data):
+    text = data.decode()
+    assert not any(ord(c) < 32 and c != "\n" or 127 <= ord(c) < 160 for c in text), repr(text)
+    head, _, table = text.partition("\n\n")
+    lines = {line[:16].strip(): line[16:] for line in head.split("\n")}
+    n_elements = str(sum(tensor.n_elements for tensor in model.tensors))
+    assert n_elements in (lines["parameters"], lines["parameters"].partition("(")[2][:-1]), text
+    assert f"{len(model.data)} bytes" in lines["size"], text
+    found = {row.split()[0]: row.split()[1:4] for row in table.split("\n")[1:-1]}
+    for name in {tensor.type_name for tensor in model.tensors if tensor.type_name}:
+        some = [tensor for tensor in model.tensors if tensor.type_name == name]
+        expected = [len(some), sum(t.n_elements for t in some), sum(t.n_bytes for t in some)]
+        assert found[name] == [str(n) for n in expected], f"{name} is {expected} in\n{text}"
 
 
 def check_metadata(model, data):
@@ -228,6 +255,7 @@ def expected_tree(model):
     """A dict from paths (bytes, b"" for the root) to Entry."""
     tree = {b"": _directory(2), b"metadata": _directory(0),
             b"tensors": _directory(len(model.tensors)),
+            b"summary.txt": _file(lambda data: check_summary(model, data)),
             b"metadata.json": _file(lambda data: check_metadata(model, data)),
             b"tensors.json": _file(lambda data: check_tensors(model, data))}
 

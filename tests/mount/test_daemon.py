@@ -46,8 +46,8 @@ class TestStart(DaemonTestCase):
         for _ in range(20):
             self.mount_in_background(self.model, self.mountpoint)
             self.assert_serves()
-            self.assertEqual(["metadata", "metadata.json", "model.gguf", "tensors",
-                              "tensors.json"],
+            self.assertEqual(["metadata", "metadata.json", "model.gguf",
+                              "summary.txt", "tensors", "tensors.json"],
                              sorted(os.listdir(self.mountpoint)))
             mounting.unmount(self.mountpoint)
 
@@ -71,10 +71,13 @@ class TestStart(DaemonTestCase):
                 self.assert_serves(absolute)
                 self.assertTrue(mounting.mount_entry(absolute)[1].startswith(b"/"))
 
-    def test_relative_path_in_info(self):
-        self.mount_in_background("./model.gguf", self.mountpoint, cwd=self.folder)
-        self.assertIn(f'"file":"{self.model}"'.encode(),
-                      self.read("tensors/t/info").replace(b": ", b":"))
+    def test_no_path_in_info(self):
+        """Trees of equal models are equal, and do not show where the files are."""
+        self.mount_in_background(self.model, self.mountpoint, cwd=self.folder)
+        for name in ("tensors/t/info", "tensors.json", "summary.txt"):
+            self.assertNotIn(os.fsencode(self.folder), self.read(name), name)
+        self.assertIn(b'"file":"model.gguf"', self.read("tensors/t/info"))
+        self.assertIn(b'"path":"tensors/t"', self.read("tensors/t/info"))
 
     def test_links(self):
         os.symlink(self.model, self.path("model-link"))

@@ -217,9 +217,10 @@ class TestSlices(ReadTestCase):
     def test_offsets_in_the_model_file(self):
         """`file`, `offset` and `n_bytes` of info lead to the bytes of raw."""
         for tensor in json.loads(self.read("tensors.json")):
-            with open(tensor["file"], "rb") as file:
+            folder = os.path.dirname(os.fsdecode(mounting.mount_entry(self.mountpoint)[1]))
+            with open(os.path.join(folder, tensor["file"]), "rb") as file:
                 file.seek(tensor["offset"])
-                self.assertEqual(self.read(f"tensors/{tensor['name']}/raw"),
+                self.assertEqual(self.read(f"{tensor['path']}/raw"),
                                  file.read(tensor["n_bytes"]))
 
     def read(self, name):

@@ -69,8 +69,9 @@ class TestTree(ShardsTestCase):
                     self.assertEqual(self.data_of(j), self.read(f"tensors/t{j}/raw"))
                     self.assertEqual(self.data_of(j), self.read(f"tensors/t{j}/f32"))
                     info = self.info(f"t{j}")
-                    self.assertEqual(self.paths[j], info["file"])
-                    with open(info["file"], "rb") as file:
+                    self.assertEqual(os.path.basename(self.paths[j]), info["file"])
+                    self.assertEqual(f"tensors/t{j}", info["path"])
+                    with open(self.paths[j], "rb") as file:
                         file.seek(info["offset"])
                         self.assertEqual(self.data_of(j), file.read(info["n_bytes"]))
 

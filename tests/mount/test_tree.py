@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Whole trees against the oracle: all fixtures, the sample, and models built here."""
 
+import json
 import math
 import os
 import random
@@ -9,8 +10,8 @@ import unittest
 
 import mounting
 import tree_check
-from gguf_file import (ARRAY, BOOL, F32, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, STRING, UINT8,
-                       UINT16, UINT32, UINT64, Array, Bits, GgufFile)
+from gguf_file import (ARRAY, BOOL, F32, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, Q8_0, STRING,
+                       UINT8, UINT16, UINT32, UINT64, Array, Bits, GgufFile)
 
 setUpModule = mounting.require_fuse
 
@@ -285,6 +286,36 @@ class TestTensors(TreeTestCase):
         built.tensor(b"no-dimensions", [], 99)
         built.tensor(b"empty", [0, 5], 99)
         self.check_built(built.tensor(b"known", [4], F32, tensor_bytes(16)))
+
+    def test_five_dimensions_and_more(self):
+        """Models of video have them; ComfyUI-GGUF also keeps the shape of what it reshaped."""
+        def shape_key(name, shape, element_type=INT32):
+            built.key(b"comfy.gguf.orig_shape." + name, ARRAY, Array(element_type, shape))
+
+        for version, big_endian in ((1, False), (3, False), (3, True)):
+            with self.subTest(version=version, big_endian=big_endian):
+                built = GgufFile(version, big_endian)
+                built.tensor(b"five", [2, 3, 1, 4, 5], F32, tensor_bytes(480))
+                built.tensor(b"eight", [1, 2, 1, 2, 1, 2, 1, 2], F32, tensor_bytes(64))
+                built.tensor(b"reshaped", [32, 9], Q8_0, tensor_bytes(9 * 34))
+                built.tensor(b"flat", [24], F32, tensor_bytes(96))
+                for i, shape in enumerate(([4, 5], [], [1] * 9, [-4, -6], [2**32, 2**32])):
+                    name = b"wrong-%d" % i
+                    shape_key(name, shape, INT64)
+                    built.tensor(name, [24], F32, tensor_bytes(96))
+                shape_key(b"reshaped", [2, 16, 3, 3])
+                shape_key(b"flat", [1, 2, 3, 1, 4], UINT64)
+                shape_key(b"nothing", [1])
+                path = built.write(self.path(f"{version}{big_endian}.gguf"))
+                mountpoint = self.new_mountpoint(f"m{version}{big_endian}")
+                self.mount(path, mountpoint=mountpoint)
+                tree_check.check_tree(self, path, mountpoint)
+                with open(os.path.join(mountpoint, "tensors/reshaped/info"), "rb") as file:
+                    info = json.load(file)
+                self.assertEqual(([2, 16, 3, 3], [32, 9]), (info["shape"], info["ne"]))
+                result = self.run_ggufs("--check", path)
+                self.assertEqual(0, result.status, result)
+                self.assertEqual(6, result.out.count("comfy.gguf.orig_shape."), result.out)
 
     def test_no_keys(self):
         self.check_built(GgufFile().tensor(b"t", [1], F32, b"\0\0\x80\x3f"))

@@ -1,6 +1,7 @@
 /* Images: every slice of one is that slice of the whole, and a source that changes is an error. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,18 +26,26 @@ static const struct gguf_tensor *tensor_of(const struct gguf_model *model, const
     return NULL;
 }
 
-static int write_alphabet(const struct gguf_model *model, const void *subject, struct fs_text *text)
+/* A letter at a time. */
+static int write_alphabet(const struct fs_tree *tree, const void *subject, struct fs_place *place,
+                          struct fs_sink *sink)
 {
-    (void)model;
+    const char letter = (char)('a' + place->item);
+
+    (void)tree;
     (void)subject;
-    fs_json_literal(text, "abcdefghijklmnopqrstuvwxyz");
-    return 0;
+    fs_sink_write(sink, &letter, 1);
+    return ++place->item < 26;
 }
 
-static int fail_to_write(const struct gguf_model *model, const void *subject, struct fs_text *text)
+/* Five bytes as long as *subject is 0, then that error. */
+static int fail_to_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
+                         struct fs_sink *sink)
 {
-    (void)model;
-    (void)text;
+    (void)tree;
+    (void)place;
+    if (*(const int *)subject == 0)
+        fs_sink_literal(sink, "abcde");
     return *(const int *)subject;
 }
 
@@ -84,7 +93,7 @@ static void add_literal(struct fs_image *image, struct whole *whole, const char 
 
 static void add_alphabet(struct fs_image *image, struct whole *whole)
 {
-    cr_assert_eq(fs_image_add_text(image, write_alphabet, NULL, 26, 26), 0);
+    cr_assert_eq(fs_image_add_text(image, write_alphabet, NULL, NULL, NULL), 0);
     expect_bytes(whole, "abcdefghijklmnopqrstuvwxyz", 26);
 }
 
@@ -97,7 +106,7 @@ static void add_data(struct fs_image *image, struct whole *whole, const struct g
 static void add_values(struct fs_image *image, struct whole *whole,
                        const struct gguf_tensor *tensor)
 {
-    cr_assert_eq(fs_image_add_values(image, tensor), 0);
+    cr_assert_eq(fs_image_add_elements(image, tensor, FS_F32, FS_AS_STORED), 0);
     expect_values(whole, image->model, tensor);
 }
 
@@ -247,24 +256,6 @@ Test(fs_image, random_slices_of_a_big_image)
     }
 }
 
-Test(fs_image, json_strings_are_owned)
-{
-    struct gguf_model *model = model_file_make(gguf_writer_open(3, false));
-    struct fs_image image;
-    char name[] = "a\"\xff", out[64] = "";
-
-    fs_image_begin(&image, model);
-    for (int i = 0; i < 3; i++) {
-        cr_assert_eq(fs_image_add_json_string(&image, (struct gguf_string){name, 3}), 0);
-        name[0]++;
-    }
-    memset(name, 'x', sizeof name);
-    cr_expect_eq(fs_image_read(&image, 0, sizeof out, out), 33);
-    cr_expect_str_eq(out, "\"a\\\"\\udcff\"\"b\\\"\\udcff\"\"c\\\"\\udcff\"");
-    fs_image_free(&image);
-    gguf_close(model);
-}
-
 Test(fs_image, no_image_is_larger_than_a_file_can_be)
 {
     struct gguf_model *model = model_file_make(gguf_writer_open(3, false));
@@ -273,9 +264,9 @@ Test(fs_image, no_image_is_larger_than_a_file_can_be)
         .type = dequant_type_by_id(24), .n_elements = 1ull << 61, .size_bytes = 1ull << 61};
 
     fs_image_begin(&image, model);
-    cr_expect_eq(fs_image_add_values(&image, &huge), -EOVERFLOW);
+    cr_expect_eq(fs_image_add_elements(&image, &huge, FS_F32, FS_AS_STORED), -EOVERFLOW);
     huge.n_elements = 1ull << 62; /* times four is 0 */
-    cr_expect_eq(fs_image_add_values(&image, &huge), -EOVERFLOW);
+    cr_expect_eq(fs_image_add_elements(&image, &huge, FS_F32, FS_AS_STORED), -EOVERFLOW);
     cr_expect_eq(image.size_bytes, 0u);
     for (int i = 0; i < 3; i++)
         cr_expect_eq(fs_image_add_data(&image, &huge), 0);
@@ -285,22 +276,71 @@ Test(fs_image, no_image_is_larger_than_a_file_can_be)
     gguf_close(model);
 }
 
-Test(fs_image, a_text_that_can_not_be_written_or_has_another_length)
+Test(fs_image, a_text_that_can_not_be_written_or_becomes_shorter)
 {
     struct gguf_model *model = model_file_make(gguf_writer_open(3, false));
-    const int no_memory = -ENOMEM, too_little = 0;
+    int error = -ENOMEM;
     struct fs_image image;
     char out[64];
 
     fs_image_begin(&image, model);
     cr_assert_eq(fs_image_add_literal(&image, "12345"), 0);
-    cr_assert_eq(fs_image_add_text(&image, fail_to_write, &no_memory, 10, 100), 0);
-    cr_assert_eq(fs_image_add_text(&image, fail_to_write, &too_little, 10, 100), 0);
-    cr_assert_eq(fs_image_add_text(&image, write_alphabet, NULL, 25, 26), 0);
+    cr_expect_eq(fs_image_add_text(&image, fail_to_write, NULL, &error, NULL), -ENOMEM);
+    cr_expect_eq(image.size_bytes, 5u);
+    error = 0;
+    cr_expect_eq(fs_image_add_text(&image, fail_to_write, NULL, &error, NULL), 0);
+    cr_expect_eq(image.size_bytes, 10u);
+    cr_expect_eq(fs_image_read(&image, 0, 12, out), 10);
+    cr_expect_arr_eq(out, "12345abcde", 10);
+    error = -EPIPE;
     cr_expect_eq(fs_image_read(&image, 0, 5, out), 5);
-    cr_expect_eq(fs_image_read(&image, 0, 6, out), -ENOMEM);
-    cr_expect_eq(fs_image_read(&image, 15, 1, out), -EIO);
-    cr_expect_eq(fs_image_read(&image, 25, 1, out), -EIO);
+    cr_expect_eq(fs_image_read(&image, 0, 6, out), -EPIPE);
+    fs_image_free(&image);
+    gguf_close(model);
+}
+
+/* Lines of 7 bytes, many of them, the last one 100 bytes shorter if *subject says so. */
+static int write_lines(const struct fs_tree *tree, const void *subject, struct fs_place *place,
+                       struct fs_sink *sink)
+{
+    char line[8];
+
+    (void)tree;
+    snprintf(line, sizeof line, "%06u\n", (unsigned)place->item);
+    fs_sink_write(sink, line, 7);
+    return ++place->item < (*(const bool *)subject ? 99900 : 100000);
+}
+
+Test(fs_image, a_long_text_is_read_from_any_place)
+{
+    struct gguf_model *model = model_file_make(gguf_writer_open(3, false));
+    struct fs_image image;
+    bool is_short = false;
+    char out[2 * GUARD_BYTES + 1000];
+    struct whole whole = {0};
+    uint64_t state = 11;
+
+    fs_image_begin(&image, model);
+    cr_assert_eq(fs_image_add_text(&image, write_lines, NULL, &is_short, NULL), 0);
+    for (unsigned i = 0; i < 100000; i++) {
+        char line[8];
+
+        snprintf(line, sizeof line, "%06u\n", i);
+        expect_bytes(&whole, line, 7);
+    }
+    cr_assert_eq(image.size_bytes, whole.size_bytes);
+    for (int i = 0; i < 3000; i++) {
+        /* Around the places that are marked, too. */
+        const uint64_t offset =
+            i % 2 ? model_file_random(&state) % whole.size_bytes
+                  : (model_file_random(&state) % 11 << 16) + model_file_random(&state) % 40;
+
+        check_slice(&image, &whole, offset, model_file_random(&state) % 900, out + GUARD_BYTES);
+    }
+    is_short = true;
+    cr_expect_eq(fs_image_read(&image, 699999, 1, out), -EIO);
+    cr_expect_eq(fs_image_read(&image, 699200, 90, out), 90);
+    free(whole.bytes);
     fs_image_free(&image);
     gguf_close(model);
 }
@@ -323,7 +363,7 @@ Test(fs_image, a_source_that_shrinks_is_an_error_and_no_crash)
         fs_image_begin(&raw, model);
         cr_assert_eq(fs_image_add_data(&raw, &model->tensors[0]), 0);
         fs_image_begin(&values, model);
-        cr_assert_eq(fs_image_add_values(&values, &model->tensors[0]), 0);
+        cr_assert_eq(fs_image_add_elements(&values, &model->tensors[0], FS_F32, FS_AS_STORED), 0);
 
         cr_assert_eq(ftruncate(descriptor, 64 << 10), 0);
         /* More than once: the guard must stay usable. */
@@ -378,7 +418,7 @@ Test(fs_image, a_source_that_ends_inside_a_page)
         fs_image_begin(&raw, model);
         cr_assert_eq(fs_image_add_data(&raw, &model->tensors[0]), 0);
         fs_image_begin(&values, model);
-        cr_assert_eq(fs_image_add_values(&values, &model->tensors[0]), 0);
+        cr_assert_eq(fs_image_add_elements(&values, &model->tensors[0], FS_F32, FS_AS_STORED), 0);
 
         start = model->tensors[0].file_offset;
         for (size_t left = 1; left < 272; left++) {

@@ -6,15 +6,14 @@
 #include <string.h>
 
 #include "fs/tree/nodes.h"
-#include "fs/tree/views.h"
 
 static fs_node_index add(struct fs_nodes *nodes, fs_node_index parent, const char *name,
                          bool is_file)
 {
     fs_node_index index = FS_NO_NODE;
 
-    cr_assert_eq(
-        fs_nodes_add(nodes, parent, name, true, is_file ? fs_view_at(0) : NULL, NULL, &index), 0);
+    cr_assert_eq(fs_nodes_add(nodes, parent, is_file ? FS_FILE : FS_DIRECTORY, name, true, &index),
+                 0);
     return index;
 }
 
@@ -121,8 +120,8 @@ Test(fs_nodes, copies_names_only_if_told)
     char name[] = "name";
 
     cr_assert_eq(fs_nodes_begin(&nodes), 0);
-    cr_assert_eq(fs_nodes_add(&nodes, FS_ROOT, name, true, NULL, NULL, &copied), 0);
-    cr_assert_eq(fs_nodes_add(&nodes, FS_ROOT, name, false, NULL, NULL, &kept), 0);
+    cr_assert_eq(fs_nodes_add(&nodes, FS_ROOT, FS_FILE, name, true, &copied), 0);
+    cr_assert_eq(fs_nodes_add(&nodes, FS_ROOT, FS_FILE, name, false, &kept), 0);
     name[0] = 'N';
     cr_expect_str_eq(nodes.list[copied].name, "name");
     cr_expect_eq(nodes.list[kept].name, name);
@@ -136,8 +135,9 @@ Test(fs_nodes, links_are_neither_files_nor_directories)
     char target[] = "old";
 
     cr_assert_eq(fs_nodes_begin(&nodes), 0);
-    cr_assert_eq(fs_nodes_add(&nodes, FS_ROOT, "old", false, NULL, NULL, NULL), 0);
-    cr_assert_eq(fs_nodes_add_link(&nodes, FS_ROOT, "today", target, NULL), 0);
+    cr_assert_eq(fs_nodes_add(&nodes, FS_ROOT, FS_DIRECTORY, "old", false, &link), 0);
+    cr_assert_eq(fs_nodes_add(&nodes, FS_ROOT, FS_LINK, "today", false, &link), 0);
+    cr_assert_eq(fs_nodes_set_target(&nodes, link, target), 0);
     target[0] = 'O';
     cr_assert_eq(fs_nodes_seal(&nodes, twins), 0);
     link = fs_nodes_find(&nodes, FS_ROOT, "today");

@@ -14,6 +14,16 @@
 #include "fs/tree/shortest.h"
 #include "tests/unit/gguf/model_file.h"
 
+static void double_text(double value, char text[FS_NUMBER_BYTES])
+{
+    text[fs_write_double(value, text)] = '\0';
+}
+
+static void float_text(float value, char text[FS_NUMBER_BYTES])
+{
+    text[fs_write_float(value, text)] = '\0';
+}
+
 Test(fs_shortest, looks_like_python)
 {
     static const struct {
@@ -65,9 +75,9 @@ Test(fs_shortest, looks_like_python)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char text[FS_SHORTEST_BYTES];
+        char text[FS_NUMBER_BYTES];
 
-        fs_shortest_double(cases[i].value, text);
+        double_text(cases[i].value, text);
         cr_expect_str_eq(text, cases[i].text);
     }
 }
@@ -102,9 +112,9 @@ Test(fs_shortest, floats_have_the_digits_of_floats)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char text[FS_SHORTEST_BYTES];
+        char text[FS_NUMBER_BYTES];
 
-        fs_shortest_float(cases[i].value, text);
+        float_text(cases[i].value, text);
         cr_expect_str_eq(text, cases[i].text);
     }
 }
@@ -174,13 +184,13 @@ static bool is_json_number(const char *text)
  */
 static void check(double value, bool is_float)
 {
-    char text[FS_SHORTEST_BYTES], down[64], up[64], nearest[64];
+    char text[FS_NUMBER_BYTES], down[64], up[64], nearest[64];
     int n_digits;
 
     if (is_float)
-        fs_shortest_float((float)value, text);
+        float_text((float)value, text);
     else
-        fs_shortest_double(value, text);
+        double_text(value, text);
     n_digits = count_digits(text);
     cr_assert(is_json_number(text), "%a: %s", value, text);
     cr_assert(reads_back(text, value, is_float), "%a: %s", value, text);
@@ -283,9 +293,9 @@ Test(fs_shortest, floats_that_a_double_would_round_twice)
     static const uint32_t bits[] = {0x15ae43fd, 0x15ae43fe};
 
     for (size_t i = 0; i < COUNT(bits); i++) {
-        char text[FS_SHORTEST_BYTES];
+        char text[FS_NUMBER_BYTES];
 
-        fs_shortest_float(float_of(bits[i]), text);
+        float_text(float_of(bits[i]), text);
         cr_expect_eq((float)strtod(text, NULL), float_of(bits[i]), "%s", text);
         check((double)float_of(bits[i]), true);
     }
@@ -322,15 +332,15 @@ Test(fs_shortest, random_decimals_of_few_digits_come_back_as_they_were)
     for (int i = 0; i < 50000; i++) {
         const int n_digits = 1 + (int)(model_file_random(&state) % 6);
         const long digits = (long)(model_file_random(&state) % (uint64_t)pow(10, n_digits));
-        char decimal[32], text[FS_SHORTEST_BYTES];
+        char decimal[32], text[FS_NUMBER_BYTES];
 
         if (digits == 0)
             continue;
         snprintf(decimal, sizeof decimal, "%lde%d", digits,
                  (int)(model_file_random(&state) % 40) - 24);
-        fs_shortest_float(strtof(decimal, NULL), text);
+        float_text(strtof(decimal, NULL), text);
         cr_assert_eq(strtod(text, NULL), strtod(decimal, NULL), "%s: %s", decimal, text);
-        fs_shortest_double(strtod(decimal, NULL), text);
+        double_text(strtod(decimal, NULL), text);
         cr_assert_eq(strtod(text, NULL), strtod(decimal, NULL), "%s: %s", decimal, text);
         cr_assert_leq(count_digits(text), n_digits, "%s: %s", decimal, text);
     }
@@ -342,12 +352,12 @@ Test(fs_shortest, the_sign_goes_before_the_same_digits)
 
     for (int i = 0; i < 1000; i++) {
         const uint64_t bits = model_file_random(&state) >> 1;
-        char positive[FS_SHORTEST_BYTES], negative[FS_SHORTEST_BYTES];
+        char positive[FS_NUMBER_BYTES], negative[FS_NUMBER_BYTES];
 
         if (!isfinite(double_of(bits)))
             continue;
-        fs_shortest_double(double_of(bits), positive);
-        fs_shortest_double(double_of(bits | 1ull << 63), negative);
+        double_text(double_of(bits), positive);
+        double_text(double_of(bits | 1ull << 63), negative);
         cr_assert_eq(negative[0], '-');
         cr_assert_str_eq(negative + 1, positive);
     }

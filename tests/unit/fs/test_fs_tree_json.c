@@ -113,7 +113,12 @@ Test(fs_tree_json, tensors_json_is_made_of_the_infos)
         cr_expect_eq(cJSON_GetObjectItem(entry, "offset")->valuedouble,
                      (double)tensor->file_offset);
         cr_expect_eq(cJSON_GetObjectItem(entry, "ggml_type")->valuedouble, tensor->type_id);
-        cr_expect_str_eq(cJSON_GetObjectItem(entry, "file")->valuestring, model->files[0].path);
+        cr_expect_str_eq(cJSON_GetObjectItem(entry, "file")->valuestring,
+                         strrchr(model->files[0].path, '/') + 1);
+        cr_expect_eq(fs_tree_node(tree, tree_file_find(
+                                            tree, cJSON_GetObjectItem(entry, "path")->valuestring))
+                         ->subject,
+                     tensor);
         cr_expect_eq((uint32_t)cJSON_GetArraySize(cJSON_GetObjectItem(entry, "shape")),
                      tensor->n_dims);
     }

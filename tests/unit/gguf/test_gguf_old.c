@@ -169,10 +169,15 @@ Test(gguf_old, tensors_answer_to_their_names_of_today)
     struct gguf_model *model = make_model(old_file_at(0));
     struct fs_tree *tree = tree_file_make_tree(model);
     const fs_node_index link = tree_file_find(tree, "tensors/blk.1.attn_k.weight");
+    fs_node_index followed;
     struct tree_file info = tree_file_read(tree, "tensors/layers.1.attention.wk.weight/info");
 
     cr_assert_neq(link, FS_NO_NODE);
     cr_expect_str_eq(tree->nodes.list[link].target, "layers.1.attention.wk.weight");
+    cr_expect_eq(fs_tree_find(tree, "tensors/blk.1.attn_k.weight/info", &followed), 0);
+    cr_expect_eq(followed, tree_file_find(tree, "tensors/layers.1.attention.wk.weight/info"));
+    cr_expect_eq(fs_tree_find(tree, "tensors/blk.1.attn_k.weight", &followed), 0);
+    cr_expect_eq(followed, tree_file_find(tree, "tensors/layers.1.attention.wk.weight"));
     cr_expect_not_null(strstr(info.bytes, "\"gguf_name\":\"blk.1.attn_k.weight\""));
     cr_expect_not_null(strstr(info.bytes, "\"era\":0"));
     free(info.bytes);

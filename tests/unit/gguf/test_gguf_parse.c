@@ -90,10 +90,10 @@ Test(gguf_parse, an_alignment_larger_than_the_file)
     gguf_close(model);
 }
 
-Test(gguf_parse, tensors_of_none_to_four_dimensions)
+Test(gguf_parse, tensors_of_none_to_eight_dimensions)
 {
-    static const uint64_t ne[] = {4, 3, 2, 5};
-    static const uint64_t n_elements[] = {1, 4, 12, 24, 120};
+    static const uint64_t ne[] = {4, 3, 2, 5, 1, 2, 3, 2};
+    static const uint64_t n_elements[] = {1, 4, 12, 24, 120, 120, 240, 720, 1440};
 
     for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
         const struct model_encoding *e = &model_encodings[i];
@@ -101,20 +101,20 @@ Test(gguf_parse, tensors_of_none_to_four_dimensions)
         uint64_t offset = 8 + 2 * e->length_bytes;
         struct gguf_model *model;
 
-        for (uint32_t n_dims = 0; n_dims <= 4; n_dims++) {
+        for (uint32_t n_dims = 0; n_dims <= GGUF_MAX_DIMS; n_dims++) {
             const char name[] = {(char)('0' + n_dims), '\0'};
 
             gguf_writer_add_tensor(w, name, 1, n_dims, ne, 30, NULL, 2 * n_elements[n_dims]);
         }
         model = model_file_make(w);
-        cr_assert_eq(model->n_tensors, 5u);
-        for (uint32_t n_dims = 0; n_dims <= 4; n_dims++) {
+        cr_assert_eq(model->n_tensors, GGUF_MAX_DIMS + 1u);
+        for (uint32_t n_dims = 0; n_dims <= GGUF_MAX_DIMS; n_dims++) {
             const struct gguf_tensor *tensor = &model->tensors[n_dims];
 
             cr_expect_eq(tensor->name.length_bytes, 1u);
             cr_expect_eq(tensor->name.data[0], '0' + (int)n_dims);
             cr_expect_eq(tensor->n_dims, n_dims);
-            for (uint32_t j = 0; j < 4; j++)
+            for (uint32_t j = 0; j < GGUF_MAX_DIMS; j++)
                 cr_expect_eq(tensor->ne[j], j < n_dims ? ne[j] : 1);
             cr_expect_eq(tensor->n_elements, n_elements[n_dims]);
             cr_expect_eq(tensor->size_bytes, 2 * n_elements[n_dims]);

@@ -1,4 +1,4 @@
-/* The JSON of values that are longer than a piece: read back, and in any order of the pieces. */
+/* The JSON of values of all kinds and lengths: read back, and slices of it in any order. */
 #include <criterion/criterion.h>
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -6,11 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fs/tree/value_cache.h"
+#include "fs/tree/metadata_json.h"
+#include "fs/tree/shortest.h"
 #include "tests/unit/gguf/model_file.h"
 #include "tests/unit/fs/tree_file.h"
 
-TestSuite(fs_value_text, .init = model_file_begin_test);
+TestSuite(fs_text, .init = model_file_begin_test);
 
 /* Reads an element of an array, which may be an array, and compares it with what cJSON read. */
 static void compare(const struct gguf_value *value, const cJSON *json)
@@ -61,31 +62,26 @@ static void compare(const struct gguf_value *value, const cJSON *json)
     }
 }
 
-/* Writes the pieces from the last to the first, and compares them with the text. */
-static void check_pieces(const struct gguf_value *value, const struct tree_file *file)
+/* Reads slices of the text from the end to the start, and compares them with the whole. */
+static void check_slices(const struct gguf_key *key, const struct tree_file *file)
 {
-    struct fs_text text = {.data = malloc(FS_PIECE_BYTES + 8), .capacity = FS_PIECE_BYTES + 8};
-    struct fs_value_text *pieces;
-    size_t end = file->size_bytes - 1; /* before the newline */
+    enum { MOST = 5000 };
+    uint64_t end = file->size_bytes, state = end;
+    struct fs_text *text;
+    char out[MOST];
 
-    cr_assert_not_null(text.data);
-    cr_assert_eq(fs_value_text_make(value, FS_AS_JSON, &pieces), 0);
-    cr_assert_gt(pieces->n_pieces, 0u);
-    for (size_t i = pieces->n_pieces; i-- > 0;) {
-        const size_t length = pieces->pieces[i].length;
+    cr_assert_eq(fs_text_make(fs_value_json_write, NULL, key, NULL, &text), 0);
+    cr_assert_eq(fs_text_size(text), end);
+    while (end > 0) {
+        size_t length = 1 + model_file_random(&state) % MOST;
 
-        cr_assert_leq(length, (size_t)FS_PIECE_BYTES);
-        cr_assert_gt(length, 0u);
-        cr_assert_leq(length, end);
-        text.length = 8; /* something is there already */
-        cr_assert_eq(fs_value_piece_write(&pieces->pieces[i], &text), 0);
-        cr_assert_eq(text.length, 8 + length);
+        if (length > end)
+            length = end;
         end -= length;
-        cr_assert_eq(memcmp(text.data + 8, file->bytes + end, length), 0);
+        cr_assert_eq(fs_text_read(text, end, length, out), 0);
+        cr_assert_eq(memcmp(out, file->bytes + end, length), 0);
     }
-    cr_assert_eq(end, 0u);
-    fs_value_text_free(pieces);
-    free(text.data);
+    fs_text_free(text);
 }
 
 /* Ends the writer, whose first key is "k", and checks that key's file. */
@@ -97,7 +93,7 @@ static void check_key(struct gguf_writer *w, size_t at_least_bytes)
     cJSON *json;
 
     cr_expect_geq(file.size_bytes, at_least_bytes);
-    check_pieces(&model->keys[0].value, &file);
+    check_slices(&model->keys[0], &file);
     json = tree_file_parse(&file);
     compare(&model->keys[0].value, json);
     cJSON_Delete(json);
@@ -106,7 +102,7 @@ static void check_key(struct gguf_writer *w, size_t at_least_bytes)
     gguf_close(model);
 }
 
-Test(fs_value_text, numbers)
+Test(fs_text, numbers)
 {
     for (int big_endian = 0; big_endian < 2; big_endian++) {
         struct gguf_writer *w = gguf_writer_open(3, big_endian);
@@ -151,9 +147,9 @@ static void add_text(struct gguf_writer *w, size_t length)
     free(text);
 }
 
-Test(fs_value_text, a_string_longer_than_a_piece)
+Test(fs_text, strings_of_a_part_and_more)
 {
-    static const size_t lengths[] = {0, 1, 1023, 1024, 1025, 32767, 32768, 40960, 80000};
+    static const size_t lengths[] = {0, 1, 4095, 4096, 4097, 8192, 65535, 65536, 80000, 300000};
 
     for (size_t i = 0; i < COUNT(lengths); i++) {
         struct gguf_writer *w = gguf_writer_open(3, false);
@@ -164,7 +160,7 @@ Test(fs_value_text, a_string_longer_than_a_piece)
     }
 }
 
-Test(fs_value_text, strings_of_all_lengths)
+Test(fs_text, strings_of_all_lengths)
 {
     struct gguf_writer *w = gguf_writer_open(1, false);
 
@@ -174,9 +170,9 @@ Test(fs_value_text, strings_of_all_lengths)
     check_key(w, 80000);
 }
 
-Test(fs_value_text, bytes_that_are_no_characters_over_the_seams)
+Test(fs_text, bytes_that_are_no_characters_over_the_seams)
 {
-    /* Of six bytes in the text for each byte, so that pieces are as long as they can be. */
+    /* Six bytes in the text for each byte, the most that there can be. */
     static char bytes[100000];
     struct gguf_writer *w = gguf_writer_open(3, false);
     struct gguf_model *model;
@@ -190,7 +186,7 @@ Test(fs_value_text, bytes_that_are_no_characters_over_the_seams)
     model = model_file_make(w);
     tree = tree_file_make_tree(model);
     file = tree_file_read(tree, "metadata/k.json");
-    check_pieces(&model->keys[0].value, &file);
+    check_slices(&model->keys[0], &file);
     /* NUL and two strays, then a character, again and again. */
     cr_expect_eq(strncmp(file.bytes, "\"\\u0000\\udc96\\udc96\xe2\x96\x96\\u0000", 28), 0, "%.40s",
                  file.bytes);
@@ -219,7 +215,7 @@ static void add_nested(struct gguf_writer *w, unsigned depth, unsigned n)
     }
 }
 
-Test(fs_value_text, arrays_in_arrays)
+Test(fs_text, arrays_in_arrays)
 {
     for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
         const struct model_encoding *e = &model_encodings[i];
@@ -236,36 +232,80 @@ Test(fs_value_text, arrays_in_arrays)
     }
 }
 
-Test(fs_value_text, small_values_are_one_piece)
+/* Numbers of a type, with those at the ends of its range and of every number of digits. */
+static void add_numbers(struct gguf_writer *w, enum gguf_value_type type, uint64_t n)
 {
-    struct gguf_value value = {.type = GGUF_UINT64, .u64 = UINT64_MAX};
-    struct fs_value_text *text;
+    const unsigned width_bytes = gguf_value_type_bytes(type);
+    uint64_t state = type;
 
-    cr_assert_eq(fs_value_text_make(&value, FS_AS_JSON, &text), 0);
-    cr_expect_eq(text->n_pieces, 1u);
-    cr_expect_eq(text->pieces[0].length, 20u);
-    fs_value_text_free(text);
-    fs_value_text_free(NULL);
+    gguf_writer_add_array(w, "k", (uint32_t)type, n);
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t random = model_file_random(&state);
+        uint64_t number = random >> (i % 65 == 64 ? 63 : i % 65);
+
+        if (i % 7 == 0)
+            number = ~number;
+        if (type == GGUF_BOOL)
+            number &= 1;
+        if (width_bytes == 1)
+            gguf_writer_u8(w, (uint8_t)number);
+        else if (width_bytes == 2)
+            gguf_writer_u16(w, (uint16_t)number);
+        else if (width_bytes == 4)
+            gguf_writer_u32(w, (uint32_t)number);
+        else
+            gguf_writer_u64(w, number);
+    }
 }
 
-Test(fs_value_text, a_text_is_made_once)
+Test(fs_text, arrays_of_every_type_of_number)
 {
-    struct gguf_model *model = model_file_rich_model(2);
-    const struct fs_value_text *first, *again;
-    struct fs_value_cache cache;
+    for (int big_endian = 0; big_endian < 2; big_endian++) {
+        for (unsigned type = 0; type < GGUF_N_VALUE_TYPES; type++) {
+            static const uint64_t lengths[] = {0, 1, 2, 255, 256, 257, 9000};
 
-    cr_assert_eq(fs_value_cache_begin(&cache, model), 0);
-    for (uint64_t i = 0; i < model->n_keys; i++) {
-        cr_assert_eq(fs_value_cache_get(&cache, &model->keys[i], FS_AS_JSON, &first), 0);
-        cr_assert_eq(fs_value_cache_get(&cache, &model->keys[i], FS_AS_JSON, &again), 0);
-        cr_expect_eq(first, again);
+            if (gguf_value_type_bytes(type) == 0 || type == GGUF_FLOAT32 || type == GGUF_FLOAT64)
+                continue;
+            for (size_t i = 0; i < COUNT(lengths); i++) {
+                struct gguf_writer *w = gguf_writer_open(3, big_endian);
+
+                add_numbers(w, type, lengths[i]);
+                check_key(w, lengths[i]);
+            }
+        }
     }
-    fs_value_cache_free(&cache);
+}
+
+static bool is_seventh(void *n_calls)
+{
+    return ++*(int *)n_calls == 7;
+}
+
+Test(fs_text, is_given_up_when_nobody_waits)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    int n_calls = 0;
+    const struct fs_interrupt interrupt = {is_seventh, &n_calls};
+    struct gguf_model *model;
+    struct fs_tree *tree;
+    uint64_t size_bytes;
+    fs_node_index node;
+
+    add_numbers(w, GGUF_UINT64, 60000); /* a megabyte or so */
+    model = model_file_make(w);
+    tree = tree_file_make_tree(model);
+    node = tree_file_find(tree, "metadata.json");
+    cr_expect_eq(fs_tree_size(tree, node, &interrupt, &size_bytes), -EINTR);
+    cr_expect_eq(n_calls, 7);
+    cr_expect_eq(fs_tree_size(tree, node, &interrupt, &size_bytes), 0);
+    cr_expect_gt(n_calls, 10);
+    cr_expect_gt(size_bytes, 500000u);
+    fs_tree_free(tree);
     gguf_close(model);
 }
 
 /* Values are read from a copy. */
-Test(fs_value_text, a_value_stays_when_its_file_changes)
+Test(fs_text, a_value_stays_when_its_file_changes)
 {
     /* A length in the array, a bool, and a depth that it did not have. */
     static const struct {
@@ -278,14 +318,13 @@ Test(fs_value_text, a_value_stays_when_its_file_changes)
         {4 + 8 + 4 + 8 + 3 + 4, 1, 2} /* more strings than there are */
     };
 
-    static const char expected[] = "[[true,false,true],[\"text\"]]";
+    static const char expected[] = "[[true,false,true],[\"text\"]]\n";
 
     for (size_t i = 0; i < COUNT(changes); i++) {
         struct gguf_writer *w = gguf_writer_open(3, false);
-        char data[FS_PIECE_BYTES];
-        struct fs_text text = {.data = data, .capacity = sizeof data};
+        char data[sizeof expected];
         struct gguf_report report = {0};
-        struct fs_value_text *pieces;
+        struct fs_text *text;
         struct model_bytes bytes;
         struct gguf_model *model;
         int descriptor;
@@ -302,34 +341,31 @@ Test(fs_value_text, a_value_stays_when_its_file_changes)
         descriptor = model_file_create(bytes.data, bytes.size_bytes);
         cr_assert_eq(model_file_open_descriptor(descriptor, &model, &report), 0, "%s",
                      report.first_error.message);
-        cr_assert_eq(fs_value_text_make(&model->keys[0].value, FS_AS_JSON, &pieces), 0);
-        cr_assert_eq(fs_value_piece_write(&pieces->pieces[0], &text), 0);
-        cr_assert_eq(text.length, strlen(expected));
-        cr_assert_arr_eq(data, expected, text.length);
+        cr_assert_eq(fs_text_make(fs_value_json_write, NULL, model->keys, NULL, &text), 0);
+        cr_assert_eq(fs_text_size(text), strlen(expected));
+        cr_assert_eq(fs_text_read(text, 0, strlen(expected), data), 0);
+        cr_assert_arr_eq(data, expected, strlen(expected));
 
         cr_assert_eq(bytes.data[37 + changes[i].at], changes[i].before);
         cr_assert_eq(pwrite(descriptor, &changes[i].after, 1, 37 + changes[i].at), 1);
-        text.length = 0;
-        cr_expect_eq(fs_value_piece_write(&pieces->pieces[0], &text), 0);
-        cr_expect_eq(text.length, strlen(expected));
-        cr_expect_arr_eq(data, expected, text.length, "change %zu", i);
-        fs_value_text_free(pieces);
+        cr_expect_eq(fs_text_read(text, 0, strlen(expected), data), 0);
+        cr_expect_arr_eq(data, expected, strlen(expected), "change %zu", i);
+        fs_text_free(text);
         gguf_close(model);
         close(descriptor);
         free(bytes.data);
     }
 }
 
-Test(fs_value_text, a_value_stays_when_its_file_gets_deeper)
+Test(fs_text, a_value_stays_when_its_file_gets_deeper)
 {
     enum { INNERMOST = 24 + 13 + 7 * 12 };
     /* Twelve numbers become one empty array. */
     static const unsigned char after[12] = {GGUF_WRITER_ARRAY, [4] = 1};
     struct gguf_writer *w = gguf_writer_open(3, false);
-    static char data[FS_PIECE_BYTES];
-    struct fs_text text = {.data = data, .capacity = sizeof data};
     struct gguf_report report = {0};
-    struct fs_value_text *pieces;
+    struct fs_text *text;
+    char before[64], later[64];
     struct model_bytes bytes;
     struct gguf_model *model;
     int descriptor;
@@ -343,12 +379,14 @@ Test(fs_value_text, a_value_stays_when_its_file_gets_deeper)
     cr_assert_eq(bytes.data[INNERMOST + 4], 12);
     descriptor = model_file_create(bytes.data, bytes.size_bytes);
     cr_assert_eq(model_file_open_descriptor(descriptor, &model, &report), 0);
-    cr_assert_eq(fs_value_text_make(&model->keys[0].value, FS_AS_JSON, &pieces), 0);
+    cr_assert_eq(fs_text_make(fs_value_json_write, NULL, model->keys, NULL, &text), 0);
+    cr_assert_eq(fs_text_size(text), 2 * GGUF_MAX_ARRAY_DEPTH + 2 * 12);
+    cr_assert_eq(fs_text_read(text, 0, fs_text_size(text), before), 0);
 
     cr_assert_eq(pwrite(descriptor, after, sizeof after, INNERMOST), (ssize_t)sizeof after);
-    cr_expect_eq(fs_value_piece_write(&pieces->pieces[0], &text), 0);
-    cr_expect_eq(text.length, 2 * GGUF_MAX_ARRAY_DEPTH + 2 * 12 - 1);
-    fs_value_text_free(pieces);
+    cr_expect_eq(fs_text_read(text, 0, fs_text_size(text), later), 0);
+    cr_expect_arr_eq(before, later, fs_text_size(text));
+    fs_text_free(text);
     gguf_close(model);
     close(descriptor);
     free(bytes.data);

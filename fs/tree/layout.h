@@ -1,0 +1,13 @@
+/* The table of views put to work: the nodes that a model's tree has. */
+#ifndef GGUFS_FS_LAYOUT_H
+#define GGUFS_FS_LAYOUT_H
+
+struct fs_tree;
+
+/*
+ * Add the nodes of every view, for every subject that it applies to, and the directories above
+ * them. Returns 0, -ENOMEM or -EOVERFLOW. Two nodes may have one path: fs_nodes_seal() finds them.
+ */
+int fs_layout_add_nodes(struct fs_tree *tree);
+
+#endif

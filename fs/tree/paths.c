@@ -1,0 +1,152 @@
+#include "fs/tree/paths.h"
+
+#include "fs/tree/split.h"
+#include "fs/tree/tree.h"
+
+#include <assert.h>
+#include <string.h>
+
+static uint64_t count_model(const struct fs_tree *tree)
+{
+    (void)tree;
+    return 1;
+}
+
+static const void *model_at(const struct fs_tree *tree, uint64_t index)
+{
+    (void)tree;
+    (void)index;
+    return NULL;
+}
+
+static uint64_t count_keys(const struct fs_tree *tree)
+{
+    return tree->model->n_keys;
+}
+
+static const void *key_at(const struct fs_tree *tree, uint64_t index)
+{
+    return &tree->model->keys[index];
+}
+
+static struct gguf_string name_of_key(const void *subject)
+{
+    return ((const struct gguf_key *)subject)->name;
+}
+
+static uint64_t count_tensors(const struct fs_tree *tree)
+{
+    return tree->model->n_tensors;
+}
+
+static const void *tensor_at(const struct fs_tree *tree, uint64_t index)
+{
+    return &tree->model->tensors[index];
+}
+
+static struct gguf_string name_of_tensor(const void *subject)
+{
+    return ((const struct gguf_tensor *)subject)->name;
+}
+
+static uint64_t count_shards(const struct fs_tree *tree)
+{
+    return tree->n_shards;
+}
+
+static const void *shard_at(const struct fs_tree *tree, uint64_t index)
+{
+    return &tree->shards[index];
+}
+
+static const struct fs_subjects the_model = {count_model, model_at, NULL};
+static const struct fs_subjects keys = {count_keys, key_at, name_of_key};
+static const struct fs_subjects tensors = {count_tensors, tensor_at, name_of_tensor};
+static const struct fs_subjects shards = {count_shards, shard_at, NULL};
+
+const struct fs_subjects *const fs_subjects[] = {&the_model, &keys, &tensors, &shards, NULL};
+
+static void write_key(const struct fs_tree *tree, const void *subject, const char *suffix,
+                      char file_name[FS_NAME_BYTES])
+{
+    (void)tree;
+    fs_name_escape(name_of_key(subject), suffix, file_name);
+}
+
+static void write_tensor(const struct fs_tree *tree, const void *subject, const char *suffix,
+                         char file_name[FS_NAME_BYTES])
+{
+    (void)tree;
+    fs_name_escape(name_of_tensor(subject), suffix, file_name);
+}
+
+static void write_gguf_name(const struct fs_tree *tree, const void *subject, const char *suffix,
+                            char file_name[FS_NAME_BYTES])
+{
+    (void)tree;
+    fs_name_escape(((const struct gguf_tensor *)subject)->gguf_name, suffix, file_name);
+}
+
+static void write_shard(const struct fs_tree *tree, const void *subject, const char *suffix,
+                        char file_name[FS_NAME_BYTES])
+{
+    fs_split_name(tree->model, subject, suffix, file_name);
+}
+
+static const struct placeholder {
+    const char *text;
+    const struct fs_subjects *subjects;
+    /* Write the subject's name and a suffix of at most 32 safe bytes as a file name. */
+    void (*write)(const struct fs_tree *tree, const void *subject, const char *suffix,
+                  char file_name[FS_NAME_BYTES]);
+} placeholders[] = {
+    {"<key>", &keys, write_key},
+    {"<tensor>", &tensors, write_tensor},
+    {"<gguf_name>", &tensors, write_gguf_name}, /* of a tensor from before GGUF, as GGUF has it */
+    {"<shard>", &shards, write_shard},
+};
+
+/* The placeholder that a component begins with, or NULL. */
+static const struct placeholder *placeholder_at(const char *component)
+{
+    for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++) {
+        if (strncmp(component, placeholders[i].text, strlen(placeholders[i].text)) == 0)
+            return &placeholders[i];
+    }
+    assert(*component != '<');
+    return NULL;
+}
+
+const struct fs_subjects *fs_path_subjects(const char *path_template)
+{
+    const char *start = strchr(path_template, '<');
+
+    return start ? placeholder_at(start)->subjects : &the_model;
+}
+
+void fs_path_expand(const char *path_template, const struct fs_tree *tree, const void *subject,
+                    char path[FS_PATH_BYTES])
+{
+    size_t length = 0;
+
+    while (*path_template != '\0') {
+        const size_t component_bytes = strcspn(path_template, "/");
+        const struct placeholder *placeholder = placeholder_at(path_template);
+        char suffix[FS_NAME_BYTES], file_name[FS_NAME_BYTES];
+
+        assert(component_bytes < sizeof suffix && length + 1 + FS_NAME_BYTES <= FS_PATH_BYTES);
+        memcpy(suffix, path_template, component_bytes);
+        suffix[component_bytes] = '\0';
+        if (placeholder)
+            placeholder->write(tree, subject, suffix + strlen(placeholder->text), file_name);
+        else
+            memcpy(file_name, suffix, component_bytes + 1);
+        if (length > 0)
+            path[length++] = '/';
+        memcpy(path + length, file_name, strlen(file_name));
+        length += strlen(file_name);
+        path_template += component_bytes;
+        path_template += *path_template == '/';
+    }
+    path[length] = '\0';
+}

@@ -1,0 +1,11 @@
+/* summary.txt: what a person wants to know of a model first, on one screen. */
+#ifndef GGUFS_FS_SUMMARY_H
+#define GGUFS_FS_SUMMARY_H
+
+#include "fs/tree/text.h"
+
+/* Write the summary. It is safe for a terminal. */
+int fs_summary_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
+                     struct fs_sink *sink);
+
+#endif

@@ -1,0 +1,140 @@
+#include "fs/tree/tensor_info.h"
+
+#include "fs/tree/json.h"
+#include "fs/tree/paths.h"
+#include "fs/tree/tree.h"
+
+#include <string.h>
+
+static void write_string(struct fs_sink *sink, const char *string)
+{
+    fs_json_string(sink, (struct gguf_string){string, strlen(string)});
+}
+
+static void write_number_member(struct fs_sink *sink, const char *name, uint64_t number)
+{
+    fs_json_member(sink, name, false);
+    fs_json_unsigned(sink, number);
+}
+
+static void write_null_member(struct fs_sink *sink, const char *name)
+{
+    fs_json_member(sink, name, false);
+    fs_sink_literal(sink, "null");
+}
+
+/* Write dimensions as an array, the last one first if `is_reversed`. */
+static void write_dims(struct fs_sink *sink, const char *name, const uint64_t *dims,
+                       uint32_t n_dims, bool is_reversed)
+{
+    fs_json_member(sink, name, false);
+    fs_sink_literal(sink, "[");
+    for (uint32_t i = 0; i < n_dims; i++) {
+        if (i > 0)
+            fs_sink_literal(sink, ",");
+        fs_json_unsigned(sink, dims[is_reversed ? n_dims - 1 - i : i]);
+    }
+    fs_sink_literal(sink, "]");
+}
+
+static void write_type(struct fs_sink *sink, const struct gguf_tensor *tensor)
+{
+    const struct dequant_type *type = tensor->type;
+
+    if (type) {
+        fs_json_member(sink, "type", false);
+        write_string(sink, type->name);
+    } else {
+        write_null_member(sink, "type");
+    }
+    write_number_member(sink, "ggml_type", tensor->type_id);
+    /* The name says nothing of an old layout. */
+    if (type && type->era != DEQUANT_ERA) {
+        if (dequant_is_decodable(type))
+            write_number_member(sink, "era", type->era);
+        else
+            write_null_member(sink, "era"); /* the file does not say which */
+    }
+}
+
+static void write_sizes(struct fs_sink *sink, const struct gguf_tensor *tensor)
+{
+    if (tensor->type) {
+        write_number_member(sink, "block_size", tensor->type->block_elements);
+        write_number_member(sink, "type_size", tensor->type->block_bytes);
+        if (tensor->type->row_header_bytes > 0)
+            write_number_member(sink, "row_header_bytes", tensor->type->row_header_bytes);
+        if (tensor->type->interleave_rows != 1)
+            write_number_member(sink, "interleave_rows", tensor->type->interleave_rows);
+        write_number_member(sink, "n_bytes", tensor->size_bytes);
+    } else {
+        write_null_member(sink, "block_size");
+        write_null_member(sink, "type_size");
+        write_null_member(sink, "n_bytes");
+    }
+}
+
+static const char *file_name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static void write_info(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                       struct fs_sink *sink)
+{
+    const struct gguf_source *file = &tree->model->files[tensor->file_index];
+    const struct gguf_shape *shape =
+        tree->shapes ? &tree->shapes[tensor - tree->model->tensors] : NULL;
+    char path[FS_PATH_BYTES];
+
+    fs_sink_literal(sink, "{");
+    fs_json_member(sink, "name", true);
+    fs_json_string(sink, tensor->name);
+    if (tensor->gguf_name.length_bytes > 0) {
+        fs_json_member(sink, "gguf_name", false);
+        fs_json_string(sink, tensor->gguf_name);
+    }
+    fs_path_expand(FS_TENSOR_FOLDER, tree, tensor, path);
+    fs_json_member(sink, "path", false);
+    write_string(sink, path);
+    write_type(sink, tensor);
+    if (shape && shape->n_dims > 0)
+        write_dims(sink, "shape", shape->dims, shape->n_dims, false);
+    else
+        write_dims(sink, "shape", tensor->ne, tensor->n_dims, true);
+    write_dims(sink, "ne", tensor->ne, tensor->n_dims, false);
+    write_number_member(sink, "n_elements", tensor->n_elements);
+    write_sizes(sink, tensor);
+    fs_json_member(sink, "file", false);
+    write_string(sink, file_name_of(file->path));
+    write_number_member(sink, "offset", tensor->file_offset);
+    fs_sink_literal(sink, "}");
+}
+
+int fs_tensor_info_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
+                         struct fs_sink *sink)
+{
+    (void)place;
+    write_info(tree, subject, sink);
+    fs_sink_literal(sink, "\n");
+    return 0;
+}
+
+int fs_tensor_infos_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
+                          struct fs_sink *sink)
+{
+    const struct gguf_model *model = tree->model;
+
+    (void)subject;
+    if (place->item == 0)
+        fs_sink_literal(sink, "[\n");
+    if (place->item == model->n_tensors) {
+        fs_sink_literal(sink, "]\n");
+        return 0;
+    }
+    write_info(tree, &model->tensors[place->item], sink);
+    fs_sink_literal(sink, ++place->item < model->n_tensors ? ",\n" : "\n");
+    return 1;
+}

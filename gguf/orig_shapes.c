@@ -1,0 +1,137 @@
+#include "gguf/orig_shapes.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char prefix[] = "comfy.gguf.orig_shape.";
+
+/* Returns true and the tensor's name if it is a key of a shape. */
+static bool is_shape_key(const struct gguf_key *key, struct gguf_string *tensor_name)
+{
+    const size_t n = sizeof prefix - 1;
+
+    if (key->name.length_bytes <= n || memcmp(key->name.data, prefix, n) != 0)
+        return false;
+    *tensor_name = (struct gguf_string){key->name.data + n, key->name.length_bytes - n};
+    return true;
+}
+
+static bool is_integer(enum gguf_value_type type)
+{
+    return type != GGUF_BOOL && type != GGUF_FLOAT32 && type != GGUF_FLOAT64 &&
+           type != GGUF_STRING && type != GGUF_ARRAY;
+}
+
+/* Returns false, with a note, if the value is no shape. */
+static bool read_shape(const struct gguf_key *key, struct gguf_shape *shape,
+                       struct gguf_report *report)
+{
+    const struct gguf_array *array = &key->value.array;
+    struct gguf_cursor cursor;
+
+    if (key->value.type != GGUF_ARRAY || !is_integer(array->element_type) ||
+        array->n_elements == 0 || array->n_elements > GGUF_MAX_DIMS) {
+        gguf_note(report, key->file_offset,
+                  "key %s: is ignored: a shape is an array of 1 to %d integers",
+                  gguf_quote(key->name).text, GGUF_MAX_DIMS);
+        return false;
+    }
+    cursor = gguf_array_begin(array);
+    shape->n_dims = (uint32_t)array->n_elements;
+    for (uint32_t i = 0; i < shape->n_dims; i++) {
+        struct gguf_value dim;
+
+        gguf_array_next(&cursor, array->element_type, &dim);
+        shape->dims[i] = dim.u64; /* a negative one is too large for any tensor */
+    }
+    return true;
+}
+
+/* Returns true if the shape has as many elements as the tensor; else adds a note. */
+static bool fits(const struct gguf_key *key, const struct gguf_shape *shape,
+                 const struct gguf_tensor *tensor, struct gguf_report *report)
+{
+    uint64_t n_elements = 1;
+    bool is_empty = false, is_too_large = false;
+
+    for (uint32_t i = 0; i < shape->n_dims; i++) {
+        is_empty |= shape->dims[i] == 0;
+        is_too_large |= __builtin_mul_overflow(n_elements, shape->dims[i], &n_elements);
+    }
+    if (is_empty ? tensor->n_elements == 0 : !is_too_large && n_elements == tensor->n_elements)
+        return true;
+    gguf_note(report, key->file_offset,
+              "key %s: is ignored: the shape does not have the %" PRIu64
+              " elements that the tensor has",
+              gguf_quote(key->name).text, tensor->n_elements);
+    return false;
+}
+
+static int compare_tensors(const void *a, const void *b)
+{
+    return gguf_string_compare((*(const struct gguf_tensor *const *)a)->name,
+                               (*(const struct gguf_tensor *const *)b)->name);
+}
+
+static int compare_to_name(const void *name, const void *tensor)
+{
+    return gguf_string_compare(*(const struct gguf_string *)name,
+                               (*(const struct gguf_tensor *const *)tensor)->name);
+}
+
+static const struct gguf_tensor **sort_tensors(const struct gguf_model *model)
+{
+    const struct gguf_tensor **sorted = calloc(model->n_tensors + 1, sizeof *sorted);
+
+    for (uint64_t i = 0; sorted && i < model->n_tensors; i++)
+        sorted[i] = &model->tensors[i];
+    if (sorted)
+        qsort(sorted, model->n_tensors, sizeof *sorted, compare_tensors);
+    return sorted;
+}
+
+static void find_shape(const struct gguf_model *model, const struct gguf_tensor **sorted,
+                       const struct gguf_key *key, struct gguf_shape *shapes,
+                       struct gguf_report *report)
+{
+    const struct gguf_tensor **found;
+    struct gguf_string tensor_name;
+    struct gguf_shape shape = {0};
+
+    if (!is_shape_key(key, &tensor_name))
+        return;
+    found = bsearch(&tensor_name, sorted, model->n_tensors, sizeof *sorted, compare_to_name);
+    if (!found)
+        gguf_note(report, key->file_offset, "key %s: there is no such tensor",
+                  gguf_quote(key->name).text);
+    else if (read_shape(key, &shape, report) && fits(key, &shape, *found, report))
+        shapes[*found - model->tensors] = shape;
+}
+
+int gguf_find_orig_shapes(const struct gguf_model *model, struct gguf_shape **shapes,
+                          struct gguf_report *report)
+{
+    const struct gguf_tensor **sorted;
+    struct gguf_string tensor_name;
+    uint64_t first = 0;
+
+    *shapes = NULL;
+    while (first < model->n_keys && !is_shape_key(&model->keys[first], &tensor_name))
+        first++;
+    if (first == model->n_keys)
+        return 0;
+    *shapes = calloc(model->n_tensors + 1, sizeof **shapes);
+    sorted = sort_tensors(model);
+    if (!*shapes || !sorted) {
+        free(*shapes);
+        free(sorted);
+        *shapes = NULL;
+        return -ENOMEM;
+    }
+    for (uint64_t i = first; i < model->n_keys; i++)
+        find_shape(model, sorted, &model->keys[i], *shapes, report);
+    free(sorted);
+    return 0;
+}

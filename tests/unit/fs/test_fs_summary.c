@@ -1,0 +1,119 @@
+/* summary.txt of models made here. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/fs/tree_file.h"
+#include "tests/unit/gguf/model_file.h"
+
+TestSuite(fs_summary, .init = model_file_begin_test);
+
+static void expect_summary(const struct gguf_model *model, const struct fs_findings *findings,
+                           const char *expected)
+{
+    struct gguf_report report = {0};
+    struct tree_file file;
+    struct fs_tree *tree;
+
+    cr_assert_eq(
+        fs_tree_make(model, &(struct fs_tree_options){.findings = findings}, &tree, &report), 0);
+    file = tree_file_read(tree, "summary.txt");
+    cr_expect_str_eq(file.bytes, expected);
+    free(file.bytes);
+    fs_tree_free(tree);
+}
+
+Test(fs_summary, of_a_model_with_everything)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    static const char *const tokens[] = {"a", "b", "c"};
+    static const unsigned char zeros[4096];
+    struct fs_findings findings = {0};
+    struct gguf_model *model;
+
+    gguf_writer_add_string(w, "general.architecture", "tiny");
+    gguf_writer_add_string(w, "general.name", "A \x1b[31mred\xc2\x9b name\xff");
+    gguf_writer_add_u32(w, "general.file_type", 15);
+    gguf_writer_add_u64(w, "tiny.context_length", 131072);
+    gguf_writer_add_u32(w, "tiny.block_count", 2);
+    gguf_writer_add_u16(w, "tiny.embedding_length", 256);
+    gguf_writer_add_array(w, "tiny.attention.head_count", GGUF_WRITER_U32, 2);
+    gguf_writer_u32(w, 16);
+    gguf_writer_u32(w, 8);
+    gguf_writer_add_u32(w, "tiny.attention.head_count_kv", 4);
+    gguf_writer_add_u32(w, "tiny.expert_count", 8);
+    gguf_writer_add_u32(w, "tiny.expert_used_count", 2);
+    gguf_writer_add_string(w, "tokenizer.ggml.model", "gpt2");
+    gguf_writer_add_string(w, "tokenizer.ggml.pre", "default");
+    gguf_writer_add_strings(w, "tokenizer.ggml.tokens", tokens, 3);
+    gguf_writer_add_string(w, "tokenizer.chat_template", "{{ x }}");
+    gguf_writer_add_tensor(w, "q", 1, 2, (uint64_t[]){256, 8}, 12, zeros, 1152);
+    gguf_writer_add_tensor(w, "r", 1, 2, (uint64_t[]){256, 8}, 12, zeros, 1152);
+    gguf_writer_add_tensor(w, "n", 1, 1, (uint64_t[]){256}, 0, zeros, 1024);
+    model = model_file_make(w);
+    fs_findings_add(&findings, &(struct gguf_finding){.severity = GGUF_NOTE, .message = "one"});
+    fs_findings_add(&findings, &(struct gguf_finding){.severity = GGUF_NOTE, .message = "two"});
+    expect_summary(model, &findings,
+                   "name            A \\x1b[31mred\\xc2\\x9b name\\xff\n"
+                   "architecture    tiny\n"
+                   "parameters      4.35 K (4352)\n"
+                   "quantization    Q4_K_M\n"
+                   "format          GGUF v3, little-endian\n"
+                   "size            4.00 KiB (4096 bytes)\n"
+                   "context length  131072\n"
+                   "layers          2\n"
+                   "embedding width 256\n"
+                   "heads           8 to 16, for keys and values 4\n"
+                   "experts         8, used per token 2\n"
+                   "vocabulary      3 tokens, tokenizer gpt2, pre-tokenizer default\n"
+                   "chat template   yes\n"
+                   "check           2 notes; the first: one\n"
+                   "\n"
+                   "type     tensors        elements           bytes    share  bits per weight\n"
+                   "Q4_K           2            4096            2304   69.2 %             4.50\n"
+                   "F32            1             256            1024   30.8 %            32.00\n");
+    gguf_close(model);
+}
+
+/* Keys of other types than they should have are left out. */
+Test(fs_summary, of_a_model_with_nothing)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    struct gguf_model *model;
+
+    gguf_writer_add_u32(w, "general.architecture", 1);
+    gguf_writer_add_string(w, "general.file_type", "15");
+    gguf_writer_add_u32(w, "tokenizer.ggml.tokens", 1);
+    model = model_file_make(w);
+    expect_summary(model, NULL,
+                   "parameters      0\n"
+                   "format          GGUF v3, little-endian\n"
+                   "size            160 bytes\n"
+                   "vocabulary      none\n"
+                   "chat template   no\n"
+                   "check           OK\n"
+                   "\n"
+                   "type     tensors        elements           bytes    share  bits per weight\n");
+    gguf_close(model);
+}
+
+Test(fs_summary, of_a_model_that_does_not_name_its_mix_of_types)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    static const unsigned char zeros[64];
+    struct gguf_model *model;
+    struct tree_file file;
+    struct fs_tree *tree;
+
+    gguf_writer_add_tensor(w, "n", 1, 1, (uint64_t[]){4}, 0, zeros, 16);
+    gguf_writer_add_tensor(w, "q", 1, 1, (uint64_t[]){32}, 8, zeros, 34);
+    gguf_writer_add_tensor(w, "u", 1, 1, (uint64_t[]){4}, 9999, zeros, 4);
+    model = model_file_make(w);
+    tree = tree_file_make_tree(model);
+    file = tree_file_read(tree, "summary.txt");
+    cr_expect_not_null(strstr(file.bytes, "\nquantization    mostly Q8_0\n"), "%s", file.bytes);
+    cr_expect_not_null(strstr(file.bytes, "\nunknown        1               4 "), "%s", file.bytes);
+    free(file.bytes);
+    fs_tree_free(tree);
+    gguf_close(model);
+}
