@@ -102,8 +102,8 @@ class TestPrefetch(LoadingTestCase):
         result = self.run_ggufs(*mounting.MOUNT_OPTIONS, "-o", "prefetch", model, self.mountpoint)
         self.addCleanup(mounting.unmount, self.mountpoint)
         self.assert_status(0, result)
-        self.assertRegex(result.err, r"\Aggufs: .*large.gguf: not brought into memory: of its "
-                                     r"[\d.]+ GB only [\d.]+ GB have room\n\Z")
+        self.assertRegex(result.err, r"\Aggufs: .*large.gguf: not read into memory: it has "
+                                     r"[\d.]+ GB, and only [\d.]+ GB are available\n\Z")
         self.assertEqual(bytes(4096), self.read("tensors/t/f32"))
 
     def test_truncated_while_it_works(self):
@@ -163,6 +163,7 @@ class TestDirectIo(LoadingTestCase):
 
     def test_nothing_is_kept(self):
         """What the kernel does not keep, it must ask for again."""
+        self.expect_log("model.gguf: it is shorter than when it was mounted")
         self.mount(self.model, "-o", "direct_io")
         self.assert_reads()
         os.truncate(self.model, 4096)

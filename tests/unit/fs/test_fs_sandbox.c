@@ -146,9 +146,8 @@ static int in_sandbox(void *(*routine)(void *))
     if (child == 0) {
         pthread_t thread;
         size_t result = 0;
-        const char *step;
 
-        if (fs_sandbox_enter(&step) != 0)
+        if (!fs_sandbox_enter_server())
             _exit(101);
         if (pthread_create(&thread, NULL, routine, &result) != 0 || pthread_join(thread, NULL) != 0)
             _exit(100);
