@@ -64,6 +64,9 @@ static void block_signals(sigset_t *waited_for, sigset_t *before)
             sigaddset(waited_for, ends[i]);
     }
     sigprocmask(SIG_BLOCK, waited_for, before);
+    /* A caller that has blocked them could not end its daemon. */
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        sigdelset(before, ends[i]);
 }
 
 /* Return a signal that has come, 0 after `seconds` without one; negative seconds wait for ever. */

@@ -14,6 +14,8 @@
 
 /* What is asked for at a time: stop() waits that long. */
 #define CHUNK_BYTES (8u << 20)
+/* Error numbers of the kernel are smaller. */
+#define MAX_ERRNO 4096
 
 static uint64_t total_bytes(const struct gguf_files *files)
 {
@@ -87,6 +89,7 @@ static void complain(const struct fs_prefetch *prefetch, uint64_t done_bytes, in
 {
     const struct gguf_files *files = prefetch->files;
     const char *path = named_path(prefetch);
+    const int error = result > -MAX_ERRNO ? -result : EIO;
     uint32_t i = 0;
 
     if (result >= 0 || result == -ECANCELED)
@@ -95,9 +98,9 @@ static void complain(const struct fs_prefetch *prefetch, uint64_t done_bytes, in
         done_bytes -= files->list[i++].file.size_bytes;
     if (i < files->count && files->list[i].file.path)
         fs_complain(files->list[i].file.path, NULL, "byte %" PRIu64 ": not read into memory: %s",
-                    done_bytes, strerror(-result));
+                    done_bytes, strerror(error));
     else
-        fs_complain(path, NULL, "not read into memory: %s", strerror(-result));
+        fs_complain(path, NULL, "not read into memory: %s", strerror(error));
 }
 
 static void *run(void *argument)

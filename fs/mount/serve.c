@@ -24,7 +24,8 @@ struct session {
     struct fuse_session *fuse;
     struct fs_server server;
     struct fs_prefetch prefetch;
-    sigset_t signals; /* the mask to serve with */
+    sigset_t signals;   /* the mask to serve with */
+    bool is_for_others; /* users other than the mounting one will see the tree */
 };
 
 static int out_of_memory(void)
@@ -74,8 +75,8 @@ static int add_options(const char *source, const struct fs_mount_options *option
     return result == 0 ? add_option(args, args->argc, "ro", "") : result;
 }
 
-/* Return true if users other than the mounting one will see the tree. */
-static bool is_for_others(const struct fuse_args *args)
+/* Return true if the options let other users see the tree. */
+static bool allow_others(const struct fuse_args *args)
 {
     const struct fuse_opt names[] = {{"allow_other", 0, 1}, {"allow_root", 0, 1}, FUSE_OPT_END};
     struct fuse_args copy = FUSE_ARGS_INIT(args->argc, args->argv);
@@ -87,13 +88,12 @@ static bool is_for_others(const struct fuse_args *args)
 }
 
 /* A mount made with sudo is one of root's, which the person who made it cannot see. */
-static void warn_of_sudo(const struct fs_mount *mount)
+static void warn_of_sudo(const struct session *session)
 {
     const char *user = getenv("SUDO_USER");
 
-    if (geteuid() == 0 && user && strcmp(user, "root") != 0 &&
-        !is_for_others(&mount->options->fuse))
-        fs_complain(mount->mountpoint, NULL,
+    if (geteuid() == 0 && user && strcmp(user, "root") != 0 && !session->is_for_others)
+        fs_complain(session->mount->mountpoint, NULL,
                     "only root can read this mount, because sudo made it; mount without sudo, or "
                     "let everybody read it: -o allow_other");
 }
@@ -184,7 +184,7 @@ static int attach(void *argument, int descriptors[FS_MOUNT_DESCRIPTORS], size_t 
     const int status = fs_attach(session->fuse, &session->mountpoint, descriptors, n_descriptors);
 
     if (status == EX_OK)
-        warn_of_sudo(session->mount);
+        warn_of_sudo(session);
     close_mountpoint(session);
     fs_log_open(session->mount->options->foreground);
     return status;
@@ -249,6 +249,7 @@ int fs_serve(const struct fs_mount *mount)
     sigprocmask(SIG_BLOCK, NULL, &session.signals);
     if (add_options(source, options, &options->fuse) < 0 || fs_close_inherited(mount->files) < 0)
         return out_of_memory();
+    session.is_for_others = allow_others(&options->fuse); /* libfuse takes the options away */
     fuse_set_log_func(log_of_libfuse);
     errno = 0;
     session.fuse =
