@@ -126,7 +126,7 @@ static int load_tree(void *argument)
 
     if (status != EX_OK)
         return status;
-    fs_changes_begin(&server->changes, server->tree);
+    fs_changes_begin(&server->changes, server->tree, session->fuse);
     return fs_read_failures_begin(&server->failures, server->tree) < 0 ? out_of_memory() : EX_OK;
 }
 
@@ -160,9 +160,8 @@ static int serve_requests(void *argument, int fuse_descriptor)
     if (fuse_session_mount(session->fuse, path) != 0 ||
         fuse_set_signal_handlers(session->fuse) != 0)
         return EX_OSERR;
-    /* Their threads leave the signals to this one. */
+    /* Its thread leaves the signals to this one. */
     fs_prefetch_start(&session->prefetch, session->server.tree->model);
-    fs_changes_start(&session->server.changes, session->fuse);
     sigprocmask(SIG_SETMASK, &session->signals, NULL);
     if (options->single_threaded)
         result = fuse_session_loop(session->fuse);

@@ -83,9 +83,13 @@ class HeldTestCase(mounting.MountTestCase):
         return process
 
     def server_in_its_parser(self):
-        """The process that waits for a read of the model."""
+        """The process that waits for a read of the model: the last in the line."""
         def find():
-            for pid in mounting.processes_of(self.mountpoint):
+            found = mounting.processes_of(self.mountpoint)
+            parents = {int((mounting.stat_of(pid) or [0, 0])[1]) for pid in found}
+            for pid in found[1:]:
+                if pid in parents:
+                    continue
                 try:
                     with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
                         waits_in = file.read()
