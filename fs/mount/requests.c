@@ -41,7 +41,7 @@ static const struct fs_node *node_of(const struct fs_server *server, fuse_ino_t 
 static mode_t mode_of(const struct fs_server *server, const struct fs_node *node)
 {
     if (node->kind == FS_LINK)
-        return S_IFLNK | 0777; /* what counts are the modes of the target */
+        return S_IFLNK | 0777; /* the modes of the target decide */
     return (node->kind == FS_FILE ? S_IFREG | 0444 : S_IFDIR | 0555) & server->mode_mask;
 }
 
@@ -95,7 +95,7 @@ static void on_init(void *data, struct fuse_conn_info *connection)
     connection->max_readahead = FS_READ_AHEAD_BYTES;
     /* Nothing is ever written, so there is nothing to write back or to truncate. */
     connection->want &= ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_ATOMIC_O_TRUNC);
-    /* Through pipes, which are slower than copying here and need more system calls. */
+    /* Splicing goes through pipes, which is slower than copying here and takes more calls. */
     connection->want &=
         ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
 #ifdef FUSE_CAP_DIRECT_IO_ALLOW_MMAP /* libfuse 3.17 */
@@ -145,7 +145,7 @@ static void on_opendir(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
     fuse_reply_open(request, info);
 }
 
-/* A plain ls should not have to wait until all metadata are written as JSON to know their sizes. */
+/* A plain ls does not need sizes that take long to compute. */
 static bool is_size_cheap(const struct fs_node *node)
 {
     return node->kind != FS_FILE || node->view->scope == FS_PER_TENSOR ||
@@ -172,8 +172,7 @@ static size_t add_entry(fuse_req_t request, fuse_ino_t directory, off_t position
     } else {
         index = nodes->children[node->first_child + (uint32_t)(position - 2)];
         name = nodes->list[index].name;
-        /* Otherwise the kernel asks again by name if it needs to know, and then gets errors, too.
-         */
+        /* Without an entry the kernel looks the name up when it needs to, and gets errors then. */
         if (plus && (!is_size_cheap(&nodes->list[index]) || get_entry(request, index, &entry) < 0))
             entry = (struct fuse_entry_param){0};
     }

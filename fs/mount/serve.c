@@ -7,6 +7,7 @@
 #include "fs/mount/inherited.h"
 #include "fs/mount/prefetch.h"
 #include "fs/mount/requests.h"
+#include "fs/mount/session_io.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -152,12 +153,9 @@ static int serve_requests(void *argument, int fuse_descriptor)
 {
     struct session *session = argument;
     const struct fs_mount_options *options = session->mount->options;
-    char path[32];
     int result;
 
-    /* libfuse takes a descriptor of /dev/fuse that others have mounted by this name. */
-    snprintf(path, sizeof path, "/dev/fd/%d", fuse_descriptor);
-    if (fuse_session_mount(session->fuse, path) != 0 ||
+    if (fs_session_serve(session->fuse, fuse_descriptor) != 0 ||
         fuse_set_signal_handlers(session->fuse) != 0)
         return EX_OSERR;
     /* Its thread leaves the signals to this one. */

@@ -106,6 +106,44 @@ class TestPrefetch(LoadingTestCase):
                                      r"[\d.]+ GB, and only [\d.]+ GB are available\n\Z")
         self.assertEqual(bytes(4096), self.read("tensors/t/f32"))
 
+    def own_memory_group(self):
+        """A new control group and the name of its limit, in which a process can be put."""
+        if os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
+            root, limit = "/sys/fs/cgroup", "memory.max"
+        else:
+            root, limit = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+        group = os.path.join(root, f"ggufs-test-{os.getpid()}")
+        try:
+            os.mkdir(group)
+        except OSError as error:
+            self.skipTest(f"no control group can be made: {error}")
+        self.addCleanup(os.rmdir, group)
+        if not os.path.exists(os.path.join(group, limit)):
+            self.skipTest("no control groups for memory here")
+        return group, limit
+
+    def test_control_group(self):
+        """The limit of the process's own group counts, also where the root has none."""
+        group, limit = self.own_memory_group()
+        model = self.write("larger.gguf", GgufFile().tensor(b"t", [1024], F32,
+                                                            bytes(4096)).to_bytes())
+        os.truncate(model, 128 << 20)
+        with open(os.path.join(group, limit), "w", encoding="ascii") as file:
+            file.write(str(64 << 20))
+        inside = os.path.join(group, "inside")  # limited by the one above
+        os.mkdir(inside)
+        self.addCleanup(os.rmdir, inside)
+        self.addCleanup(mounting.wait_until, lambda: not mounting.processes_of(self.mountpoint),
+                        "processes stay in the group")
+        self.addCleanup(mounting.unmount, self.mountpoint)
+        script = 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"'
+        done = subprocess.run(["sh", "-c", script, "sh", inside, mounting.BINARY,
+                               *mounting.MOUNT_OPTIONS, "-o", "prefetch", model, self.mountpoint],
+                              capture_output=True, text=True)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn("not read into memory: it has 0.1 GB, and only 0.1 GB are available",
+                      done.stderr)
+
     def test_truncated_while_it_works(self):
         """What is missing is no reason to end."""
         self.mount_in_background("-o", "prefetch", self.model, self.mountpoint)
