@@ -117,10 +117,20 @@ class TestPrefetch(LoadingTestCase):
             os.mkdir(group)
         except OSError as error:
             self.skipTest(f"no control group can be made: {error}")
-        self.addCleanup(os.rmdir, group)
+        self.addCleanup(self.remove_group, group)
         if not os.path.exists(os.path.join(group, limit)):
             self.skipTest("no control groups for memory here")
         return group, limit
+
+    @staticmethod
+    def remove_group(group):
+        def try_once():
+            try:
+                os.rmdir(group)
+            except OSError as error:
+                return error.errno != errno.EBUSY  # its last process is about to end
+            return True
+        mounting.wait_until(try_once, f"{group} stays busy")
 
     def test_control_group(self):
         """The limit of the process's own group counts, also where the root has none."""
@@ -132,9 +142,7 @@ class TestPrefetch(LoadingTestCase):
             file.write(str(64 << 20))
         inside = os.path.join(group, "inside")  # limited by the one above
         os.mkdir(inside)
-        self.addCleanup(os.rmdir, inside)
-        self.addCleanup(mounting.wait_until, lambda: not mounting.processes_of(self.mountpoint),
-                        "processes stay in the group")
+        self.addCleanup(self.remove_group, inside)
         self.addCleanup(mounting.unmount, self.mountpoint)
         script = 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"'
         done = subprocess.run(["sh", "-c", script, "sh", inside, mounting.BINARY,
