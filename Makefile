@@ -239,7 +239,7 @@ SOAK_MODEL   ?= build/sample.gguf
 soak:
 	$(MAKE) -s $(BUILD)/ggufs
 	$(MAKE) -s SAN= build/sample.gguf build/readers
-	env $(if $(SAN),RESIDENT_MIB=0) $(if $(findstring thread,$(SAN)),OMP_NUM_THREADS=1) \
+	env $(if $(SAN),ANONYMOUS_MIB=0) $(if $(findstring thread,$(SAN)),OMP_NUM_THREADS=1) \
 	    tests/soak/run $(BUILD)/ggufs "$(SOAK_MODEL)" build/readers $(SOAK_SECONDS) \
 	    $(if $(SAN),-o nosandbox)
 

@@ -2,8 +2,8 @@
 
 #include "fs/command/model_input.h"
 #include "fs/command/terminal.h"
-#include "fs/mount/mountpoint.h"
 #include "fs/mount/serve.h"
+#include "gguf/support/exit_status.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,28 +33,63 @@ static int make_fuse_args(struct fs_options *options)
     return result < 0 ? -ENOMEM : 0;
 }
 
+/* What the server needs to make the tree. */
+struct load {
+    const struct fs_options *options;
+    struct fs_input *input;
+    struct fs_tree *tree;
+};
+
+static int load_tree(void *argument, struct fs_tree **tree)
+{
+    struct load *load = argument;
+    const int status = fs_make_tree(load->options, load->input, &load->tree);
+
+    *tree = load->tree;
+    return status;
+}
+
+/* Report that the model could not be opened. */
+static int refuse(const struct fs_input *input)
+{
+    struct gguf_finding why = input->why;
+
+    fs_print_finding(stderr, "ggufs: ", input->path, &why);
+    return gguf_exit_status(input->error);
+}
+
+static int mount_input(struct fs_options *options, struct fs_input *input)
+{
+    struct load load = {.options = options, .input = input};
+    int status;
+
+    if (input->error < 0)
+        return refuse(input);
+    if (make_fuse_args(options) < 0) {
+        fs_print_error("%s", strerror(ENOMEM));
+        return EX_OSERR;
+    }
+    status = fs_serve(&(struct fs_mount){.mountpoint = options->directory,
+                                         .files = &input->files,
+                                         .options = &options->mount,
+                                         .load = load_tree,
+                                         .argument = &load});
+    if (load.tree)
+        fs_close_tree(load.tree);
+    return status;
+}
+
 int fs_mount_model(struct fs_options *options)
 {
     struct fs_input *inputs;
-    struct fs_tree *tree;
     int status;
 
     if (fs_open_inputs(options, &inputs) < 0) {
         fs_print_error("%s", strerror(ENOMEM));
         return EX_OSERR;
     }
-    status = fs_make_tree(options, &inputs[0], &tree);
-    fs_close_inputs(options, inputs);
-    if (status != EX_OK)
-        return status;
-    status = fs_mountpoint_check(options->directory, &options->mount);
-    if (status == EX_OK && make_fuse_args(options) < 0) {
-        fs_print_error("%s", strerror(ENOMEM));
-        status = EX_OSERR;
-    }
-    if (status == EX_OK)
-        status = fs_serve(tree, options->directory, &options->mount);
+    status = mount_input(options, &inputs[0]);
     fuse_opt_free_args(&options->mount.fuse);
-    fs_close_tree(tree);
+    fs_close_inputs(options, inputs);
     return status;
 }

@@ -1,8 +1,12 @@
 #include "fs/mount/changes.h"
 
-void fs_changes_begin(struct fs_changes *changes, const struct fs_tree *tree)
+#include <signal.h>
+
+void fs_changes_begin(struct fs_changes *changes, const struct fs_tree *tree,
+                      struct fuse_session *session)
 {
     *changes = (struct fs_changes){.tree = tree,
+                                   .session = session,
                                    .generation = gguf_model_generation(tree->model),
                                    .modified = gguf_model_modified(tree->model)};
     pthread_mutex_init(&changes->lock, NULL);
@@ -46,22 +50,28 @@ static void *run(void *argument)
     return NULL;
 }
 
-void fs_changes_start(struct fs_changes *changes, struct fuse_session *session)
+/* Start the thread, without signals: those that end the server must come to its main thread. */
+static void start(struct fs_changes *changes)
 {
-    changes->session = session;
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     changes->is_started = pthread_create(&changes->thread, NULL, run, changes) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void fs_changes_stop(struct fs_changes *changes)
 {
-    if (!changes->is_started)
-        return;
+    bool is_started;
+
     pthread_mutex_lock(&changes->lock);
     changes->should_stop = true;
+    is_started = changes->is_started;
     pthread_cond_signal(&changes->wake);
     pthread_mutex_unlock(&changes->lock);
-    pthread_join(changes->thread, NULL);
-    changes->is_started = false;
+    if (is_started)
+        pthread_join(changes->thread, NULL);
 }
 
 bool fs_changes_notice(struct fs_changes *changes)
@@ -71,7 +81,9 @@ bool fs_changes_notice(struct fs_changes *changes)
 
     pthread_mutex_lock(&changes->lock);
     is_new = generation != changes->generation;
-    if (is_new)
+    if (is_new && !changes->is_started && !changes->should_stop)
+        start(changes);
+    else if (is_new)
         pthread_cond_signal(&changes->wake);
     pthread_mutex_unlock(&changes->lock);
     return is_new;

@@ -1,7 +1,8 @@
 /*
  * Model files that are written to while they are mounted: if their headers stay as they were, the
  * tree goes on, and the kernel must forget the contents and times that it has cached. A thread of
- * its own tells it so, because the kernel may wait for the answer to a read meanwhile.
+ * its own, which starts with the first change, tells the kernel, because the kernel may meanwhile
+ * wait for the answer to a read.
  */
 #ifndef GGUFS_FS_CHANGES_H
 #define GGUFS_FS_CHANGES_H
@@ -17,27 +18,27 @@
 struct fs_changes {
     const struct fs_tree *tree;
     struct fuse_session *session;
-    pthread_t thread;
-    bool is_started;
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t wake;
+    pthread_t thread;
+    bool is_started;
     bool should_stop;
     unsigned generation;      /* of the model, as the kernel knows it */
     struct timespec modified; /* the time that all nodes show */
 };
 
 /* Note the model's state. fs_changes_end() must be called. */
-void fs_changes_begin(struct fs_changes *changes, const struct fs_tree *tree);
+void fs_changes_begin(struct fs_changes *changes, const struct fs_tree *tree,
+                      struct fuse_session *session);
 void fs_changes_end(struct fs_changes *changes);
 
-/* Start and stop the thread. Without it the kernel keeps what it has. */
-void fs_changes_start(struct fs_changes *changes, struct fuse_session *session);
+/* End the thread, if it was started. No change is noticed any more. */
 void fs_changes_stop(struct fs_changes *changes);
 
 /*
- * Look whether gguf_source_check() has found a change that the kernel does not know of; if so, wake
- * the thread and return true. Any thread may call this.
+ * Look whether gguf_source_check() has found a change that the kernel does not know of; if so, have
+ * the thread tell it and return true. Any thread may call this.
  */
 bool fs_changes_notice(struct fs_changes *changes);
 

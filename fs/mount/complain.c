@@ -13,7 +13,7 @@ void fs_complain(const char *path, const char *command, const char *format, ...)
     gguf_print_safe_string(stderr, path);
     fputs(": ", stderr);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    gguf_vprint_safe_format(stderr, format, args);
     va_end(args);
     if (command) {
         fprintf(stderr, ": %s ", command);

@@ -1,17 +1,20 @@
 #include "fs/mount/daemon.h"
 
+#include "fs/mount/error_log.h"
 #include "fs/mount/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/statvfs.h>
-#include <sys/vfs.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/statfs.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <time.h>
@@ -26,40 +29,157 @@ static int fail(const char *what)
     return EX_OSERR;
 }
 
-static void leave_terminal(int null)
-{
-    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
-        dup2(null, i);
-}
-
-/* What the processes share. */
+/* What the processes of one mount share. */
 struct links {
-    int null;  /* /dev/null */
-    int ready; /* where the server writes a byte when it serves; not in the foreground */
+    int null;    /* /dev/null */
+    int ready;   /* where the server writes a byte when it serves; -1 in the foreground */
+    int keeper;  /* ends of a socket: the server says that it has loaded, … */
+    int server;  /* … and is sent the mount's descriptors */
+    int signals; /* signalfd of the keeper */
 };
 
-/* The kernel takes the server for dead only when nobody else holds the descriptor. */
-static void let_go(const struct fs_daemon *daemon, const struct links *links)
+static void leave_terminal(const struct links *links)
 {
-    /* Its number stays in use, because libfuse closes it later. */
-    dup3(links->null, daemon->fuse_descriptor, O_CLOEXEC);
+    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+        dup2(links->null, i);
 }
 
-/* Whether a mount's server has died. stat() would not tell: the kernel knows the attributes. */
+/* ---- signals ---- */
+
+/*
+ * Block the signals that the keeper waits for: the end of its child, and those that ask for an end,
+ * unless the caller had them ignored, as nohup(1) and shells in the background do.
+ */
+static void block_signals(sigset_t *waited_for, sigset_t *before)
+{
+    static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+    sigemptyset(waited_for);
+    sigaddset(waited_for, SIGCHLD);
+    signal(SIGCHLD, SIG_DFL); /* ignored, it would keep us from waiting */
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct sigaction action;
+
+        if (sigaction(ends[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(waited_for, ends[i]);
+    }
+    sigprocmask(SIG_BLOCK, waited_for, before);
+    /* A caller that has blocked them could not end its daemon. */
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        sigdelset(before, ends[i]);
+}
+
+/* Return a signal that has come, 0 after `seconds` without one; negative seconds wait for ever. */
+static int next_signal(const struct links *links, int seconds)
+{
+    struct pollfd signals = {.fd = links->signals, .events = POLLIN};
+    struct signalfd_siginfo info;
+
+    if (poll(&signals, 1, seconds < 0 ? -1 : 1000 * seconds) <= 0 ||
+        read(links->signals, &info, sizeof info) != sizeof info)
+        return 0;
+    return (int)info.ssi_signo;
+}
+
+/* ---- the mount's descriptors ---- */
+
+union control {
+    struct cmsghdr align;
+    char bytes[CMSG_SPACE(FS_MOUNT_DESCRIPTORS * sizeof(int))];
+};
+
+static bool send_descriptors(int socket, const int *descriptors, size_t n)
+{
+    union control control = {0};
+    struct iovec byte = {.iov_base = "", .iov_len = 1};
+    struct msghdr message = {.msg_iov = &byte,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = CMSG_SPACE(n * sizeof *descriptors)};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(n * sizeof *descriptors);
+    memcpy(CMSG_DATA(header), descriptors, n * sizeof *descriptors);
+    return sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
+}
+
+/* Return the first descriptor; the others stay open. -1 if the keeper has ended. */
+static int receive_descriptor(int socket)
+{
+    union control control;
+    char byte;
+    struct iovec room = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &room,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    const struct cmsghdr *header;
+    int descriptor;
+    ssize_t n;
+
+    do
+        n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    header = n == 1 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (!header || header->cmsg_type != SCM_RIGHTS)
+        return -1;
+    memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+    return descriptor;
+}
+
+/* ---- the server ---- */
+
+static int run_server(const struct fs_daemon *daemon, struct links *links, pid_t keeper)
+{
+    int status, descriptor;
+
+    close(links->keeper);
+    close(links->signals);
+    /* In the foreground, who kills the process that they started expects all to end. In the
+       background the tree stays readable without a keeper. */
+    if (daemon->foreground && (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != keeper))
+        return EX_OSERR;
+    status = daemon->prepare(daemon->argument);
+    if (status == EX_OK && daemon->sandbox && !fs_sandbox_enter_server())
+        status = EX_OSERR;
+    if (status == EX_OK)
+        status = daemon->load(daemon->argument);
+    if (status != EX_OK)
+        return status;
+    if (write(links->server, "", 1) != 1)
+        return EX_OSERR;
+    descriptor = receive_descriptor(links->server);
+    close(links->server);
+    if (descriptor < 0)
+        return EX_OSERR; /* the keeper has said why */
+    if (!daemon->foreground) {
+        leave_terminal(links);
+        if (write(links->ready, "", 1) != 1)
+            return EX_OSERR;
+        close(links->ready);
+    }
+    return daemon->serve(daemon->argument, descriptor);
+}
+
+/* ---- the keeper ---- */
+
+/* Return true if a mount's server has died. stat() would not: the kernel knows the attributes. */
 static bool is_dead(const char *mountpoint)
 {
-    struct statvfs status;
+    struct statfs status;
 
-    return statvfs(mountpoint, &status) < 0 && errno == ENOTCONN;
+    return statfs(mountpoint, &status) < 0 && errno == ENOTCONN;
 }
 
 static void clear_mount(const char *mountpoint)
 {
     pid_t child;
 
-    if (umount2(mountpoint, UMOUNT_NOFOLLOW | MNT_DETACH) == 0)
+    if (umount2(mountpoint, UMOUNT_NOFOLLOW | MNT_DETACH) == 0 || geteuid() == 0)
         return;
-    /* Not root: ask the helper that made the mount. */
+    /* The helper that made the mount may do it. */
     child = fork();
     if (child == 0) {
         execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", mountpoint, (char *)NULL);
@@ -69,165 +189,207 @@ static void clear_mount(const char *mountpoint)
         waitpid(child, NULL, 0);
 }
 
-void fs_daemon_block_signals(sigset_t *before)
+/*
+ * Wait until the server has loaded. Return true then, false if it has ended, or if a signal came,
+ * which is killed and left in *number.
+ */
+static bool wait_for_load(const struct links *links, pid_t server, int *number)
 {
-    sigset_t signals;
+    struct pollfd events[] = {{.fd = links->keeper, .events = POLLIN},
+                              {.fd = links->signals, .events = POLLIN}};
+    char byte;
 
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGCHLD);
-    sigaddset(&signals, SIGHUP);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGQUIT);
-    sigaddset(&signals, SIGTERM);
-    sigprocmask(SIG_BLOCK, &signals, before);
+    *number = 0;
+    while (poll(events, 2, -1) > 0 || errno == EINTR) {
+        if (events[0].revents)
+            return read(links->keeper, &byte, 1) == 1;
+        if (!events[1].revents)
+            continue;
+        *number = next_signal(links, 0);
+        if (*number > 0 && *number != SIGCHLD) {
+            kill(server, SIGKILL);
+            return false;
+        }
+    }
+    return false;
+}
+
+/* Mount, and give the mount to the server. */
+static int hand_over(const struct fs_daemon *daemon, const struct links *links, pid_t server)
+{
+    int descriptors[FS_MOUNT_DESCRIPTORS];
+    size_t n_descriptors;
+    int status = daemon->mount(daemon->argument, descriptors, &n_descriptors);
+    bool is_sent;
+
+    if (status != EX_OK) {
+        kill(server, SIGKILL);
+        return status;
+    }
+    prctl(PR_SET_PDEATHSIG, 0);
+    if (daemon->sandbox && !fs_sandbox_enter_keeper(server)) {
+        kill(server, SIGKILL);
+        status = EX_OSERR;
+    }
+    is_sent = status == EX_OK && send_descriptors(links->keeper, descriptors, n_descriptors);
+    /* The kernel takes the server for dead only when nobody else has /dev/fuse open. The numbers
+       stay in use, because libfuse closes the first of them later. */
+    for (size_t i = 0; i < n_descriptors; i++)
+        dup3(links->null, descriptors[i], O_CLOEXEC);
+    if (!is_sent)
+        clear_mount(daemon->mountpoint);
+    return status; /* if the server has died, that is what is reported */
 }
 
 /*
- * Waits for the server and hands signals on to it, which it may not have got itself. One that is
- * busy and does not end in time is killed.
+ * Wait for the end of the server and hand signals on to it, which it may not have got itself. One
+ * that is busy and does not end in time is killed.
  */
-static int wait_for(pid_t server, bool foreground)
+static int wait_for_end(const struct links *links, pid_t server)
 {
-    const struct timespec second = {.tv_sec = 1};
     unsigned seconds_left = 0; /* 0: nobody has asked it to end */
-    sigset_t signals;
     int status;
 
-    sigprocmask(SIG_BLOCK, NULL, &signals); /* those that fs_daemon_block_signals() blocks */
     while (waitpid(server, &status, WNOHANG) != server) {
-        const int number =
-            seconds_left > 0 ? sigtimedwait(&signals, NULL, &second) : sigwaitinfo(&signals, NULL);
+        const int number = next_signal(links, seconds_left > 0 ? 1 : -1);
 
         if (number > 0 && number != SIGCHLD) {
             kill(server, SIGTERM);
             if (seconds_left == 0)
                 seconds_left = PATIENCE_SECONDS;
-        } else if (number < 0 && errno == EAGAIN && seconds_left > 0 && --seconds_left == 0) {
+        } else if (number == 0 && seconds_left > 0 && --seconds_left == 0) {
             kill(server, SIGKILL);
             seconds_left = PATIENCE_SECONDS;
         }
     }
+    return status;
+}
+
+static int status_of_end(int status)
+{
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
-    if (foreground)
-        fprintf(stderr, "ggufs: the server died of signal %d\n", WTERMSIG(status));
+    fs_log_error("the server died of signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
     return EX_SOFTWARE;
 }
 
-/* Print why if the kernel does not confine the process. */
-static bool enter_sandbox(void)
+/* See a server through its life. */
+static int keep_server(const struct fs_daemon *daemon, const struct links *links, pid_t server)
 {
-    const char *step;
-    const int result = fs_sandbox_enter(&step);
+    int number, end, status;
 
-    if (result < 0)
-        fprintf(stderr,
-                "ggufs: the server cannot be confined: %s: %s; -o nosandbox serves without a "
-                "sandbox\n",
-                step, strerror(-result));
-    return result == 0;
-}
-
-static int run_server(const struct fs_daemon *daemon, const struct links *links, pid_t keeper)
-{
-    /* In the foreground, who kills the process that they started expects all to end. In the
-       background the tree stays readable without a keeper. */
-    if (daemon->foreground && (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != keeper))
-        return EX_OSERR;
-    /* What the sandbox has to say still goes to the terminal. */
-    daemon->prepare(daemon->argument);
-    if (daemon->sandbox && !enter_sandbox())
-        return EX_OSERR;
-    if (!daemon->foreground) {
-        leave_terminal(links->null);
-        if (write(links->ready, "", 1) != 1)
-            return EX_OSERR;
+    if (!wait_for_load(links, server, &number)) {
+        waitpid(server, &end, 0);
+        if (number > 0)
+            kill(getpid(), number); /* blocked: fs_daemon_run() */
+        return number > 0 ? EX_OSERR : status_of_end(end);
+    }
+    status = hand_over(daemon, links, server);
+    close(links->keeper);
+    if (status == EX_OK && !daemon->foreground) {
+        leave_terminal(links);
         close(links->ready);
     }
-    return daemon->serve(daemon->argument);
-}
-
-/* Becomes the keeper of a new server. Returns in both. */
-static int keep(const struct fs_daemon *daemon, const struct links *links)
-{
-    const pid_t keeper = getpid();
-    pid_t server;
-    int status;
-
-    signal(SIGCHLD, SIG_DFL); /* ignored, it would keep us from waiting */
-    server = fork();
-    if (server == 0)
-        return run_server(daemon, links, keeper);
-    let_go(daemon, links);
-    if (server < 0)
-        status = fail("can't start the server");
-    if (!daemon->foreground) {
-        leave_terminal(links->null);
-        close(links->ready);
-    }
-    if (server > 0 && daemon->foreground)
-        daemon->watch(daemon->argument);
-    if (server > 0)
-        status = wait_for(server, daemon->foreground);
+    end = wait_for_end(links, server);
+    if (status == EX_OK)
+        status = status_of_end(end);
     if (is_dead(daemon->mountpoint))
         clear_mount(daemon->mountpoint);
     return status;
 }
 
-/* Starts a keeper in a session of its own and waits until its server is ready. */
-static int run_in_background(const struct fs_daemon *daemon, struct links *links)
+/* Become the keeper of a new server. Return in both. */
+static int keep(const struct fs_daemon *daemon, struct links *links, const sigset_t *signals)
 {
-    int ready[2];
-    struct statfs status;
-    pid_t keeper = -1;
-    size_t n_ready = 0;
-    char byte;
+    const pid_t keeper = getpid();
+    int ends[2];
+    pid_t server;
+    int status;
 
-    if (pipe2(ready, O_CLOEXEC) == 0) {
-        links->ready = ready[1];
-        keeper = fork();
-        if (keeper == 0) {
-            close(ready[0]);
-            setsid();
-            return chdir("/") == 0 ? keep(daemon, links) : fail("/");
-        }
-        close(ready[1]);
+    links->signals = signalfd(-1, signals, SFD_CLOEXEC);
+    if (links->signals < 0)
+        return fail("signalfd");
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return fail("socketpair");
+    links->keeper = ends[0];
+    links->server = ends[1];
+    server = fork();
+    if (server == 0)
+        return run_server(daemon, links, keeper);
+    close(links->server);
+    if (server > 0)
+        status = keep_server(daemon, links, server);
+    else
+        status = fail("cannot start the server");
+    close(links->signals);
+    return status;
+}
+
+/* ---- the process that the user started ---- */
+
+/* Start a keeper in a session of its own and wait until its server is ready. */
+static int run_in_background(const struct fs_daemon *daemon, struct links *links,
+                             const sigset_t *signals, const sigset_t *before)
+{
+    const pid_t caller = getpid();
+    int ready[2];
+    struct statfs system;
+    size_t n_ready = 0;
+    pid_t keeper;
+    char byte;
+    int end;
+
+    if (pipe2(ready, O_CLOEXEC) != 0)
+        return fail("pipe");
+    links->ready = ready[1];
+    keeper = fork();
+    if (keeper == 0) {
+        close(ready[0]);
+        setsid();
+        if (chdir("/") != 0)
+            return fail("/");
+        /* Until all is ready, who interrupts the command means this process too. */
+        if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != caller)
+            return EX_OSERR;
+        return keep(daemon, links, signals);
     }
-    let_go(daemon, links);
+    close(ready[1]);
     if (keeper < 0) {
-        fail("can't start the daemon");
-        clear_mount(daemon->mountpoint);
-        return EX_OSERR;
+        close(ready[0]);
+        return fail("cannot start the daemon");
     }
+    sigprocmask(SIG_SETMASK, before, NULL);
     /* The end comes when both have left the terminal, or have died. */
     while (read(ready[0], &byte, 1) == 1)
         n_ready++;
     close(ready[0]);
     /* The kernel answers when it and the server have agreed; or it is the directory again. */
-    if (n_ready == 1 && statfs(daemon->mountpoint, &status) == 0 &&
-        status.f_type == FUSE_SUPER_MAGIC) {
+    if (n_ready == 1 && statfs(daemon->mountpoint, &system) == 0 &&
+        system.f_type == FUSE_SUPER_MAGIC) {
         daemon->watch(daemon->argument);
         return EX_OK;
     }
     /* Without its byte the server has said why. */
     if (n_ready == 1)
         fprintf(stderr, "ggufs: the server ended at once; see why with -f\n");
-    waitpid(keeper, NULL, 0); /* it ends when it has cleared the mount away */
-    return EX_OSERR;
+    /* It ends when it has cleared the mount away. */
+    return waitpid(keeper, &end, 0) == keeper && WIFEXITED(end) && WEXITSTATUS(end) != EX_OK
+               ? WEXITSTATUS(end)
+               : EX_OSERR;
 }
 
-int fs_daemon_run(const struct fs_daemon *daemon)
+int fs_daemon_run(const struct fs_daemon *daemon, sigset_t *before)
 {
-    struct links links = {.null = open("/dev/null", O_RDWR | O_CLOEXEC)};
+    struct links links = {.null = open("/dev/null", O_RDWR | O_CLOEXEC), .ready = -1};
+    sigset_t signals;
     int status;
 
-    if (links.null < 0) {
-        status = fail("/dev/null");
-        close(daemon->fuse_descriptor);
-        clear_mount(daemon->mountpoint);
-        return status;
-    }
-    status = daemon->foreground ? keep(daemon, &links) : run_in_background(daemon, &links);
+    block_signals(&signals, before);
+    if (links.null < 0)
+        return fail("/dev/null");
+    status = daemon->foreground ? keep(daemon, &links, &signals)
+                                : run_in_background(daemon, &links, &signals, before);
     close(links.null);
     return status;
 }

@@ -5,68 +5,155 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <linux/capability.h>
 #include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
-static bool is_empty(DIR *directory)
-{
-    const struct dirent *entry;
+/* Links that are followed from the last step of a path. */
+#define MAX_LINKS 8
 
-    while ((entry = readdir(directory))) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            return false;
-    }
-    return true;
-}
+#define CONTAINER_HINT                                                                             \
+    "to let a container mount, start it with: docker run --device /dev/fuse --cap-add SYS_ADMIN "  \
+    "--security-opt apparmor=unconfined; without a mount, ggufs --list and --cat show the tree"
 
-/* Prints which FUSE file system is mounted on `path`, if one is. */
-static bool tell_mount(const char *path)
+/* ---- the directory ---- */
+
+/* Print which FUSE file system is mounted on the directory, if one is. */
+static bool report_mount(const char *path)
 {
-    char *real = realpath(path, NULL);
     FILE *mounts = setmntent("/proc/self/mounts", "re");
     const struct mntent *entry;
     bool found = false;
 
-    while (real && mounts && !found && (entry = getmntent(mounts))) {
+    while (mounts && !found && (entry = getmntent(mounts))) {
         /* Nobody should unmount their disk because of us. */
-        if (strcmp(entry->mnt_dir, real) != 0 || strncmp(entry->mnt_type, "fuse", 4) != 0)
+        if (strcmp(entry->mnt_dir, path) != 0 || strncmp(entry->mnt_type, "fuse", 4) != 0)
             continue;
-        fs_complain(real, "fusermount3 -u",
-                    "%s is mounted here already (type %s); unmount it first", entry->mnt_fsname,
+        fs_complain(path, "fusermount3 -u",
+                    "%s is already mounted here (type %s); unmount it first", entry->mnt_fsname,
                     entry->mnt_type);
         found = true;
     }
     if (mounts)
         endmntent(mounts);
-    free(real);
     return found;
 }
 
-static int check_directory(const char *path, bool nonempty)
+/* Return 1 if the directory is empty, 0 if not, or a negative errno. */
+static int is_empty(int descriptor)
 {
-    DIR *directory = opendir(path);
-    const int error = errno;
-    bool empty;
+    const int listed = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = listed < 0 ? NULL : fdopendir(listed);
+    const struct dirent *entry;
+    int result = 1;
 
-    if (directory) {
-        empty = is_empty(directory);
-        closedir(directory);
-        if (empty || nonempty)
-            return EX_OK;
-        if (!tell_mount(path))
-            fs_complain(path, NULL,
-                        "the mount point is not empty; mount on an empty directory, or add "
-                        "-o nonempty to hide what is in it");
-        return EX_CANTCREAT;
+    if (!directory) {
+        const int error = errno;
+
+        if (listed >= 0)
+            close(listed);
+        return -error;
     }
+    while ((entry = readdir(directory))) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            result = 0;
+    }
+    closedir(directory);
+    return result;
+}
+
+/* Return where a symbolic link that is open leads to, seen from where `path` is seen; NULL with
+   errno set on failure. The caller frees. */
+static char *read_link(const char *path, int descriptor)
+{
+    char target[PATH_MAX], *folder, *joined = NULL;
+    const ssize_t length = readlinkat(descriptor, "", target, sizeof target - 1);
+
+    if (length < 0)
+        return NULL;
+    target[length] = '\0';
+    if (target[0] == '/')
+        return strdup(target);
+    folder = strdup(path);
+    if (folder && asprintf(&joined, "%s/%s", dirname(folder), target) < 0)
+        joined = NULL;
+    free(folder);
+    return joined;
+}
+
+/*
+ * Open the directory at `path`. Return an O_PATH descriptor, or a negative errno: -EPERM for a link
+ * of another user.
+ */
+static int open_directory(const char *path)
+{
+    /* "dir/" names what a link "dir" leads to, so the slash would hide the link. */
+    size_t length = strlen(path);
+    char *current = strdup(path);
+    int result = -ELOOP;
+
+    while (current && length > 1 && current[length - 1] == '/')
+        current[--length] = '\0';
+    for (int i = 0; current && i < MAX_LINKS; i++) {
+        const int descriptor = open(current, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        struct stat status;
+        char *target;
+
+        if (descriptor < 0 || fstat(descriptor, &status) != 0) {
+            result = -errno;
+        } else if (!S_ISLNK(status.st_mode)) {
+            free(current);
+            if (S_ISDIR(status.st_mode))
+                return descriptor;
+            close(descriptor);
+            return -ENOTDIR;
+        } else if (status.st_uid != geteuid() && status.st_uid != 0) {
+            result = -EPERM;
+        } else {
+            target = read_link(current, descriptor);
+            close(descriptor);
+            free(current);
+            current = target;
+            continue;
+        }
+        if (descriptor >= 0)
+            close(descriptor);
+        free(current);
+        return result;
+    }
+    result = current ? result : -errno;
+    free(current);
+    return result;
+}
+
+/* Return the absolute path of an open directory, or NULL with errno set. The caller frees. */
+static char *path_of(int descriptor)
+{
+    char link[32], path[PATH_MAX];
+    ssize_t length;
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    length = readlink(link, path, sizeof path - 1);
+    if (length < 0)
+        return NULL;
+    path[length] = '\0';
+    return strdup(path);
+}
+
+/* Print why the mount point cannot be used. */
+static int refuse(const char *path, int error)
+{
     switch (error) {
     case ENOENT:
-        fs_complain(path, "mkdir -p", "the mount point does not exist; make it first");
+        fs_complain(path, "mkdir -p", "the mount point does not exist; create it first");
         break;
     case ENOTDIR:
         fs_complain(path, NULL,
@@ -78,12 +165,34 @@ static int check_directory(const char *path, bool nonempty)
                     "a dead mount is in the way (\"%s\": its daemon is gone); clear it first",
                     strerror(ENOTCONN));
         break;
+    case EPERM:
+        fs_complain(path, NULL,
+                    "the mount point is a symbolic link that belongs to another user; name the "
+                    "directory itself");
+        break;
     default:
-        fs_complain(path, NULL, "the mount point can't be opened: %s", strerror(error));
+        fs_complain(path, NULL, "the mount point cannot be opened: %s", strerror(error));
         return error == ENOMEM ? EX_OSERR : EX_CANTCREAT;
     }
     return EX_CANTCREAT;
 }
+
+static int check_directory(const char *path, const struct fs_mountpoint *mountpoint, bool nonempty)
+{
+    const int result = is_empty(mountpoint->descriptor);
+
+    if (result < 0)
+        return refuse(path, -result);
+    if (result > 0 || nonempty)
+        return EX_OK;
+    if (!report_mount(mountpoint->path))
+        fs_complain(path, NULL,
+                    "the mount point is not empty; mount on an empty directory, or add "
+                    "-o nonempty to hide what is in it");
+    return EX_CANTCREAT;
+}
+
+/* ---- the system ---- */
 
 static int check_device(void)
 {
@@ -95,11 +204,11 @@ static int check_device(void)
     }
     if (errno == ENOENT || errno == ENODEV || errno == ENXIO)
         fprintf(stderr, "ggufs: /dev/fuse is missing: load the kernel's module with \"modprobe "
-                        "fuse\", or give the container the device (docker run --device /dev/fuse "
-                        "--cap-add SYS_ADMIN)\n");
+                        "fuse\"; " CONTAINER_HINT "\n");
     else
         fprintf(stderr,
-                "ggufs: /dev/fuse can't be opened: %s; root can allow it: chmod 666 /dev/fuse\n",
+                "ggufs: /dev/fuse cannot be opened: %s; root can allow it: chmod 666 "
+                "/dev/fuse; " CONTAINER_HINT "\n",
                 strerror(errno));
     return EX_UNAVAILABLE;
 }
@@ -125,19 +234,69 @@ static bool has_fusermount(void)
     return found;
 }
 
-int fs_mountpoint_check(const char *path, const struct fs_mount_options *options)
+/* Neither root nor the setuid fusermount3 can mount without these. */
+static int check_rights(void)
 {
-    int status = check_directory(path, options->nonempty);
-
-    if (status == EX_OK)
-        status = check_device();
-    if (status != EX_OK)
-        return status;
-    /* Root mounts without its help. */
-    if ((geteuid() != 0 || options->auto_unmount) && !has_fusermount()) {
-        fprintf(stderr, "ggufs: fusermount3 is missing, which mounts for you; install it: "
-                        "apt-get install fuse3\n");
-        return EX_UNAVAILABLE;
+    if (prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0) == 0) {
+        fprintf(stderr, "ggufs: nothing can be mounted here, because the capability CAP_SYS_ADMIN "
+                        "was taken away; " CONTAINER_HINT "\n");
+        return EX_OSERR;
+    }
+    if (geteuid() != 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) {
+        fprintf(stderr, "ggufs: fusermount3 cannot mount here, because no_new_privs is set "
+                        "(systemd's NoNewPrivileges, docker's --security-opt no-new-privileges)\n");
+        return EX_OSERR;
     }
     return EX_OK;
+}
+
+static int check_system(const struct fs_mount_options *options)
+{
+    int status = check_device();
+
+    if (status == EX_OK)
+        status = check_rights();
+    /* Root mounts without its help. */
+    if (status == EX_OK && (geteuid() != 0 || options->auto_unmount) && !has_fusermount()) {
+        fprintf(stderr, "ggufs: fusermount3 is missing, which mounts for you; install it: "
+                        "apt-get install fuse3\n");
+        status = EX_UNAVAILABLE;
+    }
+    return status;
+}
+
+int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
+                       struct fs_mountpoint *mountpoint)
+{
+    const int descriptor = open_directory(path);
+    int status;
+
+    if (descriptor < 0)
+        return refuse(path, -descriptor);
+    *mountpoint = (struct fs_mountpoint){.path = path_of(descriptor), .descriptor = descriptor};
+    if (mountpoint->path) {
+        status = check_directory(path, mountpoint, options->nonempty);
+    } else {
+        fprintf(stderr, "ggufs: /proc/self/fd: %s\n", strerror(errno));
+        status = EX_OSERR;
+    }
+    if (status == EX_OK)
+        status = check_system(options);
+    if (status != EX_OK)
+        fs_mountpoint_close(mountpoint);
+    return status;
+}
+
+void fs_mountpoint_close(struct fs_mountpoint *mountpoint)
+{
+    if (mountpoint->descriptor >= 0)
+        close(mountpoint->descriptor);
+    free(mountpoint->path);
+    *mountpoint = (struct fs_mountpoint){.descriptor = -1};
+}
+
+void fs_mountpoint_explain_refusal(const struct fs_mountpoint *mountpoint)
+{
+    fs_complain(mountpoint->path, NULL, "the mount was refused%s",
+                geteuid() == 0 ? "; " CONTAINER_HINT : "");
 }

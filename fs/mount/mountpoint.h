@@ -1,13 +1,27 @@
-/* Why a mount can't work, told before it is tried. */
+/* The directory to mount on, and what the system needs for a mount. */
 #ifndef GGUFS_FS_MOUNTPOINT_H
 #define GGUFS_FS_MOUNTPOINT_H
 
 #include "fs/mount/mount_options.h"
 
+struct fs_mountpoint {
+    char *path;     /* absolute, without symbolic links; owned */
+    int descriptor; /* O_PATH, of the directory; -1 once it is closed */
+};
+
 /*
- * Checks the mount point and what the system needs for a mount, and prints what is wrong and how to
- * mend it to stderr. Returns 0, or the exit status (sysexits.h).
+ * Open the mount point and check it and the system. The directory is looked up once; who can write
+ * to its parent cannot put another in its place afterwards. A symbolic link as the last step is
+ * followed only if it belongs to the caller or to root. Return EX_OK, and then
+ * fs_mountpoint_close() must be called, or print to stderr what is wrong and how to mend it, and
+ * return the exit status (sysexits.h).
  */
-int fs_mountpoint_check(const char *path, const struct fs_mount_options *options);
+int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
+                       struct fs_mountpoint *mountpoint);
+
+void fs_mountpoint_close(struct fs_mountpoint *mountpoint);
+
+/* Print what may help after the system refused to mount. */
+void fs_mountpoint_explain_refusal(const struct fs_mountpoint *mountpoint);
 
 #endif

@@ -1,11 +1,11 @@
 #include "fs/mount/prefetch.h"
 
+#include "fs/mount/available_memory.h"
 #include "fs/mount/complain.h"
+#include "fs/mount/error_log.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -14,75 +14,40 @@
 
 /* What is asked for at a time: stop() waits that long. */
 #define CHUNK_BYTES (8u << 20)
+/* Error numbers of the kernel are smaller. */
+#define MAX_ERRNO 4096
 
-struct fs_prefetch_state {
-    _Atomic uint64_t done_bytes;
-    _Atomic int result; /* a negative errno if it ended early */
-    atomic_bool is_done;
-    atomic_bool should_stop;
-};
-
-static uint64_t total_bytes(const struct gguf_model *model)
+static uint64_t total_bytes(const struct gguf_files *files)
 {
     uint64_t sum = 0;
 
-    for (uint32_t i = 0; i < model->n_files; i++)
-        sum += model->files[i].size_bytes;
+    for (uint32_t i = 0; i < files->count; i++)
+        sum += files->list[i].file.size_bytes;
     return sum;
 }
 
-static const char *named_path(const struct gguf_model *model)
+static const char *named_path(const struct fs_prefetch *prefetch)
 {
-    return model->files[model->named_file].path;
+    return prefetch->progress.path;
 }
 
-/* The number behind the label in a file of lines; UINT64_MAX if there is none. */
-static uint64_t read_number(const char *path, const char *label)
+void fs_prefetch_prepare(struct fs_prefetch *prefetch, const struct gguf_files *files)
 {
-    FILE *file = fopen(path, "re");
-    uint64_t number = UINT64_MAX;
-    char line[256];
-
-    while (file && fgets(line, sizeof line, file)) {
-        if (strncmp(line, label, strlen(label)) == 0 &&
-            sscanf(line + strlen(label), "%" SCNu64, &number) == 1)
-            break;
-    }
-    if (file)
-        fclose(file);
-    return number;
-}
-
-/*
- * What the system could give without swapping, by its own guess, or less if this is a container;
- * UINT64_MAX if it does not say.
- */
-static uint64_t available_bytes(void)
-{
-    const uint64_t kib = read_number("/proc/meminfo", "MemAvailable:");
-    const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", "");
-    const uint64_t available = kib > UINT64_MAX / 1024 ? UINT64_MAX : kib * 1024;
-
-    return limit < available ? limit : available;
-}
-
-void fs_prefetch_prepare(struct fs_prefetch *prefetch, const struct gguf_model *model)
-{
-    const uint64_t size_bytes = total_bytes(model), room_bytes = available_bytes();
+    const uint64_t size_bytes = total_bytes(files), room_bytes = fs_available_memory();
     void *state;
 
-    *prefetch = (struct fs_prefetch){.model = model};
-    gguf_progress_start(&prefetch->progress, named_path(model));
+    *prefetch = (struct fs_prefetch){.files = files};
+    gguf_progress_start(&prefetch->progress, files->list[files->named].file.path);
     if (size_bytes > room_bytes) {
-        fs_complain(named_path(model), NULL,
-                    "not brought into memory: of its %.1f GB only %.1f GB have room",
+        fs_complain(named_path(prefetch), NULL,
+                    "not read into memory: it has %.1f GB, and only %.1f GB are available",
                     (double)size_bytes / 1e9, (double)room_bytes / 1e9);
         return;
     }
     state = mmap(NULL, sizeof *prefetch->state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                  -1, 0);
     if (state == MAP_FAILED)
-        fs_complain(named_path(model), NULL, "not brought into memory: %s", strerror(errno));
+        fs_complain(named_path(prefetch), NULL, "not read into memory: %s", strerror(errno));
     else
         prefetch->state = state;
 }
@@ -96,15 +61,14 @@ void fs_prefetch_end(struct fs_prefetch *prefetch)
 
 void fs_prefetch_lock(struct fs_prefetch *prefetch)
 {
-    const struct gguf_model *model = prefetch->model;
+    const struct gguf_files *files = prefetch->files;
     struct rlimit limit = {0};
 
     if (!prefetch->state)
         return;
-    for (uint32_t i = 0; i < model->n_files; i++) {
-        const struct gguf_source *file = &model->files[i];
-
-        const int result = gguf_source_lock(file);
+    for (uint32_t i = 0; i < files->count; i++) {
+        const struct gguf_source *file = &files->list[i].file;
+        const int result = file->kind ? gguf_source_lock(file) : 0;
 
         if (result == 0)
             continue;
@@ -120,30 +84,37 @@ void fs_prefetch_lock(struct fs_prefetch *prefetch)
     }
 }
 
-static void complain(const struct fs_prefetch *prefetch)
+/* Print why it ended early at `done_bytes`, if it did. */
+static void complain(const struct fs_prefetch *prefetch, uint64_t done_bytes, int result)
 {
-    const struct fs_prefetch_state *state = prefetch->state;
-    const struct gguf_source *file = prefetch->model->files;
-    uint64_t offset = state->done_bytes;
+    const struct gguf_files *files = prefetch->files;
+    const char *path = named_path(prefetch);
+    const int error = result > -MAX_ERRNO ? -result : EIO;
+    uint32_t i = 0;
 
-    if (state->result == 0 || state->result == -ECANCELED)
+    if (result >= 0 || result == -ECANCELED)
         return;
-    /* Not beyond the last file: there is more to do. */
-    while (offset >= file->size_bytes)
-        offset -= file++->size_bytes;
-    fs_complain(file->path, NULL, "byte %" PRIu64 ": not brought into memory: %s", offset,
-                strerror(-state->result));
+    while (i < files->count && done_bytes >= files->list[i].file.size_bytes)
+        done_bytes -= files->list[i++].file.size_bytes;
+    if (i < files->count && files->list[i].file.path)
+        fs_complain(files->list[i].file.path, NULL, "byte %" PRIu64 ": not read into memory: %s",
+                    done_bytes, strerror(error));
+    else
+        fs_complain(path, NULL, "not read into memory: %s", strerror(error));
 }
 
 static void *run(void *argument)
 {
     struct fs_prefetch *prefetch = argument;
     const struct gguf_model *model = prefetch->model;
-    const uint64_t all_bytes = total_bytes(model);
     struct fs_prefetch_state *state = prefetch->state;
+    const char *path = named_path(prefetch);
+    uint64_t all_bytes = 0, done_bytes = 0;
     int result = 0;
 
-    for (uint32_t i = 0; i < model->n_files; i++) {
+    for (uint32_t i = 0; i < model->n_files; i++)
+        all_bytes += model->files[i].size_bytes;
+    for (uint32_t i = 0; i < model->n_files && result == 0; i++) {
         const struct gguf_source *file = &model->files[i];
 
         for (uint64_t at = 0; at < file->size_bytes && result == 0; at += CHUNK_BYTES) {
@@ -152,21 +123,26 @@ static void *run(void *argument)
 
             result = state->should_stop ? -ECANCELED : gguf_source_prefetch(file, at, n_bytes);
             if (result == 0)
-                state->done_bytes += n_bytes;
-            gguf_progress_draw(&prefetch->progress, state->done_bytes, all_bytes);
+                done_bytes += n_bytes;
+            else
+                path = file->path;
+            state->done_bytes = done_bytes;
+            gguf_progress_draw(&prefetch->progress, done_bytes, all_bytes);
         }
     }
     gguf_progress_erase(&prefetch->progress);
     state->result = result;
     state->is_done = true;
-    complain(prefetch); /* which in the background nobody hears; there is fs_prefetch_watch() */
+    if (result < 0 && result != -ECANCELED)
+        fs_log_error("%s: not read into memory: %s", path, strerror(-result));
     return NULL;
 }
 
-void fs_prefetch_start(struct fs_prefetch *prefetch)
+void fs_prefetch_start(struct fs_prefetch *prefetch, const struct gguf_model *model)
 {
     if (!prefetch->state)
         return;
+    prefetch->model = model;
     prefetch->is_started = pthread_create(&prefetch->thread, NULL, run, prefetch) == 0;
     if (!prefetch->is_started) {
         prefetch->state->result = -EAGAIN;
@@ -186,15 +162,20 @@ void fs_prefetch_stop(struct fs_prefetch *prefetch)
 void fs_prefetch_watch(struct fs_prefetch *prefetch)
 {
     const struct timespec pause = {.tv_nsec = 50000000};
-    const struct fs_prefetch_state *state = prefetch->state;
+    struct fs_prefetch_state *state = prefetch->state;
+    uint64_t all_bytes;
 
     if (!state || !prefetch->progress.is_shown)
         return;
+    all_bytes = total_bytes(prefetch->files);
     while (!state->is_done && waitpid(-1, NULL, WNOHANG) == 0) {
-        gguf_progress_draw(&prefetch->progress, state->done_bytes, total_bytes(prefetch->model));
+        const uint64_t done_bytes = state->done_bytes;
+
+        gguf_progress_draw(&prefetch->progress, done_bytes < all_bytes ? done_bytes : all_bytes,
+                           all_bytes);
         nanosleep(&pause, NULL);
     }
     gguf_progress_erase(&prefetch->progress);
     if (state->is_done)
-        complain(prefetch);
+        complain(prefetch, state->done_bytes, state->result);
 }

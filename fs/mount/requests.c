@@ -1,5 +1,6 @@
 #include "fs/mount/requests.h"
 
+#include "fs/mount/attach.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/views.h"
 
@@ -40,7 +41,7 @@ static const struct fs_node *node_of(const struct fs_server *server, fuse_ino_t 
 static mode_t mode_of(const struct fs_server *server, const struct fs_node *node)
 {
     if (node->kind == FS_LINK)
-        return S_IFLNK | 0777; /* what counts are the modes of the target */
+        return S_IFLNK | 0777; /* the modes of the target decide */
     return (node->kind == FS_FILE ? S_IFREG | 0444 : S_IFDIR | 0555) & server->mode_mask;
 }
 
@@ -59,8 +60,10 @@ static int get_status(fuse_req_t request, fs_node_index index, struct stat *stat
     uint64_t size_bytes;
     int result = fs_tree_size(server->tree, index, &interrupt, &size_bytes);
 
-    if (result < 0)
+    if (result < 0) {
+        fs_report_read_failure(&server->failures, index, result);
         return result;
+    }
     *status = (struct stat){
         .st_ino = inode_of(index),
         .st_mode = mode_of(server, node),
@@ -88,9 +91,11 @@ static void on_init(void *data, struct fuse_conn_info *connection)
     const struct fs_server *server = data;
 
     connection->max_read = server->max_read;
+    /* No more than the kernel has been told to by fs_attach(). */
+    connection->max_readahead = FS_READ_AHEAD_BYTES;
     /* Nothing is ever written, so there is nothing to write back or to truncate. */
     connection->want &= ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_ATOMIC_O_TRUNC);
-    /* Through pipes, which are slower than copying here and need more system calls. */
+    /* Splicing goes through pipes, which is slower than copying here and takes more calls. */
     connection->want &=
         ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
 #ifdef FUSE_CAP_DIRECT_IO_ALLOW_MMAP /* libfuse 3.17 */
@@ -140,7 +145,7 @@ static void on_opendir(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
     fuse_reply_open(request, info);
 }
 
-/* A plain ls should not have to wait until all metadata are written as JSON to know their sizes. */
+/* A plain ls does not need sizes that take long to compute. */
 static bool is_size_cheap(const struct fs_node *node)
 {
     return node->kind != FS_FILE || node->view->size ||
@@ -167,8 +172,7 @@ static size_t add_entry(fuse_req_t request, fuse_ino_t directory, off_t position
     } else {
         index = nodes->children[node->first_child + (uint32_t)(position - 2)];
         name = nodes->list[index].name;
-        /* Otherwise the kernel asks again by name if it needs to know, and then gets errors, too.
-         */
+        /* Without an entry the kernel looks the name up when it needs to, and gets errors then. */
         if (plus && (!is_size_cheap(&nodes->list[index]) || get_entry(request, index, &entry) < 0))
             entry = (struct fuse_entry_param){0};
     }
@@ -234,6 +238,7 @@ static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info 
             fs_tree_close(server->tree, image);
     }
     if (result < 0) {
+        fs_report_read_failure(&server->failures, index_of(inode), result);
         fuse_reply_err(request, -result);
         return;
     }
@@ -325,16 +330,17 @@ static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t off
     char *data = thread_buffer(size);
     ssize_t done;
 
-    (void)inode;
     if (!data) {
         fuse_reply_err(request, ENOMEM);
         return;
     }
     done = fs_image_read(image, (uint64_t)offset, size, data);
-    if (done < 0)
+    if (done < 0) {
+        fs_report_read_failure(&server->failures, index_of(inode), (int)done);
         fuse_reply_err(request, (int)-done);
-    else
+    } else {
         fuse_reply_buf(request, data, (size_t)done);
+    }
     fs_changes_notice(&server->changes);
 }
 
@@ -346,7 +352,9 @@ static void on_statfs(fuse_req_t request, fuse_ino_t inode)
     (void)inode;
     for (uint32_t i = 0; i < tree->model->n_files; i++)
         status.f_blocks += (tree->model->files[i].size_bytes + 4095) / 4096;
-    status.f_files = tree->nodes.count;
+    /* Nothing more fits into a read-only file system, but it is not one that fills up either. */
+    status.f_bfree = status.f_bavail = status.f_blocks;
+    status.f_files = status.f_ffree = status.f_favail = tree->nodes.count;
     fuse_reply_statfs(request, &status);
 }
 

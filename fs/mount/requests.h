@@ -4,6 +4,7 @@
 
 #define FUSE_USE_VERSION 314
 #include "fs/mount/changes.h"
+#include "fs/mount/read_failures.h"
 #include "fs/tree/tree.h"
 
 #include <fuse_lowlevel.h>
@@ -21,6 +22,7 @@ struct fs_server {
     bool direct_io;    /* the kernel keeps nothing */
     bool keep_cache;   /* of one open file for the next */
     struct fs_changes changes;
+    struct fs_read_failures failures;
 };
 
 extern const struct fuse_lowlevel_ops fs_requests;

@@ -3,18 +3,48 @@
 #include "gguf/support/confine.h"
 
 #include <dlfcn.h>
-#include <errno.h>
+#include <seccomp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
-int fs_sandbox_enter(const char **step)
+static bool confine(const struct gguf_confinement *confinement)
 {
-    const struct gguf_confinement server = {.threads = true};
+    const char *step;
+    const int result = gguf_confine(confinement, &step);
+
+    if (result < 0)
+        fprintf(stderr,
+                "ggufs: the sandbox cannot be closed: %s: %s; -o nosandbox mounts without it\n",
+                step, strerror(-result));
+    return result == 0;
+}
+
+bool fs_sandbox_enter_server(void)
+{
+    /* It is sent the mount's descriptors. */
+    static const int calls[] = {SCMP_SYS(recvmsg)};
 
 #ifdef __GLIBC__
     /* glibc loads it when a thread is first cancelled, as libfuse does in the end. */
     if (!dlopen("libgcc_s.so.1", RTLD_NOW)) {
-        *step = "libgcc_s.so.1";
-        return -ENOENT;
+        fprintf(stderr, "ggufs: %s\n", dlerror());
+        return false;
     }
 #endif
-    return gguf_confine(&server, step);
+    return confine(&(struct gguf_confinement){
+        .threads = true, .system_calls = calls, .n_system_calls = sizeof calls / sizeof *calls});
+}
+
+bool fs_sandbox_enter_keeper(pid_t server)
+{
+    /* It waits for signals and the server, and asks whether the mount is dead. */
+    static const int calls[] = {SCMP_SYS(sendmsg), SCMP_SYS(wait4), SCMP_SYS(statfs)};
+
+    if (geteuid() != 0)
+        return true;
+    return confine(&(struct gguf_confinement){.unmounts = true,
+                                              .child = server,
+                                              .system_calls = calls,
+                                              .n_system_calls = sizeof calls / sizeof *calls});
 }

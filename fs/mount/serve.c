@@ -1,34 +1,43 @@
 #include "fs/mount/serve.h"
 
+#include "fs/mount/attach.h"
+#include "fs/mount/complain.h"
 #include "fs/mount/daemon.h"
+#include "fs/mount/error_log.h"
+#include "fs/mount/inherited.h"
 #include "fs/mount/prefetch.h"
 #include "fs/mount/requests.h"
-#include "fs/mount/complain.h"
+#include "fs/mount/session_io.h"
 
 #include <errno.h>
-#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/vfs.h>
 #include <sysexits.h>
 #include <unistd.h>
 
-static void print_log(enum fuse_log_level level, const char *format, va_list args)
-{
-    /* libfuse writes some lines in pieces. */
-    static _Thread_local bool is_inside_line;
+/* What the functions that fs_daemon_run() calls work on. */
+struct session {
+    const struct fs_mount *mount;
+    struct fs_mountpoint mountpoint;
+    struct fuse_session *fuse;
+    struct fs_server server;
+    struct fs_prefetch prefetch;
+    sigset_t signals;   /* the mask to serve with */
+    bool is_for_others; /* users other than the mounting one will see the tree */
+};
 
-    if (level <= FUSE_LOG_ERR && !is_inside_line)
-        fputs("ggufs: ", stderr);
-    is_inside_line = strchr(format, '\n') == NULL;
-    vfprintf(stderr, format, args);
+static int out_of_memory(void)
+{
+    fprintf(stderr, "ggufs: %s\n", strerror(ENOMEM));
+    return EX_OSERR;
 }
 
-/* Adds "-o NAME=VALUE": in front of the user's options, which then go over it, or behind them. */
+/* ---- options ---- */
+
+/* Add "-o NAME=VALUE": in front of the user's options, which then overrule it, or behind them. */
 static int add_option(struct fuse_args *args, int position, const char *name, const char *value)
 {
     char *option = malloc(strlen(name) + 2 * strlen(value) + 8);
@@ -49,11 +58,11 @@ static int add_option(struct fuse_args *args, int position, const char *name, co
     return result < 0 ? -ENOMEM : 0;
 }
 
-static int add_options(const struct fs_tree *tree, const struct fs_mount_options *options,
+static int add_options(const char *source, const struct fs_mount_options *options,
                        struct fuse_args *args)
 {
     char max_read[16];
-    int result = add_option(args, 1, "fsname=", tree->model->files[tree->model->named_file].path);
+    int result = add_option(args, 1, "fsname=", source);
 
     snprintf(max_read, sizeof max_read, "%u", options->max_read);
     if (result == 0 && options->max_read > 0)
@@ -65,6 +74,61 @@ static int add_options(const struct fs_tree *tree, const struct fs_mount_options
         result = add_option(args, 1, "default_permissions", "");
     /* Whatever the user says. */
     return result == 0 ? add_option(args, args->argc, "ro", "") : result;
+}
+
+/* Return true if the options let other users see the tree. */
+static bool allow_others(const struct fuse_args *args)
+{
+    const struct fuse_opt names[] = {{"allow_other", 0, 1}, {"allow_root", 0, 1}, FUSE_OPT_END};
+    struct fuse_args copy = FUSE_ARGS_INIT(args->argc, args->argv);
+    int is_allowed = 0;
+    const bool is_parsed = fuse_opt_parse(&copy, &is_allowed, names, NULL) == 0;
+
+    fuse_opt_free_args(&copy);
+    return is_parsed && is_allowed;
+}
+
+/* A mount made with sudo is one of root's, which the person who made it cannot see. */
+static void warn_of_sudo(const struct session *session)
+{
+    const char *user = getenv("SUDO_USER");
+
+    if (geteuid() == 0 && user && strcmp(user, "root") != 0 && !session->is_for_others)
+        fs_complain(session->mount->mountpoint, NULL,
+                    "only root can read this mount, because sudo made it; mount without sudo, or "
+                    "let everybody read it: -o allow_other");
+}
+
+/* While a daemon has the directory under its mount open, the disk below cannot be unmounted. */
+static void close_mountpoint(struct session *session)
+{
+    close(session->mountpoint.descriptor);
+    session->mountpoint.descriptor = -1;
+}
+
+/* ---- the server ---- */
+
+static int prepare_server(void *argument)
+{
+    struct session *session = argument;
+
+    close_mountpoint(session);
+    fs_log_open(session->mount->options->foreground);
+    if (session->mount->options->mlock)
+        fs_prefetch_lock(&session->prefetch);
+    return EX_OK;
+}
+
+static int load_tree(void *argument)
+{
+    struct session *session = argument;
+    struct fs_server *server = &session->server;
+    const int status = session->mount->load(session->mount->argument, &server->tree);
+
+    if (status != EX_OK)
+        return status;
+    fs_changes_begin(&server->changes, server->tree, session->fuse);
+    return fs_read_failures_begin(&server->failures, server->tree) < 0 ? out_of_memory() : EX_OK;
 }
 
 static int loop_with_threads(struct fuse_session *session, const struct fs_mount_options *options)
@@ -84,170 +148,118 @@ static int loop_with_threads(struct fuse_session *session, const struct fs_mount
     return result;
 }
 
-#define READ_AHEAD_KIB 512u
-
-struct session_job {
-    struct fuse_session *session;
-    struct fs_changes *changes;
-    const struct fs_mount_options *options;
-    const char *mountpoint;
-    struct fs_prefetch prefetch;
-    sigset_t signals; /* the mask to serve with */
-};
-
-static void prepare_server(void *argument)
+/* A signal that ends the server is no failure. */
+static int serve_requests(void *argument, int fuse_descriptor)
 {
-    struct session_job *job = argument;
-
-    if (job->options->mlock)
-        fs_prefetch_lock(&job->prefetch);
-}
-
-/* Serves in the server process; a signal that ends it is no failure. */
-static int serve_requests(void *argument)
-{
-    struct session_job *job = argument;
+    struct session *session = argument;
+    const struct fs_mount_options *options = session->mount->options;
     int result;
 
-    if (fuse_set_signal_handlers(job->session) != 0)
+    if (fs_session_serve(session->fuse, fuse_descriptor) != 0 ||
+        fuse_set_signal_handlers(session->fuse) != 0)
         return EX_OSERR;
-    /* Their threads leave the signals to this one. */
-    fs_prefetch_start(&job->prefetch);
-    fs_changes_start(job->changes, job->session);
-    sigprocmask(SIG_SETMASK, &job->signals, NULL);
-    if (job->options->single_threaded)
-        result = fuse_session_loop(job->session);
+    /* Its thread leaves the signals to this one. */
+    fs_prefetch_start(&session->prefetch, session->server.tree->model);
+    sigprocmask(SIG_SETMASK, &session->signals, NULL);
+    if (options->single_threaded)
+        result = fuse_session_loop(session->fuse);
     else
-        result = loop_with_threads(job->session, job->options);
-    fs_changes_stop(job->changes);
-    fs_prefetch_stop(&job->prefetch);
-    fuse_remove_signal_handlers(job->session);
+        result = loop_with_threads(session->fuse, options);
+    fs_changes_stop(&session->server.changes);
+    fs_prefetch_stop(&session->prefetch);
+    fuse_remove_signal_handlers(session->fuse);
+    fs_changes_end(&session->server.changes);
+    fs_read_failures_end(&session->server.failures);
     return result < 0 ? EX_OSERR : EX_OK;
 }
 
-/*
- * How far the kernel reads ahead of a sequential reader, which FUSE limits to 128 KiB. Only root
- * may change it. Returns when the server has answered for the first time, or has ended.
- */
-static void set_read_ahead(const char *mountpoint)
-{
-    struct statfs system;
-    struct stat status;
-    char path[64];
-    FILE *file;
+/* ---- its parents ---- */
 
-    if (statfs(mountpoint, &system) != 0 || system.f_type != FUSE_SUPER_MAGIC ||
-        stat(mountpoint, &status) != 0)
-        return;
-    snprintf(path, sizeof path, "/sys/class/bdi/%u:%u/read_ahead_kb", major(status.st_dev),
-             minor(status.st_dev));
-    file = fopen(path, "we");
-    if (!file)
-        return;
-    fprintf(file, "%u\n", READ_AHEAD_KIB);
-    fclose(file);
+static int attach(void *argument, int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors)
+{
+    struct session *session = argument;
+    const int status = fs_attach(session->fuse, &session->mountpoint, descriptors, n_descriptors);
+
+    if (status == EX_OK)
+        warn_of_sudo(session);
+    close_mountpoint(session);
+    fs_log_open(session->mount->options->foreground);
+    return status;
 }
 
 static void watch_server(void *argument)
 {
-    struct session_job *job = argument;
+    struct session *session = argument;
 
-    set_read_ahead(job->mountpoint);
-    if (job->options->foreground)
-        return;
-    /* Who is tired of waiting can interrupt it; the mount stays. */
-    sigprocmask(SIG_SETMASK, &job->signals, NULL);
-    fs_prefetch_watch(&job->prefetch);
+    fs_prefetch_watch(&session->prefetch);
 }
 
-/* Closes what lies between two descriptors. */
-static void close_between(int low, int high)
+static void log_of_libfuse(enum fuse_log_level level, const char *format, va_list args)
 {
-    if (high - low > 1)
-        close_range((unsigned)low + 1, (unsigned)high - 1, 0);
+    /* With -d it writes some lines in pieces. */
+    static _Thread_local bool is_inside_line;
+
+    if (level <= FUSE_LOG_ERR && !is_inside_line)
+        fs_log_error_list(format, args);
+    else
+        vfprintf(stderr, format, args);
+    is_inside_line = strchr(format, '\n') == NULL;
 }
 
-/* Descriptors that the caller left open would stay so as long as the daemon lives. */
-static void close_inherited(const struct gguf_model *model)
+static int run(struct session *session)
 {
-    const struct gguf_source *named = &model->files[model->named_file];
-    int last = STDERR_FILENO;
+    const struct fs_mount_options *options = session->mount->options;
+    int status;
 
-    /* Ours are the model's only: of the file that was named, then of the others in their order. */
-    close_between(last, named->descriptor);
-    last = named->descriptor;
-    for (uint32_t i = 0; i < model->n_files; i++) {
-        if (i == model->named_file)
-            continue;
-        close_between(last, model->files[i].descriptor);
-        last = model->files[i].descriptor;
-    }
-    close_range((unsigned)last + 1, ~0U, 0);
-}
-
-static int serve_session(struct fuse_session *session, const char *mountpoint,
-                         struct fs_server *server, const struct fs_mount_options *options)
-{
-    struct session_job job = {.session = session, .changes = &server->changes, .options = options};
-    char *absolute = realpath(mountpoint, NULL);
-    int status = EX_OSERR;
-
-    if (!absolute) {
-        fs_complain(mountpoint, NULL, "%s", strerror(errno));
-        return EX_OSERR;
-    }
-    job.mountpoint = absolute;
     if (options->prefetch || options->mlock)
-        fs_prefetch_prepare(&job.prefetch, server->tree->model);
-    fs_daemon_block_signals(&job.signals);
-    if (fuse_session_mount(session, absolute) == 0)
-        status = fs_daemon_run(&(struct fs_daemon){
-            .mountpoint = absolute,
-            .fuse_descriptor = fuse_session_fd(session),
+        fs_prefetch_prepare(&session->prefetch, session->mount->files);
+    status = fs_daemon_run(
+        &(struct fs_daemon){
+            .mountpoint = session->mountpoint.path,
             .foreground = options->foreground,
             .sandbox = options->sandbox,
             .prepare = prepare_server,
+            .load = load_tree,
+            .mount = attach,
             .serve = serve_requests,
             .watch = watch_server,
-            .argument = &job,
-        });
-    else
-        fs_complain(mountpoint, NULL, "the mount was refused");
-    sigprocmask(SIG_SETMASK, &job.signals, NULL);
-    fs_prefetch_end(&job.prefetch);
-    free(absolute);
+            .argument = session,
+        },
+        &session->signals);
+    fs_prefetch_end(&session->prefetch);
     return status;
 }
 
-int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_mount_options *options)
+int fs_serve(const struct fs_mount *mount)
 {
-    struct fs_server server = {.tree = tree,
-                               .uid = options->uid,
-                               .gid = options->gid,
-                               .mode_mask = S_IFMT | (0777 & ~options->umask),
-                               .max_read = options->max_read,
-                               .direct_io = options->direct_io,
-                               .keep_cache = options->keep_cache};
-    struct fuse_session *session;
+    struct fs_mount_options *options = mount->options;
+    struct session session = {.mount = mount,
+                              .server = {.uid = options->uid,
+                                         .gid = options->gid,
+                                         .mode_mask = S_IFMT | (0777 & ~options->umask),
+                                         .max_read = options->max_read,
+                                         .direct_io = options->direct_io,
+                                         .keep_cache = options->keep_cache}};
+    const char *source = mount->files->list[mount->files->named].file.path;
     int status;
 
-    if (add_options(tree, options, &options->fuse) < 0) {
-        fprintf(stderr, "ggufs: %s\n", strerror(ENOMEM));
-        return EX_OSERR;
-    }
-    close_inherited(tree->model);
-    fuse_set_log_func(print_log);
+    sigprocmask(SIG_BLOCK, NULL, &session.signals);
+    if (add_options(source, options, &options->fuse) < 0 || fs_close_inherited(mount->files) < 0)
+        return out_of_memory();
+    session.is_for_others = allow_others(&options->fuse); /* libfuse takes the options away */
+    fuse_set_log_func(log_of_libfuse);
     errno = 0;
-    session = fuse_session_new(&options->fuse, &fs_requests, sizeof fs_requests, &server);
-    if (!session && errno == ENOMEM) {
-        fprintf(stderr, "ggufs: %s\n", strerror(ENOMEM));
-        return EX_OSERR;
+    session.fuse =
+        fuse_session_new(&options->fuse, &fs_requests, sizeof fs_requests, &session.server);
+    if (!session.fuse)
+        return errno == ENOMEM ? out_of_memory() : EX_USAGE; /* libfuse has named the option */
+    status = fs_mountpoint_open(mount->mountpoint, options, &session.mountpoint);
+    if (status == EX_OK) {
+        status = run(&session);
+        fs_mountpoint_close(&session.mountpoint);
     }
-    if (!session)
-        return EX_USAGE; /* libfuse has told which option it does not know */
-    fs_changes_begin(&server.changes, tree);
-    status = serve_session(session, mountpoint, &server, options);
-    fuse_session_destroy(session);
-    fs_changes_end(&server.changes);
+    fuse_session_destroy(session.fuse);
+    /* A signal that ended the command before the mount was there is pending. */
+    sigprocmask(SIG_SETMASK, &session.signals, NULL);
     return status;
 }

@@ -11,8 +11,8 @@
 
 /*
  * What a process needs beside the common system calls, which compute, allocate memory that holds
- * no code, read and write open descriptors, ask a terminal for its size and handle signals. All
- * zeros is a process with one thread that needs nothing more.
+ * no code, read and write open descriptors and connected sockets, ask a terminal for its size and
+ * handle signals. All zeros is a process with one thread that needs nothing more.
  */
 struct gguf_confinement {
     bool threads;                  /* start threads; processes and programs never */

@@ -9,12 +9,8 @@
 #include <asm/stat.h>
 #undef stat
 
-#if UINTPTR_MAX < UINT64_MAX
-#error "ggufs maps whole model files into memory: build it for a 64-bit architecture"
-#endif
-#ifndef SYS_fstat
-#error "this architecture has no fstat system call, which confined processes need"
-#endif
+_Static_assert(sizeof(void *) >= sizeof(uint64_t),
+               "ggufs maps whole model files into memory: build it for a 64-bit architecture");
 
 int gguf_get_file_status(int descriptor, struct gguf_file_status *status)
 {

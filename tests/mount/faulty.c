@@ -3,8 +3,9 @@
  *
  * Mounts a directory with two files: `model`, which is FILE read-only, and `control`. "FIRST END",
  * written to `control`, makes every read of `model` fail with EIO that touches bytes from FIRST up
- * to END; "0 0" heals it. When the write returns, nothing of `model` is in the kernel's cache any
- * more. Stays in the foreground and ends when it is unmounted or told to.
+ * to END; "0 0" heals it; "hold" makes all reads wait until one of the others is written. When the
+ * write returns, nothing of `model` is in the kernel's cache any more. Stays in the foreground and
+ * ends when it is unmounted or gets a signal.
  */
 #define FUSE_USE_VERSION 314
 #include <fuse_lowlevel.h>
@@ -25,13 +26,18 @@ enum { MODEL = FUSE_ROOT_ID + 1, CONTROL };
 static int source;
 static struct fuse_session *session;
 static pthread_mutex_t bad_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t let_go = PTHREAD_COND_INITIALIZER;
 static uint64_t bad_first, bad_end;
+static bool is_held;
 
+/* Waits while reads are held. */
 static bool is_bad(uint64_t first, uint64_t end)
 {
     bool result;
 
     pthread_mutex_lock(&bad_lock);
+    while (is_held)
+        pthread_cond_wait(&let_go, &bad_lock);
     result = first < bad_end && end > bad_first;
     pthread_mutex_unlock(&bad_lock);
     return result;
@@ -105,7 +111,8 @@ static void on_write(fuse_req_t request, fuse_ino_t inode, const char *data, siz
                      off_t offset, struct fuse_file_info *info)
 {
     char text[64] = {0};
-    uint64_t first, end;
+    uint64_t first = 0, end = 0;
+    bool hold;
 
     (void)offset;
     (void)info;
@@ -114,13 +121,16 @@ static void on_write(fuse_req_t request, fuse_ino_t inode, const char *data, siz
         return;
     }
     memcpy(text, data, size);
-    if (sscanf(text, "%" SCNu64 " %" SCNu64, &first, &end) != 2) {
+    hold = strcmp(text, "hold") == 0;
+    if (!hold && sscanf(text, "%" SCNu64 " %" SCNu64, &first, &end) != 2) {
         fuse_reply_err(request, EINVAL);
         return;
     }
     pthread_mutex_lock(&bad_lock);
     bad_first = first;
     bad_end = end;
+    is_held = hold;
+    pthread_cond_broadcast(&let_go);
     pthread_mutex_unlock(&bad_lock);
     fuse_lowlevel_notify_inval_inode(session, MODEL, 0, 0);
     fuse_reply_write(request, size);

@@ -19,6 +19,12 @@ import threading
 import time
 import unittest
 
+# Inherited from nohup(1), or from a shell in the background, they would change what is tested.
+for _number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD, signal.SIGWINCH):
+    signal.signal(_number, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.path.abspath(os.environ.get("GGUFS", os.path.join(ROOT, "build", "ggufs")))
 FIXTURES = os.path.abspath(os.environ.get("GGUFS_FIXTURES",
@@ -184,6 +190,11 @@ def unmount(folder):
                 break
 
 
+def copy_tree(mountpoint, target):
+    """Copies what a mount shows, with modes that let anybody remove the copy again."""
+    subprocess.run(["cp", "-r", "--no-preserve=mode", "--", mountpoint, target], check=True)
+
+
 # ---- processes ----
 
 def stat_of(pid):
@@ -245,6 +256,11 @@ class MountTestCase(unittest.TestCase):
         self.folder = os.path.realpath(tempfile.mkdtemp(prefix="ggufs-test-"))
         self.addCleanup(shutil.rmtree, self.folder)
         self.mountpoint = self.new_mountpoint("mnt")
+        self.expected_log = []
+
+    def expect_log(self, *patterns):
+        """What mount() must find on stderr in the end, a regular expression for every line."""
+        self.expected_log = patterns
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -284,7 +300,7 @@ class MountTestCase(unittest.TestCase):
         self.assertEqual((0, "", ""), (result.status, result.out, result.err))
 
     def mount(self, model, *options, mountpoint=None):
-        """Mounts in the foreground; the process ends, well and silently, when the test does."""
+        """Mounts in the foreground; when the test ends, so does the process, well and silently."""
         mountpoint = mountpoint or self.mountpoint
         errors = tempfile.TemporaryFile()
         self.addCleanup(errors.close)
@@ -312,7 +328,11 @@ class MountTestCase(unittest.TestCase):
                 kill_all(mountpoint)
                 process.wait()
         errors.seek(0)
-        self.assertEqual((0, ""), (status, errors.read().decode(errors="replace")))
+        said = errors.read().decode(errors="replace")
+        self.assertEqual(0, status, said)
+        self.assertEqual(len(self.expected_log), len(said.splitlines()), said)
+        for pattern, line in zip(self.expected_log, said.splitlines()):
+            self.assertRegex(line, pattern)
 
     def processes_of(self, mountpoint):
         """(the keeper, the server) of what is mounted on `mountpoint`: a process and its child."""

@@ -10,6 +10,7 @@ import unittest
 import mounting
 from gguf_file import F32, STRING, Q8_0, GgufFile
 
+STALE = r"model.gguf: its header or size has changed since it was mounted; mount it again"
 N_VALUES = 64 << 10
 T, Q = "tensors/t/raw", "tensors/q/f32"
 
@@ -95,6 +96,7 @@ class TestChanges(mounting.MountTestCase):
             self.assertEqual(b"5678" * 4, os.pread(file.fileno(), 16, 0))
 
     def test_another_header(self):
+        self.expect_log(STALE)
         self.rewrite(self.build(b"b name", b"5678"))
         for name in (T, Q, "model.gguf", "metadata.json", "metadata/general.name.json"):
             for _ in range(2):
@@ -108,6 +110,7 @@ class TestChanges(mounting.MountTestCase):
             self.assertEqual(data, self.read(name), name)
 
     def test_another_size(self):
+        self.expect_log(STALE)
         with open(self.model, "ab") as file:
             file.write(b"more")
         with self.assertRaises(OSError) as caught:

@@ -5,7 +5,6 @@ import errno
 import fcntl
 import mmap
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -90,7 +89,7 @@ class TestKilledReaders(EndTestCase):
         """In the middle of reads and opens; the daemon closes their files."""
         _, log = self.start("-d")
         copy = self.path("copy")
-        shutil.copytree(self.mountpoint, copy, copy_function=shutil.copyfile)
+        mounting.copy_tree(self.mountpoint, copy)
 
         def count(opcode):
             return os.pread(log.fileno(), 1 << 30, 0).count(b"opcode: " + opcode + b" (")

@@ -61,6 +61,10 @@ def forget(path):
     os.close(descriptor)
 
 
+# What the log says, however many reads fail.
+UNREADABLE = r"\Aggufs: /.*/source/model: its disk or file system fails \(noticed at "
+
+
 class FaultTestCase(mounting.MountTestCase):
     """`source` is where the model's file system is mounted."""
 
@@ -138,6 +142,7 @@ class TestFaulty(FaultTestCase):
         self.fail_reads(first, first + length)
 
     def test_a_page_of_a_tensor(self):
+        self.expect_log(UNREADABLE)
         self.mount_model(self.model)
         self.fail_tensor(b"t1", 8 * PAGE, PAGE)
         lost = ["tensors/t1/raw", "tensors/t1/f32"]
@@ -152,6 +157,7 @@ class TestFaulty(FaultTestCase):
         self.assert_right()
 
     def test_blocks_on_two_pages(self):
+        self.expect_log(UNREADABLE)
         self.mount_model(self.model)
         self.fail_tensor(b"q", 8 * PAGE, PAGE)
         self.assert_lost("tensors/q/raw", "tensors/q/f32")
@@ -172,6 +178,7 @@ class TestFaulty(FaultTestCase):
 
     def test_metadata(self):
         """They were copied when the file was opened; only the file as it is needs the page."""
+        self.expect_log(UNREADABLE)
         self.mount_model(self.model)
         self.fail_reads(4 * PAGE, 5 * PAGE)
         self.assert_lost("model.gguf")
@@ -180,6 +187,7 @@ class TestFaulty(FaultTestCase):
         self.assert_right()
 
     def test_everything(self):
+        self.expect_log(UNREADABLE)
         self.mount_model(self.model)
         self.fail_reads(0, 1 << 40)
         self.assert_lost(*[name for name in self.whole if name.endswith(("/raw", "/f32"))])
@@ -190,6 +198,7 @@ class TestFaulty(FaultTestCase):
         self.assert_right()
 
     def test_cached_and_mapped_readers(self):
+        self.expect_log(UNREADABLE)
         self.mount_model(self.model)
         path = self.at("tensors/t1/raw")
         touch = "import mmap, sys; f = open(sys.argv[1], 'rb'); " \
@@ -209,6 +218,7 @@ class TestFaulty(FaultTestCase):
 
     def test_threads(self):
         """Every thread of the daemon catches the faults of its own readers."""
+        self.expect_log(UNREADABLE)
         self.mount_model(self.model)
         self.fail_tensor(b"t1", 0, TENSOR_BYTES)
 
@@ -249,6 +259,7 @@ class TestFaulty(FaultTestCase):
         self.assertEqual(0, self.faulty.wait(mounting.DEADLINE))
 
     def test_killed(self):
+        self.expect_log(UNREADABLE)
         self.mount_model(self.model)
         self.faulty.kill()
         self.faulty.wait()
@@ -258,6 +269,7 @@ class TestFaulty(FaultTestCase):
         # The test's end checks that the daemon ends well.
 
     def test_killed_and_unmounted(self):
+        self.expect_log(UNREADABLE)
         self.mount_model(self.model)
         self.faulty.kill()
         self.faulty.wait()

@@ -102,9 +102,55 @@ class TestPrefetch(LoadingTestCase):
         result = self.run_ggufs(*mounting.MOUNT_OPTIONS, "-o", "prefetch", model, self.mountpoint)
         self.addCleanup(mounting.unmount, self.mountpoint)
         self.assert_status(0, result)
-        self.assertRegex(result.err, r"\Aggufs: .*large.gguf: not brought into memory: of its "
-                                     r"[\d.]+ GB only [\d.]+ GB have room\n\Z")
+        self.assertRegex(result.err, r"\Aggufs: .*large.gguf: not read into memory: it has "
+                                     r"[\d.]+ GB, and only [\d.]+ GB are available\n\Z")
         self.assertEqual(bytes(4096), self.read("tensors/t/f32"))
+
+    def own_memory_group(self):
+        """A new control group and the name of its limit, in which a process can be put."""
+        if os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
+            root, limit = "/sys/fs/cgroup", "memory.max"
+        else:
+            root, limit = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+        group = os.path.join(root, f"ggufs-test-{os.getpid()}")
+        try:
+            os.mkdir(group)
+        except OSError as error:
+            self.skipTest(f"no control group can be made: {error}")
+        self.addCleanup(self.remove_group, group)
+        if not os.path.exists(os.path.join(group, limit)):
+            self.skipTest("no control groups for memory here")
+        return group, limit
+
+    @staticmethod
+    def remove_group(group):
+        def try_once():
+            try:
+                os.rmdir(group)
+            except OSError as error:
+                return error.errno != errno.EBUSY  # its last process is about to end
+            return True
+        mounting.wait_until(try_once, f"{group} stays busy")
+
+    def test_control_group(self):
+        """The limit of the process's own group counts, also where the root has none."""
+        group, limit = self.own_memory_group()
+        model = self.write("larger.gguf", GgufFile().tensor(b"t", [1024], F32,
+                                                            bytes(4096)).to_bytes())
+        os.truncate(model, 128 << 20)
+        with open(os.path.join(group, limit), "w", encoding="ascii") as file:
+            file.write(str(64 << 20))
+        inside = os.path.join(group, "inside")  # limited by the one above
+        os.mkdir(inside)
+        self.addCleanup(self.remove_group, inside)
+        self.addCleanup(mounting.unmount, self.mountpoint)
+        script = 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"'
+        done = subprocess.run(["sh", "-c", script, "sh", inside, mounting.BINARY,
+                               *mounting.MOUNT_OPTIONS, "-o", "prefetch", model, self.mountpoint],
+                              capture_output=True, text=True)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn("not read into memory: it has 0.1 GB, and only 0.1 GB are available",
+                      done.stderr)
 
     def test_truncated_while_it_works(self):
         """What is missing is no reason to end."""
@@ -163,6 +209,7 @@ class TestDirectIo(LoadingTestCase):
 
     def test_nothing_is_kept(self):
         """What the kernel does not keep, it must ask for again."""
+        self.expect_log("model.gguf: it is shorter than when it was mounted")
         self.mount(self.model, "-o", "direct_io")
         self.assert_reads()
         os.truncate(self.model, 4096)

@@ -1,0 +1,94 @@
+#include "fs/mount/attach.h"
+
+#include "fs/mount/complain.h"
+
+#include <fuse_lowlevel.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+/*
+ * Tell the kernel how far to read ahead in the file system on `path`, which only root may. It takes
+ * effect if the server agrees when the session begins. The server does not run yet, so the
+ * attributes are those that the kernel has.
+ */
+static void set_read_ahead(const char *path)
+{
+    struct statx status;
+    char name[64];
+    FILE *file;
+
+    if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &status) != 0)
+        return;
+    snprintf(name, sizeof name, "/sys/class/bdi/%u:%u/read_ahead_kb", status.stx_dev_major,
+             status.stx_dev_minor);
+    file = fopen(name, "we");
+    if (!file)
+        return;
+    fprintf(file, "%u\n", FS_READ_AHEAD_BYTES >> 10);
+    fclose(file);
+}
+
+enum { N_LOOKED_AT = 8 };
+
+/* Return which of the descriptors from `first` on are open, one bit for each. */
+static unsigned open_descriptors(int first)
+{
+    unsigned open = 0;
+
+    for (int i = 0; i < N_LOOKED_AT; i++) {
+        if (fcntl(first + i, F_GETFD) >= 0)
+            open |= 1u << i;
+    }
+    return open;
+}
+
+/* Return a socket that was opened since, or -1. */
+static int find_new_socket(int first, unsigned open_before)
+{
+    const unsigned opened = open_descriptors(first) & ~open_before;
+
+    for (int i = 0; i < N_LOOKED_AT; i++) {
+        struct stat status;
+
+        if ((opened >> i & 1) && fstat(first + i, &status) == 0 && S_ISSOCK(status.st_mode))
+            return first + i;
+    }
+    return -1;
+}
+
+int fs_attach(struct fuse_session *session, const struct fs_mountpoint *mountpoint,
+              int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors)
+{
+    const int first_free = dup(STDIN_FILENO);
+    unsigned open_before;
+    int socket;
+
+    close(first_free);
+    open_before = open_descriptors(first_free);
+    /* By the directory that was checked, wherever its path leads by now. */
+    if (first_free < 0 || fchdir(mountpoint->descriptor) != 0) {
+        fs_complain(mountpoint->path, NULL, "%s", strerror(errno));
+        return EX_OSERR;
+    }
+    if (fuse_session_mount(session, ".") != 0) {
+        fs_mountpoint_explain_refusal(mountpoint);
+        return EX_OSERR;
+    }
+    if (chdir("/") != 0)
+        fs_complain("/", NULL, "%s", strerror(errno));
+    if (geteuid() == 0)
+        set_read_ahead(mountpoint->path);
+    descriptors[0] = fuse_session_fd(session);
+    *n_descriptors = 1;
+    /* libfuse leaves this socket open and does not say which it is. */
+    socket = find_new_socket(first_free, open_before);
+    if (socket >= 0)
+        descriptors[(*n_descriptors)++] = socket;
+    return EX_OK;
+}

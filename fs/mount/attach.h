@@ -1,0 +1,25 @@
+/* The mount itself: /dev/fuse joined with a directory. */
+#ifndef GGUFS_FS_ATTACH_H
+#define GGUFS_FS_ATTACH_H
+
+#include "fs/mount/daemon.h"
+#include "fs/mount/mountpoint.h"
+
+#include <stddef.h>
+
+/* How far the kernel reads ahead of a sequential reader; FUSE's default is 128 KiB. */
+#define FS_READ_AHEAD_BYTES (512u << 10)
+
+struct fuse_session;
+
+/*
+ * Mount a session that nobody serves yet on an open directory. On success descriptors[0] is
+ * /dev/fuse, which the session owns, and with auto_unmount descriptors[1] the socket by which
+ * fusermount3 sees the end of the mount. As root, also let the kernel read FS_READ_AHEAD_BYTES
+ * ahead. Leaves "/" as the working directory. Returns an exit status, and prints why if that is not
+ * EX_OK.
+ */
+int fs_attach(struct fuse_session *session, const struct fs_mountpoint *mountpoint,
+              int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors);
+
+#endif

@@ -1,0 +1,48 @@
+#include "fs/mount/inherited.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Close what lies between two descriptors. */
+static void close_between(int low, int high)
+{
+    const long most = sysconf(_SC_OPEN_MAX);
+
+#ifdef SYS_close_range /* Linux 5.9 */
+    if (high - low <= 1 || syscall(SYS_close_range, low + 1, high - 1, 0) == 0)
+        return;
+#endif
+    for (int i = low + 1; i < high && i < most; i++)
+        close(i);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const int x = *(const int *)a, y = *(const int *)b;
+
+    return (x > y) - (x < y);
+}
+
+int fs_close_inherited(const struct gguf_files *files)
+{
+    int *ours = calloc(files->count, sizeof *ours);
+    int low = STDERR_FILENO;
+
+    if (!ours)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < files->count; i++)
+        ours[i] = files->list[i].file.descriptor;
+    qsort(ours, files->count, sizeof *ours, compare);
+    for (uint32_t i = 0; i < files->count; i++) {
+        if (ours[i] <= low) /* none */
+            continue;
+        close_between(low, ours[i]);
+        low = ours[i];
+    }
+    close_between(low, INT_MAX);
+    free(ours);
+    return 0;
+}

@@ -1,0 +1,13 @@
+/* Descriptors that the caller left open. */
+#ifndef GGUFS_FS_INHERITED_H
+#define GGUFS_FS_INHERITED_H
+
+#include "gguf/files.h"
+
+/*
+ * Close every descriptor but 0, 1, 2 and those of `files`. What the caller left open, by mistake
+ * or not, would stay so as long as the daemon lives. Returns 0 or -ENOMEM.
+ */
+int fs_close_inherited(const struct gguf_files *files);
+
+#endif

@@ -1,0 +1,61 @@
+/* fs/mount/session_io: what the kernel is told when a session begins. The test is the kernel. */
+#include "fs/mount/session_io.h"
+
+#define FUSE_USE_VERSION 314
+#include <fuse_lowlevel.h>
+
+#include <criterion/criterion.h>
+
+#include <linux/fuse.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct init_request {
+    struct fuse_in_header header;
+    struct fuse_init_in init;
+};
+
+struct init_reply {
+    struct fuse_out_header header;
+    struct fuse_init_out init;
+};
+
+/* A socket stands for /dev/fuse, which is read and written in whole messages as well. */
+static struct init_reply answer_init(void)
+{
+    static const struct fuse_lowlevel_ops none;
+    const struct init_request request = {
+        .header = {.len = sizeof request, .opcode = FUSE_INIT, .unique = 2},
+        .init = {.major = 7, .minor = 31, .flags = FUSE_ASYNC_READ | FUSE_PARALLEL_DIROPS}};
+    char *words[] = {"ggufs"};
+    struct fuse_args args = FUSE_ARGS_INIT(1, words);
+    struct fuse_session *session = fuse_session_new(&args, &none, sizeof none, NULL);
+    struct init_reply reply = {0};
+    struct fuse_buf buffer = {0};
+    int ends[2];
+
+    cr_assert_not_null(session);
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+    cr_assert_eq(fs_session_serve(session, ends[0]), 0);
+    cr_assert_eq(write(ends[1], &request, sizeof request), (ssize_t)sizeof request);
+    cr_assert_gt(fuse_session_receive_buf(session, &buffer), 0);
+    fuse_session_process_buf(session, &buffer);
+    cr_assert_gt(read(ends[1], &reply, sizeof reply), (ssize_t)sizeof reply.header);
+    close(ends[1]);
+    free(buffer.mem);
+    fuse_session_destroy(session);
+    fuse_opt_free_args(&args);
+    return reply;
+}
+
+Test(fs_session_io, lookups_may_run_in_parallel)
+{
+    const struct init_reply reply = answer_init();
+
+    cr_assert_eq(reply.header.error, 0);
+    cr_expect_eq(reply.header.unique, 2u);
+    cr_expect_eq(reply.init.major, 7u);
+    cr_expect(reply.init.flags & FUSE_PARALLEL_DIROPS);
+    cr_expect(reply.init.flags & FUSE_ASYNC_READ);
+}
