@@ -430,7 +430,7 @@ class TestCheck(CommandTestCase):
         path = self.bad()
         lines = self.check(EX_DATAERR, path)
         self.assertEqual(3, len(lines), lines)
-        for line, words in zip(lines, ((path, '"k"', "twice"), (path, '"twin"', "twice"),
+        for line, words in zip(lines, ((path, '"k"', "duplicate"), (path, '"twin"', "duplicate"),
                                        (path, '"row"', "33"))):
             for word in words:
                 self.assertIn(word, line)
