@@ -1,8 +1,12 @@
 #include "fs/mount/changes.h"
 
-void fs_changes_begin(struct fs_changes *changes, const struct fs_tree *tree)
+#include <signal.h>
+
+void fs_changes_begin(struct fs_changes *changes, const struct fs_tree *tree,
+                      struct fuse_session *session)
 {
     *changes = (struct fs_changes){.tree = tree,
+                                   .session = session,
                                    .generation = gguf_model_generation(tree->model),
                                    .modified = gguf_model_modified(tree->model)};
     pthread_mutex_init(&changes->lock, NULL);
@@ -46,22 +50,29 @@ static void *run(void *argument)
     return NULL;
 }
 
-void fs_changes_start(struct fs_changes *changes, struct fuse_session *session)
+/* Without the thread, if there can be none, the kernel keeps what it has. */
+static void start(struct fs_changes *changes)
 {
-    changes->session = session;
+    sigset_t all, before;
+
+    /* Signals are for the thread that waits for requests. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
     changes->is_started = pthread_create(&changes->thread, NULL, run, changes) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void fs_changes_stop(struct fs_changes *changes)
 {
-    if (!changes->is_started)
-        return;
+    bool is_started;
+
     pthread_mutex_lock(&changes->lock);
+    is_started = changes->is_started;
     changes->should_stop = true;
     pthread_cond_signal(&changes->wake);
     pthread_mutex_unlock(&changes->lock);
-    pthread_join(changes->thread, NULL);
-    changes->is_started = false;
+    if (is_started)
+        pthread_join(changes->thread, NULL);
 }
 
 bool fs_changes_notice(struct fs_changes *changes)
@@ -71,6 +82,8 @@ bool fs_changes_notice(struct fs_changes *changes)
 
     pthread_mutex_lock(&changes->lock);
     is_new = generation != changes->generation;
+    if (is_new && !changes->is_started && !changes->should_stop)
+        start(changes);
     if (is_new)
         pthread_cond_signal(&changes->wake);
     pthread_mutex_unlock(&changes->lock);

@@ -18,26 +18,25 @@ struct fs_changes {
     const struct fs_tree *tree;
     struct fuse_session *session;
     pthread_t thread;
-    bool is_started;
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t wake;
-    bool should_stop;
+    bool is_started, should_stop;
     unsigned generation;      /* of the model, as the kernel knows it */
     struct timespec modified; /* the time that all nodes show */
 };
 
 /* Note the model's state. fs_changes_end() must be called. */
-void fs_changes_begin(struct fs_changes *changes, const struct fs_tree *tree);
+void fs_changes_begin(struct fs_changes *changes, const struct fs_tree *tree,
+                      struct fuse_session *session);
 void fs_changes_end(struct fs_changes *changes);
 
-/* Start and stop the thread. Without it the kernel keeps what it has. */
-void fs_changes_start(struct fs_changes *changes, struct fuse_session *session);
+/* Stop the thread, if there is one. */
 void fs_changes_stop(struct fs_changes *changes);
 
 /*
  * Look whether gguf_source_check() has found a change that the kernel does not know of; if so, wake
- * the thread and return true. Any thread may call this.
+ * the thread, which the first change starts, and return true. Any thread may call this.
  */
 bool fs_changes_notice(struct fs_changes *changes);
 

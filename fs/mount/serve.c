@@ -111,9 +111,7 @@ static int serve_requests(void *argument)
 
     if (fuse_set_signal_handlers(job->session) != 0)
         return EX_OSERR;
-    /* Their threads leave the signals to this one. */
-    fs_prefetch_start(&job->prefetch);
-    fs_changes_start(job->changes, job->session);
+    fs_prefetch_start(&job->prefetch); /* its thread leaves the signals to this one */
     sigprocmask(SIG_SETMASK, &job->signals, NULL);
     if (job->options->single_threaded)
         result = fuse_session_loop(job->session);
@@ -245,7 +243,7 @@ int fs_serve(struct fs_tree *tree, const char *mountpoint, struct fs_mount_optio
     }
     if (!session)
         return EX_USAGE; /* libfuse has told which option it does not know */
-    fs_changes_begin(&server.changes, tree);
+    fs_changes_begin(&server.changes, tree, session);
     status = serve_session(session, mountpoint, &server, options);
     fuse_session_destroy(session);
     fs_changes_end(&server.changes);

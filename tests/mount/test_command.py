@@ -302,7 +302,7 @@ class TestModel(CommandTestCase):
         vocabulary = struct.pack("<I1sI1s", 1, b"a", 1, b"b")
         self.assert_no_model(header, "best llama", "vocabulary", "as whisper: ", "as bloom: ")
         for family, status, word in (("mpt", EX_DATAERR, "hyperparameters"),
-                                     ("nothing", EX_DATAERR, "known are llama, ")):
+                                     ("nothing", EX_DATAERR, "available: llama, ")):
             self.assert_refused(status, ["-o", f"family={family}", self.write("old", header),
                                          self.mountpoint], word)
         result = self.run_ggufs("--check", self.write("old", header + vocabulary))
