@@ -162,7 +162,7 @@ int gguf_cursor_fail_string(const struct gguf_cursor *cursor, const char *place,
                             struct gguf_report *report)
 {
     struct gguf_cursor at_length = *cursor;
-    uint64_t length_bytes;
+    uint64_t length_bytes = 0;
 
     if (cursor->failure != -ENODATA)
         return fail_source(cursor, cursor->offset, place, what, report);

@@ -90,10 +90,11 @@ static const struct lookalike {
 
 static bool matches(const struct gguf_start *start, const struct lookalike *lookalike)
 {
-    const size_t length = lookalike->magic ? strlen(lookalike->magic) : 0;
+    size_t length;
 
-    if (lookalike->probe)
+    if (!lookalike->magic)
         return lookalike->probe(start);
+    length = strlen(lookalike->magic);
     return start->n_bytes >= lookalike->offset + length &&
            memcmp(start->bytes + lookalike->offset, lookalike->magic, length) == 0;
 }

@@ -78,10 +78,10 @@ int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value v
     if (!keys)
         return -ENOMEM;
     model->keys = keys;
-    copy = gguf_model_alloc(model, length);
+    copy = gguf_model_alloc(model, length + 1);
     if (!copy)
         return -ENOMEM;
-    memcpy(copy, name, length);
+    memcpy(copy, name, length + 1);
     keys[model->n_keys++] = (struct gguf_key){.name = {copy, length}, .value = value};
     return 0;
 }

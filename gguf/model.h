@@ -49,8 +49,7 @@ struct gguf_tensor {
                                    1 from n_dims on */
     uint64_t n_elements;
     uint64_t size_bytes; /* of its data; 0 if the type is unknown */
-    /* What there is room for up to the next tensor or the file's end; only if the type is unknown.
-     */
+    /* The bytes up to the next tensor or the end of the file; only if the type is unknown. */
     uint64_t extent_bytes;
 
     uint32_t file_index;  /* its data are in files[file_index] … */
@@ -63,7 +62,7 @@ struct gguf_model {
     bool big_endian;
     bool is_current; /* files[0] alone is the model, as a little-endian GGUF of version 3 */
     uint64_t alignment_bytes; /* of tensor data in GGUF files; a power of two */
-    bool has_entries_between; /* the tensors' entries lie between their data */
+    bool has_entries_between; /* entries and data of tensors alternate */
 
     struct gguf_source *files; /* at least one; all keys are those of the first */
     uint32_t n_files;
@@ -79,7 +78,7 @@ struct gguf_model {
     size_t n_allocated, room;
 };
 
-/* What a file does not say itself. All zero: nothing is known. */
+/* What the user knows about a file and it does not say. All zero: nothing. */
 struct gguf_open_options {
     const char *family; /* of an old ggml file; NULL: the one that fits */
     int era;      /* 1 + the era of the blocks of an rwkv.cpp file of version 100; 0: unknown */

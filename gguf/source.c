@@ -12,8 +12,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The first kind that has what is asked for serves. */
+/* The first kind that fits serves. */
 static const struct gguf_source_kind *const kinds[] = {&gguf_mapped_file, &gguf_growing_file};
+
+static const struct gguf_source_kind *choose_kind(bool is_growing)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof(kinds[0]); i++) {
+        if (kinds[i]->is_growing == is_growing)
+            return kinds[i];
+    }
+    return NULL; /* there is a row of each */
+}
 
 /* What gguf_source_check() found last. */
 struct gguf_changes {
@@ -56,12 +65,9 @@ static int begin(struct gguf_source *source, const char *path)
 int gguf_source_open(const char *path, bool is_growing, struct gguf_source *source,
                      struct gguf_report *report)
 {
-    size_t i = 0;
     int result;
 
-    while (kinds[i]->is_growing != is_growing)
-        i++;
-    *source = (struct gguf_source){.kind = kinds[i], .descriptor = -1};
+    *source = (struct gguf_source){.kind = choose_kind(is_growing), .descriptor = -1};
     source->header.limit_bytes = GGUF_MAX_HEADER_BYTES;
     result = source->kind->open(source, path, report);
     if (result == 0) {

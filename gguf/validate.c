@@ -32,7 +32,7 @@ int gguf_validate_alignment(struct gguf_model *model, struct gguf_report *report
     return 0;
 }
 
-/* The product of the dimensions. Returns false after reporting an overflow. */
+/* Multiply the dimensions. Returns false after reporting an overflow. */
 static bool count_elements(struct gguf_tensor *tensor, struct gguf_report *report)
 {
     uint64_t n_elements = 1;
@@ -45,7 +45,7 @@ static bool count_elements(struct gguf_tensor *tensor, struct gguf_report *repor
             n_elements > INT64_MAX) {
             gguf_error(report, -EOVERFLOW, tensor->info_offset,
                        "tensor %s: dimension %" PRIu32 " is %" PRIu64
-                       ", with which it has over 2^63 elements",
+                       ", which makes over 2^63 elements",
                        gguf_quote(tensor->name).text, i, tensor->ne[i]);
             return false;
         }
@@ -63,11 +63,10 @@ int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report)
     if (!type)
         return 0;
     if (tensor->ne[0] % type->block_elements != 0)
-        return gguf_error(report, -EINVAL, tensor->info_offset,
-                          "tensor %s: its rows have %" PRIu64
-                          " elements, which is no multiple of the %" PRIu32 " of a %s block",
-                          gguf_quote(tensor->name).text, tensor->ne[0], type->block_elements,
-                          type->name);
+        return gguf_error(
+            report, -EINVAL, tensor->info_offset,
+            "tensor %s: row length %" PRIu64 " is not a multiple of the %s block size, %" PRIu32,
+            gguf_quote(tensor->name).text, tensor->ne[0], type->name, type->block_elements);
     if (tensor->ne[1] % type->interleave_rows != 0)
         return gguf_error(report, -EINVAL, tensor->info_offset,
                           "tensor %s: its matrices have %" PRIu64
@@ -119,7 +118,7 @@ static int compare_places(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Pointers to the `count` entries of a table, in the given order. NULL if out of memory. */
+/* Return pointers to the `count` entries of a table, sorted; NULL if out of memory. */
 static const void **sorted(const void *table, uint64_t count, size_t entry_bytes,
                            int (*compare)(const void *, const void *))
 {
@@ -138,7 +137,7 @@ static int fail_memory(struct gguf_report *report)
     return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
 }
 
-/* Removes the marked keys. */
+/* Remove the marked keys. */
 static void drop_keys(struct gguf_model *model, const bool *is_dropped)
 {
     uint64_t n_kept = 0;
@@ -150,7 +149,7 @@ static void drop_keys(struct gguf_model *model, const bool *is_dropped)
     model->n_keys = n_kept;
 }
 
-/* A key that some writers repeat word for word is harmless, and kept once. */
+/* Some writers repeat a key with the same value, which is harmless: the first one is kept. */
 static int check_key_names(struct gguf_model *model, struct gguf_report *report)
 {
     const struct gguf_key **order = (const struct gguf_key **)sorted(
@@ -169,12 +168,12 @@ static int check_key_names(struct gguf_model *model, struct gguf_report *report)
             continue;
         if (gguf_value_equals(&first->value, &second->value)) {
             gguf_note(report, second->file_offset,
-                      "key %s: it is there twice with the same value, first at byte %" PRIu64,
+                      "key %s: duplicate with the same value, first at byte %" PRIu64,
                       gguf_quote(second->name).text, first->file_offset);
             is_dropped[second - model->keys] = true;
         } else {
             gguf_error(report, -EEXIST, second->file_offset,
-                       "key %s: it is there twice with different values, first at byte %" PRIu64,
+                       "key %s: duplicate with another value, first at byte %" PRIu64,
                        gguf_quote(second->name).text, first->file_offset);
         }
     }
@@ -192,16 +191,16 @@ static void report_twice(const struct gguf_model *model, const struct gguf_tenso
     report->path = gguf_path_to_report(model, second->file_index);
     if (first->file_index == second->file_index)
         gguf_error(report, -EEXIST, second->info_offset,
-                   "tensor %s: it is there twice, first at byte %" PRIu64,
+                   "tensor %s: duplicate name, first at byte %" PRIu64,
                    gguf_quote(second->name).text, first->info_offset);
     else
         gguf_error(report, -EEXIST, second->info_offset,
-                   "tensor %s: it is there twice, first at byte %" PRIu64 " of %s",
+                   "tensor %s: duplicate name, first at byte %" PRIu64 " of %s",
                    gguf_quote(second->name).text, first->info_offset,
                    gguf_quote((struct gguf_string){path, strlen(path)}).text);
 }
 
-/* Old names that are all different have names of today that are; they may still be taken. */
+/* Different old names have different names in GGUF, but another tensor may have one already. */
 static void check_gguf_name(const struct gguf_tensor *tensor, const struct gguf_tensor **order,
                             uint64_t count, struct gguf_report *report)
 {
@@ -209,7 +208,7 @@ static void check_gguf_name(const struct gguf_tensor *tensor, const struct gguf_
 
     if (name.length_bytes > 0 && bsearch(&name, order, count, sizeof(void *), compare_to_name))
         gguf_error(report, -EEXIST, tensor->info_offset,
-                   "tensor %s: its name in GGUF files, %s, is another tensor's",
+                   "tensor %s: its name in GGUF files, %s, belongs to another tensor",
                    gguf_quote(tensor->name).text, gguf_quote(name).text);
 }
 
@@ -231,13 +230,13 @@ static int check_tensor_names(const struct gguf_model *model, struct gguf_report
     return 0;
 }
 
-/* Where the tensor's data end. Does not overflow once check_bounds() has passed it. */
+/* Return where the tensor's data end. Does not overflow once check_bounds() has passed it. */
 static uint64_t end_of(const struct gguf_tensor *tensor)
 {
     return tensor->file_offset + tensor->size_bytes;
 }
 
-/* Tensors of a file whose data it does not hold. */
+/* Counts the tensors of a file whose data it lacks. */
 struct missing {
     uint64_t n_tensors; /* of the file, with those that are complete */
     uint64_t n_short;
@@ -290,7 +289,7 @@ static void check_tensor_bounds(const struct gguf_model *model, const struct ggu
     if (__builtin_add_overflow(tensor->file_offset, tensor->size_bytes, &end)) {
         gguf_error(report, -EOVERFLOW, tensor->info_offset,
                    "tensor %s: it starts at byte %" PRIu64 " and has %" PRIu64
-                   " bytes, which ends over 2^64",
+                   " bytes, so it ends beyond 2^64",
                    gguf_quote(tensor->name).text, tensor->file_offset, tensor->size_bytes);
         return;
     }
@@ -303,7 +302,7 @@ static void check_tensor_bounds(const struct gguf_model *model, const struct ggu
     missing->last_end = end > missing->last_end ? end : missing->last_end;
 }
 
-/* The tensors of a file stand together in the table. */
+/* Tensors of one file are next to each other in the table. */
 static void check_bounds(const struct gguf_model *model, struct gguf_report *report)
 {
     struct missing missing = {0};
@@ -322,19 +321,18 @@ static void check_bounds(const struct gguf_model *model, struct gguf_report *rep
     report->path = NULL;
 }
 
-/* How far the bytes from `start` up to `end` go beyond what padding to the alignment needs. */
+/* Return how many of the bytes from `start` to `end` are more than padding to the alignment. */
 static uint64_t gap_between(const struct gguf_model *model, uint64_t start, uint64_t end)
 {
     const uint64_t mask = model->alignment_bytes - 1;
     const uint64_t padding = -start & mask;
 
     if (model->has_entries_between)
-        return 0; /* whoever read them has seen every byte */
+        return 0; /* the parser has accounted for every byte */
     return end > start && end - start > padding ? end - start - padding : 0;
 }
 
-/* How far a tensor of unknown type can go if `next`, which may be NULL, is behind it in the file.
- */
+/* Return the most bytes a tensor of unknown type can have before `next`, which may be NULL. */
 static uint64_t extent_of(const struct gguf_model *model, const struct gguf_tensor *tensor,
                           const struct gguf_tensor *next)
 {
@@ -353,11 +351,11 @@ static void note_gap_at_end(const struct gguf_model *model, const struct gguf_te
 
     if (gap > 0)
         gguf_note(report, end_of(last),
-                  "%" PRIu64 " bytes behind the last tensor %s belong to nothing", gap,
+                  "%" PRIu64 " bytes after the last tensor, %s, belong to no tensor", gap,
                   gguf_quote(last->name).text);
 }
 
-/* What comes between the tensor that ends furthest up to here and the next that has data. */
+/* Check the bytes between the tensor that ends furthest so far and the next one with data. */
 static void check_between(const struct gguf_model *model, const struct gguf_tensor *furthest,
                           const struct gguf_tensor *tensor, bool is_end_known,
                           struct gguf_report *report)
@@ -367,16 +365,16 @@ static void check_between(const struct gguf_model *model, const struct gguf_tens
     if (end_of(furthest) > tensor->file_offset)
         gguf_error(report, -EINVAL, tensor->info_offset,
                    "tensor %s: its data at byte %" PRIu64
-                   " lie over those of tensor %s, which are bytes %" PRIu64 " to %" PRIu64,
+                   " overlap those of tensor %s, bytes %" PRIu64 " to %" PRIu64,
                    gguf_quote(tensor->name).text, tensor->file_offset,
                    gguf_quote(furthest->name).text, furthest->file_offset, end_of(furthest));
     else if (gap > 0 && is_end_known)
         gguf_note(report, end_of(furthest),
-                  "%" PRIu64 " bytes between tensors %s and %s belong to nothing", gap,
+                  "%" PRIu64 " bytes between tensors %s and %s belong to no tensor", gap,
                   gguf_quote(furthest->name).text, gguf_quote(tensor->name).text);
 }
 
-/* The same for `n` tensors of one file, in the order of their data. */
+/* Check `n` tensors of one file, in the order of their data. */
 static void check_file_overlaps(const struct gguf_model *model,
                                 const struct gguf_tensor *const *order, uint64_t n,
                                 struct gguf_report *report)
@@ -402,7 +400,8 @@ static void check_file_overlaps(const struct gguf_model *model,
         note_gap_at_end(model, furthest, report);
 }
 
-/* Needs sane bounds. Tensors of unknown type have no known end, so nothing is said behind them. */
+/* Bounds must be checked before. After a tensor of unknown type, which has no known end, nothing is
+ * reported. */
 static int check_overlaps(const struct gguf_model *model, struct gguf_report *report)
 {
     const struct gguf_tensor **order = (const struct gguf_tensor **)sorted(
@@ -426,7 +425,6 @@ static int check_overlaps(const struct gguf_model *model, struct gguf_report *re
     return 0;
 }
 
-/* Of every tensor. */
 static void compute_sizes(struct gguf_model *model, struct gguf_report *report)
 {
     for (uint64_t i = 0; i < model->n_tensors; i++) {
@@ -436,7 +434,7 @@ static void compute_sizes(struct gguf_model *model, struct gguf_report *report)
     report->path = NULL;
 }
 
-/* Keys lie in the first file. */
+/* Keys are those of the first file. */
 static int check_keys(struct gguf_model *model, struct gguf_report *report)
 {
     int result;

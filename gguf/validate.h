@@ -1,4 +1,4 @@
-/* The rules that every model keeps, whatever format it came from. */
+/* The rules for every model, whatever its format. */
 #ifndef GGUFS_GGUF_VALIDATE_H
 #define GGUFS_GGUF_VALIDATE_H
 
@@ -12,17 +12,17 @@
 int gguf_validate_alignment(struct gguf_model *model, struct gguf_report *report);
 
 /*
- * Computes n_elements and size_bytes, which stay 0 if they can't be right or the type is unknown.
+ * Compute n_elements and size_bytes, which stay 0 if they would be wrong or the type is unknown.
  * Returns 0, or a negative errno with the reason in `report`.
  */
 int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report);
 
 /*
- * Computes the size of every tensor and checks everything else: names that occur twice, sizes that
- * overflow, rows that are no whole blocks, data that lie outside the file or over another tensor's.
- * Goes on after an error to report all. Bytes that belong to nothing are notes, and so is a key
- * that is repeated with the same value; the repetition is dropped. A growing file may lack data.
- * Returns 0, or the first error as a negative errno.
+ * Compute the size of every tensor and check all else: duplicate names, sizes that overflow, rows
+ * that are not whole blocks, data outside the file or over another tensor's. Goes on after an error
+ * to report them all. Notes are made of bytes that belong to no tensor and of a key that is
+ * repeated with the same value; the repetition is removed. A growing file may lack data. Returns 0,
+ * or the first error as a negative errno.
  */
 int gguf_validate(struct gguf_model *model, struct gguf_report *report);
 

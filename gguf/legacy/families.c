@@ -63,7 +63,7 @@ static const struct gguf_name_rule llama_names[] = {
     {0},
 };
 
-/* The length is what llama.cpp warned beyond, epsilon what ggml_rms_norm() had built in. */
+/* llama.cpp warned beyond this length; ggml_rms_norm() had this epsilon built in. */
 static const struct gguf_constant llama_constants[] = {
     {".context_length", 2048, false},
     {".attention.layer_norm_rms_epsilon", 1e-6f, true},
@@ -73,7 +73,7 @@ static const struct gguf_constant llama_constants[] = {
     {0},
 };
 
-/* What ggml_norm() had built in. */
+/* ggml_norm() had this epsilon built in. */
 static const struct gguf_constant norm_constants[] = {
     {".attention.layer_norm_epsilon", 1e-5f, true},
     {0},
@@ -157,7 +157,7 @@ static const struct gguf_hyperparameter neox_numbers[] = {
     {0},
 };
 
-/* The rows of query_key_value are in the order of the heads; those of GGUF's attn_qkv are not. */
+/* query_key_value has its rows ordered by head, unlike GGUF's attn_qkv. */
 static const struct gguf_name_rule neox_names[] = {
     {"gpt_neox.embed_in.weight", "token_embd.weight", false},
     WITH_BIAS("gpt_neox.final_layer_norm", "output_norm"),
@@ -324,7 +324,7 @@ const struct gguf_family *gguf_family_by_name(const char *name)
     return NULL;
 }
 
-/* Reads a number below `limit` without zeros in front. Returns its digits; 0 if there is none. */
+/* Read a number below `limit` without leading zeros. Returns how many digits it has, or 0. */
 static size_t read_layer(const char *text, size_t length, uint32_t limit, uint32_t *layer)
 {
     uint64_t number = 0;

@@ -1,6 +1,6 @@
 /*
- * The families of models in files from before GGUF: one row a family, with all that its files do
- * not say themselves. Sources: the loaders and converters of llama.cpp, of the examples of ggml and
+ * The families of models in files from before GGUF: one row per family, with everything that its
+ * files leave out. Sources: the loaders and converters of llama.cpp, of the examples of ggml and
  * of whisper.cpp from 2023; the keys are those of the GGUF specification, ggml/docs/gguf.md.
  */
 #ifndef GGUFS_GGUF_FAMILIES_H
@@ -12,16 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a hyperparameter is to the parser. */
+/* How the parser uses a hyperparameter. */
 enum gguf_role {
     GGUF_ROLE_NONE,
     GGUF_ROLE_VOCABULARY, /* the number of tokens */
     GGUF_ROLE_WIDTH,      /* of an embedding */
     GGUF_ROLE_HEADS,
     GGUF_ROLE_HEAD_WIDTH,
-    GGUF_ROLE_ROTATED,     /* elements of a head that turn with the position */
-    GGUF_ROLE_LAYERS,      /* '#' in the names of tensors counts up to it */
-    GGUF_ROLE_MORE_LAYERS, /* so does '@' */
+    GGUF_ROLE_ROTATED,     /* elements of a head that are rotated (RoPE) */
+    GGUF_ROLE_LAYERS,      /* limit of '#' in tensor names */
+    GGUF_ROLE_MORE_LAYERS, /* limit of '@' in tensor names */
     GGUF_ROLE_FILE_TYPE,   /* of most tensors, plus 1000 times the quantization version */
     GGUF_ROLE_FLOAT,
     GGUF_ROLE_BOOL,
@@ -29,29 +29,30 @@ enum gguf_role {
 };
 
 struct gguf_hyperparameter {
-    const char *name; /* in the sources of its day */
-    const char *key;  /* what stands behind the architecture; NULL: "." and the name */
+    const char *name; /* as in the loader of its time */
+    const char *key;  /* suffix after the architecture's name; NULL: "." and `name` */
     enum gguf_role role;
 };
 
-/* How the vocabulary lies in the file. */
+/* How the file stores the vocabulary. */
 enum gguf_vocabulary_style {
     GGUF_VOCABULARY_PLAIN,   /* as many strings as the hyperparameter says */
-    GGUF_VOCABULARY_SCORED,  /* the same, each with a float behind it, but for magic ggml */
+    GGUF_VOCABULARY_SCORED,  /* the same, each followed by a float, except with magic ggml */
     GGUF_VOCABULARY_COUNTED, /* a count, then the strings */
     GGUF_VOCABULARY_NONE,
 };
 
-/* What the names of tensors are today. '#' and '@' stand for the number of a layer. */
+/* Maps an old tensor name to its name in GGUF. '#' and '@' stand for the number of a layer. */
 struct gguf_name_rule {
     const char *old_name;
-    const char *name; /* NULL: GGUF has none */
-    bool is_optional; /* whether a complete model may do without */
+    const char *name; /* NULL: there is none */
+    bool is_optional; /* a complete model may lack it */
 };
 
-/* What no file says because the programs of the day took it for granted. */
+/* A value that the programs of the time had built in. */
 struct gguf_constant {
-    const char *key; /* behind the architecture; without a dot at its start: the whole key */
+    const char
+        *key; /* suffix after the architecture's name if it starts with a dot, else the whole key */
     float number;
     bool is_float; /* else uint32 */
 };
@@ -59,30 +60,30 @@ struct gguf_constant {
 struct gguf_family {
     const char *name; /* for -o family= */
     const char *architecture;
-    /* Laid out as a row above it, which is taken unless the user asks for this one. */
+    /* Has the layout of a row above, which is used unless the user names this one. */
     bool is_twin;
-    bool has_vocabulary_files; /* there are files of a vocabulary without tensors */
+    bool has_vocabulary_files; /* files with a vocabulary and no tensors exist */
 
     const struct gguf_hyperparameter *hyperparameters; /* up to one without a name */
     enum gguf_vocabulary_style vocabulary;
     const char *tokenizer;                 /* "llama" or "gpt2" */
     const struct gguf_name_rule *names;    /* up to one without an old name */
     const struct gguf_constant *constants; /* up to one without a key; may be NULL */
-    /* What lies elsewhere than in numbers in a row; see gguf/legacy/parse_ggml.c */
+    /* What the file has besides; see gguf/legacy/old_extras.h */
     enum gguf_extra { GGUF_EXTRA_NONE, GGUF_EXTRA_MEL_FILTERS, GGUF_EXTRA_VAD } extra;
 };
 
 #define GGUF_MAX_HYPERPARAMETERS 16
 
-/* NULL behind the last. */
+/* Return row `index`, or NULL after the last. */
 const struct gguf_family *gguf_family_at(size_t index);
 
-/* NULL if there is no such family. */
+/* Return the family of that name, or NULL. */
 const struct gguf_family *gguf_family_by_name(const char *name);
 
 /*
- * The rule for a tensor, or NULL. The number of the layer, below n_layers (for '#') or n_more (for
- * '@'), goes to *layer; 0 if there is none.
+ * Return the rule that matches a tensor's old name, or NULL. *layer is set to the number in the
+ * name, which must be below n_layers (for '#') or n_more (for '@'), or to 0 if there is none.
  */
 const struct gguf_name_rule *gguf_rule_of(const struct gguf_name_rule *rules,
                                           struct gguf_string old_name, uint32_t n_layers,

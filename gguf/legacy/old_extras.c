@@ -9,7 +9,7 @@
 
 #define KEY_BYTES 128
 
-/* Product of two numbers of 32 bits, so it can't wrap. */
+/* A product of two 32-bit numbers, which cannot overflow. */
 static uint64_t n_filters(const struct gguf_mel_filters *filters)
 {
     return (uint64_t)filters->n_mel * filters->n_fft;

@@ -1,4 +1,4 @@
-/* What some families have beside numbers, words and tensors, in files from before GGUF. */
+/* Data that some families have besides hyperparameters, vocabulary and tensors. */
 #ifndef GGUFS_GGUF_OLD_EXTRAS_H
 #define GGUFS_GGUF_OLD_EXTRAS_H
 
@@ -18,8 +18,8 @@ int gguf_mel_filters_add_keys(struct gguf_model *model, const char *architecture
                               const struct gguf_mel_filters *filters);
 
 /*
- * silero-vad: before the hyperparameters the name of the model, and behind them for each layer of
- * the encoder u32 n_in, n_out, kernel_size, then four numbers more.
+ * silero-vad: the model's name before the hyperparameters; after them u32 n_in, n_out, kernel_size
+ * for each layer of the encoder, then four more numbers.
  */
 #define GGUF_VAD_MAX_LAYERS 64
 #define GGUF_VAD_PER_LAYER  3

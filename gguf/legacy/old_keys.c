@@ -16,7 +16,7 @@ float gguf_old_float(uint32_t bits)
     return number;
 }
 
-/* Adds a key whose name, if it starts with a dot, stands behind the architecture. */
+/* Add a key; a name that starts with a dot is prefixed with the architecture. */
 static int add_u32(struct gguf_model *model, const struct gguf_family *family, const char *key,
                    uint32_t number)
 {
@@ -85,7 +85,7 @@ static int add_hyperparameters(struct gguf_model *model, const struct gguf_old_r
     return result;
 }
 
-/* How many heads the keys have, by the shape of the tensor that makes them; 0 if that fails. */
+/* Return the number of key-value heads by the shape of the tensor that computes keys, or 0. */
 static uint64_t count_kv_heads(const struct gguf_model *model,
                                const struct gguf_old_reading *reading)
 {
@@ -104,7 +104,7 @@ static uint64_t count_kv_heads(const struct gguf_model *model,
     return n_rows / (width / n_heads);
 }
 
-/* What only the shapes of the tensors tell. */
+/* Add what only the shapes of tensors show. */
 static int add_shapes(struct gguf_model *model, const struct gguf_old_reading *reading)
 {
     const struct gguf_tensor *up = gguf_tensor_named_today(model, "blk.0.ffn_up.weight");

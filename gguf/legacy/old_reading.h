@@ -1,4 +1,4 @@
-/* What gguf/legacy/parse_ggml.c has read of a file, and the metadata that are made of it. */
+/* What gguf/legacy/parse_ggml.c reads from a file, and the metadata made from it. */
 #ifndef GGUFS_GGUF_OLD_READING_H
 #define GGUFS_GGUF_OLD_READING_H
 
@@ -7,13 +7,13 @@
 #include "gguf/legacy/old_vocabulary.h"
 
 struct gguf_old_container {
-    char magic[5]; /* as it lies in the file */
+    char magic[5]; /* the bytes in the file */
     const char *name;
-    uint32_t last_version; /* 0: has none */
+    uint32_t last_version; /* 0: the container has no version */
     uint64_t alignment_bytes;
 };
 
-/* What was read of a file as one family. */
+/* A file read as one family. */
 struct gguf_old_reading {
     const struct gguf_old_container *container;
     const struct gguf_family *family;
@@ -26,10 +26,10 @@ struct gguf_old_reading {
     struct gguf_vad_sizes vad;
 };
 
-/* A hyperparameter that is a float. */
+/* Return the float with these bits. */
 float gguf_old_float(uint32_t bits);
 
-/* Adds all keys but the vocabulary's. Returns 0 or -ENOMEM. */
+/* Add all keys except the vocabulary's. Returns 0 or -ENOMEM. */
 int gguf_old_keys_add(struct gguf_model *model, const struct gguf_old_reading *reading);
 
 #endif

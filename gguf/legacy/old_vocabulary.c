@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* llama_token_type of llama.h, which GGUF files hold. */
+/* The token types of GGUF, llama_token_type in llama.h. */
 enum token_type { TOKEN_NORMAL = 1, TOKEN_UNKNOWN = 2, TOKEN_CONTROL = 3, TOKEN_BYTE = 6 };
 
-/* The ids that llama.cpp took for granted: <unk>, <s>, </s>, then the 256 bytes. */
+/* The ids that llama.cpp had built in: <unk>, <s>, </s>, then the 256 bytes. */
 #define FIRST_BYTE_TOKEN 3u
 #define LAST_BYTE_TOKEN  (FIRST_BYTE_TOKEN + 255u)
 
@@ -47,7 +47,7 @@ int gguf_old_vocabulary_read(struct gguf_cursor *cursor, uint64_t n_tokens, bool
     return 0;
 }
 
-/* ---- a token as GGUF has it; every function returns its length, `out` may be NULL ---- */
+/* ---- a token as GGUF writes it: each function returns the length; `out` may be NULL ---- */
 
 static uint64_t put_bytes(uint8_t *out, const char *bytes, uint64_t length)
 {

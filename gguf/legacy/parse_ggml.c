@@ -6,8 +6,8 @@
  *   the vocabulary: gguf/legacy/old_vocabulary.h
  *   the tensors: gguf/legacy/old_tensors.h; in ggjt their data are padded to 32 bytes
  *
- * Nothing says which family it is. Each is tried, and the first fits whose numbers are plausible,
- * whose tensors end with the file, and which has all the tensors of such a model.
+ * The family is not stored. Each is tried; the first one fits for which the numbers are plausible,
+ * the last tensor ends with the file, and no tensor is missing.
  */
 #include "gguf/legacy/families.h"
 #include "gguf/formats.h"
@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* No hyperparameter of a real model comes near. */
+/* Far above any hyperparameter of a real model. */
 #define MAX_PLAUSIBLE 0xffffffu
 
 static const struct gguf_old_container containers[] = {
@@ -105,7 +105,7 @@ static bool has_role(const struct gguf_family *family, enum gguf_role role)
     return what->name;
 }
 
-/* Heads divide the width, and what is rotated is a part of a head; with llama all of it. */
+/* Heads must divide the width, and at most a head is rotated; with llama the whole head is. */
 static int check_together(const struct gguf_old_reading *reading, uint64_t offset,
                           struct gguf_report *report)
 {
@@ -159,7 +159,7 @@ static int read_vocabulary(struct gguf_cursor *cursor, struct gguf_old_reading *
 
         if (gguf_cursor_u32(cursor, &n_tokens) < 0)
             return gguf_cursor_fail(cursor, "vocabulary", "the number of tokens", report);
-        /* Whisper's files leave out the tokens that are no text. */
+        /* Whisper's files leave out tokens that are not text. */
         if (n_tokens == 0 || n_tokens > most)
             return gguf_error(report, -EINVAL, offset,
                               "vocabulary: it has %" PRIu32 " tokens, it can have 1 to %" PRIu32,
@@ -176,7 +176,7 @@ static uint32_t era_of(const struct gguf_old_reading *reading)
     return of_file_type > of_container ? of_file_type : of_container;
 }
 
-/* The last type of the time before era 2. */
+/* The last type id before era 2. */
 #define LAST_OLD_ID 9u
 
 static const struct dequant_type *type_of(const void *user, uint32_t id)
@@ -188,7 +188,7 @@ static const struct dequant_type *type_of(const void *user, uint32_t id)
     return dequant_type_of_era(id, reading->era);
 }
 
-/* Reads the file as one family. On failure the model has no tensors. */
+/* Read the file as one family. On failure the model has no tensors. */
 static int read_as(const struct gguf_family *family, struct gguf_cursor cursor,
                    struct gguf_model *model, struct gguf_old_reading *reading,
                    struct gguf_report *report)
@@ -228,7 +228,7 @@ static int fail_unknown(const char *name, struct gguf_report *report)
         snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", family->name);
     }
     return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
-                      "there is no family %s of old ggml models; known are %s",
+                      "unknown family %s of old ggml models; available: %s",
                       gguf_quote((struct gguf_string){name, strlen(name)}).text, known);
 }
 
@@ -237,7 +237,8 @@ struct failure {
     struct gguf_finding finding;
 };
 
-/* Tells how far it went as the family that fits best, and of all others in notes. */
+/* Report why the best family, which was read furthest, does not fit, and add notes on the others.
+ */
 static int fail_all(const struct failure *failures, size_t n_failures, struct gguf_report *report)
 {
     const struct failure *best = &failures[0];

@@ -23,7 +23,7 @@
 
 /* ---- the types ---- */
 
-/* What rwkv.cpp calls them, and ggml. The last is what GGUF has for "most tensors are of it". */
+/* The type ids of rwkv.cpp and ggml, and GGUF's file type for "most tensors have this type". */
 static const struct rwkv_type {
     uint32_t id, ggml_id, file_type;
 } types[] = {{0, 0, 0}, {1, 1, 1}, {2, 2, 2}, {3, 3, 3}, {7, 6, 8}, {8, 7, 9}, {9, 8, 7}};
@@ -50,7 +50,7 @@ static const struct dequant_type *type_of(const void *user, uint32_t id)
     return NULL;
 }
 
-/* Whether blocks of eras 0 and 1 have the same values. */
+/* Return true if blocks of eras 0 and 1 decode to the same values. */
 static bool is_same_in_old_eras(uint32_t ggml_id)
 {
     const struct dequant_type *first = dequant_type_of_era(ggml_id, 0);
@@ -76,7 +76,7 @@ static int choose_types(struct gguf_model *model, struct header *header, int era
         } else if (is_same_in_old_eras(id)) {
             header->types[i] = dequant_type_of_era(id, 0);
         } else {
-            /* The bytes are served, but not as values that may be wrong. */
+            /* Serve the bytes, but no values, which might be wrong. */
             blind[i] = *dequant_type_of_era(id, 0);
             memset(blind[i].decode, 0, sizeof blind[i].decode);
             blind[i].era = 0;
@@ -169,7 +169,7 @@ static const struct gguf_name_rule names_7[] = {
     MIX("k_a"),
     NAMELESS("att.r_k"),
     BLOCK("ffn.x_k", "channel_mix_lerp_k.weight"),
-    /* The first layer has none: it makes what the others mix in. */
+    /* The first layer has none: it computes what the others mix in. */
     {"blocks.#.att.v0", "blk.#.time_mix_v0.weight", true},
     {"blocks.#.att.v1", "blk.#.time_mix_v1.weight", true},
     {"blocks.#.att.v2", "blk.#.time_mix_v2.weight", true},
@@ -208,10 +208,10 @@ static const struct shape_key shapes_7[] = {
     {0},
 };
 
-/* The first fits whose tensor is there. */
+/* The first one whose tensor exists fits. */
 static const struct architecture {
     const char *tensor;
-    const char *name; /* general.architecture, and before the keys */
+    const char *name; /* general.architecture and prefix of its keys */
     uint32_t version, minor_version;
     const char *format; /* of versions 100 and 101 */
     const char *newer_format;
@@ -247,8 +247,9 @@ static const struct architecture *find_architecture(const struct gguf_model *mod
             return &architectures[i];
     }
     gguf_error(report, -ENODATA, GGUF_NO_OFFSET,
-               "the names of its %" PRIu64 " tensors are those of no known RWKV architecture (4, "
-               "5.1, 5.2, 6, 7); an unfinished download?",
+               "its %" PRIu64
+               " tensors fit no known RWKV architecture (4, 5.1, 5.2, 6, 7) by their "
+               "names (unfinished download?)",
                model->n_tensors);
     return NULL;
 }

@@ -7,6 +7,7 @@
 #include "fs/tree/tree.h"
 #include "fs/tree/views.h"
 #include "gguf/faults.h"
+#include "gguf/support/safe_print.h"
 #include "tests/fuzz/fuzz_check.h"
 
 #include <errno.h>
@@ -393,9 +394,10 @@ static void check_finding(void *user, const struct gguf_finding *finding)
 
     (void)user;
     FUZZ_CHECK(length > 0 && length < sizeof finding->message, "a message of %zu bytes", length);
-    for (size_t i = 0; i < length; i++)
-        FUZZ_CHECK(finding->message[i] >= ' ' && finding->message[i] <= '~', "not printable: %s",
-                   finding->message);
+    for (size_t i = 0, n; i < length; i += n) {
+        n = gguf_printable_length(finding->message + i, length - i);
+        FUZZ_CHECK(n > 0, "not printable: %s", finding->message);
+    }
     FUZZ_CHECK((finding->severity == GGUF_ERROR) == (finding->code < 0), "code %d: %s",
                finding->code, finding->message);
 }

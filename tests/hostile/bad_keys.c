@@ -384,7 +384,7 @@ static const struct bad_row rows[] = {
      0,
      -EEXIST,
      BAD_HEADER + 3 * 17,
-     {"key \"k\"", "twice", "different", "byte 41"}},
+     {"key \"k\"", "duplicate", "another value", "byte 41"}},
 };
 
 const struct bad_table bad_keys_table = {rows, COUNT(rows), 1};

@@ -302,7 +302,7 @@ class TestModel(CommandTestCase):
         vocabulary = struct.pack("<I1sI1s", 1, b"a", 1, b"b")
         self.assert_no_model(header, "best llama", "vocabulary", "as whisper: ", "as bloom: ")
         for family, status, word in (("mpt", EX_DATAERR, "hyperparameters"),
-                                     ("nothing", EX_DATAERR, "known are llama, ")):
+                                     ("nothing", EX_DATAERR, "available: llama, ")):
             self.assert_refused(status, ["-o", f"family={family}", self.write("old", header),
                                          self.mountpoint], word)
         result = self.run_ggufs("--check", self.write("old", header + vocabulary))
@@ -430,7 +430,7 @@ class TestCheck(CommandTestCase):
         path = self.bad()
         lines = self.check(EX_DATAERR, path)
         self.assertEqual(3, len(lines), lines)
-        for line, words in zip(lines, ((path, '"k"', "twice"), (path, '"twin"', "twice"),
+        for line, words in zip(lines, ((path, '"k"', "duplicate"), (path, '"twin"', "duplicate"),
                                        (path, '"row"', "33"))):
             for word in words:
                 self.assertIn(word, line)

@@ -186,7 +186,7 @@ static const struct row {
     {"other total", other_total, 1, 3, -EINVAL, 1, {"it is 7", "3 shards have 6 tensors"}},
     {"other total, named", other_total, 3, 3, -EINVAL, 1, {"it is 7", "3 shards have 6 tensors"}},
     {"a tensor more", one_tensor_more, 2, 1, -EINVAL, 1, {"it is 6", "3 shards have 7 tensors"}},
-    {"names twice", name_twice, 1, 3, -EEXIST, 2, {"\"second.1\"", "twice", "model-00002-of-"}},
+    {"names twice", name_twice, 1, 3, -EEXIST, 2, {"\"second.1\"", "duplicate", "model-00002-of-"}},
     {"byte orders", other_byte_order, 1, 2, -EINVAL, 1, {"big-endian", "shard 1", "little-endian"}},
     {"byte orders, named", other_byte_order, 2, 1, -EINVAL, 2, {"little-endian", "shard 2"}},
     {"versions", other_version, 1, 3, -EINVAL, 1, {"is GGUF v2", "shard 1 is GGUF v3"}},

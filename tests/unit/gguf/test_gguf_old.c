@@ -289,7 +289,7 @@ Test(gguf_old, two_tensors_can_not_have_one_name_of_today)
     memset(bytes.data + bytes.size_bytes, 0, extra);
     memcpy(bytes.data + bytes.size_bytes, taken, sizeof taken - 1);
     expect_refused((const char *)bytes.data, bytes.size_bytes + extra,
-                   "its name in GGUF files, \"output_norm.weight\", is another tensor's");
+                   "its name in GGUF files, \"output_norm.weight\", belongs to another tensor");
     free(bytes.data);
 }
 

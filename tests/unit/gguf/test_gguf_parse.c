@@ -283,7 +283,7 @@ Test(gguf_parse, gaps_and_a_tail_are_legal_and_noted)
     report = model_file_report(&notes);
     cr_expect_eq(model_file_open(bytes.data, bytes.size_bytes + 7, &model, &report), 0);
     cr_expect_eq(notes.count, 2u);
-    cr_expect_not_null(strstr(notes.last.message, "7 bytes behind the last tensor \"b\""), "%s",
+    cr_expect_not_null(strstr(notes.last.message, "7 bytes after the last tensor, \"b\""), "%s",
                        notes.last.message);
     gguf_close(model);
     free(bytes.data);
