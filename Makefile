@@ -53,7 +53,7 @@ RUNNER_SRC  := $(filter-out $(RUNNER_MAIN),$(wildcard contrib/runner/*/*.c))
 WRITER_SRC  := contrib/sample/gguf_writer.c
 UNIT_SRC    := $(wildcard tests/unit/*.c tests/unit/*/*.c)
 # The hostile files; programs lie beside them.
-BAD_SRC     := $(wildcard tests/hostile/bad*.c)
+HOSTILE_SRC := $(wildcard tests/hostile/hostile*.c)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 KERNEL_SRC  := $(wildcard dequant/kernels/*.c)
@@ -63,7 +63,7 @@ SUPPORT_OBJ := $(call obj,$(SUPPORT_SRC))
 LIB_OBJ  := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs/command/main.c,$(FS_SRC)))
 # The runner reads the tree only: no FUSE, of gguf/ only the helpers.
 RUNNER_OBJ := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(RUNNER_SRC))
-UNIT_OBJ := $(call obj,$(UNIT_SRC) $(BAD_SRC) $(WRITER_SRC))
+UNIT_OBJ := $(call obj,$(UNIT_SRC) $(HOSTILE_SRC) $(WRITER_SRC))
 
 .PHONY: all check test demo soak bench lint install uninstall clean deps help
 .DELETE_ON_ERROR:
@@ -84,7 +84,7 @@ $(BUILD)/make-%: $(call obj,contrib/sample/make_%.c $(WRITER_SRC)) $(DEQUANT_OBJ
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 # Writes the hostile files for the mount tests.
-$(BUILD)/make-bad: $(call obj,tests/hostile/make_bad.c $(BAD_SRC) $(WRITER_SRC))
+$(BUILD)/make-hostile: $(call obj,tests/hostile/make_hostile.c $(HOSTILE_SRC) $(WRITER_SRC))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 
 # Preloaded into a program, makes its allocations fail.
@@ -120,7 +120,7 @@ $(1)/obj/dequant/kernels/%-$(2).o: dequant/kernels/%.c Makefile
 endef
 $(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(RUNNER_OBJ) $(UNIT_OBJ) $(call obj,fs/command/main.c $(RUNNER_MAIN) tests/hostile/make_bad.c \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(RUNNER_OBJ) $(UNIT_OBJ) $(call obj,fs/command/main.c $(RUNNER_MAIN) tests/hostile/make_hostile.c \
     $(wildcard contrib/sample/*.c tests/bench/*.c tests/kernels/*.c tests/mount/*.c tests/soak/*.c)))
 
 # ---- fuzzing: replay with any compiler, libFuzzer with clang, AFL++ for a second opinion ----

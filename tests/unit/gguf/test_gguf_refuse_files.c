@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/hostile/bad.h"
+#include "tests/hostile/hostile.h"
 #include "tests/unit/fs/tree_file.h"
 
 TestSuite(gguf_refuse_files, .init = model_file_begin_test);
 
-static void expect_refusal(const struct bad_row *row, const struct gguf_report *report,
+static void expect_refusal(const struct hostile_row *row, const struct gguf_report *report,
                            size_t n_errors)
 {
     cr_expect_eq(report->n_errors, n_errors, "%s: %zu errors", row->breaks, report->n_errors);
@@ -26,7 +26,7 @@ static void expect_refusal(const struct bad_row *row, const struct gguf_report *
                            report->first_error.message);
 }
 
-static void expect_tree(const struct bad_row *row, struct fs_tree *tree)
+static void expect_tree(const struct hostile_row *row, struct fs_tree *tree)
 {
     for (size_t i = 0; i < COUNT(row->words) && row->words[i]; i++) {
         const bool is_there = row->words[i][0] != '!';
@@ -44,7 +44,7 @@ static void expect_tree(const struct bad_row *row, struct fs_tree *tree)
 static void check_row(size_t number)
 {
     size_t n_errors;
-    const struct bad_row *row = bad_row_at(number, &n_errors);
+    const struct hostile_row *row = hostile_row_at(number, &n_errors);
     struct model_bytes bytes = row->build(row->argument);
     struct gguf_report report = {0};
     struct gguf_model *model = NULL;
@@ -78,7 +78,7 @@ ParameterizedTestParameters(gguf_refuse_files, each)
     static size_t numbers[1000];
     size_t count = 0, n_errors;
 
-    for (; count < COUNT(numbers) && bad_row_at(count, &n_errors); count++)
+    for (; count < COUNT(numbers) && hostile_row_at(count, &n_errors); count++)
         numbers[count] = count;
     return cr_make_param_array(size_t, numbers, count);
 }
@@ -91,18 +91,18 @@ ParameterizedTest(size_t *number, gguf_refuse_files, each)
 /* The name of a file tells what it breaks. */
 Test(gguf_refuse_files, each_has_a_class_and_a_name_of_its_own)
 {
-    const struct bad_row *row, *other;
+    const struct hostile_row *row, *other;
     size_t n_errors;
 
-    for (size_t i = 0; (row = bad_row_at(i, &n_errors)); i++) {
-        char name[BAD_NAME_BYTES], other_name[BAD_NAME_BYTES];
+    for (size_t i = 0; (row = hostile_row_at(i, &n_errors)); i++) {
+        char name[HOSTILE_NAME_BYTES], other_name[HOSTILE_NAME_BYTES];
 
         cr_expect(row->class_number >= 1 && row->class_number <= 25, "%s", row->breaks);
         cr_expect_eq(row->code<0, n_errors> 0, "%s", row->breaks);
-        bad_file_name(row, name);
+        hostile_file_name(row, name);
         for (size_t j = 0; j < i; j++) {
-            other = bad_row_at(j, &n_errors);
-            bad_file_name(other, other_name);
+            other = hostile_row_at(j, &n_errors);
+            hostile_file_name(other, other_name);
             cr_expect_str_neq(name, other_name);
         }
     }

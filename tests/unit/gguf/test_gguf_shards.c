@@ -1,4 +1,4 @@
-/* Shards: what makes one model of several files. tests/unit/gguf/test_gguf_bad_shards.c has what
+/* Shards: what makes one model of several files. tests/unit/gguf/test_gguf_hostile_shards.c has what
  * does not. */
 #include <cjson/cJSON.h>
 #include <criterion/criterion.h>

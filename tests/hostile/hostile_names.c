@@ -1,6 +1,6 @@
 /* Names that mount, with file names that stay in their folders; and names whose file names clash.
  */
-#include "tests/hostile/bad.h"
+#include "tests/hostile/hostile.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -61,55 +61,55 @@ static void add_tensor(struct gguf_writer *w, const char *name, size_t n_bytes)
 
 static struct model_bytes key(uint64_t number)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     add_key(w, names[number].text, names[number].n_bytes);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 static struct model_bytes tensor(uint64_t number)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     add_tensor(w, names[number].text, names[number].n_bytes);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 /* Two names; where the escape is none, they are one file. */
 static struct model_bytes tensors(uint64_t pair)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     add_tensor(w, names[pair >> 8].text, names[pair >> 8].n_bytes);
     add_tensor(w, names[pair & 0xff].text, names[pair & 0xff].n_bytes);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 #define PAIR(one, other) ((uint64_t)(one) << 8 | (other))
 
 static struct model_bytes all_keys(uint64_t argument)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     (void)argument;
     for (size_t i = 0; i < N_NAMES; i++)
         add_key(w, names[i].text, names[i].n_bytes);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 static struct model_bytes all_tensors(uint64_t argument)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     (void)argument;
     for (size_t i = 0; i < N_NAMES; i++)
         add_tensor(w, names[i].text, names[i].n_bytes);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 /* Names of n_bytes, of which only the last byte differs. */
 static struct model_bytes long_names(uint64_t n_bytes, size_t n_names, bool of_keys)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
     char *name = malloc(n_bytes);
 
     if (!name)
@@ -120,7 +120,7 @@ static struct model_bytes long_names(uint64_t n_bytes, size_t n_names, bool of_k
         (of_keys ? add_key : add_tensor)(w, name, n_bytes);
     }
     free(name);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 static struct model_bytes long_keys(uint64_t n_bytes)
@@ -145,13 +145,13 @@ static struct model_bytes long_tensor(uint64_t n_bytes)
 
 static struct model_bytes key_again(uint64_t argument)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     (void)argument;
     add_key(w, "k", 1);
     add_key(w, "l", 1);
     add_key(w, "k", 1);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 /*
@@ -162,22 +162,22 @@ static const char hash_of_0[400] = "\xd5\x6b\xb9\x53\x42\x87\x08\x36";
 
 static struct model_bytes keys_of_one_hash(uint64_t argument)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     (void)argument;
     add_key(w, hash_of_0, 300);
     add_key(w, hash_of_0, 301);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 static struct model_bytes tensors_of_one_hash(uint64_t argument)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     (void)argument;
     add_tensor(w, hash_of_0, 300);
     add_tensor(w, hash_of_0, 301);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 /* What a name of many 'n' becomes. */
@@ -188,7 +188,7 @@ static struct model_bytes tensors_of_one_hash(uint64_t argument)
 #define CUT_TENSOR(hash) "tensors/" N_230 "nnnnnnn%~" hash
 #define CUT_KEY(hash)    "metadata/" N_230 "nn%~" hash ".json"
 
-static const struct bad_row rows[] = {
+static const struct hostile_row rows[] = {
     {16, "an empty key", key, EMPTY, 0, 0, {"metadata/%.json"}},
     {16, "a key of a dot", key, DOT, 0, 0, {"metadata/%2E.json", "!metadata/..json"}},
     {16, "a key of dots", key, DOTS, 0, 0, {"metadata/%2E%2E.json", "!metadata/...json"}},
@@ -250,9 +250,9 @@ static const struct bad_row rows[] = {
     {17, "all odd names", all_tensors, 0, 0, 0, {"tensors/%1B[2J%7F/raw"}},
 };
 
-const struct bad_table bad_names_table = {rows, COUNT(rows), 0};
+const struct hostile_table hostile_names_table = {rows, COUNT(rows), 0};
 
-static const struct bad_row clashes[] = {
+static const struct hostile_row clashes[] = {
     {16,
      "two keys of one hash",
      keys_of_one_hash,
@@ -269,4 +269,4 @@ static const struct bad_row clashes[] = {
      {"\"\\xd5k\\xb9S", "same file name"}},
 };
 
-const struct bad_table bad_clashes_table = {clashes, COUNT(clashes), 1};
+const struct hostile_table hostile_clashes_table = {clashes, COUNT(clashes), 1};

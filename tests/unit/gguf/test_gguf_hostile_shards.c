@@ -1,6 +1,7 @@
 /*
- * Class 21 of the hostile files (tests/hostile/bad.h), as far as it takes several of them: sets of
- * shards of which one is missing, doubled, foreign or broken. Each names the file that is to blame.
+ * Class 21 of the hostile files (tests/hostile/hostile.h), as far as it takes several of them: sets
+ * of shards of which one is missing, doubled, foreign or broken. Each names the file that is to
+ * blame.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -12,7 +13,7 @@
 
 #include "tests/unit/gguf/shard_files.h"
 
-TestSuite(gguf_bad_shards, .init = model_file_begin_test);
+TestSuite(gguf_hostile_shards, .init = model_file_begin_test);
 
 static void rewrite(const char *folder, unsigned number, struct shard_file shard)
 {
@@ -242,14 +243,14 @@ static void check_row(const struct row *row)
     shard_files_remove(folder);
 }
 
-Test(gguf_bad_shards, each_set_is_refused_with_the_file_to_blame)
+Test(gguf_hostile_shards, each_set_is_refused_with_the_file_to_blame)
 {
     for (size_t i = 0; i < COUNT(rows); i++)
         check_row(&rows[i]);
 }
 
 /* A shard that is not named as its keys say. */
-Test(gguf_bad_shards, names_that_do_not_fit)
+Test(gguf_hostile_shards, names_that_do_not_fit)
 {
     static const struct {
         const char *name, *says;
@@ -291,7 +292,7 @@ Test(gguf_bad_shards, names_that_do_not_fit)
 }
 
 /* A name that starts with its ending, and one of which only that is left. */
-Test(gguf_bad_shards, names_without_a_beginning_are_fine)
+Test(gguf_hostile_shards, names_without_a_beginning_are_fine)
 {
     char folder[SHARD_PATH_BYTES], path[SHARD_PATH_BYTES], bare[SHARD_PATH_BYTES + 32];
     struct gguf_report report = {0};
@@ -309,7 +310,7 @@ Test(gguf_bad_shards, names_without_a_beginning_are_fine)
 }
 
 /* The search ends long before the number that a file claims. */
-Test(gguf_bad_shards, thousands_that_are_missing)
+Test(gguf_hostile_shards, thousands_that_are_missing)
 {
     char folder[SHARD_PATH_BYTES], good[SHARD_PATH_BYTES], path[SHARD_PATH_BYTES + 64];
     struct shard_file shard = shard_file_good(1);
@@ -328,7 +329,7 @@ Test(gguf_bad_shards, thousands_that_are_missing)
 }
 
 /* Each file keeps the limit, all together do not. */
-Test(gguf_bad_shards, too_many_tensors)
+Test(gguf_hostile_shards, too_many_tensors)
 {
     char folder[SHARD_PATH_BYTES], path[SHARD_PATH_BYTES];
     struct gguf_report report = {0};

@@ -1,5 +1,5 @@
 /* Metadata that would take memory and time without end: huge, of holes, of names. */
-#include "tests/hostile/bad.h"
+#include "tests/hostile/hostile.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 /* An array whose elements are in a hole. */
 static struct model_bytes array_of(uint32_t type, uint64_t n_elements, uint64_t element_bytes)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
     struct model_bytes bytes;
 
     gguf_writer_add_array(w, "k", type, n_elements);
-    bytes = bad_finish(w);
-    bytes.size_bytes = BAD_VALUE_K + 12;
+    bytes = hostile_finish(w);
+    bytes.size_bytes = AT_VALUE_K + 12;
     bytes.hole_bytes = n_elements * element_bytes;
     return bytes;
 }
@@ -36,13 +36,13 @@ static struct model_bytes string_array_hole(uint64_t n_elements)
 
 static struct model_bytes string_hole(uint64_t n_bytes)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
     struct model_bytes bytes;
 
     gguf_writer_key(w, "k", 1, GGUF_WRITER_STRING);
     gguf_writer_count(w, n_bytes);
-    bytes = bad_finish(w);
-    bytes.size_bytes = BAD_VALUE_K + 8;
+    bytes = hostile_finish(w);
+    bytes.size_bytes = AT_VALUE_K + 8;
     bytes.hole_bytes = n_bytes;
     return bytes;
 }
@@ -51,7 +51,7 @@ static struct model_bytes string_hole(uint64_t n_bytes)
 static struct model_bytes long_key_names(uint64_t count)
 {
     static char name[65535];
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     for (uint64_t i = 0; i < count; i++) {
         memset(name, (int)('a' + i % 26), sizeof name);
@@ -59,82 +59,82 @@ static struct model_bytes long_key_names(uint64_t count)
         gguf_writer_key(w, name, sizeof name, GGUF_WRITER_U8);
         gguf_writer_u8(w, 1);
     }
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 /* The same for tensors without elements. */
 static struct model_bytes long_tensor_names(uint64_t count)
 {
     static char name[65535];
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     for (uint64_t i = 0; i < count; i++) {
         memset(name, (int)('a' + i % 26), sizeof name);
         memcpy(name, &i, sizeof i);
         gguf_writer_add_tensor(w, name, sizeof name, 1, (uint64_t[]){0}, 0, NULL, 0);
     }
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 enum { KEY_ENTRY = 8 + 65535 + 4 + 1, TENSOR_ENTRY = 8 + 65535 + 4 + 8 + 4 + 8 };
 
-static const struct bad_row refused[] = {
+static const struct hostile_row refused[] = {
     {25,
      "2^36 bytes in 49",
      u8_hole,
      P(36),
      -E2BIG,
-     BAD_VALUE_K + 12,
+     AT_VALUE_K + 12,
      {"key \"k\"", "an array", "over 1073741824 bytes"}},
     {25,
      "2^36 bools in 49 bytes",
      bool_hole,
      P(36),
      -E2BIG,
-     BAD_VALUE_K + 12,
+     AT_VALUE_K + 12,
      {"key \"k\"", "an array", "over 1073741824 bytes"}},
     {25,
      "a string of 2^36 bytes",
      string_hole,
      P(36),
      -E2BIG,
-     BAD_VALUE_K,
+     AT_VALUE_K,
      {"key \"k\"", "a string", "over 1073741824 bytes"}},
     {25,
      "17 MiB of holes",
      u8_hole,
      17 << 20,
      -EFBIG,
-     BAD_VALUE_K + 12,
+     AT_VALUE_K + 12,
      {"key \"k\"", "an array", "over 16777216 bytes", "holes"}},
     {25,
      "a string of 17 MiB of holes",
      string_hole,
      17 << 20,
      -EFBIG,
-     BAD_VALUE_K,
+     AT_VALUE_K,
      {"key \"k\"", "a string", "holes"}},
     {25,
      "names of keys of 32 MiB",
      long_key_names,
      513,
      -E2BIG,
-     BAD_HEADER + 512ull * KEY_ENTRY,
+     HEADER_END + 512ull * KEY_ENTRY,
      {"key 513 of 513", "65535 bytes", "over 33554432 bytes"}},
     {25,
      "names of tensors of 32 MiB",
      long_tensor_names,
      513,
      -E2BIG,
-     BAD_HEADER + 512ull * TENSOR_ENTRY,
+     HEADER_END + 512ull * TENSOR_ENTRY,
      {"tensor 513 of 513", "65535 bytes", "over 33554432 bytes"}},
 };
 
-const struct bad_table bad_limits_table = {refused, COUNT(refused), 1};
+const struct hostile_table hostile_limits_table = {refused, COUNT(refused), 1};
 
-static const struct bad_row accepted[] = {
+static const struct hostile_row accepted[] = {
     {25, "a hole of 1 MiB", u8_hole, 1 << 20, 0, 0, {"metadata/k.json"}},
     {25, "empty strings in a hole", string_array_hole, 1000, 0, 0, {"metadata/k.json"}},
 };
 
-const struct bad_table bad_within_limits_table = {accepted, COUNT(accepted), 0};
+const struct hostile_table hostile_within_limits_table = {accepted, COUNT(accepted), 0};

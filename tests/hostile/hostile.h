@@ -1,7 +1,7 @@
 /*
  * Hostile model files, one for each thing that a file can do wrong, or do that is odd but legal:
  * what builds it and what must become of it. The only home of these files; the unit tests open them
- * in memory, make_bad.c writes them for the mount tests.
+ * in memory, make_hostile.c writes them for the mount tests.
  *
  * Their classes:
  *    1 counts × size wrap                    13 unknown and negative tensor types
@@ -18,8 +18,8 @@
  *   12 rows that are no whole blocks         24 old files: test_gguf_old_damage.c
  *   25 metadata without end
  */
-#ifndef GGUFS_TESTS_BAD_H
-#define GGUFS_TESTS_BAD_H
+#ifndef GGUFS_TESTS_HOSTILE_H
+#define GGUFS_TESTS_HOSTILE_H
 
 #include "tests/unit/gguf/model_file.h"
 
@@ -27,14 +27,14 @@
 
 /* The bytes of version 3. */
 enum {
-    BAD_HEADER = 24,
-    BAD_VALUE_K = BAD_HEADER + 8 + 1 + 4,  /* where the value of a first key "k" starts */
-    BAD_AFTER_NAME_T = BAD_HEADER + 8 + 1, /* what follows the name of a first tensor "t" */
-    BAD_INFO_1 = 8 + 1 + 4 + 8 + 4 + 8,    /* a tensor of one dimension and a one-byte name */
-    BAD_KEY_ALIGNMENT = 8 + 17 + 4 + 4     /* the key general.alignment and its u32 */
+    HEADER_END = 24,
+    AT_VALUE_K = HEADER_END + 8 + 1 + 4, /* where the value of a first key "k" starts */
+    AFTER_NAME_T = HEADER_END + 8 + 1,   /* what follows the name of a first tensor "t" */
+    INFO_BYTES = 8 + 1 + 4 + 8 + 4 + 8,  /* a tensor of one dimension and a one-byte name */
+    ALIGNMENT_KEY_BYTES = 8 + 17 + 4 + 4 /* the key general.alignment and its u32 */
 };
 
-struct bad_row {
+struct hostile_row {
     unsigned class_number;
     const char *breaks; /* also gives the file its name: unique in its class */
     struct model_bytes (*build)(uint64_t argument);
@@ -46,27 +46,28 @@ struct bad_row {
     const char *words[5];
 };
 
-struct bad_table {
-    const struct bad_row *rows;
+struct hostile_table {
+    const struct hostile_row *rows;
     size_t n_rows;
     size_t n_errors; /* in each of its files; 0 if they mount */
 };
 
-extern const struct bad_table bad_header_table, bad_keys_table, bad_tensors_table,
-    bad_many_errors_table, bad_names_table, bad_clashes_table, bad_odd_table, bad_shards_table,
-    bad_no_shards_table, bad_limits_table, bad_within_limits_table;
+extern const struct hostile_table hostile_header_table, hostile_keys_table, hostile_tensors_table,
+    hostile_many_errors_table, hostile_names_table, hostile_clashes_table, hostile_odd_table,
+    hostile_shards_table, hostile_no_shards_table, hostile_limits_table,
+    hostile_within_limits_table;
 
 /* The row of that number, in whichever table; NULL behind the last. */
-const struct bad_row *bad_row_at(size_t number, size_t *n_errors);
+const struct hostile_row *hostile_row_at(size_t number, size_t *n_errors);
 
 /* The row's file name without a folder: its class and what it breaks. */
-#define BAD_NAME_BYTES 80
-void bad_file_name(const struct bad_row *row, char name[BAD_NAME_BYTES]);
+#define HOSTILE_NAME_BYTES 80
+void hostile_file_name(const struct hostile_row *row, char name[HOSTILE_NAME_BYTES]);
 
 /* Ends the writer; the bytes are to be freed. Aborts if memory is short. */
-struct model_bytes bad_finish(struct gguf_writer *w);
+struct model_bytes hostile_finish(struct gguf_writer *w);
 
 /* A file of version 3. */
-struct gguf_writer *bad_open(void);
+struct gguf_writer *hostile_open(void);
 
 #endif

@@ -1,5 +1,6 @@
-/* Keys that make a file a shard; sets of several files: tests/unit/gguf/test_gguf_bad_shards.c. */
-#include "tests/hostile/bad.h"
+/* Keys that make a file a shard; sets of several files: tests/unit/gguf/test_gguf_hostile_shards.c.
+ */
+#include "tests/hostile/hostile.h"
 
 #include <errno.h>
 
@@ -11,13 +12,13 @@ static void add_tensor(struct gguf_writer *w)
 static struct model_bytes finish(struct gguf_writer *w)
 {
     add_tensor(w);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 /* A file that says so has no name here by which others could be found. */
 static struct model_bytes shard(uint64_t count)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     gguf_writer_add_u16(w, "split.count", (uint16_t)count);
     gguf_writer_add_u16(w, "split.no", 1);
@@ -27,7 +28,7 @@ static struct model_bytes shard(uint64_t count)
 
 static struct model_bytes count_of_i32(uint64_t count)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     gguf_writer_add_i32(w, "split.count", (int32_t)(uint32_t)count);
     return finish(w);
@@ -35,7 +36,7 @@ static struct model_bytes count_of_i32(uint64_t count)
 
 static struct model_bytes count_of_u64(uint64_t count)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     gguf_writer_add_u64(w, "split.count", count);
     return finish(w);
@@ -43,7 +44,7 @@ static struct model_bytes count_of_u64(uint64_t count)
 
 static struct model_bytes count_of_string(uint64_t argument)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     (void)argument;
     gguf_writer_add_string(w, "split.count", "3");
@@ -52,7 +53,7 @@ static struct model_bytes count_of_string(uint64_t argument)
 
 static struct model_bytes no_of_i32(uint64_t no)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     gguf_writer_add_u16(w, "split.count", 3);
     gguf_writer_add_i32(w, "split.no", (int32_t)(uint32_t)no);
@@ -60,13 +61,13 @@ static struct model_bytes no_of_i32(uint64_t no)
 }
 
 /* The key split.no behind the key split.count. */
-#define NO_OFFSET (BAD_HEADER + 8 + 11 + 4 + 2)
+#define NO_OFFSET (HEADER_END + 8 + 11 + 4 + 2)
 #define T_ALONE                                                                                    \
     {                                                                                              \
         "tensors/t/info", "tensors/t/f32", "metadata/split.count.json"                             \
     }
 
-static const struct bad_row rows[] = {
+static const struct hostile_row rows[] = {
     {21,
      "a shard without its name",
      shard,
@@ -79,22 +80,22 @@ static const struct bad_row rows[] = {
      count_of_i32,
      UINT32_MAX,
      -EINVAL,
-     BAD_HEADER,
+     HEADER_END,
      {"\"split.count\"", "-1, which is below 0"}},
     {21,
      "split.count 65536",
      count_of_u64,
      65536,
      -EINVAL,
-     BAD_HEADER,
+     HEADER_END,
      {"65536", "the limit is 65535"}},
-    {21, "split.count 2^64-1", count_of_u64, UINT64_MAX, -EINVAL, BAD_HEADER, {"the limit is"}},
+    {21, "split.count 2^64-1", count_of_u64, UINT64_MAX, -EINVAL, HEADER_END, {"the limit is"}},
     {21,
      "split.count is a string",
      count_of_string,
      0,
      -EINVAL,
-     BAD_HEADER,
+     HEADER_END,
      {"its type is string", "whole number"}},
     {21,
      "split.no missing",
@@ -107,11 +108,11 @@ static const struct bad_row rows[] = {
     {21, "split.no -1", no_of_i32, UINT32_MAX, -EINVAL, NO_OFFSET, {"-1, which is below 0"}},
 };
 
-const struct bad_table bad_shards_table = {rows, COUNT(rows), 1};
+const struct hostile_table hostile_shards_table = {rows, COUNT(rows), 1};
 
-static const struct bad_row alone_rows[] = {
+static const struct hostile_row alone_rows[] = {
     {21, "split.count 1", count_of_i32, 1, 0, 0, T_ALONE},
     {21, "split.count 0", count_of_u64, 0, 0, 0, T_ALONE},
 };
 
-const struct bad_table bad_no_shards_table = {alone_rows, COUNT(alone_rows), 0};
+const struct hostile_table hostile_no_shards_table = {alone_rows, COUNT(alone_rows), 0};

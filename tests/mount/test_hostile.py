@@ -15,7 +15,7 @@ import mounting
 import tree_check
 from gguf_file import ARRAY, F32, I8, STRING, UINT32, Array, GgufFile
 
-MAKE_BAD = os.path.join(mounting.ROOT, "build", "make-bad")
+MAKE_HOSTILE = os.path.join(mounting.ROOT, "build", "make-hostile")
 FAIL_MALLOC = os.path.join(mounting.ROOT, "build", "fail-malloc.so")
 
 # sysexits.h
@@ -23,12 +23,12 @@ EX_OK, EX_DATAERR, EX_OSERR = 0, 65, 71
 
 # More than a check of the smallest files needs, less than any of their lengths.
 ADDRESS_SPACE_BYTES = 200 << 20
-# All classes of tests/hostile/bad.h that it has files of.
+# All classes of tests/hostile/hostile.h that it has files of.
 CLASSES = set(range(1, 26)) - {24}
 
 
-class Bad(NamedTuple):
-    """A line of expected.tsv; see tests/hostile/make_bad.c."""
+class HostileFile(NamedTuple):
+    """A line of expected.tsv; see tests/hostile/make_hostile.c."""
     path: str
     number_of_class: int
     status: int
@@ -49,7 +49,7 @@ def read_expected(folder):
               errors="surrogateescape") as file:
         for line in file:
             name, number, status, n_errors, offset, *words = line.rstrip("\n").split("\t")
-            yield Bad(os.path.join(folder, name), int(number), int(status), int(n_errors), offset,
+            yield HostileFile(os.path.join(folder, name), int(number), int(status), int(n_errors), offset,
                       words)
 
 
@@ -66,16 +66,16 @@ def limit_memory(path):
 
 def setUpModule():
     mounting.require_binary()
-    if not os.path.exists(MAKE_BAD):
-        raise AssertionError(f"{MAKE_BAD} is missing: run make build/make-bad")
+    if not os.path.exists(MAKE_HOSTILE):
+        raise AssertionError(f"{MAKE_HOSTILE} is missing: run make build/make-hostile")
 
 
-class BadTestCase(mounting.MountTestCase):
+class HostileTestCase(mounting.MountTestCase):
     def setUp(self):
         super().setUp()
-        files = self.path("bad")
-        subprocess.run([MAKE_BAD, files], check=True)
-        self.bad = list(read_expected(files))
+        files = self.path("hostile")
+        subprocess.run([MAKE_HOSTILE, files], check=True)
+        self.all_files = list(read_expected(files))
 
     def assert_short(self, text):
         """What a file holds reaches the terminal in lines of a decent length, printable."""
@@ -84,86 +84,86 @@ class BadTestCase(mounting.MountTestCase):
             self.assertLess(len(line), 1200)
 
 
-class TestRefused(BadTestCase):
+class TestRefused(HostileTestCase):
     def setUp(self):
         super().setUp()
-        self.refused = [bad for bad in self.bad if bad.status != EX_OK]
+        self.refused = [case for case in self.all_files if case.status != EX_OK]
 
     def test_every_class_is_there(self):
-        self.assertEqual(CLASSES, {bad.number_of_class for bad in self.bad})
+        self.assertEqual(CLASSES, {case.number_of_class for case in self.all_files})
 
     def test_check(self):
-        for bad in self.refused:
-            with self.subTest(bad=bad):
-                result = self.run_ggufs("--check", bad.path, preexec_fn=limit_memory(bad.path))
-                self.assert_status(bad.status, result)
+        for case in self.refused:
+            with self.subTest(case=case):
+                result = self.run_ggufs("--check", case.path, preexec_fn=limit_memory(case.path))
+                self.assert_status(case.status, result)
                 self.assertEqual("", result.err)
                 self.assert_short(result.out)
                 lines = result.out.splitlines()
-                self.assertIsNotNone(bad.message_in(lines), result)
+                self.assertIsNotNone(case.message_in(lines), result)
                 errors = [line for line in lines if ": note: " not in line]
-                self.assertEqual(bad.n_errors, len(errors), result)
+                self.assertEqual(case.n_errors, len(errors), result)
 
     def test_check_with_data(self):
-        for bad in self.refused:
-            with self.subTest(bad=bad):
-                result = self.run_ggufs("--check", "--data", bad.path, preexec_fn=limit_memory(bad.path))
-                self.assert_status(bad.status, result)
-                self.assertIsNotNone(bad.message_in(result.out.splitlines()), result)
+        for case in self.refused:
+            with self.subTest(case=case):
+                result = self.run_ggufs("--check", "--data", case.path, preexec_fn=limit_memory(case.path))
+                self.assert_status(case.status, result)
+                self.assertIsNotNone(case.message_in(result.out.splitlines()), result)
 
     def test_mount(self):
-        for bad in self.refused:
-            with self.subTest(bad=bad):
-                checked = self.run_ggufs("--check", bad.path)
-                result = self.run_ggufs(bad.path, self.mountpoint, preexec_fn=limit_memory(bad.path))
+        for case in self.refused:
+            with self.subTest(case=case):
+                checked = self.run_ggufs("--check", case.path)
+                result = self.run_ggufs(case.path, self.mountpoint, preexec_fn=limit_memory(case.path))
                 was_mounted = mounting.mount_entry(self.mountpoint)
                 mounting.unmount(self.mountpoint)
                 self.assertIsNone(was_mounted, result)
-                self.assert_status(bad.status, result)
+                self.assert_status(case.status, result)
                 self.assertEqual("", result.out)
                 self.assert_short(result.err)
                 lines = result.err.splitlines()
-                first = bad.message_in(checked.out.splitlines())
+                first = case.message_in(checked.out.splitlines())
                 self.assertEqual(f"ggufs: {first}", lines[0])
-                self.assertEqual(bad.n_errors > 1, " more error" in result.err, result)
+                self.assertEqual(case.n_errors > 1, " more error" in result.err, result)
 
 
-class TestMounted(BadTestCase):
+class TestMounted(HostileTestCase):
     def setUp(self):
         super().setUp()
-        self.mounted = [bad for bad in self.bad if bad.status == EX_OK]
+        self.mounted = [case for case in self.all_files if case.status == EX_OK]
 
     def test_check(self):
-        for bad in self.mounted:
-            with self.subTest(bad=bad):
-                result = self.run_ggufs("--check", bad.path, preexec_fn=limit_memory(bad.path))
+        for case in self.mounted:
+            with self.subTest(case=case):
+                result = self.run_ggufs("--check", case.path, preexec_fn=limit_memory(case.path))
                 self.assert_status(EX_OK, result)
                 self.assertEqual("", result.err)
-                self.assertIn(f"{bad.path}: OK: ", result.out)
+                self.assertIn(f"{case.path}: OK: ", result.out)
                 self.assert_short(result.out)
 
     def test_check_with_data(self):
-        for bad in self.mounted:
-            with self.subTest(bad=bad):
-                result = self.run_ggufs("--check", "--data", bad.path)
+        for case in self.mounted:
+            with self.subTest(case=case):
+                result = self.run_ggufs("--check", "--data", case.path)
                 self.assertEqual("", result.err)
                 self.assert_short(result.out)
-                if "NaN" in bad.path:
+                if "NaN" in case.path:
                     self.assert_status(EX_DATAERR, result)
                     self.assertIn("NaN or infinite", result.out)
                 else:
                     self.assert_status(EX_OK, result)
-                    self.assertIn(f"{bad.path}: OK: ", result.out)
+                    self.assertIn(f"{case.path}: OK: ", result.out)
 
     def test_mount(self):
         mounting.require_fuse()
-        for i, bad in enumerate(self.mounted):
-            with self.subTest(bad=bad):
-                mountpoint = self.mount(bad.path, mountpoint=self.new_mountpoint(f"mnt.{i}"))
-                for word in bad.words:
+        for i, case in enumerate(self.mounted):
+            with self.subTest(case=case):
+                mountpoint = self.mount(case.path, mountpoint=self.new_mountpoint(f"mnt.{i}"))
+                for word in case.words:
                     path = os.path.join(mountpoint, word.removeprefix("!"))
                     self.assertEqual(not word.startswith("!"), os.path.lexists(path), word)
-                tree_check.check_tree(self, bad.path, mountpoint)
+                tree_check.check_tree(self, case.path, mountpoint)
                 mounting.unmount(mountpoint)
 
 

@@ -3,7 +3,7 @@
  * columns: file, class, exit status of `ggufs --check`, number of errors, offset of the first error
  * or "-", then the words of the row.
  */
-#include "tests/hostile/bad.h"
+#include "tests/hostile/hostile.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static void finish(FILE *file, const char *name)
     }
 }
 
-static void write_file(const char *folder, const char *name, const struct bad_row *row)
+static void write_file(const char *folder, const char *name, const struct hostile_row *row)
 {
     struct model_bytes bytes = row->build(row->argument);
     FILE *file = create(folder, name);
@@ -52,7 +52,7 @@ static void write_file(const char *folder, const char *name, const struct bad_ro
     free(bytes.data);
 }
 
-static void write_line(FILE *file, const char *name, const struct bad_row *row, size_t n_errors)
+static void write_line(FILE *file, const char *name, const struct hostile_row *row, size_t n_errors)
 {
     fprintf(file, "%s\t%u\t%d\t%zu\t", name, row->class_number, row->code ? EX_DATAERR : EX_OK,
             n_errors);
@@ -67,20 +67,20 @@ static void write_line(FILE *file, const char *name, const struct bad_row *row, 
 
 int main(int argc, char **argv)
 {
-    const struct bad_row *row;
+    const struct hostile_row *row;
     FILE *expected;
     size_t n_errors;
 
     if (argc != 2) {
-        fprintf(stderr, "usage: make-bad FOLDER\n");
+        fprintf(stderr, "usage: make-hostile FOLDER\n");
         return EX_USAGE;
     }
     mkdir(argv[1], 0777);
     expected = create(argv[1], "expected.tsv");
-    for (size_t i = 0; (row = bad_row_at(i, &n_errors)); i++) {
-        char name[BAD_NAME_BYTES];
+    for (size_t i = 0; (row = hostile_row_at(i, &n_errors)); i++) {
+        char name[HOSTILE_NAME_BYTES];
 
-        bad_file_name(row, name);
+        hostile_file_name(row, name);
         write_file(argv[1], name, row);
         write_line(expected, name, row, n_errors);
     }

@@ -1,5 +1,5 @@
 /* Values, shapes, types and places that are odd but legal: these files mount. */
-#include "tests/hostile/bad.h"
+#include "tests/hostile/hostile.h"
 
 #include <math.h>
 
@@ -11,10 +11,10 @@ static const uint64_t empty_shapes[][4] = {
 
 static struct model_bytes empty_tensor(uint64_t shape, uint32_t type)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     gguf_writer_add_tensor(w, "t", 1, 4, empty_shapes[shape], type, NULL, 0);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 static struct model_bytes empty_f32(uint64_t shape)
@@ -34,85 +34,85 @@ static struct model_bytes empty_of_unknown(uint64_t shape)
 
 static struct model_bytes empty_far_out(uint64_t offset)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     gguf_writer_add_tensor(w, "t", 1, 1, (uint64_t[]){0}, 0, NULL, 0);
     gguf_writer_override_offset(w, offset);
     gguf_writer_add_tensor(w, "u", 1, 1, (uint64_t[]){2}, 0, NULL, 8);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 static struct model_bytes alignment_alone(uint64_t alignment)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     gguf_writer_add_u32(w, "general.alignment", (uint32_t)alignment);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 static struct model_bytes alignment_of_data(uint64_t alignment)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     gguf_writer_set_alignment(w, (uint32_t)alignment);
     gguf_writer_add_tensor(w, "s", 1, 1, (uint64_t[]){3}, 24, "one", 3);
     gguf_writer_add_tensor(w, "t", 1, 1, (uint64_t[]){3}, 24, "two", 3);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 static struct model_bytes gap(uint64_t n_bytes)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     gguf_writer_add_tensor(w, "s", 1, 1, (uint64_t[]){32}, 24, NULL, 32 + n_bytes);
     gguf_writer_add_tensor(w, "t", 1, 1, (uint64_t[]){32}, 24, NULL, 32 + n_bytes);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 /* The tensor that comes first in the table comes last in the file. */
 static struct model_bytes turned_around(uint64_t argument)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     (void)argument;
     gguf_writer_add_tensor(w, "s", 1, 1, (uint64_t[]){32}, 24, NULL, 32);
     gguf_writer_override_offset(w, 32);
     gguf_writer_add_tensor(w, "t", 1, 1, (uint64_t[]){32}, 24, NULL, 32);
     gguf_writer_override_offset(w, 0);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 static struct model_bytes no_padding_at_the_end(uint64_t argument)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
     struct model_bytes bytes;
 
     (void)argument;
     gguf_writer_add_tensor(w, "t", 1, 1, (uint64_t[]){3}, 24, "end", 3);
-    bytes = bad_finish(w);
+    bytes = hostile_finish(w);
     bytes.size_bytes -= 29;
     return bytes;
 }
 
 static struct model_bytes tensor_type(uint64_t type)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     gguf_writer_add_tensor(w, "t", 1, 2, (uint64_t[]){32, 2}, (uint32_t)type, NULL, 64);
     gguf_writer_add_tensor(w, "known", 5, 1, (uint64_t[]){2}, 0, NULL, 8);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 static struct model_bytes arrays_deep(uint64_t depth)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     gguf_writer_add_array(w, "k", GGUF_WRITER_ARRAY, 1);
     for (uint64_t i = 2; i < depth; i++)
         gguf_writer_array(w, GGUF_WRITER_ARRAY, 1);
     gguf_writer_array(w, GGUF_WRITER_U8, 1);
     gguf_writer_u8(w, 1);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 /* Texts of which the key and the element of an array consist. */
@@ -120,7 +120,7 @@ static struct model_bytes arrays_deep(uint64_t depth)
 
 static struct model_bytes string(const char *text, size_t n_bytes)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
 
     gguf_writer_key(w, "k", 1, GGUF_WRITER_STRING);
     gguf_writer_string(w, text, n_bytes);
@@ -128,7 +128,7 @@ static struct model_bytes string(const char *text, size_t n_bytes)
     gguf_writer_string(w, "", 0);
     gguf_writer_string(w, text, n_bytes);
     gguf_writer_string(w, text, n_bytes - 1);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 static struct model_bytes string_of_no_utf8(uint64_t argument)
@@ -145,7 +145,7 @@ static struct model_bytes string_of_controls(uint64_t argument)
 
 static struct model_bytes floats(uint64_t argument)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
     static const double odd[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, -0.0};
 
     (void)argument;
@@ -160,12 +160,12 @@ static struct model_bytes floats(uint64_t argument)
         gguf_writer_f64(w, odd[i]);
     gguf_writer_add_tensor(w, "t", 1, 1, (uint64_t[]){3}, 0, "\0\0\xc0\x7f\0\0\x80\x7f\0\0\x80\xff",
                            12);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 static struct model_bytes integers(uint64_t argument)
 {
-    struct gguf_writer *w = bad_open();
+    struct gguf_writer *w = hostile_open();
     static const uint64_t limits[] = {0, P(53) + 1, INT64_MAX, P(63), UINT64_MAX};
 
     (void)argument;
@@ -177,7 +177,7 @@ static struct model_bytes integers(uint64_t argument)
     gguf_writer_add_array(w, "i64s", GGUF_WRITER_I64, COUNT(limits));
     for (size_t i = 0; i < COUNT(limits); i++)
         gguf_writer_i64(w, (int64_t)limits[i]);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 static struct model_bytes empty_strings(uint64_t version)
@@ -188,7 +188,7 @@ static struct model_bytes empty_strings(uint64_t version)
     gguf_writer_add_string(w, "", "");
     gguf_writer_add_strings(w, "array", texts, COUNT(texts));
     gguf_writer_add_tensor(w, "", 0, 1, (uint64_t[]){1}, 0, "\0\0\x80\x3f", 4);
-    return bad_finish(w);
+    return hostile_finish(w);
 }
 
 /* The file ends with the length of its last string, which is 0. */
@@ -199,7 +199,7 @@ static struct model_bytes empty_string_at_the_end(uint64_t argument)
 
     (void)argument;
     gguf_writer_add_string(w, "", "");
-    bytes = bad_finish(w);
+    bytes = hostile_finish(w);
     bytes.size_bytes = 16 + 4 + 4 + 4;
     return bytes;
 }
@@ -217,7 +217,7 @@ static struct model_bytes empty_string_at_the_end(uint64_t argument)
         "tensors/t/info", "!tensors/t/raw", "!tensors/t/f32", "tensors/known/f32"                  \
     }
 
-static const struct bad_row rows[] = {
+static const struct hostile_row rows[] = {
     {8, "a dimension of 0", empty_f32, 0, 0, 0, T_ALL},
     {8, "3 times 0", empty_f32, 1, 0, 0, T_ALL},
     {8, "four dimensions of 0", empty_f32, 2, 0, 0, T_ALL},
@@ -283,4 +283,4 @@ static const struct bad_row rows[] = {
     {20, "v1: ends with an empty string", empty_string_at_the_end, 0, 0, 0, {"metadata/%.json"}},
 };
 
-const struct bad_table bad_odd_table = {rows, COUNT(rows), 0};
+const struct hostile_table hostile_odd_table = {rows, COUNT(rows), 0};
