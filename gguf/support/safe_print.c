@@ -1,6 +1,5 @@
 #include "gguf/support/safe_print.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -76,15 +75,26 @@ void gguf_print_safe_string(FILE *stream, const char *string)
 
 void gguf_vprint_safe_format(FILE *stream, const char *format, va_list args)
 {
-    char *text;
-    const int length = vasprintf(&text, format, args);
+    char text[8192]; /* messages must not need memory: some report that there is none */
+    char *longer = NULL;
+    va_list again;
+    int length;
 
-    if (length < 0) {
-        fputs(strerror(ENOMEM), stream);
+    va_copy(again, args);
+    length = vsnprintf(text, sizeof text, format, args);
+    if (length >= (int)sizeof text && vasprintf(&longer, format, again) < 0)
+        longer = NULL;
+    va_end(again);
+    if (length < 0)
+        return;
+    if (longer) {
+        gguf_print_safe(stream, longer, (size_t)length);
+        free(longer);
         return;
     }
+    if (length >= (int)sizeof text)
+        length = sizeof text - 1;
     gguf_print_safe(stream, text, (size_t)length);
-    free(text);
 }
 
 void gguf_print_safe_format(FILE *stream, const char *format, ...)

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where the info of the second tensor starts. */
+#define SECOND_INFO (HEADER_END + INFO_BYTES)
+
 static struct model_bytes add_tensor(struct gguf_writer *w, uint32_t type, uint32_t n_dims,
                                      const uint64_t *ne, size_t size_bytes)
 {
@@ -413,22 +416,10 @@ static const struct hostile_row rows[] = {
      data_missing,
      1,
      -ENODATA,
-     HEADER_END + INFO_BYTES,
+     SECOND_INFO,
      {"tensor \"t\"", "ends at 223", "1 of its 64 bytes are missing"}},
-    {11,
-     "63 bytes missing",
-     data_missing,
-     63,
-     -ENODATA,
-     HEADER_END + INFO_BYTES,
-     {"\"t\"", "63 of its 64"}},
-    {11,
-     "64 bytes missing",
-     data_missing,
-     64,
-     -ENODATA,
-     HEADER_END + INFO_BYTES,
-     {"\"t\"", "64 of its 64"}},
+    {11, "63 bytes missing", data_missing, 63, -ENODATA, SECOND_INFO, {"\"t\"", "63 of its 64"}},
+    {11, "64 bytes missing", data_missing, 64, -ENODATA, SECOND_INFO, {"\"t\"", "64 of its 64"}},
 
     {17,
      "a tensor twice",
@@ -437,27 +428,9 @@ static const struct hostile_row rows[] = {
      -EEXIST,
      HEADER_END + 3 * 25,
      {"tensor \"t\"", "duplicate", "byte 49"}},
-    {10,
-     "two at one place",
-     overlap,
-     64,
-     -EINVAL,
-     HEADER_END + INFO_BYTES,
-     {"\"t\"", "\"s\"", "160 to 288"}},
-    {10,
-     "one in another",
-     overlap,
-     96,
-     -EINVAL,
-     HEADER_END + INFO_BYTES,
-     {"\"t\"", "\"s\"", "byte "}},
-    {10,
-     "one over another's end",
-     overlap,
-     160,
-     -EINVAL,
-     HEADER_END + INFO_BYTES,
-     {"\"t\"", "\"s\"", "byte "}},
+    {10, "two at one place", overlap, 64, -EINVAL, SECOND_INFO, {"\"t\"", "\"s\"", "160 to 288"}},
+    {10, "one in another", overlap, 96, -EINVAL, SECOND_INFO, {"\"t\"", "\"s\"", "byte "}},
+    {10, "one over another's end", overlap, 160, -EINVAL, SECOND_INFO, {"\"t\"", "\"s\"", "byte "}},
     {10, "one over another's start", overlap, 32, -EINVAL, HEADER_END, {"\"s\"", "\"t\"", "byte "}},
 };
 
