@@ -190,8 +190,8 @@ static void clear_mount(const char *mountpoint)
 }
 
 /*
- * Wait until the server has loaded. Return true then, false if it has ended, or if a signal came,
- * which is killed and left in *number.
+ * Wait until the server has loaded. Return true then, and false if it has ended. A signal that asks
+ * for an end ends it, and goes to *number, which is 0 otherwise.
  */
 static bool wait_for_load(const struct links *links, pid_t server, int *number)
 {
@@ -201,15 +201,16 @@ static bool wait_for_load(const struct links *links, pid_t server, int *number)
 
     *number = 0;
     while (poll(events, 2, -1) > 0 || errno == EINTR) {
-        if (events[0].revents)
-            return read(links->keeper, &byte, 1) == 1;
-        if (!events[1].revents)
-            continue;
-        *number = next_signal(links, 0);
-        if (*number > 0 && *number != SIGCHLD) {
+        /* Who has interrupted the command wants no mount, also if it would be ready by now. */
+        const int signal_number = events[1].revents ? next_signal(links, 0) : 0;
+
+        if (signal_number > 0 && signal_number != SIGCHLD) {
+            *number = signal_number;
             kill(server, SIGKILL);
             return false;
         }
+        if (events[0].revents)
+            return read(links->keeper, &byte, 1) == 1;
     }
     return false;
 }

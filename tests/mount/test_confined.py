@@ -154,6 +154,8 @@ class TestParser(HeldTestCase):
                     process = self.start(*options)
                     self.server_in_its_parser()
                     process.send_signal(number)
+                    if not options:  # the keeper hears of it when the command has gone
+                        process.wait(mounting.DEADLINE)
                     self.let_go()
                     out, err = process.communicate(timeout=mounting.DEADLINE)
                     self.assertEqual((-number, b"", b""), (process.returncode, out, err))
