@@ -116,6 +116,8 @@ class TestParser(HeldTestCase):
                 self.assertIsNone(mounting.mount_entry(self.mountpoint), "mounted too early")
                 self.let_go()
                 mounting.wait_until(lambda: mounting.mount_entry(self.mountpoint), "no mount")
+                if not options:
+                    self.assertEqual(EX_OK, process.wait(mounting.DEADLINE))
                 mounting.unmount(self.mountpoint)
                 self.assertEqual(EX_OK, process.wait(mounting.DEADLINE))
                 self.assert_nothing_left()
