@@ -59,6 +59,7 @@ static int fail_missing(const struct fs_options *options, const char *what)
         fs_print_error("%s", what);
     else
         fs_print_error("%s: %s", fs_command_name(options->command), what);
+    fs_print_usage(stderr);
     return -EINVAL;
 }
 
@@ -74,7 +75,9 @@ static int assign_mount(struct fs_options *options)
     if (n == n_shards)
         return fail_missing(options, "MOUNTPOINT is missing");
     if (n > n_shards + 1) {
-        fs_print_error("one argument too many: %s", arguments[n_shards + 1]);
+        fs_print_error("one argument too many: %s (expected one MODEL and one MOUNTPOINT)",
+                       arguments[n_shards + 1]);
+        fs_print_usage(stderr);
         return -EINVAL;
     }
     options->models[options->n_models++] = arguments[0];
@@ -128,9 +131,10 @@ static int assign_extract(struct fs_options *options)
 {
     const char **arguments = options->arguments;
 
-    if (options->n_arguments < 2)
-        return fail_missing(options, options->n_arguments == 0 ? "DIR and MODEL are missing"
-                                                               : "DIR or MODEL is missing");
+    if (options->n_arguments == 0)
+        return fail_missing(options, "DIR and MODEL are missing");
+    if (options->n_arguments == 1)
+        return fail_missing(options, is_file(arguments[0]) ? "DIR is missing" : "MODEL is missing");
     if (is_file(arguments[0]) && !is_file(arguments[1])) {
         options->directory = arguments[1];
         arguments[1] = arguments[0];
@@ -154,8 +158,10 @@ int fs_arguments_assign(struct fs_options *options)
         return assign_model_and_paths(options, options->arguments, options->n_arguments, false);
     case FS_CAT:
         result = assign_model_and_paths(options, options->arguments, options->n_arguments, true);
-        return result == 0 && options->n_paths == 0 ? fail_missing(options, "a PATH is missing")
-                                                    : result;
+        if (result == 0 && options->n_paths == 0)
+            return fail_missing(options, is_file(options->models[0]) ? "a PATH is missing"
+                                                                     : "a MODEL is missing");
+        return result;
     case FS_EXTRACT:
         return assign_extract(options);
     default:

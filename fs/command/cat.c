@@ -5,6 +5,7 @@
 #include "fs/command/tree_selection.h"
 #include "fs/command/terminal.h"
 #include "gguf/support/exit_status.h"
+#include "gguf/support/safe_print.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -141,6 +142,12 @@ static int cat_summary(const struct fs_options *options, struct fs_input *input)
 
     if (status != EX_OK)
         return status;
+    if (options->n_models > 1) {
+        printf("%sfile            ", input->path == options->models[0] ? "" : "\n");
+        gguf_print_safe_string(stdout, input->path);
+        putchar('\n');
+        fflush(stdout);
+    }
     status = cat_path(tree, input->path, "summary.txt");
     fs_close_tree(tree);
     return status;

@@ -290,9 +290,9 @@ static int check_space(const struct extraction *job, int descriptor)
 
     if (fstatvfs(descriptor, &system) != 0 || job->new_bytes / system.f_frsize < system.f_bavail)
         return EX_OK;
-    fs_print_error("%s: not enough space: %.1f GB needed, %.1f GB free", job->directory,
-                   (double)job->new_bytes / 1e9,
-                   (double)system.f_bavail * (double)system.f_frsize / 1e9);
+    fs_print_error("%s: not enough space: %.1f MB needed, %.1f MB free", job->directory,
+                   (double)job->new_bytes / 1e6,
+                   (double)system.f_bavail * (double)system.f_frsize / 1e6);
     return EX_CANTCREAT;
 }
 

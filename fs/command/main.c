@@ -99,8 +99,6 @@ int main(int argc, char **argv)
         status = gguf_finish_stdout("ggufs", run(&options));
     else if (result == -ENOMEM)
         status = EX_OSERR;
-    else
-        fs_print_usage(stderr);
     fs_options_free(&options);
     return status;
 }

@@ -1,8 +1,8 @@
 #include "fs/command/model_input.h"
 
-#include "fs/command/remote_names.h"
 #include "fs/command/terminal.h"
 #include "gguf/support/exit_status.h"
+#include "gguf/support/remote_names.h"
 #include "gguf/support/safe_print.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ int fs_open_inputs(const struct fs_options *options, struct fs_input **inputs)
         input->path = options->models[i];
         input->error = gguf_files_open(input->path, &options->open, &input->files, &report);
         input->why = report.first_error;
-        remedy = input->error == -ENOENT ? fs_remote_remedy(input->path) : NULL;
+        remedy = input->error == -ENOENT ? gguf_remote_remedy(input->path) : NULL;
         if (remedy)
             snprintf(input->why.message, sizeof input->why.message,
                      "no such file; ggufs opens local files only; %s", remedy);
@@ -178,12 +178,12 @@ int fs_refuse_path(const struct fs_tree *tree, const char *model, const char *pa
         if (asprintf(&guess, forms[i], path) < 0)
             break;
         if (fs_tree_find(tree, guess, &node) == 0) {
-            fs_print_error("%s: there is no %s in the tree; did you mean %s?", model, path, guess);
+            fs_print_error("%s: the tree has no %s; did you mean %s?", model, path, guess);
             free(guess);
             return EX_NOINPUT;
         }
         free(guess);
     }
-    fs_print_error("%s: there is no %s in the tree; to list all: ggufs --list MODEL", model, path);
+    fs_print_error("%s: the tree has no %s; to list all: ggufs --list MODEL", model, path);
     return EX_NOINPUT;
 }

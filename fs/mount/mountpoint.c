@@ -20,9 +20,13 @@
 /* Links that are followed from the last step of a path. */
 #define MAX_LINKS 8
 
-#define CONTAINER_HINT                                                                             \
-    "to let a container mount, start it with: docker run --device /dev/fuse --cap-add SYS_ADMIN "  \
-    "--security-opt apparmor=unconfined; without a mount, ggufs --list and --cat show the tree"
+static void print_container_hints(void)
+{
+    fputs("ggufs: to let a container mount, start it with: docker run --device /dev/fuse "
+          "--cap-add SYS_ADMIN --security-opt apparmor=unconfined\n"
+          "ggufs: without a mount, use ggufs --list, --cat, --info or --extract\n",
+          stderr);
+}
 
 /* ---- the directory ---- */
 
@@ -204,12 +208,12 @@ static int check_device(void)
     }
     if (errno == ENOENT || errno == ENODEV || errno == ENXIO)
         fprintf(stderr, "ggufs: /dev/fuse is missing: load the kernel's module with \"modprobe "
-                        "fuse\"; " CONTAINER_HINT "\n");
+                        "fuse\"\n");
     else
         fprintf(stderr,
-                "ggufs: /dev/fuse cannot be opened: %s; root can allow it: chmod 666 "
-                "/dev/fuse; " CONTAINER_HINT "\n",
+                "ggufs: /dev/fuse cannot be opened: %s; root can allow it: chmod 666 /dev/fuse\n",
                 strerror(errno));
+    print_container_hints();
     return EX_UNAVAILABLE;
 }
 
@@ -239,7 +243,8 @@ static int check_rights(void)
 {
     if (prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0) == 0) {
         fprintf(stderr, "ggufs: nothing can be mounted here, because the capability CAP_SYS_ADMIN "
-                        "was taken away; " CONTAINER_HINT "\n");
+                        "was taken away\n");
+        print_container_hints();
         return EX_OSERR;
     }
     if (geteuid() != 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) {
@@ -297,6 +302,7 @@ void fs_mountpoint_close(struct fs_mountpoint *mountpoint)
 
 void fs_mountpoint_explain_refusal(const struct fs_mountpoint *mountpoint)
 {
-    fs_complain(mountpoint->path, NULL, "the mount was refused%s",
-                geteuid() == 0 ? "; " CONTAINER_HINT : "");
+    fs_complain(mountpoint->path, NULL, "the mount was refused");
+    if (geteuid() == 0)
+        print_container_hints();
 }

@@ -153,18 +153,25 @@ static void print_architecture_number(struct fs_sink *sink, const struct gguf_mo
     fs_sink_literal(sink, "\n");
 }
 
+static bool is_same_integer(const struct gguf_value *a, const struct gguf_value *b)
+{
+    return is_integer(a) && is_integer(b) && a->u64 == b->u64;
+}
+
+/* Models without attention say 0 or nothing. */
 static void print_heads(struct fs_sink *sink, const struct gguf_model *model)
 {
     const struct gguf_value *heads = find_of_architecture(model, "attention.head_count");
     const struct gguf_value *kv_heads = find_of_architecture(model, "attention.head_count_kv");
 
-    if (!heads || !has_integers(heads))
+    if (!heads || !has_integers(heads) || is_same_integer(heads, &(struct gguf_value){.u64 = 0}))
         return;
     print_label(sink, "heads");
     print_integers(sink, heads);
-    if (kv_heads && has_integers(kv_heads)) {
-        fs_sink_literal(sink, ", for keys and values ");
+    if (kv_heads && has_integers(kv_heads) && !is_same_integer(heads, kv_heads)) {
+        fs_sink_literal(sink, " (");
         print_integers(sink, kv_heads);
+        fs_sink_literal(sink, " for keys and values)");
     }
     fs_sink_literal(sink, "\n");
 }
@@ -179,21 +186,30 @@ static void print_experts(struct fs_sink *sink, const struct gguf_model *model)
     print_label(sink, "experts");
     print_integers(sink, experts);
     if (used && has_integers(used)) {
-        fs_sink_literal(sink, ", used per token ");
+        fs_sink_literal(sink, " (");
         print_integers(sink, used);
+        fs_sink_literal(sink, " used per token)");
     }
     fs_sink_literal(sink, "\n");
 }
 
+/* The vocabulary, an array, or NULL. */
+static const struct gguf_value *find_tokens(const struct gguf_model *model)
+{
+    const struct gguf_key *key = gguf_find_key(model, "tokenizer.ggml.tokens");
+
+    return key && key->value.type == GGUF_ARRAY ? &key->value : NULL;
+}
+
 static void print_tokenizer(struct fs_sink *sink, const struct gguf_model *model)
 {
-    const struct gguf_key *tokens = gguf_find_key(model, "tokenizer.ggml.tokens");
+    const struct gguf_value *tokens = find_tokens(model);
     const struct gguf_value *kind = find_string(model, "tokenizer.ggml.model");
     const struct gguf_value *pre = find_string(model, "tokenizer.ggml.pre");
 
     print_label(sink, "vocabulary");
-    if (tokens && tokens->value.type == GGUF_ARRAY)
-        print(sink, "%" PRIu64 " tokens", tokens->value.array.n_elements);
+    if (tokens)
+        print(sink, "%" PRIu64 " tokens", tokens->array.n_elements);
     else
         fs_sink_literal(sink, "none");
     if (kind) {
@@ -257,12 +273,12 @@ static void print_shares(struct fs_sink *sink, const struct share *shares, size_
 
     for (size_t i = 0; i < n_shares; i++)
         all_bytes += (double)shares[i].n_bytes;
-    fs_sink_literal(sink, "\ntype     tensors        elements           bytes    share  "
+    fs_sink_literal(sink, "\ntype       tensors        elements           bytes    share  "
                           "bits per weight\n");
     for (size_t i = 0; i < n_shares; i++) {
         const struct share *share = &shares[i];
 
-        print(sink, "%-8s %7" PRIu64 " %15" PRIu64 " %15" PRIu64 "  %5.1f %%",
+        print(sink, "%-10s %7" PRIu64 " %15" PRIu64 " %15" PRIu64 "  %5.1f %%",
               share->type ? share->type->name : "unknown", share->n_tensors, share->n_elements,
               share->n_bytes, all_bytes > 0 ? 100 * (double)share->n_bytes / all_bytes : 0);
         if (share->n_elements > 0)
@@ -285,9 +301,10 @@ static void print_quantization(struct fs_sink *sink, const struct gguf_model *mo
             print(sink, "%s\n", file_types[id]);
         else
             print(sink, "file type %" PRIu64 "\n", id);
-    } else if (n_shares > 0 && shares[0].type) {
+    } else if (n_shares > 0) {
         print_label(sink, "quantization");
-        print(sink, "%s%s\n", n_shares > 1 ? "mostly " : "", shares[0].type->name);
+        print(sink, "%s%s\n", n_shares > 1 ? "mostly " : "",
+              shares[0].type ? shares[0].type->name : "unknown");
     }
 }
 
@@ -303,6 +320,13 @@ static void print_string_key(struct fs_sink *sink, const struct gguf_model *mode
     print_label(sink, label);
     print_safe(sink, value->string);
     fs_sink_literal(sink, "\n");
+}
+
+static void print_tensor_count(struct fs_sink *sink, const struct gguf_model *model)
+{
+    print_label(sink, "tensors");
+    print(sink, "%" PRIu64 "%s\n", model->n_tensors,
+          model->n_tensors == 0 && find_tokens(model) ? " (a vocabulary only)" : "");
 }
 
 static void print_files(struct fs_sink *sink, const struct gguf_model *model)
@@ -353,10 +377,14 @@ int fs_summary_write(const struct fs_tree *tree, const void *subject, struct fs_
     qsort(shares, n_shares, sizeof *shares, compare_shares);
 
     print_string_key(sink, model, "name", "general.name");
-    print_string_key(sink, model, "architecture", "general.architecture");
+    if (find_string(model, "general.architecture"))
+        print_string_key(sink, model, "architecture", "general.architecture");
+    else
+        fs_sink_literal(sink, "architecture    not given\n");
     print_label(sink, "parameters");
     print_count(sink, n_elements);
     fs_sink_literal(sink, "\n");
+    print_tensor_count(sink, model);
     print_quantization(sink, model, shares, n_shares);
     print_files(sink, model);
     print_architecture_number(sink, model, "context length", "context_length");
@@ -366,7 +394,8 @@ int fs_summary_write(const struct fs_tree *tree, const void *subject, struct fs_
     print_experts(sink, model);
     print_tokenizer(sink, model);
     print_findings(sink, &tree->findings);
-    print_shares(sink, shares, n_shares);
+    if (n_shares > 0)
+        print_shares(sink, shares, n_shares);
     free(shares);
     return 0;
 }

@@ -40,8 +40,15 @@ class CommandTestCase(mounting.MountTestCase):
 
 class TestUsage(CommandTestCase):
     def assert_usage_error(self, arguments, *words):
+        """Arguments are missing or too many: the message, then how it is called."""
         result = self.assert_refused(EX_USAGE, arguments, "usage: ggufs", *words)
         self.assertTrue(result.err.startswith("ggufs: "), result.err)
+
+    def assert_option_error(self, arguments, *words):
+        """An option or its value is wrong: one line, which the usage does not push away."""
+        result = self.assert_refused(EX_USAGE, arguments, *words)
+        self.assertTrue(result.err.startswith("ggufs: "), result.err)
+        self.assertEqual(1, len(result.err.splitlines()), result.err)
 
     def test_no_arguments(self):
         self.assert_usage_error([], "MODEL", "MOUNTPOINT", "missing")
@@ -58,7 +65,7 @@ class TestUsage(CommandTestCase):
     def test_unknown_options(self):
         for option in ("-x", "--frobnicate", "-F", "--check=yes", "-hx"):
             with self.subTest(option=option):
-                self.assert_usage_error([option, self.model, self.mountpoint], option)
+                self.assert_option_error([option, self.model, self.mountpoint], option)
 
     def test_bad_numbers(self):
         for option in ("uid=", "uid=me", "uid=-1", "uid=1x", "uid=4294967295",
@@ -68,7 +75,7 @@ class TestUsage(CommandTestCase):
                        "max_idle_threads=x", "threads=0", "max_threads=0", "max_idle_threads=0",
                        "threads=100001", "era=3"):
             with self.subTest(option=option):
-                self.assert_usage_error(["-o", option, self.model, self.mountpoint], option)
+                self.assert_option_error(["-o", option, self.model, self.mountpoint], option)
 
     def test_suggestions(self):
         for words, meant in ((["--chek", self.model], "--check"), (["--lsit"], "--list"),
@@ -77,7 +84,7 @@ class TestUsage(CommandTestCase):
                              (["--uid=3"], "-o uid"), (["--unmount"], "fusermount3 -u"),
                              (["-o", "no_such_thing_at_all"], "--help")):
             with self.subTest(words=words):
-                self.assert_usage_error([*words, self.model, self.mountpoint], words[0], meant)
+                self.assert_option_error([*words, self.model, self.mountpoint], words[0], meant)
 
     def test_options_that_do_not_go_together(self):
         for words, named in ((["--data"], "--data"), (["--force"], "--force"),
@@ -89,30 +96,39 @@ class TestUsage(CommandTestCase):
                              (["-o", "nonempty=1"], "-o nonempty"), (["-o", "uid"], "-o uid"),
                              (["-o", "clone_fd"], "nosandbox")):
             with self.subTest(words=words):
-                self.assert_usage_error([*words, self.model, self.mountpoint], named)
+                self.assert_option_error([*words, self.model, self.mountpoint], named)
 
     def test_an_option_without_its_value(self):
         for option in ("--set", "--unset", "--edits"):
-            self.assert_usage_error([self.model, self.mountpoint, option], option, "needs a value")
+            self.assert_option_error([self.model, self.mountpoint, option], option, "needs a value")
 
     def test_commands_without_their_arguments(self):
         for words, missing in ((["--list"], "MODEL"), (["--info"], "MODEL"), (["--cat"], "MODEL"),
-                               (["--cat", self.model], "PATH"), (["--extract"], "DIR"),
-                               (["--extract", self.model], "DIR or MODEL")):
+                               (["--cat", self.model], "PATH"), (["--cat", "summary.txt"], "MODEL"),
+                               (["--extract"], "DIR and MODEL"), (["--extract", self.model], "DIR"),
+                               (["--extract", self.path("new")], "MODEL")):
             with self.subTest(words=words):
                 self.assert_usage_error(words, words[0], missing)
 
     def test_a_comma_that_cuts_a_value(self):
         """-o cannot know what a comma means; where it shows, the remedy is said."""
         for option in ("set=general.name=str:fast,furious", "set=a=arr:[1,2]"):
-            self.assert_usage_error(["-o", option, self.model, self.mountpoint], "\\,", "--set")
+            self.assert_option_error(["-o", option, self.model, self.mountpoint], "\\,", "--set")
 
     def test_remount(self):
-        self.assert_usage_error(["-o", "remount,ro", self.model, self.mountpoint], "fusermount3 -u")
+        self.assert_option_error(["-o", "remount,ro", self.model, self.mountpoint], "fusermount3 -u")
 
     def test_bad_number_with_check(self):
         result = self.run_ggufs("-o", "uid=me", "--check", self.model)
         self.assert_status(EX_USAGE, result)
+
+    def test_several_summaries_name_their_files(self):
+        other = self.path("other.gguf")
+        shutil.copy(self.model, other)
+        one, two = (self.run_ggufs("--info", path).out for path in (self.model, other))
+        result = self.run_ggufs("--info", self.model, other)
+        self.assert_status(EX_OK, result)
+        self.assertEqual(f"file            {self.model}\n{one}\nfile            {other}\n{two}", result.out)
 
     def test_an_o_without_options(self):
         self.assert_refused(EX_USAGE, [self.model, self.mountpoint, "-o"], "-o")

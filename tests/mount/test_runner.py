@@ -244,10 +244,19 @@ class TestErrors(RunnerTestCase):
         return copy
 
     def test_usage(self):
-        for arguments in ([], ["--frobnicate", "x"], [self.model, "a", "b"],
-                          ["--temp", "x", self.model]):
+        for arguments in ([], [self.model, "a", "b"]):
+            self.assertIn("usage: ggufs-run", self.refused(EX_USAGE, *arguments))
+        for arguments in (["--frobnicate", "x"], ["--temp", "x", self.model]):
             err = self.refused(EX_USAGE, *arguments)
-            self.assertIn("usage: ggufs-run", err)
+            self.assertIn(arguments[0], err)
+            self.assertEqual(1, len(err.splitlines()), err)
+
+    def test_names_of_models_elsewhere(self):
+        for name, remedy in (("hf.co/a/b:Q4_K_M", "huggingface-cli"), ("a/b-GGUF", "huggingface-cli"),
+                             ("llama3:8b", "ollama show"), ("https://a.b/c.gguf", "curl")):
+            err = self.refused(EX_NOINPUT, name, "a")
+            self.assertIn("local files only", err)
+            self.assertIn(remedy, err)
 
     def test_no_such_model(self):
         self.assertIn("ggufs MODEL", self.refused(EX_NOINPUT, self.path("nothing"), "a"))

@@ -140,7 +140,6 @@ int main(int argc, char **argv)
     if (code == -ENOMEM) {
         status = EX_OSERR;
     } else if (code < 0) {
-        run_options_print_usage(stderr);
         status = EX_USAGE;
     } else if (options.task == RUN_TASK_HELP) {
         run_options_print_help(stdout);

@@ -206,7 +206,10 @@ static int add_word(struct words *words, const char *word)
         words->list[words->n++] = word;
         return 0;
     }
-    run_message("one argument too many: %s (put a prompt of several words in quotes)", word);
+    run_message("one argument too many: %s (put a prompt of several words in quotes; of a split "
+                "model give one shard)",
+                word);
+    run_options_print_usage(stderr);
     return -EINVAL;
 }
 
@@ -236,8 +239,11 @@ static int check(const struct run_options *options)
 
     if (options->task == RUN_TASK_HELP || options->task == RUN_TASK_VERSION)
         return 0;
-    if (!options->model)
-        return refuse("MODEL is missing: a model file, or the directory of a mounted model");
+    if (!options->model) {
+        run_message("MODEL is missing: a model file, or the directory of a mounted model");
+        run_options_print_usage(stderr);
+        return -EINVAL;
+    }
     if (options->task == RUN_TASK_LOGITS && (!options->tokens_file || !options->logits_file))
         return refuse("--tokens and --logits need each other");
     if (options->prompt && !takes_prompt)
@@ -291,7 +297,7 @@ int run_options_parse(int argc, char **argv, struct run_options *options)
             run_message("%.*s: %s", (int)strcspn(argv[i], "="), argv[i], hint);
             return -EINVAL;
         } else if (!(option = find_option(argv[i], &name, &value))) {
-            run_message("unknown option %s", argv[i]);
+            run_message("unknown option %s; ggufs-run --help lists all", argv[i]);
             return -EINVAL;
         } else if (!option->argument && value) {
             run_message("%s takes no value", name);

@@ -216,8 +216,8 @@ static int print_perplexity(const struct run_session *session, const struct scor
     struct run_json json = {0};
 
     if (!session->options->is_json) {
-        printf("perplexity %.4f +/- %.4f, %zu windows of %zu tokens, %zu tokens counted\n",
-               exp(mean), error, n_windows, n_window, score->n);
+        printf("perplexity %.4f +/- %.4f, %zu window%s of %zu tokens, %zu tokens counted\n",
+               exp(mean), error, n_windows, n_windows == 1 ? "" : "s", n_window, score->n);
         return EX_OK;
     }
     run_json_begin(&json, NULL);

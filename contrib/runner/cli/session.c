@@ -7,6 +7,7 @@
 #include "gguf/support/buffer.h"
 #include "gguf/support/confine.h"
 #include "gguf/support/exit_status.h"
+#include "gguf/support/remote_names.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +45,12 @@ int run_session_complain(const struct run_session *session, int code,
 static int complain_of_place(const char *path)
 {
     const int error = errno;
+    const char *remedy = error == ENOENT ? gguf_remote_remedy(path) : NULL;
 
+    if (remedy) {
+        run_message("%s: no such file; ggufs-run opens local files only; %s", path, remedy);
+        return EX_NOINPUT;
+    }
     run_message(
         "%s: %s%s", path, strerror(error),
         error == ENOENT ? "; mount a model with \"ggufs MODEL DIRECTORY\", or give a model file"

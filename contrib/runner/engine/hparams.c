@@ -144,7 +144,9 @@ static int find_architecture(const struct run_metadata *metadata, struct run_hpa
     const char *name = run_metadata_architecture(metadata);
 
     if (name[0] == '\0')
-        return run_fail(failure, -ENOENT, "metadata: no general.architecture");
+        return run_fail(
+            failure, -ENOENT,
+            "metadata: no general.architecture, so it is not known how to run the model");
     hparams->architecture = run_architecture_find(name);
     if (!hparams->architecture)
         return run_fail(failure, -ENOTSUP,

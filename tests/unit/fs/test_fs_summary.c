@@ -53,25 +53,27 @@ Test(fs_summary, of_a_model_with_everything)
     model = model_file_make(w);
     fs_findings_add(&findings, &(struct gguf_finding){.severity = GGUF_NOTE, .message = "one"});
     fs_findings_add(&findings, &(struct gguf_finding){.severity = GGUF_NOTE, .message = "two"});
-    expect_summary(model, &findings,
-                   "name            A \\x1b[31mred\\xc2\\x9b name\\xff\n"
-                   "architecture    tiny\n"
-                   "parameters      4.35 K (4352)\n"
-                   "quantization    Q4_K_M\n"
-                   "format          GGUF v3, little-endian\n"
-                   "size            4.00 KiB (4096 bytes)\n"
-                   "context length  131072\n"
-                   "layers          2\n"
-                   "embedding width 256\n"
-                   "heads           8 to 16, for keys and values 4\n"
-                   "experts         8, used per token 2\n"
-                   "vocabulary      3 tokens, tokenizer gpt2, pre-tokenizer default\n"
-                   "chat template   yes\n"
-                   "check           2 notes; the first: one\n"
-                   "\n"
-                   "type     tensors        elements           bytes    share  bits per weight\n"
-                   "Q4_K           2            4096            2304   69.2 %             4.50\n"
-                   "F32            1             256            1024   30.8 %            32.00\n");
+    expect_summary(
+        model, &findings,
+        "name            A \\x1b[31mred\\xc2\\x9b name\\xff\n"
+        "architecture    tiny\n"
+        "parameters      4.35 K (4352)\n"
+        "tensors         3\n"
+        "quantization    Q4_K_M\n"
+        "format          GGUF v3, little-endian\n"
+        "size            4.00 KiB (4096 bytes)\n"
+        "context length  131072\n"
+        "layers          2\n"
+        "embedding width 256\n"
+        "heads           8 to 16 (4 for keys and values)\n"
+        "experts         8 (2 used per token)\n"
+        "vocabulary      3 tokens, tokenizer gpt2, pre-tokenizer default\n"
+        "chat template   yes\n"
+        "check           2 notes; the first: one\n"
+        "\n"
+        "type       tensors        elements           bytes    share  bits per weight\n"
+        "Q4_K             2            4096            2304   69.2 %             4.50\n"
+        "F32              1             256            1024   30.8 %            32.00\n");
     gguf_close(model);
 }
 
@@ -86,14 +88,14 @@ Test(fs_summary, of_a_model_with_nothing)
     gguf_writer_add_u32(w, "tokenizer.ggml.tokens", 1);
     model = model_file_make(w);
     expect_summary(model, NULL,
+                   "architecture    not given\n"
                    "parameters      0\n"
+                   "tensors         0\n"
                    "format          GGUF v3, little-endian\n"
                    "size            160 bytes\n"
                    "vocabulary      none\n"
                    "chat template   no\n"
-                   "check           OK\n"
-                   "\n"
-                   "type     tensors        elements           bytes    share  bits per weight\n");
+                   "check           OK\n");
     gguf_close(model);
 }
 
@@ -112,8 +114,43 @@ Test(fs_summary, of_a_model_that_does_not_name_its_mix_of_types)
     tree = tree_file_make_tree(model);
     file = tree_file_read(tree, "summary.txt");
     cr_expect_not_null(strstr(file.bytes, "\nquantization    mostly Q8_0\n"), "%s", file.bytes);
-    cr_expect_not_null(strstr(file.bytes, "\nunknown        1               4 "), "%s", file.bytes);
+    cr_expect_not_null(strstr(file.bytes, "\nunknown          1               4 "), "%s",
+                       file.bytes);
     free(file.bytes);
     fs_tree_free(tree);
     gguf_close(model);
+}
+
+/* Counts that say nothing are left out: no heads, and as many heads for keys as for queries. */
+static void expect_heads(uint32_t heads, uint32_t kv_heads, const char *line)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    static const char *const tokens[] = {"a"};
+    struct gguf_model *model;
+    struct tree_file file;
+    struct fs_tree *tree;
+
+    gguf_writer_add_string(w, "general.architecture", "tiny");
+    gguf_writer_add_u32(w, "tiny.attention.head_count", heads);
+    gguf_writer_add_u32(w, "tiny.attention.head_count_kv", kv_heads);
+    gguf_writer_add_strings(w, "tokenizer.ggml.tokens", tokens, 1);
+    model = model_file_make(w);
+    tree = tree_file_make_tree(model);
+    file = tree_file_read(tree, "summary.txt");
+    cr_expect_not_null(strstr(file.bytes, "\ntensors         0 (a vocabulary only)\n"), "%s",
+                       file.bytes);
+    if (line)
+        cr_expect_not_null(strstr(file.bytes, line), "%s", file.bytes);
+    else
+        cr_expect_null(strstr(file.bytes, "heads"), "%s", file.bytes);
+    free(file.bytes);
+    fs_tree_free(tree);
+    gguf_close(model);
+}
+
+Test(fs_summary, of_a_vocabulary_with_heads)
+{
+    expect_heads(0, 0, NULL);
+    expect_heads(8, 8, "\nheads           8\n");
+    expect_heads(8, 2, "\nheads           8 (2 for keys and values)\n");
 }

@@ -1,8 +1,9 @@
-#include "fs/command/remote_names.h"
+#include "gguf/support/remote_names.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 static bool starts_with(const char *text, const char *start)
 {
@@ -18,16 +19,28 @@ static bool is_name_with_tag(const char *path)
            path[0] != '.';
 }
 
-const char *fs_remote_remedy(const char *path)
+/* "TheBloke/Llama-2-7B-GGUF": a repository of GGUF files as Hugging Face has them. */
+static bool is_repository(const char *path)
+{
+    const char *slash = strchr(path, '/');
+    const size_t length = strlen(path);
+
+    return slash && slash > path && !strchr(slash + 1, '/') && path[0] != '.' && length > 5 &&
+           strcasecmp(path + length - 5, "-gguf") == 0;
+}
+
+const char *gguf_remote_remedy(const char *path)
 {
     static const char *const hubs[] = {"hf.co/", "huggingface.co/", "hf://", "https://hf.co/",
                                        "https://huggingface.co/"};
 
-    for (size_t i = 0; i < sizeof hubs / sizeof *hubs; i++) {
-        if (starts_with(path, hubs[i]))
-            return "download it first, for instance with: huggingface-cli download USER/REPOSITORY "
-                   "FILE.gguf --local-dir .";
-    }
+    bool is_on_hub = is_repository(path);
+
+    for (size_t i = 0; i < sizeof hubs / sizeof *hubs; i++)
+        is_on_hub |= starts_with(path, hubs[i]);
+    if (is_on_hub)
+        return "download it first, for instance with: huggingface-cli download USER/REPOSITORY "
+               "FILE.gguf --local-dir .";
     if (starts_with(path, "ollama:") || is_name_with_tag(path))
         return "for a model of ollama, the FROM line of \"ollama show --modelfile NAME\" has the "
                "path of its file";
