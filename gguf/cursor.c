@@ -1,6 +1,7 @@
 #include "gguf/cursor.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -17,27 +18,39 @@ uint64_t gguf_cursor_left(const struct gguf_cursor *cursor)
     return cursor->size_bytes - cursor->offset;
 }
 
-const uint8_t *gguf_cursor_take(struct gguf_cursor *cursor, uint64_t n_bytes)
+/* Make the next n_bytes of the source part of its header. */
+static bool reach(struct gguf_cursor *cursor, uint64_t n_bytes)
+{
+    const int result = gguf_header_reach(cursor->source, cursor->offset + n_bytes);
+
+    if (result < 0)
+        cursor->failure = result;
+    return result == 0;
+}
+
+/* Vocabularies have hundreds of thousands of lengths and strings: this must be fast. */
+static inline const uint8_t *take(struct gguf_cursor *cursor, uint64_t n_bytes)
 {
     const uint8_t *bytes;
 
-    if (n_bytes > gguf_cursor_left(cursor)) {
+    if (n_bytes > cursor->size_bytes - cursor->offset) {
         cursor->failure = -ENODATA;
         return NULL;
     }
     if (cursor->source) {
-        const int result = gguf_header_reach(cursor->source, cursor->offset + n_bytes);
-
-        if (result < 0) {
-            cursor->failure = result;
+        if (cursor->offset + n_bytes > cursor->source->header.end_offset && !reach(cursor, n_bytes))
             return NULL;
-        }
         bytes = gguf_header_at(&cursor->source->header, cursor->offset);
     } else {
         bytes = cursor->data + cursor->offset;
     }
     cursor->offset += n_bytes;
     return bytes;
+}
+
+const uint8_t *gguf_cursor_take(struct gguf_cursor *cursor, uint64_t n_bytes)
+{
+    return take(cursor, n_bytes);
 }
 
 int gguf_cursor_skip(struct gguf_cursor *cursor, uint64_t n_bytes)
@@ -59,22 +72,41 @@ int gguf_cursor_skip_data(struct gguf_cursor *cursor, uint64_t n_bytes)
     return result;
 }
 
-int gguf_cursor_number(struct gguf_cursor *cursor, unsigned width_bytes, uint64_t *number)
+static inline uint64_t load(const uint8_t *bytes, unsigned width_bytes, bool big_endian)
 {
-    const uint8_t *bytes = gguf_cursor_take(cursor, width_bytes);
-    uint64_t value = 0;
-    unsigned i;
+    uint16_t u16;
+    uint32_t u32;
+    uint64_t u64;
 
-    assert(width_bytes <= sizeof value);
+    switch (width_bytes) {
+    case sizeof u16:
+        memcpy(&u16, bytes, sizeof u16);
+        return big_endian ? be16toh(u16) : le16toh(u16);
+    case sizeof u32:
+        memcpy(&u32, bytes, sizeof u32);
+        return big_endian ? be32toh(u32) : le32toh(u32);
+    case sizeof u64:
+        memcpy(&u64, bytes, sizeof u64);
+        return big_endian ? be64toh(u64) : le64toh(u64);
+    default:
+        assert(width_bytes == 1);
+        return *bytes;
+    }
+}
+
+static inline int read_number(struct gguf_cursor *cursor, unsigned width_bytes, uint64_t *number)
+{
+    const uint8_t *bytes = take(cursor, width_bytes);
+
     if (!bytes)
         return cursor->failure;
-    for (i = 0; i < width_bytes; i++) {
-        unsigned from = cursor->encoding.big_endian ? i : width_bytes - 1 - i;
-
-        value = value << 8 | bytes[from];
-    }
-    *number = value;
+    *number = load(bytes, width_bytes, cursor->encoding.big_endian);
     return 0;
+}
+
+int gguf_cursor_number(struct gguf_cursor *cursor, unsigned width_bytes, uint64_t *number)
+{
+    return read_number(cursor, width_bytes, number);
 }
 
 int gguf_cursor_u32(struct gguf_cursor *cursor, uint32_t *number)
@@ -102,11 +134,11 @@ int gguf_cursor_string(struct gguf_cursor *cursor, struct gguf_string *string)
     const uint64_t start = cursor->offset;
     const uint8_t *bytes;
     uint64_t length_bytes;
-    int result = gguf_cursor_length(cursor, &length_bytes);
+    int result = read_number(cursor, cursor->encoding.length_bytes, &length_bytes);
 
     if (result < 0)
         return result;
-    bytes = gguf_cursor_take(cursor, length_bytes);
+    bytes = take(cursor, length_bytes);
     if (!bytes) {
         cursor->offset = start;
         return cursor->failure;

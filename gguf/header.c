@@ -13,8 +13,8 @@
 /* The first step holds the whole header of a small file, without much of the data behind it. */
 #define FIRST_STEP_BYTES ((size_t)4 << 10)
 #define LAST_STEP_BYTES  ((size_t)1 << 20)
-/* Memory is made writable in these steps. */
-#define MEMORY_STEP_BYTES ((uint64_t)1 << 20)
+/* Memory is made writable in these steps: those of a huge page. */
+#define MEMORY_STEP_BYTES ((uint64_t)2 << 20)
 #define COMPARED_BYTES    ((size_t)64 << 10)
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -22,30 +22,22 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static uint64_t left_out_bytes(const struct gguf_header *header)
+static void set_end(struct gguf_header *header, uint64_t n_bytes)
 {
-    return header->n_gaps > 0 ? header->gaps[header->n_gaps - 1].left_out_bytes : 0;
-}
-
-/* Where in the file the copy ends. */
-static uint64_t end_of(const struct gguf_header *header)
-{
-    return header->n_bytes + left_out_bytes(header);
-}
-
-const uint8_t *gguf_header_at(const struct gguf_header *header, uint64_t offset)
-{
-    const uint64_t left_out = left_out_bytes(header);
-
-    assert(offset >= left_out && offset - left_out <= header->n_bytes);
-    return header->bytes + (offset - left_out);
+    header->n_bytes = n_bytes;
+    header->left_out_bytes =
+        header->n_gaps > 0 ? header->gaps[header->n_gaps - 1].left_out_bytes : 0;
+    header->end_offset = header->n_bytes + header->left_out_bytes;
 }
 
 /* Address space costs nothing; it is reserved so that the copy can grow in its place. */
 static int reserve(struct gguf_source *source)
 {
     struct gguf_header *header = &source->header;
-    const uint64_t n_bytes = smaller(header->limit_bytes, source->size_bytes);
+    /* Whole huge pages: Linux aligns only such mappings for them. */
+    const uint64_t n_bytes =
+        (smaller(header->limit_bytes, source->size_bytes) / MEMORY_STEP_BYTES + 1) *
+        MEMORY_STEP_BYTES;
     void *bytes = mmap(NULL, n_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (bytes == MAP_FAILED)
@@ -63,9 +55,12 @@ static int make_writable(struct gguf_header *header, uint64_t n_bytes)
     if (n_bytes <= header->writable_bytes)
         return 0;
     more = (n_bytes + MEMORY_STEP_BYTES - 1) / MEMORY_STEP_BYTES * MEMORY_STEP_BYTES;
-    more = smaller(more, header->reserved_bytes);
     if (mprotect(header->bytes, more, PROT_READ | PROT_WRITE) != 0)
         return -ENOMEM;
+    /* A large header costs few page faults that way. It does without if there are no huge pages. */
+    if (header->writable_bytes > 0)
+        madvise(header->bytes + header->writable_bytes, more - header->writable_bytes,
+                MADV_HUGEPAGE);
     header->writable_bytes = more;
     return 0;
 }
@@ -78,9 +73,9 @@ static int choose_step(const struct gguf_source *source, uint64_t offset, uint64
     const struct gguf_source_kind *kind = source->kind;
     uint64_t step = header->step_bytes;
 
-    if (needed_bytes > header->reserved_bytes - header->n_bytes)
+    if (needed_bytes > header->limit_bytes - header->n_bytes)
         return -E2BIG;
-    step = smaller(step, header->reserved_bytes - header->n_bytes);
+    step = smaller(step, header->limit_bytes - header->n_bytes);
     step = smaller(step, source->size_bytes - offset);
     if (kind->is_growing && kind->has && !kind->has(source, offset, step)) {
         step = smaller(step, needed_bytes);
@@ -95,7 +90,7 @@ static int copy_step(struct gguf_source *source, uint64_t needed_bytes)
 {
     struct gguf_header *header = &source->header;
     const struct gguf_source_kind *kind = source->kind;
-    const uint64_t offset = end_of(header);
+    const uint64_t offset = header->end_offset;
     size_t n_bytes;
     int result = choose_step(source, offset, needed_bytes, &n_bytes);
 
@@ -110,7 +105,7 @@ static int copy_step(struct gguf_source *source, uint64_t needed_bytes)
         result = kind->read(source, offset, n_bytes, header->bytes + header->n_bytes);
     if (result < 0)
         return result;
-    header->n_bytes += n_bytes;
+    set_end(header, header->n_bytes + n_bytes);
     if (header->step_bytes < LAST_STEP_BYTES)
         header->step_bytes *= 2;
     return 0;
@@ -120,12 +115,12 @@ int gguf_header_reach(struct gguf_source *source, uint64_t end_offset)
 {
     struct gguf_header *header = &source->header;
 
-    if (end_offset <= end_of(header))
+    if (end_offset <= header->end_offset)
         return 0;
     if (!header->bytes && reserve(source) < 0)
         return -ENOMEM;
-    while (end_of(header) < end_offset) {
-        const int result = copy_step(source, end_offset - end_of(header));
+    while (header->end_offset < end_offset) {
+        const int result = copy_step(source, end_offset - header->end_offset);
 
         if (result < 0)
             return result;
@@ -135,7 +130,7 @@ int gguf_header_reach(struct gguf_source *source, uint64_t end_offset)
 
 int gguf_header_leave_out(struct gguf_header *header, uint64_t offset, uint64_t n_bytes)
 {
-    const uint64_t left_out = left_out_bytes(header), start = offset - left_out;
+    const uint64_t left_out = header->left_out_bytes, start = offset - left_out;
     const uint64_t copied = header->n_bytes - start; /* ahead of the parser */
     const uint64_t dropped = smaller(copied, n_bytes);
     struct gguf_header_gap *gaps;
@@ -149,7 +144,7 @@ int gguf_header_leave_out(struct gguf_header *header, uint64_t offset, uint64_t 
     gaps[header->n_gaps++] = (struct gguf_header_gap){start, left_out + n_bytes};
     if (copied > dropped)
         memmove(header->bytes + start, header->bytes + start + dropped, copied - dropped);
-    header->n_bytes -= dropped;
+    set_end(header, header->n_bytes - dropped);
     header->hole_bytes -= smaller(header->hole_bytes, dropped);
     header->step_bytes = FIRST_STEP_BYTES;
     return 0;
@@ -159,20 +154,20 @@ void gguf_header_rewind(struct gguf_header *header)
 {
     if (header->n_gaps == 0)
         return;
-    header->n_bytes = header->gaps[0].start;
     header->hole_bytes = 0;
     header->n_gaps = 0;
+    set_end(header, header->gaps[0].start);
     header->step_bytes = FIRST_STEP_BYTES;
 }
 
 void gguf_header_finish(struct gguf_header *header, uint64_t end_offset)
 {
-    const uint64_t n_bytes = end_offset - left_out_bytes(header);
+    const uint64_t n_bytes = end_offset - header->left_out_bytes;
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     const uint64_t kept_bytes = (n_bytes + page_bytes - 1) / page_bytes * page_bytes;
 
     assert(n_bytes <= header->n_bytes);
-    header->n_bytes = n_bytes;
+    set_end(header, n_bytes);
     if (kept_bytes >= header->reserved_bytes)
         return;
     if (munmap(header->bytes + kept_bytes, header->reserved_bytes - kept_bytes) == 0) {

@@ -31,6 +31,8 @@ struct gguf_header_gap {
 struct gguf_header {
     uint8_t *bytes; /* reserved address space, of which the first writable_bytes are memory */
     uint64_t n_bytes;
+    uint64_t left_out_bytes; /* in all gaps */
+    uint64_t end_offset;     /* n_bytes + left_out_bytes, where the copy ends in the file */
     uint64_t writable_bytes, reserved_bytes;
     uint64_t limit_bytes;
     uint64_t hole_bytes; /* of n_bytes */
@@ -47,8 +49,14 @@ struct gguf_header {
  */
 int gguf_header_reach(struct gguf_source *source, uint64_t end_offset);
 
-/* The byte at `offset` in the file, which was reached and is not before data that were left out. */
-const uint8_t *gguf_header_at(const struct gguf_header *header, uint64_t offset);
+/*
+ * Return the byte at `offset` in the file, which must have been reached and must not lie before
+ * data that were left out.
+ */
+static inline const uint8_t *gguf_header_at(const struct gguf_header *header, uint64_t offset)
+{
+    return header->bytes + (offset - header->left_out_bytes);
+}
 
 /*
  * Leave n_bytes at `offset` in the file out of the copy and go on behind them. No byte from there
