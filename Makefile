@@ -279,7 +279,7 @@ lint:
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
 	    --inline-suppr -I. -D__BYTE_ORDER__=1234 -D__ORDER_LITTLE_ENDIAN__=1234 \
 	    dequant gguf fs contrib/sample contrib/runner
-	mandoc -T lint -W warning ggufs.1 ggufs-run.1
+	mandoc -T lint -W warning ggufs.1 ggufs.5 ggufs-run.1
 	shellcheck -s bash contrib/completion/*.bash
 	shellcheck contrib/install-deps contrib/build contrib/demo contrib/test tests/run tests/soak/run .ci/run
 
@@ -290,12 +290,14 @@ install: all
 	    install -D -m 644 contrib/completion/$$name.bash $(DESTDIR)$(BASHDIR)/$$name; \
 	    install -D -m 644 contrib/completion/_$$name $(DESTDIR)$(ZSHDIR)/_$$name; \
 	done
+	install -D -m 644 ggufs.5 $(DESTDIR)$(MANDIR)/man5/ggufs.5
 
 uninstall:
 	set -e; for name in ggufs ggufs-run; do \
 	    rm -f $(DESTDIR)$(BINDIR)/$$name $(DESTDIR)$(MANDIR)/man1/$$name.1 \
 	        $(DESTDIR)$(BASHDIR)/$$name $(DESTDIR)$(ZSHDIR)/_$$name; \
 	done
+	rm -f $(DESTDIR)$(MANDIR)/man5/ggufs.5
 
 clean:
 	rm -rf build
