@@ -133,7 +133,7 @@ int gguf_cursor_string(struct gguf_cursor *cursor, struct gguf_string *string)
 {
     const uint64_t start = cursor->offset;
     const uint8_t *bytes;
-    uint64_t length_bytes;
+    uint64_t length_bytes = 0;
     int result = read_number(cursor, cursor->encoding.length_bytes, &length_bytes);
 
     if (result < 0)

@@ -227,7 +227,9 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
         kill(server, SIGKILL);
         return status;
     }
-    prctl(PR_SET_PDEATHSIG, 0);
+    /* Set in run_in_background(). In the foreground it is the caller's, who may want it. */
+    if (!daemon->foreground)
+        prctl(PR_SET_PDEATHSIG, 0);
     if (daemon->sandbox && !fs_sandbox_enter_keeper(server)) {
         kill(server, SIGKILL);
         status = EX_OSERR;
