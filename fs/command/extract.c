@@ -320,6 +320,8 @@ static int choose(struct extraction *job, const struct fs_options *options, int 
 
     for (size_t i = 0; options->n_paths == 0 && i < n_defaults; i++)
         fs_selection_add(&job->selection, default_patterns[i]);
+    if (options->n_paths == 0)
+        fs_selection_add_links(&job->selection);
     for (int i = 0; i < options->n_paths; i++) {
         if (fs_selection_add(&job->selection, options->paths[i]) == 0)
             return fs_refuse_path(job->tree, job->model, options->paths[i]);

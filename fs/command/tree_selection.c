@@ -107,3 +107,20 @@ uint64_t fs_selection_add(struct fs_selection *selection, const char *pattern)
 {
     return match(selection, FS_ROOT, pattern);
 }
+
+void fs_selection_add_links(struct fs_selection *selection)
+{
+    const struct fs_tree *tree = selection->tree;
+
+    for (fs_node_index i = 0; i < tree->nodes.count; i++) {
+        char path[FS_PATH_BYTES];
+        fs_node_index target;
+
+        if (fs_tree_node(tree, i)->kind != FS_LINK)
+            continue;
+        fs_node_path(tree, i, path);
+        if (fs_tree_find(tree, path, &target) == 0 &&
+            fs_choice_of(selection, target) != FS_NOT_CHOSEN)
+            choose(selection, i);
+    }
+}

@@ -28,6 +28,9 @@ void fs_selection_end(struct fs_selection *selection);
  */
 uint64_t fs_selection_add(struct fs_selection *selection, const char *pattern);
 
+/* Choose every symbolic link that leads to something chosen, or to a directory that holds it. */
+void fs_selection_add_links(struct fs_selection *selection);
+
 static inline enum fs_choice fs_choice_of(const struct fs_selection *selection, fs_node_index node)
 {
     return (enum fs_choice)selection->choices[node];

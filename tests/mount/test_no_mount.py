@@ -143,6 +143,20 @@ class TestSameAsMounted(NoMountTestCase):
                 self.assert_same_tree(self.mountpoint, target)
                 mounting.unmount(self.mountpoint)
 
+    def test_links_of_an_old_model(self):
+        """Without a PATTERN as well: a runner finds tensors by the names that GGUF gives them."""
+        model = os.path.join(mounting.FIXTURES, "legacy", "llama-ggjt3-q4_0.bin")
+        if not os.path.exists(model):
+            self.skipTest("no fixtures")
+        target = self.path("old")
+        self.run_bytes("--extract", target, model)
+        links = {name: found[1] for name, found in self.listed(model).items() if found[1]}
+        self.assertIn(b"tensors/token_embd.weight", links)
+        for name, link in links.items():
+            path = os.path.join(os.fsencode(target), name)
+            self.assertEqual(link, os.readlink(path))
+            self.assertTrue(os.path.exists(os.path.join(path, b"raw")), name)
+
     def test_edits_and_split(self):
         model = odd_model(self.path("odd.gguf"))
         self.write("template", b"{{ a, b\\n }}\n")
