@@ -1,5 +1,7 @@
 #include "gguf/edit_values.h"
 
+#include "gguf/support/grow.h"
+
 #include <cJSON.h>
 #include <ctype.h>
 #include <errno.h>
@@ -182,13 +184,11 @@ static int put(struct job *job, const void *bytes, size_t n_bytes)
     struct gguf_edit *edit = job->edit;
 
     if (n_bytes > job->room_bytes - edit->data_bytes) {
-        const size_t room_bytes = 2 * job->room_bytes + n_bytes;
-        uint8_t *grown = realloc(edit->data, room_bytes);
+        uint8_t *grown = gguf_grow(edit->data, &job->room_bytes, edit->data_bytes + n_bytes, 1);
 
         if (!grown)
             return gguf_error(job->report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
         edit->data = grown;
-        job->room_bytes = room_bytes;
     }
     if (n_bytes > 0)
         memcpy(edit->data + edit->data_bytes, bytes, n_bytes);

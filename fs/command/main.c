@@ -10,11 +10,11 @@
 #include "gguf/faults.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/safe_print.h"
+#include "gguf/support/standard_files.h"
 
 #include <fuse_lowlevel.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
@@ -52,16 +52,6 @@ static int run(struct fs_options *options)
     }
 }
 
-/* Keep files from becoming descriptor 0, 1 or 2 if the caller closed those. */
-static int fill_standard_descriptors(void)
-{
-    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) {
-        if (fcntl(i, F_GETFD) < 0 && open("/dev/null", O_RDWR) != i)
-            return -1;
-    }
-    return 0;
-}
-
 /* Choose the kernels for this CPU, or those that GGUFS_CPU names. */
 static int choose_kernels(void)
 {
@@ -89,7 +79,7 @@ int main(int argc, char **argv)
     int status = EX_USAGE;
     int result;
 
-    if (fill_standard_descriptors() < 0)
+    if (gguf_fill_standard_files() < 0)
         return EX_OSERR;
     if (choose_kernels() != EX_OK)
         return EX_USAGE;

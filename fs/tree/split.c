@@ -1,25 +1,26 @@
 #include "fs/tree/split.h"
 
+#include "gguf/support/grow.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Appends a shard that starts with a tensor. Room grows when the number is a power of two. */
-static int begin_shard(struct fs_shard **shards, uint32_t *n_shards, uint64_t first_tensor)
+/* Append a shard that starts with a tensor. */
+static int begin_shard(struct fs_shard **shards, size_t *room, uint32_t *n_shards,
+                       uint64_t first_tensor)
 {
     const uint32_t n = *n_shards;
+    struct fs_shard *grown;
 
     if (n == FS_MAX_SHARDS)
         return -E2BIG;
-    if ((n & (n - 1)) == 0) {
-        struct fs_shard *grown = reallocarray(*shards, n ? 2 * (size_t)n : 1, sizeof *grown);
-
-        if (!grown)
-            return -ENOMEM;
-        *shards = grown;
-    }
+    grown = gguf_grow(*shards, room, (size_t)n + 1, sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    *shards = grown;
     (*shards)[n] = (struct fs_shard){.index = n, .first_tensor = first_tensor};
     *n_shards = n + 1;
     return 0;
@@ -30,11 +31,12 @@ int fs_split_plan(const struct gguf_model *model, uint64_t limit_bytes, struct f
 {
     const uint64_t mask = model->alignment_bytes - 1;
     uint64_t used_bytes = 0;
+    size_t room = 0;
     int result;
 
     *shards = NULL;
     *n_shards = 0;
-    result = begin_shard(shards, n_shards, 0);
+    result = begin_shard(shards, &room, n_shards, 0);
     for (uint64_t i = 0; result == 0 && i < model->n_tensors; i++) {
         uint64_t n_bytes, sum;
 
@@ -47,7 +49,7 @@ int fs_split_plan(const struct gguf_model *model, uint64_t limit_bytes, struct f
             break;
         }
         if (sum > limit_bytes && (*shards)[*n_shards - 1].n_tensors > 0) {
-            result = begin_shard(shards, n_shards, i);
+            result = begin_shard(shards, &room, n_shards, i);
             sum = n_bytes;
         }
         used_bytes = sum;

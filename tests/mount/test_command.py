@@ -171,6 +171,15 @@ class TestUsage(CommandTestCase):
                 self.assertEqual(EX_IOERR, done.returncode)
                 self.assertRegex(done.stderr, rb"\Aggufs: cannot write to standard output: .*\n\Z")
 
+    def test_closed_stdout(self):
+        """Output that has nowhere to go is lost like that to a full disk."""
+        for words in (["--check", self.model], ["--cat", "tensors/t/raw", self.model], ["-h"]):
+            with self.subTest(words=words):
+                done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", mounting.BINARY, *words],
+                                      stderr=subprocess.PIPE, timeout=mounting.DEADLINE)
+                self.assertEqual(EX_IOERR, done.returncode)
+                self.assertIn(b"cannot write to standard output: Bad file descriptor", done.stderr)
+
     def test_a_reader_that_leaves(self):
         """Ends by SIGPIPE, or with the status that a shell gives for it, and says nothing."""
         for ignored in (False, True):

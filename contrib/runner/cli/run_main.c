@@ -6,9 +6,9 @@
 #include "contrib/runner/cli/tasks.h"
 #include "dequant/kernels.h"
 #include "gguf/support/exit_status.h"
+#include "gguf/support/standard_files.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +19,6 @@
 
 /* The usual context of a perplexity. */
 #define PERPLEXITY_CONTEXT 512
-
-/* Open /dev/null where the caller closed descriptor 0, 1 or 2, so that no file of ours gets one. */
-static int fill_standard_descriptors(void)
-{
-    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
-        if (fcntl(i, F_GETFD) < 0 && open("/dev/null", O_RDWR) != i)
-            return -1;
-    return 0;
-}
 
 /* Choose the kernels for this CPU, or those that GGUFS_CPU names. */
 static int choose_kernels(void)
@@ -132,7 +123,7 @@ int main(int argc, char **argv)
     int status = EX_OK;
     int code;
 
-    if (fill_standard_descriptors() < 0)
+    if (gguf_fill_standard_files() < 0)
         return EX_OSERR;
     if (choose_kernels() != EX_OK)
         return EX_USAGE;

@@ -1,29 +1,22 @@
 #include "contrib/runner/tokenizer/token_ids.h"
 
+#include "gguf/support/grow.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_CAPACITY 64
-
 int run_reserve(void *list, size_t *capacity, size_t n, size_t element_bytes)
 {
-    size_t larger = *capacity > 0 ? *capacity : FIRST_CAPACITY;
     void *old, *grown;
 
     if (n <= *capacity)
         return 0;
-    while (larger < n) {
-        if (larger > SIZE_MAX / 2)
-            return -ENOMEM;
-        larger *= 2;
-    }
     memcpy(&old, list, sizeof old);
-    grown = reallocarray(old, larger, element_bytes);
+    grown = gguf_grow(old, capacity, n, element_bytes);
     if (!grown)
         return -ENOMEM;
     memcpy(list, &grown, sizeof grown);
-    *capacity = larger;
     return 0;
 }
 
