@@ -2,46 +2,18 @@
 
 #include "fs/command/option_table.h"
 #include "fs/command/terminal.h"
+#include "gguf/support/shard_names.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-
-/* How the name of a shard ends, with digits for 'N'. */
-static const char shard_ending[] = "-NNNNN-of-NNNNN.gguf";
-
-static bool is_shard(const char *path)
-{
-    const size_t length = strlen(path), ending = strlen(shard_ending);
-
-    if (length < ending)
-        return false;
-    for (size_t i = 0; i < ending; i++) {
-        const char c = path[length - ending + i];
-
-        if (shard_ending[i] == 'N' ? !isdigit((unsigned char)c) : c != shard_ending[i])
-            return false;
-    }
-    return true;
-}
-
-/* Return true if two paths differ in nothing but the number of their shard. */
-static bool are_of_one_model(const char *a, const char *b)
-{
-    const size_t length = strlen(a);
-    const size_t number = length - strlen(shard_ending) + 1; /* where its digits start */
-
-    return is_shard(a) && is_shard(b) && strlen(b) == length && strncmp(a, b, number) == 0 &&
-           strcmp(a + number + 5, b + number + 5) == 0;
-}
 
 /* How many of the `n` arguments from the first on are files of one model; at least 1. */
 static int count_shards(const char *const *arguments, int n)
 {
     int count = 1;
 
-    while (count < n && are_of_one_model(arguments[0], arguments[count]))
+    while (count < n && gguf_are_shards_of_one_model(arguments[0], arguments[count]))
         count++;
     return count;
 }
@@ -93,7 +65,7 @@ static int assign_models(struct fs_options *options)
         bool is_new = true;
 
         for (int j = 0; j < options->n_models; j++)
-            is_new &= !are_of_one_model(options->models[j], model);
+            is_new &= !gguf_are_shards_of_one_model(options->models[j], model);
         if (is_new)
             options->models[options->n_models++] = model;
     }
@@ -113,7 +85,7 @@ static int assign_model_and_paths(struct fs_options *options, const char **argum
     if (!is_file(arguments[first]) && is_file(arguments[n - 1 - first]))
         first = n - 1 - first;
     if (first == n - 1) {
-        while (first > 0 && are_of_one_model(arguments[first - 1], arguments[n - 1]))
+        while (first > 0 && gguf_are_shards_of_one_model(arguments[first - 1], arguments[n - 1]))
             first--;
         n_shards = n - first;
         options->paths = arguments;

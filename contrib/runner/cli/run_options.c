@@ -3,6 +3,7 @@
 #include "contrib/runner/cli/foreign_options.h"
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_option_table.h"
+#include "gguf/support/shard_names.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -202,13 +203,14 @@ struct words {
 
 static int add_word(struct words *words, const char *word)
 {
+    /* The other shards of a split model, as a shell's pattern names them; any one is enough. */
+    if (words->n == 1 && gguf_are_shards_of_one_model(words->list[0], word))
+        return 0;
     if (words->n < sizeof words->list / sizeof *words->list) {
         words->list[words->n++] = word;
         return 0;
     }
-    run_message("one argument too many: %s (put a prompt of several words in quotes; of a split "
-                "model give one shard)",
-                word);
+    run_message("one argument too many: %s (put a prompt of several words in quotes)", word);
     run_options_print_usage(stderr);
     return -EINVAL;
 }

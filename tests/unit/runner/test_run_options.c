@@ -48,6 +48,23 @@ Test(run_options, are_read)
     run_options_free(&options);
 }
 
+Test(run_options, shards_of_one_model_are_that_model)
+{
+    struct run_options options;
+
+    cr_assert_eq(PARSE(&options, "m-00001-of-00003.gguf", "m-00002-of-00003.gguf",
+                       "m-00003-of-00003.gguf", "a prompt"),
+                 0);
+    cr_expect_str_eq(options.model, "m-00001-of-00003.gguf");
+    cr_expect_str_eq(options.prompt, "a prompt");
+    run_options_free(&options);
+
+    /* Nothing else is taken for one. */
+    cr_assert_eq(PARSE(&options, "m-00001-of-00003.gguf", "n-00002-of-00003.gguf"), 0);
+    cr_expect_str_eq(options.prompt, "n-00002-of-00003.gguf");
+    run_options_free(&options);
+}
+
 Test(run_options, model_and_prompt_as_options_or_words)
 {
     static char *const same[][6] = {
