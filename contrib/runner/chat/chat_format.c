@@ -10,7 +10,7 @@ struct target {
     bool is_begun; /* something was written */
 };
 
-/* A piece of the format. The tokenizer's BOS at the beginning is not doubled. */
+/* Write a piece of the format. Leaves out the BOS that the tokenizer adds itself. */
 static int write_piece(struct target *target, const char *piece)
 {
     int result = 0;
@@ -55,7 +55,7 @@ static int write_text(struct target *target, const struct run_chat_message *mess
     return length > 0 ? target->writer(target->user, text, length, true) : 0;
 }
 
-/* `within`: the system's message, or NULL. */
+/* `within` is the system message to put inside this one, or NULL. */
 static int write_message(struct target *target, const struct run_chat_message *message,
                          const struct run_chat_message *within)
 {

@@ -1,6 +1,6 @@
 /*
- * How models were taught to read conversations: a table of the common formats, as data. Models
- * carry a template in Jinja; it is recognised by what is characteristic of it, and not executed.
+ * Chat formats: a table of the common prompt formats, as data. Models carry a Jinja template; it is
+ * recognised by its characteristic parts and never executed.
  */
 #ifndef GGUFS_RUNNER_CHAT_FORMAT_H
 #define GGUFS_RUNNER_CHAT_FORMAT_H
@@ -8,29 +8,30 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* In pieces: the model's own tokens that begin and end a text. */
+/* Placeholders in pieces for the model's own BOS and EOS token. */
 #define RUN_CHAT_BOS "\001"
 #define RUN_CHAT_EOS "\002"
 
 enum run_chat_role { RUN_CHAT_SYSTEM, RUN_CHAT_USER, RUN_CHAT_ASSISTANT, RUN_CHAT_ROLES };
 
-/* What is odd about a format. */
+/* Flags of a format. */
 enum {
-    /* White space around messages of that role is left out. */
+    /* White space at both ends of this role's messages is removed. */
     RUN_CHAT_TRIM_SYSTEM = 1 << RUN_CHAT_SYSTEM,
     RUN_CHAT_TRIM_USER = 1 << RUN_CHAT_USER,
     RUN_CHAT_TRIM_ASSISTANT = 1 << RUN_CHAT_ASSISTANT,
     RUN_CHAT_TRIM = RUN_CHAT_TRIM_SYSTEM | RUN_CHAT_TRIM_USER | RUN_CHAT_TRIM_ASSISTANT,
-    /* The system's message stands within the user's next one, before its text. */
+    /* The system message goes inside the next user message, before its text. */
     RUN_CHAT_SYSTEM_IN_USER = 1 << 3,
 };
 
 struct run_chat_format {
     const char *name;
-    const char *start;                     /* before everything */
-    const char *no_system;                 /* then, if the first message is not the system's */
-    const char *around[RUN_CHAT_ROLES][2]; /* before and behind the messages of a role */
-    const char *answer;                    /* what asks the model for its message */
+    const char *start; /* before the first message */
+    /* follows `start` if the first message is not the system's */
+    const char *no_system;
+    const char *around[RUN_CHAT_ROLES][2]; /* before and after the messages of a role */
+    const char *answer;                    /* prompts the model for its message */
     unsigned oddities;
 };
 
@@ -40,37 +41,41 @@ struct run_chat_message {
     size_t length;
 };
 
-/* What a format does not know of the model. */
+/* The model's part of a conversation's text. */
 struct run_chat_model {
-    const char *bos, *eos; /* the texts of these tokens; "" if there are none */
-    bool is_bos_added;     /* the tokenizer puts one before everything */
+    const char *bos, *eos; /* texts of these tokens; "" if the model has none */
+    bool is_bos_added;     /* the tokenizer adds a BOS at the start */
 };
 
-/* Gets the conversation piece by piece; `is_message` tells what was said in it from what the format
- * puts around. What it returns, if not 0, ends the writing. */
+/*
+ * Take the next piece of the conversation. `is_message` is true for the text of a message, false
+ * for what the format adds around it. A result other than 0 ends the writing and is passed on.
+ */
 typedef int run_chat_writer(void *user, const char *bytes, size_t length, bool is_message);
 
-/* Formats in alphabetical order; NULL behind the last. */
+/* Return the format at `index`, in alphabetical order, or NULL past the last one. */
 const struct run_chat_format *run_chat_format_at(size_t index);
 
-/* The format of that name, or NULL. */
+/* Return the format of that name, or NULL. */
 const struct run_chat_format *run_chat_format_find(const char *name);
 
-/* The format that a template in Jinja describes; NULL if it is not known. */
+/* Return the format that a Jinja template describes, or NULL if none is recognised. */
 const struct run_chat_format *run_chat_format_recognise(const char *jinja);
 
-/* Writes the messages, and what asks for an answer. */
+/* Write the messages and the prompt for an answer. Returns 0 or what `writer` returned. */
 int run_chat_write(const struct run_chat_format *format, const struct run_chat_model *model,
                    const struct run_chat_message *messages, size_t n_messages,
                    run_chat_writer *writer, void *user);
 
-/* Writes what comes behind an answer of the model: the end of its message, the user's next one,
- * and what asks for another answer. */
+/*
+ * Write what follows an answer of the model: the end of its message, the user's next message, and
+ * the prompt for another answer. Returns 0 or what `writer` returned.
+ */
 int run_chat_write_next(const struct run_chat_format *format, const struct run_chat_model *model,
                         const struct run_chat_message *message, run_chat_writer *writer,
                         void *user);
 
-/* Writes the piece before the messages of a role, or behind them, as the model has it. */
+/* Write the text before or after the messages of a role, with the model's tokens filled in. */
 int run_chat_write_around(const struct run_chat_format *format, const struct run_chat_model *model,
                           enum run_chat_role role, bool is_behind, run_chat_writer *writer,
                           void *user);

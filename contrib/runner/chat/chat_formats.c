@@ -1,6 +1,6 @@
 /*
- * The formats. Their strings are those of the models' own templates; which ones tell them apart is
- * also described by llama.cpp's list of supported templates
+ * The table of chat formats. Their strings are those of the models' own templates. How to recognise
+ * a template is also described in llama.cpp's list of supported templates
  * (https://github.com/ggml-org/llama.cpp/wiki/Templates-supported-by-llama_chat_apply_template).
  */
 #include "contrib/runner/chat/chat_format.h"
@@ -10,7 +10,7 @@
 #define BOS RUN_CHAT_BOS
 #define EOS RUN_CHAT_EOS
 
-/* {name, start, no_system, {system, user, assistant}, answer, oddities} */
+/* {name, start, no_system, {system, user, assistant}, answer, flags} */
 /* clang-format off */
 static const struct run_chat_format formats[] = {
     {"alpaca", "", "",
@@ -99,7 +99,7 @@ static const struct run_chat_format formats[] = {
     {"glmedge", "", "",
      {{"<|system|>\n", ""}, {"<|user|>\n", ""}, {"<|assistant|>\n", ""}},
      "<|assistant|>", 0},
-    /* Answers of earlier turns are those of the last channel. */
+    /* Earlier answers appear as the final channel. */
     {"gpt-oss", "", "",
      {{"<|start|>system<|message|>", "<|end|>"}, {"<|start|>user<|message|>", "<|end|>"},
       {"<|start|>assistant<|channel|>final<|message|>", "<|end|>"}},
@@ -235,7 +235,7 @@ static const struct run_chat_format formats[] = {
      "<|assistant|>\n", 0},
 };
 
-/* The first one that fits: everything in `has` and nothing in `lacks` is in the template. */
+/* The first row that matches wins: the template contains all of `has` and nothing of `lacks`. */
 static const struct {
     const char *name;
     const char *has[4];
@@ -259,7 +259,10 @@ static const struct {
     {"phi3", {"<|assistant|>", "<|end|>"}, {NULL}},
     {"chatglm4", {"[gMASK]<sop>"}, {NULL}},
     {"exaone-moe", {"<|assistant|>", "<|user|>", "<|tool_declare|>"}, {NULL}},
-    /* What stands behind the user's message tells these apart; the newline is one, or its sign. */
+    /*
+     * These differ in what follows the user's message. Templates contain a newline or its escape, "
+     * ".
+     */
     {"zephyr", {"<|user|>\n' + message['content'] + eos_token"}, {NULL}},
     {"zephyr", {"<|user|>\\n' + message['content'] + eos_token"}, {NULL}},
     {"tulu", {"<|user|>\n' + message['content'] + '\n'", "<|assistant|>"}, {"</s>"}},

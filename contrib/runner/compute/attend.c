@@ -57,8 +57,8 @@ void run_cache_store(struct run_cache *cache, size_t first, const float *rows, s
 }
 
 /*
- * `n` floats, from element `at` on, of up to PIECE_ROWS rows from `row` on: in the cache itself, or
- * decoded to `piece`.
+ * Return `n` floats, from element `at` on, of up to PIECE_ROWS rows from `row` on: a pointer into
+ * the cache, or to `piece` after decoding them there.
  */
 static const float *head_rows(const struct run_cache *cache, size_t row, size_t n_rows, size_t at,
                               size_t n, float *piece, size_t *stride)
@@ -147,8 +147,10 @@ static struct view find_view(const struct run_attention *attention, uint32_t hea
                          selection->counts[index]};
 }
 
-/* The number of consecutive positions from the i-th on, at most PIECE_ROWS; *row = the first of
- * them. */
+/*
+ * Return the number of consecutive positions from the i-th on, at most PIECE_ROWS. Stores the first
+ * in *row.
+ */
 static size_t find_piece(const struct view *view, size_t i, size_t *row)
 {
     const size_t left = view->n - i < PIECE_ROWS ? view->n - i : PIECE_ROWS;
@@ -164,8 +166,10 @@ static size_t find_piece(const struct view *view, size_t i, size_t *row)
     return n;
 }
 
-/* Adjacent heads of a token that share keys and see the same positions, so that keys are read and
- * decoded once. */
+/*
+ * Adjacent heads of a token that share keys and see the same positions, so that keys are read and
+ * decoded only once.
+ */
 struct group {
     uint32_t head, n; /* the first head, and their number */
     const float *queries;
@@ -231,7 +235,9 @@ static void attend_group(const struct run_attention *attention, const struct run
     sum_group(attention, values, group);
 }
 
-/* The number of heads in a group; it divides the number of heads that share keys, and a selection.
+/*
+ * Return the number of heads in a group. It divides the number of heads that share keys and the
+ * number that share a selection.
  */
 static uint32_t group_size(const struct run_attention *attention)
 {

@@ -26,7 +26,7 @@ static void convolve_token(const struct run_convolution *convolution, const floa
     }
 }
 
-/* Stores the last rows of past and x together. */
+/* Keep the last rows of past and x for the next call. */
 static void remember(struct run_convolution *convolution, const float *x, size_t stride, size_t n)
 {
     const size_t n_channels = convolution->n_channels, n_before = convolution->n_taps - 1;

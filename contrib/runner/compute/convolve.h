@@ -9,7 +9,7 @@
 
 struct run_convolution {
     size_t n_channels, n_taps;
-    const float *taps; /* [n_taps][n_channels]; the last is of the token itself */
+    const float *taps; /* [n_taps][n_channels]; the last tap is for the token itself */
     const float *bias; /* [n_channels], or NULL */
     float *past;       /* [n_taps - 1][n_channels]: the previous inputs, the oldest first */
 };

@@ -1,9 +1,9 @@
 /*
- * The gated delta rule (Yang, Kautz and Hatamizadeh 2024, equation 10): a head's state S is a
- * matrix of keys by values, which forgets and is corrected by what each token's value differs from
- * what the state has for its key:
- *     S = diag(decay) · S;    S = S + beta · k ⊗ (v - kᵀS);    y = qᵀS / √width_k
- * A decay for each element of the key is that of Kimi's delta attention (Kimi Team 2025).
+ * The gated delta rule (Yang, Kautz and Hatamizadeh 2024, equation 10). A head's state S is a
+ * matrix of keys by values. Each token makes it decay, then corrects it by the difference between
+ * the token's value and the value that S holds for the token's key:
+ * S = diag(decay) · S;    S = S + beta · k ⊗ (v - kᵀS);    y = qᵀS / √width_k
+ * In Kimi's delta attention (Kimi Team 2025), each element of the key has a decay of its own.
  */
 #ifndef GGUFS_RUNNER_DELTA_RULE_H
 #define GGUFS_RUNNER_DELTA_RULE_H
@@ -12,15 +12,17 @@
 #include <stddef.h>
 
 struct run_delta_rule {
-    size_t n_heads;          /* of values, with a state each */
-    size_t n_heads_k;        /* of keys and queries; divides n_heads */
+    size_t n_heads;          /* heads of values, each with a state */
+    size_t n_heads_k;        /* heads of keys and queries; divides n_heads */
     bool keys_take_turns;    /* head h has key h % n_heads_k; else neighbours share one */
     size_t width_k, width_v; /* of a head */
     size_t n_decays;         /* of a head: 1 or width_k */
     float *state;            /* [n_heads][width_k][width_v] */
 };
 
-/* What n tokens bring: q, k and v, `stride` floats from token to token; the rest without gaps. */
+/*
+ * The inputs of n tokens. Tokens of q, k and v are `stride` floats apart; the others have no gaps.
+ */
 struct run_delta_rows {
     const float *q, *k; /* [n_heads_k][width_k] */
     const float *v;     /* [n_heads][width_v] */
@@ -34,8 +36,8 @@ void run_delta_rule(struct run_delta_rule *rule, const struct run_delta_rows *ro
                     float *out);
 
 /*
- * Divides vectors by their lengths: n rows, `stride` floats from one to the next, of n_heads
- * vectors of `width`. x = x / √(Σ x² + epsilon).
+ * Divide vectors by their lengths, x = x / √(Σ x² + epsilon): n rows, `stride` floats apart, of
+ * n_heads vectors of `width` floats.
  */
 void run_l2_norm(float *x, size_t n, size_t n_heads, size_t width, size_t stride, float epsilon);
 

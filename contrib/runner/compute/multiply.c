@@ -4,14 +4,16 @@
 
 #include <string.h>
 
-/* The rows that are decoded together and the elements of each: they fit the L1 and L2 caches. */
+/* Rows decoded together, and elements of each: they fit the L1 and L2 caches. */
 enum { TILE_ROWS = 8, TILE_ELEMENTS = 1024 };
 
 /* With fewer elements, a team of threads costs more than it saves. */
 #define PARALLEL_ELEMENTS ((uint64_t)1 << 16)
 
-/* F32 weights, which are multiplied in place; NULL for other types. Mappings begin at a page, so
- * floats are aligned. */
+/*
+ * Return F32 weights, which are multiplied in place, or NULL for other types. Mappings begin at a
+ * page, so floats are aligned.
+ */
 static const float *plain_floats(const struct run_tensor *weights)
 {
     return weights->type->id == DEQUANT_F32 && (uintptr_t)weights->data % sizeof(float) == 0

@@ -1,5 +1,5 @@
 /*
- * The matrix product of weights, as they are stored, and rows of floats.
+ * The matrix product of weights, as stored, and rows of floats.
  */
 #ifndef GGUFS_RUNNER_MULTIPLY_H
 #define GGUFS_RUNNER_MULTIPLY_H

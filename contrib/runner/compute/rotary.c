@@ -7,7 +7,9 @@
 /* With fewer elements, a team of threads costs more than it saves. */
 #define PARALLEL_ELEMENTS 16384
 
-/* The index of the pair that makes `rotations` turns over the original context, from YaRN's ramp.
+/*
+ * Return the index of the pair that turns `rotations` times over the original context, from YaRN's
+ * ramp.
  */
 static double pair_of_rotations(const struct run_rotary_scaling *scaling, uint32_t n_rot,
                                 double rotations)
@@ -50,7 +52,7 @@ void run_rotary_free(struct run_rotary *rotary)
     rotary->frequencies = NULL;
 }
 
-/* Pair by pair, so that sine and cosine are computed once for all heads. */
+/* Rotate pair by pair, so that sine and cosine are computed once for all heads. */
 static void rotate_token(const struct run_rotary *rotary, float *x, size_t n_heads, size_t width,
                          uint64_t position)
 {

@@ -34,8 +34,8 @@ struct run_rotary_scaling {
 };
 
 /*
- * Fills in frequencies (allocated here, run_rotary_free() frees them) for kind and n_rot that are
- * set already. Returns 0 or -ENOMEM.
+ * Fill in the frequencies; kind and n_rot must be set. Free them with run_rotary_free(). Returns 0
+ * or -ENOMEM.
  */
 int run_rotary_make(struct run_rotary *rotary, const struct run_rotary_scaling *scaling);
 void run_rotary_free(struct run_rotary *rotary);

@@ -80,7 +80,7 @@ static size_t keep_best(struct candidate *candidates, size_t n, size_t n_best)
     return n_best;
 }
 
-/* The products of a query and the keys of n positions. */
+/* Compute the products of a query and the keys of n positions. */
 static void score(const struct run_index *index, const float *query, size_t n, float *products)
 {
     memset(products, 0, n * sizeof *products);
@@ -129,7 +129,7 @@ static uint32_t select_blocks(const struct run_index *index, const float *query,
     return count;
 }
 
-/* Fills in one list of the selection. */
+/* Fill in one list of the selection. */
 static void select_list(const struct run_index *index, const float *queries, const float *weights,
                         size_t i, size_t group, size_t n_visible, float *products,
                         struct candidate *candidates, struct run_selection *selection)

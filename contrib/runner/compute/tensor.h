@@ -1,5 +1,5 @@
 /*
- * A tensor as it is stored: rows of blocks in memory that someone else owns.
+ * A tensor as stored: rows of blocks in memory that someone else owns.
  */
 #ifndef GGUFS_RUNNER_TENSOR_H
 #define GGUFS_RUNNER_TENSOR_H
@@ -19,8 +19,9 @@ struct run_tensor {
     const char *name;
     const struct dequant_type *type;
     uint64_t ne[RUN_MAX_DIMS];
-    const uint8_t *data; /* a mapping: reading it may take as long as reading the file */
-    uint32_t first_row;  /* row 0 is this row of `data`, which begins at a group of stored rows */
+    const uint8_t *data; /* a mapping: reading it can take as long as reading the file */
+    /* row 0 of the tensor is this row of `data`, which begins at a group of stored rows */
+    uint32_t first_row;
 };
 
 /* The number of rows. */

@@ -136,7 +136,7 @@ static void step_7(const struct tile *tile)
     }
 }
 
-/* All tokens for a tile of a head's columns, from `first` on. */
+/* Compute all tokens for a tile of a head's columns, from `first` on. */
 static void walk_tile(const struct run_wkv *wkv, const struct run_wkv_input *input,
                       void (*step)(const struct tile *), size_t head, size_t first, size_t n,
                       float *out)

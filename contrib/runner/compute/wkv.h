@@ -1,6 +1,6 @@
 /*
- * The recurrences of RWKV: how a layer's state changes with each token, and what a token reads from
- * it. Vectors are multiplied head by head.
+ * The recurrences of RWKV: how each token changes a layer's state, and what it reads from it.
+ * Vectors are multiplied head by head.
  */
 #ifndef GGUFS_RUNNER_WKV_H
 #define GGUFS_RUNNER_WKV_H
@@ -8,28 +8,30 @@
 #include <stddef.h>
 
 /*
- * RWKV 4 (Peng et al. 2023, "RWKV: Reinventing RNNs for the Transformer Era"), each channel by
- * itself: the mean of all values so far, weighed by
+ * RWKV 4 (Peng et al. 2023, "RWKV: Reinventing RNNs for the Transformer Era"). For each channel,
+ * the mean of all values so far, with the weights
  *
- *   exp(k[i] + (t - 1 - i) · w) for those before, exp(k[t] + u) for the newest
+ *   exp(k[i] + (t - 1 - i) · w) for earlier tokens, exp(k[t] + u) for the newest
  *
- * as in its appendix: numerator and denominator are kept divided by exp(exponent), the exponent
- * being the largest so far, so that nothing overflows.
+ * As in the paper's appendix, numerator and denominator are stored divided by exp(exponent), where
+ * exponent is the largest so far, so that nothing overflows.
  */
 struct run_wkv4 {
     size_t width;
     float *state; /* [3][width]: numerators, denominators, exponents */
 };
 
-/* As before the first token. */
+/* Set the state to that before the first token. */
 void run_wkv4_reset(const struct run_wkv4 *wkv);
 
 /* decay (w, negative) and bonus (u): [width]; keys, values, out: [n][width]. Works in parallel. */
 void run_wkv4(const struct run_wkv4 *wkv, const float *decay, const float *bonus, const float *keys,
               const float *values, size_t n, float *out);
 
-/* In later versions a head's state is a matrix: a row for each element of a key, a column for each
- * element of a value. It is zero before the first token. */
+/*
+ * From version 5 on, a head's state is a matrix with a row for each element of a key and a column
+ * for each element of a value. It is zero before the first token.
+ */
 struct run_wkv {
     size_t n_head, width; /* elements of a head */
     float *state;         /* [n_head][width][width] */

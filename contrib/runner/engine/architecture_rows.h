@@ -1,6 +1,6 @@
 /*
- * The parts of the table of architectures, and what its rows have in common. Only the files of the
- * table include this.
+ * The parts of the table of architectures, and macros that its rows share. Only the table's files
+ * include this.
  */
 #ifndef GGUFS_RUNNER_ARCHITECTURE_ROWS_H
 #define GGUFS_RUNNER_ARCHITECTURE_ROWS_H
@@ -22,14 +22,14 @@ extern const struct run_architecture run_dense_rows[], run_expert_rows[], run_re
 #define SHARED_EXPERTS " ffn_down_shexp ffn_gate_shexp|ffn_gate_up_shexp"
 #define SELECTION_BIAS " exp_probs_b.bias|exp_probs_b"
 
-/* Pre-norms and SwiGLU, as llama has them. */
+/* Pre-norms and SwiGLU, as in llama. */
 #define GATED_TENSORS .layer = NORMS, .dense = GATE, .experts = GATE_EXPS
 
-/* The keys by which experts of DeepSeek and its kin are weighed. */
+/* Keys that weight the experts of DeepSeek and related models. */
 #define EXPERTS_BY_KEYS                                                                            \
     .has_gating_key = true, .weights_norm = RUN_WEIGHTS_BY_KEY, .has_weights_scale_key = true
 
-/* The keys by which Granite and MiniCPM scale embeddings, residuals and logits. */
+/* Keys that scale embeddings, residuals and logits in Granite and MiniCPM. */
 #define SCALES_BY_KEYS                                                                             \
     .embedding = RUN_EMBEDDING_BY_KEY, .has_residual_key = true, .logit = RUN_LOGITS_DIVIDED
 

@@ -1,11 +1,10 @@
 /*
- * The table of architectures: one row each, with what the tensors of a file cannot show by being
- * there.
+ * The table of architectures: one row each, with what a file's tensors do not show.
  *
  * The tensors show whether a product has a bias, a gate or a scale, whether queries are normalized
- * and whether a layer has experts. A row says which kinds of functions are meant, which keys count,
- * and which tensors must be there. Keys that a row does not name are ignored, since files carry
- * keys that their architecture does not use. Zero is the usual choice in every group.
+ * and whether a layer has experts. A row says which kinds of functions to use, which keys to read,
+ * and which tensors are required. Keys that a row does not name are ignored, since files carry keys
+ * that their architecture does not use. In every group, zero is the usual choice.
  *
  * Unless a comment names another source, rows follow llama.cpp's src/models/, which converts and
  * runs the same files, and were compared with it or with transformers.
@@ -23,10 +22,10 @@
 #include <stdint.h>
 
 /*
- * The tensors that a model of the architecture cannot do without, beyond those that its pieces
- * require of themselves (an attention layer always needs queries, keys and an output product).
- * Names are separated by spaces; "a|b" is one or the other. A name without ".weight", ".bias" or
- * ".scale" at its end means NAME.weight or a tensor of that whole name.
+ * Tensors that a model of the architecture requires, beyond those that its pieces require
+ * themselves (an attention layer always needs queries, keys and an output product). Names are
+ * separated by spaces; "a|b" is one or the other. A name that does not end in ".weight", ".bias" or
+ * ".scale" means NAME.weight, or a tensor of exactly that name.
  */
 struct run_required_tensors {
     const char *model;     /* tensors outside of the layers */
@@ -41,7 +40,7 @@ struct run_required_tensors {
 enum run_residual {
     RUN_SERIAL,          /* x += attention(norm(x)); x += feed_forward(norm(x)) */
     RUN_PARALLEL,        /* x += attention(norm(x)) + feed_forward(norm(x)) */
-    RUN_PARALLEL_BY_KEY, /* as the key use_parallel_residual says; parallel without the key */
+    RUN_PARALLEL_BY_KEY, /* the key use_parallel_residual decides; parallel if it is missing */
     RUN_PARALLEL_WITHOUT_FFN_NORM, /* parallel in models that have no ffn_norm (StableLM 2 12B) */
 };
 
@@ -49,7 +48,7 @@ enum run_residual {
 enum run_layer_parts {
     RUN_BOTH_PARTS, /* a mixer and a feed-forward */
     RUN_ONE_PART,   /* a mixer or a feed-forward, whose norm is attn_norm in both cases */
-    RUN_ANY_PARTS,  /* one, both or none: layers of which parts were pruned */
+    RUN_ANY_PARTS,  /* one, both or none: parts of some layers were pruned */
 };
 
 /* What the tensor layer_output_scale multiplies. */
@@ -63,13 +62,19 @@ struct run_layer_rules {
     enum run_residual residual;
     enum run_layer_scale output_scale;
     enum run_layer_parts parts;
-    bool has_nextn_key;  /* nextn_predict_layers: that many of the last layers only predict further
-                            tokens; they are left out */
-    bool has_loops_keys; /* num_loops: all layers are applied that many times, with the output norm
-                            between unless skip_loop_final_norm */
+    /*
+     * nextn_predict_layers: this many of the last layers only predict further tokens, and are
+     * skipped
+     */
+    bool has_nextn_key;
+    /*
+     * num_loops: all layers are applied this many times, with the output norm between them
+     * unless skip_loop_final_norm
+     */
+    bool has_loops_keys;
 };
 
-/* Norms that are applied although they have no weights. */
+/* Norms that are applied without weights. */
 enum run_plain_norms {
     RUN_PLAIN_LAYER_NORMS = 1, /* before attention, feed-forward and output */
     RUN_PLAIN_EMBEDDING_NORM = 2,
@@ -80,7 +85,7 @@ enum run_plain_norms {
 struct run_norm_rules {
     enum run_norm_kind kind;
     unsigned plain;             /* bits of enum run_plain_norms */
-    bool qk_is_layer_norm;      /* queries and keys get layer norms, whatever `kind` is */
+    bool qk_is_layer_norm;      /* queries and keys get layer norms, regardless of `kind` */
     bool qk_after_rotary;       /* queries and keys are normalized after the rotation, not before */
     bool qk_plain_after_rotary; /* queries and keys of rotated layers get an RMS norm without
                                    weights after the rotation (llama.cpp: use_kq_norm) */
@@ -114,15 +119,17 @@ struct run_scale_rules {
     float final_logit_softcap; /* without key */
 };
 
-/* What the value "reference" of the key tensor_data_layout means: rows of weights are in the order
- * of the original checkpoint, which converters have changed since. */
+/*
+ * The meaning of the value "reference" of the key tensor_data_layout: rows of weights are in the
+ * order of the original checkpoint, which later converters change.
+ */
 enum run_reference_layout {
     RUN_REFERENCE_SAME,   /* nothing: rows were never moved */
     RUN_REFERENCE_NEOX,   /* rotated pairs are those of RUN_ROTARY_NEOX */
-    RUN_REFERENCE_GROUPS, /* attn_qkv has for each head of keys its queries, the key, the value */
+    RUN_REFERENCE_GROUPS, /* for each key head, attn_qkv has its queries, the key, the value */
 };
 
-/* What makes the attention's gate of the product with attn_gate. */
+/* The activation of the attention's gate. */
 enum run_attention_gate { RUN_ATTENTION_SIGMOID, RUN_ATTENTION_SOFTPLUS };
 
 struct run_attention_rules {
@@ -131,7 +138,7 @@ struct run_attention_rules {
     bool scale_is_inverse_width; /* 1 / width of a head */
     bool has_scale_key;          /* scale */
     bool has_output_scale_key;   /* output_scale means the same */
-    bool has_value_scale_key;    /* value_scale: multiplies what attention returns */
+    bool has_value_scale_key;    /* value_scale: multiplies the result of attention */
     bool has_clamp_key;          /* clamp_kqv */
 
     float alibi_bias;   /* the largest ALiBi bias; 0: none */
@@ -144,12 +151,12 @@ struct run_attention_rules {
     bool has_temperature_keys; /* temperature_scale, temperature_length: by ⌊position / length⌋, in
                                   all layers; without the latter the original context counts */
 
-    bool has_shared_kv_key;         /* shared_kv_layers: so many of the last layers use keys and
-                                       values of earlier ones */
-    uint32_t n_layer_kv_from_start; /* layers from this one on do so; 0: as the key says */
+    /* shared_kv_layers: this many of the last layers use keys and values of earlier ones */
+    bool has_shared_kv_key;
+    uint32_t n_layer_kv_from_start; /* layers from this one on do; 0: as the key says */
 
-    enum run_rotary_kind indexer; /* attention is sparse, by an indexer that rotates like this:
-                                     keys indexer.… */
+    /* attention is sparse, with an indexer (keys indexer.…) that rotates like this */
+    enum run_rotary_kind indexer;
     enum run_attention_gate gate;
     enum run_reference_layout reference;
 };
@@ -157,11 +164,12 @@ struct run_attention_rules {
 /* Layers whose attention sees a window of tokens: key attention.sliding_window. */
 struct run_window_rules {
     enum run_window kind;
-    uint32_t size;      /* without that key */
-    uint32_t period;    /* all but the last layer of so many have the window; 0: all */
-    bool dense_first;   /* … all but the first of so many */
+    uint32_t size; /* without that key */
+    /* every `period`-th layer has no window, the last of each period; 0: all layers have it */
+    uint32_t period;
+    bool dense_first;   /* … the first of each period */
     bool has_dims_keys; /* key_length_swa, value_length_swa, rope.dimension_count_swa */
-    float rope_base;    /* of windowed layers if no key says it; 0: that of the others */
+    float rope_base;    /* of windowed layers if no key gives it; 0: as in the others */
     bool is_unscaled;   /* windowed layers rotate without scaling or factors */
 };
 

@@ -42,7 +42,7 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
 
     snprintf(name, sizeof name, "%s.weight", embedding);
     n_vocab = run_load_n_rows(loader, name);
-    if (n_vocab > RUN_MAX_VOCABULARY) { /* each takes memory for logits and candidates */
+    if (n_vocab > RUN_MAX_VOCABULARY) { /* limits the memory for logits and candidates */
         run_loader_refuse(loader, "tensors/%s: %llu rows; a vocabulary may have %u tokens", name,
                           (unsigned long long)n_vocab, RUN_MAX_VOCABULARY);
         return;
@@ -83,9 +83,9 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
 }
 
 /*
- * The divisors of frequencies: one tensor for all lengths, or one for short and one for long
- * contexts. Where windowed layers rotate more elements than the others, the others use the first of
- * the divisors.
+ * Return the divisors of frequencies: one tensor for all lengths, or one for short and one for long
+ * contexts. If windowed layers rotate more elements than the others, the others use the first
+ * divisors only.
  */
 static const float *load_factors(struct run_loader *loader, const struct run_engine *engine,
                                  const struct run_rotary_scaling *scaling, uint32_t n_rot)
@@ -263,7 +263,7 @@ static int embed(const struct run_engine *engine, const struct run_pass *pass, f
     return 0;
 }
 
-/* Logits of n rows of x. */
+/* Compute the logits of n rows of x. */
 static void predict(const struct run_engine *engine, float *x, size_t n, float *logits)
 {
     const struct run_hparams *hparams = &engine->hparams;
@@ -279,7 +279,7 @@ static void predict(const struct run_engine *engine, float *x, size_t n, float *
             logits[i] = hparams->final_softcap * tanhf(logits[i] / hparams->final_softcap);
 }
 
-/* Fills in the input of the first layer, x, and what the pass needs of it. */
+/* Fill in x, the input of the first layer, and the parts of the pass that depend on it. */
 static int begin(const struct run_engine *engine, struct run_pass *pass, float *x)
 {
     const size_t size = pass->n * engine->hparams.n_embd;

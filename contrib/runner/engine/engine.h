@@ -9,9 +9,10 @@
 #include "contrib/runner/tree/weights.h"
 
 struct run_engine_options {
-    uint32_t n_context; /* the most tokens that can be fed; 0: what the model was trained for */
-    uint32_t n_batch;   /* the most tokens that are computed at once; 0: 512 */
-    bool is_cache_f16;  /* store keys and values in 16 bits */
+    /* the most tokens that can be fed; 0: the context the model was trained for */
+    uint32_t n_context;
+    uint32_t n_batch;  /* the most tokens that are computed at once; 0: 512 */
+    bool is_cache_f16; /* store keys and values in 16 bits */
 };
 
 struct run_engine;
@@ -26,7 +27,7 @@ int run_engine_open(const struct run_metadata *metadata, struct run_weights *wei
                     struct run_failure *failure);
 void run_engine_close(struct run_engine *engine);
 
-/* The number of logits per token, of tokens that fit, and of tokens that were fed. */
+/* Return the number of logits per token, of tokens that fit, and of tokens fed so far. */
 uint32_t run_engine_n_vocab(const struct run_engine *engine);
 uint32_t run_engine_n_context(const struct run_engine *engine);
 uint32_t run_engine_n_past(const struct run_engine *engine);
@@ -34,20 +35,20 @@ uint32_t run_engine_n_past(const struct run_engine *engine);
 enum run_logits { RUN_LOGITS_NONE, RUN_LOGITS_LAST, RUN_LOGITS_ALL };
 
 /*
- * Feeds `n` tokens after those fed before and writes logits: of the last token (n_vocab floats), of
+ * Feed `n` tokens after those fed before and write logits: of the last token (n_vocab floats), of
  * all (n * n_vocab floats, token by token), or none (`logits` may be NULL). The logits do not
- * depend on how tokens are divided into calls or batches, bit for bit. Returns 0; -ERANGE if the
+ * depend, bit for bit, on how tokens are divided into calls or batches. Returns 0; -ERANGE if the
  * tokens do not fit the context or -EINVAL for an id outside the vocabulary, and then nothing was
  * fed; or -ENOMEM, and then the engine must be reset, since recurrent layers may have seen part of
- * a batch. One thread at a time; works in parallel inside.
+ * a batch. Call it from one thread at a time; it works in parallel inside.
  */
 int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,
                     enum run_logits which, float *logits, struct run_failure *failure);
 
-/* Forgets everything that was fed. */
+/* Forget everything that was fed. */
 void run_engine_reset(struct run_engine *engine);
 
-/* The name of architecture `index` of the table; NULL after the last. */
+/* Return the name of architecture `index` of the table, or NULL after the last. */
 const char *run_architecture_name(size_t index);
 
 #endif

@@ -74,7 +74,7 @@ struct choice {
     float weight;
 };
 
-/* The index of the largest of n numbers; the first of equals. */
+/* Return the index of the largest of n numbers; of equal ones, the first. */
 static size_t highest(const float *x, size_t n)
 {
     size_t best = 0;
@@ -232,7 +232,7 @@ static int apply_one(const struct run_network *networks, const struct run_pass *
     return 0;
 }
 
-/* The first choice after `first` that is for another network. */
+/* Return the index of the first choice after `first` that is for another network. */
 static size_t end_of_run(const struct choice *choices, size_t n_choices, size_t first)
 {
     size_t end = first + 1;

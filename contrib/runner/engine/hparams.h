@@ -62,13 +62,13 @@ struct run_hparams {
     uint32_t n_rot, n_rot_windowed;
     uint32_t window;       /* 0: none */
     float attention_scale; /* multiplies scores */
-    float value_scale;     /* multiplies what attention returns; 1: none */
+    float value_scale;     /* multiplies the result of attention; 1: none */
     float clamp_kqv;       /* 0: none */
     float max_alibi;       /* 0: none */
     bool qkv_in_groups;    /* rows of attn_qkv are, per key head: its queries, the key, the value */
     float temperature_scale; /* 0: none; see struct run_attention_rules */
     uint32_t temperature_length, temperature_offset;
-    bool temperature_in_rotated; /* also scale queries of layers that are rotated */
+    bool temperature_in_rotated; /* also scale queries in rotated layers */
     struct run_indexer_shape indexer;
 
     /* Latent attention. */
@@ -87,7 +87,7 @@ struct run_hparams {
     uint32_t wkv_head_size;    /* from RWKV 5 on; divides n_embd */
     uint32_t rescaling_period; /* after so many layers x is halved; 0: never */
 
-    /* Known when the tensors outside of the layers are loaded. */
+    /* Known once the tensors outside the layers are loaded. */
     uint64_t n_per_layer; /* width of a per-layer embedding, see per_layer.h; 0: none */
     uint32_t n_streams;   /* of the residual, see altup.h; usually 1 */
 };
@@ -101,9 +101,9 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
 void run_hparams_free(struct run_hparams *hparams);
 
 /*
- * Fills in how the layers with a window, or those without, rotate. The caller adds
- * scaling->factors, which come from a tensor: the long ones if the context in use is longer than
- * scaling->n_original, else the short ones.
+ * Fill in how the layers with a window, or those without, rotate. The caller adds scaling->factors,
+ * which come from a tensor: the long ones if the context in use is longer than scaling->n_original,
+ * else the short ones.
  */
 int run_hparams_rotary(const struct run_hparams *hparams, const struct run_metadata *metadata,
                        bool is_windowed, struct run_rotary *rotary,

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* The heads of the first layer that has any; hybrids begin with layers that have none. */
+/* Return the number of heads of the first layer that has any; hybrids begin with layers without. */
 static uint32_t first_n_head(const struct run_hparams *hparams)
 {
     for (size_t i = 0; i < hparams->n_layer; i++)
@@ -55,7 +55,7 @@ static float read_scale(struct run_key_reader *reader, const struct run_hparams 
     return scale;
 }
 
-/* What changes scores and attention's result. */
+/* Read what changes scores and the result of attention. */
 static void read_scores(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     const struct run_architecture *row = hparams->architecture;
@@ -184,7 +184,7 @@ static void read_dims(struct run_key_reader *reader, struct run_hparams *hparams
     }
 }
 
-/* Layers without keys and values use those of the last layer of their kind that has them. */
+/* Make layers without keys and values use those of the last layer of their kind that has them. */
 static void share_kv(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     const uint32_t n_layer = hparams->n_layer,

@@ -1,5 +1,5 @@
 /*
- * What the files that implement run_hparams_read() share.
+ * Declarations shared by the files that implement run_hparams_read().
  */
 #ifndef GGUFS_RUNNER_HPARAMS_PARTS_H
 #define GGUFS_RUNNER_HPARAMS_PARTS_H

@@ -13,7 +13,7 @@ struct run_key_reader {
     int code;
 };
 
-/* Like the functions of metadata.h with such names: a missing key leaves `*value` as it is. */
+/* As the functions of metadata.h with these names: a missing key leaves `*value` unchanged. */
 void run_read_u32(struct run_key_reader *reader, const char *key, uint32_t max, uint32_t *value);
 void run_read_u32_at(struct run_key_reader *reader, const char *key, size_t layer, uint32_t max,
                      uint32_t *value);
@@ -26,7 +26,7 @@ void run_need_u32(struct run_key_reader *reader, const char *key, uint32_t max, 
 /* Returns the scale, or `otherwise` if the key is missing or 0. */
 float run_read_scale(struct run_key_reader *reader, const char *key, float otherwise);
 
-/* Fails with -EINVAL and that text, unless something failed before. */
+/* Fail with -EINVAL and this text, unless something failed before. */
 void run_read_refuse(struct run_key_reader *reader, const char *text);
 
 #endif

@@ -8,8 +8,10 @@
 #include "contrib/runner/compute/multiply.h"
 #include "contrib/runner/tree/weights.h"
 
-/* A product with a matrix, and what belongs to it. Empty, not part of the model, if weight.data is
- * NULL. */
+/*
+ * A product with a matrix, and what belongs to it. If weight.data is NULL, the model does not have
+ * it.
+ */
 struct run_linear {
     struct run_tensor weight; /* ne[1] rows, or ne[2] matrices of ne[1] rows */
     const float *bias;        /* one for each row, or NULL */
@@ -37,7 +39,7 @@ void *run_arena_alloc(struct run_arena *arena, size_t n,
                       size_t element_bytes); /* zeroed; NULL if out of memory */
 void run_arena_free(struct run_arena *arena);
 
-/* Names of tensors that were read. The strings are the weights'. */
+/* Names of tensors that were read. The weights own the strings. */
 struct run_used_names {
     struct run_used_name {
         const char *full;
@@ -81,12 +83,14 @@ void run_load_linear(struct run_loader *loader, const char *name, uint64_t in, u
 void run_load_linear_if(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
                         struct run_linear *linear);
 
-/* The same without bias and scale. */
+/* As run_load_linear(), without bias and scale. */
 void run_load_weight(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
                      uint64_t n, struct run_linear *linear);
 
-/* The tensor NAME as n floats, decoded. run_load_vector_if() returns NULL if there is none. Both
- * return NULL after a failure. */
+/*
+ * Return the tensor NAME as n floats, decoded. run_load_vector_if() returns NULL if there is none.
+ * Both return NULL after a failure.
+ */
 const float *run_load_vector(struct run_loader *loader, const char *name, uint64_t n);
 const float *run_load_vector_if(struct run_loader *loader, const char *name, uint64_t n);
 

@@ -269,7 +269,7 @@ static void norm_heads(const struct run_head_norm *head_norm, float *x, size_t n
         run_norm_apply(&head_norm->norm, x, n * n_head, dim, x);
 }
 
-/* The number of key heads that this layer computes. */
+/* Return the number of key heads that this layer computes. */
 static size_t n_made(const struct run_attention_layer *layer)
 {
     return layer->source == layer ? layer->shape->n_head_kv : 0;

@@ -13,10 +13,10 @@
 
 struct run_delta_net_layer {
     size_t n_key, n_value;         /* of all heads together */
-    struct run_linear qkv, z;      /* [n_embd] to what is convolved, and to gates, or … */
-    struct run_linear fused;       /* … both, for each head of keys q, k, v, z */
-    struct run_linear beta, alpha; /* [n_embd] to one each for each head, or … */
-    struct run_linear beta_alpha;  /* … both, for each head of keys its betas, its alphas */
+    struct run_linear qkv, z;      /* [n_embd] to the convolution's input, and to gates, or … */
+    struct run_linear fused;       /* … both: for each key head q, k, v, z */
+    struct run_linear beta, alpha; /* [n_embd] to one of each per head, or … */
+    struct run_linear beta_alpha;  /* … both: for each key head its betas, its alphas */
     struct run_convolution convolution;
     const float *dt_bias, *a; /* [heads] */
     struct run_delta_rule rule;

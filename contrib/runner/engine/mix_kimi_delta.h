@@ -13,8 +13,8 @@ struct run_kimi_delta_layer {
     size_t n_inner;                /* heads · width */
     struct run_linear products[3]; /* [n_embd] to q, k, v, [n_inner] each */
     struct run_convolution convolutions[3];
-    struct run_linear f_a, f_b; /* through a narrower row to what decays are made of */
-    struct run_linear g_a, g_b; /* … and to gates */
+    struct run_linear f_a, f_b; /* through a narrower row to the input of decays */
+    struct run_linear g_a, g_b; /* … and of gates */
     struct run_linear beta;     /* [n_embd] to one for each head */
     const float *dt_bias;       /* [n_inner] */
     const float *a;             /* [heads] */

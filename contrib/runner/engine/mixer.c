@@ -16,7 +16,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* In both tables, the first mixer that is wanted is taken. */
+/* In both tables, the first mixer that is wanted is chosen. */
 static const struct run_mixer_ops *const recurrent_table[] = {
     &run_rwkv4_mixer,      &run_rwkv6_mixer,     &run_rwkv7_mixer, &run_short_mixer,
     &run_kimi_delta_mixer, &run_delta_net_mixer, &run_mamba_mixer, &run_mamba2_mixer,

@@ -21,7 +21,7 @@ struct run_mixers {
     size_t n;
 };
 
-/* What a mixer may know of its place in the model when it is loaded. */
+/* The place of a mixer in the model, given when it is loaded. */
 struct run_mixer_place {
     const struct run_hparams *hparams;
     uint32_t index; /* of the layer */
@@ -39,13 +39,15 @@ struct run_mixer_ops {
     /* Load the weights. Failures stay in the loader. */
     void (*load)(struct run_loader *loader, const struct run_mixer_place *place, void *mixer);
 
-    /* out = what the mixer makes of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
+    /* out = the mixer's output for x, both [n][n_embd]. Returns 0 or -ENOMEM. */
     int (*apply)(void *mixer, const struct run_pass *pass, const float *x, float *out);
 
-    /* Forget all earlier tokens; NULL if what is kept of them is overwritten anyway. */
+    /* Forget all earlier tokens; NULL if nothing of them is kept that is not overwritten anyway. */
     void (*reset)(void *mixer);
 
-    /* Free what is not the model's; NULL if all is. Also works after a load that failed. */
+    /*
+     * Free what the model does not own; NULL if there is nothing. Also called after a failed load.
+     */
     void (*free)(void *mixer);
 };
 
@@ -53,7 +55,7 @@ struct run_mixer_ops {
 void run_mixers_load(struct run_loader *loader, const struct run_mixer_place *place,
                      struct run_mixers *mixers);
 
-/* The state of the layer's mixer of that kind; NULL if it has none. */
+/* Return the state of the layer's mixer of that kind, or NULL if it has none. */
 void *run_mixers_find(const struct run_mixers *mixers, const struct run_mixer_ops *ops);
 
 /* out = the sum of the mixers' outputs for x, both [n][n_embd]; there must be one. Returns 0 or

@@ -6,7 +6,7 @@
 
 enum { NAME_BYTES = 64 };
 
-/* Writes the name ffn_WHAT END WEIGHT. */
+/* Write the name ffn_WHAT END WEIGHT. */
 static const char *name_of(const char *what, const char *end, const char *weight,
                            char name[NAME_BYTES])
 {

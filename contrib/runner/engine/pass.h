@@ -13,10 +13,10 @@ struct run_scratch {
     size_t used; /* bytes of the current block */
 };
 
-/* n uninitialized floats; NULL if out of memory. */
+/* Return n uninitialized floats, or NULL if out of memory. */
 float *run_scratch_take(struct run_scratch *scratch, size_t n);
 
-/* run_scratch_release() releases all that was taken after the mark. */
+/* run_scratch_release() releases everything that was taken after the mark. */
 struct run_scratch_mark {
     struct run_scratch_block *block;
     size_t used;

@@ -19,9 +19,9 @@ struct run_sampler {
     uint32_t n_vocab;
     struct candidate *candidates; /* n_vocab of them */
 
-    int32_t *window; /* the last tokens, in a ring */
+    int32_t *window; /* the last tokens, a ring buffer */
     size_t window_capacity, n_window, window_next;
-    uint32_t *seen; /* for each token: the round in which it was penalized last */
+    uint32_t *seen; /* for each token: the last round in which it was penalized */
     uint32_t round;
 };
 
@@ -79,8 +79,8 @@ static int check(const struct run_sampler *sampler, const float *logits,
     for (uint32_t i = 0; i < sampler->n_vocab; i++) {
         if (isnan(logits[i]) || logits[i] == INFINITY)
             return run_fail(failure, -EDOM,
-                            "the model computed %s for token %u; its weights may be damaged: "
-                            "ggufs --check --data MODEL tells",
+                            "the model computed %s for token %u; its weights may be damaged; "
+                            "check them with ggufs --check --data MODEL",
                             isnan(logits[i]) ? "NaN" : "an infinite number", i);
         is_any |= logits[i] != -INFINITY;
     }
@@ -88,9 +88,9 @@ static int check(const struct run_sampler *sampler, const float *logits,
 }
 
 /*
- * Once for every token in the window, however often it is there, as in Keskar et al., "CTRL: A
- * Conditional Transformer Language Model for Controllable Generation", 2019; negative logits are
- * multiplied instead, since dividing would raise them.
+ * Penalize every token in the window once, however often it occurs, as in Keskar et al., "CTRL: A
+ * Conditional Transformer Language Model for Controllable Generation", 2019. Negative logits are
+ * multiplied instead, since division would raise them.
  */
 static void penalize(struct run_sampler *sampler, float *logits)
 {
@@ -120,7 +120,7 @@ static int32_t likeliest(const float *logits, uint32_t n)
     return (int32_t)best;
 }
 
-/* The order in which tokens are taken. */
+/* Return true if `a` is chosen before `b`: the likelier one, then the lower id. */
 static bool is_before(const struct candidate *a, const struct candidate *b)
 {
     return a->logit > b->logit || (a->logit == b->logit && a->token < b->token);
@@ -149,7 +149,7 @@ static void sift_down(struct candidate *heap, size_t n, size_t parent)
     }
 }
 
-/* All logits' candidates as a heap with the likeliest on top, in O(n). */
+/* Make a max-heap of all logits, in O(n). */
 static void make_heap(struct candidate *heap, const float *logits, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -158,15 +158,15 @@ static void make_heap(struct candidate *heap, const float *logits, size_t n)
         sift_down(heap, n, i);
 }
 
-/* exp(logit - highest), of which the sum over `n` candidates is at least 1. */
+/* Return exp(logit - highest). Over `n` candidates, these sum to at least 1. */
 static double weight_of(const struct candidate *candidate, float highest, float temperature)
 {
     return exp(((double)candidate->logit - (double)highest) / (double)temperature);
 }
 
 /*
- * Takes the likeliest candidates off the heap until top-k or top-p have enough. They come to stand
- * at its end, the likeliest one last. Returns how many they are.
+ * Take the likeliest candidates off the heap until top-k or top-p is satisfied. They end up at the
+ * end of the array, the likeliest one last. Returns their number.
  */
 static size_t take_top(struct candidate *heap, size_t n, const struct run_sampling *sampling)
 {
@@ -190,7 +190,7 @@ static size_t take_top(struct candidate *heap, size_t n, const struct run_sampli
     }
     if (limit == n || sampling->top_p >= 1)
         return n_taken;
-    /* Of those that top-k left, whose weights are now known. */
+    /* Now that the weights of top-k's candidates are known, apply top-p to them. */
     sum = (double)sampling->top_p * reached;
     reached = 0;
     for (size_t i = 0; i < n_taken; i++) {
@@ -216,7 +216,7 @@ static int32_t draw(struct run_sampler *sampler, const struct candidate *candida
                     float highest)
 {
     const float temperature = sampler->sampling.temperature;
-    const struct candidate *last = candidates; /* the likeliest one weighs 1 */
+    const struct candidate *last = candidates; /* the likeliest, which has weight 1 */
     double sum = 0, point;
 
     for (size_t i = 0; i < n; i++)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The length of the longest end of `bytes` with which `text` begins, and goes on. */
+/* Return the length of the longest end of `bytes` that is a proper prefix of `text`. */
 static size_t begun_at_end(const char *text, size_t text_length, const char *bytes, size_t length)
 {
     size_t n = text_length - 1 < length ? text_length - 1 : length;

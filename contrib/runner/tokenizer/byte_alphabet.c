@@ -8,7 +8,7 @@ static bool is_visible(unsigned byte)
     return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte != 0xad);
 }
 
-/* Bytes that are not visible: 00 to 20 are U+0100 on, 7F to A0 are U+0121 on, AD is U+0143. */
+/* Invisible bytes: 00 to 20 map to U+0100 and up, 7F to A0 to U+0121 and up, AD to U+0143. */
 static unsigned character_of(unsigned byte)
 {
     if (is_visible(byte))
@@ -18,7 +18,7 @@ static unsigned character_of(unsigned byte)
     return byte == 0xad ? 0x143 : 0x121 + (byte - 0x7f);
 }
 
-/* The byte of a character, or -1. */
+/* Return the byte of a character, or -1. */
 static int byte_of(unsigned character)
 {
     if (character < 0x100)
@@ -55,7 +55,7 @@ size_t run_alphabet_decode(const char *text, size_t length, char *out)
             ((unsigned char)text[i + 1] & 0xc0) == 0x80)
             character = (character & 0x1f) << 6 | ((unsigned char)text[++i] & 0x3f);
         else if (character >= 0x80)
-            character = 0; /* longer, or not UTF-8: none of the alphabet's */
+            character = 0; /* longer, or not UTF-8: not in the alphabet */
         byte = byte_of(character);
         if (byte < 0) {
             memcpy(out, text, length);

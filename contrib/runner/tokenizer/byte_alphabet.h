@@ -1,17 +1,19 @@
 /*
- * GPT-2's characters for bytes, which its vocabularies are written in: visible characters of
- * Latin-1 stand for themselves, the other bytes are U+0100, U+0101 ... in their order.
+ * GPT-2's alphabet, which writes each byte as a visible character: visible characters of Latin-1
+ * stand for themselves, the other bytes become U+0100, U+0101 and so on, in order.
  */
 #ifndef GGUFS_RUNNER_BYTE_ALPHABET_H
 #define GGUFS_RUNNER_BYTE_ALPHABET_H
 
 #include <stddef.h>
 
-/* Writes the character of a byte, one or two bytes of UTF-8, and returns its length. */
+/* Write the character of a byte, one or two bytes of UTF-8, and return its length. */
 size_t run_alphabet_put(unsigned char byte, char out[2]);
 
-/* The bytes that a text stands for; a text with other characters stands for itself. Writes at most
- * `length` bytes and returns their number. */
+/*
+ * Decode a text to the bytes that it stands for. A text with characters outside the alphabet stands
+ * for itself. Writes at most `length` bytes and returns their number.
+ */
 size_t run_alphabet_decode(const char *text, size_t length, char *out);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The kinds "gpt2" and "gemma4": words are cut by the pre-tokenizer, and in each the pairs that the
- * list of merges has become one, those that stand first in it first. With "gpt2" a word is bytes,
- * each written as a character; with "gemma4" characters, spaces as U+2581.
+ * The kinds "gpt2" and "gemma4": byte-pair encoding. The pre-tokenizer splits the text into words;
+ * in each, pairs of symbols merge in the order of the list of merges. The symbols of "gpt2" are
+ * bytes, each written as a character; those of "gemma4" are characters, with U+2581 for a space.
  */
 #include "contrib/runner/tokenizer/byte_alphabet.h"
 #include "contrib/runner/tokenizer/characters.h"
@@ -22,7 +22,7 @@ struct byte_pair {
     const struct run_pretokenizer *pretokenizer;
     struct run_word_splitter *splitter;
     struct run_merge_table merges;
-    bool has_merges;    /* otherwise tokens are merged in the order of their ids */
+    bool has_merges;    /* if false, tokens merge in the order of their ids */
     int32_t bytes[256]; /* the tokens of single bytes */
 };
 
@@ -33,8 +33,9 @@ static bool is_text_token(const struct run_vocabulary *vocabulary, int32_t id)
     return id >= 0 && !run_vocabulary_is_control(vocabulary, (uint32_t)id);
 }
 
-/* Add a merge, "LEFT RIGHT". One whose parts or result are no tokens that text may become is left
- * out. */
+/*
+ * Add a merge, "LEFT RIGHT". Ignores one whose parts or result are not tokens that text may become.
+ */
 static int add_merge(struct byte_pair *bpe, const struct run_vocabulary *vocabulary,
                      const struct run_json_token *token, uint32_t rank, struct run_text *joined)
 {
@@ -99,14 +100,14 @@ static void choose_pretokenizer(struct run_tokenizer *tokenizer,
     if (!name)
         name = run_pretokenizer_of(architecture);
     if (!name) {
-        run_tokenizer_set_note(tokenizer, "no " KEY "pre: text is cut as for \"default\", which "
+        run_tokenizer_set_note(tokenizer, "no " KEY "pre: text is split as for \"default\", which "
                                           "may not be what the model was trained on");
         name = "default";
     }
     bpe->pretokenizer = run_pretokenizer_find(name);
     if (!bpe->pretokenizer) {
         run_tokenizer_set_note(tokenizer,
-                               KEY "pre: %.64s is not known: text is cut as for \"smaug-bpe\", "
+                               KEY "pre: %.64s is unknown: text is split as for \"smaug-bpe\", "
                                    "which may not be what the model was trained on",
                                name);
         bpe->pretokenizer = run_pretokenizer_find("smaug-bpe");
@@ -116,7 +117,7 @@ static void choose_pretokenizer(struct run_tokenizer *tokenizer,
         tokenizer->special.is_bos_added = true;
 }
 
-/* Files without these ids are GPT-2's, or Falcon's, whose texts begin and end with one token. */
+/* Files without these ids are GPT-2's or Falcon's, which use one token at both ends of a text. */
 static void default_ids(struct run_tokenizer *tokenizer)
 {
     static const char end_of_text[] = "<|endoftext|>";
@@ -167,7 +168,7 @@ static int open_byte_pair(struct run_tokenizer *tokenizer, const struct run_meta
         code = read_merges(bpe, &tokenizer->vocabulary, merges, failure);
     else if (code == 0 && !bpe->pretokenizer->is_merge_optional)
         run_tokenizer_set_note(tokenizer,
-                               "no " KEY "merges: tokens are taken to be in the order of merging");
+                               "no " KEY "merges: tokens are merged in the order of their ids");
     run_json_close(merges);
     return code;
 }
@@ -187,7 +188,7 @@ struct encoding {
     const struct run_tokenizer *tokenizer;
     struct run_ids *ids;
     struct run_merger merger;
-    struct run_text word; /* as the vocabulary writes it */
+    struct run_text word; /* in the vocabulary's notation */
 };
 
 static bool find_pair(const void *context, const char *text, const struct run_symbol *left,
@@ -213,7 +214,7 @@ static bool find_pair(const void *context, const char *text, const struct run_sy
     return *id >= 0;
 }
 
-/* Splits the word into symbols: characters that are in the vocabulary, or bytes. */
+/* Split the word into symbols: characters that are in the vocabulary, or else bytes. */
 static int add_raw_symbols(struct encoding *encoding)
 {
     const struct byte_pair *bpe = encoding->tokenizer->state;
@@ -235,7 +236,7 @@ static int add_raw_symbols(struct encoding *encoding)
     return code;
 }
 
-/* The same where every byte is a character of the alphabet. */
+/* The same for a vocabulary in GPT-2's alphabet. */
 static int add_byte_symbols(struct encoding *encoding, const char *text, size_t length)
 {
     const struct byte_pair *bpe = encoding->tokenizer->state;

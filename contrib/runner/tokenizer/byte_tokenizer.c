@@ -1,5 +1,5 @@
 /*
- * Models whose tokens are the bytes.
+ * The kind for models whose tokens are the 256 bytes.
  */
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 

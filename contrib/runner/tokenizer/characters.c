@@ -18,7 +18,7 @@ struct run_character run_character_decode(const char *text, size_t end, size_t a
                  : (struct run_character){RUN_REPLACEMENT, 1};
 }
 
-/* Stand-ins, by the general category. */
+/* Stand-ins, by general category. */
 enum {
     LETTER = 0x10000,        /* Lo */
     LOWER_LETTER = 0x1d41a,  /* Ll */

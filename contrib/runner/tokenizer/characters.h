@@ -1,5 +1,5 @@
 /*
- * Characters of a UTF-8 text and their Unicode properties.
+ * The characters of a UTF-8 text and their Unicode properties.
  */
 #ifndef GGUFS_RUNNER_CHARACTERS_H
 #define GGUFS_RUNNER_CHARACTERS_H
@@ -15,7 +15,7 @@ enum {
     RUN_CONTROL = 8,     /* \p{C}, without unassigned code points */
 };
 
-/* What a byte that is not part of valid UTF-8 is decoded as. */
+/* Decoded from a byte that is not part of valid UTF-8. */
 #define RUN_REPLACEMENT 0xfffdu
 
 struct run_character {
@@ -30,12 +30,12 @@ struct run_character run_character_decode(const char *text, size_t end, size_t a
 unsigned run_character_classes(uint32_t code);
 
 /*
- * Return a character that Unicode 14 has, whose general category and script are those of `code`,
- * where the libraries that are asked about characters may be too old for it; otherwise `code`
- * itself. A stand-in is as long in UTF-8 as the character. These are:
- *   - the characters of Unicode 15 and 15.1,
- *   - the code points that Unicode reserves for ideographs and pictographs,
- *   - U+180E, which PCRE2 still takes for white space.
+ * Return a stand-in for a character that may be too new for the libraries which look up its
+ * properties: a character of Unicode 14 with the same general category, script, and length in
+ * UTF-8. Returns any other `code` unchanged. Replaced are
+ * - the characters of Unicode 15 and 15.1,
+ * - the code points that Unicode reserves for ideographs and pictographs,
+ * - U+180E, which PCRE2 still treats as white space.
  * Source: https://www.unicode.org/Public/15.1.0/ucd/UnicodeData.txt
  */
 uint32_t run_character_stand_in(uint32_t code);

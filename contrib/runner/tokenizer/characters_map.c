@@ -29,8 +29,8 @@ static int read_bytes(struct run_json *array, const char *key, struct run_charac
         if (element.kind != RUN_JSON_NUMBER || element.number < -128 || element.number > 255 ||
             n == MAX_BYTES)
             return run_fail(failure, -EINVAL,
-                            "metadata: %s: element %zu is not a byte, or more than %zu", key, n,
-                            MAX_BYTES);
+                            "metadata: %s: element %zu is not a byte, or there are more than %zu",
+                            key, n, MAX_BYTES);
         map->bytes[n++] = (uint8_t)(int)element.number;
     }
     *n_bytes = n;
@@ -52,16 +52,18 @@ int run_characters_map_read(const struct run_metadata *metadata, const char *key
     if (code < 0 || n_bytes == 0)
         return code;
     if (n_bytes < sizeof(uint32_t))
-        return run_fail(failure, -EINVAL, "metadata: %s: %zu bytes have no length", key, n_bytes);
+        return run_fail(failure, -EINVAL,
+                        "metadata: %s: %zu bytes, too short for the length of the units", key,
+                        n_bytes);
     n_unit_bytes = read_u32(map->bytes);
     if (n_unit_bytes > n_bytes - sizeof(uint32_t))
-        return run_fail(failure, -EINVAL, "metadata: %s: %zu bytes of units, but there are %zu",
+        return run_fail(failure, -EINVAL, "metadata: %s: %zu bytes of units, but only %zu follow",
                         key, n_unit_bytes, n_bytes - sizeof(uint32_t));
     map->units = map->bytes + sizeof(uint32_t);
     map->n_units = n_unit_bytes / sizeof(uint32_t);
     map->replacements = (const char *)map->units + n_unit_bytes;
     map->n_replacement_bytes = n_bytes - sizeof(uint32_t) - n_unit_bytes;
-    map->bytes[n_bytes] = '\0'; /* the last may lack its own */
+    map->bytes[n_bytes] = '\0'; /* the last one may lack its NUL */
     return 0;
 }
 
@@ -71,13 +73,13 @@ void run_characters_map_free(struct run_characters_map *map)
     *map = (struct run_characters_map){0};
 }
 
-/* The unit; 0, which leads nowhere, for those that there are none of. */
+/* Return the unit at `index`, or 0, which leads nowhere, past the end. */
 static uint32_t unit_at(const struct run_characters_map *map, uint32_t index)
 {
     return index < map->n_units ? read_u32(map->units + (size_t)index * sizeof(uint32_t)) : 0;
 }
 
-/* How far the children of a unit are. */
+/* Return the distance from a unit to its children. */
 static uint32_t offset_of(uint32_t unit)
 {
     return unit >> 10 << ((unit & 1u << 9) >> 6);

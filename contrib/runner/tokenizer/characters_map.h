@@ -1,31 +1,36 @@
 /*
- * SentencePiece's table of characters that are replaced before a text is cut, as a file has it:
- * https://github.com/google/sentencepiece, src/normalizer.cc. It is a double array in which each
- * unit has 32 bits: whether it is a leaf, the byte that leads to it, and how far its children are.
+ * SentencePiece's table of character replacements, applied before a text is split, in the form that
+ * files have: https://github.com/google/sentencepiece, src/normalizer.cc. It is a double-array
+ * trie. Each unit has 32 bits: a leaf flag, the byte that leads to it, and the distance to its
+ * children.
  */
 #ifndef GGUFS_RUNNER_CHARACTERS_MAP_H
 #define GGUFS_RUNNER_CHARACTERS_MAP_H
 
 #include "contrib/runner/tree/metadata.h"
 
-/* All zeros is one that replaces nothing. */
+/* All zeros is a map without replacements. */
 struct run_characters_map {
     uint8_t *bytes;
-    const uint8_t *units; /* of 4 bytes, little-endian */
+    const uint8_t *units; /* 4 bytes each, little-endian */
     size_t n_units;
-    const char *replacements; /* each ends with a NUL, as does the last */
+    const char *replacements; /* each ends with a NUL */
     size_t n_replacement_bytes;
 };
 
-/* Reads the array of bytes of that key, if there is one. On failure, as later, it is freed with
- * run_characters_map_free(). */
+/*
+ * Read the array of bytes of that key, if there is one. Returns 0 or a negative errno; in both
+ * cases, free the map with run_characters_map_free().
+ */
 int run_characters_map_read(const struct run_metadata *metadata, const char *key,
                             struct run_characters_map *map, struct run_failure *failure);
 
 void run_characters_map_free(struct run_characters_map *map);
 
-/* What the beginning of the text is replaced with: the replacement, and how many bytes it takes the
- * place of. False if there is none. */
+/*
+ * Find the longest replacement for the beginning of a text. Returns false if there is none; else
+ * stores the replacement and the number of bytes that it replaces.
+ */
 bool run_characters_map_find(const struct run_characters_map *map, const char *text, size_t length,
                              const char **replacement, size_t *n_bytes, size_t *n_taken);
 

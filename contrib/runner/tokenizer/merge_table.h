@@ -1,6 +1,6 @@
 /*
  * The merges of a byte-pair vocabulary: a hash table from pairs of tokens to the token that they
- * become. Its hash has a random key, so that no file can choose pairs that collide.
+ * become. The hash has a random key, so that no file can choose pairs that collide.
  */
 #ifndef GGUFS_RUNNER_MERGE_TABLE_H
 #define GGUFS_RUNNER_MERGE_TABLE_H
@@ -9,11 +9,11 @@
 
 struct run_merge {
     int32_t left, right; /* ids */
-    uint32_t rank;       /* merges of a lower rank are made first */
-    int32_t id;          /* of the token that the pair becomes; -1: the slot is free */
+    uint32_t rank;       /* lower ranks merge first */
+    int32_t id;          /* of the merged token; -1: the slot is free */
 };
 
-/* To be opened with run_merge_table_open(). */
+/* Open it with run_merge_table_open(). */
 struct run_merge_table {
     struct run_merge *slots;
     uint32_t slot_mask; /* number of slots, a power of two, minus one */
@@ -21,13 +21,15 @@ struct run_merge_table {
     struct gguf_hash_key key;
 };
 
-/* Make an empty table; 0 or a negative errno. Free it with run_merge_table_close() in both cases.
+/*
+ * Make an empty table. Returns 0 or a negative errno; in both cases, free it with
+ * run_merge_table_close().
  */
 int run_merge_table_open(struct run_merge_table *table);
 
 void run_merge_table_close(struct run_merge_table *table);
 
-/* Add a merge with an id of at least 0, unless the pair has one already; 0 or -ENOMEM. */
+/* Add a merge with an id of at least 0; a pair keeps its first merge. Returns 0 or -ENOMEM. */
 int run_merge_table_add(struct run_merge_table *table, const struct run_merge *merge);
 
 /* Return the merge of a pair, or NULL. Valid until another merge is added. */

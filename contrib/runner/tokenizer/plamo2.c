@@ -1,6 +1,6 @@
 /*
- * The kind "plamo2": of all ways to cut the text the one with the highest sum of scores, looked for
- * from the end; what no token covers is written in bytes.
+ * The kind "plamo2": the tokenization with the highest sum of scores, found by dynamic programming
+ * from the end of the text. Characters without a token are written as bytes.
  */
 #include "contrib/runner/tokenizer/characters.h"
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Scores are whole ten-thousandths; those of this one and below are no scores. */
+/* Scores are multiples of 1/10000; this value and lower ones mean that there is no score. */
 #define SCALE         1e4
 #define NO_SCORE      (-20000000)
 #define UNKNOWN_SCORE (-10000000)
@@ -54,7 +54,7 @@ static void close_plamo2(void *state)
 }
 
 struct way {
-    double cost; /* of the text from here on */
+    double cost; /* of the text from here to the end */
     int32_t id;  /* of the token that begins here, or RUN_NO_TOKEN */
     uint32_t n_bytes;
 };
@@ -79,7 +79,7 @@ static void find_way(const struct run_tokenizer *tokenizer, const char *text, si
         if (id < 0)
             continue;
         cost = ways[i + 1].cost - round((double)tokenizer->vocabulary.scores[id] * SCALE);
-        /* Of equal ones the longest. */
+        /* At equal cost, the longest token wins. */
         if (cost <= best.cost)
             best = (struct way){cost, id, walk.depth};
     }
@@ -111,7 +111,7 @@ static int add_way(const struct run_tokenizer *tokenizer, const char *text, size
     return code;
 }
 
-/* Marks the places where characters begin. */
+/* Mark the places where characters begin. */
 static void find_characters(const char *text, size_t length, struct way *ways)
 {
     for (size_t at = 0; at < length; at += run_character_decode(text, length, at).n_bytes)
@@ -130,7 +130,7 @@ static int encode_plamo2(const struct run_tokenizer *tokenizer, const char *text
     find_characters(text, length, ways);
     for (size_t at = length; at-- > 0;) {
         if (ways[at].n_bytes == 0)
-            ways[at].cost = INFINITY; /* inside of a character: no token ends here */
+            ways[at].cost = INFINITY; /* inside a character: no token ends here */
         else
             find_way(tokenizer, text, length, at, ways);
     }

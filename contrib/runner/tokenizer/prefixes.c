@@ -55,7 +55,7 @@ void run_prefix_walk_begin(const struct run_prefixes *prefixes, struct run_prefi
     *walk = (struct run_prefix_walk){0, (uint32_t)prefixes->n, 0};
 }
 
-/* The first of the texts from `first` on whose next byte is `byte` at least. */
+/* Return the first text, from `first` on, whose next byte is at least `byte`. */
 static uint32_t lower_bound(const struct run_prefixes *prefixes, uint32_t first, uint32_t end,
                             uint32_t depth, unsigned byte)
 {
@@ -77,7 +77,7 @@ bool run_prefix_walk_step(const struct run_prefixes *prefixes, struct run_prefix
         walk->first = prefixes->firsts[byte];
         walk->end = prefixes->firsts[byte + 1];
     } else {
-        /* Those that end here stand first. */
+        /* Texts that end here come first. */
         while (walk->first < walk->end && prefixes->list[walk->first].length == walk->depth)
             walk->first++;
         walk->first = lower_bound(prefixes, walk->first, walk->end, walk->depth, byte);

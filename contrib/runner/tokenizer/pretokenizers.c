@@ -6,13 +6,14 @@
 
 /*
  * The expressions are those of the models' tokenizer.json and of the list in llama.cpp's
- * src/llama-vocab.cpp, in PCRE2's syntax (pcre2pattern(3)) and with these differences, none of
- * which changes a match:
- *   - (?i:...) is written out for ASCII, since U+017F is an "s" of another case to PCRE2;
- *   - scripts are \p{sc:...}, since PCRE2's \p{...} also takes in script extensions;
- *   - [U&&[^H]], which PCRE2 10.42 does not have, is the complement of the complement;
- *   - what would take quadratic time or deep backtracking has guards: possessive quantifiers, and
- *     lookbehinds at places where the expression cannot match. A row with a guard says so.
+ * src/llama-vocab.cpp, in PCRE2's syntax (pcre2pattern(3)). They differ as follows, without a
+ * change to any match:
+ * - (?i:...) is written out for ASCII, since to PCRE2 U+017F is another case of "s";
+ * - scripts are \p{sc:...}, since PCRE2's \p{...} includes script extensions;
+ * - [U&&[^H]], which PCRE2 10.42 lacks, is written as the complement of the complement;
+ * - expressions that would take quadratic time or deep backtracking have guards: possessive
+ *   quantifiers, and lookbehinds at places where the expression cannot match. A comment on the row
+ *   says so.
  */
 /* clang-format off */
 
@@ -44,8 +45,8 @@
     " ?[\\p{P}\\p{S}]+[\\r\\n]*|" SPACES
 
 /*
- * Digits in groups of three from the right, (?=(\d{3})+(?!\d)). The first alternative goes on from
- * the last group; the second is the first group, and is tried only where the digits begin.
+ * Groups of three digits from the right, (?=(\d{3})+(?!\d)). The first alternative continues from
+ * the previous group; the second finds the first group, and is tried only where digits begin.
  */
 #define GROUPS_FROM_RIGHT(digit, not_behind) \
     "\\G(?<=" digit ")" digit "{3}|" \
@@ -53,7 +54,7 @@
 
 #define HAN_AND_KANA "[\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}\\x{4e00}-\\x{9fa5}]+"
 
-/* What the names stand for. */
+/* Expressions shared by several names. */
 
 static const struct run_pretokenizer as_default = {
     .patterns = {"[\\p{P}$+<=>^~|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]"}};
@@ -61,14 +62,14 @@ static const struct run_pretokenizer as_gpt2 = {.patterns = {GPT2}};
 static const struct run_pretokenizer as_starcoder = {.patterns = {"\\p{N}", GPT2}};
 static const struct run_pretokenizer as_falcon = {
     .patterns = {"[\\p{P}$+<=>^~|`]+", GPT2, "[0-9][0-9][0-9]"}};
-/* Brackets and the bar belong to the set, whatever was meant. */
+/* The brackets and the bar are members of the set, although they were probably not meant to be. */
 #define BLOOM " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{ff0c}\\x{3001}\\x{964}\\x{6d4}\\x{60c})]+"
 static const struct run_pretokenizer as_bloom = {.patterns = {BLOOM}};
 static const struct run_pretokenizer as_viking = {.patterns = {BLOOM, "\\p{N}"}};
 static const struct run_pretokenizer as_llama3 = {
     .patterns = {LLAMA3}, .is_merging_ignored = true, .is_bos_added = true};
 static const struct run_pretokenizer as_gpt4 = {.patterns = {LLAMA3}};
-/* Guarded: behind a space that is not the end of a line, no line ends in these spaces. */
+/* Guarded: after a space that is not at the end of a line, no line ends within these spaces. */
 static const struct run_pretokenizer as_jais2 = {
     .patterns = {ANY_CASE "|" WORD "|\\p{N}{1,3}|" MARKS "[\\r\\n]*|"
                  "(?<![^\\S\\r\\n])\\s*[\\r\\n]+|"
@@ -133,7 +134,7 @@ static const struct run_pretokenizer as_afmoe = {
                  DEEPSEEK3}};
 static const struct run_pretokenizer as_gpt4o = {.patterns = {GPT4O}};
 static const struct run_pretokenizer as_granite = {.patterns = {GPT4O}, .is_merging_ignored = true};
-/* \d{1,3}(?=(?:\d{3})*\b), with the marks and connectors that belong to words. */
+/* \d{1,3}(?=(?:\d{3})*\b), including the marks and connectors that are word characters. */
 static const struct run_pretokenizer as_tiny_aya = {
     .patterns = {GROUPS_FROM_RIGHT("\\d", "[\\p{L}\\p{M}\\p{N}\\p{Pc}]"), GPT4O}};
 static const struct run_pretokenizer as_youtu = {

@@ -1,6 +1,6 @@
 /*
- * Pre-tokenizers: how byte-pair vocabularies split a text into words before they merge. One row for
- * each name of tokenizer.ggml.pre.
+ * Pre-tokenizers: how byte-pair vocabularies split a text into words before merging. One row for
+ * each value of tokenizer.ggml.pre.
  */
 #ifndef GGUFS_RUNNER_PRETOKENIZERS_H
 #define GGUFS_RUNNER_PRETOKENIZERS_H
@@ -11,15 +11,18 @@
 #define RUN_MAX_PATTERNS 6
 
 struct run_pretokenizer {
-    /* Regular expressions, applied one after the other: each splits what the previous ones left
-     * into its matches and what lies between them. Up to the first NULL. */
+    /*
+     * Regular expressions, applied one after the other. Each splits the pieces that the previous
+     * ones left into its matches and the text between them. Ends at the first NULL.
+     */
     const char *patterns[RUN_MAX_PATTERNS];
     bool
-        is_merging_ignored; /* a word that is a token becomes that token, whatever the merges say */
-    bool is_bos_added;      /* unless the metadata says otherwise */
-    bool is_always_bos;     /* whatever the metadata says */
-    bool is_raw;            /* merges characters: bytes are not encoded, spaces are U+2581 */
-    bool is_merge_optional; /* files may come without merges */
+        /* a word that is a token becomes that token, regardless of the merges */
+        is_merging_ignored;
+    bool is_bos_added;      /* default, if the metadata have no key for it */
+    bool is_always_bos;     /* regardless of the metadata */
+    bool is_raw;            /* merges characters instead of bytes; spaces are U+2581 */
+    bool is_merge_optional; /* files may lack merges */
 };
 
 /* Return the row of that name, or NULL. */
@@ -28,8 +31,7 @@ const struct run_pretokenizer *run_pretokenizer_find(const char *name);
 /* Return the name at that index, or NULL past the last one. */
 const char *run_pretokenizer_name(size_t index);
 
-/* Return the name for models of an architecture whose files are older than tokenizer.ggml.pre, or
- * NULL. */
+/* Return the name to use for an architecture whose files predate tokenizer.ggml.pre, or NULL. */
 const char *run_pretokenizer_of(const char *architecture);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The kind "llama": SentencePiece's byte-pair encoding. Spaces are U+2581; of neighbours that make
- * up a token those with the highest score become one; what is no token is written in bytes.
+ * The kind "llama": SentencePiece's byte-pair encoding. Spaces are U+2581. Neighbours that together
+ * are a token merge, the highest score first; what remains without a token is written as bytes.
  */
 #include "contrib/runner/tokenizer/characters.h"
 #include "contrib/runner/tokenizer/symbol_merging.h"
@@ -11,17 +11,18 @@
 #include <string.h>
 
 struct spm {
-    uint32_t *ranks; /* of tokens: the lower, the sooner they are made */
+    uint32_t *ranks; /* by token; lower ranks merge first */
     int32_t bytes[256];
-    bool is_cut_at_spaces; /* no token has anything before a space: parts can be merged alone */
+    /* in no token does anything precede a space: words can be merged one by one */
+    bool is_cut_at_spaces;
 };
 
-/* The order of the score, turned round. */
+/* Return a rank that is lower the higher the score is. */
 static uint32_t rank_of_score(float score)
 {
     uint32_t bits;
 
-    score += 0.0f; /* there is one zero */
+    score += 0.0f; /* turns -0 into 0 */
     memcpy(&bits, &score, sizeof bits);
     return bits & 0x80000000u ? bits : 0x7fffffffu - bits;
 }
@@ -62,7 +63,7 @@ static int open_spm(struct run_tokenizer *tokenizer, const struct run_metadata *
         uint32_t length;
         const char *text = run_vocabulary_text(vocabulary, id, &length);
 
-        /* Where there are no scores, the ids were given in their order. */
+        /* Without scores, tokens merge in the order of their ids. */
         spm->ranks[id] = vocabulary->scores ? rank_of_score(vocabulary->scores[id]) : id;
         if (!run_vocabulary_is_control(vocabulary, id) && has_inner_space(text, length))
             spm->is_cut_at_spaces = false;
@@ -134,7 +135,7 @@ static int encode_part(const struct run_tokenizer *tokenizer, const char *text, 
     return code;
 }
 
-/* The end of the part that begins at `at`: spaces, and what follows up to the next space. */
+/* Return the end of the word that begins at `at`: spaces, and what follows up to the next space. */
 static size_t part_end(const struct run_text *text, size_t at, bool is_cut_at_spaces)
 {
     bool is_behind_other = false;

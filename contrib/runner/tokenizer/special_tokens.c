@@ -1,7 +1,7 @@
 /*
- * Which tokens have a task. The keys of the metadata say it for some; others are known by their
- * texts, which models made up, with the lists and exceptions of llama.cpp (src/llama-vocab.cpp), so
- * that a model stops where it does there.
+ * Which tokens have a special meaning. The metadata say it for some; others are recognised by their
+ * texts, with the lists and exceptions of llama.cpp (src/llama-vocab.cpp), so that a model stops
+ * where it does there.
  */
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 
@@ -13,23 +13,23 @@
 #define KEY         "tokenizer.ggml."
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* End a turn; the first that the vocabulary has is it, if no key says another. */
+/* Texts that end a turn. The first one in the vocabulary is the EOT, unless a key gives another. */
 static const char *const turn_ends[] = {
     "<|eot_id|>",        "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>",
     "<|end_of_text|>",   "<EOT>",      "_<EOT>",  "[EOT]",         "<｜end▁of▁sentence｜>",
     "<end_of_utterance>"};
 
-/* With these too a model has said everything. */
+/* More texts that end what a model says. */
 static const char *const other_ends[] = {"<|return|>", "<|call|>",         "<|flush|>", "<|calls|>",
                                          "</s>",       "<|eom_id|>",       "[EOS]",     "<eos>",
                                          "<turn|>",    "<|tool_response>", "[e~["};
 
-/* Code models write these when the gap is filled: padding, next repository, next file. */
+/* Code models write these after they filled the gap: padding, next repository, next file. */
 static const char *const filled_ends[] = {
     "<|fim_pad|>",   "<fim-pad>",  "<fim_pad>", "<PAD>",      "[PAD]",       "<|fim_repo|>",
     "<|repo_name|>", "<fim-repo>", "<REPO>",    "<reponame>", "<|file_sep|>"};
 
-/* Code models take these to say where the gap is. */
+/* Markers of the gap in prompts to code models. */
 static const char *const gap_marks[] = {
     "<|fim_prefix|>", "<fim-prefix>",    "<fim_prefix>",    "<｜fim▁begin｜>", "<PRE>",
     "▁<PRE>",         "<|code_prefix|>", "<|prefix|>",      "<|fim_suffix|>",  "<fim-suffix>",
@@ -37,7 +37,7 @@ static const char *const gap_marks[] = {
     "<|suffix|>",     "<|fim_middle|>",  "<fim-middle>",    "<fim_middle>",    "<｜fim▁end｜>",
     "<MID>",          "▁<MID>",          "<|code_middle|>", "<|middle|>"};
 
-/* Divide what gpt-oss says, so readers need them. In messages they are control tokens. */
+/* Separators in the output of gpt-oss, which readers need. In messages they are control tokens. */
 static const char *const shown[] = {"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"};
 
 static int32_t find(const struct run_tokenizer *tokenizer, const char *text)
@@ -45,7 +45,10 @@ static int32_t find(const struct run_tokenizer *tokenizer, const char *text)
     return run_vocabulary_find(&tokenizer->vocabulary, text, strlen(text));
 }
 
-/* An id that a file has wrong is none, as long as it is a number: many files do. */
+/*
+ * Read a token's id. An id out of range counts as missing, since many files have such; a value that
+ * is not a number is an error.
+ */
 static int read_id(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                    const char *key, int32_t *id, struct run_failure *failure)
 {
@@ -76,7 +79,7 @@ static int read_ids(struct run_tokenizer *tokenizer, const struct run_metadata *
         {KEY "cls_token_id", &ids->bos},       {KEY "bos_token_id", &ids->bos},
         {KEY "eos_token_id", &ids->eos},       {KEY "eot_token_id", &ids->eot},
         {KEY "eom_token_id", &ids->eom},       {KEY "unknown_token_id", &ids->unk},
-        {KEY "seperator_token_id", &ids->sep}, /* GGUF spells it so */
+        {KEY "seperator_token_id", &ids->sep}, /* GGUF's spelling */
         {KEY "padding_token_id", &ids->pad},   {KEY "mask_token_id", &ids->mask},
     };
     int code = 0;
@@ -115,7 +118,7 @@ static bool is_end_text(const struct run_tokenizer *tokenizer, const char *text)
     return id >= 0 && tokenizer->marks[id] & RUN_MARK_END;
 }
 
-/* Make a token part of the output. Unless the file calls it user-defined, it stays out of input. */
+/* Make a token part of the output. It stays out of input unless the file calls it user-defined. */
 static void mark_shown(struct run_tokenizer *tokenizer, const char *text)
 {
     const int32_t id = find(tokenizer, text);
@@ -127,7 +130,7 @@ static void mark_shown(struct run_tokenizer *tokenizer, const char *text)
         tokenizer->vocabulary.types[id] = RUN_TOKEN_CONTROL;
 }
 
-/* Undo what mark_end_texts() did to a token, and give it that type. */
+/* Undo what mark_end_texts() did to a token, and set its type. */
 static void unmark_end(struct run_tokenizer *tokenizer, const char *text, enum run_token_type type)
 {
     const int32_t id = find(tokenizer, text);
@@ -138,7 +141,7 @@ static void unmark_end(struct run_tokenizer *tokenizer, const char *text, enum r
     tokenizer->vocabulary.types[id] = (uint8_t)type;
 }
 
-/* The type that the file gives a token of that text. */
+/* Return the type that the file gives to the token with that text. */
 static enum run_token_type type_of(const struct run_tokenizer *tokenizer, const char *text)
 {
     const int32_t id = find(tokenizer, text);
@@ -166,7 +169,7 @@ static void find_ends(struct run_tokenizer *tokenizer)
     mark_end(tokenizer, ids->eos);
     mark_end(tokenizer, ids->eot);
     mark_end(tokenizer, ids->eom);
-    /* gpt-oss and Solar end a message so, behind which the next one begins. */
+    /* In gpt-oss and Solar, it ends a message that is followed by another one. */
     if (is_end_text(tokenizer, "<|end|>") &&
         ((is_end_text(tokenizer, "<|return|>") &&
           (is_end_text(tokenizer, "<|call|>") || is_end_text(tokenizer, "<|calls|>"))) ||
@@ -175,13 +178,13 @@ static void find_ends(struct run_tokenizer *tokenizer)
         unmark_end(tokenizer, "<|end|>", RUN_TOKEN_CONTROL);
         mark_shown(tokenizer, "<|end|>");
     }
-    /* In Gemma 4 it is HTML. */
+    /* In Gemma 4, these are HTML. */
     if (is_end_text(tokenizer, "<|tool_response>"))
         unmark_end(tokenizer, "</s>",
                    html_type == RUN_TOKEN_CONTROL ? html_type : RUN_TOKEN_NORMAL);
 }
 
-/* Whether `text` contains `part`, without regard to the case of ASCII. */
+/* Return true if `text` contains `part`, ignoring ASCII case. */
 static bool contains(const char *text, const char *part)
 {
     return text && strcasestr(text, part) != NULL;
@@ -206,7 +209,10 @@ static bool is_special(const struct run_tokenizer *tokenizer, uint32_t id)
     return type == RUN_TOKEN_CONTROL || type == RUN_TOKEN_USER_DEFINED || type == RUN_TOKEN_UNKNOWN;
 }
 
-/* GGUF does not say which tokens swallow white space; a few models are known to have such. */
+/*
+ * Mark the tokens that take in neighbouring white space. GGUF does not record them; a few models
+ * are known to have some.
+ */
 static void find_greedy(struct run_tokenizer *tokenizer, const struct run_metadata *metadata)
 {
     const char *name = run_metadata_string(metadata, "general.name");

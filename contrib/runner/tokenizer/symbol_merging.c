@@ -71,7 +71,7 @@ static struct run_pair pop_pair(struct run_merger *merger)
     return first;
 }
 
-/* Puts the pair that begins with symbol `left` into the heap, if there is one. */
+/* Put the pair that begins with symbol `left` into the heap, if it can merge. */
 static int try_pair(struct run_merger *merger, const char *text, int32_t left, run_find_pair *find,
                     const void *context)
 {
@@ -104,7 +104,7 @@ int run_merger_merge(struct run_merger *merger, const char *text, run_find_pair 
         if (left->length == 0 || left->next < 0)
             continue;
         right = &merger->symbols[left->next];
-        /* Symbols only grow: the same length is the same pair. */
+        /* The pair is outdated. Symbols only grow, so an equal length means an equal pair. */
         if (left->length + right->length != pair.length)
             continue;
         left->length = pair.length;

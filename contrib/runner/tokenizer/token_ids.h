@@ -1,5 +1,5 @@
 /*
- * A growing list of tokens.
+ * A growing list of token ids.
  */
 #ifndef GGUFS_RUNNER_TOKEN_IDS_H
 #define GGUFS_RUNNER_TOKEN_IDS_H
@@ -7,21 +7,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All zeros is an empty one. */
+/* All zeros is an empty list. */
 struct run_ids {
     int32_t *list;
     size_t n, capacity;
 };
 
-/* 0 or -ENOMEM. */
+/* Append an id. Returns 0 or -ENOMEM. */
 int run_ids_add(struct run_ids *ids, int32_t id);
 
-/* Frees the list and makes it an empty one. */
+/* Free the list and make it empty. */
 void run_ids_free(struct run_ids *ids);
 
 /*
- * Makes room for `n` elements of `element_bytes` at `list`, whose capacity is counted in elements.
- * 0 or -ENOMEM, then the list is as it was.
+ * Grow the array that `list` points to so that it has room for `n` elements. `*capacity` counts
+ * elements. Returns 0, or -ENOMEM with the array unchanged.
  */
 int run_reserve(void *list, size_t *capacity, size_t n, size_t element_bytes);
 

@@ -102,7 +102,7 @@ static int read_scores(struct run_json *scores, struct run_vocabulary *vocabular
     if (!vocabulary->scores)
         return run_fail_memory(failure);
     while (n < vocabulary->n && (code = run_json_element(scores, &score, failure)) > 0) {
-        /* JSON has no NaN and no infinities: the tree writes null. */
+        /* JSON has no NaN and no infinity: the tree has null for them. */
         const float value = score.kind == RUN_JSON_NUMBER ? (float)score.number : -FLT_MAX;
 
         if (score.kind != RUN_JSON_NUMBER && score.kind != RUN_JSON_NULL &&
@@ -127,7 +127,7 @@ static bool is_text_of(const struct run_vocabulary *vocabulary, uint32_t id, con
     return own_length == length && memcmp(own, text, length) == 0;
 }
 
-/* The slot with the token of that text, or the empty one where it would be. */
+/* Return the slot of the token with that text, or the free slot for it. */
 static uint32_t *find_slot(const struct run_vocabulary *vocabulary, const char *text, size_t length)
 {
     uint32_t at = (uint32_t)gguf_hash(&vocabulary->key, text, length) & vocabulary->slot_mask;
@@ -184,7 +184,7 @@ int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const 
 
 /* ---- all of it ---- */
 
-/* Reads the array of a key with `read`, if there is such a key. */
+/* Read the array of a key with `read`, if the key exists. */
 static int read_array(const struct run_metadata *metadata, const char *key,
                       int (*read)(struct run_json *, struct run_vocabulary *, struct run_failure *),
                       struct run_vocabulary *vocabulary, struct run_failure *failure)

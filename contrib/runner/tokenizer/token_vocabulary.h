@@ -1,5 +1,5 @@
 /*
- * The tokens as the metadata have them: texts, types and scores.
+ * The vocabulary, as the metadata have it: texts, types and scores of the tokens.
  */
 #ifndef GGUFS_RUNNER_TOKEN_VOCABULARY_H
 #define GGUFS_RUNNER_TOKEN_VOCABULARY_H
@@ -7,40 +7,42 @@
 #include "contrib/runner/tree/metadata.h"
 #include "gguf/support/keyed_hash.h"
 
-/* The types of tokens, as in GGUF: tokenizer.ggml.token_type. */
+/* Types of tokens, GGUF's tokenizer.ggml.token_type. */
 enum run_token_type {
     RUN_TOKEN_UNDEFINED = 0,
     RUN_TOKEN_NORMAL = 1,
-    RUN_TOKEN_UNKNOWN = 2, /* stands for what the vocabulary does not have */
+    RUN_TOKEN_UNKNOWN = 2, /* stands for text without a token */
     RUN_TOKEN_CONTROL = 3,
-    RUN_TOKEN_USER_DEFINED = 4, /* added; is never cut apart */
+    RUN_TOKEN_USER_DEFINED = 4, /* added later; never split */
     RUN_TOKEN_UNUSED = 5,
-    RUN_TOKEN_BYTE = 6, /* is written <0x41> */
+    RUN_TOKEN_BYTE = 6, /* written as <0x41> */
 };
 
 struct run_vocabulary {
     uint32_t n;
-    char *texts;              /* one after the other, without NUL between */
+    char *texts;              /* concatenated, without NULs */
     uint32_t *starts;         /* n + 1 offsets in `texts` */
     uint8_t *types;           /* enum run_token_type */
     float *scores;            /* NULL if the model has none */
     uint32_t *slots;          /* a hash table from texts to ids + 1; 0 is a free slot */
     uint32_t slot_mask;       /* number of slots, a power of two, minus one */
-    struct gguf_hash_key key; /* of that table */
+    struct gguf_hash_key key; /* of the hash table */
     uint32_t longest_bytes;
 };
 
-/* Reads tokenizer.ggml.tokens, .token_type and .scores. On failure, as later, it is freed with
- * run_vocabulary_free(). */
+/*
+ * Read tokenizer.ggml.tokens, .token_type and .scores. Returns 0 or a negative errno; in both
+ * cases, free the vocabulary with run_vocabulary_free().
+ */
 int run_vocabulary_read(const struct run_metadata *metadata, struct run_vocabulary *vocabulary,
                         struct run_failure *failure);
 
-/* The vocabulary of the 256 bytes. */
+/* Make a vocabulary of the 256 bytes. Returns 0 or a negative errno. */
 int run_vocabulary_make_bytes(struct run_vocabulary *vocabulary, struct run_failure *failure);
 
 void run_vocabulary_free(struct run_vocabulary *vocabulary);
 
-/* The text of a token, without NUL at its end. */
+/* Return the text of a token; it does not end with a NUL. */
 static inline const char *run_vocabulary_text(const struct run_vocabulary *vocabulary, uint32_t id,
                                               uint32_t *length)
 {
@@ -48,16 +50,15 @@ static inline const char *run_vocabulary_text(const struct run_vocabulary *vocab
     return vocabulary->texts + vocabulary->starts[id];
 }
 
-/* The token of that text, the first if there are several, or -1. */
+/* Return the token with that text, the first if there are several, or -1. */
 int32_t run_vocabulary_find(const struct run_vocabulary *vocabulary, const char *text,
                             size_t length);
 
-/* The same for a token that text may become: none with a task of its own. */
+/* The same, but only for tokens that text may become: not for special ones. */
 int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const char *text,
                                  size_t length);
 
-/* Return true for a token that no text may become: the file calls it a control token, or it stands
- * for what the vocabulary does not have. */
+/* Return true for a token that text never becomes: a control token, or the unknown token. */
 static inline bool run_vocabulary_is_control(const struct run_vocabulary *vocabulary, uint32_t id)
 {
     return vocabulary->types[id] == RUN_TOKEN_CONTROL || vocabulary->types[id] == RUN_TOKEN_UNKNOWN;
@@ -66,8 +67,10 @@ static inline bool run_vocabulary_is_control(const struct run_vocabulary *vocabu
 /* Return true if the token is a byte, written as <0x41>, and store that byte. */
 bool run_vocabulary_is_byte(const struct run_vocabulary *vocabulary, uint32_t id, uint8_t *byte);
 
-/* Fills in the tokens of the bytes: those written <0x41>, or else as themselves; -1 where there is
- * none. */
+/*
+ * Fill in the token of each byte: the one written <0x41>, or else the byte itself; -1 if there is
+ * none.
+ */
 void run_vocabulary_find_bytes(const struct run_vocabulary *vocabulary, int32_t ids[256]);
 
 #endif

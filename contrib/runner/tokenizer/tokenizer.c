@@ -11,7 +11,7 @@
 
 #define MAX_TEXT_BYTES ((size_t)1 << 30)
 
-/* Longer tokens are not looked for in texts. */
+/* Longer added tokens are never matched. */
 #define MAX_ADDED_BYTES 512
 
 static const struct run_tokenizer_kind *const kinds[] = {
@@ -84,7 +84,7 @@ static int collect_added(struct run_tokenizer *tokenizer)
     return code;
 }
 
-/* Everything behind the vocabulary; `metadata` may be NULL. */
+/* Open everything after the vocabulary. `metadata` may be NULL. */
 static int open_kind(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                      struct run_failure *failure)
 {
@@ -172,7 +172,7 @@ int run_tokenizer_open(const struct run_metadata *metadata, struct run_tokenizer
         return run_fail(failure, -ENOENT, "metadata: no " MODEL ": the model has no vocabulary");
     kind = find_kind(model);
     if (!kind)
-        return run_fail(failure, -ENOTSUP, "metadata: " MODEL ": %.64s is not known", model);
+        return run_fail(failure, -ENOTSUP, "metadata: " MODEL ": %.64s is not supported", model);
     code = new_tokenizer(kind, &tokenizer, failure);
     if (code < 0)
         return code;
@@ -275,7 +275,7 @@ int run_tokenizer_show(const struct run_tokenizer *tokenizer, int32_t id, bool i
 
 /* ---- encoding ---- */
 
-/* An added token in a text; its id is RUN_NO_TOKEN where there is none any more. */
+/* An added token in a text. Its id is RUN_NO_TOKEN past the last one. */
 struct found {
     int32_t id;
     size_t start, end;

@@ -1,6 +1,6 @@
 /*
- * Text to tokens and back, as the model's vocabulary says. Everything is made when it is opened;
- * const afterwards, so any thread may ask.
+ * Text to tokens and back, with the model's vocabulary. A tokenizer never changes after opening, so
+ * any number of threads may use it.
  */
 #ifndef GGUFS_RUNNER_TOKENIZER_H
 #define GGUFS_RUNNER_TOKENIZER_H
@@ -9,89 +9,97 @@
 #include "contrib/runner/tokenizer/utf8_stream.h"
 #include "contrib/runner/tree/metadata.h"
 
-/* The id of a token that there is none of. */
+/* An id for "no such token". */
 #define RUN_NO_TOKEN (-1)
 
-/* How to encode. */
+/* Flags for encoding. */
 enum {
-    /* Match control tokens in the text, such as <|im_start|>. Leave it out for text from users and
+    /*
+     * Match control tokens in the text, such as <|im_start|>. Do not set it for text from users and
      * files: without it, no token that the file calls a control token is ever matched. Tokens of
-     * the type USER_DEFINED always are. */
+     * the type USER_DEFINED are always matched.
+     */
     RUN_ENCODE_SPECIAL = 1,
-    /* The tokens that begin and end a text are added where the model wants them. */
+    /* Add the tokens that begin and end a text, if the model wants them. */
     RUN_ENCODE_BOS_EOS = 2,
 };
 
-/* Tokens with a task; RUN_NO_TOKEN where the vocabulary has none. */
+/* Special tokens; RUN_NO_TOKEN where the vocabulary has none. */
 struct run_special_ids {
     int32_t bos; /* begins a text; CLS in BERT */
     int32_t eos; /* ends a text */
     int32_t eot; /* ends a turn */
     int32_t eom; /* ends a message, the turn goes on */
-    int32_t unk; /* what the vocabulary has no token for */
+    int32_t unk; /* stands for text without a token */
     int32_t sep;
     int32_t pad;
     int32_t mask;
-    bool is_bos_added; /* by RUN_ENCODE_BOS_EOS */
+    bool is_bos_added; /* with RUN_ENCODE_BOS_EOS */
     bool is_eos_added;
 };
 
 struct run_tokenizer;
 
 /*
- * Reads the keys tokenizer.ggml.*; `metadata` is not needed afterwards. -ENOENT if there is no
- * vocabulary, -EINVAL if it is wrong, -ENOTSUP for a kind that is not known. A model without
- * vocabulary whose .vocab_size is 256 has the bytes as its tokens.
+ * Make a tokenizer from the keys tokenizer.ggml.*; `metadata` may be freed afterwards. A model
+ * without a vocabulary whose .vocab_size is 256 gets the bytes as its tokens. Returns 0, -ENOENT if
+ * there is no vocabulary, -EINVAL if it is wrong, or -ENOTSUP for an unknown kind.
  */
 int run_tokenizer_open(const struct run_metadata *metadata, struct run_tokenizer **out,
                        struct run_failure *failure);
 
-/* The tokenizer of a model whose 256 tokens are the bytes, which no key may tell. */
+/* Make the tokenizer for a model whose 256 tokens are the bytes and whose keys do not say so. */
 int run_tokenizer_open_bytes(struct run_tokenizer **out, struct run_failure *failure);
 
 void run_tokenizer_close(struct run_tokenizer *tokenizer);
 
-/* What a user should know, such as a pre-tokenizer that is not known and was replaced; "" if there
- * is nothing. One line, kept by the tokenizer. */
+/*
+ * Return a note to the user, for instance that an unknown pre-tokenizer was replaced, or "". One
+ * line, owned by the tokenizer.
+ */
 const char *run_tokenizer_note(const struct run_tokenizer *tokenizer);
 
-/* The number of tokens. All functions take any id; those outside are no tokens. */
+/* Return the number of tokens. All functions accept any id; one out of range is not a token. */
 size_t run_tokenizer_size(const struct run_tokenizer *tokenizer);
 
 const struct run_special_ids *run_tokenizer_special(const struct run_tokenizer *tokenizer);
 
 /*
- * Appends the tokens of the text to `ids`; on failure it may have appended some. Malformed UTF-8 is
- * taken byte by byte. -E2BIG for texts of 1 GiB or more, -EOVERFLOW for one that the
- * pre-tokenizer's expressions cannot split within the limits of PCRE2.
+ * Append the tokens of a text to `ids`; on failure, some may have been appended. Malformed UTF-8 is
+ * encoded byte by byte. Returns 0, -E2BIG for a text of 1 GiB or more, or -EOVERFLOW for one that
+ * the pre-tokenizer cannot split within PCRE2's limits.
  */
 int run_tokenizer_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                          unsigned flags, struct run_ids *ids, struct run_failure *failure);
 
-/* The bytes that a token stands for, which need not be whole characters nor end with a NUL; for a
- * control token the text that it is known by. Kept by the tokenizer. */
+/*
+ * Return the bytes that a token stands for, or the text of a control token. They may be part of a
+ * character and do not end with a NUL. Owned by the tokenizer.
+ */
 const char *run_tokenizer_piece(const struct run_tokenizer *tokenizer, int32_t id, size_t *length);
 
 /*
- * Return true for a control token that is not part of the text that readers see. A few control
- * tokens are: those that divide what gpt-oss says. That says nothing about input, in which a
- * control token is only ever matched with RUN_ENCODE_SPECIAL.
+ * Return true for a control token that readers should not see. A few control tokens are not hidden,
+ * such as the separators in gpt-oss's output. This concerns output only: in input, a control token
+ * is matched only with RUN_ENCODE_SPECIAL.
  */
 bool run_tokenizer_is_hidden(const struct run_tokenizer *tokenizer, int32_t id);
 
-/* Whether a model that gives this token has said everything: the end of a text, turn or message. */
+/* Return true if this token ends the model's answer: the end of a text, turn or message. */
 bool run_tokenizer_is_end(const struct run_tokenizer *tokenizer, int32_t id);
 
-/* The token of that text, as the vocabulary writes it, or RUN_NO_TOKEN. */
+/* Return the token with that text, in the vocabulary's notation, or RUN_NO_TOKEN. */
 int32_t run_tokenizer_find(const struct run_tokenizer *tokenizer, const char *text);
 
-/* Whether encoding puts a space before the text, which is not in the text of the first token. */
+/*
+ * Return true if encoding puts a space before the text that the first token's text does not show.
+ */
 bool run_tokenizer_adds_space(const struct run_tokenizer *tokenizer);
 
 /*
- * Gives the token to the stream, which was begun with run_utf8_begin(), and what can be shown now
- * to the caller, as run_utf8_put() does. Hidden tokens give nothing, or with `is_control_shown`
- * their text. The space that encoding adds is left out at the start of a text.
+ * Decode a token into a stream that was begun with run_utf8_begin(), and return the text that can
+ * be shown now as run_utf8_put() does. A hidden token gives nothing, or its text if
+ * `is_control_shown`. The space that encoding adds is left out at the start of a text.
  */
 int run_tokenizer_show(const struct run_tokenizer *tokenizer, int32_t id, bool is_control_shown,
                        struct run_utf8_stream *stream, const char **out, size_t *out_length);

@@ -1,5 +1,5 @@
 /*
- * The kinds of tokenizers: what the parts of the tokenizer tell each other.
+ * The kinds of tokenizers, and declarations shared by the tokenizer's files.
  */
 #ifndef GGUFS_RUNNER_TOKENIZER_KINDS_H
 #define GGUFS_RUNNER_TOKENIZER_KINDS_H
@@ -9,7 +9,7 @@
 #include "contrib/runner/tokenizer/tokenizer.h"
 #include "gguf/support/safe_print.h"
 
-/* What a kind sets where the metadata have no key. */
+/* Values of a kind for keys that the metadata lack. */
 struct run_kind_defaults {
     struct run_special_ids ids;
     bool is_space_added;
@@ -19,44 +19,51 @@ struct run_tokenizer_kind {
     const char *model; /* tokenizer.ggml.model */
     struct run_kind_defaults defaults;
 
-    /* Makes `state` after the vocabulary was read; may change the defaults, which were copied to
-     * the tokenizer. NULL: there is none. */
+    /*
+     * Make `state` after the vocabulary was read. May change the defaults, which were copied to the
+     * tokenizer. May be NULL.
+     */
     int (*open)(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                 struct run_failure *failure);
     void (*close)(void *state);
 
-    /* Appends the tokens of a text in which no added tokens are. `is_first`: it stands at the start
-     * or behind a control token. 0, -ENOMEM or another negative errno. */
+    /*
+     * Append the tokens of a text without added tokens. `is_first` is true at the start of the text
+     * and after a control token. Returns 0, -ENOMEM or another negative errno.
+     */
     int (*encode)(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                   bool is_first, struct run_ids *ids);
 
-    /* Writes the bytes that a token without a task of its own stands for, at most as many as its
-     * text has, and returns their number; NULL if they are its text. */
+    /*
+     * Write the bytes that an ordinary token stands for, at most as many as its text has, and
+     * return their number. NULL if they are its text.
+     */
     size_t (*decode)(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                      char *out);
 };
 
-/* Bytes of a note before its control characters are escaped, with a NUL. */
+/* Size of a note before escaping, with its NUL. */
 #define RUN_NOTE_BYTES 256
 
 struct run_tokenizer {
     const struct run_tokenizer_kind *kind;
-    void *state; /* of the kind */
+    void *state; /* owned by the kind */
     struct run_vocabulary vocabulary;
     struct run_special_ids special;
     bool is_space_added;
-    char *pieces;                       /* one after the other */
-    uint32_t *piece_starts;             /* offsets in `pieces`, one more than tokens */
-    uint8_t *marks;                     /* of tokens: enum run_token_mark */
-    struct run_prefixes user_tokens;    /* added tokens that any text may have */
-    struct run_prefixes control_tokens; /* these, and those that need RUN_ENCODE_SPECIAL */
+    char *pieces;                    /* texts of all tokens, concatenated */
+    uint32_t *piece_starts;          /* n + 1 offsets in `pieces` */
+    uint8_t *marks;                  /* one enum run_token_mark set per token */
+    struct run_prefixes user_tokens; /* added tokens matched in any text */
+    /* those, and the ones matched only with RUN_ENCODE_SPECIAL */
+    struct run_prefixes control_tokens;
     char note[GGUF_ESCAPED_BYTES * RUN_NOTE_BYTES];
 };
 
 enum run_token_mark {
-    RUN_MARK_END = 1,         /* ends what the model says */
-    RUN_MARK_TAKES_LEFT = 2,  /* white space before it belongs to it */
-    RUN_MARK_TAKES_RIGHT = 4, /* white space behind it belongs to it */
+    RUN_MARK_END = 1,         /* ends the model's answer */
+    RUN_MARK_TAKES_LEFT = 2,  /* takes in white space before it */
+    RUN_MARK_TAKES_RIGHT = 4, /* takes in white space after it */
     RUN_MARK_SHOWN = 8,       /* a control token that is part of the output */
 };
 
@@ -69,20 +76,21 @@ extern const struct run_tokenizer_kind run_kind_rwkv;
 extern const struct run_tokenizer_kind run_kind_plamo2;
 extern const struct run_tokenizer_kind run_kind_bytes; /* not in the table */
 
-/* Fills in the ids of tokens with a task, their marks, and corrects types that are known to be
- * wrong. */
+/*
+ * Fill in the ids of special tokens and their marks, and correct types that are known to be wrong.
+ */
 int run_special_tokens_find(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                             struct run_failure *failure);
 
-/* Says something to the user; the first note counts. */
+/* Set the note for the user, unless there is one already. */
 void run_tokenizer_set_note(struct run_tokenizer *tokenizer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The text with spaces in the place of U+2581. */
+/* Decode a token's text: U+2581 becomes a space. */
 size_t run_decode_space_marks(const struct run_tokenizer *tokenizer, const char *text,
                               size_t length, char *out);
 
-/* Text that is made, all zeros is an empty one; 0 or -ENOMEM. */
+/* A growing text; all zeros is an empty one. Functions return 0 or -ENOMEM. */
 struct run_text {
     char *bytes;
     size_t n, capacity;
@@ -90,7 +98,7 @@ struct run_text {
 
 int run_text_add(struct run_text *text, const char *bytes, size_t length);
 
-/* Adds the text with U+2581 in the place of spaces. */
+/* Append a text with U+2581 in place of spaces. */
 int run_text_add_marked(struct run_text *text, const char *bytes, size_t length);
 
 #endif

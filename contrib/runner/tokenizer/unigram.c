@@ -1,6 +1,6 @@
 /*
- * The kind "t5": SentencePiece's unigram model. Of all ways to cut the text into tokens the one
- * with the highest sum of scores is taken.
+ * The kind "t5": SentencePiece's unigram model. It takes the tokenization with the highest sum of
+ * scores.
  */
 #include "contrib/runner/tokenizer/characters.h"
 #include "contrib/runner/tokenizer/characters_map.h"
@@ -13,7 +13,7 @@
 
 #define KEY "tokenizer.ggml."
 
-/* How much worse than the worst token something unknown is. */
+/* An unknown character scores this much less than the worst token. */
 #define UNKNOWN_PENALTY 10.0
 
 struct unigram {
@@ -21,7 +21,7 @@ struct unigram {
     struct run_characters_map map;
     double unknown_score;
     bool is_space_merged; /* runs of spaces become one */
-    bool has_bytes;       /* what is unknown is written in bytes */
+    bool has_bytes;       /* unknown characters are written as bytes */
     int32_t bytes[256];
 };
 
@@ -69,13 +69,13 @@ static void close_unigram(void *state)
     free(unigram);
 }
 
-/* ---- the text as the vocabulary has it ---- */
+/* ---- normalizing the text ---- */
 
 struct normalizing {
     const struct unigram *unigram;
     struct run_text text;
-    bool is_space_due;    /* before the first character that is none */
-    bool is_behind_other; /* than a space */
+    bool is_space_due;    /* before the next character that is not a space */
+    bool is_behind_other; /* some character other than a space has been written */
 };
 
 static int add_normal(struct normalizing *normalizing, const char *bytes, size_t length)
@@ -115,7 +115,7 @@ static int normalize(struct normalizing *normalizing, const char *text, size_t l
             at += n_taken;
             continue;
         }
-        /* Neither a character: U+FFFD, which no vocabulary tells from others. */
+        /* A byte that is not UTF-8 becomes U+FFFD. */
         code = character.code == RUN_REPLACEMENT ? add_normal(normalizing, "\xef\xbf\xbd", 3)
                                                  : add_normal(normalizing, text + at, n_bytes);
         at += character.n_bytes;
@@ -123,7 +123,7 @@ static int normalize(struct normalizing *normalizing, const char *text, size_t l
     return code;
 }
 
-/* ---- the best way ---- */
+/* ---- the best tokenization ---- */
 
 struct best {
     double score; /* of the text up to here */
@@ -137,7 +137,7 @@ static void offer(struct best *best, double score, int32_t id, size_t n_bytes)
         *best = (struct best){score, id, (uint32_t)n_bytes};
 }
 
-/* Fills in best[1] to best[length]. */
+/* Fill in best[1] to best[length]. */
 static void find_best(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                       struct best *best)
 {
@@ -172,8 +172,10 @@ static void find_best(const struct run_tokenizer *tokenizer, const char *text, s
     }
 }
 
-/* The tokens of the bytes before `end`, the last first; or if there are none, one for all of what
- * is unknown, which `is_behind_unknown` says there is one of. */
+/*
+ * Append the tokens of the bytes before `end`, last first. If the vocabulary has no bytes, append
+ * one unknown token for the whole run; `is_behind_unknown` says that it is there already.
+ */
 static int add_unknown(const struct run_tokenizer *tokenizer, const char *text, size_t end,
                        size_t n_bytes, bool is_behind_unknown, struct run_ids *ids)
 {

@@ -19,11 +19,11 @@ void run_utf8_free(struct run_utf8_stream *stream)
     *stream = (struct run_utf8_stream){0};
 }
 
-/* Whether the second byte may follow the first, which begins a character of several. */
+/* Return true if `second` may follow `first`, which begins a character of several bytes. */
 static bool is_second_byte(unsigned char first, unsigned char second)
 {
     switch (first) {
-    case 0xe0: /* not what fits two bytes */
+    case 0xe0: /* not overlong */
         return second >= 0xa0 && second <= 0xbf;
     case 0xed: /* no surrogates */
         return second >= 0x80 && second <= 0x9f;
@@ -37,8 +37,9 @@ static bool is_second_byte(unsigned char first, unsigned char second)
 }
 
 /*
- * The length of what stands at `bytes`: a character, then `*is_whole`; or the longest part of it
- * that could begin one, at least a byte. With `*is_open` all of it could, if more came.
+ * Return the length of the character at `bytes`, and set `*is_whole`. Otherwise return the length
+ * of the longest part that could begin a character, at least one byte; `*is_open` is true if more
+ * bytes could complete it.
  */
 static size_t part_length(const unsigned char *bytes, size_t length, bool *is_whole, bool *is_open)
 {
@@ -69,7 +70,7 @@ static int put(struct run_utf8_stream *stream, const char *piece, size_t length,
     char *joined;
     int code;
 
-    /* The joined text behind the result, which is three times as long at most. */
+    /* The result is at most three times as long; the joined text follows it. */
     code = run_reserve(&stream->out, &stream->capacity, 4 * n + 1, 1);
     if (code < 0)
         return code;

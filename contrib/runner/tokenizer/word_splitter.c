@@ -25,13 +25,15 @@ static pcre2_code *compile(const char *pattern)
     pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
                                      PCRE2_UTF | PCRE2_UCP, &error, &offset, NULL);
 
-    assert(code || error == PCRE2_ERROR_HEAP_FAILED); /* the patterns are right */
+    assert(code || error == PCRE2_ERROR_HEAP_FAILED); /* the patterns are valid */
     return code;
 }
 
 void run_word_splitter_reserve(void)
 {
-    /* PCRE2 takes executable memory in blocks of 64 KiB and keeps one in which there is any code.
+    /*
+     * PCRE2 allocates executable memory in blocks of 64 KiB and keeps a block while it holds any
+     * code.
      */
     static pcre2_code *keeper;
 
@@ -78,10 +80,9 @@ void run_word_splitter_close(struct run_word_splitter *splitter)
     free(splitter);
 }
 
-/* ---- the text as the patterns see it: valid UTF-8, and of characters that PCRE2 knows ---- */
+/* ---- the text that the patterns see: valid UTF-8 with characters that PCRE2 knows ---- */
 
-/* Return the place of the first character, from `at` on, that must be replaced; `length` if there
- * is none. */
+/* Return the place of the first character at or after `at` that must be replaced, or `length`. */
 static size_t find_unseen(const char *text, size_t length, size_t at)
 {
     while (at < length) {
@@ -104,7 +105,7 @@ static size_t find_unseen(const char *text, size_t length, size_t at)
     return at;
 }
 
-/* Append the text with U+FFFD and stand-ins; nothing if it needs none. */
+/* Append the text with U+FFFD and stand-ins to `seen`; append nothing if it needs no change. */
 static int replace_unseen(const char *text, size_t length, struct run_text *seen)
 {
     size_t at = 0, next = find_unseen(text, length, 0);
@@ -129,19 +130,19 @@ static int replace_unseen(const char *text, size_t length, struct run_text *seen
 struct splitting {
     const struct run_word_splitter *splitter;
     pcre2_match_data *match;
-    const char *seen; /* valid UTF-8; it is `text` itself where nothing had to be changed */
+    const char *seen; /* valid UTF-8; points to `text` if nothing had to be replaced */
     const char *text;
-    size_t length, at; /* bytes of `text`, and of those that were passed on */
+    size_t length, at; /* bytes of `text`, and how many were passed on */
     run_word_taker *take;
     void *context;
 };
 
-/* Pass on the part of the text that these bytes stand for. */
+/* Pass on the part of the original text that `seen` stands for. */
 static int take_word(struct splitting *splitting, const char *seen, size_t n_bytes)
 {
     const char *word = splitting->text + splitting->at, *end = word + n_bytes;
 
-    /* Only a word with replaced bytes differs. */
+    /* A word differs from the original only if it has replaced bytes. */
     if (splitting->seen != splitting->text &&
         (n_bytes > splitting->length - splitting->at || memcmp(word, seen, n_bytes) != 0)) {
         size_t at = splitting->at;
@@ -171,8 +172,10 @@ static int find_match(const struct splitting *splitting, size_t index, const cha
                        NULL);
 }
 
-/* Split a piece of the text by the patterns from `index` on; recursion is as deep as there are
- * patterns. */
+/*
+ * Split a piece of the text with the patterns from `index` on. The recursion is at most as deep as
+ * the number of patterns.
+ */
 /* NOLINTNEXTLINE(misc-no-recursion) */
 static int split(struct splitting *splitting, size_t index, const char *piece, size_t length)
 {
@@ -191,7 +194,7 @@ static int split(struct splitting *splitting, size_t index, const char *piece, s
 
         if (found < 0 && found != PCRE2_ERROR_NOMATCH)
             return match_error(found);
-        assert(found < 0 || end > start); /* no pattern matches nothing */
+        assert(found < 0 || end > start); /* no pattern matches an empty text */
         code = split(splitting, index + 1, piece + at, start - at);
         if (code == 0)
             code = split(splitting, index + 1, piece + start, end - start);

@@ -1,5 +1,5 @@
 /*
- * A pre-tokenizer at work: its regular expressions, compiled with PCRE2's JIT.
+ * Splits a text into words with a pre-tokenizer's regular expressions, compiled with PCRE2's JIT.
  */
 #ifndef GGUFS_RUNNER_WORD_SPLITTER_H
 #define GGUFS_RUNNER_WORD_SPLITTER_H
@@ -10,9 +10,9 @@
 struct run_word_splitter;
 
 /*
- * Compile the patterns. Where the system has no JIT, or forbids it, they are interpreted instead,
- * which is slower. 0, or -ENOMEM with `*out` NULL. Freed with run_word_splitter_close(), which
- * takes NULL as well. A splitter is never changed: any number of threads may use it.
+ * Compile the patterns. Where the system has no JIT or forbids it, they are interpreted, which is
+ * slower. Returns 0, or -ENOMEM with `*out` NULL. Free the splitter with run_word_splitter_close(),
+ * which accepts NULL. A splitter never changes, so any number of threads may use it.
  */
 int run_word_splitter_open(const struct run_pretokenizer *pretokenizer,
                            struct run_word_splitter **out, struct run_failure *failure);
@@ -23,20 +23,20 @@ void run_word_splitter_close(struct run_word_splitter *splitter);
 bool run_word_splitter_has_jit(const struct run_word_splitter *splitter);
 
 /*
- * Reserve executable memory for the machine code of a splitter. A process that may map no such
- * memory later, such as a confined one, calls this once before; without the call, or where it
- * fails, patterns are interpreted. The reserve is 64 KiB, and no pre-tokenizer needs more than 10
- * KiB of it.
+ * Reserve executable memory for the machine code of one splitter. Call it once in a process that
+ * may not map such memory later, for instance because it will be confined. Without the call, or if
+ * it fails, patterns are interpreted. The reserve is 64 KiB; no pre-tokenizer needs more than 10
+ * KiB.
  */
 void run_word_splitter_reserve(void);
 
-/* Take a word of the text; 0, or a negative errno, which ends the splitting. */
+/* Take a word of the text. Returns 0, or a negative errno, which ends the splitting. */
 typedef int run_word_taker(void *context, const char *word, size_t length);
 
 /*
- * Pass all words to `take`, in their order; together they are the text. No word is empty. A byte
- * that is not part of valid UTF-8 is split as U+FFFD is. 0; -ENOMEM; -EOVERFLOW if the text reaches
- * one of PCRE2's limits; or what `take` returned.
+ * Pass all words to `take`, in order; concatenated they are the text. No word is empty. A byte that
+ * is not part of valid UTF-8 is split like U+FFFD. Returns 0, -ENOMEM, -EOVERFLOW if the text
+ * exceeds one of PCRE2's limits, or what `take` returned.
  */
 int run_word_splitter_split(const struct run_word_splitter *splitter, const char *text,
                             size_t length, run_word_taker *take, void *context);

@@ -1,10 +1,9 @@
 /*
- * The kind "bert": WordPiece. Text is cleaned, cut into words, marks of punctuation and ideographs,
- * and each of these into the longest tokens there are, from the left. In GGUF a token at the start
- * of a word begins with U+2581, those that go on have nothing (not ##).
+ * The kind "bert": WordPiece. The text is cleaned and split into words, punctuation marks and
+ * ideographs; each of these is split from the left into the longest tokens. In GGUF, a token at the
+ * start of a word begins with U+2581, and the others have no prefix (not ##).
  *
- * What happens to characters is what BertNormalizer and BertPreTokenizer of huggingface/tokenizers
- * do.
+ * Characters are treated as in BertNormalizer and BertPreTokenizer of huggingface/tokenizers.
  */
 #include "contrib/runner/tokenizer/characters.h"
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
@@ -17,16 +16,16 @@
 #include <uninorm.h>
 #include <unictype.h>
 
-/* A longer word is unknown: max_input_chars_per_word of all models that are known. */
+/* A longer word is unknown: max_input_chars_per_word of all known models. */
 #define MAX_WORD_CHARACTERS 100
 
-/* More than any character is decomposed into. */
+/* No character decomposes into more. */
 #define MAX_DECOMPOSED 32
 
 struct wordpiece {
     struct run_prefixes tokens;
     bool is_lowered;
-    bool is_stripped; /* of accents */
+    bool is_stripped; /* accents are removed */
 };
 
 static int open_wordpiece(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
@@ -55,7 +54,7 @@ static int open_wordpiece(struct run_tokenizer *tokenizer, const struct run_meta
             return run_fail_memory(failure);
     }
     run_prefixes_sort(&state->tokens);
-    /* A text stands between CLS and SEP. */
+    /* Put every text between CLS and SEP. */
     tokenizer->special.is_bos_added = tokenizer->special.is_eos_added = true;
     if (tokenizer->special.sep >= 0)
         tokenizer->special.eos = tokenizer->special.sep;
@@ -77,7 +76,7 @@ struct encoding {
     size_t n_characters;
 };
 
-/* Ends the word: its tokens, or the one that says it is unknown. */
+/* End the word: append its tokens, or the unknown token. */
 static int end_word(struct encoding *encoding)
 {
     const struct wordpiece *state = encoding->tokenizer->state;
@@ -119,7 +118,7 @@ static int add_character(struct encoding *encoding, uint32_t code)
     return result;
 }
 
-/* A word of its own. */
+/* Append a character as a word of its own. */
 static int add_alone(struct encoding *encoding, uint32_t code)
 {
     int result = end_word(encoding);
@@ -131,7 +130,7 @@ static int add_alone(struct encoding *encoding, uint32_t code)
 
 static bool is_ideograph(uint32_t code)
 {
-    /* The range from U+2B920 begins at U+2B820 in Unicode; models were trained with this one. */
+    /* In Unicode, the range from U+2B920 begins at U+2B820; models were trained with this one. */
     return (code >= 0x4e00 && code <= 0x9fff) || (code >= 0x3400 && code <= 0x4dbf) ||
            (code >= 0x20000 && code <= 0x2a6df) || (code >= 0x2a700 && code <= 0x2b73f) ||
            (code >= 0x2b740 && code <= 0x2b81f) || (code >= 0x2b920 && code <= 0x2ceaf) ||
@@ -145,7 +144,10 @@ static bool is_punctuation(uint32_t code)
     return classes & RUN_PUNCTUATION || (code < 0x80 && classes & RUN_SYMBOL);
 }
 
-/* Adds a character of the cleaned text, without its accents and lowered if the model wants that. */
+/*
+ * Append a character of the cleaned text, without accents and in lower case if the model wants
+ * that.
+ */
 static int add_normal(struct encoding *encoding, uint32_t code, bool is_alone)
 {
     const struct wordpiece *state = encoding->tokenizer->state;

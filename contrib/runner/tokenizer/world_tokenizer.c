@@ -1,6 +1,6 @@
 /*
- * The kind "rwkv": the longest token at the beginning of the text, and so on. In GGUF its tokens
- * are written with escapes like those of Python.
+ * The kind "rwkv": repeatedly takes the longest token that is a prefix of the text. In GGUF its
+ * tokens are written with escapes like Python's.
  */
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 
