@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* How many of the `n` arguments from the first on are files of one model; at least 1. */
+/* Return how many of the `n` arguments, from the first on, are shards of one model; at least 1. */
 static int count_shards(const char *const *arguments, int n)
 {
     int count = 1;
@@ -72,7 +72,7 @@ static int assign_models(struct fs_options *options)
     return options->n_models > 0 ? 0 : fail_missing(options, "a MODEL is missing");
 }
 
-/* Take the model from the front or the end of the arguments; the others are paths. */
+/* Take the model from the start or the end of the arguments; the others are paths. */
 static int assign_model_and_paths(struct fs_options *options, const char **arguments, int n,
                                   bool is_at_end)
 {

@@ -1,14 +1,14 @@
-/* The words of the command line that are no options: which is the model, which a path. */
+/* The positional arguments of the command line: models, directories and paths. */
 #ifndef GGUFS_FS_ARGUMENTS_H
 #define GGUFS_FS_ARGUMENTS_H
 
 #include "fs/command/options.h"
 
 /*
- * Assign options->arguments to the members models, directory and paths, as options->command needs
- * them. Several shards of one model count as one model. Where the order of a model and a path is
- * clear from which of them exists, either order is accepted. Prints what is missing or too many to
- * stderr. Returns 0 or -EINVAL.
+ * Assign options->arguments to the members models, directory and paths, as options->command
+ * requires. Several shards of one model count as one model. A model and a path may come in either
+ * order if it is clear from which of them exists. Prints missing and surplus arguments to stderr.
+ * Returns 0 or -EINVAL.
  */
 int fs_arguments_assign(struct fs_options *options);
 

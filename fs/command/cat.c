@@ -14,7 +14,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* An error of stdout, kept apart from errors of the source. */
+/* An error of stdout, as opposed to one of the source. */
 struct output {
     int error;
 };
@@ -39,7 +39,7 @@ static int write_to_stdout(void *user, uint64_t offset, const char *bytes, size_
     return 0;
 }
 
-/* Write a file to stdout, which holds nothing in its buffer. */
+/* Write a file to stdout, whose buffer must be empty. */
 static int cat_file(struct fs_tree *tree, const char *model, fs_node_index node)
 {
     const struct fs_image *image;
@@ -62,7 +62,7 @@ static int cat_file(struct fs_tree *tree, const char *model, fs_node_index node)
 
 static int cat_path(struct fs_tree *tree, const char *model, const char *path);
 
-/* The files that a pattern names, in the order of the tree. */
+/* Write the files that match a pattern, in the order of the tree. */
 static int cat_chosen(const struct fs_selection *selection, struct fs_tree *tree, const char *model,
                       fs_node_index directory)
 {
@@ -112,7 +112,7 @@ static int cat_path(struct fs_tree *tree, const char *model, const char *path)
         return cat_pattern(tree, model, path);
     if (fs_tree_node(tree, node)->kind == FS_FILE)
         return cat_file(tree, model, node);
-    fs_print_error("%s: %s is a directory; to see what is in it: ggufs --list MODEL PATH", model,
+    fs_print_error("%s: %s is a directory; to list it: ggufs --list MODEL PATH", model,
                    *path != '\0' ? path : "/");
     return EX_NOINPUT;
 }

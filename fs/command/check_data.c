@@ -14,7 +14,7 @@
 #define CHUNK_ELEMENTS 65536u
 /* Stored bytes that are decoded at once: CHUNK_ELEMENTS of most types. */
 #define CHUNK_BYTES ((size_t)CHUNK_ELEMENTS * 8)
-/* Runs reported for a tensor; the rest is only counted. */
+/* Runs reported per tensor; further ones are only counted. */
 #define MAX_REPORTED_RUNS 100u
 
 /* Blocks `first` to `last` of a tensor. */
@@ -22,7 +22,7 @@ struct run {
     uint64_t first, last;
 };
 
-/* Consecutive elements of a tensor, with the memory of a thread to decode them. */
+/* Consecutive elements of a tensor, with a thread's memory for decoding them. */
 struct chunk {
     const struct gguf_model *model;
     const struct gguf_tensor *tensor;
@@ -30,16 +30,18 @@ struct chunk {
     uint64_t n_elements;
 
     uint8_t *bytes;   /* as stored; room for CHUNK_BYTES */
-    bool is_zero;     /* all stored bytes are */
+    bool is_zero;     /* all bytes of the chunk are zero */
     float *values;    /* room for CHUNK_ELEMENTS */
-    struct run *runs; /* of bad blocks, in order; room for one per element */
+    struct run *runs; /* of blocks with NaN or infinity, in order; room for one per element */
     size_t n_runs;
     int result;
 };
 
 static bool is_finite_block(const float *values, uint32_t n)
 {
-    /* 0 * x is NaN only for infinities and NaN, and a sum keeps it: no branch for every value. */
+    /*
+     * 0 * x is NaN only if x is NaN or infinite, and a sum keeps NaN, so the loop needs no branch.
+     */
     float sum = 0;
 
     for (uint32_t i = 0; i < n; i++)
@@ -52,7 +54,7 @@ static bool is_zero(const uint8_t *bytes, uint64_t n)
     return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
 }
 
-/* Read and decode a span of the chunk. Returns 0 or what gguf_source_read() does. */
+/* Read and decode a span of the chunk. Returns 0 or the error of gguf_source_read(). */
 static int check_span(struct chunk *chunk, const struct dequant_span *span)
 {
     const struct gguf_tensor *tensor = chunk->tensor;
@@ -102,7 +104,7 @@ static int check_chunk(struct chunk *chunk)
     return result;
 }
 
-/* A row is ne[0] elements. */
+/* Return the row of a block's first element; a row is ne[0] elements. */
 static uint64_t row_of(const struct gguf_tensor *tensor, uint64_t block)
 {
     return block * tensor->type->block_elements / tensor->ne[0];
@@ -129,7 +131,10 @@ static void report_run(struct gguf_report *report, const struct gguf_tensor *ten
                    row_of(tensor, run->first), row_of(tensor, run->last));
 }
 
-/* The run that may continue in a tensor's next chunk; none while last is below first. */
+/*
+ * The last run seen, which may continue in the tensor's next chunk. There is none if last is below
+ * first.
+ */
 struct open_run {
     uint64_t first, last;
     uint64_t n_reported; /* runs before it */
@@ -146,7 +151,7 @@ static void close_run(struct gguf_report *report, const struct gguf_tensor *tens
     open->last = 0;
 }
 
-/* Joins the runs of consecutive chunks of a tensor. */
+/* Join the runs of consecutive chunks of a tensor. */
 static void report_chunk(struct gguf_report *report, const struct chunk *chunk,
                          struct open_run *open)
 {
@@ -175,7 +180,7 @@ static void report_chunk(struct gguf_report *report, const struct chunk *chunk,
                    gguf_quote(chunk->tensor->name).text, open->n_reported - MAX_REPORTED_RUNS);
 }
 
-/* Bytes of the blocks of so many elements. */
+/* Return the bytes of the blocks of `n_elements` elements. */
 static uint64_t blocks_bytes(const struct gguf_tensor *tensor, uint64_t n_elements)
 {
     return n_elements / tensor->type->block_elements * tensor->type->block_bytes;
@@ -184,7 +189,11 @@ static uint64_t blocks_bytes(const struct gguf_tensor *tensor, uint64_t n_elemen
 /* A tensor with data to check. */
 struct item {
     const struct gguf_tensor *tensor;
-    uint64_t first_chunk; /* of all chunks of all tensors; an incomplete tensor has one, unread */
+    /*
+     * index among the chunks of all tensors; an incomplete tensor has one chunk, which is not
+     * read
+     */
+    uint64_t first_chunk;
     bool is_incomplete;
 };
 
@@ -202,7 +211,7 @@ struct work {
     struct chunk *chunks; /* one for each slot */
     size_t n_slots;
 
-    /* Of the tensor whose chunks are being reported. */
+    /* State of the tensor whose chunks are being reported. */
     struct open_run open;
     bool is_all_zero;
 
@@ -236,7 +245,7 @@ static int plan(struct work *work)
     return 0;
 }
 
-/* The item that chunk number `chunk` belongs to. */
+/* Return the item that chunk number `chunk` belongs to. */
 static const struct item *find_item(const struct work *work, uint64_t chunk)
 {
     size_t low = 0, high = work->n_items;

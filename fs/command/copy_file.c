@@ -20,7 +20,7 @@ struct copy {
     struct chunk *chunks; /* one for each slot */
 };
 
-/* Read a chunk as a whole, or up to the end of the image. */
+/* Read a whole chunk, or up to the end of the image. */
 static void read_chunk(void *user, uint64_t i, size_t slot)
 {
     const struct copy *copy = user;

@@ -1,19 +1,16 @@
-/* Copying the contents of a file of the tree, decoded by all processors. */
+/* Copies the contents of a file of the tree, decoded with all processors. */
 #ifndef GGUFS_FS_COPY_FILE_H
 #define GGUFS_FS_COPY_FILE_H
 
 #include "fs/tree/image.h"
 
 /*
- * Takes `n_bytes` bytes of a file, which start at `offset`. Called from one thread at a time, in
+ * Receive `n_bytes` bytes of a file, which start at `offset`. Called by one thread at a time, in
  * the order of the file. Returns 0 or a negative errno, which ends the copying.
  */
 typedef int fs_sink(void *user, uint64_t offset, const char *bytes, size_t n_bytes);
 
-/*
- * Give all bytes of an image to a sink. Returns 0, what the sink returned, or what fs_image_read()
- * did.
- */
+/* Pass all bytes of an image to a sink. Returns 0, the sink's error, or that of fs_image_read(). */
 int fs_copy_file(const struct fs_image *image, fs_sink *sink, void *user);
 
 #endif

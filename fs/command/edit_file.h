@@ -1,4 +1,4 @@
-/* Edits whose text is in a file. */
+/* Edits of metadata read from files. */
 #ifndef GGUFS_FS_EDIT_FILE_H
 #define GGUFS_FS_EDIT_FILE_H
 

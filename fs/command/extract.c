@@ -19,34 +19,37 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* What is written where the user names nothing: no values that can be computed from it. */
+/* Patterns used when the user names none: everything except values that can be computed from it. */
 static const char *const default_patterns[] = {
     "summary.txt",    "metadata.json", "metadata", "tensors.json",
     "tensors/*/info", "tensors/*/raw", "layers",   "tokenizer",
 };
 
-/* The name of a file while it is written; '%' is followed by two digits in names of the tree. */
+/*
+ * The name of a file while it is being written. It cannot be a name of the tree, in which two
+ * hexadecimal digits follow each '%'.
+ */
 #define PARTIAL_NAME "%ggufs-partial"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 struct extraction {
     const char *model;
-    const char *directory; /* as the user named it */
+    const char *directory; /* as named by the user */
     bool force;
     struct fs_tree *tree;
     struct fs_selection selection;
 
     uint64_t total_bytes, done_bytes;
-    uint64_t new_bytes; /* in files that are not there yet */
+    uint64_t new_bytes; /* total size of files that do not exist yet */
     struct gguf_progress progress;
 
-    int descriptor;        /* of the file that is being written or compared */
-    char *compared;        /* room for what is read of it; owned */
-    size_t compared_bytes; /* that fit */
+    int descriptor;        /* of the file being written or compared */
+    char *compared;        /* the existing file's bytes; owned */
+    size_t compared_bytes; /* room in `compared` */
 };
 
-/* What writing needs beside the calls of every confined process. */
+/* System calls that writing needs, in addition to those of every confined process. */
 static const int writing_calls[] = {
     SCMP_SYS(openat),    SCMP_SYS(mkdirat),   SCMP_SYS(unlinkat),   SCMP_SYS(renameat),
     SCMP_SYS(renameat2), SCMP_SYS(symlinkat), SCMP_SYS(readlinkat), SCMP_SYS(newfstatat),
@@ -69,7 +72,7 @@ static void catch_signals(void)
     for (size_t i = 0; i < COUNT(signals); i++) {
         struct sigaction action;
 
-        /* One that is ignored, as by nohup, remains so. */
+        /* Leave a signal ignored if the caller ignored it, as nohup does. */
         if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
             sigaction(signals[i], &(struct sigaction){.sa_handler = catch_signal}, NULL);
     }
@@ -119,7 +122,7 @@ static int write_bytes(void *user, uint64_t offset, const char *bytes, size_t n_
     return show_progress(job, n_bytes);
 }
 
-/* Returns -EEXIST if the file has other bytes there. */
+/* Return -EEXIST if the file has other bytes there. */
 static int compare_bytes(void *user, uint64_t offset, const char *bytes, size_t n_bytes)
 {
     struct extraction *job = user;
@@ -146,18 +149,18 @@ static int compare_bytes(void *user, uint64_t offset, const char *bytes, size_t 
     return show_progress(job, n_bytes);
 }
 
-/* Write a file under a name for the time being, and give it its own when it is complete. */
+/* Write a file under a temporary name, and rename it when it is complete. */
 static int write_file(struct extraction *job, int directory, const char *name,
                       const struct fs_image *image)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
     int result = 0;
 
-    unlinkat(directory, PARTIAL_NAME, 0); /* of a run that was killed */
+    unlinkat(directory, PARTIAL_NAME, 0); /* left by a run that was killed */
     job->descriptor = openat(directory, PARTIAL_NAME, flags, 0666);
     if (job->descriptor < 0)
         return -errno;
-    /* Fails now if there is no room. Where it is not supported, writing does. */
+    /* Fail now if there is not enough space. Where this is not supported, the writing fails. */
     if (image->size_bytes > 0 && fallocate(job->descriptor, 0, 0, (off_t)image->size_bytes) != 0 &&
         errno == ENOSPC)
         result = -ENOSPC;
@@ -172,7 +175,7 @@ static int write_file(struct extraction *job, int directory, const char *name,
     return result;
 }
 
-/* Returns 1 if the file is there with these contents, 0 if it is to be written, or an error. */
+/* Return 1 if the file exists with these contents, 0 if it must be written, or a negative errno. */
 static int compare_file(struct extraction *job, int directory, const char *name,
                         const struct fs_image *image)
 {
@@ -233,7 +236,7 @@ static int extract_link(const struct extraction *job, int directory, const struc
 
 /* ---- directories ---- */
 
-/* Make a directory unless it is there, and open it. Returns a descriptor or a negative errno. */
+/* Make a directory unless it exists, and open it. Returns a descriptor or a negative errno. */
 static int make_directory(int parent, const char *name, int more_flags)
 {
     int descriptor;

@@ -8,7 +8,7 @@
 
 struct team {
     const struct fs_ordered_work *work;
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* protects all members below */
     pthread_cond_t changed;
     uint64_t n_taken;
     uint64_t n_finished;
@@ -26,13 +26,13 @@ static int n_threads(uint64_t n_items)
 
 size_t fs_in_order_slots(uint64_t n_items)
 {
-    /* Half as many more than threads, for results that wait for a slower item before them. */
+    /* 1.5 slots for each thread, so that results can wait for a slower item before them. */
     const size_t n_slots = (size_t)n_threads(n_items) * 3 / 2 + 1;
 
     return n_items < n_slots ? (size_t)n_items : n_slots;
 }
 
-/* Finish all items whose turn it is. The lock is held, but not while finish() runs. */
+/* Finish all items whose turn has come. Call it with the lock held; finish() runs without it. */
 static void finish_computed(struct team *team)
 {
     const struct fs_ordered_work *work = team->work;

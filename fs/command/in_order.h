@@ -1,4 +1,4 @@
-/* Work on many items in parallel whose results are needed in order. */
+/* Parallel work on many items whose results are needed in order. */
 #ifndef GGUFS_FS_IN_ORDER_H
 #define GGUFS_FS_IN_ORDER_H
 
@@ -8,24 +8,24 @@
 struct fs_ordered_work {
     void *user;
     uint64_t n_items;
-    size_t n_slots; /* places for results, from fs_in_order_slots() */
+    size_t n_slots; /* buffers for results, from fs_in_order_slots() */
 
-    /* Computes item `i` into `slot`. Called from several threads. */
+    /* Compute item `i` into `slot`. Called by several threads. */
     void (*compute)(void *user, uint64_t i, size_t slot);
     /*
-     * Takes the result of item `i` out of `slot`. Called for one item at a time, in their order,
-     * from changing threads. Returns 0, or a negative errno to stop.
+     * Take the result of item `i` out of `slot`. Called for one item at a time, in order, but not
+     * always by the same thread. Returns 0, or a negative errno to stop.
      */
     int (*finish)(void *user, uint64_t i, size_t slot);
 };
 
-/* How many slots keep all threads busy with so many items. */
+/* Return the number of slots that keep all threads busy with `n_items` items. */
 size_t fs_in_order_slots(uint64_t n_items);
 
 /*
- * Compute and finish all items with one OpenMP team. Threads that must wait sleep, unlike in an
- * `ordered` loop, where they spin: on a busy machine that takes many times as long. Returns 0, what
- * finish() returned, or -ENOMEM.
+ * Compute and finish all items with one OpenMP team. Waiting threads sleep, while those of an
+ * `ordered` loop spin, which takes many times as long on a busy machine. Returns 0, the error of
+ * finish(), or -ENOMEM.
  */
 int fs_in_order(const struct fs_ordered_work *work);
 

@@ -19,7 +19,7 @@ struct listing {
     bool is_terminal;
 };
 
-/* A program gets names as they are, a terminal what is safe for it. Names hold no line breaks. */
+/* Print names unchanged to a program, escaped to a terminal. They contain no line breaks. */
 static void print_name(const struct listing *listing, const char *name)
 {
     if (listing->is_terminal)

@@ -22,7 +22,7 @@
 
 static void print_version(void)
 {
-    setvbuf(stdout, NULL, _IOLBF, 0); /* fusermount3 prints a line, too */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* fusermount3 prints to it as well */
     printf("ggufs %s\nlibfuse %s\n", GGUFS_VERSION, fuse_pkgversion());
     fuse_lowlevel_version();
     printf("kernels %s\n", dequant_chosen_kernels()->name);

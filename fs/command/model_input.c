@@ -50,7 +50,7 @@ int fs_confine(const struct fs_options *options, const struct gguf_confinement *
 
     if (result == 0)
         return EX_OK;
-    fs_print_error("cannot confine itself before it parses the model: %s: %s; -o nosandbox does "
+    fs_print_error("cannot enter the sandbox to parse the model: %s: %s; -o nosandbox does "
                    "without",
                    step, strerror(-result));
     return EX_OSERR;
@@ -63,7 +63,7 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* What has no effect on a model of this format. */
+/* Warn of options that have no effect on a model of this format. */
 static void warn_of_options(const struct fs_options *options, const char *path, const char *format)
 {
     if (options->open.family && !starts_with(format, "gg"))
@@ -94,7 +94,7 @@ struct refusal {
     struct fs_findings findings; /* for the summary */
 };
 
-/* Print the first error, and notes after it, for instance how much is missing. */
+/* Print the first error, and the notes after it, for instance how much is missing. */
 static void print_first(void *user, const struct gguf_finding *finding)
 {
     struct refusal *refusal = user;
@@ -168,7 +168,7 @@ int fs_run_for_models(const struct fs_options *options,
 
 int fs_refuse_path(const struct fs_tree *tree, const char *model, const char *path)
 {
-    /* Where the names of keys and tensors are in the tree. */
+    /* Where the tree has keys and tensors. */
     static const char *const forms[] = {"tensors/%s", "metadata/%s.json", "metadata/%s"};
 
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {

@@ -1,6 +1,6 @@
 /*
- * From the models on the command line to trees, in three steps: open the files of all models,
- * confine the process, then parse and make the trees.
+ * Turns the models on the command line into trees, in three steps: open the files of all models,
+ * confine the process, then parse the models and make the trees.
  */
 #ifndef GGUFS_FS_MODEL_INPUT_H
 #define GGUFS_FS_MODEL_INPUT_H
@@ -12,24 +12,24 @@
 
 #include <stdbool.h>
 
-/* A model of the command line. */
+/* A model on the command line. */
 struct fs_input {
-    const char *path; /* as the user named it */
+    const char *path; /* as named by the user */
     struct gguf_files files;
-    int error;               /* of the opening: 0 or a negative errno; files are then empty */
-    struct gguf_finding why; /* if error is set */
+    int error;               /* from opening: 0, or a negative errno, and then `files` is empty */
+    struct gguf_finding why; /* the reason, if error is set */
 };
 
 /*
- * Open the files of all options->models. A model that cannot be opened is noted in its input. On
- * success, which is 0 and not -ENOMEM, free *inputs with fs_close_inputs().
+ * Open the files of all options->models. If a model cannot be opened, its input holds the error.
+ * Returns 0 or -ENOMEM; after 0, free *inputs with fs_close_inputs().
  */
 int fs_open_inputs(const struct fs_options *options, struct fs_input **inputs);
 void fs_close_inputs(const struct fs_options *options, struct fs_input *inputs);
 
 /*
  * Confine the process unless the user has forbidden it. Prints to stderr if that fails. Returns an
- * exit status; after any but EX_OK, the process should end.
+ * exit status; unless it is EX_OK, the process should end.
  */
 int fs_confine(const struct fs_options *options, const struct gguf_confinement *confinement);
 
@@ -44,24 +44,24 @@ int fs_make_tree(const struct fs_options *options, struct fs_input *input, struc
 void fs_close_tree(struct fs_tree *tree);
 
 /*
- * All steps for a command that only computes and writes to open descriptors: open the inputs,
+ * Do all steps for a command that only computes and writes to open descriptors: open the inputs,
  * confine the process, and call `run` for each input. `run` returns an exit status. Returns the
- * first that is not EX_OK.
+ * first one that is not EX_OK.
  */
 int fs_run_for_models(const struct fs_options *options,
                       int (*run)(const struct fs_options *options, struct fs_input *input));
 
 /*
- * Parse a model and report all that is wrong with it, also that it could not be opened, to
- * `report`. Prints the warnings of fs_make_tree(). Returns 0 or a negative errno; after 0, free
- * *model with gguf_close().
+ * Parse a model and report all errors, including that of opening it, to `report`. Prints the
+ * warnings of fs_make_tree(). Returns 0 or a negative errno; after 0, free *model with
+ * gguf_close().
  */
 int fs_parse_input(const struct fs_options *options, struct fs_input *input,
                    struct gguf_model **model, struct gguf_report *report);
 
 /*
- * Report to stderr that the tree has nothing at `path`, perhaps with what was meant. Returns the
- * exit status.
+ * Print to stderr that the tree has nothing at `path`, with a similar path if there is one. Returns
+ * the exit status.
  */
 int fs_refuse_path(const struct fs_tree *tree, const char *model, const char *path);
 

@@ -33,7 +33,7 @@ static int make_fuse_args(struct fs_options *options)
     return result < 0 ? -ENOMEM : 0;
 }
 
-/* What the server needs to make the tree. */
+/* The server's arguments for making the tree. */
 struct load {
     const struct fs_options *options;
     struct fs_input *input;
@@ -49,7 +49,7 @@ static int load_tree(void *argument, struct fs_tree **tree)
     return status;
 }
 
-/* Report that the model could not be opened. */
+/* Print why the model could not be opened. */
 static int refuse(const struct fs_input *input)
 {
     struct gguf_finding why = input->why;

@@ -21,7 +21,7 @@ int fs_take_command(struct fs_options *options, const struct fs_option_use *use)
         return 0;
     if (options->command != FS_MOUNT && options->command != command && command != FS_HELP &&
         command != FS_VERSION) {
-        fs_print_error("%s does not go with %s: give one of them", use->shown,
+        fs_print_error("%s cannot be combined with %s", use->shown,
                        fs_command_name(options->command));
         return -EINVAL;
     }
@@ -107,7 +107,7 @@ int fs_take_family(struct fs_options *options, const struct fs_option_use *use)
     return 0;
 }
 
-/* Print why an edit was refused, and the remedy where a comma may have cut the value. */
+/* Print why an edit was refused, and the remedy if a comma may have cut the value. */
 static int refuse_edit(const struct fs_option_use *use, const struct gguf_report *report)
 {
     const bool is_cut = use->has_successor && use->option->name[0] != '-';
@@ -182,7 +182,7 @@ int fs_take_no_sandbox(struct fs_options *options, const struct fs_option_use *u
     return 0;
 }
 
-/* mount(8) passes rw unless it is told ro, and says the same of a write-protected disk. */
+/* mount(8) passes rw unless it is given ro, and also reports a write-protected disk this way. */
 int fs_take_rw(struct fs_options *options, const struct fs_option_use *use)
 {
     (void)options;
@@ -195,7 +195,7 @@ int fs_take_remount(struct fs_options *options, const struct fs_option_use *use)
 {
     (void)options;
     fs_print_error(
-        "option %s: a mount of ggufs cannot be changed; unmount it with \"fusermount3 -u "
+        "option %s: ggufs cannot change an existing mount; unmount it with \"fusermount3 -u "
         "MOUNTPOINT\" and mount it again",
         use->shown);
     return -EINVAL;

@@ -1,5 +1,5 @@
 /*
- * The table of options: parser, --help and completion are made from it, and a test compares it with
+ * The table of options. The parser, --help and completion are made from it; a test compares it with
  * the manual. A new option is a row here, a line in ggufs.1, and a handler if none of those in
  * option_handlers.h fits.
  */
@@ -13,25 +13,25 @@
 
 struct fs_option;
 
-/* An option as it stands on the command line. */
+/* An option as found on the command line. */
 struct fs_option_use {
     const struct fs_option *option;
     const char *shown;  /* "-o uid", for messages */
-    const char *value;  /* what follows the '='; NULL if the option takes no argument */
+    const char *value;  /* the text after '='; NULL if the option takes no argument */
     const char *whole;  /* the whole word: "uid=1000" */
-    bool has_successor; /* another option follows behind the same -o */
+    bool has_successor; /* another option follows in the same -o */
 };
 
-/* Takes an option. Prints what is wrong with it to stderr. Returns 0, -EINVAL or -ENOMEM. */
+/* Handle an option. Prints errors to stderr. Returns 0, -EINVAL or -ENOMEM. */
 typedef int fs_option_handler(struct fs_options *options, const struct fs_option_use *use);
 
 struct fs_option {
-    const char *name;     /* "-f", "--data", or as it stands behind -o: "uid" */
+    const char *name;     /* "-f", "--data", or as written after -o: "uid" */
     const char *synonym;  /* the long form of a short option, or NULL */
     const char *argument; /* its name in --help; NULL if there is none */
     const char *help;     /* NULL: not in --help, for options that mount(8) passes */
     fs_option_handler *handle;
-    unsigned commands; /* that take this option: bits 1u << FS_MOUNT and so on */
+    unsigned commands; /* the commands that take it: bits 1u << FS_MOUNT and so on */
 
     /* For handlers that set a member of struct fs_options. */
     size_t offset;
@@ -42,7 +42,7 @@ struct fs_option {
 extern const struct fs_option fs_option_table[];
 extern const size_t fs_n_options;
 
-/* How a command is called in messages: "mounting" or "--list". */
+/* Return the name of a command in messages: "mounting" or "--list". */
 const char *fs_command_name(enum fs_command command);
 
 void fs_print_usage(FILE *stream);

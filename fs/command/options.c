@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Larger reads come as several requests, which several threads answer at the same time. */
+/* Larger reads arrive as several requests, which several threads answer at the same time. */
 #define MAX_READ (512u << 10)
 
 #define LONGEST_NAME 32
 
-/* A row is for the word behind -o, or for a word of its own. */
+/* Return true if the option is a word of its own, false if it follows -o. */
 static bool is_dashed(const struct fs_option *option)
 {
     return option->name[0] == '-';
@@ -25,7 +25,7 @@ static bool is_name(const char *name, const char *word, size_t length)
     return name && strncmp(name, word, length) == 0 && name[length] == '\0';
 }
 
-/* The row of an option whose name has `length` bytes, or NULL. */
+/* Return the row of the option with the name name[0..length-1], or NULL. */
 static const struct fs_option *find_option(const char *name, size_t length)
 {
     for (size_t i = 0; i < fs_n_options; i++) {
@@ -39,7 +39,7 @@ static const struct fs_option *find_option(const char *name, size_t length)
 
 /* ---- unknown options ---- */
 
-/* How many letters must be changed, added, removed or swapped with the next (restricted). */
+/* Return the restricted edit distance: letters changed, added, removed or swapped with the next. */
 static size_t edit_distance(const char *a, const char *b)
 {
     const size_t length_a = strlen(a), length_b = strlen(b);
@@ -69,8 +69,7 @@ static size_t edit_distance(const char *a, const char *b)
     return rows[length_a][length_b];
 }
 
-/* The name in the table, without its dashes, that is closest to `name`, or NULL if none is close.
- */
+/* Return the option whose name, without dashes, is closest to `name`, or NULL if none is close. */
 static const struct fs_option *closest_option(const char *name)
 {
     const struct fs_option *closest = NULL;
@@ -89,7 +88,7 @@ static const struct fs_option *closest_option(const char *name)
     return closest;
 }
 
-/* `word` is as the user wrote it; with `is_behind_o`, it followed -o. */
+/* `word` is as the user wrote it; `is_behind_o` is true if it followed -o. */
 static int refuse_unknown(const char *word, bool is_behind_o, const char *cut_option)
 {
     char name[LONGEST_NAME + 1] = "";
@@ -112,14 +111,14 @@ static int refuse_unknown(const char *word, bool is_behind_o, const char *cut_op
                        is_dashed(meant) ? "" : "-o ",
                        meant->synonym ? meant->synonym : meant->name);
     else
-        fs_print_error("unknown option %s%s; ggufs --help lists all", is_behind_o ? "-o " : "",
+        fs_print_error("unknown option %s%s; for a list: ggufs --help", is_behind_o ? "-o " : "",
                        word);
     return -EINVAL;
 }
 
 /* ---- words ---- */
 
-/* `word` is the whole option, which ends at `end` or in "=VALUE" there. */
+/* `word` is the whole option; its name ends at `end`, where "=VALUE" may follow. */
 static int take(struct fs_options *options, bool *is_used, const struct fs_option *option,
                 const char *word, const char *value, bool has_successor)
 {
@@ -133,15 +132,14 @@ static int take(struct fs_options *options, bool *is_used, const struct fs_optio
         return -EINVAL;
     }
     if (!option->argument && value) {
-        fs_print_error("option %s takes no value, it is given %s", shown, word);
+        fs_print_error("option %s takes no value, but got %s", shown, word);
         return -EINVAL;
     }
     is_used[option - fs_option_table] = true;
     return option->handle(options, &use);
 }
 
-/* End `word` at its next comma and undo its escapes, as libfuse does. Returns what follows or NULL.
- */
+/* End `word` at its next comma and undo its escapes, as libfuse does. Returns the rest or NULL. */
 static char *cut_word(char *word)
 {
     char *end = word;
@@ -163,10 +161,10 @@ static char *cut_word(char *word)
     return word;
 }
 
-/* The options behind one -o. */
+/* Parse the options of one -o. */
 static int take_group(struct fs_options *options, bool *is_used, const char *group)
 {
-    const char *cut_option = NULL; /* "-o set", if the option before is one */
+    const char *cut_option = NULL; /* "-o set", if the previous option is one */
     char *copy = strdup(group);
     int result = 0;
 
@@ -208,7 +206,7 @@ static int take_words(struct fs_options *options, bool *is_used, int argc, char 
             if (word[2] != '\0' || i + 1 < argc) {
                 result = take_group(options, is_used, word[2] != '\0' ? word + 2 : argv[++i]);
             } else {
-                fs_print_error("-o needs an option behind it");
+                fs_print_error("-o needs an option after it");
                 result = -EINVAL;
             }
         } else if (!option) {
@@ -239,7 +237,7 @@ static int check_uses(const struct fs_options *options, const bool *is_used)
                 snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? ", " : "",
                          fs_command_name(command));
         }
-        fs_print_error("option %s%s does not go with %s; it is for %s",
+        fs_print_error("option %s%s does not apply to %s, only to %s",
                        is_dashed(option) ? "" : "-o ", option->name,
                        fs_command_name(options->command), names);
         return -EINVAL;
@@ -264,7 +262,7 @@ static int parse(struct fs_options *options, bool *is_used, int argc, char **arg
 
 int fs_options_parse(int argc, char **argv, struct fs_options *options)
 {
-    size_t n_words = 1; /* at most; commas separate more options behind -o */
+    size_t n_words = 1; /* an upper bound; each comma separates one more option of a -o */
     bool *is_used = calloc(fs_n_options, sizeof *is_used); /* for each row of the table */
     int result = -ENOMEM;
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What ggufs is asked to do. */
+/* The command that ggufs runs. */
 enum fs_command {
     FS_MOUNT,
     FS_INFO,
@@ -25,31 +25,31 @@ enum fs_command {
 struct fs_options {
     enum fs_command command;
 
-    const char **models;   /* one for each model; of several shards of a model, the first */
-    int n_models;          /* 1, with FS_INFO and FS_CHECK at least 1 */
+    const char **models;   /* one per model; of several shards of a model, the first */
+    int n_models;          /* 1; with FS_INFO and FS_CHECK at least 1 */
     const char *directory; /* MOUNTPOINT, or the DIR of FS_EXTRACT */
     const char **paths;    /* in the tree, for FS_LIST, FS_CAT and FS_EXTRACT */
     int n_paths;
 
     struct gguf_open_options open;
     struct gguf_edits edits; /* in the order of the command line */
-    uint64_t split_bytes;    /* the most data in a file of split/; 0: no such files */
-    bool data;               /* with FS_CHECK: read the tensors' data */
+    uint64_t split_bytes;    /* the most tensor data in a file of split/; 0: no split/ */
+    bool data;               /* with FS_CHECK: read all tensor data */
     bool force;              /* with FS_EXTRACT: replace files that differ */
 
     struct fs_mount_options mount;
 
-    const char **arguments; /* the words that are no options; models and paths point into it */
+    const char **arguments; /* positional arguments; models and paths point into it */
     int n_arguments;
-    const char **fuse_options; /* for libfuse, "-d" or as they stand behind -o */
+    const char **fuse_options; /* for libfuse: "-d", or as written after -o */
     int n_fuse_options;
     char **owned; /* copies of the -o words, which other members point into */
     int n_owned;
 };
 
 /*
- * Parse the command line. Prints what is wrong with it to stderr. Makes no libfuse call. Returns 0,
- * -EINVAL or -ENOMEM; call fs_options_free() in every case. `argv` must outlive `options`.
+ * Parse the command line. Prints errors to stderr. Makes no libfuse call. Returns 0, -EINVAL or
+ * -ENOMEM; call fs_options_free() in every case. `argv` must outlive `options`.
  */
 int fs_options_parse(int argc, char **argv, struct fs_options *options);
 

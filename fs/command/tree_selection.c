@@ -55,7 +55,7 @@ static void choose(struct fs_selection *selection, fs_node_index node)
     }
 }
 
-/* The directory that a link leads to; the node itself if it is no link; FS_NO_NODE if neither. */
+/* Return the directory that a link leads to, the node itself if it is not a link, or FS_NO_NODE. */
 static fs_node_index follow(const struct fs_tree *tree, fs_node_index node)
 {
     char path[FS_PATH_BYTES];
@@ -68,7 +68,9 @@ static fs_node_index follow(const struct fs_tree *tree, fs_node_index node)
     return fs_tree_node(tree, node)->kind == FS_DIRECTORY ? node : FS_NO_NODE;
 }
 
-/* Choose what `rest` of a pattern names from a node on. */
+/*
+ * Choose the nodes that match `rest`, the rest of a pattern, from a node on. Returns their number.
+ */
 static uint64_t match(struct fs_selection *selection, fs_node_index node, const char *rest)
 {
     const struct fs_tree *tree = selection->tree;

@@ -1,4 +1,4 @@
-/* Which nodes of a tree a user names: by paths from the root, or by patterns for them. */
+/* Selects nodes of a tree by paths from the root, or by patterns. */
 #ifndef GGUFS_FS_TREE_SELECTION_H
 #define GGUFS_FS_TREE_SELECTION_H
 
@@ -7,11 +7,11 @@
 
 enum fs_choice {
     FS_NOT_CHOSEN,
-    FS_HOLDS_CHOSEN, /* a directory that is not chosen, but something in it is */
+    FS_HOLDS_CHOSEN, /* a directory that is not chosen but contains chosen nodes */
     FS_CHOSEN,
 };
 
-/* Of the nodes of a tree, in their order. */
+/* The choice for each node of a tree. */
 struct fs_selection {
     const struct fs_tree *tree;
     unsigned char *choices; /* enum fs_choice; owned */
@@ -22,9 +22,9 @@ int fs_selection_begin(struct fs_selection *selection, const struct fs_tree *tre
 void fs_selection_end(struct fs_selection *selection);
 
 /*
- * Choose what `pattern` names, and all that is in a directory that it names. A component that is
- * not a name in its directory is a shell pattern as glob(7) describes it. Symbolic links are
- * followed except at the end. Returns the number of nodes that it names; 0: there are none.
+ * Choose the nodes that `pattern` names, and everything inside a directory that it names. A
+ * component that is not a name in its directory is a shell pattern as in glob(7). Symbolic links
+ * are followed except as the last component. Returns the number of nodes named.
  */
 uint64_t fs_selection_add(struct fs_selection *selection, const char *pattern);
 

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 /*
- * Tell the kernel how far to read ahead in the file system on `path`, which only root may. It takes
- * effect if the server agrees when the session begins. The server does not run yet, so the
- * attributes are those that the kernel has.
+ * Set how far the kernel reads ahead on the file system at `path`, which only root may do. It takes
+ * effect if the server agrees when the session begins. The server does not run yet, so the kernel
+ * must know the attributes already.
  */
 static void set_read_ahead(const char *path)
 {
@@ -48,7 +48,7 @@ static unsigned open_descriptors(int first)
     return open;
 }
 
-/* Return a socket that was opened since, or -1. */
+/* Return a socket that was opened since `open_before` was taken, or -1. */
 static int find_new_socket(int first, unsigned open_before)
 {
     const unsigned opened = open_descriptors(first) & ~open_before;
@@ -71,7 +71,7 @@ int fs_attach(struct fuse_session *session, const struct fs_mountpoint *mountpoi
 
     close(first_free);
     open_before = open_descriptors(first_free);
-    /* By the directory that was checked, wherever its path leads by now. */
+    /* Mount on the directory that was checked, even if its path leads elsewhere by now. */
     if (first_free < 0 || fchdir(mountpoint->descriptor) != 0) {
         fs_complain(mountpoint->path, NULL, "%s", strerror(errno));
         return EX_OSERR;
@@ -86,7 +86,7 @@ int fs_attach(struct fuse_session *session, const struct fs_mountpoint *mountpoi
         set_read_ahead(mountpoint->path);
     descriptors[0] = fuse_session_fd(session);
     *n_descriptors = 1;
-    /* libfuse leaves this socket open and does not say which it is. */
+    /* libfuse leaves this socket open and does not return it. */
     socket = find_new_socket(first_free, open_before);
     if (socket >= 0)
         descriptors[(*n_descriptors)++] = socket;

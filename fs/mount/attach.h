@@ -1,4 +1,4 @@
-/* The mount itself: /dev/fuse joined with a directory. */
+/* Joins /dev/fuse with a directory: the mount itself. */
 #ifndef GGUFS_FS_ATTACH_H
 #define GGUFS_FS_ATTACH_H
 
@@ -13,11 +13,11 @@
 struct fuse_session;
 
 /*
- * Mount a session that nobody serves yet on an open directory. On success descriptors[0] is
- * /dev/fuse, which the session owns, and with auto_unmount descriptors[1] the socket by which
- * fusermount3 sees the end of the mount. As root, also let the kernel read FS_READ_AHEAD_BYTES
- * ahead. Leaves "/" as the working directory. Returns an exit status, and prints why if that is not
- * EX_OK.
+ * Mount a session, which nobody serves yet, on an open directory. On success, descriptors[0] is
+ * /dev/fuse, owned by the session, and with auto_unmount descriptors[1] is the socket from which
+ * fusermount3 notices the end of the mount. As root, also lets the kernel read FS_READ_AHEAD_BYTES
+ * ahead. Leaves "/" as the working directory. Returns an exit status, and prints the error if that
+ * is not EX_OK.
  */
 int fs_attach(struct fuse_session *session, const struct fs_mountpoint *mountpoint,
               int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Return the number after `label` in a file of lines; UINT64_MAX if there is none. */
+/* Return the number after `label` in a text file, or UINT64_MAX if there is none. */
 static uint64_t read_number(const char *path, const char *label)
 {
     FILE *file = fopen(path, "re");
@@ -23,8 +23,8 @@ static uint64_t read_number(const char *path, const char *label)
 }
 
 /*
- * Return the lowest limit of a control group and those above it: `group` is its path under `root`,
- * `name` the file with a limit. Changes `group`.
+ * Return the lowest limit of a control group and its ancestors. `group` is its path under `root`,
+ * which is changed; `name` is the file with the limit.
  */
 static uint64_t lowest_limit(const char *root, char *group, const char *name)
 {
@@ -48,7 +48,7 @@ static uint64_t lowest_limit(const char *root, char *group, const char *name)
     return lowest;
 }
 
-/* Return the limit that a line of /proc/self/cgroup leads to; cgroups(7). */
+/* Return the limit of the control group in a line of /proc/self/cgroup; see cgroups(7). */
 static uint64_t limit_of_line(char *line)
 {
     char *controllers = strchr(line, ':');

@@ -1,12 +1,12 @@
-/* How much memory there is for a model. */
+/* The memory available for a model. */
 #ifndef GGUFS_FS_AVAILABLE_MEMORY_H
 #define GGUFS_FS_AVAILABLE_MEMORY_H
 
 #include <stdint.h>
 
 /*
- * Return the bytes that the system estimates it could give without swapping, or less if a control
- * group of this process has a lower limit; UINT64_MAX if neither is known.
+ * Return the bytes that the system estimates to be available without swapping, or the limit of this
+ * process's control group if that is lower; UINT64_MAX if neither is known.
  */
 uint64_t fs_available_memory(void);
 

@@ -19,8 +19,8 @@ void fs_changes_end(struct fs_changes *changes)
     pthread_mutex_destroy(&changes->lock);
 }
 
-/* Waits without the lock: the kernel may first wait for answers of other threads. */
-static void tell_kernel(const struct fs_changes *changes)
+/* Call it without the lock: the kernel may first wait for answers of other threads. */
+static void notify_kernel(const struct fs_changes *changes)
 {
     /* Inode numbers are node numbers + 1. Inodes that the kernel does not know are skipped. */
     for (fs_node_index i = 0; i < changes->tree->nodes.count; i++)
@@ -42,7 +42,7 @@ static void *run(void *argument)
         }
         changes->modified = gguf_model_modified(model);
         pthread_mutex_unlock(&changes->lock);
-        tell_kernel(changes);
+        notify_kernel(changes);
         pthread_mutex_lock(&changes->lock);
         changes->generation = generation;
     }
@@ -50,7 +50,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* Start the thread, without signals: those that end the server must come to its main thread. */
+/* Start the thread with signals blocked: those that end the server must reach its main thread. */
 static void start(struct fs_changes *changes)
 {
     sigset_t all, before;

@@ -1,8 +1,8 @@
 /*
- * Model files that are written to while they are mounted: if their headers stay as they were, the
- * tree goes on, and the kernel must forget the contents and times that it has cached. A thread of
- * its own, which starts with the first change, tells the kernel, because the kernel may meanwhile
- * wait for the answer to a read.
+ * Model files that are written to while mounted. If their headers are unchanged, the tree goes on,
+ * and the kernel is told to drop the contents and times that it has cached. This is done by a
+ * thread of its own, started at the first change, because the kernel may meanwhile wait for the
+ * answer to a read.
  */
 #ifndef GGUFS_FS_CHANGES_H
 #define GGUFS_FS_CHANGES_H
@@ -19,30 +19,30 @@ struct fs_changes {
     const struct fs_tree *tree;
     struct fuse_session *session;
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t wake;
     pthread_t thread;
     bool is_started;
     bool should_stop;
-    unsigned generation;      /* of the model, as the kernel knows it */
-    struct timespec modified; /* the time that all nodes show */
+    unsigned generation;      /* of the model, as last reported to the kernel */
+    struct timespec modified; /* modification time of all nodes */
 };
 
-/* Note the model's state. fs_changes_end() must be called. */
+/* Record the model's state. Call fs_changes_end() in the end. */
 void fs_changes_begin(struct fs_changes *changes, const struct fs_tree *tree,
                       struct fuse_session *session);
 void fs_changes_end(struct fs_changes *changes);
 
-/* End the thread, if it was started. No change is noticed any more. */
+/* End the thread, if it was started. Changes are no longer noticed. */
 void fs_changes_stop(struct fs_changes *changes);
 
 /*
- * Look whether gguf_source_check() has found a change that the kernel does not know of; if so, have
- * the thread tell it and return true. Any thread may call this.
+ * Return true if gguf_source_check() has found a change that the kernel does not know of, and have
+ * the thread notify the kernel. Any thread may call this.
  */
 bool fs_changes_notice(struct fs_changes *changes);
 
-/* The time of the last change. Any thread may call this. */
+/* Return the time of the last change. Any thread may call this. */
 struct timespec fs_changes_modified(struct fs_changes *changes);
 
 #endif

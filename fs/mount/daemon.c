@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long the server may take to end before it is killed. */
+/* Time for the server to end before it is killed. */
 #define PATIENCE_SECONDS 5
 
 static int fail(const char *what)
@@ -29,12 +29,12 @@ static int fail(const char *what)
     return EX_OSERR;
 }
 
-/* What the processes of one mount share. */
+/* Descriptors that the processes of one mount share. */
 struct links {
-    int null;    /* /dev/null */
-    int ready;   /* where the server writes a byte when it serves; -1 in the foreground */
-    int keeper;  /* ends of a socket: the server says that it has loaded, … */
-    int server;  /* … and is sent the mount's descriptors */
+    int null;   /* /dev/null */
+    int ready;  /* the server writes a byte here when it serves; -1 in the foreground */
+    int keeper; /* one end of a socket: the keeper learns from it that the server has loaded, … */
+    int server; /* … and the server receives the mount's descriptors at the other */
     int signals; /* signalfd of the keeper */
 };
 
@@ -47,8 +47,8 @@ static void leave_terminal(const struct links *links)
 /* ---- signals ---- */
 
 /*
- * Block the signals that the keeper waits for: the end of its child, and those that ask for an end,
- * unless the caller had them ignored, as nohup(1) and shells in the background do.
+ * Block the signals that the keeper waits for: SIGCHLD, and those that request an end, unless the
+ * caller had them ignored, as nohup(1) and shells do for background jobs.
  */
 static void block_signals(sigset_t *waited_for, sigset_t *before)
 {
@@ -56,7 +56,7 @@ static void block_signals(sigset_t *waited_for, sigset_t *before)
 
     sigemptyset(waited_for);
     sigaddset(waited_for, SIGCHLD);
-    signal(SIGCHLD, SIG_DFL); /* ignored, it would keep us from waiting */
+    signal(SIGCHLD, SIG_DFL); /* if ignored, waitpid() would not work */
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct sigaction action;
 
@@ -64,12 +64,12 @@ static void block_signals(sigset_t *waited_for, sigset_t *before)
             sigaddset(waited_for, ends[i]);
     }
     sigprocmask(SIG_BLOCK, waited_for, before);
-    /* A caller that has blocked them could not end its daemon. */
+    /* Unblock them in *before: a caller that blocked them could not end its daemon. */
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         sigdelset(before, ends[i]);
 }
 
-/* Return a signal that has come, 0 after `seconds` without one; negative seconds wait for ever. */
+/* Return the next signal, or 0 after `seconds` without one; negative seconds wait for ever. */
 static int next_signal(const struct links *links, int seconds)
 {
     struct pollfd signals = {.fd = links->signals, .events = POLLIN};
@@ -105,7 +105,9 @@ static bool send_descriptors(int socket, const int *descriptors, size_t n)
     return sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
 }
 
-/* Return the first descriptor; the others stay open. -1 if the keeper has ended. */
+/*
+ * Return the first descriptor received; the others stay open. Returns -1 if the keeper has ended.
+ */
 static int receive_descriptor(int socket)
 {
     union control control;
@@ -137,8 +139,10 @@ static int run_server(const struct fs_daemon *daemon, struct links *links, pid_t
 
     close(links->keeper);
     close(links->signals);
-    /* In the foreground, who kills the process that they started expects all to end. In the
-       background the tree stays readable without a keeper. */
+    /*
+     * In the foreground, killing the process that the user started should end everything. In the
+     * background, the tree stays readable without a keeper.
+     */
     if (daemon->foreground && (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != keeper))
         return EX_OSERR;
     status = daemon->prepare(daemon->argument);
@@ -153,7 +157,7 @@ static int run_server(const struct fs_daemon *daemon, struct links *links, pid_t
     descriptor = receive_descriptor(links->server);
     close(links->server);
     if (descriptor < 0)
-        return EX_OSERR; /* the keeper has said why */
+        return EX_OSERR; /* the keeper has printed the reason */
     if (!daemon->foreground) {
         leave_terminal(links);
         if (write(links->ready, "", 1) != 1)
@@ -165,7 +169,10 @@ static int run_server(const struct fs_daemon *daemon, struct links *links, pid_t
 
 /* ---- the keeper ---- */
 
-/* Return true if a mount's server has died. stat() would not: the kernel knows the attributes. */
+/*
+ * Return true if the server of a mount has died. stat() would not show it, because the kernel
+ * caches attributes.
+ */
 static bool is_dead(const char *mountpoint)
 {
     struct statfs status;
@@ -179,7 +186,7 @@ static void clear_mount(const char *mountpoint)
 
     if (umount2(mountpoint, UMOUNT_NOFOLLOW | MNT_DETACH) == 0 || geteuid() == 0)
         return;
-    /* The helper that made the mount may do it. */
+    /* The helper that made the mount may unmount it. */
     child = fork();
     if (child == 0) {
         execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", mountpoint, (char *)NULL);
@@ -190,8 +197,8 @@ static void clear_mount(const char *mountpoint)
 }
 
 /*
- * Wait until the server has loaded. Return true then, and false if it has ended. A signal that asks
- * for an end ends it, and goes to *number, which is 0 otherwise.
+ * Wait until the server has loaded and return true. Return false if it has ended. A signal that
+ * requests an end makes the server end, and is stored in *number, which is 0 otherwise.
  */
 static bool wait_for_load(const struct links *links, pid_t server, int *number)
 {
@@ -215,7 +222,7 @@ static bool wait_for_load(const struct links *links, pid_t server, int *number)
     return false;
 }
 
-/* Mount, and give the mount to the server. */
+/* Mount, and pass the mount to the server. */
 static int hand_over(const struct fs_daemon *daemon, const struct links *links, pid_t server)
 {
     int descriptors[FS_MOUNT_DESCRIPTORS];
@@ -235,22 +242,24 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
         status = EX_OSERR;
     }
     is_sent = status == EX_OK && send_descriptors(links->keeper, descriptors, n_descriptors);
-    /* The kernel takes the server for dead only when nobody else has /dev/fuse open. The numbers
-       stay in use, because libfuse closes the first of them later. */
+    /*
+     * The kernel notices the server's death only if nobody else has /dev/fuse open. The numbers
+     * stay in use, because libfuse closes the first of them later.
+     */
     for (size_t i = 0; i < n_descriptors; i++)
         dup3(links->null, descriptors[i], O_CLOEXEC);
     if (!is_sent)
         clear_mount(daemon->mountpoint);
-    return status; /* if the server has died, that is what is reported */
+    return status; /* if the server has died, report that */
 }
 
 /*
- * Wait for the end of the server and hand signals on to it, which it may not have got itself. One
- * that is busy and does not end in time is killed.
+ * Wait for the end of the server and forward signals, which may have reached only the keeper. A
+ * server that does not end in time is killed.
  */
 static int wait_for_end(const struct links *links, pid_t server)
 {
-    unsigned seconds_left = 0; /* 0: nobody has asked it to end */
+    unsigned seconds_left = 0; /* 0: no end was requested */
     int status;
 
     while (waitpid(server, &status, WNOHANG) != server) {
@@ -277,7 +286,7 @@ static int status_of_end(int status)
     return EX_SOFTWARE;
 }
 
-/* See a server through its life. */
+/* Supervise a server from its load to its end. */
 static int keep_server(const struct fs_daemon *daemon, const struct links *links, pid_t server)
 {
     int number, end, status;
@@ -302,7 +311,7 @@ static int keep_server(const struct fs_daemon *daemon, const struct links *links
     return status;
 }
 
-/* Become the keeper of a new server. Return in both. */
+/* Fork a server and become its keeper. Returns in both processes. */
 static int keep(const struct fs_daemon *daemon, struct links *links, const sigset_t *signals)
 {
     const pid_t keeper = getpid();
@@ -352,7 +361,7 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
         setsid();
         if (chdir("/") != 0)
             return fail("/");
-        /* Until all is ready, who interrupts the command means this process too. */
+        /* Until the tree is ready, interrupting the command should end this process too. */
         if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != caller)
             return EX_OSERR;
         return keep(daemon, links, signals);
@@ -363,20 +372,23 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
         return fail("cannot start the daemon");
     }
     sigprocmask(SIG_SETMASK, before, NULL);
-    /* The end comes when both have left the terminal, or have died. */
+    /* The pipe ends when both processes have left the terminal, or have died. */
     while (read(ready[0], &byte, 1) == 1)
         n_ready++;
     close(ready[0]);
-    /* The kernel answers when it and the server have agreed; or it is the directory again. */
+    /*
+     * Wait for INIT: the kernel answers statfs() when it is done. If the mount is gone already,
+     * this is the directory again.
+     */
     if (n_ready == 1 && statfs(daemon->mountpoint, &system) == 0 &&
         system.f_type == FUSE_SUPER_MAGIC) {
         daemon->watch(daemon->argument);
         return EX_OK;
     }
-    /* Without its byte the server has said why. */
+    /* If there was no byte, the server has printed the reason. */
     if (n_ready == 1)
-        fprintf(stderr, "ggufs: the server ended at once; see why with -f\n");
-    /* It ends when it has cleared the mount away. */
+        fprintf(stderr, "ggufs: the server ended at once; run it with -f to see why\n");
+    /* The keeper ends once it has removed the mount. */
     return waitpid(keeper, &end, 0) == keeper && WIFEXITED(end) && WEXITSTATUS(end) != EX_OK
                ? WEXITSTATUS(end)
                : EX_OSERR;

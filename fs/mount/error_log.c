@@ -14,7 +14,7 @@ void fs_log_open(bool foreground)
     is_syslog = !foreground;
     if (!is_syslog)
         return;
-    tzset(); /* reads a file, which syslog() would do later */
+    tzset(); /* reads a file, which syslog() could not do later */
     openlog("ggufs", LOG_PID | LOG_NDELAY, LOG_DAEMON);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Where the processes of a mount report what goes wrong while it is served: stderr in the
- * foreground, the system's log in the background. Any thread may call fs_log_error().
+ * Where the processes of a mount report errors while it is served: stderr in the foreground, the
+ * system log in the background. Any thread may call fs_log_error().
  */
 #ifndef GGUFS_FS_ERROR_LOG_H
 #define GGUFS_FS_ERROR_LOG_H
@@ -9,12 +9,12 @@
 #include <stdbool.h>
 
 /*
- * Choose where errors go. In the background this connects to the system's log at once, because a
- * confined process cannot; if the log's own daemon is restarted, what is reported later is lost.
+ * Choose where errors go. In the background this connects to the system log at once, because a
+ * confined process cannot. If the log's daemon is restarted, later reports are lost.
  */
 void fs_log_open(bool foreground);
 
-/* Report an error: one line, which is printed with control characters escaped. */
+/* Report an error in one line, with control characters escaped. */
 void fs_log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void fs_log_error_list(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 

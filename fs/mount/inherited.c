@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Close what lies between two descriptors. */
+/* Close all descriptors between two. */
 static void close_between(int low, int high)
 {
     const long most = sysconf(_SC_OPEN_MAX);
@@ -37,7 +37,7 @@ int fs_close_inherited(const struct gguf_files *files)
         ours[i] = files->list[i].file.descriptor;
     qsort(ours, files->count, sizeof *ours, compare);
     for (uint32_t i = 0; i < files->count; i++) {
-        if (ours[i] <= low) /* none */
+        if (ours[i] <= low) /* nothing to close */
             continue;
         close_between(low, ours[i]);
         low = ours[i];

@@ -5,8 +5,8 @@
 #include "gguf/files.h"
 
 /*
- * Close every descriptor but 0, 1, 2 and those of `files`. What the caller left open, by mistake
- * or not, would stay so as long as the daemon lives. Returns 0 or -ENOMEM.
+ * Close all descriptors except 0, 1, 2 and those of `files`. Otherwise they would stay open as long
+ * as the daemon lives. Returns 0 or -ENOMEM.
  */
 int fs_close_inherited(const struct gguf_files *files);
 

@@ -17,7 +17,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* Links that are followed from the last step of a path. */
+/* Symbolic links followed as the last component of a path. */
 #define MAX_LINKS 8
 
 static void print_container_hints(void)
@@ -38,7 +38,7 @@ static bool report_mount(const char *path)
     bool found = false;
 
     while (mounts && !found && (entry = getmntent(mounts))) {
-        /* Nobody should unmount their disk because of us. */
+        /* Only FUSE mounts: users must not be advised to unmount a disk. */
         if (strcmp(entry->mnt_dir, path) != 0 || strncmp(entry->mnt_type, "fuse", 4) != 0)
             continue;
         fs_complain(path, "fusermount3 -u",
@@ -74,8 +74,10 @@ static int is_empty(int descriptor)
     return result;
 }
 
-/* Return where a symbolic link that is open leads to, seen from where `path` is seen; NULL with
-   errno set on failure. The caller frees. */
+/*
+ * Return the target of an open symbolic link, relative to where `path` is, or NULL with errno set.
+ * The caller frees it.
+ */
 static char *read_link(const char *path, int descriptor)
 {
     char target[PATH_MAX], *folder, *joined = NULL;
@@ -94,12 +96,12 @@ static char *read_link(const char *path, int descriptor)
 }
 
 /*
- * Open the directory at `path`. Return an O_PATH descriptor, or a negative errno: -EPERM for a link
- * of another user.
+ * Open the directory at `path`. Returns an O_PATH descriptor, or a negative errno: -EPERM for
+ * another user's link.
  */
 static int open_directory(const char *path)
 {
-    /* "dir/" names what a link "dir" leads to, so the slash would hide the link. */
+    /* A slash at the end of "dir/" would hide that "dir" is a link. */
     size_t length = strlen(path);
     char *current = strdup(path);
     int result = -ELOOP;
@@ -138,7 +140,7 @@ static int open_directory(const char *path)
     return result;
 }
 
-/* Return the absolute path of an open directory, or NULL with errno set. The caller frees. */
+/* Return the absolute path of an open directory, or NULL with errno set. The caller frees it. */
 static char *path_of(int descriptor)
 {
     char link[32], path[PATH_MAX];
@@ -217,7 +219,7 @@ static int check_device(void)
     return EX_UNAVAILABLE;
 }
 
-/* Where libfuse looks for it: its own folder, then the path. */
+/* Look where libfuse does: in its own folder, then in PATH. */
 static bool has_fusermount(void)
 {
     const char *path = getenv("PATH");
@@ -238,7 +240,7 @@ static bool has_fusermount(void)
     return found;
 }
 
-/* Neither root nor the setuid fusermount3 can mount without these. */
+/* Check for rights without which neither root nor the setuid fusermount3 can mount. */
 static int check_rights(void)
 {
     if (prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0) == 0) {
@@ -261,7 +263,7 @@ static int check_system(const struct fs_mount_options *options)
 
     if (status == EX_OK)
         status = check_rights();
-    /* Root mounts without its help. */
+    /* Root mounts without fusermount3. */
     if (status == EX_OK && (geteuid() != 0 || options->auto_unmount) && !has_fusermount()) {
         fprintf(stderr, "ggufs: fusermount3 is missing, which mounts for you; install it: "
                         "apt-get install fuse3\n");

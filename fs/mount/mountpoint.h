@@ -1,4 +1,4 @@
-/* The directory to mount on, and what the system needs for a mount. */
+/* The directory to mount on, and the system's support for mounting. */
 #ifndef GGUFS_FS_MOUNTPOINT_H
 #define GGUFS_FS_MOUNTPOINT_H
 
@@ -10,18 +10,18 @@ struct fs_mountpoint {
 };
 
 /*
- * Open the mount point and check it and the system. The directory is looked up once; who can write
- * to its parent cannot put another in its place afterwards. A symbolic link as the last step is
- * followed only if it belongs to the caller or to root. Return EX_OK, and then
- * fs_mountpoint_close() must be called, or print to stderr what is wrong and how to mend it, and
- * return the exit status (sysexits.h).
+ * Open the mount point and check it and the system. The directory is looked up once, so nobody who
+ * can write to its parent can replace it afterwards. A symbolic link as the last component is
+ * followed only if it belongs to the caller or to root. Returns EX_OK, after which
+ * fs_mountpoint_close() must be called; or prints the error and a remedy to stderr and returns the
+ * exit status (sysexits.h).
  */
 int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
                        struct fs_mountpoint *mountpoint);
 
 void fs_mountpoint_close(struct fs_mountpoint *mountpoint);
 
-/* Print what may help after the system refused to mount. */
+/* Print a likely remedy after the system refused to mount. */
 void fs_mountpoint_explain_refusal(const struct fs_mountpoint *mountpoint);
 
 #endif

@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* What is asked for at a time: stop() waits that long. */
+/* Bytes read at a time: stop() waits that long. */
 #define CHUNK_BYTES (8u << 20)
-/* Error numbers of the kernel are smaller. */
+/* The kernel's error numbers are smaller. */
 #define MAX_ERRNO 4096
 
 static uint64_t total_bytes(const struct gguf_files *files)
@@ -84,7 +84,7 @@ void fs_prefetch_lock(struct fs_prefetch *prefetch)
     }
 }
 
-/* Print why it ended early at `done_bytes`, if it did. */
+/* Print why prefetching ended early at `done_bytes`, if it did. */
 static void complain(const struct fs_prefetch *prefetch, uint64_t done_bytes, int result)
 {
     const struct gguf_files *files = prefetch->files;

@@ -13,7 +13,7 @@ enum cause { BECAME_SHORTER, WAS_CHANGED, IS_UNREADABLE };
 static const char *const explanations[] = {
     [BECAME_SHORTER] = "it is shorter than when it was mounted; what is missing cannot be read",
     [WAS_CHANGED] = "its header or size has changed since it was mounted; mount it again",
-    [IS_UNREADABLE] = "its disk or file system fails",
+    [IS_UNREADABLE] = "its disk or file system reports an error",
 };
 
 int fs_read_failures_begin(struct fs_read_failures *failures, const struct fs_tree *tree)
@@ -29,7 +29,7 @@ void fs_read_failures_end(struct fs_read_failures *failures)
     failures->reported = NULL;
 }
 
-/* Write the path of a node in the tree to `out`, as far as it fits. */
+/* Write the path of a node in the tree to `out`, truncated if it does not fit. */
 static void write_path(const struct fs_nodes *nodes, fs_node_index node, FILE *out)
 {
     const struct fs_node *it = &nodes->list[node];
@@ -63,7 +63,7 @@ static void report(struct fs_read_failures *failures, uint32_t file_index, enum 
     free(path);
 }
 
-/* Return 0 if nothing is wrong with the file, else 1 and the cause. */
+/* Return 1 and store the cause if something is wrong with the file, else return 0. */
 static int find_cause(const struct gguf_source *file, enum cause *cause)
 {
     struct gguf_file_status status;
@@ -87,7 +87,7 @@ static void report_file(struct fs_read_failures *failures, fs_node_index node)
     enum cause cause;
 
     for (uint32_t i = 0; i < model->n_files; i++) {
-        /* Under -o partial it is no failure that data have not come yet. */
+        /* With -o partial, data that has not arrived yet is not a failure. */
         if (gguf_source_is_growing(&model->files[i])) {
             is_found = true;
         } else if (find_cause(&model->files[i], &cause)) {

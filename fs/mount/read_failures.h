@@ -1,7 +1,4 @@
-/*
- * Why reads of a mount fail, reported once for each cause: a reader gets an errno, which says
- * little, and often.
- */
+/* Reports why reads of a mount fail, once for each cause: the reader gets only an errno. */
 #ifndef GGUFS_FS_READ_FAILURES_H
 #define GGUFS_FS_READ_FAILURES_H
 
@@ -11,11 +8,11 @@
 
 struct fs_read_failures {
     const struct fs_tree *tree;
-    atomic_uint *reported; /* causes of each file of the model, as bits; owned */
+    atomic_uint *reported; /* one bit per cause, for each file of the model; owned */
     atomic_bool is_memory_reported;
 };
 
-/* Returns 0 or -ENOMEM. */
+/* Start without reported causes. Returns 0 or -ENOMEM. */
 int fs_read_failures_begin(struct fs_read_failures *failures, const struct fs_tree *tree);
 void fs_read_failures_end(struct fs_read_failures *failures);
 

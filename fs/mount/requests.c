@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 
-/* Seconds. What the kernel knows stays true until fs/mount/changes.c says otherwise. */
+/* Seconds. What the kernel has cached stays valid until fs/mount/changes.c says otherwise. */
 #define FOREVER 1e9
 
 static struct fs_server *server_of(fuse_req_t request)
@@ -22,7 +22,7 @@ static struct fs_server *server_of(fuse_req_t request)
     return fuse_req_userdata(request);
 }
 
-/* FUSE's root is number 1. */
+/* FUSE's root is inode 1. */
 static fs_node_index index_of(fuse_ino_t inode)
 {
     return (fs_node_index)(inode - FUSE_ROOT_ID);
@@ -41,7 +41,7 @@ static const struct fs_node *node_of(const struct fs_server *server, fuse_ino_t 
 static mode_t mode_of(const struct fs_server *server, const struct fs_node *node)
 {
     if (node->kind == FS_LINK)
-        return S_IFLNK | 0777; /* the modes of the target decide */
+        return S_IFLNK | 0777; /* the target's mode decides */
     return (node->kind == FS_FILE ? S_IFREG | 0444 : S_IFDIR | 0555) & server->mode_mask;
 }
 
@@ -91,7 +91,7 @@ static void on_init(void *data, struct fuse_conn_info *connection)
     const struct fs_server *server = data;
 
     connection->max_read = server->max_read;
-    /* No more than the kernel has been told to by fs_attach(). */
+    /* No more than fs_attach() has set in the kernel. */
     connection->max_readahead = FS_READ_AHEAD_BYTES;
     /* Nothing is ever written, so there is nothing to write back or to truncate. */
     connection->want &= ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_ATOMIC_O_TRUNC);
@@ -153,8 +153,8 @@ static bool is_size_cheap(const struct fs_node *node)
 }
 
 /*
- * Writes the directory entry at a position (0 is ".", 1 is "..", then the children) to `out`.
- * Returns what fuse_add_direntry() does: the bytes it needs.
+ * Write the directory entry at a position (0 is ".", 1 is "..", then the children) to `out`.
+ * Returns the bytes it needs, as fuse_add_direntry() does.
  */
 static size_t add_entry(fuse_req_t request, fuse_ino_t directory, off_t position, bool plus,
                         char *out, size_t room)
@@ -172,7 +172,10 @@ static size_t add_entry(fuse_req_t request, fuse_ino_t directory, off_t position
     } else {
         index = nodes->children[node->first_child + (uint32_t)(position - 2)];
         name = nodes->list[index].name;
-        /* Without an entry the kernel looks the name up when it needs to, and gets errors then. */
+        /*
+         * If the entry has no attributes, the kernel looks the name up later, and gets the errors
+         * then.
+         */
         if (plus && (!is_size_cheap(&nodes->list[index]) || get_entry(request, index, &entry) < 0))
             entry = (struct fuse_entry_param){0};
     }
@@ -244,10 +247,10 @@ static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info 
     }
     info->fh = (uintptr_t)image;
     info->direct_io = server->direct_io;
-    /* After a change the kernel drops what it has of this file before the first read. */
+    /* After a change, the kernel drops its cache of this file before the first read. */
     info->keep_cache = !fs_changes_notice(&server->changes) && server->keep_cache;
     info->noflush = 1;
-    /* If the reader was interrupted there will be no release. */
+    /* If the reader was interrupted, there will be no release. */
     if (fuse_reply_open(request, info) == -ENOENT)
         fs_tree_close(server->tree, image);
 }
@@ -260,8 +263,8 @@ static void on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
 }
 
 /*
- * A thread's buffer for replies: memory that is mapped anew for every read costs its time. The
- * kernel looks up each page of a reply, so a large buffer is made of huge ones.
+ * A thread's buffer for replies. It is kept, because mapping memory for every read takes time. The
+ * kernel looks up each page of a reply, so a large buffer consists of huge pages.
  */
 struct buffer {
     char *data;
@@ -282,11 +285,11 @@ static void free_buffer(void *data)
 static void make_buffer_key(void)
 {
     if (pthread_key_create(&buffer_key, free_buffer) != 0)
-        abort(); /* of the 1024 keys of a process this is the first */
+        abort(); /* the first of 1024 keys of the process */
 }
 
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
-/* From here on a huge page is worth its memory. */
+/* From this size on, huge pages pay off. */
 #define LARGE_BYTES ((size_t)64 << 10)
 
 static void resize_buffer(struct buffer *buffer, size_t size)
@@ -296,14 +299,14 @@ static void resize_buffer(struct buffer *buffer, size_t size)
         size = (size + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
         buffer->data = aligned_alloc(HUGE_PAGE_BYTES, size);
         if (buffer->data)
-            madvise(buffer->data, size, MADV_HUGEPAGE); /* else it has small pages */
+            madvise(buffer->data, size, MADV_HUGEPAGE); /* if it fails, pages are small */
     } else {
         buffer->data = malloc(size);
     }
     buffer->size = buffer->data ? size : 0;
 }
 
-/* Room for `size` bytes until the thread's next call; NULL if out of memory. */
+/* Return room for `size` bytes, valid until the thread's next call, or NULL if out of memory. */
 static char *thread_buffer(size_t size)
 {
     struct buffer *buffer;
@@ -352,7 +355,7 @@ static void on_statfs(fuse_req_t request, fuse_ino_t inode)
     (void)inode;
     for (uint32_t i = 0; i < tree->model->n_files; i++)
         status.f_blocks += (tree->model->files[i].size_bytes + 4095) / 4096;
-    /* Nothing more fits into a read-only file system, but it is not one that fills up either. */
+    /* A read-only file system has no room, but should not look full either. */
     status.f_bfree = status.f_bavail = status.f_blocks;
     status.f_files = status.f_ffree = status.f_favail = tree->nodes.count;
     fuse_reply_statfs(request, &status);

@@ -1,4 +1,4 @@
-/* The glue: what the kernel asks for through libfuse's low-level API, answered from the tree. */
+/* Answers the kernel's requests, which come through libfuse's low-level API, from the tree. */
 #ifndef GGUFS_FS_REQUESTS_H
 #define GGUFS_FS_REQUESTS_H
 
@@ -17,10 +17,10 @@ struct fs_server {
     struct fs_tree *tree;
     uid_t uid;
     gid_t gid;
-    mode_t mode_mask;  /* the bits of a mode that are shown */
-    unsigned max_read; /* as the mount has it, in bytes; 0 for the kernel's default */
-    bool direct_io;    /* the kernel keeps nothing */
-    bool keep_cache;   /* of one open file for the next */
+    mode_t mode_mask;  /* mask for the mode bits that are shown */
+    unsigned max_read; /* of the mount, in bytes; 0: the kernel's default */
+    bool direct_io;    /* the kernel caches nothing */
+    bool keep_cache;   /* the kernel keeps contents between opens */
     struct fs_changes changes;
     struct fs_read_failures failures;
 };

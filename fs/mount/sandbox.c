@@ -14,19 +14,18 @@ static bool confine(const struct gguf_confinement *confinement)
     const int result = gguf_confine(confinement, &step);
 
     if (result < 0)
-        fprintf(stderr,
-                "ggufs: the sandbox cannot be closed: %s: %s; -o nosandbox mounts without it\n",
+        fprintf(stderr, "ggufs: cannot enter the sandbox: %s: %s; -o nosandbox mounts without it\n",
                 step, strerror(-result));
     return result == 0;
 }
 
 bool fs_sandbox_enter_server(void)
 {
-    /* It is sent the mount's descriptors. */
+    /* The server receives the mount's descriptors. */
     static const int calls[] = {SCMP_SYS(recvmsg)};
 
 #ifdef __GLIBC__
-    /* glibc loads it when a thread is first cancelled, as libfuse does in the end. */
+    /* glibc loads it when a thread is first cancelled, which libfuse does at the end. */
     if (!dlopen("libgcc_s.so.1", RTLD_NOW)) {
         fprintf(stderr, "ggufs: %s\n", dlerror());
         return false;
@@ -38,7 +37,7 @@ bool fs_sandbox_enter_server(void)
 
 bool fs_sandbox_enter_keeper(pid_t server)
 {
-    /* It waits for signals and the server, and asks whether the mount is dead. */
+    /* The keeper waits for signals and the server, and checks if the mount is dead. */
     static const int calls[] = {SCMP_SYS(sendmsg), SCMP_SYS(wait4), SCMP_SYS(statfs)};
 
     if (geteuid() != 0)

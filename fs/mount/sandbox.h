@@ -1,4 +1,4 @@
-/* What the processes of a mount may still do; see gguf/support/confine.h. */
+/* Restricts what the processes of a mount can do; see gguf/support/confine.h. */
 #ifndef GGUFS_FS_SANDBOX_H
 #define GGUFS_FS_SANDBOX_H
 
@@ -6,17 +6,17 @@
 #include <sys/types.h>
 
 /*
- * Both functions confine the calling process for good, or print to stderr why they cannot and
- * return false. Call them while there is a single thread.
+ * Both functions confine the calling process for good. On failure they print the reason to stderr
+ * and return false. Call them while there is a single thread.
  */
 
-/* Confine the server: it may start threads and use the descriptors that it has or is sent. */
+/* Confine the server: it may start threads and use descriptors that it has or receives. */
 bool fs_sandbox_enter_server(void);
 
 /*
  * Confine the keeper of a server: it may signal the server, wait for it and unmount. The keeper of
- * a user other than root must start fusermount3 to unmount, which takes rights that a confined
- * process cannot have; it stays as it is.
+ * a user other than root is not confined, because it must start fusermount3 to unmount, which needs
+ * rights that a confined process cannot have.
  */
 bool fs_sandbox_enter_keeper(pid_t server);
 

@@ -18,15 +18,15 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* What the functions that fs_daemon_run() calls work on. */
+/* Argument of the functions that fs_daemon_run() calls. */
 struct session {
     const struct fs_mount *mount;
     struct fs_mountpoint mountpoint;
     struct fuse_session *fuse;
     struct fs_server server;
     struct fs_prefetch prefetch;
-    sigset_t signals;   /* the mask to serve with */
-    bool is_for_others; /* users other than the mounting one will see the tree */
+    sigset_t signals;   /* the signal mask to serve with */
+    bool is_for_others; /* users other than the mounting one can see the tree */
 };
 
 static int out_of_memory(void)
@@ -37,7 +37,7 @@ static int out_of_memory(void)
 
 /* ---- options ---- */
 
-/* Add "-o NAME=VALUE": in front of the user's options, which then overrule it, or behind them. */
+/* Add "-o NAME=VALUE": before the user's options, which then override it, or after them. */
 static int add_option(struct fuse_args *args, int position, const char *name, const char *value)
 {
     char *option = malloc(strlen(name) + 2 * strlen(value) + 8);
@@ -72,7 +72,7 @@ static int add_options(const char *source, const struct fs_mount_options *option
         result = add_option(args, 1, "subtype=", "ggufs");
     if (result == 0)
         result = add_option(args, 1, "default_permissions", "");
-    /* Whatever the user says. */
+    /* Cannot be overridden by the user. */
     return result == 0 ? add_option(args, args->argc, "ro", "") : result;
 }
 
@@ -88,7 +88,7 @@ static bool allow_others(const struct fuse_args *args)
     return is_parsed && is_allowed;
 }
 
-/* A mount made with sudo is one of root's, which the person who made it cannot see. */
+/* A mount made with sudo belongs to root, and the person who made it cannot see it. */
 static void warn_of_sudo(const struct session *session)
 {
     const char *user = getenv("SUDO_USER");
@@ -99,7 +99,7 @@ static void warn_of_sudo(const struct session *session)
                     "let everybody read it: -o allow_other");
 }
 
-/* While a daemon has the directory under its mount open, the disk below cannot be unmounted. */
+/* While a daemon holds the directory under its mount open, the disk below cannot be unmounted. */
 static void close_mountpoint(struct session *session)
 {
     close(session->mountpoint.descriptor);
@@ -148,7 +148,7 @@ static int loop_with_threads(struct fuse_session *session, const struct fs_mount
     return result;
 }
 
-/* A signal that ends the server is no failure. */
+/* Being ended by a signal is not a failure. */
 static int serve_requests(void *argument, int fuse_descriptor)
 {
     struct session *session = argument;
@@ -158,7 +158,7 @@ static int serve_requests(void *argument, int fuse_descriptor)
     if (fs_session_serve(session->fuse, fuse_descriptor) != 0 ||
         fuse_set_signal_handlers(session->fuse) != 0)
         return EX_OSERR;
-    /* Its thread leaves the signals to this one. */
+    /* Its thread blocks signals, which reach this one. */
     fs_prefetch_start(&session->prefetch, session->server.tree->model);
     sigprocmask(SIG_SETMASK, &session->signals, NULL);
     if (options->single_threaded)
@@ -196,7 +196,7 @@ static void watch_server(void *argument)
 
 static void log_of_libfuse(enum fuse_log_level level, const char *format, va_list args)
 {
-    /* With -d it writes some lines in pieces. */
+    /* With -d, libfuse writes some lines in pieces. */
     static _Thread_local bool is_inside_line;
 
     if (level <= FUSE_LOG_ERR && !is_inside_line)
@@ -246,13 +246,13 @@ int fs_serve(const struct fs_mount *mount)
     sigprocmask(SIG_BLOCK, NULL, &session.signals);
     if (add_options(source, options, &options->fuse) < 0 || fs_close_inherited(mount->files) < 0)
         return out_of_memory();
-    session.is_for_others = allow_others(&options->fuse); /* libfuse takes the options away */
+    session.is_for_others = allow_others(&options->fuse); /* libfuse removes the options */
     fuse_set_log_func(log_of_libfuse);
     errno = 0;
     session.fuse =
         fuse_session_new(&options->fuse, &fs_requests, sizeof fs_requests, &session.server);
     if (!session.fuse)
-        return errno == ENOMEM ? out_of_memory() : EX_USAGE; /* libfuse has named the option */
+        return errno == ENOMEM ? out_of_memory() : EX_USAGE; /* libfuse has printed the option */
     status = fs_mountpoint_open(mount->mountpoint, options, &session.mountpoint);
     if (status == EX_OK) {
         status = run(&session);

@@ -11,13 +11,13 @@
 
 static atomic_bool is_init_answered;
 
-/* Add what libfuse forgets to the answer to INIT, the first of all requests. */
+/* Add a flag that libfuse omits to the answer to INIT, the first request. */
 static void complete_init(const struct iovec *parts, int n_parts)
 {
     struct fuse_init_out *answer;
 
     if (n_parts != 2 || parts[1].iov_len < FUSE_COMPAT_22_INIT_OUT_SIZE)
-        return; /* an error */
+        return; /* an error reply */
     answer = parts[1].iov_base;
     answer->flags |= FUSE_PARALLEL_DIROPS;
 }

@@ -1,14 +1,14 @@
-/* How a session reads requests and writes replies. */
+/* Reads requests and writes replies for a session. */
 #ifndef GGUFS_FS_SESSION_IO_H
 #define GGUFS_FS_SESSION_IO_H
 
 struct fuse_session;
 
 /*
- * Have a session serve /dev/fuse, which is mounted already; the session takes the descriptor over.
- * The kernel is told that lookups in one directory may run in parallel: libfuse 3.14 forgets to
- * pass FUSE_CAP_PARALLEL_DIROPS on, so that a slow one would hold all others. Call it once in a
- * process. Returns 0 or a negative errno.
+ * Make a session serve /dev/fuse, which is mounted already; the session takes ownership of the
+ * descriptor. Also lets the kernel run lookups in one directory in parallel: libfuse 3.14 does not
+ * pass FUSE_CAP_PARALLEL_DIROPS on, so that one slow lookup would block all others. Call it once
+ * per process. Returns 0 or a negative errno.
  */
 int fs_session_serve(struct fuse_session *session, int fuse_descriptor);
 

@@ -10,7 +10,7 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* "llama3.2:3b" or "library/llama3.2:3b": a name and a tag as ollama has them. */
+/* Return true for "llama3.2:3b" or "library/llama3.2:3b": a name and a tag, as ollama has them. */
 static bool is_name_with_tag(const char *path)
 {
     const char *colon = strchr(path, ':');

@@ -295,7 +295,7 @@ class TestRefusedConfinement(ServedTestCase):
                 with self.subTest(step, foreground=foreground):
                     result = self.run_refusing(option, refuse_seccomp, *foreground)
                     self.assert_status(EX_OSERR, result)
-                    self.assertEqual(f"ggufs: the sandbox cannot be closed: {step}; "
+                    self.assertEqual(f"ggufs: cannot enter the sandbox: {step}; "
                                      "-o nosandbox mounts without it\n", result.err)
                     self.assertIsNone(mounting.mount_entry(self.mountpoint))
 

@@ -62,7 +62,7 @@ def forget(path):
 
 
 # What the log says, however many reads fail.
-UNREADABLE = r"\Aggufs: /.*/source/model: its disk or file system fails \(noticed at "
+UNREADABLE = r"\Aggufs: /.*/source/model: its disk or file system reports an error \(noticed at "
 
 
 class FaultTestCase(mounting.MountTestCase):

@@ -1,6 +1,4 @@
-/*
- * Generation: a prompt in, token after token out.
- */
+/* Generation: a prompt in, token after token out. */
 #ifndef GGUFS_RUNNER_GENERATE_H
 #define GGUFS_RUNNER_GENERATE_H
 

@@ -1,6 +1,4 @@
-/*
- * What every task needs: the tree, mounted if it must be, the tokenizer, the engine.
- */
+/* What every task needs: the tree, mounted if it must be, the tokenizer, the engine. */
 #ifndef GGUFS_RUNNER_SESSION_H
 #define GGUFS_RUNNER_SESSION_H
 

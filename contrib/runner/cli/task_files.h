@@ -1,6 +1,4 @@
-/*
- * The files that a task reads and writes. They are opened before the process confines itself.
- */
+/* The files that a task reads and writes. They are opened before the process confines itself. */
 #ifndef GGUFS_RUNNER_TASK_FILES_H
 #define GGUFS_RUNNER_TASK_FILES_H
 

@@ -1,6 +1,4 @@
-/*
- * The tasks of ggufs-run. Each prints what fails and returns an exit status.
- */
+/* The tasks of ggufs-run. Each prints what fails and returns an exit status. */
 #ifndef GGUFS_RUNNER_TASKS_H
 #define GGUFS_RUNNER_TASKS_H
 

@@ -1,6 +1,4 @@
-/*
- * Tokens as text: written to stdout as soon as no stop text can begin in it, or kept for later.
- */
+/* Tokens as text: written to stdout as soon as no stop text can begin in it, or kept for later. */
 #ifndef GGUFS_RUNNER_TEXT_OUTPUT_H
 #define GGUFS_RUNNER_TEXT_OUTPUT_H
 

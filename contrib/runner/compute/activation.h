@@ -1,6 +1,4 @@
-/*
- * Activation functions.
- */
+/* Activation functions. */
 #ifndef GGUFS_RUNNER_ACTIVATION_H
 #define GGUFS_RUNNER_ACTIVATION_H
 

@@ -1,6 +1,4 @@
-/*
- * The matrix product of weights, as stored, and rows of floats.
- */
+/* The matrix product of weights, as stored, and rows of floats. */
 #ifndef GGUFS_RUNNER_MULTIPLY_H
 #define GGUFS_RUNNER_MULTIPLY_H
 

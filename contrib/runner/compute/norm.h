@@ -1,6 +1,4 @@
-/*
- * Normalization of rows.
- */
+/* Normalization of rows. */
 #ifndef GGUFS_RUNNER_NORM_H
 #define GGUFS_RUNNER_NORM_H
 

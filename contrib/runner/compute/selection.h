@@ -1,6 +1,4 @@
-/*
- * Sparse attention: selects the tokens that a token attends to, by the scores of an indexer.
- */
+/* Sparse attention: selects the tokens that a token attends to, by the scores of an indexer. */
 #ifndef GGUFS_RUNNER_SELECTION_H
 #define GGUFS_RUNNER_SELECTION_H
 

@@ -1,6 +1,4 @@
-/*
- * A tensor as stored: rows of blocks in memory that someone else owns.
- */
+/* A tensor as stored: rows of blocks in memory that someone else owns. */
 #ifndef GGUFS_RUNNER_TENSOR_H
 #define GGUFS_RUNNER_TENSOR_H
 

@@ -1,6 +1,4 @@
-/*
- * The feed-forward part of a layer: a dense network, a mixture of experts, or both.
- */
+/* The feed-forward part of a layer: a dense network, a mixture of experts, or both. */
 #ifndef GGUFS_RUNNER_FEED_FORWARD_H
 #define GGUFS_RUNNER_FEED_FORWARD_H
 

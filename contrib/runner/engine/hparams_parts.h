@@ -1,6 +1,4 @@
-/*
- * Declarations shared by the files that implement run_hparams_read().
- */
+/* Declarations shared by the files that implement run_hparams_read(). */
 #ifndef GGUFS_RUNNER_HPARAMS_PARTS_H
 #define GGUFS_RUNNER_HPARAMS_PARTS_H
 

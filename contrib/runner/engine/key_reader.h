@@ -1,6 +1,4 @@
-/*
- * Reads metadata keys one after the other, with one failure for all of them.
- */
+/* Reads metadata keys one after the other, with one failure for all of them. */
 #ifndef GGUFS_RUNNER_KEY_READER_H
 #define GGUFS_RUNNER_KEY_READER_H
 

@@ -1,6 +1,4 @@
-/*
- * A layer of a model: its mixers, its feed-forward, and the norms around them.
- */
+/* A layer of a model: its mixers, its feed-forward, and the norms around them. */
 #ifndef GGUFS_RUNNER_LAYER_H
 #define GGUFS_RUNNER_LAYER_H
 

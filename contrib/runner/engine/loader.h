@@ -1,6 +1,4 @@
-/*
- * Loads weights into the parts of a model and checks their shapes.
- */
+/* Loads weights into the parts of a model and checks their shapes. */
 #ifndef GGUFS_RUNNER_LOADER_H
 #define GGUFS_RUNNER_LOADER_H
 

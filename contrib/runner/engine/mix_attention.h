@@ -1,6 +1,4 @@
-/*
- * The attention of a layer: projections, norms and rotation around compute/attend.h.
- */
+/* The attention of a layer: projections, norms and rotation around compute/attend.h. */
 #ifndef GGUFS_RUNNER_MIX_ATTENTION_H
 #define GGUFS_RUNNER_MIX_ATTENTION_H
 

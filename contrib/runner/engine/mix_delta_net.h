@@ -1,6 +1,4 @@
-/*
- * The gated delta net (Yang, Kautz and Hatamizadeh 2024) of Qwen3-Next and Qwen 3.5.
- */
+/* The gated delta net (Yang, Kautz and Hatamizadeh 2024) of Qwen3-Next and Qwen 3.5. */
 #ifndef GGUFS_RUNNER_MIX_DELTA_NET_H
 #define GGUFS_RUNNER_MIX_DELTA_NET_H
 

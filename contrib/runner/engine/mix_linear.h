@@ -1,6 +1,4 @@
-/*
- * One product instead of attention: layers of pruned models (DeciLM, Nemotron).
- */
+/* One product instead of attention: layers of pruned models (DeciLM, Nemotron). */
 #ifndef GGUFS_RUNNER_MIX_LINEAR_H
 #define GGUFS_RUNNER_MIX_LINEAR_H
 

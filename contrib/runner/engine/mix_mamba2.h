@@ -1,6 +1,4 @@
-/*
- * Mamba 2 (Dao and Gu 2024).
- */
+/* Mamba 2 (Dao and Gu 2024). */
 #ifndef GGUFS_RUNNER_MIX_MAMBA2_H
 #define GGUFS_RUNNER_MIX_MAMBA2_H
 

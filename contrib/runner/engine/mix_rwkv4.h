@@ -1,6 +1,4 @@
-/*
- * The time mixing of RWKV 4 around compute/wkv.h.
- */
+/* The time mixing of RWKV 4 around compute/wkv.h. */
 #ifndef GGUFS_RUNNER_MIX_RWKV4_H
 #define GGUFS_RUNNER_MIX_RWKV4_H
 

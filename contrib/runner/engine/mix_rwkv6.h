@@ -1,6 +1,4 @@
-/*
- * The time mixing of RWKV 5 and 6, and of RWKV6-Qwen2, around compute/wkv.h.
- */
+/* The time mixing of RWKV 5 and 6, and of RWKV6-Qwen2, around compute/wkv.h. */
 #ifndef GGUFS_RUNNER_MIX_RWKV6_H
 #define GGUFS_RUNNER_MIX_RWKV6_H
 

@@ -1,6 +1,4 @@
-/*
- * The time mixing of RWKV 7, and of ARWKV 7, around compute/wkv.h.
- */
+/* The time mixing of RWKV 7, and of ARWKV 7, around compute/wkv.h. */
 #ifndef GGUFS_RUNNER_MIX_RWKV7_H
 #define GGUFS_RUNNER_MIX_RWKV7_H
 

@@ -1,6 +1,4 @@
-/*
- * The gated short convolution of LFM2 (Liquid AI 2025).
- */
+/* The gated short convolution of LFM2 (Liquid AI 2025). */
 #ifndef GGUFS_RUNNER_MIX_SHORT_CONVOLUTION_H
 #define GGUFS_RUNNER_MIX_SHORT_CONVOLUTION_H
 

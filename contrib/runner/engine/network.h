@@ -1,6 +1,4 @@
-/*
- * One feed-forward network, or several of the same shape.
- */
+/* One feed-forward network, or several of the same shape. */
 #ifndef GGUFS_RUNNER_NETWORK_H
 #define GGUFS_RUNNER_NETWORK_H
 

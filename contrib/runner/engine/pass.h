@@ -1,6 +1,4 @@
-/*
- * A pass of a batch of tokens through the layers, and memory for intermediate results.
- */
+/* A pass of a batch of tokens through the layers, and memory for intermediate results. */
 #ifndef GGUFS_RUNNER_PASS_H
 #define GGUFS_RUNNER_PASS_H
 

@@ -1,6 +1,4 @@
-/*
- * Functions that recurrent mixers share: loading convolutions, and memory for earlier tokens.
- */
+/* Functions that recurrent mixers share: loading convolutions, and memory for earlier tokens. */
 #ifndef GGUFS_RUNNER_RECURRENT_PARTS_H
 #define GGUFS_RUNNER_RECURRENT_PARTS_H
 

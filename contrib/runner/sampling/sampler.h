@@ -1,6 +1,4 @@
-/*
- * Choosing the next token from its logits.
- */
+/* Choosing the next token from its logits. */
 #ifndef GGUFS_RUNNER_SAMPLER_H
 #define GGUFS_RUNNER_SAMPLER_H
 

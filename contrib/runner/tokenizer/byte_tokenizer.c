@@ -1,6 +1,4 @@
-/*
- * The kind for models whose tokens are the 256 bytes.
- */
+/* The kind for models whose tokens are the 256 bytes. */
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 
 static int encode_bytes(const struct run_tokenizer *tokenizer, const char *text, size_t length,

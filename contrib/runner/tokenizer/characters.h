@@ -1,6 +1,4 @@
-/*
- * The characters of a UTF-8 text and their Unicode properties.
- */
+/* The characters of a UTF-8 text and their Unicode properties. */
 #ifndef GGUFS_RUNNER_CHARACTERS_H
 #define GGUFS_RUNNER_CHARACTERS_H
 

@@ -1,6 +1,4 @@
-/*
- * Texts in which U+2581 stands for a space.
- */
+/* Texts in which U+2581 stands for a space. */
 #include "contrib/runner/tokenizer/characters.h"
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 

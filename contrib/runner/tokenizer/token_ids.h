@@ -1,6 +1,4 @@
-/*
- * A growing list of token ids.
- */
+/* A growing list of token ids. */
 #ifndef GGUFS_RUNNER_TOKEN_IDS_H
 #define GGUFS_RUNNER_TOKEN_IDS_H
 

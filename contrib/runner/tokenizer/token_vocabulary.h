@@ -1,6 +1,4 @@
-/*
- * The vocabulary, as the metadata have it: texts, types and scores of the tokens.
- */
+/* The vocabulary, as the metadata have it: texts, types and scores of the tokens. */
 #ifndef GGUFS_RUNNER_TOKEN_VOCABULARY_H
 #define GGUFS_RUNNER_TOKEN_VOCABULARY_H
 

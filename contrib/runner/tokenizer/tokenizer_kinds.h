@@ -1,6 +1,4 @@
-/*
- * The kinds of tokenizers, and declarations shared by the tokenizer's files.
- */
+/* The kinds of tokenizers, and declarations shared by the tokenizer's files. */
 #ifndef GGUFS_RUNNER_TOKENIZER_KINDS_H
 #define GGUFS_RUNNER_TOKENIZER_KINDS_H
 

@@ -1,6 +1,4 @@
-/*
- * Text in pieces that may split characters, made whole for a terminal.
- */
+/* Text in pieces that may split characters, made whole for a terminal. */
 #ifndef GGUFS_RUNNER_UTF8_STREAM_H
 #define GGUFS_RUNNER_UTF8_STREAM_H
 

@@ -1,6 +1,4 @@
-/*
- * Why something in the runner failed, as a text for the user.
- */
+/* Why something in the runner failed, as a text for the user. */
 #ifndef GGUFS_RUNNER_FAILURE_H
 #define GGUFS_RUNNER_FAILURE_H
 

@@ -1,6 +1,4 @@
-/*
- * A model's tree: its metadata and its weights, from a mount of ggufs or a copy of one.
- */
+/* A model's tree: its metadata and its weights, from a mount of ggufs or a copy of one. */
 #ifndef GGUFS_RUNNER_OPEN_TREE_H
 #define GGUFS_RUNNER_OPEN_TREE_H
 

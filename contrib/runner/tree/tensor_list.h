@@ -1,6 +1,4 @@
-/*
- * The list of a model's tensors, tensors.json of its tree: what must be there.
- */
+/* The list of a model's tensors, tensors.json of its tree: what must be there. */
 #ifndef GGUFS_RUNNER_TENSOR_LIST_H
 #define GGUFS_RUNNER_TENSOR_LIST_H
 

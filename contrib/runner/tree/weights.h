@@ -1,6 +1,4 @@
-/*
- * The tensors of the tree: their infos, and their bytes mapped into memory.
- */
+/* The tensors of the tree: their infos, and their bytes mapped into memory. */
 #ifndef GGUFS_RUNNER_WEIGHTS_H
 #define GGUFS_RUNNER_WEIGHTS_H
 
