@@ -25,6 +25,14 @@ static bool is_file(const char *path)
     return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
+/* Where no argument is a file, the one meant as the model is the one to name in the error. */
+static bool looks_like_model(const char *path)
+{
+    const char *ending = strrchr(path, '.');
+
+    return ending && (strcmp(ending, ".gguf") == 0 || strcmp(ending, ".bin") == 0);
+}
+
 static int fail_missing(const struct fs_options *options, const char *what)
 {
     if (options->command == FS_MOUNT)
@@ -82,7 +90,9 @@ static int assign_model_and_paths(struct fs_options *options, const char **argum
         return fail_missing(options, "a MODEL is missing");
     if (is_at_end)
         first = n - 1;
-    if (!is_file(arguments[first]) && is_file(arguments[n - 1 - first]))
+    if (!is_file(arguments[first]) &&
+        (is_file(arguments[n - 1 - first]) ||
+         (looks_like_model(arguments[n - 1 - first]) && !looks_like_model(arguments[first]))))
         first = n - 1 - first;
     if (first == n - 1) {
         while (first > 0 && gguf_are_shards_of_one_model(arguments[first - 1], arguments[n - 1]))

@@ -78,9 +78,12 @@ static const struct fs_option *closest_option(const char *name)
     for (size_t i = 0; i < fs_n_options && strlen(name) > 1; i++) {
         const struct fs_option *option = &fs_option_table[i];
         const char *known = option->synonym ? option->synonym : option->name;
-        const size_t distance = edit_distance(name, known + strspn(known, "-"));
+        const char *bare = known + strspn(known, "-");
+        const size_t distance = edit_distance(name, bare);
+        const bool is_start = strncmp(bare, name, strlen(name)) == 0;
 
-        if (option->help && strspn(known, "-") != 1 && distance < least) {
+        if (option->help && strspn(known, "-") != 1 &&
+            (distance < least || (distance == least && closest && is_start))) {
             least = distance;
             closest = option;
         }

@@ -79,6 +79,7 @@ class TestUsage(CommandTestCase):
 
     def test_suggestions(self):
         for words, meant in ((["--chek", self.model], "--check"), (["--lsit"], "--list"),
+                             (["--dat"], "did you mean --data?"),
                              (["--extact"], "--extract"), (["--help-me"], "--help"),
                              (["-o", "thread=3"], "-o threads"), (["-o", "alow_other"], "-o allow_other"),
                              (["--uid=3"], "-o uid"), (["--unmount"], "fusermount3 -u"),
@@ -121,6 +122,13 @@ class TestUsage(CommandTestCase):
     def test_bad_number_with_check(self):
         result = self.run_ggufs("-o", "uid=me", "--check", self.model)
         self.assert_status(EX_USAGE, result)
+
+    def test_the_argument_that_was_meant_as_the_model(self):
+        """In whatever order: the error names it, not a path of the tree."""
+        lost = self.path("lost.gguf")
+        for arguments in (["--cat", "summary.txt", lost], ["--cat", lost, "summary.txt"],
+                          ["--list", lost, "tensors"], ["--list", "tensors", lost]):
+            self.assert_refused(EX_NOINPUT, arguments, f"ggufs: {lost}: No such file")
 
     def test_several_summaries_name_their_files(self):
         other = self.path("other.gguf")
