@@ -18,6 +18,12 @@
         KERNEL_SLOT(scalar, name) DEQUANT_VECTOR_SETS(KERNEL_SLOT, name)                           \
     }
 
+/* Slots of a type that has the reference alone. */
+#define REFERENCE(name)                                                                            \
+    {                                                                                              \
+        dequant_scalar_##name                                                                      \
+    }
+
 /* Name, sizes and byte-order map of a type with the block struct dequant_LAYOUT. */
 #define LAYOUT(number, of_era, capitals, elements, layout, header_bytes, rows, ...)                \
     .id = (number), .era = (of_era), .name = (capitals), .block_elements = (elements),             \
@@ -48,10 +54,13 @@
 #define REMOVED(number, capitals, elements, layout)                                                \
     LAYOUT(number, DEQUANT_ERA, capitals, elements, layout, 0, 1, BYTES(layout))
 
-/* A type of ik_llama.cpp: headers of header_bytes, groups of `rows` rows. */
-#define IK(number, capitals, elements, layout, header_bytes, rows)                                 \
+/*
+ * A type of ik_llama.cpp: headers of header_bytes, groups of `rows` rows. `slots` is KERNELS, or
+ * REFERENCE for a type without vector kernels.
+ */
+#define IK(number, capitals, elements, layout, header_bytes, rows, slots)                          \
     LAYOUT(number, DEQUANT_ERA, capitals, elements, layout, header_bytes, rows, BYTES(layout)),    \
-        .decode = KERNELS(layout)
+        .decode = slots(layout)
 
 /* A layout from before GGUF. */
 #define OLD(number, of_era, capitals, elements, layout, decoder)                                   \
@@ -109,9 +118,9 @@ static const struct dequant_type current[] = {
     {GGML(41, "Q1_0", DEQUANT_Q1_0_BLOCK, q1_0, {2, 1}, {1, 16})},
     {GGML(42, "Q2_0", DEQUANT_Q2_0_BLOCK, q2_0, {2, 1}, {1, 16})},
 
-    {IK(144, "IQ4_KS", DEQUANT_SUPERBLOCK, iq4_ks, sizeof(float), 1)},
-    {IK(220, "IQ4_NL_R4", DEQUANT_BLOCK, iq4_nl_r4, 0, 4)},
-    {IK(344, "IQ4_KS_R4", DEQUANT_SUPERBLOCK, iq4_ks_r4, sizeof(float), 4)},
+    {IK(144, "IQ4_KS", DEQUANT_SUPERBLOCK, iq4_ks, sizeof(float), 1, KERNELS)},
+    {IK(220, "IQ4_NL_R4", DEQUANT_BLOCK, iq4_nl_r4, 0, 4, KERNELS)},
+    {IK(344, "IQ4_KS_R4", DEQUANT_SUPERBLOCK, iq4_ks_r4, sizeof(float), 4, KERNELS)},
 };
 
 /* By era and id. */

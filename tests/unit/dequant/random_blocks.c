@@ -1,5 +1,7 @@
 #include "tests/unit/dequant/random_blocks.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct expectation expectations[] = {
@@ -161,9 +163,13 @@ size_t make_headers(const struct expectation *e, uint8_t *to)
     uint64_t state = e->id + 1000;
 
     for (size_t row = 0; e->row_header_bytes > 0 && row < e->interleave_rows; row++) {
-        const uint32_t bits = float_bits(random_f16(&state));
+        const uint16_t half = random_f16(&state);
+        const uint32_t bits = float_bits(half);
 
-        memcpy(to + row * e->row_header_bytes, &bits, sizeof bits);
+        if (e->row_header_bytes == sizeof half)
+            memcpy(to + row * sizeof half, &half, sizeof half);
+        else
+            memcpy(to + row * e->row_header_bytes, &bits, sizeof bits);
     }
     return (size_t)e->row_header_bytes * e->interleave_rows;
 }
@@ -187,9 +193,11 @@ void make_data(const struct expectation *e, uint8_t *to, size_t row_elements)
 
 const struct expectation *expectation_of(const struct dequant_type *type)
 {
-    const struct expectation *e = expectations;
-
-    while (e->id != type->id || e->era != type->era)
-        e++;
-    return e;
+    for (size_t i = 0; i < n_expectations; i++) {
+        if (expectations[i].id == type->id && expectations[i].era == type->era)
+            return &expectations[i];
+    }
+    fprintf(stderr, "%s, id %u, era %u, has no expectation in %s\n", type->name, type->id,
+            type->era, __FILE__);
+    exit(1);
 }

@@ -37,7 +37,7 @@ struct expectation {
     const char *name;
     uint32_t block_elements;
     uint32_t block_bytes;
-    uint32_t row_header_bytes; /* 0, or 4 of a float */
+    uint32_t row_header_bytes; /* 0, 2 for an f16 scale, 4 for a float */
     uint32_t interleave_rows;
     enum scale scale;
     uint16_t scale_offset; /* bytes; a second scale, or that of the next row, follows the first */
@@ -49,7 +49,7 @@ struct expectation {
 extern const struct expectation expectations[];
 extern const size_t n_expectations;
 
-/* The expectation of a row, which must have one. */
+/* The expectation of a row of the type table. Ends the program with a message if it has none. */
 const struct expectation *expectation_of(const struct dequant_type *type);
 
 /* SplitMix64 */
