@@ -106,8 +106,21 @@ static uint64_t count_hole_bytes(const struct gguf_source *source, uint64_t offs
     return count;
 }
 
+static bool fits_complete(const char *path, bool is_growing)
+{
+    (void)path;
+    return !is_growing;
+}
+
+static bool fits_growing(const char *path, bool is_growing)
+{
+    (void)path;
+    return is_growing;
+}
+
 const struct gguf_source_kind gguf_mapped_file = {
     .name = "file",
+    .fits = fits_complete,
     .open = open_mapped,
     .close = close_file,
     .read = read_file,
@@ -118,6 +131,7 @@ const struct gguf_source_kind gguf_mapped_file = {
 const struct gguf_source_kind gguf_growing_file = {
     .name = "growing file",
     .is_growing = true,
+    .fits = fits_growing,
     .open = open_file,
     .close = close_file,
     .read = read_file,

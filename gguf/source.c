@@ -12,16 +12,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The first kind that fits serves. */
+/* The first one that fits is used. */
 static const struct gguf_source_kind *const kinds[] = {&gguf_mapped_file, &gguf_growing_file};
 
-static const struct gguf_source_kind *choose_kind(bool is_growing)
+static const struct gguf_source_kind *choose_kind(const char *path, bool is_growing)
 {
-    for (size_t i = 0; i < sizeof kinds / sizeof(kinds[0]); i++) {
-        if (kinds[i]->is_growing == is_growing)
-            return kinds[i];
-    }
-    return NULL; /* there is a row of each */
+    size_t i = 0;
+
+    while (!kinds[i]->fits(path, is_growing))
+        i++; /* the two kinds of files fit every path */
+    return kinds[i];
 }
 
 /* What gguf_source_check() found last. */
@@ -67,7 +67,7 @@ int gguf_source_open(const char *path, bool is_growing, struct gguf_source *sour
 {
     int result;
 
-    *source = (struct gguf_source){.kind = choose_kind(is_growing), .descriptor = -1};
+    *source = (struct gguf_source){.kind = choose_kind(path, is_growing), .descriptor = -1};
     source->header.limit_bytes = GGUF_MAX_HEADER_BYTES;
     result = source->kind->open(source, path, report);
     if (result == 0) {

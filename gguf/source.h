@@ -26,6 +26,13 @@ struct gguf_source_kind {
     bool is_growing; /* bytes may be missing now and be there later */
 
     /*
+     * Return true if the kind is to open `path`, which a user gave or the name of a shard.
+     * `is_growing`: the user says that the file is still being written. The first kind in the table
+     * that returns true is used.
+     */
+    bool (*fits)(const char *path, bool is_growing);
+
+    /*
      * Open `path`: set size_bytes, and whichever of descriptor and mapping the kind has. Reports
      * why it fails; close() is called even then.
      */
@@ -51,6 +58,7 @@ struct gguf_source {
     uint64_t size_bytes;    /* when it was opened */
     int descriptor;         /* -1 if the kind has none; stays open, so that nobody closes it */
     const uint8_t *mapping; /* all size_bytes bytes; NULL if the kind has none, or no bytes */
+    void *state; /* what else the kind needs; its open() makes it, its close() frees it */
     struct gguf_header header;
     struct gguf_changes *changes; /* what was found out about writers since; owned */
 };

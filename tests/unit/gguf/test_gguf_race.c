@@ -23,9 +23,6 @@ struct changing_bytes {
     unsigned char *n_fetched;  /* of each byte; NULL: not counted */
 };
 
-/* The kind's functions get no state, so there is one at a time. */
-static struct changing_bytes changing;
-
 static void close_nothing(struct gguf_source *source)
 {
     (void)source;
@@ -34,30 +31,33 @@ static void close_nothing(struct gguf_source *source)
 static int read_changing(const struct gguf_source *source, uint64_t offset, size_t n_bytes,
                          void *out)
 {
+    struct changing_bytes *changing = source->state;
     const unsigned char *bytes =
-        changing.n_reads++ < changing.change_at ? changing.before : changing.after;
+        changing->n_reads++ < changing->change_at ? changing->before : changing->after;
 
     cr_assert_leq(offset + n_bytes, source->size_bytes);
     memcpy(out, bytes + offset, n_bytes);
-    for (size_t i = 0; changing.n_fetched && i < n_bytes; i++)
-        changing.n_fetched[offset + i]++;
+    for (size_t i = 0; changing->n_fetched && i < n_bytes; i++)
+        changing->n_fetched[offset + i]++;
     return 0;
 }
 
 static const struct gguf_source_kind changing_kind = {
     .name = "changing bytes", .close = close_nothing, .read = read_changing};
 
-static int parse_changing(size_t size_bytes, const char *family, struct gguf_model **model)
+static int parse_changing(struct changing_bytes *changing, size_t size_bytes, const char *family,
+                          struct gguf_model **model)
 {
     const struct gguf_open_options options = {.family = family};
     struct gguf_source source = {.kind = &changing_kind,
                                  .path = strdup("/changing"),
                                  .size_bytes = size_bytes,
                                  .descriptor = -1,
+                                 .state = changing,
                                  .header = {.limit_bytes = GGUF_MAX_HEADER_BYTES}};
     struct gguf_report report = {0};
 
-    changing.n_reads = 0;
+    changing->n_reads = 0;
     return gguf_parse_file(&source, &options, model, &report);
 }
 
@@ -117,13 +117,13 @@ static void fill_random(unsigned char *bytes, size_t n_bytes, uint64_t seed)
 /* Lets the file become `after` before each of its reads. */
 static void change_at_every_read(const struct model_bytes *bytes, const unsigned char *after)
 {
+    struct changing_bytes changing = {.before = bytes->data, .after = after};
     size_t n_reads = SIZE_MAX;
 
-    changing = (struct changing_bytes){.before = bytes->data, .after = after};
     for (changing.change_at = 0; changing.change_at <= n_reads; changing.change_at++) {
         struct gguf_model *model;
 
-        if (parse_changing(bytes->size_bytes, NULL, &model) == 0)
+        if (parse_changing(&changing, bytes->size_bytes, NULL, &model) == 0)
             walk_model(model);
         if (changing.n_reads < changing.change_at)
             n_reads = changing.n_reads; /* it has been read before it changes */
@@ -175,13 +175,13 @@ Test(gguf_race, old_files_that_change_between_two_reads)
 static size_t expect_fetched_once(const struct model_bytes *bytes, const char *family)
 {
     unsigned char *n_fetched = calloc(bytes->size_bytes, 1);
+    struct changing_bytes changing = {
+        .before = bytes->data, .after = bytes->data, .change_at = SIZE_MAX, .n_fetched = n_fetched};
     struct gguf_model *model;
     size_t n = 0;
 
     cr_assert_not_null(n_fetched);
-    changing = (struct changing_bytes){
-        .before = bytes->data, .after = bytes->data, .change_at = SIZE_MAX, .n_fetched = n_fetched};
-    cr_assert_eq(parse_changing(bytes->size_bytes, family, &model), 0);
+    cr_assert_eq(parse_changing(&changing, bytes->size_bytes, family, &model), 0);
     for (size_t i = 0; i < bytes->size_bytes; i++) {
         cr_assert_leq(n_fetched[i], 1, "byte %zu", i);
         n += n_fetched[i];
