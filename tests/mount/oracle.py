@@ -241,6 +241,7 @@ class Entry(NamedTuple):
     n_links: int
     size: Optional[int] = None  # None: whatever the contents have
     check: Optional[Callable[[bytes], None]] = None  # raises AssertionError
+    target: Optional[bytes] = None  # of a symbolic link
 
 
 def _file(check, size=None):
@@ -249,6 +250,10 @@ def _file(check, size=None):
 
 def _directory(n_folders):
     return Entry(True, 0o555, 2 + n_folders)
+
+
+def _link(target):
+    return Entry(False, 0o777, 1, len(target), target=target)
 
 
 def expected_tree(model):

@@ -35,7 +35,7 @@ def same_names(test, expected, found, what):
 
 def check_status(test, path, entry, status, source):
     """`source` is the stat of the model file."""
-    kind = stat.S_IFDIR if entry.is_directory else stat.S_IFREG
+    kind = stat.S_IFDIR if entry.is_directory else stat.S_IFREG if entry.target is None else stat.S_IFLNK
     test.assertEqual(kind | entry.mode, status.st_mode, path)
     test.assertEqual(entry.n_links, status.st_nlink, path)
     test.assertEqual((os.getuid(), os.getgid()), (status.st_uid, status.st_gid), path)
@@ -68,7 +68,9 @@ def check_tree(test, model_path, mountpoint):
     n_raw_bytes = 0
     for path, entry in expected.items():
         check_status(test, path, entry, found[path], model.status)
-        if not entry.is_directory:
+        if entry.target is not None:
+            test.assertEqual(entry.target, os.readlink(os.path.join(top, path)), path)
+        elif not entry.is_directory:
             check_contents(test, path, entry, read_file(os.path.join(top, path)),
                            found[path].st_size)
             n_raw_bytes += found[path].st_size if path.endswith(b"/raw") else 0
@@ -107,7 +109,8 @@ def check_tar(test, mountpoint, found):
         process.stdout.read()
         errors = process.stderr.read()
     test.assertEqual((0, b""), (process.returncode, errors), "tar c")
-    test.assertEqual({path: status.st_size for path, status in found.items()}, sizes, "tar c")
+    expected = {path: 0 if stat.S_ISLNK(status.st_mode) else status.st_size for path, status in found.items()}
+    test.assertEqual(expected, sizes, "tar c")
 
 
 def check_copy(test, mountpoint, found, target):
