@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Converted at a time: fits in the CPU's cache, and is more than a block of any type. */
+/* Bytes converted at a time: fits the CPU's cache, and is more than a block of any type. */
 #define CHUNK_BYTES (32u << 10)
 
 static void convert(const struct gguf_tensor *tensor, const uint8_t *blocks, uint8_t *out,
@@ -15,7 +15,7 @@ static void convert(const struct gguf_tensor *tensor, const uint8_t *blocks, uin
         dequant_modernize_blocks(tensor->type, blocks, out, n_blocks);
 }
 
-/* A range of a tensor's data, and where it goes. */
+/* A range of a tensor's data, and its destination. */
 struct range {
     const struct gguf_tensor *tensor;
     size_t skip; /* of the first block */
@@ -23,7 +23,7 @@ struct range {
     char *out;
 };
 
-/* Convert blocks that lie `at` bytes behind the first. */
+/* Convert blocks that lie `at` bytes after the first. */
 static void convert_stretch(void *argument, uint64_t at, const uint8_t *blocks, size_t n_bytes)
 {
     const struct range *range = argument;

@@ -1,4 +1,4 @@
-/* The data of a tensor as a current GGUF file has them: little-endian, in current blocks. */
+/* A tensor's data in the form of a current GGUF file: little-endian, in current block types. */
 #ifndef GGUFS_FS_CONVERTED_H
 #define GGUFS_FS_CONVERTED_H
 
@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /*
- * Write bytes `offset` to `offset + length` of the tensor's data, with every block converted to a
- * little-endian one of the type dequant_modern(), which has as many bytes, to `out`. The range must
- * lie in the data. Returns 0 or what gguf_source_lend() does.
+ * Write bytes `offset` to `offset + length` of the tensor's data to `out`, with every block
+ * converted to a little-endian one of the type dequant_modern(), which has the same size. The range
+ * must lie in the data. Returns 0 or the error of gguf_source_lend().
  */
 int fs_converted_read(const struct gguf_model *model, const struct gguf_tensor *tensor,
                       uint64_t offset, size_t length, char *out);

@@ -7,7 +7,10 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values leave in the host's byte order");
 
-/* Decoded at a time where values cannot go straight to their place; no block has more. */
+/*
+ * Elements decoded at a time where values cannot go straight to their destination. No block has
+ * more.
+ */
 #define BOUNCE_ELEMENTS 1024u
 /* No type has more bytes per element. */
 #define BOUNCE_BYTES (BOUNCE_ELEMENTS * sizeof(double))
@@ -34,7 +37,9 @@ void fs_decode(const struct gguf_tensor *tensor, struct dequant_row row, const u
     }
 }
 
-/* Write bytes `skip`, which is in the first block, to `skip + length` of the decoded blocks. */
+/*
+ * Write bytes `skip`, which must lie in the first block, to `skip + length` of the decoded blocks.
+ */
 static void decode_part(const struct gguf_tensor *tensor, struct dequant_row row,
                         const uint8_t *blocks, size_t skip, size_t length, char *out)
 {
@@ -53,7 +58,10 @@ static void decode_part(const struct gguf_tensor *tensor, struct dequant_row row
             n_blocks = (skip + length + block_bytes_out - 1) / block_bytes_out;
             if (n_blocks > BOUNCE_ELEMENTS / type->block_elements)
                 n_blocks = BOUNCE_ELEMENTS / type->block_elements;
-            /* A head: up to the next whole block, unless nothing could be decoded in place. */
+            /*
+             * First decode up to the next whole block, unless nothing could then be decoded in
+             * place.
+             */
             if (skip > 0 && ((uintptr_t)out + block_bytes_out - skip) % _Alignof(float) == 0)
                 n_blocks = 1;
             fs_decode(tensor, row, blocks, bounce, n_blocks);
@@ -69,16 +77,16 @@ static void decode_part(const struct gguf_tensor *tensor, struct dequant_row row
     }
 }
 
-/* Values that blocks of one span make, and where they go. */
+/* Blocks of one span, and the destination of their values. */
 struct range {
     const struct gguf_tensor *tensor;
     struct dequant_row row;
-    size_t skip; /* bytes of what the first block makes */
+    size_t skip; /* bytes of the first block's values */
     size_t length;
     char *out;
 };
 
-/* Decode blocks that lie `at` bytes behind the first. */
+/* Decode blocks that lie `at` bytes after the first. */
 static void decode_stretch(void *argument, uint64_t at, const uint8_t *blocks, size_t n_bytes)
 {
     const struct range *range = argument;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What takes long enough to write once more that it is worth some memory. */
+/* Texts from this size on are worth keeping: writing them again takes long. */
 #define LONG_TEXT_BYTES (256u << 10)
 
 void fs_image_begin(struct fs_image *image, const struct gguf_model *model)
@@ -75,7 +75,7 @@ int fs_image_add_modern_data(struct fs_image *image, const struct gguf_tensor *t
                tensor->size_bytes);
 }
 
-/* By format. */
+/* Indexed by format. */
 static const unsigned element_bytes[] = {[FS_F32] = sizeof(float)};
 
 int fs_elements_size(const struct gguf_tensor *tensor, enum fs_format format, uint64_t *size_bytes)
@@ -85,7 +85,7 @@ int fs_elements_size(const struct gguf_tensor *tensor, enum fs_format format, ui
     return 0;
 }
 
-/* Return true if the elements are in the file just as they are stored. */
+/* Return true if the file stores the elements in this format and order. */
 static bool is_stored_so(const struct gguf_tensor *tensor, enum fs_format format,
                          enum fs_order order)
 {
@@ -133,7 +133,7 @@ bool fs_image_is_worth_keeping(const struct fs_image *image)
     return text_bytes >= LONG_TEXT_BYTES && memory_bytes <= text_bytes / 100;
 }
 
-/* The file that a segment has bytes of, or NULL. */
+/* Return the file that a segment has bytes of, or NULL. */
 static const struct gguf_source *source_of(const struct fs_image *image,
                                            const struct fs_segment *segment)
 {
@@ -216,7 +216,7 @@ static int read_slice(const struct slice *slice)
     return -EINVAL;
 }
 
-/* The first segment that ends behind `offset`, which lies in the image. */
+/* Return the first segment that ends after `offset`, which lies in the image. */
 static size_t segment_at(const struct fs_image *image, uint64_t offset)
 {
     size_t low = 0, high = image->n_segments;

@@ -1,7 +1,7 @@
 /*
- * Images: what a file of the tree consists of. An image is an ordered list of segments, none of
- * which holds the bytes of a tensor. fs_image_read() gives any slice of it; all contents are read
- * by this one function.
+ * Images: the contents of the tree's files. An image is an ordered list of segments, none of which
+ * holds a tensor's bytes. fs_image_read() gives any slice of it; all contents are read with this
+ * one function.
  *
  * Build an image with the add functions, which return 0, -ENOMEM, or -EOVERFLOW beyond 2^63 bytes.
  * After that it does not change, and any thread may read it.
@@ -17,12 +17,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What numbers of a tensor look like in a file: all little-endian. */
+/* The format of a tensor's numbers in a file; all are little-endian. */
 enum fs_format {
     FS_F32, /* IEEE float32 */
 };
 
-/* The order in which elements of a tensor are in a file. */
+/* The order of a tensor's elements in a file. */
 enum fs_order {
     FS_AS_STORED, /* row-major: the last dimension of `shape` is the fastest */
 };
@@ -30,9 +30,9 @@ enum fs_order {
 enum fs_segment_kind {
     FS_LITERAL,   /* bytes that the segment points to */
     FS_SOURCE,    /* bytes of a file as they are stored */
-    FS_CONVERTED, /* the data of a tensor in today's little-endian blocks */
+    FS_CONVERTED, /* the data of a tensor in current little-endian blocks */
     FS_ELEMENTS,  /* the elements of a tensor in some format and order */
-    FS_TEXT,      /* written when it is read */
+    FS_TEXT,      /* written when read */
     FS_ZEROS,
 };
 
@@ -60,7 +60,7 @@ struct fs_image {
     uint64_t size_bytes;
     struct fs_segment *segments;
     size_t n_segments;
-    size_t room; /* segments that fit */
+    size_t room; /* allocated segments */
 };
 
 void fs_image_begin(struct fs_image *image, const struct gguf_model *model);
@@ -71,44 +71,46 @@ int fs_image_add_literal(struct fs_image *image, const char *literal);
 
 int fs_image_add_zeros(struct fs_image *image, uint64_t n_bytes);
 
-/* Bytes of one of the model's files. */
+/* Add bytes of one of the model's files. */
 int fs_image_add_source(struct fs_image *image, const struct gguf_source *file, uint64_t offset,
                         uint64_t n_bytes);
 
-/* The tensor's data as they are stored. Its type must be known. */
+/* Add the tensor's data as stored. Its type must be known. */
 int fs_image_add_data(struct fs_image *image, const struct gguf_tensor *tensor);
 
-/* The tensor's data in blocks of dequant_modern(), which must not be plain floats for old blocks.
+/*
+ * Add the tensor's data in blocks of dequant_modern(). Old blocks that become plain floats are not
+ * allowed.
  */
 int fs_image_add_modern_data(struct fs_image *image, const struct gguf_tensor *tensor);
 
-/* The tensor's elements. Its type must have a decoder. */
+/* Add the tensor's elements. Its type must have a decoder. */
 int fs_image_add_elements(struct fs_image *image, const struct gguf_tensor *tensor,
                           enum fs_format format, enum fs_order order);
 
-/* Their size in bytes. Returns 0, or -EOVERFLOW beyond 2^64. */
+/* Get the size of the elements in bytes. Returns 0, or -EOVERFLOW beyond 2^64. */
 int fs_elements_size(const struct gguf_tensor *tensor, enum fs_format format, uint64_t *size_bytes);
 
-/* A text: see fs_text_make(), whose errors this also returns. */
+/* Add a text: see fs_text_make(), whose errors this also returns. */
 int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const struct fs_tree *tree,
                       const void *subject, const struct fs_interrupt *interrupt);
 
 /*
- * Return true if the image is worth keeping when nobody has the file open: it has a long text, and
- * takes less than a hundredth of the memory that the text would.
+ * Return true if the image is worth keeping while nobody has the file open: it has a long text, and
+ * takes less than a hundredth of the memory of that text.
  */
 bool fs_image_is_worth_keeping(const struct fs_image *image);
 
 /*
- * Check the model's first file, whose header every file of the tree shows something of, and the
- * files that the image has bytes of. Returns 0, or -ESTALE as gguf_source_check() does.
+ * Check the model's first file, since every file of the tree depends on its header, and the files
+ * that the image has bytes of. Returns 0, or -ESTALE like gguf_source_check().
  */
 int fs_image_check(const struct fs_image *image);
 
 /*
- * Write bytes `offset` to `offset + length` of the image to `out`, as far as it has them. Returns
- * the number written, which is below `length` only at the image's end, or a negative errno: -EIO
- * if the source has shrunk or can't be read, -ESTALE if it was written to, -ENOMEM.
+ * Write bytes `offset` to `offset + length` of the image to `out`. Returns the number of bytes
+ * written, which is below `length` only at the image's end, or a negative errno: -EIO if the source
+ * has shrunk or cannot be read, -ESTALE if it was written to, -ENOMEM.
  */
 ssize_t fs_image_read(const struct fs_image *image, uint64_t offset, size_t length, char *out);
 

@@ -66,8 +66,8 @@ static void write_surrogate(struct fs_sink *sink, uint8_t byte)
 }
 
 /*
- * Write bytes from 0x80 on: characters as they are, each other byte as a surrogate. Returns how
- * many were written: all, unless the last begin a character and `is_last` is false.
+ * Write bytes from 0x80 on: UTF-8 characters unchanged, each other byte as a surrogate. Returns the
+ * number of bytes written: all, unless the last ones begin a character and `is_last` is false.
  */
 static size_t write_high_bytes(struct fs_sink *sink, const uint8_t *bytes, size_t n, bool is_last)
 {

@@ -12,14 +12,14 @@
 /* A directory that has been added, found by its parent and name. */
 struct directory {
     fs_node_index parent;
-    const char *name; /* the node's */
+    const char *name; /* owned by the node */
     fs_node_index node;
 };
 
 struct layout {
     struct fs_tree *tree;
-    void *directories; /* of tsearch(3) */
-    /* The directory that was asked for last: files of one directory come one after the other. */
+    void *directories; /* a tree of tsearch(3) */
+    /* The last directory looked up: files of one directory follow each other. */
     char last_path[FS_PATH_BYTES];
     fs_node_index last;
 };
@@ -33,7 +33,7 @@ static int compare_directories(const void *a, const void *b)
     return strcmp(first->name, second->name);
 }
 
-/* Remember a directory node, unless there is one of its name already. */
+/* Record a directory node, unless one of its name exists already. */
 static int remember(struct layout *layout, fs_node_index node)
 {
     const struct fs_node *added = fs_tree_node(layout->tree, node);
@@ -49,7 +49,7 @@ static int remember(struct layout *layout, fs_node_index node)
     return found ? 0 : -ENOMEM;
 }
 
-/* Find the directory of that name in another, or add it. */
+/* Find the directory of that name in `parent`, or add it. */
 static int enter(struct layout *layout, fs_node_index parent, const char *name,
                  fs_node_index *directory)
 {
@@ -65,7 +65,7 @@ static int enter(struct layout *layout, fs_node_index parent, const char *name,
     return result < 0 ? result : remember(layout, *directory);
 }
 
-/* Find the directory above the last component of a path, adding what is missing. */
+/* Find the directory of the last component of a path; add missing directories. */
 static int enter_parent(struct layout *layout, const char *path, fs_node_index *parent)
 {
     const char *slash = strrchr(path, '/');
@@ -93,7 +93,7 @@ static int enter_parent(struct layout *layout, const char *path, fs_node_index *
     return result;
 }
 
-/* Add the node of a path whose directory is `parent`. */
+/* Add the node of a path in the directory `parent`. */
 static int add_named(struct layout *layout, const struct fs_view *view, fs_node_index parent,
                      const char *path, fs_node_index *node)
 {
@@ -105,12 +105,12 @@ static int add_named(struct layout *layout, const struct fs_view *view, fs_node_
     in_table = in_table ? in_table + 1 : view->path;
     name = name ? name + 1 : path;
     if (view->kind == FS_DIRECTORY) {
-        /* It may be there already, to lead to a file of an earlier row. */
+        /* An earlier row may have added it, as the directory of a file. */
         result = enter(layout, parent, name, node);
         if (result < 0 || !nodes->list[*node].view)
             return result;
     }
-    /* A name that the table has need not be copied. */
+    /* A name from the table need not be copied. */
     if (strcmp(name, in_table) == 0)
         return fs_nodes_add(nodes, parent, view->kind, in_table, false, node);
     return fs_nodes_add(nodes, parent, view->kind, name, true, node);
@@ -137,7 +137,7 @@ static int add_node(struct layout *layout, const struct fs_view *view, const voi
     return fs_nodes_set_target(&tree->nodes, node, target);
 }
 
-/* Add all nodes about the things of one kind, in their order. */
+/* Add all nodes about the subjects of one kind, in order. */
 static int add_subjects(struct layout *layout, const struct fs_subjects *subjects)
 {
     const uint64_t n_subjects = subjects->count(layout->tree);

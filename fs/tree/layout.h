@@ -1,4 +1,4 @@
-/* The table of views put to work: the nodes that a model's tree has. */
+/* Makes the nodes of a model's tree from the table of views. */
 #ifndef GGUFS_FS_LAYOUT_H
 #define GGUFS_FS_LAYOUT_H
 

@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what goes where ---- */
+/* ---- the contents ---- */
 
-/* The name under which programs look for the tensor. */
+/* Return the name that programs look for. */
 static struct gguf_string name_of(const struct gguf_tensor *tensor)
 {
     return tensor->gguf_name.length_bytes > 0 ? tensor->gguf_name : tensor->name;
 }
 
-/* Old blocks that no type of today can hold are floats in the file. */
+/* Return true for old blocks that no current type can hold: the file has floats instead. */
 static bool is_decoded(const struct gguf_tensor *tensor)
 {
     return tensor->type && tensor->type != dequant_modern(tensor->type) &&
@@ -48,11 +48,11 @@ static bool is_about_split(const struct gguf_key *key)
            gguf_string_equals(key->name, "split.tensors.count");
 }
 
-/* Return true if the key belongs into the file: the whole model, or a shard of it. */
+/* Return true if the file, which is the whole model or a shard of it, has the key. */
 static bool is_written(const struct gguf_model *model, const struct fs_shard *shard,
                        const struct gguf_key *key)
 {
-    /* A shard that was opened alone stays one. */
+    /* A single shard that was opened alone stays a shard. */
     if (is_about_split(key))
         return !shard && model->n_files == 1;
     return !shard || shard->index == 0 || gguf_string_equals(key->name, "general.alignment");
@@ -70,8 +70,8 @@ static bool has_decoded(const struct gguf_model *model)
 }
 
 /*
- * The value as it is in the file. Two keys that were made for an old file describe its blocks,
- * which become today's, or floats. What the user or the file said stays.
+ * Return the key's value in the file. Two keys that were made for an old file describe its blocks,
+ * which become current ones or floats. Values from the user or the file are unchanged.
  */
 static struct gguf_value value_of(const struct gguf_model *model, const struct gguf_key *key)
 {
@@ -82,13 +82,13 @@ static struct gguf_value value_of(const struct gguf_model *model, const struct g
     if (gguf_string_equals(key->name, "general.quantization_version"))
         value.u64 = DEQUANT_ERA;
     if (gguf_string_equals(key->name, "general.file_type") && has_decoded(model))
-        value.u64 = DEQUANT_F32; /* the numbers of the two are the same here: all F32 */
+        value.u64 = DEQUANT_F32; /* both keys have the same number for all F32 */
     return value;
 }
 
 #define N_SPLIT_KEYS 3u
 
-/* One of the keys by which llama.cpp finds the other shards. */
+/* Return one of the keys by which llama.cpp finds the other shards. */
 static struct gguf_key split_key(const struct gguf_model *model, const struct fs_shard *shard,
                                  uint64_t i)
 {
@@ -114,7 +114,7 @@ static void write_counts(const struct gguf_model *model, const struct fs_shard *
     fs_gguf_number(sink, n_keys, sizeof(uint64_t));
 }
 
-/* Write a piece of a key, and go on to the next one after the last piece. */
+/* Write a piece of a key; after the last piece, go on to the next key. */
 static void write_key(const struct gguf_model *model, const struct gguf_key *key,
                       struct fs_place *place, struct fs_sink *sink)
 {
@@ -131,7 +131,7 @@ static void write_key(const struct gguf_model *model, const struct gguf_key *key
     place->in_value = true;
 }
 
-/* Write the info of a tensor whose data are at place->offset, and move that behind them. */
+/* Write the info of a tensor whose data begin at place->offset, and move that past them. */
 static int write_info(const struct gguf_model *model, const struct gguf_tensor *tensor,
                       struct fs_place *place, struct fs_sink *sink)
 {
@@ -152,8 +152,8 @@ static int write_info(const struct gguf_model *model, const struct gguf_tensor *
 }
 
 /*
- * The text of a file's header. The items are the counts, the model's keys, those of a shard, and
- * the infos of the tensors.
+ * Write the header of a file. The items are the counts, the model's keys, those of a shard, and the
+ * infos of the tensors.
  */
 static int write_header(const struct fs_tree *tree, const void *subject, struct fs_place *place,
                         struct fs_sink *sink)
@@ -192,7 +192,7 @@ static int write_header(const struct fs_tree *tree, const void *subject, struct 
 
 /* ---- the data ---- */
 
-/* ggml wants the last tensor padded as well. */
+/* ggml expects padding after the last tensor, too. */
 static int add_padding(struct fs_image *image)
 {
     return fs_image_add_zeros(image, padding_at(image->model, image->size_bytes));
@@ -221,7 +221,7 @@ const char *fs_model_gguf_obstacle(const struct gguf_model *model)
             return "it has big-endian tensors of unknown type";
         if (!tensor->type && gguf_source_is_growing(&model->files[tensor->file_index]))
             return "it is not complete, and has tensors of unknown type";
-        /* The type has a decoder, but not here. */
+        /* The type has a decoder, but the file's block layout is unknown. */
         if (tensor->type && !dequant_is_decodable(tensor->type) &&
             dequant_is_decodable(dequant_type_by_id(tensor->type->id)))
             return "its file does not say how its blocks are laid out; -o era=0, 1 or 2 does";
@@ -244,7 +244,7 @@ int fs_model_gguf_build(const struct fs_tree *tree, const void *subject,
     const uint64_t end = shard ? first + shard->n_tensors : model->n_tensors;
     int result;
 
-    /* The final size of a growing file is unknown, but the end of its tensors is not. */
+    /* The final size of a growing file is unknown, but the end of its last tensor is known. */
     if (!shard && model->n_files == 1 && model->is_current &&
         !gguf_source_is_growing(&model->files[0]))
         return fs_image_add_source(image, &model->files[0], 0, model->files[0].size_bytes);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Never begins an escape: what follows its '%' is no hexadecimal digit. */
+/* Never begins an escape: no hexadecimal digit follows its '%'. */
 #define CUT_MARK    "%~"
 #define HASH_DIGITS 16
 
@@ -25,7 +25,7 @@ static uint64_t hash_of(struct gguf_string name)
     return hash;
 }
 
-/* Moves `length` back to where a UTF-8 character begins, if it lies inside one. */
+/* Move `length` back to the start of a UTF-8 character if it lies inside one. */
 static size_t whole_characters(const char *text, size_t length)
 {
     size_t start = length;
@@ -42,7 +42,7 @@ void fs_name_escape(struct gguf_string name, const char *suffix, char file_name[
     const bool is_dots = (name.length_bytes == 1 || name.length_bytes == 2) &&
                          strncmp(name.data, "..", name.length_bytes) == 0;
     size_t used = 0;
-    size_t cut = 0; /* the last place up to cut_limit where the name can be cut */
+    size_t cut = 0; /* the last place up to cut_limit at which the name can be cut */
 
     assert(strlen(suffix) <= 32);
     for (uint64_t i = 0; i < name.length_bytes && used <= limit; i++) {

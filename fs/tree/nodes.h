@@ -1,6 +1,6 @@
 /*
- * Nodes: the directories, files and symbolic links of a tree, without their contents. Add them all,
- * seal the list, then look names up. A sealed list never changes, so any thread may read it.
+ * The nodes of a tree: directories, files and symbolic links, without their contents. Add all
+ * nodes, seal the list, then look names up. A sealed list never changes, so any thread may read it.
  */
 #ifndef GGUFS_FS_NODES_H
 #define GGUFS_FS_NODES_H
@@ -12,14 +12,14 @@
 
 struct fs_view;
 
-/* A place in the list; the root is 0. */
+/* An index in the list; the root is 0. */
 typedef uint32_t fs_node_index;
 #define FS_ROOT    0u
 #define FS_NO_NODE UINT32_MAX
 
 enum fs_node_kind { FS_DIRECTORY, FS_FILE, FS_LINK };
 
-/* The size of a file that nobody has asked for yet. */
+/* The size of a file whose size was never requested. */
 #define FS_SIZE_UNKNOWN UINT64_MAX
 
 struct fs_node {
@@ -27,15 +27,15 @@ struct fs_node {
     fs_node_index parent;
     enum fs_node_kind kind;
 
-    const struct fs_view *view; /* its row; NULL for directories that only lead to others */
+    const struct fs_view *view; /* its row; NULL for directories that no row describes */
     const char *target;         /* of a link */
-    const void *subject;        /* the key or tensor that it is about; NULL: the model */
+    const void *subject;        /* the key, tensor or shard that it shows; NULL: the model */
     _Atomic uint64_t size_bytes;
 
     /* A directory's children, once sealed: entries of `children`, sorted by name. */
     uint32_t first_child;
     uint32_t n_children;
-    uint32_t n_folders; /* directories among them */
+    uint32_t n_folders; /* directories among the children */
 };
 
 struct fs_nodes {
@@ -69,12 +69,12 @@ static inline bool fs_node_is_directory(const struct fs_node *node)
 }
 
 /*
- * Sort the children. Returns 0, -ENOMEM, or -EEXIST if a directory has two nodes of one name,
- * whose indices then go to twins[0] and twins[1].
+ * Sort the children. Returns 0, -ENOMEM, or -EEXIST if a directory has two nodes of the same name;
+ * their indices are then in twins[0] and twins[1].
  */
 int fs_nodes_seal(struct fs_nodes *nodes, fs_node_index twins[2]);
 
-/* The child of that name, or FS_NO_NODE. */
+/* Return the child of that name, or FS_NO_NODE. */
 fs_node_index fs_nodes_find(const struct fs_nodes *nodes, fs_node_index directory,
                             const char *name);
 

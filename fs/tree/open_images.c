@@ -7,14 +7,14 @@
 enum state { NOT_BUILT, BEING_BUILT, BUILT };
 
 struct fs_open_image {
-    struct fs_image image; /* the first member: callers hold a pointer to it */
+    struct fs_image image; /* must come first: callers hold a pointer to it */
     fs_node_index node;
     enum state state;
-    uint64_t n_users; /* those who have it open, build it, or wait for it, and one if it stays */
+    uint64_t n_users; /* users that have it open, build it or wait for it, plus one if it is kept */
     struct fs_open_image *next; /* in the bucket */
 };
 
-/* How often those who wait look whether they were interrupted. */
+/* How often waiting threads check for an interrupt. */
 #define POLL_NANOSECONDS 50000000
 
 static struct fs_open_image **bucket_of(struct fs_open_images *images, fs_node_index node)
@@ -44,9 +44,9 @@ void fs_open_images_end(struct fs_open_images *images)
     pthread_mutex_destroy(&images->lock);
 }
 
-/* The functions below are called with the lock held. */
+/* Call the functions below with the lock held. */
 
-/* Find or add the entry of a node, and count one more user. Returns NULL if out of memory. */
+/* Find or add the entry of a node, and count one user more. Returns NULL if out of memory. */
 static struct fs_open_image *use(struct fs_open_images *images, fs_node_index node)
 {
     struct fs_open_image **bucket = bucket_of(images, node);
@@ -66,7 +66,7 @@ static struct fs_open_image *use(struct fs_open_images *images, fs_node_index no
     return entry;
 }
 
-/* Count one user less. Returns the entry if it was the last: to be freed without the lock. */
+/* Count one user less. If it was the last, returns the entry, to be freed without the lock. */
 static struct fs_open_image *drop(struct fs_open_images *images, struct fs_open_image *entry)
 {
     struct fs_open_image **link = bucket_of(images, entry->node);

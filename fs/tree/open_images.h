@@ -1,7 +1,7 @@
 /*
- * The images of open files. Every file has at most one image, shared by all who have it open; the
- * first one builds it while the others wait. An image that is worth it stays when the file is
- * closed. Any thread may call these functions.
+ * The images of open files. A file has at most one image, shared by all who have it open; the first
+ * one builds it while the others wait. An image that is worth it is kept when the file is closed.
+ * Any thread may call these functions.
  */
 #ifndef GGUFS_FS_OPEN_IMAGES_H
 #define GGUFS_FS_OPEN_IMAGES_H
@@ -19,17 +19,18 @@ struct fs_open_image;
 struct fs_open_images {
     struct fs_open_image *buckets[FS_OPEN_IMAGES_BUCKETS];
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* an image was built, or its building was given up */
+    pthread_cond_t changed; /* an image was built, or building was given up */
 };
 
-/* Build the image of a node. Returns 0 or a negative errno; the image is then freed by the caller.
+/*
+ * Build the image of a node. Returns 0 or a negative errno, after which the caller frees the image.
  */
 typedef int fs_image_builder(void *user, fs_node_index node, const struct fs_interrupt *interrupt,
                              struct fs_image *image);
 
 void fs_open_images_begin(struct fs_open_images *images);
 
-/* Free all images, also those that are still in use. */
+/* Free all images, including those still in use. */
 void fs_open_images_end(struct fs_open_images *images);
 
 /*

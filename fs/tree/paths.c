@@ -102,11 +102,11 @@ static const struct placeholder {
 } placeholders[] = {
     {"<key>", &keys, write_key},
     {"<tensor>", &tensors, write_tensor},
-    {"<gguf_name>", &tensors, write_gguf_name}, /* of a tensor from before GGUF, as GGUF has it */
+    {"<gguf_name>", &tensors, write_gguf_name}, /* the GGUF name of a tensor from an older format */
     {"<shard>", &shards, write_shard},
 };
 
-/* The placeholder that a component begins with, or NULL. */
+/* Return the placeholder at the start of a component, or NULL. */
 static const struct placeholder *placeholder_at(const char *component)
 {
     for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++) {

@@ -80,14 +80,14 @@ size_t fs_write_signed(int64_t number, char *out)
 struct decimal {
     uint64_t digits;
     int exponent;
-    bool is_near_bound; /* it might just as well round to a neighbour, if it were rounded before */
+    bool is_near_bound; /* rounding it once more could as well give a neighbour */
 };
 
 /* mantissa * 2^exponent */
 struct binary {
     uint64_t mantissa;
     int exponent;
-    bool is_lower_closer; /* the next number below is nearer than the one above */
+    bool is_lower_closer; /* the next lower number is nearer than the next higher one */
 };
 
 /* floor(log10(2^e)), or with `of_3_4` floor(log10(3/4 * 2^e)); floor(log2(10^e)): exact here. */
@@ -111,8 +111,9 @@ static uint64_t multiply_round_to_odd(struct fs_power_of_ten power, uint64_t fac
 }
 
 /*
- * The decimal with the fewest digits among those that round to `value`, which is not 0, and the
- * nearest of them. Schubfach: Raffaello Giulietti, "The Schubfach way to render doubles", 2021.
+ * Return the decimal with the fewest digits among those that round to `value`, which is not 0; of
+ * several, the nearest. Schubfach: Raffaello Giulietti, "The Schubfach way to render doubles",
+ * 2021.
  */
 static struct decimal shortest(struct binary value)
 {
@@ -181,7 +182,7 @@ static const double exact_powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  
 
 #define MAX_EXACT_POWER 22
 
-/* The double that a decimal of up to 2^53 reads as. */
+/* Return the double that a decimal with digits up to 2^53 reads as. */
 static double read_decimal(struct decimal decimal)
 {
     char text[FS_NUMBER_BYTES];
@@ -196,8 +197,8 @@ static double read_decimal(struct decimal decimal)
 }
 
 /*
- * The shortest decimal of a float for readers that go through a double and so round twice, where
- * the one that is shortest for a float does not do. Rare, so it may be slow.
+ * Return the shortest decimal of a float for readers that go through a double and so round twice,
+ * where the float's own shortest decimal fails. This is rare, so it may be slow.
  */
 static struct decimal shortest_through_double(float value)
 {
@@ -251,12 +252,12 @@ static size_t write_exponent(const char *digits, size_t n_digits, int exponent, 
     return (size_t)(at + 2 - out);
 }
 
-/* Copies of digits have a fixed length, which is faster; what is too much is overwritten later. */
+/* Copying a fixed number of digits is faster; the surplus is overwritten later. */
 #define COPIED_BYTES 20
 
 _Static_assert(1 + 16 + 1 + COPIED_BYTES <= FS_NUMBER_BYTES, "a sign, digits, the point, a copy");
 
-/* As Python's repr(): plain from 1e-4 up to 1e16, else with an exponent. */
+/* Write like Python's repr(): plain from 1e-4 up to 1e16, else with an exponent. */
 static size_t write_decimal(struct decimal decimal, char *out)
 {
     char digits[2 * COPIED_BYTES];
@@ -286,14 +287,16 @@ static size_t write_decimal(struct decimal decimal, char *out)
     return n_digits + 1;
 }
 
-/* Write what needs no search for digits. Returns the length, or 0 if `value` is not so simple. */
+/*
+ * Write a number that needs no search for digits. Returns the length, or 0 if `value` is not such.
+ */
 static size_t write_simple(double value, char *out)
 {
     if (!isfinite(value)) {
         memcpy(out, (const char[]){'n', 'u', 'l', 'l'}, 4);
         return 4;
     }
-    /* Most of what models hold. */
+    /* The usual numbers in models. */
     if (fabs(value) < 1e6 && value == trunc(value)) {
         const bool is_negative = signbit(value);
 

@@ -1,6 +1,6 @@
 /*
- * Sinks: where writers put their bytes. A sink keeps the bytes that fall into a window and only
- * counts the others, so one writer gives the size of a text, any slice of it, and the whole.
+ * Sinks: the output of writers. A sink keeps the bytes inside a window and only counts the others,
+ * so the same writer gives the size of a text, any slice of it, and the whole.
  */
 #ifndef GGUFS_FS_SINK_H
 #define GGUFS_FS_SINK_H
@@ -12,11 +12,11 @@
 
 struct fs_sink {
     uint64_t position; /* bytes written so far, kept or not */
-    uint64_t from, to; /* the window, as positions: bytes before `from` and from `to` on are lost */
-    char *out;         /* gets the byte at `from` and those behind it, to - from at most */
+    uint64_t from, to; /* the window: bytes before `from` and at or after `to` are dropped */
+    char *out;         /* buffer for the window, to - from bytes */
 };
 
-/* A sink that starts at `position` and keeps nothing. */
+/* Return a sink that starts at `position` and keeps nothing. */
 static inline struct fs_sink fs_sink_that_counts(uint64_t position)
 {
     return (struct fs_sink){position, UINT64_MAX, UINT64_MAX, NULL};
@@ -28,7 +28,7 @@ static inline bool fs_sink_keeps(const struct fs_sink *sink, uint64_t n)
     return sink->position < sink->to && sink->position + n > sink->from;
 }
 
-/* fs_sink_write() for bytes that the window may cut. */
+/* Like fs_sink_write(), for bytes that the window may cut. */
 void fs_sink_cut(struct fs_sink *sink, const void *bytes, size_t n);
 
 static inline void fs_sink_write(struct fs_sink *sink, const void *bytes, size_t n)

@@ -73,7 +73,8 @@ static bool ends_in_digits(const char *end, size_t n_digits)
     return true;
 }
 
-/* What stands before the numbers: the model's name, without those that it has itself. */
+/* Return the part of a shard's name before the numbers: the model's name without its own numbers.
+ */
 static struct gguf_string stem_of(const char *path)
 {
     static const char *const endings[] = {".gguf", ".bin"};

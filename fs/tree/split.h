@@ -1,22 +1,22 @@
-/* A model split over several files, as llama.cpp's gguf-split does it. */
+/* A model split into several files, like those of llama.cpp's gguf-split. */
 #ifndef GGUFS_FS_SPLIT_H
 #define GGUFS_FS_SPLIT_H
 
 #include "fs/tree/model_gguf.h"
 #include "fs/tree/names.h"
 
-/* Files of one model: split.count is a uint16. */
+/* The most files of one model: split.count is a uint16. */
 #define FS_MAX_SHARDS 65535u
 
 /*
- * Puts tensors into files in their order, each as many as have up to limit_bytes of data, and at
- * least one. *shards is to be freed with free(). Returns 0, -ENOMEM, -EOVERFLOW, or -E2BIG if there
- * are too many files.
+ * Divide the tensors into shards, in order. Each has as many as fit into limit_bytes of data, and
+ * at least one. Free *shards with free(). Returns 0, -ENOMEM, -EOVERFLOW, or -E2BIG if there are
+ * too many shards.
  */
 int fs_split_plan(const struct gguf_model *model, uint64_t limit_bytes, struct fs_shard **shards,
                   uint32_t *n_shards);
 
-/* The file name "model-00001-of-00003.gguf", where `ending` is ".gguf". */
+/* Write the file name, "model-00001-of-00003.gguf" where `ending` is ".gguf". */
 void fs_split_name(const struct gguf_model *model, const struct fs_shard *shard, const char *ending,
                    char name[FS_NAME_BYTES]);
 

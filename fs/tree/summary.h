@@ -1,4 +1,4 @@
-/* summary.txt: what a person wants to know of a model first, on one screen. */
+/* summary.txt: the main facts about a model, on one screen. */
 #ifndef GGUFS_FS_SUMMARY_H
 #define GGUFS_FS_SUMMARY_H
 

@@ -48,7 +48,7 @@ static void write_type(struct fs_sink *sink, const struct gguf_tensor *tensor)
         write_null_member(sink, "type");
     }
     write_number_member(sink, "ggml_type", tensor->type_id);
-    /* The name says nothing of an old layout. */
+    /* The name does not show an old layout. */
     if (type && type->era != DEQUANT_ERA) {
         if (dequant_is_decodable(type))
             write_number_member(sink, "era", type->era);

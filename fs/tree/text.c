@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* From mark to mark: a reader has at most this much written in vain before its slice. */
+/* Distance of marks: a read writes at most this much before its slice. */
 #define MARK_BYTES (64u << 10)
 
 struct mark {
@@ -18,12 +18,12 @@ struct fs_text {
     const struct fs_tree *tree;
     const void *subject;
     uint64_t size_bytes;
-    struct mark *marks; /* in order; the start has none */
+    struct mark *marks; /* in order; none for the start */
     size_t n_marks;
     size_t room;
 };
 
-/* Write until the sink has got to `position`, or somewhat beyond. Returns what the writer does. */
+/* Write until the sink has reached `position` or gone past it. Returns the writer's result. */
 static int write_until(const struct fs_text *text, uint64_t position, struct fs_place *place,
                        struct fs_sink *sink)
 {
@@ -116,7 +116,7 @@ size_t fs_text_memory(const struct fs_text *text)
     return sizeof *text + text->room * sizeof *text->marks;
 }
 
-/* The last mark at or before `offset`, or NULL for the start of the text. */
+/* Return the last mark at or before `offset`, or NULL for the start of the text. */
 static const struct mark *mark_before(const struct fs_text *text, uint64_t offset)
 {
     size_t low = 0, high = text->n_marks;

@@ -1,7 +1,7 @@
 /*
- * Texts that are written anew whenever they are read. Only marks are kept: places from which the
- * text can be written on, less than a hundredth of its size. A text does not change once it is
- * made, so any thread may read it.
+ * Texts that are written anew whenever they are read. Only marks are kept: places from which
+ * writing can continue, which take less than a hundredth of the text's size. A text does not change
+ * once it is made, so any thread may read it.
  */
 #ifndef GGUFS_FS_TEXT_H
 #define GGUFS_FS_TEXT_H
@@ -15,9 +15,11 @@
 
 struct fs_tree;
 
-/* How far a text is written. All zero at its start. What the members mean is up to the writer. */
+/*
+ * How far a text has been written. All zero at its start. Writers may use the members as they like.
+ */
 struct fs_place {
-    uint64_t item;   /* which key or tensor is next */
+    uint64_t item;   /* number of the next key or tensor */
     uint64_t offset; /* a running sum */
     bool in_value;   /* the value of `item` is being written */
     struct fs_value_walk value;
@@ -25,8 +27,8 @@ struct fs_place {
 
 /*
  * Write the next piece of a text about `subject` (a struct gguf_key, gguf_tensor, fs_shard, or NULL
- * for the model), at most a line or some KiB, and move `place` behind it. The bytes must be the
- * same each time. Returns 1 if there may be more, 0 at the end, or a negative errno.
+ * for the model), at most a line or some KiB, and move `place` past it. The bytes must be the same
+ * each time. Returns 1 if there may be more, 0 at the end, or a negative errno.
  */
 typedef int fs_text_writer(const struct fs_tree *tree, const void *subject, struct fs_place *place,
                            struct fs_sink *sink);
@@ -35,7 +37,7 @@ struct fs_text;
 
 /*
  * Make a text: write all of it once, without keeping it, to find its size and the marks. Free *text
- * with fs_text_free(). Returns 0, -ENOMEM, -EINTR if interrupted, or what the writer returns.
+ * with fs_text_free(). Returns 0, -ENOMEM, -EINTR if interrupted, or the writer's error.
  */
 int fs_text_make(fs_text_writer *write, const struct fs_tree *tree, const void *subject,
                  const struct fs_interrupt *interrupt, struct fs_text **text);
@@ -44,12 +46,12 @@ void fs_text_free(struct fs_text *text);
 
 uint64_t fs_text_size(const struct fs_text *text);
 
-/* The memory that the text takes, in bytes. */
+/* Return the memory that the text takes, in bytes. */
 size_t fs_text_memory(const struct fs_text *text);
 
 /*
- * Write bytes `offset` to `offset + length`, which the text must have, to `out`. Returns 0, what
- * the writer returns, or -EIO if it wrote less than before.
+ * Write bytes `offset` to `offset + length`, which must lie in the text, to `out`. Returns 0, the
+ * writer's error, or -EIO if it wrote less than before.
  */
 int fs_text_read(const struct fs_text *text, uint64_t offset, size_t length, char *out);
 

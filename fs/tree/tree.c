@@ -27,7 +27,8 @@ static int fail(const struct fs_tree *tree, int code, const fs_node_index twins[
     const struct fs_subjects *subjects;
 
     if (code != -EEXIST)
-        return gguf_error(report, code, GGUF_NO_OFFSET, "can't make the tree: %s", strerror(-code));
+        return gguf_error(report, code, GGUF_NO_OFFSET, "cannot make the tree: %s",
+                          strerror(-code));
     subjects = first->view && second->view ? fs_path_subjects(first->view->path) : NULL;
     if (!subjects || !subjects->name || fs_path_subjects(second->view->path) != subjects)
         return gguf_error(report, code, GGUF_NO_OFFSET, "two files of the tree are called %s",
@@ -43,11 +44,11 @@ static int plan_split(struct fs_tree *tree, uint64_t split_bytes, struct gguf_re
     int result;
 
     if (obstacle)
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "can't be split: %s", obstacle);
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "cannot be split: %s", obstacle);
     result = fs_split_plan(tree->model, split_bytes, &tree->shards, &tree->n_shards);
     if (result == -E2BIG)
         gguf_error(report, result, GGUF_NO_OFFSET,
-                   "can't be split into files of %" PRIu64 " bytes: there would be over %u",
+                   "cannot be split into files of %" PRIu64 " bytes: there would be over %u",
                    split_bytes, FS_MAX_SHARDS);
     return result;
 }
@@ -94,10 +95,10 @@ void fs_tree_free(struct fs_tree *tree)
     free(tree);
 }
 
-/* As many links as Linux follows. */
+/* As many links as Linux follows in a path. */
 #define MAX_LINKS 40
 
-/* Go from `node` along a path; *n_links counts the links that were followed. */
+/* Follow a path from `node`; *n_links counts the links on the way. */
 static int walk_path(const struct fs_tree *tree, fs_node_index *node, const char *path,
                      unsigned *n_links)
 {
@@ -171,7 +172,7 @@ void fs_tree_close(struct fs_tree *tree, const struct fs_image *image)
     fs_open_images_put(&tree->images, image);
 }
 
-/* Find the size of a file of which nothing is known yet. */
+/* Find the size of a file whose size is not known yet. */
 static int find_size(struct fs_tree *tree, fs_node_index index,
                      const struct fs_interrupt *interrupt, uint64_t *size_bytes)
 {
@@ -199,7 +200,7 @@ int fs_tree_size(struct fs_tree *tree, fs_node_index index, const struct fs_inte
     if (*size_bytes != FS_SIZE_UNKNOWN)
         return 0;
     result = find_size(tree, index, interrupt, size_bytes);
-    /* Whoever comes first: all find the same. */
+    /* Several threads may do this; all find the same. */
     if (result == 0)
         atomic_store_explicit(&node->size_bytes, *size_bytes, memory_order_relaxed);
     return result;

@@ -21,7 +21,7 @@
 #include "gguf/model.h"
 #include "gguf/orig_shapes.h"
 
-/* The findings in a model file: how many, and the first. All zero: none. */
+/* The findings in a model file: their number, and the first one. All zero: none. */
 struct fs_findings {
     size_t n_findings;
     char first[768]; /* one printable line */
@@ -31,20 +31,22 @@ struct fs_findings {
 void fs_findings_add(void *findings, const struct gguf_finding *finding);
 
 struct fs_tree {
-    const struct gguf_model *model; /* not owned */
+    const struct gguf_model *model; /* owned by the caller */
     struct fs_nodes nodes;
     struct fs_shard *shards; /* the files in split/ */
     uint32_t n_shards;
-    struct gguf_shape *shapes; /* by tensor, where it is not `ne`; NULL if there are none */
+    struct gguf_shape *shapes; /* by tensor, if they differ from `ne`; NULL if none does */
     struct fs_findings findings;
     struct fs_open_images images;
 };
 
-/* What a user may want of a tree. All zero: nothing special. */
+/* Options of a tree. All zero: defaults. */
 struct fs_tree_options {
     uint64_t split_bytes; /* 0: no split/ */
-    /* What `ggufs --check` would say, for the summary, collected while the model was opened; NULL
-     * if nothing. Copied. */
+    /*
+     * What `ggufs --check` would print, for the summary; collected while the model was opened. NULL
+     * if nothing. Copied.
+     */
     const struct fs_findings *findings;
 };
 
@@ -55,7 +57,7 @@ struct fs_tree_options {
 int fs_tree_make(const struct gguf_model *model, const struct fs_tree_options *options,
                  struct fs_tree **tree, struct gguf_report *report);
 
-/* Also frees images that are still open. */
+/* Free a tree, and the images that are still open. */
 void fs_tree_free(struct fs_tree *tree);
 
 static inline const struct fs_node *fs_tree_node(const struct fs_tree *tree, fs_node_index node)
@@ -72,8 +74,8 @@ static inline fs_node_index fs_tree_child(const struct fs_tree *tree, fs_node_in
 
 /*
  * Find the node at a path from the root, like "tensors/output.weight/f32". Follows symbolic links,
- * also the last one. Empty components and "." stay where they are, ".." goes up, at most to the
- * root. Returns 0, -ENOENT, -ENOTDIR, or -ELOOP.
+ * including the last. Empty components and "." have no effect; ".." goes up, at most to the root.
+ * Returns 0, -ENOENT, -ENOTDIR, or -ELOOP.
  */
 int fs_tree_find(const struct fs_tree *tree, const char *path, fs_node_index *node);
 
@@ -85,9 +87,9 @@ int fs_tree_size(struct fs_tree *tree, fs_node_index node, const struct fs_inter
                  uint64_t *size_bytes);
 
 /*
- * Open a file for fs_image_read(); give the image back with fs_tree_close(). All who have a file
- * open share one image. `interrupt` may be NULL. Returns 0, -ENOMEM, -EINTR, -EISDIR or -EINVAL for
- * what is not a file, or -EIO if the source can't be read.
+ * Open a file for fs_image_read(). Give the image back with fs_tree_close(). All users of a file
+ * share one image. `interrupt` may be NULL. Returns 0, -ENOMEM, -EINTR, -EISDIR, -EINVAL for a
+ * link, or -EIO if the source cannot be read.
  */
 int fs_tree_open(struct fs_tree *tree, fs_node_index node, const struct fs_interrupt *interrupt,
                  const struct fs_image **image);

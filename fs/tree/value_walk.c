@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-/* What a step takes at most. */
+/* The longest part of a string in one step. */
 #define STRING_PART_BYTES 4096u
 #define N_NUMBERS         256u
 
-/* Write what stands around and between values in JSON only. */
+/* Write characters around and between values, which only JSON has. */
 static void write_mark(const struct fs_value_walk *walk, const char *mark, struct fs_sink *sink)
 {
     if (walk->form == FS_AS_JSON)
@@ -27,7 +27,7 @@ static void begin_string(struct fs_value_walk *walk, struct gguf_string string,
     walk->in_string = true;
 }
 
-/* Return true if the array's elements are in the source as GGUF has them today. */
+/* Return true if the source has the array's elements in the current form of GGUF. */
 static bool is_current(const struct gguf_array *array)
 {
     return !array->encoding.big_endian && array->encoding.length_bytes == sizeof(uint64_t);
@@ -126,7 +126,7 @@ static void load_numbers(const struct gguf_cursor *cursor, unsigned width_bytes,
     }
 }
 
-/* Returns the text's length. */
+/* Write a number and return the length of its text. */
 static size_t write_number(enum gguf_value_type type, uint64_t number, char *out)
 {
     const uint32_t low = (uint32_t)number;
@@ -156,7 +156,7 @@ static size_t write_number(enum gguf_value_type type, uint64_t number, char *out
     }
 }
 
-/* The sum of the lengths of write_number() for unsigned types, several times as fast. */
+/* Return the sum of the lengths of write_number() for unsigned types; several times as fast. */
 static uint64_t count_unsigned(const uint64_t *numbers, size_t n)
 {
     uint64_t length = 0;

@@ -1,6 +1,6 @@
 /*
- * A metadata value as JSON text or in the bytes of a GGUF file, written in small steps that can be
- * taken up again from a copy of the walk at any time.
+ * Writes a metadata value, as JSON text or as bytes of a GGUF file, in small steps. Writing can
+ * continue at any time from a copy of the walk.
  */
 #ifndef GGUFS_FS_VALUE_WALK_H
 #define GGUFS_FS_VALUE_WALK_H
@@ -13,22 +13,22 @@
 
 enum fs_value_form {
     FS_AS_JSON,
-    FS_AS_GGUF, /* little-endian, lengths of 64 bits, whatever the source has */
+    FS_AS_GGUF, /* little-endian, 64-bit lengths, regardless of the source */
 };
 
-/* An array of which some elements are written. */
+/* A partly written array. */
 struct fs_array_walk {
     struct gguf_cursor cursor;
-    uint64_t n_left; /* elements */
+    uint64_t n_left; /* elements not yet written */
     enum gguf_value_type element_type;
-    bool is_first; /* no element is written yet */
+    bool is_first; /* no element has been written */
 };
 
 struct fs_value_walk {
     enum fs_value_form form;
-    unsigned depth;            /* of the arrays that are being written */
+    unsigned depth;            /* number of nested arrays being written */
     bool in_string;            /* a string is being written */
-    struct gguf_string string; /* the rest of it */
+    struct gguf_string string; /* the rest of that string */
     struct fs_array_walk level[GGUF_MAX_ARRAY_DEPTH];
 };
 
@@ -37,8 +37,8 @@ void fs_value_begin(struct fs_value_walk *walk, enum fs_value_form form,
                     const struct gguf_value *value, struct fs_sink *sink);
 
 /*
- * Write some more, up to some tens of KiB. Returns true if there may be more to write, false if the
- * value was complete already.
+ * Write some more, at most some tens of KiB. Returns true if there may be more to write, false once
+ * the value is complete.
  */
 bool fs_value_continue(struct fs_value_walk *walk, struct fs_sink *sink);
 

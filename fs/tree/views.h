@@ -15,28 +15,28 @@
 #include <stdint.h>
 
 /*
- * `subject` is what a node is about: the struct gguf_key, gguf_tensor or fs_shard that the path's
- * placeholders stand for, or NULL for the model.
+ * A row. `subject` is what a node shows: the struct gguf_key, gguf_tensor or fs_shard that the
+ * path's placeholders stand for, or NULL for the model.
  */
 struct fs_view {
-    /* Where the node is: a path template, see paths.h. Directories above it come by themselves. */
+    /* Path template of the node, see paths.h. Directories above it are added automatically. */
     const char *path;
     enum fs_node_kind kind;
-    /* Return true if the subject has this node; NULL: all have. */
+    /* Return true if the subject has this node. NULL: all do. */
     bool (*applies)(const struct fs_tree *tree, const void *subject);
 
-    /* A file is a text that is written when it is read, or an image of any segments. One of: */
+    /* A file is either a text that is written when read, or an image of any segments. Set one: */
     fs_text_writer *write;
     /* Add the segments to an empty image. Returns 0 or a negative errno. */
     int (*build)(const struct fs_tree *tree, const void *subject,
                  const struct fs_interrupt *interrupt, struct fs_image *image);
     /*
-     * Get the size of a file at once, without its contents. Returns 0 or a negative errno. NULL if
-     * the file must be written or built to know it.
+     * Get the size of a file without its contents. Returns 0 or a negative errno. NULL if the file
+     * must be written or built to know its size.
      */
     int (*size)(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes);
 
-    /* Where a link points to: a path template, from the link's directory. */
+    /* Target of a link: a path template, relative to the link's directory. */
     const char *target;
 };
 
