@@ -337,6 +337,8 @@ class TestErrors(RunnerTestCase):
         self.assertIn("a vocabulary only", err)
         out, _ = self.run_runner("--tokenize", model, "a", model=model)
         self.assertRegex(out, r"^\d+( \d+)*\n$")
+        # The text may stand behind its option.
+        self.assertEqual(out, self.run_runner("--tokenize", "a", model, model=model)[0])
 
     def test_options_of_other_runners(self):
         for option, word in (("-ngl", "CPU"), ("-no-cnv", "-i"), ("-fa", "attention"),

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The most tokens of either number of --bench. */
 #define MAX_BENCH 1000000000
@@ -221,10 +222,22 @@ static int refuse(const char *what)
     return -EINVAL;
 }
 
+/* `--tokenize TEXT MODEL`: the text of an option is expected behind it. */
+static bool is_model_last(const struct run_options *options, const struct words *words)
+{
+    return options->task == RUN_TASK_TOKENIZE && !options->model && words->n == 2 &&
+           access(words->list[0], F_OK) != 0 && access(words->list[1], F_OK) == 0;
+}
+
 static int take_words(struct run_options *options, const struct words *words)
 {
     size_t n = 0;
 
+    if (is_model_last(options, words)) {
+        options->prompt = words->list[0];
+        options->model = words->list[1];
+        return 0;
+    }
     if (!options->model && n < words->n)
         options->model = words->list[n++];
     if (options->prompt && n < words->n)
