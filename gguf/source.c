@@ -3,6 +3,7 @@
 #include "gguf/faults.h"
 #include "gguf/file_sources.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,8 +20,10 @@ static const struct gguf_source_kind *choose_kind(const char *path, bool is_grow
 {
     size_t i = 0;
 
-    while (!kinds[i]->fits(path, is_growing))
-        i++; /* the two kinds of files fit every path */
+    while (!kinds[i]->fits(path, is_growing)) {
+        i++;
+        assert(i < sizeof kinds / sizeof *kinds); /* the kinds of whole files fit every path */
+    }
     return kinds[i];
 }
 
