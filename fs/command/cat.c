@@ -9,21 +9,81 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
-/* An error of stdout, as opposed to one of the source. */
 struct output {
-    int error;
+    int error; /* of stdout, as opposed to one of the source */
+    bool is_terminal;
+    char cut[4]; /* to a terminal: the start of a character whose end is in the next bytes */
+    size_t n_cut;
 };
+
+/* How many bytes at the end are the start of an UTF-8 character that is not complete. */
+static size_t cut_bytes(const char *bytes, size_t n_bytes)
+{
+    for (size_t n = 1; n <= 3 && n <= n_bytes; n++) {
+        const unsigned char byte = (unsigned char)bytes[n_bytes - n];
+
+        if (byte >= 0xc0)
+            return n < (byte >= 0xf0 ? 4U : byte >= 0xe0 ? 3U : 2U) ? n : 0;
+        if (byte < 0x80)
+            break;
+    }
+    return 0;
+}
+
+/* Print whole characters to a terminal, lines and tabs as they are, no other controls. */
+static void print_lines(const char *bytes, size_t n_bytes)
+{
+    while (n_bytes > 0) {
+        size_t n = 0;
+
+        while (n < n_bytes && bytes[n] != '\n' && bytes[n] != '\t')
+            n++;
+        gguf_print_safe(stdout, bytes, n);
+        if (n < n_bytes)
+            putchar(bytes[n++]);
+        bytes += n;
+        n_bytes -= n;
+    }
+}
+
+static int print_to_terminal(struct output *output, const char *bytes, size_t n_bytes)
+{
+    size_t n_end;
+
+    /* Complete the character that was cut. */
+    while (output->n_cut > 0 && n_bytes > 0) {
+        output->cut[output->n_cut++] = *bytes++;
+        n_bytes--;
+        if (cut_bytes(output->cut, output->n_cut) == output->n_cut)
+            continue;
+        print_lines(output->cut, output->n_cut);
+        output->n_cut = 0;
+    }
+    n_end = cut_bytes(bytes, n_bytes);
+    print_lines(bytes, n_bytes - n_end);
+    if (n_end > 0) {
+        memcpy(output->cut, bytes + n_bytes - n_end, n_end);
+        output->n_cut = n_end;
+    }
+    errno = EIO; /* in case that an earlier write failed */
+    if (fflush(stdout) != 0 || ferror(stdout))
+        output->error = -errno;
+    return output->error;
+}
 
 static int write_to_stdout(void *user, uint64_t offset, const char *bytes, size_t n_bytes)
 {
     struct output *output = user;
 
     (void)offset;
+    if (output->is_terminal)
+        return print_to_terminal(output, bytes, n_bytes);
     while (n_bytes > 0) {
         const ssize_t n = write(STDOUT_FILENO, bytes, n_bytes);
 
@@ -43,12 +103,13 @@ static int write_to_stdout(void *user, uint64_t offset, const char *bytes, size_
 static int cat_file(struct fs_tree *tree, const char *model, fs_node_index node)
 {
     const struct fs_image *image;
-    struct output output = {0};
+    struct output output = {.is_terminal = isatty(STDOUT_FILENO) != 0};
     char path[FS_PATH_BYTES];
     int result = fs_tree_open(tree, node, NULL, &image);
 
     if (result == 0) {
         result = fs_copy_file(image, write_to_stdout, &output);
+        print_lines(output.cut, output.n_cut);
         fs_tree_close(tree, image);
     }
     if (output.error < 0)

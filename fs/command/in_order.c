@@ -1,10 +1,15 @@
 #include "fs/command/in_order.h"
 
 #include <errno.h>
-#include <omp.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#else
+#define omp_get_max_threads() 1 /* as in the fuzzers, which are compiled without */
+#endif
 
 struct team {
     const struct fs_ordered_work *work;

@@ -163,16 +163,19 @@ static const int common_calls[] = {
 /* Allow a call when one of its arguments is a value. */
 static int allow_if(scmp_filter_ctx filter, int call, unsigned argument, uint64_t value)
 {
-    return seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1,
-                            SCMP_CMP(argument, SCMP_CMP_EQ, value));
+    const struct scmp_arg_cmp equal = {.arg = argument, .op = SCMP_CMP_EQ, .datum_a = value};
+
+    return seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1, equal);
 }
 
 /* Allow a call when the bits of `mask` in one of its arguments are `bits`. */
 static int allow_if_bits(scmp_filter_ctx filter, int call, unsigned argument, uint64_t mask,
                          uint64_t bits)
 {
-    return seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1,
-                            SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, mask, bits));
+    const struct scmp_arg_cmp equal = {
+        .arg = argument, .op = SCMP_CMP_MASKED_EQ, .datum_a = mask, .datum_b = bits};
+
+    return seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1, equal);
 }
 
 static int allow_all(scmp_filter_ctx filter, const int *calls, size_t n_calls)

@@ -1,8 +1,13 @@
 #include "gguf/support/progress.h"
 
+#include "gguf/support/safe_print.h"
+
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#define LINE_BYTES 256
 
 static double seconds_between(struct timespec from, struct timespec to)
 {
@@ -27,6 +32,21 @@ void gguf_progress_erase(const struct gguf_progress *progress)
         fputs("\r\033[K", stderr);
 }
 
+/* Print a line, which may hold a file name, made safe and cut to the terminal's width. */
+static void print_line(const char *line, size_t columns)
+{
+    char escaped[LINE_BYTES * GGUF_ESCAPED_BYTES];
+    size_t n = gguf_escape(line, strlen(line), escaped);
+
+    if (n >= columns) {
+        n = columns - 1;
+        while (n > 0 && ((unsigned char)escaped[n] & 0xc0) == 0x80) /* inside a character */
+            n--;
+    }
+    fputs("\r\033[K", stderr);
+    fwrite(escaped, 1, n, stderr);
+}
+
 /* One line: "32 % of 6.0 GB, 0.5 GB/s, 8 s left  model.gguf", cut to the terminal's width. */
 void gguf_progress_draw(struct gguf_progress *progress, uint64_t done_bytes, uint64_t total_bytes)
 {
@@ -34,7 +54,7 @@ void gguf_progress_draw(struct gguf_progress *progress, uint64_t done_bytes, uin
     const bool is_small = total < 1;
     struct timespec now;
     double elapsed;
-    char line[256];
+    char line[LINE_BYTES];
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (!progress->is_shown || seconds_between(progress->drawn, now) < 0.1 || done_bytes == 0)
@@ -44,5 +64,5 @@ void gguf_progress_draw(struct gguf_progress *progress, uint64_t done_bytes, uin
     snprintf(line, sizeof line, "%3.0f %% of %.1f %s, %.1f GB/s, %.0f s left  %s",
              100 * done / total, is_small ? 1000 * total : total, is_small ? "MB" : "GB",
              done / elapsed, elapsed / done * (total - done), progress->path);
-    fprintf(stderr, "\r\033[K%.*s", progress->columns - 1, line);
+    print_line(line, (size_t)progress->columns);
 }

@@ -6,11 +6,12 @@ import re
 import signal
 import stat
 import subprocess
+import threading
 import time
 import unittest
 
 import mounting
-from gguf_file import F32, Q8_0, STRING, GgufFile
+from gguf_file import ARRAY, F32, Q8_0, STRING, Array, GgufFile
 from tree_check import listing, read_file
 
 setUpModule = mounting.require_fuse
@@ -255,6 +256,49 @@ class TestPaths(NoMountTestCase):
         self.assertNotIn(b"\xc2\x9b", shown)
         self.assertIn(b"\\xc2\\x9b2J", shown)
         self.assertIn(b"\xc2\x9b2J", self.run_bytes("--list", model))
+
+    def on_terminal(self, *arguments):
+        """What a terminal that is stdout and stderr is sent, which may be much."""
+        ours, theirs = self.open_terminal()
+        shown = []
+
+        def read():
+            while True:
+                try:
+                    part = os.read(ours, 65536)
+                except OSError:  # the other end is closed
+                    return
+                shown.append(part)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        done = subprocess.run([mounting.BINARY, *arguments], stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        reader.join(mounting.DEADLINE)
+        os.close(ours)
+        self.assertEqual(EX_OK, done.returncode, shown)
+        return b"".join(shown).replace(b"\r\n", b"\n")
+
+    def test_a_terminal_gets_safe_text(self):
+        """Also where a character is cut between two pieces of the file; a pipe gets the bytes."""
+        template = b"\x1b[2J\xc2\x9b1m\x9b2m\x7f\xe2\x80\xaee\tf\n" + "模".encode() * 1000000
+        model = GgufFile().key(b"tokenizer.ggml.tokens", ARRAY, Array(STRING, [b"a"])).key(
+            b"tokenizer.chat_template", STRING, template).write(self.path("text.gguf"))
+        names = self.run_bytes("--list", model).decode().split()
+        path, = [name for name in names if "chat_template" in name]
+        self.assertIn("\x9b1m".encode(), self.run_bytes("--cat", path, model))
+        shown = self.on_terminal("--cat", path, model)
+        self.assertIn(b"\\xc2\\x9b1m", shown)
+        self.assertIn(b"\\x7f\\xe2\\x80\\xae", shown)
+        self.assertEqual(1000000, shown.decode().count("模"))
+        self.assertNotIn(b"\x1b", shown)
+
+    def test_progress_has_safe_names(self):
+        model = GgufFile().tensor(b"t", [4], F32, bytes(16)).write(self.path("\x1b[2J\x9b.gguf"))
+        shown = self.on_terminal("--check", "--data", model)
+        self.assertIn(b"\\x1b[2J", shown)
+        self.assertNotIn(b"\x1b[2J", shown)
+        self.assertNotIn("\x9b".encode(), shown)
 
 
 class TestExtract(NoMountTestCase):
