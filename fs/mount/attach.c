@@ -82,6 +82,8 @@ int fs_attach(struct fuse_session *session, const struct fs_mountpoint *mountpoi
     }
     if (chdir("/") != 0)
         fs_complain("/", NULL, "%s", strerror(errno));
+    if (fs_mountpoint_check_place(mountpoint) != EX_OK)
+        return EX_OSERR;
     if (geteuid() == 0)
         set_read_ahead(mountpoint->path);
     descriptors[0] = fuse_session_fd(session);

@@ -385,9 +385,14 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
         daemon->watch(daemon->argument);
         return EX_OK;
     }
-    /* If there was no byte, the server has printed the reason. */
-    if (n_ready == 1)
+    /*
+     * If there was no byte, the server has printed the reason. If there was one, the server may be
+     * alive where the path no longer leads, because a directory above was renamed.
+     */
+    if (n_ready == 1) {
         fprintf(stderr, "ggufs: the server ended at once; run it with -f to see why\n");
+        kill(keeper, SIGTERM);
+    }
     /* The keeper ends once it has removed the mount. */
     return waitpid(keeper, &end, 0) == keeper && WIFEXITED(end) && WEXITSTATUS(end) != EX_OK
                ? WEXITSTATUS(end)

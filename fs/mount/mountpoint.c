@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sysexits.h>
@@ -291,6 +292,26 @@ int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
         status = check_system(options);
     if (status != EX_OK)
         fs_mountpoint_close(mountpoint);
+    return status;
+}
+
+int fs_mountpoint_check_place(const struct fs_mountpoint *mountpoint)
+{
+    char *path = path_of(mountpoint->descriptor);
+    int status = EX_OSERR;
+
+    if (!path) {
+        fs_complain(mountpoint->path, NULL, "/proc/self/fd: %s", strerror(errno));
+    } else if (strcmp(path, mountpoint->path) == 0) {
+        status = EX_OK;
+    } else if (umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH) == 0) {
+        fs_complain(mountpoint->path, NULL,
+                    "somebody moved the mount point to %s meanwhile; nothing is mounted", path);
+    } else {
+        fs_complain(path, "fusermount3 -u",
+                    "somebody moved the mount point here meanwhile; a dead mount is left");
+    }
+    free(path);
     return status;
 }
 

@@ -19,6 +19,13 @@ struct fs_mountpoint {
 int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
                        struct fs_mountpoint *mountpoint);
 
+/*
+ * To be called once the mount is made: from then on the kernel lets nobody rename the directory. If
+ * it was renamed before, unmount it, print that, and return an exit status other than EX_OK:
+ * another directory may have the path, and what is mounted elsewhere would not be found.
+ */
+int fs_mountpoint_check_place(const struct fs_mountpoint *mountpoint);
+
 void fs_mountpoint_close(struct fs_mountpoint *mountpoint);
 
 /* Print a likely remedy after the system refused to mount. */

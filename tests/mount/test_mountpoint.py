@@ -83,23 +83,27 @@ class TestLinks(MountpointTestCase):
 
 class TestSwapped(test_confined.HeldTestCase):
     def test_swapped(self):
-        """What is mounted on is the directory that was checked, wherever its name leads by then."""
+        """Nothing is mounted, neither on what has the name by then nor where the directory is."""
         require_root(self)
-        moved, target = self.new_mountpoint("moved"), self.new_mountpoint("target")
-        os.rmdir(moved)
-        process = self.start("-f")
-        self.server_in_its_parser()
-        os.rename(self.mountpoint, moved)
-        os.symlink(target, self.mountpoint)
-        self.let_go()
-        mounting.wait_until(lambda: mounting.mount_entry(moved) or process.poll() is not None,
-                            "no mount")
-        self.assertEqual("fuse.ggufs", mounting.mount_entry(moved)[0])
-        self.assertIsNone(mounting.mount_entry(target))
-        self.assertEqual([], os.listdir(target))
-        mounting.unmount(moved)
-        self.assertEqual(EX_OK, process.wait(mounting.DEADLINE))
-        os.unlink(self.mountpoint)
+        target = self.new_mountpoint("target")
+        for options in ([], ["-f"]):
+            moved = self.new_mountpoint("moved")
+            os.rmdir(moved)
+            process = self.start(*options)
+            self.server_in_its_parser()
+            os.rename(self.mountpoint, moved)
+            os.symlink(target, self.mountpoint)
+            self.let_go()
+            _, err = process.communicate(timeout=mounting.DEADLINE)
+            self.assertEqual(EX_OSERR, process.returncode, err)
+            self.assertIn(b"moved the mount point to " + os.fsencode(moved), err)
+            self.assertIsNone(mounting.mount_entry(moved))
+            self.assertIsNone(mounting.mount_entry(target))
+            self.assertEqual([], os.listdir(target))
+            self.assertEqual([], os.listdir(moved))
+            os.unlink(self.mountpoint)
+            os.rename(moved, self.mountpoint)
+            self.control("hold")
 
 
 class TestRights(MountpointTestCase):
