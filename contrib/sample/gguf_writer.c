@@ -21,20 +21,20 @@ struct gguf_writer {
 
     uint64_t n_keys;
     uint64_t n_tensors;
-    uint64_t header_keys; /* the counts that the header gets, if overridden */
+    uint64_t header_keys; /* counts for the header, if overridden */
     uint64_t header_tensors;
     bool key_count_overridden;
     bool tensor_count_overridden;
 
     uint32_t alignment_bytes;
-    size_t offset_at; /* where in `infos` the offset of the last tensor is; 0 without a tensor */
+    size_t offset_at; /* position in `infos` of the last tensor's offset; 0 if there is no tensor */
 
     struct buffer keys;
     struct buffer infos;
     struct buffer data;
 };
 
-/* Appends n_bytes zero bytes and returns where they start; NULL after an error. */
+/* Append n_bytes zero bytes and return a pointer to them, or NULL after an error. */
 static unsigned char *grow(struct gguf_writer *w, struct buffer *b, size_t n_bytes)
 {
     if (!w || w->error)
@@ -106,7 +106,7 @@ static void pad(struct gguf_writer *w, struct buffer *b)
         grow(w, b, w->alignment_bytes - over_bytes);
 }
 
-/* &w->member, or NULL for a NULL writer, for which no buffer is ever looked at. */
+/* &w->member, or NULL if the writer is NULL. */
 #define BUFFER(w, member) ((w) ? &(w)->member : NULL)
 
 struct gguf_writer *gguf_writer_open(uint32_t version, bool big_endian)
@@ -120,7 +120,7 @@ struct gguf_writer *gguf_writer_open(uint32_t version, bool big_endian)
     return w;
 }
 
-/* Puts the parts of the file together in `file`. */
+/* Assemble the parts of the file in `file`. */
 static void assemble(struct gguf_writer *w, struct buffer *file)
 {
     put_bytes(w, file, "GGUF", 4);
@@ -214,7 +214,7 @@ static uint64_t f64_bits(double value)
     return bits;
 }
 
-/* Defines gguf_writer_<suffix>() and gguf_writer_add_<suffix>() of a value of fixed width. */
+/* Define gguf_writer_<suffix>() and gguf_writer_add_<suffix>() for a value of fixed width. */
 #define DEFINE_VALUE(suffix, c_type, type_id, width_bytes, to_bits)                                \
     void gguf_writer_##suffix(struct gguf_writer *w, c_type value)                                 \
     {                                                                                              \

@@ -42,9 +42,10 @@ enum gguf_writer_type {
 };
 
 /*
- * Starts a file. Version 1 holds counts, lengths and dimensions as u32, every other version as u64.
- * Any version can be written, existing or not. The caller ends the writer with gguf_writer_finish()
- * or gguf_writer_save(). NULL when memory is short; the end then reports -ENOMEM.
+ * Start a file. Version 1 has counts, lengths and dimensions as u32, every other version as u64.
+ * Any version number can be written, whether it exists or not. End the writer with
+ * gguf_writer_finish() or gguf_writer_save(). Returns NULL if out of memory; ending it then reports
+ * -ENOMEM.
  */
 struct gguf_writer *gguf_writer_open(uint32_t version, bool big_endian);
 
@@ -59,13 +60,13 @@ struct gguf_writer *gguf_writer_open(uint32_t version, bool big_endian);
 int gguf_writer_finish(struct gguf_writer *w, unsigned char **bytes, size_t *size_bytes);
 
 /*
- * Ends the writer, in any case, and writes the file to `path`, replacing what was there. Returns 0,
- * an error of gguf_writer_finish(), or the negative errno of open, write or close; the file
- * may then hold a part.
+ * End the writer in any case, and write the file to `path`, replacing what was there. Returns 0, an
+ * error of gguf_writer_finish(), or the negative errno of open, write or close; the file may then
+ * be incomplete.
  */
 int gguf_writer_save(struct gguf_writer *w, const char *path);
 
-/* A key with its value. `key` and `value` are strings that end in NUL. */
+/* Add a key with its value. `key` and `value` are NUL-terminated strings. */
 void gguf_writer_add_u8(struct gguf_writer *w, const char *key, uint8_t value);
 void gguf_writer_add_i8(struct gguf_writer *w, const char *key, int8_t value);
 void gguf_writer_add_u16(struct gguf_writer *w, const char *key, uint16_t value);
@@ -82,9 +83,9 @@ void gguf_writer_add_strings(struct gguf_writer *w, const char *key, const char 
                              size_t n_values);
 
 /*
- * The same in parts: a key of any bytes and a type id, existing or not, then its value from the
- * calls below. An array is gguf_writer_array() and as many values of its type as it says; an array
- * of arrays has arrays for values. Nothing closes an array.
+ * The same in parts: a key of any bytes with any type id, then its value from the calls below. An
+ * array is gguf_writer_array() followed by as many values of its type as it announces; an array of
+ * arrays has arrays as values. Arrays need no closing call.
  */
 void gguf_writer_key(struct gguf_writer *w, const void *key, size_t key_bytes, uint32_t type);
 void gguf_writer_add_array(struct gguf_writer *w, const char *key, uint32_t element_type,
@@ -104,31 +105,31 @@ void gguf_writer_f64(struct gguf_writer *w, double value);
 void gguf_writer_string(struct gguf_writer *w, const void *bytes, size_t n_bytes);
 void gguf_writer_array(struct gguf_writer *w, uint32_t element_type, uint64_t n_elements);
 
-/* For broken values: a count or length alone, in the width of the version; any bytes. */
+/* For broken values: a single count or length, in the width of the version; any bytes. */
 void gguf_writer_count(struct gguf_writer *w, uint64_t count);
 void gguf_writer_raw(struct gguf_writer *w, const void *bytes, size_t n_bytes);
 
 /*
- * Sets the alignment of the tensor data and adds the key general.alignment; 32 and no key
- * otherwise. It comes before the first tensor. Any value but 0 will do; a file whose key lies about
- * its alignment is made with gguf_writer_add_u32().
+ * Set the alignment of the tensor data and add the key general.alignment. Without this call, the
+ * alignment is 32 and there is no key. Call it before the first tensor. Any value but 0 is
+ * accepted; for a file whose key is wrong, use gguf_writer_add_u32().
  */
 void gguf_writer_set_alignment(struct gguf_writer *w, uint32_t alignment_bytes);
 
 /*
- * Adds a tensor. `name` is of any bytes. `ne` holds n_dims dimensions, ne[0] the fastest. `data` is
- * data_bytes bytes as they are to be stored, already in the byte order of the file; NULL writes
- * zeros. Its size need not be that of the shape. It is placed after the tensors before it, and
- * padded with zeros up to the alignment.
+ * Add a tensor. `name` may be any bytes. `ne` has n_dims dimensions, ne[0] the fastest. `data` is
+ * data_bytes bytes as they are to be stored, in the byte order of the file; NULL writes zeros. The
+ * size need not fit the shape. The data follows that of earlier tensors, padded with zeros to the
+ * alignment.
  */
 void gguf_writer_add_tensor(struct gguf_writer *w, const void *name, size_t name_bytes,
                             uint32_t n_dims, const uint64_t *ne, uint32_t type, const void *data,
                             size_t data_bytes);
 
 /*
- * For broken files: another offset, relative to the start of the tensor data, in the info of the
- * tensor that was added last, whose data stays where it is; any bytes among the tensor infos, which
- * count as no tensor; other counts in the header.
+ * For broken files: set another offset, relative to the start of the tensor data, in the info of
+ * the last tensor, whose data stays in place; add any bytes to the tensor infos, which do not count
+ * as a tensor; set other counts in the header.
  */
 void gguf_writer_override_offset(struct gguf_writer *w, uint64_t offset);
 void gguf_writer_raw_info(struct gguf_writer *w, const void *bytes, size_t n_bytes);

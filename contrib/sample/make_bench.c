@@ -2,8 +2,8 @@
  * Writes a model for measuring how fast tensors are read: one tensor for each type that can be
  * decoded, named after it, all with the same number of elements.
  *
- * The data are random rows, a chunk of them again and again. What a block decodes to is finite and
- * neither tiny nor huge: numbers that a processor slows down for are not in real models.
+ * The data are random rows, one chunk of them repeated. Blocks decode to values that are finite and
+ * neither tiny nor huge, since real models have no numbers that slow a processor down.
  */
 #include "contrib/sample/gguf_writer.h"
 #include "dequant/kernels.h"
@@ -20,7 +20,7 @@
 enum {
     DEFAULT_MIB = 64,
     MOST_MIB = 1 << 20,
-    ELEMENTS_PER_MIB = (1 << 20) / (int)sizeof(float), /* also those of a chunk */
+    ELEMENTS_PER_MIB = (1 << 20) / (int)sizeof(float), /* also the elements of a chunk */
     MOST_BLOCK_ELEMENTS = 256,
     MOST_ELEMENT_BYTES = 8,
     ROW_ELEMENTS = 4096,
@@ -37,7 +37,7 @@ static uint64_t random_u64(uint64_t *state)
     return x ^ (x >> 31);
 }
 
-/* Checks what a stored block decodes to, for all rows that share it. */
+/* Check the values of a stored block, for all rows that share it. */
 static bool is_sane(const struct dequant_type *type, const unsigned char *headers,
                     const unsigned char *block)
 {
@@ -65,7 +65,7 @@ static void fill(unsigned char *bytes, size_t n_bytes, uint64_t *random)
     }
 }
 
-/* Fills rows that are stored together: headers that suit the first block, and the other blocks. */
+/* Fill a group of rows: headers that suit the first block, and the other blocks. */
 static void fill_group(const struct dequant_type *type, unsigned char *group, uint64_t *random)
 {
     const size_t headers_bytes = (size_t)type->row_header_bytes * type->interleave_rows;
@@ -90,7 +90,7 @@ static size_t rows_bytes(const struct dequant_type *type, uint64_t n_rows)
     return (size_t)n_bytes;
 }
 
-/* Writes a tensor's data, with the padding behind them. */
+/* Write a tensor's data and padding. */
 static bool write_data(FILE *file, const struct dequant_type *type, uint32_t mib)
 {
     static unsigned char chunk[(size_t)ELEMENTS_PER_MIB * MOST_ELEMENT_BYTES];
@@ -108,7 +108,7 @@ static bool write_data(FILE *file, const struct dequant_type *type, uint32_t mib
     return over_bytes == 0 || fwrite(zeros, ALIGNMENT_BYTES - over_bytes, 1, file) == 1;
 }
 
-/* Everything in front of the data, which are too many for the writer's memory. */
+/* Make everything before the data, which would not fit into the writer's memory. */
 static int make_header(uint32_t mib, unsigned char **header, size_t *header_bytes)
 {
     const uint64_t ne[2] = {ROW_ELEMENTS, (uint64_t)mib * ELEMENTS_PER_MIB / ROW_ELEMENTS};

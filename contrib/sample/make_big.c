@@ -1,7 +1,7 @@
 /*
- * Writes a model for measuring how long a start takes: many tokens, many merges, and many tensors
- * that are small. No program can run it, for the tensors have the names of a llama's but not the
- * shapes. The data is all zeros.
+ * Writes a model for measuring startup time: many tokens, many merges, and many small tensors. No
+ * program can run it, because the tensors have the names of a llama's but not the shapes. All data
+ * is zeros.
  */
 #include "contrib/sample/gguf_writer.h"
 #include "contrib/sample/type_by_name.h"
@@ -26,7 +26,7 @@ enum {
 
 /* ---- the vocabulary ---- */
 
-/* Sixteen syllables of an alphabet. */
+/* An alphabet of sixteen syllables. */
 struct alphabet {
     const char *syllables[16];
 };
@@ -50,7 +50,7 @@ static void append(char text[TEXT_BYTES], const char *more)
     strncat(text, more, TEXT_BYTES - 1 - strlen(text));
 }
 
-/* Appends the syllables of `number`; no two numbers have the same. */
+/* Append the syllables of `number`, which are different for every number. */
 static void spell(char text[TEXT_BYTES], const struct alphabet *alphabet, uint32_t number)
 {
     do {
@@ -59,7 +59,7 @@ static void spell(char text[TEXT_BYTES], const struct alphabet *alphabet, uint32
     } while (number-- > 0);
 }
 
-/* Starts a token; half of them begin with a space, which byte-level BPE spells "Ġ". */
+/* Start a token. Half of them begin with a space, which byte-level BPE writes as "Ġ". */
 static void start_text(char text[TEXT_BYTES], uint32_t token)
 {
     text[0] = '\0';
@@ -81,7 +81,7 @@ static void merge_text(char text[TEXT_BYTES], uint32_t merge)
     append(text, alphabet_of(merge)->syllables[merge % 16]);
 }
 
-/* Between -2000 and 0, with three decimals. */
+/* Return a score between -2000 and 0, with three decimals. */
 static float token_score(uint32_t token)
 {
     return -(float)(token * UINT64_C(48271) % 2000003) / 1000.0f;
@@ -155,7 +155,7 @@ static void add_tensors(struct gguf_writer *w, uint32_t n_tensors)
     }
 }
 
-/* Reads a decimal number of at most `most`. */
+/* Parse a decimal number up to `most`. */
 static bool parse_number(const char *text, uint32_t most, uint32_t *number)
 {
     if (text[0] < '0' || text[0] > '9')

@@ -1,8 +1,8 @@
 /*
- * Writes the sample model: the shape of a real llama of four layers, with pseudo-random weights in
- * eleven tensor types. It can be run, and talks nonsense. The file is the same, byte for byte, from
- * every run on every machine: all random numbers are integers, and no floating-point result depends
- * on how the compiler arranges the operations.
+ * Writes the sample model: the shape of a real llama with four layers, with pseudo-random weights
+ * in eleven tensor types. It runs, but talks nonsense. The file is the same on every machine, byte
+ * for byte: all random numbers are integers, and no floating-point result depends on how the
+ * compiler arranges the operations.
  */
 #include "contrib/sample/gguf_writer.h"
 #include "contrib/sample/type_by_name.h"
@@ -49,20 +49,23 @@ static void random_bytes(struct random *r, unsigned char *bytes, size_t n_bytes)
         bytes[i] = (unsigned char)(random_u64(r) >> 56);
 }
 
-/* A bell-shaped number of mean 0 and the given standard deviation, never beyond 3.5 of it. */
+/*
+ * Return a bell-shaped random number with mean 0 and the given standard deviation, at most 3.5 of
+ * them away.
+ */
 static float random_normal(struct random *r, float std)
 {
     uint64_t bits = random_u64(r);
     int32_t sum = 0;
     for (int i = 0; i < 4; i++)
         sum += (int16_t)(uint16_t)(bits >> (16 * i));
-    /* The sum of four numbers that are uniform over 16 bits deviates by 2^16 * sqrt(4 / 12). */
+    /* The sum of four uniform 16-bit numbers has a standard deviation of 2^16 * sqrt(4 / 12). */
     return (float)sum * (std / 37837.0f);
 }
 
 /* ---- tensor data ---- */
 
-/* The bits of the F16 nearest to `value`, which is within the range of F16. */
+/* Return the bits of the F16 nearest to `value`, which must be in the range of F16. */
 static uint32_t half_bits(float value)
 {
     float magnitude = value < 0 ? -value : value;
@@ -72,7 +75,7 @@ static uint32_t half_bits(float value)
         unit *= 2;
         exponent_steps++;
     }
-    /* The hidden bit of the mantissa adds one to the exponent of all but subnormal numbers. */
+    /* The mantissa's hidden bit adds one to the exponent, except in subnormal numbers. */
     uint32_t bits = (exponent_steps << 10) + (uint32_t)(magnitude / unit + 0.5f);
     return value < 0 ? bits | 0x8000u : bits;
 }
@@ -96,7 +99,7 @@ static uint32_t bfloat_bits(float value)
 }
 
 /*
- * Makes every sub-block's minimum equal to its scale, so that m = d * (the middle of the quants)
+ * Make the minimum of each sub-block equal to its scale, so that m = d * (the middle of the quants)
  * centres the values.
  */
 static void pair_q2_k(unsigned char *block)
@@ -124,9 +127,9 @@ static void pair_q5_k(unsigned char *block)
 }
 
 /*
- * How to fill a block of a type. A number is made from a float by `bits`. A quantized block gets
- * random bytes and then its F16 scale d; `deviation` is the standard deviation of its elements when
- * d = 1. `pair` is for the types that have a minimum.
+ * How to fill a block of a type. `bits` makes the number of an unquantized type from a float. A
+ * quantized block gets random bytes and then its F16 scale d; `deviation` is the standard deviation
+ * of its elements when d = 1. `pair` is for types with a minimum.
  */
 struct filler {
     const char *type;
@@ -174,14 +177,15 @@ static void fill_quants(struct random *r, const struct filler *filler, unsigned 
         filler->pair(block);
         store_le(block + filler->m_at, half_bits(d * filler->middle), 2);
     } else if (random_u64(r) % 2 != 0) {
-        d = -d; /* signed quants reach one step further down than up: no bias over many blocks */
+        /* signed quants reach one step further down than up; random signs balance this */
+        d = -d;
     }
     store_le(block + filler->d_at, half_bits(d), 2);
 }
 
 /* ---- the model ---- */
 
-/* The ordinary tokens, a better merge before a worse one; after the merges the letters. */
+/* The ordinary tokens: merged ones, the earliest merge first, then the letters. */
 static const char *const pieces[] = {
     "▁t",   "▁a",     "in",  "he",  "re",   "on",    "er",  "▁the", "at",   "▁s",    "▁w",    "▁o",
     "ou",   "nd",     "it",  "es",  "en",   "is",    "or",  "▁c",   "an",   "ed",    "▁b",    "▁f",
@@ -302,7 +306,7 @@ static void add_tokenizer_keys(struct gguf_writer *w)
     gguf_writer_add_string(w, "tokenizer.chat_template", chat_template);
 }
 
-/* The tensors of a layer, with a type for each layer. What has one row is a vector. */
+/* The tensors of a layer, with a type for each layer. A tensor with one row is a vector. */
 struct part {
     const char *name;
     uint64_t row_elements;
@@ -334,7 +338,7 @@ static void add_tensor(struct gguf_writer *w, struct random *r, const char *name
     size_t n_bytes = n_blocks * row->block_bytes;
     assert(filler && n_bytes <= sizeof data);
 
-    /* The vectors are the norms: factors of about one. */
+    /* Vectors are norms: factors around one. */
     float mean = n_rows == 1 ? 1.0f : 0.0f;
     for (size_t i = 0; i < n_blocks; i++) {
         unsigned char *block = data + i * row->block_bytes;

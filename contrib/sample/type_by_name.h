@@ -1,6 +1,6 @@
 /*
- * Finds a row of the type table by the name that ggml prints, so that the programs of this folder
- * need no list of type ids of their own.
+ * Finds a row of the type table by ggml's name for the type, so that the programs of this folder
+ * need no list of type ids.
  */
 #ifndef GGUFS_CONTRIB_TYPE_BY_NAME_H
 #define GGUFS_CONTRIB_TYPE_BY_NAME_H
@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* The row of the type `name`, which must be in the table. */
+/* Return the row of the type `name`, which must be in the table. */
 static inline const struct dequant_type *type_by_name(const char *name)
 {
     const struct dequant_type *found = NULL;

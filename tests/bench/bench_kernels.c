@@ -1,9 +1,9 @@
 /*
- * Decoding speed of each kernel set for each type, on one processor and in its cache: 128 KiB of
- * floats at a time, as much as a read of a mounted file asks for. A row is the median of rounds
- * that alternate with memset() and the reference, so its ratios hold on a busy machine.
+ * Measures the decoding speed of each kernel set for each type, on one processor and in its cache:
+ * 128 KiB of floats at a time, the size of a read of a mounted file. A row is the median of rounds
+ * that alternate with memset() and the reference, so the ratios hold on a busy machine.
  *
- * The best set has a target: 12 GB/s, for the IQ1 to IQ3 types 8, and the share of memset() that
+ * The best set has a target: 12 GB/s (8 for the IQ1 to IQ3 types), and the share of memset() that
  * ggml's own conversion reaches. The exit status is 0 even if it is missed.
  *
  * bench-kernels [TYPE]...
@@ -23,8 +23,8 @@
 #define ROUND_SECONDS 0.002
 
 /*
- * GB/s of ggml's conversions on one core of a machine where memset() reaches 62 GB/s. ggml does not
- * convert the types that are missing here.
+ * GB/s of ggml's conversions on one core of a machine with a memset() of 62 GB/s. Types that ggml
+ * does not convert are missing.
  */
 static const struct {
     const char *name;
@@ -44,7 +44,7 @@ static unsigned n_judged, n_good;
 static uint8_t blocks[MAX_BYTES], headers[DEQUANT_MAX_HEADER_BYTES];
 static float out[N_FLOATS];
 
-/* CPU time of this thread: other processes do not count. */
+/* Return the CPU time of this thread, so that other processes do not count. */
 static double now(void)
 {
     struct timespec time;
@@ -67,7 +67,7 @@ static void decode_group(dequant_decode_fn *decode, const struct dequant_type *t
                (struct dequant_row){headers, i});
 }
 
-/* GB of floats in a second, all rows of a group; a memset() if `decode` is NULL. */
+/* Return GB of floats per second for all rows of a group, or for memset() if `decode` is NULL. */
 static double speed_of(dequant_decode_fn *decode, const struct dequant_type *type)
 {
     const double start = now();

@@ -1,8 +1,8 @@
 /*
- * The null file system: what a mount gives when its contents cost nothing, the limit that the bench
- * measures ggufs against. It is ggufs (the same tree, options, replies to open, threads, sandbox),
- * linked with --wrap=fs_requests, but answers every read from one buffer of noise. What ggufs does
- * differently from now on, this does, too; only work that ggufs adds to reading stays out.
+ * The null file system: a mount whose contents cost nothing, the upper limit for ggufs in the
+ * bench. It is ggufs itself (the same tree, options, replies to open, threads and sandbox), linked
+ * with --wrap=fs_requests so that it answers every read from one buffer of noise. Later changes of
+ * ggufs therefore apply to it too, except for work that ggufs adds to reading.
  */
 #include "fs/mount/requests.h"
 
@@ -12,8 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* More than the kernel asks for at a time, and a huge page, of which ggufs makes its replies, too.
- */
+/* Larger than any request, and a huge page, like ggufs's buffers for replies. */
 #define NOISE_BYTES ((size_t)2 << 20)
 
 static _Alignas(NOISE_BYTES) uint8_t noise[NOISE_BYTES];
@@ -52,7 +51,7 @@ static void make_noise(void)
     }
 }
 
-/* Before main(), which is ggufs's. */
+/* Runs before main(), which is ggufs's. */
 __attribute__((constructor)) static void replace_read(void)
 {
     make_noise();

@@ -51,11 +51,11 @@ static struct reader readers[MOST_READERS];
 static size_t n_readers;
 static pthread_barrier_t start_line;
 
-static uint64_t *pages; /* of the file, in random order */
+static uint64_t *pages; /* page numbers in random order */
 static double *latencies;
 static size_t n_latencies;
 
-static volatile uint64_t sink; /* where sums go, so that they are made */
+static volatile uint64_t sink; /* stores the sums, so that the compiler keeps them */
 
 static _Noreturn void die(const char *what)
 {
@@ -73,7 +73,7 @@ static double now(void)
 
 /* ---- what the system has in memory ---- */
 
-/* The pages of the file that the system has in memory. */
+/* Count the file's pages in the page cache. */
 static size_t count_cached(int descriptor)
 {
     const size_t n_pages = (size_t)((file_bytes + PAGE_BYTES - 1) / PAGE_BYTES);
@@ -92,7 +92,7 @@ static size_t count_cached(int descriptor)
 
 static void make_cold(int descriptor)
 {
-    /* A page that is in use for a moment stays. */
+    /* A page in use stays for a moment. */
     for (int tries = 0; tries < 100; tries++) {
         errno = posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
         if (errno != 0)
@@ -107,7 +107,7 @@ static void make_cold(int descriptor)
 
 static void make_hot(int descriptor, void *buffer)
 {
-    /* Somebody else may need the memory for a moment, too. */
+    /* Other processes may need the memory for a moment. */
     for (int tries = 0; tries < 100; tries++) {
         uint64_t offset = 0;
         ssize_t n;
@@ -123,9 +123,9 @@ static void make_hot(int descriptor, void *buffer)
     die("its pages do not stay in memory");
 }
 
-/* ---- the accesses, each of which returns whether it read all ---- */
+/* ---- the accesses; each returns true if it read everything ---- */
 
-/* Asks for multiples of `unit_bytes`, also behind the end of the file. */
+/* Read in units of `unit_bytes`; the last one may reach past the end of the file. */
 static bool read_in_units(const struct reader *reader, uint64_t unit_bytes)
 {
     uint64_t offset = reader->begin;
@@ -147,7 +147,7 @@ static bool read_once(const struct reader *reader)
     return read_in_units(reader, 1);
 }
 
-/* Hot pages take so little time that others on the machine may disturb all of it. */
+/* Reading hot pages takes so little time that other processes may disturb all of it. */
 static bool read_hot(const struct reader *reader)
 {
     for (int i = 0; i < HOT_PASSES; i++) {
@@ -157,7 +157,7 @@ static bool read_hot(const struct reader *reader)
     return true;
 }
 
-/* O_DIRECT takes whole pages. */
+/* O_DIRECT needs whole pages. */
 static bool read_direct(const struct reader *reader)
 {
     return read_in_units(reader, PAGE_BYTES);
@@ -175,7 +175,7 @@ static bool read_map(const struct reader *reader)
     return true;
 }
 
-/* One reader, whose part are the pages from `begin` to `end` in their random order. */
+/* Read the pages from `begin` to `end` of the random order, the part of one reader. */
 static bool read_random(const struct reader *reader)
 {
     for (uint64_t i = reader->begin; i < reader->end; i++) {
@@ -213,7 +213,7 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* And makes room for as many latencies. */
+/* Shuffle the page numbers, and make room for as many latencies. */
 static void shuffle_pages(uint64_t n_pages)
 {
     static uint64_t state;
@@ -232,7 +232,7 @@ static void shuffle_pages(uint64_t n_pages)
     }
 }
 
-/* Opens the file for a reader, and gives it the part from `begin` to `end`. */
+/* Open the file for a reader, and give it the part from `begin` to `end`. */
 static void prepare(struct reader *reader, uint64_t begin, uint64_t end)
 {
     *reader = (struct reader){.begin = begin, .end = end};
@@ -241,7 +241,7 @@ static void prepare(struct reader *reader, uint64_t begin, uint64_t end)
     if (reader->descriptor < 0 || !reader->buffer)
         die("open");
     memset(reader->buffer, 0, READ_BYTES);
-    /* Without it the system may take two places that are near for a sequence. */
+    /* Without it, the system may take two nearby places for a sequence. */
     if (access_kind == RANDOM)
         posix_fadvise(reader->descriptor, 0, 0, POSIX_FADV_RANDOM);
     if (access_kind == MMAP) {
@@ -259,7 +259,7 @@ static void clean_up(struct reader *reader)
     close(reader->descriptor);
 }
 
-/* Reads as much of the file as counts, once. Adds up the bytes and the seconds that it takes. */
+/* Read the file once, but no more than `most_bytes`. Adds up the bytes and the seconds. */
 static void run_round(uint64_t most_bytes, uint64_t *bytes, double *seconds)
 {
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
@@ -307,7 +307,9 @@ static void run_round(uint64_t most_bytes, uint64_t *bytes, double *seconds)
             die("read");
         clean_up(&readers[i]);
     }
-    /* So that who is measured next gets the same pages: how fast they are depends on their place.
+    /*
+     * Drop the pages, so that the next measurement gets the same ones: their speed depends on their
+     * place.
      */
     make_cold(descriptor);
     close(descriptor);

@@ -84,7 +84,7 @@ bool fuzz_is_utf8(const char *text, size_t length)
     return n > 0;
 }
 
-/* cJSON takes no lone surrogates: makes other escapes of them, of the same length. */
+/* cJSON accepts no lone surrogates: replace them with other escapes of the same length. */
 static void hide_surrogates(char *text, size_t length)
 {
     for (size_t i = 0; i + 1 < length; i++) {

@@ -1,9 +1,10 @@
 /*
- * The decoders: no read or write out of bounds, every element written, no block that depends on
- * another, the same bits from all kernel sets, and byte swaps that undo themselves.
+ * Target: the decoders. They must not read or write out of bounds, must write every element, and no
+ * block may depend on another. All kernel sets must give the same bits, and byte swaps must undo
+ * themselves.
  *
- * The first byte is the row of the type table and, above that, the alignment; the rest are the row
- * headers of a group, where the type has such, and stored blocks.
+ * The first byte chooses the row of the type table and the alignment; the rest are a group's row
+ * headers, if the type has them, and stored blocks.
  */
 #include "dequant/kernels.h"
 #include "tests/fuzz/fuzz_check.h"
@@ -11,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes full of `filler` at an odd address, up to the end of *memory, which the caller frees. */
+/*
+ * Return memory full of `filler` at an odd address, up to the end of *memory, which the caller
+ * frees.
+ */
 static uint8_t *misaligned(size_t n_bytes, size_t shift, int filler, uint8_t **memory)
 {
     *memory = fuzz_alloc(shift + n_bytes);
@@ -19,7 +23,7 @@ static uint8_t *misaligned(size_t n_bytes, size_t shift, int filler, uint8_t **m
     return *memory + shift;
 }
 
-/* The values of a row, into memory that was full of `filler`. The caller frees them. */
+/* Decode a row into memory full of `filler`. The caller frees the values. */
 static float *decode(const struct dequant_type *type, struct dequant_row row, const uint8_t *blocks,
                      size_t n_blocks, int filler)
 {

@@ -1,7 +1,4 @@
-/*
- * The JSON writer. The input is taken as a string, as numbers, and as a metadata value, one after
- * the other.
- */
+/* Target: the JSON writer. The input is used as a string, as numbers, and as a metadata value. */
 #include "fs/tree/metadata_json.h"
 #include "fs/tree/json.h"
 #include "fs/tree/shortest.h"
@@ -15,15 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A part of a string must have room for a character. */
+/* The least size of a part of a string: room for a character. */
 #define SMALLEST_PART 4
 #define LARGEST_PART  1500
-/* Enough for a text to have several marks. */
+/* Long enough for a text with several marks. */
 #define LONG_BYTES 150000
 
 /* ---- strings ---- */
 
-/* The escape of a byte: its length, or 0 if this is none. */
+/* Return the length of the escape of a byte at `text`, or 0 if there is none. */
 static size_t match_escape(const char *text, size_t length, unsigned char byte)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
@@ -37,8 +34,8 @@ static size_t match_escape(const char *text, size_t length, unsigned char byte)
 }
 
 /*
- * Checks that the text stands for these bytes and for no others: a character for itself, an ASCII
- * character perhaps as an escape, and a byte of no character as a lone surrogate.
+ * Check that the text stands for exactly these bytes: characters for themselves, ASCII characters
+ * possibly as escapes, and bytes that are not part of a character as lone surrogates.
  */
 static void check_stands_for(const char *text, size_t length, const uint8_t *bytes, size_t n_bytes)
 {
@@ -61,13 +58,13 @@ static void check_stands_for(const char *text, size_t length, const uint8_t *byt
     FUZZ_CHECK(at == length, "the text goes on behind the string");
 }
 
-/* A text in memory; the sink keeps all of it. */
+/* Return a sink that keeps a whole text in memory. */
 static struct fs_sink sink_for(uint64_t size_bytes)
 {
     return (struct fs_sink){.to = size_bytes, .out = fuzz_alloc((size_t)size_bytes)};
 }
 
-/* A sink for a string of that length, of which JSON makes at most six bytes for one. */
+/* Return a sink for a string; JSON needs at most six bytes for one. */
 static struct fs_sink sink_for_string(struct gguf_string string)
 {
     return sink_for(6 * string.length_bytes + 2);
@@ -166,7 +163,7 @@ static void check_double(uint64_t bits)
                shorter);
 }
 
-/* Directly, and for those who read all numbers as doubles. */
+/* Check both direct reading and reading as a double. */
 static bool reads_back(const char *number, float value)
 {
     const float direct = strtof(number, NULL), by_double = (float)strtod(number, NULL);
@@ -214,7 +211,7 @@ static void check_integer(uint64_t bits)
 
 /* ---- values ---- */
 
-/* The text of a value, put together from slices. */
+/* Put the text of a value together from slices. */
 static struct fs_sink text_of_value(const struct gguf_value *value, struct fuzz_random *random)
 {
     const struct gguf_key key = {.value = *value};
@@ -225,7 +222,7 @@ static struct fs_sink text_of_value(const struct gguf_value *value, struct fuzz_
                "a good value has no text");
     all = sink_for(fs_text_size(text));
     all.position = all.to;
-    /* Backwards: no slice may need the one before it. */
+    /* Read backwards: no slice may depend on the one before it. */
     for (uint64_t end = all.to; end > 0;) {
         const uint64_t length = 1 + fuzz_random_below(random, end < 40000 ? end : 40000);
 
@@ -237,7 +234,7 @@ static struct fs_sink text_of_value(const struct gguf_value *value, struct fuzz_
     return all;
 }
 
-/* The input over and over, so that it has several pieces. */
+/* Repeat the input, so that it has several pieces. */
 static void check_long_string(const uint8_t *data, size_t size, struct fuzz_random *random)
 {
     struct gguf_value value = {.type = GGUF_STRING};
@@ -258,7 +255,7 @@ static void check_long_string(const uint8_t *data, size_t size, struct fuzz_rand
     free(bytes);
 }
 
-/* A value as it stands in a file: two bytes for version, byte order and type, then its bytes. */
+/* Check a value as stored in a file: two bytes for version, byte order and type, then its bytes. */
 static void check_value(const uint8_t *data, size_t size, struct fuzz_random *random)
 {
     struct gguf_report report = {0};
@@ -291,7 +288,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (size >= 2)
         check_value(data, size, &random);
-    /* Long ones are slow, so not all are tried. */
+    /* Long strings are slow, so only some inputs try one. */
     if (size > 0 && fuzz_random_below(&random, 64) == 0)
         check_long_string(data, size, &random);
     return 0;

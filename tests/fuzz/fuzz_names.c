@@ -1,8 +1,8 @@
 /*
- * Names as file names: safe, never alike for different names, and, unless cut, the name again when
- * unescaped.
+ * Target: names as file names. They must be safe, different for different names, and, unless cut,
+ * give the name again when unescaped.
  *
- * The first byte chooses the suffix, the next two say where the rest is divided into two names.
+ * The first byte chooses the suffix, the next two divide the rest into two names.
  */
 #include "fs/tree/names.h"
 #include "tests/fuzz/fuzz_check.h"
@@ -20,7 +20,7 @@ static int digit(char c)
     return c - 'A' + 10;
 }
 
-/* Whether the file name is that of a name that was cut. */
+/* Return true if the file name belongs to a name that was cut. */
 static bool is_cut(const char *file_name, size_t length)
 {
     return length >= CUT_BYTES && memcmp(file_name + length - CUT_BYTES, "%~", 2) == 0;
@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     names[1] = copy_of(data + 3 + first, size - 3 - first);
     check_name(names[0], suffix, file_names[0]);
     check_name(names[1], suffix, file_names[1]);
-    /* The name that is nearest to a collision: one that looks like an escaped name. */
+    /* The name most likely to collide: one that looks like an escaped name. */
     names[2] = copy_of(file_names[0], strlen(file_names[0]) - strlen(suffix));
     check_name(names[2], suffix, file_names[2]);
 

@@ -33,7 +33,7 @@ enum {
     MAX_LINE_BYTES = 512,
     MAX_NAME_BYTES = 80,
     MAX_RAW_BYTES = 1 << 16,
-    MAX_SUM_BYTES = 1 << 18, /* of the raws of a tree: what is over it is missing */
+    MAX_SUM_BYTES = 1 << 18, /* of the raw files of a tree; those beyond it are missing */
     MAX_METADATA_BYTES = 1 << 20,
     N_TOKENS = 6,
 };
@@ -46,7 +46,7 @@ struct tensor {
     bool is_wanted;
 };
 
-/* What lies on disk. */
+/* The files on disk. */
 static struct tensor tensors[MAX_TENSORS];
 static size_t n_tensors;
 static int root = -1;
@@ -82,7 +82,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
     return remove(path);
 }
 
-/* Removes what processes that were killed have left. */
+/* Remove what killed processes have left. */
 static void sweep(const char *folder)
 {
     DIR *directory = opendir(folder);
@@ -133,7 +133,7 @@ static void write_raw(const struct tensor *tensor)
         bytes[i] = (uint8_t)fuzz_random_below(&random, 256);
         if (tensor->values == 'z')
             bytes[i] = 0;
-        /* Exponents of halves and floats below those of one. */
+        /* Keep the exponents of halves and floats below that of one. */
         else if (tensor->values != 'r' && i % 2 == 1)
             bytes[i] = (bytes[i] & 0x83) | 0x2c;
         if (tensor->values == 's' && i % 4 == 3)
@@ -154,7 +154,7 @@ static void write_tensor(const struct tensor *tensor)
     write_raw(tensor);
 }
 
-/* "0 16 4" becomes an info; `n_bytes` what its raw must have. */
+/* Make an info from "0 16 4"; stores the size of its raw file in `n_bytes`. */
 static void make_info(const char *numbers, struct tensor *tensor)
 {
     unsigned long long n[5] = {0, 1, 1, 1, 1};
@@ -175,7 +175,7 @@ static void make_info(const char *numbers, struct tensor *tensor)
     tensor->n_bytes = n_bytes <= MAX_RAW_BYTES ? (size_t)n_bytes : MAX_RAW_BYTES;
 }
 
-/* False if the line is none of a tensor. */
+/* Return false if the line does not describe a tensor. */
 static bool read_line(const char *line, struct tensor *tensor)
 {
     const size_t name_length = strcspn(line, " ");
@@ -211,7 +211,7 @@ static struct tensor *find(const char *name)
     return NULL;
 }
 
-/* Brings what lies on disk to what the line says. */
+/* Make the files on disk those of `wanted`. */
 static void put(const struct tensor *wanted)
 {
     struct tensor *there = find(wanted->name);
@@ -241,7 +241,7 @@ static void remove_unwanted(void)
     n_tensors = n_left;
 }
 
-/* Most inputs have the metadata of the one before. */
+/* Most inputs have the same metadata as the one before. */
 static void write_metadata(const char *text, size_t length)
 {
     static char last[MAX_METADATA_BYTES];
@@ -262,7 +262,7 @@ static void make_tree(const char *text, size_t size)
     size_t at = end ? (size_t)(end - text) : size, sum_bytes = 0;
 
     write_metadata(text, at);
-    /* Two passes, so that there is room for new ones. */
+    /* Two passes, so that there is room for new tensors. */
     for (size_t i = 0; i < n_tensors; i++)
         tensors[i].is_wanted = false;
     for (int pass = 0; pass < 2; pass++) {
@@ -345,7 +345,7 @@ static void run_model(struct run_engine *engine, struct fuzz_random random)
     check_refusals(engine);
 }
 
-/* All pieces of the tokens, as they are shown. */
+/* Show all tokens, piece by piece. */
 static void show(const struct run_tokenizer *tokenizer, const struct run_ids *ids)
 {
     struct run_utf8_stream stream = {0};

@@ -1,6 +1,6 @@
 /*
- * The whole way without the kernel: the input is a model file, which is opened, its tree made and
- * walked, and every file read in many ways, which must agree.
+ * Target: everything but the kernel. The input is a model file. It is opened, its tree is made and
+ * walked, and every file is read in many ways, which must agree.
  */
 #include "dequant/kernels.h"
 #include "fs/command/check_data.h"
@@ -20,13 +20,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What is read of an input's files altogether, and of a large file at a time. */
+/* Bytes read of an input's files in total, and of a large file at a time. */
 #define BUDGET_BYTES (256u << 10)
 #define WINDOW_BYTES 8192u
 /* Files up to this size are read whole. */
 #define WHOLE_BYTES (1u << 20)
 
-/* ---- the model file: in memory, and with an end that a sanitizer sees ---- */
+/* ---- the model file: in memory, ending where a sanitizer sees it ---- */
 
 static int descriptor = -1;
 
@@ -35,7 +35,7 @@ void *__wrap_mmap(void *address, size_t n_bytes, int access, int flags, int file
 int __real_munmap(void *address, size_t n_bytes);
 int __wrap_munmap(void *address, size_t n_bytes);
 
-/* From the file's end to the end of its last page. */
+/* Return the bytes from the file's end to the end of its last page. */
 static size_t tail_bytes(size_t n_bytes)
 {
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -43,7 +43,7 @@ static size_t tail_bytes(size_t n_bytes)
     return (page_bytes - n_bytes % page_bytes) % page_bytes;
 }
 
-/* The linker puts these in the place of mmap() and munmap() (--wrap). */
+/* The linker substitutes these for mmap() and munmap() (--wrap). */
 void *__wrap_mmap(void *address, size_t n_bytes, int access, int flags, int file, off_t offset)
 {
     char *data = __real_mmap(address, n_bytes, access, flags, file, offset);
@@ -78,7 +78,9 @@ struct reader {
     uint64_t *budget;
 };
 
-/* The slice, as far as the file goes, from memory of its exact size. The caller frees *memory. */
+/*
+ * Read a slice, up to the end of the file, into memory of its exact size. The caller frees *memory.
+ */
 static const char *read_slice(const struct reader *reader, uint64_t offset, size_t length,
                               char **memory)
 {
@@ -96,7 +98,7 @@ static const char *read_slice(const struct reader *reader, uint64_t offset, size
     return *memory + shift;
 }
 
-/* Checks that all slices of a part of a file agree with it. */
+/* Check that all slices of a part of a file agree with it. */
 static void check_slices(const struct reader *reader, uint64_t start, size_t length,
                          const char *expected)
 {
@@ -131,7 +133,7 @@ static void check_window(const struct reader *reader, uint64_t start, size_t len
     free(memory);
 }
 
-/* ---- what the files of a tensor must hold, made without fs/ ---- */
+/* ---- expected files of a tensor, made without fs/ ---- */
 
 static char *data_of(const struct gguf_model *model, const struct gguf_tensor *tensor)
 {
@@ -160,7 +162,7 @@ static char *values_of(const struct gguf_model *model, const struct gguf_tensor 
     return (char *)values;
 }
 
-/* NULL for other files. The caller frees it. */
+/* Return the expected contents, or NULL for other files. The caller frees them. */
 static char *expected_of(const struct gguf_model *model, const struct fs_node *node)
 {
     if (strcmp(node->name, "raw") == 0)
@@ -170,9 +172,9 @@ static char *expected_of(const struct gguf_model *model, const struct fs_node *n
     return NULL;
 }
 
-/* ---- model.gguf: what it holds when it is opened ---- */
+/* ---- model.gguf, opened again ---- */
 
-/* Takes the line of a key out of metadata.json. */
+/* Remove the line of a key from metadata.json. */
 static void drop_line(char *text, uint64_t *size, const char *key)
 {
     char start[64];
@@ -186,7 +188,7 @@ static void drop_line(char *text, uint64_t *size, const char *key)
     *size -= (uint64_t)(end - line);
 }
 
-/* The metadata as JSON; NULL if that is too large. The caller frees it. */
+/* Return the metadata as JSON, or NULL if that is too large. The caller frees it. */
 static char *metadata_of(const struct gguf_model *model, uint64_t *size)
 {
     struct gguf_report report = {0};
@@ -214,7 +216,7 @@ static void check_same_metadata(const struct gguf_model *model, const struct ggu
     uint64_t size, copy_size;
     char *text = metadata_of(model, &size), *copy_text = metadata_of(copy, &copy_size);
 
-    /* What tells of the blocks tells of other ones then. */
+    /* The keys that describe the blocks have other values then. */
     if (model->has_entries_between && text && copy_text) {
         drop_line(text, &size, "general.quantization_version");
         drop_line(text, &size, "general.file_type");
@@ -410,7 +412,7 @@ static void no_progress(void *user, uint64_t done_bytes, uint64_t total_bytes)
     FUZZ_CHECK(done_bytes <= total_bytes, "more is done than there is");
 }
 
-/* Whether a scale is NaN of which the values, which ggml makes finite, know nothing. */
+/* Return true if a scale is NaN that the values do not show, because ggml makes them finite. */
 static bool has_nan_scale(const struct gguf_model *model, const struct gguf_tensor *tensor)
 {
     char *data = data_of(model, tensor);
@@ -471,7 +473,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                report.first_error.code);
     if (result == 0)
         check_tree(model, &random);
-    /* It takes much memory for each tensor. */
+    /* It takes a lot of memory per tensor. */
     if (result == 0 && model->n_tensors <= 4)
         check_data(model);
     gguf_close(model);

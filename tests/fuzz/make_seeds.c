@@ -1,6 +1,6 @@
 /*
- * Writes what the fuzz targets start from: FOLDER/<target>/<name>, small inputs of every kind that
- * there is, good and broken ones.
+ * Writes the seeds of the fuzz targets: FOLDER/<target>/<name>, small inputs of every kind, valid
+ * and broken.
  */
 #include "contrib/sample/gguf_writer.h"
 #include "dequant/types.h"
@@ -16,11 +16,11 @@
 #include <sys/stat.h>
 #include <sysexits.h>
 
-/* Enough for a value's text to have several pieces. */
+/* Enough for a value's text with several pieces. */
 #define N_LONG 6000
-/* Several, so that reads begin and end in different ones. */
+/* More than one, so that reads begin and end in different blocks. */
 #define MOST_BLOCKS 9
-/* No type has more bytes in a group of rows of one block. */
+/* No type has more bytes in a group of one-block rows. */
 #define MOST_GROUP_BYTES 1024
 
 static const char *folder;
@@ -71,7 +71,7 @@ static struct gguf_writer *begin(struct encoding encoding)
     return w;
 }
 
-/* Ends the writer, as the model of that name without its last bytes. */
+/* End the writer, and save the model under that name without its last bytes. */
 static void finish(struct gguf_writer *w, const char *name, const char *encoding, size_t n_missing)
 {
     char file_name[128];

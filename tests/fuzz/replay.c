@@ -1,6 +1,6 @@
 /*
- * Runs a fuzz target without a fuzzer: on every file in the folders that the command line names (or
- * on a file), and on what is left of each when its end is missing. The last line says "N inputs".
+ * Runs a fuzz target without a fuzzer, on every file in the folders (or on the files) of the
+ * command line, and on each file cut short. The last line says "N inputs".
  */
 #include "tests/fuzz/fuzz_check.h"
 
@@ -13,11 +13,11 @@
 #include <sys/stat.h>
 #include <sysexits.h>
 
-/* A file below this is cut at every length, a larger one at some. */
+/* Smaller files are cut at every length, larger ones at some. */
 #define SMALL_BYTES 4096
 #define SOME_CUTS   64
 
-/* Calls this when it has found something; only in builds with a sanitizer. */
+/* Register a callback for findings; only in builds with a sanitizer. */
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
 static char running[4096];
@@ -36,7 +36,7 @@ static void on_abort(int signal_number)
 
 static void run(const char *path, const uint8_t *bytes, size_t n_bytes)
 {
-    uint8_t *copy = fuzz_alloc(n_bytes); /* so that a sanitizer sees its end */
+    uint8_t *copy = fuzz_alloc(n_bytes); /* exact size, so that a sanitizer sees its end */
 
     snprintf(running, sizeof running, "%s, the first %zu bytes", path, n_bytes);
     if (n_bytes > 0)

@@ -2,9 +2,9 @@
 
 #include <stddef.h>
 
-/* Models whose layers differ more from the common ones; sizes as in runner_seeds.c. */
+/* Models whose layers differ more from common ones; sizes as in runner_seeds.c. */
 
-/* What most of them have: embedding and output, attention, a network with a gate. */
+/* Tensors that most of them have: embedding and output, attention, a gated network. */
 #define ENDS                                                                                       \
     "token_embd.weight s 0 16 8\n"                                                                 \
     "output_norm.weight s 0 16\n"

@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-/* 16 wide, 8 tokens, two heads of 8 unless it says something else. */
+/* By default: 16 wide, 8 tokens, two heads of 8. */
 
 #define KEYS(name)                                                                                 \
     "{\"general.architecture\":\"" name "\",\"" name ".block_count\":1,\"" name                    \

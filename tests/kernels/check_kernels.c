@@ -1,9 +1,9 @@
 /*
- * Every kernel set that the CPU supports, against the reference: all slots of all types, many
- * counts of blocks, any alignment, between guard pages, with scales of every kind. Needs no
+ * Tests every kernel set that the CPU supports against the reference: all slots of all types, many
+ * numbers of blocks, any alignment, between guard pages, with scales of every kind. Needs no test
  * framework, so it also runs in an emulator, built for another architecture.
  *
- * Its last line is "N passed, M failed"; the exit status is 1 if one failed.
+ * The last line is "N passed, M failed"; the exit status is 1 if a test failed.
  */
 #include "dequant/kernels.h"
 #include "dequant/rows.h"
@@ -54,7 +54,7 @@ static uint8_t blocks[MAX_BYTES], headers[DEQUANT_MAX_HEADER_BYTES];
 static float expected[ELEMENTS + 256];
 static struct fenced source, target, header_source;
 
-/* Decodes a row from and to addresses right at a guard page, or off it, and compares. */
+/* Decode a row from and to addresses at a guard page, or near it, and compare. */
 static bool gives_the_same_row(dequant_decode_fn *kernel, const struct dequant_type *type,
                                uint32_t row_index, const uint8_t *from, size_t n_blocks,
                                size_t shift, bool at_end)
@@ -78,7 +78,7 @@ static bool gives_the_same_row(dequant_decode_fn *kernel, const struct dequant_t
     return memcmp(out, expected, out_bytes) == 0;
 }
 
-/* All rows of a group. */
+/* Compare all rows of a group. */
 static bool gives_the_same(dequant_decode_fn *kernel, const struct dequant_type *type,
                            const uint8_t *from, size_t n_blocks, size_t shift, bool at_end)
 {
@@ -91,7 +91,7 @@ static bool gives_the_same(dequant_decode_fn *kernel, const struct dequant_type 
 
 static bool check_places(dequant_decode_fn *kernel, const struct dequant_type *type)
 {
-    /* Plain numbers need more blocks to fill a vector. */
+    /* Unquantized types need more blocks to fill a vector. */
     const size_t most = type->block_elements == 1 ? 70 : 9;
     bool is_good = true;
 
@@ -112,7 +112,7 @@ static const uint16_t odd_halves[] = {0x7e00, 0xfe00, 0x7d01, 0xfd02, 0x7fff, 0x
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Makes the row headers floats with these upper halves. */
+/* Set the row headers to floats with these upper halves. */
 static void set_headers(const struct dequant_type *type, const uint16_t halves[2])
 {
     for (size_t row = 0; type->row_header_bytes > 0 && row < type->interleave_rows; row++) {
@@ -138,7 +138,7 @@ static bool check_scales(dequant_decode_fn *kernel, const struct dequant_type *t
     return is_good;
 }
 
-/* Blocks of random bits, scales and headers included. */
+/* Check blocks of random bits, including scales and headers. */
 static bool check_any_bits(dequant_decode_fn *kernel, const struct dequant_type *type)
 {
     uint64_t state = type->id + 1000;
@@ -156,7 +156,10 @@ static bool check_any_bits(dequant_decode_fn *kernel, const struct dequant_type 
     return is_good;
 }
 
-/* 64-bit integers that fit into 32 bits, or just do not: the AVX2 kernel treats these apart. */
+/*
+ * Check 64-bit integers that just fit into 32 bits, or just do not, for which the AVX2 kernel has a
+ * fast path.
+ */
 static bool check_small_integers(dequant_decode_fn *kernel, const struct dequant_type *type)
 {
     uint64_t state = 27;
@@ -195,7 +198,7 @@ static void check_kernel(const char *set, const struct dequant_type *type,
         count(check_small_integers(kernel, type), set, "I64: small integers");
 }
 
-/* The reference gives the expected values on this architecture too. */
+/* Check that the reference gives the expected values on this architecture too. */
 static void check_reference(void)
 {
     for (size_t i = 0; i < n_expectations; i++) {
@@ -217,7 +220,7 @@ static void check_reference(void)
     }
 }
 
-/* Lower halves of floats: ties and their neighbours first, then random ones. */
+/* Return lower halves of floats: ties and their neighbours first, then random ones. */
 static uint32_t lower_half(size_t round, uint64_t *state)
 {
     static const uint32_t chosen[] = {0x0000, 0x0001, 0x0fff, 0x1000, 0x1001, 0x7fff,
@@ -252,7 +255,7 @@ static bool check_encoder(dequant_encode_fn *encode, dequant_encode_fn *referenc
     return is_good;
 }
 
-/* By definition: each half rounds to itself, and what lies halfway to the even neighbour. */
+/* Check the definition: each half rounds to itself, and ties to the even neighbour. */
 static void check_encoder_reference(void)
 {
     bool is_good = true;
@@ -264,7 +267,7 @@ static void check_encoder_reference(void)
 
         dequant_decode(dequant_type_by_id(DEQUANT_F16), pair, ends, 2);
         if (half == 0x7bff)
-            ends[1] = 65536; /* where the next would lie if it were not infinity */
+            ends[1] = 65536; /* the place of the next half if it were not infinity */
         middle = (ends[0] + ends[1]) / 2;
         dequant_scalar_to_f16(ends, got, 1);
         dequant_scalar_to_f16(&middle, got + 1, 1);
@@ -276,7 +279,7 @@ static void check_encoder_reference(void)
     count(is_good, "reference", "to f16, halves and ties");
 }
 
-/* Matrices of many shapes, their ends at a guard page, against the reference. */
+/* Compare matrices of many shapes, ending at a guard page, with the reference. */
 static bool check_dot(dequant_dot_fn *dot)
 {
     enum { MOST = 9, LONGEST = 70, STRIDE = LONGEST + 3 };
@@ -306,7 +309,7 @@ static bool check_dot(dequant_dot_fn *dot)
     return is_good;
 }
 
-/* The reference itself, against sums in double. */
+/* Compare the reference with sums in double. */
 static bool check_dot_reference(void)
 {
     enum { N = 1001 };
@@ -324,7 +327,7 @@ static bool check_dot_reference(void)
     return fabs((double)got - 1 - sum) <= magnitude * 1e-6;
 }
 
-/* Every function in the set's slots of the type table. */
+/* Check every function in the set's slots of the type table. */
 static void check_set(size_t set, const char *name)
 {
     for (size_t i = 0; i < dequant_type_count() + dequant_old_type_count(); i++) {

@@ -94,7 +94,7 @@ static bool read_mapped(int descriptor, char *out, size_t length, off_t offset, 
     return true;
 }
 
-/* One file, one place. */
+/* Compare one place in one file. */
 static bool compare(const char *name, uint64_t *random, char *expected, char *got)
 {
     const int a = open_below(copied, name);
@@ -114,7 +114,7 @@ static bool compare(const char *name, uint64_t *random, char *expected, char *go
                        : read_all(b, got, length, offset)) &&
                   memcmp(expected, got, length) == 0;
         atomic_fetch_add(&bytes_compared, length);
-        /* What the kernel keeps would hide the daemon from the next reader. */
+        /* Otherwise the kernel's cache would hide the daemon from the next reader. */
         posix_fadvise(b, 0, 0, POSIX_FADV_DONTNEED);
         if (!is_same)
             fprintf(stderr, "readers: %s: %zu bytes at %jd differ\n", name, length,
@@ -163,7 +163,7 @@ static void allow_many_files(void)
     }
 }
 
-/* Returns false if the command line is none. */
+/* Return false if the command line is invalid. */
 static bool parse(int argc, char **argv)
 {
     int letter;

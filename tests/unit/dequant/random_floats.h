@@ -1,6 +1,4 @@
-/*
- * Floats for tests, the same on every run, and how far results are from what was expected.
- */
+/* Floats for tests, the same on every run, and how far results are from what was expected. */
 #ifndef GGUFS_TESTS_RANDOM_FLOATS_H
 #define GGUFS_TESTS_RANDOM_FLOATS_H
 

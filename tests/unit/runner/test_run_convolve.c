@@ -1,6 +1,4 @@
-/*
- * The causal convolution against its formula, and the tokens it remembers.
- */
+/* The causal convolution against its formula, and the tokens it remembers. */
 #include <criterion/criterion.h>
 #include <string.h>
 

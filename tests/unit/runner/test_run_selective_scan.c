@@ -1,6 +1,4 @@
-/*
- * The recurrences of Mamba and Mamba 2 against their formula in double.
- */
+/* The recurrences of Mamba and Mamba 2 against their formula in double. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
