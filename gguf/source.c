@@ -22,7 +22,7 @@ static const struct gguf_source_kind *choose_kind(const char *path, bool is_grow
 
     while (!kinds[i]->fits(path, is_growing)) {
         i++;
-        assert(i < sizeof kinds / sizeof *kinds); /* the kinds of whole files fit every path */
+        assert(i < sizeof kinds / sizeof(kinds[0])); /* the kinds of whole files fit every path */
     }
     return kinds[i];
 }
