@@ -56,7 +56,7 @@ class Tensor(NamedTuple):
 
 
 class Model:
-    """What a file holds: keys, a list of (name, value), and tensors, both in file order."""
+    """The contents of a file: keys, a list of (name, value), and tensors, both in file order."""
 
     def __init__(self, path):
         self.path = os.fsencode(os.path.abspath(path))

@@ -1,4 +1,4 @@
-"""Runs ggufs, mounts and unmounts; what all tests of this folder share.
+"""Runs ggufs, mounts and unmounts; helpers shared by all tests of this folder.
 
     GGUFS            the binary; build/ggufs unless set
     GGUFS_FIXTURES   model files to try; ../shared/fixtures unless set
@@ -34,7 +34,7 @@ SAMPLE = os.path.join(ROOT, "build", "sample.gguf")
 
 
 def is_sanitized():
-    """Whether the binary is one of AddressSanitizer or ThreadSanitizer."""
+    """Return True if the binary was built with AddressSanitizer or ThreadSanitizer."""
     try:
         with open(BINARY, "rb") as file:
             data = file.read()
@@ -71,7 +71,7 @@ def wait_until(condition, what):
 # ---- what the machine can do ----
 
 def _mount_as_root(folder):
-    """Mounts and unmounts without ggufs. Returns what is wrong, or None."""
+    """Mounts and unmounts without ggufs. Returns the error, or None."""
     libc = ctypes.CDLL(None, use_errno=True)
     device = os.open("/dev/fuse", os.O_RDWR)
     try:
@@ -155,7 +155,7 @@ def sample():
 # ---- the table of mounts ----
 
 def unescape(field):
-    """\\040 and the like of /proc/self/mountinfo."""
+    """Undo the escapes of /proc/self/mountinfo, such as \\040."""
     parts = field.split(b"\\")
     return parts[0] + b"".join(bytes([int(p[:3], 8)]) + p[3:] for p in parts[1:])
 
@@ -177,7 +177,7 @@ def mount_entry(folder):
 
 
 def unmount(folder):
-    """Unmounts all that is mounted on a folder, in the end by force."""
+    """Unmounts everything on a folder, by force if necessary."""
     def try_once():
         if mount_entry(folder):
             subprocess.run(["fusermount3", "-u", "--", folder], capture_output=True)
@@ -191,7 +191,7 @@ def unmount(folder):
 
 
 def copy_tree(mountpoint, target):
-    """Copies what a mount shows, with modes that let anybody remove the copy again."""
+    """Copies a mounted tree, with modes that let anybody remove the copy."""
     subprocess.run(["cp", "-r", "--no-preserve=mode", "--", mountpoint, target], check=True)
 
 
@@ -227,7 +227,7 @@ def processes_of(mountpoint):
 
 
 def kill_all(mountpoint):
-    """Kills the keeper before the server, so that nobody clears up."""
+    """Kills the keeper before the server, so that nothing is cleaned up."""
     for pid in processes_of(mountpoint):
         try:
             os.kill(pid, signal.SIGKILL)
@@ -238,7 +238,7 @@ def kill_all(mountpoint):
 # ---- tests ----
 
 class Result:
-    """What a command that has ended left behind."""
+    """The exit status and output of a command."""
 
     def __init__(self, status, out, err):
         self.status, self.out, self.err = status, out, err
@@ -259,7 +259,7 @@ class MountTestCase(unittest.TestCase):
         self.expected_log = []
 
     def expect_log(self, *patterns):
-        """What mount() must find on stderr in the end, a regular expression for every line."""
+        """Set what mount() must find on stderr at the end: a regular expression for every line."""
         self.expected_log = patterns
 
     def path(self, name):
@@ -288,19 +288,20 @@ class MountTestCase(unittest.TestCase):
         self.assertEqual(status, result.status, result)
 
     def open_terminal(self):
-        """Two ends: who holds the first sees what is written to the second, a terminal."""
+        """Return both ends of a terminal: the first reads what is written to the second."""
         try:
             return pty.openpty()
         except OSError as error:
             return self.skipTest(f"no terminals here: {error}")
 
     def mount_in_background(self, *arguments, **more):
-        """Mounts and checks that the command said nothing and was done."""
+        """Mounts and checks that the command succeeded and printed nothing."""
         result = self.run_ggufs(*MOUNT_OPTIONS, *arguments, **more)
         self.assertEqual((0, "", ""), (result.status, result.out, result.err))
 
     def mount(self, model, *options, mountpoint=None):
-        """Mounts in the foreground; when the test ends, so does the process, well and silently."""
+        """Mounts in the foreground. At the end of the test, checks that the process exits with 0,
+        silently."""
         mountpoint = mountpoint or self.mountpoint
         errors = tempfile.TemporaryFile()
         self.addCleanup(errors.close)
@@ -343,7 +344,7 @@ class MountTestCase(unittest.TestCase):
         return wait_until(find, f"no daemon serves {mountpoint}")[0]
 
     def kill_daemon(self, mountpoint):
-        """Keeper and server; returns when the mount is dead, or gone."""
+        """Kills keeper and server, and returns when the mount is dead or gone."""
         kill_all(mountpoint)
 
         def is_dead():

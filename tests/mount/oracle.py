@@ -1,4 +1,4 @@
-"""What the mounted tree of a model must be, computed from the file alone.
+"""The expected tree of a model, computed from the file alone.
 
 expected_tree() gives every path with its kind, mode, links and a check of its contents. JSON is
 compared as parsed values, since its escapes may be written in several ways.
@@ -29,7 +29,7 @@ def parse_json(data):
 
 
 def text_of(raw):
-    """A string of a model as Python shows it when it has been through JSON."""
+    """Return a string of a model as Python shows it after JSON."""
     return raw.decode("utf-8", "surrogateescape")
 
 
@@ -44,7 +44,7 @@ def float_letter(width):
 
 
 def float32_of(text):
-    """The bits of the float32 nearest to a decimal, which is rounded once."""
+    """Return the bits of the float32 nearest to a decimal, rounding once."""
     exact = Fraction(text)
     guess, = struct.unpack("<I", struct.pack("<f", abs(float(text))))
     nearby = [n for n in (guess - 1, guess, guess + 1) if 0 <= n < 0x7f800000]
@@ -71,7 +71,7 @@ good_floats = set()
 
 
 def check_float(value, found):
-    """The text reads back to the same bits and has no digit too many."""
+    """Check that the text reads back to the same bits and has no surplus digit."""
     if not math.isfinite(value):
         assert found is None, f"{value} is written {found!r} instead of null"
         return
@@ -110,7 +110,7 @@ def check_value(expected, found):
 
 
 def json_line(data):
-    """The one line of `data`, parsed."""
+    """Parse `data`, which must be one line."""
     assert data.endswith(b"\n"), "no newline at the end"
     assert data.count(b"\n") == 1, "more than one line"
     return parse_json(data)
@@ -199,7 +199,8 @@ def check_model_gguf(model, data):
 
 
 def has_model_gguf(model):
-    """Nobody knows how to swap bytes of an unknown type."""
+    """Return False if the model has big-endian tensors of unknown type: their bytes cannot be
+    swapped."""
     return not model.big_endian or all(tensor.type_name for tensor in model.tensors)
 
 

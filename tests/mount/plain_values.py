@@ -41,7 +41,7 @@ def integer_to_float(number):
 
 
 def values_of(raw, type_name, big_endian):
-    """The f32 of a tensor; None if its type is one of blocks."""
+    """Return the f32 file of a tensor, or None if its type has blocks."""
     letter = LETTERS.get(type_name)
     if not letter:
         return None

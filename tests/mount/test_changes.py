@@ -46,13 +46,13 @@ class TestChanges(mounting.MountTestCase):
             return file.read()
 
     def rewrite(self, data):
-        """In place, as a copy over the file does."""
+        """Rewrites the file in place, as copying over it does."""
         with open(self.model, "r+b") as file:
             file.write(data)
         os.utime(self.model, (2 * 10**9, 2 * 10**9))
 
     def assert_new_time(self):
-        """The kernel is told by a thread of its own, which takes a moment."""
+        """Wait for the new time: a separate thread notifies the kernel, which takes a moment."""
         mounting.wait_until(lambda: os.stat(self.at(T)).st_mtime == 2 * 10**9, "the old time")
         for name in ("", "tensors", "tensors/q/f32", "metadata.json"):
             mounting.wait_until(lambda name=name: os.stat(self.at(name)).st_mtime == 2 * 10**9,

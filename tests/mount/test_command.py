@@ -40,12 +40,12 @@ class CommandTestCase(mounting.MountTestCase):
 
 class TestUsage(CommandTestCase):
     def assert_usage_error(self, arguments, *words):
-        """Arguments are missing or too many: the message, then how it is called."""
+        """Arguments are missing or too many: check the message and the usage after it."""
         result = self.assert_refused(EX_USAGE, arguments, "usage: ggufs", *words)
         self.assertTrue(result.err.startswith("ggufs: "), result.err)
 
     def assert_option_error(self, arguments, *words):
-        """An option or its value is wrong: one line, which the usage does not push away."""
+        """An option or its value is wrong: check the one-line message, without usage."""
         result = self.assert_refused(EX_USAGE, arguments, *words)
         self.assertTrue(result.err.startswith("ggufs: "), result.err)
         self.assertEqual(1, len(result.err.splitlines()), result.err)
@@ -112,7 +112,7 @@ class TestUsage(CommandTestCase):
                 self.assert_usage_error(words, words[0], missing)
 
     def test_a_comma_that_cuts_a_value(self):
-        """-o cannot know what a comma means; where it shows, the remedy is said."""
+        """If a comma seems to have cut a value of -o, the message gives the remedy."""
         for option in ("set=general.name=str:fast,furious", "set=a=arr:[1,2]"):
             self.assert_option_error(["-o", option, self.model, self.mountpoint], "\\,", "--set")
 
@@ -124,7 +124,7 @@ class TestUsage(CommandTestCase):
         self.assert_status(EX_USAGE, result)
 
     def test_the_argument_that_was_meant_as_the_model(self):
-        """In whatever order: the error names it, not a path of the tree."""
+        """In either order, the error names the model, not a path of the tree."""
         lost = self.path("lost.gguf")
         for arguments in (["--cat", "summary.txt", lost], ["--cat", lost, "summary.txt"],
                           ["--list", lost, "tensors"], ["--list", "tensors", lost]):
@@ -169,7 +169,7 @@ class TestUsage(CommandTestCase):
         self.assertIn("\\x1b[2J", result.err)
 
     def test_full_disk(self):
-        """What cannot be written is an error of every command that prints."""
+        """Every command that prints fails if its output cannot be written."""
         for words in (["--check", self.model], ["--list", self.model], ["-h"], ["-V"],
                       ["--cat", "metadata.json", self.model],
                       ["--cat", "tensors/t/raw", self.model]):
@@ -180,7 +180,7 @@ class TestUsage(CommandTestCase):
                 self.assertRegex(done.stderr, rb"\Aggufs: cannot write to standard output: .*\n\Z")
 
     def test_closed_stdout(self):
-        """Output that has nowhere to go is lost like that to a full disk."""
+        """A closed stdout is an error like a full disk."""
         for words in (["--check", self.model], ["--cat", "tensors/t/raw", self.model], ["-h"]):
             with self.subTest(words=words):
                 done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", mounting.BINARY, *words],
@@ -189,7 +189,7 @@ class TestUsage(CommandTestCase):
                 self.assertIn(b"cannot write to standard output: Bad file descriptor", done.stderr)
 
     def test_a_reader_that_leaves(self):
-        """Ends by SIGPIPE, or with the status that a shell gives for it, and says nothing."""
+        """The command ends by SIGPIPE, or with a shell's status for it, and prints nothing."""
         for ignored in (False, True):
             read_end, write_end = os.pipe()
             os.close(read_end)
@@ -245,7 +245,7 @@ class TestManual(CommandTestCase):
 
 
 class TestModel(CommandTestCase):
-    """Files that are no models, and what is told about them."""
+    """Files that are not models, and the messages about them."""
 
     def assert_no_model(self, data, *words, status=EX_DATAERR):
         path = self.write("given", data)
@@ -330,7 +330,7 @@ class TestModel(CommandTestCase):
                 self.assert_no_model(data, word)
 
     def test_old_ggml(self):
-        """What no family fits is told family by family."""
+        """If no family fits, the message gives the reason for each family."""
         header = b"lmgg" + struct.pack("<7I", 2, 32, 1, 4, 1, 8, 0)
         vocabulary = struct.pack("<I1sI1s", 1, b"a", 1, b"b")
         self.assert_no_model(header, "best llama", "vocabulary", "as whisper: ", "as bloom: ")
@@ -491,7 +491,7 @@ class TestCheck(CommandTestCase):
                 self.assertTrue(any(line.startswith(f"{path}: ") for line in lines), lines)
 
     def test_names_stay_on_their_line(self):
-        """Nothing of a file's own reaches the terminal raw."""
+        """Text from a file never reaches the terminal unescaped."""
         name = b"\x1b[31m\n\r\xff\"" + b"n" * 1000
         path = GgufFile().key(name, BOOL, 2).write(self.path("names.gguf"))
         line, = self.check(EX_DATAERR, path)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the processes of a mount may do while they parse and serve, and how they end before it."""
+"""The sandbox of a mount's processes while they parse and serve, and signals before the mount is
+there."""
 
 import ctypes
 import os
@@ -44,7 +45,8 @@ CONFINED = (0, True, True)
 
 
 class HeldTestCase(mounting.MountTestCase):
-    """Reads of the model wait until they are let go, so that the server stays in its parser."""
+    """Reads of the model block until the test releases them, so that the server stays in its
+    parser."""
 
     def setUp(self):
         super().setUp()
@@ -83,7 +85,7 @@ class HeldTestCase(mounting.MountTestCase):
         return process
 
     def server_in_its_parser(self):
-        """The process that waits for a read of the model: the last in the line."""
+        """Return the process that waits for a read of the model: the youngest one."""
         def find():
             found = mounting.processes_of(self.mountpoint)
             parents = {int((mounting.stat_of(pid) or [0, 0])[1]) for pid in found}
@@ -149,7 +151,7 @@ class TestParser(HeldTestCase):
                 self.control("hold")
 
     def test_interrupted(self):
-        """Who interrupts the command before the mount is there gets none."""
+        """If the command is interrupted before the mount is there, nothing gets mounted."""
         for options in ((), ("-f",)):
             for number in (signal.SIGINT, signal.SIGTERM):
                 with self.subTest(options=options, signal=number):
@@ -210,7 +212,7 @@ class TestKeeper(ServedTestCase):
         self.assertIsNone(mounting.mount_entry(self.mountpoint))
 
     def test_blocked_signals_do_not_end_it(self):
-        """A parent may block signals, and a window that is resized sends one."""
+        """A parent may block signals, and resizing a window sends one (SIGWINCH)."""
         numbers = {signal.SIGWINCH, signal.SIGUSR1, signal.SIGCONT}
         process = self.start(lambda: signal.pthread_sigmask(signal.SIG_BLOCK, numbers))
         for number in numbers:

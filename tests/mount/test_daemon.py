@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Starting, serving and ending: what is in the table of mounts, and how the daemon behaves."""
+"""Starting, serving and ending: the entry in the table of mounts, and the daemon's behaviour."""
 
 import contextlib
 import errno
@@ -106,7 +106,7 @@ class TestStart(DaemonTestCase):
 
 
 class TestTable(DaemonTestCase):
-    """What mount(8), df(1) and stat(1) show."""
+    """The output of mount(8), df(1) and stat(1)."""
 
     def assert_entry(self, fs_type, source):
         entry = mounting.mount_entry(self.mountpoint)
@@ -282,7 +282,7 @@ class TestProcess(DaemonTestCase):
             self.assertLessEqual(set(links), {"/dev/null", "/dev/fuse", self.model} | allowed)
 
     def has_helper(self):
-        """Whether a fusermount3 waits for the end of the daemon."""
+        """Return True if a fusermount3 waits for the end of the daemon."""
         for path in glob.glob("/proc/[0-9]*/cmdline"):
             with contextlib.suppress(OSError), open(path, "rb") as file:
                 words = file.read().split(b"\0")
@@ -472,7 +472,7 @@ class TestSource(DaemonTestCase):
             os.close(descriptor)
 
     def test_truncated_inside_a_page(self):
-        """Behind the end of the file its last page reads as zeros, which nobody wrote."""
+        """Past the end of the file, its last page reads as zeros that were never written."""
         self.expect_log(SHORTER + "tensors/t2/raw")
         os.truncate(self.model, len(self.data) - 100)
         self.assert_lost("tensors/t2/raw")

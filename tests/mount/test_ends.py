@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Readers, daemons, mounts and terminals that come to their end while files are open."""
+"""Readers, daemons, mounts and terminals that end while files are open."""
 
 import errno
 import fcntl
@@ -31,7 +31,7 @@ class EndTestCase(mounting.MountTestCase):
         self.raw = os.path.join(self.mountpoint, "tensors/t/raw")
 
     def popen(self, *arguments, **more):
-        """Ended by force when the test is over."""
+        """Start a process that is killed at the end of the test."""
         process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, **more)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -55,7 +55,7 @@ class EndTestCase(mounting.MountTestCase):
             self.assertEqual(self.data, file.read())
 
     def assert_gone(self, *processes):
-        """Ended, and nobody has left a child that is waited for."""
+        """Check that the processes have ended and left no zombie."""
         for pid in processes:
             mounting.wait_until(lambda: not mounting.is_running(pid), f"{pid} does not end")
         self.assertIsNone(mounting.mount_entry(self.mountpoint))
@@ -165,7 +165,8 @@ class TestBusy(EndTestCase):
         mounting.unmount(self.mountpoint)
 
     def test_unmount_lazily(self):
-        """Out of sight at once; who has a file open reads on, and the daemon ends with the last."""
+        """The mount disappears at once; open files stay readable, and the daemon ends with the last
+        of them."""
         for in_background in (False, True):
             with self.subTest(in_background=in_background):
                 process = None
@@ -205,7 +206,7 @@ class TestBusy(EndTestCase):
 
 
 class TestTerminal(EndTestCase):
-    """A terminal that hangs up sends SIGHUP to who was started in it."""
+    """A terminal that hangs up sends SIGHUP to its processes."""
 
     def start_in_terminal(self, *arguments):
         """Returns the process, whose terminal it is, and the terminal's other end."""
@@ -245,7 +246,7 @@ class TestTerminal(EndTestCase):
         self.assert_gone(*processes)
 
     def test_background(self):
-        """The shell that it was started from dies, the daemon serves on."""
+        """The daemon outlives the shell that started it."""
         shell, terminal = self.start_in_terminal(
             "/bin/sh", "-c", '"$@" && echo mounted && exec cat', "sh", mounting.BINARY,
             *mounting.MOUNT_OPTIONS, self.model, self.mountpoint)

@@ -55,7 +55,7 @@ def read_direct(path, offset=0, length=None):
 
 
 def forget(path):
-    """What the kernel has read of a file, so that its next reader reaches the daemon."""
+    """Drop a file's pages from the kernel's cache, so that the next read reaches the daemon."""
     descriptor = os.open(path, os.O_RDONLY)
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(descriptor)
@@ -104,7 +104,8 @@ class FaultTestCase(mounting.MountTestCase):
                               text=True)
 
     def check_unmounted(self):
-        """Plainly: the open model keeps it. Lazily: it goes out of sight and is still read."""
+        """A plain unmount fails, because the model is open. A lazy one hides it, and it stays
+        readable."""
         result = self.unmount_source()
         self.assertNotEqual(0, result.returncode)
         self.assertIn("busy", result.stderr)
@@ -277,7 +278,7 @@ class TestFaulty(FaultTestCase):
         self.assert_lost("tensors/t0/raw", "tensors/q/f32")
 
     def test_hanging(self):
-        """A source that answers no more holds its readers, but the daemon can still be ended."""
+        """A source that no longer answers blocks its readers, but the daemon can still be ended."""
         daemon = subprocess.Popen([mounting.BINARY, "-f", *mounting.MOUNT_OPTIONS, self.model,
                                    self.mountpoint], stderr=subprocess.PIPE)
         self.addCleanup(daemon.communicate)
@@ -301,7 +302,7 @@ class TestFaulty(FaultTestCase):
         self.assertIsNone(mounting.mount_entry(self.mountpoint))
 
     def waits_for_the_model(self, pid):
-        """Whether a thread of the process is in a system call on the model's descriptor."""
+        """Return True if a thread of the process is in a system call on the model's descriptor."""
         for task in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{task}/syscall", "rb") as file:
                 fields = file.read().split()

@@ -246,7 +246,7 @@ class TestMemory(mounting.MountTestCase):
         self.over_all(run)
 
     def read_tree(self, paths):
-        """What can be read is right. Returns the errors of what can't."""
+        """Check all files that can be read. Returns the errors of the others."""
         errors = set()
         for path, expected in paths.items():
             try:

@@ -57,7 +57,7 @@ class MountedTestCase(mounting.MountTestCase):
 
     @contextlib.contextmanager
     def mounted(self, model, *options):
-        """A mount as long as the block, beside others."""
+        """Mount for the duration of the block, in addition to other mounts."""
         mountpoint = self.new_mountpoint(f"mnt-{next(self.numbers)}")
         self.mount_in_background(*options, model, mountpoint)
         try:
@@ -69,7 +69,7 @@ class MountedTestCase(mounting.MountTestCase):
 @unittest.skipUnless(fixtures("legacy/*.bin"), "no fixtures")
 class TestLegacy(MountedTestCase):
     def test_values(self):
-        """Every tensor's f32 is what the ggml of its day made of it."""
+        """Every tensor's f32 has the values of the ggml of its time."""
         paths = fixtures("legacy/llama-*.bin")
         self.assertTrue(paths)
         for path in paths:
@@ -121,7 +121,7 @@ class TestLegacy(MountedTestCase):
                 self.check_names(mountpoint, expected_tensors)
 
     def check_names(self, mountpoint, expected):
-        """Each tensor is there by its GGUF name, too, and nothing else is."""
+        """Check that each tensor has a link with its GGUF name, and that there are no others."""
         folder = os.path.join(mountpoint, "tensors")
         infos = {info.get("gguf_name", info["name"]): info for info in tensors(mountpoint)}
         links = {name for name in os.listdir(folder) if os.path.islink(os.path.join(folder, name))}
@@ -208,7 +208,7 @@ class TestRwkv(MountedTestCase):
                     values(mountpoint, info["name"]), equal_nan=True))
 
     def test_siblings(self):
-        """What was quantized is near what it was made of: within a step of the block's scale."""
+        """Quantized values are within a step of the block's scale of the original ones."""
         n_compared = 0
         for version, steps in (("4v0", 32), ("5v2", 32), ("7v0", 32)):
             (exact,) = fixtures(f"rwkv/tiny-rwkv-{version}-*-FP32.bin")

@@ -36,7 +36,7 @@ def limit_to(size):
 
 
 def can_load(size):
-    """Where the program itself can't be loaded, it is the loader who complains."""
+    """Return False if the limit is so low that the dynamic loader fails."""
     return subprocess.run([mounting.BINARY, "--version"], capture_output=True,
                           preexec_fn=limit_to(size)).returncode == EX_OK
 
@@ -114,7 +114,7 @@ class TestAddressSpace(mounting.MountTestCase):
         self.assertEqual((True, set()), results[-1], "the most is not enough")
 
     def test_in_the_background(self):
-        """What the command returns is true: there is no tree after a failure."""
+        """The exit status is reliable: after a failure there is no tree."""
         for size in sizes():
             with self.subTest(kib=size >> 10):
                 result = self.run_ggufs(self.model, self.mountpoint, preexec_fn=limit_to(size))

@@ -94,7 +94,7 @@ class TestReaders(LoadTestCase):
         self.assert_small()
 
     def test_one_reader_afterwards(self):
-        """The many have left nothing open."""
+        """After many readers, nothing is left open."""
         _, server = self.processes_of(self.mountpoint)
         n_descriptors = len(os.listdir(f"/proc/{server}/fd"))
         self.compare("-k", "4", n_reads=20)
@@ -103,7 +103,8 @@ class TestReaders(LoadTestCase):
 
 
 class TestManyTensors(LoadTestCase):
-    """A file that consists of many parts takes its memory once, however often it is opened."""
+    """The image of a file with many segments takes memory once, however often the file is
+    opened."""
 
     def test_memory(self):
         built = GgufFile()

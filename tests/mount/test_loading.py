@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a loader offers for a mount: prefetch, mlock, direct_io, threads."""
+"""Options for loading and serving: prefetch, mlock, direct_io, threads."""
 
 import errno
 import mmap
@@ -43,7 +43,7 @@ class LoadingTestCase(mounting.MountTestCase):
         os.close(descriptor)
 
     def cached_share(self):
-        """Of the model's pages, what is in memory."""
+        """Return the share of the model's pages that is in memory."""
         done = subprocess.run(["fincore", "--bytes", "--noheadings", "--output", "RES", self.model],
                               capture_output=True, text=True)
         if done.returncode != 0:
@@ -153,7 +153,7 @@ class TestPrefetch(LoadingTestCase):
                       done.stderr)
 
     def test_truncated_while_it_works(self):
-        """What is missing is no reason to end."""
+        """Missing data does not end the daemon."""
         self.mount_in_background("-o", "prefetch", self.model, self.mountpoint)
         os.truncate(self.model, 4096)
         with self.assertRaises(OSError):
@@ -208,7 +208,7 @@ class TestDirectIo(LoadingTestCase):
                 self.assertEqual(self.data[12345:23456], mapped[12345:23456])
 
     def test_nothing_is_kept(self):
-        """What the kernel does not keep, it must ask for again."""
+        """The kernel requests again what it does not cache."""
         self.expect_log("model.gguf: it is shorter than when it was mounted")
         self.mount(self.model, "-o", "direct_io")
         self.assert_reads()
@@ -220,7 +220,7 @@ class TestDirectIo(LoadingTestCase):
 
 class TestThreads(LoadingTestCase):
     def test_threads(self):
-        """However many read at once, no more threads serve them than were asked for."""
+        """However many readers there are, no more threads serve them than the option allows."""
         for option, limit in (("threads=1", 1), ("threads=3", 3), ("max_threads=2", 2)):
             with self.subTest(option):
                 mountpoint = self.new_mountpoint(option)

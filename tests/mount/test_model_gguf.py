@@ -53,7 +53,7 @@ class ModelTestCase(mounting.MountTestCase):
                 self.assertTrue(read_file(folder, path) == read_file(other, path), path)
 
     def check_with_gguf_package(self, path, model):
-        """The reader of llama.cpp, where it is installed and knows the types."""
+        """Check with llama.cpp's Python reader, if it is installed and knows the types."""
         if not GGUFReader or {t.type_id for t in model.tensors} - set(GGMLQuantizationType):
             return
         reader = GGUFReader(path)
@@ -272,7 +272,8 @@ class TestSplit(ModelTestCase):
                                            "stories260K-00001-of-00005.gguf")[:20000])
 
     def test_of_shards(self):
-        """Their own numbers are not in the names twice, and their keys are replaced."""
+        """A split of shards: names have one pair of numbers, and the old split keys are
+        replaced."""
         self.mount(mounting.sample(), "-o", "split=1M")
         first = self.copy_shards()[0]
         other = self.mount(first, "-o", "split=1", mountpoint=self.new_mountpoint("other"))

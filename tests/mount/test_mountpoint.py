@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where a mount can be made, who can see it, and what is said where it cannot."""
+"""Where a mount can be made, who can see it, and the messages if it cannot."""
 
 import os
 import shutil
@@ -135,7 +135,7 @@ class TestRights(MountpointTestCase):
 
 class TestSudo(MountpointTestCase):
     def test_hint(self):
-        """Who mounts with sudo would otherwise wonder why nothing can be read."""
+        """A warning says that only root can read a mount made with sudo."""
         require_root(self)
         environment = {**os.environ, "SUDO_USER": "somebody", "SUDO_UID": str(SOMEBODY)}
         for options, is_hinted in (((), True), (("-o", "allow_other"), False),

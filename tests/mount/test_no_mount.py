@@ -190,7 +190,7 @@ class TestSameAsMounted(NoMountTestCase):
 
 
 class TestPaths(NoMountTestCase):
-    """What the words of a command line mean."""
+    """How arguments are interpreted."""
 
     def setUp(self):
         super().setUp()
@@ -381,7 +381,7 @@ class TestExtract(NoMountTestCase):
         self.assertFalse({name for name in self.files() if b"partial" in name})
 
     def test_interrupts(self):
-        """Whenever it ends, what is there is complete."""
+        """Whenever the command is interrupted, the files that exist are complete."""
         self.mount(self.model)
         for delay in (0, 0.002, 0.005, 0.01, 0.02, 0.05):
             process = subprocess.Popen([mounting.BINARY, "--extract", self.target, self.model, "*"],

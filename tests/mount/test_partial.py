@@ -113,7 +113,7 @@ class TestGrowing(PartialTestCase):
             mounting.unmount(self.mountpoint)
 
     def test_model_gguf_of_unknown_type(self):
-        """Nobody knows how long the tensor will be."""
+        """The final size of the tensor is unknown."""
         built = GgufFile().tensor(b"known", [8], F16, bytes(16))
         built.tensor(b"unknown", [8], 77, bytes(64))
         data = built.to_bytes()
@@ -192,7 +192,7 @@ class TestReserved(PartialTestCase):
         self.check(lambda file: os.truncate(file, len(self.data)))
 
     def test_allocated(self):
-        """Not every file system tells space that was only reserved from zeros that were written."""
+        """Not every file system distinguishes reserved space from zeros that were written."""
         with open(self.path("probe"), "wb") as file:
             os.posix_fallocate(file.fileno(), 0, 1 << 20)
             if os.lseek(file.fileno(), 0, os.SEEK_HOLE) != 0:

@@ -44,7 +44,7 @@ def slices(size, count, seed):
 
 
 def quantized_types_data(seed):
-    """Random bytes are blocks of any type: what they decode to is compared with itself."""
+    """Random bytes are valid blocks of any type; their values are only compared with each other."""
     source = random.Random(seed)
     built = GgufFile()
     for type_id, (name, block_size, type_size) in TYPES.items():
@@ -97,7 +97,7 @@ class TestSlices(ReadTestCase):
                     self.assert_slice(whole, offset, length, found, path)
 
     def test_direct(self):
-        """O_DIRECT: the offsets and lengths reach the daemon as they are."""
+        """O_DIRECT: offsets and lengths reach the daemon unchanged."""
         with mmap.mmap(-1, 8 << 20) as buffer, memoryview(buffer) as view:
             for path, whole, seed in self.files():
                 descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT)

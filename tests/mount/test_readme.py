@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What README.md says is true: its sessions and snippets, on the sample model of contrib/demo."""
+"""The sessions and snippets of README.md, run on the sample model of contrib/demo."""
 import json
 import os
 import re

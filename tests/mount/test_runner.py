@@ -66,7 +66,7 @@ class RunnerTestCase(mounting.MountTestCase):
         return process.returncode, out, err.decode()
 
     def run_runner(self, *arguments, given=None, model=None, status=EX_OK):
-        """With the model behind the arguments that are options; stdout as text."""
+        """Run with the model after the options; returns stdout as text."""
         result, out, err = self.run_bytes(*arguments, given=given, model=model)
         self.assertEqual(status, result, err)
         return out.decode(), err
@@ -87,7 +87,7 @@ class RunnerTestCase(mounting.MountTestCase):
         return err
 
     def processes(self):
-        """Those that have our runtime directory on their command line."""
+        """Return the processes with our runtime directory on their command line."""
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -363,7 +363,8 @@ class TestSignals(RunnerTestCase):
         self.assertIn("tokens/s", self.interrupt(signal.SIGINT, INTERRUPTED))
 
     def test_interrupt_while_nobody_reads(self):
-        """It is no error of the output, even if that waits for its reader."""
+        """An interrupt is not reported as an output error, even while the output waits for its
+        reader."""
         reader, writer = os.pipe()
         self.addCleanup(os.close, reader)
         size = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
@@ -573,7 +574,7 @@ class TestKeeper(RunnerTestCase):
 
 @unittest.skipUnless(mounting.IS_SANDBOXED, "sanitizers take memory of their own")
 class TestMemory(RunnerTestCase):
-    """What is held does not follow the sizes that a file declares, nor the keys nobody needs."""
+    """Memory use does not depend on sizes that a file declares, nor on keys that are not needed."""
 
     def run_limited(self, limit_mib, *arguments, status=EX_OK):
         """Runs on a mounted tree with so much memory of its own; what is mapped does not count."""
@@ -722,7 +723,7 @@ class TestMachine(RunnerTestCase):
                 self.assertLess(error, 1e-6)
 
     def test_where_logits_go(self):
-        """A pipe is written to, and a symbolic link is followed: neither is replaced."""
+        """A pipe is written to and a symbolic link is followed; neither is replaced."""
         tokens = self.write("tokens", struct.pack("<i", 1))
         arguments = ("--tokens", tokens, "--logits")
         _, expected, _ = self.run_bytes(*arguments, "-", self.model)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ggufs-run on the models of the fixtures: logits against those that others computed.
+"""ggufs-run on the models of the fixtures: logits compared with those of other programs.
 
 Without fixtures there is nothing to compare with, and everything is skipped.
 """
@@ -69,7 +69,7 @@ class TestLogits(mounting.MountTestCase):
         self.check("quants", 1e-5)
 
     def test_rwkv(self):
-        """As the README of the fixtures says: after three bytes the differences sum to nothing."""
+        """After three bytes the differences cancel out, see the README of the fixtures."""
         folder = os.path.dirname(mounting.fixture("rwkv/expected-logits-4v0-660K.bin"))
         tokens = self.path("tokens.i32")
         numpy.frombuffer(b'"in', dtype=numpy.uint8).astype("<i4").tofile(tokens)

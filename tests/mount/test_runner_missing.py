@@ -40,7 +40,7 @@ ENDS = {"token_embd.weight": [N_EMBD, N_VOCAB], "output_norm.weight": [N_EMBD],
 
 
 def tensors_of(architecture):
-    """All tensors of a whole model: name to shape."""
+    """Return all tensors of a complete model: name to shape."""
     layer = {**LLAMA, **MORE[architecture]}
     layers = {f"blk.{i}.{name}": ne for i in range(N_LAYER) for name, ne in layer.items()}
     return {**ENDS, **layers}
@@ -80,7 +80,7 @@ class MissingTestCase(mounting.MountTestCase):
         return self.write(name, model_bytes(architecture, tensors))
 
     def copy_tree(self, model):
-        """What cp -r makes of the mount."""
+        """Copy the mounted tree with cp -r."""
         copy = tempfile.mkdtemp(dir=self.folder)
         self.mount(model)
         subprocess.run(["cp", "-r", f"{self.mountpoint}/.", copy], check=True)
@@ -99,7 +99,7 @@ class MissingTestCase(mounting.MountTestCase):
 
 class TestMissing(MissingTestCase):
     def test_every_tensor_of_a_copied_tree(self):
-        """A folder of the tree that is gone is named: tensors.json says that it was there."""
+        """A missing folder of the tree is named, since tensors.json lists it."""
         for architecture in MORE:
             copy = self.copy_tree(self.write_model(f"{architecture}.gguf", architecture,
                                                    tensors_of(architecture)))
@@ -208,7 +208,7 @@ class TestMissing(MissingTestCase):
 
 class TestEra(MissingTestCase):
     def old(self, name):
-        """The file as version 100 of its format, which does not say how its blocks lie."""
+        """Return the file as version 100 of its format, which does not record the block layout."""
         with open(mounting.fixture(f"rwkv/{name}"), "rb") as file:
             data = bytearray(file.read())
         self.assertEqual(101, struct.unpack_from("<I", data, 4)[0])

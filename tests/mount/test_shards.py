@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shards: a split model is one tree, whichever file of it is named."""
+"""Shards: a split model is one tree, whichever shard is named."""
 
 import json
 import os
@@ -181,7 +181,7 @@ class TestCommand(ShardsTestCase):
 
 
 class TestFixture(mounting.MountTestCase):
-    """stories260K, as it was split by llama.cpp, is what it was before."""
+    """stories260K, split by llama.cpp, gives the same tree as the whole file."""
 
     def contents(self, model):
         self.mount(model)

@@ -97,7 +97,7 @@ def check_find(test, mountpoint, found):
 
 
 def check_tar(test, mountpoint, found):
-    """tar c, read again: names and sizes, and that it met no file that is shorter than it said."""
+    """Check tar's archive: names and sizes, and that no file was shorter than its stated size."""
     with subprocess.Popen(["tar", "c", "-C", mountpoint, "."], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as process:
         sizes = {}
