@@ -25,7 +25,7 @@
 
 #define P(exponent) (1ull << (exponent))
 
-/* The bytes of version 3. */
+/* Offsets and sizes in files of version 3. */
 enum {
     HEADER_END = 24,
     AT_VALUE_K = HEADER_END + 8 + 1 + 4, /* where the value of a first key "k" starts */
@@ -41,8 +41,10 @@ struct hostile_row {
     uint64_t argument;
     int code;             /* negative errno of the first error; 0: the file mounts */
     uint64_t file_offset; /* of the first error, or GGUF_NO_OFFSET */
-    /* Of a refused file: what the first error's message must hold. Of one that mounts: paths that
-       its tree must have, or, behind a '!', must not have. */
+    /*
+     * For a refused file: words of the first error's message. For one that mounts: paths that its
+     * tree must have or, after a '!', must not have.
+     */
     const char *words[5];
 };
 
@@ -57,17 +59,17 @@ extern const struct hostile_table hostile_header_table, hostile_keys_table, host
     hostile_shards_table, hostile_no_shards_table, hostile_limits_table,
     hostile_within_limits_table;
 
-/* The row of that number, in whichever table; NULL behind the last. */
+/* Return the row of that number, counting through all tables, or NULL past the last. */
 const struct hostile_row *hostile_row_at(size_t number, size_t *n_errors);
 
-/* The row's file name without a folder: its class and what it breaks. */
+/* Write the row's file name without a folder: its class and what it breaks. */
 #define HOSTILE_NAME_BYTES 80
 void hostile_file_name(const struct hostile_row *row, char name[HOSTILE_NAME_BYTES]);
 
 /* Ends the writer; the bytes are to be freed. Aborts if memory is short. */
 struct model_bytes hostile_finish(struct gguf_writer *w);
 
-/* A file of version 3. */
+/* Start a file of version 3. */
 struct gguf_writer *hostile_open(void);
 
 #endif

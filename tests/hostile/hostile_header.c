@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first `n_bytes` of a file that holds nothing. */
+/* The first `n_bytes` of an empty model. */
 static struct model_bytes header_cut(uint64_t n_bytes)
 {
     struct model_bytes bytes = hostile_finish(hostile_open());
@@ -61,7 +61,7 @@ static struct model_bytes tensor_count(uint64_t count)
     return bytes;
 }
 
-/* A file of one byte order whose version is in the other. */
+/* A file whose version is in the opposite byte order. */
 static struct model_bytes version_turned(struct gguf_writer *w)
 {
     struct model_bytes bytes;

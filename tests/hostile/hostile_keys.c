@@ -96,7 +96,7 @@ static struct model_bytes string_length_v1(uint64_t length)
     return bytes;
 }
 
-/* An array of `type` that claims more elements than can be, with 30 bytes behind its head. */
+/* An array of `type` that claims too many elements, followed by 30 bytes. */
 static struct model_bytes array_length(uint32_t type, uint64_t length)
 {
     struct gguf_writer *w = hostile_open();

@@ -69,7 +69,7 @@ static struct model_bytes gap(uint64_t n_bytes)
     return hostile_finish(w);
 }
 
-/* The tensor that comes first in the table comes last in the file. */
+/* Tensors whose data are in the reverse order of the infos. */
 static struct model_bytes turned_around(uint64_t argument)
 {
     struct gguf_writer *w = hostile_open();
@@ -191,7 +191,7 @@ static struct model_bytes empty_strings(uint64_t version)
     return hostile_finish(w);
 }
 
-/* The file ends with the length of its last string, which is 0. */
+/* A file that ends with the length of its last string, which is 0. */
 static struct model_bytes empty_string_at_the_end(uint64_t argument)
 {
     struct gguf_writer *w = gguf_writer_open(1, false);

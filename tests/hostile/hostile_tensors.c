@@ -161,7 +161,7 @@ static struct model_bytes no_row_of_33(uint64_t argument)
     return add_tensor(hostile_open(), 2, 2, (uint64_t[]){33, 0}, 0);
 }
 
-/* Of the second tensor's 64 bytes `missing` are not there. */
+/* `missing` of the second tensor's 64 bytes are missing. */
 static struct model_bytes data_missing(uint64_t missing)
 {
     struct gguf_writer *w = hostile_open();
@@ -190,7 +190,7 @@ static struct model_bytes two_of_bytes(uint64_t n_bytes)
     return two_of(n_bytes, n_bytes + 1);
 }
 
-/* The second lies where the first ends if sizes are padded and added in 64 bits: at the start. */
+/* If sizes are padded and added in 64 bits, the second tensor wraps to the start of the first. */
 static struct model_bytes two_of_bytes_padded(uint64_t n_bytes)
 {
     return two_of(n_bytes, 2 * (n_bytes + 1));
@@ -297,7 +297,7 @@ static const struct hostile_row rows[] = {
      HEADER_END,
      {"tensor \"t\"", "2305843009213693952 elements of type F64", "2^63"}},
     {5, "2^61+8 F64 are 64", f64_elements, P(61) + 8, -EOVERFLOW, HEADER_END, {"\"t\"", "F64"}},
-    /* Of the 72 that this seems to be, only 64 are there. */
+    /* The tensor seems to have 72 bytes, but only 64 are there. */
     {5, "2^61+9 F64 are 72", f64_elements, P(61) + 9, -EOVERFLOW, HEADER_END, {"\"t\"", "F64"}},
     {5, "2^60 F64", f64_elements, P(60), -EOVERFLOW, HEADER_END, {"\"t\"", "1152921504606846976"}},
     {5, "2^62 F16", f16_elements, P(62), -EOVERFLOW, HEADER_END, {"\"t\"", "type F16", "2^63"}},

@@ -24,7 +24,7 @@ struct reader {
     bool big_endian;
 };
 
-/* The path of a fixture; valid until the next call. */
+/* Return the path of a fixture, valid until the next call. */
 static const char *fixture_path(const char *name)
 {
     static char path[4096];
@@ -34,7 +34,7 @@ static const char *fixture_path(const char *name)
     return path;
 }
 
-/* Reads a whole file; NULL if there is none. The caller frees it. */
+/* Read a whole file; returns NULL if it does not exist. The caller frees it. */
 static uint8_t *read_whole(const char *name, size_t *n_bytes)
 {
     FILE *file = fopen(fixture_path(name), "rb");
@@ -172,7 +172,7 @@ static void take_tensor(struct reader *r, struct tensor *tensor)
     tensor->offset = take(r, 8);
 }
 
-/* The number of today's types that can be decoded, with ids from `first` to `last`. */
+/* Count the current types that can be decoded, with ids from `first` to `last`. */
 static size_t count_decodable(uint32_t first, uint32_t last)
 {
     size_t count = 0;

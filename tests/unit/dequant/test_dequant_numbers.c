@@ -130,7 +130,7 @@ Test(dequant_numbers, every_ue4m3)
     }
 }
 
-/* A scale that is no number must reach the values, and nothing may trap. */
+/* A scale that is NaN or infinite must show in the values, and nothing may trap. */
 Test(dequant_numbers, nan_and_infinite_scales)
 {
     uint8_t block[34] = {0x00, 0x7c}; /* Q8_0 with d = infinity */

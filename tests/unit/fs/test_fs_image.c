@@ -13,7 +13,7 @@
 
 TestSuite(fs_image, .init = model_file_begin_test);
 
-/* What lies before and behind the bytes that a read may write. */
+/* Guard bytes before and after the bytes that a read may write. */
 enum { GUARD_BYTES = 16, GUARD = 0xa5 };
 
 static const struct gguf_tensor *tensor_of(const struct gguf_model *model, const char *name)
@@ -49,7 +49,7 @@ static int fail_to_write(const struct fs_tree *tree, const void *subject, struct
     return *(const int *)subject;
 }
 
-/* What an image should hold. */
+/* The expected contents of an image. */
 struct whole {
     char *bytes;
     size_t size_bytes;
@@ -398,7 +398,7 @@ Test(fs_image, a_source_that_shrinks_is_an_error_and_no_crash)
     }
 }
 
-/* The kernel gives zeros behind the end of a file up to the end of the page. */
+/* The kernel gives zeros from the end of a file to the end of its last page. */
 Test(fs_image, a_source_that_ends_inside_a_page)
 {
     for (int big_endian = 0; big_endian < 2; big_endian++) {

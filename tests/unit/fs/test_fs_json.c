@@ -31,7 +31,7 @@ static bool is_between(unsigned byte, unsigned low, unsigned high)
     return byte >= low && byte <= high;
 }
 
-/* The bytes of the well-formed character at the start of `bytes`; 0 if there is none. */
+/* Return the length of the UTF-8 character at the start of `bytes`, or 0 if there is none. */
 static size_t character_bytes(const unsigned char *bytes, size_t length)
 {
     /* The first byte, the range of the second, and how many there are. */
@@ -86,7 +86,7 @@ static size_t expect_string(const char *string, size_t length, char *out)
     return (size_t)(to - out);
 }
 
-/* The string as a whole, and put together from parts that chance chooses. */
+/* Write the string as a whole and in random parts, and compare. */
 static void check_string(const char *string, size_t length, uint64_t *state)
 {
     char *expected = malloc(6 * length + 3);
@@ -291,7 +291,7 @@ Test(fs_json, scalars)
     }
 }
 
-/* The info of a tensor of a model that has only this one; to be freed. */
+/* Return the info of a model's only tensor. The caller frees it. */
 static char *info_of(const struct gguf_model *model, const struct gguf_tensor *tensor)
 {
     const struct fs_tree tree = {.model = model};

@@ -12,7 +12,7 @@
 
 TestSuite(fs_model_gguf, .init = model_file_begin_test);
 
-/* The model in a file of the tree. */
+/* Open a model from a file of the tree. */
 static struct gguf_model *read_back(struct fs_tree *tree, const char *path)
 {
     struct tree_file file = tree_file_read(tree, path);
@@ -36,7 +36,7 @@ static void expect_same_file(struct fs_tree *tree, struct fs_tree *other, const 
     free(copy.bytes);
 }
 
-/* The values of all tensors that have some, and the metadata. */
+/* Compare the metadata, and the values of all tensors that can be decoded. */
 static void expect_same_model(struct fs_tree *tree, struct fs_tree *other)
 {
     char path[FS_NAME_BYTES + 32];
@@ -54,7 +54,7 @@ static void expect_same_model(struct fs_tree *tree, struct fs_tree *other)
     }
 }
 
-/* What ggml expects: each tensor behind the one before it, padded. */
+/* Check ggml's rule: each tensor follows the one before it, padded. */
 static void expect_no_gaps(const struct gguf_model *model)
 {
     uint64_t offset = model->n_tensors ? model->tensors[0].file_offset : 0;

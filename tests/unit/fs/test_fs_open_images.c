@@ -7,7 +7,7 @@
 
 #include "fs/tree/open_images.h"
 
-/* What the builders below do and count. */
+/* Settings and counters of the builders below. */
 struct work {
     atomic_int n_built;
     int result;
@@ -116,7 +116,7 @@ Test(fs_open_images, are_built_by_one_while_others_wait)
     }
     while (sem_wait(&work.begun) != 0)
         ;
-    /* Who is interrupted need not wait until it is built; others can be had meanwhile. */
+    /* An interrupted caller need not wait for the image; others are available meanwhile. */
     cr_expect_eq(fs_open_images_get(&images, 3, build, &work, &interrupt, &image), -EINTR);
     cr_expect_eq(fs_open_images_get(&images, 4, build, &work, NULL, &image), 0);
     cr_expect_eq(work.n_built, 1);

@@ -233,7 +233,7 @@ Test(gguf_confine, threads_only_if_asked_for)
     cr_expect_eq(in_confinement(&(struct gguf_confinement){0}, start_thread), 1);
 }
 
-/* The version of Landlock; below 1 if the kernel has none. */
+/* Return the version of Landlock; below 1 if the kernel has none. */
 static long landlock_version(void)
 {
     return syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
@@ -287,7 +287,7 @@ static int signal_child_and_parent(void)
     return kill(getppid(), SIGCONT) < 0 && errno == EPERM ? 0 : 2;
 }
 
-/* A process that waits for the end of its child may signal that, and no other one. */
+/* A process that waits for its child may signal that child, and no other process. */
 Test(gguf_confine, signals_one_child)
 {
     const int wanted[] = {SCMP_SYS(getppid)};

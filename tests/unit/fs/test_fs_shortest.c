@@ -119,7 +119,7 @@ Test(fs_shortest, floats_have_the_digits_of_floats)
     }
 }
 
-/* How many digits the text has between its leading and its trailing zeros. */
+/* Count the digits between the leading and the trailing zeros. */
 static int count_digits(const char *text)
 {
     int n = 0, n_zeros = 0;
@@ -151,8 +151,7 @@ static void neighbour(double value, int n_digits, int rounding, char text[64])
     cr_assert_eq(fesetround(FE_TONEAREST), 0);
 }
 
-/* Whether what was written of a positive finite value is a number as JSON has it, with a '.' or
- * 'e'. */
+/* Return true if the text of a positive finite value is a JSON number with a '.' or an 'e'. */
 static bool is_json_number(const char *text)
 {
     const char *c = text + strspn(text, "0123456789");

@@ -9,11 +9,10 @@ struct tree_file {
     size_t size_bytes;
 };
 
-/* The tree of a model, which must be accepted. */
+/* Make the tree of a model, which must succeed. */
 struct fs_tree *tree_file_make_tree(const struct gguf_model *model);
 
-/* The node at a path like "tensors/a/raw"; FS_NO_NODE if there is none. Links are
- * not followed. */
+/* Return the node at a path like "tensors/a/raw", or FS_NO_NODE. Does not follow links. */
 fs_node_index tree_file_find(const struct fs_tree *tree, const char *path);
 
 /* Reads a file at once and in parts, which must give the same, and as much as its size says. */

@@ -32,7 +32,7 @@ void model_file_begin_test(void);
 /* Ends the writer. */
 struct model_bytes model_file_finish(struct gguf_writer *w);
 
-/* A file in memory with these bytes; the caller closes the descriptor. */
+/* Make a file in memory with these bytes. The caller closes the descriptor. */
 int model_file_create(const void *bytes, size_t size_bytes);
 
 /* Writes the bytes of that file again and sets its time to that of the open model. */
@@ -50,10 +50,10 @@ int model_file_open_descriptor_with(int descriptor, const struct gguf_open_optio
 int model_file_open(const void *bytes, size_t size_bytes, struct gguf_model **model,
                     struct gguf_report *report);
 
-/* The model in the bytes, which must be accepted; to be freed with gguf_close(). */
+/* Open a model from bytes, which must succeed. Free it with gguf_close(). */
 struct gguf_model *model_file_accept(const void *bytes, size_t size_bytes);
 
-/* The model that the writer, which ends, has written. */
+/* End the writer and open the model that it has written. */
 struct gguf_model *model_file_make(struct gguf_writer *w);
 
 /* A report that counts its notes. */
@@ -69,7 +69,7 @@ struct gguf_report model_file_report(struct model_notes *notes);
  */
 struct model_bytes model_file_rich(const struct model_encoding *encoding);
 
-/* The model of that file, by the number of the encoding. */
+/* Open the model of model_file_rich(), by the number of the encoding. */
 struct gguf_model *model_file_rich_model(size_t encoding);
 
 /* Pseudo-random numbers; the sequence depends on the state alone. */

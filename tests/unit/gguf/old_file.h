@@ -25,13 +25,13 @@ struct old_file {
     bool without_tensors;
 };
 
-/* The file of every kind that there is; NULL behind the last. */
+/* Return a file of the kind at `index`, or NULL past the last. */
 const struct old_file *old_file_at(size_t index);
 
-/* The bytes are to be freed. Aborts if memory is short. */
+/* Make the file. The caller frees the bytes. Aborts if memory is short. */
 struct model_bytes old_file_make(const struct old_file *file);
 
-/* Where in that file its vocabulary, and with it all but the tensors, ends. */
+/* Return the offset at which the file's vocabulary ends and its tensors begin. */
 size_t old_file_tensors_offset(const struct old_file *file);
 
 /* A file of rwkv.cpp: "4", "5.1", "5.2", "6" or "7". */

@@ -7,7 +7,7 @@
 #define SHARD_PATH_BYTES 512
 #define N_SHARDS         3
 
-/* What a shard says and holds. */
+/* The keys and contents of a shard. */
 struct shard_file {
     uint32_t version;
     bool big_endian;

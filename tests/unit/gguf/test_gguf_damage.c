@@ -144,7 +144,7 @@ Test(gguf_damage, cut_at_every_length)
 
 Test(gguf_damage, any_byte_changed)
 {
-    /* What is accepted must be sound, what is refused must say why. */
+    /* An accepted file must be sound; a refusal must give a reason. */
     for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
         struct model_bytes bytes = model_file_rich(&model_encodings[i]);
         size_t table_end, data_end;

@@ -9,7 +9,7 @@
 
 TestSuite(gguf_old_damage, .init = model_file_begin_test);
 
-/* Where there is a file with a vocabulary only, a file cut behind its vocabulary is one. */
+/* A file cut after its vocabulary is accepted if the family has vocabulary-only files. */
 static void check_cuts(const struct model_bytes *bytes, size_t complete_at)
 {
     for (size_t size_bytes = 0; size_bytes < bytes->size_bytes; size_bytes++) {
@@ -25,7 +25,7 @@ static void check_cuts(const struct model_bytes *bytes, size_t complete_at)
     }
 }
 
-/* What is accepted must be sound, what is refused must say why. */
+/* An accepted file must be sound; a refusal must give a reason. */
 static void check_changes(struct model_bytes *bytes, size_t step)
 {
     static const unsigned char changes[] = {0x01, 0x08, 0x80, 0xff};

@@ -36,7 +36,7 @@ static int open_partial(int descriptor, struct gguf_model **model, struct gguf_r
     return gguf_open_with(path, &options, model, report);
 }
 
-/* Whether a tensor can be read, and whether that agrees with what the map says. */
+/* Return true if a tensor can be read; check that this agrees with the map. */
 static bool is_there(const struct gguf_model *model, unsigned number)
 {
     const struct gguf_tensor *tensor = &model->tensors[number];
@@ -102,7 +102,7 @@ Test(gguf_partial, a_file_with_holes)
     free(bytes.data);
 }
 
-/* Without the header nobody knows what is missing. */
+/* Without the header, the size of the model is unknown. */
 Test(gguf_partial, the_header_must_be_there)
 {
     struct model_bytes bytes = pages();
@@ -138,7 +138,7 @@ Test(gguf_partial, overlaps_are_refused)
     free(bytes.data);
 }
 
-/* A changed header means nothing in a file that is being written. */
+/* Without -o partial, a changed header makes a file stale. */
 Test(gguf_partial, without_it_a_file_with_another_header_is_stale)
 {
     struct model_bytes bytes = pages();

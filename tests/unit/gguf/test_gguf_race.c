@@ -61,7 +61,7 @@ static int parse_changing(struct changing_bytes *changing, size_t size_bytes, co
     return gguf_parse_file(&source, &options, model, &report);
 }
 
-/* All that a model points to is its own: a sanitizer sees where it is not. */
+/* Walk everything that a model points to: a sanitizer finds what it does not own. */
 static void walk_array(const struct gguf_array *array)
 {
     struct gguf_cursor cursor = gguf_array_begin(array);
@@ -144,7 +144,7 @@ static void change_in_many_ways(const struct model_bytes *bytes)
         fill_random(after, bytes->size_bytes, seed);
         change_at_every_read(bytes, after);
     }
-    /* All numbers become others that are plausible. */
+    /* Replace all numbers by other plausible ones. */
     for (size_t i = 0; i < bytes->size_bytes; i++)
         after[i] = bytes->data[i] ? bytes->data[i] ^ 1 : 0;
     change_at_every_read(bytes, after);
@@ -232,7 +232,7 @@ static void *rewrite(void *argument)
     struct writer *writer = argument;
 
     while (!writer->should_stop) {
-        /* A failure would make the file never change, and every opening succeed. */
+        /* If the write failed, the file would never change and every opening would succeed. */
         if (pwrite(writer->descriptor, writer->after, writer->n_bytes, writer->offset) < 0 ||
             pwrite(writer->descriptor, writer->before, writer->n_bytes, writer->offset) < 0)
             abort();

@@ -1,4 +1,6 @@
-/* The files of tests/hostile: each is refused with the right words, or mounts and can be read. */
+/*
+ * The files of tests/hostile: each is refused with the expected message, or mounts and can be read.
+ */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <inttypes.h>
@@ -88,7 +90,7 @@ ParameterizedTest(size_t *number, gguf_refuse_files, each)
     check_row(*number);
 }
 
-/* The name of a file tells what it breaks. */
+/* The name of a file says what it breaks. */
 Test(gguf_refuse_files, each_has_a_class_and_a_name_of_its_own)
 {
     const struct hostile_row *row, *other;

@@ -89,7 +89,7 @@ Test(gguf_safe_print, formats)
     free(printed);
 }
 
-/* What a shell makes of a word that was printed for it. */
+/* Pass printed words through a shell and compare. */
 Test(gguf_safe_print, words_for_a_shell)
 {
     static const char *const words[] = {"model.gguf", "my model.gguf", "it's",         "$(reboot)",

@@ -24,7 +24,7 @@ void metadata_files_remove(int root)
     unlinkat(root, "metadata", AT_REMOVEDIR);
 }
 
-/* The place behind the string whose opening quote is at `at`. */
+/* Return the place after the string whose opening quote is at `at`. */
 static const char *end_of_string(const char *at, const char *end)
 {
     for (at++; at < end && *at != '"'; at++)
@@ -32,7 +32,7 @@ static const char *end_of_string(const char *at, const char *end)
     return at < end ? at + 1 : end;
 }
 
-/* The place of the comma or brace that ends the value. */
+/* Return the place of the comma or brace that ends the value. */
 static const char *end_of_value(const char *at, const char *end)
 {
     size_t depth = 0;

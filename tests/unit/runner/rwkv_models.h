@@ -20,7 +20,7 @@ enum rwkv_model {
 
 enum { RWKV_N_VOCAB = 24, RWKV_HEAD_SIZE = 64, RWKV_N_EMBD = 128, RWKV_N_LAYER = 2 };
 
-/* What it calls itself, or NULL if there is no such GGUF file but ours. */
+/* Return the model's general.architecture, or NULL if such GGUF files do not exist elsewhere. */
 const char *rwkv_model_architecture(enum rwkv_model model);
 
 /* The file, unfinished. Other values than those that are right stand for themselves. */
