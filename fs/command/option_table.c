@@ -94,7 +94,7 @@ const struct fs_option fs_option_table[] = {
     NUMBER("max_idle_threads", "N", mount.max_idle_threads, 1, MAX_THREADS,
            "keep at most N idle threads"),
 
-    /* What mount(8) and fstab(5) pass. */
+    /* Options that mount(8) and fstab(5) pass. */
     FROM_MOUNT("ro", fs_take_for_libfuse),
     FROM_MOUNT("rw", fs_take_rw),
     FROM_MOUNT("remount", fs_take_remount),

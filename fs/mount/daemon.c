@@ -208,7 +208,7 @@ static bool wait_for_load(const struct links *links, pid_t server, int *number)
 
     *number = 0;
     while (poll(events, 2, -1) > 0 || errno == EINTR) {
-        /* Who has interrupted the command wants no mount, also if it would be ready by now. */
+        /* After an interrupt there must be no mount, even if it would be ready by now. */
         const int signal_number = events[1].revents ? next_signal(links, 0) : 0;
 
         if (signal_number > 0 && signal_number != SIGCHLD) {

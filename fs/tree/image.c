@@ -86,7 +86,7 @@ int fs_elements_size(const struct gguf_tensor *tensor, enum fs_format format, ui
 }
 
 /* Return true if the file stores the elements in this format and order. */
-static bool is_stored_so(const struct gguf_tensor *tensor, enum fs_format format,
+static bool is_stored_as(const struct gguf_tensor *tensor, enum fs_format format,
                          enum fs_order order)
 {
     return format == FS_F32 && order == FS_AS_STORED && tensor->type->id == DEQUANT_F32 &&
@@ -100,7 +100,7 @@ int fs_image_add_elements(struct fs_image *image, const struct gguf_tensor *tens
 
     if (fs_elements_size(tensor, format, &size_bytes) < 0)
         return -EOVERFLOW;
-    if (is_stored_so(tensor, format, order))
+    if (is_stored_as(tensor, format, order))
         return fs_image_add_data(image, tensor);
     return add(image, (struct fs_segment){.kind = FS_ELEMENTS, .elements = {tensor, format, order}},
                size_bytes);

@@ -23,7 +23,7 @@ void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak)
 static char running[4096];
 static unsigned long n_inputs;
 
-static void tell_input(void)
+static void print_input(void)
 {
     fprintf(stderr, "the input was %s\n", running);
 }
@@ -31,7 +31,7 @@ static void tell_input(void)
 static void on_abort(int signal_number)
 {
     (void)signal_number;
-    tell_input();
+    print_input();
 }
 
 static void run(const char *path, const uint8_t *bytes, size_t n_bytes)
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
     }
     signal(SIGABRT, on_abort);
     if (__sanitizer_set_death_callback)
-        __sanitizer_set_death_callback(tell_input);
+        __sanitizer_set_death_callback(print_input);
     folders = fts_open(argv + 1, FTS_PHYSICAL | FTS_NOCHDIR, compare);
     while (folders && status == EX_OK && (entry = fts_read(folders))) {
         if (entry->fts_info == FTS_F) {

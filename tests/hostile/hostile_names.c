@@ -180,7 +180,7 @@ static struct model_bytes tensors_of_one_hash(uint64_t argument)
     return hostile_finish(w);
 }
 
-/* What a name of many 'n' becomes. */
+/* The file name for a name of many 'n'. */
 #define N_10 "nnnnnnnnnn"
 #define N_230                                                                                      \
     N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 \

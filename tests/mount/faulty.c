@@ -1,5 +1,5 @@
 /*
- * A disk that goes bad, for tests: faulty FILE MOUNTPOINT
+ * A disk that fails, for tests: faulty FILE MOUNTPOINT
  *
  * Mounts a directory with two files: `model`, which is FILE read-only, and `control`. "FIRST END",
  * written to `control`, makes every read of `model` fail with EIO that touches bytes from FIRST up

@@ -44,14 +44,14 @@ enum run_residual {
     RUN_PARALLEL_WITHOUT_FFN_NORM, /* parallel in models that have no ffn_norm (StableLM 2 12B) */
 };
 
-/* What a layer must consist of. */
+/* The parts that a layer must have. */
 enum run_layer_parts {
     RUN_BOTH_PARTS, /* a mixer and a feed-forward */
     RUN_ONE_PART,   /* a mixer or a feed-forward, whose norm is attn_norm in both cases */
     RUN_ANY_PARTS,  /* one, both or none: parts of some layers were pruned */
 };
 
-/* What the tensor layer_output_scale multiplies. */
+/* The operand of the tensor layer_output_scale. */
 enum run_layer_scale {
     RUN_LAYER_SCALES_OUTPUT,     /* the layer's output */
     RUN_LAYER_SCALES_EMBEDDINGS, /* the token embeddings, which are then added to the output */
@@ -99,7 +99,7 @@ enum run_embedding_scale {
     RUN_EMBEDDING_BY_KEY,  /* by the key embedding_scale */
 };
 
-/* What the key logit_scale does. */
+/* The effect of the key logit_scale. */
 enum run_logit_scale {
     RUN_LOGITS_UNSCALED,
     RUN_LOGITS_MULTIPLIED,
@@ -182,7 +182,7 @@ enum run_rotary_layers {
     RUN_ROTARY_LEADING, /* those with a sliding window and the first leading_dense_block_count */
 };
 
-/* What the key rope.scaling.yarn_log_multiplier does. */
+/* The effect of the key rope.scaling.yarn_log_multiplier. */
 enum run_log_multiplier {
     RUN_MULTIPLIER_UNUSED,
     RUN_MULTIPLIER_SCALES,  /* its product with ln(factor) goes into the attention's scale */
@@ -215,10 +215,10 @@ enum run_gating {
     RUN_GATE_SOFTMAX_WEIGHT, /* softmax over the chosen ones only */
 };
 
-/* Whether the weights of the chosen experts are divided by their sum. */
+/* Division of the chosen experts' weights by their sum. */
 enum run_weights_norm { RUN_WEIGHTS_PLAIN, RUN_WEIGHTS_NORMED, RUN_WEIGHTS_BY_KEY };
 
-/* What experts, or the router, take as their input. */
+/* The input of experts, or of the router. */
 enum run_expert_input {
     RUN_INPUT_RESIDUAL, /* the residual stream after attention */
     RUN_INPUT_LAYER,    /* the layer's input, before attention */

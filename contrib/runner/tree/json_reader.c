@@ -255,7 +255,7 @@ static size_t count_digits(const char *text)
     return strspn(text, "0123456789");
 }
 
-/* Whether the text is a number as JSON writes it: no leading zeros, digits around a point. */
+/* Return true if the text is a JSON number: no leading zeros, digits around a point. */
 static bool is_number(const char *text)
 {
     size_t n;

@@ -23,7 +23,7 @@ void run_weights_close(struct run_weights *weights);
 /* The number of tensors in the tree. */
 size_t run_weights_count(const struct run_weights *weights);
 
-/* Whether the tree has a tensor of that name. */
+/* Return true if the tree has a tensor of that name. */
 bool run_weights_has(const struct run_weights *weights, const char *name);
 
 /*

@@ -24,7 +24,7 @@ static const struct dequant_type *type_named(const char *name)
     return NULL;
 }
 
-/* What is expected of a binary16 number, as the bits of a float. */
+/* The expected value of a binary16 number, as the bits of a float. */
 static uint32_t expected_f16(uint32_t half)
 {
     uint32_t sign = (half >> 15) << 31;

@@ -1,4 +1,4 @@
-/* fs/mount/session_io: what the kernel is told when a session begins. The test is the kernel. */
+/* fs/mount/session_io: the first reply of a session. The test plays the kernel. */
 #include "fs/mount/session_io.h"
 
 #define FUSE_USE_VERSION 314

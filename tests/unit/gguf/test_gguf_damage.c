@@ -10,7 +10,7 @@ TestSuite(gguf_damage, .init = model_file_begin_test);
 
 enum { HEADER_BYTES = 24 }; /* of versions 2 and 3 */
 
-/* Opens a file that must be refused, frees it, and returns how many errors were told. */
+/* Open a file that must be refused, free it, and return the number of errors reported. */
 static size_t refuse(struct gguf_writer *w, size_t cut_bytes, struct model_notes *notes,
                      struct gguf_finding *first)
 {

@@ -48,7 +48,7 @@ static void expect_text(const struct gguf_model *model, const char *key, const c
     cr_expect(gguf_string_equals(found->value.string, text), "%s of %s", key, model->format);
 }
 
-/* What is said of most kinds of file, by the suffix of the key. */
+/* Expected values of most kinds of file, by the suffix of the key. */
 static void expect_numbers(const struct gguf_model *model, const char *architecture)
 {
     static const struct {

@@ -23,7 +23,7 @@ void numbers_expect_near(const char *what, const float *got, const double *expec
 /* Fails unless the numbers have the same bits. */
 void numbers_expect_same(const char *what, const float *got, const float *expected, size_t n);
 
-/* What is left of a number that is kept in 16 bits. */
+/* Round a number to 16 bits and back. */
 float numbers_as_f16(float x);
 
 /* The product of rows [n_rows][width] with x, in double. */

@@ -55,7 +55,7 @@ const float *run_files_values(const struct run_files *files, const char *name);
 /* Opens the tree, which must succeed. */
 struct run_tree run_files_open(const struct run_files *files);
 
-/* What parts of an engine are loaded with, and run in. */
+/* The context in which parts of an engine are loaded and run. */
 struct run_part {
     struct run_tree tree;
     struct run_arena arena;

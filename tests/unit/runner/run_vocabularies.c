@@ -99,7 +99,7 @@ static void encode(const struct run_tokenizer *tokenizer, const char *text, size
                    unsigned flags, struct run_ids *ids)
 {
     struct run_failure failure = {{0}};
-    /* Of its very length, for sanitizers. */
+    /* Exact size, for sanitizers. */
     char *copy = malloc(length > 0 ? length : 1);
 
     cr_assert_not_null(copy);

@@ -182,7 +182,7 @@ static void write_keys(struct gguf_writer *w, enum rwkv_model model, uint32_t he
     add_u32(w, architecture, "attention.head_count", 0);
     add_u32(w, architecture, "architecture_version", version);
     add_u32(w, architecture, "wkv.head_size", head_size);
-    /* What llama.cpp wants to know. */
+    /* Keys that llama.cpp requires. */
     add_u32(w, architecture, "time_mix_extra_dim", RANK);
     add_u32(w, architecture, "time_decay_extra_dim", RANK);
     add_u32(w, architecture, "attention.decay_lora_rank", RANK);

@@ -195,7 +195,7 @@ static const struct {
      "<|assistant|>\n"},
 };
 
-/* What tells the formats apart, as it stands in templates. */
+/* The texts in templates that distinguish the formats. */
 static const struct {
     const char *jinja, *name;
 } templates[] = {
