@@ -1,5 +1,5 @@
-/* Shards: what makes one model of several files. tests/unit/gguf/test_gguf_hostile_shards.c has what
- * does not. */
+/* Shards: what makes one model of several files. tests/unit/gguf/test_gguf_hostile_shards.c has
+ * what does not. */
 #include <cjson/cJSON.h>
 #include <criterion/criterion.h>
 #include <stdio.h>
