@@ -387,16 +387,18 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
     }
     /*
      * If there was no byte, the server has printed the reason. If there was one, the server may be
-     * alive where the path no longer leads, because a directory above was renamed.
+     * alive where the path no longer leads, because a directory above was renamed; what it dies of
+     * says nothing then.
      */
     if (n_ready == 1) {
         fprintf(stderr, "ggufs: the server ended at once; run it with -f to see why\n");
         kill(keeper, SIGTERM);
     }
     /* The keeper ends once it has removed the mount. */
-    return waitpid(keeper, &end, 0) == keeper && WIFEXITED(end) && WEXITSTATUS(end) != EX_OK
-               ? WEXITSTATUS(end)
-               : EX_OSERR;
+    if (waitpid(keeper, &end, 0) != keeper || n_ready == 1 || !WIFEXITED(end) ||
+        WEXITSTATUS(end) == EX_OK)
+        return EX_OSERR;
+    return WEXITSTATUS(end);
 }
 
 int fs_daemon_run(const struct fs_daemon *daemon, sigset_t *before)

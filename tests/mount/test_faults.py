@@ -290,6 +290,8 @@ class TestFaulty(FaultTestCase):
         _, server = self.processes_of(self.mountpoint)
         self.heal()  # nothing of it is cached now
         self.faulty.send_signal(signal.SIGSTOP)
+        # A request that it has read already would keep even a killed server.
+        mounting.wait_until(lambda: self.is_stopped(self.faulty.pid), "the source goes on")
         reader = subprocess.Popen(["cat", path], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL)
         self.addCleanup(reader.wait)
@@ -300,6 +302,13 @@ class TestFaulty(FaultTestCase):
         self.assertIn(b"signal 9", daemon.stderr.read())
         self.assertNotEqual(0, reader.wait(mounting.DEADLINE))
         self.assertIsNone(mounting.mount_entry(self.mountpoint))
+
+    def is_stopped(self, pid):
+        states = set()
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/stat", "rb") as file:
+                states.add(file.read().rpartition(b")")[2].split()[0])
+        return states == {b"T"}
 
     def waits_for_the_model(self, pid):
         """Return True if a thread of the process is in a system call on the model's descriptor."""
