@@ -153,6 +153,7 @@ static const struct run_pretokenizer as_kimi = {
 static const struct run_pretokenizer as_superbpe = {
     .patterns = {GROUPS_FROM_RIGHT("\\p{N}", "\\p{N}")}};
 static const struct run_pretokenizer as_chameleon = {
+    /* NOLINTNEXTLINE(bugprone-suspicious-missing-comma): the last pattern is GPT2, of several lines */
     .patterns = {"<sentinel:[0-9]+>", "IMGIMG[A-I]{1,4}Z", "[\\t\\n]|    |  ", "\\p{N}",
                  "[\\p{P}!-/:-@\\[-`{-~]", GPT2},
     .is_bos_added = true};
