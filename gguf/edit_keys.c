@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* What a standard key holds. */
+/* A standard key and its type. */
 enum kind { TEXT, TEXTS, BOOL, U32, COUNT, COUNT_PER_LAYER, F32, FLOATS, TOKEN_TYPES };
 
 static const char *const kind_names[] = {

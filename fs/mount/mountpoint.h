@@ -20,7 +20,7 @@ int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
                        struct fs_mountpoint *mountpoint);
 
 /*
- * To be called once the mount is made: from then on the kernel lets nobody rename the directory. If
+ * Call this once the mount is made: from then on the kernel lets nobody rename the directory. If
  * it was renamed before, unmount it, print that, and return an exit status other than EX_OK:
  * another directory may have the path, and what is mounted elsewhere would not be found.
  */

@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-/* What the keeper takes care of. */
+/* The keeper removes these. */
 struct run_kept {
     const char *model;                     /* a model file to mount; NULL: none */
     const struct run_texts *mount_options; /* of that mount */

@@ -22,7 +22,7 @@
 
 enum kind { MISSING, NUMBER, STRING, ARRAY, OTHER };
 
-/* What is kept of a key that was asked for. */
+/* A key that was asked for. */
 struct value {
     char *key;
     enum kind kind;

@@ -185,7 +185,7 @@ void run_weights_close(struct run_weights *weights)
     free(weights);
 }
 
-/* What the runner needs of an info. */
+/* The members of an info that the runner needs. */
 struct info {
     bool has_type, has_shape;
     double type, era; /* era: DEQUANT_ERA if the info has none, NaN if it is not known */
