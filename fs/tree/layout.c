@@ -19,8 +19,10 @@ struct directory {
 struct layout {
     struct fs_tree *tree;
     void *directories; /* a tree of tsearch(3) */
-    /* The last directory looked up: files of one directory follow each other. */
-    char last_path[FS_PATH_BYTES];
+    /* The last directory entered, and what its path was made from: a tensor's files share one. */
+    const char *last_template;
+    size_t last_bytes;
+    const void *last_subject;
     fs_node_index last;
 };
 
@@ -65,94 +67,93 @@ static int enter(struct layout *layout, fs_node_index parent, const char *name,
     return result < 0 ? result : remember(layout, *directory);
 }
 
-/* Find the directory of the last component of a path; add missing directories. */
-static int enter_parent(struct layout *layout, const char *path, fs_node_index *parent)
+/* Find the directory that the first template_bytes bytes of a template name; add missing ones. */
+static int enter_template(struct layout *layout, const char *path_template, size_t template_bytes,
+                          const void *subject)
 {
-    const char *slash = strrchr(path, '/');
-    const size_t parent_bytes = slash ? (size_t)(slash - path) : 0;
+    char path[FS_PATH_BYTES];
     int result = 0;
 
-    if (strncmp(path, layout->last_path, parent_bytes) == 0 &&
-        layout->last_path[parent_bytes] == '\0') {
-        *parent = layout->last;
+    if (subject == layout->last_subject && template_bytes == layout->last_bytes &&
+        strncmp(path_template, layout->last_template, template_bytes) == 0)
         return 0;
-    }
-    memcpy(layout->last_path, path, parent_bytes);
-    layout->last_path[parent_bytes] = '\0';
+    fs_path_expand(path_template, template_bytes, layout->tree, subject, path);
+    layout->last_template = path_template;
+    layout->last_bytes = template_bytes;
+    layout->last_subject = subject;
     layout->last = FS_ROOT;
-    for (const char *at = path; result == 0 && at < path + parent_bytes;) {
-        const size_t length = strcspn(at, "/");
-        char name[FS_NAME_BYTES];
-
-        memcpy(name, at, length);
-        name[length] = '\0';
+    for (char *name = path, *rest; result == 0 && *name != '\0'; name = rest) {
+        rest = name + strcspn(name, "/");
+        if (*rest == '/')
+            *rest++ = '\0';
         result = enter(layout, layout->last, name, &layout->last);
-        at += length + 1;
     }
-    *parent = layout->last;
     return result;
 }
 
-/* Add the node of a path in the directory `parent`. */
-static int add_named(struct layout *layout, const struct fs_view *view, fs_node_index parent,
-                     const char *path, fs_node_index *node)
+/* Add the node of that name in the directory entered last. */
+static int add_named(struct layout *layout, const struct fs_view *view, const char *name,
+                     const char *name_in_table, fs_node_index *node)
 {
     struct fs_nodes *nodes = &layout->tree->nodes;
-    const char *in_table = strrchr(view->path, '/');
-    const char *name = strrchr(path, '/');
     int result;
 
-    in_table = in_table ? in_table + 1 : view->path;
-    name = name ? name + 1 : path;
     if (view->kind == FS_DIRECTORY) {
         /* An earlier row may have added it, as the directory of a file. */
-        result = enter(layout, parent, name, node);
+        result = enter(layout, layout->last, name, node);
         if (result < 0 || !nodes->list[*node].view)
             return result;
     }
     /* A name from the table need not be copied. */
-    if (strcmp(name, in_table) == 0)
-        return fs_nodes_add(nodes, parent, view->kind, in_table, false, node);
-    return fs_nodes_add(nodes, parent, view->kind, name, true, node);
+    if (strcmp(name, name_in_table) == 0)
+        return fs_nodes_add(nodes, layout->last, view->kind, name_in_table, false, node);
+    return fs_nodes_add(nodes, layout->last, view->kind, name, true, node);
 }
 
 static int add_node(struct layout *layout, const struct fs_view *view, const void *subject)
 {
+    const char *slash = strrchr(view->path, '/');
+    const char *last_component = slash ? slash + 1 : view->path;
     struct fs_tree *tree = layout->tree;
-    char path[FS_PATH_BYTES], target[FS_PATH_BYTES];
-    fs_node_index parent = FS_NO_NODE, node = FS_NO_NODE;
+    char name[FS_PATH_BYTES], target[FS_PATH_BYTES];
+    fs_node_index node = FS_NO_NODE;
     int result;
 
-    fs_path_expand(view->path, tree, subject, path);
-    result = enter_parent(layout, path, &parent);
-    if (result == 0)
-        result = add_named(layout, view, parent, path, &node);
+    result = enter_template(layout, view->path, slash ? (size_t)(slash - view->path) : 0, subject);
+    if (result < 0)
+        return result;
+    fs_path_expand(last_component, strlen(last_component), tree, subject, name);
+    result = add_named(layout, view, name, last_component, &node);
     if (result < 0)
         return result;
     tree->nodes.list[node].view = view;
     tree->nodes.list[node].subject = subject;
     if (view->kind != FS_LINK)
         return 0;
-    fs_path_expand(view->target, tree, subject, target);
+    fs_path_expand(view->target, strlen(view->target), tree, subject, target);
     return fs_nodes_set_target(&tree->nodes, node, target);
 }
 
-/* Add all nodes about the subjects of one kind, in order. */
-static int add_subjects(struct layout *layout, const struct fs_subjects *subjects)
+/* Add all nodes about the subjects of one kind, in order. `views` has room for the whole table. */
+static int add_subjects(struct layout *layout, const struct fs_subjects *subjects,
+                        const struct fs_view **views)
 {
     const uint64_t n_subjects = subjects->count(layout->tree);
+    size_t n_views = 0;
 
+    for (size_t i = 0; i < fs_view_count(); i++) {
+        if (fs_path_subjects(fs_view_at(i)->path) == subjects)
+            views[n_views++] = fs_view_at(i);
+    }
     for (uint64_t i = 0; i < n_subjects; i++) {
         const void *subject = subjects->at(layout->tree, i);
 
-        for (size_t j = 0; j < fs_view_count(); j++) {
-            const struct fs_view *view = fs_view_at(j);
+        for (size_t j = 0; j < n_views; j++) {
             int result;
 
-            if (fs_path_subjects(view->path) != subjects ||
-                (view->applies && !view->applies(layout->tree, subject)))
+            if (views[j]->applies && !views[j]->applies(layout->tree, subject))
                 continue;
-            result = add_node(layout, view, subject);
+            result = add_node(layout, views[j], subject);
             if (result < 0)
                 return result;
         }
@@ -162,15 +163,13 @@ static int add_subjects(struct layout *layout, const struct fs_subjects *subject
 
 int fs_layout_add_nodes(struct fs_tree *tree)
 {
-    struct layout *layout = calloc(1, sizeof *layout);
-    int result = layout ? fs_nodes_begin(&tree->nodes) : -ENOMEM;
+    struct layout layout = {.tree = tree, .last_template = "", .last = FS_ROOT};
+    const struct fs_view **views = calloc(fs_view_count(), sizeof *views);
+    int result = views ? fs_nodes_begin(&tree->nodes) : -ENOMEM;
 
-    if (layout)
-        layout->tree = tree;
     for (size_t i = 0; result == 0 && fs_subjects[i]; i++)
-        result = add_subjects(layout, fs_subjects[i]);
-    if (layout)
-        tdestroy(layout->directories, free);
-    free(layout);
+        result = add_subjects(&layout, fs_subjects[i], views);
+    tdestroy(layout.directories, free);
+    free(views);
     return result;
 }

@@ -124,12 +124,13 @@ const struct fs_subjects *fs_path_subjects(const char *path_template)
     return start ? placeholder_at(start)->subjects : &the_model;
 }
 
-void fs_path_expand(const char *path_template, const struct fs_tree *tree, const void *subject,
-                    char path[FS_PATH_BYTES])
+void fs_path_expand(const char *path_template, size_t template_bytes, const struct fs_tree *tree,
+                    const void *subject, char path[FS_PATH_BYTES])
 {
+    const char *end = path_template + template_bytes;
     size_t length = 0;
 
-    while (*path_template != '\0') {
+    while (path_template < end) {
         const size_t component_bytes = strcspn(path_template, "/");
         const struct placeholder *placeholder = placeholder_at(path_template);
         char suffix[FS_NAME_BYTES], file_name[FS_NAME_BYTES];
@@ -145,8 +146,7 @@ void fs_path_expand(const char *path_template, const struct fs_tree *tree, const
             path[length++] = '/';
         memcpy(path + length, file_name, strlen(file_name));
         length += strlen(file_name);
-        path_template += component_bytes;
-        path_template += *path_template == '/';
+        path_template += component_bytes + 1;
     }
     path[length] = '\0';
 }

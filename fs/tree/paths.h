@@ -34,10 +34,11 @@ extern const struct fs_subjects *const fs_subjects[];
 const struct fs_subjects *fs_path_subjects(const char *path_template);
 
 /*
- * Write the template's path for a subject, NUL-terminated. The result is safe: no component is
- * empty, "." or "..", unless the template itself has it.
+ * Write the path for a subject of the first template_bytes bytes of a template, which end with a
+ * component, NUL-terminated. The result is safe: no component is empty, "." or "..", unless the
+ * template itself has it.
  */
-void fs_path_expand(const char *path_template, const struct fs_tree *tree, const void *subject,
-                    char path[FS_PATH_BYTES]);
+void fs_path_expand(const char *path_template, size_t template_bytes, const struct fs_tree *tree,
+                    const void *subject, char path[FS_PATH_BYTES]);
 
 #endif

@@ -12,6 +12,7 @@
 #include "dequant/rows.h"
 #include "tests/unit/dequant/random_blocks.h"
 
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static const double ggml_memset = 62;
 static unsigned n_judged, n_good;
 
 static uint8_t blocks[MAX_BYTES], headers[DEQUANT_MAX_HEADER_BYTES];
-static float out[N_FLOATS];
+static alignas(64) float out[N_FLOATS];
 
 /* Return the CPU time of this thread, so that other processes do not count. */
 static double now(void)
