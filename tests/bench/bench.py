@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """
-Measures the mount, and prints a table; `make bench` builds what it needs and runs it.
+Measures the mount and prints a table. `make bench` builds the programs and runs it.
 
-Reading is measured against the null file system (tests/bench/null_fs.c), which is mounted with the
-same options, in turns: ggufs, null, ggufs, null. A row has the median figures, and of the ratios of
-the rounds the median and the range. What the whole table takes minutes for, these cut down:
+Reads are compared with the null file system (tests/bench/null_fs.c), mounted with the same options.
+The two take turns: ggufs, null, null, ggufs. A row shows the medians of both, and the median and
+range of their ratios. The whole table takes minutes; these variables shorten it:
 
     BENCH_TYPES=Q4_K,F16     only these types
     BENCH_VIEWS=f32          only this file of a tensor
-    BENCH_ACCESS=cold,mmap   only these of cold, direct, hot, mmap, random; leaves out start-up too
+    BENCH_ACCESS=cold,mmap   only these of cold, direct, hot, mmap, random; no start-up rows
     BENCH_ROUNDS=5           rounds
     BENCH_MIB=64             the size of a tensor as float32
-    BENCH_OPTIONS="-o ..."   for both mounts
-    BENCH_REALTIME=no        lets other programs take the processors away, see below
+    BENCH_OPTIONS="-o ..."   options of both mounts
+    BENCH_REALTIME=no        keep the normal scheduling, see become_realtime()
 """
 import os
 import platform
@@ -33,8 +33,8 @@ def listed(name):
 
 def become_realtime():
     """
-    Who waits for the other, file system or reader, is to go on at once: where the processors are
-    never idle, a wake-up may else take longer than what is measured. What is started inherits it.
+    Give this process and its children real-time priority. Without it, waking up the file system or
+    the reader on a busy machine may take longer than the read itself.
     """
     if os.environ.get("BENCH_REALTIME") == "no":
         return "shares the processors (BENCH_REALTIME=no)"
@@ -54,7 +54,7 @@ def processor():
 
 
 def measure_numpy(table, model, cold):
-    """Rows against the gguf package, of the first Python that has it."""
+    """Add rows against the gguf package. Uses the first Python that has it."""
     speeds, reasons = None, []
     with mounts.mounted(mounts.GGUFS, model) as folder:
         for python in dict.fromkeys([os.environ.get("BENCH_PYTHON"), sys.executable,

@@ -1,10 +1,11 @@
 /*
- * Measures the decoding speed of each kernel set for each type, on one processor and in its cache:
- * 128 KiB of floats at a time, the size of a read of a mounted file. A row is the median of rounds
- * that alternate with memset() and the reference, so the ratios hold on a busy machine.
+ * Measures the decoding speed of each kernel set for each type, on one processor and from its
+ * cache: 128 KiB of floats per call, the size of a read of a mounted file. Each row is the median
+ * of several rounds. Kernel, reference and memset() take turns within a round, so the ratios hold
+ * on a busy machine.
  *
- * The best set has a target: 12 GB/s (8 for the IQ1 to IQ3 types), and the share of memset() that
- * ggml's own conversion reaches. The exit status is 0 even if it is missed.
+ * The best set has two targets: 12 GB/s (8 for the IQ1 to IQ3 types), and the share of memset()
+ * speed that ggml's own conversion reaches. The exit status is 0 even if a target is missed.
  *
  * bench-kernels [TYPE]...
  */
@@ -24,7 +25,7 @@
 #define ROUND_SECONDS 0.002
 
 /*
- * GB/s of ggml's conversions on one core of a machine with a memset() of 62 GB/s. Types that ggml
+ * GB/s of ggml's conversions on one core, measured where memset() reaches 62 GB/s. Types that ggml
  * does not convert are missing.
  */
 static const struct {
@@ -68,7 +69,7 @@ static void decode_group(dequant_decode_fn *decode, const struct dequant_type *t
                (struct dequant_row){headers, i});
 }
 
-/* Return GB of floats per second for all rows of a group, or for memset() if `decode` is NULL. */
+/* Return GB/s of floats written for all rows of a group, or by memset() if `decode` is NULL. */
 static double speed_of(dequant_decode_fn *decode, const struct dequant_type *type)
 {
     const double start = now();

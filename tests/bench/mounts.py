@@ -1,4 +1,4 @@
-"""Mounts ggufs and the null file system, and has files read by bench-reader."""
+"""Mounts ggufs and the null file system, and runs bench-reader on their files."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ NULL = os.path.join(BUILD, "null-fs")
 
 @contextlib.contextmanager
 def mounted(program, model, options=()):
-    """Mounts on a folder of its own, which it gives."""
+    """Mount `model` on a temporary folder, and give that folder."""
     with tempfile.TemporaryDirectory(prefix="ggufs-bench-") as folder:
         subprocess.run([program, *options, model, folder], check=True)
         try:
@@ -29,7 +29,7 @@ def parent_of(pid):
 
 
 def server_of(mountpoint):
-    """The process that serves a mount: the child of another with the same arguments."""
+    """Return the pid of the process that serves a mount: it has the arguments of its parent."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
@@ -41,7 +41,7 @@ def server_of(mountpoint):
 
 
 def peak_bytes(pid):
-    """The most memory that a process has had at a time."""
+    """Return the peak resident size of a process."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as file:
         return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM:"))
 
@@ -52,7 +52,7 @@ def tensor_names(mountpoint):
 
 
 class Tensor:
-    """A tensor of a model, by what ggufs says of it."""
+    """A tensor of a model, as its info file describes it."""
 
     def __init__(self, mountpoint, name):
         with open(os.path.join(mountpoint, "tensors", name, "info"), encoding="utf-8") as file:
@@ -61,7 +61,7 @@ class Tensor:
         self.folder = os.path.join("tensors", name)
 
     def bring_into_memory(self, model):
-        """So that what is timed is not the disk."""
+        """Read the tensor into the page cache, so that the disk is not timed."""
         buffer = bytearray(1 << 20)
         with open(model, "rb", buffering=0) as file:
             file.seek(self.info["offset"])
@@ -71,7 +71,7 @@ class Tensor:
 
 
 def read(access, readers, n_bytes, path):
-    """Runs bench-reader. Returns (GB/s, ...): with `random` also median and p99 in us."""
+    """Run bench-reader. Returns (GB/s,), or (GB/s, median us, p99 us) for `random`."""
     done = subprocess.run([READER, access, str(readers), str(n_bytes), path], check=True,
                           stdout=subprocess.PIPE)
     n_bytes, seconds, *latencies = map(float, done.stdout.split())
@@ -79,7 +79,7 @@ def read(access, readers, n_bytes, path):
 
 
 class WholeModel:
-    """model.gguf, in the place of a tensor."""
+    """model.gguf, with the interface of a Tensor."""
     folder = ""
 
     def __init__(self, name):

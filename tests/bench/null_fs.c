@@ -1,8 +1,8 @@
 /*
- * The null file system: a mount whose contents cost nothing, the upper limit for ggufs in the
- * bench. It is ggufs itself (the same tree, options, replies to open, threads and sandbox), linked
- * with --wrap=fs_requests so that it answers every read from one buffer of noise. Later changes of
- * ggufs therefore apply to it too, except for work that ggufs adds to reading.
+ * The null file system: the fastest possible mount, and so the upper limit for ggufs in the bench.
+ * It is ggufs itself (same tree, options, replies to open, threads and sandbox), linked with
+ * --wrap=fs_requests, and answers every read from one buffer of noise. Later changes of ggufs
+ * therefore apply to it too, except for work that ggufs adds to reads.
  */
 #include "fs/mount/requests.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Larger than any request, and a huge page, like ggufs's buffers for replies. */
+/* Larger than any request, and aligned to a huge page like the reply buffers of ggufs. */
 #define NOISE_BYTES ((size_t)2 << 20)
 
 static _Alignas(NOISE_BYTES) uint8_t noise[NOISE_BYTES];
@@ -51,7 +51,7 @@ static void make_noise(void)
     }
 }
 
-/* Runs before main(), which is ggufs's. */
+/* Runs before main(), which belongs to ggufs. */
 __attribute__((constructor)) static void replace_read(void)
 {
     make_noise();

@@ -1,8 +1,8 @@
 """
 Decodes tensors with the gguf package: numpy_speed.py MODEL MOUNTPOINT ROUNDS TYPE...
 
-Run by the bench in a Python that may lack the package. Prints a line for each type that the package
-knows: its name, and GB/s of float32 for each round.
+bench.py runs it in a Python that may lack the package. It prints a line for each type that the
+package supports: the name, and GB/s of float32 for each round.
 """
 import json
 import os
@@ -22,7 +22,7 @@ def main():
         folder = os.path.join(mountpoint, "tensors", name)
         with open(os.path.join(folder, "info"), encoding="utf-8") as file:
             info = json.load(file)
-        # As the package's reader gives it.
+        # The shape that the reader of the package gives.
         raw = numpy.memmap(model, numpy.uint8, "r", info["offset"],
                            (info["shape"][0], info["n_bytes"] // info["shape"][0]))
         speeds = []
@@ -30,7 +30,7 @@ def main():
             for _ in range(int(rounds)):
                 start = time.perf_counter()
                 values = dequantize(raw, GGMLQuantizationType[name])
-                # Of F32 it is a view of the file: nothing has been read yet.
+                # For F32 the result is a view of the file, which has not been read yet.
                 if values.dtype != numpy.float32 or numpy.may_share_memory(values, raw):
                     values = numpy.array(values, numpy.float32)
                 speeds.append(4 * values.size / (time.perf_counter() - start) / 1e9)

@@ -1,17 +1,15 @@
 /*
  * Times one kind of access to a file: bench-reader ACCESS READERS BYTES FILE
  *
- *   cold    read(2), a megabyte at a time; the system has nothing of the file in memory
- *   hot     the same, four times in a row; it has all of it
- *   direct  the same, through O_DIRECT
- *   mmap    every word of a mapping; the system has nothing of the file in memory
- *   random  pread(2) of 4 KiB at places in random order; each is read once, and the system has
- *           nothing of the file in memory
+ *   cold    read(2) of 1 MiB; no page of the file is in the page cache
+ *   hot     the same, four passes; every page is in the page cache
+ *   direct  the same with O_DIRECT
+ *   mmap    reads every word of a mapping; no page is in the page cache
+ *   random  pread(2) of 4 KiB in random order, each page at most once; none is in the page cache
  *
- * Each of the readers, which are threads, takes a part of the file of its own. What is not timed:
- * opening, mapping, and what makes the file cold or hot. All is repeated until BYTES were read.
- * Prints the bytes and the seconds; of `random` also the median and the 99th percentile of a read
- * in microseconds.
+ * READERS threads read one part of the file each. The time excludes opening, mapping and preparing
+ * the page cache. The program repeats the access until it has read BYTES. It prints bytes and
+ * seconds, and for `random` also the median and the 99th percentile of a read in microseconds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +69,7 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* ---- what the system has in memory ---- */
+/* ---- the page cache ---- */
 
 /* Count the file's pages in the page cache. */
 static size_t count_cached(int descriptor)
@@ -92,7 +90,7 @@ static size_t count_cached(int descriptor)
 
 static void make_cold(int descriptor)
 {
-    /* A page in use stays for a moment. */
+    /* A page that is in use stays for a moment. */
     for (int tries = 0; tries < 100; tries++) {
         errno = posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
         if (errno != 0)
@@ -102,7 +100,7 @@ static void make_cold(int descriptor)
         usleep(1000);
     }
     errno = EBUSY;
-    die("its pages stay in memory");
+    die("its pages stay in the page cache");
 }
 
 static void make_hot(int descriptor, void *buffer)
@@ -120,7 +118,7 @@ static void make_hot(int descriptor, void *buffer)
             return;
     }
     errno = ENOMEM;
-    die("its pages do not stay in memory");
+    die("its pages do not stay in the page cache");
 }
 
 /* ---- the accesses; each returns true if it read everything ---- */
@@ -147,7 +145,9 @@ static bool read_once(const struct reader *reader)
     return read_in_units(reader, 1);
 }
 
-/* Reading hot pages takes so little time that other processes may disturb all of it. */
+/*
+ * Several passes: one pass over hot pages is so short that another process may disturb all of it.
+ */
 static bool read_hot(const struct reader *reader)
 {
     for (int i = 0; i < HOT_PASSES; i++) {
@@ -175,7 +175,7 @@ static bool read_map(const struct reader *reader)
     return true;
 }
 
-/* Read the pages from `begin` to `end` of the random order, the part of one reader. */
+/* Read one reader's part of the random order: the pages from `begin` to `end`. */
 static bool read_random(const struct reader *reader)
 {
     for (uint64_t i = reader->begin; i < reader->end; i++) {
@@ -213,7 +213,7 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Shuffle the page numbers, and make room for as many latencies. */
+/* Shuffle the page numbers and allocate as many latencies. */
 static void shuffle_pages(uint64_t n_pages)
 {
     static uint64_t state;
@@ -232,7 +232,7 @@ static void shuffle_pages(uint64_t n_pages)
     }
 }
 
-/* Open the file for a reader, and give it the part from `begin` to `end`. */
+/* Open the file for a reader whose part is `begin` to `end`. */
 static void prepare(struct reader *reader, uint64_t begin, uint64_t end)
 {
     *reader = (struct reader){.begin = begin, .end = end};
@@ -241,7 +241,7 @@ static void prepare(struct reader *reader, uint64_t begin, uint64_t end)
     if (reader->descriptor < 0 || !reader->buffer)
         die("open");
     memset(reader->buffer, 0, READ_BYTES);
-    /* Without it, the system may take two nearby places for a sequence. */
+    /* Without it, the kernel may take two nearby reads for sequential access. */
     if (access_kind == RANDOM)
         posix_fadvise(reader->descriptor, 0, 0, POSIX_FADV_RANDOM);
     if (access_kind == MMAP) {
@@ -259,7 +259,7 @@ static void clean_up(struct reader *reader)
     close(reader->descriptor);
 }
 
-/* Read the file once, but no more than `most_bytes`. Adds up the bytes and the seconds. */
+/* Read the file once, but at most `most_bytes`. Add to the bytes and the seconds. */
 static void run_round(uint64_t most_bytes, uint64_t *bytes, double *seconds)
 {
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
@@ -308,8 +308,8 @@ static void run_round(uint64_t most_bytes, uint64_t *bytes, double *seconds)
         clean_up(&readers[i]);
     }
     /*
-     * Drop the pages, so that the next measurement gets the same ones: their speed depends on their
-     * place.
+     * Drop the reader's pages, so that the next measurement allocates the same ones: the speed
+     * depends on the physical page.
      */
     make_cold(descriptor);
     close(descriptor);

@@ -1,11 +1,11 @@
-"""Reading tensors through the mount, against the null file system."""
+"""Measures reads of tensors through the mount, against the null file system."""
 
 import itertools
 import os
 
 import mounts
 
-# (access, readers, what a row says, target of f32: the least share of the null file system's speed)
+# (access, readers, label of the row, target of f32 as a share of the null file system's speed)
 ACCESSES = [
     ("cold", 1, "cold", 0.90),
     ("direct", 1, "O_DIRECT", 0.70),
@@ -18,16 +18,16 @@ ACCESSES = [
 RAW_TARGET = 0.95
 RANDOM_TARGET = 1.3  # times the null file system's time
 RANDOM_READS = 4000
-# Small files are read more than once.
+# Small files are read several times, to this sum.
 LEAST_BYTES = 32 << 20
 HOT_BYTES = 128 << 20
 
 
 def measure_rounds(table, tensor, view, access, readers, model, folders):
-    """Figures of (ggufs, null), a list of tuples for each."""
+    """Return the figures of (ggufs, null): for each a list with a tuple per round."""
     figures = ([], [])
     for round_number in range(table.rounds):
-        # In turns who is first.
+        # Alternate which one is first.
         for folder, results in list(zip(folders, figures))[::-1 if round_number % 2 else 1]:
             table.progress(f"{tensor.name} {view} {access} {readers}: round {round_number + 1}")
             tensor.bring_into_memory(model)
@@ -39,7 +39,7 @@ def measure_rounds(table, tensor, view, access, readers, model, folders):
 
 
 def measure_view(table, tensor, view, wanted, model, folders):
-    """All accesses to one file. Returns ggufs's speeds of cold reads, if that was wanted."""
+    """Measure all accesses to one file. Returns the speeds of cold reads of ggufs, or None."""
     cold = None
     for access, readers, label, f32_target in ACCESSES:
         if wanted and access not in wanted:
@@ -60,7 +60,7 @@ def measure_view(table, tensor, view, wanted, model, folders):
 
 
 def measure_reads(table, model, types, views, wanted, options):
-    """Returns the speeds of cold f32, by type."""
+    """Measure the tensors. Returns the speeds of cold reads of f32, by type."""
     cold = {}
     with mounts.mounted(mounts.GGUFS, model, options) as ours, \
             mounts.mounted(mounts.NULL, model, options) as null:
@@ -74,7 +74,7 @@ def measure_reads(table, model, types, views, wanted, options):
 
 
 def measure_model(table, model, wanted, options):
-    """model.gguf: the file as it is, and with an edit, which makes a header of our own."""
+    """Measure model.gguf: the stored file, and with an edit, for which ggufs writes the header."""
     edit = ["-o", "set=general.name=str:edited"]
     for name, more in (("plain", []), ("edited", edit)):
         with mounts.mounted(mounts.GGUFS, model, [*options, *more]) as ours, \
@@ -83,7 +83,7 @@ def measure_model(table, model, wanted, options):
 
 
 def measure_memory(table, model, types, options, n_bytes):
-    """The server's peak while files are read, by four readers each."""
+    """Measure the peak memory of the server while four readers read each file."""
     with mounts.mounted(mounts.GGUFS, model, options) as folder:
         names = types or mounts.tensor_names(folder)
         server = mounts.server_of(folder)

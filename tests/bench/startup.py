@@ -1,4 +1,4 @@
-"""From the start of ggufs to the first answers, against commands that do as much plain work."""
+"""Measures mounting and the first reads, against plain commands that do similar work."""
 
 import os
 import shutil
@@ -38,12 +38,12 @@ def measure_startup(table, model, options):
                 note("ls", milliseconds("ls", "-lR", mnt))
                 note("ls again", milliseconds("ls", "-lR", mnt))
                 if not os.path.exists(copy):
-                    # The same names on the disk.
+                    # Empty files with the same names, on the disk.
                     shutil.copytree(mnt, copy, copy_function=lambda _, to: open(to, "w").close())
                 note("ls copy", milliseconds("ls", "-lR", copy))
             finally:
                 unmount(mnt)
-            # A new one, that has no sizes yet.
+            # A new mount, which has not computed any file sizes yet.
             subprocess.run([mounts.GGUFS, *options, model, mnt], check=True)
             try:
                 note("metadata", milliseconds("cat", os.path.join(mnt, "metadata.json")))

@@ -1,4 +1,4 @@
-"""The table of a bench: every row is measured in rounds, each of which gives a ratio."""
+"""The table of the bench. Every row is measured in rounds, and each round gives a ratio."""
 
 import statistics
 import sys
@@ -7,12 +7,12 @@ WIDTH = 36
 
 
 def number(value):
-    """Three digits, as far as there is a point to drop them behind."""
+    """Format with three significant digits, or more if the integer part has more."""
     return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
 
 class Group:
-    """The rows that have one target."""
+    """Rows that share one target."""
 
     def __init__(self, wanted):
         self.wanted = wanted
@@ -27,14 +27,14 @@ class Group:
 
 
 class Table:
-    """Prints rows as they come, and in the end what they amount to, per group."""
+    """Prints rows as they come, and a summary per group at the end."""
 
     def __init__(self, rounds):
         self.rounds = rounds
         self.groups = {}
 
     def progress(self, text):
-        """Says on a terminal what is being measured; the next line goes over it."""
+        """Show on a terminal what is being measured; the next line overwrites it."""
         if sys.stderr.isatty():
             sys.stderr.write(f"\r\033[K{text[:100]}")
             sys.stderr.flush()
@@ -49,8 +49,9 @@ class Table:
 
     def row(self, what, ours, base, unit, target=None, group=None):
         """
-        Figures of all rounds; `base` may be None. A target is of the median of the ratios or of
-        ours: ("ratio", ">=", 0.90), ("ours", "<=", 20). The summary has it under `group`.
+        Print a row. `ours` and `base` are the figures of all rounds; `base` may be None. A target
+        limits the median of the ratios or of `ours`: ("ratio", ">=", 0.90), ("ours", "<=", 20). The
+        summary counts the row under `group`.
         """
         ratios = [a / b for a, b in zip(ours, base)] if base else []
         medians = {"ours": statistics.median(ours)}
@@ -65,7 +66,7 @@ class Table:
                   f" {wanted:10} {verdict}")
 
     def judge(self, what, medians, unit, target, group):
-        """Enters a row in its group. Returns the target and the verdict as words."""
+        """Add a row to its group. Returns the target and the verdict as text."""
         of, sign, bound = target
         value = medians[of]
         margin = value - bound if sign == ">=" else bound - value

@@ -102,23 +102,24 @@ void fuzz_check_json(const char *text, size_t length)
     char *copy;
     cJSON *json;
 
-    FUZZ_CHECK(length > 0, "no JSON in an empty file");
-    FUZZ_CHECK(fuzz_is_utf8(text, length), "JSON that is not UTF-8");
+    FUZZ_CHECK(length > 0, "an empty file is not JSON");
+    FUZZ_CHECK(fuzz_is_utf8(text, length), "the JSON is not UTF-8");
     for (size_t i = 0; i < length; i++) {
         const unsigned char c = (unsigned char)text[i];
 
-        FUZZ_CHECK(c >= 0x20 || c == '\n', "control character %#x in JSON at %zu", c, i);
+        FUZZ_CHECK(c >= 0x20 || c == '\n', "control character %#x in the JSON, byte %zu", c, i);
         if (c != '\\')
             continue;
-        FUZZ_CHECK(++i < length && text[i] && strchr("\"\\/bfnrtu", text[i]), "escape at %zu", i);
+        FUZZ_CHECK(++i < length && text[i] && strchr("\"\\/bfnrtu", text[i]),
+                   "bad escape in the JSON, byte %zu", i);
     }
     copy = fuzz_alloc(length);
     memcpy(copy, text, length);
     hide_surrogates(copy, length);
     json = cJSON_ParseWithLengthOpts(copy, length, &end, false);
-    FUZZ_CHECK(json, "no JSON: %.*s", (int)(length < 500 ? length : 500), text);
+    FUZZ_CHECK(json, "not JSON: %.*s", (int)(length < 500 ? length : 500), text);
     for (; end < copy + length; end++)
-        FUZZ_CHECK(*end == '\n', "bytes behind a JSON value at %zu", (size_t)(end - copy));
+        FUZZ_CHECK(*end == '\n', "data after the JSON value, byte %zu", (size_t)(end - copy));
     cJSON_Delete(json);
     free(copy);
 }
@@ -127,11 +128,12 @@ void fuzz_check_file_name(const char *name)
 {
     const size_t length = strlen(name);
 
-    FUZZ_CHECK(length > 0 && length <= 255, "a file name of %zu bytes", length);
-    FUZZ_CHECK(strcmp(name, ".") != 0 && strcmp(name, "..") != 0, "a file name of dots");
+    FUZZ_CHECK(length > 0 && length <= 255, "the file name has %zu bytes", length);
+    FUZZ_CHECK(strcmp(name, ".") != 0 && strcmp(name, "..") != 0,
+               "the file name is \".\" or \"..\"");
     for (size_t i = 0; i < length; i++) {
         const unsigned char c = (unsigned char)name[i];
 
-        FUZZ_CHECK(c >= 0x20 && c != 0x7f && c != '/', "byte %#x in a file name", c);
+        FUZZ_CHECK(c >= 0x20 && c != 0x7f && c != '/', "the file name contains byte %#x", c);
     }
 }

@@ -1,6 +1,6 @@
 /*
  * Helpers for the fuzz targets. A target is a LLVMFuzzerTestOneInput() that aborts when a property
- * does not hold. libFuzzer calls it, and so does replay.c, which needs no fuzzer.
+ * does not hold. libFuzzer calls it; so does replay.c, which needs no fuzzer.
  */
 #ifndef GGUFS_TESTS_FUZZ_CHECK_H
 #define GGUFS_TESTS_FUZZ_CHECK_H
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* End the process with a message unless the property holds. */
+/* End the process with a message if the property does not hold. */
 #define FUZZ_CHECK(property, ...)                                                                  \
     do {                                                                                           \
         if (!(property))                                                                           \
@@ -31,22 +31,23 @@ struct fuzz_random fuzz_random_seed(const uint8_t *data, size_t size);
 uint64_t fuzz_random_below(struct fuzz_random *random, uint64_t limit);
 
 /*
- * malloc() that never fails. The size is exact, so that the sanitizer sees the end of the memory.
+ * malloc() that never fails. The block has exactly this size, so that the sanitizer detects any
+ * access past its end.
  */
 void *fuzz_alloc(size_t n_bytes);
 
-/* Return the length of the UTF-8 character at `bytes` (RFC 3629), or 0 if there is none. */
+/* Return the length of the UTF-8 character at `bytes` (RFC 3629), or 0 if they are not UTF-8. */
 size_t fuzz_utf8_length(const uint8_t *bytes, size_t n_bytes);
 
 bool fuzz_is_utf8(const char *text, size_t length);
 
 /*
- * Check that the text is one JSON value for a strict reader: UTF-8, no control character except
- * newlines, only JSON's escapes, nothing after the value. Lone surrogates are allowed.
+ * Check that the text is one JSON value as a strict parser accepts it: UTF-8, no control characters
+ * except newlines, only JSON's escapes, nothing after the value. Lone surrogates are allowed.
  */
 void fuzz_check_json(const char *text, size_t length);
 
-/* Check that the name can be that of one file in a directory. */
+/* Check that the name is a valid file name: not empty, not "." or "..", no '/'. */
 void fuzz_check_file_name(const char *name);
 
 #endif

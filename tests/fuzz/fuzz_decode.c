@@ -1,10 +1,9 @@
 /*
- * Target: the decoders. They must not read or write out of bounds, must write every element, and no
- * block may depend on another. All kernel sets must give the same bits, and byte swaps must undo
- * themselves.
+ * Target: the decoders. They must stay within their buffers and write every element, and no block
+ * may depend on another. All kernel sets must give the same bits. A byte swap must undo itself.
  *
- * The first byte chooses the row of the type table and the alignment; the rest are a group's row
- * headers, if the type has them, and stored blocks.
+ * The first byte of the input selects the row of the type table and the alignment. The rest is the
+ * row headers of a group, if the type has any, and stored blocks.
  */
 #include "dequant/kernels.h"
 #include "tests/fuzz/fuzz_check.h"
@@ -13,8 +12,8 @@
 #include <string.h>
 
 /*
- * Return memory full of `filler` at an odd address, up to the end of *memory, which the caller
- * frees.
+ * Return `n_bytes` of memory at an odd address, filled with `filler` and ending where *memory ends.
+ * The caller frees *memory.
  */
 static uint8_t *misaligned(size_t n_bytes, size_t shift, int filler, uint8_t **memory)
 {
@@ -23,7 +22,7 @@ static uint8_t *misaligned(size_t n_bytes, size_t shift, int filler, uint8_t **m
     return *memory + shift;
 }
 
-/* Decode a row into memory full of `filler`. The caller frees the values. */
+/* Decode a row into memory that was filled with `filler`. The caller frees the values. */
 static float *decode(const struct dequant_type *type, struct dequant_row row, const uint8_t *blocks,
                      size_t n_blocks, int filler)
 {
@@ -49,7 +48,7 @@ static void check_kernels(const struct dequant_type *type, struct dequant_row ro
         dequant_choose_kernels(set->name);
         dequant_decode_row(type, row, blocks, out, n_blocks);
         FUZZ_CHECK(n_blocks == 0 || memcmp(out, expected, n_bytes) == 0,
-                   "%s: the kernels for %s give other bits", type->name, set->name);
+                   "%s: the %s kernels and the reference differ", type->name, set->name);
     }
     free(out);
 }
@@ -62,7 +61,7 @@ static void check_row(const struct dequant_type *type, struct dequant_row row,
 
     if (n_blocks > 0)
         FUZZ_CHECK(memcmp(first, second, n_blocks * type->block_elements * sizeof(float)) == 0,
-                   "%s: an element is not written", type->name);
+                   "%s: the decoder leaves an element unwritten", type->name);
     for (size_t i = 0; i < n_blocks; i++) {
         float *alone = decode(type, row, blocks + i * dequant_stride_bytes(type), 1, 0x55);
 
@@ -108,7 +107,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     dequant_swap_blocks(type, blocks, swapped, n_blocks);
     dequant_swap_blocks(type, swapped, back, n_blocks);
-    FUZZ_CHECK(memcmp(blocks, back, n_bytes) == 0, "%s: swapped twice is not the same", type->name);
+    FUZZ_CHECK(memcmp(blocks, back, n_bytes) == 0, "%s: two byte swaps do not restore the block",
+               type->name);
     if (dequant_is_decodable(type)) {
         check_decoder(type, headers, blocks, n_blocks);
         check_decoder(type, headers, swapped, n_blocks);

@@ -1,4 +1,4 @@
-/* Target: the JSON writer. The input is used as a string, as numbers, and as a metadata value. */
+/* Target: the JSON writer. The input serves as a string, as numbers and as a metadata value. */
 #include "fs/tree/metadata_json.h"
 #include "fs/tree/json.h"
 #include "fs/tree/shortest.h"
@@ -12,15 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The least size of a part of a string: room for a character. */
+/* Smallest part that a string is written in: one character. */
 #define SMALLEST_PART 4
 #define LARGEST_PART  1500
-/* Long enough for a text with several marks. */
+/* Long enough for several marks in the text. */
 #define LONG_BYTES 150000
 
 /* ---- strings ---- */
 
-/* Return the length of the escape of a byte at `text`, or 0 if there is none. */
+/* Return the length of the escape for `byte` at `text`, or 0 if there is none. */
 static size_t match_escape(const char *text, size_t length, unsigned char byte)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
@@ -34,8 +34,8 @@ static size_t match_escape(const char *text, size_t length, unsigned char byte)
 }
 
 /*
- * Check that the text stands for exactly these bytes: characters for themselves, ASCII characters
- * possibly as escapes, and bytes that are not part of a character as lone surrogates.
+ * Check that the text encodes exactly these bytes: each character as itself (ASCII characters may
+ * be escaped), each byte that is not part of a character as a lone surrogate.
  */
 static void check_stands_for(const char *text, size_t length, const uint8_t *bytes, size_t n_bytes)
 {
@@ -50,21 +50,22 @@ static void check_stands_for(const char *text, size_t length, const uint8_t *byt
         } else {
             const size_t escape_bytes = match_escape(text + at, length - at, bytes[done]);
 
-            FUZZ_CHECK(n <= 1 && escape_bytes > 0, "byte %zu of the string has changed", done);
+            FUZZ_CHECK(n <= 1 && escape_bytes > 0, "byte %zu of the string is encoded wrongly",
+                       done);
             at += escape_bytes;
         }
         done += n > 1 ? n : 1;
     }
-    FUZZ_CHECK(at == length, "the text goes on behind the string");
+    FUZZ_CHECK(at == length, "the text is longer than the string");
 }
 
-/* Return a sink that keeps a whole text in memory. */
+/* Return a sink that stores a whole text. */
 static struct fs_sink sink_for(uint64_t size_bytes)
 {
     return (struct fs_sink){.to = size_bytes, .out = fuzz_alloc((size_t)size_bytes)};
 }
 
-/* Return a sink for a string; JSON needs at most six bytes for one. */
+/* Return a sink for a string. JSON needs at most six bytes for one byte. */
 static struct fs_sink sink_for_string(struct gguf_string string)
 {
     return sink_for(6 * string.length_bytes + 2);
@@ -84,8 +85,8 @@ static struct fs_sink string_in_parts(struct gguf_string string, struct fuzz_ran
         if (part.length_bytes > string.length_bytes)
             part.length_bytes = string.length_bytes;
         done = fs_json_string_part(&text, part, part.length_bytes == string.length_bytes);
-        FUZZ_CHECK(done > 0 && done <= part.length_bytes, "a part of %" PRIu64 " wrote %zu",
-                   part.length_bytes, done);
+        FUZZ_CHECK(done > 0 && done <= part.length_bytes,
+                   "a part of %" PRIu64 " bytes was written as %zu", part.length_bytes, done);
         string.data += done;
         string.length_bytes -= done;
     }
@@ -99,16 +100,17 @@ static struct fs_sink whole_string(struct gguf_string string)
 
     fs_json_string(&text, string);
     fs_json_string(&counter, string);
-    FUZZ_CHECK(text.position == counter.position, "%" PRIu64 " bytes are counted as %" PRIu64,
-               text.position, counter.position);
+    FUZZ_CHECK(text.position == counter.position,
+               "%" PRIu64 " bytes were written, but the counter has %" PRIu64, text.position,
+               counter.position);
     return text;
 }
 
 static void check_same(const struct fs_sink *a, const struct fs_sink *b)
 {
     FUZZ_CHECK(a->position == b->position && memcmp(a->out, b->out, (size_t)a->position) == 0,
-               "in parts, the text of %" PRIu64 " bytes is another one of %" PRIu64, a->position,
-               b->position);
+               "the whole text has %" PRIu64 " bytes, the parts have %" PRIu64 ", or they differ",
+               a->position, b->position);
 }
 
 static void check_string(struct gguf_string string, struct fuzz_random *random)
@@ -118,7 +120,7 @@ static void check_string(struct gguf_string string, struct fuzz_random *random)
 
     check_same(&whole, &parts);
     FUZZ_CHECK(length >= 2 && whole.out[0] == '"' && whole.out[length - 1] == '"',
-               "a string without quotes");
+               "the string has no quotes");
     check_stands_for(whole.out + 1, length - 2, (const uint8_t *)string.data, string.length_bytes);
     fuzz_check_json(whole.out, length);
     free(whole.out);
@@ -150,20 +152,21 @@ static void check_double(uint64_t bits)
     number[fs_write_double(value, number)] = '\0';
     fuzz_check_json(number, strlen(number));
     if (!isfinite(value)) {
-        FUZZ_CHECK(strcmp(number, "null") == 0, "%a is %s", value, number);
+        FUZZ_CHECK(strcmp(number, "null") == 0, "%a is written as %s", value, number);
         return;
     }
     back = strtod(number, NULL);
-    FUZZ_CHECK(memcmp(&back, &value, sizeof value) == 0, "%a is %s", value, number);
-    FUZZ_CHECK(strpbrk(number, ".e"), "%a looks like the integer %s", value, number);
+    FUZZ_CHECK(memcmp(&back, &value, sizeof value) == 0, "%a is read back wrongly from %s", value,
+               number);
+    FUZZ_CHECK(strpbrk(number, ".e"), "%a is written like an integer: %s", value, number);
     digits = significant_digits(number);
-    FUZZ_CHECK(digits <= 17, "%a is %s", value, number);
+    FUZZ_CHECK(digits <= 17, "%a is too long: %s", value, number);
     snprintf(shorter, sizeof shorter, "%.*e", digits > 2 ? (int)digits - 2 : 0, value);
-    FUZZ_CHECK(digits < 2 || strtod(shorter, NULL) != value, "%a is %s, not %s", value, number,
-               shorter);
+    FUZZ_CHECK(digits < 2 || strtod(shorter, NULL) != value,
+               "%a is written as %s, but %s is shorter", value, number, shorter);
 }
 
-/* Check both direct reading and reading as a double. */
+/* Check that a float parser and a double parser both give the value. */
 static bool reads_back(const char *number, float value)
 {
     const float direct = strtof(number, NULL), by_double = (float)strtod(number, NULL);
@@ -182,16 +185,16 @@ static void check_float(uint32_t bits)
     number[fs_write_float(value, number)] = '\0';
     fuzz_check_json(number, strlen(number));
     if (!isfinite(value)) {
-        FUZZ_CHECK(strcmp(number, "null") == 0, "%a is %s", (double)value, number);
+        FUZZ_CHECK(strcmp(number, "null") == 0, "%a is written as %s", (double)value, number);
         return;
     }
-    FUZZ_CHECK(reads_back(number, value), "%a is %s", (double)value, number);
-    FUZZ_CHECK(strpbrk(number, ".e"), "%a looks like the integer %s", (double)value, number);
+    FUZZ_CHECK(reads_back(number, value), "%a is read back wrongly from %s", (double)value, number);
+    FUZZ_CHECK(strpbrk(number, ".e"), "%a is written like an integer: %s", (double)value, number);
     digits = significant_digits(number);
-    FUZZ_CHECK(digits <= 9, "%a is %s", (double)value, number);
+    FUZZ_CHECK(digits <= 9, "%a is too long: %s", (double)value, number);
     snprintf(shorter, sizeof shorter, "%.*e", digits > 2 ? (int)digits - 2 : 0, (double)value);
-    FUZZ_CHECK(digits < 2 || !reads_back(shorter, value), "%a is %s, not %s", (double)value, number,
-               shorter);
+    FUZZ_CHECK(digits < 2 || !reads_back(shorter, value), "%a is written as %s, but %s is shorter",
+               (double)value, number, shorter);
 }
 
 static void check_integer(uint64_t bits)
@@ -200,18 +203,19 @@ static void check_integer(uint64_t bits)
     char number[FS_NUMBER_BYTES + 1] = "";
 
     fs_json_scalar(&(struct fs_sink){.to = FS_NUMBER_BYTES, .out = number}, &value);
-    FUZZ_CHECK(strtoull(number, NULL, 10) == bits, "%" PRIu64 " is %s", bits, number);
-    FUZZ_CHECK(fs_count_digits(bits) == strlen(number), "%s has %u digits", number,
+    FUZZ_CHECK(strtoull(number, NULL, 10) == bits, "%" PRIu64 " is written as %s", bits, number);
+    FUZZ_CHECK(fs_count_digits(bits) == strlen(number), "%s is counted as %u digits", number,
                fs_count_digits(bits));
     value = (struct gguf_value){.type = GGUF_INT64, .i64 = (int64_t)bits};
     memset(number, 0, sizeof number);
     fs_json_scalar(&(struct fs_sink){.to = FS_NUMBER_BYTES, .out = number}, &value);
-    FUZZ_CHECK(strtoll(number, NULL, 10) == value.i64, "%" PRId64 " is %s", value.i64, number);
+    FUZZ_CHECK(strtoll(number, NULL, 10) == value.i64, "%" PRId64 " is written as %s", value.i64,
+               number);
 }
 
 /* ---- values ---- */
 
-/* Put the text of a value together from slices. */
+/* Read the text of a value in slices and return it whole. */
 static struct fs_sink text_of_value(const struct gguf_value *value, struct fuzz_random *random)
 {
     const struct gguf_key key = {.value = *value};
@@ -219,22 +223,22 @@ static struct fs_sink text_of_value(const struct gguf_value *value, struct fuzz_
     struct fs_sink all;
 
     FUZZ_CHECK(fs_text_make(fs_value_json_write, NULL, &key, NULL, &text) == 0,
-               "a good value has no text");
+               "no text could be made of a valid value");
     all = sink_for(fs_text_size(text));
     all.position = all.to;
-    /* Read backwards: no slice may depend on the one before it. */
+    /* Backwards: no slice may depend on the one before it. */
     for (uint64_t end = all.to; end > 0;) {
         const uint64_t length = 1 + fuzz_random_below(random, end < 40000 ? end : 40000);
 
         end -= length;
         FUZZ_CHECK(fs_text_read(text, end, (size_t)length, all.out + end) == 0,
-                   "%" PRIu64 " bytes at %" PRIu64 " can't be read", length, end);
+                   "%" PRIu64 " bytes at %" PRIu64 " cannot be read", length, end);
     }
     fs_text_free(text);
     return all;
 }
 
-/* Repeat the input, so that it has several pieces. */
+/* Check a string that repeats the input, long enough to be written in several parts. */
 static void check_long_string(const uint8_t *data, size_t size, struct fuzz_random *random)
 {
     struct gguf_value value = {.type = GGUF_STRING};
@@ -247,7 +251,7 @@ static void check_long_string(const uint8_t *data, size_t size, struct fuzz_rand
     whole = whole_string(value.string);
     slices = text_of_value(&value, random);
     FUZZ_CHECK(slices.position == whole.position + 1 && slices.out[whole.position] == '\n',
-               "no newline at the end");
+               "the text does not end in a newline");
     slices.position--;
     check_same(&whole, &slices);
     free(whole.out);
@@ -255,7 +259,7 @@ static void check_long_string(const uint8_t *data, size_t size, struct fuzz_rand
     free(bytes);
 }
 
-/* Check a value as stored in a file: two bytes for version, byte order and type, then its bytes. */
+/* Check a value as stored in a file: two bytes for version, byte order and type, then the value. */
 static void check_value(const uint8_t *data, size_t size, struct fuzz_random *random)
 {
     struct gguf_report report = {0};
@@ -265,10 +269,10 @@ static void check_value(const uint8_t *data, size_t size, struct fuzz_random *ra
     struct fs_sink text;
 
     if (gguf_value_read(&cursor, data[1] % GGUF_N_VALUE_TYPES, "value", &value, &report) < 0) {
-        FUZZ_CHECK(report.n_errors > 0, "a value is refused without a reason");
+        FUZZ_CHECK(report.n_errors > 0, "a value is refused without an error message");
         return;
     }
-    FUZZ_CHECK(cursor.offset <= cursor.size_bytes, "a value ends behind its bytes");
+    FUZZ_CHECK(cursor.offset <= cursor.size_bytes, "a value ends past its bytes");
     text = text_of_value(&value, random);
     fuzz_check_json(text.out, (size_t)text.position);
     free(text.out);
@@ -288,7 +292,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (size >= 2)
         check_value(data, size, &random);
-    /* Long strings are slow, so only some inputs try one. */
+    /* Long strings are slow, so only some inputs use one. */
     if (size > 0 && fuzz_random_below(&random, 64) == 0)
         check_long_string(data, size, &random);
     return 0;

@@ -1,12 +1,12 @@
 /*
- * A hostile tree for the runner: opens and closes, or runs, and then says the same however the
- * tokens are divided.
+ * Target: the runner on a hostile tree. It must refuse the tree with a message, or run it and
+ * compute the same logits for every batch size.
  *
- * The input is text. Its first line is the metadata, a JSON object; each further line is a tensor,
- * "NAME VALUES INFO": VALUES is a letter, for small values (s), any bits (r) or zeros (z), and
- * behind it, or not, the bytes of its raw; INFO is the JSON text of its info, or numbers from which
- * one is made, the type and the dimensions. The tree lies in memory and stays from one input to the
- * next, since most change little of it.
+ * The input is text. The first line is the metadata, a JSON object. Each further line is a tensor,
+ * "NAME VALUES INFO". VALUES is a letter: small values (s), any bits (r) or zeros (z); the size of
+ * the raw file in bytes may follow it. INFO is the JSON text of the info file, or numbers from
+ * which one is made: type and dimensions. The tree lies in memory and is kept between inputs,
+ * because most inputs change little of it.
  */
 #include "contrib/runner/engine/engine.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
@@ -33,7 +33,7 @@ enum {
     MAX_LINE_BYTES = 512,
     MAX_NAME_BYTES = 80,
     MAX_RAW_BYTES = 1 << 16,
-    MAX_SUM_BYTES = 1 << 18, /* of the raw files of a tree; those beyond it are missing */
+    MAX_SUM_BYTES = 1 << 18, /* for the raw files of a tree; further tensors are left out */
     MAX_METADATA_BYTES = 1 << 20,
     N_TOKENS = 6,
 };
@@ -82,7 +82,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
     return remove(path);
 }
 
-/* Remove what killed processes have left. */
+/* Remove the trees of processes that were killed. */
 static void sweep(const char *folder)
 {
     DIR *directory = opendir(folder);
@@ -133,7 +133,7 @@ static void write_raw(const struct tensor *tensor)
         bytes[i] = (uint8_t)fuzz_random_below(&random, 256);
         if (tensor->values == 'z')
             bytes[i] = 0;
-        /* Keep the exponents of halves and floats below that of one. */
+        /* Limit the exponents of halves and floats: the values stay below one. */
         else if (tensor->values != 'r' && i % 2 == 1)
             bytes[i] = (bytes[i] & 0x83) | 0x2c;
         if (tensor->values == 's' && i % 4 == 3)
@@ -154,7 +154,7 @@ static void write_tensor(const struct tensor *tensor)
     write_raw(tensor);
 }
 
-/* Make an info from "0 16 4"; stores the size of its raw file in `n_bytes`. */
+/* Make the info from numbers like "0 16 4" and compute the size of the raw file. */
 static void make_info(const char *numbers, struct tensor *tensor)
 {
     unsigned long long n[5] = {0, 1, 1, 1, 1};
@@ -211,7 +211,7 @@ static struct tensor *find(const char *name)
     return NULL;
 }
 
-/* Make the files on disk those of `wanted`. */
+/* Write the files of a tensor, unless they exist with the same contents. */
 static void put(const struct tensor *wanted)
 {
     struct tensor *there = find(wanted->name);
@@ -241,7 +241,7 @@ static void remove_unwanted(void)
     n_tensors = n_left;
 }
 
-/* Most inputs have the same metadata as the one before. */
+/* Most inputs have the metadata of the input before, which need not be written again. */
 static void write_metadata(const char *text, size_t length)
 {
     static char last[MAX_METADATA_BYTES];
@@ -262,7 +262,9 @@ static void make_tree(const char *text, size_t size)
     size_t at = end ? (size_t)(end - text) : size, sum_bytes = 0;
 
     write_metadata(text, at);
-    /* Two passes, so that there is room for new tensors. */
+    /*
+     * The first pass removes tensors that are no longer wanted, so that there is room for new ones.
+     */
     for (size_t i = 0; i < n_tensors; i++)
         tensors[i].is_wanted = false;
     for (int pass = 0; pass < 2; pass++) {
@@ -302,9 +304,9 @@ static float *feed(struct run_engine *engine, const int32_t *tokens, size_t n, s
         const int code = run_engine_feed(engine, tokens + i, left, RUN_LOGITS_ALL,
                                          logits + i * n_vocab, &failure);
 
-        FUZZ_CHECK(code == 0, "tokens are not taken: %s", failure.text);
+        FUZZ_CHECK(code == 0, "tokens are refused: %s", failure.text);
     }
-    FUZZ_CHECK(run_engine_n_past(engine) == n, "tokens are lost");
+    FUZZ_CHECK(run_engine_n_past(engine) == n, "the number of tokens fed is wrong");
     return logits;
 }
 
@@ -316,11 +318,11 @@ static void check_refusals(struct run_engine *engine)
 
     run_engine_reset(engine);
     FUZZ_CHECK(run_engine_feed(engine, &token, 1, RUN_LOGITS_NONE, NULL, &failure) == -EINVAL,
-               "id -1 is taken");
+               "token id -1 is accepted");
     token = (int32_t)n_vocab;
     FUZZ_CHECK(run_engine_feed(engine, &token, 1, RUN_LOGITS_NONE, NULL, &failure) == -EINVAL,
-               "id %u is taken", n_vocab);
-    FUZZ_CHECK(run_engine_n_past(engine) == 0, "what was refused is counted");
+               "token id %u is accepted", n_vocab);
+    FUZZ_CHECK(run_engine_n_past(engine) == 0, "a refused token is counted");
 }
 
 static void run_model(struct run_engine *engine, struct fuzz_random random)
@@ -330,7 +332,7 @@ static void run_model(struct run_engine *engine, struct fuzz_random random)
     int32_t tokens[N_TOKENS];
     float *together, *apart;
 
-    FUZZ_CHECK(n_vocab > 0 && n_context > 0, "a model of nothing");
+    FUZZ_CHECK(n_vocab > 0 && n_context > 0, "the vocabulary or the context is empty");
     for (size_t i = 0; i < n; i++)
         tokens[i] = (int32_t)fuzz_random_below(&random, n_vocab);
     together = feed(engine, tokens, n, n);
@@ -345,7 +347,7 @@ static void run_model(struct run_engine *engine, struct fuzz_random random)
     check_refusals(engine);
 }
 
-/* Show all tokens, piece by piece. */
+/* Show all tokens, one by one. */
 static void show(const struct run_tokenizer *tokenizer, const struct run_ids *ids)
 {
     struct run_utf8_stream stream = {0};
@@ -355,15 +357,16 @@ static void show(const struct run_tokenizer *tokenizer, const struct run_ids *id
     run_utf8_begin(&stream, true);
     for (size_t i = 0; i < ids->n; i++) {
         FUZZ_CHECK(ids->list[i] >= 0 && (size_t)ids->list[i] < run_tokenizer_size(tokenizer),
-                   "token %zu is %d of %zu", i, ids->list[i], run_tokenizer_size(tokenizer));
-        FUZZ_CHECK(run_tokenizer_piece(tokenizer, ids->list[i], &length), "a token of nothing");
+                   "token %zu: id %d, but the vocabulary has %zu", i, ids->list[i],
+                   run_tokenizer_size(tokenizer));
+        FUZZ_CHECK(run_tokenizer_piece(tokenizer, ids->list[i], &length), "a token has no piece");
         FUZZ_CHECK(run_tokenizer_show(tokenizer, ids->list[i], i % 2, &stream, &out, &length) ==
                            0 &&
                        fuzz_is_utf8(out, length),
-                   "token %zu shows no text", i);
+                   "token %zu is not shown as UTF-8", i);
     }
     FUZZ_CHECK(run_utf8_end(&stream, &out, &length) == 0 && fuzz_is_utf8(out, length),
-               "the end shows no text");
+               "the end of the stream is not shown as UTF-8");
     run_utf8_free(&stream);
 }
 
@@ -375,12 +378,13 @@ static void tokenize(const struct run_tokenizer *tokenizer, const char *text, si
     for (unsigned flags = 0; flags < 4; flags++) {
         const int code = run_tokenizer_encode(tokenizer, text, length, flags, &ids, &failure);
 
-        FUZZ_CHECK(code == 0 || failure.text[0] != '\0', "a text is refused without a word");
+        FUZZ_CHECK(code == 0 || failure.text[0] != '\0',
+                   "a text is refused without an error message");
         FUZZ_CHECK(run_tokenizer_encode(tokenizer, text, length, flags, &again, &failure) == code &&
                        (code < 0 || (ids.n == again.n &&
                                      (ids.n == 0 || memcmp(ids.list, again.list,
                                                            ids.n * sizeof *ids.list) == 0))),
-                   "a text has two encodings");
+                   "encoding a text twice gives different ids");
         if (code == 0)
             show(tokenizer, &ids);
         run_ids_free(&ids);
@@ -397,8 +401,10 @@ static void use_tokenizer(const struct run_metadata *metadata, const char *input
     const int code = run_tokenizer_open(metadata, &tokenizer, &failure);
     const char *mark = memmem(input, size, "\n>", 2);
 
-    FUZZ_CHECK((code == 0) == (tokenizer != NULL), "a tokenizer and code %d", code);
-    FUZZ_CHECK(code == 0 || failure.text[0] != '\0', "a vocabulary is refused without a word");
+    FUZZ_CHECK((code == 0) == (tokenizer != NULL), "code %d does not match the tokenizer returned",
+               code);
+    FUZZ_CHECK(code == 0 || failure.text[0] != '\0',
+               "a vocabulary is refused without an error message");
     if (!tokenizer)
         return;
     for (int32_t id = -2; id < 12; id++) {
@@ -413,7 +419,7 @@ static void use_tokenizer(const struct run_metadata *metadata, const char *input
     tokenize(tokenizer, usual, sizeof usual - 1);
     if (mark) {
         const size_t length = (size_t)(input + size - mark) - 2;
-        char *text = fuzz_alloc(length); /* so that a sanitizer sees its end */
+        char *text = fuzz_alloc(length); /* exact size, for the sanitizer */
 
         memcpy(text, mark + 2, length);
         tokenize(tokenizer, text, length);
@@ -442,15 +448,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     make_tree((const char *)data, size);
     if (run_tree_open(root_path, &tree, &failure) < 0) {
-        FUZZ_CHECK(failure.text[0] != '\0', "a tree is refused without a word");
+        FUZZ_CHECK(failure.text[0] != '\0', "a tree is refused without an error message");
         return 0;
     }
     use_tokenizer(tree.metadata, (const char *)data, size);
     code = run_engine_open(tree.metadata, tree.weights, &options, &engine, &failure);
-    FUZZ_CHECK((code == 0) == (engine != NULL), "an engine and code %d", code);
+    FUZZ_CHECK((code == 0) == (engine != NULL), "code %d does not match the engine returned", code);
     FUZZ_CHECK(code == 0 || (failure.text[0] != '\0' && gguf_exit_status(code) != 0),
-               "refused without a word");
-    FUZZ_CHECK(code != -ENOMEM, "not that much memory: %s", failure.text);
+               "a model is refused without an error message or exit status");
+    FUZZ_CHECK(code != -ENOMEM, "a small model runs out of memory: %s", failure.text);
     if (engine)
         run_model(engine, random);
     run_engine_close(engine);

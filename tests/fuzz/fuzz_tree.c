@@ -1,6 +1,6 @@
 /*
- * Target: everything but the kernel. The input is a model file. It is opened, its tree is made and
- * walked, and every file is read in many ways, which must agree.
+ * Target: everything but the kernel. The input is a model file. The target opens it, makes and
+ * walks its tree, and reads every file in several ways, which must agree.
  */
 #include "dequant/kernels.h"
 #include "fs/command/check_data.h"
@@ -20,13 +20,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Bytes read of an input's files in total, and of a large file at a time. */
+/* Bytes to read per input, and per window of a large file. */
 #define BUDGET_BYTES (256u << 10)
 #define WINDOW_BYTES 8192u
 /* Files up to this size are read whole. */
 #define WHOLE_BYTES (1u << 20)
 
-/* ---- the model file: in memory, ending where a sanitizer sees it ---- */
+/* ---- the model file: in memory, with its last page poisoned past the end ---- */
 
 static int descriptor = -1;
 
@@ -35,7 +35,7 @@ void *__wrap_mmap(void *address, size_t n_bytes, int access, int flags, int file
 int __real_munmap(void *address, size_t n_bytes);
 int __wrap_munmap(void *address, size_t n_bytes);
 
-/* Return the bytes from the file's end to the end of its last page. */
+/* Return the number of bytes from the end of the file to the end of its last page. */
 static size_t tail_bytes(size_t n_bytes)
 {
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -67,7 +67,7 @@ static void write_model(const uint8_t *data, size_t size)
     }
     FUZZ_CHECK(pwrite(descriptor, data, size, 0) == (ssize_t)size &&
                    ftruncate(descriptor, (off_t)size) == 0,
-               "the model can't be written: %s", strerror(errno));
+               "the model file cannot be written: %s", strerror(errno));
 }
 
 /* ---- reading ---- */
@@ -79,7 +79,8 @@ struct reader {
 };
 
 /*
- * Read a slice, up to the end of the file, into memory of its exact size. The caller frees *memory.
+ * Read a slice into memory of its exact size. A slice past the end of the file is short. The caller
+ * frees *memory.
  */
 static const char *read_slice(const struct reader *reader, uint64_t offset, size_t length,
                               char **memory)
@@ -92,13 +93,13 @@ static const char *read_slice(const struct reader *reader, uint64_t offset, size
     *memory = fuzz_alloc(shift + length);
     n = fs_image_read(reader->image, offset, length, *memory + shift);
     FUZZ_CHECK(n >= 0 && (uint64_t)n == (left < length ? left : length),
-               "%zu bytes at %" PRIu64 " of a file of %" PRIu64 " give %zd", length, offset, size,
-               n);
+               "%zu bytes at %" PRIu64 " of a file of %" PRIu64 " bytes return %zd", length, offset,
+               size, n);
     *reader->budget -= *reader->budget < length ? *reader->budget : length;
     return *memory + shift;
 }
 
-/* Check that all slices of a part of a file agree with it. */
+/* Check that slices of a part of a file equal that part. */
 static void check_slices(const struct reader *reader, uint64_t start, size_t length,
                          const char *expected)
 {
@@ -162,7 +163,7 @@ static char *values_of(const struct gguf_model *model, const struct gguf_tensor 
     return (char *)values;
 }
 
-/* Return the expected contents, or NULL for other files. The caller frees them. */
+/* Return the expected contents of a raw or f32 file, NULL for any other. The caller frees them. */
 static char *expected_of(const struct gguf_model *model, const struct fs_node *node)
 {
     if (strcmp(node->name, "raw") == 0)
@@ -188,7 +189,7 @@ static void drop_line(char *text, uint64_t *size, const char *key)
     *size -= (uint64_t)(end - line);
 }
 
-/* Return the metadata as JSON, or NULL if that is too large. The caller frees it. */
+/* Return the contents of metadata.json, or NULL if it is too large. The caller frees them. */
 static char *metadata_of(const struct gguf_model *model, uint64_t *size)
 {
     struct gguf_report report = {0};
@@ -196,7 +197,7 @@ static char *metadata_of(const struct gguf_model *model, uint64_t *size)
     struct fs_tree *tree;
     char *text = NULL;
 
-    FUZZ_CHECK(fs_tree_make(model, NULL, &tree, &report) == 0, "no tree: %s",
+    FUZZ_CHECK(fs_tree_make(model, NULL, &tree, &report) == 0, "the tree is refused: %s",
                report.first_error.message);
     FUZZ_CHECK(fs_tree_open(tree, fs_nodes_find(&tree->nodes, FS_ROOT, "metadata.json"), NULL,
                             &image) == 0,
@@ -216,7 +217,7 @@ static void check_same_metadata(const struct gguf_model *model, const struct ggu
     uint64_t size, copy_size;
     char *text = metadata_of(model, &size), *copy_text = metadata_of(copy, &copy_size);
 
-    /* The keys that describe the blocks have other values then. */
+    /* Decoding old blocks changes the keys that describe them. */
     if (model->has_entries_between && text && copy_text) {
         drop_line(text, &size, "general.quantization_version");
         drop_line(text, &size, "general.file_type");
@@ -224,7 +225,7 @@ static void check_same_metadata(const struct gguf_model *model, const struct ggu
         drop_line(copy_text, &copy_size, "general.file_type");
     }
     FUZZ_CHECK(size == copy_size && (!text || memcmp(text, copy_text, (size_t)size) == 0),
-               "model.gguf has other metadata");
+               "the metadata of model.gguf differ");
     free(text);
     free(copy_text);
 }
@@ -240,10 +241,10 @@ static void check_same_tensor(const struct gguf_model *model, const struct gguf_
 
     FUZZ_CHECK(gguf_string_compare(name, other->name) == 0 &&
                    tensor->n_elements == other->n_elements && !other->big_endian,
-               "tensor %" PRIu64 " is another in model.gguf", index);
+               "tensor %" PRIu64 " has another name, size or byte order in model.gguf", index);
     FUZZ_CHECK(is_old ||
                    (tensor->type_id == other->type_id && tensor->size_bytes == other->size_bytes),
-               "tensor %" PRIu64 " is of another type in model.gguf", index);
+               "tensor %" PRIu64 " has another type in model.gguf", index);
     if (!tensor->type || tensor->size_bytes == 0)
         return;
     data = dequant_is_decodable(tensor->type) ? values_of(model, tensor) : data_of(model, tensor);
@@ -263,12 +264,13 @@ static void check_model_gguf(const struct gguf_model *model, const char *bytes, 
     struct gguf_model *copy;
     char path[32];
 
-    FUZZ_CHECK(write(file, bytes, size) == (ssize_t)size, "no copy: %s", strerror(errno));
+    FUZZ_CHECK(write(file, bytes, size) == (ssize_t)size, "model.gguf cannot be copied: %s",
+               strerror(errno));
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     FUZZ_CHECK(gguf_open(path, &copy, &report) == 0, "model.gguf is refused: %s",
                report.first_error.message);
-    FUZZ_CHECK(copy->is_current, "model.gguf is no GGUF of today");
-    FUZZ_CHECK(copy->n_tensors == model->n_tensors, "other tensors");
+    FUZZ_CHECK(copy->is_current, "model.gguf is not current GGUF");
+    FUZZ_CHECK(copy->n_tensors == model->n_tensors, "model.gguf has another number of tensors");
     check_same_metadata(model, copy);
     for (uint64_t i = 0; i < model->n_tensors; i++)
         check_same_tensor(model, copy, i);
@@ -314,11 +316,12 @@ static void check_file(struct fs_tree *tree, fs_node_index index, struct fuzz_ra
     uint64_t size;
     int result = fs_tree_size(tree, index, NULL, &size);
 
-    FUZZ_CHECK(result == 0, "the size of %s: %s", node->name, strerror(-result));
+    FUZZ_CHECK(result == 0, "cannot get the size of %s: %s", node->name, strerror(-result));
     result = fs_tree_open(tree, index, NULL, &image);
-    FUZZ_CHECK(result == 0, "opening %s: %s", node->name, strerror(-result));
+    FUZZ_CHECK(result == 0, "cannot open %s: %s", node->name, strerror(-result));
     reader.image = image;
-    FUZZ_CHECK(image->size_bytes == size, "%s has two sizes", node->name);
+    FUZZ_CHECK(image->size_bytes == size, "the sizes of %s before and after opening differ",
+               node->name);
     if (*budget > 0 && size <= WHOLE_BYTES) {
         check_whole(&reader, tree->model, node);
     } else if (*budget > 0) {
@@ -342,17 +345,18 @@ static void check_directory(struct fs_tree *tree, fs_node_index index)
     uint32_t n_folders = 0;
     uint64_t size;
 
-    FUZZ_CHECK(fs_tree_size(tree, index, NULL, &size) == 0 && size == 0, "a directory with a size");
+    FUZZ_CHECK(fs_tree_size(tree, index, NULL, &size) == 0 && size == 0,
+               "a directory's size is not 0");
     for (uint32_t i = 0; i < directory->n_children; i++) {
         const fs_node_index child = nodes->children[directory->first_child + i];
         const char *name = nodes->list[child].name;
 
         fuzz_check_file_name(name);
-        FUZZ_CHECK(nodes->list[child].parent == index, "%s has another parent", name);
-        FUZZ_CHECK(fs_nodes_find(nodes, index, name) == child, "%s is not found", name);
+        FUZZ_CHECK(nodes->list[child].parent == index, "the parent of %s is wrong", name);
+        FUZZ_CHECK(fs_nodes_find(nodes, index, name) == child, "look-up does not find %s", name);
         n_folders += fs_node_is_directory(&nodes->list[child]);
     }
-    FUZZ_CHECK(n_folders == directory->n_folders, "the directories are counted wrongly");
+    FUZZ_CHECK(n_folders == directory->n_folders, "the number of subdirectories is wrong");
 }
 
 static void check_link(struct fs_tree *tree, fs_node_index index)
@@ -363,9 +367,9 @@ static void check_link(struct fs_tree *tree, fs_node_index index)
 
     fuzz_check_file_name(link->target);
     FUZZ_CHECK(target != FS_NO_NODE && fs_node_is_directory(&tree->nodes.list[target]),
-               "%s points to nothing", link->name);
+               "the target of the link %s is not a directory", link->name);
     FUZZ_CHECK(fs_tree_size(tree, index, NULL, &size) == 0 && size == strlen(link->target),
-               "%s has a wrong size", link->name);
+               "the size of the link %s is not the length of its target", link->name);
 }
 
 static void check_tree(const struct gguf_model *model, struct fuzz_random *random)
@@ -374,7 +378,7 @@ static void check_tree(const struct gguf_model *model, struct fuzz_random *rando
     uint64_t budget = BUDGET_BYTES, n_children = 0;
     struct fs_tree *tree;
 
-    FUZZ_CHECK(fs_tree_make(model, NULL, &tree, &report) == 0, "no tree: %s",
+    FUZZ_CHECK(fs_tree_make(model, NULL, &tree, &report) == 0, "the tree is refused: %s",
                report.first_error.message);
     for (fs_node_index i = 0; i < tree->nodes.count; i++) {
         if (tree->nodes.list[i].kind == FS_FILE) {
@@ -386,7 +390,7 @@ static void check_tree(const struct gguf_model *model, struct fuzz_random *rando
             n_children += tree->nodes.list[i].n_children;
         }
     }
-    FUZZ_CHECK(n_children == tree->nodes.count - 1, "a node is in no directory");
+    FUZZ_CHECK(n_children == tree->nodes.count - 1, "some node is in no directory");
     fs_tree_free(tree);
 }
 
@@ -395,13 +399,13 @@ static void check_finding(void *user, const struct gguf_finding *finding)
     size_t length = strnlen(finding->message, sizeof finding->message);
 
     (void)user;
-    FUZZ_CHECK(length > 0 && length < sizeof finding->message, "a message of %zu bytes", length);
+    FUZZ_CHECK(length > 0 && length < sizeof finding->message, "the message has %zu bytes", length);
     for (size_t i = 0, n; i < length; i += n) {
         n = gguf_printable_length(finding->message + i, length - i);
-        FUZZ_CHECK(n > 0, "not printable: %s", finding->message);
+        FUZZ_CHECK(n > 0, "the message is not printable: %s", finding->message);
     }
-    FUZZ_CHECK((finding->severity == GGUF_ERROR) == (finding->code < 0), "code %d: %s",
-               finding->code, finding->message);
+    FUZZ_CHECK((finding->severity == GGUF_ERROR) == (finding->code < 0),
+               "code %d does not match the severity: %s", finding->code, finding->message);
 }
 
 /* ---- ggufs --check --data ---- */
@@ -409,10 +413,10 @@ static void check_finding(void *user, const struct gguf_finding *finding)
 static void no_progress(void *user, uint64_t done_bytes, uint64_t total_bytes)
 {
     (void)user;
-    FUZZ_CHECK(done_bytes <= total_bytes, "more is done than there is");
+    FUZZ_CHECK(done_bytes <= total_bytes, "the progress exceeds the total");
 }
 
-/* Return true if a scale is NaN that the values do not show, because ggml makes them finite. */
+/* Return true if a scale is NaN although the values are finite, because ggml decodes it so. */
 static bool has_nan_scale(const struct gguf_model *model, const struct gguf_tensor *tensor)
 {
     char *data = data_of(model, tensor);
@@ -469,11 +473,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     result = gguf_open(path, &model, &report);
     FUZZ_CHECK((result < 0) == (report.n_errors > 0) && (result < 0) == !model,
                "result %d with %zu errors", result, report.n_errors);
-    FUZZ_CHECK(result == 0 || result == report.first_error.code, "result %d, but code %d", result,
+    FUZZ_CHECK(result == 0 || result == report.first_error.code,
+               "the result is %d, but the first error has code %d", result,
                report.first_error.code);
     if (result == 0)
         check_tree(model, &random);
-    /* It takes a lot of memory per tensor. */
+    /* Checking the data takes a lot of memory per tensor. */
     if (result == 0 && model->n_tensors <= 4)
         check_data(model);
     gguf_close(model);

@@ -1,5 +1,5 @@
 /*
- * Writes the seeds of the fuzz targets: FOLDER/<target>/<name>, small inputs of every kind, valid
+ * Writes the seeds of the fuzz targets as FOLDER/<target>/<name>: small inputs of every kind, valid
  * and broken.
  */
 #include "contrib/sample/gguf_writer.h"
@@ -16,11 +16,11 @@
 #include <sys/stat.h>
 #include <sysexits.h>
 
-/* Enough for a value's text with several pieces. */
+/* Enough for a value whose text is written in several parts. */
 #define N_LONG 6000
 /* More than one, so that reads begin and end in different blocks. */
 #define MOST_BLOCKS 9
-/* No type has more bytes in a group of one-block rows. */
+/* The largest group of one-block rows, over all types. */
 #define MOST_GROUP_BYTES 1024
 
 static const char *folder;
@@ -71,7 +71,7 @@ static struct gguf_writer *begin(struct encoding encoding)
     return w;
 }
 
-/* End the writer, and save the model under that name without its last bytes. */
+/* Finish the file and save it under that name without the last `n_missing` bytes. */
 static void finish(struct gguf_writer *w, const char *name, const char *encoding, size_t n_missing)
 {
     char file_name[128];
@@ -135,7 +135,7 @@ static void add_nested(struct gguf_writer *w, int depth)
     gguf_writer_u8(w, 7);
 }
 
-/* Rows of one block: of each of n_groups as many as the type stores together. */
+/* Make rows of one block: n_groups groups of the rows that the type stores together. */
 static void add_blocks(struct gguf_writer *w, const struct dequant_type *type, uint64_t n_groups)
 {
     const uint64_t n_rows = n_groups * type->interleave_rows;
@@ -220,7 +220,7 @@ static void write_good_models(void)
     add_f32(w, "scalar", 0, shapes[2]);
     finish(w, "shapes", usual.name, 0);
 
-    /* No data, so they may lie anywhere. */
+    /* Empty tensors may have any offset. */
     w = begin(usual);
     add_f32(w, "far", 2, shapes[1]);
     gguf_writer_override_offset(w, UINT64_MAX - 4095);
@@ -307,7 +307,7 @@ static void write_broken_models(void)
     finish(w, "short", usual.name, 30);
 }
 
-/* As small as they can be, but whole: a model that lacks a tensor is refused. */
+/* As small as possible, but complete: the runner refuses a model that lacks a tensor. */
 static void write_old_models(void)
 {
     static const char *const architectures[] = {"4", "5.1", "5.2", "6", "7"};

@@ -1,6 +1,6 @@
 /*
- * Runs a fuzz target without a fuzzer, on every file in the folders (or on the files) of the
- * command line, and on each file cut short. The last line says "N inputs".
+ * Runs a fuzz target without a fuzzer on all files given, or all files of folders given, and on
+ * prefixes of each. The last line is "N inputs".
  */
 #include "tests/fuzz/fuzz_check.h"
 
@@ -13,11 +13,11 @@
 #include <sys/stat.h>
 #include <sysexits.h>
 
-/* Smaller files are cut at every length, larger ones at some. */
+/* Files up to this size are cut at every length, larger ones at some. */
 #define SMALL_BYTES 4096
 #define SOME_CUTS   64
 
-/* Register a callback for findings; only in builds with a sanitizer. */
+/* Registers a callback for findings; only exists in builds with a sanitizer. */
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
 static char running[4096];
@@ -36,7 +36,7 @@ static void on_abort(int signal_number)
 
 static void run(const char *path, const uint8_t *bytes, size_t n_bytes)
 {
-    uint8_t *copy = fuzz_alloc(n_bytes); /* exact size, so that a sanitizer sees its end */
+    uint8_t *copy = fuzz_alloc(n_bytes); /* exact size, for the sanitizer */
 
     snprintf(running, sizeof running, "%s, the first %zu bytes", path, n_bytes);
     if (n_bytes > 0)
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
         if (entry->fts_info == FTS_F) {
             status = run_file(entry->fts_path, (size_t)entry->fts_statp->st_size);
         } else if (entry->fts_info != FTS_D && entry->fts_info != FTS_DP) {
-            fprintf(stderr, "replay: %s: can't be read\n", entry->fts_path);
+            fprintf(stderr, "replay: %s: cannot be read\n", entry->fts_path);
             status = EX_NOINPUT;
         }
     }

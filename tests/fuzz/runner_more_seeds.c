@@ -2,9 +2,9 @@
 
 #include <stddef.h>
 
-/* Models whose layers differ more from common ones; sizes as in runner_seeds.c. */
+/* Seeds for models with unusual layers. Sizes as in runner_seeds.c. */
 
-/* Tensors that most of them have: embedding and output, attention, a gated network. */
+/* Tensors that most of these models have: embedding, output, attention, gated feed-forward. */
 #define ENDS                                                                                       \
     "token_embd.weight s 0 16 8\n"                                                                 \
     "output_norm.weight s 0 16\n"

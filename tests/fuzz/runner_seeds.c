@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-/* By default: 16 wide, 8 tokens, two heads of 8. */
+/* Default sizes: embedding 16, vocabulary 8, two heads of 8. */
 
 #define KEYS(name)                                                                                 \
     "{\"general.architecture\":\"" name "\",\"" name ".block_count\":1,\"" name                    \

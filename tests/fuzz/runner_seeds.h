@@ -1,4 +1,4 @@
-/* Small trees of models of every kind that the runner knows, as text for fuzz_runner.c. */
+/* Small trees for every kind of model that the runner supports, as inputs of fuzz_runner.c. */
 #ifndef GGUFS_TESTS_FUZZ_RUNNER_SEEDS_H
 #define GGUFS_TESTS_FUZZ_RUNNER_SEEDS_H
 
@@ -7,7 +7,7 @@ struct runner_seed {
     const char *text;
 };
 
-/* The last of each has no name. */
+/* Each list ends with a seed without name. */
 extern const struct runner_seed runner_seeds[], runner_more_seeds[];
 
 #endif

@@ -1,12 +1,12 @@
 /*
  * Makes allocations fail: a library for LD_PRELOAD.
  *
- *     FAIL_MALLOC_AT=N        the Nth allocation since main() was about to start, in each process
- *     FAIL_MALLOC_EVERY=1     and every Nth after it
- *     FAIL_MALLOC_LOG=FILE    its first 8 bytes, which must be there, count those that failed
+ *     FAIL_MALLOC_AT=N        fail the Nth allocation of each process, counted from just before
+ * main() FAIL_MALLOC_EVERY=1     fail every Nth allocation after it too FAIL_MALLOC_LOG=FILE count
+ * failures in the first 8 bytes of FILE, which must exist
  *
- * What the program starts with exec runs without it; a child of fork counts on from its parent.
- * glibc's strdup(), asprintf(), fopen() and the like call these functions as well.
+ * Programs started with exec run without the library. A forked child continues the count of its
+ * parent. glibc's strdup(), asprintf(), fopen() and others use these functions too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,15 +16,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* glibc's own, which need no dlsym(), for that allocates. */
+/* glibc's own functions. dlsym() cannot be used to find them, because it allocates. */
 extern void *__libc_malloc(size_t size_bytes);
 extern void *__libc_calloc(size_t count, size_t size_bytes);
 extern void *__libc_realloc(void *block, size_t size_bytes);
 
 static _Atomic uint64_t n_allocations;
-static uint64_t fail_at; /* 0: none */
+static uint64_t fail_at; /* 0: never */
 static int fail_again;
-static _Atomic uint64_t *n_failed; /* a mapping, which stays when all descriptors are closed */
+static _Atomic uint64_t *n_failed; /* a mapping, because the program may close every descriptor */
 
 __attribute__((constructor)) static void begin(void)
 {

@@ -1,11 +1,11 @@
-/* Headers: cut, of unknown versions, with counts that can't be. */
+/* Headers: cut, of unknown versions, with impossible counts. */
 #include "tests/hostile/hostile.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The first `n_bytes` of an empty model. */
+/* Return the first `n_bytes` of an empty model. */
 static struct model_bytes header_cut(uint64_t n_bytes)
 {
     struct model_bytes bytes = hostile_finish(hostile_open());
@@ -52,7 +52,7 @@ static struct model_bytes tensor_count(uint64_t count)
 {
     struct gguf_writer *w = hostile_open();
     struct model_bytes bytes;
-    static const char rest[71]; /* one less than three tensors */
+    static const char rest[71]; /* one byte less than three tensors need */
 
     gguf_writer_raw_info(w, rest, sizeof rest);
     gguf_writer_override_tensor_count(w, count);
@@ -61,8 +61,8 @@ static struct model_bytes tensor_count(uint64_t count)
     return bytes;
 }
 
-/* A file whose version is in the opposite byte order. */
-static struct model_bytes version_turned(struct gguf_writer *w)
+/* Return a file whose version alone is in the opposite byte order. */
+static struct model_bytes swap_version(struct gguf_writer *w)
 {
     struct model_bytes bytes;
     unsigned char *version;
@@ -78,13 +78,13 @@ static struct model_bytes version_turned(struct gguf_writer *w)
 static struct model_bytes only_version_little_endian(uint64_t argument)
 {
     (void)argument;
-    return version_turned(gguf_writer_open(3, true));
+    return swap_version(gguf_writer_open(3, true));
 }
 
 static struct model_bytes only_version_big_endian(uint64_t argument)
 {
     (void)argument;
-    return version_turned(hostile_open());
+    return swap_version(hostile_open());
 }
 
 static const struct hostile_row rows[] = {
@@ -93,11 +93,11 @@ static const struct hostile_row rows[] = {
     {23, "no counts", header_cut, 8, -ENODATA, 8, {"header", "counts", "0 bytes are left"}},
     {23, "half a count", header_cut, 15, -ENODATA, 8, {"header", "counts", "7 bytes are left"}},
     {23, "one count", header_cut, 16, -ENODATA, 16, {"header", "counts", "0 bytes are left"}},
-    {23, "all but a byte", header_cut, 23, -ENODATA, 16, {"counts", "7 bytes are left"}},
+    {23, "one byte cut", header_cut, 23, -ENODATA, 16, {"counts", "7 bytes are left"}},
 
     {22, "version 0", version, 0, -EINVAL, 4, {"version 0 ", "1 to 3"}},
     {22, "version 4", version, 4, -EINVAL, 4, {"version 4 ", "1 to 3"}},
-    {22, "the last version", version, UINT32_MAX, -EINVAL, 4, {"version 4294967295 ", "1 to 3"}},
+    {22, "version 2^32-1", version, UINT32_MAX, -EINVAL, 4, {"version 4294967295 ", "1 to 3"}},
     {22,
      "big-endian version 1",
      big_endian_version,
@@ -120,7 +120,7 @@ static const struct hostile_row rows[] = {
      4,
      {"version 67108864 ", "1 to 3"}},
 
-    /* One key, with its bytes in the wrong order: 2^56. */
+    /* The count of one key is 2^56 in the wrong byte order. */
     {22,
      "big-endian with a little-endian version",
      only_version_little_endian,

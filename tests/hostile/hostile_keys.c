@@ -96,14 +96,14 @@ static struct model_bytes string_length_v1(uint64_t length)
     return bytes;
 }
 
-/* An array of `type` that claims too many elements, followed by 30 bytes. */
+/* Return an array of `type` whose length is `length`, but which has 30 bytes of elements. */
 static struct model_bytes array_length(uint32_t type, uint64_t length)
 {
     struct gguf_writer *w = hostile_open();
     struct model_bytes bytes;
 
     gguf_writer_add_array(w, "k", type, length);
-    gguf_writer_raw(w, "thirty bytes behind the length", 30);
+    gguf_writer_raw(w, "thirty bytes follow the length", 30);
     bytes = hostile_finish(w);
     bytes.size_bytes = AT_VALUE_K + 12 + 30;
     return bytes;
@@ -197,7 +197,13 @@ static struct model_bytes key_twice(uint64_t argument)
 }
 
 static const struct hostile_row rows[] = {
-    {2, "a name too long", key_name_length, 33, -ENODATA, HEADER_END, {"key 1 of 1", "33", "32"}},
+    {2,
+     "a name that is too long",
+     key_name_length,
+     33,
+     -ENODATA,
+     HEADER_END,
+     {"key 1 of 1", "33", "32"}},
     {2, "a name of 2^63", key_name_length, P(63), -ENODATA, HEADER_END, {"key 1 of 1", "32"}},
     {2,
      "a name of 2^64-1",
@@ -206,17 +212,17 @@ static const struct hostile_row rows[] = {
      -ENODATA,
      HEADER_END,
      {"key 1 of 1", "18446744073709551615", "only 32"}},
-    /* Added to where it starts, these wrap to the end of the file, and to its start. */
+    /* offset + length wraps: first to the end of the file, then to byte 0. */
     {2, "a name that wraps", key_name_length, -(uint64_t)32, -ENODATA, HEADER_END, {"key 1 of 1"}},
     {2,
-     "a name to 0",
+     "a name that wraps to 0",
      key_name_length,
      -(uint64_t)(HEADER_END + 8),
      -ENODATA,
      HEADER_END,
      {"key 1 of 1"}},
     {16,
-     "a key of 65,536",
+     "a key of 65,536 bytes",
      key_of_bytes,
      65536,
      -EINVAL,
@@ -241,7 +247,13 @@ static const struct hostile_row rows[] = {
     {15, "bool 255", bool_value, 255, -EINVAL, AT_VALUE_K, {"key \"k\"", "bool is 255"}},
     {15, "bool 2 in an array", bool_in_array, 2, -EINVAL, AT_VALUE_K + 12 + 2, {"\"k\"", "is 2"}},
 
-    {2, "a string too long", string_length, 11, -ENODATA, AT_VALUE_K, {"\"k\"", "11", "only 10"}},
+    {2,
+     "a string that is too long",
+     string_length,
+     11,
+     -ENODATA,
+     AT_VALUE_K,
+     {"\"k\"", "11", "only 10"}},
     {2, "a string of 2^61", string_length, P(61), -ENODATA, AT_VALUE_K, {"2305843009213693952"}},
     {2,
      "a string of 2^64-1",
@@ -294,21 +306,15 @@ static const struct hostile_row rows[] = {
      -ENODATA,
      AT_VALUE_K,
      {"18446744073709551615"}},
+    {2, "one u64 too many", array_of_u64, 4, -ENODATA, AT_VALUE_K, {"4 elements", "at most 3"}},
     {2,
-     "an array with a u64 too many",
-     array_of_u64,
-     4,
-     -ENODATA,
-     AT_VALUE_K,
-     {"4 elements", "at most 3"}},
-    {2,
-     "2^61 u64 are 0",
+     "2^61 u64 wrap to 0 bytes",
      array_of_u64,
      P(61),
      -ENODATA,
      AT_VALUE_K,
      {"key \"k\"", "2305843009213693952 elements", "uint64", "at most 3"}},
-    {2, "2^61+1 u64 are 8", array_of_u64, P(61) + 1, -ENODATA, AT_VALUE_K, {"at most 3"}},
+    {2, "2^61+1 u64 wrap to 8 bytes", array_of_u64, P(61) + 1, -ENODATA, AT_VALUE_K, {"at most 3"}},
     {2, "2^64-1 u64", array_of_u64, UINT64_MAX, -ENODATA, AT_VALUE_K, {"18446744073709551615"}},
     {2, "2^64-1 bools", array_of_bools, UINT64_MAX, -ENODATA, AT_VALUE_K, {"bool", "most 30"}},
     {2, "2^61 strings", array_of_strings, P(61), -ENODATA, AT_VALUE_K, {"string", "at most 3"}},
@@ -328,9 +334,15 @@ static const struct hostile_row rows[] = {
      -EINVAL,
      AT_VALUE_K,
      {"4294967295"}},
-    {14, "arrays 9 deep", arrays_deep, 9, -EINVAL, AT_VALUE_K + 8 * 12, {"\"k\"", "more than 8"}},
     {14,
-     "arrays 10000 deep",
+     "arrays nested 9 deep",
+     arrays_deep,
+     9,
+     -EINVAL,
+     AT_VALUE_K + 8 * 12,
+     {"\"k\"", "more than 8"}},
+    {14,
+     "arrays nested 10000 deep",
      arrays_deep,
      10000,
      -EINVAL,

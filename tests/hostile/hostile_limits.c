@@ -1,11 +1,11 @@
-/* Metadata that would take memory and time without end: huge, of holes, of names. */
+/* Metadata above the limits of size: long arrays and strings, holes, many names. */
 #include "tests/hostile/hostile.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* An array whose elements are in a hole. */
+/* Return a file whose array elements lie in a hole. */
 static struct model_bytes array_of(uint32_t type, uint64_t n_elements, uint64_t element_bytes)
 {
     struct gguf_writer *w = hostile_open();
@@ -28,7 +28,7 @@ static struct model_bytes bool_hole(uint64_t n_elements)
     return array_of(GGUF_WRITER_BOOL, n_elements, 1);
 }
 
-/* Strings of no bytes. */
+/* Return a file with an array of empty strings in a hole. */
 static struct model_bytes string_array_hole(uint64_t n_elements)
 {
     return array_of(GGUF_WRITER_STRING, n_elements, 8);
@@ -47,7 +47,7 @@ static struct model_bytes string_hole(uint64_t n_bytes)
     return bytes;
 }
 
-/* Keys whose names are as long as names can be. */
+/* Return a file with keys whose names have the largest length. */
 static struct model_bytes long_key_names(uint64_t count)
 {
     static char name[65535];
@@ -62,7 +62,7 @@ static struct model_bytes long_key_names(uint64_t count)
     return hostile_finish(w);
 }
 
-/* The same for tensors without elements. */
+/* Return a file with empty tensors whose names have the largest length. */
 static struct model_bytes long_tensor_names(uint64_t count)
 {
     static char name[65535];
@@ -80,7 +80,7 @@ enum { KEY_ENTRY = 8 + 65535 + 4 + 1, TENSOR_ENTRY = 8 + 65535 + 4 + 8 + 4 + 8 }
 
 static const struct hostile_row refused[] = {
     {25,
-     "2^36 bytes in 49",
+     "2^36 u8 in 49 bytes",
      u8_hole,
      P(36),
      -E2BIG,
@@ -115,14 +115,14 @@ static const struct hostile_row refused[] = {
      AT_VALUE_K,
      {"key \"k\"", "a string", "holes"}},
     {25,
-     "names of keys of 32 MiB",
+     "32 MiB of key names",
      long_key_names,
      513,
      -E2BIG,
      HEADER_END + 512ull * KEY_ENTRY,
      {"key 513 of 513", "65535 bytes", "over 33554432 bytes"}},
     {25,
-     "names of tensors of 32 MiB",
+     "32 MiB of tensor names",
      long_tensor_names,
      513,
      -E2BIG,

@@ -1,5 +1,4 @@
-/* Names that mount, with file names that stay in their folders; and names whose file names clash.
- */
+/* Names that mount with file names that stay in their folder, and names whose file names clash. */
 #include "tests/hostile/hostile.h"
 
 #include <errno.h>
@@ -75,7 +74,7 @@ static struct model_bytes tensor(uint64_t number)
     return hostile_finish(w);
 }
 
-/* Two names; where the escape is none, they are one file. */
+/* Return a file with two tensors, whose names are equal if escaping is not unique. */
 static struct model_bytes tensors(uint64_t pair)
 {
     struct gguf_writer *w = hostile_open();
@@ -106,7 +105,7 @@ static struct model_bytes all_tensors(uint64_t argument)
     return hostile_finish(w);
 }
 
-/* Names of n_bytes, of which only the last byte differs. */
+/* Return a file with names of n_bytes that differ only in the last byte. */
 static struct model_bytes long_names(uint64_t n_bytes, size_t n_names, bool of_keys)
 {
     struct gguf_writer *w = hostile_open();
@@ -155,8 +154,8 @@ static struct model_bytes key_again(uint64_t argument)
 }
 
 /*
- * The hash of these bytes is 0 and stays 0 with any number of NULs behind them, so names of them
- * that are cut get the same file name. (The bytes: http://www.isthe.com/chongo/tech/comp/fnv/)
+ * The FNV-1a hash of these bytes is 0 and stays 0 however many NULs follow. Names that start with
+ * them and are cut get the same file name. (The bytes: http://www.isthe.com/chongo/tech/comp/fnv/)
  */
 static const char hash_of_0[400] = "\xd5\x6b\xb9\x53\x42\x87\x08\x36";
 
@@ -180,7 +179,7 @@ static struct model_bytes tensors_of_one_hash(uint64_t argument)
     return hostile_finish(w);
 }
 
-/* The file name for a name of many 'n'. */
+/* File name of a long name of n's. */
 #define N_10 "nnnnnnnnnn"
 #define N_230                                                                                      \
     N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 N_10 \
@@ -190,37 +189,43 @@ static struct model_bytes tensors_of_one_hash(uint64_t argument)
 
 static const struct hostile_row rows[] = {
     {16, "an empty key", key, EMPTY, 0, 0, {"metadata/%.json"}},
-    {16, "a key of a dot", key, DOT, 0, 0, {"metadata/%2E.json", "!metadata/..json"}},
-    {16, "a key of dots", key, DOTS, 0, 0, {"metadata/%2E%2E.json", "!metadata/...json"}},
-    {16, "a key of a slash", key, SLASH, 0, 0, {"metadata/%2F.json"}},
-    {16, "a key with a path up", key, UP, 0, 0, {"metadata/..%2F..%2Fetc%2Fpasswd.json"}},
+    {16, "a key that is a dot", key, DOT, 0, 0, {"metadata/%2E.json", "!metadata/..json"}},
+    {16, "a key that is two dots", key, DOTS, 0, 0, {"metadata/%2E%2E.json", "!metadata/...json"}},
+    {16, "a key that is a slash", key, SLASH, 0, 0, {"metadata/%2F.json"}},
+    {16,
+     "a key that is a path to a parent",
+     key,
+     UP,
+     0,
+     0,
+     {"metadata/..%2F..%2Fetc%2Fpasswd.json"}},
     {16, "a key with NUL", key, NUL, 0, 0, {"metadata/a%00b.json", "!metadata/a"}},
     {16, "a key with a newline", key, NEWLINE, 0, 0, {"metadata/a%0Ab.json"}},
     {16, "a key with control characters", key, CONTROL, 0, 0, {"metadata/%1B[2J%7F.json"}},
-    {16, "a key of no UTF-8", key, NO_UTF8, 0, 0, {"metadata/\xff\xc3.json"}},
+    {16, "a key that is not UTF-8", key, NO_UTF8, 0, 0, {"metadata/\xff\xc3.json"}},
     {16, "all odd keys", all_keys, 0, 0, 0, {"metadata/a%2Fb.json", "metadata/a%252Fb.json"}},
-    {16, "a key of 65,535", long_key, 65535, 0, 0, {CUT_KEY("17bb1a807ed56ba9")}},
+    {16, "a key of 65,535 bytes", long_key, 65535, 0, 0, {CUT_KEY("17bb1a807ed56ba9")}},
     {16,
-     "two keys cut alike",
+     "two long keys, equal but for the last byte",
      long_keys,
      300,
      0,
      0,
      {CUT_KEY("a4cf91b7088f4495"), CUT_KEY("a4cf90b7088f42e2")}},
-    {16, "a key again", key_again, 0, 0, 0, {"metadata/k.json", "metadata/l.json"}},
+    {16, "a key twice with one value", key_again, 0, 0, 0, {"metadata/k.json", "metadata/l.json"}},
 
     {17, "an empty name", tensor, EMPTY, 0, 0, {"tensors/%/raw"}},
     {17, "a dot", tensor, DOT, 0, 0, {"tensors/%2E/raw", "!tensors/raw"}},
     {17, "dots", tensor, DOTS, 0, 0, {"tensors/%2E%2E/raw", "!raw"}},
     {17, "a slash", tensor, A_SLASH_B, 0, 0, {"tensors/a%2Fb/raw", "!tensors/a"}},
-    {17, "a path up", tensor, UP, 0, 0, {"tensors/..%2F..%2Fetc%2Fpasswd/f32"}},
+    {17, "a path to a parent", tensor, UP, 0, 0, {"tensors/..%2F..%2Fetc%2Fpasswd/f32"}},
     {17, "a name with NUL", tensor, NUL, 0, 0, {"tensors/a%00b/raw", "!tensors/a"}},
     {17, "a name with a newline", tensor, NEWLINE, 0, 0, {"tensors/a%0Ab/raw"}},
-    {17, "a name of no UTF-8", tensor, NO_UTF8, 0, 0, {"tensors/\xff\xc3/raw"}},
-    {17, "a name of 300", long_tensor, 300, 0, 0, {CUT_TENSOR("a4cf91b7088f4495")}},
-    {17, "a name of 10,000", long_tensor, 10000, 0, 0, {CUT_TENSOR("4b5f66fda4afc465")}},
+    {17, "a name that is not UTF-8", tensor, NO_UTF8, 0, 0, {"tensors/\xff\xc3/raw"}},
+    {17, "a name of 300 bytes", long_tensor, 300, 0, 0, {CUT_TENSOR("a4cf91b7088f4495")}},
+    {17, "a name of 10,000 bytes", long_tensor, 10000, 0, 0, {CUT_TENSOR("4b5f66fda4afc465")}},
     {17,
-     "two names cut alike",
+     "two long names, equal but for the last byte",
      long_tensors,
      300,
      0,
@@ -241,7 +246,7 @@ static const struct hostile_row rows[] = {
      0,
      {"tensors/%2E/raw", "tensors/%252E/raw"}},
     {17,
-     "a name like the empty one's",
+     "a name like the escaped empty name",
      tensors,
      PAIR(EMPTY, PERCENT),
      0,
@@ -254,14 +259,14 @@ const struct hostile_table hostile_names_table = {rows, COUNT(rows), 0};
 
 static const struct hostile_row clashes[] = {
     {16,
-     "two keys of one hash",
+     "two keys with one hash",
      keys_of_one_hash,
      0,
      -EEXIST,
      GGUF_NO_OFFSET,
      {"\"\\xd5k\\xb9S", "same file name"}},
     {17,
-     "two names of one hash",
+     "two names with one hash",
      tensors_of_one_hash,
      0,
      -EEXIST,

@@ -1,9 +1,9 @@
-/* Values, shapes, types and places that are odd but legal: these files mount. */
+/* Odd but legal values, shapes, types and offsets: these files mount. */
 #include "tests/hostile/hostile.h"
 
 #include <math.h>
 
-/* Shapes without elements, by the number of the row. */
+/* Shapes without elements; a row's argument is the index. */
 static const uint64_t empty_shapes[][4] = {
     {0, 1, 1, 1},   {3, 0, 1, 1},     {0, 0, 0, 0},
     {256, 0, 1, 1}, {P(63), 2, 0, 1}, {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0},
@@ -69,8 +69,8 @@ static struct model_bytes gap(uint64_t n_bytes)
     return hostile_finish(w);
 }
 
-/* Tensors whose data are in the reverse order of the infos. */
-static struct model_bytes turned_around(uint64_t argument)
+/* Return a file whose tensor data are in the reverse order of the infos. */
+static struct model_bytes reverse_order(uint64_t argument)
 {
     struct gguf_writer *w = hostile_open();
 
@@ -115,7 +115,7 @@ static struct model_bytes arrays_deep(uint64_t depth)
     return hostile_finish(w);
 }
 
-/* Texts of which the key and the element of an array consist. */
+/* A string for the key and for the array. */
 #define TEXT(text) text, sizeof(text) - 1
 
 static struct model_bytes string(const char *text, size_t n_bytes)
@@ -191,7 +191,7 @@ static struct model_bytes empty_strings(uint64_t version)
     return hostile_finish(w);
 }
 
-/* A file that ends with the length of its last string, which is 0. */
+/* Return a file that ends with the length of its last string, 0. */
 static struct model_bytes empty_string_at_the_end(uint64_t argument)
 {
     struct gguf_writer *w = gguf_writer_open(1, false);
@@ -221,26 +221,32 @@ static const struct hostile_row rows[] = {
     {8, "a dimension of 0", empty_f32, 0, 0, 0, T_ALL},
     {8, "3 times 0", empty_f32, 1, 0, 0, T_ALL},
     {8, "four dimensions of 0", empty_f32, 2, 0, 0, T_ALL},
-    {8, "no blocks in a row", empty_q4_k, 0, 0, 0, T_ALL},
-    {8, "no rows of blocks", empty_q4_k, 3, 0, 0, T_ALL},
+    {8, "rows without blocks", empty_q4_k, 0, 0, 0, T_ALL},
+    {8, "no rows, of one block", empty_q4_k, 3, 0, 0, T_ALL},
     {8, "2^64 times 0", empty_f32, 4, 0, 0, T_ALL},
     {8, "2^192 times 0", empty_f32, 5, 0, 0, T_ALL},
     {8,
-     "nothing of an unknown type",
+     "an empty tensor of unknown type",
      empty_of_unknown,
      1,
      0,
      0,
      {"tensors/t/info", "!tensors/t/raw"}},
-    {8, "nothing past the end", empty_far_out, P(40), 0, 0, T_ALL},
-    {8, "nothing near 2^64", empty_far_out, -P(12), 0, 0, T_ALL},
+    {8, "an empty tensor past the end", empty_far_out, P(40), 0, 0, T_ALL},
+    {8, "an empty tensor near 2^64", empty_far_out, -P(12), 0, 0, T_ALL},
 
     {9, "alignment 1", alignment_of_data, 1, 0, 0, T_ALL},
     {9, "alignment 65536", alignment_of_data, 65536, 0, 0, T_ALL},
-    {9, "alignment 65536 alone", alignment_alone, P(16), 0, 0, {"metadata/general.alignment.json"}},
+    {9,
+     "alignment 65536 without tensors",
+     alignment_alone,
+     P(16),
+     0,
+     0,
+     {"metadata/general.alignment.json"}},
     {10, "a gap", gap, 64, 0, 0, T_ALL},
-    {10, "turned around", turned_around, 0, 0, 0, T_ALL},
-    {11, "only padding missing", no_padding_at_the_end, 0, 0, 0, T_ALL},
+    {10, "data in reverse order", reverse_order, 0, 0, 0, T_ALL},
+    {11, "only the last padding is missing", no_padding_at_the_end, 0, 0, 0, T_ALL},
 
     {13, "removed type 4", tensor_type, 4, 0, 0, T_NO_BYTES},
     {13, "removed type 31", tensor_type, 31, 0, 0, T_RAW},
@@ -249,9 +255,9 @@ static const struct hostile_row rows[] = {
     {13, "type -1", tensor_type, UINT32_MAX, 0, 0, T_NO_BYTES},
     {13, "type -2^31", tensor_type, P(31), 0, 0, T_NO_BYTES},
 
-    {14, "arrays 8 deep", arrays_deep, 8, 0, 0, {"metadata/k.json"}},
+    {14, "arrays nested 8 deep", arrays_deep, 8, 0, 0, {"metadata/k.json"}},
     {18,
-     "strings of no UTF-8",
+     "strings that are not UTF-8",
      string_of_no_utf8,
      0,
      0,

@@ -1,4 +1,6 @@
-/* Keys that make a file a shard; sets of several files: tests/unit/gguf/test_gguf_hostile_shards.c.
+/*
+ * Single files whose keys make them a shard. Several files:
+ * tests/unit/gguf/test_gguf_hostile_shards.c.
  */
 #include "tests/hostile/hostile.h"
 
@@ -15,7 +17,7 @@ static struct model_bytes finish(struct gguf_writer *w)
     return hostile_finish(w);
 }
 
-/* A file that says so has no name here by which others could be found. */
+/* Return a shard. Its file name has no shard number, so the others cannot be found. */
 static struct model_bytes shard(uint64_t count)
 {
     struct gguf_writer *w = hostile_open();
@@ -60,7 +62,7 @@ static struct model_bytes no_of_i32(uint64_t no)
     return finish(w);
 }
 
-/* The key split.no behind the key split.count. */
+/* offset of the key split.no, after the key split.count */
 #define NO_OFFSET (HEADER_END + 8 + 11 + 4 + 2)
 #define T_ALONE                                                                                    \
     {                                                                                              \
@@ -69,7 +71,7 @@ static struct model_bytes no_of_i32(uint64_t no)
 
 static const struct hostile_row rows[] = {
     {21,
-     "a shard without its name",
+     "a shard without number in its name",
      shard,
      3,
      -EINVAL,

@@ -1,11 +1,11 @@
-/* Tensors that are refused: their infos, and where their data lie. */
+/* Tensors that are refused: infos and data offsets. */
 #include "tests/hostile/hostile.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the info of the second tensor starts. */
+/* start of the second tensor's info */
 #define SECOND_INFO (HEADER_END + INFO_BYTES)
 
 static struct model_bytes add_tensor(struct gguf_writer *w, uint32_t type, uint32_t n_dims,
@@ -54,14 +54,14 @@ static struct model_bytes n_dims(uint64_t number)
     return hostile_finish(w);
 }
 
-/* Products of dimensions that pass 2^63 or 2^64, by the number of the row. */
+/* Products of dimensions above 2^63 or 2^64; a row's argument is the index. */
 static const uint64_t products[][4] = {
-    {P(32), P(32), 1, 1},           /* 2^64 is 0 */
-    {3, 0x5555555555555556, 1, 1},  /* 2^64 + 2 is 2 */
-    {P(62), 2, 1, 1},               /* 2^63, which is negative */
-    {65536, 65536, 65536, 65536},   /* 2^64 in four steps */
-    {UINT64_MAX, UINT64_MAX, 1, 1}, /* is 1 */
-    {P(63), 1, 1, 1},               /* the first dimension alone */
+    {P(32), P(32), 1, 1},           /* wraps to 0 */
+    {3, 0x5555555555555556, 1, 1},  /* wraps to 2 */
+    {P(62), 2, 1, 1},               /* 2^63, negative as a signed number */
+    {65536, 65536, 65536, 65536},   /* wraps to 0 in the fourth step */
+    {UINT64_MAX, UINT64_MAX, 1, 1}, /* wraps to 1 */
+    {P(63), 1, 1, 1},               /* the first dimension is too large */
 };
 
 static struct model_bytes product(uint64_t row)
@@ -99,7 +99,7 @@ static struct model_bytes q4_k_row(uint64_t n)
     return add_tensor(hostile_open(), 12, 2, (uint64_t[]){n, 256}, 4096);
 }
 
-/* IQ4_KS_R4 stores four rows together. */
+/* IQ4_KS_R4 interleaves four rows. */
 static struct model_bytes iq4_ks_r4_rows(uint64_t n)
 {
     return add_tensor(hostile_open(), 344, 3, (uint64_t[]){256, n, 4}, 4 * n * 140);
@@ -130,7 +130,7 @@ static struct model_bytes offset_and_alignment_64(uint64_t number)
     return hostile_finish(w);
 }
 
-/* The key has the largest alignment, and nothing is padded to it. */
+/* The alignment is the largest, but the file has no padding for it. */
 static struct model_bytes offset_and_alignment_65536(uint64_t number)
 {
     struct gguf_writer *w = hostile_open();
@@ -161,7 +161,7 @@ static struct model_bytes no_row_of_33(uint64_t argument)
     return add_tensor(hostile_open(), 2, 2, (uint64_t[]){33, 0}, 0);
 }
 
-/* `missing` of the second tensor's 64 bytes are missing. */
+/* Cut the file so that `missing` of the second tensor's 64 bytes are missing. */
 static struct model_bytes data_missing(uint64_t missing)
 {
     struct gguf_writer *w = hostile_open();
@@ -184,13 +184,15 @@ static struct model_bytes two_of(uint64_t n_bytes, uint64_t second_offset)
     return hostile_finish(w);
 }
 
-/* Their sum is just below 2^64, with the data's start it is above. */
+/* The sum of both sizes is just below 2^64; with the start of the data it is above. */
 static struct model_bytes two_of_bytes(uint64_t n_bytes)
 {
     return two_of(n_bytes, n_bytes + 1);
 }
 
-/* If sizes are padded and added in 64 bits, the second tensor wraps to the start of the first. */
+/*
+ * With 64-bit arithmetic the padded sizes wrap, and the second tensor starts where the first does.
+ */
 static struct model_bytes two_of_bytes_padded(uint64_t n_bytes)
 {
     return two_of(n_bytes, 2 * (n_bytes + 1));
@@ -207,7 +209,7 @@ static struct model_bytes tensor_twice(uint64_t argument)
     return hostile_finish(w);
 }
 
-/* "t" of 64 bytes lies at `at`, "s" of 128 bytes at 64. */
+/* Tensor "t" has 64 bytes at offset `at`, "s" has 128 bytes at offset 64. */
 static struct model_bytes overlap(uint64_t at)
 {
     struct gguf_writer *w = hostile_open();
@@ -221,7 +223,7 @@ static struct model_bytes overlap(uint64_t at)
 
 static const struct hostile_row rows[] = {
     {2,
-     "a tensor name too long",
+     "a tensor name that is too long",
      tensor_name_length,
      17,
      -ENODATA,
@@ -242,7 +244,7 @@ static const struct hostile_row rows[] = {
      HEADER_END,
      {"tensor 1"}},
     {17,
-     "a name of 65,536",
+     "a name of 65,536 bytes",
      tensor_name_of_bytes,
      65536,
      -EINVAL,
@@ -265,7 +267,7 @@ static const struct hostile_row rows[] = {
      HEADER_END,
      {"tensor \"t\"", "dimension 1 is 4294967296", "2^63"}},
     {4,
-     "2^64+2 is 2",
+     "2^64+2 elements",
      product,
      1,
      -EOVERFLOW,
@@ -282,7 +284,7 @@ static const struct hostile_row rows[] = {
      HEADER_END,
      {"\"t\"", "dimension 0 is 9223372036854775808"}},
     {4,
-     "2^64 of an unknown type",
+     "2^64 elements of unknown type",
      product_of_unknown,
      0,
      -EOVERFLOW,
@@ -290,47 +292,65 @@ static const struct hostile_row rows[] = {
      {"\"t\"", "dimension 1"}},
 
     {5,
-     "2^61 F64 are 0",
+     "2^61 F64 wrap to 0 bytes",
      f64_elements,
      P(61),
      -EOVERFLOW,
      HEADER_END,
      {"tensor \"t\"", "2305843009213693952 elements of type F64", "2^63"}},
-    {5, "2^61+8 F64 are 64", f64_elements, P(61) + 8, -EOVERFLOW, HEADER_END, {"\"t\"", "F64"}},
-    /* The tensor seems to have 72 bytes, but only 64 are there. */
-    {5, "2^61+9 F64 are 72", f64_elements, P(61) + 9, -EOVERFLOW, HEADER_END, {"\"t\"", "F64"}},
+    {5,
+     "2^61+8 F64 wrap to 64 bytes",
+     f64_elements,
+     P(61) + 8,
+     -EOVERFLOW,
+     HEADER_END,
+     {"\"t\"", "F64"}},
+    /* With wrapping, the tensor has 72 bytes, and the file only 64. */
+    {5,
+     "2^61+9 F64 wrap to 72 bytes",
+     f64_elements,
+     P(61) + 9,
+     -EOVERFLOW,
+     HEADER_END,
+     {"\"t\"", "F64"}},
     {5, "2^60 F64", f64_elements, P(60), -EOVERFLOW, HEADER_END, {"\"t\"", "1152921504606846976"}},
     {5, "2^62 F16", f16_elements, P(62), -EOVERFLOW, HEADER_END, {"\"t\"", "type F16", "2^63"}},
     {5, "2^63-256 Q8_K", q8_k_elements, P(63) - 256, -EOVERFLOW, HEADER_END, {"\"t\"", "Q8_K"}},
 
     {12,
-     "33 in a row of Q4_0",
+     "Q4_0 rows of 33 elements",
      q4_0_row,
      33,
      -EINVAL,
      HEADER_END,
      {"tensor \"t\"", "row length 33 ", "32", "Q4_0"}},
     {12,
-     "1 in a row of Q4_0",
+     "Q4_0 rows of 1 element",
      q4_0_row,
      1,
      -EINVAL,
      HEADER_END,
      {"\"t\"", "row length 1 ", "Q4_0"}},
-    {12, "no row of Q4_0", q4_0_scalar, 0, -EINVAL, HEADER_END, {"\"t\"", "row length 1 ", "Q4_0"}},
+    {12, "a Q4_0 scalar", q4_0_scalar, 0, -EINVAL, HEADER_END, {"\"t\"", "row length 1 ", "Q4_0"}},
     {12,
-     "32 in a row of Q4_K",
+     "Q4_K rows of 32 elements",
      q4_k_row,
      32,
      -EINVAL,
      HEADER_END,
      {"\"t\"", "row length 32 ", "256"}},
-    {12, "5-row IQ4_KS_R4", iq4_ks_r4_rows, 5, -EINVAL, HEADER_END, {"have 5 rows", "of the 4"}},
-    /* All rows would be groups, but a group would be of two matrices. */
-    {12, "2-row IQ4_KS_R4", iq4_ks_r4_rows, 2, -EINVAL, HEADER_END, {"\"t\"", "have 2 rows"}},
+    {12,
+     "IQ4_KS_R4 with 5 rows",
+     iq4_ks_r4_rows,
+     5,
+     -EINVAL,
+     HEADER_END,
+     {"have 5 rows", "of the 4"}},
+    /* The rows divide into groups of four, but a group would contain rows of two matrices. */
+    {12, "IQ4_KS_R4 with 2 rows", iq4_ks_r4_rows, 2, -EINVAL, HEADER_END, {"\"t\"", "have 2 rows"}},
 
     {12,
-     "no rows of 33 of Q4_0",
+     "no Q4_0 rows, of 33 elements",
      no_row_of_33,
      0,
      -EINVAL,
@@ -345,7 +365,7 @@ static const struct hostile_row rows[] = {
      HEADER_END,
      {"\"t\"", "9223372036854775807 bytes are missing", "ends at 128"}},
     {7,
-     "padding of 65536",
+     "padding of 65536 bytes missing",
      offset_and_alignment_65536,
      0,
      -ENODATA,
@@ -369,7 +389,7 @@ static const struct hostile_row rows[] = {
     {10, "offset 1", offset, 1, -EINVAL, HEADER_END, {"tensor \"t\"", "offset 1 ", "alignment 32"}},
     {10, "offset 2^64-1", offset, UINT64_MAX, -EINVAL, HEADER_END, {"18446744073709551615"}},
     {10,
-     "offset 32 of 64",
+     "offset 32 with alignment 64",
      offset_and_alignment_64,
      32,
      -EINVAL,
@@ -412,7 +432,7 @@ static const struct hostile_row rows[] = {
      {"tensor \"t\"", "bytes 160 to 224", "ends at 192", "32 of its 64"}},
 
     {11,
-     "a byte missing",
+     "1 byte missing",
      data_missing,
      1,
      -ENODATA,
@@ -428,10 +448,28 @@ static const struct hostile_row rows[] = {
      -EEXIST,
      HEADER_END + 3 * 25,
      {"tensor \"t\"", "duplicate", "byte 49"}},
-    {10, "two at one place", overlap, 64, -EINVAL, SECOND_INFO, {"\"t\"", "\"s\"", "160 to 288"}},
-    {10, "one in another", overlap, 96, -EINVAL, SECOND_INFO, {"\"t\"", "\"s\"", "byte "}},
-    {10, "one over another's end", overlap, 160, -EINVAL, SECOND_INFO, {"\"t\"", "\"s\"", "byte "}},
-    {10, "one over another's start", overlap, 32, -EINVAL, HEADER_END, {"\"s\"", "\"t\"", "byte "}},
+    {10,
+     "two tensors at one offset",
+     overlap,
+     64,
+     -EINVAL,
+     SECOND_INFO,
+     {"\"t\"", "\"s\"", "160 to 288"}},
+    {10, "a tensor inside another", overlap, 96, -EINVAL, SECOND_INFO, {"\"t\"", "\"s\"", "byte "}},
+    {10,
+     "a tensor across another's end",
+     overlap,
+     160,
+     -EINVAL,
+     SECOND_INFO,
+     {"\"t\"", "\"s\"", "byte "}},
+    {10,
+     "a tensor across another's start",
+     overlap,
+     32,
+     -EINVAL,
+     HEADER_END,
+     {"\"s\"", "\"t\"", "byte "}},
 };
 
 const struct hostile_table hostile_tensors_table = {rows, COUNT(rows), 1};
@@ -452,21 +490,21 @@ static const struct hostile_row many[] = {
      HEADER_END,
      {"tensor \"s\"", "64 of its 64"}},
     {11,
-     "a byte and a tensor missing",
+     "a tensor and 1 byte missing",
      data_missing,
      65,
      -ENODATA,
      HEADER_END,
      {"tensor \"s\"", "1 of its 64"}},
     {6,
-     "two of 2^63-1 bytes",
+     "two tensors of 2^63-1 bytes",
      two_of_bytes,
      P(63) - 1,
      -ENODATA,
      HEADER_END,
      {"tensor \"s\"", "9223372036854775807 bytes are missing"}},
     {7,
-     "two of 2^63-1 bytes",
+     "two tensors of 2^63-1 bytes",
      two_of_bytes_padded,
      P(63) - 1,
      -ENODATA,

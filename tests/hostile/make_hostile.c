@@ -1,7 +1,7 @@
 /*
- * Writes all hostile files to a folder, and what must become of each to expected.tsv there. Its
- * columns: file, class, exit status of `ggufs --check`, number of errors, offset of the first error
- * or "-", then the words of the row.
+ * Writes all hostile files to a folder, and their expected results to expected.tsv there. Columns:
+ * file, class, exit status of `ggufs --check`, number of errors, offset of the first error or "-",
+ * then the words of the row.
  */
 #include "tests/hostile/hostile.h"
 
@@ -18,7 +18,7 @@ static FILE *create(const char *folder, const char *name)
     FILE *file;
 
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    /* Two rows of one name are a mistake. */
+    /* No two rows may have the same file name. */
     file = fopen(path, "wxe");
     if (!file) {
         perror(path);

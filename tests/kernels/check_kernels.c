@@ -1,7 +1,7 @@
 /*
- * Tests every kernel set that the CPU supports against the reference: all slots of all types, many
- * numbers of blocks, any alignment, between guard pages, with scales of every kind. Needs no test
- * framework, so it also runs in an emulator, built for another architecture.
+ * Compares every kernel set that the CPU supports with the reference: all slots of all types,
+ * various numbers of blocks, any alignment, between guard pages, with scales of every kind. It uses
+ * no test framework, so it can be built for another architecture and run in an emulator.
  *
  * The last line is "N passed, M failed"; the exit status is 1 if a test failed.
  */
@@ -54,7 +54,7 @@ static uint8_t blocks[MAX_BYTES], headers[DEQUANT_MAX_HEADER_BYTES];
 static float expected[ELEMENTS + 256];
 static struct fenced source, target, header_source;
 
-/* Decode a row from and to addresses at a guard page, or near it, and compare. */
+/* Decode a row between addresses `shift` bytes from a guard page, and compare. */
 static bool gives_the_same_row(dequant_decode_fn *kernel, const struct dequant_type *type,
                                uint32_t row_index, const uint8_t *from, size_t n_blocks,
                                size_t shift, bool at_end)
@@ -89,7 +89,7 @@ static bool gives_the_same(dequant_decode_fn *kernel, const struct dequant_type 
     return is_good;
 }
 
-static bool check_places(dequant_decode_fn *kernel, const struct dequant_type *type)
+static bool check_alignments(dequant_decode_fn *kernel, const struct dequant_type *type)
 {
     /* Unquantized types need more blocks to fill a vector. */
     const size_t most = type->block_elements == 1 ? 70 : 9;
@@ -104,10 +104,10 @@ static bool check_places(dequant_decode_fn *kernel, const struct dequant_type *t
     return is_good;
 }
 
-/* NaN of both kinds and signs, infinities, zeros, subnormals, the largest. */
+/* NaNs of both kinds and signs, infinities, zeros, subnormals, the largest numbers. */
 static const uint16_t odd_halves[] = {0x7e00, 0xfe00, 0x7d01, 0xfd02, 0x7fff, 0x7c00, 0xfc00,
                                       0x0000, 0x8000, 0x0001, 0x83ff, 0x7bff, 0xfbff, 0x3c00,
-                                      /* the same as the upper half of a float */
+                                      /* the same as upper halves of floats */
                                       0x7fc0, 0xffc0, 0x7f80, 0xff80, 0xffa0, 0x007f, 0x807f};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -138,7 +138,7 @@ static bool check_scales(dequant_decode_fn *kernel, const struct dequant_type *t
     return is_good;
 }
 
-/* Check blocks of random bits, including scales and headers. */
+/* Check blocks of random bits, scales and headers included. */
 static bool check_any_bits(dequant_decode_fn *kernel, const struct dequant_type *type)
 {
     uint64_t state = type->id + 1000;
@@ -157,8 +157,8 @@ static bool check_any_bits(dequant_decode_fn *kernel, const struct dequant_type 
 }
 
 /*
- * Check 64-bit integers that just fit into 32 bits, or just do not, for which the AVX2 kernel has a
- * fast path.
+ * Check 64-bit integers on both sides of the 32-bit limits: the AVX2 kernel has a fast path for
+ * those within.
  */
 static bool check_small_integers(dequant_decode_fn *kernel, const struct dequant_type *type)
 {
@@ -188,8 +188,8 @@ static void check_kernel(const char *set, const struct dequant_type *type,
     make_headers(e, headers);
     snprintf(what, sizeof what, "%s, era %u: all blocks", type->name, type->era);
     count(gives_the_same(kernel, type, blocks, blocks_for(e), 0, false), set, what);
-    snprintf(what, sizeof what, "%s, era %u: counts and places", type->name, type->era);
-    count(check_places(kernel, type), set, what);
+    snprintf(what, sizeof what, "%s, era %u: counts and alignments", type->name, type->era);
+    count(check_alignments(kernel, type), set, what);
     snprintf(what, sizeof what, "%s, era %u: scales", type->name, type->era);
     count(check_scales(kernel, type, e), set, what);
     snprintf(what, sizeof what, "%s, era %u: any bits", type->name, type->era);
@@ -198,7 +198,7 @@ static void check_kernel(const char *set, const struct dequant_type *type,
         count(check_small_integers(kernel, type), set, "I64: small integers");
 }
 
-/* Check that the reference gives the expected values on this architecture too. */
+/* Check that the reference gives the expected values on this architecture. */
 static void check_reference(void)
 {
     for (size_t i = 0; i < n_expectations; i++) {
@@ -255,7 +255,7 @@ static bool check_encoder(dequant_encode_fn *encode, dequant_encode_fn *referenc
     return is_good;
 }
 
-/* Check the definition: each half rounds to itself, and ties to the even neighbour. */
+/* Check the definition of rounding: each half rounds to itself, and a tie rounds to even. */
 static void check_encoder_reference(void)
 {
     bool is_good = true;
@@ -267,7 +267,7 @@ static void check_encoder_reference(void)
 
         dequant_decode(dequant_type_by_id(DEQUANT_F16), pair, ends, 2);
         if (half == 0x7bff)
-            ends[1] = 65536; /* the place of the next half if it were not infinity */
+            ends[1] = 65536; /* the next half if it were not infinity */
         middle = (ends[0] + ends[1]) / 2;
         dequant_scalar_to_f16(ends, got, 1);
         dequant_scalar_to_f16(&middle, got + 1, 1);
@@ -279,7 +279,7 @@ static void check_encoder_reference(void)
     count(is_good, "reference", "to f16, halves and ties");
 }
 
-/* Compare matrices of many shapes, ending at a guard page, with the reference. */
+/* Compare matrices of many shapes, which end at a guard page, with the reference. */
 static bool check_dot(dequant_dot_fn *dot)
 {
     enum { MOST = 9, LONGEST = 70, STRIDE = LONGEST + 3 };
@@ -327,7 +327,7 @@ static bool check_dot_reference(void)
     return fabs((double)got - 1 - sum) <= magnitude * 1e-6;
 }
 
-/* Check every function in the set's slots of the type table. */
+/* Check every function in the set's slots. */
 static void check_set(size_t set, const char *name)
 {
     for (size_t i = 0; i < dequant_type_count() + dequant_old_type_count(); i++) {
