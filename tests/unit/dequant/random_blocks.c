@@ -129,7 +129,7 @@ size_t stride_of(const struct expectation *e)
     return (size_t)e->block_bytes * e->interleave_rows;
 }
 
-/* The bits of the same number, but that a subnormal becomes another one. */
+/* Return the float with the same value. A subnormal becomes another number. */
 static uint32_t float_bits(uint16_t half)
 {
     return ((uint32_t)(half >> 15) << 31 | (uint32_t)(half & 0x7fff) << 13) +
@@ -180,7 +180,7 @@ void make_data(const struct expectation *e, uint8_t *to, size_t row_elements)
     const size_t group_blocks = row_elements / e->block_elements;
 
     make_blocks(e, blocks);
-    if (e->row_header_bytes == 0) { /* no group differs from the blocks in it */
+    if (e->row_header_bytes == 0) { /* without headers, groups are just blocks */
         memcpy(to, blocks, blocks_for(e) * stride_of(e));
         return;
     }
@@ -197,7 +197,7 @@ const struct expectation *expectation_of(const struct dequant_type *type)
         if (expectations[i].id == type->id && expectations[i].era == type->era)
             return &expectations[i];
     }
-    fprintf(stderr, "%s, id %u, era %u, has no expectation in %s\n", type->name, type->id,
+    fprintf(stderr, "no expectation for %s (id %u, era %u) in %s\n", type->name, type->id,
             type->era, __FILE__);
     exit(1);
 }

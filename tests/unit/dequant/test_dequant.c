@@ -17,14 +17,14 @@ static float out[ELEMENTS + 256 + 2 * GUARD_ELEMENTS];
 static float other_out[ELEMENTS + 256];
 static uint8_t headers[DEQUANT_MAX_HEADER_BYTES];
 
-/* Decodes blocks of row `index` of the group with the reference. */
+/* Decode blocks of row `index` of the group with the reference. */
 static void decode(const struct dequant_type *type, uint32_t index, const uint8_t *from, float *to,
                    size_t n_blocks)
 {
     type->decode[DEQUANT_SET_scalar](from, to, n_blocks, (struct dequant_row){headers, index});
 }
 
-/* Calls `test` with every type that has a decoder, its blocks in `blocks` and `headers`. */
+/* Call `test` for every type that has a decoder, after filling `blocks` and `headers`. */
 static void for_each_decoder(void (*test)(const struct dequant_type *, const struct expectation *))
 {
     for (size_t i = 0; i < n_expectations; i++) {
@@ -47,7 +47,7 @@ Test(dequant, table_is_complete_and_ordered)
         const struct dequant_type *type = dequant_type_at(i);
         const struct expectation *e = expectation_of(type);
 
-        cr_assert_eq(e, &expectations[i], "%s: another place in random_blocks.c", type->name);
+        cr_assert_eq(e, &expectations[i], "%s: wrong position in random_blocks.c", type->name);
         if (i > 0 && type->era == dequant_type_at(i - 1)->era)
             cr_assert_gt(type->id, dequant_type_at(i - 1)->id);
         cr_assert_str_eq(type->name, e->name);
@@ -105,12 +105,15 @@ static void check_values(const struct dequant_type *type, const struct expectati
     cr_assert_eq(hash, e->values, "%s: hash %#018llx", type->name, (unsigned long long)hash);
 }
 
-Test(dequant, values_are_those_of_ggml)
+Test(dequant, values_match_ggml)
 {
     for_each_decoder(check_values);
 }
 
-/* Any count of blocks gives the same floats as one block after the other, and nothing else. */
+/*
+ * Check that any number of blocks gives the same floats as decoding each alone, and writes no
+ * others.
+ */
 static void check_counts(const struct dequant_type *type, const struct expectation *e)
 {
     static const size_t counts[] = {0, 1, 2, 3, 7, 17};
@@ -128,9 +131,10 @@ static void check_counts(const struct dequant_type *type, const struct expectati
         cr_assert_eq(memcmp(first, other_out, n_elements * sizeof(float)), 0, "%s: %zu blocks",
                      type->name, counts[i]);
         for (size_t k = 0; k < GUARD_ELEMENTS * sizeof(float); k++) {
-            cr_assert_eq(((const uint8_t *)out)[k], 0x5a, "%s: write before out", type->name);
-            cr_assert_eq(((const uint8_t *)(first + n_elements))[k], 0x5a, "%s: write behind out",
+            cr_assert_eq(((const uint8_t *)out)[k], 0x5a, "%s: write before the start of out",
                          type->name);
+            cr_assert_eq(((const uint8_t *)(first + n_elements))[k], 0x5a,
+                         "%s: write past the end of out", type->name);
         }
     }
 }
@@ -149,7 +153,7 @@ static void check_alignments(const struct dequant_type *type, const struct expec
         memcpy(moved_blocks + offset, blocks, n_blocks * stride_of(e));
         decode(type, 0, moved_blocks + offset, out, n_blocks);
         cr_assert_eq(memcmp(out, other_out, n_blocks * e->block_elements * sizeof(float)), 0,
-                     "%s at an address plus %zu", type->name, offset);
+                     "%s: misaligned by %zu", type->name, offset);
     }
 }
 
@@ -185,7 +189,7 @@ static void check_swap(const struct dequant_type *type, const struct expectation
     hash = fnv1a(swapped_blocks, n_bytes);
     cr_assert_eq(hash, e->swapped, "%s: hash %#018llx", type->name, (unsigned long long)hash);
 
-    /* Back again, to an odd address, and not a byte too far. */
+    /* Swap back to an odd address, and check the bytes around the result. */
     memset(moved_blocks, 0x5a, sizeof(moved_blocks));
     dequant_swap_blocks(type, swapped_blocks, moved_blocks + 1, n_blocks);
     cr_assert_eq(memcmp(moved_blocks + 1, blocks, n_bytes), 0, "%s", type->name);

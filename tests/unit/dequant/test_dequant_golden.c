@@ -1,6 +1,6 @@
 /*
- * Every tensor of the golden files, compared bit for bit with the conversion of ggml or of
- * ik_llama.cpp. The files are not part of the project; without them the tests are skipped.
+ * Compares every tensor of the golden files bit for bit with the values that ggml or ik_llama.cpp
+ * computed. The files are not part of the project; without them the tests are skipped.
  */
 #include <criterion/criterion.h>
 #include <stdbool.h>
@@ -13,10 +13,10 @@
 
 #define MAX_NAME 64
 
-/* The ids of ik_llama.cpp's types begin at 133. */
+/* ik_llama.cpp's own types have ids from 133. */
 #define LAST_GGML_TYPE 132
 
-/* A file in memory, as much of a GGUF reader as these well-formed files need. */
+/* A file in memory, for a minimal GGUF reader. */
 struct reader {
     uint8_t *data;
     size_t n_bytes;
@@ -34,7 +34,7 @@ static const char *fixture_path(const char *name)
     return path;
 }
 
-/* Read a whole file; returns NULL if it does not exist. The caller frees it. */
+/* Read a whole file. Returns NULL if it does not exist. The caller frees the bytes. */
 static uint8_t *read_whole(const char *name, size_t *n_bytes)
 {
     FILE *file = fopen(fixture_path(name), "rb");
@@ -80,7 +80,7 @@ static void take_string(struct reader *r, char text[MAX_NAME])
     r->offset += length;
 }
 
-/* Takes a value, which is a string or a number of 4 or 8 bytes; returns the number. */
+/* Read a value: a string or a number of 4 or 8 bytes. Returns the number. */
 static uint64_t take_value(struct reader *r)
 {
     uint64_t value_type = take(r, 4);
@@ -91,7 +91,7 @@ static uint64_t take_value(struct reader *r)
         return 0;
     }
     cr_assert((value_type >= 4 && value_type <= 6) || (value_type >= 10 && value_type <= 12),
-              "metadata that this reader does not know");
+              "this reader does not support the value's type");
     return take(r, value_type <= 6 ? 4 : 8);
 }
 
@@ -111,12 +111,12 @@ static void compare_values(const char *name, const float *got, const uint8_t *ex
 
 struct tensor {
     char name[MAX_NAME];
-    const struct dequant_type *type; /* NULL if it is not in the table */
+    const struct dequant_type *type; /* NULL if the type is unknown */
     size_t row_elements, n_elements;
     size_t offset;
 };
 
-/* Runs of blocks from anywhere, which also begin and end within rows. */
+/* Compare runs of blocks that may begin and end within rows. */
 static void compare_slices(const struct tensor *tensor, const uint8_t *data, float *out,
                            const uint8_t *expected)
 {
@@ -133,7 +133,7 @@ static void compare_slices(const struct tensor *tensor, const uint8_t *data, flo
     }
 }
 
-/* With every set of kernels that the CPU has, the reference being the first. */
+/* Compare a tensor with every kernel set that the CPU supports. The reference is the first. */
 static void compare_tensor(const char *folder, const struct tensor *tensor, const uint8_t *data)
 {
     const size_t n_elements = tensor->n_elements;
@@ -172,7 +172,7 @@ static void take_tensor(struct reader *r, struct tensor *tensor)
     tensor->offset = take(r, 8);
 }
 
-/* Count the current types that can be decoded, with ids from `first` to `last`. */
+/* Count the decodable current types with ids from `first` to `last`. */
 static size_t count_decodable(uint32_t first, uint32_t last)
 {
     size_t count = 0;
@@ -185,7 +185,7 @@ static size_t count_decodable(uint32_t first, uint32_t last)
     return count;
 }
 
-/* Compares the tensors of a file that can be decoded, of which there must be `n_expected`. */
+/* Compare all decodable tensors of a file. There must be `n_expected` of them. */
 static void compare_file(const char *folder, const char *file_name, bool big_endian,
                          size_t n_expected)
 {
@@ -198,8 +198,9 @@ static void compare_file(const char *folder, const char *file_name, bool big_end
     snprintf(path, sizeof(path), "%s/%s", folder, file_name);
     r.data = read_whole(path, &r.n_bytes);
     if (r.data == NULL) {
-        /* Criterion mentions a skipped test only when it is asked to be verbose. */
-        fprintf(stderr, "SKIPPED: no %s (GGUFS_FIXTURES names its folder)\n", fixture_path(path));
+        /* Criterion reports a skipped test only in verbose mode. */
+        fprintf(stderr, "SKIPPED: no %s (set GGUFS_FIXTURES to the fixtures folder)\n",
+                fixture_path(path));
         cr_skip_test("no %s", fixture_path(path));
     }
 
@@ -256,7 +257,7 @@ Test(dequant_golden, big_endian)
     compare_file("golden", "big-endian.gguf", true, 26);
 }
 
-/* The types of ik_llama.cpp: with row headers, with interleaved rows, with both. */
+/* The types of ik_llama.cpp: with row headers, interleaved rows, or both. */
 Test(dequant_golden, row_layouts)
 {
     compare_file("ik", "ik-types.gguf", false, count_decodable(LAST_GGML_TYPE + 1, UINT32_MAX));

@@ -24,7 +24,7 @@ static const struct dequant_type *type_named(const char *name)
     return NULL;
 }
 
-/* The expected value of a binary16 number, as the bits of a float. */
+/* Return the bits of the float that equals a binary16 number. */
 static uint32_t expected_f16(uint32_t half)
 {
     uint32_t sign = (half >> 15) << 31;
@@ -32,7 +32,7 @@ static uint32_t expected_f16(uint32_t half)
     int fraction = (int)(half & 1023);
 
     if (exponent == 31 && fraction != 0)
-        return sign | 0x7fc00000 | (uint32_t)fraction << 13; /* quiet, with its payload */
+        return sign | 0x7fc00000 | (uint32_t)fraction << 13; /* quiet NaN with the same payload */
     if (exponent == 31)
         return sign | 0x7f800000;
     if (exponent == 0)
@@ -49,10 +49,10 @@ Test(dequant_numbers, every_f16)
         in[h] = (uint16_t)h;
     dequant_decode(type_named("F16"), in, out, 65536);
     for (uint32_t h = 0; h < 65536; h++) {
-        cr_assert_eq(bits_of(out[h]), expected_f16(h), "%#x is %#x, not %#x", h, bits_of(out[h]),
-                     expected_f16(h));
+        cr_assert_eq(bits_of(out[h]), expected_f16(h), "%#x decodes to %#x, expected %#x", h,
+                     bits_of(out[h]), expected_f16(h));
         if (isnan(out[h]))
-            cr_assert(bits_of(out[h]) & 0x00400000, "%#x gives a signalling NaN", h);
+            cr_assert(bits_of(out[h]) & 0x00400000, "%#x decodes to a signalling NaN", h);
     }
 }
 
@@ -76,7 +76,7 @@ Test(dequant_numbers, f32_keeps_every_bit)
 
     dequant_decode(type_named("F32"), in, out, 10);
     for (size_t i = 0; i < 10; i++)
-        cr_assert_eq(bits_of(out[i]), in[i], "%#x gives %#x", in[i], bits_of(out[i]));
+        cr_assert_eq(bits_of(out[i]), in[i], "%#x decodes to %#x", in[i], bits_of(out[i]));
 }
 
 Test(dequant_numbers, f64_rounds_to_nearest)
@@ -88,7 +88,7 @@ Test(dequant_numbers, f64_rounds_to_nearest)
 
     dequant_decode(type_named("F64"), in, out, 9);
     for (size_t i = 0; i < 9; i++)
-        cr_assert_eq(bits_of(out[i]), expected[i], "%g gives %#x", in[i], bits_of(out[i]));
+        cr_assert_eq(bits_of(out[i]), expected[i], "%g decodes to %#x", in[i], bits_of(out[i]));
 }
 
 Test(dequant_numbers, integers_round_to_nearest_even)
@@ -130,7 +130,7 @@ Test(dequant_numbers, every_ue4m3)
     }
 }
 
-/* A scale that is NaN or infinite must show in the values, and nothing may trap. */
+/* A NaN or infinite scale must give NaN or infinite values, and must not trap. */
 Test(dequant_numbers, nan_and_infinite_scales)
 {
     uint8_t block[34] = {0x00, 0x7c}; /* Q8_0 with d = infinity */

@@ -1,4 +1,4 @@
-/* Where the elements of a tensor lie, for every type. */
+/* Sizes of rows, and the bytes that hold given elements, for every type. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "dequant/rows.h"
 #include "tests/unit/dequant/random_blocks.h"
 
-/* Blocks in a row, and groups of rows, of the tensors below. */
+/* Size of the tensors below: blocks per row, and groups of rows. */
 enum { ROW_BLOCKS = 3, GROUPS = 3 };
 
 static void expect_bytes(const char *name, uint64_t row_elements, uint64_t n_rows,
@@ -49,7 +49,7 @@ static void expect_no_bytes(uint32_t id, uint64_t row_elements, uint64_t n_rows,
     cr_expect_eq(n_bytes, 42u);
 }
 
-Test(dequant_rows, sizes_that_are_none)
+Test(dequant_rows, invalid_sizes)
 {
     expect_no_bytes(12, 255, 1, -EINVAL);
     expect_no_bytes(12, 257, 1, -EINVAL);
@@ -64,7 +64,7 @@ Test(dequant_rows, sizes_that_are_none)
     expect_no_bytes(9, UINT64_MAX - 31, 1, -EOVERFLOW);
 }
 
-/* A tensor of each type, and its values, decoded row by row. */
+/* A tensor and its values, decoded row by row. */
 struct sample {
     const struct dequant_type *type;
     uint64_t row_elements, n_elements, n_bytes;
@@ -99,7 +99,9 @@ static struct sample make_sample(const struct dequant_type *type)
     return s;
 }
 
-/* Decodes elements `first` to `end` by spans of at most max_bytes, from copies of just their bytes.
+/*
+ * Decode elements `first` to `end` in spans of at most max_bytes. Each span is decoded from a copy
+ * of only its bytes.
  */
 static void check_spans(const struct sample *s, uint64_t first, uint64_t end, uint64_t max_bytes)
 {
@@ -138,7 +140,7 @@ static void check_spans(const struct sample *s, uint64_t first, uint64_t end, ui
     }
 }
 
-Test(dequant_rows, any_span_holds_its_elements)
+Test(dequant_rows, spans_contain_their_elements)
 {
     for (size_t i = 0; i < n_expectations; i++) {
         uint64_t state = i;
@@ -160,7 +162,7 @@ Test(dequant_rows, any_span_holds_its_elements)
     }
 }
 
-Test(dequant_rows, any_blocks_in_memory)
+Test(dequant_rows, any_range_of_blocks)
 {
     static float out[GROUPS * ROW_BLOCKS * 16 * 256];
 

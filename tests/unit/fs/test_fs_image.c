@@ -1,4 +1,4 @@
-/* Images: every slice of one is that slice of the whole, and a source that changes is an error. */
+/* Images: every slice equals that part of the whole file, and a source that changes is an error. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 TestSuite(fs_image, .init = model_file_begin_test);
 
-/* Guard bytes before and after the bytes that a read may write. */
+/* Guard bytes before and after a slice. */
 enum { GUARD_BYTES = 16, GUARD = 0xa5 };
 
 static const struct gguf_tensor *tensor_of(const struct gguf_model *model, const char *name)
@@ -22,11 +22,11 @@ static const struct gguf_tensor *tensor_of(const struct gguf_model *model, const
         if (gguf_string_equals(model->tensors[i].name, name))
             return &model->tensors[i];
     }
-    cr_assert_fail("there is no tensor %s", name);
+    cr_assert_fail("no tensor %s", name);
     return NULL;
 }
 
-/* A letter at a time. */
+/* Write one letter per call. */
 static int write_alphabet(const struct fs_tree *tree, const void *subject, struct fs_place *place,
                           struct fs_sink *sink)
 {
@@ -38,7 +38,7 @@ static int write_alphabet(const struct fs_tree *tree, const void *subject, struc
     return ++place->item < 26;
 }
 
-/* Five bytes as long as *subject is 0, then that error. */
+/* Write five bytes if *subject is 0, otherwise return it as the error. */
 static int fail_to_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
                          struct fs_sink *sink)
 {
@@ -63,7 +63,7 @@ static void expect_bytes(struct whole *whole, const void *bytes, size_t n_bytes)
     whole->size_bytes += n_bytes;
 }
 
-/* The values of a tensor, decoded all at once. */
+/* Append the values of a tensor, decoded in one call. */
 static void expect_values(struct whole *whole, const struct gguf_model *model,
                           const struct gguf_tensor *tensor)
 {
@@ -83,7 +83,7 @@ static void expect_values(struct whole *whole, const struct gguf_model *model,
     free(swapped);
 }
 
-/* Each of these adds a segment to the image and what it should hold to the whole. */
+/* Each of these functions adds a segment to the image and its expected contents to the whole. */
 
 static void add_literal(struct fs_image *image, struct whole *whole, const char *literal)
 {
@@ -110,7 +110,7 @@ static void add_values(struct fs_image *image, struct whole *whole,
     expect_values(whole, image->model, tensor);
 }
 
-/* Reads a slice to `out`, which has guards around it, and compares. */
+/* Read a slice to `out`, between guard bytes, and compare. */
 static void check_slice(const struct fs_image *image, const struct whole *whole, uint64_t offset,
                         size_t length, char *out)
 {
@@ -130,7 +130,10 @@ static void check_slice(const struct fs_image *image, const struct whole *whole,
     }
 }
 
-/* Two of each kind, with tensors of several types, none of which starts or ends on a float. */
+/*
+ * Build an image with two segments of each kind. No tensor segment begins or ends at a multiple of
+ * 4 bytes.
+ */
 static void build_small(struct fs_image *image, struct whole *whole, const struct gguf_model *model)
 {
     fs_image_begin(image, model);
@@ -148,7 +151,7 @@ static void build_small(struct fs_image *image, struct whole *whole, const struc
     cr_assert_eq(image->size_bytes, whole->size_bytes);
 }
 
-/* As many rows as the type stores together. */
+/* Add a tensor with one group of rows. */
 static void add_random_tensor(struct gguf_writer *w, const char *name, uint32_t type_id,
                               uint64_t row_elements)
 {
@@ -195,7 +198,7 @@ Test(fs_image, every_slice_of_a_small_image)
     }
 }
 
-Test(fs_image, offsets_and_lengths_far_beyond_the_end)
+Test(fs_image, slices_past_the_end)
 {
     static const uint64_t far[] = {1ull << 32, 1ull << 62, INT64_MAX, UINT64_MAX - 1, UINT64_MAX};
     struct gguf_model *model = model_file_make(gguf_writer_open(3, false));
@@ -256,7 +259,7 @@ Test(fs_image, random_slices_of_a_big_image)
     }
 }
 
-Test(fs_image, no_image_is_larger_than_a_file_can_be)
+Test(fs_image, images_larger_than_a_file_are_refused)
 {
     struct gguf_model *model = model_file_make(gguf_writer_open(3, false));
     struct fs_image image;
@@ -265,7 +268,7 @@ Test(fs_image, no_image_is_larger_than_a_file_can_be)
 
     fs_image_begin(&image, model);
     cr_expect_eq(fs_image_add_elements(&image, &huge, FS_F32, FS_AS_STORED), -EOVERFLOW);
-    huge.n_elements = 1ull << 62; /* times four is 0 */
+    huge.n_elements = 1ull << 62; /* 4 × 2^62 bytes wrap to 0 */
     cr_expect_eq(fs_image_add_elements(&image, &huge, FS_F32, FS_AS_STORED), -EOVERFLOW);
     cr_expect_eq(image.size_bytes, 0u);
     for (int i = 0; i < 3; i++)
@@ -276,7 +279,7 @@ Test(fs_image, no_image_is_larger_than_a_file_can_be)
     gguf_close(model);
 }
 
-Test(fs_image, a_text_that_can_not_be_written_or_becomes_shorter)
+Test(fs_image, errors_of_a_text_writer)
 {
     struct gguf_model *model = model_file_make(gguf_writer_open(3, false));
     int error = -ENOMEM;
@@ -299,7 +302,7 @@ Test(fs_image, a_text_that_can_not_be_written_or_becomes_shorter)
     gguf_close(model);
 }
 
-/* Lines of 7 bytes, many of them, the last one 100 bytes shorter if *subject says so. */
+/* Write 100,000 lines of 7 bytes, or 100 fewer if *subject is true. */
 static int write_lines(const struct fs_tree *tree, const void *subject, struct fs_place *place,
                        struct fs_sink *sink)
 {
@@ -311,7 +314,7 @@ static int write_lines(const struct fs_tree *tree, const void *subject, struct f
     return ++place->item < (*(const bool *)subject ? 99900 : 100000);
 }
 
-Test(fs_image, a_long_text_is_read_from_any_place)
+Test(fs_image, random_slices_of_a_long_text)
 {
     struct gguf_model *model = model_file_make(gguf_writer_open(3, false));
     struct fs_image image;
@@ -330,7 +333,7 @@ Test(fs_image, a_long_text_is_read_from_any_place)
     }
     cr_assert_eq(image.size_bytes, whole.size_bytes);
     for (int i = 0; i < 3000; i++) {
-        /* Around the places that are marked, too. */
+        /* Every other offset is near a mark. */
         const uint64_t offset =
             i % 2 ? model_file_random(&state) % whole.size_bytes
                   : (model_file_random(&state) % 11 << 16) + model_file_random(&state) % 40;
@@ -345,7 +348,7 @@ Test(fs_image, a_long_text_is_read_from_any_place)
     gguf_close(model);
 }
 
-Test(fs_image, a_source_that_shrinks_is_an_error_and_no_crash)
+Test(fs_image, reads_of_a_truncated_source_fail)
 {
     for (int big_endian = 0; big_endian < 2; big_endian++) {
         struct gguf_writer *w = gguf_writer_open(3, big_endian);
@@ -366,7 +369,7 @@ Test(fs_image, a_source_that_shrinks_is_an_error_and_no_crash)
         cr_assert_eq(fs_image_add_elements(&values, &model->tensors[0], FS_F32, FS_AS_STORED), 0);
 
         cr_assert_eq(ftruncate(descriptor, 64 << 10), 0);
-        /* More than once: the guard must stay usable. */
+        /* Several faults in a row: the handler must stay usable. */
         for (int i = 0; i < 3; i++) {
             cr_expect_eq(fs_image_read(&raw, 0, 160000, out), -EIO);
             cr_expect_eq(fs_image_read(&raw, 159999, 1, out), -EIO);
@@ -379,7 +382,7 @@ Test(fs_image, a_source_that_shrinks_is_an_error_and_no_crash)
         }
         cr_assert_eq(ftruncate(descriptor, 0), 0);
         cr_expect_eq(fs_image_read(&raw, 0, 1, out), -EIO);
-        /* Written anew with another header it is another file, with the same one it is not. */
+        /* A file with another header is stale; one with the same header and time is not. */
         bytes.data[model->tensors[0].info_offset + 8] = 'u';
         cr_assert_eq(pwrite(descriptor, bytes.data, bytes.size_bytes, 0),
                      (ssize_t)bytes.size_bytes);
@@ -398,8 +401,11 @@ Test(fs_image, a_source_that_shrinks_is_an_error_and_no_crash)
     }
 }
 
-/* The kernel gives zeros from the end of a file to the end of its last page. */
-Test(fs_image, a_source_that_ends_inside_a_page)
+/*
+ * The kernel maps zeros from the end of a file to the end of its last page. They must not be
+ * served.
+ */
+Test(fs_image, a_source_truncated_inside_a_page)
 {
     for (int big_endian = 0; big_endian < 2; big_endian++) {
         struct gguf_writer *w = gguf_writer_open(3, big_endian);
@@ -422,7 +428,7 @@ Test(fs_image, a_source_that_ends_inside_a_page)
 
         start = model->tensors[0].file_offset;
         for (size_t left = 1; left < 272; left++) {
-            const size_t n = left / 34 * 128; /* bytes of values that are still there */
+            const size_t n = left / 34 * 128; /* bytes of the values of complete blocks */
 
             cr_assert_eq(ftruncate(descriptor, (off_t)(start + left)), 0);
             cr_assert_eq(fs_image_read(&raw, 0, left, out), (ssize_t)left);
@@ -433,7 +439,6 @@ Test(fs_image, a_source_that_ends_inside_a_page)
             cr_assert_eq(fs_image_read(&values, 0, n + 1, out), -EIO);
             cr_assert_eq(fs_image_read(&values, n, 1, out), -EIO);
             cr_assert(n == 0 || fs_image_read(&values, n - 1, 1, out) == 1);
-            /* As it was, for the next length. */
             model_file_restore(descriptor, bytes, model);
         }
         fs_image_free(&raw);

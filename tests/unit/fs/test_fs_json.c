@@ -1,6 +1,6 @@
 /*
- * Strings, scalars and infos as JSON. Strings are compared with an encoder of this file, which
- * follows the table of well-formed UTF-8 in the Unicode standard (table 3-7).
+ * Strings, scalars and tensor infos as JSON. Strings are compared with an independent encoder,
+ * which follows the table of well-formed UTF-8 in the Unicode standard (table 3-7).
  */
 #include <criterion/criterion.h>
 #include <cjson/cJSON.h>
@@ -17,7 +17,7 @@
 
 TestSuite(fs_json, .init = model_file_begin_test);
 
-/* A sink that keeps everything, of as many bytes as JSON makes of a string of `length` at most. */
+/* Return a sink with room for the JSON of a string of `length` bytes. */
 static struct fs_sink sink_for(size_t length)
 {
     struct fs_sink sink = {.to = 6 * length + 2, .out = malloc(6 * length + 2)};
@@ -31,10 +31,10 @@ static bool is_between(unsigned byte, unsigned low, unsigned high)
     return byte >= low && byte <= high;
 }
 
-/* Return the length of the UTF-8 character at the start of `bytes`, or 0 if there is none. */
+/* Return the length of the UTF-8 character at `bytes`, or 0 if they are not UTF-8. */
 static size_t character_bytes(const unsigned char *bytes, size_t length)
 {
-    /* The first byte, the range of the second, and how many there are. */
+    /* Range of the first byte, range of the second byte, length of the character. */
     static const struct {
         unsigned char first, last, low, high;
         size_t n_bytes;
@@ -60,7 +60,7 @@ static size_t character_bytes(const unsigned char *bytes, size_t length)
     return 0;
 }
 
-/* Writes what the inside of the string should be. Returns its length. */
+/* Write the expected JSON without quotes. Returns its length. */
 static size_t expect_string(const char *string, size_t length, char *out)
 {
     static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
@@ -105,7 +105,10 @@ static void check_string(const char *string, size_t length, uint64_t *state)
         size_t part = 1 + model_file_random(state) % 7;
         size_t written = 0;
 
-        /* A part may be no more than the start of a character: then it must grow. */
+        /*
+         * A part may be only the start of a character. Nothing is written then, and the part must
+         * grow.
+         */
         for (; written == 0; part++) {
             const bool is_last = part >= length - done;
 
@@ -125,7 +128,7 @@ static void check_string(const char *string, size_t length, uint64_t *state)
     free(parts.out);
 }
 
-Test(fs_json, strings_by_example)
+Test(fs_json, examples_of_strings)
 {
     static const struct {
         const char *string;
@@ -145,10 +148,10 @@ Test(fs_json, strings_by_example)
         {"\xc1\xbf", 2, "\"\\udcc1\\udcbf\""},            /* DEL, overlong */
         {"\xe0\x80\xaf", 3, "\"\\udce0\\udc80\\udcaf\""}, /* '/', overlong */
         {"\xf0\x80\x80\xaf", 4, "\"\\udcf0\\udc80\\udc80\\udcaf\""},
-        {"\xed\xa0\x80", 3, "\"\\udced\\udca0\\udc80\""}, /* a surrogate */
-        {"\xed\xbf\xbf", 3, "\"\\udced\\udcbf\\udcbf\""}, /* another */
+        {"\xed\xa0\x80", 3, "\"\\udced\\udca0\\udc80\""}, /* first surrogate */
+        {"\xed\xbf\xbf", 3, "\"\\udced\\udcbf\\udcbf\""}, /* last surrogate */
         {"\xed\x9f\xbf\xee\x80\x80", 6, "\"\xed\x9f\xbf\xee\x80\x80\""},
-        {"\xf4\x8f\xbf\xbf", 4, "\"\xf4\x8f\xbf\xbf\""}, /* the last character */
+        {"\xf4\x8f\xbf\xbf", 4, "\"\xf4\x8f\xbf\xbf\""}, /* last character, U+10FFFF */
         {"\xf4\x90\x80\x80", 4, "\"\\udcf4\\udc90\\udc80\\udc80\""},
         {"\xf5\x80\x80\x80", 4, "\"\\udcf5\\udc80\\udc80\\udc80\""},
         {"\xe2\x96", 2, "\"\\udce2\\udc96\""},
@@ -223,9 +226,9 @@ Test(fs_json, random_strings_in_random_parts)
     }
 }
 
-Test(fs_json, characters_over_every_place_of_a_long_string)
+Test(fs_json, characters_at_every_offset_of_a_long_string)
 {
-    /* Longer than any part, so that there are seams inside. */
+    /* Longer than the parts in which strings are written, so that characters cross their ends. */
     enum { BYTES = 1024 + 16 };
     static const char *const characters[] = {"\xf0\x9f\x8c\x8d", "\xf0\x9f\x8c", "\xe2\x96",
                                              "\xed\xa0\x80", "\xf0\x80"};
@@ -242,7 +245,7 @@ Test(fs_json, characters_over_every_place_of_a_long_string)
     }
 }
 
-Test(fs_json, long_strings_of_the_worst_bytes_fit)
+Test(fs_json, longest_escapes_fit)
 {
     static const unsigned char bytes[] = {0, 1, '"', 0xff, 0xe2, 'x'};
     static char string[5000];
@@ -291,7 +294,7 @@ Test(fs_json, scalars)
     }
 }
 
-/* Return the info of a model's only tensor. The caller frees it. */
+/* Return the info of a tensor without its newline. The caller frees it. */
 static char *info_of(const struct gguf_model *model, const struct gguf_tensor *tensor)
 {
     const struct fs_tree tree = {.model = model};
@@ -352,7 +355,7 @@ Test(fs_json, info_of_a_tensor_with_a_row_layout)
     free(info);
 }
 
-Test(fs_json, info_of_a_tensor_of_unknown_type_without_dimensions)
+Test(fs_json, info_of_an_unknown_type_without_dimensions)
 {
     struct gguf_source file = {.path = (char *)(uintptr_t) "/m"};
     const struct gguf_model model = {.files = &file, .n_files = 1};
@@ -371,7 +374,7 @@ Test(fs_json, info_of_a_tensor_of_unknown_type_without_dimensions)
     free(info);
 }
 
-Test(fs_json, info_of_a_tensor_with_the_worst_name)
+Test(fs_json, info_with_the_longest_name)
 {
     static char name[65535], path[4096];
     struct gguf_source file = {.path = path};
@@ -391,7 +394,7 @@ Test(fs_json, info_of_a_tensor_with_the_worst_name)
 
         memset(name, byte, sizeof name);
         info = info_of(&model, &tensor);
-        /* cJSON takes no lone surrogates. */
+        /* cJSON refuses lone surrogates. */
         for (json = info; *json != '\0'; json++) {
             if (strncmp(json, "\\udc", 4) == 0)
                 memcpy(json, "\\u00", 4);

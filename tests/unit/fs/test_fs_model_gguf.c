@@ -1,4 +1,4 @@
-/* model.gguf and split/: read back, they are the model that they were made of. */
+/* model.gguf and split/: opening them gives the same model again. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 TestSuite(fs_model_gguf, .init = model_file_begin_test);
 
-/* Open a model from a file of the tree. */
+/* Open a file of the tree as a model. */
 static struct gguf_model *read_back(struct fs_tree *tree, const char *path)
 {
     struct tree_file file = tree_file_read(tree, path);
@@ -36,7 +36,7 @@ static void expect_same_file(struct fs_tree *tree, struct fs_tree *other, const 
     free(copy.bytes);
 }
 
-/* Compare the metadata, and the values of all tensors that can be decoded. */
+/* Compare the metadata and the values of all decodable tensors. */
 static void expect_same_model(struct fs_tree *tree, struct fs_tree *other)
 {
     char path[FS_NAME_BYTES + 32];
@@ -54,7 +54,7 @@ static void expect_same_model(struct fs_tree *tree, struct fs_tree *other)
     }
 }
 
-/* Check ggml's rule: each tensor follows the one before it, padded. */
+/* Check the layout that ggml requires: each tensor starts at the padded end of the one before. */
 static void expect_no_gaps(const struct gguf_model *model)
 {
     uint64_t offset = model->n_tensors ? model->tensors[0].file_offset : 0;
@@ -85,7 +85,10 @@ static void expect_read_back(struct gguf_model *model)
     gguf_close(model);
 }
 
-/* One of each width, without the tensor of unknown type that model_file_rich() has. */
+/*
+ * Write a model with values and types of every width. Unlike model_file_rich(), it has no tensor of
+ * unknown type.
+ */
 static struct gguf_writer *begin_model(const struct model_encoding *encoding)
 {
     static const uint32_t types[] = {0, 1, 8, 12, 15, 24, 27, 39};
@@ -126,7 +129,7 @@ Test(fs_model_gguf, every_encoding_is_read_back)
     }
 }
 
-Test(fs_model_gguf, a_current_file_is_served_as_it_is)
+Test(fs_model_gguf, a_current_file_is_served_unchanged)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     struct model_bytes bytes;
@@ -134,7 +137,7 @@ Test(fs_model_gguf, a_current_file_is_served_as_it_is)
     struct fs_tree *tree;
     struct tree_file file;
 
-    /* Twice the same key, a gap, and bytes behind the last tensor. */
+    /* Each of these would get lost if the file were written again. */
     gguf_writer_add_u8(w, "twice", 1);
     gguf_writer_add_u8(w, "twice", 1);
     gguf_writer_add_tensor(w, "a", 1, 1, (uint64_t[]){1}, 0, "1234", 4);
@@ -199,7 +202,7 @@ static void edit(struct gguf_model *model, const char *text)
     gguf_edits_free(&edits);
 }
 
-Test(fs_model_gguf, edits_are_in_it)
+Test(fs_model_gguf, contains_edits)
 {
     for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
         struct gguf_model *model = model_file_make(begin_model(&model_encodings[i]));
@@ -211,7 +214,7 @@ Test(fs_model_gguf, edits_are_in_it)
     }
 }
 
-/* Nobody knows their size: all that can be theirs is kept. */
+/* The size of an unknown type is unknown: all bytes up to the next tensor are kept. */
 Test(fs_model_gguf, unknown_types_keep_their_bytes)
 {
     struct gguf_writer *w = gguf_writer_open(2, false);
@@ -232,7 +235,7 @@ Test(fs_model_gguf, unknown_types_keep_their_bytes)
     fs_tree_free(tree);
     gguf_close(model);
 
-    /* Nor which of their bytes to swap. */
+    /* In a big-endian file it is also unknown which bytes to swap: there is no model.gguf. */
     w = gguf_writer_open(3, true);
     gguf_writer_add_tensor(w, "new", 3, 1, (uint64_t[]){5}, 999, "0123456789", 10);
     model = model_file_make(w);
@@ -242,7 +245,7 @@ Test(fs_model_gguf, unknown_types_keep_their_bytes)
     gguf_close(model);
 }
 
-/* A model of one tensor of an old layout, whose blocks are random. */
+/* Return a model with one tensor of random blocks of an old layout. */
 static struct gguf_model *make_old_model(const struct dequant_type *type)
 {
     enum { N_BLOCKS = 6 };
@@ -296,7 +299,7 @@ static struct fs_tree *make_split(const struct gguf_model *model, uint64_t split
     return tree;
 }
 
-/* Writes the files of split/ to a folder and opens what is there by the last of them. */
+/* Write the files of split/ to a folder and open the model by the last one. */
 static struct gguf_model *join(struct fs_tree *tree, const struct fs_node *split,
                                const char *folder)
 {

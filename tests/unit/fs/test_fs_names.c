@@ -1,4 +1,4 @@
-/* Names from a model as file names. */
+/* File names for the names of keys and tensors. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static struct gguf_string string_of(const char *text)
     return (struct gguf_string){text, strlen(text)};
 }
 
-Test(fs_names, safe_names_stay_and_others_are_escaped)
+Test(fs_names, only_unsafe_bytes_are_escaped)
 {
     static const struct {
         const char *name;
@@ -58,7 +58,7 @@ Test(fs_names, safe_names_stay_and_others_are_escaped)
     cr_expect_str_eq(file_name, "%");
 }
 
-/* Undoes the escape of a name that was not cut. Returns its length. */
+/* Unescape a file name that was not cut. Returns the length of the name. */
 static size_t unescape(const char *file_name, char *name)
 {
     size_t length = 0;
@@ -77,7 +77,7 @@ static size_t unescape(const char *file_name, char *name)
     return length;
 }
 
-Test(fs_names, every_name_of_up_to_two_bytes_can_be_read_back)
+Test(fs_names, every_name_of_up_to_two_bytes_unescapes)
 {
     char file_name[FS_NAME_BYTES], back[FS_NAME_BYTES];
 
@@ -95,7 +95,7 @@ Test(fs_names, every_name_of_up_to_two_bytes_can_be_read_back)
     }
 }
 
-Test(fs_names, a_name_is_cut_only_if_it_must_be)
+Test(fs_names, only_names_that_are_too_long_are_cut)
 {
     static const char *const suffixes[] = {"", ".json", ".sixteen-bytes.."};
     char name[300], file_name[FS_NAME_BYTES];
@@ -121,7 +121,7 @@ Test(fs_names, a_name_is_cut_only_if_it_must_be)
     }
 }
 
-Test(fs_names, a_name_that_only_escaping_makes_too_long)
+Test(fs_names, a_name_too_long_once_escaped)
 {
     char name[90], file_name[FS_NAME_BYTES];
 
@@ -129,13 +129,13 @@ Test(fs_names, a_name_that_only_escaping_makes_too_long)
     fs_name_escape((struct gguf_string){name, 85}, "", file_name);
     cr_expect_eq(strlen(file_name), 255u);
     cr_expect_str_eq(file_name + 252, "%2F");
-    /* Cut between two escapes: 79 of them, and the mark with the hash. */
+    /* 79 escapes, the mark and the hash: no escape is cut. */
     fs_name_escape((struct gguf_string){name, 86}, "", file_name);
     cr_expect_eq(strlen(file_name), 79u * 3 + 18);
     cr_expect_arr_eq(file_name + 78 * 3, "%2F%~", 5);
 }
 
-Test(fs_names, a_cut_never_parts_a_character)
+Test(fs_names, characters_are_not_cut)
 {
     static const char *const characters[] = {"\xc3\xa9", "\xe2\x96\x81", "\xf0\x9f\x8c\x8d"};
 
@@ -158,7 +158,7 @@ Test(fs_names, a_cut_never_parts_a_character)
     }
 }
 
-Test(fs_names, bytes_that_are_no_characters_are_cut_somewhere)
+Test(fs_names, invalid_utf8_is_cut)
 {
     char name[400], file_name[FS_NAME_BYTES];
 
@@ -187,7 +187,7 @@ Test(fs_names, different_names_give_different_file_names)
     uint64_t state = 1;
 
     cr_assert_not_null(file_names);
-    /* Made different by a number at the start, in the middle or at the end. */
+    /* A number at the start, middle or end makes each name unique. */
     for (unsigned i = 0; i < N_NAMES; i++) {
         char name[700];
         const size_t n_parts = model_file_random(&state) % (i % 2 ? 8 : 260);
@@ -228,7 +228,7 @@ Test(fs_names, long_names_that_differ_in_the_last_byte)
     cr_expect_str_neq(one, other);
 }
 
-Test(fs_names, no_name_looks_like_one_that_was_cut)
+Test(fs_names, a_name_like_a_cut_one_is_escaped)
 {
     char name[300], cut[FS_NAME_BYTES], file_name[FS_NAME_BYTES];
 

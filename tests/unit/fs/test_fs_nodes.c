@@ -1,4 +1,4 @@
-/* The list of nodes: children by name, twins, many of them. */
+/* The list of nodes: look-up by name, duplicate names, many nodes, links. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static fs_node_index add(struct fs_nodes *nodes, fs_node_index parent, const cha
     return index;
 }
 
-Test(fs_nodes, finds_children_of_their_own_directory_only)
+Test(fs_nodes, look_up_within_a_directory)
 {
     struct fs_nodes nodes;
     fs_node_index twins[2], a, b, a_b, a_b_c;
@@ -62,7 +62,7 @@ Test(fs_nodes, an_empty_tree)
     fs_nodes_free(&nodes);
 }
 
-Test(fs_nodes, two_of_one_name_are_refused)
+Test(fs_nodes, duplicate_names_are_refused)
 {
     struct fs_nodes nodes;
     fs_node_index twins[2] = {0}, folder, first, second;
@@ -113,7 +113,7 @@ Test(fs_nodes, many_children_in_many_directories)
     fs_nodes_free(&nodes);
 }
 
-Test(fs_nodes, copies_names_only_if_told)
+Test(fs_nodes, copies_names_on_request)
 {
     struct fs_nodes nodes;
     fs_node_index copied, kept;

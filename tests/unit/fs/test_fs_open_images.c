@@ -1,4 +1,4 @@
-/* Images of open files: shared, built once at a time, given up by those who are interrupted. */
+/* Images of open files: shared by all users, built by one of them, with interruptible waiting. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 struct work {
     atomic_int n_built;
     int result;
-    sem_t begun, may_end; /* of a builder that waits */
+    sem_t begun, may_end; /* posted and awaited by build_slowly() */
 };
 
 static int build(void *user, fs_node_index node, const struct fs_interrupt *interrupt,
@@ -37,7 +37,7 @@ static int build_slowly(void *user, fs_node_index node, const struct fs_interrup
     return build(user, node, interrupt, image);
 }
 
-Test(fs_open_images, are_shared_until_the_last_user_is_gone)
+Test(fs_open_images, shared_until_the_last_put)
 {
     struct fs_open_images images;
     const struct fs_image *first, *second, *other;
@@ -46,7 +46,7 @@ Test(fs_open_images, are_shared_until_the_last_user_is_gone)
     fs_open_images_begin(&images);
     cr_assert_eq(fs_open_images_get(&images, 1, build, &work, NULL, &first), 0);
     cr_assert_eq(fs_open_images_get(&images, 1, build, &work, NULL, &second), 0);
-    /* In the same bucket. */
+    /* A node in the same bucket. */
     cr_assert_eq(
         fs_open_images_get(&images, 1 + FS_OPEN_IMAGES_BUCKETS, build, &work, NULL, &other), 0);
     cr_expect_eq(first, second);
@@ -61,7 +61,7 @@ Test(fs_open_images, are_shared_until_the_last_user_is_gone)
     fs_open_images_end(&images);
 }
 
-Test(fs_open_images, what_fails_can_be_tried_again)
+Test(fs_open_images, a_failed_build_is_retried)
 {
     struct fs_open_images images;
     const struct fs_image *image;
@@ -97,7 +97,7 @@ static bool is_interrupted(void *user)
     return true;
 }
 
-Test(fs_open_images, are_built_by_one_while_others_wait)
+Test(fs_open_images, built_once_while_others_wait)
 {
     enum { READERS = 6 };
     const struct fs_interrupt interrupt = {is_interrupted, NULL};
@@ -116,7 +116,7 @@ Test(fs_open_images, are_built_by_one_while_others_wait)
     }
     while (sem_wait(&work.begun) != 0)
         ;
-    /* An interrupted caller need not wait for the image; others are available meanwhile. */
+    /* An interrupted caller does not wait for the image. Other images are available meanwhile. */
     cr_expect_eq(fs_open_images_get(&images, 3, build, &work, &interrupt, &image), -EINTR);
     cr_expect_eq(fs_open_images_get(&images, 4, build, &work, NULL, &image), 0);
     cr_expect_eq(work.n_built, 1);

@@ -1,4 +1,4 @@
-/* fs/mount/prefetch: what the user's command makes of what the server says. */
+/* fs/mount/prefetch: the messages of the parent for any state that the server reports. */
 #include "fs/mount/prefetch.h"
 
 #include <criterion/criterion.h>
@@ -20,7 +20,7 @@ static const struct gguf_files files = {.list = list, .count = 2};
 
 static struct fs_prefetch prefetch;
 
-/* A server that writes whatever it likes, and ends. */
+/* Fork a server that reports this state and exits. */
 static void run_server(uint64_t done_bytes, int result)
 {
     const pid_t server = fork();
@@ -35,7 +35,7 @@ static void run_server(uint64_t done_bytes, int result)
     cr_assert_eq(waitpid(server, NULL, 0), server);
 }
 
-/* Return what fs_prefetch_watch() prints after that. The caller frees. */
+/* Return what fs_prefetch_watch() prints for this state. The caller frees it. */
 static char *watch(uint64_t done_bytes, int result)
 {
     char *text = NULL;
@@ -69,7 +69,7 @@ static void expect(uint64_t done_bytes, int result, const char *words)
     free(text);
 }
 
-Test(fs_prefetch, names_the_place)
+Test(fs_prefetch, messages_name_file_and_byte)
 {
     expect(200, 0, NULL);
     expect(50, -ECANCELED, NULL);
@@ -78,7 +78,7 @@ Test(fs_prefetch, names_the_place)
     expect(142, -EIO, "/models/second: byte 42: not read into memory");
 }
 
-Test(fs_prefetch, nonsense_stays_in_its_bounds)
+Test(fs_prefetch, invalid_states_are_bounded)
 {
     static const uint64_t places[] = {200, 201, 1u << 30, UINT64_MAX};
     static const int results[] = {-EIO, -1, -INT_MAX, INT_MIN};

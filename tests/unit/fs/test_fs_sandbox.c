@@ -1,4 +1,6 @@
-/* fs/mount/sandbox and gguf/support/confine: what a compromised process could not do. */
+/*
+ * fs/mount/sandbox and gguf/support/confine: system calls that a compromised process cannot make.
+ */
 #include "fs/mount/sandbox.h"
 #include "gguf/support/confine.h"
 #include "gguf/support/file_status.h"
@@ -24,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* gguf_confine() then does nothing. */
+/* gguf_confine() does nothing in builds with these sanitizers. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED 1
 #elif defined(__has_feature)
@@ -51,9 +53,9 @@ static int make_socket(void)
     return socket(AF_INET, SOCK_STREAM, 0);
 }
 
-static int open_socket = -1; /* as the one to the system's log is */
+static int open_socket = -1; /* like the server's socket to syslog */
 
-static int send_to_somebody(void)
+static int send_to_address(void)
 {
     const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
 
@@ -93,7 +95,7 @@ static int signal_parent(void)
     return (int)syscall(SYS_tgkill, getppid(), getppid(), SIGTERM);
 }
 
-static int ask_about_file(void)
+static int stat_file(void)
 {
     struct stat status;
 
@@ -109,17 +111,17 @@ static const struct {
     const char *name;
     int (*attempt)(void);
 } attempts[] = {
-    {"open /etc/passwd", open_passwd},    {"create a file", create_file},
-    {"make a socket", make_socket},       {"send to an address", send_to_somebody},
-    {"start a program", start_program},   {"make a process", make_process},
-    {"trace a process", trace},           {"map code", map_code},
-    {"kill the parent", kill_parent},     {"signal a thread of the parent", signal_parent},
-    {"ask about a file", ask_about_file}, {"remove a file", remove_file},
+    {"open /etc/passwd", open_passwd},  {"create a file", create_file},
+    {"create a socket", make_socket},   {"send to an address", send_to_address},
+    {"start a program", start_program}, {"fork", make_process},
+    {"trace a process", trace},         {"map executable memory", map_code},
+    {"kill the parent", kill_parent},   {"signal a thread of the parent", signal_parent},
+    {"stat a file", stat_file},         {"remove a file", remove_file},
 };
 
 #define N_ATTEMPTS (sizeof attempts / sizeof *attempts)
 
-/* Return the number of the first attempt that was not refused, counted from 1; 0 if all were. */
+/* Make all attempts. Store the number, from 1, of the first one that was not refused. */
 static void *try_all(void *argument)
 {
     size_t *allowed = argument;
@@ -139,11 +141,11 @@ static int exit_status_of(pid_t child)
 
     cr_assert_gt(child, 0);
     cr_assert_eq(waitpid(child, &status, 0), child);
-    cr_assert(WIFEXITED(status), "the process died of signal %d", WTERMSIG(status));
+    cr_assert(WIFEXITED(status), "the process was killed by signal %d", WTERMSIG(status));
     return WEXITSTATUS(status);
 }
 
-/* Run `routine` in a thread of a server's sandbox; return that process's exit status. */
+/* Run `routine` in a thread of a sandboxed server. Returns the exit status of that process. */
 static int in_sandbox(void *(*routine)(void *))
 {
     const pid_t child = fork();
@@ -162,7 +164,7 @@ static int in_sandbox(void *(*routine)(void *))
     return exit_status_of(child);
 }
 
-/* Run `routine` in a confined process; return its exit status. */
+/* Run `routine` in a confined process. Returns its exit status. */
 static int in_confinement(const struct gguf_confinement *confinement, int (*routine)(void))
 {
     const pid_t child = fork();
@@ -178,20 +180,20 @@ static int in_confinement(const struct gguf_confinement *confinement, int (*rout
 static void skip_if_sanitized(void)
 {
     if (IS_SANITIZED)
-        cr_skip_test("a build with sanitizers is not confined");
+        cr_skip_test("builds with sanitizers are not confined");
 }
 
-Test(fs_sandbox, refuses)
+Test(fs_sandbox, refuses_system_calls)
 {
     int allowed;
 
     skip_if_sanitized();
     allowed = in_sandbox(try_all);
-    cr_assert_eq(allowed, 0, "it was possible to: %s",
+    cr_assert_eq(allowed, 0, "not refused: %s",
                  allowed > 0 && (size_t)allowed <= N_ATTEMPTS ? attempts[allowed - 1].name : "?");
 }
 
-/* Memory large and small, and the status of an open file, go on working. */
+/* Allocate small and large memory, and stat an open file. */
 static void *serve_a_little(void *argument)
 {
     size_t *failed = argument;
@@ -212,7 +214,7 @@ static void *serve_a_little(void *argument)
     return NULL;
 }
 
-Test(fs_sandbox, leaves_what_serving_needs)
+Test(fs_sandbox, allows_what_serving_needs)
 {
     skip_if_sanitized();
     cr_assert_eq(in_sandbox(serve_a_little), 0);
@@ -226,20 +228,20 @@ static int start_thread(void)
     return pthread_create(&thread, NULL, serve_a_little, &result) == 0 ? 0 : 1;
 }
 
-Test(gguf_confine, threads_only_if_asked_for)
+Test(gguf_confine, threads_on_request)
 {
     skip_if_sanitized();
     cr_expect_eq(in_confinement(&(struct gguf_confinement){.threads = true}, start_thread), 0);
     cr_expect_eq(in_confinement(&(struct gguf_confinement){0}, start_thread), 1);
 }
 
-/* Return the version of Landlock; below 1 if the kernel has none. */
+/* Return the Landlock ABI version, or a number below 1 if the kernel has no Landlock. */
 static long landlock_version(void)
 {
     return syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
 }
 
-/* Where seccomp lets them through, Landlock refuses the same attempts. */
+/* System calls that seccomp allows in this test, so that only Landlock refuses them. */
 static const int let_through[] = {SCMP_SYS(open),   SCMP_SYS(openat),  SCMP_SYS(unlink),
                                   SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(kill),
                                   SCMP_SYS(getppid)};
@@ -287,7 +289,7 @@ static int signal_child_and_parent(void)
     return kill(getppid(), SIGCONT) < 0 && errno == EPERM ? 0 : 2;
 }
 
-/* A process that waits for its child may signal that child, and no other process. */
+/* A process that waits for a child may signal that child, but no other process. */
 Test(gguf_confine, signals_one_child)
 {
     const int wanted[] = {SCMP_SYS(getppid)};
@@ -324,7 +326,7 @@ static int try_umount(void)
     return umount2("/proc/self/no such mount", 0) < 0 && errno == ENOENT ? 0 : 1;
 }
 
-Test(gguf_confine, unmounts_only_if_asked_for)
+Test(gguf_confine, unmount_on_request)
 {
     skip_if_sanitized();
     cr_expect_eq(in_confinement(&(struct gguf_confinement){0}, try_capability), 0);

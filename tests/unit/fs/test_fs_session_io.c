@@ -1,4 +1,4 @@
-/* fs/mount/session_io: the first reply of a session. The test plays the kernel. */
+/* fs/mount/session_io: the first reply of a session. The test acts as the kernel. */
 #include "fs/mount/session_io.h"
 
 #define FUSE_USE_VERSION 314
@@ -21,7 +21,7 @@ struct init_reply {
     struct fuse_init_out init;
 };
 
-/* A socket stands for /dev/fuse, which is read and written in whole messages as well. */
+/* A socket replaces /dev/fuse. Both transfer whole messages. */
 static struct init_reply answer_init(void)
 {
     static const struct fuse_lowlevel_ops none;

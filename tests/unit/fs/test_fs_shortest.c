@@ -1,6 +1,6 @@
 /*
- * Floating-point numbers as text. The search that results are compared with rests on the C library
- * alone: printf rounds down and up as the rounding mode says, strtod reads to the nearest.
+ * Floating-point numbers as text. The reference uses only the C library: printf, which rounds by
+ * the rounding mode, and strtod, which rounds to nearest.
  */
 #include <criterion/criterion.h>
 #include <fenv.h>
@@ -24,7 +24,7 @@ static void float_text(float value, char text[FS_NUMBER_BYTES])
     text[fs_write_float(value, text)] = '\0';
 }
 
-Test(fs_shortest, looks_like_python)
+Test(fs_shortest, format_of_python)
 {
     static const struct {
         double value;
@@ -65,7 +65,8 @@ Test(fs_shortest, looks_like_python)
         {2.225073858507201e-308, "2.225073858507201e-308"},
         {4.9406564584124654e-324, "5e-324"},
         {9.8813129168249309e-324, "1e-323"},
-        {5.684341886080802e-14, "5.684341886080802e-14"}, /* 2^-44: the nearest 16 digits are 801 */
+        /* 2^-44: 5.684341886080801e-14 is nearer but does not read back. */
+        {5.684341886080802e-14, "5.684341886080802e-14"},
         {6.103515625e-05, "6.103515625e-05"},
         {3.141592653589793, "3.141592653589793"},
         {5e-324, "5e-324"},
@@ -82,7 +83,7 @@ Test(fs_shortest, looks_like_python)
     }
 }
 
-Test(fs_shortest, floats_have_the_digits_of_floats)
+Test(fs_shortest, digits_of_a_float)
 {
     static const struct {
         float value;
@@ -99,7 +100,7 @@ Test(fs_shortest, floats_have_the_digits_of_floats)
         {16777216, "16777216.0"},
         {1e10f, "10000000000.0"},
         {1e16f, "1e+16"},
-        {8589973504.0f, "8589974000.0"}, /* and not the digits of the double */
+        {8589973504.0f, "8589974000.0"}, /* fewer digits than as a double */
         {3.4028234663852886e38f, "3.4028235e+38"},
         {FLT_MIN, "1.1754944e-38"},
         {1.1754942e-38f, "1.1754942e-38"},
@@ -119,7 +120,7 @@ Test(fs_shortest, floats_have_the_digits_of_floats)
     }
 }
 
-/* Count the digits between the leading and the trailing zeros. */
+/* Count the significant digits. */
 static int count_digits(const char *text)
 {
     int n = 0, n_zeros = 0;
@@ -139,11 +140,11 @@ static bool reads_back(const char *text, double value, bool is_float)
 {
     if (!is_float)
         return strtod(text, NULL) == value;
-    /* Directly, and for readers that know only doubles. */
+    /* Readers may parse a float directly or as a double. */
     return strtof(text, NULL) == (float)value && (float)strtod(text, NULL) == (float)value;
 }
 
-/* The decimal of `n_digits` that is next to the value in the direction of the rounding mode. */
+/* Format the value with n_digits, rounded in the direction of the rounding mode. */
 static void neighbour(double value, int n_digits, int rounding, char text[64])
 {
     cr_assert_eq(fesetround(rounding), 0);
@@ -178,8 +179,8 @@ static bool is_json_number(const char *text)
 }
 
 /*
- * `value` is positive and finite. The text must read back; no text of fewer digits may; and of
- * those with as many digits that read back it must be the nearest.
+ * Check the text of a positive finite value. It must read back, no shorter text may, and of the
+ * texts of this length that read back it must be the nearest.
  */
 static void check(double value, bool is_float)
 {
@@ -203,8 +204,8 @@ static void check(double value, bool is_float)
     }
     neighbour(value, n_digits, FE_TONEAREST, nearest);
     if (reads_back(nearest, value, is_float)) {
-        cr_assert_eq(strtod(text, NULL), strtod(nearest, NULL), "%a: %s, but %s is nearer", value,
-                     text, nearest);
+        cr_assert_eq(strtod(text, NULL), strtod(nearest, NULL), "%a: %s is not as near as %s",
+                     value, text, nearest);
     } else {
         neighbour(value, n_digits, FE_DOWNWARD, down);
         neighbour(value, n_digits, FE_UPWARD, up);
@@ -284,8 +285,8 @@ Test(fs_shortest, small_denormals)
 }
 
 /*
- * Decimals so near the middle of two floats that strtod() rounds them to the very middle: the
- * shortest digits of these floats read back only without a double in between.
+ * These two floats have decimals so near the middle between them that strtod() rounds to the exact
+ * middle. Their shortest digits would read back as a float but not by way of a double.
  */
 Test(fs_shortest, floats_that_a_double_would_round_twice)
 {
@@ -324,7 +325,7 @@ Test(fs_shortest, random_doubles)
     }
 }
 
-Test(fs_shortest, random_decimals_of_few_digits_come_back_as_they_were)
+Test(fs_shortest, short_decimals_round_trip)
 {
     uint64_t state = 3;
 
@@ -345,7 +346,7 @@ Test(fs_shortest, random_decimals_of_few_digits_come_back_as_they_were)
     }
 }
 
-Test(fs_shortest, the_sign_goes_before_the_same_digits)
+Test(fs_shortest, negative_numbers_have_the_same_digits)
 {
     uint64_t state = 4;
 

@@ -1,4 +1,4 @@
-/* summary.txt of models made here. */
+/* summary.txt, of models made here. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static void expect_summary(const struct gguf_model *model, const struct fs_findi
     fs_tree_free(tree);
 }
 
-Test(fs_summary, of_a_model_with_everything)
+Test(fs_summary, all_lines)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     static const char *const tokens[] = {"a", "b", "c"};
@@ -77,8 +77,8 @@ Test(fs_summary, of_a_model_with_everything)
     gguf_close(model);
 }
 
-/* Keys of other types than they should have are left out. */
-Test(fs_summary, of_a_model_with_nothing)
+/* Keys of a wrong type are left out. */
+Test(fs_summary, an_empty_model)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     struct gguf_model *model;
@@ -99,7 +99,7 @@ Test(fs_summary, of_a_model_with_nothing)
     gguf_close(model);
 }
 
-Test(fs_summary, of_a_model_that_does_not_name_its_mix_of_types)
+Test(fs_summary, a_model_without_file_type)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     static const unsigned char zeros[64];
@@ -121,7 +121,7 @@ Test(fs_summary, of_a_model_that_does_not_name_its_mix_of_types)
     gguf_close(model);
 }
 
-/* Counts that say nothing are left out: no heads, and as many heads for keys as for queries. */
+/* The line leaves out a count of 0, and a key-value count equal to the count of heads. */
 static void expect_heads(uint32_t heads, uint32_t kv_heads, const char *line)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
@@ -148,7 +148,7 @@ static void expect_heads(uint32_t heads, uint32_t kv_heads, const char *line)
     gguf_close(model);
 }
 
-Test(fs_summary, of_a_vocabulary_with_heads)
+Test(fs_summary, counts_of_heads)
 {
     expect_heads(0, 0, NULL);
     expect_heads(8, 8, "\nheads           8\n");

@@ -1,4 +1,4 @@
-/* The JSON of values of all kinds and lengths: read back, and slices of it in any order. */
+/* JSON of values of all types and lengths: it parses back to the value, and any slice is right. */
 #include <criterion/criterion.h>
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 TestSuite(fs_text, .init = model_file_begin_test);
 
-/* Reads an element of an array, which may be an array, and compares it with what cJSON read. */
+/* Compare a value with what cJSON parsed. */
 static void compare(const struct gguf_value *value, const cJSON *json)
 {
     struct gguf_cursor cursor;
@@ -62,7 +62,7 @@ static void compare(const struct gguf_value *value, const cJSON *json)
     }
 }
 
-/* Reads slices of the text from the end to the start, and compares them with the whole. */
+/* Read slices from the end of the text to its start, and compare. */
 static void check_slices(const struct gguf_key *key, const struct tree_file *file)
 {
     enum { MOST = 5000 };
@@ -84,7 +84,7 @@ static void check_slices(const struct gguf_key *key, const struct tree_file *fil
     fs_text_free(text);
 }
 
-/* Ends the writer, whose first key is "k", and checks that key's file. */
+/* Finish the file, whose first key is "k", and check metadata/k.json. */
 static void check_key(struct gguf_writer *w, size_t at_least_bytes)
 {
     struct gguf_model *model = model_file_make(w);
@@ -127,7 +127,7 @@ Test(fs_text, numbers)
     }
 }
 
-/* `length` bytes of whole characters of all widths, none of which is NUL. */
+/* Add a string of about `length` bytes: characters of all widths, no NUL. */
 static void add_text(struct gguf_writer *w, size_t length)
 {
     static const char *const characters[] = {
@@ -147,7 +147,7 @@ static void add_text(struct gguf_writer *w, size_t length)
     free(text);
 }
 
-Test(fs_text, strings_of_a_part_and_more)
+Test(fs_text, long_strings)
 {
     static const size_t lengths[] = {0, 1, 4095, 4096, 4097, 8192, 65535, 65536, 80000, 300000};
 
@@ -170,9 +170,9 @@ Test(fs_text, strings_of_all_lengths)
     check_key(w, 80000);
 }
 
-Test(fs_text, bytes_that_are_no_characters_over_the_seams)
+Test(fs_text, invalid_utf8_across_parts)
 {
-    /* Six bytes in the text for each byte, the most that there can be. */
+    /* Each byte takes six in the JSON, the maximum. */
     static char bytes[100000];
     struct gguf_writer *w = gguf_writer_open(3, false);
     struct gguf_model *model;
@@ -187,7 +187,7 @@ Test(fs_text, bytes_that_are_no_characters_over_the_seams)
     tree = tree_file_make_tree(model);
     file = tree_file_read(tree, "metadata/k.json");
     check_slices(&model->keys[0], &file);
-    /* NUL and two strays, then a character, again and again. */
+    /* NUL and two stray bytes, then a character, repeated. */
     cr_expect_eq(strncmp(file.bytes, "\"\\u0000\\udc96\\udc96\xe2\x96\x96\\u0000", 28), 0, "%.40s",
                  file.bytes);
     cr_expect_eq(file.size_bytes, 3u + 16667 * 18 + 16666 * 3 + 6);
@@ -196,7 +196,7 @@ Test(fs_text, bytes_that_are_no_characters_over_the_seams)
     gguf_close(model);
 }
 
-/* An array with arrays of `depth` levels, numbers and texts in the innermost. */
+/* Add arrays nested `depth` deep, with numbers or strings in the innermost. */
 static void add_nested(struct gguf_writer *w, unsigned depth, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -232,7 +232,7 @@ Test(fs_text, arrays_in_arrays)
     }
 }
 
-/* Numbers of a type, with those at the ends of its range and of every number of digits. */
+/* Add an array of numbers of a type: its limits, and numbers of every length. */
 static void add_numbers(struct gguf_writer *w, enum gguf_value_type type, uint64_t n)
 {
     const unsigned width_bytes = gguf_value_type_bytes(type);
@@ -258,7 +258,7 @@ static void add_numbers(struct gguf_writer *w, enum gguf_value_type type, uint64
     }
 }
 
-Test(fs_text, arrays_of_every_type_of_number)
+Test(fs_text, arrays_of_every_number_type)
 {
     for (int big_endian = 0; big_endian < 2; big_endian++) {
         for (unsigned type = 0; type < GGUF_N_VALUE_TYPES; type++) {
@@ -281,7 +281,7 @@ static bool is_seventh(void *n_calls)
     return ++*(int *)n_calls == 7;
 }
 
-Test(fs_text, is_given_up_when_nobody_waits)
+Test(fs_text, an_interrupt_cancels_it)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     int n_calls = 0;
@@ -291,7 +291,7 @@ Test(fs_text, is_given_up_when_nobody_waits)
     uint64_t size_bytes;
     fs_node_index node;
 
-    add_numbers(w, GGUF_UINT64, 60000); /* a megabyte or so */
+    add_numbers(w, GGUF_UINT64, 60000); /* about a megabyte of JSON */
     model = model_file_make(w);
     tree = tree_file_make_tree(model);
     node = tree_file_find(tree, "metadata.json");
@@ -304,10 +304,10 @@ Test(fs_text, is_given_up_when_nobody_waits)
     gguf_close(model);
 }
 
-/* Values are read from a copy. */
-Test(fs_text, a_value_stays_when_its_file_changes)
+/* Values come from a copy of the header. */
+Test(fs_text, values_survive_a_change_of_the_file)
 {
-    /* A length in the array, a bool, and a depth that it did not have. */
+    /* Changes to a bool, to an element type and to a length. */
     static const struct {
         long at; /* from the start of the value */
         unsigned char before, after;
@@ -357,10 +357,10 @@ Test(fs_text, a_value_stays_when_its_file_changes)
     }
 }
 
-Test(fs_text, a_value_stays_when_its_file_gets_deeper)
+Test(fs_text, values_survive_deeper_nesting_in_the_file)
 {
     enum { INNERMOST = 24 + 13 + 7 * 12 };
-    /* Twelve numbers become one empty array. */
+    /* The change turns twelve numbers into an array of one empty array. */
     static const unsigned char after[12] = {GGUF_WRITER_ARRAY, [4] = 1};
     struct gguf_writer *w = gguf_writer_open(3, false);
     struct gguf_report report = {0};

@@ -1,4 +1,4 @@
-/* The tree of a model: which files there are, their sizes and what they hold. */
+/* The tree of a model: its files, their sizes and their contents. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 
 TestSuite(fs_tree, .init = model_file_begin_test);
 
-Test(fs_tree, finds_every_file_and_nothing_else)
+Test(fs_tree, list_of_files)
 {
     static const char *const paths[] = {
         "summary.txt",
@@ -71,9 +71,9 @@ Test(fs_tree, finds_every_file_and_nothing_else)
     gguf_close(model);
 }
 
-Test(fs_tree, every_row_of_the_table_of_views_has_a_node)
+Test(fs_tree, every_view_has_a_node)
 {
-    /* An old file, whose tensors have names of GGUF, too. */
+    /* An old file, whose tensors also have GGUF names. */
     struct model_bytes old = old_file_make(old_file_at(0));
     struct gguf_model *models[] = {model_file_rich_model(2),
                                    model_file_accept(old.data, old.size_bytes)};
@@ -103,7 +103,7 @@ Test(fs_tree, every_row_of_the_table_of_views_has_a_node)
         cr_expect(has_node[i], "%s", fs_view_at(i)->path);
 }
 
-/* Reads every file of a tree, which checks that its size is true. */
+/* Read every file of a tree and compare its size. Returns the number of files. */
 static uint32_t read_all(struct fs_tree *tree)
 {
     uint32_t n_files = 0;
@@ -123,13 +123,14 @@ static uint32_t read_all(struct fs_tree *tree)
     return n_files;
 }
 
-Test(fs_tree, sizes_are_true_in_every_encoding)
+Test(fs_tree, sizes_match_in_every_encoding)
 {
     for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
         struct gguf_model *model = model_file_rich_model(i);
         struct fs_tree *tree = tree_file_make_tree(model);
 
-        const uint32_t n_model_files = model->big_endian ? 3 : 4; /* no model.gguf: unknown type */
+        const uint32_t n_model_files =
+            model->big_endian ? 3 : 4; /* no model.gguf, because a type is unknown */
         const uint32_t n_key_files = 17;
         const uint32_t n_tensor_files = 9 /* info */ + 8 /* raw */ + 7 /* f32 */;
 
@@ -171,7 +172,7 @@ Test(fs_tree, raw_and_f32_hold_the_tensor)
     }
 }
 
-Test(fs_tree, f32_of_a_big_endian_file_equals_its_twin)
+Test(fs_tree, f32_does_not_depend_on_byte_order)
 {
     static const uint32_t types[] = {0, 1, 8, 12, 27, 28, 30};
     struct fs_tree *trees[2];
@@ -214,7 +215,7 @@ Test(fs_tree, f32_of_a_big_endian_file_equals_its_twin)
     }
 }
 
-Test(fs_tree, a_tensor_without_data_may_lie_anywhere)
+Test(fs_tree, an_empty_tensor_may_have_any_offset)
 {
     static const uint64_t offsets[] = {1ull << 20, 1ull << 47, 1ull << 63, -(uint64_t)256};
 
@@ -235,12 +236,12 @@ Test(fs_tree, a_tensor_without_data_may_lie_anywhere)
 }
 
 /*
- * The hash of these bytes is 0 and stays 0 with any number of NULs behind them, so names of them
- * that are cut get the same file name. (The bytes: http://www.isthe.com/chongo/tech/comp/fnv/)
+ * The FNV-1a hash of these bytes is 0 and stays 0 however many NULs follow. Names that start with
+ * them and are cut get the same file name. (The bytes: http://www.isthe.com/chongo/tech/comp/fnv/)
  */
 static const char zero_hash[400] = "\xd5\x6b\xb9\x53\x42\x87\x08\x36";
 
-Test(fs_tree, names_that_give_the_same_file_name_are_refused)
+Test(fs_tree, clashing_file_names_are_refused)
 {
     for (int of_keys = 0; of_keys < 2; of_keys++) {
         struct gguf_writer *w = gguf_writer_open(3, false);
@@ -268,7 +269,7 @@ Test(fs_tree, names_that_give_the_same_file_name_are_refused)
 
 Test(fs_tree, any_accepted_file_can_be_read)
 {
-    /* Files with a byte changed, as far as they are still accepted. */
+    /* Files with one byte changed that are still accepted. */
     for (size_t i = 2; i < MODEL_N_ENCODINGS; i++) {
         struct model_bytes bytes = model_file_rich(&model_encodings[i]);
         struct gguf_model *model = model_file_accept(bytes.data, bytes.size_bytes);
@@ -296,7 +297,7 @@ Test(fs_tree, any_accepted_file_can_be_read)
     }
 }
 
-Test(fs_tree, metadata_stay_when_the_source_shrinks)
+Test(fs_tree, metadata_survive_truncation)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     static char longer_than_a_page[9000];
@@ -321,7 +322,7 @@ Test(fs_tree, metadata_stay_when_the_source_shrinks)
     tree = tree_file_make_tree(model);
     index = tree_file_find(tree, "metadata/text.json");
 
-    /* They were copied when the file was opened. */
+    /* The metadata were copied when the file was opened. */
     cr_assert_eq(ftruncate(descriptor, 0), 0);
     cr_expect_eq(fs_tree_size(tree, index, NULL, &size_bytes), 0);
     cr_expect_eq(size_bytes, sizeof longer_than_a_page - 1 + 3);
@@ -339,7 +340,7 @@ Test(fs_tree, metadata_stay_when_the_source_shrinks)
     free(bytes.data);
 }
 
-/* Hashes the contents of all files, 20 times; NULL if two times differ. */
+/* Hash the contents of all files 20 times. Returns NULL if the hashes differ. */
 static void *hash_all_files(void *argument)
 {
     struct fs_tree *tree = argument;
@@ -369,7 +370,7 @@ static void *hash_all_files(void *argument)
     return (void *)(uintptr_t)first;
 }
 
-Test(fs_tree, threads_may_read_at_once)
+Test(fs_tree, threads_may_read_concurrently)
 {
     struct gguf_model *model = model_file_rich_model(3);
     struct fs_tree *tree = tree_file_make_tree(model);
@@ -387,12 +388,12 @@ Test(fs_tree, threads_may_read_at_once)
     gguf_close(model);
 }
 
-Test(fs_tree, find_walks_paths_as_the_kernel_does)
+Test(fs_tree, path_look_up)
 {
     static const struct {
         const char *path;
         int result;
-        const char *same; /* as this one of plain names */
+        const char *same; /* the same node by plain names */
     } paths[] = {
         {"", 0, ""},
         {"/", 0, ""},
@@ -425,7 +426,7 @@ Test(fs_tree, find_walks_paths_as_the_kernel_does)
     gguf_close(model);
 }
 
-Test(fs_tree, all_who_open_a_file_share_one_image)
+Test(fs_tree, open_files_share_an_image)
 {
     struct gguf_model *model = model_file_rich_model(2);
     struct fs_tree *tree = tree_file_make_tree(model);
@@ -442,7 +443,7 @@ Test(fs_tree, all_who_open_a_file_share_one_image)
     cr_expect_eq(fs_image_read(second, 0, 8, out), 8);
     cr_expect_arr_eq(out, "{\"name\":", 8);
     fs_tree_close(tree, second);
-    /* `other` is freed with the tree. */
+    /* fs_tree_free() frees `other`. */
     cr_expect_eq(fs_tree_open(tree, FS_ROOT, NULL, &first), -EISDIR);
     fs_tree_free(tree);
     gguf_close(model);

@@ -1,4 +1,4 @@
-/* metadata.json, tensors.json and the files of keys. */
+/* metadata.json, tensors.json and the files of single keys. */
 #include <criterion/criterion.h>
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 TestSuite(fs_tree_json, .init = model_file_begin_test);
 
-Test(fs_tree_json, json_of_an_empty_model)
+Test(fs_tree_json, an_empty_model)
 {
     struct gguf_model *model = model_file_make(gguf_writer_open(3, false));
     struct fs_tree *tree = tree_file_make_tree(model);
@@ -22,7 +22,7 @@ Test(fs_tree_json, json_of_an_empty_model)
     gguf_close(model);
 }
 
-Test(fs_tree_json, json_of_values)
+Test(fs_tree_json, values)
 {
     for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
         struct gguf_model *model = model_file_rich_model(i);
@@ -46,8 +46,8 @@ Test(fs_tree_json, json_of_values)
     }
 }
 
-/* One key per line, in file order, with the text of its own file. */
-Test(fs_tree_json, metadata_json_is_made_of_the_keys_files)
+/* metadata.json has one key per line, in file order, with the text of the key's own file. */
+Test(fs_tree_json, metadata_json_contains_the_key_files)
 {
     struct gguf_model *model = model_file_rich_model(3);
     struct fs_tree *tree = tree_file_make_tree(model);
@@ -81,7 +81,7 @@ Test(fs_tree_json, metadata_json_is_made_of_the_keys_files)
     gguf_close(model);
 }
 
-Test(fs_tree_json, tensors_json_is_made_of_the_infos)
+Test(fs_tree_json, tensors_json_contains_the_infos)
 {
     struct gguf_model *model = model_file_rich_model(0);
     struct fs_tree *tree = tree_file_make_tree(model);

@@ -66,7 +66,7 @@ struct tree_file tree_file_read(struct fs_tree *tree, const char *path)
 {
     const fs_node_index index = tree_file_find(tree, path);
 
-    cr_assert_neq(index, FS_NO_NODE, "there is no %s", path);
+    cr_assert_neq(index, FS_NO_NODE, "no file %s", path);
     cr_assert_eq(tree->nodes.list[index].kind, FS_FILE, "%s is not a file", path);
     return tree_file_read_node(tree, index);
 }
@@ -88,7 +88,7 @@ cJSON *tree_file_parse(const struct tree_file *file)
     for (char *at = file->bytes; (at = strstr(at, "\\udc")); at += 4)
         memcpy(at, "\\u00", 4);
     json = cJSON_ParseWithOpts(file->bytes, &end, true);
-    cr_assert_not_null(json, "no JSON: %.200s", file->bytes);
+    cr_assert_not_null(json, "not JSON: %.200s", file->bytes);
     cr_assert_eq(end, file->bytes + file->size_bytes);
     cr_assert_eq(end[-1], '\n');
     return json;
