@@ -1,6 +1,6 @@
 /*
- * The rules for source files: which folder may include which, names that occur once, lengths.
- * Runs from the root of the repository, as the other tests do.
+ * Rules for source files: allowed includes per folder, unique file names, limited length. Runs from
+ * the root of the repository.
  */
 #include <criterion/criterion.h>
 #include <ftw.h>
@@ -55,8 +55,8 @@ static void free_paths(void)
 TestSuite(includes, .init = collect_paths, .fini = free_paths);
 
 /*
- * What files under a folder may include of ours. A file obeys every rule whose folder it is in, and
- * all but the tests must be in one.
+ * The project's headers that a folder may include. All rules whose folder contains a file apply to
+ * it. Every file outside tests/ needs at least one rule.
  */
 static const struct {
     const char *folder;
@@ -69,7 +69,7 @@ static const struct {
     {"fs/mount/", {"fs/mount/", "fs/tree/", "gguf/", "dequant/"}},
     {"fs/command/", {"fs/", "gguf/", "dequant/"}},
     {"contrib/runner/", {"contrib/runner/", "gguf/support/", "dequant/"}},
-    /* Pure functions, the tree that they know nothing of, and the models that are made of them. */
+    /* compute/ includes no other part, tree/ includes compute/, engine/ includes both. */
     {"contrib/runner/compute/", {"contrib/runner/compute/", "gguf/support/", "dequant/"}},
     {"contrib/runner/tree/",
      {"contrib/runner/tree/", "contrib/runner/compute/", "gguf/support/", "dequant/"}},
@@ -93,12 +93,12 @@ static void check_include(const char *path, const char *included)
         has_rule = true;
         for (size_t j = 0; j < COUNT(rules[i].allowed) && rules[i].allowed[j]; j++)
             is_allowed |= starts_with(included, rules[i].allowed[j]);
-        cr_expect(is_allowed, "%s includes %s", path, included);
+        cr_expect(is_allowed, "%s must not include \"%s\"", path, included);
     }
-    cr_expect(has_rule, "%s: no rule says what its folder may include", path);
+    cr_expect(has_rule, "%s: the table `rules` has no row for its folder", path);
 }
 
-/* Libraries of the system that only some folders know, by the start of their headers' names. */
+/* System libraries that only some folders may include, by prefix of the header. */
 static const struct {
     const char *header;
     const char *allowed[3];
@@ -117,11 +117,11 @@ static void check_library(const char *path, const char *header)
             continue;
         for (size_t j = 0; j < COUNT(libraries[i].allowed) && libraries[i].allowed[j]; j++)
             is_allowed |= starts_with(path, libraries[i].allowed[j]);
-        cr_expect(is_allowed, "%s includes <%s>", path, header);
+        cr_expect(is_allowed, "%s must not include <%s>", path, header);
     }
 }
 
-Test(includes, go_one_way)
+Test(includes, follow_the_rules)
 {
     size_t n_includes = 0;
 
@@ -150,7 +150,7 @@ static const char *name_in(const char *path)
     return slash ? slash + 1 : path;
 }
 
-Test(includes, file_names_occur_once)
+Test(includes, file_names_are_unique)
 {
     for (size_t i = 0; i < n_paths; i++) {
         for (size_t j = 0; j < i; j++)

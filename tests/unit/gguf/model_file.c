@@ -20,7 +20,7 @@ const struct model_encoding model_encodings[MODEL_N_ENCODINGS] = {
 
 void model_file_begin_test(void)
 {
-    /* Here and not in main(): Criterion installs handlers of its own in each process. */
+    /* Criterion runs each test in a process with its own handlers, so main() cannot do this. */
     cr_assert_eq(gguf_faults_catch(), 0);
 }
 
@@ -86,7 +86,7 @@ struct gguf_model *model_file_accept(const void *bytes, size_t size_bytes)
     struct gguf_model *model;
     const int result = model_file_open(bytes, size_bytes, &model, &report);
 
-    cr_assert_eq(result, 0, "a good file was refused: %s", report.first_error.message);
+    cr_assert_eq(result, 0, "a valid file was refused: %s", report.first_error.message);
     cr_assert_eq(report.n_errors, 0);
     cr_assert_not_null(model);
     return model;

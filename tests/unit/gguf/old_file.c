@@ -56,7 +56,7 @@ static void put_text(struct model_bytes *out, const char *text)
     put(out, text, strlen(text));
 }
 
-/* Data that decode to finite numbers. */
+/* Write data that decode to finite numbers. */
 static void put_data(struct model_bytes *out, size_t n_bytes)
 {
     for (size_t i = 0; i < n_bytes; i++) {
@@ -113,7 +113,7 @@ static void put_whisper(struct model_bytes *out, uint32_t file_type)
 {
     PUT_NUMBERS(out, N_TOKENS + 2, 1500, WIDTH, HEADS, LAYERS, 448, WIDTH, HEADS, LAYERS, 3,
                 file_type);
-    PUT_NUMBERS(out, 3, 2); /* the filters */
+    PUT_NUMBERS(out, 3, 2); /* mel filters */
     for (int i = 0; i < 6; i++)
         put_f32(out, 0.25f * (float)i);
     put_tokens(out, true, false);
@@ -217,7 +217,7 @@ struct model_bytes old_file_make(const struct old_file *file)
 
 /* ---- rwkv.cpp ---- */
 
-/* With the first and last architecture that has it, times ten. */
+/* Tensors of a layer, with the first and last architecture that has them, times ten. */
 static const struct {
     const char *name;
     unsigned first, last;

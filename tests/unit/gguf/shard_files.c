@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a tensor of shard 1, of shard 2 … */
+/* Size of a tensor: each shard has its own. */
 #define TENSOR_BYTES(number) (40u * (number))
 
 struct shard_file shard_file_good(unsigned number)

@@ -1,4 +1,4 @@
-/* Sets of shards in a folder of their own, good unless they are changed. */
+/* Folders with a set of shards, valid unless a test changes them. */
 #ifndef GGUFS_TESTS_SHARD_FILES_H
 #define GGUFS_TESTS_SHARD_FILES_H
 
@@ -7,34 +7,36 @@
 #define SHARD_PATH_BYTES 512
 #define N_SHARDS         3
 
-/* The keys and contents of a shard. */
+/* Keys and contents of a shard. */
 struct shard_file {
     uint32_t version;
     bool big_endian;
     bool has_no_keys;
-    uint16_t no, count; /* as the keys have them */
+    uint16_t no, count; /* values of split.no and split.count */
     int32_t n_total;
     unsigned n_tensors;
-    const char *prefix; /* of the names of its tensors, which end in their number */
-    unsigned char byte; /* of all data */
+    const char *prefix; /* of the tensor names, followed by a number */
+    unsigned char byte; /* value of every data byte */
 };
 
-/* Shard `number` of a good set of N_SHARDS; its number starts at 1. */
+/* Return shard `number`, from 1, of a valid set of N_SHARDS. */
 struct shard_file shard_file_good(unsigned number);
 
-/* Its bytes: a key "general.name" in the first, "own" in the others, split.*, tensors of type I8.
+/*
+ * Return the bytes of the file: a key "general.name" in the first shard, "own" in the others, the
+ * keys split.*, and tensors of type I8. The caller frees them.
  */
 struct model_bytes shard_file_bytes(const struct shard_file *shard);
 
-/* FOLDER/model-00001-of-00003.gguf and so on. */
+/* Store the path FOLDER/model-00001-of-00003.gguf, with this number. */
 void shard_file_path(char path[SHARD_PATH_BYTES], const char *folder, unsigned number);
 
 void shard_file_write(const char *folder, unsigned number, const struct shard_file *shard);
 
-/* Makes a folder with a good set; `folder` gets its path. */
+/* Make a folder with a valid set and store its path in `folder`. */
 void shard_files_make(char folder[SHARD_PATH_BYTES]);
 
-/* Removes the folder and what is in it. */
+/* Remove the folder and its files. */
 void shard_files_remove(const char *folder);
 
 #endif

@@ -1,4 +1,4 @@
-/* The cursor: every bound, both byte orders. */
+/* The cursor: bounds checks and both byte orders. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ Test(gguf_cursor, reads_numbers_in_both_byte_orders)
     }
 }
 
-Test(gguf_cursor, reads_u32_and_u64_one_after_the_other)
+Test(gguf_cursor, reads_u32_then_u64)
 {
     for (int big_endian = 0; big_endian < 2; big_endian++) {
         struct gguf_cursor cursor = cursor_over(bytes, sizeof bytes, big_endian, 8);
@@ -57,11 +57,11 @@ Test(gguf_cursor, reads_u32_and_u64_one_after_the_other)
     }
 }
 
-Test(gguf_cursor, stays_and_writes_nothing_when_the_bytes_end)
+Test(gguf_cursor, failed_reads_change_nothing)
 {
     for (unsigned width_bytes = 1; width_bytes <= 8; width_bytes++) {
         for (uint64_t left = 0; left < width_bytes; left++) {
-            /* Memory of exactly that size, so that a sanitizer sees any byte read behind it. */
+            /* Memory of the exact size, so that a sanitizer detects reads past its end. */
             uint8_t *exact = malloc(left + 3);
             struct gguf_cursor cursor;
             uint64_t number = 77;
@@ -78,7 +78,7 @@ Test(gguf_cursor, stays_and_writes_nothing_when_the_bytes_end)
     }
 }
 
-Test(gguf_cursor, u32_and_u64_and_length_stay_too)
+Test(gguf_cursor, failed_reads_of_lengths_change_nothing)
 {
     struct gguf_cursor cursor = cursor_over(bytes, 3, false, 4);
     uint32_t small = 7;
@@ -92,7 +92,7 @@ Test(gguf_cursor, u32_and_u64_and_length_stay_too)
     cr_expect_eq(cursor.offset, 0u);
 }
 
-Test(gguf_cursor, skips_up_to_the_end_and_not_beyond)
+Test(gguf_cursor, skips_at_most_to_the_end)
 {
     static const uint64_t too_far[] = {17, 1ull << 32, 1ull << 61, UINT64_MAX - 4, UINT64_MAX};
     struct gguf_cursor cursor = cursor_over(bytes, sizeof bytes, false, 8);
@@ -112,7 +112,7 @@ Test(gguf_cursor, skips_up_to_the_end_and_not_beyond)
     cr_expect_eq(gguf_cursor_skip(&cursor, 1), -ENODATA);
 }
 
-Test(gguf_cursor, lengths_are_as_wide_as_the_version_says)
+Test(gguf_cursor, version_sets_the_width_of_lengths)
 {
     for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
         const struct model_encoding *e = &model_encodings[i];
@@ -145,7 +145,7 @@ Test(gguf_cursor, reads_strings)
     cr_expect_eq(gguf_cursor_string(&cursor, &string), -ENODATA);
 }
 
-Test(gguf_cursor, stays_before_a_string_that_does_not_fit)
+Test(gguf_cursor, strings_past_the_end_are_refused)
 {
     static const uint64_t lengths[] = {5, 1ull << 32, 1ull << 63, UINT64_MAX - 11, UINT64_MAX};
 

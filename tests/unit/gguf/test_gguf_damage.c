@@ -1,4 +1,4 @@
-/* Files with more than one fault, cut files, and files with any byte changed. */
+/* Files with several errors, cut files, and files with any byte changed. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 
 TestSuite(gguf_damage, .init = model_file_begin_test);
 
-enum { HEADER_BYTES = 24 }; /* of versions 2 and 3 */
+enum { HEADER_BYTES = 24 }; /* in versions 2 and 3 */
 
-/* Open a file that must be refused, free it, and return the number of errors reported. */
+/* Open a file that must be refused. Returns the number of errors and stores the first. */
 static size_t refuse(struct gguf_writer *w, size_t cut_bytes, struct model_notes *notes,
                      struct gguf_finding *first)
 {
@@ -27,7 +27,7 @@ static size_t refuse(struct gguf_writer *w, size_t cut_bytes, struct model_notes
     return report.n_errors;
 }
 
-Test(gguf_damage, all_errors_are_told_at_once)
+Test(gguf_damage, all_errors_are_reported)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     const uint64_t ne = 1000;
@@ -44,7 +44,7 @@ Test(gguf_damage, all_errors_are_told_at_once)
     cr_expect_eq(first.file_offset, HEADER_BYTES + 8u + 5 + 4 + 1);
 }
 
-Test(gguf_damage, a_key_three_times_is_told_twice)
+Test(gguf_damage, two_duplicates_are_two_errors)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     struct gguf_finding first;
@@ -57,7 +57,7 @@ Test(gguf_damage, a_key_three_times_is_told_twice)
     cr_expect_not_null(strstr(first.message, "byte 24"), "%s", first.message);
 }
 
-Test(gguf_damage, every_tensor_without_data_is_told_and_the_sum)
+Test(gguf_damage, missing_data_are_reported_per_tensor_and_in_total)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     const uint64_t ne = 64;
@@ -67,7 +67,7 @@ Test(gguf_damage, every_tensor_without_data_is_told_and_the_sum)
     gguf_writer_add_tensor(w, "a", 1, 1, &ne, 24, NULL, 64);
     gguf_writer_add_tensor(w, "b", 1, 1, &ne, 24, NULL, 64);
     gguf_writer_add_tensor(w, "c", 1, 1, &ne, 24, NULL, 64);
-    /* Their data start at 128. */
+    /* The data section starts at byte 128. */
     cr_expect_eq(refuse(w, 65, &notes, &first), 2u);
     cr_expect_not_null(strstr(first.message, "\"b\""), "%s", first.message);
     cr_expect_not_null(strstr(first.message, "1 of its 64 bytes"), "%s", first.message);
@@ -77,7 +77,7 @@ Test(gguf_damage, every_tensor_without_data_is_told_and_the_sum)
     cr_expect_not_null(strstr(notes.last.message, "2 of 3 tensors"), "%s", notes.last.message);
 }
 
-Test(gguf_damage, every_tensor_over_another_is_told)
+Test(gguf_damage, every_overlap_is_reported)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     struct gguf_finding first;
@@ -93,7 +93,7 @@ Test(gguf_damage, every_tensor_over_another_is_told)
     cr_expect_not_null(strstr(first.message, "\"s\""), "%s", first.message);
 }
 
-/* Where the data of the last tensor with data end, and where the tensor table does. */
+/* Store the offsets where the tensor table and the last tensor's data end. */
 static void measure(const struct model_bytes *bytes, unsigned length_bytes, size_t *table_end,
                     size_t *data_end)
 {
@@ -144,7 +144,7 @@ Test(gguf_damage, cut_at_every_length)
 
 Test(gguf_damage, any_byte_changed)
 {
-    /* An accepted file must be sound; a refusal must give a reason. */
+    /* Accepted tensors lie within the file. A refusal reports an error. */
     for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
         struct model_bytes bytes = model_file_rich(&model_encodings[i]);
         size_t table_end, data_end;

@@ -1,4 +1,4 @@
-/* Edits: what is understood, what is refused, and what becomes of a model. */
+/* Edits of keys: syntax, errors, and the resulting model. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ Test(gguf_edits, values_of_every_type)
     }
 }
 
-Test(gguf_edits, what_is_refused)
+Test(gguf_edits, invalid_edits)
 {
     static const struct {
         const char *text, *word;
@@ -155,7 +155,7 @@ Test(gguf_edits, what_is_refused)
     }
 }
 
-Test(gguf_edits, keys_of_any_length_up_to_the_limit)
+Test(gguf_edits, longest_key)
 {
     char *text = malloc(GGUF_MAX_KEY_BYTES + 16);
 
@@ -193,7 +193,7 @@ Test(gguf_edits, a_file_of_edits)
     gguf_close(model);
 }
 
-Test(gguf_edits, files_that_are_refused)
+Test(gguf_edits, invalid_files_of_edits)
 {
     static const struct {
         const char *json, *word;
@@ -225,7 +225,7 @@ Test(gguf_edits, files_that_are_refused)
     }
 }
 
-Test(gguf_edits, they_apply_in_their_order)
+Test(gguf_edits, apply_in_order)
 {
     static const char *const texts[] = {"new=u8:1", "-new", "new=u8:2", "second=u8:3", "-third"};
     struct gguf_model *model = make_model();
@@ -240,14 +240,14 @@ Test(gguf_edits, they_apply_in_their_order)
     }
     cr_assert_eq(gguf_edits_apply(&edits, model, &report), 0);
     expect_json(model, "metadata.json", "{\n\"first\": \"1\",\n\"second\": 3,\n\"new\": 2\n}\n");
-    /* There is no "third" to remove any more. */
+    /* "third" was already removed. */
     cr_expect_eq(gguf_edits_apply(&edits, model, &report), -EINVAL);
     cr_expect_not_null(strstr(report.first_error.message, "\"third\""));
     gguf_edits_free(&edits);
     gguf_close(model);
 }
 
-/* A model with an architecture and a standard key of an unusual type. */
+/* Return a model with an architecture and a standard key of a wrong type. */
 static struct gguf_model *make_llama(void)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
@@ -279,16 +279,16 @@ Test(gguf_edits, types_of_standard_keys)
         {"llama.attention.head_count=arr:[1,2]", 0},
         {"llama.attention.head_count=arr:[1.5]", -EINVAL},
         {"llama.attention.causal=u8:1", -EINVAL},
-        {"tokenizer.ggml.tokens=arr:[]", -EINVAL}, /* of i32, as gguf-py has it */
+        {"tokenizer.ggml.tokens=arr:[]", -EINVAL}, /* an empty array has type i32, as in gguf-py */
         {"tokenizer.ggml.tokens=arr[str]:[]", 0},
         {"tokenizer.ggml.scores=arr[f64]:[1]", -EINVAL},
         {"tokenizer.ggml.token_type=arr:[1]", 0},
         {"tokenizer.chat_template=u8:1", -EINVAL},
-        /* The type in the file may stay; a correct one may replace it. */
+        /* A standard key may keep the type it has in the file, or get the standard type. */
         {"llama.vocab_size=str:few", 0},
         {"llama.vocab_size=u32:2", 0},
         {"llama.vocab_size=f32:2", -EINVAL},
-        /* Keys of other architectures and unknown ones are free. */
+        /* Any type is allowed for unknown keys and keys of other architectures. */
         {"gemma.context_length=str:1", 0},
         {"llama.no_such_key=str:1", 0},
         {"llama.context_length.x=str:1", 0},

@@ -1,7 +1,6 @@
 /*
- * Class 21 of the hostile files (tests/hostile/hostile.h), as far as it takes several of them: sets
- * of shards of which one is missing, doubled, foreign or broken. Each names the file that is to
- * blame.
+ * Class 21 of the hostile files (tests/hostile/hostile.h), the sets of several files: a shard is
+ * missing, repeated, from another set, or broken. The error must name the file that is wrong.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -147,7 +146,7 @@ static void is_a_fifo(const char *folder)
     delete (folder, 2);
     shard_file_path(path, folder, 2);
     cr_assert_eq(mkfifo(path, 0600), 0);
-    alarm(30); /* nobody will ever write to it */
+    alarm(30); /* without a writer, an open() that waits would be killed */
 }
 
 static void cut_data(const char *folder)
@@ -171,7 +170,7 @@ static void cut_header(const char *folder)
 static const struct row {
     const char *breaks;
     void (*change)(const char *folder);
-    unsigned named; /* on the command line */
+    unsigned named; /* number of the shard that is opened */
     unsigned blamed;
     int code;
     size_t n_errors;
@@ -180,16 +179,28 @@ static const struct row {
     {"missing", second_missing, 1, 2, -ENOENT, 1, {"is missing", "3 shards", "number 2"}},
     {"a dangling link", dangling, 3, 2, -ENOENT, 1, {"is missing", "3 shards", "number 2"}},
     {"two missing", others_missing, 3, 1, -ENOENT, 2, {"is missing", "number 1"}},
-    {"doubled", second_is_the_third, 1, 2, -EINVAL, 1, {"shard 2 of 3,", "say shard 3 of 3"}},
-    {"doubled and named", second_is_the_third, 2, 2, -EINVAL, 1, {"shard 2 of 3,", "shard 3 of 3"}},
+    {"repeated", second_is_the_third, 1, 2, -EINVAL, 1, {"shard 2 of 3,", "say shard 3 of 3"}},
+    {"repeated, opened", second_is_the_third, 2, 2, -EINVAL, 1, {"shard 2 of 3,", "shard 3 of 3"}},
     {"other count", other_count, 3, 2, -EINVAL, 1, {"shard 2 of 3,", "say shard 2 of 4"}},
-    {"other count, named", other_count, 2, 2, -EINVAL, 1, {"shard 2 of 3,", "say shard 2 of 4"}},
+    {"other count, opened", other_count, 2, 2, -EINVAL, 1, {"shard 2 of 3,", "say shard 2 of 4"}},
     {"other total", other_total, 1, 3, -EINVAL, 1, {"it is 7", "3 shards have 6 tensors"}},
-    {"other total, named", other_total, 3, 3, -EINVAL, 1, {"it is 7", "3 shards have 6 tensors"}},
-    {"a tensor more", one_tensor_more, 2, 1, -EINVAL, 1, {"it is 6", "3 shards have 7 tensors"}},
-    {"names twice", name_twice, 1, 3, -EEXIST, 2, {"\"second.1\"", "duplicate", "model-00002-of-"}},
+    {"other total, opened", other_total, 3, 3, -EINVAL, 1, {"it is 7", "3 shards have 6 tensors"}},
+    {"one tensor too many",
+     one_tensor_more,
+     2,
+     1,
+     -EINVAL,
+     1,
+     {"it is 6", "3 shards have 7 tensors"}},
+    {"a name in two shards",
+     name_twice,
+     1,
+     3,
+     -EEXIST,
+     2,
+     {"\"second.1\"", "duplicate", "model-00002-of-"}},
     {"byte orders", other_byte_order, 1, 2, -EINVAL, 1, {"big-endian", "shard 1", "little-endian"}},
-    {"byte orders, named", other_byte_order, 2, 1, -EINVAL, 2, {"little-endian", "shard 2"}},
+    {"byte orders, opened", other_byte_order, 2, 1, -EINVAL, 2, {"little-endian", "shard 2"}},
     {"versions", other_version, 1, 3, -EINVAL, 1, {"is GGUF v2", "shard 1 is GGUF v3"}},
     {"no keys", no_keys, 1, 2, -EINVAL, 1, {"named as shard 2 of 3", "model of its own"}},
     {"a web page", web_page, 1, 2, -EINVAL, 1, {"web page"}},
@@ -203,7 +214,7 @@ static const struct row {
 struct listener {
     size_t n_errors;
     bool has_path;
-    char path[SHARD_PATH_BYTES]; /* of the first error */
+    char path[SHARD_PATH_BYTES]; /* path of the first error */
 };
 
 static void listen(void *user, const struct gguf_finding *finding)
@@ -243,14 +254,14 @@ static void check_row(const struct row *row)
     shard_files_remove(folder);
 }
 
-Test(gguf_hostile_shards, each_set_is_refused_with_the_file_to_blame)
+Test(gguf_hostile_shards, errors_name_the_broken_file)
 {
     for (size_t i = 0; i < COUNT(rows); i++)
         check_row(&rows[i]);
 }
 
-/* A shard that is not named as its keys say. */
-Test(gguf_hostile_shards, names_that_do_not_fit)
+/* Shards whose name contradicts their keys. */
+Test(gguf_hostile_shards, wrong_names)
 {
     static const struct {
         const char *name, *says;
@@ -291,8 +302,8 @@ Test(gguf_hostile_shards, names_that_do_not_fit)
     shard_files_remove(folder);
 }
 
-/* A name that starts with its ending, and one of which only that is left. */
-Test(gguf_hostile_shards, names_without_a_beginning_are_fine)
+/* A name may consist of the suffix alone. */
+Test(gguf_hostile_shards, names_without_a_prefix_are_valid)
 {
     char folder[SHARD_PATH_BYTES], path[SHARD_PATH_BYTES], bare[SHARD_PATH_BYTES + 32];
     struct gguf_report report = {0};
@@ -309,8 +320,8 @@ Test(gguf_hostile_shards, names_without_a_beginning_are_fine)
     shard_files_remove(folder);
 }
 
-/* The search ends long before the number that a file claims. */
-Test(gguf_hostile_shards, thousands_that_are_missing)
+/* The search stops after ten missing files, however many shards the keys claim. */
+Test(gguf_hostile_shards, thousands_are_missing)
 {
     char folder[SHARD_PATH_BYTES], good[SHARD_PATH_BYTES], path[SHARD_PATH_BYTES + 64];
     struct shard_file shard = shard_file_good(1);
@@ -328,7 +339,7 @@ Test(gguf_hostile_shards, thousands_that_are_missing)
     shard_files_remove(folder);
 }
 
-/* Each file keeps the limit, all together do not. */
+/* Each file is within the limit, but their sum is not. */
 Test(gguf_hostile_shards, too_many_tensors)
 {
     char folder[SHARD_PATH_BYTES], path[SHARD_PATH_BYTES];

@@ -1,4 +1,4 @@
-/* Keys: order, places, look-up by name, and what becomes of one that a file repeats. */
+/* Keys: order, offsets, look-up by name, duplicates. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 
 TestSuite(gguf_keys, .init = model_file_begin_test);
 
-Test(gguf_keys, keeps_keys_in_file_order_with_their_places)
+Test(gguf_keys, keeps_file_order_and_offsets)
 {
     static const char *const names[] = {"z", "a", "", "tokenizer.ggml.tokens", "A"};
 
@@ -33,7 +33,7 @@ Test(gguf_keys, keeps_keys_in_file_order_with_their_places)
     }
 }
 
-Test(gguf_keys, finds_keys_by_their_whole_name)
+Test(gguf_keys, finds_keys_by_exact_name)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     struct gguf_model *model;
@@ -56,7 +56,7 @@ Test(gguf_keys, finds_keys_by_their_whole_name)
     gguf_close(model);
 }
 
-Test(gguf_keys, a_key_repeated_with_its_value_is_kept_once)
+Test(gguf_keys, equal_duplicates_are_merged)
 {
     for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
         const struct model_encoding *e = &model_encodings[i];
@@ -94,7 +94,7 @@ Test(gguf_keys, a_key_repeated_with_its_value_is_kept_once)
     }
 }
 
-/* One of two values that differ as little as values of the type can. */
+/* Add one of two values of a type that differ as little as possible. */
 static void add_one_of_two(struct gguf_writer *w, int type, int which)
 {
     switch (type) {
@@ -120,7 +120,7 @@ static void add_one_of_two(struct gguf_writer *w, int type, int which)
     case 6:
         gguf_writer_add_u64(w, "k", which ? 1 : 1 + (1ull << 32));
         break;
-    default: /* the same number in another type */
+    default: /* equal numbers of different types */
         if (which)
             gguf_writer_add_u16(w, "k", 1);
         else
@@ -128,7 +128,7 @@ static void add_one_of_two(struct gguf_writer *w, int type, int which)
     }
 }
 
-Test(gguf_keys, a_key_repeated_with_another_value_is_refused)
+Test(gguf_keys, unequal_duplicates_are_refused)
 {
     for (int type = 0; type < 8; type++) {
         for (int first = 0; first < 2; first++) {
@@ -141,7 +141,7 @@ Test(gguf_keys, a_key_repeated_with_another_value_is_refused)
             add_one_of_two(w, type, !first);
             bytes = model_file_finish(w);
             cr_expect_eq(model_file_open(bytes.data, bytes.size_bytes, &model, &report), -EEXIST,
-                         "values of case %d", type);
+                         "case %d", type);
             cr_expect_null(model);
             free(bytes.data);
         }

@@ -1,4 +1,4 @@
-/* Files from before GGUF: containers, families, keys, names of today, and what is refused. */
+/* Files from before GGUF: containers, families, keys, GGUF names of tensors, and errors. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void expect_text(const struct gguf_model *model, const char *key, const c
     cr_expect(gguf_string_equals(found->value.string, text), "%s of %s", key, model->format);
 }
 
-/* Expected values of most kinds of file, by the suffix of the key. */
+/* Check the numbers that nearly all families have, by the suffix of the key. */
 static void expect_numbers(const struct gguf_model *model, const char *architecture)
 {
     static const struct {
@@ -69,7 +69,7 @@ static void expect_numbers(const struct gguf_model *model, const char *architect
     }
 }
 
-Test(gguf_old, each_family_is_found)
+Test(gguf_old, families_are_recognised)
 {
     const struct old_file *file;
 
@@ -127,7 +127,7 @@ Test(gguf_old, shapes_and_constants_of_llama)
     gguf_close(model);
 }
 
-Test(gguf_old, file_types_that_gguf_does_not_know)
+Test(gguf_old, file_types_unknown_in_gguf)
 {
     const struct old_file file = {"tjgg", 1, "llama", 5, 4, 20, false};
     struct gguf_model *model = make_model(&file);
@@ -164,7 +164,7 @@ Test(gguf_old, vocabularies_are_written_as_in_gguf)
     gguf_close(model);
 }
 
-Test(gguf_old, tensors_answer_to_their_names_of_today)
+Test(gguf_old, links_with_gguf_names)
 {
     struct gguf_model *model = make_model(old_file_at(0));
     struct fs_tree *tree = tree_file_make_tree(model);
@@ -181,13 +181,13 @@ Test(gguf_old, tensors_answer_to_their_names_of_today)
     cr_expect_not_null(strstr(info.bytes, "\"gguf_name\":\"blk.1.attn_k.weight\""));
     cr_expect_not_null(strstr(info.bytes, "\"era\":0"));
     free(info.bytes);
-    /* Its name is the same today. */
+    /* This tensor has the same name in GGUF, so there is no link. */
     cr_expect_null(tree->nodes.list[tree_file_find(tree, "tensors/output.weight")].target);
     fs_tree_free(tree);
     gguf_close(model);
 }
 
-Test(gguf_old, rules_for_names)
+Test(gguf_old, name_rules)
 {
     const struct gguf_name_rule *rules = gguf_family_by_name("llama")->names;
     static const struct {
@@ -240,7 +240,7 @@ Test(gguf_old, a_family_can_be_forced)
     free(bytes.data);
 }
 
-Test(gguf_old, what_was_tried_is_told)
+Test(gguf_old, errors_list_the_families_tried)
 {
     struct model_bytes bytes = old_file_make(old_file_at(0));
     struct model_notes notes;
@@ -277,7 +277,7 @@ Test(gguf_old, versions)
     expect_refused("fmgg\x66\0\0\0", 8, "ggmf version 102 is unknown");
 }
 
-Test(gguf_old, two_tensors_can_not_have_one_name_of_today)
+Test(gguf_old, a_gguf_name_that_is_taken_is_refused)
 {
     struct model_bytes bytes = old_file_make(old_file_at(0));
     char *name = memmem(bytes.data, bytes.size_bytes, "norm.weight", 11);
@@ -326,7 +326,7 @@ Test(gguf_old, rwkv_architectures)
     }
 }
 
-Test(gguf_old, rwkv_100_has_values_only_where_they_are_certain)
+Test(gguf_old, rwkv_100_decodes_only_unambiguous_types)
 {
     static const struct {
         uint32_t type, block_bytes, ggml_type;

@@ -9,7 +9,10 @@
 
 TestSuite(gguf_old_damage, .init = model_file_begin_test);
 
-/* A file cut after its vocabulary is accepted if the family has vocabulary-only files. */
+/*
+ * Check every cut. A file cut after its vocabulary is accepted if the family has vocabulary-only
+ * files.
+ */
 static void check_cuts(const struct model_bytes *bytes, size_t complete_at)
 {
     for (size_t size_bytes = 0; size_bytes < bytes->size_bytes; size_bytes++) {
@@ -25,7 +28,7 @@ static void check_cuts(const struct model_bytes *bytes, size_t complete_at)
     }
 }
 
-/* An accepted file must be sound; a refusal must give a reason. */
+/* Change bytes. Accepted tensors lie within the file, and a refusal reports an error. */
 static void check_changes(struct model_bytes *bytes, size_t step)
 {
     static const unsigned char changes[] = {0x01, 0x08, 0x80, 0xff};

@@ -1,4 +1,4 @@
-/* Opening: paths, what is no regular file, files that people take for models. */
+/* gguf_open(): paths, special files, and files of other formats. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 TestSuite(gguf_open, .init = model_file_begin_test);
 
-Test(gguf_open, remembers_the_file)
+Test(gguf_open, stores_path_size_and_time)
 {
     char folder[] = "/tmp/ggufs-test-XXXXXX", absolute[64];
     struct gguf_report report = {0};
@@ -52,7 +52,7 @@ static void expect_refused(const char *path, int code, const char *says)
     cr_expect_not_null(strstr(report.first_error.message, says), "%s", report.first_error.message);
 }
 
-Test(gguf_open, what_is_no_regular_file)
+Test(gguf_open, special_files_are_refused)
 {
     char folder[] = "/tmp/ggufs-test-XXXXXX", path[64];
 
@@ -65,7 +65,7 @@ Test(gguf_open, what_is_no_regular_file)
     expect_refused(path, -ENOENT, "No such file");
     expect_refused("", -ENOENT, "No such file");
 
-    /* Nobody will ever write to it: whoever waits for that is killed by the alarm. */
+    /* The FIFO has no writer: an open() that waits is killed by the alarm. */
     alarm(30);
     snprintf(path, sizeof path, "%s/fifo", folder);
     cr_assert_eq(mkfifo(path, 0600), 0);
@@ -114,7 +114,7 @@ static const struct {
     {zeros, 64, "zeros"},
 };
 
-Test(gguf_open, what_people_take_for_models)
+Test(gguf_open, other_formats_are_named)
 {
     for (size_t i = 0; i < COUNT(lookalikes); i++) {
         struct gguf_report report = {0};
@@ -130,7 +130,7 @@ Test(gguf_open, what_people_take_for_models)
     }
 }
 
-Test(gguf_open, anything_else_is_told_by_its_first_bytes)
+Test(gguf_open, errors_show_the_first_bytes)
 {
     static const struct {
         const char *bytes;
@@ -147,7 +147,7 @@ Test(gguf_open, anything_else_is_told_by_its_first_bytes)
         {TEXT("\x80\1}q"), "starts with 80 01 7d 71 instead"},
         {zeros, 3, "starts with 00 00 00 instead"},
         {zeros, 63, "starts with 00 00 00 00 instead"},
-        /* A length that is no safetensors header's. */
+        /* Lengths that no safetensors header has. */
         {TEXT("\xff\xff\xff\xff\xff\xff\xff\xff{}"), "starts with ff ff ff ff instead"},
         {TEXT("\1\0\0\0\0\0\0\0"), "starts with 01 00 00 00 instead"},
     };

@@ -1,5 +1,4 @@
-/* Good files: what of a file must be found in its model. Keys and values have test files of their
- * own. */
+/* Valid files: the model contains what the file says. Keys and values have their own test files. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -16,11 +15,11 @@ static const struct gguf_tensor *tensor_of(const struct gguf_model *model, const
         if (gguf_string_equals(model->tensors[i].name, name))
             return &model->tensors[i];
     }
-    cr_assert_fail("there is no tensor %s", name);
+    cr_assert_fail("no tensor %s", name);
     return NULL;
 }
 
-Test(gguf_parse, tells_version_and_byte_order)
+Test(gguf_parse, version_and_byte_order)
 {
     for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
         const struct model_encoding *e = &model_encodings[i];
@@ -36,7 +35,7 @@ Test(gguf_parse, tells_version_and_byte_order)
     }
 }
 
-Test(gguf_parse, names_may_be_as_long_as_the_limits)
+Test(gguf_parse, longest_names)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     const uint64_t one = 1;
@@ -55,7 +54,7 @@ Test(gguf_parse, names_may_be_as_long_as_the_limits)
     gguf_close(model);
 }
 
-Test(gguf_parse, every_alignment_that_is_a_power_of_two)
+Test(gguf_parse, every_valid_alignment)
 {
     static const uint32_t alignments[] = {1, 2, 8, 32, 64, 4096, 1 << 16};
     const uint64_t ne = 5;
@@ -90,7 +89,7 @@ Test(gguf_parse, an_alignment_larger_than_the_file)
     gguf_close(model);
 }
 
-Test(gguf_parse, tensors_of_none_to_eight_dimensions)
+Test(gguf_parse, zero_to_eight_dimensions)
 {
     static const uint64_t ne[] = {4, 3, 2, 5, 1, 2, 3, 2};
     static const uint64_t n_elements[] = {1, 4, 12, 24, 120, 120, 240, 720, 1440};
@@ -155,7 +154,7 @@ Test(gguf_parse, a_block_of_every_type)
     gguf_close(model);
 }
 
-Test(gguf_parse, unknown_types_have_no_size_and_no_end)
+Test(gguf_parse, unknown_types_have_no_size)
 {
     static const uint32_t ids[] = {4, 5, 43, 1000, UINT32_MAX};
     struct gguf_writer *w = gguf_writer_open(3, false);
@@ -240,7 +239,7 @@ Test(gguf_parse, a_vocabulary_may_end_before_its_padding)
     }
 }
 
-Test(gguf_parse, the_last_tensor_needs_no_padding_behind_it)
+Test(gguf_parse, the_last_tensor_needs_no_padding)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     const uint64_t ne = 33;
@@ -257,7 +256,7 @@ Test(gguf_parse, the_last_tensor_needs_no_padding_behind_it)
     free(bytes.data);
 }
 
-Test(gguf_parse, gaps_and_a_tail_are_legal_and_noted)
+Test(gguf_parse, gaps_and_trailing_bytes_are_noted)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     const uint64_t ne = 40;
@@ -266,7 +265,7 @@ Test(gguf_parse, gaps_and_a_tail_are_legal_and_noted)
     struct model_bytes bytes;
     struct gguf_model *model;
 
-    /* "a" is followed by 24 bytes of padding and 64 of nothing. */
+    /* "a" is followed by 24 bytes of padding and a gap of 64 bytes. */
     gguf_writer_add_tensor(w, "a", 1, 1, &ne, 24, NULL, 128);
     gguf_writer_add_tensor(w, "b", 1, 1, &ne, 24, NULL, 40);
     bytes = model_file_finish(w);
@@ -289,7 +288,7 @@ Test(gguf_parse, gaps_and_a_tail_are_legal_and_noted)
     free(bytes.data);
 }
 
-Test(gguf_parse, nothing_is_noted_of_a_file_without_gaps)
+Test(gguf_parse, no_note_without_gaps)
 {
     for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
         const struct model_encoding *e = &model_encodings[i];
@@ -310,7 +309,7 @@ Test(gguf_parse, nothing_is_noted_of_a_file_without_gaps)
     }
 }
 
-Test(gguf_parse, data_may_lie_in_another_order_than_the_infos)
+Test(gguf_parse, data_in_any_order)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     const uint64_t ne = 32;
@@ -328,7 +327,7 @@ Test(gguf_parse, data_may_lie_in_another_order_than_the_infos)
     gguf_close(model);
 }
 
-Test(gguf_parse, a_key_and_a_tensor_may_have_one_name)
+Test(gguf_parse, a_key_and_a_tensor_may_share_a_name)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     const uint64_t one = 1;
@@ -338,7 +337,7 @@ Test(gguf_parse, a_key_and_a_tensor_may_have_one_name)
     gguf_close(model_file_make(w));
 }
 
-Test(gguf_parse, names_outlive_a_change_of_the_file)
+Test(gguf_parse, names_survive_a_change_of_the_file)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     const uint64_t one = 1;
@@ -374,7 +373,7 @@ Test(gguf_parse, the_rich_file_in_every_encoding)
     }
 }
 
-Test(gguf_parse, closing_nothing_is_allowed)
+Test(gguf_parse, close_accepts_null)
 {
     gguf_close(NULL);
 }

@@ -1,4 +1,4 @@
-/* Files that are still being written: what of them is there, and when. */
+/* Files that are still being written (-o partial): which tensors can be read, and when. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ TestSuite(gguf_partial, .init = model_file_begin_test);
 
 enum { PAGE = 4096 };
 
-/* Three tensors of a page each at pages 1 to 3. */
+/* Return a model of three tensors of a page each, at pages 1 to 3. */
 static struct model_bytes pages(void)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
@@ -36,7 +36,7 @@ static int open_partial(int descriptor, struct gguf_model **model, struct gguf_r
     return gguf_open_with(path, &options, model, report);
 }
 
-/* Return true if a tensor can be read; check that this agrees with the map. */
+/* Return true if a tensor can be read. Check that gguf_source_has() agrees. */
 static bool is_there(const struct gguf_model *model, unsigned number)
 {
     const struct gguf_tensor *tensor = &model->tensors[number];
@@ -90,7 +90,7 @@ Test(gguf_partial, a_file_with_holes)
     cr_assert_eq(ftruncate(descriptor, 4 * PAGE), 0);
     cr_assert_eq(open_partial(descriptor, &model, &report), 0, "%s", report.first_error.message);
     if (lseek(descriptor, 2 * PAGE, SEEK_HOLE) != 2 * PAGE)
-        cr_skip_test("no holes here");
+        cr_skip_test("this file system has no holes");
     cr_expect_eq(notes.count, 1u);
     cr_expect(is_there(model, 0) && !is_there(model, 1) && !is_there(model, 2));
     write_at(descriptor, bytes, 3 * PAGE, 4 * PAGE);
@@ -102,8 +102,8 @@ Test(gguf_partial, a_file_with_holes)
     free(bytes.data);
 }
 
-/* Without the header, the size of the model is unknown. */
-Test(gguf_partial, the_header_must_be_there)
+/* Without a complete header the tensors are unknown. */
+Test(gguf_partial, the_header_must_be_complete)
 {
     struct model_bytes bytes = pages();
     struct gguf_report report = {0};
@@ -119,7 +119,7 @@ Test(gguf_partial, the_header_must_be_there)
     free(bytes.data);
 }
 
-/* Other rules hold as ever. */
+/* -o partial relaxes no other rule. */
 Test(gguf_partial, overlaps_are_refused)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
@@ -138,8 +138,8 @@ Test(gguf_partial, overlaps_are_refused)
     free(bytes.data);
 }
 
-/* Without -o partial, a changed header makes a file stale. */
-Test(gguf_partial, without_it_a_file_with_another_header_is_stale)
+/* Without -o partial, a changed header makes the file stale. */
+Test(gguf_partial, only_without_it_a_changed_header_is_stale)
 {
     struct model_bytes bytes = pages();
     const int descriptor = model_file_create(bytes.data, bytes.size_bytes);

@@ -1,4 +1,6 @@
-/* Files that change while they are opened: no byte is fetched twice, so nothing contradicts itself.
+/*
+ * Files that change while they are opened. Every byte is fetched at most once, so the parser never
+ * sees two versions of a byte.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -15,12 +17,12 @@
 
 TestSuite(gguf_race, .init = model_file_begin_test, .timeout = 300);
 
-/* ---- a source of a kind of its own, which changes between two reads ---- */
+/* ---- a source that changes between two reads ---- */
 
 struct changing_bytes {
     const unsigned char *before, *after;
-    size_t n_reads, change_at; /* the number of the read from which on `after` is read */
-    unsigned char *n_fetched;  /* of each byte; NULL: not counted */
+    size_t n_reads, change_at; /* `after` is served from read number `change_at` */
+    unsigned char *n_fetched;  /* per byte; NULL: do not count */
 };
 
 static void close_nothing(struct gguf_source *source)
@@ -61,7 +63,7 @@ static int parse_changing(struct changing_bytes *changing, size_t size_bytes, co
     return gguf_parse_file(&source, &options, model, &report);
 }
 
-/* Walk everything that a model points to: a sanitizer finds what it does not own. */
+/* Visit all memory that a model points to, so that a sanitizer detects pointers it does not own. */
 static void walk_array(const struct gguf_array *array)
 {
     struct gguf_cursor cursor = gguf_array_begin(array);
@@ -86,7 +88,7 @@ static void walk_model(const struct gguf_model *model)
         cr_assert_eq(gguf_string_compare(model->tensors[i].name, model->tensors[i].name), 0);
 }
 
-/* A header of some steps. */
+/* Return a file whose header is read in several steps. */
 static struct model_bytes long_file(void)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
@@ -114,7 +116,7 @@ static void fill_random(unsigned char *bytes, size_t n_bytes, uint64_t seed)
         bytes[i] = (unsigned char)model_file_random(&seed);
 }
 
-/* Lets the file become `after` before each of its reads. */
+/* Change the file to `after` before its first read, its second, and so on. */
 static void change_at_every_read(const struct model_bytes *bytes, const unsigned char *after)
 {
     struct changing_bytes changing = {.before = bytes->data, .after = after};
@@ -126,7 +128,7 @@ static void change_at_every_read(const struct model_bytes *bytes, const unsigned
         if (parse_changing(&changing, bytes->size_bytes, NULL, &model) == 0)
             walk_model(model);
         if (changing.n_reads < changing.change_at)
-            n_reads = changing.n_reads; /* it has been read before it changes */
+            n_reads = changing.n_reads; /* the whole file was read before the change */
         gguf_close(model);
     }
 }
@@ -144,14 +146,14 @@ static void change_in_many_ways(const struct model_bytes *bytes)
         fill_random(after, bytes->size_bytes, seed);
         change_at_every_read(bytes, after);
     }
-    /* Replace all numbers by other plausible ones. */
+    /* Replace all numbers by plausible others. */
     for (size_t i = 0; i < bytes->size_bytes; i++)
         after[i] = bytes->data[i] ? bytes->data[i] ^ 1 : 0;
     change_at_every_read(bytes, after);
     free(after);
 }
 
-Test(gguf_race, a_gguf_file_that_changes_between_two_reads)
+Test(gguf_race, a_gguf_file_changes_between_reads)
 {
     struct model_bytes bytes = long_file();
 
@@ -159,7 +161,7 @@ Test(gguf_race, a_gguf_file_that_changes_between_two_reads)
     free(bytes.data);
 }
 
-Test(gguf_race, old_files_that_change_between_two_reads)
+Test(gguf_race, old_files_change_between_reads)
 {
     const struct old_file *file;
 
@@ -171,7 +173,7 @@ Test(gguf_race, old_files_that_change_between_two_reads)
     }
 }
 
-/* Returns how many bytes were fetched. */
+/* Return the number of bytes fetched. */
 static size_t expect_fetched_once(const struct model_bytes *bytes, const char *family)
 {
     unsigned char *n_fetched = calloc(bytes->size_bytes, 1);
@@ -205,7 +207,7 @@ Test(gguf_race, no_byte_is_fetched_twice)
     }
 }
 
-/* Tensor data are no part of the header. */
+/* Tensor data are not part of the header. */
 Test(gguf_race, data_are_not_fetched)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
@@ -232,7 +234,7 @@ static void *rewrite(void *argument)
     struct writer *writer = argument;
 
     while (!writer->should_stop) {
-        /* If the write failed, the file would never change and every opening would succeed. */
+        /* Without this check, a write that fails would make the test pass. */
         if (pwrite(writer->descriptor, writer->after, writer->n_bytes, writer->offset) < 0 ||
             pwrite(writer->descriptor, writer->before, writer->n_bytes, writer->offset) < 0)
             abort();
@@ -240,7 +242,7 @@ static void *rewrite(void *argument)
     return NULL;
 }
 
-/* Returns how often the file was accepted in n openings. */
+/* Open the file n times while it changes. Returns how many times it was accepted. */
 static unsigned open_while_it_changes(struct writer *writer, unsigned n)
 {
     pthread_t thread;
@@ -264,8 +266,10 @@ static unsigned open_while_it_changes(struct writer *writer, unsigned n)
     return n_accepted;
 }
 
-/* Half of a token becomes spaces, which are three times as long in the keys that are made of it. */
-Test(gguf_race, spaces_in_a_token_of_an_old_vocabulary)
+/*
+ * The thread fills half of a token with spaces, which take three bytes each in the GGUF vocabulary.
+ */
+Test(gguf_race, a_token_of_an_old_file_changes)
 {
     enum { TOKEN_BYTES = 12 << 20, START = 4 + 4 + 7 * 4 };
     static const uint32_t hyperparameters[] = {3, 4, 32, 32, 1, 1, 32, 0};
@@ -286,13 +290,13 @@ Test(gguf_race, spaces_in_a_token_of_an_old_vocabulary)
     writer.after = spaces;
     writer.offset = START + 3 * 8 + 4;
     n_accepted = open_while_it_changes(&writer, 20);
-    cr_expect_eq(n_accepted, 20u); /* any mixture is a token */
+    cr_expect_eq(n_accepted, 20u); /* any mixture is a valid token */
     close(writer.descriptor);
     free(bytes);
     free(spaces);
 }
 
-Test(gguf_race, files_of_every_encoding)
+Test(gguf_race, numbers_change_in_every_encoding)
 {
     for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
         struct model_bytes bytes = model_file_rich(&model_encodings[i]);

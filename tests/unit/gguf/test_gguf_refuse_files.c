@@ -1,5 +1,6 @@
 /*
- * The files of tests/hostile: each is refused with the expected message, or mounts and can be read.
+ * Opens the files of tests/hostile: each is refused with the expected message, or mounts and can be
+ * read.
  */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
@@ -72,8 +73,8 @@ static void check_row(size_t number)
 }
 
 /*
- * A test for each file. It gets the row's number, because pointers of the process that collects
- * the tests mean nothing in the one that runs them.
+ * One test per file. It gets the row's number, because pointers are not valid in the process that
+ * runs the test.
  */
 ParameterizedTestParameters(gguf_refuse_files, each)
 {
@@ -90,8 +91,8 @@ ParameterizedTest(size_t *number, gguf_refuse_files, each)
     check_row(*number);
 }
 
-/* The name of a file says what it breaks. */
-Test(gguf_refuse_files, each_has_a_class_and_a_name_of_its_own)
+/* The file name contains `breaks`, so it must be unique. */
+Test(gguf_refuse_files, rows_have_a_class_and_a_unique_name)
 {
     const struct hostile_row *row, *other;
     size_t n_errors;

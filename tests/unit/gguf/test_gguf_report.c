@@ -1,4 +1,4 @@
-/* Findings, names made fit for a terminal, and the comparison of strings. */
+/* Findings, quoted names and the comparison of strings. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static struct gguf_string string_of(const char *text)
     return (struct gguf_string){text, strlen(text)};
 }
 
-Test(gguf_report, quotes_what_a_terminal_may_see)
+Test(gguf_report, quotes_are_printable)
 {
     cr_expect_str_eq(gguf_quote(string_of("blk.0.attn_q.weight")).text, "\"blk.0.attn_q.weight\"");
     cr_expect_str_eq(gguf_quote((struct gguf_string){NULL, 0}).text, "\"\"");
@@ -24,7 +24,7 @@ Test(gguf_report, quotes_what_a_terminal_may_see)
                      "\"\xe6\xa8\xa1\xe5\x9e\x8b\"");
 }
 
-/* Text that was quoted: what it holds between its quotes is safe, and its end is whole. */
+/* Check that a quoted text is printable and ends in a complete escape or character. */
 static void expect_safe_quote(const struct gguf_quoted *quoted, size_t n)
 {
     size_t i = 1;
@@ -41,7 +41,7 @@ static void expect_safe_quote(const struct gguf_quoted *quoted, size_t n)
     cr_assert_eq(i, n - 1);
 }
 
-Test(gguf_report, quotes_every_byte_and_any_length)
+Test(gguf_report, quotes_bytes_and_lengths)
 {
     static char name[600];
 
@@ -88,7 +88,7 @@ static void see(void *user, const struct gguf_finding *finding)
     seen->findings[seen->count++] = *finding;
 }
 
-Test(gguf_report, keeps_the_first_error_and_tells_all_in_order)
+Test(gguf_report, keeps_the_first_error_and_passes_all_on)
 {
     struct seen seen = {0};
     struct gguf_report report = {.each = see, .user = &seen};
@@ -122,7 +122,7 @@ Test(gguf_report, cuts_a_message_that_is_too_long)
 
 Test(gguf_report, compares_strings_bytewise)
 {
-    /* In ascending order. */
+    /* in ascending order */
     static const struct gguf_string strings[] = {
         {NULL, 0}, {"\0", 1}, {"\0\0", 2}, {"a", 1}, {"a\0", 2}, {"ab", 2}, {"b", 1}, {"\xff", 1},
     };

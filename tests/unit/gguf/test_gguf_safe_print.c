@@ -1,4 +1,4 @@
-/* Text of unknown origin on a terminal. */
+/* Printing text of unknown origin on a terminal. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void expect_escaped(const char *bytes, size_t length, const char *expecte
     free(out);
 }
 
-Test(gguf_safe_print, escapes_what_a_terminal_obeys)
+Test(gguf_safe_print, escapes_control_sequences)
 {
     static const struct {
         const char *bytes, *expected;
@@ -35,22 +35,22 @@ Test(gguf_safe_print, escapes_what_a_terminal_obeys)
         {"\x1b]0;title\x07", "\\x1b]0;title\\x07"},
         {"a\tb\r\n", "a\\x09b\\x0d\\x0a"},
         {"\x7f", "\\x7f"},
-        /* C1 as characters, U+009B is CSI and U+009D is OSC, and as bare bytes. */
+        /* C1 controls as UTF-8 and as bare bytes. U+009B is CSI, U+009D is OSC. */
         {"\xc2\x9b", "\\xc2\\x9b"},
         {"\xc2\x80\xc2\x9f\xc2\xa0", "\\xc2\\x80\\xc2\\x9f\xc2\xa0"},
         {"\x9b[2J", "\\x9b[2J"},
-        /* Overlong: an ESC in two and three bytes, NUL as in Java. */
+        /* Overlong forms: ESC in two and three bytes, NUL in two. */
         {"\xc0\x9b\xe0\x80\x9b\xc0\x80", "\\xc0\\x9b\\xe0\\x80\\x9b\\xc0\\x80"},
-        /* Surrogates, beyond U+10FFFF, cut characters. */
+        /* Surrogates, values above U+10FFFF, incomplete characters. */
         {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
         {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},
         {"\xe6\xa8", "\\xe6\\xa8"},
         {"\xe6\xa8z", "\\xe6\\xa8z"},
         {"\xff\xfe", "\\xff\\xfe"},
-        /* Text stays. */
+        /* Valid text is not changed. */
         {"\xc3\xa9 \xe6\xa8\xa1\xe5\x9e\x8b \xf0\x9f\x90\x89",
          "\xc3\xa9 \xe6\xa8\xa1\xe5\x9e\x8b \xf0\x9f\x90\x89"},
-        /* U+202E and U+2066 reorder; the mark U+200F does not. */
+        /* U+202E and U+2066 reorder text; the mark U+200F does not. */
         {"\xe2\x80\xae"
          "fugg",
          "\\xe2\\x80\\xae"
@@ -64,7 +64,7 @@ Test(gguf_safe_print, escapes_what_a_terminal_obeys)
     expect_escaped("a\0b", 3, "a\\x00b");
 }
 
-/* Every byte alone: ASCII from space to tilde stays, all others are escaped. */
+/* A single byte is kept if it is ASCII from space to tilde, else escaped. */
 Test(gguf_safe_print, single_bytes)
 {
     for (int byte = 0; byte < 256; byte++) {
@@ -89,7 +89,7 @@ Test(gguf_safe_print, formats)
     free(printed);
 }
 
-/* Pass printed words through a shell and compare. */
+/* Pass quoted words through a shell and compare. */
 Test(gguf_safe_print, words_for_a_shell)
 {
     static const char *const words[] = {"model.gguf", "my model.gguf", "it's",         "$(reboot)",

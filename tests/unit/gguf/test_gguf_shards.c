@@ -1,5 +1,4 @@
-/* Shards: what makes one model of several files. tests/unit/gguf/test_gguf_hostile_shards.c has
- * what does not. */
+/* Valid sets of shards. Invalid ones: tests/unit/gguf/test_gguf_hostile_shards.c. */
 #include <cjson/cJSON.h>
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -23,7 +22,7 @@ static struct gguf_model *open_good(const char *path)
     return model;
 }
 
-/* Info and data of a tensor, through the tree. */
+/* Check a tensor's info and data in the tree. */
 static void expect_file_of(struct fs_tree *tree, const struct gguf_tensor *tensor)
 {
     const struct gguf_source *file = &tree->model->files[tensor->file_index];
@@ -75,7 +74,7 @@ static void expect_whole(const char *folder, const struct gguf_model *model)
     fs_tree_free(tree);
 }
 
-Test(gguf_shards, any_of_them_finds_all_in_every_encoding)
+Test(gguf_shards, any_shard_opens_the_set)
 {
     char folder[SHARD_PATH_BYTES], path[SHARD_PATH_BYTES];
 
@@ -102,7 +101,7 @@ Test(gguf_shards, any_of_them_finds_all_in_every_encoding)
     shard_files_remove(folder);
 }
 
-Test(gguf_shards, are_found_from_the_working_directory)
+Test(gguf_shards, relative_paths)
 {
     static const char *const paths[] = {"model-00002-of-00003.gguf", "./model-00003-of-00003.gguf"};
     char folder[SHARD_PATH_BYTES];
@@ -118,8 +117,8 @@ Test(gguf_shards, are_found_from_the_working_directory)
     shard_files_remove(folder);
 }
 
-/* As in the cache of huggingface_hub: the names are symbolic links to files with other names. */
-Test(gguf_shards, may_be_symbolic_links)
+/* In the cache of huggingface_hub, shards are symbolic links to files with other names. */
+Test(gguf_shards, symbolic_links)
 {
     char folder[SHARD_PATH_BYTES], path[SHARD_PATH_BYTES], blob[SHARD_PATH_BYTES + 16];
     struct gguf_model *model;
@@ -137,7 +136,7 @@ Test(gguf_shards, may_be_symbolic_links)
     shard_files_remove(folder);
 }
 
-Test(gguf_shards, the_first_may_have_no_tensors)
+Test(gguf_shards, first_shard_without_tensors)
 {
     char folder[SHARD_PATH_BYTES], path[SHARD_PATH_BYTES];
     struct gguf_model *model;
@@ -167,8 +166,11 @@ static void count_notes(void *user, const struct gguf_finding *finding)
     notes->count++;
 }
 
-/* Whoever has no keys split.* or is the only one is no shard, whatever its name. */
-Test(gguf_shards, what_only_looks_like_one_is_a_model_of_its_own)
+/*
+ * A file with the name of a shard is a whole model if it has no keys split.* or split.count is at
+ * most 1.
+ */
+Test(gguf_shards, a_name_alone_makes_no_shard)
 {
     static const struct {
         bool has_no_keys;
@@ -198,7 +200,7 @@ Test(gguf_shards, what_only_looks_like_one_is_a_model_of_its_own)
     shard_files_remove(folder);
 }
 
-Test(gguf_shards, notes_name_the_file_that_they_are_about)
+Test(gguf_shards, notes_name_their_file)
 {
     char folder[SHARD_PATH_BYTES], path[SHARD_PATH_BYTES];
     struct model_notes notes = {0};
@@ -208,7 +210,7 @@ Test(gguf_shards, notes_name_the_file_that_they_are_about)
     shard_files_make(folder);
     shard_file_path(path, folder, 3);
     cr_assert_eq(gguf_open(path, &model, &report), 0);
-    cr_expect_eq(notes.count, 2u); /* "own" in the second and the third */
+    cr_expect_eq(notes.count, 2u); /* the key "own" in shards 2 and 3 */
     cr_expect_not_null(strstr(notes.last.message, "1 of its keys are ignored"));
     cr_expect_null(notes.last.path);
     gguf_close(model);

@@ -1,4 +1,6 @@
-/* Sources: each kind gives the same bytes, notices changes, and keeps its header apart from data.
+/*
+ * Sources: all kinds give the same bytes, notice changes, and keep a copy of the header but not of
+ * the data.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -37,7 +39,7 @@ static struct gguf_source open_source(int descriptor, bool is_growing)
     return source;
 }
 
-/* Collects what is lent. */
+/* Collects lent bytes. */
 struct collector {
     unsigned char *out;
     size_t n_stretches, longest, unit_bytes, done;
@@ -90,12 +92,12 @@ Test(gguf_source, every_kind_reads_and_lends_the_same_bytes)
         cr_expect_not(gguf_source_has(&source, 1, N_BYTES));
         cr_expect_not(gguf_source_has(&source, UINT64_MAX, 1));
         gguf_source_close(&source);
-        gguf_source_close(&source); /* there is nothing to close */
+        gguf_source_close(&source); /* the second close does nothing */
     }
     close(descriptor);
 }
 
-Test(gguf_source, what_is_gone_cannot_be_had)
+Test(gguf_source, truncated_bytes_are_an_error)
 {
     static unsigned char out[N_BYTES];
     int descriptor;
@@ -111,7 +113,7 @@ Test(gguf_source, what_is_gone_cannot_be_had)
             const int expected = n > N_BYTES / 2 + 1 ? -EIO : 0;
 
             cr_expect_eq(gguf_source_read(&source, 0, n, out), expected, "%zu", n);
-            /* A fault may come in the middle, and the bytes again from the start. */
+            /* After a fault, bytes may be lent again, which collect() does not accept. */
             if (expected == 0)
                 cr_expect_eq(gguf_source_lend(&source, 0, n, 1, collect, &collector), 0);
         }
@@ -123,13 +125,12 @@ Test(gguf_source, what_is_gone_cannot_be_had)
     close(descriptor);
 }
 
-/* The page behind the end of a file, and that with its end. */
 static void copy_out(void *argument, uint64_t at, const uint8_t *lent, size_t n_bytes)
 {
     memcpy((unsigned char *)argument + at, lent, n_bytes);
 }
 
-Test(gguf_source, a_fault_or_zeros_behind_the_end_are_an_error)
+Test(gguf_source, pages_past_the_end_are_an_error)
 {
     static unsigned char out[N_BYTES];
     const long page_bytes = sysconf(_SC_PAGESIZE);
@@ -140,7 +141,7 @@ Test(gguf_source, a_fault_or_zeros_behind_the_end_are_an_error)
     descriptor = model_file_create(bytes, N_BYTES);
     source = open_source(descriptor, false);
     cr_assert_eq(ftruncate(descriptor, page_bytes + 10), 0);
-    for (int i = 0; i < 3; i++) { /* one fault must not harm the next */
+    for (int i = 0; i < 3; i++) { /* the handler must survive a fault */
         cr_expect_eq(gguf_source_lend(&source, 0, N_BYTES, 1, copy_out, out), -EIO);
         cr_expect_eq(gguf_source_lend(&source, (uint64_t)page_bytes, 11, 1, copy_out, out), -EIO);
         cr_expect_eq(gguf_source_lend(&source, (uint64_t)page_bytes, 10, 1, copy_out, out), 0);
@@ -162,7 +163,7 @@ static struct gguf_model *open_model(int descriptor)
 
 static void write_byte(int descriptor, unsigned char byte, uint64_t offset)
 {
-    /* Another time each time, whatever the clock's grain. */
+    /* A new time at every call, however coarse the clock is. */
     static time_t seconds = 1000;
     const struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
 
@@ -171,7 +172,10 @@ static void write_byte(int descriptor, unsigned char byte, uint64_t offset)
     cr_assert_eq(futimens(descriptor, times), 0);
 }
 
-/* Every byte of a file: of the header it makes it stale, of data it does not. */
+/*
+ * Change every byte of a file in turn. A change of the header makes the file stale, a change of
+ * data does not.
+ */
 static void check_bytes_of(const struct model_bytes *file,
                            bool (*is_data)(const struct gguf_model *, uint64_t))
 {
@@ -197,7 +201,7 @@ static void check_bytes_of(const struct model_bytes *file,
     close(descriptor);
 }
 
-/* In front of the data of a tensor of an old file is padding, which nobody reads. */
+/* Return true for tensor data and for the padding before them, which is never read. */
 static bool is_old_data(const struct gguf_model *model, uint64_t at)
 {
     for (uint64_t i = 0; i < model->n_tensors; i++) {
@@ -213,13 +217,13 @@ static bool is_old_data(const struct gguf_model *model, uint64_t at)
 
 static uint64_t header_bytes;
 
-static bool is_behind_header(const struct gguf_model *model, uint64_t at)
+static bool is_after_header(const struct gguf_model *model, uint64_t at)
 {
     (void)model;
     return at >= header_bytes;
 }
 
-Test(gguf_source, which_bytes_belong_to_a_gguf_header)
+Test(gguf_source, header_of_a_gguf_file)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
     struct model_bytes file;
@@ -228,11 +232,11 @@ Test(gguf_source, which_bytes_belong_to_a_gguf_header)
     gguf_writer_add_tensor(w, "t", 1, 1, (uint64_t[]){64}, 24, NULL, 64);
     file = model_file_finish(w);
     header_bytes = 24 + (8 + 3 + 4 + 8 + 5) + (8 + 1 + 4 + 8 + 4 + 8);
-    check_bytes_of(&file, is_behind_header);
+    check_bytes_of(&file, is_after_header);
     free(file.data);
 }
 
-Test(gguf_source, which_bytes_belong_to_the_header_of_an_old_file)
+Test(gguf_source, headers_of_old_files)
 {
     const struct old_file *kind;
 
@@ -244,7 +248,7 @@ Test(gguf_source, which_bytes_belong_to_the_header_of_an_old_file)
     }
 }
 
-Test(gguf_source, the_header_of_an_old_file_has_no_data)
+Test(gguf_source, header_copies_of_old_files_contain_no_data)
 {
     const struct old_file *kind;
 
@@ -262,7 +266,7 @@ Test(gguf_source, the_header_of_an_old_file_has_no_data)
     }
 }
 
-Test(gguf_source, the_time_is_that_of_the_last_change)
+Test(gguf_source, modification_time)
 {
     struct model_bytes file = model_file_rich(&model_encodings[2]);
     const int descriptor = model_file_create(file.data, file.size_bytes);

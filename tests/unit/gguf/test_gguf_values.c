@@ -1,4 +1,4 @@
-/* Metadata values: all types in every encoding, arrays in arrays, iteration. */
+/* Metadata values: all types in every encoding, nested arrays, iteration. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <math.h>
@@ -19,7 +19,7 @@ static const struct gguf_value *value_of(const struct gguf_model *model, const c
     return &found->value;
 }
 
-Test(gguf_values, names_and_sizes_of_the_types)
+Test(gguf_values, names_and_sizes_of_types)
 {
     static const struct {
         const char *name;
@@ -39,7 +39,7 @@ Test(gguf_values, names_and_sizes_of_the_types)
     cr_expect_null(gguf_value_type_name(UINT32_MAX));
 }
 
-/* Every type at both its ends. */
+/* Add the limits of every type. */
 static void add_extremes(struct gguf_writer *w)
 {
     gguf_writer_add_u8(w, "u8", 0);
@@ -58,7 +58,7 @@ static void add_extremes(struct gguf_writer *w)
     gguf_writer_add_u64(w, "u64", 0x123456789abcdef0);
     gguf_writer_add_i64(w, "i64 min", INT64_MIN);
     gguf_writer_add_i64(w, "i64 max", INT64_MAX);
-    gguf_writer_add_f32(w, "f32", -1.5e-42f); /* a denormal */
+    gguf_writer_add_f32(w, "f32", -1.5e-42f); /* subnormal */
     gguf_writer_add_f32(w, "f32 inf", INFINITY);
     gguf_writer_add_f64(w, "f64", 0.1);
     gguf_writer_add_f64(w, "f64 nan", (double)NAN);
@@ -122,7 +122,7 @@ Test(gguf_values, every_scalar_in_every_encoding)
     }
 }
 
-/* Adds an array of three elements of the type, of which the second is 1 as a number. */
+/* Add an array of three elements of the type. Element i has the number i. */
 static void add_array_of(struct gguf_writer *w, uint32_t type)
 {
     gguf_writer_add_array(w, gguf_value_type_name(type), type, 3);
@@ -171,7 +171,7 @@ static void add_array_of(struct gguf_writer *w, uint32_t type)
     }
 }
 
-/* The element as a number: of a string its length, of an array the number of its elements. */
+/* Return an element as a number: the length of a string or array, else its value. */
 static uint64_t number_of(const struct gguf_value *element)
 {
     switch (element->type) {
@@ -204,9 +204,9 @@ Test(gguf_values, arrays_of_every_type_in_every_encoding)
 
         for (uint32_t type = 0; type < GGUF_N_VALUE_TYPES; type++)
             add_array_of(w, type);
-        gguf_writer_add_u8(w, "behind them", 1);
+        gguf_writer_add_u8(w, "after them", 1);
         model = model_file_make(w);
-        value_of(model, "behind them", GGUF_UINT8);
+        value_of(model, "after them", GGUF_UINT8);
         for (uint32_t type = 0; type < GGUF_N_VALUE_TYPES; type++) {
             const struct gguf_array *array =
                 &value_of(model, gguf_value_type_name(type), GGUF_ARRAY)->array;
@@ -246,7 +246,7 @@ Test(gguf_values, empty_arrays_of_every_type)
     gguf_close(model);
 }
 
-Test(gguf_values, arrays_as_deep_as_they_may_lie)
+Test(gguf_values, deepest_nesting)
 {
     for (size_t i = 0; i < MODEL_N_ENCODINGS; i++) {
         const struct model_encoding *e = &model_encodings[i];
@@ -254,7 +254,7 @@ Test(gguf_values, arrays_as_deep_as_they_may_lie)
         struct gguf_model *model;
         struct gguf_value value;
 
-        /* At each level a second, shallower array follows the deep one. */
+        /* At each level, a second and shallower array follows the deep one. */
         gguf_writer_add_array(w, "deep", GGUF_WRITER_ARRAY, 1);
         for (int depth = 2; depth < GGUF_MAX_ARRAY_DEPTH; depth++)
             gguf_writer_array(w, GGUF_WRITER_ARRAY, 2);
@@ -265,10 +265,10 @@ Test(gguf_values, arrays_as_deep_as_they_may_lie)
             gguf_writer_array(w, GGUF_WRITER_STRING, 1);
             gguf_writer_string(w, "shallow", 7);
         }
-        gguf_writer_add_u8(w, "behind", 9);
+        gguf_writer_add_u8(w, "after", 9);
 
         model = model_file_make(w);
-        cr_expect_eq(value_of(model, "behind", GGUF_UINT8)->u64, 9u);
+        cr_expect_eq(value_of(model, "after", GGUF_UINT8)->u64, 9u);
         value = *value_of(model, "deep", GGUF_ARRAY);
         for (int depth = 1; depth < GGUF_MAX_ARRAY_DEPTH; depth++) {
             struct gguf_cursor cursor = gguf_array_begin(&value.array);
@@ -288,7 +288,7 @@ Test(gguf_values, arrays_as_deep_as_they_may_lie)
     }
 }
 
-Test(gguf_values, reads_one_value_and_says_where_it_is)
+Test(gguf_values, reads_one_value)
 {
     static const uint8_t bytes[] = {0xff, 0xff, 0xff, 2};
     struct gguf_cursor cursor = {.data = bytes, .size_bytes = 4, .encoding = {false, 8}};

@@ -1,5 +1,7 @@
-/* The hash with a key, against CPython's (hash(b"...") with PYTHONHASHSEED=0 is SipHash-1-3 of a
- * key of zeros), and that keys are random. */
+/*
+ * The keyed hash, compared with CPython: hash(b"...") with PYTHONHASHSEED=0 is SipHash-1-3 with a
+ * key of zeros. Keys must be random.
+ */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -27,7 +29,7 @@ Test(gguf_keyed_hash, is_siphash_1_3)
     }
 }
 
-Test(gguf_keyed_hash, keys_differ)
+Test(gguf_keyed_hash, keys_are_random)
 {
     struct gguf_hash_key a, b;
 
@@ -38,7 +40,7 @@ Test(gguf_keyed_hash, keys_differ)
     cr_expect_neq(gguf_hash(&a, "a", 1), gguf_hash(&b, "a", 1));
 }
 
-Test(gguf_keyed_hash, hashes_of_pairs_need_the_key)
+Test(gguf_keyed_hash, hashes_of_pairs_use_the_key)
 {
     const struct gguf_hash_key zeros = {{0, 0}}, key = {{0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f}};
 
