@@ -130,10 +130,7 @@ static void check_slice(const struct fs_image *image, const struct whole *whole,
     }
 }
 
-/*
- * Build an image with two segments of each kind. No tensor segment begins or ends at a multiple of
- * 4 bytes.
- */
+/* Build an image with two segments of each kind. Tensor segments are not aligned to 4 bytes. */
 static void build_small(struct fs_image *image, struct whole *whole, const struct gguf_model *model)
 {
     fs_image_begin(image, model);

@@ -137,7 +137,7 @@ Test(fs_model_gguf, a_current_file_is_served_unchanged)
     struct fs_tree *tree;
     struct tree_file file;
 
-    /* Each of these would get lost if the file were written again. */
+    /* A duplicate key, a gap, and bytes after the last tensor: rewriting would drop them. */
     gguf_writer_add_u8(w, "twice", 1);
     gguf_writer_add_u8(w, "twice", 1);
     gguf_writer_add_tensor(w, "a", 1, 1, (uint64_t[]){1}, 0, "1234", 4);

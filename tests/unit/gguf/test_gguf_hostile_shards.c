@@ -146,7 +146,7 @@ static void is_a_fifo(const char *folder)
     delete (folder, 2);
     shard_file_path(path, folder, 2);
     cr_assert_eq(mkfifo(path, 0600), 0);
-    alarm(30); /* without a writer, an open() that waits would be killed */
+    alarm(30); /* ends the test if open() waits for a writer */
 }
 
 static void cut_data(const char *folder)

@@ -65,7 +65,7 @@ Test(gguf_open, special_files_are_refused)
     expect_refused(path, -ENOENT, "No such file");
     expect_refused("", -ENOENT, "No such file");
 
-    /* The FIFO has no writer: an open() that waits is killed by the alarm. */
+    /* The alarm ends the test if open() waits for a writer of the FIFO. */
     alarm(30);
     snprintf(path, sizeof path, "%s/fifo", folder);
     cr_assert_eq(mkfifo(path, 0600), 0);

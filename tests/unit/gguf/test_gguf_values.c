@@ -122,7 +122,7 @@ Test(gguf_values, every_scalar_in_every_encoding)
     }
 }
 
-/* Add an array of three elements of the type. Element i has the number i. */
+/* Add an array of three elements of the type. As a number, the second is 1. */
 static void add_array_of(struct gguf_writer *w, uint32_t type)
 {
     gguf_writer_add_array(w, gguf_value_type_name(type), type, 3);

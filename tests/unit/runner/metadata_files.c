@@ -24,7 +24,7 @@ void metadata_files_remove(int root)
     unlinkat(root, "metadata", AT_REMOVEDIR);
 }
 
-/* Return the place after the string whose opening quote is at `at`. */
+/* Return a pointer past the string whose opening quote is at `at`. */
 static const char *end_of_string(const char *at, const char *end)
 {
     for (at++; at < end && *at != '"'; at++)
@@ -32,7 +32,7 @@ static const char *end_of_string(const char *at, const char *end)
     return at < end ? at + 1 : end;
 }
 
-/* Return the place of the comma or brace that ends the value. */
+/* Return a pointer to the comma or brace that ends the value. */
 static const char *end_of_value(const char *at, const char *end)
 {
     size_t depth = 0;
@@ -63,7 +63,7 @@ static int write_value(int directory, const char *name, const char *value, size_
     return n == (ssize_t)length ? 0 : -EIO;
 }
 
-/* Escapes as fs/ does; false if this is no name. */
+/* Escape the key as fs/ does. Returns false if it makes no valid file name. */
 static bool name_file(const char *key, size_t length, char name[NAME_BYTES])
 {
     size_t used = 0;

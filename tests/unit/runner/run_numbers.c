@@ -48,7 +48,7 @@ void numbers_expect_same(const char *what, const float *got, const float *expect
 {
     for (size_t i = 0; i < n; i++)
         cr_assert_eq(memcmp(&got[i], &expected[i], sizeof *got), 0,
-                     "%s: number %zu is %.9g and not %.9g", what, i, (double)got[i],
+                     "%s: number %zu is %.9g, expected %.9g", what, i, (double)got[i],
                      (double)expected[i]);
 }
 

@@ -72,7 +72,8 @@ struct run_tokenizer *vocabulary_fixture(const char *name)
     struct fs_tree *tree;
 
     if (gguf_open(fixture_path(name), &model, &report) < 0) {
-        fprintf(stderr, "SKIPPED: no %s (GGUFS_FIXTURES names its folder)\n", fixture_path(name));
+        fprintf(stderr, "SKIPPED: no %s (set GGUFS_FIXTURES to the fixtures folder)\n",
+                fixture_path(name));
         return NULL;
     }
     tree = tree_file_make_tree(model);
@@ -99,7 +100,7 @@ static void encode(const struct run_tokenizer *tokenizer, const char *text, size
                    unsigned flags, struct run_ids *ids)
 {
     struct run_failure failure = {{0}};
-    /* Exact size, for sanitizers. */
+    /* exact size, for sanitizers */
     char *copy = malloc(length > 0 ? length : 1);
 
     cr_assert_not_null(copy);
@@ -117,7 +118,7 @@ void vocabulary_expect_ids(const struct run_tokenizer *tokenizer, const char *te
 
     encode(tokenizer, text, length, flags, &list);
     own = text_of_ids(&list);
-    cr_expect_str_eq(own, ids, "\"%s\" is \"%s\", not \"%s\"", text, own, ids);
+    cr_expect_str_eq(own, ids, "\"%s\" gives ids \"%s\", expected \"%s\"", text, own, ids);
     free(own);
     run_ids_free(&list);
 }
@@ -149,5 +150,6 @@ void vocabulary_expect(const struct run_tokenizer *tokenizer, const char *text, 
                        const char *ids)
 {
     vocabulary_expect_ids(tokenizer, text, strlen(text), flags, ids);
-    cr_expect(vocabulary_is_kept(tokenizer, text, strlen(text)), "\"%s\" does not come back", text);
+    cr_expect(vocabulary_is_kept(tokenizer, text, strlen(text)),
+              "the pieces of \"%s\" are not the text", text);
 }

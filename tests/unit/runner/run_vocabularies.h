@@ -1,28 +1,32 @@
 /*
- * Tokenizers for tests, of metadata written here or of the fixtures. What can't be done fails the
- * test that asked for it.
+ * Tokenizers for tests, from metadata written in the test or from the fixtures. A function that
+ * cannot do its task fails the test.
  */
 #ifndef GGUFS_TESTS_RUN_VOCABULARIES_H
 #define GGUFS_TESTS_RUN_VOCABULARIES_H
 
 #include "contrib/runner/tokenizer/tokenizer.h"
 
-/* run_tokenizer_open() of a tree whose metadata are that JSON object. */
+/* Call run_tokenizer_open() for a tree with these metadata, a JSON object. */
 int vocabulary_open(const char *metadata, struct run_tokenizer **tokenizer,
                     struct run_failure *failure);
 
-/* The same, but it must succeed. Free it with run_tokenizer_close(). */
+/* Open a tokenizer from valid metadata. Free it with run_tokenizer_close(). */
 struct run_tokenizer *vocabulary_accept(const char *metadata);
 
 /*
- * Open the tokenizer of tokenizers/<name> in the fixtures; NULL, with a note, if it does not exist.
+ * Open the tokenizer of tokenizers/<name> in the fixtures. Returns NULL, with a note, if the file
+ * does not exist.
  */
 struct run_tokenizer *vocabulary_fixture(const char *name);
 
-/* The bytes of tokenizers/<name>, to be freed, with a NUL behind; NULL if there is none. */
+/*
+ * Read tokenizers/<name> and append a NUL. Returns NULL if the file does not exist. The caller
+ * frees the bytes.
+ */
 char *vocabulary_fixture_file(const char *name, size_t *length);
 
-/* Check that the text becomes these ids, "1 2 3", and that their pieces are the text again. */
+/* Check the ids of a text, like "1 2 3", and that their pieces give the text. */
 void vocabulary_expect(const struct run_tokenizer *tokenizer, const char *text, unsigned flags,
                        const char *ids);
 
@@ -30,7 +34,7 @@ void vocabulary_expect(const struct run_tokenizer *tokenizer, const char *text, 
 void vocabulary_expect_ids(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                            unsigned flags, const char *ids);
 
-/* Return true if the text comes back from its ids, whatever they are. */
+/* Return true if the pieces of the text's ids give the text. */
 bool vocabulary_is_kept(const struct run_tokenizer *tokenizer, const char *text, size_t length);
 
 #endif

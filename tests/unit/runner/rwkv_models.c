@@ -18,7 +18,7 @@ enum {
     NAME_BYTES = 64,
 };
 
-/* Sets of models. */
+/* Bit sets of models. */
 enum {
     V4 = 1 << RWKV_4,
     V51 = 1 << RWKV_5_1,
@@ -31,7 +31,7 @@ enum {
     BEFORE_6 = V4 | V5,
     ALL_6 = V6 | Q6,
     ALL_7 = V7 | Q7,
-    OURS = BEFORE_6 | V6 | V7, /* with layer norms and channel mix */
+    OURS = BEFORE_6 | V6 | V7, /* models with layer norms and channel mix */
     QWEN = Q6 | Q7,
     ALL = OURS | QWEN,
 };
@@ -40,7 +40,8 @@ static const struct part {
     const char *name;
     unsigned models;
     uint64_t ne[4];
-    float least, most; /* of vectors; matrices are of both signs and grow no vector */
+    float least, most; /* range of a vector's elements; matrices have both signs and do not lengthen
+                          vectors */
 } ends[] = {
     {"token_embd.weight", ALL, {E, V}, 0, 0},
     {"token_embd_norm.weight", OURS, {E}, 0.9f, 1.1f},
@@ -50,7 +51,7 @@ static const struct part {
     {"output.weight", ALL, {E, V}, 0, 0},
 };
 
-/* Of each layer: behind "blk.N.", or "blocks.N." if the name has the form of rwkv.cpp's. */
+/* Tensors of each layer, after "blk.N.", or after "blocks.N." if the name is one of rwkv.cpp's. */
 static const struct part layers[] = {
     {"attn_norm.weight", ALL, {E}, 0.9f, 1.1f},
     {"attn_norm.bias", OURS, {E}, -0.1f, 0.1f},

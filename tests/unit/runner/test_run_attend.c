@@ -1,4 +1,4 @@
-/* Attention of the runner against a few lines in double. */
+/* Attention of the runner, compared with a reference in double. */
 #include "contrib/runner/compute/attend.h"
 #include "dequant/slots.h"
 #include "tests/unit/runner/run_numbers.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Queries, keys and values of so many tokens; the last n of them are new. */
+/* Queries, keys and values of n_all tokens. */
 struct tokens {
     size_t n_all;
     float *q, *k, *v; /* [n_all][heads][dim] */
@@ -36,8 +36,9 @@ static void free_tokens(struct tokens *tokens)
 }
 
 /*
- * The slopes as Press et al. give them in their code: a geometric sequence for powers of two; else
- * that of the power below, then every other one of the power above.
+ * Return the ALiBi slope as in the code of Press et al. Powers of two have a geometric sequence.
+ * Other numbers of heads use that of the next lower power, then every other slope of the next
+ * higher one.
  */
 static double alibi_slope(double max_bias, uint32_t n_head, uint32_t head)
 {
@@ -92,7 +93,7 @@ static void reference(const struct run_attention *a, const struct tokens *tokens
         out[i] /= sum;
 }
 
-/* Feeds tokens in batches of that size. */
+/* Feed the tokens in batches of this size. */
 static float *attend(const struct run_attention *a, const struct tokens *tokens, size_t batch,
                      bool is_f16)
 {
@@ -117,7 +118,7 @@ static float *attend(const struct run_attention *a, const struct tokens *tokens,
     return out;
 }
 
-/* In batches of any size the same bits, near to the reference. */
+/* Check that all batch sizes give the same bits, and that the result is near the reference. */
 static void check(const struct run_attention *a, size_t n_all, bool is_f16)
 {
     static const size_t batches[] = {1, 2, 7, 16, 33};
@@ -213,7 +214,7 @@ Test(run_attend, windows)
     }
 }
 
-Test(run_attend, sinks_take_a_share)
+Test(run_attend, sinks)
 {
     const float sinks[] = {-2, 0, 3, 80};
     struct run_attention a = usual;
@@ -245,7 +246,7 @@ Test(run_attend, everything_at_once)
     check(&a, 70, true);
 }
 
-Test(run_attend, queries_may_lie_apart)
+Test(run_attend, stride_of_queries)
 {
     struct tokens tokens = make_tokens(&usual, 9);
     const size_t width = 64;
@@ -299,7 +300,7 @@ Test(run_attend, a_cache_keeps_its_rows_when_it_grows)
     free(rows);
 }
 
-Test(run_attend, a_cache_too_large_is_refused)
+Test(run_attend, caches_that_are_too_large_are_refused)
 {
     struct run_cache cache = {.width = SIZE_MAX / 8};
 

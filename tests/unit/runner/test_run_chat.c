@@ -1,6 +1,7 @@
 /*
- * A conversation in every format. What is expected was compared with the models' own templates,
- * run in Jinja, where those were at hand, and else with llama.cpp's llama_chat_apply_template().
+ * A conversation in every chat format. The expected texts were compared with the models' own
+ * templates, run in Jinja, where these were available, otherwise with llama.cpp's
+ * llama_chat_apply_template().
  */
 #include "contrib/runner/chat/chat_format.h"
 #include "gguf/support/buffer.h"
@@ -17,7 +18,7 @@ static int add(void *user, const char *bytes, size_t length, bool is_message)
 static const struct run_chat_model model = {"<s>", "</s>", true};
 
 /* clang-format off */
-/* The system says " S\n", the user U, the model " A", the user "V ". */
+/* Messages: system " S\n", user "U", assistant " A", user "V ". */
 static const struct {
     const char *name, *text;
 } rows[] = {
@@ -195,7 +196,7 @@ static const struct {
      "<|assistant|>\n"},
 };
 
-/* The texts in templates that distinguish the formats. */
+/* Parts of templates that identify the formats. */
 static const struct {
     const char *jinja, *name;
 } templates[] = {
@@ -282,7 +283,7 @@ Test(run_chat, every_format_is_written_as_expected)
     for (size_t i = 0; (format = run_chat_format_at(i)); i++) {
         struct gguf_buffer text = {0};
 
-        cr_assert_lt(i, COUNT(rows), "%s is not expected here", format->name);
+        cr_assert_lt(i, COUNT(rows), "%s has no row in this test", format->name);
         cr_expect_str_eq(format->name, rows[i].name);
         cr_expect_eq(run_chat_write(format, &model, messages, 4, add, &text), 0);
         cr_expect_str_eq(text.bytes, rows[i].text);
@@ -290,8 +291,11 @@ Test(run_chat, every_format_is_written_as_expected)
     }
 }
 
-/* Turn by turn comes the same as at once, if the model answers as the format has it. */
-Test(run_chat, turns_follow_each_other)
+/*
+ * If the answer matches the format, formatting turn by turn gives the text of the whole
+ * conversation.
+ */
+Test(run_chat, turns_continue_the_text)
 {
     static const struct run_chat_message messages[] = {
         {RUN_CHAT_USER, "U", 1}, {RUN_CHAT_ASSISTANT, "A", 1}, {RUN_CHAT_USER, "V", 1}};
@@ -325,7 +329,7 @@ Test(run_chat, templates_are_recognised)
     }
 }
 
-Test(run_chat, every_format_has_a_template_here)
+Test(run_chat, every_format_has_a_test_template)
 {
     const struct run_chat_format *format;
 
@@ -340,7 +344,7 @@ Test(run_chat, every_format_has_a_template_here)
     cr_expect_null(run_chat_format_find("nothing"));
 }
 
-/* A BOS is left to the tokenizer that adds one, and written where none does. */
+/* BOS is written only if the tokenizer does not add it. */
 Test(run_chat, bos_is_not_doubled)
 {
     static const struct run_chat_message message = {RUN_CHAT_USER, "U", 1};

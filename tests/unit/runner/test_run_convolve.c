@@ -1,4 +1,4 @@
-/* The causal convolution against its formula, and the tokens it remembers. */
+/* The causal convolution, compared with its formula, and its state between batches. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ static void expect(const struct sample *sample, double *out)
         }
 }
 
-/* Sizes of batches that are fed one after the other; the last goes on to the end. */
+/* Feed all tokens in batches of this size. */
 static void feed(struct sample *sample, size_t batch, float *out)
 {
     for (size_t at = 0; at < TOKENS; at += batch) {
@@ -56,7 +56,7 @@ static void feed(struct sample *sample, size_t batch, float *out)
     }
 }
 
-Test(run_convolve, is_its_formula)
+Test(run_convolve, matches_the_formula)
 {
     static struct sample sample;
     static float out[TOKENS * CHANNELS];
@@ -88,7 +88,7 @@ Test(run_convolve, does_not_depend_on_batches)
     }
 }
 
-Test(run_convolve, forgets)
+Test(run_convolve, reset_clears_the_state)
 {
     static struct sample sample;
     static float first[TOKENS * CHANNELS], again[TOKENS * CHANNELS];

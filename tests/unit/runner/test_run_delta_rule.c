@@ -1,6 +1,6 @@
 /*
- * The gated delta rule against its formula in double: one decay for a head or one for each element
- * of its key, heads that share keys in both orders, values wider than a block and narrower.
+ * The gated delta rule, compared with its formula in double: one decay per head or per key element,
+ * keys shared by heads in both orders, values wider and narrower than a block.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -15,7 +15,7 @@ enum { HEADS = 6, HEADS_K = 3, WIDTH_K = 9, MAX_V = 70, TOKENS = 17, ROW = 600 }
 
 struct sample {
     float state[HEADS * WIDTH_K * MAX_V];
-    float x[TOKENS * ROW]; /* q, k and v one after the other */
+    float x[TOKENS * ROW]; /* per token q, k and v, one after the other */
     float decay[TOKENS * HEADS * WIDTH_K], beta[TOKENS * HEADS];
     struct run_delta_rule rule;
 };
@@ -107,7 +107,7 @@ static void check(size_t width_v, size_t n_decays, bool keys_take_turns)
     }
 }
 
-Test(run_delta_rule, is_its_formula)
+Test(run_delta_rule, matches_the_formula)
 {
     static const size_t widths[] = {1, 9, 64, MAX_V};
 
@@ -118,7 +118,7 @@ Test(run_delta_rule, is_its_formula)
         }
 }
 
-Test(run_delta_rule, unit_vectors_have_length_one)
+Test(run_delta_rule, l2_norm_gives_length_one)
 {
     float x[2 * 10] = {3, 4, 0, 0, 0, 0, 9, 9, 9, 9, 1, 1, 1, -2, 0, 0, 9, 9, 9, 9};
 
@@ -131,7 +131,7 @@ Test(run_delta_rule, unit_vectors_have_length_one)
     cr_assert_eq(x[16], 9);
 }
 
-Test(run_delta_rule, unit_vectors_of_nothing_are_nothing)
+Test(run_delta_rule, l2_norm_of_zeros_is_zeros)
 {
     float x[3] = {0};
 
@@ -139,8 +139,8 @@ Test(run_delta_rule, unit_vectors_of_nothing_are_nothing)
     cr_assert_eq(x[0], 0);
 }
 
-/* A layer's reset forgets both of what it keeps. */
-Test(run_delta_rule, layers_forget)
+/* Resetting a layer clears the convolution and the state. */
+Test(run_delta_rule, reset_clears_the_state)
 {
     float past[3][2 * HEADS], state[HEADS * WIDTH_K];
     const struct run_delta_rule rule = {.width_k = WIDTH_K, .state = state};

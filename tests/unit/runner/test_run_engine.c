@@ -1,4 +1,4 @@
-/* Whole models on the runner: a llama whose forward pass is written here again, in double. */
+/* Whole models on the runner: a llama, compared with a second implementation in double. */
 #include "contrib/runner/engine/engine.h"
 #include "tests/unit/runner/run_numbers.h"
 #include "tests/unit/runner/run_tree_files.h"
@@ -165,7 +165,7 @@ static void feed_forward(size_t layer, const double *x, double *out)
     numbers_multiply(weights_of(layer, "ffn_down"), N_EMBD, N_FF, up, out);
 }
 
-/* Logits of token after token. */
+/* Compute the logits of all tokens, one token after the other. */
 static double *reference(void)
 {
     double *logits = numbers_alloc((size_t)N_TOKENS * N_VOCAB, sizeof *logits);
@@ -195,7 +195,7 @@ static double *reference(void)
 
 /* ---- tests ---- */
 
-Test(run_engine, logits_are_those_of_the_forward_pass)
+Test(run_engine, logits_match_the_reference)
 {
     const struct run_engine_options options = {0};
     float *logits = numbers_alloc((size_t)N_TOKENS * N_VOCAB, sizeof *logits);
@@ -212,7 +212,7 @@ Test(run_engine, logits_are_those_of_the_forward_pass)
     free(expected);
 }
 
-Test(run_engine, batches_of_any_size_give_the_same_bits)
+Test(run_engine, batch_size_does_not_change_logits)
 {
     float *logits = numbers_alloc((size_t)N_TOKENS * N_VOCAB, sizeof *logits);
     float *others = numbers_alloc((size_t)N_TOKENS * N_VOCAB, sizeof *others);
@@ -222,7 +222,7 @@ Test(run_engine, batches_of_any_size_give_the_same_bits)
 
         open_engine(&options);
         feed(tokens, N_TOKENS, logits);
-        /* In calls of so many tokens. */
+        /* Several calls of `size` tokens. */
         for (size_t size = 1; size <= 8; size++) {
             run_engine_reset(engine);
             for (size_t i = 0; i < N_TOKENS; i += size)
@@ -230,7 +230,7 @@ Test(run_engine, batches_of_any_size_give_the_same_bits)
             numbers_expect_same("in calls", others, logits, (size_t)N_TOKENS * N_VOCAB);
         }
         close_engine();
-        /* In one call, divided inside. */
+        /* One call, which the engine divides into batches. */
         for (uint32_t size = 1; size <= 32; size += 6) {
             options.n_batch = size;
             open_engine(&options);
@@ -243,7 +243,7 @@ Test(run_engine, batches_of_any_size_give_the_same_bits)
     free(others);
 }
 
-Test(run_engine, a_small_cache_is_nearly_as_good)
+Test(run_engine, f16_cache_is_near_the_reference)
 {
     const struct run_engine_options options = {.is_cache_f16 = true};
     float *logits = numbers_alloc((size_t)N_TOKENS * N_VOCAB, sizeof *logits);
@@ -257,7 +257,7 @@ Test(run_engine, a_small_cache_is_nearly_as_good)
     free(expected);
 }
 
-Test(run_engine, the_last_logits_or_none)
+Test(run_engine, last_logits_or_none)
 {
     const struct run_engine_options options = {.n_batch = 5};
     float *all = numbers_alloc((size_t)N_TOKENS * N_VOCAB, sizeof *all), last[N_VOCAB + 1];
@@ -278,7 +278,7 @@ Test(run_engine, the_last_logits_or_none)
     free(all);
 }
 
-Test(run_engine, reset_forgets)
+Test(run_engine, reset_clears_the_state)
 {
     const struct run_engine_options options = {0};
     float first[5 * N_VOCAB], again[5 * N_VOCAB];
@@ -294,7 +294,7 @@ Test(run_engine, reset_forgets)
     close_engine();
 }
 
-Test(run_engine, the_context_ends)
+Test(run_engine, more_tokens_than_the_context_are_refused)
 {
     const struct run_engine_options options = {.n_context = 10};
     float logits[10 * N_VOCAB], again[10 * N_VOCAB];
@@ -311,11 +311,11 @@ Test(run_engine, the_context_ends)
     cr_expect_eq(run_engine_n_past(engine), 10u);
     run_engine_reset(engine);
     feed(tokens, 10, again);
-    numbers_expect_same("after the refusals", again, logits, 10 * N_VOCAB);
+    numbers_expect_same("after refused calls", again, logits, 10 * N_VOCAB);
     close_engine();
 }
 
-Test(run_engine, ids_are_of_the_vocabulary)
+Test(run_engine, ids_outside_the_vocabulary_are_refused)
 {
     static const int32_t bad[] = {-1, N_VOCAB, INT32_MAX, INT32_MIN};
     const struct run_engine_options options = {0};
@@ -327,12 +327,12 @@ Test(run_engine, ids_are_of_the_vocabulary)
 
         cr_expect_eq(run_engine_feed(engine, ids, 3, RUN_LOGITS_ALL, logits, &failure), -EINVAL);
         cr_expect_not_null(strstr(failure.text, "not in the vocabulary of 37"), "%s", failure.text);
-        cr_expect_eq(run_engine_n_past(engine), 0u, "nothing was fed");
+        cr_expect_eq(run_engine_n_past(engine), 0u, "a refused call feeds no token");
     }
     close_engine();
 }
 
-Test(run_engine, learned_positions_end_the_context)
+Test(run_engine, learned_positions_limit_the_context)
 {
     static const uint32_t asked[] = {0, 5, 1000};
     static const uint32_t given[] = {9, 5, 9};
@@ -350,7 +350,7 @@ Test(run_engine, learned_positions_end_the_context)
     }
 }
 
-Test(run_engine, embeddings_serve_as_output)
+Test(run_engine, tied_embeddings)
 {
     const struct run_engine_options options = {0};
     const float *embedding = run_files_values(&files, "token_embd.weight");
@@ -373,7 +373,7 @@ Test(run_engine, embeddings_serve_as_output)
     close_engine();
 }
 
-Test(run_engine, a_scale_multiplies_its_product)
+Test(run_engine, scales_multiply_products)
 {
     static const char *const names[] = {"blk.0.attn_q", "blk.1.attn_v", "blk.1.ffn_gate",
                                         "blk.0.ffn_down", "output"};
@@ -389,7 +389,7 @@ Test(run_engine, a_scale_multiplies_its_product)
     open_engine(&options);
     feed(tokens, 3, scaled);
     close_engine();
-    /* Halves are exact: the weights themselves may be halved. */
+    /* Halving is exact, so halved weights must give the same bits as a scale of 0.5. */
     for (size_t i = 0; i < COUNT(names); i++) {
         const bool is_down = strstr(names[i], "down"), is_ffn = strstr(names[i], "ffn");
         const size_t rows = strcmp(names[i], "output") == 0 ? N_VOCAB
@@ -422,13 +422,13 @@ static void expect_refused(int code, const char *pattern)
     cr_expect_eq(run_engine_open(tree.metadata, tree.weights, &options, &engine, &failure), code,
                  "%s: %s", pattern, failure.text);
     cr_expect_null(engine);
-    cr_expect_not_null(strstr(failure.text, pattern), "\"%s\" is not about %s", failure.text,
-                       pattern);
+    cr_expect_not_null(strstr(failure.text, pattern), "\"%s\" does not contain \"%s\"",
+                       failure.text, pattern);
     run_tree_close(&tree);
     run_engine_close(NULL);
 }
 
-Test(run_engine, what_is_wrong_is_refused)
+Test(run_engine, invalid_models_are_refused)
 {
     make_metadata(", \"llama.rope.dimension_count\": 10");
     expect_refused(-EINVAL, "rope.dimension_count 10 is above");
@@ -450,8 +450,11 @@ Test(run_engine, what_is_wrong_is_refused)
     expect_refused(-EINVAL, "tensors/position_embd.weight: shape");
 }
 
-/* Numbers alone cost nothing: what they promise must be in the tree. */
-Test(run_engine, large_numbers_are_not_believed)
+/*
+ * Large numbers in the metadata must not allocate memory unless the tensors in the tree confirm
+ * them.
+ */
+Test(run_engine, large_metadata_values_are_harmless)
 {
     static const char *const keys[] = {
         "\"llama.block_count\": 4096",          "\"llama.attention.head_count\": 16384",
@@ -462,7 +465,7 @@ Test(run_engine, large_numbers_are_not_believed)
     for (size_t i = 0; i < COUNT(keys); i++) {
         char text[600];
 
-        /* The first of equal keys counts. */
+        /* metadata_files_write() uses the first of two equal keys. */
         snprintf(text, sizeof text,
                  "{%s, \"general.architecture\": \"llama\", \"llama.block_count\": 2, "
                  "\"llama.expert_used_count\": 60000, \"llama.embedding_length\": 32, "

@@ -1,4 +1,6 @@
-/* Feed-forward layers of the runner, with and without experts, against a few lines in double. */
+/*
+ * Feed-forward layers of the runner, dense and with experts, compared with a reference in double.
+ */
 #include "contrib/runner/engine/feed_forward.h"
 #include "tests/unit/runner/run_numbers.h"
 #include "tests/unit/runner/run_tree_files.h"
@@ -43,7 +45,7 @@ static double silu(double x)
     return x / (1 + exp(-x));
 }
 
-/* The layer on N_TOKENS rows of x, all together and one by one. */
+/* Apply the layer to N_TOKENS rows at once, and check that each row alone gives the same bits. */
 static void apply(const float *x, float *out)
 {
     struct run_feed_forward layer = {0};
@@ -78,12 +80,12 @@ static void expect_refused(int code, const char *pattern)
     run_part_open(&files, &part);
     run_feed_forward_load(&part.loader, &hparams, &shape, &layer);
     cr_expect_eq(part.loader.code, code, "%s", part.failure.text);
-    cr_expect_not_null(strstr(part.failure.text, pattern), "\"%s\" is not about %s",
+    cr_expect_not_null(strstr(part.failure.text, pattern), "\"%s\" does not contain \"%s\"",
                        part.failure.text, pattern);
     run_part_close(&part);
 }
 
-/* down(silu(gate(x)) · up(x)), weights of one matrix each; or down(silu(up(x))) without gate. */
+/* Compute down(silu(gate(x)) · up(x)), or down(silu(up(x))) if `gate` is NULL. */
 static void network(const float *gate, const float *up, const float *down, size_t n_ff,
                     const double *x, double *out)
 {
@@ -128,7 +130,7 @@ Test(run_feed_forward, with_and_without_gate)
     expect_network(run_files_random(&files, "ffn_gate.weight", N_EMBD, N_FF, 0, 1), up, down);
 }
 
-Test(run_feed_forward, gate_and_up_may_be_one)
+Test(run_feed_forward, fused_gate_and_up)
 {
     const float *both = run_files_random(&files, "ffn_up.weight", N_EMBD, 2 * (uint64_t)N_FF, 0, 1);
     const float *down = run_files_random(&files, "ffn_down.weight", N_FF, N_EMBD, 0, 1);
@@ -189,7 +191,7 @@ Test(run_feed_forward, wrong_shapes_are_refused)
 
 /* ---- experts ---- */
 
-/* What the tests choose; the weights are those of the tree. */
+/* Tensors that a test selects. The weights are in the tree. */
 static struct {
     bool has_gate, is_fused, has_selection, has_shared, has_shared_gate, has_scales;
 } kind;
@@ -219,7 +221,7 @@ static void make_experts(void)
         run_files_random(&files, "ffn_gate_inp_shexp.weight", N_EMBD, 0, 0, 1);
 }
 
-/* Whether fewer than `n_best` of the others are better, or as good and before it. */
+/* Return true if x[index] is among the n_best largest. Of equal values, the first is larger. */
 static bool is_among(const double *x, size_t n, size_t index, size_t n_best)
 {
     size_t n_better = 0;
@@ -229,7 +231,7 @@ static bool is_among(const double *x, size_t n, size_t index, size_t n_best)
     return n_better < n_best;
 }
 
-/* Which experts are chosen by these numbers. */
+/* Choose the experts with the largest values, limited to the best groups. */
 static void choose(const double *by, bool *chosen)
 {
     const struct run_experts_shape *e = &hparams.experts;
@@ -250,7 +252,7 @@ static void choose(const double *by, bool *chosen)
         chosen[i] = is_among(left, e->n, i, e->n_used);
 }
 
-/* The weights of the experts for a token; 0 of those it does not go to. */
+/* Compute the weight of each expert for a token, 0 for experts that are not chosen. */
 static void weigh(const double *x, double *weights)
 {
     const struct run_experts_shape *e = &hparams.experts;
@@ -358,7 +360,7 @@ Test(run_experts, every_gating)
     check_all_gatings();
 }
 
-Test(run_experts, fused_or_without_gate)
+Test(run_experts, fused_gate_or_no_gate)
 {
     make_experts();
     check_all_gatings();
@@ -369,7 +371,7 @@ Test(run_experts, fused_or_without_gate)
     check_all_gatings();
 }
 
-Test(run_experts, a_bias_only_selects)
+Test(run_experts, selection_bias_does_not_change_weights)
 {
     kind.has_gate = kind.has_selection = true;
     make_experts();
@@ -386,12 +388,12 @@ Test(run_experts, groups)
     hparams.experts.n_groups = 2;
     hparams.experts.n_groups_used = 1;
     check_all_gatings();
-    hparams.experts.n_groups = 8; /* of one expert */
+    hparams.experts.n_groups = 8; /* one expert per group */
     hparams.experts.n_groups_used = 5;
     check_all_gatings();
 }
 
-Test(run_experts, shared_ones_with_and_without_gate)
+Test(run_experts, shared_experts_with_and_without_gate)
 {
     kind.has_gate = kind.has_shared = true;
     make_experts();
@@ -403,14 +405,14 @@ Test(run_experts, shared_ones_with_and_without_gate)
     check_all_gatings();
 }
 
-Test(run_experts, each_may_have_a_scale_of_its_own)
+Test(run_experts, scale_per_expert)
 {
     kind.has_gate = kind.has_scales = true;
     make_experts();
     check_all_gatings();
 }
 
-Test(run_experts, weights_may_multiply_the_input)
+Test(run_experts, weights_before_the_experts)
 {
     kind.has_gate = true;
     make_experts();
@@ -418,14 +420,14 @@ Test(run_experts, weights_may_multiply_the_input)
     check_all_gatings();
 }
 
-Test(run_experts, the_first_of_equals_is_chosen)
+Test(run_experts, ties_choose_the_first_expert)
 {
     const float zeros[N_EMBD * N_EXPERTS] = {0};
     float *same;
 
     kind.has_gate = true;
     make_experts();
-    /* The reference has the same scores. */
+    /* Zero the router weights of the reference as well. */
     same = (float *)(uintptr_t)run_files_values(&files, "ffn_gate_inp.weight");
     memcpy(same, zeros, sizeof zeros);
     run_files_floats(&files, "ffn_gate_inp.weight", N_EMBD, N_EXPERTS, 0, same);
@@ -435,8 +437,8 @@ Test(run_experts, the_first_of_equals_is_chosen)
     check_all_gatings();
 }
 
-/* A token goes to an expert once, whatever the numbers are: memory is made for that. */
-Test(run_experts, numbers_that_are_none)
+/* Memory suffices only if no expert is chosen twice for a token, not even with NaN scores. */
+Test(run_experts, nan_and_infinite_scores)
 {
     static const float odd[] = {NAN, INFINITY, -INFINITY, 3e38f, -3e38f};
     float router[N_EMBD * N_EXPERTS], selection[N_EXPERTS];

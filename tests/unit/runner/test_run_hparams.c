@@ -1,4 +1,4 @@
-/* Numbers of a model as the runner reads them from metadata. */
+/* Hyperparameters of a model, as the runner reads them from the metadata. */
 #include "contrib/runner/engine/engine.h"
 #include "contrib/runner/engine/hparams.h"
 #include "tests/unit/runner/run_numbers.h"
@@ -16,7 +16,7 @@ static struct run_files files;
 static struct run_tree tree;
 static struct run_hparams hparams;
 static struct run_failure failure;
-static unsigned n_layer; /* of the models that are read */
+static unsigned n_layer; /* block_count of the models */
 
 static void begin(void)
 {
@@ -31,7 +31,7 @@ static void end(void)
 
 TestSuite(run_hparams, .init = begin, .fini = end);
 
-/* Reads a model of that architecture with these keys after the usual ones. */
+/* Read a model of this architecture, with these keys after the usual ones. */
 static int read_keys(const char *architecture, const char *keys)
 {
     char text[2000];
@@ -65,12 +65,12 @@ static void expect_refused(const char *architecture, const char *keys, int code,
 {
     failure.text[0] = '\0';
     cr_expect_eq(read_keys(architecture, keys), code, "%s", keys);
-    cr_expect_not_null(strstr(failure.text, pattern), "\"%s\" is not about %s", failure.text,
-                       pattern);
+    cr_expect_not_null(strstr(failure.text, pattern), "\"%s\" does not contain \"%s\"",
+                       failure.text, pattern);
     close_model();
 }
 
-Test(run_hparams, of_a_plain_model)
+Test(run_hparams, defaults)
 {
     read_model("llama", "");
     cr_expect_eq(hparams.n_layer, 6u);
@@ -101,7 +101,7 @@ Test(run_hparams, heads_may_differ_by_layer)
     close_model();
 }
 
-Test(run_hparams, what_is_wrong_is_refused)
+Test(run_hparams, invalid_values_are_refused)
 {
     expect_refused("llama", ", \"llama.attention.head_count_kv\": 3", -EINVAL, "not a multiple");
     expect_refused("llama", ", \"llama.attention.head_count_kv\": [4, 4]", -EINVAL,
@@ -130,12 +130,12 @@ static void expect_unreadable(const char *text, int code, const char *pattern)
     run_files_metadata(&files, text);
     tree = run_files_open(&files);
     cr_expect_eq(run_hparams_read(tree.metadata, &hparams, &failure), code, "%s", text);
-    cr_expect_not_null(strstr(failure.text, pattern), "\"%s\" is not about %s", failure.text,
-                       pattern);
+    cr_expect_not_null(strstr(failure.text, pattern), "\"%s\" does not contain \"%s\"",
+                       failure.text, pattern);
     run_tree_close(&tree);
 }
 
-Test(run_hparams, what_is_missing_is_named)
+Test(run_hparams, missing_keys_are_named)
 {
     expect_unreadable("{}", -ENOENT, "no general.architecture");
     expect_unreadable("{\"general.architecture\": \"perceptron\"}", -ENOTSUP, "\"perceptron\"");
@@ -196,11 +196,11 @@ Test(run_hparams, windows_by_layer)
                    ", \"gemma3.attention.sliding_window\": 7, "
                    "\"gemma3.attention.sliding_window_pattern\": [true]",
                    -EINVAL, "1 values, layer 1 has none");
-    /* Files carry keys that their architecture does not use. */
+    /* The architecture llama has no windows and ignores the key. */
     read_model("llama", ", \"llama.attention.sliding_window\": 7");
     expect_windows("------");
     close_model();
-    /* Gemma 2's first files have no keys for what is the same in all of its models. */
+    /* Early files of Gemma 2 lack the keys whose values all its models share. */
     read_model("gemma2", "");
     expect_windows("w-w-w-");
     cr_expect(hparams.window == 4096 && hparams.attention_softcap == 50 &&
@@ -233,7 +233,7 @@ Test(run_hparams, scales)
     close_model();
 }
 
-/* llama.cpp recognizes these models by their numbers of layers or experts too. */
+/* llama.cpp identifies these models by their number of layers or experts. */
 Test(run_hparams, variants)
 {
     static const char experts[] = ", \"llama4.expert_count\": %u, \"llama4.expert_used_count\": 1";
@@ -244,7 +244,7 @@ Test(run_hparams, variants)
     close_model();
     n_layer = 46;
     read_model("gemma2", ", \"gemma2.attention.key_length\": 64");
-    cr_expect_eq(hparams.attention_scale, 0.25f, "of n_embd / n_head");
+    cr_expect_eq(hparams.attention_scale, 0.25f, "from n_embd / n_head");
     close_model();
     read_model("gemma3", ", \"gemma3.attention.key_length\": 64");
     cr_expect_eq(hparams.attention_scale, 0.125f);
@@ -269,7 +269,7 @@ Test(run_hparams, variants)
     }
 }
 
-Test(run_hparams, gptneox_may_be_parallel)
+Test(run_hparams, parallel_residual_of_gptneox)
 {
     read_model("gptneox", "");
     cr_expect(hparams.is_parallel);
@@ -305,7 +305,7 @@ Test(run_hparams, latent_attention)
     close_model();
 }
 
-/* ---- rotation ---- */
+/* ---- rotary embedding ---- */
 
 static struct run_rotary rotary;
 static struct run_rotary_scaling scaling;
@@ -319,7 +319,7 @@ static void read_rotary(const char *architecture, const char *keys, bool is_wind
     close_model();
 }
 
-Test(run_hparams, rotation_of_a_plain_model)
+Test(run_hparams, default_rotation)
 {
     read_rotary("llama", "", false);
     cr_expect_eq(rotary.kind, RUN_ROTARY_NORMAL);
@@ -333,13 +333,13 @@ Test(run_hparams, rotation_of_a_plain_model)
     cr_expect_eq(rotary.kind, RUN_ROTARY_NONE);
 }
 
-Test(run_hparams, rows_of_queries_may_be_in_the_original_order)
+Test(run_hparams, tensor_data_layout)
 {
     read_rotary("llama", ", \"llama.tensor_data_layout\": \"reference\"", false);
     cr_expect_eq(rotary.kind, RUN_ROTARY_NEOX);
     read_rotary("llama", ", \"llama.tensor_data_layout\": \"Meta AI original pth\"", false);
     cr_expect_eq(rotary.kind, RUN_ROTARY_NORMAL);
-    /* What was never moved is the same in the original order. */
+    /* GPT-J's rows were never reordered. */
     read_rotary("gptj", ", \"gptj.tensor_data_layout\": \"reference\"", false);
     cr_expect_eq(rotary.kind, RUN_ROTARY_NORMAL);
     read_model("falcon", ", \"falcon.tensor_data_layout\": \"reference\"");
@@ -380,7 +380,7 @@ Test(run_hparams, layers_without_rotation)
     cr_expect_eq(rotary.kind, RUN_ROTARY_NONE, "the 13B has ALiBi");
 }
 
-Test(run_hparams, factors_of_newer_and_older_keys)
+Test(run_hparams, keys_of_rope_scaling)
 {
     read_rotary("llama",
                 ", \"llama.rope.scaling.type\": \"linear\", \"llama.rope.scaling.factor\": 4",
@@ -412,7 +412,7 @@ Test(run_hparams, yarn)
                 "\"qwen2.rope.scaling.yarn_ext_factor\": 0",
                 false);
     cr_expect(scaling.yarn_mix == 0 && rotary.magnitude == 1);
-    /* Where a multiplier is, attention has the factor. */
+    /* With a log multiplier, the factor is part of the attention scale. */
     read_rotary("deepseek2",
                 ", \"deepseek2.rope.scaling.type\": \"yarn\", "
                 "\"deepseek2.rope.scaling.factor\": 40, "
@@ -423,7 +423,7 @@ Test(run_hparams, yarn)
     cr_expect_eq(rotary.magnitude, 1.25f);
 }
 
-Test(run_hparams, windowed_layers_may_rotate_otherwise)
+Test(run_hparams, rotation_of_windowed_layers)
 {
     const char *const keys = ", \"gemma3.attention.sliding_window\": 7, "
                              "\"gemma3.rope.freq_base\": 1e6, "
@@ -438,7 +438,7 @@ Test(run_hparams, windowed_layers_may_rotate_otherwise)
     cr_expect_eq(scaling.base, 500);
 }
 
-Test(run_hparams, rotations_that_are_none_are_refused)
+Test(run_hparams, invalid_rotations_are_refused)
 {
     static const char *const bad[][2] = {
         {", \"llama.rope.freq_base\": 1", "rope.freq_base is not above 1"},

@@ -1,4 +1,4 @@
-/* The pull parser of the runner: every byte of strings, numbers, and refusals that say where. */
+/* The pull parser of the runner: strings, numbers, limits and error messages. */
 #include "contrib/runner/tree/json_reader.h"
 #include "tests/unit/runner/run_numbers.h"
 
@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A reader of that text, which lies in memory. */
+/* Open a reader for a text in memory. */
 static struct run_json *json_of(const void *text, size_t length)
 {
     const int fd = memfd_create("json", MFD_CLOEXEC);
@@ -29,7 +29,7 @@ static struct run_json *json_of(const void *text, size_t length)
     return json;
 }
 
-/* Reads to the end: the last code, and how many tokens there were. */
+/* Read to the end. Returns the last code and stores the number of tokens. */
 static int read_all(const void *text, size_t length, size_t *n_tokens)
 {
     struct run_json *json = json_of(text, length);
@@ -65,7 +65,7 @@ static void expect_bytes(const char *in_json, const char *expected, size_t lengt
     cr_assert_eq(run_json_next(json, &token, &failure), 1);
     cr_expect_eq(token.kind, RUN_JSON_END);
     cr_expect_eq(run_json_next(json, &token, &failure), 0);
-    cr_expect_eq(run_json_next(json, &token, &failure), 0, "the end stays the end");
+    cr_expect_eq(run_json_next(json, &token, &failure), 0, "a read after the end");
     run_json_close(json);
 }
 
@@ -74,7 +74,7 @@ static void expect_string(const char *in_json, const char *expected)
     expect_bytes(in_json, expected, strlen(expected));
 }
 
-Test(run_json, strings_hold_the_bytes_of_the_model)
+Test(run_json, strings_decode_to_bytes)
 {
     expect_string("", "");
     expect_string("plain", "plain");
@@ -85,24 +85,24 @@ Test(run_json, strings_hold_the_bytes_of_the_model)
                   "a");
     expect_string("\\u00e9\\u2581\\u0041", "\xc3\xa9\xe2\x96\x81"
                                            "A");
-    /* Bytes that are not UTF-8. */
+    /* Lone low surrogates stand for bytes that are not UTF-8. */
     expect_string("\\udc80\\udcff\\uDCFE", "\x80\xff\xfe");
     expect_string("a\\udce2\\udc96b", "a\xe2\x96"
                                       "b");
-    /* A pair is a character, also if its second half looks like a byte. */
+    /* A surrogate pair is a character, even if its second half could stand for a byte. */
     expect_string("\\ud83d\\ude00", "\xf0\x9f\x98\x80");
     expect_string("\\ud800\\udc80", "\xf0\x90\x82\x80");
     expect_string("\\ud800\\udc80\\udc80", "\xf0\x90\x82\x80\x80");
     expect_string("\\udbff\\udfff", "\xf4\x8f\xbf\xbf");
     expect_bytes("a\\u0000b", "a\0b", 3);
     expect_bytes("\\u0000", "\0", 1);
-    /* An escaped backslash begins no escape. */
+    /* An escaped backslash does not start an escape. */
     expect_string("\\\\udc80", "\\udc80");
     expect_string("\\\\\\udc80", "\\\x80");
     expect_string("\\\\u0000", "\\u0000");
 }
 
-Test(run_json, what_is_not_json_is_refused)
+Test(run_json, invalid_json_is_refused)
 {
     static const char *const bad[] = {
         "",
@@ -227,7 +227,7 @@ Test(run_json, numbers)
     }
 }
 
-Test(run_json, failures_say_where)
+Test(run_json, failures_name_the_byte)
 {
     struct run_json *json = json_of("[1, 2, x]", 9);
     struct run_failure failure;
@@ -239,7 +239,7 @@ Test(run_json, failures_say_where)
     run_json_close(json);
 }
 
-/* Tokens lie across the ends of the reader's buffer, wherever those are. */
+/* Tokens cross the ends of the reader's buffer. */
 Test(run_json, long_files_are_read_in_pieces)
 {
     enum { N = 20000, WIDTH = 17 };
@@ -271,7 +271,7 @@ Test(run_json, long_files_are_read_in_pieces)
     free(text);
 }
 
-Test(run_json, elements_skip_what_is_nested)
+Test(run_json, elements_skip_nested_values)
 {
     static const char text[] = "[[1, [2]], 3, {\"a\": [4]}, null]";
     static const enum run_json_kind kinds[] = {RUN_JSON_ARRAY, RUN_JSON_NUMBER, RUN_JSON_OBJECT,

@@ -1,4 +1,4 @@
-/* Latent attention of the runner: both forms that files have, against a few lines in double. */
+/* Latent attention of the runner, in both layouts of files, compared with a reference in double. */
 #include "contrib/runner/engine/mix_latent.h"
 #include "tests/unit/runner/run_numbers.h"
 #include "tests/unit/runner/run_tree_files.h"
@@ -51,7 +51,7 @@ static void end(void)
 
 TestSuite(run_latent, .init = begin, .fini = end);
 
-/* Weights but those of the decompression. */
+/* Write all weights except those of the decompression. */
 static void make_common(bool has_narrow_queries)
 {
     if (has_narrow_queries) {
@@ -66,7 +66,10 @@ static void make_common(bool has_narrow_queries)
     run_files_random(&files, "attn_output.weight", N_HEAD * DIM_V, N_EMBD, 0, 1);
 }
 
-/* kv_b as a matrix, and the same numbers for the other form of the file. */
+/*
+ * Write the decompression weights in one of the two layouts. Returns them as the matrix kv_b, which
+ * the caller frees.
+ */
 static const float *make_decompression(bool is_absorbed)
 {
     const size_t rows = PLAIN + DIM_V;
@@ -111,7 +114,7 @@ static void rotate(double *x, size_t position)
     }
 }
 
-/* As the paper has it: keys and values of all heads are decompressed. */
+/* Compute the layer as in the paper, with the decompressed keys and values of all heads. */
 static void reference(const float *x, const float *kv_b, double *out)
 {
     static double q[N_TOKENS][N_HEAD][DIM_K], k[N_TOKENS][N_HEAD][DIM_K];
@@ -168,7 +171,7 @@ static void reference(const float *x, const float *kv_b, double *out)
     }
 }
 
-/* The layer on all tokens in batches of that size. */
+/* Apply the layer to all tokens in batches of this size. */
 static void apply(size_t batch, bool is_cache_f16, const float *x, float *out)
 {
     const struct run_rotary_scaling scaling = {.base = 10000, .factor = 1};
@@ -216,7 +219,7 @@ static void check(bool has_narrow_queries, bool is_absorbed)
     apply(4, false, x, other);
     numbers_expect_same("in batches", other, out, N_TOKENS * N_EMBD);
     apply(4, true, x, other);
-    numbers_expect_near("with a small cache", other, expected, N_TOKENS * N_EMBD, 5e-3);
+    numbers_expect_near("with an f16 cache", other, expected, N_TOKENS * N_EMBD, 5e-3);
     free(x);
     free(out);
     free(other);
@@ -229,7 +232,7 @@ Test(run_latent, decompressed)
     check(false, false);
 }
 
-Test(run_latent, decompressed_with_narrow_queries)
+Test(run_latent, decompressed_with_low_rank_queries)
 {
     check(true, false);
 }
@@ -239,7 +242,7 @@ Test(run_latent, absorbed)
     check(false, true);
 }
 
-Test(run_latent, absorbed_with_narrow_queries)
+Test(run_latent, absorbed_with_low_rank_queries)
 {
     check(true, true);
 }
@@ -254,7 +257,7 @@ static void expect_refused(int code, const char *pattern)
                           &(struct run_mixer_place){.hparams = &hparams, .is_cache_f16 = false},
                           &layer);
     cr_expect_eq(part.loader.code, code, "%s", part.failure.text);
-    cr_expect_not_null(strstr(part.failure.text, pattern), "\"%s\" is not about %s",
+    cr_expect_not_null(strstr(part.failure.text, pattern), "\"%s\" does not contain \"%s\"",
                        part.failure.text, pattern);
     run_latent_mixer.free(&layer);
     run_part_close(&part);
@@ -276,8 +279,8 @@ Test(run_latent, wrong_shapes_are_refused)
     expect_refused(-EINVAL, "key_length_mla 4 is not above rope.dimension_count 4");
 }
 
-/* What was chosen for groups of heads fits no heads that these do not divide. */
-Test(run_latent, other_heads_do_not_follow_an_indexer)
+/* A layer can share an indexer's choice only if its groups divide the layer's heads. */
+Test(run_latent, indexer_groups_must_divide_the_heads)
 {
     const struct run_layer_shape six = {.n_head = 6}, eight = {.n_head = 8};
     const struct run_indexer indexer = {.n_groups = 4};

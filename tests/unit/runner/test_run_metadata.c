@@ -1,4 +1,4 @@
-/* The metadata of a tree as the runner reads them, and its failures. */
+/* The metadata of a tree, as the runner reads them, and failures. */
 #include "contrib/runner/tree/metadata.h"
 #include "tests/unit/runner/run_numbers.h"
 #include "tests/unit/runner/run_tree_files.h"
@@ -18,16 +18,16 @@
 
 /* ---- failures ---- */
 
-Test(run_failure, has_the_text_and_returns_the_code)
+Test(run_failure, stores_the_text_and_returns_the_code)
 {
     struct run_failure failure;
 
-    /* Bytes of a model stay: run_message() escapes them when it prints. */
+    /* Bytes from the model are kept: run_message() escapes them when it prints. */
     cr_expect_eq(run_fail(&failure, -EINVAL, "a %s b", "\x1b[31m\xc3\xa9\xff"), -EINVAL);
     cr_expect_str_eq(failure.text, "a \x1b[31m\xc3\xa9\xff b");
 }
 
-Test(run_failure, long_ones_are_cut)
+Test(run_failure, long_texts_are_cut)
 {
     struct run_failure failure;
     char name[5000];
@@ -88,19 +88,19 @@ static void expect_failure(int code, const char *pattern)
 
     cr_expect_eq(run_metadata_open(tree_fd, &metadata, &failure), code);
     cr_expect_null(metadata);
-    cr_expect_not_null(strstr(failure.text, pattern), "\"%s\" is not about %s", failure.text,
-                       pattern);
+    cr_expect_not_null(strstr(failure.text, pattern), "\"%s\" does not contain \"%s\"",
+                       failure.text, pattern);
 }
 
-Test(run_metadata, the_directory_must_be_there)
+Test(run_metadata, the_directory_is_required)
 {
     expect_failure(-ENOENT, "metadata: No such file");
     run_files_write_text(&files, "metadata", "");
     expect_failure(-ENOTDIR, "metadata: ");
 }
 
-/* No key is missing only because its file cannot be read. */
-Test(run_metadata, files_that_are_none)
+/* A file that cannot be read is an error, not a missing key. */
+Test(run_metadata, invalid_files_are_refused)
 {
     static const char name[] = "metadata/general.architecture.json";
     char path[100];
@@ -117,7 +117,8 @@ Test(run_metadata, files_that_are_none)
     cr_assert_eq(mkdir(path, 0755), 0);
     expect_failure(-EISDIR, name);
     cr_assert_eq(rmdir(path), 0);
-    cr_assert_eq(mkfifo(path, 0644), 0); /* nobody writes to it, and nobody waits */
+    cr_assert_eq(mkfifo(path, 0644),
+                 0); /* the FIFO has no writer, so open() must not wait for one */
     expect_failure(-EINVAL, name);
     cr_assert_eq(unlink(path), 0);
     cr_assert_eq(symlink("general.architecture.json", path), 0);
@@ -146,7 +147,7 @@ Test(run_metadata, failures_are_kept)
     run_metadata_close(metadata);
 }
 
-/* An architecture cannot lead out of the directory, and keys need not be file names. */
+/* A key is escaped, so an architecture with slashes cannot leave the directory. */
 Test(run_metadata, names_are_escaped)
 {
     struct run_metadata *metadata = metadata_of("{\"general.architecture\": \"../a%/\\u0001\"}");
@@ -184,7 +185,7 @@ Test(run_metadata, keys_of_the_architecture)
     cr_expect_eq(run_metadata_u32(metadata, "other.a", 10, &value, &failure), 0);
     cr_expect_eq(value, 2u);
     cr_expect_eq(run_metadata_u32(metadata, ".none", 10, &value, &failure), 0);
-    cr_expect_eq(value, 2u, "what is not there leaves the default");
+    cr_expect_eq(value, 2u, "a missing key leaves the default");
     cr_expect_str_eq(run_metadata_string(metadata, "s"), "text");
     cr_expect_null(run_metadata_string(metadata, "t"));
     cr_expect_null(run_metadata_string(metadata, "none"));
@@ -212,7 +213,7 @@ Test(run_metadata, without_architecture)
     }
 }
 
-Test(run_metadata, names_of_architectures_may_be_long)
+Test(run_metadata, long_names_of_architectures)
 {
     char text[3000] = "{\"general.architecture\": \"";
     struct run_failure failure;
@@ -276,7 +277,7 @@ Test(run_metadata, whole_numbers)
     }
 }
 
-Test(run_metadata, arrays_have_a_value_for_each_layer)
+Test(run_metadata, arrays_with_a_value_per_layer)
 {
     struct run_metadata *metadata =
         metadata_of("{\"general.architecture\": \"llama\", \"llama.a\": [3, true, 2.5], \"b\": 8}");
@@ -295,7 +296,7 @@ Test(run_metadata, arrays_have_a_value_for_each_layer)
     cr_expect_str_eq(failure.text, "metadata: llama.a: 3 values, layer 3 has none");
     cr_expect_eq(run_metadata_u32_at(metadata, ".a", SIZE_MAX, 10, &value, &failure), -EINVAL);
     cr_expect_eq(run_metadata_u32_at(metadata, "b", 1000, 10, &value, &failure), 0);
-    cr_expect_eq(value, 8u, "one value is for all layers");
+    cr_expect_eq(value, 8u, "a single value applies to all layers");
     run_metadata_close(metadata);
 }
 
@@ -321,7 +322,7 @@ Test(run_metadata, floats)
     run_metadata_close(metadata);
 }
 
-Test(run_metadata, needed_keys_have_a_least_value)
+Test(run_metadata, required_keys_and_their_minimum)
 {
     struct run_metadata *metadata = metadata_of("{\"a\": 1, \"b\": 0}");
     struct run_failure failure;
@@ -355,7 +356,9 @@ Test(run_metadata, arrays_of_numbers)
     run_metadata_close(metadata);
 }
 
-/* What is kept of an array does not grow with the file. */
+/*
+ * Only the first RUN_METADATA_MAX_NUMBERS elements are kept, so memory does not grow with the file.
+ */
 Test(run_metadata, long_arrays_are_cut)
 {
     const size_t n_elements = 3 * RUN_METADATA_MAX_NUMBERS;
@@ -378,7 +381,7 @@ Test(run_metadata, long_arrays_are_cut)
     run_metadata_close(metadata);
 }
 
-Test(run_metadata, arrays_are_read_element_by_element)
+Test(run_metadata, elements_of_arrays)
 {
     struct run_metadata *metadata =
         metadata_of("{\"general.architecture\": \"llama\", \"llama.a\": [\"x\", 2], \"b\": {}}");

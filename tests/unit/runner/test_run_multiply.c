@@ -12,7 +12,7 @@
 
 enum { N_TOKENS = 5 };
 
-/* Numbers of which some are infinite, or scales of 2^127, are no weights. */
+/* Replace values that real weights do not have: infinities and scales of 2^127. */
 static void tame_numbers(const struct dequant_type *type, uint8_t *blocks)
 {
     uint64_t state = type->id;
@@ -36,7 +36,7 @@ static void tame_numbers(const struct dequant_type *type, uint8_t *blocks)
     }
 }
 
-/* The product of decoded weights, and the sum of what was added, without signs. */
+/* Compute the product of the decoded weights, and the sums of the absolute terms. */
 static void reference(const float *weights, size_t rows, size_t width, const float *x, double *out,
                       double *sizes)
 {
@@ -149,7 +149,7 @@ Test(run_multiply, weights_of_every_type)
     cr_expect_geq(n_types, 46u);
 }
 
-Test(run_multiply, matrices_of_a_tensor_are_rows_in_a_row)
+Test(run_multiply, matrices_of_a_tensor)
 {
     uint64_t state = 4;
     float *values = numbers_make(&state, 1, 6 * 5 * 4), *x = numbers_make(&state, 1, 6);

@@ -1,4 +1,4 @@
-/* Norms and activations of the runner against what their formulas say, in double. */
+/* Norms and activations of the runner, compared with their formulas in double. */
 #include "contrib/runner/compute/activation.h"
 #include "contrib/runner/compute/norm.h"
 #include "tests/unit/runner/run_numbers.h"
@@ -38,7 +38,7 @@ static void check_norm(enum run_norm_kind kind, size_t n, size_t width, size_t s
     double *expected = numbers_alloc(width, sizeof *expected);
 
     for (size_t i = 0; i < n * stride; i++)
-        x[i] += 1; /* so that means matter */
+        x[i] += 1; /* so that the means are not 0 */
     memcpy(gap, out, n * stride * sizeof *out);
     run_norm(kind, 1e-3f, x, n, width, stride, has_weight ? weight : NULL, has_bias ? bias : NULL,
              n_groups, out);
@@ -49,7 +49,7 @@ static void check_norm(enum run_norm_kind kind, size_t n, size_t width, size_t s
                        has_weight ? weight + group : NULL, has_bias ? bias + group : NULL,
                        expected);
         numbers_expect_near("norm", out + i * stride, expected, width, 1e-6);
-        numbers_expect_same("what lies between rows", out + i * stride + width,
+        numbers_expect_same("the gap between rows", out + i * stride + width,
                             gap + i * stride + width, stride - width);
     }
     run_norm(kind, 1e-3f, x, n, width, stride, has_weight ? weight : NULL, has_bias ? bias : NULL,
@@ -81,7 +81,7 @@ Test(run_norm, kinds_weights_biases_groups_and_strides)
     }
 }
 
-Test(run_norm, sums_do_not_lose_small_differences)
+Test(run_norm, small_differences_of_large_numbers)
 {
     enum { WIDTH = 4096 };
     float x[WIDTH], out[WIDTH];
@@ -141,7 +141,7 @@ static double gated_reference(enum run_activation activation, double gate, doubl
     return activation_reference(activation, NULL, gate) * up;
 }
 
-/* Enough for several threads; from -12 to 12. */
+/* Enough values for several threads. */
 enum { N = 40001 };
 
 Test(run_activation, functions_of_one_operand)
@@ -187,7 +187,7 @@ Test(run_activation, functions_with_a_gate)
     free(expected);
 }
 
-Test(run_activation, ends_of_the_range_are_finite)
+Test(run_activation, large_arguments_are_finite)
 {
     float x[] = {-1e4f, -100, -88, 0, 88, 100, 1e4f};
 

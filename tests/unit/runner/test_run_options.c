@@ -10,7 +10,7 @@
     run_options_parse(sizeof((char *[]){"ggufs-run", __VA_ARGS__}) / sizeof(char *),               \
                       (char *[]){"ggufs-run", __VA_ARGS__}, options)
 
-Test(run_options, the_table_is_sound)
+Test(run_options, table)
 {
     for (size_t i = 0; i < run_option_count; i++) {
         const struct run_option *option = &run_option_table[i];
@@ -26,7 +26,7 @@ Test(run_options, the_table_is_sound)
     }
 }
 
-Test(run_options, are_read)
+Test(run_options, values)
 {
     struct run_options options;
 
@@ -48,7 +48,7 @@ Test(run_options, are_read)
     run_options_free(&options);
 }
 
-Test(run_options, shards_of_one_model_are_that_model)
+Test(run_options, all_shards_as_arguments)
 {
     struct run_options options;
 
@@ -59,13 +59,13 @@ Test(run_options, shards_of_one_model_are_that_model)
     cr_expect_str_eq(options.prompt, "a prompt");
     run_options_free(&options);
 
-    /* Nothing else is taken for one. */
+    /* A file of another model is not a shard of this one. */
     cr_assert_eq(PARSE(&options, "m-00001-of-00003.gguf", "n-00002-of-00003.gguf"), 0);
     cr_expect_str_eq(options.prompt, "n-00002-of-00003.gguf");
     run_options_free(&options);
 }
 
-Test(run_options, model_and_prompt_as_options_or_words)
+Test(run_options, model_and_prompt)
 {
     static char *const same[][6] = {
         {"ggufs-run", "m", "a prompt"},         {"ggufs-run", "-m", "m", "a prompt"},
@@ -86,7 +86,7 @@ Test(run_options, model_and_prompt_as_options_or_words)
     }
 }
 
-Test(run_options, the_sandbox_is_for_both_processes)
+Test(run_options, no_sandbox_applies_to_both_processes)
 {
     struct run_options options;
 
@@ -101,7 +101,9 @@ Test(run_options, the_sandbox_is_for_both_processes)
     run_options_free(&options);
 }
 
-/* Every name is refused with its hint, and none is one of ours. */
+/*
+ * Every option of another runner is refused with its hint, and is not also an option of ggufs-run.
+ */
 Test(run_options, options_of_other_runners, .init = cr_redirect_stderr)
 {
     for (size_t i = 0; i < run_foreign_option_count; i++) {
@@ -127,7 +129,7 @@ Test(run_options, options_of_other_runners, .init = cr_redirect_stderr)
     cr_expect_null(run_foreign_option_hint("--gpu"));
 }
 
-Test(run_options, a_double_dash_ends_them)
+Test(run_options, double_dash_ends_the_options)
 {
     struct run_options options;
 
@@ -156,7 +158,7 @@ Test(run_options, tasks)
     run_options_free(&options);
 }
 
-Test(run_options, mistakes_are_refused, .init = cr_redirect_stderr)
+Test(run_options, invalid_options_are_refused, .init = cr_redirect_stderr)
 {
     static char *const wrong[][6] = {
         {"ggufs-run"},

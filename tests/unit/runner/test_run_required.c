@@ -1,4 +1,7 @@
-/* Tensors that must be there: what rows of the table require, and what tensors.json lists. */
+/*
+ * Required tensors: those that a row of the architecture table requires, and those that
+ * tensors.json lists.
+ */
 #include "contrib/runner/engine/engine.h"
 #include "contrib/runner/engine/required.h"
 #include "tests/unit/runner/run_tree_files.h"
@@ -69,7 +72,7 @@ Test(run_required, names_and_alternatives)
                                  "test requires it");
 }
 
-/* Words of names that could be tensors', one space apart. */
+/* Check that the list is names of tensors, one space apart. */
 static void check_names(const char *row, const char *names)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
@@ -88,7 +91,7 @@ static void check_names(const char *row, const char *names)
     }
 }
 
-/* An architecture without anything that is required would run whatever is there. */
+/* Without required tensors, an architecture would run with any subset of its tensors. */
 Test(run_required, every_row_requires_tensors)
 {
     const char *name;
@@ -118,16 +121,16 @@ static void expect_list(const char *list, int code, const char *pattern)
     cr_expect_eq(result, code, "%s: %s", list, part.failure.text);
     if (result == 0)
         run_tree_close(&tree);
-    cr_expect_not_null(strstr(part.failure.text, pattern), "\"%s\" is not about %s",
+    cr_expect_not_null(strstr(part.failure.text, pattern), "\"%s\" does not contain \"%s\"",
                        part.failure.text, pattern);
 }
 
-Test(run_required, the_list_of_tensors)
+Test(run_required, tensors_json)
 {
     expect_list("[]", 0, "");
     expect_list("[\n{\"name\":\"blk.1.c\",\"ne\":[1]},\n{\"name\":\"blk.1.b.bias\"}\n]\n", 0, "");
     expect_list("[{\"name\":\"blk.1.c\",\"gguf_name\":\"blk.1.a.weight\"}]", 0, "");
-    /* Escaped in the tree, so that they have other folders. */
+    /* Their folders have escaped names, so they are not looked up. */
     expect_list("[{\"name\":\"a/b\"},{\"name\":\"..\"},{\"name\":\"50%\"},{\"name\":\"\\n\"}]", 0,
                 "");
     expect_list("[{\"name\":\"blk.1.d\"}]", -ENOENT, "tensors/blk.1.d: missing");
@@ -145,7 +148,7 @@ Test(run_required, unused_tensors_are_counted_once)
     struct run_tensor tensor;
     const char *names[2];
 
-    /* One tensor with two names. */
+    /* one tensor with two names */
     run_files_write_text(&files, "tensors.json",
                          "[{\"name\":\"blk.1.c\",\"gguf_name\":\"blk.1.a.weight\"}]");
     tree = run_files_open(&files);
@@ -173,7 +176,7 @@ static int read_info(const char *info)
     return code;
 }
 
-Test(run_required, an_era_that_is_not_known)
+Test(run_required, an_unknown_era_is_refused)
 {
     cr_expect_eq(read_info("{\"ggml_type\":0,\"ne\":[1],\"era\":2}"), 0);
     cr_expect_eq(read_info("{\"ggml_type\":0,\"ne\":[1],\"era\":null}"), -ENOTSUP);

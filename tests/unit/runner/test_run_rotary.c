@@ -1,4 +1,4 @@
-/* The rotary embedding of the runner against its formulas, in double. */
+/* The rotary embedding of the runner, compared with its formulas in double. */
 #include "contrib/runner/compute/rotary.h"
 #include "tests/unit/runner/run_numbers.h"
 
@@ -20,7 +20,9 @@ static struct run_rotary make(enum run_rotary_kind kind, uint32_t n_rot,
     return rotary;
 }
 
-/* One head at one position: pair i turns by position · base^(-2i/n_rot) / (divisor of the pair). */
+/*
+ * Rotate one head at one position: pair i by the angle position · base^(-2i/n_rot) / divisors[i].
+ */
 static void rotate_reference(enum run_rotary_kind kind, size_t n_rot, double base,
                              const double *divisors, double magnitude, double position,
                              const float *x, size_t width, double *out)
@@ -77,12 +79,12 @@ Test(run_rotary, normal_and_neox_whole_and_partial)
         check_rotate(kinds[k], 16, 3, 2, 40, 100);
         check_rotate(kinds[k], 2, 2, 3, 7, 1);
         check_rotate(kinds[k], 0, 2, 3, 7, 1);
-        /* Far positions have exact angles. */
+        /* Angles are exact at large positions. */
         check_rotate(kinds[k], 128, 2, 1, 128, 1000000);
     }
 }
 
-Test(run_rotary, none_leaves_everything)
+Test(run_rotary, kind_none_changes_nothing)
 {
     float x[] = {1, 2, 3, 4};
     struct run_rotary rotary = make(RUN_ROTARY_NONE, 4, &plain);
@@ -92,7 +94,7 @@ Test(run_rotary, none_leaves_everything)
     run_rotary_free(&rotary);
 }
 
-Test(run_rotary, tokens_of_a_batch_turn_as_alone)
+Test(run_rotary, batches_do_not_change_the_result)
 {
     struct run_rotary rotary = make(RUN_ROTARY_NEOX, 32, &plain);
     uint64_t state = 5;
@@ -108,7 +110,7 @@ Test(run_rotary, tokens_of_a_batch_turn_as_alone)
     run_rotary_free(&rotary);
 }
 
-Test(run_rotary, a_factor_and_factors_divide)
+Test(run_rotary, factors_divide_frequencies)
 {
     static const float factors[] = {1, 2, 4.5f, 100};
     struct run_rotary_scaling scaling = plain;
@@ -128,7 +130,7 @@ Test(run_rotary, a_factor_and_factors_divide)
     run_rotary_free(&rotary);
 }
 
-/* After the paper's own code: where the ramp begins and ends, in pairs. */
+/* Return the pair where the YaRN ramp begins or ends, as in the paper's code. */
 static double correction(double n_rot, double base, double n_original, double rotations)
 {
     return n_rot * log(n_original / (rotations * 2 * M_PI)) / (2 * log(base));
@@ -159,7 +161,7 @@ Test(run_rotary, yarn_interpolates_slow_pairs_only)
     }
     cr_expect_gt(n_between, 10u);
     run_rotary_free(&rotary);
-    /* A mix of a half is half of it. */
+    /* A mix of 0.5 is the mean of both frequencies. */
     scaling.yarn_mix = 0.5f;
     rotary = make(RUN_ROTARY_NEOX, N_ROT, &scaling);
     cr_expect_float_eq(rotary.frequencies[0], (1 + 1 / 16.0) / 2, 1e-12);
@@ -182,7 +184,8 @@ Test(run_rotary, yarn_of_a_short_context_stays_finite)
         rotary = make(RUN_ROTARY_NORMAL, 16, &scaling);
         for (size_t i = 0; i < 8; i++)
             cr_expect(rotary.frequencies[i] > 0 && rotary.frequencies[i] <= 1,
-                      "%u tokens: pair %zu has %g", n_original, i, rotary.frequencies[i]);
+                      "context %u: pair %zu has frequency %g", n_original, i,
+                      rotary.frequencies[i]);
         run_rotary_free(&rotary);
     }
 }

@@ -1,6 +1,6 @@
 /*
- * RWKV as a whole, with models of random weights: what comes out, that neither batches nor what was
- * fed before a reset change it, and that files that are not whole are refused.
+ * Whole RWKV models with random weights: expected logits, the same logits for any batches and after
+ * a reset, and refusal of incomplete models.
  */
 #include "contrib/runner/engine/engine.h"
 #include "tests/unit/gguf/model_file.h"
@@ -21,9 +21,10 @@ typedef float logits_of_all[N_TOKENS][RWKV_N_VOCAB];
 
 static const struct {
     const char *name;
-    uint32_t version; /* the key */
+    uint32_t version; /* value of the key */
     bool is_expected;
-    float expected[N_EXPECTED]; /* of the last token, by llama.cpp; it has no versions before 6 */
+    float expected[N_EXPECTED]; /* first logits of the last token, computed by llama.cpp, which has
+                                   no versions before 6 */
 } models[RWKV_MODELS] = {
     [RWKV_4] = {.name = "4", .version = 4},
     [RWKV_5_1] = {.name = "5.1", .version = 5},
@@ -68,7 +69,7 @@ static void feed(struct run_engine *engine, size_t first, size_t n, logits_of_al
         "%s", failure.text);
 }
 
-/* Without batches, in batches of the engine, in calls of other lengths, and after other tokens. */
+/* Check that batches, several calls and a reset after other tokens give the same logits. */
 static void expect_same(struct run_tree *tree, const char *name, logits_of_all expected)
 {
     const struct run_engine_options options = {.n_batch = 5};
@@ -95,7 +96,7 @@ static void expect_same(struct run_tree *tree, const char *name, logits_of_all e
 
 TestSuite(run_rwkv, .init = model_file_begin_test);
 
-Test(run_rwkv, gives_the_same_however_it_is_fed)
+Test(run_rwkv, logits_are_as_expected)
 {
     for (enum rwkv_model kind = 0; kind < RWKV_MODELS; kind++) {
         const struct run_engine_options options = {0};
@@ -123,7 +124,7 @@ Test(run_rwkv, gives_the_same_however_it_is_fed)
     }
 }
 
-/* Opens the copy, and computes if it may. */
+/* Open the copy and compute logits. Returns 0 or a negative errno. */
 static int try_model(const struct tree_copy *copy)
 {
     const struct run_engine_options options = {0};
@@ -144,7 +145,7 @@ static int try_model(const struct tree_copy *copy)
     return code;
 }
 
-/* A tensor that is not there, or is another. */
+/* Check that the model is refused without the tensor, and with another tensor in its place. */
 static void break_tensor(void *user, const char *name)
 {
     const struct tree_copy *copy = user;
@@ -152,7 +153,7 @@ static void break_tensor(void *user, const char *name)
         strcmp(name, "token_embd.weight") == 0 || strcmp(name, "output.weight") == 0;
 
     tree_copy_hide(copy, name, NULL);
-    /* Each of these two serves as the other, as in models with tied embeddings. */
+    /* With tied embeddings one of these two replaces the other, so either may be missing. */
     cr_expect_eq(try_model(copy) == 0, is_wide, "without %s", name);
     tree_copy_restore(copy, name);
     tree_copy_hide(copy, name, is_wide ? "output_norm.weight" : "token_embd.weight");
@@ -169,7 +170,7 @@ static void expect_needed(void *user, const char *name)
     tree_copy_restore(copy, name);
 }
 
-Test(run_rwkv, needs_every_tensor_of_the_list)
+Test(run_rwkv, every_listed_tensor_is_required)
 {
     for (enum rwkv_model kind = 0; kind < RWKV_MODELS; kind++) {
         struct tree_copy copy;
@@ -181,7 +182,7 @@ Test(run_rwkv, needs_every_tensor_of_the_list)
     }
 }
 
-Test(run_rwkv, refuses_what_is_missing_or_of_another_shape)
+Test(run_rwkv, missing_and_wrong_tensors_are_refused)
 {
     for (enum rwkv_model kind = 0; kind < RWKV_MODELS; kind++) {
         struct tree_copy copy;
@@ -194,7 +195,7 @@ Test(run_rwkv, refuses_what_is_missing_or_of_another_shape)
     }
 }
 
-Test(run_rwkv, refuses_other_versions_and_head_sizes)
+Test(run_rwkv, wrong_versions_and_head_sizes_are_refused)
 {
     static const struct {
         enum rwkv_model model;

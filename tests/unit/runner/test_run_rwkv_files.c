@@ -1,6 +1,6 @@
 /*
- * The models of rwkv.cpp's own test, if there are any, fed with what it feeds them: the logits of
- * the FP32 files are the expected ones, those of the others as far off as their weights are coarse.
+ * The models of rwkv.cpp's own test, if the fixtures have them, with its input. FP32 files must
+ * give its logits; the tolerance of the others depends on their quantization.
  */
 #include "contrib/runner/engine/engine.h"
 #include "tests/unit/gguf/model_file.h"
@@ -25,7 +25,7 @@ static const char *fixture(const char *kind, const char *name)
     return path;
 }
 
-/* False without fixtures. */
+/* Read the expected logits. Returns false if there are no fixtures. */
 static bool read_expected(const char *version, float expected[N_VOCAB])
 {
     FILE *file = fopen(fixture("expected-logits-", version), "rb");
@@ -73,9 +73,9 @@ static void run(const char *name, float logits[N_VOCAB])
 
 TestSuite(run_rwkv_files, .init = model_file_begin_test);
 
-Test(run_rwkv_files, give_the_expected_logits)
+Test(run_rwkv_files, logits_are_as_expected)
 {
-    /* `error`: sum of squared differences to that of the expected squares, at most. */
+    /* `error`: largest sum of squared differences, relative to the sum of squares expected. */
     static const struct {
         const char *version, *type;
         double error;
@@ -91,7 +91,7 @@ Test(run_rwkv_files, give_the_expected_logits)
         char name[64];
 
         if (!read_expected(files[i].version, expected)) {
-            fprintf(stderr, "SKIPPED: no %s (GGUFS_FIXTURES names its folder)\n",
+            fprintf(stderr, "SKIPPED: no %s (set GGUFS_FIXTURES to the fixtures folder)\n",
                     fixture("expected-logits-", files[i].version));
             cr_skip_test("no fixtures");
         }

@@ -41,8 +41,8 @@ static void fill(float *logits, uint64_t seed, double spread)
         logits[i] = (float)((run_xoshiro_double(&random) - 0.5) * spread);
 }
 
-/* The numbers that the authors' programs give. */
-Test(run_sampler, random_numbers_are_those_of_the_source)
+/* Compare with numbers from the authors' programs. */
+Test(run_sampler, random_numbers_match_the_original)
 {
     struct run_xoshiro random = {.state = {1, 2, 3, 4}};
 
@@ -58,7 +58,7 @@ Test(run_sampler, random_numbers_are_those_of_the_source)
     }
 }
 
-Test(run_sampler, zero_takes_the_likeliest)
+Test(run_sampler, zero_temperature_is_greedy)
 {
     const float logits[5] = {-1, 3, 2, 3, -INFINITY};
     struct run_sampling sampling = plain;
@@ -66,11 +66,11 @@ Test(run_sampler, zero_takes_the_likeliest)
 
     sampling.temperature = 0;
     sampler = open_sampler(sampling, 5);
-    cr_expect_eq(pick(sampler, logits, 5), 1, "the lowest id of equal ones");
+    cr_expect_eq(pick(sampler, logits, 5), 1, "the lowest id of equal logits");
     run_sampler_close(sampler);
 }
 
-Test(run_sampler, refuses_what_is_no_number)
+Test(run_sampler, nan_and_infinite_logits_are_refused)
 {
     static const float wrong[][3] = {
         {1, NAN, 2}, {INFINITY, 0, 0}, {-INFINITY, -INFINITY, -INFINITY}};
@@ -93,7 +93,7 @@ Test(run_sampler, refuses_what_is_no_number)
     }
 }
 
-/* ---- against a plain implementation in double ---- */
+/* ---- compared with a plain implementation in double ---- */
 
 struct share {
     int32_t token;
@@ -119,7 +119,7 @@ static void normalize(struct share *shares, int n, double temperature)
         shares[i].p /= sum;
 }
 
-/* The probability of each token. */
+/* Compute the probability of each token. */
 static void expect_shares(const struct run_sampling *sampling, const float *logits,
                           double p[N_VOCAB])
 {
@@ -146,8 +146,11 @@ static void expect_shares(const struct run_sampling *sampling, const float *logi
         p[shares[i].token] = shares[i].p;
 }
 
-/* With a fixed seed this is the same every time; 5 standard deviations are far out. */
-Test(run_sampler, draws_as_the_shares_say)
+/*
+ * The seed is fixed, so the counts are the same in every run. They must be within 5 standard
+ * deviations.
+ */
+Test(run_sampler, draws_match_the_probabilities)
 {
     static const struct run_sampling samplings[] = {
         {.top_p = 1, .temperature = 1},
@@ -184,16 +187,17 @@ Test(run_sampler, draws_as_the_shares_say)
             const double deviation = sqrt(mean * (1 - p[j]));
 
             if (p[j] == 0)
-                cr_expect_eq(counts[j], 0, "case %zu: token %d was left out", i, j);
+                cr_expect_eq(counts[j], 0, "case %zu: token %d has probability 0 but was drawn", i,
+                             j);
             else
                 cr_expect_leq(fabs(counts[j] - mean), 5 * deviation + 1e-9,
-                              "case %zu: token %d came %d times, not about %.0f", i, j, counts[j],
-                              mean);
+                              "case %zu: token %d was drawn %d times, expected about %.0f", i, j,
+                              counts[j], mean);
         }
     }
 }
 
-Test(run_sampler, a_seed_gives_the_same_again)
+Test(run_sampler, a_seed_repeats_its_draws)
 {
     int32_t first[100];
     int n_other = 0;
@@ -218,10 +222,10 @@ Test(run_sampler, a_seed_gives_the_same_again)
         }
         run_sampler_close(sampler);
     }
-    cr_expect_gt(n_other, 50, "another seed gives something else");
+    cr_expect_gt(n_other, 50, "another seed must give other draws");
 }
 
-Test(run_sampler, repetition_is_penalized_once_and_within_the_window)
+Test(run_sampler, repeat_penalty)
 {
     struct run_sampling sampling = plain;
     struct run_failure failure;
@@ -233,7 +237,7 @@ Test(run_sampler, repetition_is_penalized_once_and_within_the_window)
     sampling.repeat_penalty = 2;
     sampling.repeat_last_n = 3;
     sampler = open_sampler(sampling, 5);
-    run_sampler_accept(sampler, 4); /* leaves the window */
+    run_sampler_accept(sampler, 4); /* falls out of the window */
     run_sampler_accept(sampler, 0);
     run_sampler_accept(sampler, 0);
     run_sampler_accept(sampler, 2);
@@ -242,7 +246,7 @@ Test(run_sampler, repetition_is_penalized_once_and_within_the_window)
     cr_assert_eq(run_sampler_pick(sampler, logits, &token, &failure), 0);
     cr_expect_eq(token, 1);
     cr_expect_float_eq(logits[0], 2, 0);
-    cr_expect_float_eq(logits[2], -4, 0, "a negative one is multiplied");
+    cr_expect_float_eq(logits[2], -4, 0, "a negative logit is multiplied");
     cr_expect_float_eq(logits[4], 2, 0);
     run_sampler_close(sampler);
 }

@@ -1,4 +1,4 @@
-/* The recurrences of Mamba and Mamba 2 against their formula in double. */
+/* The recurrences of Mamba and Mamba 2, compared with their formula in double. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void make(struct sample *sample, bool is_mamba2)
     random_floats(&seed, -1, 1, sample->d, HEADS);
     random_floats(&seed, -1, 1, sample->x, TOKENS * ROW);
     random_floats(&seed, -4, 3, sample->dt, TOKENS * DT_ROW);
-    sample->dt[5] = 30; /* where softplus is its argument */
+    sample->dt[5] = 30; /* softplus(x) is x here */
     random_floats(&seed, -1, 1, sample->b, TOKENS * ROW);
     random_floats(&seed, -1, 1, sample->c, TOKENS * ROW);
     sample->scan = (struct run_scan){
@@ -63,7 +63,7 @@ static void feed(struct sample *sample, size_t batch, float *out)
     }
 }
 
-/* Element after element, with a state of its own. */
+/* Compute each element alone, with its own state. */
 static void expect(const struct sample *sample, double *out)
 {
     const size_t width = sample->scan.width;
@@ -118,8 +118,8 @@ Test(run_selective_scan, mamba2)
     check(true);
 }
 
-/* A layer's reset forgets both of what it keeps. */
-Test(run_selective_scan, layers_forget)
+/* Resetting a layer clears the convolution and the state. */
+Test(run_selective_scan, reset_clears_the_state)
 {
     float past[2 * HEADS * WIDTH], state[HEADS * WIDTH * STATE];
     const struct run_convolution convolution = {

@@ -11,7 +11,7 @@ static size_t found(const char *const *texts, size_t n, const char *bytes, bool 
     return n_free;
 }
 
-Test(run_stop_texts, are_found_and_begun)
+Test(run_stop_texts, complete_and_partial_matches)
 {
     static const struct {
         const char *bytes;
@@ -34,7 +34,7 @@ Test(run_stop_texts, are_found_and_begun)
     }
 }
 
-Test(run_stop_texts, nothing_to_find)
+Test(run_stop_texts, empty_list)
 {
     bool is_found;
 
@@ -42,8 +42,8 @@ Test(run_stop_texts, nothing_to_find)
     cr_expect_not(is_found);
 }
 
-/* However a text is cut into pieces, the same comes out. */
-Test(run_stop_texts, pieces_make_no_difference)
+/* The output does not depend on how the text is divided into pieces. */
+Test(run_stop_texts, pieces_of_any_size)
 {
     static const char *const texts[] = {"aab", "END"};
     const char *text = "aaaaab";

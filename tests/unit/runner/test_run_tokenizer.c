@@ -1,4 +1,4 @@
-/* Opening tokenizers, tokens with a task, and small vocabularies of each kind. */
+/* Opening tokenizers, special tokens, and a small vocabulary of each kind. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,30 +6,30 @@
 #include "tests/unit/gguf/model_file.h"
 #include "tests/unit/runner/run_vocabularies.h"
 
-/* SentencePiece: ids 0 to 2 as everywhere, 3 and 4 bytes, then words with scores. */
+/* SentencePiece: ids 0 to 2 as usual, 3 and 4 are bytes, then words with scores. */
 #define SPM_TOKENS                                                                                          \
     "\"tokenizer.ggml.model\":\"llama\",\"tokenizer.ggml.tokens\":[\"<unk>\",\"<s>\",\"</s>\","             \
     "\"<0xC3>\",\"<0xA9>\",\"▁\",\"a\",\"b\",\"▁a\",\"ab\",\"▁ab\",\"<|x|>\",\"<tool>\",\"▁▁\"]," \
     "\"tokenizer.ggml.token_type\":[2,3,3,6,6,1,1,1,1,1,1,3,4,1]"
 #define SPM "{" SPM_TOKENS ",\"tokenizer.ggml.scores\":[0,0,0,0,0,-9,-8,-7,-2,-1,-3,0,0,-4]}"
 
-Test(run_tokenizer, pairs_with_the_highest_score_become_one)
+Test(run_tokenizer, sentencepiece_merges_by_score)
 {
     struct run_tokenizer *tokenizer = vocabulary_accept(SPM);
 
     vocabulary_expect(tokenizer, "", 0, "");
     vocabulary_expect(tokenizer, "ab", 0, "10");
-    /* "ab" before "▁a", so "▁ab" can be made. */
+    /* "ab" is merged before "▁a", so "▁ab" is possible. */
     vocabulary_expect(tokenizer, "ab ab", 0, "10 10");
     vocabulary_expect(tokenizer, "aab", 0, "8 9");
     vocabulary_expect(tokenizer, "  a", 0, "13 8");
     vocabulary_expect(tokenizer, "bé", 0, "5 7 3 4");
-    /* Neither c nor its byte. */
+    /* The vocabulary has neither "c" nor its byte. */
     vocabulary_expect_ids(tokenizer, "bc", 2, 0, "5 7 0");
     run_tokenizer_close(tokenizer);
 }
 
-Test(run_tokenizer, added_tokens_are_found_in_texts)
+Test(run_tokenizer, special_tokens_in_text)
 {
     struct run_tokenizer *tokenizer = vocabulary_accept(SPM);
 
@@ -38,12 +38,12 @@ Test(run_tokenizer, added_tokens_are_found_in_texts)
     vocabulary_expect_ids(tokenizer, "a<tool>b", 8, 0, "8 12 5 7");
     vocabulary_expect_ids(tokenizer, "a", 1, RUN_ENCODE_BOS_EOS, "1 8");
     vocabulary_expect_ids(tokenizer, "", 0, RUN_ENCODE_BOS_EOS, "1");
-    /* Not what looks like one, piece by piece. */
+    /* Pieces are not joined to a special token. */
     vocabulary_expect_ids(tokenizer, "<s>", 3, 0, "5 0 0 0");
     run_tokenizer_close(tokenizer);
 }
 
-Test(run_tokenizer, keys_say_what_begins_and_ends_a_text)
+Test(run_tokenizer, bos_and_eos_keys)
 {
     struct run_tokenizer *tokenizer = vocabulary_accept(
         "{" SPM_TOKENS ",\"tokenizer.ggml.add_bos_token\":false,\"tokenizer.ggml.add_eos_token\":"
@@ -60,8 +60,8 @@ Test(run_tokenizer, keys_say_what_begins_and_ends_a_text)
     run_tokenizer_close(tokenizer);
 }
 
-/* As in vocabularies of old files: what has the lowest id comes first. */
-Test(run_tokenizer, without_scores_the_ids_are_the_order)
+/* Old files have no scores: lower ids are merged first. */
+Test(run_tokenizer, sentencepiece_without_scores)
 {
     static const char tokens[] =
         "\"tokenizer.ggml.model\":\"llama\",\"tokenizer.ggml.add_space_prefix\":false,"
@@ -79,7 +79,7 @@ Test(run_tokenizer, without_scores_the_ids_are_the_order)
     run_tokenizer_close(tokenizer);
 }
 
-Test(run_tokenizer, bytes_become_pairs_and_words)
+Test(run_tokenizer, byte_level_bpe)
 {
     struct run_tokenizer *tokenizer = vocabulary_accept(
         "{\"tokenizer.ggml.model\":\"gpt2\",\"tokenizer.ggml.pre\":\"gpt-2\","
@@ -98,7 +98,7 @@ Test(run_tokenizer, bytes_become_pairs_and_words)
     run_tokenizer_close(tokenizer);
 }
 
-Test(run_tokenizer, a_pretokenizer_that_is_not_known_is_noted)
+Test(run_tokenizer, unknown_pretokenizers_are_noted)
 {
     static const char tokens[] = "\"tokenizer.ggml.model\":\"gpt2\",\"tokenizer.ggml.tokens\":"
                                  "[\"a\",\"b\",\"ab\"],\"tokenizer.ggml.merges\":[\"a b\"]";
@@ -117,15 +117,15 @@ Test(run_tokenizer, a_pretokenizer_that_is_not_known_is_noted)
     cr_expect(strstr(run_tokenizer_note(tokenizer), "no tokenizer.ggml.pre") != NULL);
     run_tokenizer_close(tokenizer);
 
-    /* Files of these models are older than the key. */
+    /* Files of this architecture are older than the key. */
     snprintf(text, sizeof text, "{%s,\"general.architecture\":\"gptneox\"}", tokens);
     tokenizer = vocabulary_accept(text);
     cr_expect_str_eq(run_tokenizer_note(tokenizer), "");
     run_tokenizer_close(tokenizer);
 }
 
-/* As in old files, and in those of Kimi. */
-Test(run_tokenizer, without_merges_the_ids_are_the_order)
+/* Old files and those of Kimi have no merges: lower ids are merged first. */
+Test(run_tokenizer, bpe_without_merges)
 {
     struct run_tokenizer *tokenizer =
         vocabulary_accept("{\"general.architecture\":\"gpt2\",\"tokenizer.ggml.model\":\"gpt2\","
@@ -136,7 +136,7 @@ Test(run_tokenizer, without_merges_the_ids_are_the_order)
     run_tokenizer_close(tokenizer);
 }
 
-Test(run_tokenizer, characters_become_pairs)
+Test(run_tokenizer, character_bpe)
 {
     struct run_tokenizer *tokenizer =
         vocabulary_accept("{\"tokenizer.ggml.model\":\"gemma4\",\"tokenizer.ggml.bos_token_id\":0,"
@@ -152,7 +152,7 @@ Test(run_tokenizer, characters_become_pairs)
     run_tokenizer_close(tokenizer);
 }
 
-Test(run_tokenizer, words_become_pieces)
+Test(run_tokenizer, wordpiece)
 {
     struct run_tokenizer *tokenizer = vocabulary_accept(
         "{\"tokenizer.ggml.model\":\"bert\",\"tokenizer.ggml.tokens\":[\"[PAD]\",\"[UNK]\","
@@ -169,13 +169,13 @@ Test(run_tokenizer, words_become_pieces)
     run_tokenizer_close(tokenizer);
 }
 
-/* "a" is worth -1, "b" -1, "ab" -1.5, "bb" -5; unknown is ten worse than the worst. */
+/* Scores: "a" -1, "b" -1, "ab" -1.5, "bb" -5, unknown characters 10 below the lowest. */
 #define UNIGRAM                                                                                    \
     "\"tokenizer.ggml.tokens\":[\"<pad>\",\"</s>\",\"<unk>\",\"▁\",\"a\",\"b\",\"ab\",\"bb\"],"  \
     "\"tokenizer.ggml.token_type\":[3,3,2,1,1,1,1,1],"                                             \
     "\"tokenizer.ggml.scores\":[0,0,0,-1,-1,-1,-1.5,-5]"
 
-Test(run_tokenizer, the_best_way_to_cut_is_taken)
+Test(run_tokenizer, unigram)
 {
     struct run_tokenizer *tokenizer = vocabulary_accept(
         "{\"tokenizer.ggml.model\":\"t5\"," UNIGRAM ",\"tokenizer.ggml.add_space_prefix\":true,"
@@ -192,8 +192,8 @@ Test(run_tokenizer, the_best_way_to_cut_is_taken)
     run_tokenizer_close(tokenizer);
 }
 
-/* One unit for "x", whose child says where its replacement, "ab", begins. */
-Test(run_tokenizer, characters_are_replaced_before_cutting)
+/* A table with one character, "x", whose leaf points to its replacement, "ab". */
+Test(run_tokenizer, precompiled_charsmap)
 {
     enum { N_UNITS = 256 };
     static char text[8192];
@@ -201,7 +201,10 @@ Test(run_tokenizer, characters_are_replaced_before_cutting)
     struct run_tokenizer *tokenizer;
     size_t at;
 
-    /* The root's children are at their bytes; "x" (78) is a leaf whose value is at 78 ^ 1. */
+    /*
+     * Children of the root are at the index of their byte. "x" (78) is a leaf with its value at 78
+     * ^ 1.
+     */
     bytes[4 + 4 * 'x'] = 'x';
     bytes[4 + 4 * 'x' + 1] = 1 | 1 << 2;
     memcpy(bytes + 4 + 4 * N_UNITS, "ab", 3);
@@ -217,7 +220,7 @@ Test(run_tokenizer, characters_are_replaced_before_cutting)
     run_tokenizer_close(tokenizer);
 }
 
-Test(run_tokenizer, the_longest_token_is_taken)
+Test(run_tokenizer, rwkv_takes_the_longest_token)
 {
     struct run_tokenizer *tokenizer = vocabulary_accept(
         "{\"tokenizer.ggml.model\":\"rwkv\",\"tokenizer.ggml.tokens\":[\"<s>\",\"a\",\"ab\","
@@ -230,7 +233,7 @@ Test(run_tokenizer, the_longest_token_is_taken)
     run_tokenizer_close(tokenizer);
 }
 
-Test(run_tokenizer, bytes_are_tokens_where_there_is_no_vocabulary)
+Test(run_tokenizer, bytes_without_a_vocabulary)
 {
     struct run_tokenizer *tokenizer =
         vocabulary_accept("{\"general.architecture\":\"rwkv4\",\"rwkv4.vocab_size\":256}");
@@ -245,7 +248,7 @@ Test(run_tokenizer, bytes_are_tokens_where_there_is_no_vocabulary)
     run_tokenizer_close(tokenizer);
 }
 
-Test(run_tokenizer, ends_are_known_by_their_texts)
+Test(run_tokenizer, end_tokens_by_text)
 {
     struct run_tokenizer *tokenizer = vocabulary_accept(
         "{\"tokenizer.ggml.model\":\"gpt2\",\"tokenizer.ggml.pre\":\"gpt-4o\","
@@ -256,7 +259,7 @@ Test(run_tokenizer, ends_are_known_by_their_texts)
     for (int32_t id = 0; id < 8; id++)
         cr_expect_eq(run_tokenizer_is_end(tokenizer, id), id == 2 || id == 3 || id == 5 || id == 6,
                      "%d", id);
-    /* In gpt-oss another message follows <|end|>, and these are shown. */
+    /* In gpt-oss a message may follow <|end|>. It and <|channel|> are shown. */
     cr_expect_not(run_tokenizer_is_hidden(tokenizer, 1));
     cr_expect_not(run_tokenizer_is_hidden(tokenizer, 4));
     cr_expect(run_tokenizer_is_hidden(tokenizer, 5));
@@ -265,7 +268,7 @@ Test(run_tokenizer, ends_are_known_by_their_texts)
     run_tokenizer_close(tokenizer);
 }
 
-/* As in gpt-oss: what is shown in the output is still a control token in the input. */
+/* gpt-oss shows some control tokens in the output. They are still not matched in input text. */
 Test(run_tokenizer, control_tokens_are_not_matched_in_text)
 {
     static const char *const names[] = {"<|start|>", "<|message|>", "<|channel|>", "<|constrain|>",
@@ -293,12 +296,12 @@ Test(run_tokenizer, control_tokens_are_not_matched_in_text)
         cr_expect_eq(run_tokenizer_is_hidden(tokenizer, id), id == 5 || id == 6, "%s", names[id]);
         run_ids_free(&ids);
     }
-    /* Not as the result of a merge either. */
+    /* A merge must not give a control token either. */
     vocabulary_expect_ids(tokenizer, "ab<||", 5, 0, "11 12 14 9");
     run_tokenizer_close(tokenizer);
 }
 
-/* Whatever a single byte's token is called. */
+/* A byte must not become a control token, whatever the token's text is. */
 Test(run_tokenizer, bytes_do_not_become_control_tokens)
 {
     struct run_tokenizer *tokenizer = vocabulary_accept(
@@ -317,9 +320,8 @@ Test(run_tokenizer, bytes_do_not_become_control_tokens)
     run_tokenizer_close(tokenizer);
 }
 
-/* The file's word counts: in Gemma 4 the text is HTML, unless it is a control token there as well.
- */
-Test(run_tokenizer, a_text_that_ends_others_is_html_in_gemma_4)
+/* In Gemma 4, "</s>" is HTML text unless the file says that it is a control token. */
+Test(run_tokenizer, gemma_4_takes_end_text_for_html)
 {
     static const char format[] =
         "{\"tokenizer.ggml.model\":\"gemma4\",\"tokenizer.ggml.tokens\":[\"<|tool_response>\","
@@ -338,7 +340,7 @@ Test(run_tokenizer, a_text_that_ends_others_is_html_in_gemma_4)
     }
 }
 
-Test(run_tokenizer, ids_outside_are_no_tokens)
+Test(run_tokenizer, invalid_ids)
 {
     static const int32_t ids[] = {RUN_NO_TOKEN, -2147483647 - 1, 14, 2147483647};
     struct run_tokenizer *tokenizer = vocabulary_accept(SPM);
@@ -358,7 +360,7 @@ Test(run_tokenizer, ids_outside_are_no_tokens)
     run_tokenizer_close(NULL);
 }
 
-/* A NUL in a text of the metadata is two bytes in memory. */
+/* In memory, a NUL of the metadata is stored as two bytes. */
 Test(run_tokenizer, nul_is_a_character)
 {
     struct run_tokenizer *tokenizer = vocabulary_accept(

@@ -1,4 +1,7 @@
-/* Vocabularies made to collide in a hash without a key: their tables must not have long runs. */
+/*
+ * Vocabularies that collide in a hash without a key. The tables must not have long runs of used
+ * slots.
+ */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +13,10 @@
 
 enum { N_TOKENS = 20000, N_SLOTS = 65536, TEXT_BYTES = 6 };
 
-/* More slots in a row than a random table with half of its slots free ever has: runs of this length
- * have a probability below 1e-20. */
+/* A random table with half of its slots free has no such run: its probability is below 1e-20. */
 enum { LONG_RUN = 500 };
 
-/* 64-bit FNV-1a, folded: the hash that these tokens were found for. */
+/* 64-bit FNV-1a, folded to 32 bits: the hash in which the tokens collide. */
 static uint32_t fnv(const char *text, size_t length)
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -24,7 +26,7 @@ static uint32_t fnv(const char *text, size_t length)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* The next text of lower-case letters and digits whose hash is in the first 64 of the slots. */
+/* Store the next text of letters and digits whose hash is among the first 64 slots. */
 static void next_text(uint64_t *counter, char text[TEXT_BYTES + 1])
 {
     do {
@@ -61,7 +63,7 @@ static size_t longest_run(const struct run_vocabulary *vocabulary)
     return longest;
 }
 
-Test(run_tokenizer_collisions, tokens_that_collide_without_a_key_do_not)
+Test(run_tokenizer_collisions, tokens_with_equal_unkeyed_hashes)
 {
     const size_t room = N_TOKENS * (TEXT_BYTES + 3) + 64;
     char *metadata = malloc(room), text[TEXT_BYTES + 1];
@@ -81,17 +83,20 @@ Test(run_tokenizer_collisions, tokens_that_collide_without_a_key_do_not)
     cr_expect_eq(first.n, (uint32_t)N_TOKENS);
     cr_expect_eq(first.slot_mask, (uint32_t)N_SLOTS - 1);
     cr_expect_lt(longest_run(&first), (size_t)LONG_RUN);
-    cr_expect_neq(first.key.words[0], second.key.words[0], "two vocabularies have one key");
+    cr_expect_neq(first.key.words[0], second.key.words[0], "two vocabularies have the same key");
     cr_expect_eq(run_vocabulary_find(&first, text, TEXT_BYTES), N_TOKENS - 1);
     run_vocabulary_free(&first);
     run_vocabulary_free(&second);
     free(metadata);
 }
 
-/* Pairs whose product with the former hash's factor is below 2^45: one slot. */
-Test(run_tokenizer_collisions, merges_that_collide_without_a_key_do_not)
+/*
+ * Pairs of ids that have one slot in a multiplicative hash: their products with its factor are
+ * below 2^45.
+ */
+Test(run_tokenizer_collisions, merges_with_equal_unkeyed_hashes)
 {
-    /* The inverse of 0x9e3779b97f4a7c15 modulo 2^64. */
+    /* inverse of 0x9e3779b97f4a7c15 modulo 2^64 */
     const uint64_t inverse = 0xf1de83e19937733du;
     struct run_merge_table table, other;
     size_t longest = 0, run = 0;
@@ -100,13 +105,13 @@ Test(run_tokenizer_collisions, merges_that_collide_without_a_key_do_not)
     cr_assert_eq(inverse * 0x9e3779b97f4a7c15u, (uint64_t)1);
     cr_assert_eq(run_merge_table_open(&table), 0);
     cr_assert_eq(run_merge_table_open(&other), 0);
-    cr_expect_neq(table.key.words[0], other.key.words[0], "two tables have one key");
+    cr_expect_neq(table.key.words[0], other.key.words[0], "two tables have the same key");
     for (uint64_t i = 1; table.n_merges < N_TOKENS; i++) {
         const uint64_t pair = i * inverse;
         struct run_merge merge = {.rank = 1, .id = 5};
 
         if (pair >> 63 || pair >> 31 & 1)
-            continue; /* no ids */
+            continue; /* not valid ids */
         merge.left = left = (int32_t)(pair >> 32);
         merge.right = right = (int32_t)(pair & UINT32_MAX);
         cr_assert_eq(run_merge_table_add(&table, &merge), 0);

@@ -1,4 +1,4 @@
-/* Vocabularies of models, if the fixtures are there: expected ids, and that nothing is lost. */
+/* Vocabularies of models from the fixtures, if present: expected ids, and lossless round trips. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,9 @@ TestSuite(run_tokenizer_fixtures, .init = model_file_begin_test);
 
 #define DIVIDER "\n__ggml_vocab_test__\n"
 
-/* The texts of an .inp file: between dividers, the last behind the last of them. */
+/*
+ * Return the next text of an .inp file, whose texts are separated by dividers. NULL after the last.
+ */
 static char *next_text(char **rest)
 {
     char *text = *rest, *end;
@@ -25,7 +27,7 @@ static char *next_text(char **rest)
     return text;
 }
 
-/* "1 2 3" without spaces before or behind. */
+/* Remove spaces at both ends. */
 static char *trim(char *line)
 {
     size_t length;
@@ -41,7 +43,7 @@ static const char *const with_ids[] = {"ggml-vocab-bert-bge.gguf", "ggml-vocab-f
                                        "ggml-vocab-gpt-2.gguf", "ggml-vocab-llama-spm.gguf",
                                        "ggml-vocab-phi-3.gguf"};
 
-Test(run_tokenizer_fixtures, texts_become_the_expected_ids)
+Test(run_tokenizer_fixtures, expected_ids)
 {
     for (size_t i = 0; i < COUNT(with_ids); i++) {
         struct run_tokenizer *tokenizer = vocabulary_fixture(with_ids[i]);
@@ -78,8 +80,8 @@ static const char *const lossless[] = {
     "ggml-vocab-phi-3.gguf",        "ggml-vocab-refact.gguf",
     "ggml-vocab-starcoder.gguf"};
 
-/* WordPiece drops spaces and upper case; all others keep everything. */
-Test(run_tokenizer_fixtures, texts_come_back_from_their_ids)
+/* All tokenizers but WordPiece, which drops spaces and case, are lossless. */
+Test(run_tokenizer_fixtures, texts_round_trip)
 {
     for (size_t i = 0; i < COUNT(lossless); i++) {
         struct run_tokenizer *tokenizer = vocabulary_fixture(lossless[i]);
@@ -100,7 +102,9 @@ Test(run_tokenizer_fixtures, texts_come_back_from_their_ids)
     }
 }
 
-/* Some vocabularies have no tokens for bytes that UTF-8 does not have, or for control characters.
+/*
+ * Find the bytes that round-trip alone. Some vocabularies lack control characters or bytes that
+ * UTF-8 never uses.
  */
 static void find_bytes(const struct run_tokenizer *tokenizer, bool has_token[256])
 {
@@ -111,8 +115,8 @@ static void find_bytes(const struct run_tokenizer *tokenizer, bool has_token[256
     }
 }
 
-/* Also what is no text at all. */
-Test(run_tokenizer_fixtures, bytes_come_back_from_their_ids)
+/* Random bytes round-trip too. */
+Test(run_tokenizer_fixtures, random_bytes_round_trip)
 {
     uint64_t state = 11;
 
@@ -135,7 +139,7 @@ Test(run_tokenizer_fixtures, bytes_come_back_from_their_ids)
                 if (!has_token[(unsigned char)bytes[k]])
                     bytes[k] = ' ';
             }
-            /* U+2581 is a space to SentencePiece. */
+            /* SentencePiece decodes U+2581 to a space. */
             if (run_tokenizer_adds_space(tokenizer) && memmem(bytes, length, "\xe2\x96\x81", 3))
                 continue;
             cr_expect(vocabulary_is_kept(tokenizer, bytes, length), "%s: text %zu", lossless[i], j);
@@ -144,7 +148,7 @@ Test(run_tokenizer_fixtures, bytes_come_back_from_their_ids)
     }
 }
 
-Test(run_tokenizer_fixtures, tokens_with_a_task_are_known)
+Test(run_tokenizer_fixtures, special_tokens)
 {
     struct run_tokenizer *tokenizer = vocabulary_fixture("ggml-vocab-phi-3.gguf");
     static const char chat[] = "<|user|>\nHi<|end|>\n<|assistant|>";
@@ -163,7 +167,7 @@ Test(run_tokenizer_fixtures, tokens_with_a_task_are_known)
     cr_expect(run_tokenizer_is_end(tokenizer, end));
     cr_expect(run_tokenizer_is_end(tokenizer, 32000));
     cr_expect_not(run_tokenizer_is_end(tokenizer, 1));
-    /* White space behind them is theirs. */
+    /* These special tokens absorb the white space after them. */
     vocabulary_expect_ids(tokenizer, chat, strlen(chat), RUN_ENCODE_SPECIAL | RUN_ENCODE_BOS_EOS,
                           "1 32010 6324 32007 32001");
     run_tokenizer_close(tokenizer);

@@ -1,4 +1,4 @@
-/* Metadata that lie: refused with a message that names the key, or harmless. */
+/* Invalid metadata: refused with a message that names the key, or harmless. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ Test(run_tokenizer_hostile, wrong_metadata_are_refused)
     static const struct {
         const char *metadata;
         int code;
-        const char *message; /* a part of it */
+        const char *message; /* part of the message */
     } list[] = {
         {"{}", -ENOENT, "no tokenizer.ggml.model"},
         {"{\"general.architecture\":\"x\",\"x.vocab_size\":\"256\"}", -ENOENT,
@@ -73,7 +73,7 @@ Test(run_tokenizer_hostile, wrong_metadata_are_refused)
     }
 }
 
-/* What a text becomes does not matter here. */
+/* Encode texts of all lengths. Any ids within the vocabulary are accepted. */
 static void use(const char *metadata)
 {
     static const char text[] =
@@ -97,17 +97,17 @@ static void use(const char *metadata)
 Test(run_tokenizer_hostile, odd_metadata_are_harmless)
 {
     static const char *const list[] = {
-        /* Types that there are none of, numbers out of range, too many values. */
+        /* Unknown token types, numbers out of range, too many values. */
         "{" LLAMA TOKENS ",\"tokenizer.ggml.token_type\":[1e300,-5,99,1,1,1],"
         "\"tokenizer.ggml.scores\":[1e300,-1e300,null,0,0,0,0]}",
         "{" LLAMA TOKENS ",\"tokenizer.ggml.bos_token_id\":-1,\"tokenizer.ggml.eos_token_id\":1e99,"
         "\"tokenizer.ggml.unknown_token_id\":3}",
-        /* Empty and equal tokens, all of them with a task. */
+        /* Empty and equal tokens, all special or bytes. */
         "{" LLAMA "\"tokenizer.ggml.tokens\":[\"\",\"\",\"a\",\"a\",\"\"],"
         "\"tokenizer.ggml.token_type\":[3,4,3,4,6]}",
         "{" GPT2 "\"tokenizer.ggml.tokens\":[\"\",\"a\",\"a\",\"aa\",\"aa\"],"
         "\"tokenizer.ggml.token_type\":[6,6,6,6,6],\"tokenizer.ggml.merges\":[\"a a\",\"a a\"]}",
-        /* Merges in a ring, of nothing, without a space. */
+        /* Merges that form a cycle, of empty tokens, without a space. */
         "{" GPT2 TOKENS ",\"tokenizer.ggml.merges\":[\"a b\",\"ab a\",\"b a\",\" \",\"  \",\"a\","
         "\"a \",\" a\",\"\"]}",
         "{" GPT2 "\"tokenizer.ggml.tokens\":[\"\\udcff\",\"\\u0000\",\"\\udcc3\",\"\xc4\"],"
@@ -131,8 +131,8 @@ Test(run_tokenizer_hostile, odd_metadata_are_harmless)
         use(list[i]);
 }
 
-/* Any bytes as the table of characters, at every length. */
-Test(run_tokenizer_hostile, any_table_of_characters_is_harmless)
+/* Random bytes as the table of characters, of every length. */
+Test(run_tokenizer_hostile, random_charsmaps_are_harmless)
 {
     uint64_t state = 5;
 
@@ -145,7 +145,7 @@ Test(run_tokenizer_hostile, any_table_of_characters_is_harmless)
                                      (unsigned)i % 256);
 
         for (size_t j = 0; j < i + 3; j++) {
-            /* Units with few bits lead to others more often. */
+            /* Units with few bits set point to other units more often. */
             const unsigned byte = (unsigned)(model_file_random(&state) >> 9) & (i % 2 ? 255 : 101);
 
             at += (size_t)snprintf(text + at, sizeof text - at, ",%u", byte);
@@ -155,7 +155,7 @@ Test(run_tokenizer_hostile, any_table_of_characters_is_harmless)
     }
 }
 
-Test(run_tokenizer_hostile, a_text_that_is_too_long_is_refused)
+Test(run_tokenizer_hostile, long_texts_are_refused)
 {
     struct run_tokenizer *tokenizer = vocabulary_accept("{" LLAMA TOKENS "}");
     struct run_failure failure;
@@ -166,8 +166,8 @@ Test(run_tokenizer_hostile, a_text_that_is_too_long_is_refused)
     run_tokenizer_close(tokenizer);
 }
 
-/* Quadratic algorithms would not end: with a limit of time, since they are told apart by it. */
-Test(run_tokenizer_hostile, long_words_take_no_long_time, .timeout = 120)
+/* A quadratic algorithm would exceed the timeout. */
+Test(run_tokenizer_hostile, long_words_take_linear_time, .timeout = 120)
 {
     static const struct {
         const char *pre, *unit;

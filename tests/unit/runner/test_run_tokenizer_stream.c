@@ -1,4 +1,4 @@
-/* Pieces of tokens, and the whole characters that come of them. */
+/* Showing tokens: pieces are joined to whole UTF-8 characters. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@ static void expect_put(struct run_utf8_stream *stream, const char *piece, const 
     size_t length;
 
     cr_assert_eq(run_utf8_put(stream, piece, strlen(piece), &out, &length), 0);
-    cr_expect(length == strlen(shown) && memcmp(out, shown, length) == 0, "\"%s\" is \"%.*s\"",
-              piece, (int)length, out);
+    cr_expect(length == strlen(shown) && memcmp(out, shown, length) == 0,
+              "\"%s\" is shown as \"%.*s\"", piece, (int)length, out);
 }
 
 static void expect_end(struct run_utf8_stream *stream, const char *shown)
@@ -46,14 +46,14 @@ Test(run_tokenizer_stream, characters_are_whole)
     expect_put(&stream, "\xe4\xb8", "");
     expect_end(&stream, NONE);
     expect_put(&stream, "\xe4", "");
-    /* What was kept belongs to another text. */
+    /* Bytes kept from the previous text are dropped. */
     run_utf8_begin(&stream, false);
     expect_put(&stream, "x", "x");
     run_utf8_free(&stream);
 }
 
-/* As in Unicode's chapter 3.9, tables 3-8 to 3-11. */
-Test(run_tokenizer_stream, what_is_no_utf8_is_replaced)
+/* Examples of Unicode, chapter 3.9, tables 3-8 to 3-11. */
+Test(run_tokenizer_stream, invalid_utf8_is_replaced)
 {
     static const struct {
         const char *bytes, *shown;
@@ -98,8 +98,8 @@ static void expect_show(const struct run_tokenizer *tokenizer, struct run_utf8_s
     size_t length;
 
     cr_assert_eq(run_tokenizer_show(tokenizer, id, is_control_shown, stream, &out, &length), 0);
-    cr_expect(length == strlen(shown) && memcmp(out, shown, length) == 0, "%d is \"%.*s\"", id,
-              (int)length, out);
+    cr_expect(length == strlen(shown) && memcmp(out, shown, length) == 0,
+              "id %d is shown as \"%.*s\"", id, (int)length, out);
 }
 
 Test(run_tokenizer_stream, the_added_space_is_not_shown)
@@ -117,11 +117,11 @@ Test(run_tokenizer_stream, the_added_space_is_not_shown)
     expect_show(tokenizer, &stream, 5, false, "\xc3\xa9");
     expect_show(tokenizer, &stream, 2, true, "</s>");
     expect_show(tokenizer, &stream, 99, true, "");
-    /* A space alone is the added one. */
+    /* If the first token is a lone space, it is the added one. */
     run_utf8_begin(&stream, true);
     expect_show(tokenizer, &stream, 6, false, "");
     expect_show(tokenizer, &stream, 3, false, " a");
-    /* Behind a text that was shown nothing was added. */
+    /* If text was shown before, no space was added. */
     run_utf8_begin(&stream, false);
     expect_show(tokenizer, &stream, 3, false, " a");
     run_utf8_free(&stream);

@@ -1,5 +1,7 @@
-/* Where pre-tokenizers split texts. The expected words were compared with those of the models'
- * tokenizer.json, in the library that these files are for. */
+/*
+ * Word boundaries of the pre-tokenizers. The expected words were compared with those of the models'
+ * tokenizer.json in Hugging Face's tokenizers library.
+ */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +13,7 @@
 #include "gguf/support/confine.h"
 #include "tests/unit/gguf/model_file.h"
 
-/* The words, with a bar behind each. */
+/* The words, each followed by a bar. */
 struct words {
     char text[512];
     size_t n;
@@ -41,7 +43,7 @@ static struct run_word_splitter *open_splitter(const char *name)
     return splitter;
 }
 
-Test(run_tokenizer_words, texts_are_split_where_the_patterns_say)
+Test(run_tokenizer_words, expected_words)
 {
     static const struct {
         const char *name, *text, *words;
@@ -95,13 +97,15 @@ Test(run_tokenizer_words, texts_are_split_where_the_patterns_say)
          "\xea\xb0\x80\xe3\x80\x81\xe3\x84\x85\xe4\xb8\xad"
          "Ab",
          "\xea\xb0\x80|\xe3\x80\x81|\xe3\x84\x85|\xe4\xb8\xad|Ab|"},
-        /* Bytes that are not UTF-8 are split as U+FFFD is. */
+        /* Bytes that are not UTF-8 are split like U+FFFD. */
         {"gpt-2", "a\xff\xc3 b", "a|\xff\xc3| b|"},
         {"deepseek-v3",
          "\xff"
          "ab\xc3",
          "\xff|ab|\xc3|"},
-        /* Younger than the libraries' Unicode: U+1FAE8 is a symbol, U+31350 an ideograph. */
+        /*
+         * Characters newer than the library's Unicode: U+1FAE8 is a symbol, U+31350 an ideograph.
+         */
         {"deepseek-v3",
          "\xf0\x9f\xab\xa8"
          "ab",
@@ -110,15 +114,15 @@ Test(run_tokenizer_words, texts_are_split_where_the_patterns_say)
          "a\xf0\xb1\x8d\x90"
          "b",
          "a|\xf0\xb1\x8d\x90|b|"},
-        /* U+180E is no white space, U+017F no "s". */
+        /* U+180E is not white space, U+017F is not "s". */
         {"gpt-2", "a \xe1\xa0\x8e b", "a| \xe1\xa0\x8e| b|"},
         {"llama-bpe", "'\xc5\xbf", "'\xc5\xbf|"},
-        /* Letters that other scripts use with Han, U+3001 and U+30FC, are not Han themselves. */
+        /* U+3001 and U+30FC occur with several scripts, so their script is not Han. */
         {"kimi-k2", "\xe4\xb8\xad\xe3\x80\x81\xe4\xb8\xad\xe3\x83\xbc",
          "\xe4\xb8\xad|\xe3\x80\x81|\xe4\xb8\xad|\xe3\x83\xbc|"},
-        /* A word that goes on behind digits, and a mark is part of it. */
+        /* An underscore or a mark after digits continues the word. */
         {"tiny_aya", "1234_ 1234\xcc\x81 1234.", "123|4|_| |123|4|\xcc\x81| |1|234|.|"},
-        /* No line ends behind these spaces, one behind those. */
+        /* A line break follows the first spaces but not the second. */
         {"jais-2", "!\n \n   x", "!\n| \n|  | x|"},
     };
 
@@ -128,7 +132,7 @@ Test(run_tokenizer_words, texts_are_split_where_the_patterns_say)
 
         cr_assert_eq(
             run_word_splitter_split(splitter, list[i].text, strlen(list[i].text), take, &words), 0);
-        cr_expect_str_eq(words.text, list[i].words, "%s: \"%s\" is \"%s\", not \"%s\"",
+        cr_expect_str_eq(words.text, list[i].words, "%s: \"%s\" gives \"%s\", expected \"%s\"",
                          list[i].name, list[i].text, words.text, list[i].words);
         run_word_splitter_close(splitter);
     }
@@ -151,8 +155,8 @@ static int refuse(void *context, const char *word, size_t length)
     return -7;
 }
 
-/* Each name, and any bytes: the words are the text. */
-Test(run_tokenizer_words, words_together_are_the_text)
+/* The words of any bytes, joined, are these bytes. */
+Test(run_tokenizer_words, joined_words_are_the_text)
 {
     static const char some[] =
         "aZ09 \t\n\r'sl!.$<~/\xc3\xa9\xe4\xb8\xad\xcc\x81\xf0\x9f\x98\x80\xe2\x80\xa8";
@@ -193,7 +197,7 @@ static int count(void *context, const char *word, size_t length)
     return 0;
 }
 
-/* What the pre-tokenizers made of that text. */
+/* Results of all pre-tokenizers for that text. */
 struct outcome {
     size_t n_words, n_with_jit;
     bool may_map_code;
@@ -216,7 +220,7 @@ static void split_with_all(struct outcome *outcome)
     }
 }
 
-/* In a process of its own, which may not map executable memory. */
+/* Split in a child process that may not map executable memory. */
 static void split_confined(bool is_reserved, struct outcome *outcome)
 {
     const struct gguf_confinement confinement = {0};
@@ -234,11 +238,11 @@ static void split_confined(bool is_reserved, struct outcome *outcome)
         _exit(0);
     }
     cr_assert_eq(waitpid(child, &status, 0), child);
-    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "reserved %d: status %d", is_reserved,
-              status);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "is_reserved %d: wait status %d",
+              is_reserved, status);
 }
 
-Test(run_tokenizer_words, a_confined_process_splits_alike)
+Test(run_tokenizer_words, confinement_does_not_change_words)
 {
     struct outcome *outcomes =
         mmap(NULL, 3 * sizeof *outcomes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -246,12 +250,13 @@ Test(run_tokenizer_words, a_confined_process_splits_alike)
     cr_assert_neq(outcomes, MAP_FAILED);
     split_confined(false, &outcomes[0]);
     split_confined(true, &outcomes[1]);
-    split_with_all(&outcomes[2]); /* last, since memory of this process is the children's as well */
+    split_with_all(
+        &outcomes[2]); /* last, because the children inherit the memory of this process */
     cr_expect_gt(outcomes[2].n_words, 800u);
     cr_expect_eq(outcomes[0].n_words, outcomes[2].n_words);
     cr_expect_eq(outcomes[1].n_words, outcomes[2].n_words);
     cr_expect_eq(outcomes[1].n_with_jit, outcomes[2].n_with_jit);
-    if (!outcomes[0].may_map_code) /* sanitizers need what confinement takes */
+    if (!outcomes[0].may_map_code) /* builds with sanitizers are not confined */
         cr_expect_eq(outcomes[0].n_with_jit, 0u);
     munmap(outcomes, 3 * sizeof *outcomes);
 }

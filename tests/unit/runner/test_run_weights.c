@@ -1,4 +1,4 @@
-/* The tensors of a tree as the runner maps them: what it takes and what it refuses. */
+/* The tensors of a tree, as the runner maps them: valid and invalid files. */
 #include "tests/unit/runner/run_numbers.h"
 #include "tests/unit/runner/run_tree_files.h"
 
@@ -26,7 +26,7 @@ static void end(void)
 
 TestSuite(run_weights, .init = begin, .fini = end);
 
-/* The path of a file of the tree. */
+/* Return the path of a file of the tree, valid until the next call. */
 static const char *at(const char *name)
 {
     static char path[300];
@@ -42,13 +42,13 @@ static void expect_failure(const char *name, int code, const char *pattern)
     struct run_tensor tensor;
 
     cr_expect_eq(run_weights_get(tree.weights, name, &tensor, &failure), code, "%s", failure.text);
-    cr_expect_not_null(strstr(failure.text, pattern), "\"%s\" is not about %s", failure.text,
-                       pattern);
+    cr_expect_not_null(strstr(failure.text, pattern), "\"%s\" does not contain \"%s\"",
+                       failure.text, pattern);
     cr_expect_eq(run_weights_mapped_bytes(tree.weights), 0u);
     run_tree_close(&tree);
 }
 
-/* Sixteen bytes, and what the info says of them. */
+/* Write a tensor of 16 bytes with this info, and expect a failure. */
 static void expect_info(const char *info, int code, const char *pattern)
 {
     run_files_write(&files, "tensors/t/raw", "0123456789abcdef", 16);
@@ -90,7 +90,7 @@ Test(run_weights, tensors_are_mapped_once)
     run_tree_close(&tree);
 }
 
-Test(run_weights, missing_parts_are_named)
+Test(run_weights, missing_files_are_named)
 {
     struct run_failure failure;
     struct run_tree tree;
@@ -122,7 +122,7 @@ Test(run_weights, a_tree_may_have_no_tensors)
     expect_failure("t", -ENOENT, "tensors/t: missing");
 }
 
-Test(run_weights, raw_has_the_size_of_its_info)
+Test(run_weights, size_of_raw_must_match_info)
 {
     expect_info("{\"ggml_type\": 0, \"ne\": [5]}", -EINVAL,
                 "tensors/t/raw: 16 bytes, its info says 20");
@@ -135,7 +135,7 @@ Test(run_weights, raw_has_the_size_of_its_info)
     expect_failure("t", -EINVAL, "tensors/t/raw: 0 bytes");
 }
 
-Test(run_weights, types_are_known_and_can_be_decoded)
+Test(run_weights, unknown_types_are_refused)
 {
     static const char *const bad[] = {"4", "5", "31", "33", "36", "43", "1000", "4294967295"};
     char info[100];
@@ -155,7 +155,7 @@ Test(run_weights, types_are_known_and_can_be_decoded)
     expect_info("{\"ggml_type\": 344, \"ne\": [256, 4]}", -EINVAL, "16 bytes, its info says 560");
 }
 
-Test(run_weights, old_layouts_are_told_by_their_era)
+Test(run_weights, era_selects_old_layouts)
 {
     struct run_failure failure;
     struct run_tensor tensor;
@@ -186,7 +186,7 @@ Test(run_weights, shapes)
     expect_info("{\"ggml_type\": 0, \"ne\": [2147483648]}", -EINVAL, "ne[0] is not from 1");
     expect_info("{\"ggml_type\": 0, \"ne\": [2147483647, 2147483647, 2147483647, 4]}", -EINVAL,
                 "the shape is too large");
-    /* 4 · 2^62 bytes are 0 in 64 bits. */
+    /* 4 · 2^62 bytes wrap to 0. */
     expect_info("{\"ggml_type\": 0, \"ne\": [1, 1073741824, 1073741824, 4]}", -EINVAL,
                 "the shape is too large");
     expect_info("{\"ggml_type\": 0, \"ne\": [1, 1073741824, 1073741824, 1]}", -EINVAL,
@@ -197,7 +197,7 @@ Test(run_weights, shapes)
     expect_info("[]", -EINVAL, "tensors/t/info: not a JSON object");
 }
 
-Test(run_weights, an_info_is_small)
+Test(run_weights, large_infos_are_refused)
 {
     const size_t n_bytes = 70000;
     char *info = numbers_alloc(n_bytes, 1);
@@ -208,13 +208,14 @@ Test(run_weights, an_info_is_small)
     expect_failure("t", -EFBIG, "tensors/t/info: larger than");
 }
 
-Test(run_weights, other_things_than_files)
+Test(run_weights, special_files_are_refused)
 {
     run_files_write_text(&files, "tensors/t/info", "{\"ggml_type\": 0, \"ne\": [4]}");
     cr_assert_eq(mkdir(at("tensors/t/raw"), 0755), 0);
     expect_failure("t", -EINVAL, "tensors/t/raw: ");
     cr_assert_eq(rmdir(at("tensors/t/raw")), 0);
-    cr_assert_eq(mkfifo(at("tensors/t/raw"), 0644), 0); /* nobody waits for a writer */
+    cr_assert_eq(mkfifo(at("tensors/t/raw"), 0644),
+                 0); /* the FIFO has no writer, so open() must not wait for one */
     expect_failure("t", -EINVAL, "tensors/t/raw: ");
     cr_assert_eq(unlink(at("tensors/t/raw")), 0);
     cr_assert_eq(symlink("/dev/zero", at("tensors/t/raw")), 0);
@@ -227,7 +228,7 @@ Test(run_weights, other_things_than_files)
     expect_failure("t", -ELOOP, "tensors/t/info: ");
 }
 
-/* As the tree has them for names that GGUF calls otherwise. */
+/* The tree has such links for tensors with another name in GGUF. */
 Test(run_weights, links_to_tensors_are_followed)
 {
     const float *values = run_files_random(&files, "real", 4, 0, 0, 1);

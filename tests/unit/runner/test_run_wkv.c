@@ -1,4 +1,4 @@
-/* The recurrences of RWKV against what they are defined to be, in double and without a state. */
+/* The recurrences of RWKV, compared with their definitions in double, without a state. */
 #include "contrib/runner/compute/wkv.h"
 #include "tests/unit/gguf/model_file.h"
 
@@ -9,7 +9,7 @@
 
 enum { N_TOKENS = 9, N_HEAD = 3, WIDTH = 70, N_EMBD = N_HEAD * WIDTH };
 
-/* Rows of tokens; [0] of u is used. */
+/* Inputs of all tokens. */
 struct rows {
     float r[N_TOKENS][N_EMBD], k[N_TOKENS][N_EMBD], v[N_TOKENS][N_EMBD], w[N_TOKENS][N_EMBD];
     float a[N_TOKENS][N_EMBD], b[N_TOKENS][N_EMBD], u[N_EMBD];
@@ -43,7 +43,7 @@ static void expect_near(const char *what, size_t t, size_t i, float got, double 
                  "%s, token %zu, element %zu: %g, expected %g", what, t, i, (double)got, expected);
 }
 
-/* The batches that all are fed in: at once, in two, one by one. */
+/* Batch sizes: all tokens at once, four, one. */
 static const size_t batches[] = {N_TOKENS, 4, 1};
 
 /* ---- RWKV 4 ---- */
@@ -71,8 +71,8 @@ static void run_4(const struct run_wkv4 *wkv, const struct rows *rows, const flo
                  N_TOKENS - t < batch ? N_TOKENS - t : batch, out[t]);
 }
 
-/* Keys that exp() in float would be too small for. */
-Test(run_wkv, version_4_is_a_mean_that_forgets)
+/* Keys beyond the range of exp() in float. */
+Test(run_wkv, version_4)
 {
     static float out[N_TOKENS][N_EMBD], other[N_TOKENS][N_EMBD], state[3 * N_EMBD], decay[N_EMBD];
     const struct run_wkv4 wkv = {.width = N_EMBD, .state = state};
@@ -93,7 +93,7 @@ Test(run_wkv, version_4_is_a_mean_that_forgets)
     free(rows);
 }
 
-/* ---- those with matrices ---- */
+/* ---- versions with matrix states ---- */
 
 enum kind { WKV5, WKV6, LINEAR, WKV7 };
 
@@ -138,8 +138,7 @@ static void expect_batches_same(enum kind kind, const struct rows *rows,
     }
 }
 
-/* What a token finds of the values of one before it, or of its own: the sum over elements of keys.
- */
+/* Weight of the value of token s in the output of token t: a sum over the elements of the key. */
 static double weight(enum kind kind, const struct rows *rows, size_t t, size_t s, size_t head)
 {
     double sum = 0;
@@ -182,22 +181,22 @@ static void expect_sums(enum kind kind, const char *what)
     free(rows);
 }
 
-Test(run_wkv, version_5_forgets_always_the_same)
+Test(run_wkv, version_5)
 {
     expect_sums(WKV5, "wkv5");
 }
 
-Test(run_wkv, version_6_forgets_as_tokens_say)
+Test(run_wkv, version_6)
 {
     expect_sums(WKV6, "wkv6");
 }
 
-Test(run_wkv, linear_attention_finds_the_newest_too)
+Test(run_wkv, gated_linear_attention)
 {
     expect_sums(LINEAR, "linear");
 }
 
-/* One column of a head's state: S = (diag(w) + b a) S + k v. */
+/* Update one column of a head's state: S = (diag(w) + b a) S + k v. */
 static void step_7(const struct rows *rows, size_t t, size_t head, double v, double s[WIDTH])
 {
     const size_t at = head * WIDTH;
@@ -210,7 +209,7 @@ static void step_7(const struct rows *rows, size_t t, size_t head, double v, dou
                (double)rows->k[t][at + i] * v;
 }
 
-Test(run_wkv, version_7_replaces)
+Test(run_wkv, version_7)
 {
     static float out[N_TOKENS][N_EMBD];
     struct rows *rows = make_rows(1);

@@ -30,7 +30,7 @@ static void copy_file(struct fs_tree *tree, fs_node_index index, const char *pat
     fs_tree_close(tree, image);
 }
 
-/* Info and raw bytes of a tensor; or its link. */
+/* Copy info and raw of a tensor, or its link. */
 static void copy_tensor(struct fs_tree *tree, fs_node_index index, const char *path)
 {
     static const char *const files[] = {"info", "raw"};
@@ -59,7 +59,7 @@ void tree_copy_make(const struct gguf_model *model, struct tree_copy *copy)
     const struct fs_node *directory = &tree->nodes.list[metadata];
     char path[PATH_BYTES];
 
-    /* Many small files: in memory, if that is possible. */
+    /* Use memory if possible: the copy has many small files. */
     snprintf(copy->path, sizeof copy->path, "/dev/shm/ggufs-tree-XXXXXX");
     if (!mkdtemp(copy->path)) {
         snprintf(copy->path, sizeof copy->path, "/tmp/ggufs-tree-XXXXXX");
