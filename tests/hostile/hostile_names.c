@@ -74,7 +74,7 @@ static struct model_bytes tensor(uint64_t number)
     return hostile_finish(w);
 }
 
-/* Return a file with two tensors, whose names are equal if escaping is not unique. */
+/* Return a file with two tensors. Their file names differ only if escaping is unique. */
 static struct model_bytes tensors(uint64_t pair)
 {
     struct gguf_writer *w = hostile_open();

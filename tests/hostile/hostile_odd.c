@@ -115,7 +115,7 @@ static struct model_bytes arrays_deep(uint64_t depth)
     return hostile_finish(w);
 }
 
-/* A string for the key and for the array. */
+/* A string literal and its length. */
 #define TEXT(text) text, sizeof(text) - 1
 
 static struct model_bytes string(const char *text, size_t n_bytes)

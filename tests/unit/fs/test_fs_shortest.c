@@ -285,8 +285,8 @@ Test(fs_shortest, small_denormals)
 }
 
 /*
- * These two floats have decimals so near the middle between them that strtod() rounds to the exact
- * middle. Their shortest digits would read back as a float but not by way of a double.
+ * Read as a double and then rounded to float, the shortest decimals of these two floats would be
+ * rounded twice and give another float.
  */
 Test(fs_shortest, floats_that_a_double_would_round_twice)
 {

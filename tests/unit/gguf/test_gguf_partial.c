@@ -139,7 +139,7 @@ Test(gguf_partial, overlaps_are_refused)
 }
 
 /* Without -o partial, a changed header makes the file stale. */
-Test(gguf_partial, only_without_it_a_changed_header_is_stale)
+Test(gguf_partial, a_changed_header_is_stale_without_partial)
 {
     struct model_bytes bytes = pages();
     const int descriptor = model_file_create(bytes.data, bytes.size_bytes);

@@ -339,7 +339,7 @@ Test(run_hparams, tensor_data_layout)
     cr_expect_eq(rotary.kind, RUN_ROTARY_NEOX);
     read_rotary("llama", ", \"llama.tensor_data_layout\": \"Meta AI original pth\"", false);
     cr_expect_eq(rotary.kind, RUN_ROTARY_NORMAL);
-    /* GPT-J's rows were never reordered. */
+    /* GPT-J's rows were never reordered, so the layout changes nothing. */
     read_rotary("gptj", ", \"gptj.tensor_data_layout\": \"reference\"", false);
     cr_expect_eq(rotary.kind, RUN_ROTARY_NORMAL);
     read_model("falcon", ", \"falcon.tensor_data_layout\": \"reference\"");
