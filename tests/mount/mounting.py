@@ -19,7 +19,7 @@ import threading
 import time
 import unittest
 
-# Inherited from nohup(1), or from a shell in the background, they would change what is tested.
+# Reset signals that nohup(1) or a shell may have ignored or blocked: ggufs would inherit that.
 for _number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD, signal.SIGWINCH):
     signal.signal(_number, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -47,7 +47,7 @@ def is_sanitized():
 IS_SANDBOXED = not is_sanitized()
 MOUNT_OPTIONS = [] if IS_SANDBOXED else ["-o", "nosandbox"]
 
-# How long anything may take before it counts as hung, in seconds.
+# Seconds after which a process counts as hung.
 DEADLINE = 30
 
 
@@ -68,7 +68,7 @@ def wait_until(condition, what):
         time.sleep(0.005)
 
 
-# ---- what the machine can do ----
+# ---- abilities of the machine ----
 
 def _mount_as_root(folder):
     """Mounts and unmounts without ggufs. Returns the error, or None."""
@@ -161,7 +161,7 @@ def unescape(field):
 
 
 def mount_entry(folder):
-    """(file system type, source, options) of what is mounted on a folder, last first, or None."""
+    """Returns (type, source, options) of the topmost mount on a folder, or None."""
     folder = os.fsencode(folder)
     with open("/proc/self/mountinfo", "rb") as file:
         lines = file.read().split(b"\n")
@@ -259,7 +259,7 @@ class MountTestCase(unittest.TestCase):
         self.expected_log = []
 
     def expect_log(self, *patterns):
-        """Set what mount() must find on stderr at the end: a regular expression for every line."""
+        """Set the lines that stderr must have at the end: a regular expression for each."""
         self.expected_log = patterns
 
     def path(self, name):
@@ -278,7 +278,7 @@ class MountTestCase(unittest.TestCase):
         return path
 
     def run_ggufs(self, *arguments, **more):
-        """Runs to the end. Hangs, and so fails, if a daemon keeps stdout or stderr open."""
+        """Run ggufs to its end. If a daemon keeps stdout or stderr open, this times out."""
         done = subprocess.run([BINARY, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
                               timeout=DEADLINE, **more)
         return Result(done.returncode, done.stdout.decode("utf-8", "surrogateescape"),
@@ -307,7 +307,7 @@ class MountTestCase(unittest.TestCase):
         self.addCleanup(errors.close)
         process = subprocess.Popen([BINARY, "-f", *MOUNT_OPTIONS, *options, model, mountpoint],
                                    stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
-        # Who reads from a daemon that hangs can't be interrupted, except by its end.
+        # A reader of a daemon that hangs can only be interrupted by ending the daemon.
         watchdog = threading.Timer(2 * DEADLINE, kill_all, [mountpoint])
         watchdog.daemon = True
         watchdog.start()
@@ -350,7 +350,7 @@ class MountTestCase(unittest.TestCase):
         def is_dead():
             try:
                 os.listdir(mountpoint)
-            except OSError as error:  # until its last thread has ended it is ECONNABORTED
+            except OSError as error:  # ECONNABORTED until the daemon's last thread has ended
                 return error.errno == errno.ENOTCONN
             return not mount_entry(mountpoint)
         wait_until(is_dead, f"{mountpoint} survives its daemon")

@@ -128,7 +128,7 @@ def lines_between(data, opening, closing):
 
 
 def shape_of(model, tensor):
-    """The shape that a key of ComfyUI-GGUF says, if it may, or the one that is stored."""
+    """Returns the shape in ComfyUI-GGUF's key if it is valid for the tensor, else the stored shape."""
     stored = list(reversed(tensor.ne))
     shape = dict(model.keys).get(b"comfy.gguf.orig_shape." + tensor.name)
     if (isinstance(shape, list) and 1 <= len(shape) <= 8
@@ -191,7 +191,7 @@ def check_bytes(expected, data):
 
 
 def check_model_gguf(model, data):
-    """The file itself where it is one of version 3; test_model_gguf.py has the others' contents."""
+    """Equals the file if that is GGUF v3; test_model_gguf.py checks the contents for other files."""
     if model.version == 3 and not model.big_endian:
         check_bytes(model.data, data)
     else:

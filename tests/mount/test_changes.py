@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Model files that are written to while they are mounted: the tree goes on if only times or tensor
-data changed, and nothing that was cached stays."""
+"""Model files that are written to while they are mounted: if only times or tensor data changed, ggufs
+serves the new contents and nothing stale from a cache."""
 
 import errno
 import mmap
@@ -73,13 +73,13 @@ class TestChanges(mounting.MountTestCase):
         self.assertEqual(after, self.read("model.gguf"))
         self.assertNotEqual(self.before[Q], self.read(Q))
         self.assert_new_time()
-        # And back.
+        # Back to the first time.
         self.rewrite(self.data)
         for name, data in self.before.items():
             self.assertEqual(data, self.read(name), name)
 
     def test_data_with_the_time_of_before(self):
-        """As rsync --times and cp -p do."""
+        """New data with the old time, as rsync --times and cp -p leave it."""
         status = os.stat(self.model)
         with open(self.model, "r+b") as file:
             file.write(self.build(b"a name", b"5678"))
@@ -91,7 +91,7 @@ class TestChanges(mounting.MountTestCase):
                 mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as mapping:
             self.assertEqual(b"1234", mapping[:4])
             self.rewrite(self.build(b"a name", b"5678"))
-            self.read(Q)  # any open notices
+            self.read(Q)  # opening any file detects the change
             mounting.wait_until(lambda: mapping[-4:] == b"5678", "the old bytes in a mapping")
             self.assertEqual(b"5678" * 4, os.pread(file.fileno(), 16, 0))
 
@@ -103,7 +103,7 @@ class TestChanges(mounting.MountTestCase):
                 with self.assertRaises(OSError) as caught:
                     self.read(name)
                 self.assertEqual(errno.ESTALE, caught.exception.errno, name)
-        # It is the file that was mounted again.
+        # The file has its mounted contents again.
         self.rewrite(self.data)
         os.utime(self.model, (3 * 10**9, 3 * 10**9))
         for name, data in self.before.items():

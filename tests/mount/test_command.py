@@ -26,7 +26,7 @@ class CommandTestCase(mounting.MountTestCase):
         self.model = GgufFile().tensor(b"t", [4], F32, bytes(16)).write(self.path("model.gguf"))
 
     def assert_refused(self, status, arguments, *words, **more):
-        """Ends with `status`, says the words on stderr and nothing on stdout, mounts nothing."""
+        """Check that ggufs exits with `status`, prints the words to stderr only, and mounts nothing."""
         result = self.run_ggufs(*arguments, **more)
         was_mounted = mounting.mount_entry(self.mountpoint)
         mounting.unmount(self.mountpoint)
@@ -124,7 +124,7 @@ class TestUsage(CommandTestCase):
         self.assert_status(EX_USAGE, result)
 
     def test_the_argument_that_was_meant_as_the_model(self):
-        """In either order, the error names the model, not a path of the tree."""
+        """The error names the model, not a path in the tree, in either order of arguments."""
         lost = self.path("lost.gguf")
         for arguments in (["--cat", "summary.txt", lost], ["--cat", lost, "summary.txt"],
                           ["--list", lost, "tensors"], ["--list", "tensors", lost]):
@@ -189,7 +189,8 @@ class TestUsage(CommandTestCase):
                 self.assertIn(b"cannot write to standard output: Bad file descriptor", done.stderr)
 
     def test_a_reader_that_leaves(self):
-        """The command ends by SIGPIPE, or with a shell's status for it, and prints nothing."""
+        """The command is killed by SIGPIPE, or exits with a shell's status for that, and prints
+        nothing."""
         for ignored in (False, True):
             read_end, write_end = os.pipe()
             os.close(read_end)
@@ -361,7 +362,7 @@ class TestModel(CommandTestCase):
 
 
 class TestTruncated(CommandTestCase):
-    """An unfinished download: which tensor is short, and how many bytes are missing."""
+    """The error for an unfinished download names the tensor and the number of missing bytes."""
 
     def setUp(self):
         super().setUp()
@@ -469,7 +470,7 @@ class TestCheck(CommandTestCase):
                 self.assertIn(word, line)
             self.assertRegex(line, r": byte \d+: ")
 
-    def test_mounting_tells_of_the_rest(self):
+    def test_mounting_counts_the_other_errors(self):
         path = self.bad()
         result = self.assert_refused(EX_DATAERR, [path, self.mountpoint], '"k"', "2 more errors",
                                      "--check")

@@ -45,7 +45,7 @@ CONFINED = (0, True, True)
 
 
 class HeldTestCase(mounting.MountTestCase):
-    """Reads of the model block until the test releases them, so that the server stays in its
+    """The model's file system holds reads until the test releases them, so the server stays in its
     parser."""
 
     def setUp(self):
@@ -81,7 +81,7 @@ class HeldTestCase(mounting.MountTestCase):
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
         self.addCleanup(process.communicate)
         self.addCleanup(mounting.kill_all, self.mountpoint)
-        self.addCleanup(self.faulty.kill)  # then nobody waits for it any more
+        self.addCleanup(self.faulty.kill)  # its readers get an error and end
         return process
 
     def server_in_its_parser(self):
@@ -143,7 +143,7 @@ class TestParser(HeldTestCase):
             with self.subTest(options=options):
                 process = self.start(*options)
                 os.kill(self.server_in_its_parser(), signal.SIGKILL)
-                self.let_go()  # the kernel waits for a page that is being read
+                self.let_go()  # the kernel ends the process only after its page fault
                 _, err = process.communicate(timeout=mounting.DEADLINE)
                 self.assertEqual((EX_SOFTWARE, b"ggufs: the server died of signal 9 (Killed)\n"),
                                  (process.returncode, err))
@@ -158,7 +158,7 @@ class TestParser(HeldTestCase):
                     process = self.start(*options)
                     self.server_in_its_parser()
                     process.send_signal(number)
-                    if not options:  # the keeper hears of it when the command has gone
+                    if not options:  # the keeper sees the end of the command
                         process.wait(mounting.DEADLINE)
                     self.let_go()
                     out, err = process.communicate(timeout=mounting.DEADLINE)
@@ -212,7 +212,7 @@ class TestKeeper(ServedTestCase):
         self.assertIsNone(mounting.mount_entry(self.mountpoint))
 
     def test_blocked_signals_do_not_end_it(self):
-        """A parent may block signals, and resizing a window sends one (SIGWINCH)."""
+        """The parent may have blocked signals; resizing a window sends SIGWINCH."""
         numbers = {signal.SIGWINCH, signal.SIGUSR1, signal.SIGCONT}
         process = self.start(lambda: signal.pthread_sigmask(signal.SIG_BLOCK, numbers))
         for number in numbers:
@@ -222,7 +222,7 @@ class TestKeeper(ServedTestCase):
         self.assert_ends_by(process, signal.SIGTERM)
 
     def test_ignored_signals_do_not_end_it(self):
-        """nohup(1) ignores SIGHUP, a shell that starts something in the background SIGINT."""
+        """nohup(1) ignores SIGHUP; a shell ignores SIGINT for background processes."""
         def ignore():
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -236,13 +236,13 @@ class TestKeeper(ServedTestCase):
         self.assert_ends_by(process, signal.SIGTERM)
 
     def test_blocked_end_signals_end_it(self):
-        """A parent that blocks them can still end its daemon."""
+        """Signals that the parent has blocked still end the daemon."""
         numbers = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD}
         process = self.start(lambda: signal.pthread_sigmask(signal.SIG_BLOCK, numbers))
         self.assert_ends_by(process, signal.SIGTERM)
 
 
-# ---- a kernel that does not confine ----
+# ---- a kernel that refuses the confinement ----
 
 class SockFilter(ctypes.Structure):
     """struct sock_filter of linux/filter.h"""
@@ -261,12 +261,12 @@ PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 22, 38
 
 
 def refuse_prctl(option, refuse_seccomp):
-    """From now on prctl(option) and, if asked for, seccomp() fail with EINVAL."""
+    """Make prctl(option) and, with `refuse_seccomp`, seccomp() fail with EINVAL."""
     load, equal, give, allow = 0x20, 0x15, 0x06, 0x7fff0000
     prctl, seccomp = NUMBERS
     einval = 0x00050000 | 22
     program = [(load, 0, 0, 0),                                  # the call's number
-               (equal, 3 if refuse_seccomp else 4, 0, seccomp),  # -> refuse, or allow
+               (equal, 3 if refuse_seccomp else 4, 0, seccomp),  # jump to refuse or allow
                (equal, 0, 3, prctl),
                (load, 0, 0, 16),                                 # the first argument
                (equal, 0, 1, option),
@@ -307,7 +307,7 @@ class TestRefusedConfinement(ServedTestCase):
         self.assert_serves()
 
 
-# ---- what goes wrong later ----
+# ---- errors while serving ----
 
 class TestLog(ServedTestCase):
     def test_system_log(self):

@@ -101,7 +101,7 @@ class TestStart(DaemonTestCase):
             result = self.run_ggufs("-o", option, self.model, self.mountpoint)
             self.assert_status(EX_USAGE, result)
             self.assertIn("frobnicate", result.err)
-            self.assertEqual(1, result.err.count("ggufs:"), f"said once who speaks: {result.err}")
+            self.assertEqual(1, result.err.count("ggufs:"), f"the prefix must appear once: {result.err}")
             self.assertIsNone(mounting.mount_entry(self.mountpoint))
 
 
@@ -188,7 +188,7 @@ class TestProcess(DaemonTestCase):
                 self.assertIsNone(mounting.mount_entry(self.mountpoint))
 
     def test_signal_while_in_use(self):
-        # What is open at the end is never released, which a sanitizer would call a leak.
+        # The kernel never releases files that are open at the end; a sanitizer would report a leak.
         options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
         process = self.start("-f", env={**os.environ, "ASAN_OPTIONS": options})
         with open(os.path.join(self.mountpoint, "tensors/t/raw"), "rb"):
@@ -264,7 +264,7 @@ class TestProcess(DaemonTestCase):
         self.assert_serves()
 
     def test_daemon_lets_go(self):
-        """No terminal, no pipe, no folder and no session of the caller's."""
+        """The daemon keeps no terminal, pipe, working directory or session of the caller."""
         self.mount_in_background("model.gguf", self.mountpoint, cwd=self.folder)
         keeper, server = self.processes_of(self.mountpoint)
         # The command returns when the daemon has done all this.
@@ -275,7 +275,7 @@ class TestProcess(DaemonTestCase):
                      for fd in sorted(os.listdir(f"/proc/{pid}/fd"), key=int)]
             self.assertEqual(["/dev/null"] * 3, links[:3])
             self.assertEqual(pid == server, "/dev/fuse" in links)
-            # How the keeper waits; and where both log to, if there is a log.
+            # The keeper waits with a signalfd; both hold the log's socket if there is a log.
             allowed = {"anon_inode:[signalfd]"} if pid == keeper else set()
             if os.path.exists("/dev/log"):
                 allowed |= {link for link in links if link.startswith("socket:")}
@@ -293,7 +293,7 @@ class TestProcess(DaemonTestCase):
     def test_auto_unmount(self):
         if os.geteuid() != 0:
             self.skipTest("fusermount3 before 3.15 leaves the dead mounts of users")
-        # fusermount3 looks once, which may be before the kernel knows that the daemon is dead.
+        # fusermount3 checks once, perhaps before the kernel has marked the connection as dead.
         for _ in range(5):
             self.mount_in_background("-o", "auto_unmount", self.model, self.mountpoint)
             self.kill_daemon(self.mountpoint)
@@ -347,7 +347,7 @@ class TestOccupied(DaemonTestCase):
                                 "fusermount3 is missing", "apt-get install fuse3")
 
     def check_in_namespace(self, command, options, *words):
-        """Runs ggufs where `command` has hidden something, in mounts of its own."""
+        """Run ggufs in a mount namespace in which `command` has hidden a file."""
         unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
         if not shutil.which("unshare") or \
                 subprocess.run([*unshare, "sh", "-c", command],
@@ -415,7 +415,7 @@ class TestWriting(DaemonTestCase):
         self.assert_serves()
 
 
-# What the log says, up to the file of the mount whose reader noticed it first.
+# Lines of the log, up to the name of the file whose reader detected the change.
 SHORTER = r"\Aggufs: /.*/pages\.gguf: it is shorter than when it was mounted; .* \(noticed at "
 CHANGED = r"\Aggufs: /.*/pages\.gguf: its header or size has changed since it was mounted; .* \(noticed at "
 
@@ -472,7 +472,7 @@ class TestSource(DaemonTestCase):
             os.close(descriptor)
 
     def test_truncated_inside_a_page(self):
-        """Past the end of the file, its last page reads as zeros that were never written."""
+        """In its last page, a mapping reads as zeros past the end of the file."""
         self.expect_log(SHORTER + "tensors/t2/raw")
         os.truncate(self.model, len(self.data) - 100)
         self.assert_lost("tensors/t2/raw")

@@ -22,7 +22,7 @@ setUpModule = mounting.require_fuse
 
 
 class EndTestCase(mounting.MountTestCase):
-    """`raw` is a file of the mount that is too long to be read at once."""
+    """`raw` is a file of the mount, larger than one read request."""
 
     def setUp(self):
         super().setUp()
@@ -39,7 +39,7 @@ class EndTestCase(mounting.MountTestCase):
         return process
 
     def start(self, *options, **more):
-        """A daemon in the foreground, and what it writes."""
+        """Start a daemon in the foreground; returns it and the file with its output."""
         log = tempfile.TemporaryFile()
         self.addCleanup(log.close)
         process = subprocess.Popen([mounting.BINARY, "-f", *mounting.MOUNT_OPTIONS, *options,
@@ -66,7 +66,7 @@ class EndTestCase(mounting.MountTestCase):
                               capture_output=True, text=True)
 
     def open_raw(self):
-        """Past the kernel's cache, so that every read needs the daemon."""
+        """Open `raw` with O_DIRECT, so that every read reaches the daemon."""
         descriptor = os.open(self.raw, os.O_RDONLY | os.O_DIRECT)
         self.addCleanup(self.close, descriptor)
         self.assertEqual(self.data[:4096], os.pread(descriptor, 4096, 0))
@@ -87,7 +87,7 @@ class TestKilledReaders(EndTestCase):
             raise AssertionError(f"{READERS} is missing: run make build/readers")
 
     def test_killed(self):
-        """In the middle of reads and opens; the daemon closes their files."""
+        """Readers killed during reads and opens; the daemon closes their files."""
         _, log = self.start("-d")
         copy = self.path("copy")
         mounting.copy_tree(self.mountpoint, copy)
@@ -125,14 +125,14 @@ class TestKilledReaders(EndTestCase):
 
 class TestSignals(EndTestCase):
     def test_open_files(self):
-        """Whoever still reads gets an error, and the mount is gone."""
+        """Readers that have files open get an error, and the mount is gone."""
         for number in (signal.SIGTERM, signal.SIGINT):
             for in_background in (False, True):
                 with self.subTest(signal=number, in_background=in_background):
                     self.check_signal(number, in_background)
 
     def check_signal(self, number, in_background):
-        # What is open at the end is never released, which a sanitizer would call a leak.
+        # The kernel never releases files that are open at the end; a sanitizer would report a leak.
         options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
         environment = {**os.environ, "ASAN_OPTIONS": options}
         process = None
@@ -200,7 +200,7 @@ class TestBusy(EndTestCase):
                 self.assertIsNone(mounting.stat_of(server), "nobody has waited for the server")
 
     def test_lazily_and_again(self):
-        """The place is free for another mount while the first one is still read."""
+        """The mount point can be used again while files of the first mount are still read."""
         self.mount_in_background(self.model, self.mountpoint)
         descriptor = self.open_raw()
         processes = self.processes_of(self.mountpoint)
@@ -217,7 +217,7 @@ class TestTerminal(EndTestCase):
     """A terminal that hangs up sends SIGHUP to its processes."""
 
     def start_in_terminal(self, *arguments):
-        """Returns the process, whose terminal it is, and the terminal's other end."""
+        """Start a process on a terminal of its own; returns the process and the terminal's other end."""
         ours, theirs = self.open_terminal()
         self.addCleanup(self.close, ours)
 

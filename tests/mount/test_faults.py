@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The model's medium fails: EIO for what can't be read, the rest is right, and the daemon lives."""
+"""The model's disk fails: lost data gives EIO, all other data is right, and the daemon lives."""
 
 import errno
 import os
@@ -33,13 +33,13 @@ def faulty_model():
     for number in range(3):
         data = b"".join(b"%d%07d" % (number, i) for i in range(TENSOR_BYTES // 8))
         built.tensor(b"t%d" % number, [TENSOR_BYTES // 16, 4], F32, data)
-    # Blocks of Q8_0 are 34 bytes, so that some lie on two pages.
+    # Blocks of Q8_0 have 34 bytes, so some cross a page boundary.
     return built.tensor(b"q", [TENSOR_BYTES // 34 // 4 * 32, 4], Q8_0,
                         bytes(range(17)) * (TENSOR_BYTES // 34 // 4 * 4 * 2))
 
 
 def read_direct(path, offset=0, length=None):
-    """Past the kernel's cache of the mount, so that the daemon has to answer."""
+    """Read a file of the mount with O_DIRECT, so that every read reaches the daemon."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT)
     try:
         end = os.fstat(descriptor).st_size if length is None else offset + length
@@ -61,7 +61,7 @@ def forget(path):
     os.close(descriptor)
 
 
-# What the log says, however many reads fail.
+# The log's one line, however many reads fail.
 UNREADABLE = r"\Aggufs: /.*/source/model: its disk or file system reports an error \(noticed at "
 
 
@@ -117,7 +117,7 @@ class FaultTestCase(mounting.MountTestCase):
 
 
 class TestFaulty(FaultTestCase):
-    """The model lies on a file system whose reads fail when they are told to (faulty.c)."""
+    """The model lies on a file system that fails reads on command (faulty.c)."""
 
     def setUp(self):
         super().setUp()
@@ -164,7 +164,7 @@ class TestFaulty(FaultTestCase):
         self.assert_lost("tensors/q/raw", "tensors/q/f32")
         self.assert_right("tensors/t0/raw", "tensors/t2/f32")
         name = "tensors/q/f32"
-        for page in (8, 9):  # a block over its edge can't be read, neither can any value of it
+        for page in (8, 9):  # a block across the edge of the lost page is lost as a whole
             block = page * PAGE // 34
             for number, is_lost in ((block - 1, page == 9), (block, True), (block + 1, page == 8)):
                 for first in (number * 128, number * 128 + 124):
@@ -178,7 +178,7 @@ class TestFaulty(FaultTestCase):
         self.assert_right()
 
     def test_metadata(self):
-        """They were copied when the file was opened; only the file as it is needs the page."""
+        """Metadata was copied when the file was opened; only model.gguf reads the page again."""
         self.expect_log(UNREADABLE)
         self.mount_model(self.model)
         self.fail_reads(4 * PAGE, 5 * PAGE)
@@ -218,7 +218,7 @@ class TestFaulty(FaultTestCase):
         self.assertEqual(0, subprocess.run([sys.executable, "-c", touch, path]).returncode)
 
     def test_threads(self):
-        """Every thread of the daemon catches the faults of its own readers."""
+        """Each thread of the daemon catches the page faults of its own reads."""
         self.expect_log(UNREADABLE)
         self.mount_model(self.model)
         self.fail_tensor(b"t1", 0, TENSOR_BYTES)
@@ -256,7 +256,7 @@ class TestFaulty(FaultTestCase):
         self.mount_model(self.model)
         self.check_unmounted()
         mounting.unmount(self.mountpoint)
-        # With the last who had its file open it is over for the source, too.
+        # The unmounted source ends when its last open file is closed.
         self.assertEqual(0, self.faulty.wait(mounting.DEADLINE))
 
     def test_killed(self):
@@ -267,7 +267,7 @@ class TestFaulty(FaultTestCase):
         for _ in range(2):
             self.assert_lost(*[name for name in self.whole if name.endswith(("/raw", "/f32"))])
             self.assertEqual(sorted(self.whole), sorted(self.names()))
-        # The test's end checks that the daemon ends well.
+        # The clean-up checks that the daemon exits with 0.
 
     def test_killed_and_unmounted(self):
         self.expect_log(UNREADABLE)
@@ -278,7 +278,7 @@ class TestFaulty(FaultTestCase):
         self.assert_lost("tensors/t0/raw", "tensors/q/f32")
 
     def test_hanging(self):
-        """A source that no longer answers blocks its readers, but the daemon can still be ended."""
+        """If the source no longer answers, readers block, but the daemon can still be ended."""
         daemon = subprocess.Popen([mounting.BINARY, "-f", *mounting.MOUNT_OPTIONS, self.model,
                                    self.mountpoint], stderr=subprocess.PIPE)
         self.addCleanup(daemon.communicate)
@@ -290,7 +290,7 @@ class TestFaulty(FaultTestCase):
         _, server = self.processes_of(self.mountpoint)
         self.heal()  # nothing of it is cached now
         self.faulty.send_signal(signal.SIGSTOP)
-        # A request that it has read already would keep even a killed server.
+        # Even a killed server would wait for a request that the source has already taken.
         mounting.wait_until(lambda: self.is_stopped(self.faulty.pid), "the source goes on")
         reader = subprocess.Popen(["cat", path], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL)
@@ -322,7 +322,7 @@ class TestFaulty(FaultTestCase):
 
 
 class TestTmpfs(FaultTestCase):
-    """The model lies in memory, of which there is a given amount."""
+    """The model lies on a tmpfs of limited size."""
 
     UNMOUNT, LAZILY = ["umount"], ["-l"]
 
@@ -364,7 +364,7 @@ class TestTmpfs(FaultTestCase):
         self.assert_right()
 
     def test_holes_that_cannot_be_filled(self):
-        """To map a page of a hole would take memory; to read it takes none."""
+        """Mapping a page of a hole would take memory; reading it takes none."""
         path = self.write_model(sparse=True)
         self.fill()
         self.mount(path)

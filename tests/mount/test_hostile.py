@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Hostile files (tests/hostile): what is refused and in which words, what mounts, and what ggufs does
-when memory is short."""
+"""Hostile files (tests/hostile): which are refused and with which message, which can be mounted, and
+how ggufs behaves without enough memory."""
 
 import errno
 import os
@@ -21,9 +21,9 @@ FAIL_MALLOC = os.path.join(mounting.ROOT, "build", "fail-malloc.so")
 # sysexits.h
 EX_OK, EX_DATAERR, EX_OSERR = 0, 65, 71
 
-# More than a check of the smallest files needs, less than any of their lengths.
+# More than checking the smallest files needs, less than any length that the files declare.
 ADDRESS_SPACE_BYTES = 200 << 20
-# All classes of tests/hostile/hostile.h that it has files of.
+# All classes of tests/hostile/hostile.h that have files.
 CLASSES = set(range(1, 26)) - {24}
 
 
@@ -54,7 +54,7 @@ def read_expected(folder):
 
 
 def limit_memory(path):
-    """What maps the file and reserves room for its header has little more address space."""
+    """Limit the address space to little more than the mapping of the file and the copy of its header."""
     size = os.path.getsize(path)
     limit = ADDRESS_SPACE_BYTES + size + min(size, 1 << 30)
 
@@ -78,7 +78,7 @@ class HostileTestCase(mounting.MountTestCase):
         self.all_files = list(read_expected(files))
 
     def assert_short(self, text):
-        """What a file holds reaches the terminal in lines of a decent length, printable."""
+        """Check that text from a file is printed in short lines of printable characters."""
         for line in text.splitlines():
             self.assertTrue(line.isprintable(), line)
             self.assertLess(len(line), 1200)
@@ -168,7 +168,7 @@ class TestMounted(HostileTestCase):
 
 
 def memory_model():
-    """Something of every kind, small: keys, values in pieces, tensors plain and in blocks."""
+    """Returns a small model with scalar and array keys, nested arrays, a long name and an empty tensor."""
     built = GgufFile().key(b"general.architecture", STRING, b"none").key(b"k", UINT32, 7)
     built.key(b"a/b", ARRAY, Array(STRING, [b"one", b"", b"\xff" * 40]))
     built.key(b"nested", ARRAY, Array(ARRAY, [Array(UINT32, [1, 2]), Array(STRING, [b"x"])]))
@@ -177,7 +177,7 @@ def memory_model():
 
 
 def steps():
-    """1, 2, 3 ..., then in growing steps."""
+    """Yields 1, 2, 3 and so on, then numbers in growing steps."""
     number = 1
     while True:
         yield number
@@ -185,7 +185,7 @@ def steps():
 
 
 class TestMemory(mounting.MountTestCase):
-    """The Nth allocation of a process fails, or every Nth, for every N up to the last."""
+    """The Nth allocation of a process fails, or every Nth one, for every N up to the last."""
 
     def setUp(self):
         super().setUp()
@@ -205,8 +205,8 @@ class TestMemory(mounting.MountTestCase):
         return tree_check.read_file(self.failures) != bytes(8)
 
     def assert_clean_end(self, status, said):
-        """Either all went well or there is a message and the status of an operating system error;
-        a signal would be a negative status."""
+        """Check that the command succeeded, or failed with EX_OSERR and a message. After a signal the
+        status would be negative."""
         if status == EX_OK:
             return
         self.assertEqual(EX_OSERR, status, said)
@@ -292,9 +292,9 @@ class TestMemory(mounting.MountTestCase):
                 said = output.read().decode(errors="replace")
             self.assert_clean_end(status, said)
             allowed = {errno.EIO, errno.ENOMEM}
-            if "failed to allocate request" in said:  # the first one, so the kernel gives up
+            if "failed to allocate request" in said:  # the INIT request, so the kernel gives up
                 allowed.add(errno.ECONNREFUSED)
-            if status == EX_OSERR:  # the server has ended and has said why, and the mount is cleared
+            if status == EX_OSERR:  # the server has reported why and ended, and the mount is removed
                 allowed |= {errno.ENOTCONN, errno.ECONNABORTED, errno.ENOENT}
             self.assertLessEqual(errors, allowed, said)
         self.over_all(run)

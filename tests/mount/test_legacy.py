@@ -1,4 +1,4 @@
-"""Files from before GGUF, as a mount shows them; their own readers are below. Needs the fixtures."""
+"""Files from before GGUF in a mount, compared with the readers below. Needs the fixtures."""
 
 import contextlib
 import glob
@@ -220,7 +220,7 @@ class TestRwkv(MountedTestCase):
                         self.assertTrue(numpy.array_equal(a, b), info["name"])
                         continue
                     a, b = a.reshape(-1, 32), b.reshape(-1, 32)
-                    # Q5_0 has 32 steps from -16 to 15 times the largest, Q5_1 from least to most.
+                    # Q5_0 has 32 steps, from -16 to 15 times the scale; Q5_1 has 32 from minimum to maximum.
                     span = 2 * abs(a).max(axis=1) if "Q5_0" in coarse else numpy.ptp(a, axis=1)
                     limit = 1.02 * span / (steps - 1) + 1e-6
                     self.assertTrue((abs(a - b).max(axis=1) <= limit).all(), info["name"])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A mount under `ulimit -v`, from too little address space to enough: it says so and does not mount,
-or what it serves is right or an error."""
+"""Mounts under `ulimit -v`, from too little address space to enough. Either ggufs prints an error and
+mounts nothing, or each read gives the right bytes or an error."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ import tree_check
 EX_OK, EX_OSERR = 0, 71
 
 N_READERS = 8
-# From what hardly holds a program to what the stacks and heaps of many threads fit in; then plenty.
+# The least hardly holds a program, the most has room for the stacks and heaps of many threads.
 FIRST_BYTES, LAST_BYTES, STEP = 4 << 20, 512 << 20, 1.25
 PLENTY_BYTES = 8 << 30
 
@@ -69,24 +69,24 @@ class TestAddressSpace(mounting.MountTestCase):
         return 0
 
     def walk(self):
-        """ls -lR and cat of all files, by many at once. Returns the errors."""
+        """Many threads list and read all files at once, as ls -lR and cat do. Returns the errors."""
         subprocess.run(["ls", "-lR", self.mountpoint], capture_output=True)
         with ThreadPoolExecutor(N_READERS) as threads:
             return set(threads.map(self.read, self.contents)) - {0}
 
     def assert_clean(self, size, status, errors, said):
-        """`errors` are those of the walk."""
+        """Check the exit status `status` and the errors of the walk, `errors`."""
         allowed = {errno.EIO, errno.ENOMEM}
         if status != EX_OK:
             self.assertNotEqual("", said.strip(), "it ended without a word")
             if can_load(size):
                 self.assertEqual(EX_OSERR, status, said)
-            # The server may have ended in the middle.
+            # The server may have ended during the walk.
             allowed |= {errno.ENOTCONN, errno.ECONNABORTED, errno.ENOENT}
         self.assertLessEqual(errors, allowed, said)
 
     def try_in_foreground(self, size):
-        """Returns whether it served until it was unmounted, and the errors of the walk."""
+        """Returns True if ggufs served until it was unmounted, and the errors of the walk."""
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen([mounting.BINARY, "-f", self.model, self.mountpoint],
                                        stdin=subprocess.DEVNULL, stdout=output, stderr=output,

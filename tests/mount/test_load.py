@@ -26,7 +26,7 @@ def setUpModule():
 
 class LoadTestCase(mounting.MountTestCase):
     def mount(self, *arguments, **more):
-        """Also watches how much memory of its own the server has."""
+        """Mount, and record the peak of the server's anonymous memory in a thread."""
         super().mount(*arguments, **more)
         self.anonymous_bytes = 0
         _, server = self.processes_of(self.mountpoint)
@@ -50,8 +50,8 @@ class LoadTestCase(mounting.MountTestCase):
 
     def assert_small(self, header_bytes=0):
         """
-        The server never had much memory of its own, beside a header of that length. Pages of the
-        model that are mapped are the system's cache, which it takes back when it needs them.
+        Check the peak of the server's anonymous memory, which includes a copy of the header.
+        Mapped pages of the model are page cache and do not count.
         """
         if mounting.is_sanitized():
             return
@@ -68,7 +68,7 @@ class TestReaders(LoadTestCase):
         mounting.copy_tree(self.mountpoint, self.copy)
 
     def compare(self, *options, n_readers=N_READERS, n_reads):
-        """Readers at random places; returns when all have ended."""
+        """Run readers at random offsets until all have ended."""
         done = subprocess.run([READERS, *options, self.mountpoint, self.copy, str(n_readers),
                                str(n_reads)], capture_output=True, text=True)
         self.assertEqual((0, ""), (done.returncode, done.stderr), done.stdout)
@@ -80,13 +80,13 @@ class TestReaders(LoadTestCase):
         self.assert_small()
 
     def test_mapped_readers(self):
-        """Faults on many files at once, which the kernel answers with reading ahead."""
+        """Page faults in many files at once; the kernel reads ahead for them."""
         for seed in range(3):
             self.compare("-m", "-s", str(seed), n_reads=50)
         self.assert_small()
 
     def test_thousands_of_opens(self):
-        """2,048 files are open at once, and 20,480 are opened and closed beside them."""
+        """2,048 files stay open while 20,480 others are opened and closed."""
         _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         if limit != resource.RLIM_INFINITY and limit < 2300:
             self.skipTest(f"a process may have {limit} open files only")
@@ -120,7 +120,7 @@ class TestManyTensors(LoadTestCase):
 
 
 class TestLargeModel(LoadTestCase):
-    """Tensors and metadata are both larger than what the server may have in memory."""
+    """Tensors and metadata are each larger than the memory the server may use."""
 
     N_BYTES = 3 * ANONYMOUS_BYTES
     PIECE_BYTES = 2 << 20

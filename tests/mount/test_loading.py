@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import mounting
 from gguf_file import F32, GgufFile
 
-N_BYTES = 24 << 20  # more than two of the pieces in which it is fetched
+N_BYTES = 24 << 20  # more than two of the chunks in which prefetch reads
 
 
 def setUpModule():
@@ -59,13 +59,13 @@ class TestPrefetch(LoadingTestCase):
     def test_prefetch(self):
         self.drop_cache()
         if self.cached_share() > 0.5:
-            self.skipTest("this file system keeps what it is told to drop")
+            self.skipTest("this file system keeps its pages in memory")
         self.mount(self.model, "-o", "prefetch")
         mounting.wait_until(lambda: self.cached_share() > 0.99, "the model is not brought in")
         self.assert_reads()
 
     def test_progress(self):
-        """On a terminal the command returns when all is in memory."""
+        """On a terminal the command returns when the whole model is in memory."""
         terminal, command_side = self.open_terminal()
         process = subprocess.Popen([mounting.BINARY, *mounting.MOUNT_OPTIONS, "-o", "prefetch",
                                     self.model, self.mountpoint], stdin=command_side,
@@ -107,7 +107,7 @@ class TestPrefetch(LoadingTestCase):
         self.assertEqual(bytes(4096), self.read("tensors/t/f32"))
 
     def own_memory_group(self):
-        """A new control group and the name of its limit, in which a process can be put."""
+        """Make a control group. Returns its folder and the name of its memory limit's file."""
         if os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
             root, limit = "/sys/fs/cgroup", "memory.max"
         else:
@@ -133,7 +133,7 @@ class TestPrefetch(LoadingTestCase):
         mounting.wait_until(try_once, f"{group} stays busy")
 
     def test_control_group(self):
-        """The limit of the process's own group counts, also where the root has none."""
+        """The limit of the process's own control group counts, although the root group has none."""
         group, limit = self.own_memory_group()
         model = self.write("larger.gguf", GgufFile().tensor(b"t", [1024], F32,
                                                             bytes(4096)).to_bytes())
@@ -177,7 +177,7 @@ class TestMlock(LoadingTestCase):
         self.assertGreaterEqual(int(self.server_status("VmRSS")[0]) << 10, N_BYTES)
 
     def test_refused(self):
-        """Says why, and serves."""
+        """ggufs reports why it cannot lock the model, and serves it."""
         limit = f"ulimit -l 64; exec {mounting.BINARY} \"$@\""
         without_right = ["setpriv", "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock"]
         if os.geteuid() != 0:
@@ -208,7 +208,7 @@ class TestDirectIo(LoadingTestCase):
                 self.assertEqual(self.data[12345:23456], mapped[12345:23456])
 
     def test_nothing_is_kept(self):
-        """The kernel requests again what it does not cache."""
+        """The kernel caches nothing: a repeated read reaches the daemon."""
         self.expect_log("model.gguf: it is shorter than when it was mounted")
         self.mount(self.model, "-o", "direct_io")
         self.assert_reads()
@@ -220,7 +220,7 @@ class TestDirectIo(LoadingTestCase):
 
 class TestThreads(LoadingTestCase):
     def test_threads(self):
-        """However many readers there are, no more threads serve them than the option allows."""
+        """At most as many threads serve as the option allows, however many readers there are."""
         for option, limit in (("threads=1", 1), ("threads=3", 3), ("max_threads=2", 2)):
             with self.subTest(option):
                 mountpoint = self.new_mountpoint(option)
@@ -234,7 +234,7 @@ class TestThreads(LoadingTestCase):
                     for data in readers.map(read_whole, range(16)):
                         self.assertTrue(data == self.data)
                 _, server = self.processes_of(mountpoint)
-                # And the main thread, which waits for them.
+                # One more is the main thread, which waits for them.
                 self.assertLessEqual(len(os.listdir(f"/proc/{server}/task")), limit + 1)
 
     def test_no_number(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""model.gguf and split/: written out and mounted again they are the same model. And edits."""
+"""model.gguf and split/ are the same model when they are copied and mounted again; edits of keys."""
 
 import json
 import os
@@ -102,7 +102,7 @@ for fixture_path in mounting.fixtures("gguf", "golden", "quants", "tokenizers"):
 
 
 def large_model(version=3, big_endian=False, alignment=32):
-    """Metadata of several pieces and requests."""
+    """Returns a model whose metadata takes several text chunks and kernel requests."""
     source = random.Random(1)
     built = GgufFile(version, big_endian, alignment)
     tokens = [b"%d" % i * source.randrange(6) for i in range(150000)]
@@ -232,7 +232,7 @@ class TestEdits(ModelTestCase):
 
 class TestSplit(ModelTestCase):
     def copy_shards(self):
-        """Copies split/ to a folder, as one would; returns the paths."""
+        """Copy the shards of split/ to a folder; returns their paths."""
         folder = tempfile.mkdtemp(dir=self.folder)
         split = os.path.join(self.mountpoint, "split")
         return [shutil.copy(os.path.join(split, name), folder) for name in sorted(os.listdir(split))]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where a mount can be made, who can see it, and the messages if it cannot."""
+"""Mount points that are accepted or refused, the messages, and the users who can see a mount."""
 
 import os
 import shutil
@@ -69,7 +69,7 @@ class TestLinks(MountpointTestCase):
                             "Too many levels of symbolic links")
 
     def test_of_another_user(self):
-        """In a directory that others can write to, root must not follow what they have made."""
+        """Root must not follow another user's link in a directory that others can write to."""
         require_root(self)
         link = self.link("trap", self.mountpoint, SOMEBODY)
         for path in (link, link + "/", self.link("to it", "trap")):
@@ -83,7 +83,7 @@ class TestLinks(MountpointTestCase):
 
 class TestSwapped(test_confined.HeldTestCase):
     def test_swapped(self):
-        """Nothing is mounted, neither on what has the name by then nor where the directory is."""
+        """Nothing is mounted on the moved directory, nor through the link that took its name."""
         require_root(self)
         target = self.new_mountpoint("target")
         for options in ([], ["-f"]):
@@ -121,7 +121,7 @@ class TestRights(MountpointTestCase):
                             "docker run --device /dev/fuse --cap-add SYS_ADMIN", "ggufs --list")
 
     def test_no_new_privs(self):
-        """fusermount3 would not become root."""
+        """no_new_privs keeps the setuid fusermount3 from becoming root."""
         require_root(self)
         for path in (self.folder, self.model, self.mountpoint):
             os.chmod(path, 0o755)

@@ -29,7 +29,7 @@ def can_hide_devices():
 
 
 def odd_model(path):
-    """Names that need escaping, a tensor of several chunks, one without elements of its own type."""
+    """Write a model with names that need escaping and a tensor of several chunks."""
     built = GgufFile().key(b"general.architecture", STRING, b"llama")
     built.key(b"odd/\x1b[2J key", STRING, b"value").key(b"", STRING, b"no name")
     built.key("模型".encode(), STRING, b"x" * 5000)
@@ -66,7 +66,7 @@ class NoMountTestCase(mounting.MountTestCase):
         return found
 
     def assert_same_tree(self, expected, found, names=None):
-        """Compares kinds, contents and targets below two folders; `names`: the files that count."""
+        """Compare kinds, contents and link targets in two folders; `names` limits the comparison."""
         left, right = listing(os.fsencode(expected)), listing(os.fsencode(found))
         if names is not None:
             left = {name: left[name] for name in names}
@@ -132,7 +132,7 @@ class TestSameAsMounted(NoMountTestCase):
         self.assertGreater(n, 2)
 
     def test_whole_trees(self):
-        """--extract of everything, links and directories too."""
+        """--extract writes everything, including links and directories."""
         models = [odd_model(self.path("odd.gguf")), mounting.sample()]
         old = os.path.join(mounting.FIXTURES, "legacy", "llama-ggjt3-q4_0.bin")
         models += [old] if os.path.exists(old) else []
@@ -145,7 +145,7 @@ class TestSameAsMounted(NoMountTestCase):
                 mounting.unmount(self.mountpoint)
 
     def test_links_of_an_old_model(self):
-        """Without a PATTERN as well: a runner finds tensors by the names that GGUF gives them."""
+        """Links are extracted without a PATTERN, too: runners find tensors by their GGUF names."""
         model = os.path.join(mounting.FIXTURES, "legacy", "llama-ggjt3-q4_0.bin")
         if not os.path.exists(model):
             self.skipTest("no fixtures")
@@ -173,7 +173,7 @@ class TestSameAsMounted(NoMountTestCase):
         self.assertEqual(b'"@home"\n', read_file(self.path("all/metadata/mail.json")))
 
     def test_nothing_calls_libfuse(self):
-        """Only mounting and --version may: no other object of the command refers to it."""
+        """Only the objects for mounting and --version refer to symbols of libfuse."""
         top = os.path.join(os.path.dirname(mounting.BINARY), "obj")
         n = 0
         for folder, _, names in os.walk(top):
@@ -258,7 +258,7 @@ class TestPaths(NoMountTestCase):
         self.assertIn(b"\xc2\x9b2J", self.run_bytes("--list", model))
 
     def on_terminal(self, *arguments):
-        """What a terminal that is stdout and stderr is sent, which may be much."""
+        """Returns the output, of any length, on a terminal that is both stdout and stderr."""
         ours, theirs = self.open_terminal()
         shown = []
 
@@ -280,7 +280,7 @@ class TestPaths(NoMountTestCase):
         return b"".join(shown).replace(b"\r\n", b"\n")
 
     def test_a_terminal_gets_safe_text(self):
-        """Also where a character is cut between two pieces of the file; a pipe gets the bytes."""
+        """Escaping works for characters that two chunks share; a pipe gets the bytes unchanged."""
         template = b"\x1b[2J\xc2\x9b1m\x9b2m\x7f\xe2\x80\xaee\tf\n" + "模".encode() * 1000000
         model = GgufFile().key(b"tokenizer.ggml.tokens", ARRAY, Array(STRING, [b"a"])).key(
             b"tokenizer.chat_template", STRING, template).write(self.path("text.gguf"))
@@ -381,7 +381,7 @@ class TestExtract(NoMountTestCase):
         self.assertFalse({name for name in self.files() if b"partial" in name})
 
     def test_interrupts(self):
-        """Whenever the command is interrupted, the files that exist are complete."""
+        """After an interruption, all files that exist are complete."""
         self.mount(self.model)
         for delay in (0, 0.002, 0.005, 0.01, 0.02, 0.05):
             process = subprocess.Popen([mounting.BINARY, "--extract", self.target, self.model, "*"],

@@ -44,12 +44,12 @@ class PartialTestCase(mounting.MountTestCase):
         self.first = len(self.data) - 3 * N_BYTES  # where t0 starts
 
     def start(self, n_bytes, *options):
-        """Mounts a file that has its first bytes only."""
+        """Mounts a file of which only the first bytes exist."""
         self.model = self.write("model.gguf", self.data[:n_bytes])
         return self.mount(self.model, "-o", "partial", *options)
 
     def fill(self, start, end):
-        """What a download does; the times change, too."""
+        """Write the bytes from `start` to `end`, as a download does; the times change, too."""
         with open(self.model, "r+b") as file:
             file.seek(start)
             file.write(self.data[start:end])
@@ -85,7 +85,7 @@ class TestGrowing(PartialTestCase):
         self.assert_missing("tensors/t1/raw")
         self.assert_missing("tensors/t1/f32")
         self.assertEqual(N_BYTES, os.stat(os.path.join(self.mountpoint, "tensors/t1/raw")).st_size)
-        # Page by page as far as they go, although the kernel asks for more at a time.
+        # All complete pages can be read, although the kernel's requests reach beyond them.
         self.assertEqual(self.tensors["t1"][:8 * PAGE], self.read("tensors/t1/raw", 0, 8 * PAGE))
         self.assertEqual(as_f32(self.tensors["t1"][:8 * PAGE]),
                          self.read("tensors/t1/f32", 0, 16 * PAGE))
@@ -101,7 +101,7 @@ class TestGrowing(PartialTestCase):
         self.assert_metadata()
 
     def test_model_gguf(self):
-        """It has its full size from the start, and what is missing is an error."""
+        """model.gguf has its full size from the start; reading missing data is an error."""
         for options in ((), ("-o", "set=general.name=str:unfinished")):
             with self.subTest(options):
                 self.start(self.first + N_BYTES + PAGE, *options)
@@ -164,14 +164,14 @@ class TestGrowing(PartialTestCase):
 
 
 class TestReserved(PartialTestCase):
-    """A download that reserves the space: what is missing is a hole."""
+    """A download that reserves the space: missing data is a hole."""
 
     def setUp(self):
         super().setUp()
         with open(self.path("holes"), "wb") as file:
             file.truncate(1 << 20)
             if os.lseek(file.fileno(), 0, os.SEEK_HOLE) != 0:
-                mounting.skip_loudly("this file system does not tell where holes are")
+                mounting.skip_loudly("this file system does not report holes")
 
     def check(self, reserve):
         self.model = self.write("model.gguf", self.data[:self.first + N_BYTES])
@@ -196,7 +196,7 @@ class TestReserved(PartialTestCase):
         with open(self.path("probe"), "wb") as file:
             os.posix_fallocate(file.fileno(), 0, 1 << 20)
             if os.lseek(file.fileno(), 0, os.SEEK_HOLE) != 0:
-                self.skipTest("it reads as zeros here")
+                self.skipTest("this file system does not report reserved space as holes")
         self.check(lambda file: os.posix_fallocate(file, 0, len(self.data)))
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Any slice of any file, by every way of reading, equals that slice of the whole file."""
+"""Every way of reading a slice of a file gives that slice of the whole file."""
 
 import errno
 import json
@@ -22,7 +22,7 @@ except ImportError:
 
 setUpModule = mounting.require_fuse
 
-# Lengths around what pages, pieces of text, blocks and requests of the kernel end at.
+# Lengths around the sizes of pages, text chunks, blocks and kernel requests.
 EDGES = (1, 2, 3, 4, 7, 128, 255, 256, 1023, 1024, 4095, 4096, 4097, 32767, 32768, 65535, 65536,
          131072, 1 << 20)
 
@@ -105,7 +105,7 @@ class TestSlices(ReadTestCase):
                     for offset, length in slices(len(whole), 60, seed):
                         length = min(length, len(view))
                         n = os.preadv(descriptor, [view[:length]], offset)
-                        while 0 < n < length:  # a request of the kernel holds less
+                        while 0 < n < length:  # a kernel request is shorter than the read
                             more = os.preadv(descriptor, [view[n:length]], offset + n)
                             if more == 0:
                                 break
@@ -173,7 +173,7 @@ class TestSlices(ReadTestCase):
             self.assertEqual([True] * 16, list(threads.map(read, range(16))))
 
     def test_eight_threads_on_a_new_mount(self):
-        """Nothing was read before: the texts and sizes are made by all at once."""
+        """On a new mount, all threads compute the texts and sizes at the same time."""
         whole = {path: data for path, data, _ in self.files()}
         other = self.mount(self.model_path, mountpoint=self.new_mountpoint("other"))
 
@@ -207,7 +207,7 @@ class TestSlices(ReadTestCase):
                     while os.copy_file_range(file.fileno(), copy.fileno(), 1 << 20):
                         pass
                 except OSError as error:
-                    # The kernel refuses it between file systems; programs then read and write.
+                    # Some kernels refuse to copy between file systems; programs then read and write.
                     self.assertIn(error.errno, (errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP,
                                                 errno.ENOSYS))
                     return
@@ -215,7 +215,7 @@ class TestSlices(ReadTestCase):
                 self.assertEqual(whole, copy.read(), path)
 
     def test_offsets_in_the_model_file(self):
-        """`file`, `offset` and `n_bytes` of info lead to the bytes of raw."""
+        """`file`, `offset` and `n_bytes` of info locate the bytes of raw in the model file."""
         for tensor in json.loads(self.read("tensors.json")):
             folder = os.path.dirname(os.fsdecode(mounting.mount_entry(self.mountpoint)[1]))
             with open(os.path.join(folder, tensor["file"]), "rb") as file:
@@ -229,7 +229,7 @@ class TestSlices(ReadTestCase):
 
 
 class TestGolden(mounting.MountTestCase):
-    """f32 of every type, bit for bit what ggml makes of the same blocks."""
+    """f32 of every type equals, bit for bit, ggml's values of the same blocks."""
 
     def check_golden(self, name, n_types):
         path = mounting.fixture(f"golden/{name}")

@@ -40,12 +40,12 @@ class RunnerTestCase(mounting.MountTestCase):
         self.model = mounting.sample()
         self.runtime = self.path("run")
         os.mkdir(self.runtime)
-        # On a machine that is busy, threads wait for each other for long.
+        # On a busy machine, the threads of a team wait long for each other.
         self.environment = {**os.environ, "XDG_RUNTIME_DIR": self.runtime, "OMP_NUM_THREADS": "1"}
         self.addCleanup(self.assert_nothing_is_left)
 
     def options(self, model):
-        """Of the private mount, if there is one."""
+        """Returns the options of the private mount; none if the model is a tree."""
         return mounting.MOUNT_OPTIONS if os.path.isfile(model) else []
 
     def start(self, *arguments, model=None, stdin=subprocess.DEVNULL):
@@ -55,7 +55,7 @@ class RunnerTestCase(mounting.MountTestCase):
                                 env=self.environment)
 
     def run_bytes(self, *arguments, given=None, model=None):
-        """Runs to the end: (status, stdout, stderr)."""
+        """Run to the end; returns (status, stdout, stderr)."""
         process = self.start(*arguments, model=model,
                              stdin=subprocess.DEVNULL if given is None else subprocess.PIPE)
         try:
@@ -167,7 +167,7 @@ class TestText(RunnerTestCase):
             described = self.describe("-n", "40", "--ignore-eos", "-r", "not there", "--stop", stop)
             self.assertEqual(whole[:whole.index(stop)], described["text"])
             self.assertEqual("stop", described["stop"])
-        # What was held back comes when it is no stop after all.
+        # Text that was held back is printed when it does not become a stop text.
         self.assertEqual(whole, self.describe("-n", "40", "--ignore-eos", "-r",
                                               piece[-3:] + "x")["text"])
 
@@ -337,7 +337,7 @@ class TestErrors(RunnerTestCase):
         self.assertIn("a vocabulary only", err)
         out, _ = self.run_runner("--tokenize", model, "a", model=model)
         self.assertRegex(out, r"^\d+( \d+)*\n$")
-        # The text may stand behind its option.
+        # The text may directly follow the option.
         self.assertEqual(out, self.run_runner("--tokenize", "a", model, model=model)[0])
 
     def test_options_of_other_runners(self):
@@ -373,7 +373,7 @@ class TestSignals(RunnerTestCase):
                                     "50000", self.model, "a"], stdin=subprocess.DEVNULL,
                                    stdout=writer, stderr=subprocess.PIPE, env=self.environment)
         os.close(writer)
-        time.sleep(1)  # it writes, or is about to
+        time.sleep(1)  # until it writes, or soon will
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=mounting.DEADLINE)
         self.assertEqual(INTERRUPTED, process.returncode, err)
@@ -415,7 +415,7 @@ class TestTerminal(RunnerTestCase):
     SHOWN = rb"a\x1b[31m\x07\x7f\x0d\xc2\x9b2J " + b"\xe2\x82\xac\n\tb"
 
     def on_terminal(self, *arguments, given=b""):
-        """What appears on a terminal that is stdout and stderr."""
+        """Returns the output on a terminal that is both stdout and stderr."""
         master, slave = os.openpty()
         attributes = termios.tcgetattr(slave)
         attributes[1] &= ~termios.OPOST
@@ -481,7 +481,7 @@ class TestTerminal(RunnerTestCase):
 
 class TestConfinement(RunnerTestCase):
     def statuses(self, *options, model=None):
-        """The kernel's lines on all threads while text is generated."""
+        """Returns lines of /proc/PID/task/*/status for all threads, read during generation."""
         environment = {**self.environment, "OMP_NUM_THREADS": "3"}
         model = model or self.model
         process = subprocess.Popen([RUNNER, *self.options(model), "--ignore-eos", "-c", "50000",
@@ -522,7 +522,8 @@ class TestKeeper(RunnerTestCase):
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare") and shutil.which("setpriv"),
                          "needs root for a namespace without /etc/mtab")
     def test_a_mount_that_cannot_be_removed(self):
-        """The status and a message say so, and ggufs does not survive. The namespace goes."""
+        """The runner exits with EX_OSERR and a message, and ggufs ends. The mount goes with its
+        namespace."""
         etc, device = self.path("etc"), self.path("fuse")
         os.mkdir(etc)
         for name in ("passwd", "group", "ld.so.cache"):
@@ -577,7 +578,7 @@ class TestMemory(RunnerTestCase):
     """Memory use does not depend on sizes that a file declares, nor on keys that are not needed."""
 
     def run_limited(self, limit_mib, *arguments, status=EX_OK):
-        """Runs on a mounted tree with so much memory of its own; what is mapped does not count."""
+        """Run on a mounted tree with a limit of anonymous memory; mapped files do not count."""
         limit = (limit_mib << 20, limit_mib << 20)
         process = subprocess.run([RUNNER, *arguments], stdin=subprocess.DEVNULL,
                                  capture_output=True, env=self.environment,
@@ -588,7 +589,7 @@ class TestMemory(RunnerTestCase):
 
     @staticmethod
     def sparse(keys, tensors):
-        """The writer, the header and the size of the data of a model whose data are not written."""
+        """Returns a writer, the header and the data size of a model whose tensor data is a hole."""
         file = gguf_file.GgufFile()
         file.keys, file.n_keys = keys, len(keys)
         out, offset = [], 0
@@ -627,7 +628,7 @@ class TestMemory(RunnerTestCase):
         path = self.path("model")
         with open(path, "wb") as target:
             target.write(data[:24] + key + b"\1" * (32 << 20) + data[24:])
-        # The data of the tensors begin elsewhere now: a tree for the tokenizer only.
+        # The tensor data is no longer at its offsets, so only the tokenizer can use this tree.
         self.mount(path)
         self.run_limited(50, "--tokenize", self.mountpoint, "the file")
 

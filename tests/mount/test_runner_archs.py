@@ -16,12 +16,12 @@ setUpModule = mounting.require_fuse
 
 RUNNER = os.path.join(os.path.dirname(mounting.BINARY), "ggufs-run")
 
-# All at once, in batches that do not divide the text, token by token.
+# The whole text at once, batches that do not divide it evenly, token by token.
 BATCHES = [512, 7, 1]
 
 
 def models(folder):
-    """Files of the fixtures' folder, and the logits that belong to them."""
+    """Returns the models in a folder of the fixtures, with their expected logits."""
     found = []
     for model in mounting.fixtures(folder):
         expected = model.removesuffix(".gguf") + ".logits.f32"
@@ -33,7 +33,7 @@ def models(folder):
 class TestLogits(mounting.MountTestCase):
     def setUp(self):
         super().setUp()
-        # On a machine that is busy, threads wait for each other for long.
+        # On a busy machine, the threads of a team wait long for each other.
         self.environment = {"OMP_NUM_THREADS": "1", **os.environ, "XDG_RUNTIME_DIR": self.path("run")}
         os.mkdir(self.path("run"))
 
@@ -58,7 +58,7 @@ class TestLogits(mounting.MountTestCase):
                     self.assertEqual(expected.size, logits.size)
                     error = ((logits - expected) ** 2).sum() / (expected ** 2).sum()
                     self.assertLessEqual(error, limit)
-                    # The size of the batches changes no bit.
+                    # The batch size does not change a bit of the logits.
                     first = logits if first is None else first
                     self.assertEqual(first.tobytes(), logits.tobytes())
 

@@ -22,7 +22,8 @@ EX_OK, EX_DATAERR, EX_NOINPUT = 0, 65, 66
 N_EMBD, N_VOCAB, N_FF, N_HEAD, N_LAYER = 32, 12, 48, 2, 2
 TOKENS = [3, 1, 4, 1, 5, 9, 2, 6]
 
-# Of a layer: name and shape as ggml counts it. What an architecture has beyond llama follows.
+# The tensors of a llama layer, with their shapes in ggml's order, and those that other
+# architectures add.
 LLAMA = {
     "attn_norm.weight": [N_EMBD], "attn_q.weight": [N_EMBD, N_EMBD],
     "attn_k.weight": [N_EMBD, N_EMBD], "attn_v.weight": [N_EMBD, N_EMBD],
@@ -99,7 +100,7 @@ class MissingTestCase(mounting.MountTestCase):
 
 class TestMissing(MissingTestCase):
     def test_every_tensor_of_a_copied_tree(self):
-        """A missing folder of the tree is named, since tensors.json lists it."""
+        """A missing tensor directory is named, because tensors.json lists it."""
         for architecture in MORE:
             copy = self.copy_tree(self.write_model(f"{architecture}.gguf", architecture,
                                                    tensors_of(architecture)))
@@ -140,7 +141,7 @@ class TestMissing(MissingTestCase):
         self.assertEqual(4 * N_VOCAB * len(TOKENS), len(logits))
 
     def test_what_the_architecture_requires(self):
-        """Missing from the file itself, in every layer."""
+        """A tensor that the file lacks in every layer is named."""
         for architecture, name in (("llama", "attn_norm.weight"), ("llama", "ffn_norm.weight"),
                                    ("llama", "ffn_gate.weight"), ("qwen2", "attn_k.bias"),
                                    ("qwen3", "attn_q_norm.weight")):
@@ -198,7 +199,7 @@ class TestMissing(MissingTestCase):
                 with open(path, "wb") as file:
                     file.write(text)
                 self.assert_refused(copy, "tensors", status=status)
-        # Names that are escaped in the tree are none that a model is made of.
+        # Architectures use no names that need escaping, so the runner skips such tensors.
         with open(path, "wb") as file:
             file.write(b'[{"name": "a/b"}, {"name": ".."}, {"name": "output.weight", "x": [[{}]]}]')
         self.assertEqual(EX_OK, self.logits(copy)[0])

@@ -83,7 +83,7 @@ class TestTree(ShardsTestCase):
         self.assertEqual(10**18 + 10**9, os.stat(self.mountpoint).st_mtime_ns)
 
     def test_in_the_background(self):
-        """The daemon closes what it inherited, and none of its files."""
+        """The daemon closes inherited descriptors, but not its shards."""
         for i, options in enumerate([[], ["-o", "prefetch"], ["-o", "mlock"]]):
             self.mountpoint = self.new_mountpoint(f"mnt{i}")
             with open(os.devnull, "rb") as inherited:

@@ -47,7 +47,7 @@ for fixture_path in mounting.fixtures("gguf", "golden", "archs", "quants", "toke
     setattr(TestFixtures, f"test_{words}", test_of_fixture(fixture_path))
 
 
-# Names that are hard on a file system; {} is filled up to lengths around the limits.
+# Names that are difficult as file names.
 STRANGE_NAMES = [
     b"", b".", b"..", b"...", b"/", b"//", b"a/b", b"../../etc/passwd", b"%", b"%2F", b"%252F",
     b"a%b",
@@ -174,7 +174,7 @@ class TestValues(TreeTestCase):
     def test_random_floats(self):
         source = random.Random(1)
         floats = [Bits(source.getrandbits(32)) for _ in range(20000)]
-        # Above a power of two the neighbours lie twice as far away as below it.
+        # The gap to the next float is twice as large above a power of two as below it.
         floats += [Bits(exponent << 23) for exponent in range(1, 255)]
         floats += [Bits(struct.unpack("<I", struct.pack("<f", 10.0**e))[0]) for e in range(-45, 39)]
         doubles = [Bits(source.getrandbits(64)) for _ in range(20000)]
@@ -185,7 +185,7 @@ class TestValues(TreeTestCase):
                          .key(b"d", ARRAY, Array(FLOAT64, doubles)))
 
     def test_float32_that_a_double_rounds_twice(self):
-        """Readers of JSON parse a double first, and most then make a float of it."""
+        """Most JSON readers parse a double and then round it to a float."""
         self.check_built(GgufFile().key(b"f", FLOAT32, Bits(0x15ae43fd)))
 
     def test_strings(self):
@@ -201,7 +201,7 @@ class TestValues(TreeTestCase):
         built.key(b"nuls", STRING, bytes(1 << 20))
         built.key(b"invalid", STRING, b"\xff" * (1 << 20))
         built.key(b"random", STRING, random_string(source, 1 << 20))
-        # A character lies over every multiple of what may be a limit inside.
+        # With all shifts, some character crosses every chunk boundary.
         for width, character in enumerate(("é", "€", "🗝"), 2):
             for shift in range(width):
                 built.key(b"shift.%d.%d" % (width, shift), STRING,
@@ -288,7 +288,7 @@ class TestTensors(TreeTestCase):
         self.check_built(built.tensor(b"known", [4], F32, tensor_bytes(16)))
 
     def test_five_dimensions_and_more(self):
-        """Models of video have them; ComfyUI-GGUF also keeps the shape of what it reshaped."""
+        """Video models have 5 dimensions; ComfyUI-GGUF also records the shape before reshaping."""
         def shape_key(name, shape, element_type=INT32):
             built.key(b"comfy.gguf.orig_shape." + name, ARRAY, Array(element_type, shape))
 

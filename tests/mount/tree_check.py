@@ -144,7 +144,7 @@ def check_jq(test, mountpoint, found):
 def check_statfs(test, mountpoint, model):
     status = os.statvfs(mountpoint)
     test.assertEqual(-(-len(model.data) // status.f_frsize), status.f_blocks)
-    # df(1) shows 0 % as used: a file system that looks full raises alarms.
+    # df(1) shows 0 % used: a full file system would raise alarms.
     test.assertEqual((status.f_blocks,) * 2, (status.f_bfree, status.f_bavail))
     test.assertEqual((status.f_files,) * 2, (status.f_ffree, status.f_favail))
     test.assertEqual(255, status.f_namemax)
