@@ -1,14 +1,14 @@
 /*
- * Where the elements of a tensor lie in its data, for types with and without row headers and
- * interleaved rows. Elements are counted through the tensor in row-major order: element
- * row * row_elements + i is number i of that row.
+ * Finds the elements of a tensor in its data, for types with and without row headers and
+ * interleaved rows. Elements are counted through the tensor in row-major order: element row *
+ * row_elements + i is number i of that row.
  */
 #ifndef GGUFS_DEQUANT_ROWS_H
 #define GGUFS_DEQUANT_ROWS_H
 
 #include "dequant/types.h"
 
-/* The headers of a group of rows have no more bytes, of any type. */
+/* The largest size of a group's row headers, over all types. */
 #define DEQUANT_MAX_HEADER_BYTES 256
 
 /* Return true if the type has row headers or interleaved rows. */
@@ -25,8 +25,10 @@ static inline bool dequant_has_row_layout(const struct dequant_type *type)
 int dequant_rows_bytes(const struct dequant_type *type, uint64_t row_elements, uint64_t n_rows,
                        uint64_t *n_bytes);
 
-/* Consecutive stored blocks, and what it takes to decode them. Offsets count from the start of the
- * tensor. */
+/*
+ * Consecutive stored blocks, with all that is needed to decode them. Offsets count from the start
+ * of the tensor.
+ */
 struct dequant_span {
     uint64_t first_element; /* of the first block */
     uint64_t n_blocks;

@@ -65,7 +65,7 @@ static inline uint16_t dequant_f32_to_f16(float value)
     } else if (magnitude < 0x38800000) { /* 2^-14: adding 0.5 rounds to multiples of 2^-24 */
         half = dequant_bits_of_float(dequant_float_of_bits(magnitude) + 0.5F) - 0x3f000000;
     } else {
-        /* Just below half of what is cut off, or half of it before an odd number. */
+        /* Add half a unit of the last kept bit, or one less if that bit is 0: ties go to even. */
         magnitude += 0x0fff + ((magnitude >> 13) & 1);
         half = (magnitude - ((uint32_t)(127 - 15) << 23)) >> 13; /* carries up to infinity */
     }

@@ -24,7 +24,10 @@ struct dequant_field {
     uint16_t count;
 };
 
-/* What a decoder needs beside the blocks of a row; all zero for types without a row layout. */
+/*
+ * A decoder's arguments in addition to the blocks of a row; all zero for types without row headers
+ * and interleaved rows.
+ */
 struct dequant_row {
     const void *headers; /* of the group: interleave_rows * row_header_bytes bytes, any alignment */
     uint32_t index;      /* of the row in its group, below interleave_rows */
@@ -41,8 +44,8 @@ typedef void dequant_decode_fn(const void *restrict blocks, float *restrict out,
 
 /*
  * Encode n floats, to nearest with ties to even. `values` and `out`, which holds the blocks of n
- * elements, may have any alignment. What is too large becomes an infinity; a NaN keeps its sign and
- * the upper part of its payload and becomes quiet.
+ * elements, may have any alignment. A number that is too large becomes an infinity; a NaN keeps its
+ * sign and the upper part of its payload and becomes quiet.
  */
 typedef void dequant_encode_fn(const void *restrict values, void *restrict out, size_t n);
 
@@ -51,8 +54,8 @@ typedef void dequant_encode_fn(const void *restrict values, void *restrict out, 
  * aligned for its numbers, w_stride_bytes from one to the next) and row c of `x` (n_columns rows of
  * floats, x_stride floats from one to the next), of n elements each. Defined to the bit: sum i % 16
  * gets the fused multiply-add of element i; the 16 sums are added in pairs, halving their number (i
- * and i + 8, i + 4, i + 2, i + 1). So a product depends neither on the CPU nor on what else is
- * computed with it. `out` overlaps neither operand.
+ * and i + 8, i + 4, i + 2, i + 1). A product therefore depends neither on the CPU nor on the other
+ * rows and columns of the call. `out` overlaps neither operand.
  */
 typedef void dequant_dot_fn(const void *w, size_t w_stride_bytes, size_t n_rows, const float *x,
                             size_t x_stride, size_t n_columns, size_t n, float *out,
@@ -62,9 +65,9 @@ typedef void dequant_dot_fn(const void *w, size_t w_stride_bytes, size_t n_rows,
  * A tensor's data are its rows, ne[0] elements each, one after the other. A row is its header,
  * which most types do not have, and its blocks.
  *
- * Where interleave_rows is n > 1, groups of n rows are stored together: the n headers, then the
- * stored blocks, each of which holds n blocks in one, one of each row. Their bytes are mixed in a
- * way that only the type's decoder knows. dequant/rows.h does the arithmetic.
+ * If interleave_rows is n > 1, groups of n rows are stored together: the n headers, then the stored
+ * blocks. Each stored block holds n blocks, one of each row. Only the type's decoder knows how
+ * their bytes are mixed. dequant/rows.h does the arithmetic.
  */
 struct dequant_type {
     uint32_t id;               /* ggml_type, the number that GGUF files hold */

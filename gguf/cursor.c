@@ -147,7 +147,7 @@ int gguf_cursor_string(struct gguf_cursor *cursor, struct gguf_string *string)
     return 0;
 }
 
-/* Any failure but that the bytes end. */
+/* Report any failure other than the end of the bytes. */
 static int fail_source(const struct gguf_cursor *cursor, uint64_t offset, const char *place,
                        const char *what, struct gguf_report *report)
 {

@@ -1,9 +1,9 @@
 /*
- * The cursor: a place in bytes that nobody has checked. It is the only code that reads such bytes,
- * never reads past their end, and brings every number to the host's byte order.
+ * The cursor: a position in unchecked bytes. Only this code reads such bytes. It never reads past
+ * their end, and converts every number to the host's byte order.
  *
- * The bytes are those of memory or those of a source, whose header is copied as far as the cursor
- * goes. A function that fails leaves the cursor where it was and the result unwritten, and sets the
+ * The bytes are in memory, or come from a source, whose header is copied as far as the cursor goes.
+ * A function that fails leaves the cursor where it was and the result unwritten, and sets the
  * cursor's `failure`, which gguf_cursor_fail() turns into a message.
  */
 #ifndef GGUFS_GGUF_CURSOR_H
@@ -30,7 +30,7 @@ struct gguf_cursor {
     int failure; /* of the last function that failed, as a negative errno */
 };
 
-/* A cursor at byte `offset` of a source. Two cursors must not walk through a source at a time. */
+/* A cursor at byte `offset` of a source. A source can have one cursor at a time. */
 struct gguf_cursor gguf_cursor_begin(struct gguf_source *source, uint64_t offset,
                                      struct gguf_encoding encoding);
 
@@ -48,7 +48,7 @@ const uint8_t *gguf_cursor_take(struct gguf_cursor *cursor, uint64_t n_bytes);
 
 int gguf_cursor_skip(struct gguf_cursor *cursor, uint64_t n_bytes);
 
-/* Skip bytes that the header's copy shall not hold: the data of a tensor. */
+/* Skip the data of a tensor, which the header's copy must not hold. */
 int gguf_cursor_skip_data(struct gguf_cursor *cursor, uint64_t n_bytes);
 
 /* Read an unsigned number of 1, 2, 4 or 8 bytes. */
@@ -60,12 +60,12 @@ int gguf_cursor_u64(struct gguf_cursor *cursor, uint64_t *number);
 /* Read a length or count, whose width depends on the file's version. */
 int gguf_cursor_length(struct gguf_cursor *cursor, uint64_t *length);
 
-/* Read a length and so many bytes. The string points to them. */
+/* Read a length and that many bytes. The string points to them. */
 int gguf_cursor_string(struct gguf_cursor *cursor, struct gguf_string *string);
 
 /*
- * Report that `what`, a part of `place` ("key \"a\""), cannot be read, and why: after any of the
- * functions above failed. Returns a negative errno.
+ * Report that `what`, a part of `place` ("key \"a\""), cannot be read, and the cause. Call it after
+ * one of the functions above has failed. Returns a negative errno.
  */
 int gguf_cursor_fail(const struct gguf_cursor *cursor, const char *place, const char *what,
                      struct gguf_report *report);

@@ -214,7 +214,7 @@ static int put_head(struct job *job, enum gguf_value_type type, uint64_t n_eleme
 
 /* ---- arrays ---- */
 
-/* Which kinds of elements an array has, at any depth. */
+/* The kinds of elements in an array, at any depth. */
 struct contents {
     bool has_strings, has_bools, has_integers, has_fractions, has_others;
     double least, most; /* of integers */

@@ -18,7 +18,7 @@ static void on_fault(int signal_number)
         pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
         siglongjmp(*fault_exit, 1);
     }
-    /* Not ours: die of it as without a handler. */
+    /* Not a fault in touch(): die as without a handler. */
     signal(signal_number, SIG_DFL);
     raise(signal_number);
 }

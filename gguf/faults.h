@@ -1,5 +1,5 @@
 /*
- * Faults on mapped files: a page that cannot be had, because the file became shorter or its medium
+ * Faults on mapped files: a page that cannot be read, because the file became shorter or its disk
  * fails, raises SIGBUS in the thread that touches it.
  */
 #ifndef GGUFS_GGUF_FAULTS_H
@@ -9,7 +9,7 @@
 int gguf_faults_catch(void);
 
 /*
- * Call `touch(argument)`. Returns 0, or -EIO if it touched a page that cannot be had. `touch` is
+ * Call `touch(argument)`. Returns 0, or -EIO if it touched a page that cannot be read. `touch` is
  * then left in the middle, so it must hold no lock and allocate nothing. Any thread may call this;
  * calls do not nest.
  */

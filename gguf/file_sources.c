@@ -58,7 +58,7 @@ static int read_file(const struct gguf_source *source, uint64_t offset, size_t n
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return -EIO; /* whatever its medium or its file system reported */
+            return -EIO; /* any error of the disk or file system */
         to += n;
         offset += (uint64_t)n;
         n_bytes -= (size_t)n;
@@ -71,7 +71,10 @@ static int get_status(const struct gguf_source *source, struct gguf_file_status 
     return gguf_get_file_status(source->descriptor, status);
 }
 
-/* The first byte from `offset` on that is in a hole, or is none; at most `end`. */
+/*
+ * Return the first byte from `offset` on that is in a hole (`what` SEEK_HOLE) or in data
+ * (SEEK_DATA); at most `end`.
+ */
 static uint64_t seek(const struct gguf_source *source, uint64_t offset, int what, uint64_t end)
 {
     /* Nobody uses the descriptor's own position. ENXIO: there are no more data. */
@@ -90,7 +93,7 @@ static bool has_written(const struct gguf_source *source, uint64_t offset, uint6
     return n_bytes == 0 || seek(source, offset, SEEK_HOLE, offset + n_bytes) == offset + n_bytes;
 }
 
-/* Where the file system does not know its holes, SEEK_HOLE finds only the end of the file. */
+/* If the file system does not report holes, SEEK_HOLE finds only the end of the file. */
 static uint64_t count_hole_bytes(const struct gguf_source *source, uint64_t offset,
                                  uint64_t n_bytes)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How the name of a shard ends. All names of a model are of one length. */
+/* End of a shard's name. All shards of a model have names of the same length. */
 #define ENDING       "-00001-of-00003.gguf"
 #define ENDING_BYTES (sizeof ENDING - 1)
 #define DIGITS       ((size_t)5)

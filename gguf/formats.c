@@ -56,7 +56,7 @@ static bool probe_zeros(const struct gguf_start *start)
     return start->n_bytes >= sizeof zeros && memcmp(start->bytes, zeros, sizeof zeros) == 0;
 }
 
-/* Files that are no models, by a magic at `offset` or by a probe. */
+/* Files that are not models, recognized by a magic at `offset` or by a probe. */
 static const struct lookalike {
     const char *advice;
     const char *magic;

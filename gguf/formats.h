@@ -1,8 +1,9 @@
 /*
- * The table of file formats, and of files that people take for models.
+ * The table of file formats, and of files that users mistake for models.
  *
  * A parser fills in the keys and tensors of a model whose first file is open, and calls
- * gguf_header_finish(). What it allocates belongs to the model, which is freed if it fails.
+ * gguf_header_finish(). The model owns all memory that the parser allocates; it is freed if the
+ * parser fails.
  */
 #ifndef GGUFS_GGUF_FORMATS_H
 #define GGUFS_GGUF_FORMATS_H
@@ -26,7 +27,7 @@ struct gguf_format {
                  struct gguf_report *report);
 };
 
-/* Return the format of a file, or NULL with the reason in `report` if ggufs reads none such. */
+/* Return the format of a file, or NULL with the reason in `report` if it is unknown. */
 const struct gguf_format *gguf_format_of(const struct gguf_start *start,
                                          struct gguf_report *report);
 

@@ -57,7 +57,7 @@ static int make_writable(struct gguf_header *header, uint64_t n_bytes)
     more = (n_bytes + MEMORY_STEP_BYTES - 1) / MEMORY_STEP_BYTES * MEMORY_STEP_BYTES;
     if (mprotect(header->bytes, more, PROT_READ | PROT_WRITE) != 0)
         return -ENOMEM;
-    /* A large header costs few page faults that way. It does without if there are no huge pages. */
+    /* Huge pages save page faults in a large header. The copy works without them. */
     if (header->writable_bytes > 0)
         madvise(header->bytes + header->writable_bytes, more - header->writable_bytes,
                 MADV_HUGEPAGE);
@@ -65,7 +65,10 @@ static int make_writable(struct gguf_header *header, uint64_t n_bytes)
     return 0;
 }
 
-/* How much to copy at `offset`, of which needed_bytes are needed. Returns 0 or why none can be. */
+/*
+ * Compute how many bytes to copy at `offset`, at least needed_bytes. Returns 0, or a negative errno
+ * if they cannot be copied.
+ */
 static int choose_step(const struct gguf_source *source, uint64_t offset, uint64_t needed_bytes,
                        size_t *n_bytes)
 {

@@ -1,7 +1,7 @@
 /*
- * The header of a source: what a parser reads of it, all but the tensor data. It is copied once, in
- * steps, and parsed from the copy, so that a file that changes meanwhile cannot contradict itself.
- * The copy does not move: pointers into it stay valid until gguf_header_free().
+ * The header of a source: all that a parser reads, everything but the tensor data. It is copied
+ * once, in steps, and parsed from the copy, so that a file that changes meanwhile cannot contradict
+ * itself. The copy does not move: pointers into it stay valid until gguf_header_free().
  */
 #ifndef GGUFS_GGUF_HEADER_H
 #define GGUFS_GGUF_HEADER_H
@@ -11,20 +11,20 @@
 
 struct gguf_source;
 
-/* The most that the headers of all files of a model may take. Real ones have up to 30 MB. */
+/* Limit of the headers of all files of a model together. Real ones have up to 30 MB. */
 #define GGUF_MAX_HEADER_BYTES ((uint64_t)1 << 30)
 
 /*
- * The most of a header that may be holes, which cost a file nothing and us memory and time. A copy
+ * Limit of holes in a header, which cost the file nothing and the reader memory and time. A copy
  * made with `cp --sparse=always` has holes where an array is zero: 1 MB for the scores of 262144
  * tokens.
  */
 #define GGUF_MAX_HEADER_HOLE_BYTES ((uint64_t)16 << 20)
 
-/* Data that were left out: bytes[start] on are `left_out_bytes` further back in the file. */
+/* A gap of data left out: bytes[start] and on lie `left_out_bytes` further on in the file. */
 struct gguf_header_gap {
     uint64_t start;
-    uint64_t left_out_bytes; /* in all, up to here */
+    uint64_t left_out_bytes; /* sum of all gaps up to here */
 };
 
 /* All zero: nothing is copied yet. */
@@ -59,19 +59,19 @@ static inline const uint8_t *gguf_header_at(const struct gguf_header *header, ui
 }
 
 /*
- * Leave n_bytes at `offset` in the file out of the copy and go on behind them. No byte from there
+ * Leave n_bytes at `offset` in the file out of the copy and continue after them. No byte from there
  * on may be in use yet. Returns 0 or -ENOMEM.
  */
 int gguf_header_leave_out(struct gguf_header *header, uint64_t offset, uint64_t n_bytes);
 
-/* Forget what was copied from where data were first left out, to parse the file in another way. */
+/* Drop everything after the first gap from the copy, to parse the file in another way. */
 void gguf_header_rewind(struct gguf_header *header);
 
-/* End the copy at end_offset in the file and give back the memory behind it. */
+/* End the copy at end_offset in the file and free the memory after it. */
 void gguf_header_finish(struct gguf_header *header, uint64_t end_offset);
 
 /*
- * Compare the copy with what the source holds now. Returns 0 if they are equal, -ESTALE if not,
+ * Compare the copy with the source's current bytes. Returns 0 if they are equal, -ESTALE if not,
  * -EIO if the source cannot be read.
  */
 int gguf_header_compare(const struct gguf_source *source);

@@ -1,6 +1,6 @@
 /*
- * Metadata values that are computed, not read from a file. What they point to lies in memory of the
- * model. Functions that return int return 0 or -ENOMEM.
+ * Metadata values that are computed, not read from a file. They point to memory of the model.
+ * Functions that return int return 0 or -ENOMEM.
  */
 #ifndef GGUFS_GGUF_MADE_VALUES_H
 #define GGUFS_GGUF_MADE_VALUES_H

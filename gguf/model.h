@@ -1,7 +1,7 @@
 /*
- * A model: what a file of any format holds, in one form. It is complete and valid once gguf_open()
- * has returned, and never changes after that, so any thread may read it without a lock. Names and
- * values lie in memory of the model; only tensor data are read from its files.
+ * A model: the contents of a file of any format, in one form. It is complete and valid once
+ * gguf_open() has returned, and never changes after that, so any thread may read it without a lock.
+ * Names and values lie in memory of the model; only tensor data are read from its files.
  */
 #ifndef GGUFS_GGUF_MODEL_H
 #define GGUFS_GGUF_MODEL_H
@@ -15,14 +15,14 @@
 #include <stdint.h>
 
 /* The limits of the GGUF specification. */
-/* ggml itself computes with four; files of video models from ComfyUI-GGUF have five and more. */
+/* ggml computes with four; video models from ComfyUI-GGUF have five and more. */
 #define GGUF_MAX_DIMS          8
 #define GGUF_MAX_KEY_BYTES     65535
 #define GGUF_DEFAULT_ALIGNMENT 32
 /* The specification says 64; files with longer ones exist, and nothing here depends on it. */
 #define GGUF_MAX_TENSOR_NAME_BYTES 65535
 
-/* No real file comes near, and every entry costs memory. */
+/* No real file comes near this limit, and every entry costs memory. */
 #define GGUF_MAX_KEYS    262144
 #define GGUF_MAX_TENSORS 262144
 /* All names of keys and tensors together: 128 bytes for each of 262144. */
@@ -39,7 +39,7 @@ struct gguf_key {
 
 struct gguf_tensor {
     struct gguf_string name;
-    struct gguf_string gguf_name;    /* the one in GGUF files, if it is another and known */
+    struct gguf_string gguf_name;    /* the name in GGUF files, if it differs and is known */
     uint32_t type_id;                /* as the file says */
     const struct dequant_type *type; /* NULL if the id is unknown */
     bool big_endian;                 /* the byte order of its data */
@@ -78,7 +78,7 @@ struct gguf_model {
     size_t n_allocated, room;
 };
 
-/* What the user knows about a file and it does not say. All zero: nothing. */
+/* Properties of a file that the user states because the file does not. All zero: none. */
 struct gguf_open_options {
     const char *family; /* of an old ggml file; NULL: the one that fits */
     int era;      /* 1 + the era of the blocks of an rwkv.cpp file of version 100; 0: unknown */
@@ -96,10 +96,10 @@ int gguf_parse_files(struct gguf_files *files, const struct gguf_open_options *o
                      struct gguf_model **model, struct gguf_report *report);
 
 /*
- * Open, parse and validate the model file at `path`; of a shard also all others. `options` may be
- * NULL. On success *model must be freed with gguf_close(). On failure returns a negative errno,
- * *model is NULL, and `report` has the reason. Before tensor data are read, gguf_faults_catch()
- * must be called once.
+ * Open, parse and validate the model file at `path`; if it is a shard, all others too. `options`
+ * may be NULL. On success *model must be freed with gguf_close(). On failure returns a negative
+ * errno, *model is NULL, and `report` has the reason. Before tensor data are read,
+ * gguf_faults_catch() must be called once.
  */
 int gguf_open_with(const char *path, const struct gguf_open_options *options,
                    struct gguf_model **model, struct gguf_report *report);
@@ -115,10 +115,13 @@ void gguf_close(struct gguf_model *model);
  */
 int gguf_model_check(const struct gguf_model *model);
 
-/* How often a file was found with new times and an unchanged header: see gguf_source_check(). */
+/*
+ * Return how often a file was found with new times and an unchanged header; see
+ * gguf_source_check().
+ */
 unsigned gguf_model_generation(const struct gguf_model *model);
 
-/* When the newest of its files was changed; see gguf_source_modified(). */
+/* Return the newest modification time of its files; see gguf_source_modified(). */
 struct timespec gguf_model_modified(const struct gguf_model *model);
 
 /*
@@ -137,7 +140,7 @@ int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value v
 int gguf_add_name_bytes(struct gguf_model *model, uint64_t n_bytes, const char *place,
                         uint64_t offset, struct gguf_report *report);
 
-/* The path that a report must have for findings about that file of the model. */
+/* Return the path to set in a report for findings about that file of the model. */
 const char *gguf_path_to_report(const struct gguf_model *model, uint32_t file_index);
 
 /* Remove a key. Returns 0, or -ENOENT if there is no such key. */

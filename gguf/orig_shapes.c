@@ -7,7 +7,7 @@
 
 static const char prefix[] = "comfy.gguf.orig_shape.";
 
-/* Returns true and the tensor's name if it is a key of a shape. */
+/* Returns true and the tensor's name if the key holds an original shape. */
 static bool is_shape_key(const struct gguf_key *key, struct gguf_string *tensor_name)
 {
     const size_t n = sizeof prefix - 1;

@@ -1,4 +1,4 @@
-/* One file of a model, parsed by its own. */
+/* Parses one file of a model. */
 #ifndef GGUFS_GGUF_PARSE_FILE_H
 #define GGUFS_GGUF_PARSE_FILE_H
 

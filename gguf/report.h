@@ -1,5 +1,5 @@
 /*
- * Findings: what is wrong with a model file, each with its place in the file.
+ * Findings: errors and notes about a model file, each with its place in the file.
  *
  * A parser continues after a finding where it can, so that `ggufs --check` reports all at once. An
  * error makes the file unusable; a note does not.

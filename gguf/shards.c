@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which shard a file is, by its keys or by its name. */
+/* The number of a shard, from its keys or its name. */
 struct shard_number {
     uint64_t no; /* starts at 0 */
     uint64_t count;
@@ -84,9 +84,9 @@ static int check_numbers(const struct gguf_model *model, const struct shard_numb
                       by_name->no + 1, by_name->count, by_keys->no + 1, by_keys->count);
 }
 
-/* The shards of one model while they are brought together. */
+/* The shards of one model while they are joined. */
 struct shards {
-    struct gguf_model **list; /* each a model of its own; NULL if it is not parsed yet */
+    struct gguf_model **list; /* each parsed as a model; NULL if not parsed yet */
     uint32_t count;
     uint32_t named;        /* the one that the user named */
     uint64_t header_bytes; /* of those that are parsed */

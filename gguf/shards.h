@@ -6,8 +6,8 @@
  *   split.count           u16   files
  *   split.tensors.count   i32   tensors in all files
  *
- * Each shard is a whole GGUF file with tensors of its own. The metadata of the model is that of the
- * first; the other shards have little more than the keys above, and what they have is ignored.
+ * Each shard is a whole GGUF file with tensors of its own. The first shard has the model's
+ * metadata. The other shards have little more than the keys above; their other keys are ignored.
  */
 #ifndef GGUFS_GGUF_SHARDS_H
 #define GGUFS_GGUF_SHARDS_H
@@ -17,10 +17,10 @@
 struct gguf_files;
 
 /*
- * If the keys of a parsed file say that it is a shard: parse the others, which were opened with it,
- * and make one model of all, in place of *model. Its files are in the order of their numbers. Does
- * nothing if it is no shard. Returns 0, or a negative errno with the reason in `report`; *model is
- * then what it was.
+ * If the keys of a parsed file make it a shard, parse the others, which were opened with it, and
+ * replace *model with one model of all. Its files are in the order of their numbers. Does nothing
+ * if it is no shard. Returns 0, or a negative errno with the reason in `report`; *model is then
+ * what it was.
  */
 int gguf_shards_join(struct gguf_model **model, struct gguf_files *files,
                      const struct gguf_open_options *options, struct gguf_report *report);

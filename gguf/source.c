@@ -27,7 +27,7 @@ static const struct gguf_source_kind *choose_kind(const char *path, bool is_grow
     return kinds[i];
 }
 
-/* What gguf_source_check() found last. */
+/* The result of the last gguf_source_check(). */
 struct gguf_changes {
     pthread_mutex_t lock; /* of `seen` and `result` */
     struct gguf_file_status seen;
@@ -35,7 +35,7 @@ struct gguf_changes {
     atomic_uint generation;
 };
 
-/* Return `path` as seen from "/"; NULL with errno set if that cannot be had. The caller frees. */
+/* Return `path` as an absolute path, or NULL with errno set. The caller frees it. */
 static char *absolute_path(const char *path)
 {
     char *folder, *absolute;
@@ -128,7 +128,7 @@ static int check_times(const struct gguf_source *source, const struct gguf_file_
         return changes->result;
     result = gguf_header_compare(source);
     if (result == -EIO)
-        return result; /* perhaps not next time */
+        return result; /* the next check may succeed */
     changes->seen = *now;
     changes->result = result;
     if (result == 0)
@@ -143,7 +143,7 @@ int gguf_source_check(const struct gguf_source *source, uint64_t end_offset)
 
     if (source->kind->get_status(source, &now) < 0 || now.size_bytes < end_offset)
         return -EIO;
-    /* Of a file that has only become shorter the rest is good. */
+    /* If the file only became shorter, the rest is still good. */
     if (source->kind->is_growing || now.size_bytes < source->size_bytes)
         return 0;
     pthread_mutex_lock(&source->changes->lock);
@@ -169,10 +169,10 @@ struct timespec gguf_source_modified(const struct gguf_source *source)
 
 /* ---- reading ---- */
 
-/* Copies bytes, not knowing whether they are still those of the file that was opened. */
+/* Copy bytes without checking that they are still those of the opened file. */
 static int copy(const struct gguf_source *source, uint64_t offset, size_t n_bytes, void *out)
 {
-    /* Looked at first: a hole may become data meanwhile, but data never a hole. */
+    /* Check for holes before reading: a hole may become data meanwhile, but data never a hole. */
     if (source->kind->is_growing && !gguf_source_has(source, offset, n_bytes))
         return -EIO;
     return source->kind->read(source, offset, n_bytes, out);
@@ -228,7 +228,7 @@ int gguf_source_lend(const struct gguf_source *source, uint64_t offset, size_t n
         loan.bytes = source->mapping + offset;
         result = gguf_faults_guard(use_mapping, &loan);
     }
-    /* A page that cannot be mapped may still be read: that of a hole in a full tmpfs, say. */
+    /* A page that cannot be mapped, such as a hole in a full tmpfs, may still be read. */
     if (result < 0)
         result = lend_copies(source, offset, unit_bytes, &loan);
     return result < 0 ? result : gguf_source_check(source, offset + n_bytes);
@@ -242,7 +242,7 @@ int gguf_source_prefetch(const struct gguf_source *source, uint64_t offset, size
     int result = 0;
 
     if (source->mapping) {
-        /* What is not in memory is read here; a page that cannot be had is EFAULT. */
+        /* This reads pages that are not in memory; EFAULT means that one cannot be read. */
         if (madvise((void *)(uintptr_t)(source->mapping + offset), n_bytes, MADV_POPULATE_READ) ==
             0)
             return 0;

@@ -1,6 +1,6 @@
 /*
- * A source: where the bytes of one file of a model come from. Nothing outside of this interface
- * knows of which kind a source is.
+ * A source provides the bytes of one file of a model. Only this interface knows the kind of a
+ * source.
  *
  * Functions return 0 or a negative errno unless they say otherwise. Any thread may call those that
  * take a const source.
@@ -26,7 +26,7 @@ struct gguf_source_kind {
     bool is_growing; /* bytes may be missing now and be there later */
 
     /*
-     * Return true if the kind is to open `path`, which a user gave or the name of a shard.
+     * Return true if the kind opens `path`, given by the user or made from the name of a shard.
      * `is_growing`: the user says that the file is still being written. The first kind in the table
      * that returns true is used.
      */
@@ -39,7 +39,7 @@ struct gguf_source_kind {
     int (*open)(struct gguf_source *source, const char *path, struct gguf_report *report);
     void (*close)(struct gguf_source *source);
 
-    /* Copy n_bytes from `offset`. -EIO if any of them cannot be had. */
+    /* Copy n_bytes from `offset`. -EIO if any of them cannot be read. */
     int (*read)(const struct gguf_source *source, uint64_t offset, size_t n_bytes, void *out);
 
     int (*get_status)(const struct gguf_source *source, struct gguf_file_status *status);
@@ -60,7 +60,7 @@ struct gguf_source {
     const uint8_t *mapping; /* all size_bytes bytes; NULL if the kind has none, or no bytes */
     void *state; /* what else the kind needs; its open() makes it, its close() frees it */
     struct gguf_header header;
-    struct gguf_changes *changes; /* what was found out about writers since; owned */
+    struct gguf_changes *changes; /* changes since then; owned */
 };
 
 /*
@@ -95,7 +95,7 @@ int gguf_source_read(const struct gguf_source *source, uint64_t offset, size_t n
  * copies of at most GGUF_LENT_BYTES. Every stretch but the last is a multiple of unit_bytes, which
  * must be at most GGUF_LENT_BYTES. Returns what gguf_source_read() does.
  *
- * A page of the mapping that cannot be had interrupts `use`, which may then be called once more
+ * A page of the mapping that cannot be read interrupts `use`, which may then be called once more
  * from the start: it must hold no lock, allocate nothing and depend on no earlier call. The bytes
  * may change while it reads them.
  */
@@ -105,8 +105,8 @@ int gguf_source_lend(const struct gguf_source *source, uint64_t offset, size_t n
                      size_t unit_bytes, gguf_bytes_user *use, void *argument);
 
 /*
- * Look whether the bytes up to end_offset are still those of the file that was opened. Call it
- * after reading: a mapped file that became shorter reads as zeros up to the end of the page.
+ * Check that the bytes up to end_offset are still those of the file that was opened. Call it after
+ * reading: a mapped file that became shorter reads as zeros up to the end of the page.
  *
  * -EIO if the source has become shorter than end_offset. If its times changed and the size did not,
  * its header is compared once with the copy: 0 if they are equal, for then only times or tensor
@@ -115,10 +115,10 @@ int gguf_source_lend(const struct gguf_source *source, uint64_t offset, size_t n
  */
 int gguf_source_check(const struct gguf_source *source, uint64_t end_offset);
 
-/* How often gguf_source_check() has found new times and an unchanged header. */
+/* Return how often gguf_source_check() has found new times and an unchanged header. */
 unsigned gguf_source_generation(const struct gguf_source *source);
 
-/* When the contents were last changed, as of the opening or the last increase of the generation. */
+/* Return the modification time at the opening or at the last increase of the generation. */
 struct timespec gguf_source_modified(const struct gguf_source *source);
 
 /*

@@ -321,7 +321,7 @@ static void check_bounds(const struct gguf_model *model, struct gguf_report *rep
     report->path = NULL;
 }
 
-/* Return how many of the bytes from `start` to `end` are more than padding to the alignment. */
+/* Return the bytes from `start` to `end`, less the padding to the alignment. */
 static uint64_t gap_between(const struct gguf_model *model, uint64_t start, uint64_t end)
 {
     const uint64_t mask = model->alignment_bytes - 1;

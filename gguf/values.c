@@ -26,7 +26,7 @@ unsigned gguf_value_type_bytes(enum gguf_value_type type)
     return value_types[type].bytes;
 }
 
-/* What is being read, for the words of an error. */
+/* Place and report for errors. */
 struct context {
     const char *place;
     struct gguf_report *report;
@@ -56,7 +56,7 @@ static int read_bool(struct gguf_cursor *cursor, const struct context *context, 
     return 0;
 }
 
-/* Moves over n bools. */
+/* Skip n bools. */
 static int skip_bools(struct gguf_cursor *cursor, uint64_t n, const struct context *context)
 {
     const uint64_t offset = cursor->offset;
@@ -104,7 +104,7 @@ static int read_number(struct gguf_cursor *cursor, const struct context *context
 static int read_value(struct gguf_cursor *cursor, enum gguf_value_type type, unsigned depth,
                       const struct context *context, struct gguf_value *value);
 
-/* Moves over the elements of an array whose number is known to be possible. */
+/* Skip the elements of an array whose length was checked. */
 static int skip_elements(struct gguf_cursor *cursor, const struct gguf_array *array, unsigned depth,
                          const struct context *context)
 {

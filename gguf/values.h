@@ -1,6 +1,6 @@
 /*
- * Metadata values. Numbers are in the host's byte order. Arrays stay as they are in the file, in
- * memory of the model, and are read element by element.
+ * Metadata values. Numbers are in the host's byte order. Arrays are kept as in the file, in memory
+ * of the model, and read element by element.
  */
 #ifndef GGUFS_GGUF_VALUES_H
 #define GGUFS_GGUF_VALUES_H
@@ -60,7 +60,7 @@ const char *gguf_value_type_name(uint32_t type);
 unsigned gguf_value_type_bytes(enum gguf_value_type type);
 
 /*
- * Read and check one value of a known type, with all that is in it. `place` names the value in
+ * Read and check one value of a known type, including all nested values. `place` names the value in
  * errors ("key \"a.b\""). Returns 0, or a negative errno with the reason in `report`, whose file
  * offsets count from where the cursor's do.
  */

@@ -12,7 +12,7 @@ static inline float row_scale(struct dequant_row row)
     return d;
 }
 
-/* dequant_iq4_values, moved by what the flag of an IQ4_KS scale says. */
+/* dequant_iq4_values, shifted if the flag of an IQ4_KS scale is set. */
 static inline simd_bytes shifted_values(uint8_t scale)
 {
     return simd_add(simd_load(dequant_iq4_values), simd_all(dequant_ks_shift(scale)));

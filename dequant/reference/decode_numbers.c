@@ -18,7 +18,7 @@ static inline void bf16_block(const struct dequant_bf16 *restrict block, float *
     *out = dequant_bf16_to_f32(block->bits);
 }
 
-/* Where a number does not fit, IEEE 754 rounds: a large double becomes an infinity. */
+/* A number that does not fit is rounded as in IEEE 754: a large double becomes an infinity. */
 static inline void f64_block(const struct dequant_f64 *restrict block, float *restrict out)
 {
     *out = (float)block->value;

@@ -25,7 +25,7 @@ static bool is_file(const char *path)
     return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
-/* Where no argument is a file, the one meant as the model is the one to name in the error. */
+/* If no argument is a file, the error names the argument in the model's position. */
 static bool looks_like_model(const char *path)
 {
     const char *ending = strrchr(path, '.');

@@ -7,8 +7,8 @@
 /*
  * Assign options->arguments to the members models, directory and paths, as options->command
  * requires. Several shards of one model count as one model. A model and a path may come in either
- * order if it is clear from which of them exists. Prints missing and surplus arguments to stderr.
- * Returns 0 or -EINVAL.
+ * order: the argument that exists as a file is the model. Prints missing and surplus arguments to
+ * stderr. Returns 0 or -EINVAL.
  */
 int fs_arguments_assign(struct fs_options *options);
 

@@ -71,7 +71,7 @@ static int print_to_terminal(struct output *output, const char *bytes, size_t n_
         memcpy(output->cut, bytes + n_bytes - n_end, n_end);
         output->n_cut = n_end;
     }
-    errno = EIO; /* in case that an earlier write failed */
+    errno = EIO; /* clears the error of an earlier write */
     if (fflush(stdout) != 0 || ferror(stdout))
         output->error = -errno;
     return output->error;

@@ -160,7 +160,10 @@ static int write_file(struct extraction *job, int directory, const char *name,
     job->descriptor = openat(directory, PARTIAL_NAME, flags, 0666);
     if (job->descriptor < 0)
         return -errno;
-    /* Fail now if there is not enough space. Where this is not supported, the writing fails. */
+    /*
+     * Fail now if there is not enough space. File systems without fallocate() fail in write()
+     * instead.
+     */
     if (image->size_bytes > 0 && fallocate(job->descriptor, 0, 0, (off_t)image->size_bytes) != 0 &&
         errno == ENOSPC)
         result = -ENOSPC;

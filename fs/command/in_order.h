@@ -1,4 +1,4 @@
-/* Parallel work on many items whose results are needed in order. */
+/* Processes many items in parallel and finishes them in order. */
 #ifndef GGUFS_FS_IN_ORDER_H
 #define GGUFS_FS_IN_ORDER_H
 

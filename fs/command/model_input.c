@@ -168,7 +168,7 @@ int fs_run_for_models(const struct fs_options *options,
 
 int fs_refuse_path(const struct fs_tree *tree, const char *model, const char *path)
 {
-    /* Where the tree has keys and tensors. */
+    /* The folders of keys and tensors in the tree. */
     static const char *const forms[] = {"tensors/%s", "metadata/%s.json", "metadata/%s"};
 
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {

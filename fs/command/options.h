@@ -33,7 +33,7 @@ struct fs_options {
 
     struct gguf_open_options open;
     struct gguf_edits edits; /* in the order of the command line */
-    uint64_t split_bytes;    /* the most tensor data in a file of split/; 0: no split/ */
+    uint64_t split_bytes;    /* limit of tensor data per file in split/; 0: no split/ */
     bool data;               /* with FS_CHECK: read all tensor data */
     bool force;              /* with FS_EXTRACT: replace files that differ */
 

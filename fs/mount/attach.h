@@ -1,4 +1,4 @@
-/* Joins /dev/fuse with a directory: the mount itself. */
+/* Mounts a FUSE session on a directory. */
 #ifndef GGUFS_FS_ATTACH_H
 #define GGUFS_FS_ATTACH_H
 

@@ -1,8 +1,7 @@
 /*
- * Model files that are written to while mounted. If their headers are unchanged, the tree goes on,
- * and the kernel is told to drop the contents and times that it has cached. This is done by a
- * thread of its own, started at the first change, because the kernel may meanwhile wait for the
- * answer to a read.
+ * Detects model files that are written to while mounted. If their headers are unchanged, the tree
+ * stays, and the kernel's cached contents and times are invalidated. A separate thread, started at
+ * the first change, does this, because the kernel may wait meanwhile for the answer to a read.
  */
 #ifndef GGUFS_FS_CHANGES_H
 #define GGUFS_FS_CHANGES_H
@@ -28,7 +27,7 @@ struct fs_changes {
     struct timespec modified; /* modification time of all nodes */
 };
 
-/* Record the model's state. Call fs_changes_end() in the end. */
+/* Record the model's state. Call fs_changes_end() last. */
 void fs_changes_begin(struct fs_changes *changes, const struct fs_tree *tree,
                       struct fuse_session *session);
 void fs_changes_end(struct fs_changes *changes);
@@ -37,8 +36,8 @@ void fs_changes_end(struct fs_changes *changes);
 void fs_changes_stop(struct fs_changes *changes);
 
 /*
- * Return true if gguf_source_check() has found a change that the kernel does not know of, and have
- * the thread notify the kernel. Any thread may call this.
+ * Return true if gguf_source_check() has found a change that the kernel was not notified of, and
+ * wake the thread to notify it. Any thread may call this.
  */
 bool fs_changes_notice(struct fs_changes *changes);
 

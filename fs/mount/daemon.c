@@ -234,7 +234,7 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
         kill(server, SIGKILL);
         return status;
     }
-    /* Set in run_in_background(). In the foreground it is the caller's, who may want it. */
+    /* Set in run_in_background(). In the foreground it belongs to the caller. */
     if (!daemon->foreground)
         prctl(PR_SET_PDEATHSIG, 0);
     if (daemon->sandbox && !fs_sandbox_enter_keeper(server)) {
@@ -387,8 +387,8 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
     }
     /*
      * If there was no byte, the server has printed the reason. If there was one, the server may be
-     * alive where the path no longer leads, because a directory above was renamed; what it dies of
-     * says nothing then.
+     * alive although the path no longer leads to the mount, because a directory above was renamed;
+     * its exit status then says nothing.
      */
     if (n_ready == 1) {
         fprintf(stderr, "ggufs: the server ended at once; run it with -f to see why\n");

@@ -1,6 +1,6 @@
 /*
- * Where the processes of a mount report errors while it is served: stderr in the foreground, the
- * system log in the background. Any thread may call fs_log_error().
+ * The error log of a mount's processes while it is served: stderr in the foreground, the system log
+ * in the background. Any thread may call fs_log_error().
  */
 #ifndef GGUFS_FS_ERROR_LOG_H
 #define GGUFS_FS_ERROR_LOG_H

@@ -39,7 +39,7 @@ static bool report_mount(const char *path)
     bool found = false;
 
     while (mounts && !found && (entry = getmntent(mounts))) {
-        /* Only FUSE mounts: users must not be advised to unmount a disk. */
+        /* Advise to unmount FUSE file systems only, never a disk. */
         if (strcmp(entry->mnt_dir, path) != 0 || strncmp(entry->mnt_type, "fuse", 4) != 0)
             continue;
         fs_complain(path, "fusermount3 -u",

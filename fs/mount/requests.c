@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 
-/* Seconds. What the kernel has cached stays valid until fs/mount/changes.c says otherwise. */
+/* Seconds. The kernel's cache stays valid until fs/mount/changes.c invalidates it. */
 #define FOREVER 1e9
 
 static struct fs_server *server_of(fuse_req_t request)

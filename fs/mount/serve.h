@@ -1,4 +1,4 @@
-/* A mount from its beginning to its end. */
+/* The whole life of a mount. */
 #ifndef GGUFS_FS_SERVE_H
 #define GGUFS_FS_SERVE_H
 

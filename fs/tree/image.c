@@ -133,7 +133,7 @@ bool fs_image_is_worth_keeping(const struct fs_image *image)
     return text_bytes >= LONG_TEXT_BYTES && memory_bytes <= text_bytes / 100;
 }
 
-/* Return the file that a segment has bytes of, or NULL. */
+/* Return the file whose bytes a segment holds, or NULL. */
 static const struct gguf_source *source_of(const struct fs_image *image,
                                            const struct fs_segment *segment)
 {

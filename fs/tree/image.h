@@ -102,8 +102,8 @@ int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const struc
 bool fs_image_is_worth_keeping(const struct fs_image *image);
 
 /*
- * Check the model's first file, since every file of the tree depends on its header, and the files
- * that the image has bytes of. Returns 0, or -ESTALE like gguf_source_check().
+ * Check the model's first file, because every file of the tree depends on its header, and the files
+ * whose bytes the image holds. Returns 0, or -ESTALE like gguf_source_check().
  */
 int fs_image_check(const struct fs_image *image);
 

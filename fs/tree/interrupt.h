@@ -1,4 +1,4 @@
-/* Lets a caller withdraw its request for a long computation. */
+/* Cancels a long computation. */
 #ifndef GGUFS_FS_INTERRUPT_H
 #define GGUFS_FS_INTERRUPT_H
 
@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * `check(user)` returns true once nobody waits for the result any more. Called from time to time by
- * the computing thread.
+ * `check(user)` returns true once no reader waits for the result. Called from time to time by the
+ * computing thread.
  */
 struct fs_interrupt {
     bool (*check)(void *user);

@@ -9,7 +9,7 @@
 
 /* ---- the contents ---- */
 
-/* Return the name that programs look for. */
+/* Return the tensor's name in GGUF files. */
 static struct gguf_string name_of(const struct gguf_tensor *tensor)
 {
     return tensor->gguf_name.length_bytes > 0 ? tensor->gguf_name : tensor->name;
@@ -52,7 +52,7 @@ static bool is_about_split(const struct gguf_key *key)
 static bool is_written(const struct gguf_model *model, const struct fs_shard *shard,
                        const struct gguf_key *key)
 {
-    /* A single shard that was opened alone stays a shard. */
+    /* One shard opened alone keeps the keys of a shard. */
     if (is_about_split(key))
         return !shard && model->n_files == 1;
     return !shard || shard->index == 0 || gguf_string_equals(key->name, "general.alignment");

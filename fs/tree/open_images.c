@@ -10,7 +10,7 @@ struct fs_open_image {
     struct fs_image image; /* must come first: callers hold a pointer to it */
     fs_node_index node;
     enum state state;
-    uint64_t n_users; /* users that have it open, build it or wait for it, plus one if it is kept */
+    uint64_t n_users;           /* users that hold, build or wait for it, plus one if it is kept */
     struct fs_open_image *next; /* in the bucket */
 };
 

@@ -1,7 +1,7 @@
 /*
- * The images of open files. A file has at most one image, shared by all who have it open; the first
- * one builds it while the others wait. An image that is worth it is kept when the file is closed.
- * Any thread may call these functions.
+ * The images of open files. A file has at most one image, shared by all its open handles; the first
+ * opener builds it while the others wait. Images that take long to build are kept when the file is
+ * closed. Any thread may call these functions.
  */
 #ifndef GGUFS_FS_OPEN_IMAGES_H
 #define GGUFS_FS_OPEN_IMAGES_H

@@ -288,7 +288,8 @@ static size_t write_decimal(struct decimal decimal, char *out)
 }
 
 /*
- * Write a number that needs no search for digits. Returns the length, or 0 if `value` is not such.
+ * Write a number that needs no search for digits. Returns the length, or 0 if `value` is no such
+ * number.
  */
 static size_t write_simple(double value, char *out)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most of a model's string that is shown. */
+/* Limit in bytes of a string from the model. */
 #define SHOWN_BYTES 200u
 
 static void print(struct fs_sink *sink, const char *format, ...)
@@ -46,7 +46,7 @@ static void print_label(struct fs_sink *sink, const char *label)
     print(sink, "%-16s", label);
 }
 
-/* A count as people say it: "7.24 B". */
+/* A rounded count with a suffix: "7.24 B". */
 static void print_count(struct fs_sink *sink, uint64_t count)
 {
     static const char *const units[] = {"", " K", " M", " B", " T"};

@@ -1,7 +1,7 @@
 /*
- * Texts that are written anew whenever they are read. Only marks are kept: places from which
- * writing can continue, which take less than a hundredth of the text's size. A text does not change
- * once it is made, so any thread may read it.
+ * Texts that are written again for each read. Only marks are kept, places from which writing can
+ * continue; they take less than a hundredth of the text's size. A text does not change once it is
+ * made, so any thread may read it.
  */
 #ifndef GGUFS_FS_TEXT_H
 #define GGUFS_FS_TEXT_H

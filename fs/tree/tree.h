@@ -44,8 +44,8 @@ struct fs_tree {
 struct fs_tree_options {
     uint64_t split_bytes; /* 0: no split/ */
     /*
-     * What `ggufs --check` would print, for the summary; collected while the model was opened. NULL
-     * if nothing. Copied.
+     * Findings of `ggufs --check` for the summary, collected while the model was opened; NULL if
+     * there are none. Copied.
      */
     const struct fs_findings *findings;
 };

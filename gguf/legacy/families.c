@@ -63,7 +63,7 @@ static const struct gguf_name_rule llama_names[] = {
     {0},
 };
 
-/* llama.cpp warned beyond this length; ggml_rms_norm() had this epsilon built in. */
+/* llama.cpp warned above this context length; ggml_rms_norm() had this epsilon built in. */
 static const struct gguf_constant llama_constants[] = {
     {".context_length", 2048, false},
     {".attention.layer_norm_rms_epsilon", 1e-6f, true},

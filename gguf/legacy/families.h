@@ -49,7 +49,7 @@ struct gguf_name_rule {
     bool is_optional; /* a complete model may lack it */
 };
 
-/* A value that the programs of the time had built in. */
+/* A value that was built into the programs of that time. */
 struct gguf_constant {
     const char
         *key; /* suffix after the architecture's name if it starts with a dot, else the whole key */
@@ -60,7 +60,7 @@ struct gguf_constant {
 struct gguf_family {
     const char *name; /* for -o family= */
     const char *architecture;
-    /* Has the layout of a row above, which is used unless the user names this one. */
+    /* Has the layout of an earlier row, which is used unless the user names this one. */
     bool is_twin;
     bool has_vocabulary_files; /* files with a vocabulary and no tensors exist */
 
@@ -69,7 +69,7 @@ struct gguf_family {
     const char *tokenizer;                 /* "llama" or "gpt2" */
     const struct gguf_name_rule *names;    /* up to one without an old name */
     const struct gguf_constant *constants; /* up to one without a key; may be NULL */
-    /* What the file has besides; see gguf/legacy/old_extras.h */
+    /* Additional data in the file; see gguf/legacy/old_extras.h */
     enum gguf_extra { GGUF_EXTRA_NONE, GGUF_EXTRA_MEL_FILTERS, GGUF_EXTRA_VAD } extra;
 };
 

@@ -1,4 +1,4 @@
-/* Data that some families have besides hyperparameters, vocabulary and tensors. */
+/* Data of some families in addition to hyperparameters, vocabulary and tensors. */
 #ifndef GGUFS_GGUF_OLD_EXTRAS_H
 #define GGUFS_GGUF_OLD_EXTRAS_H
 

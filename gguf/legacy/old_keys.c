@@ -104,7 +104,7 @@ static uint64_t count_kv_heads(const struct gguf_model *model,
     return n_rows / (width / n_heads);
 }
 
-/* Add what only the shapes of tensors show. */
+/* Add the keys that follow from the shapes of tensors. */
 static int add_shapes(struct gguf_model *model, const struct gguf_old_reading *reading)
 {
     const struct gguf_tensor *up = gguf_tensor_named_today(model, "blk.0.ffn_up.weight");

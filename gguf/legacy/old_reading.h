@@ -1,4 +1,4 @@
-/* What gguf/legacy/parse_ggml.c reads from a file, and the metadata made from it. */
+/* The data that gguf/legacy/parse_ggml.c reads from a file, and the metadata made from them. */
 #ifndef GGUFS_GGUF_OLD_READING_H
 #define GGUFS_GGUF_OLD_READING_H
 

@@ -30,7 +30,7 @@ struct entry_start {
     uint32_t type_id;
 };
 
-/* ggml's own limit at all times. */
+/* ggml's limit in all versions. */
 #define OLD_MAX_DIMS 4
 
 _Static_assert(GGUF_MAX_DIMS == 8, "the ones in read_entry()");
@@ -84,7 +84,7 @@ static int read_entry(struct gguf_cursor *cursor, const struct gguf_old_layout *
     return 0;
 }
 
-/* Move the cursor over the data, which are no part of the header. */
+/* Move the cursor past the data, which do not belong to the header. */
 static int place_data(struct gguf_cursor *cursor, uint64_t alignment_bytes,
                       struct gguf_tensor *tensor, struct gguf_report *report)
 {

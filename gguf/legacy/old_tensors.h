@@ -15,25 +15,25 @@
 
 struct gguf_old_layout {
     uint64_t alignment_bytes; /* of the data, from the start of the file */
-    /* Return the type with an id of the file, or NULL if such files have no such type. */
+    /* Return the type for an id in the file, or NULL if such files have no such type. */
     const struct dequant_type *(*type_of)(const void *user, uint32_t id);
     const void *user;
 };
 
 /*
  * Read all tensors from the cursor to the end of the file into the model. Returns 0, or a negative
- * errno with the reason in `report`; the model then has those before the one that failed.
+ * errno with the reason in `report`; the model then has the tensors before the one that failed.
  */
 int gguf_old_tensors_read(struct gguf_cursor *cursor, const struct gguf_old_layout *layout,
                           struct gguf_model *model, struct gguf_report *report);
 
-/* Take all tensors out of the model again, and rewind the header to what is before the first. */
+/* Remove all tensors from the model, and cut the header's copy before the first one. */
 void gguf_old_tensors_drop(struct gguf_model *model);
 
 /*
- * Set the GGUF name of each tensor, and check that a model with tensors has all of them: nothing
- * else shows that a file was cut between two tensors. Numbers of layers are as for gguf_rule_of().
- * Returns 0, or a negative errno with the reason in `report`.
+ * Set the GGUF name of each tensor, and check that a model with tensors has all of them: this is
+ * the only sign of a file that was cut between two tensors. Numbers of layers are as for
+ * gguf_rule_of(). Returns 0, or a negative errno with the reason in `report`.
  */
 int gguf_old_tensors_name(struct gguf_model *model, const struct gguf_name_rule *rules,
                           uint32_t n_layers, uint32_t n_more, struct gguf_report *report);

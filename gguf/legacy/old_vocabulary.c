@@ -12,7 +12,7 @@
 /* The token types of GGUF, llama_token_type in llama.h. */
 enum token_type { TOKEN_NORMAL = 1, TOKEN_UNKNOWN = 2, TOKEN_CONTROL = 3, TOKEN_BYTE = 6 };
 
-/* The ids that llama.cpp had built in: <unk>, <s>, </s>, then the 256 bytes. */
+/* The ids that were built into llama.cpp: <unk>, <s>, </s>, then the 256 bytes. */
 #define FIRST_BYTE_TOKEN 3u
 #define LAST_BYTE_TOKEN  (FIRST_BYTE_TOKEN + 255u)
 
@@ -148,7 +148,7 @@ static struct gguf_cursor first_token(const struct gguf_old_vocabulary *vocabula
                                 .encoding = vocabulary->encoding};
 }
 
-/* Go on to the next token. It was read before, from the same memory, so this cannot fail. */
+/* Move to the next token. This cannot fail, because the same memory was read before. */
 static struct gguf_string next_token(const struct gguf_old_vocabulary *vocabulary,
                                      struct gguf_cursor *cursor, uint32_t *score_bits)
 {
@@ -173,7 +173,7 @@ static int add_tokens(struct gguf_model *model, const struct gguf_old_vocabulary
 
     for (uint64_t i = 0; i < vocabulary->n_tokens; i++) {
         size_bytes += sizeof(uint64_t) + put(NULL, next_token(vocabulary, &cursor, &score_bits), i);
-        /* Scores and types come on top. */
+        /* Scores and types are added to this. */
         if (size_bytes + 2 * sizeof(uint32_t) * i > GGUF_MAX_VOCABULARY_BYTES)
             return -E2BIG;
     }

@@ -17,11 +17,11 @@ struct gguf_old_vocabulary {
     bool has_scores;
 };
 
-/* The most memory that a vocabulary takes. No real one has a tenth of it. */
+/* Limit of the memory for a vocabulary. Real ones take less than a tenth of it. */
 #define GGUF_MAX_VOCABULARY_BYTES (64u << 20)
 
 /*
- * Move the cursor over n_tokens tokens and note where they are. Returns 0, or a negative errno with
+ * Move the cursor past n_tokens tokens and record their place. Returns 0, or a negative errno with
  * the reason in `report`.
  */
 int gguf_old_vocabulary_read(struct gguf_cursor *cursor, uint64_t n_tokens, bool has_scores,

@@ -6,8 +6,8 @@
  *   the vocabulary: gguf/legacy/old_vocabulary.h
  *   the tensors: gguf/legacy/old_tensors.h; in ggjt their data are padded to 32 bytes
  *
- * The family is not stored. Each is tried; the first one fits for which the numbers are plausible,
- * the last tensor ends with the file, and no tensor is missing.
+ * The family is not stored. The parser tries each and takes the first for which the numbers are
+ * plausible, the last tensor ends with the file, and no tensor is missing.
  */
 #include "gguf/legacy/families.h"
 #include "gguf/formats.h"
@@ -105,7 +105,7 @@ static bool has_role(const struct gguf_family *family, enum gguf_role role)
     return what->name;
 }
 
-/* Heads must divide the width, and at most a head is rotated; with llama the whole head is. */
+/* The heads must divide the width. At most a whole head is rotated; llama rotates all of it. */
 static int check_together(const struct gguf_old_reading *reading, uint64_t offset,
                           struct gguf_report *report)
 {
@@ -341,7 +341,7 @@ int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *op
     int result;
 
     reading.container = container_of(gguf_cursor_take(&cursor, 4), 4);
-    assert(reading.container); /* by the probe, which saw the same bytes */
+    assert(reading.container); /* the probe has matched the same bytes */
     result = read_version(&cursor, &reading, report);
     if (result == 0)
         result = read_file(cursor, options->family, model, &reading, report);

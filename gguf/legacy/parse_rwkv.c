@@ -4,8 +4,8 @@
  *   u32 magic ggmf, u32 version, n_vocab, n_embed, n_layer, data_type
  *   the tensors: gguf/legacy/old_tensors.h, without padding
  *
- * Version 101 has today's blocks. Version 100 was written with those of two eras, which it does not
- * tell apart: their sizes are the same, their values are not.
+ * Version 101 has today's blocks. Version 100 was used with block layouts of several eras and does
+ * not record which. They have equal sizes but different values.
  */
 #include "gguf/formats.h"
 #include "gguf/made_values.h"
@@ -76,7 +76,7 @@ static int choose_types(struct gguf_model *model, struct header *header, int era
         } else if (is_same_in_old_eras(id)) {
             header->types[i] = dequant_type_of_era(id, 0);
         } else {
-            /* Serve the bytes, but no values, which might be wrong. */
+            /* Serve the bytes but no values, because the layout is unknown. */
             blind[i] = *dequant_type_of_era(id, 0);
             memset(blind[i].decode, 0, sizeof blind[i].decode);
             blind[i].era = 0;
@@ -123,8 +123,8 @@ static int choose_types(struct gguf_model *model, struct header *header, int era
 #define MIX(name)    BLOCK("att." name, "time_mix_" name ".weight")
 
 /*
- * Only tensors that hold the same in GGUF files, in the same shape, have a name of today. The GGUF
- * of architectures 4 and 5 never came, so theirs are by analogy.
+ * Only tensors with the same values and shape in GGUF files have a GGUF name. GGUF was never
+ * defined for architectures 4 and 5, so their names follow those of 6.
  */
 static const struct gguf_name_rule names_4[] = {
     EVERYWHERE, BEFORE_6, NAMELESS("att.time_first"), {0}};
@@ -169,7 +169,7 @@ static const struct gguf_name_rule names_7[] = {
     MIX("k_a"),
     NAMELESS("att.r_k"),
     BLOCK("ffn.x_k", "channel_mix_lerp_k.weight"),
-    /* The first layer has none: it computes what the others mix in. */
+    /* The first layer has none: it computes the values that the others mix in. */
     {"blocks.#.att.v0", "blk.#.time_mix_v0.weight", true},
     {"blocks.#.att.v1", "blk.#.time_mix_v1.weight", true},
     {"blocks.#.att.v2", "blk.#.time_mix_v2.weight", true},
@@ -208,7 +208,7 @@ static const struct shape_key shapes_7[] = {
     {0},
 };
 
-/* The first one whose tensor exists fits. */
+/* The first row whose tensor exists applies. */
 static const struct architecture {
     const char *tensor;
     const char *name; /* general.architecture and prefix of its keys */
@@ -336,13 +336,16 @@ static int add_shapes(struct gguf_model *model, const struct header *header,
         if (tensor)
             result = add_u32(model, architecture, shape->key, tensor->ne[shape->dim]);
     }
-    /* 5.1 has one decay for a whole head. */
+    /* 5.1 has one decay per head. */
     if (result == 0 && architecture->minor_version == 1 && decay && decay->ne[2] > 0)
         result = add_u32(model, architecture, "wkv.head_size", header->n_embed / decay->ne[2]);
     return result;
 }
 
-/* Of quantized tensors, if it is known; `era` as choose_types() has it. */
+/*
+ * Add the quantization version if the file has quantized tensors and it is known. `era` is as in
+ * choose_types().
+ */
 static int add_quantization_version(struct gguf_model *model, const struct header *header, int era)
 {
     const uint32_t version = header->version == NEWER_VERSION ? DEQUANT_ERA : (uint32_t)era - 1;
@@ -372,11 +375,11 @@ static int add_keys(struct gguf_model *model, const struct header *header,
         result = add_shapes(model, header, architecture);
     if (result < 0)
         return result;
-    /* RWKV has no attention; llama.cpp's converter says so in this way. */
+    /* RWKV has no attention; llama.cpp's converter writes 0 heads. */
     result = add_u32(model, architecture, "attention.head_count", 0);
     if (result < 0)
         return result;
-    /* As it is built into rwkv.cpp. */
+    /* The constant in rwkv.cpp. */
     snprintf(name, sizeof name, "%s.attention.layer_norm_epsilon", architecture->name);
     return gguf_add_f32(model, name, 1e-5f);
 }

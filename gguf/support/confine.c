@@ -30,9 +30,9 @@
 /* ---- Landlock ---- */
 
 /*
- * struct landlock_ruleset_attr of the newest kernel; older ones accept it where what they do not
- * know is zero. Here and below: include/uapi/linux/landlock.h of Linux 6.12, more than Debian 12's
- * header has.
+ * struct landlock_ruleset_attr of the newest kernel; older kernels accept it if the members that
+ * they do not know are zero. Here and below: include/uapi/linux/landlock.h of Linux 6.12, more than
+ * Debian 12's header has.
  */
 struct ruleset {
     uint64_t handled_access_fs;
@@ -42,7 +42,10 @@ struct ruleset {
 
 #define CREATE_RULESET_VERSION 1u /* LANDLOCK_CREATE_RULESET_VERSION */
 
-/* What each version of the ABI added. A right that is handled and that no rule grants is denied. */
+/*
+ * Rights added by each version of the ABI. A right that is handled and not granted by a rule is
+ * denied.
+ */
 static const struct {
     long abi;
     struct ruleset added;
@@ -56,7 +59,7 @@ static const struct {
 };
 
 /*
- * What may be done below a writable directory: write, read and remove files, list directories, make
+ * Rights below a writable directory: write, read and remove files, list directories, make
  * directories, files and symbolic links, and truncate. Bits of LANDLOCK_ACCESS_FS_*.
  */
 #define WRITABLE_ACCESS                                                                            \
@@ -68,7 +71,10 @@ struct __attribute__((packed)) path_rule {
     int32_t parent_fd;
 };
 
-/* Enforce a ruleset that handles all that the kernel knows and allows nothing but the directory. */
+/*
+ * Enforce a ruleset that handles all rights the kernel knows and grants only those below the
+ * directory.
+ */
 static int enforce_landlock(const int *writable_directory)
 {
     const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
@@ -101,7 +107,7 @@ static int enforce_landlock(const int *writable_directory)
 
 /* ---- capabilities ---- */
 
-/* Drop all, but perhaps CAP_SYS_ADMIN. */
+/* Drop all capabilities, or all but CAP_SYS_ADMIN. */
 static int drop_capabilities(bool keeps_sys_admin)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -154,7 +160,7 @@ static const int common_calls[] = {
     SCMP_SYS(gettid),
     SCMP_SYS(exit),
     SCMP_SYS(exit_group),
-    /* time and chance */
+    /* time and random numbers */
     SCMP_SYS(clock_gettime),
     SCMP_SYS(clock_nanosleep),
     SCMP_SYS(getrandom),
@@ -250,7 +256,7 @@ static int filter_system_calls(const struct gguf_confinement *confinement)
 
     if (!filter)
         return -ENOMEM;
-    /* The kernel's own error instead of -ECANCELED for every one. */
+    /* Return the kernel's error instead of -ECANCELED. */
     result = seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1);
     if (result == 0)
         result = fill_filter(filter, confinement);

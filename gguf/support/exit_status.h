@@ -11,8 +11,8 @@ int gguf_exit_status(int code);
 /*
  * Report that writing to stdout failed with `code`, a negative errno. Prints "PROGRAM: cannot write
  * to standard output: REASON" to stderr and returns EX_IOERR. If the reader of a pipe has gone
- * (-EPIPE), prints nothing and returns 128 + SIGPIPE, which a shell also gives a program that the
- * signal ended.
+ * (-EPIPE), prints nothing and returns 128 + SIGPIPE, as shells report a program that died of the
+ * signal.
  */
 int gguf_fail_stdout(const char *program, int code);
 

@@ -7,7 +7,7 @@
 
 int gguf_hash_key_make(struct gguf_hash_key *key)
 {
-    /* So few bytes come whole. */
+    /* getrandom() never returns so few bytes in part. */
     return getrandom(key->words, sizeof key->words, 0) == (ssize_t)sizeof key->words ? 0 : -errno;
 }
 

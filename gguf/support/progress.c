@@ -20,7 +20,7 @@ void gguf_progress_start(struct gguf_progress *progress, const char *path)
 
     *progress =
         (struct gguf_progress){.is_shown = isatty(STDERR_FILENO), .columns = 80, .path = path};
-    /* Now, because in the sandbox nobody can ask. */
+    /* Done now, because the sandbox forbids it later. */
     if (progress->is_shown && ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1)
         progress->columns = window.ws_col;
     clock_gettime(CLOCK_MONOTONIC, &progress->started);

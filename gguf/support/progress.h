@@ -16,7 +16,7 @@ struct gguf_progress {
 /* Begins a bar on stderr for work on the file at `path`, which must stay valid. */
 void gguf_progress_start(struct gguf_progress *progress, const char *path);
 
-/* Draws how far the work is, if the last time is a while ago. */
+/* Draws the progress, unless it was drawn a moment ago. */
 void gguf_progress_draw(struct gguf_progress *progress, uint64_t done_bytes, uint64_t total_bytes);
 
 /* Makes room for other output. */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* The most bytes that gguf_escape() makes of one byte. */
+/* The largest number of bytes that gguf_escape() writes for one byte. */
 #define GGUF_ESCAPED_BYTES 4u
 
 /*
@@ -24,9 +24,9 @@
 size_t gguf_printable_length(const char *bytes, size_t length);
 
 /*
- * Write a printable copy of `length` bytes to `out`, which must have room for
- * GGUF_ESCAPED_BYTES * length bytes. What gguf_printable_length() refuses becomes \xNN, byte by
- * byte; all else stays. Returns the number of bytes written; no NUL is added.
+ * Write a printable copy of `length` bytes to `out`, which must have room for GGUF_ESCAPED_BYTES *
+ * length bytes. Bytes that gguf_printable_length() rejects become \xNN; all others stay. Returns
+ * the number of bytes written; no NUL is added.
  */
 size_t gguf_escape(const char *bytes, size_t length, char *out);
 

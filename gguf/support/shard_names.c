@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* How the name of a shard ends, with digits for 'N'. */
+/* End of a shard's name, with digits for 'N'. */
 static const char shard_ending[] = "-NNNNN-of-NNNNN.gguf";
 
 static bool is_shard(const char *path)

@@ -10,7 +10,7 @@
 
 #define N_REPETITIONS 3
 
-/* Tokens per second, in every repetition. */
+/* Tokens per second of each repetition. */
 struct rates {
     double of[N_REPETITIONS];
 };
@@ -39,7 +39,7 @@ static double rate(uint32_t n, double seconds)
     return n / (seconds > 1e-9 ? seconds : 1e-9);
 }
 
-/* Tokens by chance; what they are makes no difference to the work, except for experts. */
+/* Random tokens. Their values matter only for the choice of experts. */
 static int measure(struct run_session *session, const int32_t *tokens, int repetition,
                    struct rates *prompt, struct rates *predict, struct run_failure *failure)
 {
@@ -122,7 +122,7 @@ int run_task_bench(struct run_session *session)
     if (n > session->n_context)
         code = run_fail(&failure, -ERANGE, "the context is of %u tokens, the bench needs %zu",
                         session->n_context, n);
-    /* What is done once only is not to be measured. */
+    /* Warm up: do not measure one-time work. */
     if (code == 0)
         code = run_session_feed(session, tokens, 1, &failure);
     for (int i = 0; code == 0 && i < N_REPETITIONS; i++)

@@ -28,9 +28,9 @@ struct chat {
     struct part *parts;
     size_t n_parts, parts_capacity;
     struct run_ids ids;
-    struct gguf_buffer marks[2]; /* the end of an answer, the beginning of the user's message */
-    const char **stops;          /* those of the options, and marks */
-    char *line;                  /* of getline() */
+    struct gguf_buffer marks[2]; /* the text after an answer, the text before the user's message */
+    const char **stops;          /* those of the options, and the format's */
+    char *line;                  /* buffer of getline() */
     size_t line_capacity;
     bool is_begun;
     bool is_terminal;
@@ -101,9 +101,9 @@ static void trim(struct gguf_buffer *text)
 }
 
 /*
- * Find what ends an answer, beside the tokens that always do: the end of the format's messages, and
- * the beginning of the user's. If the vocabulary has a token of that text, the token ends it, else
- * the text is one more stop text.
+ * Find what else ends an answer: the text that follows the model's messages, and the text that
+ * precedes the user's. If it is a token of the vocabulary, that token ends the answer; otherwise
+ * the text becomes a stop text.
  */
 static int find_ends(struct chat *chat, struct run_failure *failure)
 {
@@ -162,7 +162,7 @@ static int encode(const struct chat *chat, size_t start, size_t end, unsigned fl
                                 flags, ids, failure);
 }
 
-/* Find out if a message contains the text of a control token. */
+/* Return true if a message contains the text of a control token. */
 static int has_control(const struct chat *chat, bool *has, struct run_failure *failure)
 {
     struct run_ids plain = {0}, special = {0};
@@ -187,8 +187,8 @@ static int has_control(const struct chat *chat, bool *has, struct run_failure *f
 }
 
 /*
- * Encode all parts. Their text is encoded as a whole, as it was in training. Only if a message
- * contains the text of control tokens, which must stay text, each part is encoded alone.
+ * Encode all parts. They are encoded together, as in training, unless a message contains the text
+ * of a control token, which must stay text; then each part is encoded separately.
  */
 static int make_ids(struct chat *chat, struct run_failure *failure)
 {
@@ -213,7 +213,7 @@ static int make_ids(struct chat *chat, struct run_failure *failure)
     }
     if (code < 0)
         return code;
-    /* Formats that write BOS themselves need no second one. */
+    /* No second BOS if the format writes it itself. */
     if (!chat->is_begun && chat->ids.n > 1 && special->bos != RUN_NO_TOKEN &&
         chat->ids.list[0] == special->bos && chat->ids.list[1] == special->bos) {
         chat->ids.n--;
@@ -222,7 +222,7 @@ static int make_ids(struct chat *chat, struct run_failure *failure)
     return 0;
 }
 
-/* Write the turn of the user, with everything before it, and encode it. */
+/* Write the user's turn, and what comes before it, and encode both. */
 static int write_turn(struct chat *chat, const char *said, size_t length,
                       struct run_failure *failure)
 {
@@ -306,7 +306,7 @@ static int converse(struct chat *chat, struct run_failure *failure)
             chat->generation.ending = RUN_ENDING_CONTEXT;
             return 0;
         }
-        /* Not at a terminal, Ctrl-C ends the whole chat. */
+        /* Without a terminal, Ctrl-C ends the whole chat. */
         if (code == 0 && !chat->is_terminal && chat->generation.ending == RUN_ENDING_INTERRUPT)
             return -EINTR;
     }

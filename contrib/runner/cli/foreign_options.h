@@ -1,4 +1,4 @@
-/* Options of other runners, llama.cpp's llama-cli above all, that ggufs-run does not have. */
+/* Options of other runners, mainly llama.cpp's llama-cli, that ggufs-run lacks. */
 #ifndef GGUFS_RUNNER_FOREIGN_OPTIONS_H
 #define GGUFS_RUNNER_FOREIGN_OPTIONS_H
 

@@ -1,4 +1,4 @@
-/* Generation: a prompt in, token after token out. */
+/* Generation: feeds a prompt and samples token after token. */
 #ifndef GGUFS_RUNNER_GENERATE_H
 #define GGUFS_RUNNER_GENERATE_H
 
@@ -6,7 +6,7 @@
 #include "contrib/runner/cli/text_output.h"
 #include "contrib/runner/sampling/sampler.h"
 
-/* Why a generation ended. */
+/* The reason why a generation ended. */
 enum run_ending {
     RUN_ENDING_TOKEN,     /* a token that ends the text or the turn */
     RUN_ENDING_LENGTH,    /* -n tokens were generated */
@@ -30,15 +30,14 @@ struct run_generation {
     double prompt_seconds, generated_seconds; /* computing them */
 };
 
-/* Prepare a generation with the session's options. run_generation_close() is to be called in any
- * case. */
+/* Prepare a generation with the session's options. Call run_generation_close() in any case. */
 int run_generation_open(struct run_session *session, struct run_generation *generation,
                         struct run_failure *failure);
 void run_generation_close(struct run_generation *generation);
 
 /*
- * Feed the prompt and generate until there is a reason to end; while generating, Ctrl-C is one.
- * -ERANGE if the prompt does not fit the context; then nothing was fed.
+ * Feed the prompt and generate until one of these reasons. -ERANGE if the prompt does not fit the
+ * context; then nothing was fed.
  */
 int run_generate(struct run_generation *generation, const struct run_ids *prompt,
                  struct run_failure *failure);
@@ -46,7 +45,7 @@ int run_generate(struct run_generation *generation, const struct run_ids *prompt
 /* The word for an ending in JSON. */
 const char *run_ending_name(enum run_ending ending);
 
-/* Print the times, and that the context is full if that was the end. */
+/* Print the times, and a message if the context was full. */
 void run_generation_report(const struct run_generation *generation);
 
 #endif

@@ -17,7 +17,7 @@ static void add_text(struct run_json *json, const char *text)
     add(json, text, strlen(text));
 }
 
-/* A comma, unless this is the first one of its kind. */
+/* Write a comma, unless this is the first member. */
 static void add_comma(struct run_json *json)
 {
     const struct gguf_buffer *text = &json->text;
@@ -26,7 +26,10 @@ static void add_comma(struct run_json *json)
         add_text(json, ",");
 }
 
-/* Control characters are escaped, also those that JSON allows: a terminal may show this. */
+/*
+ * Escape all control characters, also those that JSON allows, because the output may go to a
+ * terminal.
+ */
 static void add_quoted(struct run_json *json, const char *bytes, size_t length)
 {
     add_text(json, "\"");
@@ -83,7 +86,7 @@ void run_json_number(struct run_json *json, const char *name, double number)
 {
     char digits[32] = "null";
 
-    /* The fewest digits that read back the same. */
+    /* Use the fewest digits that read back to the same value. */
     for (int precision = 15; isfinite(number) && precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, number);
         if (strtod(digits, NULL) == number)

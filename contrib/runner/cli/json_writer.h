@@ -12,17 +12,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All zeros is one that has not begun. */
+/* All zeros: nothing is written yet. */
 struct run_json {
     struct gguf_buffer text;
     bool is_memory_missing;
 };
 
-/* An object within another has a name, the outermost one has NULL. */
+/* A nested object has a name; for the outermost one pass NULL. */
 void run_json_begin(struct run_json *json, const char *name);
 void run_json_end(struct run_json *json);
 
-/* Members. The string is UTF-8, and may have NUL bytes; NaN and infinities become null. */
+/* Write a member. Strings are UTF-8 and may contain NUL bytes; NaN and infinities become null. */
 void run_json_string(struct run_json *json, const char *name, const char *bytes, size_t length);
 void run_json_number(struct run_json *json, const char *name, double number);
 void run_json_integer(struct run_json *json, const char *name, uint64_t number);

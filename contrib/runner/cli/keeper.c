@@ -17,7 +17,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* The order to rename the temporary file. */
+/* The command to rename the temporary file. */
 #define COMMIT 'c'
 
 static int fail(const char *what)
@@ -26,7 +26,7 @@ static int fail(const char *what)
     return EX_OSERR;
 }
 
-/* ---- messages: a number, and with the first one perhaps a descriptor ---- */
+/* ---- messages: a number, and optionally a descriptor ---- */
 
 union control_space {
     struct cmsghdr header; /* for its alignment */
@@ -74,7 +74,7 @@ static bool receive_number(int control, int *number, int *descriptor)
 
 /* ---- the keeper ---- */
 
-/* A process of its own session, which Ctrl-C does not reach, and which holds no pipe open. */
+/* Give the process a session of its own, which Ctrl-C does not reach, and close its pipes. */
 static void begin(void)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -82,7 +82,7 @@ static void begin(void)
 
     setsid();
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        signal(ends[i], SIG_DFL); /* they are blocked; ggufs gets this disposition */
+        signal(ends[i], SIG_DFL); /* the signals are blocked; ggufs inherits this disposition */
     signal(SIGBUS, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
     if (null >= 0) {
@@ -91,8 +91,10 @@ static void begin(void)
     }
 }
 
-/* Make a file beside the target, with the permissions that a new file gets. Returns its descriptor
- * or a negative errno. */
+/*
+ * Create a temporary file next to the target, with the permissions of a new file. Returns its
+ * descriptor or a negative errno.
+ */
 static int make_temporary(const char *target, char **temporary)
 {
     const mode_t mask = umask(0);
@@ -113,7 +115,7 @@ static int make_temporary(const char *target, char **temporary)
     return fd;
 }
 
-/* Open everything. Returns an exit status, which the other process gets as well. */
+/* Mount and open everything. Returns an exit status and sends it to the other process. */
 static int prepare(const struct run_kept *kept, int control, const sigset_t *signals,
                    char **temporary, struct run_private_mount *mount)
 {
@@ -172,7 +174,7 @@ static int keep(const struct run_kept *kept, int control, const sigset_t *signal
     return run_private_mount_end(&mount);
 }
 
-/* The descriptor that the keeper opened; an exit status if it could not. */
+/* Receive a descriptor that the keeper opened. Returns the keeper's exit status. */
 static int receive(const struct run_keeper *keeper, int *descriptor)
 {
     int status;

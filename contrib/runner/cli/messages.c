@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Longer messages are cut. */
+/* Longer messages are truncated. */
 #define MESSAGE_BYTES 8192
 
 void run_message(const char *format, ...)

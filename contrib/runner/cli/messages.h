@@ -1,5 +1,5 @@
 /*
- * What ggufs-run prints beside its results. File names, keys and strings of a model come from
+ * Messages of ggufs-run, printed to stderr. File names, keys and strings of a model come from
  * strangers, so every message is made safe for a terminal here.
  */
 #ifndef GGUFS_RUNNER_MESSAGES_H

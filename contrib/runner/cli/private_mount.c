@@ -22,10 +22,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How often to look whether ggufs has ended; a new mount is reported by the kernel. */
+/* Interval for checking if ggufs has ended; the kernel reports a new mount at once. */
 #define PAUSE_MS 10
 
-/* How long ggufs may take to end after SIGTERM, and again after SIGKILL. */
+/* Time limit for ggufs to end after SIGTERM, and again after SIGKILL. */
 #define PATIENCE_MS 10000
 
 static int fail(const char *what)
@@ -54,7 +54,7 @@ static char *make_folder(void)
 
 /* ---- ggufs ---- */
 
-/* Become the ggufs beside this program, or the one in PATH. Returns only if there is neither. */
+/* Execute the ggufs next to this program, or the one in PATH. Returns only if there is neither. */
 static void become_ggufs(char **arguments)
 {
     char own[PATH_MAX], beside[PATH_MAX + 8];
@@ -113,7 +113,7 @@ static pid_t start_server(const char *model, const struct run_texts *options,
     return server;
 }
 
-/* Show what ggufs has written since the last time. */
+/* Print what ggufs has written since the last call. */
 static void show_messages(struct run_private_mount *mount)
 {
     char bytes[1024];
@@ -128,7 +128,7 @@ static void show_messages(struct run_private_mount *mount)
 
 /* ---- waiting ---- */
 
-/* Open the directory of the tree, if it is mounted by now; -1 if not. */
+/* Open the directory of the tree if it is mounted; otherwise return -1. */
 static int open_tree_in(const char *folder)
 {
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -141,8 +141,10 @@ static int open_tree_in(const char *folder)
     return fd;
 }
 
-/* Wait for the tree, for the end of ggufs or for that of the control's other end. Returns an exit
- * status. */
+/*
+ * Wait until the tree is mounted, ggufs ends, or the other end of `control` is closed. Returns an
+ * exit status.
+ */
 static int wait_for_tree(struct run_private_mount *mount, int control, int *tree_fd)
 {
     struct pollfd events[] = {
@@ -183,7 +185,9 @@ static bool ends_within(pid_t server, int limit_ms)
 
 /* ---- unmounting ---- */
 
-/* Ask the helper that made the mount, as libfuse does: users cannot unmount themselves. */
+/*
+ * Unmount with fusermount3, as libfuse does, because users other than root cannot call umount2().
+ */
 static void run_fusermount(const char *folder, bool is_quiet)
 {
     const pid_t child = fork();
@@ -223,7 +227,7 @@ int run_private_mount_start(const char *model, const struct run_texts *options,
     *mount = (struct run_private_mount){.messages = -1, .folder = make_folder()};
     if (!mount->folder)
         return fail("cannot make a directory to mount the model on; TMPDIR says where");
-    /* Without such a file ggufs writes to stderr itself. */
+    /* Without this file, ggufs writes to stderr directly. */
     mount->messages = memfd_create("ggufs", MFD_CLOEXEC);
     mount->server = start_server(model, options, mount, signals);
     if (mount->server < 0) {
@@ -247,7 +251,8 @@ int run_private_mount_end(struct run_private_mount *mount)
 {
     int status = EX_OK;
 
-    /* If ggufs ended before it was asked to, its messages say why. Those at its end do not matter.
+    /*
+     * If ggufs ended by itself, its messages give the reason. Messages after SIGTERM do not matter.
      */
     if (mount->server > 0 && waitpid(mount->server, NULL, WNOHANG) == mount->server) {
         show_messages(mount);

@@ -17,7 +17,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* The usual context of a perplexity. */
+/* The default context of --perplexity. */
 #define PERPLEXITY_CONTEXT 512
 
 /* Choose the kernels for this CPU, or those that GGUFS_CPU names. */
@@ -41,7 +41,7 @@ static int choose_kernels(void)
     return EX_USAGE;
 }
 
-/* At a terminal, a missing prompt is a mistake: do not wait for input. */
+/* A missing prompt at a terminal is an error: do not wait for input. */
 static int check_prompt(const struct run_options *options)
 {
     if (options->task != RUN_TASK_GENERATE || options->prompt || options->prompt_file ||
@@ -52,7 +52,7 @@ static int check_prompt(const struct run_options *options)
     return EX_USAGE;
 }
 
-/* The number of tokens in a file; 0 if it is not known before reading. */
+/* Return the number of tokens in a file; 0 if it is unknown before reading. */
 static uint32_t count_tokens(const char *path)
 {
     struct stat status;
@@ -64,8 +64,8 @@ static uint32_t count_tokens(const char *path)
 }
 
 /*
- * The context that a task needs; 0: the usual one. It is no longer than necessary, since models
- * with rotary factors for short and for long contexts choose by it.
+ * Return the context that a task needs; 0: the default. It is as short as possible, because models
+ * with rotary factors for short and for long contexts choose by its length.
  */
 static uint32_t context_of(const struct run_options *options)
 {
@@ -140,6 +140,6 @@ int main(int argc, char **argv)
         status = run(&options);
     }
     run_options_free(&options);
-    /* A task that failed has said why, perhaps because of stdout. */
+    /* A failed task has printed its error, which may have been stdout's. */
     return status == EX_OK ? gguf_finish_stdout("ggufs-run", status) : status;
 }

@@ -20,7 +20,7 @@
 #define FRACTION(member, min, max)                                                                 \
     .kind = RUN_KIND_FRACTION, MEMBER(member), .low = (min), .high = (max)
 
-/* It would give every member a line: */
+/* clang-format would put each member on a line: */
 /* clang-format off */
 const struct run_option run_option_table[] = {
     {{"-h", "--help"}, NULL, "print this help and exit", TASK(RUN_TASK_HELP)},

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The most tokens of either number of --bench. */
+/* Limit of both numbers of --bench. */
 #define MAX_BENCH 1000000000
 
 static int complain(const char *name, const char *value, const char *needs)
@@ -129,7 +129,7 @@ static int set_task(struct run_options *options, enum run_task task)
 {
     const enum run_task before = options->task;
 
-    /* Help and the version win over everything else. */
+    /* --help and --version override everything else. */
     if (before == RUN_TASK_HELP || before == RUN_TASK_VERSION)
         return 0;
     if (before != RUN_TASK_GENERATE && before != task && task != RUN_TASK_HELP &&
@@ -173,8 +173,10 @@ static int set_option(struct run_options *options, const struct run_option *opti
     }
 }
 
-/* Find the option that a word begins with. `*value` becomes the value that follows in the same
- * word, or NULL. */
+/*
+ * Find the option at the start of a word. Stores in `*value` the value that follows in the same
+ * word, or NULL.
+ */
 static const struct run_option *find_option(const char *word, const char **name, const char **value)
 {
     for (size_t i = 0; i < run_option_count; i++) {
@@ -204,7 +206,9 @@ struct words {
 
 static int add_word(struct words *words, const char *word)
 {
-    /* The other shards of a split model, as a shell's pattern names them; any one is enough. */
+    /*
+     * Skip the other shards of a split model, which a shell pattern may have named; one is enough.
+     */
     if (words->n == 1 && gguf_are_shards_of_one_model(words->list[0], word))
         return 0;
     if (words->n < sizeof words->list / sizeof *words->list) {
@@ -222,7 +226,7 @@ static int refuse(const char *what)
     return -EINVAL;
 }
 
-/* `--tokenize TEXT MODEL`: the text of an option is expected behind it. */
+/* Accept `--tokenize TEXT MODEL`, with the text right after the option. */
 static bool is_model_last(const struct run_options *options, const struct words *words)
 {
     return options->task == RUN_TASK_TOKENIZE && !options->model && words->n == 2 &&

@@ -1,5 +1,4 @@
-/* The command line of ggufs-run. One table holds every option: the parser and --help are made of
- * it. */
+/* The command line of ggufs-run. The parser and --help use one table of options. */
 #ifndef GGUFS_RUNNER_RUN_OPTIONS_H
 #define GGUFS_RUNNER_RUN_OPTIONS_H
 
@@ -34,9 +33,9 @@ struct run_options {
     const char *prompt_file; /* of -f; NULL */
 
     int64_t n_predict; /* -1: no limit */
-    int64_t n_context; /* 0: what the model was trained for; -1: not given */
+    int64_t n_context; /* 0: the training context; -1: not given */
     uint32_t n_batch;
-    uint32_t n_threads; /* 0: as many as there are processors */
+    uint32_t n_threads; /* 0: one per processor */
     bool is_cache_f16;
     bool is_warmed_up;
 
@@ -46,7 +45,7 @@ struct run_options {
     bool ignores_end;
 
     bool adds_bos;
-    bool is_special; /* special tokens are read in prompts and written in the text */
+    bool is_special; /* read special tokens in prompts, and write them */
     bool shows_prompt;
     bool shows_prompt_tokens;
     const char *system_text;
@@ -64,8 +63,8 @@ struct run_options {
 };
 
 /*
- * Parses the command line, whose words the result keeps pointers to. Returns 0, or prints what is
- * wrong to stderr and returns -EINVAL or -ENOMEM. run_options_free() is to be called in both cases.
+ * Parse the command line; the result points into its words. Returns 0, or prints an error to stderr
+ * and returns -EINVAL or -ENOMEM. Call run_options_free() in both cases.
  */
 int run_options_parse(int argc, char **argv, struct run_options *options);
 void run_options_free(struct run_options *options);

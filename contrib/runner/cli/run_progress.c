@@ -8,10 +8,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The bytes that are read at once, and that are requested ahead. */
+/* Bytes read at once, and bytes requested ahead. */
 #define CHUNK_BYTES ((uint64_t)8 << 20)
 
-/* The memory that is available without swapping, in bytes; 0 if it is not known. */
+/* Return the bytes available without swapping; 0 if unknown. */
 static uint64_t available_bytes(void)
 {
     FILE *file = fopen("/proc/meminfo", "re");
@@ -28,7 +28,7 @@ static uint64_t available_bytes(void)
 
 static void ask_for(const uint8_t *data, uint64_t n_bytes)
 {
-    /* It starts a mapping, or lies a multiple of the chunk behind its start. */
+    /* The start of a mapping, or a multiple of the chunk after it. */
     if (n_bytes > 0)
         madvise((void *)(uintptr_t)data, n_bytes, MADV_WILLNEED);
 }
@@ -63,7 +63,7 @@ void run_progress_touch(const struct run_weights *weights)
     if (total_bytes == 0 || total_bytes > available_bytes())
         return;
     gguf_progress_start(&bar, "weights");
-    bar.drawn = bar.started; /* no bar for what takes a moment only */
+    bar.drawn = bar.started; /* no bar for work that takes only a moment */
     for (size_t i = 0; run_weights_mapping(weights, i, &data, &n_bytes); i++) {
         touch(data, n_bytes, page_bytes, &bar, done_bytes, total_bytes);
         done_bytes += n_bytes;

@@ -5,9 +5,9 @@
 #include "contrib/runner/tree/weights.h"
 
 /*
- * Touch every mapped page in order, which is faster than the order in which a model needs them. Do
- * nothing if they do not fit the available memory, because they would be read twice. End early if
- * an interrupt was deferred.
+ * Touch every mapped page in file order, which is faster than the model's order of use. Do nothing
+ * if they do not fit the available memory, because they would be read twice. End early if an
+ * interrupt was deferred.
  */
 void run_progress_touch(const struct run_weights *weights);
 

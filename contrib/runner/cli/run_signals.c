@@ -16,7 +16,7 @@ static volatile sig_atomic_t is_deferred, is_interrupted;
 static volatile sig_atomic_t keeper_process, keeper_control = -1; /* a pid fits */
 static const struct run_weights *volatile watched;
 
-/* Have the keeper clear everything away. Only calls what a signal handler may call. */
+/* Have the keeper remove everything. Async-signal-safe. */
 static void end_keeper(void)
 {
     const pid_t process = keeper_process;
@@ -48,7 +48,7 @@ static size_t append(char *line, size_t length, size_t capacity, const char *tex
     return length;
 }
 
-/* Several threads may come here at once; the first one prints for all. */
+/* Several threads may fault at once; the first one prints for all. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     static atomic_flag is_printed = ATOMIC_FLAG_INIT;
@@ -94,7 +94,7 @@ void run_signals_start(void)
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct sigaction before;
 
-        /* Under nohup, or in the background of a script, they remain ignored. */
+        /* Keep signals ignored if nohup or a script's background job ignored them. */
         if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             sigaction(ends[i], &action, NULL);
     }

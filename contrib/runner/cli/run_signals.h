@@ -1,6 +1,6 @@
 /*
- * Signals: Ctrl-C, the end from outside, and faults of mapped weights. Signal handlers have no
- * arguments, so the state is global: there is one keeper and one set of weights.
+ * Signals: Ctrl-C, termination, and page faults of mapped weights. Signal handlers have no
+ * arguments, so the state is global: one keeper and one set of weights.
  */
 #ifndef GGUFS_RUNNER_RUN_SIGNALS_H
 #define GGUFS_RUNNER_RUN_SIGNALS_H
@@ -15,24 +15,28 @@
 void run_signals_start(void);
 
 /*
- * Choose what Ctrl-C does. With `defer`, the first one only makes run_signals_is_interrupted()
- * return true and the second one ends the program; otherwise, and at the start, the first one ends
- * it, with exit status 130. run_signals_clear_interrupt() forgets a first one.
+ * Set the effect of Ctrl-C. With `defer`, the first one only makes run_signals_is_interrupted()
+ * return true and the second one ends the program. Otherwise, and at the start, the first one ends
+ * it with exit status 130. run_signals_clear_interrupt() resets the count.
  */
 void run_signals_defer_interrupt(bool defer);
 bool run_signals_is_interrupted(void);
 void run_signals_clear_interrupt(void);
 
-/* Block the signals that end the program; `before` becomes the mask as it was, to be restored with
- * run_signals_unblock(). */
+/*
+ * Block the signals that end the program. Stores the previous mask in `before`, for
+ * run_signals_unblock().
+ */
 void run_signals_block(sigset_t *before);
 void run_signals_unblock(const sigset_t *before);
 
-/* Set the keeper that a signal's end of the program waits for, after closing `control`; 0 and -1
- * for none. */
+/*
+ * Set the keeper to wait for, after closing `control`, when a signal ends the program; 0 and -1 for
+ * none.
+ */
 void run_signals_own_keeper(pid_t keeper, int control);
 
-/* Set the weights in whose mappings a fault may be, or NULL. */
+/* Set the weights whose mappings may fault, or NULL. */
 void run_signals_watch(const struct run_weights *weights);
 
 #endif

@@ -9,7 +9,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* The most bytes of logits in memory. */
+/* Limit of the logits in memory, in bytes. */
 #define LOGITS_BYTES ((size_t)64 << 20)
 
 /* The number of tokens to feed at once if all logits are wanted. */
@@ -78,7 +78,7 @@ static int write_logits(struct run_session *session, const struct run_ids *ids, 
     return code;
 }
 
-/* Write to a device, a pipe or stdout, or to a new file that then becomes the target. */
+/* Write to a device, a pipe or stdout, or to a new file that is then renamed to the target. */
 static int write_output(struct run_session *session, const struct run_ids *ids,
                         struct run_failure *failure)
 {
@@ -130,10 +130,10 @@ int run_task_logits(struct run_session *session)
 
 /* ---- perplexity ---- */
 
-/* The smallest window, in tokens, of which one token is counted. */
+/* The smallest window in tokens: one token of it is counted. */
 #define SMALLEST_WINDOW 3
 
-/* The sum, over the tokens that count, of -log of their probability. */
+/* The sum of -log p over the counted tokens. */
 struct score {
     double sum, sum_of_squares;
     size_t n;

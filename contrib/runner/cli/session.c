@@ -21,10 +21,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The context without -c, unless the model was trained for less. */
+/* The default context, unless the model was trained for less. */
 #define USUAL_CONTEXT 4096
 
-/* How many names of unused tensors are printed. */
+/* Number of unused tensors that are named. */
 #define NAMES_SHOWN 3
 
 double run_seconds(void)
@@ -156,7 +156,7 @@ static int choose_context(const struct run_session *session, uint32_t n_wanted, 
     return 0;
 }
 
-/* A tensor that is there and not used may be one that the model cannot do without. */
+/* Report unused tensors: they may belong to a computation that ggufs-run lacks. */
 static void report_unused(const struct run_weights *weights)
 {
     char list[NAMES_SHOWN * (NAME_MAX + 2) + 1] = "";
@@ -219,7 +219,7 @@ static int open_tokenizer(struct run_session *session, struct run_failure *failu
     return code;
 }
 
-/* Keep what computing needs: memory, threads, open files, and waiting for the keeper. */
+/* Keep the rights that computing needs: memory, threads, open files, and waiting for the keeper. */
 static int confine(const struct run_options *options)
 {
     static const int calls[] = {SCMP_SYS(wait4), SCMP_SYS(sched_setaffinity)};
@@ -230,7 +230,7 @@ static int confine(const struct run_options *options)
 
     if (!options->is_confined)
         return EX_OK;
-    omp_get_max_threads(); /* has libomp open what it needs */
+    omp_get_max_threads(); /* makes libomp open its files now */
     run_word_splitter_reserve();
     code = gguf_confine(&confinement, &step);
     if (code == 0)

@@ -1,4 +1,4 @@
-/* What every task needs: the tree, mounted if it must be, the tokenizer, the engine. */
+/* The session of a task: the tree, mounted if necessary, the tokenizer and the engine. */
 #ifndef GGUFS_RUNNER_SESSION_H
 #define GGUFS_RUNNER_SESSION_H
 
@@ -18,24 +18,26 @@ struct run_session {
     struct run_engine *engine;       /* the same */
     const char *chat_template;       /* of the metadata; NULL if there is none */
     uint32_t n_vocab, n_context;     /* of the engine */
-    float *logits;                   /* of the token that was fed last; n_vocab */
-    double started;                  /* run_seconds() at the beginning */
+    float *logits;                   /* of the last token fed; n_vocab floats */
+    double started;                  /* run_seconds() at the start */
     double load_seconds;
 };
 
 /*
- * Open all that the task needs, for a context of `n_context` tokens unless the options say another;
- * 0: the usual one. Then confine the process, which from here on opens nothing. Returns 0, or an
- * exit status having printed what is wrong. run_session_close() is to be called in both cases.
+ * Open everything that the task needs, for a context of `n_context` tokens unless the options give
+ * another; 0: the default. Then confine the process, which can open nothing after that. Returns 0,
+ * or prints an error and returns an exit status. Call run_session_close() in both cases.
  */
 int run_session_open(const struct run_options *options, uint32_t n_context,
                      struct run_session *session);
 
-/* Close everything and unmount. Returns `status`, or another exit status if that is 0 and something
- * is left, which has been printed. */
+/*
+ * Close everything and unmount. Returns `status`; if that is 0 and something could not be removed,
+ * prints that and returns another exit status.
+ */
 int run_session_close(struct run_session *session, int status);
 
-/* Print what failed and return the exit status for `code`, a negative errno. */
+/* Print the failure and return the exit status for `code`, a negative errno. */
 int run_session_complain(const struct run_session *session, int code,
                          const struct run_failure *failure);
 
@@ -43,13 +45,16 @@ int run_session_complain(const struct run_session *session, int code,
 double run_seconds(void);
 
 /*
- * Feed tokens; session->logits becomes the logits of the last one. -EINTR if an interrupt was
- * deferred, which is seen between two batches.
+ * Feed tokens and store the logits of the last one in session->logits. -EINTR if an interrupt was
+ * deferred; checked between batches.
  */
 int run_session_feed(struct run_session *session, const int32_t *tokens, size_t n,
                      struct run_failure *failure);
 
-/* Encode a prompt, with the tokens that the model expects at its beginning, but none at its end. */
+/*
+ * Encode a prompt, with the tokens that the model expects at its start, but without those at its
+ * end.
+ */
 int run_session_encode(const struct run_session *session, const char *text, size_t length,
                        bool is_special, struct run_ids *ids, struct run_failure *failure);
 

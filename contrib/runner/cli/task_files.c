@@ -26,7 +26,7 @@ static const char *input_path(const struct run_options *options)
     }
 }
 
-/* A device or a pipe is written to, not replaced by a file; a symbolic link stays one. */
+/* Write to a device or pipe directly instead of replacing it, and keep symbolic links. */
 static int open_output(const char *path, struct run_task_files *files, struct run_failure *failure)
 {
     struct stat status;

@@ -9,15 +9,16 @@
 #include <stdbool.h>
 
 struct run_task_files {
-    int input;              /* what the task reads: a prompt, text, ids; stdin unless named */
+    int input;              /* the task's input: a prompt, text or ids; stdin unless named */
     const char *input_name; /* for messages */
     int output;             /* of --logits, or -1 */
-    char *target;           /* a regular file to write at once when complete, owned; NULL: none */
+    char *target; /* path of a regular file that appears when it is complete, owned; NULL: none */
 };
 
 /*
- * Open the input and, unless it is a regular file or a new one, the output. For those two `target`
- * is set instead: the keeper opens them. Returns 0 or a negative errno. To be closed in any case.
+ * Open the input and, unless it is a regular file or a new one, the output. For those two it sets
+ * `target` instead, and the keeper opens them. Returns 0 or a negative errno. Close them in any
+ * case.
  */
 int run_task_files_open(const struct run_options *options, struct run_task_files *files,
                         struct run_failure *failure);

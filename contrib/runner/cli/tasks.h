@@ -1,4 +1,4 @@
-/* The tasks of ggufs-run. Each prints what fails and returns an exit status. */
+/* The tasks of ggufs-run. Each prints its errors and returns an exit status. */
 #ifndef GGUFS_RUNNER_TASKS_H
 #define GGUFS_RUNNER_TASKS_H
 
@@ -15,7 +15,7 @@ int run_task_chat(struct run_session *session);
 int run_task_tokenize(struct run_session *session);
 int run_task_detokenize(struct run_session *session);
 
-/* Compute the logits of given tokens; the perplexity of a text. */
+/* Compute the logits of given tokens, or the perplexity of a text. */
 int run_task_logits(struct run_session *session);
 int run_task_perplexity(struct run_session *session);
 

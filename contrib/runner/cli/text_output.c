@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long to wait for the reader of a pipe before looking for an interrupt. */
+/* Time to wait for the reader of a pipe before checking for an interrupt. */
 #define PAUSE_MS 100
 
 static void print_lines(const char *bytes, size_t length)
@@ -52,7 +52,7 @@ int run_write_text(const char *bytes, size_t length)
         code = wait_until_writable();
         if (code < 0)
             break;
-        errno = EIO; /* in case that an earlier write failed */
+        errno = EIO; /* clears the error of an earlier write */
         if (is_terminal)
             print_lines(bytes, length);
         else
@@ -81,7 +81,7 @@ static int write_out(struct run_output *output, const char *bytes, size_t length
     code = output->is_kept ? 0 : run_write_text(bytes, length);
     if (code == 0)
         return 0;
-    /* -EINTR: Ctrl-C while a pipe was full. */
+    /* Returns -EINTR if Ctrl-C was pressed while a pipe was full. */
     return run_fail(failure, code == -EINTR ? -EINTR : -EIO, "stdout: %s", strerror(-code));
 }
 
@@ -102,7 +102,7 @@ int run_output_bytes(struct run_output *output, const char *bytes, size_t length
     return write_out(output, out, out_length, failure);
 }
 
-/* Write those of the held bytes that cannot be part of a stop text. */
+/* Write the held bytes that cannot be part of a stop text. */
 static int pass_on(struct run_output *output, bool *is_stopped, struct run_failure *failure)
 {
     size_t n_free;

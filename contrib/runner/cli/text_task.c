@@ -8,7 +8,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* The exit status of a program that Ctrl-C has ended. */
+/* The exit status of a program ended by Ctrl-C. */
 #define STATUS_INTERRUPTED 130
 
 int run_print_json(const struct run_session *session, struct run_json *json)
@@ -22,7 +22,7 @@ int run_print_json(const struct run_session *session, struct run_json *json)
     return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
 }
 
-/* Read the prompt. A newline at the end of a file, or of what echo(1) writes, is left out. */
+/* Read the prompt, without the newline at the end of a file or of echo(1)'s output. */
 static int read_prompt(const struct run_session *session, struct gguf_buffer *text,
                        struct run_failure *failure)
 {
@@ -49,7 +49,7 @@ static void print_tokens(const struct run_session *session, const struct run_ids
     }
 }
 
-/* Add an object of tokens and seconds. */
+/* Add an object with the number of tokens and the seconds. */
 static void add_timing(struct run_json *json, const char *name, size_t n_tokens, double seconds)
 {
     run_json_begin(json, name);

@@ -70,8 +70,10 @@ int run_task_tokenize(struct run_session *session)
     return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
 }
 
-/* Append the pieces of the ids: bytes, whether they are text or not, so that what was encoded comes
- * back as it was. */
+/*
+ * Append the bytes of the ids unchanged, even if they are not UTF-8, so that encoded text is
+ * restored exactly.
+ */
 static int detokenize(const struct run_session *session, const char *text, struct gguf_buffer *out,
                       struct run_failure *failure)
 {
@@ -116,7 +118,7 @@ int run_task_detokenize(struct run_session *session)
 
     if (code == 0 && input.bytes)
         code = detokenize(session, input.bytes, &output, &failure);
-    write_code = run_write_text(output.bytes, output.length); /* also up to a wrong id */
+    write_code = run_write_text(output.bytes, output.length); /* also the text before a wrong id */
     if (code == 0 && write_code < 0)
         code = run_fail(&failure, -EIO, "stdout: %s", strerror(-write_code));
     gguf_buffer_free(&output);

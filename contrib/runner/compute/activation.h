@@ -33,7 +33,7 @@ void run_activate(enum run_activation activation, const struct run_xielu *xielu,
 /* gate[i] = f(gate[i]) · up[i]. Works in parallel. */
 void run_activate_gated(enum run_activation activation, float *gate, const float *up, size_t n);
 
-/* The same with `up` clamped to ±limit and f(gate) to at most limit. */
+/* The same, with `up` clamped to ±limit and f(gate) to at most limit. */
 void run_activate_gated_clamped(enum run_activation activation, float limit, float *gate,
                                 const float *up, size_t n);
 
@@ -41,7 +41,7 @@ void run_activate_gated_clamped(enum run_activation activation, float limit, flo
  * `factor` standard deviations (Gemma 3n's gaussian_topk). */
 void run_gaussian_top_k(float factor, float *x, size_t n_rows, size_t width);
 
-/* Softmax of n floats in place. */
+/* Apply softmax to n floats in place. */
 void run_softmax(float *x, size_t n);
 
 #endif

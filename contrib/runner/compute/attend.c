@@ -10,7 +10,7 @@
 /* With fewer elements, a team of threads costs more than it saves. */
 #define PARALLEL_ELEMENTS 65536
 
-/* Half-precision rows are decoded in pieces of PIECE_ROWS, for up to MOST_HEADS heads at once. */
+/* Half-precision rows are decoded PIECE_ROWS at a time, for up to MOST_HEADS heads. */
 enum { PIECE_ROWS = 16, MOST_HEADS = 8 };
 
 static size_t element_bytes(const struct run_cache *cache)
@@ -75,7 +75,7 @@ static const float *head_rows(const struct run_cache *cache, size_t row, size_t 
     return piece;
 }
 
-/* The ALiBi slope of a head, by the paper's rule for any number of heads. */
+/* Return the ALiBi slope of a head, by the paper's rule for any number of heads. */
 static float alibi_slope(float max_bias, uint32_t n_head, uint32_t head)
 {
     uint32_t whole = 1;
@@ -100,7 +100,7 @@ static size_t first_visible(const struct run_attention *attention, size_t positi
     return 0;
 }
 
-/* Turns scores into weights, whose sum is 1, or less with a sink. */
+/* Turn scores into weights. Their sum is 1, or less with a sink. */
 static void weigh(const struct run_attention *attention, uint32_t head, float *scores, size_t n)
 {
     float highest = attention->sinks ? attention->sinks[head] : -INFINITY;

@@ -1,6 +1,6 @@
 /*
- * Attention of new tokens to all tokens before them (Vaswani et al. 2017), with the variations that
- * models have.
+ * Attention of new tokens to all earlier tokens (Vaswani et al. 2017), with the variations in
+ * models.
  */
 #ifndef GGUFS_RUNNER_ATTEND_H
 #define GGUFS_RUNNER_ATTEND_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Keys or values of all tokens so far: rows of `width` elements, all heads of a token. */
+/* Keys or values of all tokens so far. A row has `width` elements: all heads of a token. */
 struct run_cache {
     bool is_f16; /* elements are halves, else floats */
     size_t width;
@@ -19,12 +19,11 @@ struct run_cache {
     void *rows;
 };
 
-/* Makes room for n_rows rows and keeps those that are there. Returns 0 or -ENOMEM. */
+/* Make room for n_rows rows; existing rows stay. Returns 0 or -ENOMEM. */
 int run_cache_reserve(struct run_cache *cache, size_t n_rows);
 void run_cache_free(struct run_cache *cache);
 
-/* Stores n rows of floats, `stride` floats apart, as rows `first` and on, which must have been
- * reserved. */
+/* Store n rows of floats, `stride` floats apart, from row `first` on. The rows must be reserved. */
 void run_cache_store(struct run_cache *cache, size_t first, const float *rows, size_t n,
                      size_t stride);
 
@@ -45,7 +44,7 @@ struct run_attention {
     uint32_t window;
     const struct run_selection *selection; /* of this batch: tokens see only these positions,
                                               without window or ALiBi; or NULL */
-    const float *sinks; /* [n_head]: an extra score without a value (attention sinks); or NULL */
+    const float *sinks; /* [n_head], or NULL: an extra score without a value (attention sinks) */
 };
 
 /*

@@ -1,5 +1,5 @@
 /*
- * Causal convolution of each channel with a few taps, which recurrent mixers apply before their
+ * Causal convolution of each channel with a few taps. Recurrent mixers apply it before their
  * recurrence.
  */
 #ifndef GGUFS_RUNNER_CONVOLVE_H
@@ -16,8 +16,8 @@ struct run_convolution {
 
 /*
  * out[t][c] = bias[c] + Σ taps[k][c] · x[t - (n_taps - 1) + k][c] for n tokens: x is n rows,
- * `stride` floats from one to the next; tokens before the first are `past`, which then becomes the
- * last of these. out has no gaps and must not overlap x. Works in parallel.
+ * `stride` floats from one to the next; `past` holds the tokens before the first and is updated to
+ * the last inputs. out has no gaps and must not overlap x. Works in parallel.
  */
 void run_convolve(struct run_convolution *convolution, const float *x, size_t stride, size_t n,
                   float *out);

@@ -21,7 +21,7 @@ struct run_rotary {
     double *frequencies; /* [n_rot/2]: radians per position */
 };
 
-/* How frequencies are scaled for contexts longer than the model was trained on. */
+/* Scaling of frequencies for contexts longer than the model was trained on. */
 struct run_rotary_scaling {
     float base;           /* theta: frequency i is base^(-2i/n_rot) */
     float factor;         /* 1/factor of the frequency where it is interpolated; 1: none */
@@ -41,7 +41,7 @@ int run_rotary_make(struct run_rotary *rotary, const struct run_rotary_scaling *
 void run_rotary_free(struct run_rotary *rotary);
 
 /*
- * Rotates x in place: n tokens, `stride` floats apart, of n_heads heads of `width` floats; n_rot is
+ * Rotate x in place: n tokens, `stride` floats apart, of n_heads heads of `width` floats; n_rot is
  * at most width. Token i has position first + i. Works in parallel.
  */
 void run_rotate(const struct run_rotary *rotary, float *x, size_t n, size_t n_heads, size_t width,

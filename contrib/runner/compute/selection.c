@@ -66,8 +66,7 @@ static int compare_numbers(const void *a, const void *b)
     return left->number < right->number ? -1 : left->number > right->number;
 }
 
-/* Moves the best n_best candidates to the front, in the order of their numbers; returns their
- * count. */
+/* Move the best n_best candidates to the front, sorted by number. Returns their count. */
 static size_t keep_best(struct candidate *candidates, size_t n, size_t n_best)
 {
     if (n <= n_best)

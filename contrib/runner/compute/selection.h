@@ -1,4 +1,4 @@
-/* Sparse attention: selects the tokens that a token attends to, by the scores of an indexer. */
+/* Sparse attention: an indexer's scores select the tokens that each token attends to. */
 #ifndef GGUFS_RUNNER_SELECTION_H
 #define GGUFS_RUNNER_SELECTION_H
 
@@ -16,27 +16,29 @@ struct run_selection {
     size_t capacity_positions;
 };
 
-/* Makes room for n tokens with up to `stride` positions in each group; contents are lost. Returns 0
- * or -ENOMEM. */
+/*
+ * Make room for n tokens with up to `stride` positions in each group; contents are lost. Returns 0
+ * or -ENOMEM.
+ */
 int run_selection_reserve(struct run_selection *selection, size_t n, uint32_t n_groups,
                           size_t stride);
 void run_selection_free(struct run_selection *selection);
 
-/* How positions are selected. */
+/* The rules of a selection. */
 struct run_index {
     uint32_t n_heads, width;        /* of the indexer's queries; there is one key for each token */
     uint32_t n_best;                /* positions, or blocks, to select */
-    uint32_t block, n_local_blocks; /* block 0: select positions. Else select blocks of so many
+    uint32_t block, n_local_blocks; /* block 0: select positions. Else select blocks of this many
                                        positions; the last n_local_blocks are always selected */
     const float *keys;              /* [first + n][width] */
 };
 
 /*
- * For token i of n, at position first + i, selects among positions 0 to its own. queries are
- * [n][n_heads][width]. Without blocks, a position's score is the sum over heads of weights[i][head]
- * · max(query · key, 0), and all heads are one group. With blocks, a block's score is its largest
- * query · key, each head is a group, and weights are not used. Of equal scores the earlier position
- * wins. Works in parallel. Returns 0 or -ENOMEM.
+ * Select positions for n tokens: for token i, at position first + i, among 0 to first + i. queries
+ * are [n][n_heads][width]. Without blocks, a position's score is the sum over heads of
+ * weights[i][head] · max(query · key, 0), and all heads are one group. With blocks, a block's score
+ * is its largest query · key, each head is a group, and weights are not used. If scores are equal,
+ * the earlier position wins. Works in parallel. Returns 0 or -ENOMEM.
  */
 int run_select(const struct run_index *index, const float *queries, const float *weights, size_t n,
                size_t first, struct run_selection *selection);

@@ -8,7 +8,7 @@ uint64_t run_tensor_rows(const struct run_tensor *tensor)
     return tensor->ne[1] * tensor->ne[2] * tensor->ne[3];
 }
 
-/* Where rows are stored in groups, `data` begins at the group of the first row. */
+/* If rows are stored in groups, `data` begins at the group of the first row. */
 struct run_tensor run_tensor_slice(const struct run_tensor *tensor, uint64_t first, uint64_t n)
 {
     const uint64_t row = tensor->first_row + first, group_rows = tensor->type->interleave_rows;

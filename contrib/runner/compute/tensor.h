@@ -1,4 +1,4 @@
-/* A tensor as stored: rows of blocks in memory that someone else owns. */
+/* A tensor as stored: rows of blocks in memory that it does not own. */
 #ifndef GGUFS_RUNNER_TENSOR_H
 #define GGUFS_RUNNER_TENSOR_H
 
@@ -18,14 +18,14 @@ struct run_tensor {
     const struct dequant_type *type;
     uint64_t ne[RUN_MAX_DIMS];
     const uint8_t *data; /* a mapping: reading it can take as long as reading the file */
-    /* row 0 of the tensor is this row of `data`, which begins at a group of stored rows */
+    /* index of row 0 in `data`, which begins at a group of stored rows */
     uint32_t first_row;
 };
 
-/* The number of rows. */
+/* Return the number of rows. */
 uint64_t run_tensor_rows(const struct run_tensor *tensor);
 
-/* `n` rows from row `first` on, as a matrix. They must be within the tensor. */
+/* Return `n` rows from row `first` on as a matrix. They must be within the tensor. */
 struct run_tensor run_tensor_slice(const struct run_tensor *tensor, uint64_t first, uint64_t n);
 
 /* Decodes n elements from `first` on of row `row`; both are multiples of the type's block size. */

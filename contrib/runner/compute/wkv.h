@@ -1,6 +1,6 @@
 /*
- * The recurrences of RWKV: how each token changes a layer's state, and what it reads from it.
- * Vectors are multiplied head by head.
+ * The recurrences of RWKV: each token reads a layer's state and changes it. Vectors are multiplied
+ * head by head.
  */
 #ifndef GGUFS_RUNNER_WKV_H
 #define GGUFS_RUNNER_WKV_H
@@ -40,10 +40,10 @@ struct run_wkv {
 /* Inputs: [n][n_head][width] each, unless stated otherwise. */
 struct run_wkv_input {
     const float *r, *k, *v; /* receptance, key, value */
-    const float *w;         /* decay: what rows of the state are multiplied by */
+    const float *w;         /* decay: factors of the state's rows */
     size_t w_stride;        /* floats from a token's w to the next; 0: all tokens have the same */
     const float *u;         /* [n_head][width]: bonus, of run_wkv6() only */
-    const float *a, *b;     /* run_wkv7() only: what is removed, and what replaces it */
+    const float *a, *b;     /* run_wkv7() only: the removed and the replacing vectors */
 };
 
 /*

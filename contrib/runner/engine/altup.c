@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The least length of a row. */
+/* The smallest length of a row. */
 #define LEAST_LENGTH 1e-5
 
 enum { MAX_STREAMS = 64 };

@@ -37,7 +37,7 @@ void run_altup_begin(const struct run_altup_ends *ends, const struct run_pass *p
                      float *streams);
 int run_altup_end(const struct run_altup_ends *ends, const struct run_pass *pass, float *streams);
 
-/* predictions = the streams as they would be without the layer. Returns 0 or -ENOMEM. */
+/* predictions = the predicted streams, before the layer. Returns 0 or -ENOMEM. */
 int run_altup_predict(const struct run_altup *altup, const struct run_pass *pass,
                       const float *streams, float *predictions);
 

@@ -62,10 +62,7 @@ struct run_layer_rules {
     enum run_residual residual;
     enum run_layer_scale output_scale;
     enum run_layer_parts parts;
-    /*
-     * nextn_predict_layers: this many of the last layers only predict further tokens, and are
-     * skipped
-     */
+    /* nextn_predict_layers: number of last layers that only predict further tokens; skipped */
     bool has_nextn_key;
     /*
      * num_loops: all layers are applied this many times, with the output norm between them
@@ -134,7 +131,7 @@ enum run_attention_gate { RUN_ATTENTION_SIGMOID, RUN_ATTENTION_SOFTPLUS };
 
 struct run_attention_rules {
     /* Scores are multiplied by 1 / √(width of a head), or: */
-    float scale;                 /* this; 0: not */
+    float scale;                 /* this constant; 0: not set */
     bool scale_is_inverse_width; /* 1 / width of a head */
     bool has_scale_key;          /* scale */
     bool has_output_scale_key;   /* output_scale means the same */
@@ -151,9 +148,9 @@ struct run_attention_rules {
     bool has_temperature_keys; /* temperature_scale, temperature_length: by ⌊position / length⌋, in
                                   all layers; without the latter the original context counts */
 
-    /* shared_kv_layers: this many of the last layers use keys and values of earlier ones */
+    /* shared_kv_layers: number of last layers that use keys and values of earlier ones */
     bool has_shared_kv_key;
-    uint32_t n_layer_kv_from_start; /* layers from this one on do; 0: as the key says */
+    uint32_t n_layer_kv_from_start; /* the first of them; 0: the key decides */
 
     /* attention is sparse, with an indexer (keys indexer.…) that rotates like this */
     enum run_rotary_kind indexer;
@@ -173,10 +170,10 @@ struct run_window_rules {
     bool is_unscaled;   /* windowed layers rotate without scaling or factors */
 };
 
-/* Which layers rotate queries and keys. */
+/* The layers that rotate queries and keys. */
 enum run_rotary_layers {
     RUN_ROTARY_ALL,
-    RUN_ROTARY_WINDOWED,         /* those with a sliding window, if the model has such layers */
+    RUN_ROTARY_WINDOWED,         /* layers with a sliding window, if the model has any */
     RUN_ROTARY_NOT_EVERY_FOURTH, /* all but 3, 7, …; all if the row has a window and a key turns
                                     it off (llama.cpp: n_no_rope_layer_step) */
     RUN_ROTARY_LEADING, /* those with a sliding window and the first leading_dense_block_count */
@@ -204,8 +201,8 @@ struct run_rotary_rules {
 struct run_feed_forward_rules {
     enum run_activation activation;
     bool has_swiglu_clamp_keys; /* swiglu_clamp_exp, swiglu_clamp_shexp, by layer */
-    float sparsity;           /* gates below their mean plus so many standard deviations become 0 */
-    uint32_t n_sparse_layers; /* … in so many layers from the first on */
+    float sparsity;             /* gates below mean + sparsity · deviation become 0 */
+    uint32_t n_sparse_layers;   /* … in this many of the first layers */
 };
 
 /* How the router's products become probabilities of experts; expert_gating_func in files. */
@@ -245,12 +242,12 @@ struct run_recurrent_rules {
 };
 
 /*
- * A size of the architecture that differs from the others in more than its sizes. Files do not say
- * so by a key: llama.cpp recognizes these models by their number of layers or experts too.
+ * A model size of the architecture that differs from the others in more than its sizes. No key
+ * marks it: llama.cpp recognizes these models by their number of layers or experts too.
  */
 struct run_variant {
     const char *name; /* NULL: no such variant */
-    uint32_t n_layer; /* which models it is: 0 matches any number */
+    uint32_t n_layer; /* the numbers that identify the model: 0 matches any */
     uint32_t n_expert;
     bool scale_by_n_embd;  /* scores are multiplied by 1 / √(n_embd / n_head) */
     float alibi_bias;      /* the largest ALiBi bias, which replaces the rotation; 0: none */
@@ -272,10 +269,10 @@ struct run_architecture {
     struct run_variant variant;
 };
 
-/* The row of a name; NULL if it is unknown. */
+/* Return the row of a name; NULL if it is unknown. */
 const struct run_architecture *run_architecture_find(const char *name);
 
-/* The row's variant if it is this model; else NULL. */
+/* Return the row's variant if it matches the model; else NULL. */
 const struct run_variant *run_architecture_variant(const struct run_architecture *architecture,
                                                    uint32_t n_layer, uint32_t n_expert);
 

@@ -14,7 +14,7 @@ struct run_channel_mix {
     struct run_linear key, value, receptance; /* the last may be empty */
 };
 
-/* Leaves `layer` empty if the tensors of channel mixing are not there. */
+/* Leaves `layer` empty if the tensors of channel mixing are missing. */
 void run_channel_mix_load(struct run_loader *loader, const struct run_hparams *hparams,
                           struct run_channel_mix *layer);
 void run_channel_mix_reset(const struct run_channel_mix *layer);

@@ -32,7 +32,7 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
     struct run_hparams *hparams = &engine->hparams;
     const uint64_t n_embd = hparams->n_embd;
 
-    /* Tied embeddings: either of the two serves as both. */
+    /* Tied embeddings: one tensor serves as both. */
     const char *embedding =
         !run_loader_has(loader, "token_embd.weight") && run_loader_has(loader, "output.weight")
             ? "output"
@@ -169,7 +169,7 @@ static void choose_sizes(struct run_engine *engine, const struct run_engine_opti
         engine->n_batch = MAX_BATCH;
 }
 
-/* Learned positions limit the context. */
+/* Learned position embeddings limit the context. */
 static void limit_context(struct run_engine *engine)
 {
     if (engine->positions && engine->n_context > engine->positions->ne[1])

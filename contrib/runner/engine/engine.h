@@ -1,6 +1,6 @@
 /*
- * A model that runs: feed it tokens, get logits. Its row in the table of architectures and the
- * tensors of its tree decide what it computes.
+ * Runs a model: feed it tokens and get logits. Its row in the table of architectures and the
+ * tensors of its tree define the computation.
  */
 #ifndef GGUFS_RUNNER_ENGINE_H
 #define GGUFS_RUNNER_ENGINE_H
@@ -9,16 +9,16 @@
 #include "contrib/runner/tree/weights.h"
 
 struct run_engine_options {
-    /* the most tokens that can be fed; 0: the context the model was trained for */
+    /* limit of the tokens that can be fed; 0: the training context */
     uint32_t n_context;
-    uint32_t n_batch;  /* the most tokens that are computed at once; 0: 512 */
+    uint32_t n_batch;  /* limit of the tokens computed at once; 0: 512 */
     bool is_cache_f16; /* store keys and values in 16 bits */
 };
 
 struct run_engine;
 
 /*
- * Maps the model's tensors and checks that they are complete and of the right shapes. `metadata`
+ * Map the model's tensors and check that they are complete and have the right shapes. `metadata`
  * and `weights` must outlive the engine. Returns 0, -ENOTSUP for an unknown architecture, -ENOENT
  * for a missing key or tensor, or -EINVAL for a wrong one; then *out is NULL.
  */
@@ -45,7 +45,7 @@ enum run_logits { RUN_LOGITS_NONE, RUN_LOGITS_LAST, RUN_LOGITS_ALL };
 int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,
                     enum run_logits which, float *logits, struct run_failure *failure);
 
-/* Forget everything that was fed. */
+/* Forget all tokens. */
 void run_engine_reset(struct run_engine *engine);
 
 /* Return the name of architecture `index` of the table, or NULL after the last. */

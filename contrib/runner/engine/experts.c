@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The least divisor of weights: the smallest normal half, as in ggml. */
+/* The smallest divisor of weights: the smallest normal half, as in ggml. */
 #define LEAST_SUM 6.103515625e-5f
 
 static void load_router(struct run_loader *loader, const struct run_hparams *hparams,
@@ -74,7 +74,7 @@ struct choice {
     float weight;
 };
 
-/* Return the index of the largest of n numbers; of equal ones, the first. */
+/* Return the index of the largest of n numbers; the first if several are equal. */
 static size_t highest(const float *x, size_t n)
 {
     size_t best = 0;
@@ -86,8 +86,8 @@ static size_t highest(const float *x, size_t n)
 }
 
 /*
- * Maps NaN and -infinity to the lowest float, since -infinity marks experts that have been chosen.
- * So no token gets an expert twice, whatever the model computes.
+ * Map NaN and -infinity to the lowest float, because -infinity marks chosen experts. No token can
+ * then choose an expert twice, whatever the model computes.
  */
 static float comparable(float x)
 {
@@ -232,7 +232,7 @@ static int apply_one(const struct run_network *networks, const struct run_pass *
     return 0;
 }
 
-/* Return the index of the first choice after `first` that is for another network. */
+/* Return the index of the first choice after `first` of another network. */
 static size_t end_of_run(const struct choice *choices, size_t n_choices, size_t first)
 {
     size_t end = first + 1;

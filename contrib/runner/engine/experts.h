@@ -12,9 +12,9 @@ struct run_experts {
                                         RMS-normalized residual divided by √n_embd; or NULL */
     struct run_norm_layer norm;      /* of the experts alone; the shared network has another one */
     struct run_norm_layer post_norm; /* of the sum of the experts */
-    const float *selection; /* [n]: added to the probabilities when experts are chosen; or NULL */
+    const float *selection; /* [n], or NULL: added to the probabilities for choosing experts */
     struct run_linear narrow,
-        widen;    /* [n_embd] to `width` before the networks and back after them; or empty */
+        widen;    /* [n_embd] to `width` before the networks and back after them, or empty */
     size_t width; /* of the networks' input and output: n_embd without `narrow` */
     struct run_network networks;
     struct run_network chunks; /* one for each group of neighbouring experts, applied to their

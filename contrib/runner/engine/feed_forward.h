@@ -10,8 +10,8 @@ struct run_feed_forward {
     bool has_experts;
     struct run_network network; /* dense, or the shared experts beside a mixture; may be empty */
     struct run_norm_layer network_post_norm;
-    struct run_linear
-        shared_gate; /* [n_embd] to 1: its sigmoid multiplies the shared experts; or empty */
+    struct run_linear shared_gate; /* [n_embd] to 1, or empty: its sigmoid multiplies the output of
+                                      the shared experts */
     struct run_experts experts;
     struct run_channel_mix channel_mix; /* RWKV's feed-forward, instead of all others */
 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The values of expert_gating_func; 0: not said. */
+/* The values of expert_gating_func; 0: not set. */
 enum { GATING_SOFTMAX = 1, GATING_SIGMOID = 2, GATING_SOFTMAX_CHOSEN = 3 };
 
 static const struct run_variant no_variant;
@@ -190,7 +190,7 @@ static void read_xielu(struct run_key_reader *reader, struct run_hparams *hparam
     for (size_t i = 0; i < hparams->n_layer; i++) {
         struct run_xielu *xielu = &hparams->xielu[i];
 
-        /* Files store them as they are trained, before softplus. */
+        /* Files store them as trained, before softplus. */
         run_read_float_at(reader, "xielu.alpha_n", i, &xielu->alpha_n);
         run_read_float_at(reader, "xielu.alpha_p", i, &xielu->alpha_p);
         run_read_float_at(reader, "xielu.beta", i, &xielu->beta);

@@ -1,6 +1,6 @@
 /*
- * The hyperparameters of a model: the metadata that its architecture uses. All numbers are within
- * limits that keep their products far from overflow.
+ * The hyperparameters of a model: the metadata that its architecture uses. All numbers are limited
+ * so that their products cannot overflow.
  */
 #ifndef GGUFS_RUNNER_HPARAMS_H
 #define GGUFS_RUNNER_HPARAMS_H
@@ -18,8 +18,8 @@ struct run_layer_shape {
     bool is_windowed;
     bool is_rotated;
     float sparsity;   /* of gates, see run_gaussian_top_k(); 0: none */
-    bool has_indexer; /* it has an indexer if the tensors are there; else it uses the selection of
-                         the last one */
+    bool has_indexer; /* has an indexer if the tensors exist; else it uses the selection of
+                         the indexer before it */
     float clamp_experts, clamp; /* of activations, see run_activate_gated_clamped(); 0: none */
 };
 
@@ -41,7 +41,7 @@ struct run_indexer_shape {
 
 struct run_hparams {
     const struct run_architecture *architecture;
-    const struct run_variant *variant; /* never NULL; changes nothing for most models */
+    const struct run_variant *variant; /* never NULL; without effect for most models */
 
     uint32_t n_layer, n_embd;
     uint32_t n_context; /* the context the model was trained for; 0 if unknown */
@@ -85,7 +85,7 @@ struct run_hparams {
     bool ssm_norms;            /* Mamba's steps, b and c get an RMS norm without weights */
     uint32_t rwkv_version;     /* 4 to 7; 0: no RWKV */
     uint32_t wkv_head_size;    /* from RWKV 5 on; divides n_embd */
-    uint32_t rescaling_period; /* after so many layers x is halved; 0: never */
+    uint32_t rescaling_period; /* x is halved after every so many layers; 0: never */
 
     /* Known once the tensors outside the layers are loaded. */
     uint64_t n_per_layer; /* width of a per-layer embedding, see per_layer.h; 0: none */
@@ -101,9 +101,9 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
 void run_hparams_free(struct run_hparams *hparams);
 
 /*
- * Fill in how the layers with a window, or those without, rotate. The caller adds scaling->factors,
- * which come from a tensor: the long ones if the context in use is longer than scaling->n_original,
- * else the short ones.
+ * Fill in the rotation of the layers with a window, or of those without. The caller adds
+ * scaling->factors from a tensor: the long ones if the context in use is longer than
+ * scaling->n_original, else the short ones.
  */
 int run_hparams_rotary(const struct run_hparams *hparams, const struct run_metadata *metadata,
                        bool is_windowed, struct run_rotary *rotary,

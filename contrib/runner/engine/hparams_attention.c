@@ -55,7 +55,7 @@ static float read_scale(struct run_key_reader *reader, const struct run_hparams 
     return scale;
 }
 
-/* Read what changes scores and the result of attention. */
+/* Read the constants that change the scores and the result of attention. */
 static void read_scores(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     const struct run_architecture *row = hparams->architecture;
@@ -184,7 +184,7 @@ static void read_dims(struct run_key_reader *reader, struct run_hparams *hparams
     }
 }
 
-/* Make layers without keys and values use those of the last layer of their kind that has them. */
+/* Make layers without keys and values use those of the last such layer of the same kind. */
 static void share_kv(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     const uint32_t n_layer = hparams->n_layer,

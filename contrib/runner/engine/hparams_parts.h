@@ -14,8 +14,10 @@ enum {
     MAX_EXPERTS = 1 << 16,
 };
 
-/* Return true if the file's tensors are in the order of the original checkpoint and the row says
- * that this means `meaning`. */
+/*
+ * Return true if the file's tensors are in the order of the original checkpoint and the row gives
+ * that order the meaning `meaning`.
+ */
 bool run_has_reference(const struct run_metadata *metadata, const struct run_architecture *row,
                        enum run_reference_layout meaning);
 

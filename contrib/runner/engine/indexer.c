@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-/* The epsilon of the indexer's norm of keys if it has biases, and so is a layer norm. */
+/* The epsilon of the indexer's norm of keys if it has biases, which make it a layer norm. */
 #define LAYER_EPSILON 1e-6f
 
 static void load_norms(struct run_loader *loader, const struct run_hparams *hparams,

@@ -11,7 +11,7 @@ struct run_key_reader {
     int code;
 };
 
-/* As the functions of metadata.h with these names: a missing key leaves `*value` unchanged. */
+/* Like the functions of metadata.h with these names: a missing key leaves `*value` unchanged. */
 void run_read_u32(struct run_key_reader *reader, const char *key, uint32_t max, uint32_t *value);
 void run_read_u32_at(struct run_key_reader *reader, const char *key, size_t layer, uint32_t max,
                      uint32_t *value);

@@ -31,8 +31,7 @@ static void load_norms(struct run_loader *loader, const struct run_hparams *hpar
         layer->ffn_post_norm = layer->ffn_norm;
         layer->mix_norm = layer->ffn_norm = (struct run_norm_layer){0};
     }
-    /* In files with one norm between attention and feed-forward, post_attention_norm may be its
-     * name. */
+    /* Some files with one norm between attention and feed-forward call it post_attention_norm. */
     if (!layer->ffn_norm.is_there && !layer->ffn_post_norm.is_there) {
         layer->ffn_norm = layer->mix_post_norm;
         layer->mix_post_norm = (struct run_norm_layer){0};
@@ -140,7 +139,7 @@ static int add_laurel(const struct run_layer *layer, const struct run_pass *pass
     return 0;
 }
 
-/* A copy of the layer's input, where experts or their router take it; NULL if out of memory. */
+/* Copy the layer's input if experts or their router use it; NULL if out of memory. */
 static const float *keep_input(const struct run_pass *pass, const float *x)
 {
     const struct run_architecture *row = pass->hparams->architecture;

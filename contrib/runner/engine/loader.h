@@ -6,14 +6,11 @@
 #include "contrib/runner/compute/multiply.h"
 #include "contrib/runner/tree/weights.h"
 
-/*
- * A product with a matrix, and what belongs to it. If weight.data is NULL, the model does not have
- * it.
- */
+/* A matrix, its bias and its scale. If weight.data is NULL, the model lacks it. */
 struct run_linear {
     struct run_tensor weight; /* ne[1] rows, or ne[2] matrices of ne[1] rows */
     const float *bias;        /* one for each row, or NULL */
-    const float *scale;       /* NAME.scale: multiplies the product; or NULL */
+    const float *scale;       /* NAME.scale, or NULL: multiplies the product */
     uint64_t n_scales;        /* 1, or one for each of ne[2] matrices */
 };
 
@@ -26,7 +23,7 @@ struct run_norm_layer {
     size_t width, n_groups;
 };
 
-/* Memory that is freed together with the model. */
+/* Memory that is freed with the model. */
 struct run_arena {
     void **blocks;
     size_t n, room;
@@ -37,7 +34,7 @@ void *run_arena_alloc(struct run_arena *arena, size_t n,
                       size_t element_bytes); /* zeroed; NULL if out of memory */
 void run_arena_free(struct run_arena *arena);
 
-/* Names of tensors that were read. The weights own the strings. */
+/* Names of the tensors that were read; the weights own the strings. */
 struct run_used_names {
     struct run_used_name {
         const char *full;
@@ -54,7 +51,7 @@ struct run_loader {
     struct run_weights *weights;
     struct run_arena *arena;
     struct run_failure *failure;
-    struct run_used_names *used; /* collects the names of tensors that are read; or NULL */
+    struct run_used_names *used; /* collects the names of tensors that are read, or NULL */
     int code;
     char prefix[32]; /* "blk.7." or "" */
 };
@@ -81,7 +78,7 @@ void run_load_linear(struct run_loader *loader, const char *name, uint64_t in, u
 void run_load_linear_if(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
                         struct run_linear *linear);
 
-/* As run_load_linear(), without bias and scale. */
+/* Like run_load_linear(), without bias and scale. */
 void run_load_weight(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
                      uint64_t n, struct run_linear *linear);
 
@@ -92,7 +89,7 @@ void run_load_weight(struct run_loader *loader, const char *name, uint64_t in, u
 const float *run_load_vector(struct run_loader *loader, const char *name, uint64_t n);
 const float *run_load_vector_if(struct run_loader *loader, const char *name, uint64_t n);
 
-/* The number of elements or rows of the tensor NAME; 0 if there is none. */
+/* Return the number of elements or rows of the tensor NAME; 0 if there is none. */
 uint64_t run_load_n_elements(struct run_loader *loader, const char *name);
 uint64_t run_load_n_rows(struct run_loader *loader, const char *name);
 

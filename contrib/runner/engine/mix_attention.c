@@ -19,8 +19,8 @@ static const float *spread(struct run_loader *loader, const float *factors, uint
 }
 
 /*
- * The shape of the weights decides: one norm for every head, one for each head, one for all heads
- * of a token together, or a factor for each head.
+ * The shape of the weights selects one shared norm for all heads, a norm for each head, one norm
+ * over all heads of a token, or a factor for each head.
  */
 static void load_head_norm(struct run_loader *loader, const struct run_hparams *hparams,
                            const char *name, uint32_t n_head, uint32_t dim,
@@ -104,7 +104,7 @@ static void load_qkv(struct run_loader *loader, const struct run_hparams *hparam
         run_load_linear(loader, "attn_v", hparams->n_embd, widths.v, &layer->v);
 }
 
-/* The layer whose keys and values are used: an earlier one where this layer has none. */
+/* Return the layer whose keys and values are used: an earlier one if this layer has none. */
 static const struct run_attention_layer *find_source(struct run_loader *loader,
                                                      const struct run_mixer_place *place,
                                                      const struct run_attention_layer *layer)

@@ -20,20 +20,20 @@ struct run_attention_layer {
     bool has_gates; /* q has twice the rows: after each head's queries its gates, whose sigmoid
                        multiplies the head's result */
     struct run_linear
-        gate; /* [n_embd] to a gate for each head's result, or for each element of it; or empty */
+        gate; /* [n_embd] to a gate for each head's result or each element of it, or empty */
     struct run_linear output; /* [n_head · dim_v] to [n_embd] */
     struct run_head_norm q_norm, k_norm, v_norm;
     struct run_norm_layer sub_norm;           /* before `output` */
-    struct run_indexer indexer;               /* if it is not empty, attention is sparse */
+    struct run_indexer indexer;               /* attention is sparse unless it is empty */
     struct run_cache keys, values;            /* empty if an earlier layer's are used */
-    const struct run_attention_layer *source; /* whose keys and values are used */
+    const struct run_attention_layer *source; /* the layer whose keys and values are used */
 };
 
 extern const struct run_mixer_ops run_attention_mixer;
 
 /*
- * Multiplies the queries q, [n][width], by a factor that grows with their position, in layers where
- * the architecture does so: see temperature_scale in struct run_attention_rules.
+ * Multiply the queries q, [n][width], by a factor that grows with their position, if the
+ * architecture does so in this layer; see temperature_scale in struct run_attention_rules.
  */
 void run_scale_queries_by_position(const struct run_pass *pass, const struct run_layer_shape *shape,
                                    float *q, size_t width);

@@ -18,7 +18,7 @@ struct run_delta_net_layer {
     struct run_convolution convolution;
     const float *dt_bias, *a; /* [heads] */
     struct run_delta_rule rule;
-    struct run_norm_layer norm; /* of each head's result */
+    struct run_norm_layer norm; /* norm of each head's result */
     struct run_linear out;      /* [n_value] to [n_embd] */
 };
 

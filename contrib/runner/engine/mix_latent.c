@@ -20,7 +20,7 @@ static void load_queries(struct run_loader *loader, const struct run_hparams *hp
     run_load_linear(loader, "attn_q_b", rank, n_q, &layer->q_b);
 }
 
-/* Makes a layer without indexer use the selection that the latent attention before it uses. */
+/* Make a layer without indexer use the selection of the latent attention before it. */
 static void follow(struct run_loader *loader, const struct run_mixer_place *place,
                    struct run_latent_layer *layer)
 {
@@ -153,7 +153,9 @@ static float *make_queries(const struct run_latent_layer *layer, const struct ru
     return queries;
 }
 
-/* Attention on the compressed rows: queries are projected to them, the result is decompressed. */
+/*
+ * Attention on the compressed rows: queries are projected to them, and the result is decompressed.
+ */
 static int attend_compressed(struct run_latent_layer *layer, const struct run_pass *pass,
                              const struct run_attention *attention, const float *queries,
                              const float *compressed, float *found)

@@ -108,7 +108,7 @@ static void norm_part(const struct run_norm_layer *norm, float *part, size_t n, 
                  1, part);
 }
 
-/* Runs the recurrence on the convolved channels, with steps, b and c made from them. */
+/* Run the recurrence on the convolved channels, with steps, b and c computed from them. */
 static int scan(struct run_mamba_layer *layer, const struct run_pass *pass, const float *inner,
                 float *out)
 {

@@ -8,11 +8,11 @@
 
 struct run_mamba2_layer {
     size_t n_inner;       /* heads · width */
-    struct run_linear in; /* [n_embd] to gates, what is convolved (inputs, b and c), and steps */
+    struct run_linear in; /* [n_embd] to gates, convolution's inputs (x, b and c), and steps */
     struct run_convolution convolution;
     const float *dt_bias; /* [heads] */
     struct run_scan scan;
-    struct run_norm_layer norm; /* of each group of the gated result; or none */
+    struct run_norm_layer norm; /* norm of each group of the gated result, or none */
     struct run_linear out;      /* [n_inner] to [n_embd] */
 };
 

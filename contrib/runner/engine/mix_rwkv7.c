@@ -28,8 +28,10 @@ static void load_low_rank(struct run_loader *loader, const char *name, const cha
                       run_load_vector(loader, bias_name, n_embd), low_rank);
 }
 
-/* The first layer has no use for these tensors, but GGUF files have them: they are not counted
- * among those that all layers must have. */
+/*
+ * The first layer does not use these tensors, but GGUF files have them. They do not count as
+ * tensors that all layers must have.
+ */
 static void load_residual(struct run_loader *loader, uint64_t n_embd, struct run_rwkv7_layer *layer)
 {
     struct run_used_names *used = loader->used;
@@ -152,8 +154,10 @@ static int make_values(const struct run_rwkv7_layer *layer, const struct run_pas
     return 0;
 }
 
-/* From the key and rates of one head of a token: what is removed from the state, and what replaces
- * it. */
+/*
+ * Compute, from the key and rates of one head of a token, the vectors that are removed from the
+ * state and that replace them.
+ */
 static void make_head(const struct run_rwkv7_layer *layer, const struct work *work,
                       const float *rate, size_t at, size_t channel)
 {

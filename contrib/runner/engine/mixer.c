@@ -16,7 +16,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* In both tables, the first mixer that is wanted is chosen. */
+/* The first mixer of each table that is wanted is used. */
 static const struct run_mixer_ops *const recurrent_table[] = {
     &run_rwkv4_mixer,      &run_rwkv6_mixer,     &run_rwkv7_mixer, &run_short_mixer,
     &run_kimi_delta_mixer, &run_delta_net_mixer, &run_mamba_mixer, &run_mamba2_mixer,
@@ -59,8 +59,9 @@ void run_mixers_load(struct run_loader *loader, const struct run_mixer_place *pl
         choose(recurrent_table, COUNT(recurrent_table), loader, place);
     const struct run_mixer_ops *attention = NULL;
 
-    /* Beside a recurrent mixer there is attention only if the layer has both heads and their output
-     * product. */
+    /*
+     * Attention runs beside a recurrent mixer only if the layer has heads and their output product.
+     */
     if (!recurrent || (has_heads && run_loader_has(loader, "attn_output.weight")))
         attention = choose(attention_table, COUNT(attention_table), loader, place);
     if (attention)

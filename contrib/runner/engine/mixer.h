@@ -31,7 +31,7 @@ struct run_mixer_place {
 
 struct run_mixer_ops {
     const char *name;
-    size_t n_bytes; /* of its state, which begins as zeros */
+    size_t n_bytes; /* size of its state, which starts as zeros */
 
     /* Return true if the tensors of the layer, or the architecture's row, ask for this mixer. */
     bool (*is_wanted)(const struct run_loader *loader, const struct run_mixer_place *place);
@@ -42,11 +42,12 @@ struct run_mixer_ops {
     /* out = the mixer's output for x, both [n][n_embd]. Returns 0 or -ENOMEM. */
     int (*apply)(void *mixer, const struct run_pass *pass, const float *x, float *out);
 
-    /* Forget all earlier tokens; NULL if nothing of them is kept that is not overwritten anyway. */
+    /* Forget all earlier tokens; NULL if new tokens overwrite all of the state. */
     void (*reset)(void *mixer);
 
     /*
-     * Free what the model does not own; NULL if there is nothing. Also called after a failed load.
+     * Free memory that the model does not own; NULL if there is none. Also called after a failed
+     * load.
      */
     void (*free)(void *mixer);
 };

@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
- * Limits of states. A real state is smaller than the weights that make its rows and columns; but
- * its size is a product of two dimensions, so hostile numbers could demand much more.
+ * Limits of states. A real state is smaller than the weights for its rows and columns. But its size
+ * is a product of two dimensions, so hostile numbers could make it much larger.
  */
 #define LEAST_MEMORY_BYTES ((uint64_t)64 << 20)
 #define MEMORY_TO_WEIGHTS  32

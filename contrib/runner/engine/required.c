@@ -97,7 +97,7 @@ void run_require_layer(struct run_loader *loader, const struct run_hparams *hpar
         run_require(loader, hparams, required->dense);
 }
 
-/* Layers that agree in these must have the same tensors. */
+/* Layers with equal members must have the same tensors. */
 struct traits {
     const struct run_mixer_ops *ops[RUN_MAX_MIXERS];
     bool has_experts, has_network, has_channel_mix;
@@ -106,7 +106,7 @@ struct traits {
 
 struct run_layer_kind {
     struct traits traits;
-    uint32_t layer; /* the first of the kind */
+    uint32_t layer; /* the first layer of the kind */
     struct run_used_names names;
 };
 

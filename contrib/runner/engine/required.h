@@ -1,15 +1,17 @@
 /*
- * Required tensors: those that a row of the table of architectures lists, and the same tensors in
- * all layers of a kind. Without these checks, a missing tensor would silently change results, since
- * pieces are chosen by the tensors that are there.
+ * Checks for required tensors: those listed in the row of the architecture, and the same tensors in
+ * all layers of a kind. The loader chooses computations by the tensors that exist, so without these
+ * checks a missing tensor would silently change results.
  */
 #ifndef GGUFS_RUNNER_REQUIRED_H
 #define GGUFS_RUNNER_REQUIRED_H
 
 #include "contrib/runner/engine/layer.h"
 
-/* Fails with -ENOENT if one of these tensors is missing below loader->prefix. `names` is as in
- * struct run_required_tensors, or NULL. */
+/*
+ * Fail with -ENOENT if one of these tensors is missing below loader->prefix. `names` is as in
+ * struct run_required_tensors, or NULL.
+ */
 void run_require(struct run_loader *loader, const struct run_hparams *hparams, const char *names);
 
 /* The same for the tensors that the row requires of a loaded layer. */

@@ -7,7 +7,7 @@
 /* With fewer elements, a team of threads costs more than it saves. */
 #define PARALLEL_ELEMENTS 65536
 
-/* The same loader with the prefix of rwkv.cpp's names: "blocks.7." for "blk.7.". */
+/* Return a copy of the loader with the prefix of rwkv.cpp's names: "blocks.7." for "blk.7.". */
 static struct run_loader with_own_names(const struct run_loader *loader)
 {
     struct run_loader own = *loader;

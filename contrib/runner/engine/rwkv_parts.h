@@ -1,7 +1,7 @@
 /*
- * What the parts of RWKV's layers share. Tensors are found by their names in GGUF, which the trees
- * of rwkv.cpp's files have as links. Where GGUF has no such name, because the numbers mean
- * something else or have another shape, the file's own name is used: it begins with "blocks.N.".
+ * Code shared by the parts of RWKV's layers. Tensors are looked up by their GGUF names, which trees
+ * of rwkv.cpp files have as links. If GGUF has no name for a tensor, because its numbers or shape
+ * differ, rwkv.cpp's own name is used, which begins with "blocks.N.".
  */
 #ifndef GGUFS_RUNNER_RWKV_PARTS_H
 #define GGUFS_RUNNER_RWKV_PARTS_H
@@ -10,7 +10,9 @@
 #include "contrib/runner/engine/pass.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
-/* n floats of the tensor NAME or of the tensor with the file's own name; one must be there. */
+/*
+ * Load n floats of the tensor NAME or else of the tensor with the file's own name; one must exist.
+ */
 const float *run_load_rwkv(struct run_loader *loader, const char *name, const char *own_name,
                            uint64_t n);
 
@@ -19,8 +21,8 @@ const float *run_load_rwkv_heads(struct run_loader *loader, const char *name, co
                                  uint64_t n_head, uint64_t width);
 
 /*
- * The lerp in out = x + (previous x - x) · lerp. Before RWKV 6, the tensor with the file's own name
- * holds 1 - lerp.
+ * Load the lerp in out = x + (previous x - x) · lerp. Before RWKV 6, the tensor with the file's own
+ * name holds 1 - lerp.
  */
 const float *run_load_rwkv_lerp(struct run_loader *loader, const char *name, const char *own_name,
                                 uint64_t n);
@@ -64,7 +66,7 @@ void run_low_rank_load(struct run_loader *loader, const char *name, uint64_t in,
                        uint64_t n_parts, enum run_activation activation, const float *bias,
                        struct run_low_rank *low_rank);
 
-/* out = product `part` of the pass's rows of x. Returns 0 or -ENOMEM. */
+/* out = product number `part` for the pass's rows of x. Returns 0 or -ENOMEM. */
 int run_low_rank_apply(const struct run_low_rank *low_rank, const struct run_pass *pass,
                        uint64_t part, const float *x, float *out);
 

@@ -1,4 +1,4 @@
-/* Why something in the runner failed, as a text for the user. */
+/* The reason of a failure in the runner, as text for the user. */
 #ifndef GGUFS_RUNNER_FAILURE_H
 #define GGUFS_RUNNER_FAILURE_H
 
@@ -8,9 +8,9 @@ struct run_failure {
 };
 
 /*
- * Write the text, which is cut if it is too long, and return `code`, a negative errno, for the
- * caller to return: -ENOENT for what is missing, -EINVAL for what is there and wrong, -ENOTSUP for
- * what this program does not know, -ENOMEM, or what a system call gave.
+ * Write the text, truncated if it is too long, and return `code`, a negative errno, for the caller
+ * to return: -ENOENT for a missing object, -EINVAL for a wrong one, -ENOTSUP for one that this
+ * program does not support, -ENOMEM, or the error of a system call.
  */
 int run_fail(struct run_failure *failure, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -31,9 +31,9 @@ struct run_json {
     unsigned depth;
     uint64_t objects;        /* bit i: level i is an object */
     uint64_t limit;          /* in bytes */
-    uint64_t offset;         /* in the file, of the buffer's beginning */
+    uint64_t offset;         /* of the buffer's first byte in the file */
     size_t at, end;          /* in the buffer */
-    int read_code;           /* a negative errno, if no more can be read */
+    int read_code;           /* a negative errno if reading failed */
     struct gguf_buffer text; /* the string read last */
     unsigned char buffer[BUFFER_BYTES];
 };
@@ -77,7 +77,7 @@ void run_json_close(struct run_json *json)
 
 /* ---- bytes ---- */
 
-/* The next byte, which stays; -1 at the end of the file or of what can be read. */
+/* Return the next byte without taking it; -1 at the end of the file or after an error. */
 static int peek(struct run_json *json)
 {
     if (json->at == json->end && json->read_code == 0) {
@@ -140,7 +140,7 @@ static int add_bytes(struct run_json *json, const void *bytes, size_t n,
     return gguf_buffer_add(&json->text, bytes, n) < 0 ? run_fail_memory(failure) : 0;
 }
 
-/* The value of the four hexadecimal digits that follow, or -1. */
+/* Take four hexadecimal digits and return their value, or -1. */
 static int32_t take_code_unit(struct run_json *json)
 {
     int32_t unit = 0;
@@ -182,7 +182,7 @@ static size_t encode_utf8(uint32_t point, uint8_t bytes[4])
     return 4;
 }
 
-/* What follows \u: a character, half of one and the other half, or a byte. */
+/* Take the rest of a \u escape: a character, a surrogate pair, or a byte as a lone surrogate. */
 static int take_unicode(struct run_json *json, struct run_failure *failure)
 {
     const int32_t unit = take_code_unit(json);
@@ -219,7 +219,7 @@ static int take_escape(struct run_json *json, struct run_failure *failure)
     return name ? add_bytes(json, &values[name - names], 1, failure) : fail_here(json, failure);
 }
 
-/* The rest of a string whose first quote was taken. */
+/* Take the rest of a string after its first quote. */
 static int take_string(struct run_json *json, struct run_failure *failure)
 {
     int code;

@@ -1,6 +1,6 @@
 /*
- * A pull parser for the JSON files of a tree: one token per call, in a fixed amount of memory, so
- * that an array of any length can be read into storage of the caller's choice. (RFC 8259.)
+ * A pull parser for the JSON files of a tree (RFC 8259): one token per call, in constant memory, so
+ * that the caller chooses the storage for long arrays.
  *
  * Numbers are doubles. The tree writes bytes that are not UTF-8 as the lone surrogates U+DC80 to
  * U+DCFF; strings come back as the bytes themselves, and may contain NUL. A reader belongs to one
@@ -40,9 +40,9 @@ struct run_json_token {
 struct run_json;
 
 /*
- * Opens the file at `path` below the directory `dir_fd`, of which at most `limit_bytes` will be
- * read; `path` also names the file in failures. A named pipe is not waited for. On failure `*out`
- * is NULL.
+ * Open the file at `path` below the directory `dir_fd`. Files over `limit_bytes` are refused while
+ * they are read. `path` also names the file in failures. Does not block on a named pipe. On failure
+ * `*out` is NULL.
  */
 int run_json_open(int dir_fd, const char *path, uint64_t limit_bytes, struct run_json **out,
                   struct run_failure *failure);
@@ -55,13 +55,12 @@ void run_json_close(struct run_json *json);
  */
 int run_json_next(struct run_json *json, struct run_json_token *token, struct run_failure *failure);
 
-/* Reads past the rest of an array or object whose first token was read last. Returns 0 or as
- * above. */
+/* Skip the rest of an array or object whose first token was just read. Returns 0 or as above. */
 int run_json_skip(struct run_json *json, struct run_failure *failure);
 
 /*
- * Reads the next element of the array that was entered last. The contents of an element that is an
- * array or object itself are skipped. Returns 1, 0 after the last element, or as above.
+ * Read the next element of the innermost array. If it is an array or object itself, its contents
+ * are skipped. Returns 1, 0 after the last element, or as above.
  */
 int run_json_element(struct run_json *json, struct run_json_token *element,
                      struct run_failure *failure);

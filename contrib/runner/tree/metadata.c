@@ -11,18 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Longer keys of unknown architectures are cut; no file has such a name. */
+/* Longer keys of unknown architectures are truncated; no file has such a name. */
 #define KEY_BYTES 512
 
 /* "metadata/", the escaped key, ".json". */
 #define PATH_BYTES (3 * KEY_BYTES + 16)
 
-/* More than any vocabulary's; a string is limited by the reader, an array by who keeps it. */
+/* Larger than any vocabulary. The reader limits strings, and the callers limit arrays. */
 #define FILE_LIMIT_BYTES ((uint64_t)1 << 30)
 
 enum kind { MISSING, NUMBER, STRING, ARRAY, OTHER };
 
-/* A key that was asked for. */
+/* A key that was requested. */
 struct value {
     char *key;
     enum kind kind;
@@ -34,7 +34,7 @@ struct value {
     bool has_numbers; /* they were read */
 };
 
-/* What asking changes. */
+/* The cache, which lookups change. */
 struct cache {
     void *values; /* a tree of tsearch(3) */
     int code;     /* the first failure */
@@ -56,7 +56,7 @@ static const char *full_key(const struct run_metadata *metadata, const char *key
     return buffer;
 }
 
-/* The file of a key, whose name is escaped as the tree escapes it (ggufs(1)). */
+/* Write the path of a key's file; its name is escaped as in ggufs(5). */
 static void write_path(const char *key, char path[PATH_BYTES])
 {
     int used = snprintf(path, PATH_BYTES, "metadata/");
@@ -70,7 +70,7 @@ static void write_path(const char *key, char path[PATH_BYTES])
     snprintf(path + used, PATH_BYTES - (size_t)used, ".json");
 }
 
-/* Opens the key's file and reads its first token. Returns 1, or 0 if there is no such key. */
+/* Open the key's file and read its first token. Returns 1, or 0 if there is no such key. */
 static int open_key(const struct run_metadata *metadata, const char *key, struct run_json **json,
                     struct run_json_token *token, struct run_failure *failure)
 {
@@ -141,7 +141,7 @@ static int keep_token(struct value *value, const struct run_json_token *token,
     }
 }
 
-/* Reads all of the file but the elements of an array, which may be many. */
+/* Read the whole file, except for the elements of an array, which may be many. */
 static int read_value(const struct run_metadata *metadata, struct value *value,
                       struct run_failure *failure)
 {
@@ -157,7 +157,7 @@ static int read_value(const struct run_metadata *metadata, struct value *value,
     return code;
 }
 
-/* The value of a full key. NULL if it cannot be had, which the status then says. */
+/* Return the value of a full key, or NULL after setting the status. */
 static struct value *find_full(const struct run_metadata *metadata, const char *key)
 {
     const struct value wanted = {.key = (char *)(uintptr_t)key};
@@ -349,7 +349,7 @@ int run_metadata_array(const struct run_metadata *metadata, const char *key, str
 
 /* ---- numbers ---- */
 
-/* 1 and the number, 0 if there is no such key, or a negative errno. */
+/* Return 1 and the number, 0 if there is no such key, or a negative errno. */
 static int find_number(const struct run_metadata *metadata, const char *key, size_t index,
                        double *number, struct run_failure *failure)
 {

@@ -1,6 +1,7 @@
 /*
  * The metadata of the model, from the files metadata/<key>.json of its tree. A key's file is read
- * when the key is first asked for, so keys that nobody asks for cost nothing. One thread at a time.
+ * at the key's first lookup, so unused keys cost nothing. Call all functions from one thread at a
+ * time.
  */
 #ifndef GGUFS_RUNNER_METADATA_H
 #define GGUFS_RUNNER_METADATA_H
@@ -12,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most tokens of a vocabulary, and rows of an embedding: several times those of any model. */
+/* Limit of the tokens of a vocabulary and the rows of an embedding, several times any model's. */
 #define RUN_MAX_VOCABULARY ((uint32_t)1 << 22)
 
 struct run_metadata;
@@ -22,9 +23,8 @@ int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure
 void run_metadata_close(struct run_metadata *metadata);
 
 /*
- * A file that is there but cannot be read, or is not JSON, is reported by the functions below that
- * return a code; the others treat its key as missing. So call this when everything is read: it
- * returns 0, or the first such failure.
+ * Return 0, or the first failure to read a file of metadata or to parse its JSON. Call it after all
+ * lookups: functions below without a return code treat such a key as missing.
  */
 int run_metadata_status(const struct run_metadata *metadata, struct run_failure *failure);
 
@@ -32,8 +32,8 @@ int run_metadata_status(const struct run_metadata *metadata, struct run_failure 
 const char *run_metadata_architecture(const struct run_metadata *metadata);
 
 /*
- * In all that follows, a key that begins with a dot is one of the architecture's: ".block_count" is
- * "llama.block_count" for llama.
+ * In all functions below, a key that begins with a dot belongs to the architecture: ".block_count"
+ * is "llama.block_count" for llama.
  */
 
 /* True if there is such a key. */
@@ -54,8 +54,8 @@ bool run_metadata_is_true(const struct run_metadata *metadata, const char *key);
 const double *run_metadata_numbers(const struct run_metadata *metadata, const char *key, size_t *n);
 
 /*
- * Opens the key's array for reading element by element with run_json_element(); to be closed with
- * run_json_close(). `*out` is NULL, and the result 0, if there is no such key. -EINVAL if it is not
+ * Open the key's array for reading element by element with run_json_element(); close it with
+ * run_json_close(). If there is no such key, `*out` is NULL and the result 0. -EINVAL if it is not
  * an array.
  */
 int run_metadata_array(const struct run_metadata *metadata, const char *key, struct run_json **out,
@@ -63,16 +63,15 @@ int run_metadata_array(const struct run_metadata *metadata, const char *key, str
 
 /*
  * Store the key's number, or element `index` of its array (values that differ by layer). If there
- * is no such key, `*value` stays as it is and the result is 0: the caller has put the default
- * there. Booleans count as 0 and 1. -EINVAL if it is not a number, not an integer, out of range, or
- * if the array is too short.
+ * is no such key, `*value` keeps the caller's default and the result is 0. Booleans count as 0 and
+ * 1. -EINVAL if it is not a number, not an integer, out of range, or if the array is too short.
  */
 int run_metadata_u32_at(const struct run_metadata *metadata, const char *key, size_t index,
                         uint32_t max, uint32_t *value, struct run_failure *failure);
 int run_metadata_float_at(const struct run_metadata *metadata, const char *key, size_t index,
                           float *value, struct run_failure *failure);
 
-/* The same for keys that have one value. */
+/* The same for keys with one value. */
 int run_metadata_u32(const struct run_metadata *metadata, const char *key, uint32_t max,
                      uint32_t *value, struct run_failure *failure);
 int run_metadata_float(const struct run_metadata *metadata, const char *key, float *value,

@@ -10,7 +10,7 @@
 
 #define LIMIT_BYTES ((uint64_t)1 << 30)
 
-/* The longest name that the runner can ask for, and one more byte to see that a name is longer. */
+/* Length limit of the names that the runner uses, plus a byte to detect longer names. */
 enum { NAME_BYTES = 257 };
 
 struct listed {

@@ -1,11 +1,13 @@
-/* The list of a model's tensors, tensors.json of its tree: what must be there. */
+/* The list of a model's tensors, tensors.json of its tree. All of them must exist. */
 #ifndef GGUFS_RUNNER_TENSOR_LIST_H
 #define GGUFS_RUNNER_TENSOR_LIST_H
 
 #include "contrib/runner/tree/failure.h"
 
-/* A tensor of the list: its name, and the name that GGUF has for it where that is another one, else
- * "". Returns 0, or a negative errno after it has filled in the failure. */
+/*
+ * Called for a tensor of the list with its name, and its GGUF name if that differs, else "".
+ * Returns 0, or a negative errno after filling in the failure.
+ */
 typedef int run_tensor_listed(void *context, const char *name, const char *gguf_name,
                               struct run_failure *failure);
 

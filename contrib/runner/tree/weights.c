@@ -17,18 +17,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Names of tensors that are asked for are safe file names, which the tree uses as they are. */
+/* Tensor names that the runner looks up are safe file names, which the tree uses unchanged. */
 #define PATH_BYTES 320
 
 #define INFO_LIMIT_BYTES 65536
 
-/* As many as ggufs shows. */
+/* The limit of ggufs. */
 #define MAX_TENSORS 262144u
 
 struct entry {
     char *name;
-    bool is_mapped;     /* so a piece of the model asked for it */
-    bool is_other_name; /* a link: the same tensor by its name in GGUF */
+    bool is_mapped;     /* a part of the model uses it */
+    bool is_other_name; /* a link: the same tensor under its GGUF name */
     size_t other;       /* index of that link + 1; 0 if there is none */
     struct run_tensor tensor;
     uint64_t n_bytes;
@@ -38,7 +38,7 @@ struct run_weights {
     int tree_fd;
     struct entry *entries; /* sorted by name */
     size_t n_entries, capacity;
-    size_t *mapped; /* which entries are, in the order of mapping */
+    size_t *mapped; /* indices of mapped entries, in the order of mapping */
     size_t n_mapped;
 };
 
@@ -104,8 +104,8 @@ bool run_weights_has(const struct run_weights *weights, const char *name)
 }
 
 /*
- * True for names that are their own folder names for certain. The others are escaped in the tree,
- * and no piece asks for a tensor with such a name.
+ * Return true if a name is surely its own folder name. Other names may be escaped in the tree, and
+ * no part of a model uses such a tensor.
  */
 static bool is_plain(const char *name)
 {
@@ -115,7 +115,9 @@ static bool is_plain(const char *name)
     return name[0] != '.' && strlen(name) <= NAME_MAX;
 }
 
-/* The entry of a tensor of tensors.json; NULL after a failure, or if the name is not plain. */
+/*
+ * Return the entry of a tensor of tensors.json; NULL after a failure, or if the name is not plain.
+ */
 static struct entry *find_listed(const struct run_weights *weights, const char *name, int *code,
                                  struct run_failure *failure)
 {
@@ -185,7 +187,7 @@ void run_weights_close(struct run_weights *weights)
     free(weights);
 }
 
-/* The members of an info that the runner needs. */
+/* The members of an info that the runner uses. */
 struct info {
     bool has_type, has_shape;
     double type, era; /* era: DEQUANT_ERA if the info has none, NaN if it is not known */
@@ -212,7 +214,7 @@ static int read_dims(struct run_json *json, struct info *info, struct run_failur
     return code;
 }
 
-/* Reads a member of the object; of members with the same key, the first counts. */
+/* Read a member of the object. If a key is repeated, the first member counts. */
 static int read_member(struct run_json *json, const char *key, struct info *info,
                        struct run_failure *failure)
 {

@@ -34,19 +34,19 @@ int run_weights_get(struct run_weights *weights, const char *name, struct run_te
                     struct run_failure *failure);
 
 /*
- * The number of tensors that run_weights_get() was not called for. The names of the first n_names
- * of them, which the weights keep, are stored.
+ * Return the number of tensors for which run_weights_get() was not called, and store the names of
+ * the first n_names of them, which the weights own.
  */
 size_t run_weights_unused(const struct run_weights *weights, const char *names[], size_t n_names);
 
-/* The sum of the bytes that are mapped. */
+/* Return the sum of the mapped bytes. */
 uint64_t run_weights_mapped_bytes(const struct run_weights *weights);
 
-/* Mapping `index` of those made so far, in their order; false behind the last. */
+/* Get mapping `index` in the order of mapping. Returns false past the last one. */
 bool run_weights_mapping(const struct run_weights *weights, size_t index, const uint8_t **data,
                          uint64_t *n_bytes);
 
-/* The name of the tensor in whose mapping the address lies, or NULL; safe in a signal handler. */
+/* Return the name of the tensor whose mapping contains the address, or NULL. Async-signal-safe. */
 const char *run_weights_name_at(const struct run_weights *weights, const void *address);
 
 #endif
