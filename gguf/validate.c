@@ -70,7 +70,7 @@ int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report)
     if (tensor->ne[1] % type->interleave_rows != 0)
         return gguf_error(report, -EINVAL, tensor->info_offset,
                           "tensor %s: its matrices have %" PRIu64
-                          " rows, which is no multiple of the %" PRIu32 " that %s stores together",
+                          " rows, not a multiple of the %" PRIu32 " that %s stores together",
                           gguf_quote(tensor->name).text, tensor->ne[1], type->interleave_rows,
                           type->name);
     if (tensor->n_elements > 0 &&

@@ -78,7 +78,7 @@ static int read_entry(struct gguf_cursor *cursor, const struct gguf_old_layout *
     if (!tensor->type)
         return gguf_error(report, -EINVAL, tensor->info_offset + 2 * sizeof(uint32_t),
                           "tensor %s: its type %" PRIu32 " is unknown in files of this kind, so "
-                          "there is no telling where its data end",
+                          "the end of its data cannot be found",
                           gguf_quote(tensor->name).text, start.type_id);
     tensor->type_id = tensor->type->id;
     return 0;

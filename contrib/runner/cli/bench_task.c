@@ -120,7 +120,7 @@ int run_task_bench(struct run_session *session)
     for (size_t i = 0; i < n; i++)
         tokens[i] = (int32_t)(run_xoshiro_next(&random) % session->n_vocab);
     if (n > session->n_context)
-        code = run_fail(&failure, -ERANGE, "the context is of %u tokens, the bench needs %zu",
+        code = run_fail(&failure, -ERANGE, "the context has %u tokens, the benchmark needs %zu",
                         session->n_context, n);
     /* Warm up: do not measure one-time work. */
     if (code == 0)

@@ -62,7 +62,7 @@ static void read_experts(struct run_key_reader *reader, struct run_hparams *hpar
         else if (reader->code == 0 &&
                  experts->n / experts->n_groups * experts->n_groups_used < experts->n_used)
             run_read_refuse(reader,
-                            "the groups that are used have less than expert_used_count experts");
+                            "expert_group_used_count groups have fewer than expert_used_count experts");
     }
     experts->gating = row->experts.gating;
     if (row->experts.has_gating_key)
@@ -146,7 +146,7 @@ static int find_architecture(const struct run_metadata *metadata, struct run_hpa
     if (name[0] == '\0')
         return run_fail(
             failure, -ENOENT,
-            "metadata: no general.architecture, so it is not known how to run the model");
+            "metadata: no general.architecture, which ggufs-run needs to run the model");
     hparams->architecture = run_architecture_find(name);
     if (!hparams->architecture)
         return run_fail(failure, -ENOTSUP,

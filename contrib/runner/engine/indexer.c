@@ -31,8 +31,8 @@ void run_indexer_load(struct run_loader *loader, const struct run_hparams *hpara
         return;
     if (has_blocks && sizes->n_heads != n_head_kv)
         run_loader_refuse(loader,
-                          "metadata: attention.indexer.head_count %u is not that of "
-                          "keys, %u",
+                          "metadata: attention.indexer.head_count %u is not "
+                          "attention.head_count_kv, %u",
                           sizes->n_heads, n_head_kv);
     run_load_linear(loader, q, q_in, (uint64_t)sizes->n_heads * sizes->width, &indexer->q);
     run_load_linear(loader, k, hparams->n_embd, sizes->width, &indexer->k);

@@ -99,8 +99,8 @@ void run_latent_follow(struct run_loader *loader, struct run_latent_layer *layer
         return;
     if (layer->shape && layer->shape->n_head % indexer->n_groups != 0)
         run_loader_refuse(loader,
-                          "metadata: attention.head_count %u, where the indexer of a layer "
-                          "before chooses for %u groups",
+                          "metadata: attention.head_count %u is not a multiple of the %u groups "
+                          "of the indexer that the layer uses",
                           layer->shape->n_head, indexer->n_groups);
     layer->followed = indexer;
 }

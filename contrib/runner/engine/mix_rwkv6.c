@@ -62,10 +62,10 @@ static void load_products(struct run_loader *loader, const struct run_hparams *h
     layer->n_head_kv = n_k / width;
     if (layer->n_head_kv == 0 || n_k % width != 0 || n_embd / width % layer->n_head_kv != 0)
         run_loader_refuse(loader,
-                          "tensors/%stime_mix_key.weight: %llu rows, not of heads of %llu that "
-                          "share out %llu",
+                          "tensors/%stime_mix_key.weight: %llu rows are not heads of %llu rows "
+                          "whose number divides the %llu heads",
                           loader->prefix, (unsigned long long)n_k, (unsigned long long)width,
-                          (unsigned long long)n_embd);
+                          (unsigned long long)(n_embd / width));
     run_load_linear(loader, "time_mix_key", n_embd, n_k, &layer->key);
     run_load_linear(loader, "time_mix_value", n_embd, n_k, &layer->value);
     run_load_linear(loader, "time_mix_receptance", n_embd, n_embd, &layer->receptance);

@@ -57,7 +57,7 @@ void run_load_convolution(struct run_loader *loader, const char *name, uint64_t 
     n_taps = n_channels ? run_load_n_elements(loader, whole) / n_channels : 0;
     if (n_taps == 0 || n_channels > RUN_MAX_CHANNELS) {
         run_loader_refuse(loader,
-                          "tensors/%s%s: missing, or not of %llu channels, or of more than %d",
+                          "tensors/%s%s: missing, too small for %llu channels, or over %d channels",
                           loader->prefix, whole, (unsigned long long)n_channels, RUN_MAX_CHANNELS);
         return;
     }

@@ -300,9 +300,10 @@ static int take_shape(const struct info *info, struct run_tensor *tensor,
                         tensor->type->block_elements);
     if (tensor->ne[1] % tensor->type->interleave_rows != 0)
         return run_fail(failure, -EINVAL,
-                        "tensors/%s/info: matrices of %llu rows, %s stores %u together",
-                        tensor->name, (unsigned long long)tensor->ne[1], tensor->type->name,
-                        tensor->type->interleave_rows);
+                        "tensors/%s/info: %llu rows are not a multiple of the %u that %s stores "
+                        "together",
+                        tensor->name, (unsigned long long)tensor->ne[1],
+                        tensor->type->interleave_rows, tensor->type->name);
     return 0;
 }
 
