@@ -1,8 +1,8 @@
 # ggufs: one Makefile for everything; `make help` lists the targets.
 #
-#   CC=clang                another compiler (after make clean)
-#   SAN=address,undefined   a build with sanitizers, in a folder of its own
-#   DESTDIR=, PREFIX=       where `make install` puts things
+#   CC=clang                use another compiler (after make clean)
+#   SAN=address,undefined   build with sanitizers, in a separate folder
+#   DESTDIR=, PREFIX=       target of `make install`
 
 VERSION := 0.1.0
 
@@ -16,9 +16,9 @@ comma := ,
 BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 
 PKGS := fuse3 libcjson libseccomp
-# Libraries of the runner alone.
+# Libraries that only the runner needs.
 RUNNER_LIBS := -lpcre2-8
-# Asked once, and only when something is compiled: the packages may come with `make deps`.
+# pkg-config runs once, and only for a compilation: `make deps` may install the packages first.
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS)))$(PKG_CFLAGS)
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)) -lunistring)$(PKG_LIBS)
 
@@ -30,14 +30,14 @@ ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -DGGUFS_VERSION='"$(VERSION)"' -I. $(PKG_CFL
              $(HARDEN) $(SANFLAGS) -pthread -fPIE $(CFLAGS)
 ALL_LDFLAGS = -pthread -pie -Wl,-z,relro,-z,now $(SANFLAGS) $(LDFLAGS)
 
-# OpenMP splits long work over the processors.
+# OpenMP distributes long work over the processors.
 OPENMP := -fopenmp
 $(BUILD)/obj/fs/%.o $(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += $(OPENMP)
 
-# dequant/ must give the same bits everywhere, the runner as far as libm does: no contraction of a*b+c.
+# No contraction of a*b+c: dequant/ must give the same bits everywhere, and the runner all but libm's.
 $(BUILD)/obj/dequant/%.o $(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += -ffp-contract=off
 
-# The kernels are compiled once for every set of the architecture, with options of its own.
+# The kernels are compiled once per kernel set of the architecture, with the compiler flags of the set.
 MACHINE     := $(shell $(CC) -dumpmachine 2>/dev/null)
 KERNEL_SETS := $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512)$(if $(filter aarch64-%,$(MACHINE)),neon)
 CPU_avx2    := -mavx2 -mf16c -mfma
@@ -52,7 +52,7 @@ RUNNER_MAIN := contrib/runner/cli/run_main.c
 RUNNER_SRC  := $(filter-out $(RUNNER_MAIN),$(wildcard contrib/runner/*/*.c))
 WRITER_SRC  := contrib/sample/gguf_writer.c
 UNIT_SRC    := $(wildcard tests/unit/*.c tests/unit/*/*.c)
-# The hostile files; programs lie beside them.
+# Sources of the hostile files, without the programs in the same folder.
 HOSTILE_SRC := $(wildcard tests/hostile/hostile*.c)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -61,7 +61,7 @@ KERNEL_OBJ  := $(foreach set,$(KERNEL_SETS),$(KERNEL_SRC:%.c=$(BUILD)/obj/%-$(se
 DEQUANT_OBJ := $(call obj,$(DEQUANT_SRC)) $(KERNEL_OBJ)
 SUPPORT_OBJ := $(call obj,$(SUPPORT_SRC))
 LIB_OBJ  := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs/command/main.c,$(FS_SRC)))
-# The runner reads the tree only: no FUSE, of gguf/ only the helpers.
+# The runner reads the tree only. It needs no FUSE, and only the helpers in gguf/support/.
 RUNNER_OBJ := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(RUNNER_SRC))
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(HOSTILE_SRC) $(WRITER_SRC))
 
@@ -87,20 +87,20 @@ $(BUILD)/make-%: $(call obj,contrib/sample/make_%.c $(WRITER_SRC)) $(DEQUANT_OBJ
 $(BUILD)/make-hostile: $(call obj,tests/hostile/make_hostile.c $(HOSTILE_SRC) $(WRITER_SRC))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 
-# Preloaded into a program, makes its allocations fail.
+# A library for LD_PRELOAD that makes allocations fail.
 build/fail-malloc.so: tests/hostile/fail_malloc.c Makefile
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) $(CFLAGS) -fPIC -shared -o $@ $<
 
-# A file system whose reads fail when told to, for the mount tests.
+# A file system that fails reads on command, for the mount tests.
 $(BUILD)/faulty: $(call obj,tests/mount/faulty.c)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
-# Without sanitizers, so that every build shares the files.
+# Built without sanitizers, so that all builds share the files.
 build/%.gguf: build/make-%
 	build/make-$* $@
 
-# Against the reference: also for another architecture, in an emulator.
+# Compares the kernels with the reference; runs in an emulator for another architecture.
 $(BUILD)/check-kernels: $(call obj,tests/kernels/check_kernels.c tests/unit/dequant/random_blocks.c) $(DEQUANT_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
@@ -123,7 +123,7 @@ $(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(RUNNER_OBJ) $(UNIT_OBJ) $(call obj,fs/command/main.c $(RUNNER_MAIN) tests/hostile/make_hostile.c \
     $(wildcard contrib/sample/*.c tests/bench/*.c tests/kernels/*.c tests/mount/*.c tests/soak/*.c)))
 
-# ---- fuzzing: replay with any compiler, libFuzzer with clang, AFL++ for a second opinion ----
+# ---- fuzzing: replay with any compiler, libFuzzer with clang, or AFL++ ----
 
 FUZZ_TARGETS := tree decode json names runner
 FUZZ_SECONDS ?= 60
@@ -131,9 +131,9 @@ FUZZER       := fuzz
 FUZZ_CC      := $(if $(filter afl,$(FUZZER)),afl-clang-fast,clang)
 FUZZ_MAX_LEN := 4096
 FUZZ_SHARED  := tests/fuzz/fuzz_check.c tests/unit/runner/metadata_files.c
-# Of the runner all that reads a tree, but not the command.
+# The runner without its command line.
 FUZZED_SRC   := $(filter-out contrib/runner/cli/%,$(RUNNER_SRC))
-# The target that has functions of its own in the place of these.
+# The target `tree` replaces these functions.
 FUZZ_WRAP     = $(if $(filter tree%,$(@F)),-Wl$(comma)--wrap=mmap$(comma)--wrap=munmap)
 
 $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) $(call obj,$(FUZZED_SRC)) \
@@ -158,7 +158,7 @@ build/$(FUZZER)/obj/%.o: CC = $(FUZZ_CC)
 build/$(FUZZER)/obj/%.o: HARDEN =
 build/$(FUZZER)/obj/%.o: SANFLAGS = -fsanitize=$(if $(filter fuzz,$(FUZZER)),fuzzer-no-link$(comma))address,undefined \
     -fno-sanitize-recover=all -fno-omit-frame-pointer
-# What the targets themselves do is nothing to look for.
+# The targets themselves are built without coverage, so that libFuzzer ignores their branches.
 build/$(FUZZER)/obj/tests/%.o: SANFLAGS += $(if $(filter fuzz,$(FUZZER)),-fno-sanitize=fuzzer-no-link)
 build/$(FUZZER)/obj/dequant/%.o: ALL_CFLAGS += -ffp-contract=off
 build/$(FUZZER)/obj/%.o: %.c Makefile
@@ -183,7 +183,7 @@ fuzz:
 	        build/fuzz/corpus/$$target build/fuzz/seeds/$$target tests/fuzz/corpus/$$target; \
 	done
 
-# The findings are in build/afl/out-TARGET.
+# AFL++ writes its findings to build/afl/out-TARGET.
 afl:
 	contrib/install-deps build fuzz afl
 	$(MAKE) -s build/fuzz/seeds
@@ -228,14 +228,14 @@ test:
 check:
 	tests/run
 
-# Readers of a mounted tree, for load.
+# Many readers of a mounted tree, for load tests.
 $(BUILD)/readers: $(call obj,tests/soak/readers.c)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 
 SOAK_SECONDS ?= 600
 SOAK_MODEL   ?= build/sample.gguf
-# A sanitizer takes its own share of memory and needs what the sandbox forbids. ThreadSanitizer
-# does not see how the threads of gcc's OpenMP wait for each other.
+# Sanitizers need extra memory and calls that the sandbox forbids. ThreadSanitizer does not know the
+# synchronization in gcc's OpenMP.
 soak:
 	$(MAKE) -s $(BUILD)/ggufs
 	$(MAKE) -s SAN= build/sample.gguf build/readers
@@ -243,7 +243,7 @@ soak:
 	    tests/soak/run $(BUILD)/ggufs "$(SOAK_MODEL)" build/readers $(SOAK_SECONDS) \
 	    $(if $(SAN),-o nosandbox)
 
-# BENCH_TYPES=Q4_K,F16 and more that make it short: tests/bench/bench.py
+# Options that shorten it, such as BENCH_TYPES=Q4_K,F16: see tests/bench/bench.py
 BENCH_MIB     ?= 64
 bench: export BENCH_MIB := $(BENCH_MIB)
 bench:
@@ -256,14 +256,14 @@ bench:
 $(BUILD)/bench-kernels: $(call obj,tests/bench/bench_kernels.c tests/unit/dequant/random_blocks.c) $(DEQUANT_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
-# ggufs with another read.
+# ggufs with a read that returns constant memory.
 $(BUILD)/null-fs: $(LIB_OBJ) $(call obj,fs/command/main.c tests/bench/null_fs.c)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -Wl,--wrap=fs_requests -o $@ $^ $(PKG_LIBS) -lm
 
 $(BUILD)/bench-reader: $(call obj,tests/bench/reader.c)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 
-# Large, so not written anew for every change to the decoders.
+# Order-only dependency: the file is large, so changes to the decoders do not rewrite it.
 build/bench-$(BENCH_MIB).gguf: contrib/sample/make_bench.c | build/make-bench
 	build/make-bench $@ $(BENCH_MIB)
 

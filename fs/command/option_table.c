@@ -79,7 +79,7 @@ const struct fs_option fs_option_table[] = {
     FLAG("nonempty", MOUNTING, mount.nonempty, "mount over files that are in MOUNTPOINT"),
     OPTION("nosandbox", NULL, "run without the sandbox", fs_take_no_sandbox, MODELS),
     FLAG("prefetch", MOUNTING, mount.prefetch, "load the model into memory in the background"),
-    FLAG("mlock", MOUNTING, mount.mlock, "the same, and lock it there"),
+    FLAG("mlock", MOUNTING, mount.mlock, "the same, and lock it in memory"),
     FLAG("direct_io", MOUNTING, mount.direct_io, "do not cache file contents in the kernel"),
     NUMBER("threads", "N", mount.max_threads, 1, MAX_THREADS, "serve with at most N threads"),
     NUMBER("uid", "N", mount.uid, 0, ANY_ID, "show user N as the owner of the files"),

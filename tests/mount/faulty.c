@@ -1,11 +1,15 @@
 /*
  * A disk that fails, for tests: faulty FILE MOUNTPOINT
  *
- * Mounts a directory with two files: `model`, which is FILE read-only, and `control`. "FIRST END",
- * written to `control`, makes every read of `model` fail with EIO that touches bytes from FIRST up
- * to END; "0 0" heals it; "hold" makes all reads wait until one of the others is written. When the
- * write returns, nothing of `model` is in the kernel's cache any more. Stays in the foreground and
- * ends when it is unmounted or gets a signal.
+ * Mounts a directory with two files: `model`, which is FILE read-only, and `control`. Writes to
+ * `control` are commands:
+ *
+ *     FIRST END   reads of `model` that touch bytes FIRST to END - 1 fail with EIO
+ *     0 0         no read fails
+ *     hold        all reads wait for the next command
+ *
+ * When the write returns, the kernel's cache holds nothing of `model`. The program stays in the
+ * foreground and ends when it is unmounted or gets a signal.
  */
 #define FUSE_USE_VERSION 314
 #include <fuse_lowlevel.h>
@@ -30,7 +34,7 @@ static pthread_cond_t let_go = PTHREAD_COND_INITIALIZER;
 static uint64_t bad_first, bad_end;
 static bool is_held;
 
-/* Waits while reads are held. */
+/* Wait while reads are held, then return true if a read of these bytes must fail. */
 static bool is_bad(uint64_t first, uint64_t end)
 {
     bool result;
@@ -46,7 +50,7 @@ static bool is_bad(uint64_t first, uint64_t end)
 static void on_init(void *data, struct fuse_conn_info *connection)
 {
     (void)data;
-    /* What is read ahead would fail, or be there, before anybody asks for it. */
+    /* No read-ahead: the test decides which bytes are read, and when. */
     connection->max_readahead = 0;
 }
 
@@ -70,7 +74,7 @@ static void on_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
     fuse_reply_attr(request, &status, 0);
 }
 
-/* O_TRUNC on `control`, which holds nothing. */
+/* Accept O_TRUNC on `control`, which is always empty. */
 static void on_setattr(fuse_req_t request, fuse_ino_t inode, struct stat *changes, int which,
                        struct fuse_file_info *info)
 {
@@ -163,8 +167,7 @@ int main(int argc, char **argv)
     session = fuse_session_new(&args, &requests, sizeof requests, NULL);
     if (session && fuse_set_signal_handlers(session) == 0 &&
         fuse_session_mount(session, argv[2]) == 0) {
-        /* Threads: a read that waits must not keep the one from being answered that it waits for.
-         */
+        /* Several threads: a held read must not block the write that releases it. */
         result = fuse_session_loop_mt(session, config);
         fuse_session_unmount(session);
     }

@@ -61,8 +61,8 @@ static void read_experts(struct run_key_reader *reader, struct run_hparams *hpar
             run_read_refuse(reader, "expert_count is not a multiple of expert_group_count");
         else if (reader->code == 0 &&
                  experts->n / experts->n_groups * experts->n_groups_used < experts->n_used)
-            run_read_refuse(reader,
-                            "expert_group_used_count groups have fewer than expert_used_count experts");
+            run_read_refuse(
+                reader, "expert_group_used_count groups have fewer than expert_used_count experts");
     }
     experts->gating = row->experts.gating;
     if (row->experts.has_gating_key)

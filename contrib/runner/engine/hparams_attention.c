@@ -201,7 +201,8 @@ static void share_kv(struct run_key_reader *reader, struct run_hparams *hparams)
                             layers[from - 1].n_head_kv != layers[i].n_head_kv))
             from--;
         if (from == 0) {
-            run_read_refuse(reader, "attention.shared_kv_layers: no earlier layer of the same kind");
+            run_read_refuse(reader,
+                            "attention.shared_kv_layers: no earlier layer of the same kind");
             return;
         }
         layers[i].shares_kv = true;

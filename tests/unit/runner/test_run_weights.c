@@ -151,7 +151,8 @@ Test(run_weights, unknown_types_are_refused)
     expect_info("{\"ggml_type\": 1e20, \"ne\": [4]}", -EINVAL, "no ggml_type");
     expect_info("{\"ggml_type\": 2, \"ne\": [16]}", -EINVAL,
                 "row length 16 is not a multiple of the Q4_0 block size, 32");
-    expect_info("{\"ggml_type\": 344, \"ne\": [256, 6]}", -EINVAL, "6 rows are not a multiple of the 4 that IQ4_KS_R4 stores together");
+    expect_info("{\"ggml_type\": 344, \"ne\": [256, 6]}", -EINVAL,
+                "6 rows are not a multiple of the 4 that IQ4_KS_R4 stores together");
     expect_info("{\"ggml_type\": 344, \"ne\": [256, 4]}", -EINVAL, "16 bytes, its info says 560");
 }
 
