@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The first step holds the whole header of a small file, without much of the data behind it. */
+/* The first step copies the whole header of a small file, and little of the data after it. */
 #define FIRST_STEP_BYTES ((size_t)4 << 10)
 #define LAST_STEP_BYTES  ((size_t)1 << 20)
 /* Memory is made writable in these steps: those of a huge page. */

@@ -43,9 +43,9 @@ struct gguf_header {
 };
 
 /*
- * Copy more of the source until the copy ends at end_offset in the file or behind it. Returns 0,
- * -E2BIG beyond the limit, -EFBIG for too many holes, -EAGAIN for bytes that a growing source does
- * not have yet, -EIO or -ENOMEM. end_offset must not exceed the source's size.
+ * Copy more of the source until the copy ends at or after end_offset in the file. Returns 0, -E2BIG
+ * beyond the limit, -EFBIG for too many holes, -EAGAIN for bytes that a growing source does not
+ * have yet, -EIO or -ENOMEM. end_offset must not exceed the source's size.
  */
 int gguf_header_reach(struct gguf_source *source, uint64_t end_offset);
 

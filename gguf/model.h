@@ -131,8 +131,8 @@ struct timespec gguf_model_modified(const struct gguf_model *model);
 void *gguf_model_alloc(struct gguf_model *model, size_t n_bytes);
 
 /*
- * Add a key of a new name. The name is copied; what the value points to must live as long as the
- * model. Returns 0 or -ENOMEM.
+ * Add a key of a new name. The name is copied; memory that the value points to must live as long as
+ * the model. Returns 0 or -ENOMEM.
  */
 int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value value);
 

@@ -46,7 +46,7 @@ static int check_count(struct gguf_report *report, const struct gguf_cursor *cur
         return 0;
     return gguf_error(report, -ENODATA, cursor->offset,
                       "the header says that there are %" PRIu64 " %s, but the %" PRIu64
-                      " bytes behind it hold at most %" PRIu64 " (unfinished download?)",
+                      " bytes after it hold at most %" PRIu64 " (unfinished download?)",
                       count, what, gguf_cursor_left(cursor),
                       gguf_cursor_left(cursor) / smallest_bytes);
 }

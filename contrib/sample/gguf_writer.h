@@ -60,9 +60,9 @@ struct gguf_writer *gguf_writer_open(uint32_t version, bool big_endian);
 int gguf_writer_finish(struct gguf_writer *w, unsigned char **bytes, size_t *size_bytes);
 
 /*
- * End the writer in any case, and write the file to `path`, replacing what was there. Returns 0, an
- * error of gguf_writer_finish(), or the negative errno of open, write or close; the file may then
- * be incomplete.
+ * Write the file to `path`, replacing an existing file, and end the writer in any case. Returns 0,
+ * an error of gguf_writer_finish(), or the negative errno of open, write or close; the file may
+ * then be incomplete.
  */
 int gguf_writer_save(struct gguf_writer *w, const char *path);
 

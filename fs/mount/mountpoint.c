@@ -195,7 +195,7 @@ static int check_directory(const char *path, const struct fs_mountpoint *mountpo
     if (!report_mount(mountpoint->path))
         fs_complain(path, NULL,
                     "the mount point is not empty; mount on an empty directory, or add "
-                    "-o nonempty to hide what is in it");
+                    "-o nonempty to hide its files");
     return EX_CANTCREAT;
 }
 

@@ -20,9 +20,9 @@ int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
                        struct fs_mountpoint *mountpoint);
 
 /*
- * Call this once the mount is made: from then on the kernel lets nobody rename the directory. If
- * it was renamed before, unmount it, print that, and return an exit status other than EX_OK:
- * another directory may have the path, and what is mounted elsewhere would not be found.
+ * Call this once the mount is made: from then on the kernel lets nobody rename the directory. If it
+ * was renamed before, unmount it, print that, and return an exit status other than EX_OK: another
+ * directory may have the path, and the user could not find the mount.
  */
 int fs_mountpoint_check_place(const struct fs_mountpoint *mountpoint);
 

@@ -11,7 +11,7 @@
 enum cause { BECAME_SHORTER, WAS_CHANGED, IS_UNREADABLE };
 
 static const char *const explanations[] = {
-    [BECAME_SHORTER] = "it is shorter than when it was mounted; what is missing cannot be read",
+    [BECAME_SHORTER] = "it is shorter than when it was mounted; the missing bytes cannot be read",
     [WAS_CHANGED] = "its header or size has changed since it was mounted; mount it again",
     [IS_UNREADABLE] = "its disk or file system reports an error",
 };

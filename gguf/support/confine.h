@@ -38,8 +38,8 @@ struct gguf_confinement {
  *
  * Return 0, or a negative errno with *step set to a static text that names the failed step; the
  * process is then partly confined and should end. A kernel without Landlock is no failure. In a
- * build with AddressSanitizer, LeakSanitizer or ThreadSanitizer, whose runtimes need what is given
- * up here, this does nothing and returns 0.
+ * build with AddressSanitizer, LeakSanitizer or ThreadSanitizer, whose runtimes need these rights,
+ * this does nothing and returns 0.
  */
 int gguf_confine(const struct gguf_confinement *confinement, const char **step);
 

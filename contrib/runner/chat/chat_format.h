@@ -68,7 +68,7 @@ int run_chat_write(const struct run_chat_format *format, const struct run_chat_m
                    run_chat_writer *writer, void *user);
 
 /*
- * Write what follows an answer of the model: the end of its message, the user's next message, and
+ * Write the text after an answer of the model: the end of its message, the user's next message, and
  * the prompt for another answer. Returns 0 or what `writer` returned.
  */
 int run_chat_write_next(const struct run_chat_format *format, const struct run_chat_model *model,

@@ -51,7 +51,7 @@ static void list_formats(char *names, size_t capacity)
     }
 }
 
-/* Returns an exit status; what is wrong is printed. */
+/* Prints errors. Returns an exit status. */
 static int choose_format(struct chat *chat)
 {
     const struct run_options *options = chat->session->options;

@@ -27,7 +27,7 @@ struct run_option {
     const char *argument;                /* NULL if it takes none */
     const char *help;
     enum run_option_kind kind;
-    enum run_task task; /* what it asks for; RUN_TASK_GENERATE: nothing */
+    enum run_task task; /* the task that it selects; RUN_TASK_GENERATE: none */
     size_t at;          /* offset of the member */
     double low, high;
 };

@@ -40,7 +40,7 @@ static void on_end(int number)
     _exit(128 + number);
 }
 
-/* Append a text, as far as there is room; returns the new length. */
+/* Append a text, truncated to the room left; returns the new length. */
 static size_t append(char *line, size_t length, size_t capacity, const char *text)
 {
     while (*text != '\0' && length < capacity)

@@ -43,7 +43,7 @@ int run_output_bytes(struct run_output *output, const char *bytes, size_t length
 int run_output_token(struct run_output *output, int32_t id, bool *is_stopped,
                      struct run_failure *failure);
 
-/* Write what was held back, unless a stop text was found. */
+/* Write the bytes held back, unless a stop text was found. */
 int run_output_end(struct run_output *output, struct run_failure *failure);
 
 void run_output_free(struct run_output *output);

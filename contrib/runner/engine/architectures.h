@@ -230,7 +230,7 @@ struct run_expert_rules {
     bool weights_before;                /* an expert's weight multiplies its input, not its output
                                            (llama.cpp: weight_before_ffn) */
     enum run_expert_input input;        /* of experts that have a norm of their own, before it */
-    enum run_expert_input router_input; /* RUN_INPUT_RESIDUAL: what the experts take */
+    enum run_expert_input router_input; /* RUN_INPUT_RESIDUAL: the input of the experts */
     float shared_scale;                 /* of the sum of experts and shared experts; 0: 1 */
     bool has_chunk_keys; /* experts_per_group, expert_group_scale: see struct run_experts */
 };

@@ -197,7 +197,7 @@ void run_load_linears(struct run_loader *loader, const char *name, uint64_t in, 
         struct run_used_names *used = loader->used;
         char whole[NAME_BYTES / 2];
 
-        /* A scale belongs to the way the weights are stored, which quantizers choose by tensor. */
+        /* A scale is part of the storage format, which quantizers choose for each tensor. */
         loader->used = NULL;
         snprintf(whole, sizeof whole, "%s.scale", name);
         linear->n_scales = run_load_n_elements(loader, whole) == 1 ? 1 : n;

@@ -96,7 +96,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
         load_inputs_6(loader, n_embd, layer);
     }
     run_load_rwkv_norm(loader, hparams, is_5 ? head_epsilon_5 : head_epsilon_6, &layer->norm);
-    /* RWKV 5.1 has another name for the bonus. RWKV6-Qwen2 has neither norm nor bonus. */
+    /* RWKV 5.1 uses another name for the bonus. RWKV6-Qwen2 has neither norm nor bonus. */
     if (is_5 || layer->norm.is_there)
         layer->bonus = run_load_rwkv_heads(
             loader, "time_mix_first.weight",

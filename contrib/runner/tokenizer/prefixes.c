@@ -77,7 +77,7 @@ bool run_prefix_walk_step(const struct run_prefixes *prefixes, struct run_prefix
         walk->first = prefixes->firsts[byte];
         walk->end = prefixes->firsts[byte + 1];
     } else {
-        /* Texts that end here come first. */
+        /* Texts that end here are sorted first. */
         while (walk->first < walk->end && prefixes->list[walk->first].length == walk->depth)
             walk->first++;
         walk->first = lower_bound(prefixes, walk->first, walk->end, walk->depth, byte);

@@ -26,7 +26,7 @@ struct run_prefixes {
 int run_prefixes_add(struct run_prefixes *prefixes, const char *text, uint32_t length, int32_t id);
 
 /*
- * Sort the set. Call it once, after the last text was added. Of equal texts, the one with the
+ * Sort the set. Call it once, after all texts were added. If texts are equal, the one with the
  * lowest id stays.
  */
 void run_prefixes_sort(struct run_prefixes *prefixes);

@@ -1,7 +1,7 @@
 /*
- * Which tokens have a special meaning. The metadata say it for some; others are recognised by their
- * texts, with the lists and exceptions of llama.cpp (src/llama-vocab.cpp), so that a model stops
- * where it does there.
+ * Finds the special tokens. The metadata name some; others are recognised by their texts, with the
+ * lists and exceptions of llama.cpp (src/llama-vocab.cpp), so that a model stops at the same
+ * tokens.
  */
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 
@@ -19,7 +19,7 @@ static const char *const turn_ends[] = {
     "<|end_of_text|>",   "<EOT>",      "_<EOT>",  "[EOT]",         "<｜end▁of▁sentence｜>",
     "<end_of_utterance>"};
 
-/* More texts that end what a model says. */
+/* More texts that end a model's output. */
 static const char *const other_ends[] = {"<|return|>", "<|call|>",         "<|flush|>", "<|calls|>",
                                          "</s>",       "<|eom_id|>",       "[EOS]",     "<eos>",
                                          "<turn|>",    "<|tool_response>", "[e~["};
@@ -130,7 +130,7 @@ static void mark_shown(struct run_tokenizer *tokenizer, const char *text)
         tokenizer->vocabulary.types[id] = RUN_TOKEN_CONTROL;
 }
 
-/* Undo what mark_end_texts() did to a token, and set its type. */
+/* Undo the marks of mark_end_texts() on a token, and set its type. */
 static void unmark_end(struct run_tokenizer *tokenizer, const char *text, enum run_token_type type)
 {
     const int32_t id = find(tokenizer, text);

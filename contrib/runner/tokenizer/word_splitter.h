@@ -10,7 +10,7 @@
 struct run_word_splitter;
 
 /*
- * Compile the patterns. Where the system has no JIT or forbids it, they are interpreted, which is
+ * Compile the patterns. If the system has no JIT or forbids it, they are interpreted, which is
  * slower. Returns 0, or -ENOMEM with `*out` NULL. Free the splitter with run_word_splitter_close(),
  * which accepts NULL. A splitter never changes, so any number of threads may use it.
  */
