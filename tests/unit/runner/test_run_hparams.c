@@ -121,7 +121,7 @@ Test(run_hparams, invalid_values_are_refused)
     expect_refused("deepseek2",
                    ", \"deepseek2.expert_count\": 4, \"deepseek2.expert_used_count\": 3, "
                    "\"deepseek2.expert_group_count\": 2, \"deepseek2.expert_group_used_count\": 1",
-                   -EINVAL, "less than expert_used_count");
+                   -EINVAL, "fewer than expert_used_count");
     expect_refused("llama", ", \"llama.expert_count\": 100000", -EINVAL, "llama.expert_count");
 }
 
