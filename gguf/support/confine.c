@@ -164,7 +164,8 @@ static const int common_calls[] = {
     SCMP_SYS(clock_gettime),
     SCMP_SYS(clock_nanosleep),
     SCMP_SYS(getrandom),
-    SCMP_SYS(sysinfo), /* glibc's qsort() asks for the size of memory, and is slow without */
+    /* the size of memory: glibc's qsort() is slow if it cannot get it */
+    SCMP_SYS(sysinfo),
 };
 
 /* Allow a call when one of its arguments is a value. */
