@@ -112,13 +112,17 @@ static const uint16_t odd_halves[] = {0x7e00, 0xfe00, 0x7d01, 0xfd02, 0x7fff, 0x
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Set the row headers to floats with these upper halves. */
+/* Fill the row headers with these f16 numbers, or with floats that have them as upper halves. */
 static void set_headers(const struct dequant_type *type, const uint16_t halves[2])
 {
-    for (size_t row = 0; type->row_header_bytes > 0 && row < type->interleave_rows; row++) {
-        const uint32_t bits = (uint32_t)halves[row % 2] << 16 | 1;
+    const size_t n_bytes = (size_t)type->row_header_bytes * type->interleave_rows;
+    const size_t width_bytes = type->row_header_bytes == 2 ? 2 : 4;
 
-        memcpy(headers + row * type->row_header_bytes, &bits, sizeof bits);
+    for (size_t i = 0; i < n_bytes; i += width_bytes) {
+        const uint16_t half = halves[i / width_bytes % 2];
+        const uint32_t bits = width_bytes == 2 ? half : (uint32_t)half << 16 | 1;
+
+        memcpy(headers + i, &bits, width_bytes);
     }
 }
 

@@ -1,5 +1,6 @@
 #include "tests/unit/dequant/random_blocks.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +142,7 @@ void make_blocks(const struct expectation *e, uint8_t *to)
     size_t n_bytes = blocks_for(e) * stride_of(e);
     uint64_t state = e->id;
 
+    assert(n_bytes <= MAX_BYTES);
     for (size_t i = 0; i < n_bytes; i++)
         to[i] = (uint8_t)(next_random(&state) >> 40);
 
@@ -160,18 +162,17 @@ void make_blocks(const struct expectation *e, uint8_t *to)
 
 size_t make_headers(const struct expectation *e, uint8_t *to)
 {
+    const size_t n_bytes = (size_t)e->row_header_bytes * e->interleave_rows;
+    const size_t width_bytes = e->row_header_bytes == 2 ? 2 : 4;
     uint64_t state = e->id + 1000;
 
-    for (size_t row = 0; e->row_header_bytes > 0 && row < e->interleave_rows; row++) {
+    for (size_t i = 0; i < n_bytes; i += width_bytes) {
         const uint16_t half = random_f16(&state);
-        const uint32_t bits = float_bits(half);
+        const uint32_t bits = width_bytes == 2 ? half : float_bits(half);
 
-        if (e->row_header_bytes == sizeof half)
-            memcpy(to + row * sizeof half, &half, sizeof half);
-        else
-            memcpy(to + row * e->row_header_bytes, &bits, sizeof bits);
+        memcpy(to + i, &bits, width_bytes);
     }
-    return (size_t)e->row_header_bytes * e->interleave_rows;
+    return n_bytes;
 }
 
 void make_data(const struct expectation *e, uint8_t *to, size_t row_elements)

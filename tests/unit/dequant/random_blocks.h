@@ -7,8 +7,8 @@
 /* Enough elements to use nearly every entry of the largest grid. */
 #define ELEMENTS 65536
 
-/* The largest element has 8 bytes. */
-#define MAX_BYTES ((ELEMENTS + 256) * 8)
+/* Room for 16 interleaved rows of 16-bit numbers, the largest stored blocks. */
+#define MAX_BYTES ((ELEMENTS + 256) * 16 * 2)
 
 enum scale { NO_SCALE, F16_SCALE, TWO_F16_SCALES, F32_SCALE, TWO_F32_SCALES, SPLIT_F16_SCALE };
 
@@ -36,7 +36,7 @@ struct expectation {
     const char *name;
     uint32_t block_elements;
     uint32_t block_bytes;
-    uint32_t row_header_bytes; /* 0, 2 for an f16 scale, 4 for a float */
+    uint32_t row_header_bytes; /* 0, 2 for an f16 scale, a multiple of 4 for floats */
     uint32_t interleave_rows;
     enum scale scale;
     uint16_t scale_offset; /* in bytes; a second scale, or the next row's, follows the first */
