@@ -93,6 +93,45 @@ Test(gguf_damage, every_overlap_is_reported)
     cr_expect_not_null(strstr(first.message, "\"s\""), "%s", first.message);
 }
 
+/* Write tensor "k" of that type at offset 0 and tensor "u" of unknown type at offset `at`. */
+static struct gguf_writer *before_unknown(uint32_t type_id, uint64_t at, bool is_unknown_first)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+
+    for (int i = 0; i < 2; i++) {
+        const bool is_unknown = (i == 0) == is_unknown_first;
+
+        gguf_writer_add_tensor(w, is_unknown ? "u" : "k", 1, 1, (uint64_t[]){64},
+                               is_unknown ? 999 : type_id, NULL, 64);
+        gguf_writer_override_offset(w, is_unknown ? at : 0);
+    }
+    return w;
+}
+
+Test(gguf_damage, data_that_run_into_a_tensor_of_unknown_type)
+{
+    struct gguf_finding first;
+    struct model_notes notes;
+    struct gguf_model *model;
+    struct model_bytes bytes;
+
+    for (int i = 0; i < 4; i++) {
+        cr_expect_eq(refuse(before_unknown(24, i < 2 ? 32 : 0, i % 2), 0, &notes, &first), 1u);
+        cr_expect_eq(first.code, -EINVAL);
+        cr_expect_not_null(strstr(first.message, "\"u\": its data at byte"), "%s", first.message);
+        cr_expect_not_null(strstr(first.message, "\"k\""), "%s", first.message);
+    }
+
+    /* One that ends where the other starts, and a removed type, whose id ik_llama.cpp uses. */
+    for (int i = 0; i < 2; i++) {
+        bytes = model_file_finish(before_unknown(i == 0 ? 24 : 36, i == 0 ? 64 : 32, false));
+        model = model_file_accept(bytes.data, bytes.size_bytes);
+        cr_expect_eq(model->n_tensors, 2u);
+        gguf_close(model);
+        free(bytes.data);
+    }
+}
+
 /* Store the offsets where the tensor table and the last tensor's data end. */
 static void measure(const struct model_bytes *bytes, unsigned length_bytes, size_t *table_end,
                     size_t *data_end)
