@@ -10,6 +10,10 @@
 #define GGUFS_DEQUANT_IK_BLOCKS_H
 
 #include "dequant/blocks.h"
+#include "dequant/types.h"
+
+#include <stddef.h>
+#include <string.h>
 
 /* The four rows of the _R4 types. */
 #define DEQUANT_R4_ROWS 4
@@ -30,7 +34,7 @@ static_assert(sizeof(struct dequant_iq4_ks) == 136, "IQ4_KS block size");
 /*
  * The 32 nibbles of each of four rows
  *
- *   16l+4k+i  | p+8+i : 4 bits | p+i : 4 |    p = 0, 16, 4, 20 for l = 0..3   k = 0..3, i = 0..3
+ *   16l+4k+i  | p+8+i : 4 bits | p+i : 4 |    p = 16(l%2) + 4(l/2)     l, k, i = 0..3; row k
  */
 struct dequant_r4_nibbles {
     uint8_t bytes[4][DEQUANT_R4_ROWS][4];
@@ -59,6 +63,15 @@ struct dequant_iq4_ks_r4 {
     struct dequant_r4_nibbles qs[DEQUANT_SUPERBLOCK / 32];
 } DEQUANT_PACKED;
 static_assert(sizeof(struct dequant_iq4_ks_r4) == DEQUANT_R4_ROWS * 136, "IQ4_KS_R4 block size");
+
+/* The f32 header of the row. */
+static inline float dequant_f32_row_scale(struct dequant_row row)
+{
+    float d;
+
+    memcpy(&d, (const uint8_t *)row.headers + row.index * sizeof d, sizeof d);
+    return d;
+}
 
 /* The integer of an IQ4_KS scale, and what its flag adds to the values. */
 static inline int dequant_ks_scale(uint8_t scale)

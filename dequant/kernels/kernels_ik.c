@@ -3,15 +3,6 @@
 #include "dequant/iq_grids.h"
 #include "dequant/kernels/simd.h"
 
-/* The f32 header of the row. */
-static inline float row_scale(struct dequant_row row)
-{
-    float d;
-
-    memcpy(&d, (const uint8_t *)row.headers + row.index * sizeof d, sizeof d);
-    return d;
-}
-
 /* dequant_iq4_values, shifted if the flag of an IQ4_KS scale is set. */
 static inline simd_bytes shifted_values(uint8_t scale)
 {
@@ -34,7 +25,7 @@ static inline void put_r4(float *out, const struct dequant_r4_nibbles *qs, size_
 static inline void iq4_ks_kernel(const struct dequant_iq4_ks *block, struct dequant_row row,
                                  float *out)
 {
-    const float d = row_scale(row);
+    const float d = dequant_f32_row_scale(row);
 
     for (size_t s = 0; s < DEQUANT_SUPERBLOCK / 32; s++, out += 32) {
         const simd_bytes table = shifted_values(block->scales[s]), q = simd_load(block->qs[s]);
@@ -55,7 +46,7 @@ static inline void iq4_nl_r4_kernel(const struct dequant_iq4_nl_r4 *block, struc
 static inline void iq4_ks_r4_kernel(const struct dequant_iq4_ks_r4 *block, struct dequant_row row,
                                     float *out)
 {
-    const float d = row_scale(row);
+    const float d = dequant_f32_row_scale(row);
 
     for (size_t s = 0; s < DEQUANT_SUPERBLOCK / 32; s++, out += 32) {
         const uint8_t scale = block->scales[s][row.index];

@@ -4,15 +4,6 @@
 #include "dequant/slots.h"
 #include "dequant/small_floats.h"
 
-/* The f32 header of the row. */
-static inline float row_scale(struct dequant_row row)
-{
-    float d;
-
-    memcpy(&d, (const uint8_t *)row.headers + row.index * sizeof d, sizeof d);
-    return d;
-}
-
 /* 32 elements whose low and high nibbles are 16 columns apart. */
 static inline void put_halves(const uint8_t qs[restrict 16], float scale, int shift,
                               float *restrict out)
@@ -42,7 +33,7 @@ static inline void put_r4(const struct dequant_r4_nibbles *restrict qs, size_t k
 static inline void iq4_ks_block(const struct dequant_iq4_ks *restrict block, struct dequant_row row,
                                 float *restrict out)
 {
-    const float d = row_scale(row);
+    const float d = dequant_f32_row_scale(row);
 
     for (size_t s = 0; s < DEQUANT_SUPERBLOCK / 32; s++) {
         const uint8_t scale = block->scales[s];
@@ -61,7 +52,7 @@ static inline void iq4_nl_r4_block(const struct dequant_iq4_nl_r4 *restrict bloc
 static inline void iq4_ks_r4_block(const struct dequant_iq4_ks_r4 *restrict block,
                                    struct dequant_row row, float *restrict out)
 {
-    const float d = row_scale(row);
+    const float d = dequant_f32_row_scale(row);
 
     for (size_t s = 0; s < DEQUANT_SUPERBLOCK / 32; s++) {
         const uint8_t scale = block->scales[s][row.index];
