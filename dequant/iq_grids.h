@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-extern const int8_t dequant_iq4_values[16]; /* IQ4_NL and IQ4_XS */
+extern const int8_t dequant_iq4_values[16]; /* IQ4_NL, IQ4_XS, types of ik_llama.cpp */
 
 extern const uint64_t dequant_iq2_xxs_grid[256];
 extern const uint64_t dequant_iq2_xs_grid[512];

@@ -1,7 +1,7 @@
 /*
- * The functions that fill the slots of the type table. DEQUANT_set_NAME is the one of that set, so
- * dequant_scalar_q4_0 is the reference and dequant_avx2_q4_0 a kernel. The contracts are those of
- * dequant_decode_fn, dequant_encode_fn and dequant_dot_fn.
+ * The functions that fill the slots of the type table. dequant_SET_NAME is the function of that
+ * set: dequant_scalar_q4_0 is the reference and dequant_avx2_q4_0 a kernel. The contracts are those
+ * of dequant_decode_fn, dequant_encode_fn and dequant_dot_fn.
  *
  * Bit-exact means that the order of the float operations is part of the format: d * scale is
  * rounded before it is multiplied by q. Anything that is exact (integers, signs, conversions of

@@ -42,7 +42,10 @@
         1, sizeof(struct dequant_##layout)                                                         \
     }
 
-/* A type of ggml; `layout` names block struct and decoders, then comes the byte-order map. */
+/*
+ * A type of ggml. `layout` names block struct and decoders. Then come the {width, count} runs of
+ * the byte-order map, see struct dequant_field.
+ */
 #define GGML(number, capitals, elements, layout, ...)                                              \
     LAYOUT(number, DEQUANT_ERA, capitals, elements, layout, 0, 1, __VA_ARGS__),                    \
         .decode = KERNELS(layout)

@@ -66,8 +66,9 @@ typedef void dequant_dot_fn(const void *w, size_t w_stride_bytes, size_t n_rows,
  * which most types do not have, and its blocks.
  *
  * If interleave_rows is n > 1, groups of n rows are stored together: the n headers, then the stored
- * blocks. Each stored block holds n blocks, one of each row. Only the type's decoder knows how
- * their bytes are mixed. dequant/rows.h does the arithmetic.
+ * blocks. A stored block holds one block of each row of the group. Only the type's decoder knows
+ * how their bytes are mixed. In all other types, a stored block is a block. dequant/rows.h does the
+ * arithmetic.
  */
 struct dequant_type {
     uint32_t id;               /* ggml_type, the number that GGUF files hold */

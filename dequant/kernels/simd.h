@@ -18,17 +18,24 @@
 /* The function of this set for a slot, see dequant/slots.h. */
 #define SIMD_NAME(name) SIMD_JOIN(DEQUANT_SET, name)
 
+/*
+ * A simd_*.h header offers these types and functions; simd_x86.h describes them:
+ *
+ * - simd_bytes: simd_load, simd_load_8, simd_all, simd_two, simd_four, simd_and, simd_or, simd_xor,
+ *   simd_add, simd_sub, simd_shift_left, simd_shift_right, simd_at_least, simd_look_up, simd_mask,
+ *   simd_zip_low_1, _2, _4 and _8, simd_zip_high_1, _2 and _8.
+ * - simd_floats: simd_all_floats, simd_halves, simd_floats_of, simd_mul, simd_add_floats,
+ *   simd_sub_floats, simd_load_floats, simd_load_f16, _bf16, _i16, _i32, _i64 and _f64, simd_store,
+ *   simd_store_f16 and _bf16.
+ * - simd_f16 for one number.
+ */
 #if defined(__AVX2__)
 #include "dequant/kernels/simd_x86.h"
 #elif defined(__ARM_NEON)
 #include "dequant/kernels/simd_neon.h"
 #endif
 
-/*
- * The reference decodes blocks with a NaN or infinite scale, because the order of operands and the
- * place of a sign may show in the result. Types where only the sign of a zero could show do not
- * need this.
- */
+/* Return false if an f16 scale is NaN or infinite. */
 static inline bool simd_is_finite(uint16_t half)
 {
     return (half & 0x7c00) != 0x7c00;
@@ -36,7 +43,11 @@ static inline bool simd_is_finite(uint16_t half)
 
 /*
  * Defines the kernel of a type as a loop over the static function TYPE_kernel, which decodes one
- * struct dequant_LAYOUT, `block`, for which `is_regular` holds.
+ * struct dequant_LAYOUT, `block`. Blocks for which `is_regular` is false go to the reference.
+ *
+ * Pass true if a value is one product. If it is a sum or made by flipping signs, pass
+ * simd_is_finite() of its scales, `block->d` for instance: with NaN and infinity, the order of
+ * operands and the place of a sign would show in the result.
  */
 #define SIMD_DEFINE_LAYOUT(type, layout, elements, is_regular)                                     \
     void SIMD_NAME(type)(const void *restrict blocks, float *restrict out, size_t n_blocks,        \
@@ -55,7 +66,10 @@ static inline bool simd_is_finite(uint16_t half)
 /* The same for a type whose layout has its name. */
 #define SIMD_DEFINE(type, elements, is_regular) SIMD_DEFINE_LAYOUT(type, type, elements, is_regular)
 
-/* The same for a type with row headers or interleaved rows: TYPE_kernel gets the row as well. */
+/*
+ * The same for a type with row headers or interleaved rows: TYPE_kernel gets the row as well. It
+ * has no `is_regular`, because the values of all these types are one product so far.
+ */
 #define SIMD_DEFINE_ROWS(type, elements)                                                           \
     void SIMD_NAME(type)(const void *restrict blocks, float *restrict out, size_t n_blocks,        \
                          struct dequant_row row)                                                   \

@@ -24,6 +24,7 @@ static inline simd_bytes simd_all(int byte)
     return vdupq_n_u8((uint8_t)byte);
 }
 
+/* Two or four numbers, the first in the lowest bytes. */
 static inline simd_bytes simd_two(uint64_t low, uint64_t high)
 {
     return vreinterpretq_u8_u64(vcombine_u64(vcreate_u64(low), vcreate_u64(high)));

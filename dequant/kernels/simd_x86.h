@@ -25,6 +25,7 @@ static inline simd_bytes simd_all(int byte)
     return _mm_set1_epi8((char)byte);
 }
 
+/* Two or four numbers, the first in the lowest bytes. */
 static inline simd_bytes simd_two(uint64_t low, uint64_t high)
 {
     return _mm_set_epi64x((long long)high, (long long)low);
