@@ -24,10 +24,19 @@
         dequant_scalar_##name                                                                      \
     }
 
+/* The bytes of a stored block for each of the rows in it. */
+#define SHARE(layout, rows)                                                                        \
+    (sizeof(struct dequant_##layout) / (rows) +                                                    \
+     0 * sizeof(struct {                                                                           \
+         static_assert(sizeof(struct dequant_##layout) % (rows) == 0,                              \
+                       #layout " has no such rows");                                               \
+         char unused;                                                                              \
+     }))
+
 /* Name, sizes and byte-order map of a type with the block struct dequant_LAYOUT. */
 #define LAYOUT(number, of_era, capitals, elements, layout, header_bytes, rows, ...)                \
     .id = (number), .era = (of_era), .name = (capitals), .block_elements = (elements),             \
-    .block_bytes = sizeof(struct dequant_##layout) / (rows), .row_header_bytes = (header_bytes),   \
+    .block_bytes = SHARE(layout, rows), .row_header_bytes = (header_bytes),                        \
     .interleave_rows = (rows), .fields = (const struct dequant_field[])                            \
     {                                                                                              \
         __VA_ARGS__,                                                                               \
@@ -43,12 +52,13 @@
     }
 
 /*
- * A type of ggml. `layout` names block struct and decoders. Then come the {width, count} runs of
- * the byte-order map, see struct dequant_field.
+ * A type of ggml. `layout` names block struct and decoders; `slots` is KERNELS, or REFERENCE for a
+ * type without vector kernels. Then come the {width, count} runs of the byte-order map, see struct
+ * dequant_field.
  */
-#define GGML(number, capitals, elements, layout, ...)                                              \
+#define GGML(number, capitals, elements, layout, slots, ...)                                       \
     LAYOUT(number, DEQUANT_ERA, capitals, elements, layout, 0, 1, __VA_ARGS__),                    \
-        .decode = KERNELS(layout)
+        .decode = slots(layout)
 
 /*
  * A type that ggml removed: the size of `layout`, but the blocks of four or eight rows of the
@@ -57,10 +67,7 @@
 #define REMOVED(number, capitals, elements, layout)                                                \
     LAYOUT(number, DEQUANT_ERA, capitals, elements, layout, 0, 1, BYTES(layout))
 
-/*
- * A type of ik_llama.cpp: headers of header_bytes, groups of `rows` rows. `slots` is KERNELS, or
- * REFERENCE for a type without vector kernels.
- */
+/* A type of ik_llama.cpp: headers of header_bytes, groups of `rows` rows. */
 #define IK(number, capitals, elements, layout, header_bytes, rows, slots)                          \
     LAYOUT(number, DEQUANT_ERA, capitals, elements, layout, header_bytes, rows, BYTES(layout)),    \
         .decode = slots(layout)
@@ -77,49 +84,49 @@
  * where it reads several of them as one number.
  */
 static const struct dequant_type current[] = {
-    {GGML(0, "F32", DEQUANT_NUMBER, f32, {4, 1}), .dot = KERNELS(dot_f32)},
-    {GGML(1, "F16", DEQUANT_NUMBER, f16, {2, 1}), .encode = KERNELS(to_f16)},
-    {GGML(2, "Q4_0", DEQUANT_BLOCK, q4_0, {2, 1}, {1, 16})},
-    {GGML(3, "Q4_1", DEQUANT_BLOCK, q4_1, {2, 2}, {1, 16})},
-    {GGML(6, "Q5_0", DEQUANT_BLOCK, q5_0, {2, 1}, {1, 20})},
-    {GGML(7, "Q5_1", DEQUANT_BLOCK, q5_1, {2, 2}, {1, 20})},
-    {GGML(8, "Q8_0", DEQUANT_BLOCK, q8_0, {2, 1}, {1, 32})},
-    {GGML(9, "Q8_1", DEQUANT_BLOCK, q8_1, {2, 2}, {1, 32})},
-    {GGML(10, "Q2_K", DEQUANT_SUPERBLOCK, q2_k, {1, 80}, {2, 2})},
-    {GGML(11, "Q3_K", DEQUANT_SUPERBLOCK, q3_k, {1, 108}, {2, 1})},
-    {GGML(12, "Q4_K", DEQUANT_SUPERBLOCK, q4_k, {2, 2}, {1, 140})},
-    {GGML(13, "Q5_K", DEQUANT_SUPERBLOCK, q5_k, {2, 2}, {1, 172})},
-    {GGML(14, "Q6_K", DEQUANT_SUPERBLOCK, q6_k, {1, 208}, {2, 1})},
-    {GGML(15, "Q8_K", DEQUANT_SUPERBLOCK, q8_k, {4, 1}, {1, 256}, {2, 16})},
-    {GGML(16, "IQ2_XXS", DEQUANT_SUPERBLOCK, iq2_xxs, {2, 33})},
-    {GGML(17, "IQ2_XS", DEQUANT_SUPERBLOCK, iq2_xs, {2, 33}, {1, 8})},
-    {GGML(18, "IQ3_XXS", DEQUANT_SUPERBLOCK, iq3_xxs, {2, 1}, {1, 96})},
-    {GGML(19, "IQ1_S", DEQUANT_SUPERBLOCK, iq1_s, {2, 1}, {1, 32}, {2, 8})},
-    {GGML(20, "IQ4_NL", DEQUANT_BLOCK, iq4_nl, {2, 1}, {1, 16})},
-    {GGML(21, "IQ3_S", DEQUANT_SUPERBLOCK, iq3_s, {2, 1}, {1, 108})},
-    {GGML(22, "IQ2_S", DEQUANT_SUPERBLOCK, iq2_s, {2, 1}, {1, 80})},
-    {GGML(23, "IQ4_XS", DEQUANT_SUPERBLOCK, iq4_xs, {2, 2}, {1, 132})},
-    {GGML(24, "I8", DEQUANT_NUMBER, i8, {1, 1})},
-    {GGML(25, "I16", DEQUANT_NUMBER, i16, {2, 1})},
-    {GGML(26, "I32", DEQUANT_NUMBER, i32, {4, 1})},
-    {GGML(27, "I64", DEQUANT_NUMBER, i64, {8, 1})},
-    {GGML(28, "F64", DEQUANT_NUMBER, f64, {8, 1})},
-    {GGML(29, "IQ1_M", DEQUANT_SUPERBLOCK, iq1_m, {1, 56})},
-    {GGML(30, "BF16", DEQUANT_NUMBER, bf16, {2, 1}), .encode = KERNELS(to_bf16)},
+    {GGML(0, "F32", DEQUANT_NUMBER, f32, KERNELS, {4, 1}), .dot = KERNELS(dot_f32)},
+    {GGML(1, "F16", DEQUANT_NUMBER, f16, KERNELS, {2, 1}), .encode = KERNELS(to_f16)},
+    {GGML(2, "Q4_0", DEQUANT_BLOCK, q4_0, KERNELS, {2, 1}, {1, 16})},
+    {GGML(3, "Q4_1", DEQUANT_BLOCK, q4_1, KERNELS, {2, 2}, {1, 16})},
+    {GGML(6, "Q5_0", DEQUANT_BLOCK, q5_0, KERNELS, {2, 1}, {1, 20})},
+    {GGML(7, "Q5_1", DEQUANT_BLOCK, q5_1, KERNELS, {2, 2}, {1, 20})},
+    {GGML(8, "Q8_0", DEQUANT_BLOCK, q8_0, KERNELS, {2, 1}, {1, 32})},
+    {GGML(9, "Q8_1", DEQUANT_BLOCK, q8_1, KERNELS, {2, 2}, {1, 32})},
+    {GGML(10, "Q2_K", DEQUANT_SUPERBLOCK, q2_k, KERNELS, {1, 80}, {2, 2})},
+    {GGML(11, "Q3_K", DEQUANT_SUPERBLOCK, q3_k, KERNELS, {1, 108}, {2, 1})},
+    {GGML(12, "Q4_K", DEQUANT_SUPERBLOCK, q4_k, KERNELS, {2, 2}, {1, 140})},
+    {GGML(13, "Q5_K", DEQUANT_SUPERBLOCK, q5_k, KERNELS, {2, 2}, {1, 172})},
+    {GGML(14, "Q6_K", DEQUANT_SUPERBLOCK, q6_k, KERNELS, {1, 208}, {2, 1})},
+    {GGML(15, "Q8_K", DEQUANT_SUPERBLOCK, q8_k, KERNELS, {4, 1}, {1, 256}, {2, 16})},
+    {GGML(16, "IQ2_XXS", DEQUANT_SUPERBLOCK, iq2_xxs, KERNELS, {2, 33})},
+    {GGML(17, "IQ2_XS", DEQUANT_SUPERBLOCK, iq2_xs, KERNELS, {2, 33}, {1, 8})},
+    {GGML(18, "IQ3_XXS", DEQUANT_SUPERBLOCK, iq3_xxs, KERNELS, {2, 1}, {1, 96})},
+    {GGML(19, "IQ1_S", DEQUANT_SUPERBLOCK, iq1_s, KERNELS, {2, 1}, {1, 32}, {2, 8})},
+    {GGML(20, "IQ4_NL", DEQUANT_BLOCK, iq4_nl, KERNELS, {2, 1}, {1, 16})},
+    {GGML(21, "IQ3_S", DEQUANT_SUPERBLOCK, iq3_s, KERNELS, {2, 1}, {1, 108})},
+    {GGML(22, "IQ2_S", DEQUANT_SUPERBLOCK, iq2_s, KERNELS, {2, 1}, {1, 80})},
+    {GGML(23, "IQ4_XS", DEQUANT_SUPERBLOCK, iq4_xs, KERNELS, {2, 2}, {1, 132})},
+    {GGML(24, "I8", DEQUANT_NUMBER, i8, KERNELS, {1, 1})},
+    {GGML(25, "I16", DEQUANT_NUMBER, i16, KERNELS, {2, 1})},
+    {GGML(26, "I32", DEQUANT_NUMBER, i32, KERNELS, {4, 1})},
+    {GGML(27, "I64", DEQUANT_NUMBER, i64, KERNELS, {8, 1})},
+    {GGML(28, "F64", DEQUANT_NUMBER, f64, KERNELS, {8, 1})},
+    {GGML(29, "IQ1_M", DEQUANT_SUPERBLOCK, iq1_m, KERNELS, {1, 56})},
+    {GGML(30, "BF16", DEQUANT_NUMBER, bf16, KERNELS, {2, 1}), .encode = KERNELS(to_bf16)},
     {REMOVED(31, "Q4_0_4_4", DEQUANT_BLOCK, q4_0)},
     {REMOVED(32, "Q4_0_4_8", DEQUANT_BLOCK, q4_0)},
     {REMOVED(33, "Q4_0_8_8", DEQUANT_BLOCK, q4_0)},
-    {GGML(34, "TQ1_0", DEQUANT_SUPERBLOCK, tq1_0, {1, 52}, {2, 1})},
-    {GGML(35, "TQ2_0", DEQUANT_SUPERBLOCK, tq2_0, {1, 64}, {2, 1})},
+    {GGML(34, "TQ1_0", DEQUANT_SUPERBLOCK, tq1_0, KERNELS, {1, 52}, {2, 1})},
+    {GGML(35, "TQ2_0", DEQUANT_SUPERBLOCK, tq2_0, KERNELS, {1, 64}, {2, 1})},
     {REMOVED(36, "IQ4_NL_4_4", DEQUANT_BLOCK, iq4_nl)},
     {REMOVED(37, "IQ4_NL_4_8", DEQUANT_BLOCK, iq4_nl)},
     {REMOVED(38, "IQ4_NL_8_8", DEQUANT_BLOCK, iq4_nl)},
-    {GGML(39, "MXFP4", DEQUANT_BLOCK, mxfp4, {1, 17}),
+    {GGML(39, "MXFP4", DEQUANT_BLOCK, mxfp4, KERNELS, {1, 17}),
      .has_nan_scale = dequant_mxfp4_has_nan_scale},
-    {GGML(40, "NVFP4", DEQUANT_NVFP4_BLOCK, nvfp4, {1, 36}),
+    {GGML(40, "NVFP4", DEQUANT_NVFP4_BLOCK, nvfp4, KERNELS, {1, 36}),
      .has_nan_scale = dequant_nvfp4_has_nan_scale},
-    {GGML(41, "Q1_0", DEQUANT_Q1_0_BLOCK, q1_0, {2, 1}, {1, 16})},
-    {GGML(42, "Q2_0", DEQUANT_Q2_0_BLOCK, q2_0, {2, 1}, {1, 16})},
+    {GGML(41, "Q1_0", DEQUANT_Q1_0_BLOCK, q1_0, KERNELS, {2, 1}, {1, 16})},
+    {GGML(42, "Q2_0", DEQUANT_Q2_0_BLOCK, q2_0, KERNELS, {2, 1}, {1, 16})},
 
     {IK(144, "IQ4_KS", DEQUANT_SUPERBLOCK, iq4_ks, sizeof(float), 1, KERNELS)},
     {IK(220, "IQ4_NL_R4", DEQUANT_BLOCK, iq4_nl_r4, 0, 4, KERNELS)},
