@@ -6,62 +6,63 @@
 #include <string.h>
 
 const struct expectation expectations[] = {
-    {0, 2, "F32", 1, 4, 0, 1, NO_SCALE, 0, 0x78e375c30a1a5093, 0x1a3959099de43447},
-    {1, 2, "F16", 1, 2, 0, 1, NO_SCALE, 0, 0x7750f88b8d257fd9, 0x19bb7402b0f06c65},
-    {2, 2, "Q4_0", 32, 18, 0, 1, F16_SCALE, 0, 0x87f67c07873e24a0, 0xce587df2c3f81127},
-    {3, 2, "Q4_1", 32, 20, 0, 1, TWO_F16_SCALES, 0, 0xbf258e07876edefa, 0x15b6adb90b18ad58},
-    {6, 2, "Q5_0", 32, 22, 0, 1, F16_SCALE, 0, 0x8e376ef7c718cd00, 0x97eb26796ffee4b1},
-    {7, 2, "Q5_1", 32, 24, 0, 1, TWO_F16_SCALES, 0, 0x57edff16d6c969fe, 0xffc5738194ff418c},
-    {8, 2, "Q8_0", 32, 34, 0, 1, F16_SCALE, 0, 0xf9ff9c9d4b150fc6, 0x343d3a03f51f0a85},
-    {9, 2, "Q8_1", 32, 36, 0, 1, TWO_F16_SCALES, 0, 0xae99efd46efac839, 0xb2226204e87667f9},
-    {10, 2, "Q2_K", 256, 84, 0, 1, TWO_F16_SCALES, 80, 0xe064bf7437f02d35, 0x44d6c69daddf0f89},
-    {11, 2, "Q3_K", 256, 110, 0, 1, F16_SCALE, 108, 0x5434fe27c118e1e0, 0xfafa773c36c769c0},
-    {12, 2, "Q4_K", 256, 144, 0, 1, TWO_F16_SCALES, 0, 0xc750fa9317102a62, 0x53a42af86eae2df2},
-    {13, 2, "Q5_K", 256, 176, 0, 1, TWO_F16_SCALES, 0, 0x167e15a7bc4ce356, 0xbefc3d860dd0c9a0},
-    {14, 2, "Q6_K", 256, 210, 0, 1, F16_SCALE, 208, 0xddb2c88f8e4ed207, 0x07ad8109205e58bc},
-    {15, 2, "Q8_K", 256, 292, 0, 1, F32_SCALE, 0, 0x96a18bdd9ec5abb2, 0xda8905bdc5261f30},
-    {16, 2, "IQ2_XXS", 256, 66, 0, 1, F16_SCALE, 0, 0xbb10903f36c46d8c, 0xa19754b98b550ceb},
-    {17, 2, "IQ2_XS", 256, 74, 0, 1, F16_SCALE, 0, 0x961dd81fafaad967, 0x4a7c21cb9d717852},
-    {18, 2, "IQ3_XXS", 256, 98, 0, 1, F16_SCALE, 0, 0x75e99a0b7e1258d5, 0xddfcba28cffc4665},
-    {19, 2, "IQ1_S", 256, 50, 0, 1, F16_SCALE, 0, 0xa3487b3015567a86, 0x36a1faa5779b2f74},
-    {20, 2, "IQ4_NL", 32, 18, 0, 1, F16_SCALE, 0, 0xa0e445330d267a96, 0xdddaba1e46b40b52},
-    {21, 2, "IQ3_S", 256, 110, 0, 1, F16_SCALE, 0, 0xbc5b5fa46376662c, 0xd193845554523a05},
-    {22, 2, "IQ2_S", 256, 82, 0, 1, F16_SCALE, 0, 0x83f9dabc00813693, 0x886f67ca0acbbd84},
-    {23, 2, "IQ4_XS", 256, 136, 0, 1, F16_SCALE, 0, 0x1a3a16adad7bc6a9, 0xe9bdf01b51129a94},
-    {24, 2, "I8", 1, 1, 0, 1, NO_SCALE, 0, 0x6900b67cb87d2f7f, 0x8cc294badc5af63b},
-    {25, 2, "I16", 1, 2, 0, 1, NO_SCALE, 0, 0x36bc92f4591cbf29, 0x728416c60231816d},
-    {26, 2, "I32", 1, 4, 0, 1, NO_SCALE, 0, 0x1f35f6bf23ea70b1, 0x2332336ead0b0273},
-    {27, 2, "I64", 1, 8, 0, 1, NO_SCALE, 0, 0x2901a5c560895a4c, 0x21a23d8e1ebd0269},
-    {28, 2, "F64", 1, 8, 0, 1, NO_SCALE, 0, 0x9f12d36da2394fd7, 0xc43475af1bfff60e},
-    {29, 2, "IQ1_M", 256, 56, 0, 1, SPLIT_F16_SCALE, 48, 0x7dc3470ebc20b0b5, 0x9bfcf01cd3b40935},
-    {30, 2, "BF16", 1, 2, 0, 1, NO_SCALE, 0, 0x7876e54b6f8717c0, 0x81e25c46ae2065da},
-    {31, 2, "Q4_0_4_4", 32, 18, 0, 1, NO_SCALE, 0, 0, 0},
-    {32, 2, "Q4_0_4_8", 32, 18, 0, 1, NO_SCALE, 0, 0, 0},
-    {33, 2, "Q4_0_8_8", 32, 18, 0, 1, NO_SCALE, 0, 0, 0},
-    {34, 2, "TQ1_0", 256, 54, 0, 1, F16_SCALE, 52, 0x24dca35f65720703, 0xb23e933cfd43c61b},
-    {35, 2, "TQ2_0", 256, 66, 0, 1, F16_SCALE, 64, 0x2ef75a9456e1c14d, 0xe80f30146ea59ba9},
-    {36, 2, "IQ4_NL_4_4", 32, 18, 0, 1, NO_SCALE, 0, 0, 0},
-    {37, 2, "IQ4_NL_4_8", 32, 18, 0, 1, NO_SCALE, 0, 0, 0},
-    {38, 2, "IQ4_NL_8_8", 32, 18, 0, 1, NO_SCALE, 0, 0, 0},
-    {39, 2, "MXFP4", 32, 17, 0, 1, NO_SCALE, 0, 0x4c761edd528e6164, 0xbbbab932fde1561e},
-    {40, 2, "NVFP4", 64, 36, 0, 1, NO_SCALE, 0, 0xb60f8e177ef0699c, 0x974b2b1cb5431d1e},
-    {41, 2, "Q1_0", 128, 18, 0, 1, F16_SCALE, 0, 0x7a7f330a50ca18a5, 0x91ca4b4f57dd9b89},
-    {42, 2, "Q2_0", 64, 18, 0, 1, F16_SCALE, 0, 0x2a44a334544769aa, 0x44f328a2d812371f},
+    /* id, era, name, block elements, block bytes, scales and their offset, values, swapped */
+    {0, 2, "F32", 1, 4, NO_SCALE, 0, 0x78e375c30a1a5093, 0x1a3959099de43447},
+    {1, 2, "F16", 1, 2, NO_SCALE, 0, 0x7750f88b8d257fd9, 0x19bb7402b0f06c65},
+    {2, 2, "Q4_0", 32, 18, F16_SCALE, 0, 0x87f67c07873e24a0, 0xce587df2c3f81127},
+    {3, 2, "Q4_1", 32, 20, TWO_F16_SCALES, 0, 0xbf258e07876edefa, 0x15b6adb90b18ad58},
+    {6, 2, "Q5_0", 32, 22, F16_SCALE, 0, 0x8e376ef7c718cd00, 0x97eb26796ffee4b1},
+    {7, 2, "Q5_1", 32, 24, TWO_F16_SCALES, 0, 0x57edff16d6c969fe, 0xffc5738194ff418c},
+    {8, 2, "Q8_0", 32, 34, F16_SCALE, 0, 0xf9ff9c9d4b150fc6, 0x343d3a03f51f0a85},
+    {9, 2, "Q8_1", 32, 36, TWO_F16_SCALES, 0, 0xae99efd46efac839, 0xb2226204e87667f9},
+    {10, 2, "Q2_K", 256, 84, TWO_F16_SCALES, 80, 0xe064bf7437f02d35, 0x44d6c69daddf0f89},
+    {11, 2, "Q3_K", 256, 110, F16_SCALE, 108, 0x5434fe27c118e1e0, 0xfafa773c36c769c0},
+    {12, 2, "Q4_K", 256, 144, TWO_F16_SCALES, 0, 0xc750fa9317102a62, 0x53a42af86eae2df2},
+    {13, 2, "Q5_K", 256, 176, TWO_F16_SCALES, 0, 0x167e15a7bc4ce356, 0xbefc3d860dd0c9a0},
+    {14, 2, "Q6_K", 256, 210, F16_SCALE, 208, 0xddb2c88f8e4ed207, 0x07ad8109205e58bc},
+    {15, 2, "Q8_K", 256, 292, F32_SCALE, 0, 0x96a18bdd9ec5abb2, 0xda8905bdc5261f30},
+    {16, 2, "IQ2_XXS", 256, 66, F16_SCALE, 0, 0xbb10903f36c46d8c, 0xa19754b98b550ceb},
+    {17, 2, "IQ2_XS", 256, 74, F16_SCALE, 0, 0x961dd81fafaad967, 0x4a7c21cb9d717852},
+    {18, 2, "IQ3_XXS", 256, 98, F16_SCALE, 0, 0x75e99a0b7e1258d5, 0xddfcba28cffc4665},
+    {19, 2, "IQ1_S", 256, 50, F16_SCALE, 0, 0xa3487b3015567a86, 0x36a1faa5779b2f74},
+    {20, 2, "IQ4_NL", 32, 18, F16_SCALE, 0, 0xa0e445330d267a96, 0xdddaba1e46b40b52},
+    {21, 2, "IQ3_S", 256, 110, F16_SCALE, 0, 0xbc5b5fa46376662c, 0xd193845554523a05},
+    {22, 2, "IQ2_S", 256, 82, F16_SCALE, 0, 0x83f9dabc00813693, 0x886f67ca0acbbd84},
+    {23, 2, "IQ4_XS", 256, 136, F16_SCALE, 0, 0x1a3a16adad7bc6a9, 0xe9bdf01b51129a94},
+    {24, 2, "I8", 1, 1, NO_SCALE, 0, 0x6900b67cb87d2f7f, 0x8cc294badc5af63b},
+    {25, 2, "I16", 1, 2, NO_SCALE, 0, 0x36bc92f4591cbf29, 0x728416c60231816d},
+    {26, 2, "I32", 1, 4, NO_SCALE, 0, 0x1f35f6bf23ea70b1, 0x2332336ead0b0273},
+    {27, 2, "I64", 1, 8, NO_SCALE, 0, 0x2901a5c560895a4c, 0x21a23d8e1ebd0269},
+    {28, 2, "F64", 1, 8, NO_SCALE, 0, 0x9f12d36da2394fd7, 0xc43475af1bfff60e},
+    {29, 2, "IQ1_M", 256, 56, SPLIT_F16_SCALE, 48, 0x7dc3470ebc20b0b5, 0x9bfcf01cd3b40935},
+    {30, 2, "BF16", 1, 2, NO_SCALE, 0, 0x7876e54b6f8717c0, 0x81e25c46ae2065da},
+    {31, 2, "Q4_0_4_4", 32, 18, NO_SCALE, 0, 0, 0},
+    {32, 2, "Q4_0_4_8", 32, 18, NO_SCALE, 0, 0, 0},
+    {33, 2, "Q4_0_8_8", 32, 18, NO_SCALE, 0, 0, 0},
+    {34, 2, "TQ1_0", 256, 54, F16_SCALE, 52, 0x24dca35f65720703, 0xb23e933cfd43c61b},
+    {35, 2, "TQ2_0", 256, 66, F16_SCALE, 64, 0x2ef75a9456e1c14d, 0xe80f30146ea59ba9},
+    {36, 2, "IQ4_NL_4_4", 32, 18, NO_SCALE, 0, 0, 0},
+    {37, 2, "IQ4_NL_4_8", 32, 18, NO_SCALE, 0, 0, 0},
+    {38, 2, "IQ4_NL_8_8", 32, 18, NO_SCALE, 0, 0, 0},
+    {39, 2, "MXFP4", 32, 17, NO_SCALE, 0, 0x4c761edd528e6164, 0xbbbab932fde1561e},
+    {40, 2, "NVFP4", 64, 36, NO_SCALE, 0, 0xb60f8e177ef0699c, 0x974b2b1cb5431d1e},
+    {41, 2, "Q1_0", 128, 18, F16_SCALE, 0, 0x7a7f330a50ca18a5, 0x91ca4b4f57dd9b89},
+    {42, 2, "Q2_0", 64, 18, F16_SCALE, 0, 0x2a44a334544769aa, 0x44f328a2d812371f},
 
-    {144, 2, "IQ4_KS", 256, 136, 4, 1, NO_SCALE, 0, 0x418d5ff6a129805e, 0xf3a385492c79cd7a},
-    {220, 2, "IQ4_NL_R4", 32, 18, 0, 4, F16_SCALE, 0, 0x9ce2576fa34460a5, 0x8b34f478aaa62033},
-    {344, 2, "IQ4_KS_R4", 256, 136, 4, 4, NO_SCALE, 0, 0xe1fd3b8ed9f4f526, 0xec6d55bf22a26225},
+    {144, 2, "IQ4_KS", 256, 136, NO_SCALE, 0, 0x418d5ff6a129805e, 0xf3a385492c79cd7a},
+    {220, 2, "IQ4_NL_R4", 32, 18, F16_SCALE, 0, 0x9ce2576fa34460a5, 0x8b34f478aaa62033},
+    {344, 2, "IQ4_KS_R4", 256, 136, NO_SCALE, 0, 0xe1fd3b8ed9f4f526, 0xec6d55bf22a26225},
 
-    {2, 0, "Q4_0", 32, 20, 0, 1, F32_SCALE, 0, 0xfb5bfdb4dfd9bb64, 0xf654bd9ab758deb1},
-    {3, 0, "Q4_1", 32, 24, 0, 1, TWO_F32_SCALES, 0, 0x98455cbea34ffc7e, 0xfaa66de836b1b530},
-    {4, 0, "Q4_2", 16, 10, 0, 1, F16_SCALE, 0, 0xadef0519d07ee902, 0x0f97fc920e02d3b9},
-    {5, 0, "Q4_3", 16, 12, 0, 1, TWO_F16_SCALES, 0, 0xe2cddb2980241125, 0xe4025ce26f404de7},
-    {6, 0, "Q5_0", 32, 22, 0, 1, F16_SCALE, 0, 0x1692381325c5ae75, 0xe97b6685682eee17},
-    {7, 0, "Q5_1", 32, 24, 0, 1, TWO_F16_SCALES, 0, 0x96e3ab542fec368d, 0xedec1a1aa4552c98},
-    {8, 0, "Q8_0", 32, 36, 0, 1, F32_SCALE, 0, 0x8087b973b5edc8f6, 0xcc4cea3edd54ee0d},
-    {2, 1, "Q4_0", 32, 20, 0, 1, F32_SCALE, 0, 0x549594cd66e0fa3c, 0xf654bd9ab758deb1},
-    {3, 1, "Q4_1", 32, 24, 0, 1, TWO_F32_SCALES, 0, 0x9a17dc77c29857ce, 0xfaa66de836b1b530},
-    {8, 1, "Q8_0", 32, 36, 0, 1, F32_SCALE, 0, 0x8087b973b5edc8f6, 0xcc4cea3edd54ee0d},
+    {2, 0, "Q4_0", 32, 20, F32_SCALE, 0, 0xfb5bfdb4dfd9bb64, 0xf654bd9ab758deb1},
+    {3, 0, "Q4_1", 32, 24, TWO_F32_SCALES, 0, 0x98455cbea34ffc7e, 0xfaa66de836b1b530},
+    {4, 0, "Q4_2", 16, 10, F16_SCALE, 0, 0xadef0519d07ee902, 0x0f97fc920e02d3b9},
+    {5, 0, "Q4_3", 16, 12, TWO_F16_SCALES, 0, 0xe2cddb2980241125, 0xe4025ce26f404de7},
+    {6, 0, "Q5_0", 32, 22, F16_SCALE, 0, 0x1692381325c5ae75, 0xe97b6685682eee17},
+    {7, 0, "Q5_1", 32, 24, TWO_F16_SCALES, 0, 0x96e3ab542fec368d, 0xedec1a1aa4552c98},
+    {8, 0, "Q8_0", 32, 36, F32_SCALE, 0, 0x8087b973b5edc8f6, 0xcc4cea3edd54ee0d},
+    {2, 1, "Q4_0", 32, 20, F32_SCALE, 0, 0x549594cd66e0fa3c, 0xf654bd9ab758deb1},
+    {3, 1, "Q4_1", 32, 24, TWO_F32_SCALES, 0, 0x9a17dc77c29857ce, 0xfaa66de836b1b530},
+    {8, 1, "Q8_0", 32, 36, F32_SCALE, 0, 0x8087b973b5edc8f6, 0xcc4cea3edd54ee0d},
 };
 
 const size_t n_expectations = sizeof expectations / sizeof *expectations;
@@ -102,6 +103,11 @@ size_t blocks_for(const struct expectation *e)
     return ELEMENTS / e->block_elements + 1;
 }
 
+static const struct dequant_type *type_of(const struct expectation *e)
+{
+    return dequant_type_of_era(e->id, e->era);
+}
+
 void set_scales(const struct expectation *e, uint8_t *block, const uint16_t halves[2])
 {
     uint8_t *at = block + e->scale_offset;
@@ -112,7 +118,7 @@ void set_scales(const struct expectation *e, uint8_t *block, const uint16_t halv
     case TWO_F32_SCALES:
         break;
     case F16_SCALE:
-        for (size_t row = 0; row < e->interleave_rows; row++)
+        for (size_t row = 0; row < type_of(e)->interleave_rows; row++)
             memcpy(at + 2 * row, &halves[row % 2], 2);
         break;
     case TWO_F16_SCALES:
@@ -127,7 +133,7 @@ void set_scales(const struct expectation *e, uint8_t *block, const uint16_t halv
 
 size_t stride_of(const struct expectation *e)
 {
-    return (size_t)e->block_bytes * e->interleave_rows;
+    return (size_t)e->block_bytes * type_of(e)->interleave_rows;
 }
 
 /* Return the float with the same value. A subnormal becomes another number. */
@@ -162,8 +168,9 @@ void make_blocks(const struct expectation *e, uint8_t *to)
 
 size_t make_headers(const struct expectation *e, uint8_t *to)
 {
-    const size_t n_bytes = (size_t)e->row_header_bytes * e->interleave_rows;
-    const size_t width_bytes = e->row_header_bytes == 2 ? 2 : 4;
+    const struct dequant_type *type = type_of(e);
+    const size_t n_bytes = (size_t)type->row_header_bytes * type->interleave_rows;
+    const size_t width_bytes = type->row_header_bytes == 2 ? 2 : 4;
     uint64_t state = e->id + 1000;
 
     for (size_t i = 0; i < n_bytes; i += width_bytes) {
@@ -181,7 +188,7 @@ void make_data(const struct expectation *e, uint8_t *to, size_t row_elements)
     const size_t group_blocks = row_elements / e->block_elements;
 
     make_blocks(e, blocks);
-    if (e->row_header_bytes == 0) { /* without headers, groups are just blocks */
+    if (type_of(e)->row_header_bytes == 0) { /* without headers, groups are just blocks */
         memcpy(to, blocks, blocks_for(e) * stride_of(e));
         return;
     }

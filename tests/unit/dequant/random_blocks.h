@@ -13,31 +13,33 @@
 enum scale { NO_SCALE, F16_SCALE, TWO_F16_SCALES, F32_SCALE, TWO_F32_SCALES, SPLIT_F16_SCALE };
 
 /*
- * Expected properties of a row of the type table. The hashes are 64-bit FNV-1a and were computed
- * without the code under test:
+ * Expected properties of a row of the type table. The sizes are those of the format's
+ * documentation. The hashes are 64-bit FNV-1a and were computed without the code under test:
  *
- * - `values` is the hash of the floats that make_blocks() decodes to, computed with ggml's
- *   dequantize_row_* functions at commit d99724f2b141fed9e1a9f402213506c081433465; for F16 and BF16
- *   with its scalar conversions. Integers, F64 and Q8_1 (d * q), which ggml does not convert,
- *   follow from their definition.
- * - `swapped` is the hash of the same blocks in the opposite byte order, computed by swapping the
- *   members of ggml's block structs.
- * - For the old layouts, `values` was computed with NumPy from the pictures in
- *   dequant/old_blocks.h. Files of that time confirm it where the fixtures have them. No big-endian
- *   files of these layouts exist.
- * - For types with row headers or interleaved rows, `values` covers the rows of a group one after
- *   the other, with the headers of make_headers(). It was computed with NumPy from the pictures in
- *   dequant/ik_blocks.h. Tensors made by ik_llama.cpp confirm it where the fixtures have them.
+ * - `values` is the hash of the floats that the blocks of make_blocks() decode to. For types with
+ *   row headers or interleaved rows, it covers all rows of a group, one after the other, with the
+ *   headers of make_headers().
+ * - `swapped` is the hash of the same blocks in the opposite byte order. For types without byte
+ *   order (dequant_has_byte_order()), it is the hash of the blocks as they are.
  *
- * Removed types have no decoder and so no hash.
+ * Sources of the hashes:
+ *
+ * - Types of ggml: its dequantize_row_* functions at commit
+ * d99724f2b141fed9e1a9f402213506c081433465, its scalar conversions for F16 and BF16, and the
+ * members of its block structs for the byte order. ggml does not convert integers, F64 and Q8_1 (d
+ * * q), which follow from their definition.
+ * - Old layouts: NumPy, from the pictures in dequant/old_blocks.h. Files of that time confirm them
+ *   where the fixtures have any.
+ * - Types of ik_llama.cpp: NumPy, from the pictures in dequant/ik_blocks.h. Tensors that it made
+ *   confirm them where the fixtures have any.
+ *
+ * expected.py computes the hashes of a new type. Removed types have no decoder and so no hash.
  */
 struct expectation {
     uint32_t id, era;
     const char *name;
     uint32_t block_elements;
     uint32_t block_bytes;
-    uint32_t row_header_bytes; /* 0, 2 for an f16 scale, a multiple of 4 for floats */
-    uint32_t interleave_rows;
     enum scale scale;
     uint16_t scale_offset; /* in bytes; a second scale, or the next row's, follows the first */
     uint64_t values;

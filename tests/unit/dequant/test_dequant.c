@@ -47,19 +47,17 @@ Test(dequant, table_is_complete_and_ordered)
         const struct dequant_type *type = dequant_type_at(i);
         const struct expectation *e = expectation_of(type);
 
-        cr_assert_eq(e, &expectations[i], "%s: wrong position in random_blocks.c", type->name);
+        cr_expect_eq(e, &expectations[i], "%s: wrong position in random_blocks.c", type->name);
         if (i > 0 && type->era == dequant_type_at(i - 1)->era)
-            cr_assert_gt(type->id, dequant_type_at(i - 1)->id);
-        cr_assert_str_eq(type->name, e->name);
-        cr_assert_eq(type->block_elements, e->block_elements, "%s", type->name);
-        cr_assert_eq(type->block_bytes, e->block_bytes, "%s", type->name);
-        cr_assert_eq(type->row_header_bytes, e->row_header_bytes, "%s", type->name);
-        cr_assert_eq(type->interleave_rows, e->interleave_rows, "%s", type->name);
-        cr_assert_leq(type->row_header_bytes * type->interleave_rows, DEQUANT_MAX_HEADER_BYTES,
+            cr_expect_gt(type->id, dequant_type_at(i - 1)->id, "%s", type->name);
+        cr_expect_str_eq(type->name, e->name);
+        cr_expect_eq(type->block_elements, e->block_elements, "%s", type->name);
+        cr_expect_eq(type->block_bytes, e->block_bytes, "%s", type->name);
+        cr_expect_leq(type->row_header_bytes * type->interleave_rows, DEQUANT_MAX_HEADER_BYTES,
                       "%s", type->name);
-        cr_assert_eq(!dequant_is_decodable(type), e->values == 0, "%s", type->name);
+        cr_expect_eq(!dequant_is_decodable(type), e->values == 0, "%s", type->name);
     }
-    cr_assert_eq(n_types, n_expectations);
+    cr_expect_eq(n_types, n_expectations);
 }
 
 Test(dequant, lookup_by_id)
@@ -103,7 +101,7 @@ static void check_values(const struct dequant_type *type, const struct expectati
         decode(type, row, blocks, out, n_blocks);
         hash = fnv1a_more(hash, out, n_blocks * e->block_elements * sizeof(float));
     }
-    cr_assert_eq(hash, e->values, "%s: hash %#018llx", type->name, (unsigned long long)hash);
+    cr_expect_eq(hash, e->values, "%s: hash %#018llx", type->name, (unsigned long long)hash);
 }
 
 Test(dequant, values_match_ggml)
@@ -120,6 +118,9 @@ static void check_counts(const struct dequant_type *type, const struct expectati
     static const size_t counts[] = {0, 1, 2, 3, 7, 17};
     const uint32_t row = type->interleave_rows - 1;
     float *first = out + GUARD_ELEMENTS;
+    uint8_t guard[GUARD_ELEMENTS * sizeof(float)];
+
+    memset(guard, 0x5a, sizeof guard);
 
     for (size_t i = 0; i < 17; i++)
         decode(type, row, blocks + i * stride_of(e), other_out + i * e->block_elements, 1);
@@ -129,14 +130,12 @@ static void check_counts(const struct dequant_type *type, const struct expectati
 
         memset(out, 0x5a, sizeof(out));
         decode(type, row, blocks, first, counts[i]);
-        cr_assert_eq(memcmp(first, other_out, n_elements * sizeof(float)), 0, "%s: %zu blocks",
+        cr_expect_eq(memcmp(first, other_out, n_elements * sizeof(float)), 0, "%s: %zu blocks",
                      type->name, counts[i]);
-        for (size_t k = 0; k < GUARD_ELEMENTS * sizeof(float); k++) {
-            cr_assert_eq(((const uint8_t *)out)[k], 0x5a, "%s: write before the start of out",
-                         type->name);
-            cr_assert_eq(((const uint8_t *)(first + n_elements))[k], 0x5a,
-                         "%s: write past the end of out", type->name);
-        }
+        cr_expect_eq(memcmp(out, guard, sizeof guard), 0, "%s: write before the start of out",
+                     type->name);
+        cr_expect_eq(memcmp(first + n_elements, guard, sizeof guard), 0,
+                     "%s: write past the end of out", type->name);
     }
 }
 
@@ -153,7 +152,7 @@ static void check_alignments(const struct dequant_type *type, const struct expec
     for (size_t offset = 1; offset < 16; offset++) {
         memcpy(moved_blocks + offset, blocks, n_blocks * stride_of(e));
         decode(type, 0, moved_blocks + offset, out, n_blocks);
-        cr_assert_eq(memcmp(out, other_out, n_blocks * e->block_elements * sizeof(float)), 0,
+        cr_expect_eq(memcmp(out, other_out, n_blocks * e->block_elements * sizeof(float)), 0,
                      "%s: misaligned by %zu", type->name, offset);
     }
 }
@@ -171,12 +170,12 @@ Test(dequant, byte_order_map_covers_the_block)
 
         cr_assert_not_null(type->fields, "%s", type->name);
         for (const struct dequant_field *f = type->fields; f->width_bytes != 0; f++) {
-            cr_assert(f->width_bytes == 1 || f->width_bytes == 2 || f->width_bytes == 4 ||
+            cr_expect(f->width_bytes == 1 || f->width_bytes == 2 || f->width_bytes == 4 ||
                           f->width_bytes == 8,
                       "%s", type->name);
             n_bytes += (size_t)f->width_bytes * f->count;
         }
-        cr_assert_eq(n_bytes, dequant_stride_bytes(type), "%s", type->name);
+        cr_expect_eq(n_bytes, dequant_stride_bytes(type), "%s", type->name);
     }
 }
 
@@ -188,17 +187,17 @@ static void check_swap(const struct dequant_type *type, const struct expectation
 
     dequant_swap_blocks(type, blocks, swapped_blocks, n_blocks);
     hash = fnv1a(swapped_blocks, n_bytes);
-    cr_assert_eq(hash, e->swapped, "%s: hash %#018llx", type->name, (unsigned long long)hash);
+    cr_expect_eq(hash, e->swapped, "%s: hash %#018llx", type->name, (unsigned long long)hash);
 
     /* Swap back to an odd address, and check the bytes around the result. */
     memset(moved_blocks, 0x5a, sizeof(moved_blocks));
     dequant_swap_blocks(type, swapped_blocks, moved_blocks + 1, n_blocks);
-    cr_assert_eq(memcmp(moved_blocks + 1, blocks, n_bytes), 0, "%s", type->name);
-    cr_assert_eq(moved_blocks[0], 0x5a, "%s", type->name);
-    cr_assert_eq(moved_blocks[1 + n_bytes], 0x5a, "%s", type->name);
+    cr_expect_eq(memcmp(moved_blocks + 1, blocks, n_bytes), 0, "%s", type->name);
+    cr_expect_eq(moved_blocks[0], 0x5a, "%s", type->name);
+    cr_expect_eq(moved_blocks[1 + n_bytes], 0x5a, "%s", type->name);
 
     dequant_swap_blocks(type, blocks, moved_blocks, 0);
-    cr_assert_eq(moved_blocks[0], 0x5a, "%s", type->name);
+    cr_expect_eq(moved_blocks[0], 0x5a, "%s", type->name);
 }
 
 Test(dequant, swap_is_by_field_and_reversible)
