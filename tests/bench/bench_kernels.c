@@ -8,6 +8,8 @@
  * speed that ggml's own conversion reaches. The exit status is 0 even if a target is missed.
  *
  * bench-kernels [TYPE]...
+ *
+ * Types are named as in the type table, in any case.
  */
 #include "dequant/kernels.h"
 #include "dequant/rows.h"
@@ -17,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #define OUT_BYTES     (128u << 10)
@@ -178,14 +181,29 @@ static void measure(const struct expectation *e)
 static bool is_wanted(const char *name, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], name) == 0)
+        if (strcasecmp(argv[i], name) == 0)
             return true;
     }
     return argc == 1;
 }
 
+static bool is_type(const char *name)
+{
+    for (size_t i = 0; i < n_expectations; i++) {
+        if (strcasecmp(name, expectations[i].name) == 0)
+            return true;
+    }
+    return false;
+}
+
 int main(int argc, char **argv)
 {
+    for (int i = 1; i < argc; i++) {
+        if (!is_type(argv[i])) {
+            fprintf(stderr, "bench-kernels: unknown type \"%s\"\n", argv[i]);
+            return 1;
+        }
+    }
     printf("%-10s %-7s %6s (range)       %s       %s      %s\n", "type", "kernels", "GB/s",
            "of memset (range)", "to scalar (range)", "target");
     for (size_t i = 0; i < n_expectations; i++) {
