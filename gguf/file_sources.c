@@ -25,12 +25,13 @@ static int open_file(struct gguf_source *source, const char *path, struct gguf_r
     return 0;
 }
 
-static int open_mapped(struct gguf_source *source, const char *path, struct gguf_report *report)
+/* Open a file, and map it as a whole unless it is growing. */
+static int open_whole(struct gguf_source *source, const char *path, struct gguf_report *report)
 {
     const int result = open_file(source, path, report);
     void *mapping;
 
-    if (result < 0 || source->size_bytes == 0)
+    if (result < 0 || source->is_growing || source->size_bytes == 0)
         return result;
     mapping = mmap(NULL, source->size_bytes, PROT_READ, MAP_PRIVATE, source->descriptor, 0);
     if (mapping == MAP_FAILED)
@@ -109,35 +110,11 @@ static uint64_t count_hole_bytes(const struct gguf_source *source, uint64_t offs
     return count;
 }
 
-static bool fits_complete(const char *path, bool is_growing)
-{
-    (void)path;
-    return !is_growing;
-}
-
-static bool fits_growing(const char *path, bool is_growing)
-{
-    (void)path;
-    return is_growing;
-}
-
-const struct gguf_source_kind gguf_mapped_file = {
-    .name = "file",
-    .fits = fits_complete,
-    .open = open_mapped,
-    .close = close_file,
-    .read = read_file,
-    .get_status = get_status,
-    .count_hole_bytes = count_hole_bytes,
-};
-
-const struct gguf_source_kind gguf_growing_file = {
-    .name = "growing file",
-    .is_growing = true,
-    .fits = fits_growing,
-    .open = open_file,
+const struct gguf_source_kind gguf_whole_file = {
+    .open = open_whole,
     .close = close_file,
     .read = read_file,
     .get_status = get_status,
     .has = has_written,
+    .count_hole_bytes = count_hole_bytes,
 };

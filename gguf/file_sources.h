@@ -4,10 +4,8 @@
 
 #include "gguf/source.h"
 
-/* A complete file, mapped as a whole. */
-extern const struct gguf_source_kind gguf_mapped_file;
-
-/* A file that is still being written, read with pread(): a mapping would end where it ends now. */
-extern const struct gguf_source_kind gguf_growing_file;
+/* A file as it is, mapped if it is complete; fits every path. A growing file is read with pread().
+ */
+extern const struct gguf_source_kind gguf_whole_file;
 
 #endif

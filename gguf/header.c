@@ -73,16 +73,15 @@ static int choose_step(const struct gguf_source *source, uint64_t offset, uint64
                        size_t *n_bytes)
 {
     const struct gguf_header *header = &source->header;
-    const struct gguf_source_kind *kind = source->kind;
     uint64_t step = header->step_bytes;
 
     if (needed_bytes > header->limit_bytes - header->n_bytes)
         return -E2BIG;
     step = smaller(step, header->limit_bytes - header->n_bytes);
     step = smaller(step, source->size_bytes - offset);
-    if (kind->is_growing && kind->has && !kind->has(source, offset, step)) {
+    if (source->is_growing && !gguf_source_has(source, offset, step)) {
         step = smaller(step, needed_bytes);
-        if (!kind->has(source, offset, step))
+        if (!gguf_source_has(source, offset, step))
             return -EAGAIN;
     }
     *n_bytes = (size_t)step;
@@ -104,6 +103,7 @@ static int copy_step(struct gguf_source *source, uint64_t needed_bytes)
     }
     if (result == 0)
         result = make_writable(header, header->n_bytes + n_bytes);
+    /* Not gguf_source_read(), which may compare the header. choose_step() has looked for holes. */
     if (result == 0)
         result = kind->read(source, offset, n_bytes, header->bytes + header->n_bytes);
     if (result < 0)
@@ -186,6 +186,7 @@ static int compare_stretch(const struct gguf_source *source, const uint8_t *copy
 
     while (n_bytes > 0) {
         const size_t n = (size_t)smaller(n_bytes, sizeof now);
+        /* No byte can be missing: a growing source is never compared. */
         const int result = source->kind->read(source, offset, n, now);
 
         if (result < 0)

@@ -13,16 +13,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The first one that fits is used. */
-static const struct gguf_source_kind *const kinds[] = {&gguf_mapped_file, &gguf_growing_file};
+/* The first one that fits is used; the last one fits every path. */
+static const struct gguf_source_kind *const kinds[] = {&gguf_whole_file};
 
-static const struct gguf_source_kind *choose_kind(const char *path, bool is_growing)
+static const struct gguf_source_kind *choose_kind(const char *path)
 {
     size_t i = 0;
 
-    while (!kinds[i]->fits(path, is_growing)) {
+    while (kinds[i]->fits && !kinds[i]->fits(path)) {
         i++;
-        assert(i < sizeof kinds / sizeof(kinds[0])); /* the kinds of whole files fit every path */
+        assert(i < sizeof kinds / sizeof(kinds[0]));
     }
     return kinds[i];
 }
@@ -70,7 +70,8 @@ int gguf_source_open(const char *path, bool is_growing, struct gguf_source *sour
 {
     int result;
 
-    *source = (struct gguf_source){.kind = choose_kind(path, is_growing), .descriptor = -1};
+    *source =
+        (struct gguf_source){.kind = choose_kind(path), .is_growing = is_growing, .descriptor = -1};
     source->header.limit_bytes = GGUF_MAX_HEADER_BYTES;
     result = source->kind->open(source, path, report);
     if (result == 0) {
@@ -96,14 +97,9 @@ void gguf_source_close(struct gguf_source *source)
     *source = (struct gguf_source){0};
 }
 
-bool gguf_source_is_growing(const struct gguf_source *source)
-{
-    return source->kind->is_growing;
-}
-
 bool gguf_source_has(const struct gguf_source *source, uint64_t offset, uint64_t n_bytes)
 {
-    if (source->kind->has)
+    if (source->is_growing && source->kind->has)
         return source->kind->has(source, offset, n_bytes);
     return n_bytes <= source->size_bytes && offset <= source->size_bytes - n_bytes;
 }
@@ -144,7 +140,7 @@ int gguf_source_check(const struct gguf_source *source, uint64_t end_offset)
     if (source->kind->get_status(source, &now) < 0 || now.size_bytes < end_offset)
         return -EIO;
     /* If the file only became shorter, the rest is still good. */
-    if (source->kind->is_growing || now.size_bytes < source->size_bytes)
+    if (source->is_growing || now.size_bytes < source->size_bytes)
         return 0;
     pthread_mutex_lock(&source->changes->lock);
     result = check_times(source, &now);
@@ -173,7 +169,7 @@ struct timespec gguf_source_modified(const struct gguf_source *source)
 static int copy(const struct gguf_source *source, uint64_t offset, size_t n_bytes, void *out)
 {
     /* Check for holes before reading: a hole may become data meanwhile, but data never a hole. */
-    if (source->kind->is_growing && !gguf_source_has(source, offset, n_bytes))
+    if (source->is_growing && !gguf_source_has(source, offset, n_bytes))
         return -EIO;
     return source->kind->read(source, offset, n_bytes, out);
 }

@@ -22,19 +22,16 @@
  * negative errno. Members marked optional may be NULL.
  */
 struct gguf_source_kind {
-    const char *name;
-    bool is_growing; /* bytes may be missing now and be there later */
-
     /*
-     * Return true if the kind opens `path`, given by the user or made from the name of a shard.
-     * `is_growing`: the user says that the file is still being written. The first kind in the table
-     * that returns true is used.
+     * Return true if the kind opens `path`, given by the user or made from the name of a shard. The
+     * first kind in the table that fits is used. NULL: it fits every path.
      */
-    bool (*fits)(const char *path, bool is_growing);
+    bool (*fits)(const char *path);
 
     /*
-     * Open `path`: set size_bytes, and whichever of descriptor and mapping the kind has. Reports
-     * why it fails; close() is called even then.
+     * Open `path`: set size_bytes, and whichever of descriptor and mapping the kind has. A growing
+     * source has no mapping, which would end where it ends now. Reports why it fails; close() is
+     * called even then.
      */
     int (*open)(struct gguf_source *source, const char *path, struct gguf_report *report);
     void (*close)(struct gguf_source *source);
@@ -44,37 +41,40 @@ struct gguf_source_kind {
 
     int (*get_status)(const struct gguf_source *source, struct gguf_file_status *status);
 
-    /* Optional; see gguf_source_has(). Without it every byte up to size_bytes is there. */
+    /*
+     * Optional; see gguf_source_has(). Called for growing sources only. Without it every byte up to
+     * size_bytes is there.
+     */
     bool (*has)(const struct gguf_source *source, uint64_t offset, uint64_t n_bytes);
 
-    /* Optional: how many of these bytes are holes, which take no space and read as zeros. */
+    /* Optional: return how many of these bytes are holes, which take no space and read as zeros. */
     uint64_t (*count_hole_bytes)(const struct gguf_source *source, uint64_t offset,
                                  uint64_t n_bytes);
 };
 
 struct gguf_source {
     const struct gguf_source_kind *kind;
-    char *path;             /* absolute, symbolic links not resolved; owned */
-    uint64_t size_bytes;    /* when it was opened */
-    int descriptor;         /* -1 if the kind has none; stays open, so that nobody closes it */
-    const uint8_t *mapping; /* all size_bytes bytes; NULL if the kind has none, or no bytes */
+    bool is_growing;     /* bytes may be missing now and be there later, as the user said */
+    char *path;          /* absolute, symbolic links not resolved; owned */
+    uint64_t size_bytes; /* when it was opened */
+    /* The only descriptor that the daemon keeps open; -1 if the kind has none. */
+    int descriptor;
+    /* Exactly the bytes that read() gives. NULL if there are none, or the kind changes bytes. */
+    const uint8_t *mapping;
     void *state; /* what else the kind needs; its open() makes it, its close() frees it */
     struct gguf_header header;
     struct gguf_changes *changes; /* changes since then; owned */
 };
 
 /*
- * Open the file at `path` as the kind that fits. On success gguf_source_close() must be called. On
- * failure `report` has the reason.
+ * Open the file at `path` as the kind that fits. `is_growing`: it is still being written. On
+ * success gguf_source_close() must be called. On failure `report` has the reason.
  */
 int gguf_source_open(const char *path, bool is_growing, struct gguf_source *source,
                      struct gguf_report *report);
 
 /* Close a source. Does nothing if it is all zero. */
 void gguf_source_close(struct gguf_source *source);
-
-/* Return true if bytes of the source may be missing now and be there later. */
-bool gguf_source_is_growing(const struct gguf_source *source);
 
 /*
  * Return true if all n_bytes at `offset` have been written: none lies past the end or, if the

@@ -266,7 +266,7 @@ static void report_missing(const struct gguf_model *model, const struct gguf_ten
 static void note_missing(const struct gguf_source *file, const struct missing *missing,
                          struct gguf_report *report)
 {
-    if (missing->n_short > 0 && gguf_source_is_growing(file))
+    if (missing->n_short > 0 && file->is_growing)
         gguf_note(report, GGUF_NO_OFFSET, "%" PRIu64 " of %" PRIu64 " tensors are not complete yet",
                   missing->n_short, missing->n_tensors);
     else if (missing->n_short > 0)
@@ -280,9 +280,8 @@ static void note_missing(const struct gguf_source *file, const struct missing *m
 static bool is_complete(const struct gguf_source *file, const struct gguf_tensor *tensor,
                         uint64_t end)
 {
-    return gguf_source_is_growing(file)
-               ? gguf_source_has(file, tensor->file_offset, tensor->size_bytes)
-               : end <= file->size_bytes;
+    return file->is_growing ? gguf_source_has(file, tensor->file_offset, tensor->size_bytes)
+                            : end <= file->size_bytes;
 }
 
 static void check_tensor_bounds(const struct gguf_model *model, const struct gguf_tensor *tensor,
@@ -302,7 +301,7 @@ static void check_tensor_bounds(const struct gguf_model *model, const struct ggu
     /* A tensor without data may lie anywhere: a vocabulary-only file ends early. */
     if (tensor->size_bytes == 0 || is_complete(file, tensor, end))
         return;
-    if (!gguf_source_is_growing(file))
+    if (!file->is_growing)
         report_missing(model, tensor, end, report);
     missing->n_short++;
     missing->last_end = end > missing->last_end ? end : missing->last_end;

@@ -235,8 +235,8 @@ static int plan(struct work *work)
         if (!tensor->type || !dequant_is_decodable(tensor->type) || tensor->n_elements == 0)
             continue;
         *item = (struct item){.tensor = tensor, .first_chunk = work->n_chunks};
-        item->is_incomplete = gguf_source_is_growing(file) &&
-                              !gguf_source_has(file, tensor->file_offset, tensor->size_bytes);
+        item->is_incomplete =
+            file->is_growing && !gguf_source_has(file, tensor->file_offset, tensor->size_bytes);
         work->n_items++;
         work->n_chunks += item->is_incomplete ? 1 : (tensor->n_elements - 1) / CHUNK_ELEMENTS + 1;
         if (!item->is_incomplete)

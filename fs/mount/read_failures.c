@@ -88,7 +88,7 @@ static void report_file(struct fs_read_failures *failures, fs_node_index node)
 
     for (uint32_t i = 0; i < model->n_files; i++) {
         /* With -o partial, data that has not arrived yet is not a failure. */
-        if (gguf_source_is_growing(&model->files[i])) {
+        if (model->files[i].is_growing) {
             is_found = true;
         } else if (find_cause(&model->files[i], &cause)) {
             is_found = true;

@@ -219,7 +219,7 @@ const char *fs_model_gguf_obstacle(const struct gguf_model *model)
 
         if (!tensor->type && tensor->big_endian)
             return "it has big-endian tensors of unknown type";
-        if (!tensor->type && gguf_source_is_growing(&model->files[tensor->file_index]))
+        if (!tensor->type && model->files[tensor->file_index].is_growing)
             return "it is not complete, and has tensors of unknown type";
         /* The type has a decoder, but the file's block layout is unknown. */
         if (tensor->type && !dequant_is_decodable(tensor->type) &&
@@ -245,8 +245,7 @@ int fs_model_gguf_build(const struct fs_tree *tree, const void *subject,
     int result;
 
     /* The final size of a growing file is unknown, but the end of its last tensor is known. */
-    if (!shard && model->n_files == 1 && model->is_current &&
-        !gguf_source_is_growing(&model->files[0]))
+    if (!shard && model->n_files == 1 && model->is_current && !model->files[0].is_growing)
         return fs_image_add_source(image, &model->files[0], 0, model->files[0].size_bytes);
     result = fs_image_add_text(image, write_header, tree, subject, interrupt);
     if (result == 0)

@@ -342,8 +342,7 @@ static void print_files(struct fs_sink *sink, const struct gguf_model *model)
     fs_sink_literal(sink, "\n");
     print_label(sink, "size");
     print_bytes(sink, n_bytes);
-    fs_sink_literal(sink,
-                    gguf_source_is_growing(&model->files[0]) ? ", still being written\n" : "\n");
+    fs_sink_literal(sink, model->files[0].is_growing ? ", still being written\n" : "\n");
 }
 
 static void print_findings(struct fs_sink *sink, const struct fs_findings *findings)

@@ -44,8 +44,8 @@ static int read_changing(const struct gguf_source *source, uint64_t offset, size
     return 0;
 }
 
-static const struct gguf_source_kind changing_kind = {
-    .name = "changing bytes", .close = close_nothing, .read = read_changing};
+static const struct gguf_source_kind changing_kind = {.close = close_nothing,
+                                                      .read = read_changing};
 
 static int parse_changing(struct changing_bytes *changing, size_t size_bytes, const char *family,
                           struct gguf_model **model)

@@ -1,6 +1,6 @@
 /*
- * Sources: all kinds give the same bytes, notice changes, and keep a copy of the header but not of
- * the data.
+ * Sources: they give the bytes of their file, notice changes, and keep a copy of the header but not
+ * of the data.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -58,10 +58,37 @@ static void collect(void *argument, uint64_t at, const uint8_t *lent, size_t n_b
         collector->longest = n_bytes;
 }
 
-Test(gguf_source, every_kind_reads_and_lends_the_same_bytes)
+/* Check that a source of any kind gives `bytes`, read, lent and prefetched, and no byte more. */
+static void expect_bytes(const struct gguf_source *source)
 {
     static const size_t units[] = {1, 34, 144, 1000, GGUF_LENT_BYTES};
     static unsigned char out[N_BYTES];
+
+    cr_expect_eq(source->size_bytes, (uint64_t)N_BYTES);
+    cr_expect_eq(gguf_source_read(source, 12345, 67890, out), 0);
+    cr_expect_arr_eq(out, bytes + 12345, 67890);
+    for (size_t i = 0; i < COUNT(units); i++) {
+        struct collector collector = {.out = out, .unit_bytes = units[i]};
+        const size_t n = N_BYTES - 7;
+
+        memset(out, 0, sizeof out);
+        cr_expect_eq(gguf_source_lend(source, 7, n, units[i], collect, &collector), 0);
+        cr_expect_eq(collector.done, n);
+        cr_expect_arr_eq(out, bytes + 7, n);
+        if (source->mapping)
+            cr_expect_eq(collector.n_stretches, 1u);
+        else
+            cr_expect_leq(collector.longest, GGUF_LENT_BYTES);
+    }
+    cr_expect_eq(gguf_source_prefetch(source, 0, N_BYTES), 0);
+    cr_expect_eq(gguf_source_read(source, N_BYTES - 1, 2, out), -EIO);
+    cr_expect(gguf_source_has(source, 0, N_BYTES));
+    cr_expect_not(gguf_source_has(source, 1, N_BYTES));
+    cr_expect_not(gguf_source_has(source, UINT64_MAX, 1));
+}
+
+Test(gguf_source, files_give_their_bytes)
+{
     int descriptor;
 
     fill_bytes();
@@ -69,28 +96,9 @@ Test(gguf_source, every_kind_reads_and_lends_the_same_bytes)
     for (int is_growing = 0; is_growing < 2; is_growing++) {
         struct gguf_source source = open_source(descriptor, is_growing);
 
-        cr_expect_eq(source.size_bytes, (uint64_t)N_BYTES);
-        cr_expect_eq(gguf_source_is_growing(&source), is_growing);
-        cr_expect_eq(gguf_source_read(&source, 12345, 67890, out), 0);
-        cr_expect_arr_eq(out, bytes + 12345, 67890);
-        for (size_t i = 0; i < COUNT(units); i++) {
-            struct collector collector = {.out = out, .unit_bytes = units[i]};
-            const size_t n = N_BYTES - 7;
-
-            memset(out, 0, sizeof out);
-            cr_expect_eq(gguf_source_lend(&source, 7, n, units[i], collect, &collector), 0);
-            cr_expect_eq(collector.done, n);
-            cr_expect_arr_eq(out, bytes + 7, n);
-            if (is_growing)
-                cr_expect_leq(collector.longest, GGUF_LENT_BYTES);
-            else
-                cr_expect_eq(collector.n_stretches, 1u);
-        }
-        cr_expect_eq(gguf_source_prefetch(&source, 0, N_BYTES), 0);
-        cr_expect_eq(gguf_source_read(&source, N_BYTES - 1, 2, out), -EIO);
-        cr_expect(gguf_source_has(&source, 0, N_BYTES));
-        cr_expect_not(gguf_source_has(&source, 1, N_BYTES));
-        cr_expect_not(gguf_source_has(&source, UINT64_MAX, 1));
+        cr_expect_eq(source.is_growing, is_growing);
+        cr_expect_eq(source.mapping != NULL, !is_growing);
+        expect_bytes(&source);
         gguf_source_close(&source);
         gguf_source_close(&source); /* the second close does nothing */
     }
