@@ -2,10 +2,8 @@
  * The files of a model. They are all opened before any byte is read, so that a process can give up
  * the right to open files before it parses one.
  *
- * The shards of a split model lie in one directory and have names like these. The user may name any
- * shard; the others are found by its name. Source: llama.cpp's llama_split_path().
- *
- *     NAME-00001-of-00003.gguf, …     numbers start at 1
+ * The shards of a split model lie in one directory. The user may name any shard; the others are
+ * found by its name, see gguf/support/shard_names.h.
  */
 #ifndef GGUFS_GGUF_FILES_H
 #define GGUFS_GGUF_FILES_H

@@ -25,14 +25,6 @@ static bool is_file(const char *path)
     return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
-/* If no argument is a file, the error names the argument in the model's position. */
-static bool looks_like_model(const char *path)
-{
-    const char *ending = strrchr(path, '.');
-
-    return ending && (strcmp(ending, ".gguf") == 0 || strcmp(ending, ".bin") == 0);
-}
-
 static int fail_missing(const struct fs_options *options, const char *what)
 {
     if (options->command == FS_MOUNT)
@@ -90,9 +82,10 @@ static int assign_model_and_paths(struct fs_options *options, const char **argum
         return fail_missing(options, "a MODEL is missing");
     if (is_at_end)
         first = n - 1;
+    /* If neither is a file, the error names the one that looks like a model. */
     if (!is_file(arguments[first]) &&
-        (is_file(arguments[n - 1 - first]) ||
-         (looks_like_model(arguments[n - 1 - first]) && !looks_like_model(arguments[first]))))
+        (is_file(arguments[n - 1 - first]) || (gguf_has_model_ending(arguments[n - 1 - first]) &&
+                                               !gguf_has_model_ending(arguments[first]))))
         first = n - 1 - first;
     if (first == n - 1) {
         while (first > 0 && gguf_are_shards_of_one_model(arguments[first - 1], arguments[n - 1]))

@@ -1,9 +1,9 @@
 #include "fs/tree/split.h"
 
 #include "gguf/support/grow.h"
+#include "gguf/support/shard_names.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,44 +64,14 @@ int fs_split_plan(const struct gguf_model *model, uint64_t limit_bytes, struct f
     return result;
 }
 
-static bool ends_in_digits(const char *end, size_t n_digits)
-{
-    for (size_t i = 1; i <= n_digits; i++) {
-        if (end[-(ptrdiff_t)i] < '0' || end[-(ptrdiff_t)i] > '9')
-            return false;
-    }
-    return true;
-}
-
-/* Return the part of a shard's name before the numbers: the model's name without its own numbers.
- */
-static struct gguf_string stem_of(const char *path)
-{
-    static const char *const endings[] = {".gguf", ".bin"};
-    static const char of[] = "-of-";
-    const char *slash = strrchr(path, '/');
-    const char *stem = slash ? slash + 1 : path;
-    size_t length = strlen(stem);
-
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        const size_t n = strlen(endings[i]);
-
-        if (length > n && strncmp(stem + length - n, endings[i], n) == 0)
-            length -= n;
-    }
-    if (length > 15 && ends_in_digits(stem + length, 5) &&
-        strncmp(stem + length - 9, of, sizeof of - 1) == 0 &&
-        ends_in_digits(stem + length - 9, 5) && stem[length - 15] == '-')
-        length -= 15;
-    return (struct gguf_string){stem, length};
-}
-
 void fs_split_name(const struct gguf_model *model, const struct fs_shard *shard, const char *ending,
                    char name[FS_NAME_BYTES])
 {
+    const char *path = model->files[0].path, *file_name = strrchr(path, '/') + 1;
+    const struct gguf_string stem = {file_name, gguf_stem_bytes(file_name)};
     char suffix[64];
 
-    snprintf(suffix, sizeof suffix, "-%05" PRIu32 "-of-%05" PRIu32 "%s", shard->index + 1,
-             shard->count, ending);
-    fs_name_escape(stem_of(model->files[0].path), suffix, name);
+    snprintf(suffix, sizeof suffix, GGUF_SHARD_NUMBERS "%s", shard->index + 1, shard->count,
+             ending);
+    fs_name_escape(stem, suffix, name);
 }

@@ -1,31 +1,92 @@
 #include "gguf/support/shard_names.h"
 
-#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* End of a shard's name, with digits for 'N'. */
-static const char shard_ending[] = "-NNNNN-of-NNNNN.gguf";
+#define DIGITS        ((size_t)5)
+#define NUMBERS_BYTES (sizeof "-00001-of-00003" - 1)
+#define SHARD_ENDING  ".gguf"
 
-static bool is_shard(const char *path)
+static const char *const endings[] = {SHARD_ENDING, ".bin"};
+
+/* Return the length of a path without its ending. */
+static size_t find_ending(const char *path)
 {
-    const size_t length = strlen(path), ending = strlen(shard_ending);
+    const size_t length = strlen(path);
 
-    if (length < ending)
-        return false;
-    for (size_t i = 0; i < ending; i++) {
-        const char c = path[length - ending + i];
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t n = strlen(endings[i]);
 
-        if (shard_ending[i] == 'N' ? !isdigit((unsigned char)c) : c != shard_ending[i])
-            return false;
+        if (length >= n && strcmp(path + length - n, endings[i]) == 0)
+            return length - n;
     }
-    return true;
+    return length;
+}
+
+bool gguf_has_model_ending(const char *path)
+{
+    return path[find_ending(path)] != '\0';
+}
+
+/* Read a number that starts at 1. */
+static bool read_number(const char *digits, uint32_t *number)
+{
+    *number = 0;
+    for (size_t i = 0; i < DIGITS; i++) {
+        if (digits[i] < '0' || digits[i] > '9')
+            return false;
+        *number = 10 * *number + (uint32_t)(digits[i] - '0');
+    }
+    return *number > 0;
+}
+
+/* Read the numbers that end `length` bytes behind the start of a path. */
+static bool read_numbers(const char *path, size_t length, uint32_t *number, uint32_t *count)
+{
+    const char *numbers = path + length - NUMBERS_BYTES;
+
+    return length >= NUMBERS_BYTES && numbers[0] == '-' && read_number(numbers + 1, number) &&
+           strncmp(numbers + 1 + DIGITS, "-of-", 4) == 0 &&
+           read_number(numbers + NUMBERS_BYTES - DIGITS, count);
+}
+
+size_t gguf_stem_bytes(const char *path)
+{
+    const size_t length = find_ending(path);
+    uint32_t number, count;
+
+    return read_numbers(path, length, &number, &count) ? length - NUMBERS_BYTES : length;
+}
+
+bool gguf_read_shard_numbers(const char *path, uint32_t *number, uint32_t *count)
+{
+    const size_t length = find_ending(path);
+
+    if (strcmp(path + length, SHARD_ENDING) == 0 && read_numbers(path, length, number, count))
+        return true;
+    *number = *count = 0;
+    return false;
+}
+
+char *gguf_shard_path(const char *path, uint32_t number)
+{
+    uint32_t own_number, count;
+    char *shard;
+
+    if (!gguf_read_shard_numbers(path, &own_number, &count) ||
+        asprintf(&shard, "%.*s" GGUF_SHARD_NUMBERS SHARD_ENDING, (int)gguf_stem_bytes(path), path,
+                 number, count) < 0)
+        return NULL;
+    return shard;
 }
 
 bool gguf_are_shards_of_one_model(const char *a, const char *b)
 {
-    const size_t length = strlen(a);
-    const size_t number = length - strlen(shard_ending) + 1; /* where its digits start */
+    uint32_t number, count_of_a, count_of_b;
+    const size_t stem_bytes = gguf_stem_bytes(a);
 
-    return is_shard(a) && is_shard(b) && strlen(b) == length && strncmp(a, b, number) == 0 &&
-           strcmp(a + number + 5, b + number + 5) == 0;
+    return gguf_read_shard_numbers(a, &number, &count_of_a) &&
+           gguf_read_shard_numbers(b, &number, &count_of_b) && count_of_a == count_of_b &&
+           gguf_stem_bytes(b) == stem_bytes && strncmp(a, b, stem_bytes) == 0;
 }

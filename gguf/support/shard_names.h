@@ -1,9 +1,33 @@
-/* Names of shards, the files of a split model: NAME-00001-of-00003.gguf, as llama.cpp writes them.
+/*
+ * Names of model files, and of shards: the files of a split model. Source: llama.cpp's
+ * llama_split_path().
+ *
+ *     NAME-00001-of-00003.gguf, …     numbers start at 1
  */
 #ifndef GGUFS_GGUF_SHARD_NAMES_H
 #define GGUFS_GGUF_SHARD_NAMES_H
 
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
+
+/* A printf format of the part between NAME and the ending, for two uint32_t: number and count. */
+#define GGUF_SHARD_NUMBERS "-%05" PRIu32 "-of-%05" PRIu32
+
+/* Return true if the path ends as those of model files do: in .gguf or .bin. */
+bool gguf_has_model_ending(const char *path);
+
+/* Return the bytes of a path before its ending and, if it has them, before a shard's numbers. */
+size_t gguf_stem_bytes(const char *path);
+
+/* Read the numbers of a shard's path. Returns false, with zeros, if it is not that of a shard. */
+bool gguf_read_shard_numbers(const char *path, uint32_t *number, uint32_t *count);
+
+/*
+ * Return the path of another shard of the same model, or NULL if out of memory. `path` must be that
+ * of a shard, and `number` at most 99999. The caller frees it.
+ */
+char *gguf_shard_path(const char *path, uint32_t number);
 
 /* Return true if both paths name shards and differ in nothing but the number of the shard. */
 bool gguf_are_shards_of_one_model(const char *a, const char *b);
