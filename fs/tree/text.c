@@ -23,17 +23,6 @@ struct fs_text {
     size_t room;
 };
 
-/* Write until the sink has reached `position` or gone past it. Returns the writer's result. */
-static int write_until(const struct fs_text *text, uint64_t position, struct fs_place *place,
-                       struct fs_sink *sink)
-{
-    int result = 1;
-
-    while (result > 0 && sink->position < position)
-        result = text->write(text->tree, text->subject, place, sink);
-    return result;
-}
-
 static int add_mark(struct fs_text *text, uint64_t position, const struct fs_place *place)
 {
     struct mark *marks =
@@ -50,16 +39,18 @@ static int find_marks(struct fs_text *text, const struct fs_interrupt *interrupt
 {
     struct fs_sink sink = fs_sink_that_counts(0);
     struct fs_place place = {0};
+    uint64_t last_mark = 0;
     int result;
 
-    for (;;) {
-        result = write_until(text, sink.position + MARK_BYTES, &place, &sink);
-        if (result <= 0)
-            break;
-        result = fs_is_interrupted(interrupt) ? -EINTR : add_mark(text, sink.position, &place);
-        if (result < 0)
-            break;
-    }
+    do {
+        result = text->write(text->tree, text->subject, &place, &sink);
+        if (result > 0 && fs_is_interrupted(interrupt))
+            result = -EINTR;
+        if (result > 0 && sink.position - last_mark >= MARK_BYTES) {
+            last_mark = sink.position;
+            result = add_mark(text, last_mark, &place);
+        }
+    } while (result > 0);
     text->size_bytes = sink.position;
     return result;
 }
@@ -137,13 +128,14 @@ int fs_text_read(const struct fs_text *text, uint64_t offset, size_t length, cha
     const struct mark *mark = mark_before(text, offset);
     struct fs_place place = {0};
     struct fs_sink sink = {.from = offset, .to = offset + length, .out = out};
-    int result;
+    int result = 1;
 
     if (mark) {
         place = mark->place;
         sink.position = mark->position;
     }
-    result = write_until(text, sink.to, &place, &sink);
+    while (result > 0 && sink.position < sink.to)
+        result = text->write(text->tree, text->subject, &place, &sink);
     if (result < 0)
         return result;
     return sink.position < sink.to ? -EIO : 0;

@@ -16,7 +16,8 @@
 struct fs_tree;
 
 /*
- * How far a text has been written. All zero at its start. Writers may use the members as they like.
+ * How far a text has been written. All zero at its start. Only the writer uses the members; the
+ * comments say what the present writers use them for.
  */
 struct fs_place {
     uint64_t item;   /* number of the next key or tensor */
@@ -27,8 +28,15 @@ struct fs_place {
 
 /*
  * Write the next piece of a text about `subject` (a struct gguf_key, gguf_tensor, fs_shard, or NULL
- * for the model), at most a line or some KiB, and move `place` past it. The bytes must be the same
- * each time. Returns 1 if there may be more, 0 at the end, or a negative errno.
+ * for the model), at most a line or some KiB, and move `place` past it. Returns 1 if there may be
+ * more, 0 at the end, or a negative errno.
+ *
+ * No text is kept: the writer runs again for every opening and every read, which also writes up to
+ * 64 KiB before its slice. So a piece must take little time. An interrupt is noticed after a piece
+ * and only by an opening.
+ *
+ * The bytes must be the same each time. Those that are made from tensor data may differ once the
+ * data have changed, but never in number, because sizes and marks are kept.
  */
 typedef int fs_text_writer(const struct fs_tree *tree, const void *subject, struct fs_place *place,
                            struct fs_sink *sink);

@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-/* The longest part of a string in one step. */
+/* A step writes pieces until they have so many bytes, so that callers have few steps to count. */
+#define STEP_BYTES 1024u
+/* The longest part of a string in one piece. */
 #define STRING_PART_BYTES 4096u
 #define N_NUMBERS         256u
 
@@ -233,11 +235,15 @@ static void continue_array(struct fs_value_walk *walk, struct fs_sink *sink)
 
 bool fs_value_continue(struct fs_value_walk *walk, struct fs_sink *sink)
 {
-    if (walk->in_string)
-        continue_string(walk, sink);
-    else if (walk->depth > 0)
-        continue_array(walk, sink);
-    else
-        return false;
+    const uint64_t start = sink->position;
+
+    while (sink->position - start < STEP_BYTES) {
+        if (walk->in_string)
+            continue_string(walk, sink);
+        else if (walk->depth > 0)
+            continue_array(walk, sink);
+        else
+            return false;
+    }
     return true;
 }
