@@ -6,13 +6,6 @@
 
 #include <string.h>
 
-void fs_json_unsigned(struct fs_sink *sink, uint64_t number)
-{
-    char text[FS_NUMBER_BYTES];
-
-    fs_sink_write(sink, text, fs_write_unsigned(number, text));
-}
-
 void fs_json_scalar(struct fs_sink *sink, const struct gguf_value *value)
 {
     char text[FS_NUMBER_BYTES];

@@ -30,6 +30,4 @@ void fs_json_string(struct fs_sink *sink, struct gguf_string string);
 /* Write the name of an object's member and a colon, after a comma unless `is_first`. */
 void fs_json_member(struct fs_sink *sink, const char *name, bool is_first);
 
-void fs_json_unsigned(struct fs_sink *sink, uint64_t number);
-
 #endif

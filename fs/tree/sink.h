@@ -48,4 +48,11 @@ static inline void fs_sink_literal(struct fs_sink *sink, const char *literal)
     fs_sink_write(sink, literal, strlen(literal));
 }
 
+/* Write a number in decimal digits. Much faster than fs_sink_print(). */
+void fs_sink_unsigned(struct fs_sink *sink, uint64_t number);
+
+/* Write like printf(), but at most 1023 bytes: what is longer is cut. */
+void fs_sink_print(struct fs_sink *sink, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 #endif

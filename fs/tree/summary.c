@@ -5,29 +5,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Limit in bytes of a string from the model. */
 #define SHOWN_BYTES 200u
-
-static void print(struct fs_sink *sink, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void print(struct fs_sink *sink, const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (n > 0)
-        fs_sink_write(sink, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
-}
 
 static void print_safe(struct fs_sink *sink, struct gguf_string string)
 {
@@ -43,7 +26,7 @@ static void print_safe(struct fs_sink *sink, struct gguf_string string)
 
 static void print_label(struct fs_sink *sink, const char *label)
 {
-    print(sink, "%-16s", label);
+    fs_sink_print(sink, "%-16s", label);
 }
 
 /* A rounded count with a suffix: "7.24 B". */
@@ -58,9 +41,9 @@ static void print_count(struct fs_sink *sink, uint64_t count)
         unit++;
     }
     if (unit == 0)
-        print(sink, "%" PRIu64, count);
+        fs_sink_unsigned(sink, count);
     else
-        print(sink, "%.3g%s (%" PRIu64 ")", shown, units[unit], count);
+        fs_sink_print(sink, "%.3g%s (%" PRIu64 ")", shown, units[unit], count);
 }
 
 static void print_bytes(struct fs_sink *sink, uint64_t n_bytes)
@@ -74,9 +57,9 @@ static void print_bytes(struct fs_sink *sink, uint64_t n_bytes)
         unit++;
     }
     if (unit == 0)
-        print(sink, "%" PRIu64 " bytes", n_bytes);
+        fs_sink_print(sink, "%" PRIu64 " bytes", n_bytes);
     else
-        print(sink, "%.2f %s (%" PRIu64 " bytes)", shown, units[unit], n_bytes);
+        fs_sink_print(sink, "%.2f %s (%" PRIu64 " bytes)", shown, units[unit], n_bytes);
 }
 
 /* ---- keys ---- */
@@ -118,7 +101,7 @@ static void print_integers(struct fs_sink *sink, const struct gguf_value *value)
     struct gguf_cursor cursor;
 
     if (is_integer(value)) {
-        print(sink, "%" PRIu64, value->u64);
+        fs_sink_unsigned(sink, value->u64);
         return;
     }
     cursor = gguf_array_begin(&value->array);
@@ -127,7 +110,8 @@ static void print_integers(struct fs_sink *sink, const struct gguf_value *value)
         least = element.u64 < least ? element.u64 : least;
         greatest = element.u64 > greatest ? element.u64 : greatest;
     }
-    print(sink, least == greatest ? "%" PRIu64 : "%" PRIu64 " to %" PRIu64, least, greatest);
+    fs_sink_print(sink, least == greatest ? "%" PRIu64 : "%" PRIu64 " to %" PRIu64, least,
+                  greatest);
 }
 
 /* Return true if the value is an integer or a short array of them. */
@@ -209,7 +193,7 @@ static void print_tokenizer(struct fs_sink *sink, const struct gguf_model *model
 
     print_label(sink, "vocabulary");
     if (tokens)
-        print(sink, "%" PRIu64 " tokens", tokens->array.n_elements);
+        fs_sink_print(sink, "%" PRIu64 " tokens", tokens->array.n_elements);
     else
         fs_sink_literal(sink, "none");
     if (kind) {
@@ -278,11 +262,12 @@ static void print_shares(struct fs_sink *sink, const struct share *shares, size_
     for (size_t i = 0; i < n_shares; i++) {
         const struct share *share = &shares[i];
 
-        print(sink, "%-10s %7" PRIu64 " %15" PRIu64 " %15" PRIu64 "  %5.1f %%",
-              share->type ? share->type->name : "unknown", share->n_tensors, share->n_elements,
-              share->n_bytes, all_bytes > 0 ? 100 * (double)share->n_bytes / all_bytes : 0);
+        fs_sink_print(sink, "%-10s %7" PRIu64 " %15" PRIu64 " %15" PRIu64 "  %5.1f %%",
+                      share->type ? share->type->name : "unknown", share->n_tensors,
+                      share->n_elements, share->n_bytes,
+                      all_bytes > 0 ? 100 * (double)share->n_bytes / all_bytes : 0);
         if (share->n_elements > 0)
-            print(sink, "  %15.2f", 8 * (double)share->n_bytes / (double)share->n_elements);
+            fs_sink_print(sink, "  %15.2f", 8 * (double)share->n_bytes / (double)share->n_elements);
         fs_sink_literal(sink, "\n");
     }
 }
@@ -298,13 +283,13 @@ static void print_quantization(struct fs_sink *sink, const struct gguf_model *mo
 
         print_label(sink, "quantization");
         if (id < sizeof file_types / sizeof *file_types && file_types[id])
-            print(sink, "%s\n", file_types[id]);
+            fs_sink_print(sink, "%s\n", file_types[id]);
         else
-            print(sink, "file type %" PRIu64 "\n", id);
+            fs_sink_print(sink, "file type %" PRIu64 "\n", id);
     } else if (n_shares > 0) {
         print_label(sink, "quantization");
-        print(sink, "%s%s\n", n_shares > 1 ? "mostly " : "",
-              shares[0].type ? shares[0].type->name : "unknown");
+        fs_sink_print(sink, "%s%s\n", n_shares > 1 ? "mostly " : "",
+                      shares[0].type ? shares[0].type->name : "unknown");
     }
 }
 
@@ -325,8 +310,8 @@ static void print_string_key(struct fs_sink *sink, const struct gguf_model *mode
 static void print_tensor_count(struct fs_sink *sink, const struct gguf_model *model)
 {
     print_label(sink, "tensors");
-    print(sink, "%" PRIu64 "%s\n", model->n_tensors,
-          model->n_tensors == 0 && find_tokens(model) ? " (a vocabulary only)" : "");
+    fs_sink_print(sink, "%" PRIu64 "%s\n", model->n_tensors,
+                  model->n_tensors == 0 && find_tokens(model) ? " (a vocabulary only)" : "");
 }
 
 static void print_files(struct fs_sink *sink, const struct gguf_model *model)
@@ -336,9 +321,9 @@ static void print_files(struct fs_sink *sink, const struct gguf_model *model)
     for (uint32_t i = 0; i < model->n_files; i++)
         n_bytes += model->files[i].size_bytes;
     print_label(sink, "format");
-    print(sink, "%s, %s-endian", model->format, model->big_endian ? "big" : "little");
+    fs_sink_print(sink, "%s, %s-endian", model->format, model->big_endian ? "big" : "little");
     if (model->n_files > 1)
-        print(sink, ", %" PRIu32 " shards", model->n_files);
+        fs_sink_print(sink, ", %" PRIu32 " shards", model->n_files);
     fs_sink_literal(sink, "\n");
     print_label(sink, "size");
     print_bytes(sink, n_bytes);
@@ -353,8 +338,8 @@ static void print_findings(struct fs_sink *sink, const struct fs_findings *findi
         return;
     }
     if (findings->n_findings > 1)
-        print(sink, "%zu notes; the first: ", findings->n_findings);
-    print(sink, "%s\n", findings->first);
+        fs_sink_print(sink, "%zu notes; the first: ", findings->n_findings);
+    fs_sink_print(sink, "%s\n", findings->first);
 }
 
 int fs_summary_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,

@@ -14,7 +14,7 @@ static void write_string(struct fs_sink *sink, const char *string)
 static void write_number_member(struct fs_sink *sink, const char *name, uint64_t number)
 {
     fs_json_member(sink, name, false);
-    fs_json_unsigned(sink, number);
+    fs_sink_unsigned(sink, number);
 }
 
 static void write_null_member(struct fs_sink *sink, const char *name)
@@ -32,7 +32,7 @@ static void write_dims(struct fs_sink *sink, const char *name, const uint64_t *d
     for (uint32_t i = 0; i < n_dims; i++) {
         if (i > 0)
             fs_sink_literal(sink, ",");
-        fs_json_unsigned(sink, dims[is_reversed ? n_dims - 1 - i : i]);
+        fs_sink_unsigned(sink, dims[is_reversed ? n_dims - 1 - i : i]);
     }
     fs_sink_literal(sink, "]");
 }
