@@ -70,8 +70,8 @@ static int check_span(struct chunk *chunk, const struct dequant_span *span)
     if (result < 0)
         return result;
     chunk->is_zero = chunk->is_zero && is_zero(chunk->bytes, span->blocks_bytes);
-    fs_decode(tensor, (struct dequant_row){headers, span->row_index}, chunk->bytes, chunk->values,
-              span->n_blocks);
+    fs_decode_blocks(tensor, (struct dequant_row){headers, span->row_index}, chunk->bytes,
+                     chunk->values, span->n_blocks);
     for (uint64_t i = 0; i < span->n_blocks; i++) {
         const uint64_t block = span->first_element / type->block_elements + i;
         const uint8_t *bytes = chunk->bytes + i * dequant_stride_bytes(type);

@@ -15,7 +15,7 @@ struct chunk {
 
 struct copy {
     const struct fs_image *image;
-    fs_sink *sink;
+    fs_chunk_receiver *receive;
     void *user;
     struct chunk *chunks; /* one for each slot */
 };
@@ -40,17 +40,17 @@ static int pass_chunk(void *user, uint64_t i, size_t slot)
 
     if (chunk->n_bytes < 0)
         return (int)chunk->n_bytes;
-    return copy->sink(copy->user, i * CHUNK_BYTES, chunk->bytes, (size_t)chunk->n_bytes);
+    return copy->receive(copy->user, i * CHUNK_BYTES, chunk->bytes, (size_t)chunk->n_bytes);
 }
 
-int fs_copy_file(const struct fs_image *image, fs_sink *sink, void *user)
+int fs_copy_file(const struct fs_image *image, fs_chunk_receiver *receive, void *user)
 {
     const uint64_t n_chunks =
         image->size_bytes / CHUNK_BYTES + (image->size_bytes % CHUNK_BYTES > 0);
     const size_t n_slots = fs_in_order_slots(n_chunks);
     const size_t slot_bytes =
         image->size_bytes < CHUNK_BYTES ? (size_t)image->size_bytes : CHUNK_BYTES;
-    struct copy copy = {.image = image, .sink = sink, .user = user};
+    struct copy copy = {.image = image, .receive = receive, .user = user};
     char *bytes = malloc(n_slots * slot_bytes + 1);
     int result = -ENOMEM;
 

@@ -5,12 +5,12 @@
 #include "fs/tree/image.h"
 
 /*
- * Receive `n_bytes` bytes of a file, which start at `offset`. Called by one thread at a time, in
- * the order of the file. Returns 0 or a negative errno, which ends the copying.
+ * Receive a chunk of a file: `n_bytes` bytes, which start at `offset`. Called by one thread at a
+ * time, in the order of the file. Returns 0 or a negative errno, which ends the copying.
  */
-typedef int fs_sink(void *user, uint64_t offset, const char *bytes, size_t n_bytes);
+typedef int fs_chunk_receiver(void *user, uint64_t offset, const char *bytes, size_t n_bytes);
 
-/* Pass all bytes of an image to a sink. Returns 0, the sink's error, or that of fs_image_read(). */
-int fs_copy_file(const struct fs_image *image, fs_sink *sink, void *user);
+/* Pass all bytes of an image to `receive`. Returns 0, its error, or that of fs_image_read(). */
+int fs_copy_file(const struct fs_image *image, fs_chunk_receiver *receive, void *user);
 
 #endif

@@ -15,8 +15,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values leave in the h
 /* No type has more bytes per element. */
 #define BOUNCE_BYTES (BOUNCE_ELEMENTS * sizeof(double))
 
-void fs_decode(const struct gguf_tensor *tensor, struct dequant_row row, const uint8_t *blocks,
-               float *out, size_t n_blocks)
+void fs_decode_blocks(const struct gguf_tensor *tensor, struct dequant_row row,
+                      const uint8_t *blocks, float *out, size_t n_blocks)
 {
     const struct dequant_type *type = tensor->type;
     const size_t at_a_time = BOUNCE_ELEMENTS / type->block_elements;
@@ -52,7 +52,7 @@ static void decode_part(const struct gguf_tensor *tensor, struct dequant_row row
         size_t written;
 
         if (skip == 0 && n_blocks > 0 && (uintptr_t)out % _Alignof(float) == 0) {
-            fs_decode(tensor, row, blocks, (float *)(void *)out, n_blocks);
+            fs_decode_blocks(tensor, row, blocks, (float *)(void *)out, n_blocks);
             written = n_blocks * block_bytes_out;
         } else {
             n_blocks = (skip + length + block_bytes_out - 1) / block_bytes_out;
@@ -64,7 +64,7 @@ static void decode_part(const struct gguf_tensor *tensor, struct dequant_row row
              */
             if (skip > 0 && ((uintptr_t)out + block_bytes_out - skip) % _Alignof(float) == 0)
                 n_blocks = 1;
-            fs_decode(tensor, row, blocks, bounce, n_blocks);
+            fs_decode_blocks(tensor, row, blocks, bounce, n_blocks);
             written = n_blocks * block_bytes_out - skip;
             if (written > length)
                 written = length;

@@ -17,7 +17,7 @@ int fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *te
                     uint64_t offset, size_t length, char *out);
 
 /* Decode n_blocks blocks of a row, in either byte order; otherwise like dequant_decode_row(). */
-void fs_decode(const struct gguf_tensor *tensor, struct dequant_row row, const uint8_t *blocks,
-               float *out, size_t n_blocks);
+void fs_decode_blocks(const struct gguf_tensor *tensor, struct dequant_row row,
+                      const uint8_t *blocks, float *out, size_t n_blocks);
 
 #endif

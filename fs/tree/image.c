@@ -53,10 +53,11 @@ int fs_image_add_zeros(struct fs_image *image, uint64_t n_bytes)
     return add(image, (struct fs_segment){.kind = FS_ZEROS}, n_bytes);
 }
 
-int fs_image_add_source(struct fs_image *image, const struct gguf_source *file, uint64_t offset,
+int fs_image_add_source(struct fs_image *image, const struct gguf_source *source, uint64_t offset,
                         uint64_t n_bytes)
 {
-    return add(image, (struct fs_segment){.kind = FS_SOURCE, .source = {file, offset}}, n_bytes);
+    return add(image, (struct fs_segment){.kind = FS_SOURCE_BYTES, .bytes = {source, offset}},
+               n_bytes);
 }
 
 int fs_image_add_data(struct fs_image *image, const struct gguf_tensor *tensor)
@@ -76,11 +77,18 @@ int fs_image_add_modern_data(struct fs_image *image, const struct gguf_tensor *t
 }
 
 /* Indexed by format. */
-static const unsigned element_bytes[] = {[FS_F32] = sizeof(float)};
+static const struct {
+    unsigned element_bytes;
+    uint32_t type_id; /* of the tensors that are stored so if they are little-endian */
+    /* Write a slice of the elements as stored. */
+    int (*read)(const struct gguf_model *model, const struct gguf_tensor *tensor, uint64_t offset,
+                size_t length, char *out);
+} formats[] = {[FS_F32] = {sizeof(float), DEQUANT_F32, fs_decoded_read}};
 
 int fs_elements_size(const struct gguf_tensor *tensor, enum fs_format format, uint64_t *size_bytes)
 {
-    if (__builtin_mul_overflow(tensor->n_elements, (uint64_t)element_bytes[format], size_bytes))
+    if (__builtin_mul_overflow(tensor->n_elements, (uint64_t)formats[format].element_bytes,
+                               size_bytes))
         return -EOVERFLOW;
     return 0;
 }
@@ -89,7 +97,7 @@ int fs_elements_size(const struct gguf_tensor *tensor, enum fs_format format, ui
 static bool is_stored_as(const struct gguf_tensor *tensor, enum fs_format format,
                          enum fs_order order)
 {
-    return format == FS_F32 && order == FS_AS_STORED && tensor->type->id == DEQUANT_F32 &&
+    return order == FS_AS_STORED && tensor->type->id == formats[format].type_id &&
            !tensor->big_endian;
 }
 
@@ -138,8 +146,8 @@ static const struct gguf_source *source_of(const struct fs_image *image,
                                            const struct fs_segment *segment)
 {
     switch (segment->kind) {
-    case FS_SOURCE:
-        return segment->source.file;
+    case FS_SOURCE_BYTES:
+        return segment->bytes.source;
     case FS_CONVERTED:
         return &image->model->files[segment->converted->file_index];
     case FS_ELEMENTS:
@@ -178,15 +186,12 @@ struct slice {
 
 static int read_elements(const struct slice *slice)
 {
-    const struct gguf_tensor *tensor = slice->segment->elements.tensor;
+    const struct fs_segment *segment = slice->segment;
 
-    switch (slice->segment->elements.order) {
+    switch (segment->elements.order) {
     case FS_AS_STORED:
-        switch (slice->segment->elements.format) {
-        case FS_F32:
-            return fs_decoded_read(slice->image->model, tensor, slice->offset, slice->length,
-                                   slice->out);
-        }
+        return formats[segment->elements.format].read(slice->image->model, segment->elements.tensor,
+                                                      slice->offset, slice->length, slice->out);
     }
     return -EINVAL;
 }
@@ -199,8 +204,8 @@ static int read_slice(const struct slice *slice)
     case FS_LITERAL:
         memcpy(slice->out, segment->literal + slice->offset, slice->length);
         return 0;
-    case FS_SOURCE:
-        return gguf_source_read(segment->source.file, segment->source.offset + slice->offset,
+    case FS_SOURCE_BYTES:
+        return gguf_source_read(segment->bytes.source, segment->bytes.offset + slice->offset,
                                 slice->length, slice->out);
     case FS_CONVERTED:
         return fs_converted_read(slice->image->model, segment->converted, slice->offset,

@@ -28,11 +28,11 @@ enum fs_order {
 };
 
 enum fs_segment_kind {
-    FS_LITERAL,   /* bytes that the segment points to */
-    FS_SOURCE,    /* bytes of a file as they are stored */
-    FS_CONVERTED, /* the data of a tensor in current little-endian blocks */
-    FS_ELEMENTS,  /* the elements of a tensor in some format and order */
-    FS_TEXT,      /* written when read */
+    FS_LITERAL,      /* bytes that the segment points to */
+    FS_SOURCE_BYTES, /* bytes of a source as they are stored */
+    FS_CONVERTED,    /* the data of a tensor in current little-endian blocks */
+    FS_ELEMENTS,     /* the elements of a tensor in some format and order */
+    FS_TEXT,         /* written when read */
     FS_ZEROS,
 };
 
@@ -43,9 +43,9 @@ struct fs_segment {
         const char *literal;
         const struct gguf_tensor *converted;
         struct {
-            const struct gguf_source *file;
+            const struct gguf_source *source;
             uint64_t offset;
-        } source;
+        } bytes;
         struct {
             const struct gguf_tensor *tensor;
             enum fs_format format;
@@ -72,7 +72,7 @@ int fs_image_add_literal(struct fs_image *image, const char *literal);
 int fs_image_add_zeros(struct fs_image *image, uint64_t n_bytes);
 
 /* Add bytes of one of the model's files. */
-int fs_image_add_source(struct fs_image *image, const struct gguf_source *file, uint64_t offset,
+int fs_image_add_source(struct fs_image *image, const struct gguf_source *source, uint64_t offset,
                         uint64_t n_bytes);
 
 /* Add the tensor's data as stored. Its type must be known. */
@@ -84,7 +84,10 @@ int fs_image_add_data(struct fs_image *image, const struct gguf_tensor *tensor);
  */
 int fs_image_add_modern_data(struct fs_image *image, const struct gguf_tensor *tensor);
 
-/* Add the tensor's elements. Its type must have a decoder. */
+/*
+ * Add the tensor's elements. Its type must have a decoder. If the tensor is stored in this format
+ * and order, the segment has its bytes.
+ */
 int fs_image_add_elements(struct fs_image *image, const struct gguf_tensor *tensor,
                           enum fs_format format, enum fs_order order);
 

@@ -25,14 +25,17 @@ struct fs_view {
     /* Return true if the subject has this node. NULL: all do. */
     bool (*applies)(const struct fs_tree *tree, const void *subject);
 
-    /* A file is either a text that is written when read, or an image of any segments. Set one: */
+    /*
+     * A file is either a text that is written when read, or an image of any segments. Set `write`
+     * or `build`; `size` goes with either.
+     */
     fs_text_writer *write;
     /* Add the segments to an empty image. Returns 0 or a negative errno. */
     int (*build)(const struct fs_tree *tree, const void *subject,
                  const struct fs_interrupt *interrupt, struct fs_image *image);
     /*
-     * Get the size of a file without its contents. Returns 0 or a negative errno. NULL if the file
-     * must be written or built to know its size.
+     * Get the size of a file without its contents; it must be what is written or built. Returns 0
+     * or a negative errno. NULL if the file must be written or built to know its size.
      */
     int (*size)(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes);
 

@@ -33,8 +33,8 @@ struct gguf_confinement {
  * Descriptors that are open remain usable. Call it while there is a single thread.
  *
  * fstat() of the C library may fail afterwards, because it is a call that can also name a path; use
- * gguf_file_status(). For the same reason, standard I/O treats a terminal as a file: call setvbuf()
- * before if output must be line-buffered.
+ * gguf_get_file_status(). For the same reason, standard I/O treats a terminal as a file: call
+ * setvbuf() before if output must be line-buffered.
  *
  * Return 0, or a negative errno with *step set to a static text that names the failed step; the
  * process is then partly confined and should end. A kernel without Landlock is no failure. In a
