@@ -213,8 +213,8 @@ static int lend_copies(const struct gguf_source *source, uint64_t offset, size_t
     return 0;
 }
 
-int gguf_source_lend(const struct gguf_source *source, uint64_t offset, size_t n_bytes,
-                     size_t unit_bytes, gguf_bytes_user *use, void *argument)
+int gguf_source_lend_unchecked(const struct gguf_source *source, uint64_t offset, size_t n_bytes,
+                               size_t unit_bytes, gguf_bytes_user *use, void *argument)
 {
     struct loan loan = {.n_bytes = n_bytes, .use = use, .argument = argument};
     int result = -EIO;
@@ -227,6 +227,15 @@ int gguf_source_lend(const struct gguf_source *source, uint64_t offset, size_t n
     /* A page that cannot be mapped, such as a hole in a full tmpfs, may still be read. */
     if (result < 0)
         result = lend_copies(source, offset, unit_bytes, &loan);
+    return result;
+}
+
+int gguf_source_lend(const struct gguf_source *source, uint64_t offset, size_t n_bytes,
+                     size_t unit_bytes, gguf_bytes_user *use, void *argument)
+{
+    const int result =
+        gguf_source_lend_unchecked(source, offset, n_bytes, unit_bytes, use, argument);
+
     return result < 0 ? result : gguf_source_check(source, offset + n_bytes);
 }
 

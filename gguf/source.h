@@ -105,6 +105,13 @@ int gguf_source_lend(const struct gguf_source *source, uint64_t offset, size_t n
                      size_t unit_bytes, gguf_bytes_user *use, void *argument);
 
 /*
+ * Like gguf_source_lend(), without gguf_source_check(), which costs a system call: a loop over
+ * short rows calls that once, at its end.
+ */
+int gguf_source_lend_unchecked(const struct gguf_source *source, uint64_t offset, size_t n_bytes,
+                               size_t unit_bytes, gguf_bytes_user *use, void *argument);
+
+/*
  * Check that the bytes up to end_offset are still those of the file that was opened. Call it after
  * reading: a mapped file that became shorter reads as zeros up to the end of the page.
  *

@@ -102,6 +102,28 @@ static void decode_stretch(void *argument, uint64_t at, const uint8_t *blocks, s
                 range->out + (first - range->skip));
 }
 
+static void copy_headers(void *argument, uint64_t at, const uint8_t *bytes, size_t n_bytes)
+{
+    memcpy((uint8_t *)argument + at, bytes, n_bytes);
+}
+
+/* Get the headers of the span's row, if it has any, and decode its blocks. */
+static int read_span(const struct gguf_source *file, const struct dequant_span *span,
+                     uint8_t headers[DEQUANT_MAX_HEADER_BYTES], struct range *range)
+{
+    const uint64_t start = range->tensor->file_offset;
+    int result = 0;
+
+    if (span->headers_bytes > 0)
+        result = gguf_source_lend_unchecked(file, start + span->headers_offset, span->headers_bytes,
+                                            1, copy_headers, headers);
+    if (result == 0)
+        result = gguf_source_lend_unchecked(
+            file, start + span->blocks_offset, (size_t)span->blocks_bytes,
+            dequant_stride_bytes(range->tensor->type), decode_stretch, range);
+    return result;
+}
+
 int fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *tensor,
                     uint64_t offset, size_t length, char *out)
 {
@@ -109,29 +131,26 @@ int fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *te
     const struct gguf_source *file = &model->files[tensor->file_index];
     const uint64_t end = (offset + length + sizeof(float) - 1) / sizeof(float);
     uint8_t headers[DEQUANT_MAX_HEADER_BYTES];
+    uint64_t end_offset = 0; /* of the bytes in the tensor's data */
 
     while (length > 0) {
         const struct dequant_span span =
             dequant_span_of(type, tensor->ne[0], offset / sizeof(float), end, UINT64_MAX);
         struct range range = {.tensor = tensor, .row = {headers, span.row_index}, .out = out};
-        int result = 0;
+        int result;
 
         range.skip = (size_t)(offset - span.first_element * sizeof(float));
         range.length = (size_t)span.n_blocks * type->block_elements * sizeof(float) - range.skip;
         if (range.length > length)
             range.length = length;
-        if (span.headers_bytes > 0)
-            result = gguf_source_read(file, tensor->file_offset + span.headers_offset,
-                                      span.headers_bytes, headers);
-        if (result == 0)
-            result = gguf_source_lend(file, tensor->file_offset + span.blocks_offset,
-                                      (size_t)span.blocks_bytes, dequant_stride_bytes(type),
-                                      decode_stretch, &range);
+        result = read_span(file, &span, headers, &range);
         if (result < 0)
             return result;
+        if (span.blocks_offset + span.blocks_bytes > end_offset)
+            end_offset = span.blocks_offset + span.blocks_bytes;
         offset += range.length;
         out += range.length;
         length -= range.length;
     }
-    return 0;
+    return gguf_source_check(file, tensor->file_offset + end_offset);
 }

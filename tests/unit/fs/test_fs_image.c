@@ -445,3 +445,48 @@ Test(fs_image, a_source_truncated_inside_a_page)
         free(bytes.data);
     }
 }
+
+/* Rows with headers are decoded one by one, but the source is checked once. */
+Test(fs_image, rows_truncated_inside_a_page)
+{
+    static const struct {
+        uint32_t type_id;
+        size_t whole_rows; /* that can be read without the last byte */
+    } types[] = {{144 /* IQ4_KS */, 3}, {344 /* IQ4_KS_R4 */, 0}};
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        static char out[4 * 512 * sizeof(float)];
+        enum { ROW_BYTES_OUT = sizeof out / 4, DATA_BYTES = 4 * (4 + 2 * 136) };
+        struct gguf_writer *w = gguf_writer_open(3, false);
+        struct gguf_report report = {0};
+        struct model_bytes bytes;
+        struct gguf_model *model;
+        struct fs_image values;
+        int descriptor;
+
+        gguf_writer_add_tensor(w, "t", 1, 2, (uint64_t[]){512, 4}, types[i].type_id, NULL,
+                               DATA_BYTES);
+        bytes = model_file_finish(w);
+        descriptor = model_file_create(bytes.data, bytes.size_bytes);
+        cr_assert_eq(model_file_open_descriptor(descriptor, &model, &report), 0);
+        fs_image_begin(&values, model);
+        cr_assert_eq(fs_image_add_elements(&values, &model->tensors[0], FS_F32, FS_AS_STORED), 0);
+        cr_expect_eq(fs_image_read(&values, 0, sizeof out, out), sizeof out);
+        cr_assert_eq(ftruncate(descriptor, (off_t)(model->tensors[0].file_offset + DATA_BYTES - 1)),
+                     0);
+        for (size_t row = 0; row < 4; row++) {
+            const bool is_whole = row < types[i].whole_rows;
+
+            cr_expect_eq(fs_image_read(&values, row * ROW_BYTES_OUT, ROW_BYTES_OUT, out),
+                         is_whole ? ROW_BYTES_OUT : -EIO, "%zu", row);
+        }
+        /* All of the first row, and of the second row one number, which ends earlier in the file.
+         */
+        cr_expect_eq(fs_image_read(&values, 0, ROW_BYTES_OUT + 4, out),
+                     types[i].whole_rows > 0 ? ROW_BYTES_OUT + 4 : -EIO);
+        fs_image_free(&values);
+        gguf_close(model);
+        close(descriptor);
+        free(bytes.data);
+    }
+}
