@@ -4,8 +4,7 @@
 
 #include "gguf/source.h"
 
-/* A file as it is, mapped if it is complete; fits every path. A growing file is read with pread().
- */
+/* A file as it is; fits every path. It is mapped if it is complete, else read with pread(). */
 extern const struct gguf_source_kind gguf_whole_file;
 
 #endif
