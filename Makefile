@@ -51,6 +51,7 @@ FS_SRC      := $(wildcard fs/*/*.c)
 RUNNER_MAIN := contrib/runner/cli/run_main.c
 RUNNER_SRC  := $(filter-out $(RUNNER_MAIN),$(wildcard contrib/runner/*/*.c))
 WRITER_SRC  := contrib/sample/gguf_writer.c
+SAMPLE_SRC  := $(WRITER_SRC) contrib/sample/random_weights.c
 UNIT_SRC    := $(wildcard tests/unit/*.c tests/unit/*/*.c)
 # Sources of the hostile files, without the programs in the same folder.
 HOSTILE_SRC := $(wildcard tests/hostile/hostile*.c)
@@ -80,7 +81,10 @@ $(BUILD)/ggufs-run: $(RUNNER_OBJ) $(call obj,$(RUNNER_MAIN))
 $(BUILD)/unit-tests: $(LIB_OBJ) $(call obj,$(RUNNER_SRC)) $(UNIT_OBJ)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lcriterion -lm
 
-$(BUILD)/make-%: $(call obj,contrib/sample/make_%.c $(WRITER_SRC)) $(DEQUANT_OBJ)
+$(BUILD)/make-%: $(call obj,contrib/sample/make_%.c $(SAMPLE_SRC)) $(DEQUANT_OBJ)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
+
+$(BUILD)/make-run-model: $(call obj,contrib/sample/make_run_model.c contrib/sample/run_shapes.c $(SAMPLE_SRC)) $(DEQUANT_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 # Writes the hostile files for the mount tests.

@@ -5,13 +5,10 @@
  * compiler arranges the operations.
  */
 #include "contrib/sample/gguf_writer.h"
+#include "contrib/sample/random_weights.h"
 #include "contrib/sample/type_by_name.h"
-#include "dequant/blocks.h"
-#include "dequant/iq_blocks.h"
-#include "dequant/types.h"
 
 #include <assert.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
@@ -27,161 +24,6 @@ enum {
     N_CONTEXT = 2048,
     FILE_TYPE_MOSTLY_Q4_K_M = 15,
 };
-
-/* ---- random numbers ---- */
-
-struct random {
-    uint64_t state;
-};
-
-/* splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014. */
-static uint64_t random_u64(struct random *r)
-{
-    uint64_t x = r->state += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-static void random_bytes(struct random *r, unsigned char *bytes, size_t n_bytes)
-{
-    for (size_t i = 0; i < n_bytes; i++)
-        bytes[i] = (unsigned char)(random_u64(r) >> 56);
-}
-
-/*
- * Return a bell-shaped random number with mean 0 and the given standard deviation, at most 3.5 of
- * them away.
- */
-static float random_normal(struct random *r, float std)
-{
-    uint64_t bits = random_u64(r);
-    int32_t sum = 0;
-    for (int i = 0; i < 4; i++)
-        sum += (int16_t)(uint16_t)(bits >> (16 * i));
-    /* The sum of four uniform 16-bit numbers has a standard deviation of 2^16 * sqrt(4 / 12). */
-    return (float)sum * (std / 37837.0f);
-}
-
-/* ---- tensor data ---- */
-
-/* Return the bits of the F16 nearest to `value`, which must be in the range of F16. */
-static uint32_t half_bits(float value)
-{
-    float magnitude = value < 0 ? -value : value;
-    float unit = 0x1p-24f; /* the last mantissa bit of the lowest exponent */
-    uint32_t exponent_steps = 0;
-    while (magnitude >= unit * 2048) {
-        unit *= 2;
-        exponent_steps++;
-    }
-    /* The mantissa's hidden bit adds one to the exponent, except in subnormal numbers. */
-    uint32_t bits = (exponent_steps << 10) + (uint32_t)(magnitude / unit + 0.5f);
-    return value < 0 ? bits | 0x8000u : bits;
-}
-
-static uint32_t float_bits(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static void store_le(unsigned char *to, uint32_t value, size_t width_bytes)
-{
-    for (size_t i = 0; i < width_bytes; i++)
-        to[i] = (unsigned char)(value >> (8 * i));
-}
-
-static uint32_t bfloat_bits(float value)
-{
-    return float_bits(value) >> 16;
-}
-
-/*
- * Make the minimum of each sub-block equal to its scale, so that m = d * (the middle of the quants)
- * centres the values.
- */
-static void pair_q2_k(unsigned char *block)
-{
-    struct dequant_q2_k *b = (struct dequant_q2_k *)block;
-    for (size_t i = 0; i < sizeof b->scales; i++)
-        b->scales[i] = (unsigned char)((b->scales[i] & 15) * 0x11);
-}
-
-static void pair_k_scales(struct dequant_k_scales *pairs)
-{
-    memcpy(pairs->mins, pairs->scales, sizeof pairs->mins);
-    for (size_t i = 0; i < sizeof pairs->low; i++)
-        pairs->low[i] = (unsigned char)((pairs->low[i] & 15) * 0x11);
-}
-
-static void pair_q4_k(unsigned char *block)
-{
-    pair_k_scales(&((struct dequant_q4_k *)block)->scales);
-}
-
-static void pair_q5_k(unsigned char *block)
-{
-    pair_k_scales(&((struct dequant_q5_k *)block)->scales);
-}
-
-/*
- * How to fill a block of a type. `bits` makes the number of an unquantized type from a float. A
- * quantized block gets random bytes and then its F16 scale d; `deviation` is the standard deviation
- * of its elements when d = 1. `pair` is for types with a minimum.
- */
-struct filler {
-    const char *type;
-    uint32_t (*bits)(float value);
-    float deviation;
-    size_t d_at; /* offset in the block, in bytes */
-    size_t m_at;
-    float middle;
-    void (*pair)(unsigned char *block);
-};
-
-#define AT(name, field) offsetof(struct dequant_##name, field)
-
-static const struct filler fillers[] = {
-    {"F32", .bits = float_bits},
-    {"F16", .bits = half_bits},
-    {"BF16", .bits = bfloat_bits},
-    {"Q4_0", NULL, 4.64f, .d_at = AT(q4_0, d)},
-    {"Q8_0", NULL, 73.9f, .d_at = AT(q8_0, d)},
-    {"IQ4_NL", NULL, 67.4f, .d_at = AT(iq4_nl, d)},
-    {"Q2_K", NULL, 9.84f, AT(q2_k, d), AT(q2_k, m), 1.5f, pair_q2_k},
-    {"Q3_K", NULL, 43.3f, .d_at = AT(q3_k, d)},
-    {"Q4_K", NULL, 168.3f, AT(q4_k, d), AT(q4_k, m), 7.5f, pair_q4_k},
-    {"Q5_K", NULL, 337.2f, AT(q5_k, d), AT(q5_k, m), 15.5f, pair_q5_k},
-    {"Q6_K", NULL, 1365.0f, .d_at = AT(q6_k, d)},
-};
-
-static const struct filler *filler_of(const char *type)
-{
-    for (size_t i = 0; i < sizeof fillers / sizeof fillers[0]; i++) {
-        if (strcmp(fillers[i].type, type) == 0)
-            return &fillers[i];
-    }
-    return NULL;
-}
-
-static void fill_quants(struct random *r, const struct filler *filler, unsigned char *block,
-                        size_t block_bytes, float std)
-{
-    random_bytes(r, block, block_bytes);
-
-    float strength = (float)(192 + random_u64(r) % 128) / 256.0f;
-    float d = std / filler->deviation * strength;
-    if (filler->pair) {
-        filler->pair(block);
-        store_le(block + filler->m_at, half_bits(d * filler->middle), 2);
-    } else if (random_u64(r) % 2 != 0) {
-        /* signed quants reach one step further down than up; random signs balance this */
-        d = -d;
-    }
-    store_le(block + filler->d_at, half_bits(d), 2);
-}
 
 /* ---- the model ---- */
 
@@ -327,33 +169,25 @@ static const struct part parts[] = {
     {"ffn_down", N_FF, N_EMBD, 0.03f, {"Q4_K", "Q3_K", "Q3_K", "Q2_K"}},
 };
 
-static void add_tensor(struct gguf_writer *w, struct random *r, const char *name, const char *type,
-                       uint64_t row_elements, uint64_t n_rows, float std)
+static void add_tensor(struct gguf_writer *w, struct sample_random *r, const char *name,
+                       const char *type, uint64_t row_elements, uint64_t n_rows, float std)
 {
     static unsigned char data[sizeof(float) * N_EMBD * N_FF]; /* enough for the largest tensor */
 
-    const struct filler *filler = filler_of(type);
     const struct dequant_type *row = type_by_name(type);
     size_t n_blocks = (size_t)(row_elements * n_rows / row->block_elements);
     size_t n_bytes = n_blocks * row->block_bytes;
-    assert(filler && n_bytes <= sizeof data);
+    assert(n_bytes <= sizeof data);
 
     /* Vectors are norms: factors around one. */
-    float mean = n_rows == 1 ? 1.0f : 0.0f;
-    for (size_t i = 0; i < n_blocks; i++) {
-        unsigned char *block = data + i * row->block_bytes;
-        if (filler->bits)
-            store_le(block, filler->bits(mean + random_normal(r, std)), row->block_bytes);
-        else
-            fill_quants(r, filler, block, row->block_bytes, std);
-    }
+    sample_fill_blocks(r, row, data, n_blocks, n_rows == 1 ? 1.0f : 0.0f, std);
     uint64_t ne[2] = {row_elements, n_rows};
     gguf_writer_add_tensor(w, name, strlen(name), n_rows == 1 ? 1 : 2, ne, row->id, data, n_bytes);
 }
 
 static void add_tensors(struct gguf_writer *w)
 {
-    struct random r = {.state = 2026};
+    struct sample_random r = {.state = 2026};
 
     add_tensor(w, &r, "token_embd.weight", "Q4_K", N_EMBD, N_VOCAB, 0.06f);
     for (int layer = 0; layer < N_LAYERS; layer++) {
