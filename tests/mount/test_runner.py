@@ -774,13 +774,6 @@ class TestMachine(RunnerTestCase):
         out, _ = self.run_runner("--perplexity", path, "-c", str(window), self.model)
         self.assertAlmostEqual(expected, float(out.split()[1]), delta=1e-3 * expected)
 
-    def test_bench(self):
-        out, _ = self.run_runner("--bench", "8,4", self.model)
-        self.assertRegex(out, r"prompt +8 +[0-9.]+ .*\ntext +4 +[0-9.]+ ")
-        described = json.loads(self.run_runner("--bench", "8,0", "--json", self.model)[0])
-        self.assertGreater(described["prompt"]["tokens_per_second"], 0)
-        self.assertEqual(0, described["text"]["tokens_per_second"])
-
 
 class TestChat(RunnerTestCase):
     def chat(self, given, *options, status=EX_OK):

@@ -1,18 +1,36 @@
+#include "contrib/runner/cli/bandwidth.h"
+#include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/tasks.h"
 #include "contrib/runner/sampling/xoshiro.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #define N_REPETITIONS 3
 
 /* Tokens per second of each repetition. */
 struct rates {
     double of[N_REPETITIONS];
+};
+
+struct memory {
+    uint64_t anonymous_bytes; /* the most after any test */
+    uint64_t total_bytes;     /* the peak, with the weights' pages */
+};
+
+struct bench {
+    struct run_session *session;
+    int32_t *tokens;
+    struct rates prompt, predict;
+    struct memory memory;
+    unsigned n_threads;
+    double bandwidth; /* bytes per second; NaN if unknown */
 };
 
 static double mean(const struct rates *rates)
@@ -39,31 +57,112 @@ static double rate(uint32_t n, double seconds)
     return n / (seconds > 1e-9 ? seconds : 1e-9);
 }
 
-/* Random tokens. Their values matter only for the choice of experts. */
-static int measure(struct run_session *session, const int32_t *tokens, int repetition,
-                   struct rates *prompt, struct rates *predict, struct run_failure *failure)
+/* Return the number of bytes that a line of the process's status gives; 0 if there is none. */
+static uint64_t status_bytes(const char *status, const char *name)
 {
+    const char *line = strstr(status, name);
+    uint64_t kib = 0;
+
+    if (line)
+        sscanf(line + strlen(name), "%" SCNu64, &kib);
+    return kib * 1024;
+}
+
+static void sample_memory(struct bench *bench)
+{
+    char status[4096];
+    const ssize_t n = pread(bench->session->files.input, status, sizeof status - 1, 0);
+    uint64_t anonymous_bytes;
+
+    status[n > 0 ? n : 0] = '\0';
+    anonymous_bytes = status_bytes(status, "\nRssAnon:");
+    if (anonymous_bytes > bench->memory.anonymous_bytes)
+        bench->memory.anonymous_bytes = anonymous_bytes;
+    bench->memory.total_bytes = status_bytes(status, "\nVmHWM:");
+}
+
+/* Random tokens. Their values matter only for the choice of experts. */
+static int measure(struct bench *bench, int repetition, struct run_failure *failure)
+{
+    struct run_session *session = bench->session;
     const uint32_t n_prompt = session->options->bench_prompt;
     const uint32_t n_predict = session->options->bench_predict;
-    double started = run_seconds();
+    double started;
     int code;
 
+    run_message_progress("bench: prompt of %u tokens, %d of %d", n_prompt, repetition + 1,
+                         N_REPETITIONS);
+    started = run_seconds();
     run_engine_reset(session->engine);
-    code = run_session_feed(session, tokens, n_prompt, failure);
+    code = run_session_feed(session, bench->tokens, n_prompt, failure);
     if (code < 0)
         return code;
-    prompt->of[repetition] = rate(n_prompt, run_seconds() - started);
+    bench->prompt.of[repetition] = rate(n_prompt, run_seconds() - started);
+    sample_memory(bench);
+    run_message_progress("bench: text of %u tokens, %d of %d", n_predict, repetition + 1,
+                         N_REPETITIONS);
     started = run_seconds();
     for (uint32_t i = 0; code == 0 && i < n_predict; i++)
-        code = run_session_feed(session, tokens + n_prompt + i, 1, failure);
-    predict->of[repetition] = rate(n_predict, run_seconds() - started);
+        code = run_session_feed(session, bench->tokens + n_prompt + i, 1, failure);
+    bench->predict.of[repetition] = rate(n_predict, run_seconds() - started);
+    sample_memory(bench);
     return code;
+}
+
+/* ---- results ---- */
+
+/* The bytes of weights read per second while tokens are generated. */
+static double weights_speed(const struct bench *bench)
+{
+    return bench->session->options->bench_predict > 0
+               ? mean(&bench->predict) * (double)run_engine_token_bytes(bench->session->engine)
+               : NAN;
 }
 
 static void print_row(const char *name, uint32_t n, const struct rates *rates)
 {
     if (n > 0)
         printf("%-8s  %8u  %12.2f  %10.2f\n", name, n, mean(rates), deviation(rates));
+}
+
+static void print_first_token(const struct run_first_token *first)
+{
+    if (isnan(first->cold_seconds))
+        printf("first token   warm %.3f s\n", first->warm_seconds);
+    else
+        printf("first token   cold %.3f s, warm %.3f s\n", first->cold_seconds,
+               first->warm_seconds);
+}
+
+static void print_bandwidth(const struct bench *bench)
+{
+    const double speed = weights_speed(bench);
+
+    if (isnan(bench->bandwidth))
+        return;
+    printf("bandwidth     %.2f GB/s", bench->bandwidth / 1e9);
+    if (!isnan(speed))
+        printf("; text reads %.1f MB of weights per token, %.1f %% of it",
+               (double)run_engine_token_bytes(bench->session->engine) / 1e6,
+               100 * speed / bench->bandwidth);
+    printf("\n");
+}
+
+static void print_text(const struct bench *bench, const char *architecture)
+{
+    const struct run_session *session = bench->session;
+    const struct run_options *options = session->options;
+
+    printf("%s, %.1f MB of weights, %u threads, batches of %u\n"
+           "test        tokens      tokens/s   deviation\n",
+           architecture, (double)run_weights_mapped_bytes(session->tree.weights) / 1e6,
+           bench->n_threads, options->n_batch);
+    print_row("prompt", options->bench_prompt, &bench->prompt);
+    print_row("text", options->bench_predict, &bench->predict);
+    print_first_token(&session->first_token);
+    print_bandwidth(bench);
+    printf("memory        %.1f MB anonymous, %.1f MB in all\n",
+           (double)bench->memory.anonymous_bytes / 1e6, (double)bench->memory.total_bytes / 1e6);
 }
 
 static void add_row(struct run_json *json, const char *name, uint32_t n, const struct rates *rates)
@@ -75,62 +174,84 @@ static void add_row(struct run_json *json, const char *name, uint32_t n, const s
     run_json_end(json);
 }
 
-static int print_results(const struct run_session *session, const struct rates *prompt,
-                         const struct rates *predict)
+static int print_json(const struct bench *bench, const char *architecture)
 {
+    const struct run_session *session = bench->session;
     const struct run_options *options = session->options;
-    const int n_threads = options->n_threads > 0 ? (int)options->n_threads : omp_get_max_threads();
-    const char *architecture = run_metadata_architecture(session->tree.metadata);
-    const uint64_t n_bytes = run_weights_mapped_bytes(session->tree.weights);
     struct run_json json = {0};
 
-    if (!options->is_json) {
-        printf("%s, %.1f MB of weights, %d threads, batches of %u\n"
-               "test        tokens      tokens/s   deviation\n",
-               architecture, (double)n_bytes / 1e6, n_threads, options->n_batch);
-        print_row("prompt", options->bench_prompt, prompt);
-        print_row("text", options->bench_predict, predict);
-        return EX_OK;
-    }
     run_json_begin(&json, NULL);
     run_json_string(&json, "architecture", architecture, strlen(architecture));
-    run_json_integer(&json, "weights_bytes", n_bytes);
-    run_json_integer(&json, "threads", (uint64_t)n_threads);
+    run_json_integer(&json, "weights_bytes", run_weights_mapped_bytes(session->tree.weights));
+    run_json_integer(&json, "token_bytes", run_engine_token_bytes(session->engine));
+    run_json_integer(&json, "threads", bench->n_threads);
     run_json_integer(&json, "batch", options->n_batch);
     run_json_number(&json, "load_seconds", session->load_seconds);
     run_json_integer(&json, "repetitions", N_REPETITIONS);
-    add_row(&json, "prompt", options->bench_prompt, prompt);
-    add_row(&json, "text", options->bench_predict, predict);
+    add_row(&json, "prompt", options->bench_prompt, &bench->prompt);
+    add_row(&json, "text", options->bench_predict, &bench->predict);
+    run_json_begin(&json, "first_token");
+    run_json_number(&json, "cold_seconds", session->first_token.cold_seconds);
+    run_json_number(&json, "warm_seconds", session->first_token.warm_seconds);
+    run_json_end(&json);
+    run_json_begin(&json, "bandwidth");
+    run_json_number(&json, "bytes_per_second", bench->bandwidth);
+    run_json_number(&json, "share", weights_speed(bench) / bench->bandwidth);
+    run_json_end(&json);
+    run_json_begin(&json, "memory");
+    run_json_integer(&json, "anonymous_bytes", bench->memory.anonymous_bytes);
+    run_json_integer(&json, "total_bytes", bench->memory.total_bytes);
+    run_json_end(&json);
     run_json_end(&json);
     return run_print_json(session, &json);
 }
 
+static int print_results(const struct bench *bench)
+{
+    const char *architecture = run_metadata_architecture(bench->session->tree.metadata);
+
+    if (bench->session->options->is_json)
+        return print_json(bench, architecture);
+    print_text(bench, architecture);
+    return EX_OK;
+}
+
 int run_task_bench(struct run_session *session)
 {
-    const size_t n = (size_t)session->options->bench_prompt + session->options->bench_predict;
-    struct rates prompt = {0}, predict = {0};
+    const struct run_options *options = session->options;
+    const size_t n = (size_t)options->bench_prompt + options->bench_predict;
+    struct bench bench = {
+        .session = session,
+        .tokens = calloc(n, sizeof *bench.tokens),
+        .n_threads = options->n_threads > 0 ? options->n_threads : (unsigned)omp_get_max_threads(),
+    };
     struct run_xoshiro random;
     struct run_failure failure;
-    int32_t *tokens = calloc(n, sizeof *tokens);
     int status, code = 0;
 
-    if (!tokens)
+    if (!bench.tokens)
         return run_session_complain(session, run_fail_memory(&failure), &failure);
     run_xoshiro_seed(&random, 1);
     for (size_t i = 0; i < n; i++)
-        tokens[i] = (int32_t)(run_xoshiro_next(&random) % session->n_vocab);
+        bench.tokens[i] = (int32_t)(run_xoshiro_next(&random) % session->n_vocab);
     if (n > session->n_context)
         code = run_fail(&failure, -ERANGE, "the context has %u tokens, the benchmark needs %zu",
                         session->n_context, n);
     /* Warm up: do not measure one-time work. */
     if (code == 0)
-        code = run_session_feed(session, tokens, 1, &failure);
+        code = run_session_feed(session, bench.tokens, 1, &failure);
     for (int i = 0; code == 0 && i < N_REPETITIONS; i++)
-        code = measure(session, tokens, i, &prompt, &predict, &failure);
+        code = measure(&bench, i, &failure);
+    /* Last, because its buffer would count as used memory. */
+    if (code == 0) {
+        run_message_progress("bench: read bandwidth");
+        bench.bandwidth = run_measure_bandwidth(bench.n_threads);
+    }
+    run_message_progress("%s", "");
     if (code == 0)
-        status = print_results(session, &prompt, &predict);
+        status = print_results(&bench);
     else
         status = run_session_complain(session, code, &failure);
-    free(tokens);
+    free(bench.tokens);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /* Longer messages are truncated. */
 #define MESSAGE_BYTES 8192
@@ -19,4 +20,17 @@ void run_message(const char *format, ...)
     fputs("ggufs-run: ", stderr);
     gguf_print_safe_string(stderr, text);
     fputc('\n', stderr);
+}
+
+void run_message_progress(const char *format, ...)
+{
+    va_list arguments;
+
+    if (!isatty(STDERR_FILENO))
+        return;
+    va_start(arguments, format);
+    fputs("\r\033[K", stderr);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fflush(stderr);
 }

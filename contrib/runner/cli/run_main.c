@@ -103,6 +103,7 @@ static int run_task(struct run_session *session)
 
 static int run(struct run_options *options)
 {
+    struct run_first_token first_token = {0};
     struct run_session session;
     int status = check_prompt(options);
 
@@ -111,7 +112,10 @@ static int run(struct run_options *options)
     if (!options->has_seed && getrandom(&options->sampling.seed, 4, 0) != 4)
         options->sampling.seed = (uint64_t)getpid();
     run_signals_start();
+    if (options->task == RUN_TASK_BENCH)
+        run_first_token_measure(options, &first_token);
     status = run_session_open(options, context_of(options), &session);
+    session.first_token = first_token;
     if (status == EX_OK)
         status = run_task(&session);
     return run_session_close(&session, status);

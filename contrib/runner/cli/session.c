@@ -138,19 +138,17 @@ static int choose_context(const struct run_session *session, uint32_t n_wanted, 
     uint32_t n_trained = 0;
     int code;
 
-    if (n_given < 0 && n_wanted > 0) {
-        *n_context = n_wanted;
-        return 0;
-    }
     code = run_metadata_u32(session->tree.metadata, ".context_length", UINT32_MAX, &n_trained,
                             failure);
     if (code < 0)
         return code;
-    if (n_given < 0)
-        *n_context = n_trained > 0 && n_trained < USUAL_CONTEXT ? n_trained : USUAL_CONTEXT;
-    else
+    if (n_given >= 0)
         *n_context = (uint32_t)n_given;
-    if (n_given > n_trained && n_trained > 0)
+    else if (n_wanted > 0)
+        *n_context = n_wanted;
+    else
+        *n_context = n_trained > 0 && n_trained < USUAL_CONTEXT ? n_trained : USUAL_CONTEXT;
+    if (*n_context > n_trained && n_trained > 0)
         run_message("the model was trained for %u tokens; its text beyond them may make no sense",
                     n_trained);
     return 0;

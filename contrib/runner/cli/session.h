@@ -2,6 +2,7 @@
 #ifndef GGUFS_RUNNER_SESSION_H
 #define GGUFS_RUNNER_SESSION_H
 
+#include "contrib/runner/cli/first_token.h"
 #include "contrib/runner/cli/keeper.h"
 #include "contrib/runner/cli/run_options.h"
 #include "contrib/runner/cli/task_files.h"
@@ -21,6 +22,7 @@ struct run_session {
     float *logits;                   /* of the last token fed; n_vocab floats */
     double started;                  /* run_seconds() at the start */
     double load_seconds;
+    struct run_first_token first_token; /* of --bench */
 };
 
 /*

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 
 struct run_task_files {
-    int input;              /* the task's input: a prompt, text or ids; stdin unless named */
+    int input; /* the task's input: a prompt, text, ids or the process's status; stdin unless named
+                */
     const char *input_name; /* for messages */
     int output;             /* of --logits, or -1 */
     char *target; /* path of a regular file that appears when it is complete, owned; NULL: none */

@@ -8,6 +8,14 @@ uint64_t run_tensor_rows(const struct run_tensor *tensor)
     return tensor->ne[1] * tensor->ne[2] * tensor->ne[3];
 }
 
+uint64_t run_tensor_bytes(const struct run_tensor *tensor)
+{
+    uint64_t n_bytes = 0;
+
+    dequant_rows_bytes(tensor->type, tensor->ne[0], run_tensor_rows(tensor), &n_bytes);
+    return n_bytes;
+}
+
 /* If rows are stored in groups, `data` begins at the group of the first row. */
 struct run_tensor run_tensor_slice(const struct run_tensor *tensor, uint64_t first, uint64_t n)
 {

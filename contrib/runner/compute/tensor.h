@@ -25,6 +25,9 @@ struct run_tensor {
 /* Return the number of rows. */
 uint64_t run_tensor_rows(const struct run_tensor *tensor);
 
+/* Return the size of its data. */
+uint64_t run_tensor_bytes(const struct run_tensor *tensor);
+
 /* Return `n` rows from row `first` on as a matrix. They must be within the tensor. */
 struct run_tensor run_tensor_slice(const struct run_tensor *tensor, uint64_t first, uint64_t n);
 

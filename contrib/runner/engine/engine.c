@@ -25,6 +25,7 @@ struct run_engine {
     struct run_layer *layers;
     struct run_mixers *mixers; /* of each layer */
     uint32_t n_vocab, n_context, n_batch, n_past;
+    uint64_t token_bytes; /* see run_engine_token_bytes() */
 };
 
 static void load_ends(struct run_engine *engine, struct run_loader *loader)
@@ -176,6 +177,35 @@ static void limit_context(struct run_engine *engine)
         engine->n_context = (uint32_t)engine->positions->ne[1];
 }
 
+/* Return the bytes of all rows but one. */
+static uint64_t other_rows_bytes(const struct run_tensor *tensor)
+{
+    const uint64_t rows = run_tensor_rows(tensor);
+
+    return run_tensor_bytes(tensor) / rows * (rows - 1);
+}
+
+static uint64_t count_token_bytes(const struct run_engine *engine,
+                                  const struct run_weights *weights)
+{
+    const struct run_hparams *hparams = &engine->hparams;
+    uint64_t n_bytes = run_weights_mapped_bytes(weights);
+
+    if (engine->embedding.weight.data != engine->output.weight.data)
+        n_bytes -= other_rows_bytes(&engine->embedding.weight);
+    if (engine->positions)
+        n_bytes -= other_rows_bytes(engine->positions);
+    if (engine->per_layer.tokens.weight.data)
+        n_bytes -= other_rows_bytes(&engine->per_layer.tokens.weight);
+    for (uint32_t i = 0; i < hparams->n_stored; i++) {
+        const struct run_feed_forward *feed_forward = &engine->layers[i].feed_forward;
+
+        if (feed_forward->has_experts)
+            n_bytes -= run_experts_unused_bytes(&feed_forward->experts, &hparams->experts);
+    }
+    return n_bytes;
+}
+
 int run_engine_open(const struct run_metadata *metadata, struct run_weights *weights,
                     const struct run_engine_options *options, struct run_engine **out,
                     struct run_failure *failure)
@@ -199,6 +229,7 @@ int run_engine_open(const struct run_metadata *metadata, struct run_weights *wei
         run_engine_close(engine);
         return loader.code;
     }
+    engine->token_bytes = count_token_bytes(engine, weights);
     *out = engine;
     return 0;
 }
@@ -230,6 +261,11 @@ uint32_t run_engine_n_context(const struct run_engine *engine)
 uint32_t run_engine_n_past(const struct run_engine *engine)
 {
     return engine->n_past;
+}
+
+uint64_t run_engine_token_bytes(const struct run_engine *engine)
+{
+    return engine->token_bytes;
 }
 
 void run_engine_reset(struct run_engine *engine)

@@ -45,6 +45,12 @@ enum run_logits { RUN_LOGITS_NONE, RUN_LOGITS_LAST, RUN_LOGITS_ALL };
 int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,
                     enum run_logits which, float *logits, struct run_failure *failure);
 
+/*
+ * Return the bytes of the weights that one token needs: all mapped tensors, without the rows of
+ * embeddings for other tokens and positions, and without the experts that are not chosen.
+ */
+uint64_t run_engine_token_bytes(const struct run_engine *engine);
+
 /* Forget all tokens. */
 void run_engine_reset(struct run_engine *engine);
 

@@ -63,6 +63,18 @@ static void activate_gated(const struct run_network *network, float *gate, const
         run_activate_gated(network->activation, gate, up, n * network->n_ff);
 }
 
+uint64_t run_network_bytes(const struct run_network *network)
+{
+    const struct run_linear *linears[] = {&network->gate, &network->up, &network->down,
+                                          &network->gate_up};
+    uint64_t n_bytes = 0;
+
+    for (size_t i = 0; i < sizeof linears / sizeof *linears; i++)
+        if (linears[i]->weight.data)
+            n_bytes += run_tensor_bytes(&linears[i]->weight);
+    return n_bytes;
+}
+
 int run_network_apply(const struct run_network *network, const struct run_pass *pass,
                       uint64_t matrix, const float *x, size_t n, float *out)
 {

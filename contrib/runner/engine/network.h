@@ -26,6 +26,9 @@ struct run_network {
 void run_network_load(struct run_loader *loader, const struct run_hparams *hparams, uint64_t n,
                       uint64_t width, const char *end, struct run_network *network);
 
+/* Return the bytes of the weights of all networks. */
+uint64_t run_network_bytes(const struct run_network *network);
+
 /* out = network number `matrix` of n rows of x. Returns 0 or -ENOMEM. */
 int run_network_apply(const struct run_network *network, const struct run_pass *pass,
                       uint64_t matrix, const float *x, size_t n, float *out);
