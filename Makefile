@@ -66,7 +66,7 @@ LIB_OBJ  := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs
 RUNNER_OBJ := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(RUNNER_SRC))
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(HOSTILE_SRC) $(WRITER_SRC))
 
-.PHONY: all check test demo soak bench lint install uninstall clean deps help
+.PHONY: all check test demo soak bench bench-run lint install uninstall clean deps help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -211,6 +211,7 @@ help:
 	@echo 'make afl        the same with AFL++'
 	@echo 'make soak       64 readers at once for SOAK_SECONDS=600 (SOAK_MODEL=, SAN=thread)'
 	@echo 'make bench      measure start-up and reading (BENCH_TYPES=, BENCH_MIB=)'
+	@echo 'make bench-run  measure ggufs-run (BENCH_RUN_TYPES=, LLAMA_BENCH=, IK_BENCH=)'
 	@echo 'make lint       clang-format, clang-tidy, cppcheck, mandoc, shellcheck'
 	@echo 'make install    install to PREFIX=/usr/local below DESTDIR='
 	@echo 'make uninstall  remove what make install installed'
@@ -256,6 +257,12 @@ bench:
 	    build/bench-$(BENCH_MIB).gguf build/bench-kernels
 	build/bench-kernels $(subst $(comma), ,$(BENCH_TYPES))
 	tests/bench/bench.py
+
+# Options that shorten it and programs to compare with: see tests/bench/run_speed.py
+bench-run:
+	contrib/install-deps build run bench
+	$(MAKE) -s build/ggufs build/ggufs-run build/make-run-model
+	tests/bench/run_speed.py
 
 $(BUILD)/bench-kernels: $(call obj,tests/bench/bench_kernels.c tests/unit/dequant/random_blocks.c) $(DEQUANT_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm

@@ -20,15 +20,12 @@ import subprocess
 import sys
 
 import mounts
+from environment import listed, processor
 from reads import measure_memory, measure_model, measure_reads
 from startup import measure_startup
 from table import Table
 
 MEMORY_BYTES = 4 * 10**9
-
-
-def listed(name):
-    return [word for word in os.environ.get(name, "").split(",") if word]
 
 
 def become_realtime():
@@ -43,14 +40,6 @@ def become_realtime():
     except PermissionError:
         return "shares the processors (real-time priority needs root)"
     return "with real-time priority"
-
-
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.machine()
 
 
 def measure_numpy(table, model, cold):

@@ -22,7 +22,7 @@ TINY = {"layers": 2, "width": 256, "inner": 256, "heads": 4, "kv_heads": 2, "hea
         "experts": 4, "experts_used": 2, "state": 16, "vocabulary": 300}
 
 
-class TestBench(test_runner.RunnerTestCase):
+class BenchTestCase(test_runner.RunnerTestCase):
     def make_model(self, *shape, **sizes):
         if not os.access(MAKE_MODEL, os.X_OK):
             mounting.skip_loudly(f"{MAKE_MODEL} is missing: run make build/make-run-model")
@@ -31,6 +31,8 @@ class TestBench(test_runner.RunnerTestCase):
                                                      for name, size in sizes.items())], check=True)
         return model
 
+
+class TestBench(BenchTestCase):
     def test_speeds(self):
         out, _ = self.run_runner("--bench", "8,4", self.model)
         self.assertRegex(out, r"prompt +8 +[0-9.]+ .*\ntext +4 +[0-9.]+ ")
@@ -111,7 +113,7 @@ class TestBench(test_runner.RunnerTestCase):
         self.assertNotIn(b"\033", done.stdout)
 
 
-class TestRandomModels(TestBench):
+class TestRandomModels(BenchTestCase):
     """The models of make-run-model run, and their weights are finite and of a sensible size."""
 
     def test_shapes(self):
@@ -123,8 +125,8 @@ class TestRandomModels(TestBench):
                 self.assertEqual("", err)
 
     def test_types(self):
-        types = re.search("TYPE(.*)", subprocess.run([MAKE_MODEL], stderr=subprocess.PIPE,
-                                                     text=True, check=False).stderr)[1].split()
+        types = re.search("^  TYPE (.*)", subprocess.run([MAKE_MODEL], stderr=subprocess.PIPE, text=True,
+                                                         check=False).stderr, re.M)[1].split()
         self.assertIn("Q4_K_M", types)
         for name in types:
             with self.subTest(type=name):

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""
+Measures ggufs-run and prints a table. `make bench-run` builds the programs and runs it.
+
+The models have random weights (contrib/sample/make_run_model.c) and are made once, in build/; all
+of them take 8 GB. ggufs-run mounts each one itself. Other programs run the same models in turns with
+it, and a row then shows the medians of both, and the median and range of their ratios. The whole
+table takes an hour; these variables choose and shorten:
+
+    LLAMA_BENCH=path/to/llama-bench   compare with llama.cpp
+    IK_BENCH=path/to/llama-bench      compare with ik_llama.cpp
+    BENCH_RUN_TYPES=Q4_0,mamba2       only these models
+    BENCH_RUN_TOKENS=512,32           tokens of the prompt, and tokens generated
+    BENCH_RUN_THREADS=2               threads of all programs; default: one per processor
+    BENCH_RUN_ROUNDS=3                rounds
+    BENCH_RUN_SIZES="layers=2"        other sizes of the models, see build/make-run-model
+"""
+import json
+import os
+import platform
+import subprocess
+import sys
+
+import mounts
+from environment import listed, processor
+from table import Table
+
+RUNNER = os.path.join(mounts.BUILD, "ggufs-run")
+MAKE_MODEL = os.path.join(mounts.BUILD, "make-run-model")
+
+# The arguments of make-run-model.
+MODELS = {
+    "Q4_K_M": ["llama", "Q4_K_M"],
+    "Q4_0": ["llama", "Q4_0"],
+    "Q8_0": ["llama", "Q8_0"],
+    "Q6_K": ["llama", "Q6_K"],
+    "IQ4_XS": ["llama", "IQ4_XS"],
+    "qwen3moe": ["qwen3moe"],
+    "gpt-oss": ["gpt-oss"],
+    "mamba2": ["mamba2"],
+}
+
+PEERS = {"llama.cpp": "LLAMA_BENCH", "ik_llama.cpp": "IK_BENCH"}
+
+# The least ratios to the speeds of a peer.
+TEXT_RATIO = 1.0
+PROMPT_RATIOS = {
+    "ik_llama.cpp": {"Q4_K_M": 1.3, "Q4_0": 1.3, "Q8_0": 1.1, "Q6_K": 1.1},
+    "llama.cpp": {"qwen3moe": 1.0, "gpt-oss": 1.0, "mamba2": 1.0},
+}
+BANDWIDTH_PERCENT = 90
+
+
+class Failure(Exception):
+    """A program failed; the text says why."""
+
+
+def output_of(arguments):
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise Failure(f"{arguments[0]}: {lines[-1]}")
+    return done.stdout
+
+
+def make_model(table, name, sizes):
+    path = os.path.join(mounts.BUILD, "-".join(["run", name, *sizes]) + ".gguf")
+    if not os.path.exists(path):
+        table.progress(f"{path}: writing")
+        output_of([MAKE_MODEL, path + ".part", *MODELS[name], *sizes])
+        os.replace(path + ".part", path)
+    return path
+
+
+def run_ours(model, tokens, threads):
+    return json.loads(output_of([RUNNER, "--bench", tokens, "-t", threads, "--json", model]))
+
+
+def run_peer(program, model, tokens, threads):
+    """Run a llama-bench. Returns tokens per second, as {"prompt": ..., "text": ...}."""
+    n_prompt, n_text = tokens.split(",")
+    tests = json.loads(output_of([program, "-m", model, "-p", n_prompt, "-n", n_text, "-t", threads,
+                                  "-r", "1", "-o", "json"]))
+    return {"text" if test["n_gen"] > 0 else "prompt": test["avg_ts"] for test in tests}
+
+
+def measure(table, name, model, tokens, threads, peers):
+    """Take turns. Returns our results, and those of each peer that can run the model."""
+    ours, theirs = [], {peer: [] for peer in peers}
+    for turn in range(table.rounds):
+        progress = f"{name}, round {turn + 1} of {table.rounds}"
+        table.progress(f"{progress}, ggufs-run")
+        ours.append(run_ours(model, tokens, threads))
+        for peer in list(theirs):
+            table.progress(f"{progress}, {peer}")
+            try:
+                theirs[peer].append(run_peer(peers[peer], model, tokens, threads))
+            except Failure as failure:
+                table.line(f"no rows against {peer}: {failure}")
+                del theirs[peer]
+    return ours, theirs
+
+
+def add_speeds(table, name, tokens, ours, theirs):
+    for test, n_tokens in zip(("prompt", "text"), tokens.split(",")):
+        if int(n_tokens) == 0:
+            continue
+        speeds = [result[test]["tokens_per_second"] for result in ours]
+        what = f"{test} of {n_tokens}"
+        if not theirs:
+            table.row(what, speeds, None, "tok/s")
+        for peer, results in theirs.items():
+            least = TEXT_RATIO if test == "text" else PROMPT_RATIOS[peer].get(name)
+            table.row(f"{what}, {peer}", speeds, [result[test] for result in results], "tok/s",
+                      ("ratio", ">=", least) if least else None, f"{test}, {peer}")
+
+
+def add_others(table, ours):
+    """Rows without a peer."""
+    def add(what, group, member, factor, unit, target=None):
+        values = [result[group][member] for result in ours]
+        if None not in values:
+            table.row(what, [value * factor for value in values], None, unit, target, what)
+
+    add("read bandwidth", "bandwidth", "bytes_per_second", 1e-9, "GB/s")
+    add("share of it, text", "bandwidth", "share", 100, "%", ("ours", ">=", BANDWIDTH_PERCENT))
+    add("first token, cold", "first_token", "cold_seconds", 1, "s")
+    add("first token, warm", "first_token", "warm_seconds", 1, "s")
+    add("anonymous memory", "memory", "anonymous_bytes", 1e-6, "MB")
+    add("all memory", "memory", "total_bytes", 1e-6, "MB")
+
+
+def main():
+    names = listed("BENCH_RUN_TYPES") or list(MODELS)
+    unknown = [name for name in names if name not in MODELS]
+    if unknown:
+        sys.exit(f"BENCH_RUN_TYPES: no model {', '.join(unknown)}; available: {', '.join(MODELS)}")
+    tokens = os.environ.get("BENCH_RUN_TOKENS", "512,32")
+    n_processors = len(os.sched_getaffinity(0))
+    threads = os.environ.get("BENCH_RUN_THREADS", str(n_processors))
+    sizes = os.environ.get("BENCH_RUN_SIZES", "").split()
+    peers = {peer: os.environ[variable] for peer, variable in PEERS.items()
+             if os.environ.get(variable)}
+    table = Table(int(os.environ.get("BENCH_RUN_ROUNDS", "3")))
+
+    table.line(f"{processor()}, {n_processors} processors, Linux {platform.release()}; {threads} "
+               f"threads, {table.rounds} rounds")
+    for name in names:
+        try:
+            model = make_model(table, name, sizes)
+            ours, theirs = measure(table, name, model, tokens, threads, peers)
+        except Failure as failure:
+            sys.exit(str(failure))
+        table.section(f"{name}, {os.path.getsize(model) / 1e9:.2f} GB", base="peer" if peers else "")
+        add_speeds(table, name, tokens, ours, theirs)
+        add_others(table, ours)
+    table.summary()
+
+
+main()
