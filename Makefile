@@ -43,6 +43,8 @@ KERNEL_SETS := $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512)$(if $(filter aarc
 CPU_avx2    := -mavx2 -mf16c -mfma
 CPU_avx512  := $(CPU_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 CPU_neon    :=
+# Integer products use instructions beyond those of the set; dequant/kernels.c checks for them.
+PRODUCTS_avx512 := -mavx512vnni
 
 DEQUANT_SRC := $(wildcard dequant/*.c dequant/reference/*.c)
 GGUF_SRC    := $(wildcard gguf/*.c gguf/legacy/*.c)
@@ -119,6 +121,7 @@ $(BUILD)/obj/%.o: %.c Makefile
 # $(1): the folder of the objects, $(2): the set
 define kernel_rule
 $(1)/obj/dequant/kernels/%-$(2).o: ALL_CFLAGS += -O3 -DDEQUANT_SET=$(2) $(CPU_$(2))
+$(1)/obj/dequant/kernels/kernels_unpack_%-$(2).o $(1)/obj/dequant/kernels/kernels_multiply-$(2).o: ALL_CFLAGS += $(PRODUCTS_$(2))
 $(1)/obj/dequant/kernels/%-$(2).o: dequant/kernels/%.c Makefile
 	$$(compile)
 endef

@@ -43,12 +43,22 @@ static bool neon_is_supported(void)
 
 #endif
 
+/* Return the set to multiply integers by where the kernels of `set` decode. */
+static size_t find_product_set(size_t set)
+{
+#if defined(__x86_64__)
+    if (set == DEQUANT_SET_avx512 && !__builtin_cpu_supports("avx512vnni"))
+        return DEQUANT_SET_avx2;
+#endif
+    return set;
+}
+
 #define SET(set, unused) [DEQUANT_SET_##set] = {#set, set##_is_supported},
 
 static const struct dequant_kernel_set sets[DEQUANT_SETS] = {SET(scalar, )
                                                                  DEQUANT_VECTOR_SETS(SET, )};
 
-static size_t chosen = DEQUANT_SET_scalar;
+static size_t chosen = DEQUANT_SET_scalar, chosen_for_products = DEQUANT_SET_scalar;
 
 #define CHOSEN(slots) ((slots)[chosen] ? (slots)[chosen] : (slots)[DEQUANT_SET_scalar])
 
@@ -69,7 +79,13 @@ int dequant_choose_kernels(const char *name)
     if (!sets[set - 1].is_supported())
         return -ENOTSUP;
     chosen = set - 1;
+    chosen_for_products = find_product_set(chosen);
     return 0;
+}
+
+size_t dequant_product_set(void)
+{
+    return chosen_for_products;
 }
 
 const struct dequant_kernel_set *dequant_chosen_kernels(void)

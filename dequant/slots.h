@@ -10,6 +10,7 @@
 #ifndef GGUFS_DEQUANT_SLOTS_H
 #define GGUFS_DEQUANT_SLOTS_H
 
+#include "dequant/products.h"
 #include "dequant/types.h"
 
 /*
@@ -41,15 +42,21 @@
             type##_block(&block[i], row, out + i * (elements));                                    \
     }
 
-#define DEQUANT_DECLARE_DECODER(set, name) dequant_decode_fn dequant_##set##_##name;
-#define DEQUANT_DECLARE_ENCODER(set, name) dequant_encode_fn dequant_##set##_##name;
-#define DEQUANT_DECLARE_DOT(set, name)     dequant_dot_fn dequant_##set##_##name;
+#define DEQUANT_DECLARE_DECODER(set, name)  dequant_decode_fn dequant_##set##_##name;
+#define DEQUANT_DECLARE_ENCODER(set, name)  dequant_encode_fn dequant_##set##_##name;
+#define DEQUANT_DECLARE_DOT(set, name)      dequant_dot_fn dequant_##set##_##name;
+#define DEQUANT_DECLARE_UNPACKER(set, name) dequant_unpack_fn dequant_##set##_unpack_##name;
+#define DEQUANT_DECLARE_PRODUCT(set, unused)                                                       \
+    dequant_quantize_fn dequant_##set##_quantize;                                                  \
+    dequant_multiply_fn dequant_##set##_multiply;
 
 #define DECODER(name)                                                                              \
     DEQUANT_DECLARE_DECODER(scalar, name) DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_DECODER, name)
 #define ENCODER(name)                                                                              \
     DEQUANT_DECLARE_ENCODER(scalar, name) DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_ENCODER, name)
 #define DOT(name) DEQUANT_DECLARE_DOT(scalar, name) DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_DOT, name)
+#define UNPACKER(name)                                                                             \
+    DEQUANT_DECLARE_UNPACKER(scalar, name) DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_UNPACKER, name)
 
 /* decode_numbers.c, kernels_numbers.c */
 DECODER(f32)
@@ -123,6 +130,27 @@ ENCODER(to_bf16)
 /* dot.c, kernels_dot.c */
 DOT(dot_f32)
 
+/* multiply.c, kernels_multiply.c: the same functions serve all types */
+DEQUANT_DECLARE_PRODUCT(scalar, )
+DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_PRODUCT, )
+
+/* unpack_k.c, kernels_unpack_k.c */
+UNPACKER(q4_k)
+UNPACKER(q5_k)
+UNPACKER(q6_k)
+
+/* unpack_q.c, kernels_unpack_q.c */
+UNPACKER(q4_0)
+UNPACKER(q4_1)
+UNPACKER(q5_0)
+UNPACKER(q5_1)
+UNPACKER(q8_0)
+
+/* unpack_iq4.c, kernels_unpack_iq4.c */
+UNPACKER(iq4_nl)
+UNPACKER(iq4_xs)
+
+#undef UNPACKER
 #undef DECODER
 #undef ENCODER
 #undef DOT

@@ -33,6 +33,23 @@
          char unused;                                                                              \
      }))
 
+/* Slots for unpacking a type that has a kernel in every set. */
+#define UNPACK_SLOT(set, name) [DEQUANT_SET_##set] = dequant_##set##_unpack_##name,
+#define UNPACK(name)                                                                               \
+    {                                                                                              \
+        UNPACK_SLOT(scalar, name) DEQUANT_VECTOR_SETS(UNPACK_SLOT, name)                           \
+    }
+
+/*
+ * How a type is multiplied, see struct dequant_product: elements of a span and of a group, zero
+ * point, greatest integer, whether there are minima, and the slots.
+ */
+#define PRODUCT(span, group, z, most, mins, ...)                                                   \
+    .product = &(const struct dequant_product)                                                     \
+    {                                                                                              \
+        (span), (group), (z), (most), (mins), __VA_ARGS__                                          \
+    }
+
 /* Name, sizes and byte-order map of a type with the block struct dequant_LAYOUT. */
 #define LAYOUT(number, of_era, capitals, elements, layout, header_bytes, rows, ...)                \
     .id = (number), .era = (of_era), .name = (capitals), .block_elements = (elements),             \
@@ -86,26 +103,36 @@
 static const struct dequant_type current[] = {
     {GGML(0, "F32", DEQUANT_NUMBER, f32, KERNELS, {4, 1}), .dot = KERNELS(dot_f32)},
     {GGML(1, "F16", DEQUANT_NUMBER, f16, KERNELS, {2, 1}), .encode = KERNELS(to_f16)},
-    {GGML(2, "Q4_0", DEQUANT_BLOCK, q4_0, KERNELS, {2, 1}, {1, 16})},
-    {GGML(3, "Q4_1", DEQUANT_BLOCK, q4_1, KERNELS, {2, 2}, {1, 16})},
-    {GGML(6, "Q5_0", DEQUANT_BLOCK, q5_0, KERNELS, {2, 1}, {1, 20})},
-    {GGML(7, "Q5_1", DEQUANT_BLOCK, q5_1, KERNELS, {2, 2}, {1, 20})},
-    {GGML(8, "Q8_0", DEQUANT_BLOCK, q8_0, KERNELS, {2, 1}, {1, 32})},
+    {GGML(2, "Q4_0", DEQUANT_BLOCK, q4_0, KERNELS, {2, 1}, {1, 16}),
+     PRODUCT(32, 32, 8, 15, false, UNPACK(q4_0))},
+    {GGML(3, "Q4_1", DEQUANT_BLOCK, q4_1, KERNELS, {2, 2}, {1, 16}),
+     PRODUCT(32, 32, 0, 15, true, UNPACK(q4_1))},
+    {GGML(6, "Q5_0", DEQUANT_BLOCK, q5_0, KERNELS, {2, 1}, {1, 20}),
+     PRODUCT(32, 32, 16, 31, false, UNPACK(q5_0))},
+    {GGML(7, "Q5_1", DEQUANT_BLOCK, q5_1, KERNELS, {2, 2}, {1, 20}),
+     PRODUCT(32, 32, 0, 31, true, UNPACK(q5_1))},
+    {GGML(8, "Q8_0", DEQUANT_BLOCK, q8_0, KERNELS, {2, 1}, {1, 32}),
+     PRODUCT(32, 32, 128, 255, false, UNPACK(q8_0))},
     {GGML(9, "Q8_1", DEQUANT_BLOCK, q8_1, KERNELS, {2, 2}, {1, 32})},
     {GGML(10, "Q2_K", DEQUANT_SUPERBLOCK, q2_k, KERNELS, {1, 80}, {2, 2})},
     {GGML(11, "Q3_K", DEQUANT_SUPERBLOCK, q3_k, KERNELS, {1, 108}, {2, 1})},
-    {GGML(12, "Q4_K", DEQUANT_SUPERBLOCK, q4_k, KERNELS, {2, 2}, {1, 140})},
-    {GGML(13, "Q5_K", DEQUANT_SUPERBLOCK, q5_k, KERNELS, {2, 2}, {1, 172})},
-    {GGML(14, "Q6_K", DEQUANT_SUPERBLOCK, q6_k, KERNELS, {1, 208}, {2, 1})},
+    {GGML(12, "Q4_K", DEQUANT_SUPERBLOCK, q4_k, KERNELS, {2, 2}, {1, 140}),
+     PRODUCT(256, 32, 0, 15, true, UNPACK(q4_k))},
+    {GGML(13, "Q5_K", DEQUANT_SUPERBLOCK, q5_k, KERNELS, {2, 2}, {1, 172}),
+     PRODUCT(256, 32, 0, 31, true, UNPACK(q5_k))},
+    {GGML(14, "Q6_K", DEQUANT_SUPERBLOCK, q6_k, KERNELS, {1, 208}, {2, 1}),
+     PRODUCT(256, 16, 32, 63, false, UNPACK(q6_k))},
     {GGML(15, "Q8_K", DEQUANT_SUPERBLOCK, q8_k, KERNELS, {4, 1}, {1, 256}, {2, 16})},
     {GGML(16, "IQ2_XXS", DEQUANT_SUPERBLOCK, iq2_xxs, KERNELS, {2, 33})},
     {GGML(17, "IQ2_XS", DEQUANT_SUPERBLOCK, iq2_xs, KERNELS, {2, 33}, {1, 8})},
     {GGML(18, "IQ3_XXS", DEQUANT_SUPERBLOCK, iq3_xxs, KERNELS, {2, 1}, {1, 96})},
     {GGML(19, "IQ1_S", DEQUANT_SUPERBLOCK, iq1_s, KERNELS, {2, 1}, {1, 32}, {2, 8})},
-    {GGML(20, "IQ4_NL", DEQUANT_BLOCK, iq4_nl, KERNELS, {2, 1}, {1, 16})},
+    {GGML(20, "IQ4_NL", DEQUANT_BLOCK, iq4_nl, KERNELS, {2, 1}, {1, 16}),
+     PRODUCT(32, 32, 128, 255, false, UNPACK(iq4_nl))},
     {GGML(21, "IQ3_S", DEQUANT_SUPERBLOCK, iq3_s, KERNELS, {2, 1}, {1, 108})},
     {GGML(22, "IQ2_S", DEQUANT_SUPERBLOCK, iq2_s, KERNELS, {2, 1}, {1, 80})},
-    {GGML(23, "IQ4_XS", DEQUANT_SUPERBLOCK, iq4_xs, KERNELS, {2, 2}, {1, 132})},
+    {GGML(23, "IQ4_XS", DEQUANT_SUPERBLOCK, iq4_xs, KERNELS, {2, 2}, {1, 132}),
+     PRODUCT(256, 32, 128, 255, false, UNPACK(iq4_xs))},
     {GGML(24, "I8", DEQUANT_NUMBER, i8, KERNELS, {1, 1})},
     {GGML(25, "I16", DEQUANT_NUMBER, i16, KERNELS, {2, 1})},
     {GGML(26, "I32", DEQUANT_NUMBER, i32, KERNELS, {4, 1})},

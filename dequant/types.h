@@ -8,6 +8,7 @@
 #ifndef GGUFS_DEQUANT_TYPES_H
 #define GGUFS_DEQUANT_TYPES_H
 
+#include "dequant/products.h"
 #include "dequant/sets.h"
 
 #include <stdbool.h>
@@ -89,6 +90,8 @@ struct dequant_type {
     dequant_decode_fn *decode[DEQUANT_SETS];
     dequant_encode_fn *encode[DEQUANT_SETS];
     dequant_dot_fn *dot[DEQUANT_SETS];
+
+    const struct dequant_product *product; /* how integers are multiplied, or NULL */
 
     /*
      * Return true if a scale of the block is the NaN of its format, where decoding makes a number

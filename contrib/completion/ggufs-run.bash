@@ -41,7 +41,7 @@ _ggufs_run()
     esac
     if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W '-h --help -V --version -m --model -p --prompt -f --file -n --predict
-            --n-predict -c --ctx-size -b --batch-size -t --threads --cache-type --no-warmup -o
+            --n-predict -c --ctx-size -b --batch-size -t --threads --cache-type --exact --no-warmup -o
             --mount-option --no-sandbox --temp --top-k --top-p --min-p --repeat-penalty --repeat-last-n -s --seed
             -r --stop --reverse-prompt --ignore-eos --no-bos --special --no-display-prompt
             --verbose-prompt -i --interactive --system --chat-template --tokenize --detokenize -0

@@ -38,6 +38,7 @@ const struct run_option run_option_table[] = {
     {{"-t", "--threads"}, "N", "compute with N threads (all processors)", UNSIGNED(n_threads, 1, 4096)},
     {{"--cache-type"}, "TYPE", "store keys and values as f32 or f16 (f32)", .kind = RUN_KIND_CACHE},
     {{"--no-warmup"}, NULL, "do not read all weights before computing", OFF(is_warmed_up)},
+    {{"--exact"}, NULL, "multiply in floats; the default is 8-bit activations", ON(is_exact)},
     {{"-o", "--mount-option"}, "OPTION", "pass -o OPTION to ggufs when it mounts a model file",
      TEXTS(mount_options)},
     {{"--no-sandbox"}, NULL, "run without the sandbox, ggufs as well", OFF(is_confined)},

@@ -36,6 +36,7 @@ struct run_options {
     int64_t n_context; /* 0: the training context; -1: not given */
     uint32_t n_batch;
     uint32_t n_threads; /* 0: one per processor */
+    bool is_exact;      /* multiply in floats */
     bool is_cache_f16;
     bool is_warmed_up;
 

@@ -3,6 +3,7 @@
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_progress.h"
 #include "contrib/runner/cli/run_signals.h"
+#include "contrib/runner/compute/multiply.h"
 #include "contrib/runner/tokenizer/word_splitter.h"
 #include "gguf/support/buffer.h"
 #include "gguf/support/confine.h"
@@ -179,6 +180,7 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
                                         .is_cache_f16 = options->is_cache_f16};
     int code = run_weights_open(session->tree.fd, &session->tree.weights, failure);
 
+    run_multiply_in_floats(options->is_exact);
     if (options->n_threads > 0)
         omp_set_num_threads((int)options->n_threads);
     if (code == 0 && run_weights_count(session->tree.weights) == 0)

@@ -1,14 +1,25 @@
 #include "contrib/runner/compute/multiply.h"
 
 #include "dequant/kernels.h"
+#include "dequant/products.h"
+#include "dequant/rows.h"
 
 #include <string.h>
 
-/* Rows decoded together, and elements of each: they fit the L1 and L2 caches. */
-enum { TILE_ROWS = 8, TILE_ELEMENTS = 1024 };
-
 /* With fewer elements, a team of threads costs more than it saves. */
 #define PARALLEL_ELEMENTS ((uint64_t)1 << 16)
+
+static bool in_floats;
+
+void run_multiply_in_floats(bool chosen)
+{
+    in_floats = chosen;
+}
+
+/* ---- in floats ---- */
+
+/* Rows decoded together, and elements of each: they fit the L1 and L2 caches. */
+enum { TILE_ROWS = 8, TILE_ELEMENTS = 1024 };
 
 /*
  * Return F32 weights, which are multiplied in place, or NULL for other types. Mappings begin at a
@@ -40,7 +51,7 @@ static void multiply_tile(const struct run_tensor *weights, uint64_t row, size_t
     dequant_dot(tile, TILE_ELEMENTS, n_rows, x + first, width, n, n_elements, out + row, rows);
 }
 
-void run_multiply(const struct run_tensor *weights, const float *x, size_t n, float *out)
+static void multiply_floats(const struct run_tensor *weights, const float *x, size_t n, float *out)
 {
     const uint64_t rows = run_tensor_rows(weights), width = weights->ne[0];
     const bool is_large = rows * width * n > PARALLEL_ELEMENTS;
@@ -55,4 +66,115 @@ void run_multiply(const struct run_tensor *weights, const float *x, size_t n, fl
             multiply_tile(weights, row, n_rows, first,
                           width - first < TILE_ELEMENTS ? width - first : TILE_ELEMENTS, x, n, out);
     }
+}
+
+/* ---- in integers ---- */
+
+/*
+ * The activations of a block of columns, which stay in the L2 cache while rows are multiplied by
+ * them: up to MOST_COLUMNS columns, as many as fit, or one of up to MOST_ACTIVATIONS * 256
+ * elements.
+ */
+enum { MOST_ACTIVATIONS = 2048, MOST_COLUMNS = 256 };
+static struct dequant_activations activations[MOST_ACTIVATIONS];
+
+/*
+ * Panels unpacked at a time. Few columns take one, which stays in the L1 cache; many columns take
+ * all of a row up to MANY_PANELS, since each is unpacked only once.
+ */
+enum { FEW_COLUMNS = 8, MANY_PANELS = 24 };
+
+/* A product of a block of columns. */
+struct product {
+    const struct run_tensor *weights;
+    const uint8_t *rows; /* the first byte of row 0 */
+    size_t row_bytes;
+    size_t n_panels;
+    size_t n_columns;
+    float *out;
+};
+
+/* Bring the rows that follow into the cache, as many bytes as a panel takes up. */
+static void prefetch(const struct product *product, uint64_t row, size_t panel)
+{
+    enum { LINE_BYTES = 64 };
+    const struct dequant_type *type = product->weights->type;
+    const size_t n_bytes =
+        DEQUANT_PANEL_ROWS * DEQUANT_PANEL_ELEMENTS / type->block_elements * type->block_bytes;
+    const uint8_t *next =
+        product->rows + (row + DEQUANT_PANEL_ROWS) * product->row_bytes + panel * n_bytes;
+
+    for (size_t i = 0; i < n_bytes; i += LINE_BYTES)
+        __builtin_prefetch(next + i, 0, 2);
+}
+
+/* The products of up to DEQUANT_PANEL_ROWS rows from `row` on with all columns. */
+static void multiply_rows(const struct product *product, uint64_t row)
+{
+    const struct run_tensor *weights = product->weights;
+    const uint64_t rows = run_tensor_rows(weights);
+    const size_t n_rows = rows - row < DEQUANT_PANEL_ROWS ? rows - row : DEQUANT_PANEL_ROWS;
+    const bool are_few = product->n_columns <= FEW_COLUMNS;
+    const size_t step = are_few ? 1 : MANY_PANELS;
+    struct dequant_panel panels[MANY_PANELS];
+    float sums[MOST_COLUMNS][DEQUANT_PANEL_ROWS];
+
+    memset(sums, 0, product->n_columns * sizeof *sums);
+    for (size_t first = 0; first < product->n_panels; first += step) {
+        const size_t left = product->n_panels - first;
+        const size_t n_panels = left < step ? left : step;
+
+        if (are_few)
+            prefetch(product, row, first);
+        dequant_unpack(weights->type, product->rows + row * product->row_bytes, product->row_bytes,
+                       n_rows, weights->ne[0], first, n_panels, panels);
+        dequant_multiply(weights->type->product, panels, n_panels, activations + first,
+                         product->n_panels, product->n_columns, sums);
+    }
+    for (size_t c = 0; c < product->n_columns; c++)
+        memcpy(product->out + c * rows + row, sums[c], n_rows * sizeof(float));
+}
+
+static void multiply_integers(const struct run_tensor *weights, const float *x, size_t n,
+                              float *out)
+{
+    const struct dequant_type *type = weights->type;
+    const uint64_t rows = run_tensor_rows(weights), width = weights->ne[0];
+    const size_t row_bytes = width / type->block_elements * type->block_bytes;
+    const size_t n_panels = dequant_activations_count(width);
+    const size_t that_fit = MOST_ACTIVATIONS / n_panels;
+    const size_t most = that_fit < MOST_COLUMNS ? that_fit : MOST_COLUMNS;
+
+    for (size_t first = 0; first < n; first += most) {
+        const struct product product = {
+            .weights = weights,
+            .rows = weights->data + weights->first_row * row_bytes,
+            .row_bytes = row_bytes,
+            .n_panels = n_panels,
+            .n_columns = n - first < most ? n - first : most,
+            .out = out + first * rows,
+        };
+        const bool is_large = rows * width * product.n_columns > PARALLEL_ELEMENTS;
+
+        (void)is_large; /* unused without OpenMP */
+#pragma omp parallel if (is_large)
+        {
+#pragma omp for schedule(static)
+            for (size_t c = 0; c < product.n_columns; c++)
+                dequant_quantize(type->product, x + (first + c) * width, width,
+                                 activations + c * n_panels);
+#pragma omp for schedule(dynamic, 4)
+            for (uint64_t row = 0; row < rows; row += DEQUANT_PANEL_ROWS)
+                multiply_rows(&product, row);
+        }
+    }
+}
+
+void run_multiply(const struct run_tensor *weights, const float *x, size_t n, float *out)
+{
+    if (!in_floats && weights->type->product &&
+        dequant_activations_count(weights->ne[0]) <= MOST_ACTIVATIONS)
+        multiply_integers(weights, x, n, out);
+    else
+        multiply_floats(weights, x, n, out);
 }

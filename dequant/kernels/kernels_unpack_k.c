@@ -1,0 +1,136 @@
+/*
+ * Unpacking of the K types in vectors whose lanes are rows: 16 bytes of each row become four
+ * vectors of 32 bits, which are then taken apart for all rows at once. dequant/blocks.h has the
+ * layouts.
+ */
+#include "dequant/blocks.h"
+#include "dequant/kernels/words.h"
+#include "dequant/products.h"
+
+/* Store the scales of four groups, a byte of each lane of `bytes` for each. */
+static inline void put_four_scales(struct dequant_panel *panel, size_t first_group, words bytes)
+{
+    for (size_t i = 0; i < 4; i++)
+        words_put_pair(panel->scales[first_group + i][0], words_byte(bytes, i),
+                       words_byte(bytes, i));
+}
+
+/* Store the minima of four groups. */
+static inline void put_four_mins(struct dequant_panel *panel, size_t first_group, words bytes)
+{
+    for (size_t i = 0; i < 4; i += 2)
+        words_put_pair(panel->mins[(first_group + i) / 2][0], words_byte(bytes, i),
+                       words_byte(bytes, i + 1));
+}
+
+/* d, m and the scales and minima of Q4_K and Q5_K, the first 16 bytes of their blocks. */
+static inline void put_k_scales(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+{
+    const words four = words_all(0x0f0f0f0f), six = words_all(0x3f3f3f3f);
+    words head[4], high_scales, high_mins;
+
+    words_load_16(rows, row_bytes, head);
+    words_store_floats(panel->d[0], words_f16(head[0]));
+    words_store_floats(panel->m[0], words_negated(words_f16(words_right(head[0], 16))));
+    high_scales = words_and(words_right(head[1], 2), words_all(0x30303030));
+    high_mins = words_and(words_right(head[2], 2), words_all(0x30303030));
+    put_four_scales(panel, 0, words_and(head[1], six));
+    put_four_mins(panel, 0, words_and(head[2], six));
+    put_four_scales(panel, 4, words_or(words_and(head[3], four), high_scales));
+    put_four_mins(panel, 4, words_or(words_and(words_right(head[3], 4), four), high_mins));
+}
+
+void SIMD_NAME(unpack_q4_k)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+{
+    const uint8_t *qs = (const uint8_t *)rows + offsetof(struct dequant_q4_k, qs);
+    const words four = words_all(0x0f0f0f0f);
+
+    put_k_scales(rows, row_bytes, panel);
+    for (size_t i = 0; i < 8; i++) {
+        words bytes[4];
+
+        words_load_16(qs + 16 * i, row_bytes, bytes);
+        for (size_t j = 0; j < 4; j++) {
+            /* Byte l of 32 holds elements l and l + 32 of 64. */
+            uint8_t(*q)[DEQUANT_PANEL_ROWS][4] = panel->q + i / 2 * 16 + i % 2 * 4 + j;
+
+            words_store(q[0], words_and(bytes[j], four));
+            words_store(q[8], words_and(words_right(bytes[j], 4), four));
+        }
+    }
+}
+
+void SIMD_NAME(unpack_q5_k)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+{
+    const uint8_t *qs = (const uint8_t *)rows + offsetof(struct dequant_q5_k, qs);
+    const uint8_t *qh = (const uint8_t *)rows + offsetof(struct dequant_q5_k, qh);
+    const words four = words_all(0x0f0f0f0f), fifth = words_all(0x10101010);
+
+    put_k_scales(rows, row_bytes, panel);
+    for (size_t half = 0; half < 2; half++) {
+        words high[4];
+
+        words_load_16(qh + 16 * half, row_bytes, high);
+        for (size_t i = 0; i < 4; i++) {
+            words bytes[4];
+
+            words_load_16(qs + 32 * i + 16 * half, row_bytes, bytes);
+            for (size_t j = 0; j < 4; j++) {
+                uint8_t(*q)[DEQUANT_PANEL_ROWS][4] = panel->q + 16 * i + 4 * half + j;
+                /* Bits 2i and 2i + 1 belong to the elements of these two sub-blocks. */
+                const words bits = words_right(high[j], (int)(2 * i));
+
+                words_store(q[0], words_or(words_and(bytes[j], four),
+                                           words_and(words_left(bits, 4), fifth)));
+                words_store(q[8], words_or(words_and(words_right(bytes[j], 4), four),
+                                           words_and(words_left(bits, 3), fifth)));
+            }
+        }
+    }
+}
+
+void SIMD_NAME(unpack_q6_k)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+{
+    const uint8_t *block = rows;
+    const words four = words_all(0x0f0f0f0f), two = words_all(0x30303030);
+    words tail[4];
+
+    for (size_t k = 0; k < 4; k++) {
+        words scales[4];
+
+        if (k == 0)
+            words_load_16(block + offsetof(struct dequant_q6_k, scales), row_bytes, tail);
+        for (size_t i = 0; i < 4; i++)
+            scales[i] = words_right_signed(words_left(tail[k], (int)(24 - 8 * i)), 24);
+        for (size_t i = 0; i < 4; i++)
+            words_put_pair(panel->scales[4 * k + i][0], scales[i], scales[i]);
+        for (size_t i = 0; i < 4; i += 2)
+            words_put_pair(panel->mins[2 * k + i / 2][0], words_left(scales[i], 5),
+                           words_left(scales[i + 1], 5));
+    }
+    /* The last 16 bytes of the block, of which d is the last two. */
+    words_load_16(block + sizeof(struct dequant_q6_k) - 16, row_bytes, tail);
+    words_store_floats(panel->d[0], words_f16(words_right(tail[3], 16)));
+    for (size_t half = 0; half < 2; half++) {
+        for (size_t k = 0; k < 2; k++) {
+            words high[4];
+
+            words_load_16(block + offsetof(struct dequant_q6_k, qh) + 32 * half + 16 * k, row_bytes,
+                          high);
+            for (size_t n = 0; n < 2; n++) {
+                words low[4];
+
+                words_load_16(block + 64 * half + 32 * n + 16 * k, row_bytes, low);
+                for (size_t j = 0; j < 4; j++) {
+                    uint8_t(*q)[DEQUANT_PANEL_ROWS][4] = panel->q + 32 * half + 8 * n + 4 * k + j;
+                    const words first = n == 0 ? words_left(high[j], 4) : words_left(high[j], 2);
+                    const words second = n == 0 ? high[j] : words_right(high[j], 2);
+
+                    words_store(q[0], words_or(words_and(low[j], four), words_and(first, two)));
+                    words_store(q[16], words_or(words_and(words_right(low[j], 4), four),
+                                                words_and(second, two)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+#include "dequant/products.h"
+
+#include "dequant/kernels.h"
+#include "dequant/slots.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* The bytes of DEQUANT_PANEL_ELEMENTS elements are at most these, of Q8_K. */
+enum { MAX_ROW_BYTES = 292 };
+
+#define SET(set, unused) [DEQUANT_SET_##set] = {dequant_##set##_quantize, dequant_##set##_multiply},
+
+static const struct {
+    dequant_quantize_fn *quantize;
+    dequant_multiply_fn *multiply;
+} functions[DEQUANT_SETS] = {SET(scalar, ) DEQUANT_VECTOR_SETS(SET, )};
+
+void dequant_quantize(const struct dequant_product *product, const float *x, size_t n,
+                      struct dequant_activations *out)
+{
+    const size_t set = dequant_product_set();
+    const size_t block_elements =
+        product->span_elements == DEQUANT_PANEL_ELEMENTS ? DEQUANT_SCALED_ELEMENTS : 32;
+    float rest[DEQUANT_PANEL_ELEMENTS] = {0};
+
+    for (; n >= DEQUANT_PANEL_ELEMENTS; n -= DEQUANT_PANEL_ELEMENTS, x += DEQUANT_PANEL_ELEMENTS)
+        functions[set].quantize(x, block_elements, out++);
+    if (n > 0) {
+        memcpy(rest, x, n * sizeof *x);
+        functions[set].quantize(rest, block_elements, out);
+    }
+}
+
+/* Unpack a panel that the tensor does not fill: its blocks among others that are 0. */
+static void unpack_rest(const struct dequant_type *type, dequant_unpack_fn *unpack,
+                        const uint8_t *blocks, size_t row_bytes, size_t n_rows, size_t n_elements,
+                        struct dequant_panel *panel)
+{
+    const size_t n_bytes = n_elements / type->block_elements * type->block_bytes;
+    uint8_t rows[DEQUANT_PANEL_ROWS][MAX_ROW_BYTES] = {0};
+
+    assert(n_bytes <= MAX_ROW_BYTES);
+    for (size_t r = 0; r < n_rows; r++)
+        memcpy(rows[r], blocks + r * row_bytes, n_bytes);
+    unpack(rows, MAX_ROW_BYTES, panel);
+}
+
+void dequant_unpack(const struct dequant_type *type, const uint8_t *rows, size_t row_bytes,
+                    size_t n_rows, size_t n_elements, size_t first, size_t n_panels,
+                    struct dequant_panel *panels)
+{
+    const struct dequant_product *product = type->product;
+    const size_t set = dequant_product_set();
+    const size_t step_bytes = DEQUANT_PANEL_ELEMENTS / type->block_elements * type->block_bytes;
+    dequant_unpack_fn *unpack =
+        product->unpack[set] ? product->unpack[set] : product->unpack[DEQUANT_SET_scalar];
+
+    for (size_t i = 0; i < n_panels; i++) {
+        const size_t at = (first + i) * DEQUANT_PANEL_ELEMENTS;
+        const size_t left = n_elements - at;
+        const uint8_t *blocks = rows + (first + i) * step_bytes;
+
+        if (n_rows == DEQUANT_PANEL_ROWS && left >= DEQUANT_PANEL_ELEMENTS)
+            unpack(blocks, row_bytes, &panels[i]);
+        else
+            unpack_rest(type, unpack, blocks, row_bytes, n_rows,
+                        left < DEQUANT_PANEL_ELEMENTS ? left : DEQUANT_PANEL_ELEMENTS, &panels[i]);
+    }
+}
+
+void dequant_multiply(const struct dequant_product *product, const struct dequant_panel *panels,
+                      size_t n_panels, const struct dequant_activations *x, size_t x_stride,
+                      size_t n_columns, float sums[][DEQUANT_PANEL_ROWS])
+{
+    functions[dequant_product_set()].multiply(product, panels, n_panels, x, x_stride, n_columns,
+                                              sums);
+}

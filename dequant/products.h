@@ -1,0 +1,120 @@
+/*
+ * Products of quantized weights and activations in integers.
+ *
+ * Activations are quantized to signed bytes. Weights are unpacked, sixteen rows at a time, to a
+ * panel: their integers as bytes, side by side, with their scales. The products of the integers are
+ * summed up exactly; only scales are multiplied in floats. So a product is the same to the bit with
+ * every kernel set, for any number of columns and in any division of the rows.
+ *
+ * With w = d * s * (q - z) of a type with scales d (a float) and s (an integer), minima m * t, and
+ * activations x = dx * qx, the product of a row and a column is a sum over the runs of elements
+ * that share d and dx, in their order:
+ *
+ *     sum = fma(d * dx, float(Σ s * (q - z) * qx), sum)
+ *     sum = fma(m * dx, float(Σ t * qx), sum)                for types with minima
+ */
+#ifndef GGUFS_DEQUANT_PRODUCTS_H
+#define GGUFS_DEQUANT_PRODUCTS_H
+
+#include "dequant/sets.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dequant_type;
+
+enum {
+    DEQUANT_PANEL_ROWS = 16,
+    DEQUANT_PANEL_ELEMENTS = 256, /* of each row */
+    /* that share dx where weights have integer scales; 32 share it elsewhere */
+    DEQUANT_SCALED_ELEMENTS = 64,
+};
+
+/*
+ * Elements of a column that meet a panel. The rest of a column whose length is no multiple of
+ * DEQUANT_PANEL_ELEMENTS is 0.
+ */
+struct dequant_activations {
+    int8_t q[DEQUANT_PANEL_ELEMENTS];
+    int16_t sums_16[DEQUANT_PANEL_ELEMENTS / 16]; /* of q over 16 elements each */
+    int16_t sums_32[DEQUANT_PANEL_ELEMENTS / 32]; /* of q over 32 elements each */
+    float scales[DEQUANT_PANEL_ELEMENTS / 32];    /* dx of 32 elements each */
+};
+
+/*
+ * Unpacked weights: DEQUANT_PANEL_ELEMENTS elements of DEQUANT_PANEL_ROWS rows. "Lane" r of an
+ * array belongs to row r. Groups have struct dequant_product's group_elements, spans its
+ * span_elements.
+ */
+struct dequant_panel {
+    uint8_t q[DEQUANT_PANEL_ELEMENTS / 4][DEQUANT_PANEL_ROWS]
+             [4]; /* elements 4i to 4i + 3 of row r */
+    /* By group: s twice, for multiplications of pairs. Unused without integer scales. */
+    int16_t scales[DEQUANT_PANEL_ELEMENTS / 16][DEQUANT_PANEL_ROWS][2];
+    /* By pairs of groups: t, or s * z where the type has a zero point and integer scales. */
+    int16_t mins[DEQUANT_PANEL_ELEMENTS / 32][DEQUANT_PANEL_ROWS][2];
+    float d[DEQUANT_PANEL_ELEMENTS / 16][DEQUANT_PANEL_ROWS]; /* by span */
+    float m[DEQUANT_PANEL_ELEMENTS / 32][DEQUANT_PANEL_ROWS]; /* by span; types with minima only */
+};
+
+/*
+ * Unpack DEQUANT_PANEL_ELEMENTS elements of DEQUANT_PANEL_ROWS rows. `rows` is the first block of
+ * row 0, and the rows lie row_bytes apart.
+ */
+typedef void dequant_unpack_fn(const void *rows, size_t row_bytes, struct dequant_panel *panel);
+
+/* How the integers of a type are multiplied. */
+struct dequant_product {
+    uint16_t span_elements;  /* that share d: 16, 32 or 256 */
+    uint16_t group_elements; /* that share s: 16 or 32; equal to the span without integer scales */
+    uint8_t zero;            /* z; 128 for types whose own integers are signed bytes */
+    uint8_t greatest;        /* q is at most that */
+    bool has_mins;           /* t and m are there */
+    dequant_unpack_fn *unpack[DEQUANT_SETS];
+};
+
+/*
+ * Add the products of n_panels panels, which follow each other in 16 rows, and columns: to
+ * sums[c][r] that of row r and column c. Column c begins at x + c * x_stride.
+ */
+typedef void dequant_multiply_fn(const struct dequant_product *product,
+                                 const struct dequant_panel *panels, size_t n_panels,
+                                 const struct dequant_activations *x, size_t x_stride,
+                                 size_t n_columns, float sums[][DEQUANT_PANEL_ROWS]);
+
+/* Quantize DEQUANT_PANEL_ELEMENTS elements in blocks of block_elements, 32 or 256, that share dx.
+ */
+typedef void dequant_quantize_fn(const float *x, size_t block_elements,
+                                 struct dequant_activations *out);
+
+/* Return the number of struct dequant_activations that a column of n elements takes. */
+static inline size_t dequant_activations_count(size_t n)
+{
+    return (n + DEQUANT_PANEL_ELEMENTS - 1) / DEQUANT_PANEL_ELEMENTS;
+}
+
+/*
+ * Quantize a column of n floats for weights of a type: dx is the greatest magnitude among the
+ * elements that share it, divided by 127; q is x / dx, to nearest with
+ * ties to even. A NaN or infinity among the elements makes dx a NaN, and so the product. `out`
+ * holds dequant_activations_count(n).
+ */
+void dequant_quantize(const struct dequant_product *product, const float *x, size_t n,
+                      struct dequant_activations *out);
+
+/*
+ * Unpack n_panels panels of up to DEQUANT_PANEL_ROWS rows of the type by the chosen kernels.
+ * `rows` is the first row, n_rows the number of rows, row_bytes their distance, `first` the panel
+ * in a row of n_elements to begin with. Lanes and elements that the tensor does not have are 0.
+ */
+void dequant_unpack(const struct dequant_type *type, const uint8_t *rows, size_t row_bytes,
+                    size_t n_rows, size_t n_elements, size_t first, size_t n_panels,
+                    struct dequant_panel *panels);
+
+/* Multiply by the chosen kernels; see dequant_multiply_fn. */
+void dequant_multiply(const struct dequant_product *product, const struct dequant_panel *panels,
+                      size_t n_panels, const struct dequant_activations *x, size_t x_stride,
+                      size_t n_columns, float sums[][DEQUANT_PANEL_ROWS]);
+
+#endif
