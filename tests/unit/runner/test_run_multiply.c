@@ -84,6 +84,15 @@ static void check_slices(const struct run_tensor *weights, const float *x, const
     free(part);
 }
 
+static double magnitude(const float *row, size_t width)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < width; i++)
+        sum += fabs((double)row[i]);
+    return sum;
+}
+
 static void check_product(const struct dequant_type *type, const uint8_t *blocks, size_t rows,
                           size_t width)
 {
@@ -98,11 +107,25 @@ static void check_product(const struct dequant_type *type, const uint8_t *blocks
 
     dequant_decode_elements(type, width, blocks, 0, rows * width, decoded);
     reference(decoded, rows, width, x, expected, sizes);
+    run_multiply_in_floats(true);
     run_multiply(&weights, x, N_TOKENS, product);
     for (size_t i = 0; i < N_TOKENS * rows; i++)
         cr_assert(fabs((double)product[i] - expected[i]) <= 1e-6 * sizes[i],
                   "%s of era %u, %zu rows of %zu: number %zu is %.9g, expected %.9g", type->name,
                   type->era, rows, width, i, (double)product[i], expected[i]);
+    check_alone(&weights, x, product);
+    check_slices(&weights, x, product);
+
+    run_multiply_in_floats(false);
+    run_multiply(&weights, x, N_TOKENS, product);
+    for (size_t i = 0; i < N_TOKENS * rows; i++) {
+        /* Activations, at most 1, are rounded to multiples of 1/127 or less. */
+        const double limit = 1.001 / 254 * magnitude(decoded + i % rows * width, width);
+
+        cr_assert(fabs((double)product[i] - expected[i]) <= limit + 1e-6 * sizes[i],
+                  "%s of era %u, %zu rows of %zu: number %zu is %.9g in integers, expected %.9g",
+                  type->name, type->era, rows, width, i, (double)product[i], expected[i]);
+    }
     check_alone(&weights, x, product);
     check_slices(&weights, x, product);
     free(x);
