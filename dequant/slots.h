@@ -130,7 +130,7 @@ ENCODER(to_bf16)
 /* dot.c, kernels_dot.c */
 DOT(dot_f32)
 
-/* multiply.c, kernels_multiply.c: the same functions serve all types */
+/* multiply_panels.c, kernels_multiply.c: the same functions serve all types */
 DEQUANT_DECLARE_PRODUCT(scalar, )
 DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_PRODUCT, )
 

@@ -1,7 +1,7 @@
 /*
  * Integer products of panels and columns in vectors whose lanes are rows. The loops are written
  * once for all types; where they are inlined, the number of columns and the form of the type are
- * constants. dequant/reference/multiply.c computes the same.
+ * constants. dequant/reference/multiply_panels.c computes the same.
  */
 #include "dequant/kernels/lanes.h"
 #include "dequant/products.h"
