@@ -30,9 +30,10 @@ ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -DGGUFS_VERSION='"$(VERSION)"' -I. $(PKG_CFL
              $(HARDEN) $(SANFLAGS) -pthread -fPIE $(CFLAGS)
 ALL_LDFLAGS = -pthread -pie -Wl,-z,relro,-z,now $(SANFLAGS) $(LDFLAGS)
 
-# OpenMP distributes long work over the processors.
+# OpenMP distributes the long work of ggufs over the processors. The runner has threads of its own.
 OPENMP := -fopenmp
-$(BUILD)/obj/fs/%.o $(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += $(OPENMP)
+$(BUILD)/obj/fs/%.o: ALL_CFLAGS += $(OPENMP)
+$(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += -fopenmp-simd
 
 # No contraction of a*b+c: dequant/ must give the same bits everywhere, and the runner all but libm's.
 $(BUILD)/obj/dequant/%.o $(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += -ffp-contract=off
@@ -78,7 +79,7 @@ $(BUILD)/ggufs: $(LIB_OBJ) $(BUILD)/obj/fs/command/main.o
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lm
 
 $(BUILD)/ggufs-run: $(RUNNER_OBJ) $(call obj,$(RUNNER_MAIN))
-	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ -lunistring -lseccomp $(RUNNER_LIBS) -lm
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lunistring -lseccomp $(RUNNER_LIBS) -lm
 
 $(BUILD)/unit-tests: $(LIB_OBJ) $(call obj,$(RUNNER_SRC)) $(UNIT_OBJ)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lcriterion -lm
@@ -110,6 +111,10 @@ build/%.gguf: build/make-%
 $(BUILD)/check-kernels: $(call obj,tests/kernels/check_kernels.c tests/unit/dequant/random_blocks.c) $(DEQUANT_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
+# Checks the runner's threads; with SAN=thread as well.
+$(BUILD)/check-team: $(call obj,tests/threads/check_team.c tests/unit/runner/team_checks.c contrib/runner/compute/team.c)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^
+
 define compile
 @mkdir -p $(@D)
 $(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
@@ -128,7 +133,7 @@ endef
 $(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(RUNNER_OBJ) $(UNIT_OBJ) $(call obj,fs/command/main.c $(RUNNER_MAIN) tests/hostile/make_hostile.c \
-    $(wildcard contrib/sample/*.c tests/bench/*.c tests/kernels/*.c tests/mount/*.c tests/soak/*.c)))
+    $(wildcard contrib/sample/*.c tests/bench/*.c tests/kernels/*.c tests/mount/*.c tests/soak/*.c tests/threads/*.c)))
 
 # ---- fuzzing: replay with any compiler, libFuzzer with clang, or AFL++ ----
 

@@ -104,7 +104,7 @@ static const struct {
     const char *allowed[3];
 } libraries[] = {
     {"fuse", {"fs/mount/", "fs/command/", "tests/"}},
-    {"omp.h", {"fs/", "contrib/runner/", "tests/"}},
+    {"omp.h", {"fs/", "tests/"}},
     {"pcre2", {"contrib/runner/tokenizer/", "tests/"}},
 };
 

@@ -1,12 +1,12 @@
 #include "contrib/runner/cli/bandwidth.h"
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/tasks.h"
+#include "contrib/runner/compute/team.h"
 #include "contrib/runner/sampling/xoshiro.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -223,7 +223,7 @@ int run_task_bench(struct run_session *session)
     struct bench bench = {
         .session = session,
         .tokens = calloc(n, sizeof *bench.tokens),
-        .n_threads = options->n_threads > 0 ? options->n_threads : (unsigned)omp_get_max_threads(),
+        .n_threads = run_team_size(),
     };
     struct run_xoshiro random;
     struct run_failure failure;

@@ -26,7 +26,7 @@ const struct run_foreign_option run_foreign_options[] = {
     {"-tb --threads-batch", "use -t N, for prompts and generated tokens"},
     {"-ub --ubatch-size", "use -b N"},
     {"--numa", "use numactl(8)"},
-    {"-C --cpu-mask -Cr --cpu-range --cpu-strict --prio --poll", "use taskset(1) or OMP_PLACES"},
+    {"-C --cpu-mask -Cr --cpu-range --cpu-strict --prio --poll", "use taskset(1)"},
     {"-hf -hfr --hf-repo -hff --hf-file -hft --hf-token -mu --model-url -dr --docker-repo",
      "local files only; download the model first and give its path"},
     {"--override-kv", "use -o set=KEY=TYPE:VALUE, which edits the metadata of a model file"},

@@ -1,5 +1,7 @@
 #include "contrib/runner/cli/run_option_table.h"
 
+#include "contrib/runner/compute/team.h"
+
 #include <stddef.h>
 
 #define MAX_TOKENS 2147483647
@@ -35,7 +37,8 @@ const struct run_option run_option_table[] = {
      LARGE(n_context, 0, MAX_TOKENS)},
     {{"-b", "--batch-size"}, "N", "compute N tokens of a prompt at once (512)",
      UNSIGNED(n_batch, 1, 1 << 20)},
-    {{"-t", "--threads"}, "N", "compute with N threads (all processors)", UNSIGNED(n_threads, 1, 4096)},
+    {{"-t", "--threads"}, "N", "compute with N threads (one per core)",
+     UNSIGNED(n_threads, 1, RUN_MAX_THREADS)},
     {{"--cache-type"}, "TYPE", "store keys and values as f32 or f16 (f32)", .kind = RUN_KIND_CACHE},
     {{"--no-warmup"}, NULL, "do not read all weights before computing", OFF(is_warmed_up)},
     {{"--exact"}, NULL, "multiply in floats; the default is 8-bit activations", ON(is_exact)},

@@ -35,7 +35,7 @@ struct run_options {
     int64_t n_predict; /* -1: no limit */
     int64_t n_context; /* 0: the training context; -1: not given */
     uint32_t n_batch;
-    uint32_t n_threads; /* 0: one per processor */
+    uint32_t n_threads; /* 0: run_default_threads() */
     bool is_exact;      /* multiply in floats */
     bool is_cache_f16;
     bool is_warmed_up;

@@ -1,9 +1,11 @@
 #include "contrib/runner/cli/session.h"
 
+#include "contrib/runner/cli/default_threads.h"
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_progress.h"
 #include "contrib/runner/cli/run_signals.h"
 #include "contrib/runner/compute/multiply.h"
+#include "contrib/runner/compute/team.h"
 #include "contrib/runner/tokenizer/word_splitter.h"
 #include "gguf/support/buffer.h"
 #include "gguf/support/confine.h"
@@ -13,7 +15,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <omp.h>
 #include <seccomp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,8 +182,6 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
     int code = run_weights_open(session->tree.fd, &session->tree.weights, failure);
 
     run_multiply_in_floats(options->is_exact);
-    if (options->n_threads > 0)
-        omp_set_num_threads((int)options->n_threads);
     if (code == 0 && run_weights_count(session->tree.weights) == 0)
         return run_fail(failure, -ENOENT,
                         "a vocabulary only: the model has no tensors, so only --tokenize and "
@@ -222,7 +221,7 @@ static int open_tokenizer(struct run_session *session, struct run_failure *failu
 /* Keep the rights that computing needs: memory, threads, open files, and waiting for the keeper. */
 static int confine(const struct run_options *options)
 {
-    static const int calls[] = {SCMP_SYS(wait4), SCMP_SYS(sched_setaffinity)};
+    static const int calls[] = {SCMP_SYS(wait4)};
     const struct gguf_confinement confinement = {
         .threads = true, .system_calls = calls, .n_system_calls = sizeof calls / sizeof *calls};
     const char *step;
@@ -230,7 +229,6 @@ static int confine(const struct run_options *options)
 
     if (!options->is_confined)
         return EX_OK;
-    omp_get_max_threads(); /* makes libomp open its files now */
     run_word_splitter_reserve();
     code = gguf_confine(&confinement, &step);
     if (code == 0)
@@ -275,8 +273,15 @@ int run_session_open(const struct run_options *options, uint32_t n_context,
         return status;
     code = load(session, n_context, &failure);
     session->load_seconds = run_seconds() - session->started;
-    if (code == 0)
-        return confine(options);
+    if (code == 0) {
+        const unsigned n_threads =
+            options->n_threads > 0 ? options->n_threads : run_default_threads("");
+
+        status = confine(options);
+        if (status == EX_OK && session->engine)
+            run_team_start(n_threads); /* confined as well */
+        return status;
+    }
     status = run_session_complain(session, code, &failure);
     if (code == -ENOTSUP && session->tree.metadata && needs_engine(options->task))
         list_architectures(run_metadata_architecture(session->tree.metadata));
@@ -287,6 +292,7 @@ int run_session_close(struct run_session *session, int status)
 {
     int left;
 
+    run_team_end();
     run_signals_watch(NULL);
     free(session->logits);
     run_tokenizer_close(session->tokenizer);

@@ -1,9 +1,11 @@
 #include "contrib/runner/compute/activation.h"
 
+#include "contrib/runner/compute/team.h"
+
 #include <math.h>
 
-/* With fewer elements, a team of threads costs more than it saves. */
-#define PARALLEL_ELEMENTS 16384
+/* Elements in a piece of work; most need expf() or tanhf(). */
+#define PIECE_ELEMENTS 2048
 
 float run_sigmoid(float x)
 {
@@ -70,20 +72,50 @@ static float activate(enum run_activation activation, const struct run_xielu *pa
     return run_silu(x);
 }
 
+/* The arguments of run_activate() and run_activate_gated(). */
+struct elements {
+    enum run_activation activation;
+    const struct run_xielu *parameters;
+    float *x;
+    const float *up;
+};
+
+static void activate_elements(void *context, size_t first, size_t end, unsigned thread)
+{
+    const struct elements *elements = context;
+    float *x = elements->x;
+
+    (void)thread;
+    for (size_t i = first; i < end; i++)
+        x[i] = activate(elements->activation, elements->parameters, x[i]);
+}
+
 void run_activate(enum run_activation activation, const struct run_xielu *parameters, float *x,
                   size_t n)
 {
-#pragma omp parallel for schedule(static) if (n > PARALLEL_ELEMENTS)
-    for (size_t i = 0; i < n; i++)
-        x[i] = activate(activation, parameters, x[i]);
+    struct elements elements = {.activation = activation, .parameters = parameters, .x = x};
+
+    run_parallel(n, PIECE_ELEMENTS, activate_elements, &elements);
+}
+
+static void gate_elements(void *context, size_t first, size_t end, unsigned thread)
+{
+    const struct elements *elements = context;
+    const float *up = elements->up;
+    float *gate = elements->x;
+
+    (void)thread;
+    for (size_t i = first; i < end; i++)
+        gate[i] = elements->activation == RUN_SWIGLU_OAI
+                      ? swiglu_oai(gate[i], up[i])
+                      : activate(elements->activation, NULL, gate[i]) * up[i];
 }
 
 void run_activate_gated(enum run_activation activation, float *gate, const float *up, size_t n)
 {
-#pragma omp parallel for schedule(static) if (n > PARALLEL_ELEMENTS)
-    for (size_t i = 0; i < n; i++)
-        gate[i] = activation == RUN_SWIGLU_OAI ? swiglu_oai(gate[i], up[i])
-                                               : activate(activation, NULL, gate[i]) * up[i];
+    struct elements elements = {.activation = activation, .x = gate, .up = up};
+
+    run_parallel(n, PIECE_ELEMENTS, gate_elements, &elements);
 }
 
 void run_activate_gated_clamped(enum run_activation activation, float limit, float *gate,

@@ -1,5 +1,6 @@
 #include "contrib/runner/compute/attend.h"
 
+#include "contrib/runner/compute/team.h"
 #include "dequant/kernels.h"
 
 #include <errno.h>
@@ -7,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With fewer elements, a team of threads costs more than it saves. */
-#define PARALLEL_ELEMENTS 65536
+/* Multiplications in a piece of work. */
+#define PIECE_PRODUCTS 32768
 
 /* Half-precision rows are decoded PIECE_ROWS at a time, for up to MOST_HEADS heads. */
 enum { PIECE_ROWS = 16, MOST_HEADS = 8 };
@@ -251,43 +252,68 @@ static uint32_t group_size(const struct run_attention *attention)
     return size;
 }
 
+/* The arguments of run_attend(), and memory of each thread. */
+struct call {
+    const struct run_attention *attention;
+    const float *queries;
+    size_t stride;
+    const struct run_cache *keys, *values;
+    size_t first, n_all; /* the position of the first token, and the number of positions */
+    uint32_t size;       /* heads in a group */
+    size_t n_floats;     /* of a thread's memory: `n_all` scores for each head, then a piece */
+    float *memory;
+    float *out;
+};
+
+/* Compute groups of heads; those of a token are adjacent. */
+static void attend_groups(void *context, size_t first_group, size_t end_group, unsigned thread)
+{
+    const struct call *call = context;
+    const struct run_attention *attention = call->attention;
+    const size_t n_head = attention->n_head, n_groups = n_head / call->size;
+    float *scores = call->memory + thread * call->n_floats;
+
+    for (size_t i = first_group; i < end_group; i++) {
+        const size_t token = i / n_groups, head = i % n_groups * call->size;
+
+        attend_group(attention, call->keys, call->values,
+                     &(struct group){
+                         .head = (uint32_t)head,
+                         .n = call->size,
+                         .queries = call->queries + token * call->stride + head * attention->dim_k,
+                         .view = find_view(attention, (uint32_t)head, token, call->first + token),
+                         .scores = scores,
+                         .stride = call->n_all,
+                         .piece = scores + call->size * call->n_all,
+                         .out = call->out + (token * n_head + head) * attention->dim_v,
+                     });
+    }
+}
+
 int run_attend(const struct run_attention *attention, const float *queries, size_t stride,
                const struct run_cache *keys, const struct run_cache *values, size_t n, size_t first,
                float *out)
 {
-    const size_t n_head = attention->n_head, dim_k = attention->dim_k, dim_v = attention->dim_v;
-    const size_t widest = dim_k > dim_v ? dim_k : dim_v, n_all = first + n;
+    const size_t dim_k = attention->dim_k, dim_v = attention->dim_v, n_all = first + n;
     const uint32_t size = group_size(attention);
-    const bool is_large = n * n_head * n_all * (dim_k + dim_v) > PARALLEL_ELEMENTS;
-    int code = 0;
+    struct call call = {
+        .attention = attention,
+        .queries = queries,
+        .stride = stride,
+        .keys = keys,
+        .values = values,
+        .first = first,
+        .n_all = n_all,
+        .size = size,
+        .n_floats = size * n_all + PIECE_ROWS * (dim_k > dim_v ? dim_k : dim_v),
+        .out = out,
+    };
 
-    (void)is_large; /* unused without OpenMP */
-#pragma omp parallel if (is_large)
-    {
-        float *scores = malloc((size * n_all + PIECE_ROWS * widest) * sizeof *scores);
-
-        if (!scores) {
-#pragma omp atomic write
-            code = -ENOMEM;
-        }
-#pragma omp for schedule(static, 1) collapse(2)
-        for (size_t i = 0; i < n; i++) {
-            for (size_t head = 0; head < n_head; head += size) {
-                if (scores)
-                    attend_group(attention, keys, values,
-                                 &(struct group){
-                                     .head = (uint32_t)head,
-                                     .n = size,
-                                     .queries = queries + i * stride + head * dim_k,
-                                     .view = find_view(attention, (uint32_t)head, i, first + i),
-                                     .scores = scores,
-                                     .stride = n_all,
-                                     .piece = scores + size * n_all,
-                                     .out = out + (i * n_head + head) * dim_v,
-                                 });
-            }
-        }
-        free(scores);
-    }
-    return code;
+    call.memory = malloc(run_team_size() * call.n_floats * sizeof *call.memory);
+    if (!call.memory)
+        return -ENOMEM;
+    run_parallel(n * (attention->n_head / size),
+                 run_grain(PIECE_PRODUCTS, size * n_all * (dim_k + dim_v)), attend_groups, &call);
+    free(call.memory);
+    return 0;
 }

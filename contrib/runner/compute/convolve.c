@@ -1,9 +1,11 @@
 #include "contrib/runner/compute/convolve.h"
 
+#include "contrib/runner/compute/team.h"
+
 #include <string.h>
 
-/* With fewer products, a team of threads costs more than it saves. */
-#define PARALLEL_PRODUCTS 65536
+/* Products in a piece of work. */
+#define PIECE_PRODUCTS 65536
 
 static void convolve_token(const struct run_convolution *convolution, const float *x, size_t stride,
                            size_t token, float *restrict out)
@@ -26,6 +28,24 @@ static void convolve_token(const struct run_convolution *convolution, const floa
     }
 }
 
+/* The arguments of run_convolve(). */
+struct call {
+    const struct run_convolution *convolution;
+    const float *x;
+    size_t stride;
+    float *out;
+};
+
+static void convolve_tokens(void *context, size_t first, size_t end, unsigned thread)
+{
+    const struct call *call = context;
+
+    (void)thread;
+    for (size_t token = first; token < end; token++)
+        convolve_token(call->convolution, call->x, call->stride, token,
+                       call->out + token * call->convolution->n_channels);
+}
+
 /* Keep the last rows of past and x for the next call. */
 static void remember(struct run_convolution *convolution, const float *x, size_t stride, size_t n)
 {
@@ -43,11 +63,9 @@ static void remember(struct run_convolution *convolution, const float *x, size_t
 void run_convolve(struct run_convolution *convolution, const float *x, size_t stride, size_t n,
                   float *out)
 {
-    const size_t n_channels = convolution->n_channels;
+    struct call call = {convolution, x, stride, out};
 
-#pragma omp parallel for schedule(static) if (n * n_channels * convolution->n_taps >               \
-                                              PARALLEL_PRODUCTS)
-    for (size_t token = 0; token < n; token++)
-        convolve_token(convolution, x, stride, token, out + token * n_channels);
+    run_parallel(n, run_grain(PIECE_PRODUCTS, convolution->n_channels * convolution->n_taps),
+                 convolve_tokens, &call);
     remember(convolution, x, stride, n);
 }

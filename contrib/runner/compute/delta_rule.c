@@ -1,13 +1,15 @@
 #include "contrib/runner/compute/delta_rule.h"
 
+#include "contrib/runner/compute/team.h"
+
 #include <math.h>
 #include <string.h>
 
 /* The columns of a state are independent; BLOCK of them are computed together. */
 enum { BLOCK = 64 };
 
-/* With fewer elements of states, a team of threads costs more than it saves. */
-#define PARALLEL_ELEMENTS 16384
+/* Elements of states in a piece of work. */
+#define PIECE_ELEMENTS 16384
 
 /* One token for `width` columns of a state. */
 static void step(const struct run_delta_rule *rule, float *columns, size_t width, const float *q,
@@ -43,33 +45,48 @@ static void step(const struct run_delta_rule *rule, float *columns, size_t width
     memcpy(y, found, width * sizeof *y);
 }
 
-static void pass_block(const struct run_delta_rule *rule, const struct run_delta_rows *rows,
-                       size_t head, size_t first, size_t n, float *out)
+struct call {
+    const struct run_delta_rule *rule;
+    const struct run_delta_rows *rows;
+    size_t n, n_blocks; /* tokens, and blocks of a head */
+    float *out;
+};
+
+static void pass_block(const struct call *call, size_t head, size_t first)
 {
+    const struct run_delta_rule *rule = call->rule;
+    const struct run_delta_rows *rows = call->rows;
     const size_t width_k = rule->width_k, width_v = rule->width_v;
     const size_t width = width_v - first < BLOCK ? width_v - first : BLOCK;
     const size_t head_k =
         rule->keys_take_turns ? head % rule->n_heads_k : head / (rule->n_heads / rule->n_heads_k);
     float *columns = rule->state + head * width_k * width_v + first;
 
-    for (size_t token = 0; token < n; token++) {
+    for (size_t token = 0; token < call->n; token++) {
         const size_t at = token * rows->stride, row = token * rule->n_heads + head;
 
         step(rule, columns, width, rows->q + at + head_k * width_k, rows->k + at + head_k * width_k,
              rows->v + at + head * width_v + first, rows->decay + row * rule->n_decays,
-             rows->beta[row], out + row * width_v + first);
+             rows->beta[row], call->out + row * width_v + first);
     }
+}
+
+static void pass_blocks(void *context, size_t first, size_t end, unsigned thread)
+{
+    const struct call *call = context;
+
+    (void)thread;
+    for (size_t i = first; i < end; i++)
+        pass_block(call, i / call->n_blocks, i % call->n_blocks * BLOCK);
 }
 
 void run_delta_rule(struct run_delta_rule *rule, const struct run_delta_rows *rows, size_t n,
                     float *out)
 {
-    const size_t n_blocks = (rule->width_v + BLOCK - 1) / BLOCK;
+    struct call call = {rule, rows, n, (rule->width_v + BLOCK - 1) / BLOCK, out};
 
-#pragma omp parallel for schedule(static) if (n * rule->n_heads * rule->width_k * rule->width_v >  \
-                                              PARALLEL_ELEMENTS)
-    for (size_t i = 0; i < rule->n_heads * n_blocks; i++)
-        pass_block(rule, rows, i / n_blocks, i % n_blocks * BLOCK, n, out);
+    run_parallel(rule->n_heads * call.n_blocks,
+                 run_grain(PIECE_ELEMENTS, n * rule->width_k * BLOCK), pass_blocks, &call);
 }
 
 void run_l2_norm(float *x, size_t n, size_t n_heads, size_t width, size_t stride, float epsilon)

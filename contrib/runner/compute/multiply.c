@@ -1,13 +1,15 @@
 #include "contrib/runner/compute/multiply.h"
 
+#include "contrib/runner/compute/team.h"
 #include "dequant/kernels.h"
 #include "dequant/products.h"
 #include "dequant/rows.h"
 
 #include <string.h>
 
-/* With fewer elements, a team of threads costs more than it saves. */
-#define PARALLEL_ELEMENTS ((uint64_t)1 << 16)
+/* Multiplications in a piece of work: of floats, and of integers, which are faster. */
+#define PIECE_PRODUCTS         32768
+#define PIECE_INTEGER_PRODUCTS 262144
 
 static bool in_floats;
 
@@ -51,21 +53,40 @@ static void multiply_tile(const struct run_tensor *weights, uint64_t row, size_t
     dequant_dot(tile, TILE_ELEMENTS, n_rows, x + first, width, n, n_elements, out + row, rows);
 }
 
-static void multiply_floats(const struct run_tensor *weights, const float *x, size_t n, float *out)
-{
-    const uint64_t rows = run_tensor_rows(weights), width = weights->ne[0];
-    const bool is_large = rows * width * n > PARALLEL_ELEMENTS;
+/* The arguments of run_multiply(). */
+struct call {
+    const struct run_tensor *weights;
+    const float *x;
+    size_t n;
+    float *out;
+};
 
-    memset(out, 0, n * rows * sizeof *out);
-    (void)is_large; /* unused without OpenMP */
-#pragma omp parallel for schedule(static) if (is_large)
-    for (uint64_t row = 0; row < rows; row += TILE_ROWS) {
+/* Multiply groups of TILE_ROWS rows. */
+static void multiply_groups(void *context, size_t first_group, size_t end_group, unsigned thread)
+{
+    const struct call *call = context;
+    const uint64_t rows = run_tensor_rows(call->weights), width = call->weights->ne[0];
+
+    (void)thread;
+    for (uint64_t row = first_group * TILE_ROWS; row < end_group * TILE_ROWS && row < rows;
+         row += TILE_ROWS) {
         const size_t n_rows = rows - row < TILE_ROWS ? rows - row : TILE_ROWS;
 
         for (size_t first = 0; first < width; first += TILE_ELEMENTS)
-            multiply_tile(weights, row, n_rows, first,
-                          width - first < TILE_ELEMENTS ? width - first : TILE_ELEMENTS, x, n, out);
+            multiply_tile(call->weights, row, n_rows, first,
+                          width - first < TILE_ELEMENTS ? width - first : TILE_ELEMENTS, call->x,
+                          call->n, call->out);
     }
+}
+
+static void multiply_floats(const struct run_tensor *weights, const float *x, size_t n, float *out)
+{
+    const uint64_t rows = run_tensor_rows(weights);
+    struct call call = {weights, x, n, out};
+
+    memset(out, 0, n * rows * sizeof *out);
+    run_parallel((rows + TILE_ROWS - 1) / TILE_ROWS,
+                 run_grain(PIECE_PRODUCTS, TILE_ROWS * weights->ne[0] * n), multiply_groups, &call);
 }
 
 /* ---- in integers ---- */
@@ -90,6 +111,7 @@ struct product {
     const uint8_t *rows; /* the first byte of row 0 */
     size_t row_bytes;
     size_t n_panels;
+    const float *x;
     size_t n_columns;
     float *out;
 };
@@ -135,6 +157,25 @@ static void multiply_rows(const struct product *product, uint64_t row)
         memcpy(product->out + c * rows + row, sums[c], n_rows * sizeof(float));
 }
 
+static void quantize_columns(void *context, size_t first, size_t end, unsigned thread)
+{
+    const struct product *product = context;
+    const size_t width = product->weights->ne[0];
+
+    (void)thread;
+    for (size_t c = first; c < end; c++)
+        dequant_quantize(product->weights->type->product, product->x + c * width, width,
+                         activations + c * product->n_panels);
+}
+
+/* Multiply groups of DEQUANT_PANEL_ROWS rows. */
+static void multiply_panels(void *context, size_t first, size_t end, unsigned thread)
+{
+    (void)thread;
+    for (uint64_t group = first; group < end; group++)
+        multiply_rows(context, group * DEQUANT_PANEL_ROWS);
+}
+
 static void multiply_integers(const struct run_tensor *weights, const float *x, size_t n,
                               float *out)
 {
@@ -146,27 +187,22 @@ static void multiply_integers(const struct run_tensor *weights, const float *x, 
     const size_t most = that_fit < MOST_COLUMNS ? that_fit : MOST_COLUMNS;
 
     for (size_t first = 0; first < n; first += most) {
-        const struct product product = {
+        struct product product = {
             .weights = weights,
             .rows = weights->data + weights->first_row * row_bytes,
             .row_bytes = row_bytes,
             .n_panels = n_panels,
+            .x = x + first * width,
             .n_columns = n - first < most ? n - first : most,
             .out = out + first * rows,
         };
-        const bool is_large = rows * width * product.n_columns > PARALLEL_ELEMENTS;
 
-        (void)is_large; /* unused without OpenMP */
-#pragma omp parallel if (is_large)
-        {
-#pragma omp for schedule(static)
-            for (size_t c = 0; c < product.n_columns; c++)
-                dequant_quantize(type->product, x + (first + c) * width, width,
-                                 activations + c * n_panels);
-#pragma omp for schedule(dynamic, 4)
-            for (uint64_t row = 0; row < rows; row += DEQUANT_PANEL_ROWS)
-                multiply_rows(&product, row);
-        }
+        run_parallel(product.n_columns, run_grain(PIECE_PRODUCTS, width), quantize_columns,
+                     &product);
+        run_parallel(
+            (rows + DEQUANT_PANEL_ROWS - 1) / DEQUANT_PANEL_ROWS,
+            run_grain(PIECE_INTEGER_PRODUCTS, DEQUANT_PANEL_ROWS * width * product.n_columns),
+            multiply_panels, &product);
     }
 }
 

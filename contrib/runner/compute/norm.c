@@ -1,10 +1,11 @@
 #include "contrib/runner/compute/norm.h"
 
-#include <math.h>
-#include <stdbool.h>
+#include "contrib/runner/compute/team.h"
 
-/* With fewer elements, a team of threads costs more than it saves. */
-#define PARALLEL_ELEMENTS 16384
+#include <math.h>
+
+/* Elements in a piece of work. */
+#define PIECE_ELEMENTS 8192
 
 static void norm_row(enum run_norm_kind kind, float epsilon, const float *x, size_t width,
                      const float *weight, const float *bias, float *out)
@@ -34,14 +35,33 @@ static void norm_row(enum run_norm_kind kind, float epsilon, const float *x, siz
     }
 }
 
+/* The arguments of run_norm(). */
+struct call {
+    enum run_norm_kind kind;
+    float epsilon;
+    const float *x, *weight, *bias;
+    size_t width, stride, n_groups;
+    float *out;
+};
+
+static void norm_rows(void *context, size_t first, size_t end, unsigned thread)
+{
+    const struct call *call = context;
+
+    (void)thread;
+    for (size_t i = first; i < end; i++) {
+        const size_t at = i % call->n_groups * call->width;
+
+        norm_row(call->kind, call->epsilon, call->x + i * call->stride, call->width,
+                 call->weight ? call->weight + at : NULL, call->bias ? call->bias + at : NULL,
+                 call->out + i * call->stride);
+    }
+}
+
 void run_norm(enum run_norm_kind kind, float epsilon, const float *x, size_t n, size_t width,
               size_t stride, const float *weight, const float *bias, size_t n_groups, float *out)
 {
-#pragma omp parallel for schedule(static) if (n * width > PARALLEL_ELEMENTS)
-    for (size_t i = 0; i < n; i++) {
-        const size_t at = i % n_groups * width;
+    struct call call = {kind, epsilon, x, weight, bias, width, stride, n_groups, out};
 
-        norm_row(kind, epsilon, x + i * stride, width, weight ? weight + at : NULL,
-                 bias ? bias + at : NULL, out + i * stride);
-    }
+    run_parallel(n, run_grain(PIECE_ELEMENTS, width), norm_rows, &call);
 }

@@ -1,11 +1,13 @@
 #include "contrib/runner/compute/rotary.h"
 
+#include "contrib/runner/compute/team.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* With fewer elements, a team of threads costs more than it saves. */
-#define PARALLEL_ELEMENTS 16384
+/* Elements in a piece of work. */
+#define PIECE_ELEMENTS 16384
 
 /*
  * Return the index of the pair that turns `rotations` times over the original context, from YaRN's
@@ -75,12 +77,29 @@ static void rotate_token(const struct run_rotary *rotary, float *x, size_t n_hea
     }
 }
 
+/* The arguments of run_rotate(). */
+struct call {
+    const struct run_rotary *rotary;
+    float *x;
+    size_t n_heads, width, stride;
+    uint64_t position; /* of the first token */
+};
+
+static void rotate_tokens(void *context, size_t first, size_t end, unsigned thread)
+{
+    const struct call *call = context;
+
+    (void)thread;
+    for (size_t i = first; i < end; i++)
+        rotate_token(call->rotary, call->x + i * call->stride, call->n_heads, call->width,
+                     call->position + i);
+}
+
 void run_rotate(const struct run_rotary *rotary, float *x, size_t n, size_t n_heads, size_t width,
                 size_t stride, uint64_t first)
 {
-    if (rotary->kind == RUN_ROTARY_NONE)
-        return;
-#pragma omp parallel for schedule(static) if (n * n_heads * width > PARALLEL_ELEMENTS)
-    for (size_t i = 0; i < n; i++)
-        rotate_token(rotary, x + i * stride, n_heads, width, first + i);
+    struct call call = {rotary, x, n_heads, width, stride, first};
+
+    if (rotary->kind != RUN_ROTARY_NONE)
+        run_parallel(n, run_grain(PIECE_ELEMENTS, n_heads * width), rotate_tokens, &call);
 }

@@ -1,5 +1,6 @@
 #include "contrib/runner/compute/selection.h"
 
+#include "contrib/runner/compute/team.h"
 #include "dequant/kernels.h"
 
 #include <errno.h>
@@ -128,20 +129,38 @@ static uint32_t select_blocks(const struct run_index *index, const float *query,
     return count;
 }
 
-/* Fill in one list of the selection. */
-static void select_list(const struct run_index *index, const float *queries, const float *weights,
-                        size_t i, size_t group, size_t n_visible, float *products,
-                        struct candidate *candidates, struct run_selection *selection)
-{
-    const size_t list = i * selection->n_groups + group, width = index->width;
-    uint32_t *positions = selection->positions + list * selection->stride;
+/* The arguments of run_select(), and memory of each thread for the positions of a token. */
+struct call {
+    const struct run_index *index;
+    const float *queries, *weights;
+    size_t first, n_all;          /* the position of the first token, and the number of positions */
+    float *products;              /* [threads][n_all] */
+    struct candidate *candidates; /* the same */
+    struct run_selection *selection;
+};
 
-    queries += i * index->n_heads * width;
-    selection->counts[list] = index->block > 0
-                                  ? select_blocks(index, queries + group * width, n_visible,
-                                                  products, candidates, positions)
-                                  : select_positions(index, queries, weights + i * index->n_heads,
-                                                     n_visible, products, candidates, positions);
+/* Fill in lists of the selection. */
+static void select_lists(void *context, size_t first_list, size_t end_list, unsigned thread)
+{
+    const struct call *call = context;
+    const struct run_index *index = call->index;
+    const struct run_selection *selection = call->selection;
+    float *products = call->products + thread * call->n_all;
+    struct candidate *candidates = call->candidates + thread * call->n_all;
+
+    for (size_t list = first_list; list < end_list; list++) {
+        const size_t token = list / selection->n_groups, group = list % selection->n_groups;
+        const size_t n_visible = call->first + token + 1;
+        const float *queries = call->queries + token * index->n_heads * index->width;
+        uint32_t *positions = selection->positions + list * selection->stride;
+
+        selection->counts[list] =
+            index->block > 0
+                ? select_blocks(index, queries + group * index->width, n_visible, products,
+                                candidates, positions)
+                : select_positions(index, queries, call->weights + token * index->n_heads,
+                                   n_visible, products, candidates, positions);
+    }
 }
 
 int run_select(const struct run_index *index, const float *queries, const float *weights, size_t n,
@@ -149,27 +168,19 @@ int run_select(const struct run_index *index, const float *queries, const float 
 {
     const uint32_t n_groups = index->block > 0 ? index->n_heads : 1;
     const size_t most = (size_t)index->n_best * (index->block > 0 ? index->block : 1);
-    int code = run_selection_reserve(selection, n, n_groups, most < first + n ? most : first + n);
+    const size_t n_all = first + n, n_places = run_team_size() * n_all;
+    struct call call = {index, queries, weights, first, n_all, .selection = selection};
+    int code = run_selection_reserve(selection, n, n_groups, most < n_all ? most : n_all);
 
     if (code < 0)
         return code;
-#pragma omp parallel if (n > 1)
-    {
-        float *products = malloc((first + n) * sizeof *products);
-        struct candidate *candidates = malloc((first + n) * sizeof *candidates);
-
-        if (!products || !candidates) {
-#pragma omp atomic write
-            code = -ENOMEM;
-        }
-#pragma omp for schedule(dynamic) collapse(2)
-        for (size_t i = 0; i < n; i++)
-            for (size_t group = 0; group < n_groups; group++)
-                if (products && candidates)
-                    select_list(index, queries, weights, i, group, first + i + 1, products,
-                                candidates, selection);
-        free(products);
-        free(candidates);
-    }
+    call.products = malloc(n_places * sizeof *call.products);
+    call.candidates = malloc(n_places * sizeof *call.candidates);
+    if (call.products && call.candidates)
+        run_parallel(n * n_groups, 1, select_lists, &call);
+    else
+        code = -ENOMEM;
+    free(call.products);
+    free(call.candidates);
     return code;
 }

@@ -1,12 +1,21 @@
 #include "contrib/runner/compute/selective_scan.h"
 
 #include "contrib/runner/compute/activation.h"
+#include "contrib/runner/compute/team.h"
 
 #include <math.h>
 #include <string.h>
 
-/* With fewer elements of states, a team of threads costs more than it saves. */
-#define PARALLEL_ELEMENTS 16384
+/* Elements of states in a piece of work; those of mamba need expf(). */
+enum { PIECE_ELEMENTS = 16384, PIECE_EXPONENTIALS = 4096 };
+
+/* The arguments of a scan. */
+struct scan_call {
+    struct run_scan *scan;
+    const struct run_scan_rows *rows;
+    size_t n;
+    float *out;
+};
 
 static size_t group_at(const struct run_scan *scan, size_t head)
 {
@@ -36,11 +45,21 @@ static void scan_channel(struct run_scan *scan, const struct run_scan_rows *rows
     }
 }
 
+static void scan_channels(void *context, size_t first, size_t end, unsigned thread)
+{
+    const struct scan_call *call = context;
+
+    (void)thread;
+    for (size_t head = first; head < end; head++)
+        scan_channel(call->scan, call->rows, head, call->n, call->out);
+}
+
 void run_scan_mamba(struct run_scan *scan, const struct run_scan_rows *rows, size_t n, float *out)
 {
-#pragma omp parallel for schedule(static) if (n * scan->n_heads * scan->n_state > PARALLEL_ELEMENTS)
-    for (size_t head = 0; head < scan->n_heads; head++)
-        scan_channel(scan, rows, head, n, out);
+    struct scan_call call = {scan, rows, n, out};
+
+    run_parallel(scan->n_heads, run_grain(PIECE_EXPONENTIALS, n * scan->n_state), scan_channels,
+                 &call);
 }
 
 static void scan_head(struct run_scan *scan, const struct run_scan_rows *rows, size_t head,
@@ -74,10 +93,19 @@ static void scan_head(struct run_scan *scan, const struct run_scan_rows *rows, s
     }
 }
 
+static void scan_heads(void *context, size_t first, size_t end, unsigned thread)
+{
+    const struct scan_call *call = context;
+
+    (void)thread;
+    for (size_t head = first; head < end; head++)
+        scan_head(call->scan, call->rows, head, call->n, call->out);
+}
+
 void run_scan_mamba2(struct run_scan *scan, const struct run_scan_rows *rows, size_t n, float *out)
 {
-#pragma omp parallel for schedule(static) if (n * scan->n_heads * scan->n_state * scan->width >    \
-                                              PARALLEL_ELEMENTS)
-    for (size_t head = 0; head < scan->n_heads; head++)
-        scan_head(scan, rows, head, n, out);
+    struct scan_call call = {scan, rows, n, out};
+
+    run_parallel(scan->n_heads, run_grain(PIECE_ELEMENTS, n * scan->n_state * scan->width),
+                 scan_heads, &call);
 }

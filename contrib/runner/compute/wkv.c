@@ -1,21 +1,18 @@
 #include "contrib/runner/compute/wkv.h"
 
+#include "contrib/runner/compute/team.h"
+
 #include <math.h>
 #include <string.h>
 
 /* The columns of a state are independent; TILE of them are computed together. */
 enum { TILE = 64 };
 
-/* With fewer multiplications, a team of threads costs more than it saves. */
-#define PARALLEL_PRODUCTS 65536
+/* Elements in a piece of work: of states, and in version 4 of rows, each with four expf(). */
+enum { PIECE_ELEMENTS = 16384, PIECE_EXPONENTIALS = 1024 };
 
 /* The exponent before the first token: lower than any that follows. */
 #define LEAST_EXPONENT (-1e38f)
-
-static size_t tile_end(size_t first, size_t width)
-{
-    return width - first < TILE ? width : first + TILE;
-}
 
 void run_wkv4_reset(const struct run_wkv4 *wkv)
 {
@@ -41,20 +38,37 @@ static float step_4(float *numerator, float *denominator, float *exponent, float
     return found;
 }
 
+/* The arguments of run_wkv4(). */
+struct call_4 {
+    const struct run_wkv4 *wkv;
+    const float *decay, *bonus, *keys, *values;
+    size_t n;
+    float *out;
+};
+
+static void walk_channels(void *context, size_t first_tile, size_t end_tile, unsigned thread)
+{
+    const struct call_4 *call = context;
+    const size_t width = call->wkv->width, first = first_tile * TILE;
+    const size_t end = end_tile * TILE < width ? end_tile * TILE : width;
+    float *numerators = call->wkv->state, *denominators = numerators + width;
+    float *exponents = denominators + width;
+
+    (void)thread;
+    for (size_t t = 0; t < call->n; t++)
+        for (size_t i = first; i < end; i++)
+            call->out[t * width + i] =
+                step_4(&numerators[i], &denominators[i], &exponents[i], call->decay[i],
+                       call->bonus[i], call->keys[t * width + i], call->values[t * width + i]);
+}
+
 void run_wkv4(const struct run_wkv4 *wkv, const float *decay, const float *bonus, const float *keys,
               const float *values, size_t n, float *out)
 {
-    const size_t width = wkv->width;
-    float *numerators = wkv->state, *denominators = wkv->state + width;
-    float *exponents = wkv->state + 2 * width;
+    struct call_4 call = {wkv, decay, bonus, keys, values, n, out};
 
-#pragma omp parallel for schedule(static) if (n * width > PARALLEL_PRODUCTS / 16)
-    for (size_t first = 0; first < width; first += TILE)
-        for (size_t t = 0; t < n; t++)
-            for (size_t i = first; i < tile_end(first, width); i++)
-                out[t * width + i] =
-                    step_4(&numerators[i], &denominators[i], &exponents[i], decay[i], bonus[i],
-                           keys[t * width + i], values[t * width + i]);
+    run_parallel((wkv->width + TILE - 1) / TILE, run_grain(PIECE_EXPONENTIALS, n * TILE),
+                 walk_channels, &call);
 }
 
 /* Some columns of a head's state, and a token. */
@@ -136,36 +150,52 @@ static void step_7(const struct tile *tile)
     }
 }
 
+/* The arguments of the later versions. */
+struct call {
+    const struct run_wkv *wkv;
+    const struct run_wkv_input *input;
+    void (*step)(const struct tile *);
+    size_t n, n_tiles; /* tokens, and tiles of a head */
+    float *out;
+};
+
 /* Compute all tokens for a tile of a head's columns, from `first` on. */
-static void walk_tile(const struct run_wkv *wkv, const struct run_wkv_input *input,
-                      void (*step)(const struct tile *), size_t head, size_t first, size_t n,
-                      float *out)
+static void walk_tile(const struct call *call, size_t head, size_t first)
 {
+    const struct run_wkv *wkv = call->wkv;
     struct tile tile = {
         .width = wkv->width,
-        .n_columns = tile_end(first, wkv->width) - first,
+        .n_columns = wkv->width - first < TILE ? wkv->width - first : TILE,
         .first = first,
         .state = wkv->state + head * wkv->width * wkv->width + first,
-        .input = input,
+        .input = call->input,
         .head = head,
     };
 
-    for (tile.t = 0; tile.t < n; tile.t++) {
+    for (tile.t = 0; tile.t < call->n; tile.t++) {
         tile.at = (tile.t * wkv->n_head + head) * wkv->width;
-        tile.out = out + tile.at + first;
+        tile.out = call->out + tile.at + first;
         memset(tile.out, 0, tile.n_columns * sizeof *tile.out);
-        step(&tile);
+        call->step(&tile);
     }
+}
+
+static void walk_tiles(void *context, size_t first, size_t end, unsigned thread)
+{
+    const struct call *call = context;
+
+    (void)thread;
+    for (size_t i = first; i < end; i++)
+        walk_tile(call, i / call->n_tiles, i % call->n_tiles * TILE);
 }
 
 static void walk(const struct run_wkv *wkv, const struct run_wkv_input *input,
                  void (*step)(const struct tile *), size_t n, float *out)
 {
-#pragma omp parallel for collapse(2)                                                               \
-    schedule(static) if (n * wkv->n_head * wkv->width * wkv->width > PARALLEL_PRODUCTS)
-    for (size_t head = 0; head < wkv->n_head; head++)
-        for (size_t first = 0; first < wkv->width; first += TILE)
-            walk_tile(wkv, input, step, head, first, n, out);
+    struct call call = {wkv, input, step, n, (wkv->width + TILE - 1) / TILE, out};
+
+    run_parallel(wkv->n_head * call.n_tiles, run_grain(PIECE_ELEMENTS, n * wkv->width * TILE),
+                 walk_tiles, &call);
 }
 
 void run_wkv6(const struct run_wkv *wkv, const struct run_wkv_input *input, size_t n, float *out)

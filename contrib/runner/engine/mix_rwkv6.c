@@ -1,5 +1,7 @@
 #include "contrib/runner/engine/mix_rwkv6.h"
 
+#include "contrib/runner/compute/team.h"
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -7,8 +9,8 @@
 /* Epsilons of the norm of heads, from rwkv.cpp (5) and from the models' own code (6). */
 static const float head_epsilon_5 = 1e-5f, head_epsilon_6 = 64e-5f;
 
-/* With fewer elements, a team of threads costs more than it saves. */
-#define PARALLEL_ELEMENTS 16384
+/* Elements of the decay in a piece of work. */
+#define PIECE_ELEMENTS 1024
 
 static void load_inputs_5(struct run_loader *loader, uint64_t n_embd, struct run_rwkv6_layer *layer)
 {
@@ -151,21 +153,27 @@ static int multiply(const struct run_rwkv6_layer *layer, const struct run_pass *
     return code;
 }
 
+/* decay = exp(-exp(decay)) */
+static void finish_decay(void *context, size_t first, size_t end, unsigned thread)
+{
+    float *decay = context;
+
+    (void)thread;
+    for (size_t i = first; i < end; i++)
+        decay[i] = expf(-expf(decay[i]));
+}
+
 /* The decay of version 6: exp(-exp(low-rank product of the token)). */
 static int make_decay(const struct run_rwkv6_layer *layer, const struct run_pass *pass,
                       const struct inputs *in, float *decay)
 {
-    const size_t n = pass->n * pass->hparams->n_embd;
     int code = make_input(layer, pass, in, RUN_RWKV6_DECAY);
 
     if (code == 0)
         code = run_low_rank_apply(&layer->decay, pass, 0, in->input, decay);
-    if (code < 0)
-        return code;
-#pragma omp parallel for schedule(static) if (n > PARALLEL_ELEMENTS)
-    for (size_t i = 0; i < n; i++)
-        decay[i] = expf(-expf(decay[i]));
-    return 0;
+    if (code == 0)
+        run_parallel(pass->n * pass->hparams->n_embd, PIECE_ELEMENTS, finish_decay, decay);
+    return code;
 }
 
 /* Repeats keys or values for the heads that share them, in place: [n][n_head_kv] to [n][n_head],

@@ -1,5 +1,7 @@
 #include "contrib/runner/engine/mix_rwkv7.h"
 
+#include "contrib/runner/compute/team.h"
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -7,8 +9,8 @@
 /* The epsilon of the norm of heads, and the least length of a key, from the models' own code. */
 static const float head_epsilon = 64e-5f, least_length = 1e-12f;
 
-/* With fewer elements, a team of threads costs more than it saves. */
-#define PARALLEL_ELEMENTS 16384
+/* Elements in a piece of work, and of the decay, which needs expf(). */
+enum { PIECE_ELEMENTS = 8192, PIECE_EXPONENTIALS = 1024 };
 
 static void load_gate(struct run_loader *loader, uint64_t n_embd, struct run_rwkv7_layer *layer)
 {
@@ -115,19 +117,25 @@ static const float *make_input(const struct run_rwkv7_layer *layer, const struct
     return work->input;
 }
 
+static void finish_decay(void *context, size_t first, size_t end, unsigned thread)
+{
+    float *w = context;
+
+    (void)thread;
+    for (size_t i = first; i < end; i++)
+        w[i] = expf(-run_sigmoid(w[i]) / sqrtf((float)M_E));
+}
+
 /* w = exp(-sigmoid(…) / √e): never below 0.545. */
 static int make_decay(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
                       const struct work *work)
 {
-    const size_t n = pass->n * pass->hparams->n_embd;
     const float *input = make_input(layer, pass, work, RUN_RWKV7_DECAY);
     const int code = run_low_rank_apply(&layer->decay, pass, 0, input, work->w);
 
     if (code < 0)
         return code;
-#pragma omp parallel for schedule(static) if (n > PARALLEL_ELEMENTS)
-    for (size_t i = 0; i < n; i++)
-        work->w[i] = expf(-run_sigmoid(work->w[i]) / sqrtf((float)M_E));
+    run_parallel(pass->n * pass->hparams->n_embd, PIECE_EXPONENTIALS, finish_decay, work->w);
     return 0;
 }
 
@@ -154,14 +162,21 @@ static int make_values(const struct run_rwkv7_layer *layer, const struct run_pas
     return 0;
 }
 
+/* Heads of all tokens. */
+struct heads {
+    const struct run_rwkv7_layer *layer;
+    const struct work *work;
+};
+
 /*
  * Compute, from the key and rates of one head of a token, the vectors that are removed from the
  * state and that replace them.
  */
-static void make_head(const struct run_rwkv7_layer *layer, const struct work *work,
-                      const float *rate, size_t at, size_t channel)
+static void make_head(const struct run_rwkv7_layer *layer, const struct work *work, size_t head)
 {
-    const size_t width = layer->wkv.width;
+    const size_t width = layer->wkv.width, at = head * width;
+    const size_t channel = head % layer->wkv.n_head * width;
+    const float *rate = work->gate;
     float *removal = work->removal + at, *replacement = work->replacement + at, *k = work->k + at;
     double sum = 0;
     float length;
@@ -180,11 +195,20 @@ static void make_head(const struct run_rwkv7_layer *layer, const struct work *wo
     }
 }
 
+static void make_heads(void *context, size_t first, size_t end, unsigned thread)
+{
+    const struct heads *heads = context;
+
+    (void)thread;
+    for (size_t head = first; head < end; head++)
+        make_head(heads->layer, heads->work, head);
+}
+
 static int make_keys(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
                      const struct work *work)
 {
-    const size_t n_embd = pass->hparams->n_embd, width = layer->wkv.width;
-    const size_t n_heads = pass->n * layer->wkv.n_head;
+    const size_t n_embd = pass->hparams->n_embd;
+    struct heads heads = {layer, work};
     float *rate = work->gate;
     int code;
 
@@ -195,19 +219,21 @@ static int make_keys(const struct run_rwkv7_layer *layer, const struct run_pass 
     if (code < 0)
         return code;
     run_activate(RUN_SIGMOID, NULL, rate, pass->n * n_embd);
-#pragma omp parallel for schedule(static) if (n_heads * width > PARALLEL_ELEMENTS)
-    for (size_t i = 0; i < n_heads; i++)
-        make_head(layer, work, rate, i * width, i % layer->wkv.n_head * width);
+    run_parallel(pass->n * layer->wkv.n_head, run_grain(PIECE_ELEMENTS, layer->wkv.width),
+                 make_heads, &heads);
     return 0;
 }
 
 /* found += v · (sum of r · k · bonus), head by head: the token's own contribution. */
-static void add_bonus(const struct run_rwkv7_layer *layer, const struct work *work, size_t n)
+static void add_bonus(void *context, size_t first, size_t end, unsigned thread)
 {
+    const struct heads *heads = context;
+    const struct run_rwkv7_layer *layer = heads->layer;
+    const struct work *work = heads->work;
     const size_t width = layer->wkv.width, n_head = layer->wkv.n_head;
 
-#pragma omp parallel for schedule(static) if (n * n_head * width > PARALLEL_ELEMENTS)
-    for (size_t head = 0; head < n * n_head; head++) {
+    (void)thread;
+    for (size_t head = first; head < end; head++) {
         const size_t at = head * width;
         const float *bonus = layer->bonus + head % n_head * width;
         double sum = 0;
@@ -242,6 +268,7 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
     const struct run_rwkv7_layer *layer = mixer;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
     struct work work = {.x = x};
+    struct heads heads = {layer, &work};
     int code;
 
     if (!take(pass->scratch, n * n_embd, &work))
@@ -260,7 +287,8 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
                                      .b = work.replacement},
              n, work.found);
     run_norm_apply(&layer->norm, work.found, n * layer->wkv.n_head, layer->wkv.width, work.found);
-    add_bonus(layer, &work, n);
+    run_parallel(n * layer->wkv.n_head, run_grain(PIECE_ELEMENTS, layer->wkv.width), add_bonus,
+                 &heads);
     if (layer->gate.up.weight.data)
         run_activate_gated(RUN_IDENTITY, work.found, work.gate, n * n_embd);
     run_linear_apply(&layer->output, 0, work.found, n, out);

@@ -1,11 +1,13 @@
 #include "contrib/runner/engine/rwkv_parts.h"
 
+#include "contrib/runner/compute/team.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* With fewer elements, a team of threads costs more than it saves. */
-#define PARALLEL_ELEMENTS 65536
+/* Elements in a piece of work. */
+#define PIECE_ELEMENTS 32768
 
 /* Return a copy of the loader with the prefix of rwkv.cpp's names: "blocks.7." for "blk.7.". */
 static struct run_loader with_own_names(const struct run_loader *loader)
@@ -96,30 +98,65 @@ void run_token_shift_reset(const struct run_token_shift *shift)
     memset(shift->last, 0, shift->width * sizeof *shift->last);
 }
 
+/* The arguments of run_token_shift(). */
+struct shift_call {
+    const struct run_token_shift *shift;
+    const float *x;
+    float *difference;
+};
+
+static void subtract_rows(void *context, size_t first, size_t end, unsigned thread)
+{
+    const struct shift_call *call = context;
+    const size_t width = call->shift->width;
+
+    (void)thread;
+    for (size_t t = first; t < end; t++) {
+        const float *row = call->x + t * width;
+        const float *before = t == 0 ? call->shift->last : row - width;
+
+        for (size_t i = 0; i < width; i++)
+            call->difference[t * width + i] = before[i] - row[i];
+    }
+}
+
 void run_token_shift(const struct run_token_shift *shift, const float *x, size_t n,
                      float *difference)
 {
     const size_t width = shift->width;
+    struct shift_call call = {shift, x, difference};
 
-#pragma omp parallel for schedule(static) if (n * width > PARALLEL_ELEMENTS)
-    for (size_t t = 0; t < n; t++) {
-        const float *before = t == 0 ? shift->last : x + (t - 1) * width;
-
-        for (size_t i = 0; i < width; i++)
-            difference[t * width + i] = before[i] - x[t * width + i];
-    }
+    run_parallel(n, run_grain(PIECE_ELEMENTS, width), subtract_rows, &call);
     if (n > 0)
         memcpy(shift->last, x + (n - 1) * width, width * sizeof *x);
+}
+
+/* The arguments of run_lerp(). */
+struct lerp_call {
+    const float *x, *difference, *lerp;
+    size_t lerp_stride, width;
+    float *out;
+};
+
+static void lerp_rows(void *context, size_t first, size_t end, unsigned thread)
+{
+    const struct lerp_call *call = context;
+    const size_t width = call->width;
+
+    (void)thread;
+    for (size_t t = first; t < end; t++)
+        for (size_t i = 0; i < width; i++)
+            call->out[t * width + i] =
+                call->x[t * width + i] +
+                call->difference[t * width + i] * call->lerp[t * call->lerp_stride + i];
 }
 
 void run_lerp(const float *x, const float *difference, const float *lerp, size_t lerp_stride,
               size_t n, size_t width, float *out)
 {
-#pragma omp parallel for schedule(static) if (n * width > PARALLEL_ELEMENTS)
-    for (size_t t = 0; t < n; t++)
-        for (size_t i = 0; i < width; i++)
-            out[t * width + i] =
-                x[t * width + i] + difference[t * width + i] * lerp[t * lerp_stride + i];
+    struct lerp_call call = {x, difference, lerp, lerp_stride, width, out};
+
+    run_parallel(n, run_grain(PIECE_ELEMENTS, width), lerp_rows, &call);
 }
 
 void run_low_rank_load(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,

@@ -1,7 +1,9 @@
 #include "tests/unit/runner/run_tree_files.h"
 
+#include "contrib/runner/compute/team.h"
 #include "tests/unit/runner/metadata_files.h"
 #include "tests/unit/runner/run_numbers.h"
+#include "tests/unit/runner/team_checks.h"
 
 #include <criterion/criterion.h>
 
@@ -26,6 +28,7 @@ void run_files_make(struct run_files *files)
     snprintf(tensors, sizeof tensors, "%s/tensors", files->path);
     cr_assert_eq(mkdir(tensors, 0755), 0);
     run_files_write_text(files, "tensors.json", "[]\n");
+    team_begin_test();
 }
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
@@ -38,6 +41,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 
 void run_files_remove(struct run_files *files)
 {
+    run_team_end();
     for (size_t i = 0; i < files->n_tensors; i++)
         free(files->tensors[i].values);
     files->n_tensors = 0;

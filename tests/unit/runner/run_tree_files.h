@@ -24,7 +24,8 @@ struct run_files {
 };
 
 /*
- * Make a tree without tensors, with an empty list in tensors.json. run_files_remove() deletes it.
+ * Make a tree without tensors, with an empty list in tensors.json, and start a team of threads to
+ * compute with. run_files_remove() removes both.
  */
 void run_files_make(struct run_files *files);
 void run_files_remove(struct run_files *files);

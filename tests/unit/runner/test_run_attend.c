@@ -1,7 +1,9 @@
 /* Attention of the runner, compared with a reference in double. */
 #include "contrib/runner/compute/attend.h"
+#include "contrib/runner/compute/team.h"
 #include "dequant/slots.h"
 #include "tests/unit/runner/run_numbers.h"
+#include "tests/unit/runner/team_checks.h"
 
 #include <criterion/criterion.h>
 
@@ -149,6 +151,8 @@ static void check(const struct run_attention *a, size_t n_all, bool is_f16)
 
 static const struct run_attention usual = {
     .n_head = 4, .n_head_kv = 4, .dim_k = 16, .dim_v = 16, .scale = 0.25f};
+
+TestSuite(run_attend, .init = team_begin_test, .fini = run_team_end);
 
 Test(run_attend, heads_share_keys_and_values)
 {

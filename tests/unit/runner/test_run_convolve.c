@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "contrib/runner/compute/convolve.h"
+#include "contrib/runner/compute/team.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 #include "tests/unit/dequant/random_floats.h"
+#include "tests/unit/runner/team_checks.h"
 
 enum { CHANNELS = 37, STRIDE = 50, TAPS = 4, TOKENS = 23 };
 
@@ -55,6 +57,8 @@ static void feed(struct sample *sample, size_t batch, float *out)
         run_convolve(&sample->convolution, sample->x + at * STRIDE, STRIDE, n, out + at * CHANNELS);
     }
 }
+
+TestSuite(run_convolve, .init = team_begin_test, .fini = run_team_end);
 
 Test(run_convolve, matches_the_formula)
 {

@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "contrib/runner/compute/delta_rule.h"
+#include "contrib/runner/compute/team.h"
 #include "contrib/runner/engine/mix_delta_net.h"
 #include "contrib/runner/engine/mix_kimi_delta.h"
 #include "tests/unit/dequant/random_floats.h"
+#include "tests/unit/runner/team_checks.h"
 
 enum { HEADS = 6, HEADS_K = 3, WIDTH_K = 9, MAX_V = 70, TOKENS = 17, ROW = 600 };
 
@@ -106,6 +108,8 @@ static void check(size_t width_v, size_t n_decays, bool keys_take_turns)
         cr_assert_eq(memcmp(whole, parts, n * sizeof *whole), 0, "batches of %zu", batch);
     }
 }
+
+TestSuite(run_delta_rule, .init = team_begin_test, .fini = run_team_end);
 
 Test(run_delta_rule, matches_the_formula)
 {

@@ -1,8 +1,10 @@
 /* The matrix product of the runner, with weights of every type. */
 #include "contrib/runner/compute/multiply.h"
+#include "contrib/runner/compute/team.h"
 #include "dequant/kernels.h"
 #include "tests/unit/dequant/random_blocks.h"
 #include "tests/unit/runner/run_numbers.h"
+#include "tests/unit/runner/team_checks.h"
 
 #include <criterion/criterion.h>
 
@@ -151,6 +153,8 @@ static void check_type(const struct dequant_type *type)
     }
     free(blocks);
 }
+
+TestSuite(run_multiply, .init = team_begin_test, .fini = run_team_end);
 
 Test(run_multiply, weights_of_every_type)
 {

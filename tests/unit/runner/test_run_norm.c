@@ -1,7 +1,9 @@
 /* Norms and activations of the runner, compared with their formulas in double. */
 #include "contrib/runner/compute/activation.h"
 #include "contrib/runner/compute/norm.h"
+#include "contrib/runner/compute/team.h"
 #include "tests/unit/runner/run_numbers.h"
+#include "tests/unit/runner/team_checks.h"
 
 #include <criterion/criterion.h>
 
@@ -63,6 +65,8 @@ static void check_norm(enum run_norm_kind kind, size_t n, size_t width, size_t s
     free(gap);
     free(expected);
 }
+
+TestSuite(run_norm, .init = team_begin_test, .fini = run_team_end);
 
 Test(run_norm, kinds_weights_biases_groups_and_strides)
 {
@@ -143,6 +147,8 @@ static double gated_reference(enum run_activation activation, double gate, doubl
 
 /* Enough values for several threads. */
 enum { N = 40001 };
+
+TestSuite(run_activation, .init = team_begin_test, .fini = run_team_end);
 
 Test(run_activation, functions_of_one_operand)
 {

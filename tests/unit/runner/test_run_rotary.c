@@ -1,6 +1,8 @@
 /* The rotary embedding of the runner, compared with its formulas in double. */
 #include "contrib/runner/compute/rotary.h"
+#include "contrib/runner/compute/team.h"
 #include "tests/unit/runner/run_numbers.h"
+#include "tests/unit/runner/team_checks.h"
 
 #include <criterion/criterion.h>
 
@@ -68,6 +70,8 @@ static void check_rotate(enum run_rotary_kind kind, uint32_t n_rot, size_t n, si
     free(expected);
     run_rotary_free(&rotary);
 }
+
+TestSuite(run_rotary, .init = team_begin_test, .fini = run_team_end);
 
 Test(run_rotary, normal_and_neox_whole_and_partial)
 {

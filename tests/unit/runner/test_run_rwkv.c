@@ -2,10 +2,12 @@
  * Whole RWKV models with random weights: expected logits, the same logits for any batches and after
  * a reset, and refusal of incomplete models.
  */
+#include "contrib/runner/compute/team.h"
 #include "contrib/runner/engine/engine.h"
 #include "tests/unit/gguf/model_file.h"
 #include "tests/unit/runner/rwkv_models.h"
 #include "tests/unit/runner/tree_copy.h"
+#include "tests/unit/runner/team_checks.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -94,7 +96,13 @@ static void expect_same(struct run_tree *tree, const char *name, logits_of_all e
     run_engine_close(engine);
 }
 
-TestSuite(run_rwkv, .init = model_file_begin_test);
+static void begin(void)
+{
+    model_file_begin_test();
+    team_begin_test();
+}
+
+TestSuite(run_rwkv, .init = begin, .fini = run_team_end);
 
 Test(run_rwkv, logits_are_as_expected)
 {

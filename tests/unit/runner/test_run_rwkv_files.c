@@ -2,9 +2,11 @@
  * The models of rwkv.cpp's own test, if the fixtures have them, with its input. FP32 files must
  * give its logits; the tolerance of the others depends on their quantization.
  */
+#include "contrib/runner/compute/team.h"
 #include "contrib/runner/engine/engine.h"
 #include "tests/unit/gguf/model_file.h"
 #include "tests/unit/runner/tree_copy.h"
+#include "tests/unit/runner/team_checks.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -71,7 +73,13 @@ static void run(const char *name, float logits[N_VOCAB])
     tree_copy_remove(&copy);
 }
 
-TestSuite(run_rwkv_files, .init = model_file_begin_test);
+static void begin(void)
+{
+    model_file_begin_test();
+    team_begin_test();
+}
+
+TestSuite(run_rwkv_files, .init = begin, .fini = run_team_end);
 
 Test(run_rwkv_files, logits_are_as_expected)
 {

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "contrib/runner/compute/selective_scan.h"
+#include "contrib/runner/compute/team.h"
 #include "contrib/runner/engine/mix_mamba.h"
 #include "contrib/runner/engine/mix_mamba2.h"
 #include "tests/unit/dequant/random_floats.h"
+#include "tests/unit/runner/team_checks.h"
 
 enum { HEADS = 6, GROUPS = 2, WIDTH = 11, STATE = 13, TOKENS = 19, ROW = 200, DT_ROW = 8 };
 
@@ -107,6 +109,8 @@ static void check(bool is_mamba2)
         cr_assert_eq(memcmp(whole, parts, n * sizeof *whole), 0, "batches of %zu", batch);
     }
 }
+
+TestSuite(run_selective_scan, .init = team_begin_test, .fini = run_team_end);
 
 Test(run_selective_scan, mamba)
 {

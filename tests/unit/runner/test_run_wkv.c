@@ -1,6 +1,8 @@
 /* The recurrences of RWKV, compared with their definitions in double, without a state. */
 #include "contrib/runner/compute/wkv.h"
+#include "contrib/runner/compute/team.h"
 #include "tests/unit/gguf/model_file.h"
+#include "tests/unit/runner/team_checks.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -70,6 +72,8 @@ static void run_4(const struct run_wkv4 *wkv, const struct rows *rows, const flo
         run_wkv4(wkv, decay, rows->u, rows->k[t], rows->v[t],
                  N_TOKENS - t < batch ? N_TOKENS - t : batch, out[t]);
 }
+
+TestSuite(run_wkv, .init = team_begin_test, .fini = run_team_end);
 
 /* Keys beyond the range of exp() in float. */
 Test(run_wkv, version_4)

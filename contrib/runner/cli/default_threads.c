@@ -1,0 +1,117 @@
+#include "contrib/runner/cli/default_threads.h"
+
+#include "contrib/runner/compute/team.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The most CPUs that are counted. */
+#define MAX_CPUS 8192
+
+/* CPUs by number. */
+struct cpus {
+    cpu_set_t sets[MAX_CPUS / CPU_SETSIZE];
+};
+
+/* Read the first line of a file that starts with `start`. Stores the rest of it. */
+static bool read_line(const char *path, const char *start, char *rest, size_t rest_bytes)
+{
+    FILE *file = fopen(path, "re");
+    char line[PATH_MAX];
+    bool is_found = false;
+
+    while (file && !is_found && fgets(line, sizeof line, file))
+        is_found = strncmp(line, start, strlen(start)) == 0;
+    if (file)
+        fclose(file);
+    if (!is_found)
+        return false;
+    line[strcspn(line, "\n")] = '\0';
+    snprintf(rest, rest_bytes, "%s", line + strlen(start));
+    return true;
+}
+
+/* Return the lowest number among the CPUs that share a core with `cpu`. */
+static unsigned first_sibling(const char *root, unsigned cpu)
+{
+    char path[PATH_MAX], list[64];
+    unsigned first;
+
+    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list",
+             root, cpu);
+    return read_line(path, "", list, sizeof list) && sscanf(list, "%u", &first) == 1 &&
+                   first < MAX_CPUS
+               ? first
+               : cpu;
+}
+
+/* Return the number of cores with a CPU on which this process may run; 0 if unknown. */
+static unsigned count_cores(const char *root)
+{
+    struct cpus usable, first_siblings;
+
+    memset(&first_siblings, 0, sizeof first_siblings);
+    if (sched_getaffinity(0, sizeof usable, usable.sets) != 0)
+        return 0;
+    for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
+        if (CPU_ISSET_S(cpu, sizeof usable, usable.sets))
+            CPU_SET_S(first_sibling(root, cpu), sizeof first_siblings, first_siblings.sets);
+    return (unsigned)CPU_COUNT_S(sizeof first_siblings, first_siblings.sets);
+}
+
+/* Return the CPUs that a control group may use on average, rounded up; UINT_MAX: no limit. */
+static unsigned group_limit(const char *root, const char *group)
+{
+    char path[2 * PATH_MAX], limit[64];
+    unsigned long quota, period; /* microseconds */
+
+    snprintf(path, sizeof path, "%s/sys/fs/cgroup%s/cpu.max", root, group);
+    if (!read_line(path, "", limit, sizeof limit) ||
+        sscanf(limit, "%lu %lu", &quota, &period) != 2 || period == 0 ||
+        quota / period >= RUN_MAX_THREADS)
+        return UINT_MAX;
+    return (unsigned)(quota / period + (quota % period != 0));
+}
+
+/* Return the smallest limit of this process's control group and those above it. */
+static unsigned smallest_limit(const char *root)
+{
+    char path[PATH_MAX], group[PATH_MAX];
+    unsigned smallest;
+    char *slash;
+
+    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+    if (!read_line(path, "0::", group, sizeof group))
+        return UINT_MAX;
+    smallest = group_limit(root, group);
+    while ((slash = strrchr(group, '/')) != NULL) {
+        unsigned limit;
+
+        *slash = '\0';
+        limit = group_limit(root, group);
+        smallest = limit < smallest ? limit : smallest;
+    }
+    return smallest;
+}
+
+static unsigned clamp(unsigned long n)
+{
+    return n > RUN_MAX_THREADS ? RUN_MAX_THREADS : n > 0 ? (unsigned)n : 1;
+}
+
+unsigned run_default_threads(const char *root)
+{
+    const char *wanted = getenv("OMP_NUM_THREADS");
+    const unsigned long n_wanted = wanted ? strtoul(wanted, NULL, 10) : 0;
+    unsigned n_cores, limit;
+
+    if (n_wanted > 0)
+        return clamp(n_wanted);
+    n_cores = count_cores(root);
+    limit = smallest_limit(root);
+    return clamp(limit < n_cores ? limit : n_cores);
+}
