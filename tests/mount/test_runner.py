@@ -311,6 +311,17 @@ class TestErrors(RunnerTestCase):
         self.assertEqual(EX_IOERR, process.returncode, err)
         self.assertIn(b"tensors/output.weight/raw", err)
 
+    def test_a_model_that_is_being_downloaded(self):
+        with open(self.model, "rb") as file:
+            half = self.write("half.gguf", file.read(700000))
+        check = self.run_ggufs("--check", "-o", "partial", *mounting.MOUNT_OPTIONS, half)
+        expected, = re.findall(r"(\d+ of \d+ tensors) are not complete yet", check.out)
+        self.mount(half, "-o", "partial")
+        for model, options in ((half, ["-o", "partial"]), (self.mountpoint, [])):
+            err = self.refused(EX_IOERR, *options, model, "a", model=model)
+            self.assertIn(f": {expected} cannot be read, among them tensors/", err)
+            self.assertEqual(1, len(err.splitlines()), err)
+
     def test_every_command_checks_its_output(self):
         tokens, text = self.write("tokens", bytes(4)), self.write("text", b"the file " * 20)
         for options, given in ((["--help"], b""), (["--version"], b""),

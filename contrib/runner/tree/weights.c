@@ -307,6 +307,53 @@ static int take_shape(const struct info *info, struct run_tensor *tensor,
     return 0;
 }
 
+/*
+ * Read the last byte of a file. While a model is being downloaded, ggufs serves its tensors in
+ * their full size, and reading missing bytes fails. Returns 0 or a negative errno.
+ */
+static int read_end(int fd, uint64_t n_bytes)
+{
+    char byte;
+
+    return pread(fd, &byte, 1, (off_t)n_bytes - 1) < 0 ? -errno : 0;
+}
+
+static uint64_t count_incomplete(const struct run_weights *weights, uint64_t *n_tensors)
+{
+    uint64_t n = 0;
+
+    *n_tensors = 0;
+    for (size_t i = 0; i < weights->n_entries; i++) {
+        char path[PATH_BYTES];
+        struct stat status;
+        int fd;
+
+        if (weights->entries[i].is_other_name)
+            continue;
+        ++*n_tensors;
+        snprintf(path, sizeof path, "tensors/%s/raw", weights->entries[i].name);
+        fd = openat(weights->tree_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        n += fd < 0 || fstat(fd, &status) < 0 || read_end(fd, (uint64_t)status.st_size) < 0;
+        if (fd >= 0)
+            close(fd);
+    }
+    return n;
+}
+
+static int refuse_incomplete(const struct run_weights *weights, const char *path, int code,
+                             struct run_failure *failure)
+{
+    uint64_t n_tensors, n;
+
+    if (code != -EIO)
+        return run_fail(failure, code, "%s: %s", path, strerror(-code));
+    n = count_incomplete(weights, &n_tensors);
+    return run_fail(failure, -EIO,
+                    "%llu of %llu tensors cannot be read, among them %s: the model is still being "
+                    "downloaded, or its disk has an error",
+                    (unsigned long long)n, (unsigned long long)n_tensors, path);
+}
+
 static int map_bytes(struct run_weights *weights, struct entry *entry, struct run_failure *failure)
 {
     struct run_tensor *tensor = &entry->tensor;
@@ -314,7 +361,7 @@ static int map_bytes(struct run_weights *weights, struct entry *entry, struct ru
     struct stat status;
     uint64_t n_rows = 1, n_bytes;
     void *data;
-    int fd;
+    int fd, code;
 
     for (size_t i = 1; i < RUN_MAX_DIMS; i++)
         if (__builtin_mul_overflow(n_rows, tensor->ne[i], &n_rows))
@@ -324,8 +371,7 @@ static int map_bytes(struct run_weights *weights, struct entry *entry, struct ru
     snprintf(path, sizeof path, "tensors/%s/raw", tensor->name);
     fd = openat(weights->tree_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &status) < 0) {
-        int code = run_fail(failure, -errno, "%s: %s", path, strerror(errno));
-
+        code = run_fail(failure, -errno, "%s: %s", path, strerror(errno));
         if (fd >= 0)
             close(fd);
         return code;
@@ -335,10 +381,14 @@ static int map_bytes(struct run_weights *weights, struct entry *entry, struct ru
         return run_fail(failure, -EINVAL, "%s: %lld bytes, its info says %llu", path,
                         (long long)status.st_size, (unsigned long long)n_bytes);
     }
+    code = read_end(fd, n_bytes);
+    if (code < 0) {
+        close(fd);
+        return refuse_incomplete(weights, path, code, failure);
+    }
     data = mmap(NULL, n_bytes, PROT_READ, MAP_SHARED, fd, 0);
     if (data == MAP_FAILED) {
-        int code = run_fail(failure, -errno, "%s: can't be mapped: %s", path, strerror(errno));
-
+        code = run_fail(failure, -errno, "%s: can't be mapped: %s", path, strerror(errno));
         close(fd);
         return code;
     }
