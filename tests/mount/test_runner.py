@@ -450,6 +450,36 @@ class TestTerminal(RunnerTestCase):
         process.wait(mounting.DEADLINE)
         return shown
 
+    def test_progress_of_a_prompt(self):
+        """It appears after a second. Ctrl-C in a chat ends feeding, and the line is erased."""
+        master, slave = self.open_terminal()
+        self.addCleanup(os.close, master)
+        process = subprocess.Popen([RUNNER, *self.options(self.model), "-c", "50000", "-b", "8", "-i",
+                                    self.model], stdin=subprocess.PIPE, stdout=slave, stderr=slave,
+                                   env=self.environment)
+        os.close(slave)
+        process.stdin.write(b"one two three " * 3000)
+        process.stdin.close()
+        shown = b""
+        while b"prompt: " not in shown:
+            shown += os.read(master, 65536)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(INTERRUPTED, process.wait(mounting.DEADLINE))
+        shown += os.read(master, 65536)
+        self.assertRegex(shown, rb"\r\x1b\[Kprompt: \d+ of \d\d\d\d\d tokens")
+        self.assertRegex(shown, rb"tokens\r\x1b\[K\s*$")
+
+    def test_messages_start_a_line(self):
+        options = ("--temp", "0", "-n", "5", self.model, "the file")
+        self.assertIn(b"\nggufs-run: load", self.on_terminal(*options))
+        process = subprocess.run([RUNNER, *self.options(self.model), *options],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, env=self.environment)
+        self.assertIn(b"\nggufs-run: load", process.stdout)
+        _, out, err = self.run_bytes(*options)
+        self.assertFalse(out.endswith(b"\n"))
+        self.assertTrue(err.startswith("ggufs-run: load"), err)
+
     def test_text(self):
         arguments = ("--temp", "0", "-n", "0", self.model, "-")
         self.assertIn(self.SHOWN, self.on_terminal(*arguments, given=self.HOSTILE))

@@ -258,12 +258,14 @@ static int answer(struct chat *chat, const char *said, size_t length, struct run
     chat->is_begun = true;
     run_output_begin(&generation->output, true);
     run_signals_clear_interrupt();
-    code = run_generate(generation, &chat->ids, failure);
+    code = run_generation_feed(generation, &chat->ids, failure);
+    if (code == 0)
+        code = run_generate(generation, failure);
+    else if (code == -EINTR)
+        code = 0;
     if (code == 0 && (text->length == 0 || text->bytes[text->length - 1] != '\n'))
-        putchar('\n');
-    if (fflush(stdout) != 0 && code == 0 && errno != EINTR)
-        code = run_fail(failure, -EIO, "stdout: %s", strerror(errno));
-    return code;
+        code = run_output_newline(failure);
+    return code == -EINTR ? 0 : code;
 }
 
 /* Read the next line, without its end. Returns its length, or -1 at the end of the input. */

@@ -38,14 +38,16 @@ void run_generation_close(struct run_generation *generation)
     run_ids_free(&generation->generated);
 }
 
-static int feed_prompt(struct run_generation *generation, const struct run_ids *prompt,
-                       struct run_failure *failure)
+int run_generation_feed(struct run_generation *generation, const struct run_ids *prompt,
+                        struct run_failure *failure)
 {
     struct run_session *session = generation->session;
     const uint32_t n_past = run_engine_n_past(session->engine);
     const double started = run_seconds();
     int code;
 
+    generation->generated.n = 0;
+    generation->unfed = RUN_NO_TOKEN;
     if (prompt->n > session->n_context - n_past)
         return run_fail(failure, -ERANGE,
                         "the context of %u tokens is full: it has %u, %zu more do not fit; -c N "
@@ -53,6 +55,8 @@ static int feed_prompt(struct run_generation *generation, const struct run_ids *
                         session->n_context, n_past, prompt->n);
     code = run_session_feed(session, prompt->list, prompt->n, failure);
     generation->prompt_seconds += run_seconds() - started;
+    if (code == -EINTR)
+        generation->ending = RUN_ENDING_INTERRUPT;
     if (code < 0)
         return code;
     generation->n_prompt += prompt->n;
@@ -127,21 +131,14 @@ static int generate(struct run_generation *generation, struct run_failure *failu
     }
 }
 
-int run_generate(struct run_generation *generation, const struct run_ids *prompt,
-                 struct run_failure *failure)
+int run_generate(struct run_generation *generation, struct run_failure *failure)
 {
-    double started;
+    const double started = run_seconds();
     int code;
 
-    generation->generated.n = 0;
-    generation->unfed = RUN_NO_TOKEN;
-    code = feed_prompt(generation, prompt, failure);
-    if (code == 0) {
-        run_signals_defer_interrupt(true);
-        started = run_seconds();
-        code = generate(generation, failure);
-        generation->generated_seconds += run_seconds() - started;
-    }
+    run_signals_defer_interrupt(true);
+    code = generate(generation, failure);
+    generation->generated_seconds += run_seconds() - started;
     if (code == 0 || code == -EINTR) {
         const int end_code = run_output_end(&generation->output, failure);
 

@@ -36,11 +36,15 @@ int run_generation_open(struct run_session *session, struct run_generation *gene
 void run_generation_close(struct run_generation *generation);
 
 /*
- * Feed the prompt and generate until one of these reasons. -ERANGE if the prompt does not fit the
- * context; then nothing was fed.
+ * Feed a prompt, with a progress line on a terminal. Returns 0; -ERANGE if the prompt does not fit
+ * the context, and then nothing was fed; -EINTR after a deferred interrupt, with the ending set; or
+ * another negative errno.
  */
-int run_generate(struct run_generation *generation, const struct run_ids *prompt,
-                 struct run_failure *failure);
+int run_generation_feed(struct run_generation *generation, const struct run_ids *prompt,
+                        struct run_failure *failure);
+
+/* Generate after the fed prompt until one of the endings. Returns 0 or a negative errno. */
+int run_generate(struct run_generation *generation, struct run_failure *failure);
 
 /* The word for an ending in JSON. */
 const char *run_ending_name(enum run_ending ending);

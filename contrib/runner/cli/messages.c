@@ -2,12 +2,37 @@
 
 #include "gguf/support/safe_print.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Longer messages are truncated. */
 #define MESSAGE_BYTES 8192
+
+static bool is_one_place; /* what goes to stdout and to stderr appears together */
+static volatile sig_atomic_t is_after_text;
+
+void run_message_start(void)
+{
+    struct stat out, err;
+
+    if (fstat(STDOUT_FILENO, &out) != 0 || fstat(STDERR_FILENO, &err) != 0)
+        return;
+    is_one_place = (out.st_dev == err.st_dev && out.st_ino == err.st_ino) ||
+                   (isatty(STDERR_FILENO) && (S_ISFIFO(out.st_mode) || isatty(STDOUT_FILENO)));
+}
+
+void run_message_follows_text(bool is_inside_line)
+{
+    is_after_text = is_inside_line && is_one_place;
+}
+
+bool run_message_is_after_text(void)
+{
+    return is_after_text != 0;
+}
 
 void run_message(const char *format, ...)
 {
@@ -17,7 +42,8 @@ void run_message(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fputs("ggufs-run: ", stderr);
+    fputs(is_after_text ? "\nggufs-run: " : "ggufs-run: ", stderr);
+    is_after_text = false;
     gguf_print_safe_string(stderr, text);
     fputc('\n', stderr);
 }

@@ -5,6 +5,8 @@
 #ifndef GGUFS_RUNNER_MESSAGES_H
 #define GGUFS_RUNNER_MESSAGES_H
 
+#include <stdbool.h>
+
 /* Print "ggufs-run: ", the message, escaped by gguf_escape(), and a newline to stderr. */
 void run_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -13,5 +15,21 @@ void run_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * room for other output.
  */
 void run_message_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Compare stdout and stderr: they appear in one place if they are the same file, or if stderr is a
+ * terminal and stdout one or a pipe, which probably leads there. Call it before the process
+ * confines itself.
+ */
+void run_message_start(void);
+
+/*
+ * Set whether the text on stdout ends inside a line. If stderr appears in the same place, the next
+ * message starts a new line.
+ */
+void run_message_follows_text(bool is_inside_line);
+
+/* Return true if the next message must start a new line. Async-signal-safe. */
+bool run_message_is_after_text(void);
 
 #endif

@@ -111,6 +111,7 @@ static int run(struct run_options *options)
         return status;
     if (!options->has_seed && getrandom(&options->sampling.seed, 4, 0) != 4)
         options->sampling.seed = (uint64_t)getpid();
+    run_message_start();
     run_signals_start();
     if (options->task == RUN_TASK_BENCH)
         run_first_token_measure(options, &first_token);

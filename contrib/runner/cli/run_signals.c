@@ -1,5 +1,6 @@
 #include "contrib/runner/cli/run_signals.h"
 
+#include "contrib/runner/cli/messages.h"
 #include "gguf/support/safe_print.h"
 
 #include <errno.h>
@@ -65,7 +66,11 @@ static void on_fault(int number, siginfo_t *info, void *context)
     }
     while (atomic_flag_test_and_set(&is_printed))
         nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
-    length = append(line, 0, sizeof line, "\nggufs-run: tensors/");
+    if (run_message_is_after_text())
+        length = append(line, 0, sizeof line, "\n");
+    else
+        length = append(line, 0, sizeof line, isatty(STDERR_FILENO) ? "\r\033[K" : ""); /* a bar */
+    length = append(line, length, sizeof line, "ggufs-run: tensors/");
     length += gguf_escape(name, strnlen(name, NAME_MAX), line + length);
     length = append(line, length, sizeof line,
                     "/raw: cannot be read: the disk has an error, or the model was changed or "

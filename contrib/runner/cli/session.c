@@ -2,7 +2,6 @@
 
 #include "contrib/runner/cli/default_threads.h"
 #include "contrib/runner/cli/messages.h"
-#include "contrib/runner/cli/run_progress.h"
 #include "contrib/runner/cli/run_signals.h"
 #include "contrib/runner/compute/multiply.h"
 #include "contrib/runner/compute/team.h"
@@ -20,7 +19,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The default context, unless the model was trained for less. */
@@ -28,14 +26,6 @@
 
 /* Number of unused tensors that are named. */
 #define NAMES_SHOWN 3
-
-double run_seconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 int run_session_complain(const struct run_session *session, int code,
                          const struct run_failure *failure)
@@ -178,7 +168,9 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
 {
     const struct run_options *options = session->options;
     struct run_engine_options engine = {.n_batch = options->n_batch,
-                                        .is_cache_f16 = options->is_cache_f16};
+                                        .is_cache_f16 = options->is_cache_f16,
+                                        .on_layer = run_progress_draw,
+                                        .user = &session->progress};
     int code = run_weights_open(session->tree.fd, &session->tree.weights, failure);
 
     run_multiply_in_floats(options->is_exact);
@@ -306,23 +298,27 @@ int run_session_close(struct run_session *session, int status)
 int run_session_feed(struct run_session *session, const int32_t *tokens, size_t n,
                      struct run_failure *failure)
 {
-    for (size_t at = 0; at < n;) {
+    int code = 0;
+
+    /* A benchmark shows its own progress. */
+    run_progress_begin(&session->progress, session->options->task == RUN_TASK_BENCH ? 0 : n);
+    for (size_t at = 0; at < n && code == 0;) {
         const size_t n_left = n - at;
         const size_t n_now =
             n_left < session->options->n_batch ? n_left : session->options->n_batch;
         const bool is_last = n_now == n_left;
-        int code;
 
+        run_progress_batch(&session->progress, at, n_now);
         if (run_signals_is_interrupted())
-            return run_fail(failure, -EINTR, "interrupted");
-        code = run_engine_feed(session->engine, tokens + at, n_now,
-                               is_last ? RUN_LOGITS_LAST : RUN_LOGITS_NONE,
-                               is_last ? session->logits : NULL, failure);
-        if (code < 0)
-            return code;
+            code = run_fail(failure, -EINTR, "interrupted");
+        else
+            code = run_engine_feed(session->engine, tokens + at, n_now,
+                                   is_last ? RUN_LOGITS_LAST : RUN_LOGITS_NONE,
+                                   is_last ? session->logits : NULL, failure);
         at += n_now;
     }
-    return 0;
+    run_progress_end(&session->progress);
+    return code;
 }
 
 int run_session_encode(const struct run_session *session, const char *text, size_t length,

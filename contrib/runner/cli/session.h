@@ -5,6 +5,7 @@
 #include "contrib/runner/cli/first_token.h"
 #include "contrib/runner/cli/keeper.h"
 #include "contrib/runner/cli/run_options.h"
+#include "contrib/runner/cli/run_progress.h"
 #include "contrib/runner/cli/task_files.h"
 #include "contrib/runner/engine/engine.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
@@ -20,7 +21,8 @@ struct run_session {
     const char *chat_template;       /* of the metadata; NULL if there is none */
     uint32_t n_vocab, n_context;     /* of the engine */
     float *logits;                   /* of the last token fed; n_vocab floats */
-    double started;                  /* run_seconds() at the start */
+    struct run_prompt_progress progress;
+    double started; /* run_seconds() at the start */
     double load_seconds;
     struct run_first_token first_token; /* of --bench */
 };
@@ -43,12 +45,9 @@ int run_session_close(struct run_session *session, int status);
 int run_session_complain(const struct run_session *session, int code,
                          const struct run_failure *failure);
 
-/* Seconds of a monotonic clock. */
-double run_seconds(void);
-
 /*
- * Feed tokens and store the logits of the last one in session->logits. -EINTR if an interrupt was
- * deferred; checked between batches.
+ * Feed tokens and store the logits of the last one in session->logits. On a terminal, shows the
+ * progress of a prompt. -EINTR if an interrupt was deferred; checked between batches.
  */
 int run_session_feed(struct run_session *session, const int32_t *tokens, size_t n,
                      struct run_failure *failure);

@@ -1,5 +1,6 @@
 #include "contrib/runner/cli/text_output.h"
 
+#include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_signals.h"
 #include "contrib/runner/sampling/stop_texts.h"
 #include "gguf/support/safe_print.h"
@@ -59,6 +60,8 @@ int run_write_text(const char *bytes, size_t length)
             fwrite(bytes + at, 1, n, stdout);
         code = fflush(stdout) == 0 && !ferror(stdout) ? 0 : -errno;
     }
+    if (length > 0)
+        run_message_follows_text(bytes[length - 1] != '\n');
     return code;
 }
 
@@ -69,20 +72,29 @@ void run_output_begin(struct run_output *output, bool is_at_start)
     gguf_buffer_drop(&output->held, output->held.length);
 }
 
-static int write_out(struct run_output *output, const char *bytes, size_t length,
-                     struct run_failure *failure)
+static int print(const char *bytes, size_t length, struct run_failure *failure)
 {
-    int code;
+    const int code = run_write_text(bytes, length);
 
-    if (length == 0)
-        return 0;
-    if (gguf_buffer_add(&output->text, bytes, length) < 0)
-        return run_fail_memory(failure);
-    code = output->is_kept ? 0 : run_write_text(bytes, length);
     if (code == 0)
         return 0;
     /* Returns -EINTR if Ctrl-C was pressed while a pipe was full. */
     return run_fail(failure, code == -EINTR ? -EINTR : -EIO, "stdout: %s", strerror(-code));
+}
+
+int run_output_newline(struct run_failure *failure)
+{
+    return print("\n", 1, failure);
+}
+
+static int write_out(struct run_output *output, const char *bytes, size_t length,
+                     struct run_failure *failure)
+{
+    if (length == 0)
+        return 0;
+    if (gguf_buffer_add(&output->text, bytes, length) < 0)
+        return run_fail_memory(failure);
+    return output->is_kept ? 0 : print(bytes, length, failure);
 }
 
 int run_output_bytes(struct run_output *output, const char *bytes, size_t length,

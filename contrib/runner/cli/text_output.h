@@ -15,6 +15,9 @@
  */
 int run_write_text(const char *bytes, size_t length);
 
+/* Write a line break to stdout. Returns 0, or as run_output_token(). */
+int run_output_newline(struct run_failure *failure);
+
 struct run_output {
     const struct run_tokenizer *tokenizer;
     bool is_control_shown;

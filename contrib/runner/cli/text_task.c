@@ -118,15 +118,25 @@ static int generate_after(struct run_session *session, struct run_generation *ge
     if (session->options->shows_prompt_tokens)
         print_tokens(session, ids);
     code = run_generation_open(session, generation, failure);
-    if (code == 0 && ids->n > session->n_context) /* before the prompt is shown */
+    if (code == 0 && ids->n > session->n_context)
         code = run_fail(
             failure, -ERANGE,
             "the prompt has %zu tokens, more than the context of %u; -c N makes the context "
             "larger",
             ids->n, session->n_context);
     if (code == 0)
+        code = run_generation_feed(generation, ids, failure);
+    if (code == 0) /* not before, because the line of progress needs a line of its own */
         code = show_prompt(generation, prompt, shown, failure);
-    return code == 0 ? run_generate(generation, ids, failure) : code;
+    return code == 0 ? run_generate(generation, failure) : code;
+}
+
+/* Return true if the text written to stdout, `shown` and what follows it, does not end a line. */
+static bool ends_inside_line(const struct run_output *output, const struct gguf_buffer *shown)
+{
+    const struct gguf_buffer *last = output->text.length > 0 ? &output->text : shown;
+
+    return !output->is_kept && last->length > 0 && last->bytes[last->length - 1] != '\n';
 }
 
 int run_task_generate(struct run_session *session)
@@ -141,10 +151,8 @@ int run_task_generate(struct run_session *session)
     if (code == 0)
         code = generate_after(session, &generation, &prompt, &ids, &shown, &failure);
     run_signals_defer_interrupt(false);
-    if (!session->options->is_json && shown.length + generation.output.text.length > 0 &&
-        isatty(STDOUT_FILENO))
-        putchar('\n');
-    fflush(stdout);
+    if (code == 0 && isatty(STDOUT_FILENO) && ends_inside_line(&generation.output, &shown))
+        code = run_output_newline(&failure);
     if (code < 0)
         status = run_session_complain(session, code, &failure);
     else if (session->options->is_json)

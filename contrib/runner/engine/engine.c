@@ -26,6 +26,8 @@ struct run_engine {
     struct run_mixers *mixers; /* of each layer */
     uint32_t n_vocab, n_context, n_batch, n_past;
     uint64_t token_bytes; /* see run_engine_token_bytes() */
+    void (*on_layer)(void *user, uint32_t layer, uint32_t n_layers);
+    void *user;
 };
 
 static void load_ends(struct run_engine *engine, struct run_loader *loader)
@@ -166,6 +168,8 @@ static void choose_sizes(struct run_engine *engine, const struct run_engine_opti
                         : n_trained        ? n_trained
                                            : DEFAULT_CONTEXT;
     engine->n_batch = options->n_batch ? options->n_batch : DEFAULT_BATCH;
+    engine->on_layer = options->on_layer;
+    engine->user = options->user;
     if (engine->n_batch > MAX_BATCH)
         engine->n_batch = MAX_BATCH;
 }
@@ -361,6 +365,8 @@ static int feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n
     }
 
     for (uint32_t i = 0; i < engine->hparams.n_layer && code == 0; i++) {
+        if (engine->on_layer)
+            engine->on_layer(engine->user, i, engine->hparams.n_layer);
         if (i > 0 && i % engine->hparams.n_stored == 0 && engine->hparams.has_loop_norm)
             run_norm_apply(&engine->output_norm, x, n, n_embd, x);
         code = run_layer_apply(&engine->layers[i], &pass, x);
