@@ -39,7 +39,8 @@ static int check_model(const struct fs_options *options, struct fs_input *input)
     struct fs_tree *tree;
 
     if (fs_parse_input(options, input, &model, &report) == 0) {
-        if (fs_tree_make(model, NULL, &tree, &report) == 0)
+        if (gguf_edits_apply(&options->edits, model, &report) == 0 &&
+            fs_tree_make(model, NULL, &tree, &report) == 0)
             fs_tree_free(tree);
         if (options->data) {
             gguf_progress_start(&check.progress, path);

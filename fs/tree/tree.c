@@ -4,6 +4,7 @@
 #include "fs/tree/model_gguf.h"
 #include "fs/tree/paths.h"
 #include "fs/tree/views.h"
+#include "gguf/vocabulary.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -65,6 +66,7 @@ int fs_tree_make(const struct gguf_model *model, const struct fs_tree_options *o
         return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
     made->model = model;
     fs_open_images_begin(&made->images);
+    gguf_check_vocabulary(model, report);
     result = gguf_find_orig_shapes(model, &made->shapes, report);
     if (result == 0 && options && options->split_bytes > 0)
         result = plan_split(made, options->split_bytes, report);

@@ -90,8 +90,7 @@ class TestUsage(CommandTestCase):
     def test_options_that_do_not_go_together(self):
         for words, named in ((["--data"], "--data"), (["--force"], "--force"),
                              (["--check", "--list"], "--list"),
-                             (["--check", "-o", "set=a=u8:1"], "-o set"),
-                             (["--check", "--set", "a=u8:1"], "--set"),
+                             (["--check", "-o", "split=1M"], "-o split"),
                              (["--list", "-f"], "-f"), (["--cat", "-o", "uid=1"], "-o uid"),
                              (["--info", "-o", "ro"], "-o ro"), (["--check=yes"], "--check"),
                              (["-o", "nonempty=1"], "-o nonempty"), (["-o", "uid"], "-o uid"),
@@ -521,6 +520,21 @@ class TestCheck(CommandTestCase):
         models = {re.sub(r"-\d{5}-of-(\d{5}\.gguf)$", r"-of-\1", path) for path in paths}
         lines = self.check(EX_OK, *paths)
         self.assertEqual(len(models), sum(": OK: " in line for line in lines))
+
+    def test_edits_are_checked(self):
+        model = GgufFile().tensor(b"t", [4], F32, bytes(16)).write(self.path("edited.gguf"))
+        lists = ["--set", 'tokenizer.ggml.tokens=arr:["a","b"]', "--set",
+                 "tokenizer.ggml.scores=arr[f32]:[1]"]
+        result = self.run_ggufs(*mounting.MOUNT_OPTIONS, "--check", *lists, model)
+        self.assertEqual((EX_OK, f"{model}: note: key \"tokenizer.ggml.scores\": it has 1 elements, "
+                                 "but \"tokenizer.ggml.tokens\" has 2"),
+                         (result.status, result.out.splitlines()[0]))
+        result = self.run_ggufs(*mounting.MOUNT_OPTIONS, "--check", *lists, "--set",
+                                "tokenizer.ggml.scores=arr[f32]:[1,2]", model)
+        self.assertEqual((EX_OK, 1), (result.status, len(result.out.splitlines())), result)
+        result = self.run_ggufs(*mounting.MOUNT_OPTIONS, "--check", "--unset", "nothing", model)
+        self.assertEqual(EX_DATAERR, result.status)
+        self.assertIn("nothing", result.out)
 
     def test_shards_are_one_model(self):
         paths = mounting.fixtures("split")
