@@ -110,8 +110,7 @@ static int add_member(struct gguf_edits *edits, const cJSON *member, struct gguf
 
     for (const cJSON *other = member->next; other; other = other->next) {
         if (strcmp(other->string, member->string) == 0)
-            return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
-                              "key %s: the edits file has it twice",
+            return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "key %s: the file has it twice",
                               gguf_quote(string_of(member->string)).text);
     }
     if (cJSON_IsNull(member))
@@ -123,17 +122,17 @@ static int add_member(struct gguf_edits *edits, const cJSON *member, struct gguf
 }
 
 int gguf_edits_add_json(struct gguf_edits *edits, const char *json, size_t length_bytes,
-                        struct gguf_report *report)
+                        const char *place, struct gguf_report *report)
 {
     const cJSON *member;
     cJSON *object;
-    int result = gguf_edit_parse_json(json, length_bytes, "edits file", &object, report);
+    int result = gguf_edit_parse_json(json, length_bytes, place, &object, report);
 
     if (result < 0)
         return result;
     if (!cJSON_IsObject(object))
         result =
-            gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "edits file: the JSON is not an object");
+            gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s: the JSON is not an object", place);
     for (member = object->child; result == 0 && member; member = member->next)
         result = add_member(edits, member, report);
     cJSON_Delete(object);

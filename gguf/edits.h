@@ -36,10 +36,11 @@ int gguf_edits_unset(struct gguf_edits *edits, const char *key, struct gguf_repo
 
 /*
  * Add the edits of a JSON object with a member for each key: null to remove it, a string, bool or
- * array, or {"type": TYPE, "value": VALUE}. `json` has length_bytes bytes, followed by a NUL.
+ * array, or {"type": TYPE, "value": VALUE}. `json` has length_bytes bytes, followed by a NUL;
+ * `place` is its name in errors.
  */
 int gguf_edits_add_json(struct gguf_edits *edits, const char *json, size_t length_bytes,
-                        struct gguf_report *report);
+                        const char *place, struct gguf_report *report);
 
 /*
  * Apply the edits in their order. The model keeps no pointer to them. It is an error to remove a

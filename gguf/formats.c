@@ -120,7 +120,7 @@ const struct gguf_format *gguf_format_of(const struct gguf_start *start, struct 
     for (size_t i = 0; i < 4 && i < start->n_bytes; i++)
         sprintf(magic + 3 * i, " %02x", start->bytes[i]);
     gguf_error(report, -EINVAL, 0,
-               "is not a GGUF file: it starts with%s instead of 47 47 55 46 (\"GGUF\")%s", magic,
+               "not a GGUF file: it starts with%s instead of 47 47 55 46 (\"GGUF\")%s", magic,
                start->n_bytes < 4 ? " and ends there (unfinished download?)" : "");
     return NULL;
 }

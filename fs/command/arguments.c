@@ -35,6 +35,24 @@ static int fail_missing(const struct fs_options *options, const char *what)
     return -EINVAL;
 }
 
+/* Refuse the name of a command without its dashes, unless there is a file of that name. */
+static int check_for_command(const char *word)
+{
+    struct stat status;
+
+    if (stat(word, &status) == 0)
+        return 0;
+    for (enum fs_command command = FS_INFO; command <= FS_CHECK; command++) {
+        const char *name = fs_command_name(command);
+
+        if (strcmp(word, name + 2) == 0) {
+            fs_print_error("%s: no such file; did you mean %s?", word, name);
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
 /* MODEL MOUNTPOINT */
 static int assign_mount(struct fs_options *options)
 {
@@ -42,6 +60,8 @@ static int assign_mount(struct fs_options *options)
     const int n = options->n_arguments;
     const int n_shards = n > 0 ? count_shards(arguments, n) : 0;
 
+    if (n > 0 && check_for_command(arguments[0]) < 0)
+        return -EINVAL;
     if (n == 0)
         return fail_missing(options, "MODEL and MOUNTPOINT are missing");
     if (n == n_shards)

@@ -9,9 +9,8 @@
 /* Larger than any metadata that a program would read back. */
 #define MAX_FILE_BYTES ((size_t)1 << 30)
 
-/* Append a file's bytes to `text`, which the caller frees. `what` names the file in errors. */
-static int read_file(const char *path, const char *what, struct gguf_buffer *text,
-                     struct gguf_report *report)
+/* Append a file's bytes to `text`, which the caller frees. */
+static int read_file(const char *path, struct gguf_buffer *text, struct gguf_report *report)
 {
     const struct gguf_string name = {path, strlen(path)};
     FILE *file = fopen(path, "re");
@@ -33,21 +32,22 @@ static int read_file(const char *path, const char *what, struct gguf_buffer *tex
     if (file)
         fclose(file);
     if (result < 0)
-        gguf_error(report, result, GGUF_NO_OFFSET, "%s %s: %s", what, gguf_quote(name).text,
+        gguf_error(report, result, GGUF_NO_OFFSET, "%s: %s", gguf_quote(name).text,
                    strerror(-result));
     return result;
 }
 
 int fs_edit_file_read(const char *path, struct gguf_edits *edits, struct gguf_report *report)
 {
+    const struct gguf_string name = {path, strlen(path)};
     struct gguf_buffer text = {0};
-    int result = read_file(path, "edits file", &text, report);
+    int result = read_file(path, &text, report);
 
     if (result == 0 && text.length == 0)
-        result = gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "edits file %s: it is empty",
-                            gguf_quote((struct gguf_string){path, strlen(path)}).text);
+        result =
+            gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s: it is empty", gguf_quote(name).text);
     if (result == 0)
-        result = gguf_edits_add_json(edits, text.bytes, text.length, report);
+        result = gguf_edits_add_json(edits, text.bytes, text.length, gguf_quote(name).text, report);
     gguf_buffer_free(&text);
     return result;
 }
@@ -67,9 +67,9 @@ int fs_edit_set(const char *text, struct gguf_edits *edits, struct gguf_report *
     else if (colon[2] == '@')
         result = gguf_buffer_add_string(&edit, colon + 2);
     else
-        result = read_file(colon + 2, "value file", &edit, report);
+        result = read_file(colon + 2, &edit, report);
     if (result == 0 && strlen(edit.bytes) != edit.length)
-        result = gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "value file %s: it holds a NUL byte",
+        result = gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s: it holds a NUL byte",
                             gguf_quote((struct gguf_string){colon + 2, strlen(colon + 2)}).text);
     if (result == 0)
         result = gguf_edits_set(edits, edit.bytes, report);

@@ -20,12 +20,15 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-static void print_version(void)
+static int print_version(void)
 {
-    setvbuf(stdout, NULL, _IOLBF, 0); /* fusermount3 prints to it as well */
     printf("ggufs %s\nlibfuse %s\n", GGUFS_VERSION, fuse_pkgversion());
+    if (fflush(stdout) != 0)
+        return gguf_fail_stdout("ggufs", -errno);
+    setvbuf(stdout, NULL, _IOLBF, 0); /* fusermount3 prints to it as well */
     fuse_lowlevel_version();
     printf("kernels %s\n", dequant_chosen_kernels()->name);
+    return EX_OK;
 }
 
 static int run(struct fs_options *options)
@@ -35,8 +38,7 @@ static int run(struct fs_options *options)
         fs_print_help(stdout);
         return EX_OK;
     case FS_VERSION:
-        print_version();
-        return EX_OK;
+        return print_version();
     case FS_INFO:
         return fs_info(options);
     case FS_LIST:
@@ -86,9 +88,11 @@ int main(int argc, char **argv)
     gguf_faults_catch();
     result = fs_options_parse(argc, argv, &options);
     if (result == 0)
-        status = gguf_finish_stdout("ggufs", run(&options));
-    else if (result == -ENOMEM)
-        status = EX_OSERR;
+        status = run(&options);
+    if (result == 0 && status != EX_IOERR) /* which may be stdout's, and was reported */
+        status = gguf_finish_stdout("ggufs", status);
+    else if (result < 0 && result != -EINVAL)
+        status = gguf_exit_status(result);
     fs_options_free(&options);
     return status;
 }

@@ -1,6 +1,7 @@
 #include "fs/command/model_input.h"
 
 #include "fs/command/terminal.h"
+#include "fs/command/tree_selection.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/remote_names.h"
 #include "gguf/support/safe_print.h"
@@ -10,8 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 /* ---- opening ---- */
+
+/* Return true if a directory is the tree of a model. */
+static bool is_tree(const char *path)
+{
+    char *summary;
+    bool is_there;
+
+    if (asprintf(&summary, "%s/summary.txt", path) < 0)
+        return false;
+    is_there = access(summary, R_OK) == 0;
+    free(summary);
+    return is_there;
+}
 
 int fs_open_inputs(const struct fs_options *options, struct fs_input **inputs)
 {
@@ -28,6 +43,9 @@ int fs_open_inputs(const struct fs_options *options, struct fs_input **inputs)
         input->path = options->models[i];
         input->error = gguf_files_open(input->path, &options->open, &input->files, &report);
         input->why = report.first_error;
+        if (input->error == -EISDIR && is_tree(input->path))
+            snprintf(input->why.message, sizeof input->why.message,
+                     "is a mounted tree: cat %s/summary.txt", input->path);
         remedy = input->error == -ENOENT ? gguf_remote_remedy(input->path) : NULL;
         if (remedy)
             snprintf(input->why.message, sizeof input->why.message,
@@ -166,24 +184,42 @@ int fs_run_for_models(const struct fs_options *options,
     return status;
 }
 
+/* Return true, and print the guess, if it names something in the tree. */
+static bool suggest(const struct fs_tree *tree, const char *model, const char *path,
+                    const char *guess)
+{
+    struct fs_selection selection;
+    bool is_there;
+
+    if (fs_selection_begin(&selection, tree) < 0)
+        return false;
+    is_there = *guess != '\0' && fs_selection_add(&selection, guess) > 0;
+    fs_selection_end(&selection);
+    if (is_there)
+        fs_print_error("%s: the tree has no %s; did you mean %s?", model, path, guess);
+    return is_there;
+}
+
 int fs_refuse_path(const struct fs_tree *tree, const char *model, const char *path)
 {
     /* The folders of keys and tensors in the tree. */
     static const char *const forms[] = {"tensors/%s", "metadata/%s.json", "metadata/%s"};
 
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        fs_node_index node;
+        bool is_suggested;
         char *guess;
 
         if (asprintf(&guess, forms[i], path) < 0)
             break;
-        if (fs_tree_find(tree, guess, &node) == 0) {
-            fs_print_error("%s: the tree has no %s; did you mean %s?", model, path, guess);
-            free(guess);
-            return EX_NOINPUT;
-        }
+        is_suggested = suggest(tree, model, path, guess);
         free(guess);
+        if (is_suggested)
+            return EX_NOINPUT;
     }
+    /* A path that begins with the mount point. */
+    for (const char *slash = path; (slash = strchr(slash, '/')); slash++)
+        if (suggest(tree, model, path, slash + 1))
+            return EX_NOINPUT;
     fs_print_error("%s: the tree has no %s; to list all: ggufs --list MODEL", model, path);
     return EX_NOINPUT;
 }

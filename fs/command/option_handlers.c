@@ -2,6 +2,7 @@
 
 #include "fs/command/edit_file.h"
 #include "fs/command/terminal.h"
+#include "gguf/legacy/families.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -103,8 +104,19 @@ int fs_take_split(struct fs_options *options, const struct fs_option_use *use)
 
 int fs_take_family(struct fs_options *options, const struct fs_option_use *use)
 {
+    const struct gguf_family *family;
+    char names[200] = "";
+
     options->open.family = use->value;
-    return 0;
+    if (gguf_family_by_name(use->value))
+        return 0;
+    for (size_t i = 0; (family = gguf_family_at(i)); i++) {
+        const size_t length = strlen(names);
+
+        snprintf(names + length, sizeof names - length, " %s", family->name);
+    }
+    fs_print_error("option %s=%s: no such family; available:%s", use->shown, use->value, names);
+    return -EINVAL;
 }
 
 /* Print why an edit was refused, and the remedy if a comma may have cut the value. */
@@ -117,7 +129,7 @@ static int refuse_edit(const struct fs_option_use *use, const struct gguf_report
                        ? " (a comma ends the value: write it as \\, or use --set, which needs no "
                          "escaping)"
                        : "");
-    return report->first_error.code == -ENOMEM ? -ENOMEM : -EINVAL;
+    return report->first_error.code;
 }
 
 int fs_take_set(struct fs_options *options, const struct fs_option_use *use)

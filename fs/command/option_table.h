@@ -22,7 +22,7 @@ struct fs_option_use {
     bool has_successor; /* another option follows in the same -o */
 };
 
-/* Handle an option. Prints errors to stderr. Returns 0, -EINVAL or -ENOMEM. */
+/* Handle an option. Prints errors to stderr. Returns as fs_options_parse(). */
 typedef int fs_option_handler(struct fs_options *options, const struct fs_option_use *use);
 
 struct fs_option {

@@ -102,8 +102,10 @@ static int refuse_unknown(const char *word, bool is_behind_o, const char *cut_op
     if (length < sizeof name)
         memcpy(name, start, length);
     meant = closest_option(name);
-    if (strcmp(word, "-u") == 0 || strcmp(word, "--unmount") == 0)
+    if (strcmp(word, "-u") == 0 || strcmp(word, "--unmount") == 0 || strcmp(word, "--umount") == 0)
         fs_print_error("unknown option %s; to unmount: fusermount3 -u MOUNTPOINT", word);
+    else if (strcmp(word, "-v") == 0)
+        fs_print_error("unknown option -v; did you mean -V?");
     else if (cut_option)
         fs_print_error(
             "unknown option -o %s; if it belongs to the value of %s before it, write the "

@@ -48,8 +48,9 @@ struct fs_options {
 };
 
 /*
- * Parse the command line. Prints errors to stderr. Makes no libfuse call. Returns 0, -EINVAL or
- * -ENOMEM; call fs_options_free() in every case. `argv` must outlive `options`.
+ * Parse the command line. Prints errors to stderr. Makes no libfuse call. Returns 0, -EINVAL,
+ * -ENOMEM, or the error of reading a file that an edit names; call fs_options_free() in every
+ * case. `argv` must outlive `options`.
  */
 int fs_options_parse(int argc, char **argv, struct fs_options *options);
 

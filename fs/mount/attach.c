@@ -77,7 +77,7 @@ int fs_attach(struct fuse_session *session, const struct fs_mountpoint *mountpoi
         return EX_OSERR;
     }
     if (fuse_session_mount(session, ".") != 0) {
-        fs_mountpoint_explain_refusal(mountpoint);
+        fs_mountpoint_explain_refusal(mountpoint, errno);
         return EX_OSERR;
     }
     if (chdir("/") != 0)

@@ -25,7 +25,8 @@ static void print_container_hints(void)
 {
     fputs("ggufs: to let a container mount, start it with: docker run --device /dev/fuse "
           "--cap-add SYS_ADMIN --security-opt apparmor=unconfined\n"
-          "ggufs: without a mount, use ggufs --list, --cat, --info or --extract\n",
+          "ggufs: without a mount, use ggufs --list, --cat, --info or --extract; to run the model: "
+          "ggufs --extract tree MODEL && ggufs-run tree\n",
           stderr);
 }
 
@@ -323,9 +324,9 @@ void fs_mountpoint_close(struct fs_mountpoint *mountpoint)
     *mountpoint = (struct fs_mountpoint){.descriptor = -1};
 }
 
-void fs_mountpoint_explain_refusal(const struct fs_mountpoint *mountpoint)
+void fs_mountpoint_explain_refusal(const struct fs_mountpoint *mountpoint, int error)
 {
     fs_complain(mountpoint->path, NULL, "the mount was refused");
-    if (geteuid() == 0)
+    if (geteuid() == 0 && error != EINVAL)
         print_container_hints();
 }

@@ -28,7 +28,7 @@ int fs_mountpoint_check_place(const struct fs_mountpoint *mountpoint);
 
 void fs_mountpoint_close(struct fs_mountpoint *mountpoint);
 
-/* Print a likely remedy after the system refused to mount. */
-void fs_mountpoint_explain_refusal(const struct fs_mountpoint *mountpoint);
+/* Print a likely remedy after the system refused to mount with `error`, an errno. */
+void fs_mountpoint_explain_refusal(const struct fs_mountpoint *mountpoint, int error);
 
 #endif

@@ -83,9 +83,21 @@ class TestUsage(CommandTestCase):
                              (["--extact"], "--extract"), (["--help-me"], "--help"),
                              (["-o", "thread=3"], "-o threads"), (["-o", "alow_other"], "-o allow_other"),
                              (["--uid=3"], "-o uid"), (["--unmount"], "fusermount3 -u"),
+                             (["--umount"], "fusermount3 -u"), (["-v"], "did you mean -V?"),
+                             (["info"], "did you mean --info?"),
+                             (["-o", "family=foo"], "available: llama whisper"),
                              (["-o", "no_such_thing_at_all"], "--help")):
             with self.subTest(words=words):
                 self.assert_option_error([*words, self.model, self.mountpoint], words[0], meant)
+
+    def test_files_of_edits(self):
+        edits = self.write("edits.json", b'{"a": ')
+        result = self.assert_refused(EX_USAGE, ["--edits", edits, self.model, self.mountpoint])
+        self.assertEqual(f'ggufs: --edits: "{edits}": not JSON from character 7 on: it ends there\n',
+                         result.err)
+        missing = self.path("missing")
+        for option in (["--edits", missing], ["--set", f"x=str:@{missing}"]):
+            self.assert_refused(EX_NOINPUT, [*option, self.model, self.mountpoint], missing)
 
     def test_options_that_do_not_go_together(self):
         for words, named in ((["--data"], "--data"), (["--force"], "--force"),
@@ -176,7 +188,8 @@ class TestUsage(CommandTestCase):
                 done = subprocess.run([mounting.BINARY, *words], stdout=full,
                                       stderr=subprocess.PIPE, timeout=mounting.DEADLINE)
                 self.assertEqual(EX_IOERR, done.returncode)
-                self.assertRegex(done.stderr, rb"\Aggufs: cannot write to standard output: .*\n\Z")
+                self.assertEqual(b"ggufs: cannot write to standard output: No space left on device\n",
+                                 done.stderr)
 
     def test_closed_stdout(self):
         """A closed stdout is an error like a full disk."""
@@ -283,6 +296,15 @@ class TestModel(CommandTestCase):
             self.assert_status(EX_OK, result)
             self.assertIn(f"warning: -o {option}", result.err)
 
+    def test_a_tree_instead_of_its_model(self):
+        os.mkdir(self.path("tree"))
+        self.write("tree/summary.txt", b"")
+        for command in (["--info"], ["--list"], ["--check"], ["--extract", self.path("new")], []):
+            result = self.run_ggufs(*command, self.path("tree"),
+                                    *([] if command else [self.mountpoint]))
+            self.assert_status(EX_NOINPUT, result)
+            self.assertIn("tree: is a mounted tree: cat ", result.out + result.err)
+
     def test_directory(self):
         self.assert_refused(EX_NOINPUT, [self.folder, self.mountpoint], self.folder,
                             "is a directory")
@@ -335,7 +357,7 @@ class TestModel(CommandTestCase):
         vocabulary = struct.pack("<I1sI1s", 1, b"a", 1, b"b")
         self.assert_no_model(header, "best llama", "vocabulary", "as whisper: ", "as bloom: ")
         for family, status, word in (("mpt", EX_DATAERR, "hyperparameters"),
-                                     ("nothing", EX_DATAERR, "available: llama, ")):
+                                     ("nothing", EX_USAGE, "available: llama ")):
             self.assert_refused(status, ["-o", f"family={family}", self.write("old", header),
                                          self.mountpoint], word)
         result = self.run_ggufs("--check", self.write("old", header + vocabulary))

@@ -17,7 +17,7 @@ from gguf_file import F32, STRING, GgufFile
 setUpModule = mounting.require_fuse
 
 # sysexits.h
-EX_OK, EX_USAGE, EX_UNAVAILABLE, EX_CANTCREAT = 0, 64, 69, 73
+EX_OK, EX_USAGE, EX_UNAVAILABLE, EX_OSERR, EX_CANTCREAT = 0, 64, 69, 71, 73
 
 PAGE = os.sysconf("SC_PAGESIZE")
 
@@ -337,7 +337,16 @@ class TestOccupied(DaemonTestCase):
         self.assertIn(os.strerror(errno.ENOTCONN), result.err)
 
     def test_without_the_device(self):
-        self.check_in_namespace("mount -t tmpfs none /dev", [], "/dev/fuse is missing")
+        self.check_in_namespace("mount -t tmpfs none /dev", [], "/dev/fuse is missing",
+                                "ggufs --extract tree MODEL && ggufs-run tree")
+
+    @unittest.skipIf(os.geteuid() != 0 or os.path.exists("/sys/fs/selinux/enforce"),
+                     "needs root, and a kernel that refuses fscontext")
+    def test_an_invalid_argument_is_no_matter_of_rights(self):
+        result = self.run_ggufs("-o", "fscontext=x", self.model, self.mountpoint)
+        self.assert_status(EX_OSERR, result)
+        self.assertIn("the mount was refused", result.err)
+        self.assertNotIn("docker", result.err)
 
     def test_without_fusermount(self):
         program = shutil.which("fusermount3")

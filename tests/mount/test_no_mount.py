@@ -240,6 +240,10 @@ class TestPaths(NoMountTestCase):
                           "did you mean tensors/blk.0.attn_q.weight?")
         self.assert_fails(EX_NOINPUT, ["--cat", "general.architecture", self.model],
                           "did you mean metadata/general.architecture.json?")
+        self.assert_fails(EX_NOINPUT, ["--list", self.model, "blk.0.*"],
+                          "did you mean tensors/blk.0.*?")
+        self.assert_fails(EX_NOINPUT, ["--cat", "mnt/metadata/general.architecture.json", self.model],
+                          "did you mean metadata/general.architecture.json?")
         self.assert_fails(EX_NOINPUT, ["--cat", "tensors", self.model], "is a directory")
         self.assert_fails(EX_NOINPUT, ["--cat", "tensors/*", self.model], "is a directory")
         self.assert_fails(EX_NOINPUT, ["--cat", "tensors.json/x", self.model], "tensors.json/x")

@@ -182,7 +182,7 @@ Test(gguf_edits, a_file_of_edits)
     struct gguf_report report = {0};
     struct gguf_edits edits = {0};
 
-    cr_assert_eq(gguf_edits_add_json(&edits, json, strlen(json), &report), 0, "%s",
+    cr_assert_eq(gguf_edits_add_json(&edits, json, strlen(json), "edits", &report), 0, "%s",
                  report.first_error.message);
     cr_assert_eq(gguf_edits_apply(&edits, model, &report), 0);
     gguf_edits_free(&edits);
@@ -217,8 +217,9 @@ Test(gguf_edits, invalid_files_of_edits)
         struct gguf_report report = {0};
         struct gguf_edits edits = {0};
 
-        cr_expect_eq(gguf_edits_add_json(&edits, bad[i].json, strlen(bad[i].json), &report),
-                     -EINVAL, "%s", bad[i].json);
+        cr_expect_eq(
+            gguf_edits_add_json(&edits, bad[i].json, strlen(bad[i].json), "edits", &report),
+            -EINVAL, "%s", bad[i].json);
         cr_expect_not_null(strstr(report.first_error.message, bad[i].word), "%s: %s", bad[i].json,
                            report.first_error.message);
         gguf_edits_free(&edits);
