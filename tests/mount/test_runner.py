@@ -311,6 +311,18 @@ class TestErrors(RunnerTestCase):
         self.assertEqual(EX_IOERR, process.returncode, err)
         self.assertIn(b"tensors/output.weight/raw", err)
 
+    def test_files_other_than_the_model(self):
+        """Their errors do not name the model."""
+        for options, given, message in (
+                (["-f", self.folder, self.model], None, f"{self.folder}: Is a directory"),
+                (["-f", "/dev/zero", self.model], None,
+                 "/dev/zero: more than 64 MiB, the limit of a prompt"),
+                (["--perplexity", "/dev/null", self.model], None, "/dev/null: the text is empty"),
+                (["--detokenize", self.model], b"5 x\n8",
+                 'stdin: "x" is not an id from 0 to 351')):
+            _, out, err = self.run_bytes(*options, given=given)
+            self.assertEqual(f"ggufs-run: {message}\n", err)
+
     def test_a_model_that_is_being_downloaded(self):
         with open(self.model, "rb") as file:
             half = self.write("half.gguf", file.read(700000))
@@ -340,7 +352,8 @@ class TestErrors(RunnerTestCase):
                                          input=given, stdout=full, stderr=subprocess.PIPE,
                                          env=self.environment)
                 self.assertEqual(EX_IOERR, process.returncode, process.stderr)
-                self.assertEqual(1, process.stderr.count(b"No space left"), process.stderr)
+                self.assertEqual(b"ggufs-run: cannot write to standard output: No space left on "
+                                 b"device\n", process.stderr)
 
     def test_a_vocabulary_only(self):
         model = mounting.fixture("gguf/ggml-vocab-llama.v1.gguf")

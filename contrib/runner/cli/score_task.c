@@ -1,4 +1,5 @@
 #include "contrib/runner/cli/tasks.h"
+#include "contrib/runner/cli/text_output.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -35,8 +36,8 @@ static int read_tokens(const struct run_task_files *files, struct run_ids *ids,
     int code = run_task_files_read(files, &bytes, failure);
 
     if (code == 0 && (bytes.length == 0 || bytes.length % sizeof(int32_t) != 0))
-        code = run_fail(failure, -EINVAL, "%s: %zu bytes are not ids of 4 bytes each",
-                        files->input_name, bytes.length);
+        code = run_fail_elsewhere(failure, -EINVAL, "%s: %zu bytes are not ids of 4 bytes each",
+                                  files->input_name, bytes.length);
     for (size_t i = 0; code == 0 && i < bytes.length; i += sizeof(int32_t)) {
         uint32_t id;
 
@@ -70,8 +71,8 @@ static int write_logits(struct run_session *session, const struct run_ids *ids, 
         }
         if (code == 0 &&
             fwrite(rows, sizeof *rows, n * session->n_vocab, file) != n * session->n_vocab)
-            code =
-                run_fail(failure, -EIO, "%s: %s", session->options->logits_file, strerror(errno));
+            code = run_fail_elsewhere(failure, -EIO, "%s: %s", session->options->logits_file,
+                                      strerror(errno));
         at += n;
     }
     free(rows);
@@ -91,16 +92,16 @@ static int write_output(struct run_session *session, const struct run_ids *ids,
         return run_fail_memory(failure);
     code = write_logits(session, ids, file, failure);
     if (file == stdout && fflush(file) != 0 && code == 0)
-        code = run_fail(failure, -EIO, "stdout: %s", strerror(errno));
+        code = run_fail_stdout(failure, errno);
     if (file == stdout)
         return code;
     session->files.output = -1;
     if (fclose(file) != 0 && code == 0)
-        code = run_fail(failure, -EIO, "%s: %s", name, strerror(errno));
+        code = run_fail_elsewhere(failure, -EIO, "%s: %s", name, strerror(errno));
     if (code == 0 && session->files.target) {
         code = run_keeper_commit(&session->keeper);
         if (code < 0)
-            run_fail(failure, code, "%s: %s", name, strerror(-code));
+            run_fail_elsewhere(failure, code, "%s: %s", name, strerror(-code));
     }
     return code;
 }
@@ -109,9 +110,10 @@ static int check_length(const struct run_session *session, size_t n, struct run_
 {
     if (n <= session->n_context)
         return 0;
-    return run_fail(failure, -ERANGE,
-                    "%s: %zu tokens, more than the context of %u; -c N makes the context larger",
-                    session->files.input_name, n, session->n_context);
+    return run_fail_elsewhere(
+        failure, -ERANGE,
+        "%s: %zu tokens, more than the context of %u; -c N makes the context larger",
+        session->files.input_name, n, session->n_context);
 }
 
 int run_task_logits(struct run_session *session)
@@ -216,8 +218,9 @@ static int print_perplexity(const struct run_session *session, const struct scor
     struct run_json json = {0};
 
     if (!session->options->is_json) {
-        printf("perplexity %.4f +/- %.4f, %zu window%s of %zu tokens, %zu tokens counted\n",
-               exp(mean), error, n_windows, n_windows == 1 ? "" : "s", n_window, score->n);
+        printf("perplexity %.4f +/- %.4f, %zu window%s of %zu tokens, %zu token%s counted\n",
+               exp(mean), error, n_windows, n_windows == 1 ? "" : "s", n_window, score->n,
+               score->n == 1 ? "" : "s");
         return EX_OK;
     }
     run_json_begin(&json, NULL);
@@ -229,6 +232,13 @@ static int print_perplexity(const struct run_session *session, const struct scor
     run_json_number(&json, "seconds", seconds);
     run_json_end(&json);
     return run_print_json(session, &json);
+}
+
+static int refuse_window(const struct run_session *session, size_t n, struct run_failure *failure)
+{
+    return run_fail_elsewhere(
+        failure, -EINVAL, "%s: a window of %zu token%s is too small for a perplexity; it needs %d",
+        session->files.input_name, n, n == 1 ? "" : "s", SMALLEST_WINDOW);
 }
 
 int run_task_perplexity(struct run_session *session)
@@ -244,10 +254,11 @@ int run_task_perplexity(struct run_session *session)
     if (code == 0)
         code = run_session_encode(session, text.bytes ? text.bytes : "", text.length,
                                   session->options->is_special, &ids, &failure);
+    if (code == 0 && text.length == 0)
+        code = run_fail_elsewhere(&failure, -EINVAL, "%s: the text is empty",
+                                  session->files.input_name);
     if (code == 0 && (ids.n < SMALLEST_WINDOW || n_window < SMALLEST_WINDOW))
-        code =
-            run_fail(&failure, -EINVAL, "%s: a window of %zu tokens is too small for a perplexity",
-                     session->files.input_name, ids.n < n_window ? ids.n : n_window);
+        code = refuse_window(session, ids.n < n_window ? ids.n : n_window, &failure);
     if (code == 0) {
         n_window = ids.n < n_window ? ids.n : n_window;
         code = score_text(session, &ids, n_window, &score, &failure);

@@ -30,7 +30,10 @@
 int run_session_complain(const struct run_session *session, int code,
                          const struct run_failure *failure)
 {
-    run_message("%s: %s", session->options->model, failure->text);
+    if (failure->is_elsewhere)
+        run_message("%s", failure->text);
+    else
+        run_message("%s: %s", session->options->model, failure->text);
     return gguf_exit_status(code);
 }
 

@@ -7,6 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* No context holds the tokens of a longer text. */
+#define PROMPT_LIMIT_BYTES ((size_t)64 << 20)
+
 static bool is_stdio(const char *path)
 {
     return !path || strcmp(path, "-") == 0;
@@ -54,6 +57,7 @@ int run_task_files_open(const struct run_options *options, struct run_task_files
     const char *path = input_path(options);
 
     *files = (struct run_task_files){.input = STDIN_FILENO, .input_name = "stdin", .output = -1};
+    files->limit_bytes = options->task == RUN_TASK_GENERATE ? PROMPT_LIMIT_BYTES : SIZE_MAX;
     if (!is_stdio(path)) {
         files->input_name = path;
         files->input = open(path, O_RDONLY | O_CLOEXEC);
@@ -79,8 +83,14 @@ int run_task_files_read(const struct run_task_files *files, struct gguf_buffer *
     char piece[65536];
     ssize_t n;
 
-    while ((n = read(files->input, piece, sizeof piece)) > 0)
+    while ((n = read(files->input, piece, sizeof piece)) > 0) {
+        if (bytes->length + (size_t)n > files->limit_bytes)
+            return run_fail_elsewhere(failure, -EFBIG,
+                                      "%s: more than %zu MiB, the limit of a prompt",
+                                      files->input_name, files->limit_bytes >> 20);
         if (gguf_buffer_add(bytes, piece, (size_t)n) < 0)
             return run_fail_memory(failure);
-    return n < 0 ? run_fail(failure, -errno, "%s: %s", files->input_name, strerror(errno)) : 0;
+    }
+    return n < 0 ? run_fail_elsewhere(failure, -errno, "%s: %s", files->input_name, strerror(errno))
+                 : 0;
 }

@@ -72,6 +72,12 @@ void run_output_begin(struct run_output *output, bool is_at_start)
     gguf_buffer_drop(&output->held, output->held.length);
 }
 
+int run_fail_stdout(struct run_failure *failure, int error)
+{
+    return run_fail_elsewhere(failure, -EIO, "cannot write to standard output: %s",
+                              strerror(error));
+}
+
 static int print(const char *bytes, size_t length, struct run_failure *failure)
 {
     const int code = run_write_text(bytes, length);
@@ -79,7 +85,8 @@ static int print(const char *bytes, size_t length, struct run_failure *failure)
     if (code == 0)
         return 0;
     /* Returns -EINTR if Ctrl-C was pressed while a pipe was full. */
-    return run_fail(failure, code == -EINTR ? -EINTR : -EIO, "stdout: %s", strerror(-code));
+    return code == -EINTR ? run_fail(failure, -EINTR, "interrupted")
+                          : run_fail_stdout(failure, -code);
 }
 
 int run_output_newline(struct run_failure *failure)

@@ -17,7 +17,7 @@ int run_print_json(const struct run_session *session, struct run_json *json)
     int code = json->is_memory_missing ? run_fail_memory(&failure) : 0;
 
     if (code == 0 && (puts(json->text.bytes) < 0 || fflush(stdout) != 0))
-        code = run_fail(&failure, -EIO, "stdout: %s", strerror(errno));
+        code = run_fail_stdout(&failure, errno);
     run_json_free(json);
     return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
 }
@@ -157,7 +157,7 @@ int run_task_generate(struct run_session *session)
         status = run_session_complain(session, code, &failure);
     else if (session->options->is_json)
         status = print_object(&generation, &ids, &shown);
-    if (code == 0)
+    if (code == 0 && status == EX_OK)
         run_generation_report(&generation);
     if (status == EX_OK && generation.ending == RUN_ENDING_INTERRUPT)
         status = STATUS_INTERRUPTED;

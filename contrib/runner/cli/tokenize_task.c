@@ -12,7 +12,7 @@ static int flush_stdout(struct run_failure *failure)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return 0;
-    return run_fail(failure, -EIO, "stdout: %s", strerror(errno));
+    return run_fail_stdout(failure, errno);
 }
 
 static int print_ids(const struct run_session *session, const char *text, size_t length,
@@ -70,6 +70,14 @@ int run_task_tokenize(struct run_session *session)
     return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
 }
 
+/* Return the length of the word at the start of a text, at most 20. */
+static size_t word_length(const char *text)
+{
+    const size_t length = strcspn(text, " \t\r\n,");
+
+    return length < 20 ? length : 20;
+}
+
 /*
  * Append the bytes of the ids unchanged, even if they are not UTF-8, so that encoded text is
  * restored exactly.
@@ -93,8 +101,9 @@ static int detokenize(const struct run_session *session, const char *text, struc
         errno = 0;
         id = strtol(text, &end, 10);
         if (end == text || errno != 0 || id < 0 || (size_t)id >= run_tokenizer_size(tokenizer))
-            return run_fail(failure, -EINVAL, "stdin: \"%.20s\" is not an id from 0 to %zu", text,
-                            run_tokenizer_size(tokenizer) - 1);
+            return run_fail_elsewhere(
+                failure, -EINVAL, "stdin: \"%.*s\" is not an id from 0 to %zu",
+                (int)word_length(text), text, run_tokenizer_size(tokenizer) - 1);
         text = end;
         if (run_tokenizer_is_hidden(tokenizer, (int32_t)id) && !session->options->is_special)
             continue;
@@ -120,7 +129,7 @@ int run_task_detokenize(struct run_session *session)
         code = detokenize(session, input.bytes, &output, &failure);
     write_code = run_write_text(output.bytes, output.length); /* also the text before a wrong id */
     if (code == 0 && write_code < 0)
-        code = run_fail(&failure, -EIO, "stdout: %s", strerror(-write_code));
+        code = run_fail_stdout(&failure, -write_code);
     gguf_buffer_free(&output);
     gguf_buffer_free(&input);
     return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;

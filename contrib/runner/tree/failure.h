@@ -2,9 +2,12 @@
 #ifndef GGUFS_RUNNER_FAILURE_H
 #define GGUFS_RUNNER_FAILURE_H
 
+#include <stdbool.h>
+
 struct run_failure {
-    char text[1024]; /* one line without its end: the place, the thing, the value, the rule. May
-                        contain any bytes of a model: print it with run_message(). */
+    bool is_elsewhere; /* not in the model: the text names the place */
+    char text[1024];   /* one line without its end: the place, the thing, the value, the rule. May
+                          contain any bytes of a model: print it with run_message(). */
 };
 
 /*
@@ -13,6 +16,10 @@ struct run_failure {
  * program does not support, -ENOMEM, or the error of a system call.
  */
 int run_fail(struct run_failure *failure, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same for a failure that is not the model's, such as one of another file or of stdout. */
+int run_fail_elsewhere(struct run_failure *failure, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The same for memory that could not be allocated. */
