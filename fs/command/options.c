@@ -3,6 +3,7 @@
 #include "fs/command/arguments.h"
 #include "fs/command/option_table.h"
 #include "fs/command/terminal.h"
+#include "gguf/support/similar_names.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 /* Larger reads arrive as several requests, which several threads answer at the same time. */
 #define MAX_READ (512u << 10)
 
-#define LONGEST_NAME 32
+#define LONGEST_NAME GGUF_LONGEST_NAME
 
 /* Return true if the option is a word of its own, false if it follows -o. */
 static bool is_dashed(const struct fs_option *option)
@@ -39,54 +40,19 @@ static const struct fs_option *find_option(const char *name, size_t length)
 
 /* ---- unknown options ---- */
 
-/* Return the restricted edit distance: letters changed, added, removed or swapped with the next. */
-static size_t edit_distance(const char *a, const char *b)
-{
-    const size_t length_a = strlen(a), length_b = strlen(b);
-    size_t rows[LONGEST_NAME + 1][LONGEST_NAME + 1];
-
-    if (length_a > LONGEST_NAME || length_b > LONGEST_NAME)
-        return SIZE_MAX;
-    for (size_t i = 0; i <= length_a; i++) {
-        for (size_t j = 0; j <= length_b; j++) {
-            size_t least;
-
-            if (i == 0 || j == 0) {
-                rows[i][j] = i + j;
-                continue;
-            }
-            least = rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            if (rows[i - 1][j] + 1 < least)
-                least = rows[i - 1][j] + 1;
-            if (rows[i][j - 1] + 1 < least)
-                least = rows[i][j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                rows[i - 2][j - 2] + 1 < least)
-                least = rows[i - 2][j - 2] + 1;
-            rows[i][j] = least;
-        }
-    }
-    return rows[length_a][length_b];
-}
-
 /* Return the option whose name, without dashes, is closest to `name`, or NULL if none is close. */
 static const struct fs_option *closest_option(const char *name)
 {
     const struct fs_option *closest = NULL;
-    size_t least = strlen(name) / 3 + 1;
+    size_t least = 0;
 
     for (size_t i = 0; i < fs_n_options && strlen(name) > 1; i++) {
         const struct fs_option *option = &fs_option_table[i];
         const char *known = option->synonym ? option->synonym : option->name;
         const char *bare = known + strspn(known, "-");
-        const size_t distance = edit_distance(name, bare);
-        const bool is_start = strncmp(bare, name, strlen(name)) == 0;
 
-        if (option->help && strspn(known, "-") != 1 &&
-            (distance < least || (distance == least && closest && is_start))) {
-            least = distance;
+        if (option->help && strspn(known, "-") != 1 && gguf_is_closer(name, bare, &least))
             closest = option;
-        }
     }
     return closest;
 }

@@ -251,6 +251,15 @@ class TestErrors(RunnerTestCase):
             self.assertIn(arguments[0], err)
             self.assertEqual(1, len(err.splitlines()), err)
 
+    def test_unknown_options(self):
+        for words, message in ((["-temp", "0"], "unknown option -temp; did you mean --temp?"),
+                               (["--tmep", "0"], "unknown option --tmep; did you mean --temp?"),
+                               (["-np"], "unknown option -np; ggufs-run --help lists all"),
+                               (["-prompt", "a"], "unknown option -prompt; did you mean --prompt?")):
+            self.assertEqual(f"ggufs-run: {message}\n", self.refused(EX_USAGE, *words, self.model))
+        self.assertIn("-ngl99: ggufs-run computes on the CPU",
+                      self.refused(EX_USAGE, "-ngl99", self.model, "a"))
+
     def test_names_of_models_elsewhere(self):
         for name, remedy in (("hf.co/a/b:Q4_K_M", "huggingface-cli"), ("a/b-GGUF", "huggingface-cli"),
                              ("llama3:8b", "ollama show"), ("https://a.b/c.gguf", "curl")):
@@ -839,6 +848,9 @@ class TestChat(RunnerTestCase):
         out, err = self.chat(b"hello\nthe file\n/exit\nnot read\n", "--system", "be kind")
         self.assertGreaterEqual(out.count("\n"), 2)
         self.assertIn("tokens/s", err)
+        for line in (b"  /exit ", b"/quit", b"/bye\t"):
+            again, _ = self.chat(b"hello\nthe file\n" + line + b"\nnot read\n", "--system", "be kind")
+            self.assertEqual(out, again)
         again, _ = self.chat(b"hello\nthe file", "--system", "be kind")
         self.assertEqual(out, again, "the end of the file ends it as well")
         other, _ = self.chat(b"hello\n\nthe file\n")

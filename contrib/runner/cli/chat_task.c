@@ -282,6 +282,22 @@ static ssize_t read_line(struct chat *chat)
     return length;
 }
 
+/* Return true if a line is a command to end the chat, with blanks around it or not. */
+static bool is_exit(const char *line)
+{
+    static const char *const commands[] = {"/exit", "/quit", "/bye"};
+    const char *start = line + strspn(line, " \t");
+
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        const size_t length = strlen(commands[i]);
+
+        if (strncmp(start, commands[i], length) == 0 &&
+            start[length + strspn(start + length, " \t")] == '\0')
+            return true;
+    }
+    return false;
+}
+
 /* Take turns. Returns 0, -EINTR after Ctrl-C outside of an answer, or another negative errno. */
 static int converse(struct chat *chat, struct run_failure *failure)
 {
@@ -300,7 +316,7 @@ static int converse(struct chat *chat, struct run_failure *failure)
                 return -EINTR;
             break;
         }
-        if (strcmp(chat->line, "/exit") == 0)
+        if (is_exit(chat->line))
             break;
         if (length > 0)
             code = answer(chat, chat->line, (size_t)length, failure);

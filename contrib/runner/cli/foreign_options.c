@@ -68,7 +68,8 @@ static bool is_among(const char *names, const char *name, size_t length)
 
 const char *run_foreign_option_hint(const char *word)
 {
-    const size_t length = strcspn(word, "=");
+    /* -ngl99 is -ngl with its value. */
+    const size_t length = strcspn(word, word[0] == '-' && word[1] == '-' ? "=" : "=0123456789");
 
     for (size_t i = 0; i < run_foreign_option_count; i++)
         if (is_among(run_foreign_options[i].names, word, length))

@@ -4,6 +4,7 @@
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_option_table.h"
 #include "gguf/support/shard_names.h"
+#include "gguf/support/similar_names.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -173,6 +174,29 @@ static int set_option(struct run_options *options, const struct run_option *opti
     }
 }
 
+/* Return the row of the long option with the name name[0..length-1], without dashes, or NULL. */
+static const struct run_option *find_long(const char *name, size_t length)
+{
+    for (size_t i = 0; i < run_option_count; i++)
+        for (size_t j = 0; j < RUN_OPTION_NAMES && run_option_table[i].names[j]; j++) {
+            const char *known = run_option_table[i].names[j];
+
+            if (known[1] == '-' && strncmp(known + 2, name, length) == 0 &&
+                known[2 + length] == '\0')
+                return &run_option_table[i];
+        }
+    return NULL;
+}
+
+/* Return true if a short option can have this value in the same word; -temp is not -t emp. */
+static bool can_follow(const struct run_option *option, const char *word, const char *value)
+{
+    if (!option->argument || find_long(word + 1, strcspn(word + 1, "=")))
+        return false;
+    return option->kind == RUN_KIND_TEXT || option->kind == RUN_KIND_TEXTS ||
+           isdigit((unsigned char)*value) || *value == '-';
+}
+
 /*
  * Find the option at the start of a word. Stores in `*value` the value that follows in the same
  * word, or NULL.
@@ -191,11 +215,32 @@ static const struct run_option *find_option(const char *word, const char **name,
             if (word[length] == '\0')
                 return &run_option_table[i];
             *value = word + length + is_long;
-            if (is_long ? word[length] == '=' : run_option_table[i].argument != NULL)
+            if (is_long ? word[length] == '=' : can_follow(&run_option_table[i], word, *value))
                 return &run_option_table[i];
         }
     }
     return NULL;
+}
+
+static int refuse_unknown(const char *word)
+{
+    const char *start = word + strspn(word, "-");
+    char name[GGUF_LONGEST_NAME + 1] = "";
+    const char *closest = NULL;
+    size_t least = 0;
+
+    if (strcspn(start, "=") < sizeof name)
+        memcpy(name, start, strcspn(start, "="));
+    for (size_t i = 0; i < run_option_count && strlen(name) > 1; i++)
+        for (size_t j = 0; j < RUN_OPTION_NAMES && run_option_table[i].names[j]; j++)
+            if (run_option_table[i].names[j][1] == '-' &&
+                gguf_is_closer(name, run_option_table[i].names[j] + 2, &least))
+                closest = run_option_table[i].names[j];
+    if (closest)
+        run_message("unknown option %s; did you mean %s?", word, closest);
+    else
+        run_message("unknown option %s; ggufs-run --help lists all", word);
+    return -EINVAL;
 }
 
 /* The arguments that are not options: MODEL, unless -m named it, and PROMPT. */
@@ -316,8 +361,7 @@ int run_options_parse(int argc, char **argv, struct run_options *options)
             run_message("%.*s: %s", (int)strcspn(argv[i], "="), argv[i], hint);
             return -EINVAL;
         } else if (!(option = find_option(argv[i], &name, &value))) {
-            run_message("unknown option %s; ggufs-run --help lists all", argv[i]);
-            return -EINVAL;
+            return refuse_unknown(argv[i]);
         } else if (!option->argument && value) {
             run_message("%s takes no value", name);
             return -EINVAL;
