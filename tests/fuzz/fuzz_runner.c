@@ -372,7 +372,7 @@ static void show(const struct run_tokenizer *tokenizer, const struct run_ids *id
 
 static void tokenize(const struct run_tokenizer *tokenizer, const char *text, size_t length)
 {
-    struct run_failure failure = {""};
+    struct run_failure failure = {0};
     struct run_ids ids = {0}, again = {0};
 
     for (unsigned flags = 0; flags < 4; flags++) {
@@ -396,7 +396,7 @@ static void use_tokenizer(const struct run_metadata *metadata, const char *input
 {
     static const char usual[] = "Once upon  a time,\n\n\tthere\x27s 123456 \xc3\xa9\xe4\xbd\xa0"
                                 "\xf0\x9f\x98\x80 \xff<s></s>\xe2\x96\x81 ";
-    struct run_failure failure = {""};
+    struct run_failure failure = {0};
     struct run_tokenizer *tokenizer;
     const int code = run_tokenizer_open(metadata, &tokenizer, &failure);
     const char *mark = memmem(input, size, "\n>", 2);
@@ -436,7 +436,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .n_batch = (uint32_t)fuzz_random_below(&random, 2) * 4,
         .is_cache_f16 = fuzz_random_below(&random, 2),
     };
-    struct run_failure failure = {""};
+    struct run_failure failure = {0};
     struct run_engine *engine;
     struct run_tree tree;
     int code;

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 
 struct run_failure {
-    bool is_elsewhere; /* not in the model: the text names the place */
     char text[1024];   /* one line without its end: the place, the thing, the value, the rule. May
                           contain any bytes of a model: print it with run_message(). */
+    bool is_elsewhere; /* not in the model: the text names the place */
 };
 
 /*

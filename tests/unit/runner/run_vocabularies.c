@@ -27,7 +27,7 @@ int vocabulary_open(const char *metadata, struct run_tokenizer **tokenizer,
 
 struct run_tokenizer *vocabulary_accept(const char *metadata)
 {
-    struct run_failure failure = {{0}};
+    struct run_failure failure = {0};
     struct run_tokenizer *tokenizer;
 
     cr_assert_eq(vocabulary_open(metadata, &tokenizer, &failure), 0, "%s", failure.text);
@@ -99,7 +99,7 @@ static char *text_of_ids(const struct run_ids *ids)
 static void encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                    unsigned flags, struct run_ids *ids)
 {
-    struct run_failure failure = {{0}};
+    struct run_failure failure = {0};
     /* exact size, for sanitizers */
     char *copy = malloc(length > 0 ? length : 1);
 

@@ -79,7 +79,7 @@ Test(run_sampler, nan_and_infinite_logits_are_refused)
         for (int temperature = 0; temperature < 2; temperature++) {
             struct run_sampling sampling = plain;
             struct run_sampler *sampler;
-            struct run_failure failure = {""};
+            struct run_failure failure = {0};
             float logits[3];
             int32_t token;
 

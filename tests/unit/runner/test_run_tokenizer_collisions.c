@@ -40,7 +40,7 @@ static void next_text(uint64_t *counter, char text[TEXT_BYTES + 1])
 
 static void read_vocabulary(const char *metadata, struct run_vocabulary *vocabulary)
 {
-    struct run_failure failure = {{0}};
+    struct run_failure failure = {0};
     struct run_files files;
     struct run_tree tree;
 

@@ -62,7 +62,7 @@ Test(run_tokenizer_hostile, wrong_metadata_are_refused)
     };
 
     for (size_t i = 0; i < COUNT(list); i++) {
-        struct run_failure failure = {{0}};
+        struct run_failure failure = {0};
         struct run_tokenizer *tokenizer;
 
         cr_expect_eq(vocabulary_open(list[i].metadata, &tokenizer, &failure), list[i].code,
