@@ -108,7 +108,7 @@ build/%.gguf: build/make-%
 	build/make-$* $@
 
 # Compares the kernels with the reference; runs in an emulator for another architecture.
-$(BUILD)/check-kernels: $(call obj,tests/kernels/check_kernels.c tests/unit/dequant/random_blocks.c) $(DEQUANT_OBJ)
+$(BUILD)/check-kernels: $(call obj,$(wildcard tests/kernels/*.c) tests/unit/dequant/random_blocks.c) $(DEQUANT_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 # Checks the runner's threads; with SAN=thread as well.

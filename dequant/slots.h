@@ -130,7 +130,13 @@ ENCODER(to_bf16)
 /* dot.c, kernels_dot.c */
 DOT(dot_f32)
 
-/* multiply_panels.c, kernels_multiply.c: the same functions serve all types */
+/*
+ * A block of activations whose greatest magnitude is less is quantized to zeros: the reciprocal of
+ * its dx might be no finite float.
+ */
+#define DEQUANT_LEAST_MAGNITUDE 1e-30F
+
+/* multiply_panels.c, kernels_multiply.c, kernels_quantize.c: the same functions serve all types */
 DEQUANT_DECLARE_PRODUCT(scalar, )
 DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_PRODUCT, )
 
@@ -149,6 +155,29 @@ UNPACKER(q8_0)
 /* unpack_iq4.c, kernels_unpack_iq4.c */
 UNPACKER(iq4_nl)
 UNPACKER(iq4_xs)
+
+/* unpack_low_k.c, kernels_unpack_low_k.c */
+UNPACKER(q2_k)
+UNPACKER(q3_k)
+
+/* unpack_ternary.c, kernels_unpack_ternary.c */
+UNPACKER(q1_0)
+UNPACKER(q2_0)
+UNPACKER(tq1_0)
+UNPACKER(tq2_0)
+
+/* unpack_fp4.c, kernels_unpack_fp4.c */
+UNPACKER(mxfp4)
+UNPACKER(nvfp4)
+
+/* unpack_iq.c, kernels_unpack_iq.c */
+UNPACKER(iq1_s)
+UNPACKER(iq1_m)
+UNPACKER(iq2_xxs)
+UNPACKER(iq2_xs)
+UNPACKER(iq2_s)
+UNPACKER(iq3_xxs)
+UNPACKER(iq3_s)
 
 #undef UNPACKER
 #undef DECODER

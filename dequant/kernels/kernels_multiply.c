@@ -191,9 +191,10 @@ INLINE void multiply(const struct dequant_product *product, const struct dequant
 
 DEFINE_MULTIPLY(scaled_32_to_15, true, 32, 15)
 DEFINE_MULTIPLY(scaled_32_to_31, true, 32, 31)
+DEFINE_MULTIPLY(scaled_32_to_63, true, 32, 63)
 DEFINE_MULTIPLY(scaled_32_to_127, true, 32, 127)
 DEFINE_MULTIPLY(scaled_32_to_255, true, 32, 255)
-DEFINE_MULTIPLY(scaled_16_to_15, true, 16, 15)
+DEFINE_MULTIPLY(scaled_16_to_31, true, 16, 31)
 DEFINE_MULTIPLY(scaled_16_to_63, true, 16, 63)
 DEFINE_MULTIPLY(scaled_16_to_127, true, 16, 127)
 DEFINE_MULTIPLY(spans_32_to_15, false, 32, 15)
@@ -209,11 +210,11 @@ static const struct {
     dequant_multiply_fn *multiply;
 } forms[] = {
     {true, 32, 15, scaled_32_to_15},   {true, 32, 31, scaled_32_to_31},
-    {true, 32, 127, scaled_32_to_127}, {true, 32, 255, scaled_32_to_255},
-    {true, 16, 15, scaled_16_to_15},   {true, 16, 63, scaled_16_to_63},
-    {true, 16, 127, scaled_16_to_127}, {false, 32, 15, spans_32_to_15},
-    {false, 32, 31, spans_32_to_31},   {false, 32, 255, spans_32_to_255},
-    {false, 16, 31, spans_16_to_31},
+    {true, 32, 63, scaled_32_to_63},   {true, 32, 127, scaled_32_to_127},
+    {true, 32, 255, scaled_32_to_255}, {true, 16, 31, scaled_16_to_31},
+    {true, 16, 63, scaled_16_to_63},   {true, 16, 127, scaled_16_to_127},
+    {false, 32, 15, spans_32_to_15},   {false, 32, 31, spans_32_to_31},
+    {false, 32, 255, spans_32_to_255}, {false, 16, 31, spans_16_to_31},
 };
 
 void SIMD_NAME(multiply)(const struct dequant_product *product, const struct dequant_panel *panels,
@@ -231,9 +232,4 @@ void SIMD_NAME(multiply)(const struct dequant_product *product, const struct deq
         }
     }
     dequant_scalar_multiply(product, panels, n_panels, x, x_stride, n_columns, sums);
-}
-
-void SIMD_NAME(quantize)(const float *x, size_t block_elements, struct dequant_activations *out)
-{
-    dequant_scalar_quantize(x, block_elements, out);
 }

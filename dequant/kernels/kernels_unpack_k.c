@@ -4,24 +4,8 @@
  * layouts.
  */
 #include "dequant/blocks.h"
-#include "dequant/kernels/words.h"
+#include "dequant/kernels/words_panel.h"
 #include "dequant/products.h"
-
-/* Store the scales of four groups, a byte of each lane of `bytes` for each. */
-static inline void put_four_scales(struct dequant_panel *panel, size_t first_group, words bytes)
-{
-    for (size_t i = 0; i < 4; i++)
-        words_put_pair(panel->scales[first_group + i][0], words_byte(bytes, i),
-                       words_byte(bytes, i));
-}
-
-/* Store the minima of four groups. */
-static inline void put_four_mins(struct dequant_panel *panel, size_t first_group, words bytes)
-{
-    for (size_t i = 0; i < 4; i += 2)
-        words_put_pair(panel->mins[(first_group + i) / 2][0], words_byte(bytes, i),
-                       words_byte(bytes, i + 1));
-}
 
 /* d, m and the scales and minima of Q4_K and Q5_K, the first 16 bytes of their blocks. */
 static inline void put_k_scales(const void *rows, size_t row_bytes, struct dequant_panel *panel)

@@ -5,9 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Below that, the reciprocal of dx would not be a finite float. */
-#define LEAST_MAGNITUDE 1e-30f
-
 static void quantize_block(const float *x, size_t n, int8_t *q, float *scale)
 {
     float greatest = 0, factor;
@@ -21,7 +18,7 @@ static void quantize_block(const float *x, size_t n, int8_t *q, float *scale)
     memset(q, 0, n);
     if (!is_finite)
         return;
-    if (greatest < LEAST_MAGNITUDE) {
+    if (greatest < DEQUANT_LEAST_MAGNITUDE) {
         *scale = 0;
         return;
     }

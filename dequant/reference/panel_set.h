@@ -19,6 +19,21 @@ static inline void panel_set_min(struct dequant_panel *panel, size_t row, size_t
     panel->mins[group / 2][row][group % 2] = (int16_t)min;
 }
 
+/* For a type with a zero point. */
+static inline void panel_set_scale_of_zero(struct dequant_panel *panel, size_t row, size_t group,
+                                           int scale, int zero)
+{
+    panel_set_scale(panel, row, group, scale);
+    panel_set_min(panel, row, group, scale * zero);
+}
+
+/* Return block `index` of row `row`; blocks have block_bytes. */
+static inline const void *panel_block(const void *rows, size_t row_bytes, size_t row, size_t index,
+                                      size_t block_bytes)
+{
+    return (const uint8_t *)rows + row * row_bytes + index * block_bytes;
+}
+
 /*
  * Defines the unpacker of a type as a loop over the static function TYPE_row, which unpacks the
  * struct dequant_TYPE blocks of 256 elements to row `row` of the panel.

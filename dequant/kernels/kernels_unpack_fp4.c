@@ -1,0 +1,80 @@
+/*
+ * Unpacking of the types made of 4-bit floats in vectors whose lanes are rows. dequant/blocks.h has
+ * the layouts.
+ */
+#include "dequant/blocks.h"
+#include "dequant/kernels/words_math.h"
+#include "dequant/products.h"
+
+/* The doubled floats of dequant_doubled_e2m1, above their zero point. */
+static const uint8_t integers[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+
+static inline words low_nibbles(words v)
+{
+    return words_and(v, words_all(0x0f0f0f0f));
+}
+
+/*
+ * 2^(e - 128), as the product of two powers of 2 of about the same size: neither is out of range,
+ * and a subnormal product is exact.
+ */
+static inline simd_floats half_e8m0(words e)
+{
+    const words half = words_right(e, 1), rest = words_sub(e, half), bias = words_all(127 - 64);
+
+    return simd_mul(words_as_floats(words_left(words_add(half, bias), 23)),
+                    words_as_floats(words_left(words_add(rest, bias), 23)));
+}
+
+void SIMD_NAME(unpack_mxfp4)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+{
+    for (size_t b = 0; b < 8; b++) {
+        const uint8_t *block = (const uint8_t *)rows + b * sizeof(struct dequant_mxfp4);
+        words v[4];
+
+        words_load_16(block, row_bytes, v);
+        words_store_floats(panel->d[b], half_e8m0(words_byte(v[0], 0)));
+        words_load_16(block + offsetof(struct dequant_mxfp4, qs), row_bytes, v);
+        for (size_t i = 0; i < 4; i++) {
+            words_store(panel->q[8 * b + i][0], words_lookup(integers, low_nibbles(v[i])));
+            words_store(panel->q[8 * b + 4 + i][0],
+                        words_lookup(integers, low_nibbles(words_right(v[i], 4))));
+        }
+    }
+}
+
+/* See dequant_half_ue4m3_to_f32. As a half, whose bias is 15, the number is 2^8 times too small. */
+static inline simd_floats half_ue4m3(words scale)
+{
+    /* Bit 8 is 0 for 0x7f alone. */
+    const words bit =
+        words_and(words_add(words_xor(scale, words_all(0x7f)), words_all(0xff)), words_all(0x100));
+    const words number =
+        words_and(scale, words_and(words_sub(bit, words_right(bit, 8)), words_all(0x7f)));
+
+    return simd_mul(words_f16(words_left(number, 7)), simd_all_floats(0x1p7F));
+}
+
+void SIMD_NAME(unpack_nvfp4)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+{
+    enum { N_SCALES = DEQUANT_NVFP4_BLOCK / 16 };
+
+    for (size_t b = 0; b < DEQUANT_PANEL_ELEMENTS / DEQUANT_NVFP4_BLOCK; b++) {
+        const uint8_t *block = (const uint8_t *)rows + b * sizeof(struct dequant_nvfp4);
+        words v[12];
+
+        /* The scales, then eight words of integers; the last load ends with the block. */
+        words_load_16(block, row_bytes, v);
+        words_load_16(block + 16, row_bytes, v + 4);
+        words_load_16(block + sizeof(struct dequant_nvfp4) - 16, row_bytes, v + 8);
+        for (size_t s = 0; s < N_SCALES; s++)
+            words_store_floats(panel->d[N_SCALES * b + s], half_ue4m3(words_byte(v[0], s)));
+        for (size_t i = 0; i < 8; i++) {
+            const words both = i < 7 ? v[1 + i] : v[11];
+            uint8_t(*q)[DEQUANT_PANEL_ROWS][4] = panel->q + 16 * b + i / 2 * 4 + i % 2;
+
+            words_store(q[0], words_lookup(integers, low_nibbles(both)));
+            words_store(q[2], words_lookup(integers, low_nibbles(words_right(both, 4))));
+        }
+    }
+}
