@@ -8,14 +8,13 @@
 #include "dequant/kernels.h"
 #include "dequant/rows.h"
 #include "dequant/slots.h"
+#include "tests/kernels/check_products.h"
+#include "tests/kernels/fenced.h"
 #include "tests/unit/dequant/random_blocks.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -29,25 +28,6 @@ static void count(bool is_good, const char *set, const char *what)
         n_failed++;
         printf("FAILED: %s, %s\n", set, what);
     }
-}
-
-/* Memory between two inaccessible pages. */
-struct fenced {
-    uint8_t *data;
-    size_t n_bytes;
-};
-
-static struct fenced make_fenced(size_t n_bytes)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t inner = (n_bytes + page - 1) / page * page;
-    uint8_t *all = mmap(NULL, inner + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (all == MAP_FAILED || mprotect(all + page, inner, PROT_READ | PROT_WRITE) != 0) {
-        perror("mmap");
-        exit(1);
-    }
-    return (struct fenced){all + page, inner};
 }
 
 static uint8_t blocks[MAX_BYTES], headers[DEQUANT_MAX_HEADER_BYTES];
@@ -363,6 +343,7 @@ int main(void)
         if (set->is_supported()) {
             printf("%s\n", set->name);
             check_set(i, set->name);
+            check_products(set->name, count);
         } else {
             printf("%s: not on this CPU\n", set->name);
         }
