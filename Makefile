@@ -52,7 +52,7 @@ GGUF_SRC    := $(wildcard gguf/*.c gguf/legacy/*.c)
 SUPPORT_SRC := $(wildcard gguf/support/*.c)
 FS_SRC      := $(wildcard fs/*/*.c)
 RUNNER_MAIN := contrib/runner/cli/run_main.c
-RUNNER_SRC  := $(filter-out $(RUNNER_MAIN),$(wildcard contrib/runner/*/*.c))
+RUNNER_SRC  := $(filter-out $(RUNNER_MAIN) contrib/runner/kernels/%,$(wildcard contrib/runner/*/*.c))
 WRITER_SRC  := contrib/sample/gguf_writer.c
 SAMPLE_SRC  := $(WRITER_SRC) contrib/sample/random_weights.c
 UNIT_SRC    := $(wildcard tests/unit/*.c tests/unit/*/*.c)
@@ -63,10 +63,13 @@ obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 KERNEL_SRC  := $(wildcard dequant/kernels/*.c)
 KERNEL_OBJ  := $(foreach set,$(KERNEL_SETS),$(KERNEL_SRC:%.c=$(BUILD)/obj/%-$(set).o))
 DEQUANT_OBJ := $(call obj,$(DEQUANT_SRC)) $(KERNEL_OBJ)
+# The runner's kernels are compiled without vectors as well: they have no other reference.
+RUNNER_KERNEL_SRC := $(wildcard contrib/runner/kernels/*.c)
+RUNNER_KERNEL_OBJ := $(foreach set,scalar $(KERNEL_SETS),$(RUNNER_KERNEL_SRC:%.c=$(BUILD)/obj/%-$(set).o))
 SUPPORT_OBJ := $(call obj,$(SUPPORT_SRC))
 LIB_OBJ  := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs/command/main.c,$(FS_SRC)))
 # The runner reads the tree only. It needs no FUSE, and only the helpers in gguf/support/.
-RUNNER_OBJ := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(RUNNER_SRC))
+RUNNER_OBJ := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(RUNNER_SRC)) $(RUNNER_KERNEL_OBJ)
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(HOSTILE_SRC) $(WRITER_SRC))
 
 .PHONY: all check test demo soak bench bench-run lint install uninstall clean deps help
@@ -81,7 +84,7 @@ $(BUILD)/ggufs: $(LIB_OBJ) $(BUILD)/obj/fs/command/main.o
 $(BUILD)/ggufs-run: $(RUNNER_OBJ) $(call obj,$(RUNNER_MAIN))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lunistring -lseccomp $(RUNNER_LIBS) -lm
 
-$(BUILD)/unit-tests: $(LIB_OBJ) $(call obj,$(RUNNER_SRC)) $(UNIT_OBJ)
+$(BUILD)/unit-tests: $(LIB_OBJ) $(call obj,$(RUNNER_SRC)) $(RUNNER_KERNEL_OBJ) $(UNIT_OBJ)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lcriterion -lm
 
 $(BUILD)/make-%: $(call obj,contrib/sample/make_%.c $(SAMPLE_SRC)) $(DEQUANT_OBJ)
@@ -108,7 +111,8 @@ build/%.gguf: build/make-%
 	build/make-$* $@
 
 # Compares the kernels with the reference; runs in an emulator for another architecture.
-$(BUILD)/check-kernels: $(call obj,$(wildcard tests/kernels/*.c) tests/unit/dequant/random_blocks.c) $(DEQUANT_OBJ)
+$(BUILD)/check-kernels: $(call obj,$(wildcard tests/kernels/*.c) tests/unit/dequant/random_blocks.c \
+    contrib/runner/compute/run_kernels.c) $(DEQUANT_OBJ) $(RUNNER_KERNEL_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 # Checks the runner's threads; with SAN=thread as well.
@@ -125,12 +129,12 @@ $(BUILD)/obj/%.o: %.c Makefile
 
 # $(1): the folder of the objects, $(2): the set
 define kernel_rule
-$(1)/obj/dequant/kernels/%-$(2).o: ALL_CFLAGS += -O3 -DDEQUANT_SET=$(2) $(CPU_$(2))
+$(1)/obj/%-$(2).o: ALL_CFLAGS += -O3 -DDEQUANT_SET=$(2) $(CPU_$(2))
 $(1)/obj/dequant/kernels/kernels_unpack_%-$(2).o $(1)/obj/dequant/kernels/kernels_multiply-$(2).o: ALL_CFLAGS += $(PRODUCTS_$(2))
-$(1)/obj/dequant/kernels/%-$(2).o: dequant/kernels/%.c Makefile
+$(1)/obj/%-$(2).o: %.c Makefile
 	$$(compile)
 endef
-$(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
+$(foreach set,scalar $(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(RUNNER_OBJ) $(UNIT_OBJ) $(call obj,fs/command/main.c $(RUNNER_MAIN) tests/hostile/make_hostile.c \
     $(wildcard contrib/sample/*.c tests/bench/*.c tests/kernels/*.c tests/mount/*.c tests/soak/*.c tests/threads/*.c)))
@@ -148,7 +152,7 @@ FUZZED_SRC   := $(filter-out contrib/runner/cli/%,$(RUNNER_SRC))
 # The target `tree` replaces these functions.
 FUZZ_WRAP     = $(if $(filter tree%,$(@F)),-Wl$(comma)--wrap=mmap$(comma)--wrap=munmap)
 
-$(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) $(call obj,$(FUZZED_SRC)) \
+$(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) $(call obj,$(FUZZED_SRC)) $(RUNNER_KERNEL_OBJ) \
     $(call obj,tests/fuzz/fuzz_%.c $(FUZZ_SHARED) tests/fuzz/replay.c)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lm
@@ -164,7 +168,7 @@ build/fuzz/seeds: build/fuzz/make-seeds
 	@touch $@
 
 fuzz_obj = $(patsubst %.c,build/$(FUZZER)/obj/%.o,$(1))
-FUZZ_OBJ := $(patsubst $(BUILD)/obj/%,build/$(FUZZER)/obj/%,$(LIB_OBJ) $(call obj,$(FUZZED_SRC)))
+FUZZ_OBJ := $(patsubst $(BUILD)/obj/%,build/$(FUZZER)/obj/%,$(LIB_OBJ) $(call obj,$(FUZZED_SRC)) $(RUNNER_KERNEL_OBJ))
 
 build/$(FUZZER)/obj/%.o: CC = $(FUZZ_CC)
 build/$(FUZZER)/obj/%.o: HARDEN =
@@ -175,7 +179,7 @@ build/$(FUZZER)/obj/tests/%.o: SANFLAGS += $(if $(filter fuzz,$(FUZZER)),-fno-sa
 build/$(FUZZER)/obj/dequant/%.o: ALL_CFLAGS += -ffp-contract=off
 build/$(FUZZER)/obj/%.o: %.c Makefile
 	$(compile)
-$(foreach set,$(KERNEL_SETS),$(eval $(call kernel_rule,build/$(FUZZER),$(set))))
+$(foreach set,scalar $(KERNEL_SETS),$(eval $(call kernel_rule,build/$(FUZZER),$(set))))
 
 $(FUZZ_TARGETS:%=build/$(FUZZER)/%): build/$(FUZZER)/%: $(FUZZ_OBJ) \
     $(call fuzz_obj,tests/fuzz/fuzz_%.c $(FUZZ_SHARED))
@@ -290,9 +294,9 @@ C_FILES := $(wildcard $(addsuffix /*.[ch],dequant dequant/* gguf gguf/* fs/* con
 lint:
 	contrib/install-deps lint
 	clang-format --dry-run -Werror $(C_FILES)
-	set -e; $(foreach set,$(KERNEL_SETS),clang-tidy --quiet --warnings-as-errors='*' $(KERNEL_SRC) -- \
+	set -e; $(foreach set,$(KERNEL_SETS),clang-tidy --quiet --warnings-as-errors='*' $(KERNEL_SRC) $(RUNNER_KERNEL_SRC) -- \
 	    -std=c11 -D_GNU_SOURCE -I. -DDEQUANT_SET=$(set) $(CPU_$(set));)
-	printf '%s\n' $(filter %.c,$(filter-out tests/% dequant/kernels/%,$(C_FILES))) | xargs -P $$(nproc) -I FILE \
+	printf '%s\n' $(filter %.c,$(filter-out tests/% dequant/kernels/% contrib/runner/kernels/%,$(C_FILES))) | xargs -P $$(nproc) -I FILE \
 	    clang-tidy --quiet --warnings-as-errors='*' FILE -- \
 	    -std=c11 -D_GNU_SOURCE '-DGGUFS_VERSION=""' -I. $(PKG_CFLAGS)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \

@@ -29,8 +29,8 @@ int dequant_choose_kernels(const char *name);
 const struct dequant_kernel_set *dequant_chosen_kernels(void);
 
 /*
- * The index of the set whose functions of dequant/products.h serve: the chosen one, or a plainer one
- * if the CPU lacks the instructions for integer products that those of the chosen set use.
+ * The index of the set whose functions of dequant/products.h serve: the chosen one, or a plainer
+ * one if the CPU lacks the instructions for integer products that those of the chosen set use.
  */
 size_t dequant_product_set(void);
 

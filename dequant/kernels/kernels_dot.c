@@ -3,36 +3,18 @@
  * them side by side, every step one fused multiply-add, so the bits are the same with vectors of
  * any width.
  */
-#include "dequant/dot.h"
+#include "dequant/kernels/float_vectors.h"
 #include "dequant/kernels/simd.h"
 
 #include <string.h>
 
 #if defined(__AVX512F__)
-enum { WIDTH = 16, ROWS = 4, COLUMNS = 4 };
-#elif defined(__AVX2__)
-enum { WIDTH = 8, ROWS = 2, COLUMNS = 2 };
+enum { ROWS = 4, COLUMNS = 4 };
 #else
-enum { WIDTH = 4, ROWS = 2, COLUMNS = 2 };
+enum { ROWS = 2, COLUMNS = 2 };
 #endif
 
-enum { PARTS = DEQUANT_DOT_LANES / WIDTH };
-
-typedef float vector __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
-
-/* a * b + c with one rounding. By intrinsics, because compilers contract only sometimes. */
-static inline vector fused(vector a, vector b, vector c)
-{
-#if defined(__AVX512F__)
-    return (vector)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
-#elif defined(__AVX2__)
-    return (vector)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-#else
-    return (vector)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
-#endif
-}
-
-static inline float sum_of(const vector sums[PARTS])
+static inline float sum_of(const float_vector sums[FLOAT_PARTS])
 {
     float lanes[DEQUANT_DOT_LANES];
 
@@ -46,21 +28,21 @@ static inline __attribute__((always_inline)) void block(const float *w, size_t w
                                                         size_t x_stride, size_t n_columns, size_t n,
                                                         float *out, size_t out_stride)
 {
-    vector sums[ROWS][COLUMNS][PARTS] = {0};
+    float_vector sums[ROWS][COLUMNS][FLOAT_PARTS] = {0};
     const size_t whole = n / DEQUANT_DOT_LANES * DEQUANT_DOT_LANES;
 
     for (size_t i = 0; i < whole; i += DEQUANT_DOT_LANES) {
-        for (size_t part = 0; part < PARTS; part++) {
-            const size_t at = i + part * WIDTH;
-            vector right[COLUMNS];
+        for (size_t part = 0; part < FLOAT_PARTS; part++) {
+            const size_t at = i + part * FLOAT_WIDTH;
+            float_vector right[COLUMNS];
 
             for (size_t c = 0; c < n_columns; c++)
-                right[c] = *(const vector *)(x + c * x_stride + at);
+                right[c] = *(const float_vector *)(x + c * x_stride + at);
             for (size_t r = 0; r < n_rows; r++) {
-                const vector left = *(const vector *)(w + r * w_stride + at);
+                const float_vector left = *(const float_vector *)(w + r * w_stride + at);
 
                 for (size_t c = 0; c < n_columns; c++)
-                    sums[r][c][part] = fused(left, right[c], sums[r][c][part]);
+                    sums[r][c][part] = float_fused(left, right[c], sums[r][c][part]);
             }
         }
     }

@@ -71,6 +71,8 @@ static const struct {
     {"contrib/runner/", {"contrib/runner/", "gguf/support/", "dequant/"}},
     /* compute/ includes no other part, tree/ includes compute/, engine/ includes both. */
     {"contrib/runner/compute/", {"contrib/runner/compute/", "gguf/support/", "dequant/"}},
+    {"contrib/runner/kernels/",
+     {"contrib/runner/kernels/", "contrib/runner/compute/", "gguf/support/", "dequant/"}},
     {"contrib/runner/tree/",
      {"contrib/runner/tree/", "contrib/runner/compute/", "gguf/support/", "dequant/"}},
     {"contrib/runner/engine/",

@@ -1,83 +1,79 @@
 #include "contrib/runner/compute/attend.h"
 
-#include "contrib/runner/compute/team.h"
-#include "dequant/kernels.h"
+#include "contrib/runner/compute/run_kernels.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Multiplications in a piece of work. */
-#define PIECE_PRODUCTS 32768
+/* With fewer elements, a team of threads costs more than it saves. */
+#define PARALLEL_ELEMENTS 65536
 
-/* Half-precision rows are decoded PIECE_ROWS at a time, for up to MOST_HEADS heads. */
-enum { PIECE_ROWS = 16, MOST_HEADS = 8 };
+/* Queries that use a tile's keys and values together: of up to MOST_HEADS heads of some tokens. */
+enum { MOST_HEADS = 16, MOST_ROWS = 64, CACHE_LINE_BYTES = 64 };
 
-static size_t element_bytes(const struct run_cache *cache)
+/* A call of run_attend(). Its blocks, of some tokens and some adjacent heads, are independent. */
+struct job {
+    const struct run_attention *attention;
+    const float *queries;
+    size_t stride;
+    const struct run_cache *keys, *values;
+    size_t n, first;
+    float *out;
+    size_t n_shared;      /* adjacent heads with the same keys and positions */
+    size_t n_heads;       /* of a block; fewer in the last of n_shared heads */
+    size_t n_head_groups; /* of n_shared heads */
+    size_t n_tokens;      /* of a block; fewer in the last */
+    size_t n_blocks;
+    int code;
+};
+
+/* A block at work. Rows are queries: heads of a token are adjacent. */
+struct block {
+    const struct job *job;
+    size_t token, n_tokens;
+    size_t head, n_heads, head_kv;
+    size_t pitch_k, pitch_v;                   /* dim_k and dim_v rounded up to whole lanes */
+    size_t begins[MOST_ROWS], ends[MOST_ROWS]; /* what each token sees of the tile */
+    struct run_scoring scoring[MOST_HEADS];
+    struct run_softmax softmax[MOST_ROWS];
+    float *queries; /* [rows][pitch_k] */
+    float *scores;  /* [rows][RUN_TILE], then weights */
+    float *sums;    /* [rows][pitch_v]: weighted values */
+    float *keys;    /* [pitch_k][RUN_TILE] */
+    float *values;  /* [RUN_TILE][pitch_v] */
+    float *piece;   /* [RUN_LANES][pitch_k] */
+};
+
+/* Up to RUN_TILE positions: a list, or those from `first` on. */
+struct tile {
+    const uint32_t *list;
+    size_t first;
+};
+
+static size_t position_at(const struct tile *tile, size_t i)
 {
-    return cache->is_f16 ? sizeof(uint16_t) : sizeof(float);
+    return tile->list ? tile->list[i] : tile->first + i;
 }
 
-int run_cache_reserve(struct run_cache *cache, size_t n_rows)
+static size_t round_down(size_t n)
 {
-    size_t capacity = cache->n_rows, n_bytes;
-    void *larger;
-
-    if (n_rows <= capacity)
-        return 0;
-    capacity = capacity + capacity / 2 > n_rows ? capacity + capacity / 2 : n_rows;
-    if (__builtin_mul_overflow(capacity, cache->width * element_bytes(cache), &n_bytes))
-        return -ENOMEM;
-    larger = realloc(cache->rows, n_bytes ? n_bytes : 1);
-    if (!larger)
-        return -ENOMEM;
-    cache->rows = larger;
-    cache->n_rows = capacity;
-    return 0;
+    return n / RUN_LANES * RUN_LANES;
 }
 
-void run_cache_free(struct run_cache *cache)
+static size_t round_up(size_t n)
 {
-    free(cache->rows);
-    cache->rows = NULL;
-    cache->n_rows = 0;
+    return round_down(n + RUN_LANES - 1);
 }
 
-void run_cache_store(struct run_cache *cache, size_t first, const float *rows, size_t n,
-                     size_t stride)
+static size_t at_most(size_t n, size_t limit)
 {
-    uint8_t *to = (uint8_t *)cache->rows + first * cache->width * element_bytes(cache);
-
-    for (size_t i = 0; i < n; i++, to += cache->width * element_bytes(cache)) {
-        if (cache->is_f16)
-            dequant_encode(dequant_type_by_id(DEQUANT_F16), rows + i * stride, to, cache->width);
-        else
-            memcpy(to, rows + i * stride, cache->width * sizeof(float));
-    }
-}
-
-/*
- * Return `n` floats, from element `at` on, of up to PIECE_ROWS rows from `row` on: a pointer into
- * the cache, or to `piece` after decoding them there.
- */
-static const float *head_rows(const struct run_cache *cache, size_t row, size_t n_rows, size_t at,
-                              size_t n, float *piece, size_t *stride)
-{
-    if (!cache->is_f16) {
-        *stride = cache->width;
-        return (const float *)cache->rows + row * cache->width + at;
-    }
-    for (size_t i = 0; i < n_rows; i++)
-        dequant_decode(dequant_type_by_id(DEQUANT_F16),
-                       (const uint16_t *)cache->rows + (row + i) * cache->width + at, piece + i * n,
-                       n);
-    *stride = n;
-    return piece;
+    return n < limit ? n : limit;
 }
 
 /* Return the ALiBi slope of a head, by the paper's rule for any number of heads. */
-static float alibi_slope(float max_bias, uint32_t n_head, uint32_t head)
+static float alibi_slope(float max_bias, uint32_t n_head, size_t head)
 {
     uint32_t whole = 1;
 
@@ -101,219 +97,274 @@ static size_t first_visible(const struct run_attention *attention, size_t positi
     return 0;
 }
 
-/* Turn scores into weights. Their sum is 1, or less with a sink. */
-static void weigh(const struct run_attention *attention, uint32_t head, float *scores, size_t n)
+/* Store the keys of the tile's positions `begin` to `end` - 1, and maybe neighbours, as columns. */
+static void load_keys(const struct block *block, const struct tile *tile, size_t begin, size_t end)
 {
-    float highest = attention->sinks ? attention->sinks[head] : -INFINITY;
-    const float slope =
-        attention->max_alibi > 0 ? alibi_slope(attention->max_alibi, attention->n_head, head) : 0;
-    double sum = 0;
+    const struct run_cache *keys = block->job->keys;
+    const size_t dim = block->job->attention->dim_k, at = block->head_kv * dim;
 
-    for (size_t i = 0; i < n; i++) {
-        float score = scores[i] * attention->scale;
+    for (size_t i = round_down(begin); i < end; i += RUN_LANES) {
+        const float *rows = tile->list ? NULL : run_cache_floats(keys, tile->first + i, at);
+        size_t stride = keys->width;
 
-        if (attention->softcap > 0)
-            score = attention->softcap * tanhf(score / attention->softcap);
-        score -= slope * (float)(n - 1 - i);
-        scores[i] = score;
-        highest = fmaxf(highest, score);
+        if (!rows || dim < block->pitch_k || end - i < RUN_LANES) {
+            const size_t n = at_most(end - i, RUN_LANES);
+
+            rows = block->piece;
+            stride = block->pitch_k;
+            for (size_t r = 0; r < n; r++)
+                run_cache_load(keys, position_at(tile, i + r), at, dim, block->piece + r * stride);
+            memset(block->piece + n * stride, 0, (RUN_LANES - n) * stride * sizeof *block->piece);
+        }
+        run_kernels()->transpose(rows, stride, block->pitch_k, block->keys + i, RUN_TILE);
     }
-    for (size_t i = 0; i < n; i++) {
-        scores[i] = expf(scores[i] - highest);
-        sum += (double)scores[i];
-    }
-    if (attention->sinks)
-        sum += exp((double)attention->sinks[head] - (double)highest);
-    for (size_t i = 0; i < n; i++)
-        scores[i] = (float)((double)scores[i] / sum);
 }
 
-/* The positions that a token sees: a list, or `n` from `first` on. */
-struct view {
-    const uint32_t *list;
-    size_t first, n;
-};
-
-static struct view find_view(const struct run_attention *attention, uint32_t head, size_t token,
-                             size_t position)
+/* Return the values of the tile's position `begin` and those after it, up to `end` - 1. */
+static const float *load_values(const struct block *block, const struct tile *tile, size_t begin,
+                                size_t end, size_t *stride)
 {
-    const struct run_selection *selection = attention->selection;
-    const size_t first = first_visible(attention, position);
-    size_t index;
+    const struct run_cache *values = block->job->values;
+    const size_t dim = block->job->attention->dim_v, at = block->head_kv * dim;
+    const float *rows = tile->list ? NULL : run_cache_floats(values, tile->first + begin, at);
 
-    if (!selection)
-        return (struct view){NULL, first, position + 1 - first};
-    index = token * selection->n_groups + head / (attention->n_head / selection->n_groups);
-    return (struct view){selection->positions + index * selection->stride, 0,
-                         selection->counts[index]};
+    *stride = values->width;
+    if (rows && dim == block->pitch_v)
+        return rows;
+    *stride = block->pitch_v;
+    for (size_t i = begin; i < end; i++)
+        run_cache_load(values, position_at(tile, i), at, dim,
+                       block->values + (i - begin) * *stride);
+    return block->values;
 }
 
-/*
- * Return the number of consecutive positions from the i-th on, at most PIECE_ROWS. Stores the first
- * in *row.
- */
-static size_t find_piece(const struct view *view, size_t i, size_t *row)
+/* Turn the products of the rows of a token and the keys into weights. */
+static void weigh_token(struct block *block, size_t token, size_t distance)
 {
-    const size_t left = view->n - i < PIECE_ROWS ? view->n - i : PIECE_ROWS;
-    size_t n = 1;
+    for (size_t head = 0; head < block->n_heads; head++) {
+        const size_t row = token * block->n_heads + head;
+        const float factor = run_kernels()->weigh(
+            block->scores + row * RUN_TILE, block->begins[token], block->ends[token],
+            (float)distance, &block->scoring[head], &block->softmax[row]);
 
-    if (!view->list) {
-        *row = view->first + i;
-        return left;
+        for (size_t j = 0; factor != 1 && j < block->pitch_v; j++)
+            block->sums[row * block->pitch_v + j] *= factor;
     }
-    *row = view->list[i];
-    while (n < left && view->list[i + n] == *row + n)
-        n++;
-    return n;
 }
 
-/*
- * Adjacent heads of a token that share keys and see the same positions, so that keys are read and
- * decoded only once.
- */
-struct group {
-    uint32_t head, n; /* the first head, and their number */
-    const float *queries;
-    struct view view;
-    float *scores; /* room for `stride` positions per head */
+/* Include a tile in the results of tokens `first` to `last` - 1, of which each sees some of it. */
+static void attend_tile(struct block *block, const struct tile *tile, size_t first, size_t last)
+{
+    const struct job *job = block->job;
+    const size_t n_heads = block->n_heads, row = first * n_heads;
+    const size_t begin = block->begins[first], end = block->ends[last - 1];
+    const size_t column = round_down(begin);
+    const float *values;
     size_t stride;
-    float *piece; /* room for PIECE_ROWS heads */
-    float *out;
-};
 
-static void score_group(const struct run_attention *attention, const struct run_cache *keys,
-                        const struct group *group)
-{
-    const size_t head_kv = group->head / (attention->n_head / attention->n_head_kv);
-    const size_t dim_k = attention->dim_k, n = group->view.n;
-    size_t stride, row;
+    load_keys(block, tile, begin, end);
+    memset(block->scores + row * RUN_TILE, 0,
+           (last - first) * n_heads * RUN_TILE * sizeof *block->scores);
+    run_kernels()->add_products(block->queries + row * block->pitch_k, block->pitch_k,
+                                (last - first) * n_heads, block->keys + column, RUN_TILE,
+                                job->attention->dim_k, round_up(end) - column,
+                                block->scores + row * RUN_TILE + column, RUN_TILE);
+    for (size_t i = first; i < last; i++)
+        weigh_token(block, i, job->first + block->token + i - tile->first);
+    values = load_values(block, tile, begin, end, &stride);
+    for (size_t i = first, next; i < last; i = next) {
+        const size_t from = block->begins[i], to = block->ends[i];
 
-    for (size_t head = 0; head < group->n; head++)
-        memset(group->scores + head * group->stride, 0, n * sizeof *group->scores);
-    for (size_t i = 0, n_rows; i < n; i += n_rows) {
-        const float *rows;
-
-        n_rows = find_piece(&group->view, i, &row);
-        rows = head_rows(keys, row, n_rows, head_kv * dim_k, dim_k, group->piece, &stride);
-        dequant_dot(rows, stride, n_rows, group->queries, dim_k, group->n, dim_k, group->scores + i,
-                    group->stride);
+        next = i + 1;
+        while (next < last && block->begins[next] == from && block->ends[next] == to)
+            next++;
+        run_kernels()->add_products(block->scores + i * n_heads * RUN_TILE + from, RUN_TILE,
+                                    (next - i) * n_heads, values + (from - begin) * stride, stride,
+                                    to - from, block->pitch_v,
+                                    block->sums + i * n_heads * block->pitch_v, block->pitch_v);
     }
 }
 
-static void add_row(float weight, const float *restrict value, size_t n, float *restrict out)
+/* All tiles of which the tokens of a block see some positions. */
+static void attend_window(struct block *block)
 {
-#pragma omp simd
-    for (size_t j = 0; j < n; j++)
-        out[j] += weight * value[j];
-}
+    const struct run_attention *attention = block->job->attention;
+    const size_t position = block->job->first + block->token;
+    struct tile tile = {.first = first_visible(attention, position) / RUN_TILE * RUN_TILE};
 
-static void sum_group(const struct run_attention *attention, const struct run_cache *values,
-                      const struct group *group)
-{
-    const size_t head_kv = group->head / (attention->n_head / attention->n_head_kv);
-    const size_t dim_v = attention->dim_v;
-    size_t stride, row;
+    for (; tile.first < position + block->n_tokens; tile.first += RUN_TILE) {
+        size_t first = block->n_tokens, last = 0;
 
-    memset(group->out, 0, group->n * dim_v * sizeof *group->out);
-    for (size_t i = 0, n_rows; i < group->view.n; i += n_rows) {
-        const float *rows;
+        for (size_t i = 0; i < block->n_tokens; i++) {
+            const size_t begin = first_visible(attention, position + i);
 
-        n_rows = find_piece(&group->view, i, &row);
-        rows = head_rows(values, row, n_rows, head_kv * dim_v, dim_v, group->piece, &stride);
-        for (size_t head = 0; head < group->n; head++)
-            for (size_t r = 0; r < n_rows; r++)
-                add_row(group->scores[head * group->stride + i + r], rows + r * stride, dim_v,
-                        group->out + head * dim_v);
+            if (begin >= tile.first + RUN_TILE || position + i < tile.first)
+                continue;
+            block->begins[i] = begin > tile.first ? begin - tile.first : 0;
+            block->ends[i] = at_most(position + i + 1 - tile.first, RUN_TILE);
+            first = at_most(i, first);
+            last = i + 1;
+        }
+        if (first < last)
+            attend_tile(block, &tile, first, last);
     }
 }
 
-static void attend_group(const struct run_attention *attention, const struct run_cache *keys,
-                         const struct run_cache *values, const struct group *group)
+/* The positions that are selected for the only token of a block. */
+static void attend_selection(struct block *block, const struct run_selection *selection)
 {
-    score_group(attention, keys, group);
-    for (uint32_t head = 0; head < group->n; head++)
-        weigh(attention, group->head + head, group->scores + head * group->stride, group->view.n);
-    sum_group(attention, values, group);
-}
+    const size_t n_alike = block->job->attention->n_head / selection->n_groups;
+    const size_t index = block->token * selection->n_groups + block->head / n_alike;
 
-/*
- * Return the number of heads in a group. It divides the number of heads that share keys and the
- * number that share a selection.
- */
-static uint32_t group_size(const struct run_attention *attention)
-{
-    const uint32_t n_alike = attention->n_head / attention->n_head_kv;
-    const uint32_t n_chosen =
-        attention->selection ? attention->n_head / attention->selection->n_groups : n_alike;
-    uint32_t size = MOST_HEADS;
+    for (size_t i = 0; i < selection->counts[index]; i += RUN_TILE) {
+        const struct tile tile = {.list = selection->positions + index * selection->stride + i};
 
-    while (n_alike % size != 0 || n_chosen % size != 0)
-        size--;
-    return size;
-}
-
-/* The arguments of run_attend(), and memory of each thread. */
-struct call {
-    const struct run_attention *attention;
-    const float *queries;
-    size_t stride;
-    const struct run_cache *keys, *values;
-    size_t first, n_all; /* the position of the first token, and the number of positions */
-    uint32_t size;       /* heads in a group */
-    size_t n_floats;     /* of a thread's memory: `n_all` scores for each head, then a piece */
-    float *memory;
-    float *out;
-};
-
-/* Compute groups of heads; those of a token are adjacent. */
-static void attend_groups(void *context, size_t first_group, size_t end_group, unsigned thread)
-{
-    const struct call *call = context;
-    const struct run_attention *attention = call->attention;
-    const size_t n_head = attention->n_head, n_groups = n_head / call->size;
-    float *scores = call->memory + thread * call->n_floats;
-
-    for (size_t i = first_group; i < end_group; i++) {
-        const size_t token = i / n_groups, head = i % n_groups * call->size;
-
-        attend_group(attention, call->keys, call->values,
-                     &(struct group){
-                         .head = (uint32_t)head,
-                         .n = call->size,
-                         .queries = call->queries + token * call->stride + head * attention->dim_k,
-                         .view = find_view(attention, (uint32_t)head, token, call->first + token),
-                         .scores = scores,
-                         .stride = call->n_all,
-                         .piece = scores + call->size * call->n_all,
-                         .out = call->out + (token * n_head + head) * attention->dim_v,
-                     });
+        block->begins[0] = 0;
+        block->ends[0] = at_most(selection->counts[index] - i, RUN_TILE);
+        attend_tile(block, &tile, 0, 1);
     }
+}
+
+/* Copy the queries, and begin each softmax with the head's sink. */
+static void begin_block(struct block *block)
+{
+    const struct job *job = block->job;
+    const struct run_attention *attention = job->attention;
+
+    for (size_t head = 0; head < block->n_heads; head++) {
+        const bool has_slope = attention->max_alibi > 0 && !attention->selection;
+
+        block->scoring[head] = (struct run_scoring){
+            .scale = attention->scale,
+            .softcap = attention->softcap,
+            .slope = has_slope
+                         ? alibi_slope(attention->max_alibi, attention->n_head, block->head + head)
+                         : 0,
+        };
+    }
+    for (size_t row = 0; row < block->n_tokens * block->n_heads; row++) {
+        const size_t token = block->token + row / block->n_heads;
+        const size_t head = block->head + row % block->n_heads;
+
+        memcpy(block->queries + row * block->pitch_k,
+               job->queries + token * job->stride + head * attention->dim_k,
+               attention->dim_k * sizeof *block->queries);
+        block->softmax[row] = attention->sinks ? (struct run_softmax){attention->sinks[head], 1}
+                                               : (struct run_softmax){-INFINITY, 0};
+    }
+    memset(block->sums, 0, block->n_tokens * block->n_heads * block->pitch_v * sizeof *block->sums);
+}
+
+/* A token that sees nothing gets zeros. */
+static void end_block(const struct block *block)
+{
+    const size_t dim = block->job->attention->dim_v, n_head = block->job->attention->n_head;
+
+    for (size_t row = 0; row < block->n_tokens * block->n_heads; row++) {
+        const size_t token = block->token + row / block->n_heads;
+        const size_t head = block->head + row % block->n_heads;
+        const double sum = block->softmax[row].sum;
+        const float factor = sum == 0 ? 0 : (float)(1 / sum);
+        float *out = block->job->out + (token * n_head + head) * dim;
+
+        for (size_t j = 0; j < dim; j++)
+            out[j] = block->sums[row * block->pitch_v + j] * factor;
+    }
+}
+
+/* Point the block's arrays into one allocation. Returns 0 or -ENOMEM. */
+static int alloc_block(struct block *block)
+{
+    const size_t rows = block->n_tokens * block->n_heads;
+    const struct {
+        float **array;
+        size_t n;
+    } arrays[] = {
+        {&block->queries, rows * block->pitch_k},    {&block->scores, rows * RUN_TILE},
+        {&block->sums, rows * block->pitch_v},       {&block->keys, block->pitch_k * RUN_TILE},
+        {&block->values, RUN_TILE * block->pitch_v}, {&block->piece, RUN_LANES * block->pitch_k},
+    };
+    size_t n = 0;
+    float *all;
+
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        n += arrays[i].n;
+    all = aligned_alloc(CACHE_LINE_BYTES, n * sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        *arrays[i].array = all;
+        all += arrays[i].n;
+    }
+    return 0;
+}
+
+static int attend_block(const struct job *job, size_t index)
+{
+    const struct run_attention *attention = job->attention;
+    const size_t n_groups = attention->n_head / job->n_shared * job->n_head_groups;
+    const size_t group = index % n_groups, in_group = group % job->n_head_groups * job->n_heads;
+    const size_t head = group / job->n_head_groups * job->n_shared + in_group;
+    struct block block = {
+        .job = job,
+        .token = index / n_groups * job->n_tokens,
+        .head = head,
+        .n_heads = at_most(job->n_shared - in_group, job->n_heads),
+        .head_kv = head / (attention->n_head / attention->n_head_kv),
+        .pitch_k = round_up(attention->dim_k),
+        .pitch_v = round_up(attention->dim_v),
+    };
+
+    block.n_tokens = at_most(job->n - block.token, job->n_tokens);
+    if (alloc_block(&block) < 0)
+        return -ENOMEM;
+    begin_block(&block);
+    if (attention->selection)
+        attend_selection(&block, attention->selection);
+    else
+        attend_window(&block);
+    end_block(&block);
+    free(block.queries);
+    return 0;
+}
+
+static size_t common_divisor(size_t a, size_t b)
+{
+    return b == 0 ? a : common_divisor(b, a % b);
 }
 
 int run_attend(const struct run_attention *attention, const float *queries, size_t stride,
                const struct run_cache *keys, const struct run_cache *values, size_t n, size_t first,
                float *out)
 {
-    const size_t dim_k = attention->dim_k, dim_v = attention->dim_v, n_all = first + n;
-    const uint32_t size = group_size(attention);
-    struct call call = {
+    const struct run_selection *selection = attention->selection;
+    const size_t n_head = attention->n_head, n_alike = n_head / attention->n_head_kv;
+    struct job job = {
         .attention = attention,
         .queries = queries,
         .stride = stride,
         .keys = keys,
         .values = values,
+        .n = n,
         .first = first,
-        .n_all = n_all,
-        .size = size,
-        .n_floats = size * n_all + PIECE_ROWS * (dim_k > dim_v ? dim_k : dim_v),
         .out = out,
+        .n_shared = selection ? common_divisor(n_alike, n_head / selection->n_groups) : n_alike,
     };
+    const bool is_large =
+        n * n_head * (first + n) * (attention->dim_k + attention->dim_v) > PARALLEL_ELEMENTS;
 
-    call.memory = malloc(run_team_size() * call.n_floats * sizeof *call.memory);
-    if (!call.memory)
-        return -ENOMEM;
-    run_parallel(n * (attention->n_head / size),
-                 run_grain(PIECE_PRODUCTS, size * n_all * (dim_k + dim_v)), attend_groups, &call);
-    free(call.memory);
-    return 0;
+    job.n_head_groups = (job.n_shared + MOST_HEADS - 1) / MOST_HEADS;
+    job.n_heads = (job.n_shared + job.n_head_groups - 1) / job.n_head_groups;
+    job.n_tokens = selection ? 1 : MOST_ROWS / job.n_heads;
+    job.n_blocks =
+        (n + job.n_tokens - 1) / job.n_tokens * (n_head / job.n_shared) * job.n_head_groups;
+    (void)is_large; /* unused without OpenMP */
+#pragma omp parallel for schedule(dynamic) if (is_large)
+    for (size_t i = 0; i < job.n_blocks; i++) {
+        if (attend_block(&job, i) < 0) {
+#pragma omp atomic write
+            job.code = -ENOMEM;
+        }
+    }
+    return job.code;
 }

@@ -5,27 +5,12 @@
 #ifndef GGUFS_RUNNER_ATTEND_H
 #define GGUFS_RUNNER_ATTEND_H
 
+#include "contrib/runner/compute/kv_cache.h"
 #include "contrib/runner/compute/selection.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Keys or values of all tokens so far. A row has `width` elements: all heads of a token. */
-struct run_cache {
-    bool is_f16; /* elements are halves, else floats */
-    size_t width;
-    size_t n_rows; /* allocated */
-    void *rows;
-};
-
-/* Make room for n_rows rows; existing rows stay. Returns 0 or -ENOMEM. */
-int run_cache_reserve(struct run_cache *cache, size_t n_rows);
-void run_cache_free(struct run_cache *cache);
-
-/* Store n rows of floats, `stride` floats apart, from row `first` on. The rows must be reserved. */
-void run_cache_store(struct run_cache *cache, size_t first, const float *rows, size_t n,
-                     size_t stride);
 
 enum run_window {
     RUN_WINDOW_NONE,
@@ -50,8 +35,13 @@ struct run_attention {
 /*
  * out[i] = attention of token i of n, at position first + i, to the keys and values of positions 0
  * to its own. queries: [n][n_head][dim_k], tokens `stride` floats apart; out: [n][n_head][dim_v]
- * without gaps. Key head h begins at element h · dim_k of a row, value head h at h · dim_v. Works
- * in parallel. Returns 0 or -ENOMEM.
+ * without gaps. Key head h begins at element h · dim_k of a row, value head h at h · dim_v.
+ *
+ * The softmax runs over tiles of RUN_TILE positions, with a running maximum and sum (Milakov and
+ * Gimelshein 2018, "Online normalizer calculation for softmax"), so memory does not grow with the
+ * positions. Tiles begin at multiples of RUN_TILE, or of a list's elements, so a token's result
+ * depends neither on the other tokens of the call nor on threads. Works in parallel. Returns 0 or
+ * -ENOMEM.
  */
 int run_attend(const struct run_attention *attention, const float *queries, size_t stride,
                const struct run_cache *keys, const struct run_cache *values, size_t n, size_t first,

@@ -28,8 +28,8 @@ bool run_weights_has(const struct run_weights *weights, const char *name);
 
 /*
  * Reads the info of a tensor and maps it. -ENOENT if there is none, -EINVAL if info and raw do not
- * fit together, -ENOTSUP for a type without decoder, -EIO if the end of its data cannot be read; that
- * failure counts such tensors in the whole tree. One thread at a time.
+ * fit together, -ENOTSUP for a type without decoder, -EIO if the end of its data cannot be read;
+ * that failure counts such tensors in the whole tree. One thread at a time.
  */
 int run_weights_get(struct run_weights *weights, const char *name, struct run_tensor *out,
                     struct run_failure *failure);

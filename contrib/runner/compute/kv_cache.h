@@ -1,0 +1,36 @@
+/* Keys or values of all tokens so far. */
+#ifndef GGUFS_RUNNER_KV_CACHE_H
+#define GGUFS_RUNNER_KV_CACHE_H
+
+#include "dequant/types.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A row has `width` elements: all heads of a token. */
+struct run_cache {
+    bool is_f16; /* elements are halves, else floats */
+    size_t width;
+    size_t n_rows; /* allocated */
+    void *rows;
+};
+
+/* Make room for n_rows rows; existing rows stay. Returns 0 or -ENOMEM. */
+int run_cache_reserve(struct run_cache *cache, size_t n_rows);
+void run_cache_free(struct run_cache *cache);
+
+/* Store n rows of floats, `stride` floats apart, from row `first` on. The rows must be reserved. */
+void run_cache_store(struct run_cache *cache, size_t first, const float *rows, size_t n,
+                     size_t stride);
+
+/*
+ * Return element `at` of a row if the elements are floats, else NULL. Rows are `width` floats
+ * apart.
+ */
+const float *run_cache_floats(const struct run_cache *cache, size_t row, size_t at);
+
+/* Decode n elements of a row, from element `at` on. */
+void run_cache_load(const struct run_cache *cache, size_t row, size_t at, size_t n, float *out);
+
+#endif

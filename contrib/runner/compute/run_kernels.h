@@ -1,0 +1,76 @@
+/*
+ * The inner loops of attention and of the recurrences. The sources in contrib/runner/kernels/ are
+ * compiled once per kernel set of dequant/sets.h, the plain one included, and all sets give the
+ * same bits.
+ */
+#ifndef GGUFS_RUNNER_RUN_KERNELS_H
+#define GGUFS_RUNNER_RUN_KERNELS_H
+
+#include "dequant/dot.h"
+#include "dequant/sets.h"
+
+#include <stddef.h>
+
+enum {
+    RUN_LANES = DEQUANT_DOT_LANES, /* columns come in multiples of this */
+    RUN_TILE = 64,                 /* positions of a tile of attention */
+};
+
+/*
+ * Multiply matrices: out[r][c] += Σ a[r][i] · b[i][c] for i < n, one fused multiply-add after the
+ * other. Strides are in floats from row to row; n_columns is a multiple of RUN_LANES.
+ */
+typedef void run_add_products_fn(const float *a, size_t a_stride, size_t n_rows, const float *b,
+                                 size_t b_stride, size_t n, size_t n_columns, float *out,
+                                 size_t out_stride);
+
+/* out[c][r] = rows[r][c] for RUN_LANES rows and n_columns columns, a multiple of RUN_LANES. */
+typedef void run_transpose_fn(const float *rows, size_t stride, size_t n_columns, float *out,
+                              size_t out_stride);
+
+/* How products of a query and keys become scores; see struct run_attention. */
+struct run_scoring {
+    float scale, softcap;
+    float slope; /* of ALiBi; 0: none */
+};
+
+/* The softmax of a query over the tiles so far. Begins with {-INFINITY, 0}. */
+struct run_softmax {
+    float highest; /* score */
+    double sum;    /* of exp(score - highest) */
+};
+
+/*
+ * Turn the products scores[begin] to scores[end - 1] of a query and a tile of keys into weights
+ * exp(score - highest), and include them in the softmax. The key of scores[i] is `distance` - i
+ * positions before the query. Other elements in the same groups of RUN_LANES become 0. Returns the
+ * factor for all that was weighted before.
+ */
+typedef float run_weigh_fn(float scores[RUN_TILE], size_t begin, size_t end, float distance,
+                           const struct run_scoring *scoring, struct run_softmax *softmax);
+
+/* Compute x[i] = exp(x[i]), with an error below 1 ulp; 0 below 2^-126. n: multiple of RUN_LANES. */
+typedef void run_exponentials_fn(float *x, size_t n);
+
+/* Expands DO(set, name) for every kernel. */
+#define RUN_KERNELS(DO, set)                                                                       \
+    DO(set, add_products) DO(set, transpose) DO(set, weigh) DO(set, exponentials)
+
+#define RUN_KERNEL_SLOT(unused, name)  run_##name##_fn *name;
+#define RUN_DECLARE_KERNEL(set, name)  run_##name##_fn run_##set##_##name;
+#define RUN_DECLARE_KERNELS(set, name) RUN_KERNELS(RUN_DECLARE_KERNEL, set)
+
+struct run_kernels {
+    RUN_KERNELS(RUN_KERNEL_SLOT, )
+};
+
+RUN_DECLARE_KERNELS(scalar, )
+DEQUANT_VECTOR_SETS(RUN_DECLARE_KERNELS, )
+
+/* The kernels of each set, by the indices of dequant/sets.h. */
+extern const struct run_kernels run_kernel_sets[DEQUANT_SETS];
+
+/* The kernels of the set that dequant_choose_kernels() chose. */
+const struct run_kernels *run_kernels(void);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * Vectors of floats as wide as the instruction set of this compilation has them; without vectors
+ * beyond the architecture's baseline, four floats. Kernels give the same bits with any width if
+ * they compute lane by lane, and sum up DEQUANT_DOT_LANES sums side by side (dequant/dot.h).
+ */
+#ifndef GGUFS_DEQUANT_KERNELS_FLOAT_VECTORS_H
+#define GGUFS_DEQUANT_KERNELS_FLOAT_VECTORS_H
+
+#include "dequant/dot.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
+
+/* FLOAT_PARTS vectors hold DEQUANT_DOT_LANES floats. */
+#if defined(__AVX512F__)
+enum { FLOAT_WIDTH = 16 };
+#elif defined(__AVX2__)
+enum { FLOAT_WIDTH = 8 };
+#else
+enum { FLOAT_WIDTH = 4 };
+#endif
+enum { FLOAT_PARTS = DEQUANT_DOT_LANES / FLOAT_WIDTH };
+
+/* May be loaded from and stored to any address of a float. */
+typedef float float_vector
+    __attribute__((vector_size(FLOAT_WIDTH * sizeof(float)), aligned(4), may_alias));
+typedef int32_t int_vector
+    __attribute__((vector_size(FLOAT_WIDTH * sizeof(int32_t)), aligned(4), may_alias));
+
+/* a * b + c with one rounding. By intrinsics, because compilers contract only sometimes. */
+static inline float_vector float_fused(float_vector a, float_vector b, float_vector c)
+{
+#if defined(__AVX512F__)
+    return (float_vector)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__AVX2__)
+    return (float_vector)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__ARM_NEON)
+    return (float_vector)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+    for (size_t i = 0; i < FLOAT_WIDTH; i++)
+        c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+    return c;
+#endif
+}
+
+#endif
