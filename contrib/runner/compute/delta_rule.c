@@ -1,49 +1,15 @@
 #include "contrib/runner/compute/delta_rule.h"
 
+#include "contrib/runner/compute/run_kernels.h"
 #include "contrib/runner/compute/team.h"
 
 #include <math.h>
-#include <string.h>
 
 /* The columns of a state are independent; BLOCK of them are computed together. */
 enum { BLOCK = 64 };
 
 /* Elements of states in a piece of work. */
 #define PIECE_ELEMENTS 16384
-
-/* One token for `width` columns of a state. */
-static void step(const struct run_delta_rule *rule, float *columns, size_t width, const float *q,
-                 const float *k, const float *restrict v, const float *decay, float beta,
-                 float *restrict y)
-{
-    const float scale = 1 / sqrtf((float)rule->width_k);
-    float change[BLOCK] = {0}, found[BLOCK] = {0};
-
-    for (size_t i = 0; i < rule->width_k; i++) {
-        float *restrict row = columns + i * rule->width_v;
-        const float factor = decay[rule->n_decays > 1 ? i : 0], key = k[i];
-
-#pragma omp simd
-        for (size_t j = 0; j < width; j++) {
-            row[j] *= factor;
-            change[j] += key * row[j];
-        }
-    }
-#pragma omp simd
-    for (size_t j = 0; j < width; j++)
-        change[j] = (v[j] - change[j]) * beta;
-    for (size_t i = 0; i < rule->width_k; i++) {
-        float *restrict row = columns + i * rule->width_v;
-        const float query = q[i] * scale, key = k[i];
-
-#pragma omp simd
-        for (size_t j = 0; j < width; j++) {
-            row[j] += key * change[j];
-            found[j] += query * row[j];
-        }
-    }
-    memcpy(y, found, width * sizeof *y);
-}
 
 struct call {
     const struct run_delta_rule *rule;
@@ -65,9 +31,18 @@ static void pass_block(const struct call *call, size_t head, size_t first)
     for (size_t token = 0; token < call->n; token++) {
         const size_t at = token * rows->stride, row = token * rule->n_heads + head;
 
-        step(rule, columns, width, rows->q + at + head_k * width_k, rows->k + at + head_k * width_k,
-             rows->v + at + head * width_v + first, rows->decay + row * rule->n_decays,
-             rows->beta[row], call->out + row * width_v + first);
+        const struct run_delta_token input = {
+            .n_rows = width_k,
+            .q = rows->q + at + head_k * width_k,
+            .k = rows->k + at + head_k * width_k,
+            .v = rows->v + at + head * width_v + first,
+            .decay = rows->decay + row * rule->n_decays,
+            .decay_stride = rule->n_decays > 1,
+            .beta = rows->beta[row],
+        };
+
+        run_kernels()->delta_step(columns, width_v, width, &input,
+                                  call->out + row * width_v + first);
     }
 }
 

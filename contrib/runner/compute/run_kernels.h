@@ -52,9 +52,52 @@ typedef float run_weigh_fn(float scores[RUN_TILE], size_t begin, size_t end, flo
 /* Compute x[i] = exp(x[i]), with an error below 1 ulp; 0 below 2^-126. n: multiple of RUN_LANES. */
 typedef void run_exponentials_fn(float *x, size_t n);
 
+/*
+ * The recurrences. A state is a matrix: n_rows rows, `stride` floats apart, one for each element of
+ * a key; its columns are those of values and results. Each kernel computes one token for n_columns
+ * columns; the formulas are in the headers of compute/.
+ */
+struct run_delta_token { /* delta_rule.h */
+    size_t n_rows;
+    const float *q, *k, *v;
+    const float *decay; /* of row i: decay[i · decay_stride] */
+    size_t decay_stride;
+    float beta;
+};
+typedef void run_delta_step_fn(float *state, size_t stride, size_t n_columns,
+                               const struct run_delta_token *token, float *out);
+
+struct run_wkv_token { /* struct run_wkv_input in wkv.h */
+    size_t n_rows;
+    const float *r, *k, *v, *w, *u, *a, *b;
+};
+typedef void run_wkv_step_fn(float *state, size_t stride, size_t n_columns,
+                             const struct run_wkv_token *token, float *out);
+typedef run_wkv_step_fn run_wkv6_step_fn, run_wkv7_step_fn, run_linear_step_fn;
+
+struct run_scan_token { /* selective_scan.h; Mamba 2 */
+    size_t n_rows;
+    const float *x, *b, *c;
+    float step, decay, d;
+};
+typedef void run_scan_step_fn(float *state, size_t stride, size_t n_columns,
+                              const struct run_scan_token *token, float *out);
+
+/* Compute a token of Mamba for a channel with n states. Returns y without the part of d. */
+typedef float run_scan_channel_fn(float *state, size_t n, const float *a, const float *b,
+                                  const float *c, float step, float x);
+
+/* Compute a token of RWKV 4 for n channels. */
+typedef void run_wkv4_step_fn(float *numerators, float *denominators, float *exponents, size_t n,
+                              const float *w, const float *u, const float *k, const float *v,
+                              float *out);
+
 /* Expands DO(set, name) for every kernel. */
 #define RUN_KERNELS(DO, set)                                                                       \
-    DO(set, add_products) DO(set, transpose) DO(set, weigh) DO(set, exponentials)
+    DO(set, add_products)                                                                          \
+    DO(set, transpose) DO(set, weigh) DO(set, exponentials) DO(set, delta_step) DO(set, wkv6_step) \
+        DO(set, wkv7_step) DO(set, linear_step) DO(set, scan_step) DO(set, scan_channel)           \
+            DO(set, wkv4_step)
 
 #define RUN_KERNEL_SLOT(unused, name)  run_##name##_fn *name;
 #define RUN_DECLARE_KERNEL(set, name)  run_##name##_fn run_##set##_##name;

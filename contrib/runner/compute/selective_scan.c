@@ -1,12 +1,12 @@
 #include "contrib/runner/compute/selective_scan.h"
 
 #include "contrib/runner/compute/activation.h"
+#include "contrib/runner/compute/run_kernels.h"
 #include "contrib/runner/compute/team.h"
 
 #include <math.h>
-#include <string.h>
 
-/* Elements of states in a piece of work; those of mamba need expf(). */
+/* Elements of states in a piece of work; those of mamba need exponentials. */
 enum { PIECE_ELEMENTS = 16384, PIECE_EXPONENTIALS = 4096 };
 
 /* The arguments of a scan. */
@@ -32,15 +32,10 @@ static void scan_channel(struct run_scan *scan, const struct run_scan_rows *rows
     for (size_t token = 0; token < n; token++) {
         const float x = rows->x[token * rows->x_stride + head];
         const float step = run_softplus(rows->dt[token * rows->dt_stride + head]);
-        const float *b = rows->b + token * rows->bc_stride + at;
-        const float *c = rows->c + token * rows->bc_stride + at;
-        const float input = step * x;
-        float y = 0;
+        const float y =
+            run_kernels()->scan_channel(state, n_state, a, rows->b + token * rows->bc_stride + at,
+                                        rows->c + token * rows->bc_stride + at, step, x);
 
-        for (size_t i = 0; i < n_state; i++) {
-            state[i] = state[i] * expf(step * a[i]) + b[i] * input;
-            y += c[i] * state[i];
-        }
         out[token * scan->n_heads + head] = y + scan->d[head] * x;
     }
 }
@@ -69,27 +64,19 @@ static void scan_head(struct run_scan *scan, const struct run_scan_rows *rows, s
     float *states = scan->state + head * n_state * width;
 
     for (size_t token = 0; token < n; token++) {
-        const float *restrict x = rows->x + token * rows->x_stride + head * width;
         const float step = run_softplus(rows->dt[token * rows->dt_stride + head]);
-        const float decay = expf(step * scan->a[head]), d = scan->d[head];
-        const float *b = rows->b + token * rows->bc_stride + at;
-        const float *c = rows->c + token * rows->bc_stride + at;
-        float *restrict y = out + (token * scan->n_heads + head) * width;
+        const struct run_scan_token input = {
+            .n_rows = n_state,
+            .x = rows->x + token * rows->x_stride + head * width,
+            .b = rows->b + token * rows->bc_stride + at,
+            .c = rows->c + token * rows->bc_stride + at,
+            .step = step,
+            .decay = expf(step * scan->a[head]),
+            .d = scan->d[head],
+        };
 
-        memset(y, 0, width * sizeof *y);
-        for (size_t i = 0; i < n_state; i++) {
-            const float input = step * b[i], weight = c[i];
-            float *restrict state = states + i * width;
-
-#pragma omp simd
-            for (size_t j = 0; j < width; j++) {
-                state[j] = state[j] * decay + input * x[j];
-                y[j] += weight * state[j];
-            }
-        }
-#pragma omp simd
-        for (size_t j = 0; j < width; j++)
-            y[j] += d * x[j];
+        run_kernels()->scan_step(states, width, width, &input,
+                                 out + (token * scan->n_heads + head) * width);
     }
 }
 
