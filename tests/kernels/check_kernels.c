@@ -8,7 +8,7 @@
 #include "dequant/kernels.h"
 #include "dequant/rows.h"
 #include "dequant/slots.h"
-#include "tests/kernels/check_products.h"
+#include "tests/kernels/check_kernels.h"
 #include "tests/kernels/fenced.h"
 #include "tests/unit/dequant/random_blocks.h"
 
@@ -20,7 +20,7 @@
 
 static unsigned n_passed, n_failed;
 
-static void count(bool is_good, const char *set, const char *what)
+void count(bool is_good, const char *set, const char *what)
 {
     if (is_good) {
         n_passed++;
@@ -339,11 +339,13 @@ int main(void)
     check_reference();
     check_encoder_reference();
     count(check_dot_reference(), "reference", "dot products");
+    check_run_reference();
     for (size_t i = DEQUANT_SET_scalar + 1; (set = dequant_kernel_set_at(i)) != NULL; i++) {
         if (set->is_supported()) {
             printf("%s\n", set->name);
             check_set(i, set->name);
-            check_products(set->name, count);
+            check_products(set->name);
+            check_run_set(i, set->name);
         } else {
             printf("%s: not on this CPU\n", set->name);
         }

@@ -1,4 +1,4 @@
-#include "tests/kernels/check_products.h"
+#include "tests/kernels/check_kernels.h"
 
 #include "dequant/kernels.h"
 #include "dequant/products.h"
@@ -209,7 +209,7 @@ static bool check_quantize(const struct dequant_product *product, const char *se
     return is_good;
 }
 
-void check_products(const char *set, void (*count)(bool is_good, const char *set, const char *what))
+void check_products(const char *set)
 {
     const struct fenced memory = make_fenced(MAX_BYTES);
     char what[100];

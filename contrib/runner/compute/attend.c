@@ -196,12 +196,15 @@ static void attend_window(struct block *block)
         size_t first = block->n_tokens, last = 0;
 
         for (size_t i = 0; i < block->n_tokens; i++) {
-            const size_t begin = first_visible(attention, position + i);
+            const size_t visible = first_visible(attention, position + i);
+            const size_t begin = visible > tile.first ? visible - tile.first : 0;
+            const size_t end =
+                position + i < tile.first ? 0 : at_most(position + i + 1 - tile.first, RUN_TILE);
 
-            if (begin >= tile.first + RUN_TILE || position + i < tile.first)
+            if (begin >= end)
                 continue;
-            block->begins[i] = begin > tile.first ? begin - tile.first : 0;
-            block->ends[i] = at_most(position + i + 1 - tile.first, RUN_TILE);
+            block->begins[i] = begin;
+            block->ends[i] = end;
             first = at_most(i, first);
             last = i + 1;
         }

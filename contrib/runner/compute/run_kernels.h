@@ -42,9 +42,9 @@ struct run_softmax {
 
 /*
  * Turn the products scores[begin] to scores[end - 1] of a query and a tile of keys into weights
- * exp(score - highest), and include them in the softmax. The key of scores[i] is `distance` - i
- * positions before the query. Other elements in the same groups of RUN_LANES become 0. Returns the
- * factor for all that was weighted before.
+ * exp(score - highest), and include them in the softmax; begin < end. The key of scores[i] is
+ * `distance` - i positions before the query. Other elements in the same groups of RUN_LANES become
+ * 0. Returns the factor for all that was weighted before.
  */
 typedef float run_weigh_fn(float scores[RUN_TILE], size_t begin, size_t end, float distance,
                            const struct run_scoring *scoring, struct run_softmax *softmax);

@@ -66,8 +66,8 @@ static bool is_visible(const struct run_attention *a, size_t position, size_t ot
     return true;
 }
 
-static void reference(const struct run_attention *a, const struct tokens *tokens, size_t position,
-                      uint32_t head, double *out)
+static void reference_of_some(const struct run_attention *a, const struct tokens *tokens,
+                              size_t position, uint32_t head, size_t divisor, double *out)
 {
     const size_t dim_k = a->dim_k, dim_v = a->dim_v, n_kv = a->n_head_kv;
     const size_t head_kv = (size_t)head * n_kv / a->n_head;
@@ -77,7 +77,7 @@ static void reference(const struct run_attention *a, const struct tokens *tokens
     for (size_t j = 0; j < tokens->n_all; j++) {
         double score = 0;
 
-        if (!is_visible(a, position, j))
+        if (!is_visible(a, position, j) || j % divisor != 0)
             continue;
         for (size_t i = 0; i < dim_k; i++)
             score += (double)tokens->q[(position * a->n_head + head) * dim_k + i] *
@@ -93,6 +93,12 @@ static void reference(const struct run_attention *a, const struct tokens *tokens
     }
     for (size_t i = 0; i < dim_v; i++)
         out[i] /= sum;
+}
+
+static void reference(const struct run_attention *a, const struct tokens *tokens, size_t position,
+                      uint32_t head, double *out)
+{
+    reference_of_some(a, tokens, position, head, 1, out);
 }
 
 /* Feed the tokens in batches of this size. */
@@ -313,4 +319,156 @@ Test(run_attend, caches_that_are_too_large_are_refused)
     cr_expect_eq(run_cache_reserve(&cache, SIZE_MAX / 2), -ENOMEM);
     cr_expect_null(cache.rows);
     run_cache_free(&cache);
+}
+
+/* ---- tiles ---- */
+
+Test(run_attend, more_positions_than_a_tile)
+{
+    static const uint32_t n_heads[][2] = {{4, 4}, {8, 2}, {3, 1}, {40, 1}, {17, 1}};
+    static const size_t lengths[] = {64, 65, 130};
+
+    for (size_t i = 0; i < COUNT(n_heads); i++) {
+        for (size_t j = 0; j < COUNT(lengths); j++) {
+            struct run_attention a = usual;
+
+            a.n_head = n_heads[i][0];
+            a.n_head_kv = n_heads[i][1];
+            check(&a, lengths[j], (i + j) % 2);
+        }
+    }
+}
+
+Test(run_attend, windows_that_begin_at_the_edges_of_tiles)
+{
+    static const uint32_t sizes[] = {1, 63, 64, 65, 100, 128, 129};
+    const float sinks[] = {-2, 0, 3, 1};
+
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        struct run_attention a = usual;
+
+        a.window = sizes[i];
+        a.window_kind = RUN_WINDOW_SLIDING;
+        check(&a, 200, i % 2);
+        a.max_alibi = 8;
+        a.sinks = sinks;
+        a.softcap = 3;
+        check(&a, 200, i % 2);
+        a.window_kind = RUN_WINDOW_CHUNKED;
+        check(&a, 200, i % 2);
+    }
+}
+
+/* One batch: result of all tokens, with a selection or without. */
+static float *attend_at_once(const struct run_attention *a, const struct tokens *tokens)
+{
+    return attend(a, tokens, tokens->n_all, false);
+}
+
+/* Every token selects those positions, up to its own, that divide by `divisor` of its group. */
+static struct run_selection make_selection(size_t n_all, uint32_t n_groups, const size_t *divisors)
+{
+    struct run_selection selection = {0};
+
+    cr_assert_eq(run_selection_reserve(&selection, n_all, n_groups, n_all), 0);
+    for (size_t list = 0; list < n_all * n_groups; list++) {
+        uint32_t *positions = selection.positions + list * selection.stride, n = 0;
+
+        for (uint32_t j = 0; j <= list / n_groups; j++)
+            if (j % divisors[list % n_groups] == 0)
+                positions[n++] = j;
+        selection.counts[list] = n;
+    }
+    return selection;
+}
+
+Test(run_attend, selected_positions)
+{
+    static const size_t divisors[] = {1, 3}, n_all = 150;
+    static const uint32_t n_heads[][2] = {{8, 1}, {8, 2}, {8, 4}, {34, 1}};
+
+    for (size_t i = 0; i < COUNT(n_heads); i++) {
+        struct run_attention a = usual;
+        struct run_selection selection = make_selection(n_all, 2, divisors);
+        struct tokens tokens;
+        float *out, *all;
+
+        a.n_head = n_heads[i][0];
+        a.n_head_kv = n_heads[i][1];
+        tokens = make_tokens(&a, n_all);
+        all = attend_at_once(&a, &tokens);
+        a.selection = &selection;
+        out = attend_at_once(&a, &tokens);
+        for (size_t token = 0; token < n_all; token++) {
+            const size_t half = (size_t)a.n_head / 2 * a.dim_v;
+            double expected[16];
+
+            /* All positions are the same as no selection. */
+            numbers_expect_same("all", out + token * 2 * half, all + token * 2 * half, half);
+            for (uint32_t head = a.n_head / 2; head < a.n_head; head++) {
+                reference_of_some(&a, &tokens, token, head, divisors[1], expected);
+                numbers_expect_near("selected", out + (token * a.n_head + head) * a.dim_v, expected,
+                                    a.dim_v, 2e-6);
+            }
+        }
+        free(out);
+        free(all);
+        free_tokens(&tokens);
+        run_selection_free(&selection);
+    }
+}
+
+Test(run_attend, a_token_that_sees_nothing_gets_zeros)
+{
+    static const size_t divisors[] = {1};
+    struct run_attention a = usual;
+    struct run_selection selection = make_selection(3, 1, divisors);
+    struct tokens tokens = make_tokens(&a, 3);
+    float *out;
+
+    selection.counts[1] = 0;
+    a.selection = &selection;
+    out = attend_at_once(&a, &tokens);
+    for (size_t i = 0; i < 64; i++)
+        cr_expect_eq(out[64 + i], 0);
+    free(out);
+    free_tokens(&tokens);
+    run_selection_free(&selection);
+}
+
+Test(run_attend, later_tokens_do_not_matter)
+{
+    const size_t n_all = 140, width = 64;
+    struct tokens tokens = make_tokens(&usual, n_all);
+    float *before = attend_at_once(&usual, &tokens), *after;
+
+    for (size_t i = 70 * width; i < n_all * width; i++) {
+        tokens.k[i] = i % 2 ? NAN : INFINITY;
+        tokens.v[i] = NAN;
+    }
+    after = attend_at_once(&usual, &tokens);
+    numbers_expect_same("earlier tokens", after, before, 70 * width);
+    free(before);
+    free(after);
+    free_tokens(&tokens);
+}
+
+Test(run_attend, the_highest_of_large_scores_wins)
+{
+    const size_t n_all = 100, width = 64;
+    struct run_attention a = usual;
+    struct tokens tokens = make_tokens(&a, n_all);
+    float *out;
+
+    a.scale = 1e4f;
+    for (size_t i = 0; i < width; i++)
+        for (size_t j = 0; j < n_all; j++) {
+            tokens.q[j * width + i] = 1;
+            tokens.k[j * width + i] = j <= 50 ? (float)j : 0;
+        }
+    out = attend_at_once(&a, &tokens);
+    for (size_t j = 0; j < n_all; j++)
+        numbers_expect_same("value", out + j * width, tokens.v + (j < 50 ? j : 50) * width, width);
+    free(out);
+    free_tokens(&tokens);
 }

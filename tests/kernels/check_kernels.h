@@ -1,0 +1,23 @@
+/* What the checks of kernels share. */
+#ifndef GGUFS_TESTS_CHECK_KERNELS_H
+#define GGUFS_TESTS_CHECK_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Count a check of a set, and report it if it failed. */
+void count(bool is_good, const char *set, const char *what);
+
+/*
+ * Compare a set's functions of dequant/products.h with the reference. The CPU must support the set.
+ * The reference is the chosen set afterwards.
+ */
+void check_products(const char *set);
+
+/* Compare the runner's kernels without vectors with their formulas, in double. */
+void check_run_reference(void);
+
+/* Compare the runner's kernels of a set with those without vectors, bit for bit. */
+void check_run_set(size_t set, const char *name);
+
+#endif
