@@ -12,7 +12,7 @@ _ggufs_run()
         return
         ;;
     --cache-type)
-        mapfile -t COMPREPLY < <(compgen -W 'f32 f16' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'f32 f16 q8_0' -- "$current")
         return
         ;;
     --chat-template)

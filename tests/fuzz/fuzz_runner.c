@@ -428,13 +428,15 @@ static void use_tokenizer(const struct run_metadata *metadata, const char *input
     run_tokenizer_close(tokenizer);
 }
 
+static const uint32_t cache_types[] = {DEQUANT_F32, DEQUANT_F16, DEQUANT_Q8_0};
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_random random = fuzz_random_seed(data, size);
     const struct run_engine_options options = {
         .n_context = (uint32_t)fuzz_random_below(&random, 2) * 5,
         .n_batch = (uint32_t)fuzz_random_below(&random, 2) * 4,
-        .is_cache_f16 = fuzz_random_below(&random, 2),
+        .cache_type = cache_types[fuzz_random_below(&random, 3)],
     };
     struct run_failure failure = {0};
     struct run_engine *engine;

@@ -3,6 +3,7 @@
 #include "contrib/runner/cli/foreign_options.h"
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_option_table.h"
+#include "dequant/types.h"
 #include "gguf/support/shard_names.h"
 #include "gguf/support/similar_names.h"
 
@@ -77,10 +78,18 @@ static int set_seed(struct run_options *options, const char *name, const char *v
 
 static int set_cache(struct run_options *options, const char *name, const char *value)
 {
-    options->is_cache_f16 = strcmp(value, "f16") == 0;
-    if (!options->is_cache_f16 && strcmp(value, "f32") != 0)
-        return complain(name, value, "f32 or f16");
-    return 0;
+    static const struct {
+        const char *name;
+        uint32_t type;
+    } types[] = {{"f32", DEQUANT_F32}, {"f16", DEQUANT_F16}, {"q8_0", DEQUANT_Q8_0}};
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (strcmp(value, types[i].name) == 0) {
+            options->cache_type = types[i].type;
+            return 0;
+        }
+    }
+    return complain(name, value, "f32, f16 or q8_0");
 }
 
 static int set_bench(struct run_options *options, const char *name, const char *value)
@@ -336,6 +345,7 @@ int run_options_parse(int argc, char **argv, struct run_options *options)
         .n_predict = -1,
         .n_context = -1,
         .n_batch = 512,
+        .cache_type = DEQUANT_F16,
         .is_warmed_up = true,
         .adds_bos = true,
         .shows_prompt = true,

@@ -37,7 +37,7 @@ struct run_options {
     uint32_t n_batch;
     uint32_t n_threads; /* 0: run_default_threads() */
     bool is_exact;      /* multiply in floats */
-    bool is_cache_f16;
+    uint32_t cache_type; /* see struct run_cache */
     bool is_warmed_up;
 
     struct run_sampling sampling;

@@ -171,7 +171,7 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
 {
     const struct run_options *options = session->options;
     struct run_engine_options engine = {.n_batch = options->n_batch,
-                                        .is_cache_f16 = options->is_cache_f16,
+                                        .cache_type = options->cache_type,
                                         .on_layer = run_progress_draw,
                                         .user = &session->progress};
     int code = run_weights_open(session->tree.fd, &session->tree.weights, failure);

@@ -4,23 +4,31 @@
 
 #include "dequant/types.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* A row has `width` elements: all heads of a token. */
 struct run_cache {
-    bool is_f16; /* elements are halves, else floats */
-    size_t width;
+    uint32_t type; /* id: DEQUANT_F32, DEQUANT_F16 or DEQUANT_Q8_0 */
+    size_t width;  /* a multiple of the type's block */
     size_t n_rows; /* allocated */
     void *rows;
 };
+
+/*
+ * Return the type to store heads of n elements as: `type`, or F16 if its blocks do not divide a
+ * head.
+ */
+uint32_t run_cache_type(uint32_t type, size_t n);
 
 /* Make room for n_rows rows; existing rows stay. Returns 0 or -ENOMEM. */
 int run_cache_reserve(struct run_cache *cache, size_t n_rows);
 void run_cache_free(struct run_cache *cache);
 
-/* Store n rows of floats, `stride` floats apart, from row `first` on. The rows must be reserved. */
+/*
+ * Store n rows of floats, `stride` floats apart, from row `first` on. The rows must be reserved. In
+ * Q8_0, a block with a NaN or an infinity becomes NaNs.
+ */
 void run_cache_store(struct run_cache *cache, size_t first, const float *rows, size_t n,
                      size_t stride);
 
@@ -30,7 +38,7 @@ void run_cache_store(struct run_cache *cache, size_t first, const float *rows, s
  */
 const float *run_cache_floats(const struct run_cache *cache, size_t row, size_t at);
 
-/* Decode n elements of a row, from element `at` on. */
+/* Decode n elements of a row, from element `at` on; blocks divide both. */
 void run_cache_load(const struct run_cache *cache, size_t row, size_t at, size_t n, float *out);
 
 #endif

@@ -131,7 +131,7 @@ static void load_rotary(struct run_engine *engine, const struct run_metadata *me
     loader->prefix[0] = '\0';
 }
 
-static void load_layers(struct run_engine *engine, struct run_loader *loader, bool is_cache_f16)
+static void load_layers(struct run_engine *engine, struct run_loader *loader, uint32_t cache_type)
 {
     const struct run_hparams *hparams = &engine->hparams;
     const uint32_t n = hparams->n_layer;
@@ -147,7 +147,7 @@ static void load_layers(struct run_engine *engine, struct run_loader *loader, bo
         const struct run_mixer_place place = {
             .hparams = hparams,
             .index = i,
-            .is_cache_f16 = is_cache_f16,
+            .cache_type = cache_type,
             .layers = engine->mixers,
         };
 
@@ -226,7 +226,7 @@ int run_engine_open(const struct run_metadata *metadata, struct run_weights *wei
         choose_sizes(engine, options);
         load_ends(engine, &loader);
         load_rotary(engine, metadata, &loader);
-        load_layers(engine, &loader, options->is_cache_f16);
+        load_layers(engine, &loader, options->cache_type);
         limit_context(engine);
     }
     if (loader.code < 0) {

@@ -167,9 +167,10 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     run_load_norm_if(loader, "attn_sub_norm", row->norms.kind, hparams->norm_epsilon, n_out,
                      &layer->sub_norm);
     run_indexer_load(loader, hparams, shape, hparams->n_embd, shape->n_head_kv, &layer->indexer);
-    layer->keys = (struct run_cache){.is_f16 = place->is_cache_f16, .width = has_kv ? widths.k : 0};
-    layer->values =
-        (struct run_cache){.is_f16 = place->is_cache_f16, .width = has_kv ? widths.v : 0};
+    layer->keys = (struct run_cache){.type = run_cache_type(place->cache_type, shape->dim_k),
+                                     .width = has_kv ? widths.k : 0};
+    layer->values = (struct run_cache){.type = run_cache_type(place->cache_type, shape->dim_v),
+                                       .width = has_kv ? widths.v : 0};
 }
 
 static void free_layer(void *mixer)

@@ -84,7 +84,9 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
         layer->followed = &layer->indexer;
     run_load_linear(loader, "attn_output", (uint64_t)n_head * hparams->latent_v, hparams->n_embd,
                     &layer->output);
-    layer->keys.is_f16 = layer->values.is_f16 = place->is_cache_f16;
+    /* Compressed rows are values, and continue as keys. */
+    layer->values.type = run_cache_type(place->cache_type, layer->attention.dim_v);
+    layer->keys.type = run_cache_type(layer->values.type, layer->attention.dim_k);
     layer->keys.width = (size_t)layer->attention.n_head_kv * layer->attention.dim_k;
     layer->values.width = (size_t)layer->attention.n_head_kv * layer->attention.dim_v;
     follow(loader, place, layer);

@@ -1,13 +1,12 @@
 /* Attention of the runner, compared with a reference in double. */
 #include "contrib/runner/compute/attend.h"
 #include "contrib/runner/compute/team.h"
-#include "dequant/slots.h"
+#include "dequant/kernels.h"
 #include "tests/unit/runner/run_numbers.h"
 #include "tests/unit/runner/team_checks.h"
 
 #include <criterion/criterion.h>
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,11 +102,11 @@ static void reference(const struct run_attention *a, const struct tokens *tokens
 
 /* Feed the tokens in batches of this size. */
 static float *attend(const struct run_attention *a, const struct tokens *tokens, size_t batch,
-                     bool is_f16)
+                     uint32_t type)
 {
     const size_t q_width = (size_t)a->n_head * a->dim_k, out_width = (size_t)a->n_head * a->dim_v;
-    struct run_cache keys = {.is_f16 = is_f16, .width = (size_t)a->n_head_kv * a->dim_k};
-    struct run_cache values = {.is_f16 = is_f16, .width = (size_t)a->n_head_kv * a->dim_v};
+    struct run_cache keys = {.type = type, .width = (size_t)a->n_head_kv * a->dim_k};
+    struct run_cache values = {.type = type, .width = (size_t)a->n_head_kv * a->dim_v};
     float *out = numbers_alloc(tokens->n_all * out_width, sizeof *out);
 
     for (size_t first = 0; first < tokens->n_all; first += batch) {
@@ -132,11 +131,11 @@ static void check(const struct run_attention *a, size_t n_all, bool is_f16)
     static const size_t batches[] = {1, 2, 7, 16, 33};
     const size_t out_width = (size_t)a->n_head * a->dim_v;
     struct tokens tokens = make_tokens(a, n_all);
-    float *out = attend(a, &tokens, n_all, is_f16);
+    float *out = attend(a, &tokens, n_all, is_f16 ? DEQUANT_F16 : DEQUANT_F32);
     double *expected = numbers_alloc(out_width, sizeof *expected);
 
     for (size_t i = 0; i < COUNT(batches); i++) {
-        float *other = attend(a, &tokens, batches[i], is_f16);
+        float *other = attend(a, &tokens, batches[i], is_f16 ? DEQUANT_F16 : DEQUANT_F32);
 
         numbers_expect_same("in batches", other, out, n_all * out_width);
         free(other);
@@ -279,51 +278,17 @@ Test(run_attend, stride_of_queries)
     free_tokens(&tokens);
 }
 
-Test(run_attend, a_cache_keeps_its_rows_when_it_grows)
-{
-    uint64_t state = 3;
-    float *rows = numbers_make(&state, 1, 100 * 7);
-
-    for (int is_f16 = 0; is_f16 < 2; is_f16++) {
-        struct run_cache cache = {.is_f16 = is_f16, .width = 5};
-
-        for (size_t i = 0; i < 100; i++) {
-            cr_assert_eq(run_cache_reserve(&cache, i + 1), 0);
-            cr_assert_geq(cache.n_rows, i + 1);
-            run_cache_store(&cache, i, rows + i * 7, 1, 7);
-        }
-        for (size_t i = 0; i < 100 * 5; i++) {
-            const float row = rows[i / 5 * 7 + i % 5];
-            float kept = 0;
-
-            if (is_f16)
-                dequant_scalar_f16((const uint16_t *)cache.rows + i, &kept, 1,
-                                   (struct dequant_row){0});
-            else
-                kept = ((const float *)cache.rows)[i];
-            cr_expect_eq(kept, is_f16 ? numbers_as_f16(row) : row);
-        }
-        run_cache_free(&cache);
-        cr_expect_null(cache.rows);
-        cr_expect_eq(cache.n_rows, 0u);
-    }
-    free(rows);
-}
-
-Test(run_attend, caches_that_are_too_large_are_refused)
-{
-    struct run_cache cache = {.width = SIZE_MAX / 8};
-
-    cr_expect_eq(run_cache_reserve(&cache, 3), -ENOMEM);
-    cache.width = 16;
-    cr_expect_eq(run_cache_reserve(&cache, SIZE_MAX / 2), -ENOMEM);
-    cr_expect_null(cache.rows);
-    run_cache_free(&cache);
-}
-
 /* ---- tiles ---- */
 
-Test(run_attend, more_positions_than_a_tile)
+static void choose_best_kernels(void)
+{
+    cr_assert_eq(dequant_choose_kernels(NULL), 0);
+}
+
+/* With the CPU's best kernels, for speed; build/check-kernels compares them with the plain ones. */
+TestSuite(run_attend_tiles, .init = choose_best_kernels);
+
+Test(run_attend_tiles, more_positions_than_a_tile)
 {
     static const uint32_t n_heads[][2] = {{4, 4}, {8, 2}, {3, 1}, {40, 1}, {17, 1}};
     static const size_t lengths[] = {64, 65, 130};
@@ -339,7 +304,7 @@ Test(run_attend, more_positions_than_a_tile)
     }
 }
 
-Test(run_attend, windows_that_begin_at_the_edges_of_tiles)
+Test(run_attend_tiles, windows_that_begin_at_the_edges_of_tiles)
 {
     static const uint32_t sizes[] = {1, 63, 64, 65, 100, 128, 129};
     const float sinks[] = {-2, 0, 3, 1};
@@ -362,7 +327,7 @@ Test(run_attend, windows_that_begin_at_the_edges_of_tiles)
 /* One batch: result of all tokens, with a selection or without. */
 static float *attend_at_once(const struct run_attention *a, const struct tokens *tokens)
 {
-    return attend(a, tokens, tokens->n_all, false);
+    return attend(a, tokens, tokens->n_all, DEQUANT_F32);
 }
 
 /* Every token selects those positions, up to its own, that divide by `divisor` of its group. */
@@ -469,6 +434,29 @@ Test(run_attend, the_highest_of_large_scores_wins)
     out = attend_at_once(&a, &tokens);
     for (size_t j = 0; j < n_all; j++)
         numbers_expect_same("value", out + j * width, tokens.v + (j < 50 ? j : 50) * width, width);
+    free(out);
+    free_tokens(&tokens);
+}
+
+Test(run_attend, q8_0_cache_is_near_the_floats)
+{
+    struct run_attention a = usual;
+    struct tokens tokens;
+    float *plain, *out;
+    double difference = 0, whole = 0;
+
+    a.dim_k = 64;
+    a.dim_v = 32;
+    tokens = make_tokens(&a, 100);
+    plain = attend(&a, &tokens, 100, DEQUANT_F32);
+    out = attend(&a, &tokens, 100, DEQUANT_Q8_0);
+    for (size_t i = 0; i < 100 * 4 * 32; i++) {
+        difference += pow((double)out[i] - (double)plain[i], 2);
+        whole += pow((double)plain[i], 2);
+    }
+    cr_expect_lt(difference, 1e-3 * whole);
+    cr_expect_gt(difference, 0);
+    free(plain);
     free(out);
     free_tokens(&tokens);
 }

@@ -218,7 +218,7 @@ Test(run_engine, batch_size_does_not_change_logits)
     float *others = numbers_alloc((size_t)N_TOKENS * N_VOCAB, sizeof *others);
 
     for (int is_f16 = 0; is_f16 < 2; is_f16++) {
-        struct run_engine_options options = {.is_cache_f16 = is_f16};
+        struct run_engine_options options = {.cache_type = is_f16 ? DEQUANT_F16 : DEQUANT_F32};
 
         open_engine(&options);
         feed(tokens, N_TOKENS, logits);
@@ -245,7 +245,7 @@ Test(run_engine, batch_size_does_not_change_logits)
 
 Test(run_engine, f16_cache_is_near_the_reference)
 {
-    const struct run_engine_options options = {.is_cache_f16 = true};
+    const struct run_engine_options options = {.cache_type = DEQUANT_F16};
     float *logits = numbers_alloc((size_t)N_TOKENS * N_VOCAB, sizeof *logits);
     double *expected = reference();
 

@@ -172,7 +172,7 @@ static void reference(const float *x, const float *kv_b, double *out)
 }
 
 /* Apply the layer to all tokens in batches of this size. */
-static void apply(size_t batch, bool is_cache_f16, const float *x, float *out)
+static void apply(size_t batch, uint32_t cache_type, const float *x, float *out)
 {
     const struct run_rotary_scaling scaling = {.base = 10000, .factor = 1};
     struct run_rotary rotary[2] = {{.kind = RUN_ROTARY_NORMAL, .n_rot = N_ROT, .magnitude = 1},
@@ -182,9 +182,9 @@ static void apply(size_t batch, bool is_cache_f16, const float *x, float *out)
 
     cr_assert_eq(run_rotary_make(&rotary[0], &scaling), 0);
     run_part_open(&files, &part);
-    run_latent_mixer.load(
-        &part.loader, &(struct run_mixer_place){.hparams = &hparams, .is_cache_f16 = is_cache_f16},
-        &layer);
+    run_latent_mixer.load(&part.loader,
+                          &(struct run_mixer_place){.hparams = &hparams, .cache_type = cache_type},
+                          &layer);
     cr_assert_eq(part.loader.code, 0, "%s", part.failure.text);
     for (size_t first = 0; first < N_TOKENS; first += batch) {
         const struct run_pass pass = {.hparams = &hparams,
@@ -212,13 +212,13 @@ static void check(bool has_narrow_queries, bool is_absorbed)
     out = numbers_alloc(N_TOKENS * N_EMBD, sizeof *out);
     other = numbers_alloc(N_TOKENS * N_EMBD, sizeof *other);
     reference(x, kv_b, expected);
-    apply(N_TOKENS, false, x, out);
+    apply(N_TOKENS, DEQUANT_F32, x, out);
     numbers_expect_near("latent attention", out, expected, N_TOKENS * N_EMBD, 3e-6);
-    apply(1, false, x, other);
+    apply(1, DEQUANT_F32, x, other);
     numbers_expect_same("token by token", other, out, N_TOKENS * N_EMBD);
-    apply(4, false, x, other);
+    apply(4, DEQUANT_F32, x, other);
     numbers_expect_same("in batches", other, out, N_TOKENS * N_EMBD);
-    apply(4, true, x, other);
+    apply(4, DEQUANT_F16, x, other);
     numbers_expect_near("with an f16 cache", other, expected, N_TOKENS * N_EMBD, 5e-3);
     free(x);
     free(out);
@@ -254,7 +254,7 @@ static void expect_refused(int code, const char *pattern)
 
     run_part_open(&files, &part);
     run_latent_mixer.load(&part.loader,
-                          &(struct run_mixer_place){.hparams = &hparams, .is_cache_f16 = false},
+                          &(struct run_mixer_place){.hparams = &hparams, .cache_type = DEQUANT_F32},
                           &layer);
     cr_expect_eq(part.loader.code, code, "%s", part.failure.text);
     cr_expect_not_null(strstr(part.failure.text, pattern), "\"%s\" does not contain \"%s\"",

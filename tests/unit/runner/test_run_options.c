@@ -1,5 +1,6 @@
 #include "contrib/runner/cli/foreign_options.h"
 #include "contrib/runner/cli/run_option_table.h"
+#include "dequant/types.h"
 
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
@@ -31,7 +32,8 @@ Test(run_options, values)
     struct run_options options;
 
     cr_assert_eq(PARSE(&options, "-n", "-1", "--temp=0", "-c4", "--stop", "a", "mnt", "-r", "b",
-                       "--no-bos", "-s", "18446744073709551615", "--cache-type", "f16", "a prompt"),
+                       "--no-bos", "-s", "18446744073709551615", "--cache-type", "q8_0",
+                       "a prompt"),
                  0);
     cr_expect_eq(options.task, RUN_TASK_GENERATE);
     cr_expect_eq(options.n_predict, -1);
@@ -39,7 +41,7 @@ Test(run_options, values)
     cr_expect_eq(options.sampling.temperature, 0);
     cr_expect_eq(options.sampling.seed, UINT64_MAX);
     cr_expect(options.has_seed);
-    cr_expect(options.is_cache_f16);
+    cr_expect_eq(options.cache_type, DEQUANT_Q8_0);
     cr_expect_not(options.adds_bos);
     cr_expect_str_eq(options.model, "mnt");
     cr_expect_str_eq(options.prompt, "a prompt");
@@ -176,7 +178,7 @@ Test(run_options, invalid_options_are_refused, .init = cr_redirect_stderr)
         {"ggufs-run", "mnt", "--seed", "-2"},
         {"ggufs-run", "mnt", "--seed", "18446744073709551616"},
         {"ggufs-run", "mnt", "--stop", ""},
-        {"ggufs-run", "mnt", "--cache-type", "q8_0"},
+        {"ggufs-run", "mnt", "--cache-type", "q4_0"},
         {"ggufs-run", "mnt", "--json=1"},
         {"ggufs-run", "mnt", "--tokens", "a"},
         {"ggufs-run", "mnt", "-i", "--tokenize"},
