@@ -1,14 +1,15 @@
 #include "contrib/runner/compute/attend.h"
 
 #include "contrib/runner/compute/run_kernels.h"
+#include "contrib/runner/compute/team.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* With fewer elements, a team of threads costs more than it saves. */
-#define PARALLEL_ELEMENTS 65536
+/* Multiplications in a piece of work. */
+#define PIECE_PRODUCTS 32768
 
 /* Queries that use a tile's keys and values together: of up to MOST_HEADS heads of some tokens. */
 enum { MOST_HEADS = 16, MOST_ROWS = 64, CACHE_LINE_BYTES = 64 };
@@ -331,6 +332,16 @@ static int attend_block(const struct job *job, size_t index)
     return 0;
 }
 
+static void attend_blocks(void *context, size_t first, size_t end, unsigned thread)
+{
+    struct job *job = context;
+
+    (void)thread;
+    for (size_t i = first; i < end; i++)
+        if (attend_block(job, i) < 0)
+            __atomic_store_n(&job->code, -ENOMEM, __ATOMIC_RELAXED);
+}
+
 static size_t common_divisor(size_t a, size_t b)
 {
     return b == 0 ? a : common_divisor(b, a % b);
@@ -353,21 +364,15 @@ int run_attend(const struct run_attention *attention, const float *queries, size
         .out = out,
         .n_shared = selection ? common_divisor(n_alike, n_head / selection->n_groups) : n_alike,
     };
-    const bool is_large =
-        n * n_head * (first + n) * (attention->dim_k + attention->dim_v) > PARALLEL_ELEMENTS;
 
     job.n_head_groups = (job.n_shared + MOST_HEADS - 1) / MOST_HEADS;
     job.n_heads = (job.n_shared + job.n_head_groups - 1) / job.n_head_groups;
     job.n_tokens = selection ? 1 : MOST_ROWS / job.n_heads;
     job.n_blocks =
         (n + job.n_tokens - 1) / job.n_tokens * (n_head / job.n_shared) * job.n_head_groups;
-    (void)is_large; /* unused without OpenMP */
-#pragma omp parallel for schedule(dynamic) if (is_large)
-    for (size_t i = 0; i < job.n_blocks; i++) {
-        if (attend_block(&job, i) < 0) {
-#pragma omp atomic write
-            job.code = -ENOMEM;
-        }
-    }
+    run_parallel(job.n_blocks,
+                 run_grain(PIECE_PRODUCTS, job.n_tokens * job.n_heads * (first + n) *
+                                               (attention->dim_k + attention->dim_v)),
+                 attend_blocks, &job);
     return job.code;
 }
