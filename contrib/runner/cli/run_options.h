@@ -35,8 +35,8 @@ struct run_options {
     int64_t n_predict; /* -1: no limit */
     int64_t n_context; /* 0: the training context; -1: not given */
     uint32_t n_batch;
-    uint32_t n_threads; /* 0: run_default_threads() */
-    bool is_exact;      /* multiply in floats */
+    uint32_t n_threads;  /* 0: run_default_threads() */
+    bool is_exact;       /* multiply in floats */
     uint32_t cache_type; /* see struct run_cache */
     bool is_warmed_up;
 

@@ -11,7 +11,7 @@
 struct run_engine_options {
     /* limit of the tokens that can be fed; 0: the training context */
     uint32_t n_context;
-    uint32_t n_batch;  /* limit of the tokens computed at once; 0: 512 */
+    uint32_t n_batch;    /* limit of the tokens computed at once; 0: 512 */
     uint32_t cache_type; /* of keys and values; see struct run_cache */
     /* Called before each layer of each batch, by the thread that feeds; NULL: no call. */
     void (*on_layer)(void *user, uint32_t layer, uint32_t n_layers);

@@ -24,8 +24,8 @@ struct run_mixers {
 /* The place of a mixer in the model, given when it is loaded. */
 struct run_mixer_place {
     const struct run_hparams *hparams;
-    uint32_t index; /* of the layer */
-    uint32_t cache_type; /* see struct run_cache */
+    uint32_t index;                  /* of the layer */
+    uint32_t cache_type;             /* see struct run_cache */
     const struct run_mixers *layers; /* [n_layer]; those before `index` are loaded */
 };
 
