@@ -97,8 +97,11 @@ typedef void run_wkv4_step_fn(float *numerators, float *denominators, float *exp
     DO(set, add_products)                                                                          \
     DO(set, transpose)                                                                             \
     DO(set, weigh)                                                                                 \
-    DO(set, exponentials) DO(set, delta_step) DO(set, wkv6_step) DO(set, wkv7_step)                \
-        DO(set, linear_step) DO(set, scan_step) DO(set, scan_channel) DO(set, wkv4_step)
+    DO(set, exponentials)                                                                          \
+    DO(set, delta_step)                                                                            \
+    DO(set, wkv6_step)                                                                             \
+    DO(set, wkv7_step)                                                                             \
+    DO(set, linear_step) DO(set, scan_step) DO(set, scan_channel) DO(set, wkv4_step)
 
 #define RUN_KERNEL_SLOT(unused, name)  run_##name##_fn *name;
 #define RUN_DECLARE_KERNEL(set, name)  run_##name##_fn run_##set##_##name;
