@@ -32,6 +32,10 @@ static_assert(RUN_MAX_THREADS < 1 << WORKING_BITS, "a state can count all thread
  */
 #define N_LOOKS 1000
 
+/* Bodies keep tiles of some 200 KB on the stack, which is more than the default of some C
+ * libraries. */
+#define STACK_BYTES ((size_t)2 << 20)
+
 /* Members that change together share a cache line. */
 static struct {
     _Alignas(64) _Atomic uint64_t state;
@@ -203,14 +207,18 @@ static void begin_region(size_t n, size_t grain, unsigned n_pieces, run_parallel
 
 void run_team_start(unsigned n_threads)
 {
-    team.workers = n_threads > 1 ? calloc(n_threads - 1, sizeof *team.workers) : NULL;
-    if (!team.workers)
+    pthread_attr_t attributes;
+
+    if (n_threads <= 1 || pthread_attr_init(&attributes) != 0)
         return;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    team.workers = calloc(n_threads - 1, sizeof *team.workers);
     atomic_store(&team.is_ending, false);
-    while (team.n_workers < n_threads - 1 &&
-           pthread_create(&team.workers[team.n_workers], NULL, serve,
+    while (team.workers && team.n_workers < n_threads - 1 &&
+           pthread_create(&team.workers[team.n_workers], &attributes, serve,
                           (void *)(uintptr_t)(team.n_workers + 1)) == 0)
         team.n_workers++;
+    pthread_attr_destroy(&attributes);
 }
 
 void run_team_end(void)
