@@ -13,6 +13,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22 /* Linux 5.14; older C libraries do not define it */
+#endif
+
 /* The first one that fits is used; the last one fits every path. */
 static const struct gguf_source_kind *const kinds[] = {&gguf_whole_file};
 
