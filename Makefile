@@ -295,7 +295,7 @@ lint:
 	contrib/install-deps lint
 	clang-format --dry-run -Werror $(C_FILES)
 	set -e; $(foreach set,$(KERNEL_SETS),clang-tidy --quiet --warnings-as-errors='*' $(KERNEL_SRC) $(RUNNER_KERNEL_SRC) -- \
-	    -std=c11 -D_GNU_SOURCE -I. -DDEQUANT_SET=$(set) $(CPU_$(set));)
+	    -std=c11 -D_GNU_SOURCE -I. -DDEQUANT_SET=$(set) $(CPU_$(set)) $(PRODUCTS_$(set));)
 	printf '%s\n' $(filter %.c,$(filter-out tests/% dequant/kernels/% contrib/runner/kernels/%,$(C_FILES))) | xargs -P $$(nproc) -I FILE \
 	    clang-tidy --quiet --warnings-as-errors='*' FILE -- \
 	    -std=c11 -D_GNU_SOURCE '-DGGUFS_VERSION=""' -I. $(PKG_CFLAGS)

@@ -90,7 +90,7 @@ void SIMD_NAME(unpack_iq2_xxs)(const void *rows, size_t row_bytes, struct dequan
             const words signs = words_even_signs(words_sevens(v[2 * i + 1]));
 
             for (unsigned k = 0; k < 4; k++)
-                put_iq2(panel->q + 8 * (g + i) + 2 * k, dequant_iq2_xxs_grid,
+                put_iq2(panel->q + 8 * (g + i) + 2 * (size_t)k, dequant_iq2_xxs_grid,
                         words_byte(v[2 * i], k), signs, k);
         }
     }
@@ -138,7 +138,7 @@ void SIMD_NAME(unpack_iq2_s)(const void *rows, size_t row_bytes, struct dequant_
         for (unsigned k = 0; k < 4; k++) {
             const words high = words_and(words_right(qh, (int)(2 * k)), words_all(0x300));
 
-            put_iq2(panel->q + 8 * g + 2 * k, dequant_iq2_s_grid,
+            put_iq2(panel->q + 8 * g + 2 * (size_t)k, dequant_iq2_s_grid,
                     words_or(words_byte(qs[g], k), high), signs[g], k);
         }
     }

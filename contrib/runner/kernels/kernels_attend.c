@@ -81,9 +81,10 @@ void RUN_KERNEL(add_products)(const float *a, size_t a_stride, size_t n_rows, co
                               size_t b_stride, size_t n, size_t n_columns, float *out,
                               size_t out_stride)
 {
+    const size_t width = (size_t)VECTORS * FLOAT_WIDTH;
     size_t c = 0;
 
-    for (; c + VECTORS * FLOAT_WIDTH <= n_columns; c += VECTORS * FLOAT_WIDTH)
+    for (; c + width <= n_columns; c += width)
         add_columns(a, a_stride, n_rows, b + c, b_stride, n, VECTORS, out + c, out_stride);
     for (; c < n_columns; c += FLOAT_WIDTH)
         add_columns(a, a_stride, n_rows, b + c, b_stride, n, 1, out + c, out_stride);
