@@ -52,7 +52,8 @@ void dequant_unpack(const struct dequant_type *type, const uint8_t *rows, size_t
 {
     const struct dequant_product *product = type->product;
     const size_t set = dequant_product_set();
-    const size_t step_bytes = DEQUANT_PANEL_ELEMENTS / type->block_elements * type->block_bytes;
+    const size_t step_bytes =
+        (size_t)DEQUANT_PANEL_ELEMENTS / type->block_elements * type->block_bytes;
     dequant_unpack_fn *unpack =
         product->unpack[set] ? product->unpack[set] : product->unpack[DEQUANT_SET_scalar];
 

@@ -19,7 +19,7 @@ except ImportError:
 
 setUpModule = mounting.require_fuse
 
-EX_USAGE, EX_DATAERR = 64, 65
+EX_USAGE, EX_DATAERR, EX_NOINPUT = 64, 65, 66
 
 
 def read_file(*parts):
@@ -222,12 +222,13 @@ class TestEdits(ModelTestCase):
             with self.subTest(text=text):
                 path = self.write("bad.json", text)
                 self.assert_refused(EX_USAGE, ["--edits", path], "ggufs: --edits: ", word)
-        self.assert_refused(EX_USAGE, ["--edits", self.path("none")], "No such file")
-        self.assert_refused(EX_USAGE, ["--edits", self.folder], "directory")
+        self.assert_refused(EX_NOINPUT, ["--edits", self.path("none")], "No such file")
+        self.assert_refused(EX_NOINPUT, ["--edits", self.folder], "directory")
 
-    def test_no_edits_with_check(self):
-        result = self.run_ggufs("-o", "unset=types", "--check", self.model)
-        self.assert_status(EX_USAGE, result)
+    def test_check_of_edits(self):
+        """--check with edits checks the model that they make."""
+        self.assert_status(0, self.run_ggufs("-o", "unset=types", "--check", self.model))
+        self.assert_status(EX_DATAERR, self.run_ggufs("-o", "unset=nothing", "--check", self.model))
 
 
 class TestSplit(ModelTestCase):

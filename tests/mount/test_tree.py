@@ -283,7 +283,7 @@ class TestTensors(TreeTestCase):
         built = GgufFile()
         for type_id in (4, 5, 43, 99, 255, 2**31, 2**32 - 1):
             built.tensor(b"type-%d" % type_id, [32, 2], type_id, tensor_bytes(64))
-        built.tensor(b"no-dimensions", [], 99)
+        built.tensor(b"no-dimensions", [], 99, tensor_bytes(1))
         built.tensor(b"empty", [0, 5], 99)
         self.check_built(built.tensor(b"known", [4], F32, tensor_bytes(16)))
 
