@@ -176,7 +176,8 @@ build/$(FUZZER)/obj/%.o: SANFLAGS = -fsanitize=$(if $(filter fuzz,$(FUZZER)),fuz
     -fno-sanitize-recover=all -fno-omit-frame-pointer
 # The targets themselves are built without coverage, so that libFuzzer ignores their branches.
 build/$(FUZZER)/obj/tests/%.o: SANFLAGS += $(if $(filter fuzz,$(FUZZER)),-fno-sanitize=fuzzer-no-link)
-build/$(FUZZER)/obj/dequant/%.o: ALL_CFLAGS += -ffp-contract=off
+build/$(FUZZER)/obj/dequant/%.o build/$(FUZZER)/obj/contrib/runner/%.o: ALL_CFLAGS += -ffp-contract=off
+build/$(FUZZER)/obj/contrib/runner/%.o: ALL_CFLAGS += -fopenmp-simd
 build/$(FUZZER)/obj/%.o: %.c Makefile
 	$(compile)
 $(foreach set,scalar $(KERNEL_SETS),$(eval $(call kernel_rule,build/$(FUZZER),$(set))))

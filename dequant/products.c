@@ -6,8 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* The bytes of DEQUANT_PANEL_ELEMENTS elements are at most these, of Q8_K. */
-enum { MAX_ROW_BYTES = 292 };
+/* The bytes of DEQUANT_PANEL_ELEMENTS elements are at most these, of Q8_0. */
+enum { MAX_ROW_BYTES = 272 };
 
 #define SET(set, unused) [DEQUANT_SET_##set] = {dequant_##set##_quantize, dequant_##set##_multiply},
 

@@ -55,7 +55,7 @@ struct dequant_panel {
     /* By pairs of groups: t, or s * z where the type has a zero point and integer scales. */
     int16_t mins[DEQUANT_PANEL_ELEMENTS / 32][DEQUANT_PANEL_ROWS][2];
     float d[DEQUANT_PANEL_ELEMENTS / 16][DEQUANT_PANEL_ROWS]; /* by span */
-    float m[DEQUANT_PANEL_ELEMENTS / 32][DEQUANT_PANEL_ROWS]; /* by span; types with minima only */
+    float m[DEQUANT_PANEL_ELEMENTS / 16][DEQUANT_PANEL_ROWS]; /* by span; types with minima only */
 };
 
 /*
@@ -68,7 +68,7 @@ typedef void dequant_unpack_fn(const void *rows, size_t row_bytes, struct dequan
 struct dequant_product {
     uint16_t span_elements;  /* that share d: 16, 32 or 256 */
     uint16_t group_elements; /* that share s: 16 or 32; equal to the span without integer scales */
-    uint8_t zero;            /* z; 128 for types whose own integers are signed bytes */
+    uint8_t zero;            /* z; 128 if `greatest` is over 127: own integers are signed bytes */
     uint8_t greatest;        /* q is at most that */
     bool has_mins;           /* t and m are there */
     dequant_unpack_fn *unpack[DEQUANT_SETS];
@@ -83,7 +83,8 @@ typedef void dequant_multiply_fn(const struct dequant_product *product,
                                  const struct dequant_activations *x, size_t x_stride,
                                  size_t n_columns, float sums[][DEQUANT_PANEL_ROWS]);
 
-/* Quantize DEQUANT_PANEL_ELEMENTS elements in blocks of block_elements, 32 or 256, that share dx.
+/* Quantize DEQUANT_PANEL_ELEMENTS elements in blocks of block_elements, a multiple of 32, that
+ * share dx.
  */
 typedef void dequant_quantize_fn(const float *x, size_t block_elements,
                                  struct dequant_activations *out);

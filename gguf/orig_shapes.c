@@ -83,14 +83,12 @@ static int compare_to_name(const void *name, const void *tensor)
 
 static const struct gguf_tensor **sort_tensors(const struct gguf_model *model)
 {
-    /* NOLINTBEGIN(bugprone-sizeof-expression): the elements are pointers */
     const struct gguf_tensor **sorted = calloc(model->n_tensors + 1, sizeof *sorted);
 
     for (uint64_t i = 0; sorted && i < model->n_tensors; i++)
         sorted[i] = &model->tensors[i];
     if (sorted)
         qsort(sorted, model->n_tensors, sizeof *sorted, compare_tensors);
-    /* NOLINTEND(bugprone-sizeof-expression) */
     return sorted;
 }
 
@@ -104,7 +102,6 @@ static void find_shape(const struct gguf_model *model, const struct gguf_tensor 
 
     if (!is_shape_key(key, &tensor_name))
         return;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): the elements are pointers */
     found = bsearch(&tensor_name, sorted, model->n_tensors, sizeof *sorted, compare_to_name);
     if (!found)
         gguf_note(report, key->file_offset, "key %s: there is no such tensor",

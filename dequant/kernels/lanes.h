@@ -86,7 +86,7 @@ static inline lanes_floats lanes_fused(lanes_floats a, lanes_floats b, lanes_flo
     return _mm512_fmadd_ps(a, b, c);
 }
 
-/* Products of bytes below `greatest` that an accumulator holds. */
+/* Steps with bytes of up to `greatest` that an accumulator holds. */
 #define LANES_DEPTH(greatest) 64
 /* Bytes above 127 need no care. */
 #define LANES_SIGN_WIDE 0

@@ -44,9 +44,9 @@ static bool read_number(const char *digits, uint32_t *number)
 /* Read the numbers that end `length` bytes behind the start of a path. */
 static bool read_numbers(const char *path, size_t length, uint32_t *number, uint32_t *count)
 {
-    const char *numbers = path + length - NUMBERS_BYTES;
+    const char *numbers = length >= NUMBERS_BYTES ? path + length - NUMBERS_BYTES : "";
 
-    return length >= NUMBERS_BYTES && numbers[0] == '-' && read_number(numbers + 1, number) &&
+    return numbers[0] == '-' && read_number(numbers + 1, number) &&
            strncmp(numbers + 1 + DIGITS, "-of-", 4) == 0 &&
            read_number(numbers + NUMBERS_BYTES - DIGITS, count);
 }

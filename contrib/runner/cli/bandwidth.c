@@ -1,6 +1,6 @@
 #include "contrib/runner/cli/bandwidth.h"
 
-#include "contrib/runner/cli/session.h"
+#include "contrib/runner/cli/run_progress.h"
 
 #include <math.h>
 #include <pthread.h>

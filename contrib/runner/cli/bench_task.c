@@ -127,6 +127,8 @@ static void print_row(const char *name, uint32_t n, const struct rates *rates)
 
 static void print_first_token(const struct run_first_token *first)
 {
+    if (isnan(first->warm_seconds))
+        return;
     if (isnan(first->cold_seconds))
         printf("first token   warm %.3f s\n", first->warm_seconds);
     else

@@ -261,8 +261,11 @@ static int answer(struct chat *chat, const char *said, size_t length, struct run
     code = run_generation_feed(generation, &chat->ids, failure);
     if (code == 0)
         code = run_generate(generation, failure);
-    else if (code == -EINTR)
-        code = 0;
+    else if (code == -EINTR) {
+        run_message("interrupted while the model read the message; it has seen only a part of it, "
+                    "so the chat ends");
+        return -EINTR;
+    }
     if (code == 0 && (text->length == 0 || text->bytes[text->length - 1] != '\n'))
         code = run_output_newline(failure);
     return code == -EINTR ? 0 : code;

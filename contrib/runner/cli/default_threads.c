@@ -2,12 +2,14 @@
 
 #include "contrib/runner/compute/team.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The most CPUs that are counted. */
 #define MAX_CPUS 8192
@@ -49,14 +51,14 @@ static unsigned first_sibling(const char *root, unsigned cpu)
                : cpu;
 }
 
-/* Return the number of cores with a CPU on which this process may run; 0 if unknown. */
+/* Return the number of cores with a CPU on which this process may run, or of those online. */
 static unsigned count_cores(const char *root)
 {
     struct cpus usable, first_siblings;
 
     memset(&first_siblings, 0, sizeof first_siblings);
     if (sched_getaffinity(0, sizeof usable, usable.sets) != 0)
-        return 0;
+        return (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
     for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
         if (CPU_ISSET_S(cpu, sizeof usable, usable.sets))
             CPU_SET_S(first_sibling(root, cpu), sizeof first_siblings, first_siblings.sets);
@@ -106,7 +108,8 @@ static unsigned clamp(unsigned long n)
 unsigned run_default_threads(const char *root)
 {
     const char *wanted = getenv("OMP_NUM_THREADS");
-    const unsigned long n_wanted = wanted ? strtoul(wanted, NULL, 10) : 0;
+    const unsigned long n_wanted =
+        wanted && isdigit((unsigned char)*wanted) ? strtoul(wanted, NULL, 10) : 0;
     unsigned n_cores, limit;
 
     if (n_wanted > 0)

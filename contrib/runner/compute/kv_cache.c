@@ -47,6 +47,11 @@ void run_cache_free(struct run_cache *cache)
 }
 
 /* The scale is that of ggml: the largest magnitude becomes 127. */
+/* The greatest f16; greater elements are clipped. */
+#define MOST_SCALE 65504.0F
+/* Elements that are all smaller become 0. */
+#define LEAST_MAGNITUDE 1e-30F
+
 static void store_q8_0(const float *row, size_t width, struct dequant_q8_0 *to)
 {
     for (; width > 0; width -= DEQUANT_BLOCK, row += DEQUANT_BLOCK, to++) {
@@ -58,10 +63,13 @@ static void store_q8_0(const float *row, size_t width, struct dequant_q8_0 *to)
             is_finite &= isfinite(row[i]) != 0;
         }
         scale = is_finite ? largest / 127 : NAN;
-        inverse = scale > 0 ? 1 / scale : 0;
+        if (scale > MOST_SCALE)
+            scale = MOST_SCALE;
+        /* As an f16, such a scale is 0. */
+        inverse = largest > LEAST_MAGNITUDE ? 1 / scale : 0;
         dequant_encode(dequant_type_by_id(DEQUANT_F16), &scale, &to->d, 1);
         for (size_t i = 0; i < DEQUANT_BLOCK; i++)
-            to->qs[i] = is_finite ? (int8_t)roundf(row[i] * inverse) : 1;
+            to->qs[i] = is_finite ? (int8_t)fmaxf(-127, fminf(127, roundf(row[i] * inverse))) : 1;
     }
 }
 

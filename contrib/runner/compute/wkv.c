@@ -8,7 +8,7 @@
 /* The columns of a state are independent; TILE of them are computed together. */
 enum { TILE = 64 };
 
-/* Elements in a piece of work: of states, and in version 4 of rows, each with four expf(). */
+/* Elements in a piece of work: of states, and in version 4 of rows, each with four exponentials. */
 enum { PIECE_ELEMENTS = 16384, PIECE_EXPONENTIALS = 1024 };
 
 /* The exponent before the first token: lower than any that follows. */

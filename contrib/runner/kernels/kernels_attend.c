@@ -171,7 +171,7 @@ float RUN_KERNEL(weigh)(float scores[RUN_TILE], size_t begin, size_t end, float 
     const size_t last = (end + RUN_LANES - 1) / RUN_LANES * RUN_LANES;
     const float before = softmax->highest;
     float_vector highest = all_of(before), sums[FLOAT_PARTS] = {0};
-    float lanes[RUN_LANES], factor = 1;
+    float lanes[RUN_LANES], factor = 1, peak;
 
     for (size_t i = first; i < last; i += FLOAT_WIDTH) {
         const float_vector behind =
@@ -184,10 +184,12 @@ float RUN_KERNEL(weigh)(float scores[RUN_TILE], size_t begin, size_t end, float 
         highest = chosen(score > highest, score, highest);
     }
     softmax->highest = highest_of(highest);
+    /* Scores of minus infinity weigh nothing, though they differ by NaN; a NaN stays one. */
+    peak = softmax->highest == -INFINITY ? 0 : softmax->highest;
     for (size_t i = first; i < last; i += RUN_LANES) {
         for (size_t part = 0; part < FLOAT_PARTS; part++) {
             float *at = scores + i + part * FLOAT_WIDTH;
-            const float_vector weight = vector_exp(load(at) - softmax->highest);
+            const float_vector weight = vector_exp(load(at) - peak);
 
             store(at, weight);
             sums[part] += weight;
