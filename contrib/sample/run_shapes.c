@@ -145,7 +145,7 @@ static void add_gpt_oss_layer(struct sample_model *model, uint32_t layer)
 static void add_mamba2_layer(struct sample_model *model, uint32_t layer)
 {
     const struct sample_sizes *sizes = &model->sizes;
-    const uint64_t convolved = (uint64_t)sizes->inner + 2 * sizes->state; /* one group */
+    const uint64_t convolved = sizes->inner + 2 * (uint64_t)sizes->state; /* one group */
 
     add_norm(model, layer, "attn_norm.weight", sizes->width);
     add_part(model, layer, "ssm_in.weight", model->mix->matrix, sizes->width,

@@ -270,11 +270,11 @@ static size_t write_decimal(struct decimal decimal, char *out)
     if (point <= 0) {
         memcpy(at, "0.000", 5);
         at += 2 - point;
-        memcpy(at, digits, COPIED_BYTES);
+        memcpy(at, digits, COPIED_BYTES); /* NOLINT(bugprone-not-null-terminated-result) */
         return (size_t)(at - out) + n_digits;
     }
     if ((size_t)point >= n_digits) {
-        memcpy(at, digits, COPIED_BYTES);
+        memcpy(at, digits, COPIED_BYTES); /* NOLINT(bugprone-not-null-terminated-result) */
         at += n_digits;
         for (size_t i = n_digits; i < (size_t)point; i++)
             *at++ = '0';

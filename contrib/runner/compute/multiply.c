@@ -121,8 +121,8 @@ static void prefetch(const struct product *product, uint64_t row, size_t panel)
 {
     enum { LINE_BYTES = 64 };
     const struct dequant_type *type = product->weights->type;
-    const size_t n_bytes =
-        DEQUANT_PANEL_ROWS * DEQUANT_PANEL_ELEMENTS / type->block_elements * type->block_bytes;
+    const size_t n_bytes = (size_t)DEQUANT_PANEL_ROWS * DEQUANT_PANEL_ELEMENTS /
+                           type->block_elements * type->block_bytes;
     const uint8_t *next =
         product->rows + (row + DEQUANT_PANEL_ROWS) * product->row_bytes + panel * n_bytes;
 
