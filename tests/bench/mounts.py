@@ -40,10 +40,10 @@ def server_of(mountpoint):
     return next(pid for pid, parent in found if parent in pids)
 
 
-def peak_bytes(pid):
-    """Return the peak resident size of a process."""
+def anonymous_bytes(pid):
+    """Memory of the process's own; mapped pages of the model are the system's cache."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as file:
-        return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM:"))
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith("RssAnon:"))
 
 
 def tensor_names(mountpoint):
