@@ -473,7 +473,7 @@ class TestTerminal(RunnerTestCase):
         return shown
 
     def test_progress_of_a_prompt(self):
-        """It appears after a second. Ctrl-C in a chat ends feeding, and the line is erased."""
+        """It appears after a second. Ctrl-C ends the chat with a message, and the line is erased."""
         master, slave = self.open_terminal()
         self.addCleanup(os.close, master)
         process = subprocess.Popen([RUNNER, *self.options(self.model), "-c", "50000", "-b", "8", "-i",
@@ -489,7 +489,7 @@ class TestTerminal(RunnerTestCase):
         self.assertEqual(INTERRUPTED, process.wait(mounting.DEADLINE))
         shown += os.read(master, 65536)
         self.assertRegex(shown, rb"\r\x1b\[Kprompt: \d+ of \d\d\d\d\d tokens")
-        self.assertRegex(shown, rb"tokens\r\x1b\[K\s*$")
+        self.assertRegex(shown, rb"tokens\r\x1b\[Kggufs-run: interrupted .* only a part of it.*\s$")
 
     def test_messages_start_a_line(self):
         options = ("--temp", "0", "-n", "5", self.model, "the file")
