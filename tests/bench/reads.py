@@ -83,7 +83,7 @@ def measure_model(table, model, wanted, options):
 
 
 def measure_memory(table, model, types, options, n_bytes):
-    """Measure the anonymous memory of the server after each file, while four readers read each file."""
+    """Measure the anonymous memory of the server while four readers read each file."""
     with mounts.mounted(mounts.GGUFS, model, options) as folder:
         names = types or mounts.tensor_names(folder)
         server = mounts.server_of(folder)

@@ -597,10 +597,14 @@ class TestKeeper(RunnerTestCase):
         for path in (device, self.runtime):
             os.chmod(path, 0o777)
         os.chmod(self.folder, 0o755)
+        # Another user may not be able to enter the folder of the build.
+        for path in (RUNNER, mounting.BINARY, self.model):
+            shutil.copy(path, self.folder)
+        runner, model = (self.path(os.path.basename(path)) for path in (RUNNER, self.model))
         script = ('mount --bind "$1" /etc && mount --bind "$2" /dev/fuse || exit 99; shift 2; '
                   'exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"')
-        process = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", etc, device, RUNNER,
-                                  *self.options(self.model), "--temp", "0", "-n", "8", self.model,
+        process = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", etc, device, runner,
+                                  *self.options(model), "--temp", "0", "-n", "8", model,
                                   "the file"], stdin=subprocess.DEVNULL, capture_output=True,
                                  env=self.environment)
         err = process.stderr.decode()
