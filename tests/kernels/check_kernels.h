@@ -1,4 +1,4 @@
-/* What the checks of kernels share. */
+/* The checks of the kernel sets that lie in several files. */
 #ifndef GGUFS_TESTS_CHECK_KERNELS_H
 #define GGUFS_TESTS_CHECK_KERNELS_H
 

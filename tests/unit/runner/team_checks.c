@@ -186,7 +186,7 @@ static unsigned check_nested_regions(void)
     return n_errors + atomic_load(&n_nested_errors);
 }
 
-/* What the caller wrote is visible to the bodies, and what they wrote is visible to the caller. */
+/* Bodies see the writes of the caller before the region; the caller sees theirs after it. */
 static unsigned check_visibility(void)
 {
     enum { N = 1000 };
