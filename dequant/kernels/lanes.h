@@ -32,7 +32,7 @@ static inline lanes lanes_dot(lanes sum, lanes q, lanes x)
     return _mm512_dpbusd_epi32(sum, q, x);
 }
 
-/* The same, for q up to 255; subtracts nothing. */
+/* The same for bytes above 127. */
 static inline lanes lanes_dot_wide(lanes sum, lanes q, lanes x)
 {
     return _mm512_dpbusd_epi32(sum, q, x);
