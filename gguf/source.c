@@ -152,6 +152,16 @@ int gguf_source_check(const struct gguf_source *source, uint64_t end_offset)
     return result;
 }
 
+int gguf_source_get_file(const struct gguf_source *source, struct gguf_file_status *status)
+{
+    int result;
+
+    if (!source->mapping)
+        return -ENODATA;
+    result = source->kind->get_status(source, status);
+    return result < 0 ? -EIO : gguf_source_check(source, source->size_bytes);
+}
+
 unsigned gguf_source_generation(const struct gguf_source *source)
 {
     return atomic_load(&source->changes->generation);

@@ -122,6 +122,13 @@ int gguf_source_lend_unchecked(const struct gguf_source *source, uint64_t offset
  */
 int gguf_source_check(const struct gguf_source *source, uint64_t end_offset);
 
+/*
+ * Get the status of the file that holds the source's bytes at the same offsets, for others who map
+ * it. -ENODATA if there is no such file: the source is growing, or its kind changes bytes. Else
+ * what gguf_source_check() returns for the whole source.
+ */
+int gguf_source_get_file(const struct gguf_source *source, struct gguf_file_status *status);
+
 /* Return how often gguf_source_check() has found new times and an unchanged header. */
 unsigned gguf_source_generation(const struct gguf_source *source);
 

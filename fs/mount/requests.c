@@ -3,6 +3,7 @@
 #include "fs/mount/attach.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/views.h"
+#include "gguf/support/source_location.h"
 
 #include <fuse_lowlevel.h>
 
@@ -347,6 +348,55 @@ static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t off
     fs_changes_notice(&server->changes);
 }
 
+/* Returns 0, -ENOTTY if the file is not a part of a model file, or a negative errno. */
+static int locate(const struct fs_image *image, struct gguf_source_location *location)
+{
+    const struct gguf_source *source;
+    struct gguf_file_status status;
+    uint64_t offset;
+    int result;
+
+    if (!fs_image_is_of_source(image, &source, &offset) ||
+        strlen(source->path) >= sizeof location->path)
+        return -ENOTTY;
+    result = fs_image_check(image);
+    if (result == 0)
+        result = gguf_source_get_file(source, &status);
+    if (result < 0)
+        return result == -ENODATA ? -ENOTTY : result;
+    *location = (struct gguf_source_location){
+        .offset = offset,
+        .device = status.device,
+        .inode = status.inode,
+        .size_bytes = status.size_bytes,
+        .modified_seconds = status.modified.tv_sec,
+        .modified_nanoseconds = status.modified.tv_nsec,
+    };
+    strcpy(location->path, source->path);
+    return 0;
+}
+
+static void on_ioctl(fuse_req_t request, fuse_ino_t inode, unsigned command, void *argument,
+                     struct fuse_file_info *info, unsigned flags, const void *in, size_t in_size,
+                     size_t out_size)
+{
+    struct fs_server *server = server_of(request);
+    struct gguf_source_location location;
+    int result = -ENOTTY;
+
+    (void)argument, (void)in, (void)in_size;
+    if (command == GGUF_GET_SOURCE_LOCATION && !(flags & FUSE_IOCTL_DIR) &&
+        out_size == sizeof location)
+        result = locate((const struct fs_image *)(uintptr_t)info->fh, &location);
+    if (result < 0 && result != -ENOTTY)
+        fs_report_read_failure(&server->failures, index_of(inode), result);
+    if (result < 0)
+        fuse_reply_err(request, -result);
+    else
+        fuse_reply_ioctl(request, 0, &location, sizeof location);
+    fs_changes_notice(&server->changes);
+}
+
 static void on_statfs(fuse_req_t request, fuse_ino_t inode)
 {
     const struct fs_tree *tree = server_of(request)->tree;
@@ -372,5 +422,6 @@ const struct fuse_lowlevel_ops fs_requests = {
     .open = on_open,
     .read = on_read,
     .release = on_release,
+    .ioctl = on_ioctl,
     .statfs = on_statfs,
 };

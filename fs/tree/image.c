@@ -221,6 +221,16 @@ static int read_slice(const struct slice *slice)
     return -EINVAL;
 }
 
+bool fs_image_is_of_source(const struct fs_image *image, const struct gguf_source **source,
+                           uint64_t *offset)
+{
+    if (image->n_segments != 1 || image->segments[0].kind != FS_SOURCE_BYTES)
+        return false;
+    *source = image->segments[0].bytes.source;
+    *offset = image->segments[0].bytes.offset;
+    return true;
+}
+
 /* Return the first segment that ends after `offset`, which lies in the image. */
 static size_t segment_at(const struct fs_image *image, uint64_t offset)
 {

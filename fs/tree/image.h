@@ -105,6 +105,13 @@ int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const struc
 bool fs_image_is_worth_keeping(const struct fs_image *image);
 
 /*
+ * Return true if the image consists of consecutive bytes of one of the model's files, and get that
+ * file and the offset of the first byte there.
+ */
+bool fs_image_is_of_source(const struct fs_image *image, const struct gguf_source **source,
+                           uint64_t *offset);
+
+/*
  * Check the model's first file, because every file of the tree depends on its header, and the files
  * whose bytes the image holds. Returns 0, or -ESTALE like gguf_source_check().
  */

@@ -19,6 +19,8 @@ int gguf_get_file_status(int descriptor, struct gguf_file_status *status)
     if (syscall(SYS_fstat, descriptor, &kernel) != 0)
         return -errno;
     *status = (struct gguf_file_status){
+        .device = (uint64_t)kernel.st_dev,
+        .inode = (uint64_t)kernel.st_ino,
         .size_bytes = (uint64_t)kernel.st_size,
         .modified = {.tv_sec = (time_t)kernel.st_mtime, .tv_nsec = (long)kernel.st_mtime_nsec},
         .status_changed = {.tv_sec = (time_t)kernel.st_ctime,

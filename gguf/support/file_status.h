@@ -1,4 +1,4 @@
-/* The size and times of an open file, asked for in a way that a confined process may use. */
+/* The status of an open file, asked for in a way that a confined process may use. */
 #ifndef GGUFS_GGUF_FILE_STATUS_H
 #define GGUFS_GGUF_FILE_STATUS_H
 
@@ -6,6 +6,7 @@
 #include <time.h>
 
 struct gguf_file_status {
+    uint64_t device, inode; /* as in struct stat; together they identify the file */
     uint64_t size_bytes;
     struct timespec modified;       /* contents; a user can set this time */
     struct timespec status_changed; /* contents, times, mode …; nobody can set this time */

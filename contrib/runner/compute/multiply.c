@@ -24,8 +24,8 @@ void run_multiply_in_floats(bool chosen)
 enum { TILE_ROWS = 8, TILE_ELEMENTS = 1024 };
 
 /*
- * Return F32 weights, which are multiplied in place, or NULL for other types. Mappings begin at a
- * page, so floats are aligned.
+ * Return F32 weights, which are multiplied in place, or NULL for other types, and for floats that
+ * an old model file does not align.
  */
 static const float *plain_floats(const struct run_tensor *weights)
 {

@@ -17,7 +17,8 @@ struct run_tensor {
     const char *name;
     const struct dequant_type *type;
     uint64_t ne[RUN_MAX_DIMS];
-    const uint8_t *data; /* a mapping: reading it can take as long as reading the file */
+    const uint8_t
+        *data; /* in a mapping, not aligned; reading it can take as long as reading the file */
     /* index of row 0 in `data`, which begins at a group of stored rows */
     uint32_t first_row;
 };

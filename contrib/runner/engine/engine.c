@@ -11,6 +11,7 @@
 enum { DEFAULT_BATCH = 512, MAX_BATCH = 1 << 16, DEFAULT_CONTEXT = 4096 };
 
 struct run_engine {
+    struct run_weights *weights;
     struct run_hparams hparams;
     struct run_arena arena;
     struct run_scratch scratch;
@@ -220,6 +221,7 @@ int run_engine_open(const struct run_metadata *metadata, struct run_weights *wei
     *out = NULL;
     if (!engine)
         return run_fail_memory(failure);
+    engine->weights = weights;
     loader.arena = &engine->arena;
     loader.code = run_hparams_read(metadata, &engine->hparams, failure);
     if (loader.code == 0) {
@@ -415,5 +417,5 @@ int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,
     }
     if (code == -ENOMEM)
         return run_fail_memory(failure);
-    return code;
+    return code < 0 ? code : run_weights_check(engine->weights, failure);
 }

@@ -1,6 +1,7 @@
 #include "contrib/runner/tree/weights.h"
 
-#include "contrib/runner/tree/json_reader.h"
+#include "contrib/runner/tree/info_file.h"
+#include "contrib/runner/tree/model_files.h"
 #include "contrib/runner/tree/tensor_list.h"
 #include "dequant/rows.h"
 #include "gguf/support/grow.h"
@@ -9,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +20,13 @@
 /* Tensor names that the runner looks up are safe file names, which the tree uses unchanged. */
 #define PATH_BYTES 320
 
-#define INFO_LIMIT_BYTES 65536
-
 /* The limit of ggufs. */
 #define MAX_TENSORS 262144u
 
 struct entry {
     char *name;
     bool is_mapped;     /* a part of the model uses it */
+    bool has_mapping;   /* of its own, of `raw`; else the model file is mapped */
     bool is_other_name; /* a link: the same tensor under its GGUF name */
     size_t other;       /* index of that link + 1; 0 if there is none */
     struct run_tensor tensor;
@@ -40,6 +39,7 @@ struct run_weights {
     size_t n_entries, capacity;
     size_t *mapped; /* indices of mapped entries, in the order of mapping */
     size_t n_mapped;
+    struct run_model_files files;
 };
 
 static int compare_names(const void *a, const void *b)
@@ -178,133 +178,14 @@ void run_weights_close(struct run_weights *weights)
     for (size_t i = 0; i < weights->n_entries; i++) {
         struct entry *entry = &weights->entries[i];
 
-        if (entry->is_mapped)
+        if (entry->has_mapping)
             munmap((void *)(uintptr_t)entry->tensor.data, entry->n_bytes);
         free(entry->name);
     }
+    run_model_files_close(&weights->files);
     free(weights->mapped);
     free(weights->entries);
     free(weights);
-}
-
-/* The members of an info that the runner uses. */
-struct info {
-    bool has_type, has_shape;
-    double type, era; /* era: DEQUANT_ERA if the info has none, NaN if it is not known */
-    double ne[RUN_MAX_DIMS];
-    size_t n_dims; /* RUN_MAX_DIMS + 1: more than that */
-};
-
-static bool is_whole(double number, double min, double max)
-{
-    return number >= min && number <= max && number == floor(number);
-}
-
-static int read_dims(struct run_json *json, struct info *info, struct run_failure *failure)
-{
-    struct run_json_token element;
-    int code;
-
-    info->has_shape = true;
-    while ((code = run_json_element(json, &element, failure)) > 0) {
-        if (info->n_dims < RUN_MAX_DIMS)
-            info->ne[info->n_dims] = element.kind == RUN_JSON_NUMBER ? element.number : 0;
-        info->n_dims += info->n_dims <= RUN_MAX_DIMS;
-    }
-    return code;
-}
-
-/* Read a member of the object. If a key is repeated, the first member counts. */
-static int read_member(struct run_json *json, const char *key, struct info *info,
-                       struct run_failure *failure)
-{
-    const bool is_type = strcmp(key, "ggml_type") == 0 && !info->has_type;
-    const bool is_era = strcmp(key, "era") == 0;
-    const bool is_shape = strcmp(key, "ne") == 0 && !info->has_shape;
-    struct run_json_token value;
-    int code = run_json_next(json, &value, failure);
-
-    if (code < 0)
-        return code;
-    if (is_shape && value.kind == RUN_JSON_ARRAY)
-        return read_dims(json, info, failure);
-    if (is_type && value.kind == RUN_JSON_NUMBER) {
-        info->has_type = true;
-        info->type = value.number;
-    }
-    if (is_era)
-        info->era = value.kind == RUN_JSON_NUMBER ? value.number : NAN;
-    if (value.kind == RUN_JSON_ARRAY || value.kind == RUN_JSON_OBJECT)
-        return run_json_skip(json, failure);
-    return 0;
-}
-
-static int read_info(int tree_fd, const char *path, struct info *info, struct run_failure *failure)
-{
-    struct run_json_token token;
-    struct run_json *json;
-    int code;
-
-    *info = (struct info){.era = DEQUANT_ERA};
-    code = run_json_open(tree_fd, path, INFO_LIMIT_BYTES, &json, failure);
-    if (code < 0)
-        return code;
-    code = run_json_next(json, &token, failure);
-    if (code > 0 && token.kind != RUN_JSON_OBJECT)
-        code = run_fail(failure, -EINVAL, "%s: not a JSON object", path);
-    while (code >= 0 && (code = run_json_next(json, &token, failure)) > 0 &&
-           token.kind == RUN_JSON_KEY)
-        code = read_member(json, token.text, info, failure);
-    if (code > 0) /* past the object's end */
-        code = run_json_next(json, &token, failure);
-    run_json_close(json);
-    return code;
-}
-
-static int take_type(const struct info *info, struct run_tensor *tensor,
-                     struct run_failure *failure)
-{
-    if (!info->has_type || !is_whole(info->type, 0, UINT32_MAX))
-        return run_fail(failure, -EINVAL, "tensors/%s/info: no ggml_type", tensor->name);
-    if (isnan(info->era))
-        return run_fail(failure, -ENOTSUP,
-                        "tensors/%s/info: the file does not say which layout (era) its quantized "
-                        "blocks have; mount the model with -o era=N, N from 0 to 2",
-                        tensor->name);
-    tensor->type = is_whole(info->era, 0, UINT32_MAX)
-                       ? dequant_type_of_era((uint32_t)info->type, (uint32_t)info->era)
-                       : NULL;
-    if (!tensor->type || !dequant_is_decodable(tensor->type))
-        return run_fail(failure, -ENOTSUP, "tensors/%s/info: type %.0f cannot be decoded",
-                        tensor->name, info->type);
-    return 0;
-}
-
-static int take_shape(const struct info *info, struct run_tensor *tensor,
-                      struct run_failure *failure)
-{
-    if (!info->has_shape || info->n_dims > RUN_MAX_DIMS)
-        return run_fail(failure, -EINVAL, "tensors/%s/info: no ne of at most %d dimensions",
-                        tensor->name, RUN_MAX_DIMS);
-    for (size_t i = 0; i < RUN_MAX_DIMS; i++) {
-        if (i < info->n_dims && !is_whole(info->ne[i], 1, INT32_MAX))
-            return run_fail(failure, -EINVAL, "tensors/%s/info: ne[%zu] is not from 1 to %d",
-                            tensor->name, i, INT32_MAX);
-        tensor->ne[i] = i < info->n_dims ? (uint64_t)info->ne[i] : 1;
-    }
-    if (tensor->ne[0] % tensor->type->block_elements != 0)
-        return run_fail(failure, -EINVAL,
-                        "tensors/%s/info: row length %llu is not a multiple of the %s block size, "
-                        "%u",
-                        tensor->name, (unsigned long long)tensor->ne[0], tensor->type->name,
-                        tensor->type->block_elements);
-    if (tensor->ne[1] % tensor->type->interleave_rows != 0)
-        return run_fail(failure, -EINVAL,
-                        "tensors/%s/info: %llu rows are not a multiple of the %u that %s stores "
-                        "together",
-                        tensor->name, (unsigned long long)tensor->ne[1],
-                        tensor->type->interleave_rows, tensor->type->name);
-    return 0;
 }
 
 /*
@@ -356,47 +237,76 @@ static int refuse_incomplete(const struct run_weights *weights, const char *path
                     (unsigned long long)n, (unsigned long long)n_tensors, path);
 }
 
-static int map_bytes(struct run_weights *weights, struct entry *entry, struct run_failure *failure)
+/* Open the file `raw` of a tensor. Return its descriptor or a negative errno. */
+static int open_raw(const struct run_weights *weights, const char *path, uint64_t n_bytes,
+                    struct run_failure *failure)
+{
+    const int fd = openat(weights->tree_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
+    int code = 0;
+
+    if (fd < 0 || fstat(fd, &status) < 0)
+        code = run_fail(failure, -errno, "%s: %s", path, strerror(errno));
+    else if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size != n_bytes)
+        code = run_fail(failure, -EINVAL, "%s: %lld bytes, its info says %llu", path,
+                        (long long)status.st_size, (unsigned long long)n_bytes);
+    if (code == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return code;
+}
+
+/* Map the file `raw` of a tensor. */
+static int map_raw(struct run_weights *weights, const char *path, int fd, struct entry *entry,
+                   struct run_failure *failure)
+{
+    void *data;
+    const int code = read_end(fd, entry->n_bytes);
+
+    if (code < 0)
+        return refuse_incomplete(weights, path, code, failure);
+    data = mmap(NULL, entry->n_bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (data == MAP_FAILED)
+        return run_fail(failure, -errno, "%s: can't be mapped: %s", path, strerror(errno));
+    entry->tensor.data = data;
+    entry->has_mapping = true;
+    return 0;
+}
+
+/*
+ * Find the bytes of a tensor in the model file, which is opened for its first tensor, or else map
+ * `raw`.
+ */
+static int map_bytes(struct run_weights *weights, struct entry *entry,
+                     const struct run_place *place, struct run_failure *failure)
 {
     struct run_tensor *tensor = &entry->tensor;
     char path[PATH_BYTES];
-    struct stat status;
-    uint64_t n_rows = 1, n_bytes;
-    void *data;
-    int fd, code;
+    uint64_t n_rows = 1;
+    int code = 0;
 
     for (size_t i = 1; i < RUN_MAX_DIMS; i++)
         if (__builtin_mul_overflow(n_rows, tensor->ne[i], &n_rows))
             n_rows = UINT64_MAX;
-    if (dequant_rows_bytes(tensor->type, tensor->ne[0], n_rows, &n_bytes) < 0)
+    if (dequant_rows_bytes(tensor->type, tensor->ne[0], n_rows, &entry->n_bytes) < 0)
         return run_fail(failure, -EINVAL, "tensors/%s/info: the shape is too large", tensor->name);
-    snprintf(path, sizeof path, "tensors/%s/raw", tensor->name);
-    fd = openat(weights->tree_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &status) < 0) {
-        code = run_fail(failure, -errno, "%s: %s", path, strerror(errno));
-        if (fd >= 0)
-            close(fd);
+    tensor->data = run_model_files_bytes(&weights->files, place, entry->n_bytes);
+    if (!tensor->data) {
+        int fd;
+
+        snprintf(path, sizeof path, "tensors/%s/raw", tensor->name);
+        fd = open_raw(weights, path, entry->n_bytes, failure);
+        if (fd < 0)
+            return fd;
+        run_model_files_open(&weights->files, place, fd);
+        tensor->data = run_model_files_bytes(&weights->files, place, entry->n_bytes);
+        if (!tensor->data)
+            code = map_raw(weights, path, fd, entry, failure);
+        close(fd);
+    }
+    if (code < 0)
         return code;
-    }
-    if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size != n_bytes) {
-        close(fd);
-        return run_fail(failure, -EINVAL, "%s: %lld bytes, its info says %llu", path,
-                        (long long)status.st_size, (unsigned long long)n_bytes);
-    }
-    code = read_end(fd, n_bytes);
-    if (code < 0) {
-        close(fd);
-        return refuse_incomplete(weights, path, code, failure);
-    }
-    data = mmap(NULL, n_bytes, PROT_READ, MAP_SHARED, fd, 0);
-    if (data == MAP_FAILED) {
-        code = run_fail(failure, -errno, "%s: can't be mapped: %s", path, strerror(errno));
-        close(fd);
-        return code;
-    }
-    close(fd);
-    tensor->data = data;
-    entry->n_bytes = n_bytes;
     entry->is_mapped = true;
     weights->mapped[weights->n_mapped++] = (size_t)(entry - weights->entries);
     return 0;
@@ -404,18 +314,12 @@ static int map_bytes(struct run_weights *weights, struct entry *entry, struct ru
 
 static int read_entry(struct run_weights *weights, struct entry *entry, struct run_failure *failure)
 {
-    char path[PATH_BYTES];
-    struct info info;
+    struct run_place place;
     int code;
 
     entry->tensor.name = entry->name;
-    snprintf(path, sizeof path, "tensors/%s/info", entry->name);
-    code = read_info(weights->tree_fd, path, &info, failure);
-    if (code == 0)
-        code = take_type(&info, &entry->tensor, failure);
-    if (code == 0)
-        code = take_shape(&info, &entry->tensor, failure);
-    return code < 0 ? code : map_bytes(weights, entry, failure);
+    code = run_info_file_read(weights->tree_fd, &entry->tensor, &place, failure);
+    return code < 0 ? code : map_bytes(weights, entry, &place, failure);
 }
 
 int run_weights_get(struct run_weights *weights, const char *name, struct run_tensor *out,
@@ -455,6 +359,11 @@ size_t run_weights_unused(const struct run_weights *weights, const char *names[]
         n++;
     }
     return n;
+}
+
+int run_weights_check(struct run_weights *weights, struct run_failure *failure)
+{
+    return run_model_files_check(&weights->files, failure);
 }
 
 uint64_t run_weights_mapped_bytes(const struct run_weights *weights)

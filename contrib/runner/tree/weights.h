@@ -27,9 +27,11 @@ size_t run_weights_count(const struct run_weights *weights);
 bool run_weights_has(const struct run_weights *weights, const char *name);
 
 /*
- * Reads the info of a tensor and maps it. -ENOENT if there is none, -EINVAL if info and raw do not
- * fit together, -ENOTSUP for a type without decoder, -EIO if the end of its data cannot be read;
- * that failure counts such tensors in the whole tree. One thread at a time.
+ * Reads the info of a tensor and maps its bytes: in the model file if that is the one of the mount,
+ * so that its pages are in memory once, or else `raw` of the tree. -ENOENT if there is none,
+ * -EINVAL if info and raw do not fit together, -ENOTSUP for a type without decoder, -EIO if the end
+ * of its data cannot be read; that failure counts such tensors in the whole tree. One thread at a
+ * time.
  */
 int run_weights_get(struct run_weights *weights, const char *name, struct run_tensor *out,
                     struct run_failure *failure);
@@ -40,10 +42,19 @@ int run_weights_get(struct run_weights *weights, const char *name, struct run_te
  */
 size_t run_weights_unused(const struct run_weights *weights, const char *names[], size_t n_names);
 
+/*
+ * Check that the model files have not changed since the opening, except for times and tensor data;
+ * -EIO otherwise. Cheap; works in a confined process. Pages that cannot be read raise SIGBUS.
+ */
+int run_weights_check(struct run_weights *weights, struct run_failure *failure);
+
 /* Return the sum of the mapped bytes. */
 uint64_t run_weights_mapped_bytes(const struct run_weights *weights);
 
-/* Get mapping `index` in the order of mapping. Returns false past the last one. */
+/*
+ * Get the bytes of the tensor that was mapped as number `index`, from 0 on. They need not begin at
+ * a page. Returns false past the last one.
+ */
 bool run_weights_mapping(const struct run_weights *weights, size_t index, const uint8_t **data,
                          uint64_t *n_bytes);
 

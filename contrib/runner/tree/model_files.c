@@ -1,0 +1,180 @@
+#include "contrib/runner/tree/model_files.h"
+
+#include "gguf/support/file_status.h"
+#include "gguf/support/grow.h"
+#include "gguf/support/source_location.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Each file takes two descriptors, and processes may often have 1024. */
+#define MAX_FILES 256
+
+struct run_model_file {
+    char name[NAME_MAX + 1];
+    const uint8_t *data; /* NULL: not used */
+    int fd;
+    int tree_fd; /* a file of the tree whose bytes come from this file; reads are not cached */
+    struct gguf_file_status status;
+};
+
+static struct run_model_file *find(const struct run_model_files *files, const char *name)
+{
+    for (size_t i = 0; i < files->n; i++)
+        if (strcmp(files->list[i].name, name) == 0)
+            return &files->list[i];
+    return NULL;
+}
+
+static bool is_located(const struct gguf_source_location *location,
+                       const struct gguf_file_status *status)
+{
+    return location->device == status->device && location->inode == status->inode &&
+           location->size_bytes == status->size_bytes &&
+           location->modified_seconds == status->modified.tv_sec &&
+           location->modified_nanoseconds == status->modified.tv_nsec;
+}
+
+/*
+ * Open the file that the mount was made from. Opening a device could have effects, so make sure
+ * that it is a regular file before.
+ */
+static int open_located(const struct gguf_source_location *location,
+                        struct gguf_file_status *status)
+{
+    struct stat properties;
+    int fd;
+
+    if (stat(location->path, &properties) != 0 || !S_ISREG(properties.st_mode))
+        return -1;
+    fd = open(location->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd >= 0 && (gguf_get_file_status(fd, status) < 0 || !is_located(location, status))) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Return a second descriptor of an open file, whose reads do not come from the cache, or -1. */
+static int open_uncached(int raw_fd)
+{
+    const int fd = fcntl(raw_fd, F_DUPFD_CLOEXEC, 0);
+
+    if (fd >= 0 && fcntl(fd, F_SETFL, O_DIRECT) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static void map_file(struct run_model_file *file, const struct run_place *place, int raw_fd)
+{
+    struct gguf_source_location location;
+    void *data;
+
+    if (ioctl(raw_fd, GGUF_GET_SOURCE_LOCATION, &location) != 0 || location.offset != place->offset)
+        return;
+    location.path[sizeof location.path - 1] = '\0';
+    file->fd = open_located(&location, &file->status);
+    if (file->fd < 0)
+        return;
+    file->tree_fd = open_uncached(raw_fd);
+    if (file->tree_fd < 0)
+        return;
+    data = mmap(NULL, file->status.size_bytes, PROT_READ, MAP_SHARED, file->fd, 0);
+    if (data != MAP_FAILED)
+        file->data = data;
+}
+
+static void close_descriptor(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+void run_model_files_open(struct run_model_files *files, const struct run_place *place, int raw_fd)
+{
+    struct run_model_file *list, *file;
+
+    if (place->file[0] == '\0' || files->n == MAX_FILES || find(files, place->file))
+        return;
+    list = gguf_grow(files->list, &files->room, files->n + 1, sizeof *list);
+    if (!list)
+        return;
+    files->list = list;
+    file = &list[files->n++];
+    *file = (struct run_model_file){.fd = -1, .tree_fd = -1};
+    strcpy(file->name, place->file);
+    map_file(file, place, raw_fd);
+    if (!file->data) {
+        close_descriptor(&file->fd);
+        close_descriptor(&file->tree_fd);
+    }
+}
+
+const uint8_t *run_model_files_bytes(const struct run_model_files *files,
+                                     const struct run_place *place, uint64_t n_bytes)
+{
+    const struct run_model_file *file = find(files, place->file);
+
+    if (!file || !file->data || n_bytes > file->status.size_bytes ||
+        place->offset > file->status.size_bytes - n_bytes)
+        return NULL;
+    return file->data + place->offset;
+}
+
+static bool is_same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* A read of the tree makes the daemon check the file: it compares the header if the times differ.
+ */
+static int check_file(struct run_model_file *file)
+{
+    struct gguf_file_status now;
+    char byte;
+
+    if (!file->data)
+        return 0;
+    if (gguf_get_file_status(file->fd, &now) < 0)
+        return -EIO;
+    if (is_same_time(now.modified, file->status.modified) &&
+        is_same_time(now.status_changed, file->status.status_changed))
+        return 0;
+    if (now.size_bytes != file->status.size_bytes || pread(file->tree_fd, &byte, 1, 0) != 1)
+        return -EIO;
+    file->status = now;
+    return 0;
+}
+
+int run_model_files_check(struct run_model_files *files, struct run_failure *failure)
+{
+    for (size_t i = 0; i < files->n; i++)
+        if (check_file(&files->list[i]) < 0)
+            return run_fail(failure, -EIO, "%s: the file was changed meanwhile",
+                            files->list[i].name);
+    return 0;
+}
+
+void run_model_files_close(struct run_model_files *files)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        struct run_model_file *file = &files->list[i];
+
+        if (!file->data)
+            continue;
+        munmap((void *)(uintptr_t)file->data, file->status.size_bytes);
+        close(file->fd);
+        close(file->tree_fd);
+    }
+    free(files->list);
+    *files = (struct run_model_files){0};
+}
