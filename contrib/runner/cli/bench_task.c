@@ -242,6 +242,7 @@ int run_task_bench(struct run_session *session)
     /* Warm up: do not measure one-time work. */
     if (code == 0)
         code = run_session_feed(session, bench.tokens, 1, &failure);
+    run_read_ahead_finish(&session->read_ahead);
     for (int i = 0; code == 0 && i < N_REPETITIONS; i++)
         code = measure(&bench, i, &failure);
     /* Last, because its buffer would count as used memory. */

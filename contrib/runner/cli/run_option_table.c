@@ -40,7 +40,7 @@ const struct run_option run_option_table[] = {
     {{"-t", "--threads"}, "N", "compute with N threads (one per core)",
      UNSIGNED(n_threads, 1, RUN_MAX_THREADS)},
     {{"--cache-type"}, "TYPE", "store keys and values as f32, f16 or q8_0 (f32)", .kind = RUN_KIND_CACHE},
-    {{"--no-warmup"}, NULL, "do not read all weights before computing", OFF(is_warmed_up)},
+    {{"--no-warmup"}, NULL, "do not read weights before they are needed", OFF(is_warmed_up)},
     {{"--exact"}, NULL, "multiply in floats; the default is 8-bit activations", ON(is_exact)},
     {{"-o", "--mount-option"}, "OPTION", "pass -o OPTION to ggufs when it mounts a model file",
      TEXTS(mount_options)},

@@ -1,19 +1,10 @@
-/* The progress of reading the weights and of computing a prompt, shown on a terminal. */
+/* The progress of computing a prompt, shown on a terminal. */
 #ifndef GGUFS_RUNNER_RUN_PROGRESS_H
 #define GGUFS_RUNNER_RUN_PROGRESS_H
-
-#include "contrib/runner/tree/weights.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/*
- * Touch every mapped page in file order, which is faster than the model's order of use. Do nothing
- * if they do not fit the available memory, because they would be read twice. End early if an
- * interrupt was deferred.
- */
-void run_progress_touch(const struct run_weights *weights);
 
 /* The progress of feeding tokens. It is shown once feeding has taken a second. */
 struct run_prompt_progress {

@@ -196,8 +196,7 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
     session->logits = calloc(session->n_vocab, sizeof *session->logits);
     if (!session->logits)
         return run_fail_memory(failure);
-    if (options->is_warmed_up)
-        run_progress_touch(session->tree.weights);
+    session->reads_ahead = options->is_warmed_up && run_read_ahead_fits(session->tree.weights);
     return 0;
 }
 
@@ -275,6 +274,8 @@ int run_session_open(const struct run_options *options, uint32_t n_context,
         status = confine(options);
         if (status == EX_OK && session->engine)
             run_team_start(n_threads); /* confined as well */
+        if (status == EX_OK && session->reads_ahead)
+            run_read_ahead_start(&session->read_ahead, session->tree.weights);
         return status;
     }
     status = run_session_complain(session, code, &failure);
@@ -287,6 +288,7 @@ int run_session_close(struct run_session *session, int status)
 {
     int left;
 
+    run_read_ahead_end(&session->read_ahead);
     run_team_end();
     run_signals_watch(NULL);
     free(session->logits);

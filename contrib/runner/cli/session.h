@@ -4,6 +4,7 @@
 
 #include "contrib/runner/cli/first_token.h"
 #include "contrib/runner/cli/keeper.h"
+#include "contrib/runner/cli/read_ahead.h"
 #include "contrib/runner/cli/run_options.h"
 #include "contrib/runner/cli/run_progress.h"
 #include "contrib/runner/cli/task_files.h"
@@ -18,9 +19,11 @@ struct run_session {
     struct run_tree tree;
     struct run_tokenizer *tokenizer; /* NULL if the task needs none */
     struct run_engine *engine;       /* the same */
-    const char *chat_template;       /* of the metadata; NULL if there is none */
-    uint32_t n_vocab, n_context;     /* of the engine */
-    float *logits;                   /* of the last token fed; n_vocab floats */
+    bool reads_ahead;                /* the weights are read before they are needed */
+    struct run_read_ahead read_ahead;
+    const char *chat_template;   /* of the metadata; NULL if there is none */
+    uint32_t n_vocab, n_context; /* of the engine */
+    float *logits;               /* of the last token fed; n_vocab floats */
     struct run_prompt_progress progress;
     double started; /* run_seconds() at the start */
     double load_seconds;
