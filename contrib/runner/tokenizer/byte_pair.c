@@ -33,11 +33,30 @@ static bool is_text_token(const struct run_vocabulary *vocabulary, int32_t id)
     return id >= 0 && !run_vocabulary_is_control(vocabulary, (uint32_t)id);
 }
 
+/* The text of the last merge without its space, and its token. */
+struct joined {
+    struct run_text text;
+    int32_t id; /* -1: none */
+};
+
+/*
+ * Return the token with that text, or -1. Results of merges mostly have consecutive ids: trying
+ * `guess` first is faster than the search.
+ */
+static int32_t find_joined(const struct run_vocabulary *vocabulary, const struct run_text *text,
+                           uint32_t guess)
+{
+    if (vocabulary->is_unique && guess < vocabulary->n &&
+        run_vocabulary_is_text(vocabulary, guess, text->bytes, text->n))
+        return (int32_t)guess;
+    return run_vocabulary_find(vocabulary, text->bytes, text->n);
+}
+
 /*
  * Add a merge, "LEFT RIGHT". Ignores one whose parts or result are not tokens that text may become.
  */
 static int add_merge(struct byte_pair *bpe, const struct run_vocabulary *vocabulary,
-                     const struct run_json_token *token, uint32_t rank, struct run_text *joined)
+                     const struct run_json_token *token, uint32_t rank, struct joined *joined)
 {
     const char *text = token->text;
     const size_t length = token->length;
@@ -49,13 +68,13 @@ static int add_merge(struct byte_pair *bpe, const struct run_vocabulary *vocabul
         return 0;
     left_length = (size_t)(space - text);
     right_length = length - left_length - 1;
-    joined->n = 0;
-    if (run_text_add(joined, text, left_length) < 0 ||
-        run_text_add(joined, space + 1, right_length) < 0)
+    joined->text.n = 0;
+    if (run_text_add(&joined->text, text, left_length) < 0 ||
+        run_text_add(&joined->text, space + 1, right_length) < 0)
         return -ENOMEM;
     merge.left = run_vocabulary_find(vocabulary, text, left_length);
     merge.right = run_vocabulary_find(vocabulary, space + 1, right_length);
-    merge.id = run_vocabulary_find(vocabulary, joined->bytes, joined->n);
+    merge.id = joined->id = find_joined(vocabulary, &joined->text, (uint32_t)joined->id + 1);
     if (!is_text_token(vocabulary, merge.left) || !is_text_token(vocabulary, merge.right) ||
         !is_text_token(vocabulary, merge.id))
         return 0;
@@ -65,13 +84,13 @@ static int add_merge(struct byte_pair *bpe, const struct run_vocabulary *vocabul
 static int read_merges(struct byte_pair *bpe, const struct run_vocabulary *vocabulary,
                        struct run_json *merges, struct run_failure *failure)
 {
-    struct run_text joined = {0};
+    struct joined joined = {.id = -1};
     struct run_json_token merge;
     uint32_t rank = 0;
     int code = 1;
 
     bpe->has_merges = true;
-    if (run_merge_table_open(&bpe->merges) < 0)
+    if (run_merge_table_open(&bpe->merges, vocabulary->n) < 0)
         return run_fail_memory(failure);
     while (code > 0 && (code = run_json_element(merges, &merge, failure)) > 0) {
         if (merge.kind != RUN_JSON_STRING)
@@ -82,7 +101,7 @@ static int read_merges(struct byte_pair *bpe, const struct run_vocabulary *vocab
         else if (add_merge(bpe, vocabulary, &merge, rank++, &joined) < 0)
             code = run_fail_memory(failure);
     }
-    free(joined.bytes);
+    free(joined.text.bytes);
     return code;
 }
 

@@ -14,10 +14,13 @@ static struct run_merge *make_slots(uint32_t n)
     return slots;
 }
 
-int run_merge_table_open(struct run_merge_table *table)
+int run_merge_table_open(struct run_merge_table *table, uint32_t n_expected)
 {
-    *table =
-        (struct run_merge_table){.slots = make_slots(FIRST_SLOTS), .slot_mask = FIRST_SLOTS - 1};
+    uint32_t n_slots = FIRST_SLOTS;
+
+    while (n_slots < UINT32_MAX / 2 && n_slots / 2 < n_expected)
+        n_slots *= 2;
+    *table = (struct run_merge_table){.slots = make_slots(n_slots), .slot_mask = n_slots - 1};
     return table->slots ? gguf_hash_key_make(&table->key) : -ENOMEM;
 }
 

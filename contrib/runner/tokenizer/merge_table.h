@@ -22,10 +22,10 @@ struct run_merge_table {
 };
 
 /*
- * Make an empty table. Returns 0 or a negative errno; in both cases, free it with
- * run_merge_table_close().
+ * Make an empty table with room for about n_expected merges; it grows if there are more. Returns 0
+ * or a negative errno; in both cases, free it with run_merge_table_close().
  */
-int run_merge_table_open(struct run_merge_table *table);
+int run_merge_table_open(struct run_merge_table *table, uint32_t n_expected);
 
 void run_merge_table_close(struct run_merge_table *table);
 

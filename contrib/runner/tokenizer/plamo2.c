@@ -22,13 +22,16 @@ struct plamo2 {
 static int open_plamo2(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                        struct run_failure *failure)
 {
-    const struct run_vocabulary *vocabulary = &tokenizer->vocabulary;
+    struct run_vocabulary *vocabulary = &tokenizer->vocabulary;
     struct plamo2 *state = calloc(1, sizeof *state);
+    int code;
 
-    (void)metadata;
     tokenizer->state = state;
     if (!state)
         return run_fail_memory(failure);
+    code = run_vocabulary_read_scores(metadata, vocabulary, failure);
+    if (code < 0)
+        return code;
     if (!vocabulary->scores)
         return run_fail(failure, -ENOENT, "metadata: no tokenizer.ggml.scores");
     for (uint32_t id = 0; id < vocabulary->n; id++) {

@@ -48,13 +48,16 @@ static bool has_inner_space(const char *text, size_t length)
 static int open_spm(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                     struct run_failure *failure)
 {
-    const struct run_vocabulary *vocabulary = &tokenizer->vocabulary;
+    struct run_vocabulary *vocabulary = &tokenizer->vocabulary;
     struct spm *spm = calloc(1, sizeof *spm);
+    int code;
 
-    (void)metadata;
     tokenizer->state = spm;
     if (!spm)
         return run_fail_memory(failure);
+    code = run_vocabulary_read_scores(metadata, vocabulary, failure);
+    if (code < 0)
+        return code;
     spm->ranks = calloc(vocabulary->n, sizeof *spm->ranks);
     if (!spm->ranks)
         return run_fail_memory(failure);

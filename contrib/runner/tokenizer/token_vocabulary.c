@@ -118,8 +118,8 @@ static int read_scores(struct run_json *scores, struct run_vocabulary *vocabular
 
 /* ---- texts to ids ---- */
 
-static bool is_text_of(const struct run_vocabulary *vocabulary, uint32_t id, const char *text,
-                       size_t length)
+bool run_vocabulary_is_text(const struct run_vocabulary *vocabulary, uint32_t id, const char *text,
+                            size_t length)
 {
     uint32_t own_length;
     const char *own = run_vocabulary_text(vocabulary, id, &own_length);
@@ -127,15 +127,71 @@ static bool is_text_of(const struct run_vocabulary *vocabulary, uint32_t id, con
     return own_length == length && memcmp(own, text, length) == 0;
 }
 
-/* Return the slot of the token with that text, or the free slot for it. */
-static uint32_t *find_slot(const struct run_vocabulary *vocabulary, const char *text, size_t length)
-{
-    uint32_t at = (uint32_t)gguf_hash(&vocabulary->key, text, length) & vocabulary->slot_mask;
+/*
+ * A slot of the hash table holds an id plus 1 and, above it, the upper bits of the hash of its
+ * text. Texts are compared only if these are equal: they are rarely in the processor's cache. The
+ * lower bits of the hash select the slot.
+ */
+#define ID_BITS 23
 
-    while (vocabulary->slots[at] != 0 &&
-           !is_text_of(vocabulary, vocabulary->slots[at] - 1, text, length))
+_Static_assert(RUN_MAX_VOCABULARY < 1u << ID_BITS, "every id plus 1 fits a slot");
+
+static uint32_t make_slot(uint32_t id, uint64_t hash)
+{
+    return (uint32_t)(hash >> (32 + ID_BITS)) << ID_BITS | (id + 1);
+}
+
+static uint32_t id_of(uint32_t slot)
+{
+    return (slot & ((1u << ID_BITS) - 1)) - 1;
+}
+
+/* Return the slot of the token with that text, or the free slot for it. */
+static uint32_t *find_slot(const struct run_vocabulary *vocabulary, uint64_t hash, const char *text,
+                           size_t length)
+{
+    const uint32_t tag = (uint32_t)(hash >> (32 + ID_BITS));
+    uint32_t at = (uint32_t)hash & vocabulary->slot_mask, slot;
+
+    while (
+        (slot = vocabulary->slots[at]) != 0 &&
+        (slot >> ID_BITS != tag || !run_vocabulary_is_text(vocabulary, id_of(slot), text, length)))
         at = (at + 1) & vocabulary->slot_mask;
     return &vocabulary->slots[at];
+}
+
+/* Return the hash of a token's text, and have its slot loaded. */
+static uint64_t prepare(const struct run_vocabulary *vocabulary, uint32_t id)
+{
+    uint32_t length;
+    const char *text = run_vocabulary_text(vocabulary, id, &length);
+    const uint64_t hash = gguf_hash(&vocabulary->key, text, length);
+
+    __builtin_prefetch(&vocabulary->slots[(uint32_t)hash & vocabulary->slot_mask], 1);
+    return hash;
+}
+
+/* Loading a slot takes as long as hashing many texts: prepare some ids ahead. */
+static void fill_slots(struct run_vocabulary *vocabulary)
+{
+    enum { N_AHEAD = 16 };
+    uint64_t hashes[N_AHEAD];
+
+    for (uint32_t id = 0; id < vocabulary->n && id < N_AHEAD; id++)
+        hashes[id] = prepare(vocabulary, id);
+    for (uint32_t id = 0; id < vocabulary->n; id++) {
+        const uint64_t hash = hashes[id % N_AHEAD];
+        uint32_t length;
+        const char *text = run_vocabulary_text(vocabulary, id, &length);
+        uint32_t *slot = find_slot(vocabulary, hash, text, length);
+
+        if (*slot != 0)
+            vocabulary->is_unique = false;
+        else if (length > 0)
+            *slot = make_slot(id, hash);
+        if (vocabulary->n - id > N_AHEAD)
+            hashes[id % N_AHEAD] = prepare(vocabulary, id + N_AHEAD);
+    }
 }
 
 static int make_slots(struct run_vocabulary *vocabulary, struct run_failure *failure)
@@ -152,23 +208,20 @@ static int make_slots(struct run_vocabulary *vocabulary, struct run_failure *fai
     if (!vocabulary->slots)
         return run_fail_memory(failure);
     vocabulary->slot_mask = n - 1;
-    for (uint32_t id = 0; id < vocabulary->n; id++) {
-        uint32_t length;
-        const char *text = run_vocabulary_text(vocabulary, id, &length);
-        uint32_t *slot = find_slot(vocabulary, text, length);
-
-        if (*slot == 0 && length > 0)
-            *slot = id + 1;
-    }
+    vocabulary->is_unique = true;
+    fill_slots(vocabulary);
     return 0;
 }
 
 int32_t run_vocabulary_find(const struct run_vocabulary *vocabulary, const char *text,
                             size_t length)
 {
+    uint32_t slot;
+
     if (length == 0 || length > vocabulary->longest_bytes)
         return -1;
-    return (int32_t)*find_slot(vocabulary, text, length) - 1;
+    slot = *find_slot(vocabulary, gguf_hash(&vocabulary->key, text, length), text, length);
+    return slot == 0 ? -1 : (int32_t)id_of(slot);
 }
 
 int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const char *text,
@@ -209,9 +262,13 @@ int run_vocabulary_read(const struct run_metadata *metadata, struct run_vocabula
         code = run_fail(failure, -ENOENT, "metadata: no " KEY "tokens");
     if (code == 0)
         code = read_array(metadata, KEY "token_type", read_types, vocabulary, failure);
-    if (code == 0)
-        code = read_array(metadata, KEY "scores", read_scores, vocabulary, failure);
     return code < 0 ? code : make_slots(vocabulary, failure);
+}
+
+int run_vocabulary_read_scores(const struct run_metadata *metadata,
+                               struct run_vocabulary *vocabulary, struct run_failure *failure)
+{
+    return read_array(metadata, KEY "scores", read_scores, vocabulary, failure);
 }
 
 int run_vocabulary_make_bytes(struct run_vocabulary *vocabulary, struct run_failure *failure)

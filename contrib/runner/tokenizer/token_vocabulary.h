@@ -18,22 +18,27 @@ enum run_token_type {
 
 struct run_vocabulary {
     uint32_t n;
-    char *texts;              /* concatenated, without NULs */
-    uint32_t *starts;         /* n + 1 offsets in `texts` */
-    uint8_t *types;           /* enum run_token_type */
-    float *scores;            /* NULL if the model has none */
-    uint32_t *slots;          /* a hash table from texts to ids + 1; 0 is a free slot */
+    char *texts;      /* concatenated, without NULs */
+    uint32_t *starts; /* n + 1 offsets in `texts` */
+    uint8_t *types;   /* enum run_token_type */
+    float *scores;    /* NULL if they were not read or the model has none */
+    uint32_t *slots;  /* a hash table from texts to ids; see token_vocabulary.c; 0 is a free slot */
     uint32_t slot_mask;       /* number of slots, a power of two, minus one */
     struct gguf_hash_key key; /* of the hash table */
+    bool is_unique;           /* no two tokens have the same text */
     uint32_t longest_bytes;
 };
 
 /*
- * Read tokenizer.ggml.tokens, .token_type and .scores. Returns 0 or a negative errno; in both
+ * Read tokenizer.ggml.tokens and .token_type. Returns 0 or a negative errno; in both
  * cases, free the vocabulary with run_vocabulary_free().
  */
 int run_vocabulary_read(const struct run_metadata *metadata, struct run_vocabulary *vocabulary,
                         struct run_failure *failure);
+
+/* Read tokenizer.ggml.scores, if there are any. Returns 0 or a negative errno. */
+int run_vocabulary_read_scores(const struct run_metadata *metadata,
+                               struct run_vocabulary *vocabulary, struct run_failure *failure);
 
 /* Make a vocabulary of the 256 bytes. Returns 0 or a negative errno. */
 int run_vocabulary_make_bytes(struct run_vocabulary *vocabulary, struct run_failure *failure);
@@ -47,6 +52,10 @@ static inline const char *run_vocabulary_text(const struct run_vocabulary *vocab
     *length = vocabulary->starts[id + 1] - vocabulary->starts[id];
     return vocabulary->texts + vocabulary->starts[id];
 }
+
+/* Return true if that is the text of a token. */
+bool run_vocabulary_is_text(const struct run_vocabulary *vocabulary, uint32_t id, const char *text,
+                            size_t length);
 
 /* Return the token with that text, the first if there are several, or -1. */
 int32_t run_vocabulary_find(const struct run_vocabulary *vocabulary, const char *text,

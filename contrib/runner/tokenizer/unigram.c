@@ -28,13 +28,17 @@ struct unigram {
 static int open_unigram(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                         struct run_failure *failure)
 {
-    const struct run_vocabulary *vocabulary = &tokenizer->vocabulary;
+    struct run_vocabulary *vocabulary = &tokenizer->vocabulary;
     struct unigram *state = calloc(1, sizeof *state);
     float lowest = FLT_MAX;
+    int code;
 
     tokenizer->state = state;
     if (!state)
         return run_fail_memory(failure);
+    code = run_vocabulary_read_scores(metadata, vocabulary, failure);
+    if (code < 0)
+        return code;
     if (!vocabulary->scores)
         return run_fail(failure, -ENOENT, "metadata: no " KEY "scores");
     for (uint32_t id = 0; id < vocabulary->n; id++) {

@@ -14,6 +14,9 @@
 /* The longest number, in characters; the tree writes at most 24. */
 #define NUMBER_BYTES 64
 
+/* Digits of an integer that fits 32 bits. */
+#define MAX_DIGITS 9
+
 #define MAX_DEPTH 64
 
 enum expected {
@@ -282,12 +285,35 @@ static bool is_number(const char *text)
     return *text == '\0';
 }
 
+/*
+ * Take an integer of at most MAX_DIGITS digits that lies in the buffer with the byte after it. Such
+ * numbers fill long arrays. Returns false if the number has another form.
+ */
+static bool take_small_integer(struct run_json *json, double *number)
+{
+    const unsigned char *at = json->buffer + json->at, *end = json->buffer + json->end;
+    const bool is_negative = at < end && *at == '-';
+    const unsigned char *first = at + is_negative;
+    uint32_t value = 0;
+
+    for (at = first; at < end && at - first < MAX_DIGITS && *at >= '0' && *at <= '9'; at++)
+        value = value * 10 + (uint32_t)(*at - '0');
+    if (at == first || at == end || (at - first > 1 && *first == '0') ||
+        strchr("0123456789.eE+-", *at))
+        return false;
+    *number = is_negative ? -(double)value : (double)value;
+    json->at = (size_t)(at - json->buffer);
+    return true;
+}
+
 static int take_number(struct run_json *json, double *number, struct run_failure *failure)
 {
     char text[NUMBER_BYTES] = "";
     size_t n = 0;
     int c;
 
+    if (take_small_integer(json, number))
+        return 0;
     while (n < sizeof text - 1 && (c = peek(json)) >= 0 && c != '\0' &&
            strchr("0123456789+-.eE", c)) {
         text[n++] = (char)c;

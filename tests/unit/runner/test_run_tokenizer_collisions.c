@@ -103,8 +103,8 @@ Test(run_tokenizer_collisions, merges_with_equal_unkeyed_hashes)
     int32_t left = 0, right = 0;
 
     cr_assert_eq(inverse * 0x9e3779b97f4a7c15u, (uint64_t)1);
-    cr_assert_eq(run_merge_table_open(&table), 0);
-    cr_assert_eq(run_merge_table_open(&other), 0);
+    cr_assert_eq(run_merge_table_open(&table, 0), 0);
+    cr_assert_eq(run_merge_table_open(&other, 0), 0);
     cr_expect_neq(table.key.words[0], other.key.words[0], "two tables have the same key");
     for (uint64_t i = 1; table.n_merges < N_TOKENS; i++) {
         const uint64_t pair = i * inverse;
