@@ -227,6 +227,32 @@ Test(run_json, numbers)
     }
 }
 
+/* Integers in an array are read in another way than a number at the end of a file. */
+Test(run_json, integers_in_arrays)
+{
+    static const char text[] = "[0,-0,7,-12 ,999999999,1000000000,-123456789,12e1,1.5]";
+    static const double values[] = {0, -0.0, 7, -12, 999999999, 1e9, -123456789, 120, 1.5};
+    static const char *const wrong[] = {"[007]", "[-]", "[1-2]", "[1.]", "[00]", "[-01]", "[1e]"};
+    struct run_json *json = json_of(text, strlen(text));
+    struct run_failure failure;
+    struct run_json_token token;
+
+    cr_assert_eq(run_json_next(json, &token, &failure), 1);
+    for (size_t i = 0; i < COUNT(values); i++) {
+        cr_assert_eq(run_json_element(json, &token, &failure), 1, "element %zu", i);
+        cr_expect_eq(token.number, values[i], "element %zu: %g", i, token.number);
+        cr_expect_eq(signbit(token.number), signbit(values[i]), "element %zu", i);
+    }
+    cr_expect_eq(run_json_element(json, &token, &failure), 0);
+    run_json_close(json);
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        json = json_of(wrong[i], strlen(wrong[i]));
+        cr_assert_eq(run_json_next(json, &token, &failure), 1);
+        cr_expect_eq(run_json_element(json, &token, &failure), -EINVAL, "%s", wrong[i]);
+        run_json_close(json);
+    }
+}
+
 Test(run_json, failures_name_the_byte)
 {
     struct run_json *json = json_of("[1, 2, x]", 9);
