@@ -42,8 +42,9 @@ enum run_logits { RUN_LOGITS_NONE, RUN_LOGITS_LAST, RUN_LOGITS_ALL };
  * all (n * n_vocab floats, token by token), or none (`logits` may be NULL). The logits do not
  * depend, bit for bit, on how tokens are divided into calls or batches. Returns 0; -ERANGE if the
  * tokens do not fit the context or -EINVAL for an id outside the vocabulary, and then nothing was
- * fed; or -ENOMEM, and then the engine must be reset, since recurrent layers may have seen part of
- * a batch. Call it from one thread at a time; it works in parallel inside.
+ * fed; -ENOMEM, and then the engine must be reset, since recurrent layers may have seen part of a
+ * batch; or -EIO if a model file was changed meanwhile, and then the logits may be wrong. Call it
+ * from one thread at a time; it works in parallel inside.
  */
 int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,
                     enum run_logits which, float *logits, struct run_failure *failure);
