@@ -281,6 +281,19 @@ void run_engine_reset(struct run_engine *engine)
         run_layer_reset(&engine->layers[i]);
 }
 
+void run_engine_rewind(struct run_engine *engine, uint32_t n_past)
+{
+    engine->n_past = n_past; /* later tokens overwrite the keys and values after it */
+}
+
+bool run_engine_can_rewind(const struct run_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->hparams.n_layer; i++)
+        if (run_layer_is_recurrent(&engine->layers[i]))
+            return false;
+    return true;
+}
+
 static int embed(const struct run_engine *engine, const struct run_pass *pass, float *x)
 {
     const size_t n_embd = engine->hparams.n_embd;

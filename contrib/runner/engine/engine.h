@@ -58,6 +58,13 @@ uint64_t run_engine_token_bytes(const struct run_engine *engine);
 /* Forget all tokens. */
 void run_engine_reset(struct run_engine *engine);
 
+/*
+ * Forget the tokens after the first `n_past`, at most those fed. The engine must be able to rewind:
+ * the state of recurrent layers cannot forget single tokens.
+ */
+void run_engine_rewind(struct run_engine *engine, uint32_t n_past);
+bool run_engine_can_rewind(const struct run_engine *engine);
+
 /* Return the name of architecture `index` of the table, or NULL after the last. */
 const char *run_architecture_name(size_t index);
 

@@ -111,6 +111,11 @@ void run_layer_reset(struct run_layer *layer)
     run_feed_forward_reset(&layer->feed_forward);
 }
 
+bool run_layer_is_recurrent(const struct run_layer *layer)
+{
+    return run_mixers_are_recurrent(layer->mixers) || layer->feed_forward.channel_mix.is_there;
+}
+
 static void add(float *x, const float *difference, size_t n, float scale)
 {
 #pragma omp simd

@@ -34,6 +34,9 @@ void run_layer_free(struct run_layer *layer);
 /* Forgets all earlier tokens. */
 void run_layer_reset(struct run_layer *layer);
 
+/* Return true if a state that each token changes keeps the earlier tokens. */
+bool run_layer_is_recurrent(const struct run_layer *layer);
+
 /* Applies the layer in place to x, [n_streams][n][n_embd]. Returns 0 or -ENOMEM. */
 int run_layer_apply(struct run_layer *layer, const struct run_pass *pass, float *x);
 

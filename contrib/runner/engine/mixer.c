@@ -103,6 +103,14 @@ void run_mixers_reset(const struct run_mixers *mixers)
             mixers->list[i].ops->reset(mixers->list[i].state);
 }
 
+bool run_mixers_are_recurrent(const struct run_mixers *mixers)
+{
+    for (size_t i = 0; i < mixers->n; i++)
+        if (mixers->list[i].ops->reset)
+            return true;
+    return false;
+}
+
 void run_mixers_free(const struct run_mixers *mixers)
 {
     for (size_t i = 0; i < mixers->n; i++)

@@ -64,6 +64,10 @@ void *run_mixers_find(const struct run_mixers *mixers, const struct run_mixer_op
 int run_mixers_apply(const struct run_mixers *mixers, const struct run_pass *pass, const float *x,
                      float *out);
 void run_mixers_reset(const struct run_mixers *mixers);
+
+/* Return true if a mixer needs a reset to forget earlier tokens. */
+bool run_mixers_are_recurrent(const struct run_mixers *mixers);
+
 void run_mixers_free(const struct run_mixers *mixers);
 
 #endif
