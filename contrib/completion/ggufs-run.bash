@@ -34,15 +34,15 @@ _ggufs_run()
         return
         ;;
     -p | --prompt | -n | --predict | --n-predict | -c | --ctx-size | -b | --batch-size | -t | --threads | \
-        --temp | --top-k | --top-p | --min-p | --repeat-penalty | --repeat-last-n | -s | --seed | \
+        --draft | --draft-max | --temp | --top-k | --top-p | --min-p | --repeat-penalty | --repeat-last-n | -s | --seed | \
         -r | --stop | --reverse-prompt | --system | --bench)
         return
         ;;
     esac
     if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W '-h --help -V --version -m --model -p --prompt -f --file -n --predict
-            --n-predict -c --ctx-size -b --batch-size -t --threads --cache-type --exact --no-warmup -o
-            --mount-option --no-sandbox --temp --top-k --top-p --min-p --repeat-penalty --repeat-last-n -s --seed
+            --n-predict -c --ctx-size -b --batch-size --draft --draft-max -t --threads --cache-type --exact
+            --no-warmup -o --mount-option --no-sandbox --temp --top-k --top-p --min-p --repeat-penalty --repeat-last-n -s --seed
             -r --stop --reverse-prompt --ignore-eos --no-bos --special --no-display-prompt
             --verbose-prompt -i --interactive --system --chat-template --tokenize --detokenize -0
             --null --tokens --logits --perplexity --bench --json' -- "$current")

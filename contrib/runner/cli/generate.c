@@ -22,6 +22,7 @@ int run_generation_open(struct run_session *session, struct run_generation *gene
                    .stops = options->stops.texts,
                    .n_stops = options->stops.n_texts},
     };
+    run_speculation_begin(session, &generation->speculation);
     for (size_t id = 0; options->ignores_end && id < session->n_vocab; id++)
         if (run_tokenizer_is_end(session->tokenizer, (int32_t)id) &&
             run_ids_add(&generation->forbidden, (int32_t)id) < 0)
@@ -33,6 +34,7 @@ int run_generation_open(struct run_session *session, struct run_generation *gene
 void run_generation_close(struct run_generation *generation)
 {
     run_sampler_close(generation->sampler);
+    run_speculation_free(&generation->speculation);
     run_output_free(&generation->output);
     run_ids_free(&generation->forbidden);
     run_ids_free(&generation->generated);
@@ -41,8 +43,8 @@ void run_generation_close(struct run_generation *generation)
 int run_generation_feed(struct run_generation *generation, const struct run_ids *prompt,
                         struct run_failure *failure)
 {
-    struct run_session *session = generation->session;
-    const uint32_t n_past = run_engine_n_past(session->engine);
+    const struct run_session *session = generation->session;
+    const uint32_t n_past = run_speculation_n_past(&generation->speculation);
     const double started = run_seconds();
     int code;
 
@@ -53,7 +55,7 @@ int run_generation_feed(struct run_generation *generation, const struct run_ids 
                         "the context of %u tokens is full: it has %u, %zu more do not fit; -c N "
                         "makes it larger",
                         session->n_context, n_past, prompt->n);
-    code = run_session_feed(session, prompt->list, prompt->n, failure);
+    code = run_speculation_feed(&generation->speculation, prompt, failure);
     generation->prompt_seconds += run_seconds() - started;
     if (code == -EINTR)
         generation->ending = RUN_ENDING_INTERRUPT;
@@ -68,15 +70,16 @@ int run_generation_feed(struct run_generation *generation, const struct run_ids 
 /* Generate a token; `*is_over` becomes true if it is the last one. */
 static int next_token(struct run_generation *generation, bool *is_over, struct run_failure *failure)
 {
-    struct run_session *session = generation->session;
+    const struct run_session *session = generation->session;
+    float *logits = run_speculation_logits(&generation->speculation);
     bool is_stopped;
     int32_t id;
     int code;
 
     *is_over = true;
     for (size_t i = 0; i < generation->forbidden.n; i++)
-        session->logits[generation->forbidden.list[i]] = -INFINITY;
-    code = run_sampler_pick(generation->sampler, session->logits, &id, failure);
+        logits[generation->forbidden.list[i]] = -INFINITY;
+    code = run_sampler_pick(generation->sampler, logits, &id, failure);
     if (code < 0)
         return code;
     generation->n_generated++;
@@ -104,7 +107,8 @@ static int next_token(struct run_generation *generation, bool *is_over, struct r
 
 static int generate(struct run_generation *generation, struct run_failure *failure)
 {
-    struct run_session *session = generation->session;
+    const struct run_session *session = generation->session;
+    struct run_speculation *speculation = &generation->speculation;
     const int64_t n_limit = session->options->n_predict;
 
     for (int64_t n = 0;; n++) {
@@ -115,12 +119,14 @@ static int generate(struct run_generation *generation, struct run_failure *failu
             generation->ending = RUN_ENDING_LENGTH;
             return 0;
         }
-        if (run_engine_n_past(session->engine) == session->n_context && n > 0) {
+        if (run_speculation_n_past(speculation) == session->n_context && n > 0) {
             generation->ending = RUN_ENDING_CONTEXT;
             return 0;
         }
         if (n > 0) {
-            code = run_session_feed(session, &generation->unfed, 1, failure);
+            code =
+                run_speculation_next(speculation, generation->unfed,
+                                     n_limit < 0 ? UINT64_MAX : (uint64_t)(n_limit - n), failure);
             if (code < 0)
                 return code;
             generation->unfed = RUN_NO_TOKEN;
@@ -181,5 +187,8 @@ void run_generation_report(const struct run_generation *generation)
     run_message("load    %9.3f s", session->load_seconds);
     report_part("prompt", generation->n_prompt, generation->prompt_seconds);
     report_part("text  ", generation->n_generated, generation->generated_seconds);
+    if (generation->speculation.n_drafted > 0)
+        run_message("drafts               %5zu tokens, %9zu accepted",
+                    generation->speculation.n_drafted, generation->speculation.n_accepted);
     run_message("total   %9.3f s", run_seconds() - session->started);
 }

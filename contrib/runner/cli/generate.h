@@ -3,6 +3,7 @@
 #define GGUFS_RUNNER_GENERATE_H
 
 #include "contrib/runner/cli/session.h"
+#include "contrib/runner/cli/speculation.h"
 #include "contrib/runner/cli/text_output.h"
 #include "contrib/runner/sampling/sampler.h"
 
@@ -18,6 +19,7 @@ enum run_ending {
 struct run_generation {
     struct run_session *session;
     struct run_sampler *sampler;
+    struct run_speculation speculation;
     struct run_output output;
     int32_t end_tokens[2];    /* further tokens that end the text, or RUN_NO_TOKEN */
     struct run_ids forbidden; /* tokens that are never chosen */

@@ -37,6 +37,8 @@ const struct run_option run_option_table[] = {
      LARGE(n_context, 0, MAX_TOKENS)},
     {{"-b", "--batch-size"}, "N", "compute N tokens of a prompt at once (512)",
      UNSIGNED(n_batch, 1, 1 << 20)},
+    {{"--draft", "--draft-max"}, "N", "draft up to N tokens by prompt lookup; 0: none (15)",
+     SIGNED(n_drafts, 0, RUN_MOST_DRAFTS)},
     {{"-t", "--threads"}, "N", "compute with N threads (one per core)",
      UNSIGNED(n_threads, 1, RUN_MAX_THREADS)},
     {{"--cache-type"}, "TYPE", "store keys and values as f32, f16 or q8_0 (f32)", .kind = RUN_KIND_CACHE},

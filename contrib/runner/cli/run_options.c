@@ -345,6 +345,7 @@ int run_options_parse(int argc, char **argv, struct run_options *options)
         .n_predict = -1,
         .n_context = -1,
         .n_batch = 512,
+        .n_drafts = -1,
         .is_warmed_up = true,
         .adds_bos = true,
         .shows_prompt = true,

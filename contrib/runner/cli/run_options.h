@@ -21,6 +21,9 @@ enum run_task {
     RUN_TASK_VERSION,
 };
 
+/* Limits of the tokens drafted for a pass, and how many there are by default. */
+enum { RUN_MOST_DRAFTS = 63, RUN_USUAL_DRAFTS = 15 };
+
 struct run_texts {
     const char **texts; /* the array is owned, the texts are not */
     size_t n_texts;
@@ -35,6 +38,7 @@ struct run_options {
     int64_t n_predict; /* -1: no limit */
     int64_t n_context; /* 0: the training context; -1: not given */
     uint32_t n_batch;
+    int32_t n_drafts;    /* tokens drafted for a pass at most; -1: not given */
     uint32_t n_threads;  /* 0: run_default_threads() */
     bool is_exact;       /* multiply in floats */
     uint32_t cache_type; /* see struct run_cache */

@@ -167,6 +167,24 @@ static void report_unused(const struct run_weights *weights)
                 n > NAMES_SHOWN ? ", ..." : "");
 }
 
+/* Return the limit of the drafts for a pass, which may not exceed a batch. */
+static uint32_t choose_drafts(const struct run_session *session)
+{
+    const struct run_options *options = session->options;
+    const uint32_t n_wanted =
+        options->n_drafts >= 0 ? (uint32_t)options->n_drafts : RUN_USUAL_DRAFTS;
+
+    if (options->task != RUN_TASK_GENERATE && options->task != RUN_TASK_CHAT)
+        return 0;
+    if (!run_engine_can_rewind(session->engine)) {
+        if (options->n_drafts > 0)
+            run_message("--draft %d: no drafts, because recurrent layers cannot forget wrong ones",
+                        options->n_drafts);
+        return 0;
+    }
+    return n_wanted < options->n_batch ? n_wanted : options->n_batch - 1;
+}
+
 static int open_engine(struct run_session *session, uint32_t n_context, struct run_failure *failure)
 {
     const struct run_options *options = session->options;
@@ -193,7 +211,9 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
     report_unused(session->tree.weights);
     session->n_vocab = run_engine_n_vocab(session->engine);
     session->n_context = run_engine_n_context(session->engine);
-    session->logits = calloc(session->n_vocab, sizeof *session->logits);
+    session->n_drafts = choose_drafts(session);
+    session->logits =
+        calloc((size_t)session->n_vocab * (1 + session->n_drafts), sizeof *session->logits);
     if (!session->logits)
         return run_fail_memory(failure);
     session->reads_ahead = options->is_warmed_up && run_read_ahead_fits(session->tree.weights);

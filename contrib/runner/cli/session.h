@@ -23,7 +23,8 @@ struct run_session {
     struct run_read_ahead read_ahead;
     const char *chat_template;   /* of the metadata; NULL if there is none */
     uint32_t n_vocab, n_context; /* of the engine */
-    float *logits;               /* of the last token fed; n_vocab floats */
+    uint32_t n_drafts;           /* limit of the tokens drafted for a pass */
+    float *logits;               /* of the last 1 + n_drafts tokens fed; n_vocab floats each */
     struct run_prompt_progress progress;
     double started; /* run_seconds() at the start */
     double load_seconds;
@@ -49,7 +50,7 @@ int run_session_complain(const struct run_session *session, int code,
                          const struct run_failure *failure);
 
 /*
- * Feed tokens and store the logits of the last one in session->logits. On a terminal, shows the
+ * Feed tokens and store the logits of the last one at session->logits. On a terminal, shows the
  * progress of a prompt. -EINTR if an interrupt was deferred; checked between batches.
  */
 int run_session_feed(struct run_session *session, const int32_t *tokens, size_t n,

@@ -81,6 +81,10 @@ static int print_object(const struct run_generation *generation, const struct ru
     run_json_number(&json, "load_seconds", session->load_seconds);
     add_timing(&json, "prompt", generation->n_prompt, generation->prompt_seconds);
     add_timing(&json, "text", generation->n_generated, generation->generated_seconds);
+    run_json_begin(&json, "drafts");
+    run_json_integer(&json, "tokens", generation->speculation.n_drafted);
+    run_json_integer(&json, "accepted", generation->speculation.n_accepted);
+    run_json_end(&json);
     run_json_number(&json, "total_seconds", run_seconds() - session->started);
     run_json_end(&json);
     run_json_end(&json);

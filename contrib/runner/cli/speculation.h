@@ -1,0 +1,48 @@
+/*
+ * Speculative decoding (Leviathan et al. 2023, "Fast Inference from Transformers via Speculative
+ * Decoding"): a pass computes the logits after a token and after the draft tokens that may follow
+ * it. The caller chooses every token from its logits as without drafts; as long as it chooses those
+ * of the draft, no further pass is needed. Logits do not depend on how many tokens a pass has, so
+ * drafts change nothing but the speed.
+ */
+#ifndef GGUFS_RUNNER_SPECULATION_H
+#define GGUFS_RUNNER_SPECULATION_H
+
+#include "contrib/runner/cli/session.h"
+#include "contrib/runner/sampling/draft_length.h"
+#include "contrib/runner/sampling/prompt_lookup.h"
+
+struct run_speculation {
+    struct run_session *session;
+    struct run_lookup lookup; /* the text that was fed */
+    struct run_draft_length length;
+    int32_t tokens[1 + RUN_MOST_DRAFTS]; /* of the last pass: a token and its drafts */
+    size_t n_tokens;                     /* 0: the last pass was of a prompt */
+    size_t row;                          /* of the logits: the number of drafts that were right */
+    double seconds;                      /* of the last pass */
+    size_t n_drafted, n_accepted;        /* tokens, of all passes */
+};
+
+/* Begin with the session's limit of drafts. Call run_speculation_free() at the end. */
+void run_speculation_begin(struct run_session *session, struct run_speculation *speculation);
+void run_speculation_free(struct run_speculation *speculation);
+
+/* Feed a prompt, as run_session_feed() does, after the last token that was fed. */
+int run_speculation_feed(struct run_speculation *speculation, const struct run_ids *prompt,
+                         struct run_failure *failure);
+
+/*
+ * Feed a token: make run_speculation_logits() return those after it. At most `n_left` more tokens
+ * will be chosen, one of them from these logits; drafts beyond them would be useless. Returns as
+ * run_session_feed() does.
+ */
+int run_speculation_next(struct run_speculation *speculation, int32_t token, uint64_t n_left,
+                         struct run_failure *failure);
+
+/* Return the logits after the last token fed, n_vocab numbers. The caller may change them. */
+float *run_speculation_logits(const struct run_speculation *speculation);
+
+/* Return the number of tokens fed, without drafts. */
+uint32_t run_speculation_n_past(const struct run_speculation *speculation);
+
+#endif

@@ -1,0 +1,199 @@
+/* Drafts on a small llama: the logits are those of tokens fed one by one. */
+#include "contrib/runner/cli/speculation.h"
+#include "tests/unit/runner/run_numbers.h"
+#include "tests/unit/runner/run_tree_files.h"
+
+#include <criterion/criterion.h>
+
+#include <stdio.h>
+
+enum { N_LAYER = 2, N_EMBD = 32, N_HEAD = 4, N_FF = 44, N_VOCAB = 37, N_CONTEXT = 300 };
+enum { N_DRAFTS = 7 };
+
+static struct run_files files;
+static struct run_tree tree;
+static struct run_engine *engine, *plain;
+static struct run_options options;
+static struct run_session session;
+static struct run_speculation speculation;
+static struct run_failure failure;
+static float logits[(1 + N_DRAFTS) * N_VOCAB], expected[N_VOCAB];
+static uint32_t random_state = 1;
+
+static void make_layer(int layer)
+{
+    static const struct {
+        const char *name;
+        uint64_t ne0, ne1;
+        float scale;
+    } tensors[] = {
+        {"attn_norm", N_EMBD, 0, 2},        {"attn_q", N_EMBD, N_EMBD, 0.3f},
+        {"attn_k", N_EMBD, N_EMBD, 0.3f},   {"attn_v", N_EMBD, N_EMBD, 0.3f},
+        {"attn_output", N_EMBD, N_EMBD, 1}, {"ffn_norm", N_EMBD, 0, 2},
+        {"ffn_gate", N_EMBD, N_FF, 0.3f},   {"ffn_up", N_EMBD, N_FF, 0.3f},
+        {"ffn_down", N_FF, N_EMBD, 0.3f},
+    };
+    char name[64];
+
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
+        snprintf(name, sizeof name, "blk.%d.%s.weight", layer, tensors[i].name);
+        run_files_random(&files, name, tensors[i].ne0, tensors[i].ne1, 0, tensors[i].scale);
+    }
+}
+
+static struct run_engine *open_engine(void)
+{
+    const struct run_engine_options engine_options = {.cache_type = DEQUANT_F16};
+    struct run_engine *opened;
+
+    cr_assert_eq(run_engine_open(tree.metadata, tree.weights, &engine_options, &opened, &failure),
+                 0, "%s", failure.text);
+    return opened;
+}
+
+static void begin(void)
+{
+    char text[500];
+
+    run_files_make(&files);
+    snprintf(text, sizeof text,
+             "{\"general.architecture\": \"llama\", \"llama.block_count\": %d, "
+             "\"llama.embedding_length\": %d, \"llama.attention.head_count\": %d, "
+             "\"llama.context_length\": %d, \"llama.attention.layer_norm_rms_epsilon\": 1e-6}",
+             N_LAYER, N_EMBD, N_HEAD, N_CONTEXT);
+    run_files_metadata(&files, text);
+    run_files_random(&files, "token_embd.weight", N_EMBD, N_VOCAB, 0, 1);
+    run_files_random(&files, "output_norm.weight", N_EMBD, 0, 0, 2);
+    for (int i = 0; i < N_LAYER; i++)
+        make_layer(i);
+    tree = run_files_open(&files);
+    engine = open_engine();
+    plain = open_engine();
+    options = (struct run_options){.n_batch = 512};
+    session = (struct run_session){.options = &options,
+                                   .engine = engine,
+                                   .n_vocab = N_VOCAB,
+                                   .n_context = N_CONTEXT,
+                                   .n_drafts = N_DRAFTS,
+                                   .logits = logits};
+    run_speculation_begin(&session, &speculation);
+}
+
+static void end(void)
+{
+    run_speculation_free(&speculation);
+    run_engine_close(engine);
+    run_engine_close(plain);
+    run_tree_close(&tree);
+    run_files_remove(&files);
+}
+
+TestSuite(run_speculation, .init = begin, .fini = end);
+
+static uint32_t random_below(uint32_t n)
+{
+    random_state = random_state * 1664525 + 1013904223;
+    return (random_state >> 16) % n;
+}
+
+/* Compare the logits with those of the token fed to the other engine. */
+static void expect_logits_after(int32_t token)
+{
+    cr_assert_eq(run_engine_feed(plain, &token, 1, RUN_LOGITS_LAST, expected, &failure), 0);
+    cr_assert_eq(run_speculation_n_past(&speculation), run_engine_n_past(plain));
+    numbers_expect_same("logits", run_speculation_logits(&speculation), expected, N_VOCAB);
+}
+
+static void feed_prompt(const int32_t *tokens, size_t n)
+{
+    const struct run_ids prompt = {.list = (int32_t *)(uintptr_t)tokens, .n = n};
+
+    cr_assert_eq(run_speculation_feed(&speculation, &prompt, &failure), 0);
+    cr_assert_eq(run_engine_feed(plain, tokens, n - 1, RUN_LOGITS_NONE, NULL, &failure), 0);
+    expect_logits_after(tokens[n - 1]);
+}
+
+/* Draft up to `length` tokens in the next pass, whatever passes cost. */
+static void set_length(uint32_t length)
+{
+    speculation.length.length = length;
+    speculation.length.token_seconds = 1;
+    speculation.length.draft_cost = 0;
+    speculation.length.balance = 1;
+}
+
+/* Return the draft's token, or RUN_NO_TOKEN after its last. */
+static int32_t drafted(void)
+{
+    return speculation.row + 1 < speculation.n_tokens ? speculation.tokens[speculation.row + 1]
+                                                      : RUN_NO_TOKEN;
+}
+
+Test(run_speculation, logits_are_those_without_drafts)
+{
+    static const int32_t prompt[] = {1, 2, 3, 4, 5, 1, 2, 3};
+    size_t n_wrong = 0;
+
+    feed_prompt(prompt, 8);
+    for (uint32_t n = 8; n < N_CONTEXT; n++) {
+        int32_t token = drafted();
+
+        /* Few tokens, so that n-grams occur again. */
+        if (token == RUN_NO_TOKEN || random_below(8) == 0)
+            token = (int32_t)random_below(3);
+        n_wrong += drafted() != RUN_NO_TOKEN && token != drafted();
+        set_length(random_below(1 + N_DRAFTS));
+        cr_assert_eq(run_speculation_next(&speculation, token, UINT64_MAX, &failure), 0, "%s",
+                     failure.text);
+        expect_logits_after(token);
+    }
+    cr_expect_gt(speculation.n_accepted, 100u);
+    cr_expect_gt(n_wrong, 10u);
+    cr_expect_eq(run_engine_n_past(engine), (uint32_t)N_CONTEXT);
+}
+
+Test(run_speculation, a_prompt_after_wrong_drafts)
+{
+    static const int32_t prompt[] = {7, 8, 9, 10, 11, 12, 7, 8};
+
+    feed_prompt(prompt, 8);
+    set_length(4);
+    cr_assert_eq(run_speculation_next(&speculation, 9, UINT64_MAX, &failure), 0);
+    expect_logits_after(9);
+    cr_expect_eq(drafted(), 10);
+    cr_expect_eq(run_engine_n_past(engine), 13u, "9 and four drafts");
+    cr_assert_eq(run_speculation_next(&speculation, 10, UINT64_MAX, &failure), 0);
+    expect_logits_after(10);
+    cr_expect_eq(run_engine_n_past(engine), 13u, "no pass");
+    feed_prompt(prompt, 5);
+    cr_expect_eq(run_engine_n_past(engine), 15u);
+    cr_expect_eq(speculation.lookup.text.n, 15u, "drafts are not part of the text");
+}
+
+Test(run_speculation, no_drafts_beyond_what_is_wanted)
+{
+    static const int32_t prompt[] = {1, 1, 1, 1};
+
+    for (uint64_t n_left = 1; n_left <= 10; n_left++) {
+        feed_prompt(prompt, 4);
+        set_length(N_DRAFTS);
+        cr_assert_eq(run_speculation_next(&speculation, 1, n_left, &failure), 0);
+        cr_expect_eq(speculation.n_tokens, n_left < 1 + N_DRAFTS ? n_left : 1 + N_DRAFTS);
+        expect_logits_after(1);
+    }
+}
+
+Test(run_speculation, a_limit_of_zero)
+{
+    static const int32_t prompt[] = {1, 1, 1, 1};
+
+    session.n_drafts = 0;
+    run_speculation_begin(&session, &speculation);
+    feed_prompt(prompt, 4);
+    for (int i = 0; i < 10; i++) {
+        cr_assert_eq(run_speculation_next(&speculation, 1, UINT64_MAX, &failure), 0);
+        expect_logits_after(1);
+    }
+    cr_expect_eq(speculation.n_drafted, 0u);
+    cr_expect_eq(speculation.lookup.text.n, 0u, "no text is kept");
+}
