@@ -274,11 +274,14 @@ bench:
 # Options that shorten it and programs to compare with: see tests/bench/run_speed.py
 bench-run:
 	contrib/install-deps build run bench
-	$(MAKE) -s build/ggufs build/ggufs-run build/make-run-model
+	$(MAKE) -s build/ggufs build/ggufs-run build/make-run-model build/bench-drafts
 	tests/bench/run_speed.py
 
 $(BUILD)/bench-kernels: $(call obj,tests/bench/bench_kernels.c tests/unit/dequant/random_blocks.c) $(DEQUANT_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
+
+$(BUILD)/bench-drafts: $(RUNNER_OBJ) $(call obj,tests/bench/bench_drafts.c)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lunistring -lseccomp $(RUNNER_LIBS) -lm
 
 # ggufs with a read that returns constant memory.
 $(BUILD)/null-fs: $(LIB_OBJ) $(call obj,fs/command/main.c tests/bench/null_fs.c)

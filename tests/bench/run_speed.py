@@ -14,19 +14,26 @@ table takes an hour; these variables choose and shorten:
     BENCH_RUN_THREADS=2               threads of all programs; default: one per processor
     BENCH_RUN_ROUNDS=3                rounds
     BENCH_RUN_SIZES="layers=2"        other sizes of the models, see build/make-run-model
+    BENCH_RUN_VOCABULARY=model.gguf   the tokenizer for drafts, of at most 32,000 tokens
+
+The rows "drafts" show text generated with drafts and without, see bench_drafts.c and draft_texts.py.
 """
 import json
 import os
 import platform
+import struct
 import subprocess
 import sys
+import tempfile
 
+import draft_texts
 import mounts
 from environment import listed, processor
 from table import Table
 
 RUNNER = os.path.join(mounts.BUILD, "ggufs-run")
 MAKE_MODEL = os.path.join(mounts.BUILD, "make-run-model")
+BENCH_DRAFTS = os.path.join(mounts.BUILD, "bench-drafts")
 
 # The arguments of make-run-model.
 MODELS = {
@@ -49,6 +56,10 @@ PROMPT_RATIOS = {
     "llama.cpp": {"qwen3moe": 1.0, "gpt-oss": 1.0, "mamba2": 1.0},
 }
 BANDWIDTH_PERCENT = 90
+
+# Models of which drafts are measured, dense and with experts.
+DRAFTED = ["Q4_K_M", "qwen3moe"]
+VOCABULARY = "../shared/fixtures/tokenizers/ggml-vocab-llama-spm.gguf"
 
 
 class Failure(Exception):
@@ -130,6 +141,33 @@ def add_others(table, ours):
     add("all memory", "memory", "total_bytes", 1e-6, "MB")
 
 
+def write_ids(path, text, vocabulary):
+    """Tokenize and write 32-bit ids."""
+    done = subprocess.run([RUNNER, "--tokenize", vocabulary], input=text, capture_output=True,
+                          text=True, check=True)
+    ids = [int(word) for word in done.stdout.split()]
+    with open(path, "wb") as file:
+        file.write(struct.pack(f"={len(ids)}i", *ids))
+
+
+def add_drafts(table, model, threads):
+    vocabulary = os.environ.get("BENCH_RUN_VOCABULARY", VOCABULARY)
+    if not os.path.exists(vocabulary):
+        table.line(f"no rows of drafts: {vocabulary} is missing")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        prompt, text = os.path.join(folder, "prompt"), os.path.join(folder, "text")
+        for what, question, answer, least in draft_texts.texts():
+            table.progress(f"drafts, {what}")
+            write_ids(prompt, question, vocabulary)
+            write_ids(text, answer, vocabulary)
+            out = output_of([BENCH_DRAFTS, str(table.rounds), prompt, text, "-t", threads, model])
+            rounds = [line.split() for line in out.splitlines()]
+            table.row(f"drafts, {what}", [float(words[1]) for words in rounds],
+                      [float(words[0]) for words in rounds], "tok/s", ("ratio", ">=", least),
+                      f"drafts, {what}")
+
+
 def main():
     names = listed("BENCH_RUN_TYPES") or list(MODELS)
     unknown = [name for name in names if name not in MODELS]
@@ -154,6 +192,8 @@ def main():
         table.section(f"{name}, {os.path.getsize(model) / 1e9:.2f} GB", base="peer" if peers else "")
         add_speeds(table, name, tokens, ours, theirs)
         add_others(table, ours)
+        if name in DRAFTED:
+            add_drafts(table, model, threads)
     table.summary()
 
 
