@@ -55,6 +55,10 @@ static void write_type(struct fs_sink *sink, const struct gguf_tensor *tensor)
         else
             write_null_member(sink, "era"); /* the file does not say which */
     }
+    if (tensor->big_endian) {
+        fs_json_member(sink, "byte_order", false);
+        write_string(sink, "big");
+    }
 }
 
 static void write_sizes(struct fs_sink *sink, const struct gguf_tensor *tensor)

@@ -140,7 +140,8 @@ def shape_of(model, tensor):
 def info_of(model, tensor):
     return [("name", text_of(tensor.name)),
             ("path", text_of(b"tensors/" + file_name(tensor.name))), ("type", tensor.type_name),
-            ("ggml_type", tensor.type_id), ("shape", shape_of(model, tensor)),
+            ("ggml_type", tensor.type_id), *([("byte_order", "big")] if model.big_endian else []),
+            ("shape", shape_of(model, tensor)),
             ("ne", list(tensor.ne)), ("n_elements", tensor.n_elements),
             ("block_size", tensor.block_size), ("type_size", tensor.type_size),
             ("n_bytes", tensor.n_bytes), ("file", text_of(os.path.basename(model.path))), ("offset", tensor.offset)]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""ggufs-run on trees and files from which a tensor is missing, or which have one too many."""
+"""ggufs-run on trees and files from which a tensor is missing, which have one too many, or whose
+data have another layout or byte order."""
 
 import os
 import shutil
@@ -47,17 +48,18 @@ def tensors_of(architecture):
     return {**ENDS, **layers}
 
 
-def model_bytes(architecture, tensors):
+def model_bytes(architecture, tensors, big_endian=False):
     """A GGUF file with random weights, the same for a name in every file."""
-    file = gguf_file.GgufFile()
+    file = gguf_file.GgufFile(big_endian=big_endian)
     file.key(b"general.architecture", gguf_file.STRING, architecture.encode())
     for key, number in {"block_count": N_LAYER, "embedding_length": N_EMBD, "context_length": 64,
                         "attention.head_count": N_HEAD, "feed_forward_length": N_FF}.items():
         file.key(f"{architecture}.{key}".encode(), gguf_file.UINT32, number)
     for name, ne in tensors.items():
         random = numpy.random.default_rng(sum(name.encode()))
-        values = random.standard_normal(numpy.prod(ne)).astype("<f4") / 4
-        file.tensor(name.encode(), ne, gguf_file.F32, values.tobytes())
+        values = random.standard_normal(numpy.prod(ne)).astype("f4") / 4
+        data = values.astype(f"{file.order}f4").tobytes()
+        file.tensor(name.encode(), ne, gguf_file.F32, data)
     return file.to_bytes()
 
 
@@ -232,6 +234,23 @@ class TestEra(MissingTestCase):
         name = "tiny-rwkv-5v2-730K-FP32.bin"
         self.assertEqual(self.logits(mounting.fixture(f"rwkv/{name}")),
                          self.logits(self.old(name)))
+
+
+class TestByteOrder(MissingTestCase):
+    def test_big_endian_models_are_refused(self):
+        """Their model.gguf is little-endian and works, in the tree and as a copy."""
+        tensors = tensors_of("llama")
+        expected = self.logits(self.write_model("little.gguf", "llama", tensors))
+        self.assertEqual(EX_OK, expected[0], expected[2])
+        big = self.write("big.gguf", model_bytes("llama", tensors, big_endian=True))
+        for model in (big, self.copy_tree(big)):
+            self.assert_refused(model, "tensors/", "/info: the tensor is big-endian",
+                                "use model.gguf of the tree", status=EX_DATAERR)
+        self.mount(big)
+        self.assert_refused(self.mountpoint, "big-endian", status=EX_DATAERR)
+        model_gguf = os.path.join(self.mountpoint, "model.gguf")
+        self.assertEqual(expected, self.logits(model_gguf))
+        self.assertEqual(expected, self.logits(shutil.copy(model_gguf, self.path("copy.gguf"))))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@
 /* The members of an info that the runner uses. */
 struct info {
     bool has_type, has_shape;
+    bool is_big_endian;
     double type, era; /* era: DEQUANT_ERA if the info has none, NaN if it is not known */
     double ne[RUN_MAX_DIMS];
     size_t n_dims;           /* RUN_MAX_DIMS + 1: more than that */
@@ -50,6 +51,7 @@ static int read_member(struct run_json *json, const char *key, struct info *info
 {
     const bool is_type = strcmp(key, "ggml_type") == 0 && !info->has_type;
     const bool is_era = strcmp(key, "era") == 0;
+    const bool is_byte_order = strcmp(key, "byte_order") == 0;
     const bool is_shape = strcmp(key, "ne") == 0 && !info->has_shape;
     const bool is_offset = strcmp(key, "offset") == 0;
     const bool is_file = strcmp(key, "file") == 0;
@@ -68,6 +70,8 @@ static int read_member(struct run_json *json, const char *key, struct info *info
         info->offset = value.number;
     if (is_file && value.kind == RUN_JSON_STRING && value.length < sizeof info->place->file)
         memcpy(info->place->file, value.text, value.length + 1);
+    if (is_byte_order && value.kind == RUN_JSON_STRING)
+        info->is_big_endian = strcmp(value.text, "big") == 0;
     if (is_era)
         info->era = value.kind == RUN_JSON_NUMBER ? value.number : NAN;
     if (value.kind == RUN_JSON_ARRAY || value.kind == RUN_JSON_OBJECT)
@@ -101,6 +105,11 @@ static int take_type(const struct info *info, struct run_tensor *tensor,
 {
     if (!info->has_type || !is_whole(info->type, 0, UINT32_MAX))
         return run_fail(failure, -EINVAL, "tensors/%s/info: no ggml_type", tensor->name);
+    if (info->is_big_endian)
+        return run_fail(failure, -ENOTSUP,
+                        "tensors/%s/info: the tensor is big-endian, but ggufs-run needs "
+                        "little-endian weights; mount the model and use model.gguf of the tree",
+                        tensor->name);
     if (isnan(info->era))
         return run_fail(failure, -ENOTSUP,
                         "tensors/%s/info: the file does not say which layout (era) its quantized "

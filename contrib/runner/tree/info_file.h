@@ -16,7 +16,7 @@ struct run_place {
 
 /*
  * Read type and shape of the tensor tensor->name, and its place. -EINVAL for wrong values, -ENOTSUP
- * for a type without decoder, or the negative errno of reading the file.
+ * for a type without decoder or big-endian data, or the negative errno of reading the file.
  */
 int run_info_file_read(int tree_fd, struct run_tensor *tensor, struct run_place *place,
                        struct run_failure *failure);

@@ -355,6 +355,25 @@ Test(fs_json, info_of_a_tensor_with_a_row_layout)
     free(info);
 }
 
+Test(fs_json, info_of_a_big_endian_tensor)
+{
+    struct gguf_source file = {.path = (char *)(uintptr_t) "/m"};
+    const struct gguf_model model = {.files = &file, .n_files = 1};
+    const struct gguf_tensor tensor = {.name = {"t", 1},
+                                       .type = dequant_type_by_id(0),
+                                       .big_endian = true,
+                                       .n_dims = 1,
+                                       .ne = {4, 1, 1, 1},
+                                       .n_elements = 4,
+                                       .size_bytes = 16};
+    char *info = info_of(&model, &tensor);
+
+    cr_expect_not_null(
+        strstr(info, "\"type\":\"F32\",\"ggml_type\":0,\"byte_order\":\"big\",\"shape\":[4],"),
+        "%s", info);
+    free(info);
+}
+
 Test(fs_json, info_of_an_unknown_type_without_dimensions)
 {
     struct gguf_source file = {.path = (char *)(uintptr_t) "/m"};

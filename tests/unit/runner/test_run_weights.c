@@ -174,6 +174,12 @@ Test(run_weights, era_selects_old_layouts)
     run_tree_close(&tree);
 }
 
+Test(run_weights, big_endian_tensors_are_refused)
+{
+    expect_info("{\"ggml_type\": 0, \"byte_order\": \"big\", \"ne\": [4]}", -ENOTSUP,
+                "tensors/t/info: the tensor is big-endian");
+}
+
 Test(run_weights, shapes)
 {
     expect_info("{\"ggml_type\": 0}", -EINVAL, "tensors/t/info: no ne");
