@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """ggufs-run: text, chat and machine interfaces, what it leaves behind, and its manual."""
 
+import contextlib
 import fcntl
 import json
 import math
@@ -553,12 +554,14 @@ class TestConfinement(RunnerTestCase):
         process.stdout.read(2)
         found = []
         for thread in os.listdir(f"/proc/{process.pid}/task"):
-            with open(f"/proc/{process.pid}/task/{thread}/status", encoding="ascii") as file:
+            # The thread that reads the weights ahead may end at any time.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError), \
+                    open(f"/proc/{process.pid}/task/{thread}/status", encoding="ascii") as file:
                 found.append(dict(re.findall(r"^(\w+):\s+(\S+)", file.read(), re.M)))
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=mounting.DEADLINE)
         self.assertEqual(128 + signal.SIGTERM, process.returncode)
-        self.assertEqual(3, len(found))
+        self.assertIn(len(found), (3, 4), "three threads compute, one may read")
         return found
 
     @unittest.skipUnless(mounting.IS_SANDBOXED, "sanitizers need what is given up")
