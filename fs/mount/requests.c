@@ -372,7 +372,7 @@ static int locate(const struct fs_image *image, struct gguf_source_location *loc
         .modified_seconds = status.modified.tv_sec,
         .modified_nanoseconds = status.modified.tv_nsec,
     };
-    strcpy(location->path, source->path);
+    memcpy(location->path, source->path, strlen(source->path) + 1);
     return 0;
 }
 

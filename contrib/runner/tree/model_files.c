@@ -111,7 +111,7 @@ void run_model_files_open(struct run_model_files *files, const struct run_place 
     files->list = list;
     file = &list[files->n++];
     *file = (struct run_model_file){.fd = -1, .tree_fd = -1};
-    strcpy(file->name, place->file);
+    memcpy(file->name, place->file, strlen(place->file) + 1);
     map_file(file, place, raw_fd);
     if (!file->data) {
         close_descriptor(&file->fd);
