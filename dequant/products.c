@@ -16,12 +16,12 @@ static const struct {
     dequant_multiply_fn *multiply;
 } functions[DEQUANT_SETS] = {SET(scalar, ) DEQUANT_VECTOR_SETS(SET, )};
 
-void dequant_quantize(const struct dequant_product *product, const float *x, size_t n,
+void dequant_quantize(const struct dequant_form *form, const float *x, size_t n,
                       struct dequant_activations *out)
 {
     const size_t set = dequant_product_set();
     const size_t block_elements =
-        product->span_elements == DEQUANT_PANEL_ELEMENTS ? DEQUANT_SCALED_ELEMENTS : 32;
+        form->span_elements == DEQUANT_PANEL_ELEMENTS ? DEQUANT_SCALED_ELEMENTS : 32;
     float rest[DEQUANT_PANEL_ELEMENTS] = {0};
 
     for (; n >= DEQUANT_PANEL_ELEMENTS; n -= DEQUANT_PANEL_ELEMENTS, x += DEQUANT_PANEL_ELEMENTS)
@@ -70,10 +70,31 @@ void dequant_unpack(const struct dequant_type *type, const uint8_t *rows, size_t
     }
 }
 
-void dequant_multiply(const struct dequant_product *product, const struct dequant_panel *panels,
+void dequant_multiply(const struct dequant_form *form, const struct dequant_panel *panels,
                       size_t n_panels, const struct dequant_activations *x, size_t x_stride,
                       size_t n_columns, float sums[][DEQUANT_PANEL_ROWS])
 {
-    functions[dequant_product_set()].multiply(product, panels, n_panels, x, x_stride, n_columns,
-                                              sums);
+    functions[dequant_product_set()].multiply(form, panels, n_panels, x, x_stride, n_columns, sums);
+}
+
+void dequant_multiply_column(const struct dequant_type *type, const uint8_t *rows, size_t row_bytes,
+                             size_t n_rows, size_t n_elements, const struct dequant_activations *x,
+                             float sums[DEQUANT_PANEL_ROWS])
+{
+    const struct dequant_product *product = type->product;
+    dequant_multiply_column_fn *multiply = product->multiply_column[dequant_product_set()];
+    const size_t n_panels = dequant_activations_count(n_elements);
+    size_t i = 0;
+
+    if (multiply && n_rows == DEQUANT_PANEL_ROWS) {
+        i = n_elements / DEQUANT_PANEL_ELEMENTS;
+        multiply(rows, row_bytes, i, x, sums);
+    }
+    for (; i < n_panels; i++) {
+        struct dequant_panel panel;
+
+        dequant_unpack(type, rows, row_bytes, n_rows, n_elements, i, 1, &panel);
+        dequant_multiply(&product->form, &panel, 1, x + i, n_panels, 1,
+                         (float(*)[DEQUANT_PANEL_ROWS])sums);
+    }
 }

@@ -16,6 +16,7 @@
 #ifndef GGUFS_DEQUANT_PRODUCTS_H
 #define GGUFS_DEQUANT_PRODUCTS_H
 
+#include "dequant/forms.h"
 #include "dequant/sets.h"
 
 #include <stdbool.h>
@@ -44,7 +45,7 @@ struct dequant_activations {
 
 /*
  * Unpacked weights: DEQUANT_PANEL_ELEMENTS elements of DEQUANT_PANEL_ROWS rows. "Lane" r of an
- * array belongs to row r. Groups have struct dequant_product's group_elements, spans its
+ * array belongs to row r. Groups have struct dequant_form's group_elements, spans its
  * span_elements.
  */
 struct dequant_panel {
@@ -64,21 +65,29 @@ struct dequant_panel {
  */
 typedef void dequant_unpack_fn(const void *rows, size_t row_bytes, struct dequant_panel *panel);
 
+/*
+ * Add to sums[r] the product of row r and a column, which begins at x: the same as with n_panels
+ * panels unpacked from rows. The rows are a multiple of DEQUANT_PANEL_ELEMENTS long, and the next
+ * DEQUANT_PANEL_ROWS rows may be fetched to the caches.
+ */
+typedef void dequant_multiply_column_fn(const void *rows, size_t row_bytes, size_t n_panels,
+                                        const struct dequant_activations *x,
+                                        float sums[DEQUANT_PANEL_ROWS]);
+
 /* How the integers of a type are multiplied. */
 struct dequant_product {
-    uint16_t span_elements;  /* that share d: 16, 32 or 256 */
-    uint16_t group_elements; /* that share s: 16 or 32; equal to the span without integer scales */
-    uint8_t zero;            /* z; 128 if `greatest` is over 127: own integers are signed bytes */
-    uint8_t greatest;        /* q is at most that */
-    bool has_mins;           /* t and m are there */
+    struct dequant_form form;
+
+    /* Slots by kernel set; where a set's own slot is NULL, the scalar one or a panel serves. */
     dequant_unpack_fn *unpack[DEQUANT_SETS];
+    dequant_multiply_column_fn *multiply_column[DEQUANT_SETS];
 };
 
 /*
  * Add the products of n_panels panels, which follow each other in 16 rows, and columns: to
  * sums[c][r] that of row r and column c. Column c begins at x + c * x_stride.
  */
-typedef void dequant_multiply_fn(const struct dequant_product *product,
+typedef void dequant_multiply_fn(const struct dequant_form *form,
                                  const struct dequant_panel *panels, size_t n_panels,
                                  const struct dequant_activations *x, size_t x_stride,
                                  size_t n_columns, float sums[][DEQUANT_PANEL_ROWS]);
@@ -101,7 +110,7 @@ static inline size_t dequant_activations_count(size_t n)
  * ties to even. A NaN or infinity among the elements makes dx a NaN, and so the product. `out`
  * holds dequant_activations_count(n).
  */
-void dequant_quantize(const struct dequant_product *product, const float *x, size_t n,
+void dequant_quantize(const struct dequant_form *form, const float *x, size_t n,
                       struct dequant_activations *out);
 
 /*
@@ -114,8 +123,16 @@ void dequant_unpack(const struct dequant_type *type, const uint8_t *rows, size_t
                     struct dequant_panel *panels);
 
 /* Multiply by the chosen kernels; see dequant_multiply_fn. */
-void dequant_multiply(const struct dequant_product *product, const struct dequant_panel *panels,
+void dequant_multiply(const struct dequant_form *form, const struct dequant_panel *panels,
                       size_t n_panels, const struct dequant_activations *x, size_t x_stride,
                       size_t n_columns, float sums[][DEQUANT_PANEL_ROWS]);
+
+/*
+ * Add the products of up to DEQUANT_PANEL_ROWS rows and a column by the chosen kernels: to sums[r]
+ * that of row r. `rows`, row_bytes, n_rows and n_elements as for dequant_unpack().
+ */
+void dequant_multiply_column(const struct dequant_type *type, const uint8_t *rows, size_t row_bytes,
+                             size_t n_rows, size_t n_elements, const struct dequant_activations *x,
+                             float sums[DEQUANT_PANEL_ROWS]);
 
 #endif

@@ -46,6 +46,8 @@
 #define DEQUANT_DECLARE_ENCODER(set, name)  dequant_encode_fn dequant_##set##_##name;
 #define DEQUANT_DECLARE_DOT(set, name)      dequant_dot_fn dequant_##set##_##name;
 #define DEQUANT_DECLARE_UNPACKER(set, name) dequant_unpack_fn dequant_##set##_unpack_##name;
+#define DEQUANT_DECLARE_COLUMN(set, name)                                                          \
+    dequant_multiply_column_fn dequant_##set##_multiply_##name;
 #define DEQUANT_DECLARE_PRODUCT(set, unused)                                                       \
     dequant_quantize_fn dequant_##set##_quantize;                                                  \
     dequant_multiply_fn dequant_##set##_multiply;
@@ -56,7 +58,9 @@
     DEQUANT_DECLARE_ENCODER(scalar, name) DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_ENCODER, name)
 #define DOT(name) DEQUANT_DECLARE_DOT(scalar, name) DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_DOT, name)
 #define UNPACKER(name)                                                                             \
-    DEQUANT_DECLARE_UNPACKER(scalar, name) DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_UNPACKER, name)
+    DEQUANT_DECLARE_UNPACKER(scalar, name)                                                         \
+    DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_UNPACKER, name)                                            \
+    DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_COLUMN, name)
 
 /* decode_numbers.c, kernels_numbers.c */
 DECODER(f32)

@@ -33,21 +33,16 @@
          char unused;                                                                              \
      }))
 
-/* Slots for unpacking a type that has a kernel in every set. */
+/* How a type is multiplied that has kernels in every set. */
 #define UNPACK_SLOT(set, name) [DEQUANT_SET_##set] = dequant_##set##_unpack_##name,
-#define UNPACK(name)                                                                               \
-    {                                                                                              \
-        UNPACK_SLOT(scalar, name) DEQUANT_VECTOR_SETS(UNPACK_SLOT, name)                           \
-    }
-
-/*
- * How a type is multiplied, see struct dequant_product: elements of a span and of a group, zero
- * point, greatest integer, whether there are minima, and the slots.
- */
-#define PRODUCT(span, group, z, most, mins, ...)                                                   \
+#define COLUMN_SLOT(set, name) [DEQUANT_SET_##set] = dequant_##set##_multiply_##name,
+#define PRODUCT(name)                                                                              \
     .product = &(const struct dequant_product)                                                     \
     {                                                                                              \
-        (span), (group), (z), (most), (mins), __VA_ARGS__                                          \
+        DEQUANT_FORM_##name, {UNPACK_SLOT(scalar, name) DEQUANT_VECTOR_SETS(UNPACK_SLOT, name)},   \
+        {                                                                                          \
+            DEQUANT_VECTOR_SETS(COLUMN_SLOT, name)                                                 \
+        }                                                                                          \
     }
 
 /* Name, sizes and byte-order map of a type with the block struct dequant_LAYOUT. */
@@ -103,70 +98,48 @@
 static const struct dequant_type current[] = {
     {GGML(0, "F32", DEQUANT_NUMBER, f32, KERNELS, {4, 1}), .dot = KERNELS(dot_f32)},
     {GGML(1, "F16", DEQUANT_NUMBER, f16, KERNELS, {2, 1}), .encode = KERNELS(to_f16)},
-    {GGML(2, "Q4_0", DEQUANT_BLOCK, q4_0, KERNELS, {2, 1}, {1, 16}),
-     PRODUCT(32, 32, 8, 15, false, UNPACK(q4_0))},
-    {GGML(3, "Q4_1", DEQUANT_BLOCK, q4_1, KERNELS, {2, 2}, {1, 16}),
-     PRODUCT(32, 32, 0, 15, true, UNPACK(q4_1))},
-    {GGML(6, "Q5_0", DEQUANT_BLOCK, q5_0, KERNELS, {2, 1}, {1, 20}),
-     PRODUCT(32, 32, 16, 31, false, UNPACK(q5_0))},
-    {GGML(7, "Q5_1", DEQUANT_BLOCK, q5_1, KERNELS, {2, 2}, {1, 20}),
-     PRODUCT(32, 32, 0, 31, true, UNPACK(q5_1))},
-    {GGML(8, "Q8_0", DEQUANT_BLOCK, q8_0, KERNELS, {2, 1}, {1, 32}),
-     PRODUCT(32, 32, 128, 255, false, UNPACK(q8_0))},
+    {GGML(2, "Q4_0", DEQUANT_BLOCK, q4_0, KERNELS, {2, 1}, {1, 16}), PRODUCT(q4_0)},
+    {GGML(3, "Q4_1", DEQUANT_BLOCK, q4_1, KERNELS, {2, 2}, {1, 16}), PRODUCT(q4_1)},
+    {GGML(6, "Q5_0", DEQUANT_BLOCK, q5_0, KERNELS, {2, 1}, {1, 20}), PRODUCT(q5_0)},
+    {GGML(7, "Q5_1", DEQUANT_BLOCK, q5_1, KERNELS, {2, 2}, {1, 20}), PRODUCT(q5_1)},
+    {GGML(8, "Q8_0", DEQUANT_BLOCK, q8_0, KERNELS, {2, 1}, {1, 32}), PRODUCT(q8_0)},
     {GGML(9, "Q8_1", DEQUANT_BLOCK, q8_1, KERNELS, {2, 2}, {1, 32})},
-    {GGML(10, "Q2_K", DEQUANT_SUPERBLOCK, q2_k, KERNELS, {1, 80}, {2, 2}),
-     PRODUCT(256, 16, 0, 3, true, UNPACK(q2_k))},
-    {GGML(11, "Q3_K", DEQUANT_SUPERBLOCK, q3_k, KERNELS, {1, 108}, {2, 1}),
-     PRODUCT(256, 16, 4, 7, false, UNPACK(q3_k))},
-    {GGML(12, "Q4_K", DEQUANT_SUPERBLOCK, q4_k, KERNELS, {2, 2}, {1, 140}),
-     PRODUCT(256, 32, 0, 15, true, UNPACK(q4_k))},
-    {GGML(13, "Q5_K", DEQUANT_SUPERBLOCK, q5_k, KERNELS, {2, 2}, {1, 172}),
-     PRODUCT(256, 32, 0, 31, true, UNPACK(q5_k))},
-    {GGML(14, "Q6_K", DEQUANT_SUPERBLOCK, q6_k, KERNELS, {1, 208}, {2, 1}),
-     PRODUCT(256, 16, 32, 63, false, UNPACK(q6_k))},
+    {GGML(10, "Q2_K", DEQUANT_SUPERBLOCK, q2_k, KERNELS, {1, 80}, {2, 2}), PRODUCT(q2_k)},
+    {GGML(11, "Q3_K", DEQUANT_SUPERBLOCK, q3_k, KERNELS, {1, 108}, {2, 1}), PRODUCT(q3_k)},
+    {GGML(12, "Q4_K", DEQUANT_SUPERBLOCK, q4_k, KERNELS, {2, 2}, {1, 140}), PRODUCT(q4_k)},
+    {GGML(13, "Q5_K", DEQUANT_SUPERBLOCK, q5_k, KERNELS, {2, 2}, {1, 172}), PRODUCT(q5_k)},
+    {GGML(14, "Q6_K", DEQUANT_SUPERBLOCK, q6_k, KERNELS, {1, 208}, {2, 1}), PRODUCT(q6_k)},
     {GGML(15, "Q8_K", DEQUANT_SUPERBLOCK, q8_k, KERNELS, {4, 1}, {1, 256}, {2, 16})},
-    {GGML(16, "IQ2_XXS", DEQUANT_SUPERBLOCK, iq2_xxs, KERNELS, {2, 33}),
-     PRODUCT(256, 32, 43, 86, false, UNPACK(iq2_xxs))},
-    {GGML(17, "IQ2_XS", DEQUANT_SUPERBLOCK, iq2_xs, KERNELS, {2, 33}, {1, 8}),
-     PRODUCT(256, 16, 43, 86, false, UNPACK(iq2_xs))},
-    {GGML(18, "IQ3_XXS", DEQUANT_SUPERBLOCK, iq3_xxs, KERNELS, {2, 1}, {1, 96}),
-     PRODUCT(256, 32, 31, 62, false, UNPACK(iq3_xxs))},
+    {GGML(16, "IQ2_XXS", DEQUANT_SUPERBLOCK, iq2_xxs, KERNELS, {2, 33}), PRODUCT(iq2_xxs)},
+    {GGML(17, "IQ2_XS", DEQUANT_SUPERBLOCK, iq2_xs, KERNELS, {2, 33}, {1, 8}), PRODUCT(iq2_xs)},
+    {GGML(18, "IQ3_XXS", DEQUANT_SUPERBLOCK, iq3_xxs, KERNELS, {2, 1}, {1, 96}), PRODUCT(iq3_xxs)},
     {GGML(19, "IQ1_S", DEQUANT_SUPERBLOCK, iq1_s, KERNELS, {2, 1}, {1, 32}, {2, 8}),
-     PRODUCT(256, 32, 9, 18, false, UNPACK(iq1_s))},
-    {GGML(20, "IQ4_NL", DEQUANT_BLOCK, iq4_nl, KERNELS, {2, 1}, {1, 16}),
-     PRODUCT(32, 32, 128, 255, false, UNPACK(iq4_nl))},
-    {GGML(21, "IQ3_S", DEQUANT_SUPERBLOCK, iq3_s, KERNELS, {2, 1}, {1, 108}),
-     PRODUCT(256, 32, 15, 30, false, UNPACK(iq3_s))},
-    {GGML(22, "IQ2_S", DEQUANT_SUPERBLOCK, iq2_s, KERNELS, {2, 1}, {1, 80}),
-     PRODUCT(256, 16, 43, 86, false, UNPACK(iq2_s))},
-    {GGML(23, "IQ4_XS", DEQUANT_SUPERBLOCK, iq4_xs, KERNELS, {2, 2}, {1, 132}),
-     PRODUCT(256, 32, 128, 255, false, UNPACK(iq4_xs))},
+     PRODUCT(iq1_s)},
+    {GGML(20, "IQ4_NL", DEQUANT_BLOCK, iq4_nl, KERNELS, {2, 1}, {1, 16}), PRODUCT(iq4_nl)},
+    {GGML(21, "IQ3_S", DEQUANT_SUPERBLOCK, iq3_s, KERNELS, {2, 1}, {1, 108}), PRODUCT(iq3_s)},
+    {GGML(22, "IQ2_S", DEQUANT_SUPERBLOCK, iq2_s, KERNELS, {2, 1}, {1, 80}), PRODUCT(iq2_s)},
+    {GGML(23, "IQ4_XS", DEQUANT_SUPERBLOCK, iq4_xs, KERNELS, {2, 2}, {1, 132}), PRODUCT(iq4_xs)},
     {GGML(24, "I8", DEQUANT_NUMBER, i8, KERNELS, {1, 1})},
     {GGML(25, "I16", DEQUANT_NUMBER, i16, KERNELS, {2, 1})},
     {GGML(26, "I32", DEQUANT_NUMBER, i32, KERNELS, {4, 1})},
     {GGML(27, "I64", DEQUANT_NUMBER, i64, KERNELS, {8, 1})},
     {GGML(28, "F64", DEQUANT_NUMBER, f64, KERNELS, {8, 1})},
-    {GGML(29, "IQ1_M", DEQUANT_SUPERBLOCK, iq1_m, KERNELS, {1, 56}),
-     PRODUCT(256, 16, 9, 18, false, UNPACK(iq1_m))},
+    {GGML(29, "IQ1_M", DEQUANT_SUPERBLOCK, iq1_m, KERNELS, {1, 56}), PRODUCT(iq1_m)},
     {GGML(30, "BF16", DEQUANT_NUMBER, bf16, KERNELS, {2, 1}), .encode = KERNELS(to_bf16)},
     {REMOVED(31, "Q4_0_4_4", DEQUANT_BLOCK, q4_0)},
     {REMOVED(32, "Q4_0_4_8", DEQUANT_BLOCK, q4_0)},
     {REMOVED(33, "Q4_0_8_8", DEQUANT_BLOCK, q4_0)},
-    {GGML(34, "TQ1_0", DEQUANT_SUPERBLOCK, tq1_0, KERNELS, {1, 52}, {2, 1}),
-     PRODUCT(256, 32, 1, 2, false, UNPACK(tq1_0))},
-    {GGML(35, "TQ2_0", DEQUANT_SUPERBLOCK, tq2_0, KERNELS, {1, 64}, {2, 1}),
-     PRODUCT(256, 32, 1, 3, false, UNPACK(tq2_0))},
+    {GGML(34, "TQ1_0", DEQUANT_SUPERBLOCK, tq1_0, KERNELS, {1, 52}, {2, 1}), PRODUCT(tq1_0)},
+    {GGML(35, "TQ2_0", DEQUANT_SUPERBLOCK, tq2_0, KERNELS, {1, 64}, {2, 1}), PRODUCT(tq2_0)},
     {REMOVED(36, "IQ4_NL_4_4", DEQUANT_BLOCK, iq4_nl)},
     {REMOVED(37, "IQ4_NL_4_8", DEQUANT_BLOCK, iq4_nl)},
     {REMOVED(38, "IQ4_NL_8_8", DEQUANT_BLOCK, iq4_nl)},
-    {GGML(39, "MXFP4", DEQUANT_BLOCK, mxfp4, KERNELS, {1, 17}),
-     PRODUCT(32, 32, 12, 24, false, UNPACK(mxfp4)), .has_nan_scale = dequant_mxfp4_has_nan_scale},
-    {GGML(40, "NVFP4", DEQUANT_NVFP4_BLOCK, nvfp4, KERNELS, {1, 36}),
-     PRODUCT(16, 16, 12, 24, false, UNPACK(nvfp4)), .has_nan_scale = dequant_nvfp4_has_nan_scale},
-    {GGML(41, "Q1_0", DEQUANT_Q1_0_BLOCK, q1_0, KERNELS, {2, 1}, {1, 16}),
-     PRODUCT(32, 32, 1, 2, false, UNPACK(q1_0))},
-    {GGML(42, "Q2_0", DEQUANT_Q2_0_BLOCK, q2_0, KERNELS, {2, 1}, {1, 16}),
-     PRODUCT(32, 32, 1, 3, false, UNPACK(q2_0))},
+    {GGML(39, "MXFP4", DEQUANT_BLOCK, mxfp4, KERNELS, {1, 17}), PRODUCT(mxfp4),
+     .has_nan_scale = dequant_mxfp4_has_nan_scale},
+    {GGML(40, "NVFP4", DEQUANT_NVFP4_BLOCK, nvfp4, KERNELS, {1, 36}), PRODUCT(nvfp4),
+     .has_nan_scale = dequant_nvfp4_has_nan_scale},
+    {GGML(41, "Q1_0", DEQUANT_Q1_0_BLOCK, q1_0, KERNELS, {2, 1}, {1, 16}), PRODUCT(q1_0)},
+    {GGML(42, "Q2_0", DEQUANT_Q2_0_BLOCK, q2_0, KERNELS, {2, 1}, {1, 16}), PRODUCT(q2_0)},
 
     {IK(144, "IQ4_KS", DEQUANT_SUPERBLOCK, iq4_ks, sizeof(float), 1, KERNELS)},
     {IK(220, "IQ4_NL_R4", DEQUANT_BLOCK, iq4_nl_r4, 0, 4, KERNELS)},

@@ -4,6 +4,7 @@
  */
 #include "dequant/iq_blocks.h"
 #include "dequant/iq_grids.h"
+#include "dequant/kernels/sink.h"
 #include "dequant/kernels/words_panel.h"
 #include "dequant/kernels/words_runs.h"
 
@@ -28,6 +29,7 @@ static inline void put_first_d(const void *rows, size_t row_bytes, struct dequan
 /* Load n_words words of each row. */
 static inline void load_words(const uint8_t *bytes, size_t row_bytes, size_t n_words, words *out)
 {
+#pragma GCC unroll 32
     for (size_t i = 0; i < n_words; i += 4)
         words_load_16(bytes + 4 * i, row_bytes, out + i);
 }
@@ -52,6 +54,7 @@ static inline void put_eight_scales(struct dequant_panel *panel, size_t first_gr
     const words low = odd_scales(words_and(v, four));
     const words high = odd_scales(words_and(words_right(v, 4), four));
 
+#pragma GCC unroll 32
     for (size_t i = 0; i < 4; i++)
         put_scales_of_zero(panel, first_group + 2 * i, words_byte(low, i), words_byte(high, i),
                            zero);
@@ -66,46 +69,50 @@ static inline void put_upper_scales(struct dequant_panel *panel, size_t first_gr
 }
 
 /* Eight elements of IQ2: a grid entry, and byte `index` of `signs`. */
-static inline void put_iq2(uint8_t (*q)[DEQUANT_PANEL_ROWS][4], const uint64_t *grid, words indices,
-                           words signs, unsigned index)
+INLINE void put_iq2(struct sink *sink, size_t step, const uint64_t *grid, words indices,
+                    words signs, unsigned index)
 {
     words entries[2];
 
     words_take_8(grid, indices, entries);
-    words_store(q[0], words_signed(entries[0], signs, 2 * index, ZERO_IQ2));
-    words_store(q[1], words_signed(entries[1], signs, 2 * index + 1, ZERO_IQ2));
+    sink_put(sink, step, words_signed(entries[0], signs, 2 * index, ZERO_IQ2));
+    sink_put(sink, step + 1, words_signed(entries[1], signs, 2 * index + 1, ZERO_IQ2));
 }
 
-void SIMD_NAME(unpack_iq2_xxs)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+INLINE void iq2_xxs(const void *rows, size_t row_bytes, struct sink *sink)
 {
     const uint8_t *groups = (const uint8_t *)rows + offsetof(struct dequant_iq2_xxs, groups);
 
-    put_first_d(rows, row_bytes, panel, 0.125F);
+    put_first_d(rows, row_bytes, sink->panel, 0.125F);
+#pragma GCC unroll 32
     for (size_t g = 0; g < 8; g += 2) {
         words v[4];
 
         words_load_16(groups + 8 * g, row_bytes, v);
-        put_upper_scales(panel, g, v[1], v[3], ZERO_IQ2);
+        put_upper_scales(sink->panel, g, v[1], v[3], ZERO_IQ2);
+#pragma GCC unroll 32
         for (size_t i = 0; i < 2; i++) {
             const words signs = words_even_signs(words_sevens(v[2 * i + 1]));
 
+#pragma GCC unroll 32
             for (unsigned k = 0; k < 4; k++)
-                put_iq2(panel->q + 8 * (g + i) + 2 * (size_t)k, dequant_iq2_xxs_grid,
+                put_iq2(sink, 8 * (g + i) + 2 * (size_t)k, dequant_iq2_xxs_grid,
                         words_byte(v[2 * i], k), signs, k);
         }
     }
 }
 
-void SIMD_NAME(unpack_iq2_xs)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+INLINE void iq2_xs(const void *rows, size_t row_bytes, struct sink *sink)
 {
     const uint8_t *bytes = rows;
     const words nine = words_all(511);
     words v[4];
 
-    put_first_d(rows, row_bytes, panel, 0.125F);
+    put_first_d(rows, row_bytes, sink->panel, 0.125F);
     words_load_16(bytes + sizeof(struct dequant_iq2_xs) - 16, row_bytes, v);
-    put_eight_scales(panel, 0, v[2], ZERO_IQ2);
-    put_eight_scales(panel, 8, v[3], ZERO_IQ2);
+    put_eight_scales(sink->panel, 0, v[2], ZERO_IQ2);
+    put_eight_scales(sink->panel, 8, v[3], ZERO_IQ2);
+#pragma GCC unroll 32
     for (size_t i = 0; i < 16; i++) {
         const size_t place = offsetof(struct dequant_iq2_xs, runs) + 4 * i;
         words runs, signs;
@@ -115,81 +122,87 @@ void SIMD_NAME(unpack_iq2_xs)(const void *rows, size_t row_bytes, struct dequant
         runs = v[i % 4];
         signs = words_even_signs(words_or(words_and(words_right(runs, 9), words_all(0x7f)),
                                           words_and(words_right(runs, 17), words_all(0x7f00))));
-        put_iq2(panel->q + 4 * i, dequant_iq2_xs_grid, words_and(runs, nine), signs, 0);
-        put_iq2(panel->q + 4 * i + 2, dequant_iq2_xs_grid, words_and(words_right(runs, 16), nine),
-                signs, 1);
+        put_iq2(sink, 4 * i, dequant_iq2_xs_grid, words_and(runs, nine), signs, 0);
+        put_iq2(sink, 4 * i + 2, dequant_iq2_xs_grid, words_and(words_right(runs, 16), nine), signs,
+                1);
     }
 }
 
-void SIMD_NAME(unpack_iq2_s)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+INLINE void iq2_s(const void *rows, size_t row_bytes, struct sink *sink)
 {
     const uint8_t *bytes = rows;
     words qs[8], signs[8], rest[4];
 
-    put_first_d(rows, row_bytes, panel, 0.125F);
+    put_first_d(rows, row_bytes, sink->panel, 0.125F);
     load_words(bytes + offsetof(struct dequant_iq2_s, qs), row_bytes, 8, qs);
     load_words(bytes + offsetof(struct dequant_iq2_s, signs), row_bytes, 8, signs);
     words_load_16(bytes + offsetof(struct dequant_iq2_s, qh), row_bytes, rest);
-    put_eight_scales(panel, 0, rest[2], ZERO_IQ2);
-    put_eight_scales(panel, 8, rest[3], ZERO_IQ2);
+    put_eight_scales(sink->panel, 0, rest[2], ZERO_IQ2);
+    put_eight_scales(sink->panel, 8, rest[3], ZERO_IQ2);
+#pragma GCC unroll 32
     for (size_t g = 0; g < 8; g++) {
         const words qh = words_left(words_byte(rest[g / 4], g % 4), 8);
 
+#pragma GCC unroll 32
         for (unsigned k = 0; k < 4; k++) {
             const words high = words_and(words_right(qh, (int)(2 * k)), words_all(0x300));
 
-            put_iq2(panel->q + 8 * g + 2 * (size_t)k, dequant_iq2_s_grid,
+            put_iq2(sink, 8 * g + 2 * (size_t)k, dequant_iq2_s_grid,
                     words_or(words_byte(qs[g], k), high), signs[g], k);
         }
     }
 }
 
-void SIMD_NAME(unpack_iq3_xxs)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+INLINE void iq3_xxs(const void *rows, size_t row_bytes, struct sink *sink)
 {
     const uint8_t *bytes = rows;
     words signs[8], v[4];
 
-    put_first_d(rows, row_bytes, panel, 0.5F);
+    put_first_d(rows, row_bytes, sink->panel, 0.5F);
     load_words(bytes + offsetof(struct dequant_iq3_xxs, signs), row_bytes, 8, signs);
+#pragma GCC unroll 32
     for (size_t g = 0; g < 8; g += 2)
-        put_upper_scales(panel, g, signs[g], signs[g + 1], ZERO_IQ3_XXS);
+        put_upper_scales(sink->panel, g, signs[g], signs[g + 1], ZERO_IQ3_XXS);
+#pragma GCC unroll 32
     for (size_t g = 0; g < 8; g++) {
         const words even = words_even_signs(words_sevens(signs[g]));
 
         if (g % 2 == 0)
             words_load_16(bytes + offsetof(struct dequant_iq3_xxs, qs) + 8 * g, row_bytes, v);
+#pragma GCC unroll 32
         for (unsigned k = 0; k < 8; k++) {
             const words entries =
                 words_take_4(dequant_iq3_xxs_grid, words_byte(v[g % 2 * 2 + k / 4], k % 4));
 
-            words_store(panel->q[8 * g + k][0],
-                        words_signed(words_right(entries, 1), even, k, ZERO_IQ3_XXS));
+            sink_put(sink, 8 * g + k, words_signed(words_right(entries, 1), even, k, ZERO_IQ3_XXS));
         }
     }
 }
 
-void SIMD_NAME(unpack_iq3_s)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+INLINE void iq3_s(const void *rows, size_t row_bytes, struct sink *sink)
 {
     const uint8_t *bytes = rows;
     words rest[8], v[4]; /* rest: 8 bytes of qh, 24 of signs */
     words end[4];        /* 8 bytes of signs, 4 of scales */
 
-    put_first_d(rows, row_bytes, panel, 1.0F);
+    put_first_d(rows, row_bytes, sink->panel, 1.0F);
     load_words(bytes + offsetof(struct dequant_iq3_s, qh), row_bytes, 8, rest);
     words_load_16(bytes + sizeof(struct dequant_iq3_s) - 16, row_bytes, end);
-    put_eight_scales(panel, 0, end[3], ZERO_IQ3_S);
+    put_eight_scales(sink->panel, 0, end[3], ZERO_IQ3_S);
+#pragma GCC unroll 32
     for (size_t g = 0; g < 8; g++) {
         const words signs = g < 6 ? rest[2 + g] : end[g - 5];
         const words qh = words_byte(rest[g / 4], g % 4);
 
         if (g % 2 == 0)
             words_load_16(bytes + offsetof(struct dequant_iq3_s, qs) + 8 * g, row_bytes, v);
+#pragma GCC unroll 32
         for (unsigned k = 0; k < 8; k++) {
             const words high = words_and(words_left(qh, (int)(8 - k)), words_all(256));
             const words entries = words_take_4(
                 dequant_iq3_s_grid, words_or(words_byte(v[g % 2 * 2 + k / 4], k % 4), high));
 
-            words_store(panel->q[8 * g + k][0], words_signed(entries, signs, k, ZERO_IQ3_S));
+            sink_put(sink, 8 * g + k, words_signed(entries, signs, k, ZERO_IQ3_S));
         }
     }
 }
@@ -198,7 +211,7 @@ void SIMD_NAME(unpack_iq3_s)(const void *rows, size_t row_bytes, struct dequant_
  * Eight elements of IQ1: 8 * (entry + 1), and 2 more without a minus, bit 0 of the lanes of
  * `minus`.
  */
-static inline void put_iq1(uint8_t (*q)[DEQUANT_PANEL_ROWS][4], words indices, words minus)
+INLINE void put_iq1(struct sink *sink, size_t step, words indices, words minus)
 {
     const words plus = words_xor(words_and(minus, words_all(1)), words_all(1));
     const words pairs = words_or(plus, words_left(plus, 16));
@@ -206,36 +219,40 @@ static inline void put_iq1(uint8_t (*q)[DEQUANT_PANEL_ROWS][4], words indices, w
     words entries[2];
 
     words_take_8(dequant_iq1_grid, indices, entries);
+#pragma GCC unroll 32
     for (size_t i = 0; i < 2; i++) {
         const words positive = words_add_bytes(entries[i], words_all(0x01010101));
 
-        words_store(q[i], words_or(words_left(positive, 3), shift));
+        sink_put(sink, step + i, words_or(words_left(positive, 3), shift));
     }
 }
 
-void SIMD_NAME(unpack_iq1_s)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+INLINE void iq1_s(const void *rows, size_t row_bytes, struct sink *sink)
 {
     const uint8_t *bytes = rows;
     words qs[8], qh[4];
 
-    put_first_d(rows, row_bytes, panel, 0.125F);
+    put_first_d(rows, row_bytes, sink->panel, 0.125F);
     load_words(bytes + offsetof(struct dequant_iq1_s, qs), row_bytes, 8, qs);
     words_load_16(bytes + offsetof(struct dequant_iq1_s, qh), row_bytes, qh);
+#pragma GCC unroll 32
     for (size_t g = 0; g < 8; g += 2) {
         const words both = words_and(words_right(qh[g / 2], 12), words_all(0x00070007));
         const words scales = words_or(words_left(both, 1), words_all(0x00010001));
 
-        put_scales_of_zero(panel, g, scales, words_right(scales, 16), ZERO_IQ1);
+        put_scales_of_zero(sink->panel, g, scales, words_right(scales, 16), ZERO_IQ1);
     }
+#pragma GCC unroll 32
     for (size_t g = 0; g < 8; g++) {
         const words group = words_right(qh[g / 2], (int)(g % 2 * 16));
         const words minus = words_right(group, 15);
 
+#pragma GCC unroll 32
         for (size_t k = 0; k < 4; k++) {
             const words high =
                 words_and(words_left(words_right(group, (int)(3 * k)), 8), words_all(0x700));
 
-            put_iq1(panel->q + 8 * g + 2 * k, words_or(words_byte(qs[g], k), high), minus);
+            put_iq1(sink, 8 * g + 2 * k, words_or(words_byte(qs[g], k), high), minus);
         }
     }
 }
@@ -245,13 +262,14 @@ static inline void put_three_bit_scales(struct dequant_panel *panel, size_t firs
 {
     words scales[4];
 
+#pragma GCC unroll 32
     for (size_t i = 0; i < 4; i++)
         scales[i] = odd_scale(words_and(words_right(v, (int)(3 * i)), words_all(7)));
     put_scales_of_zero(panel, first_group, scales[0], scales[1], ZERO_IQ1);
     put_scales_of_zero(panel, first_group + 2, scales[2], scales[3], ZERO_IQ1);
 }
 
-void SIMD_NAME(unpack_iq1_m)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+INLINE void iq1_m(const void *rows, size_t row_bytes, struct sink *sink)
 {
     const uint8_t *bytes = rows;
     words qs[8], qh[4], v[4];
@@ -262,16 +280,25 @@ void SIMD_NAME(unpack_iq1_m)(const void *rows, size_t row_bytes, struct dequant_
                  words_and(words_right(v[2], 24), words_all(0x00f0)));
     d = words_or(d, words_and(words_right(v[3], 4), words_all(0x0f00)));
     d = words_or(d, words_and(words_right(v[3], 16), words_all(0xf000)));
-    put_d(panel, d, 0.125F);
+    put_d(sink->panel, d, 0.125F);
+#pragma GCC unroll 32
     for (size_t i = 0; i < 4; i++)
-        put_three_bit_scales(panel, 4 * i, words_right(v[2 + i / 2], (int)(i % 2 * 16)));
+        put_three_bit_scales(sink->panel, 4 * i, words_right(v[2 + i / 2], (int)(i % 2 * 16)));
     load_words(bytes + offsetof(struct dequant_iq1_m, qs), row_bytes, 8, qs);
     words_load_16(bytes + offsetof(struct dequant_iq1_m, qh), row_bytes, qh);
+#pragma GCC unroll 32
     for (size_t k = 0; k < 32; k++) {
         const words group = words_right(qh[k / 8], (int)(k % 8 * 4));
         const words high = words_and(words_left(group, 8), words_all(0x700));
 
-        put_iq1(panel->q + 2 * k, words_or(words_byte(qs[k / 4], k % 4), high),
-                words_right(group, 3));
+        put_iq1(sink, 2 * k, words_or(words_byte(qs[k / 4], k % 4), high), words_right(group, 3));
     }
 }
+
+SINK_DEFINE_UNPACKER(iq2_xxs, 1)
+SINK_DEFINE_UNPACKER(iq2_xs, 1)
+SINK_DEFINE_UNPACKER(iq2_s, 1)
+SINK_DEFINE_UNPACKER(iq3_xxs, 1)
+SINK_DEFINE_UNPACKER(iq3_s, 1)
+SINK_DEFINE_UNPACKER(iq1_s, 1)
+SINK_DEFINE_UNPACKER(iq1_m, 1)

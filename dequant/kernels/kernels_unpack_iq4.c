@@ -1,59 +1,67 @@
 /* Unpacking of IQ4_NL and IQ4_XS in vectors whose lanes are rows; see dequant/iq_blocks.h. */
 #include "dequant/iq_blocks.h"
-#include "dequant/kernels/words.h"
-#include "dequant/products.h"
+#include "dequant/kernels/sink.h"
 
 /* dequant_iq4_values + 128 */
 static const uint8_t values[16] = {1,   24,  45,  63,  79,  93,  106, 118,
                                    129, 141, 153, 166, 181, 197, 217, 241};
 
-/* Store the 32 elements of the nibbles of 16 bytes. */
-static inline void put_values(const void *qs, size_t row_bytes, uint8_t q[8][DEQUANT_PANEL_ROWS][4])
+/* Put the 32 elements of the nibbles of 16 bytes. */
+INLINE void put_values(struct sink *sink, size_t first_step, const void *qs, size_t row_bytes)
 {
     const words four = words_all(0x0f0f0f0f);
     words bytes[4];
 
     words_load_16(qs, row_bytes, bytes);
+#pragma GCC unroll 16
     for (size_t i = 0; i < 4; i++) {
-        words_store(q[i], words_lookup(values, words_and(bytes[i], four)));
-        words_store(q[4 + i], words_lookup(values, words_and(words_right(bytes[i], 4), four)));
+        sink_put(sink, first_step + i, words_lookup(values, words_and(bytes[i], four)));
+        sink_put(sink, first_step + 4 + i,
+                 words_lookup(values, words_and(words_right(bytes[i], 4), four)));
     }
 }
 
-void SIMD_NAME(unpack_iq4_nl)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+INLINE void iq4_nl(const void *rows, size_t row_bytes, struct sink *sink)
 {
     const uint8_t *block = rows;
 
+#pragma GCC unroll 16
     for (size_t b = 0; b < DEQUANT_PANEL_ELEMENTS / DEQUANT_BLOCK; b++) {
         words head[4];
 
         words_load_16(block, row_bytes, head);
-        words_store_floats(panel->d[b], words_f16(head[0]));
-        put_values(block + offsetof(struct dequant_iq4_nl, qs), row_bytes, panel->q + 8 * b);
+        words_store_floats(sink->panel->d[b], words_f16(head[0]));
+        put_values(sink, 8 * b, block + offsetof(struct dequant_iq4_nl, qs), row_bytes);
         block += sizeof(struct dequant_iq4_nl);
     }
 }
 
-void SIMD_NAME(unpack_iq4_xs)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+INLINE void iq4_xs(const void *rows, size_t row_bytes, struct sink *sink)
 {
     const uint8_t *qs = (const uint8_t *)rows + offsetof(struct dequant_iq4_xs, qs);
     const words three = words_all(0x30), offset = words_all((uint32_t)-32);
     words head[4];
 
     words_load_16(rows, row_bytes, head);
-    words_store_floats(panel->d[0], words_f16(head[0]));
+    words_store_floats(sink->panel->d[0], words_f16(head[0]));
+#pragma GCC unroll 16
     for (size_t s = 0; s < DEQUANT_SUPERBLOCK / 32; s += 2) {
         words scales[2];
 
+#pragma GCC unroll 16
         for (size_t i = 0; i < 2; i++) {
             const words low = words_and(words_right(head[1], (int)(4 * (s + i))), words_all(15));
             const words high =
                 words_and(words_right(words_right(head[0], 12), (int)(2 * (s + i))), three);
 
             scales[i] = words_add(words_or(low, high), offset);
-            words_put_pair(panel->scales[s + i][0], scales[i], scales[i]);
-            put_values(qs + 16 * (s + i), row_bytes, panel->q + 8 * (s + i));
+            words_put_pair(sink->panel->scales[s + i][0], scales[i], scales[i]);
+            put_values(sink, 8 * (s + i), qs + 16 * (s + i), row_bytes);
         }
-        words_put_pair(panel->mins[s / 2][0], words_left(scales[0], 7), words_left(scales[1], 7));
+        words_put_pair(sink->panel->mins[s / 2][0], words_left(scales[0], 7),
+                       words_left(scales[1], 7));
     }
 }
+
+SINK_DEFINE_UNPACKER(iq4_nl, DEQUANT_PANEL_ELEMENTS / DEQUANT_BLOCK)
+SINK_DEFINE_UNPACKER(iq4_xs, 1)

@@ -3,20 +3,19 @@
  * has the layouts.
  */
 #include "dequant/blocks.h"
-#include "dequant/kernels/words.h"
-#include "dequant/products.h"
+#include "dequant/kernels/sink.h"
 
 enum { BLOCKS = DEQUANT_PANEL_ELEMENTS / DEQUANT_BLOCK };
 
-/* Store the 32 elements of the nibbles of 16 bytes, with the fifth bits in `high` if it is there.
- */
-static inline void put_nibbles(const void *qs, size_t row_bytes, const words *high,
-                               uint8_t q[8][DEQUANT_PANEL_ROWS][4])
+/* Put the 32 elements of the nibbles of 16 bytes, with the fifth bits in `high` if it is there. */
+INLINE void put_nibbles(struct sink *sink, size_t first_step, const void *qs, size_t row_bytes,
+                        const words *high)
 {
     const words four = words_all(0x0f0f0f0f);
     words bytes[4];
 
     words_load_16(qs, row_bytes, bytes);
+#pragma GCC unroll 16
     for (size_t i = 0; i < 4; i++) {
         words low_half = words_and(bytes[i], four);
         words high_half = words_and(words_right(bytes[i], 4), four);
@@ -27,81 +26,93 @@ static inline void put_nibbles(const void *qs, size_t row_bytes, const words *hi
             high_half = words_or(
                 high_half, words_left(words_spread(words_right(*high, (int)(4 * i + 16))), 4));
         }
-        words_store(q[i], low_half);
-        words_store(q[4 + i], high_half);
+        sink_put(sink, first_step + i, low_half);
+        sink_put(sink, first_step + 4 + i, high_half);
     }
 }
 
-void SIMD_NAME(unpack_q4_0)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+INLINE void q4_0(const void *rows, size_t row_bytes, struct sink *sink)
 {
     const uint8_t *block = rows;
 
+#pragma GCC unroll 16
     for (size_t b = 0; b < BLOCKS; b++, block += sizeof(struct dequant_q4_0)) {
         words head[4];
 
         words_load_16(block, row_bytes, head);
-        words_store_floats(panel->d[b], words_f16(head[0]));
-        put_nibbles(block + offsetof(struct dequant_q4_0, qs), row_bytes, NULL, panel->q + 8 * b);
+        words_store_floats(sink->panel->d[b], words_f16(head[0]));
+        put_nibbles(sink, 8 * b, block + offsetof(struct dequant_q4_0, qs), row_bytes, NULL);
     }
 }
 
-void SIMD_NAME(unpack_q4_1)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+INLINE void q4_1(const void *rows, size_t row_bytes, struct sink *sink)
 {
     const uint8_t *block = rows;
 
+#pragma GCC unroll 16
     for (size_t b = 0; b < BLOCKS; b++, block += sizeof(struct dequant_q4_1)) {
         words head[4];
 
         words_load_16(block, row_bytes, head);
-        words_store_floats(panel->d[b], words_f16(head[0]));
-        words_store_floats(panel->m[b], words_f16(words_right(head[0], 16)));
-        put_nibbles(block + offsetof(struct dequant_q4_1, qs), row_bytes, NULL, panel->q + 8 * b);
+        words_store_floats(sink->panel->d[b], words_f16(head[0]));
+        words_store_floats(sink->panel->m[b], words_f16(words_right(head[0], 16)));
+        put_nibbles(sink, 8 * b, block + offsetof(struct dequant_q4_1, qs), row_bytes, NULL);
     }
 }
 
-void SIMD_NAME(unpack_q5_0)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+INLINE void q5_0(const void *rows, size_t row_bytes, struct sink *sink)
 {
     const uint8_t *block = rows;
 
+#pragma GCC unroll 16
     for (size_t b = 0; b < BLOCKS; b++, block += sizeof(struct dequant_q5_0)) {
         words head[4], high;
 
         words_load_16(block, row_bytes, head);
-        words_store_floats(panel->d[b], words_f16(head[0]));
+        words_store_floats(sink->panel->d[b], words_f16(head[0]));
         high = words_or(words_right(head[0], 16), words_left(head[1], 16));
-        put_nibbles(block + offsetof(struct dequant_q5_0, qs), row_bytes, &high, panel->q + 8 * b);
+        put_nibbles(sink, 8 * b, block + offsetof(struct dequant_q5_0, qs), row_bytes, &high);
     }
 }
 
-void SIMD_NAME(unpack_q5_1)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+INLINE void q5_1(const void *rows, size_t row_bytes, struct sink *sink)
 {
     const uint8_t *block = rows;
 
+#pragma GCC unroll 16
     for (size_t b = 0; b < BLOCKS; b++, block += sizeof(struct dequant_q5_1)) {
         words head[4];
 
         words_load_16(block, row_bytes, head);
-        words_store_floats(panel->d[b], words_f16(head[0]));
-        words_store_floats(panel->m[b], words_f16(words_right(head[0], 16)));
-        put_nibbles(block + offsetof(struct dequant_q5_1, qs), row_bytes, &head[1],
-                    panel->q + 8 * b);
+        words_store_floats(sink->panel->d[b], words_f16(head[0]));
+        words_store_floats(sink->panel->m[b], words_f16(words_right(head[0], 16)));
+        put_nibbles(sink, 8 * b, block + offsetof(struct dequant_q5_1, qs), row_bytes, &head[1]);
     }
 }
 
-void SIMD_NAME(unpack_q8_0)(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+INLINE void q8_0(const void *rows, size_t row_bytes, struct sink *sink)
 {
     const words shift = words_all(0x80808080);
     const uint8_t *block = rows;
 
+#pragma GCC unroll 16
     for (size_t b = 0; b < BLOCKS; b++, block += sizeof(struct dequant_q8_0)) {
         words head[4], bytes[4];
 
         words_load_16(block, row_bytes, head);
-        words_store_floats(panel->d[b], words_f16(head[0]));
+        words_store_floats(sink->panel->d[b], words_f16(head[0]));
+#pragma GCC unroll 16
         for (size_t half = 0; half < 2; half++) {
             words_load_16(block + offsetof(struct dequant_q8_0, qs) + 16 * half, row_bytes, bytes);
+#pragma GCC unroll 16
             for (size_t i = 0; i < 4; i++)
-                words_store(panel->q[8 * b + 4 * half + i], words_xor(bytes[i], shift));
+                sink_put(sink, 8 * b + 4 * half + i, words_xor(bytes[i], shift));
         }
     }
 }
+
+SINK_DEFINE_UNPACKER(q4_0, BLOCKS)
+SINK_DEFINE_UNPACKER(q4_1, BLOCKS)
+SINK_DEFINE_UNPACKER(q5_0, BLOCKS)
+SINK_DEFINE_UNPACKER(q5_1, BLOCKS)
+SINK_DEFINE_UNPACKER(q8_0, BLOCKS)

@@ -55,6 +55,11 @@ static inline lanes lanes_dot_pairs(lanes sum, lanes a, lanes b)
     return _mm512_dpwssd_epi32(sum, a, b);
 }
 
+static inline lanes lanes_add(lanes a, lanes b)
+{
+    return _mm512_add_epi32(a, b);
+}
+
 static inline lanes lanes_sub(lanes a, lanes b)
 {
     return _mm512_sub_epi32(a, b);
@@ -134,6 +139,11 @@ static inline lanes lanes_add_accumulator(lanes sum, lanes accumulator)
 static inline lanes lanes_dot_pairs(lanes sum, lanes a, lanes b)
 {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+}
+
+static inline lanes lanes_add(lanes a, lanes b)
+{
+    return _mm256_add_epi32(a, b);
 }
 
 static inline lanes lanes_sub(lanes a, lanes b)
@@ -225,6 +235,11 @@ static inline lanes lanes_dot_pairs(lanes sum, lanes a, lanes b)
 
     sum = vmlaq_s32(sum, low_a, low_b);
     return vmlaq_s32(sum, vshrq_n_s32(a, 16), vshrq_n_s32(b, 16));
+}
+
+static inline lanes lanes_add(lanes a, lanes b)
+{
+    return vaddq_s32(a, b);
 }
 
 static inline lanes lanes_sub(lanes a, lanes b)

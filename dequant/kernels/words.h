@@ -4,6 +4,16 @@
 
 #include "dequant/kernels/simd.h"
 
+/*
+ * Return the pointer, of which the compiler then knows nothing: it keeps no addresses of all rows,
+ * for which there are not enough registers.
+ */
+static inline const uint8_t *words_hide(const void *pointer)
+{
+    __asm__("" : "+r"(pointer));
+    return pointer;
+}
+
 #if defined(__AVX512F__)
 
 typedef __m512i words;
@@ -72,23 +82,24 @@ static inline simd_floats words_negated(simd_floats v)
     return (simd_floats){_mm512_xor_ps(v.v, _mm512_set1_ps(-0.0F))};
 }
 
-static inline __m512i words_gather_four(const uint8_t *rows, size_t row_bytes)
+static inline __m512i words_gather_four(const uint8_t *row, size_t group_bytes)
 {
-    __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const void *)rows));
+    __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const void *)row));
 
-    v = _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(rows + 4 * row_bytes)), 1);
-    v = _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(rows + 8 * row_bytes)), 2);
-    return _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(rows + 12 * row_bytes)), 3);
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(row + group_bytes)), 1);
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(row + 2 * group_bytes)), 2);
+    return _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(row + 3 * group_bytes)), 3);
 }
 
 /* Load 16 bytes of each row: lane r of out[i] gets bytes 4i to 4i + 3 of row r. */
 static inline void words_load_16(const void *rows, size_t row_bytes, words out[4])
 {
-    const uint8_t *bytes = rows;
-    const __m512i a = words_gather_four(bytes, row_bytes);
-    const __m512i b = words_gather_four(bytes + row_bytes, row_bytes);
-    const __m512i c = words_gather_four(bytes + 2 * row_bytes, row_bytes);
-    const __m512i d = words_gather_four(bytes + 3 * row_bytes, row_bytes);
+    const uint8_t *bytes = words_hide(rows);
+    const size_t group_bytes = 4 * row_bytes;
+    const __m512i a = words_gather_four(bytes, group_bytes);
+    const __m512i b = words_gather_four(bytes + row_bytes, group_bytes);
+    const __m512i c = words_gather_four(bytes + 2 * row_bytes, group_bytes);
+    const __m512i d = words_gather_four(bytes + 3 * row_bytes, group_bytes);
     const __m512i low_ab = _mm512_unpacklo_epi32(a, b), high_ab = _mm512_unpackhi_epi32(a, b);
     const __m512i low_cd = _mm512_unpacklo_epi32(c, d), high_cd = _mm512_unpackhi_epi32(c, d);
 
@@ -202,10 +213,11 @@ static inline void words_load_half(const uint8_t *bytes, size_t row_bytes, __m25
 
 static inline void words_load_16(const void *rows, size_t row_bytes, words out[4])
 {
+    const uint8_t *bytes = words_hide(rows);
     __m256i low[4], high[4];
 
-    words_load_half(rows, row_bytes, low);
-    words_load_half((const uint8_t *)rows + 8 * row_bytes, row_bytes, high);
+    words_load_half(bytes, row_bytes, low);
+    words_load_half(bytes + 8 * row_bytes, row_bytes, high);
     for (size_t i = 0; i < 4; i++)
         out[i] = (words){low[i], high[i]};
 }

@@ -60,11 +60,10 @@ static int32_t sum_group(const struct dequant_panel *panel, const struct dequant
     return sum;
 }
 
-static float multiply_scaled(const struct dequant_product *product,
-                             const struct dequant_panel *panel, const struct dequant_activations *x,
-                             size_t r, float sum)
+static float multiply_scaled(const struct dequant_form *form, const struct dequant_panel *panel,
+                             const struct dequant_activations *x, size_t r, float sum)
 {
-    const size_t n = product->group_elements, in_part = DEQUANT_SCALED_ELEMENTS / n;
+    const size_t n = form->group_elements, in_part = DEQUANT_SCALED_ELEMENTS / n;
     const int16_t *x_sums = n == 16 ? x->sums_16 : x->sums_32;
 
     for (size_t part = 0; part < DEQUANT_PANEL_ELEMENTS / DEQUANT_SCALED_ELEMENTS; part++) {
@@ -73,49 +72,47 @@ static float multiply_scaled(const struct dequant_product *product,
 
         for (size_t g = part * in_part; g < (part + 1) * in_part; g++) {
             products += panel->scales[g][r][0] * sum_group(panel, x, r, g * n, n);
-            if (product->has_mins || product->zero > 0)
+            if (form->has_mins || form->zero > 0)
                 mins += panel->mins[g / 2][r][g % 2] * x_sums[g];
         }
-        if (product->zero > 0)
+        if (form->zero > 0)
             products -= mins;
         sum = fmaf(panel->d[0][r] * x_scale, (float)products, sum);
-        if (product->has_mins)
+        if (form->has_mins)
             sum = fmaf(panel->m[0][r] * x_scale, (float)mins, sum);
     }
     return sum;
 }
 
-static float multiply_spans(const struct dequant_product *product,
-                            const struct dequant_panel *panel, const struct dequant_activations *x,
-                            size_t r, float sum)
+static float multiply_spans(const struct dequant_form *form, const struct dequant_panel *panel,
+                            const struct dequant_activations *x, size_t r, float sum)
 {
-    const size_t n = product->span_elements;
+    const size_t n = form->span_elements;
     const int16_t *x_sums = n == 16 ? x->sums_16 : x->sums_32;
 
     for (size_t i = 0; i < DEQUANT_PANEL_ELEMENTS / n; i++) {
-        const int32_t products = sum_group(panel, x, r, i * n, n) - product->zero * x_sums[i];
+        const int32_t products = sum_group(panel, x, r, i * n, n) - form->zero * x_sums[i];
         const float x_scale = x->scales[i * n / 32];
 
         sum = fmaf(panel->d[i][r] * x_scale, (float)products, sum);
-        if (product->has_mins)
+        if (form->has_mins)
             sum = fmaf(panel->m[i][r] * x_scale, (float)x_sums[i], sum);
     }
     return sum;
 }
 
-void dequant_scalar_multiply(const struct dequant_product *product,
-                             const struct dequant_panel *panels, size_t n_panels,
-                             const struct dequant_activations *x, size_t x_stride, size_t n_columns,
-                             float sums[][DEQUANT_PANEL_ROWS])
+void dequant_scalar_multiply(const struct dequant_form *form, const struct dequant_panel *panels,
+                             size_t n_panels, const struct dequant_activations *x, size_t x_stride,
+                             size_t n_columns, float sums[][DEQUANT_PANEL_ROWS])
 {
     for (size_t c = 0; c < n_columns; c++) {
         for (size_t i = 0; i < n_panels; i++) {
             const struct dequant_activations *column = x + c * x_stride + i;
 
             for (size_t r = 0; r < DEQUANT_PANEL_ROWS; r++)
-                sums[c][r] = product->span_elements == DEQUANT_PANEL_ELEMENTS
-                                 ? multiply_scaled(product, &panels[i], column, r, sums[c][r])
-                                 : multiply_spans(product, &panels[i], column, r, sums[c][r]);
+                sums[c][r] = form->span_elements == DEQUANT_PANEL_ELEMENTS
+                                 ? multiply_scaled(form, &panels[i], column, r, sums[c][r])
+                                 : multiply_spans(form, &panels[i], column, r, sums[c][r]);
         }
     }
 }

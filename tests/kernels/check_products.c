@@ -32,16 +32,53 @@ static bool are_same(const float *a, const float *b, size_t n)
 static bool are_same_panels(const struct dequant_product *product, const struct dequant_panel *a,
                             const struct dequant_panel *b)
 {
-    const size_t n_spans = DEQUANT_PANEL_ELEMENTS / product->span_elements;
-    const size_t n_groups = DEQUANT_PANEL_ELEMENTS / product->group_elements;
-    const bool has_scales = product->span_elements == DEQUANT_PANEL_ELEMENTS;
-    const bool has_mins = has_scales && (product->has_mins || product->zero > 0);
+    const size_t n_spans = DEQUANT_PANEL_ELEMENTS / product->form.span_elements;
+    const size_t n_groups = DEQUANT_PANEL_ELEMENTS / product->form.group_elements;
+    const bool has_scales = product->form.span_elements == DEQUANT_PANEL_ELEMENTS;
+    const bool has_mins = has_scales && (product->form.has_mins || product->form.zero > 0);
 
     return memcmp(a->q, b->q, sizeof a->q) == 0 &&
            (!has_scales || memcmp(a->scales, b->scales, n_groups * sizeof a->scales[0]) == 0) &&
            (!has_mins || memcmp(a->mins, b->mins, n_groups / 2 * sizeof a->mins[0]) == 0) &&
            are_same(a->d[0], b->d[0], n_spans * DEQUANT_PANEL_ROWS) &&
-           (!product->has_mins || are_same(a->m[0], b->m[0], n_spans * DEQUANT_PANEL_ROWS));
+           (!product->form.has_mins || are_same(a->m[0], b->m[0], n_spans * DEQUANT_PANEL_ROWS));
+}
+
+static struct dequant_activations columns[MOST_COLUMNS][MOST_PANELS];
+
+static void make_columns(const struct dequant_product *product, bool is_extreme)
+{
+    float x[MOST_PANELS * DEQUANT_PANEL_ELEMENTS];
+    uint64_t state = 5;
+
+    for (size_t c = 0; c < MOST_COLUMNS; c++) {
+        for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
+            x[i] = random_float(&state);
+            if (is_extreme)
+                x[i] = c % 3 == 0 ? 1.0F : c % 3 == 1 ? -1.0F : copysignf(1, x[i]);
+        }
+        dequant_quantize(&product->form, x, sizeof x / sizeof *x, columns[c]);
+    }
+}
+
+/*
+ * Multiply rows by a column, which gives what `expected`, the panels unpacked from them, gives with
+ * the reference.
+ */
+static bool multiplies_column_alike(const struct dequant_type *type, const char *set,
+                                    const uint8_t *rows, size_t stride, size_t n_rows,
+                                    size_t n_elements)
+{
+    float good[1][DEQUANT_PANEL_ROWS], bad[1][DEQUANT_PANEL_ROWS];
+
+    for (size_t r = 0; r < DEQUANT_PANEL_ROWS; r++)
+        good[0][r] = bad[0][r] = (float)r;
+    dequant_choose_kernels("scalar");
+    dequant_multiply(&type->product->form, expected, dequant_activations_count(n_elements),
+                     columns[0], MOST_PANELS, 1, good);
+    dequant_choose_kernels(set);
+    dequant_multiply_column(type, rows, stride, n_rows, n_elements, columns[0], bad[0]);
+    return are_same(good[0], bad[0], n_rows);
 }
 
 /* Unpack n_rows rows of n_elements with both sets, at the end of the fenced memory. */
@@ -65,7 +102,7 @@ static bool unpacks_alike(const struct dequant_type *type, const char *set,
     dequant_unpack(type, rows, stride, n_rows, n_elements, 0, n_panels, got);
     for (size_t i = 0; i < n_panels; i++)
         is_good &= are_same_panels(type->product, &expected[i], &got[i]);
-    return is_good;
+    return is_good & multiplies_column_alike(type, set, rows, stride, n_rows, n_elements);
 }
 
 static bool check_unpack(const struct dequant_type *type, const char *set,
@@ -77,6 +114,8 @@ static bool check_unpack(const struct dequant_type *type, const char *set,
     uint64_t state = type->id;
     bool is_good = true;
 
+    dequant_choose_kernels("scalar");
+    make_columns(type->product, false);
     make_blocks(e, blocks);
     for (size_t at = 0; at + 16 * panel_bytes <= n_bytes; at += 16 * panel_bytes)
         is_good &= unpacks_alike(type, set, memory, blocks + at, 16, 256, at % 35);
@@ -94,23 +133,6 @@ static bool check_unpack(const struct dequant_type *type, const char *set,
     return is_good;
 }
 
-static struct dequant_activations columns[MOST_COLUMNS][MOST_PANELS];
-
-static void make_columns(const struct dequant_product *product, bool is_extreme)
-{
-    float x[MOST_PANELS * DEQUANT_PANEL_ELEMENTS];
-    uint64_t state = 5;
-
-    for (size_t c = 0; c < MOST_COLUMNS; c++) {
-        for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
-            x[i] = random_float(&state);
-            if (is_extreme)
-                x[i] = c % 3 == 0 ? 1.0F : c % 3 == 1 ? -1.0F : copysignf(1, x[i]);
-        }
-        dequant_quantize(product, x, sizeof x / sizeof *x, columns[c]);
-    }
-}
-
 /* Multiply by 1 to MOST_COLUMNS columns and 1 to MOST_PANELS panels with both sets. */
 static bool multiplies_alike(const struct dequant_product *product, const char *set)
 {
@@ -125,9 +147,9 @@ static bool multiplies_alike(const struct dequant_product *product, const char *
                 good[c][r] = bad[c][r] = (float)(c * r);
         }
         dequant_choose_kernels("scalar");
-        dequant_multiply(product, expected, n_panels, columns[0], MOST_PANELS, n, good);
+        dequant_multiply(&product->form, expected, n_panels, columns[0], MOST_PANELS, n, good);
         dequant_choose_kernels(set);
-        dequant_multiply(product, expected, n_panels, columns[0], MOST_PANELS, n, bad);
+        dequant_multiply(&product->form, expected, n_panels, columns[0], MOST_PANELS, n, bad);
         is_good &= are_same(good[0], bad[0], n * DEQUANT_PANEL_ROWS);
     }
     return is_good;
@@ -155,7 +177,8 @@ static bool check_multiply(const struct dequant_type *type, const char *set)
         for (size_t r = 0; r < DEQUANT_PANEL_ROWS; r++) {
             for (size_t k = 0; k < DEQUANT_PANEL_ELEMENTS; k++)
                 expected[i].q[k / 4][r][k % 4] =
-                    r % 3 == 0 || (r % 3 == 1 && next_random(&state) % 2) ? product->greatest : 0;
+                    r % 3 == 0 || (r % 3 == 1 && next_random(&state) % 2) ? product->form.greatest
+                                                                          : 0;
         }
     }
     return is_good & multiplies_alike(product, set);
@@ -170,9 +193,9 @@ static bool quantizes_alike(const struct dequant_product *product, const char *s
     memset(&good, 0x5a, sizeof good);
     memset(&bad, 0xa5, sizeof bad);
     dequant_choose_kernels("scalar");
-    dequant_quantize(product, x, n, &good);
+    dequant_quantize(&product->form, x, n, &good);
     dequant_choose_kernels(set);
-    dequant_quantize(product, x, n, &bad);
+    dequant_quantize(&product->form, x, n, &bad);
     return memcmp(good.q, bad.q, sizeof good.q) == 0 &&
            memcmp(good.sums_16, bad.sums_16, sizeof good.sums_16) == 0 &&
            memcmp(good.sums_32, bad.sums_32, sizeof good.sums_32) == 0 &&

@@ -135,6 +135,7 @@ static void multiply_rows(const struct product *product, uint64_t row)
 {
     const struct run_tensor *weights = product->weights;
     const uint64_t rows = run_tensor_rows(weights);
+    const uint8_t *first_row = product->rows + row * product->row_bytes;
     const size_t n_rows = rows - row < DEQUANT_PANEL_ROWS ? rows - row : DEQUANT_PANEL_ROWS;
     const bool are_few = product->n_columns <= FEW_COLUMNS;
     const size_t step = are_few ? 1 : MANY_PANELS;
@@ -142,15 +143,21 @@ static void multiply_rows(const struct product *product, uint64_t row)
     float sums[MOST_COLUMNS][DEQUANT_PANEL_ROWS];
 
     memset(sums, 0, product->n_columns * sizeof *sums);
+    if (product->n_columns == 1) {
+        dequant_multiply_column(weights->type, first_row, product->row_bytes, n_rows,
+                                weights->ne[0], activations, sums[0]);
+        memcpy(product->out + row, sums[0], n_rows * sizeof(float));
+        return;
+    }
     for (size_t first = 0; first < product->n_panels; first += step) {
         const size_t left = product->n_panels - first;
         const size_t n_panels = left < step ? left : step;
 
         if (are_few)
             prefetch(product, row, first);
-        dequant_unpack(weights->type, product->rows + row * product->row_bytes, product->row_bytes,
-                       n_rows, weights->ne[0], first, n_panels, panels);
-        dequant_multiply(weights->type->product, panels, n_panels, activations + first,
+        dequant_unpack(weights->type, first_row, product->row_bytes, n_rows, weights->ne[0], first,
+                       n_panels, panels);
+        dequant_multiply(&weights->type->product->form, panels, n_panels, activations + first,
                          product->n_panels, product->n_columns, sums);
     }
     for (size_t c = 0; c < product->n_columns; c++)
@@ -164,7 +171,7 @@ static void quantize_columns(void *context, size_t first, size_t end, unsigned t
 
     (void)thread;
     for (size_t c = first; c < end; c++)
-        dequant_quantize(product->weights->type->product, product->x + c * width, width,
+        dequant_quantize(&product->weights->type->product->form, product->x + c * width, width,
                          activations + c * product->n_panels);
 }
 

@@ -60,22 +60,22 @@ static void for_each_product(void (*test)(const struct dequant_type *))
 
 static void multiply(const struct dequant_type *type, const float *x)
 {
-    dequant_quantize(type->product, x, WIDTH, activations);
+    dequant_quantize(&type->product->form, x, WIDTH, activations);
     memset(sums, 0, sizeof sums);
-    dequant_multiply(type->product, panels, N_PANELS, activations, N_PANELS, 1, sums);
+    dequant_multiply(&type->product->form, panels, N_PANELS, activations, N_PANELS, 1, sums);
 }
 
 /* The value of element i of row r in a panel; its terms' magnitudes are added to *magnitude. */
 static double panel_value(const struct dequant_product *product, const struct dequant_panel *panel,
                           size_t r, size_t i, double *magnitude)
 {
-    const bool has_scales = product->span_elements == DEQUANT_PANEL_ELEMENTS;
-    const size_t span = i / product->span_elements, group = i / product->group_elements;
-    const int q = panel->q[i / 4][r][i % 4] - product->zero;
+    const bool has_scales = product->form.span_elements == DEQUANT_PANEL_ELEMENTS;
+    const size_t span = i / product->form.span_elements, group = i / product->form.group_elements;
+    const int q = panel->q[i / 4][r][i % 4] - product->form.zero;
     const int s = has_scales ? panel->scales[group][r][0] : 1;
-    const int t = has_scales && product->has_mins ? panel->mins[group / 2][r][group % 2] : 1;
+    const int t = has_scales && product->form.has_mins ? panel->mins[group / 2][r][group % 2] : 1;
     const double value = (double)panel->d[span][r] * s * q;
-    const double min = product->has_mins ? (double)panel->m[span][r] * t : 0;
+    const double min = product->form.has_mins ? (double)panel->m[span][r] * t : 0;
 
     *magnitude = fabs(value) + fabs(min);
     return value + min;
@@ -85,7 +85,7 @@ static void check_panels(const struct dequant_type *type)
 {
     const struct dequant_product *product = type->product;
     const size_t n_blocks = ROWS * WIDTH / type->block_elements;
-    const bool has_scales = product->span_elements == DEQUANT_PANEL_ELEMENTS;
+    const bool has_scales = product->form.span_elements == DEQUANT_PANEL_ELEMENTS;
 
     for (size_t first = 0; first + n_blocks <= ELEMENTS / type->block_elements; first += n_blocks) {
         load_rows(type, first);
@@ -93,21 +93,22 @@ static void check_panels(const struct dequant_type *type)
             for (size_t i = 0; i < WIDTH; i++) {
                 const struct dequant_panel *panel = &panels[i / DEQUANT_PANEL_ELEMENTS];
                 const size_t at = i % DEQUANT_PANEL_ELEMENTS;
-                const size_t group = at / product->group_elements;
+                const size_t group = at / product->form.group_elements;
                 double magnitude;
                 const double value = panel_value(product, panel, r, at, &magnitude);
 
                 cr_assert_float_eq(value, (double)weights[r][i], magnitude * 0x1p-22 + 0x1p-140,
                                    "%s: element %zu of row %zu: %g, not %g", type->name, i, r,
                                    value, (double)weights[r][i]);
-                cr_assert_leq(panel->q[at / 4][r][at % 4], product->greatest, "%s", type->name);
+                cr_assert_leq(panel->q[at / 4][r][at % 4], product->form.greatest, "%s",
+                              type->name);
                 if (!has_scales)
                     continue;
                 cr_assert_eq(panel->scales[group][r][0], panel->scales[group][r][1], "%s",
                              type->name);
-                if (!product->has_mins && product->zero > 0)
+                if (!product->form.has_mins && product->form.zero > 0)
                     cr_assert_eq(panel->mins[group / 2][r][group % 2],
-                                 panel->scales[group][r][0] * product->zero, "%s", type->name);
+                                 panel->scales[group][r][0] * product->form.zero, "%s", type->name);
             }
         }
     }
@@ -222,10 +223,10 @@ static void check_rest(const struct dequant_type *type)
 
     fill(x, 1);
     dequant_unpack(type, blocks, row_bytes, n_rows, n, 0, dequant_activations_count(n), panels);
-    dequant_quantize(type->product, x, n, activations);
+    dequant_quantize(&type->product->form, x, n, activations);
     memset(sums, 0, sizeof sums);
-    dequant_multiply(type->product, panels, dequant_activations_count(n), activations, N_PANELS, 1,
-                     sums);
+    dequant_multiply(&type->product->form, panels, dequant_activations_count(n), activations,
+                     N_PANELS, 1, sums);
     for (size_t r = 0; r < ROWS; r++) {
         double sum = 0, magnitude = 0;
 

@@ -1,0 +1,96 @@
+/*
+ * The ends of integer products: from sums of integers to floats, in vectors whose lanes are rows.
+ * A form has constants where these functions are inlined.
+ */
+#ifndef GGUFS_DEQUANT_KERNELS_PANEL_TOTALS_H
+#define GGUFS_DEQUANT_KERNELS_PANEL_TOTALS_H
+
+#include "dequant/kernels/lanes.h"
+#include "dequant/products.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE bool has_scales(const struct dequant_form *form)
+{
+    return form->span_elements == DEQUANT_PANEL_ELEMENTS;
+}
+
+INLINE bool is_wide(const struct dequant_form *form)
+{
+    return form->greatest > 127;
+}
+
+/* The zero point that lanes_dot_wide() and lanes_dot() leave to others. */
+INLINE int32_t zero_left(const struct dequant_form *form)
+{
+    return is_wide(form) && LANES_SIGN_WIDE ? 0 : form->zero;
+}
+
+INLINE lanes lanes_dot_of(const struct dequant_form *form, lanes sum, lanes q, lanes x)
+{
+    return is_wide(form) ? lanes_dot_wide(sum, q, x) : lanes_dot(sum, q, x);
+}
+
+/* Elements 4 * step to 4 * step + 3 of a column, in each lane. */
+static inline lanes four_of(const struct dequant_activations *x, size_t step)
+{
+    return lanes_all((int32_t)simd_u32(x->q + 4 * step));
+}
+
+static inline const int16_t *sums_of(const struct dequant_activations *x, size_t group_elements)
+{
+    return group_elements == 16 ? x->sums_16 : x->sums_32;
+}
+
+/*
+ * Return the total with the part of a panel that shares dx, whose products of s and q add up to
+ * `sum`.
+ */
+INLINE lanes_floats add_part(const struct dequant_form *form, const struct dequant_panel *panel,
+                             size_t row, size_t part, const struct dequant_activations *x,
+                             lanes sum, lanes_floats total)
+{
+    const size_t n_groups = DEQUANT_SCALED_ELEMENTS / form->group_elements, first = part * n_groups;
+    const float x_scale = x->scales[part * DEQUANT_SCALED_ELEMENTS / 32];
+    const int16_t *x_sums = sums_of(x, form->group_elements);
+    const bool has_zero = zero_left(form) > 0;
+    lanes mins = lanes_all(0);
+
+    if (has_zero || form->has_mins)
+        for (size_t group = first; group < first + n_groups; group += 2)
+            mins = lanes_dot_pairs(mins, lanes_load(panel->mins[group / 2][row]),
+                                   lanes_all((int32_t)simd_u32(x_sums + group)));
+    if (has_zero)
+        sum = lanes_sub(sum, mins);
+    total = lanes_fused(lanes_scale(lanes_load_floats(panel->d[0] + row), x_scale),
+                        lanes_to_floats(sum), total);
+    if (form->has_mins)
+        total = lanes_fused(lanes_scale(lanes_load_floats(panel->m[0] + row), x_scale),
+                            lanes_to_floats(mins), total);
+    return total;
+}
+
+/* The sum of a span to begin with. */
+INLINE lanes span_start(const struct dequant_form *form, size_t span,
+                        const struct dequant_activations *x)
+{
+    return lanes_all(-zero_left(form) * sums_of(x, form->span_elements)[span]);
+}
+
+/* Return the total with a span whose products of q - z add up to `sum`. */
+INLINE lanes_floats add_span(const struct dequant_form *form, const struct dequant_panel *panel,
+                             size_t row, size_t span, const struct dequant_activations *x,
+                             lanes sum, lanes_floats total)
+{
+    const float x_scale = x->scales[span * form->span_elements / 32];
+
+    total = lanes_fused(lanes_scale(lanes_load_floats(panel->d[span] + row), x_scale),
+                        lanes_to_floats(sum), total);
+    if (form->has_mins)
+        total =
+            lanes_fused(lanes_scale(lanes_load_floats(panel->m[span] + row), x_scale),
+                        lanes_to_floats(lanes_all(sums_of(x, form->span_elements)[span])), total);
+    return total;
+}
+
+#endif
