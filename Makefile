@@ -22,7 +22,7 @@ RUNNER_LIBS := -lpcre2-8
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS)))$(PKG_CFLAGS)
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)) -lunistring)$(PKG_LIBS)
 
-CFLAGS   ?= -O2 -g
+CFLAGS   ?= $(if $(SAN),-O1,-O2) -g
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 HARDEN   := $(if $(SAN),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -129,7 +129,7 @@ $(BUILD)/obj/%.o: %.c Makefile
 
 # $(1): the folder of the objects, $(2): the set
 define kernel_rule
-$(1)/obj/%-$(2).o: ALL_CFLAGS += -O3 -DDEQUANT_SET=$(2) $(CPU_$(2))
+$(1)/obj/%-$(2).o: ALL_CFLAGS += $(if $(SAN),-O1,-O3) -DDEQUANT_SET=$(2) $(CPU_$(2))
 $(1)/obj/dequant/kernels/kernels_unpack_%-$(2).o $(1)/obj/dequant/kernels/kernels_multiply-$(2).o: ALL_CFLAGS += $(PRODUCTS_$(2))
 $(1)/obj/%-$(2).o: %.c Makefile
 	$$(compile)

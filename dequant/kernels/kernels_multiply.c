@@ -8,6 +8,7 @@
 /* Steps of four elements until an accumulator is full. */
 INLINE size_t depth_of(const struct dequant_form *form)
 {
+    (void)form; /* not every set needs it */
     return LANES_DEPTH(form->greatest);
 }
 
@@ -22,12 +23,12 @@ INLINE void add_group(const struct dequant_panel *panel, size_t row,
 
     if (has_scales(form))
         scale = lanes_load(panel->scales[group][row]);
-#pragma GCC unroll 8
+    UNROLL
     for (size_t step = 0; step < n_steps; step++) {
         const size_t i = group * n_steps + step;
         const lanes q = lanes_load(panel->q[i][row]);
 
-#pragma GCC unroll 8
+        UNROLL
         for (size_t c = 0; c < n_columns; c++) {
             if (step % depth == 0)
                 accumulators[c] = lanes_all(0);
@@ -48,12 +49,12 @@ INLINE void add_panel_of_parts(const struct dequant_form *form, const struct deq
     for (size_t part = 0; part < DEQUANT_PANEL_ELEMENTS / DEQUANT_SCALED_ELEMENTS; part++) {
         lanes sums[LANES_COLUMNS];
 
-#pragma GCC unroll 8
+        UNROLL
         for (size_t c = 0; c < n_columns; c++)
             sums[c] = lanes_all(0);
         for (size_t group = part * n_groups; group < (part + 1) * n_groups; group++)
             add_group(panel, row, x, x_stride, n_columns, form, group, sums);
-#pragma GCC unroll 8
+        UNROLL
         for (size_t c = 0; c < n_columns; c++)
             totals[c] = add_part(form, panel, row, part, &x[c * x_stride], sums[c], totals[c]);
     }
@@ -66,11 +67,11 @@ INLINE void add_panel_of_spans(const struct dequant_form *form, const struct deq
     for (size_t span = 0; span < DEQUANT_PANEL_ELEMENTS / form->span_elements; span++) {
         lanes sums[LANES_COLUMNS];
 
-#pragma GCC unroll 8
+        UNROLL
         for (size_t c = 0; c < n_columns; c++)
             sums[c] = span_start(form, span, &x[c * x_stride]);
         add_group(panel, row, x, x_stride, n_columns, form, span, sums);
-#pragma GCC unroll 8
+        UNROLL
         for (size_t c = 0; c < n_columns; c++)
             totals[c] = add_span(form, panel, row, span, &x[c * x_stride], sums[c], totals[c]);
     }
@@ -84,7 +85,7 @@ INLINE void multiply_columns(const struct dequant_form *form, const struct dequa
     for (size_t row = 0; row < DEQUANT_PANEL_ROWS; row += LANES) {
         lanes_floats totals[LANES_COLUMNS];
 
-#pragma GCC unroll 8
+        UNROLL
         for (size_t c = 0; c < n_columns; c++)
             totals[c] = lanes_load_floats(sums[c] + row);
         for (size_t i = 0; i < n_panels; i++) {
@@ -93,7 +94,7 @@ INLINE void multiply_columns(const struct dequant_form *form, const struct dequa
             else
                 add_panel_of_spans(form, &panels[i], row, x + i, x_stride, n_columns, totals);
         }
-#pragma GCC unroll 8
+        UNROLL
         for (size_t c = 0; c < n_columns; c++)
             lanes_store_floats(sums[c] + row, totals[c]);
     }

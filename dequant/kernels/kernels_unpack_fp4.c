@@ -26,9 +26,9 @@ static inline simd_floats half_e8m0(words e)
                     words_as_floats(words_left(words_add(rest, bias), 23)));
 }
 
-INLINE void mxfp4(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void mxfp4(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                  struct sink *sink)
 {
-#pragma GCC unroll 16
     for (size_t b = 0; b < 8; b++) {
         const uint8_t *block = (const uint8_t *)rows + b * sizeof(struct dequant_mxfp4);
         words v[4];
@@ -36,12 +36,12 @@ INLINE void mxfp4(const void *rows, size_t row_bytes, struct sink *sink)
         words_load_16(block, row_bytes, v);
         words_store_floats(sink->panel->d[b], half_e8m0(words_byte(v[0], 0)));
         words_load_16(block + offsetof(struct dequant_mxfp4, qs), row_bytes, v);
-#pragma GCC unroll 16
+        UNROLL
         for (size_t i = 0; i < 4; i++) {
-            sink_put(sink, 8 * b + i, words_lookup(integers, low_nibbles(v[i])));
-            sink_put(sink, 8 * b + 4 + i,
-                     words_lookup(integers, low_nibbles(words_right(v[i], 4))));
+            sink_put(kind, sink, i, words_lookup(integers, low_nibbles(v[i])));
+            sink_put(kind, sink, 4 + i, words_lookup(integers, low_nibbles(words_right(v[i], 4))));
         }
+        sink_end_stage(kind, sink);
     }
 }
 
@@ -57,11 +57,11 @@ static inline simd_floats half_ue4m3(words scale)
     return simd_mul(words_f16(words_left(number, 7)), simd_all_floats(0x1p7F));
 }
 
-INLINE void nvfp4(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void nvfp4(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                  struct sink *sink)
 {
     enum { N_SCALES = DEQUANT_NVFP4_BLOCK / 16 };
 
-#pragma GCC unroll 16
     for (size_t b = 0; b < DEQUANT_PANEL_ELEMENTS / DEQUANT_NVFP4_BLOCK; b++) {
         const uint8_t *block = (const uint8_t *)rows + b * sizeof(struct dequant_nvfp4);
         words v[12];
@@ -70,19 +70,20 @@ INLINE void nvfp4(const void *rows, size_t row_bytes, struct sink *sink)
         words_load_16(block, row_bytes, v);
         words_load_16(block + 16, row_bytes, v + 4);
         words_load_16(block + sizeof(struct dequant_nvfp4) - 16, row_bytes, v + 8);
-#pragma GCC unroll 16
         for (size_t s = 0; s < N_SCALES; s++)
             words_store_floats(sink->panel->d[N_SCALES * b + s], half_ue4m3(words_byte(v[0], s)));
-#pragma GCC unroll 16
+        UNROLL
         for (size_t i = 0; i < 8; i++) {
             const words both = i < 7 ? v[1 + i] : v[11];
-            const size_t step = 16 * b + i / 2 * 4 + i % 2;
+            const size_t step = i / 2 * 4 + i % 2;
 
-            sink_put(sink, step, words_lookup(integers, low_nibbles(both)));
-            sink_put(sink, step + 2, words_lookup(integers, low_nibbles(words_right(both, 4))));
+            sink_put(kind, sink, step, words_lookup(integers, low_nibbles(both)));
+            sink_put(kind, sink, step + 2,
+                     words_lookup(integers, low_nibbles(words_right(both, 4))));
         }
+        sink_end_stage(kind, sink);
     }
 }
 
-SINK_DEFINE_UNPACKER(mxfp4, 8)
-SINK_DEFINE_UNPACKER(nvfp4, DEQUANT_PANEL_ELEMENTS / DEQUANT_NVFP4_BLOCK)
+SINK_DEFINE_UNPACKER(mxfp4, 8, 32)
+SINK_DEFINE_UNPACKER(nvfp4, DEQUANT_PANEL_ELEMENTS / DEQUANT_NVFP4_BLOCK, 64)

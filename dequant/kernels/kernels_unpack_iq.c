@@ -29,7 +29,6 @@ static inline void put_first_d(const void *rows, size_t row_bytes, struct dequan
 /* Load n_words words of each row. */
 static inline void load_words(const uint8_t *bytes, size_t row_bytes, size_t n_words, words *out)
 {
-#pragma GCC unroll 32
     for (size_t i = 0; i < n_words; i += 4)
         words_load_16(bytes + 4 * i, row_bytes, out + i);
 }
@@ -54,7 +53,6 @@ static inline void put_eight_scales(struct dequant_panel *panel, size_t first_gr
     const words low = odd_scales(words_and(v, four));
     const words high = odd_scales(words_and(words_right(v, 4), four));
 
-#pragma GCC unroll 32
     for (size_t i = 0; i < 4; i++)
         put_scales_of_zero(panel, first_group + 2 * i, words_byte(low, i), words_byte(high, i),
                            zero);
@@ -69,40 +67,42 @@ static inline void put_upper_scales(struct dequant_panel *panel, size_t first_gr
 }
 
 /* Eight elements of IQ2: a grid entry, and byte `index` of `signs`. */
-INLINE void put_iq2(struct sink *sink, size_t step, const uint64_t *grid, words indices,
-                    words signs, unsigned index)
+INLINE void put_iq2(const struct sink_kind *kind, struct sink *sink, size_t step,
+                    const uint64_t *grid, words indices, words signs, unsigned index)
 {
     words entries[2];
 
     words_take_8(grid, indices, entries);
-    sink_put(sink, step, words_signed(entries[0], signs, 2 * index, ZERO_IQ2));
-    sink_put(sink, step + 1, words_signed(entries[1], signs, 2 * index + 1, ZERO_IQ2));
+    sink_put(kind, sink, step, words_signed(entries[0], signs, 2 * index, ZERO_IQ2));
+    sink_put(kind, sink, step + 1, words_signed(entries[1], signs, 2 * index + 1, ZERO_IQ2));
 }
 
-INLINE void iq2_xxs(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void iq2_xxs(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                    struct sink *sink)
 {
     const uint8_t *groups = (const uint8_t *)rows + offsetof(struct dequant_iq2_xxs, groups);
 
     put_first_d(rows, row_bytes, sink->panel, 0.125F);
-#pragma GCC unroll 32
     for (size_t g = 0; g < 8; g += 2) {
         words v[4];
 
         words_load_16(groups + 8 * g, row_bytes, v);
         put_upper_scales(sink->panel, g, v[1], v[3], ZERO_IQ2);
-#pragma GCC unroll 32
+        UNROLL
         for (size_t i = 0; i < 2; i++) {
             const words signs = words_even_signs(words_sevens(v[2 * i + 1]));
 
-#pragma GCC unroll 32
+            UNROLL
             for (unsigned k = 0; k < 4; k++)
-                put_iq2(sink, 8 * (g + i) + 2 * (size_t)k, dequant_iq2_xxs_grid,
-                        words_byte(v[2 * i], k), signs, k);
+                put_iq2(kind, sink, 8 * i + 2 * k, dequant_iq2_xxs_grid, words_byte(v[2 * i], k),
+                        signs, k);
         }
+        sink_end_stage(kind, sink);
     }
 }
 
-INLINE void iq2_xs(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void iq2_xs(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                   struct sink *sink)
 {
     const uint8_t *bytes = rows;
     const words nine = words_all(511);
@@ -112,23 +112,24 @@ INLINE void iq2_xs(const void *rows, size_t row_bytes, struct sink *sink)
     words_load_16(bytes + sizeof(struct dequant_iq2_xs) - 16, row_bytes, v);
     put_eight_scales(sink->panel, 0, v[2], ZERO_IQ2);
     put_eight_scales(sink->panel, 8, v[3], ZERO_IQ2);
-#pragma GCC unroll 32
-    for (size_t i = 0; i < 16; i++) {
-        const size_t place = offsetof(struct dequant_iq2_xs, runs) + 4 * i;
-        words runs, signs;
+    for (size_t part = 0; part < 4; part++) {
+        words_load_16(bytes + offsetof(struct dequant_iq2_xs, runs) + 16 * part, row_bytes, v);
+        UNROLL
+        for (size_t i = 0; i < 4; i++) {
+            const words sevens = words_or(words_and(words_right(v[i], 9), words_all(0x7f)),
+                                          words_and(words_right(v[i], 17), words_all(0x7f00)));
+            const words signs = words_even_signs(sevens);
 
-        if (i % 4 == 0)
-            words_load_16(bytes + place, row_bytes, v);
-        runs = v[i % 4];
-        signs = words_even_signs(words_or(words_and(words_right(runs, 9), words_all(0x7f)),
-                                          words_and(words_right(runs, 17), words_all(0x7f00))));
-        put_iq2(sink, 4 * i, dequant_iq2_xs_grid, words_and(runs, nine), signs, 0);
-        put_iq2(sink, 4 * i + 2, dequant_iq2_xs_grid, words_and(words_right(runs, 16), nine), signs,
-                1);
+            put_iq2(kind, sink, 4 * i, dequant_iq2_xs_grid, words_and(v[i], nine), signs, 0);
+            put_iq2(kind, sink, 4 * i + 2, dequant_iq2_xs_grid,
+                    words_and(words_right(v[i], 16), nine), signs, 1);
+        }
+        sink_end_stage(kind, sink);
     }
 }
 
-INLINE void iq2_s(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void iq2_s(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                  struct sink *sink)
 {
     const uint8_t *bytes = rows;
     words qs[8], signs[8], rest[4];
@@ -139,71 +140,83 @@ INLINE void iq2_s(const void *rows, size_t row_bytes, struct sink *sink)
     words_load_16(bytes + offsetof(struct dequant_iq2_s, qh), row_bytes, rest);
     put_eight_scales(sink->panel, 0, rest[2], ZERO_IQ2);
     put_eight_scales(sink->panel, 8, rest[3], ZERO_IQ2);
-#pragma GCC unroll 32
-    for (size_t g = 0; g < 8; g++) {
-        const words qh = words_left(words_byte(rest[g / 4], g % 4), 8);
+    for (size_t g = 0; g < 8; g += 2) {
+        UNROLL
+        for (size_t i = 0; i < 2; i++) {
+            const words qh = words_left(words_byte(rest[g / 4], (g + i) % 4), 8);
 
-#pragma GCC unroll 32
-        for (unsigned k = 0; k < 4; k++) {
-            const words high = words_and(words_right(qh, (int)(2 * k)), words_all(0x300));
+            UNROLL
+            for (unsigned k = 0; k < 4; k++) {
+                const words high = words_and(words_right(qh, (int)(2 * k)), words_all(0x300));
 
-            put_iq2(sink, 8 * g + 2 * (size_t)k, dequant_iq2_s_grid,
-                    words_or(words_byte(qs[g], k), high), signs[g], k);
+                put_iq2(kind, sink, 8 * i + 2 * k, dequant_iq2_s_grid,
+                        words_or(words_byte(qs[g + i], k), high), signs[g + i], k);
+            }
         }
+        sink_end_stage(kind, sink);
     }
 }
 
-INLINE void iq3_xxs(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void iq3_xxs(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                    struct sink *sink)
 {
     const uint8_t *bytes = rows;
-    words signs[8], v[4];
+    words signs[8];
 
     put_first_d(rows, row_bytes, sink->panel, 0.5F);
     load_words(bytes + offsetof(struct dequant_iq3_xxs, signs), row_bytes, 8, signs);
-#pragma GCC unroll 32
-    for (size_t g = 0; g < 8; g += 2)
+    for (size_t g = 0; g < 8; g += 2) {
+        words v[4];
+
         put_upper_scales(sink->panel, g, signs[g], signs[g + 1], ZERO_IQ3_XXS);
-#pragma GCC unroll 32
-    for (size_t g = 0; g < 8; g++) {
-        const words even = words_even_signs(words_sevens(signs[g]));
+        words_load_16(bytes + offsetof(struct dequant_iq3_xxs, qs) + 8 * g, row_bytes, v);
+        UNROLL
+        for (size_t i = 0; i < 2; i++) {
+            const words even = words_even_signs(words_sevens(signs[g + i]));
 
-        if (g % 2 == 0)
-            words_load_16(bytes + offsetof(struct dequant_iq3_xxs, qs) + 8 * g, row_bytes, v);
-#pragma GCC unroll 32
-        for (unsigned k = 0; k < 8; k++) {
-            const words entries =
-                words_take_4(dequant_iq3_xxs_grid, words_byte(v[g % 2 * 2 + k / 4], k % 4));
+            UNROLL
+            for (unsigned k = 0; k < 8; k++) {
+                const words entries =
+                    words_take_4(dequant_iq3_xxs_grid, words_byte(v[2 * i + k / 4], k % 4));
 
-            sink_put(sink, 8 * g + k, words_signed(words_right(entries, 1), even, k, ZERO_IQ3_XXS));
+                sink_put(kind, sink, 8 * i + k,
+                         words_signed(words_right(entries, 1), even, k, ZERO_IQ3_XXS));
+            }
         }
+        sink_end_stage(kind, sink);
     }
 }
 
-INLINE void iq3_s(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void iq3_s(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                  struct sink *sink)
 {
     const uint8_t *bytes = rows;
-    words rest[8], v[4]; /* rest: 8 bytes of qh, 24 of signs */
-    words end[4];        /* 8 bytes of signs, 4 of scales */
+    words rest[12]; /* 8 bytes of qh, 32 of signs, 4 of scales */
 
     put_first_d(rows, row_bytes, sink->panel, 1.0F);
     load_words(bytes + offsetof(struct dequant_iq3_s, qh), row_bytes, 8, rest);
-    words_load_16(bytes + sizeof(struct dequant_iq3_s) - 16, row_bytes, end);
-    put_eight_scales(sink->panel, 0, end[3], ZERO_IQ3_S);
-#pragma GCC unroll 32
-    for (size_t g = 0; g < 8; g++) {
-        const words signs = g < 6 ? rest[2 + g] : end[g - 5];
-        const words qh = words_byte(rest[g / 4], g % 4);
+    /* The last 16 bytes of the block, of which the first is in rest[7] as well. */
+    words_load_16(bytes + sizeof(struct dequant_iq3_s) - 16, row_bytes, rest + 7);
+    put_eight_scales(sink->panel, 0, rest[10], ZERO_IQ3_S);
+    for (size_t g = 0; g < 8; g += 2) {
+        words v[4];
 
-        if (g % 2 == 0)
-            words_load_16(bytes + offsetof(struct dequant_iq3_s, qs) + 8 * g, row_bytes, v);
-#pragma GCC unroll 32
-        for (unsigned k = 0; k < 8; k++) {
-            const words high = words_and(words_left(qh, (int)(8 - k)), words_all(256));
-            const words entries = words_take_4(
-                dequant_iq3_s_grid, words_or(words_byte(v[g % 2 * 2 + k / 4], k % 4), high));
+        words_load_16(bytes + offsetof(struct dequant_iq3_s, qs) + 8 * g, row_bytes, v);
+        UNROLL
+        for (size_t i = 0; i < 2; i++) {
+            const words qh = words_byte(rest[g / 4], (g + i) % 4);
 
-            sink_put(sink, 8 * g + k, words_signed(entries, signs, k, ZERO_IQ3_S));
+            UNROLL
+            for (unsigned k = 0; k < 8; k++) {
+                const words high = words_and(words_left(qh, (int)(8 - k)), words_all(256));
+                const words entries = words_take_4(
+                    dequant_iq3_s_grid, words_or(words_byte(v[2 * i + k / 4], k % 4), high));
+
+                sink_put(kind, sink, 8 * i + k,
+                         words_signed(entries, rest[2 + g + i], k, ZERO_IQ3_S));
+            }
         }
+        sink_end_stage(kind, sink);
     }
 }
 
@@ -211,7 +224,8 @@ INLINE void iq3_s(const void *rows, size_t row_bytes, struct sink *sink)
  * Eight elements of IQ1: 8 * (entry + 1), and 2 more without a minus, bit 0 of the lanes of
  * `minus`.
  */
-INLINE void put_iq1(struct sink *sink, size_t step, words indices, words minus)
+INLINE void put_iq1(const struct sink_kind *kind, struct sink *sink, size_t step, words indices,
+                    words minus)
 {
     const words plus = words_xor(words_and(minus, words_all(1)), words_all(1));
     const words pairs = words_or(plus, words_left(plus, 16));
@@ -219,15 +233,16 @@ INLINE void put_iq1(struct sink *sink, size_t step, words indices, words minus)
     words entries[2];
 
     words_take_8(dequant_iq1_grid, indices, entries);
-#pragma GCC unroll 32
+    UNROLL
     for (size_t i = 0; i < 2; i++) {
         const words positive = words_add_bytes(entries[i], words_all(0x01010101));
 
-        sink_put(sink, step + i, words_or(words_left(positive, 3), shift));
+        sink_put(kind, sink, step + i, words_or(words_left(positive, 3), shift));
     }
 }
 
-INLINE void iq1_s(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void iq1_s(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                  struct sink *sink)
 {
     const uint8_t *bytes = rows;
     words qs[8], qh[4];
@@ -235,25 +250,27 @@ INLINE void iq1_s(const void *rows, size_t row_bytes, struct sink *sink)
     put_first_d(rows, row_bytes, sink->panel, 0.125F);
     load_words(bytes + offsetof(struct dequant_iq1_s, qs), row_bytes, 8, qs);
     words_load_16(bytes + offsetof(struct dequant_iq1_s, qh), row_bytes, qh);
-#pragma GCC unroll 32
     for (size_t g = 0; g < 8; g += 2) {
         const words both = words_and(words_right(qh[g / 2], 12), words_all(0x00070007));
         const words scales = words_or(words_left(both, 1), words_all(0x00010001));
 
         put_scales_of_zero(sink->panel, g, scales, words_right(scales, 16), ZERO_IQ1);
     }
-#pragma GCC unroll 32
-    for (size_t g = 0; g < 8; g++) {
-        const words group = words_right(qh[g / 2], (int)(g % 2 * 16));
-        const words minus = words_right(group, 15);
+    for (size_t g = 0; g < 8; g += 2) {
+        UNROLL
+        for (size_t i = 0; i < 2; i++) {
+            const words group = words_right(qh[g / 2], (int)(16 * i));
+            const words minus = words_right(group, 15);
 
-#pragma GCC unroll 32
-        for (size_t k = 0; k < 4; k++) {
-            const words high =
-                words_and(words_left(words_right(group, (int)(3 * k)), 8), words_all(0x700));
+            UNROLL
+            for (size_t k = 0; k < 4; k++) {
+                const words high =
+                    words_and(words_left(words_right(group, (int)(3 * k)), 8), words_all(0x700));
 
-            put_iq1(sink, 8 * g + 2 * k, words_or(words_byte(qs[g], k), high), minus);
+                put_iq1(kind, sink, 8 * i + 2 * k, words_or(words_byte(qs[g + i], k), high), minus);
+            }
         }
+        sink_end_stage(kind, sink);
     }
 }
 
@@ -262,14 +279,14 @@ static inline void put_three_bit_scales(struct dequant_panel *panel, size_t firs
 {
     words scales[4];
 
-#pragma GCC unroll 32
     for (size_t i = 0; i < 4; i++)
         scales[i] = odd_scale(words_and(words_right(v, (int)(3 * i)), words_all(7)));
     put_scales_of_zero(panel, first_group, scales[0], scales[1], ZERO_IQ1);
     put_scales_of_zero(panel, first_group + 2, scales[2], scales[3], ZERO_IQ1);
 }
 
-INLINE void iq1_m(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void iq1_m(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                  struct sink *sink)
 {
     const uint8_t *bytes = rows;
     words qs[8], qh[4], v[4];
@@ -281,24 +298,27 @@ INLINE void iq1_m(const void *rows, size_t row_bytes, struct sink *sink)
     d = words_or(d, words_and(words_right(v[3], 4), words_all(0x0f00)));
     d = words_or(d, words_and(words_right(v[3], 16), words_all(0xf000)));
     put_d(sink->panel, d, 0.125F);
-#pragma GCC unroll 32
     for (size_t i = 0; i < 4; i++)
         put_three_bit_scales(sink->panel, 4 * i, words_right(v[2 + i / 2], (int)(i % 2 * 16)));
     load_words(bytes + offsetof(struct dequant_iq1_m, qs), row_bytes, 8, qs);
     words_load_16(bytes + offsetof(struct dequant_iq1_m, qh), row_bytes, qh);
-#pragma GCC unroll 32
-    for (size_t k = 0; k < 32; k++) {
-        const words group = words_right(qh[k / 8], (int)(k % 8 * 4));
-        const words high = words_and(words_left(group, 8), words_all(0x700));
+    for (size_t part = 0; part < 4; part++) {
+        UNROLL
+        for (size_t k = 0; k < 8; k++) {
+            const words group = words_right(qh[part], (int)(4 * k));
+            const words high = words_and(words_left(group, 8), words_all(0x700));
 
-        put_iq1(sink, 2 * k, words_or(words_byte(qs[k / 4], k % 4), high), words_right(group, 3));
+            put_iq1(kind, sink, 2 * k, words_or(words_byte(qs[2 * part + k / 4], k % 4), high),
+                    words_right(group, 3));
+        }
+        sink_end_stage(kind, sink);
     }
 }
 
-SINK_DEFINE_UNPACKER(iq2_xxs, 1)
-SINK_DEFINE_UNPACKER(iq2_xs, 1)
-SINK_DEFINE_UNPACKER(iq2_s, 1)
-SINK_DEFINE_UNPACKER(iq3_xxs, 1)
-SINK_DEFINE_UNPACKER(iq3_s, 1)
-SINK_DEFINE_UNPACKER(iq1_s, 1)
-SINK_DEFINE_UNPACKER(iq1_m, 1)
+SINK_DEFINE_UNPACKER(iq2_xxs, 1, 64)
+SINK_DEFINE_UNPACKER(iq2_xs, 1, 64)
+SINK_DEFINE_UNPACKER(iq2_s, 1, 64)
+SINK_DEFINE_UNPACKER(iq3_xxs, 1, 64)
+SINK_DEFINE_UNPACKER(iq3_s, 1, 64)
+SINK_DEFINE_UNPACKER(iq1_s, 1, 64)
+SINK_DEFINE_UNPACKER(iq1_m, 1, 64)

@@ -7,36 +7,39 @@ static const uint8_t values[16] = {1,   24,  45,  63,  79,  93,  106, 118,
                                    129, 141, 153, 166, 181, 197, 217, 241};
 
 /* Put the 32 elements of the nibbles of 16 bytes. */
-INLINE void put_values(struct sink *sink, size_t first_step, const void *qs, size_t row_bytes)
+INLINE void put_values(const struct sink_kind *kind, struct sink *sink, size_t first_step,
+                       const void *qs, size_t row_bytes)
 {
     const words four = words_all(0x0f0f0f0f);
     words bytes[4];
 
     words_load_16(qs, row_bytes, bytes);
-#pragma GCC unroll 16
+    UNROLL
     for (size_t i = 0; i < 4; i++) {
-        sink_put(sink, first_step + i, words_lookup(values, words_and(bytes[i], four)));
-        sink_put(sink, first_step + 4 + i,
+        sink_put(kind, sink, first_step + i, words_lookup(values, words_and(bytes[i], four)));
+        sink_put(kind, sink, first_step + 4 + i,
                  words_lookup(values, words_and(words_right(bytes[i], 4), four)));
     }
 }
 
-INLINE void iq4_nl(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void iq4_nl(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                   struct sink *sink)
 {
     const uint8_t *block = rows;
 
-#pragma GCC unroll 16
     for (size_t b = 0; b < DEQUANT_PANEL_ELEMENTS / DEQUANT_BLOCK; b++) {
         words head[4];
 
         words_load_16(block, row_bytes, head);
         words_store_floats(sink->panel->d[b], words_f16(head[0]));
-        put_values(sink, 8 * b, block + offsetof(struct dequant_iq4_nl, qs), row_bytes);
+        put_values(kind, sink, 0, block + offsetof(struct dequant_iq4_nl, qs), row_bytes);
+        sink_end_stage(kind, sink);
         block += sizeof(struct dequant_iq4_nl);
     }
 }
 
-INLINE void iq4_xs(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void iq4_xs(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                   struct sink *sink)
 {
     const uint8_t *qs = (const uint8_t *)rows + offsetof(struct dequant_iq4_xs, qs);
     const words three = words_all(0x30), offset = words_all((uint32_t)-32);
@@ -44,11 +47,10 @@ INLINE void iq4_xs(const void *rows, size_t row_bytes, struct sink *sink)
 
     words_load_16(rows, row_bytes, head);
     words_store_floats(sink->panel->d[0], words_f16(head[0]));
-#pragma GCC unroll 16
     for (size_t s = 0; s < DEQUANT_SUPERBLOCK / 32; s += 2) {
         words scales[2];
 
-#pragma GCC unroll 16
+        UNROLL
         for (size_t i = 0; i < 2; i++) {
             const words low = words_and(words_right(head[1], (int)(4 * (s + i))), words_all(15));
             const words high =
@@ -56,12 +58,13 @@ INLINE void iq4_xs(const void *rows, size_t row_bytes, struct sink *sink)
 
             scales[i] = words_add(words_or(low, high), offset);
             words_put_pair(sink->panel->scales[s + i][0], scales[i], scales[i]);
-            put_values(sink, 8 * (s + i), qs + 16 * (s + i), row_bytes);
+            put_values(kind, sink, 8 * i, qs + 16 * (s + i), row_bytes);
         }
         words_put_pair(sink->panel->mins[s / 2][0], words_left(scales[0], 7),
                        words_left(scales[1], 7));
+        sink_end_stage(kind, sink);
     }
 }
 
-SINK_DEFINE_UNPACKER(iq4_nl, DEQUANT_PANEL_ELEMENTS / DEQUANT_BLOCK)
-SINK_DEFINE_UNPACKER(iq4_xs, 1)
+SINK_DEFINE_UNPACKER(iq4_nl, DEQUANT_PANEL_ELEMENTS / DEQUANT_BLOCK, 32)
+SINK_DEFINE_UNPACKER(iq4_xs, 1, 64)

@@ -3,13 +3,8 @@
 #include "dequant/kernels/sink.h"
 #include "dequant/kernels/words_panel.h"
 
-/* The step of the elements in bits 0 and 1 of word `word` of qs; those 32, 64 and 96 on follow. */
-static inline size_t step_of(size_t word)
-{
-    return word / 8 * 32 + word % 8;
-}
-
-INLINE void q2_k(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void q2_k(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                 struct sink *sink)
 {
     const uint8_t *bytes = rows;
     const words two = words_all(0x03030303), four = words_all(0x0f0f0f0f);
@@ -19,21 +14,23 @@ INLINE void q2_k(const void *rows, size_t row_bytes, struct sink *sink)
     words_store_floats(sink->panel->d[0], words_f16(v[3]));
     words_store_floats(sink->panel->m[0], words_negated(words_f16(words_right(v[3], 16))));
     words_load_16(bytes + offsetof(struct dequant_q2_k, scales), row_bytes, v);
-#pragma GCC unroll 16
     for (size_t i = 0; i < 4; i++) {
         put_four_scales(sink->panel, 4 * i, words_and(v[i], four));
         put_four_mins(sink->panel, 4 * i, words_and(words_right(v[i], 4), four));
     }
-#pragma GCC unroll 16
-    for (size_t i = 0; i < 4; i++) {
-        words_load_16(bytes + offsetof(struct dequant_q2_k, qs) + 16 * i, row_bytes, v);
-#pragma GCC unroll 16
-        for (size_t j = 0; j < 4; j++) {
-#pragma GCC unroll 16
+    for (size_t half = 0; half < 2; half++) {
+        /* Bits 0 and 1 of word w, and those 32, 64 and 96 elements on. */
+        UNROLL
+        for (size_t w = 0; w < 8; w++) {
+            if (w % 4 == 0)
+                words_load_16(bytes + offsetof(struct dequant_q2_k, qs) + 32 * half + 4 * w,
+                              row_bytes, v);
+            UNROLL
             for (size_t k = 0; k < 4; k++)
-                sink_put(sink, step_of(4 * i + j) + 8 * k,
-                         words_and(words_right(v[j], (int)(2 * k)), two));
+                sink_put(kind, sink, w + 8 * k,
+                         words_and(words_right(v[w % 4], (int)(2 * k)), two));
         }
+        sink_end_stage(kind, sink);
     }
 }
 
@@ -49,13 +46,13 @@ static inline void put_q3_k_scales(const uint8_t *bytes, size_t row_bytes,
     scales[2] = words_or(words_and(words_right(v[1], 4), four), words_and(v[3], high));
     scales[3] =
         words_or(words_and(words_right(v[2], 4), four), words_and(words_right(v[3], 2), high));
-#pragma GCC unroll 16
     for (size_t i = 0; i < 16; i += 2)
         put_scales_of_zero(panel, i, words_sub(words_byte(scales[i / 4], i % 4), bias),
                            words_sub(words_byte(scales[i / 4], i % 4 + 1), bias), 4);
 }
 
-INLINE void q3_k(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void q3_k(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                 struct sink *sink)
 {
     const uint8_t *bytes = rows;
     const words two = words_all(0x03030303), third = words_all(0x04040404);
@@ -66,25 +63,26 @@ INLINE void q3_k(const void *rows, size_t row_bytes, struct sink *sink)
     put_q3_k_scales(bytes, row_bytes, sink->panel);
     words_load_16(bytes + offsetof(struct dequant_q3_k, qh), row_bytes, high);
     words_load_16(bytes + offsetof(struct dequant_q3_k, qh) + 16, row_bytes, high + 4);
-#pragma GCC unroll 16
-    for (size_t i = 0; i < 4; i++) {
-        words_load_16(bytes + offsetof(struct dequant_q3_k, qs) + 16 * i, row_bytes, v);
-#pragma GCC unroll 16
-        for (size_t j = 0; j < 4; j++) {
-            const words qh = high[i % 2 * 4 + j];
-
-#pragma GCC unroll 16
+    for (size_t half = 0; half < 2; half++) {
+        UNROLL
+        for (size_t w = 0; w < 8; w++) {
+            if (w % 4 == 0)
+                words_load_16(bytes + offsetof(struct dequant_q3_k, qs) + 32 * half + 4 * w,
+                              row_bytes, v);
+            UNROLL
             for (size_t k = 0; k < 4; k++) {
-                const words low = words_and(words_right(v[j], (int)(2 * k)), two);
-                const int place = (int)(i / 2 * 4 + k); /* of the third bit in qh */
+                const words low = words_and(words_right(v[w % 4], (int)(2 * k)), two);
+                /* Bit k of the first half, bit k + 4 of the second one. */
                 const words bit =
-                    place < 2 ? words_left(qh, 2 - place) : words_right(qh, place - 2);
+                    k < 2 ? words_left(high[w], (int)(2 - k)) : words_right(high[w], (int)(k - 2));
 
-                sink_put(sink, step_of(4 * i + j) + 8 * k, words_or(low, words_and(bit, third)));
+                sink_put(kind, sink, w + 8 * k, words_or(low, words_and(bit, third)));
             }
+            high[w] = words_right(high[w], 4);
         }
+        sink_end_stage(kind, sink);
     }
 }
 
-SINK_DEFINE_UNPACKER(q2_k, 1)
-SINK_DEFINE_UNPACKER(q3_k, 1)
+SINK_DEFINE_UNPACKER(q2_k, 1, 128)
+SINK_DEFINE_UNPACKER(q3_k, 1, 128)

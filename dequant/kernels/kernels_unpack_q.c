@@ -8,14 +8,14 @@
 enum { BLOCKS = DEQUANT_PANEL_ELEMENTS / DEQUANT_BLOCK };
 
 /* Put the 32 elements of the nibbles of 16 bytes, with the fifth bits in `high` if it is there. */
-INLINE void put_nibbles(struct sink *sink, size_t first_step, const void *qs, size_t row_bytes,
-                        const words *high)
+INLINE void put_nibbles(const struct sink_kind *kind, struct sink *sink, const void *qs,
+                        size_t row_bytes, const words *high)
 {
     const words four = words_all(0x0f0f0f0f);
     words bytes[4];
 
     words_load_16(qs, row_bytes, bytes);
-#pragma GCC unroll 16
+    UNROLL
     for (size_t i = 0; i < 4; i++) {
         words low_half = words_and(bytes[i], four);
         words high_half = words_and(words_right(bytes[i], 4), four);
@@ -26,93 +26,95 @@ INLINE void put_nibbles(struct sink *sink, size_t first_step, const void *qs, si
             high_half = words_or(
                 high_half, words_left(words_spread(words_right(*high, (int)(4 * i + 16))), 4));
         }
-        sink_put(sink, first_step + i, low_half);
-        sink_put(sink, first_step + 4 + i, high_half);
+        sink_put(kind, sink, i, low_half);
+        sink_put(kind, sink, 4 + i, high_half);
     }
+    sink_end_stage(kind, sink);
 }
 
-INLINE void q4_0(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void q4_0(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                 struct sink *sink)
 {
     const uint8_t *block = rows;
 
-#pragma GCC unroll 16
     for (size_t b = 0; b < BLOCKS; b++, block += sizeof(struct dequant_q4_0)) {
         words head[4];
 
         words_load_16(block, row_bytes, head);
         words_store_floats(sink->panel->d[b], words_f16(head[0]));
-        put_nibbles(sink, 8 * b, block + offsetof(struct dequant_q4_0, qs), row_bytes, NULL);
+        put_nibbles(kind, sink, block + offsetof(struct dequant_q4_0, qs), row_bytes, NULL);
     }
 }
 
-INLINE void q4_1(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void q4_1(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                 struct sink *sink)
 {
     const uint8_t *block = rows;
 
-#pragma GCC unroll 16
     for (size_t b = 0; b < BLOCKS; b++, block += sizeof(struct dequant_q4_1)) {
         words head[4];
 
         words_load_16(block, row_bytes, head);
         words_store_floats(sink->panel->d[b], words_f16(head[0]));
         words_store_floats(sink->panel->m[b], words_f16(words_right(head[0], 16)));
-        put_nibbles(sink, 8 * b, block + offsetof(struct dequant_q4_1, qs), row_bytes, NULL);
+        put_nibbles(kind, sink, block + offsetof(struct dequant_q4_1, qs), row_bytes, NULL);
     }
 }
 
-INLINE void q5_0(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void q5_0(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                 struct sink *sink)
 {
     const uint8_t *block = rows;
 
-#pragma GCC unroll 16
     for (size_t b = 0; b < BLOCKS; b++, block += sizeof(struct dequant_q5_0)) {
         words head[4], high;
 
         words_load_16(block, row_bytes, head);
         words_store_floats(sink->panel->d[b], words_f16(head[0]));
         high = words_or(words_right(head[0], 16), words_left(head[1], 16));
-        put_nibbles(sink, 8 * b, block + offsetof(struct dequant_q5_0, qs), row_bytes, &high);
+        put_nibbles(kind, sink, block + offsetof(struct dequant_q5_0, qs), row_bytes, &high);
     }
 }
 
-INLINE void q5_1(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void q5_1(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                 struct sink *sink)
 {
     const uint8_t *block = rows;
 
-#pragma GCC unroll 16
     for (size_t b = 0; b < BLOCKS; b++, block += sizeof(struct dequant_q5_1)) {
         words head[4];
 
         words_load_16(block, row_bytes, head);
         words_store_floats(sink->panel->d[b], words_f16(head[0]));
         words_store_floats(sink->panel->m[b], words_f16(words_right(head[0], 16)));
-        put_nibbles(sink, 8 * b, block + offsetof(struct dequant_q5_1, qs), row_bytes, &head[1]);
+        put_nibbles(kind, sink, block + offsetof(struct dequant_q5_1, qs), row_bytes, &head[1]);
     }
 }
 
-INLINE void q8_0(const void *rows, size_t row_bytes, struct sink *sink)
+INLINE void q8_0(const void *rows, size_t row_bytes, const struct sink_kind *kind,
+                 struct sink *sink)
 {
     const words shift = words_all(0x80808080);
     const uint8_t *block = rows;
 
-#pragma GCC unroll 16
     for (size_t b = 0; b < BLOCKS; b++, block += sizeof(struct dequant_q8_0)) {
         words head[4], bytes[4];
 
         words_load_16(block, row_bytes, head);
         words_store_floats(sink->panel->d[b], words_f16(head[0]));
-#pragma GCC unroll 16
+        UNROLL
         for (size_t half = 0; half < 2; half++) {
             words_load_16(block + offsetof(struct dequant_q8_0, qs) + 16 * half, row_bytes, bytes);
-#pragma GCC unroll 16
+            UNROLL
             for (size_t i = 0; i < 4; i++)
-                sink_put(sink, 8 * b + 4 * half + i, words_xor(bytes[i], shift));
+                sink_put(kind, sink, 4 * half + i, words_xor(bytes[i], shift));
         }
+        sink_end_stage(kind, sink);
     }
 }
 
-SINK_DEFINE_UNPACKER(q4_0, BLOCKS)
-SINK_DEFINE_UNPACKER(q4_1, BLOCKS)
-SINK_DEFINE_UNPACKER(q5_0, BLOCKS)
-SINK_DEFINE_UNPACKER(q5_1, BLOCKS)
-SINK_DEFINE_UNPACKER(q8_0, BLOCKS)
+SINK_DEFINE_UNPACKER(q4_0, BLOCKS, 32)
+SINK_DEFINE_UNPACKER(q4_1, BLOCKS, 32)
+SINK_DEFINE_UNPACKER(q5_0, BLOCKS, 32)
+SINK_DEFINE_UNPACKER(q5_1, BLOCKS, 32)
+SINK_DEFINE_UNPACKER(q8_0, BLOCKS, 32)

@@ -19,6 +19,16 @@
 #define SIMD_NAME(name) SIMD_JOIN(DEQUANT_SET, name)
 
 /*
+ * Before a loop: unroll all of it, so that indices of arrays are constants and their elements
+ * registers. Sanitized programs, which would take minutes to compile, keep their loops.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UNROLL
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/*
  * A simd_*.h header offers these types and functions; simd_x86.h describes them:
  *
  * - simd_bytes: simd_load, simd_load_8, simd_all, simd_two, simd_four, simd_and, simd_or, simd_xor,

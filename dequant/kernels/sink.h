@@ -3,7 +3,7 @@
  * into sums of products, so that they need not go through memory. Scales and minima go to the
  * panel in both cases, those of a group before its integers.
  *
- * All indices and forms are constants after inlining, so loops of unpackers are unrolled.
+ * Integers come in stages of some elements, in any order within a stage.
  */
 #ifndef GGUFS_DEQUANT_KERNELS_SINK_H
 #define GGUFS_DEQUANT_KERNELS_SINK_H
@@ -30,153 +30,192 @@ static inline lanes words_part(words v, size_t i)
 }
 #endif
 
-struct sink {
+/* What integers come and where they go, all of it constant where functions are inlined. */
+struct sink_kind {
     struct dequant_form form;
-    struct dequant_panel *panel;
-    const struct dequant_activations *x; /* the column, or NULL: integers go to the panel */
-    /* By group where an accumulator holds one, otherwise by part or span. */
-    lanes sums[DEQUANT_PANEL_ELEMENTS / 16][LANES_PARTS];
+    size_t stage_elements;
+    size_t row_bytes; /* of the elements of a panel */
+    bool is_column;   /* integers go to products with a column */
+};
 
-    /* Bytes that are needed soon, to be fetched while integers come in. */
-    const uint8_t *next;
-    size_t n_next_bytes;
+struct sink {
+    struct dequant_panel *panel;
+    size_t first; /* the first element of the stage in the panel */
+
+    /* For a column: */
+    const struct dequant_activations *x;
+    /* Of the stage, by group where an accumulator holds one, otherwise by part. */
+    lanes sums[DEQUANT_PANEL_ELEMENTS / 16][LANES_PARTS];
+    lanes_floats totals[LANES_PARTS];
+    const uint8_t *next; /* bytes that are needed soon, to be fetched during the stage */
 };
 
 /* Return true if an accumulator holds the products of a group. */
-INLINE bool sink_holds_groups(const struct dequant_form *form)
+INLINE bool holds_groups(const struct dequant_form *form)
 {
     return 4 * LANES_DEPTH(form->greatest) >= form->group_elements;
 }
 
-/* Return the index in sums of the group of a step. */
-INLINE size_t sink_sum_of(const struct dequant_form *form, size_t step)
+/* Elements of a part, which shares d * dx. */
+INLINE size_t part_elements(const struct dequant_form *form)
 {
-    return 4 * step /
-           (!sink_holds_groups(form) && has_scales(form) ? DEQUANT_SCALED_ELEMENTS
-                                                         : form->group_elements);
+    return has_scales(form) ? DEQUANT_SCALED_ELEMENTS : form->span_elements;
 }
 
-/* Fetch the share of a step in the bytes that are needed soon. */
-INLINE void sink_fetch(const struct sink *sink, size_t step)
+INLINE size_t sum_elements(const struct dequant_form *form)
 {
-    enum { LINE_BYTES = 64, STEPS = DEQUANT_PANEL_ELEMENTS / 4 };
-    const size_t n_lines = (sink->n_next_bytes + LINE_BYTES - 1) / LINE_BYTES;
+    return holds_groups(form) ? form->group_elements : part_elements(form);
+}
 
-    for (size_t i = n_lines * step / STEPS; i < n_lines * (step + 1) / STEPS; i++)
+/* Add the products of four elements and a group's scale or 1 to `sum`, or those to be scaled. */
+INLINE lanes sink_dot(const struct dequant_form *form, const struct sink *sink, size_t group,
+                      size_t row, lanes sum, lanes q, lanes x)
+{
+    lanes products;
+
+    if (holds_groups(form))
+        return lanes_dot_of(form, sum, q, x);
+    products = lanes_dot_of(form, lanes_all(0), q, x);
+    return has_scales(form)
+               ? lanes_add_scaled(sum, products, lanes_load(sink->panel->scales[group][row]))
+               : lanes_add_accumulator(sum, products);
+}
+
+/* Bytes of sixteen rows that make a stage. */
+INLINE size_t stage_bytes(const struct sink_kind *kind)
+{
+    return DEQUANT_PANEL_ROWS * kind->row_bytes * kind->stage_elements / DEQUANT_PANEL_ELEMENTS;
+}
+
+/* Fetch the share of a step of a stage in the bytes that are needed soon. */
+INLINE void sink_fetch(const struct sink_kind *kind, const struct sink *sink, size_t step)
+{
+    enum { LINE_BYTES = 64 };
+    const size_t n_steps = kind->stage_elements / 4;
+    const size_t n_lines = (stage_bytes(kind) + LINE_BYTES - 1) / LINE_BYTES;
+
+    UNROLL
+    for (size_t i = n_lines * step / n_steps; i < n_lines * (step + 1) / n_steps; i++)
         __builtin_prefetch(sink->next + i * LINE_BYTES, 0, 2);
 }
 
-/* Put elements 4 * step to 4 * step + 3 of each row. */
-INLINE void sink_put(struct sink *sink, size_t step, words q)
+/* Put elements 4 * step to 4 * step + 3 of the stage, of each row. */
+INLINE void sink_put(const struct sink_kind *kind, struct sink *sink, size_t step, words q)
 {
-    const struct dequant_form *form = &sink->form;
-    const size_t group = 4 * step / form->group_elements;
-    lanes *sums = sink->sums[sink_sum_of(form, step)];
+    const size_t group = (sink->first + 4 * step) / kind->form.group_elements;
+    lanes *sums = sink->sums[4 * step / sum_elements(&kind->form)];
+    lanes x;
 
-    if (!sink->x) {
-        words_store(sink->panel->q[step], q);
+    if (!kind->is_column) {
+        words_store(sink->panel->q[sink->first / 4 + step], q);
         return;
     }
-    sink_fetch(sink, step);
-    for (size_t i = 0; i < LANES_PARTS; i++) {
-        const lanes four = four_of(sink->x, step), part = words_part(q, i);
-
-        if (sink_holds_groups(form)) {
-            sums[i] = lanes_dot_of(form, sums[i], part, four);
-        } else {
-            const lanes products = lanes_dot_of(form, lanes_all(0), part, four);
-
-            sums[i] = has_scales(form)
-                          ? lanes_add_scaled(sums[i], products,
-                                             lanes_load(sink->panel->scales[group][LANES * i]))
-                          : lanes_add_accumulator(sums[i], products);
-        }
-    }
+    sink_fetch(kind, sink, step);
+    x = four_of(sink->x, sink->first / 4 + step);
+    UNROLL
+    for (size_t i = 0; i < LANES_PARTS; i++)
+        sums[i] = sink_dot(&kind->form, sink, group, LANES * i, sums[i], words_part(q, i), x);
 }
 
-/* Begin a panel. */
-INLINE void sink_start(struct sink *sink)
+/* Return the sum of a part of the stage: products of s and q, or of q - z without integer scales.
+ */
+INLINE lanes sink_sum(const struct dequant_form *form, const struct sink *sink, size_t part,
+                      size_t i)
 {
-    for (size_t sum = 0; sum < DEQUANT_PANEL_ELEMENTS / 16; sum++)
-        for (size_t i = 0; i < LANES_PARTS; i++)
-            sink->sums[sum][i] = lanes_all(0);
-}
+    const size_t n_groups = part_elements(form) / form->group_elements;
+    const size_t first_part = sink->first / part_elements(form);
+    lanes sum = has_scales(form) ? lanes_all(0) : span_start(form, first_part + part, sink->x);
 
-/* Return the sum of products of s and q of a part that shares dx. */
-INLINE lanes sink_part(const struct sink *sink, size_t part, size_t i)
-{
-    const size_t n_groups = DEQUANT_SCALED_ELEMENTS / sink->form.group_elements;
-    lanes sum = lanes_all(0);
+    if (!holds_groups(form))
+        return lanes_add(sum, sink->sums[part][i]);
+    if (!has_scales(form))
+        return lanes_add_accumulator(sum, sink->sums[part][i]);
+    UNROLL
+    for (size_t group = part * n_groups; group < (part + 1) * n_groups; group++) {
+        const size_t in_panel = sink->first / form->group_elements + group;
 
-    if (!sink_holds_groups(&sink->form))
-        return sink->sums[part][i];
-    for (size_t group = part * n_groups; group < (part + 1) * n_groups; group++)
         sum = lanes_add_scaled(sum, sink->sums[group][i],
-                               lanes_load(sink->panel->scales[group][LANES * i]));
+                               lanes_load(sink->panel->scales[in_panel][LANES * i]));
+    }
     return sum;
 }
 
-/* Add the products of a panel to the totals. */
-INLINE void sink_end(const struct sink *sink, lanes_floats totals[LANES_PARTS])
+INLINE void sink_clear(const struct sink_kind *kind, struct sink *sink)
 {
-    const struct dequant_form *form = &sink->form;
-    const size_t n_parts =
-        DEQUANT_PANEL_ELEMENTS / (has_scales(form) ? DEQUANT_SCALED_ELEMENTS : form->span_elements);
+    UNROLL
+    for (size_t sum = 0; sum < kind->stage_elements / sum_elements(&kind->form); sum++)
+        UNROLL
+    for (size_t i = 0; i < LANES_PARTS; i++)
+        sink->sums[sum][i] = lanes_all(0);
+}
 
-#pragma GCC unroll 16
-    for (size_t part = 0; part < n_parts; part++) {
-        for (size_t i = 0; i < LANES_PARTS; i++) {
-            if (has_scales(form)) {
-                totals[i] = add_part(form, sink->panel, LANES * i, part, sink->x,
-                                     sink_part(sink, part, i), totals[i]);
-            } else {
-                const lanes start = span_start(form, part, sink->x);
-                const lanes sum = sink_holds_groups(form)
-                                      ? lanes_add_accumulator(start, sink->sums[part][i])
-                                      : lanes_add(start, sink->sums[part][i]);
+/* Begin the first stage of a panel. */
+INLINE void sink_start(const struct sink_kind *kind, struct sink *sink)
+{
+    sink->first = 0;
+    sink_clear(kind, sink);
+}
 
-                totals[i] = add_span(form, sink->panel, LANES * i, part, sink->x, sum, totals[i]);
+/* End a stage and begin the next one. */
+INLINE void sink_end_stage(const struct sink_kind *kind, struct sink *sink)
+{
+    const struct dequant_form *form = &kind->form;
+    const size_t first_part = sink->first / part_elements(form);
+
+    if (kind->is_column) {
+        UNROLL
+        for (size_t part = 0; part < kind->stage_elements / part_elements(form); part++) {
+            UNROLL
+            for (size_t i = 0; i < LANES_PARTS; i++) {
+                const lanes sum = sink_sum(form, sink, part, i);
+
+                sink->totals[i] = has_scales(form)
+                                      ? add_part(form, sink->panel, LANES * i, first_part + part,
+                                                 sink->x, sum, sink->totals[i])
+                                      : add_span(form, sink->panel, LANES * i, first_part + part,
+                                                 sink->x, sum, sink->totals[i]);
             }
         }
+        sink_clear(kind, sink);
+        sink->next += stage_bytes(kind);
     }
+    sink->first += kind->stage_elements;
 }
 
 /*
  * Defines the unpacker of a type and its product with a column from the static function TYPE, which
- * puts n_blocks blocks of each row into a sink.
+ * puts n_blocks blocks of each row, all elements of a panel, into a sink.
  */
-#define SINK_DEFINE_UNPACKER(type, n_blocks)                                                       \
+#define SINK_DEFINE_UNPACKER(type, n_blocks, n_elements)                                           \
     void SIMD_NAME(unpack_##type)(const void *rows, size_t row_bytes, struct dequant_panel *panel) \
     {                                                                                              \
-        struct sink sink = {.form = DEQUANT_FORM_##type, .panel = panel};                          \
+        static const struct sink_kind kind = {DEQUANT_FORM_##type, n_elements, 0, false};          \
+        struct sink sink = {.panel = panel};                                                       \
                                                                                                    \
-        type(rows, row_bytes, &sink);                                                              \
+        type(rows, row_bytes, &kind, &sink);                                                       \
     }                                                                                              \
                                                                                                    \
     void SIMD_NAME(multiply_##type)(const void *rows, size_t row_bytes, size_t n_panels,           \
                                     const struct dequant_activations *x,                           \
                                     float sums[DEQUANT_PANEL_ROWS])                                \
     {                                                                                              \
-        const size_t step_bytes = (n_blocks) * sizeof(struct dequant_##type);                      \
-        const uint8_t *blocks = rows, *next = blocks + DEQUANT_PANEL_ROWS * row_bytes;             \
-        lanes_floats totals[LANES_PARTS];                                                          \
+        static const struct sink_kind kind = {DEQUANT_FORM_##type, n_elements,                     \
+                                              (n_blocks) * sizeof(struct dequant_##type), true};   \
+        const uint8_t *blocks = rows;                                                              \
+        struct dequant_panel panel;                                                                \
+        struct sink sink;                                                                          \
                                                                                                    \
+        sink.panel = &panel;                                                                       \
+        sink.next = blocks + DEQUANT_PANEL_ROWS * row_bytes;                                       \
         for (size_t i = 0; i < LANES_PARTS; i++)                                                   \
-            totals[i] = lanes_load_floats(sums + LANES * i);                                       \
+            sink.totals[i] = lanes_load_floats(sums + LANES * i);                                  \
         for (size_t i = 0; i < n_panels; i++) {                                                    \
-            struct dequant_panel panel;                                                            \
-            struct sink sink = {.form = DEQUANT_FORM_##type,                                       \
-                                .panel = &panel,                                                   \
-                                .x = x + i,                                                        \
-                                .next = next + i * DEQUANT_PANEL_ROWS * step_bytes,                \
-                                .n_next_bytes = DEQUANT_PANEL_ROWS * step_bytes};                  \
-                                                                                                   \
-            sink_start(&sink);                                                                     \
-            type(blocks + i * step_bytes, row_bytes, &sink);                                       \
-            sink_end(&sink, totals);                                                               \
+            sink.x = x + i;                                                                        \
+            sink_start(&kind, &sink);                                                              \
+            type(blocks + i * kind.row_bytes, row_bytes, &kind, &sink);                            \
         }                                                                                          \
         for (size_t i = 0; i < LANES_PARTS; i++)                                                   \
-            lanes_store_floats(sums + LANES * i, totals[i]);                                       \
+            lanes_store_floats(sums + LANES * i, sink.totals[i]);                                  \
     }
 
 #endif
