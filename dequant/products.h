@@ -8,10 +8,15 @@
  *
  * With w = d * s * (q - z) of a type with scales d (a float) and s (an integer), minima m * t, and
  * activations x = dx * qx, the product of a row and a column is a sum over the runs of elements
- * that share d and dx, in their order:
+ * that share d and dx, in their order. Without integer scales:
  *
- *     sum = fma(d * dx, float(Σ s * (q - z) * qx), sum)
- *     sum = fma(m * dx, float(Σ t * qx), sum)                for types with minima
+ *     sum = fma(d * dx, float(Σ (q - z) * qx), sum)
+ *     sum = fma(m * dx, float(Σ qx), sum)                    for types with minima
+ *
+ * With integer scales d is that of 256 elements, and each of their runs adds to parts first:
+ *
+ *     scaled = fma(dx, float(Σ s * (q - z) * qx), scaled),   least = fma(dx, float(Σ t * qx),
+ * least) sum = fma(d, scaled, sum), then sum = fma(m, least, sum)
  */
 #ifndef GGUFS_DEQUANT_PRODUCTS_H
 #define GGUFS_DEQUANT_PRODUCTS_H

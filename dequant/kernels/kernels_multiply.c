@@ -45,7 +45,11 @@ INLINE void add_panel_of_parts(const struct dequant_form *form, const struct deq
                                size_t n_columns, lanes_floats totals[LANES_COLUMNS])
 {
     const size_t n_groups = DEQUANT_SCALED_ELEMENTS / form->group_elements;
+    struct part_sums part_sums[LANES_COLUMNS];
 
+    UNROLL
+    for (size_t c = 0; c < n_columns; c++)
+        part_sums[c] = (struct part_sums){lanes_all_floats(0), lanes_all_floats(0)};
     for (size_t part = 0; part < DEQUANT_PANEL_ELEMENTS / DEQUANT_SCALED_ELEMENTS; part++) {
         lanes sums[LANES_COLUMNS];
 
@@ -56,8 +60,11 @@ INLINE void add_panel_of_parts(const struct dequant_form *form, const struct deq
             add_group(panel, row, x, x_stride, n_columns, form, group, sums);
         UNROLL
         for (size_t c = 0; c < n_columns; c++)
-            totals[c] = add_part(form, panel, row, part, &x[c * x_stride], sums[c], totals[c]);
+            add_part(form, panel, row, part, &x[c * x_stride], sums[c], &part_sums[c]);
     }
+    UNROLL
+    for (size_t c = 0; c < n_columns; c++)
+        totals[c] = add_parts(form, panel, row, &part_sums[c], totals[c]);
 }
 
 INLINE void add_panel_of_spans(const struct dequant_form *form, const struct dequant_panel *panel,

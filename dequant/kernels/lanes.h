@@ -80,6 +80,11 @@ static inline void lanes_store_floats(float *to, lanes_floats v)
     _mm512_storeu_ps(to, v);
 }
 
+static inline lanes_floats lanes_all_floats(float value)
+{
+    return _mm512_set1_ps(value);
+}
+
 static inline lanes_floats lanes_scale(lanes_floats v, float factor)
 {
     return _mm512_mul_ps(v, _mm512_set1_ps(factor));
@@ -164,6 +169,11 @@ static inline lanes_floats lanes_load_floats(const float *from)
 static inline void lanes_store_floats(float *to, lanes_floats v)
 {
     _mm256_storeu_ps(to, v);
+}
+
+static inline lanes_floats lanes_all_floats(float value)
+{
+    return _mm256_set1_ps(value);
 }
 
 static inline lanes_floats lanes_scale(lanes_floats v, float factor)
@@ -260,6 +270,11 @@ static inline lanes_floats lanes_load_floats(const float *from)
 static inline void lanes_store_floats(float *to, lanes_floats v)
 {
     vst1q_f32(to, v);
+}
+
+static inline lanes_floats lanes_all_floats(float value)
+{
+    return vdupq_n_f32(value);
 }
 
 static inline lanes_floats lanes_scale(lanes_floats v, float factor)

@@ -42,16 +42,18 @@ static inline const int16_t *sums_of(const struct dequant_activations *x, size_t
     return group_elements == 16 ? x->sums_16 : x->sums_32;
 }
 
-/*
- * Return the total with the part of a panel that shares dx, whose products of s and q add up to
- * `sum`.
- */
-INLINE lanes_floats add_part(const struct dequant_form *form, const struct dequant_panel *panel,
-                             size_t row, size_t part, const struct dequant_activations *x,
-                             lanes sum, lanes_floats total)
+/* What the parts of a panel add up to, before d and m. */
+struct part_sums {
+    lanes_floats scaled, least;
+};
+
+/* Add the part of a panel that shares dx, whose products of s and q add up to `sum`. */
+INLINE void add_part(const struct dequant_form *form, const struct dequant_panel *panel, size_t row,
+                     size_t part, const struct dequant_activations *x, lanes sum,
+                     struct part_sums *sums)
 {
     const size_t n_groups = DEQUANT_SCALED_ELEMENTS / form->group_elements, first = part * n_groups;
-    const float x_scale = x->scales[part * DEQUANT_SCALED_ELEMENTS / 32];
+    const lanes_floats x_scale = lanes_all_floats(x->scales[part * DEQUANT_SCALED_ELEMENTS / 32]);
     const int16_t *x_sums = sums_of(x, form->group_elements);
     const bool has_zero = zero_left(form) > 0;
     lanes mins = lanes_all(0);
@@ -62,11 +64,18 @@ INLINE lanes_floats add_part(const struct dequant_form *form, const struct dequa
                                    lanes_all((int32_t)simd_u32(x_sums + group)));
     if (has_zero)
         sum = lanes_sub(sum, mins);
-    total = lanes_fused(lanes_scale(lanes_load_floats(panel->d[0] + row), x_scale),
-                        lanes_to_floats(sum), total);
+    sums->scaled = lanes_fused(x_scale, lanes_to_floats(sum), sums->scaled);
     if (form->has_mins)
-        total = lanes_fused(lanes_scale(lanes_load_floats(panel->m[0] + row), x_scale),
-                            lanes_to_floats(mins), total);
+        sums->least = lanes_fused(x_scale, lanes_to_floats(mins), sums->least);
+}
+
+/* Return the total with all parts of a panel. */
+INLINE lanes_floats add_parts(const struct dequant_form *form, const struct dequant_panel *panel,
+                              size_t row, const struct part_sums *sums, lanes_floats total)
+{
+    total = lanes_fused(lanes_load_floats(panel->d[0] + row), sums->scaled, total);
+    if (form->has_mins)
+        total = lanes_fused(lanes_load_floats(panel->m[0] + row), sums->least, total);
     return total;
 }
 

@@ -46,6 +46,7 @@ struct sink {
     const struct dequant_activations *x;
     /* Of the stage, by group where an accumulator holds one, otherwise by part. */
     lanes sums[DEQUANT_PANEL_ELEMENTS / 16][LANES_PARTS];
+    struct part_sums part_sums[LANES_PARTS];
     lanes_floats totals[LANES_PARTS];
     const uint8_t *next; /* bytes that are needed soon, to be fetched during the stage */
 };
@@ -149,11 +150,14 @@ INLINE void sink_clear(const struct sink_kind *kind, struct sink *sink)
         sink->sums[sum][i] = lanes_all(0);
 }
 
-/* Begin the first stage of a panel. */
+/* Begin a panel. */
 INLINE void sink_start(const struct sink_kind *kind, struct sink *sink)
 {
     sink->first = 0;
     sink_clear(kind, sink);
+    UNROLL
+    for (size_t i = 0; i < LANES_PARTS; i++)
+        sink->part_sums[i] = (struct part_sums){lanes_all_floats(0), lanes_all_floats(0)};
 }
 
 /* End a stage and begin the next one. */
@@ -169,17 +173,29 @@ INLINE void sink_end_stage(const struct sink_kind *kind, struct sink *sink)
             for (size_t i = 0; i < LANES_PARTS; i++) {
                 const lanes sum = sink_sum(form, sink, part, i);
 
-                sink->totals[i] = has_scales(form)
-                                      ? add_part(form, sink->panel, LANES * i, first_part + part,
-                                                 sink->x, sum, sink->totals[i])
-                                      : add_span(form, sink->panel, LANES * i, first_part + part,
-                                                 sink->x, sum, sink->totals[i]);
+                if (has_scales(form))
+                    add_part(form, sink->panel, LANES * i, first_part + part, sink->x, sum,
+                             &sink->part_sums[i]);
+                else
+                    sink->totals[i] = add_span(form, sink->panel, LANES * i, first_part + part,
+                                               sink->x, sum, sink->totals[i]);
             }
         }
         sink_clear(kind, sink);
         sink->next += stage_bytes(kind);
     }
     sink->first += kind->stage_elements;
+}
+
+/* End a panel of products with a column. */
+INLINE void sink_end(const struct sink_kind *kind, struct sink *sink)
+{
+    if (!has_scales(&kind->form))
+        return;
+    UNROLL
+    for (size_t i = 0; i < LANES_PARTS; i++)
+        sink->totals[i] = add_parts(&kind->form, sink->panel, LANES * i, &sink->part_sums[i],
+                                    sink->totals[i]);
 }
 
 /*
@@ -213,6 +229,7 @@ INLINE void sink_end_stage(const struct sink_kind *kind, struct sink *sink)
             sink.x = x + i;                                                                        \
             sink_start(&kind, &sink);                                                              \
             type(blocks + i * kind.row_bytes, row_bytes, &kind, &sink);                            \
+            sink_end(&kind, &sink);                                                                \
         }                                                                                          \
         for (size_t i = 0; i < LANES_PARTS; i++)                                                   \
             lanes_store_floats(sums + LANES * i, sink.totals[i]);                                  \

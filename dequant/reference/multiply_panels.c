@@ -66,6 +66,8 @@ static float multiply_scaled(const struct dequant_form *form, const struct dequa
     const size_t n = form->group_elements, in_part = DEQUANT_SCALED_ELEMENTS / n;
     const int16_t *x_sums = n == 16 ? x->sums_16 : x->sums_32;
 
+    float scaled = 0, least = 0;
+
     for (size_t part = 0; part < DEQUANT_PANEL_ELEMENTS / DEQUANT_SCALED_ELEMENTS; part++) {
         const float x_scale = x->scales[part * DEQUANT_SCALED_ELEMENTS / 32];
         int32_t products = 0, mins = 0;
@@ -77,11 +79,11 @@ static float multiply_scaled(const struct dequant_form *form, const struct dequa
         }
         if (form->zero > 0)
             products -= mins;
-        sum = fmaf(panel->d[0][r] * x_scale, (float)products, sum);
-        if (form->has_mins)
-            sum = fmaf(panel->m[0][r] * x_scale, (float)mins, sum);
+        scaled = fmaf(x_scale, (float)products, scaled);
+        least = fmaf(x_scale, (float)mins, least);
     }
-    return sum;
+    sum = fmaf(panel->d[0][r], scaled, sum);
+    return form->has_mins ? fmaf(panel->m[0][r], least, sum) : sum;
 }
 
 static float multiply_spans(const struct dequant_form *form, const struct dequant_panel *panel,
