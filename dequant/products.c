@@ -17,18 +17,21 @@ static const struct {
 } functions[DEQUANT_SETS] = {SET(scalar, ) DEQUANT_VECTOR_SETS(SET, )};
 
 void dequant_quantize(const struct dequant_form *form, const float *x, size_t n,
-                      struct dequant_activations *out)
+                      struct dequant_activations *out, size_t stride)
 {
-    const size_t set = dequant_product_set();
+    dequant_quantize_fn *quantize = functions[dequant_product_set()].quantize;
     const size_t block_elements =
         form->span_elements == DEQUANT_PANEL_ELEMENTS ? DEQUANT_SCALED_ELEMENTS : 32;
     float rest[DEQUANT_PANEL_ELEMENTS] = {0};
 
-    for (; n >= DEQUANT_PANEL_ELEMENTS; n -= DEQUANT_PANEL_ELEMENTS, x += DEQUANT_PANEL_ELEMENTS)
-        functions[set].quantize(x, block_elements, out++);
+    for (; n >= DEQUANT_PANEL_ELEMENTS; n -= DEQUANT_PANEL_ELEMENTS) {
+        quantize(x, block_elements, out);
+        x += DEQUANT_PANEL_ELEMENTS;
+        out += stride;
+    }
     if (n > 0) {
         memcpy(rest, x, n * sizeof *x);
-        functions[set].quantize(rest, block_elements, out);
+        quantize(rest, block_elements, out);
     }
 }
 
@@ -47,34 +50,28 @@ static void unpack_rest(const struct dequant_type *type, dequant_unpack_fn *unpa
 }
 
 void dequant_unpack(const struct dequant_type *type, const uint8_t *rows, size_t row_bytes,
-                    size_t n_rows, size_t n_elements, size_t first, size_t n_panels,
-                    struct dequant_panel *panels)
+                    size_t n_rows, size_t n_elements, size_t index, struct dequant_panel *panel)
 {
     const struct dequant_product *product = type->product;
-    const size_t set = dequant_product_set();
-    const size_t step_bytes =
+    const size_t set = dequant_product_set(), left = n_elements - index * DEQUANT_PANEL_ELEMENTS;
+    const size_t panel_bytes =
         (size_t)DEQUANT_PANEL_ELEMENTS / type->block_elements * type->block_bytes;
+    const uint8_t *blocks = rows + index * panel_bytes;
     dequant_unpack_fn *unpack =
         product->unpack[set] ? product->unpack[set] : product->unpack[DEQUANT_SET_scalar];
 
-    for (size_t i = 0; i < n_panels; i++) {
-        const size_t at = (first + i) * DEQUANT_PANEL_ELEMENTS;
-        const size_t left = n_elements - at;
-        const uint8_t *blocks = rows + (first + i) * step_bytes;
-
-        if (n_rows == DEQUANT_PANEL_ROWS && left >= DEQUANT_PANEL_ELEMENTS)
-            unpack(blocks, row_bytes, &panels[i]);
-        else
-            unpack_rest(type, unpack, blocks, row_bytes, n_rows,
-                        left < DEQUANT_PANEL_ELEMENTS ? left : DEQUANT_PANEL_ELEMENTS, &panels[i]);
-    }
+    if (n_rows == DEQUANT_PANEL_ROWS && left >= DEQUANT_PANEL_ELEMENTS)
+        unpack(blocks, row_bytes, panel);
+    else
+        unpack_rest(type, unpack, blocks, row_bytes, n_rows,
+                    left < DEQUANT_PANEL_ELEMENTS ? left : DEQUANT_PANEL_ELEMENTS, panel);
 }
 
-void dequant_multiply(const struct dequant_form *form, const struct dequant_panel *panels,
-                      size_t n_panels, const struct dequant_activations *x, size_t x_stride,
-                      size_t n_columns, float sums[][DEQUANT_PANEL_ROWS])
+void dequant_multiply(const struct dequant_form *form, const struct dequant_panel *panel,
+                      const struct dequant_activations *x, size_t n_columns,
+                      float sums[][DEQUANT_PANEL_ROWS])
 {
-    functions[dequant_product_set()].multiply(form, panels, n_panels, x, x_stride, n_columns, sums);
+    functions[dequant_product_set()].multiply(form, panel, x, n_columns, sums);
 }
 
 void dequant_multiply_column(const struct dequant_type *type, const uint8_t *rows, size_t row_bytes,
@@ -93,8 +90,7 @@ void dequant_multiply_column(const struct dequant_type *type, const uint8_t *row
     for (; i < n_panels; i++) {
         struct dequant_panel panel;
 
-        dequant_unpack(type, rows, row_bytes, n_rows, n_elements, i, 1, &panel);
-        dequant_multiply(&product->form, &panel, 1, x + i, n_panels, 1,
-                         (float(*)[DEQUANT_PANEL_ROWS])sums);
+        dequant_unpack(type, rows, row_bytes, n_rows, n_elements, i, &panel);
+        dequant_multiply(&product->form, &panel, x + i, 1, (float(*)[DEQUANT_PANEL_ROWS])sums);
     }
 }

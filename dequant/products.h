@@ -89,13 +89,12 @@ struct dequant_product {
 };
 
 /*
- * Add the products of n_panels panels, which follow each other in 16 rows, and columns: to
- * sums[c][r] that of row r and column c. Column c begins at x + c * x_stride.
+ * Add the products of a panel and the n_columns columns of x: to sums[c][r] that of row r and
+ * column c.
  */
-typedef void dequant_multiply_fn(const struct dequant_form *form,
-                                 const struct dequant_panel *panels, size_t n_panels,
-                                 const struct dequant_activations *x, size_t x_stride,
-                                 size_t n_columns, float sums[][DEQUANT_PANEL_ROWS]);
+typedef void dequant_multiply_fn(const struct dequant_form *form, const struct dequant_panel *panel,
+                                 const struct dequant_activations *x, size_t n_columns,
+                                 float sums[][DEQUANT_PANEL_ROWS]);
 
 /* Quantize DEQUANT_PANEL_ELEMENTS elements in blocks of block_elements, a multiple of 32, that
  * share dx.
@@ -112,29 +111,29 @@ static inline size_t dequant_activations_count(size_t n)
 /*
  * Quantize a column of n floats for weights of a type: dx is the greatest magnitude among the
  * elements that share it, divided by 127; q is x / dx, to nearest with
- * ties to even. A NaN or infinity among the elements makes dx a NaN, and so the product. `out`
- * holds dequant_activations_count(n).
+ * ties to even. A NaN or infinity among the elements makes dx a NaN, and so the product. Those that
+ * meet panel i of a row go to out[i * stride], for all dequant_activations_count(n) panels.
  */
 void dequant_quantize(const struct dequant_form *form, const float *x, size_t n,
-                      struct dequant_activations *out);
+                      struct dequant_activations *out, size_t stride);
 
 /*
- * Unpack n_panels panels of up to DEQUANT_PANEL_ROWS rows of the type by the chosen kernels.
- * `rows` is the first row, n_rows the number of rows, row_bytes their distance, `first` the panel
- * in a row of n_elements to begin with. Lanes and elements that the tensor does not have are 0.
+ * Unpack panel `index` of up to DEQUANT_PANEL_ROWS rows of the type by the chosen kernels. `rows`
+ * is the first row, n_rows the number of rows, row_bytes their distance, n_elements their length.
+ * Lanes and elements that the tensor does not have are 0.
  */
 void dequant_unpack(const struct dequant_type *type, const uint8_t *rows, size_t row_bytes,
-                    size_t n_rows, size_t n_elements, size_t first, size_t n_panels,
-                    struct dequant_panel *panels);
+                    size_t n_rows, size_t n_elements, size_t index, struct dequant_panel *panel);
 
 /* Multiply by the chosen kernels; see dequant_multiply_fn. */
-void dequant_multiply(const struct dequant_form *form, const struct dequant_panel *panels,
-                      size_t n_panels, const struct dequant_activations *x, size_t x_stride,
-                      size_t n_columns, float sums[][DEQUANT_PANEL_ROWS]);
+void dequant_multiply(const struct dequant_form *form, const struct dequant_panel *panel,
+                      const struct dequant_activations *x, size_t n_columns,
+                      float sums[][DEQUANT_PANEL_ROWS]);
 
 /*
  * Add the products of up to DEQUANT_PANEL_ROWS rows and a column by the chosen kernels: to sums[r]
- * that of row r. `rows`, row_bytes, n_rows and n_elements as for dequant_unpack().
+ * that of row r. `rows`, row_bytes, n_rows and n_elements as for dequant_unpack(); x has what meets
+ * panel i in x[i].
  */
 void dequant_multiply_column(const struct dequant_type *type, const uint8_t *rows, size_t row_bytes,
                              size_t n_rows, size_t n_elements, const struct dequant_activations *x,

@@ -14,7 +14,7 @@ INLINE size_t depth_of(const struct dequant_form *form)
 
 /* Add the products of the group's elements to sums[c]. */
 INLINE void add_group(const struct dequant_panel *panel, size_t row,
-                      const struct dequant_activations *x, size_t x_stride, size_t n_columns,
+                      const struct dequant_activations *x, size_t n_columns,
                       const struct dequant_form *form, size_t group, lanes sums[LANES_COLUMNS])
 {
     const size_t n_steps = form->group_elements / 4, depth = depth_of(form);
@@ -32,7 +32,7 @@ INLINE void add_group(const struct dequant_panel *panel, size_t row,
         for (size_t c = 0; c < n_columns; c++) {
             if (step % depth == 0)
                 accumulators[c] = lanes_all(0);
-            accumulators[c] = lanes_dot_of(form, accumulators[c], q, four_of(&x[c * x_stride], i));
+            accumulators[c] = lanes_dot_of(form, accumulators[c], q, four_of(&x[c], i));
             if (step % depth + 1 == depth || step + 1 == n_steps)
                 sums[c] = has_scales(form) ? lanes_add_scaled(sums[c], accumulators[c], scale)
                                            : lanes_add_accumulator(sums[c], accumulators[c]);
@@ -41,8 +41,8 @@ INLINE void add_group(const struct dequant_panel *panel, size_t row,
 }
 
 INLINE void add_panel_of_parts(const struct dequant_form *form, const struct dequant_panel *panel,
-                               size_t row, const struct dequant_activations *x, size_t x_stride,
-                               size_t n_columns, lanes_floats totals[LANES_COLUMNS])
+                               size_t row, const struct dequant_activations *x, size_t n_columns,
+                               lanes_floats totals[LANES_COLUMNS])
 {
     const size_t n_groups = DEQUANT_SCALED_ELEMENTS / form->group_elements;
     struct part_sums part_sums[LANES_COLUMNS];
@@ -57,10 +57,10 @@ INLINE void add_panel_of_parts(const struct dequant_form *form, const struct deq
         for (size_t c = 0; c < n_columns; c++)
             sums[c] = lanes_all(0);
         for (size_t group = part * n_groups; group < (part + 1) * n_groups; group++)
-            add_group(panel, row, x, x_stride, n_columns, form, group, sums);
+            add_group(panel, row, x, n_columns, form, group, sums);
         UNROLL
         for (size_t c = 0; c < n_columns; c++)
-            add_part(form, panel, row, part, &x[c * x_stride], sums[c], &part_sums[c]);
+            add_part(form, panel, row, part, &x[c], sums[c], &part_sums[c]);
     }
     UNROLL
     for (size_t c = 0; c < n_columns; c++)
@@ -68,26 +68,26 @@ INLINE void add_panel_of_parts(const struct dequant_form *form, const struct deq
 }
 
 INLINE void add_panel_of_spans(const struct dequant_form *form, const struct dequant_panel *panel,
-                               size_t row, const struct dequant_activations *x, size_t x_stride,
-                               size_t n_columns, lanes_floats totals[LANES_COLUMNS])
+                               size_t row, const struct dequant_activations *x, size_t n_columns,
+                               lanes_floats totals[LANES_COLUMNS])
 {
     for (size_t span = 0; span < DEQUANT_PANEL_ELEMENTS / form->span_elements; span++) {
         lanes sums[LANES_COLUMNS];
 
         UNROLL
         for (size_t c = 0; c < n_columns; c++)
-            sums[c] = span_start(form, span, &x[c * x_stride]);
-        add_group(panel, row, x, x_stride, n_columns, form, span, sums);
+            sums[c] = span_start(form, span, &x[c]);
+        add_group(panel, row, x, n_columns, form, span, sums);
         UNROLL
         for (size_t c = 0; c < n_columns; c++)
-            totals[c] = add_span(form, panel, row, span, &x[c * x_stride], sums[c], totals[c]);
+            totals[c] = add_span(form, panel, row, span, &x[c], sums[c], totals[c]);
     }
 }
 
 /* n_columns columns; the form and n_columns are constants. */
-INLINE void multiply_columns(const struct dequant_form *form, const struct dequant_panel *panels,
-                             size_t n_panels, const struct dequant_activations *x, size_t x_stride,
-                             size_t n_columns, float sums[][DEQUANT_PANEL_ROWS])
+INLINE void multiply_columns(const struct dequant_form *form, const struct dequant_panel *panel,
+                             const struct dequant_activations *x, size_t n_columns,
+                             float sums[][DEQUANT_PANEL_ROWS])
 {
     for (size_t row = 0; row < DEQUANT_PANEL_ROWS; row += LANES) {
         lanes_floats totals[LANES_COLUMNS];
@@ -95,31 +95,28 @@ INLINE void multiply_columns(const struct dequant_form *form, const struct dequa
         UNROLL
         for (size_t c = 0; c < n_columns; c++)
             totals[c] = lanes_load_floats(sums[c] + row);
-        for (size_t i = 0; i < n_panels; i++) {
-            if (has_scales(form))
-                add_panel_of_parts(form, &panels[i], row, x + i, x_stride, n_columns, totals);
-            else
-                add_panel_of_spans(form, &panels[i], row, x + i, x_stride, n_columns, totals);
-        }
+        if (has_scales(form))
+            add_panel_of_parts(form, panel, row, x, n_columns, totals);
+        else
+            add_panel_of_spans(form, panel, row, x, n_columns, totals);
         UNROLL
         for (size_t c = 0; c < n_columns; c++)
             lanes_store_floats(sums[c] + row, totals[c]);
     }
 }
 
-INLINE void multiply(const struct dequant_form *form, const struct dequant_panel *panels,
-                     size_t n_panels, const struct dequant_activations *x, size_t x_stride,
-                     size_t n_columns, float sums[][DEQUANT_PANEL_ROWS])
+INLINE void multiply(const struct dequant_form *form, const struct dequant_panel *panel,
+                     const struct dequant_activations *x, size_t n_columns,
+                     float sums[][DEQUANT_PANEL_ROWS])
 {
     size_t c = 0;
 
     for (; c + LANES_COLUMNS <= n_columns; c += LANES_COLUMNS)
-        multiply_columns(form, panels, n_panels, x + c * x_stride, x_stride, LANES_COLUMNS,
-                         sums + c);
+        multiply_columns(form, panel, x + c, LANES_COLUMNS, sums + c);
     for (; c + 2 <= n_columns; c += 2)
-        multiply_columns(form, panels, n_panels, x + c * x_stride, x_stride, 2, sums + c);
+        multiply_columns(form, panel, x + c, 2, sums + c);
     for (; c < n_columns; c++)
-        multiply_columns(form, panels, n_panels, x + c * x_stride, x_stride, 1, sums + c);
+        multiply_columns(form, panel, x + c, 1, sums + c);
 }
 
 /*
@@ -127,13 +124,13 @@ INLINE void multiply(const struct dequant_form *form, const struct dequant_panel
  * the greatest integer. Whether there are zero points and minima matters little.
  */
 #define DEFINE_MULTIPLY(name, span, group, most)                                                   \
-    static void name(const struct dequant_form *of_type, const struct dequant_panel *panels,       \
-                     size_t n_panels, const struct dequant_activations *x, size_t x_stride,        \
-                     size_t n_columns, float sums[][DEQUANT_PANEL_ROWS])                           \
+    static void name(const struct dequant_form *of_type, const struct dequant_panel *panel,        \
+                     const struct dequant_activations *x, size_t n_columns,                        \
+                     float sums[][DEQUANT_PANEL_ROWS])                                             \
     {                                                                                              \
         const struct dequant_form form = {span, group, of_type->zero, most, of_type->has_mins};    \
                                                                                                    \
-        multiply(&form, panels, n_panels, x, x_stride, n_columns, sums);                           \
+        multiply(&form, panel, x, n_columns, sums);                                                \
     }
 
 DEFINE_MULTIPLY(scaled_32_to_15, 256, 32, 15)
@@ -163,17 +160,17 @@ static const struct {
     {32, 32, 255, spans_32_to_255},   {16, 16, 31, spans_16_to_31},
 };
 
-void SIMD_NAME(multiply)(const struct dequant_form *form, const struct dequant_panel *panels,
-                         size_t n_panels, const struct dequant_activations *x, size_t x_stride,
-                         size_t n_columns, float sums[][DEQUANT_PANEL_ROWS])
+void SIMD_NAME(multiply)(const struct dequant_form *form, const struct dequant_panel *panel,
+                         const struct dequant_activations *x, size_t n_columns,
+                         float sums[][DEQUANT_PANEL_ROWS])
 {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         if (forms[i].span_elements == form->span_elements &&
             forms[i].group_elements == form->group_elements &&
             forms[i].greatest >= form->greatest) {
-            forms[i].multiply(form, panels, n_panels, x, x_stride, n_columns, sums);
+            forms[i].multiply(form, panel, x, n_columns, sums);
             return;
         }
     }
-    dequant_scalar_multiply(form, panels, n_panels, x, x_stride, n_columns, sums);
+    dequant_scalar_multiply(form, panel, x, n_columns, sums);
 }

@@ -103,18 +103,14 @@ static float multiply_spans(const struct dequant_form *form, const struct dequan
     return sum;
 }
 
-void dequant_scalar_multiply(const struct dequant_form *form, const struct dequant_panel *panels,
-                             size_t n_panels, const struct dequant_activations *x, size_t x_stride,
-                             size_t n_columns, float sums[][DEQUANT_PANEL_ROWS])
+void dequant_scalar_multiply(const struct dequant_form *form, const struct dequant_panel *panel,
+                             const struct dequant_activations *x, size_t n_columns,
+                             float sums[][DEQUANT_PANEL_ROWS])
 {
     for (size_t c = 0; c < n_columns; c++) {
-        for (size_t i = 0; i < n_panels; i++) {
-            const struct dequant_activations *column = x + c * x_stride + i;
-
-            for (size_t r = 0; r < DEQUANT_PANEL_ROWS; r++)
-                sums[c][r] = form->span_elements == DEQUANT_PANEL_ELEMENTS
-                                 ? multiply_scaled(form, &panels[i], column, r, sums[c][r])
-                                 : multiply_spans(form, &panels[i], column, r, sums[c][r]);
-        }
+        for (size_t r = 0; r < DEQUANT_PANEL_ROWS; r++)
+            sums[c][r] = form->span_elements == DEQUANT_PANEL_ELEMENTS
+                             ? multiply_scaled(form, panel, &x[c], r, sums[c][r])
+                             : multiply_spans(form, panel, &x[c], r, sums[c][r]);
     }
 }

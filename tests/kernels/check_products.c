@@ -44,7 +44,8 @@ static bool are_same_panels(const struct dequant_product *product, const struct 
            (!product->form.has_mins || are_same(a->m[0], b->m[0], n_spans * DEQUANT_PANEL_ROWS));
 }
 
-static struct dequant_activations columns[MOST_COLUMNS][MOST_PANELS];
+/* By panel, and in it by column. */
+static struct dequant_activations columns[MOST_PANELS][MOST_COLUMNS];
 
 static void make_columns(const struct dequant_product *product, bool is_extreme)
 {
@@ -57,7 +58,7 @@ static void make_columns(const struct dequant_product *product, bool is_extreme)
             if (is_extreme)
                 x[i] = c % 3 == 0 ? 1.0F : c % 3 == 1 ? -1.0F : copysignf(1, x[i]);
         }
-        dequant_quantize(&product->form, x, sizeof x / sizeof *x, columns[c]);
+        dequant_quantize(&product->form, x, sizeof x / sizeof *x, &columns[0][c], MOST_COLUMNS);
     }
 }
 
@@ -69,15 +70,19 @@ static bool multiplies_column_alike(const struct dequant_type *type, const char 
                                     const uint8_t *rows, size_t stride, size_t n_rows,
                                     size_t n_elements)
 {
+    const size_t n_panels = dequant_activations_count(n_elements);
     float good[1][DEQUANT_PANEL_ROWS], bad[1][DEQUANT_PANEL_ROWS];
+    struct dequant_activations column[MOST_PANELS];
 
     for (size_t r = 0; r < DEQUANT_PANEL_ROWS; r++)
         good[0][r] = bad[0][r] = (float)r;
     dequant_choose_kernels("scalar");
-    dequant_multiply(&type->product->form, expected, dequant_activations_count(n_elements),
-                     columns[0], MOST_PANELS, 1, good);
+    for (size_t i = 0; i < n_panels; i++) {
+        column[i] = columns[i][0];
+        dequant_multiply(&type->product->form, &expected[i], &column[i], 1, good);
+    }
     dequant_choose_kernels(set);
-    dequant_multiply_column(type, rows, stride, n_rows, n_elements, columns[0], bad[0]);
+    dequant_multiply_column(type, rows, stride, n_rows, n_elements, column, bad[0]);
     return are_same(good[0], bad[0], n_rows);
 }
 
@@ -96,12 +101,13 @@ static bool unpacks_alike(const struct dequant_type *type, const char *set,
         memcpy(rows + r * stride, from + r * row_bytes, row_bytes);
     memset(expected, 0x5a, sizeof expected);
     memset(got, 0xa5, sizeof got);
-    dequant_choose_kernels("scalar");
-    dequant_unpack(type, rows, stride, n_rows, n_elements, 0, n_panels, expected);
-    dequant_choose_kernels(set);
-    dequant_unpack(type, rows, stride, n_rows, n_elements, 0, n_panels, got);
-    for (size_t i = 0; i < n_panels; i++)
+    for (size_t i = 0; i < n_panels; i++) {
+        dequant_choose_kernels("scalar");
+        dequant_unpack(type, rows, stride, n_rows, n_elements, i, &expected[i]);
+        dequant_choose_kernels(set);
+        dequant_unpack(type, rows, stride, n_rows, n_elements, i, &got[i]);
         is_good &= are_same_panels(type->product, &expected[i], &got[i]);
+    }
     return is_good & multiplies_column_alike(type, set, rows, stride, n_rows, n_elements);
 }
 
@@ -133,23 +139,23 @@ static bool check_unpack(const struct dequant_type *type, const char *set,
     return is_good;
 }
 
-/* Multiply by 1 to MOST_COLUMNS columns and 1 to MOST_PANELS panels with both sets. */
+/* Multiply panels by 1 to MOST_COLUMNS columns with both sets. */
 static bool multiplies_alike(const struct dequant_product *product, const char *set)
 {
     static float good[MOST_COLUMNS][DEQUANT_PANEL_ROWS], bad[MOST_COLUMNS][DEQUANT_PANEL_ROWS];
     bool is_good = true;
 
     for (size_t n = 1; n <= MOST_COLUMNS; n++) {
-        const size_t n_panels = n % MOST_PANELS + 1;
+        const size_t i = n % MOST_PANELS;
 
         for (size_t c = 0; c < n; c++) {
             for (size_t r = 0; r < DEQUANT_PANEL_ROWS; r++)
                 good[c][r] = bad[c][r] = (float)(c * r);
         }
         dequant_choose_kernels("scalar");
-        dequant_multiply(&product->form, expected, n_panels, columns[0], MOST_PANELS, n, good);
+        dequant_multiply(&product->form, &expected[i], columns[i], n, good);
         dequant_choose_kernels(set);
-        dequant_multiply(&product->form, expected, n_panels, columns[0], MOST_PANELS, n, bad);
+        dequant_multiply(&product->form, &expected[i], columns[i], n, bad);
         is_good &= are_same(good[0], bad[0], n * DEQUANT_PANEL_ROWS);
     }
     return is_good;
@@ -166,8 +172,9 @@ static bool check_multiply(const struct dequant_type *type, const char *set)
 
     make_blocks(e, blocks);
     dequant_choose_kernels("scalar");
-    dequant_unpack(type, blocks, row_bytes, 16, MOST_PANELS * DEQUANT_PANEL_ELEMENTS, 0,
-                   MOST_PANELS, expected);
+    for (size_t i = 0; i < MOST_PANELS; i++)
+        dequant_unpack(type, blocks, row_bytes, 16, MOST_PANELS * DEQUANT_PANEL_ELEMENTS, i,
+                       &expected[i]);
     make_columns(product, false);
     is_good = multiplies_alike(product, set);
     /* The greatest integers, in lanes where accumulators of few bits fill up. */
@@ -193,9 +200,9 @@ static bool quantizes_alike(const struct dequant_product *product, const char *s
     memset(&good, 0x5a, sizeof good);
     memset(&bad, 0xa5, sizeof bad);
     dequant_choose_kernels("scalar");
-    dequant_quantize(&product->form, x, n, &good);
+    dequant_quantize(&product->form, x, n, &good, 1);
     dequant_choose_kernels(set);
-    dequant_quantize(&product->form, x, n, &bad);
+    dequant_quantize(&product->form, x, n, &bad, 1);
     return memcmp(good.q, bad.q, sizeof good.q) == 0 &&
            memcmp(good.sums_16, bad.sums_16, sizeof good.sums_16) == 0 &&
            memcmp(good.sums_32, bad.sums_32, sizeof good.sums_32) == 0 &&

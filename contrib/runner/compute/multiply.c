@@ -94,16 +94,10 @@ static void multiply_floats(const struct run_tensor *weights, const float *x, si
 /*
  * The activations of a block of columns, which stay in the L2 cache while rows are multiplied by
  * them: up to MOST_COLUMNS columns, as many as fit, or one of up to MOST_ACTIVATIONS * 256
- * elements.
+ * elements. Those of all columns that meet a panel lie together.
  */
 enum { MOST_ACTIVATIONS = 2048, MOST_COLUMNS = 256 };
 static struct dequant_activations activations[MOST_ACTIVATIONS];
-
-/*
- * Panels unpacked at a time. Few columns take one, which stays in the L1 cache; many columns take
- * all of a row up to MANY_PANELS, since each is unpacked only once.
- */
-enum { FEW_COLUMNS = 8, MANY_PANELS = 24 };
 
 /* A product of a block of columns. */
 struct product {
@@ -134,33 +128,26 @@ static void prefetch(const struct product *product, uint64_t row, size_t panel)
 static void multiply_rows(const struct product *product, uint64_t row)
 {
     const struct run_tensor *weights = product->weights;
-    const uint64_t rows = run_tensor_rows(weights);
+    const uint64_t rows = run_tensor_rows(weights), width = weights->ne[0];
     const uint8_t *first_row = product->rows + row * product->row_bytes;
     const size_t n_rows = rows - row < DEQUANT_PANEL_ROWS ? rows - row : DEQUANT_PANEL_ROWS;
-    const bool are_few = product->n_columns <= FEW_COLUMNS;
-    const size_t step = are_few ? 1 : MANY_PANELS;
-    struct dequant_panel panels[MANY_PANELS];
+    const size_t n_columns = product->n_columns;
     float sums[MOST_COLUMNS][DEQUANT_PANEL_ROWS];
 
-    memset(sums, 0, product->n_columns * sizeof *sums);
-    if (product->n_columns == 1) {
-        dequant_multiply_column(weights->type, first_row, product->row_bytes, n_rows,
-                                weights->ne[0], activations, sums[0]);
-        memcpy(product->out + row, sums[0], n_rows * sizeof(float));
-        return;
-    }
-    for (size_t first = 0; first < product->n_panels; first += step) {
-        const size_t left = product->n_panels - first;
-        const size_t n_panels = left < step ? left : step;
+    memset(sums, 0, n_columns * sizeof *sums);
+    if (n_columns == 1)
+        dequant_multiply_column(weights->type, first_row, product->row_bytes, n_rows, width,
+                                activations, sums[0]);
+    /* A panel stays in the L1 cache while the columns come from the L2 cache. */
+    for (size_t i = 0; i < product->n_panels && n_columns > 1; i++) {
+        struct dequant_panel panel;
 
-        if (are_few)
-            prefetch(product, row, first);
-        dequant_unpack(weights->type, first_row, product->row_bytes, n_rows, weights->ne[0], first,
-                       n_panels, panels);
-        dequant_multiply(&weights->type->product->form, panels, n_panels, activations + first,
-                         product->n_panels, product->n_columns, sums);
+        prefetch(product, row, i);
+        dequant_unpack(weights->type, first_row, product->row_bytes, n_rows, width, i, &panel);
+        dequant_multiply(&weights->type->product->form, &panel, activations + i * n_columns,
+                         n_columns, sums);
     }
-    for (size_t c = 0; c < product->n_columns; c++)
+    for (size_t c = 0; c < n_columns; c++)
         memcpy(product->out + c * rows + row, sums[c], n_rows * sizeof(float));
 }
 
@@ -172,7 +159,7 @@ static void quantize_columns(void *context, size_t first, size_t end, unsigned t
     (void)thread;
     for (size_t c = first; c < end; c++)
         dequant_quantize(&product->weights->type->product->form, product->x + c * width, width,
-                         activations + c * product->n_panels);
+                         activations + c, product->n_columns);
 }
 
 /* Multiply groups of DEQUANT_PANEL_ROWS rows. */

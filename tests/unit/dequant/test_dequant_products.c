@@ -31,7 +31,8 @@ static void load_rows(const struct dequant_type *type, size_t first)
 {
     const uint8_t *rows = blocks + first * type->block_bytes;
 
-    dequant_unpack(type, rows, row_bytes_of(type), ROWS, WIDTH, 0, N_PANELS, panels);
+    for (size_t i = 0; i < N_PANELS; i++)
+        dequant_unpack(type, rows, row_bytes_of(type), ROWS, WIDTH, i, &panels[i]);
     for (size_t r = 0; r < ROWS; r++)
         dequant_decode(type, rows + r * row_bytes_of(type), weights[r],
                        WIDTH / type->block_elements);
@@ -60,9 +61,10 @@ static void for_each_product(void (*test)(const struct dequant_type *))
 
 static void multiply(const struct dequant_type *type, const float *x)
 {
-    dequant_quantize(&type->product->form, x, WIDTH, activations);
+    dequant_quantize(&type->product->form, x, WIDTH, activations, 1);
     memset(sums, 0, sizeof sums);
-    dequant_multiply(&type->product->form, panels, N_PANELS, activations, N_PANELS, 1, sums);
+    for (size_t i = 0; i < N_PANELS; i++)
+        dequant_multiply(&type->product->form, &panels[i], &activations[i], 1, sums);
 }
 
 /* The value of element i of row r in a panel; its terms' magnitudes are added to *magnitude. */
@@ -222,11 +224,12 @@ static void check_rest(const struct dequant_type *type)
     float x[WIDTH];
 
     fill(x, 1);
-    dequant_unpack(type, blocks, row_bytes, n_rows, n, 0, dequant_activations_count(n), panels);
-    dequant_quantize(&type->product->form, x, n, activations);
+    dequant_quantize(&type->product->form, x, n, activations, 1);
     memset(sums, 0, sizeof sums);
-    dequant_multiply(&type->product->form, panels, dequant_activations_count(n), activations,
-                     N_PANELS, 1, sums);
+    for (size_t i = 0; i < dequant_activations_count(n); i++) {
+        dequant_unpack(type, blocks, row_bytes, n_rows, n, i, &panels[i]);
+        dequant_multiply(&type->product->form, &panels[i], &activations[i], 1, sums);
+    }
     for (size_t r = 0; r < ROWS; r++) {
         double sum = 0, magnitude = 0;
 
