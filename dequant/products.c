@@ -20,8 +20,7 @@ void dequant_quantize(const struct dequant_form *form, const float *x, size_t n,
                       struct dequant_activations *out, size_t stride)
 {
     dequant_quantize_fn *quantize = functions[dequant_product_set()].quantize;
-    const size_t block_elements =
-        form->span_elements == DEQUANT_PANEL_ELEMENTS ? DEQUANT_SCALED_ELEMENTS : 32;
+    const size_t block_elements = dequant_block_elements(form);
     float rest[DEQUANT_PANEL_ELEMENTS] = {0};
 
     for (; n >= DEQUANT_PANEL_ELEMENTS; n -= DEQUANT_PANEL_ELEMENTS) {

@@ -108,6 +108,12 @@ static inline size_t dequant_activations_count(size_t n)
     return (n + DEQUANT_PANEL_ELEMENTS - 1) / DEQUANT_PANEL_ELEMENTS;
 }
 
+/* Return the number of activations that share dx, for weights of a type. */
+static inline size_t dequant_block_elements(const struct dequant_form *form)
+{
+    return form->span_elements == DEQUANT_PANEL_ELEMENTS ? DEQUANT_SCALED_ELEMENTS : 32;
+}
+
 /*
  * Quantize a column of n floats for weights of a type: dx is the greatest magnitude among the
  * elements that share it, divided by 127; q is x / dx, to nearest with

@@ -9,7 +9,7 @@
 
 /* Multiplications in a piece of work: of floats, and of integers, which are faster. */
 #define PIECE_PRODUCTS         32768
-#define PIECE_INTEGER_PRODUCTS 262144
+#define PIECE_INTEGER_PRODUCTS 1048576
 
 static bool in_floats;
 
@@ -99,112 +99,148 @@ static void multiply_floats(const struct run_tensor *weights, const float *x, si
 enum { MOST_ACTIVATIONS = 2048, MOST_COLUMNS = 256 };
 static struct dequant_activations activations[MOST_ACTIVATIONS];
 
-/* A product of a block of columns. */
-struct product {
-    const struct run_tensor *weights;
-    const uint8_t *rows; /* the first byte of row 0 */
-    size_t row_bytes;
-    size_t n_panels;
+/* Weights that are multiplied by the same block of columns. */
+struct products {
+    const struct run_product *list;
     const float *x;
-    size_t n_columns;
-    float *out;
+    size_t first_column, n_columns, n_panels;
 };
 
-/* Bring the rows that follow into the cache, as many bytes as a panel takes up. */
-static void prefetch(const struct product *product, uint64_t row, size_t panel)
+static uint64_t row_groups(const struct run_tensor *weights)
+{
+    return (run_tensor_rows(weights) + DEQUANT_PANEL_ROWS - 1) / DEQUANT_PANEL_ROWS;
+}
+
+/* Bring the bytes from `next` on into the cache, as many as a panel takes up. */
+static void prefetch(const struct dequant_type *type, const uint8_t *next)
 {
     enum { LINE_BYTES = 64 };
-    const struct dequant_type *type = product->weights->type;
     const size_t n_bytes = (size_t)DEQUANT_PANEL_ROWS * DEQUANT_PANEL_ELEMENTS /
                            type->block_elements * type->block_bytes;
-    const uint8_t *next =
-        product->rows + (row + DEQUANT_PANEL_ROWS) * product->row_bytes + panel * n_bytes;
 
     for (size_t i = 0; i < n_bytes; i += LINE_BYTES)
         __builtin_prefetch(next + i, 0, 2);
 }
 
 /* The products of up to DEQUANT_PANEL_ROWS rows from `row` on with all columns. */
-static void multiply_rows(const struct product *product, uint64_t row)
+static void multiply_rows(const struct products *products, const struct run_product *product,
+                          uint64_t row)
 {
-    const struct run_tensor *weights = product->weights;
+    const struct run_tensor *weights = &product->weights;
+    const struct dequant_type *type = weights->type;
     const uint64_t rows = run_tensor_rows(weights), width = weights->ne[0];
-    const uint8_t *first_row = product->rows + row * product->row_bytes;
+    const size_t row_bytes = width / type->block_elements * type->block_bytes;
+    const uint8_t *first_row = weights->data + (weights->first_row + row) * row_bytes;
     const size_t n_rows = rows - row < DEQUANT_PANEL_ROWS ? rows - row : DEQUANT_PANEL_ROWS;
-    const size_t n_columns = product->n_columns;
+    const size_t n_columns = products->n_columns;
     float sums[MOST_COLUMNS][DEQUANT_PANEL_ROWS];
 
     memset(sums, 0, n_columns * sizeof *sums);
     if (n_columns == 1)
-        dequant_multiply_column(weights->type, first_row, product->row_bytes, n_rows, width,
-                                activations, sums[0]);
+        dequant_multiply_column(type, first_row, row_bytes, n_rows, width, activations, sums[0]);
     /* A panel stays in the L1 cache while the columns come from the L2 cache. */
-    for (size_t i = 0; i < product->n_panels && n_columns > 1; i++) {
+    for (size_t i = 0; i < products->n_panels && n_columns > 1; i++) {
         struct dequant_panel panel;
 
-        prefetch(product, row, i);
-        dequant_unpack(weights->type, first_row, product->row_bytes, n_rows, width, i, &panel);
-        dequant_multiply(&weights->type->product->form, &panel, activations + i * n_columns,
-                         n_columns, sums);
+        prefetch(type, first_row +
+                           DEQUANT_PANEL_ROWS * (row_bytes + i * (row_bytes / products->n_panels)));
+        dequant_unpack(type, first_row, row_bytes, n_rows, width, i, &panel);
+        dequant_multiply(&type->product->form, &panel, activations + i * n_columns, n_columns,
+                         sums);
     }
     for (size_t c = 0; c < n_columns; c++)
-        memcpy(product->out + c * rows + row, sums[c], n_rows * sizeof(float));
+        memcpy(product->out + (products->first_column + c) * rows + row, sums[c],
+               n_rows * sizeof(float));
 }
 
 static void quantize_columns(void *context, size_t first, size_t end, unsigned thread)
 {
-    const struct product *product = context;
-    const size_t width = product->weights->ne[0];
+    const struct products *products = context;
+    const struct run_tensor *weights = &products->list[0].weights;
+    const size_t width = weights->ne[0];
 
     (void)thread;
     for (size_t c = first; c < end; c++)
-        dequant_quantize(&product->weights->type->product->form, product->x + c * width, width,
-                         activations + c, product->n_columns);
+        dequant_quantize(&weights->type->product->form,
+                         products->x + (products->first_column + c) * width, width, activations + c,
+                         products->n_columns);
 }
 
-/* Multiply groups of DEQUANT_PANEL_ROWS rows. */
+/* Multiply groups of DEQUANT_PANEL_ROWS rows, those of one product after those of another. */
 static void multiply_panels(void *context, size_t first, size_t end, unsigned thread)
 {
+    const struct products *products = context;
+
     (void)thread;
-    for (uint64_t group = first; group < end; group++)
-        multiply_rows(context, group * DEQUANT_PANEL_ROWS);
+    for (uint64_t group = first; group < end; group++) {
+        const struct run_product *product = products->list;
+        uint64_t in_product = group;
+
+        for (; in_product >= row_groups(&product->weights); product++)
+            in_product -= row_groups(&product->weights);
+        multiply_rows(products, product, in_product * DEQUANT_PANEL_ROWS);
+    }
 }
 
-static void multiply_integers(const struct run_tensor *weights, const float *x, size_t n,
-                              float *out)
+/* Multiply weights whose activations are quantized alike. */
+static void multiply_integers(const struct run_product *list, size_t n_products, const float *x,
+                              size_t n)
 {
-    const struct dequant_type *type = weights->type;
-    const uint64_t rows = run_tensor_rows(weights), width = weights->ne[0];
-    const size_t row_bytes = width / type->block_elements * type->block_bytes;
+    const uint64_t width = list[0].weights.ne[0];
     const size_t n_panels = dequant_activations_count(width);
     const size_t that_fit = MOST_ACTIVATIONS / n_panels;
     const size_t most = that_fit < MOST_COLUMNS ? that_fit : MOST_COLUMNS;
+    uint64_t n_groups = 0;
 
+    for (size_t i = 0; i < n_products; i++)
+        n_groups += row_groups(&list[i].weights);
     for (size_t first = 0; first < n; first += most) {
-        struct product product = {
-            .weights = weights,
-            .rows = weights->data + weights->first_row * row_bytes,
-            .row_bytes = row_bytes,
-            .n_panels = n_panels,
-            .x = x + first * width,
+        struct products products = {
+            .list = list,
+            .x = x,
+            .first_column = first,
             .n_columns = n - first < most ? n - first : most,
-            .out = out + first * rows,
+            .n_panels = n_panels,
         };
 
-        run_parallel(product.n_columns, run_grain(PIECE_PRODUCTS, width), quantize_columns,
-                     &product);
+        run_parallel(products.n_columns, run_grain(PIECE_PRODUCTS, width), quantize_columns,
+                     &products);
         run_parallel(
-            (rows + DEQUANT_PANEL_ROWS - 1) / DEQUANT_PANEL_ROWS,
-            run_grain(PIECE_INTEGER_PRODUCTS, DEQUANT_PANEL_ROWS * width * product.n_columns),
-            multiply_panels, &product);
+            n_groups,
+            run_grain(PIECE_INTEGER_PRODUCTS, DEQUANT_PANEL_ROWS * width * products.n_columns),
+            multiply_panels, &products);
+    }
+}
+
+static bool is_in_integers(const struct run_tensor *weights)
+{
+    return !in_floats && weights->type->product &&
+           dequant_activations_count(weights->ne[0]) <= MOST_ACTIVATIONS;
+}
+
+/* Return true if the activations of both are quantized alike. */
+static bool are_alike(const struct run_tensor *a, const struct run_tensor *b)
+{
+    return is_in_integers(a) && is_in_integers(b) &&
+           dequant_block_elements(&a->type->product->form) ==
+               dequant_block_elements(&b->type->product->form);
+}
+
+void run_multiply_all(const struct run_product *products, size_t n_products, const float *x,
+                      size_t n)
+{
+    for (size_t i = 0, end; i < n_products; i = end) {
+        end = i + 1;
+        while (end < n_products && are_alike(&products[i].weights, &products[end].weights))
+            end++;
+        if (is_in_integers(&products[i].weights))
+            multiply_integers(products + i, end - i, x, n);
+        else
+            multiply_floats(&products[i].weights, x, n, products[i].out);
     }
 }
 
 void run_multiply(const struct run_tensor *weights, const float *x, size_t n, float *out)
 {
-    if (!in_floats && weights->type->product &&
-        dequant_activations_count(weights->ne[0]) <= MOST_ACTIVATIONS)
-        multiply_integers(weights, x, n, out);
-    else
-        multiply_floats(weights, x, n, out);
+    run_multiply_all(&(struct run_product){*weights, out}, 1, x, n);
 }

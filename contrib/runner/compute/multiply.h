@@ -20,4 +20,16 @@ void run_multiply_in_floats(bool in_floats);
  */
 void run_multiply(const struct run_tensor *weights, const float *x, size_t n, float *out);
 
+struct run_product {
+    struct run_tensor weights; /* all of the same ne[0] */
+    float *out;
+};
+
+/*
+ * The same for several weights and one x, which is faster than one after the other: x is quantized
+ * once, and threads wait for each other once. Neighbours should have types alike.
+ */
+void run_multiply_all(const struct run_product *products, size_t n_products, const float *x,
+                      size_t n);
+
 #endif

@@ -2,6 +2,7 @@
 
 #include "gguf/support/grow.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -236,14 +237,12 @@ void run_load_norm_if(struct run_loader *loader, const char *name, enum run_norm
         miss(loader, name, ".weight");
 }
 
-void run_linear_apply(const struct run_linear *linear, uint64_t matrix, const float *x, size_t n,
-                      float *out)
+/* Apply scale and bias of matrix `matrix` to n products. */
+static void finish_linear(const struct run_linear *linear, uint64_t matrix, size_t n, float *out)
 {
     const uint64_t rows = linear->weight.ne[1];
-    const struct run_tensor weight = run_tensor_slice(&linear->weight, matrix * rows, rows);
     const float scale = linear->scale ? linear->scale[linear->n_scales > 1 ? matrix : 0] : 1;
 
-    run_multiply(&weight, x, n, out);
     if (scale != 1)
         for (size_t i = 0; i < n * rows; i++)
             out[i] *= scale;
@@ -251,6 +250,33 @@ void run_linear_apply(const struct run_linear *linear, uint64_t matrix, const fl
         for (size_t i = 0; i < n; i++)
             for (size_t r = 0; r < rows; r++)
                 out[i * rows + r] += linear->bias[matrix * rows + r];
+}
+
+void run_linears_apply(const struct run_linear_to list[], size_t n_linears, uint64_t matrix,
+                       const float *x, size_t n)
+{
+    struct run_product products[RUN_MAX_LINEARS] = {0};
+    size_t n_products = 0;
+
+    assert(n_linears <= RUN_MAX_LINEARS);
+    for (size_t i = 0; i < n_linears; i++) {
+        const struct run_tensor *weight = &list[i].linear->weight;
+        const uint64_t rows = weight->ne[1];
+
+        if (weight->data)
+            products[n_products++] =
+                (struct run_product){run_tensor_slice(weight, matrix * rows, rows), list[i].out};
+    }
+    run_multiply_all(products, n_products, x, n);
+    for (size_t i = 0; i < n_linears; i++)
+        if (list[i].linear->weight.data)
+            finish_linear(list[i].linear, matrix, n, list[i].out);
+}
+
+void run_linear_apply(const struct run_linear *linear, uint64_t matrix, const float *x, size_t n,
+                      float *out)
+{
+    run_linears_apply(&(struct run_linear_to){linear, out}, 1, matrix, x, n);
 }
 
 void run_norm_apply(const struct run_norm_layer *norm, const float *x, size_t n, size_t width,

@@ -103,6 +103,17 @@ void run_load_norm_if(struct run_loader *loader, const char *name, enum run_norm
 void run_linear_apply(const struct run_linear *linear, uint64_t matrix, const float *x, size_t n,
                       float *out);
 
+enum { RUN_MAX_LINEARS = 3 };
+
+struct run_linear_to {
+    const struct run_linear *linear; /* left out if it has no weight */
+    float *out;
+};
+
+/* The same for up to RUN_MAX_LINEARS products with the same x, which is faster. */
+void run_linears_apply(const struct run_linear_to list[], size_t n_linears, uint64_t matrix,
+                       const float *x, size_t n);
+
 /* out = n normalized rows of `width` floats of x; a copy without norm. `out` may be x. */
 void run_norm_apply(const struct run_norm_layer *norm, const float *x, size_t n, size_t width,
                     float *out);

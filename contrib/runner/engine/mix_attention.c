@@ -242,15 +242,14 @@ static int project(const struct run_attention_layer *layer, const struct run_pas
         run_linear_apply(&layer->qkv, 0, x, n, fused);
         split(layer, hparams, fused, n, to);
     } else {
-        if (!layer->has_gates)
-            run_linear_apply(&layer->q, 0, x, n, to->q);
-        else if (project_gated(layer, pass, x, to) < 0)
+        const struct run_linear_to list[] = {
+            {&layer->q, to->q}, {&layer->k, to->k}, {&layer->v, to->v}};
+        const size_t first = layer->has_gates ? 1 : 0;
+
+        if (layer->has_gates && project_gated(layer, pass, x, to) < 0)
             return -ENOMEM;
-        if (layer->k.weight.data)
-            run_linear_apply(&layer->k, 0, x, n, to->k);
-        if (layer->v.weight.data)
-            run_linear_apply(&layer->v, 0, x, n, to->v);
-        else if (layer->k.weight.data)
+        run_linears_apply(list + first, 3 - first, 0, x, n);
+        if (layer->k.weight.data && !layer->v.weight.data)
             memcpy(to->v, to->k, n * widths.k * sizeof *to->v);
     }
     if (hparams->clamp_kqv > 0) {

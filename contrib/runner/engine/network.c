@@ -91,9 +91,9 @@ int run_network_apply(const struct run_network *network, const struct run_pass *
         run_linear_apply(&network->gate_up, matrix, x, n, both);
         split(both, n, n_ff, gate, up);
     } else {
-        run_linear_apply(&network->up, matrix, x, n, up);
-        if (network->gate.weight.data)
-            run_linear_apply(&network->gate, matrix, x, n, gate);
+        const struct run_linear_to list[] = {{&network->up, up}, {&network->gate, gate}};
+
+        run_linears_apply(list, 2, matrix, x, n);
     }
     if (is_fused || network->gate.weight.data) {
         activate_gated(network, gate, up, n);
