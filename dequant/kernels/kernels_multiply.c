@@ -33,8 +33,10 @@ INLINE void add_group(const struct dequant_panel *panel, size_t row,
             if (step % depth == 0)
                 accumulators[c] = lanes_all(0);
             accumulators[c] = lanes_dot_of(form, accumulators[c], q, four_of(&x[c], i));
+            if (depth >= n_steps)
+                LANES_PIN(accumulators[c]);
             if (step % depth + 1 == depth || step + 1 == n_steps)
-                sums[c] = has_scales(form) ? lanes_add_scaled(sums[c], accumulators[c], scale)
+                sums[c] = has_scales(form) ? add_scaled(form, sums[c], accumulators[c], scale)
                                            : lanes_add_accumulator(sums[c], accumulators[c]);
         }
     }
@@ -120,53 +122,62 @@ INLINE void multiply(const struct dequant_form *form, const struct dequant_panel
 }
 
 /*
- * A function per form, so that each is optimised on its own: elements of a span and of a group, and
- * the greatest integer. Whether there are zero points and minima matters little.
+ * A function per form, so that each is optimised on its own: elements of a span and of a group, the
+ * greatest integer, and for types with integer scales whether there are minima instead of a zero
+ * point. Other zero points and minima matter little.
  */
-#define DEFINE_MULTIPLY(name, span, group, most)                                                   \
+#define DEFINE_MULTIPLY(name, span, group, most, mins)                                             \
     static void name(const struct dequant_form *of_type, const struct dequant_panel *panel,        \
                      const struct dequant_activations *x, size_t n_columns,                        \
                      float sums[][DEQUANT_PANEL_ROWS])                                             \
     {                                                                                              \
-        const struct dequant_form form = {span, group, of_type->zero, most, of_type->has_mins};    \
+        const bool is_scaled = (span) == DEQUANT_PANEL_ELEMENTS;                                   \
+        const struct dequant_form form = {span, group, (mins) ? 0 : of_type->zero, most,           \
+                                          is_scaled ? (mins) : of_type->has_mins};                 \
                                                                                                    \
         multiply(&form, panel, x, n_columns, sums);                                                \
     }
 
-DEFINE_MULTIPLY(scaled_32_to_15, 256, 32, 15)
-DEFINE_MULTIPLY(scaled_32_to_31, 256, 32, 31)
-DEFINE_MULTIPLY(scaled_32_to_63, 256, 32, 63)
-DEFINE_MULTIPLY(scaled_32_to_127, 256, 32, 127)
-DEFINE_MULTIPLY(scaled_32_to_255, 256, 32, 255)
-DEFINE_MULTIPLY(scaled_16_to_31, 256, 16, 31)
-DEFINE_MULTIPLY(scaled_16_to_63, 256, 16, 63)
-DEFINE_MULTIPLY(scaled_16_to_127, 256, 16, 127)
-DEFINE_MULTIPLY(spans_32_to_15, 32, 32, 15)
-DEFINE_MULTIPLY(spans_32_to_31, 32, 32, 31)
-DEFINE_MULTIPLY(spans_32_to_255, 32, 32, 255)
-DEFINE_MULTIPLY(spans_16_to_31, 16, 16, 31)
+DEFINE_MULTIPLY(least_32_to_15, 256, 32, 15, true)
+DEFINE_MULTIPLY(least_32_to_31, 256, 32, 31, true)
+DEFINE_MULTIPLY(least_16_to_31, 256, 16, 31, true)
+DEFINE_MULTIPLY(scaled_32_to_31, 256, 32, 31, false)
+DEFINE_MULTIPLY(scaled_32_to_63, 256, 32, 63, false)
+DEFINE_MULTIPLY(scaled_32_to_127, 256, 32, 127, false)
+DEFINE_MULTIPLY(scaled_32_to_255, 256, 32, 255, false)
+DEFINE_MULTIPLY(scaled_16_to_31, 256, 16, 31, false)
+DEFINE_MULTIPLY(scaled_16_to_63, 256, 16, 63, false)
+DEFINE_MULTIPLY(scaled_16_to_127, 256, 16, 127, false)
+DEFINE_MULTIPLY(spans_32_to_15, 32, 32, 15, false)
+DEFINE_MULTIPLY(spans_32_to_31, 32, 32, 31, false)
+DEFINE_MULTIPLY(spans_32_to_255, 32, 32, 255, false)
+DEFINE_MULTIPLY(spans_16_to_31, 16, 16, 31, false)
 
-/* By span and group, and then by the greatest integer. */
+/* By the form, and then by the greatest integer. */
 static const struct {
     uint16_t span_elements, group_elements;
+    bool has_least; /* integer scales and minima */
     uint8_t greatest;
     dequant_multiply_fn *multiply;
 } forms[] = {
-    {256, 32, 15, scaled_32_to_15},   {256, 32, 31, scaled_32_to_31},
-    {256, 32, 63, scaled_32_to_63},   {256, 32, 127, scaled_32_to_127},
-    {256, 32, 255, scaled_32_to_255}, {256, 16, 31, scaled_16_to_31},
-    {256, 16, 63, scaled_16_to_63},   {256, 16, 127, scaled_16_to_127},
-    {32, 32, 15, spans_32_to_15},     {32, 32, 31, spans_32_to_31},
-    {32, 32, 255, spans_32_to_255},   {16, 16, 31, spans_16_to_31},
+    {256, 32, true, 15, least_32_to_15},     {256, 32, true, 31, least_32_to_31},
+    {256, 16, true, 31, least_16_to_31},     {256, 32, false, 31, scaled_32_to_31},
+    {256, 32, false, 63, scaled_32_to_63},   {256, 32, false, 127, scaled_32_to_127},
+    {256, 32, false, 255, scaled_32_to_255}, {256, 16, false, 31, scaled_16_to_31},
+    {256, 16, false, 63, scaled_16_to_63},   {256, 16, false, 127, scaled_16_to_127},
+    {32, 32, false, 15, spans_32_to_15},     {32, 32, false, 31, spans_32_to_31},
+    {32, 32, false, 255, spans_32_to_255},   {16, 16, false, 31, spans_16_to_31},
 };
 
 void SIMD_NAME(multiply)(const struct dequant_form *form, const struct dequant_panel *panel,
                          const struct dequant_activations *x, size_t n_columns,
                          float sums[][DEQUANT_PANEL_ROWS])
 {
+    const bool has_least = has_scales(form) && form->has_mins;
+
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         if (forms[i].span_elements == form->span_elements &&
-            forms[i].group_elements == form->group_elements &&
+            forms[i].group_elements == form->group_elements && forms[i].has_least == has_least &&
             forms[i].greatest >= form->greatest) {
             forms[i].multiply(form, panel, x, n_columns, sums);
             return;

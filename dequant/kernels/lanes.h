@@ -49,6 +49,23 @@ static inline lanes lanes_add_accumulator(lanes sum, lanes accumulator)
     return _mm512_add_epi32(sum, accumulator);
 }
 
+/*
+ * The same for sums that are exact as floats: they are the lanes' bits, since conversion and fused
+ * multiplication take fewer steps than a multiplication of integers.
+ */
+static inline lanes lanes_add_scaled_float(lanes sum, lanes accumulator, lanes scale)
+{
+    return _mm512_castps_si512(_mm512_fmadd_ps(_mm512_cvtepi32_ps(accumulator),
+                                               _mm512_cvtepi32_ps(_mm512_srai_epi32(scale, 16)),
+                                               _mm512_castsi512_ps(sum)));
+}
+
+static inline __m512 lanes_as_floats(lanes sum)
+{
+    return _mm512_castsi512_ps(sum);
+}
+#define LANES_FLOAT_SUMS 1
+
 /* Add the products of the two halves of each lane. */
 static inline lanes lanes_dot_pairs(lanes sum, lanes a, lanes b)
 {
@@ -186,6 +203,9 @@ static inline lanes_floats lanes_fused(lanes_floats a, lanes_floats b, lanes_flo
     return _mm256_fmadd_ps(a, b, c);
 }
 
+/* Keep long sums in their order: for a tree of sums there are not enough registers. */
+#define LANES_PIN(sum) __asm__("" : "+x"(sum))
+
 /* 16 bits hold 32767; a step adds two products of at most greatest * 127. */
 #define LANES_DEPTH(greatest)                                                                      \
     ((greatest) <= 15 ? 8 : (greatest) <= 31 ? 4 : (greatest) <= 63 ? 2 : 1)
@@ -293,5 +313,23 @@ static inline lanes_floats lanes_fused(lanes_floats a, lanes_floats b, lanes_flo
 #endif
 
 enum { LANES_PARTS = DEQUANT_PANEL_ROWS / LANES };
+
+#if !defined(LANES_PIN)
+#define LANES_PIN(sum) ((void)0)
+#endif
+
+#if !defined(LANES_FLOAT_SUMS)
+#define LANES_FLOAT_SUMS 0
+
+static inline lanes lanes_add_scaled_float(lanes sum, lanes accumulator, lanes scale)
+{
+    return lanes_add_scaled(sum, accumulator, scale);
+}
+
+static inline lanes_floats lanes_as_floats(lanes sum)
+{
+    return lanes_to_floats(sum);
+}
+#endif
 
 #endif

@@ -26,6 +26,21 @@ INLINE int32_t zero_left(const struct dequant_form *form)
     return is_wide(form) && LANES_SIGN_WIDE ? 0 : form->zero;
 }
 
+/*
+ * Return true if sums of products and scales are kept as floats: types with minima have scales of
+ * up to 63, and a part of 64 elements adds up to less than 2^24.
+ */
+INLINE bool has_float_sums(const struct dequant_form *form)
+{
+    return LANES_FLOAT_SUMS && has_scales(form) && form->has_mins && form->greatest <= 31;
+}
+
+INLINE lanes add_scaled(const struct dequant_form *form, lanes sum, lanes accumulator, lanes scale)
+{
+    return has_float_sums(form) ? lanes_add_scaled_float(sum, accumulator, scale)
+                                : lanes_add_scaled(sum, accumulator, scale);
+}
+
 INLINE lanes lanes_dot_of(const struct dequant_form *form, lanes sum, lanes q, lanes x)
 {
     return is_wide(form) ? lanes_dot_wide(sum, q, x) : lanes_dot(sum, q, x);
@@ -64,7 +79,8 @@ INLINE void add_part(const struct dequant_form *form, const struct dequant_panel
                                    lanes_all((int32_t)simd_u32(x_sums + group)));
     if (has_zero)
         sum = lanes_sub(sum, mins);
-    sums->scaled = lanes_fused(x_scale, lanes_to_floats(sum), sums->scaled);
+    sums->scaled = lanes_fused(
+        x_scale, has_float_sums(form) ? lanes_as_floats(sum) : lanes_to_floats(sum), sums->scaled);
     if (form->has_mins)
         sums->least = lanes_fused(x_scale, lanes_to_floats(mins), sums->least);
 }

@@ -78,7 +78,7 @@ INLINE lanes sink_dot(const struct dequant_form *form, const struct sink *sink, 
         return lanes_dot_of(form, sum, q, x);
     products = lanes_dot_of(form, lanes_all(0), q, x);
     return has_scales(form)
-               ? lanes_add_scaled(sum, products, lanes_load(sink->panel->scales[group][row]))
+               ? add_scaled(form, sum, products, lanes_load(sink->panel->scales[group][row]))
                : lanes_add_accumulator(sum, products);
 }
 
@@ -135,8 +135,8 @@ INLINE lanes sink_sum(const struct dequant_form *form, const struct sink *sink, 
     for (size_t group = part * n_groups; group < (part + 1) * n_groups; group++) {
         const size_t in_panel = sink->first / form->group_elements + group;
 
-        sum = lanes_add_scaled(sum, sink->sums[group][i],
-                               lanes_load(sink->panel->scales[in_panel][LANES * i]));
+        sum = add_scaled(form, sum, sink->sums[group][i],
+                         lanes_load(sink->panel->scales[in_panel][LANES * i]));
     }
     return sum;
 }
@@ -194,8 +194,8 @@ INLINE void sink_end(const struct sink_kind *kind, struct sink *sink)
         return;
     UNROLL
     for (size_t i = 0; i < LANES_PARTS; i++)
-        sink->totals[i] = add_parts(&kind->form, sink->panel, LANES * i, &sink->part_sums[i],
-                                    sink->totals[i]);
+        sink->totals[i] =
+            add_parts(&kind->form, sink->panel, LANES * i, &sink->part_sums[i], sink->totals[i]);
 }
 
 /*
