@@ -133,7 +133,7 @@ static void multiply_rows(const struct products *products, const struct run_prod
     const uint8_t *first_row = weights->data + (weights->first_row + row) * row_bytes;
     const size_t n_rows = rows - row < DEQUANT_PANEL_ROWS ? rows - row : DEQUANT_PANEL_ROWS;
     const size_t n_columns = products->n_columns;
-    float sums[MOST_COLUMNS][DEQUANT_PANEL_ROWS];
+    float sums[MOST_COLUMNS][DEQUANT_PANEL_ROWS], *out;
 
     memset(sums, 0, n_columns * sizeof *sums);
     if (n_columns == 1)
@@ -148,9 +148,14 @@ static void multiply_rows(const struct products *products, const struct run_prod
         dequant_multiply(&type->product->form, &panel, activations + i * n_columns, n_columns,
                          sums);
     }
-    for (size_t c = 0; c < n_columns; c++)
-        memcpy(product->out + (products->first_column + c) * rows + row, sums[c],
-               n_rows * sizeof(float));
+    out = product->out + products->first_column * rows + row;
+    for (size_t c = 0; c < n_columns; c++, out += rows) {
+        /* With a constant size, there is no call and no loop. */
+        if (n_rows == DEQUANT_PANEL_ROWS)
+            memcpy(out, sums[c], sizeof sums[c]);
+        else
+            memcpy(out, sums[c], n_rows * sizeof *out);
+    }
 }
 
 static void quantize_columns(void *context, size_t first, size_t end, unsigned thread)
