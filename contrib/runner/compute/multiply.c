@@ -7,9 +7,15 @@
 
 #include <string.h>
 
-/* Multiplications in a piece of work: of floats, and of integers, which are faster. */
-#define PIECE_PRODUCTS         32768
-#define PIECE_INTEGER_PRODUCTS 1048576
+/*
+ * Multiplications in a piece of work: of floats, and of integers, which are faster. A thread
+ * fetches the rows that follow, so pieces of integers are large if there are enough of them for all
+ * threads.
+ */
+#define PIECE_PRODUCTS               32768
+#define LEAST_PIECE_INTEGER_PRODUCTS 131072
+#define MOST_PIECE_INTEGER_PRODUCTS  1048576
+#define PIECES_PER_THREAD            4
 
 static bool in_floats;
 
@@ -187,6 +193,16 @@ static void multiply_panels(void *context, size_t first, size_t end, unsigned th
     }
 }
 
+/* Return the groups of rows in a piece, whose products are group_products each. */
+static size_t piece_groups(uint64_t n_groups, size_t group_products)
+{
+    const size_t least = run_grain(LEAST_PIECE_INTEGER_PRODUCTS, group_products);
+    const size_t most = run_grain(MOST_PIECE_INTEGER_PRODUCTS, group_products);
+    const size_t shared = n_groups / (PIECES_PER_THREAD * run_team_size());
+
+    return shared < least ? least : shared > most ? most : shared;
+}
+
 /* Multiply weights whose activations are quantized alike. */
 static void multiply_integers(const struct run_product *list, size_t n_products, const float *x,
                               size_t n)
@@ -210,10 +226,9 @@ static void multiply_integers(const struct run_product *list, size_t n_products,
 
         run_parallel(products.n_columns, run_grain(PIECE_PRODUCTS, width), quantize_columns,
                      &products);
-        run_parallel(
-            n_groups,
-            run_grain(PIECE_INTEGER_PRODUCTS, DEQUANT_PANEL_ROWS * width * products.n_columns),
-            multiply_panels, &products);
+        run_parallel(n_groups,
+                     piece_groups(n_groups, DEQUANT_PANEL_ROWS * width * products.n_columns),
+                     multiply_panels, &products);
     }
 }
 
