@@ -79,14 +79,12 @@ void dequant_multiply_column(const struct dequant_type *type, const uint8_t *row
 {
     const struct dequant_product *product = type->product;
     dequant_multiply_column_fn *multiply = product->multiply_column[dequant_product_set()];
-    const size_t n_panels = dequant_activations_count(n_elements);
-    size_t i = 0;
 
     if (multiply && n_rows == DEQUANT_PANEL_ROWS) {
-        i = n_elements / DEQUANT_PANEL_ELEMENTS;
-        multiply(rows, row_bytes, i, x, sums);
+        multiply(rows, row_bytes, n_elements, x, sums);
+        return;
     }
-    for (; i < n_panels; i++) {
+    for (size_t i = 0; i < dequant_activations_count(n_elements); i++) {
         struct dequant_panel panel;
 
         dequant_unpack(type, rows, row_bytes, n_rows, n_elements, i, &panel);

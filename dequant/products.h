@@ -71,11 +71,11 @@ struct dequant_panel {
 typedef void dequant_unpack_fn(const void *rows, size_t row_bytes, struct dequant_panel *panel);
 
 /*
- * Add to sums[r] the product of row r and a column, which begins at x: the same as with n_panels
- * panels unpacked from rows. The rows are a multiple of DEQUANT_PANEL_ELEMENTS long, and the next
- * DEQUANT_PANEL_ROWS rows may be fetched to the caches.
+ * Add to sums[r] the product of row r and a column, which begins at x: the same as with panels
+ * unpacked from rows. The rows are n_elements long, and the next DEQUANT_PANEL_ROWS rows may be
+ * fetched to the caches.
  */
-typedef void dequant_multiply_column_fn(const void *rows, size_t row_bytes, size_t n_panels,
+typedef void dequant_multiply_column_fn(const void *rows, size_t row_bytes, size_t n_elements,
                                         const struct dequant_activations *x,
                                         float sums[DEQUANT_PANEL_ROWS]);
 

@@ -29,7 +29,7 @@ static inline simd_floats half_e8m0(words e)
 INLINE void mxfp4(const void *rows, size_t row_bytes, const struct sink_kind *kind,
                   struct sink *sink)
 {
-    for (size_t b = 0; b < 8; b++) {
+    for (size_t b = 0; b < sink->n_stages; b++) {
         const uint8_t *block = (const uint8_t *)rows + b * sizeof(struct dequant_mxfp4);
         words v[4];
 
@@ -62,7 +62,7 @@ INLINE void nvfp4(const void *rows, size_t row_bytes, const struct sink_kind *ki
 {
     enum { N_SCALES = DEQUANT_NVFP4_BLOCK / 16 };
 
-    for (size_t b = 0; b < DEQUANT_PANEL_ELEMENTS / DEQUANT_NVFP4_BLOCK; b++) {
+    for (size_t b = 0; b < sink->n_stages; b++) {
         const uint8_t *block = (const uint8_t *)rows + b * sizeof(struct dequant_nvfp4);
         words v[12];
 

@@ -27,7 +27,7 @@ INLINE void iq4_nl(const void *rows, size_t row_bytes, const struct sink_kind *k
 {
     const uint8_t *block = rows;
 
-    for (size_t b = 0; b < DEQUANT_PANEL_ELEMENTS / DEQUANT_BLOCK; b++) {
+    for (size_t b = 0; b < sink->n_stages; b++) {
         words head[4];
 
         words_load_16(block, row_bytes, head);

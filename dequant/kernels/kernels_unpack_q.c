@@ -37,7 +37,7 @@ INLINE void q4_0(const void *rows, size_t row_bytes, const struct sink_kind *kin
 {
     const uint8_t *block = rows;
 
-    for (size_t b = 0; b < BLOCKS; b++, block += sizeof(struct dequant_q4_0)) {
+    for (size_t b = 0; b < sink->n_stages; b++, block += sizeof(struct dequant_q4_0)) {
         words head[4];
 
         words_load_16(block, row_bytes, head);
@@ -51,7 +51,7 @@ INLINE void q4_1(const void *rows, size_t row_bytes, const struct sink_kind *kin
 {
     const uint8_t *block = rows;
 
-    for (size_t b = 0; b < BLOCKS; b++, block += sizeof(struct dequant_q4_1)) {
+    for (size_t b = 0; b < sink->n_stages; b++, block += sizeof(struct dequant_q4_1)) {
         words head[4];
 
         words_load_16(block, row_bytes, head);
@@ -66,7 +66,7 @@ INLINE void q5_0(const void *rows, size_t row_bytes, const struct sink_kind *kin
 {
     const uint8_t *block = rows;
 
-    for (size_t b = 0; b < BLOCKS; b++, block += sizeof(struct dequant_q5_0)) {
+    for (size_t b = 0; b < sink->n_stages; b++, block += sizeof(struct dequant_q5_0)) {
         words head[4], high;
 
         words_load_16(block, row_bytes, head);
@@ -81,7 +81,7 @@ INLINE void q5_1(const void *rows, size_t row_bytes, const struct sink_kind *kin
 {
     const uint8_t *block = rows;
 
-    for (size_t b = 0; b < BLOCKS; b++, block += sizeof(struct dequant_q5_1)) {
+    for (size_t b = 0; b < sink->n_stages; b++, block += sizeof(struct dequant_q5_1)) {
         words head[4];
 
         words_load_16(block, row_bytes, head);
@@ -97,7 +97,7 @@ INLINE void q8_0(const void *rows, size_t row_bytes, const struct sink_kind *kin
     const words shift = words_all(0x80808080);
     const uint8_t *block = rows;
 
-    for (size_t b = 0; b < BLOCKS; b++, block += sizeof(struct dequant_q8_0)) {
+    for (size_t b = 0; b < sink->n_stages; b++, block += sizeof(struct dequant_q8_0)) {
         words head[4], bytes[4];
 
         words_load_16(block, row_bytes, head);

@@ -94,7 +94,7 @@ INLINE void q1_0(const void *rows, size_t row_bytes, const struct sink_kind *kin
 {
     const words ones = words_all(0x01010101), all = words_all(0xffffffff);
 
-    for (size_t b = 0; b < 2; b++) {
+    for (size_t b = 0; b < sink->n_stages; b++) {
         const uint8_t *block = (const uint8_t *)rows + b * sizeof(struct dequant_q1_0);
         words v[4];
 
@@ -117,7 +117,7 @@ INLINE void q1_0(const void *rows, size_t row_bytes, const struct sink_kind *kin
 INLINE void q2_0(const void *rows, size_t row_bytes, const struct sink_kind *kind,
                  struct sink *sink)
 {
-    for (size_t b = 0; b < 4; b++) {
+    for (size_t b = 0; b < sink->n_stages; b++) {
         const uint8_t *block = (const uint8_t *)rows + b * sizeof(struct dequant_q2_0);
         words v[4];
 

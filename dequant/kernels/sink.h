@@ -3,7 +3,8 @@
  * into sums of products, so that they need not go through memory. Scales and minima go to the
  * panel in both cases, those of a group before its integers.
  *
- * Integers come in stages of some elements, in any order within a stage.
+ * Integers come in stages of some elements, in any order within a stage. Types whose blocks are
+ * shorter than a panel have a stage for each block, and rows may have fewer stages.
  */
 #ifndef GGUFS_DEQUANT_KERNELS_SINK_H
 #define GGUFS_DEQUANT_KERNELS_SINK_H
@@ -40,7 +41,8 @@ struct sink_kind {
 
 struct sink {
     struct dequant_panel *panel;
-    size_t first; /* the first element of the stage in the panel */
+    size_t n_stages; /* of the panel that the rows have */
+    size_t first;    /* the first element of the stage in the panel */
 
     /* For a column: */
     const struct dequant_activations *x;
@@ -202,20 +204,20 @@ INLINE void sink_end(const struct sink_kind *kind, struct sink *sink)
  * Defines the unpacker of a type and its product with a column from the static function TYPE, which
  * puts n_blocks blocks of each row, all elements of a panel, into a sink.
  */
-#define SINK_DEFINE_UNPACKER(type, n_blocks, n_elements)                                           \
+#define SINK_DEFINE_UNPACKER(type, n_blocks, stage)                                                \
     void SIMD_NAME(unpack_##type)(const void *rows, size_t row_bytes, struct dequant_panel *panel) \
     {                                                                                              \
-        static const struct sink_kind kind = {DEQUANT_FORM_##type, n_elements, 0, false};          \
-        struct sink sink = {.panel = panel};                                                       \
+        static const struct sink_kind kind = {DEQUANT_FORM_##type, stage, 0, false};               \
+        struct sink sink = {.panel = panel, .n_stages = DEQUANT_PANEL_ELEMENTS / (stage)};         \
                                                                                                    \
         type(rows, row_bytes, &kind, &sink);                                                       \
     }                                                                                              \
                                                                                                    \
-    void SIMD_NAME(multiply_##type)(const void *rows, size_t row_bytes, size_t n_panels,           \
+    void SIMD_NAME(multiply_##type)(const void *rows, size_t row_bytes, size_t n_elements,         \
                                     const struct dequant_activations *x,                           \
                                     float sums[DEQUANT_PANEL_ROWS])                                \
     {                                                                                              \
-        static const struct sink_kind kind = {DEQUANT_FORM_##type, n_elements,                     \
+        static const struct sink_kind kind = {DEQUANT_FORM_##type, stage,                          \
                                               (n_blocks) * sizeof(struct dequant_##type), true};   \
         const uint8_t *blocks = rows;                                                              \
         struct dequant_panel panel;                                                                \
@@ -225,8 +227,12 @@ INLINE void sink_end(const struct sink_kind *kind, struct sink *sink)
         sink.next = blocks + DEQUANT_PANEL_ROWS * row_bytes;                                       \
         for (size_t i = 0; i < LANES_PARTS; i++)                                                   \
             sink.totals[i] = lanes_load_floats(sums + LANES * i);                                  \
-        for (size_t i = 0; i < n_panels; i++) {                                                    \
+        for (size_t i = 0; i * DEQUANT_PANEL_ELEMENTS < n_elements; i++) {                         \
+            const size_t left = n_elements - i * DEQUANT_PANEL_ELEMENTS;                           \
+                                                                                                   \
             sink.x = x + i;                                                                        \
+            sink.n_stages =                                                                        \
+                (left < DEQUANT_PANEL_ELEMENTS ? left : DEQUANT_PANEL_ELEMENTS) / (stage);         \
             sink_start(&kind, &sink);                                                              \
             type(blocks + i * kind.row_bytes, row_bytes, &kind, &sink);                            \
             sink_end(&kind, &sink);                                                                \
