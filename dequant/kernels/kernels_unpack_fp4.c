@@ -3,7 +3,7 @@
  * the layouts.
  */
 #include "dequant/blocks.h"
-#include "dequant/kernels/sink.h"
+#include "dequant/kernels/panel_sink.h"
 #include "dequant/kernels/words_math.h"
 
 /* The doubled floats of dequant_doubled_e2m1, above their zero point. */

@@ -4,7 +4,7 @@
  */
 #include "dequant/iq_blocks.h"
 #include "dequant/iq_grids.h"
-#include "dequant/kernels/sink.h"
+#include "dequant/kernels/panel_sink.h"
 #include "dequant/kernels/words_panel.h"
 #include "dequant/kernels/words_runs.h"
 

@@ -1,6 +1,6 @@
 /* Unpacking of IQ4_NL and IQ4_XS in vectors whose lanes are rows; see dequant/iq_blocks.h. */
 #include "dequant/iq_blocks.h"
-#include "dequant/kernels/sink.h"
+#include "dequant/kernels/panel_sink.h"
 
 /* dequant_iq4_values + 128 */
 static const uint8_t values[16] = {1,   24,  45,  63,  79,  93,  106, 118,

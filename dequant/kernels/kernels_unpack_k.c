@@ -4,7 +4,7 @@
  * layouts.
  */
 #include "dequant/blocks.h"
-#include "dequant/kernels/sink.h"
+#include "dequant/kernels/panel_sink.h"
 #include "dequant/kernels/words_panel.h"
 
 /* d, m and the scales and minima of Q4_K and Q5_K, the first 16 bytes of their blocks. */

@@ -1,6 +1,6 @@
 /* Unpacking of Q2_K and Q3_K in vectors whose lanes are rows. dequant/blocks.h has the layouts. */
 #include "dequant/blocks.h"
-#include "dequant/kernels/sink.h"
+#include "dequant/kernels/panel_sink.h"
 #include "dequant/kernels/words_panel.h"
 
 INLINE void q2_k(const void *rows, size_t row_bytes, const struct sink_kind *kind,

@@ -3,7 +3,7 @@
  * has the layouts.
  */
 #include "dequant/blocks.h"
-#include "dequant/kernels/sink.h"
+#include "dequant/kernels/panel_sink.h"
 
 enum { BLOCKS = DEQUANT_PANEL_ELEMENTS / DEQUANT_BLOCK };
 

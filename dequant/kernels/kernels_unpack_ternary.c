@@ -3,7 +3,7 @@
  * the layouts.
  */
 #include "dequant/blocks.h"
-#include "dequant/kernels/sink.h"
+#include "dequant/kernels/panel_sink.h"
 #include "dequant/kernels/words_panel.h"
 #include "dequant/kernels/words_runs.h"
 

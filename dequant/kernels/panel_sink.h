@@ -6,8 +6,8 @@
  * Integers come in stages of some elements, in any order within a stage. Types whose blocks are
  * shorter than a panel have a stage for each block, and rows may have fewer stages.
  */
-#ifndef GGUFS_DEQUANT_KERNELS_SINK_H
-#define GGUFS_DEQUANT_KERNELS_SINK_H
+#ifndef GGUFS_DEQUANT_KERNELS_PANEL_SINK_H
+#define GGUFS_DEQUANT_KERNELS_PANEL_SINK_H
 
 #include "dequant/kernels/panel_totals.h"
 #include "dequant/kernels/words.h"
