@@ -94,8 +94,8 @@ INLINE void iq2_xxs(const void *rows, size_t row_bytes, const struct sink_kind *
 
             UNROLL
             for (unsigned k = 0; k < 4; k++)
-                put_iq2(kind, sink, 8 * i + 2 * k, dequant_iq2_xxs_grid, words_byte(v[2 * i], k),
-                        signs, k);
+                put_iq2(kind, sink, 8 * i + 2 * (size_t)k, dequant_iq2_xxs_grid,
+                        words_byte(v[2 * i], k), signs, k);
         }
         sink_end_stage(kind, sink);
     }
@@ -149,7 +149,7 @@ INLINE void iq2_s(const void *rows, size_t row_bytes, const struct sink_kind *ki
             for (unsigned k = 0; k < 4; k++) {
                 const words high = words_and(words_right(qh, (int)(2 * k)), words_all(0x300));
 
-                put_iq2(kind, sink, 8 * i + 2 * k, dequant_iq2_s_grid,
+                put_iq2(kind, sink, 8 * i + 2 * (size_t)k, dequant_iq2_s_grid,
                         words_or(words_byte(qs[g + i], k), high), signs[g + i], k);
             }
         }
