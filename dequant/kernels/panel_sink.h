@@ -65,12 +65,16 @@ INLINE size_t part_elements(const struct dequant_form *form)
     return has_scales(form) ? DEQUANT_SCALED_ELEMENTS : form->span_elements;
 }
 
+/* Elements whose products one of a sink's sums holds. */
 INLINE size_t sum_elements(const struct dequant_form *form)
 {
     return holds_groups(form) ? form->group_elements : part_elements(form);
 }
 
-/* Add the products of four elements and a group's scale or 1 to `sum`, or those to be scaled. */
+/*
+ * Add the products of four elements to `sum`: to the accumulator of their group, or, times its
+ * scale, to the sum of their part.
+ */
 INLINE lanes sink_dot(const struct dequant_form *form, const struct sink *sink, size_t group,
                       size_t row, lanes sum, lanes q, lanes x)
 {
@@ -120,7 +124,7 @@ INLINE void sink_put(const struct sink_kind *kind, struct sink *sink, size_t ste
         sums[i] = sink_dot(&kind->form, sink, group, LANES * i, sums[i], words_part(q, i), x);
 }
 
-/* Return the sum of a part of the stage: products of s and q, or of q - z without integer scales.
+/* Return the sum of a part of the stage: of s * q * qx, or of (q - z) * qx without integer scales.
  */
 INLINE lanes sink_sum(const struct dequant_form *form, const struct sink *sink, size_t part,
                       size_t i)
@@ -146,10 +150,11 @@ INLINE lanes sink_sum(const struct dequant_form *form, const struct sink *sink, 
 INLINE void sink_clear(const struct sink_kind *kind, struct sink *sink)
 {
     UNROLL
-    for (size_t sum = 0; sum < kind->stage_elements / sum_elements(&kind->form); sum++)
+    for (size_t sum = 0; sum < kind->stage_elements / sum_elements(&kind->form); sum++) {
         UNROLL
-    for (size_t i = 0; i < LANES_PARTS; i++)
-        sink->sums[sum][i] = lanes_all(0);
+        for (size_t i = 0; i < LANES_PARTS; i++)
+            sink->sums[sum][i] = lanes_all(0);
+    }
 }
 
 /* Begin a panel. */
