@@ -268,17 +268,17 @@ static size_t write_decimal(struct decimal decimal, char *out)
     if (point <= -4 || point > 16)
         return write_exponent(digits, n_digits, point - 1, out);
     if (point <= 0) {
-        memcpy(at, "0.000", 5);
+        memcpy(at, "0.000", 5); /* NOLINT(bugprone-not-null-terminated-result) */
         at += 2 - point;
-        memcpy(at, digits, COPIED_BYTES); /* NOLINT(bugprone-not-null-terminated-result) */
+        memcpy(at, digits, COPIED_BYTES);
         return (size_t)(at - out) + n_digits;
     }
     if ((size_t)point >= n_digits) {
-        memcpy(at, digits, COPIED_BYTES); /* NOLINT(bugprone-not-null-terminated-result) */
+        memcpy(at, digits, COPIED_BYTES);
         at += n_digits;
         for (size_t i = n_digits; i < (size_t)point; i++)
             *at++ = '0';
-        memcpy(at, ".0", 2);
+        memcpy(at, ".0", 2); /* NOLINT(bugprone-not-null-terminated-result) */
         return (size_t)(at + 2 - out);
     }
     memcpy(at, digits, COPIED_BYTES);
