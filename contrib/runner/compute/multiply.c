@@ -198,7 +198,7 @@ static size_t piece_groups(uint64_t n_groups, size_t group_products)
 {
     const size_t least = run_grain(LEAST_PIECE_INTEGER_PRODUCTS, group_products);
     const size_t most = run_grain(MOST_PIECE_INTEGER_PRODUCTS, group_products);
-    const size_t shared = n_groups / (PIECES_PER_THREAD * run_team_size());
+    const size_t shared = n_groups / PIECES_PER_THREAD / run_team_size();
 
     return shared < least ? least : shared > most ? most : shared;
 }
