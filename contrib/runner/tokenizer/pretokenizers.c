@@ -153,9 +153,10 @@ static const struct run_pretokenizer as_kimi = {
 static const struct run_pretokenizer as_superbpe = {
     .patterns = {GROUPS_FROM_RIGHT("\\p{N}", "\\p{N}")}};
 static const struct run_pretokenizer as_chameleon = {
-    /* NOLINTNEXTLINE(bugprone-suspicious-missing-comma): the last pattern is GPT2, of several lines */
+    /* The last pattern is GPT2, of several lines. NOLINTBEGIN(bugprone-suspicious-missing-comma) */
     .patterns = {"<sentinel:[0-9]+>", "IMGIMG[A-I]{1,4}Z", "[\\t\\n]|    |  ", "\\p{N}",
                  "[\\p{P}!-/:-@\\[-`{-~]", GPT2},
+    /* NOLINTEND(bugprone-suspicious-missing-comma) */
     .is_bos_added = true};
 static const struct run_pretokenizer as_gemma4 = {
     .patterns = {"\\n+"}, .is_raw = true, .is_always_bos = true};
