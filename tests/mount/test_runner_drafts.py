@@ -104,6 +104,8 @@ class TestDraftsOnFixtures(DraftsTestCase):
                  if os.path.basename(model) not in WITHOUT_VOCABULARY]
         if not found:
             mounting.skip_loudly("no models in the fixtures' archs and quants")
+        if mounting.is_sanitized():
+            found = found[::6]  # all of them take minutes, and the code is the same
         n_drafted = 0
         for model in found:
             name = os.path.basename(model)
