@@ -46,7 +46,7 @@ struct sink {
 
     /* For a column: */
     const struct dequant_activations *x;
-    /* Of the stage, by group where an accumulator holds one, otherwise by part. */
+    /* Sums of the stage: one per group if an accumulator holds a group, otherwise one per part. */
     lanes sums[DEQUANT_PANEL_ELEMENTS / 16][LANES_PARTS];
     struct part_sums part_sums[LANES_PARTS];
     lanes_floats totals[LANES_PARTS];

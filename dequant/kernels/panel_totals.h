@@ -57,7 +57,7 @@ static inline const int16_t *sums_of(const struct dequant_activations *x, size_t
     return group_elements == 16 ? x->sums_16 : x->sums_32;
 }
 
-/* What the parts of a panel add up to, before d and m. */
+/* Sums over the parts of a panel, not yet multiplied by d and m. */
 struct part_sums {
     lanes_floats scaled, least;
 };
