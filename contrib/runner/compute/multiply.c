@@ -59,7 +59,7 @@ static void multiply_tile(const struct run_tensor *weights, uint64_t row, size_t
     dequant_dot(tile, TILE_ELEMENTS, n_rows, x + first, width, n, n_elements, out + row, rows);
 }
 
-/* The arguments of run_multiply(). */
+/* A product in floats. */
 struct call {
     const struct run_tensor *weights;
     const float *x;
@@ -246,8 +246,7 @@ static bool are_alike(const struct run_tensor *a, const struct run_tensor *b)
                dequant_block_elements(&b->type->product->form);
 }
 
-void run_multiply_all(const struct run_product *products, size_t n_products, const float *x,
-                      size_t n)
+void run_multiply(const struct run_product *products, size_t n_products, const float *x, size_t n)
 {
     for (size_t i = 0, end; i < n_products; i = end) {
         end = i + 1;
@@ -258,9 +257,4 @@ void run_multiply_all(const struct run_product *products, size_t n_products, con
         else
             multiply_floats(&products[i].weights, x, n, products[i].out);
     }
-}
-
-void run_multiply(const struct run_tensor *weights, const float *x, size_t n, float *out)
-{
-    run_multiply_all(&(struct run_product){*weights, out}, 1, x, n);
 }

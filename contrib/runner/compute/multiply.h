@@ -13,23 +13,19 @@
  */
 void run_multiply_in_floats(bool in_floats);
 
-/*
- * out[t][r] = row r of the weights · x[t], for t < n and every row r: x is [n][ne[0]], out is
- * [n][rows], and they do not overlap. A product depends only on the row and x[t], not on n, the
- * number of threads or the CPU. Works in parallel; only one thread may call it at a time.
- */
-void run_multiply(const struct run_tensor *weights, const float *x, size_t n, float *out);
-
+/* Weights, and what they are multiplied to. */
 struct run_product {
-    struct run_tensor weights; /* all of the same ne[0] */
-    float *out;
+    struct run_tensor weights; /* those of one call have the same ne[0] */
+    float *out;                /* [n][rows]; overlaps nothing else of the call */
 };
 
 /*
- * The same for several weights and one x, which is faster than one after the other: x is quantized
- * once, and threads wait for each other once. Neighbours should have types alike.
+ * For each product: out[t][r] = row r of the weights · x[t], for t < n and every row r; x is
+ * [n][ne[0]]. A number depends only on the row and x[t], not on n, the other products, the number
+ * of threads or the CPU. Several products in one call are faster than one after the other: x is
+ * quantized once for neighbours of types alike, and threads wait for each other once. Works in
+ * parallel; only one thread may call it at a time.
  */
-void run_multiply_all(const struct run_product *products, size_t n_products, const float *x,
-                      size_t n);
+void run_multiply(const struct run_product *products, size_t n_products, const float *x, size_t n);
 
 #endif

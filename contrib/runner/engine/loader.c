@@ -267,7 +267,7 @@ void run_linears_apply(const struct run_linear_to list[], size_t n_linears, uint
             products[n_products++] =
                 (struct run_product){run_tensor_slice(weight, matrix * rows, rows), list[i].out};
     }
-    run_multiply_all(products, n_products, x, n);
+    run_multiply(products, n_products, x, n);
     for (size_t i = 0; i < n_linears; i++)
         if (list[i].linear->weight.data)
             finish_linear(list[i].linear, matrix, n, list[i].out);

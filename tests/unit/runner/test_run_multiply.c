@@ -14,6 +14,11 @@
 
 enum { N_TOKENS = 5 };
 
+static void multiply(const struct run_tensor *weights, const float *x, size_t n, float *out)
+{
+    run_multiply(&(struct run_product){*weights, out}, 1, x, n);
+}
+
 /* Replace values that real weights do not have: infinities and scales of 2^127. */
 static void tame_numbers(const struct dequant_type *type, uint8_t *blocks)
 {
@@ -64,7 +69,7 @@ static void check_alone(const struct run_tensor *weights, const float *x, const 
     float *alone = numbers_alloc(rows, sizeof *alone);
 
     for (size_t t = 0; t < N_TOKENS; t++) {
-        run_multiply(weights, x + t * width, 1, alone);
+        multiply(weights, x + t * width, 1, alone);
         numbers_expect_same("a token alone", alone, product + t * rows, rows);
     }
     free(alone);
@@ -80,7 +85,7 @@ static void check_slices(const struct run_tensor *weights, const float *x, const
         const struct run_tensor slice = run_tensor_slice(weights, first, n);
 
         cr_assert_eq(run_tensor_rows(&slice), n);
-        run_multiply(&slice, x, 1, part);
+        multiply(&slice, x, 1, part);
         numbers_expect_same("a slice", part, product + first, n);
     }
     free(part);
@@ -110,7 +115,7 @@ static void check_product(const struct dequant_type *type, const uint8_t *blocks
     dequant_decode_elements(type, width, blocks, 0, rows * width, decoded);
     reference(decoded, rows, width, x, expected, sizes);
     run_multiply_in_floats(true);
-    run_multiply(&weights, x, N_TOKENS, product);
+    multiply(&weights, x, N_TOKENS, product);
     for (size_t i = 0; i < N_TOKENS * rows; i++)
         cr_assert(fabs((double)product[i] - expected[i]) <= 1e-6 * sizes[i],
                   "%s of era %u, %zu rows of %zu: number %zu is %.9g, expected %.9g", type->name,
@@ -119,7 +124,7 @@ static void check_product(const struct dequant_type *type, const uint8_t *blocks
     check_slices(&weights, x, product);
 
     run_multiply_in_floats(false);
-    run_multiply(&weights, x, N_TOKENS, product);
+    multiply(&weights, x, N_TOKENS, product);
     for (size_t i = 0; i < N_TOKENS * rows; i++) {
         /* Activations, at most 1, are rounded to multiples of 1/127 or less. */
         const double limit = 1.001 / 254 * magnitude(decoded + i % rows * width, width);
@@ -186,15 +191,51 @@ Test(run_multiply, matrices_of_a_tensor)
     float product[20], part[5], row[6];
 
     cr_assert_eq(run_tensor_rows(&whole), 20u);
-    run_multiply(&whole, x, 1, product);
+    multiply(&whole, x, 1, product);
     for (size_t matrix = 0; matrix < 4; matrix++) {
         const struct run_tensor slice = run_tensor_slice(&whole, matrix * 5, 5);
 
-        run_multiply(&slice, x, 1, part);
+        multiply(&slice, x, 1, part);
         numbers_expect_same("a matrix", part, product + matrix * 5, 5);
     }
     run_tensor_decode_row(&whole, 17, row);
     numbers_expect_same("row", row, values + 17 * 6, 6);
     free(values);
+    free(x);
+}
+
+/* Activations are quantized once for some of these, and not at all for others. */
+Test(run_multiply, products_of_one_call_are_those_of_many)
+{
+    enum { WIDTH = 512, ROWS = 40, TYPES = 6 };
+    static const char *const names[TYPES] = {"Q4_K", "Q6_K", "Q4_0", "F32", "Q8_0", "Q5_K"};
+    struct run_product products[TYPES];
+    uint64_t state = 1;
+    float *x = numbers_make(&state, 1, N_TOKENS * WIDTH);
+    float *alone = numbers_alloc(N_TOKENS * ROWS, sizeof *alone);
+    static uint8_t blocks[TYPES][ROWS * WIDTH * 4];
+
+    for (size_t i = 0; i < TYPES; i++) {
+        const struct dequant_type *type = NULL;
+
+        for (size_t k = 0; !type && k < dequant_type_count(); k++)
+            if (strcmp(dequant_type_at(k)->name, names[i]) == 0)
+                type = dequant_type_at(k);
+        for (size_t k = 0; k < sizeof blocks[i]; k++)
+            blocks[i][k] = (uint8_t)(next_random(&state) >> 40) & 0x3b;
+        products[i] = (struct run_product){
+            {.name = names[i], .type = type, .ne = {WIDTH, ROWS, 1, 1}, .data = blocks[i]},
+            numbers_alloc(N_TOKENS * ROWS, sizeof(float))};
+    }
+    for (size_t n = 1; n <= N_TOKENS; n += N_TOKENS - 1) {
+        run_multiply(products, TYPES, x, n);
+        for (size_t i = 0; i < TYPES; i++) {
+            multiply(&products[i].weights, x, n, alone);
+            cr_assert_arr_eq(products[i].out, alone, n * ROWS * sizeof *alone, "%s", names[i]);
+        }
+    }
+    for (size_t i = 0; i < TYPES; i++)
+        free(products[i].out);
+    free(alone);
     free(x);
 }
