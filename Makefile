@@ -49,8 +49,8 @@ PRODUCTS_avx512 := -mavx512vnni
 
 DEQUANT_SRC := $(wildcard dequant/*.c dequant/reference/*.c)
 GGUF_SRC    := $(wildcard gguf/*.c gguf/legacy/*.c)
-SUPPORT_SRC := $(wildcard gguf/support/*.c)
-FS_SRC      := $(wildcard fs/*/*.c)
+SUPPORT_SRC := $(wildcard gguf/support/*.c gguf/conventions/*.c)
+FS_SRC      := $(wildcard fs/*/*.c fs/*/*/*.c)
 RUNNER_MAIN := contrib/runner/cli/run_main.c
 RUNNER_SRC  := $(filter-out $(RUNNER_MAIN) contrib/runner/kernels/%,$(wildcard contrib/runner/*/*.c))
 WRITER_SRC  := contrib/sample/gguf_writer.c
@@ -68,7 +68,7 @@ RUNNER_KERNEL_SRC := $(wildcard contrib/runner/kernels/*.c)
 RUNNER_KERNEL_OBJ := $(foreach set,scalar $(KERNEL_SETS),$(RUNNER_KERNEL_SRC:%.c=$(BUILD)/obj/%-$(set).o))
 SUPPORT_OBJ := $(call obj,$(SUPPORT_SRC))
 LIB_OBJ  := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs/command/main.c,$(FS_SRC)))
-# The runner reads the tree only. It needs no FUSE, and only the helpers in gguf/support/.
+# The runner reads the tree only. It needs no FUSE, and only gguf/support/ and gguf/conventions/.
 RUNNER_OBJ := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(RUNNER_SRC)) $(RUNNER_KERNEL_OBJ)
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(HOSTILE_SRC) $(WRITER_SRC))
 
@@ -294,7 +294,7 @@ $(BUILD)/bench-reader: $(call obj,tests/bench/reader.c)
 build/bench-$(BENCH_MIB).gguf: contrib/sample/make_bench.c | build/make-bench
 	build/make-bench $@ $(BENCH_MIB)
 
-C_FILES := $(wildcard $(addsuffix /*.[ch],dequant dequant/* gguf gguf/* fs/* contrib/sample contrib/runner/* tests/* tests/unit/*))
+C_FILES := $(wildcard $(addsuffix /*.[ch],dequant dequant/* gguf gguf/* fs/* fs/*/* contrib/sample contrib/runner/* tests/* tests/unit/*))
 lint:
 	contrib/install-deps lint
 	clang-format --dry-run -Werror $(C_FILES)

@@ -1,5 +1,8 @@
 #include "gguf/legacy/old_vocabulary.h"
 
+#include "gguf/conventions/byte_alphabet.h"
+#include "gguf/conventions/token_texts.h"
+#include "gguf/conventions/token_types.h"
 #include "gguf/made_values.h"
 #include "gguf/legacy/old_tensors.h"
 
@@ -8,9 +11,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-/* The token types of GGUF, llama_token_type in llama.h. */
-enum token_type { TOKEN_NORMAL = 1, TOKEN_UNKNOWN = 2, TOKEN_CONTROL = 3, TOKEN_BYTE = 6 };
 
 /* The ids that were built into llama.cpp: <unk>, <s>, </s>, then the 256 bytes. */
 #define FIRST_BYTE_TOKEN 3u
@@ -67,58 +67,39 @@ static bool is_byte_name(struct gguf_string token, uint64_t id)
 
     if (id < FIRST_BYTE_TOKEN || id > LAST_BYTE_TOKEN)
         return false;
-    snprintf(name, sizeof name, "<0x%02X>", (unsigned)(id - FIRST_BYTE_TOKEN));
+    snprintf(name, sizeof name, GGUF_BYTE_TOKEN_FORMAT, (unsigned)(id - FIRST_BYTE_TOKEN));
     return gguf_string_equals(token, name);
 }
 
-static enum token_type llama_type(struct gguf_string token, uint64_t id)
+static enum gguf_token_type llama_type(struct gguf_string token, uint64_t id)
 {
     if (id == 0)
-        return TOKEN_UNKNOWN;
+        return GGUF_TOKEN_UNKNOWN;
     if (id < FIRST_BYTE_TOKEN || token.length_bytes == 0)
-        return TOKEN_CONTROL;
-    return is_byte_token(token, id) || is_byte_name(token, id) ? TOKEN_BYTE : TOKEN_NORMAL;
+        return GGUF_TOKEN_CONTROL;
+    return is_byte_token(token, id) || is_byte_name(token, id) ? GGUF_TOKEN_BYTE
+                                                               : GGUF_TOKEN_NORMAL;
 }
 
 static uint64_t put_llama_token(uint8_t *out, struct gguf_string token, uint64_t id)
 {
     static const char *const first[FIRST_BYTE_TOKEN] = {"<unk>", "<s>", "</s>"};
-    static const char space[] = "\xe2\x96\x81"; /* U+2581 */
     uint64_t length = 0;
     char name[8];
 
     if (id < FIRST_BYTE_TOKEN)
         return put_bytes(out, first[id], strlen(first[id]));
     if (is_byte_token(token, id)) {
-        snprintf(name, sizeof name, "<0x%02X>", (unsigned)(unsigned char)token.data[0]);
+        snprintf(name, sizeof name, GGUF_BYTE_TOKEN_FORMAT, (unsigned)(unsigned char)token.data[0]);
         return put_bytes(out, name, strlen(name));
     }
     for (uint64_t i = 0; i < token.length_bytes; i++) {
         const bool is_space = token.data[i] == ' ';
 
-        length += put_bytes(out ? out + length : NULL, is_space ? space : token.data + i,
-                            is_space ? strlen(space) : 1);
+        length += put_bytes(out ? out + length : NULL, is_space ? GGUF_SPACE_MARK : token.data + i,
+                            is_space ? GGUF_SPACE_MARK_BYTES : 1);
     }
     return length;
-}
-
-static bool is_visible(unsigned byte)
-{
-    return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte != 0xad);
-}
-
-/*
- * GPT-2's code: visible bytes stand for themselves as characters of Latin-1, the others are
- * U+0100, U+0101 … in their order.
- */
-static unsigned gpt2_character(unsigned byte)
-{
-    if (is_visible(byte))
-        return byte;
-    if (byte <= ' ')
-        return 0x100 + byte;
-    /* Behind these come the bytes from 0x7f to 0xa0, and 0xad. */
-    return byte == 0xad ? 0x143 : 0x121 + (byte - 0x7f);
 }
 
 static uint64_t put_gpt2_token(uint8_t *out, struct gguf_string token, uint64_t id)
@@ -127,12 +108,10 @@ static uint64_t put_gpt2_token(uint8_t *out, struct gguf_string token, uint64_t 
 
     (void)id;
     for (uint64_t i = 0; i < token.length_bytes; i++) {
-        const unsigned character = gpt2_character((unsigned char)token.data[i]);
-        const char utf8[] = {(char)(0xc0 | character >> 6), (char)(0x80 | (character & 0x3f))};
-        const char ascii = (char)character;
+        char character[2];
+        const size_t n = gguf_alphabet_put((unsigned char)token.data[i], character);
 
-        length += put_bytes(out ? out + length : NULL, character < 0x80 ? &ascii : utf8,
-                            character < 0x80 ? 1 : 2);
+        length += put_bytes(out ? out + length : NULL, character, n);
     }
     return length;
 }

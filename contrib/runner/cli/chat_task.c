@@ -192,7 +192,7 @@ static int has_control(const struct chat *chat, bool *has, struct run_failure *f
  */
 static int make_ids(struct chat *chat, struct run_failure *failure)
 {
-    const struct run_special_ids *special = run_tokenizer_special(chat->session->tokenizer);
+    const struct gguf_special_ids *special = run_tokenizer_special(chat->session->tokenizer);
     bool is_split;
     int code = has_control(chat, &is_split, failure);
 
@@ -337,7 +337,7 @@ static int converse(struct chat *chat, struct run_failure *failure)
 static int begin(struct chat *chat, struct run_failure *failure)
 {
     struct run_session *session = chat->session;
-    const struct run_special_ids *special = run_tokenizer_special(session->tokenizer);
+    const struct gguf_special_ids *special = run_tokenizer_special(session->tokenizer);
     int code;
 
     chat->bos = text_of(session->tokenizer, special->bos);

@@ -349,7 +349,7 @@ int run_session_feed(struct run_session *session, const int32_t *tokens, size_t 
 int run_session_encode(const struct run_session *session, const char *text, size_t length,
                        bool is_special, struct run_ids *ids, struct run_failure *failure)
 {
-    const struct run_special_ids *special = run_tokenizer_special(session->tokenizer);
+    const struct gguf_special_ids *special = run_tokenizer_special(session->tokenizer);
     const unsigned flags = (session->options->adds_bos ? RUN_ENCODE_BOS_EOS : 0U) |
                            (is_special ? RUN_ENCODE_SPECIAL : 0U);
     const int code = run_tokenizer_encode(session->tokenizer, text, length, flags, ids, failure);

@@ -3,7 +3,7 @@
  * in each, pairs of symbols merge in the order of the list of merges. The symbols of "gpt2" are
  * bytes, each written as a character; those of "gemma4" are characters, with U+2581 for a space.
  */
-#include "contrib/runner/tokenizer/byte_alphabet.h"
+#include "gguf/conventions/byte_alphabet.h"
 #include "contrib/runner/tokenizer/characters.h"
 #include "contrib/runner/tokenizer/merge_table.h"
 #include "contrib/runner/tokenizer/symbol_merging.h"
@@ -19,7 +19,7 @@
 #define MAX_MERGES ((uint32_t)1 << 22)
 
 struct byte_pair {
-    const struct run_pretokenizer *pretokenizer;
+    const struct gguf_pretokenizer *pretokenizer;
     struct run_word_splitter *splitter;
     struct run_merge_table merges;
     bool has_merges;    /* if false, tokens merge in the order of their ids */
@@ -110,43 +110,25 @@ static int read_merges(struct byte_pair *bpe, const struct run_vocabulary *vocab
 static void choose_pretokenizer(struct run_tokenizer *tokenizer,
                                 const struct run_metadata *metadata)
 {
-    const char *name = run_metadata_string(metadata, KEY "pre");
-    const char *architecture = run_metadata_architecture(metadata);
+    static const char end_of_text[] = "<|endoftext|>";
+    const char *model = tokenizer->kind->model, *pre = run_metadata_string(metadata, KEY "pre");
     struct byte_pair *bpe = tokenizer->state;
+    enum gguf_pretokenizer_origin origin;
 
-    if (strcmp(tokenizer->kind->model, run_kind_gemma4.model) == 0)
-        name = run_kind_gemma4.model;
-    if (!name)
-        name = run_pretokenizer_of(architecture);
-    if (!name) {
+    bpe->pretokenizer =
+        gguf_pretokenizer_choose(model, pre, run_metadata_architecture(metadata), &origin);
+    if (origin == GGUF_PRE_MISSING)
         run_tokenizer_set_note(tokenizer, "no " KEY "pre: text is split as for \"default\", which "
                                           "may not be what the model was trained on");
-        name = "default";
-    }
-    bpe->pretokenizer = run_pretokenizer_find(name);
-    if (!bpe->pretokenizer) {
+    if (origin == GGUF_PRE_UNKNOWN)
         run_tokenizer_set_note(tokenizer,
                                KEY "pre: %.64s is unknown: text is split as for \"smaug-bpe\", "
                                    "which may not be what the model was trained on",
-                               name);
-        bpe->pretokenizer = run_pretokenizer_find("smaug-bpe");
-    }
-    if (bpe->pretokenizer->is_always_bos ||
-        (bpe->pretokenizer->is_bos_added && !run_metadata_has(metadata, KEY "add_bos_token")))
-        tokenizer->special.is_bos_added = true;
-}
-
-/* Files without these ids are GPT-2's or Falcon's, which use one token at both ends of a text. */
-static void default_ids(struct run_tokenizer *tokenizer)
-{
-    static const char end_of_text[] = "<|endoftext|>";
-    const int32_t end =
-        run_vocabulary_find(&tokenizer->vocabulary, end_of_text, sizeof end_of_text - 1);
-
-    if (tokenizer->special.bos < 0)
-        tokenizer->special.bos = end;
-    if (tokenizer->special.eos < 0)
-        tokenizer->special.eos = end;
+                               pre);
+    gguf_special_ids_complete(
+        &tokenizer->special, model, bpe->pretokenizer,
+        run_metadata_has(metadata, KEY "add_bos_token"),
+        run_vocabulary_find(&tokenizer->vocabulary, end_of_text, sizeof end_of_text - 1));
 }
 
 static void find_bytes(const struct run_tokenizer *tokenizer, struct byte_pair *bpe)
@@ -157,7 +139,7 @@ static void find_bytes(const struct run_tokenizer *tokenizer, struct byte_pair *
     }
     for (unsigned byte = 0; byte < 256; byte++) {
         char character[2];
-        const size_t length = run_alphabet_put((unsigned char)byte, character);
+        const size_t length = gguf_alphabet_put((unsigned char)byte, character);
 
         bpe->bytes[byte] = run_vocabulary_find(&tokenizer->vocabulary, character, length);
         if (!is_text_token(&tokenizer->vocabulary, bpe->bytes[byte]))
@@ -176,8 +158,6 @@ static int open_byte_pair(struct run_tokenizer *tokenizer, const struct run_meta
     if (!bpe)
         return run_fail_memory(failure);
     choose_pretokenizer(tokenizer, metadata);
-    if (!bpe->pretokenizer->is_raw)
-        default_ids(tokenizer);
     find_bytes(tokenizer, bpe);
     code = run_word_splitter_open(bpe->pretokenizer, &bpe->splitter, failure);
     if (code < 0)
@@ -264,7 +244,7 @@ static int add_byte_symbols(struct encoding *encoding, const char *text, size_t 
 
     for (size_t i = 0; code == 0 && i < length; i++) {
         char character[2];
-        const size_t n = run_alphabet_put((unsigned char)text[i], character);
+        const size_t n = gguf_alphabet_put((unsigned char)text[i], character);
 
         code = run_merger_add(&encoding->merger, at, n, bpe->bytes[(unsigned char)text[i]]);
         at += n;
@@ -283,7 +263,7 @@ static int write_word(struct encoding *encoding, const char *text, size_t length
         char character[2];
 
         code = run_text_add(&encoding->word, character,
-                            run_alphabet_put((unsigned char)text[i], character));
+                            gguf_alphabet_put((unsigned char)text[i], character));
     }
     return code;
 }
@@ -342,13 +322,12 @@ static size_t decode_byte_pair(const struct run_tokenizer *tokenizer, const char
     const struct byte_pair *bpe = tokenizer->state;
 
     if (bpe->pretokenizer->is_raw)
-        return run_decode_space_marks(tokenizer, text, length, out);
-    return run_alphabet_decode(text, length, out);
+        return gguf_space_marks_decode(text, length, out);
+    return gguf_alphabet_decode(text, length, out);
 }
 
 const struct run_tokenizer_kind run_kind_gpt2 = {
     .model = "gpt2",
-    .defaults = {.ids = {-1, -1, -1, -1, -1, -1, -1, -1, false, false}},
     .open = open_byte_pair,
     .close = close_byte_pair,
     .encode = encode_byte_pair,
@@ -357,7 +336,6 @@ const struct run_tokenizer_kind run_kind_gpt2 = {
 
 const struct run_tokenizer_kind run_kind_gemma4 = {
     .model = "gemma4",
-    .defaults = {.ids = {-1, -1, -1, -1, -1, -1, -1, -1, false, false}},
     .open = open_byte_pair,
     .close = close_byte_pair,
     .encode = encode_byte_pair,

@@ -15,6 +15,5 @@ static int encode_bytes(const struct run_tokenizer *tokenizer, const char *text,
 
 const struct run_tokenizer_kind run_kind_bytes = {
     .model = "",
-    .defaults = {.ids = {-1, -1, -1, -1, -1, -1, -1, -1, false, false}},
     .encode = encode_bytes,
 };

@@ -41,8 +41,4 @@ uint32_t run_character_stand_in(uint32_t code);
 /* Write UTF-8, at most RUN_UTF8_BYTES, and return its length. */
 size_t run_character_encode(uint32_t code, char *out);
 
-/* The bytes of U+2581, which stands for a space in vocabularies. */
-#define RUN_SPACE_MARK       "\xe2\x96\x81"
-#define RUN_SPACE_MARK_BYTES (sizeof RUN_SPACE_MARK - 1)
-
 #endif

@@ -1,5 +1,4 @@
 /* Texts in which U+2581 stands for a space. */
-#include "contrib/runner/tokenizer/characters.h"
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 
 #include <string.h>
@@ -7,19 +6,8 @@
 size_t run_decode_space_marks(const struct run_tokenizer *tokenizer, const char *text,
                               size_t length, char *out)
 {
-    size_t n = 0;
-
     (void)tokenizer;
-    for (size_t i = 0; i < length; i++) {
-        if (length - i >= RUN_SPACE_MARK_BYTES &&
-            memcmp(text + i, RUN_SPACE_MARK, RUN_SPACE_MARK_BYTES) == 0) {
-            out[n++] = ' ';
-            i += RUN_SPACE_MARK_BYTES - 1;
-        } else {
-            out[n++] = text[i];
-        }
-    }
-    return n;
+    return gguf_space_marks_decode(text, length, out);
 }
 
 int run_text_add(struct run_text *text, const char *bytes, size_t length)
@@ -45,7 +33,7 @@ int run_text_add_marked(struct run_text *text, const char *bytes, size_t length)
 
         code = run_text_add(text, bytes + at, end - at);
         if (code == 0 && space)
-            code = run_text_add(text, RUN_SPACE_MARK, RUN_SPACE_MARK_BYTES);
+            code = run_text_add(text, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES);
         at = end + 1;
     }
     return code;

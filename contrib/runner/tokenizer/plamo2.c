@@ -38,8 +38,8 @@ static int open_plamo2(struct run_tokenizer *tokenizer, const struct run_metadat
         uint32_t length;
         const char *text = run_vocabulary_text(vocabulary, id, &length);
 
-        if (!run_vocabulary_is_control(vocabulary, id) && vocabulary->types[id] != RUN_TOKEN_BYTE &&
-            vocabulary->scores[id] * SCALE > NO_SCORE &&
+        if (!run_vocabulary_is_control(vocabulary, id) &&
+            vocabulary->types[id] != GGUF_TOKEN_BYTE && vocabulary->scores[id] * SCALE > NO_SCORE &&
             run_prefixes_add(&state->tokens, text, length, (int32_t)id) < 0)
             return run_fail_memory(failure);
     }
@@ -144,9 +144,6 @@ static int encode_plamo2(const struct run_tokenizer *tokenizer, const char *text
 
 const struct run_tokenizer_kind run_kind_plamo2 = {
     .model = "plamo2",
-    .defaults =
-        {.ids =
-             {.bos = 1, .eos = 2, .unk = 0, .eot = -1, .eom = -1, .sep = -1, .pad = 3, .mask = -1}},
     .open = open_plamo2,
     .close = close_plamo2,
     .encode = encode_plamo2,

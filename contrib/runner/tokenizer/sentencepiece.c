@@ -32,13 +32,13 @@ static bool has_inner_space(const char *text, size_t length)
     bool is_behind_other = false;
 
     for (size_t i = 0; i < length; i++) {
-        const bool is_space = length - i >= RUN_SPACE_MARK_BYTES &&
-                              memcmp(text + i, RUN_SPACE_MARK, RUN_SPACE_MARK_BYTES) == 0;
+        const bool is_space = length - i >= GGUF_SPACE_MARK_BYTES &&
+                              memcmp(text + i, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES) == 0;
 
         if (is_space && is_behind_other)
             return true;
         if (is_space)
-            i += RUN_SPACE_MARK_BYTES - 1;
+            i += GGUF_SPACE_MARK_BYTES - 1;
         else
             is_behind_other = true;
     }
@@ -146,13 +146,13 @@ static size_t part_end(const struct run_text *text, size_t at, bool is_cut_at_sp
     if (!is_cut_at_spaces)
         return text->n;
     while (at < text->n) {
-        const bool is_space = text->n - at >= RUN_SPACE_MARK_BYTES &&
-                              memcmp(text->bytes + at, RUN_SPACE_MARK, RUN_SPACE_MARK_BYTES) == 0;
+        const bool is_space = text->n - at >= GGUF_SPACE_MARK_BYTES &&
+                              memcmp(text->bytes + at, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES) == 0;
 
         if (is_space && is_behind_other)
             break;
         is_behind_other = !is_space;
-        at += is_space ? RUN_SPACE_MARK_BYTES : 1;
+        at += is_space ? GGUF_SPACE_MARK_BYTES : 1;
     }
     return at;
 }
@@ -166,7 +166,7 @@ static int encode_spm(const struct run_tokenizer *tokenizer, const char *text, s
     int code = 0;
 
     if (is_first && tokenizer->is_space_added)
-        code = run_text_add(&marked, RUN_SPACE_MARK, RUN_SPACE_MARK_BYTES);
+        code = run_text_add(&marked, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES);
     if (code == 0)
         code = run_text_add_marked(&marked, text, length);
     for (size_t at = 0; code == 0 && at < marked.n;) {
@@ -182,16 +182,6 @@ static int encode_spm(const struct run_tokenizer *tokenizer, const char *text, s
 
 const struct run_tokenizer_kind run_kind_llama = {
     .model = "llama",
-    .defaults = {.ids = {.bos = 1,
-                         .eos = 2,
-                         .unk = 0,
-                         .eot = -1,
-                         .eom = -1,
-                         .sep = -1,
-                         .pad = -1,
-                         .mask = -1,
-                         .is_bos_added = true},
-                 .is_space_added = true},
     .open = open_spm,
     .close = close_spm,
     .encode = encode_spm,

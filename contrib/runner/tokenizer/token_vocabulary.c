@@ -1,6 +1,7 @@
 #include "contrib/runner/tokenizer/token_vocabulary.h"
 
 #include "contrib/runner/tokenizer/token_ids.h"
+#include "gguf/conventions/token_texts.h"
 
 #include <errno.h>
 #include <float.h>
@@ -59,7 +60,7 @@ static int read_texts(struct run_json *tokens, struct run_vocabulary *vocabulary
     vocabulary->types = malloc(vocabulary->n);
     if (!vocabulary->types)
         return run_fail_memory(failure);
-    memset(vocabulary->types, RUN_TOKEN_NORMAL, vocabulary->n);
+    memset(vocabulary->types, GGUF_TOKEN_NORMAL, vocabulary->n);
     return 0;
 }
 
@@ -82,9 +83,9 @@ static int read_types(struct run_json *types, struct run_vocabulary *vocabulary,
         if (type.kind != RUN_JSON_NUMBER)
             return run_fail(failure, -EINVAL,
                             "metadata: " KEY "token_type: element %" PRIu32 " is not a number", n);
-        vocabulary->types[n++] = type.number >= 0 && type.number <= RUN_TOKEN_BYTE
+        vocabulary->types[n++] = type.number >= 0 && type.number <= GGUF_TOKEN_BYTE
                                      ? (uint8_t)type.number
-                                     : RUN_TOKEN_UNDEFINED;
+                                     : GGUF_TOKEN_UNDEFINED;
     }
     if (code >= 0 && n < vocabulary->n)
         return refuse_count("token_type", n, vocabulary, failure);
@@ -229,7 +230,7 @@ int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const 
 {
     const int32_t id = run_vocabulary_find(vocabulary, text, length);
 
-    if (id < 0 || vocabulary->types[id] == RUN_TOKEN_BYTE ||
+    if (id < 0 || vocabulary->types[id] == GGUF_TOKEN_BYTE ||
         run_vocabulary_is_control(vocabulary, (uint32_t)id))
         return -1;
     return id;
@@ -279,7 +280,7 @@ int run_vocabulary_make_bytes(struct run_vocabulary *vocabulary, struct run_fail
     vocabulary->types = malloc(256);
     if (!vocabulary->texts || !vocabulary->starts || !vocabulary->types)
         return run_fail_memory(failure);
-    memset(vocabulary->types, RUN_TOKEN_NORMAL, 256);
+    memset(vocabulary->types, GGUF_TOKEN_NORMAL, 256);
     for (uint32_t i = 0; i < 256; i++) {
         vocabulary->texts[i] = (char)i;
         vocabulary->starts[i + 1] = i + 1;
@@ -299,25 +300,12 @@ void run_vocabulary_free(struct run_vocabulary *vocabulary)
 
 /* ---- bytes ---- */
 
-static int digit_value(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    if (digit >= 'A' && digit <= 'F')
-        return digit - 'A' + 10;
-    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
 bool run_vocabulary_is_byte(const struct run_vocabulary *vocabulary, uint32_t id, uint8_t *byte)
 {
     uint32_t length;
     const char *text = run_vocabulary_text(vocabulary, id, &length);
 
-    if (length != 6 || memcmp(text, "<0x", 3) != 0 || text[5] != '>' || digit_value(text[3]) < 0 ||
-        digit_value(text[4]) < 0)
-        return false;
-    *byte = (uint8_t)(16 * digit_value(text[3]) + digit_value(text[4]));
-    return true;
+    return gguf_byte_token_parse(text, length, byte);
 }
 
 void run_vocabulary_find_bytes(const struct run_vocabulary *vocabulary, int32_t ids[256])
@@ -326,7 +314,7 @@ void run_vocabulary_find_bytes(const struct run_vocabulary *vocabulary, int32_t 
         const char own = (char)byte;
         char name[8];
 
-        snprintf(name, sizeof name, "<0x%02X>", byte);
+        snprintf(name, sizeof name, GGUF_BYTE_TOKEN_FORMAT, byte);
         ids[byte] = run_vocabulary_find(vocabulary, name, strlen(name));
         if (ids[byte] < 0 || run_vocabulary_is_control(vocabulary, (uint32_t)ids[byte]))
             ids[byte] = run_vocabulary_find_text(vocabulary, &own, 1);

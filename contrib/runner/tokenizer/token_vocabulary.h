@@ -3,24 +3,14 @@
 #define GGUFS_RUNNER_TOKEN_VOCABULARY_H
 
 #include "contrib/runner/tree/metadata.h"
+#include "gguf/conventions/token_types.h"
 #include "gguf/support/keyed_hash.h"
-
-/* Types of tokens, GGUF's tokenizer.ggml.token_type. */
-enum run_token_type {
-    RUN_TOKEN_UNDEFINED = 0,
-    RUN_TOKEN_NORMAL = 1,
-    RUN_TOKEN_UNKNOWN = 2, /* stands for text without a token */
-    RUN_TOKEN_CONTROL = 3,
-    RUN_TOKEN_USER_DEFINED = 4, /* added later; never split */
-    RUN_TOKEN_UNUSED = 5,
-    RUN_TOKEN_BYTE = 6, /* written as <0x41> */
-};
 
 struct run_vocabulary {
     uint32_t n;
     char *texts;      /* concatenated, without NULs */
     uint32_t *starts; /* n + 1 offsets in `texts` */
-    uint8_t *types;   /* enum run_token_type */
+    uint8_t *types;   /* enum gguf_token_type */
     float *scores;    /* NULL if they were not read or the model has none */
     uint32_t *slots;  /* a hash table from texts to ids; see token_vocabulary.c; 0 is a free slot */
     uint32_t slot_mask;       /* number of slots, a power of two, minus one */
@@ -68,7 +58,7 @@ int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const 
 /* Return true for a token that text never becomes: a control token, or the unknown token. */
 static inline bool run_vocabulary_is_control(const struct run_vocabulary *vocabulary, uint32_t id)
 {
-    return vocabulary->types[id] == RUN_TOKEN_CONTROL || vocabulary->types[id] == RUN_TOKEN_UNKNOWN;
+    return gguf_token_type_is_control(vocabulary->types[id]);
 }
 
 /* Return true if the token is a byte, written as <0x41>, and store that byte. */

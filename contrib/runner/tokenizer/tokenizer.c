@@ -28,11 +28,11 @@ static size_t decode_token(const struct run_tokenizer *tokenizer, uint32_t id, c
     uint8_t byte;
 
     switch (type) {
-    case RUN_TOKEN_CONTROL:
-    case RUN_TOKEN_UNKNOWN:
-    case RUN_TOKEN_USER_DEFINED:
+    case GGUF_TOKEN_CONTROL:
+    case GGUF_TOKEN_UNKNOWN:
+    case GGUF_TOKEN_USER_DEFINED:
         break;
-    case RUN_TOKEN_BYTE:
+    case GGUF_TOKEN_BYTE:
         if (run_vocabulary_is_byte(&tokenizer->vocabulary, id, &byte)) {
             *out = (char)byte;
             return 1;
@@ -73,9 +73,9 @@ static int collect_added(struct run_tokenizer *tokenizer)
 
         if (length > MAX_ADDED_BYTES)
             continue;
-        if (type == RUN_TOKEN_USER_DEFINED)
+        if (type == GGUF_TOKEN_USER_DEFINED)
             code = run_prefixes_add(&tokenizer->user_tokens, text, length, (int32_t)id);
-        if (code == 0 && (type == RUN_TOKEN_USER_DEFINED ||
+        if (code == 0 && (type == GGUF_TOKEN_USER_DEFINED ||
                           run_vocabulary_is_control(&tokenizer->vocabulary, id)))
             code = run_prefixes_add(&tokenizer->control_tokens, text, length, (int32_t)id);
     }
@@ -88,10 +88,12 @@ static int collect_added(struct run_tokenizer *tokenizer)
 static int open_kind(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                      struct run_failure *failure)
 {
+    const struct gguf_tokenizer_defaults *defaults =
+        gguf_tokenizer_defaults_find(tokenizer->kind->model);
     int code = 0;
 
-    tokenizer->special = tokenizer->kind->defaults.ids;
-    tokenizer->is_space_added = tokenizer->kind->defaults.is_space_added;
+    tokenizer->special = defaults->ids;
+    tokenizer->is_space_added = defaults->is_space_added;
     tokenizer->marks = calloc(tokenizer->vocabulary.n, sizeof *tokenizer->marks);
     if (!tokenizer->marks)
         return run_fail_memory(failure);
@@ -213,7 +215,7 @@ size_t run_tokenizer_size(const struct run_tokenizer *tokenizer)
     return tokenizer->vocabulary.n;
 }
 
-const struct run_special_ids *run_tokenizer_special(const struct run_tokenizer *tokenizer)
+const struct gguf_special_ids *run_tokenizer_special(const struct run_tokenizer *tokenizer)
 {
     return &tokenizer->special;
 }
@@ -336,7 +338,7 @@ static int encode_parts(const struct run_tokenizer *tokenizer, const char *text,
 int run_tokenizer_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                          unsigned flags, struct run_ids *ids, struct run_failure *failure)
 {
-    const struct run_special_ids *special = &tokenizer->special;
+    const struct gguf_special_ids *special = &tokenizer->special;
     int code = 0;
 
     if (length >= MAX_TEXT_BYTES)

@@ -8,9 +8,9 @@
 #include "contrib/runner/tokenizer/token_ids.h"
 #include "contrib/runner/tokenizer/utf8_stream.h"
 #include "contrib/runner/tree/metadata.h"
+#include "gguf/conventions/special_ids.h"
 
-/* An id for "no such token". */
-#define RUN_NO_TOKEN (-1)
+#define RUN_NO_TOKEN GGUF_NO_TOKEN
 
 /* Flags for encoding. */
 enum {
@@ -22,20 +22,6 @@ enum {
     RUN_ENCODE_SPECIAL = 1,
     /* Add the tokens that begin and end a text, if the model wants them. */
     RUN_ENCODE_BOS_EOS = 2,
-};
-
-/* Special tokens; RUN_NO_TOKEN where the vocabulary has none. */
-struct run_special_ids {
-    int32_t bos; /* begins a text; CLS in BERT */
-    int32_t eos; /* ends a text */
-    int32_t eot; /* ends a turn */
-    int32_t eom; /* ends a message, the turn goes on */
-    int32_t unk; /* stands for text without a token */
-    int32_t sep;
-    int32_t pad;
-    int32_t mask;
-    bool is_bos_added; /* with RUN_ENCODE_BOS_EOS */
-    bool is_eos_added;
 };
 
 struct run_tokenizer;
@@ -62,7 +48,7 @@ const char *run_tokenizer_note(const struct run_tokenizer *tokenizer);
 /* Return the number of tokens. All functions accept any id; one out of range is not a token. */
 size_t run_tokenizer_size(const struct run_tokenizer *tokenizer);
 
-const struct run_special_ids *run_tokenizer_special(const struct run_tokenizer *tokenizer);
+const struct gguf_special_ids *run_tokenizer_special(const struct run_tokenizer *tokenizer);
 
 /*
  * Append the tokens of a text to `ids`; on failure, some may have been appended. Malformed UTF-8 is

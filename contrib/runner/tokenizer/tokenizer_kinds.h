@@ -5,17 +5,11 @@
 #include "contrib/runner/tokenizer/prefixes.h"
 #include "contrib/runner/tokenizer/token_vocabulary.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
+#include "gguf/conventions/token_texts.h"
 #include "gguf/support/safe_print.h"
-
-/* Values of a kind for keys that the metadata lack. */
-struct run_kind_defaults {
-    struct run_special_ids ids;
-    bool is_space_added;
-};
 
 struct run_tokenizer_kind {
     const char *model; /* tokenizer.ggml.model */
-    struct run_kind_defaults defaults;
 
     /*
      * Make `state` after the vocabulary was read. May change the defaults, which were copied to the
@@ -47,7 +41,7 @@ struct run_tokenizer {
     const struct run_tokenizer_kind *kind;
     void *state; /* owned by the kind */
     struct run_vocabulary vocabulary;
-    struct run_special_ids special;
+    struct gguf_special_ids special;
     bool is_space_added;
     char *pieces;                    /* texts of all tokens, concatenated */
     uint32_t *piece_starts;          /* n + 1 offsets in `pieces` */

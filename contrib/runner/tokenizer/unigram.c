@@ -46,9 +46,10 @@ static int open_unigram(struct run_tokenizer *tokenizer, const struct run_metada
         uint32_t length;
         const char *text = run_vocabulary_text(vocabulary, id, &length);
 
-        if (type == RUN_TOKEN_NORMAL && vocabulary->scores[id] < lowest)
+        if (type == GGUF_TOKEN_NORMAL && vocabulary->scores[id] < lowest)
             lowest = vocabulary->scores[id];
-        if (type != RUN_TOKEN_NORMAL && type != RUN_TOKEN_USER_DEFINED && type != RUN_TOKEN_UNUSED)
+        if (type != GGUF_TOKEN_NORMAL && type != GGUF_TOKEN_USER_DEFINED &&
+            type != GGUF_TOKEN_UNUSED)
             continue;
         if (run_prefixes_add(&state->tokens, text, length, (int32_t)id) < 0)
             return run_fail_memory(failure);
@@ -60,7 +61,7 @@ static int open_unigram(struct run_tokenizer *tokenizer, const struct run_metada
     state->has_bytes = true;
     for (unsigned byte = 0; byte < 256; byte++)
         state->has_bytes &=
-            state->bytes[byte] >= 0 && vocabulary->types[state->bytes[byte]] == RUN_TOKEN_BYTE;
+            state->bytes[byte] >= 0 && vocabulary->types[state->bytes[byte]] == GGUF_TOKEN_BYTE;
     return run_characters_map_read(metadata, KEY "precompiled_charsmap", &state->map, failure);
 }
 
@@ -90,12 +91,12 @@ static int add_normal(struct normalizing *normalizing, const char *bytes, size_t
         if (bytes[i] == ' ') {
             normalizing->is_behind_other = false;
             if (!normalizing->unigram->is_space_merged)
-                code = run_text_add(&normalizing->text, RUN_SPACE_MARK, RUN_SPACE_MARK_BYTES);
+                code = run_text_add(&normalizing->text, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES);
             continue;
         }
         if (!normalizing->is_behind_other &&
             (normalizing->is_space_due || normalizing->unigram->is_space_merged))
-            code = run_text_add(&normalizing->text, RUN_SPACE_MARK, RUN_SPACE_MARK_BYTES);
+            code = run_text_add(&normalizing->text, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES);
         normalizing->is_space_due = false;
         normalizing->is_behind_other = true;
         if (code == 0)
@@ -164,7 +165,7 @@ static void find_best(const struct run_tokenizer *tokenizer, const char *text, s
                 continue;
             is_known |= walk.depth == n_character;
             offer(&best[i + 1],
-                  best[at].score + (vocabulary->types[id] == RUN_TOKEN_USER_DEFINED
+                  best[at].score + (vocabulary->types[id] == GGUF_TOKEN_USER_DEFINED
                                         ? 0.0
                                         : (double)vocabulary->scores[id]),
                   id, walk.depth);
@@ -243,15 +244,6 @@ static int encode_unigram(const struct run_tokenizer *tokenizer, const char *tex
 
 const struct run_tokenizer_kind run_kind_t5 = {
     .model = "t5",
-    .defaults = {.ids = {.bos = -1,
-                         .eos = 1,
-                         .unk = 2,
-                         .eot = -1,
-                         .eom = -1,
-                         .sep = -1,
-                         .pad = 0,
-                         .mask = -1,
-                         .is_eos_added = true}},
     .open = open_unigram,
     .close = close_unigram,
     .encode = encode_unigram,

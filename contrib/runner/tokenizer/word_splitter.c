@@ -13,7 +13,7 @@
 #include <pcre2.h>
 
 struct run_word_splitter {
-    pcre2_code *patterns[RUN_MAX_PATTERNS];
+    pcre2_code *patterns[GGUF_MAX_PATTERNS];
     size_t n_patterns;
     bool has_jit; /* all patterns are machine code */
 };
@@ -43,7 +43,7 @@ void run_word_splitter_reserve(void)
         (void)pcre2_jit_compile(keeper, PCRE2_JIT_COMPLETE);
 }
 
-int run_word_splitter_open(const struct run_pretokenizer *pretokenizer,
+int run_word_splitter_open(const struct gguf_pretokenizer *pretokenizer,
                            struct run_word_splitter **out, struct run_failure *failure)
 {
     struct run_word_splitter *splitter = calloc(1, sizeof *splitter);
@@ -52,7 +52,7 @@ int run_word_splitter_open(const struct run_pretokenizer *pretokenizer,
     if (!splitter)
         return run_fail_memory(failure);
     splitter->has_jit = true;
-    for (size_t i = 0; i < RUN_MAX_PATTERNS && pretokenizer->patterns[i]; i++) {
+    for (size_t i = 0; i < GGUF_MAX_PATTERNS && pretokenizer->patterns[i]; i++) {
         pcre2_code *code = compile(pretokenizer->patterns[i]);
 
         if (!code) {

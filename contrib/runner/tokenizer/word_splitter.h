@@ -4,7 +4,7 @@
 #ifndef GGUFS_RUNNER_WORD_SPLITTER_H
 #define GGUFS_RUNNER_WORD_SPLITTER_H
 
-#include "contrib/runner/tokenizer/pretokenizers.h"
+#include "gguf/conventions/pretokenizers.h"
 #include "contrib/runner/tree/failure.h"
 
 struct run_word_splitter;
@@ -14,7 +14,7 @@ struct run_word_splitter;
  * slower. Returns 0, or -ENOMEM with `*out` NULL. Free the splitter with run_word_splitter_close(),
  * which accepts NULL. A splitter never changes, so any number of threads may use it.
  */
-int run_word_splitter_open(const struct run_pretokenizer *pretokenizer,
+int run_word_splitter_open(const struct gguf_pretokenizer *pretokenizer,
                            struct run_word_splitter **out, struct run_failure *failure);
 
 void run_word_splitter_close(struct run_word_splitter *splitter);

@@ -54,10 +54,8 @@ static int open_wordpiece(struct run_tokenizer *tokenizer, const struct run_meta
             return run_fail_memory(failure);
     }
     run_prefixes_sort(&state->tokens);
-    /* Put every text between CLS and SEP. */
-    tokenizer->special.is_bos_added = tokenizer->special.is_eos_added = true;
-    if (tokenizer->special.sep >= 0)
-        tokenizer->special.eos = tokenizer->special.sep;
+    gguf_special_ids_complete(&tokenizer->special, tokenizer->kind->model, NULL, false,
+                              GGUF_NO_TOKEN);
     return 0;
 }
 
@@ -111,7 +109,7 @@ static int add_character(struct encoding *encoding, uint32_t code)
 
     if (encoding->n_characters++ == 0) {
         encoding->word.n = 0;
-        result = run_text_add(&encoding->word, RUN_SPACE_MARK, RUN_SPACE_MARK_BYTES);
+        result = run_text_add(&encoding->word, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES);
     }
     if (result == 0)
         result = run_text_add(&encoding->word, utf8, run_character_encode(code, utf8));
@@ -202,14 +200,6 @@ static int encode_wordpiece(const struct run_tokenizer *tokenizer, const char *t
 
 const struct run_tokenizer_kind run_kind_bert = {
     .model = "bert",
-    .defaults = {.ids = {.bos = 101,
-                         .eos = -1,
-                         .unk = 100,
-                         .eot = -1,
-                         .eom = -1,
-                         .sep = 102,
-                         .pad = 0,
-                         .mask = 103}},
     .open = open_wordpiece,
     .close = close_wordpiece,
     .encode = encode_wordpiece,

@@ -11,40 +11,11 @@ struct world {
     char *texts; /* without escapes */
 };
 
-static unsigned digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return (unsigned)(c - '0');
-    if (c >= 'a' && c <= 'f')
-        return (unsigned)(c - 'a' + 10);
-    return c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10) : 0;
-}
-
 static size_t unescape(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                        char *out)
 {
-    size_t n = 0;
-
     (void)tokenizer;
-    for (size_t i = 0; i < length; i++) {
-        char c = text[i];
-
-        if (c == '\\' && i + 1 < length) {
-            c = text[++i];
-            if (c == 't')
-                c = '\t';
-            else if (c == 'n')
-                c = '\n';
-            else if (c == 'r')
-                c = '\r';
-            else if (c == 'x' && i + 2 < length) {
-                c = (char)(digit(text[i + 1]) << 4 | digit(text[i + 2]));
-                i += 2;
-            }
-        }
-        out[n++] = c;
-    }
-    return n;
+    return gguf_token_unescape(text, length, out);
 }
 
 static int open_world(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
@@ -108,7 +79,6 @@ static int encode_world(const struct run_tokenizer *tokenizer, const char *text,
 
 const struct run_tokenizer_kind run_kind_rwkv = {
     .model = "rwkv",
-    .defaults = {.ids = {-1, -1, -1, -1, -1, -1, -1, -1, false, false}},
     .open = open_world,
     .close = close_world,
     .encode = encode_world,

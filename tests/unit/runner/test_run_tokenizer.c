@@ -49,7 +49,7 @@ Test(run_tokenizer, bos_and_eos_keys)
         "{" SPM_TOKENS ",\"tokenizer.ggml.add_bos_token\":false,\"tokenizer.ggml.add_eos_token\":"
         "true,\"tokenizer.ggml.eos_token_id\":11,\"tokenizer.ggml.add_space_prefix\":false,"
         "\"tokenizer.ggml.padding_token_id\":4294967295,\"tokenizer.ggml.bos_token_id\":99}");
-    const struct run_special_ids *special = run_tokenizer_special(tokenizer);
+    const struct gguf_special_ids *special = run_tokenizer_special(tokenizer);
 
     vocabulary_expect_ids(tokenizer, "a", 1, RUN_ENCODE_BOS_EOS, "6 11");
     cr_expect_eq(special->bos, 1);

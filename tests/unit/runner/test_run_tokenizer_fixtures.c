@@ -152,7 +152,7 @@ Test(run_tokenizer_fixtures, special_tokens)
 {
     struct run_tokenizer *tokenizer = vocabulary_fixture("ggml-vocab-phi-3.gguf");
     static const char chat[] = "<|user|>\nHi<|end|>\n<|assistant|>";
-    const struct run_special_ids *special;
+    const struct gguf_special_ids *special;
     int32_t end;
 
     if (!tokenizer)

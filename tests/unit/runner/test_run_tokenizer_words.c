@@ -34,7 +34,7 @@ static int take(void *context, const char *word, size_t length)
 
 static struct run_word_splitter *open_splitter(const char *name)
 {
-    const struct run_pretokenizer *pretokenizer = run_pretokenizer_find(name);
+    const struct gguf_pretokenizer *pretokenizer = gguf_pretokenizer_find(name);
     struct run_word_splitter *splitter;
     struct run_failure failure;
 
@@ -163,7 +163,7 @@ Test(run_tokenizer_words, joined_words_are_the_text)
     const char *name;
     uint64_t state = 3;
 
-    for (size_t i = 0; (name = run_pretokenizer_name(i)); i++) {
+    for (size_t i = 0; (name = gguf_pretokenizer_name(i)); i++) {
         struct run_word_splitter *splitter = open_splitter(name);
 
         for (size_t j = 0; j < 200; j++) {
@@ -182,7 +182,7 @@ Test(run_tokenizer_words, joined_words_are_the_text)
         cr_expect_eq(run_word_splitter_split(splitter, "a", 1, refuse, NULL), -7);
         run_word_splitter_close(splitter);
     }
-    cr_expect_null(run_pretokenizer_find("tomorrow's"));
+    cr_expect_null(gguf_pretokenizer_find("tomorrow's"));
 }
 
 static const char mixed[] = "It's 12345 \xc3\xa9t\xc3\xa9 \xe4\xb8\xad!\n\n  x";
@@ -209,7 +209,7 @@ static void split_with_all(struct outcome *outcome)
     const char *name;
 
     outcome->may_map_code = page != MAP_FAILED;
-    for (size_t i = 0; (name = run_pretokenizer_name(i)); i++) {
+    for (size_t i = 0; (name = gguf_pretokenizer_name(i)); i++) {
         struct run_word_splitter *splitter = open_splitter(name);
 
         cr_assert_eq(

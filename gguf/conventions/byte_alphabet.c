@@ -1,4 +1,4 @@
-#include "contrib/runner/tokenizer/byte_alphabet.h"
+#include "gguf/conventions/byte_alphabet.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static int byte_of(unsigned character)
     return character == 0x143 ? 0xad : -1;
 }
 
-size_t run_alphabet_put(unsigned char byte, char out[2])
+size_t gguf_alphabet_put(unsigned char byte, char out[2])
 {
     const unsigned character = character_of(byte);
 
@@ -43,7 +43,7 @@ size_t run_alphabet_put(unsigned char byte, char out[2])
     return 2;
 }
 
-size_t run_alphabet_decode(const char *text, size_t length, char *out)
+size_t gguf_alphabet_decode(const char *text, size_t length, char *out)
 {
     size_t n = 0;
 

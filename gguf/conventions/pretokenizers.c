@@ -1,4 +1,4 @@
-#include "contrib/runner/tokenizer/pretokenizers.h"
+#include "gguf/conventions/pretokenizers.h"
 
 #include <string.h>
 
@@ -56,41 +56,41 @@
 
 /* Expressions shared by several names. */
 
-static const struct run_pretokenizer as_default = {
+static const struct gguf_pretokenizer as_default = {
     .patterns = {"[\\p{P}$+<=>^~|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]"}};
-static const struct run_pretokenizer as_gpt2 = {.patterns = {GPT2}};
-static const struct run_pretokenizer as_starcoder = {.patterns = {"\\p{N}", GPT2}};
-static const struct run_pretokenizer as_falcon = {
+static const struct gguf_pretokenizer as_gpt2 = {.patterns = {GPT2}};
+static const struct gguf_pretokenizer as_starcoder = {.patterns = {"\\p{N}", GPT2}};
+static const struct gguf_pretokenizer as_falcon = {
     .patterns = {"[\\p{P}$+<=>^~|`]+", GPT2, "[0-9][0-9][0-9]"}};
 /* The brackets and the bar are members of the set, although they were probably not meant to be. */
 #define BLOOM " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{ff0c}\\x{3001}\\x{964}\\x{6d4}\\x{60c})]+"
-static const struct run_pretokenizer as_bloom = {.patterns = {BLOOM}};
-static const struct run_pretokenizer as_viking = {.patterns = {BLOOM, "\\p{N}"}};
-static const struct run_pretokenizer as_llama3 = {
+static const struct gguf_pretokenizer as_bloom = {.patterns = {BLOOM}};
+static const struct gguf_pretokenizer as_viking = {.patterns = {BLOOM, "\\p{N}"}};
+static const struct gguf_pretokenizer as_llama3 = {
     .patterns = {LLAMA3}, .is_merging_ignored = true, .is_bos_added = true};
-static const struct run_pretokenizer as_gpt4 = {.patterns = {LLAMA3}};
+static const struct gguf_pretokenizer as_gpt4 = {.patterns = {LLAMA3}};
 /* Guarded: after a space that is not at the end of a line, no line ends within these spaces. */
-static const struct run_pretokenizer as_jais2 = {
+static const struct gguf_pretokenizer as_jais2 = {
     .patterns = {ANY_CASE "|" WORD "|\\p{N}{1,3}|" MARKS "[\\r\\n]*|"
                  "(?<![^\\S\\r\\n])\\s*[\\r\\n]+|"
                  "\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|"
                  "\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}"}};
-static const struct run_pretokenizer as_minicpm5 = {
+static const struct gguf_pretokenizer as_minicpm5 = {
     .patterns = {"\\p{N}{1,3}", ANY_CASE "|" WORD "|\\p{N}+|" MARKS "[\\r\\n]*|" SPACES},
     .is_merging_ignored = true};
-static const struct run_pretokenizer as_qwen2 = {.patterns = {QWEN2}};
-static const struct run_pretokenizer as_qwen35 = {
+static const struct gguf_pretokenizer as_qwen2 = {.patterns = {QWEN2}};
+static const struct gguf_pretokenizer as_qwen35 = {
     .patterns = {ANY_CASE "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}|"
                  " ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" SPACES}};
-static const struct run_pretokenizer as_laguna = {.patterns = {"\\n+", QWEN2}};
-static const struct run_pretokenizer as_seed_coder = {
+static const struct gguf_pretokenizer as_laguna = {.patterns = {"\\n+", QWEN2}};
+static const struct gguf_pretokenizer as_seed_coder = {
     .patterns = {ANY_CASE "|" WORD "|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" SPACES}};
 /* Guarded: with possessive quantifiers. */
-static const struct run_pretokenizer as_exaone_moe = {
+static const struct gguf_pretokenizer as_exaone_moe = {
     .patterns = {ANY_CASE "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*+(?: \\p{L}\\p{M}*+)*+)++|\\p{N}|"
                  MARKS "[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"}};
 /* Guarded: \s+$ is tried only where spaces begin. */
-static const struct run_pretokenizer as_deepseek_llm = {
+static const struct gguf_pretokenizer as_deepseek_llm = {
     .patterns = {"[\\r\\n]",
                  "\\s?[A-Za-z\\x{b5}\\x{c0}-\\x{d6}\\x{d8}-\\x{f6}\\x{f8}-\\x{1ba}"
                  "\\x{1bc}-\\x{1bf}\\x{1c4}-\\x{293}\\x{295}-\\x{2af}\\x{370}-\\x{373}"
@@ -119,12 +119,12 @@ static const struct run_pretokenizer as_deepseek_llm = {
                  "(?<!\\s)\\s++\\z",
                  "[\\x{4e00}-\\x{9fa5}\\x{800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+",
                  "\\p{N}+"}};
-static const struct run_pretokenizer as_deepseek_coder = {
+static const struct gguf_pretokenizer as_deepseek_coder = {
     .patterns = {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+",
                  "[\\x{4e00}-\\x{9fa5}\\x{800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+", "\\p{N}"}};
-static const struct run_pretokenizer as_deepseek3 = {
+static const struct gguf_pretokenizer as_deepseek3 = {
     .patterns = {"\\p{N}{1,3}", HAN_AND_KANA, DEEPSEEK3}};
-static const struct run_pretokenizer as_afmoe = {
+static const struct gguf_pretokenizer as_afmoe = {
     .patterns = {GROUPS_FROM_RIGHT("\\p{N}", "\\p{N}"),
                  "[\\x{e40}-\\x{e7f}\\x{e80}-\\x{eff}\\x{1000}-\\x{109f}\\x{1100}-\\x{11ff}"
                  "\\x{1780}-\\x{17ff}\\x{2f00}-\\x{2fdf}\\x{3040}-\\x{309f}"
@@ -132,41 +132,41 @@ static const struct run_pretokenizer as_afmoe = {
                  "\\x{8c48}-\\x{faff}\\x{a9e0}-\\x{a9ff}\\x{aa60}-\\x{aa7f}"
                  "\\x{ac00}-\\x{d7af}\\x{ff65}-\\x{ff9f}]+",
                  DEEPSEEK3}};
-static const struct run_pretokenizer as_gpt4o = {.patterns = {GPT4O}};
-static const struct run_pretokenizer as_granite = {.patterns = {GPT4O}, .is_merging_ignored = true};
+static const struct gguf_pretokenizer as_gpt4o = {.patterns = {GPT4O}};
+static const struct gguf_pretokenizer as_granite = {.patterns = {GPT4O}, .is_merging_ignored = true};
 /* \d{1,3}(?=(?:\d{3})*\b), including the marks and connectors that are word characters. */
-static const struct run_pretokenizer as_tiny_aya = {
+static const struct gguf_pretokenizer as_tiny_aya = {
     .patterns = {GROUPS_FROM_RIGHT("\\d", "[\\p{L}\\p{M}\\p{N}\\p{Pc}]"), GPT4O}};
-static const struct run_pretokenizer as_youtu = {
+static const struct gguf_pretokenizer as_youtu = {
     .patterns = {"[\\x{ac00}-\\x{d7a3}\\x{3131}-\\x{318e}]+|"
                  "[\\x{2014}\\x{2018}\\x{2019}\\x{201c}\\x{201d}\\x{2026}\\x{3001}-\\x{303f}"
                  "\\x{fe30}-\\x{fe4f}\\x{ff01}\\x{ff0c}\\x{ff1a}\\x{ff1b}]+|"
                  "[\\x{3105}-\\x{312f}]+|" HAN_AND_KANA,
                  YOUTU},
     .is_merging_ignored = true};
-static const struct run_pretokenizer as_tekken = {
+static const struct gguf_pretokenizer as_tekken = {
     .patterns = {TEKKEN}, .is_merging_ignored = true, .is_bos_added = true};
-static const struct run_pretokenizer as_kimi = {
+static const struct gguf_pretokenizer as_kimi = {
     .patterns = {"\\p{sc:Han}+|" CASED(UPPER_NO_HAN, LOWER_NO_HAN, ANY_CASE "?")
                  "|\\p{N}{1,3}|" MARKS "[\\r\\n]*|" SPACES},
     .is_merge_optional = true};
-static const struct run_pretokenizer as_superbpe = {
+static const struct gguf_pretokenizer as_superbpe = {
     .patterns = {GROUPS_FROM_RIGHT("\\p{N}", "\\p{N}")}};
-static const struct run_pretokenizer as_chameleon = {
+static const struct gguf_pretokenizer as_chameleon = {
     /* The last pattern is GPT2, of several lines. NOLINTBEGIN(bugprone-suspicious-missing-comma) */
     .patterns = {"<sentinel:[0-9]+>", "IMGIMG[A-I]{1,4}Z", "[\\t\\n]|    |  ", "\\p{N}",
                  "[\\p{P}!-/:-@\\[-`{-~]", GPT2},
     /* NOLINTEND(bugprone-suspicious-missing-comma) */
     .is_bos_added = true};
-static const struct run_pretokenizer as_gemma4 = {
+static const struct gguf_pretokenizer as_gemma4 = {
     .patterns = {"\\n+"}, .is_raw = true, .is_always_bos = true};
-static const struct run_pretokenizer as_sarvam = {.patterns = {"\\n+"}, .is_raw = true};
+static const struct gguf_pretokenizer as_sarvam = {.patterns = {"\\n+"}, .is_raw = true};
 
 /* clang-format on */
 
 static const struct {
     const char *name;
-    const struct run_pretokenizer *is;
+    const struct gguf_pretokenizer *is;
 } names[] = {
     {"default", &as_default},
     {"a.x-4.0", &as_gpt2},
@@ -256,7 +256,7 @@ static const struct {
     {"youtu", &as_youtu},
 };
 
-const struct run_pretokenizer *run_pretokenizer_find(const char *name)
+const struct gguf_pretokenizer *gguf_pretokenizer_find(const char *name)
 {
     for (size_t i = 0; i < COUNT(names); i++)
         if (strcmp(names[i].name, name) == 0)
@@ -264,12 +264,13 @@ const struct run_pretokenizer *run_pretokenizer_find(const char *name)
     return NULL;
 }
 
-const char *run_pretokenizer_name(size_t index)
+const char *gguf_pretokenizer_name(size_t index)
 {
     return index < COUNT(names) ? names[index].name : NULL;
 }
 
-const char *run_pretokenizer_of(const char *architecture)
+/* Return the name to use for an architecture whose files predate the key, or NULL. */
+static const char *name_of_architecture(const char *architecture)
 {
     static const struct {
         const char *architecture, *name;
@@ -285,4 +286,41 @@ const char *run_pretokenizer_of(const char *architecture)
         if (strcmp(list[i].architecture, architecture) == 0)
             return list[i].name;
     return NULL;
+}
+
+const struct gguf_pretokenizer *gguf_pretokenizer_choose(const char *model, const char *pre,
+                                                         const char *architecture,
+                                                         enum gguf_pretokenizer_origin *origin)
+{
+    const char *name = strcmp(model, "gemma4") == 0 ? model : pre;
+    const struct gguf_pretokenizer *found;
+    enum gguf_pretokenizer_origin unused;
+
+    if (!origin)
+        origin = &unused;
+    if (!name)
+        name = name_of_architecture(architecture);
+    *origin = name ? GGUF_PRE_KNOWN : GGUF_PRE_MISSING;
+    found = gguf_pretokenizer_find(name ? name : "default");
+    if (found)
+        return found;
+    *origin = GGUF_PRE_UNKNOWN;
+    return gguf_pretokenizer_find("smaug-bpe");
+}
+
+void gguf_pattern_to_oniguruma(const char *pattern, char *out)
+{
+    static const char script[] = "\\p{sc:";
+
+    /* The patterns use one construct that Oniguruma spells otherwise: \p{Han} is a script. */
+    while (*pattern != '\0') {
+        if (strncmp(pattern, script, sizeof script - 1) == 0) {
+            memcpy(out, "\\p{", 3);
+            out += 3;
+            pattern += sizeof script - 1;
+        } else {
+            *out++ = *pattern++;
+        }
+    }
+    *out = '\0';
 }
