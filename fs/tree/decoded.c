@@ -37,54 +37,97 @@ void fs_decode_blocks(const struct gguf_tensor *tensor, struct dequant_row row,
     }
 }
 
+/* Blocks of one span, and the destination of their values. */
+struct range {
+    const struct gguf_tensor *tensor;
+    const struct fs_conversion *conversion;
+    struct dequant_row row;
+    size_t skip; /* bytes of the first block's converted values */
+    size_t length;
+    char *out;
+};
+
 /*
- * Write bytes `skip`, which must lie in the first block, to `skip + length` of the decoded blocks.
+ * Decode whole blocks as floats from `skip`, which must lie in the first one. Returns the number of
+ * blocks it used; *written is at most `length`.
  */
-static void decode_part(const struct gguf_tensor *tensor, struct dequant_row row,
-                        const uint8_t *blocks, size_t skip, size_t length, char *out)
+static size_t decode_floats(const struct range *range, const uint8_t *blocks, size_t skip,
+                            size_t length, char *out, size_t *written)
 {
-    const struct dequant_type *type = tensor->type;
+    const struct dequant_type *type = range->tensor->type;
     const size_t block_bytes_out = type->block_elements * sizeof(float);
+    size_t n_blocks = length / block_bytes_out;
     float bounce[BOUNCE_ELEMENTS];
 
-    while (length > 0) {
-        size_t n_blocks = length / block_bytes_out;
-        size_t written;
+    if (skip == 0 && n_blocks > 0 && (uintptr_t)out % _Alignof(float) == 0) {
+        fs_decode_blocks(range->tensor, range->row, blocks, (float *)(void *)out, n_blocks);
+        *written = n_blocks * block_bytes_out;
+        return n_blocks;
+    }
+    n_blocks = (skip + length + block_bytes_out - 1) / block_bytes_out;
+    if (n_blocks > BOUNCE_ELEMENTS / type->block_elements)
+        n_blocks = BOUNCE_ELEMENTS / type->block_elements;
+    /* First decode up to the next whole block, unless nothing could then be decoded in place. */
+    if (skip > 0 && ((uintptr_t)out + block_bytes_out - skip) % _Alignof(float) == 0)
+        n_blocks = 1;
+    fs_decode_blocks(range->tensor, range->row, blocks, bounce, n_blocks);
+    *written = n_blocks * block_bytes_out - skip;
+    if (*written > length)
+        *written = length;
+    memcpy(out, (const char *)bounce + skip, *written);
+    return n_blocks;
+}
 
-        if (skip == 0 && n_blocks > 0 && (uintptr_t)out % _Alignof(float) == 0) {
-            fs_decode_blocks(tensor, row, blocks, (float *)(void *)out, n_blocks);
-            written = n_blocks * block_bytes_out;
-        } else {
-            n_blocks = (skip + length + block_bytes_out - 1) / block_bytes_out;
-            if (n_blocks > BOUNCE_ELEMENTS / type->block_elements)
-                n_blocks = BOUNCE_ELEMENTS / type->block_elements;
-            /*
-             * First decode up to the next whole block, unless nothing could then be decoded in
-             * place.
-             */
-            if (skip > 0 && ((uintptr_t)out + block_bytes_out - skip) % _Alignof(float) == 0)
-                n_blocks = 1;
-            fs_decode_blocks(tensor, row, blocks, bounce, n_blocks);
-            written = n_blocks * block_bytes_out - skip;
-            if (written > length)
-                written = length;
-            memcpy(out, (const char *)bounce + skip, written);
-        }
-        blocks += n_blocks * dequant_stride_bytes(type);
+/* The same for any conversion. */
+static size_t decode_converted(const struct range *range, const uint8_t *blocks, size_t skip,
+                               size_t length, char *out, size_t *written)
+{
+    const struct dequant_type *type = range->tensor->type;
+    const struct fs_conversion *conversion = range->conversion;
+    const size_t block_bytes_out = type->block_elements * fs_format_bytes(conversion->format);
+    size_t n_blocks = (skip + length + block_bytes_out - 1) / block_bytes_out;
+    float bounce[BOUNCE_ELEMENTS];
+    char converted[sizeof bounce];
+    size_t n_bytes;
+
+    if (n_blocks > BOUNCE_ELEMENTS / type->block_elements)
+        n_blocks = BOUNCE_ELEMENTS / type->block_elements;
+    n_bytes = n_blocks * block_bytes_out;
+    fs_decode_blocks(range->tensor, range->row, blocks, bounce, n_blocks);
+    *written = n_bytes - skip < length ? n_bytes - skip : length;
+    if (*written == n_bytes) {
+        fs_convert(conversion, bounce, out, n_blocks * type->block_elements);
+    } else {
+        fs_convert(conversion, bounce, converted, n_blocks * type->block_elements);
+        memcpy(out, converted + skip, *written);
+    }
+    return n_blocks;
+}
+
+/*
+ * Write bytes `skip`, which must lie in the first block, to `skip + length` of the blocks' values.
+ */
+static void decode_part(const struct range *range, const uint8_t *blocks, size_t skip,
+                        size_t length, char *out)
+{
+    const struct fs_conversion *conversion = range->conversion;
+    const bool is_plain = conversion->format == FS_F32 && conversion->map == FS_UNCHANGED;
+
+    if (fs_is_stored_as(range->tensor, conversion)) {
+        memcpy(out, blocks + skip, length);
+        return;
+    }
+    while (length > 0) {
+        size_t n_blocks, written;
+
+        n_blocks = (is_plain ? decode_floats : decode_converted)(range, blocks, skip, length, out,
+                                                                 &written);
+        blocks += n_blocks * dequant_stride_bytes(range->tensor->type);
         skip = 0;
         out += written;
         length -= written;
     }
 }
-
-/* Blocks of one span, and the destination of their values. */
-struct range {
-    const struct gguf_tensor *tensor;
-    struct dequant_row row;
-    size_t skip; /* bytes of the first block's values */
-    size_t length;
-    char *out;
-};
 
 /* Decode blocks that lie `at` bytes after the first. */
 static void decode_stretch(void *argument, uint64_t at, const uint8_t *blocks, size_t n_bytes)
@@ -92,14 +135,14 @@ static void decode_stretch(void *argument, uint64_t at, const uint8_t *blocks, s
     const struct range *range = argument;
     const struct dequant_type *type = range->tensor->type;
     const size_t stride_bytes = dequant_stride_bytes(type);
-    const size_t block_bytes_out = type->block_elements * sizeof(float);
+    const size_t block_bytes_out =
+        type->block_elements * fs_format_bytes(range->conversion->format);
     const size_t start = (size_t)(at / stride_bytes) * block_bytes_out;
     const size_t end = start + n_bytes / stride_bytes * block_bytes_out;
     const size_t first = start > range->skip ? start : range->skip;
     const size_t last = end < range->skip + range->length ? end : range->skip + range->length;
 
-    decode_part(range->tensor, range->row, blocks, first - start, last - first,
-                range->out + (first - range->skip));
+    decode_part(range, blocks, first - start, last - first, range->out + (first - range->skip));
 }
 
 static void copy_headers(void *argument, uint64_t at, const uint8_t *bytes, size_t n_bytes)
@@ -124,33 +167,49 @@ static int read_span(const struct gguf_source *file, const struct dequant_span *
     return result;
 }
 
-int fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *tensor,
-                    uint64_t offset, size_t length, char *out)
+int fs_decoded_read_unchecked(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                              const struct fs_conversion *conversion, uint64_t offset,
+                              size_t length, char *out, uint64_t *end_offset)
 {
     const struct dequant_type *type = tensor->type;
     const struct gguf_source *file = &model->files[tensor->file_index];
-    const uint64_t end = (offset + length + sizeof(float) - 1) / sizeof(float);
+    const size_t number_bytes = fs_format_bytes(conversion->format);
+    const uint64_t end = (offset + length + number_bytes - 1) / number_bytes;
     uint8_t headers[DEQUANT_MAX_HEADER_BYTES];
-    uint64_t end_offset = 0; /* of the bytes in the tensor's data */
 
     while (length > 0) {
         const struct dequant_span span =
-            dequant_span_of(type, tensor->ne[0], offset / sizeof(float), end, UINT64_MAX);
-        struct range range = {.tensor = tensor, .row = {headers, span.row_index}, .out = out};
+            dequant_span_of(type, tensor->ne[0], offset / number_bytes, end, UINT64_MAX);
+        const uint64_t span_end = tensor->file_offset + span.blocks_offset + span.blocks_bytes;
+        struct range range = {.tensor = tensor,
+                              .conversion = conversion,
+                              .row = {headers, span.row_index},
+                              .out = out};
         int result;
 
-        range.skip = (size_t)(offset - span.first_element * sizeof(float));
-        range.length = (size_t)span.n_blocks * type->block_elements * sizeof(float) - range.skip;
+        range.skip = (size_t)(offset - span.first_element * number_bytes);
+        range.length = (size_t)span.n_blocks * type->block_elements * number_bytes - range.skip;
         if (range.length > length)
             range.length = length;
         result = read_span(file, &span, headers, &range);
         if (result < 0)
             return result;
-        if (span.blocks_offset + span.blocks_bytes > end_offset)
-            end_offset = span.blocks_offset + span.blocks_bytes;
+        if (span_end > *end_offset)
+            *end_offset = span_end;
         offset += range.length;
         out += range.length;
         length -= range.length;
     }
-    return gguf_source_check(file, tensor->file_offset + end_offset);
+    return 0;
+}
+
+int fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                    const struct fs_conversion *conversion, uint64_t offset, size_t length,
+                    char *out)
+{
+    uint64_t end_offset = tensor->file_offset;
+    const int result =
+        fs_decoded_read_unchecked(model, tensor, conversion, offset, length, out, &end_offset);
+
+    return result < 0 ? result : gguf_source_check(&model->files[tensor->file_index], end_offset);
 }

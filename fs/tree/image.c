@@ -21,6 +21,8 @@ void fs_image_free(struct fs_image *image)
     for (size_t i = 0; i < image->n_segments; i++) {
         if (image->segments[i].kind == FS_TEXT)
             fs_text_free(image->segments[i].text);
+        else if (image->segments[i].kind == FS_ARRANGED)
+            fs_arranged_free(image->segments[i].arranged);
     }
     free(image->segments);
     *image = (struct fs_image){0};
@@ -76,42 +78,47 @@ int fs_image_add_modern_data(struct fs_image *image, const struct gguf_tensor *t
                tensor->size_bytes);
 }
 
-/* Indexed by format. */
-static const struct {
-    unsigned element_bytes;
-    uint32_t type_id; /* of the tensors that are stored so if they are little-endian */
-    /* Write a slice of the elements as stored. */
-    int (*read)(const struct gguf_model *model, const struct gguf_tensor *tensor, uint64_t offset,
-                size_t length, char *out);
-} formats[] = {[FS_F32] = {sizeof(float), DEQUANT_F32, fs_decoded_read}};
-
 int fs_elements_size(const struct gguf_tensor *tensor, enum fs_format format, uint64_t *size_bytes)
 {
-    if (__builtin_mul_overflow(tensor->n_elements, (uint64_t)formats[format].element_bytes,
-                               size_bytes))
+    if (__builtin_mul_overflow(tensor->n_elements, (uint64_t)fs_format_bytes(format), size_bytes))
         return -EOVERFLOW;
     return 0;
 }
 
-/* Return true if the file stores the elements in this format and order. */
-static bool is_stored_as(const struct gguf_tensor *tensor, enum fs_format format,
-                         enum fs_order order)
-{
-    return order == FS_AS_STORED && tensor->type->id == formats[format].type_id &&
-           !tensor->big_endian;
-}
-
 int fs_image_add_elements(struct fs_image *image, const struct gguf_tensor *tensor,
-                          enum fs_format format, enum fs_order order)
+                          enum fs_format format)
 {
     uint64_t size_bytes;
 
     if (fs_elements_size(tensor, format, &size_bytes) < 0)
         return -EOVERFLOW;
-    if (is_stored_as(tensor, format, order))
+    if (fs_is_stored_as(tensor, &(struct fs_conversion){.format = format}))
         return fs_image_add_data(image, tensor);
-    return add(image, (struct fs_segment){.kind = FS_ELEMENTS, .elements = {tensor, format, order}},
+    return add(image, (struct fs_segment){.kind = FS_ELEMENTS, .elements = {tensor, format}},
                size_bytes);
+}
+
+int fs_image_add_arranged(struct fs_image *image, const struct fs_arrangement *arrangement,
+                          enum fs_format format)
+{
+    struct fs_arranged *arranged;
+    uint64_t size_bytes, offset;
+    int result = fs_arranged_make(arrangement, format, &arranged);
+
+    if (result < 0)
+        return result;
+    size_bytes = fs_arranged_size(arranged);
+    if (fs_arranged_is_stored(arranged, &offset)) {
+        const struct gguf_tensor *tensor = arrangement->tensors[0];
+
+        fs_arranged_free(arranged);
+        return fs_image_add_source(image, &image->model->files[tensor->file_index],
+                                   tensor->file_offset + offset, size_bytes);
+    }
+    result = add(image, (struct fs_segment){.kind = FS_ARRANGED, .arranged = arranged}, size_bytes);
+    if (result < 0 || size_bytes == 0)
+        fs_arranged_free(arranged);
+    return result;
 }
 
 int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const struct fs_tree *tree,
@@ -141,20 +148,23 @@ bool fs_image_is_worth_keeping(const struct fs_image *image)
     return text_bytes >= LONG_TEXT_BYTES && memory_bytes <= text_bytes / 100;
 }
 
-/* Return the file whose bytes a segment holds, or NULL. */
+/* Return one of the at most two files whose bytes a segment holds, or NULL. */
 static const struct gguf_source *source_of(const struct fs_image *image,
-                                           const struct fs_segment *segment)
+                                           const struct fs_segment *segment, unsigned index)
 {
-    switch (segment->kind) {
-    case FS_SOURCE_BYTES:
-        return segment->bytes.source;
-    case FS_CONVERTED:
-        return &image->model->files[segment->converted->file_index];
-    case FS_ELEMENTS:
-        return &image->model->files[segment->elements.tensor->file_index];
-    default:
+    const struct gguf_tensor *tensor = NULL;
+
+    if (segment->kind == FS_ARRANGED)
+        tensor = fs_arranged_tensor(segment->arranged, index);
+    else if (index > 0)
         return NULL;
-    }
+    else if (segment->kind == FS_SOURCE_BYTES)
+        return segment->bytes.source;
+    else if (segment->kind == FS_CONVERTED)
+        tensor = segment->converted;
+    else if (segment->kind == FS_ELEMENTS)
+        tensor = segment->elements.tensor;
+    return tensor ? &image->model->files[tensor->file_index] : NULL;
 }
 
 int fs_image_check(const struct fs_image *image)
@@ -163,8 +173,9 @@ int fs_image_check(const struct fs_image *image)
 
     if (gguf_source_check(last, 0) == -ESTALE)
         return -ESTALE;
-    for (size_t i = 0; i < image->n_segments; i++) {
-        const struct gguf_source *source = source_of(image, &image->segments[i]);
+    for (size_t i = 0; i < 2 * image->n_segments; i++) {
+        const struct gguf_source *source =
+            source_of(image, &image->segments[i / 2], (unsigned)(i % 2));
 
         if (!source || source == last)
             continue;
@@ -184,18 +195,6 @@ struct slice {
     char *out;
 };
 
-static int read_elements(const struct slice *slice)
-{
-    const struct fs_segment *segment = slice->segment;
-
-    switch (segment->elements.order) {
-    case FS_AS_STORED:
-        return formats[segment->elements.format].read(slice->image->model, segment->elements.tensor,
-                                                      slice->offset, slice->length, slice->out);
-    }
-    return -EINVAL;
-}
-
 static int read_slice(const struct slice *slice)
 {
     const struct fs_segment *segment = slice->segment;
@@ -211,7 +210,12 @@ static int read_slice(const struct slice *slice)
         return fs_converted_read(slice->image->model, segment->converted, slice->offset,
                                  slice->length, slice->out);
     case FS_ELEMENTS:
-        return read_elements(slice);
+        return fs_decoded_read(slice->image->model, segment->elements.tensor,
+                               &(struct fs_conversion){.format = segment->elements.format},
+                               slice->offset, slice->length, slice->out);
+    case FS_ARRANGED:
+        return fs_arranged_read(slice->image->model, segment->arranged, slice->offset,
+                                slice->length, slice->out);
     case FS_TEXT:
         return fs_text_read(segment->text, slice->offset, slice->length, slice->out);
     case FS_ZEROS:

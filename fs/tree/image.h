@@ -9,6 +9,8 @@
 #ifndef GGUFS_FS_IMAGE_H
 #define GGUFS_FS_IMAGE_H
 
+#include "fs/tree/arranged.h"
+#include "fs/tree/number_formats.h"
 #include "fs/tree/text.h"
 #include "gguf/model.h"
 
@@ -17,21 +19,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The format of a tensor's numbers in a file; all are little-endian. */
-enum fs_format {
-    FS_F32, /* IEEE float32 */
-};
-
-/* The order of a tensor's elements in a file. */
-enum fs_order {
-    FS_AS_STORED, /* row-major: the last dimension of `shape` is the fastest */
-};
-
 enum fs_segment_kind {
     FS_LITERAL,      /* bytes that the segment points to */
     FS_SOURCE_BYTES, /* bytes of a source as they are stored */
     FS_CONVERTED,    /* the data of a tensor in current little-endian blocks */
-    FS_ELEMENTS,     /* the elements of a tensor in some format and order */
+    FS_ELEMENTS,     /* the elements of a tensor in some format */
+    FS_ARRANGED,     /* elements of tensors in some format and order */
     FS_TEXT,         /* written when read */
     FS_ZEROS,
 };
@@ -49,9 +42,9 @@ struct fs_segment {
         struct {
             const struct gguf_tensor *tensor;
             enum fs_format format;
-            enum fs_order order;
         } elements;
-        struct fs_text *text; /* owned */
+        struct fs_arranged *arranged; /* owned */
+        struct fs_text *text;         /* owned */
     };
 };
 
@@ -85,11 +78,18 @@ int fs_image_add_data(struct fs_image *image, const struct gguf_tensor *tensor);
 int fs_image_add_modern_data(struct fs_image *image, const struct gguf_tensor *tensor);
 
 /*
- * Add the tensor's elements. Its type must have a decoder. If the tensor is stored in this format
- * and order, the segment has its bytes.
+ * Add the tensor's elements in row-major order: the last dimension of `shape` is the fastest. Its
+ * type must have a decoder. If the tensor is stored in this format, the segment has its bytes.
  */
 int fs_image_add_elements(struct fs_image *image, const struct gguf_tensor *tensor,
-                          enum fs_format format, enum fs_order order);
+                          enum fs_format format);
+
+/*
+ * Add elements in another order, see fs/tree/arranged.h. The arrangement is copied, its tensors are
+ * the model's. Also returns -EINVAL if an element lies outside its tensor.
+ */
+int fs_image_add_arranged(struct fs_image *image, const struct fs_arrangement *arrangement,
+                          enum fs_format format);
 
 /* Get the size of the elements in bytes. Returns 0, or -EOVERFLOW beyond 2^64. */
 int fs_elements_size(const struct gguf_tensor *tensor, enum fs_format format, uint64_t *size_bytes);

@@ -206,7 +206,7 @@ static int add_data(struct fs_image *image, const struct gguf_tensor *tensor)
         result = fs_image_add_source(image, &image->model->files[tensor->file_index],
                                      tensor->file_offset, tensor->extent_bytes);
     else if (is_decoded(tensor))
-        result = fs_image_add_elements(image, tensor, FS_F32, FS_AS_STORED);
+        result = fs_image_add_elements(image, tensor, FS_F32);
     else
         result = fs_image_add_modern_data(image, tensor);
     return result < 0 ? result : add_padding(image);

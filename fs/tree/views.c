@@ -67,7 +67,7 @@ static int build_f32(const struct fs_tree *tree, const void *subject,
 {
     (void)tree;
     (void)interrupt;
-    return fs_image_add_elements(image, subject, FS_F32, FS_AS_STORED);
+    return fs_image_add_elements(image, subject, FS_F32);
 }
 
 /* ---- names that GGUF gives to tensors of old files ---- */

@@ -106,7 +106,7 @@ static void add_data(struct fs_image *image, struct whole *whole, const struct g
 static void add_values(struct fs_image *image, struct whole *whole,
                        const struct gguf_tensor *tensor)
 {
-    cr_assert_eq(fs_image_add_elements(image, tensor, FS_F32, FS_AS_STORED), 0);
+    cr_assert_eq(fs_image_add_elements(image, tensor, FS_F32), 0);
     expect_values(whole, image->model, tensor);
 }
 
@@ -264,9 +264,9 @@ Test(fs_image, images_larger_than_a_file_are_refused)
         .type = dequant_type_by_id(24), .n_elements = 1ull << 61, .size_bytes = 1ull << 61};
 
     fs_image_begin(&image, model);
-    cr_expect_eq(fs_image_add_elements(&image, &huge, FS_F32, FS_AS_STORED), -EOVERFLOW);
+    cr_expect_eq(fs_image_add_elements(&image, &huge, FS_F32), -EOVERFLOW);
     huge.n_elements = 1ull << 62; /* 4 × 2^62 bytes wrap to 0 */
-    cr_expect_eq(fs_image_add_elements(&image, &huge, FS_F32, FS_AS_STORED), -EOVERFLOW);
+    cr_expect_eq(fs_image_add_elements(&image, &huge, FS_F32), -EOVERFLOW);
     cr_expect_eq(image.size_bytes, 0u);
     for (int i = 0; i < 3; i++)
         cr_expect_eq(fs_image_add_data(&image, &huge), 0);
@@ -363,7 +363,7 @@ Test(fs_image, reads_of_a_truncated_source_fail)
         fs_image_begin(&raw, model);
         cr_assert_eq(fs_image_add_data(&raw, &model->tensors[0]), 0);
         fs_image_begin(&values, model);
-        cr_assert_eq(fs_image_add_elements(&values, &model->tensors[0], FS_F32, FS_AS_STORED), 0);
+        cr_assert_eq(fs_image_add_elements(&values, &model->tensors[0], FS_F32), 0);
 
         cr_assert_eq(ftruncate(descriptor, 64 << 10), 0);
         /* Several faults in a row: the handler must stay usable. */
@@ -421,7 +421,7 @@ Test(fs_image, a_source_truncated_inside_a_page)
         fs_image_begin(&raw, model);
         cr_assert_eq(fs_image_add_data(&raw, &model->tensors[0]), 0);
         fs_image_begin(&values, model);
-        cr_assert_eq(fs_image_add_elements(&values, &model->tensors[0], FS_F32, FS_AS_STORED), 0);
+        cr_assert_eq(fs_image_add_elements(&values, &model->tensors[0], FS_F32), 0);
 
         start = model->tensors[0].file_offset;
         for (size_t left = 1; left < 272; left++) {
@@ -470,7 +470,7 @@ Test(fs_image, rows_truncated_inside_a_page)
         descriptor = model_file_create(bytes.data, bytes.size_bytes);
         cr_assert_eq(model_file_open_descriptor(descriptor, &model, &report), 0);
         fs_image_begin(&values, model);
-        cr_assert_eq(fs_image_add_elements(&values, &model->tensors[0], FS_F32, FS_AS_STORED), 0);
+        cr_assert_eq(fs_image_add_elements(&values, &model->tensors[0], FS_F32), 0);
         cr_expect_eq(fs_image_read(&values, 0, sizeof out, out), sizeof out);
         cr_assert_eq(ftruncate(descriptor, (off_t)(model->tensors[0].file_offset + DATA_BYTES - 1)),
                      0);

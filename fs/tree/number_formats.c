@@ -1,0 +1,52 @@
+#include "fs/tree/number_formats.h"
+
+#include "dequant/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Indexed by format. */
+static const struct {
+    size_t number_bytes;
+    uint32_t type_id; /* of the tensors that are stored so if they are little-endian */
+} formats[] = {
+    [FS_F32] = {sizeof(float), DEQUANT_F32},
+    [FS_F16] = {sizeof(uint16_t), DEQUANT_F16},
+    [FS_BF16] = {sizeof(uint16_t), DEQUANT_BF16},
+};
+
+size_t fs_format_bytes(enum fs_format format)
+{
+    return formats[format].number_bytes;
+}
+
+bool fs_is_stored_as(const struct gguf_tensor *tensor, const struct fs_conversion *conversion)
+{
+    return tensor->type->id == formats[conversion->format].type_id && !tensor->big_endian &&
+           conversion->map == FS_UNCHANGED;
+}
+
+static void apply_map(const struct fs_conversion *conversion, float *values, size_t n)
+{
+    switch (conversion->map) {
+    case FS_UNCHANGED:
+        break;
+    case FS_ADD:
+        for (size_t i = 0; i < n; i++)
+            values[i] += conversion->constant;
+        break;
+    case FS_LOG_OF_NEGATED:
+        for (size_t i = 0; i < n; i++)
+            values[i] = (float)log(-(double)values[i]);
+        break;
+    }
+}
+
+void fs_convert(const struct fs_conversion *conversion, float *values, void *out, size_t n)
+{
+    apply_map(conversion, values, n);
+    if (conversion->format == FS_F32)
+        memcpy(out, values, n * sizeof *values);
+    else
+        dequant_encode(dequant_type_by_id(formats[conversion->format].type_id), values, out, n);
+}

@@ -1,0 +1,42 @@
+/* The number formats of the tree's files, and the conversion of a tensor's values to them. */
+#ifndef GGUFS_FS_NUMBER_FORMATS_H
+#define GGUFS_FS_NUMBER_FORMATS_H
+
+#include "gguf/model.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* All are little-endian. */
+enum fs_format {
+    FS_F32,  /* IEEE float32 */
+    FS_F16,  /* IEEE float16, rounded to nearest, ties to even */
+    FS_BF16, /* the upper half of a float32, rounded to nearest, ties to even */
+};
+
+/* A function applied to each value, as a float32, before it is rounded to the format. */
+enum fs_map {
+    FS_UNCHANGED,
+    FS_ADD,            /* the value plus a constant */
+    FS_LOG_OF_NEGATED, /* log(-value) */
+};
+
+struct fs_conversion {
+    enum fs_format format;
+    enum fs_map map;
+    float constant; /* of FS_ADD */
+};
+
+/* Return the size of a number in bytes. */
+size_t fs_format_bytes(enum fs_format format);
+
+/* Return true if the tensor's file stores the numbers that the conversion gives, in this format. */
+bool fs_is_stored_as(const struct gguf_tensor *tensor, const struct fs_conversion *conversion);
+
+/*
+ * Convert n values to `out`, which may have any alignment. Of a conversion that is not
+ * FS_UNCHANGED, the values are overwritten; otherwise they may have any alignment as well.
+ */
+void fs_convert(const struct fs_conversion *conversion, float *values, void *out, size_t n);
+
+#endif
