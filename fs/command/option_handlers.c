@@ -80,11 +80,12 @@ int fs_take_era(struct fs_options *options, const struct fs_option_use *use)
 }
 
 /* The suffixes are powers of 1000, as in llama.cpp's gguf-split. */
-int fs_take_split(struct fs_options *options, const struct fs_option_use *use)
+int fs_take_size(struct fs_options *options, const struct fs_option_use *use)
 {
     static const char suffixes[] = "KMG";
     uint64_t value, factor = 1;
     const char *suffix;
+    uint64_t *size_bytes = member_of(options, use);
     char *end;
 
     errno = 0;
@@ -93,8 +94,7 @@ int fs_take_split(struct fs_options *options, const struct fs_option_use *use)
     for (const char *i = suffixes; suffix && i <= suffix; i++)
         factor *= 1000;
     if (errno == 0 && isdigit((unsigned char)*use->value) && value > 0 &&
-        end[suffix != NULL] == '\0' &&
-        !__builtin_mul_overflow(value, factor, &options->split_bytes))
+        end[suffix != NULL] == '\0' && !__builtin_mul_overflow(value, factor, size_bytes))
         return 0;
     fs_print_error("option %s=%s: needs a size in bytes, like 500M or 2G", use->shown, use->value);
     return -EINVAL;

@@ -18,7 +18,7 @@ fs_option_handler fs_take_nothing;
 fs_option_handler fs_take_set;
 fs_option_handler fs_take_unset;
 fs_option_handler fs_take_edits;
-fs_option_handler fs_take_split;
+fs_option_handler fs_take_size;
 fs_option_handler fs_take_family;
 fs_option_handler fs_take_era;
 fs_option_handler fs_take_umask;

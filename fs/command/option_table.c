@@ -35,6 +35,10 @@
         ROW(name, argument, help, fs_take_number, MOUNTING), MEMBER(member), .least = (least_),    \
                                                                              .most = (most_)       \
     }
+#define SIZE(name, member, help)                                                                   \
+    {                                                                                              \
+        ROW(name, "SIZE", help, fs_take_size, TREES), MEMBER(member)                               \
+    }
 #define TO_LIBFUSE(name, argument, help)                                                           \
     {                                                                                              \
         ROW(name, argument, help, fs_take_for_libfuse, MOUNTING)                                   \
@@ -68,7 +72,8 @@ const struct fs_option fs_option_table[] = {
 
     OPTION("set", "KEY=TYPE:VALUE", "the same as --set, with commas escaped", fs_take_set, MODELS),
     OPTION("unset", "KEY", "the same as --unset", fs_take_unset, MODELS),
-    OPTION("split", "SIZE", "add split/: the model in files of up to SIZE", fs_take_split, TREES),
+    SIZE("split", split_bytes, "add split/: the model in files of up to SIZE"),
+    SIZE("hf_shard", hf_shard_bytes, "divide the weights in hf/ into files of up to SIZE"),
     FLAG("partial", MODELS, open.partial, "accept a MODEL that is still being downloaded"),
     OPTION("family", "NAME", "read an old ggml file as a model of this family", fs_take_family,
            MODELS),

@@ -34,6 +34,7 @@ struct fs_options {
     struct gguf_open_options open;
     struct gguf_edits edits; /* in the order of the command line */
     uint64_t split_bytes;    /* limit of tensor data per file in split/; 0: no split/ */
+    uint64_t hf_shard_bytes; /* the same in hf/; 0: the usual one */
     bool data;               /* with FS_CHECK: read all tensor data */
     bool force;              /* with FS_EXTRACT: replace files that differ */
 

@@ -1,5 +1,6 @@
 #include "fs/tree/paths.h"
 
+#include "fs/tree/hf/hf_checkpoint.h"
 #include "fs/tree/split.h"
 #include "fs/tree/tree.h"
 
@@ -59,12 +60,24 @@ static const void *shard_at(const struct fs_tree *tree, uint64_t index)
     return &tree->shards[index];
 }
 
+static uint64_t count_weights(const struct fs_tree *tree)
+{
+    return fs_hf_is_supported(tree, NULL) ? tree->hf->n_shards : 0;
+}
+
+static const void *weights_at(const struct fs_tree *tree, uint64_t index)
+{
+    return &tree->hf->shards[index];
+}
+
 static const struct fs_subjects the_model = {count_model, model_at, NULL};
 static const struct fs_subjects keys = {count_keys, key_at, name_of_key};
 static const struct fs_subjects tensors = {count_tensors, tensor_at, name_of_tensor};
 static const struct fs_subjects shards = {count_shards, shard_at, NULL};
+static const struct fs_subjects weights = {count_weights, weights_at, NULL};
 
-const struct fs_subjects *const fs_subjects[] = {&the_model, &keys, &tensors, &shards, NULL};
+const struct fs_subjects *const fs_subjects[] = {&the_model, &keys,    &tensors,
+                                                 &shards,    &weights, NULL};
 
 static void write_key(const struct fs_tree *tree, const void *subject, const char *suffix,
                       char file_name[FS_NAME_BYTES])
@@ -93,6 +106,12 @@ static void write_shard(const struct fs_tree *tree, const void *subject, const c
     fs_split_name(tree->model, subject, suffix, file_name);
 }
 
+static void write_weights(const struct fs_tree *tree, const void *subject, const char *suffix,
+                          char file_name[FS_NAME_BYTES])
+{
+    fs_hf_shard_name(tree->hf, subject, suffix, file_name);
+}
+
 static const struct placeholder {
     const char *text;
     const struct fs_subjects *subjects;
@@ -104,6 +123,7 @@ static const struct placeholder {
     {"<tensor>", &tensors, write_tensor},
     {"<gguf_name>", &tensors, write_gguf_name}, /* the GGUF name of a tensor from an older format */
     {"<shard>", &shards, write_shard},
+    {"<weights>", &weights, write_weights}, /* a file of weights in hf/ */
 };
 
 /* Return the placeholder at the start of a component, or NULL. */

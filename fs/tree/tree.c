@@ -1,5 +1,6 @@
 #include "fs/tree/tree.h"
 
+#include "fs/tree/hf/hf_checkpoint.h"
 #include "fs/tree/layout.h"
 #include "fs/tree/model_gguf.h"
 #include "fs/tree/paths.h"
@@ -71,6 +72,8 @@ int fs_tree_make(const struct gguf_model *model, const struct fs_tree_options *o
     if (result == 0 && options && options->split_bytes > 0)
         result = plan_split(made, options->split_bytes, report);
     if (result == 0)
+        result = fs_hf_make(made, options ? options->hf_shard_bytes : 0);
+    if (result == 0)
         result = fs_layout_add_nodes(made);
     if (result == 0)
         result = fs_nodes_seal(&made->nodes, twins);
@@ -94,6 +97,7 @@ void fs_tree_free(struct fs_tree *tree)
     fs_nodes_free(&tree->nodes);
     free(tree->shards);
     free(tree->shapes);
+    fs_hf_free(tree->hf);
     free(tree);
 }
 

@@ -30,19 +30,23 @@ struct fs_findings {
 /* Count a finding. Use it as the `each` of a report whose `user` is a struct fs_findings. */
 void fs_findings_add(void *findings, const struct gguf_finding *finding);
 
+struct fs_hf_checkpoint;
+
 struct fs_tree {
     const struct gguf_model *model; /* owned by the caller */
     struct fs_nodes nodes;
     struct fs_shard *shards; /* the files in split/ */
     uint32_t n_shards;
-    struct gguf_shape *shapes; /* by tensor, if they differ from `ne`; NULL if none does */
+    struct gguf_shape *shapes;   /* by tensor, if they differ from `ne`; NULL if none does */
+    struct fs_hf_checkpoint *hf; /* hf/, or the reasons why there is none */
     struct fs_findings findings;
     struct fs_open_images images;
 };
 
 /* Options of a tree. All zero: defaults. */
 struct fs_tree_options {
-    uint64_t split_bytes; /* 0: no split/ */
+    uint64_t split_bytes;    /* 0: no split/ */
+    uint64_t hf_shard_bytes; /* of data in a file of weights in hf/; 0: FS_HF_SHARD_BYTES */
     /*
      * Findings of `ggufs --check` for the summary, collected while the model was opened; NULL if
      * there are none. Copied.

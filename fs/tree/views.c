@@ -1,5 +1,6 @@
 #include "fs/tree/views.h"
 
+#include "fs/tree/hf/hf_checkpoint.h"
 #include "fs/tree/metadata_json.h"
 #include "fs/tree/model_gguf.h"
 #include "fs/tree/paths.h"
@@ -89,6 +90,31 @@ static const struct fs_view views[] = {
      .applies = fs_model_gguf_applies,
      .build = fs_model_gguf_build},
     {.path = "split/<shard>.gguf", .kind = FS_FILE, .build = fs_model_gguf_build},
+
+    {.path = "hf/config.json",
+     .kind = FS_FILE,
+     .applies = fs_hf_is_supported,
+     .write = fs_hf_config_write},
+    {.path = "hf/generation_config.json",
+     .kind = FS_FILE,
+     .applies = fs_hf_is_supported,
+     .write = fs_hf_generation_config_write},
+    {.path = "hf/<weights>",
+     .kind = FS_FILE,
+     .build = fs_hf_weights_build,
+     .size = fs_hf_weights_size},
+    {.path = "hf/model.safetensors.index.json",
+     .kind = FS_FILE,
+     .applies = fs_hf_has_index,
+     .write = fs_hf_index_write},
+    {.path = "hf/unused_tensors.txt",
+     .kind = FS_FILE,
+     .applies = fs_hf_has_unused,
+     .write = fs_hf_unused_write},
+    {.path = "hf.unsupported.txt",
+     .kind = FS_FILE,
+     .applies = fs_hf_is_unsupported,
+     .write = fs_hf_unsupported_write},
 
     {.path = "metadata", .kind = FS_DIRECTORY},
     {.path = "metadata/<key>.json", .kind = FS_FILE, .write = fs_value_json_write},

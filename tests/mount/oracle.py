@@ -7,6 +7,7 @@ compared as parsed values, since its escapes may be written in several ways.
 import json
 import math
 import os
+import re
 import struct
 from fractions import Fraction
 from typing import Callable, NamedTuple, Optional
@@ -283,6 +284,36 @@ def expected_tree(model):
         if tensor.has_values:
             tree[folder + b"/f32"] = _file(lambda data, t=tensor: check_values(model, t, data),
                                            4 * tensor.n_elements)
+    return tree
+
+
+def check_safetensors(data):
+    """Tensors follow one another without gaps, in the sizes that their shapes give."""
+    n_bytes = int.from_bytes(data[:8], "little")
+    assert n_bytes % 8 == 0, n_bytes
+    tensors = json.loads(data[8:8 + n_bytes])
+    assert tensors.pop("__metadata__") == {"format": "pt"}
+    at = 0
+    for name, tensor in tensors.items():
+        start, end = tensor["data_offsets"]
+        width = {"F32": 4, "F16": 2, "BF16": 2}[tensor["dtype"]]
+        assert (start, end - start) == (at, math.prod(tensor["shape"]) * width), name
+        at = end
+    assert len(data) == 8 + n_bytes + at, len(data)
+
+
+def expected_checkpoint(found):
+    """The entries of hf/ among the paths of a tree; tests/mount/test_hf.py checks their values."""
+    if b"hf" not in found:
+        return {b"hf.unsupported.txt": _file(lambda data: data.decode())}
+    tree = {b"": _directory(3), b"hf": _directory(0)}
+    for name in (b"config.json", b"generation_config.json"):
+        tree[b"hf/" + name] = _file(json.loads)
+    for path in found:
+        if re.fullmatch(rb"hf/model(-\d{5}-of-\d{5})?\.safetensors", path):
+            tree[path] = _file(check_safetensors)
+    if b"hf/unused_tensors.txt" in found:
+        tree[b"hf/unused_tensors.txt"] = _file(lambda data: data.decode())
     return tree
 
 

@@ -71,21 +71,48 @@ Test(fs_tree, list_of_files)
     gguf_close(model);
 }
 
+/* A llama with a tensor that its checkpoint does not have. */
+static struct gguf_model *make_llama(void)
+{
+    static const struct {
+        const char *name;
+        uint32_t number;
+    } keys[] = {
+        {"llama.embedding_length", 8}, {"llama.feed_forward_length", 8},  {"llama.block_count", 1},
+        {"llama.context_length", 8},   {"llama.attention.head_count", 2},
+    };
+    static const char *const names[] = {"token_embd.weight", "blk.0.attn_q.weight",
+                                        "blk.0.unheard_of.weight"};
+    static const uint64_t ne[] = {8, 8};
+    static const float data[64] = {1};
+    struct gguf_writer *w = gguf_writer_open(3, false);
+
+    gguf_writer_add_string(w, "general.architecture", "llama");
+    for (size_t i = 0; i < COUNT(keys); i++)
+        gguf_writer_add_u32(w, keys[i].name, keys[i].number);
+    gguf_writer_add_f32(w, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
+    for (size_t i = 0; i < COUNT(names); i++)
+        gguf_writer_add_tensor(w, names[i], strlen(names[i]), 2, ne, 0, data, sizeof data);
+    return model_file_make(w);
+}
+
 Test(fs_tree, every_view_has_a_node)
 {
     /* An old file, whose tensors also have GGUF names. */
     struct model_bytes old = old_file_make(old_file_at(0));
     struct gguf_model *models[] = {model_file_rich_model(2),
-                                   model_file_accept(old.data, old.size_bytes)};
+                                   model_file_accept(old.data, old.size_bytes), make_llama()};
     bool has_node[64] = {false};
 
     for (size_t i = 0; i < COUNT(models); i++) {
         struct gguf_report report = {0};
         struct fs_tree *tree;
 
-        cr_assert_eq(fs_tree_make(models[i], &(struct fs_tree_options){.split_bytes = UINT64_MAX},
-                                  &tree, &report),
-                     0);
+        cr_assert_eq(
+            fs_tree_make(models[i],
+                         &(struct fs_tree_options){.split_bytes = UINT64_MAX, .hf_shard_bytes = 1},
+                         &tree, &report),
+            0);
         for (fs_node_index j = 0; j < tree->nodes.count; j++) {
             const struct fs_node *node = fs_tree_node(tree, j);
 
@@ -129,8 +156,11 @@ Test(fs_tree, sizes_match_in_every_encoding)
         struct gguf_model *model = model_file_rich_model(i);
         struct fs_tree *tree = tree_file_make_tree(model);
 
-        /* summary.txt, metadata.json, tensors.json; no model.gguf with big-endian unknown types */
-        const uint32_t n_model_files = 3 + (model->big_endian ? 0 : 1 /* model.gguf */);
+        /*
+         * summary.txt, metadata.json, tensors.json, hf.unsupported.txt; no model.gguf with
+         * big-endian unknown types
+         */
+        const uint32_t n_model_files = 4 + (model->big_endian ? 0 : 1 /* model.gguf */);
         const uint32_t n_key_files = 17;
         const uint32_t n_tensor_files = 9 /* info */ + 8 /* raw */ + 7 /* f32 */;
 

@@ -1,0 +1,63 @@
+/*
+ * hf/, a checkpoint for Hugging Face's transformers: config.json, generation_config.json and the
+ * weights in safetensors files. A model has it if a row of hf_rows.h fits, and its tensors and keys
+ * fit the row; else it has hf.unsupported.txt, which says why not.
+ */
+#ifndef GGUFS_FS_HF_CHECKPOINT_H
+#define GGUFS_FS_HF_CHECKPOINT_H
+
+#include "fs/tree/hf/hf_tensors.h"
+#include "fs/tree/interrupt.h"
+#include "fs/tree/names.h"
+#include "fs/tree/text.h"
+
+#include <stdbool.h>
+
+/* The size above which weights are divided into shards, unless -o hf_shard says another. */
+#define FS_HF_SHARD_BYTES ((uint64_t)5000000000)
+
+/* A file of weights: the consecutive tensors from `first` to `end`. */
+struct fs_hf_shard {
+    uint32_t index;
+    size_t first, end;
+    uint64_t data_bytes;
+    uint64_t header_bytes; /* of the JSON, with its padding */
+};
+
+struct fs_hf_checkpoint {
+    struct fs_hf_model hf;
+    const struct fs_hf_row *row; /* NULL: there is none, and no checkpoint */
+    struct fs_hf_tensors tensors;
+    struct fs_hf_shard *shards;
+    uint32_t n_shards;
+    uint64_t data_bytes;
+    struct gguf_buffer unused;    /* names of tensors that the row does not use, one per line */
+    struct gguf_buffer obstacles; /* lines; none: there is a checkpoint */
+};
+
+/*
+ * Plan the checkpoint of a tree, with shards of up to shard_bytes of data. Sets tree->hf, which
+ * fs_hf_free() frees. Returns 0, -ENOMEM or -EOVERFLOW.
+ */
+int fs_hf_make(struct fs_tree *tree, uint64_t shard_bytes);
+void fs_hf_free(struct fs_hf_checkpoint *checkpoint);
+
+/* Write the file name of a shard and a suffix: "model.safetensors" if it is the only one. */
+void fs_hf_shard_name(const struct fs_hf_checkpoint *checkpoint, const struct fs_hf_shard *shard,
+                      const char *suffix, char name[FS_NAME_BYTES]);
+
+/* For the views: whether the model has these files, and their contents. */
+bool fs_hf_is_supported(const struct fs_tree *tree, const void *subject);
+bool fs_hf_is_unsupported(const struct fs_tree *tree, const void *subject);
+bool fs_hf_has_unused(const struct fs_tree *tree, const void *subject);
+bool fs_hf_has_index(const struct fs_tree *tree, const void *subject);
+fs_text_writer fs_hf_config_write;
+fs_text_writer fs_hf_generation_config_write;
+fs_text_writer fs_hf_index_write;
+fs_text_writer fs_hf_unused_write;
+fs_text_writer fs_hf_unsupported_write;
+int fs_hf_weights_size(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes);
+int fs_hf_weights_build(const struct fs_tree *tree, const void *subject,
+                        const struct fs_interrupt *interrupt, struct fs_image *image);
+
+#endif

@@ -1,0 +1,247 @@
+#include "fs/tree/hf/hf_config.h"
+
+#include "fs/tree/hf/hf_rows.h"
+#include "fs/tree/json.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void fs_hf_problem(struct fs_hf_config *config, const char *format, ...)
+{
+    va_list args;
+
+    if (config->problem[0] != '\0')
+        return;
+    va_start(args, format);
+    vsnprintf(config->problem, sizeof config->problem, format, args);
+    va_end(args);
+}
+
+/* ---- members ---- */
+
+void fs_hf_member(struct fs_hf_config *config, const char *name)
+{
+    fs_sink_literal(config->sink, config->has_members ? ",\n" : "\n");
+    for (unsigned i = 0; i < config->depth; i++)
+        fs_sink_literal(config->sink, "  ");
+    fs_json_string(config->sink, (struct gguf_string){name, strlen(name)});
+    fs_sink_literal(config->sink, ": ");
+    config->has_members = true;
+}
+
+void fs_hf_member_json(struct fs_hf_config *config, const char *name, const char *json)
+{
+    fs_hf_member(config, name);
+    fs_sink_literal(config->sink, json);
+}
+
+void fs_hf_member_unsigned(struct fs_hf_config *config, const char *name, uint64_t number)
+{
+    fs_hf_member(config, name);
+    fs_sink_unsigned(config->sink, number);
+}
+
+void fs_hf_member_float(struct fs_hf_config *config, const char *name, double number)
+{
+    fs_hf_member(config, name);
+    fs_json_scalar(config->sink, &(struct gguf_value){.type = GGUF_FLOAT32, .f32 = (float)number});
+}
+
+void fs_hf_member_ratio(struct fs_hf_config *config, const char *name, double number)
+{
+    fs_hf_member(config, name);
+    fs_json_scalar(config->sink, &(struct gguf_value){.type = GGUF_FLOAT64, .f64 = number});
+}
+
+void fs_hf_member_bool(struct fs_hf_config *config, const char *name, bool is_true)
+{
+    fs_hf_member_json(config, name, is_true ? "true" : "false");
+}
+
+void fs_hf_begin_object(struct fs_hf_config *config, const char *name)
+{
+    if (name)
+        fs_hf_member(config, name);
+    fs_sink_literal(config->sink, "{");
+    config->depth++;
+    config->has_members = false;
+}
+
+void fs_hf_end_object(struct fs_hf_config *config)
+{
+    config->depth--;
+    fs_sink_literal(config->sink, "\n");
+    for (unsigned i = 0; i < config->depth; i++)
+        fs_sink_literal(config->sink, "  ");
+    fs_sink_literal(config->sink, "}");
+    config->has_members = true;
+}
+
+void fs_hf_member_by_layer(struct fs_hf_config *config, const char *name,
+                           const char *(*text)(const struct fs_hf_model *hf, uint64_t layer))
+{
+    const uint64_t n_layer = fs_hf_n_layer(config->hf);
+
+    fs_hf_member(config, name);
+    fs_sink_literal(config->sink, "[");
+    for (uint64_t i = 0; i < n_layer; i++) {
+        const char *value = text(config->hf, i);
+
+        if (i > 0)
+            fs_sink_literal(config->sink, ", ");
+        fs_json_string(config->sink, (struct gguf_string){value, strlen(value)});
+    }
+    fs_sink_literal(config->sink, "]");
+}
+
+static void write_value(struct fs_hf_config *config, const struct gguf_value *value)
+{
+    if (value->type == GGUF_STRING)
+        fs_json_string(config->sink, value->string);
+    else
+        fs_json_scalar(config->sink, value);
+}
+
+/* Longer arrays belong to no configuration. */
+#define MAX_ELEMENTS 4096
+
+static void write_array(struct fs_hf_config *config, const struct gguf_key *key)
+{
+    const struct gguf_array *array = &key->value.array;
+    struct gguf_cursor cursor = gguf_array_begin(array);
+    struct gguf_value first, value;
+    bool is_same = array->n_elements > 0;
+
+    if (array->n_elements > MAX_ELEMENTS || array->element_type == GGUF_ARRAY) {
+        fs_hf_problem(config, "the array of key %s is not a list of values per layer",
+                      gguf_quote(key->name).text);
+        return;
+    }
+    for (uint64_t i = 0; i < array->n_elements; i++) {
+        gguf_array_next(&cursor, array->element_type, &value);
+        if (i == 0)
+            first = value;
+        is_same &= gguf_value_equals(&first, &value);
+    }
+    if (is_same) {
+        write_value(config, &first);
+        return;
+    }
+    cursor = gguf_array_begin(array);
+    fs_sink_literal(config->sink, "[");
+    for (uint64_t i = 0; i < array->n_elements; i++) {
+        gguf_array_next(&cursor, array->element_type, &value);
+        if (i > 0)
+            fs_sink_literal(config->sink, ", ");
+        write_value(config, &value);
+    }
+    fs_sink_literal(config->sink, "]");
+}
+
+void fs_hf_member_key(struct fs_hf_config *config, const char *name, const struct gguf_key *key)
+{
+    fs_hf_member(config, name);
+    if (key->value.type == GGUF_ARRAY)
+        write_array(config, key);
+    else
+        write_value(config, &key->value);
+}
+
+/* ---- the files ---- */
+
+static void write_entry(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct gguf_key *key = entry->key ? fs_hf_key(config->hf, entry->key) : NULL;
+
+    if (entry->write)
+        entry->write(config, entry);
+    else if (entry->has)
+        fs_hf_member_bool(config, entry->name, fs_hf_any_tensor(config->hf, entry->has));
+    else if (entry->lacks)
+        fs_hf_member_bool(config, entry->name, !fs_hf_any_tensor(config->hf, entry->lacks));
+    else if (key)
+        fs_hf_member_key(config, entry->name, key);
+    else if (!entry->json)
+        fs_hf_problem(config, "its metadata has no key \"%.*s.%s\", which is \"%s\" of config.json",
+                      (int)config->hf->architecture.length_bytes, config->hf->architecture.data,
+                      entry->key, entry->name);
+    else if (entry->json[0] != '\0')
+        fs_hf_member_json(config, entry->name, entry->json);
+}
+
+int fs_hf_write_config(struct fs_hf_config *config, const struct fs_hf_row *row, const char *dtype)
+{
+    fs_hf_begin_object(config, NULL);
+    fs_hf_member(config, "architectures");
+    fs_sink_print(config->sink, "[\"%s\"]", row->class_name);
+    fs_hf_member(config, "model_type");
+    fs_sink_print(config->sink, "\"%s\"", row->model_type);
+    fs_hf_member(config, "torch_dtype");
+    fs_sink_print(config->sink, "\"%s\"", dtype);
+    for (size_t i = 0; i < sizeof row->config / sizeof *row->config && row->config[i]; i++) {
+        for (const struct fs_hf_entry *entry = row->config[i]; entry->name; entry++)
+            write_entry(config, entry);
+    }
+    fs_hf_write_vocab_size(config, NULL);
+    fs_hf_write_token_ids(config, NULL);
+    fs_hf_member_bool(config, "tie_word_embeddings",
+                      !fs_hf_any_tensor(config->hf, "output.weight"));
+    fs_hf_end_object(config);
+    fs_sink_literal(config->sink, "\n");
+    return config->error;
+}
+
+/* Write the ids of all tokens that end a text: one number, or an array. */
+static void write_ends(struct fs_hf_config *config)
+{
+    static const char *const keys[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+                                       "tokenizer.ggml.eom_token_id"};
+    uint64_t ids[sizeof keys / sizeof *keys];
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const uint64_t id = fs_hf_number(config->hf, keys[i], UINT64_MAX);
+        bool is_new = id <= UINT32_MAX;
+
+        for (size_t j = 0; j < n; j++)
+            is_new &= ids[j] != id;
+        if (is_new)
+            ids[n++] = id;
+    }
+    if (n == 0)
+        return;
+    fs_hf_member(config, "eos_token_id");
+    for (size_t i = 0; i < n; i++) {
+        fs_sink_literal(config->sink, i > 0 ? ", " : n > 1 ? "[" : "");
+        fs_sink_unsigned(config->sink, ids[i]);
+    }
+    fs_sink_literal(config->sink, n > 1 ? "]" : "");
+}
+
+void fs_hf_write_generation_config(struct fs_hf_config *config)
+{
+    static const struct {
+        const char *name, *key;
+    } members[] = {
+        {"bos_token_id", "tokenizer.ggml.bos_token_id"},
+        {"pad_token_id", "tokenizer.ggml.padding_token_id"},
+        {"temperature", "general.sampling.temp"},
+        {"top_k", "general.sampling.top_k"},
+        {"top_p", "general.sampling.top_p"},
+        {"min_p", "general.sampling.min_p"},
+    };
+
+    fs_hf_begin_object(config, NULL);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        const struct gguf_key *key = fs_hf_key(config->hf, members[i].key);
+
+        if (key)
+            fs_hf_member_key(config, members[i].name, key);
+    }
+    if (fs_hf_key(config->hf, "general.sampling.temp"))
+        fs_hf_member_json(config, "do_sample", "true");
+    write_ends(config);
+    fs_hf_end_object(config);
+    fs_sink_literal(config->sink, "\n");
+}

@@ -1,0 +1,86 @@
+/*
+ * config.json: tables of members and where their values come from, and the functions that write
+ * members which no table can describe.
+ */
+#ifndef GGUFS_FS_HF_CONFIG_H
+#define GGUFS_FS_HF_CONFIG_H
+
+#include "fs/tree/hf/hf_model.h"
+#include "fs/tree/sink.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct fs_tree;
+struct fs_hf_entry;
+struct fs_hf_row;
+
+/* An object of JSON that is being written, one member per line. */
+struct fs_hf_config {
+    const struct fs_hf_model *hf;
+    struct fs_sink *sink;
+    bool has_members;
+    unsigned depth;    /* of the object, 1 for the outermost */
+    char problem[256]; /* the first thing that is missing or wrong; empty if there is none */
+    int error;         /* of reading tensor data: a negative errno, or 0 */
+};
+
+typedef void fs_hf_member_writer(struct fs_hf_config *config, const struct fs_hf_entry *entry);
+
+/*
+ * A member. Its value is that of a key; without the key, `json`; without that, the model has no
+ * checkpoint. Or it is `json` alone, or whether tensors are there, or `write` writes any members.
+ */
+struct fs_hf_entry {
+    const char *name;
+    const char *key;   /* as in fs_hf_key(); arrays of equal elements count as one value */
+    const char *json;  /* "" leaves the member out */
+    const char *has;   /* true if a tensor matches this pattern, see fs_hf_matches() */
+    const char *lacks; /* true if none does */
+    fs_hf_member_writer *write;
+};
+
+/* ---- for writers ---- */
+
+/* Begin a member: its name, after which its value must be written to the sink. */
+void fs_hf_member(struct fs_hf_config *config, const char *name);
+void fs_hf_member_json(struct fs_hf_config *config, const char *name, const char *json);
+void fs_hf_member_unsigned(struct fs_hf_config *config, const char *name, uint64_t number);
+/* The number in the shortest form that reads back as the same float. */
+void fs_hf_member_float(struct fs_hf_config *config, const char *name, double number);
+/* The same as a double. */
+void fs_hf_member_ratio(struct fs_hf_config *config, const char *name, double number);
+void fs_hf_member_bool(struct fs_hf_config *config, const char *name, bool is_true);
+void fs_hf_member_key(struct fs_hf_config *config, const char *name, const struct gguf_key *key);
+/* Begin and end a member that is an object. */
+void fs_hf_begin_object(struct fs_hf_config *config, const char *name);
+void fs_hf_end_object(struct fs_hf_config *config);
+/* An array of a text for each layer. */
+void fs_hf_member_by_layer(struct fs_hf_config *config, const char *name,
+                           const char *(*text)(const struct fs_hf_model *hf, uint64_t layer));
+/* Note a problem, unless there is one already. */
+void fs_hf_problem(struct fs_hf_config *config, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Writers that rows use, in hf_config_values.c. */
+fs_hf_member_writer fs_hf_write_vocab_size;
+fs_hf_member_writer fs_hf_write_head_dim;
+fs_hf_member_writer fs_hf_write_n_layer;
+fs_hf_member_writer fs_hf_write_n_head_kv;
+fs_hf_member_writer fs_hf_write_token_ids;
+/*
+ * rope_parameters and rope_theta. The entry's name is "rope" if heads are rotated whole, else that
+ * of the member with the part that is rotated.
+ */
+fs_hf_member_writer fs_hf_write_rope;
+fs_hf_member_writer fs_hf_write_sliding_window;
+
+/* ---- the files ---- */
+
+/* Write config.json of the model. Returns 0, or the error of reading tensor data. */
+int fs_hf_write_config(struct fs_hf_config *config, const struct fs_hf_row *row, const char *dtype);
+
+/* Write generation_config.json. */
+void fs_hf_write_generation_config(struct fs_hf_config *config);
+
+#endif

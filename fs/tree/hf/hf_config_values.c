@@ -1,0 +1,246 @@
+/* Members of config.json whose values are computed. */
+#include "fs/tree/decoded.h"
+#include "fs/tree/hf/hf_config.h"
+#include "fs/tree/json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static uint64_t n_vocab(const struct fs_hf_model *hf)
+{
+    const struct gguf_tensor *tensor = fs_hf_tensor(hf, "token_embd.weight");
+
+    return tensor ? tensor->ne[1] : 0;
+}
+
+void fs_hf_write_vocab_size(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    (void)entry;
+    if (n_vocab(config->hf) == 0)
+        fs_hf_problem(config, "it has no tensor \"token_embd.weight\"");
+    fs_hf_member_unsigned(config, "vocab_size", n_vocab(config->hf));
+}
+
+/* The id must name a row of the embeddings: torch refuses others. */
+static void write_token_id(struct fs_hf_config *config, const char *name, const char *key)
+{
+    const uint64_t id = fs_hf_number(config->hf, key, UINT64_MAX);
+
+    if (id < n_vocab(config->hf))
+        fs_hf_member_unsigned(config, name, id);
+    else
+        fs_hf_member_json(config, name, "null");
+}
+
+void fs_hf_write_token_ids(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    (void)entry;
+    write_token_id(config, "bos_token_id", "tokenizer.ggml.bos_token_id");
+    write_token_id(config, "eos_token_id", "tokenizer.ggml.eos_token_id");
+    write_token_id(config, "pad_token_id", "tokenizer.ggml.padding_token_id");
+}
+
+void fs_hf_write_head_dim(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    fs_hf_member_unsigned(config, entry->name, fs_hf_head_dim(config->hf));
+}
+
+void fs_hf_write_n_head_kv(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct gguf_key *key = fs_hf_key(config->hf, "attention.head_count_kv");
+
+    if (!key)
+        key = fs_hf_key(config->hf, "attention.head_count");
+    if (key)
+        fs_hf_member_key(config, entry->name, key);
+}
+
+void fs_hf_write_n_layer(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    if (fs_hf_number(config->hf, "block_count", 0) == 0)
+        fs_hf_problem(config, "its metadata has no key \"%.*s.block_count\"",
+                      (int)config->hf->architecture.length_bytes, config->hf->architecture.data);
+    fs_hf_member_unsigned(config, entry->name, fs_hf_n_layer(config->hf));
+}
+
+void fs_hf_write_sliding_window(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const uint64_t size = fs_hf_number(config->hf, "attention.sliding_window", 0);
+
+    if (size > 0)
+        fs_hf_member_unsigned(config, entry->name, size);
+    else
+        fs_hf_member_json(config, entry->name, "null");
+}
+
+/* ---- rotary position embedding ---- */
+
+/* Tensors of factors have half the width of a head. */
+#define MAX_FACTORS 1024
+
+/* Read a tensor of factors. Returns their number, 0 if there are none or the error is set. */
+static size_t read_factors(struct fs_hf_config *config, const char *name, float *factors)
+{
+    const struct gguf_tensor *tensor = fs_hf_tensor(config->hf, name);
+    int result;
+
+    if (!tensor)
+        return 0;
+    if (tensor->n_elements > MAX_FACTORS || !tensor->type || !dequant_is_decodable(tensor->type)) {
+        fs_hf_problem(config, "tensor \"%s\" is no list of factors", name);
+        return 0;
+    }
+    result = fs_decoded_read(config->hf->model, tensor, &(struct fs_conversion){.format = FS_F32},
+                             0, (size_t)tensor->n_elements * sizeof *factors, (char *)factors);
+    if (result < 0)
+        config->error = result;
+    return result < 0 ? 0 : (size_t)tensor->n_elements;
+}
+
+/* The parameters of rope_type "llama3". */
+struct llama3 {
+    float factor, low_frequency, high_frequency;
+    uint64_t n_ctx;
+};
+
+/* Return the factor by which llama3 divides a frequency. */
+static double llama3_factor(const struct llama3 *rope, double frequency)
+{
+    const double turns = (double)rope->n_ctx * frequency / (2 * M_PI);
+    const double smooth = (turns - (double)rope->low_frequency) /
+                          (double)(rope->high_frequency - rope->low_frequency);
+
+    if (turns > (double)rope->high_frequency)
+        return 1;
+    if (turns < (double)rope->low_frequency)
+        return (double)rope->factor;
+    return 1 / ((1 - smooth) / (double)rope->factor + smooth);
+}
+
+/*
+ * Find the parameters of llama3 that give these factors, with low and high frequencies 1 and 4 as
+ * in all published models. Returns false if there are none.
+ */
+static bool find_llama3(const float *factors, size_t n, double theta, struct llama3 *rope)
+{
+    static const uint32_t contexts[] = {8192, 4096, 16384, 32768, 65536, 131072, 2048,
+                                        1024, 512,  256,   128,   64,    32,     16};
+
+    *rope = (struct llama3){.factor = factors[n - 1], .low_frequency = 1, .high_frequency = 4};
+    for (size_t i = 0; i < sizeof contexts / sizeof *contexts; i++) {
+        size_t n_fitting = 0;
+
+        rope->n_ctx = contexts[i];
+        for (size_t j = 0; j < n; j++) {
+            const double expected = llama3_factor(rope, pow(theta, -(double)j / (double)n));
+
+            n_fitting += fabs((double)factors[j] - expected) <= 1e-5 * expected;
+        }
+        if (n_fitting == n)
+            return true;
+    }
+    return false;
+}
+
+static void write_factors(struct fs_hf_config *config, const char *name, const float *factors,
+                          size_t n)
+{
+    fs_hf_member(config, name);
+    for (size_t i = 0; i < n; i++) {
+        fs_sink_literal(config->sink, i == 0 ? "[" : ", ");
+        fs_json_scalar(config->sink, &(struct gguf_value){.type = GGUF_FLOAT32, .f32 = factors[i]});
+    }
+    fs_sink_literal(config->sink, "]");
+}
+
+/* Write a member for a key, if there is that key. */
+static void write_optional(struct fs_hf_config *config, const char *name, const char *key)
+{
+    const struct gguf_key *found = fs_hf_key(config->hf, key);
+
+    if (found)
+        fs_hf_member_key(config, name, found);
+}
+
+static void write_original_context(struct fs_hf_config *config)
+{
+    write_optional(config, "original_max_position_embeddings",
+                   "rope.scaling.original_context_length");
+}
+
+static void write_longrope(struct fs_hf_config *config, const float *factors, size_t n)
+{
+    float long_factors[MAX_FACTORS];
+    const size_t n_long = read_factors(config, "rope_factors_long.weight", long_factors);
+
+    fs_hf_member_json(config, "rope_type", "\"longrope\"");
+    write_factors(config, "short_factor", factors, n);
+    write_factors(config, "long_factor", n_long == n ? long_factors : factors, n);
+}
+
+/* Write the members that describe the scaling of rotations. Returns false if there is none. */
+static bool write_scaling(struct fs_hf_config *config, double theta)
+{
+    const struct fs_hf_model *hf = config->hf;
+    float factors[MAX_FACTORS];
+    struct llama3 rope;
+    size_t n;
+
+    if ((n = read_factors(config, "rope_factors_short.weight", factors)) > 0) {
+        write_longrope(config, factors, n);
+        write_original_context(config);
+        return true;
+    }
+    if ((n = read_factors(config, "rope_freqs.weight", factors)) > 0) {
+        if (find_llama3(factors, n, theta, &rope)) {
+            fs_hf_member_json(config, "rope_type", "\"llama3\"");
+            fs_hf_member_float(config, "factor", (double)rope.factor);
+            fs_hf_member_float(config, "low_freq_factor", (double)rope.low_frequency);
+            fs_hf_member_float(config, "high_freq_factor", (double)rope.high_frequency);
+            fs_hf_member_unsigned(config, "original_max_position_embeddings", rope.n_ctx);
+        } else {
+            write_longrope(config, factors, n);
+            fs_hf_member_json(config, "attention_factor", "1.0");
+        }
+        return true;
+    }
+    if (fs_hf_text_is(hf, "rope.scaling.type", "linear") &&
+        fs_hf_float(hf, "rope.scaling.factor", 0) > 0) {
+        fs_hf_member_json(config, "rope_type", "\"linear\"");
+        write_optional(config, "factor", "rope.scaling.factor");
+        return true;
+    }
+    if (fs_hf_text_is(hf, "rope.scaling.type", "yarn")) {
+        fs_hf_member_json(config, "rope_type", "\"yarn\"");
+        write_optional(config, "factor", "rope.scaling.factor");
+        write_original_context(config);
+        write_optional(config, "beta_fast", "rope.scaling.yarn_beta_fast");
+        write_optional(config, "beta_slow", "rope.scaling.yarn_beta_slow");
+        write_optional(config, "attention_factor", "rope.scaling.yarn_attn_factor");
+        return true;
+    }
+    return false;
+}
+
+void fs_hf_write_rope(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct fs_hf_model *hf = config->hf;
+    const double theta = fs_hf_float(hf, "rope.freq_base", 10000);
+    const uint64_t head_dim = fs_hf_head_dim(hf);
+    const uint64_t rotated = fs_hf_number(hf, "rope.dimension_count", head_dim);
+    const double part = head_dim > 0 ? (double)rotated / (double)head_dim : 1;
+    const bool is_partial = strcmp(entry->name, "rope") != 0;
+
+    fs_hf_begin_object(config, "rope_parameters");
+    fs_hf_member_float(config, "rope_theta", theta);
+    if (is_partial)
+        fs_hf_member_ratio(config, "partial_rotary_factor", part);
+    if (!write_scaling(config, theta))
+        fs_hf_member_json(config, "rope_type", "\"default\"");
+    fs_hf_end_object(config);
+    /* The same for transformers before 5. */
+    fs_hf_member_float(config, "rope_theta", theta);
+    if (is_partial)
+        fs_hf_member_ratio(config, entry->name, part);
+}

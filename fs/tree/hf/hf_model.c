@@ -1,0 +1,249 @@
+#include "fs/tree/hf/hf_model.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct gguf_string fs_hf_tensor_name(const struct gguf_tensor *tensor)
+{
+    return tensor->gguf_name.length_bytes > 0 ? tensor->gguf_name : tensor->name;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return gguf_string_compare(fs_hf_tensor_name(*(const struct gguf_tensor *const *)a),
+                               fs_hf_tensor_name(*(const struct gguf_tensor *const *)b));
+}
+
+int fs_hf_model_make(const struct gguf_model *model, struct fs_hf_model *hf)
+{
+    const struct gguf_key *key = gguf_find_key(model, "general.architecture");
+
+    *hf = (struct fs_hf_model){.model = model};
+    if (key && key->value.type == GGUF_STRING)
+        hf->architecture = key->value.string;
+    hf->by_name = malloc((size_t)(model->n_tensors + 1) * sizeof *hf->by_name);
+    if (!hf->by_name)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < model->n_tensors; i++)
+        hf->by_name[i] = &model->tensors[i];
+    qsort(hf->by_name, (size_t)model->n_tensors, sizeof *hf->by_name, compare_names);
+    return 0;
+}
+
+void fs_hf_model_free(struct fs_hf_model *hf)
+{
+    free(hf->by_name);
+    hf->by_name = NULL;
+}
+
+/* ---- tensors ---- */
+
+/* Read a decimal number of at most nine digits, without leading zeros. */
+static bool read_number(struct gguf_string name, uint64_t *at, uint32_t *number)
+{
+    const uint64_t start = *at;
+
+    *number = 0;
+    while (*at < name.length_bytes && name.data[*at] >= '0' && name.data[*at] <= '9') {
+        if (*at - start == 9)
+            return false;
+        *number = *number * 10 + (uint32_t)(name.data[(*at)++] - '0');
+    }
+    return *at > start && (name.data[start] != '0' || *at == start + 1);
+}
+
+bool fs_hf_matches(struct gguf_string name, const char *pattern, struct fs_hf_match *match)
+{
+    static const char *const suffixes[] = {"", ".weight", ".bias"};
+    uint64_t at = 0;
+
+    *match = (struct fs_hf_match){.suffix = ""};
+    for (; *pattern != '\0'; pattern++) {
+        if (*pattern == '%' || *pattern == '#') {
+            if (!read_number(name, &at, *pattern == '%' ? &match->layer : &match->expert))
+                return false;
+        } else if (at == name.length_bytes || name.data[at++] != *pattern) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        match->suffix = suffixes[i];
+        if (gguf_string_equals((struct gguf_string){name.data + at, name.length_bytes - at},
+                               suffixes[i]))
+            return true;
+    }
+    return false;
+}
+
+bool fs_hf_expand(const char *pattern, const struct fs_hf_match *match, char *name, size_t size)
+{
+    size_t length = 0;
+
+    for (; *pattern != '\0'; pattern++) {
+        const uint32_t number = *pattern == '%' ? match->layer : match->expert;
+        const bool is_number = *pattern == '%' || *pattern == '#';
+        const int n = is_number ? snprintf(name + length, size - length, "%u", number)
+                                : snprintf(name + length, size - length, "%c", *pattern);
+
+        if (n < 0 || (size_t)n >= size - length)
+            return false;
+        length += (size_t)n;
+    }
+    return (size_t)snprintf(name + length, size - length, "%s", match->suffix) < size - length;
+}
+
+static int compare_with_name(const void *name, const void *tensor)
+{
+    return gguf_string_compare(*(const struct gguf_string *)name,
+                               fs_hf_tensor_name(*(const struct gguf_tensor *const *)tensor));
+}
+
+const struct gguf_tensor *fs_hf_tensor(const struct fs_hf_model *hf, const char *name)
+{
+    const struct gguf_string key = {name, strlen(name)};
+    const struct gguf_tensor **found = bsearch(&key, hf->by_name, (size_t)hf->model->n_tensors,
+                                               sizeof *hf->by_name, compare_with_name);
+
+    return found ? *found : NULL;
+}
+
+const struct gguf_tensor *fs_hf_any_tensor(const struct fs_hf_model *hf, const char *pattern)
+{
+    struct fs_hf_match match;
+
+    for (uint64_t i = 0; i < hf->model->n_tensors; i++) {
+        if (fs_hf_matches(fs_hf_tensor_name(&hf->model->tensors[i]), pattern, &match))
+            return &hf->model->tensors[i];
+    }
+    return NULL;
+}
+
+/* ---- keys ---- */
+
+const struct gguf_key *fs_hf_key(const struct fs_hf_model *hf, const char *name)
+{
+    char full[256];
+    const int n = snprintf(full, sizeof full, "%.*s.%s", (int)hf->architecture.length_bytes,
+                           hf->architecture.data, name);
+    const struct gguf_key *key =
+        n > 0 && (size_t)n < sizeof full ? gguf_find_key(hf->model, full) : NULL;
+
+    return key ? key : gguf_find_key(hf->model, name);
+}
+
+static bool is_number(const struct gguf_value *value, double *number)
+{
+    switch (value->type) {
+    case GGUF_UINT8:
+    case GGUF_UINT16:
+    case GGUF_UINT32:
+    case GGUF_UINT64:
+        *number = (double)value->u64;
+        return true;
+    case GGUF_INT8:
+    case GGUF_INT16:
+    case GGUF_INT32:
+    case GGUF_INT64:
+        *number = (double)value->i64;
+        return true;
+    case GGUF_FLOAT32:
+        *number = (double)value->f32;
+        return true;
+    case GGUF_FLOAT64:
+        *number = value->f64;
+        return true;
+    case GGUF_BOOL:
+        *number = value->boolean;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The layer that stands for the largest element of an array. */
+#define LARGEST UINT64_MAX
+
+double fs_hf_float_at(const struct fs_hf_model *hf, const char *name, uint64_t layer,
+                      double otherwise)
+{
+    const struct gguf_key *key = fs_hf_key(hf, name);
+    struct gguf_value value;
+    struct gguf_cursor cursor;
+    double number = otherwise, largest = otherwise;
+    bool is_found = false;
+
+    if (!key)
+        return otherwise;
+    if (key->value.type != GGUF_ARRAY)
+        return is_number(&key->value, &number) ? number : otherwise;
+    cursor = gguf_array_begin(&key->value.array);
+    for (uint64_t i = 0; i < key->value.array.n_elements && (layer == LARGEST || i <= layer); i++) {
+        gguf_array_next(&cursor, key->value.array.element_type, &value);
+        if (!is_number(&value, &number))
+            return otherwise;
+        if (layer == i)
+            return number;
+        if (!is_found || number > largest)
+            largest = number;
+        is_found = true;
+    }
+    return layer == LARGEST ? largest : otherwise;
+}
+
+uint64_t fs_hf_number_at(const struct fs_hf_model *hf, const char *name, uint64_t layer,
+                         uint64_t otherwise)
+{
+    const double number = fs_hf_float_at(hf, name, layer, (double)otherwise);
+
+    return number >= 0 && number < 0x1p63 ? (uint64_t)number : otherwise;
+}
+
+uint64_t fs_hf_number(const struct fs_hf_model *hf, const char *name, uint64_t otherwise)
+{
+    return fs_hf_number_at(hf, name, LARGEST, otherwise);
+}
+
+double fs_hf_float(const struct fs_hf_model *hf, const char *name, double otherwise)
+{
+    return fs_hf_float_at(hf, name, LARGEST, otherwise);
+}
+
+bool fs_hf_bool(const struct fs_hf_model *hf, const char *name, bool otherwise)
+{
+    return fs_hf_float(hf, name, otherwise) != 0;
+}
+
+bool fs_hf_text_is(const struct fs_hf_model *hf, const char *name, const char *text)
+{
+    const struct gguf_key *key = fs_hf_key(hf, name);
+
+    return key && key->value.type == GGUF_STRING && gguf_string_equals(key->value.string, text);
+}
+
+uint64_t fs_hf_n_head(const struct fs_hf_model *hf, uint64_t layer)
+{
+    return fs_hf_number_at(hf, "attention.head_count", layer, 0);
+}
+
+uint64_t fs_hf_n_head_kv(const struct fs_hf_model *hf, uint64_t layer)
+{
+    return fs_hf_number_at(hf, "attention.head_count_kv", layer, fs_hf_n_head(hf, layer));
+}
+
+uint64_t fs_hf_head_dim(const struct fs_hf_model *hf)
+{
+    const uint64_t n_head = fs_hf_number(hf, "attention.head_count", 0);
+    const uint64_t n_embd = fs_hf_number(hf, "embedding_length", 0);
+
+    return fs_hf_number(hf, "attention.key_length", n_head > 0 ? n_embd / n_head : 0);
+}
+
+uint64_t fs_hf_n_layer(const struct fs_hf_model *hf)
+{
+    const uint64_t n_layer = fs_hf_number(hf, "block_count", 0);
+    const uint64_t n_nextn = fs_hf_number(hf, "nextn_predict_layers", 0);
+
+    return n_layer > n_nextn ? n_layer - n_nextn : n_layer;
+}

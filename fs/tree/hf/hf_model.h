@@ -1,0 +1,75 @@
+/* What the rows of the checkpoint ask of a model: keys of its architecture, and tensors by name. */
+#ifndef GGUFS_FS_HF_MODEL_H
+#define GGUFS_FS_HF_MODEL_H
+
+#include "gguf/model.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fs_hf_model {
+    const struct gguf_model *model;
+    struct gguf_string architecture;    /* general.architecture; empty if there is none */
+    const struct gguf_tensor **by_name; /* all tensors, sorted by name */
+};
+
+/* A pattern that a name matched: the numbers that its placeholders stand for, and the rest. */
+struct fs_hf_match {
+    uint32_t layer;  /* of '%' */
+    uint32_t expert; /* of '#' */
+    /* ".weight" or ".bias", which the name has after the pattern; else "" */
+    const char *suffix;
+};
+
+/* Returns 0 or -ENOMEM. Call fs_hf_model_free() in any case. */
+int fs_hf_model_make(const struct gguf_model *model, struct fs_hf_model *hf);
+void fs_hf_model_free(struct fs_hf_model *hf);
+
+/* Return the tensor's name in GGUF files. */
+struct gguf_string fs_hf_tensor_name(const struct gguf_tensor *tensor);
+
+/*
+ * Match a name with a pattern, in which '%' stands for the number of a layer and '#' for that of
+ * an expert. ".weight" or ".bias" may follow in the name.
+ */
+bool fs_hf_matches(struct gguf_string name, const char *pattern, struct fs_hf_match *match);
+
+/* Write a pattern with the numbers and the suffix of a match. Returns false if it is too long. */
+bool fs_hf_expand(const char *pattern, const struct fs_hf_match *match, char *name, size_t size);
+
+/* Return the tensor of that name, or NULL. */
+const struct gguf_tensor *fs_hf_tensor(const struct fs_hf_model *hf, const char *name);
+
+/* Return the first tensor in the file that matches the pattern, or NULL. */
+const struct gguf_tensor *fs_hf_any_tensor(const struct fs_hf_model *hf, const char *pattern);
+
+/* Return the key "ARCHITECTURE.name" or, if there is none, "name"; NULL if there is neither. */
+const struct gguf_key *fs_hf_key(const struct fs_hf_model *hf, const char *name);
+
+/*
+ * Return the number that a key holds for a layer: the key's value, or that element of an array.
+ * `otherwise` if there is no such number.
+ */
+uint64_t fs_hf_number_at(const struct fs_hf_model *hf, const char *name, uint64_t layer,
+                         uint64_t otherwise);
+double fs_hf_float_at(const struct fs_hf_model *hf, const char *name, uint64_t layer,
+                      double otherwise);
+
+/* The same for keys with one value for all layers. Of an array, the largest element counts. */
+uint64_t fs_hf_number(const struct fs_hf_model *hf, const char *name, uint64_t otherwise);
+double fs_hf_float(const struct fs_hf_model *hf, const char *name, double otherwise);
+bool fs_hf_bool(const struct fs_hf_model *hf, const char *name, bool otherwise);
+
+/* Return true if the key is a string and equals the text. */
+bool fs_hf_text_is(const struct fs_hf_model *hf, const char *name, const char *text);
+
+/* Return the number of heads of a layer, and the width of a head's key. */
+uint64_t fs_hf_n_head(const struct fs_hf_model *hf, uint64_t layer);
+uint64_t fs_hf_n_head_kv(const struct fs_hf_model *hf, uint64_t layer);
+uint64_t fs_hf_head_dim(const struct fs_hf_model *hf);
+
+/* Return the number of layers of the network, without those that predict further tokens. */
+uint64_t fs_hf_n_layer(const struct fs_hf_model *hf);
+
+#endif

@@ -1,0 +1,17 @@
+#include "fs/tree/hf/hf_rows.h"
+
+static const struct fs_hf_row *const tables[] = {
+    fs_hf_rows_llama,
+};
+
+const struct fs_hf_row *fs_hf_row_of(const struct fs_hf_model *hf)
+{
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        for (const struct fs_hf_row *row = tables[i]; row->architecture; row++) {
+            if (gguf_string_equals(hf->architecture, row->architecture) &&
+                (!row->applies || row->applies(hf)))
+                return row;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,134 @@
+/*
+ * The table of checkpoints: one row for each architecture that transformers has too. A row says
+ * which class loads the checkpoint, what its tensors are called and what the GGUF converter
+ * (llama.cpp, conversion/) did to each, and which members config.json needs.
+ *
+ * Names and meanings on the side of GGUF follow llama.cpp's gguf-py/gguf/tensor_mapping.py and
+ * conversion/; those on the other side follow the models and configurations of transformers 5.
+ */
+#ifndef GGUFS_FS_HF_ROWS_H
+#define GGUFS_FS_HF_ROWS_H
+
+#include "fs/tree/hf/hf_arrange.h"
+#include "fs/tree/hf/hf_config.h"
+#include "fs/tree/hf/hf_model.h"
+#include "fs/tree/image.h"
+
+#include <stdbool.h>
+
+/*
+ * A rule for tensors. The first rule of a row whose pattern a tensor's name matches applies.
+ * Suffixes ".weight" and ".bias" that the patterns do not name go from one name to the other.
+ */
+struct fs_hf_rule {
+    const char *gguf; /* pattern, see fs_hf_matches() */
+    /*
+     * Pattern of the name in the checkpoint. With a '#' that `gguf` does not have, the tensor is
+     * split along its slowest dimension into one per expert. NULL: config.json or another rule has
+     * the contents.
+     */
+    const char *hf;
+    fs_hf_arranger *arrange; /* what the converter did is undone by this; NULL: nothing was done */
+    const char *with;        /* pattern of a second tensor that goes into the same one */
+    enum fs_map map;         /* the function of each element */
+    float constant;
+    const struct fs_hf_rule *rules; /* a table to look into instead of a pattern */
+};
+
+struct fs_hf_row {
+    const char *architecture; /* general.architecture */
+    /* Return true if the row is for this model; NULL: for all of the architecture. */
+    bool (*applies)(const struct fs_hf_model *hf);
+    const char *class_name; /* of transformers */
+    const char *model_type; /* of config.json */
+    const struct fs_hf_rule *rules[8];
+    const struct fs_hf_entry *config[8];
+};
+
+/* Rules: the tensor as it is, rearranged, with a constant added, or together with a second one. */
+#define TENSOR(gguf_, hf_)                                                                         \
+    {                                                                                              \
+        .gguf = (gguf_), .hf = (hf_)                                                               \
+    }
+#define ARRANGED(gguf_, hf_, arrange_)                                                             \
+    {                                                                                              \
+        .gguf = (gguf_), .hf = (hf_), .arrange = (arrange_)                                        \
+    }
+#define SUM(gguf_, hf_, constant_)                                                                 \
+    {                                                                                              \
+        .gguf = (gguf_), .hf = (hf_), .map = FS_ADD, .constant = (constant_)                       \
+    }
+#define JOINED(gguf_, with_, hf_, arrange_)                                                        \
+    {                                                                                              \
+        .gguf = (gguf_), .hf = (hf_), .arrange = (arrange_), .with = (with_)                       \
+    }
+/* A tensor that is in the checkpoint by another rule, or by members of config.json. */
+#define ELSEWHERE(gguf_)                                                                           \
+    {                                                                                              \
+        .gguf = (gguf_)                                                                            \
+    }
+#define RULES(rules_)                                                                              \
+    {                                                                                              \
+        .rules = (rules_)                                                                          \
+    }
+#define END_OF_RULES                                                                               \
+    {                                                                                              \
+        .gguf = NULL                                                                               \
+    }
+
+/* Members: the value of a key, with JSON for models without it; JSON; what tensors there are. */
+#define KEY(name_, key_)                                                                           \
+    {                                                                                              \
+        .name = (name_), .key = (key_)                                                             \
+    }
+#define KEY_OR(name_, key_, json_)                                                                 \
+    {                                                                                              \
+        .name = (name_), .key = (key_), .json = (json_)                                            \
+    }
+#define JSON(name_, json_)                                                                         \
+    {                                                                                              \
+        .name = (name_), .json = (json_)                                                           \
+    }
+#define HAS(name_, pattern)                                                                        \
+    {                                                                                              \
+        .name = (name_), .has = (pattern)                                                          \
+    }
+#define LACKS(name_, pattern)                                                                      \
+    {                                                                                              \
+        .name = (name_), .lacks = (pattern)                                                        \
+    }
+#define CALL(name_, function)                                                                      \
+    {                                                                                              \
+        .name = (name_), .write = (function)                                                       \
+    }
+#define END_OF_CONFIG                                                                              \
+    {                                                                                              \
+        .name = NULL                                                                               \
+    }
+
+/* Return the row for the model, or NULL. */
+const struct fs_hf_row *fs_hf_row_of(const struct fs_hf_model *hf);
+
+/* The tables of rows; the last of each has no architecture. */
+extern const struct fs_hf_row fs_hf_rows_llama[];
+extern const struct fs_hf_row fs_hf_rows_gpt[];
+extern const struct fs_hf_row fs_hf_rows_experts[];
+extern const struct fs_hf_row fs_hf_rows_recurrent[];
+
+/* Rules and members that several rows share. */
+extern const struct fs_hf_rule fs_hf_embedding_rules[]; /* model.embed_tokens, norm, lm_head */
+extern const struct fs_hf_rule fs_hf_norm_rules[];      /* input and post-attention layernorm */
+extern const struct fs_hf_rule fs_hf_attention_rules[]; /* self_attn.q_proj … */
+extern const struct fs_hf_rule fs_hf_rotated_rules[];   /* q_proj, k_proj of reordered rows */
+extern const struct fs_hf_rule fs_hf_mlp_rules[];       /* mlp.gate_proj … */
+extern const struct fs_hf_rule fs_hf_experts_rules[];   /* mlp.experts.#.gate_proj … */
+
+extern const struct fs_hf_entry fs_hf_sizes[];
+extern const struct fs_hf_entry fs_hf_head_dim_config[];
+extern const struct fs_hf_entry fs_hf_rms_norm[];   /* rms_norm_eps */
+extern const struct fs_hf_entry fs_hf_layer_norm[]; /* layer_norm_eps */
+extern const struct fs_hf_entry fs_hf_silu[];
+extern const struct fs_hf_entry fs_hf_rope[];
+extern const struct fs_hf_entry fs_hf_partial_rope[];
+
+#endif

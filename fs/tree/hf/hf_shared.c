@@ -1,0 +1,90 @@
+/* Rules and members that several rows share. */
+#include "fs/tree/hf/hf_rows.h"
+
+const struct fs_hf_rule fs_hf_embedding_rules[] = {
+    TENSOR("token_embd", "model.embed_tokens"),
+    TENSOR("output_norm", "model.norm"),
+    TENSOR("output", "lm_head"),
+    /* rope_parameters of config.json have them */
+    ELSEWHERE("rope_freqs"),
+    ELSEWHERE("rope_factors_long"),
+    ELSEWHERE("rope_factors_short"),
+    END_OF_RULES,
+};
+
+const struct fs_hf_rule fs_hf_norm_rules[] = {
+    TENSOR("blk.%.attn_norm", "model.layers.%.input_layernorm"),
+    TENSOR("blk.%.ffn_norm", "model.layers.%.post_attention_layernorm"),
+    END_OF_RULES,
+};
+
+const struct fs_hf_rule fs_hf_rotated_rules[] = {
+    ARRANGED("blk.%.attn_q", "model.layers.%.self_attn.q_proj", fs_hf_rotated_q),
+    ARRANGED("blk.%.attn_k", "model.layers.%.self_attn.k_proj", fs_hf_rotated_k),
+    END_OF_RULES,
+};
+
+const struct fs_hf_rule fs_hf_attention_rules[] = {
+    TENSOR("blk.%.attn_q", "model.layers.%.self_attn.q_proj"),
+    TENSOR("blk.%.attn_k", "model.layers.%.self_attn.k_proj"),
+    TENSOR("blk.%.attn_v", "model.layers.%.self_attn.v_proj"),
+    TENSOR("blk.%.attn_output", "model.layers.%.self_attn.o_proj"),
+    TENSOR("blk.%.attn_q_norm", "model.layers.%.self_attn.q_norm"),
+    TENSOR("blk.%.attn_k_norm", "model.layers.%.self_attn.k_norm"),
+    END_OF_RULES,
+};
+
+const struct fs_hf_rule fs_hf_mlp_rules[] = {
+    TENSOR("blk.%.ffn_gate", "model.layers.%.mlp.gate_proj"),
+    TENSOR("blk.%.ffn_up", "model.layers.%.mlp.up_proj"),
+    TENSOR("blk.%.ffn_down", "model.layers.%.mlp.down_proj"),
+    END_OF_RULES,
+};
+
+const struct fs_hf_rule fs_hf_experts_rules[] = {
+    TENSOR("blk.%.ffn_gate_inp", "model.layers.%.mlp.gate"),
+    TENSOR("blk.%.ffn_gate_exps", "model.layers.%.mlp.experts.#.gate_proj"),
+    TENSOR("blk.%.ffn_up_exps", "model.layers.%.mlp.experts.#.up_proj"),
+    TENSOR("blk.%.ffn_down_exps", "model.layers.%.mlp.experts.#.down_proj"),
+    END_OF_RULES,
+};
+
+const struct fs_hf_entry fs_hf_sizes[] = {
+    KEY("hidden_size", "embedding_length"),
+    KEY("intermediate_size", "feed_forward_length"),
+    CALL("num_hidden_layers", fs_hf_write_n_layer),
+    KEY("num_attention_heads", "attention.head_count"),
+    CALL("num_key_value_heads", fs_hf_write_n_head_kv),
+    KEY("max_position_embeddings", "context_length"),
+    END_OF_CONFIG,
+};
+
+const struct fs_hf_entry fs_hf_head_dim_config[] = {
+    CALL("head_dim", fs_hf_write_head_dim),
+    END_OF_CONFIG,
+};
+
+const struct fs_hf_entry fs_hf_rms_norm[] = {
+    KEY("rms_norm_eps", "attention.layer_norm_rms_epsilon"),
+    END_OF_CONFIG,
+};
+
+const struct fs_hf_entry fs_hf_layer_norm[] = {
+    KEY("layer_norm_eps", "attention.layer_norm_epsilon"),
+    END_OF_CONFIG,
+};
+
+const struct fs_hf_entry fs_hf_silu[] = {
+    JSON("hidden_act", "\"silu\""),
+    END_OF_CONFIG,
+};
+
+const struct fs_hf_entry fs_hf_rope[] = {
+    CALL("rope", fs_hf_write_rope),
+    END_OF_CONFIG,
+};
+
+const struct fs_hf_entry fs_hf_partial_rope[] = {
+    CALL("partial_rotary_factor", fs_hf_write_rope),
+    END_OF_CONFIG,
+};

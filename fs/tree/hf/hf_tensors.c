@@ -1,0 +1,208 @@
+#include "fs/tree/hf/hf_tensors.h"
+
+#include "gguf/support/grow.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* No model comes near these limits. */
+#define MAX_TENSORS 1048576u
+#define MAX_PIECES  8192u
+
+/* Find the rule for a name. */
+static const struct fs_hf_rule *find_rule(const struct fs_hf_rule *rules, struct gguf_string name,
+                                          struct fs_hf_match *match)
+{
+    for (; rules->gguf || rules->rules; rules++) {
+        const struct fs_hf_rule *found = NULL;
+
+        if (rules->rules)
+            found = find_rule(rules->rules, name, match);
+        else if (fs_hf_matches(name, rules->gguf, match))
+            found = rules;
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static const struct fs_hf_rule *find_rule_of_row(const struct fs_hf_row *row,
+                                                 struct gguf_string name, struct fs_hf_match *match)
+{
+    const struct fs_hf_rule *found = NULL;
+
+    for (size_t i = 0; !found && i < sizeof row->rules / sizeof *row->rules && row->rules[i]; i++)
+        found = find_rule(row->rules[i], name, match);
+    return found;
+}
+
+static int add_line(struct gguf_buffer *lines, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Add a line, unless there are very many. */
+static int add_line(struct gguf_buffer *lines, const char *format, ...)
+{
+    char line[512];
+    va_list args;
+
+    if (lines->length > 65536)
+        return 0;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    return gguf_buffer_add_string(lines, line);
+}
+
+static int append(struct fs_hf_tensors *tensors, const struct fs_hf_tensor *tensor)
+{
+    struct fs_hf_tensor *grown =
+        gguf_grow(tensors->list, &tensors->room, tensors->count + 1, sizeof *grown);
+
+    if (!grown)
+        return -ENOMEM;
+    tensors->list = grown;
+    tensors->list[tensors->count++] = *tensor;
+    return 0;
+}
+
+/* Check that all pieces lie in their tensors and make up the whole shape. */
+static int check(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor)
+{
+    char name[FS_HF_NAME_BYTES];
+    struct fs_hf_arranged arranged = {.n_pieces = 1};
+    uint64_t n_bytes = 0, n_elements = 1;
+
+    if (!fs_hf_expand(tensor->rule->hf, &tensor->match, name, sizeof name))
+        return -EINVAL;
+    for (uint64_t piece = 0; piece < arranged.n_pieces; piece++) {
+        int result = fs_hf_tensor_arrange(hf, tensor, piece, &arranged);
+        struct fs_arranged *made;
+
+        if (result == 0 && arranged.n_pieces > MAX_PIECES)
+            result = -EINVAL;
+        if (result == 0)
+            result = fs_arranged_make(&arranged.piece, FS_F32, &made);
+        if (result < 0)
+            return result;
+        result = __builtin_add_overflow(n_bytes, fs_arranged_size(made), &n_bytes) ? -EINVAL : 0;
+        fs_arranged_free(made);
+        if (result < 0)
+            return result;
+    }
+    for (unsigned i = 0; i < arranged.n_dims; i++) {
+        if (__builtin_mul_overflow(n_elements, arranged.shape[i], &n_elements))
+            return -EINVAL;
+    }
+    return n_elements == n_bytes / sizeof(float) ? 0 : -EINVAL;
+}
+
+/* Add the checkpoint's tensors that a tensor of the file becomes by a rule. */
+static int add_tensors(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
+                       struct fs_hf_tensors *tensors, struct gguf_buffer *obstacles)
+{
+    const struct gguf_quoted quoted = gguf_quote(fs_hf_tensor_name(made->tensor));
+    const struct fs_hf_rule *rule = made->rule;
+    const uint32_t slowest = made->tensor->n_dims > 0 ? made->tensor->n_dims - 1 : 0;
+    char name[FS_HF_NAME_BYTES];
+    uint64_t n_parts = 1;
+
+    if (!made->tensor->type || !dequant_is_decodable(made->tensor->type))
+        return add_line(obstacles, "Tensor %s has a type without decoder.\n", quoted.text);
+    if (rule->with) {
+        if (!fs_hf_expand(rule->with, &made->match, name, sizeof name) ||
+            !(made->with = fs_hf_tensor(hf, name)))
+            return add_line(obstacles, "Tensor %s needs tensor \"%s\", which is missing.\n",
+                            quoted.text, name);
+        if (!made->with->type || !dequant_is_decodable(made->with->type))
+            return add_line(obstacles, "Tensor \"%s\" has a type without decoder.\n", name);
+    }
+    made->is_part = strchr(rule->hf, '#') && !strchr(rule->gguf, '#');
+    if (made->is_part)
+        n_parts = made->tensor->ne[slowest];
+    for (uint64_t i = 0; i < n_parts; i++) {
+        int result;
+
+        if (made->is_part)
+            made->match.expert = (uint32_t)i;
+        if (tensors->count == MAX_TENSORS)
+            return add_line(obstacles, "Tensor %s has %" PRIu64 " experts.\n", quoted.text,
+                            n_parts);
+        result = check(hf, made);
+        if (result == -EINVAL || result == -EOVERFLOW)
+            return add_line(obstacles,
+                            "The shape of tensor %s does not fit the keys of the metadata.\n",
+                            quoted.text);
+        if (result == 0)
+            result = append(tensors, made);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row,
+                       struct fs_hf_tensors *tensors, struct gguf_buffer *unused,
+                       struct gguf_buffer *obstacles)
+{
+    int result = 0;
+
+    *tensors = (struct fs_hf_tensors){0};
+    for (uint64_t i = 0; result == 0 && i < hf->model->n_tensors; i++) {
+        struct fs_hf_tensor made = {.tensor = &hf->model->tensors[i]};
+
+        made.rule = find_rule_of_row(row, fs_hf_tensor_name(made.tensor), &made.match);
+        if (!made.rule)
+            result = add_line(unused, "%s\n", gguf_quote(fs_hf_tensor_name(made.tensor)).text);
+        else if (made.rule->hf)
+            result = add_tensors(hf, &made, tensors, obstacles);
+    }
+    return result;
+}
+
+void fs_hf_tensors_free(struct fs_hf_tensors *tensors)
+{
+    free(tensors->list);
+    *tensors = (struct fs_hf_tensors){0};
+}
+
+void fs_hf_tensor_write_name(const struct fs_hf_tensor *tensor, char name[FS_HF_NAME_BYTES])
+{
+    if (!fs_hf_expand(tensor->rule->hf, &tensor->match, name, FS_HF_NAME_BYTES))
+        name[0] = '\0';
+}
+
+/* Get the tensor, or its part for the expert of the match. */
+static void get_part(const struct fs_hf_tensor *tensor, const struct gguf_tensor *of,
+                     struct fs_hf_part *part)
+{
+    const unsigned n_dims = tensor->is_part && of->n_dims > 0 ? of->n_dims - 1 : of->n_dims;
+    uint64_t n_elements = 1;
+
+    *part = (struct fs_hf_part){.tensor = of, .n_dims = n_dims};
+    for (unsigned i = 0; i < n_dims; i++) {
+        part->shape[n_dims - 1 - i] = of->ne[i];
+        n_elements *= of->ne[i];
+    }
+    if (tensor->is_part)
+        part->first = n_elements * tensor->match.expert;
+}
+
+int fs_hf_tensor_arrange(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor,
+                         uint64_t piece, struct fs_hf_arranged *out)
+{
+    struct fs_hf_request request = {.hf = hf, .layer = tensor->match.layer, .piece = piece};
+    int result;
+
+    get_part(tensor, tensor->tensor, &request.parts[0]);
+    if (tensor->with)
+        get_part(tensor, tensor->with, &request.parts[1]);
+    *out = (struct fs_hf_arranged){0};
+    result = (tensor->rule->arrange ? tensor->rule->arrange : fs_hf_as_stored)(&request, out);
+    out->piece.map = tensor->rule->map;
+    out->piece.constant = tensor->rule->constant;
+    return result;
+}

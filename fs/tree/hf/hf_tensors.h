@@ -1,0 +1,46 @@
+/* The tensors of the checkpoint: which there are, and how each is made from tensors of the file. */
+#ifndef GGUFS_FS_HF_TENSORS_H
+#define GGUFS_FS_HF_TENSORS_H
+
+#include "fs/tree/hf/hf_arrange.h"
+#include "fs/tree/hf/hf_rows.h"
+#include "gguf/support/buffer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FS_HF_NAME_BYTES 256
+
+/* A tensor of the checkpoint. */
+struct fs_hf_tensor {
+    const struct gguf_tensor *tensor;
+    const struct gguf_tensor *with; /* NULL: none */
+    const struct fs_hf_rule *rule;
+    struct fs_hf_match match;
+    bool is_part; /* of an expert; else the whole tensor */
+};
+
+struct fs_hf_tensors {
+    struct fs_hf_tensor *list; /* in the order of the file */
+    size_t count;
+    size_t room;
+};
+
+/*
+ * Find the checkpoint's tensors by the rules of a row. Lines about tensors that no rule uses are
+ * added to `unused`, and lines about what does not fit to `obstacles`. Returns 0 or -ENOMEM. Call
+ * fs_hf_tensors_free() in any case.
+ */
+int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row,
+                       struct fs_hf_tensors *tensors, struct gguf_buffer *unused,
+                       struct gguf_buffer *obstacles);
+void fs_hf_tensors_free(struct fs_hf_tensors *tensors);
+
+void fs_hf_tensor_write_name(const struct fs_hf_tensor *tensor, char name[FS_HF_NAME_BYTES]);
+
+/* Get the shape and one of the arrangements. Returns 0 or -EINVAL. */
+int fs_hf_tensor_arrange(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor,
+                         uint64_t piece, struct fs_hf_arranged *out);
+
+#endif
