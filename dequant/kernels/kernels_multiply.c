@@ -35,9 +35,11 @@ INLINE void add_group(const struct dequant_panel *panel, size_t row,
             accumulators[c] = lanes_dot_of(form, accumulators[c], q, four_of(&x[c], i));
             if (depth >= n_steps)
                 LANES_PIN(accumulators[c]);
-            if (step % depth + 1 == depth || step + 1 == n_steps)
+            if (step % depth + 1 == depth || step + 1 == n_steps) {
                 sums[c] = has_scales(form) ? add_scaled(form, sums[c], accumulators[c], scale)
                                            : lanes_add_accumulator(sums[c], accumulators[c]);
+                LANES_PIN(sums[c]);
+            }
         }
     }
 }

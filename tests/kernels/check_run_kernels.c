@@ -133,9 +133,34 @@ static bool check_weigh_reference(void)
     return is_good;
 }
 
-/* ---- exponentials ---- */
+/* ---- functions of elements ---- */
 
-static bool check_exponentials(const struct run_kernels *kernels)
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static const struct {
+    const char *name;
+    size_t offset; /* of the kernel in struct run_kernels */
+    double (*right)(double x);
+    float from, to, most_ulp;
+    float ends[4]; /* at minus infinity, -1e38, 0, 1e38; the first function is for x below 88 */
+} functions[] = {
+    {"exponentials", offsetof(struct run_kernels, exponentials), exp, -87.33f, 88, 1, {0, 0, 1, 0}},
+    {"sigmoids", offsetof(struct run_kernels, sigmoids), sigmoid, -87.33f, 30, 3, {0, 0, 0.5f, 1}},
+    {"tangents", offsetof(struct run_kernels, tangents), tanh, -12, 12, 3, {-1, -1, 0, 1}},
+};
+
+static run_vector_function_fn *function_of(const struct run_kernels *kernels, size_t i)
+{
+    run_vector_function_fn *function;
+
+    memcpy(&function, (const char *)kernels + functions[i].offset, sizeof function);
+    return function;
+}
+
+static bool check_function(const struct run_kernels *kernels, size_t function)
 {
     bool is_good = true;
 
@@ -148,30 +173,34 @@ static bool check_exponentials(const struct run_kernels *kernels)
             memcpy(&ours[i], &number, sizeof number);
         }
         memcpy(expected, ours, sizeof ours);
-        plain->exponentials(expected, RUN_LANES);
-        kernels->exponentials(ours, RUN_LANES);
+        function_of(plain, function)(expected, RUN_LANES);
+        function_of(kernels, function)(ours, RUN_LANES);
         is_good &= memcmp(ours, expected, sizeof ours) == 0;
     }
     return is_good;
 }
 
-static bool check_exponentials_reference(void)
+static bool check_function_reference(size_t i)
 {
-    float ends[RUN_LANES] = {-INFINITY, -1e38f, -87.4f, 0, -0.0f, NAN};
+    float ends[RUN_LANES] = {-INFINITY, -1e38f, 0, 1e38f, -0.0f, NAN};
+    bool is_good;
     double worst = 0;
 
-    for (float x = -87.33f; x < 88; x += 0.00137f) {
+    for (float x = functions[i].from; x < functions[i].to; x += 0.00137f) {
         float y[RUN_LANES] = {x};
-        double right;
+        double right, ulp;
 
-        plain->exponentials(y, RUN_LANES);
-        right = exp((double)x);
-        worst = fmax(worst, fabs((double)y[0] - right) /
-                                (double)(nextafterf((float)right, INFINITY) - (float)right));
+        function_of(plain, i)(y, RUN_LANES);
+        right = functions[i].right((double)x);
+        ulp = (double)(nextafterf(fabsf((float)right), INFINITY) - fabsf((float)right));
+        worst = fmax(worst, fabs((double)y[0] - right) / ulp);
     }
-    plain->exponentials(ends, RUN_LANES);
-    return worst < 1 && ends[0] == 0 && ends[1] == 0 && ends[2] == 0 && ends[3] == 1 &&
-           ends[4] == 1 && isnan(ends[5]);
+    function_of(plain, i)(ends, RUN_LANES);
+    is_good =
+        worst < (double)functions[i].most_ulp && ends[4] == functions[i].ends[2] && isnan(ends[5]);
+    for (size_t end = 0; end < 4; end++)
+        is_good &= ends[end] == functions[i].ends[end] || (end == 3 && functions[i].to > 80);
+    return is_good;
 }
 
 /* ---- recurrences: unit tests compare them with double ---- */
@@ -247,7 +276,8 @@ void check_run_reference(void)
 {
     count(check_transpose(plain), "reference", "transposing");
     count(check_weigh_reference(), "reference", "weights of attention");
-    count(check_exponentials_reference(), "reference", "exponentials");
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        count(check_function_reference(i), "reference", functions[i].name);
 }
 
 void check_run_set(size_t set, const char *name)
@@ -257,6 +287,7 @@ void check_run_set(size_t set, const char *name)
     count(check_add_products(kernels), name, "products of matrices");
     count(check_transpose(kernels), name, "transposing");
     count(check_weigh(kernels), name, "weights of attention");
-    count(check_exponentials(kernels), name, "exponentials");
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        count(check_function(kernels, i), name, functions[i].name);
     count(check_steps(kernels), name, "steps of recurrences");
 }

@@ -1,10 +1,13 @@
 #include "contrib/runner/compute/activation.h"
 
+#include "contrib/runner/compute/run_kernels.h"
 #include "contrib/runner/compute/team.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <string.h>
 
-/* Elements in a piece of work; most need expf() or tanhf(). */
+/* Elements in a piece of work; most need an exponential. */
 #define PIECE_ELEMENTS 2048
 
 float run_sigmoid(float x)
@@ -12,31 +15,14 @@ float run_sigmoid(float x)
     return 1.0f / (1.0f + expf(-x));
 }
 
-float run_silu(float x)
-{
-    return x / (1.0f + expf(-x));
-}
-
 float run_softplus(float x)
 {
     return x > 20.0f ? x : log1pf(expf(x));
 }
 
-static float gelu(float x)
-{
-    return 0.5f * x * (1.0f + tanhf(0.79788456080286535588f * x * (1.0f + 0.044715f * x * x)));
-}
-
 static float gelu_erf(float x)
 {
     return 0.5f * x * (1.0f + erff(x * 0.70710678118654752440f));
-}
-
-static float swiglu_oai(float gate, float up)
-{
-    gate = fminf(gate, 7.0f);
-    up = fmaxf(fminf(up, 7.0f), -7.0f);
-    return gate / (1.0f + expf(-1.702f * gate)) * (up + 1.0f);
 }
 
 static float xielu(const struct run_xielu *parameters, float x)
@@ -46,30 +32,87 @@ static float xielu(const struct run_xielu *parameters, float x)
     return (expm1f(fminf(x, parameters->epsilon)) - x) * parameters->alpha_n + parameters->beta * x;
 }
 
-static float activate(enum run_activation activation, const struct run_xielu *parameters, float x)
+/* Elements computed at a time; a multiple of RUN_LANES. */
+enum { CHUNK = 256 };
+
+/* x[i] = f(x[i]) for n elements, at most CHUNK. Elements up to the next multiple of RUN_LANES
+ * change too. */
+static void apply(run_vector_function_fn *f, float x[CHUNK], size_t n)
 {
+    const size_t n_padded = (n + RUN_LANES - 1) / RUN_LANES * RUN_LANES;
+
+    memset(x + n, 0, (n_padded - n) * sizeof *x);
+    f(x, n_padded);
+}
+
+/* x[i] = x[i] · sigmoid(factor · x[i]) for at most CHUNK elements. */
+static void gate_by_itself(float factor, float *x, size_t n)
+{
+    float sigmoids[CHUNK];
+
+    for (size_t i = 0; i < n; i++)
+        sigmoids[i] = factor * x[i];
+    apply(run_kernels()->sigmoids, sigmoids, n);
+    for (size_t i = 0; i < n; i++)
+        x[i] *= sigmoids[i];
+}
+
+static void gelu(float *x, size_t n)
+{
+    float tangents[CHUNK];
+
+    for (size_t i = 0; i < n; i++)
+        tangents[i] = 0.79788456080286535588f * x[i] * (1.0f + 0.044715f * x[i] * x[i]);
+    apply(run_kernels()->tangents, tangents, n);
+    for (size_t i = 0; i < n; i++)
+        x[i] = 0.5f * x[i] * (1.0f + tangents[i]);
+}
+
+/* x[i] = f(x[i]) for at most CHUNK elements. */
+static void activate(enum run_activation activation, const struct run_xielu *parameters, float *x,
+                     size_t n)
+{
+    float values[CHUNK];
+
     switch (activation) {
-    case RUN_GELU:
-        return gelu(x);
-    case RUN_GELU_ERF:
-        return gelu_erf(x);
-    case RUN_RELU:
-        return fmaxf(x, 0);
-    case RUN_RELU_SQUARED:
-        return fmaxf(x, 0) * fmaxf(x, 0);
-    case RUN_XIELU:
-        return parameters ? xielu(parameters, x) : x;
-    case RUN_SIGMOID:
-        return run_sigmoid(x);
-    case RUN_TANH:
-        return tanhf(x);
-    case RUN_IDENTITY:
-        return x;
     case RUN_SILU:
+        gate_by_itself(1, x, n);
+        return;
     case RUN_SWIGLU_OAI:
-        break;
+        gate_by_itself(1.702f, x, n);
+        return;
+    case RUN_GELU:
+        gelu(x, n);
+        return;
+    case RUN_GELU_ERF:
+        for (size_t i = 0; i < n; i++)
+            x[i] = gelu_erf(x[i]);
+        return;
+    case RUN_RELU:
+        for (size_t i = 0; i < n; i++)
+            x[i] = fmaxf(x[i], 0);
+        return;
+    case RUN_RELU_SQUARED:
+        for (size_t i = 0; i < n; i++)
+            x[i] = fmaxf(x[i], 0) * fmaxf(x[i], 0);
+        return;
+    case RUN_XIELU:
+        for (size_t i = 0; i < n && parameters; i++)
+            x[i] = xielu(parameters, x[i]);
+        return;
+    case RUN_SIGMOID:
+        memcpy(values, x, n * sizeof *x);
+        apply(run_kernels()->sigmoids, values, n);
+        memcpy(x, values, n * sizeof *x);
+        return;
+    case RUN_TANH:
+        memcpy(values, x, n * sizeof *x);
+        apply(run_kernels()->tangents, values, n);
+        memcpy(x, values, n * sizeof *x);
+        return;
+    case RUN_IDENTITY:
+        return;
     }
-    return run_silu(x);
 }
 
 /* The arguments of run_activate() and run_activate_gated(). */
@@ -80,14 +123,19 @@ struct elements {
     const float *up;
 };
 
+static size_t chunk_at(size_t first, size_t end)
+{
+    return end - first < CHUNK ? end - first : CHUNK;
+}
+
 static void activate_elements(void *context, size_t first, size_t end, unsigned thread)
 {
     const struct elements *elements = context;
-    float *x = elements->x;
 
     (void)thread;
-    for (size_t i = first; i < end; i++)
-        x[i] = activate(elements->activation, elements->parameters, x[i]);
+    for (; first < end; first += CHUNK)
+        activate(elements->activation, elements->parameters, elements->x + first,
+                 chunk_at(first, end));
 }
 
 void run_activate(enum run_activation activation, const struct run_xielu *parameters, float *x,
@@ -98,17 +146,26 @@ void run_activate(enum run_activation activation, const struct run_xielu *parame
     run_parallel(n, PIECE_ELEMENTS, activate_elements, &elements);
 }
 
+/* gate[i] = f(gate[i]) · up[i] for at most CHUNK elements. */
+static void gate_chunk(enum run_activation activation, float *gate, const float *up, size_t n)
+{
+    const bool is_swiglu_oai = activation == RUN_SWIGLU_OAI;
+
+    for (size_t i = 0; i < n && is_swiglu_oai; i++)
+        gate[i] = fminf(gate[i], 7.0f);
+    activate(activation, NULL, gate, n);
+    for (size_t i = 0; i < n; i++)
+        gate[i] *= is_swiglu_oai ? fmaxf(fminf(up[i], 7.0f), -7.0f) + 1.0f : up[i];
+}
+
 static void gate_elements(void *context, size_t first, size_t end, unsigned thread)
 {
     const struct elements *elements = context;
-    const float *up = elements->up;
-    float *gate = elements->x;
 
     (void)thread;
-    for (size_t i = first; i < end; i++)
-        gate[i] = elements->activation == RUN_SWIGLU_OAI
-                      ? swiglu_oai(gate[i], up[i])
-                      : activate(elements->activation, NULL, gate[i]) * up[i];
+    for (; first < end; first += CHUNK)
+        gate_chunk(elements->activation, elements->x + first, elements->up + first,
+                   chunk_at(first, end));
 }
 
 void run_activate_gated(enum run_activation activation, float *gate, const float *up, size_t n)
@@ -121,9 +178,10 @@ void run_activate_gated(enum run_activation activation, float *gate, const float
 void run_activate_gated_clamped(enum run_activation activation, float limit, float *gate,
                                 const float *up, size_t n)
 {
+    for (size_t first = 0; first < n; first += CHUNK)
+        activate(activation, NULL, gate + first, chunk_at(first, n));
     for (size_t i = 0; i < n; i++)
-        gate[i] =
-            fminf(activate(activation, NULL, gate[i]), limit) * fmaxf(fminf(up[i], limit), -limit);
+        gate[i] = fminf(gate[i], limit) * fmaxf(fminf(up[i], limit), -limit);
 }
 
 void run_gaussian_top_k(float factor, float *x, size_t n_rows, size_t width)

@@ -23,7 +23,6 @@ struct run_xielu {
 };
 
 float run_sigmoid(float x);
-float run_silu(float x);
 float run_softplus(float x);
 
 /* x[i] = f(x[i]) for n floats. `xielu` is used by RUN_XIELU only. Works in parallel. */

@@ -128,6 +128,13 @@ static void prefetch(const struct dequant_type *type, const uint8_t *next)
         __builtin_prefetch(next + i, 0, 2);
 }
 
+/* Bring the places of columns `first` to `end` of a group of rows, a line each, into the cache. */
+static void prefetch_results(const float *out, size_t stride, size_t first, size_t end)
+{
+    for (size_t c = first; c < end; c++)
+        __builtin_prefetch(out + c * stride, 1, 2);
+}
+
 /* The products of up to DEQUANT_PANEL_ROWS rows from `row` on with all columns. */
 static void multiply_rows(const struct products *products, const struct run_product *product,
                           uint64_t row)
@@ -139,7 +146,8 @@ static void multiply_rows(const struct products *products, const struct run_prod
     const uint8_t *first_row = weights->data + (weights->first_row + row) * row_bytes;
     const size_t n_rows = rows - row < DEQUANT_PANEL_ROWS ? rows - row : DEQUANT_PANEL_ROWS;
     const size_t n_columns = products->n_columns;
-    float sums[MOST_COLUMNS][DEQUANT_PANEL_ROWS], *out;
+    float sums[MOST_COLUMNS][DEQUANT_PANEL_ROWS];
+    float *out = product->out + products->first_column * rows + row;
 
     memset(sums, 0, n_columns * sizeof *sums);
     if (n_columns == 1)
@@ -150,11 +158,12 @@ static void multiply_rows(const struct products *products, const struct run_prod
 
         prefetch(type, first_row +
                            DEQUANT_PANEL_ROWS * (row_bytes + i * (row_bytes / products->n_panels)));
+        prefetch_results(out, rows, i * n_columns / products->n_panels,
+                         (i + 1) * n_columns / products->n_panels);
         dequant_unpack(type, first_row, row_bytes, n_rows, width, i, &panel);
         dequant_multiply(&type->product->form, &panel, activations + i * n_columns, n_columns,
                          sums);
     }
-    out = product->out + products->first_column * rows + row;
     for (size_t c = 0; c < n_columns; c++, out += rows) {
         /* With a constant size, there is no call and no loop. */
         if (n_rows == DEQUANT_PANEL_ROWS)

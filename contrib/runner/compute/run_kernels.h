@@ -1,7 +1,7 @@
 /*
- * The inner loops of attention and of the recurrences. The sources in contrib/runner/kernels/ are
- * compiled once per kernel set of dequant/sets.h, the plain one included, and all sets give the
- * same bits.
+ * The inner loops of attention, of the recurrences and of activations. The sources in
+ * contrib/runner/kernels/ are compiled once per kernel set of dequant/sets.h, the plain one
+ * included, and all sets give the same bits.
  */
 #ifndef GGUFS_RUNNER_RUN_KERNELS_H
 #define GGUFS_RUNNER_RUN_KERNELS_H
@@ -49,8 +49,12 @@ struct run_softmax {
 typedef float run_weigh_fn(float scores[RUN_TILE], size_t begin, size_t end, float distance,
                            const struct run_scoring *scoring, struct run_softmax *softmax);
 
-/* Compute x[i] = exp(x[i]), with an error below 1 ulp; 0 below 2^-126. n: multiple of RUN_LANES. */
-typedef void run_exponentials_fn(float *x, size_t n);
+/*
+ * Functions of n elements in place; n is a multiple of RUN_LANES. Errors are below 1, 3 and 3 ulp.
+ * exp() below 2^-126 is 0, and so is the sigmoid, 1 / (1 + exp(-x)).
+ */
+typedef void run_vector_function_fn(float *x, size_t n);
+typedef run_vector_function_fn run_exponentials_fn, run_sigmoids_fn, run_tangents_fn; /* tanh */
 
 /*
  * The recurrences. A state is a matrix: n_rows rows, `stride` floats apart, one for each element of
@@ -98,6 +102,8 @@ typedef void run_wkv4_step_fn(float *numerators, float *denominators, float *exp
     DO(set, transpose)                                                                             \
     DO(set, weigh)                                                                                 \
     DO(set, exponentials)                                                                          \
+    DO(set, sigmoids)                                                                              \
+    DO(set, tangents)                                                                              \
     DO(set, delta_step)                                                                            \
     DO(set, wkv6_step)                                                                             \
     DO(set, wkv7_step)                                                                             \

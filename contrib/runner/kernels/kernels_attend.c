@@ -201,9 +201,3 @@ float RUN_KERNEL(weigh)(float scores[RUN_TILE], size_t begin, size_t end, float 
     softmax->sum = softmax->sum * (double)factor + (double)dequant_dot_sum(lanes);
     return factor;
 }
-
-void RUN_KERNEL(exponentials)(float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i += FLOAT_WIDTH)
-        store(x + i, vector_exp(load(x + i)));
-}

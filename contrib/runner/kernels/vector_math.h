@@ -43,7 +43,16 @@ static inline float_vector vector_exp(float_vector x)
     return chosen(x < all_of(-0x1.5d58ap6f), (float_vector){0}, sum * power);
 }
 
-/* tanh(x), with an error below 2 ulp. */
+/* 1 / (1 + exp(-x)), with an error below 3 ulp; 0 where exp(x) is below 2^-126. */
+static inline float_vector vector_sigmoid(float_vector x)
+{
+    const int_vector sign = (int_vector)x & (int_vector)all_of(-0.0f);
+    const float_vector e = vector_exp((float_vector)((int_vector)x | (int_vector)all_of(-0.0f)));
+
+    return chosen(sign != 0, e, all_of(1)) / (all_of(1) + e);
+}
+
+/* tanh(x), with an error below 3 ulp. */
 static inline float_vector vector_tanh(float_vector x)
 {
     const int_vector sign = (int_vector)x & (int_vector)all_of(-0.0f);

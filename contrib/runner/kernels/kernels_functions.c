@@ -1,0 +1,20 @@
+/* Functions of many elements: those of attention, of gates and of activations. */
+#include "contrib/runner/compute/run_kernels.h"
+#include "contrib/runner/kernels/kernel_names.h"
+#include "contrib/runner/kernels/vector_math.h"
+
+/* Define the kernel `name`, which replaces each vector x by `value`. */
+#define DEFINE_FUNCTION(name, value)                                                               \
+    void RUN_KERNEL(name)(float *elements, size_t n)                                               \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i += FLOAT_WIDTH) {                                              \
+            float_vector *at = (float_vector *)(void *)(elements + i);                             \
+            const float_vector x = *at;                                                            \
+                                                                                                   \
+            *at = value;                                                                           \
+        }                                                                                          \
+    }
+
+DEFINE_FUNCTION(exponentials, vector_exp(x))
+DEFINE_FUNCTION(sigmoids, vector_sigmoid(x))
+DEFINE_FUNCTION(tangents, vector_tanh(x))
