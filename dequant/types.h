@@ -101,7 +101,17 @@ struct dequant_type {
 };
 
 /* Type ids that programs ask for by number. */
-enum { DEQUANT_F32 = 0, DEQUANT_F16 = 1, DEQUANT_Q8_0 = 8, DEQUANT_BF16 = 30 };
+enum {
+    DEQUANT_F32 = 0,
+    DEQUANT_F16 = 1,
+    DEQUANT_Q8_0 = 8,
+    DEQUANT_I8 = 24,
+    DEQUANT_I16 = 25,
+    DEQUANT_I32 = 26,
+    DEQUANT_I64 = 27,
+    DEQUANT_F64 = 28,
+    DEQUANT_BF16 = 30
+};
 
 /* The era of today's layouts. */
 #define DEQUANT_ERA 2u

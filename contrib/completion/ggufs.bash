@@ -9,7 +9,7 @@ _ggufs()
         # One -o takes several options, separated by commas.
         local before=
         [[ $current == *,* ]] && before=${current%,*},
-        mapfile -t COMPREPLY < <(compgen -P "$before" -W 'set= unset= split= hf_shard= partial family= era=
+        mapfile -t COMPREPLY < <(compgen -P "$before" -W 'set= unset= split= hf_shard= dtype= partial family= era=
             allow_other allow_root auto_unmount nonempty nosandbox prefetch mlock direct_io threads=
             uid= gid= umask= fsname= subtype= clone_fd max_read= max_threads= max_idle_threads=' -- "${current##*,}")
         compopt -o nospace

@@ -100,6 +100,24 @@ int fs_take_size(struct fs_options *options, const struct fs_option_use *use)
     return -EINVAL;
 }
 
+int fs_take_dtype(struct fs_options *options, const struct fs_option_use *use)
+{
+    static const struct {
+        const char *name;
+        enum fs_dtype dtype;
+    } dtypes[] = {{"f32", FS_DTYPE_F32}, {"f16", FS_DTYPE_F16}, {"bf16", FS_DTYPE_BF16}};
+
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        if (strcmp(use->value, dtypes[i].name) == 0) {
+            options->dtype = dtypes[i].dtype;
+            return 0;
+        }
+    }
+    fs_print_error("option %s=%s: no such number type; available: f32, f16, bf16", use->shown,
+                   use->value);
+    return -EINVAL;
+}
+
 /* ---- models ---- */
 
 int fs_take_family(struct fs_options *options, const struct fs_option_use *use)

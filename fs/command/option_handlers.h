@@ -15,6 +15,7 @@ fs_option_handler fs_take_for_libfuse;
 /* Accept an option that has no effect here. */
 fs_option_handler fs_take_nothing;
 
+fs_option_handler fs_take_dtype;
 fs_option_handler fs_take_set;
 fs_option_handler fs_take_unset;
 fs_option_handler fs_take_edits;

@@ -74,6 +74,8 @@ const struct fs_option fs_option_table[] = {
     OPTION("unset", "KEY", "the same as --unset", fs_take_unset, MODELS),
     SIZE("split", split_bytes, "add split/: the model in files of up to SIZE"),
     SIZE("hf_shard", hf_shard_bytes, "divide the weights in hf/ into files of up to SIZE"),
+    OPTION("dtype", "TYPE", "number type in safetensors files: f32, f16 or bf16", fs_take_dtype,
+           TREES),
     FLAG("partial", MODELS, open.partial, "accept a MODEL that is still being downloaded"),
     OPTION("family", "NAME", "read an old ggml file as a model of this family", fs_take_family,
            MODELS),

@@ -3,6 +3,7 @@
 #define GGUFS_FS_OPTIONS_H
 
 #include "fs/mount/mount_options.h"
+#include "fs/tree/safetensors.h"
 #include "gguf/edits.h"
 #include "gguf/model.h"
 
@@ -35,6 +36,7 @@ struct fs_options {
     struct gguf_edits edits; /* in the order of the command line */
     uint64_t split_bytes;    /* limit of tensor data per file in split/; 0: no split/ */
     uint64_t hf_shard_bytes; /* the same in hf/; 0: the usual one */
+    enum fs_dtype dtype;     /* of safetensors files */
     bool data;               /* with FS_CHECK: read all tensor data */
     bool force;              /* with FS_EXTRACT: replace files that differ */
 

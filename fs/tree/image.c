@@ -50,6 +50,11 @@ int fs_image_add_literal(struct fs_image *image, const char *literal)
     return add(image, (struct fs_segment){.kind = FS_LITERAL, .literal = literal}, strlen(literal));
 }
 
+int fs_image_add_number(struct fs_image *image, uint64_t number)
+{
+    return add(image, (struct fs_segment){.kind = FS_NUMBER, .number = number}, sizeof number);
+}
+
 int fs_image_add_zeros(struct fs_image *image, uint64_t n_bytes)
 {
     return add(image, (struct fs_segment){.kind = FS_ZEROS}, n_bytes);
@@ -202,6 +207,9 @@ static int read_slice(const struct slice *slice)
     switch (segment->kind) {
     case FS_LITERAL:
         memcpy(slice->out, segment->literal + slice->offset, slice->length);
+        return 0;
+    case FS_NUMBER:
+        memcpy(slice->out, (const char *)&segment->number + slice->offset, slice->length);
         return 0;
     case FS_SOURCE_BYTES:
         return gguf_source_read(segment->bytes.source, segment->bytes.offset + slice->offset,

@@ -21,6 +21,7 @@
 
 enum fs_segment_kind {
     FS_LITERAL,      /* bytes that the segment points to */
+    FS_NUMBER,       /* 64 bits, little-endian */
     FS_SOURCE_BYTES, /* bytes of a source as they are stored */
     FS_CONVERTED,    /* the data of a tensor in current little-endian blocks */
     FS_ELEMENTS,     /* the elements of a tensor in some format */
@@ -34,6 +35,7 @@ struct fs_segment {
     enum fs_segment_kind kind;
     union {
         const char *literal;
+        uint64_t number;
         const struct gguf_tensor *converted;
         struct {
             const struct gguf_source *source;
@@ -61,6 +63,9 @@ void fs_image_free(struct fs_image *image);
 
 /* `literal` must live as long as the image. */
 int fs_image_add_literal(struct fs_image *image, const char *literal);
+
+/* Add a number. segments[n_segments - 1].number may be changed until the image is read. */
+int fs_image_add_number(struct fs_image *image, uint64_t number);
 
 int fs_image_add_zeros(struct fs_image *image, uint64_t n_bytes);
 

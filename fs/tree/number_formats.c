@@ -15,6 +15,11 @@ static const struct {
     [FS_BF16] = {sizeof(uint16_t), DEQUANT_BF16},
 };
 
+const char *fs_format_name(enum fs_format format)
+{
+    return dequant_type_by_id(formats[format].type_id)->name;
+}
+
 size_t fs_format_bytes(enum fs_format format)
 {
     return formats[format].number_bytes;

@@ -27,6 +27,9 @@ struct fs_conversion {
     float constant; /* of FS_ADD */
 };
 
+/* Return the name of the format, "BF16": that of ggml's type and of safetensors' dtype. */
+const char *fs_format_name(enum fs_format format);
+
 /* Return the size of a number in bytes. */
 size_t fs_format_bytes(enum fs_format format);
 

@@ -23,18 +23,32 @@ static void write_null_member(struct fs_sink *sink, const char *name)
     fs_sink_literal(sink, "null");
 }
 
-/* Write dimensions as an array, the last one first if `is_reversed`. */
 static void write_dims(struct fs_sink *sink, const char *name, const uint64_t *dims,
-                       uint32_t n_dims, bool is_reversed)
+                       uint32_t n_dims)
 {
     fs_json_member(sink, name, false);
     fs_sink_literal(sink, "[");
     for (uint32_t i = 0; i < n_dims; i++) {
         if (i > 0)
             fs_sink_literal(sink, ",");
-        fs_sink_unsigned(sink, dims[is_reversed ? n_dims - 1 - i : i]);
+        fs_sink_unsigned(sink, dims[i]);
     }
     fs_sink_literal(sink, "]");
+}
+
+uint32_t fs_tensor_shape(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                         uint64_t shape[GGUF_MAX_DIMS])
+{
+    const struct gguf_shape *original =
+        tree->shapes ? &tree->shapes[tensor - tree->model->tensors] : NULL;
+
+    if (original && original->n_dims > 0) {
+        memcpy(shape, original->dims, original->n_dims * sizeof *shape);
+        return original->n_dims;
+    }
+    for (uint32_t i = 0; i < tensor->n_dims; i++)
+        shape[i] = tensor->ne[tensor->n_dims - 1 - i];
+    return tensor->n_dims;
 }
 
 static void write_type(struct fs_sink *sink, const struct gguf_tensor *tensor)
@@ -89,8 +103,8 @@ static void write_info(const struct fs_tree *tree, const struct gguf_tensor *ten
                        struct fs_sink *sink)
 {
     const struct gguf_source *file = &tree->model->files[tensor->file_index];
-    const struct gguf_shape *shape =
-        tree->shapes ? &tree->shapes[tensor - tree->model->tensors] : NULL;
+    uint64_t shape[GGUF_MAX_DIMS];
+    const uint32_t n_shape_dims = fs_tensor_shape(tree, tensor, shape);
     char path[FS_PATH_BYTES];
 
     fs_sink_literal(sink, "{");
@@ -104,11 +118,8 @@ static void write_info(const struct fs_tree *tree, const struct gguf_tensor *ten
     fs_json_member(sink, "path", false);
     write_string(sink, path);
     write_type(sink, tensor);
-    if (shape && shape->n_dims > 0)
-        write_dims(sink, "shape", shape->dims, shape->n_dims, false);
-    else
-        write_dims(sink, "shape", tensor->ne, tensor->n_dims, true);
-    write_dims(sink, "ne", tensor->ne, tensor->n_dims, false);
+    write_dims(sink, "shape", shape, n_shape_dims);
+    write_dims(sink, "ne", tensor->ne, tensor->n_dims);
     write_number_member(sink, "n_elements", tensor->n_elements);
     write_sizes(sink, tensor);
     fs_json_member(sink, "file", false);

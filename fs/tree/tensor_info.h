@@ -3,10 +3,15 @@
 #define GGUFS_FS_TENSOR_INFO_H
 
 #include "fs/tree/text.h"
+#include "gguf/model.h"
 
 /* tensors/<tensor>/info. `subject` is the struct gguf_tensor. */
 int fs_tensor_info_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
                          struct fs_sink *sink);
+
+/* Get the shape, the slowest dimension first. Returns the number of dimensions. */
+uint32_t fs_tensor_shape(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                         uint64_t shape[GGUF_MAX_DIMS]);
 
 /* tensors.json: the infos of all tensors, one per line. */
 int fs_tensor_infos_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,

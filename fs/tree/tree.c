@@ -66,6 +66,7 @@ int fs_tree_make(const struct gguf_model *model, const struct fs_tree_options *o
     if (!made)
         return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
     made->model = model;
+    made->dtype = options ? options->dtype : FS_DTYPE_STORED;
     fs_open_images_begin(&made->images);
     gguf_check_vocabulary(model, report);
     result = gguf_find_orig_shapes(model, &made->shapes, report);

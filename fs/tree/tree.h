@@ -17,6 +17,7 @@
 #include "fs/tree/interrupt.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/open_images.h"
+#include "fs/tree/safetensors.h"
 #include "fs/tree/split.h"
 #include "gguf/model.h"
 #include "gguf/orig_shapes.h"
@@ -39,6 +40,7 @@ struct fs_tree {
     uint32_t n_shards;
     struct gguf_shape *shapes;   /* by tensor, if they differ from `ne`; NULL if none does */
     struct fs_hf_checkpoint *hf; /* hf/, or the reasons why there is none */
+    enum fs_dtype dtype;
     struct fs_findings findings;
     struct fs_open_images images;
 };
@@ -47,6 +49,7 @@ struct fs_tree {
 struct fs_tree_options {
     uint64_t split_bytes;    /* 0: no split/ */
     uint64_t hf_shard_bytes; /* of data in a file of weights in hf/; 0: FS_HF_SHARD_BYTES */
+    enum fs_dtype dtype;     /* of safetensors files */
     /*
      * Findings of `ggufs --check` for the summary, collected while the model was opened; NULL if
      * there are none. Copied.

@@ -3,7 +3,9 @@
 #include "fs/tree/hf/hf_checkpoint.h"
 #include "fs/tree/metadata_json.h"
 #include "fs/tree/model_gguf.h"
+#include "fs/tree/npy.h"
 #include "fs/tree/paths.h"
+#include "fs/tree/safetensors.h"
 #include "fs/tree/summary.h"
 #include "fs/tree/tensor_info.h"
 #include "fs/tree/tree.h"
@@ -57,19 +59,25 @@ static bool has_decoder(const struct fs_tree *tree, const void *subject)
     return tensor->type && dequant_is_decodable(tensor->type);
 }
 
-static int size_of_f32(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes)
-{
-    (void)tree;
-    return fs_elements_size(subject, FS_F32, size_bytes);
-}
+/* Define the size and the builder of a file with all elements in a format. */
+#define DEFINE_ELEMENTS(name, format)                                                              \
+    static int size_of_##name(const struct fs_tree *tree, const void *subject,                     \
+                              uint64_t *size_bytes)                                                \
+    {                                                                                              \
+        (void)tree;                                                                                \
+        return fs_elements_size(subject, format, size_bytes);                                      \
+    }                                                                                              \
+    static int build_##name(const struct fs_tree *tree, const void *subject,                       \
+                            const struct fs_interrupt *interrupt, struct fs_image *image)          \
+    {                                                                                              \
+        (void)tree;                                                                                \
+        (void)interrupt;                                                                           \
+        return fs_image_add_elements(image, subject, format);                                      \
+    }
 
-static int build_f32(const struct fs_tree *tree, const void *subject,
-                     const struct fs_interrupt *interrupt, struct fs_image *image)
-{
-    (void)tree;
-    (void)interrupt;
-    return fs_image_add_elements(image, subject, FS_F32);
-}
+DEFINE_ELEMENTS(f32, FS_F32)
+DEFINE_ELEMENTS(f16, FS_F16)
+DEFINE_ELEMENTS(bf16, FS_BF16)
 
 /* ---- names that GGUF gives to tensors of old files ---- */
 
@@ -89,6 +97,10 @@ static const struct fs_view views[] = {
      .kind = FS_FILE,
      .applies = fs_model_gguf_applies,
      .build = fs_model_gguf_build},
+    {.path = "model.safetensors",
+     .kind = FS_FILE,
+     .applies = fs_safetensors_applies,
+     .build = fs_safetensors_build},
     {.path = "split/<shard>.gguf", .kind = FS_FILE, .build = fs_model_gguf_build},
 
     {.path = "hf/config.json",
@@ -135,6 +147,26 @@ static const struct fs_view views[] = {
      .applies = has_decoder,
      .build = build_f32,
      .size = size_of_f32},
+    {.path = FS_TENSOR_FOLDER "/f16",
+     .kind = FS_FILE,
+     .applies = has_decoder,
+     .build = build_f16,
+     .size = size_of_f16},
+    {.path = FS_TENSOR_FOLDER "/bf16",
+     .kind = FS_FILE,
+     .applies = has_decoder,
+     .build = build_bf16,
+     .size = size_of_bf16},
+    {.path = FS_TENSOR_FOLDER "/f32.npy",
+     .kind = FS_FILE,
+     .applies = has_decoder,
+     .build = fs_npy_f32_build,
+     .size = fs_npy_f32_size},
+    {.path = FS_TENSOR_FOLDER "/f16.npy",
+     .kind = FS_FILE,
+     .applies = has_decoder,
+     .build = fs_npy_f16_build,
+     .size = fs_npy_f16_size},
     {.path = "tensors/<gguf_name>",
      .kind = FS_LINK,
      .applies = has_gguf_name,

@@ -12,6 +12,7 @@ import struct
 from fractions import Fraction
 from typing import Callable, NamedTuple, Optional
 
+import element_files
 from plain_values import values_of
 
 # ---- JSON ----
@@ -269,6 +270,8 @@ def expected_tree(model):
 
     if has_model_gguf(model):
         tree[b"model.gguf"] = _file(lambda data: check_model_gguf(model, data))
+    if element_files.has_safetensors(model):
+        tree[b"model.safetensors"] = _file(lambda data: element_files.check_safetensors(model, shape_of, data))
     for name, value in model.keys:
         path = b"metadata/" + file_name(name, b".json")
         assert path not in tree, f"two keys are called {path!r}"
@@ -284,6 +287,7 @@ def expected_tree(model):
         if tensor.has_values:
             tree[folder + b"/f32"] = _file(lambda data, t=tensor: check_values(model, t, data),
                                            4 * tensor.n_elements)
+            add_element_files(model, tensor, folder, tree)
     return tree
 
 
@@ -315,6 +319,18 @@ def expected_checkpoint(found):
     if b"hf/unused_tensors.txt" in found:
         tree[b"hf/unused_tensors.txt"] = _file(lambda data: data.decode())
     return tree
+
+
+def add_element_files(model, tensor, folder, tree):
+    for name, dtype in (b"/f16", "F16"), (b"/bf16", "BF16"):
+        tree[folder + name] = _file(
+            lambda data, dtype=dtype: element_files.check_rounded(model, tensor, dtype, data),
+            2 * tensor.n_elements)
+    shape = shape_of(model, tensor)
+    for name, dtype, width in (b"/f32.npy", "F32", 4), (b"/f16.npy", "F16", 2):
+        tree[folder + name] = _file(
+            lambda data, dtype=dtype: element_files.check_npy(model, tensor, shape, dtype, data),
+            len(element_files.npy_header(shape, f"<f{width}")) + width * tensor.n_elements)
 
 
 def check_values(model, tensor, data):

@@ -200,7 +200,7 @@ class TestFixture(mounting.MountTestCase):
             found = self.contents(mounting.fixture(f"split/stories260K-{number:05d}-of-00003.gguf"))
             self.assertEqual(set(whole) | more, set(found))
             for path, data in whole.items():
-                if path.endswith(("/raw", "/f32")) or path.startswith("metadata/"):
+                if path.endswith(("/raw", "/f32", "f16", ".npy")) or path.startswith("metadata/"):
                     self.assertEqual(data, found[path], path)
 
 

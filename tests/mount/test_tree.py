@@ -53,7 +53,7 @@ STRANGE_NAMES = [
     b"a%b",
     b"%2E", b"%~0123456789abcdef", b"new\nline", b"tab\t", b"\x01\x1f\x7f", b"nul\0inside", b"\0",
     b" ", b"-rf", b"a b", b"~", b"*", b"'", b'"', b"\\", b"back\\slash", b"a:b", b"info", b"raw",
-    b"f32",
+    b"f32", b"f16", b"bf16", b"f32.npy", b"f16.npy",
     "ключ".encode(), "鍵".encode(), "🗝".encode(), "e\u0301".encode(), "\u00e9".encode(),
     "\u2028\u200b".encode(), "\u0085".encode(), b"\xff", b"\xff\xfe", b"\xc3", b"ok\x80ok",
     b"\xed\xa0\x80",

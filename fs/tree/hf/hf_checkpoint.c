@@ -11,14 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum fs_format fs_dtype_of(const struct fs_tree *tree, const struct gguf_tensor *tensor)
-{
-    (void)tree;
-    return !tensor->type || tensor->type->id == 0 ? FS_F32
-           : tensor->type->id == 1                ? FS_F16
-                                                  : FS_BF16;
-}
-
 static const char *const dtype_names[] = {
     [FS_F32] = "float32", [FS_F16] = "float16", [FS_BF16] = "bfloat16"};
 

@@ -28,6 +28,10 @@ Test(fs_tree, list_of_files)
         "tensors/token_embd.weight/info",
         "tensors/token_embd.weight/raw",
         "tensors/token_embd.weight/f32",
+        "tensors/token_embd.weight/f16",
+        "tensors/token_embd.weight/bf16",
+        "tensors/token_embd.weight/f32.npy",
+        "tensors/token_embd.weight/f16.npy",
         "tensors/a%2Fb/f32",
         "tensors/%2E%2E/raw",
         "tensors/empty/f32",
@@ -44,6 +48,8 @@ Test(fs_tree, list_of_files)
         "tensors/a/b/raw",
         "tensors/..",
         "tensors/removed/f32",
+        "tensors/removed/f16.npy",
+        "model.safetensors",
         "tensors/unknown/raw",
         "tensors/unknown/f32",
         "tensors/scalar/f3",
@@ -162,7 +168,7 @@ Test(fs_tree, sizes_match_in_every_encoding)
          */
         const uint32_t n_model_files = 4 + (model->big_endian ? 0 : 1 /* model.gguf */);
         const uint32_t n_key_files = 17;
-        const uint32_t n_tensor_files = 9 /* info */ + 8 /* raw */ + 7 /* f32 */;
+        const uint32_t n_tensor_files = 9 /* info */ + 8 /* raw */ + 5 * 7 /* f32, f16, … */;
 
         cr_expect_eq(read_all(tree), n_model_files + n_key_files + n_tensor_files);
         fs_tree_free(tree);

@@ -1,0 +1,21 @@
+/*
+ * A tensor's values as a file for numpy.load(). The format, of which the files have version 1.0:
+ * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+ */
+#ifndef GGUFS_FS_NPY_H
+#define GGUFS_FS_NPY_H
+
+#include "fs/tree/image.h"
+#include "fs/tree/interrupt.h"
+
+#include <stdint.h>
+
+/* For the table of views: `subject` is the struct gguf_tensor, whose type must have a decoder. */
+int fs_npy_f32_size(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes);
+int fs_npy_f32_build(const struct fs_tree *tree, const void *subject,
+                     const struct fs_interrupt *interrupt, struct fs_image *image);
+int fs_npy_f16_size(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes);
+int fs_npy_f16_build(const struct fs_tree *tree, const void *subject,
+                     const struct fs_interrupt *interrupt, struct fs_image *image);
+
+#endif

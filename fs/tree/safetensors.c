@@ -1,0 +1,237 @@
+#include "fs/tree/safetensors.h"
+
+#include "fs/tree/json.h"
+#include "fs/tree/tensor_info.h"
+#include "fs/tree/tree.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistr.h>
+
+/* ---- dtypes ---- */
+
+bool fs_dtype_is_kept(const struct fs_tree *tree, const struct gguf_tensor *tensor)
+{
+    switch (tensor->type->id) {
+    case DEQUANT_I8:
+    case DEQUANT_I16:
+    case DEQUANT_I32:
+    case DEQUANT_I64:
+        return true;
+    case DEQUANT_F64:
+        return tree->dtype == FS_DTYPE_STORED;
+    default:
+        return false;
+    }
+}
+
+enum fs_format fs_dtype_of(const struct fs_tree *tree, const struct gguf_tensor *tensor)
+{
+    switch (tree->dtype) {
+    case FS_DTYPE_F32:
+        return FS_F32;
+    case FS_DTYPE_F16:
+        return FS_F16;
+    case FS_DTYPE_BF16:
+        return FS_BF16;
+    case FS_DTYPE_STORED:
+        break;
+    }
+    if (!tensor->type || tensor->type->id == DEQUANT_F32)
+        return FS_F32;
+    return tensor->type->id == DEQUANT_F16 ? FS_F16 : FS_BF16;
+}
+
+/* GGUF's names of these types are those of safetensors. */
+const char *fs_dtype_name(const struct fs_tree *tree, const struct gguf_tensor *tensor)
+{
+    return fs_dtype_is_kept(tree, tensor) ? tensor->type->name
+                                          : fs_format_name(fs_dtype_of(tree, tensor));
+}
+
+/* ---- the header of any file ---- */
+
+static void write_number(struct fs_sink *sink, const char *before, uint64_t number)
+{
+    fs_sink_literal(sink, before);
+    fs_sink_unsigned(sink, number);
+}
+
+int fs_safetensors_write(fs_safetensors_list *list, const struct fs_tree *tree, const void *subject,
+                         struct fs_place *place, struct fs_sink *sink)
+{
+    struct fs_safetensor entry;
+    const int result = list(tree, subject, place->item, &entry);
+
+    if (result < 0)
+        return result;
+    if (place->item == 0)
+        fs_sink_literal(sink, "{\"__metadata__\":{\"format\":\"pt\"}");
+    if (result == 0) {
+        fs_sink_literal(sink, "}");
+        return 0;
+    }
+    place->item++;
+    if (!entry.dtype)
+        return 1;
+    fs_sink_literal(sink, ",");
+    fs_json_string(sink, entry.name);
+    fs_sink_literal(sink, ":{\"dtype\":\"");
+    fs_sink_literal(sink, entry.dtype);
+    fs_sink_literal(sink, "\",\"shape\":[");
+    for (uint32_t i = 0; i < entry.n_dims; i++)
+        write_number(sink, i > 0 ? "," : "", entry.shape[i]);
+    write_number(sink, "],\"data_offsets\":[", place->offset);
+    if (__builtin_add_overflow(place->offset, entry.size_bytes, &place->offset))
+        return -EOVERFLOW;
+    write_number(sink, ",", place->offset);
+    fs_sink_literal(sink, "]}");
+    return 1;
+}
+
+int fs_safetensors_add_header(struct fs_image *image, fs_text_writer *write,
+                              const struct fs_tree *tree, const void *subject,
+                              const struct fs_interrupt *interrupt)
+{
+    static const char blanks[] = "       ";
+    int result = fs_image_add_number(image, 0);
+
+    if (result == 0)
+        result = fs_image_add_text(image, write, tree, subject, interrupt);
+    if (result == 0)
+        result = fs_image_add_literal(image, blanks + (image->size_bytes + 7) % 8);
+    if (result < 0)
+        return result;
+    image->segments[0].number = image->size_bytes - sizeof image->segments[0].number;
+    return image->segments[0].number > FS_SAFETENSORS_MAX_HEADER_BYTES ? -EFBIG : 0;
+}
+
+/* ---- model.safetensors ---- */
+
+static struct gguf_string name_of(const struct gguf_tensor *tensor)
+{
+    return tensor->gguf_name.length_bytes > 0 ? tensor->gguf_name : tensor->name;
+}
+
+/*
+ * Readers map the file, so all numbers must lie at multiples of their size: tensors are ordered by
+ * that, the widest first.
+ */
+static const size_t widths[] = {8, 4, 2, 1};
+
+#define N_WIDTHS (sizeof widths / sizeof *widths)
+
+static size_t width_of(const struct fs_tree *tree, const struct gguf_tensor *tensor)
+{
+    return fs_dtype_is_kept(tree, tensor) ? tensor->type->block_bytes
+                                          : fs_format_bytes(fs_dtype_of(tree, tensor));
+}
+
+static int get_size(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                    uint64_t *size_bytes)
+{
+    *size_bytes = tensor->size_bytes;
+    return fs_dtype_is_kept(tree, tensor)
+               ? 0
+               : fs_elements_size(tensor, fs_dtype_of(tree, tensor), size_bytes);
+}
+
+/*
+ * The list goes through all tensors once per width. Set *tensor to the one at this place, or to
+ * NULL if it has another width. Returns 0 at the end.
+ */
+static int get_tensor(const struct fs_tree *tree, uint64_t index, const struct gguf_tensor **tensor)
+{
+    const uint64_t n_tensors = tree->model->n_tensors;
+
+    if (index >= N_WIDTHS * n_tensors)
+        return 0;
+    *tensor = &tree->model->tensors[index % n_tensors];
+    if (width_of(tree, *tensor) != widths[index / n_tensors])
+        *tensor = NULL;
+    return 1;
+}
+
+static int get_entry(const struct fs_tree *tree, const void *subject, uint64_t index,
+                     struct fs_safetensor *entry)
+{
+    const struct gguf_tensor *tensor;
+
+    (void)subject;
+    *entry = (struct fs_safetensor){0};
+    if (!get_tensor(tree, index, &tensor))
+        return 0;
+    if (!tensor)
+        return 1;
+    entry->name = name_of(tensor);
+    entry->dtype = fs_dtype_name(tree, tensor);
+    entry->n_dims = fs_tensor_shape(tree, tensor, entry->shape);
+    return get_size(tree, tensor, &entry->size_bytes) < 0 ? -EOVERFLOW : 1;
+}
+
+static int write_header(const struct fs_tree *tree, const void *subject, struct fs_place *place,
+                        struct fs_sink *sink)
+{
+    return fs_safetensors_write(get_entry, tree, subject, place, sink);
+}
+
+/* Return true if the header of a model with many or long names is too long. */
+static bool is_header_too_long(const struct fs_tree *tree)
+{
+    /* Six bytes for an escaped one, and the numbers of an entry. */
+    const uint64_t most_bytes = 6 * tree->model->names_bytes + 320 * tree->model->n_tensors;
+    struct fs_sink sink = fs_sink_that_counts(0);
+    struct fs_place place = {0};
+
+    if (most_bytes <= FS_SAFETENSORS_MAX_HEADER_BYTES - 64)
+        return false;
+    while (write_header(tree, NULL, &place, &sink) > 0)
+        ;
+    return sink.position + 7 > FS_SAFETENSORS_MAX_HEADER_BYTES;
+}
+
+const char *fs_safetensors_obstacle(const struct fs_tree *tree)
+{
+    uint64_t n_bytes = 0;
+
+    for (uint64_t i = 0; i < tree->model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &tree->model->tensors[i];
+        const struct gguf_string name = name_of(tensor);
+        uint64_t size_bytes;
+
+        if (!tensor->type || !dequant_is_decodable(tensor->type))
+            return "it has tensors that cannot be decoded";
+        if (u8_check((const uint8_t *)name.data, name.length_bytes) ||
+            gguf_string_equals(name, "__metadata__"))
+            return "it has tensor names that safetensors files do not allow";
+        if (get_size(tree, tensor, &size_bytes) < 0 ||
+            __builtin_add_overflow(n_bytes, size_bytes, &n_bytes) || n_bytes > INT64_MAX / 2)
+            return "its tensors are too large";
+    }
+    if (is_header_too_long(tree))
+        return "its header would be longer than 100 MB";
+    return NULL;
+}
+
+bool fs_safetensors_applies(const struct fs_tree *tree, const void *subject)
+{
+    (void)subject;
+    return !fs_safetensors_obstacle(tree);
+}
+
+int fs_safetensors_build(const struct fs_tree *tree, const void *subject,
+                         const struct fs_interrupt *interrupt, struct fs_image *image)
+{
+    const struct gguf_tensor *tensor;
+    int result = fs_safetensors_add_header(image, write_header, tree, subject, interrupt);
+
+    for (uint64_t i = 0; result == 0 && get_tensor(tree, i, &tensor); i++) {
+        if (!tensor)
+            continue;
+        if (fs_dtype_is_kept(tree, tensor))
+            result = fs_image_add_modern_data(image, tensor);
+        else
+            result = fs_image_add_elements(image, tensor, fs_dtype_of(tree, tensor));
+    }
+    return result;
+}
