@@ -1,5 +1,6 @@
 #include "fs/tree/paths.h"
 
+#include "fs/tree/chat_template.h"
 #include "fs/tree/hf/hf_checkpoint.h"
 #include "fs/tree/split.h"
 #include "fs/tree/tree.h"
@@ -86,6 +87,25 @@ static void write_key(const struct fs_tree *tree, const void *subject, const cha
     fs_name_escape(name_of_key(subject), suffix, file_name);
 }
 
+/* Write "chat_template.NAME", the name of the key without its first component. */
+static void write_chat_template(const struct fs_tree *tree, const void *subject, const char *suffix,
+                                char file_name[FS_NAME_BYTES])
+{
+    struct gguf_string name = name_of_key(subject);
+
+    (void)tree;
+    name.data += sizeof "tokenizer." - 1;
+    name.length_bytes -= sizeof "tokenizer." - 1;
+    fs_name_escape(name, suffix, file_name);
+}
+
+static void write_template_name(const struct fs_tree *tree, const void *subject, const char *suffix,
+                                char file_name[FS_NAME_BYTES])
+{
+    (void)tree;
+    fs_name_escape(fs_chat_template_name(subject), suffix, file_name);
+}
+
 static void write_tensor(const struct fs_tree *tree, const void *subject, const char *suffix,
                          char file_name[FS_NAME_BYTES])
 {
@@ -120,6 +140,9 @@ static const struct placeholder {
                   char file_name[FS_NAME_BYTES]);
 } placeholders[] = {
     {"<key>", &keys, write_key},
+    /* of keys tokenizer.chat_template.NAME: "chat_template.NAME", and NAME alone */
+    {"<chat_template>", &keys, write_chat_template},
+    {"<template_name>", &keys, write_template_name},
     {"<tensor>", &tensors, write_tensor},
     {"<gguf_name>", &tensors, write_gguf_name}, /* the GGUF name of a tensor from an older format */
     {"<shard>", &shards, write_shard},

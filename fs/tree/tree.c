@@ -70,6 +70,8 @@ int fs_tree_make(const struct gguf_model *model, const struct fs_tree_options *o
     fs_open_images_begin(&made->images);
     gguf_check_vocabulary(model, report);
     result = gguf_find_orig_shapes(model, &made->shapes, report);
+    if (result == 0)
+        result = fs_vocabulary_make(model, &made->vocabulary);
     if (result == 0 && options && options->split_bytes > 0)
         result = plan_split(made, options->split_bytes, report);
     if (result == 0)
@@ -97,6 +99,7 @@ void fs_tree_free(struct fs_tree *tree)
     fs_open_images_end(&tree->images);
     fs_nodes_free(&tree->nodes);
     free(tree->shards);
+    fs_vocabulary_free(tree->vocabulary);
     free(tree->shapes);
     fs_hf_free(tree->hf);
     free(tree);

@@ -13,6 +13,7 @@
 #ifndef GGUFS_FS_TREE_H
 #define GGUFS_FS_TREE_H
 
+#include "fs/tree/hf/vocabulary_index.h"
 #include "fs/tree/image.h"
 #include "fs/tree/interrupt.h"
 #include "fs/tree/nodes.h"
@@ -41,6 +42,7 @@ struct fs_tree {
     struct gguf_shape *shapes;   /* by tensor, if they differ from `ne`; NULL if none does */
     struct fs_hf_checkpoint *hf; /* hf/, or the reasons why there is none */
     enum fs_dtype dtype;
+    struct fs_vocabulary *vocabulary;
     struct fs_findings findings;
     struct fs_open_images images;
 };

@@ -1,6 +1,8 @@
 #include "fs/tree/views.h"
 
+#include "fs/tree/chat_template.h"
 #include "fs/tree/hf/hf_checkpoint.h"
+#include "fs/tree/hf/tokenizer_json.h"
 #include "fs/tree/metadata_json.h"
 #include "fs/tree/model_gguf.h"
 #include "fs/tree/npy.h"
@@ -8,6 +10,7 @@
 #include "fs/tree/safetensors.h"
 #include "fs/tree/summary.h"
 #include "fs/tree/tensor_info.h"
+#include "fs/tree/tokenizer_text.h"
 #include "fs/tree/tree.h"
 
 /* ---- infos ---- */
@@ -125,7 +128,7 @@ static const struct fs_view views[] = {
      .write = fs_hf_unused_write},
     {.path = "hf.unsupported.txt",
      .kind = FS_FILE,
-     .applies = fs_hf_is_unsupported,
+     .applies = fs_hf_is_incomplete,
      .write = fs_hf_unsupported_write},
 
     {.path = "metadata", .kind = FS_DIRECTORY},
@@ -171,6 +174,52 @@ static const struct fs_view views[] = {
      .kind = FS_LINK,
      .applies = has_gguf_name,
      .target = "<tensor>"},
+
+    {.path = "tokenizer/tokens.txt",
+     .kind = FS_FILE,
+     .applies = fs_tokens_text_applies,
+     .write = fs_tokens_text_write},
+    {.path = "tokenizer/scores.txt",
+     .kind = FS_FILE,
+     .applies = fs_scores_text_applies,
+     .write = fs_scores_text_write},
+    {.path = "tokenizer/types.txt",
+     .kind = FS_FILE,
+     .applies = fs_types_text_applies,
+     .write = fs_types_text_write},
+    {.path = "tokenizer/merges.txt",
+     .kind = FS_FILE,
+     .applies = fs_merges_text_applies,
+     .write = fs_merges_text_write},
+    {.path = "tokenizer/chat_template.jinja",
+     .kind = FS_FILE,
+     .applies = fs_chat_template_applies,
+     .write = fs_chat_template_write},
+    {.path = "tokenizer/<chat_template>.jinja",
+     .kind = FS_FILE,
+     .applies = fs_named_template_applies,
+     .write = fs_chat_template_write},
+
+    {.path = "hf/tokenizer.json",
+     .kind = FS_FILE,
+     .applies = fs_tokenizer_applies,
+     .write = fs_tokenizer_json_write},
+    {.path = "hf/tokenizer_config.json",
+     .kind = FS_FILE,
+     .applies = fs_tokenizer_applies,
+     .write = fs_tokenizer_config_write},
+    {.path = "hf/special_tokens_map.json",
+     .kind = FS_FILE,
+     .applies = fs_tokenizer_applies,
+     .write = fs_special_tokens_map_write},
+    {.path = "hf/chat_template.jinja",
+     .kind = FS_FILE,
+     .applies = fs_tokenizer_template_applies,
+     .write = fs_chat_template_write},
+    {.path = "hf/additional_chat_templates/<template_name>.jinja",
+     .kind = FS_FILE,
+     .applies = fs_tokenizer_template_applies,
+     .write = fs_chat_template_write},
 };
 
 size_t fs_view_count(void)

@@ -4,6 +4,7 @@ expected_tree() gives every path with its kind, mode, links and a check of its c
 compared as parsed values, since its escapes may be written in several ways.
 """
 
+import collections
 import json
 import math
 import os
@@ -13,6 +14,7 @@ from fractions import Fraction
 from typing import Callable, NamedTuple, Optional
 
 import element_files
+import tokenizer_oracle
 from plain_values import values_of
 
 # ---- JSON ----
@@ -262,8 +264,7 @@ def _link(target):
 
 def expected_tree(model):
     """A dict from paths (bytes, b"" for the root) to Entry."""
-    tree = {b"": _directory(2), b"metadata": _directory(0),
-            b"tensors": _directory(len(model.tensors)),
+    tree = {b"": _directory(0), b"metadata": _directory(0), b"tensors": _directory(0),
             b"summary.txt": _file(lambda data: check_summary(model, data)),
             b"metadata.json": _file(lambda data: check_metadata(model, data)),
             b"tensors.json": _file(lambda data: check_tensors(model, data))}
@@ -288,7 +289,22 @@ def expected_tree(model):
             tree[folder + b"/f32"] = _file(lambda data, t=tensor: check_values(model, t, data),
                                            4 * tensor.n_elements)
             add_element_files(model, tensor, folder, tree)
+    for path, check in tokenizer_oracle.expected_files(model, file_name).items():
+        tree[path] = _file(check)
     return tree
+
+
+def add_folders(tree):
+    """Add the directories above all paths, and count the directories in each."""
+    for path in list(tree):
+        while b"/" in path:
+            path = os.path.dirname(path)
+            tree.setdefault(path, _directory(0))
+    n_folders = collections.Counter(os.path.dirname(path) for path, entry in tree.items()
+                                    if path and entry.is_directory)
+    for path, entry in tree.items():
+        if entry.is_directory:
+            tree[path] = _directory(n_folders[path])
 
 
 def check_safetensors(data):
@@ -308,9 +324,11 @@ def check_safetensors(data):
 
 def expected_checkpoint(found):
     """The entries of hf/ among the paths of a tree; tests/mount/test_hf.py checks their values."""
-    if b"hf" not in found:
-        return {b"hf.unsupported.txt": _file(lambda data: data.decode())}
-    tree = {b"": _directory(3), b"hf": _directory(0)}
+    tree = {}
+    if not {b"hf/config.json", b"hf/tokenizer.json"} <= set(found):
+        tree[b"hf.unsupported.txt"] = _file(lambda data: data.decode())
+    if b"hf/config.json" not in found:
+        return tree
     for name in (b"config.json", b"generation_config.json"):
         tree[b"hf/" + name] = _file(json.loads)
     for path in found:

@@ -46,7 +46,7 @@ class TestStart(DaemonTestCase):
         for _ in range(20):
             self.mount_in_background(self.model, self.mountpoint)
             self.assert_serves()
-            self.assertEqual(["metadata", "metadata.json", "model.gguf",
+            self.assertEqual(["hf.unsupported.txt", "metadata", "metadata.json", "model.gguf",
                               "summary.txt", "tensors", "tensors.json"],
                              sorted(os.listdir(self.mountpoint)))
             mounting.unmount(self.mountpoint)

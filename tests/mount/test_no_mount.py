@@ -289,7 +289,7 @@ class TestPaths(NoMountTestCase):
         model = GgufFile().key(b"tokenizer.ggml.tokens", ARRAY, Array(STRING, [b"a"])).key(
             b"tokenizer.chat_template", STRING, template).write(self.path("text.gguf"))
         names = self.run_bytes("--list", model).decode().split()
-        path, = [name for name in names if "chat_template" in name]
+        path, = [name for name in names if "metadata/tokenizer.chat_template" in name]
         self.assertIn("\x9b1m".encode(), self.run_bytes("--cat", path, model))
         shown = self.on_terminal("--cat", path, model)
         self.assertIn(b"\\xc2\\x9b1m", shown)

@@ -64,6 +64,7 @@ def check_tree(test, model_path, mountpoint):
     top = os.fsencode(mountpoint)
     found = listing(top)
     expected.update(oracle.expected_checkpoint(found))
+    oracle.add_folders(expected)
     same_names(test, expected, found, model_path)
     test.assertEqual(len(found), len({status.st_ino for status in found.values()}))
     n_raw_bytes = 0

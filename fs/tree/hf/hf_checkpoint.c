@@ -1,6 +1,7 @@
 #include "fs/tree/hf/hf_checkpoint.h"
 
 #include "fs/tree/gguf_bytes.h"
+#include "fs/tree/hf/tokenizer_json.h"
 #include "fs/tree/json.h"
 #include "fs/tree/tree.h"
 #include "gguf/support/grow.h"
@@ -231,15 +232,15 @@ void fs_hf_shard_name(const struct fs_hf_checkpoint *checkpoint, const struct fs
                  checkpoint->n_shards, suffix);
 }
 
-bool fs_hf_is_unsupported(const struct fs_tree *tree, const void *subject)
-{
-    (void)subject;
-    return tree->hf->obstacles.length > 0;
-}
-
 bool fs_hf_is_supported(const struct fs_tree *tree, const void *subject)
 {
-    return !fs_hf_is_unsupported(tree, subject);
+    (void)subject;
+    return tree->hf->obstacles.length == 0;
+}
+
+bool fs_hf_is_incomplete(const struct fs_tree *tree, const void *subject)
+{
+    return !fs_hf_is_supported(tree, subject) || fs_tokenizer_obstacle(tree);
 }
 
 bool fs_hf_has_unused(const struct fs_tree *tree, const void *subject)
@@ -286,8 +287,15 @@ int fs_hf_unsupported_write(const struct fs_tree *tree, const void *subject, str
 {
     (void)subject;
     (void)place;
-    fs_sink_literal(sink, "There is no hf/, a checkpoint for Hugging Face's transformers:\n");
-    fs_sink_literal(sink, tree->hf->obstacles.bytes);
+    if (!fs_hf_is_supported(tree, NULL)) {
+        fs_sink_literal(sink, "hf/ is no checkpoint for Hugging Face's transformers:\n");
+        fs_sink_literal(sink, tree->hf->obstacles.bytes);
+    }
+    if (fs_tokenizer_obstacle(tree)) {
+        fs_sink_literal(sink, "hf/ has no tokenizer for Hugging Face's tokenizers:\n");
+        fs_sink_literal(sink, fs_tokenizer_obstacle(tree));
+        fs_sink_literal(sink, "\n");
+    }
     return 0;
 }
 

@@ -48,7 +48,7 @@ void fs_hf_shard_name(const struct fs_hf_checkpoint *checkpoint, const struct fs
 
 /* For the views: whether the model has these files, and their contents. */
 bool fs_hf_is_supported(const struct fs_tree *tree, const void *subject);
-bool fs_hf_is_unsupported(const struct fs_tree *tree, const void *subject);
+bool fs_hf_is_incomplete(const struct fs_tree *tree, const void *subject);
 bool fs_hf_has_unused(const struct fs_tree *tree, const void *subject);
 bool fs_hf_has_index(const struct fs_tree *tree, const void *subject);
 fs_text_writer fs_hf_config_write;

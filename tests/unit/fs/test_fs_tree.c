@@ -77,7 +77,7 @@ Test(fs_tree, list_of_files)
     gguf_close(model);
 }
 
-/* A llama with a tensor that its checkpoint does not have. */
+/* A llama with a vocabulary, and with a tensor that its checkpoint does not have. */
 static struct gguf_model *make_llama(void)
 {
     static const struct {
@@ -97,6 +97,17 @@ static struct gguf_model *make_llama(void)
     for (size_t i = 0; i < COUNT(keys); i++)
         gguf_writer_add_u32(w, keys[i].name, keys[i].number);
     gguf_writer_add_f32(w, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
+    gguf_writer_add_string(w, "tokenizer.ggml.model", "llama");
+    gguf_writer_add_strings(w, "tokenizer.ggml.tokens", (const char *const[]){"<unk>", "a"}, 2);
+    gguf_writer_add_strings(w, "tokenizer.ggml.merges", NULL, 0);
+    gguf_writer_add_array(w, "tokenizer.ggml.scores", GGUF_WRITER_F32, 2);
+    gguf_writer_f32(w, 0);
+    gguf_writer_f32(w, -1);
+    gguf_writer_add_array(w, "tokenizer.ggml.token_type", GGUF_WRITER_I32, 2);
+    gguf_writer_i32(w, 2);
+    gguf_writer_i32(w, 1);
+    gguf_writer_add_string(w, "tokenizer.chat_template", "{{ messages }}");
+    gguf_writer_add_string(w, "tokenizer.chat_template.tool_use", "{{ tools }}");
     for (size_t i = 0; i < COUNT(names); i++)
         gguf_writer_add_tensor(w, names[i], strlen(names[i]), 2, ne, 0, data, sizeof data);
     return model_file_make(w);

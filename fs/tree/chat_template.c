@@ -1,0 +1,54 @@
+#include "fs/tree/chat_template.h"
+
+#include "fs/tree/tree.h"
+
+#include <string.h>
+
+#define KEY "tokenizer.chat_template"
+
+#define STEP_BYTES 4096u
+
+static const struct gguf_key *find_default(const struct fs_tree *tree)
+{
+    const struct gguf_key *key = gguf_find_key(tree->model, KEY);
+
+    return key && key->value.type == GGUF_STRING ? key : NULL;
+}
+
+bool fs_chat_template_applies(const struct fs_tree *tree, const void *subject)
+{
+    (void)subject;
+    return find_default(tree) != NULL;
+}
+
+struct gguf_string fs_chat_template_name(const void *key)
+{
+    static const char prefix[] = KEY ".";
+    const struct gguf_string name = ((const struct gguf_key *)key)->name;
+    const size_t length = sizeof prefix - 1;
+
+    if (name.length_bytes <= length || memcmp(name.data, prefix, length) != 0)
+        return (struct gguf_string){"", 0};
+    return (struct gguf_string){name.data + length, name.length_bytes - length};
+}
+
+bool fs_named_template_applies(const struct fs_tree *tree, const void *subject)
+{
+    const struct gguf_key *key = subject;
+
+    (void)tree;
+    return key->value.type == GGUF_STRING && fs_chat_template_name(key).length_bytes > 0;
+}
+
+int fs_chat_template_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
+                           struct fs_sink *sink)
+{
+    const struct gguf_key *key = subject ? subject : find_default(tree);
+    const struct gguf_string text = key->value.string;
+    const uint64_t left = text.length_bytes - place->offset;
+    const size_t n = left < STEP_BYTES ? (size_t)left : STEP_BYTES;
+
+    fs_sink_write(sink, text.data + place->offset, n);
+    place->offset += n;
+    return place->offset < text.length_bytes;
+}

@@ -1,0 +1,26 @@
+/*
+ * The files in hf/ that describe the tokenizer, in the form that Hugging Face's tokenizers and
+ * transformers read: https://huggingface.co/docs/tokenizers. They give the same tokens as ggufs-run
+ * and llama.cpp.
+ */
+#ifndef GGUFS_FS_TOKENIZER_JSON_H
+#define GGUFS_FS_TOKENIZER_JSON_H
+
+#include "fs/tree/text.h"
+
+#include <stdbool.h>
+
+/* Return why the model has no hf/tokenizer.json, as a sentence, or NULL if it has one. */
+const char *fs_tokenizer_obstacle(const struct fs_tree *tree);
+
+/* Return true if there are these files. */
+bool fs_tokenizer_applies(const struct fs_tree *tree, const void *subject);
+
+/* The same for a chat template: the one of that key, or the default if `subject` is NULL. */
+bool fs_tokenizer_template_applies(const struct fs_tree *tree, const void *subject);
+
+fs_text_writer fs_tokenizer_json_write;
+fs_text_writer fs_tokenizer_config_write;
+fs_text_writer fs_special_tokens_map_write;
+
+#endif

@@ -1,0 +1,256 @@
+/* The model of tokenizer.json: BPE, Unigram or WordPiece. */
+#include "fs/tree/hf/tokenizer_parts.h"
+#include "fs/tree/json.h"
+#include "fs/tree/shortest.h"
+#include "gguf/conventions/token_texts.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistr.h>
+
+/* A step writes pieces until they have so many bytes. */
+#define STEP_BYTES 1024u
+
+/* Longer tokens have no merges that are derived: that would take quadratic time. */
+#define MAX_MERGED_BYTES 512u
+
+/* As many characters a word may have in all known models of WordPiece. */
+#define MAX_WORD_CHARACTERS "100"
+
+/* ---- the head ---- */
+
+static void write_bpe_head(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
+{
+    const bool has_bytes = vocabulary->kind == FS_SENTENCEPIECE || vocabulary->pretokenizer->is_raw;
+    const bool has_unknown = vocabulary->kind == FS_SENTENCEPIECE && vocabulary->ids.unk >= 0;
+
+    fs_sink_literal(sink, "{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":");
+    if (has_unknown)
+        fs_tokenizer_token(vocabulary, (uint32_t)vocabulary->ids.unk, sink);
+    else
+        fs_sink_literal(sink, "null");
+    fs_sink_literal(sink, ",\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,"
+                          "\"fuse_unk\":false,\"byte_fallback\":");
+    fs_sink_literal(sink, has_bytes ? "true" : "false");
+    fs_sink_literal(sink, ",\"ignore_merges\":");
+    fs_sink_literal(sink, vocabulary->pretokenizer && vocabulary->pretokenizer->is_merging_ignored
+                              ? "true"
+                              : "false");
+    fs_sink_literal(sink, ",\n\"vocab\":{\n");
+}
+
+static bool has_all_bytes(const struct fs_vocabulary *vocabulary)
+{
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char name[8];
+        int32_t id;
+
+        snprintf(name, sizeof name, GGUF_BYTE_TOKEN_FORMAT, byte);
+        id = fs_vocabulary_find(vocabulary, (struct gguf_string){name, strlen(name)});
+        if (id < 0 || vocabulary->types[id] != GGUF_TOKEN_BYTE)
+            return false;
+    }
+    return true;
+}
+
+int fs_tokenizer_write_model_head(const struct fs_vocabulary *vocabulary, struct fs_place *place,
+                                  struct fs_sink *sink)
+{
+    (void)place;
+    fs_sink_literal(sink, "\"model\": ");
+    switch (vocabulary->kind) {
+    case FS_BYTE_PAIR:
+    case FS_SENTENCEPIECE:
+        write_bpe_head(vocabulary, sink);
+        break;
+    case FS_UNIGRAM:
+        fs_sink_literal(sink, "{\"type\":\"Unigram\",\"unk_id\":");
+        if (vocabulary->ids.unk >= 0)
+            fs_sink_unsigned(sink, (uint64_t)vocabulary->ids.unk);
+        else
+            fs_sink_literal(sink, "null");
+        fs_sink_literal(sink, ",\"byte_fallback\":");
+        fs_sink_literal(sink, has_all_bytes(vocabulary) ? "true" : "false");
+        fs_sink_literal(sink, ",\n\"vocab\":[\n");
+        break;
+    case FS_WORDPIECE:
+        fs_sink_literal(sink, "{\"type\":\"WordPiece\",\"unk_token\":");
+        if (vocabulary->ids.unk >= 0)
+            fs_tokenizer_token(vocabulary, (uint32_t)vocabulary->ids.unk, sink);
+        else
+            fs_sink_literal(sink, "\"[UNK]\"");
+        fs_sink_literal(sink,
+                        ",\"continuing_subword_prefix\":\"##\","
+                        "\"max_input_chars_per_word\":" MAX_WORD_CHARACTERS ",\n\"vocab\":{\n");
+        break;
+    }
+    return 0;
+}
+
+/* ---- the vocabulary ---- */
+
+static void write_score(const struct fs_vocabulary *vocabulary, uint32_t id, struct fs_sink *sink)
+{
+    float score = (float)fs_array_number(vocabulary->scores, id);
+    char text[FS_NUMBER_BYTES];
+
+    if (!isfinite(score))
+        score = -FLT_MAX;
+    /* The text <0x41> must not become a byte. */
+    if (vocabulary->types[id] == GGUF_TOKEN_BYTE)
+        score = vocabulary->lowest_score;
+    fs_sink_write(sink, text, fs_write_float(score, text));
+}
+
+static void write_token(const struct fs_vocabulary *vocabulary, uint32_t id, struct fs_sink *sink)
+{
+    if (vocabulary->kind == FS_UNIGRAM) {
+        fs_sink_literal(sink, "[");
+        fs_tokenizer_token(vocabulary, id, sink);
+        fs_sink_literal(sink, ",");
+        write_score(vocabulary, id, sink);
+        fs_sink_literal(sink, "]");
+    } else {
+        fs_tokenizer_token(vocabulary, id, sink);
+        fs_sink_literal(sink, ":");
+        fs_sink_unsigned(sink, id);
+    }
+}
+
+int fs_tokenizer_write_tokens(const struct fs_vocabulary *vocabulary, struct fs_place *place,
+                              struct fs_sink *sink)
+{
+    const uint64_t start = sink->position;
+
+    while (sink->position - start < STEP_BYTES) {
+        write_token(vocabulary, (uint32_t)place->item, sink);
+        if (++place->item == vocabulary->n_tokens) {
+            fs_sink_literal(sink, vocabulary->kind == FS_UNIGRAM ? "\n]" : "\n}");
+            return 0;
+        }
+        fs_sink_literal(sink, ",\n");
+    }
+    return 1;
+}
+
+/* ---- the merges ---- */
+
+static bool is_utf8(struct gguf_string text)
+{
+    return !u8_check((const uint8_t *)text.data, (size_t)text.length_bytes);
+}
+
+static bool can_merge(const struct fs_vocabulary *vocabulary, struct gguf_string text)
+{
+    return text.length_bytes > 0 &&
+           fs_vocabulary_is_merged(vocabulary, fs_vocabulary_find(vocabulary, text)) &&
+           is_utf8(text);
+}
+
+/* `place->in_value` says that a merge has been written. */
+static void write_merge(struct gguf_string left, struct gguf_string right, struct fs_place *place,
+                        struct fs_sink *sink)
+{
+    fs_sink_literal(sink, place->in_value ? ",\n[" : "\n[");
+    place->in_value = true;
+    fs_json_string(sink, left);
+    fs_sink_literal(sink, ",");
+    fs_json_string(sink, right);
+    fs_sink_literal(sink, "]");
+}
+
+/*
+ * Write a merge of the file, "LEFT RIGHT", unless its parts or its result are not tokens that text
+ * may become: tokenizer.json must not have such.
+ */
+static void write_file_merge(const struct fs_vocabulary *vocabulary, struct gguf_string merge,
+                             struct fs_place *place, struct fs_sink *sink)
+{
+    char joined[MAX_MERGED_BYTES];
+    const char *space =
+        merge.length_bytes > 1 ? memchr(merge.data + 1, ' ', (size_t)merge.length_bytes - 1) : NULL;
+    struct gguf_string left, right;
+
+    if (!space || merge.length_bytes > sizeof joined)
+        return;
+    left = (struct gguf_string){merge.data, (uint64_t)(space - merge.data)};
+    right = (struct gguf_string){space + 1, merge.length_bytes - left.length_bytes - 1};
+    memcpy(joined, left.data, (size_t)left.length_bytes);
+    memcpy(joined + left.length_bytes, right.data, (size_t)right.length_bytes);
+    if (can_merge(vocabulary, left) && can_merge(vocabulary, right) &&
+        can_merge(vocabulary, (struct gguf_string){joined, merge.length_bytes - 1}))
+        write_merge(left, right, place, sink);
+}
+
+static int write_file_merges(const struct fs_vocabulary *vocabulary, struct fs_place *place,
+                             struct fs_sink *sink)
+{
+    const struct gguf_array *merges = vocabulary->merges;
+    struct gguf_cursor *cursor = &place->value.level[0].cursor;
+    const uint64_t start = sink->position;
+
+    if (place->item == 0)
+        *cursor = gguf_array_begin(merges);
+    for (unsigned i = 0; i < 256 && sink->position - start < STEP_BYTES; i++) {
+        struct gguf_value merge;
+
+        if (place->item++ == merges->n_elements)
+            return 0;
+        gguf_array_next(cursor, GGUF_STRING, &merge);
+        write_file_merge(vocabulary, merge.string, place, sink);
+    }
+    return 1;
+}
+
+/*
+ * Write the merges whose result is a token: each way to divide it into two tokens. The longest
+ * left part comes first, as it does where runs of a character are merged from left to right.
+ */
+static void write_merges_of(const struct fs_vocabulary *vocabulary, uint32_t id,
+                            struct fs_place *place, struct fs_sink *sink)
+{
+    const struct gguf_string text = fs_vocabulary_text(vocabulary, id);
+
+    if (text.length_bytes > MAX_MERGED_BYTES || !can_merge(vocabulary, text) ||
+        fs_vocabulary_find(vocabulary, text) != (int32_t)id)
+        return;
+    for (uint64_t n = text.length_bytes - 1; n > 0; n--) {
+        const struct gguf_string left = {text.data, n};
+        const struct gguf_string right = {text.data + n, text.length_bytes - n};
+
+        if (((unsigned char)*right.data & 0xc0) != 0x80 && can_merge(vocabulary, left) &&
+            can_merge(vocabulary, right))
+            write_merge(left, right, place, sink);
+    }
+}
+
+static int write_derived_merges(const struct fs_vocabulary *vocabulary, struct fs_place *place,
+                                struct fs_sink *sink)
+{
+    const uint64_t start = sink->position;
+
+    for (unsigned i = 0; i < 256 && sink->position - start < STEP_BYTES; i++) {
+        if (place->item == vocabulary->n_tokens)
+            return 0;
+        write_merges_of(vocabulary, vocabulary->merge_order[place->item++], place, sink);
+    }
+    return 1;
+}
+
+int fs_tokenizer_write_merges(const struct fs_vocabulary *vocabulary, struct fs_place *place,
+                              struct fs_sink *sink)
+{
+    int result;
+
+    if (vocabulary->kind != FS_BYTE_PAIR && vocabulary->kind != FS_SENTENCEPIECE)
+        return 0;
+    if (place->item == 0)
+        fs_sink_literal(sink, ",\n\"merges\":[");
+    result = fs_has_merges(vocabulary) ? write_file_merges(vocabulary, place, sink)
+                                       : write_derived_merges(vocabulary, place, sink);
+    if (result == 0)
+        fs_sink_literal(sink, "\n]");
+    return result;
+}

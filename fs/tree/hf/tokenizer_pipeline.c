@@ -1,0 +1,280 @@
+/*
+ * The steps of tokenizer.json around its model. Source: the types of that name in
+ * https://github.com/huggingface/tokenizers, tokenizers/src.
+ *
+ * Normalizers that llama.cpp lacks, such as the NFC of Qwen, are left out: a file must give the
+ * tokens that programs make of its GGUF.
+ */
+#include "fs/tree/hf/tokenizer_parts.h"
+#include "fs/tree/json.h"
+#include "gguf/conventions/byte_alphabet.h"
+#include "gguf/conventions/token_texts.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* The longest expression, with its NUL. */
+#define MAX_PATTERN_BYTES 2048u
+
+/* ---- the normalizer ---- */
+
+#define REPLACE_SPACES                                                                             \
+    "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"" GGUF_SPACE_MARK "\"}"
+#define PREPEND "{\"type\":\"Prepend\",\"prepend\":\"" GGUF_SPACE_MARK "\"}"
+
+static void write_bool(struct fs_sink *sink, bool is_true)
+{
+    fs_sink_literal(sink, is_true ? "true" : "false");
+}
+
+static void write_bert_normalizer(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
+{
+    fs_sink_literal(sink, "{\"type\":\"BertNormalizer\",\"clean_text\":true,"
+                          "\"handle_chinese_chars\":true,\"strip_accents\":");
+    write_bool(sink, vocabulary->is_stripped);
+    fs_sink_literal(sink, ",\"lowercase\":");
+    write_bool(sink, vocabulary->is_lowered);
+    fs_sink_literal(sink, "}");
+}
+
+/* Write the table of replacements, which may be long, in base64: some bytes of it in each step. */
+static bool write_charsmap(const struct gguf_array *charsmap, struct fs_place *place,
+                           struct fs_sink *sink)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const uint8_t *bytes = charsmap->data;
+
+    for (unsigned i = 0; i < 768 && place->item < charsmap->n_elements; i++, place->item += 3) {
+        const uint64_t left = charsmap->n_elements - place->item;
+        const unsigned first = bytes[place->item];
+        const unsigned second = left > 1 ? bytes[place->item + 1] : 0;
+        const unsigned third = left > 2 ? bytes[place->item + 2] : 0;
+
+        fs_sink_write(sink,
+                      (char[]){digits[first >> 2], digits[(first & 3) << 4 | second >> 4],
+                               left > 1 ? digits[(second & 15) << 2 | third >> 6] : '=',
+                               left > 2 ? digits[third & 63] : '='},
+                      4);
+    }
+    return place->item < charsmap->n_elements;
+}
+
+static void write_unigram_normalizer_end(const struct fs_vocabulary *vocabulary,
+                                         struct fs_sink *sink)
+{
+    if (vocabulary->is_space_merged)
+        fs_sink_literal(sink, "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"\\\\A +| +\\\\z\"},"
+                              "\"content\":\"\"},"
+                              "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},"
+                              "\"content\":\" \"},");
+    if (vocabulary->is_space_added || vocabulary->is_space_merged)
+        fs_sink_literal(sink, PREPEND ",");
+    fs_sink_literal(sink, REPLACE_SPACES "]}");
+}
+
+/* ---- the pre-tokenizer ---- */
+
+static void write_split(struct fs_sink *sink, const char *pattern)
+{
+    fs_sink_literal(sink, "{\"type\":\"Split\",\"pattern\":{\"Regex\":");
+    fs_tokenizer_string(sink, pattern);
+    fs_sink_literal(sink, "},\"behavior\":\"Isolated\",\"invert\":false}");
+}
+
+/*
+ * Some vocabularies lack bytes. Such a byte is left out of the tokens, but what is before and after
+ * it must not merge: split there. Only merges that are derived may have such a byte in a token.
+ */
+static void write_split_at_missing_bytes(const struct fs_vocabulary *vocabulary,
+                                         struct fs_sink *sink)
+{
+    char pattern[2 * 256 + sizeof "[]"] = "[";
+    size_t length = 1;
+
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char character[2];
+        const size_t n = gguf_alphabet_put((unsigned char)byte, character);
+        const int32_t id = fs_vocabulary_find(vocabulary, (struct gguf_string){character, n});
+
+        if (id >= 0 && !gguf_token_type_is_control(vocabulary->types[id]))
+            continue;
+        if (ispunct(byte))
+            pattern[length++] = '\\';
+        memcpy(pattern + length, character, n);
+        length += n;
+    }
+    if (length == 1)
+        return;
+    memcpy(pattern + length, "]", sizeof "]");
+    fs_sink_literal(sink, ",\n  ");
+    write_split(sink, pattern);
+}
+
+static void write_pretokenizer(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
+{
+    const struct gguf_pretokenizer *pretokenizer = vocabulary->pretokenizer;
+
+    fs_sink_literal(sink, "{\"type\":\"Sequence\",\"pretokenizers\":[");
+    for (size_t i = 0; i < GGUF_MAX_PATTERNS && pretokenizer->patterns[i]; i++) {
+        char pattern[MAX_PATTERN_BYTES];
+
+        gguf_pattern_to_oniguruma(pretokenizer->patterns[i], pattern);
+        fs_sink_literal(sink, i > 0 ? ",\n  " : "\n  ");
+        write_split(sink, pattern);
+    }
+    if (!pretokenizer->is_raw) {
+        fs_sink_literal(sink, ",\n  {\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
+                              "\"trim_offsets\":true,\"use_regex\":false}");
+        if (fs_has_merges(vocabulary))
+            write_split_at_missing_bytes(vocabulary, sink);
+    }
+    fs_sink_literal(sink, "]}");
+}
+
+/* ---- the post-processor ---- */
+
+static void write_special(const struct fs_vocabulary *vocabulary, int32_t id, unsigned type_id,
+                          struct fs_sink *sink)
+{
+    fs_sink_literal(sink, "{\"SpecialToken\":{\"id\":");
+    fs_tokenizer_token(vocabulary, (uint32_t)id, sink);
+    fs_sink_print(sink, ",\"type_id\":%u}}", type_id);
+}
+
+static void write_template(const struct fs_vocabulary *vocabulary, int32_t bos, int32_t eos,
+                           bool is_second, struct fs_sink *sink)
+{
+    const bool is_bert = vocabulary->kind == FS_WORDPIECE;
+    const unsigned type_id = is_second && is_bert ? 1 : 0;
+
+    if (bos >= 0 && !(is_second && is_bert)) {
+        write_special(vocabulary, bos, type_id, sink);
+        fs_sink_literal(sink, ",");
+    }
+    fs_sink_print(sink, "{\"Sequence\":{\"id\":\"%s\",\"type_id\":%u}}", is_second ? "B" : "A",
+                  type_id);
+    if (eos >= 0) {
+        fs_sink_literal(sink, ",");
+        write_special(vocabulary, eos, type_id, sink);
+    }
+}
+
+static void write_template_token(const struct fs_vocabulary *vocabulary, int32_t id,
+                                 struct fs_sink *sink)
+{
+    fs_tokenizer_token(vocabulary, (uint32_t)id, sink);
+    fs_sink_literal(sink, ":{\"id\":");
+    fs_tokenizer_token(vocabulary, (uint32_t)id, sink);
+    fs_sink_print(sink, ",\"ids\":[%d],\"tokens\":[", (int)id);
+    fs_tokenizer_token(vocabulary, (uint32_t)id, sink);
+    fs_sink_literal(sink, "]}");
+}
+
+static void write_post_processor(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
+{
+    const struct gguf_special_ids *ids = &vocabulary->ids;
+    const int32_t bos = ids->is_bos_added ? ids->bos : GGUF_NO_TOKEN;
+    const int32_t eos = ids->is_eos_added ? ids->eos : GGUF_NO_TOKEN;
+
+    if (bos < 0 && eos < 0) {
+        fs_sink_literal(sink, "null");
+        return;
+    }
+    fs_sink_literal(sink, "{\"type\":\"TemplateProcessing\",\n  \"single\":[");
+    write_template(vocabulary, bos, eos, false, sink);
+    fs_sink_literal(sink, "],\n  \"pair\":[");
+    write_template(vocabulary, bos, eos, false, sink);
+    fs_sink_literal(sink, ",");
+    write_template(vocabulary, bos, eos, true, sink);
+    fs_sink_literal(sink, "],\n  \"special_tokens\":{");
+    if (bos >= 0)
+        write_template_token(vocabulary, bos, sink);
+    if (eos >= 0 && eos != bos) {
+        fs_sink_literal(sink, bos >= 0 ? "," : "");
+        write_template_token(vocabulary, eos, sink);
+    }
+    fs_sink_literal(sink, "}}");
+}
+
+/* ---- the decoder ---- */
+
+static const char *decoder_of(const struct fs_vocabulary *vocabulary)
+{
+    static const char byte_level[] = "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,"
+                                     "\"trim_offsets\":true,\"use_regex\":true}";
+    static const char word_piece[] = "{\"type\":\"WordPiece\",\"prefix\":\"##\",\"cleanup\":true}";
+#define FROM_SPACE_MARKS                                                                           \
+    "{\"type\":\"Sequence\",\"decoders\":["                                                        \
+    "{\"type\":\"Replace\",\"pattern\":{\"String\":\"" GGUF_SPACE_MARK "\"},\"content\":\" \"},"   \
+    "{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"}"
+    static const char marked[] = FROM_SPACE_MARKS "]}";
+    static const char prefixed[] =
+        FROM_SPACE_MARKS ",{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}]}";
+#undef FROM_SPACE_MARKS
+
+    if (vocabulary->kind == FS_WORDPIECE)
+        return word_piece;
+    if (vocabulary->pretokenizer && !vocabulary->pretokenizer->is_raw)
+        return byte_level;
+    return vocabulary->kind != FS_BYTE_PAIR && vocabulary->is_space_added ? prefixed : marked;
+}
+
+/* ---- all of it ---- */
+
+static void write_normalizer(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
+{
+    switch (vocabulary->kind) {
+    case FS_WORDPIECE:
+        write_bert_normalizer(vocabulary, sink);
+        break;
+    case FS_SENTENCEPIECE:
+        fs_sink_literal(sink, vocabulary->is_space_added
+                                  ? "{\"type\":\"Sequence\",\"normalizers\":[" PREPEND
+                                    "," REPLACE_SPACES "]}"
+                                  : REPLACE_SPACES);
+        break;
+    case FS_BYTE_PAIR:
+        fs_sink_literal(sink, vocabulary->pretokenizer->is_raw ? REPLACE_SPACES : "null");
+        break;
+    case FS_UNIGRAM:
+        write_unigram_normalizer_end(vocabulary, sink);
+        break;
+    }
+}
+
+static void write_pretokenizer_of(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
+{
+    if (vocabulary->kind == FS_WORDPIECE)
+        fs_sink_literal(sink, "{\"type\":\"BertPreTokenizer\"}");
+    else if (vocabulary->pretokenizer)
+        write_pretokenizer(vocabulary, sink);
+    else
+        fs_sink_literal(sink, "null");
+}
+
+int fs_tokenizer_write_pipeline(const struct fs_vocabulary *vocabulary, struct fs_place *place,
+                                struct fs_sink *sink)
+{
+    if (!place->in_value) {
+        fs_sink_literal(sink, "\"normalizer\": ");
+        if (vocabulary->kind == FS_UNIGRAM)
+            fs_sink_literal(sink, "{\"type\":\"Sequence\",\"normalizers\":[");
+        if (vocabulary->charsmap)
+            fs_sink_literal(sink, "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"");
+        place->in_value = true;
+    }
+    if (vocabulary->charsmap) {
+        if (write_charsmap(vocabulary->charsmap, place, sink))
+            return 1;
+        fs_sink_literal(sink, "\"},");
+    }
+    write_normalizer(vocabulary, sink);
+    fs_sink_literal(sink, ",\n\"pre_tokenizer\": ");
+    write_pretokenizer_of(vocabulary, sink);
+    fs_sink_literal(sink, ",\n\"post_processor\": ");
+    write_post_processor(vocabulary, sink);
+    fs_sink_literal(sink, ",\n\"decoder\": ");
+    fs_sink_literal(sink, decoder_of(vocabulary));
+    fs_sink_literal(sink, ",\n");
+    return 0;
+}

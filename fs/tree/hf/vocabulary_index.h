@@ -1,0 +1,99 @@
+/*
+ * The model's vocabulary, for the files that describe its tokenizer. Made with the tree; the index
+ * of the tokens, about 30 bytes for each, is made when a file is first read.
+ */
+#ifndef GGUFS_FS_VOCABULARY_INDEX_H
+#define GGUFS_FS_VOCABULARY_INDEX_H
+
+#include "gguf/conventions/special_ids.h"
+#include "gguf/conventions/special_texts.h"
+#include "gguf/model.h"
+#include "gguf/support/keyed_hash.h"
+
+#include <pthread.h>
+
+/* Several times as many as any model has; limits the memory for the index. */
+#define FS_MAX_TOKENS      ((1u << 20) - 1)
+#define FS_MAX_TOKEN_BYTES ((uint64_t)1 << 28)
+
+enum fs_tokenizer_kind {
+    FS_BYTE_PAIR,     /* gpt2, gemma4 */
+    FS_SENTENCEPIECE, /* llama: byte pairs, merged in the order of scores */
+    FS_UNIGRAM,       /* t5 */
+    FS_WORDPIECE,     /* bert */
+};
+
+/* How tokens write the bytes that they stand for. */
+enum fs_notation {
+    FS_AS_BYTES,
+    FS_IN_BYTE_ALPHABET, /* byte_alphabet.h */
+    FS_WITH_SPACE_MARKS, /* U+2581 for a space */
+    FS_WITH_ESCAPES,     /* gguf_token_unescape() */
+};
+
+struct fs_vocabulary {
+    const struct gguf_model *model;
+    /* Why no tokenizer.json can be made, a sentence for the user; NULL if one can. */
+    const char *obstacle;
+    pthread_mutex_t lock;
+
+    /* The arrays of tokenizer.ggml.*; NULL if there is no such key or its elements do not fit. */
+    const struct gguf_array *tokens, *merges;      /* strings */
+    const struct gguf_array *token_types, *scores; /* numbers */
+    enum fs_notation notation;                     /* of the tokens */
+
+    /* Other keys; set unless there is an obstacle. */
+    const char *name; /* tokenizer.ggml.model */
+    enum fs_tokenizer_kind kind;
+    const struct gguf_array *charsmap;
+    const struct gguf_pretokenizer *pretokenizer; /* of FS_BYTE_PAIR */
+    const struct gguf_strip_rule *strip_rule;
+    bool is_space_added;  /* a space before each text */
+    bool is_space_merged; /* runs of spaces become one */
+    bool is_lowered, is_stripped;
+    uint64_t context_length; /* 0: unknown */
+    uint32_t n_tokens;
+
+    /* The index, set by fs_vocabulary_load(). */
+    struct gguf_special_ids ids;
+    uint32_t *starts; /* offsets in `tokens`, of the lengths of the texts; NULL: not loaded */
+    uint8_t *types;   /* enum gguf_token_type, corrected */
+    uint32_t *slots;  /* a hash table from texts to ids */
+    uint32_t slot_mask;
+    struct gguf_hash_key key;
+    float lowest_score; /* of a token of the type NORMAL; 0 without scores */
+    /* The tokens in the order in which they come about by merging; NULL if fs_has_merges() or if
+       the kind does not merge. */
+    uint32_t *merge_order;
+};
+
+/* Return true if the merges of the file count. SentencePiece merges by score. */
+static inline bool fs_has_merges(const struct fs_vocabulary *vocabulary)
+{
+    return vocabulary->kind == FS_BYTE_PAIR && vocabulary->merges;
+}
+
+/* Returns 0 or -ENOMEM. `vocabulary` must be freed with fs_vocabulary_free(), which accepts NULL.
+ */
+int fs_vocabulary_make(const struct gguf_model *model, struct fs_vocabulary **vocabulary);
+void fs_vocabulary_free(struct fs_vocabulary *vocabulary);
+
+/*
+ * Make the index unless it exists. The functions below need it. Any thread may call all of them.
+ * Returns 0 or a negative errno.
+ */
+int fs_vocabulary_load(struct fs_vocabulary *vocabulary);
+
+/* Return the text of a token in the vocabulary's notation. */
+struct gguf_string fs_vocabulary_text(const struct fs_vocabulary *vocabulary, uint32_t id);
+
+/* Return the first token with that text, or GGUF_NO_TOKEN. */
+int32_t fs_vocabulary_find(const struct fs_vocabulary *vocabulary, struct gguf_string text);
+
+/* Return true if text may become the token by merging. */
+bool fs_vocabulary_is_merged(const struct fs_vocabulary *vocabulary, int32_t id);
+
+/* Return an element of an array of numbers, without a change of its bits for floats. */
+double fs_array_number(const struct gguf_array *array, uint64_t index);
+
+#endif

@@ -1,0 +1,226 @@
+#include "fs/tree/tokenizer_text.h"
+
+#include "fs/tree/json.h"
+#include "fs/tree/tree.h"
+#include "gguf/conventions/byte_alphabet.h"
+#include "gguf/conventions/token_texts.h"
+#include "gguf/support/safe_print.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A step writes lines until they have so many bytes. */
+#define STEP_BYTES 1024u
+
+/* Longer tokens are written as the file has them; no vocabulary has such. */
+#define MAX_DECODED_BYTES 4096u
+
+/* ---- lines ---- */
+
+/* Write one element as a line; `index` is its number. */
+typedef void write_line(const struct fs_tree *tree, const struct gguf_value *value, uint64_t index,
+                        struct fs_sink *sink);
+
+static int write_lines(const struct fs_tree *tree, const struct gguf_array *array,
+                       write_line *write, struct fs_place *place, struct fs_sink *sink)
+{
+    struct gguf_cursor *cursor = &place->value.level[0].cursor;
+    const uint64_t start = sink->position;
+
+    if (place->item == 0)
+        *cursor = gguf_array_begin(array);
+    while (sink->position - start < STEP_BYTES) {
+        struct gguf_value value;
+
+        if (place->item == array->n_elements)
+            return 0;
+        gguf_array_next(cursor, array->element_type, &value);
+        write(tree, &value, place->item++, sink);
+        fs_sink_literal(sink, "\n");
+    }
+    return 1;
+}
+
+/* ---- escapes ---- */
+
+/* Return true for U+2028 and U+2029, which end a line for some programs. */
+static bool is_separator(const char *bytes, size_t length)
+{
+    return length == 3 && memcmp(bytes, "\xe2\x80", 2) == 0 &&
+           (bytes[2] == '\xa8' || bytes[2] == '\xa9');
+}
+
+static void write_escaped_byte(struct fs_sink *sink, char byte)
+{
+    static const char escaped[] = "\n\r\t\\", letters[] = "nrt\\", digits[] = "0123456789ABCDEF";
+    const char *found = byte != '\0' ? strchr(escaped, byte) : NULL;
+
+    if (found)
+        fs_sink_write(sink, (char[]){'\\', letters[found - escaped]}, 2);
+    else
+        fs_sink_write(sink,
+                      (char[]){'\\', 'x', digits[(unsigned char)byte >> 4], digits[byte & 15]}, 4);
+}
+
+static void write_escaped(struct fs_sink *sink, const char *bytes, size_t length,
+                          bool is_backslash_escaped)
+{
+    for (size_t i = 0; i < length;) {
+        const size_t n = gguf_printable_length(bytes + i, length - i);
+
+        if (n == 0 || is_separator(bytes + i, n) || (bytes[i] == '\\' && is_backslash_escaped)) {
+            write_escaped_byte(sink, bytes[i++]);
+        } else {
+            fs_sink_write(sink, bytes + i, n);
+            i += n;
+        }
+    }
+}
+
+/* ---- tokens ---- */
+
+static uint8_t type_of(const struct fs_vocabulary *vocabulary, uint64_t index)
+{
+    const struct gguf_array *types = vocabulary->token_types;
+    double type;
+
+    if (!types || index >= types->n_elements)
+        return GGUF_TOKEN_NORMAL;
+    type = fs_array_number(types, index);
+    return type >= 0 && type <= GGUF_TOKEN_BYTE ? (uint8_t)type : GGUF_TOKEN_UNDEFINED;
+}
+
+static size_t decode(enum fs_notation notation, const char *text, size_t length, char *out)
+{
+    switch (notation) {
+    case FS_IN_BYTE_ALPHABET:
+        return gguf_alphabet_decode(text, length, out);
+    case FS_WITH_SPACE_MARKS:
+        return gguf_space_marks_decode(text, length, out);
+    case FS_WITH_ESCAPES:
+        return gguf_token_unescape(text, length, out);
+    case FS_AS_BYTES:
+        break;
+    }
+    if (length > 0)
+        memcpy(out, text, length);
+    return length;
+}
+
+static void write_token(const struct fs_tree *tree, const struct gguf_value *value, uint64_t index,
+                        struct fs_sink *sink)
+{
+    const char *text = value->string.data;
+    size_t length = (size_t)value->string.length_bytes;
+    const uint8_t type = type_of(tree->vocabulary, index);
+    char decoded[MAX_DECODED_BYTES];
+    uint8_t byte;
+
+    if (type == GGUF_TOKEN_BYTE && gguf_byte_token_parse(text, length, &byte)) {
+        decoded[0] = (char)byte;
+        length = 1;
+        text = decoded;
+    } else if (!gguf_token_type_is_control(type) && type != GGUF_TOKEN_USER_DEFINED &&
+               length <= sizeof decoded) {
+        length = decode(tree->vocabulary->notation, text, length, decoded);
+        text = decoded;
+    }
+    write_escaped(sink, text, length, true);
+}
+
+bool fs_tokens_text_applies(const struct fs_tree *tree, const void *subject)
+{
+    (void)subject;
+    return tree->vocabulary->tokens != NULL;
+}
+
+int fs_tokens_text_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
+                         struct fs_sink *sink)
+{
+    (void)subject;
+    return write_lines(tree, tree->vocabulary->tokens, write_token, place, sink);
+}
+
+/* ---- scores ---- */
+
+static void write_score(const struct fs_tree *tree, const struct gguf_value *value, uint64_t index,
+                        struct fs_sink *sink)
+{
+    const double number = value->type == GGUF_FLOAT32   ? (double)value->f32
+                          : value->type == GGUF_FLOAT64 ? value->f64
+                                                        : 0;
+
+    (void)tree;
+    (void)index;
+    if (isfinite(number))
+        fs_json_scalar(sink, value);
+    else
+        fs_sink_literal(sink, isnan(number) ? "nan" : number < 0 ? "-inf" : "inf");
+}
+
+bool fs_scores_text_applies(const struct fs_tree *tree, const void *subject)
+{
+    (void)subject;
+    return tree->vocabulary->scores != NULL;
+}
+
+int fs_scores_text_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
+                         struct fs_sink *sink)
+{
+    (void)subject;
+    return write_lines(tree, tree->vocabulary->scores, write_score, place, sink);
+}
+
+/* ---- types ---- */
+
+static void write_type(const struct fs_tree *tree, const struct gguf_value *value, uint64_t index,
+                       struct fs_sink *sink)
+{
+    const char *name = NULL;
+
+    (void)tree;
+    (void)index;
+    if (value->type != GGUF_FLOAT32 && value->type != GGUF_FLOAT64 && value->type != GGUF_BOOL)
+        name = gguf_token_type_name(value->u64);
+    if (name)
+        fs_sink_literal(sink, name);
+    else
+        fs_json_scalar(sink, value);
+}
+
+bool fs_types_text_applies(const struct fs_tree *tree, const void *subject)
+{
+    (void)subject;
+    return tree->vocabulary->token_types != NULL;
+}
+
+int fs_types_text_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
+                        struct fs_sink *sink)
+{
+    (void)subject;
+    return write_lines(tree, tree->vocabulary->token_types, write_type, place, sink);
+}
+
+/* ---- merges ---- */
+
+static void write_merge(const struct fs_tree *tree, const struct gguf_value *value, uint64_t index,
+                        struct fs_sink *sink)
+{
+    (void)index;
+    /* The byte alphabet has visible characters only, so a backslash is one. */
+    write_escaped(sink, value->string.data, (size_t)value->string.length_bytes,
+                  tree->vocabulary->notation != FS_IN_BYTE_ALPHABET);
+}
+
+bool fs_merges_text_applies(const struct fs_tree *tree, const void *subject)
+{
+    (void)subject;
+    return tree->vocabulary->merges != NULL;
+}
+
+int fs_merges_text_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
+                         struct fs_sink *sink)
+{
+    (void)subject;
+    return write_lines(tree, tree->vocabulary->merges, write_merge, place, sink);
+}
