@@ -135,11 +135,16 @@ void dequant_encode(const struct dequant_type *type, const void *restrict values
     CHOSEN(type->encode)(values, out, n);
 }
 
+void dequant_dot_rows(const struct dequant_type *type, const void *w, size_t w_stride_bytes,
+                      size_t n_rows, const float *x, size_t x_stride, size_t n_columns, size_t n,
+                      float *out, size_t out_stride)
+{
+    CHOSEN(type->dot)(w, w_stride_bytes, n_rows, x, x_stride, n_columns, n, out, out_stride);
+}
+
 void dequant_dot(const float *w, size_t w_stride, size_t n_rows, const float *x, size_t x_stride,
                  size_t n_columns, size_t n, float *out, size_t out_stride)
 {
-    const struct dequant_type *floats = dequant_type_by_id(DEQUANT_F32);
-
-    CHOSEN(floats->dot)
-    (w, w_stride * sizeof *w, n_rows, x, x_stride, n_columns, n, out, out_stride);
+    dequant_dot_rows(dequant_type_by_id(DEQUANT_F32), w, w_stride * sizeof *w, n_rows, x, x_stride,
+                     n_columns, n, out, out_stride);
 }

@@ -55,6 +55,11 @@ void dequant_decode_elements(const struct dequant_type *type, uint64_t row_eleme
 void dequant_encode(const struct dequant_type *type, const void *restrict values,
                     void *restrict out, size_t n);
 
+/* Dot products by the chosen kernels; see dequant_dot_fn. The type must have `dot`. */
+void dequant_dot_rows(const struct dequant_type *type, const void *w, size_t w_stride_bytes,
+                      size_t n_rows, const float *x, size_t x_stride, size_t n_columns, size_t n,
+                      float *out, size_t out_stride);
+
 /* Dot products of rows of floats by the chosen kernels; see dequant_dot_fn. Strides in floats. */
 void dequant_dot(const float *w, size_t w_stride, size_t n_rows, const float *x, size_t x_stride,
                  size_t n_columns, size_t n, float *out, size_t out_stride);

@@ -133,6 +133,8 @@ ENCODER(to_bf16)
 
 /* dot.c, kernels_dot.c */
 DOT(dot_f32)
+DOT(dot_f16)
+DOT(dot_bf16)
 
 /*
  * A block of activations whose greatest magnitude is less is quantized to zeros: the reciprocal of

@@ -97,7 +97,8 @@
  */
 static const struct dequant_type current[] = {
     {GGML(0, "F32", DEQUANT_NUMBER, f32, KERNELS, {4, 1}), .dot = KERNELS(dot_f32)},
-    {GGML(1, "F16", DEQUANT_NUMBER, f16, KERNELS, {2, 1}), .encode = KERNELS(to_f16)},
+    {GGML(1, "F16", DEQUANT_NUMBER, f16, KERNELS, {2, 1}), .encode = KERNELS(to_f16),
+     .dot = KERNELS(dot_f16)},
     {GGML(2, "Q4_0", DEQUANT_BLOCK, q4_0, KERNELS, {2, 1}, {1, 16}), PRODUCT(q4_0)},
     {GGML(3, "Q4_1", DEQUANT_BLOCK, q4_1, KERNELS, {2, 2}, {1, 16}), PRODUCT(q4_1)},
     {GGML(6, "Q5_0", DEQUANT_BLOCK, q5_0, KERNELS, {2, 1}, {1, 20}), PRODUCT(q5_0)},
@@ -125,7 +126,8 @@ static const struct dequant_type current[] = {
     {GGML(27, "I64", DEQUANT_NUMBER, i64, KERNELS, {8, 1})},
     {GGML(28, "F64", DEQUANT_NUMBER, f64, KERNELS, {8, 1})},
     {GGML(29, "IQ1_M", DEQUANT_SUPERBLOCK, iq1_m, KERNELS, {1, 56}), PRODUCT(iq1_m)},
-    {GGML(30, "BF16", DEQUANT_NUMBER, bf16, KERNELS, {2, 1}), .encode = KERNELS(to_bf16)},
+    {GGML(30, "BF16", DEQUANT_NUMBER, bf16, KERNELS, {2, 1}), .encode = KERNELS(to_bf16),
+     .dot = KERNELS(dot_bf16)},
     {REMOVED(31, "Q4_0_4_4", DEQUANT_BLOCK, q4_0)},
     {REMOVED(32, "Q4_0_4_8", DEQUANT_BLOCK, q4_0)},
     {REMOVED(33, "Q4_0_8_8", DEQUANT_BLOCK, q4_0)},

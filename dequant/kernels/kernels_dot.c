@@ -1,10 +1,11 @@
 /*
- * Dot products of floats in vectors. The sums are the reference's in dequant/reference/dot.c: 16 of
- * them side by side, every step one fused multiply-add, so the bits are the same with vectors of
- * any width.
+ * Dot products in vectors of floats, to which smaller numbers are converted when they are loaded.
+ * The sums are the reference's in dequant/reference/dot.c: 16 of them side by side, every step one
+ * fused multiply-add, so the bits are the same with vectors of any width.
  */
 #include "dequant/kernels/float_vectors.h"
 #include "dequant/kernels/simd.h"
+#include "dequant/small_floats.h"
 
 #include <string.h>
 
@@ -13,6 +14,64 @@ enum { ROWS = 4, COLUMNS = 4 };
 #else
 enum { ROWS = 2, COLUMNS = 2 };
 #endif
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* The numbers of a row; a constant where functions are inlined. */
+enum numbers { F32, F16, BF16 };
+
+INLINE size_t size_of(enum numbers numbers)
+{
+    return numbers == F32 ? sizeof(float) : sizeof(uint16_t);
+}
+
+INLINE float_vector load_f16(const void *from)
+{
+#if defined(__AVX512F__)
+    return (float_vector)_mm512_cvtph_ps(_mm256_loadu_si256(from));
+#elif defined(__AVX2__)
+    return (float_vector)_mm256_cvtph_ps(_mm_loadu_si128(from));
+#else
+    return (float_vector)vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(from)));
+#endif
+}
+
+INLINE float_vector load_bf16(const void *from)
+{
+    typedef uint16_t half_vector
+        __attribute__((vector_size(FLOAT_WIDTH * sizeof(uint16_t)), aligned(2), may_alias));
+
+    return (float_vector)(__builtin_convertvector(*(const half_vector *)from, int_vector) << 16);
+}
+
+/* Numbers i to i + FLOAT_WIDTH - 1 of a row. */
+INLINE float_vector load(enum numbers numbers, const char *row, size_t i)
+{
+    const void *from = row + i * size_of(numbers);
+
+    switch (numbers) {
+    case F16:
+        return load_f16(from);
+    case BF16:
+        return load_bf16(from);
+    case F32:
+        break;
+    }
+    return *(const float_vector *)from;
+}
+
+INLINE float load_one(enum numbers numbers, const char *row, size_t i)
+{
+    uint16_t half;
+    float value;
+
+    if (numbers == F32) {
+        memcpy(&value, row + i * sizeof value, sizeof value);
+        return value;
+    }
+    memcpy(&half, row + i * sizeof half, sizeof half);
+    return numbers == F16 ? dequant_f16_to_f32(half) : dequant_bf16_to_f32(half);
+}
 
 static inline float sum_of(const float_vector sums[FLOAT_PARTS])
 {
@@ -23,10 +82,9 @@ static inline float sum_of(const float_vector sums[FLOAT_PARTS])
 }
 
 /* n_rows by n_columns products at once; both are constants where this is inlined. */
-static inline __attribute__((always_inline)) void block(const float *w, size_t w_stride,
-                                                        size_t n_rows, const float *x,
-                                                        size_t x_stride, size_t n_columns, size_t n,
-                                                        float *out, size_t out_stride)
+INLINE void block(enum numbers numbers, const char *w, size_t w_stride_bytes, size_t n_rows,
+                  const float *x, size_t x_stride, size_t n_columns, size_t n, float *out,
+                  size_t out_stride)
 {
     float_vector sums[ROWS][COLUMNS][FLOAT_PARTS] = {0};
     const size_t whole = n / DEQUANT_DOT_LANES * DEQUANT_DOT_LANES;
@@ -39,7 +97,7 @@ static inline __attribute__((always_inline)) void block(const float *w, size_t w
             for (size_t c = 0; c < n_columns; c++)
                 right[c] = *(const float_vector *)(x + c * x_stride + at);
             for (size_t r = 0; r < n_rows; r++) {
-                const float_vector left = *(const float_vector *)(w + r * w_stride + at);
+                const float_vector left = load(numbers, w + r * w_stride_bytes, at);
 
                 for (size_t c = 0; c < n_columns; c++)
                     sums[r][c][part] = float_fused(left, right[c], sums[r][c][part]);
@@ -56,32 +114,43 @@ static inline __attribute__((always_inline)) void block(const float *w, size_t w
             }
             memcpy(rest, sums[r][c], sizeof rest);
             for (size_t i = whole; i < n; i++)
-                rest[i - whole] =
-                    __builtin_fmaf(w[r * w_stride + i], x[c * x_stride + i], rest[i - whole]);
+                rest[i - whole] = __builtin_fmaf(load_one(numbers, w + r * w_stride_bytes, i),
+                                                 x[c * x_stride + i], rest[i - whole]);
             out[c * out_stride + r] += dequant_dot_sum(rest);
         }
     }
 }
 
-void SIMD_NAME(dot_f32)(const void *rows, size_t w_stride_bytes, size_t n_rows, const float *x,
-                        size_t x_stride, size_t n_columns, size_t n, float *out, size_t out_stride)
+INLINE void dot(enum numbers numbers, const char *w, size_t w_stride_bytes, size_t n_rows,
+                const float *x, size_t x_stride, size_t n_columns, size_t n, float *out,
+                size_t out_stride)
 {
-    const size_t w_stride = w_stride_bytes / sizeof(float);
-    const float *w = rows;
     size_t r = 0;
 
-    for (; r + ROWS <= n_rows; r += ROWS, w += ROWS * w_stride, out += ROWS) {
+    for (; r + ROWS <= n_rows; r += ROWS, w += ROWS * w_stride_bytes, out += ROWS) {
         size_t c = 0;
 
         for (; c + COLUMNS <= n_columns; c += COLUMNS)
-            block(w, w_stride, ROWS, x + c * x_stride, x_stride, COLUMNS, n, out + c * out_stride,
-                  out_stride);
+            block(numbers, w, w_stride_bytes, ROWS, x + c * x_stride, x_stride, COLUMNS, n,
+                  out + c * out_stride, out_stride);
         for (; c < n_columns; c++)
-            block(w, w_stride, ROWS, x + c * x_stride, x_stride, 1, n, out + c * out_stride,
-                  out_stride);
+            block(numbers, w, w_stride_bytes, ROWS, x + c * x_stride, x_stride, 1, n,
+                  out + c * out_stride, out_stride);
     }
-    for (; r < n_rows; r++, w += w_stride, out++)
+    for (; r < n_rows; r++, w += w_stride_bytes, out++)
         for (size_t c = 0; c < n_columns; c++)
-            block(w, w_stride, 1, x + c * x_stride, x_stride, 1, n, out + c * out_stride,
-                  out_stride);
+            block(numbers, w, w_stride_bytes, 1, x + c * x_stride, x_stride, 1, n,
+                  out + c * out_stride, out_stride);
 }
+
+#define DEFINE_DOT(name, numbers)                                                                  \
+    void SIMD_NAME(name)(const void *w, size_t w_stride_bytes, size_t n_rows, const float *x,      \
+                         size_t x_stride, size_t n_columns, size_t n, float *out,                  \
+                         size_t out_stride)                                                        \
+    {                                                                                              \
+        dot(numbers, w, w_stride_bytes, n_rows, x, x_stride, n_columns, n, out, out_stride);       \
+    }
+
+DEFINE_DOT(dot_f32, F32)
+DEFINE_DOT(dot_f16, F16)
+DEFINE_DOT(dot_bf16, BF16)

@@ -263,30 +263,40 @@ static void check_encoder_reference(void)
     count(is_good, "reference", "to f16, halves and ties");
 }
 
-/* Compare matrices of many shapes, which end at a guard page, with the reference. */
-static bool check_dot(dequant_dot_fn *dot)
+/*
+ * Compare products of matrices of many shapes, which end at a guard page, with those of the
+ * reference, of the same numbers as floats.
+ */
+static bool check_dot(const struct dequant_type *type, dequant_dot_fn *dot)
 {
     enum { MOST = 9, LONGEST = 70, STRIDE = LONGEST + 3 };
-    static float x[MOST * STRIDE], w_copy[MOST * STRIDE], good[MOST * MOST];
-    float *w_end = (float *)(void *)(source.data + source.n_bytes);
+    static float x[MOST * STRIDE], floats[MOST * STRIDE], good[MOST * MOST];
+    static uint8_t numbers[MOST * STRIDE * sizeof(float)];
+    const size_t stride_bytes = STRIDE * type->block_bytes;
     bool is_good = true;
 
     for (size_t i = 0; i < COUNT_OF(x); i++) {
         x[i] = (float)(int)(i * 2654435761u >> 8) / 65536.0f;
-        w_copy[i] = (float)((int)(i * 40503u % 65537u) - 32768) / 300.0f;
+        floats[i] = (float)((int)(i * 40503u % 65537u) - 32768) / 300.0f;
     }
+    if (type->encode[DEQUANT_SET_scalar])
+        type->encode[DEQUANT_SET_scalar](floats, numbers, COUNT_OF(floats));
+    else
+        memcpy(numbers, floats, sizeof floats);
+    type->decode[DEQUANT_SET_scalar](numbers, floats, COUNT_OF(floats), (struct dequant_row){0});
     for (size_t n = 0; n <= LONGEST; n++) {
         for (size_t rows = 0; rows <= MOST; rows++) {
             const size_t columns = (rows * 5 + n) % (MOST + 1);
-            float *w = w_end - (rows ? (rows - 1) * STRIDE + n : 0);
+            const size_t n_bytes = rows ? (rows - 1) * stride_bytes + n * type->block_bytes : 0;
+            uint8_t *w = source.data + source.n_bytes - n_bytes;
             float *out = (float *)(void *)(target.data + target.n_bytes) - columns * MOST;
 
-            if (rows)
-                memcpy(w, w_copy, ((rows - 1) * STRIDE + n) * sizeof *w);
+            memcpy(w, numbers, n_bytes);
             for (size_t i = 0; i < columns * MOST; i++)
                 good[i] = out[i] = (float)i;
-            dequant_scalar_dot_f32(w, STRIDE * sizeof *w, rows, x, STRIDE, columns, n, good, MOST);
-            dot(w, STRIDE * sizeof *w, rows, x, STRIDE, columns, n, out, MOST);
+            dequant_scalar_dot_f32(floats, STRIDE * sizeof *floats, rows, x, STRIDE, columns, n,
+                                   good, MOST);
+            dot(w, stride_bytes, rows, x, STRIDE, columns, n, out, MOST);
             is_good &= memcmp(good, out, columns * MOST * sizeof *out) == 0;
         }
     }
@@ -325,7 +335,7 @@ static void check_set(size_t set, const char *name)
             count(check_encoder(type->encode[set], type->encode[DEQUANT_SET_scalar]), name, what);
         snprintf(what, sizeof what, "dot products of %s", type->name);
         if (type->dot[set])
-            count(type->id == DEQUANT_F32 && check_dot(type->dot[set]), name, what);
+            count(check_dot(type, type->dot[set]), name, what);
     }
 }
 
@@ -339,6 +349,12 @@ int main(void)
     check_reference();
     check_encoder_reference();
     count(check_dot_reference(), "reference", "dot products");
+    for (size_t i = 0; i < dequant_type_count(); i++) {
+        const struct dequant_type *type = dequant_type_at(i);
+
+        if (type->dot[DEQUANT_SET_scalar])
+            count(check_dot(type, type->dot[DEQUANT_SET_scalar]), "reference", type->name);
+    }
     check_run_reference();
     for (size_t i = DEQUANT_SET_scalar + 1; (set = dequant_kernel_set_at(i)) != NULL; i++) {
         if (set->is_supported()) {

@@ -27,17 +27,26 @@ void run_multiply_in_floats(bool chosen)
 /* ---- in floats ---- */
 
 /* Rows decoded together, and elements of each: they fit the L1 and L2 caches. */
-enum { TILE_ROWS = 8, TILE_ELEMENTS = 1024 };
+enum { TILE_ROWS = 4, TILE_ELEMENTS = 1024 };
+
+/* Columns that are multiplied by a tile: their elements stay in the L2 cache. */
+enum { TILE_COLUMNS = 64 };
+
+/* Tiles that one thread multiplies by the same columns. */
+enum { PIECE_TILES = 8 };
+
+/* Columns up to which converting numbers anew for each of them costs less than a tile. */
+enum { MOST_COLUMNS_IN_PLACE = 4 };
 
 /*
- * Return F32 weights, which are multiplied in place, or NULL for other types, and for floats that
- * an old model file does not align.
+ * Return true if weights are multiplied in place: floats, and for few columns other numbers. An old
+ * model file may not align them.
  */
-static const float *plain_floats(const struct run_tensor *weights)
+static bool is_in_place(const struct run_tensor *weights, size_t n)
 {
-    return weights->type->id == DEQUANT_F32 && (uintptr_t)weights->data % sizeof(float) == 0
-               ? (const float *)(const void *)weights->data
-               : NULL;
+    return weights->type->dot[DEQUANT_SET_scalar] &&
+           (uintptr_t)weights->data % weights->type->block_bytes == 0 &&
+           (weights->type->id == DEQUANT_F32 || n <= MOST_COLUMNS_IN_PLACE);
 }
 
 /* Adds the products with elements `first` to `first` + n_elements of n_rows rows. */
@@ -45,13 +54,14 @@ static void multiply_tile(const struct run_tensor *weights, uint64_t row, size_t
                           size_t first, size_t n_elements, const float *x, size_t n, float *out)
 {
     const uint64_t rows = run_tensor_rows(weights);
-    const size_t width = weights->ne[0];
-    const float *floats = plain_floats(weights);
+    const size_t width = weights->ne[0], number_bytes = weights->type->block_bytes;
     float tile[TILE_ROWS * TILE_ELEMENTS];
 
-    if (floats) {
-        dequant_dot(floats + row * width + first, width, n_rows, x + first, width, n, n_elements,
-                    out + row, rows);
+    if (is_in_place(weights, n)) {
+        dequant_dot_rows(
+            weights->type,
+            weights->data + ((weights->first_row + row) * width + first) * number_bytes,
+            width * number_bytes, n_rows, x + first, width, n, n_elements, out + row, rows);
         return;
     }
     for (size_t r = 0; r < n_rows; r++)
@@ -67,32 +77,44 @@ struct call {
     float *out;
 };
 
-/* Multiply groups of TILE_ROWS rows. */
-static void multiply_groups(void *context, size_t first_group, size_t end_group, unsigned thread)
+/* Multiply groups of TILE_ROWS rows by some of the columns. */
+static void multiply_groups_by(const struct call *call, size_t first_group, size_t end_group,
+                               size_t first_column, size_t n_columns)
 {
-    const struct call *call = context;
     const uint64_t rows = run_tensor_rows(call->weights), width = call->weights->ne[0];
 
-    (void)thread;
     for (uint64_t row = first_group * TILE_ROWS; row < end_group * TILE_ROWS && row < rows;
          row += TILE_ROWS) {
         const size_t n_rows = rows - row < TILE_ROWS ? rows - row : TILE_ROWS;
 
         for (size_t first = 0; first < width; first += TILE_ELEMENTS)
             multiply_tile(call->weights, row, n_rows, first,
-                          width - first < TILE_ELEMENTS ? width - first : TILE_ELEMENTS, call->x,
-                          call->n, call->out);
+                          width - first < TILE_ELEMENTS ? width - first : TILE_ELEMENTS,
+                          call->x + first_column * width, n_columns,
+                          call->out + first_column * rows);
     }
+}
+
+static void multiply_groups(void *context, size_t first_group, size_t end_group, unsigned thread)
+{
+    const struct call *call = context;
+
+    (void)thread;
+    for (size_t column = 0; column < call->n; column += TILE_COLUMNS)
+        multiply_groups_by(call, first_group, end_group, column,
+                           call->n - column < TILE_COLUMNS ? call->n - column : TILE_COLUMNS);
 }
 
 static void multiply_floats(const struct run_tensor *weights, const float *x, size_t n, float *out)
 {
     const uint64_t rows = run_tensor_rows(weights);
+    const size_t grain = run_grain(PIECE_PRODUCTS, TILE_ROWS * weights->ne[0] * n);
     struct call call = {weights, x, n, out};
 
     memset(out, 0, n * rows * sizeof *out);
     run_parallel((rows + TILE_ROWS - 1) / TILE_ROWS,
-                 run_grain(PIECE_PRODUCTS, TILE_ROWS * weights->ne[0] * n), multiply_groups, &call);
+                 n > TILE_COLUMNS && grain < PIECE_TILES ? PIECE_TILES : grain, multiply_groups,
+                 &call);
 }
 
 /* ---- in integers ---- */
