@@ -28,8 +28,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GGUFS = os.environ.get("GGUFS", str(ROOT / "build/ggufs"))
 FIXTURES = pathlib.Path(os.environ.get("GGUFS_FIXTURES", ROOT.parent / "shared/fixtures"))
 
-# What a GGUF file does not hold, or holds in another form that means the same.
-UNKNOWN = {"architectures", "bos_token_id", "dtype", "eos_token_id", "initializer_range",
+# What a GGUF file does not hold, or holds in another form that means the same, or what the class
+# does not use (expansion_ratio) or not for the result (chunk_size).
+UNKNOWN = {"chunk_size", "expansion_ratio",
+           "architectures", "bos_token_id", "dtype", "eos_token_id", "initializer_range",
            "max_position_embeddings", "model_type", "pad_token_id", "torch_dtype",
            "transformers_version", "use_cache", "vocab_size", "sep_token_id", "decoder_start_token_id"}
 
@@ -56,9 +58,9 @@ def differences(original, made):
     """Return the members of a configuration that another one does not have with equal values."""
     found = []
     for name, value in original.items():
-        if name in UNKNOWN or name.startswith("_"):
+        if name in UNKNOWN or name.startswith("_") or name not in made:
             continue
-        other = made.get(name)
+        other = made[name]
         if isinstance(value, float) and isinstance(other, (int, float)):
             same = abs(value - other) <= 1e-6 * max(abs(value), abs(other))
         elif isinstance(value, dict) and isinstance(other, dict):
@@ -106,7 +108,11 @@ def nmse(model, network):
 def check_mounted(model, mount, limit):
     """Return the error of the logits of a mounted model, and what is wrong."""
     if not (mount / "hf").exists():
-        return float("nan"), [(mount / "hf.unsupported.txt").read_text().replace("\n", " ")]
+        reason = (mount / "hf.unsupported.txt").read_text().replace("\n", " ")
+        if model.with_suffix(".config.json").exists():
+            raise ValueError(reason)
+        print(reason)
+        return float("nan"), []
     faults = compare_configs(model, mount / "hf")
     network, misfits = load(mount / "hf")
     error = nmse(model, network)

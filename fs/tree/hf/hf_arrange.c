@@ -140,6 +140,49 @@ int fs_hf_qkv_by_head(const struct fs_hf_request *request, struct fs_hf_arranged
                    (uint64_t[]){width * n, n_head * width * n, 1}, out);
 }
 
+int fs_hf_qkv_by_group(const struct fs_hf_request *request, struct fs_hf_arranged *out)
+{
+    const struct fs_hf_part *part = &request->parts[0];
+    const uint64_t n_head = fs_hf_n_head(request->hf, request->layer);
+    const uint64_t n_group = fs_hf_n_head_kv(request->hf, request->layer);
+    const uint64_t n_heads = n_head + 2 * n_group, group = request->piece / 3;
+    const uint64_t n_q = n_group > 0 ? n_head / n_group : 0;
+    uint64_t head; /* elements of a head */
+
+    if (n_q == 0 || n_q * n_group != n_head || n_heads < n_head || part->shape[0] % n_heads != 0)
+        return -EINVAL;
+    head = part->shape[0] / n_heads * row_elements(part);
+    set_shape(out, part->n_dims, part->shape);
+    arrange(request, 0, 1, (uint64_t[]){request->piece % 3 == 0 ? n_q * head : head},
+            (uint64_t[]){1}, out);
+    if (request->piece % 3 == 0)
+        out->piece.first[0] += group * n_q * head;
+    else
+        out->piece.first[0] += (n_head + (request->piece % 3 - 1) * n_group + group) * head;
+    out->n_pieces = 3 * n_group;
+    return 0;
+}
+
+int fs_hf_joined_rows(const struct fs_hf_request *request, struct fs_hf_arranged *out)
+{
+    const uint64_t *shape = request->parts[0].shape;
+
+    if (request->parts[0].n_dims != 3)
+        return -EINVAL;
+    set_shape(out, 2, (uint64_t[]){shape[0] * shape[1], shape[2]});
+    return in_order(request, out);
+}
+
+int fs_hf_joined_columns(const struct fs_hf_request *request, struct fs_hf_arranged *out)
+{
+    const uint64_t *shape = request->parts[0].shape;
+
+    if (request->parts[0].n_dims != 3 || fs_hf_transposed(request, out) < 0)
+        return -EINVAL;
+    set_shape(out, 2, (uint64_t[]){shape[0] * shape[2], shape[1]});
+    return 0;
+}
+
 int fs_hf_latent_kv(const struct fs_hf_request *request, struct fs_hf_arranged *out)
 {
     /* k_b is [head, rank, key width], v_b [head, value width, rank] */
@@ -186,6 +229,29 @@ int fs_hf_concatenated(const struct fs_hf_request *request, struct fs_hf_arrange
     out->shape[1] *= 2;
     arrange(request, 0, 3, (uint64_t[]){part->shape[0], 2, n}, (uint64_t[]){n, 0, 1}, out);
     return choose_part(request, 1, out);
+}
+
+int fs_hf_concatenated_rows(const struct fs_hf_request *request, struct fs_hf_arranged *out)
+{
+    const struct fs_hf_part *part = &request->parts[0];
+
+    set_shape(out, part->n_dims, part->shape);
+    out->shape[0] *= 2;
+    arrange(request, 0, 2, (uint64_t[]){2, count_elements(part)}, (uint64_t[]){0, 1}, out);
+    return choose_part(request, 0, out);
+}
+
+int fs_hf_concatenated_columns(const struct fs_hf_request *request, struct fs_hf_arranged *out)
+{
+    const struct fs_hf_part *part = &request->parts[0];
+    const uint64_t *shape = part->shape;
+
+    if (part->n_dims != 3)
+        return -EINVAL;
+    set_shape(out, 3, (uint64_t[]){shape[0], shape[2], 2 * shape[1]});
+    arrange(request, 0, 4, (uint64_t[]){shape[0], shape[2], 2, shape[1]},
+            (uint64_t[]){shape[1] * shape[2], 1, 0, shape[2]}, out);
+    return choose_part(request, 2, out);
 }
 
 int fs_hf_alternating_columns(const struct fs_hf_request *request, struct fs_hf_arranged *out)

@@ -51,8 +51,17 @@ fs_hf_arranger fs_hf_rotated_q;
 fs_hf_arranger fs_hf_rotated_k;
 /* q, k and v of each head follow one another, and became all q, all k, all v. */
 fs_hf_arranger fs_hf_qkv_by_head;
+/* For each head of k: its heads of q, k, v; became all q, all k, all v. */
+fs_hf_arranger fs_hf_qkv_by_group;
+/* [expert, row, column] becomes [expert · row, column], or [expert · column, row]. */
+fs_hf_arranger fs_hf_joined_rows;
+fs_hf_arranger fs_hf_joined_columns;
 /* Rows of the first part and of the second one, for each index of the slowest dimension. */
 fs_hf_arranger fs_hf_concatenated;
+/* [rows of both, column] from two of [row, column] */
+fs_hf_arranger fs_hf_concatenated_rows;
+/* [expert, in, out of the first, out of the second] from two of [expert, out, in] */
+fs_hf_arranger fs_hf_concatenated_columns;
 /* [expert, in, out of both parts alternating] from two of [expert, out, in] */
 fs_hf_arranger fs_hf_alternating_columns;
 /* The same for biases: [expert, out of both parts alternating]. */

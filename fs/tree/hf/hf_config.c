@@ -78,21 +78,35 @@ void fs_hf_end_object(struct fs_hf_config *config)
     config->has_members = true;
 }
 
-void fs_hf_member_by_layer(struct fs_hf_config *config, const char *name,
-                           const char *(*text)(const struct fs_hf_model *hf, uint64_t layer))
+void fs_hf_begin_array(struct fs_hf_config *config, const char *name)
 {
-    const uint64_t n_layer = fs_hf_n_layer(config->hf);
-
     fs_hf_member(config, name);
     fs_sink_literal(config->sink, "[");
-    for (uint64_t i = 0; i < n_layer; i++) {
-        const char *value = text(config->hf, i);
+    config->has_members = false;
+}
 
-        if (i > 0)
-            fs_sink_literal(config->sink, ", ");
-        fs_json_string(config->sink, (struct gguf_string){value, strlen(value)});
-    }
+static void separate(struct fs_hf_config *config)
+{
+    fs_sink_literal(config->sink, config->has_members ? ", " : "");
+    config->has_members = true;
+}
+
+void fs_hf_element_text(struct fs_hf_config *config, const char *text)
+{
+    separate(config);
+    fs_json_string(config->sink, (struct gguf_string){text, strlen(text)});
+}
+
+void fs_hf_element_unsigned(struct fs_hf_config *config, uint64_t number)
+{
+    separate(config);
+    fs_sink_unsigned(config->sink, number);
+}
+
+void fs_hf_end_array(struct fs_hf_config *config)
+{
     fs_sink_literal(config->sink, "]");
+    config->has_members = true;
 }
 
 static void write_value(struct fs_hf_config *config, const struct gguf_value *value)

@@ -38,6 +38,7 @@ struct fs_hf_entry {
     const char *has;   /* true if a tensor matches this pattern, see fs_hf_matches() */
     const char *lacks; /* true if none does */
     fs_hf_member_writer *write;
+    unsigned number; /* for `write` */
 };
 
 /* ---- for writers ---- */
@@ -55,9 +56,13 @@ void fs_hf_member_key(struct fs_hf_config *config, const char *name, const struc
 /* Begin and end a member that is an object. */
 void fs_hf_begin_object(struct fs_hf_config *config, const char *name);
 void fs_hf_end_object(struct fs_hf_config *config);
-/* An array of a text for each layer. */
-void fs_hf_member_by_layer(struct fs_hf_config *config, const char *name,
-                           const char *(*text)(const struct fs_hf_model *hf, uint64_t layer));
+/* Begin and end a member that is an array, and write its elements. */
+void fs_hf_begin_array(struct fs_hf_config *config, const char *name);
+void fs_hf_element_text(struct fs_hf_config *config, const char *text);
+void fs_hf_element_unsigned(struct fs_hf_config *config, uint64_t number);
+void fs_hf_end_array(struct fs_hf_config *config);
+/* Return true if the layer has the tensor of a pattern like "blk.%.attn_q.weight". */
+bool fs_hf_layer_has(const struct fs_hf_model *hf, uint64_t layer, const char *pattern);
 /* Note a problem, unless there is one already. */
 void fs_hf_problem(struct fs_hf_config *config, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -74,6 +79,20 @@ fs_hf_member_writer fs_hf_write_token_ids;
  */
 fs_hf_member_writer fs_hf_write_rope;
 fs_hf_member_writer fs_hf_write_sliding_window;
+/*
+ * rope_parameters for each kind of attention. `number` is the base of windowed layers without the
+ * key rope.freq_base_swa; 0: the same as of the others.
+ */
+fs_hf_member_writer fs_hf_write_rope_by_type;
+/*
+ * layer_types: attention with and without a window. `number` is the period without a key: the last
+ * layer of each has no window; 0: none has one.
+ */
+fs_hf_member_writer fs_hf_write_layer_types;
+fs_hf_member_writer fs_hf_write_mlp_types; /* mlp_layer_types: with and without experts */
+fs_hf_member_writer fs_hf_write_n_dense;   /* the number of leading layers without experts */
+fs_hf_member_writer fs_hf_write_rows;      /* the number of rows of the tensor `key` */
+fs_hf_member_writer fs_hf_write_largest;   /* the largest number of the array `key` */
 
 /* ---- the files ---- */
 

@@ -223,24 +223,133 @@ static bool write_scaling(struct fs_hf_config *config, double theta)
     return false;
 }
 
+/* Write the members of rope_parameters. */
+static void write_rope(struct fs_hf_config *config, double theta, double part, bool is_scaled)
+{
+    fs_hf_member_float(config, "rope_theta", theta);
+    if (part > 0)
+        fs_hf_member_ratio(config, "partial_rotary_factor", part);
+    if (!is_scaled || !write_scaling(config, theta))
+        fs_hf_member_json(config, "rope_type", "\"default\"");
+}
+
+/* Return the part of a head that is rotated. */
+static double rotated_part(const struct fs_hf_model *hf, const char *key)
+{
+    const uint64_t head_dim = fs_hf_head_dim(hf);
+    const uint64_t rotated = fs_hf_number(hf, key, head_dim);
+
+    return head_dim > 0 ? (double)rotated / (double)head_dim : 1;
+}
+
 void fs_hf_write_rope(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
-    const struct fs_hf_model *hf = config->hf;
-    const double theta = fs_hf_float(hf, "rope.freq_base", 10000);
-    const uint64_t head_dim = fs_hf_head_dim(hf);
-    const uint64_t rotated = fs_hf_number(hf, "rope.dimension_count", head_dim);
-    const double part = head_dim > 0 ? (double)rotated / (double)head_dim : 1;
+    const double theta = fs_hf_float(config->hf, "rope.freq_base", 10000);
     const bool is_partial = strcmp(entry->name, "rope") != 0;
+    const double part = is_partial ? rotated_part(config->hf, "rope.dimension_count") : 0;
 
     fs_hf_begin_object(config, "rope_parameters");
-    fs_hf_member_float(config, "rope_theta", theta);
-    if (is_partial)
-        fs_hf_member_ratio(config, "partial_rotary_factor", part);
-    if (!write_scaling(config, theta))
-        fs_hf_member_json(config, "rope_type", "\"default\"");
+    write_rope(config, theta, part, true);
     fs_hf_end_object(config);
     /* The same for transformers before 5. */
     fs_hf_member_float(config, "rope_theta", theta);
     if (is_partial)
         fs_hf_member_ratio(config, entry->name, part);
+}
+
+void fs_hf_write_rope_by_type(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct fs_hf_model *hf = config->hf;
+    const double theta = fs_hf_float(hf, "rope.freq_base", 10000);
+    const double windowed_theta =
+        fs_hf_float(hf, "rope.freq_base_swa", entry->number > 0 ? (double)entry->number : theta);
+    const bool is_partial = strcmp(entry->name, "rope") != 0;
+
+    fs_hf_begin_object(config, "rope_parameters");
+    fs_hf_begin_object(config, "full_attention");
+    write_rope(config, theta, is_partial ? rotated_part(hf, "rope.dimension_count") : 0, true);
+    fs_hf_end_object(config);
+    fs_hf_begin_object(config, "sliding_attention");
+    write_rope(config, windowed_theta,
+               is_partial ? rotated_part(hf, "rope.dimension_count_swa") : 0, false);
+    fs_hf_end_object(config);
+    fs_hf_end_object(config);
+    /* The same for transformers before 5. */
+    fs_hf_member_float(config, "rope_theta", theta);
+    fs_hf_member_float(config, "rope_local_base_freq", windowed_theta);
+}
+
+/* ---- kinds of layers ---- */
+
+bool fs_hf_layer_has(const struct fs_hf_model *hf, uint64_t layer, const char *pattern)
+{
+    const struct fs_hf_match match = {.layer = (uint32_t)layer, .suffix = ""};
+    char name[64];
+
+    return fs_hf_expand(pattern, &match, name, sizeof name) && fs_hf_tensor(hf, name);
+}
+
+static bool has_window(const struct fs_hf_model *hf, uint64_t layer, unsigned default_period)
+{
+    static const char pattern[] = "attention.sliding_window_pattern";
+    const struct gguf_key *key = fs_hf_key(hf, pattern);
+    uint64_t period = default_period;
+
+    if (fs_hf_number(hf, "attention.sliding_window", 0) == 0)
+        return false;
+    if (key && key->value.type == GGUF_ARRAY)
+        return fs_hf_number_at(hf, pattern, layer, 0) != 0;
+    period = fs_hf_number(hf, pattern, default_period);
+    return period > 0 && (layer + 1) % period != 0;
+}
+
+void fs_hf_write_layer_types(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const uint64_t n_layer = fs_hf_n_layer(config->hf);
+
+    fs_hf_begin_array(config, entry->name);
+    for (uint64_t i = 0; i < n_layer; i++)
+        fs_hf_element_text(config, has_window(config->hf, i, entry->number) ? "sliding_attention"
+                                                                            : "full_attention");
+    fs_hf_end_array(config);
+}
+
+static bool has_experts(const struct fs_hf_model *hf, uint64_t layer)
+{
+    return fs_hf_layer_has(hf, layer, "blk.%.ffn_gate_inp.weight");
+}
+
+void fs_hf_write_mlp_types(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const uint64_t n_layer = fs_hf_n_layer(config->hf);
+
+    fs_hf_begin_array(config, entry->name);
+    for (uint64_t i = 0; i < n_layer; i++)
+        fs_hf_element_text(config, has_experts(config->hf, i) ? "sparse" : "dense");
+    fs_hf_end_array(config);
+}
+
+void fs_hf_write_n_dense(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const uint64_t n_layer = fs_hf_n_layer(config->hf);
+    uint64_t n = 0;
+
+    while (n < n_layer && !has_experts(config->hf, n))
+        n++;
+    fs_hf_member_unsigned(config, entry->name, n);
+}
+
+void fs_hf_write_rows(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct gguf_tensor *tensor = fs_hf_tensor(config->hf, entry->key);
+
+    if (tensor)
+        fs_hf_member_unsigned(config, entry->name, tensor->ne[1]);
+    else
+        fs_hf_problem(config, "it has no tensor \"%s\"", entry->key);
+}
+
+void fs_hf_write_largest(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    fs_hf_member_unsigned(config, entry->name, fs_hf_number(config->hf, entry->key, 0));
 }

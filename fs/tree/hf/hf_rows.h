@@ -41,8 +41,8 @@ struct fs_hf_row {
     bool (*applies)(const struct fs_hf_model *hf);
     const char *class_name; /* of transformers */
     const char *model_type; /* of config.json */
-    const struct fs_hf_rule *rules[8];
-    const struct fs_hf_entry *config[8];
+    const struct fs_hf_rule *rules[10];
+    const struct fs_hf_entry *config[10];
 };
 
 /* Rules: the tensor as it is, rearranged, with a constant added, or together with a second one. */
@@ -57,6 +57,10 @@ struct fs_hf_row {
 #define SUM(gguf_, hf_, constant_)                                                                 \
     {                                                                                              \
         .gguf = (gguf_), .hf = (hf_), .map = FS_ADD, .constant = (constant_)                       \
+    }
+#define LOG_OF_NEGATED(gguf_, hf_, arrange_)                                                       \
+    {                                                                                              \
+        .gguf = (gguf_), .hf = (hf_), .arrange = (arrange_), .map = FS_LOG_OF_NEGATED              \
     }
 #define JOINED(gguf_, with_, hf_, arrange_)                                                        \
     {                                                                                              \
@@ -101,6 +105,14 @@ struct fs_hf_row {
     {                                                                                              \
         .name = (name_), .write = (function)                                                       \
     }
+#define CALL_WITH(name_, function, number_)                                                        \
+    {                                                                                              \
+        .name = (name_), .write = (function), .number = (number_)                                  \
+    }
+#define COUNT_OF(name_, key_, function)                                                            \
+    {                                                                                              \
+        .name = (name_), .key = (key_), .write = (function)                                        \
+    }
 #define END_OF_CONFIG                                                                              \
     {                                                                                              \
         .name = NULL                                                                               \
@@ -110,9 +122,10 @@ struct fs_hf_row {
 const struct fs_hf_row *fs_hf_row_of(const struct fs_hf_model *hf);
 
 /* The tables of rows; the last of each has no architecture. */
-extern const struct fs_hf_row fs_hf_rows_llama[];
+extern const struct fs_hf_row fs_hf_rows_dense[];
 extern const struct fs_hf_row fs_hf_rows_gpt[];
 extern const struct fs_hf_row fs_hf_rows_experts[];
+extern const struct fs_hf_row fs_hf_rows_latent[];
 extern const struct fs_hf_row fs_hf_rows_recurrent[];
 
 /* Rules and members that several rows share. */
@@ -122,11 +135,18 @@ extern const struct fs_hf_rule fs_hf_attention_rules[]; /* self_attn.q_proj … 
 extern const struct fs_hf_rule fs_hf_rotated_rules[];   /* q_proj, k_proj of reordered rows */
 extern const struct fs_hf_rule fs_hf_mlp_rules[];       /* mlp.gate_proj … */
 extern const struct fs_hf_rule fs_hf_experts_rules[];   /* mlp.experts.#.gate_proj … */
+extern const struct fs_hf_rule fs_hf_shared_experts_rules[]; /* mlp.shared_experts.gate_proj … */
+extern const struct fs_hf_rule fs_hf_block_sparse_rules[];   /* block_sparse_moe.experts.#.w1 … */
+
+extern const struct fs_hf_rule fs_hf_choice_bias_rules[]; /* mlp.gate.e_score_correction_bias */
+extern const struct fs_hf_rule fs_hf_granite_experts_rules[];
 
 extern const struct fs_hf_entry fs_hf_sizes[];
+extern const struct fs_hf_entry fs_hf_moe_sizes[];
 extern const struct fs_hf_entry fs_hf_head_dim_config[];
-extern const struct fs_hf_entry fs_hf_rms_norm[];   /* rms_norm_eps */
-extern const struct fs_hf_entry fs_hf_layer_norm[]; /* layer_norm_eps */
+extern const struct fs_hf_entry fs_hf_rms_norm[];      /* rms_norm_eps */
+extern const struct fs_hf_entry fs_hf_layer_norm[];    /* layer_norm_eps */
+extern const struct fs_hf_entry fs_hf_routed_config[]; /* n_routed_experts … */
 extern const struct fs_hf_entry fs_hf_silu[];
 extern const struct fs_hf_entry fs_hf_rope[];
 extern const struct fs_hf_entry fs_hf_partial_rope[];

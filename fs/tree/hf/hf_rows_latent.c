@@ -1,0 +1,136 @@
+/* Checkpoints of models with latent attention. */
+#include "fs/tree/hf/hf_rows.h"
+
+static const struct fs_hf_rule latent_rules[] = {
+    TENSOR("blk.%.attn_q_a", "model.layers.%.self_attn.q_a_proj"),
+    TENSOR("blk.%.attn_q_a_norm", "model.layers.%.self_attn.q_a_layernorm"),
+    TENSOR("blk.%.attn_q_b", "model.layers.%.self_attn.q_b_proj"),
+    TENSOR("blk.%.attn_kv_a_mqa", "model.layers.%.self_attn.kv_a_proj_with_mqa"),
+    TENSOR("blk.%.attn_kv_a_norm", "model.layers.%.self_attn.kv_a_layernorm"),
+    TENSOR("blk.%.attn_kv_b", "model.layers.%.self_attn.kv_b_proj"),
+    JOINED("blk.%.attn_k_b", "blk.%.attn_v_b", "model.layers.%.self_attn.kv_b_proj",
+           fs_hf_latent_kv),
+    ELSEWHERE("blk.%.attn_v_b"),
+    END_OF_RULES,
+};
+
+static bool has_choice_bias(const struct fs_hf_model *hf)
+{
+    return fs_hf_any_tensor(hf, "blk.%.exp_probs_b.bias") ||
+           fs_hf_number(hf, "expert_count", 0) == 0;
+}
+
+/* The widths of a head: its rotated part, the rest, and its value. */
+static void write_latent_widths(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct fs_hf_model *hf = config->hf;
+    const uint64_t key =
+        fs_hf_number(hf, "attention.key_length_mla", fs_hf_number(hf, "attention.key_length", 0));
+    const uint64_t value = fs_hf_number(hf, "attention.value_length_mla",
+                                        fs_hf_number(hf, "attention.value_length", key));
+    const uint64_t rotated = fs_hf_number(hf, "rope.dimension_count", 0);
+
+    (void)entry;
+    if (rotated == 0 || key <= rotated)
+        fs_hf_problem(config, "its keys attention.key_length_mla and rope.dimension_count do not "
+                              "give the widths of a head");
+    fs_hf_member_unsigned(config, "qk_rope_head_dim", rotated);
+    fs_hf_member_unsigned(config, "qk_nope_head_dim", key - rotated);
+    fs_hf_member_unsigned(config, "v_head_dim", value);
+    fs_hf_member_unsigned(config, "num_key_value_heads", fs_hf_n_head(hf, 0));
+}
+
+static const struct fs_hf_entry latent_config[] = {
+    KEY("hidden_size", "embedding_length"),
+    KEY("intermediate_size", "feed_forward_length"),
+    CALL("num_hidden_layers", fs_hf_write_n_layer),
+    KEY("num_attention_heads", "attention.head_count"),
+    KEY("max_position_embeddings", "context_length"),
+    KEY_OR("q_lora_rank", "attention.q_lora_rank", "null"),
+    KEY("kv_lora_rank", "attention.kv_lora_rank"),
+    CALL("widths", write_latent_widths),
+    HAS("attention_bias", "blk.%.attn_q_a.bias"),
+    CALL("rope", fs_hf_write_rope),
+    END_OF_CONFIG,
+};
+
+static void write_choice_method(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    fs_hf_member_json(config, entry->name,
+                      fs_hf_number(config->hf, "expert_group_count", 1) > 1
+                          ? "\"group_limited_greedy\""
+                          : "\"greedy\"");
+}
+
+static const struct fs_hf_entry deepseek2_config[] = {
+    CALL("topk_method", write_choice_method),
+    END_OF_CONFIG,
+};
+
+static const struct fs_hf_entry deepseek3_config[] = {
+    JSON("topk_method", "\"noaux_tc\""),
+    JSON("scoring_func", "\"sigmoid\""),
+    JSON("rope_interleave", "true"),
+    JSON("num_nextn_predict_layers", "0"),
+    END_OF_CONFIG,
+};
+
+static const struct fs_hf_rule indexer_rules[] = {
+    TENSOR("blk.%.indexer.k_norm", "model.layers.%.self_attn.indexer.k_norm"),
+    TENSOR("blk.%.indexer.proj", "model.layers.%.self_attn.indexer.weights_proj"),
+    TENSOR("blk.%.indexer.attn_k", "model.layers.%.self_attn.indexer.wk"),
+    TENSOR("blk.%.indexer.attn_q_b", "model.layers.%.self_attn.indexer.wq_b"),
+    END_OF_RULES,
+};
+
+static const struct fs_hf_entry indexer_config[] = {
+    KEY("index_n_heads", "attention.indexer.head_count"),
+    KEY("index_head_dim", "attention.indexer.key_length"),
+    KEY("index_topk", "attention.indexer.top_k"),
+    CALL("mlp_layer_types", fs_hf_write_mlp_types),
+    END_OF_CONFIG,
+};
+
+/* The scales of MiniCPM 3 are in no key; llama.cpp has them as constants. */
+static const struct fs_hf_entry minicpm3_config[] = {
+    JSON("scale_emb", "12"),
+    JSON("scale_depth", "1.4"),
+    JSON("dim_model_base", "256"),
+    END_OF_CONFIG,
+};
+
+#define RULES_BUT_QK                                                                               \
+    fs_hf_embedding_rules, fs_hf_norm_rules, fs_hf_attention_rules, fs_hf_mlp_rules,               \
+        fs_hf_experts_rules
+
+const struct fs_hf_row fs_hf_rows_latent[] = {
+    {.architecture = "deepseek2",
+     .applies = has_choice_bias,
+     .class_name = "DeepseekV3ForCausalLM",
+     .model_type = "deepseek_v3",
+     .rules = {latent_rules, fs_hf_choice_bias_rules, fs_hf_shared_experts_rules, RULES_BUT_QK},
+     .config = {latent_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_routed_config, deepseek3_config}},
+    {.architecture = "deepseek2",
+     .class_name = "DeepseekV2ForCausalLM",
+     .model_type = "deepseek_v2",
+     .rules = {latent_rules, fs_hf_shared_experts_rules, RULES_BUT_QK},
+     .config = {latent_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_routed_config, deepseek2_config}},
+    {.architecture = "deepseek32",
+     .class_name = "DeepseekV32ForCausalLM",
+     .model_type = "deepseek_v32",
+     .rules = {latent_rules, indexer_rules, fs_hf_choice_bias_rules, fs_hf_shared_experts_rules,
+               RULES_BUT_QK},
+     .config = {latent_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_routed_config, indexer_config}},
+    {.architecture = "glm-dsa",
+     .class_name = "GlmMoeDsaForCausalLM",
+     .model_type = "glm_moe_dsa",
+     .rules = {latent_rules, indexer_rules, fs_hf_choice_bias_rules, fs_hf_shared_experts_rules,
+               RULES_BUT_QK},
+     .config = {latent_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_routed_config, indexer_config}},
+    {.architecture = "minicpm3",
+     .class_name = "MiniCPM3ForCausalLM",
+     .model_type = "minicpm3",
+     .rules = {latent_rules, RULES_BUT_QK},
+     .config = {latent_config, fs_hf_rms_norm, fs_hf_silu, minicpm3_config}},
+    {.architecture = NULL},
+};

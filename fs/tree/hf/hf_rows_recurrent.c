@@ -1,0 +1,468 @@
+/* Checkpoints of recurrent models, and of hybrids of recurrent layers and attention. */
+#include "fs/tree/hf/hf_rows.h"
+
+/* Return a quotient, or 0 if the divisor is. */
+static uint64_t divide(uint64_t a, uint64_t b)
+{
+    return b > 0 ? a / b : 0;
+}
+
+static uint64_t inner_size(const struct fs_hf_model *hf)
+{
+    return fs_hf_number(hf, "ssm.inner_size", 0);
+}
+
+/* The factor from the width of the embeddings to that of the recurrence. */
+static void write_expand(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct fs_hf_model *hf = config->hf;
+
+    fs_hf_member_unsigned(config, entry->name,
+                          divide(inner_size(hf), fs_hf_number(hf, "embedding_length", 0)));
+}
+
+/* The width of a recurrent head. */
+static void write_ssm_head_dim(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct fs_hf_model *hf = config->hf;
+
+    fs_hf_member_unsigned(config, entry->name,
+                          divide(inner_size(hf), fs_hf_number(hf, "ssm.time_step_rank", 0)));
+}
+
+/* ---- mamba ---- */
+
+static const struct fs_hf_rule mamba_rules[] = {
+    TENSOR("token_embd", "backbone.embeddings"),
+    TENSOR("output_norm", "backbone.norm_f"),
+    TENSOR("output", "lm_head"),
+    TENSOR("blk.%.attn_norm", "backbone.layers.%.norm"),
+    TENSOR("blk.%.ssm_in", "backbone.layers.%.mixer.in_proj"),
+    TENSOR("blk.%.ssm_out", "backbone.layers.%.mixer.out_proj"),
+    ARRANGED("blk.%.ssm_conv1d.weight", "backbone.layers.%.mixer.conv1d.weight",
+             fs_hf_with_middle_axis),
+    TENSOR("blk.%.ssm_conv1d.bias", "backbone.layers.%.mixer.conv1d.bias"),
+    END_OF_RULES,
+};
+
+static const struct fs_hf_rule mamba1_rules[] = {
+    LOG_OF_NEGATED("blk.%.ssm_a", "backbone.layers.%.mixer.A_log", fs_hf_as_stored),
+    TENSOR("blk.%.ssm_d", "backbone.layers.%.mixer.D"),
+    TENSOR("blk.%.ssm_x", "backbone.layers.%.mixer.x_proj"),
+    TENSOR("blk.%.ssm_dt", "backbone.layers.%.mixer.dt_proj"),
+    END_OF_RULES,
+};
+
+static const struct fs_hf_rule mamba2_rules[] = {
+    LOG_OF_NEGATED("blk.%.ssm_a", "backbone.layers.%.mixer.A_log", fs_hf_flat),
+    ARRANGED("blk.%.ssm_d", "backbone.layers.%.mixer.D", fs_hf_flat),
+    TENSOR("blk.%.ssm_dt.bias", "backbone.layers.%.mixer.dt_bias"),
+    ARRANGED("blk.%.ssm_norm", "backbone.layers.%.mixer.norm", fs_hf_flat),
+    END_OF_RULES,
+};
+
+static const struct fs_hf_entry mamba_config[] = {
+    KEY("hidden_size", "embedding_length"),
+    CALL("num_hidden_layers", fs_hf_write_n_layer),
+    KEY("state_size", "ssm.state_size"),
+    KEY("conv_kernel", "ssm.conv_kernel"),
+    CALL("expand", write_expand),
+    KEY("layer_norm_epsilon", "attention.layer_norm_rms_epsilon"),
+    HAS("use_conv_bias", "blk.%.ssm_conv1d.bias"),
+    HAS("use_bias", "blk.%.ssm_in.bias"),
+    JSON("hidden_act", "\"silu\""),
+    END_OF_CONFIG,
+};
+
+static const struct fs_hf_entry mamba1_config[] = {
+    KEY("intermediate_size", "ssm.inner_size"),
+    KEY("time_step_rank", "ssm.time_step_rank"),
+    END_OF_CONFIG,
+};
+
+static const struct fs_hf_entry mamba2_config[] = {
+    KEY("num_heads", "ssm.time_step_rank"),
+    CALL("head_dim", write_ssm_head_dim),
+    KEY("n_groups", "ssm.group_count"),
+    END_OF_CONFIG,
+};
+
+static bool has_inner_norms(const struct fs_hf_model *hf)
+{
+    return fs_hf_bool(hf, "ssm.dt_b_c_rms", false);
+}
+
+/* ---- recurrent layers of hybrids ---- */
+
+static const struct fs_hf_rule hybrid_ssm_rules[] = {
+    TENSOR("blk.%.ssm_in", "model.layers.%.mamba.in_proj"),
+    TENSOR("blk.%.ssm_out", "model.layers.%.mamba.out_proj"),
+    ARRANGED("blk.%.ssm_conv1d.weight", "model.layers.%.mamba.conv1d.weight",
+             fs_hf_with_middle_axis),
+    TENSOR("blk.%.ssm_conv1d.bias", "model.layers.%.mamba.conv1d.bias"),
+    END_OF_RULES,
+};
+
+static const struct fs_hf_rule hybrid_mamba2_rules[] = {
+    LOG_OF_NEGATED("blk.%.ssm_a", "model.layers.%.mamba.A_log", fs_hf_flat),
+    ARRANGED("blk.%.ssm_d", "model.layers.%.mamba.D", fs_hf_flat),
+    TENSOR("blk.%.ssm_dt.bias", "model.layers.%.mamba.dt_bias"),
+    ARRANGED("blk.%.ssm_norm", "model.layers.%.mamba.norm", fs_hf_flat),
+    END_OF_RULES,
+};
+
+static const struct fs_hf_entry hybrid_sizes[] = {
+    KEY("hidden_size", "embedding_length"),
+    COUNT_OF("intermediate_size", "feed_forward_length", fs_hf_write_largest),
+    CALL("num_hidden_layers", fs_hf_write_n_layer),
+    COUNT_OF("num_attention_heads", "attention.head_count", fs_hf_write_largest),
+    COUNT_OF("num_key_value_heads", "attention.head_count_kv", fs_hf_write_largest),
+    KEY("max_position_embeddings", "context_length"),
+    END_OF_CONFIG,
+};
+
+static const struct fs_hf_entry hybrid_mamba2_config[] = {
+    KEY("mamba_n_heads", "ssm.time_step_rank"),      CALL("mamba_d_head", write_ssm_head_dim),
+    KEY("mamba_n_groups", "ssm.group_count"),        KEY("mamba_d_state", "ssm.state_size"),
+    KEY("mamba_d_conv", "ssm.conv_kernel"),          CALL("mamba_expand", write_expand),
+    HAS("mamba_conv_bias", "blk.%.ssm_conv1d.bias"), HAS("mamba_proj_bias", "blk.%.ssm_in.bias"),
+    HAS("attention_bias", "blk.%.attn_q.bias"),      END_OF_CONFIG,
+};
+
+static bool has_attention(const struct fs_hf_model *hf, uint64_t layer)
+{
+    return fs_hf_layer_has(hf, layer, "blk.%.attn_q.weight");
+}
+
+/* ---- granitehybrid: Granite 4 and Bamba ---- */
+
+static bool is_bamba(const struct fs_hf_model *hf)
+{
+    return !fs_hf_key(hf, "embedding_scale");
+}
+
+static const struct fs_hf_rule bamba_rules[] = {
+    TENSOR("output_norm", "model.final_layernorm"),
+    TENSOR("blk.%.ffn_norm", "model.layers.%.pre_ff_layernorm"),
+    TENSOR("blk.%.ffn_gate", "model.layers.%.feed_forward.gate_proj"),
+    TENSOR("blk.%.ffn_up", "model.layers.%.feed_forward.up_proj"),
+    TENSOR("blk.%.ffn_down", "model.layers.%.feed_forward.down_proj"),
+    END_OF_RULES,
+};
+
+static void write_attention_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const uint64_t n_layer = fs_hf_n_layer(config->hf);
+
+    fs_hf_begin_array(config, entry->name);
+    for (uint64_t i = 0; i < n_layer; i++) {
+        if (has_attention(config->hf, i))
+            fs_hf_element_unsigned(config, i);
+    }
+    fs_hf_end_array(config);
+}
+
+/* Bamba's class rotates half of a head. */
+static const struct fs_hf_entry bamba_config[] = {
+    CALL("attn_layer_indices", write_attention_layers),
+    CALL("rope", fs_hf_write_rope),
+    JSON("partial_rotary_factor", "0.5"),
+    HAS("mlp_bias", "blk.%.ffn_up.bias"),
+    END_OF_CONFIG,
+};
+
+/* Without experts, the shared feed-forward is the only one. */
+static const struct fs_hf_rule granite_hybrid_rules[] = {
+    JOINED("blk.%.ffn_gate", "blk.%.ffn_up", "model.layers.%.shared_mlp.input_linear",
+           fs_hf_concatenated_rows),
+    ELSEWHERE("blk.%.ffn_up"),
+    TENSOR("blk.%.ffn_down", "model.layers.%.shared_mlp.output_linear"),
+    END_OF_RULES,
+};
+
+static void write_granite_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct fs_hf_model *hf = config->hf;
+    const uint64_t n_layer = fs_hf_n_layer(hf);
+    const bool is_rotated = fs_hf_bool(hf, "rope.scaling.finetuned", false);
+
+    (void)entry;
+    fs_hf_begin_array(config, "layer_types");
+    for (uint64_t i = 0; i < n_layer; i++)
+        fs_hf_element_text(config, has_attention(hf, i) ? "attention" : "mamba");
+    fs_hf_end_array(config);
+    fs_hf_member_json(config, "position_embedding_type", is_rotated ? "\"rope\"" : "null");
+    fs_hf_member_unsigned(config, "shared_intermediate_size",
+                          fs_hf_number(hf, "expert_shared_feed_forward_length",
+                                       fs_hf_number(hf, "feed_forward_length", 0)));
+}
+
+static const struct fs_hf_entry granite_hybrid_config[] = {
+    KEY_OR("embedding_multiplier", "embedding_scale", "1.0"),
+    KEY_OR("residual_multiplier", "residual_scale", "1.0"),
+    KEY_OR("attention_multiplier", "attention.scale", "1.0"),
+    KEY_OR("logits_scaling", "logit_scale", "1.0"),
+    KEY_OR("num_local_experts", "expert_count", "0"),
+    KEY_OR("num_experts_per_tok", "expert_used_count", "0"),
+    CALL("layer_types", write_granite_layers),
+    CALL("rope", fs_hf_write_rope),
+    END_OF_CONFIG,
+};
+
+/* ---- jamba ---- */
+
+static const struct fs_hf_rule jamba_rules[] = {
+    LOG_OF_NEGATED("blk.%.ssm_a", "model.layers.%.mamba.A_log", fs_hf_as_stored),
+    TENSOR("blk.%.ssm_d", "model.layers.%.mamba.D"),
+    TENSOR("blk.%.ssm_x", "model.layers.%.mamba.x_proj"),
+    TENSOR("blk.%.ssm_dt", "model.layers.%.mamba.dt_proj"),
+    TENSOR("blk.%.ssm_dt_norm", "model.layers.%.mamba.dt_layernorm"),
+    TENSOR("blk.%.ssm_b_norm", "model.layers.%.mamba.b_layernorm"),
+    TENSOR("blk.%.ssm_c_norm", "model.layers.%.mamba.c_layernorm"),
+    TENSOR("blk.%.ffn_gate_inp", "model.layers.%.feed_forward.router"),
+    TENSOR("blk.%.ffn_gate_exps", "model.layers.%.feed_forward.experts.#.gate_proj"),
+    TENSOR("blk.%.ffn_up_exps", "model.layers.%.feed_forward.experts.#.up_proj"),
+    TENSOR("blk.%.ffn_down_exps", "model.layers.%.feed_forward.experts.#.down_proj"),
+    END_OF_RULES,
+};
+
+/* Write the period and the offset of the layers that have a tensor. */
+static void write_period(struct fs_hf_config *config, const char *period, const char *offset,
+                         const char *pattern)
+{
+    const uint64_t n_layer = fs_hf_n_layer(config->hf);
+    uint64_t first = 0, second;
+
+    while (first < n_layer && !fs_hf_layer_has(config->hf, first, pattern))
+        first++;
+    second = first + 1;
+    while (second < n_layer && !fs_hf_layer_has(config->hf, second, pattern))
+        second++;
+    /* If there is only one such layer, or none, the period exceeds the number of layers. */
+    fs_hf_member_unsigned(config, period, second < n_layer ? second - first : n_layer + 1);
+    fs_hf_member_unsigned(config, offset, first);
+}
+
+static void write_jamba_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    (void)entry;
+    write_period(config, "attn_layer_period", "attn_layer_offset", "blk.%.attn_q.weight");
+    write_period(config, "expert_layer_period", "expert_layer_offset", "blk.%.ffn_gate_inp.weight");
+}
+
+static const struct fs_hf_entry jamba_config[] = {
+    KEY("mamba_d_state", "ssm.state_size"),
+    KEY("mamba_d_conv", "ssm.conv_kernel"),
+    CALL("mamba_expand", write_expand),
+    KEY("mamba_dt_rank", "ssm.time_step_rank"),
+    HAS("mamba_conv_bias", "blk.%.ssm_conv1d.bias"),
+    HAS("mamba_proj_bias", "blk.%.ssm_in.bias"),
+    KEY_OR("num_experts", "expert_count", "1"),
+    KEY_OR("num_experts_per_tok", "expert_used_count", "1"),
+    CALL("layers", write_jamba_layers),
+    END_OF_CONFIG,
+};
+
+/* ---- lfm2 ---- */
+
+static const struct fs_hf_rule lfm2_rules[] = {
+    TENSOR("token_embd_norm", "model.embedding_norm"),
+    TENSOR("output_norm", "model.embedding_norm"),
+    TENSOR("blk.%.attn_norm", "model.layers.%.operator_norm"),
+    TENSOR("blk.%.ffn_norm", "model.layers.%.ffn_norm"),
+    TENSOR("blk.%.attn_output", "model.layers.%.self_attn.out_proj"),
+    TENSOR("blk.%.attn_q_norm", "model.layers.%.self_attn.q_layernorm"),
+    TENSOR("blk.%.attn_k_norm", "model.layers.%.self_attn.k_layernorm"),
+    ARRANGED("blk.%.shortconv.conv.weight", "model.layers.%.conv.conv.weight",
+             fs_hf_with_middle_axis),
+    TENSOR("blk.%.shortconv.conv.bias", "model.layers.%.conv.conv.bias"),
+    TENSOR("blk.%.shortconv.in_proj", "model.layers.%.conv.in_proj"),
+    TENSOR("blk.%.shortconv.out_proj", "model.layers.%.conv.out_proj"),
+    TENSOR("blk.%.ffn_gate", "model.layers.%.feed_forward.w1"),
+    TENSOR("blk.%.ffn_down", "model.layers.%.feed_forward.w2"),
+    TENSOR("blk.%.ffn_up", "model.layers.%.feed_forward.w3"),
+    TENSOR("blk.%.ffn_gate_inp", "model.layers.%.feed_forward.gate"),
+    TENSOR("blk.%.exp_probs_b.bias", "model.layers.%.feed_forward.expert_bias"),
+    TENSOR("blk.%.ffn_gate_exps", "model.layers.%.feed_forward.experts.#.w1"),
+    TENSOR("blk.%.ffn_down_exps", "model.layers.%.feed_forward.experts.#.w2"),
+    TENSOR("blk.%.ffn_up_exps", "model.layers.%.feed_forward.experts.#.w3"),
+    END_OF_RULES,
+};
+
+static void write_lfm2_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const uint64_t n_layer = fs_hf_n_layer(config->hf);
+
+    fs_hf_begin_array(config, entry->name);
+    for (uint64_t i = 0; i < n_layer; i++)
+        fs_hf_element_text(config, has_attention(config->hf, i) ? "full_attention" : "conv");
+    fs_hf_end_array(config);
+}
+
+static const struct fs_hf_entry lfm2_config[] = {
+    KEY("norm_eps", "attention.layer_norm_rms_epsilon"),
+    KEY("conv_L_cache", "shortconv.l_cache"),
+    HAS("conv_bias", "blk.%.shortconv.in_proj.bias"),
+    JSON("block_auto_adjust_ff_dim", "false"),
+    CALL("layer_types", write_lfm2_layers),
+    CALL("rope", fs_hf_write_rope),
+    END_OF_CONFIG,
+};
+
+static const struct fs_hf_entry lfm2moe_config[] = {
+    KEY("moe_intermediate_size", "expert_feed_forward_length"),
+    KEY("num_experts", "expert_count"),
+    KEY("num_experts_per_tok", "expert_used_count"),
+    CALL("num_dense_layers", fs_hf_write_n_dense),
+    KEY_OR("routed_scaling_factor", "expert_weights_scale", "1.0"),
+    HAS("use_expert_bias", "blk.%.exp_probs_b.bias"),
+    JSON("norm_topk_prob", "true"),
+    END_OF_CONFIG,
+};
+
+/* ---- falcon-h1: its multipliers are in the weights ---- */
+
+static const struct fs_hf_rule falcon_h1_rules[] = {
+    TENSOR("blk.%.ffn_norm.weight", "model.layers.%.pre_ff_layernorm.weight"),
+    TENSOR("blk.%.ffn_norm", "model.layers.%.pre_ff_layernorm.weight"),
+    END_OF_RULES,
+};
+
+static const struct fs_hf_entry falcon_h1_config[] = {
+    KEY("mamba_d_ssm", "ssm.inner_size"), HAS("mamba_rms_norm", "blk.%.ssm_norm"),
+    HAS("mlp_bias", "blk.%.ffn_up.bias"), HAS("projectors_bias", "blk.%.ssm_out.bias"),
+    CALL("rope", fs_hf_write_rope),       END_OF_CONFIG,
+};
+
+/* ---- nemotron_h: a mixer or a feed-forward per layer ---- */
+
+static const struct fs_hf_rule nemotron_h_rules[] = {
+    ARRANGED("blk.%.attn_q", "backbone.layers.%.mixer.q_proj", fs_hf_rotated_q),
+    ARRANGED("blk.%.attn_k", "backbone.layers.%.mixer.k_proj", fs_hf_rotated_k),
+    TENSOR("blk.%.attn_v", "backbone.layers.%.mixer.v_proj"),
+    TENSOR("blk.%.attn_output", "backbone.layers.%.mixer.o_proj"),
+    TENSOR("blk.%.ffn_up", "backbone.layers.%.mixer.up_proj"),
+    TENSOR("blk.%.ffn_down", "backbone.layers.%.mixer.down_proj"),
+    TENSOR("blk.%.ffn_gate_inp", "backbone.layers.%.mixer.gate"),
+    TENSOR("blk.%.exp_probs_b.bias", "backbone.layers.%.mixer.gate.e_score_correction_bias"),
+    TENSOR("blk.%.ffn_up_exps", "backbone.layers.%.mixer.experts.#.up_proj"),
+    TENSOR("blk.%.ffn_down_exps", "backbone.layers.%.mixer.experts.#.down_proj"),
+    TENSOR("blk.%.ffn_up_shexp", "backbone.layers.%.mixer.shared_experts.up_proj"),
+    TENSOR("blk.%.ffn_down_shexp", "backbone.layers.%.mixer.shared_experts.down_proj"),
+    END_OF_RULES,
+};
+
+static void write_nemotron_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct fs_hf_model *hf = config->hf;
+    const uint64_t n_layer = fs_hf_n_layer(hf);
+
+    fs_hf_begin_array(config, entry->name);
+    for (uint64_t i = 0; i < n_layer; i++)
+        fs_hf_element_text(config, has_attention(hf, i)                            ? "attention"
+                                   : fs_hf_layer_has(hf, i, "blk.%.ssm_in.weight") ? "mamba"
+                                   : fs_hf_layer_has(hf, i, "blk.%.ffn_gate_inp.weight") ? "moe"
+                                                                                         : "mlp");
+    fs_hf_end_array(config);
+}
+
+static const struct fs_hf_entry nemotron_h_config[] = {
+    CALL("layers_block_type", write_nemotron_layers),
+    CALL("head_dim", fs_hf_write_head_dim),
+    KEY("mamba_num_heads", "ssm.time_step_rank"),
+    CALL("mamba_head_dim", write_ssm_head_dim),
+    KEY("n_groups", "ssm.group_count"),
+    KEY("ssm_state_size", "ssm.state_size"),
+    KEY("conv_kernel", "ssm.conv_kernel"),
+    KEY_OR("layer_norm_epsilon", "attention.layer_norm_rms_epsilon", ""),
+    KEY_OR("layer_norm_epsilon", "attention.layer_norm_epsilon", ""),
+    HAS("use_conv_bias", "blk.%.ssm_conv1d.bias"),
+    HAS("use_bias", "blk.%.ssm_in.bias"),
+    HAS("mamba_proj_bias", "blk.%.ssm_in.bias"),
+    HAS("attention_bias", "blk.%.attn_q.bias"),
+    HAS("mlp_bias", "blk.%.ffn_up.bias"),
+    JSON("mlp_hidden_act", "\"relu2\""),
+    JSON("num_nextn_predict_layers", "0"),
+    END_OF_CONFIG,
+};
+
+static const struct fs_hf_entry nemotron_moe_config[] = {
+    KEY("n_routed_experts", "expert_count"),
+    KEY("num_experts_per_tok", "expert_used_count"),
+    KEY_OR("n_shared_experts", "expert_shared_count", "1"),
+    KEY("moe_intermediate_size", "expert_feed_forward_length"),
+    KEY("moe_shared_expert_intermediate_size", "expert_shared_feed_forward_length"),
+    KEY_OR("routed_scaling_factor", "expert_weights_scale", "1.0"),
+    KEY_OR("norm_topk_prob", "expert_weights_norm", "true"),
+    KEY_OR("n_group", "expert_group_count", "1"),
+    KEY_OR("topk_group", "expert_group_used_count", "1"),
+    END_OF_CONFIG,
+};
+
+const struct fs_hf_row fs_hf_rows_recurrent[] = {
+    {.architecture = "mamba",
+     .applies = has_inner_norms,
+     .class_name = "FalconMambaForCausalLM",
+     .model_type = "falcon_mamba",
+     .rules = {mamba_rules, mamba1_rules},
+     .config = {mamba_config, mamba1_config}},
+    {.architecture = "mamba",
+     .class_name = "MambaForCausalLM",
+     .model_type = "mamba",
+     .rules = {mamba_rules, mamba1_rules},
+     .config = {mamba_config, mamba1_config}},
+    {.architecture = "mamba2",
+     .class_name = "Mamba2ForCausalLM",
+     .model_type = "mamba2",
+     .rules = {mamba_rules, mamba2_rules},
+     .config = {mamba_config, mamba2_config}},
+    {.architecture = "granitehybrid",
+     .applies = is_bamba,
+     .class_name = "BambaForCausalLM",
+     .model_type = "bamba",
+     .rules = {bamba_rules, hybrid_ssm_rules, hybrid_mamba2_rules, fs_hf_rotated_rules,
+               fs_hf_embedding_rules, fs_hf_norm_rules, fs_hf_attention_rules},
+     .config = {hybrid_sizes, fs_hf_rms_norm, fs_hf_silu, hybrid_mamba2_config, bamba_config}},
+    {.architecture = "granitehybrid",
+     .class_name = "GraniteMoeHybridForCausalLM",
+     .model_type = "granitemoehybrid",
+     .rules = {granite_hybrid_rules, fs_hf_granite_experts_rules, hybrid_ssm_rules,
+               hybrid_mamba2_rules, fs_hf_rotated_rules, fs_hf_embedding_rules, fs_hf_norm_rules,
+               fs_hf_attention_rules},
+     .config = {hybrid_sizes, fs_hf_rms_norm, fs_hf_silu, hybrid_mamba2_config,
+                granite_hybrid_config}},
+    {.architecture = "jamba",
+     .class_name = "JambaForCausalLM",
+     .model_type = "jamba",
+     .rules = {bamba_rules, hybrid_ssm_rules, jamba_rules, fs_hf_embedding_rules, fs_hf_norm_rules,
+               fs_hf_attention_rules},
+     .config = {hybrid_sizes, fs_hf_rms_norm, fs_hf_silu, jamba_config}},
+    {.architecture = "lfm2",
+     .class_name = "Lfm2ForCausalLM",
+     .model_type = "lfm2",
+     .rules = {lfm2_rules, fs_hf_embedding_rules, fs_hf_attention_rules},
+     .config = {hybrid_sizes, lfm2_config}},
+    {.architecture = "lfm2moe",
+     .class_name = "Lfm2MoeForCausalLM",
+     .model_type = "lfm2_moe",
+     .rules = {lfm2_rules, fs_hf_embedding_rules, fs_hf_attention_rules},
+     .config = {hybrid_sizes, lfm2_config, lfm2moe_config}},
+    {.architecture = "falcon-h1",
+     .class_name = "FalconH1ForCausalLM",
+     .model_type = "falcon_h1",
+     .rules = {falcon_h1_rules, bamba_rules, hybrid_ssm_rules, hybrid_mamba2_rules,
+               fs_hf_embedding_rules, fs_hf_norm_rules, fs_hf_attention_rules},
+     .config = {hybrid_sizes, fs_hf_head_dim_config, fs_hf_rms_norm, fs_hf_silu,
+                hybrid_mamba2_config, falcon_h1_config}},
+    {.architecture = "nemotron_h",
+     .class_name = "NemotronHForCausalLM",
+     .model_type = "nemotron_h",
+     .rules = {nemotron_h_rules, mamba_rules, mamba2_rules},
+     .config = {hybrid_sizes, nemotron_h_config}},
+    {.architecture = "nemotron_h_moe",
+     .class_name = "NemotronHForCausalLM",
+     .model_type = "nemotron_h",
+     .rules = {nemotron_h_rules, mamba_rules, mamba2_rules},
+     .config = {hybrid_sizes, nemotron_h_config, nemotron_moe_config}},
+    {.architecture = NULL},
+};
