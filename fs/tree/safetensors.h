@@ -24,6 +24,7 @@ enum fs_dtype {
 /* An entry of a header. */
 struct fs_safetensor {
     struct gguf_string name; /* UTF-8 */
+    char made_name[256];     /* room for a name that is in no file */
     const char *dtype;       /* "BF16" */
     uint32_t n_dims;
     uint64_t shape[GGUF_MAX_DIMS]; /* the slowest dimension first */

@@ -1,8 +1,8 @@
 #include "fs/tree/hf/hf_checkpoint.h"
 
-#include "fs/tree/gguf_bytes.h"
 #include "fs/tree/hf/tokenizer_json.h"
 #include "fs/tree/json.h"
+#include "fs/tree/safetensors.h"
 #include "fs/tree/tree.h"
 #include "gguf/support/grow.h"
 
@@ -113,45 +113,6 @@ static int plan_shards(const struct fs_tree *tree, uint64_t shard_bytes)
     return 0;
 }
 
-/*
- * Write the header of a file of weights: the length of the JSON, then the JSON, with blanks up to a
- * multiple of 8 bytes. (https://github.com/huggingface/safetensors, README.md)
- */
-static int write_header(const struct fs_tree *tree, const void *subject, struct fs_place *place,
-                        struct fs_sink *sink)
-{
-    static const char *const names[] = {[FS_F32] = "F32", [FS_F16] = "F16", [FS_BF16] = "BF16"};
-    const struct fs_hf_shard *shard = subject;
-    const struct fs_hf_tensor *tensor = &tree->hf->tensors.list[shard->first + place->item];
-    struct fs_hf_arranged arranged;
-    char name[FS_HF_NAME_BYTES];
-    uint64_t n_bytes;
-    int result;
-
-    if (place->item == 0) {
-        fs_gguf_number(sink, shard->header_bytes, sizeof(uint64_t));
-        fs_sink_literal(sink, "{\"__metadata__\":{\"format\":\"pt\"}");
-    }
-    result = get_bytes(tree, tensor, &arranged, &n_bytes);
-    if (result < 0)
-        return result;
-    fs_hf_tensor_write_name(tensor, name);
-    fs_sink_print(sink, ",\n\"%s\":{\"dtype\":\"%s\",\"shape\":[", name,
-                  names[fs_dtype_of(tree, tensor->tensor)]);
-    for (unsigned i = 0; i < arranged.n_dims; i++)
-        fs_sink_print(sink, "%s%" PRIu64, i > 0 ? "," : "", arranged.shape[i]);
-    fs_sink_print(sink, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", place->offset,
-                  place->offset + n_bytes);
-    place->offset += n_bytes;
-    place->item++;
-    if (shard->first + place->item < shard->end)
-        return 1;
-    fs_sink_literal(sink, "}");
-    while (sink->position % 8 != 0)
-        fs_sink_literal(sink, " ");
-    return 0;
-}
-
 static int add_obstacle(struct fs_hf_checkpoint *checkpoint, const char *text)
 {
     const int result = gguf_buffer_add_string(&checkpoint->obstacles, text);
@@ -182,16 +143,6 @@ static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
         result = sort_by_width(tree);
     if (result == 0)
         result = plan_shards(tree, shard_bytes);
-    if (result < 0)
-        return result;
-    for (uint32_t i = 0; result == 0 && i < checkpoint->n_shards; i++) {
-        struct fs_sink counter = fs_sink_that_counts(0);
-        struct fs_place place = {0};
-
-        while ((result = write_header(tree, &checkpoint->shards[i], &place, &counter)) > 0)
-            ;
-        checkpoint->shards[i].header_bytes = counter.position - sizeof(uint64_t);
-    }
     if (result < 0)
         return result;
     /* Tensor data may be missing still; that is no obstacle. */
@@ -321,20 +272,39 @@ int fs_hf_index_write(const struct fs_tree *tree, const void *subject, struct fs
     return place->item < checkpoint->tensors.count;
 }
 
-int fs_hf_weights_size(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes)
+/* An fs_safetensors_list of a shard. */
+static int get_entry(const struct fs_tree *tree, const void *subject, uint64_t index,
+                     struct fs_safetensor *entry)
 {
     const struct fs_hf_shard *shard = subject;
+    const struct fs_hf_tensor *tensor = &tree->hf->tensors.list[shard->first + index];
+    struct fs_hf_arranged arranged;
+    int result;
 
-    (void)tree;
-    *size_bytes = sizeof(uint64_t) + shard->header_bytes + shard->data_bytes;
-    return 0;
+    if (index == shard->end - shard->first)
+        return 0;
+    result = get_bytes(tree, tensor, &arranged, &entry->size_bytes);
+    if (result < 0)
+        return result;
+    fs_hf_tensor_write_name(tensor, entry->made_name);
+    entry->name = (struct gguf_string){entry->made_name, strlen(entry->made_name)};
+    entry->dtype = fs_format_name(fs_dtype_of(tree, tensor->tensor));
+    entry->n_dims = arranged.n_dims;
+    memcpy(entry->shape, arranged.shape, sizeof arranged.shape);
+    return 1;
+}
+
+static int write_header(const struct fs_tree *tree, const void *subject, struct fs_place *place,
+                        struct fs_sink *sink)
+{
+    return fs_safetensors_write(get_entry, tree, subject, place, sink);
 }
 
 int fs_hf_weights_build(const struct fs_tree *tree, const void *subject,
                         const struct fs_interrupt *interrupt, struct fs_image *image)
 {
     const struct fs_hf_shard *shard = subject;
-    int result = fs_image_add_text(image, write_header, tree, subject, interrupt);
+    int result = fs_safetensors_add_header(image, write_header, tree, subject, interrupt);
 
     for (size_t i = shard->first; result == 0 && i < shard->end; i++) {
         const struct fs_hf_tensor *tensor = &tree->hf->tensors.list[i];

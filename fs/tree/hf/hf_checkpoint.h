@@ -21,7 +21,6 @@ struct fs_hf_shard {
     uint32_t index;
     size_t first, end;
     uint64_t data_bytes;
-    uint64_t header_bytes; /* of the JSON, with its padding */
 };
 
 struct fs_hf_checkpoint {
@@ -56,7 +55,6 @@ fs_text_writer fs_hf_generation_config_write;
 fs_text_writer fs_hf_index_write;
 fs_text_writer fs_hf_unused_write;
 fs_text_writer fs_hf_unsupported_write;
-int fs_hf_weights_size(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes);
 int fs_hf_weights_build(const struct fs_tree *tree, const void *subject,
                         const struct fs_interrupt *interrupt, struct fs_image *image);
 
