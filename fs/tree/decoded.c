@@ -213,3 +213,13 @@ int fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *te
 
     return result < 0 ? result : gguf_source_check(&model->files[tensor->file_index], end_offset);
 }
+
+void fs_decoded_load_ahead(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                           uint64_t first, uint64_t n)
+{
+    const struct dequant_span span =
+        dequant_span_of(tensor->type, tensor->ne[0], first, first + n, UINT64_MAX);
+
+    gguf_source_load_ahead(&model->files[tensor->file_index],
+                           tensor->file_offset + span.blocks_offset, (size_t)span.blocks_bytes);
+}

@@ -26,6 +26,13 @@ int fs_decoded_read_unchecked(const struct gguf_model *model, const struct gguf_
                               const struct fs_conversion *conversion, uint64_t offset,
                               size_t length, char *out, uint64_t *end_offset);
 
+/*
+ * Ask the processor to load the bytes of n elements into its cache, if they are all in blocks that
+ * follow one another.
+ */
+void fs_decoded_load_ahead(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                           uint64_t first, uint64_t n);
+
 /* Decode n_blocks blocks of a row, in either byte order; otherwise like dequant_decode_row(). */
 void fs_decode_blocks(const struct gguf_tensor *tensor, struct dequant_row row,
                       const uint8_t *blocks, float *out, size_t n_blocks);

@@ -2,13 +2,16 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "dequant/kernels.h"
 #include "dequant/rows.h"
 #include "dequant/small_floats.h"
 #include "fs/tree/image.h"
+#include "fs/tree/tile_cache.h"
 #include "tests/unit/gguf/model_file.h"
 
 TestSuite(fs_arranged, .init = model_file_begin_test);
@@ -257,6 +260,106 @@ Test(fs_arranged, arrays_larger_than_a_tile)
         check(model, &of);
         gguf_close(model);
     }
+}
+
+/* Two arrays that do not fit into the cache of tiles together, and their expected bytes. */
+struct shared {
+    struct fs_image images[2];
+    char *expected[2];
+    size_t size_bytes;
+};
+
+static void *read_slices(void *argument)
+{
+    static _Atomic uint64_t next_seed = 1;
+    const struct shared *shared = argument;
+    uint64_t state = next_seed++;
+    char *out = malloc(300002);
+
+    cr_assert_not_null(out);
+    for (int i = 0; i < 60; i++) {
+        const unsigned which = model_file_random(&state) % 2;
+        const uint64_t offset = model_file_random(&state) % (shared->size_bytes - 300000);
+
+        check_slice(&shared->images[which], shared->expected[which], offset,
+                    model_file_random(&state) % 300000, out);
+    }
+    free(out);
+    return NULL;
+}
+
+Test(fs_arranged, threads_share_tiles)
+{
+    enum { N_THREADS = 6, N_ROWS = 2500, ROW_ELEMENTS = 3072 };
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    struct shared shared;
+    pthread_t threads[N_THREADS];
+    struct gguf_model *model;
+
+    add_tensor(w, "a", 8, ROW_ELEMENTS, N_ROWS);
+    add_tensor(w, "b", 1, ROW_ELEMENTS, N_ROWS);
+    model = model_file_make(w);
+    for (size_t i = 0; i < 2; i++) {
+        const struct fs_arrangement of = {.tensors = {&model->tensors[i]},
+                                          .n_dims = 2,
+                                          .size = {ROW_ELEMENTS, N_ROWS},
+                                          .stride = {1, ROW_ELEMENTS}};
+        float *values[2] = {values_of(model, of.tensors[0]), NULL};
+
+        shared.expected[i] = expected_bytes(&of, values, FS_BF16, &shared.size_bytes);
+        free(values[0]);
+        fs_image_begin(&shared.images[i], model);
+        cr_assert_eq(fs_image_add_arranged(&shared.images[i], &of, FS_BF16), 0);
+    }
+    cr_assert_gt(2 * shared.size_bytes, FS_TILE_CACHE_BYTES);
+    for (size_t i = 0; i < N_THREADS; i++)
+        cr_assert_eq(pthread_create(&threads[i], NULL, read_slices, &shared), 0);
+    for (size_t i = 0; i < N_THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (size_t i = 0; i < 2; i++) {
+        fs_image_free(&shared.images[i]);
+        free(shared.expected[i]);
+    }
+    gguf_close(model);
+}
+
+Test(fs_arranged, tiles_of_changed_data_are_read_again)
+{
+    enum { ROW_ELEMENTS = 64, N_ROWS = 32 };
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    struct gguf_report report = {0};
+    struct model_bytes bytes;
+    struct gguf_model *model;
+    struct fs_image image;
+    float value = 3, found = 0;
+    uint64_t place;
+    int descriptor;
+
+    add_tensor(w, "a", 0, ROW_ELEMENTS, N_ROWS);
+    bytes = model_file_finish(w);
+    descriptor = model_file_create(bytes.data, bytes.size_bytes);
+    cr_assert_eq(model_file_open_descriptor(descriptor, &model, &report), 0);
+    fs_image_begin(&image, model);
+    cr_assert_eq(fs_image_add_arranged(&image,
+                                       &(struct fs_arrangement){.tensors = {&model->tensors[0]},
+                                                                .n_dims = 2,
+                                                                .size = {ROW_ELEMENTS, N_ROWS},
+                                                                .stride = {1, ROW_ELEMENTS}},
+                                       FS_F32),
+                 0);
+    cr_expect_eq(fs_image_read(&image, 0, 4, (char *)&found), 4);
+    /* Row 2, column 1 of the tensor is element 2 of row 1 of the image. */
+    place = model->tensors[0].file_offset + 4 * (2 * ROW_ELEMENTS + 1);
+    cr_assert_eq(pwrite(descriptor, &value, sizeof value, (off_t)place), sizeof value);
+    cr_expect_eq(fs_image_read(&image, 4 * (N_ROWS + 2), 4, (char *)&found), 4);
+    cr_expect_eq(found, 3);
+    /* The tiles are there, but not the file. */
+    cr_assert_eq(ftruncate(descriptor, 0), 0);
+    cr_expect_eq(fs_image_read(&image, 0, 4, (char *)&found), -EIO);
+    fs_image_free(&image);
+    gguf_close(model);
+    close(descriptor);
+    free(bytes.data);
 }
 
 Test(fs_arranged, what_is_stored_so_is_served_from_the_file)

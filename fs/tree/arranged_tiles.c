@@ -1,0 +1,247 @@
+#include "fs/tree/arranged_tiles.h"
+
+#include "fs/tree/tile_cache.h"
+#include "fs/tree/transpose.h"
+
+#include <string.h>
+
+/* A band leaves room for others in the cache. */
+#define BAND_BYTES (FS_TILE_CACHE_BYTES / 3 * 2)
+void fs_arranged_plan_tiles(struct fs_arranged *arranged)
+{
+    const uint64_t number_bytes = fs_format_bytes(arranged->conversion.format);
+    const uint64_t tile_elements = FS_TILE_BYTES / number_bytes;
+    const uint64_t line_elements = arranged->of.size[arranged->line_dim];
+    uint64_t width = FS_PIECE_ELEMENTS;
+
+    if (arranged->n_lines < tile_elements / FS_PIECE_ELEMENTS)
+        width = tile_elements / arranged->n_lines / FS_PIECE_ELEMENTS * FS_PIECE_ELEMENTS;
+    while (width > 1 && arranged->n_lines > BAND_BYTES / number_bytes / width)
+        width /= 2;
+    arranged->tile_width = fs_least(width, line_elements);
+    arranged->tile_lines = fs_least(arranged->n_lines, tile_elements / arranged->tile_width);
+    arranged->n_tiles_across = (arranged->n_lines - 1) / arranged->tile_lines + 1;
+    arranged->n_tiles_along = (line_elements - 1) / arranged->tile_width + 1;
+}
+
+/* The elements (outer, first + i, first_line + line), i below `width`, line below n_lines. */
+struct tile {
+    uint64_t outer;
+    uint64_t first;
+    uint64_t first_line;
+    size_t width;
+    size_t n_lines;
+};
+
+/*
+ * Lines lie far apart, so that the processor does not foresee which come next: ask for those that
+ * are decoded this many lines later.
+ */
+#define LINES_AHEAD 12u
+
+/* Write the tile's elements to `out`: `width` rows of n_lines elements. */
+static int read_tile(struct fs_reading *reading, const struct tile *tile, char *out)
+{
+    /* Lines that fill a whole line of the CPU's cache in each row. */
+    enum { ROW_BYTES = 64, MAX_LINES = ROW_BYTES / sizeof(uint16_t) };
+    const size_t number_bytes = fs_format_bytes(reading->arranged->conversion.format);
+    const size_t at_once = ROW_BYTES / number_bytes, pitch = FS_PIECE_ELEMENTS * number_bytes;
+    _Alignas(float) char piece[MAX_LINES * FS_PIECE_ELEMENTS * sizeof(uint16_t)];
+
+    /* All pieces of some lines: they lie in the same pages. */
+    for (size_t j = 0; j < tile->n_lines; j += at_once) {
+        const size_t n_lines = (size_t)fs_least(tile->n_lines - j, at_once);
+
+        for (size_t i = 0; i < tile->width; i += FS_PIECE_ELEMENTS) {
+            const size_t width = (size_t)fs_least(tile->width - i, FS_PIECE_ELEMENTS);
+
+            for (size_t line = 0; line < n_lines; line++) {
+                struct fs_line_element from = {tile->outer, tile->first_line + j + line,
+                                               tile->first + i};
+                int result;
+
+                result =
+                    fs_line_read(reading, &from, 0, width * number_bytes, piece + line * pitch);
+                if (result < 0)
+                    return result;
+                from.number += LINES_AHEAD;
+                if (from.number < tile->first_line + tile->n_lines)
+                    fs_line_load_ahead(reading, &from, width);
+            }
+            fs_transpose(piece, pitch, out + (i * tile->n_lines + j) * number_bytes,
+                         tile->n_lines * number_bytes, n_lines, width, number_bytes);
+        }
+    }
+    return 0;
+}
+
+/* Bytes of the array to be written. */
+struct slice {
+    uint64_t offset, end;
+    char *out;
+    uint64_t generation; /* of the files */
+};
+
+/* Row i of a tile, and the part of it that lies in the slice: bytes from `from` to `to`. */
+struct overlap {
+    uint64_t start, from, to;
+};
+
+static struct overlap overlap_of(const struct fs_arranged *arranged, const struct tile *tile,
+                                 size_t i, const struct slice *slice)
+{
+    const size_t number_bytes = fs_format_bytes(arranged->conversion.format);
+    const uint64_t row = tile->outer * arranged->of.size[arranged->line_dim] + tile->first + i;
+    const uint64_t start = (row * arranged->n_lines + tile->first_line) * number_bytes;
+
+    return (struct overlap){
+        .start = start,
+        .from = start > slice->offset ? start : slice->offset,
+        .to = fs_least(start + tile->n_lines * number_bytes, slice->end),
+    };
+}
+
+/* Returns the number of bytes. */
+static size_t copy_tile(const struct fs_arranged *arranged, const struct tile *tile,
+                        const struct slice *slice, const char *numbers)
+{
+    const size_t row_bytes = tile->n_lines * fs_format_bytes(arranged->conversion.format);
+    size_t n_bytes = 0;
+
+    for (size_t i = 0; i < tile->width; i++) {
+        const struct overlap part = overlap_of(arranged, tile, i, slice);
+
+        if (part.from >= part.to)
+            continue;
+        memcpy(slice->out + (part.from - slice->offset),
+               numbers + i * row_bytes + (part.from - part.start), (size_t)(part.to - part.from));
+        n_bytes += (size_t)(part.to - part.from);
+    }
+    return n_bytes;
+}
+
+static bool has_overlap(const struct fs_arranged *arranged, const struct tile *tile,
+                        const struct slice *slice)
+{
+    for (size_t i = 0; i < tile->width; i++) {
+        const struct overlap part = overlap_of(arranged, tile, i, slice);
+
+        if (part.from < part.to)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Copy the bytes of a tile that lie in the slice. Returns 0, 1 if another thread is reading the
+ * tile and the caller does not wait for it, or a negative errno.
+ */
+static int use_tile(struct fs_reading *reading, const struct tile *tile, const struct slice *slice,
+                    bool wait)
+{
+    const struct fs_arranged *arranged = reading->arranged;
+    const uint64_t band =
+        tile->outer * arranged->n_tiles_along + tile->first / arranged->tile_width;
+    const struct fs_tile_key key = {
+        .owner = arranged,
+        .number = band * arranged->n_tiles_across + tile->first_line / arranged->tile_lines,
+        .generation = slice->generation,
+    };
+    const size_t tile_bytes =
+        tile->width * tile->n_lines * fs_format_bytes(arranged->conversion.format);
+    struct fs_tile *cached;
+    size_t n_bytes = 0;
+    int result = fs_tile_get(&key, wait, &cached);
+
+    if (result < 0 || result == FS_TILE_BUSY)
+        return result < 0 ? result : 1;
+    if (result == FS_TILE_MISSING) {
+        result = read_tile(reading, tile, fs_tile_bytes(cached));
+        fs_tile_filled(cached, result == 0 ? tile_bytes : 0);
+    } else {
+        result = 0;
+    }
+    if (result == 0)
+        n_bytes = copy_tile(arranged, tile, slice, fs_tile_bytes(cached));
+    fs_tile_put(cached, n_bytes);
+    return result;
+}
+
+/* Tiles of a slice that are read by other threads, by their number in the slice. */
+struct busy_tiles {
+    uint64_t bits[16];
+};
+
+#define N_BUSY_TILES (sizeof(struct busy_tiles) * 8)
+
+/*
+ * Copy the bytes of all tiles in the slice. Threads that read neighbouring slices of a band share
+ * its tiles: the first pass leaves out those that others are reading, the second one waits for
+ * them.
+ */
+static int read_tiles(struct fs_reading *reading, const struct slice *slice, bool is_second,
+                      struct busy_tiles *busy)
+{
+    const struct fs_arranged *arranged = reading->arranged;
+    const uint64_t line_elements = arranged->of.size[arranged->line_dim];
+    const uint64_t row_bytes = arranged->n_lines * fs_format_bytes(arranged->conversion.format);
+    const uint64_t end_row = (slice->end - 1) / row_bytes + 1;
+    uint64_t number = 0;
+    int result = 0;
+
+    for (uint64_t row = slice->offset / row_bytes; result >= 0 && row < end_row;) {
+        struct tile tile = {.outer = row / line_elements};
+
+        tile.first = row % line_elements / arranged->tile_width * arranged->tile_width;
+        tile.width = (size_t)fs_least(line_elements - tile.first, arranged->tile_width);
+        for (; result >= 0 && tile.first_line < arranged->n_lines;
+             tile.first_line += tile.n_lines, number++) {
+            uint64_t *const word = &busy->bits[number % N_BUSY_TILES / 64];
+            const uint64_t bit = (uint64_t)1 << number % 64;
+
+            tile.n_lines =
+                (size_t)fs_least(arranged->n_lines - tile.first_line, arranged->tile_lines);
+            if ((is_second && (number >= N_BUSY_TILES || !(*word & bit))) ||
+                !has_overlap(arranged, &tile, slice))
+                continue;
+            result = use_tile(reading, &tile, slice, is_second || number >= N_BUSY_TILES);
+            if (result > 0)
+                *word |= bit;
+        }
+        row = tile.outer * line_elements + tile.first + tile.width;
+    }
+    return result < 0 ? result : 0;
+}
+
+/*
+ * Check that the files still have the tensors, before tiles are used that were decoded earlier.
+ * Gets the sum of the files' generations, which grows when one changes.
+ */
+static int check_files(const struct gguf_model *model, const struct fs_arranged *arranged,
+                       uint64_t *generation)
+{
+    *generation = 0;
+    for (unsigned t = 0; t < 2 && arranged->of.tensors[t]; t++) {
+        const struct gguf_tensor *tensor = arranged->of.tensors[t];
+        const struct gguf_source *file = &model->files[tensor->file_index];
+        const int result = gguf_source_check(file, tensor->file_offset + tensor->size_bytes);
+
+        if (result < 0)
+            return result;
+        *generation += gguf_source_generation(file);
+    }
+    return 0;
+}
+
+int fs_arranged_read_tiles(struct fs_reading *reading, uint64_t offset, size_t length, char *out)
+{
+    struct slice slice = {.offset = offset, .end = offset + length, .out = out};
+    struct busy_tiles busy = {0};
+    int result = check_files(reading->model, reading->arranged, &slice.generation);
+
+    if (result == 0)
+        result = read_tiles(reading, &slice, false, &busy);
+    if (result == 0)
+        result = read_tiles(reading, &slice, true, &busy);
+    return result;
+}
