@@ -101,7 +101,8 @@ static void write_score(const struct fs_vocabulary *vocabulary, uint32_t id, str
     /* The text <0x41> must not become a byte. */
     if (vocabulary->types[id] == GGUF_TOKEN_BYTE)
         score = vocabulary->lowest_score;
-    fs_sink_write(sink, text, fs_write_float(score, text));
+    /* As a double, so that sums of scores are those of programs that read floats. */
+    fs_sink_write(sink, text, fs_write_double((double)score, text));
 }
 
 static void write_token(const struct fs_vocabulary *vocabulary, uint32_t id, struct fs_sink *sink)
@@ -137,16 +138,23 @@ int fs_tokenizer_write_tokens(const struct fs_vocabulary *vocabulary, struct fs_
 
 /* ---- the merges ---- */
 
-static bool is_utf8(struct gguf_string text)
+/* Return the token of a text that may merge with others or come about so, or GGUF_NO_TOKEN. */
+static int32_t find_merging(const struct fs_vocabulary *vocabulary, struct gguf_string text)
 {
-    return !u8_check((const uint8_t *)text.data, (size_t)text.length_bytes);
+    const int32_t id = text.length_bytes > 0 ? fs_vocabulary_find(vocabulary, text) : GGUF_NO_TOKEN;
+
+    if (id < 0 || gguf_token_type_is_control(vocabulary->types[id]) ||
+        u8_check((const uint8_t *)text.data, (size_t)text.length_bytes))
+        return GGUF_NO_TOKEN;
+    return id;
 }
 
-static bool can_merge(const struct fs_vocabulary *vocabulary, struct gguf_string text)
+/* The same as far as merges are derived: the text <0x41> is not the byte 41. */
+static bool is_text_token(const struct fs_vocabulary *vocabulary, struct gguf_string text)
 {
-    return text.length_bytes > 0 &&
-           fs_vocabulary_is_merged(vocabulary, fs_vocabulary_find(vocabulary, text)) &&
-           is_utf8(text);
+    const int32_t id = find_merging(vocabulary, text);
+
+    return id >= 0 && vocabulary->types[id] != GGUF_TOKEN_BYTE;
 }
 
 /* `place->in_value` says that a merge has been written. */
@@ -179,29 +187,9 @@ static void write_file_merge(const struct fs_vocabulary *vocabulary, struct gguf
     right = (struct gguf_string){space + 1, merge.length_bytes - left.length_bytes - 1};
     memcpy(joined, left.data, (size_t)left.length_bytes);
     memcpy(joined + left.length_bytes, right.data, (size_t)right.length_bytes);
-    if (can_merge(vocabulary, left) && can_merge(vocabulary, right) &&
-        can_merge(vocabulary, (struct gguf_string){joined, merge.length_bytes - 1}))
+    if (find_merging(vocabulary, left) >= 0 && find_merging(vocabulary, right) >= 0 &&
+        find_merging(vocabulary, (struct gguf_string){joined, merge.length_bytes - 1}) >= 0)
         write_merge(left, right, place, sink);
-}
-
-static int write_file_merges(const struct fs_vocabulary *vocabulary, struct fs_place *place,
-                             struct fs_sink *sink)
-{
-    const struct gguf_array *merges = vocabulary->merges;
-    struct gguf_cursor *cursor = &place->value.level[0].cursor;
-    const uint64_t start = sink->position;
-
-    if (place->item == 0)
-        *cursor = gguf_array_begin(merges);
-    for (unsigned i = 0; i < 256 && sink->position - start < STEP_BYTES; i++) {
-        struct gguf_value merge;
-
-        if (place->item++ == merges->n_elements)
-            return 0;
-        gguf_array_next(cursor, GGUF_STRING, &merge);
-        write_file_merge(vocabulary, merge.string, place, sink);
-    }
-    return 1;
 }
 
 /*
@@ -213,17 +201,57 @@ static void write_merges_of(const struct fs_vocabulary *vocabulary, uint32_t id,
 {
     const struct gguf_string text = fs_vocabulary_text(vocabulary, id);
 
-    if (text.length_bytes > MAX_MERGED_BYTES || !can_merge(vocabulary, text) ||
+    if (text.length_bytes > MAX_MERGED_BYTES || !is_text_token(vocabulary, text) ||
         fs_vocabulary_find(vocabulary, text) != (int32_t)id)
         return;
     for (uint64_t n = text.length_bytes - 1; n > 0; n--) {
         const struct gguf_string left = {text.data, n};
         const struct gguf_string right = {text.data + n, text.length_bytes - n};
 
-        if (((unsigned char)*right.data & 0xc0) != 0x80 && can_merge(vocabulary, left) &&
-            can_merge(vocabulary, right))
+        if (((unsigned char)*right.data & 0xc0) != 0x80 && is_text_token(vocabulary, left) &&
+            is_text_token(vocabulary, right))
             write_merge(left, right, place, sink);
     }
+}
+
+/*
+ * Where the symbols are characters, a run of line breaks that is a token becomes that token, even
+ * if the file has no merges for it. Write all merges of such runs.
+ */
+static void write_line_break_merges(const struct fs_vocabulary *vocabulary, struct fs_place *place,
+                                    struct fs_sink *sink)
+{
+    static const char breaks[] = "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n";
+
+    for (size_t n = 2; n < sizeof breaks; n++) {
+        const struct gguf_string run = {breaks, n};
+
+        if (is_text_token(vocabulary, run))
+            write_merges_of(vocabulary, (uint32_t)fs_vocabulary_find(vocabulary, run), place, sink);
+    }
+}
+
+static int write_file_merges(const struct fs_vocabulary *vocabulary, struct fs_place *place,
+                             struct fs_sink *sink)
+{
+    const struct gguf_array *merges = vocabulary->merges;
+    struct gguf_cursor *cursor = &place->value.level[0].cursor;
+    const uint64_t start = sink->position;
+
+    if (place->item == 0) {
+        *cursor = gguf_array_begin(merges);
+        if (vocabulary->pretokenizer->is_raw)
+            write_line_break_merges(vocabulary, place, sink);
+    }
+    for (unsigned i = 0; i < 256 && sink->position - start < STEP_BYTES; i++) {
+        struct gguf_value merge;
+
+        if (place->item++ == merges->n_elements)
+            return 0;
+        gguf_array_next(cursor, GGUF_STRING, &merge);
+        write_file_merge(vocabulary, merge.string, place, sink);
+    }
+    return 1;
 }
 
 static int write_derived_merges(const struct fs_vocabulary *vocabulary, struct fs_place *place,

@@ -42,13 +42,11 @@ static bool write_charsmap(const struct gguf_array *charsmap, struct fs_place *p
                            struct fs_sink *sink)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const uint8_t *bytes = charsmap->data;
-
     for (unsigned i = 0; i < 768 && place->item < charsmap->n_elements; i++, place->item += 3) {
         const uint64_t left = charsmap->n_elements - place->item;
-        const unsigned first = bytes[place->item];
-        const unsigned second = left > 1 ? bytes[place->item + 1] : 0;
-        const unsigned third = left > 2 ? bytes[place->item + 2] : 0;
+        const unsigned first = fs_array_byte(charsmap, place->item);
+        const unsigned second = left > 1 ? fs_array_byte(charsmap, place->item + 1) : 0;
+        const unsigned third = left > 2 ? fs_array_byte(charsmap, place->item + 2) : 0;
 
         fs_sink_write(sink,
                       (char[]){digits[first >> 2], digits[(first & 3) << 4 | second >> 4],
@@ -69,6 +67,10 @@ static void write_unigram_normalizer_end(const struct fs_vocabulary *vocabulary,
                               "\"content\":\" \"},");
     if (vocabulary->is_space_added || vocabulary->is_space_merged)
         fs_sink_literal(sink, PREPEND ",");
+    /* Spaces alone get no other one before them. */
+    if (vocabulary->is_space_added && !vocabulary->is_space_merged)
+        fs_sink_literal(sink, "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"\\\\A" GGUF_SPACE_MARK
+                              "(?= *\\\\z)\"},\"content\":\"\"},");
     fs_sink_literal(sink, REPLACE_SPACES "]}");
 }
 

@@ -61,14 +61,21 @@ struct gguf_string fs_vocabulary_text(const struct fs_vocabulary *vocabulary, ui
     return text.string;
 }
 
-double fs_array_number(const struct gguf_array *array, uint64_t index)
+struct gguf_value fs_array_element(const struct gguf_array *array, uint64_t index)
 {
     const enum gguf_value_type type = array->element_type;
     struct gguf_cursor cursor = cursor_at(array, index * gguf_value_type_bytes(type));
     struct gguf_value value;
 
     gguf_array_next(&cursor, type, &value);
-    switch (type) {
+    return value;
+}
+
+double fs_array_number(const struct gguf_array *array, uint64_t index)
+{
+    const struct gguf_value value = fs_array_element(array, index);
+
+    switch (value.type) {
     case GGUF_FLOAT32:
         return (double)value.f32;
     case GGUF_FLOAT64:
@@ -127,12 +134,6 @@ int32_t fs_vocabulary_find(const struct fs_vocabulary *vocabulary, struct gguf_s
 static int32_t find_literal(const void *vocabulary, const char *text)
 {
     return fs_vocabulary_find(vocabulary, (struct gguf_string){text, strlen(text)});
-}
-
-bool fs_vocabulary_is_merged(const struct fs_vocabulary *vocabulary, int32_t id)
-{
-    return id >= 0 && !gguf_token_type_is_control(vocabulary->types[id]) &&
-           vocabulary->types[id] != GGUF_TOKEN_BYTE;
 }
 
 /* ---- making the index ---- */

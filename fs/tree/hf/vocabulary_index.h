@@ -90,10 +90,14 @@ struct gguf_string fs_vocabulary_text(const struct fs_vocabulary *vocabulary, ui
 /* Return the first token with that text, or GGUF_NO_TOKEN. */
 int32_t fs_vocabulary_find(const struct fs_vocabulary *vocabulary, struct gguf_string text);
 
-/* Return true if text may become the token by merging. */
-bool fs_vocabulary_is_merged(const struct fs_vocabulary *vocabulary, int32_t id);
-
-/* Return an element of an array of numbers, without a change of its bits for floats. */
+/* Return an element of an array of numbers. */
+struct gguf_value fs_array_element(const struct gguf_array *array, uint64_t index);
 double fs_array_number(const struct gguf_array *array, uint64_t index);
+
+/* The same for an array of integers that are bytes, signed or not. */
+static inline uint8_t fs_array_byte(const struct gguf_array *array, uint64_t index)
+{
+    return (uint8_t)fs_array_element(array, index).u64;
+}
 
 #endif

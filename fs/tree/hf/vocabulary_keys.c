@@ -74,22 +74,17 @@ static bool is_true(const struct fs_vocabulary *vocabulary, const char *name, bo
     return value->type == GGUF_BOOL && value->boolean;
 }
 
-static uint64_t read_u32_le(const struct gguf_array *array)
-{
-    uint64_t number = 0;
-
-    for (unsigned i = 0; i < sizeof(uint32_t); i++)
-        number |= (uint64_t)array->data[i] << (8 * i);
-    return number;
-}
-
 /* Return true for a table that a reader of it accepts; see characters_map.h of the runner. */
 static bool is_charsmap(const struct gguf_array *array)
 {
-    return gguf_value_type_bytes(array->element_type) == 1 &&
-           array->n_elements >= sizeof(uint32_t) &&
-           read_u32_le(array) <= array->n_elements - sizeof(uint32_t) &&
-           read_u32_le(array) % sizeof(uint32_t) == 0;
+    uint64_t n_unit_bytes = 0;
+
+    if (!is_integer(array->element_type) || array->n_elements < sizeof(uint32_t))
+        return false;
+    for (unsigned i = 0; i < sizeof(uint32_t); i++)
+        n_unit_bytes |= (uint64_t)fs_array_byte(array, i) << (8 * i);
+    return n_unit_bytes <= array->n_elements - sizeof(uint32_t) &&
+           n_unit_bytes % sizeof(uint32_t) == 0;
 }
 
 /* ---- obstacles ---- */

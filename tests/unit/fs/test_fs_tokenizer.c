@@ -198,7 +198,7 @@ Test(fs_tokenizer, unigram_has_scores_and_a_map)
     json = read_tokenizer(&made);
     expect_json(model_of(json, "vocab"),
                 "[[\"<pad>\",0],[\"</s>\",0],[\"<unk>\",0],[\"▁a\",-1.5],[\"<0x41>\",-1.5],"
-                "[\"b\",-3.4028235e+38]]");
+                "[\"b\",-3.4028234663852886e+38]]");
     expect_json(model_of(json, "unk_id"), "2");
     steps = cJSON_GetObjectItem(cJSON_GetObjectItem(json, "normalizer"), "normalizers");
     expect_json(cJSON_GetArrayItem(steps, 0),
