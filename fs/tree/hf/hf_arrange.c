@@ -277,3 +277,108 @@ int fs_hf_alternating(const struct fs_hf_request *request, struct fs_hf_arranged
     arrange(request, 0, 2, (uint64_t[]){count_elements(part), 2}, (uint64_t[]){1, 0}, out);
     return choose_part(request, 1, out);
 }
+
+/* ---- linear attention ---- */
+
+struct linear_attention {
+    uint64_t n_k, width_k; /* heads of keys and their width */
+    uint64_t n_v, width_v; /* heads of values and their width */
+    uint64_t per_k;        /* heads of values for one of keys */
+};
+
+static int get_linear(const struct fs_hf_model *hf, struct linear_attention *linear)
+{
+    const uint64_t inner = fs_hf_number(hf, "ssm.inner_size", 0);
+
+    linear->n_k = fs_hf_number(hf, "ssm.group_count", 0);
+    linear->width_k = fs_hf_number(hf, "ssm.state_size", 0);
+    linear->n_v = fs_hf_number(hf, "ssm.time_step_rank", 0);
+    linear->width_v = linear->n_v > 0 ? inner / linear->n_v : 0;
+    linear->per_k = linear->n_k > 0 ? linear->n_v / linear->n_k : 0;
+    return linear->per_k > 0 && linear->per_k * linear->n_k == linear->n_v ? 0 : -EINVAL;
+}
+
+int fs_hf_qkvz_by_group(const struct fs_hf_request *request, struct fs_hf_arranged *out)
+{
+    const struct fs_hf_part *qkv = &request->parts[0], *z = &request->parts[1];
+    const uint64_t n = row_elements(qkv), head = request->piece / 4, kind = request->piece % 4;
+    struct linear_attention linear;
+    uint64_t k_elements, v_elements; /* of all that belongs to a head of keys */
+
+    if (get_linear(request->hf, &linear) < 0 || qkv->n_dims != 2 || z->n_dims != 2)
+        return -EINVAL;
+    k_elements = linear.width_k * n;
+    v_elements = linear.per_k * linear.width_v * n;
+    set_shape(out, 2, (uint64_t[]){qkv->shape[0] + z->shape[0], qkv->shape[1]});
+    arrange(request, kind == 3, 1, (uint64_t[]){kind < 2 ? k_elements : v_elements},
+            (uint64_t[]){1}, out);
+    if (kind < 2)
+        out->piece.first[0] += (kind * linear.n_k + head) * k_elements;
+    else
+        out->piece.first[0] += (kind == 2 ? 2 * linear.n_k * k_elements : 0) + head * v_elements;
+    out->n_pieces = 4 * linear.n_k;
+    return 0;
+}
+
+/* Arrange the rows of value heads from row `first` on. */
+static int value_rows(const struct fs_hf_request *request, uint64_t first,
+                      struct fs_hf_arranged *out)
+{
+    const struct fs_hf_part *part = &request->parts[0];
+    struct linear_attention linear;
+    uint64_t n;
+
+    if (get_linear(request->hf, &linear) < 0 || first > part->shape[0])
+        return -EINVAL;
+    n = (part->shape[0] - first) / linear.n_v * row_elements(part); /* elements of a head */
+    set_shape(out, part->n_dims, part->shape);
+    arrange(request, 0, 3, (uint64_t[]){linear.n_k, linear.per_k, n},
+            (uint64_t[]){n, linear.n_k * n, 1}, out);
+    out->piece.first[0] += first * row_elements(part);
+    return 0;
+}
+
+int fs_hf_value_rows(const struct fs_hf_request *request, struct fs_hf_arranged *out)
+{
+    return value_rows(request, 0, out);
+}
+
+int fs_hf_value_rows_of_qkv(const struct fs_hf_request *request, struct fs_hf_arranged *out)
+{
+    const struct fs_hf_part *part = &request->parts[0];
+    struct linear_attention linear;
+    int result = get_linear(request->hf, &linear);
+
+    if (result < 0)
+        return result;
+    result = value_rows(request, 2 * linear.n_k * linear.width_k, out);
+    if (result == 0 && request->piece == 0) /* q and k */
+        arrange(request, 0, 1, (uint64_t[]){2 * linear.n_k * linear.width_k * row_elements(part)},
+                (uint64_t[]){1}, out);
+    out->n_pieces = 2;
+    return result;
+}
+
+int fs_hf_value_rows_of_convolution(const struct fs_hf_request *request, struct fs_hf_arranged *out)
+{
+    const int result = fs_hf_value_rows_of_qkv(request, out);
+
+    if (request->parts[0].n_dims != 2)
+        return -EINVAL;
+    set_shape(out, 3, (uint64_t[]){request->parts[0].shape[0], 1, request->parts[0].shape[1]});
+    return result;
+}
+
+int fs_hf_value_columns(const struct fs_hf_request *request, struct fs_hf_arranged *out)
+{
+    const struct fs_hf_part *part = &request->parts[0];
+    struct linear_attention linear;
+    uint64_t n;
+
+    if (get_linear(request->hf, &linear) < 0 || part->n_dims != 2)
+        return -EINVAL;
+    n = part->shape[1] / linear.n_v;
+    set_shape(out, 2, part->shape);
+    return arrange(request, 0, 4, (uint64_t[]){part->shape[0], linear.n_k, linear.per_k, n},
+                   (uint64_t[]){part->shape[1], n, linear.n_k * n, 1}, out);
+}

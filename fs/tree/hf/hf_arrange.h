@@ -56,6 +56,19 @@ fs_hf_arranger fs_hf_qkv_by_group;
 /* [expert, row, column] becomes [expert · row, column], or [expert · column, row]. */
 fs_hf_arranger fs_hf_joined_rows;
 fs_hf_arranger fs_hf_joined_columns;
+/*
+ * Linear attention with n_k heads of keys and n_v of values. Qwen3-Next: for each head of keys its
+ * q, k, v and z, from all q, k, v in one tensor and all z in another one.
+ */
+fs_hf_arranger fs_hf_qkvz_by_group;
+/*
+ * Qwen 3.5: value heads in the order of the key heads that they belong to; the converter lets
+ * neighbours belong to different ones. They are rows, columns, or rows after those of q and k.
+ */
+fs_hf_arranger fs_hf_value_rows;
+fs_hf_arranger fs_hf_value_columns;
+fs_hf_arranger fs_hf_value_rows_of_qkv;
+fs_hf_arranger fs_hf_value_rows_of_convolution; /* the same with an axis in the middle */
 /* Rows of the first part and of the second one, for each index of the slowest dimension. */
 fs_hf_arranger fs_hf_concatenated;
 /* [rows of both, column] from two of [row, column] */

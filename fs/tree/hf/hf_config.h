@@ -91,7 +91,7 @@ fs_hf_member_writer fs_hf_write_rope_by_type;
 fs_hf_member_writer fs_hf_write_layer_types;
 fs_hf_member_writer fs_hf_write_mlp_types; /* mlp_layer_types: with and without experts */
 fs_hf_member_writer fs_hf_write_n_dense;   /* the number of leading layers without experts */
-fs_hf_member_writer fs_hf_write_rows;      /* the number of rows of the tensor `key` */
+fs_hf_member_writer fs_hf_write_rows;      /* the number of rows of tensors `key`, if any */
 fs_hf_member_writer fs_hf_write_largest;   /* the largest number of the array `key` */
 
 /* ---- the files ---- */

@@ -127,14 +127,16 @@ extern const struct fs_hf_row fs_hf_rows_gpt[];
 extern const struct fs_hf_row fs_hf_rows_experts[];
 extern const struct fs_hf_row fs_hf_rows_latent[];
 extern const struct fs_hf_row fs_hf_rows_recurrent[];
+extern const struct fs_hf_row fs_hf_rows_linear[];
 
 /* Rules and members that several rows share. */
-extern const struct fs_hf_rule fs_hf_embedding_rules[]; /* model.embed_tokens, norm, lm_head */
-extern const struct fs_hf_rule fs_hf_norm_rules[];      /* input and post-attention layernorm */
-extern const struct fs_hf_rule fs_hf_attention_rules[]; /* self_attn.q_proj … */
-extern const struct fs_hf_rule fs_hf_rotated_rules[];   /* q_proj, k_proj of reordered rows */
-extern const struct fs_hf_rule fs_hf_mlp_rules[];       /* mlp.gate_proj … */
-extern const struct fs_hf_rule fs_hf_experts_rules[];   /* mlp.experts.#.gate_proj … */
+extern const struct fs_hf_rule fs_hf_embedding_rules[];     /* model.embed_tokens, norm, lm_head */
+extern const struct fs_hf_rule fs_hf_norm_rules[];          /* input and post-attention layernorm */
+extern const struct fs_hf_rule fs_hf_attention_rules[];     /* self_attn.q_proj … */
+extern const struct fs_hf_rule fs_hf_rotated_rules[];       /* q_proj, k_proj of reordered rows */
+extern const struct fs_hf_rule fs_hf_mlp_rules[];           /* mlp.gate_proj … */
+extern const struct fs_hf_rule fs_hf_experts_rules[];       /* mlp.experts.#.gate_proj … */
+extern const struct fs_hf_rule fs_hf_shared_expert_rules[]; /* mlp.shared_expert.gate_proj … */
 extern const struct fs_hf_rule fs_hf_shared_experts_rules[]; /* mlp.shared_experts.gate_proj … */
 extern const struct fs_hf_rule fs_hf_block_sparse_rules[];   /* block_sparse_moe.experts.#.w1 … */
 

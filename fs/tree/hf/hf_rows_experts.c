@@ -3,14 +3,6 @@
 
 /* ---- qwen2moe, qwen3moe, olmoe ---- */
 
-static const struct fs_hf_rule qwen_shared_rules[] = {
-    TENSOR("blk.%.ffn_gate_shexp", "model.layers.%.mlp.shared_expert.gate_proj"),
-    TENSOR("blk.%.ffn_up_shexp", "model.layers.%.mlp.shared_expert.up_proj"),
-    TENSOR("blk.%.ffn_down_shexp", "model.layers.%.mlp.shared_expert.down_proj"),
-    ARRANGED("blk.%.ffn_gate_inp_shexp", "model.layers.%.mlp.shared_expert_gate", fs_hf_matrix),
-    END_OF_RULES,
-};
-
 static const struct fs_hf_entry num_experts[] = {
     KEY("num_experts", "expert_count"),
     KEY("num_experts_per_tok", "expert_used_count"),
@@ -156,6 +148,7 @@ static const struct fs_hf_rule late_norm_rules[] = {
 
 static const struct fs_hf_entry glm4moe_config[] = {
     HAS("use_qk_norm", "blk.%.attn_q_norm.weight"),
+    JSON("num_nextn_predict_layers", "0"),
     END_OF_CONFIG,
 };
 
@@ -300,7 +293,7 @@ const struct fs_hf_row fs_hf_rows_experts[] = {
     {.architecture = "qwen2moe",
      .class_name = "Qwen2MoeForCausalLM",
      .model_type = "qwen2_moe",
-     .rules = {qwen_shared_rules, RULES_BUT_QK},
+     .rules = {fs_hf_shared_expert_rules, RULES_BUT_QK},
      .config = {RMS_CONFIG, fs_hf_rope, num_experts, qwen2moe_config}},
     {.architecture = "qwen3moe",
      .class_name = "Qwen3MoeForCausalLM",

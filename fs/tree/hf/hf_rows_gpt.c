@@ -283,7 +283,7 @@ static const struct fs_hf_rule phi2_rules[] = {
 /* The converter writes 4 · n_embd as feed_forward_length, whatever the size is. */
 static const struct fs_hf_entry phi2_config[] = {
     KEY("hidden_size", "embedding_length"),
-    COUNT_OF("intermediate_size", "blk.0.ffn_up.weight", fs_hf_write_rows),
+    COUNT_OF("intermediate_size", "blk.%.ffn_up.weight", fs_hf_write_rows),
     CALL("num_hidden_layers", fs_hf_write_n_layer),
     KEY("num_attention_heads", "attention.head_count"),
     CALL("num_key_value_heads", fs_hf_write_n_head_kv),

@@ -26,8 +26,9 @@ static void write_latent_widths(struct fs_hf_config *config, const struct fs_hf_
     const struct fs_hf_model *hf = config->hf;
     const uint64_t key =
         fs_hf_number(hf, "attention.key_length_mla", fs_hf_number(hf, "attention.key_length", 0));
-    const uint64_t value = fs_hf_number(hf, "attention.value_length_mla",
-                                        fs_hf_number(hf, "attention.value_length", key));
+    const struct gguf_tensor *output = fs_hf_any_tensor(hf, "blk.%.attn_output.weight");
+    const uint64_t n_head = fs_hf_n_head(hf, 0);
+    const uint64_t value = output && n_head > 0 ? output->ne[0] / n_head : 0;
     const uint64_t rotated = fs_hf_number(hf, "rope.dimension_count", 0);
 
     (void)entry;
@@ -37,7 +38,7 @@ static void write_latent_widths(struct fs_hf_config *config, const struct fs_hf_
     fs_hf_member_unsigned(config, "qk_rope_head_dim", rotated);
     fs_hf_member_unsigned(config, "qk_nope_head_dim", key - rotated);
     fs_hf_member_unsigned(config, "v_head_dim", value);
-    fs_hf_member_unsigned(config, "num_key_value_heads", fs_hf_n_head(hf, 0));
+    fs_hf_member_unsigned(config, "num_key_value_heads", n_head);
 }
 
 static const struct fs_hf_entry latent_config[] = {

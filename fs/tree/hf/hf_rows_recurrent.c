@@ -238,8 +238,7 @@ static void write_period(struct fs_hf_config *config, const char *period, const 
     second = first + 1;
     while (second < n_layer && !fs_hf_layer_has(config->hf, second, pattern))
         second++;
-    /* If there is only one such layer, or none, the period exceeds the number of layers. */
-    fs_hf_member_unsigned(config, period, second < n_layer ? second - first : n_layer + 1);
+    fs_hf_member_unsigned(config, period, second < n_layer ? second - first : n_layer);
     fs_hf_member_unsigned(config, offset, first);
 }
 
@@ -366,6 +365,25 @@ static void write_nemotron_layers(struct fs_hf_config *config, const struct fs_h
     fs_hf_end_array(config);
 }
 
+/* Converters have written either key. */
+static void write_any_epsilon(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const double epsilon = fs_hf_float(config->hf, "attention.layer_norm_epsilon", 1e-5);
+
+    fs_hf_member_float(config, entry->name,
+                       fs_hf_float(config->hf, "attention.layer_norm_rms_epsilon", epsilon));
+}
+
+static const struct fs_hf_entry nemotron_sizes[] = {
+    KEY("hidden_size", "embedding_length"),
+    COUNT_OF("intermediate_size", "blk.%.ffn_up.weight", fs_hf_write_rows),
+    CALL("num_hidden_layers", fs_hf_write_n_layer),
+    COUNT_OF("num_attention_heads", "attention.head_count", fs_hf_write_largest),
+    COUNT_OF("num_key_value_heads", "attention.head_count_kv", fs_hf_write_largest),
+    KEY("max_position_embeddings", "context_length"),
+    END_OF_CONFIG,
+};
+
 static const struct fs_hf_entry nemotron_h_config[] = {
     CALL("layers_block_type", write_nemotron_layers),
     CALL("head_dim", fs_hf_write_head_dim),
@@ -374,8 +392,7 @@ static const struct fs_hf_entry nemotron_h_config[] = {
     KEY("n_groups", "ssm.group_count"),
     KEY("ssm_state_size", "ssm.state_size"),
     KEY("conv_kernel", "ssm.conv_kernel"),
-    KEY_OR("layer_norm_epsilon", "attention.layer_norm_rms_epsilon", ""),
-    KEY_OR("layer_norm_epsilon", "attention.layer_norm_epsilon", ""),
+    CALL("layer_norm_epsilon", write_any_epsilon),
     HAS("use_conv_bias", "blk.%.ssm_conv1d.bias"),
     HAS("use_bias", "blk.%.ssm_in.bias"),
     HAS("mamba_proj_bias", "blk.%.ssm_in.bias"),
@@ -458,11 +475,11 @@ const struct fs_hf_row fs_hf_rows_recurrent[] = {
      .class_name = "NemotronHForCausalLM",
      .model_type = "nemotron_h",
      .rules = {nemotron_h_rules, mamba_rules, mamba2_rules},
-     .config = {hybrid_sizes, nemotron_h_config}},
+     .config = {nemotron_sizes, nemotron_h_config}},
     {.architecture = "nemotron_h_moe",
      .class_name = "NemotronHForCausalLM",
      .model_type = "nemotron_h",
      .rules = {nemotron_h_rules, mamba_rules, mamba2_rules},
-     .config = {hybrid_sizes, nemotron_h_config, nemotron_moe_config}},
+     .config = {nemotron_sizes, nemotron_h_config, nemotron_moe_config}},
     {.architecture = NULL},
 };

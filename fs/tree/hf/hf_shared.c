@@ -49,6 +49,14 @@ const struct fs_hf_rule fs_hf_experts_rules[] = {
     END_OF_RULES,
 };
 
+const struct fs_hf_rule fs_hf_shared_expert_rules[] = {
+    TENSOR("blk.%.ffn_gate_shexp", "model.layers.%.mlp.shared_expert.gate_proj"),
+    TENSOR("blk.%.ffn_up_shexp", "model.layers.%.mlp.shared_expert.up_proj"),
+    TENSOR("blk.%.ffn_down_shexp", "model.layers.%.mlp.shared_expert.down_proj"),
+    ARRANGED("blk.%.ffn_gate_inp_shexp", "model.layers.%.mlp.shared_expert_gate", fs_hf_matrix),
+    END_OF_RULES,
+};
+
 const struct fs_hf_rule fs_hf_shared_experts_rules[] = {
     TENSOR("blk.%.ffn_gate_shexp", "model.layers.%.mlp.shared_experts.gate_proj"),
     TENSOR("blk.%.ffn_up_shexp", "model.layers.%.mlp.shared_experts.up_proj"),

@@ -148,6 +148,8 @@ int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row
                        struct fs_hf_tensors *tensors, struct gguf_buffer *unused,
                        struct gguf_buffer *obstacles)
 {
+    /* Layers that predict further tokens come last, and have no place in the checkpoint. */
+    const uint64_t n_layer = fs_hf_n_layer(hf);
     int result = 0;
 
     *tensors = (struct fs_hf_tensors){0};
@@ -155,7 +157,7 @@ int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row
         struct fs_hf_tensor made = {.tensor = &hf->model->tensors[i]};
 
         made.rule = find_rule_of_row(row, fs_hf_tensor_name(made.tensor), &made.match);
-        if (!made.rule)
+        if (!made.rule || made.match.layer >= n_layer)
             result = add_line(unused, "%s\n", gguf_quote(fs_hf_tensor_name(made.tensor)).text);
         else if (made.rule->hf)
             result = add_tensors(hf, &made, tensors, obstacles);

@@ -1,0 +1,99 @@
+/* Checkpoints of Qwen3-Next and Qwen 3.5: layers of linear attention, and of gated attention. */
+#include "fs/tree/hf/hf_rows.h"
+
+/* Norms have 1 added, except that of linear attention. */
+static const struct fs_hf_rule norm_rules[] = {
+    SUM("output_norm", "model.norm", -1),
+    SUM("blk.%.attn_norm", "model.layers.%.input_layernorm", -1),
+    SUM("blk.%.post_attention_norm", "model.layers.%.post_attention_layernorm", -1),
+    SUM("blk.%.attn_q_norm", "model.layers.%.self_attn.q_norm", -1),
+    SUM("blk.%.attn_k_norm", "model.layers.%.self_attn.k_norm", -1),
+    TENSOR("blk.%.ssm_norm", "model.layers.%.linear_attn.norm"),
+    END_OF_RULES,
+};
+
+static const struct fs_hf_rule qwen3next_rules[] = {
+    LOG_OF_NEGATED("blk.%.ssm_a", "model.layers.%.linear_attn.A_log", fs_hf_as_stored),
+    TENSOR("blk.%.ssm_dt.bias", "model.layers.%.linear_attn.dt_bias"),
+    ARRANGED("blk.%.ssm_conv1d.weight", "model.layers.%.linear_attn.conv1d.weight",
+             fs_hf_with_middle_axis),
+    TENSOR("blk.%.ssm_ba", "model.layers.%.linear_attn.in_proj_ba"),
+    TENSOR("blk.%.ssm_out", "model.layers.%.linear_attn.out_proj"),
+    JOINED("blk.%.attn_qkv", "blk.%.attn_gate", "model.layers.%.linear_attn.in_proj_qkvz",
+           fs_hf_qkvz_by_group),
+    ELSEWHERE("blk.%.attn_gate"),
+    END_OF_RULES,
+};
+
+static const struct fs_hf_rule qwen35_rules[] = {
+    LOG_OF_NEGATED("blk.%.ssm_a", "model.layers.%.linear_attn.A_log", fs_hf_value_rows),
+    ARRANGED("blk.%.ssm_dt.bias", "model.layers.%.linear_attn.dt_bias", fs_hf_value_rows),
+    ARRANGED("blk.%.ssm_conv1d.weight", "model.layers.%.linear_attn.conv1d.weight",
+             fs_hf_value_rows_of_convolution),
+    ARRANGED("blk.%.ssm_alpha", "model.layers.%.linear_attn.in_proj_a", fs_hf_value_rows),
+    ARRANGED("blk.%.ssm_beta", "model.layers.%.linear_attn.in_proj_b", fs_hf_value_rows),
+    ARRANGED("blk.%.attn_qkv", "model.layers.%.linear_attn.in_proj_qkv", fs_hf_value_rows_of_qkv),
+    ARRANGED("blk.%.attn_gate", "model.layers.%.linear_attn.in_proj_z", fs_hf_value_rows),
+    ARRANGED("blk.%.ssm_out", "model.layers.%.linear_attn.out_proj", fs_hf_value_columns),
+    END_OF_RULES,
+};
+
+static void write_linear_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct fs_hf_model *hf = config->hf;
+    const uint64_t n_layer = fs_hf_n_layer(hf);
+    const uint64_t n_v = fs_hf_number(hf, "ssm.time_step_rank", 0);
+
+    fs_hf_begin_array(config, entry->name);
+    for (uint64_t i = 0; i < n_layer; i++)
+        fs_hf_element_text(config, fs_hf_layer_has(hf, i, "blk.%.ssm_out.weight")
+                                       ? "linear_attention"
+                                       : "full_attention");
+    fs_hf_end_array(config);
+    fs_hf_member_unsigned(config, "linear_value_head_dim",
+                          n_v > 0 ? fs_hf_number(hf, "ssm.inner_size", 0) / n_v : 0);
+}
+
+static const struct fs_hf_entry linear_config[] = {
+    CALL("layer_types", write_linear_layers),
+    KEY("linear_conv_kernel_dim", "ssm.conv_kernel"),
+    KEY("linear_key_head_dim", "ssm.state_size"),
+    KEY("linear_num_key_heads", "ssm.group_count"),
+    KEY("linear_num_value_heads", "ssm.time_step_rank"),
+    HAS("attention_bias", "blk.%.attn_q.bias"),
+    END_OF_CONFIG,
+};
+
+static const struct fs_hf_entry experts_config[] = {
+    KEY("num_experts", "expert_count"),
+    KEY("num_experts_per_tok", "expert_used_count"),
+    KEY("moe_intermediate_size", "expert_feed_forward_length"),
+    KEY("shared_expert_intermediate_size", "expert_shared_feed_forward_length"),
+    JSON("norm_topk_prob", "true"),
+    END_OF_CONFIG,
+};
+
+#define ATTENTION_RULES norm_rules, fs_hf_embedding_rules, fs_hf_attention_rules
+#define EXPERTS_RULES   fs_hf_shared_expert_rules, fs_hf_experts_rules
+#define CONFIG                                                                                     \
+    fs_hf_moe_sizes, fs_hf_head_dim_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_partial_rope,        \
+        linear_config
+
+const struct fs_hf_row fs_hf_rows_linear[] = {
+    {.architecture = "qwen3next",
+     .class_name = "Qwen3NextForCausalLM",
+     .model_type = "qwen3_next",
+     .rules = {qwen3next_rules, ATTENTION_RULES, EXPERTS_RULES, fs_hf_mlp_rules},
+     .config = {CONFIG, experts_config}},
+    {.architecture = "qwen35",
+     .class_name = "Qwen3_5ForCausalLM",
+     .model_type = "qwen3_5_text",
+     .rules = {qwen35_rules, ATTENTION_RULES, fs_hf_mlp_rules},
+     .config = {CONFIG}},
+    {.architecture = "qwen35moe",
+     .class_name = "Qwen3_5MoeForCausalLM",
+     .model_type = "qwen3_5_moe_text",
+     .rules = {qwen35_rules, ATTENTION_RULES, EXPERTS_RULES},
+     .config = {CONFIG, experts_config}},
+    {.architecture = NULL},
+};
