@@ -97,6 +97,12 @@ void fs_hf_element_text(struct fs_hf_config *config, const char *text)
     fs_json_string(config->sink, (struct gguf_string){text, strlen(text)});
 }
 
+void fs_hf_element_float(struct fs_hf_config *config, double number)
+{
+    separate(config);
+    fs_json_scalar(config->sink, &(struct gguf_value){.type = GGUF_FLOAT64, .f64 = number});
+}
+
 void fs_hf_element_unsigned(struct fs_hf_config *config, uint64_t number)
 {
     separate(config);

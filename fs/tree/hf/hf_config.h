@@ -59,6 +59,7 @@ void fs_hf_end_object(struct fs_hf_config *config);
 /* Begin and end a member that is an array, and write its elements. */
 void fs_hf_begin_array(struct fs_hf_config *config, const char *name);
 void fs_hf_element_text(struct fs_hf_config *config, const char *text);
+void fs_hf_element_float(struct fs_hf_config *config, double number);
 void fs_hf_element_unsigned(struct fs_hf_config *config, uint64_t number);
 void fs_hf_end_array(struct fs_hf_config *config);
 /* Return true if the layer has the tensor of a pattern like "blk.%.attn_q.weight". */

@@ -1,7 +1,7 @@
 #include "fs/tree/hf/hf_rows.h"
 
 static const struct fs_hf_row *const tables[] = {
-    fs_hf_rows_dense,  fs_hf_rows_gpt,       fs_hf_rows_experts,
+    fs_hf_rows_dense,  fs_hf_rows_gemma,     fs_hf_rows_gpt,    fs_hf_rows_experts,
     fs_hf_rows_latent, fs_hf_rows_recurrent, fs_hf_rows_linear,
 };
 

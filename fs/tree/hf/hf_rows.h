@@ -123,6 +123,7 @@ const struct fs_hf_row *fs_hf_row_of(const struct fs_hf_model *hf);
 
 /* The tables of rows; the last of each has no architecture. */
 extern const struct fs_hf_row fs_hf_rows_dense[];
+extern const struct fs_hf_row fs_hf_rows_gemma[];
 extern const struct fs_hf_row fs_hf_rows_gpt[];
 extern const struct fs_hf_row fs_hf_rows_experts[];
 extern const struct fs_hf_row fs_hf_rows_latent[];

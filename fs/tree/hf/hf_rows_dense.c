@@ -122,70 +122,6 @@ static const struct fs_hf_entry phi3_config[] = {
     END_OF_CONFIG,
 };
 
-/* ---- gemma: norms have 1 added ---- */
-
-static const struct fs_hf_rule gemma_rules[] = {
-    SUM("output_norm", "model.norm", -1),
-    SUM("blk.%.attn_norm", "model.layers.%.input_layernorm", -1),
-    SUM("blk.%.attn_q_norm", "model.layers.%.self_attn.q_norm", -1),
-    SUM("blk.%.attn_k_norm", "model.layers.%.self_attn.k_norm", -1),
-    END_OF_RULES,
-};
-
-static const struct fs_hf_rule gemma1_rules[] = {
-    SUM("blk.%.ffn_norm", "model.layers.%.post_attention_layernorm", -1),
-    END_OF_RULES,
-};
-
-static const struct fs_hf_rule gemma2_rules[] = {
-    SUM("blk.%.post_attention_norm", "model.layers.%.post_attention_layernorm", -1),
-    SUM("blk.%.ffn_norm", "model.layers.%.pre_feedforward_layernorm", -1),
-    SUM("blk.%.post_ffw_norm", "model.layers.%.post_feedforward_layernorm", -1),
-    END_OF_RULES,
-};
-
-static const struct fs_hf_entry gemma1_config[] = {
-    JSON("hidden_act", "\"gelu_pytorch_tanh\""),
-    JSON("hidden_activation", "\"gelu_pytorch_tanh\""),
-    END_OF_CONFIG,
-};
-
-/*
- * Scores are divided by the root of query_pre_attn_scalar, which no key gives: it is the width of a
- * head, but in the models of 27B parameters n_embd / n_head.
- */
-static void write_query_scalar(struct fs_hf_config *config, const struct fs_hf_entry *entry)
-{
-    const struct fs_hf_model *hf = config->hf;
-    const uint64_t n_head = fs_hf_n_head(hf, 0);
-    const bool is_27b = fs_hf_number(hf, "block_count", 0) == entry->number && n_head > 0;
-
-    fs_hf_member_unsigned(config, "query_pre_attn_scalar",
-                          is_27b ? fs_hf_number(hf, "embedding_length", 0) / n_head
-                                 : fs_hf_head_dim(hf));
-}
-
-static const struct fs_hf_entry gemma2_config[] = {
-    JSON("hidden_activation", "\"gelu_pytorch_tanh\""),
-    CALL_WITH("query_pre_attn_scalar", write_query_scalar, 46),
-    KEY_OR("attn_logit_softcapping", "attn_logit_softcapping", "50.0"),
-    KEY_OR("final_logit_softcapping", "final_logit_softcapping", "30.0"),
-    CALL("sliding_window", fs_hf_write_sliding_window),
-    CALL_WITH("layer_types", fs_hf_write_layer_types, 2),
-    END_OF_CONFIG,
-};
-
-static const struct fs_hf_entry gemma3_config[] = {
-    JSON("hidden_activation", "\"gelu_pytorch_tanh\""),
-    CALL_WITH("query_pre_attn_scalar", write_query_scalar, 62),
-    KEY_OR("attn_logit_softcapping", "attn_logit_softcapping", "null"),
-    KEY_OR("final_logit_softcapping", "final_logit_softcapping", "null"),
-    CALL("sliding_window", fs_hf_write_sliding_window),
-    CALL_WITH("layer_types", fs_hf_write_layer_types, 6),
-    CALL_WITH("rope", fs_hf_write_rope_by_type, 10000),
-    END_OF_CONFIG,
-};
-
 /* ---- models with layer norms ---- */
 
 static const struct fs_hf_rule nemotron_rules[] = {
@@ -237,7 +173,6 @@ static const struct fs_hf_entry cohere_config[] = {
 #define RULES_BUT_QK fs_hf_embedding_rules, fs_hf_norm_rules, fs_hf_attention_rules, fs_hf_mlp_rules
 #define RMS_CONFIG   fs_hf_sizes, fs_hf_rms_norm, fs_hf_silu
 #define LAYER_CONFIG fs_hf_sizes, fs_hf_layer_norm
-#define GEMMA_CONFIG fs_hf_sizes, fs_hf_head_dim_config, fs_hf_rms_norm
 
 const struct fs_hf_row fs_hf_rows_dense[] = {
     {.architecture = "llama",
@@ -328,21 +263,6 @@ const struct fs_hf_row fs_hf_rows_dense[] = {
      .model_type = "phi3",
      .rules = {phi3_rules, RULES_BUT_QK},
      .config = {RMS_CONFIG, fs_hf_partial_rope, phi3_config}},
-    {.architecture = "gemma",
-     .class_name = "GemmaForCausalLM",
-     .model_type = "gemma",
-     .rules = {gemma_rules, gemma1_rules, RULES_BUT_QK},
-     .config = {GEMMA_CONFIG, fs_hf_rope, gemma1_config}},
-    {.architecture = "gemma2",
-     .class_name = "Gemma2ForCausalLM",
-     .model_type = "gemma2",
-     .rules = {gemma_rules, gemma2_rules, RULES_BUT_QK},
-     .config = {GEMMA_CONFIG, fs_hf_rope, gemma2_config}},
-    {.architecture = "gemma3",
-     .class_name = "Gemma3ForCausalLM",
-     .model_type = "gemma3_text",
-     .rules = {gemma_rules, gemma2_rules, RULES_BUT_QK},
-     .config = {GEMMA_CONFIG, gemma3_config}},
     {.architecture = "nemotron",
      .class_name = "NemotronForCausalLM",
      .model_type = "nemotron",
