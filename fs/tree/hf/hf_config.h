@@ -76,7 +76,8 @@ fs_hf_member_writer fs_hf_write_n_head_kv;
 fs_hf_member_writer fs_hf_write_token_ids;
 /*
  * rope_parameters and rope_theta. The entry's name is "rope" if heads are rotated whole, else that
- * of the member with the part that is rotated.
+ * of the member with the part that is rotated. `number` is the factor from the key
+ * yarn_log_multiplier to mscale_all_dim; 0: 1.
  */
 fs_hf_member_writer fs_hf_write_rope;
 fs_hf_member_writer fs_hf_write_sliding_window;

@@ -169,6 +169,17 @@ static void write_original_context(struct fs_hf_config *config)
                    "rope.scaling.original_context_length");
 }
 
+/* The file has a single number, since both are equal in all published models. */
+static void write_mscale(struct fs_hf_config *config, unsigned factor)
+{
+    const double multiplier = fs_hf_float(config->hf, "rope.scaling.yarn_log_multiplier", 0);
+
+    if (multiplier <= 0)
+        return;
+    fs_hf_member_float(config, "mscale", multiplier * factor);
+    fs_hf_member_float(config, "mscale_all_dim", multiplier * factor);
+}
+
 static void write_longrope(struct fs_hf_config *config, const float *factors, size_t n)
 {
     float long_factors[MAX_FACTORS];
@@ -180,7 +191,7 @@ static void write_longrope(struct fs_hf_config *config, const float *factors, si
 }
 
 /* Write the members that describe the scaling of rotations. Returns false if there is none. */
-static bool write_scaling(struct fs_hf_config *config, double theta)
+static bool write_scaling(struct fs_hf_config *config, double theta, unsigned mscale_factor)
 {
     const struct fs_hf_model *hf = config->hf;
     float factors[MAX_FACTORS];
@@ -218,18 +229,21 @@ static bool write_scaling(struct fs_hf_config *config, double theta)
         write_optional(config, "beta_fast", "rope.scaling.yarn_beta_fast");
         write_optional(config, "beta_slow", "rope.scaling.yarn_beta_slow");
         write_optional(config, "attention_factor", "rope.scaling.yarn_attn_factor");
+        write_optional(config, "llama_4_scaling_beta", "attention.temperature_scale");
+        write_mscale(config, mscale_factor);
         return true;
     }
     return false;
 }
 
 /* Write the members of rope_parameters. */
-static void write_rope(struct fs_hf_config *config, double theta, double part, bool is_scaled)
+static void write_rope(struct fs_hf_config *config, double theta, double part, bool is_scaled,
+                       unsigned mscale_factor)
 {
     fs_hf_member_float(config, "rope_theta", theta);
     if (part > 0)
         fs_hf_member_ratio(config, "partial_rotary_factor", part);
-    if (!is_scaled || !write_scaling(config, theta))
+    if (!is_scaled || !write_scaling(config, theta, mscale_factor))
         fs_hf_member_json(config, "rope_type", "\"default\"");
 }
 
@@ -249,7 +263,7 @@ void fs_hf_write_rope(struct fs_hf_config *config, const struct fs_hf_entry *ent
     const double part = is_partial ? rotated_part(config->hf, "rope.dimension_count") : 0;
 
     fs_hf_begin_object(config, "rope_parameters");
-    write_rope(config, theta, part, true);
+    write_rope(config, theta, part, true, entry->number > 0 ? entry->number : 1);
     fs_hf_end_object(config);
     /* The same for transformers before 5. */
     fs_hf_member_float(config, "rope_theta", theta);
@@ -267,11 +281,11 @@ void fs_hf_write_rope_by_type(struct fs_hf_config *config, const struct fs_hf_en
 
     fs_hf_begin_object(config, "rope_parameters");
     fs_hf_begin_object(config, "full_attention");
-    write_rope(config, theta, is_partial ? rotated_part(hf, "rope.dimension_count") : 0, true);
+    write_rope(config, theta, is_partial ? rotated_part(hf, "rope.dimension_count") : 0, true, 1);
     fs_hf_end_object(config);
     fs_hf_begin_object(config, "sliding_attention");
     write_rope(config, windowed_theta,
-               is_partial ? rotated_part(hf, "rope.dimension_count_swa") : 0, false);
+               is_partial ? rotated_part(hf, "rope.dimension_count_swa") : 0, false, 1);
     fs_hf_end_object(config);
     fs_hf_end_object(config);
     /* The same for transformers before 5. */

@@ -38,6 +38,11 @@ static const struct fs_hf_entry no_window[] = {
     END_OF_CONFIG,
 };
 
+static const struct fs_hf_entry window[] = {
+    CALL("sliding_window", fs_hf_write_sliding_window),
+    END_OF_CONFIG,
+};
+
 static const struct fs_hf_entry granite_config[] = {
     KEY_OR("embedding_multiplier", "embedding_scale", "1.0"),
     KEY_OR("residual_multiplier", "residual_scale", "1.0"),
@@ -186,6 +191,11 @@ const struct fs_hf_row fs_hf_rows_dense[] = {
      .model_type = "llama",
      .rules = {fs_hf_rotated_rules, RULES_BUT_QK},
      .config = {RMS_CONFIG, fs_hf_rope, optional_head_dim, biases}},
+    {.architecture = "mistral3",
+     .class_name = "Ministral3ForCausalLM",
+     .model_type = "ministral3",
+     .rules = {fs_hf_rotated_rules, RULES_BUT_QK},
+     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_head_dim_config, window}},
     {.architecture = "qwen2",
      .class_name = "Qwen2ForCausalLM",
      .model_type = "qwen2",

@@ -51,7 +51,7 @@ static const struct fs_hf_entry latent_config[] = {
     KEY("kv_lora_rank", "attention.kv_lora_rank"),
     CALL("widths", write_latent_widths),
     HAS("attention_bias", "blk.%.attn_q_a.bias"),
-    CALL("rope", fs_hf_write_rope),
+    CALL_WITH("rope", fs_hf_write_rope, 10),
     END_OF_CONFIG,
 };
 
