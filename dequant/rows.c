@@ -24,15 +24,23 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Divide by the number of elements of a block, which is a power of two for all types. */
+static uint64_t block_of(const struct dequant_type *type, uint64_t element)
+{
+    return element >> __builtin_ctz(type->block_elements);
+}
+
 struct dequant_span dequant_span_of(const struct dequant_type *type, uint64_t row_elements,
                                     uint64_t first, uint64_t end, uint64_t max_bytes)
 {
     const uint64_t stride_bytes = dequant_stride_bytes(type);
-    const uint64_t room_blocks = max_bytes < stride_bytes ? 1 : max_bytes / stride_bytes;
-    const uint64_t block = first / type->block_elements;
+    const uint64_t room_blocks = max_bytes == UINT64_MAX    ? UINT64_MAX
+                                 : max_bytes < stride_bytes ? 1
+                                                            : max_bytes / stride_bytes;
+    const uint64_t block = block_of(type, first);
     struct dequant_span span = {
         .first_element = block * type->block_elements,
-        .n_blocks = least((end - 1) / type->block_elements - block + 1, room_blocks),
+        .n_blocks = least(block_of(type, end - 1) - block + 1, room_blocks),
         .blocks_offset = block * stride_bytes,
     };
 

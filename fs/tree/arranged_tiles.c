@@ -68,8 +68,9 @@ static int read_tile(struct fs_reading *reading, const struct tile *tile, char *
                 if (from.number < tile->first_line + tile->n_lines)
                     fs_line_load_ahead(reading, &from, width);
             }
-            fs_transpose(piece, pitch, out + (i * tile->n_lines + j) * number_bytes,
-                         tile->n_lines * number_bytes, n_lines, width, number_bytes);
+            (number_bytes == sizeof(uint16_t) ? fs_transpose16 : fs_transpose32)(
+                piece, pitch, out + (i * tile->n_lines + j) * number_bytes,
+                tile->n_lines * number_bytes, n_lines, width);
         }
     }
     return 0;
@@ -79,25 +80,46 @@ static int read_tile(struct fs_reading *reading, const struct tile *tile, char *
 struct slice {
     uint64_t offset, end;
     char *out;
+    uint64_t first_row, end_row;
     uint64_t generation; /* of the files */
 };
 
-/* Row i of a tile, and the part of it that lies in the slice: bytes from `from` to `to`. */
+static uint64_t first_row_of(const struct fs_arranged *arranged, const struct tile *tile)
+{
+    return tile->outer * arranged->of.size[arranged->line_dim] + tile->first;
+}
+
+/* Bytes from `from` to `to` of the array, in a row of a tile that starts at `start`. */
 struct overlap {
     uint64_t start, from, to;
 };
 
-static struct overlap overlap_of(const struct fs_arranged *arranged, const struct tile *tile,
-                                 size_t i, const struct slice *slice)
+/* Get the part of row i of a tile that lies in the slice. Returns false if there is none. */
+static bool get_overlap(const struct fs_arranged *arranged, const struct tile *tile, uint64_t i,
+                        const struct slice *slice, struct overlap *part)
 {
     const size_t number_bytes = fs_format_bytes(arranged->conversion.format);
-    const uint64_t row = tile->outer * arranged->of.size[arranged->line_dim] + tile->first + i;
-    const uint64_t start = (row * arranged->n_lines + tile->first_line) * number_bytes;
+    const uint64_t row = first_row_of(arranged, tile) + i;
 
-    return (struct overlap){
-        .start = start,
-        .from = start > slice->offset ? start : slice->offset,
-        .to = fs_least(start + tile->n_lines * number_bytes, slice->end),
+    part->start = (row * arranged->n_lines + tile->first_line) * number_bytes;
+    part->from = part->start > slice->offset ? part->start : slice->offset;
+    part->to = fs_least(part->start + tile->n_lines * number_bytes, slice->end);
+    return part->from < part->to;
+}
+
+/* The rows of a tile that lie in the slice, at least in part: from `begin` to `end`. */
+struct rows {
+    uint64_t begin, end;
+};
+
+static struct rows rows_in(const struct fs_arranged *arranged, const struct tile *tile,
+                           const struct slice *slice)
+{
+    const uint64_t first = first_row_of(arranged, tile);
+
+    return (struct rows){
+        slice->first_row > first ? slice->first_row - first : 0,
+        fs_least(tile->width, slice->end_row - first),
     };
 }
 
@@ -106,12 +128,12 @@ static size_t copy_tile(const struct fs_arranged *arranged, const struct tile *t
                         const struct slice *slice, const char *numbers)
 {
     const size_t row_bytes = tile->n_lines * fs_format_bytes(arranged->conversion.format);
+    const struct rows rows = rows_in(arranged, tile, slice);
+    struct overlap part;
     size_t n_bytes = 0;
 
-    for (size_t i = 0; i < tile->width; i++) {
-        const struct overlap part = overlap_of(arranged, tile, i, slice);
-
-        if (part.from >= part.to)
+    for (uint64_t i = rows.begin; i < rows.end; i++) {
+        if (!get_overlap(arranged, tile, i, slice, &part))
             continue;
         memcpy(slice->out + (part.from - slice->offset),
                numbers + i * row_bytes + (part.from - part.start), (size_t)(part.to - part.from));
@@ -120,16 +142,15 @@ static size_t copy_tile(const struct fs_arranged *arranged, const struct tile *t
     return n_bytes;
 }
 
+/* Only the first and the last row of a slice may miss the tile. */
 static bool has_overlap(const struct fs_arranged *arranged, const struct tile *tile,
                         const struct slice *slice)
 {
-    for (size_t i = 0; i < tile->width; i++) {
-        const struct overlap part = overlap_of(arranged, tile, i, slice);
+    const struct rows rows = rows_in(arranged, tile, slice);
+    struct overlap part;
 
-        if (part.from < part.to)
-            return true;
-    }
-    return false;
+    return rows.end - rows.begin > 2 || get_overlap(arranged, tile, rows.begin, slice, &part) ||
+           get_overlap(arranged, tile, rows.end - 1, slice, &part);
 }
 
 /*
@@ -184,12 +205,10 @@ static int read_tiles(struct fs_reading *reading, const struct slice *slice, boo
 {
     const struct fs_arranged *arranged = reading->arranged;
     const uint64_t line_elements = arranged->of.size[arranged->line_dim];
-    const uint64_t row_bytes = arranged->n_lines * fs_format_bytes(arranged->conversion.format);
-    const uint64_t end_row = (slice->end - 1) / row_bytes + 1;
     uint64_t number = 0;
     int result = 0;
 
-    for (uint64_t row = slice->offset / row_bytes; result >= 0 && row < end_row;) {
+    for (uint64_t row = slice->first_row; result >= 0 && row < slice->end_row;) {
         struct tile tile = {.outer = row / line_elements};
 
         tile.first = row % line_elements / arranged->tile_width * arranged->tile_width;
@@ -235,9 +254,15 @@ static int check_files(const struct gguf_model *model, const struct fs_arranged 
 
 int fs_arranged_read_tiles(struct fs_reading *reading, uint64_t offset, size_t length, char *out)
 {
-    struct slice slice = {.offset = offset, .end = offset + length, .out = out};
+    const struct fs_arranged *arranged = reading->arranged;
+    const uint64_t row_bytes = arranged->n_lines * fs_format_bytes(arranged->conversion.format);
+    struct slice slice = {.offset = offset,
+                          .end = offset + length,
+                          .out = out,
+                          .first_row = offset / row_bytes,
+                          .end_row = (offset + length - 1) / row_bytes + 1};
     struct busy_tiles busy = {0};
-    int result = check_files(reading->model, reading->arranged, &slice.generation);
+    int result = check_files(reading->model, arranged, &slice.generation);
 
     if (result == 0)
         result = read_tiles(reading, &slice, false, &busy);

@@ -174,12 +174,12 @@ int fs_decoded_read_unchecked(const struct gguf_model *model, const struct gguf_
     const struct dequant_type *type = tensor->type;
     const struct gguf_source *file = &model->files[tensor->file_index];
     const size_t number_bytes = fs_format_bytes(conversion->format);
-    const uint64_t end = (offset + length + number_bytes - 1) / number_bytes;
+    const uint64_t end = fs_format_count(conversion->format, offset + length + number_bytes - 1);
     uint8_t headers[DEQUANT_MAX_HEADER_BYTES];
 
     while (length > 0) {
-        const struct dequant_span span =
-            dequant_span_of(type, tensor->ne[0], offset / number_bytes, end, UINT64_MAX);
+        const struct dequant_span span = dequant_span_of(
+            type, tensor->ne[0], fs_format_count(conversion->format, offset), end, UINT64_MAX);
         const uint64_t span_end = tensor->file_offset + span.blocks_offset + span.blocks_bytes;
         struct range range = {.tensor = tensor,
                               .conversion = conversion,

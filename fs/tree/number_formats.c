@@ -5,29 +5,21 @@
 #include <math.h>
 #include <string.h>
 
-/* Indexed by format. */
-static const struct {
-    size_t number_bytes;
-    uint32_t type_id; /* of the tensors that are stored so if they are little-endian */
-} formats[] = {
-    [FS_F32] = {sizeof(float), DEQUANT_F32},
-    [FS_F16] = {sizeof(uint16_t), DEQUANT_F16},
-    [FS_BF16] = {sizeof(uint16_t), DEQUANT_BF16},
+/* Indexed by format: the type of the tensors that are stored so if they are little-endian. */
+static const uint32_t type_ids[] = {
+    [FS_F32] = DEQUANT_F32,
+    [FS_F16] = DEQUANT_F16,
+    [FS_BF16] = DEQUANT_BF16,
 };
 
 const char *fs_format_name(enum fs_format format)
 {
-    return dequant_type_by_id(formats[format].type_id)->name;
-}
-
-size_t fs_format_bytes(enum fs_format format)
-{
-    return formats[format].number_bytes;
+    return dequant_type_by_id(type_ids[format])->name;
 }
 
 bool fs_is_stored_as(const struct gguf_tensor *tensor, const struct fs_conversion *conversion)
 {
-    return tensor->type->id == formats[conversion->format].type_id && !tensor->big_endian &&
+    return tensor->type->id == type_ids[conversion->format] && !tensor->big_endian &&
            conversion->map == FS_UNCHANGED;
 }
 
@@ -53,5 +45,5 @@ void fs_convert(const struct fs_conversion *conversion, float *values, void *out
     if (conversion->format == FS_F32)
         memcpy(out, values, n * sizeof *values);
     else
-        dequant_encode(dequant_type_by_id(formats[conversion->format].type_id), values, out, n);
+        dequant_encode(dequant_type_by_id(type_ids[conversion->format]), values, out, n);
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* All are little-endian. */
 enum fs_format {
@@ -31,7 +32,16 @@ struct fs_conversion {
 const char *fs_format_name(enum fs_format format);
 
 /* Return the size of a number in bytes. */
-size_t fs_format_bytes(enum fs_format format);
+static inline size_t fs_format_bytes(enum fs_format format)
+{
+    return format == FS_F32 ? sizeof(float) : sizeof(uint16_t);
+}
+
+/* Return the number of whole numbers in n_bytes, faster than by a division. */
+static inline uint64_t fs_format_count(enum fs_format format, uint64_t n_bytes)
+{
+    return format == FS_F32 ? n_bytes / sizeof(float) : n_bytes / sizeof(uint16_t);
+}
 
 /* Return true if the tensor's file stores the numbers that the conversion gives, in this format. */
 bool fs_is_stored_as(const struct gguf_tensor *tensor, const struct fs_conversion *conversion);

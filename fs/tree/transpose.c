@@ -60,27 +60,27 @@ static void transpose_rest(const char *from, size_t from_pitch, char *to, size_t
     }
 }
 
-void fs_transpose(const void *from, size_t from_pitch, void *to, size_t to_pitch, size_t n_rows,
-                  size_t n_columns, size_t number_bytes)
-{
-    const size_t n = sizeof(vector16) / number_bytes;
-    const size_t block_rows = n_rows / n * n, block_columns = n_columns / n * n;
-    const char *const in = from;
-    char *const out = to;
-
-    for (size_t i = 0; i < block_columns; i += n) {
-        for (size_t j = 0; j < block_rows; j += n) {
-            const char *block = in + j * from_pitch + i * number_bytes;
-            char *block_out = out + i * to_pitch + j * number_bytes;
-
-            if (number_bytes == sizeof(uint16_t))
-                transpose_block16(block, from_pitch, block_out, to_pitch);
-            else
-                transpose_block32(block, from_pitch, block_out, to_pitch);
-        }
+/* Define the transposition of a matrix by blocks of n rows of n numbers. */
+#define DEFINE_TRANSPOSE(bits, n)                                                                  \
+    void fs_transpose##bits(const void *from, size_t from_pitch, void *to, size_t to_pitch,        \
+                            size_t n_rows, size_t n_columns)                                       \
+    {                                                                                              \
+        const size_t number_bytes = (bits) / 8;                                                    \
+        const size_t block_rows = n_rows / (n) * (n), block_columns = n_columns / (n) * (n);       \
+        const char *const in = from;                                                               \
+        char *const out = to;                                                                      \
+                                                                                                   \
+        for (size_t i = 0; i < block_columns; i += (n)) {                                          \
+            for (size_t j = 0; j < block_rows; j += (n))                                           \
+                transpose_block##bits(in + j * from_pitch + i * number_bytes, from_pitch,          \
+                                      out + i * to_pitch + j * number_bytes, to_pitch);            \
+        }                                                                                          \
+        transpose_rest(in + block_rows * from_pitch, from_pitch, out + block_rows * number_bytes,  \
+                       to_pitch, n_rows - block_rows, block_columns, number_bytes);                \
+        transpose_rest(in + block_columns * number_bytes, from_pitch,                              \
+                       out + block_columns * to_pitch, to_pitch, n_rows,                           \
+                       n_columns - block_columns, number_bytes);                                   \
     }
-    transpose_rest(in + block_rows * from_pitch, from_pitch, out + block_rows * number_bytes,
-                   to_pitch, n_rows - block_rows, block_columns, number_bytes);
-    transpose_rest(in + block_columns * number_bytes, from_pitch, out + block_columns * to_pitch,
-                   to_pitch, n_rows, n_columns - block_columns, number_bytes);
-}
+
+DEFINE_TRANSPOSE(16, 8)
+DEFINE_TRANSPOSE(32, 4)

@@ -21,7 +21,7 @@ import sys
 
 import mounts
 from environment import listed, processor
-from reads import measure_memory, measure_model, measure_reads
+from reads import measure_checkpoints, measure_memory, measure_model, measure_reads
 from startup import measure_startup
 from table import Table
 
@@ -70,7 +70,7 @@ def main():
     mib = os.environ.get("BENCH_MIB", "64")
     model = os.path.join(mounts.BUILD, f"bench-{mib}.gguf")
     types, access = listed("BENCH_TYPES"), listed("BENCH_ACCESS")
-    views = listed("BENCH_VIEWS") or ["f32", "raw"]
+    views = listed("BENCH_VIEWS") or ["f32", "raw", "bf16"]
     options = os.environ.get("BENCH_OPTIONS", "").split()
     table = Table(int(os.environ.get("BENCH_ROUNDS", "5")))
 
@@ -86,6 +86,8 @@ def main():
     cold = measure_reads(table, model, types, views, access, options)
     table.section("reading the model (against the null file system)")
     measure_model(table, model, access, options)
+    table.section("reading a checkpoint (against the null file system)")
+    measure_checkpoints(table, types, access, options)
     if cold and not access:
         table.section("reading a tensor (against NumPy)", base="NumPy")
         measure_numpy(table, model, cold)
