@@ -145,6 +145,8 @@ static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
         result = plan_shards(tree, shard_bytes);
     if (result < 0)
         return result;
+    if (checkpoint->obstacles.length > 0)
+        return 0;
     /* Tensor data may be missing still; that is no obstacle. */
     write_config(tree, &sink, problem);
     if (problem[0] == '\0')

@@ -12,6 +12,7 @@
 /* No model comes near these limits. */
 #define MAX_TENSORS 1048576u
 #define MAX_PIECES  8192u
+#define MAX_LAYERS  4096u
 
 /* Find the rule for a name. */
 static const struct fs_hf_rule *find_rule(const struct fs_hf_rule *rules, struct gguf_string name,
@@ -150,9 +151,12 @@ int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row
 {
     /* Layers that predict further tokens come last, and have no place in the checkpoint. */
     const uint64_t n_layer = fs_hf_n_layer(hf);
+    bool has_tensors[MAX_LAYERS] = {false};
     int result = 0;
 
     *tensors = (struct fs_hf_tensors){0};
+    if (n_layer > MAX_LAYERS)
+        return add_line(obstacles, "The model says that it has %" PRIu64 " layers.\n", n_layer);
     for (uint64_t i = 0; result == 0 && i < hf->model->n_tensors; i++) {
         struct fs_hf_tensor made = {.tensor = &hf->model->tensors[i]};
 
@@ -161,6 +165,12 @@ int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row
             result = add_line(unused, "%s\n", gguf_quote(fs_hf_tensor_name(made.tensor)).text);
         else if (made.rule->hf)
             result = add_tensors(hf, &made, tensors, obstacles);
+        if (made.rule && strchr(made.rule->gguf, '%') && made.match.layer < n_layer)
+            has_tensors[made.match.layer] = true;
+    }
+    for (uint64_t i = 0; result == 0 && i < n_layer; i++) {
+        if (!has_tensors[i])
+            result = add_line(obstacles, "Layer %" PRIu64 " has no tensors.\n", i);
     }
     return result;
 }

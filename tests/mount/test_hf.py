@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""hf/: names, shapes and values of its tensors, config.json, and what is said where there is none.
+
+tests/clients/test_checkpoints.py loads real models with transformers.
+"""
+
+import json
+import os
+import unittest
+
+import mounting
+from gguf_file import ARRAY, BOOL, F16, F32, FLOAT32, STRING, UINT32, Array, GgufFile
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+setUpModule = mounting.require_fuse
+
+N_EMBD, N_FF, N_HEAD, N_VOCAB = 8, 12, 2, 16
+
+
+def read_safetensors(path):
+    """Return the arrays of a file by name, and their dtypes."""
+    with open(path, "rb") as file:
+        data = file.read()
+    start = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:start])
+    arrays, dtypes = {}, {}
+    for name, tensor in header.items():
+        if name == "__metadata__":
+            continue
+        first, end = tensor["data_offsets"]
+        piece = data[start + first:start + end]
+        if tensor["dtype"] == "BF16":
+            values = (numpy.frombuffer(piece, "<u2").astype("<u4") << 16).view("<f4")
+        else:
+            values = numpy.frombuffer(piece, {"F32": "<f4", "F16": "<f2"}[tensor["dtype"]])
+        arrays[name] = values.reshape(tensor["shape"])
+        dtypes[name] = tensor["dtype"]
+    return arrays, dtypes
+
+
+class Built:
+    """A model file of random tensors."""
+
+    def __init__(self, architecture, **numbers):
+        self.file = GgufFile()
+        self.arrays = {}
+        self.architecture = architecture
+        self.random = numpy.random.default_rng(1)
+        self.file.key(b"general.architecture", STRING, architecture.encode())
+        common = {"embedding_length": N_EMBD, "feed_forward_length": N_FF, "block_count": 1,
+                  "context_length": 64, "attention.head_count": N_HEAD}
+        for name, number in {**common, **numbers}.items():
+            if number is not None:
+                self.key(name, UINT32, number)
+
+    def key(self, name, value_type, value):
+        self.file.key(f"{self.architecture}.{name}".encode(), value_type, value)
+
+    def tensor(self, name, *shape, type_id=F32):
+        array = self.random.standard_normal(shape).astype({F32: "<f4", F16: "<f2"}[type_id])
+        self.arrays[name] = array
+        self.file.tensor(name.encode(), list(reversed(shape)), type_id, array.tobytes())
+        return array
+
+    def layer(self, index=0, n_head_kv=N_HEAD):
+        """The tensors of a layer of llama."""
+        width = N_EMBD // N_HEAD
+        for name, *shape in (("attn_norm", N_EMBD), ("ffn_norm", N_EMBD), ("attn_q", N_EMBD, N_EMBD),
+                             ("attn_k", n_head_kv * width, N_EMBD), ("attn_v", n_head_kv * width, N_EMBD),
+                             ("attn_output", N_EMBD, N_EMBD)):
+            self.tensor(f"blk.{index}.{name}.weight", *shape)
+
+    def feed_forward(self, index=0):
+        for name, *shape in (("gate", N_FF, N_EMBD), ("up", N_FF, N_EMBD), ("down", N_EMBD, N_FF)):
+            self.tensor(f"blk.{index}.ffn_{name}.weight", *shape)
+
+    def rest(self):
+        self.tensor("token_embd.weight", N_VOCAB, N_EMBD, type_id=F16)
+        self.tensor("output_norm.weight", N_EMBD)
+
+
+def llama(n_layer=1):
+    built = Built("llama", **{"block_count": n_layer, "attention.head_count_kv": 1})
+    built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
+    built.rest()
+    for i in range(n_layer):
+        built.layer(i, n_head_kv=1)
+        built.feed_forward(i)
+    return built
+
+
+def unpermuted(array, n_head):
+    """Rows 2i and 2i + 1 of each head are rows i and i + width / 2 of the checkpoint."""
+    return (array.reshape(n_head, -1, 2, *array.shape[1:]).swapaxes(1, 2).reshape(array.shape))
+
+
+@unittest.skipUnless(numpy, "NumPy is missing")
+class CheckpointTest(mounting.MountTestCase):
+    def open(self, built, *options):
+        self.mount(built.file.write(self.path("model.gguf")), *options)
+        return os.path.join(self.mountpoint, "hf")
+
+    def config(self, hf):
+        with open(os.path.join(hf, "config.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def expect(self, arrays, name, expected):
+        self.assertEqual(expected.shape, arrays[name].shape, name)
+        numpy.testing.assert_array_equal(expected, arrays[name], err_msg=name)
+
+    def test_llama(self):
+        built = llama()
+        hf = self.open(built)
+        arrays, dtypes = read_safetensors(os.path.join(hf, "model.safetensors"))
+        layer = "model.layers.0."
+        self.expect(arrays, "model.embed_tokens.weight", built.arrays["token_embd.weight"])
+        self.expect(arrays, "model.norm.weight", built.arrays["output_norm.weight"])
+        self.expect(arrays, layer + "self_attn.q_proj.weight",
+                    unpermuted(built.arrays["blk.0.attn_q.weight"], N_HEAD))
+        self.expect(arrays, layer + "self_attn.k_proj.weight",
+                    unpermuted(built.arrays["blk.0.attn_k.weight"], 1))
+        self.expect(arrays, layer + "mlp.down_proj.weight", built.arrays["blk.0.ffn_down.weight"])
+        self.assertEqual(11, len(arrays))
+        self.assertEqual({"F32", "F16"}, set(dtypes.values()))
+        config = self.config(hf)
+        expected = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": N_EMBD,
+                    "intermediate_size": N_FF, "num_attention_heads": N_HEAD, "num_key_value_heads": 1,
+                    "num_hidden_layers": 1, "rms_norm_eps": 1e-5, "vocab_size": N_VOCAB,
+                    "max_position_embeddings": 64, "tie_word_embeddings": True,
+                    "attention_bias": False, "rope_theta": 10000.0,
+                    "rope_parameters": {"rope_theta": 10000.0, "rope_type": "default"}}
+        self.assertEqual(expected, {name: config[name] for name in expected})
+        self.assertFalse(os.path.exists(os.path.join(hf, "unused_tensors.txt")))
+
+    def test_dtype(self):
+        built = llama()
+        hf = self.open(built, "-o", "dtype=bf16")
+        arrays, dtypes = read_safetensors(os.path.join(hf, "model.safetensors"))
+        self.assertEqual({"BF16"}, set(dtypes.values()))
+        self.assertEqual("bfloat16", self.config(hf)["torch_dtype"])
+        numpy.testing.assert_allclose(built.arrays["output_norm.weight"],
+                                      arrays["model.norm.weight"], rtol=2**-8)
+
+    def test_shards(self):
+        built = llama(n_layer=3)
+        hf = self.open(built, "-o", "hf_shard=1K")
+        with open(os.path.join(hf, "model.safetensors.index.json"), encoding="utf-8") as file:
+            index = json.load(file)
+        files = sorted(name for name in os.listdir(hf) if name.endswith(".safetensors"))
+        self.assertGreater(len(files), 3)
+        self.assertEqual(f"model-00001-of-{len(files):05}.safetensors", files[0])
+        n_bytes, names = 0, {}
+        for name in files:
+            arrays, _ = read_safetensors(os.path.join(hf, name))
+            size = sum(array.nbytes for array in arrays.values())
+            self.assertTrue(size <= 1000 or len(arrays) == 1, name)
+            n_bytes += size
+            names.update({tensor: name for tensor in arrays})
+        self.assertEqual(names, index["weight_map"])
+        self.assertEqual(n_bytes, index["metadata"]["total_size"])
+        self.assertEqual(len(built.arrays), len(names))
+
+    def test_experts(self):
+        built = Built("llama", expert_count=3, expert_used_count=2)
+        built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
+        built.rest()
+        built.layer()
+        built.tensor("blk.0.ffn_gate_inp.weight", 3, N_EMBD)
+        for name, *shape in (("gate", N_FF, N_EMBD), ("up", N_FF, N_EMBD), ("down", N_EMBD, N_FF)):
+            built.tensor(f"blk.0.ffn_{name}_exps.weight", 3, *shape, type_id=F16)
+        hf = self.open(built)
+        arrays, _ = read_safetensors(os.path.join(hf, "model.safetensors"))
+        for i in range(3):
+            for name, number in (("gate", 1), ("down", 2), ("up", 3)):
+                self.expect(arrays, f"model.layers.0.block_sparse_moe.experts.{i}.w{number}.weight",
+                            built.arrays[f"blk.0.ffn_{name}_exps.weight"][i])
+        self.assertEqual("mixtral", self.config(hf)["model_type"])
+        self.assertEqual(3, self.config(hf)["num_local_experts"])
+
+    def test_gpt2_is_transposed(self):
+        built = Built("gpt2")
+        built.key("attention.layer_norm_epsilon", FLOAT32, 1e-5)
+        built.rest()
+        qkv = built.tensor("blk.0.attn_qkv.weight", 3 * N_EMBD, N_EMBD, type_id=F16)
+        bias = built.tensor("blk.0.attn_qkv.bias", 3 * N_EMBD)
+        arrays, _ = read_safetensors(os.path.join(self.open(built), "model.safetensors"))
+        self.expect(arrays, "transformer.h.0.attn.c_attn.weight", qkv.T)
+        self.expect(arrays, "transformer.h.0.attn.c_attn.bias", bias)
+
+    def test_gemma_norms(self):
+        built = Built("gemma")
+        built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-6)
+        built.rest()
+        built.layer()
+        arrays, _ = read_safetensors(os.path.join(self.open(built), "model.safetensors"))
+        self.expect(arrays, "model.layers.0.input_layernorm.weight",
+                    built.arrays["blk.0.attn_norm.weight"] - numpy.float32(1))
+
+    def test_bloom_heads(self):
+        built = Built("bloom")
+        built.key("attention.layer_norm_epsilon", FLOAT32, 1e-5)
+        built.rest()
+        qkv = built.tensor("blk.0.attn_qkv.weight", 3 * N_EMBD, N_EMBD)
+        arrays, _ = read_safetensors(os.path.join(self.open(built), "model.safetensors"))
+        self.expect(arrays, "transformer.h.0.self_attention.query_key_value.weight",
+                    qkv.reshape(3, N_HEAD, -1, N_EMBD).swapaxes(0, 1).reshape(3 * N_EMBD, N_EMBD))
+
+    def test_mamba_decay(self):
+        built = Built("mamba", **{"feed_forward_length": None, "attention.head_count": None,
+                                  "ssm.conv_kernel": 4, "ssm.inner_size": 16, "ssm.state_size": 2,
+                                  "ssm.time_step_rank": 3})
+        built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
+        built.key("ssm.dt_b_c_rms", BOOL, False)
+        built.rest()
+        decay = -numpy.exp(built.random.standard_normal((16, 2))).astype("<f4")
+        built.file.tensor(b"blk.0.ssm_a", [2, 16], F32, decay.tobytes())
+        convolution = built.tensor("blk.0.ssm_conv1d.weight", 16, 4)
+        hf = self.open(built)
+        arrays, _ = read_safetensors(os.path.join(hf, "model.safetensors"))
+        numpy.testing.assert_allclose(arrays["backbone.layers.0.mixer.A_log"], numpy.log(-decay),
+                                      rtol=1e-6, atol=1e-6)
+        self.expect(arrays, "backbone.layers.0.mixer.conv1d.weight", convolution[:, None, :])
+        self.assertEqual("mamba", self.config(hf)["model_type"])
+
+    def test_rope_factors(self):
+        """Factors that llama3's parameters explain become these; others stay factors."""
+        built = llama()
+        built.tensor("rope_freqs.weight", 2)
+        rope = self.config(self.open(built))["rope_parameters"]
+        self.assertEqual("longrope", rope["rope_type"])
+        numpy.testing.assert_allclose(rope["short_factor"], built.arrays["rope_freqs.weight"])
+
+    def test_unused_tensors_are_listed(self):
+        built = llama()
+        built.tensor("blk.0.unheard_of.weight", 4)
+        hf = self.open(built)
+        with open(os.path.join(hf, "unused_tensors.txt"), encoding="utf-8") as file:
+            self.assertIn('"blk.0.unheard_of.weight"\n', file.read())
+
+    def expect_unsupported(self, built, *texts):
+        hf = self.open(built)
+        self.assertFalse(os.path.exists(os.path.join(hf, "config.json")))
+        with open(os.path.join(self.mountpoint, "hf.unsupported.txt"), encoding="utf-8") as file:
+            reasons = file.read()
+        for text in texts:
+            self.assertIn(text, reasons)
+
+    def test_unknown_architecture(self):
+        self.expect_unsupported(Built("abacus"), 'architecture "abacus"')
+
+    def test_missing_key(self):
+        built = llama()
+        built.file.keys = [key for key in built.file.keys if b"context_length" not in key]
+        built.file.n_keys -= 1
+        self.expect_unsupported(built, '"llama.context_length"', "max_position_embeddings")
+
+    def test_missing_layer(self):
+        built = llama()
+        built.file.keys = [key for key in built.file.keys if b"block_count" not in key]
+        built.key("block_count", UINT32, 2)
+        built.file.n_keys -= 1
+        self.expect_unsupported(built, "Layer 1 has no tensors")
+
+    def test_too_many_layers(self):
+        built = llama()
+        built.file.keys = [key for key in built.file.keys if b"block_count" not in key]
+        built.key("block_count", UINT32, 2**32 - 1)
+        built.file.n_keys -= 1
+        self.expect_unsupported(built, "4294967295 layers")
+
+    def test_heads_that_do_not_fit(self):
+        built = Built("llama", **{"attention.head_count": 3})
+        built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
+        built.rest()
+        built.layer()
+        self.expect_unsupported(built, '"blk.0.attn_q.weight"')
+
+    def test_wrong_kinds_of_values(self):
+        """Keys of other types than usual do no harm."""
+        built = llama()
+        built.key("attention.key_length", ARRAY, Array(STRING, [b"a", b"b"]))
+        built.key("rope.freq_base", STRING, b"much")
+        config = self.config(self.open(built))
+        self.assertEqual(10000.0, config["rope_theta"])
+
+
+if __name__ == "__main__":
+    unittest.main()
