@@ -9,6 +9,7 @@
 #include "gguf/faults.h"
 #include "gguf/support/safe_print.h"
 #include "tests/fuzz/fuzz_check.h"
+#include "tests/fuzz/fuzz_expected.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -134,45 +135,6 @@ static void check_window(const struct reader *reader, uint64_t start, size_t len
     free(memory);
 }
 
-/* ---- expected files of a tensor, made without fs/ ---- */
-
-static char *data_of(const struct gguf_model *model, const struct gguf_tensor *tensor)
-{
-    char *blocks = fuzz_alloc(tensor->size_bytes);
-
-    if (tensor->size_bytes > 0)
-        memcpy(blocks, model->files[0].mapping + tensor->file_offset, tensor->size_bytes);
-    return blocks;
-}
-
-static char *values_of(const struct gguf_model *model, const struct gguf_tensor *tensor)
-{
-    const size_t n_blocks = tensor->n_elements / tensor->type->block_elements;
-    float *values = fuzz_alloc(tensor->n_elements * sizeof(float));
-    char *blocks = data_of(model, tensor);
-
-    if (tensor->big_endian && dequant_has_byte_order(tensor->type)) {
-        char *swapped = fuzz_alloc(tensor->size_bytes);
-
-        dequant_swap_blocks(tensor->type, blocks, swapped, n_blocks);
-        free(blocks);
-        blocks = swapped;
-    }
-    dequant_decode_elements(tensor->type, tensor->ne[0], blocks, 0, tensor->n_elements, values);
-    free(blocks);
-    return (char *)values;
-}
-
-/* Return the expected contents of a raw or f32 file, NULL for any other. The caller frees them. */
-static char *expected_of(const struct gguf_model *model, const struct fs_node *node)
-{
-    if (strcmp(node->name, "raw") == 0)
-        return data_of(model, node->subject);
-    if (strcmp(node->name, "f32") == 0)
-        return values_of(model, node->subject);
-    return NULL;
-}
-
 /* ---- model.gguf, opened again ---- */
 
 /* Remove the line of a key from metadata.json. */
@@ -190,7 +152,7 @@ static void drop_line(char *text, uint64_t *size, const char *key)
 }
 
 /* Return the contents of metadata.json, or NULL if it is too large. The caller frees them. */
-static char *metadata_of(const struct gguf_model *model, uint64_t *size)
+static char *metafuzz_data_of(const struct gguf_model *model, uint64_t *size)
 {
     struct gguf_report report = {0};
     const struct fs_image *image;
@@ -215,7 +177,7 @@ static char *metadata_of(const struct gguf_model *model, uint64_t *size)
 static void check_same_metadata(const struct gguf_model *model, const struct gguf_model *copy)
 {
     uint64_t size, copy_size;
-    char *text = metadata_of(model, &size), *copy_text = metadata_of(copy, &copy_size);
+    char *text = metafuzz_data_of(model, &size), *copy_text = metafuzz_data_of(copy, &copy_size);
 
     /* Decoding old blocks changes the keys that describe them. */
     if (model->has_entries_between && text && copy_text) {
@@ -247,8 +209,10 @@ static void check_same_tensor(const struct gguf_model *model, const struct gguf_
                "tensor %" PRIu64 " has another type in model.gguf", index);
     if (!tensor->type || tensor->size_bytes == 0)
         return;
-    data = dequant_is_decodable(tensor->type) ? values_of(model, tensor) : data_of(model, tensor);
-    other_data = dequant_is_decodable(tensor->type) ? values_of(copy, other) : data_of(copy, other);
+    data = dequant_is_decodable(tensor->type) ? fuzz_values_of(model, tensor)
+                                              : fuzz_data_of(model, tensor);
+    other_data = dequant_is_decodable(tensor->type) ? fuzz_values_of(copy, other)
+                                                    : fuzz_data_of(copy, other);
     FUZZ_CHECK(memcmp(data, other_data,
                       dequant_is_decodable(tensor->type) ? tensor->n_elements * sizeof(float)
                                                          : tensor->size_bytes) == 0,
@@ -289,11 +253,16 @@ static void check_whole(const struct reader *reader, const struct gguf_model *mo
                         const struct fs_node *node)
 {
     const size_t size = (size_t)reader->image->size_bytes;
-    char *memory, *expected = expected_of(model, node);
+    size_t n_expected = 0;
+    char *memory, *expected = fuzz_expected_of(model, node, &n_expected);
     const char *whole = read_slice(reader, 0, size + 1, &memory);
 
-    if (expected && size > 0)
-        FUZZ_CHECK(memcmp(whole, expected, size) == 0, "%s has wrong bytes", node->name);
+    FUZZ_CHECK(n_expected <= size, "%s has %zu bytes, expected %zu", node->name, size, n_expected);
+    if (n_expected > 0)
+        FUZZ_CHECK(memcmp(whole + size - n_expected, expected, n_expected) == 0,
+                   "%s has wrong bytes", node->name);
+    if (strcmp(node->name, "model.safetensors") == 0)
+        fuzz_check_safetensors(whole, size);
     if (is_json(node)) {
         fuzz_check_json(whole, size);
         FUZZ_CHECK(size > 0 && whole[size - 1] == '\n', "%s does not end in a newline", node->name);
@@ -419,7 +388,7 @@ static void no_progress(void *user, uint64_t done_bytes, uint64_t total_bytes)
 /* Return true if a scale is NaN although the values are finite, because ggml decodes it so. */
 static bool has_nan_scale(const struct gguf_model *model, const struct gguf_tensor *tensor)
 {
-    char *data = data_of(model, tensor);
+    char *data = fuzz_data_of(model, tensor);
     bool is_nan = false;
 
     for (uint64_t i = 0; i < tensor->size_bytes; i += tensor->type->block_bytes)
@@ -430,7 +399,7 @@ static bool has_nan_scale(const struct gguf_model *model, const struct gguf_tens
 
 static bool is_finite(const struct gguf_model *model, const struct gguf_tensor *tensor)
 {
-    char *values = values_of(model, tensor);
+    char *values = fuzz_values_of(model, tensor);
     bool finite = true;
     float value;
 

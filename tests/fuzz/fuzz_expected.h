@@ -1,0 +1,21 @@
+/* The expected contents of a tensor's files, made without fs/. */
+#ifndef GGUFS_FUZZ_EXPECTED_H
+#define GGUFS_FUZZ_EXPECTED_H
+
+#include "fs/tree/nodes.h"
+#include "gguf/model.h"
+
+/* The bytes of the tensor, and its values as float32. The caller frees them. */
+char *fuzz_data_of(const struct gguf_model *model, const struct gguf_tensor *tensor);
+char *fuzz_values_of(const struct gguf_model *model, const struct gguf_tensor *tensor);
+
+/*
+ * Return the expected end of a file of elements and its size; NULL for any other file. The caller
+ * frees it.
+ */
+char *fuzz_expected_of(const struct gguf_model *model, const struct fs_node *node, size_t *n_bytes);
+
+/* Check the length and the JSON of the header of a safetensors file. */
+void fuzz_check_safetensors(const char *bytes, size_t size);
+
+#endif
