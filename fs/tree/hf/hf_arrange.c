@@ -119,11 +119,15 @@ static int rotated(const struct fs_hf_request *request, uint64_t n_head, struct 
 
 int fs_hf_rotated_q(const struct fs_hf_request *request, struct fs_hf_arranged *out)
 {
+    if (fs_hf_n_head_kv(request->hf, request->layer) == 0)
+        return fs_hf_as_stored(request, out);
     return rotated(request, fs_hf_n_head(request->hf, request->layer), out);
 }
 
 int fs_hf_rotated_k(const struct fs_hf_request *request, struct fs_hf_arranged *out)
 {
+    if (fs_hf_n_head_kv(request->hf, request->layer) == 0)
+        return fs_hf_as_stored(request, out);
     return rotated(request, fs_hf_n_head_kv(request->hf, request->layer), out);
 }
 

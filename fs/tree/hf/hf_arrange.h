@@ -45,7 +45,8 @@ fs_hf_arranger fs_hf_column;           /* [n] becomes [n, 1] */
 fs_hf_arranger fs_hf_with_middle_axis; /* [n, m] becomes [n, 1, m] */
 /*
  * Rows of q and k: the rotated pairs are rows i and i + width / 2 of a head, and became rows 2i and
- * 2i + 1.
+ * 2i + 1. In a layer without heads of keys, which the converter took for recurrent, they are as
+ * they were.
  */
 fs_hf_arranger fs_hf_rotated_q;
 fs_hf_arranger fs_hf_rotated_k;

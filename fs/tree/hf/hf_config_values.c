@@ -188,6 +188,18 @@ static void write_longrope(struct fs_hf_config *config, const float *factors, si
     fs_hf_member_json(config, "rope_type", "\"longrope\"");
     write_factors(config, "short_factor", factors, n);
     write_factors(config, "long_factor", n_long == n ? long_factors : factors, n);
+    /* These scales are in no key; all published models have this one. */
+    if (gguf_string_equals(config->hf->architecture, "phimoe")) {
+        fs_hf_member_json(config, "short_mscale", "1.243163121016122");
+        fs_hf_member_json(config, "long_mscale", "1.243163121016122");
+    }
+}
+
+/* The ends of the range of frequencies are not rounded in gpt-oss, which no key says. */
+static bool has_exact_range(const struct fs_hf_model *hf)
+{
+    return gguf_string_equals(hf->architecture, "gpt-oss") &&
+           fs_hf_number(hf, "rope.scaling.original_context_length", 0) == 4096;
 }
 
 /* Write the members that describe the scaling of rotations. Returns false if there is none. */
@@ -231,8 +243,16 @@ static bool write_scaling(struct fs_hf_config *config, double theta, unsigned ms
         write_optional(config, "attention_factor", "rope.scaling.yarn_attn_factor");
         write_optional(config, "llama_4_scaling_beta", "attention.temperature_scale");
         write_mscale(config, mscale_factor);
+        if (has_exact_range(hf))
+            fs_hf_member_json(config, "truncate", "false");
         return true;
     }
+    if (fs_hf_text_is(hf, "rope.scaling.type", "longrope"))
+        fs_hf_problem(config,
+                      "its key \"%.*s.rope.scaling.type\" is longrope, but it has no "
+                      "tensors \"rope_factors_long.weight\" and "
+                      "\"rope_factors_short.weight\"",
+                      (int)hf->architecture.length_bytes, hf->architecture.data);
     return false;
 }
 
@@ -247,10 +267,15 @@ static void write_rope(struct fs_hf_config *config, double theta, double part, b
         fs_hf_member_json(config, "rope_type", "\"default\"");
 }
 
-/* Return the part of a head that is rotated. */
+/*
+ * Return the part of a head that is rotated. Where the converter does not write the width of a
+ * head, it takes the part of n_embd / n_head.
+ */
 static double rotated_part(const struct fs_hf_model *hf, const char *key)
 {
-    const uint64_t head_dim = fs_hf_head_dim(hf);
+    const uint64_t n_head = fs_hf_n_head(hf, 0), n_embd = fs_hf_number(hf, "embedding_length", 0);
+    const uint64_t head_dim =
+        fs_hf_number(hf, "attention.key_length", n_head > 0 ? n_embd / n_head : 0);
     const uint64_t rotated = fs_hf_number(hf, key, head_dim);
 
     return head_dim > 0 ? (double)rotated / (double)head_dim : 1;

@@ -234,10 +234,11 @@ uint64_t fs_hf_n_head_kv(const struct fs_hf_model *hf, uint64_t layer)
 
 uint64_t fs_hf_head_dim(const struct fs_hf_model *hf)
 {
+    const struct gguf_tensor *q = fs_hf_any_tensor(hf, "blk.%.attn_q.weight");
     const uint64_t n_head = fs_hf_number(hf, "attention.head_count", 0);
-    const uint64_t n_embd = fs_hf_number(hf, "embedding_length", 0);
+    const uint64_t n_rows = q ? q->ne[1] : fs_hf_number(hf, "embedding_length", 0);
 
-    return fs_hf_number(hf, "attention.key_length", n_head > 0 ? n_embd / n_head : 0);
+    return fs_hf_number(hf, "attention.key_length", n_head > 0 ? n_rows / n_head : 0);
 }
 
 uint64_t fs_hf_n_layer(const struct fs_hf_model *hf)

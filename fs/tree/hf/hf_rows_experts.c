@@ -24,27 +24,27 @@ static const struct fs_hf_entry qwen2moe_config[] = {
     KEY("moe_intermediate_size", "expert_feed_forward_length"),
     KEY("shared_expert_intermediate_size", "expert_shared_feed_forward_length"),
     HAS("qkv_bias", "blk.%.attn_q.bias"),
-    JSON("norm_topk_prob", "false"),
+    KEY_OR("norm_topk_prob", "expert_weights_norm", "false"),
     JSON("use_sliding_window", "false"),
     END_OF_CONFIG,
 };
 
 static const struct fs_hf_entry qwen3moe_config[] = {
     KEY("moe_intermediate_size", "expert_feed_forward_length"),
-    JSON("norm_topk_prob", "true"),
+    KEY_OR("norm_topk_prob", "expert_weights_norm", "true"),
     JSON("use_sliding_window", "false"),
     END_OF_CONFIG,
 };
 
 static const struct fs_hf_entry olmoe_config[] = {
     KEY_OR("clip_qkv", "attention.clamp_kqv", "null"),
-    JSON("norm_topk_prob", "false"),
+    KEY_OR("norm_topk_prob", "expert_weights_norm", "false"),
     END_OF_CONFIG,
 };
 
 static const struct fs_hf_entry mellum_config[] = {
     KEY("moe_intermediate_size", "expert_feed_forward_length"),
-    JSON("norm_topk_prob", "true"),
+    KEY_OR("norm_topk_prob", "expert_weights_norm", "true"),
     CALL("sliding_window", fs_hf_write_sliding_window),
     CALL_WITH("layer_types", fs_hf_write_layer_types, 4),
     CALL("mlp_layer_types", fs_hf_write_mlp_types),

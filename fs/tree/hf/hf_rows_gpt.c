@@ -39,12 +39,13 @@ static const struct fs_hf_rule gptj_rules[] = {
     END_OF_RULES,
 };
 
+/* Converters write 4 · n_embd as feed_forward_length, whatever the size is. */
 static const struct fs_hf_entry gpt_config[] = {
     KEY("n_embd", "embedding_length"),
     CALL("n_layer", fs_hf_write_n_layer),
     KEY("n_head", "attention.head_count"),
     KEY("n_positions", "context_length"),
-    KEY("n_inner", "feed_forward_length"),
+    COUNT_OF("n_inner", "blk.0.ffn_up.weight", fs_hf_write_rows),
     KEY("layer_norm_epsilon", "attention.layer_norm_epsilon"),
     END_OF_CONFIG,
 };
@@ -60,12 +61,12 @@ static const struct fs_hf_entry gptj_config[] = {
     END_OF_CONFIG,
 };
 
+/* The converter writes 1 as head_count_kv, whatever the number is. */
 static void write_multi_query(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
-    const struct fs_hf_model *hf = config->hf;
+    const struct gguf_tensor *qkv = fs_hf_tensor(config->hf, "blk.0.attn_qkv.weight");
 
-    fs_hf_member_bool(config, entry->name,
-                      fs_hf_n_head_kv(hf, 0) == 1 || fs_hf_n_head_kv(hf, 0) < fs_hf_n_head(hf, 0));
+    fs_hf_member_bool(config, entry->name, !qkv || qkv->ne[1] != 3 * qkv->ne[0]);
 }
 
 static const struct fs_hf_entry starcoder_config[] = {
@@ -169,7 +170,7 @@ static void write_decoder(struct fs_hf_config *config, const struct fs_hf_entry 
 
 static const struct fs_hf_entry falcon_config[] = {
     KEY("hidden_size", "embedding_length"),
-    KEY("ffn_hidden_size", "feed_forward_length"),
+    COUNT_OF("ffn_hidden_size", "blk.0.ffn_up.weight", fs_hf_write_rows),
     CALL("num_hidden_layers", fs_hf_write_n_layer),
     KEY("num_attention_heads", "attention.head_count"),
     CALL("num_kv_heads", fs_hf_write_n_head_kv),
@@ -280,7 +281,6 @@ static const struct fs_hf_rule phi2_rules[] = {
     END_OF_RULES,
 };
 
-/* The converter writes 4 · n_embd as feed_forward_length, whatever the size is. */
 static const struct fs_hf_entry phi2_config[] = {
     KEY("hidden_size", "embedding_length"),
     COUNT_OF("intermediate_size", "blk.%.ffn_up.weight", fs_hf_write_rows),

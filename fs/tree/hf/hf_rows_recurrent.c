@@ -111,12 +111,26 @@ static const struct fs_hf_rule hybrid_mamba2_rules[] = {
     END_OF_RULES,
 };
 
+/*
+ * The number of heads of keys in layers with attention. The converter writes 0 for all layers if it
+ * takes none for attention, because their kind has another name in config.json.
+ */
+static void write_hybrid_n_head_kv(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct fs_hf_model *hf = config->hf;
+    const struct gguf_tensor *k = fs_hf_any_tensor(hf, "blk.%.attn_k.weight");
+    const uint64_t n_head_kv = fs_hf_number(hf, "attention.head_count_kv", 0);
+
+    fs_hf_member_unsigned(config, entry->name,
+                          n_head_kv == 0 && k ? divide(k->ne[1], fs_hf_head_dim(hf)) : n_head_kv);
+}
+
 static const struct fs_hf_entry hybrid_sizes[] = {
     KEY("hidden_size", "embedding_length"),
     COUNT_OF("intermediate_size", "feed_forward_length", fs_hf_write_largest),
     CALL("num_hidden_layers", fs_hf_write_n_layer),
     COUNT_OF("num_attention_heads", "attention.head_count", fs_hf_write_largest),
-    COUNT_OF("num_key_value_heads", "attention.head_count_kv", fs_hf_write_largest),
+    CALL("num_key_value_heads", write_hybrid_n_head_kv),
     KEY("max_position_embeddings", "context_length"),
     END_OF_CONFIG,
 };
@@ -184,7 +198,8 @@ static void write_granite_layers(struct fs_hf_config *config, const struct fs_hf
 {
     const struct fs_hf_model *hf = config->hf;
     const uint64_t n_layer = fs_hf_n_layer(hf);
-    const bool is_rotated = fs_hf_bool(hf, "rope.scaling.finetuned", false);
+    const bool is_rotated = fs_hf_bool(hf, "rope.scaling.finetuned", false) ||
+                            !fs_hf_any_tensor(hf, "blk.%.ssm_in.weight");
 
     (void)entry;
     fs_hf_begin_array(config, "layer_types");
@@ -379,7 +394,7 @@ static const struct fs_hf_entry nemotron_sizes[] = {
     COUNT_OF("intermediate_size", "blk.%.ffn_up.weight", fs_hf_write_rows),
     CALL("num_hidden_layers", fs_hf_write_n_layer),
     COUNT_OF("num_attention_heads", "attention.head_count", fs_hf_write_largest),
-    COUNT_OF("num_key_value_heads", "attention.head_count_kv", fs_hf_write_largest),
+    CALL("num_key_value_heads", write_hybrid_n_head_kv),
     KEY("max_position_embeddings", "context_length"),
     END_OF_CONFIG,
 };
