@@ -226,6 +226,20 @@ class CheckpointTest(mounting.MountTestCase):
         self.expect(arrays, "backbone.layers.0.mixer.conv1d.weight", convolution[:, None, :])
         self.assertEqual("mamba", self.config(hf)["model_type"])
 
+    def test_numbers_from_keys(self):
+        """Apertus has parameters of its activation in keys."""
+        built = Built("apertus", block_count=2)
+        built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
+        built.rest()
+        for i in range(2):
+            built.layer(i)
+        for name in ("alpha_n", "alpha_p", "beta", "eps"):
+            built.file.key(f"xielu.{name}".encode(), ARRAY, Array(FLOAT32, [0.25, -1.5]))
+        arrays, dtypes = read_safetensors(os.path.join(self.open(built), "model.safetensors"))
+        self.expect(arrays, "model.layers.1.mlp.act_fn.alpha_p", numpy.float32([-1.5]))
+        self.expect(arrays, "model.layers.0.mlp.act_fn.eps", numpy.float32(0.25).reshape(()))
+        self.assertEqual("F32", dtypes["model.layers.0.mlp.act_fn.eps"])
+
     def test_rope_factors(self):
         """Factors that llama3's parameters explain become these; others stay factors."""
         built = llama()

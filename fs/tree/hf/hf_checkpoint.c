@@ -1,6 +1,7 @@
 #include "fs/tree/hf/hf_checkpoint.h"
 
 #include "fs/tree/hf/tokenizer_json.h"
+#include "fs/tree/gguf_bytes.h"
 #include "fs/tree/json.h"
 #include "fs/tree/safetensors.h"
 #include "fs/tree/tree.h"
@@ -31,6 +32,11 @@ static enum fs_format main_format(const struct fs_tree *tree)
     return most;
 }
 
+static enum fs_format format_of(const struct fs_tree *tree, const struct fs_hf_tensor *tensor)
+{
+    return tensor->tensor ? fs_dtype_of(tree, tensor->tensor) : FS_F32;
+}
+
 static int write_config(const struct fs_tree *tree, struct fs_sink *sink, char problem[256])
 {
     struct fs_hf_config config = {.hf = &tree->hf->hf, .sink = sink};
@@ -47,7 +53,7 @@ static int write_config(const struct fs_tree *tree, struct fs_sink *sink, char p
 static int get_bytes(const struct fs_tree *tree, const struct fs_hf_tensor *tensor,
                      struct fs_hf_arranged *arranged, uint64_t *n_bytes)
 {
-    *n_bytes = fs_format_bytes(fs_dtype_of(tree, tensor->tensor));
+    *n_bytes = fs_format_bytes(format_of(tree, tensor));
     if (fs_hf_tensor_arrange(&tree->hf->hf, tensor, 0, arranged) < 0)
         return -EINVAL;
     for (unsigned i = 0; i < arranged->n_dims; i++) {
@@ -71,7 +77,7 @@ static int sort_by_width(const struct fs_tree *tree)
         return -ENOMEM;
     for (int is_narrow = 0; is_narrow < 2; is_narrow++) {
         for (size_t i = 0; i < tensors->count; i++) {
-            if ((fs_dtype_of(tree, tensors->list[i].tensor) != FS_F32) == is_narrow)
+            if ((format_of(tree, &tensors->list[i]) != FS_F32) == is_narrow)
                 sorted[n++] = tensors->list[i];
         }
     }
@@ -290,7 +296,7 @@ static int get_entry(const struct fs_tree *tree, const void *subject, uint64_t i
         return result;
     fs_hf_tensor_write_name(tensor, entry->made_name);
     entry->name = (struct gguf_string){entry->made_name, strlen(entry->made_name)};
-    entry->dtype = fs_format_name(fs_dtype_of(tree, tensor->tensor));
+    entry->dtype = fs_format_name(format_of(tree, tensor));
     entry->n_dims = arranged.n_dims;
     memcpy(entry->shape, arranged.shape, sizeof arranged.shape);
     return 1;
@@ -302,6 +308,21 @@ static int write_header(const struct fs_tree *tree, const void *subject, struct 
     return fs_safetensors_write(get_entry, tree, subject, place, sink);
 }
 
+/* Write the number from a key that is a tensor of the checkpoint, as a little-endian float32. */
+static int write_number(const struct fs_tree *tree, const void *subject, struct fs_place *place,
+                        struct fs_sink *sink)
+{
+    const struct fs_hf_tensor *tensor = subject;
+    const float number =
+        (float)fs_hf_float_at(&tree->hf->hf, tensor->rule->gguf, tensor->match.layer, 0);
+    uint32_t bits;
+
+    (void)place;
+    memcpy(&bits, &number, sizeof bits);
+    fs_gguf_number(sink, bits, sizeof bits);
+    return 0;
+}
+
 int fs_hf_weights_build(const struct fs_tree *tree, const void *subject,
                         const struct fs_interrupt *interrupt, struct fs_image *image)
 {
@@ -310,9 +331,13 @@ int fs_hf_weights_build(const struct fs_tree *tree, const void *subject,
 
     for (size_t i = shard->first; result == 0 && i < shard->end; i++) {
         const struct fs_hf_tensor *tensor = &tree->hf->tensors.list[i];
-        const enum fs_format format = fs_dtype_of(tree, tensor->tensor);
+        const enum fs_format format = format_of(tree, tensor);
         struct fs_hf_arranged arranged = {.n_pieces = 1};
 
+        if (!tensor->tensor) {
+            result = fs_image_add_text(image, write_number, tree, tensor, interrupt);
+            continue;
+        }
         for (uint64_t piece = 0; result == 0 && piece < arranged.n_pieces; piece++) {
             result = fs_hf_tensor_arrange(&tree->hf->hf, tensor, piece, &arranged);
             if (result == 0)

@@ -32,6 +32,7 @@ struct fs_hf_rule {
     const char *with;        /* pattern of a second tensor that goes into the same one */
     enum fs_map map;         /* the function of each element */
     float constant;
+    bool is_key; /* `gguf` is a key with a number for each layer, each of which becomes a tensor */
     const struct fs_hf_rule *rules; /* a table to look into instead of a pattern */
 };
 
@@ -65,6 +66,15 @@ struct fs_hf_row {
 #define JOINED(gguf_, with_, hf_, arrange_)                                                        \
     {                                                                                              \
         .gguf = (gguf_), .hf = (hf_), .arrange = (arrange_), .with = (with_)                       \
+    }
+/* A number from a key, as a tensor of one dimension with one element, or without dimensions. */
+#define ELEMENT(key_, hf_)                                                                         \
+    {                                                                                              \
+        .gguf = (key_), .hf = (hf_), .arrange = fs_hf_flat, .is_key = true                         \
+    }
+#define SCALAR(key_, hf_)                                                                          \
+    {                                                                                              \
+        .gguf = (key_), .hf = (hf_), .is_key = true                                                \
     }
 /* A tensor that is in the checkpoint by another rule, or by members of config.json. */
 #define ELSEWHERE(gguf_)                                                                           \

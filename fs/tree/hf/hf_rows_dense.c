@@ -127,6 +127,22 @@ static const struct fs_hf_entry phi3_config[] = {
     END_OF_CONFIG,
 };
 
+static const struct fs_hf_rule apertus_rules[] = {
+    TENSOR("blk.%.attn_norm", "model.layers.%.attention_layernorm"),
+    TENSOR("blk.%.ffn_norm", "model.layers.%.feedforward_layernorm"),
+    ELEMENT("xielu.alpha_n", "model.layers.%.mlp.act_fn.alpha_n"),
+    ELEMENT("xielu.alpha_p", "model.layers.%.mlp.act_fn.alpha_p"),
+    SCALAR("xielu.beta", "model.layers.%.mlp.act_fn.beta"),
+    SCALAR("xielu.eps", "model.layers.%.mlp.act_fn.eps"),
+    END_OF_RULES,
+};
+
+static const struct fs_hf_entry apertus_config[] = {
+    JSON("hidden_act", "\"xielu\""),
+    HAS("attention_bias", "blk.%.attn_q.bias"),
+    END_OF_CONFIG,
+};
+
 /* ---- models with layer norms ---- */
 
 static const struct fs_hf_rule nemotron_rules[] = {
@@ -238,6 +254,11 @@ const struct fs_hf_row fs_hf_rows_dense[] = {
      .rules = {fs_hf_rotated_rules, RULES_BUT_QK},
      .config = {fs_hf_sizes, fs_hf_rms_norm, relu_squared, fs_hf_rope, fs_hf_head_dim_config,
                 biases}},
+    {.architecture = "apertus",
+     .class_name = "ApertusForCausalLM",
+     .model_type = "apertus",
+     .rules = {apertus_rules, RULES_BUT_QK},
+     .config = {fs_hf_sizes, fs_hf_rms_norm, fs_hf_rope, apertus_config}},
     {.architecture = "smollm3",
      .class_name = "SmolLM3ForCausalLM",
      .model_type = "smollm3",

@@ -246,6 +246,47 @@ static const struct fs_hf_entry afmoe_config[] = {
     END_OF_CONFIG,
 };
 
+static const struct fs_hf_rule laguna_rules[] = {
+    TENSOR("blk.%.attn_gate", "model.layers.%.self_attn.g_proj"),
+    TENSOR("blk.%.exp_probs_b.bias", "model.layers.%.mlp.experts.e_score_correction_bias"),
+    END_OF_RULES,
+};
+
+/* No key says which layers have a window: all but the first of four. */
+static void write_laguna_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct fs_hf_model *hf = config->hf;
+    const uint64_t n_layer = fs_hf_n_layer(hf);
+    const bool has_window = fs_hf_number(hf, "attention.sliding_window", 0) > 0;
+
+    fs_hf_begin_array(config, entry->name);
+    for (uint64_t i = 0; i < n_layer; i++)
+        fs_hf_element_text(config,
+                           has_window && i % 4 > 0 ? "sliding_attention" : "full_attention");
+    fs_hf_end_array(config);
+    fs_hf_begin_array(config, "num_attention_heads_per_layer");
+    for (uint64_t i = 0; i < n_layer; i++)
+        fs_hf_element_unsigned(config, fs_hf_n_head(hf, i));
+    fs_hf_end_array(config);
+}
+
+static const struct fs_hf_entry laguna_config[] = {
+    KEY("hidden_size", "embedding_length"),
+    KEY("intermediate_size", "feed_forward_length"),
+    CALL("num_hidden_layers", fs_hf_write_n_layer),
+    COUNT_OF("num_attention_heads", "attention.head_count", fs_hf_write_largest),
+    COUNT_OF("num_key_value_heads", "attention.head_count_kv", fs_hf_write_largest),
+    KEY("max_position_embeddings", "context_length"),
+    KEY("moe_intermediate_size", "expert_feed_forward_length"),
+    KEY("shared_expert_intermediate_size", "expert_shared_feed_forward_length"),
+    KEY_OR("moe_routed_scaling_factor", "expert_weights_scale", "1.0"),
+    CALL("sliding_window", fs_hf_write_sliding_window),
+    CALL("layer_types", write_laguna_layers),
+    CALL("mlp_layer_types", fs_hf_write_mlp_types),
+    CALL("partial_rotary_factor", fs_hf_write_rope_by_type),
+    END_OF_CONFIG,
+};
+
 static const struct fs_hf_entry cohere2moe_config[] = {
     KEY("logit_scale", "logit_scale"),
     KEY("norm_topk_prob", "expert_weights_norm"),
@@ -372,6 +413,12 @@ const struct fs_hf_row fs_hf_rows_experts[] = {
      .model_type = "afmoe",
      .rules = {afmoe_rules, fs_hf_shared_experts_rules, RULES_BUT_QK},
      .config = {RMS_CONFIG, fs_hf_rope, fs_hf_head_dim_config, num_experts, afmoe_config}},
+    {.architecture = "laguna",
+     .class_name = "LagunaForCausalLM",
+     .model_type = "laguna",
+     .rules = {laguna_rules, fs_hf_shared_expert_rules, RULES_BUT_QK},
+     .config = {laguna_config, fs_hf_head_dim_config, fs_hf_rms_norm, fs_hf_silu, num_experts,
+                attention_bias}},
     {.architecture = "cohere2moe",
      .class_name = "Cohere2MoeForCausalLM",
      .model_type = "cohere2_moe",

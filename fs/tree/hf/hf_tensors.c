@@ -14,6 +14,8 @@
 #define MAX_PIECES  8192u
 #define MAX_LAYERS  4096u
 
+#define MAX_TABLES (sizeof((struct fs_hf_row *)0)->rules / sizeof(struct fs_hf_rule *))
+
 /* Find the rule for a name. */
 static const struct fs_hf_rule *find_rule(const struct fs_hf_rule *rules, struct gguf_string name,
                                           struct fs_hf_match *match)
@@ -23,7 +25,7 @@ static const struct fs_hf_rule *find_rule(const struct fs_hf_rule *rules, struct
 
         if (rules->rules)
             found = find_rule(rules->rules, name, match);
-        else if (fs_hf_matches(name, rules->gguf, match))
+        else if (!rules->is_key && fs_hf_matches(name, rules->gguf, match))
             found = rules;
         if (found)
             return found;
@@ -36,7 +38,7 @@ static const struct fs_hf_rule *find_rule_of_row(const struct fs_hf_row *row,
 {
     const struct fs_hf_rule *found = NULL;
 
-    for (size_t i = 0; !found && i < sizeof row->rules / sizeof *row->rules && row->rules[i]; i++)
+    for (size_t i = 0; !found && i < MAX_TABLES && row->rules[i]; i++)
         found = find_rule(row->rules[i], name, match);
     return found;
 }
@@ -145,6 +147,20 @@ static int add_tensors(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
     return 0;
 }
 
+/* Add the tensors that are numbers from keys. */
+static int add_numbers(const struct fs_hf_rule *rules, uint64_t n_layer,
+                       struct fs_hf_tensors *tensors)
+{
+    int result = 0;
+
+    for (; result == 0 && (rules->gguf || rules->rules); rules++) {
+        for (uint32_t i = 0; result == 0 && rules->is_key && i < n_layer; i++)
+            result = append(tensors, &(struct fs_hf_tensor){.rule = rules,
+                                                            .match = {.layer = i, .suffix = ""}});
+    }
+    return result;
+}
+
 int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row,
                        struct fs_hf_tensors *tensors, struct gguf_buffer *unused,
                        struct gguf_buffer *obstacles)
@@ -168,6 +184,8 @@ int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row
         if (made.rule && strchr(made.rule->gguf, '%') && made.match.layer < n_layer)
             has_tensors[made.match.layer] = true;
     }
+    for (size_t i = 0; result == 0 && i < MAX_TABLES && row->rules[i]; i++)
+        result = add_numbers(row->rules[i], n_layer, tensors);
     for (uint64_t i = 0; result == 0 && i < n_layer; i++) {
         if (!has_tensors[i])
             result = add_line(obstacles, "Layer %" PRIu64 " has no tensors.\n", i);
@@ -191,7 +209,8 @@ void fs_hf_tensor_write_name(const struct fs_hf_tensor *tensor, char name[FS_HF_
 static void get_part(const struct fs_hf_tensor *tensor, const struct gguf_tensor *of,
                      struct fs_hf_part *part)
 {
-    const unsigned n_dims = tensor->is_part && of->n_dims > 0 ? of->n_dims - 1 : of->n_dims;
+    const unsigned n_of = of ? of->n_dims : 0;
+    const unsigned n_dims = tensor->is_part && n_of > 0 ? n_of - 1 : n_of;
     uint64_t n_elements = 1;
 
     *part = (struct fs_hf_part){.tensor = of, .n_dims = n_dims};

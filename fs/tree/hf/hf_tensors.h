@@ -14,8 +14,8 @@
 
 /* A tensor of the checkpoint. */
 struct fs_hf_tensor {
-    const struct gguf_tensor *tensor;
-    const struct gguf_tensor *with; /* NULL: none */
+    const struct gguf_tensor *tensor; /* NULL: a number from a key */
+    const struct gguf_tensor *with;   /* NULL: none */
     const struct fs_hf_rule *rule;
     struct fs_hf_match match;
     bool is_part; /* of an expert; else the whole tensor */
