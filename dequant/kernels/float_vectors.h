@@ -7,6 +7,7 @@
 #define GGUFS_DEQUANT_KERNELS_FLOAT_VECTORS_H
 
 #include "dequant/dot.h"
+#include "dequant/kernels/specialize.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -15,8 +15,6 @@ enum { ROWS = 4, COLUMNS = 4 };
 enum { ROWS = 2, COLUMNS = 2 };
 #endif
 
-#define INLINE static inline __attribute__((always_inline))
-
 /* The numbers of a row; a constant where functions are inlined. */
 enum numbers { F32, F16, BF16 };
 

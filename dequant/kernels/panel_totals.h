@@ -8,8 +8,6 @@
 #include "dequant/kernels/lanes.h"
 #include "dequant/products.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 INLINE bool has_scales(const struct dequant_form *form)
 {
     return form->span_elements == DEQUANT_PANEL_ELEMENTS;

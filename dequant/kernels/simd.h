@@ -6,6 +6,7 @@
 #ifndef GGUFS_DEQUANT_KERNELS_SIMD_H
 #define GGUFS_DEQUANT_KERNELS_SIMD_H
 
+#include "dequant/kernels/specialize.h"
 #include "dequant/slots.h"
 #include "dequant/small_floats.h"
 
@@ -17,16 +18,6 @@
 #define SIMD_JOIN(set, name)  SIMD_JOIN2(set, name)
 /* The function of this set for a slot, see dequant/slots.h. */
 #define SIMD_NAME(name) SIMD_JOIN(DEQUANT_SET, name)
-
-/*
- * Before a loop: unroll all of it, so that indices of arrays are constants and their elements
- * registers. Sanitized programs, which would take minutes to compile, keep their loops.
- */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define UNROLL
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
 
 /*
  * A simd_*.h header offers these types and functions; simd_x86.h describes them:

@@ -13,8 +13,6 @@ enum { VECTORS = 4 };
 enum { VECTORS = 2 };
 #endif
 
-#define INLINE static inline __attribute__((always_inline))
-
 static inline float_vector load(const float *from)
 {
     return *(const float_vector *)from;

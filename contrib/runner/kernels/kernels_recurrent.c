@@ -11,8 +11,6 @@
  */
 enum { COLUMNS = 64, FEW_COLUMNS = 16 };
 
-#define INLINE static inline __attribute__((always_inline))
-
 /* Defines the kernel `name` as the function NAME_columns on as many columns at once as there are.
  */
 #define DEFINE_STEP(name, token_type)                                                              \

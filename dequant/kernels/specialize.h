@@ -1,0 +1,20 @@
+/*
+ * Marks of code that becomes fast when its arguments and indices are constants. Programs with
+ * sanitizers do without: compiling all its copies would take minutes.
+ */
+#ifndef GGUFS_DEQUANT_KERNELS_SPECIALIZE_H
+#define GGUFS_DEQUANT_KERNELS_SPECIALIZE_H
+
+/*
+ * INLINE, before a function: copy it to each call, where constant arguments select its code.
+ * UNROLL, before a loop: unroll all of it, so that elements of arrays become registers.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define INLINE static inline
+#define UNROLL
+#else
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#endif
