@@ -46,8 +46,8 @@ static int write_lines(const struct fs_tree *tree, const struct gguf_array *arra
 /* Return true for U+2028 and U+2029, which end a line for some programs. */
 static bool is_separator(const char *bytes, size_t length)
 {
-    return length == 3 && memcmp(bytes, "\xe2\x80", 2) == 0 &&
-           (bytes[2] == '\xa8' || bytes[2] == '\xa9');
+    return length == 3 &&
+           (memcmp(bytes, "\xe2\x80\xa8", 3) == 0 || memcmp(bytes, "\xe2\x80\xa9", 3) == 0);
 }
 
 static void write_escaped_byte(struct fs_sink *sink, char byte)

@@ -308,6 +308,53 @@ static void write_broken_models(void)
 }
 
 /* As small as possible, but complete: the runner refuses a model that lacks a tensor. */
+/* Vocabularies of all kinds, with tokens and merges that are wrong. */
+static void write_vocabularies(void)
+{
+    static const char *const kinds[] = {"llama", "gpt2", "gemma4", "bert", "t5", "rwkv"};
+    static const char *const tokens[] = {"<unk>",
+                                         "<s>",
+                                         "</s>",
+                                         "a",
+                                         "b",
+                                         "ab",
+                                         "",
+                                         "a",
+                                         "\xff",
+                                         "\xe2\x96\x81"
+                                         "a",
+                                         "<0x41>",
+                                         "\n",
+                                         "\n\n",
+                                         "[CLS]",
+                                         "<mask>",
+                                         "\xe2\x96"};
+    static const char *const merges[] = {"a b", "ab a", "\n \n", "c d", "a", "", "\xff a"};
+    static const signed char types[] = {2, 3, 3, 1, 1, 1, 0, 1, 1, 4, 6, 1, 1, 3, 5, -1};
+    static const unsigned char map[] = {4, 0, 0, 0, 0, 0, 0, 0, 'x', 0};
+    const size_t n_tokens = sizeof tokens / sizeof *tokens;
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct gguf_writer *w = begin(usual);
+
+        gguf_writer_add_string(w, "tokenizer.ggml.model", kinds[i]);
+        gguf_writer_add_string(w, "tokenizer.ggml.pre", "llama-bpe");
+        gguf_writer_add_strings(w, "tokenizer.ggml.tokens", tokens, n_tokens);
+        gguf_writer_add_array(w, "tokenizer.ggml.token_type", GGUF_WRITER_I8, n_tokens);
+        gguf_writer_raw(w, types, n_tokens);
+        gguf_writer_add_array(w, "tokenizer.ggml.scores", GGUF_WRITER_F32, n_tokens);
+        for (size_t j = 0; j < n_tokens; j++)
+            gguf_writer_f32(w, j == 3 ? (float)NAN : -(float)j);
+        gguf_writer_add_strings(w, "tokenizer.ggml.merges", merges, sizeof merges / sizeof *merges);
+        gguf_writer_add_array(w, "tokenizer.ggml.precompiled_charsmap", GGUF_WRITER_U8, sizeof map);
+        gguf_writer_raw(w, map, sizeof map);
+        gguf_writer_add_u32(w, "tokenizer.ggml.bos_token_id", 8);
+        gguf_writer_add_string(w, "tokenizer.chat_template", "{{ messages }}");
+        gguf_writer_add_string(w, "tokenizer.chat_template.tool/use", "{{ tools }}");
+        finish(w, "vocabulary", kinds[i], 0);
+    }
+}
+
 static void write_old_models(void)
 {
     static const char *const architectures[] = {"4", "5.1", "5.2", "6", "7"};
@@ -422,6 +469,7 @@ int main(int argc, char **argv)
         make_folder(targets[i]);
     write_good_models();
     write_broken_models();
+    write_vocabularies();
     write_old_models();
     write_blocks();
     write_strings();

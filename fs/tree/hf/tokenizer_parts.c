@@ -11,8 +11,8 @@ void fs_tokenizer_string(struct fs_sink *sink, const char *string)
     fs_json_string(sink, (struct gguf_string){string, strlen(string)});
 }
 
-bool fs_tokenizer_has_own_text(const struct fs_vocabulary *vocabulary, uint32_t id,
-                               struct gguf_string text)
+static bool has_own_text(const struct fs_vocabulary *vocabulary, uint32_t id,
+                         struct gguf_string text)
 {
     return text.length_bytes > 0 &&
            !u8_check((const uint8_t *)text.data, (size_t)text.length_bytes) &&
@@ -55,7 +55,7 @@ void fs_tokenizer_token(const struct fs_vocabulary *vocabulary, uint32_t id, str
 {
     const struct gguf_string text = fs_vocabulary_text(vocabulary, id);
 
-    if (!fs_tokenizer_has_own_text(vocabulary, id, text)) {
+    if (!has_own_text(vocabulary, id, text)) {
         /* U+FFFF is not a character, so no text has it. */
         fs_sink_literal(sink, "\"\\uffff");
         fs_sink_unsigned(sink, id);

@@ -15,10 +15,6 @@ void fs_tokenizer_string(struct fs_sink *sink, const char *string);
  */
 void fs_tokenizer_token(const struct fs_vocabulary *vocabulary, uint32_t id, struct fs_sink *sink);
 
-/* Return true if the token keeps its own text. */
-bool fs_tokenizer_has_own_text(const struct fs_vocabulary *vocabulary, uint32_t id,
-                               struct gguf_string text);
-
 /*
  * A part of tokenizer.json. It is a text of its own: writes the next piece, moves `place`, and
  * returns 1 if there may be more.

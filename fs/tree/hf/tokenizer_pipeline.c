@@ -90,7 +90,7 @@ static void write_split(struct fs_sink *sink, const char *pattern)
 static void write_split_at_missing_bytes(const struct fs_vocabulary *vocabulary,
                                          struct fs_sink *sink)
 {
-    char pattern[2 * 256 + sizeof "[]"] = "[";
+    char pattern[sizeof "[]" + (size_t)2 * 256] = "[";
     size_t length = 1;
 
     for (unsigned byte = 0; byte < 256; byte++) {

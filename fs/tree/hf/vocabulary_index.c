@@ -168,7 +168,7 @@ static int index_texts(struct fs_vocabulary *vocabulary)
 
 static int index_types(struct fs_vocabulary *vocabulary)
 {
-    vocabulary->types = malloc(vocabulary->n_tokens);
+    vocabulary->types = malloc((size_t)vocabulary->n_tokens + 1);
     if (!vocabulary->types)
         return -ENOMEM;
     memset(vocabulary->types, GGUF_TOKEN_NORMAL, vocabulary->n_tokens);
@@ -190,7 +190,10 @@ static uint32_t rank_of(const struct fs_vocabulary *vocabulary, uint32_t id)
 
     if (vocabulary->kind != FS_SENTENCEPIECE || !vocabulary->scores)
         return id;
-    score = (float)fs_array_number(vocabulary->scores, id) + 0.0f; /* turns -0 into 0 */
+    score = (float)fs_array_number(vocabulary->scores, id);
+    if (!isfinite(score))
+        score = -FLT_MAX;
+    score += 0.0f; /* turns -0 into 0 */
     memcpy(&bits, &score, sizeof bits);
     return bits & 0x80000000u ? bits : 0x7fffffffu - bits;
 }
