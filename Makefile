@@ -72,7 +72,7 @@ LIB_OBJ  := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs
 RUNNER_OBJ := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(RUNNER_SRC)) $(RUNNER_KERNEL_OBJ)
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(HOSTILE_SRC) $(WRITER_SRC))
 
-.PHONY: all check test demo soak bench bench-run lint install uninstall clean deps help
+.PHONY: all check test test-clients demo soak bench bench-run lint install uninstall clean deps help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -220,6 +220,7 @@ help:
 	@echo 'make demo       install, build, mount a model and show its tree (MODEL=, MNT=)'
 	@echo 'make test       install, build and run all tests'
 	@echo 'make check      build and run all tests; install nothing'
+	@echo 'make test-clients  read a mount with NumPy, PyTorch, transformers … (installs them in build/)'
 	@echo 'make fuzz       fuzz each target for FUZZ_SECONDS=60'
 	@echo 'make afl        the same with AFL++'
 	@echo 'make soak       64 readers at once for SOAK_SECONDS=600 (SOAK_MODEL=, SAN=thread)'
@@ -245,6 +246,12 @@ test:
 
 check:
 	tests/run
+
+# Programs of others that read a mount; see tests/clients/run.
+test-clients:
+	contrib/install-deps build run clients
+	$(MAKE) -s build/ggufs build/ggufs-run build/sample.gguf
+	tests/clients/run
 
 # Many readers of a mounted tree, for load tests.
 $(BUILD)/readers: $(call obj,tests/soak/readers.c)
@@ -308,7 +315,7 @@ lint:
 	    dequant gguf fs contrib/sample contrib/runner
 	mandoc -T lint -W warning ggufs.1 ggufs.5 ggufs-run.1
 	shellcheck -s bash contrib/completion/*.bash
-	shellcheck contrib/install-deps contrib/build contrib/demo contrib/test tests/run tests/soak/run .ci/run
+	shellcheck contrib/install-deps contrib/build contrib/demo contrib/test tests/run tests/clients/run tests/soak/run .ci/run contrib/examples/cookbook.sh
 
 install: all
 	set -e; for name in ggufs ggufs-run; do \
