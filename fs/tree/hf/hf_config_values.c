@@ -277,8 +277,10 @@ static double rotated_part(const struct fs_hf_model *hf, const char *key)
     const uint64_t head_dim =
         fs_hf_number(hf, "attention.key_length", n_head > 0 ? n_embd / n_head : 0);
     const uint64_t rotated = fs_hf_number(hf, key, head_dim);
+    const double part = head_dim > 0 ? (double)rotated / (double)head_dim : 1;
 
-    return head_dim > 0 ? (double)rotated / (double)head_dim : 1;
+    /* transformers truncates the product */
+    return part * (double)head_dim < (double)rotated ? nextafter(part, 2) : part;
 }
 
 void fs_hf_write_rope(struct fs_hf_config *config, const struct fs_hf_entry *entry)
@@ -302,6 +304,9 @@ void fs_hf_write_rope_by_type(struct fs_hf_config *config, const struct fs_hf_en
     const double theta = fs_hf_float(hf, "rope.freq_base", 10000);
     const double windowed_theta =
         fs_hf_float(hf, "rope.freq_base_swa", entry->number > 0 ? (double)entry->number : theta);
+    const char *windowed_count = fs_hf_key(hf, "rope.dimension_count_swa")
+                                     ? "rope.dimension_count_swa"
+                                     : "rope.dimension_count";
     const bool is_partial = strcmp(entry->name, "rope") != 0;
 
     fs_hf_begin_object(config, "rope_parameters");
@@ -309,8 +314,7 @@ void fs_hf_write_rope_by_type(struct fs_hf_config *config, const struct fs_hf_en
     write_rope(config, theta, is_partial ? rotated_part(hf, "rope.dimension_count") : 0, true, 1);
     fs_hf_end_object(config);
     fs_hf_begin_object(config, "sliding_attention");
-    write_rope(config, windowed_theta,
-               is_partial ? rotated_part(hf, "rope.dimension_count_swa") : 0, false, 1);
+    write_rope(config, windowed_theta, is_partial ? rotated_part(hf, windowed_count) : 0, false, 1);
     fs_hf_end_object(config);
     fs_hf_end_object(config);
     /* The same for transformers before 5. */
