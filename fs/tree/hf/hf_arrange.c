@@ -73,10 +73,17 @@ int fs_hf_column(const struct fs_hf_request *request, struct fs_hf_arranged *out
 int fs_hf_with_middle_axis(const struct fs_hf_request *request, struct fs_hf_arranged *out)
 {
     const struct fs_hf_part *part = &request->parts[0];
+    const uint64_t last = part->n_dims > 1 ? part->shape[part->n_dims - 1] : 0;
 
-    if (part->n_dims != 2)
+    if (last == 0)
         return -EINVAL;
-    set_shape(out, 3, (uint64_t[]){part->shape[0], 1, part->shape[1]});
+    set_shape(out, 3, (uint64_t[]){count_elements(part) / last, 1, last});
+    return in_order(request, out);
+}
+
+int fs_hf_in_third_axis(const struct fs_hf_request *request, struct fs_hf_arranged *out)
+{
+    set_shape(out, 4, (uint64_t[]){1, 1, count_elements(&request->parts[0]), 1});
     return in_order(request, out);
 }
 

@@ -42,7 +42,8 @@ fs_hf_arranger fs_hf_transposed;       /* of two dimensions, or of three the las
 fs_hf_arranger fs_hf_flat;             /* with one dimension */
 fs_hf_arranger fs_hf_matrix;           /* with two dimensions: [n] becomes [1, n] */
 fs_hf_arranger fs_hf_column;           /* [n] becomes [n, 1] */
-fs_hf_arranger fs_hf_with_middle_axis; /* [n, m] becomes [n, 1, m] */
+fs_hf_arranger fs_hf_with_middle_axis; /* [n, m], also with axes of size 1, becomes [n, 1, m] */
+fs_hf_arranger fs_hf_in_third_axis;    /* n elements become [1, 1, n, 1] */
 /*
  * Rows of q and k: the rotated pairs are rows i and i + width / 2 of a head, and became rows 2i and
  * 2i + 1. In a layer without heads of keys, which the converter took for recurrent, they are as

@@ -43,6 +43,17 @@ static const struct fs_hf_entry window[] = {
     END_OF_CONFIG,
 };
 
+/* The key feed_forward_length is of experts, also in a file that has only the shared expert. */
+static const struct fs_hf_entry granite_sizes[] = {
+    KEY("hidden_size", "embedding_length"),
+    COUNT_OF("intermediate_size", "blk.%.ffn_up.weight", fs_hf_write_rows),
+    CALL("num_hidden_layers", fs_hf_write_n_layer),
+    KEY("num_attention_heads", "attention.head_count"),
+    CALL("num_key_value_heads", fs_hf_write_n_head_kv),
+    KEY("max_position_embeddings", "context_length"),
+    END_OF_CONFIG,
+};
+
 static const struct fs_hf_entry granite_config[] = {
     KEY_OR("embedding_multiplier", "embedding_scale", "1.0"),
     KEY_OR("residual_multiplier", "residual_scale", "1.0"),
@@ -142,6 +153,20 @@ static const struct fs_hf_entry apertus_config[] = {
     HAS("attention_bias", "blk.%.attn_q.bias"),
     END_OF_CONFIG,
 };
+
+/* ---- bitnet ---- */
+
+static const struct fs_hf_rule bitnet_rules[] = {
+    TENSOR("blk.%.attn_sub_norm", "model.layers.%.self_attn.attn_sub_norm"),
+    TENSOR("blk.%.ffn_sub_norm", "model.layers.%.mlp.ffn_sub_norm"),
+    END_OF_RULES,
+};
+
+/* Files of 2024 have the scales of weights in tensors of their own, which no checkpoint has. */
+static bool has_scaled_weights(const struct fs_hf_model *hf)
+{
+    return !fs_hf_any_tensor(hf, "blk.%.attn_q.scale");
+}
 
 /* ---- models with layer norms ---- */
 
@@ -247,7 +272,7 @@ const struct fs_hf_row fs_hf_rows_dense[] = {
      .class_name = "GraniteForCausalLM",
      .model_type = "granite",
      .rules = {fs_hf_rotated_rules, RULES_BUT_QK},
-     .config = {RMS_CONFIG, fs_hf_rope, biases, granite_config}},
+     .config = {granite_sizes, fs_hf_rms_norm, fs_hf_silu, fs_hf_rope, biases, granite_config}},
     {.architecture = "arcee",
      .class_name = "ArceeForCausalLM",
      .model_type = "arcee",
@@ -294,6 +319,12 @@ const struct fs_hf_row fs_hf_rows_dense[] = {
      .model_type = "phi3",
      .rules = {phi3_rules, RULES_BUT_QK},
      .config = {RMS_CONFIG, fs_hf_partial_rope, phi3_config}},
+    {.architecture = "bitnet",
+     .applies = has_scaled_weights,
+     .class_name = "BitNetForCausalLM",
+     .model_type = "bitnet",
+     .rules = {bitnet_rules, RULES_BUT_QK},
+     .config = {RMS_CONFIG, fs_hf_rope}},
     {.architecture = "nemotron",
      .class_name = "NemotronForCausalLM",
      .model_type = "nemotron",

@@ -28,7 +28,8 @@ static void write_latent_widths(struct fs_hf_config *config, const struct fs_hf_
         fs_hf_number(hf, "attention.key_length_mla", fs_hf_number(hf, "attention.key_length", 0));
     const struct gguf_tensor *output = fs_hf_any_tensor(hf, "blk.%.attn_output.weight");
     const uint64_t n_head = fs_hf_n_head(hf, 0);
-    const uint64_t value = output && n_head > 0 ? output->ne[0] / n_head : 0;
+    const uint64_t value = fs_hf_number(hf, "attention.value_length_mla",
+                                        output && n_head > 0 ? output->ne[0] / n_head : 0);
     const uint64_t rotated = fs_hf_number(hf, "rope.dimension_count", 0);
 
     (void)entry;
@@ -100,6 +101,60 @@ static const struct fs_hf_entry minicpm3_config[] = {
     END_OF_CONFIG,
 };
 
+/* ---- kimi-linear: latent attention in some layers, linear in the others ---- */
+
+static const struct fs_hf_rule kimi_rules[] = {
+    LOG_OF_NEGATED("blk.%.ssm_a", "model.layers.%.self_attn.A_log", fs_hf_in_third_axis),
+    TENSOR("blk.%.ssm_dt.bias", "model.layers.%.self_attn.dt_bias"),
+    TENSOR("blk.%.ssm_beta", "model.layers.%.self_attn.b_proj"),
+    TENSOR("blk.%.ssm_f_a", "model.layers.%.self_attn.f_a_proj"),
+    TENSOR("blk.%.ssm_f_b", "model.layers.%.self_attn.f_b_proj"),
+    TENSOR("blk.%.ssm_g_a", "model.layers.%.self_attn.g_a_proj"),
+    TENSOR("blk.%.ssm_g_b", "model.layers.%.self_attn.g_b_proj"),
+    TENSOR("blk.%.ssm_norm", "model.layers.%.self_attn.o_norm"),
+    ARRANGED("blk.%.ssm_conv1d_q", "model.layers.%.self_attn.q_conv1d", fs_hf_with_middle_axis),
+    ARRANGED("blk.%.ssm_conv1d_k", "model.layers.%.self_attn.k_conv1d", fs_hf_with_middle_axis),
+    ARRANGED("blk.%.ssm_conv1d_v", "model.layers.%.self_attn.v_conv1d", fs_hf_with_middle_axis),
+    END_OF_RULES,
+};
+
+static void write_kimi_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const uint64_t n_layer = fs_hf_n_layer(config->hf);
+
+    fs_hf_begin_array(config, entry->name);
+    for (uint64_t i = 0; i < n_layer; i++)
+        fs_hf_element_text(config, fs_hf_layer_has(config->hf, i, "blk.%.ssm_a")
+                                       ? "linear_attention"
+                                       : "full_attention");
+    fs_hf_end_array(config);
+}
+
+static const struct fs_hf_entry kimi_config[] = {
+    KEY("hidden_size", "embedding_length"),
+    KEY_OR("intermediate_size", "feed_forward_length", ""),
+    CALL("num_hidden_layers", fs_hf_write_n_layer),
+    KEY("num_attention_heads", "attention.head_count"),
+    KEY("max_position_embeddings", "context_length"),
+    KEY_OR("q_lora_rank", "attention.q_lora_rank", "null"),
+    KEY("kv_lora_rank", "attention.kv_lora_rank"),
+    CALL("widths", write_latent_widths),
+    CALL("layer_types", write_kimi_layers),
+    CALL("mlp_layer_types", fs_hf_write_mlp_types),
+    KEY("linear_head_dim", "kda.head_dim"),
+    COUNT_OF("linear_num_heads", "blk.%.ssm_beta.weight", fs_hf_write_rows),
+    KEY("linear_conv_kernel_dim", "ssm.conv_kernel"),
+    KEY("num_experts", "expert_count"),
+    KEY("num_experts_per_token", "expert_used_count"),
+    KEY_OR("num_shared_experts", "expert_shared_count", "0"),
+    KEY("moe_intermediate_size", "expert_feed_forward_length"),
+    KEY_OR("routed_scaling_factor", "expert_weights_scale", "1.0"),
+    KEY_OR("moe_renormalize", "expert_weights_norm", "true"),
+    KEY_OR("num_expert_group", "expert_group_count", "1"),
+    KEY_OR("topk_group", "expert_group_used_count", "1"),
+    END_OF_CONFIG,
+};
+
 #define RULES_BUT_QK                                                                               \
     fs_hf_embedding_rules, fs_hf_norm_rules, fs_hf_attention_rules, fs_hf_mlp_rules,               \
         fs_hf_experts_rules
@@ -133,5 +188,12 @@ const struct fs_hf_row fs_hf_rows_latent[] = {
      .model_type = "minicpm3",
      .rules = {latent_rules, RULES_BUT_QK},
      .config = {latent_config, fs_hf_rms_norm, fs_hf_silu, minicpm3_config}},
+    {.architecture = "kimi-linear",
+     .class_name = "KimiLinearForCausalLM",
+     .model_type = "kimi_linear",
+     .rules = {kimi_rules, latent_rules, fs_hf_choice_bias_rules, fs_hf_shared_experts_rules,
+               fs_hf_block_sparse_rules, fs_hf_embedding_rules, fs_hf_norm_rules,
+               fs_hf_attention_rules, fs_hf_mlp_rules},
+     .config = {kimi_config, fs_hf_rms_norm, fs_hf_silu}},
     {.architecture = NULL},
 };
