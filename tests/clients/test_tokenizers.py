@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""hf/tokenizer.json gives the ids that ggufs-run gives, and transformers loads it.
+"""hf/tokenizer.json gives the ids that ggufs-run gives.
 
     test_tokenizers.py [TEST]...
 
-Needs the packages gguf and tokenizers, and for the last class transformers. GGUFS and
-GGUFS_FIXTURES are as in tests/mount.
+Needs the packages gguf and tokenizers.
 """
 
 import json
@@ -12,35 +11,21 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
-import tempfile
-import unittest
 import unicodedata
+import unittest
 
 from tokenizers import Tokenizer
 
+import model_files
 import texts
 import vocabularies
+from model_files import fixtures, read
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-GGUFS = os.environ.get("GGUFS", str(ROOT / "build/ggufs"))
-RUNNER = str(pathlib.Path(GGUFS).with_name("ggufs-run"))
-FIXTURES = pathlib.Path(os.environ.get("GGUFS_FIXTURES", ROOT.parent / "shared/fixtures"))
+RUNNER = str(pathlib.Path(model_files.GGUFS).with_name("ggufs-run"))
 
 # The file has U+FFFD instead of bytes that are not UTF-8.
 DAMAGED = re.compile(r"for-tests-ggml-(base.en|tiny)")
 N_TEXTS = 1000
-
-
-def fixtures(*folders):
-    return sorted(path for folder in folders for path in (FIXTURES / folder).glob("*")
-                  if path.suffix in (".gguf", ".bin"))
-
-
-def read(model, path, *options):
-    """Return a file of the model's tree, or None if there is none."""
-    done = subprocess.run([GGUFS, *options, "--cat", str(model), path], capture_output=True, check=False)
-    return done.stdout if done.returncode == 0 else None
 
 
 def runner_ids(model, some_texts):
@@ -60,12 +45,7 @@ def is_comparable(text, tokenizer):
         r"[>\]][ \t-\r]*[^\S \t-\r]", text)
 
 
-class TokenizerTestCase(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="ggufs-")
-        self.addCleanup(self.folder.cleanup)
-        self.path = os.path.join(self.folder.name, "model.gguf")
-
+class TokenizerTestCase(model_files.ModelTestCase):
     def compare(self, model, n_texts=N_TEXTS, keep=lambda text: True):
         """Compare the ids of texts with those of ggufs-run. Returns the tokenizer."""
         data = read(model, "hf/tokenizer.json")
@@ -96,7 +76,7 @@ class TestFixtures(TokenizerTestCase):
                 self.assertEqual([int(number) for number in line.split()], ids, f"{model}: {text!r}")
             n_models += 1
         if n_models == 0:
-            self.skipTest(f"{FIXTURES} has no vocabularies")
+            self.skipTest(f"{model_files.FIXTURES} has no vocabularies")
 
     def test_same_as_the_runner(self):
         for model in fixtures("tokenizers", "gguf", "split"):
@@ -115,7 +95,7 @@ class TestKinds(TokenizerTestCase):
         self.compare(vocabularies.byte_level(self.path, "gpt-2"))
 
     def test_every_pretokenizer(self):
-        source = (ROOT / "gguf/conventions/pretokenizers.c").read_text()
+        source = (model_files.ROOT / "gguf/conventions/pretokenizers.c").read_text()
         names = re.findall(r'^    \{"([^"]+)", &as_', source, re.MULTILINE)
         self.assertGreater(len(names), 80)
         base = vocabularies.byte_level(self.path, "gpt-2")
@@ -153,83 +133,6 @@ class TestKinds(TokenizerTestCase):
         self.assertEqual([bos], tokenizer.encode("").ids)
         self.assertEqual([bos], tokenizer.encode("a").ids[:1])
         self.assertEqual("a", tokenizer.decode(tokenizer.encode("a").ids))
-
-
-class TestTransformers(TokenizerTestCase):
-    @classmethod
-    def setUpClass(cls):
-        os.environ["HF_HUB_OFFLINE"] = "1"
-        try:
-            import transformers
-        except ImportError:
-            if os.environ.get("CI") == "true":
-                raise
-            print("\nSKIPPED: there is no package transformers", file=sys.stderr, flush=True)
-            raise unittest.SkipTest("there is no package transformers") from None
-        cls.transformers = transformers
-
-    def extract(self, model, config):
-        """Write the files of hf/ about the tokenizer, and a config.json, to a new folder."""
-        folder = tempfile.mkdtemp(dir=self.folder.name)
-        for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-                     "chat_template.jinja", "additional_chat_templates/tool_use.jinja"):
-            data = read(model, f"hf/{name}")
-            if data is not None:
-                path = pathlib.Path(folder, name)
-                path.parent.mkdir(exist_ok=True)
-                path.write_bytes(data)
-        pathlib.Path(folder, "config.json").write_text(config)
-        return folder
-
-    def load(self, model, config='{"model_type": "llama"}'):
-        """Load a tokenizer, and check that it gives the ids of tokenizer.json."""
-        folder = self.extract(model, config)
-        loaded = self.transformers.AutoTokenizer.from_pretrained(folder)
-        plain = Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
-        self.assertEqual(plain.get_vocab_size(), len(loaded), model)
-        for text in texts.make("transformers", 50):
-            self.assertEqual(plain.encode(text).ids, loaded.encode(text), f"{model}: {text!r}")
-            self.assertEqual(plain.encode(text, add_special_tokens=False).ids,
-                             loaded.encode(text, add_special_tokens=False), f"{model}: {text!r}")
-        return loaded
-
-    def test_models(self):
-        for model in fixtures("archs"):
-            config = model.with_suffix(".config.json")
-            # The class of this architecture does not use the pre-tokenizer of tokenizer.json.
-            if config.exists() and json.loads(config.read_text())["model_type"] != "qwen2":
-                self.load(model, config.read_text())
-
-    def test_vocabularies(self):
-        for model in fixtures("tokenizers"):
-            self.load(model)
-
-    def test_special_tokens(self):
-        loaded = self.load(vocabularies.byte_level(self.path, "llama-bpe"))
-        self.assertEqual(("<s>", "</s>"), (loaded.bos_token, loaded.eos_token))
-        self.assertEqual("a b", loaded.decode(loaded.encode("a b"), skip_special_tokens=True))
-        self.assertNotIn("token_type_ids", loaded("a"))
-        loaded = self.load(vocabularies.wordpiece(self.path))
-        self.assertEqual(("[CLS]", "[SEP]", "[MASK]"),
-                         (loaded.cls_token, loaded.sep_token, loaded.mask_token))
-        self.assertEqual([2, 3, 3], [i for i in loaded("a", "b")["input_ids"] if i in (2, 3)])
-        self.assertEqual({0, 1}, set(loaded("a", "b")["token_type_ids"]))
-
-    def test_chat_templates(self):
-        vocabularies.byte_level(self.path, "llama-bpe")
-        template = "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
-        path = os.path.join(self.folder.name, "chat.gguf")
-        with open(path, "wb") as file:
-            file.write(read(self.path, "model.gguf",
-                            "--set", f"tokenizer.chat_template=str:{template}",
-                            "--set", "tokenizer.chat_template.tool_use=str:{{ tools }}"))
-        messages = [{"role": "user", "content": "Hello"}]
-        loaded = self.load(path)
-        self.assertEqual("<s><user>Hello", loaded.apply_chat_template(messages, tokenize=False))
-        self.assertEqual("[]", loaded.apply_chat_template(messages, chat_template="tool_use",
-                                                          tools=[], tokenize=False))
-        ids = loaded.apply_chat_template(messages, return_dict=False)
-        self.assertEqual(loaded.encode("<s><user>Hello", add_special_tokens=False), ids)
 
 
 if __name__ == "__main__":
