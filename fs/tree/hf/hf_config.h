@@ -64,6 +64,13 @@ void fs_hf_element_unsigned(struct fs_hf_config *config, uint64_t number);
 void fs_hf_end_array(struct fs_hf_config *config);
 /* Return true if the layer has the tensor of a pattern like "blk.%.attn_q.weight". */
 bool fs_hf_layer_has(const struct fs_hf_model *hf, uint64_t layer, const char *pattern);
+/*
+ * Read a tensor of factors of rotations, which have half the width of a head. Returns their number,
+ * or 0 if there are none or config->error is set.
+ */
+#define FS_HF_MAX_FACTORS 1024
+size_t fs_hf_read_factors(struct fs_hf_config *config, const char *name,
+                          float factors[FS_HF_MAX_FACTORS]);
 /* Note a problem, unless there is one already. */
 void fs_hf_problem(struct fs_hf_config *config, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

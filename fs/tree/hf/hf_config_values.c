@@ -76,18 +76,16 @@ void fs_hf_write_sliding_window(struct fs_hf_config *config, const struct fs_hf_
 
 /* ---- rotary position embedding ---- */
 
-/* Tensors of factors have half the width of a head. */
-#define MAX_FACTORS 1024
-
-/* Read a tensor of factors. Returns their number, 0 if there are none or the error is set. */
-static size_t read_factors(struct fs_hf_config *config, const char *name, float *factors)
+size_t fs_hf_read_factors(struct fs_hf_config *config, const char *name,
+                          float factors[FS_HF_MAX_FACTORS])
 {
     const struct gguf_tensor *tensor = fs_hf_tensor(config->hf, name);
     int result;
 
     if (!tensor)
         return 0;
-    if (tensor->n_elements > MAX_FACTORS || !tensor->type || !dequant_is_decodable(tensor->type)) {
+    if (tensor->n_elements > FS_HF_MAX_FACTORS || !tensor->type ||
+        !dequant_is_decodable(tensor->type)) {
         fs_hf_problem(config, "tensor \"%s\" is no list of factors", name);
         return 0;
     }
@@ -182,8 +180,8 @@ static void write_mscale(struct fs_hf_config *config, unsigned factor)
 
 static void write_longrope(struct fs_hf_config *config, const float *factors, size_t n)
 {
-    float long_factors[MAX_FACTORS];
-    const size_t n_long = read_factors(config, "rope_factors_long.weight", long_factors);
+    float long_factors[FS_HF_MAX_FACTORS];
+    const size_t n_long = fs_hf_read_factors(config, "rope_factors_long.weight", long_factors);
 
     fs_hf_member_json(config, "rope_type", "\"longrope\"");
     write_factors(config, "short_factor", factors, n);
@@ -206,16 +204,16 @@ static bool has_exact_range(const struct fs_hf_model *hf)
 static bool write_scaling(struct fs_hf_config *config, double theta, unsigned mscale_factor)
 {
     const struct fs_hf_model *hf = config->hf;
-    float factors[MAX_FACTORS];
+    float factors[FS_HF_MAX_FACTORS];
     struct llama3 rope;
     size_t n;
 
-    if ((n = read_factors(config, "rope_factors_short.weight", factors)) > 0) {
+    if ((n = fs_hf_read_factors(config, "rope_factors_short.weight", factors)) > 0) {
         write_longrope(config, factors, n);
         write_original_context(config);
         return true;
     }
-    if ((n = read_factors(config, "rope_freqs.weight", factors)) > 0) {
+    if ((n = fs_hf_read_factors(config, "rope_freqs.weight", factors)) > 0) {
         if (find_llama3(factors, n, theta, &rope)) {
             fs_hf_member_json(config, "rope_type", "\"llama3\"");
             fs_hf_member_float(config, "factor", (double)rope.factor);

@@ -126,6 +126,103 @@ static const struct fs_hf_entry gemma3n_config[] = {
     END_OF_CONFIG,
 };
 
+/* ---- gemma4 ---- */
+
+static const struct fs_hf_rule gemma4_rules[] = {
+    TENSOR("blk.%.layer_output_scale.weight", "model.layers.%.layer_scalar"),
+    TENSOR("blk.%.ffn_gate_inp.weight", "model.layers.%.router.proj.weight"),
+    TENSOR("blk.%.ffn_gate_inp.scale", "model.layers.%.router.scale"),
+    TENSOR("blk.%.ffn_gate_up_exps.weight", "model.layers.%.experts.gate_up_proj"),
+    TENSOR("blk.%.ffn_down_exps.weight", "model.layers.%.experts.down_proj"),
+    TENSOR("blk.%.ffn_down_exps.scale", "model.layers.%.router.per_expert_scale"),
+    TENSOR("blk.%.post_ffw_norm_1", "model.layers.%.post_feedforward_layernorm_1"),
+    TENSOR("blk.%.post_ffw_norm_2", "model.layers.%.post_feedforward_layernorm_2"),
+    TENSOR("blk.%.pre_ffw_norm_2", "model.layers.%.pre_feedforward_layernorm_2"),
+    END_OF_RULES,
+};
+
+/* Return the number of a key for the first layer with a window, or without one. */
+static uint64_t number_of_kind(const struct fs_hf_model *hf, const char *key, bool has_window)
+{
+    const uint64_t n_layer = fs_hf_n_layer(hf);
+
+    for (uint64_t i = 0; i < n_layer; i++) {
+        if ((fs_hf_number_at(hf, "attention.sliding_window_pattern", i, 0) != 0) == has_window)
+            return fs_hf_number_at(hf, key, i, 0);
+    }
+    return fs_hf_number(hf, key, 0);
+}
+
+/* Layers without a window have wider heads, and may have fewer that share keys as values. */
+static void write_gemma4_heads(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct fs_hf_model *hf = config->hf;
+    const uint64_t n_layer = fs_hf_n_layer(hf);
+    const uint64_t n_ff = fs_hf_number_at(hf, "feed_forward_length", 0, 0);
+    bool shares = false;
+
+    (void)entry;
+    for (uint64_t i = 0; i < n_layer; i++)
+        shares |= fs_hf_layer_has(hf, i, "blk.%.attn_k.weight") &&
+                  !fs_hf_layer_has(hf, i, "blk.%.attn_v.weight");
+    fs_hf_member_unsigned(config, "num_key_value_heads",
+                          number_of_kind(hf, "attention.head_count_kv", true));
+    if (shares)
+        fs_hf_member_unsigned(config, "num_global_key_value_heads",
+                              number_of_kind(hf, "attention.head_count_kv", false));
+    fs_hf_member_bool(config, "attention_k_eq_v", shares);
+    fs_hf_member_unsigned(config, "intermediate_size", n_ff);
+    fs_hf_member_bool(config, "use_double_wide_mlp",
+                      fs_hf_number(hf, "feed_forward_length", 0) > n_ff);
+}
+
+/* Factors are 1 for the rotated part of a head, and without effect for the rest. */
+static void write_gemma4_rope(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct fs_hf_model *hf = config->hf;
+    float factors[FS_HF_MAX_FACTORS];
+    const size_t n = fs_hf_read_factors(config, "rope_freqs.weight", factors);
+    size_t n_rotated = 0;
+
+    (void)entry;
+    for (size_t i = 0; i < n; i++)
+        n_rotated += factors[i] == 1;
+    fs_hf_begin_object(config, "rope_parameters");
+    fs_hf_begin_object(config, "full_attention");
+    fs_hf_member_json(config, "rope_type", "\"proportional\"");
+    fs_hf_member_float(config, "rope_theta", fs_hf_float(hf, "rope.freq_base", 1000000));
+    fs_hf_member_ratio(config, "partial_rotary_factor", n > 0 ? (double)n_rotated / (double)n : 1);
+    fs_hf_end_object(config);
+    fs_hf_begin_object(config, "sliding_attention");
+    fs_hf_member_json(config, "rope_type", "\"default\"");
+    fs_hf_member_float(config, "rope_theta", fs_hf_float(hf, "rope.freq_base_swa", 10000));
+    fs_hf_end_object(config);
+    fs_hf_end_object(config);
+}
+
+static const struct fs_hf_entry gemma4_config[] = {
+    KEY("hidden_size", "embedding_length"),
+    CALL("num_hidden_layers", fs_hf_write_n_layer),
+    KEY("num_attention_heads", "attention.head_count"),
+    KEY("max_position_embeddings", "context_length"),
+    KEY("head_dim", "attention.key_length_swa"),
+    KEY("global_head_dim", "attention.key_length"),
+    CALL("heads", write_gemma4_heads),
+    JSON("hidden_activation", "\"gelu_pytorch_tanh\""),
+    KEY_OR("final_logit_softcapping", "final_logit_softcapping", "null"),
+    KEY_OR("hidden_size_per_layer_input", "embedding_length_per_layer_input", "0"),
+    COUNT_OF("vocab_size_per_layer_input", "per_layer_token_embd.weight", fs_hf_write_rows),
+    KEY_OR("num_kv_shared_layers", "attention.shared_kv_layers", "0"),
+    HAS("enable_moe_block", "blk.%.ffn_gate_inp.weight"),
+    KEY_OR("num_experts", "expert_count", "null"),
+    KEY_OR("top_k_experts", "expert_used_count", "null"),
+    KEY_OR("moe_intermediate_size", "expert_feed_forward_length", "null"),
+    CALL("sliding_window", fs_hf_write_sliding_window),
+    CALL_WITH("layer_types", fs_hf_write_layer_types, 6),
+    CALL("rope", write_gemma4_rope),
+    END_OF_CONFIG,
+};
+
 #define RULES_BUT_NORMS                                                                            \
     fs_hf_embedding_rules, fs_hf_norm_rules, fs_hf_attention_rules, fs_hf_mlp_rules
 #define GEMMA_CONFIG fs_hf_sizes, fs_hf_head_dim_config, fs_hf_rms_norm
@@ -151,5 +248,10 @@ const struct fs_hf_row fs_hf_rows_gemma[] = {
      .model_type = "gemma3n_text",
      .rules = {gemma3n_rules, RULES_BUT_NORMS},
      .config = {GEMMA_CONFIG, gemma3n_config}},
+    {.architecture = "gemma4",
+     .class_name = "Gemma4ForCausalLM",
+     .model_type = "gemma4_text",
+     .rules = {gemma4_rules, gemma3n_rules, RULES_BUT_NORMS},
+     .config = {gemma4_config, fs_hf_rms_norm}},
     {.architecture = NULL},
 };
