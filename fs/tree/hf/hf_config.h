@@ -80,6 +80,11 @@ fs_hf_member_writer fs_hf_write_vocab_size;
 fs_hf_member_writer fs_hf_write_head_dim;
 fs_hf_member_writer fs_hf_write_n_layer;
 fs_hf_member_writer fs_hf_write_n_head_kv;
+/*
+ * The number of heads of keys in layers with attention. The converter writes 0 for all layers if it
+ * takes none for attention, because their kind has another name in config.json.
+ */
+fs_hf_member_writer fs_hf_write_hybrid_n_head_kv;
 fs_hf_member_writer fs_hf_write_token_ids;
 /*
  * rope_parameters and rope_theta. The entry's name is "rope" if heads are rotated whole, else that

@@ -56,6 +56,17 @@ void fs_hf_write_n_head_kv(struct fs_hf_config *config, const struct fs_hf_entry
         fs_hf_member_key(config, entry->name, key);
 }
 
+void fs_hf_write_hybrid_n_head_kv(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct fs_hf_model *hf = config->hf;
+    const struct gguf_tensor *k = fs_hf_any_tensor(hf, "blk.%.attn_k.weight");
+    const uint64_t head_dim = fs_hf_head_dim(hf);
+    const uint64_t n_head_kv = fs_hf_number(hf, "attention.head_count_kv", 0);
+
+    fs_hf_member_unsigned(config, entry->name,
+                          n_head_kv == 0 && k && head_dim > 0 ? k->ne[1] / head_dim : n_head_kv);
+}
+
 void fs_hf_write_n_layer(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
     if (fs_hf_number(config->hf, "block_count", 0) == 0)

@@ -33,7 +33,6 @@ struct fs_hf_rule {
     enum fs_map map;         /* the function of each element */
     float constant;
     bool is_key; /* `gguf` is a key with a number for each layer, each of which becomes a tensor */
-    const struct fs_hf_rule *rules; /* a table to look into instead of a pattern */
 };
 
 struct fs_hf_row {
@@ -81,10 +80,6 @@ struct fs_hf_row {
     {                                                                                              \
         .gguf = (gguf_)                                                                            \
     }
-#define RULES(rules_)                                                                              \
-    {                                                                                              \
-        .rules = (rules_)                                                                          \
-    }
 #define END_OF_RULES                                                                               \
     {                                                                                              \
         .gguf = NULL                                                                               \
@@ -128,6 +123,9 @@ struct fs_hf_row {
         .name = NULL                                                                               \
     }
 
+/* Return row `index` of all, or NULL after the last. */
+const struct fs_hf_row *fs_hf_row_at(size_t index);
+
 /* Return the row for the model, or NULL. */
 const struct fs_hf_row *fs_hf_row_of(const struct fs_hf_model *hf);
 
@@ -138,9 +136,9 @@ extern const struct fs_hf_row fs_hf_rows_gpt[];
 extern const struct fs_hf_row fs_hf_rows_experts[];
 extern const struct fs_hf_row fs_hf_rows_latent[];
 extern const struct fs_hf_row fs_hf_rows_recurrent[];
-extern const struct fs_hf_row fs_hf_rows_linear[];
+extern const struct fs_hf_row fs_hf_rows_hybrid[];
 
-/* Rules and members that several rows share. */
+/* Rules and members that several rows share, in hf_shared.c. */
 extern const struct fs_hf_rule fs_hf_embedding_rules[];     /* model.embed_tokens, norm, lm_head */
 extern const struct fs_hf_rule fs_hf_norm_rules[];          /* input and post-attention layernorm */
 extern const struct fs_hf_rule fs_hf_attention_rules[];     /* self_attn.q_proj … */
@@ -156,6 +154,7 @@ extern const struct fs_hf_rule fs_hf_granite_experts_rules[];
 
 extern const struct fs_hf_entry fs_hf_sizes[];
 extern const struct fs_hf_entry fs_hf_moe_sizes[];
+extern const struct fs_hf_entry fs_hf_hybrid_sizes[];
 extern const struct fs_hf_entry fs_hf_head_dim_config[];
 extern const struct fs_hf_entry fs_hf_rms_norm[];      /* rms_norm_eps */
 extern const struct fs_hf_entry fs_hf_layer_norm[];    /* layer_norm_eps */

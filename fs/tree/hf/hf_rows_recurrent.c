@@ -1,4 +1,4 @@
-/* Checkpoints of recurrent models, and of hybrids of recurrent layers and attention. */
+/* Checkpoints of Mamba, and of hybrids of it and attention. */
 #include "fs/tree/hf/hf_rows.h"
 
 /* Return a quotient, or 0 if the divisor is. */
@@ -109,30 +109,6 @@ static const struct fs_hf_rule hybrid_mamba2_rules[] = {
     TENSOR("blk.%.ssm_dt.bias", "model.layers.%.mamba.dt_bias"),
     ARRANGED("blk.%.ssm_norm", "model.layers.%.mamba.norm", fs_hf_flat),
     END_OF_RULES,
-};
-
-/*
- * The number of heads of keys in layers with attention. The converter writes 0 for all layers if it
- * takes none for attention, because their kind has another name in config.json.
- */
-static void write_hybrid_n_head_kv(struct fs_hf_config *config, const struct fs_hf_entry *entry)
-{
-    const struct fs_hf_model *hf = config->hf;
-    const struct gguf_tensor *k = fs_hf_any_tensor(hf, "blk.%.attn_k.weight");
-    const uint64_t n_head_kv = fs_hf_number(hf, "attention.head_count_kv", 0);
-
-    fs_hf_member_unsigned(config, entry->name,
-                          n_head_kv == 0 && k ? divide(k->ne[1], fs_hf_head_dim(hf)) : n_head_kv);
-}
-
-static const struct fs_hf_entry hybrid_sizes[] = {
-    KEY("hidden_size", "embedding_length"),
-    COUNT_OF("intermediate_size", "feed_forward_length", fs_hf_write_largest),
-    CALL("num_hidden_layers", fs_hf_write_n_layer),
-    COUNT_OF("num_attention_heads", "attention.head_count", fs_hf_write_largest),
-    CALL("num_key_value_heads", write_hybrid_n_head_kv),
-    KEY("max_position_embeddings", "context_length"),
-    END_OF_CONFIG,
 };
 
 static const struct fs_hf_entry hybrid_mamba2_config[] = {
@@ -277,63 +253,6 @@ static const struct fs_hf_entry jamba_config[] = {
     END_OF_CONFIG,
 };
 
-/* ---- lfm2 ---- */
-
-static const struct fs_hf_rule lfm2_rules[] = {
-    TENSOR("token_embd_norm", "model.embedding_norm"),
-    TENSOR("output_norm", "model.embedding_norm"),
-    TENSOR("blk.%.attn_norm", "model.layers.%.operator_norm"),
-    TENSOR("blk.%.ffn_norm", "model.layers.%.ffn_norm"),
-    TENSOR("blk.%.attn_output", "model.layers.%.self_attn.out_proj"),
-    TENSOR("blk.%.attn_q_norm", "model.layers.%.self_attn.q_layernorm"),
-    TENSOR("blk.%.attn_k_norm", "model.layers.%.self_attn.k_layernorm"),
-    ARRANGED("blk.%.shortconv.conv.weight", "model.layers.%.conv.conv.weight",
-             fs_hf_with_middle_axis),
-    TENSOR("blk.%.shortconv.conv.bias", "model.layers.%.conv.conv.bias"),
-    TENSOR("blk.%.shortconv.in_proj", "model.layers.%.conv.in_proj"),
-    TENSOR("blk.%.shortconv.out_proj", "model.layers.%.conv.out_proj"),
-    TENSOR("blk.%.ffn_gate", "model.layers.%.feed_forward.w1"),
-    TENSOR("blk.%.ffn_down", "model.layers.%.feed_forward.w2"),
-    TENSOR("blk.%.ffn_up", "model.layers.%.feed_forward.w3"),
-    TENSOR("blk.%.ffn_gate_inp", "model.layers.%.feed_forward.gate"),
-    TENSOR("blk.%.exp_probs_b.bias", "model.layers.%.feed_forward.expert_bias"),
-    TENSOR("blk.%.ffn_gate_exps", "model.layers.%.feed_forward.experts.#.w1"),
-    TENSOR("blk.%.ffn_down_exps", "model.layers.%.feed_forward.experts.#.w2"),
-    TENSOR("blk.%.ffn_up_exps", "model.layers.%.feed_forward.experts.#.w3"),
-    END_OF_RULES,
-};
-
-static void write_lfm2_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
-{
-    const uint64_t n_layer = fs_hf_n_layer(config->hf);
-
-    fs_hf_begin_array(config, entry->name);
-    for (uint64_t i = 0; i < n_layer; i++)
-        fs_hf_element_text(config, has_attention(config->hf, i) ? "full_attention" : "conv");
-    fs_hf_end_array(config);
-}
-
-static const struct fs_hf_entry lfm2_config[] = {
-    KEY("norm_eps", "attention.layer_norm_rms_epsilon"),
-    KEY("conv_L_cache", "shortconv.l_cache"),
-    HAS("conv_bias", "blk.%.shortconv.in_proj.bias"),
-    JSON("block_auto_adjust_ff_dim", "false"),
-    CALL("layer_types", write_lfm2_layers),
-    CALL("rope", fs_hf_write_rope),
-    END_OF_CONFIG,
-};
-
-static const struct fs_hf_entry lfm2moe_config[] = {
-    KEY("moe_intermediate_size", "expert_feed_forward_length"),
-    KEY("num_experts", "expert_count"),
-    KEY("num_experts_per_tok", "expert_used_count"),
-    CALL("num_dense_layers", fs_hf_write_n_dense),
-    KEY_OR("routed_scaling_factor", "expert_weights_scale", "1.0"),
-    HAS("use_expert_bias", "blk.%.exp_probs_b.bias"),
-    JSON("norm_topk_prob", "true"),
-    END_OF_CONFIG,
-};
-
 /* ---- falcon-h1: its multipliers are in the weights ---- */
 
 static const struct fs_hf_rule falcon_h1_rules[] = {
@@ -394,7 +313,7 @@ static const struct fs_hf_entry nemotron_sizes[] = {
     COUNT_OF("intermediate_size", "blk.%.ffn_up.weight", fs_hf_write_rows),
     CALL("num_hidden_layers", fs_hf_write_n_layer),
     COUNT_OF("num_attention_heads", "attention.head_count", fs_hf_write_largest),
-    CALL("num_key_value_heads", write_hybrid_n_head_kv),
+    CALL("num_key_value_heads", fs_hf_write_hybrid_n_head_kv),
     KEY("max_position_embeddings", "context_length"),
     END_OF_CONFIG,
 };
@@ -415,6 +334,7 @@ static const struct fs_hf_entry nemotron_h_config[] = {
     HAS("mlp_bias", "blk.%.ffn_up.bias"),
     JSON("mlp_hidden_act", "\"relu2\""),
     JSON("num_nextn_predict_layers", "0"),
+    JSON("mtp_layers_block_type", "[]"),
     END_OF_CONFIG,
 };
 
@@ -454,37 +374,28 @@ const struct fs_hf_row fs_hf_rows_recurrent[] = {
      .model_type = "bamba",
      .rules = {bamba_rules, hybrid_ssm_rules, hybrid_mamba2_rules, fs_hf_rotated_rules,
                fs_hf_embedding_rules, fs_hf_norm_rules, fs_hf_attention_rules},
-     .config = {hybrid_sizes, fs_hf_rms_norm, fs_hf_silu, hybrid_mamba2_config, bamba_config}},
+     .config = {fs_hf_hybrid_sizes, fs_hf_rms_norm, fs_hf_silu, hybrid_mamba2_config,
+                bamba_config}},
     {.architecture = "granitehybrid",
      .class_name = "GraniteMoeHybridForCausalLM",
      .model_type = "granitemoehybrid",
      .rules = {granite_hybrid_rules, fs_hf_granite_experts_rules, hybrid_ssm_rules,
                hybrid_mamba2_rules, fs_hf_rotated_rules, fs_hf_embedding_rules, fs_hf_norm_rules,
                fs_hf_attention_rules},
-     .config = {hybrid_sizes, fs_hf_rms_norm, fs_hf_silu, hybrid_mamba2_config,
+     .config = {fs_hf_hybrid_sizes, fs_hf_rms_norm, fs_hf_silu, hybrid_mamba2_config,
                 granite_hybrid_config}},
     {.architecture = "jamba",
      .class_name = "JambaForCausalLM",
      .model_type = "jamba",
      .rules = {bamba_rules, hybrid_ssm_rules, jamba_rules, fs_hf_embedding_rules, fs_hf_norm_rules,
                fs_hf_attention_rules},
-     .config = {hybrid_sizes, fs_hf_rms_norm, fs_hf_silu, jamba_config}},
-    {.architecture = "lfm2",
-     .class_name = "Lfm2ForCausalLM",
-     .model_type = "lfm2",
-     .rules = {lfm2_rules, fs_hf_embedding_rules, fs_hf_attention_rules},
-     .config = {hybrid_sizes, lfm2_config}},
-    {.architecture = "lfm2moe",
-     .class_name = "Lfm2MoeForCausalLM",
-     .model_type = "lfm2_moe",
-     .rules = {lfm2_rules, fs_hf_embedding_rules, fs_hf_attention_rules},
-     .config = {hybrid_sizes, lfm2_config, lfm2moe_config}},
+     .config = {fs_hf_hybrid_sizes, fs_hf_rms_norm, fs_hf_silu, jamba_config}},
     {.architecture = "falcon-h1",
      .class_name = "FalconH1ForCausalLM",
      .model_type = "falcon_h1",
      .rules = {falcon_h1_rules, bamba_rules, hybrid_ssm_rules, hybrid_mamba2_rules,
                fs_hf_embedding_rules, fs_hf_norm_rules, fs_hf_attention_rules},
-     .config = {hybrid_sizes, fs_hf_head_dim_config, fs_hf_rms_norm, fs_hf_silu,
+     .config = {fs_hf_hybrid_sizes, fs_hf_head_dim_config, fs_hf_rms_norm, fs_hf_silu,
                 hybrid_mamba2_config, falcon_h1_config}},
     {.architecture = "nemotron_h",
      .class_name = "NemotronHForCausalLM",

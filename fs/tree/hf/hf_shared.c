@@ -111,6 +111,17 @@ const struct fs_hf_entry fs_hf_moe_sizes[] = {
     END_OF_CONFIG,
 };
 
+/* The same where keys have a number for each layer, 0 for layers without attention. */
+const struct fs_hf_entry fs_hf_hybrid_sizes[] = {
+    KEY("hidden_size", "embedding_length"),
+    COUNT_OF("intermediate_size", "feed_forward_length", fs_hf_write_largest),
+    CALL("num_hidden_layers", fs_hf_write_n_layer),
+    COUNT_OF("num_attention_heads", "attention.head_count", fs_hf_write_largest),
+    CALL("num_key_value_heads", fs_hf_write_hybrid_n_head_kv),
+    KEY("max_position_embeddings", "context_length"),
+    END_OF_CONFIG,
+};
+
 const struct fs_hf_entry fs_hf_head_dim_config[] = {
     CALL("head_dim", fs_hf_write_head_dim),
     END_OF_CONFIG,

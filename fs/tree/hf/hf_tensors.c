@@ -16,31 +16,17 @@
 
 #define MAX_TABLES (sizeof((struct fs_hf_row *)0)->rules / sizeof(struct fs_hf_rule *))
 
-/* Find the rule for a name. */
-static const struct fs_hf_rule *find_rule(const struct fs_hf_rule *rules, struct gguf_string name,
+/* Find the rule of a row for a name. Returns NULL if there is none. */
+static const struct fs_hf_rule *find_rule(const struct fs_hf_row *row, struct gguf_string name,
                                           struct fs_hf_match *match)
 {
-    for (; rules->gguf || rules->rules; rules++) {
-        const struct fs_hf_rule *found = NULL;
-
-        if (rules->rules)
-            found = find_rule(rules->rules, name, match);
-        else if (!rules->is_key && fs_hf_matches(name, rules->gguf, match))
-            found = rules;
-        if (found)
-            return found;
+    for (size_t i = 0; i < MAX_TABLES && row->rules[i]; i++) {
+        for (const struct fs_hf_rule *rule = row->rules[i]; rule->gguf; rule++) {
+            if (!rule->is_key && fs_hf_matches(name, rule->gguf, match))
+                return rule;
+        }
     }
     return NULL;
-}
-
-static const struct fs_hf_rule *find_rule_of_row(const struct fs_hf_row *row,
-                                                 struct gguf_string name, struct fs_hf_match *match)
-{
-    const struct fs_hf_rule *found = NULL;
-
-    for (size_t i = 0; !found && i < MAX_TABLES && row->rules[i]; i++)
-        found = find_rule(row->rules[i], name, match);
-    return found;
 }
 
 static int add_line(struct gguf_buffer *lines, const char *format, ...)
@@ -153,7 +139,7 @@ static int add_numbers(const struct fs_hf_rule *rules, uint64_t n_layer,
 {
     int result = 0;
 
-    for (; result == 0 && (rules->gguf || rules->rules); rules++) {
+    for (; result == 0 && rules->gguf; rules++) {
         for (uint32_t i = 0; result == 0 && rules->is_key && i < n_layer; i++)
             result = append(tensors, &(struct fs_hf_tensor){.rule = rules,
                                                             .match = {.layer = i, .suffix = ""}});
@@ -176,7 +162,7 @@ int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row
     for (uint64_t i = 0; result == 0 && i < hf->model->n_tensors; i++) {
         struct fs_hf_tensor made = {.tensor = &hf->model->tensors[i]};
 
-        made.rule = find_rule_of_row(row, fs_hf_tensor_name(made.tensor), &made.match);
+        made.rule = find_rule(row, fs_hf_tensor_name(made.tensor), &made.match);
         if (!made.rule || made.match.layer >= n_layer)
             result = add_line(unused, "%s\n", gguf_quote(fs_hf_tensor_name(made.tensor)).text);
         else if (made.rule->hf)

@@ -1,5 +1,7 @@
-/* Checkpoints of Qwen3-Next and Qwen 3.5: layers of linear attention, and of gated attention. */
+/* Checkpoints of hybrids of attention and other layers: linear attention, short convolutions. */
 #include "fs/tree/hf/hf_rows.h"
+
+/* ---- Qwen3-Next and Qwen 3.5 ---- */
 
 /* Norms have 1 added, except that of linear attention. */
 static const struct fs_hf_rule norm_rules[] = {
@@ -73,13 +75,72 @@ static const struct fs_hf_entry experts_config[] = {
     END_OF_CONFIG,
 };
 
+/* ---- lfm2 ---- */
+
+static const struct fs_hf_rule lfm2_rules[] = {
+    TENSOR("token_embd_norm", "model.embedding_norm"),
+    TENSOR("output_norm", "model.embedding_norm"),
+    TENSOR("blk.%.attn_norm", "model.layers.%.operator_norm"),
+    TENSOR("blk.%.ffn_norm", "model.layers.%.ffn_norm"),
+    TENSOR("blk.%.attn_output", "model.layers.%.self_attn.out_proj"),
+    TENSOR("blk.%.attn_q_norm", "model.layers.%.self_attn.q_layernorm"),
+    TENSOR("blk.%.attn_k_norm", "model.layers.%.self_attn.k_layernorm"),
+    ARRANGED("blk.%.shortconv.conv.weight", "model.layers.%.conv.conv.weight",
+             fs_hf_with_middle_axis),
+    TENSOR("blk.%.shortconv.conv.bias", "model.layers.%.conv.conv.bias"),
+    TENSOR("blk.%.shortconv.in_proj", "model.layers.%.conv.in_proj"),
+    TENSOR("blk.%.shortconv.out_proj", "model.layers.%.conv.out_proj"),
+    TENSOR("blk.%.ffn_gate", "model.layers.%.feed_forward.w1"),
+    TENSOR("blk.%.ffn_down", "model.layers.%.feed_forward.w2"),
+    TENSOR("blk.%.ffn_up", "model.layers.%.feed_forward.w3"),
+    TENSOR("blk.%.ffn_gate_inp", "model.layers.%.feed_forward.gate"),
+    TENSOR("blk.%.exp_probs_b.bias", "model.layers.%.feed_forward.expert_bias"),
+    TENSOR("blk.%.ffn_gate_exps", "model.layers.%.feed_forward.experts.#.w1"),
+    TENSOR("blk.%.ffn_down_exps", "model.layers.%.feed_forward.experts.#.w2"),
+    TENSOR("blk.%.ffn_up_exps", "model.layers.%.feed_forward.experts.#.w3"),
+    END_OF_RULES,
+};
+
+static void write_lfm2_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const uint64_t n_layer = fs_hf_n_layer(config->hf);
+
+    fs_hf_begin_array(config, entry->name);
+    for (uint64_t i = 0; i < n_layer; i++)
+        fs_hf_element_text(config, fs_hf_layer_has(config->hf, i, "blk.%.attn_q.weight")
+                                       ? "full_attention"
+                                       : "conv");
+    fs_hf_end_array(config);
+}
+
+static const struct fs_hf_entry lfm2_config[] = {
+    KEY("norm_eps", "attention.layer_norm_rms_epsilon"),
+    KEY("conv_L_cache", "shortconv.l_cache"),
+    HAS("conv_bias", "blk.%.shortconv.in_proj.bias"),
+    JSON("block_auto_adjust_ff_dim", "false"),
+    CALL("layer_types", write_lfm2_layers),
+    CALL("rope", fs_hf_write_rope),
+    END_OF_CONFIG,
+};
+
+static const struct fs_hf_entry lfm2moe_config[] = {
+    KEY("moe_intermediate_size", "expert_feed_forward_length"),
+    KEY("num_experts", "expert_count"),
+    KEY("num_experts_per_tok", "expert_used_count"),
+    CALL("num_dense_layers", fs_hf_write_n_dense),
+    KEY_OR("routed_scaling_factor", "expert_weights_scale", "1.0"),
+    HAS("use_expert_bias", "blk.%.exp_probs_b.bias"),
+    JSON("norm_topk_prob", "true"),
+    END_OF_CONFIG,
+};
+
 #define ATTENTION_RULES norm_rules, fs_hf_embedding_rules, fs_hf_attention_rules
 #define EXPERTS_RULES   fs_hf_shared_expert_rules, fs_hf_experts_rules
 #define CONFIG                                                                                     \
     fs_hf_moe_sizes, fs_hf_head_dim_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_partial_rope,        \
         linear_config
 
-const struct fs_hf_row fs_hf_rows_linear[] = {
+const struct fs_hf_row fs_hf_rows_hybrid[] = {
     {.architecture = "qwen3next",
      .class_name = "Qwen3NextForCausalLM",
      .model_type = "qwen3_next",
@@ -95,5 +156,15 @@ const struct fs_hf_row fs_hf_rows_linear[] = {
      .model_type = "qwen3_5_moe_text",
      .rules = {qwen35_rules, ATTENTION_RULES, EXPERTS_RULES},
      .config = {CONFIG, experts_config}},
+    {.architecture = "lfm2",
+     .class_name = "Lfm2ForCausalLM",
+     .model_type = "lfm2",
+     .rules = {lfm2_rules, fs_hf_embedding_rules, fs_hf_attention_rules},
+     .config = {fs_hf_hybrid_sizes, lfm2_config}},
+    {.architecture = "lfm2moe",
+     .class_name = "Lfm2MoeForCausalLM",
+     .model_type = "lfm2_moe",
+     .rules = {lfm2_rules, fs_hf_embedding_rules, fs_hf_attention_rules},
+     .config = {fs_hf_hybrid_sizes, lfm2_config, lfm2moe_config}},
     {.architecture = NULL},
 };
