@@ -29,8 +29,8 @@ struct fs_arranged {
     uint64_t n_tiles_along;  /* tiles of the same lines and outer index */
 };
 
-/* Elements of a line that are decoded at once: a multiple of all block sizes. */
-#define FS_PIECE_ELEMENTS 256u
+/* The most elements of a line that are decoded at once: a multiple of all block sizes. */
+#define FS_PIECE_ELEMENTS 512u
 
 /* A read, and what has been read of each tensor's file. */
 struct fs_reading {

@@ -12,10 +12,13 @@ void fs_arranged_plan_tiles(struct fs_arranged *arranged)
     const uint64_t number_bytes = fs_format_bytes(arranged->conversion.format);
     const uint64_t tile_elements = FS_TILE_BYTES / number_bytes;
     const uint64_t line_elements = arranged->of.size[arranged->line_dim];
-    uint64_t width = FS_PIECE_ELEMENTS;
+    const bool is_quantized = arranged->of.tensors[0]->type->block_elements > 1;
+    /* The time for plain numbers depends more on the number of pieces than on their size. */
+    const uint64_t piece = is_quantized ? FS_PIECE_ELEMENTS / 2 : FS_PIECE_ELEMENTS;
+    uint64_t width = piece;
 
-    if (arranged->n_lines < tile_elements / FS_PIECE_ELEMENTS)
-        width = tile_elements / arranged->n_lines / FS_PIECE_ELEMENTS * FS_PIECE_ELEMENTS;
+    if (arranged->n_lines < tile_elements / piece)
+        width = tile_elements / arranged->n_lines / piece * piece;
     while (width > 1 && arranged->n_lines > BAND_BYTES / number_bytes / width)
         width /= 2;
     arranged->tile_width = fs_least(width, line_elements);

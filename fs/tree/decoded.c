@@ -19,13 +19,14 @@ void fs_decode_blocks(const struct gguf_tensor *tensor, struct dequant_row row,
                       const uint8_t *blocks, float *out, size_t n_blocks)
 {
     const struct dequant_type *type = tensor->type;
-    const size_t at_a_time = BOUNCE_ELEMENTS / type->block_elements;
     uint8_t little_endian[BOUNCE_BYTES];
+    size_t at_a_time;
 
     if (!tensor->big_endian || !dequant_has_byte_order(type)) {
         dequant_decode_row(type, row, blocks, out, n_blocks);
         return;
     }
+    at_a_time = BOUNCE_ELEMENTS / type->block_elements;
     while (n_blocks > 0) {
         const size_t n = n_blocks < at_a_time ? n_blocks : at_a_time;
 
@@ -42,7 +43,8 @@ struct range {
     const struct gguf_tensor *tensor;
     const struct fs_conversion *conversion;
     struct dequant_row row;
-    size_t skip; /* bytes of the first block's converted values */
+    size_t blocks_bytes; /* of all blocks of the span */
+    size_t skip;         /* bytes of the first block's converted values */
     size_t length;
     char *out;
 };
@@ -84,21 +86,23 @@ static size_t decode_converted(const struct range *range, const uint8_t *blocks,
 {
     const struct dequant_type *type = range->tensor->type;
     const struct fs_conversion *conversion = range->conversion;
-    const size_t block_bytes_out = type->block_elements * fs_format_bytes(conversion->format);
-    size_t n_blocks = (skip + length + block_bytes_out - 1) / block_bytes_out;
+    /* Elements of whole blocks, which have 2^block_bits of them. */
+    const int block_bits = __builtin_ctz(type->block_elements);
+    const uint64_t wanted = fs_format_count(
+        conversion->format, skip + length + fs_format_bytes(conversion->format) - 1);
+    const uint64_t room = wanted < BOUNCE_ELEMENTS ? wanted : BOUNCE_ELEMENTS;
+    const size_t n_blocks = (size_t)((room + type->block_elements - 1) >> block_bits);
+    const size_t n = n_blocks << block_bits;
+    const size_t n_bytes = n * fs_format_bytes(conversion->format);
     float bounce[BOUNCE_ELEMENTS];
     char converted[sizeof bounce];
-    size_t n_bytes;
 
-    if (n_blocks > BOUNCE_ELEMENTS / type->block_elements)
-        n_blocks = BOUNCE_ELEMENTS / type->block_elements;
-    n_bytes = n_blocks * block_bytes_out;
     fs_decode_blocks(range->tensor, range->row, blocks, bounce, n_blocks);
     *written = n_bytes - skip < length ? n_bytes - skip : length;
     if (*written == n_bytes) {
-        fs_convert(conversion, bounce, out, n_blocks * type->block_elements);
+        fs_convert(conversion, bounce, out, n);
     } else {
-        fs_convert(conversion, bounce, converted, n_blocks * type->block_elements);
+        fs_convert(conversion, bounce, converted, n);
         memcpy(out, converted + skip, *written);
     }
     return n_blocks;
@@ -137,11 +141,16 @@ static void decode_stretch(void *argument, uint64_t at, const uint8_t *blocks, s
     const size_t stride_bytes = dequant_stride_bytes(type);
     const size_t block_bytes_out =
         type->block_elements * fs_format_bytes(range->conversion->format);
-    const size_t start = (size_t)(at / stride_bytes) * block_bytes_out;
-    const size_t end = start + n_bytes / stride_bytes * block_bytes_out;
-    const size_t first = start > range->skip ? start : range->skip;
-    const size_t last = end < range->skip + range->length ? end : range->skip + range->length;
+    size_t start, end, first, last;
 
+    if (n_bytes == range->blocks_bytes) {
+        decode_part(range, blocks, range->skip, range->length, range->out);
+        return;
+    }
+    start = (size_t)(at / stride_bytes) * block_bytes_out;
+    end = start + n_bytes / stride_bytes * block_bytes_out;
+    first = start > range->skip ? start : range->skip;
+    last = end < range->skip + range->length ? end : range->skip + range->length;
     decode_part(range, blocks, first - start, last - first, range->out + (first - range->skip));
 }
 
@@ -184,6 +193,7 @@ int fs_decoded_read_unchecked(const struct gguf_model *model, const struct gguf_
         struct range range = {.tensor = tensor,
                               .conversion = conversion,
                               .row = {headers, span.row_index},
+                              .blocks_bytes = (size_t)span.blocks_bytes,
                               .out = out};
         int result;
 
