@@ -336,9 +336,9 @@ void fs_hf_write_rope_by_type(struct fs_hf_config *config, const struct fs_hf_en
 bool fs_hf_layer_has(const struct fs_hf_model *hf, uint64_t layer, const char *pattern)
 {
     const struct fs_hf_match match = {.layer = (uint32_t)layer, .suffix = ""};
-    char name[64];
+    char name[FS_HF_NAME_BYTES];
 
-    return fs_hf_expand(pattern, &match, name, sizeof name) && fs_hf_tensor(hf, name);
+    return fs_hf_expand(pattern, &match, name) && fs_hf_tensor(hf, name);
 }
 
 static bool has_window(const struct fs_hf_model *hf, uint64_t layer, unsigned default_period)

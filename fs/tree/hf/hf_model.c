@@ -1,5 +1,7 @@
 #include "fs/tree/hf/hf_model.h"
 
+#include "fs/tree/shortest.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,21 +79,25 @@ bool fs_hf_matches(struct gguf_string name, const char *pattern, struct fs_hf_ma
     return false;
 }
 
-bool fs_hf_expand(const char *pattern, const struct fs_hf_match *match, char *name, size_t size)
+bool fs_hf_expand(const char *pattern, const struct fs_hf_match *match, char name[FS_HF_NAME_BYTES])
 {
+    const char *const parts[] = {pattern, match->suffix};
     size_t length = 0;
 
-    for (; *pattern != '\0'; pattern++) {
-        const uint32_t number = *pattern == '%' ? match->layer : match->expert;
-        const bool is_number = *pattern == '%' || *pattern == '#';
-        const int n = is_number ? snprintf(name + length, size - length, "%u", number)
-                                : snprintf(name + length, size - length, "%c", *pattern);
-
-        if (n < 0 || (size_t)n >= size - length)
-            return false;
-        length += (size_t)n;
+    name[0] = '\0';
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        for (const char *at = parts[i]; *at != '\0'; at++) {
+            if (FS_HF_NAME_BYTES - length < FS_NUMBER_BYTES)
+                return false;
+            if (*at == '%' || *at == '#')
+                length +=
+                    fs_write_unsigned(*at == '%' ? match->layer : match->expert, name + length);
+            else
+                name[length++] = *at;
+        }
     }
-    return (size_t)snprintf(name + length, size - length, "%s", match->suffix) < size - length;
+    name[length] = '\0';
+    return true;
 }
 
 static int compare_with_name(const void *name, const void *tensor)

@@ -35,8 +35,12 @@ struct gguf_string fs_hf_tensor_name(const struct gguf_tensor *tensor);
  */
 bool fs_hf_matches(struct gguf_string name, const char *pattern, struct fs_hf_match *match);
 
+/* Room for the name of a tensor: those of patterns are much shorter. */
+#define FS_HF_NAME_BYTES 256
+
 /* Write a pattern with the numbers and the suffix of a match. Returns false if it is too long. */
-bool fs_hf_expand(const char *pattern, const struct fs_hf_match *match, char *name, size_t size);
+bool fs_hf_expand(const char *pattern, const struct fs_hf_match *match,
+                  char name[FS_HF_NAME_BYTES]);
 
 /* Return the tensor of that name, or NULL. */
 const struct gguf_tensor *fs_hf_tensor(const struct fs_hf_model *hf, const char *name);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* No model comes near these limits. */
-#define MAX_TENSORS 1048576u
+#define MAX_TENSORS 262144u
 #define MAX_PIECES  8192u
 #define MAX_LAYERS  4096u
 
@@ -65,7 +65,7 @@ static int check(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor
     struct fs_hf_arranged arranged = {.n_pieces = 1};
     uint64_t n_bytes = 0, n_elements = 1;
 
-    if (!fs_hf_expand(tensor->rule->hf, &tensor->match, name, sizeof name))
+    if (!fs_hf_expand(tensor->rule->hf, &tensor->match, name))
         return -EINVAL;
     for (uint64_t piece = 0; piece < arranged.n_pieces; piece++) {
         int result = fs_hf_tensor_arrange(hf, tensor, piece, &arranged);
@@ -102,8 +102,7 @@ static int add_tensors(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
     if (!made->tensor->type || !dequant_is_decodable(made->tensor->type))
         return add_line(obstacles, "Tensor %s has a type without decoder.\n", quoted.text);
     if (rule->with) {
-        if (!fs_hf_expand(rule->with, &made->match, name, sizeof name) ||
-            !(made->with = fs_hf_tensor(hf, name)))
+        if (!fs_hf_expand(rule->with, &made->match, name) || !(made->with = fs_hf_tensor(hf, name)))
             return add_line(obstacles, "Tensor %s needs tensor \"%s\", which is missing.\n",
                             quoted.text, name);
         if (!made->with->type || !dequant_is_decodable(made->with->type))
@@ -187,7 +186,7 @@ void fs_hf_tensors_free(struct fs_hf_tensors *tensors)
 
 void fs_hf_tensor_write_name(const struct fs_hf_tensor *tensor, char name[FS_HF_NAME_BYTES])
 {
-    if (!fs_hf_expand(tensor->rule->hf, &tensor->match, name, FS_HF_NAME_BYTES))
+    if (!fs_hf_expand(tensor->rule->hf, &tensor->match, name))
         name[0] = '\0';
 }
 

@@ -10,8 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FS_HF_NAME_BYTES 256
-
 /* A tensor of the checkpoint. */
 struct fs_hf_tensor {
     const struct gguf_tensor *tensor; /* NULL: a number from a key */
