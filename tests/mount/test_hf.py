@@ -277,7 +277,7 @@ class CheckpointTest(mounting.MountTestCase):
         built.file.keys = [key for key in built.file.keys if b"block_count" not in key]
         built.key("block_count", UINT32, 2)
         built.file.n_keys -= 1
-        self.expect_unsupported(built, "Layer 1 has no tensors")
+        self.expect_unsupported(built, "Layers 1 to 1 have no tensors")
 
     def test_too_many_layers(self):
         built = llama()

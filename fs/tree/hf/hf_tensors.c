@@ -171,9 +171,12 @@ int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row
     }
     for (size_t i = 0; result == 0 && i < MAX_TABLES && row->rules[i]; i++)
         result = add_numbers(row->rules[i], n_layer, tensors);
-    for (uint64_t i = 0; result == 0 && i < n_layer; i++) {
+    for (uint64_t i = 0, end; result == 0 && i < n_layer; i = end) {
+        for (end = i + 1; end < n_layer && has_tensors[end] == has_tensors[i]; end++)
+            ;
         if (!has_tensors[i])
-            result = add_line(obstacles, "Layer %" PRIu64 " has no tensors.\n", i);
+            result = add_line(obstacles, "Layers %" PRIu64 " to %" PRIu64 " have no tensors.\n", i,
+                              end - 1);
     }
     return result;
 }
