@@ -38,8 +38,9 @@ def runner_ids(model, some_texts):
 def is_comparable(text, tokenizer):
     """Return False where the library has other facts about characters than ggufs-run."""
     if tokenizer["model"]["type"] == "WordPiece":
-        # Its tables of punctuation and marks are of Unicode 8. U+2581 has a meaning in GGUF.
-        return all(unicodedata.ucd_3_2_0.category(c) != "Cn" and c != "\u2581" for c in text)
+        # Its table of control characters is of Unicode 8. U+2581 has a meaning in GGUF.
+        return not any(c == "\u2581" or (unicodedata.category(c) in ("Cf", "Mc", "So")
+                                         and unicodedata.ucd_3_2_0.category(c) == "Cn") for c in text)
     # llama.cpp strips ASCII white space, the library that of Unicode.
     return not any(token["rstrip"] for token in tokenizer["added_tokens"]) or not re.search(
         r"[>\]][ \t-\r]*[^\S \t-\r]", text)

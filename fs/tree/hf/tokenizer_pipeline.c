@@ -27,14 +27,23 @@ static void write_bool(struct fs_sink *sink, bool is_true)
     fs_sink_literal(sink, is_true ? "true" : "false");
 }
 
+/*
+ * The tables of marks and punctuation in BertNormalizer and BertPreTokenizer are of Unicode 8; a
+ * regular expression finds those that are younger.
+ */
 static void write_bert_normalizer(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
 {
-    fs_sink_literal(sink, "{\"type\":\"BertNormalizer\",\"clean_text\":true,"
+    fs_sink_literal(sink, "{\"type\":\"Sequence\",\"normalizers\":["
+                          "{\"type\":\"BertNormalizer\",\"clean_text\":true,"
                           "\"handle_chinese_chars\":true,\"strip_accents\":");
     write_bool(sink, vocabulary->is_stripped);
     fs_sink_literal(sink, ",\"lowercase\":");
     write_bool(sink, vocabulary->is_lowered);
     fs_sink_literal(sink, "}");
+    if (vocabulary->is_stripped)
+        fs_sink_literal(sink, ",{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"\\\\p{Mn}\"},"
+                              "\"content\":\"\"}");
+    fs_sink_literal(sink, "]}");
 }
 
 /* Write the table of replacements, which may be long, in base64: some bytes of it in each step. */
@@ -110,6 +119,14 @@ static void write_split_at_missing_bytes(const struct fs_vocabulary *vocabulary,
     memcpy(pattern + length, "]", sizeof "]");
     fs_sink_literal(sink, ",\n  ");
     write_split(sink, pattern);
+}
+
+static void write_bert_pretokenizer(struct fs_sink *sink)
+{
+    fs_sink_literal(sink, "{\"type\":\"Sequence\",\"pretokenizers\":["
+                          "{\"type\":\"BertPreTokenizer\"},");
+    write_split(sink, "\\p{P}");
+    fs_sink_literal(sink, "]}");
 }
 
 static void write_pretokenizer(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
@@ -247,7 +264,7 @@ static void write_normalizer(const struct fs_vocabulary *vocabulary, struct fs_s
 static void write_pretokenizer_of(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
 {
     if (vocabulary->kind == FS_WORDPIECE)
-        fs_sink_literal(sink, "{\"type\":\"BertPreTokenizer\"}");
+        write_bert_pretokenizer(sink);
     else if (vocabulary->pretokenizer)
         write_pretokenizer(vocabulary, sink);
     else

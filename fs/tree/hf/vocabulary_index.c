@@ -52,15 +52,6 @@ static struct gguf_cursor cursor_at(const struct gguf_array *array, uint64_t off
     return cursor;
 }
 
-struct gguf_string fs_vocabulary_text(const struct fs_vocabulary *vocabulary, uint32_t id)
-{
-    struct gguf_cursor cursor = cursor_at(vocabulary->tokens, vocabulary->starts[id]);
-    struct gguf_value text;
-
-    gguf_array_next(&cursor, GGUF_STRING, &text);
-    return text.string;
-}
-
 struct gguf_value fs_array_element(const struct gguf_array *array, uint64_t index)
 {
     const enum gguf_value_type type = array->element_type;
@@ -140,26 +131,29 @@ static int32_t find_literal(const void *vocabulary, const char *text)
 
 static int index_texts(struct fs_vocabulary *vocabulary)
 {
-    struct gguf_cursor cursor = gguf_array_begin(vocabulary->tokens);
-    const uint64_t first = cursor.offset;
+    const struct gguf_array *tokens = vocabulary->tokens;
+    struct gguf_cursor cursor = gguf_array_begin(tokens);
     uint32_t n_slots = 512;
 
     while (n_slots < 2 * vocabulary->n_tokens)
         n_slots *= 2;
     vocabulary->slot_mask = n_slots - 1;
     vocabulary->slots = calloc(n_slots, sizeof *vocabulary->slots);
-    vocabulary->starts = calloc(vocabulary->n_tokens, sizeof *vocabulary->starts);
+    vocabulary->starts = calloc((size_t)vocabulary->n_tokens + 1, sizeof *vocabulary->starts);
     if (!vocabulary->slots || !vocabulary->starts)
         return -ENOMEM;
     for (uint32_t id = 0; id < vocabulary->n_tokens; id++) {
         struct gguf_value text;
-        uint32_t *slot;
-        uint64_t hash;
 
-        vocabulary->starts[id] = (uint32_t)(cursor.offset - first);
         gguf_array_next(&cursor, GGUF_STRING, &text);
-        hash = hash_of(vocabulary, text.string);
-        slot = find_slot(vocabulary, text.string, hash);
+        vocabulary->starts[id + 1] = vocabulary->starts[id] + tokens->encoding.length_bytes +
+                                     (uint32_t)text.string.length_bytes;
+    }
+    for (uint32_t id = 0; id < vocabulary->n_tokens; id++) {
+        const struct gguf_string text = fs_vocabulary_text(vocabulary, id);
+        const uint64_t hash = hash_of(vocabulary, text);
+        uint32_t *slot = find_slot(vocabulary, text, hash);
+
         if (*slot == 0)
             *slot = (uint32_t)(hash >> (32 + ID_BITS)) << ID_BITS | (id + 1);
     }

@@ -56,9 +56,10 @@ struct fs_vocabulary {
 
     /* The index, set by fs_vocabulary_load(). */
     struct gguf_special_ids ids;
-    uint32_t *starts; /* offsets in `tokens`, of the lengths of the texts; NULL: not loaded */
-    uint8_t *types;   /* enum gguf_token_type, corrected */
-    uint32_t *slots;  /* a hash table from texts to ids */
+    uint32_t
+        *starts;    /* n_tokens + 1 offsets in `tokens`, of a length and a text; NULL: not loaded */
+    uint8_t *types; /* enum gguf_token_type, corrected */
+    uint32_t *slots; /* a hash table from texts to ids */
     uint32_t slot_mask;
     struct gguf_hash_key key;
     float lowest_score; /* of a token of the type NORMAL; 0 without scores */
@@ -85,7 +86,15 @@ void fs_vocabulary_free(struct fs_vocabulary *vocabulary);
 int fs_vocabulary_load(struct fs_vocabulary *vocabulary);
 
 /* Return the text of a token in the vocabulary's notation. */
-struct gguf_string fs_vocabulary_text(const struct fs_vocabulary *vocabulary, uint32_t id);
+static inline struct gguf_string fs_vocabulary_text(const struct fs_vocabulary *vocabulary,
+                                                    uint32_t id)
+{
+    const struct gguf_array *tokens = vocabulary->tokens;
+    const uint32_t start = vocabulary->starts[id] + tokens->encoding.length_bytes;
+
+    return (struct gguf_string){(const char *)tokens->data + start,
+                                vocabulary->starts[id + 1] - start};
+}
 
 /* Return the first token with that text, or GGUF_NO_TOKEN. */
 int32_t fs_vocabulary_find(const struct fs_vocabulary *vocabulary, struct gguf_string text);
