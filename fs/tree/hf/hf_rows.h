@@ -159,6 +159,7 @@ extern const struct fs_hf_entry fs_hf_head_dim_config[];
 extern const struct fs_hf_entry fs_hf_rms_norm[];      /* rms_norm_eps */
 extern const struct fs_hf_entry fs_hf_layer_norm[];    /* layer_norm_eps */
 extern const struct fs_hf_entry fs_hf_routed_config[]; /* n_routed_experts … */
+extern const struct fs_hf_entry fs_hf_attention_bias[];
 extern const struct fs_hf_entry fs_hf_silu[];
 extern const struct fs_hf_entry fs_hf_rope[];
 extern const struct fs_hf_entry fs_hf_partial_rope[];

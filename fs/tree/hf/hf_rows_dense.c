@@ -109,6 +109,13 @@ static const struct fs_hf_entry rope_by_type[] = {
     END_OF_CONFIG,
 };
 
+/* The converter reorders rows of the weights alone. */
+static const struct fs_hf_rule olmo_rules[] = {
+    TENSOR("blk.%.attn_q.bias", "model.layers.%.self_attn.q_proj.bias"),
+    TENSOR("blk.%.attn_k.bias", "model.layers.%.self_attn.k_proj.bias"),
+    END_OF_RULES,
+};
+
 static const struct fs_hf_entry olmo_config[] = {
     KEY_OR("clip_qkv", "attention.clamp_kqv", "null"),
     END_OF_CONFIG,
@@ -119,11 +126,6 @@ static const struct fs_hf_rule glm_rules[] = {
     TENSOR("blk.%.post_attention_norm", "model.layers.%.post_self_attn_layernorm"),
     TENSOR("blk.%.post_ffw_norm", "model.layers.%.post_mlp_layernorm"),
     END_OF_RULES,
-};
-
-static const struct fs_hf_entry glm_config[] = {
-    HAS("attention_bias", "blk.%.attn_q.bias"),
-    END_OF_CONFIG,
 };
 
 static const struct fs_hf_rule phi3_rules[] = {
@@ -246,23 +248,23 @@ const struct fs_hf_row fs_hf_rows_dense[] = {
      .class_name = "Qwen3ForCausalLM",
      .model_type = "qwen3",
      .rules = {RULES_BUT_QK},
-     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_head_dim_config, glm_config, no_window}},
+     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_head_dim_config, fs_hf_attention_bias, no_window}},
     {.architecture = "olmo",
      .class_name = "OlmoForCausalLM",
      .model_type = "olmo",
-     .rules = {fs_hf_rotated_rules, RULES_BUT_QK},
-     .config = {fs_hf_sizes, fs_hf_silu, fs_hf_rope, olmo_config}},
+     .rules = {olmo_rules, fs_hf_rotated_rules, RULES_BUT_QK},
+     .config = {fs_hf_sizes, fs_hf_silu, fs_hf_rope, olmo_config, fs_hf_attention_bias}},
     {.architecture = "olmo2",
      .applies = has_window,
      .class_name = "Olmo3ForCausalLM",
      .model_type = "olmo3",
      .rules = {post_norm_rules, RULES_BUT_QK},
-     .config = {RMS_CONFIG, rope_by_type, windows_of_four}},
+     .config = {RMS_CONFIG, rope_by_type, windows_of_four, fs_hf_attention_bias}},
     {.architecture = "olmo2",
      .class_name = "Olmo2ForCausalLM",
      .model_type = "olmo2",
      .rules = {post_norm_rules, RULES_BUT_QK},
-     .config = {RMS_CONFIG, fs_hf_rope}},
+     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_attention_bias}},
     {.architecture = "exaone4",
      .class_name = "Exaone4ForCausalLM",
      .model_type = "exaone4",
@@ -298,7 +300,7 @@ const struct fs_hf_row fs_hf_rows_dense[] = {
      .class_name = "HunYuanDenseV1ForCausalLM",
      .model_type = "hunyuan_v1_dense",
      .rules = {hunyuan_rules, RULES_BUT_QK},
-     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_head_dim_config, glm_config}},
+     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_head_dim_config, fs_hf_attention_bias}},
     {.architecture = "ernie4_5",
      .class_name = "Ernie4_5ForCausalLM",
      .model_type = "ernie4_5",
@@ -308,12 +310,12 @@ const struct fs_hf_row fs_hf_rows_dense[] = {
      .class_name = "GlmForCausalLM",
      .model_type = "glm",
      .rules = {glm_rules, RULES_BUT_QK},
-     .config = {RMS_CONFIG, fs_hf_partial_rope, fs_hf_head_dim_config, glm_config}},
+     .config = {RMS_CONFIG, fs_hf_partial_rope, fs_hf_head_dim_config, fs_hf_attention_bias}},
     {.architecture = "glm4",
      .class_name = "Glm4ForCausalLM",
      .model_type = "glm4",
      .rules = {glm_rules, RULES_BUT_QK},
-     .config = {RMS_CONFIG, fs_hf_partial_rope, fs_hf_head_dim_config, glm_config}},
+     .config = {RMS_CONFIG, fs_hf_partial_rope, fs_hf_head_dim_config, fs_hf_attention_bias}},
     {.architecture = "phi3",
      .class_name = "Phi3ForCausalLM",
      .model_type = "phi3",
@@ -324,7 +326,7 @@ const struct fs_hf_row fs_hf_rows_dense[] = {
      .class_name = "BitNetForCausalLM",
      .model_type = "bitnet",
      .rules = {bitnet_rules, RULES_BUT_QK},
-     .config = {RMS_CONFIG, fs_hf_rope}},
+     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_attention_bias}},
     {.architecture = "nemotron",
      .class_name = "NemotronForCausalLM",
      .model_type = "nemotron",

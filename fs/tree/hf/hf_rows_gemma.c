@@ -225,7 +225,7 @@ static const struct fs_hf_entry gemma4_config[] = {
 
 #define RULES_BUT_NORMS                                                                            \
     fs_hf_embedding_rules, fs_hf_norm_rules, fs_hf_attention_rules, fs_hf_mlp_rules
-#define GEMMA_CONFIG fs_hf_sizes, fs_hf_head_dim_config, fs_hf_rms_norm
+#define GEMMA_CONFIG fs_hf_sizes, fs_hf_head_dim_config, fs_hf_rms_norm, fs_hf_attention_bias
 
 const struct fs_hf_row fs_hf_rows_gemma[] = {
     {.architecture = "gemma",
@@ -252,6 +252,6 @@ const struct fs_hf_row fs_hf_rows_gemma[] = {
      .class_name = "Gemma4ForCausalLM",
      .model_type = "gemma4_text",
      .rules = {gemma4_rules, gemma3n_rules, RULES_BUT_NORMS},
-     .config = {gemma4_config, fs_hf_rms_norm}},
+     .config = {gemma4_config, fs_hf_rms_norm, fs_hf_attention_bias}},
     {.architecture = NULL},
 };

@@ -51,7 +51,8 @@ static const struct fs_hf_entry latent_config[] = {
     KEY_OR("q_lora_rank", "attention.q_lora_rank", "null"),
     KEY("kv_lora_rank", "attention.kv_lora_rank"),
     CALL("widths", write_latent_widths),
-    HAS("attention_bias", "blk.%.attn_q_a.bias"),
+    HAS("attention_bias", "blk.%.attn_kv_a_mqa.bias"),
+    HAS("mlp_bias", "blk.%.ffn_up.bias"),
     CALL_WITH("rope", fs_hf_write_rope, 10),
     END_OF_CONFIG,
 };
@@ -141,6 +142,7 @@ static const struct fs_hf_entry kimi_config[] = {
     CALL("widths", write_latent_widths),
     CALL("layer_types", write_kimi_layers),
     CALL("mlp_layer_types", fs_hf_write_mlp_types),
+    HAS("attention_bias", "blk.%.attn_kv_a_mqa.bias"),
     KEY("linear_head_dim", "kda.head_dim"),
     COUNT_OF("linear_num_heads", "blk.%.ssm_beta.weight", fs_hf_write_rows),
     KEY("linear_conv_kernel_dim", "ssm.conv_kernel"),

@@ -229,7 +229,9 @@ static void write_period(struct fs_hf_config *config, const char *period, const 
     second = first + 1;
     while (second < n_layer && !fs_hf_layer_has(config->hf, second, pattern))
         second++;
-    fs_hf_member_unsigned(config, period, second < n_layer ? second - first : n_layer);
+    /* The offset must be less than the period. */
+    fs_hf_member_unsigned(config, period,
+                          second < n_layer ? second - first : n_layer + (first == n_layer));
     fs_hf_member_unsigned(config, offset, first);
 }
 

@@ -137,6 +137,11 @@ const struct fs_hf_entry fs_hf_layer_norm[] = {
     END_OF_CONFIG,
 };
 
+const struct fs_hf_entry fs_hf_attention_bias[] = {
+    HAS("attention_bias", "blk.%.attn_q.bias"),
+    END_OF_CONFIG,
+};
+
 const struct fs_hf_entry fs_hf_silu[] = {
     JSON("hidden_act", "\"silu\""),
     END_OF_CONFIG,
