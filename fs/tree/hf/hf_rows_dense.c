@@ -1,6 +1,8 @@
 /* Checkpoints of models like llama, with one dense feed-forward per layer; and mixtral. */
 #include "fs/tree/hf/hf_rows.h"
 
+#include <math.h>
+
 /* ---- llama, mixtral ---- */
 
 static bool has_experts(const struct fs_hf_model *hf)
@@ -59,6 +61,20 @@ static const struct fs_hf_entry granite_config[] = {
     KEY_OR("residual_multiplier", "residual_scale", "1.0"),
     KEY_OR("attention_multiplier", "attention.scale", "1.0"),
     KEY_OR("logits_scaling", "logit_scale", "1.0"),
+    END_OF_CONFIG,
+};
+
+/* MiniCPM computes as Granite does, with the usual scale of scores. */
+static void write_usual_scale(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    fs_hf_member_ratio(config, entry->name, 1 / sqrt((double)fs_hf_head_dim(config->hf)));
+}
+
+static const struct fs_hf_entry minicpm_config[] = {
+    KEY("embedding_multiplier", "embedding_scale"),
+    KEY("residual_multiplier", "residual_scale"),
+    CALL("attention_multiplier", write_usual_scale),
+    KEY("logits_scaling", "logit_scale"),
     END_OF_CONFIG,
 };
 
@@ -222,6 +238,10 @@ static const struct fs_hf_entry cohere_config[] = {
 #define RMS_CONFIG   fs_hf_sizes, fs_hf_rms_norm, fs_hf_silu
 #define LAYER_CONFIG fs_hf_sizes, fs_hf_layer_norm
 
+/*
+ * internlm2, exaone and minicpm are here as classes that compute the same, since transformers does
+ * not have theirs; qwen2vl and qwen3vl as their models of text.
+ */
 const struct fs_hf_row fs_hf_rows_dense[] = {
     {.architecture = "llama",
      .applies = has_experts,
@@ -234,6 +254,21 @@ const struct fs_hf_row fs_hf_rows_dense[] = {
      .model_type = "llama",
      .rules = {fs_hf_rotated_rules, RULES_BUT_QK},
      .config = {RMS_CONFIG, fs_hf_rope, optional_head_dim, biases}},
+    {.architecture = "internlm2",
+     .class_name = "LlamaForCausalLM",
+     .model_type = "llama",
+     .rules = {fs_hf_rotated_rules, RULES_BUT_QK},
+     .config = {RMS_CONFIG, fs_hf_rope, optional_head_dim, biases}},
+    {.architecture = "exaone",
+     .class_name = "LlamaForCausalLM",
+     .model_type = "llama",
+     .rules = {RULES_BUT_QK},
+     .config = {RMS_CONFIG, fs_hf_rope, optional_head_dim, biases}},
+    {.architecture = "minicpm",
+     .class_name = "GraniteForCausalLM",
+     .model_type = "granite",
+     .rules = {fs_hf_rotated_rules, RULES_BUT_QK},
+     .config = {RMS_CONFIG, fs_hf_rope, biases, minicpm_config}},
     {.architecture = "mistral3",
      .class_name = "Ministral3ForCausalLM",
      .model_type = "ministral3",
@@ -244,6 +279,16 @@ const struct fs_hf_row fs_hf_rows_dense[] = {
      .model_type = "qwen2",
      .rules = {RULES_BUT_QK},
      .config = {RMS_CONFIG, fs_hf_rope, no_window}},
+    {.architecture = "qwen2vl",
+     .class_name = "Qwen2ForCausalLM",
+     .model_type = "qwen2",
+     .rules = {RULES_BUT_QK},
+     .config = {RMS_CONFIG, fs_hf_rope, no_window}},
+    {.architecture = "qwen3vl",
+     .class_name = "Qwen3ForCausalLM",
+     .model_type = "qwen3",
+     .rules = {RULES_BUT_QK},
+     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_head_dim_config, fs_hf_attention_bias, no_window}},
     {.architecture = "qwen3",
      .class_name = "Qwen3ForCausalLM",
      .model_type = "qwen3",

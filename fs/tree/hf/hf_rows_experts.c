@@ -325,9 +325,7 @@ static void write_full_n_head_kv(struct fs_hf_config *config, const struct fs_hf
         const bool has_window = fs_hf_number_at(hf, "attention.sliding_window_pattern", i, 0) != 0;
 
         if (fs_hf_n_head_kv(hf, i) != n_head_kv * (has_window ? 2 : 1))
-            fs_hf_problem(
-                config,
-                "its layers with a window do not have twice as many heads of keys as layer 0");
+            fs_hf_problem(config, "its windowed layers do not have twice as many heads of keys");
     }
     fs_hf_member_unsigned(config, entry->name, n_head_kv);
 }
@@ -381,6 +379,12 @@ const struct fs_hf_row fs_hf_rows_experts[] = {
      .rules = {fs_hf_shared_expert_rules, RULES_BUT_QK},
      .config = {RMS_CONFIG, fs_hf_rope, num_experts, qwen2moe_config}},
     {.architecture = "qwen3moe",
+     .class_name = "Qwen3MoeForCausalLM",
+     .model_type = "qwen3_moe",
+     .rules = {RULES_BUT_QK},
+     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_head_dim_config, fs_hf_attention_bias, num_experts,
+                qwen3moe_config}},
+    {.architecture = "qwen3vlmoe",
      .class_name = "Qwen3MoeForCausalLM",
      .model_type = "qwen3_moe",
      .rules = {RULES_BUT_QK},
