@@ -248,6 +248,33 @@ class CheckpointTest(mounting.MountTestCase):
         self.assertEqual("longrope", rope["rope_type"])
         numpy.testing.assert_allclose(rope["short_factor"], built.arrays["rope_freqs.weight"])
 
+    def test_linear_scaling_of_first_files(self):
+        built = llama()
+        built.key("rope.scale_linear", FLOAT32, 4)
+        rope = self.config(self.open(built))["rope_parameters"]
+        self.assertEqual({"rope_theta": 10000.0, "rope_type": "linear", "factor": 4.0}, rope)
+
+    def test_sizes_from_shapes(self):
+        """Converters write other numbers into the keys of gpt_bigcode."""
+        built = Built("starcoder", **{"attention.head_count_kv": 1, "feed_forward_length": 4 * N_EMBD})
+        built.key("attention.layer_norm_epsilon", FLOAT32, 1e-5)
+        built.rest()
+        built.tensor("blk.0.attn_qkv.weight", 3 * N_EMBD, N_EMBD)
+        built.tensor("blk.0.ffn_up.weight", N_FF, N_EMBD)
+        config = self.config(self.open(built))
+        self.assertEqual((N_FF, False), (config["n_inner"], config["multi_query"]))
+
+    def test_biases_of_attention(self):
+        for has_bias in (False, True):
+            built = Built("gemma")
+            built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-6)
+            built.rest()
+            built.layer()
+            if has_bias:
+                built.tensor("blk.0.attn_q.bias", N_EMBD)
+            self.assertIs(has_bias, self.config(self.open(built))["attention_bias"])
+            mounting.unmount(self.mountpoint)
+
     def test_unused_tensors_are_listed(self):
         built = llama()
         built.tensor("blk.0.unheard_of.weight", 4)
@@ -285,6 +312,11 @@ class CheckpointTest(mounting.MountTestCase):
         built.key("block_count", UINT32, 2**32 - 1)
         built.file.n_keys -= 1
         self.expect_unsupported(built, "4294967295 layers")
+
+    def test_scaling_without_factors(self):
+        built = llama()
+        built.key("rope.scaling.type", STRING, b"longrope")
+        self.expect_unsupported(built, '"llama.rope.scaling.type"')
 
     def test_heads_that_do_not_fit(self):
         built = Built("llama", **{"attention.head_count": 3})

@@ -215,6 +215,7 @@ static bool has_exact_range(const struct fs_hf_model *hf)
 static bool write_scaling(struct fs_hf_config *config, double theta, unsigned mscale_factor)
 {
     const struct fs_hf_model *hf = config->hf;
+    const struct gguf_key *type = fs_hf_key(hf, "rope.scaling.type");
     float factors[FS_HF_MAX_FACTORS];
     struct llama3 rope;
     size_t n;
@@ -237,10 +238,15 @@ static bool write_scaling(struct fs_hf_config *config, double theta, unsigned ms
         }
         return true;
     }
-    if (fs_hf_text_is(hf, "rope.scaling.type", "linear") &&
-        fs_hf_float(hf, "rope.scaling.factor", 0) > 0) {
+    /* Without a type, a factor is linear. The first files have another key for it. */
+    if (!type || fs_hf_text_is(hf, "rope.scaling.type", "linear")) {
+        const double factor =
+            fs_hf_float(hf, "rope.scaling.factor", fs_hf_float(hf, "rope.scale_linear", 0));
+
+        if (factor <= 0 || factor == 1)
+            return false;
         fs_hf_member_json(config, "rope_type", "\"linear\"");
-        write_optional(config, "factor", "rope.scaling.factor");
+        fs_hf_member_float(config, "factor", factor);
         return true;
     }
     if (fs_hf_text_is(hf, "rope.scaling.type", "yarn")) {
@@ -256,11 +262,8 @@ static bool write_scaling(struct fs_hf_config *config, double theta, unsigned ms
             fs_hf_member_json(config, "truncate", "false");
         return true;
     }
-    if (fs_hf_text_is(hf, "rope.scaling.type", "longrope"))
-        fs_hf_problem(config,
-                      "its key \"%.*s.rope.scaling.type\" is longrope, but it has no "
-                      "tensors \"rope_factors_long.weight\" and "
-                      "\"rope_factors_short.weight\"",
+    if (!fs_hf_text_is(hf, "rope.scaling.type", "none"))
+        fs_hf_problem(config, "it has no factors for its key \"%.*s.rope.scaling.type\"",
                       (int)hf->architecture.length_bytes, hf->architecture.data);
     return false;
 }
