@@ -40,7 +40,7 @@ struct tile {
  * Lines lie far apart, so that the processor does not foresee which come next: ask for those that
  * are decoded this many lines later.
  */
-#define LINES_AHEAD 12u
+#define LINES_AHEAD 32u
 
 /* Write the tile's elements to `out`: `width` rows of n_lines elements. */
 static int read_tile(struct fs_reading *reading, const struct tile *tile, char *out)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FS_TILE_BYTES       ((size_t)128 << 10)
+#define FS_TILE_BYTES       ((size_t)256 << 10)
 #define FS_TILE_CACHE_BYTES ((size_t)24 << 20)
 
 struct fs_tile_key {
