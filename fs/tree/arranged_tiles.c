@@ -49,7 +49,7 @@ static int read_tile(struct fs_reading *reading, const struct tile *tile, char *
     enum { ROW_BYTES = 64, MAX_LINES = ROW_BYTES / sizeof(uint16_t) };
     const size_t number_bytes = fs_format_bytes(reading->arranged->conversion.format);
     const size_t at_once = ROW_BYTES / number_bytes, pitch = FS_PIECE_ELEMENTS * number_bytes;
-    _Alignas(float) char piece[MAX_LINES * FS_PIECE_ELEMENTS * sizeof(uint16_t)];
+    _Alignas(float) char piece[sizeof(uint16_t) * MAX_LINES * FS_PIECE_ELEMENTS];
 
     /* All pieces of some lines: they lie in the same pages. */
     for (size_t j = 0; j < tile->n_lines; j += at_once) {

@@ -122,10 +122,9 @@ static void decode_part(const struct range *range, const uint8_t *blocks, size_t
         return;
     }
     while (length > 0) {
-        size_t n_blocks, written;
-
-        n_blocks = (is_plain ? decode_floats : decode_converted)(range, blocks, skip, length, out,
-                                                                 &written);
+        size_t written = 0;
+        const size_t n_blocks = (is_plain ? decode_floats : decode_converted)(
+            range, blocks, skip, length, out, &written);
         blocks += n_blocks * dequant_stride_bytes(range->tensor->type);
         skip = 0;
         out += written;

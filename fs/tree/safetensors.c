@@ -144,7 +144,7 @@ static int get_tensor(const struct fs_tree *tree, uint64_t index, const struct g
 {
     const uint64_t n_tensors = tree->model->n_tensors;
 
-    if (index >= N_WIDTHS * n_tensors)
+    if (n_tensors == 0 || index / n_tensors >= N_WIDTHS)
         return 0;
     *tensor = &tree->model->tensors[index % n_tensors];
     if (width_of(tree, *tensor) != widths[index / n_tensors])
