@@ -36,7 +36,7 @@ $(BUILD)/obj/fs/%.o: ALL_CFLAGS += $(OPENMP)
 $(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += -fopenmp-simd
 
 # No contraction of a*b+c: dequant/ must give the same bits everywhere, and the runner all but libm's.
-$(BUILD)/obj/dequant/%.o $(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += -ffp-contract=off
+$(BUILD)/obj/dequant/%.o $(BUILD)/obj/fs/kernels/%.o $(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += -ffp-contract=off
 
 # The kernels are compiled once per kernel set of the architecture, with the compiler flags of the set.
 MACHINE     := $(shell $(CC) -dumpmachine 2>/dev/null)
@@ -50,7 +50,7 @@ PRODUCTS_avx512 := -mavx512vnni
 DEQUANT_SRC := $(wildcard dequant/*.c dequant/reference/*.c)
 GGUF_SRC    := $(wildcard gguf/*.c gguf/legacy/*.c)
 SUPPORT_SRC := $(wildcard gguf/support/*.c gguf/conventions/*.c)
-FS_SRC      := $(wildcard fs/*/*.c fs/*/*/*.c)
+FS_SRC      := $(filter-out fs/kernels/%,$(wildcard fs/*/*.c fs/*/*/*.c))
 RUNNER_MAIN := contrib/runner/cli/run_main.c
 RUNNER_SRC  := $(filter-out $(RUNNER_MAIN) contrib/runner/kernels/%,$(wildcard contrib/runner/*/*.c))
 WRITER_SRC  := contrib/sample/gguf_writer.c
@@ -66,8 +66,11 @@ DEQUANT_OBJ := $(call obj,$(DEQUANT_SRC)) $(KERNEL_OBJ)
 # The runner's kernels are compiled without vectors as well: they have no other reference.
 RUNNER_KERNEL_SRC := $(wildcard contrib/runner/kernels/*.c)
 RUNNER_KERNEL_OBJ := $(foreach set,scalar $(KERNEL_SETS),$(RUNNER_KERNEL_SRC:%.c=$(BUILD)/obj/%-$(set).o))
+# So are those of figures about tensors.
+FIGURE_KERNEL_SRC := $(wildcard fs/kernels/*.c)
+FIGURE_KERNEL_OBJ := $(foreach set,scalar $(KERNEL_SETS),$(FIGURE_KERNEL_SRC:%.c=$(BUILD)/obj/%-$(set).o))
 SUPPORT_OBJ := $(call obj,$(SUPPORT_SRC))
-LIB_OBJ  := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs/command/main.c,$(FS_SRC)))
+LIB_OBJ  := $(DEQUANT_OBJ) $(FIGURE_KERNEL_OBJ) $(SUPPORT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs/command/main.c,$(FS_SRC)))
 # The runner reads the tree only. It needs no FUSE, and only gguf/support/ and gguf/conventions/.
 RUNNER_OBJ := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(RUNNER_SRC)) $(RUNNER_KERNEL_OBJ)
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(HOSTILE_SRC) $(WRITER_SRC))
@@ -112,7 +115,7 @@ build/%.gguf: build/make-%
 
 # Compares the kernels with the reference; runs in an emulator for another architecture.
 $(BUILD)/check-kernels: $(call obj,$(wildcard tests/kernels/*.c) tests/unit/dequant/random_blocks.c \
-    contrib/runner/compute/run_kernels.c) $(DEQUANT_OBJ) $(RUNNER_KERNEL_OBJ)
+    contrib/runner/compute/run_kernels.c fs/tree/figure_kernels.c) $(DEQUANT_OBJ) $(RUNNER_KERNEL_OBJ) $(FIGURE_KERNEL_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 # Checks the runner's threads; with SAN=thread as well.
@@ -176,7 +179,7 @@ build/$(FUZZER)/obj/%.o: SANFLAGS = -fsanitize=$(if $(filter fuzz,$(FUZZER)),fuz
     -fno-sanitize-recover=all -fno-omit-frame-pointer
 # The targets themselves are built without coverage, so that libFuzzer ignores their branches.
 build/$(FUZZER)/obj/tests/%.o: SANFLAGS += $(if $(filter fuzz,$(FUZZER)),-fno-sanitize=fuzzer-no-link)
-build/$(FUZZER)/obj/dequant/%.o build/$(FUZZER)/obj/contrib/runner/%.o: ALL_CFLAGS += -ffp-contract=off
+build/$(FUZZER)/obj/dequant/%.o build/$(FUZZER)/obj/fs/kernels/%.o build/$(FUZZER)/obj/contrib/runner/%.o: ALL_CFLAGS += -ffp-contract=off
 build/$(FUZZER)/obj/contrib/runner/%.o: ALL_CFLAGS += -fopenmp-simd
 build/$(FUZZER)/obj/%.o: %.c Makefile
 	$(compile)
@@ -305,9 +308,9 @@ C_FILES := $(wildcard $(addsuffix /*.[ch],dequant dequant/* gguf gguf/* fs/* fs/
 lint:
 	contrib/install-deps lint
 	clang-format --dry-run -Werror $(C_FILES)
-	set -e; $(foreach set,$(KERNEL_SETS),clang-tidy --quiet --warnings-as-errors='*' $(KERNEL_SRC) $(RUNNER_KERNEL_SRC) -- \
+	set -e; $(foreach set,$(KERNEL_SETS),clang-tidy --quiet --warnings-as-errors='*' $(KERNEL_SRC) $(FIGURE_KERNEL_SRC) $(RUNNER_KERNEL_SRC) -- \
 	    -std=c11 -D_GNU_SOURCE -I. -DDEQUANT_SET=$(set) $(CPU_$(set)) $(PRODUCTS_$(set));)
-	printf '%s\n' $(filter %.c,$(filter-out tests/% dequant/kernels/% contrib/runner/kernels/%,$(C_FILES))) | xargs -P $$(nproc) -I FILE \
+	printf '%s\n' $(filter %.c,$(filter-out tests/% dequant/kernels/% fs/kernels/% contrib/runner/kernels/%,$(C_FILES))) | xargs -P $$(nproc) -I FILE \
 	    clang-tidy --quiet --warnings-as-errors='*' FILE -- \
 	    -std=c11 -D_GNU_SOURCE '-DGGUFS_VERSION=""' -I. $(PKG_CFLAGS)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \

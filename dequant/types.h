@@ -98,6 +98,15 @@ struct dequant_type {
      * of it as ggml does; NULL for types whose bad scales show in their values.
      */
     bool (*has_nan_scale)(const void *block);
+
+    /*
+     * Return true if a scale or offset of the little-endian block, in the format in which they are
+     * stored for the whole block (f16; e8m0 in MXFP4, ue4m3 in NVFP4), has left its range: the
+     * largest number, infinity or NaN, or a subnormal one other than 0, which has lost bits; in
+     * e8m0, the largest power, or the smallest in a block that is not all zeros. NULL for types without such scales: plain numbers,
+     * and scales of 32 bits.
+     */
+    bool (*is_scale_at_limit)(const void *block);
 };
 
 /* Type ids that programs ask for by number. */

@@ -15,9 +15,9 @@ _ggufs()
         compopt -o nospace
         return
     fi
-    if [[ $current == -* && $previous != --edits ]]; then
-        mapfile -t COMPREPLY < <(compgen -W '-h --help -V --version --info --list --cat --extract
-            --force --check --data --set --unset --edits -f -d -s -o' -- "$current")
+    if [[ $current == -* && $previous != --@(edits|imatrix|svg) ]]; then
+        mapfile -t COMPREPLY < <(compgen -W '-h --help -V --version --info --list --cat --extract --stats --diff
+            --imatrix --svg --json --force --check --data --set --unset --edits -f -d -s -o' -- "$current")
         return
     fi
     mapfile -t COMPREPLY < <(compgen -f -- "$current")

@@ -139,6 +139,26 @@ static int assign_extract(struct fs_options *options)
     return assign_model_and_paths(options, arguments + 1, options->n_arguments - 1, false);
 }
 
+/* MODEL MODEL [PATTERN...] */
+static int assign_diff(struct fs_options *options)
+{
+    int at = 0;
+
+    for (int i = 0; i < 2 && at < options->n_arguments; i++) {
+        options->models[options->n_models++] = options->arguments[at];
+        /* Two shards of one model are two shards to compare only if nothing else is named. */
+        at += options->n_arguments > 2
+                  ? count_shards(options->arguments + at, options->n_arguments - at)
+                  : 1;
+    }
+    options->paths = options->arguments + at;
+    options->n_paths = options->n_arguments - at;
+    if (options->n_models < 2)
+        return fail_missing(options, options->n_models == 0 ? "two MODELs are missing"
+                                                            : "the second MODEL is missing");
+    return 0;
+}
+
 int fs_arguments_assign(struct fs_options *options)
 {
     int result;
@@ -150,6 +170,7 @@ int fs_arguments_assign(struct fs_options *options)
     case FS_CHECK:
         return assign_models(options);
     case FS_LIST:
+    case FS_STATS:
         return assign_model_and_paths(options, options->arguments, options->n_arguments, false);
     case FS_CAT:
         result = assign_model_and_paths(options, options->arguments, options->n_arguments, true);
@@ -159,6 +180,8 @@ int fs_arguments_assign(struct fs_options *options)
         return result;
     case FS_EXTRACT:
         return assign_extract(options);
+    case FS_DIFF:
+        return assign_diff(options);
     default:
         return 0;
     }

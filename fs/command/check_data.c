@@ -1,7 +1,7 @@
 #include "fs/command/check_data.h"
 
 #include "dequant/rows.h"
-#include "fs/command/in_order.h"
+#include "fs/tree/in_order.h"
 #include "fs/tree/decoded.h"
 
 #include <errno.h>

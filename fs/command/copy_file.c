@@ -1,6 +1,6 @@
 #include "fs/command/copy_file.h"
 
-#include "fs/command/in_order.h"
+#include "fs/tree/in_order.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,10 +3,12 @@
 #include "dequant/kernels.h"
 #include "fs/command/cat.h"
 #include "fs/command/check.h"
+#include "fs/command/diff.h"
 #include "fs/command/extract.h"
 #include "fs/command/list.h"
 #include "fs/command/mount_model.h"
 #include "fs/command/option_table.h"
+#include "fs/command/stats.h"
 #include "gguf/faults.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/safe_print.h"
@@ -47,6 +49,10 @@ static int run(struct fs_options *options)
         return fs_cat(options);
     case FS_EXTRACT:
         return fs_extract(options);
+    case FS_STATS:
+        return fs_stats(options);
+    case FS_DIFF:
+        return fs_diff(options);
     case FS_CHECK:
         return fs_check_models(options);
     default:

@@ -120,6 +120,18 @@ int fs_take_dtype(struct fs_options *options, const struct fs_option_use *use)
 
 /* ---- models ---- */
 
+int fs_take_imatrix(struct fs_options *options, const struct fs_option_use *use)
+{
+    options->imatrix = use->value;
+    return 0;
+}
+
+int fs_take_svg(struct fs_options *options, const struct fs_option_use *use)
+{
+    options->svg = use->value;
+    return 0;
+}
+
 int fs_take_family(struct fs_options *options, const struct fs_option_use *use)
 {
     const struct gguf_family *family;

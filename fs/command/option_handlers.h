@@ -19,6 +19,8 @@ fs_option_handler fs_take_dtype;
 fs_option_handler fs_take_set;
 fs_option_handler fs_take_unset;
 fs_option_handler fs_take_edits;
+fs_option_handler fs_take_imatrix;
+fs_option_handler fs_take_svg;
 fs_option_handler fs_take_size;
 fs_option_handler fs_take_family;
 fs_option_handler fs_take_era;

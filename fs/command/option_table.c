@@ -9,7 +9,9 @@
 #define ANY          (BIT(FS_N_COMMANDS) - 1)
 #define MOUNTING     BIT(FS_MOUNT)
 /* Commands that make a tree. */
-#define TREES (MOUNTING | BIT(FS_INFO) | BIT(FS_LIST) | BIT(FS_CAT) | BIT(FS_EXTRACT))
+#define TREES                                                                                      \
+    (MOUNTING | BIT(FS_INFO) | BIT(FS_LIST) | BIT(FS_CAT) | BIT(FS_EXTRACT) | BIT(FS_STATS) |      \
+     BIT(FS_DIFF))
 /* Commands that open a model. */
 #define MODELS (TREES | BIT(FS_CHECK))
 
@@ -60,6 +62,13 @@ const struct fs_option fs_option_table[] = {
     COMMAND("--cat", FS_CAT, "write files of the tree to standard output", NULL),
     COMMAND("--extract", FS_EXTRACT, "write files of the tree into directory DIR", NULL),
     FLAG("--force", BIT(FS_EXTRACT), force, "with --extract: replace files that differ"),
+    COMMAND("--stats", FS_STATS, "print statistics of the tensors", NULL),
+    COMMAND("--diff", FS_DIFF, "compare two models", NULL),
+    OPTION("--imatrix", "FILE", "with --diff: weigh errors by an importance matrix",
+           fs_take_imatrix, BIT(FS_DIFF)),
+    OPTION("--svg", "FILE", "with --diff: draw the errors by layer to FILE", fs_take_svg,
+           BIT(FS_DIFF)),
+    FLAG("--json", BIT(FS_STATS) | BIT(FS_DIFF), json, "with --stats and --diff: print JSON"),
     COMMAND("--check", FS_CHECK, "print all errors in each MODEL", NULL),
     FLAG("--data", BIT(FS_CHECK), data, "with --check: read all tensor data as well"),
     OPTION("--set", "KEY=TYPE:VALUE", "set a metadata key; str:@FILE reads the value from FILE",
@@ -167,6 +176,8 @@ void fs_print_usage(FILE *stream)
           "       ggufs --list MODEL [PATH...]\n"
           "       ggufs --cat PATH... MODEL\n"
           "       ggufs --extract DIR MODEL [PATTERN...]\n"
+          "       ggufs --stats [--json] MODEL [PATTERN...]\n"
+          "       ggufs --diff [--json] [--imatrix FILE] [--svg FILE] MODEL MODEL [PATTERN...]\n"
           "       ggufs --check [--data] MODEL...\n",
           stream);
 }

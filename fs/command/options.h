@@ -17,6 +17,8 @@ enum fs_command {
     FS_LIST,
     FS_CAT,
     FS_EXTRACT,
+    FS_STATS,
+    FS_DIFF,
     FS_CHECK,
     FS_HELP,
     FS_VERSION,
@@ -27,9 +29,10 @@ struct fs_options {
     enum fs_command command;
 
     const char **models;   /* one per model; of several shards of a model, the first */
-    int n_models;          /* 1; with FS_INFO and FS_CHECK at least 1 */
+    int n_models;          /* 1; with FS_DIFF 2; with FS_INFO and FS_CHECK at least 1 */
     const char *directory; /* MOUNTPOINT, or the DIR of FS_EXTRACT */
-    const char **paths;    /* in the tree, for FS_LIST, FS_CAT and FS_EXTRACT */
+    const char **paths;    /* in the tree, for FS_LIST, FS_CAT, FS_EXTRACT; patterns of names of
+                              tensors for FS_STATS, FS_DIFF */
     int n_paths;
 
     struct gguf_open_options open;
@@ -38,6 +41,9 @@ struct fs_options {
     uint64_t hf_shard_bytes; /* the same in hf/; 0: the usual one */
     enum fs_dtype dtype;     /* of safetensors files */
     bool data;               /* with FS_CHECK: read all tensor data */
+    bool json;               /* with FS_STATS and FS_DIFF: print JSON */
+    const char *imatrix;     /* with FS_DIFF: weights of the columns; NULL: none */
+    const char *svg;         /* with FS_DIFF: the file for a picture; NULL: none */
     bool force;              /* with FS_EXTRACT: replace files that differ */
 
     struct fs_mount_options mount;

@@ -23,6 +23,8 @@ void fs_image_free(struct fs_image *image)
             fs_text_free(image->segments[i].text);
         else if (image->segments[i].kind == FS_ARRANGED)
             fs_arranged_free(image->segments[i].arranged);
+        else if (image->segments[i].kind == FS_MADE)
+            free(image->segments[i].made);
     }
     free(image->segments);
     *image = (struct fs_image){0};
@@ -140,6 +142,15 @@ int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const struc
     return result;
 }
 
+int fs_image_add_made(struct fs_image *image, char *bytes, uint64_t n_bytes)
+{
+    const int result = add(image, (struct fs_segment){.kind = FS_MADE, .made = bytes}, n_bytes);
+
+    if (result < 0 || n_bytes == 0)
+        free(bytes);
+    return result;
+}
+
 bool fs_image_is_worth_keeping(const struct fs_image *image)
 {
     uint64_t text_bytes = 0, memory_bytes = image->room * sizeof *image->segments;
@@ -226,6 +237,9 @@ static int read_slice(const struct slice *slice)
                                 slice->length, slice->out);
     case FS_TEXT:
         return fs_text_read(segment->text, slice->offset, slice->length, slice->out);
+    case FS_MADE:
+        memcpy(slice->out, segment->made + slice->offset, slice->length);
+        return 0;
     case FS_ZEROS:
         memset(slice->out, 0, slice->length);
         return 0;

@@ -27,6 +27,7 @@ enum fs_segment_kind {
     FS_ELEMENTS,     /* the elements of a tensor in some format */
     FS_ARRANGED,     /* elements of tensors in some format and order */
     FS_TEXT,         /* written when read */
+    FS_MADE,         /* bytes that were made when the image was built */
     FS_ZEROS,
 };
 
@@ -47,6 +48,7 @@ struct fs_segment {
         } elements;
         struct fs_arranged *arranged; /* owned */
         struct fs_text *text;         /* owned */
+        char *made;                   /* owned */
     };
 };
 
@@ -102,6 +104,9 @@ int fs_elements_size(const struct gguf_tensor *tensor, enum fs_format format, ui
 /* Add a text: see fs_text_make(), whose errors this also returns. */
 int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const struct fs_tree *tree,
                       const void *subject, const struct fs_interrupt *interrupt);
+
+/* Add bytes from malloc(), which become the image's, also if this fails. */
+int fs_image_add_made(struct fs_image *image, char *bytes, uint64_t n_bytes);
 
 /*
  * Return true if the image is worth keeping while nobody has the file open: it has a long text, and

@@ -7,7 +7,7 @@
 
 /*
  * `check(user)` returns true once no reader waits for the result. Called from time to time by the
- * computing thread.
+ * computing threads, one at a time.
  */
 struct fs_interrupt {
     bool (*check)(void *user);

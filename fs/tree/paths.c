@@ -120,6 +120,44 @@ static void write_gguf_name(const struct fs_tree *tree, const void *subject, con
     fs_name_escape(((const struct gguf_tensor *)subject)->gguf_name, suffix, file_name);
 }
 
+bool fs_layer_name(const struct gguf_tensor *tensor, struct gguf_string *layer,
+                   struct gguf_string *rest)
+{
+    const struct gguf_string name =
+        tensor->gguf_name.length_bytes > 0 ? tensor->gguf_name : tensor->name;
+    size_t n = 4;
+
+    if (name.length_bytes < n || memcmp(name.data, "blk.", n) != 0)
+        return false;
+    while (n < name.length_bytes && name.data[n] >= '0' && name.data[n] <= '9')
+        n++;
+    if (n == 4 || n + 1 >= name.length_bytes || name.data[n] != '.')
+        return false;
+    *layer = (struct gguf_string){name.data + 4, n - 4};
+    *rest = (struct gguf_string){name.data + n + 1, name.length_bytes - n - 1};
+    return true;
+}
+
+static void write_layer(const struct fs_tree *tree, const void *subject, const char *suffix,
+                        char file_name[FS_NAME_BYTES])
+{
+    struct gguf_string layer = {0}, rest;
+
+    (void)tree;
+    fs_layer_name(subject, &layer, &rest);
+    fs_name_escape(layer, suffix, file_name);
+}
+
+static void write_rest(const struct fs_tree *tree, const void *subject, const char *suffix,
+                       char file_name[FS_NAME_BYTES])
+{
+    struct gguf_string layer, rest = {0};
+
+    (void)tree;
+    fs_layer_name(subject, &layer, &rest);
+    fs_name_escape(rest, suffix, file_name);
+}
+
 static void write_shard(const struct fs_tree *tree, const void *subject, const char *suffix,
                         char file_name[FS_NAME_BYTES])
 {
@@ -145,6 +183,8 @@ static const struct placeholder {
     {"<template_name>", &keys, write_template_name},
     {"<tensor>", &tensors, write_tensor},
     {"<gguf_name>", &tensors, write_gguf_name}, /* the GGUF name of a tensor from an older format */
+    {"<layer>", &tensors, write_layer},         /* of a tensor blk.LAYER.REST: "LAYER" */
+    {"<rest>", &tensors, write_rest},
     {"<shard>", &shards, write_shard},
     {"<weights>", &weights, write_weights}, /* a file of weights in hf/ */
 };

@@ -7,7 +7,9 @@
 #define GGUFS_FS_PATHS_H
 
 #include "fs/tree/names.h"
+#include "gguf/model.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +34,13 @@ extern const struct fs_subjects *const fs_subjects[];
 
 /* Return the subjects of the template's placeholders: it gives one path for each. */
 const struct fs_subjects *fs_path_subjects(const char *path_template);
+
+/*
+ * Divide the GGUF name blk.LAYER.REST of a tensor. Returns false if the tensor is of no layer, or
+ * if it has no such name.
+ */
+bool fs_layer_name(const struct gguf_tensor *tensor, struct gguf_string *layer,
+                   struct gguf_string *rest);
 
 /*
  * Write the path for a subject of the first template_bytes bytes of a template, which end with a

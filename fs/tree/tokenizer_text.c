@@ -1,10 +1,10 @@
 #include "fs/tree/tokenizer_text.h"
 
+#include "fs/tree/escaped_text.h"
 #include "fs/tree/json.h"
 #include "fs/tree/tree.h"
 #include "gguf/conventions/byte_alphabet.h"
 #include "gguf/conventions/token_texts.h"
-#include "gguf/support/safe_print.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,42 +39,6 @@ static int write_lines(const struct fs_tree *tree, const struct gguf_array *arra
         fs_sink_literal(sink, "\n");
     }
     return 1;
-}
-
-/* ---- escapes ---- */
-
-/* Return true for U+2028 and U+2029, which end a line for some programs. */
-static bool is_separator(const char *bytes, size_t length)
-{
-    return length == 3 &&
-           (memcmp(bytes, "\xe2\x80\xa8", 3) == 0 || memcmp(bytes, "\xe2\x80\xa9", 3) == 0);
-}
-
-static void write_escaped_byte(struct fs_sink *sink, char byte)
-{
-    static const char escaped[] = "\n\r\t\\", letters[] = "nrt\\", digits[] = "0123456789ABCDEF";
-    const char *found = byte != '\0' ? strchr(escaped, byte) : NULL;
-
-    if (found)
-        fs_sink_write(sink, (char[]){'\\', letters[found - escaped]}, 2);
-    else
-        fs_sink_write(sink,
-                      (char[]){'\\', 'x', digits[(unsigned char)byte >> 4], digits[byte & 15]}, 4);
-}
-
-static void write_escaped(struct fs_sink *sink, const char *bytes, size_t length,
-                          bool is_backslash_escaped)
-{
-    for (size_t i = 0; i < length;) {
-        const size_t n = gguf_printable_length(bytes + i, length - i);
-
-        if (n == 0 || is_separator(bytes + i, n) || (bytes[i] == '\\' && is_backslash_escaped)) {
-            write_escaped_byte(sink, bytes[i++]);
-        } else {
-            fs_sink_write(sink, bytes + i, n);
-            i += n;
-        }
-    }
 }
 
 /* ---- tokens ---- */
@@ -125,7 +89,7 @@ static void write_token(const struct fs_tree *tree, const struct gguf_value *val
         length = decode(tree->vocabulary->notation, text, length, decoded);
         text = decoded;
     }
-    write_escaped(sink, text, length, true);
+    fs_escaped_write(sink, text, length, true);
 }
 
 bool fs_tokens_text_applies(const struct fs_tree *tree, const void *subject)
@@ -208,8 +172,8 @@ static void write_merge(const struct fs_tree *tree, const struct gguf_value *val
 {
     (void)index;
     /* The byte alphabet has visible characters only, so a backslash is one. */
-    write_escaped(sink, value->string.data, (size_t)value->string.length_bytes,
-                  tree->vocabulary->notation != FS_IN_BYTE_ALPHABET);
+    fs_escaped_write(sink, value->string.data, (size_t)value->string.length_bytes,
+                     tree->vocabulary->notation != FS_IN_BYTE_ALPHABET);
 }
 
 bool fs_merges_text_applies(const struct fs_tree *tree, const void *subject)

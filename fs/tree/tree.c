@@ -69,7 +69,8 @@ int fs_tree_make(const struct gguf_model *model, const struct fs_tree_options *o
     made->dtype = options ? options->dtype : FS_DTYPE_STORED;
     fs_open_images_begin(&made->images);
     gguf_check_vocabulary(model, report);
-    result = gguf_find_orig_shapes(model, &made->shapes, report);
+    made->statistics = fs_kept_statistics_make(model);
+    result = made->statistics ? gguf_find_orig_shapes(model, &made->shapes, report) : -ENOMEM;
     if (result == 0)
         result = fs_vocabulary_make(model, &made->vocabulary);
     if (result == 0 && options && options->split_bytes > 0)
@@ -98,6 +99,7 @@ void fs_tree_free(struct fs_tree *tree)
         return;
     fs_open_images_end(&tree->images);
     fs_nodes_free(&tree->nodes);
+    fs_kept_statistics_free(tree->statistics);
     free(tree->shards);
     fs_vocabulary_free(tree->vocabulary);
     free(tree->shapes);

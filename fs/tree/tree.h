@@ -16,6 +16,7 @@
 #include "fs/tree/hf/vocabulary_index.h"
 #include "fs/tree/image.h"
 #include "fs/tree/interrupt.h"
+#include "fs/tree/kept_statistics.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/open_images.h"
 #include "fs/tree/safetensors.h"
@@ -45,6 +46,7 @@ struct fs_tree {
     struct fs_vocabulary *vocabulary;
     struct fs_findings findings;
     struct fs_open_images images;
+    struct fs_kept_statistics *statistics; /* owned */
 };
 
 /* Options of a tree. All zero: defaults. */

@@ -8,8 +8,10 @@
 #include "fs/tree/npy.h"
 #include "fs/tree/paths.h"
 #include "fs/tree/safetensors.h"
+#include "fs/tree/stats_json.h"
 #include "fs/tree/summary.h"
 #include "fs/tree/tensor_info.h"
+#include "fs/tree/tensors_tsv.h"
 #include "fs/tree/tokenizer_text.h"
 #include "fs/tree/tree.h"
 
@@ -92,10 +94,19 @@ static bool has_gguf_name(const struct fs_tree *tree, const void *subject)
     return tensor->gguf_name.length_bytes > 0;
 }
 
+static bool has_layer(const struct fs_tree *tree, const void *subject)
+{
+    struct gguf_string layer, rest;
+
+    (void)tree;
+    return fs_layer_name(subject, &layer, &rest);
+}
+
 static const struct fs_view views[] = {
     {.path = "summary.txt", .kind = FS_FILE, .write = fs_summary_write},
     {.path = "metadata.json", .kind = FS_FILE, .write = fs_metadata_json_write},
     {.path = "tensors.json", .kind = FS_FILE, .write = fs_tensor_infos_write},
+    {.path = "tensors.tsv", .kind = FS_FILE, .write = fs_tensors_tsv_write},
     {.path = "model.gguf",
      .kind = FS_FILE,
      .applies = fs_model_gguf_applies,
@@ -167,6 +178,15 @@ static const struct fs_view views[] = {
      .applies = has_decoder,
      .build = fs_npy_f16_build,
      .size = fs_npy_f16_size},
+    {.path = FS_TENSOR_FOLDER "/stats.json",
+     .kind = FS_FILE,
+     .applies = has_decoder,
+     .build = fs_stats_json_build,
+     .size = fs_stats_json_size},
+    {.path = "layers/<layer>/<rest>",
+     .kind = FS_LINK,
+     .applies = has_layer,
+     .target = "../../tensors/<tensor>"},
     {.path = "tensors/<gguf_name>",
      .kind = FS_LINK,
      .applies = has_gguf_name,

@@ -331,11 +331,13 @@ static void check_directory(struct fs_tree *tree, fs_node_index index)
 static void check_link(struct fs_tree *tree, fs_node_index index)
 {
     const struct fs_node *link = &tree->nodes.list[index];
-    const fs_node_index target = fs_nodes_find(&tree->nodes, link->parent, link->target);
+    char path[FS_PATH_BYTES];
+    fs_node_index target;
     uint64_t size;
 
-    fuzz_check_file_name(link->target);
-    FUZZ_CHECK(target != FS_NO_NODE && fs_node_is_directory(&tree->nodes.list[target]),
+    fs_node_path(tree, index, path);
+    FUZZ_CHECK(fs_tree_find(tree, path, &target) == 0 &&
+                   fs_node_is_directory(&tree->nodes.list[target]),
                "the target of the link %s is not a directory", link->name);
     FUZZ_CHECK(fs_tree_size(tree, index, NULL, &size) == 0 && size == strlen(link->target),
                "the size of the link %s is not the length of its target", link->name);

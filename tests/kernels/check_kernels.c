@@ -362,6 +362,7 @@ int main(void)
             check_set(i, set->name);
             check_products(set->name);
             check_run_set(i, set->name);
+            check_figure_set(i, set->name);
         } else {
             printf("%s: not on this CPU\n", set->name);
         }

@@ -267,6 +267,7 @@ def expected_tree(model):
     tree = {b"": _directory(0), b"metadata": _directory(0), b"tensors": _directory(0),
             b"summary.txt": _file(lambda data: check_summary(model, data)),
             b"metadata.json": _file(lambda data: check_metadata(model, data)),
+            b"tensors.tsv": _file(lambda data: check_tsv(model, data)),
             b"tensors.json": _file(lambda data: check_tensors(model, data))}
 
     if has_model_gguf(model):
@@ -285,10 +286,15 @@ def expected_tree(model):
         if tensor.n_bytes is not None:
             tree[folder + b"/raw"] = _file(lambda data, t=tensor: check_bytes(model.raw(t), data),
                                            tensor.n_bytes)
+        layer = re.fullmatch(rb"blk\.([0-9]+)\.(.+)", tensor.name, re.DOTALL)
+        if layer:
+            path = b"layers/" + file_name(layer[1]) + b"/" + file_name(layer[2])
+            tree[path] = _link(b"../../" + folder)
         if tensor.has_values:
             tree[folder + b"/f32"] = _file(lambda data, t=tensor: check_values(model, t, data),
                                            4 * tensor.n_elements)
             add_element_files(model, tensor, folder, tree)
+            tree[folder + b"/stats.json"] = _file(lambda data, t=tensor: check_stats(t, data))
     for path, check in tokenizer_oracle.expected_files(model, file_name).items():
         tree[path] = _file(check)
     return tree
@@ -305,6 +311,28 @@ def add_folders(tree):
     for path, entry in tree.items():
         if entry.is_directory:
             tree[path] = _directory(n_folders[path])
+
+
+def check_tsv(model, data):
+    lines = data.decode().split("\n")
+    assert lines[0].split("\t") == ["name", "type", "shape", "elements", "bytes", "bits_per_weight", "folder"]
+    assert lines[-1] == "" and len(lines) == len(model.tensors) + 2, lines[-2:]
+    for tensor, line in zip(model.tensors, lines[1:]):
+        has_bits = tensor.type_name and tensor.n_elements
+        expected = [tensor.type_name or str(tensor.type_id), "x".join(map(str, shape_of(model, tensor))),
+                    str(tensor.n_elements), str(tensor.n_bytes) if tensor.type_name else "",
+                    f"{8 * tensor.n_bytes / tensor.n_elements:.4f}" if has_bits else ""]
+        found = line.split("\t")
+        assert found[1:-1] == expected, (found, expected)
+        assert found[0] == tokenizer_oracle.escape(tensor.name, True), (found[0], tensor.name)
+        assert found[-1] == tokenizer_oracle.escape(b"tensors/" + file_name(tensor.name), True), found
+
+
+def check_stats(tensor, data):
+    """test_statistics.py checks the figures."""
+    found = json.loads(data)
+    n_finite = tensor.n_elements - found["nan"] - found["inf"]
+    assert (found["count"], sum(found["histogram"])) == (tensor.n_elements, n_finite), data
 
 
 def check_safetensors(data):

@@ -79,7 +79,7 @@ def _bytes_of(vocabulary, index):
     return token
 
 
-def _escape(raw, is_backslash_escaped):
+def escape(raw, is_backslash_escaped):
     out = []
     for character in raw.decode("utf-8", "surrogateescape"):
         if character in "\n\r\t":
@@ -113,7 +113,7 @@ def _text_files(vocabulary):
     """Pairs of a name in tokenizer/ and a check of its contents."""
     if vocabulary.tokens is not None:
         yield b"tokens.txt", lambda data: _check_lines(
-            [_escape(_bytes_of(vocabulary, i), True) for i in range(len(vocabulary.tokens))], data)
+            [escape(_bytes_of(vocabulary, i), True) for i in range(len(vocabulary.tokens))], data)
     if vocabulary.scores is not None:
         yield b"scores.txt", lambda data: _check_scores(vocabulary.scores, data)
     if vocabulary.types is not None:
@@ -122,7 +122,7 @@ def _text_files(vocabulary):
     if vocabulary.merges is not None:
         is_alphabet = vocabulary.kind == b"gpt2" and not vocabulary.is_raw
         yield b"merges.txt", lambda data: _check_lines(
-            [_escape(merge, not is_alphabet) for merge in vocabulary.merges], data)
+            [escape(merge, not is_alphabet) for merge in vocabulary.merges], data)
 
 
 def _check_equal(expected, data):

@@ -67,6 +67,7 @@ static const struct {
     {"gguf/conventions/", {"gguf/conventions/", "gguf/support/"}},
     {"gguf/", {"gguf/", "dequant/"}},
     {"fs/tree/", {"fs/tree/", "gguf/", "dequant/"}},
+    {"fs/kernels/", {"fs/tree/figure_kernels.h", "dequant/"}},
     {"fs/mount/", {"fs/mount/", "fs/tree/", "gguf/", "dequant/"}},
     {"fs/command/", {"fs/", "gguf/", "dequant/"}},
     {"contrib/runner/", {"contrib/runner/", "gguf/support/", "gguf/conventions/", "dequant/"}},

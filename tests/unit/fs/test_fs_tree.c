@@ -32,6 +32,7 @@ Test(fs_tree, list_of_files)
         "tensors/token_embd.weight/bf16",
         "tensors/token_embd.weight/f32.npy",
         "tensors/token_embd.weight/f16.npy",
+        "tensors/token_embd.weight/stats.json",
         "tensors/a%2Fb/f32",
         "tensors/%2E%2E/raw",
         "tensors/empty/f32",
@@ -177,9 +178,10 @@ Test(fs_tree, sizes_match_in_every_encoding)
          * summary.txt, metadata.json, tensors.json, hf.unsupported.txt; no model.gguf with
          * big-endian unknown types
          */
-        const uint32_t n_model_files = 4 + (model->big_endian ? 0 : 1 /* model.gguf */);
+        const uint32_t n_model_files = 5 + (model->big_endian ? 0 : 1 /* model.gguf */);
         const uint32_t n_key_files = 17;
-        const uint32_t n_tensor_files = 9 /* info */ + 8 /* raw */ + 5 * 7 /* f32, f16, … */;
+        const uint32_t n_tensor_files =
+            9 /* info */ + 8 /* raw */ + 6 * 7 /* f32, f16, …, stats.json */;
 
         cr_expect_eq(read_all(tree), n_model_files + n_key_files + n_tensor_files);
         fs_tree_free(tree);

@@ -1,4 +1,4 @@
-#include "fs/command/in_order.h"
+#include "fs/tree/in_order.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,0 +1,427 @@
+#include "fs/command/diff.h"
+
+#include "fs/command/diff_result.h"
+#include "fs/command/imatrix.h"
+#include "fs/command/model_input.h"
+#include "fs/command/tensor_choice.h"
+#include "fs/command/terminal.h"
+#include "fs/tree/tensor_info.h"
+#include "gguf/support/exit_status.h"
+#include "gguf/support/progress.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+
+enum { DIFFERS = 1 };
+
+struct job {
+    const struct fs_options *options;
+    struct gguf_model *imatrix; /* NULL: none */
+    struct gguf_progress progress;
+    struct fs_diff diff;
+};
+
+/* ---- pairs ---- */
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct gguf_key *const *first = a, *const *second = b;
+
+    return gguf_string_compare((*first)->name, (*second)->name);
+}
+
+static int compare_tensors(const void *a, const void *b)
+{
+    const struct gguf_tensor *const *first = a, *const *second = b;
+
+    return gguf_string_compare(fs_gguf_name(*first), fs_gguf_name(*second));
+}
+
+/* Return pointers to n things of item_bytes each, sorted; or NULL if out of memory. */
+static const void **sorted(const void *items, uint64_t n, size_t item_bytes,
+                           int (*compare)(const void *a, const void *b))
+{
+    const void **list = calloc(n + 1, sizeof *list);
+
+    for (uint64_t i = 0; list && i < n; i++)
+        list[i] = (const char *)items + i * item_bytes;
+    if (list)
+        qsort(list, n, sizeof *list, compare);
+    return list;
+}
+
+/*
+ * Call `each` for the things of two sorted lists, in order, with both if both lists have one of the
+ * same name.
+ */
+static void merge(const void **lists[2], const uint64_t counts[2],
+                  int (*compare)(const void *a, const void *b),
+                  void (*each)(struct fs_diff *diff, const void *first, const void *second),
+                  struct fs_diff *diff)
+{
+    uint64_t at[2] = {0};
+
+    while (at[0] < counts[0] || at[1] < counts[1]) {
+        int order;
+
+        if (at[0] == counts[0])
+            order = 1;
+        else if (at[1] == counts[1])
+            order = -1;
+        else
+            order = compare(&lists[0][at[0]], &lists[1][at[1]]);
+        each(diff, order <= 0 ? lists[0][at[0]] : NULL, order >= 0 ? lists[1][at[1]] : NULL);
+        at[0] += order <= 0;
+        at[1] += order >= 0;
+    }
+}
+
+static void add_keys(struct fs_diff *diff, const void *first, const void *second)
+{
+    const struct gguf_key *a = first, *b = second;
+
+    if (!a || !b || a->value.type != b->value.type || !gguf_value_equals(&a->value, &b->value))
+        diff->keys[diff->n_keys++] = (struct fs_key_pair){{a, b}};
+}
+
+static void add_tensors(struct fs_diff *diff, const void *first, const void *second)
+{
+    diff->tensors[diff->n_tensors++] = (struct fs_tensor_pair){.tensors = {first, second}};
+}
+
+/* Find the keys that differ and the pairs of tensors. */
+static int find_pairs(struct fs_diff *diff)
+{
+    const struct gguf_model *a = diff->trees[0]->model, *b = diff->trees[1]->model;
+    const void **keys[2] = {sorted(a->keys, a->n_keys, sizeof *a->keys, compare_keys),
+                            sorted(b->keys, b->n_keys, sizeof *b->keys, compare_keys)};
+    const void **tensors[2] = {
+        sorted(a->tensors, a->n_tensors, sizeof *a->tensors, compare_tensors),
+        sorted(b->tensors, b->n_tensors, sizeof *b->tensors, compare_tensors)};
+    int result = -ENOMEM;
+
+    diff->keys = calloc(a->n_keys + b->n_keys + 1, sizeof *diff->keys);
+    diff->tensors = calloc(a->n_tensors + b->n_tensors + 1, sizeof *diff->tensors);
+    if (keys[0] && keys[1] && tensors[0] && tensors[1] && diff->keys && diff->tensors) {
+        merge(keys, (uint64_t[]){a->n_keys, b->n_keys}, compare_keys, add_keys, diff);
+        merge(tensors, (uint64_t[]){a->n_tensors, b->n_tensors}, compare_tensors, add_tensors,
+              diff);
+        result = 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        free(keys[i]);
+        free(tensors[i]);
+    }
+    return result;
+}
+
+/* Keep the tensors that the patterns choose; with patterns, the keys do not matter. */
+static void choose(struct job *job)
+{
+    const struct fs_options *options = job->options;
+    struct fs_diff *diff = &job->diff;
+    size_t n = 0;
+
+    for (size_t i = 0; i < diff->n_tensors; i++) {
+        const struct gguf_tensor *const *tensors = diff->tensors[i].tensors;
+
+        if (fs_is_tensor_chosen(options->paths, options->n_paths,
+                                fs_gguf_name(tensors[0] ? tensors[0] : tensors[1])))
+            diff->tensors[n++] = diff->tensors[i];
+    }
+    diff->n_tensors = n;
+    if (options->n_paths > 0)
+        diff->n_keys = 0;
+}
+
+/* ---- values ---- */
+
+static bool has_same_shape(const struct fs_diff *diff, const struct gguf_tensor *const tensors[2])
+{
+    uint64_t shapes[2][GGUF_MAX_DIMS];
+    uint32_t n_dims[2];
+
+    for (int i = 0; i < 2; i++)
+        n_dims[i] = fs_tensor_shape(diff->trees[i], tensors[i], shapes[i]);
+    return n_dims[0] == n_dims[1] && memcmp(shapes[0], shapes[1], n_dims[0] * sizeof **shapes) == 0;
+}
+
+static bool is_comparable(const struct gguf_tensor *tensor)
+{
+    return tensor->type && dequant_is_decodable(tensor->type);
+}
+
+static enum fs_tensor_difference judge(const struct fs_tensor_pair *pair)
+{
+    const struct fs_comparison *comparison = &pair->comparison;
+
+    if (comparison->products.largest > 0 || comparison->n_only_in_one > 0)
+        return FS_OTHER_VALUES;
+    return pair->tensors[0]->type == pair->tensors[1]->type ? FS_SAME_TENSOR : FS_OTHER_TYPE;
+}
+
+static int fail(const struct job *job, unsigned which, const struct gguf_tensor *tensor, int result)
+{
+    gguf_progress_erase(&job->progress);
+    fs_print_error("%s: tensor %s: %s", which < 2 ? job->diff.paths[which] : job->options->imatrix,
+                   gguf_quote(fs_gguf_name(tensor)).text,
+                   result == -EINVAL ? "the shape of its importance matrix does not fit"
+                                     : strerror(-result));
+    return gguf_exit_status(result);
+}
+
+/* Compare the values of a pair. Returns an exit status. */
+static int compare_pair(struct job *job, struct fs_tensor_pair *pair)
+{
+    struct fs_diff *diff = &job->diff;
+    const struct fs_tensor_of both[2] = {{diff->trees[0]->model, pair->tensors[0]},
+                                         {diff->trees[1]->model, pair->tensors[1]}};
+    struct fs_column_weights weights = {0};
+    unsigned failed = 0;
+    int result = 0;
+
+    if (job->imatrix)
+        result = fs_imatrix_get(job->imatrix, pair->tensors[0], &weights);
+    if (result < 0)
+        return fail(job, 2, pair->tensors[0], result);
+    pair->is_weighted = weights.values != NULL;
+    result = fs_compare_tensors(both, weights.values ? &weights : NULL, &pair->comparison, &failed);
+    free((void *)(uintptr_t)weights.values);
+    if (result < 0)
+        return fail(job, failed, pair->tensors[failed], result);
+    pair->is_compared = true;
+    pair->difference = judge(pair);
+    diff->n_compared++;
+    fs_comparison_add(&diff->total, &pair->comparison);
+    return EX_OK;
+}
+
+/* Return how many bytes of a tensor's data can be compared as they are stored. */
+static uint64_t stored_bytes(const struct gguf_tensor *tensor)
+{
+    return tensor->type ? tensor->size_bytes : tensor->extent_bytes;
+}
+
+/* Compare the stored bytes of a pair that cannot be decoded. Returns an exit status. */
+static int compare_stored(struct job *job, struct fs_tensor_pair *pair)
+{
+    const struct gguf_tensor *const *tensors = pair->tensors;
+    const uint64_t n_bytes = stored_bytes(tensors[0]);
+    char bytes[2][16 << 10];
+
+    pair->difference = FS_NOT_COMPARABLE;
+    if (tensors[0]->type_id != tensors[1]->type_id || tensors[0]->type != tensors[1]->type ||
+        n_bytes != stored_bytes(tensors[1]) || tensors[0]->big_endian != tensors[1]->big_endian)
+        return EX_OK;
+    for (uint64_t done = 0; done < n_bytes; done += sizeof *bytes) {
+        const size_t n = n_bytes - done < sizeof *bytes ? (size_t)(n_bytes - done) : sizeof *bytes;
+
+        for (unsigned i = 0; i < 2; i++) {
+            const struct gguf_model *model = job->diff.trees[i]->model;
+            const int result = gguf_source_read(&model->files[tensors[i]->file_index],
+                                                tensors[i]->file_offset + done, n, bytes[i]);
+
+            if (result < 0)
+                return fail(job, i, tensors[i], result);
+        }
+        if (memcmp(bytes[0], bytes[1], n) != 0)
+            return EX_OK;
+    }
+    pair->difference = FS_SAME_TENSOR;
+    return EX_OK;
+}
+
+static int compare_pairs(struct job *job)
+{
+    struct fs_diff *diff = &job->diff;
+    uint64_t total_bytes = 0, done_bytes = 0;
+    int status = EX_OK;
+
+    for (size_t i = 0; i < diff->n_tensors; i++) {
+        struct fs_tensor_pair *pair = &diff->tensors[i];
+
+        if (!pair->tensors[0] || !pair->tensors[1])
+            pair->difference = FS_ONLY_IN_ONE;
+        else if (!has_same_shape(diff, pair->tensors))
+            pair->difference = FS_OTHER_SHAPE;
+        else
+            total_bytes += pair->tensors[0]->size_bytes + pair->tensors[1]->size_bytes;
+    }
+    gguf_progress_start(&job->progress, diff->paths[1]);
+    for (size_t i = 0; status == EX_OK && i < diff->n_tensors; i++) {
+        struct fs_tensor_pair *pair = &diff->tensors[i];
+
+        if (pair->difference == FS_SAME_TENSOR) {
+            gguf_progress_draw(&job->progress, done_bytes, total_bytes);
+            if (is_comparable(pair->tensors[0]) && is_comparable(pair->tensors[1]))
+                status = compare_pair(job, pair);
+            else
+                status = compare_stored(job, pair);
+            done_bytes += pair->tensors[0]->size_bytes + pair->tensors[1]->size_bytes;
+        }
+        diff->n_different += pair->difference != FS_SAME_TENSOR;
+    }
+    gguf_progress_erase(&job->progress);
+    return status;
+}
+
+/* The largest error first, then by name as before. */
+static int compare_errors(const void *a, const void *b)
+{
+    const struct fs_tensor_pair *first = a, *second = b;
+    const double errors[2] = {fs_comparison_nmse(&first->comparison),
+                              fs_comparison_nmse(&second->comparison)};
+    const struct gguf_tensor *names[2] = {first->tensors[0] ? first->tensors[0] : first->tensors[1],
+                                          second->tensors[0] ? second->tensors[0]
+                                                             : second->tensors[1]};
+
+    if (errors[0] != errors[1])
+        return errors[0] > errors[1] ? -1 : 1;
+    return gguf_string_compare(fs_gguf_name(names[0]), fs_gguf_name(names[1]));
+}
+
+/* ---- the command ---- */
+
+bool fs_diff_is_different(const struct fs_diff *diff)
+{
+    return diff->n_keys > 0 || diff->n_different > 0;
+}
+
+/* Refuse a pattern that fits no tensor of either model. */
+static int check_patterns(const struct job *job)
+{
+    const struct fs_options *options = job->options;
+
+    for (int i = 0; i < options->n_paths; i++) {
+        const char *const *pattern = &options->paths[i];
+
+        if (fs_unused_pattern(pattern, 1, job->diff.trees[0]->model) &&
+            fs_unused_pattern(pattern, 1, job->diff.trees[1]->model)) {
+            fs_print_error("no tensor of either model fits %s; to list all: ggufs --list MODEL "
+                           "tensors",
+                           *pattern);
+            return EX_NOINPUT;
+        }
+    }
+    return EX_OK;
+}
+
+static int compare_models(struct job *job, FILE *picture)
+{
+    struct fs_diff *diff = &job->diff;
+    int status = check_patterns(job);
+
+    if (status != EX_OK)
+        return status;
+    if (find_pairs(diff) < 0) {
+        fs_print_error("%s", strerror(ENOMEM));
+        return EX_OSERR;
+    }
+    choose(job);
+    status = compare_pairs(job);
+    if (status != EX_OK)
+        return status;
+    qsort(diff->tensors, diff->n_tensors, sizeof *diff->tensors, compare_errors);
+    if (job->options->json)
+        fs_diff_print_json(diff);
+    else
+        fs_diff_print(diff);
+    if (picture) {
+        fs_diff_draw(diff, picture);
+        if (fflush(picture) != 0) {
+            fs_print_error("%s: %s", job->options->svg, strerror(errno));
+            return EX_IOERR;
+        }
+    }
+    return fs_diff_is_different(diff) ? DIFFERS : EX_OK;
+}
+
+static int open_imatrix(struct job *job, struct fs_input *input)
+{
+    struct gguf_report report = {0};
+
+    if (fs_parse_input(job->options, input, &job->imatrix, &report) < 0) {
+        fs_print_error("%s: %s", input->path, report.first_error.message);
+        return gguf_exit_status(report.first_error.code);
+    }
+    if (fs_is_imatrix(job->imatrix))
+        return EX_OK;
+    fs_print_error("%s: not an importance matrix of llama-imatrix in GGUF: it has no tensors "
+                   "NAME.in_sum2",
+                   input->path);
+    return EX_DATAERR;
+}
+
+static int run(struct job *job, struct fs_input *inputs, FILE *picture)
+{
+    struct fs_diff *diff = &job->diff;
+    int status = EX_OK;
+
+    for (int i = 0; status == EX_OK && i < 2; i++)
+        status = fs_make_tree(job->options, &inputs[i], &diff->trees[i]);
+    if (status == EX_OK && job->options->imatrix)
+        status = open_imatrix(job, &inputs[2]);
+    if (status == EX_OK)
+        status = compare_models(job, picture);
+    free(diff->keys);
+    free(diff->tensors);
+    gguf_close(job->imatrix);
+    for (int i = 0; i < 2; i++)
+        if (diff->trees[i])
+            fs_close_tree(diff->trees[i]);
+    return status;
+}
+
+/* ---- opening ---- */
+
+/* Return the path of a model; of a mounted tree, that of its model.gguf in *owned. */
+static const char *model_path(const char *path, char **owned)
+{
+    struct stat status;
+
+    *owned = NULL;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode) &&
+        asprintf(owned, "%s/model.gguf", path) > 0)
+        return *owned;
+    return path;
+}
+
+int fs_diff(const struct fs_options *options)
+{
+    char *owned[2];
+    const char *paths[3] = {model_path(options->models[0], &owned[0]),
+                            model_path(options->models[1], &owned[1]), options->imatrix};
+    struct fs_options opened = *options;
+    struct job job = {.options = options,
+                      .diff = {.paths = {options->models[0], options->models[1]}}};
+    FILE *picture = NULL;
+    struct fs_input *inputs;
+    int status = EX_OK;
+
+    opened.models = paths;
+    opened.n_models = options->imatrix ? 3 : 2;
+    if (options->svg) {
+        picture = fopen(options->svg, "we");
+        if (!picture) {
+            fs_print_error("%s: %s", options->svg, strerror(errno));
+            status = EX_CANTCREAT;
+        }
+    }
+    if (status == EX_OK && fs_open_inputs(&opened, &inputs) < 0) {
+        fs_print_error("%s", strerror(ENOMEM));
+        status = EX_OSERR;
+    } else if (status == EX_OK) {
+        status = fs_confine(options, &(struct gguf_confinement){.threads = true});
+        if (status == EX_OK)
+            status = run(&job, inputs, picture);
+        fs_close_inputs(&opened, inputs);
+    }
+    if (picture)
+        fclose(picture);
+    free(owned[0]);
+    free(owned[1]);
+    return status;
+}

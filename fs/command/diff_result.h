@@ -1,0 +1,53 @@
+/* What `ggufs --diff` has found, and how it is shown. */
+#ifndef GGUFS_FS_DIFF_RESULT_H
+#define GGUFS_FS_DIFF_RESULT_H
+
+#include "fs/tree/comparison.h"
+#include "fs/tree/tree.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* A key or a tensor of either model or both; the one that lacks it has NULL. */
+struct fs_key_pair {
+    const struct gguf_key *keys[2];
+};
+
+enum fs_tensor_difference {
+    FS_SAME_TENSOR,
+    FS_ONLY_IN_ONE,
+    FS_OTHER_SHAPE,
+    FS_OTHER_TYPE, /* but equal values */
+    FS_OTHER_VALUES,
+    FS_NOT_COMPARABLE, /* a type cannot be decoded, and the stored bytes are not the same */
+};
+
+struct fs_tensor_pair {
+    const struct gguf_tensor *tensors[2];
+    enum fs_tensor_difference difference;
+    bool is_compared; /* as numbers */
+    bool is_weighted;
+    struct fs_comparison comparison; /* if the values were compared */
+};
+
+struct fs_diff {
+    struct fs_tree *trees[2];
+    const char *paths[2];     /* of the models */
+    struct fs_key_pair *keys; /* those that differ, sorted by name; owned */
+    size_t n_keys;
+    struct fs_tensor_pair *tensors; /* those chosen, first those that differ most; owned */
+    size_t n_tensors;
+    size_t n_compared, n_different; /* tensors */
+    struct fs_comparison total;
+};
+
+void fs_diff_print(const struct fs_diff *diff);
+void fs_diff_print_json(const struct fs_diff *diff);
+
+/* Draw the errors by layer (columns) and kind of tensor (rows). */
+void fs_diff_draw(const struct fs_diff *diff, FILE *out);
+
+/* Return true if something differs. */
+bool fs_diff_is_different(const struct fs_diff *diff);
+
+#endif

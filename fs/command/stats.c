@@ -1,0 +1,188 @@
+#include "fs/command/stats.h"
+
+#include "fs/command/model_input.h"
+#include "fs/command/tensor_choice.h"
+#include "fs/command/terminal.h"
+#include "fs/tree/json.h"
+#include "fs/tree/stats_json.h"
+#include "gguf/support/exit_status.h"
+#include "gguf/support/progress.h"
+#include "gguf/support/safe_print.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+/* Columns for names; longer ones move the rest of their line. */
+#define MAX_NAME_COLUMNS 60
+
+struct listing {
+    const struct fs_options *options;
+    const char *path; /* of the model */
+    struct fs_tree *tree;
+    struct gguf_progress progress;
+    int name_columns;
+    bool is_first;
+};
+
+static bool is_chosen(const struct listing *listing, const struct gguf_tensor *tensor)
+{
+    const struct fs_options *options = listing->options;
+
+    return tensor->type && dequant_is_decodable(tensor->type) &&
+           (fs_is_tensor_chosen(options->paths, options->n_paths, tensor->name) ||
+            fs_is_tensor_chosen(options->paths, options->n_paths, fs_gguf_name(tensor)));
+}
+
+/* ---- JSON ---- */
+
+/* Write an object on one line, to a sink of any kind. */
+static void write_object(const struct listing *listing, const struct gguf_tensor *tensor,
+                         const struct fs_statistics *statistics, struct fs_sink *sink)
+{
+    fs_sink_literal(sink, "{");
+    fs_json_member(sink, "name", true);
+    fs_json_string(sink, tensor->name);
+    fs_json_member(sink, "type", false);
+    fs_sink_print(sink, "\"%s\"", tensor->type->name);
+    fs_stats_json_write_members(listing->tree, tensor, statistics, sink);
+    fs_sink_literal(sink, "}");
+}
+
+static int print_object(const struct listing *listing, const struct gguf_tensor *tensor,
+                        const struct fs_statistics *statistics)
+{
+    struct fs_sink sink = fs_sink_that_counts(0);
+
+    write_object(listing, tensor, statistics, &sink);
+    sink = (struct fs_sink){.to = sink.position, .out = malloc(sink.position)};
+    if (!sink.out)
+        return -ENOMEM;
+    write_object(listing, tensor, statistics, &sink);
+    printf("%s", listing->is_first ? "[\n" : ",\n");
+    fwrite(sink.out, 1, sink.to, stdout);
+    free(sink.out);
+    return 0;
+}
+
+/* ---- the table ---- */
+
+static void print_heading(const struct listing *listing)
+{
+    printf("%-*s  %-8s %12s %12s %12s %12s %12s %7s %9s %9s %7s\n", listing->name_columns, "name",
+           "type", "count", "min", "max", "mean", "std", "zeros%", "nan", "inf", "limit%");
+}
+
+/* Print what fits into a column. */
+static void print_share(int columns, uint64_t n, uint64_t of)
+{
+    if (of > 0)
+        printf(" %*.3g", columns, 100 * (double)n / (double)of);
+    else
+        printf(" %*s", columns, "-");
+}
+
+static void print_line(const struct listing *listing, const struct gguf_tensor *tensor,
+                       const struct fs_statistics *statistics)
+{
+    int columns = (int)tensor->name.length_bytes;
+
+    gguf_print_safe(stdout, tensor->name.data, tensor->name.length_bytes);
+    for (; columns < listing->name_columns; columns++)
+        putchar(' ');
+    printf("  %-8s %12" PRIu64, tensor->type->name, tensor->n_elements);
+    if (statistics->n_finite > 0)
+        printf(" %12.5g %12.5g %12.4g %12.5g", (double)statistics->min, (double)statistics->max,
+               statistics->mean, fs_standard_deviation(statistics));
+    else
+        printf(" %12s %12s %12s %12s", "-", "-", "-", "-");
+    print_share(7, statistics->n_zeros, tensor->n_elements);
+    printf(" %9" PRIu64 " %9" PRIu64, statistics->n_nan, statistics->n_infinite);
+    print_share(7, statistics->n_scales_at_limit, statistics->n_blocks);
+    putchar('\n');
+}
+
+/* ---- the command ---- */
+
+static int print_tensor(struct listing *listing, const struct gguf_tensor *tensor)
+{
+    struct fs_statistics statistics;
+    int result = fs_statistics_compute(listing->tree->model, tensor, NULL, &statistics);
+
+    gguf_progress_erase(&listing->progress);
+    if (result == 0 && listing->options->json)
+        result = print_object(listing, tensor, &statistics);
+    else if (result == 0)
+        print_line(listing, tensor, &statistics);
+    fflush(stdout);
+    listing->is_first = listing->is_first && result < 0;
+    if (result == 0)
+        return EX_OK;
+    fs_print_error("%s: tensor %s: %s", listing->path, gguf_quote(tensor->name).text,
+                   strerror(-result));
+    return gguf_exit_status(result);
+}
+
+static int print_tensors(struct listing *listing)
+{
+    const struct gguf_model *model = listing->tree->model;
+    uint64_t total_bytes = 0, done_bytes = 0;
+    int status = EX_OK;
+
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &model->tensors[i];
+
+        if (!is_chosen(listing, tensor))
+            continue;
+        total_bytes += tensor->size_bytes;
+        if (tensor->name.length_bytes > (size_t)listing->name_columns)
+            listing->name_columns = (int)tensor->name.length_bytes;
+    }
+    if (listing->name_columns > MAX_NAME_COLUMNS)
+        listing->name_columns = MAX_NAME_COLUMNS;
+    if (!listing->options->json)
+        print_heading(listing);
+    gguf_progress_start(&listing->progress, listing->path);
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        int one;
+
+        if (!is_chosen(listing, &model->tensors[i]))
+            continue;
+        gguf_progress_draw(&listing->progress, done_bytes, total_bytes);
+        one = print_tensor(listing, &model->tensors[i]);
+        status = status == EX_OK ? one : status;
+        done_bytes += model->tensors[i].size_bytes;
+    }
+    gguf_progress_erase(&listing->progress);
+    if (listing->options->json)
+        printf("%s", listing->is_first ? "[]\n" : "\n]\n");
+    return status;
+}
+
+static int print_model(const struct fs_options *options, struct fs_input *input)
+{
+    struct listing listing = {
+        .options = options, .path = input->path, .name_columns = 4, .is_first = true};
+    int status = fs_make_tree(options, input, &listing.tree);
+    const char *unused;
+
+    if (status != EX_OK)
+        return status;
+    unused = fs_unused_pattern(options->paths, options->n_paths, listing.tree->model);
+    if (unused) {
+        fs_print_error("%s: no tensor fits %s; to list all: ggufs --list MODEL tensors",
+                       input->path, unused);
+        status = EX_NOINPUT;
+    } else {
+        status = print_tensors(&listing);
+    }
+    fs_close_tree(listing.tree);
+    return status;
+}
+
+int fs_stats(const struct fs_options *options)
+{
+    return fs_run_for_models(options, print_model);
+}
