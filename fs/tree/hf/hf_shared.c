@@ -46,6 +46,8 @@ const struct fs_hf_rule fs_hf_experts_rules[] = {
     TENSOR("blk.%.ffn_gate_exps", "model.layers.%.mlp.experts.#.gate_proj"),
     TENSOR("blk.%.ffn_up_exps", "model.layers.%.mlp.experts.#.up_proj"),
     TENSOR("blk.%.ffn_down_exps", "model.layers.%.mlp.experts.#.down_proj"),
+    /* the converter's option --fuse-gate-up-exps */
+    TENSOR("blk.%.ffn_gate_up_exps.weight", "model.layers.%.mlp.experts.gate_up_proj"),
     END_OF_RULES,
 };
 
