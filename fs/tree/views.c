@@ -2,6 +2,7 @@
 
 #include "fs/tree/chat_template.h"
 #include "fs/tree/hf/hf_checkpoint.h"
+#include "fs/tree/histogram_svg.h"
 #include "fs/tree/hf/tokenizer_json.h"
 #include "fs/tree/metadata_json.h"
 #include "fs/tree/model_gguf.h"
@@ -183,6 +184,11 @@ static const struct fs_view views[] = {
      .applies = has_decoder,
      .build = fs_stats_json_build,
      .size = fs_stats_json_size},
+    {.path = FS_TENSOR_FOLDER "/histogram.svg",
+     .kind = FS_FILE,
+     .applies = has_decoder,
+     .build = fs_histogram_svg_build,
+     .size = fs_histogram_svg_size},
     {.path = "layers/<layer>/<rest>",
      .kind = FS_LINK,
      .applies = has_layer,

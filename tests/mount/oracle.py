@@ -10,6 +10,7 @@ import math
 import os
 import re
 import struct
+import xml.etree.ElementTree
 from fractions import Fraction
 from typing import Callable, NamedTuple, Optional
 
@@ -295,6 +296,7 @@ def expected_tree(model):
                                            4 * tensor.n_elements)
             add_element_files(model, tensor, folder, tree)
             tree[folder + b"/stats.json"] = _file(lambda data, t=tensor: check_stats(t, data))
+            tree[folder + b"/histogram.svg"] = _file(check_histogram)
     for path, check in tokenizer_oracle.expected_files(model, file_name).items():
         tree[path] = _file(check)
     return tree
@@ -326,6 +328,12 @@ def check_tsv(model, data):
         assert found[1:-1] == expected, (found, expected)
         assert found[0] == tokenizer_oracle.escape(tensor.name, True), (found[0], tensor.name)
         assert found[-1] == tokenizer_oracle.escape(b"tensors/" + file_name(tensor.name), True), found
+
+
+def check_histogram(data):
+    bars = [element for element in xml.etree.ElementTree.fromstring(data.decode()).iter()
+            if element.tag.endswith("title")]
+    assert len(bars) == 64, data
 
 
 def check_stats(tensor, data):
