@@ -4,6 +4,7 @@
  */
 #include "dequant/kernels.h"
 #include "fs/command/check_data.h"
+#include "fs/command/tree_selection.h"
 #include "fs/tree/tree.h"
 #include "fs/tree/views.h"
 #include "gguf/faults.h"

@@ -260,11 +260,11 @@ class TestMemory(mounting.MountTestCase):
         return errors
 
     def contents(self, mountpoint):
-        """A dict from paths to contents, None for folders."""
+        """A dict from paths to contents, None for folders and links to them."""
         found = tree_check.listing(os.fsencode(mountpoint))
         paths = {os.path.join(os.fsencode(mountpoint), path): status
                  for path, status in found.items()}
-        return {path: None if stat.S_ISDIR(status.st_mode) else tree_check.read_file(path)
+        return {path: tree_check.read_file(path) if stat.S_ISREG(status.st_mode) else None
                 for path, status in paths.items()}
 
     def test_mount(self):
