@@ -1,6 +1,7 @@
 #include "fs/mount/requests.h"
 
 #include "fs/mount/attach.h"
+#include "fs/tree/attributes.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/views.h"
 #include "gguf/support/source_location.h"
@@ -99,6 +100,12 @@ static void on_init(void *data, struct fuse_conn_info *connection)
     /* Splicing goes through pipes, which is slower than copying here and takes more calls. */
     connection->want &=
         ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
+    /*
+     * "ls -l" asks for access control lists once there are extended attributes. With this flag, the
+     * kernel remembers that there are none.
+     */
+    if (connection->capable & FUSE_CAP_POSIX_ACL)
+        connection->want |= FUSE_CAP_POSIX_ACL;
 #ifdef FUSE_CAP_DIRECT_IO_ALLOW_MMAP /* libfuse 3.17 */
     if (connection->capable & FUSE_CAP_DIRECT_IO_ALLOW_MMAP)
         connection->want |= FUSE_CAP_DIRECT_IO_ALLOW_MMAP;
@@ -397,6 +404,38 @@ static void on_ioctl(fuse_req_t request, fuse_ino_t inode, unsigned command, voi
     fs_changes_notice(&server->changes);
 }
 
+/* Reply with what the sink has, or with its size if the caller has no room yet. */
+static void reply_attribute(fuse_req_t request, const struct fs_sink *sink, size_t room)
+{
+    if (room == 0)
+        fuse_reply_xattr(request, (size_t)sink->position);
+    else if (room < sink->position || sink->position > sink->to)
+        fuse_reply_err(request, ERANGE);
+    else
+        fuse_reply_buf(request, sink->out, (size_t)sink->position);
+}
+
+static void on_getxattr(fuse_req_t request, fuse_ino_t inode, const char *name, size_t room)
+{
+    char value[FS_ATTRIBUTES_BYTES];
+    struct fs_sink sink = {.to = sizeof value, .out = value};
+    const int result = fs_attribute_write(server_of(request)->tree, index_of(inode), name, &sink);
+
+    if (result < 0)
+        fuse_reply_err(request, -result);
+    else
+        reply_attribute(request, &sink, room);
+}
+
+static void on_listxattr(fuse_req_t request, fuse_ino_t inode, size_t room)
+{
+    char names[FS_ATTRIBUTES_BYTES];
+    struct fs_sink sink = {.to = sizeof names, .out = names};
+
+    fs_attributes_list(server_of(request)->tree, index_of(inode), &sink);
+    reply_attribute(request, &sink, room);
+}
+
 static void on_statfs(fuse_req_t request, fuse_ino_t inode)
 {
     const struct fs_tree *tree = server_of(request)->tree;
@@ -423,5 +462,7 @@ const struct fuse_lowlevel_ops fs_requests = {
     .read = on_read,
     .release = on_release,
     .ioctl = on_ioctl,
+    .getxattr = on_getxattr,
+    .listxattr = on_listxattr,
     .statfs = on_statfs,
 };

@@ -207,6 +207,11 @@ const struct fs_subjects *fs_path_subjects(const char *path_template)
     return start ? placeholder_at(start)->subjects : &the_model;
 }
 
+bool fs_path_is_of_tensor(const char *path_template)
+{
+    return fs_path_subjects(path_template) == &tensors;
+}
+
 void fs_path_expand(const char *path_template, size_t template_bytes, const struct fs_tree *tree,
                     const void *subject, char path[FS_PATH_BYTES])
 {

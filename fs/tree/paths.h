@@ -42,6 +42,9 @@ const struct fs_subjects *fs_path_subjects(const char *path_template);
 bool fs_layer_name(const struct gguf_tensor *tensor, struct gguf_string *layer,
                    struct gguf_string *rest);
 
+/* Return true if the template gives a path for each tensor. */
+bool fs_path_is_of_tensor(const char *path_template);
+
 /*
  * Write the path for a subject of the first template_bytes bytes of a template, which end with a
  * component, NUL-terminated. The result is safe: no component is empty, "." or "..", unless the

@@ -23,10 +23,8 @@ static void write_null_member(struct fs_sink *sink, const char *name)
     fs_sink_literal(sink, "null");
 }
 
-static void write_dims(struct fs_sink *sink, const char *name, const uint64_t *dims,
-                       uint32_t n_dims)
+static void write_dims(struct fs_sink *sink, const uint64_t *dims, uint32_t n_dims)
 {
-    fs_json_member(sink, name, false);
     fs_sink_literal(sink, "[");
     for (uint32_t i = 0; i < n_dims; i++) {
         if (i > 0)
@@ -49,6 +47,15 @@ uint32_t fs_tensor_shape(const struct fs_tree *tree, const struct gguf_tensor *t
     for (uint32_t i = 0; i < tensor->n_dims; i++)
         shape[i] = tensor->ne[tensor->n_dims - 1 - i];
     return tensor->n_dims;
+}
+
+void fs_tensor_shape_write(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                           struct fs_sink *sink)
+{
+    uint64_t shape[GGUF_MAX_DIMS];
+    const uint32_t n_dims = fs_tensor_shape(tree, tensor, shape);
+
+    write_dims(sink, shape, n_dims);
 }
 
 static void write_type(struct fs_sink *sink, const struct gguf_tensor *tensor)
@@ -92,8 +99,9 @@ static void write_sizes(struct fs_sink *sink, const struct gguf_tensor *tensor)
     }
 }
 
-static const char *file_name_of(const char *path)
+const char *fs_tensor_file_name(const struct fs_tree *tree, const struct gguf_tensor *tensor)
 {
+    const char *path = tree->model->files[tensor->file_index].path;
     const char *slash = strrchr(path, '/');
 
     return slash ? slash + 1 : path;
@@ -102,9 +110,6 @@ static const char *file_name_of(const char *path)
 static void write_info(const struct fs_tree *tree, const struct gguf_tensor *tensor,
                        struct fs_sink *sink)
 {
-    const struct gguf_source *file = &tree->model->files[tensor->file_index];
-    uint64_t shape[GGUF_MAX_DIMS];
-    const uint32_t n_shape_dims = fs_tensor_shape(tree, tensor, shape);
     char path[FS_PATH_BYTES];
 
     fs_sink_literal(sink, "{");
@@ -118,12 +123,14 @@ static void write_info(const struct fs_tree *tree, const struct gguf_tensor *ten
     fs_json_member(sink, "path", false);
     write_string(sink, path);
     write_type(sink, tensor);
-    write_dims(sink, "shape", shape, n_shape_dims);
-    write_dims(sink, "ne", tensor->ne, tensor->n_dims);
+    fs_json_member(sink, "shape", false);
+    fs_tensor_shape_write(tree, tensor, sink);
+    fs_json_member(sink, "ne", false);
+    write_dims(sink, tensor->ne, tensor->n_dims);
     write_number_member(sink, "n_elements", tensor->n_elements);
     write_sizes(sink, tensor);
     fs_json_member(sink, "file", false);
-    write_string(sink, file_name_of(file->path));
+    write_string(sink, fs_tensor_file_name(tree, tensor));
     write_number_member(sink, "offset", tensor->file_offset);
     fs_sink_literal(sink, "}");
 }

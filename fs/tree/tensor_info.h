@@ -13,6 +13,13 @@ int fs_tensor_info_write(const struct fs_tree *tree, const void *subject, struct
 uint32_t fs_tensor_shape(const struct fs_tree *tree, const struct gguf_tensor *tensor,
                          uint64_t shape[GGUF_MAX_DIMS]);
 
+/* Return the name of the model file that has the tensor, without its directory. */
+const char *fs_tensor_file_name(const struct fs_tree *tree, const struct gguf_tensor *tensor);
+
+/* Write the shape as a JSON array. */
+void fs_tensor_shape_write(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                           struct fs_sink *sink);
+
 /* tensors.json: the infos of all tensors, one per line. */
 int fs_tensor_infos_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
                           struct fs_sink *sink);

@@ -6,8 +6,8 @@
  * ENOTTY: the file is not such a part, the model file is growing, or this is no mount of ggufs.
  * EIO or ESTALE: the model file has changed since it was mounted.
  *
- * This is not an extended attribute, because a file system that has attributes is asked for access
- * control lists: "ls -l" would take two requests more for each file.
+ * This is not an extended attribute, because attributes are texts for people and do not check the
+ * model file.
  */
 #ifndef GGUFS_GGUF_SOURCE_LOCATION_H
 #define GGUFS_GGUF_SOURCE_LOCATION_H

@@ -1,0 +1,23 @@
+/*
+ * Extended attributes, xattr(7), of a tensor's folder and the files in it: its type, shape, and
+ * place in the model file. Values are texts without NUL. All other nodes have none.
+ */
+#ifndef GGUFS_FS_ATTRIBUTES_H
+#define GGUFS_FS_ATTRIBUTES_H
+
+#include "fs/tree/nodes.h"
+#include "fs/tree/sink.h"
+
+struct fs_tree;
+
+/* More than any value and any list of names takes. */
+#define FS_ATTRIBUTES_BYTES 4096
+
+/* Write the value of an attribute. Returns 0, or -ENODATA if the node does not have it. */
+int fs_attribute_write(const struct fs_tree *tree, fs_node_index node, const char *name,
+                       struct fs_sink *sink);
+
+/* Write the names of the node's attributes, each with a NUL at its end. */
+void fs_attributes_list(const struct fs_tree *tree, fs_node_index node, struct fs_sink *sink);
+
+#endif
