@@ -3,6 +3,7 @@
 #include "fs/command/diff_result.h"
 #include "fs/command/imatrix.h"
 #include "fs/command/model_input.h"
+#include "fs/command/picture_file.h"
 #include "fs/command/tensor_choice.h"
 #include "fs/command/terminal.h"
 #include "fs/tree/tensor_info.h"
@@ -309,7 +310,7 @@ static int check_patterns(const struct job *job)
     return EX_OK;
 }
 
-static int compare_models(struct job *job, FILE *picture)
+static int compare_models(struct job *job, struct fs_picture_file *picture)
 {
     struct fs_diff *diff = &job->diff;
     int status = check_patterns(job);
@@ -330,11 +331,10 @@ static int compare_models(struct job *job, FILE *picture)
     else
         fs_diff_print(diff);
     if (picture) {
-        fs_diff_draw(diff, picture);
-        if (fflush(picture) != 0) {
-            fs_print_error("%s: %s", job->options->svg, strerror(errno));
-            return EX_IOERR;
-        }
+        fs_diff_draw(diff, picture->stream);
+        status = fs_picture_file_finish(picture);
+        if (status != EX_OK)
+            return status;
     }
     return fs_diff_is_different(diff) ? DIFFERS : EX_OK;
 }
@@ -355,7 +355,7 @@ static int open_imatrix(struct job *job, struct fs_input *input)
     return EX_DATAERR;
 }
 
-static int run(struct job *job, struct fs_input *inputs, FILE *picture)
+static int run(struct job *job, struct fs_input *inputs, struct fs_picture_file *picture)
 {
     struct fs_diff *diff = &job->diff;
     int status = EX_OK;
@@ -397,30 +397,27 @@ int fs_diff(const struct fs_options *options)
     struct fs_options opened = *options;
     struct job job = {.options = options,
                       .diff = {.paths = {options->models[0], options->models[1]}}};
-    FILE *picture = NULL;
+    struct gguf_confinement confinement = {.threads = true};
+    struct fs_picture_file picture = {.directory = -1};
     struct fs_input *inputs;
     int status = EX_OK;
 
     opened.models = paths;
     opened.n_models = options->imatrix ? 3 : 2;
-    if (options->svg) {
-        picture = fopen(options->svg, "we");
-        if (!picture) {
-            fs_print_error("%s: %s", options->svg, strerror(errno));
-            status = EX_CANTCREAT;
-        }
-    }
-    if (status == EX_OK && fs_open_inputs(&opened, &inputs) < 0) {
+    if (fs_open_inputs(&opened, &inputs) < 0) {
         fs_print_error("%s", strerror(ENOMEM));
         status = EX_OSERR;
-    } else if (status == EX_OK) {
-        status = fs_confine(options, &(struct gguf_confinement){.threads = true});
+    } else {
+        if (options->svg)
+            status = fs_picture_file_begin(&picture, options->svg, inputs, opened.n_models);
+        fs_picture_file_allow(&picture, &confinement);
         if (status == EX_OK)
-            status = run(&job, inputs, picture);
+            status = fs_confine(options, &confinement);
+        if (status == EX_OK)
+            status = run(&job, inputs, options->svg ? &picture : NULL);
+        fs_picture_file_end(&picture);
         fs_close_inputs(&opened, inputs);
     }
-    if (picture)
-        fclose(picture);
     free(owned[0]);
     free(owned[1]);
     return status;

@@ -24,6 +24,11 @@ def values_of(path, name):
     return numpy.frombuffer(done.stdout, numpy.float32).astype(numpy.float64)
 
 
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
 @unittest.skipUnless(numpy, "needs NumPy")
 class TestDiff(mounting.MountTestCase):
     def run_ggufs(self, status, *arguments):
@@ -42,6 +47,11 @@ class TestDiff(mounting.MountTestCase):
         for tensor in tensors:
             built.tensor(*tensor)
         return built.write(self.path(name))
+
+    def write_text(self, name, text):
+        with open(self.path(name), "x") as file:
+            file.write(text)
+        return self.path(name)
 
     def check_tensor(self, found, a, b, weights=None):
         """`weights` has a number for each element."""
@@ -174,6 +184,33 @@ class TestDiff(mounting.MountTestCase):
         titles = [title.text for title in root.iter("{http://www.w3.org/2000/svg}title")]
         self.assertEqual(3, len(titles))
         self.assertTrue(any(title.startswith("blk.1.<w>: F32 / F32, NMSE 0") for title in titles), titles)
+
+    def test_picture_replaces_pictures_only(self):
+        """Nothing else is lost by --svg, which may take a MODEL as its FILE."""
+        models = [self.write(name, [(b"t", [2], F32, numpy.array([1, i], "<f4").tobytes())])
+                  for i, name in enumerate(("a.gguf", "b.gguf", "c.gguf"))]
+        link = self.path("link.gguf")
+        os.link(models[0], link)
+        notes = self.write_text("notes.txt", "notes")
+        before = {path: read(path) for path in (*models, notes)}
+        for path in (models[0], models[1], link):
+            message = self.run_ggufs(64, "--diff", *models[:2], "--svg", path)
+            self.assertIn("this is the input", message)
+            self.assertIn("input " + (models[0] if path == link else path), message)
+        self.assertIn("is not an SVG", self.run_ggufs(73, "--diff", "--svg", *models))
+        self.assertIn("is not an SVG", self.run_ggufs(73, "--diff", *models[:2], "--svg", notes))
+        self.assertEqual(before, {path: read(path) for path in before})
+
+        # An old picture stays if there is no new one, and a link to it stays in any case.
+        picture, alias = self.write_text("old.svg", "<svg/>"), self.path("alias.svg")
+        os.symlink(picture, alias)
+        self.run_ggufs(66, "--diff", *models[:2], "nothing", "--svg", picture)
+        self.assertEqual(b"<svg/>", read(picture))
+        self.diff(1, *models[:2], "--svg", alias)
+        self.assertTrue(os.path.islink(alias))
+        self.assertIn(b"</svg>", read(picture))
+        self.diff(0, models[0], models[0], "--svg", "/dev/null")
+        self.assertEqual([], [name for name in os.listdir(self.path("")) if "partial" in name])
 
     def test_errors(self):
         model = self.write("a.gguf", [(b"t", [2], F32, bytes(8))])
