@@ -294,10 +294,7 @@ const struct gguf_pretokenizer *gguf_pretokenizer_choose(const char *model, cons
 {
     const char *name = strcmp(model, "gemma4") == 0 ? model : pre;
     const struct gguf_pretokenizer *found;
-    enum gguf_pretokenizer_origin unused;
 
-    if (!origin)
-        origin = &unused;
     if (!name)
         name = name_of_architecture(architecture);
     *origin = name ? GGUF_PRE_KNOWN : GGUF_PRE_MISSING;

@@ -40,7 +40,7 @@ enum gguf_pretokenizer_origin {
 /*
  * Return the row for a vocabulary, never NULL. The arguments are tokenizer.ggml.model,
  * tokenizer.ggml.pre, which may be NULL, and general.architecture, by which files are known that
- * predate tokenizer.ggml.pre. `origin` may be NULL.
+ * predate tokenizer.ggml.pre.
  */
 const struct gguf_pretokenizer *gguf_pretokenizer_choose(const char *model, const char *pre,
                                                          const char *architecture,

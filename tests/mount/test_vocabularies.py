@@ -4,6 +4,7 @@
 import unittest
 
 import mounting
+import tokenizer_oracle
 import tree_check
 from gguf_file import ARRAY, FLOAT32, INT32, STRING, UINT8, UINT32, Array, GgufFile
 
@@ -54,7 +55,7 @@ class TestVocabularies(mounting.MountTestCase):
                 self.check(vocabulary(b"gpt2", with_merges=False, **options))
 
     def test_pretokenizers(self):
-        for pre in (b"gemma4", b"sarvam-moe", b"deepseek-llm", b"unheard of"):
+        for pre in (b"gemma4", b"sarvam-moe", b"deepseek-llm", tokenizer_oracle.UNKNOWN_PRETOKENIZER):
             with self.subTest(pre):
                 self.check(vocabulary(b"gpt2", pre))
 

