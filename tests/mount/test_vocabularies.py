@@ -13,8 +13,8 @@ setUpModule = mounting.require_fuse
 TOKENS = [b"<unk>", b"<s>", b"</s>", b"a", b"b", b"ab", b"", b"a", b"\xff\xc3",
           "\u2581a".encode(), b"<0x41>", b"<0x0a>", b"\n", b"\n\n", b"[CLS]", b"<mask>",
           "\u0120the\u0100".encode(), b"\\\t\r\x1b", "\u2028\u202e\x85".encode(), b"x",
-          b"t" * 5000, b"[unused1]"]
-TYPES = [2, 3, 3, 1, 1, 1, 0, 1, 1, 4, 6, 6, 1, 1, 3, 4, 1, 1, 5, 1, 1, 9]
+          b"t" * 5000, b"[unused1]", "\u2581[CLS]".encode(), "\u2581##b".encode()]
+TYPES = [2, 3, 3, 1, 1, 1, 0, 1, 1, 4, 6, 6, 1, 1, 3, 4, 1, 1, 5, 1, 1, 9, 1, 1]
 MERGES = [b"a b", b"ab a", b"\n \n", b"c d", b"a", b"", b"\xff a", b"\\ \t"]
 
 

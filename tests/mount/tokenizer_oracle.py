@@ -28,6 +28,9 @@ class Vocabulary:
         kind = self.keys.get(KEY + b"model")
         self.kind = kind if isinstance(kind, bytes) else b""
         self.tokens = self._strings(b"tokens")
+        self.first = {}  # from the text of a token to its first index
+        for index, token in enumerate(self.tokens or []):
+            self.first.setdefault(token, index)
         self.merges = self._strings(b"merges")
         self.types = self._numbers(b"token_type")
         self.scores = self._numbers(b"scores")
@@ -142,6 +145,17 @@ def _templates(vocabulary):
 
 # ---- hf/ ----
 
+def _piece(vocabulary, index):
+    """Return the text of a token of WordPiece in tokenizer.json, and its rank among those with the same."""
+    text = vocabulary.tokens[index].decode("utf-8")
+    if text.startswith("\u2581"):
+        return text[1:], 2
+    if (vocabulary.type_of(index) in (UNKNOWN, CONTROL, USER_DEFINED)
+            or text.startswith("[") and text.endswith("]")):
+        return text, 1
+    return "##" + text, 0
+
+
 def _name_of(vocabulary, index):
     """Return the text of a token in tokenizer.json, or None if it cannot have its own."""
     token = vocabulary.tokens[index]
@@ -149,14 +163,17 @@ def _name_of(vocabulary, index):
         text = token.decode("utf-8")
     except UnicodeDecodeError:
         return None
-    if not token or vocabulary.tokens.index(token) != index:
+    if not token or vocabulary.first[token] != index:
         return None
     if vocabulary.kind != b"bert":
         return text
-    if text.startswith("\u2581"):
-        return text[1:]
-    is_special = vocabulary.type_of(index) in (UNKNOWN, CONTROL, USER_DEFINED)
-    return text if is_special or text.startswith("[") and text.endswith("]") else "##" + text
+    name, rank = _piece(vocabulary, index)
+    for other in (name, name[2:]):
+        if other and other.encode() in vocabulary.first:
+            other_name, other_rank = _piece(vocabulary, vocabulary.first[other.encode()])
+            if other_name == name and other_rank < rank:
+                return None
+    return name
 
 
 def _check_tokenizer(vocabulary, data):

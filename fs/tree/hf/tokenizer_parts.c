@@ -11,14 +11,6 @@ void fs_tokenizer_string(struct fs_sink *sink, const char *string)
     fs_json_string(sink, (struct gguf_string){string, strlen(string)});
 }
 
-static bool has_own_text(const struct fs_vocabulary *vocabulary, uint32_t id,
-                         struct gguf_string text)
-{
-    return text.length_bytes > 0 &&
-           !u8_check((const uint8_t *)text.data, (size_t)text.length_bytes) &&
-           fs_vocabulary_find(vocabulary, text) == (int32_t)id;
-}
-
 static bool begins_with(struct gguf_string text, const char *start)
 {
     const size_t length = strlen(start);
@@ -26,29 +18,87 @@ static bool begins_with(struct gguf_string text, const char *start)
     return text.length_bytes >= length && memcmp(text.data, start, length) == 0;
 }
 
-/* A special token is written as it is: [CLS], and [unused1], whose type is often NORMAL. */
-static bool is_bracketed(struct gguf_string text)
+static struct gguf_string skip(struct gguf_string text, size_t n_bytes)
 {
-    return begins_with(text, "[") && text.data[text.length_bytes - 1] == ']';
+    return (struct gguf_string){text.data + n_bytes, text.length_bytes - n_bytes};
 }
+
+/* ---- WordPiece ---- */
 
 /*
  * In GGUF, a token of WordPiece at the start of a word begins with U+2581, and the others have no
  * prefix; in tokenizer.json, the others begin with "##".
  */
+#define INSIDE_PREFIX       "##"
+#define INSIDE_PREFIX_BYTES (sizeof INSIDE_PREFIX - 1)
+
+enum piece {
+    BARE, /* a special token: [CLS], and [unused1], whose type is often NORMAL */
+    AT_START,
+    INSIDE,
+};
+
+static enum piece piece_of(const struct fs_vocabulary *vocabulary, uint32_t id,
+                           struct gguf_string text)
+{
+    if (begins_with(text, GGUF_SPACE_MARK))
+        return AT_START;
+    if (gguf_token_type_is_control(vocabulary->types[id]) ||
+        vocabulary->types[id] == GGUF_TOKEN_USER_DEFINED ||
+        (begins_with(text, "[") && text.data[text.length_bytes - 1] == ']'))
+        return BARE;
+    return INSIDE;
+}
+
+static bool has_piece(const struct fs_vocabulary *vocabulary, struct gguf_string text,
+                      enum piece piece)
+{
+    const int32_t id = text.length_bytes > 0 ? fs_vocabulary_find(vocabulary, text) : GGUF_NO_TOKEN;
+
+    return id >= 0 && piece_of(vocabulary, (uint32_t)id, text) == piece;
+}
+
+/*
+ * Return true if another token has this one's text in tokenizer.json. A special token comes before
+ * one at the start of a word: [CLS] before U+2581 [CLS]. A token inside words comes before both: a,
+ * written as ##a, before ##a and U+2581 ##a. The tokens that lose their text rarely come from one,
+ * since punctuation is a word of its own.
+ */
+static bool is_text_taken(const struct fs_vocabulary *vocabulary, uint32_t id,
+                          struct gguf_string text)
+{
+    const enum piece piece = piece_of(vocabulary, id, text);
+
+    if (piece == INSIDE)
+        return false;
+    if (piece == AT_START) {
+        text = skip(text, GGUF_SPACE_MARK_BYTES);
+        if (has_piece(vocabulary, text, BARE))
+            return true;
+    }
+    return begins_with(text, INSIDE_PREFIX) &&
+           has_piece(vocabulary, skip(text, INSIDE_PREFIX_BYTES), INSIDE);
+}
+
 static void write_piece(const struct fs_vocabulary *vocabulary, uint32_t id,
                         struct gguf_string text, struct fs_sink *sink)
 {
+    const enum piece piece = piece_of(vocabulary, id, text);
+
+    fs_sink_literal(sink, piece == INSIDE ? "\"" INSIDE_PREFIX : "\"");
+    fs_json_string_part(sink, piece == AT_START ? skip(text, GGUF_SPACE_MARK_BYTES) : text, true);
     fs_sink_literal(sink, "\"");
-    if (begins_with(text, GGUF_SPACE_MARK)) {
-        text.data += GGUF_SPACE_MARK_BYTES;
-        text.length_bytes -= GGUF_SPACE_MARK_BYTES;
-    } else if (!gguf_token_type_is_control(vocabulary->types[id]) &&
-               vocabulary->types[id] != GGUF_TOKEN_USER_DEFINED && !is_bracketed(text)) {
-        fs_sink_literal(sink, "##");
-    }
-    fs_json_string_part(sink, text, true);
-    fs_sink_literal(sink, "\"");
+}
+
+/* ---- tokens ---- */
+
+static bool has_own_text(const struct fs_vocabulary *vocabulary, uint32_t id,
+                         struct gguf_string text)
+{
+    return text.length_bytes > 0 &&
+           !u8_check((const uint8_t *)text.data, (size_t)text.length_bytes) &&
+           fs_vocabulary_find(vocabulary, text) == (int32_t)id &&
+           (vocabulary->kind != FS_WORDPIECE || !is_text_taken(vocabulary, id, text));
 }
 
 void fs_tokenizer_token(const struct fs_vocabulary *vocabulary, uint32_t id, struct fs_sink *sink)

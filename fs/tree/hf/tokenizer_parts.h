@@ -10,8 +10,8 @@ void fs_tokenizer_string(struct fs_sink *sink, const char *string);
 
 /*
  * Write the token's text as JSON, in the notation of tokenizer.json. A token that no text can
- * become, because its own is empty, not UTF-8, or that of an earlier token, gets a text that is
- * unique.
+ * become, because its own is empty, not UTF-8, that of an earlier token, or in that notation that
+ * of another token, gets a text that is unique.
  */
 void fs_tokenizer_token(const struct fs_vocabulary *vocabulary, uint32_t id, struct fs_sink *sink);
 

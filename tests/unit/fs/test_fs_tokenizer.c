@@ -185,6 +185,26 @@ Test(fs_tokenizer, word_pieces_get_their_prefix)
     end_tree(made);
 }
 
+Test(fs_tokenizer, word_pieces_that_are_written_alike_keep_their_ids)
+{
+    static const char *const tokens[] = {"▁[CLS]", "[CLS]", "▁a", "a",  "▁##a", "##a",  "▁hello",
+                                         "hello",  "▁▁x",   "▁x", "##", "▁##",  "▁##b", "[CLS]"};
+    static const float types[] = {1, 3, 1, 1, 1, 4, 1, 4, 1, 1, 1, 1, 1, 3};
+    struct made made = make_tree(begin_vocabulary("bert", tokens, COUNT(tokens), types, NULL));
+    cJSON *json = read_tokenizer(&made);
+
+    expect_json(model_of(json, "vocab"),
+                "{\"\uffff0\":0,\"[CLS]\":1,\"a\":2,\"##a\":3,\"\uffff4\":4,\"\uffff5\":5,"
+                "\"\uffff6\":6,\"hello\":7,\"▁x\":8,\"x\":9,\"####\":10,\"##\":11,\"##b\":12,"
+                "\"\uffff13\":13}");
+    /* An added token has the text that the vocabulary has for its id. */
+    expect_json(cJSON_GetObjectItem(
+                    cJSON_GetArrayItem(cJSON_GetObjectItem(json, "added_tokens"), 0), "content"),
+                "\"[CLS]\"");
+    cJSON_Delete(json);
+    end_tree(made);
+}
+
 Test(fs_tokenizer, unigram_has_scores_and_a_map)
 {
     static const char *const tokens[] = {"<pad>", "</s>", "<unk>", "▁a", "<0x41>", "b"};
