@@ -3,6 +3,7 @@
 #include "fs/tree/tile_cache.h"
 #include "fs/tree/transpose.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* A band leaves room for others in the cache. */
@@ -85,6 +86,7 @@ struct slice {
     char *out;
     uint64_t first_row, end_row;
     uint64_t generation; /* of the files */
+    bool is_growing;     /* one of them is: the tiles are of no use to another read */
 };
 
 static uint64_t first_row_of(const struct fs_arranged *arranged, const struct tile *tile)
@@ -187,7 +189,7 @@ static int use_tile(struct fs_reading *reading, const struct tile *tile, const s
     }
     if (result == 0)
         n_bytes = copy_tile(arranged, tile, slice, fs_tile_bytes(cached));
-    fs_tile_put(cached, n_bytes);
+    fs_tile_put(cached, slice->is_growing ? tile_bytes : n_bytes);
     return result;
 }
 
@@ -237,12 +239,16 @@ static int read_tiles(struct fs_reading *reading, const struct slice *slice, boo
 
 /*
  * Check that the files still have the tensors, before tiles are used that were decoded earlier.
- * Gets the sum of the files' generations, which grows when one changes.
+ * Gets the sum of the files' generations, which grows when one changes. Data that arrive in a
+ * growing file do not change it, so each read has a generation of its own then.
  */
 static int check_files(const struct gguf_model *model, const struct fs_arranged *arranged,
-                       uint64_t *generation)
+                       struct slice *slice)
 {
-    *generation = 0;
+    static _Atomic uint64_t n_reads;
+
+    slice->generation = 0;
+    slice->is_growing = false;
     for (unsigned t = 0; t < 2 && arranged->of.tensors[t]; t++) {
         const struct gguf_tensor *tensor = arranged->of.tensors[t];
         const struct gguf_source *file = &model->files[tensor->file_index];
@@ -250,8 +256,11 @@ static int check_files(const struct gguf_model *model, const struct fs_arranged 
 
         if (result < 0)
             return result;
-        *generation += gguf_source_generation(file);
+        slice->generation += gguf_source_generation(file);
+        slice->is_growing = slice->is_growing || file->is_growing;
     }
+    if (slice->is_growing)
+        slice->generation = UINT64_MAX - atomic_fetch_add(&n_reads, 1);
     return 0;
 }
 
@@ -265,7 +274,7 @@ int fs_arranged_read_tiles(struct fs_reading *reading, uint64_t offset, size_t l
                           .first_row = offset / row_bytes,
                           .end_row = (offset + length - 1) / row_bytes + 1};
     struct busy_tiles busy = {0};
-    int result = check_files(reading->model, arranged, &slice.generation);
+    int result = check_files(reading->model, arranged, &slice);
 
     if (result == 0)
         result = read_tiles(reading, &slice, false, &busy);

@@ -43,12 +43,16 @@ void fs_kept_statistics_free(struct fs_kept_statistics *kept)
 int fs_kept_statistics_get(struct fs_kept_statistics *kept, const struct gguf_tensor *tensor,
                            const struct fs_interrupt *interrupt, struct fs_statistics *statistics)
 {
+    const struct gguf_source *file = &kept->model->files[tensor->file_index];
     struct entry **place = &kept->entries[(size_t)(tensor - kept->model->tensors) % N_PLACES];
     struct entry *made;
     unsigned generation;
     bool is_kept;
-    int result = gguf_source_check(&kept->model->files[tensor->file_index], 0);
+    int result;
 
+    if (file->is_growing)
+        return fs_statistics_compute(kept->model, tensor, interrupt, statistics);
+    result = gguf_source_check(file, 0);
     if (result < 0)
         return result;
     generation = gguf_model_generation(kept->model);

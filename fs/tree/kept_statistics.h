@@ -15,7 +15,8 @@ void fs_kept_statistics_free(struct fs_kept_statistics *kept);
 
 /*
  * Get the statistics of a tensor of the model: those kept, unless the model has changed since, else
- * from fs_statistics_compute(), whose errors it returns.
+ * from fs_statistics_compute(), whose errors it returns. Those of a growing source are not kept:
+ * its generation stays the same while data arrive.
  */
 int fs_kept_statistics_get(struct fs_kept_statistics *kept, const struct gguf_tensor *tensor,
                            const struct fs_interrupt *interrupt, struct fs_statistics *statistics);

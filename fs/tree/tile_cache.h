@@ -17,7 +17,7 @@
 struct fs_tile_key {
     const void *owner;   /* the array */
     uint64_t number;     /* of the tile in it */
-    uint64_t generation; /* of the files that it is decoded from */
+    uint64_t generation; /* of the files that it is decoded from, or of the read if they grow */
 };
 
 /* A tile in use, of FS_TILE_BYTES. */

@@ -2,6 +2,7 @@
 """-o partial: a model that is still being downloaded."""
 
 import errno
+import json
 import mmap
 import os
 import struct
@@ -157,6 +158,19 @@ class TestGrowing(PartialTestCase):
         self.assert_missing("tensors/t2/raw")
         self.fill(self.first, len(self.data))
         self.assert_whole(*NAMES)
+
+    def test_figures_of_data_that_arrive(self):
+        """Data that were zeros first, and the statistics of both."""
+        data = bytearray(self.data)
+        data[self.first:self.first + N_BYTES] = bytes(N_BYTES)
+        self.model = self.write("model.gguf", data)
+        self.mount(self.model, "-o", "partial")
+        self.assertEqual(0, json.loads(self.read("tensors/t0/stats.json"))["max"])
+        picture = self.read("tensors/t0/histogram.svg")
+        self.fill(self.first, self.first + N_BYTES)
+        found = json.loads(self.read("tensors/t0/stats.json"))
+        self.assertEqual((1, 0), (found["min"], found["zeros"]))
+        self.assertNotEqual(picture, self.read("tensors/t0/histogram.svg"))
 
     def test_a_whole_file(self):
         self.start(len(self.data))
