@@ -11,6 +11,7 @@
 #include "gguf/support/progress.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -164,13 +165,21 @@ static enum fs_tensor_difference judge(const struct fs_tensor_pair *pair)
     return pair->tensors[0]->type == pair->tensors[1]->type ? FS_SAME_TENSOR : FS_OTHER_TYPE;
 }
 
+static const char *reason_of(int result)
+{
+    if (result == -EINVAL)
+        return "the shape of its importance matrix does not fit";
+    if (result == -EDOM)
+        return "its importance matrix has a sum, count or mean that is NaN, infinite or negative; "
+               "all must be finite and at least 0";
+    return strerror(-result);
+}
+
 static int fail(const struct job *job, unsigned which, const struct gguf_tensor *tensor, int result)
 {
     gguf_progress_erase(&job->progress);
     fs_print_error("%s: tensor %s: %s", which < 2 ? job->diff.paths[which] : job->options->imatrix,
-                   gguf_quote(fs_gguf_name(tensor)).text,
-                   result == -EINVAL ? "the shape of its importance matrix does not fit"
-                                     : strerror(-result));
+                   gguf_quote(fs_gguf_name(tensor)).text, reason_of(result));
     return gguf_exit_status(result);
 }
 
@@ -196,7 +205,7 @@ static int compare_pair(struct job *job, struct fs_tensor_pair *pair)
     pair->is_compared = true;
     pair->difference = judge(pair);
     diff->n_compared++;
-    fs_comparison_add(&diff->total, &pair->comparison);
+    diff->n_weighted += pair->is_weighted;
     return EX_OK;
 }
 
@@ -266,10 +275,13 @@ static int compare_pairs(struct job *job)
         diff->n_different += pair->difference != FS_SAME_TENSOR;
     }
     gguf_progress_erase(&job->progress);
+    for (size_t i = 0; i < diff->n_tensors; i++)
+        if (diff->tensors[i].is_compared && (diff->n_weighted == 0 || diff->tensors[i].is_weighted))
+            fs_comparison_add(&diff->total, &diff->tensors[i].comparison);
     return status;
 }
 
-/* The largest error first, then by name as before. */
+/* NaN first, then the largest error, then by name as before. */
 static int compare_errors(const void *a, const void *b)
 {
     const struct fs_tensor_pair *first = a, *second = b;
@@ -279,7 +291,9 @@ static int compare_errors(const void *a, const void *b)
                                           second->tensors[0] ? second->tensors[0]
                                                              : second->tensors[1]};
 
-    if (errors[0] != errors[1])
+    if (isnan(errors[0]) != isnan(errors[1]))
+        return isnan(errors[0]) ? -1 : 1;
+    if (errors[0] < errors[1] || errors[0] > errors[1])
         return errors[0] > errors[1] ? -1 : 1;
     return gguf_string_compare(fs_gguf_name(names[0]), fs_gguf_name(names[1]));
 }

@@ -170,12 +170,10 @@ static bool is_shown(const struct fs_tensor_pair *pair)
 static void print_comparisons(const struct fs_diff *diff)
 {
     const int columns = name_columns(diff);
-    size_t n_shown = 0, n_weighted = 0;
+    size_t n_shown = 0;
 
-    for (size_t i = 0; i < diff->n_tensors; i++) {
+    for (size_t i = 0; i < diff->n_tensors; i++)
         n_shown += is_shown(&diff->tensors[i]);
-        n_weighted += diff->tensors[i].is_weighted;
-    }
     if (n_shown > 0)
         printf("%-*s  %-8s %-8s %11s %12s %12s  %s\n", columns, "tensor", "<", ">", "NMSE",
                "cosine", "largest", "at");
@@ -187,8 +185,8 @@ static void print_comparisons(const struct fs_diff *diff)
     printf("%-*s  %-8s %-8s", columns, "all", "", "");
     print_errors(&diff->total);
     printf("  %zu of %zu tensors differ", n_shown, diff->n_compared);
-    if (n_weighted > 0)
-        printf(", %zu are weighted", n_weighted);
+    if (diff->n_weighted > 0)
+        printf("; the errors here are those of the %zu weighted ones", diff->n_weighted);
     putchar('\n');
 }
 
@@ -329,8 +327,8 @@ void fs_diff_print_json(const struct fs_diff *diff)
         printf("%s\n", i > 0 ? "," : "");
         print_json_tensor(diff, &diff->tensors[i]);
     }
-    printf("],\n\"total\":{\"compared\":%zu,\"different\":%zu", diff->n_compared,
-           diff->n_different);
+    printf("],\n\"total\":{\"compared\":%zu,\"different\":%zu,\"weighted\":%zu", diff->n_compared,
+           diff->n_different, diff->n_weighted);
     print_json_errors(&diff->total);
     printf("}}\n");
 }

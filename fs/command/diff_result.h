@@ -38,7 +38,8 @@ struct fs_diff {
     struct fs_tensor_pair *tensors; /* those chosen, first those that differ most; owned */
     size_t n_tensors;
     size_t n_compared, n_different; /* tensors */
-    struct fs_comparison total;
+    size_t n_weighted;              /* of those compared */
+    struct fs_comparison total;     /* of the weighted tensors; if there are none, of all */
 };
 
 void fs_diff_print(const struct fs_diff *diff);

@@ -164,7 +164,8 @@ void fs_diff_draw(const struct fs_diff *diff, FILE *out)
     write_text(out, diff->paths[1], strlen(diff->paths[1]));
     fprintf(out, "</text>\n<text x=\"%d\" y=\"38\">compared with ", MARGIN);
     write_text(out, diff->paths[0], strlen(diff->paths[0]));
-    fprintf(out, "; %.4g over all tensors</text>\n", fs_comparison_nmse(&diff->total));
+    fprintf(out, "; %.4g over all %stensors</text>\n", fs_comparison_nmse(&diff->total),
+            diff->n_weighted > 0 ? "weighted " : "");
     draw_labels(out, grid, left, bottom);
     draw_legend(out, left, bottom + 48);
     fprintf(out, "</g>\n");

@@ -4,6 +4,7 @@
 #include "fs/tree/decoded.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,10 +38,16 @@ static const struct gguf_tensor *find(const struct gguf_model *model, struct ggu
     return NULL;
 }
 
+/* Read numbers that must be finite and not negative. Returns 0, -EDOM, or the error of reading. */
 static int read_floats(const struct gguf_model *model, const struct gguf_tensor *tensor, float *out)
 {
-    return fs_decoded_read(model, tensor, &(struct fs_conversion){.format = FS_F32}, 0,
-                           tensor->n_elements * sizeof *out, (char *)out);
+    const int result = fs_decoded_read(model, tensor, &(struct fs_conversion){.format = FS_F32}, 0,
+                                       tensor->n_elements * sizeof *out, (char *)out);
+
+    for (uint64_t i = 0; result == 0 && i < tensor->n_elements; i++)
+        if (!isfinite(out[i]) || out[i] < 0)
+            return -EDOM;
+    return result;
 }
 
 int fs_imatrix_get(const struct gguf_model *imatrix, const struct gguf_tensor *tensor,
@@ -67,12 +74,15 @@ int fs_imatrix_get(const struct gguf_model *imatrix, const struct gguf_tensor *t
     result = read_floats(imatrix, sums, values);
     if (result == 0)
         result = read_floats(imatrix, counts, of_matrix);
+    for (uint64_t i = 0; result == 0 && i < sums->n_elements; i++) {
+        values[i] = of_matrix[i / sums->ne[0]] > 0 ? values[i] / of_matrix[i / sums->ne[0]] : 0;
+        if (!isfinite(values[i])) /* it overflows */
+            result = -EDOM;
+    }
     if (result < 0) {
         free(values);
         return result;
     }
-    for (uint64_t i = 0; i < sums->n_elements; i++)
-        values[i] = of_matrix[i / sums->ne[0]] > 0 ? values[i] / of_matrix[i / sums->ne[0]] : 0;
     *weights = (struct fs_column_weights){values, tensor->ne[0], counts->n_elements, tensor->ne[1]};
     return 0;
 }

@@ -165,14 +165,32 @@ class TestDiff(mounting.MountTestCase):
         means = [sums.reshape(4, 70)[i] / counts[i] if counts[i] else numpy.zeros(70, "<f4") for i in range(4)]
         weights = numpy.repeat(numpy.array(means, "<f4").reshape(4, 1, 70), 11, axis=1).reshape(-1)
         a, b = (data.astype(numpy.float64) for data in values)
-        found = {tensor["name"]: tensor for tensor in self.diff(1, "--imatrix", imatrix, *paths)["tensors"]}
+        result = self.diff(1, "--imatrix", imatrix, *paths)
+        found = {tensor["name"]: tensor for tensor in result["tensors"]}
         self.assertEqual([True, False], [found[name]["weighted"] for name in ("experts", "plain")])
         self.check_tensor(found["experts"], a, b, weights.astype(numpy.float64))
         self.check_tensor(found["plain"], a, b)
+        # Sums of weighted and plain products do not add up.
+        self.assertEqual((2, 1), (result["total"]["compared"], result["total"]["weighted"]))
+        for name in ("nmse", "cosine", "largest_error"):
+            self.assertEqual(found["experts"][name], result["total"][name])
+        self.assertIn("2 of 2 tensors differ; the errors here are those of the 1 weighted",
+                      self.run_ggufs(1, "--diff", "--imatrix", imatrix, *paths))
+        plain = self.diff(1, "--imatrix", imatrix, *paths, "plain")["total"]
+        self.assertEqual((0, found["plain"]["nmse"]), (plain["weighted"], plain["nmse"]))
         self.assertIn("not an importance matrix", self.run_ggufs(65, "--diff", "--imatrix", paths[0], *paths))
         wrong = self.write("wrong.gguf", [(b"experts.in_sum2", [69, 4], F32, bytes(69 * 16)),
                                           (b"experts.counts", [1, 4], F32, counts.tobytes())])
         self.assertIn("does not fit", self.run_ggufs(65, "--diff", "--imatrix", wrong, *paths))
+        for name, index, value in (("in_sum2", 3, numpy.nan), ("in_sum2", 75, -1), ("in_sum2", 0, numpy.inf),
+                                   ("counts", 1, numpy.nan), ("counts", 0, -5), ("counts", 0, 1e-44)):
+            bad = {"in_sum2": sums.copy(), "counts": counts.copy()}
+            bad[name][index] = value
+            wrong = self.write("wrong.gguf", [(b"experts.in_sum2", [70, 4], F32, bad["in_sum2"].tobytes()),
+                                              (b"experts.counts", [1, 4], F32, bad["counts"].tobytes())])
+            message = self.run_ggufs(65, "--diff", "--imatrix", wrong, *paths)
+            self.assertIn('tensor "experts": its importance matrix has a sum, count or mean', message)
+            self.assertIn("must be finite and at least 0", message)
 
     def test_picture(self):
         tensors = [(b"blk.%d.<w>" % i, [2], F32, numpy.array([1, i], "<f4").tobytes()) for i in range(3)]
