@@ -325,6 +325,25 @@ class CheckpointTest(mounting.MountTestCase):
         built.layer()
         self.expect_unsupported(built, '"blk.0.attn_q.weight"')
 
+    def test_too_many_pieces(self):
+        """A header of few bytes can ask for millions of rearranged rows."""
+        built = Built("falcon", **{"block_count": 5, "embedding_length": 1,
+                                   "attention.head_count": 2700, "attention.head_count_kv": 2700})
+        built.key("attention.layer_norm_epsilon", FLOAT32, 1e-5)
+        built.rest()
+        for i in range(5):
+            built.tensor(f"blk.{i}.attn_qkv.weight", 3 * 2700, 1)
+        self.expect_unsupported(built, 'Tensor "blk.4.attn_qkv.weight"', "over 32768, the limit")
+
+    def test_long_arrays_are_not_by_layer(self):
+        built = Built("llama", **{"attention.head_count": None})
+        built.key("attention.head_count", ARRAY, Array(UINT32, [N_HEAD] * 2000))
+        built.key("attention.head_count_kv", UINT32, N_HEAD)
+        built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
+        built.rest()
+        built.layer()
+        self.expect_unsupported(built, '"blk.0.attn_q.weight"')
+
     def test_wrong_kinds_of_values(self):
         """Keys of other types than usual do no harm."""
         built = llama()

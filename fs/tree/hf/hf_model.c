@@ -18,6 +18,88 @@ static int compare_names(const void *a, const void *b)
                                fs_hf_tensor_name(*(const struct gguf_tensor *const *)b));
 }
 
+static bool is_number(const struct gguf_value *value, double *number)
+{
+    switch (value->type) {
+    case GGUF_UINT8:
+    case GGUF_UINT16:
+    case GGUF_UINT32:
+    case GGUF_UINT64:
+        *number = (double)value->u64;
+        return true;
+    case GGUF_INT8:
+    case GGUF_INT16:
+    case GGUF_INT32:
+    case GGUF_INT64:
+        *number = (double)value->i64;
+        return true;
+    case GGUF_FLOAT32:
+        *number = (double)value->f32;
+        return true;
+    case GGUF_FLOAT64:
+        *number = value->f64;
+        return true;
+    case GGUF_BOOL:
+        *number = value->boolean;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Return true if the value is an array with a number for each layer. */
+static bool is_by_layer(const struct gguf_value *value)
+{
+    return value->type == GGUF_ARRAY && value->array.n_elements <= FS_HF_MAX_LAYERS;
+}
+
+static void find_largest(struct fs_hf_key *key)
+{
+    const struct gguf_value *all = &key->key->value;
+    struct gguf_cursor cursor;
+    struct gguf_value value;
+    double number;
+
+    key->has_largest = is_number(all, &key->largest);
+    if (!is_by_layer(all))
+        return;
+    cursor = gguf_array_begin(&all->array);
+    for (uint64_t i = 0; i < all->array.n_elements; i++) {
+        gguf_array_next(&cursor, all->array.element_type, &value);
+        if (!is_number(&value, &number))
+            return;
+        if (!key->has_largest || number > key->largest)
+            key->largest = number;
+        key->has_largest = true;
+    }
+}
+
+/* Compare names, and then places in the file. */
+static int compare_keys(const void *a, const void *b)
+{
+    const struct gguf_key *first = ((const struct fs_hf_key *)a)->key;
+    const struct gguf_key *second = ((const struct fs_hf_key *)b)->key;
+    const int result = gguf_string_compare(first->name, second->name);
+
+    return result != 0 ? result : (first > second) - (first < second);
+}
+
+static void sort_keys(struct fs_hf_model *hf)
+{
+    const uint64_t n_all = hf->model->n_keys;
+
+    for (uint64_t i = 0; i < n_all; i++)
+        hf->keys[i] = (struct fs_hf_key){.key = &hf->model->keys[i]};
+    qsort(hf->keys, (size_t)n_all, sizeof *hf->keys, compare_keys);
+    for (uint64_t i = 0; i < n_all; i++) {
+        if (hf->n_keys > 0 &&
+            gguf_string_compare(hf->keys[hf->n_keys - 1].key->name, hf->keys[i].key->name) == 0)
+            continue;
+        hf->keys[hf->n_keys] = hf->keys[i];
+        find_largest(&hf->keys[hf->n_keys++]);
+    }
+}
+
 int fs_hf_model_make(const struct gguf_model *model, struct fs_hf_model *hf)
 {
     const struct gguf_key *key = gguf_find_key(model, "general.architecture");
@@ -26,18 +108,22 @@ int fs_hf_model_make(const struct gguf_model *model, struct fs_hf_model *hf)
     if (key && key->value.type == GGUF_STRING)
         hf->architecture = key->value.string;
     hf->by_name = malloc((size_t)(model->n_tensors + 1) * sizeof *hf->by_name);
-    if (!hf->by_name)
+    hf->keys = malloc((size_t)(model->n_keys + 1) * sizeof *hf->keys);
+    if (!hf->by_name || !hf->keys)
         return -ENOMEM;
     for (uint64_t i = 0; i < model->n_tensors; i++)
         hf->by_name[i] = &model->tensors[i];
     qsort(hf->by_name, (size_t)model->n_tensors, sizeof *hf->by_name, compare_names);
+    sort_keys(hf);
     return 0;
 }
 
 void fs_hf_model_free(struct fs_hf_model *hf)
 {
     free(hf->by_name);
+    free(hf->keys);
     hf->by_name = NULL;
+    hf->keys = NULL;
 }
 
 /* ---- tensors ---- */
@@ -128,92 +214,80 @@ const struct gguf_tensor *fs_hf_any_tensor(const struct fs_hf_model *hf, const c
 
 /* ---- keys ---- */
 
-const struct gguf_key *fs_hf_key(const struct fs_hf_model *hf, const char *name)
+static int compare_with_key(const void *name, const void *key)
+{
+    return gguf_string_compare(*(const struct gguf_string *)name,
+                               ((const struct fs_hf_key *)key)->key->name);
+}
+
+static const struct fs_hf_key *find_exactly(const struct fs_hf_model *hf, const char *name)
+{
+    const struct gguf_string string = {name, strlen(name)};
+
+    return bsearch(&string, hf->keys, (size_t)hf->n_keys, sizeof *hf->keys, compare_with_key);
+}
+
+/* Find the key "ARCHITECTURE.name" or else "name". */
+static const struct fs_hf_key *find_key(const struct fs_hf_model *hf, const char *name)
 {
     char full[256];
     const int n = snprintf(full, sizeof full, "%.*s.%s", (int)hf->architecture.length_bytes,
                            hf->architecture.data, name);
-    const struct gguf_key *key =
-        n > 0 && (size_t)n < sizeof full ? gguf_find_key(hf->model, full) : NULL;
+    const struct fs_hf_key *key = n > 0 && (size_t)n < sizeof full ? find_exactly(hf, full) : NULL;
 
-    return key ? key : gguf_find_key(hf->model, name);
+    return key ? key : find_exactly(hf, name);
 }
 
-static bool is_number(const struct gguf_value *value, double *number)
+const struct gguf_key *fs_hf_key(const struct fs_hf_model *hf, const char *name)
 {
-    switch (value->type) {
-    case GGUF_UINT8:
-    case GGUF_UINT16:
-    case GGUF_UINT32:
-    case GGUF_UINT64:
-        *number = (double)value->u64;
-        return true;
-    case GGUF_INT8:
-    case GGUF_INT16:
-    case GGUF_INT32:
-    case GGUF_INT64:
-        *number = (double)value->i64;
-        return true;
-    case GGUF_FLOAT32:
-        *number = (double)value->f32;
-        return true;
-    case GGUF_FLOAT64:
-        *number = value->f64;
-        return true;
-    case GGUF_BOOL:
-        *number = value->boolean;
-        return true;
-    default:
-        return false;
-    }
+    const struct fs_hf_key *key = find_key(hf, name);
+
+    return key ? key->key : NULL;
 }
 
-/* The layer that stands for the largest element of an array. */
-#define LARGEST UINT64_MAX
+double fs_hf_float(const struct fs_hf_model *hf, const char *name, double otherwise)
+{
+    const struct fs_hf_key *key = find_key(hf, name);
+
+    return key && key->has_largest ? key->largest : otherwise;
+}
 
 double fs_hf_float_at(const struct fs_hf_model *hf, const char *name, uint64_t layer,
                       double otherwise)
 {
-    const struct gguf_key *key = fs_hf_key(hf, name);
-    struct gguf_value value;
+    const struct fs_hf_key *key = find_key(hf, name);
+    const struct gguf_array *array;
     struct gguf_cursor cursor;
-    double number = otherwise, largest = otherwise;
-    bool is_found = false;
+    struct gguf_value value;
+    double number;
 
-    if (!key)
+    if (!key || !key->has_largest)
         return otherwise;
-    if (key->value.type != GGUF_ARRAY)
-        return is_number(&key->value, &number) ? number : otherwise;
-    cursor = gguf_array_begin(&key->value.array);
-    for (uint64_t i = 0; i < key->value.array.n_elements && (layer == LARGEST || i <= layer); i++) {
-        gguf_array_next(&cursor, key->value.array.element_type, &value);
-        if (!is_number(&value, &number))
-            return otherwise;
-        if (layer == i)
-            return number;
-        if (!is_found || number > largest)
-            largest = number;
-        is_found = true;
-    }
-    return layer == LARGEST ? largest : otherwise;
+    if (key->key->value.type != GGUF_ARRAY)
+        return key->largest;
+    array = &key->key->value.array;
+    if (layer >= array->n_elements)
+        return otherwise;
+    cursor = gguf_array_begin(array);
+    cursor.offset = layer * gguf_value_type_bytes(array->element_type);
+    gguf_array_next(&cursor, array->element_type, &value);
+    return is_number(&value, &number) ? number : otherwise;
+}
+
+static uint64_t whole(double number, uint64_t otherwise)
+{
+    return number >= 0 && number < 0x1p63 ? (uint64_t)number : otherwise;
 }
 
 uint64_t fs_hf_number_at(const struct fs_hf_model *hf, const char *name, uint64_t layer,
                          uint64_t otherwise)
 {
-    const double number = fs_hf_float_at(hf, name, layer, (double)otherwise);
-
-    return number >= 0 && number < 0x1p63 ? (uint64_t)number : otherwise;
+    return whole(fs_hf_float_at(hf, name, layer, (double)otherwise), otherwise);
 }
 
 uint64_t fs_hf_number(const struct fs_hf_model *hf, const char *name, uint64_t otherwise)
 {
-    return fs_hf_number_at(hf, name, LARGEST, otherwise);
-}
-
-double fs_hf_float(const struct fs_hf_model *hf, const char *name, double otherwise)
-{
-    return fs_hf_float_at(hf, name, LARGEST, otherwise);
+    return whole(fs_hf_float(hf, name, (double)otherwise), otherwise);
 }
 
 bool fs_hf_bool(const struct fs_hf_model *hf, const char *name, bool otherwise)

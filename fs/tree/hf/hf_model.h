@@ -8,10 +8,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* No model comes near this limit. Longer arrays do not have a number for each layer. */
+#define FS_HF_MAX_LAYERS 1024u
+
+/* A key, and what is asked of it often. */
+struct fs_hf_key {
+    const struct gguf_key *key;
+    bool has_largest; /* its value is a number, or an array of numbers for layers */
+    double largest;
+};
+
 struct fs_hf_model {
     const struct gguf_model *model;
     struct gguf_string architecture;    /* general.architecture; empty if there is none */
     const struct gguf_tensor **by_name; /* all tensors, sorted by name */
+    struct fs_hf_key *keys;             /* the first of each name, sorted by name */
+    uint64_t n_keys;
 };
 
 /* A pattern that a name matched: the numbers that its placeholders stand for, and the rest. */
@@ -53,7 +65,7 @@ const struct gguf_key *fs_hf_key(const struct fs_hf_model *hf, const char *name)
 
 /*
  * Return the number that a key holds for a layer: the key's value, or that element of an array.
- * `otherwise` if there is no such number.
+ * `otherwise` if there is no such number, or the array has over FS_HF_MAX_LAYERS elements.
  */
 uint64_t fs_hf_number_at(const struct fs_hf_model *hf, const char *name, uint64_t layer,
                          uint64_t otherwise);

@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No model comes near these limits. */
-#define MAX_TENSORS 262144u
-#define MAX_PIECES  8192u
-#define MAX_LAYERS  4096u
+/*
+ * No model comes near these limits: DeepSeek V3 has two pieces for each of 128 heads in 61 layers.
+ * Each piece takes time and memory, however few bytes of the header ask for it.
+ */
+#define MAX_TENSORS     262144u
+#define MAX_MORE_PIECES 32768u
 
 #define MAX_TABLES (sizeof((struct fs_hf_row *)0)->rules / sizeof(struct fs_hf_rule *))
 
@@ -58,8 +60,12 @@ static int append(struct fs_hf_tensors *tensors, const struct fs_hf_tensor *tens
     return 0;
 }
 
-/* Check that all pieces lie in their tensors and make up the whole shape. */
-static int check(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor)
+/*
+ * Check that all pieces lie in their tensors and make up the whole shape. Returns 0, -ENOMEM,
+ * -E2BIG if the checkpoint would have too many pieces, or -EINVAL or -EOVERFLOW.
+ */
+static int check(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor,
+                 struct fs_hf_tensors *tensors)
 {
     char name[FS_HF_NAME_BYTES];
     struct fs_hf_arranged arranged = {.n_pieces = 1};
@@ -71,8 +77,8 @@ static int check(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor
         int result = fs_hf_tensor_arrange(hf, tensor, piece, &arranged);
         struct fs_arranged *made;
 
-        if (result == 0 && arranged.n_pieces > MAX_PIECES)
-            result = -EINVAL;
+        if (result == 0 && arranged.n_pieces > MAX_MORE_PIECES - tensors->n_more_pieces + 1)
+            result = -E2BIG;
         if (result == 0)
             result = fs_arranged_make(&arranged.piece, FS_F32, &made);
         if (result < 0)
@@ -86,6 +92,7 @@ static int check(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor
         if (__builtin_mul_overflow(n_elements, arranged.shape[i], &n_elements))
             return -EINVAL;
     }
+    tensors->n_more_pieces += arranged.n_pieces - 1;
     return n_elements == n_bytes / sizeof(float) ? 0 : -EINVAL;
 }
 
@@ -119,7 +126,12 @@ static int add_tensors(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
         if (tensors->count == MAX_TENSORS)
             return add_line(obstacles, "Tensor %s has %" PRIu64 " experts.\n", quoted.text,
                             n_parts);
-        result = check(hf, made);
+        result = check(hf, made, tensors);
+        if (result == -E2BIG)
+            return add_line(obstacles,
+                            "Tensor %s has heads that bring the checkpoint's rearranged pieces "
+                            "over %u, the limit.\n",
+                            quoted.text, MAX_MORE_PIECES);
         if (result == -EINVAL || result == -EOVERFLOW)
             return add_line(obstacles,
                             "The shape of tensor %s does not fit the keys of the metadata.\n",
@@ -152,12 +164,14 @@ int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row
 {
     /* Layers that predict further tokens come last, and have no place in the checkpoint. */
     const uint64_t n_layer = fs_hf_n_layer(hf);
-    bool has_tensors[MAX_LAYERS] = {false};
+    bool has_tensors[FS_HF_MAX_LAYERS] = {false};
     int result = 0;
 
     *tensors = (struct fs_hf_tensors){0};
-    if (n_layer > MAX_LAYERS)
-        return add_line(obstacles, "The model says that it has %" PRIu64 " layers.\n", n_layer);
+    if (n_layer > FS_HF_MAX_LAYERS)
+        return add_line(obstacles,
+                        "The model says that it has %" PRIu64 " layers, over %u, the limit.\n",
+                        n_layer, FS_HF_MAX_LAYERS);
     for (uint64_t i = 0; result == 0 && i < hf->model->n_tensors; i++) {
         struct fs_hf_tensor made = {.tensor = &hf->model->tensors[i]};
 

@@ -23,6 +23,7 @@ struct fs_hf_tensors {
     struct fs_hf_tensor *list; /* in the order of the file */
     size_t count;
     size_t room;
+    uint64_t n_more_pieces; /* arrangements beyond one for each tensor */
 };
 
 /*
