@@ -335,6 +335,18 @@ class CheckpointTest(mounting.MountTestCase):
             built.tensor(f"blk.{i}.attn_qkv.weight", 3 * 2700, 1)
         self.expect_unsupported(built, 'Tensor "blk.4.attn_qkv.weight"', "over 32768, the limit")
 
+    def test_duplicate_names(self):
+        """Experts joined in one tensor, and those of the first files."""
+        built = Built("llama", expert_count=2, expert_used_count=1)
+        built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
+        built.rest()
+        built.layer()
+        built.tensor("blk.0.ffn_gate_exps.weight", 2, N_FF, N_EMBD)
+        built.tensor("blk.0.ffn_gate.0.weight", N_FF, N_EMBD)
+        self.expect_unsupported(built, 'Both "blk.0.ffn_gate_exps.weight" and '
+                                '"blk.0.ffn_gate.0.weight" become tensor '
+                                '"model.layers.0.block_sparse_moe.experts.0.w1.weight"')
+
     def test_long_arrays_are_not_by_layer(self):
         built = Built("llama", **{"attention.head_count": None})
         built.key("attention.head_count", ARRAY, Array(UINT32, [N_HEAD] * 2000))

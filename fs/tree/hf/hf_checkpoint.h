@@ -36,7 +36,7 @@ struct fs_hf_checkpoint {
 
 /*
  * Plan the checkpoint of a tree, with shards of up to shard_bytes of data. Sets tree->hf, which
- * fs_hf_free() frees. Returns 0, -ENOMEM or -EOVERFLOW.
+ * fs_hf_free() frees. Returns 0 or a negative errno.
  */
 int fs_hf_make(struct fs_tree *tree, uint64_t shard_bytes);
 void fs_hf_free(struct fs_hf_checkpoint *checkpoint);

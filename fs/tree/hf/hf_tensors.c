@@ -1,6 +1,7 @@
 #include "fs/tree/hf/hf_tensors.h"
 
 #include "gguf/support/grow.h"
+#include "gguf/support/keyed_hash.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -158,6 +159,61 @@ static int add_numbers(const struct fs_hf_rule *rules, uint64_t n_layer,
     return result;
 }
 
+/* ---- names that several tensors become ---- */
+
+struct hashed {
+    uint64_t hash; /* of the name */
+    const struct fs_hf_tensor *tensor;
+};
+
+static int compare_hashed(const void *a, const void *b)
+{
+    const struct hashed *first = a, *second = b;
+    char first_name[FS_HF_NAME_BYTES], second_name[FS_HF_NAME_BYTES];
+
+    if (first->hash != second->hash)
+        return first->hash < second->hash ? -1 : 1;
+    fs_hf_tensor_write_name(first->tensor, first_name);
+    fs_hf_tensor_write_name(second->tensor, second_name);
+    return strcmp(first_name, second_name);
+}
+
+/* Return what a tensor is made from. */
+static struct gguf_quoted quote_source(const struct fs_hf_tensor *tensor)
+{
+    const char *key = tensor->rule->gguf;
+
+    return gguf_quote(tensor->tensor ? fs_hf_tensor_name(tensor->tensor)
+                                     : (struct gguf_string){key, strlen(key)});
+}
+
+/* Add a line for each two tensors that have the same name in the checkpoint. */
+static int find_duplicates(const struct fs_hf_tensors *tensors, struct gguf_buffer *obstacles)
+{
+    struct hashed *sorted = malloc((tensors->count + 1) * sizeof *sorted);
+    char name[FS_HF_NAME_BYTES];
+    struct gguf_hash_key key;
+    int result = sorted ? gguf_hash_key_make(&key) : -ENOMEM;
+
+    for (size_t i = 0; result == 0 && i < tensors->count; i++) {
+        fs_hf_tensor_write_name(&tensors->list[i], name);
+        sorted[i] = (struct hashed){gguf_hash(&key, name, strlen(name)), &tensors->list[i]};
+    }
+    if (result == 0)
+        qsort(sorted, tensors->count, sizeof *sorted, compare_hashed);
+    for (size_t i = 1; result == 0 && i < tensors->count; i++) {
+        const struct fs_hf_tensor *a = sorted[i - 1].tensor, *b = sorted[i].tensor;
+
+        if (compare_hashed(&sorted[i - 1], &sorted[i]) != 0)
+            continue;
+        fs_hf_tensor_write_name(a, name);
+        result = add_line(obstacles, "Both %s and %s become tensor \"%s\" of the checkpoint.\n",
+                          quote_source(a < b ? a : b).text, quote_source(a < b ? b : a).text, name);
+    }
+    free(sorted);
+    return result;
+}
+
 int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row,
                        struct fs_hf_tensors *tensors, struct gguf_buffer *unused,
                        struct gguf_buffer *obstacles)
@@ -192,7 +248,7 @@ int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row
             result = add_line(obstacles, "Layers %" PRIu64 " to %" PRIu64 " have no tensors.\n", i,
                               end - 1);
     }
-    return result;
+    return result < 0 ? result : find_duplicates(tensors, obstacles);
 }
 
 void fs_hf_tensors_free(struct fs_hf_tensors *tensors)

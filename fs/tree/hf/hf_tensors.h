@@ -28,8 +28,8 @@ struct fs_hf_tensors {
 
 /*
  * Find the checkpoint's tensors by the rules of a row. Lines about tensors that no rule uses are
- * added to `unused`, and lines about what does not fit to `obstacles`. Returns 0 or -ENOMEM. Call
- * fs_hf_tensors_free() in any case.
+ * added to `unused`, and lines about what does not fit to `obstacles`. Returns 0, -ENOMEM or the
+ * error of gguf_hash_key_make(). Call fs_hf_tensors_free() in any case.
  */
 int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row,
                        struct fs_hf_tensors *tensors, struct gguf_buffer *unused,
