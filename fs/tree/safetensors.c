@@ -37,9 +37,20 @@ enum fs_format fs_dtype_of(const struct fs_tree *tree, const struct gguf_tensor 
     case FS_DTYPE_STORED:
         break;
     }
-    if (!tensor->type || tensor->type->id == DEQUANT_F32)
+    if (!tensor->type)
         return FS_F32;
-    return tensor->type->id == DEQUANT_F16 ? FS_F16 : FS_BF16;
+    switch (tensor->type->id) {
+    case DEQUANT_F32:
+    case DEQUANT_F64:
+    case DEQUANT_I16:
+    case DEQUANT_I32:
+    case DEQUANT_I64:
+        return FS_F32;
+    case DEQUANT_F16:
+        return FS_F16;
+    default:
+        return FS_BF16;
+    }
 }
 
 /* GGUF's names of these types are those of safetensors. */

@@ -40,7 +40,10 @@ struct fs_safetensor {
  */
 bool fs_dtype_is_kept(const struct fs_tree *tree, const struct gguf_tensor *tensor);
 
-/* Return the format of a tensor's numbers in safetensors files. */
+/*
+ * Return the format of a tensor's numbers in safetensors files. By default, float64 and integers
+ * that BF16 would round give FS_F32, which matters only where they are not kept, as in hf/.
+ */
 enum fs_format fs_dtype_of(const struct fs_tree *tree, const struct gguf_tensor *tensor);
 
 /* Return the name of a tensor's dtype in safetensors files. Its type must have a decoder. */

@@ -11,6 +11,7 @@ LETTERS = {UINT8: "B", INT8: "b", UINT16: "H", INT16: "h", UINT32: "I", INT32: "
            BOOL: "B", UINT64: "Q", INT64: "q", FLOAT64: "d"}
 
 F32, F16, Q4_0, Q8_0, Q4_K, I8 = 0, 1, 2, 8, 12, 24
+I16, I32, I64, F64 = range(25, 29)
 
 
 class Array(NamedTuple):

@@ -9,7 +9,8 @@ import os
 import unittest
 
 import mounting
-from gguf_file import ARRAY, BOOL, F16, F32, FLOAT32, STRING, UINT32, Array, GgufFile
+from gguf_file import (ARRAY, BOOL, F16, F32, F64, FLOAT32, I16, I32, I64, STRING, UINT32, Array,
+                       GgufFile)
 
 try:
     import numpy
@@ -61,7 +62,9 @@ class Built:
         self.file.key(f"{self.architecture}.{name}".encode(), value_type, value)
 
     def tensor(self, name, *shape, type_id=F32):
-        array = self.random.standard_normal(shape).astype({F32: "<f4", F16: "<f2"}[type_id])
+        numbers = self.random.standard_normal(shape) * (1 if type_id in (F32, F16, F64) else 8000)
+        array = numbers.astype({F32: "<f4", F16: "<f2", F64: "<f8", I16: "<i2", I32: "<i4",
+                                I64: "<i8"}[type_id])
         self.arrays[name] = array
         self.file.tensor(name.encode(), list(reversed(shape)), type_id, array.tobytes())
         return array
@@ -144,6 +147,18 @@ class CheckpointTest(mounting.MountTestCase):
         self.assertEqual("bfloat16", self.config(hf)["torch_dtype"])
         numpy.testing.assert_allclose(built.arrays["output_norm.weight"],
                                       arrays["model.norm.weight"], rtol=2**-8)
+
+    def test_wide_numbers_become_float32(self):
+        """BF16 would round them."""
+        built = llama(n_layer=4)
+        for i, type_id in enumerate((F64, I16, I32, I64)):
+            built.tensor(f"blk.{i}.attn_q.bias", N_EMBD, type_id=type_id)
+        arrays, dtypes = read_safetensors(os.path.join(self.open(built), "model.safetensors"))
+        for i in range(4):
+            name = f"model.layers.{i}.self_attn.q_proj.bias"
+            self.assertEqual("F32", dtypes[name])
+            self.expect(arrays, name, unpermuted(
+                built.arrays[f"blk.{i}.attn_q.bias"].astype("<f4"), N_HEAD))
 
     def test_shards(self):
         built = llama(n_layer=3)
