@@ -263,6 +263,25 @@ class CheckpointTest(mounting.MountTestCase):
         self.assertEqual("longrope", rope["rope_type"])
         numpy.testing.assert_allclose(rope["short_factor"], built.arrays["rope_freqs.weight"])
 
+    def test_long_factors(self):
+        for n_long in (2, 3, None):
+            with self.subTest(n_long=n_long):
+                built = llama()
+                built.tensor("rope_factors_short.weight", 2)
+                if n_long:
+                    built.tensor("rope_factors_long.weight", n_long)
+                if n_long == 2:
+                    rope = self.config(self.open(built))["rope_parameters"]
+                    for kind in ("short", "long"):
+                        numpy.testing.assert_allclose(rope[f"{kind}_factor"],
+                                                      built.arrays[f"rope_factors_{kind}.weight"])
+                elif n_long:
+                    self.expect_unsupported(built, '"rope_factors_long.weight" has 3 factors, and '
+                                            '"rope_factors_short.weight" has 2')
+                else:
+                    self.expect_unsupported(built, 'no tensor "rope_factors_long.weight" of 2 factors')
+                mounting.unmount(self.mountpoint)
+
     def test_linear_scaling_of_first_files(self):
         built = llama()
         built.key("rope.scale_linear", FLOAT32, 4)

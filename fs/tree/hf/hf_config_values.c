@@ -189,14 +189,12 @@ static void write_mscale(struct fs_hf_config *config, unsigned factor)
     fs_hf_member_float(config, "mscale_all_dim", multiplier * factor);
 }
 
-static void write_longrope(struct fs_hf_config *config, const float *factors, size_t n)
+static void write_longrope(struct fs_hf_config *config, const float *short_factors,
+                           const float *long_factors, size_t n)
 {
-    float long_factors[FS_HF_MAX_FACTORS];
-    const size_t n_long = fs_hf_read_factors(config, "rope_factors_long.weight", long_factors);
-
     fs_hf_member_json(config, "rope_type", "\"longrope\"");
-    write_factors(config, "short_factor", factors, n);
-    write_factors(config, "long_factor", n_long == n ? long_factors : factors, n);
+    write_factors(config, "short_factor", short_factors, n);
+    write_factors(config, "long_factor", long_factors, n);
     /* These scales are in no key; all published models have this one. */
     if (gguf_string_equals(config->hf->architecture, "phimoe")) {
         fs_hf_member_json(config, "short_mscale", "1.243163121016122");
@@ -216,12 +214,23 @@ static bool write_scaling(struct fs_hf_config *config, double theta, unsigned ms
 {
     const struct fs_hf_model *hf = config->hf;
     const struct gguf_key *type = fs_hf_key(hf, "rope.scaling.type");
-    float factors[FS_HF_MAX_FACTORS];
+    float factors[FS_HF_MAX_FACTORS], long_factors[FS_HF_MAX_FACTORS];
     struct llama3 rope;
     size_t n;
 
     if ((n = fs_hf_read_factors(config, "rope_factors_short.weight", factors)) > 0) {
-        write_longrope(config, factors, n);
+        const size_t n_long = fs_hf_read_factors(config, "rope_factors_long.weight", long_factors);
+
+        if (!fs_hf_tensor(hf, "rope_factors_long.weight"))
+            fs_hf_problem(config, "it has no tensor \"rope_factors_long.weight\" of %zu factors",
+                          n);
+        else if (n_long != n)
+            fs_hf_problem(config,
+                          "tensor \"rope_factors_long.weight\" has %zu factors, and "
+                          "\"rope_factors_short.weight\" has %zu",
+                          n_long, n);
+        else
+            write_longrope(config, factors, long_factors, n);
         write_original_context(config);
         return true;
     }
@@ -233,7 +242,7 @@ static bool write_scaling(struct fs_hf_config *config, double theta, unsigned ms
             fs_hf_member_float(config, "high_freq_factor", (double)rope.high_frequency);
             fs_hf_member_unsigned(config, "original_max_position_embeddings", rope.n_ctx);
         } else {
-            write_longrope(config, factors, n);
+            write_longrope(config, factors, factors, n);
             fs_hf_member_json(config, "attention_factor", "1.0");
         }
         return true;
