@@ -4,6 +4,7 @@
 tests/clients/test_checkpoints.py loads real models with transformers.
 """
 
+import errno
 import json
 import os
 import unittest
@@ -106,6 +107,10 @@ class CheckpointTest(mounting.MountTestCase):
     def open(self, built, *options):
         self.mount(built.file.write(self.path("model.gguf")), *options)
         return os.path.join(self.mountpoint, "hf")
+
+    def data_of(self, path):
+        with open(path, "rb") as file:
+            return file.read()
 
     def config(self, hf):
         with open(os.path.join(hf, "config.json"), encoding="utf-8") as file:
@@ -280,6 +285,47 @@ class CheckpointTest(mounting.MountTestCase):
                                             '"rope_factors_short.weight" has 2')
                 else:
                     self.expect_unsupported(built, 'no tensor "rope_factors_long.weight" of 2 factors')
+                mounting.unmount(self.mountpoint)
+
+    def test_factors_that_change(self):
+        """config.json keeps the factors of the start, and so its size."""
+        built = llama()
+        old = built.tensor("rope_freqs.weight", 2).tobytes()
+        path = os.path.join(self.open(built), "config.json")
+        size = os.stat(path).st_size
+        data = self.data_of(self.path("model.gguf"))
+        with open(self.path("model.gguf"), "r+b") as file:
+            file.seek(data.index(old))
+            file.write(numpy.array([1.2345678e-30, 1], "<f4").tobytes())
+        self.assertEqual(size, len(self.data_of(path)))
+        rope = self.config(os.path.dirname(path))["rope_parameters"]
+        numpy.testing.assert_allclose(rope["short_factor"], built.arrays["rope_freqs.weight"])
+
+    def test_factors_that_arrive(self):
+        """With -o partial, config.json has its final size before its factors are there."""
+        for names in (["rope_freqs"], ["rope_factors_short", "rope_factors_long"]):
+            with self.subTest(names):
+                built = llama()
+                if len(names) == 2:
+                    built.key("rope.scaling.type", STRING, b"longrope")
+                factors = [built.tensor(f"{name}.weight", 2) for name in names]
+                data = built.file.to_bytes()
+                end = data.index(factors[0].tobytes())
+                model = self.write("model.gguf", data[:end])
+                self.mount(model, "-o", "partial")
+                hf = os.path.join(self.mountpoint, "hf")
+                path = os.path.join(hf, "config.json")
+                size = os.stat(path).st_size
+                for _ in range(2):
+                    with self.assertRaises(OSError) as caught:
+                        self.data_of(path)
+                    self.assertEqual(errno.EIO, caught.exception.errno)
+                with open(model, "ab") as file:
+                    file.write(data[end:])
+                self.assertEqual(size, len(self.data_of(path)))
+                rope = self.config(hf)["rope_parameters"]
+                numpy.testing.assert_allclose(rope["short_factor"], factors[0])
+                numpy.testing.assert_allclose(rope["long_factor"], factors[-1])
                 mounting.unmount(self.mountpoint)
 
     def test_linear_scaling_of_first_files(self):

@@ -37,14 +37,13 @@ static enum fs_format format_of(const struct fs_tree *tree, const struct fs_hf_t
     return tensor->tensor ? fs_dtype_of(tree, tensor->tensor) : FS_F32;
 }
 
-static int write_config(const struct fs_tree *tree, struct fs_sink *sink, char problem[256])
+static void write_config(const struct fs_tree *tree, struct fs_sink *sink, char problem[256])
 {
-    struct fs_hf_config config = {.hf = &tree->hf->hf, .sink = sink};
-    const int result = fs_hf_write_config(&config, tree->hf->row, dtype_names[main_format(tree)]);
+    struct fs_hf_config config = {.hf = &tree->hf->hf, .factors = &tree->hf->factors, .sink = sink};
 
+    fs_hf_write_config(&config, tree->hf->row, dtype_names[main_format(tree)]);
     if (problem)
         memcpy(problem, config.problem, sizeof config.problem);
-    return result;
 }
 
 /* ---- the plan ---- */
@@ -135,6 +134,7 @@ static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
 
     if (result < 0)
         return result;
+    fs_hf_factors_find(&checkpoint->hf, &checkpoint->factors);
     checkpoint->row = fs_hf_row_of(&checkpoint->hf);
     if (!checkpoint->row) {
         snprintf(text, sizeof text, "The architecture %s of this model is not supported.",
@@ -153,8 +153,11 @@ static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
         return result;
     if (checkpoint->obstacles.length > 0)
         return 0;
-    /* Tensor data may be missing still; that is no obstacle. */
+    result = fs_hf_factors_read(&checkpoint->hf, &checkpoint->factors);
     write_config(tree, &sink, problem);
+    /* Tensor data may be missing still: config.json has its size now, and its text later. */
+    if (result < 0)
+        checkpoint->config_bytes = sink.position + fs_hf_factors_text_bytes(&checkpoint->factors);
     if (problem[0] == '\0')
         return 0;
     snprintf(text, sizeof text, "The model does not fit: %s.", problem);
@@ -164,13 +167,17 @@ static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
 int fs_hf_make(struct fs_tree *tree, uint64_t shard_bytes)
 {
     tree->hf = calloc(1, sizeof *tree->hf);
-    return tree->hf ? plan(tree, shard_bytes > 0 ? shard_bytes : FS_HF_SHARD_BYTES) : -ENOMEM;
+    if (!tree->hf)
+        return -ENOMEM;
+    fs_hf_factors_begin(&tree->hf->factors);
+    return plan(tree, shard_bytes > 0 ? shard_bytes : FS_HF_SHARD_BYTES);
 }
 
 void fs_hf_free(struct fs_hf_checkpoint *checkpoint)
 {
     if (!checkpoint)
         return;
+    fs_hf_factors_end(&checkpoint->factors);
     fs_hf_model_free(&checkpoint->hf);
     fs_hf_tensors_free(&checkpoint->tensors);
     gguf_buffer_free(&checkpoint->unused);
@@ -215,9 +222,17 @@ bool fs_hf_has_index(const struct fs_tree *tree, const void *subject)
 int fs_hf_config_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
                        struct fs_sink *sink)
 {
+    const int result = fs_hf_factors_read(&tree->hf->hf, &tree->hf->factors);
+
     (void)subject;
     (void)place;
-    return write_config(tree, sink, NULL);
+    if (result == 0)
+        write_config(tree, sink, NULL);
+    else if (sink->out)
+        return result;
+    while (sink->position < tree->hf->config_bytes)
+        fs_sink_literal(sink, " ");
+    return 0;
 }
 
 int fs_hf_generation_config_write(const struct fs_tree *tree, const void *subject,

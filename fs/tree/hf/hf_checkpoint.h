@@ -6,6 +6,7 @@
 #ifndef GGUFS_FS_HF_CHECKPOINT_H
 #define GGUFS_FS_HF_CHECKPOINT_H
 
+#include "fs/tree/hf/hf_factors.h"
 #include "fs/tree/hf/hf_tensors.h"
 #include "fs/tree/interrupt.h"
 #include "fs/tree/names.h"
@@ -30,6 +31,8 @@ struct fs_hf_checkpoint {
     struct fs_hf_shard *shards;
     uint32_t n_shards;
     uint64_t data_bytes;
+    struct fs_hf_all_factors factors;
+    uint64_t config_bytes;        /* blanks fill config.json up to this size; 0: it has none */
     struct gguf_buffer unused;    /* names of tensors that the row does not use, one per line */
     struct gguf_buffer obstacles; /* lines; none: there is a checkpoint */
 };

@@ -190,7 +190,7 @@ static void write_entry(struct fs_hf_config *config, const struct fs_hf_entry *e
         fs_hf_member_json(config, entry->name, entry->json);
 }
 
-int fs_hf_write_config(struct fs_hf_config *config, const struct fs_hf_row *row, const char *dtype)
+void fs_hf_write_config(struct fs_hf_config *config, const struct fs_hf_row *row, const char *dtype)
 {
     fs_hf_begin_object(config, NULL);
     fs_hf_member(config, "architectures");
@@ -209,7 +209,6 @@ int fs_hf_write_config(struct fs_hf_config *config, const struct fs_hf_row *row,
                       !fs_hf_any_tensor(config->hf, "output.weight"));
     fs_hf_end_object(config);
     fs_sink_literal(config->sink, "\n");
-    return config->error;
 }
 
 /* Write the ids of all tokens that end a text: one number, or an array. */

@@ -5,6 +5,7 @@
 #ifndef GGUFS_FS_HF_CONFIG_H
 #define GGUFS_FS_HF_CONFIG_H
 
+#include "fs/tree/hf/hf_factors.h"
 #include "fs/tree/hf/hf_model.h"
 #include "fs/tree/sink.h"
 
@@ -18,11 +19,11 @@ struct fs_hf_row;
 /* An object of JSON that is being written, one member per line. */
 struct fs_hf_config {
     const struct fs_hf_model *hf;
+    const struct fs_hf_all_factors *factors; /* only for config.json */
     struct fs_sink *sink;
     bool has_members;
     unsigned depth;    /* of the object, 1 for the outermost */
     char problem[256]; /* the first thing that is missing or wrong; empty if there is none */
-    int error;         /* of reading tensor data: a negative errno, or 0 */
 };
 
 typedef void fs_hf_member_writer(struct fs_hf_config *config, const struct fs_hf_entry *entry);
@@ -65,12 +66,10 @@ void fs_hf_end_array(struct fs_hf_config *config);
 /* Return true if the layer has the tensor of a pattern like "blk.%.attn_q.weight". */
 bool fs_hf_layer_has(const struct fs_hf_model *hf, uint64_t layer, const char *pattern);
 /*
- * Read a tensor of factors of rotations, which have half the width of a head. Returns their number,
- * or 0 if there are none or config->error is set.
+ * Set *factors to those of a tensor, which have half the width of a head. Returns their number, or
+ * 0 if there are none.
  */
-#define FS_HF_MAX_FACTORS 1024
-size_t fs_hf_read_factors(struct fs_hf_config *config, const char *name,
-                          float factors[FS_HF_MAX_FACTORS]);
+size_t fs_hf_get_factors(struct fs_hf_config *config, const char *name, const float **factors);
 /* Note a problem, unless there is one already. */
 void fs_hf_problem(struct fs_hf_config *config, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -110,8 +109,12 @@ fs_hf_member_writer fs_hf_write_largest;   /* the largest number of the array `k
 
 /* ---- the files ---- */
 
-/* Write config.json of the model. Returns 0, or the error of reading tensor data. */
-int fs_hf_write_config(struct fs_hf_config *config, const struct fs_hf_row *row, const char *dtype);
+/*
+ * Write config.json of the model. The text is right if the factors have been read; problems are
+ * found without that.
+ */
+void fs_hf_write_config(struct fs_hf_config *config, const struct fs_hf_row *row,
+                        const char *dtype);
 
 /* Write generation_config.json. */
 void fs_hf_write_generation_config(struct fs_hf_config *config);

@@ -1,9 +1,7 @@
 /* Members of config.json whose values are computed. */
-#include "fs/tree/decoded.h"
 #include "fs/tree/hf/hf_config.h"
 #include "fs/tree/json.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -87,24 +85,15 @@ void fs_hf_write_sliding_window(struct fs_hf_config *config, const struct fs_hf_
 
 /* ---- rotary position embedding ---- */
 
-size_t fs_hf_read_factors(struct fs_hf_config *config, const char *name,
-                          float factors[FS_HF_MAX_FACTORS])
+size_t fs_hf_get_factors(struct fs_hf_config *config, const char *name, const float **factors)
 {
     const struct gguf_tensor *tensor = fs_hf_tensor(config->hf, name);
-    int result;
+    const struct fs_hf_factors *list = tensor ? fs_hf_factors_of(config->factors, tensor) : NULL;
 
-    if (!tensor)
-        return 0;
-    if (tensor->n_elements > FS_HF_MAX_FACTORS || !tensor->type ||
-        !dequant_is_decodable(tensor->type)) {
+    if (tensor && !list)
         fs_hf_problem(config, "tensor \"%s\" is no list of factors", name);
-        return 0;
-    }
-    result = fs_decoded_read(config->hf->model, tensor, &(struct fs_conversion){.format = FS_F32},
-                             0, (size_t)tensor->n_elements * sizeof *factors, (char *)factors);
-    if (result < 0)
-        config->error = result;
-    return result < 0 ? 0 : (size_t)tensor->n_elements;
+    *factors = list ? list->values : NULL;
+    return list ? (size_t)tensor->n_elements : 0;
 }
 
 /* The parameters of rope_type "llama3". */
@@ -214,12 +203,12 @@ static bool write_scaling(struct fs_hf_config *config, double theta, unsigned ms
 {
     const struct fs_hf_model *hf = config->hf;
     const struct gguf_key *type = fs_hf_key(hf, "rope.scaling.type");
-    float factors[FS_HF_MAX_FACTORS], long_factors[FS_HF_MAX_FACTORS];
+    const float *factors, *long_factors;
     struct llama3 rope;
     size_t n;
 
-    if ((n = fs_hf_read_factors(config, "rope_factors_short.weight", factors)) > 0) {
-        const size_t n_long = fs_hf_read_factors(config, "rope_factors_long.weight", long_factors);
+    if ((n = fs_hf_get_factors(config, "rope_factors_short.weight", &factors)) > 0) {
+        const size_t n_long = fs_hf_get_factors(config, "rope_factors_long.weight", &long_factors);
 
         if (!fs_hf_tensor(hf, "rope_factors_long.weight"))
             fs_hf_problem(config, "it has no tensor \"rope_factors_long.weight\" of %zu factors",
@@ -234,7 +223,7 @@ static bool write_scaling(struct fs_hf_config *config, double theta, unsigned ms
         write_original_context(config);
         return true;
     }
-    if ((n = fs_hf_read_factors(config, "rope_freqs.weight", factors)) > 0) {
+    if ((n = fs_hf_get_factors(config, "rope_freqs.weight", &factors)) > 0) {
         if (find_llama3(factors, n, theta, &rope)) {
             fs_hf_member_json(config, "rope_type", "\"llama3\"");
             fs_hf_member_float(config, "factor", (double)rope.factor);

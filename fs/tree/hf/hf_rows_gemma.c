@@ -180,8 +180,8 @@ static void write_gemma4_heads(struct fs_hf_config *config, const struct fs_hf_e
 static void write_gemma4_rope(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
     const struct fs_hf_model *hf = config->hf;
-    float factors[FS_HF_MAX_FACTORS];
-    const size_t n = fs_hf_read_factors(config, "rope_freqs.weight", factors);
+    const float *factors;
+    const size_t n = fs_hf_get_factors(config, "rope_freqs.weight", &factors);
     size_t n_rotated = 0;
 
     (void)entry;
