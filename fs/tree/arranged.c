@@ -185,10 +185,9 @@ int fs_arranged_read(const struct gguf_model *model, const struct fs_arranged *a
 
     if (length == 0)
         return 0;
-    if (arranged->n_lines == 1)
-        result = read_rows(&reading, offset, length, out);
-    else
-        result = fs_arranged_read_tiles(&reading, offset, length, out);
+    if (arranged->n_lines > 1)
+        return fs_arranged_read_tiles(&reading, offset, length, out);
+    result = read_rows(&reading, offset, length, out);
     for (unsigned t = 0; result == 0 && t < 2; t++) {
         if (reading.end_offset[t] > 0)
             result = gguf_source_check(&model->files[arranged->of.tensors[t]->file_index],

@@ -238,9 +238,9 @@ static int read_tiles(struct fs_reading *reading, const struct slice *slice, boo
 }
 
 /*
- * Check that the files still have the tensors, before tiles are used that were decoded earlier.
- * Gets the sum of the files' generations, which grows when one changes. Data that arrive in a
- * growing file do not change it, so each read has a generation of its own then.
+ * Check that the files still have the tensors, before and after tiles are used that were decoded
+ * earlier. Gets the sum of the files' generations, which grows when one changes. Data that arrive
+ * in a growing file do not change it, so each read has a generation of its own then.
  */
 static int check_files(const struct gguf_model *model, const struct fs_arranged *arranged,
                        struct slice *slice)
@@ -264,6 +264,9 @@ static int check_files(const struct gguf_model *model, const struct fs_arranged 
     return 0;
 }
 
+/* A file that changes all the time must not keep a reader for ever. */
+#define MAX_TRIES 3u
+
 int fs_arranged_read_tiles(struct fs_reading *reading, uint64_t offset, size_t length, char *out)
 {
     const struct fs_arranged *arranged = reading->arranged;
@@ -273,12 +276,20 @@ int fs_arranged_read_tiles(struct fs_reading *reading, uint64_t offset, size_t l
                           .out = out,
                           .first_row = offset / row_bytes,
                           .end_row = (offset + length - 1) / row_bytes + 1};
-    struct busy_tiles busy = {0};
     int result = check_files(reading->model, arranged, &slice);
 
-    if (result == 0)
+    /* A tile may be older than the check before it was used: another thread decoded it. */
+    for (unsigned i = 0; result == 0 && i < MAX_TRIES; i++) {
+        const uint64_t generation = slice.generation;
+        struct busy_tiles busy = {0};
+
         result = read_tiles(reading, &slice, false, &busy);
-    if (result == 0)
-        result = read_tiles(reading, &slice, true, &busy);
+        if (result == 0)
+            result = read_tiles(reading, &slice, true, &busy);
+        if (result == 0)
+            result = check_files(reading->model, arranged, &slice);
+        if (slice.is_growing || slice.generation == generation)
+            break;
+    }
     return result;
 }

@@ -7,7 +7,10 @@
 /* Choose the size of the tiles. All other members must be set. */
 void fs_arranged_plan_tiles(struct fs_arranged *arranged);
 
-/* Write bytes `offset` to `offset + length`, which is not 0; see fs_arranged_read(). */
+/*
+ * Write bytes `offset` to `offset + length`, which is not 0, and check the files; see
+ * fs_arranged_read().
+ */
 int fs_arranged_read_tiles(struct fs_reading *reading, uint64_t offset, size_t length, char *out);
 
 #endif

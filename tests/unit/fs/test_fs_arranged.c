@@ -10,7 +10,6 @@
 #include "dequant/kernels.h"
 #include "dequant/rows.h"
 #include "dequant/small_floats.h"
-#include "fs/tree/arranged.h"
 #include "fs/tree/image.h"
 #include "fs/tree/tile_cache.h"
 #include "tests/unit/gguf/model_file.h"
@@ -322,77 +321,6 @@ Test(fs_arranged, threads_share_tiles)
         free(shared.expected[i]);
     }
     gguf_close(model);
-}
-
-Test(fs_arranged, tiles_of_changed_data_are_read_again)
-{
-    enum { ROW_ELEMENTS = 64, N_ROWS = 32 };
-    struct gguf_writer *w = gguf_writer_open(3, false);
-    struct gguf_report report = {0};
-    struct model_bytes bytes;
-    struct gguf_model *model;
-    struct fs_image image;
-    float value = 3, found = 0;
-    uint64_t place;
-    int descriptor;
-
-    add_tensor(w, "a", 0, ROW_ELEMENTS, N_ROWS);
-    bytes = model_file_finish(w);
-    descriptor = model_file_create(bytes.data, bytes.size_bytes);
-    cr_assert_eq(model_file_open_descriptor(descriptor, &model, &report), 0);
-    fs_image_begin(&image, model);
-    cr_assert_eq(fs_image_add_arranged(&image,
-                                       &(struct fs_arrangement){.tensors = {&model->tensors[0]},
-                                                                .n_dims = 2,
-                                                                .size = {ROW_ELEMENTS, N_ROWS},
-                                                                .stride = {1, ROW_ELEMENTS}},
-                                       FS_F32),
-                 0);
-    cr_expect_eq(fs_image_read(&image, 0, 4, (char *)&found), 4);
-    /* Row 2, column 1 of the tensor is element 2 of row 1 of the image. */
-    place = model->tensors[0].file_offset + 4 * (2 * ROW_ELEMENTS + 1);
-    cr_assert_eq(pwrite(descriptor, &value, sizeof value, (off_t)place), sizeof value);
-    cr_expect_eq(fs_image_read(&image, 4 * (N_ROWS + 2), 4, (char *)&found), 4);
-    cr_expect_eq(found, 3);
-    /* The tiles are there, but not the file. */
-    cr_assert_eq(ftruncate(descriptor, 0), 0);
-    cr_expect_eq(fs_image_read(&image, 0, 4, (char *)&found), -EIO);
-    fs_image_free(&image);
-    gguf_close(model);
-    close(descriptor);
-    free(bytes.data);
-}
-
-Test(fs_arranged, tiles_of_growing_files_are_read_again)
-{
-    enum { ROW_ELEMENTS = 64, N_ROWS = 32 };
-    struct gguf_writer *w = gguf_writer_open(3, false);
-    struct gguf_report report = {0};
-    struct fs_arrangement of = {
-        .n_dims = 2, .size = {ROW_ELEMENTS, N_ROWS}, .stride = {1, ROW_ELEMENTS}};
-    struct fs_arranged *arranged;
-    struct model_bytes bytes;
-    struct gguf_model *model;
-    float found = 0;
-    int descriptor;
-
-    add_tensor(w, "a", 0, ROW_ELEMENTS, N_ROWS);
-    bytes = model_file_finish(w);
-    descriptor = model_file_create(bytes.data, bytes.size_bytes);
-    cr_assert_eq(model_file_open_descriptor_with(
-                     descriptor, &(struct gguf_open_options){.partial = true}, &model, &report),
-                 0);
-    of.tensors[0] = &model->tensors[0];
-    cr_assert_eq(fs_arranged_make(&of, FS_F32, &arranged), 0);
-    for (float value = 1; value < 4; value++) {
-        cr_assert_eq(pwrite(descriptor, &value, 4, (off_t)model->tensors[0].file_offset), 4);
-        cr_assert_eq(fs_arranged_read(model, arranged, 0, sizeof found, (char *)&found), 0);
-        cr_expect_eq(found, value);
-    }
-    fs_arranged_free(arranged);
-    gguf_close(model);
-    close(descriptor);
-    free(bytes.data);
 }
 
 Test(fs_arranged, what_is_stored_so_is_served_from_the_file)
