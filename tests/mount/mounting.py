@@ -307,8 +307,9 @@ class MountTestCase(unittest.TestCase):
         self.addCleanup(errors.close)
         process = subprocess.Popen([BINARY, "-f", *MOUNT_OPTIONS, *options, model, mountpoint],
                                    stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
-        # A reader of a daemon that hangs can only be interrupted by ending the daemon.
-        watchdog = threading.Timer(2 * DEADLINE, kill_all, [mountpoint])
+        # A reader of a daemon that hangs can only be interrupted by ending the daemon. Tests of many
+        # mounts on this mount point take minutes with sanitizers.
+        watchdog = threading.Timer(20 * DEADLINE, kill_all, [mountpoint])
         watchdog.daemon = True
         watchdog.start()
         self.addCleanup(watchdog.cancel)
