@@ -82,6 +82,13 @@ class Built:
         for name, *shape in (("gate", N_FF, N_EMBD), ("up", N_FF, N_EMBD), ("down", N_EMBD, N_FF)):
             self.tensor(f"blk.{index}.ffn_{name}.weight", *shape)
 
+    def gpt_layer(self):
+        """The tensors that layers of GPT-2 and the like have besides attn_qkv."""
+        for name, *shape in (("attn_output", N_EMBD, N_EMBD), ("ffn_up", N_FF, N_EMBD),
+                             ("ffn_down", N_EMBD, N_FF)):
+            if f"blk.0.{name}.weight" not in self.arrays:
+                self.tensor(f"blk.0.{name}.weight", *shape)
+
     def rest(self):
         self.tensor("token_embd.weight", N_VOCAB, N_EMBD, type_id=F16)
         self.tensor("output_norm.weight", N_EMBD)
@@ -207,6 +214,7 @@ class CheckpointTest(mounting.MountTestCase):
         built.rest()
         qkv = built.tensor("blk.0.attn_qkv.weight", 3 * N_EMBD, N_EMBD, type_id=F16)
         bias = built.tensor("blk.0.attn_qkv.bias", 3 * N_EMBD)
+        built.gpt_layer()
         arrays, _ = read_safetensors(os.path.join(self.open(built), "model.safetensors"))
         self.expect(arrays, "transformer.h.0.attn.c_attn.weight", qkv.T)
         self.expect(arrays, "transformer.h.0.attn.c_attn.bias", bias)
@@ -216,6 +224,7 @@ class CheckpointTest(mounting.MountTestCase):
         built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-6)
         built.rest()
         built.layer()
+        built.feed_forward()
         arrays, _ = read_safetensors(os.path.join(self.open(built), "model.safetensors"))
         self.expect(arrays, "model.layers.0.input_layernorm.weight",
                     built.arrays["blk.0.attn_norm.weight"] - numpy.float32(1))
@@ -225,6 +234,7 @@ class CheckpointTest(mounting.MountTestCase):
         built.key("attention.layer_norm_epsilon", FLOAT32, 1e-5)
         built.rest()
         qkv = built.tensor("blk.0.attn_qkv.weight", 3 * N_EMBD, N_EMBD)
+        built.gpt_layer()
         arrays, _ = read_safetensors(os.path.join(self.open(built), "model.safetensors"))
         self.expect(arrays, "transformer.h.0.self_attention.query_key_value.weight",
                     qkv.reshape(3, N_HEAD, -1, N_EMBD).swapaxes(0, 1).reshape(3 * N_EMBD, N_EMBD))
@@ -238,6 +248,8 @@ class CheckpointTest(mounting.MountTestCase):
         built.rest()
         decay = -numpy.exp(built.random.standard_normal((16, 2))).astype("<f4")
         built.file.tensor(b"blk.0.ssm_a", [2, 16], F32, decay.tobytes())
+        built.tensor("blk.0.ssm_in.weight", 32, N_EMBD)
+        built.tensor("blk.0.ssm_out.weight", N_EMBD, 16)
         convolution = built.tensor("blk.0.ssm_conv1d.weight", 16, 4)
         hf = self.open(built)
         arrays, _ = read_safetensors(os.path.join(hf, "model.safetensors"))
@@ -253,6 +265,7 @@ class CheckpointTest(mounting.MountTestCase):
         built.rest()
         for i in range(2):
             built.layer(i)
+            built.feed_forward(i)
         for name in ("alpha_n", "alpha_p", "beta", "eps"):
             built.file.key(f"xielu.{name}".encode(), ARRAY, Array(FLOAT32, [0.25, -1.5]))
         arrays, dtypes = read_safetensors(os.path.join(self.open(built), "model.safetensors"))
@@ -341,6 +354,7 @@ class CheckpointTest(mounting.MountTestCase):
         built.rest()
         built.tensor("blk.0.attn_qkv.weight", 3 * N_EMBD, N_EMBD)
         built.tensor("blk.0.ffn_up.weight", N_FF, N_EMBD)
+        built.gpt_layer()
         config = self.config(self.open(built))
         self.assertEqual((N_FF, False), (config["n_inner"], config["multi_query"]))
 
@@ -350,6 +364,7 @@ class CheckpointTest(mounting.MountTestCase):
             built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-6)
             built.rest()
             built.layer()
+            built.feed_forward()
             if has_bias:
                 built.tensor("blk.0.attn_q.bias", N_EMBD)
             self.assertIs(has_bias, self.config(self.open(built))["attention_bias"])
@@ -385,6 +400,16 @@ class CheckpointTest(mounting.MountTestCase):
         built.key("block_count", UINT32, 2)
         built.file.n_keys -= 1
         self.expect_unsupported(built, "Layers 1 to 1 have no tensors")
+
+    def test_missing_tensors(self):
+        """Each of these is named; transformers would fill it with random numbers."""
+        for name in ("token_embd", "output_norm", "blk.1.attn_q", "blk.1.attn_k", "blk.1.attn_v",
+                     "blk.1.attn_output", "blk.1.ffn_up", "blk.1.ffn_down"):
+            built = llama(n_layer=2)
+            built.file.tensors = [tensor for tensor in built.file.tensors
+                                  if tensor[0] != f"{name}.weight".encode()]
+            self.expect_unsupported(built, f'The model has no tensor "{name}.weight"')
+            mounting.unmount(self.mountpoint)
 
     def test_too_many_layers(self):
         built = llama()

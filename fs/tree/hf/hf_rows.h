@@ -41,6 +41,8 @@ struct fs_hf_row {
     bool (*applies)(const struct fs_hf_model *hf);
     const char *class_name; /* of transformers */
     const char *model_type; /* of config.json */
+    bool has_one_block; /* a layer has attention, recurrence or a feed-forward, not two of these */
+    bool shares_kv;     /* a layer may have no tensors of keys or values of its own */
     const struct fs_hf_rule *rules[10];
     const struct fs_hf_entry *config[10];
 };

@@ -159,6 +159,104 @@ static int add_numbers(const struct fs_hf_rule *rules, uint64_t n_layer,
     return result;
 }
 
+/* ---- tensors that no layer does without ---- */
+
+/* Without these, transformers would fill weights with random numbers. */
+struct need {
+    const char *of; /* pattern of the tensor that needs one of those; NULL: every layer does */
+    const char *any[4];
+};
+
+static const struct need needs[] = {
+    {NULL, {"blk.%.attn_output", "blk.%.ssm_out", "blk.%.shortconv.out_proj"}},
+    {NULL, {"blk.%.ffn_down", "blk.%.ffn_down_exps", "blk.%.ffn_down.#", "blk.%.ffn_down_shexp"}},
+    {"blk.%.attn_output", {"blk.%.attn_q", "blk.%.attn_qkv", "blk.%.attn_q_b"}},
+    {"blk.%.attn_q_b", {"blk.%.attn_q_a"}},
+    {"blk.%.attn_q_b", {"blk.%.attn_kv_a_mqa"}},
+    {"blk.%.attn_kv_a_mqa", {"blk.%.attn_kv_b", "blk.%.attn_k_b"}},
+    {"blk.%.ssm_out", {"blk.%.ssm_in", "blk.%.attn_qkv"}},
+    {"blk.%.shortconv.out_proj", {"blk.%.shortconv.in_proj"}},
+    {"blk.%.shortconv.out_proj", {"blk.%.shortconv.conv"}},
+    {"blk.%.ffn_down", {"blk.%.ffn_up"}},
+    {"blk.%.ffn_down.#", {"blk.%.ffn_up.#"}},
+    {"blk.%.ffn_down_exps", {"blk.%.ffn_up_exps", "blk.%.ffn_gate_up_exps"}},
+    {"blk.%.ffn_down_exps", {"blk.%.ffn_gate_inp"}},
+    {"blk.%.ffn_down_shexp", {"blk.%.ffn_up_shexp"}},
+};
+
+static const struct need kv_needs[] = {
+    {"blk.%.attn_q", {"blk.%.attn_k", "blk.%.attn_kv_a_mqa"}},
+    {"blk.%.attn_k", {"blk.%.attn_v"}},
+};
+
+struct layer {
+    const struct fs_hf_model *hf;
+    const struct fs_hf_row *row;
+    struct fs_hf_match match;
+};
+
+/* Write the name of the layer's tensor. Returns true if the row has a rule for it. */
+static bool name_of(const struct layer *layer, const char *pattern, char name[FS_HF_NAME_BYTES])
+{
+    struct fs_hf_match match;
+
+    return fs_hf_expand(pattern, &layer->match, name) &&
+           find_rule(layer->row, (struct gguf_string){name, strlen(name)}, &match);
+}
+
+static bool has_tensor(const struct layer *layer, const char *pattern)
+{
+    char name[FS_HF_NAME_BYTES];
+
+    return name_of(layer, pattern, name) && fs_hf_tensor(layer->hf, name);
+}
+
+/* Add a line if the layer has none of the tensors of which it needs one. */
+static int check_need(const struct layer *layer, const struct need *need,
+                      struct gguf_buffer *obstacles)
+{
+    char names[4 * (FS_HF_NAME_BYTES + 8)] = "", name[FS_HF_NAME_BYTES];
+    size_t length = 0;
+
+    if (need->of && !has_tensor(layer, need->of))
+        return 0;
+    for (size_t i = 0; i < sizeof need->any / sizeof *need->any && need->any[i]; i++) {
+        if (has_tensor(layer, need->any[i]))
+            return 0;
+        if (name_of(layer, need->any[i], name))
+            length += (size_t)snprintf(names + length, sizeof names - length, "%s\"%s\"",
+                                       length > 0 ? " or " : "", name);
+    }
+    return length > 0 ? add_line(obstacles, "The model has no tensor %s.\n", names) : 0;
+}
+
+static int check_layer(const struct layer *layer, struct gguf_buffer *obstacles)
+{
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && i < sizeof needs / sizeof *needs; i++) {
+        if (needs[i].of || !layer->row->has_one_block)
+            result = check_need(layer, &needs[i], obstacles);
+    }
+    for (size_t i = 0; result == 0 && i < sizeof kv_needs / sizeof *kv_needs; i++) {
+        if (!layer->row->shares_kv)
+            result = check_need(layer, &kv_needs[i], obstacles);
+    }
+    return result;
+}
+
+/* Check the embeddings, and the last norm of models with norms that have weights. */
+static int check_ends(const struct layer *layer, struct gguf_buffer *obstacles)
+{
+    const bool has_norms = fs_hf_any_tensor(layer->hf, "blk.%.attn_norm") ||
+                           fs_hf_any_tensor(layer->hf, "blk.%.post_attention_norm");
+    const struct need embeddings = {NULL, {"token_embd"}};
+    const struct need norm = {NULL, {"output_norm", "token_embd_norm"}};
+    const int result = check_need(layer, &embeddings, obstacles);
+
+    return result < 0 || !has_norms ? result : check_need(layer, &norm, obstacles);
+}
+
 /* ---- names that several tensors become ---- */
 
 struct hashed {
@@ -221,6 +319,7 @@ int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row
     /* Layers that predict further tokens come last, and have no place in the checkpoint. */
     const uint64_t n_layer = fs_hf_n_layer(hf);
     bool has_tensors[FS_HF_MAX_LAYERS] = {false};
+    struct layer layer = {.hf = hf, .row = row, .match = {.suffix = ".weight"}};
     int result = 0;
 
     *tensors = (struct fs_hf_tensors){0};
@@ -241,6 +340,13 @@ int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row
     }
     for (size_t i = 0; result == 0 && i < MAX_TABLES && row->rules[i]; i++)
         result = add_numbers(row->rules[i], n_layer, tensors);
+    if (result == 0)
+        result = check_ends(&layer, obstacles);
+    for (uint64_t i = 0; result == 0 && i < n_layer; i++) {
+        layer.match.layer = (uint32_t)i;
+        if (has_tensors[i])
+            result = check_layer(&layer, obstacles);
+    }
     for (uint64_t i = 0, end; result == 0 && i < n_layer; i = end) {
         for (end = i + 1; end < n_layer && has_tensors[end] == has_tensors[i]; end++)
             ;
