@@ -91,9 +91,9 @@ static int enter_template(struct layout *layout, const char *path_template, size
     return result;
 }
 
-/* Add the node of that name in the directory entered last. */
+/* Add the node of that name in the directory entered last. A name of the table is not copied. */
 static int add_named(struct layout *layout, const struct fs_view *view, const char *name,
-                     const char *name_in_table, fs_node_index *node)
+                     bool is_of_table, fs_node_index *node)
 {
     struct fs_nodes *nodes = &layout->tree->nodes;
     int result;
@@ -104,10 +104,7 @@ static int add_named(struct layout *layout, const struct fs_view *view, const ch
         if (result < 0 || !nodes->list[*node].view)
             return result;
     }
-    /* A name from the table need not be copied. */
-    if (strcmp(name, name_in_table) == 0)
-        return fs_nodes_add(nodes, layout->last, view->kind, name_in_table, false, node);
-    return fs_nodes_add(nodes, layout->last, view->kind, name, true, node);
+    return fs_nodes_add(nodes, layout->last, view->kind, name, !is_of_table, node);
 }
 
 static int add_node(struct layout *layout, const struct fs_view *view, const void *subject)
@@ -115,15 +112,19 @@ static int add_node(struct layout *layout, const struct fs_view *view, const voi
     const char *slash = strrchr(view->path, '/');
     const char *last_component = slash ? slash + 1 : view->path;
     struct fs_tree *tree = layout->tree;
-    char name[FS_PATH_BYTES], target[FS_PATH_BYTES];
+    const char *name = last_component;
+    char expanded[FS_PATH_BYTES], target[FS_PATH_BYTES];
     fs_node_index node = FS_NO_NODE;
     int result;
 
     result = enter_template(layout, view->path, slash ? (size_t)(slash - view->path) : 0, subject);
     if (result < 0)
         return result;
-    fs_path_expand(last_component, strlen(last_component), tree, subject, name);
-    result = add_named(layout, view, name, last_component, &node);
+    if (strchr(last_component, '<')) {
+        fs_path_expand(last_component, strlen(last_component), tree, subject, expanded);
+        name = expanded;
+    }
+    result = add_named(layout, view, name, name == last_component, &node);
     if (result < 0)
         return result;
     tree->nodes.list[node].view = view;

@@ -29,7 +29,7 @@ struct fs_statistics {
     /* Indices in row-major order, or FS_NOWHERE. */
     uint64_t first_nan, first_infinite;
 
-    /* Of the finite values; without meaning if there are none. */
+    /* They describe the finite values, and mean nothing if there are none. */
     float min, max;
     double mean;
     double squares; /* the sum of the squares of the distances from the mean */

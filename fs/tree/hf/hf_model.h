@@ -1,4 +1,5 @@
-/* What the rows of the checkpoint ask of a model: keys of its architecture, and tensors by name. */
+/* The facts of a model that the rows of the checkpoint use: keys of its architecture, and tensors
+ * by name. */
 #ifndef GGUFS_FS_HF_MODEL_H
 #define GGUFS_FS_HF_MODEL_H
 
