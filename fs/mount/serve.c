@@ -148,7 +148,9 @@ static int loop_with_threads(struct fuse_session *session, const struct fs_mount
     return result;
 }
 
-/* Being ended by a signal is not a failure. */
+/* Being ended by a signal is not a failure, and neither is being unmounted: read(2) then fails with
+ * ENODEV, which libfuse knows as the end, or with ECONNABORTED if a thread was just taking a request
+ * (fuse_dev_do_read() in the kernel). */
 static int serve_requests(void *argument, int fuse_descriptor)
 {
     struct session *session = argument;
@@ -170,7 +172,7 @@ static int serve_requests(void *argument, int fuse_descriptor)
     fuse_remove_signal_handlers(session->fuse);
     fs_changes_end(&session->server.changes);
     fs_read_failures_end(&session->server.failures);
-    return result < 0 ? EX_OSERR : EX_OK;
+    return result < 0 && result != -ECONNABORTED ? EX_OSERR : EX_OK;
 }
 
 /* ---- its parents ---- */

@@ -170,6 +170,8 @@ int main(int argc, char **argv)
         /* Several threads: a held read must not block the write that releases it. */
         result = fuse_session_loop_mt(session, config);
         fuse_session_unmount(session);
+        if (result == -ECONNABORTED)
+            result = 0; /* unmounted while a thread was taking a request */
     }
     if (session)
         fuse_session_destroy(session);
