@@ -10,6 +10,7 @@
 #define GGUFS_DEQUANT_IK_BLOCKS_H
 
 #include "dequant/blocks.h"
+#include "dequant/small_floats.h"
 #include "dequant/types.h"
 
 #include <stddef.h>
@@ -71,6 +72,15 @@ static inline float dequant_f32_row_scale(struct dequant_row row)
 
     memcpy(&d, (const uint8_t *)row.headers + row.index * sizeof d, sizeof d);
     return d;
+}
+
+/* The f16 header of the row, as a float. */
+static inline float dequant_f16_row_scale(struct dequant_row row)
+{
+    uint16_t d;
+
+    memcpy(&d, (const uint8_t *)row.headers + row.index * sizeof d, sizeof d);
+    return dequant_f16_to_f32(d);
 }
 
 /* The integer of an IQ4_KS scale, and what its flag adds to the values. */
