@@ -49,7 +49,10 @@ struct gguf_tensor {
                                    1 from n_dims on */
     uint64_t n_elements;
     uint64_t size_bytes; /* of its data; 0 if the type is unknown */
-    /* The bytes up to the next tensor or the end of the file; only if the type is unknown. */
+    /*
+     * If the type is unknown, the most bytes that its data can have: those up to the next tensor or
+     * the end of the file. 0 if the file is growing and has no next tensor.
+     */
     uint64_t extent_bytes;
 
     uint32_t file_index;  /* its data are in files[file_index] … */

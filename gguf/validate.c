@@ -1,6 +1,8 @@
 #include "gguf/validate.h"
 
 #include "dequant/rows.h"
+#include "gguf/bounds.h"
+#include "gguf/support/sorted.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -106,38 +108,6 @@ static int compare_to_name(const void *name, const void *tensor)
                                (*(const struct gguf_tensor *const *)tensor)->name);
 }
 
-/*
- * By the start of the data. At one offset, tensors of unknown type come last: their extent is what
- * follows.
- */
-static int compare_places(const void *a, const void *b)
-{
-    const struct gguf_tensor *first = *(const struct gguf_tensor *const *)a;
-    const struct gguf_tensor *second = *(const struct gguf_tensor *const *)b;
-
-    if (first->file_index != second->file_index)
-        return first->file_index < second->file_index ? -1 : 1;
-    if (first->file_offset != second->file_offset)
-        return first->file_offset < second->file_offset ? -1 : 1;
-    if (!first->type != !second->type)
-        return first->type ? -1 : 1;
-    return (first > second) - (first < second);
-}
-
-/* Return pointers to the `count` entries of a table, sorted; NULL if out of memory. */
-static const void **sorted(const void *table, uint64_t count, size_t entry_bytes,
-                           int (*compare)(const void *, const void *))
-{
-    const void **order = calloc(count + 1, sizeof *order);
-
-    if (!order)
-        return NULL;
-    for (uint64_t i = 0; i < count; i++)
-        order[i] = (const char *)table + i * entry_bytes;
-    qsort(order, count, sizeof *order, compare);
-    return order;
-}
-
 static int fail_memory(struct gguf_report *report)
 {
     return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
@@ -158,7 +128,7 @@ static void drop_keys(struct gguf_model *model, const bool *is_dropped)
 /* Some writers repeat a key with the same value, which is harmless: the first one is kept. */
 static int check_key_names(struct gguf_model *model, struct gguf_report *report)
 {
-    const struct gguf_key **order = (const struct gguf_key **)sorted(
+    const struct gguf_key **order = (const struct gguf_key **)gguf_sorted(
         model->keys, model->n_keys, sizeof *model->keys, compare_keys);
     bool *is_dropped = calloc(model->n_keys + 1, sizeof *is_dropped);
 
@@ -220,7 +190,7 @@ static void check_gguf_name(const struct gguf_tensor *tensor, const struct gguf_
 
 static int check_tensor_names(const struct gguf_model *model, struct gguf_report *report)
 {
-    const struct gguf_tensor **order = (const struct gguf_tensor **)sorted(
+    const struct gguf_tensor **order = (const struct gguf_tensor **)gguf_sorted(
         model->tensors, model->n_tensors, sizeof *model->tensors, compare_tensors);
 
     if (!order)
@@ -232,206 +202,6 @@ static int check_tensor_names(const struct gguf_model *model, struct gguf_report
     report->path = NULL;
     for (uint64_t i = 0; i < model->n_tensors; i++)
         check_gguf_name(&model->tensors[i], order, model->n_tensors, report);
-    free(order);
-    return 0;
-}
-
-/* Return where the tensor's data end. Does not overflow once check_bounds() has passed it. */
-static uint64_t end_of(const struct gguf_tensor *tensor)
-{
-    return tensor->file_offset + tensor->size_bytes;
-}
-
-/* Counts the tensors of a file whose data it lacks. */
-struct missing {
-    uint64_t n_tensors; /* of the file, with those that are complete */
-    uint64_t n_short;
-    uint64_t last_end; /* where the file would have to end */
-};
-
-static void report_missing(const struct gguf_model *model, const struct gguf_tensor *tensor,
-                           uint64_t end, struct gguf_report *report)
-{
-    const uint64_t file_bytes = model->files[tensor->file_index].size_bytes;
-
-    gguf_error(report, -ENODATA, tensor->info_offset,
-               "tensor %s: its data are bytes %" PRIu64 " to %" PRIu64
-               ", but the file ends at %" PRIu64 ": %" PRIu64 " of its %" PRIu64
-               " bytes are missing (unfinished download? -o partial mounts what is there)",
-               gguf_quote(tensor->name).text, tensor->file_offset, end, file_bytes,
-               end - (tensor->file_offset > file_bytes ? tensor->file_offset : file_bytes),
-               tensor->size_bytes);
-}
-
-static void note_missing(const struct gguf_source *file, const struct missing *missing,
-                         struct gguf_report *report)
-{
-    if (missing->n_short > 0 && file->is_growing)
-        gguf_note(report, GGUF_NO_OFFSET, "%" PRIu64 " of %" PRIu64 " tensors are not complete yet",
-                  missing->n_short, missing->n_tensors);
-    else if (missing->n_short > 0)
-        gguf_note(report, GGUF_NO_OFFSET,
-                  "the file should have at least %" PRIu64 " bytes and has %" PRIu64 ": %" PRIu64
-                  " are missing, in %" PRIu64 " of %" PRIu64 " tensors",
-                  missing->last_end, file->size_bytes, missing->last_end - file->size_bytes,
-                  missing->n_short, missing->n_tensors);
-}
-
-static bool is_complete(const struct gguf_source *file, const struct gguf_tensor *tensor,
-                        uint64_t end)
-{
-    return file->is_growing ? gguf_source_has(file, tensor->file_offset, tensor->size_bytes)
-                            : end <= file->size_bytes;
-}
-
-static void check_tensor_bounds(const struct gguf_model *model, const struct gguf_tensor *tensor,
-                                struct missing *missing, struct gguf_report *report)
-{
-    const struct gguf_source *file = &model->files[tensor->file_index];
-    uint64_t end;
-
-    missing->n_tensors++;
-    if (__builtin_add_overflow(tensor->file_offset, tensor->size_bytes, &end)) {
-        gguf_error(report, -EOVERFLOW, tensor->info_offset,
-                   "tensor %s: it starts at byte %" PRIu64 " and has %" PRIu64
-                   " bytes, so it ends beyond 2^64",
-                   gguf_quote(tensor->name).text, tensor->file_offset, tensor->size_bytes);
-        return;
-    }
-    /* A tensor without data may lie anywhere: a vocabulary-only file ends early. */
-    if (tensor->size_bytes == 0 || is_complete(file, tensor, end))
-        return;
-    if (!file->is_growing)
-        report_missing(model, tensor, end, report);
-    missing->n_short++;
-    missing->last_end = end > missing->last_end ? end : missing->last_end;
-}
-
-/* Tensors of one file are next to each other in the table. */
-static void check_bounds(const struct gguf_model *model, struct gguf_report *report)
-{
-    struct missing missing = {0};
-
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        const struct gguf_tensor *tensor = &model->tensors[i];
-        const uint32_t file_index = tensor->file_index;
-
-        report->path = gguf_path_to_report(model, file_index);
-        check_tensor_bounds(model, tensor, &missing, report);
-        if (i + 1 == model->n_tensors || model->tensors[i + 1].file_index != file_index) {
-            note_missing(&model->files[file_index], &missing, report);
-            missing = (struct missing){0};
-        }
-    }
-    report->path = NULL;
-}
-
-/* Return the bytes from `start` to `end`, less the padding to the alignment. */
-static uint64_t gap_between(const struct gguf_model *model, uint64_t start, uint64_t end)
-{
-    const uint64_t mask = model->alignment_bytes - 1;
-    const uint64_t padding = -start & mask;
-
-    if (model->has_entries_between)
-        return 0; /* the parser has accounted for every byte */
-    return end > start && end - start > padding ? end - start - padding : 0;
-}
-
-/* Return the most bytes a tensor of unknown type can have before `next`, which may be NULL. */
-static uint64_t extent_of(const struct gguf_model *model, const struct gguf_tensor *tensor,
-                          const struct gguf_tensor *next)
-{
-    uint64_t end = model->files[tensor->file_index].size_bytes;
-
-    if (next && next->file_offset < end)
-        end = next->file_offset;
-    return end > tensor->file_offset ? end - tensor->file_offset : 0;
-}
-
-static void note_gap_at_end(const struct gguf_model *model, const struct gguf_tensor *last,
-                            struct gguf_report *report)
-{
-    const uint64_t gap =
-        gap_between(model, end_of(last), model->files[last->file_index].size_bytes);
-
-    if (gap > 0)
-        gguf_note(report, end_of(last),
-                  "%" PRIu64 " bytes after the last tensor, %s, belong to no tensor", gap,
-                  gguf_quote(last->name).text);
-}
-
-/* Check the bytes between the tensor that ends furthest so far and the next one with data. */
-static void check_between(const struct gguf_model *model, const struct gguf_tensor *furthest,
-                          const struct gguf_tensor *tensor, bool is_end_known,
-                          struct gguf_report *report)
-{
-    const uint64_t gap = gap_between(model, end_of(furthest), tensor->file_offset);
-
-    if (end_of(furthest) > tensor->file_offset)
-        gguf_error(report, -EINVAL, tensor->info_offset,
-                   "tensor %s: its data at byte %" PRIu64
-                   " overlap those of tensor %s, bytes %" PRIu64 " to %" PRIu64,
-                   gguf_quote(tensor->name).text, tensor->file_offset,
-                   gguf_quote(furthest->name).text, furthest->file_offset, end_of(furthest));
-    else if (gap > 0 && is_end_known)
-        gguf_note(report, end_of(furthest),
-                  "%" PRIu64 " bytes between tensors %s and %s belong to no tensor", gap,
-                  gguf_quote(furthest->name).text, gguf_quote(tensor->name).text);
-}
-
-/* Check `n` tensors of one file, in the order of their data. */
-static void check_file_overlaps(const struct gguf_model *model,
-                                const struct gguf_tensor *const *order, uint64_t n,
-                                struct gguf_report *report)
-{
-    const struct gguf_tensor *furthest = NULL;
-    bool is_end_known = true;
-
-    for (uint64_t i = 0; i < n; i++) {
-        const struct gguf_tensor *tensor = order[i];
-
-        is_end_known = is_end_known && tensor->type;
-        if (!tensor->type)
-            model->tensors[tensor - model->tensors].extent_bytes =
-                extent_of(model, tensor, i + 1 < n ? order[i + 1] : NULL);
-        if (!tensor->type && tensor->n_elements > 0 && furthest &&
-            dequant_is_decodable(furthest->type))
-            check_between(model, furthest, tensor, is_end_known, report);
-        if (tensor->size_bytes == 0)
-            continue;
-        if (furthest)
-            check_between(model, furthest, tensor, is_end_known, report);
-        if (!furthest || end_of(tensor) > end_of(furthest))
-            furthest = tensor;
-    }
-    if (furthest && is_end_known)
-        note_gap_at_end(model, furthest, report);
-}
-
-/*
- * Bounds must be checked before. After a tensor of unknown type, which has no known end, no gaps
- * are reported. A tensor of a type that ggml removed may be shorter than its type says, because
- * ik_llama.cpp uses the id of one for another type; it is compared only with tensors of known type.
- */
-static int check_overlaps(const struct gguf_model *model, struct gguf_report *report)
-{
-    const struct gguf_tensor **order = (const struct gguf_tensor **)sorted(
-        model->tensors, model->n_tensors, sizeof *model->tensors, compare_places);
-    uint64_t end;
-
-    if (!order)
-        return fail_memory(report);
-    for (uint64_t start = 0; start < model->n_tensors; start = end) {
-        const uint32_t file_index = order[start]->file_index;
-
-        for (end = start + 1; end < model->n_tensors; end++) {
-            if (order[end]->file_index != file_index)
-                break;
-        }
-        report->path = gguf_path_to_report(model, file_index);
-        check_file_overlaps(model, order + start, end - start, report);
-    }
-    report->path = NULL;
     free(order);
     return 0;
 }
@@ -466,8 +236,6 @@ int gguf_validate(struct gguf_model *model, struct gguf_report *report)
         return result;
 
     compute_sizes(model, report);
-    check_bounds(model, report);
-    if (report->n_errors == 0)
-        result = check_overlaps(model, report);
+    result = gguf_check_bounds(model, report);
     return report->n_errors > 0 ? report->first_error.code : result;
 }

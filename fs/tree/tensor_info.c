@@ -96,6 +96,10 @@ static void write_sizes(struct fs_sink *sink, const struct gguf_tensor *tensor)
         write_null_member(sink, "block_size");
         write_null_member(sink, "type_size");
         write_null_member(sink, "n_bytes");
+        if (tensor->extent_bytes > 0)
+            write_number_member(sink, "max_bytes", tensor->extent_bytes);
+        else
+            write_null_member(sink, "max_bytes");
     }
 }
 

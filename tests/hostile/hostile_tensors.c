@@ -174,6 +174,17 @@ static struct model_bytes data_missing(uint64_t missing)
     return bytes;
 }
 
+/* Tensor "s" of 64 bytes at offset 0, and "t" of unknown type at `at`; 128 bytes of data. */
+static struct model_bytes unknown_at(uint64_t at)
+{
+    struct gguf_writer *w = hostile_open();
+
+    gguf_writer_add_tensor(w, "s", 1, 1, (uint64_t[]){64}, 24, NULL, 64);
+    gguf_writer_add_tensor(w, "t", 1, 1, (uint64_t[]){1}, 999, NULL, 64);
+    gguf_writer_override_offset(w, at);
+    return hostile_finish(w);
+}
+
 static struct model_bytes two_of(uint64_t n_bytes, uint64_t second_offset)
 {
     struct gguf_writer *w = hostile_open();
@@ -400,6 +411,17 @@ static const struct hostile_row rows[] = {
      -ENODATA,
      HEADER_END,
      {"tensor \"t\"", "bytes 160 to 224", "ends at 192", "32 of its 64"}},
+
+    {10,
+     "unknown type at the end",
+     unknown_at,
+     128,
+     -ENODATA,
+     SECOND_INFO,
+     {"tensor \"t\"", "start at byte 224", "ends at 224", "-o partial"}},
+    {10, "unknown type far out", unknown_at, P(40), -ENODATA, SECOND_INFO, {"1099511627872"}},
+    {10, "unknown type at 2^64", unknown_at, -P(5), -EOVERFLOW, SECOND_INFO, {"\"t\"", "2^64"}},
+    {10, "unknown type in a tensor", unknown_at, 32, -EINVAL, SECOND_INFO, {"\"t\"", "\"s\""}},
 
     {11,
      "1 byte missing",

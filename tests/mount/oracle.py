@@ -142,6 +142,14 @@ def shape_of(model, tensor):
     return stored
 
 
+def room_of(model, tensor):
+    """Return the bytes up to the next tensor with data or the end of the file."""
+    if tensor.n_elements == 0:
+        return None
+    ends = [t.offset for t in model.tensors if t.n_elements > 0 and t.offset > tensor.offset]
+    return min(ends, default=len(model.data)) - tensor.offset
+
+
 def info_of(model, tensor):
     return [("name", text_of(tensor.name)),
             ("path", text_of(b"tensors/" + file_name(tensor.name))), ("type", tensor.type_name),
@@ -149,7 +157,8 @@ def info_of(model, tensor):
             ("shape", shape_of(model, tensor)),
             ("ne", list(tensor.ne)), ("n_elements", tensor.n_elements),
             ("block_size", tensor.block_size), ("type_size", tensor.type_size),
-            ("n_bytes", tensor.n_bytes), ("file", text_of(os.path.basename(model.path))), ("offset", tensor.offset)]
+            ("n_bytes", tensor.n_bytes),
+            *([("max_bytes", room_of(model, tensor))] if not tensor.type_name else []), ("file", text_of(os.path.basename(model.path))), ("offset", tensor.offset)]
 
 
 def check_summary(model, data):

@@ -382,6 +382,7 @@ Test(fs_json, info_of_an_unknown_type_without_dimensions)
                                        .type_id = UINT32_MAX,
                                        .ne = {1, 1, 1, 1},
                                        .n_elements = 1,
+                                       .extent_bytes = 96,
                                        .file_offset = UINT64_MAX};
     char *info = info_of(&model, &tensor);
 
@@ -389,7 +390,7 @@ Test(fs_json, info_of_an_unknown_type_without_dimensions)
         info,
         "{\"name\":\"\",\"path\":\"tensors/%\",\"type\":null,\"ggml_type\":4294967295,\"shape\":[],"
         "\"ne\":[],\"n_elements\":1,\"block_size\":null,\"type_size\":null,"
-        "\"n_bytes\":null,\"file\":\"m\",\"offset\":18446744073709551615}");
+        "\"n_bytes\":null,\"max_bytes\":96,\"file\":\"m\",\"offset\":18446744073709551615}");
     free(info);
 }
 

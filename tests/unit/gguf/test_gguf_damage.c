@@ -132,6 +132,60 @@ Test(gguf_damage, data_that_run_into_a_tensor_of_unknown_type)
     }
 }
 
+/* Two tensors that have data cannot start at the same byte, even if their sizes are unknown. */
+Test(gguf_damage, tensors_of_unknown_type_at_one_offset)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    struct gguf_finding first;
+    struct model_notes notes;
+
+    gguf_writer_add_tensor(w, "a", 1, 1, (uint64_t[]){64}, 998, NULL, 64);
+    gguf_writer_add_tensor(w, "empty", 5, 1, (uint64_t[]){0}, 999, NULL, 0);
+    gguf_writer_override_offset(w, 0);
+    gguf_writer_add_tensor(w, "b", 1, 1, (uint64_t[]){64}, 999, NULL, 64);
+    gguf_writer_override_offset(w, 0);
+    cr_expect_eq(refuse(w, 0, &notes, &first), 1u);
+    cr_expect_not_null(strstr(first.message, "\"b\": its data at byte"), "%s", first.message);
+    cr_expect_not_null(strstr(first.message, "\"a\""), "%s", first.message);
+}
+
+/* Cut in the middle, a file has tensors that start behind its end. */
+Test(gguf_damage, cut_files_of_unknown_types)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    struct gguf_finding first;
+    struct model_notes notes;
+
+    for (unsigned i = 0; i < 10; i++)
+        gguf_writer_add_tensor(w, (char[]){(char)('a' + i), 0}, 1, 1, (uint64_t[]){32}, 900 + i,
+                               NULL, 64);
+    cr_expect_eq(refuse(w, 4 * 64, &notes, &first), 4u);
+    cr_expect_not_null(strstr(first.message, "\"g\": its data start at byte"), "%s", first.message);
+    cr_expect_not_null(strstr(notes.last.message, "4 of 10 tensors"), "%s", notes.last.message);
+}
+
+/* The extents of unknown types reach to the next tensor with data, or to the end of the file. */
+Test(gguf_damage, extents_of_unknown_types)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    struct gguf_model *model;
+
+    gguf_writer_add_tensor(w, "a", 1, 1, (uint64_t[]){8}, 999, NULL, 40);
+    gguf_writer_add_tensor(w, "empty", 5, 1, (uint64_t[]){0}, 0, NULL, 0);
+    gguf_writer_override_offset(w, 32);
+    gguf_writer_add_tensor(w, "known", 5, 1, (uint64_t[]){32}, 24, NULL, 32);
+    gguf_writer_add_tensor(w, "none", 4, 1, (uint64_t[]){0}, 999, NULL, 0);
+    gguf_writer_add_tensor(w, "last", 4, 1, (uint64_t[]){8}, 999, NULL, 100);
+    model = model_file_make(w);
+    cr_expect_eq(model->tensors[0].extent_bytes, 64u);
+    cr_expect_eq(model->tensors[2].extent_bytes, 0u);
+    cr_expect_eq(model->tensors[3].extent_bytes, 0u);
+    cr_expect_eq(model->tensors[4].extent_bytes,
+                 model->files[0].size_bytes - model->tensors[4].file_offset);
+    cr_expect_geq(model->tensors[4].extent_bytes, 100u);
+    gguf_close(model);
+}
+
 /* Store the offsets where the tensor table and the last tensor's data end. */
 static void measure(const struct model_bytes *bytes, unsigned length_bytes, size_t *table_end,
                     size_t *data_end)
@@ -145,8 +199,11 @@ static void measure(const struct model_bytes *bytes, unsigned length_bytes, size
     for (uint64_t i = 0; i < model->n_tensors; i++) {
         const struct gguf_tensor *tensor = &model->tensors[i];
 
-        if (tensor->size_bytes > 0 && tensor->file_offset + tensor->size_bytes > *data_end)
-            *data_end = tensor->file_offset + tensor->size_bytes;
+        /* Of a tensor of unknown type, the first byte must be there. */
+        const uint64_t n_bytes = tensor->type ? tensor->size_bytes : tensor->n_elements > 0;
+
+        if (n_bytes > 0 && tensor->file_offset + n_bytes > *data_end)
+            *data_end = tensor->file_offset + n_bytes;
     }
     gguf_close(model);
 }

@@ -165,7 +165,7 @@ Test(gguf_parse, unknown_types_have_no_size)
 
         gguf_writer_add_tensor(w, &"abcde"[i], 1, 2, ne, ids[i], NULL, 3);
     }
-    gguf_writer_add_tensor(w, "far", 3, 1, (uint64_t[]){7}, 4, NULL, 0);
+    gguf_writer_add_tensor(w, "far and empty", 13, 1, (uint64_t[]){0}, 4, NULL, 0);
     gguf_writer_override_offset(w, 1ull << 40);
     model = model_file_make(w);
     for (size_t i = 0; i < COUNT(ids); i++) {

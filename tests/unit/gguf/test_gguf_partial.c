@@ -102,6 +102,31 @@ Test(gguf_partial, a_file_with_holes)
     free(bytes.data);
 }
 
+/* The last tensor of unknown type may become any size; the others end where the next one starts. */
+Test(gguf_partial, tensors_of_unknown_type)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    struct model_notes notes;
+    struct gguf_report report = model_file_report(&notes);
+    struct model_bytes bytes;
+    struct gguf_model *model;
+    int descriptor;
+
+    gguf_writer_add_tensor(w, "a", 1, 1, (uint64_t[]){64}, 999, NULL, 64);
+    gguf_writer_add_tensor(w, "b", 1, 1, (uint64_t[]){64}, 999, NULL, 64);
+    gguf_writer_add_tensor(w, "c", 1, 1, (uint64_t[]){64}, 999, NULL, 64);
+    bytes = model_file_finish(w);
+    descriptor = model_file_create(bytes.data, bytes.size_bytes - 2 * 64);
+    cr_assert_eq(open_partial(descriptor, &model, &report), 0, "%s", report.first_error.message);
+    cr_expect_str_eq(notes.last.message, "2 of 3 tensors are not complete yet");
+    cr_expect_eq(model->tensors[0].extent_bytes, 64u);
+    cr_expect_eq(model->tensors[1].extent_bytes, 64u);
+    cr_expect_eq(model->tensors[2].extent_bytes, 0u);
+    gguf_close(model);
+    close(descriptor);
+    free(bytes.data);
+}
+
 /* Without a complete header the tensors are unknown. */
 Test(gguf_partial, the_header_must_be_complete)
 {
