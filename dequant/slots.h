@@ -116,6 +116,30 @@ DECODER(iq4_ks)
 DECODER(iq4_nl_r4)
 DECODER(iq4_ks_r4)
 
+/* decode_ik_k.c */
+DECODER(iq2_k)
+DECODER(iq3_k)
+DECODER(iq4_k)
+DECODER(iq5_k)
+DECODER(iq6_k)
+DECODER(iq2_ks)
+DECODER(iq3_ks)
+DECODER(iq4_kss)
+DECODER(iq5_ks)
+DECODER(iq2_kl)
+
+/* decode_ik_q.c */
+DECODER(iq1_bn)
+DECODER(iq2_bn)
+DECODER(q6_0)
+DECODER(q8_kv)
+
+/* decode_ik_kt.c */
+DECODER(iq1_kt)
+DECODER(iq2_kt)
+DECODER(iq3_kt)
+DECODER(iq4_kt)
+
 /* decode_old.c, kernels_old.c */
 DECODER(era0_q4_0)
 DECODER(era0_q4_1)

@@ -3,6 +3,8 @@
 
 #include "dequant/blocks.h"
 #include "dequant/ik_blocks.h"
+#include "dequant/ik_k_blocks.h"
+#include "dequant/ik_kt_blocks.h"
 #include "dequant/iq_blocks.h"
 #include "dequant/old_blocks.h"
 #include "dequant/slots.h"
@@ -168,7 +170,25 @@ static const struct dequant_type current[] = {
     {GGML(42, "Q2_0", DEQUANT_Q2_0_BLOCK, q2_0, KERNELS, {2, 1}, {1, 16}), PRODUCT(q2_0),
      SCALE_LIMIT(q2_0)},
 
+    {IK(133, "Q6_0", DEQUANT_BLOCK, q6_0, 0, 1, REFERENCE)},
+    {IK(134, "IQ1_BN", DEQUANT_BN_BLOCK, iq1_bn, sizeof(uint16_t), 1, REFERENCE)},
+    {IK(135, "IQ2_BN", DEQUANT_BN_BLOCK, iq2_bn, sizeof(float), 1, REFERENCE)},
+    {IK(137, "IQ2_K", DEQUANT_SUPERBLOCK, iq2_k, 0, 1, REFERENCE)},
+    {IK(138, "IQ3_K", DEQUANT_SUPERBLOCK, iq3_k, 0, 1, REFERENCE)},
+    {IK(139, "IQ4_K", DEQUANT_SUPERBLOCK, iq4_k, 0, 1, REFERENCE)},
+    {IK(140, "IQ5_K", DEQUANT_SUPERBLOCK, iq5_k, 0, 1, REFERENCE)},
+    {IK(141, "IQ6_K", DEQUANT_SUPERBLOCK, iq6_k, 0, 1, REFERENCE)},
     {IK(144, "IQ4_KS", DEQUANT_SUPERBLOCK, iq4_ks, sizeof(float), 1, KERNELS)},
+    {IK(145, "IQ2_KS", DEQUANT_SUPERBLOCK, iq2_ks, sizeof(uint16_t), 1, REFERENCE)},
+    {IK(146, "IQ4_KSS", DEQUANT_SUPERBLOCK, iq4_kss, sizeof(float), 1, REFERENCE)},
+    {IK(151, "Q8_KV", DEQUANT_BLOCK, q8_kv, 2 * sizeof(float), 1, REFERENCE)},
+    {IK(152, "IQ5_KS", DEQUANT_SUPERBLOCK, iq5_ks, sizeof(float), 1, REFERENCE)},
+    {IK(153, "IQ2_KT", DEQUANT_SUPERBLOCK, iq2_kt, sizeof(float), 1, REFERENCE)},
+    {IK(154, "IQ3_KT", DEQUANT_SUPERBLOCK, iq3_kt, sizeof(float), 1, REFERENCE)},
+    {IK(155, "IQ4_KT", DEQUANT_SUPERBLOCK, iq4_kt, sizeof(float), 1, REFERENCE)},
+    {IK(156, "IQ3_KS", DEQUANT_SUPERBLOCK, iq3_ks, sizeof(uint16_t), 1, REFERENCE)},
+    {IK(157, "IQ2_KL", DEQUANT_SUPERBLOCK, iq2_kl, sizeof(uint16_t), 1, REFERENCE)},
+    {IK(158, "IQ1_KT", DEQUANT_SUPERBLOCK, iq1_kt, sizeof(float), 1, REFERENCE)},
     {IK(220, "IQ4_NL_R4", DEQUANT_BLOCK, iq4_nl_r4, 0, 4, KERNELS)},
     {IK(344, "IQ4_KS_R4", DEQUANT_SUPERBLOCK, iq4_ks_r4, sizeof(float), 4, KERNELS)},
 };

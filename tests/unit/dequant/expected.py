@@ -12,6 +12,8 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 
+import expected_ik_plain as plain
+
 ELEMENTS = 65536  # as in random_blocks.h
 
 
@@ -144,8 +146,38 @@ def decode_iq4_ks_r4(blocks, header, k):
     return (header[0] * floats((scales & 254) - 127) * floats(values)).reshape(-1, 256)
 
 
+def ik_plain(number, name, elements, **rest):
+    """A type of expected_ik_plain.py; one without a row header has an f16 scale `d`."""
+    scales = () if "header_numbers" in rest else ("d",)
+    return Type(number, name, elements, getattr(plain, name),
+                getattr(plain, f"decode_{name.lower()}"), scales=scales, has_byte_order=False,
+                **rest)
+
+
+F16 = {"header": "<f2", "header_numbers": 1}
+F32 = {"header": "<f4", "header_numbers": 1}
+
 TYPES = [
     Type(3, "Q4_1", 32, Q4_1, decode_q4_1, scales=("d", "m")),
+    ik_plain(133, "Q6_0", 32),
+    ik_plain(134, "IQ1_BN", 64, **F16),
+    ik_plain(135, "IQ2_BN", 64, **F32),
+    ik_plain(137, "IQ2_K", 256),
+    ik_plain(138, "IQ3_K", 256),
+    ik_plain(139, "IQ4_K", 256),
+    ik_plain(140, "IQ5_K", 256),
+    ik_plain(141, "IQ6_K", 256),
+    ik_plain(144, "IQ4_KS", 256, **F32),
+    ik_plain(145, "IQ2_KS", 256, **F16),
+    ik_plain(146, "IQ4_KSS", 256, **F32),
+    ik_plain(151, "Q8_KV", 32, header_numbers=2),
+    ik_plain(152, "IQ5_KS", 256, **F32),
+    ik_plain(153, "IQ2_KT", 256, **F32),
+    ik_plain(154, "IQ3_KT", 256, **F32),
+    ik_plain(155, "IQ4_KT", 256, **F32),
+    ik_plain(156, "IQ3_KS", 256, **F16),
+    ik_plain(157, "IQ2_KL", 256, **F16),
+    ik_plain(158, "IQ1_KT", 256, **F32),
     Type(220, "IQ4_NL_R4", 32, IQ4_NL_R4, decode_iq4_nl_r4, scales=("d",), rows=4,
          has_byte_order=False),
     Type(344, "IQ4_KS_R4", 256, IQ4_KS_R4, decode_iq4_ks_r4, rows=4, header_numbers=1,
