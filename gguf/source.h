@@ -140,19 +140,6 @@ struct timespec gguf_source_modified(const struct gguf_source *source);
  */
 int gguf_source_prefetch(const struct gguf_source *source, uint64_t offset, size_t n_bytes);
 
-/*
- * Ask the processor to load n_bytes at `offset`, of a mapped source, into its second-level
- * cache. Pages that are not in memory stay where they are.
- */
-static inline void gguf_source_load_ahead(const struct gguf_source *source, uint64_t offset,
-                                          size_t n_bytes)
-{
-    if (!source->mapping || n_bytes > source->size_bytes || offset > source->size_bytes - n_bytes)
-        return;
-    for (size_t i = 0; i < n_bytes; i += 64)
-        __builtin_prefetch(source->mapping + offset + i, 0, 2);
-}
-
 /* Lock all pages into memory as they come. -ENOTSUP if the source is not mapped. */
 int gguf_source_lock(const struct gguf_source *source);
 

@@ -70,12 +70,29 @@ int fs_line_read(struct fs_reading *reading, const struct fs_line_element *from,
     return result;
 }
 
-void fs_line_load_ahead(const struct fs_reading *reading, const struct fs_line_element *from,
-                        uint64_t n)
+int fs_lines_read(struct fs_reading *reading, const struct fs_line_element *from, size_t n_lines,
+                  size_t n_next, size_t width, char *out)
 {
     const struct fs_arranged *arranged = reading->arranged;
-    const struct line line = find_line(arranged, from->outer, from->number, from->at);
+    const struct fs_arrangement *of = &arranged->of;
+    const unsigned last = of->n_dims - 1;
+    const size_t n_bytes = width * fs_format_bytes(arranged->conversion.format);
+    int result = 0;
 
-    if (arranged->of.stride[arranged->line_dim] == 1)
-        fs_decoded_load_ahead(reading->model, arranged->of.tensors[line.tensor], line.element, n);
+    /* Lines with the same indices but the last one lie at equal distances. */
+    if (of->stride[arranged->line_dim] == 1 && last != arranged->line_dim &&
+        last != of->which_dim && of->stride[last] >= width &&
+        from->number % of->size[last] + n_lines <= of->size[last]) {
+        const struct line line = find_line(arranged, from->outer, from->number, from->at);
+
+        return fs_decoded_read_lines(
+            reading->model, of->tensors[line.tensor], &arranged->conversion,
+            &(struct fs_lines){line.element, of->stride[last], n_lines, n_next, width}, out,
+            &reading->end_offset[line.tensor]);
+    }
+    for (size_t i = 0; result == 0 && i < n_lines; i++)
+        result = fs_line_read(reading,
+                              &(struct fs_line_element){from->outer, from->number + i, from->at}, 0,
+                              n_bytes, out + i * n_bytes);
+    return result;
 }

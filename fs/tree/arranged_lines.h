@@ -53,9 +53,12 @@ struct fs_line_element {
 int fs_line_read(struct fs_reading *reading, const struct fs_line_element *from, uint64_t skip,
                  size_t length, char *out);
 
-/* Ask the processor to load the n elements of the line from an element into its cache. */
-void fs_line_load_ahead(const struct fs_reading *reading, const struct fs_line_element *from,
-                        uint64_t n);
+/*
+ * The same for whole elements of neighbouring lines, `width` of each, written to `out` one line
+ * after the other. After these lines, the n_next ones that follow are read.
+ */
+int fs_lines_read(struct fs_reading *reading, const struct fs_line_element *from, size_t n_lines,
+                  size_t n_next, size_t width, char *out);
 
 static inline uint64_t fs_least(uint64_t a, uint64_t b)
 {

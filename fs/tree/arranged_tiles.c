@@ -8,22 +8,43 @@
 
 /* A band leaves room for others in the cache. */
 #define BAND_BYTES (FS_TILE_CACHE_BYTES / 3 * 2)
+
+/*
+ * Tiles as narrow as this, or as a block, are in memory's order long enough, and a band of them
+ * stays in the CPU's second-level cache until all of it has been read.
+ */
+#define LEAST_WIDTH 64u
+
+#define CACHE_LINE 64u /* of the CPU */
+
+/*
+ * Bytes from one row of a tile to the next: an odd number of cache lines, since rows that lie a
+ * power of two apart would share few places in the CPU's cache.
+ */
+static size_t row_pitch(const struct fs_arranged *arranged, size_t n_lines)
+{
+    const size_t n_bytes = n_lines * fs_format_bytes(arranged->conversion.format);
+
+    return (n_bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE | CACHE_LINE;
+}
+
 void fs_arranged_plan_tiles(struct fs_arranged *arranged)
 {
     const uint64_t number_bytes = fs_format_bytes(arranged->conversion.format);
-    const uint64_t tile_elements = FS_TILE_BYTES / number_bytes;
     const uint64_t line_elements = arranged->of.size[arranged->line_dim];
-    const bool is_quantized = arranged->of.tensors[0]->type->block_elements > 1;
-    /* The time for plain numbers depends more on the number of pieces than on their size. */
-    const uint64_t piece = is_quantized ? FS_PIECE_ELEMENTS / 2 : FS_PIECE_ELEMENTS;
-    uint64_t width = piece;
+    const uint64_t block_elements = arranged->of.tensors[0]->type->block_elements;
+    const uint64_t least = block_elements > LEAST_WIDTH ? block_elements : LEAST_WIDTH;
+    uint64_t width = least, pitch;
 
-    if (arranged->n_lines < tile_elements / piece)
-        width = tile_elements / arranged->n_lines / piece * piece;
+    if (arranged->n_lines < FS_TILE_BYTES / number_bytes / least)
+        width = FS_TILE_BYTES / row_pitch(arranged, arranged->n_lines) / least * least;
+    width = width < least ? least : fs_least(width, FS_PIECE_ELEMENTS);
     while (width > 1 && arranged->n_lines > BAND_BYTES / number_bytes / width)
         width /= 2;
     arranged->tile_width = fs_least(width, line_elements);
-    arranged->tile_lines = fs_least(arranged->n_lines, tile_elements / arranged->tile_width);
+    /* The largest that fits. */
+    pitch = ((FS_TILE_BYTES / arranged->tile_width / CACHE_LINE - 1) | 1) * CACHE_LINE;
+    arranged->tile_lines = fs_least(arranged->n_lines, pitch / number_bytes);
     arranged->n_tiles_across = (arranged->n_lines - 1) / arranged->tile_lines + 1;
     arranged->n_tiles_along = (line_elements - 1) / arranged->tile_width + 1;
 }
@@ -37,47 +58,29 @@ struct tile {
     size_t n_lines;
 };
 
-/*
- * Lines lie far apart, so that the processor does not foresee which come next: ask for those that
- * are decoded this many lines later.
- */
-#define LINES_AHEAD 32u
-
-/* Write the tile's elements to `out`: `width` rows of n_lines elements. */
+/* Write the tile's elements to `out`: `width` rows of n_lines elements, row_pitch() apart. */
 static int read_tile(struct fs_reading *reading, const struct tile *tile, char *out)
 {
-    /* Lines that fill a whole line of the CPU's cache in each row. */
-    enum { ROW_BYTES = 64, MAX_LINES = ROW_BYTES / sizeof(uint16_t) };
+    /* Lines that fill a line of the CPU's cache in each row. */
+    enum { MAX_LINES = CACHE_LINE / sizeof(uint16_t) };
     const size_t number_bytes = fs_format_bytes(reading->arranged->conversion.format);
-    const size_t at_once = ROW_BYTES / number_bytes, pitch = FS_PIECE_ELEMENTS * number_bytes;
+    const size_t at_once = CACHE_LINE / number_bytes;
+    const size_t pitch = row_pitch(reading->arranged, tile->n_lines);
     _Alignas(float) char piece[sizeof(uint16_t) * MAX_LINES * FS_PIECE_ELEMENTS];
+    int result = 0;
 
-    /* All pieces of some lines: they lie in the same pages. */
-    for (size_t j = 0; j < tile->n_lines; j += at_once) {
+    for (size_t j = 0; result == 0 && j < tile->n_lines; j += at_once) {
         const size_t n_lines = (size_t)fs_least(tile->n_lines - j, at_once);
 
-        for (size_t i = 0; i < tile->width; i += FS_PIECE_ELEMENTS) {
-            const size_t width = (size_t)fs_least(tile->width - i, FS_PIECE_ELEMENTS);
-
-            for (size_t line = 0; line < n_lines; line++) {
-                struct fs_line_element from = {tile->outer, tile->first_line + j + line,
-                                               tile->first + i};
-                int result;
-
-                result =
-                    fs_line_read(reading, &from, 0, width * number_bytes, piece + line * pitch);
-                if (result < 0)
-                    return result;
-                from.number += LINES_AHEAD;
-                if (from.number < tile->first_line + tile->n_lines)
-                    fs_line_load_ahead(reading, &from, width);
-            }
+        result = fs_lines_read(
+            reading, &(struct fs_line_element){tile->outer, tile->first_line + j, tile->first},
+            n_lines, tile->n_lines - j - n_lines, tile->width, piece);
+        if (result == 0)
             (number_bytes == sizeof(uint16_t) ? fs_transpose16 : fs_transpose32)(
-                piece, pitch, out + (i * tile->n_lines + j) * number_bytes,
-                tile->n_lines * number_bytes, n_lines, width);
-        }
+                piece, tile->width * number_bytes, out + j * number_bytes, pitch, n_lines,
+                tile->width);
     }
-    return 0;
+    return result;
 }
 
 /* Bytes of the array to be written. */
@@ -132,7 +135,7 @@ static struct rows rows_in(const struct fs_arranged *arranged, const struct tile
 static size_t copy_tile(const struct fs_arranged *arranged, const struct tile *tile,
                         const struct slice *slice, const char *numbers)
 {
-    const size_t row_bytes = tile->n_lines * fs_format_bytes(arranged->conversion.format);
+    const size_t pitch = row_pitch(arranged, tile->n_lines);
     const struct rows rows = rows_in(arranged, tile, slice);
     struct overlap part;
     size_t n_bytes = 0;
@@ -141,7 +144,7 @@ static size_t copy_tile(const struct fs_arranged *arranged, const struct tile *t
         if (!get_overlap(arranged, tile, i, slice, &part))
             continue;
         memcpy(slice->out + (part.from - slice->offset),
-               numbers + i * row_bytes + (part.from - part.start), (size_t)(part.to - part.from));
+               numbers + i * pitch + (part.from - part.start), (size_t)(part.to - part.from));
         n_bytes += (size_t)(part.to - part.from);
     }
     return n_bytes;

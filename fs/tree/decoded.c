@@ -223,12 +223,105 @@ int fs_decoded_read(const struct gguf_model *model, const struct gguf_tensor *te
     return result < 0 ? result : gguf_source_check(&model->files[tensor->file_index], end_offset);
 }
 
-void fs_decoded_load_ahead(const struct gguf_model *model, const struct gguf_tensor *tensor,
-                           uint64_t first, uint64_t n)
-{
-    const struct dequant_span span =
-        dequant_span_of(tensor->type, tensor->ne[0], first, first + n, UINT64_MAX);
+/* ---- lines ---- */
 
-    gguf_source_load_ahead(&model->files[tensor->file_index],
-                           tensor->file_offset + span.blocks_offset, (size_t)span.blocks_bytes);
+/* Lines of whole blocks that lie at equal distances in the file. */
+struct block_lines {
+    const struct gguf_tensor *tensor;
+    const struct fs_conversion *conversion;
+    const struct fs_lines *lines;
+    size_t line_bytes;
+    size_t pitch_bytes;
+    size_t extent_bytes; /* from the first line's start to the last one's end */
+    char *out;
+    bool is_complete;
+};
+
+/* Lines lie far apart, so the CPU does not foresee them: ask for the one that many lines later. */
+#define LINES_AHEAD 32u
+
+static void load_ahead(const uint8_t *bytes, size_t n_bytes)
+{
+    for (size_t i = 0; i < n_bytes; i += 64)
+        __builtin_prefetch(bytes + i, 0, 2);
+}
+
+static void decode_lines(void *argument, uint64_t at, const uint8_t *bytes, size_t n_bytes)
+{
+    struct block_lines *reading = argument;
+    const struct fs_lines *lines = reading->lines;
+    const size_t n_blocks = lines->width / reading->tensor->type->block_elements;
+    const size_t out_bytes = lines->width * fs_format_bytes(reading->conversion->format);
+    const bool is_stored = fs_is_stored_as(reading->tensor, reading->conversion);
+    /* Lines that are decoded together, because they are short. */
+    const size_t at_once = BOUNCE_ELEMENTS / lines->width;
+    float bounce[BOUNCE_ELEMENTS];
+    char *out = reading->out;
+    size_t n_decoded = 0;
+
+    (void)at;
+    reading->is_complete = n_bytes == reading->extent_bytes;
+    for (size_t i = 0; reading->is_complete && i < lines->n_lines; i++) {
+        const uint8_t *line = bytes + i * reading->pitch_bytes;
+
+        if (i + LINES_AHEAD < lines->n_lines + lines->n_next)
+            load_ahead(line + LINES_AHEAD * reading->pitch_bytes, reading->line_bytes);
+        if (is_stored) {
+            memcpy(out + i * out_bytes, line, out_bytes);
+            continue;
+        }
+        fs_decode_blocks(reading->tensor, (struct dequant_row){0}, line,
+                         bounce + n_decoded++ * lines->width, n_blocks);
+        if (n_decoded == at_once || i == lines->n_lines - 1) {
+            fs_convert(reading->conversion, bounce, out, n_decoded * lines->width);
+            out += n_decoded * out_bytes;
+            n_decoded = 0;
+        }
+    }
+}
+
+/* Return true if the lines could be read together. */
+static bool read_block_lines(const struct gguf_source *file, const struct gguf_tensor *tensor,
+                             const struct fs_conversion *conversion, const struct fs_lines *lines,
+                             char *out, uint64_t *end_offset)
+{
+    const struct dequant_type *type = tensor->type;
+    const uint64_t mask = type->block_elements - 1;
+    const int block_bits = __builtin_ctz(type->block_elements);
+    struct block_lines reading = {
+        .tensor = tensor, .conversion = conversion, .lines = lines, .out = out};
+    uint64_t start;
+
+    if (!file->mapping || dequant_has_row_layout(type) || lines->width > BOUNCE_ELEMENTS ||
+        ((lines->first | lines->pitch | lines->width) & mask) != 0)
+        return false;
+    reading.line_bytes = (lines->width >> block_bits) * type->block_bytes;
+    reading.pitch_bytes = (size_t)(lines->pitch >> block_bits) * type->block_bytes;
+    reading.extent_bytes = (lines->n_lines - 1) * reading.pitch_bytes + reading.line_bytes;
+    start = tensor->file_offset + (lines->first >> block_bits) * type->block_bytes;
+    if (gguf_source_lend_unchecked(file, start, reading.extent_bytes, 1, decode_lines, &reading) <
+            0 ||
+        !reading.is_complete)
+        return false;
+    if (start + reading.extent_bytes > *end_offset)
+        *end_offset = start + reading.extent_bytes;
+    return true;
+}
+
+int fs_decoded_read_lines(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                          const struct fs_conversion *conversion, const struct fs_lines *lines,
+                          char *out, uint64_t *end_offset)
+{
+    const size_t number_bytes = fs_format_bytes(conversion->format);
+    const size_t n_bytes = lines->width * number_bytes;
+    int result = 0;
+
+    if (read_block_lines(&model->files[tensor->file_index], tensor, conversion, lines, out,
+                         end_offset))
+        return 0;
+    for (size_t i = 0; result == 0 && i < lines->n_lines; i++)
+        result = fs_decoded_read_unchecked(model, tensor, conversion,
+                                           (lines->first + i * lines->pitch) * number_bytes,
+                                           n_bytes, out + i * n_bytes, end_offset);
+    return result;
 }

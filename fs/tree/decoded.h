@@ -26,12 +26,22 @@ int fs_decoded_read_unchecked(const struct gguf_model *model, const struct gguf_
                               const struct fs_conversion *conversion, uint64_t offset,
                               size_t length, char *out, uint64_t *end_offset);
 
+/* Runs of `width` elements of a tensor, from element `first` on, each `pitch` elements apart. */
+struct fs_lines {
+    uint64_t first;
+    uint64_t pitch; /* at least `width` */
+    size_t n_lines;
+    size_t n_next; /* lines that follow and are read next: the CPU is asked to load them */
+    size_t width;
+};
+
 /*
- * Ask the processor to load the bytes of n elements into its cache, if they are all in blocks that
- * follow one another.
+ * Write the values of the lines, converted, to `out`, one line after the other; otherwise like
+ * fs_decoded_read_unchecked(). Short lines of whole blocks take much less time than one by one.
  */
-void fs_decoded_load_ahead(const struct gguf_model *model, const struct gguf_tensor *tensor,
-                           uint64_t first, uint64_t n);
+int fs_decoded_read_lines(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                          const struct fs_conversion *conversion, const struct fs_lines *lines,
+                          char *out, uint64_t *end_offset);
 
 /* Decode n_blocks blocks of a row, in either byte order; otherwise like dequant_decode_row(). */
 void fs_decode_blocks(const struct gguf_tensor *tensor, struct dequant_row row,

@@ -46,7 +46,7 @@ static int take(struct fs_tile *slot, const struct fs_tile_key *key)
     const bool is_there = memcmp(&slot->key, key, sizeof *key) == 0;
 
     if (!slot->bytes) {
-        slot->bytes = malloc(FS_TILE_BYTES);
+        slot->bytes = aligned_alloc(64, FS_TILE_BYTES);
         if (!slot->bytes)
             return -ENOMEM;
     }
