@@ -129,7 +129,7 @@ int gguf_cursor_length(struct gguf_cursor *cursor, uint64_t *length)
     return gguf_cursor_number(cursor, cursor->encoding.length_bytes, length);
 }
 
-int gguf_cursor_string(struct gguf_cursor *cursor, struct gguf_string *string)
+static inline int read_string(struct gguf_cursor *cursor, struct gguf_string *string)
 {
     const uint64_t start = cursor->offset;
     const uint8_t *bytes;
@@ -145,6 +145,21 @@ int gguf_cursor_string(struct gguf_cursor *cursor, struct gguf_string *string)
     }
     *string = (struct gguf_string){(const char *)bytes, length_bytes};
     return 0;
+}
+
+int gguf_cursor_string(struct gguf_cursor *cursor, struct gguf_string *string)
+{
+    return read_string(cursor, string);
+}
+
+int gguf_cursor_skip_strings(struct gguf_cursor *cursor, uint64_t n)
+{
+    struct gguf_string string;
+    int result = 0;
+
+    while (result == 0 && n-- > 0)
+        result = read_string(cursor, &string);
+    return result;
 }
 
 /* Report any failure other than the end of the bytes. */

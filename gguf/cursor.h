@@ -63,6 +63,9 @@ int gguf_cursor_length(struct gguf_cursor *cursor, uint64_t *length);
 /* Read a length and that many bytes. The string points to them. */
 int gguf_cursor_string(struct gguf_cursor *cursor, struct gguf_string *string);
 
+/* Skip n strings. If it fails, the cursor is at the string that could not be read. */
+int gguf_cursor_skip_strings(struct gguf_cursor *cursor, uint64_t n);
+
 /*
  * Report that `what`, a part of `place` ("key \"a\""), cannot be read, and the cause. Call it after
  * one of the functions above has failed. Returns a negative errno.

@@ -38,6 +38,11 @@ static int fail_short(const struct gguf_cursor *cursor, const struct context *co
     return gguf_cursor_fail(cursor, context->place, what, context->report);
 }
 
+static int fail_string(const struct gguf_cursor *cursor, const struct context *context)
+{
+    return gguf_cursor_fail_string(cursor, context->place, "a string", context->report);
+}
+
 static int fail_bool(uint64_t offset, uint8_t byte, const struct context *context)
 {
     return gguf_error(context->report, -EINVAL, offset,
@@ -101,15 +106,15 @@ static int read_number(struct gguf_cursor *cursor, const struct context *context
     return 0;
 }
 
-static int read_value(struct gguf_cursor *cursor, enum gguf_value_type type, unsigned depth,
-                      const struct context *context, struct gguf_value *value);
+static int read_array(struct gguf_cursor *cursor, unsigned depth, const struct context *context,
+                      struct gguf_array *array);
 
 /* Skip the elements of an array whose length was checked. */
 static int skip_elements(struct gguf_cursor *cursor, const struct gguf_array *array, unsigned depth,
                          const struct context *context)
 {
     const unsigned bytes = value_types[array->element_type].bytes;
-    struct gguf_value element;
+    struct gguf_array element;
 
     if (array->element_type == GGUF_BOOL)
         return skip_bools(cursor, array->n_elements, context);
@@ -118,8 +123,13 @@ static int skip_elements(struct gguf_cursor *cursor, const struct gguf_array *ar
             return fail_short(cursor, context, "an array");
         return 0;
     }
+    if (array->element_type == GGUF_STRING) {
+        if (gguf_cursor_skip_strings(cursor, array->n_elements) < 0)
+            return fail_string(cursor, context);
+        return 0;
+    }
     for (uint64_t i = 0; i < array->n_elements; i++) {
-        int result = read_value(cursor, array->element_type, depth, context, &element);
+        int result = read_array(cursor, depth, context, &element);
 
         if (result < 0)
             return result;
@@ -171,14 +181,6 @@ static int read_array(struct gguf_cursor *cursor, unsigned depth, const struct c
     return result;
 }
 
-static int read_string(struct gguf_cursor *cursor, const struct context *context,
-                       struct gguf_string *string)
-{
-    if (gguf_cursor_string(cursor, string) == 0)
-        return 0;
-    return gguf_cursor_fail_string(cursor, context->place, "a string", context->report);
-}
-
 /* `depth` is that of an array which starts here. */
 static int read_value(struct gguf_cursor *cursor, enum gguf_value_type type, unsigned depth,
                       const struct context *context, struct gguf_value *value)
@@ -188,7 +190,7 @@ static int read_value(struct gguf_cursor *cursor, enum gguf_value_type type, uns
     case GGUF_BOOL:
         return read_bool(cursor, context, &value->boolean);
     case GGUF_STRING:
-        return read_string(cursor, context, &value->string);
+        return gguf_cursor_string(cursor, &value->string) < 0 ? fail_string(cursor, context) : 0;
     case GGUF_ARRAY:
         return read_array(cursor, depth, context, &value->array);
     default:

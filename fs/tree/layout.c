@@ -16,14 +16,27 @@ struct directory {
     fs_node_index node;
 };
 
+/* The directory that a template of `template_bytes` bytes gives for a subject. */
+struct entered {
+    const char *path_template;
+    size_t template_bytes;
+    const void *subject;
+    fs_node_index node;
+};
+
+/* A row of the table of views, with what all its nodes share. */
+struct row {
+    const struct fs_view *view;
+    const char *name;                    /* the template's last component */
+    size_t folder_bytes;                 /* of the template before it, without the '/' */
+    bool is_name_fixed, is_folder_fixed; /* no placeholder */
+};
+
 struct layout {
     struct fs_tree *tree;
     void *directories; /* a tree of tsearch(3) */
-    /* The last directory entered, and what its path was made from: a tensor's files share one. */
-    const char *last_template;
-    size_t last_bytes;
-    const void *last_subject;
-    fs_node_index last;
+    /* The last fixed directory, and the last one with a placeholder: a tensor's files share it. */
+    struct entered fixed, of_subject;
 };
 
 static int compare_directories(const void *a, const void *b)
@@ -35,96 +48,96 @@ static int compare_directories(const void *a, const void *b)
     return strcmp(first->name, second->name);
 }
 
-/* Record a directory node, unless one of its name exists already. */
-static int remember(struct layout *layout, fs_node_index node)
-{
-    const struct fs_node *added = fs_tree_node(layout->tree, node);
-    struct directory *directory = malloc(sizeof *directory);
-    struct directory **found;
-
-    if (!directory)
-        return -ENOMEM;
-    *directory = (struct directory){added->parent, added->name, node};
-    found = tsearch(directory, &layout->directories, compare_directories);
-    if (!found || *found != directory)
-        free(directory);
-    return found ? 0 : -ENOMEM;
-}
-
 /* Find the directory of that name in `parent`, or add it. */
 static int enter(struct layout *layout, fs_node_index parent, const char *name,
                  fs_node_index *directory)
 {
-    struct directory key = {.parent = parent, .name = name};
-    struct directory **found = tfind(&key, &layout->directories, compare_directories);
+    struct fs_nodes *nodes = &layout->tree->nodes;
+    struct directory *added = malloc(sizeof *added);
+    struct directory **found;
     int result;
 
-    if (found) {
+    if (!added)
+        return -ENOMEM;
+    *added = (struct directory){.parent = parent, .name = name};
+    found = tsearch(added, &layout->directories, compare_directories);
+    if (!found || *found != added) {
+        free(added);
+        if (!found)
+            return -ENOMEM;
         *directory = (*found)->node;
         return 0;
     }
-    result = fs_nodes_add(&layout->tree->nodes, parent, FS_DIRECTORY, name, true, directory);
-    return result < 0 ? result : remember(layout, *directory);
+    result = fs_nodes_add(nodes, parent, FS_DIRECTORY, name, true, directory);
+    if (result < 0)
+        return result;
+    added->name = nodes->list[*directory].name;
+    added->node = *directory;
+    return 0;
 }
 
-/* Find the directory that the first template_bytes bytes of a template name; add missing ones. */
-static int enter_template(struct layout *layout, const char *path_template, size_t template_bytes,
-                          const void *subject)
+/* Find the directory of a row's node, or add it with those above it. */
+static int enter_folder(struct layout *layout, const struct row *row, const void *subject,
+                        fs_node_index *folder)
 {
+    struct entered *last = row->is_folder_fixed ? &layout->fixed : &layout->of_subject;
+    const char *path_template = row->view->path;
     char path[FS_PATH_BYTES];
     int result = 0;
 
-    if (subject == layout->last_subject && template_bytes == layout->last_bytes &&
-        strncmp(path_template, layout->last_template, template_bytes) == 0)
+    *folder = last->node;
+    if ((row->is_folder_fixed || subject == last->subject) &&
+        row->folder_bytes == last->template_bytes &&
+        strncmp(path_template, last->path_template, row->folder_bytes) == 0)
         return 0;
-    fs_path_expand(path_template, template_bytes, layout->tree, subject, path);
-    layout->last_template = path_template;
-    layout->last_bytes = template_bytes;
-    layout->last_subject = subject;
-    layout->last = FS_ROOT;
+    fs_path_expand(path_template, row->folder_bytes, layout->tree, subject, path);
+    *folder = FS_ROOT;
     for (char *name = path, *rest; result == 0 && *name != '\0'; name = rest) {
         rest = name + strcspn(name, "/");
         if (*rest == '/')
             *rest++ = '\0';
-        result = enter(layout, layout->last, name, &layout->last);
+        result = enter(layout, *folder, name, folder);
     }
+    *last = (struct entered){path_template, row->folder_bytes, subject, *folder};
     return result;
 }
 
-/* Add the node of that name in the directory entered last. A name of the table is not copied. */
-static int add_named(struct layout *layout, const struct fs_view *view, const char *name,
-                     bool is_of_table, fs_node_index *node)
+/* Add a row's node in its directory. A name of the table is not copied. */
+static int add_named(struct layout *layout, const struct row *row, const void *subject,
+                     fs_node_index folder, const char *name, fs_node_index *node)
 {
+    const struct fs_view *view = row->view;
     struct fs_nodes *nodes = &layout->tree->nodes;
     int result;
 
     if (view->kind == FS_DIRECTORY) {
         /* An earlier row may have added it, as the directory of a file. */
-        result = enter(layout, layout->last, name, node);
+        result = enter(layout, folder, name, node);
+        if (result == 0 && !row->is_name_fixed)
+            layout->of_subject = (struct entered){view->path, strlen(view->path), subject, *node};
         if (result < 0 || !nodes->list[*node].view)
             return result;
     }
-    return fs_nodes_add(nodes, layout->last, view->kind, name, !is_of_table, node);
+    return fs_nodes_add(nodes, folder, view->kind, name, !row->is_name_fixed, node);
 }
 
-static int add_node(struct layout *layout, const struct fs_view *view, const void *subject)
+static int add_node(struct layout *layout, const struct row *row, const void *subject)
 {
-    const char *slash = strrchr(view->path, '/');
-    const char *last_component = slash ? slash + 1 : view->path;
+    const struct fs_view *view = row->view;
     struct fs_tree *tree = layout->tree;
-    const char *name = last_component;
+    const char *name = row->name;
     char expanded[FS_PATH_BYTES], target[FS_PATH_BYTES];
-    fs_node_index node = FS_NO_NODE;
+    fs_node_index folder, node = FS_NO_NODE;
     int result;
 
-    result = enter_template(layout, view->path, slash ? (size_t)(slash - view->path) : 0, subject);
+    result = enter_folder(layout, row, subject, &folder);
     if (result < 0)
         return result;
-    if (strchr(last_component, '<')) {
-        fs_path_expand(last_component, strlen(last_component), tree, subject, expanded);
+    if (!row->is_name_fixed) {
+        fs_path_expand(name, strlen(name), tree, subject, expanded);
         name = expanded;
     }
-    result = add_named(layout, view, name, name == last_component, &node);
+    result = add_named(layout, row, subject, folder, name, &node);
     if (result < 0)
         return result;
     tree->nodes.list[node].view = view;
@@ -135,26 +148,37 @@ static int add_node(struct layout *layout, const struct fs_view *view, const voi
     return fs_nodes_set_target(&tree->nodes, node, target);
 }
 
-/* Add all nodes about the subjects of one kind, in order. `views` has room for the whole table. */
-static int add_subjects(struct layout *layout, const struct fs_subjects *subjects,
-                        const struct fs_view **views)
+static struct row row_of(const struct fs_view *view)
+{
+    const char *slash = strrchr(view->path, '/');
+    const size_t folder_bytes = slash ? (size_t)(slash - view->path) : 0;
+
+    return (struct row){.view = view,
+                        .name = slash ? slash + 1 : view->path,
+                        .folder_bytes = folder_bytes,
+                        .is_name_fixed = !strchr(slash ? slash : view->path, '<'),
+                        .is_folder_fixed = !memchr(view->path, '<', folder_bytes)};
+}
+
+/* Add all nodes about the subjects of one kind, in order. `rows` has room for the whole table. */
+static int add_subjects(struct layout *layout, const struct fs_subjects *subjects, struct row *rows)
 {
     const uint64_t n_subjects = subjects->count(layout->tree);
-    size_t n_views = 0;
+    size_t n_rows = 0;
 
     for (size_t i = 0; i < fs_view_count(); i++) {
         if (fs_path_subjects(fs_view_at(i)->path) == subjects)
-            views[n_views++] = fs_view_at(i);
+            rows[n_rows++] = row_of(fs_view_at(i));
     }
     for (uint64_t i = 0; i < n_subjects; i++) {
         const void *subject = subjects->at(layout->tree, i);
 
-        for (size_t j = 0; j < n_views; j++) {
+        for (size_t j = 0; j < n_rows; j++) {
             int result;
 
-            if (views[j]->applies && !views[j]->applies(layout->tree, subject))
+            if (rows[j].view->applies && !rows[j].view->applies(layout->tree, subject))
                 continue;
-            result = add_node(layout, views[j], subject);
+            result = add_node(layout, &rows[j], subject);
             if (result < 0)
                 return result;
         }
@@ -164,13 +188,14 @@ static int add_subjects(struct layout *layout, const struct fs_subjects *subject
 
 int fs_layout_add_nodes(struct fs_tree *tree)
 {
-    struct layout layout = {.tree = tree, .last_template = "", .last = FS_ROOT};
-    const struct fs_view **views = calloc(fs_view_count(), sizeof *views);
-    int result = views ? fs_nodes_begin(&tree->nodes) : -ENOMEM;
+    const struct entered none = {.path_template = "", .node = FS_ROOT};
+    struct layout layout = {.tree = tree, .fixed = none, .of_subject = none};
+    struct row *rows = calloc(fs_view_count(), sizeof *rows);
+    int result = rows ? fs_nodes_begin(&tree->nodes) : -ENOMEM;
 
     for (size_t i = 0; result == 0 && fs_subjects[i]; i++)
-        result = add_subjects(&layout, fs_subjects[i], views);
+        result = add_subjects(&layout, fs_subjects[i], rows);
     tdestroy(layout.directories, free);
-    free(views);
+    free(rows);
     return result;
 }

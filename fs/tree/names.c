@@ -47,12 +47,16 @@ void fs_name_escape(struct gguf_string name, const char *suffix, char file_name[
     assert(strlen(suffix) <= 32);
     for (uint64_t i = 0; i < name.length_bytes && used <= limit; i++) {
         const unsigned char c = (unsigned char)name.data[i];
-        char escaped[4] = {(char)c};
 
-        if (is_dots || is_unsafe(c))
+        if (is_dots || is_unsafe(c)) {
+            char escaped[4];
+
             snprintf(escaped, sizeof escaped, "%%%02X", c);
-        for (size_t j = 0; escaped[j] != '\0' && used <= limit; j++)
-            file_name[used++] = escaped[j];
+            for (size_t j = 0; escaped[j] != '\0' && used <= limit; j++)
+                file_name[used++] = escaped[j];
+        } else {
+            file_name[used++] = (char)c;
+        }
         if (used <= cut_limit)
             cut = used;
     }

@@ -2,6 +2,7 @@
 
 #include "gguf/support/grow.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,35 +15,47 @@ int fs_nodes_begin(struct fs_nodes *nodes)
     return fs_nodes_add(nodes, FS_NO_NODE, FS_DIRECTORY, "", false, &root);
 }
 
+/* Room for many texts; one that is full is followed by the one before it. */
+struct fs_text_block {
+    struct fs_text_block *before;
+    size_t used;
+    char text[16384];
+};
+
 void fs_nodes_free(struct fs_nodes *nodes)
 {
-    for (size_t i = 0; i < nodes->n_owned_names; i++)
-        free(nodes->owned_names[i]);
-    free(nodes->owned_names);
+    for (struct fs_text_block *block = nodes->texts, *before; block; block = before) {
+        before = block->before;
+        free(block);
+    }
     free(nodes->children);
     free(nodes->list);
     *nodes = (struct fs_nodes){0};
 }
 
-static const char *own_name(struct fs_nodes *nodes, const char *name)
+/* Return a copy of a text, which is much shorter than a block; NULL if out of memory. */
+static const char *copy_text(struct fs_nodes *nodes, const char *text)
 {
-    char **names =
-        gguf_grow(nodes->owned_names, &nodes->owned_room, nodes->n_owned_names + 1, sizeof *names);
-    char *copy;
+    const size_t n_bytes = strlen(text) + 1;
+    struct fs_text_block *block = nodes->texts;
 
-    if (!names)
-        return NULL;
-    nodes->owned_names = names;
-    copy = strdup(name);
-    if (copy)
-        names[nodes->n_owned_names++] = copy;
-    return copy;
+    assert(n_bytes <= sizeof block->text);
+    if (!block || n_bytes > sizeof block->text - block->used) {
+        block = malloc(sizeof *block);
+        if (!block)
+            return NULL;
+        block->before = nodes->texts;
+        block->used = 0;
+        nodes->texts = block;
+    }
+    block->used += n_bytes;
+    return memcpy(block->text + block->used - n_bytes, text, n_bytes);
 }
 
 int fs_nodes_add(struct fs_nodes *nodes, fs_node_index parent, enum fs_node_kind kind,
                  const char *name, bool copy_name, fs_node_index *index)
 {
-    struct fs_node *list;
+    struct fs_node *list, *directory;
 
     if (nodes->count > UINT32_MAX / 2)
         return -EOVERFLOW;
@@ -51,67 +64,96 @@ int fs_nodes_add(struct fs_nodes *nodes, fs_node_index parent, enum fs_node_kind
         return -ENOMEM;
     nodes->list = list;
     if (copy_name) {
-        name = own_name(nodes, name);
+        name = copy_text(nodes, name);
         if (!name)
             return -ENOMEM;
     }
-    list[nodes->count] = (struct fs_node){.name = name,
-                                          .parent = parent,
-                                          .kind = kind,
-                                          .size_bytes = kind == FS_FILE ? FS_SIZE_UNKNOWN : 0};
+    list[nodes->count] = (struct fs_node){.name = name, .parent = parent, .kind = kind};
+    if (kind == FS_FILE)
+        list[nodes->count].size_bytes = FS_SIZE_UNKNOWN;
+    if (nodes->count != FS_ROOT) {
+        directory = &list[parent];
+        directory->n_children++;
+        directory->n_folders += kind == FS_DIRECTORY;
+    }
     *index = nodes->count++;
     return 0;
 }
 
 int fs_nodes_set_target(struct fs_nodes *nodes, fs_node_index link, const char *target)
 {
-    const char *copy = own_name(nodes, target);
+    const char *copy = copy_text(nodes, target);
 
     if (!copy)
         return -ENOMEM;
     nodes->list[link].target = copy;
-    nodes->list[link].size_bytes = strlen(copy);
     return 0;
 }
 
-static int compare_children(const void *a, const void *b, void *argument)
+static int compare_names(const void *a, const void *b, void *argument)
 {
     const struct fs_node *list = argument;
-    const struct fs_node *first = &list[*(const fs_node_index *)a];
-    const struct fs_node *second = &list[*(const fs_node_index *)b];
 
-    if (first->parent != second->parent)
-        return first->parent < second->parent ? -1 : 1;
-    return strcmp(first->name, second->name);
+    return strcmp(list[*(const fs_node_index *)a].name, list[*(const fs_node_index *)b].name);
+}
+
+/* Return the first of the children, from the second on, whose name is not after the one before. */
+static uint32_t find_disorder(struct fs_nodes *nodes, const struct fs_node *directory)
+{
+    const fs_node_index *children = nodes->children + directory->first_child;
+    uint32_t i = 1;
+
+    while (i < directory->n_children &&
+           compare_names(&children[i - 1], &children[i], nodes->list) < 0)
+        i++;
+    return i;
+}
+
+/* Sort the children of a directory by name, unless they are in order already. */
+static int sort_children(struct fs_nodes *nodes, const struct fs_node *directory,
+                         fs_node_index twins[2])
+{
+    fs_node_index *children = nodes->children + directory->first_child;
+    uint32_t i = find_disorder(nodes, directory);
+
+    if (i >= directory->n_children)
+        return 0;
+    qsort_r(children, directory->n_children, sizeof *children, compare_names, nodes->list);
+    i = find_disorder(nodes, directory);
+    if (i >= directory->n_children)
+        return 0;
+    twins[0] = children[i - 1];
+    twins[1] = children[i];
+    return -EEXIST;
 }
 
 int fs_nodes_seal(struct fs_nodes *nodes, fs_node_index twins[2])
 {
-    const uint32_t n_children = nodes->count - 1;
+    uint32_t n_placed = 0;
+    int result = 0;
 
-    nodes->children = calloc((size_t)n_children + 1, sizeof *nodes->children);
+    nodes->children = calloc(nodes->count, sizeof *nodes->children);
     if (!nodes->children)
         return -ENOMEM;
-    for (uint32_t i = 0; i < n_children; i++)
-        nodes->children[i] = i + 1;
-    qsort_r(nodes->children, n_children, sizeof *nodes->children, compare_children, nodes->list);
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        struct fs_node *node = &nodes->list[i];
 
-    for (uint32_t i = 0; i < n_children; i++) {
-        const struct fs_node *child = &nodes->list[nodes->children[i]];
-        struct fs_node *parent = &nodes->list[child->parent];
-
-        if (i > 0 &&
-            compare_children(&nodes->children[i - 1], &nodes->children[i], nodes->list) == 0) {
-            twins[0] = nodes->children[i - 1];
-            twins[1] = nodes->children[i];
-            return -EEXIST;
+        if (fs_node_is_directory(node)) {
+            node->first_child = n_placed;
+            n_placed += node->n_children;
+            node->n_children = 0; /* counted again below */
         }
-        if (parent->n_children++ == 0)
-            parent->first_child = i;
-        if (fs_node_is_directory(child))
-            parent->n_folders++;
     }
-    return 0;
+    for (uint32_t i = 1; i < nodes->count; i++) {
+        struct fs_node *parent = &nodes->list[nodes->list[i].parent];
+
+        nodes->children[parent->first_child + parent->n_children++] = i;
+    }
+    for (uint32_t i = 0; result == 0 && i < nodes->count; i++) {
+        if (fs_node_is_directory(&nodes->list[i]))
+            result = sort_children(nodes, &nodes->list[i], twins);
+    }
+    return result;
 }
 
 fs_node_index fs_nodes_find(const struct fs_nodes *nodes, fs_node_index directory, const char *name)

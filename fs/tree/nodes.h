@@ -22,30 +22,32 @@ enum fs_node_kind { FS_DIRECTORY, FS_FILE, FS_LINK };
 /* The size of a file whose size was never requested. */
 #define FS_SIZE_UNKNOWN UINT64_MAX
 
+/* A model has a dozen for each tensor, so they are small. */
 struct fs_node {
-    const char *name; /* a safe file name of at most 255 bytes */
+    const char *name;           /* a safe file name of at most 255 bytes */
+    const struct fs_view *view; /* its row; NULL for directories that no row describes */
+    const void *subject;        /* the key, tensor or shard that it shows; NULL: the model */
     fs_node_index parent;
     enum fs_node_kind kind;
-
-    const struct fs_view *view; /* its row; NULL for directories that no row describes */
-    const char *target;         /* of a link */
-    const void *subject;        /* the key, tensor or shard that it shows; NULL: the model */
-    _Atomic uint64_t size_bytes;
-
-    /* A directory's children, once sealed: entries of `children`, sorted by name. */
-    uint32_t first_child;
-    uint32_t n_children;
-    uint32_t n_folders; /* directories among the children */
+    union {
+        _Atomic uint64_t size_bytes; /* of a file */
+        const char *target;          /* of a link */
+        struct {                     /* of a directory */
+            uint32_t n_children;
+            uint32_t n_folders;   /* directories among the children */
+            uint32_t first_child; /* once sealed: of `children`, sorted by name */
+        };
+    };
 };
+
+struct fs_text_block;
 
 struct fs_nodes {
     struct fs_node *list;
     uint32_t count;
     size_t room;
     fs_node_index *children;
-    char **owned_names;
-    size_t n_owned_names;
-    size_t owned_room;
+    struct fs_text_block *texts; /* copies of names and targets */
 };
 
 /* Start with the root directory. Returns 0 or -ENOMEM. Call fs_nodes_free() in any case. */

@@ -192,11 +192,13 @@ static const struct placeholder {
 /* Return the placeholder at the start of a component, or NULL. */
 static const struct placeholder *placeholder_at(const char *component)
 {
+    if (*component != '<')
+        return NULL;
     for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++) {
         if (strncmp(component, placeholders[i].text, strlen(placeholders[i].text)) == 0)
             return &placeholders[i];
     }
-    assert(*component != '<');
+    assert(false);
     return NULL;
 }
 

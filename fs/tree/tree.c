@@ -208,6 +208,10 @@ int fs_tree_size(struct fs_tree *tree, fs_node_index index, const struct fs_inte
     struct fs_node *node = &tree->nodes.list[index];
     int result;
 
+    if (node->kind != FS_FILE) {
+        *size_bytes = node->kind == FS_LINK ? strlen(node->target) : 0;
+        return 0;
+    }
     *size_bytes = atomic_load_explicit(&node->size_bytes, memory_order_relaxed);
     if (*size_bytes != FS_SIZE_UNKNOWN)
         return 0;

@@ -165,3 +165,20 @@ Test(gguf_cursor, strings_past_the_end_are_refused)
         cr_expect_eq(string.length_bytes, 4u);
     }
 }
+
+Test(gguf_cursor, skipping_strings_stops_at_the_first_that_does_not_fit)
+{
+    static const uint8_t two[] = {3, 0, 0, 0, 'a', 0, 0xff, 2, 0, 0, 0, 'b', 'c', 9, 0, 0, 0};
+    struct gguf_cursor cursor = cursor_over(two, sizeof two, false, 4);
+    struct gguf_string string;
+
+    cr_expect_eq(gguf_cursor_skip_strings(&cursor, 0), 0);
+    cr_expect_eq(cursor.offset, 0u);
+    cr_expect_eq(gguf_cursor_skip_strings(&cursor, 3), -ENODATA);
+    cr_expect_eq(cursor.offset, 13u);
+    cr_expect_eq(cursor.failure, -ENODATA);
+    cursor.offset = 0;
+    cr_expect_eq(gguf_cursor_skip_strings(&cursor, 1), 0);
+    cr_expect_eq(gguf_cursor_string(&cursor, &string), 0);
+    cr_expect_arr_eq(string.data, "bc", 2);
+}
