@@ -30,10 +30,13 @@ struct fs_hf_rule {
     const char *hf;
     fs_hf_arranger *arrange; /* what the converter did is undone by this; NULL: nothing was done */
     const char *with;        /* pattern of a second tensor that goes into the same one */
+    const char *unless;      /* pattern of a tensor with the same content, which is used instead */
     enum fs_map map;         /* the function of each element */
     float constant;
     bool is_key; /* `gguf` is a key with a number for each layer, each of which becomes a tensor */
 };
+
+#define FS_HF_MAX_TABLES 10
 
 struct fs_hf_row {
     const char *architecture; /* general.architecture */
@@ -43,8 +46,8 @@ struct fs_hf_row {
     const char *model_type; /* of config.json */
     bool has_one_block; /* a layer has attention, recurrence or a feed-forward, not two of these */
     bool shares_kv;     /* a layer may have no tensors of keys or values of its own */
-    const struct fs_hf_rule *rules[10];
-    const struct fs_hf_entry *config[10];
+    const struct fs_hf_rule *rules[FS_HF_MAX_TABLES];
+    const struct fs_hf_entry *config[FS_HF_MAX_TABLES];
 };
 
 /* Rules: the tensor as it is, rearranged, with a constant added, or together with a second one. */
@@ -130,6 +133,14 @@ const struct fs_hf_row *fs_hf_row_at(size_t index);
 
 /* Return the row for the model, or NULL. */
 const struct fs_hf_row *fs_hf_row_of(const struct fs_hf_model *hf);
+
+/* Return the number of rules of a row that are for tensors, and rule `index` of them. */
+size_t fs_hf_n_rules(const struct fs_hf_row *row);
+const struct fs_hf_rule *fs_hf_rule_at(const struct fs_hf_row *row, size_t index);
+
+/* Find the rule for a tensor's name, and its index. Returns NULL if there is none. */
+const struct fs_hf_rule *fs_hf_find_rule(const struct fs_hf_row *row, struct gguf_string name,
+                                         struct fs_hf_match *match, size_t *index);
 
 /* The tables of rows; the last of each has no architecture. */
 extern const struct fs_hf_row fs_hf_rows_dense[];

@@ -8,8 +8,11 @@ static const struct fs_hf_rule latent_rules[] = {
     TENSOR("blk.%.attn_kv_a_mqa", "model.layers.%.self_attn.kv_a_proj_with_mqa"),
     TENSOR("blk.%.attn_kv_a_norm", "model.layers.%.self_attn.kv_a_layernorm"),
     TENSOR("blk.%.attn_kv_b", "model.layers.%.self_attn.kv_b_proj"),
-    JOINED("blk.%.attn_k_b", "blk.%.attn_v_b", "model.layers.%.self_attn.kv_b_proj",
-           fs_hf_latent_kv),
+    {.gguf = "blk.%.attn_k_b",
+     .with = "blk.%.attn_v_b",
+     .hf = "model.layers.%.self_attn.kv_b_proj",
+     .arrange = fs_hf_latent_kv,
+     .unless = "blk.%.attn_kv_b"}, /* from which some converters have made both */
     ELSEWHERE("blk.%.attn_v_b"),
     END_OF_RULES,
 };

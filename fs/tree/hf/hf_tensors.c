@@ -1,11 +1,12 @@
 #include "fs/tree/hf/hf_tensors.h"
 
+#include "fs/tree/hf/hf_lines.h"
+#include "fs/tree/hf/hf_needs.h"
 #include "gguf/support/grow.h"
 #include "gguf/support/keyed_hash.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,38 +17,6 @@
  */
 #define MAX_TENSORS     262144u
 #define MAX_MORE_PIECES 32768u
-
-#define MAX_TABLES (sizeof((struct fs_hf_row *)0)->rules / sizeof(struct fs_hf_rule *))
-
-/* Find the rule of a row for a name. Returns NULL if there is none. */
-static const struct fs_hf_rule *find_rule(const struct fs_hf_row *row, struct gguf_string name,
-                                          struct fs_hf_match *match)
-{
-    for (size_t i = 0; i < MAX_TABLES && row->rules[i]; i++) {
-        for (const struct fs_hf_rule *rule = row->rules[i]; rule->gguf; rule++) {
-            if (!rule->is_key && fs_hf_matches(name, rule->gguf, match))
-                return rule;
-        }
-    }
-    return NULL;
-}
-
-static int add_line(struct gguf_buffer *lines, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* Add a line, unless there are very many. */
-static int add_line(struct gguf_buffer *lines, const char *format, ...)
-{
-    char line[512];
-    va_list args;
-
-    if (lines->length > 65536)
-        return 0;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    return gguf_buffer_add_string(lines, line);
-}
 
 static int append(struct fs_hf_tensors *tensors, const struct fs_hf_tensor *tensor)
 {
@@ -97,48 +66,85 @@ static int check(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor
     return n_elements == n_bytes / sizeof(float) ? 0 : -EINVAL;
 }
 
+/*
+ * Add the second tensor of a rule. Returns 0, a negative errno, or 1 with a line if it cannot be
+ * used.
+ */
+static int add_second(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
+                      struct gguf_buffer *obstacles)
+{
+    char name[FS_HF_NAME_BYTES];
+    int result = 0;
+
+    if (!made->rule->with)
+        return 0;
+    if (!fs_hf_expand(made->rule->with, &made->match, name) ||
+        !(made->with = fs_hf_tensor(hf, name)))
+        result = fs_hf_add_line(obstacles, "Tensor %s needs tensor \"%s\", which is missing.\n",
+                                gguf_quote(fs_hf_tensor_name(made->tensor)).text, name);
+    else if (!made->with->type || !dequant_is_decodable(made->with->type))
+        result = fs_hf_add_line(obstacles, "Tensor \"%s\" has a type without decoder.\n", name);
+    else
+        return 0;
+    return result < 0 ? result : 1;
+}
+
+/* Return true if the model has another tensor with the same content, which is used instead. */
+static bool is_repeated(const struct fs_hf_model *hf, const struct fs_hf_tensor *made)
+{
+    char name[FS_HF_NAME_BYTES];
+
+    return made->rule->unless && fs_hf_expand(made->rule->unless, &made->match, name) &&
+           fs_hf_tensor(hf, name);
+}
+
+/* Add a line about the result of check() for a tensor, if it is about the model. */
+static int add_fault(int result, const struct gguf_tensor *tensor, struct gguf_buffer *obstacles)
+{
+    const struct gguf_quoted quoted = gguf_quote(fs_hf_tensor_name(tensor));
+
+    if (result == -E2BIG)
+        return fs_hf_add_line(obstacles,
+                              "Tensor %s has heads that bring the checkpoint's rearranged pieces "
+                              "over %u, the limit.\n",
+                              quoted.text, MAX_MORE_PIECES);
+    if (result == -EINVAL || result == -EOVERFLOW)
+        return fs_hf_add_line(obstacles,
+                              "The shape of tensor %s does not fit the keys of the metadata.\n",
+                              quoted.text);
+    return result;
+}
+
 /* Add the checkpoint's tensors that a tensor of the file becomes by a rule. */
 static int add_tensors(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
                        struct fs_hf_tensors *tensors, struct gguf_buffer *obstacles)
 {
-    const struct gguf_quoted quoted = gguf_quote(fs_hf_tensor_name(made->tensor));
-    const struct fs_hf_rule *rule = made->rule;
-    const uint32_t slowest = made->tensor->n_dims > 0 ? made->tensor->n_dims - 1 : 0;
-    char name[FS_HF_NAME_BYTES];
+    const struct gguf_tensor *tensor = made->tensor;
+    const uint32_t slowest = tensor->n_dims > 0 ? tensor->n_dims - 1 : 0;
     uint64_t n_parts = 1;
+    int result;
 
-    if (!made->tensor->type || !dequant_is_decodable(made->tensor->type))
-        return add_line(obstacles, "Tensor %s has a type without decoder.\n", quoted.text);
-    if (rule->with) {
-        if (!fs_hf_expand(rule->with, &made->match, name) || !(made->with = fs_hf_tensor(hf, name)))
-            return add_line(obstacles, "Tensor %s needs tensor \"%s\", which is missing.\n",
-                            quoted.text, name);
-        if (!made->with->type || !dequant_is_decodable(made->with->type))
-            return add_line(obstacles, "Tensor \"%s\" has a type without decoder.\n", name);
-    }
-    made->is_part = strchr(rule->hf, '#') && !strchr(rule->gguf, '#');
+    if (is_repeated(hf, made))
+        return 0;
+    if (!tensor->type || !dequant_is_decodable(tensor->type))
+        return fs_hf_add_line(obstacles, "Tensor %s has a type without decoder.\n",
+                              gguf_quote(fs_hf_tensor_name(tensor)).text);
+    result = add_second(hf, made, obstacles);
+    if (result != 0)
+        return result < 0 ? result : 0;
+    made->is_part = strchr(made->rule->hf, '#') && !strchr(made->rule->gguf, '#');
     if (made->is_part)
-        n_parts = made->tensor->ne[slowest];
+        n_parts = tensor->ne[slowest];
     for (uint64_t i = 0; i < n_parts; i++) {
-        int result;
-
         if (made->is_part)
             made->match.expert = (uint32_t)i;
         if (tensors->count == MAX_TENSORS)
-            return add_line(obstacles, "Tensor %s has %" PRIu64 " experts.\n", quoted.text,
-                            n_parts);
+            return fs_hf_add_line(obstacles, "Tensor %s has %" PRIu64 " experts.\n",
+                                  gguf_quote(fs_hf_tensor_name(tensor)).text, n_parts);
         result = check(hf, made, tensors);
-        if (result == -E2BIG)
-            return add_line(obstacles,
-                            "Tensor %s has heads that bring the checkpoint's rearranged pieces "
-                            "over %u, the limit.\n",
-                            quoted.text, MAX_MORE_PIECES);
-        if (result == -EINVAL || result == -EOVERFLOW)
-            return add_line(obstacles,
-                            "The shape of tensor %s does not fit the keys of the metadata.\n",
-                            quoted.text);
-        if (result == 0)
-            result = append(tensors, made);
+        if (result < 0)
+            return add_fault(result, tensor, obstacles);
+        result = append(tensors, made);
         if (result < 0)
             return result;
     }
@@ -157,104 +163,6 @@ static int add_numbers(const struct fs_hf_rule *rules, uint64_t n_layer,
                                                             .match = {.layer = i, .suffix = ""}});
     }
     return result;
-}
-
-/* ---- tensors that no layer does without ---- */
-
-/* Without these, transformers would fill weights with random numbers. */
-struct need {
-    const char *of; /* pattern of the tensor that needs one of those; NULL: every layer does */
-    const char *any[4];
-};
-
-static const struct need needs[] = {
-    {NULL, {"blk.%.attn_output", "blk.%.ssm_out", "blk.%.shortconv.out_proj"}},
-    {NULL, {"blk.%.ffn_down", "blk.%.ffn_down_exps", "blk.%.ffn_down.#", "blk.%.ffn_down_shexp"}},
-    {"blk.%.attn_output", {"blk.%.attn_q", "blk.%.attn_qkv", "blk.%.attn_q_b"}},
-    {"blk.%.attn_q_b", {"blk.%.attn_q_a"}},
-    {"blk.%.attn_q_b", {"blk.%.attn_kv_a_mqa"}},
-    {"blk.%.attn_kv_a_mqa", {"blk.%.attn_kv_b", "blk.%.attn_k_b"}},
-    {"blk.%.ssm_out", {"blk.%.ssm_in", "blk.%.attn_qkv"}},
-    {"blk.%.shortconv.out_proj", {"blk.%.shortconv.in_proj"}},
-    {"blk.%.shortconv.out_proj", {"blk.%.shortconv.conv"}},
-    {"blk.%.ffn_down", {"blk.%.ffn_up"}},
-    {"blk.%.ffn_down.#", {"blk.%.ffn_up.#"}},
-    {"blk.%.ffn_down_exps", {"blk.%.ffn_up_exps", "blk.%.ffn_gate_up_exps"}},
-    {"blk.%.ffn_down_exps", {"blk.%.ffn_gate_inp"}},
-    {"blk.%.ffn_down_shexp", {"blk.%.ffn_up_shexp"}},
-};
-
-static const struct need kv_needs[] = {
-    {"blk.%.attn_q", {"blk.%.attn_k", "blk.%.attn_kv_a_mqa"}},
-    {"blk.%.attn_k", {"blk.%.attn_v"}},
-};
-
-struct layer {
-    const struct fs_hf_model *hf;
-    const struct fs_hf_row *row;
-    struct fs_hf_match match;
-};
-
-/* Write the name of the layer's tensor. Returns true if the row has a rule for it. */
-static bool name_of(const struct layer *layer, const char *pattern, char name[FS_HF_NAME_BYTES])
-{
-    struct fs_hf_match match;
-
-    return fs_hf_expand(pattern, &layer->match, name) &&
-           find_rule(layer->row, (struct gguf_string){name, strlen(name)}, &match);
-}
-
-static bool has_tensor(const struct layer *layer, const char *pattern)
-{
-    char name[FS_HF_NAME_BYTES];
-
-    return name_of(layer, pattern, name) && fs_hf_tensor(layer->hf, name);
-}
-
-/* Add a line if the layer has none of the tensors of which it needs one. */
-static int check_need(const struct layer *layer, const struct need *need,
-                      struct gguf_buffer *obstacles)
-{
-    char names[4 * (FS_HF_NAME_BYTES + 8)] = "", name[FS_HF_NAME_BYTES];
-    size_t length = 0;
-
-    if (need->of && !has_tensor(layer, need->of))
-        return 0;
-    for (size_t i = 0; i < sizeof need->any / sizeof *need->any && need->any[i]; i++) {
-        if (has_tensor(layer, need->any[i]))
-            return 0;
-        if (name_of(layer, need->any[i], name))
-            length += (size_t)snprintf(names + length, sizeof names - length, "%s\"%s\"",
-                                       length > 0 ? " or " : "", name);
-    }
-    return length > 0 ? add_line(obstacles, "The model has no tensor %s.\n", names) : 0;
-}
-
-static int check_layer(const struct layer *layer, struct gguf_buffer *obstacles)
-{
-    int result = 0;
-
-    for (size_t i = 0; result == 0 && i < sizeof needs / sizeof *needs; i++) {
-        if (needs[i].of || !layer->row->has_one_block)
-            result = check_need(layer, &needs[i], obstacles);
-    }
-    for (size_t i = 0; result == 0 && i < sizeof kv_needs / sizeof *kv_needs; i++) {
-        if (!layer->row->shares_kv)
-            result = check_need(layer, &kv_needs[i], obstacles);
-    }
-    return result;
-}
-
-/* Check the embeddings, and the last norm of models with norms that have weights. */
-static int check_ends(const struct layer *layer, struct gguf_buffer *obstacles)
-{
-    const bool has_norms = fs_hf_any_tensor(layer->hf, "blk.%.attn_norm") ||
-                           fs_hf_any_tensor(layer->hf, "blk.%.post_attention_norm");
-    const struct need embeddings = {NULL, {"token_embd"}};
-    const struct need norm = {NULL, {"output_norm", "token_embd_norm"}};
-    const int result = check_need(layer, &embeddings, obstacles);
-
-    return result < 0 || !has_norms ? result : check_need(layer, &norm, obstacles);
 }
 
 /* ---- names that several tensors become ---- */
@@ -305,10 +213,38 @@ static int find_duplicates(const struct fs_hf_tensors *tensors, struct gguf_buff
         if (compare_hashed(&sorted[i - 1], &sorted[i]) != 0)
             continue;
         fs_hf_tensor_write_name(a, name);
-        result = add_line(obstacles, "Both %s and %s become tensor \"%s\" of the checkpoint.\n",
-                          quote_source(a < b ? a : b).text, quote_source(a < b ? b : a).text, name);
+        result = fs_hf_add_line(
+            obstacles, "Both %s and %s become tensor \"%s\" of the checkpoint.\n",
+            quote_source(a < b ? a : b).text, quote_source(a < b ? b : a).text, name);
     }
     free(sorted);
+    return result;
+}
+
+static int find_tensors(const struct fs_hf_model *hf, struct fs_hf_presence *presence,
+                        struct fs_hf_tensors *tensors, struct gguf_buffer *unused,
+                        struct gguf_buffer *obstacles)
+{
+    int result = 0;
+
+    for (uint64_t i = 0; result == 0 && i < hf->model->n_tensors; i++) {
+        struct fs_hf_tensor made = {.tensor = &hf->model->tensors[i]};
+        const struct gguf_string name = fs_hf_tensor_name(made.tensor);
+        size_t index;
+
+        made.rule = fs_hf_find_rule(presence->row, name, &made.match, &index);
+        /* Layers that predict further tokens come last, and have no place in the checkpoint. */
+        if (!made.rule || made.match.layer >= presence->n_layer) {
+            result = fs_hf_add_line(unused, "%s\n", gguf_quote(name).text);
+            continue;
+        }
+        if (strchr(made.rule->gguf, '%'))
+            fs_hf_presence_add(presence, index, &made.match);
+        if (made.rule->hf)
+            result = add_tensors(hf, &made, tensors, obstacles);
+    }
+    for (size_t i = 0; result == 0 && i < FS_HF_MAX_TABLES && presence->row->rules[i]; i++)
+        result = add_numbers(presence->row->rules[i], presence->n_layer, tensors);
     return result;
 }
 
@@ -316,44 +252,21 @@ int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row
                        struct fs_hf_tensors *tensors, struct gguf_buffer *unused,
                        struct gguf_buffer *obstacles)
 {
-    /* Layers that predict further tokens come last, and have no place in the checkpoint. */
     const uint64_t n_layer = fs_hf_n_layer(hf);
-    bool has_tensors[FS_HF_MAX_LAYERS] = {false};
-    struct layer layer = {.hf = hf, .row = row, .match = {.suffix = ".weight"}};
-    int result = 0;
+    struct fs_hf_presence presence;
+    int result;
 
     *tensors = (struct fs_hf_tensors){0};
     if (n_layer > FS_HF_MAX_LAYERS)
-        return add_line(obstacles,
-                        "The model says that it has %" PRIu64 " layers, over %u, the limit.\n",
-                        n_layer, FS_HF_MAX_LAYERS);
-    for (uint64_t i = 0; result == 0 && i < hf->model->n_tensors; i++) {
-        struct fs_hf_tensor made = {.tensor = &hf->model->tensors[i]};
-
-        made.rule = find_rule(row, fs_hf_tensor_name(made.tensor), &made.match);
-        if (!made.rule || made.match.layer >= n_layer)
-            result = add_line(unused, "%s\n", gguf_quote(fs_hf_tensor_name(made.tensor)).text);
-        else if (made.rule->hf)
-            result = add_tensors(hf, &made, tensors, obstacles);
-        if (made.rule && strchr(made.rule->gguf, '%') && made.match.layer < n_layer)
-            has_tensors[made.match.layer] = true;
-    }
-    for (size_t i = 0; result == 0 && i < MAX_TABLES && row->rules[i]; i++)
-        result = add_numbers(row->rules[i], n_layer, tensors);
+        return fs_hf_add_line(
+            obstacles, "The model says that it has %" PRIu64 " layers, over %u, the limit.\n",
+            n_layer, FS_HF_MAX_LAYERS);
+    result = fs_hf_presence_begin(&presence, hf, row, n_layer);
     if (result == 0)
-        result = check_ends(&layer, obstacles);
-    for (uint64_t i = 0; result == 0 && i < n_layer; i++) {
-        layer.match.layer = (uint32_t)i;
-        if (has_tensors[i])
-            result = check_layer(&layer, obstacles);
-    }
-    for (uint64_t i = 0, end; result == 0 && i < n_layer; i = end) {
-        for (end = i + 1; end < n_layer && has_tensors[end] == has_tensors[i]; end++)
-            ;
-        if (!has_tensors[i])
-            result = add_line(obstacles, "Layers %" PRIu64 " to %" PRIu64 " have no tensors.\n", i,
-                              end - 1);
-    }
+        result = find_tensors(hf, &presence, tensors, unused, obstacles);
+    if (result == 0)
+        result = fs_hf_check_needs(&presence, obstacles);
+    fs_hf_presence_end(&presence);
     return result < 0 ? result : find_duplicates(tensors, obstacles);
 }
 

@@ -1,0 +1,37 @@
+/*
+ * The tensors that a layer cannot do without: transformers would fill the weights of a checkpoint
+ * that lacks them with random numbers.
+ */
+#ifndef GGUFS_FS_HF_NEEDS_H
+#define GGUFS_FS_HF_NEEDS_H
+
+#include "fs/tree/hf/hf_model.h"
+#include "fs/tree/hf/hf_rows.h"
+#include "gguf/support/buffer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The tensors that each layer has, counted by rule and suffix. */
+struct fs_hf_presence {
+    const struct fs_hf_model *hf;
+    const struct fs_hf_row *row;
+    uint64_t n_layer; /* at most FS_HF_MAX_LAYERS */
+    size_t n_rules;
+    uint32_t *counts;
+};
+
+/* Returns 0 or -ENOMEM. Call fs_hf_presence_end() in any case. */
+int fs_hf_presence_begin(struct fs_hf_presence *presence, const struct fs_hf_model *hf,
+                         const struct fs_hf_row *row, uint64_t n_layer);
+void fs_hf_presence_end(struct fs_hf_presence *presence);
+
+/* Count a tensor that matches rule `index` of the row, of a layer below n_layer. */
+void fs_hf_presence_add(struct fs_hf_presence *presence, size_t index,
+                        const struct fs_hf_match *match);
+
+/* Add a line for everything that is missing. Returns 0 or -ENOMEM. */
+int fs_hf_check_needs(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles);
+
+#endif
