@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""hf/: names, shapes and values of its tensors, config.json, and what is said where there is none.
+"""hf/: names, shapes and values of its tensors, and config.json.
 
 tests/clients/test_checkpoints.py loads real models with transformers.
 """
@@ -10,123 +10,15 @@ import os
 import unittest
 
 import mounting
-from gguf_file import (ARRAY, BOOL, F16, F32, F64, FLOAT32, I16, I32, I64, STRING, UINT32, Array,
-                       GgufFile)
-
-try:
-    import numpy
-except ImportError:
-    numpy = None
+from checkpoint_models import (N_EMBD, N_FF, N_HEAD, N_VOCAB, Built, CheckpointTestCase, llama,
+                               numpy, read_safetensors, unpermuted)
+from gguf_file import (ARRAY, BOOL, F16, F32, F64, FLOAT32, I16, I32, I64, STRING, Array)
 
 setUpModule = mounting.require_fuse
 
-N_EMBD, N_FF, N_HEAD, N_VOCAB = 8, 12, 2, 16
-
-
-def read_safetensors(path):
-    """Return the arrays of a file by name, and their dtypes."""
-    with open(path, "rb") as file:
-        data = file.read()
-    start = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:start])
-    arrays, dtypes = {}, {}
-    for name, tensor in header.items():
-        if name == "__metadata__":
-            continue
-        first, end = tensor["data_offsets"]
-        piece = data[start + first:start + end]
-        if tensor["dtype"] == "BF16":
-            values = (numpy.frombuffer(piece, "<u2").astype("<u4") << 16).view("<f4")
-        else:
-            values = numpy.frombuffer(piece, {"F32": "<f4", "F16": "<f2"}[tensor["dtype"]])
-        arrays[name] = values.reshape(tensor["shape"])
-        dtypes[name] = tensor["dtype"]
-    return arrays, dtypes
-
-
-class Built:
-    """A model file of random tensors."""
-
-    def __init__(self, architecture, **numbers):
-        self.file = GgufFile()
-        self.arrays = {}
-        self.architecture = architecture
-        self.random = numpy.random.default_rng(1)
-        self.file.key(b"general.architecture", STRING, architecture.encode())
-        common = {"embedding_length": N_EMBD, "feed_forward_length": N_FF, "block_count": 1,
-                  "context_length": 64, "attention.head_count": N_HEAD}
-        for name, number in {**common, **numbers}.items():
-            if number is not None:
-                self.key(name, UINT32, number)
-
-    def key(self, name, value_type, value):
-        self.file.key(f"{self.architecture}.{name}".encode(), value_type, value)
-
-    def tensor(self, name, *shape, type_id=F32):
-        numbers = self.random.standard_normal(shape) * (1 if type_id in (F32, F16, F64) else 8000)
-        array = numbers.astype({F32: "<f4", F16: "<f2", F64: "<f8", I16: "<i2", I32: "<i4",
-                                I64: "<i8"}[type_id])
-        self.arrays[name] = array
-        self.file.tensor(name.encode(), list(reversed(shape)), type_id, array.tobytes())
-        return array
-
-    def layer(self, index=0, n_head_kv=N_HEAD):
-        """The tensors of a layer of llama."""
-        width = N_EMBD // N_HEAD
-        for name, *shape in (("attn_norm", N_EMBD), ("ffn_norm", N_EMBD), ("attn_q", N_EMBD, N_EMBD),
-                             ("attn_k", n_head_kv * width, N_EMBD), ("attn_v", n_head_kv * width, N_EMBD),
-                             ("attn_output", N_EMBD, N_EMBD)):
-            self.tensor(f"blk.{index}.{name}.weight", *shape)
-
-    def feed_forward(self, index=0):
-        for name, *shape in (("gate", N_FF, N_EMBD), ("up", N_FF, N_EMBD), ("down", N_EMBD, N_FF)):
-            self.tensor(f"blk.{index}.ffn_{name}.weight", *shape)
-
-    def gpt_layer(self):
-        """The tensors that layers of GPT-2 and the like have besides attn_qkv."""
-        for name, *shape in (("attn_output", N_EMBD, N_EMBD), ("ffn_up", N_FF, N_EMBD),
-                             ("ffn_down", N_EMBD, N_FF)):
-            if f"blk.0.{name}.weight" not in self.arrays:
-                self.tensor(f"blk.0.{name}.weight", *shape)
-
-    def rest(self):
-        self.tensor("token_embd.weight", N_VOCAB, N_EMBD, type_id=F16)
-        self.tensor("output_norm.weight", N_EMBD)
-
-
-def llama(n_layer=1):
-    built = Built("llama", **{"block_count": n_layer, "attention.head_count_kv": 1})
-    built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
-    built.rest()
-    for i in range(n_layer):
-        built.layer(i, n_head_kv=1)
-        built.feed_forward(i)
-    return built
-
-
-def unpermuted(array, n_head):
-    """Rows 2i and 2i + 1 of each head are rows i and i + width / 2 of the checkpoint."""
-    return (array.reshape(n_head, -1, 2, *array.shape[1:]).swapaxes(1, 2).reshape(array.shape))
-
 
 @unittest.skipUnless(numpy, "NumPy is missing")
-class CheckpointTest(mounting.MountTestCase):
-    def open(self, built, *options):
-        self.mount(built.file.write(self.path("model.gguf")), *options)
-        return os.path.join(self.mountpoint, "hf")
-
-    def data_of(self, path):
-        with open(path, "rb") as file:
-            return file.read()
-
-    def config(self, hf):
-        with open(os.path.join(hf, "config.json"), encoding="utf-8") as file:
-            return json.load(file)
-
-    def expect(self, arrays, name, expected):
-        self.assertEqual(expected.shape, arrays[name].shape, name)
-        numpy.testing.assert_array_equal(expected, arrays[name], err_msg=name)
-
+class CheckpointTest(CheckpointTestCase):
     def test_llama(self):
         built = llama()
         hf = self.open(built)
@@ -238,6 +130,36 @@ class CheckpointTest(mounting.MountTestCase):
         arrays, _ = read_safetensors(os.path.join(self.open(built), "model.safetensors"))
         self.expect(arrays, "transformer.h.0.self_attention.query_key_value.weight",
                     qkv.reshape(3, N_HEAD, -1, N_EMBD).swapaxes(0, 1).reshape(3 * N_EMBD, N_EMBD))
+
+    def test_latent_attention(self):
+        """kv_b, from k_b and v_b or, in files that have both forms, as it is."""
+        rank, rotated, key, value = 4, 2, 3, 5
+        for has_kv_b in (False, True):
+            with self.subTest(has_kv_b=has_kv_b):
+                built = Built("deepseek2", **{"attention.kv_lora_rank": rank,
+                                              "rope.dimension_count": rotated,
+                                              "attention.key_length_mla": key + rotated,
+                                              "attention.value_length_mla": value})
+                built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
+                built.rest()
+                built.feed_forward()
+                for name, *shape in (("attn_norm", N_EMBD), ("ffn_norm", N_EMBD),
+                                     ("attn_q", N_HEAD * (key + rotated), N_EMBD),
+                                     ("attn_kv_a_mqa", rank + rotated, N_EMBD),
+                                     ("attn_kv_a_norm", rank), ("attn_k_b", N_HEAD, rank, key),
+                                     ("attn_v_b", N_HEAD, value, rank),
+                                     ("attn_output", N_EMBD, N_HEAD * value)):
+                    built.tensor(f"blk.0.{name}.weight", *shape)
+                kv_b = numpy.concatenate([built.arrays["blk.0.attn_k_b.weight"].swapaxes(1, 2),
+                                          built.arrays["blk.0.attn_v_b.weight"]], axis=1)
+                expected = kv_b.reshape(-1, rank)
+                if has_kv_b:
+                    expected = built.tensor("blk.0.attn_kv_b.weight", *expected.shape)
+                hf = self.open(built)
+                arrays, _ = read_safetensors(os.path.join(hf, "model.safetensors"))
+                self.expect(arrays, "model.layers.0.self_attn.kv_b_proj.weight", expected)
+                self.assertFalse(os.path.exists(os.path.join(hf, "unused_tensors.txt")))
+                mounting.unmount(self.mountpoint)
 
     def test_mamba_decay(self):
         built = Built("mamba", **{"feed_forward_length": None, "attention.head_count": None,
@@ -376,90 +298,6 @@ class CheckpointTest(mounting.MountTestCase):
         hf = self.open(built)
         with open(os.path.join(hf, "unused_tensors.txt"), encoding="utf-8") as file:
             self.assertIn('"blk.0.unheard_of.weight"\n', file.read())
-
-    def expect_unsupported(self, built, *texts):
-        hf = self.open(built)
-        self.assertFalse(os.path.exists(os.path.join(hf, "config.json")))
-        with open(os.path.join(self.mountpoint, "hf.unsupported.txt"), encoding="utf-8") as file:
-            reasons = file.read()
-        for text in texts:
-            self.assertIn(text, reasons)
-
-    def test_unknown_architecture(self):
-        self.expect_unsupported(Built("abacus"), 'architecture "abacus"')
-
-    def test_missing_key(self):
-        built = llama()
-        built.file.keys = [key for key in built.file.keys if b"context_length" not in key]
-        built.file.n_keys -= 1
-        self.expect_unsupported(built, '"llama.context_length"', "max_position_embeddings")
-
-    def test_missing_layer(self):
-        built = llama()
-        built.file.keys = [key for key in built.file.keys if b"block_count" not in key]
-        built.key("block_count", UINT32, 2)
-        built.file.n_keys -= 1
-        self.expect_unsupported(built, "Layers 1 to 1 have no tensors")
-
-    def test_missing_tensors(self):
-        """Each of these is named; transformers would fill it with random numbers."""
-        for name in ("token_embd", "output_norm", "blk.1.attn_q", "blk.1.attn_k", "blk.1.attn_v",
-                     "blk.1.attn_output", "blk.1.ffn_up", "blk.1.ffn_down"):
-            built = llama(n_layer=2)
-            built.file.tensors = [tensor for tensor in built.file.tensors
-                                  if tensor[0] != f"{name}.weight".encode()]
-            self.expect_unsupported(built, f'The model has no tensor "{name}.weight"')
-            mounting.unmount(self.mountpoint)
-
-    def test_too_many_layers(self):
-        built = llama()
-        built.file.keys = [key for key in built.file.keys if b"block_count" not in key]
-        built.key("block_count", UINT32, 2**32 - 1)
-        built.file.n_keys -= 1
-        self.expect_unsupported(built, "4294967295 layers")
-
-    def test_scaling_without_factors(self):
-        built = llama()
-        built.key("rope.scaling.type", STRING, b"longrope")
-        self.expect_unsupported(built, '"llama.rope.scaling.type"')
-
-    def test_heads_that_do_not_fit(self):
-        built = Built("llama", **{"attention.head_count": 3})
-        built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
-        built.rest()
-        built.layer()
-        self.expect_unsupported(built, '"blk.0.attn_q.weight"')
-
-    def test_too_many_pieces(self):
-        """A header of few bytes can ask for millions of rearranged rows."""
-        built = Built("falcon", **{"block_count": 5, "embedding_length": 1,
-                                   "attention.head_count": 2700, "attention.head_count_kv": 2700})
-        built.key("attention.layer_norm_epsilon", FLOAT32, 1e-5)
-        built.rest()
-        for i in range(5):
-            built.tensor(f"blk.{i}.attn_qkv.weight", 3 * 2700, 1)
-        self.expect_unsupported(built, 'Tensor "blk.4.attn_qkv.weight"', "over 32768, the limit")
-
-    def test_duplicate_names(self):
-        """Experts joined in one tensor, and those of the first files."""
-        built = Built("llama", expert_count=2, expert_used_count=1)
-        built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
-        built.rest()
-        built.layer()
-        built.tensor("blk.0.ffn_gate_exps.weight", 2, N_FF, N_EMBD)
-        built.tensor("blk.0.ffn_gate.0.weight", N_FF, N_EMBD)
-        self.expect_unsupported(built, 'Both "blk.0.ffn_gate_exps.weight" and '
-                                '"blk.0.ffn_gate.0.weight" become tensor '
-                                '"model.layers.0.block_sparse_moe.experts.0.w1.weight"')
-
-    def test_long_arrays_are_not_by_layer(self):
-        built = Built("llama", **{"attention.head_count": None})
-        built.key("attention.head_count", ARRAY, Array(UINT32, [N_HEAD] * 2000))
-        built.key("attention.head_count_kv", UINT32, N_HEAD)
-        built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
-        built.rest()
-        built.layer()
-        self.expect_unsupported(built, '"blk.0.attn_q.weight"')
 
     def test_wrong_kinds_of_values(self):
         """Keys of other types than usual do no harm."""

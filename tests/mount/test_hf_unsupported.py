@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""hf.unsupported.txt: the reasons why a model has no checkpoint."""
+
+import unittest
+
+import mounting
+from checkpoint_models import N_EMBD, N_FF, N_HEAD, Built, CheckpointTestCase, llama, numpy
+from gguf_file import ARRAY, FLOAT32, STRING, UINT32, Array
+
+setUpModule = mounting.require_fuse
+
+
+@unittest.skipUnless(numpy, "NumPy is missing")
+class UnsupportedTest(CheckpointTestCase):
+    def test_unknown_architecture(self):
+        self.expect_unsupported(Built("abacus"), 'architecture "abacus"')
+
+    def test_missing_key(self):
+        built = llama()
+        built.file.keys = [key for key in built.file.keys if b"context_length" not in key]
+        built.file.n_keys -= 1
+        self.expect_unsupported(built, '"llama.context_length"', "max_position_embeddings")
+
+    def test_missing_layer(self):
+        built = llama()
+        built.file.keys = [key for key in built.file.keys if b"block_count" not in key]
+        built.key("block_count", UINT32, 2)
+        built.file.n_keys -= 1
+        self.expect_unsupported(built, "Layers 1 to 1 have no tensors")
+
+    def test_missing_tensors(self):
+        """Each of these is named; transformers would fill it with random numbers."""
+        for name in ("token_embd", "output_norm", "blk.1.attn_q", "blk.1.attn_k", "blk.1.attn_v",
+                     "blk.1.attn_output", "blk.1.ffn_up", "blk.1.ffn_down"):
+            built = llama(n_layer=2)
+            built.file.tensors = [tensor for tensor in built.file.tensors
+                                  if tensor[0] != f"{name}.weight".encode()]
+            self.expect_unsupported(built, f'The model has no tensor "{name}.weight"')
+            mounting.unmount(self.mountpoint)
+
+    def expect_missing(self, make, *names):
+        """Each of these tensors of the models that `make` makes is named if it is left out."""
+        for name in names:
+            with self.subTest(name):
+                built = make()
+                n_tensors = len(built.file.tensors)
+                built.file.tensors = [tensor for tensor in built.file.tensors
+                                      if tensor[0] != name.encode()]
+                self.assertEqual(n_tensors - 1, len(built.file.tensors))
+                self.expect_unsupported(built, f'The model has no tensor "{name}"')
+                mounting.unmount(self.mountpoint)
+
+    def test_layers_that_differ(self):
+        """What a layer of the same kind has, transformers expects in all of them."""
+        def biased():
+            built = llama(n_layer=2)
+            for i in range(2):
+                built.tensor(f"blk.{i}.attn_q.bias", N_EMBD)
+            return built
+
+        self.expect_missing(biased, "blk.0.ffn_gate.weight", "blk.1.ffn_norm.weight",
+                            "blk.1.attn_q.bias")
+
+    def test_too_many_layers(self):
+        built = llama()
+        built.file.keys = [key for key in built.file.keys if b"block_count" not in key]
+        built.key("block_count", UINT32, 2**32 - 1)
+        built.file.n_keys -= 1
+        self.expect_unsupported(built, "4294967295 layers")
+
+    def test_scaling_without_factors(self):
+        built = llama()
+        built.key("rope.scaling.type", STRING, b"longrope")
+        self.expect_unsupported(built, '"llama.rope.scaling.type"')
+
+    def test_heads_that_do_not_fit(self):
+        built = Built("llama", **{"attention.head_count": 3})
+        built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
+        built.rest()
+        built.layer()
+        self.expect_unsupported(built, '"blk.0.attn_q.weight"')
+
+    def test_too_many_pieces(self):
+        """A header of few bytes can ask for millions of rearranged rows."""
+        built = Built("falcon", **{"block_count": 5, "embedding_length": 1,
+                                   "attention.head_count": 2700, "attention.head_count_kv": 2700})
+        built.key("attention.layer_norm_epsilon", FLOAT32, 1e-5)
+        built.rest()
+        for i in range(5):
+            built.tensor(f"blk.{i}.attn_qkv.weight", 3 * 2700, 1)
+        self.expect_unsupported(built, 'Tensor "blk.4.attn_qkv.weight"', "over 32768, the limit")
+
+    def test_duplicate_names(self):
+        """Experts joined in one tensor, and those of the first files."""
+        built = Built("llama", expert_count=2, expert_used_count=1)
+        built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
+        built.rest()
+        built.layer()
+        built.tensor("blk.0.ffn_gate_exps.weight", 2, N_FF, N_EMBD)
+        built.tensor("blk.0.ffn_gate.0.weight", N_FF, N_EMBD)
+        self.expect_unsupported(built, 'Both "blk.0.ffn_gate_exps.weight" and '
+                                '"blk.0.ffn_gate.0.weight" become tensor '
+                                '"model.layers.0.block_sparse_moe.experts.0.w1.weight"')
+
+    def test_long_arrays_are_not_by_layer(self):
+        built = Built("llama", **{"attention.head_count": None})
+        built.key("attention.head_count", ARRAY, Array(UINT32, [N_HEAD] * 2000))
+        built.key("attention.head_count_kv", UINT32, N_HEAD)
+        built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
+        built.rest()
+        built.layer()
+        self.expect_unsupported(built, '"blk.0.attn_q.weight"')
+
+
+
+if __name__ == "__main__":
+    unittest.main()
