@@ -116,7 +116,7 @@ DECODER(iq4_ks)
 DECODER(iq4_nl_r4)
 DECODER(iq4_ks_r4)
 
-/* decode_ik_k.c */
+/* decode_ik_k.c, kernels_ik_k.c */
 DECODER(iq2_k)
 DECODER(iq3_k)
 DECODER(iq4_k)
@@ -128,13 +128,13 @@ DECODER(iq4_kss)
 DECODER(iq5_ks)
 DECODER(iq2_kl)
 
-/* decode_ik_q.c */
+/* decode_ik_q.c, kernels_ik_q.c */
 DECODER(iq1_bn)
 DECODER(iq2_bn)
 DECODER(q6_0)
 DECODER(q8_kv)
 
-/* decode_ik_kt.c */
+/* decode_ik_kt.c, kernels_ik_kt.c */
 DECODER(iq1_kt)
 DECODER(iq2_kt)
 DECODER(iq3_kt)
@@ -248,5 +248,11 @@ DEQUANT_DECLARE_SCALE_LIMIT(tq2_0)
 DEQUANT_DECLARE_SCALE_LIMIT(iq1_m)
 DEQUANT_DECLARE_SCALE_LIMIT(mxfp4)
 DEQUANT_DECLARE_SCALE_LIMIT(nvfp4)
+DEQUANT_DECLARE_SCALE_LIMIT(iq2_k)
+DEQUANT_DECLARE_SCALE_LIMIT(iq3_k)
+DEQUANT_DECLARE_SCALE_LIMIT(iq4_k)
+DEQUANT_DECLARE_SCALE_LIMIT(iq5_k)
+DEQUANT_DECLARE_SCALE_LIMIT(iq6_k)
+DEQUANT_DECLARE_SCALE_LIMIT(q6_0)
 
 #endif

@@ -22,9 +22,9 @@
 /*
  * A simd_*.h header offers these types and functions; simd_x86.h describes them:
  *
- * - simd_bytes: simd_load, simd_load_8, simd_all, simd_two, simd_four, simd_and, simd_or, simd_xor,
- *   simd_add, simd_sub, simd_shift_left, simd_shift_right, simd_at_least, simd_look_up, simd_mask,
- *   simd_zip_low_1, _2, _4 and _8, simd_zip_high_1, _2 and _8.
+ * - simd_bytes: simd_load, simd_load_8, simd_store_bytes, simd_all, simd_two, simd_four, simd_and,
+ * simd_or, simd_xor, simd_add, simd_sub, simd_shift_left, simd_shift_right, simd_at_least,
+ * simd_look_up, simd_mask, simd_zip_low_1, _2, _4 and _8, simd_zip_high_1, _2 and _8.
  * - simd_floats: simd_all_floats, simd_halves, simd_floats_of, simd_mul, simd_add_floats,
  *   simd_sub_floats, simd_load_floats, simd_load_f16, _bf16, _i16, _i32, _i64 and _f64, simd_store,
  *   simd_store_f16 and _bf16.

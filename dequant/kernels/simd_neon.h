@@ -19,6 +19,11 @@ static inline simd_bytes simd_load_8(const void *from)
     return vcombine_u8(vld1_u8(from), vdup_n_u8(0));
 }
 
+static inline void simd_store_bytes(void *to, simd_bytes v)
+{
+    vst1q_u8(to, v);
+}
+
 static inline simd_bytes simd_all(int byte)
 {
     return vdupq_n_u8((uint8_t)byte);

@@ -20,6 +20,11 @@ static inline simd_bytes simd_load_8(const void *from)
     return _mm_loadl_epi64(from);
 }
 
+static inline void simd_store_bytes(void *to, simd_bytes v)
+{
+    _mm_storeu_si128(to, v);
+}
+
 static inline simd_bytes simd_all(int byte)
 {
     return _mm_set1_epi8((char)byte);

@@ -1,5 +1,6 @@
 /* Finds blocks whose scales lie at the limits of their number format. Layouts: dequant/blocks.h. */
 #include "dequant/blocks.h"
+#include "dequant/ik_k_blocks.h"
 #include "dequant/iq_blocks.h"
 #include "dequant/slots.h"
 
@@ -52,6 +53,12 @@ DEFINE_D(iq4_nl)
 DEFINE_D(iq4_xs)
 DEFINE_D(tq1_0)
 DEFINE_D(tq2_0)
+DEFINE_D(iq2_k)
+DEFINE_D(iq3_k)
+DEFINE_D(iq4_k)
+DEFINE_D(iq5_k)
+DEFINE_D(iq6_k)
+DEFINE_D(q6_0)
 
 bool dequant_iq1_m_is_scale_at_limit(const void *block)
 {

@@ -1,0 +1,286 @@
+/*
+ * Kernels of the K, KS, KSS and KL types of ik_llama.cpp that do not interleave rows, but for
+ * IQ4_KS.
+ */
+#include "dequant/ik_k_blocks.h"
+#include "dequant/ik_tables.h"
+#include "dequant/iq_grids.h"
+#include "dequant/kernels/simd.h"
+
+#define N_16 (DEQUANT_SUPERBLOCK / 16)
+#define N_32 (DEQUANT_SUPERBLOCK / 32)
+
+static inline int bit(unsigned bits, size_t i)
+{
+    return (int)(bits >> i) & 1;
+}
+
+/* The n lowest bits of each byte, shifted. */
+static inline simd_bytes bits_at(simd_bytes v, size_t shift, int n)
+{
+    return simd_and(simd_shift_right(v, (int)shift), simd_all((1 << n) - 1));
+}
+
+/* -1 for 1 and 0 for 0. */
+static inline simd_bytes mask_of(simd_bytes bits)
+{
+    return simd_sub(simd_all(0), bits);
+}
+
+/* b where the mask is -1, a where it is 0. */
+static inline simd_bytes choose(simd_bytes a, simd_bytes b, simd_bytes mask)
+{
+    return simd_xor(a, simd_and(simd_xor(a, b), mask));
+}
+
+/* Entries of a table of 32, by their lower four bits and the fifth. */
+static inline simd_bytes look_up_32(const int8_t table[32], simd_bytes low, simd_bytes fifth)
+{
+    return choose(simd_look_up(simd_load(table), low), simd_look_up(simd_load(table + 16), low),
+                  mask_of(fifth));
+}
+
+/* Entries of a table of 64, by their lower four bits and the upper two. */
+static inline simd_bytes look_up_64(const int8_t table[64], simd_bytes low, simd_bytes high)
+{
+    const simd_bytes fifth = simd_and(high, simd_all(1));
+
+    return choose(look_up_32(table, low, fifth), look_up_32(table + 32, low, fifth),
+                  mask_of(simd_shift_right(high, 1)));
+}
+
+/*
+ * The codes of the 16 elements 16s to 16s+15: two bits of them are those of 128 elements, one bit
+ * is of 256, four bits are of 64.
+ */
+static inline simd_bytes two_bits(const uint8_t *bytes, size_t s)
+{
+    return bits_at(simd_load(bytes + 32 * (s / 8) + 16 * (s % 2)), 2 * (s % 8 / 2), 2);
+}
+
+static inline simd_bytes one_bit(const uint8_t *bytes, size_t s)
+{
+    return bits_at(simd_load(bytes + 16 * (s % 2)), s / 2, 1);
+}
+
+static inline simd_bytes four_bits(const uint8_t *bytes, size_t s)
+{
+    return bits_at(simd_load(bytes + 32 * (s / 4) + 16 * (s % 2)), 4 * (s % 4 / 2), 4);
+}
+
+/* The values of types with three bits. */
+static inline simd_bytes three_bit_values(const uint8_t *qs, const uint8_t *qh, size_t s, int flag)
+{
+    const simd_bytes q = simd_or(two_bits(qs, s), simd_shift_left(one_bit(qh, s), 2));
+
+    return simd_look_up(simd_load(dequant_iq3_k_values), simd_or(q, simd_all(8 * flag)));
+}
+
+/* The values of types with two bits. */
+static inline simd_bytes two_bit_values(const uint8_t *qs, size_t s, int flag)
+{
+    return simd_look_up(simd_load_8(dequant_iq2_k_values),
+                        simd_or(two_bits(qs, s), simd_all(4 * flag)));
+}
+
+/* The values of types with five bits. */
+static inline simd_bytes five_bit_values(const uint8_t *qs, const uint8_t *qh, size_t s, int flag)
+{
+    return simd_add(look_up_32(dequant_iq5_k_values, four_bits(qs, s), one_bit(qh, s)),
+                    simd_all(2 * flag));
+}
+
+/* Nibbles 0 to 15 of eight bytes. */
+static inline simd_bytes nibbles(const uint8_t bytes[8])
+{
+    const simd_bytes both = simd_load_8(bytes);
+
+    return simd_zip_low_1(simd_low_nibbles(both), simd_high_nibbles(both));
+}
+
+/* The 16 scales of IQ4_K and IQ5_K, -32 to 31. */
+static inline simd_bytes six_bit_scales(const struct dequant_ik_scales *scales)
+{
+    const simd_bytes bytes = simd_four(simd_u32(scales->high), 0, 0, 0);
+    const simd_bytes even = simd_zip_low_1(bits_at(bytes, 0, 2), bits_at(bytes, 2, 2));
+    const simd_bytes odd = simd_zip_low_1(bits_at(bytes, 4, 2), bits_at(bytes, 6, 2));
+    const simd_bytes high = simd_zip_low_2(even, odd);
+
+    return simd_sub(simd_or(nibbles(scales->low), simd_shift_left(high, 4)), simd_all(32));
+}
+
+/* Nibble i of four bytes that hold nibbles 0 to 3 below 4 to 7. */
+static inline int far_nibble(const uint8_t bytes[4], size_t i)
+{
+    return (bytes[i % 4] >> (4 * (i / 4))) & 15;
+}
+
+static inline void iq2_k_kernel(const struct dequant_iq2_k *block, float *out)
+{
+    float scales[N_16];
+
+    simd_put(scales, simd_sub(nibbles(block->scales), simd_all(8)), simd_f16(block->d));
+    UNROLL
+    for (size_t s = 0; s < N_16; s++)
+        simd_put(out + 16 * s, two_bit_values(block->qs, s, bit(block->flags, s)), scales[s]);
+}
+
+static inline void iq3_k_kernel(const struct dequant_iq3_k *block, float *out)
+{
+    const simd_bytes q = nibbles(block->scales);
+    const simd_bytes odd = simd_add(simd_add(q, q), simd_all(1));
+    float scales[N_16];
+
+    simd_put(scales, simd_negate_where(odd, simd_mask(block->signs)), simd_f16(block->d));
+    UNROLL
+    for (size_t s = 0; s < N_16; s++)
+        simd_put(out + 16 * s, three_bit_values(block->qs, block->qh, s, bit(block->flags, s)),
+                 scales[s]);
+}
+
+static inline void iq4_k_kernel(const struct dequant_iq4_k *block, float *out)
+{
+    const simd_bytes table = simd_load(dequant_iq4_values);
+    float scales[N_16];
+
+    simd_put(scales, six_bit_scales(&block->scales), simd_f16(block->d));
+    UNROLL
+    for (size_t s = 0; s < N_16; s++) {
+        const simd_bytes q = bits_at(simd_load(block->qs[s / 2]), 4 * (s % 2), 4);
+        const simd_bytes shift = simd_all(4 * bit(block->flags, s));
+
+        simd_put(out + 16 * s, simd_add(simd_look_up(table, q), shift), scales[s]);
+    }
+}
+
+static inline void iq5_k_kernel(const struct dequant_iq5_k *block, float *out)
+{
+    float scales[N_16];
+
+    simd_put(scales, six_bit_scales(&block->scales), simd_f16(block->d));
+    UNROLL
+    for (size_t s = 0; s < N_16; s++)
+        simd_put(out + 16 * s, five_bit_values(block->qs, block->qh, s, bit(block->flags, s)),
+                 scales[s]);
+}
+
+static inline void iq6_k_kernel(const struct dequant_iq6_k *block, float *out)
+{
+    float scales[N_16];
+
+    simd_put(scales, simd_load(block->scales), simd_f16(block->d));
+    UNROLL
+    for (size_t s = 0; s < N_16; s++) {
+        const simd_bytes values =
+            look_up_64(dequant_iq6_k_values, four_bits(block->qs, s), two_bits(block->qh, s));
+
+        simd_put(out + 16 * s, simd_add(values, simd_all(bit(block->flags, s))), scales[s]);
+    }
+}
+
+static inline void iq2_ks_kernel(const struct dequant_iq2_ks *block, struct dequant_row row,
+                                 float *out)
+{
+    const float d = dequant_f16_row_scale(row);
+
+    UNROLL
+    for (size_t b = 0; b < N_32; b++) {
+        const int low = (block->scales[b / 2] >> (4 * (b % 2))) & 15;
+        const float scale = d * (float)((low | bit(block->extra, 8 + b) << 4) - 16);
+
+        for (size_t s = 2 * b; s < 2 * b + 2; s++)
+            simd_put(out + 16 * s, two_bit_values(block->qs, s, bit(block->extra, b)), scale);
+    }
+}
+
+static inline void iq3_ks_kernel(const struct dequant_iq3_ks *block, struct dequant_row row,
+                                 float *out)
+{
+    const float d = dequant_f16_row_scale(row);
+
+    UNROLL
+    for (size_t b = 0; b < N_32; b++) {
+        const int low = far_nibble(block->scales, b);
+        const float scale = d * (float)((low | bit(block->extra, b) << 4) - 16);
+
+        for (size_t s = 2 * b; s < 2 * b + 2; s++)
+            simd_put(out + 16 * s,
+                     three_bit_values(block->qs, block->qh, s, bit(block->extra, 8 + b)), scale);
+    }
+}
+
+/* Bits 0, 16, 32 and 48 as a number: the multiplication brings them next to each other. */
+static inline unsigned lowest_bits(uint64_t words)
+{
+    return (unsigned)(((words & 0x0001000100010001) * 0x0001000200040008) >> 48) & 15;
+}
+
+/* The codes of four words of IQ4_KSS. */
+static inline uint64_t codes_of(uint64_t words)
+{
+    words &= 0xfffefffefffefffe;
+    return words ^ ((words >> 1) & 0x7fff7fff7fff7fff);
+}
+
+static inline void iq4_kss_kernel(const struct dequant_iq4_kss *block, struct dequant_row row,
+                                  float *out)
+{
+    const float d = dequant_f32_row_scale(row);
+
+    for (size_t b = 0; b < N_32; b++, out += 32) {
+        const uint64_t low = simd_u64(block->words[b]), high = simd_u64(block->words[b] + 4);
+        const uint8_t scale_byte = (uint8_t)(lowest_bits(low) | lowest_bits(high) << 4);
+        const float scale = d * (float)dequant_ks_scale(scale_byte);
+        const simd_bytes table =
+            simd_add(simd_load(dequant_iq4_values), simd_all(dequant_ks_shift(scale_byte)));
+        const simd_bytes q = simd_two(codes_of(low), codes_of(high));
+
+        simd_put(out, simd_look_up(table, simd_low_nibbles(q)), scale);
+        simd_put(out + 16, simd_look_up(table, simd_high_nibbles(q)), scale);
+    }
+}
+
+static inline void iq5_ks_kernel(const struct dequant_iq5_ks *block, struct dequant_row row,
+                                 float *out)
+{
+    const float d = dequant_f32_row_scale(row);
+
+    UNROLL
+    for (size_t b = 0; b < N_32; b++) {
+        const float scale = d * (float)dequant_ks_scale(block->scales[b]);
+
+        for (size_t s = 2 * b; s < 2 * b + 2; s++)
+            simd_put(out + 16 * s, five_bit_values(block->qs, block->qh, s, block->scales[b] & 1),
+                     scale);
+    }
+}
+
+static inline void iq2_kl_kernel(const struct dequant_iq2_kl *block, struct dequant_row row,
+                                 float *out)
+{
+    const float d = dequant_f16_row_scale(row);
+
+    UNROLL
+    for (size_t b = 0; b < N_32; b++) {
+        const int high = (block->scales_high >> (2 * b)) & 3;
+        const float scale = d * (float)((far_nibble(block->scales_low, b) | high << 4) - 32);
+        const simd_bytes low = bits_at(simd_load(block->qs + b / 2 * 16), 4 * (b % 2), 4);
+        const simd_bytes fifth = bits_at(simd_load(block->qh), b, 1);
+        const simd_bytes even = look_up_32(dequant_iq2_kl_values[0], low, fifth);
+        const simd_bytes odd = look_up_32(dequant_iq2_kl_values[1], low, fifth);
+
+        simd_put(out + 32 * b, simd_zip_low_1(even, odd), scale);
+        simd_put(out + 32 * b + 16, simd_zip_high_1(even, odd), scale);
+    }
+}
+
+SIMD_DEFINE(iq2_k, DEQUANT_SUPERBLOCK, true)
+SIMD_DEFINE(iq3_k, DEQUANT_SUPERBLOCK, true)
+SIMD_DEFINE(iq4_k, DEQUANT_SUPERBLOCK, true)
+SIMD_DEFINE(iq5_k, DEQUANT_SUPERBLOCK, true)
+SIMD_DEFINE(iq6_k, DEQUANT_SUPERBLOCK, true)
+SIMD_DEFINE_ROWS(iq2_ks, DEQUANT_SUPERBLOCK)
+SIMD_DEFINE_ROWS(iq3_ks, DEQUANT_SUPERBLOCK)
+SIMD_DEFINE_ROWS(iq4_kss, DEQUANT_SUPERBLOCK)
+SIMD_DEFINE_ROWS(iq5_ks, DEQUANT_SUPERBLOCK)
+SIMD_DEFINE_ROWS(iq2_kl, DEQUANT_SUPERBLOCK)
