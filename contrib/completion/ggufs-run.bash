@@ -15,6 +15,10 @@ _ggufs_run()
         mapfile -t COMPREPLY < <(compgen -W 'f32 f16 q8_0' -- "$current")
         return
         ;;
+    --draft-type)
+        mapfile -t COMPREPLY < <(compgen -W 'lookup nextn all' -- "$current")
+        return
+        ;;
     --chat-template)
         mapfile -t COMPREPLY < <(compgen -W 'alpaca apertus bailing bailing-think
             bailing2 chatglm3 chatglm4 chatml command-r command-r7b deepseek
@@ -41,8 +45,8 @@ _ggufs_run()
     esac
     if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W '-h --help -V --version -m --model -p --prompt -f --file -n --predict
-            --n-predict -c --ctx-size -b --batch-size --draft --draft-max -t --threads --cache-type --exact
-            --no-warmup -o --mount-option --no-sandbox --temp --top-k --top-p --min-p --repeat-penalty --repeat-last-n -s --seed
+            --n-predict -c --ctx-size -b --batch-size --draft --draft-max --draft-type -t --threads
+            --cache-type --exact --no-warmup -o --mount-option --no-sandbox --temp --top-k --top-p --min-p --repeat-penalty --repeat-last-n -s --seed
             -r --stop --reverse-prompt --ignore-eos --no-bos --special --no-display-prompt
             --verbose-prompt -i --interactive --system --chat-template --tokenize --detokenize -0
             --null --tokens --logits --perplexity --bench --json' -- "$current")

@@ -87,13 +87,18 @@ int main(int argc, char **argv)
         check(&session, run_session_feed(&session, prompt.list, prompt.n - 1, &failure), &failure);
     for (long round = atol(argv[1]); round > 0; round--) {
         struct run_speculation plain, drafted;
+        size_t n_drafted = 0, n_accepted = 0;
         double rates[2];
 
         session.n_drafts = 0;
         rates[0] = measure(&session, &prompt, &text, &plain);
         session.n_drafts = n_drafts;
         rates[1] = measure(&session, &prompt, &text, &drafted);
-        printf("%.3f %.3f %zu %zu\n", rates[0], rates[1], drafted.n_drafted, drafted.n_accepted);
+        for (int i = 0; i < RUN_N_DRAFT_SOURCES; i++) {
+            n_drafted += drafted.drafts[i].n_drafted;
+            n_accepted += drafted.drafts[i].n_accepted;
+        }
+        printf("%.3f %.3f %zu %zu\n", rates[0], rates[1], n_drafted, n_accepted);
         fflush(stdout);
     }
     run_ids_free(&prompt);

@@ -45,10 +45,11 @@ const struct run_foreign_option run_foreign_options[] = {
      "constrained generation is not implemented"},
     {"--lora --lora-scaled --control-vector", "adapters are not implemented; merge them first"},
     {"--mmproj --image --audio", "ggufs-run reads text only"},
-    {"-md --model-draft", "drafts by a second model are not implemented; --draft N sets those by "
-                          "prompt lookup"},
+    {"-md --model-draft", "drafts by a second model are not implemented; there are those by prompt "
+                          "lookup and nextn layers: --draft N, --draft-type TYPE"},
     {"--draft-n --draft-min --draft-n-min --draft-p-min --spec-type",
-     "drafts are made by prompt lookup and adapt to the text; --draft N limits them"},
+     "drafts adapt to the text; --draft N limits them, and --draft-type TYPE chooses how they are "
+     "made"},
     {"--prompt-cache --prompt-cache-all --prompt-cache-ro", "prompts are not cached"},
     {"-co --color --simple-io --no-perf --log-disable --log-file -v --verbose",
      "the text goes to stdout and everything else to stderr; leave this option out"},

@@ -179,6 +179,7 @@ static void report_part(const char *name, size_t n_tokens, double seconds)
 void run_generation_report(const struct run_generation *generation)
 {
     const struct run_session *session = generation->session;
+    const struct run_drafts *drafts = generation->speculation.drafts;
 
     if (generation->ending == RUN_ENDING_CONTEXT)
         run_message("the context of %u tokens is full; -c N makes it larger", session->n_context);
@@ -187,8 +188,10 @@ void run_generation_report(const struct run_generation *generation)
     run_message("load    %9.3f s", session->load_seconds);
     report_part("prompt", generation->n_prompt, generation->prompt_seconds);
     report_part("text  ", generation->n_generated, generation->generated_seconds);
-    if (generation->speculation.n_drafted > 0)
-        run_message("drafts               %5zu tokens, %9zu accepted",
-                    generation->speculation.n_drafted, generation->speculation.n_accepted);
+    for (int i = 0; i < RUN_N_DRAFT_SOURCES; i++)
+        if (drafts[i].n_drafted > 0)
+            run_message("%s %5zu tokens, %9zu accepted",
+                        i == RUN_DRAFT_LOOKUP ? "drafts              " : "drafts by nextn     ",
+                        drafts[i].n_drafted, drafts[i].n_accepted);
     run_message("total   %9.3f s", run_seconds() - session->started);
 }

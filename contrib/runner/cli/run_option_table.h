@@ -19,6 +19,7 @@ enum run_option_kind {
     RUN_KIND_FRACTION, /* float, the same */
     RUN_KIND_SEED,
     RUN_KIND_CACHE,
+    RUN_KIND_DRAFTS,
     RUN_KIND_BENCH,
 };
 

@@ -76,20 +76,44 @@ static int set_seed(struct run_options *options, const char *name, const char *v
     return 0;
 }
 
-static int set_cache(struct run_options *options, const char *name, const char *value)
-{
-    static const struct {
-        const char *name;
-        uint32_t type;
-    } types[] = {{"f32", DEQUANT_F32}, {"f16", DEQUANT_F16}, {"q8_0", DEQUANT_Q8_0}};
+struct choice {
+    const char *name;
+    uint32_t value;
+};
 
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (strcmp(value, types[i].name) == 0) {
-            options->cache_type = types[i].type;
+static int set_choice(const struct choice choices[3], const char *name, const char *value,
+                      uint32_t *member)
+{
+    char needs[80];
+
+    for (size_t i = 0; i < 3; i++) {
+        if (strcmp(value, choices[i].name) == 0) {
+            *member = choices[i].value;
             return 0;
         }
     }
-    return complain(name, value, "f32, f16 or q8_0");
+    snprintf(needs, sizeof needs, "%s, %s or %s", choices[0].name, choices[1].name,
+             choices[2].name);
+    return complain(name, value, needs);
+}
+
+static int set_cache(struct run_options *options, const char *name, const char *value)
+{
+    static const struct choice types[] = {
+        {"f32", DEQUANT_F32}, {"f16", DEQUANT_F16}, {"q8_0", DEQUANT_Q8_0}};
+
+    return set_choice(types, name, value, &options->cache_type);
+}
+
+static int set_drafts(struct run_options *options, const char *name, const char *value)
+{
+    static const struct choice types[] = {
+        {"lookup", 1 << RUN_DRAFT_LOOKUP},
+        {"nextn", 1 << RUN_DRAFT_NEXTN},
+        {"all", (1 << RUN_N_DRAFT_SOURCES) - 1},
+    };
+
+    return set_choice(types, name, value, &options->draft_sources);
 }
 
 static int set_bench(struct run_options *options, const char *name, const char *value)
@@ -176,6 +200,8 @@ static int set_option(struct run_options *options, const struct run_option *opti
         return set_seed(options, name, value);
     case RUN_KIND_CACHE:
         return set_cache(options, name, value);
+    case RUN_KIND_DRAFTS:
+        return set_drafts(options, name, value);
     case RUN_KIND_BENCH:
         return set_bench(options, name, value);
     default:

@@ -24,6 +24,9 @@ enum run_task {
 /* Limits of the tokens drafted for a pass, and how many there are by default. */
 enum { RUN_MOST_DRAFTS = 63, RUN_USUAL_DRAFTS = 15 };
 
+/* Where drafts come from: prompt lookup, or the model's nextn layer. */
+enum run_draft_source { RUN_DRAFT_LOOKUP, RUN_DRAFT_NEXTN, RUN_N_DRAFT_SOURCES };
+
 struct run_texts {
     const char **texts; /* the array is owned, the texts are not */
     size_t n_texts;
@@ -38,10 +41,11 @@ struct run_options {
     int64_t n_predict; /* -1: no limit */
     int64_t n_context; /* 0: the training context; -1: not given */
     uint32_t n_batch;
-    int32_t n_drafts;    /* tokens drafted for a pass at most; -1: not given */
-    uint32_t n_threads;  /* 0: run_default_threads() */
-    bool is_exact;       /* multiply in floats */
-    uint32_t cache_type; /* see struct run_cache */
+    int32_t n_drafts;       /* tokens drafted for a pass at most; -1: not given */
+    uint32_t draft_sources; /* 1 << source for each; 0: not given */
+    uint32_t n_threads;     /* 0: run_default_threads() */
+    bool is_exact;          /* multiply in floats */
+    uint32_t cache_type;    /* see struct run_cache */
     bool is_warmed_up;
 
     struct run_sampling sampling;

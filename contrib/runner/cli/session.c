@@ -167,6 +167,11 @@ static void report_unused(const struct run_weights *weights)
                 n > NAMES_SHOWN ? ", ..." : "");
 }
 
+static bool is_text_generated(const struct run_options *options)
+{
+    return options->task == RUN_TASK_GENERATE || options->task == RUN_TASK_CHAT;
+}
+
 /* Return the limit of the drafts for a pass, which may not exceed a batch. */
 static uint32_t choose_drafts(const struct run_session *session)
 {
@@ -174,7 +179,7 @@ static uint32_t choose_drafts(const struct run_session *session)
     const uint32_t n_wanted =
         options->n_drafts >= 0 ? (uint32_t)options->n_drafts : RUN_USUAL_DRAFTS;
 
-    if (options->task != RUN_TASK_GENERATE && options->task != RUN_TASK_CHAT)
+    if (!is_text_generated(options))
         return 0;
     if (!run_engine_can_rewind(session->engine)) {
         if (options->n_drafts > 0)
@@ -185,11 +190,32 @@ static uint32_t choose_drafts(const struct run_session *session)
     return n_wanted < options->n_batch ? n_wanted : options->n_batch - 1;
 }
 
+/* Choose where drafts come from, and complain of what was asked for and is not there. */
+static void choose_draft_sources(struct run_session *session)
+{
+    const uint32_t wanted = session->options->draft_sources;
+    const char *problem;
+    const bool has_nextn = run_engine_can_draft(session->engine, &problem);
+
+    session->draft_sources = wanted > 0 ? wanted : (1U << RUN_N_DRAFT_SOURCES) - 1;
+    if (has_nextn)
+        return;
+    session->draft_sources &= ~(1U << RUN_DRAFT_NEXTN);
+    if (problem)
+        run_message("%s: no drafts by the nextn layer: %s", session->options->model, problem);
+    else if (wanted == 1U << RUN_DRAFT_NEXTN && session->n_drafts > 0)
+        run_message("--draft-type nextn: no drafts, because the model has no nextn layer that "
+                    "ggufs-run knows");
+}
+
 static int open_engine(struct run_session *session, uint32_t n_context, struct run_failure *failure)
 {
     const struct run_options *options = session->options;
     struct run_engine_options engine = {.n_batch = options->n_batch,
                                         .cache_type = options->cache_type,
+                                        .has_nextn =
+                                            is_text_generated(options) && options->n_drafts != 0 &&
+                                            options->draft_sources != 1U << RUN_DRAFT_LOOKUP,
                                         .on_layer = run_progress_draw,
                                         .user = &session->progress};
     int code = run_weights_open(session->tree.fd, &session->tree.weights, failure);
@@ -212,6 +238,7 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
     session->n_vocab = run_engine_n_vocab(session->engine);
     session->n_context = run_engine_n_context(session->engine);
     session->n_drafts = choose_drafts(session);
+    choose_draft_sources(session);
     session->logits =
         calloc((size_t)session->n_vocab * (1 + session->n_drafts), sizeof *session->logits);
     if (!session->logits)

@@ -24,6 +24,7 @@ struct run_session {
     const char *chat_template;   /* of the metadata; NULL if there is none */
     uint32_t n_vocab, n_context; /* of the engine */
     uint32_t n_drafts;           /* limit of the tokens drafted for a pass */
+    uint32_t draft_sources;      /* 1 << source for each */
     float *logits;               /* of the last 1 + n_drafts tokens fed; n_vocab floats each */
     struct run_prompt_progress progress;
     double started; /* run_seconds() at the start */

@@ -7,7 +7,11 @@
 void run_speculation_begin(struct run_session *session, struct run_speculation *speculation)
 {
     *speculation = (struct run_speculation){.session = session};
-    run_draft_length_begin(&speculation->length, session->n_drafts);
+    for (int i = 0; i < RUN_N_DRAFT_SOURCES; i++) {
+        const bool is_used = session->draft_sources >> i & 1;
+
+        run_draft_length_begin(&speculation->drafts[i].length, is_used ? session->n_drafts : 0);
+    }
 }
 
 void run_speculation_free(struct run_speculation *speculation)
@@ -47,24 +51,43 @@ int run_speculation_feed(struct run_speculation *speculation, const struct run_i
 
     end_pass(speculation);
     code = run_session_feed(speculation->session, prompt->list, prompt->n, failure);
-    for (size_t i = 0; code == 0 && speculation->length.most > 0 && i < prompt->n; i++)
+    for (size_t i = 0;
+         code == 0 && speculation->drafts[RUN_DRAFT_LOOKUP].length.most > 0 && i < prompt->n; i++)
         if (run_lookup_add(&speculation->lookup, prompt->list[i]) < 0)
             code = run_fail_memory(failure);
     return code;
 }
 
-/* Return the number of tokens to draft after the next token. */
-static size_t choose_length(const struct run_speculation *speculation, uint64_t n_left)
+/* Return the number of tokens that the source is to draft after the next token. */
+static size_t choose_length(const struct run_speculation *speculation, enum run_draft_source source,
+                            uint64_t n_left)
 {
     const struct run_session *session = speculation->session;
     const uint64_t n_room = session->n_context - run_speculation_n_past(speculation);
-    size_t n = run_draft_length_get(&speculation->length);
+    size_t n = run_draft_length_get(&speculation->drafts[source].length);
 
     if (n > n_left - 1)
         n = n_left - 1;
     if (n > n_room - 1)
         n = n_room - 1;
     return n;
+}
+
+/* Draft tokens that may follow `token`, and store how many at *n. */
+static int make_drafts(struct run_speculation *speculation, int32_t token, uint64_t n_left,
+                       size_t *n, struct run_failure *failure)
+{
+    int32_t *draft = speculation->tokens + 1;
+    size_t most = choose_length(speculation, RUN_DRAFT_LOOKUP, n_left);
+
+    speculation->source = RUN_DRAFT_LOOKUP;
+    *n = run_lookup_find(&speculation->lookup, most, draft);
+    if (*n > 0)
+        return 0;
+    speculation->source = RUN_DRAFT_NEXTN;
+    most = choose_length(speculation, RUN_DRAFT_NEXTN, n_left);
+    return most > 0 ? run_engine_draft(speculation->session->engine, token, most, draft, n, failure)
+                    : 0;
 }
 
 /* Feed the token with its drafts. */
@@ -77,17 +100,29 @@ static int pass(struct run_speculation *speculation, int32_t token, uint64_t n_l
     int code;
 
     end_pass(speculation);
-    n_drafts = run_lookup_find(&speculation->lookup, choose_length(speculation, n_left),
-                               speculation->tokens + 1);
+    code = make_drafts(speculation, token, n_left, &n_drafts, failure);
+    if (code < 0)
+        return code;
     speculation->tokens[0] = token;
     code = run_engine_feed(session->engine, speculation->tokens, 1 + n_drafts, RUN_LOGITS_ALL,
                            session->logits, failure);
     if (code < 0)
         return code;
     speculation->n_tokens = 1 + n_drafts;
-    speculation->n_drafted += n_drafts;
+    speculation->drafts[speculation->source].n_drafted += n_drafts;
     speculation->seconds = run_seconds() - started;
     return 0;
+}
+
+/* Account for the last pass. Without drafts, it shows every source how long a token takes. */
+static void learn(struct run_speculation *speculation)
+{
+    const uint32_t n_drafts = (uint32_t)speculation->n_tokens - 1;
+
+    for (int i = 0; i < RUN_N_DRAFT_SOURCES; i++)
+        if (n_drafts == 0 || i == (int)speculation->source)
+            run_draft_length_learn(&speculation->drafts[i].length, n_drafts,
+                                   (uint32_t)speculation->row, speculation->seconds);
 }
 
 int run_speculation_next(struct run_speculation *speculation, int32_t token, uint64_t n_left,
@@ -95,15 +130,15 @@ int run_speculation_next(struct run_speculation *speculation, int32_t token, uin
 {
     if (run_signals_is_interrupted())
         return run_fail(failure, -EINTR, "interrupted");
-    if (speculation->length.most > 0 && run_lookup_add(&speculation->lookup, token) < 0)
+    if (speculation->drafts[RUN_DRAFT_LOOKUP].length.most > 0 &&
+        run_lookup_add(&speculation->lookup, token) < 0)
         return run_fail_memory(failure);
     if (drafts_left(speculation) > 0 && speculation->tokens[speculation->row + 1] == token) {
         speculation->row++;
-        speculation->n_accepted++;
+        speculation->drafts[speculation->source].n_accepted++;
         return 0;
     }
     if (speculation->n_tokens > 0)
-        run_draft_length_learn(&speculation->length, (uint32_t)speculation->n_tokens - 1,
-                               (uint32_t)speculation->row, speculation->seconds);
+        learn(speculation);
     return pass(speculation, token, n_left, failure);
 }

@@ -3,7 +3,8 @@
  * Decoding"): a pass computes the logits after a token and after the draft tokens that may follow
  * it. The caller chooses every token from its logits as without drafts; as long as it chooses those
  * of the draft, no further pass is needed. Logits do not depend on how many tokens a pass has, so
- * drafts change nothing but the speed.
+ * drafts change nothing but the speed. Prompt lookup costs nothing, so the model's nextn layer
+ * drafts only where that finds nothing.
  */
 #ifndef GGUFS_RUNNER_SPECULATION_H
 #define GGUFS_RUNNER_SPECULATION_H
@@ -12,15 +13,21 @@
 #include "contrib/runner/sampling/draft_length.h"
 #include "contrib/runner/sampling/prompt_lookup.h"
 
+/* What a source drafted. */
+struct run_drafts {
+    struct run_draft_length length;
+    size_t n_drafted, n_accepted; /* tokens, of all passes */
+};
+
 struct run_speculation {
     struct run_session *session;
     struct run_lookup lookup; /* the text that was fed */
-    struct run_draft_length length;
+    struct run_drafts drafts[RUN_N_DRAFT_SOURCES];
+    enum run_draft_source source;        /* of the drafts of the last pass */
     int32_t tokens[1 + RUN_MOST_DRAFTS]; /* of the last pass: a token and its drafts */
     size_t n_tokens;                     /* 0: the last pass was of a prompt */
     size_t row;                          /* of the logits: the number of drafts that were right */
-    double seconds;                      /* of the last pass */
-    size_t n_drafted, n_accepted;        /* tokens, of all passes */
+    double seconds;                      /* of the last pass, with the making of its drafts */
 };
 
 /* Begin with the session's limit of drafts. Call run_speculation_free() at the end. */

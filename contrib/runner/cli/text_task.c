@@ -59,6 +59,14 @@ static void add_timing(struct run_json *json, const char *name, size_t n_tokens,
     run_json_end(json);
 }
 
+static void add_drafts(struct run_json *json, const char *name, const struct run_drafts *drafts)
+{
+    run_json_begin(json, name);
+    run_json_integer(json, "tokens", drafts->n_drafted);
+    run_json_integer(json, "accepted", drafts->n_accepted);
+    run_json_end(json);
+}
+
 static int print_object(const struct run_generation *generation, const struct run_ids *prompt_ids,
                         const struct gguf_buffer *prompt)
 {
@@ -81,10 +89,8 @@ static int print_object(const struct run_generation *generation, const struct ru
     run_json_number(&json, "load_seconds", session->load_seconds);
     add_timing(&json, "prompt", generation->n_prompt, generation->prompt_seconds);
     add_timing(&json, "text", generation->n_generated, generation->generated_seconds);
-    run_json_begin(&json, "drafts");
-    run_json_integer(&json, "tokens", generation->speculation.n_drafted);
-    run_json_integer(&json, "accepted", generation->speculation.n_accepted);
-    run_json_end(&json);
+    add_drafts(&json, "drafts", &generation->speculation.drafts[RUN_DRAFT_LOOKUP]);
+    add_drafts(&json, "nextn_drafts", &generation->speculation.drafts[RUN_DRAFT_NEXTN]);
     run_json_number(&json, "total_seconds", run_seconds() - session->started);
     run_json_end(&json);
     run_json_end(&json);

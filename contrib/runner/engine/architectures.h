@@ -57,13 +57,23 @@ enum run_layer_scale {
     RUN_LAYER_SCALES_EMBEDDINGS, /* the token embeddings, which are then added to the output */
 };
 
+/*
+ * The key nextn_predict_layers: number of last layers that only predict further tokens. The first
+ * of them can draft (nextn.h), if it is known which hidden state it takes.
+ */
+enum run_nextn_kind {
+    RUN_NEXTN_NONE,    /* no such key */
+    RUN_NEXTN_SKIPPED, /* the layers are not used */
+    RUN_NEXTN_NORMED,  /* the state after the output norm, or after the norm of its own head */
+    RUN_NEXTN_RAW,     /* the state before that norm */
+};
+
 /* The sequence of layers. */
 struct run_layer_rules {
     enum run_residual residual;
     enum run_layer_scale output_scale;
     enum run_layer_parts parts;
-    /* nextn_predict_layers: number of last layers that only predict further tokens; skipped */
-    bool has_nextn_key;
+    enum run_nextn_kind nextn;
     /*
      * num_loops: all layers are applied this many times, with the output norm between them
      * unless skip_loop_final_norm

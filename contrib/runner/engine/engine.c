@@ -1,6 +1,6 @@
 #include "contrib/runner/engine/engine.h"
 
-#include "contrib/runner/engine/required.h"
+#include "contrib/runner/engine/nextn.h"
 
 #include <errno.h>
 #include <math.h>
@@ -25,6 +25,8 @@ struct run_engine {
     struct run_per_layer_source per_layer;
     struct run_layer *layers;
     struct run_mixers *mixers; /* of each layer */
+    struct run_nextn nextn;
+    struct run_failure nextn_failure;
     uint32_t n_vocab, n_context, n_batch, n_past;
     uint64_t token_bytes; /* see run_engine_token_bytes() */
     void (*on_layer)(void *user, uint32_t layer, uint32_t n_layers);
@@ -132,7 +134,62 @@ static void load_rotary(struct run_engine *engine, const struct run_metadata *me
     loader->prefix[0] = '\0';
 }
 
-static void load_layers(struct run_engine *engine, struct run_loader *loader, uint32_t cache_type)
+/* Return the bytes of all rows but one. */
+static uint64_t other_rows_bytes(const struct run_tensor *tensor)
+{
+    const uint64_t rows = run_tensor_rows(tensor);
+
+    return run_tensor_bytes(tensor) / rows * (rows - 1);
+}
+
+static uint64_t count_token_bytes(const struct run_engine *engine)
+{
+    const struct run_hparams *hparams = &engine->hparams;
+    uint64_t n_bytes = run_weights_mapped_bytes(engine->weights);
+
+    if (engine->embedding.weight.data != engine->output.weight.data)
+        n_bytes -= other_rows_bytes(&engine->embedding.weight);
+    if (engine->positions)
+        n_bytes -= other_rows_bytes(engine->positions);
+    if (engine->per_layer.tokens.weight.data)
+        n_bytes -= other_rows_bytes(&engine->per_layer.tokens.weight);
+    for (uint32_t i = 0; i < hparams->n_layer && i < hparams->n_stored; i++) {
+        const struct run_feed_forward *feed_forward = &engine->layers[i].feed_forward;
+
+        if (feed_forward->has_experts)
+            n_bytes -= run_experts_unused_bytes(&feed_forward->experts, &hparams->experts);
+    }
+    return n_bytes;
+}
+
+/* A failure leaves the model as it is, without drafts. */
+static void load_nextn(struct run_engine *engine, const struct run_loader *of, uint32_t cache_type,
+                       struct run_layer_kinds *kinds)
+{
+    const struct run_mixer_place place = {
+        .hparams = &engine->hparams,
+        .index = engine->hparams.n_layer,
+        .cache_type = cache_type,
+        .layers = engine->mixers,
+    };
+    const struct run_nextn_model model = {
+        .embedding = &engine->embedding,
+        .output = &engine->output,
+        .output_norm = &engine->output_norm,
+        .n_vocab = engine->n_vocab,
+        .n_batch = engine->n_batch,
+    };
+    struct run_loader loader = *of;
+
+    if (engine->hparams.n_nextn == 0 || !run_engine_can_rewind(engine) ||
+        engine->hparams.architecture->layers.nextn == RUN_NEXTN_SKIPPED)
+        return;
+    loader.failure = &engine->nextn_failure;
+    run_nextn_load(&loader, &place, &model, kinds, &engine->nextn);
+}
+
+static void load_layers(struct run_engine *engine, struct run_loader *loader,
+                        const struct run_engine_options *options)
 {
     const struct run_hparams *hparams = &engine->hparams;
     const uint32_t n = hparams->n_layer;
@@ -148,7 +205,7 @@ static void load_layers(struct run_engine *engine, struct run_loader *loader, ui
         const struct run_mixer_place place = {
             .hparams = hparams,
             .index = i,
-            .cache_type = cache_type,
+            .cache_type = options->cache_type,
             .layers = engine->mixers,
         };
 
@@ -156,6 +213,10 @@ static void load_layers(struct run_engine *engine, struct run_loader *loader, ui
         run_require_layer(loader, hparams, &engine->layers[i]);
         run_layer_kinds_check(&kinds, loader, hparams, i, &engine->layers[i]);
     }
+    if (loader->code == 0)
+        engine->token_bytes = count_token_bytes(engine);
+    if (loader->code == 0 && options->has_nextn)
+        load_nextn(engine, loader, options->cache_type, &kinds);
     loader->used = NULL;
     free(used.list);
     run_layer_kinds_free(&kinds);
@@ -182,35 +243,6 @@ static void limit_context(struct run_engine *engine)
         engine->n_context = (uint32_t)engine->positions->ne[1];
 }
 
-/* Return the bytes of all rows but one. */
-static uint64_t other_rows_bytes(const struct run_tensor *tensor)
-{
-    const uint64_t rows = run_tensor_rows(tensor);
-
-    return run_tensor_bytes(tensor) / rows * (rows - 1);
-}
-
-static uint64_t count_token_bytes(const struct run_engine *engine,
-                                  const struct run_weights *weights)
-{
-    const struct run_hparams *hparams = &engine->hparams;
-    uint64_t n_bytes = run_weights_mapped_bytes(weights);
-
-    if (engine->embedding.weight.data != engine->output.weight.data)
-        n_bytes -= other_rows_bytes(&engine->embedding.weight);
-    if (engine->positions)
-        n_bytes -= other_rows_bytes(engine->positions);
-    if (engine->per_layer.tokens.weight.data)
-        n_bytes -= other_rows_bytes(&engine->per_layer.tokens.weight);
-    for (uint32_t i = 0; i < hparams->n_stored; i++) {
-        const struct run_feed_forward *feed_forward = &engine->layers[i].feed_forward;
-
-        if (feed_forward->has_experts)
-            n_bytes -= run_experts_unused_bytes(&feed_forward->experts, &hparams->experts);
-    }
-    return n_bytes;
-}
-
 int run_engine_open(const struct run_metadata *metadata, struct run_weights *weights,
                     const struct run_engine_options *options, struct run_engine **out,
                     struct run_failure *failure)
@@ -228,14 +260,13 @@ int run_engine_open(const struct run_metadata *metadata, struct run_weights *wei
         choose_sizes(engine, options);
         load_ends(engine, &loader);
         load_rotary(engine, metadata, &loader);
-        load_layers(engine, &loader, options->cache_type);
+        load_layers(engine, &loader, options);
         limit_context(engine);
     }
     if (loader.code < 0) {
         run_engine_close(engine);
         return loader.code;
     }
-    engine->token_bytes = count_token_bytes(engine, weights);
     *out = engine;
     return 0;
 }
@@ -246,6 +277,7 @@ void run_engine_close(struct run_engine *engine)
         return;
     for (uint32_t i = 0; engine->layers && i < engine->hparams.n_layer; i++)
         run_layer_free(&engine->layers[i]);
+    run_nextn_free(&engine->nextn);
     run_rotary_free(&engine->rotary[0]);
     run_rotary_free(&engine->rotary[1]);
     run_scratch_free(&engine->scratch);
@@ -277,6 +309,7 @@ uint64_t run_engine_token_bytes(const struct run_engine *engine)
 void run_engine_reset(struct run_engine *engine)
 {
     engine->n_past = 0;
+    run_nextn_rewind(&engine->nextn, 0);
     for (uint32_t i = 0; i < engine->hparams.n_layer; i++)
         run_layer_reset(&engine->layers[i]);
 }
@@ -284,6 +317,7 @@ void run_engine_reset(struct run_engine *engine)
 void run_engine_rewind(struct run_engine *engine, uint32_t n_past)
 {
     engine->n_past = n_past; /* later tokens overwrite the keys and values after it */
+    run_nextn_rewind(&engine->nextn, n_past);
 }
 
 bool run_engine_can_rewind(const struct run_engine *engine)
@@ -388,6 +422,8 @@ static int feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n
     }
     if (code == 0)
         code = run_altup_end(&engine->altup, &pass, x);
+    if (code == 0 && engine->nextn.is_there)
+        code = run_nextn_keep(&engine->nextn, &pass, x);
     if (code < 0)
         return code;
     if (which == RUN_LOGITS_ALL)
@@ -431,4 +467,25 @@ int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,
     if (code == -ENOMEM)
         return run_fail_memory(failure);
     return code < 0 ? code : run_weights_check(engine->weights, failure);
+}
+
+bool run_engine_can_draft(const struct run_engine *engine, const char **problem)
+{
+    *problem = engine->nextn_failure.text[0] != '\0' ? engine->nextn_failure.text : NULL;
+    return engine->nextn.is_there;
+}
+
+int run_engine_draft(struct run_engine *engine, int32_t token, size_t most, int32_t *draft,
+                     size_t *n, struct run_failure *failure)
+{
+    const struct run_scratch_mark mark = run_scratch_mark(&engine->scratch);
+    const struct run_pass pass = {
+        .hparams = &engine->hparams,
+        .scratch = &engine->scratch,
+        .rotary = engine->rotary,
+    };
+    const int code = run_nextn_draft(&engine->nextn, &pass, token, most, draft, n);
+
+    run_scratch_release(&engine->scratch, mark);
+    return code < 0 ? run_fail_memory(failure) : 0;
 }

@@ -13,6 +13,7 @@ struct run_engine_options {
     uint32_t n_context;
     uint32_t n_batch;    /* limit of the tokens computed at once; 0: 512 */
     uint32_t cache_type; /* of keys and values; see struct run_cache */
+    bool has_nextn;      /* load the layer that run_engine_draft() uses, if the model has one */
     /* Called before each layer of each batch, by the thread that feeds; NULL: no call. */
     void (*on_layer)(void *user, uint32_t layer, uint32_t n_layers);
     void *user;
@@ -64,6 +65,21 @@ void run_engine_reset(struct run_engine *engine);
  */
 void run_engine_rewind(struct run_engine *engine, uint32_t n_past);
 bool run_engine_can_rewind(const struct run_engine *engine);
+
+/*
+ * Return true if the model has a layer that drafts tokens, and the engine was opened with it and
+ * can rewind. If it was not loaded because it is not complete, *problem names the reason; else it
+ * is NULL.
+ */
+bool run_engine_can_draft(const struct run_engine *engine, const char **problem);
+
+/*
+ * Draft up to `most` tokens that may follow `token`, which must be fed next. Stores their number at
+ * `*n`; 0 if no token was fed before. The engine must be able to draft. Returns 0 or -ENOMEM, and
+ * then the engine must be reset.
+ */
+int run_engine_draft(struct run_engine *engine, int32_t token, size_t most, int32_t *draft,
+                     size_t *n, struct run_failure *failure);
 
 /* Return the name of architecture `index` of the table, or NULL after the last. */
 const char *run_architecture_name(size_t index);

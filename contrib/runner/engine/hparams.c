@@ -14,7 +14,7 @@ static const struct run_variant no_variant;
 
 static void read_layers(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    for (size_t i = 0; i < hparams->n_layer; i++) {
+    for (size_t i = 0; i < run_hparams_n_shapes(hparams); i++) {
         struct run_layer_shape *layer = &hparams->layers[i];
         const size_t stored = i % hparams->n_stored;
 
@@ -37,7 +37,7 @@ static void read_clamps(struct run_key_reader *reader, struct run_hparams *hpara
 {
     if (!hparams->architecture->feed_forward.has_swiglu_clamp_keys)
         return;
-    for (uint32_t i = 0; i < hparams->n_layer; i++) {
+    for (uint32_t i = 0; i < run_hparams_n_shapes(hparams); i++) {
         run_read_float_at(reader, ".swiglu_clamp_exp", i, &hparams->layers[i].clamp_experts);
         run_read_float_at(reader, ".swiglu_clamp_shexp", i, &hparams->layers[i].clamp);
     }
@@ -154,20 +154,18 @@ static int find_architecture(const struct run_metadata *metadata, struct run_hpa
     return 0;
 }
 
-static void drop_nextn_layers(struct run_key_reader *reader, struct run_hparams *hparams)
+static void read_nextn_layers(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    uint32_t n = 0;
-
-    if (hparams->architecture->layers.has_nextn_key)
-        run_read_u32(reader, ".nextn_predict_layers", hparams->n_layer - 1, &n);
-    hparams->n_layer -= n;
+    if (hparams->architecture->layers.nextn != RUN_NEXTN_NONE)
+        run_read_u32(reader, ".nextn_predict_layers", hparams->n_layer - 1, &hparams->n_nextn);
+    hparams->n_layer -= hparams->n_nextn;
 }
 
 static void read_loops(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     uint32_t n = 1;
 
-    hparams->n_stored = hparams->n_layer;
+    hparams->n_stored = hparams->n_layer + hparams->n_nextn;
     if (!hparams->architecture->layers.has_loops_keys)
         return;
     run_read_u32(reader, ".num_loops", MAX_LAYERS / hparams->n_layer, &n);
@@ -215,12 +213,13 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
     if (reader.code < 0)
         return reader.code;
     row = hparams->architecture;
-    drop_nextn_layers(&reader, hparams);
+    read_nextn_layers(&reader, hparams);
     read_loops(&reader, hparams);
+    reader.n_needed = hparams->n_layer;
     hparams->variant = run_architecture_variant(row, hparams->n_layer, hparams->experts.n);
     if (!hparams->variant)
         hparams->variant = &no_variant;
-    hparams->layers = calloc(hparams->n_layer, sizeof *hparams->layers);
+    hparams->layers = calloc(run_hparams_n_shapes(hparams), sizeof *hparams->layers);
     if (!hparams->layers)
         return run_fail_memory(failure);
     hparams->norm_epsilon = 1e-5f;

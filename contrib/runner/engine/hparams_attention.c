@@ -149,7 +149,7 @@ static void read_window(struct run_key_reader *reader, struct run_hparams *hpara
         run_read_u32(reader, key, MAX_LAYERS, &period);
     if (row->rotary.layers == RUN_ROTARY_LEADING)
         run_read_u32(reader, ".leading_dense_block_count", MAX_LAYERS, &n_leading);
-    for (uint32_t i = 0; i < hparams->n_layer && reader->code == 0; i++) {
+    for (uint32_t i = 0; i < run_hparams_n_shapes(hparams) && reader->code == 0; i++) {
         struct run_layer_shape *layer = &hparams->layers[i];
         const uint32_t stored = i % hparams->n_stored;
         uint32_t is_windowed =
@@ -176,7 +176,7 @@ static void read_dims(struct run_key_reader *reader, struct run_hparams *hparams
                 reader,
                 "attention.key_length or attention.value_length is 0, a head without width");
     }
-    for (uint32_t i = 0; i < hparams->n_layer; i++) {
+    for (uint32_t i = 0; i < run_hparams_n_shapes(hparams); i++) {
         struct run_layer_shape *layer = &hparams->layers[i];
 
         layer->dim_k = layer->is_windowed ? dim_k : hparams->dim_k;
@@ -223,7 +223,7 @@ static void read_indexer(struct run_key_reader *reader, struct run_hparams *hpar
     run_read_u32(reader, ".attention.indexer.local_blocks", INT32_MAX, &indexer->n_local_blocks);
     if (hparams->n_rot > indexer->width)
         run_read_refuse(reader, "attention.indexer.key_length is below rope.dimension_count");
-    for (uint32_t i = 0; i < hparams->n_layer; i++) {
+    for (uint32_t i = 0; i < run_hparams_n_shapes(hparams); i++) {
         uint32_t has_indexer = 1;
 
         run_read_u32_at(reader, ".attention.indexer.types", i, 1, &has_indexer);

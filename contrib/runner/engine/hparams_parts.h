@@ -21,6 +21,12 @@ enum {
 bool run_has_reference(const struct run_metadata *metadata, const struct run_architecture *row,
                        enum run_reference_layout meaning);
 
+/* Return the number of hparams->layers. */
+static inline uint32_t run_hparams_n_shapes(const struct run_hparams *hparams)
+{
+    return hparams->n_layer + hparams->n_nextn;
+}
+
 /* Reads heads, windows and scales, after the sizes, n_layer and the heads of the layers. */
 void run_hparams_read_attention(struct run_key_reader *reader, struct run_hparams *hparams);
 

@@ -9,6 +9,8 @@ struct run_key_reader {
     const struct run_metadata *metadata;
     struct run_failure *failure;
     int code;
+    /* An array by layer must have this many values; for later layers, its last one counts. */
+    size_t n_needed;
 };
 
 /* Like the functions of metadata.h with these names: a missing key leaves `*value` unchanged. */

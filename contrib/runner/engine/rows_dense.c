@@ -140,7 +140,7 @@ const struct run_architecture run_dense_rows[] = {
     {.name = "chatglm", .required = {.layer = NORMS}, .rotary = {.kind = RUN_ROTARY_NORMAL}},
     {.name = "glm4",
      .required = {.layer = SANDWICH_NORMS},
-     .layers = {.has_nextn_key = true},
+     .layers = {.nextn = RUN_NEXTN_SKIPPED},
      .rotary = {.kind = RUN_ROTARY_NORMAL, .sections_mean_neox = true}},
     {.name = "exaone", .required = {GATED_TENSORS}, .rotary = {.kind = RUN_ROTARY_NEOX}},
     {.name = "exaone4",

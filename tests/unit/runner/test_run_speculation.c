@@ -1,4 +1,4 @@
-/* Drafts on a small llama: the logits are those of tokens fed one by one. */
+/* Drafts on a small model: the logits are those of tokens fed one by one. */
 #include "contrib/runner/cli/speculation.h"
 #include "tests/unit/runner/run_numbers.h"
 #include "tests/unit/runner/run_tree_files.h"
@@ -41,9 +41,18 @@ static void make_layer(int layer)
     }
 }
 
-static struct run_engine *open_engine(void)
+static void make_nextn(const char *what, uint64_t ne0, uint64_t ne1, float scale)
 {
-    const struct run_engine_options engine_options = {.cache_type = DEQUANT_F16};
+    char name[64];
+
+    snprintf(name, sizeof name, "blk.%d.nextn.%s.weight", N_LAYER, what);
+    run_files_random(&files, name, ne0, ne1, 0, scale);
+}
+
+static struct run_engine *open_engine(bool has_nextn)
+{
+    const struct run_engine_options engine_options = {
+        .n_batch = 1 + N_DRAFTS, .cache_type = DEQUANT_F16, .has_nextn = has_nextn};
     struct run_engine *opened;
 
     cr_assert_eq(run_engine_open(tree.metadata, tree.weights, &engine_options, &opened, &failure),
@@ -57,24 +66,29 @@ static void begin(void)
 
     run_files_make(&files);
     snprintf(text, sizeof text,
-             "{\"general.architecture\": \"llama\", \"llama.block_count\": %d, "
-             "\"llama.embedding_length\": %d, \"llama.attention.head_count\": %d, "
-             "\"llama.context_length\": %d, \"llama.attention.layer_norm_rms_epsilon\": 1e-6}",
-             N_LAYER, N_EMBD, N_HEAD, N_CONTEXT);
+             "{\"general.architecture\": \"mimo2\", \"mimo2.block_count\": %d, "
+             "\"mimo2.nextn_predict_layers\": 1, \"mimo2.embedding_length\": %d, "
+             "\"mimo2.attention.head_count\": %d, \"mimo2.context_length\": %d, "
+             "\"mimo2.attention.layer_norm_rms_epsilon\": 1e-6}",
+             N_LAYER + 1, N_EMBD, N_HEAD, N_CONTEXT);
     run_files_metadata(&files, text);
     run_files_random(&files, "token_embd.weight", N_EMBD, N_VOCAB, 0, 1);
     run_files_random(&files, "output_norm.weight", N_EMBD, 0, 0, 2);
-    for (int i = 0; i < N_LAYER; i++)
+    for (int i = 0; i <= N_LAYER; i++)
         make_layer(i);
+    make_nextn("eh_proj", 2ULL * N_EMBD, N_EMBD, 1);
+    make_nextn("enorm", N_EMBD, 0, 2);
+    make_nextn("hnorm", N_EMBD, 0, 2);
     tree = run_files_open(&files);
-    engine = open_engine();
-    plain = open_engine();
+    engine = open_engine(true);
+    plain = open_engine(false);
     options = (struct run_options){.n_batch = 512};
     session = (struct run_session){.options = &options,
                                    .engine = engine,
                                    .n_vocab = N_VOCAB,
                                    .n_context = N_CONTEXT,
                                    .n_drafts = N_DRAFTS,
+                                   .draft_sources = 1 << RUN_DRAFT_LOOKUP,
                                    .logits = logits};
     run_speculation_begin(&session, &speculation);
 }
@@ -113,13 +127,20 @@ static void feed_prompt(const int32_t *tokens, size_t n)
     expect_logits_after(tokens[n - 1]);
 }
 
-/* Draft up to `length` tokens in the next pass, whatever passes cost. */
+/* Draft up to `length` tokens from that source in the next pass, whatever passes cost. */
+static void set_length_of(enum run_draft_source source, uint32_t length)
+{
+    struct run_draft_length *draft = &speculation.drafts[source].length;
+
+    draft->length = length;
+    draft->token_seconds = 1;
+    draft->draft_cost = 0;
+    draft->balance = 1;
+}
+
 static void set_length(uint32_t length)
 {
-    speculation.length.length = length;
-    speculation.length.token_seconds = 1;
-    speculation.length.draft_cost = 0;
-    speculation.length.balance = 1;
+    set_length_of(RUN_DRAFT_LOOKUP, length);
 }
 
 /* Return the draft's token, or RUN_NO_TOKEN after its last. */
@@ -147,7 +168,7 @@ Test(run_speculation, logits_are_those_without_drafts)
                      failure.text);
         expect_logits_after(token);
     }
-    cr_expect_gt(speculation.n_accepted, 100u);
+    cr_expect_gt(speculation.drafts[RUN_DRAFT_LOOKUP].n_accepted, 100u);
     cr_expect_gt(n_wrong, 10u);
     cr_expect_eq(run_engine_n_past(engine), (uint32_t)N_CONTEXT);
 }
@@ -194,6 +215,68 @@ Test(run_speculation, a_limit_of_zero)
         cr_assert_eq(run_speculation_next(&speculation, 1, UINT64_MAX, &failure), 0);
         expect_logits_after(1);
     }
-    cr_expect_eq(speculation.n_drafted, 0u);
+    cr_expect_eq(speculation.drafts[RUN_DRAFT_LOOKUP].n_drafted, 0u);
     cr_expect_eq(speculation.lookup.text.n, 0u, "no text is kept");
+}
+
+/* Begin with those sources of drafts. */
+static void use(uint32_t sources)
+{
+    const char *problem;
+
+    cr_assert(run_engine_can_draft(engine, &problem));
+    cr_assert_null(problem);
+    session.draft_sources = sources;
+    run_speculation_begin(&session, &speculation);
+}
+
+Test(run_speculation, drafts_of_the_nextn_layer)
+{
+    static const int32_t prompt[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18};
+    struct run_drafts *drafts = &speculation.drafts[RUN_DRAFT_NEXTN];
+    size_t n_wrong = 0;
+
+    use(1 << RUN_DRAFT_NEXTN);
+    feed_prompt(prompt, COUNT(prompt));
+    for (uint32_t n = COUNT(prompt); n < N_CONTEXT; n++) {
+        int32_t token = drafted();
+
+        if (token == RUN_NO_TOKEN || random_below(8) == 0)
+            token = (int32_t)random_below(N_VOCAB);
+        n_wrong += drafted() != RUN_NO_TOKEN && token != drafted();
+        set_length_of(RUN_DRAFT_NEXTN, random_below(1 + N_DRAFTS));
+        cr_assert_eq(run_speculation_next(&speculation, token, UINT64_MAX, &failure), 0, "%s",
+                     failure.text);
+        expect_logits_after(token);
+    }
+    cr_expect_gt(drafts->n_accepted, 100u);
+    cr_expect_gt(drafts->n_drafted, drafts->n_accepted);
+    cr_expect_gt(n_wrong, 10u);
+    cr_expect_eq(speculation.drafts[RUN_DRAFT_LOOKUP].n_drafted, 0u);
+    cr_expect_eq(speculation.lookup.text.n, 0u, "no text is kept");
+    cr_expect_eq(run_engine_n_past(engine), (uint32_t)N_CONTEXT);
+}
+
+Test(run_speculation, lookup_goes_first)
+{
+    static const int32_t prompt[] = {7, 8, 9, 10, 11, 12, 7, 8};
+    static const int32_t other[] = {20, 21};
+
+    use(1 << RUN_DRAFT_LOOKUP | 1 << RUN_DRAFT_NEXTN);
+    feed_prompt(prompt, COUNT(prompt));
+    set_length(2);
+    set_length_of(RUN_DRAFT_NEXTN, 3);
+    cr_assert_eq(run_speculation_next(&speculation, 9, UINT64_MAX, &failure), 0);
+    expect_logits_after(9);
+    cr_expect_eq(speculation.source, RUN_DRAFT_LOOKUP);
+    cr_expect_eq(speculation.n_tokens, 3u);
+    feed_prompt(other, COUNT(other));
+    set_length(2);
+    set_length_of(RUN_DRAFT_NEXTN, 3);
+    cr_assert_eq(run_speculation_next(&speculation, 30, UINT64_MAX, &failure), 0);
+    expect_logits_after(30);
+    cr_expect_eq(speculation.source, RUN_DRAFT_NEXTN, "the text has not occurred before");
+    cr_expect_eq(speculation.n_tokens, 4u);
+    cr_expect_eq(speculation.drafts[RUN_DRAFT_LOOKUP].n_drafted, 2u);
+    cr_expect_eq(speculation.drafts[RUN_DRAFT_NEXTN].n_drafted, 3u);
 }

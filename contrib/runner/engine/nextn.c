@@ -1,0 +1,230 @@
+#include "contrib/runner/engine/nextn.h"
+
+#include "gguf/support/grow.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_absent(const struct run_loader *loader)
+{
+    static const char *const names[] = {"nextn.eh_proj.weight", "nextn.enorm.weight",
+                                        "nextn.hnorm.weight", "attn_norm.weight"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (run_loader_has(loader, names[i]))
+            return false;
+    return true;
+}
+
+static void load_norm(struct run_loader *loader, const struct run_hparams *hparams,
+                      const char *name, struct run_norm_layer *norm)
+{
+    run_load_norm_if(loader, name, hparams->architecture->norms.kind, hparams->norm_epsilon,
+                     hparams->n_embd, norm);
+}
+
+static void load_ends(struct run_loader *loader, const struct run_hparams *hparams,
+                      const struct run_nextn_model *model, struct run_nextn *nextn)
+{
+    const uint64_t n_embd = hparams->n_embd;
+
+    load_norm(loader, hparams, "nextn.enorm", &nextn->token_norm);
+    if (!nextn->token_norm.is_there)
+        run_loader_miss(loader, "nextn.enorm.weight");
+    load_norm(loader, hparams, "nextn.hnorm", &nextn->state_norm);
+    if (!nextn->state_norm.is_there)
+        run_loader_miss(loader, "nextn.hnorm.weight");
+    run_load_linear(loader, "nextn.eh_proj", 2 * n_embd, n_embd, &nextn->projection);
+    load_norm(loader, hparams, "nextn.shared_head_norm", &nextn->head_norm);
+    run_load_linear_if(loader, "nextn.embed_tokens", n_embd, model->n_vocab, &nextn->embedding);
+    if (!nextn->embedding.weight.data)
+        nextn->embedding = *model->embedding;
+    run_load_linear_if(loader, "nextn.shared_head_head", n_embd, model->n_vocab, &nextn->head);
+    if (!nextn->head.weight.data)
+        nextn->head = *model->output;
+    nextn->output_norm = *model->output_norm;
+    nextn->logits = run_arena_alloc(loader->arena, model->n_vocab, sizeof *nextn->logits);
+    if (!nextn->logits && loader->code == 0)
+        loader->code = run_fail_memory(loader->failure);
+}
+
+/* In some files of MiMo, the norm of the head is called layer_output_norm. */
+static void find_head_norm(const struct run_loader *loader, struct run_nextn *nextn)
+{
+    if (!nextn->head_norm.is_there && run_loader_has(loader, "layer_output_norm.weight")) {
+        nextn->head_norm = nextn->layer.ffn_post_norm;
+        nextn->layer.ffn_post_norm = (struct run_norm_layer){0};
+    }
+    if (!nextn->head_norm.is_there)
+        nextn->head_norm = nextn->output_norm;
+}
+
+void run_nextn_load(struct run_loader *loader, const struct run_mixer_place *place,
+                    const struct run_nextn_model *model, struct run_layer_kinds *kinds,
+                    struct run_nextn *nextn)
+{
+    struct run_used_names *used = loader->used;
+
+    snprintf(loader->prefix, sizeof loader->prefix, "blk.%u.", place->index);
+    if (is_absent(loader))
+        return;
+    loader->used = NULL; /* other layers have no such tensors */
+    load_ends(loader, place->hparams, model, nextn);
+    loader->used = used;
+    run_layer_load(loader, place, &nextn->mixers, &nextn->layer);
+    find_head_norm(loader, nextn);
+    run_require_layer(loader, place->hparams, &nextn->layer);
+    run_layer_kinds_check(kinds, loader, place->hparams, place->index, &nextn->layer);
+    if (loader->code == 0 && run_layer_is_recurrent(&nextn->layer))
+        run_loader_refuse(loader, "tensors/%s*: a recurrent layer", loader->prefix);
+    nextn->most_waiting = model->n_batch;
+    nextn->is_there = loader->code == 0;
+}
+
+void run_nextn_free(struct run_nextn *nextn)
+{
+    run_layer_free(&nextn->layer);
+    free(nextn->states);
+    free(nextn->tokens);
+    *nextn = (struct run_nextn){0};
+}
+
+/* Rows of projection's input: the token's embedding, then the state, both normalized. */
+static int join(const struct run_nextn *nextn, const struct run_pass *pass, const float *states,
+                float *joined)
+{
+    const size_t n_embd = pass->hparams->n_embd;
+    float *embeddings = run_scratch_take(pass->scratch, pass->n * n_embd);
+    float *normed = run_scratch_take(pass->scratch, pass->n * n_embd);
+
+    if (!embeddings || !normed)
+        return -ENOMEM;
+    for (size_t i = 0; i < pass->n; i++)
+        run_tensor_decode_row(&nextn->embedding.weight, (uint64_t)pass->tokens[i],
+                              embeddings + i * n_embd);
+    for (size_t i = 0; i < pass->n * n_embd; i++)
+        embeddings[i] *= pass->hparams->embedding_scale;
+    run_norm_apply(&nextn->token_norm, embeddings, pass->n, n_embd, embeddings);
+    run_norm_apply(&nextn->state_norm, states, pass->n, n_embd, normed);
+    for (size_t i = 0; i < pass->n; i++) {
+        memcpy(joined + 2 * i * n_embd, embeddings + i * n_embd, n_embd * sizeof *joined);
+        memcpy(joined + (2 * i + 1) * n_embd, normed + i * n_embd, n_embd * sizeof *joined);
+    }
+    return 0;
+}
+
+/* x = the layer's output for the states before the pass's tokens, both [n][n_embd]. */
+static int apply(struct run_nextn *nextn, const struct run_pass *pass, const float *states,
+                 float *x)
+{
+    float *joined = run_scratch_take(pass->scratch, 2 * pass->n * pass->hparams->n_embd);
+    const int code = joined ? join(nextn, pass, states, joined) : -ENOMEM;
+
+    if (code < 0)
+        return code;
+    run_linear_apply(&nextn->projection, 0, joined, pass->n, x);
+    return run_layer_apply(&nextn->layer, pass, x);
+}
+
+/* Compute all that waits, with the token after it. *last = the last row of the output. */
+static int catch_up(struct run_nextn *nextn, const struct run_pass *of, int32_t token, float **last)
+{
+    const size_t n = nextn->n_waiting, n_embd = of->hparams->n_embd;
+    struct run_pass pass = *of;
+    float *x = run_scratch_take(of->scratch, n * n_embd);
+    int code;
+
+    if (!x)
+        return -ENOMEM;
+    memmove(nextn->tokens, nextn->tokens + 1, (n - 1) * sizeof *nextn->tokens);
+    nextn->tokens[n - 1] = token;
+    pass.n = n;
+    pass.first = nextn->first;
+    pass.tokens = nextn->tokens;
+    if (of->hparams->architecture->layers.nextn == RUN_NEXTN_NORMED)
+        run_norm_apply(&nextn->output_norm, nextn->states, n, n_embd, nextn->states);
+    code = apply(nextn, &pass, nextn->states, x);
+    nextn->first += (uint32_t)n;
+    nextn->n_waiting = 0;
+    *last = x + (n - 1) * n_embd;
+    return code;
+}
+
+int run_nextn_keep(struct run_nextn *nextn, const struct run_pass *pass, const float *x)
+{
+    const size_t n = nextn->n_waiting + pass->n, row = pass->hparams->n_embd * sizeof(float);
+    float *states;
+    int32_t *tokens;
+
+    if (n > nextn->most_waiting) {
+        const struct run_scratch_mark mark = run_scratch_mark(pass->scratch);
+        float *last;
+        const int code = nextn->n_waiting > 0 ? catch_up(nextn, pass, pass->tokens[0], &last) : 0;
+
+        run_scratch_release(pass->scratch, mark);
+        if (code < 0)
+            return code;
+    }
+    states = gguf_grow(nextn->states, &nextn->states_room, nextn->n_waiting + pass->n, row);
+    if (!states)
+        return -ENOMEM;
+    nextn->states = states;
+    tokens =
+        gguf_grow(nextn->tokens, &nextn->tokens_room, nextn->n_waiting + pass->n, sizeof *tokens);
+    if (!tokens)
+        return -ENOMEM;
+    nextn->tokens = tokens;
+    memcpy(states + nextn->n_waiting * pass->hparams->n_embd, x, pass->n * row);
+    memcpy(tokens + nextn->n_waiting, pass->tokens, pass->n * sizeof *tokens);
+    nextn->n_waiting += pass->n;
+    return 0;
+}
+
+static int32_t find_greatest(const float *logits, uint64_t n)
+{
+    uint64_t best = 0;
+
+    for (uint64_t i = 1; i < n; i++)
+        if (logits[i] > logits[best])
+            best = i;
+    return (int32_t)best;
+}
+
+int run_nextn_draft(struct run_nextn *nextn, const struct run_pass *pass, int32_t token,
+                    size_t most, int32_t *draft, size_t *n)
+{
+    const size_t n_embd = pass->hparams->n_embd;
+    float *state = run_scratch_take(pass->scratch, n_embd);
+    struct run_pass step = *pass;
+    float *x;
+    int code;
+
+    *n = 0;
+    if (nextn->n_waiting == 0 || most == 0)
+        return 0;
+    code = state ? catch_up(nextn, pass, token, &x) : -ENOMEM;
+    for (step.n = 1, step.first = nextn->first; code == 0; step.first++) {
+        const struct run_scratch_mark mark = run_scratch_mark(pass->scratch);
+
+        run_norm_apply(&nextn->head_norm, x, 1, n_embd, state);
+        run_linear_apply(&nextn->head, 0, state, 1, nextn->logits);
+        draft[(*n)++] = find_greatest(nextn->logits, nextn->head.weight.ne[1]);
+        if (*n == most)
+            break;
+        if (pass->hparams->architecture->layers.nextn == RUN_NEXTN_RAW)
+            memcpy(state, x, n_embd * sizeof *state);
+        step.tokens = &draft[*n - 1];
+        code = apply(nextn, &step, state, x);
+        run_scratch_release(pass->scratch, mark);
+    }
+    return code;
+}
+
+void run_nextn_rewind(struct run_nextn *nextn, uint32_t n_past)
+{
+    if (n_past < nextn->first)
+        nextn->first = n_past; /* the pair before is of a token that may be another now */
+    nextn->n_waiting = nextn->is_there ? n_past - nextn->first : 0;
+}

@@ -1,0 +1,72 @@
+/*
+ * A layer that predicts one token more than the model, after the last layer of the file
+ * (DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", 2.2, multi-token prediction). From the model's
+ * hidden state h at a position and the next token t it computes x = layer(eh_proj ·
+ * (enorm(embedding of t), hnorm(h))), with keys and values of its own, and
+ * head(shared_head_norm(x)) are logits of the token after t. That one is drafted, and with it and x
+ * as h the next one. Tensors: blk.N.nextn.*.
+ */
+#ifndef GGUFS_RUNNER_NEXTN_H
+#define GGUFS_RUNNER_NEXTN_H
+
+#include "contrib/runner/engine/layer.h"
+#include "contrib/runner/engine/required.h"
+
+struct run_nextn {
+    bool is_there;
+    struct run_norm_layer token_norm, state_norm; /* enorm, hnorm */
+    struct run_linear projection;                 /* eh_proj, [2 * n_embd] to [n_embd] */
+    struct run_layer layer;
+    struct run_mixers mixers;
+    struct run_norm_layer head_norm;
+    struct run_linear embedding, head;
+    struct run_norm_layer output_norm; /* the model's */
+    float *logits;                     /* [n_vocab], of the last token drafted */
+
+    /*
+     * The keys and values have the pairs (h, t) of the positions before `first`. The states of the
+     * positions from there on wait, so that positions are computed together if nothing is drafted
+     * for a while.
+     */
+    uint32_t first;
+    size_t n_waiting, most_waiting;
+    float *states;   /* [n_waiting][n_embd], before the output norm */
+    int32_t *tokens; /* [n_waiting], at the same positions */
+    size_t states_room, tokens_room;
+};
+
+/* The model around the layer. */
+struct run_nextn_model {
+    const struct run_linear *embedding, *output;
+    const struct run_norm_layer *output_norm;
+    uint32_t n_vocab, n_batch;
+};
+
+/*
+ * Load the layer place->index, the first after those of the model. Without any tensor of it,
+ * nextn->is_there is false. loader->used collects the names of the layer's tensors, which `kinds`
+ * compares with those of the other layers. Call run_nextn_free() in any case.
+ */
+void run_nextn_load(struct run_loader *loader, const struct run_mixer_place *place,
+                    const struct run_nextn_model *model, struct run_layer_kinds *kinds,
+                    struct run_nextn *nextn);
+void run_nextn_free(struct run_nextn *nextn);
+
+/*
+ * Keep x, the last layer's output for the tokens of a pass, [n][n_embd]. Passes must follow one
+ * another. Returns 0 or -ENOMEM.
+ */
+int run_nextn_keep(struct run_nextn *nextn, const struct run_pass *pass, const float *x);
+
+/*
+ * Draft up to `most` tokens that may follow `token`, which comes after those of the passes and must
+ * be the next one fed. Stores how many at `*n`, none if nothing was fed before. `pass` gives the
+ * model's hparams, scratch and rotation. Returns 0 or -ENOMEM.
+ */
+int run_nextn_draft(struct run_nextn *nextn, const struct run_pass *pass, int32_t token,
+                    size_t most, int32_t *draft, size_t *n);
+
+/* Forget the tokens after the first `n_past`. */
+void run_nextn_rewind(struct run_nextn *nextn, uint32_t n_past);
+
+#endif
