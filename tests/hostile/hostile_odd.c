@@ -249,7 +249,7 @@ static const struct hostile_row rows[] = {
     {11, "only the last padding is missing", no_padding_at_the_end, 0, 0, 0, T_ALL},
 
     {13, "removed type 4", tensor_type, 4, 0, 0, T_NO_BYTES},
-    {13, "removed type 31", tensor_type, 31, 0, 0, T_RAW},
+    {13, "removed type 37", tensor_type, 37, 0, 0, T_RAW},
     {13, "unknown type 43", tensor_type, 43, 0, 0, T_NO_BYTES},
     {13, "unknown type 999", tensor_type, 999, 0, 0, T_NO_BYTES},
     {13, "type -1", tensor_type, UINT32_MAX, 0, 0, T_NO_BYTES},

@@ -23,7 +23,6 @@ TYPES = {
 
 # Types that ggml dropped: their size is known, their rows are interleaved and not decoded.
 REMOVED_TYPES = {
-    31: ("Q4_0_4_4", 32, 18), 32: ("Q4_0_4_8", 32, 18), 33: ("Q4_0_8_8", 32, 18),
     36: ("IQ4_NL_4_4", 32, 18), 37: ("IQ4_NL_4_8", 32, 18), 38: ("IQ4_NL_8_8", 32, 18),
 }
 

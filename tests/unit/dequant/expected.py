@@ -13,6 +13,7 @@ from typing import Callable, NamedTuple
 import numpy as np
 
 import expected_ik_plain as plain
+from expected_rows import ROWS
 
 ELEMENTS = 65536  # as in random_blocks.h
 
@@ -182,6 +183,10 @@ TYPES = [
          has_byte_order=False),
     Type(344, "IQ4_KS_R4", 256, IQ4_KS_R4, decode_iq4_ks_r4, rows=4, header_numbers=1,
          has_byte_order=False),
+] + [
+    Type(number, name, elements, block, decode, scales=scales, rows=rows,
+         header=header or "<f4", header_numbers=int(header is not None), has_byte_order=False)
+    for number, name, elements, rows, block, decode, scales, header in ROWS
 ]
 
 

@@ -36,9 +36,9 @@ const struct expectation expectations[] = {
     {28, 2, "F64", 1, 8, NO_SCALE, 0, 0x9f12d36da2394fd7, 0xc43475af1bfff60e},
     {29, 2, "IQ1_M", 256, 56, SPLIT_F16_SCALE, 48, 0x7dc3470ebc20b0b5, 0x9bfcf01cd3b40935},
     {30, 2, "BF16", 1, 2, NO_SCALE, 0, 0x7876e54b6f8717c0, 0x81e25c46ae2065da},
-    {31, 2, "Q4_0_4_4", 32, 18, NO_SCALE, 0, 0, 0},
-    {32, 2, "Q4_0_4_8", 32, 18, NO_SCALE, 0, 0, 0},
-    {33, 2, "Q4_0_8_8", 32, 18, NO_SCALE, 0, 0, 0},
+    {31, 2, "Q4_0_4_4", 32, 18, F16_SCALE, 0, 0xb11940b95dc5b67b, 0x335e2fb07a6851a8},
+    {32, 2, "Q4_0_4_8", 32, 18, F16_SCALE, 0, 0xd3fb32b7461152fa, 0x2d422af80e22488b},
+    {33, 2, "Q4_0_8_8", 32, 18, F16_SCALE, 0, 0x666f133f6725325d, 0x88da833685e0807b},
     {34, 2, "TQ1_0", 256, 54, F16_SCALE, 52, 0x24dca35f65720703, 0xb23e933cfd43c61b},
     {35, 2, "TQ2_0", 256, 66, F16_SCALE, 64, 0x2ef75a9456e1c14d, 0xe80f30146ea59ba9},
     {36, 2, "IQ4_NL_4_4", 32, 18, NO_SCALE, 0, 0, 0},
@@ -68,8 +68,36 @@ const struct expectation expectations[] = {
     {156, 2, "IQ3_KS", 256, 102, NO_SCALE, 0, 0x1f11df5877a05d7a, 0x876eccec78bad9d9},
     {157, 2, "IQ2_KL", 256, 86, NO_SCALE, 0, 0x85fa9084b48bd0a5, 0x47a23aaabd158af3},
     {158, 2, "IQ1_KT", 256, 56, NO_SCALE, 0, 0x4e92567e53eb6fb4, 0xcbea9f4926d0753e},
+    {202, 2, "Q4_0_R8", 32, 18, F16_SCALE, 0, 0x210d71a5827f2e8f, 0x61e7789f119eb64a},
+    {206, 2, "Q5_0_R4", 32, 22, F16_SCALE, 0, 0x31ae99c233f517fb, 0xd9ff0866dcdcfa02},
+    {208, 2, "Q8_0_R8", 32, 34, F16_SCALE, 0, 0xd76d014c2ca1feb0, 0x5f432e8e8d9de912},
+    {210, 2, "Q2_K_R4", 256, 84, TWO_F16_SCALES, 0, 0x25608fe02cb8049a, 0x131e28af8e8caf1e},
+    {211, 2, "Q3_K_R4", 256, 110, F16_SCALE, 0, 0xd7b8d6ee850bad4e, 0x061cbf96fcb70daa},
+    {212, 2, "Q4_K_R4", 256, 144, TWO_F16_SCALES, 0, 0xa2cb8b330b734eee, 0xfe9248d8cb14ca8d},
+    {213, 2, "Q5_K_R4", 256, 176, TWO_F16_SCALES, 0, 0x19a856e0492027d3, 0x94d9e6f1df750d49},
+    {214, 2, "Q6_K_R4", 256, 210, F16_SCALE, 0, 0x1bd050966ccffb00, 0x07e4f4b369285880},
+    {216, 2, "IQ2_XXS_R4", 256, 66, F16_SCALE, 0, 0x3c5bbf04e9f4b637, 0x69bbc9918c355392},
+    {217, 2, "IQ2_XS_R4", 256, 74, F16_SCALE, 0, 0xef8ec0f366f564f6, 0x591ae8a40dd2a2f7},
+    {218, 2, "IQ3_XXS_R4", 256, 98, F16_SCALE, 0, 0x496c0cf0fd118fdf, 0xf72d3cfee6fcd394},
+    {219, 2, "IQ1_S_R4", 32, 6, NO_SCALE, 0, 0xa1b4d76397303ebb, 0xf4bd33f08529f5e0},
     {220, 2, "IQ4_NL_R4", 32, 18, F16_SCALE, 0, 0x9ce2576fa34460a5, 0x8b34f478aaa62033},
+    {221, 2, "IQ3_S_R4", 256, 110, F16_SCALE, 0, 0xfdc76ccd9b9aa645, 0xac7a0980a1773b92},
+    {222, 2, "IQ2_S_R4", 256, 82, F16_SCALE, 0, 0x9c894574395867d7, 0x5f3c2e5c9b735ba8},
+    {223, 2, "IQ4_XS_R8", 256, 136, F16_SCALE, 0, 0x3ebc5292ca6d7b9f, 0x5deccb28f8d4efe6},
+    {229, 2, "IQ1_M_R4", 32, 7, NO_SCALE, 0, 0x96bac7a760d717a7, 0xaf86a3db2b031e58},
+    {230, 2, "BF16_R16", 2, 4, NO_SCALE, 0, 0xed00c844cc28e55a, 0x3ca355f8bc87adba},
+    {233, 2, "Q6_0_R4", 32, 26, F16_SCALE, 0, 0x8c06a92e21677d83, 0x54b4b050d1e2bcac},
+    {335, 2, "IQ2_BN_R4", 64, 16, NO_SCALE, 0, 0x816e5e745c67a509, 0x2ca093c6c314b991},
+    {337, 2, "IQ2_K_R4", 256, 76, F16_SCALE, 0, 0x3580f44be693ef3a, 0x8a3e94310ff2e39f},
+    {338, 2, "IQ3_K_R4", 256, 110, F16_SCALE, 0, 0x37e891cb0a9704ef, 0x0558d8883566e8c5},
+    {339, 2, "IQ4_K_R4", 256, 144, F16_SCALE, 0, 0x7276ec2704815a86, 0x0b35b2d063fc755b},
+    {340, 2, "IQ5_K_R4", 256, 176, F16_SCALE, 0, 0xa4596801b915ae1a, 0x02c3a98767d1d481},
     {344, 2, "IQ4_KS_R4", 256, 136, NO_SCALE, 0, 0xe1fd3b8ed9f4f526, 0xec6d55bf22a26225},
+    {352, 2, "IQ5_KS_R4", 256, 168, NO_SCALE, 0, 0x5d82987034763592, 0x7cee2e97aa14ae0c},
+    {353, 2, "MXFP4_R8", 32, 17, NO_SCALE, 0, 0x7e721da0f5207879, 0x16028947d199597a},
+    {397, 2, "Q8_K_R16", 256, 258, F16_SCALE, 0, 0x131947e323f52263, 0x86becbda5bac0417},
+    {398, 2, "Q8_KV_R8", 32, 32, NO_SCALE, 0, 0xf4ca0ebf66d40bdb, 0x40d7ac4045d59a25},
+    {399, 2, "Q8_K_R8", 256, 258, F16_SCALE, 0, 0x2931423a7edde230, 0xa5053c1f28262a8a},
 
     {2, 0, "Q4_0", 32, 20, F32_SCALE, 0, 0xfb5bfdb4dfd9bb64, 0xf654bd9ab758deb1},
     {3, 0, "Q4_1", 32, 24, TWO_F32_SCALES, 0, 0x98455cbea34ffc7e, 0xfaa66de836b1b530},
@@ -128,6 +156,7 @@ static const struct dequant_type *type_of(const struct expectation *e)
 
 void set_scales(const struct expectation *e, uint8_t *block, const uint16_t halves[2])
 {
+    const size_t n_halves = (e->scale == TWO_F16_SCALES ? 2u : 1u) * type_of(e)->interleave_rows;
     uint8_t *at = block + e->scale_offset;
 
     switch (e->scale) {
@@ -136,11 +165,9 @@ void set_scales(const struct expectation *e, uint8_t *block, const uint16_t halv
     case TWO_F32_SCALES:
         break;
     case F16_SCALE:
-        for (size_t row = 0; row < type_of(e)->interleave_rows; row++)
-            memcpy(at + 2 * row, &halves[row % 2], 2);
-        break;
     case TWO_F16_SCALES:
-        memcpy(at, halves, 4);
+        for (size_t i = 0; i < n_halves; i++)
+            memcpy(at + 2 * i, &halves[i % 2], 2);
         break;
     case SPLIT_F16_SCALE: /* the upper nibbles of four 16-bit words */
         for (size_t w = 0; w < 4; w++)

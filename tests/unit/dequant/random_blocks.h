@@ -41,7 +41,7 @@ struct expectation {
     uint32_t block_elements;
     uint32_t block_bytes;
     enum scale scale;
-    uint16_t scale_offset; /* in bytes; a second scale, or the next row's, follows the first */
+    uint16_t scale_offset; /* in bytes; the next row's, then the second scales, follow the first */
     uint64_t values;
     uint64_t swapped;
 };

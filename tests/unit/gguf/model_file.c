@@ -179,7 +179,7 @@ struct model_bytes model_file_rich(const struct model_encoding *encoding)
     add_tensor(w, "a/b", 1, 4, (uint64_t[]){2, 3, 1, 2}); /* F16 */
     add_tensor(w, "empty", 0, 2, (uint64_t[]){3, 0});
     add_tensor(w, "..", 27, 3, (uint64_t[]){1, 2, 3}); /* I64 */
-    add_tensor(w, "removed", 31, 1, (uint64_t[]){32}); /* Q4_0_4_4 */
+    add_tensor(w, "removed", 37, 1, (uint64_t[]){32}); /* IQ4_NL_4_8 */
     add_tensor(w, "iq", 17, 2, (uint64_t[]){256, 2});  /* IQ2_XS */
     gguf_writer_add_tensor(w, "unknown", 7, 1, (uint64_t[]){5}, 999, NULL, 5);
     return model_file_finish(w);

@@ -185,10 +185,10 @@ Test(gguf_parse, removed_types_have_a_size_but_no_decoder)
     const uint64_t ne[] = {64, 4};
     struct gguf_model *model;
 
-    gguf_writer_add_tensor(w, "t", 1, 2, ne, 32, NULL, 8 * 18);
+    gguf_writer_add_tensor(w, "t", 1, 2, ne, 37, NULL, 8 * 18);
     model = model_file_make(w);
     cr_assert_not_null(model->tensors[0].type);
-    cr_expect_str_eq(model->tensors[0].type->name, "Q4_0_4_8");
+    cr_expect_str_eq(model->tensors[0].type->name, "IQ4_NL_4_8");
     cr_expect(!dequant_is_decodable(model->tensors[0].type));
     cr_expect_eq(model->tensors[0].size_bytes, 144u);
     gguf_close(model);

@@ -24,9 +24,13 @@ static void tame_numbers(const struct dequant_type *type, uint8_t *blocks)
 {
     uint64_t state = type->id;
 
-    for (size_t i = 0; strcmp(type->name, "MXFP4") == 0 && i * 32 < ELEMENTS; i++)
-        blocks[i * type->block_bytes] = (uint8_t)(120 + i % 16);
-    for (size_t i = 0; type->block_elements == 1 && i < ELEMENTS; i++) {
+    for (size_t i = 0; strncmp(type->name, "MXFP4", 5) == 0 && i * 32 < ELEMENTS; i++) {
+        uint8_t *exponents = blocks + i * dequant_stride_bytes(type);
+
+        for (size_t row = 0; row < type->interleave_rows; row++)
+            exponents[row] = (uint8_t)(120 + (i + row) % 16);
+    }
+    for (size_t i = 0; type->block_elements <= 2 && i < ELEMENTS * type->interleave_rows; i++) {
         const float value = (float)(next_random(&state) >> 40) / (float)(1 << 23) - 1;
         const double wide = (double)value;
         uint32_t bits;
@@ -34,7 +38,7 @@ static void tame_numbers(const struct dequant_type *type, uint8_t *blocks)
         memcpy(&bits, &value, sizeof bits);
         if (strcmp(type->name, "F32") == 0)
             memcpy(blocks + 4 * i, &value, 4);
-        else if (strcmp(type->name, "BF16") == 0)
+        else if (strncmp(type->name, "BF16", 4) == 0)
             memcpy(blocks + 2 * i, (const uint8_t *)&bits + 2, 2);
         else if (strcmp(type->name, "F64") == 0)
             memcpy(blocks + 8 * i, &wide, 8);

@@ -1,0 +1,90 @@
+/* Kernels of the types with interleaved rows. */
+#include "dequant/deinterleave_ik.h"
+#include "dequant/iq_grids.h"
+#include "dequant/kernels/simd.h"
+
+/* DEQUANT_SET is expanded before it becomes part of names. */
+#define DEFINE_KERNELS(set)                                                                        \
+    DEQUANT_INTERLEAVED(DEQUANT_DEFINE_INTERLEAVED, set)                                           \
+    DEQUANT_INTERLEAVED_IK(DEQUANT_DEFINE_INTERLEAVED, set)
+DEFINE_KERNELS(DEQUANT_SET)
+
+static inline uint32_t q5_0_word(const struct dequant_q5_0_r4 *block, size_t k, size_t t)
+{
+    return nibble_word(&block->qs, k, t) | bit_word(&block->qh, k, q5_0_places[t]) << 4;
+}
+
+static inline uint32_t q6_0_word(const struct dequant_q6_0_r4 *block, size_t k, size_t t)
+{
+    return nibble_word(&block->qs, k, t) | pair_word(&block->qh, k, t) << 4;
+}
+
+/* 16 elements, whose words begin with number t. */
+#define PUT_WORDS(word, block, k, t, d, m, out)                                                    \
+    simd_put_plus((out) + 4 * (t),                                                                 \
+                  simd_four(word(block, k, t), word(block, k, (t) + 1), word(block, k, (t) + 2),   \
+                            word(block, k, (t) + 3)),                                              \
+                  d, m)
+
+static inline void q5_0_r4_kernel(const struct dequant_q5_0_r4 *block, struct dequant_row row,
+                                  float *out)
+{
+    const float d = simd_f16(block->d[row.index]);
+
+    PUT_WORDS(q5_0_word, block, row.index, 0, d, -16 * d, out);
+    PUT_WORDS(q5_0_word, block, row.index, 4, d, -16 * d, out);
+}
+
+static inline void q6_0_r4_kernel(const struct dequant_q6_0_r4 *block, struct dequant_row row,
+                                  float *out)
+{
+    const float d = simd_f16(block->d[row.index]);
+
+    PUT_WORDS(q6_0_word, block, row.index, 0, d, -32 * d, out);
+    PUT_WORDS(q6_0_word, block, row.index, 4, d, -32 * d, out);
+}
+
+/* Two runs of an IQ1 type. */
+static inline void put_runs(float *out, size_t a, size_t b, simd_floats shift, float scale)
+{
+    const simd_floats q = simd_floats_of(simd_two(dequant_iq1_grid[a], dequant_iq1_grid[b]));
+
+    simd_store(out, simd_mul(simd_all_floats(scale), simd_add_floats(q, shift)));
+}
+
+static inline float eighth(unsigned is_minus)
+{
+    return is_minus ? -0.125F : 0.125F;
+}
+
+static inline void iq1_s_r4_kernel(const struct dequant_iq1_s_r4 *block, struct dequant_row row,
+                                   float *out)
+{
+    const unsigned high = block->qh[row.index];
+    const float scale = dequant_f16_row_scale(row) * (float)(2 * (high >> 12 & 7) + 1);
+    const simd_floats shift = simd_all_floats(eighth(high >> 15));
+
+    for (size_t i = 0; i < 4; i += 2)
+        put_runs(out + 8 * i, block->qs[i][row.index] | (high >> 3 * i & 7) << 8,
+                 block->qs[i + 1][row.index] | (high >> 3 * (i + 1) & 7) << 8, shift, scale);
+}
+
+static inline void iq1_m_r4_kernel(const struct dequant_iq1_m_r4 *block, struct dequant_row row,
+                                   float *out)
+{
+    const float d = dequant_f16_row_scale(row);
+
+    for (size_t h = 0; h < 2; h++) {
+        const unsigned high = block->qh[h][row.index];
+        const unsigned scale = block->scales[row.index] >> 4 * h & 15;
+
+        put_runs(out + 16 * h, block->qs[2 * h][row.index] | (high & 7) << 8,
+                 block->qs[2 * h + 1][row.index] | (high >> 4 & 7) << 8,
+                 simd_halves(eighth(high & 8), eighth(high & 128)), d * (float)scale);
+    }
+}
+
+SIMD_DEFINE_ROWS(q5_0_r4, DEQUANT_BLOCK)
+SIMD_DEFINE_ROWS(q6_0_r4, DEQUANT_BLOCK)
+SIMD_DEFINE_ROWS(iq1_s_r4, DEQUANT_BLOCK)
+SIMD_DEFINE_ROWS(iq1_m_r4, DEQUANT_BLOCK)
