@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,12 +30,12 @@ struct chunk {
     uint64_t first_element;
     uint64_t n_elements;
 
-    uint8_t *bytes;   /* as stored; room for CHUNK_BYTES */
-    bool is_zero;     /* all bytes of the chunk are zero */
-    float *values;    /* room for CHUNK_ELEMENTS */
-    struct run *runs; /* of blocks with NaN or infinity, in order; room for one per element */
+    bool is_zero; /* all bytes of the chunk are zero */
     size_t n_runs;
     int result;
+    alignas(FS_SLOT_ALIGNMENT) uint8_t bytes[CHUNK_BYTES]; /* as stored */
+    float values[CHUNK_ELEMENTS];
+    struct run runs[CHUNK_ELEMENTS]; /* of blocks with NaN or infinity, in order */
 };
 
 static bool is_finite_block(const float *values, uint32_t n)
@@ -208,9 +209,6 @@ struct work {
     uint64_t n_chunks;
     uint64_t total_bytes, done_bytes;
 
-    struct chunk *chunks; /* one for each slot */
-    size_t n_slots;
-
     /* State of the tensor whose chunks are being reported. */
     struct open_run open;
     bool is_all_zero;
@@ -261,13 +259,13 @@ static const struct item *find_item(const struct work *work, uint64_t chunk)
     return &work->items[low];
 }
 
-static void read_item(void *user, uint64_t i, size_t slot)
+static void read_item(void *user, uint64_t i, void *slot)
 {
     const struct work *work = user;
     const struct item *item = find_item(work, i);
     const struct gguf_tensor *tensor = item->tensor;
     const uint64_t left = tensor->n_elements - (i - item->first_chunk) * CHUNK_ELEMENTS;
-    struct chunk *chunk = &work->chunks[slot];
+    struct chunk *chunk = slot;
 
     chunk->model = work->model;
     chunk->tensor = tensor;
@@ -278,12 +276,12 @@ static void read_item(void *user, uint64_t i, size_t slot)
     chunk->result = item->is_incomplete ? 0 : check_chunk(chunk);
 }
 
-static int report_item(void *user, uint64_t i, size_t slot)
+static int report_item(void *user, uint64_t i, const void *slot)
 {
     struct work *work = user;
     const struct item *item = find_item(work, i);
     const struct gguf_tensor *tensor = item->tensor;
-    const struct chunk *chunk = &work->chunks[slot];
+    const struct chunk *chunk = slot;
 
     work->report->path = gguf_path_to_report(work->model, tensor->file_index);
     if (item->is_incomplete) {
@@ -303,34 +301,6 @@ static int report_item(void *user, uint64_t i, size_t slot)
     work->done_bytes += blocks_bytes(tensor, chunk->n_elements);
     work->progress(work->user, work->done_bytes, work->total_bytes);
     return 0;
-}
-
-/* Returns 0 or -ENOMEM. */
-static int make_chunks(struct work *work)
-{
-    work->n_slots = fs_in_order_slots(work->n_chunks);
-    work->chunks = calloc(work->n_slots + 1, sizeof *work->chunks);
-    for (size_t i = 0; work->chunks && i < work->n_slots; i++) {
-        struct chunk *chunk = &work->chunks[i];
-
-        chunk->bytes = malloc(CHUNK_BYTES);
-        chunk->values = malloc(CHUNK_ELEMENTS * sizeof *chunk->values);
-        chunk->runs = malloc(CHUNK_ELEMENTS * sizeof *chunk->runs);
-        if (!chunk->bytes || !chunk->values || !chunk->runs)
-            return -ENOMEM;
-    }
-    return work->chunks ? 0 : -ENOMEM;
-}
-
-static void free_work(struct work *work)
-{
-    for (size_t i = 0; work->chunks && i < work->n_slots; i++) {
-        free(work->chunks[i].bytes);
-        free(work->chunks[i].values);
-        free(work->chunks[i].runs);
-    }
-    free(work->chunks);
-    free(work->items);
 }
 
 static void report_zeros(const struct work *work)
@@ -353,17 +323,15 @@ int fs_check_data(const struct gguf_model *model, struct gguf_report *report,
     int result = plan(&work);
 
     if (result == 0)
-        result = make_chunks(&work);
-    if (result == 0)
         result = fs_in_order(&(struct fs_ordered_work){.user = &work,
                                                        .n_items = work.n_chunks,
-                                                       .n_slots = work.n_slots,
+                                                       .slot_bytes = sizeof(struct chunk),
                                                        .compute = read_item,
                                                        .finish = report_item});
     report->path = NULL;
     if (result < 0)
         gguf_error(report, result, GGUF_NO_OFFSET, "%s", strerror(-result));
     report_zeros(&work);
-    free_work(&work);
+    free(work.items);
     return report->n_errors > 0 ? report->first_error.code : 0;
 }

@@ -3,28 +3,27 @@
 #include "fs/tree/in_order.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <stdalign.h>
 
 /* Large enough that a chunk costs more than handing it to a thread. */
 #define CHUNK_BYTES ((size_t)1 << 20)
 
 struct chunk {
-    char *bytes;
     ssize_t n_bytes; /* or a negative errno */
+    alignas(FS_SLOT_ALIGNMENT) char bytes[];
 };
 
 struct copy {
     const struct fs_image *image;
     fs_chunk_receiver *receive;
     void *user;
-    struct chunk *chunks; /* one for each slot */
 };
 
 /* Read a whole chunk, or up to the end of the image. */
-static void read_chunk(void *user, uint64_t i, size_t slot)
+static void read_chunk(void *user, uint64_t i, void *slot)
 {
     const struct copy *copy = user;
-    struct chunk *chunk = &copy->chunks[slot];
+    struct chunk *chunk = slot;
     const uint64_t left = copy->image->size_bytes - i * CHUNK_BYTES;
     const size_t wanted = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
 
@@ -33,10 +32,10 @@ static void read_chunk(void *user, uint64_t i, size_t slot)
         chunk->n_bytes = -EIO;
 }
 
-static int pass_chunk(void *user, uint64_t i, size_t slot)
+static int pass_chunk(void *user, uint64_t i, const void *slot)
 {
     const struct copy *copy = user;
-    const struct chunk *chunk = &copy->chunks[slot];
+    const struct chunk *chunk = slot;
 
     if (chunk->n_bytes < 0)
         return (int)chunk->n_bytes;
@@ -47,26 +46,15 @@ int fs_copy_file(const struct fs_image *image, fs_chunk_receiver *receive, void 
 {
     const uint64_t n_chunks =
         image->size_bytes / CHUNK_BYTES + (image->size_bytes % CHUNK_BYTES > 0);
-    const size_t n_slots = fs_in_order_slots(n_chunks);
-    const size_t slot_bytes =
+    const size_t chunk_bytes =
         image->size_bytes < CHUNK_BYTES ? (size_t)image->size_bytes : CHUNK_BYTES;
     struct copy copy = {.image = image, .receive = receive, .user = user};
-    char *bytes = malloc(n_slots * slot_bytes + 1);
-    int result = -ENOMEM;
 
-    copy.chunks = calloc(n_slots + 1, sizeof *copy.chunks);
-    if (bytes && copy.chunks) {
-        for (size_t i = 0; i < n_slots; i++)
-            copy.chunks[i].bytes = bytes + i * slot_bytes;
-        result = fs_in_order(&(struct fs_ordered_work){
-            .user = &copy,
-            .n_items = n_chunks,
-            .n_slots = n_slots,
-            .compute = read_chunk,
-            .finish = pass_chunk,
-        });
-    }
-    free(copy.chunks);
-    free(bytes);
-    return result;
+    return fs_in_order(&(struct fs_ordered_work){
+        .user = &copy,
+        .n_items = n_chunks,
+        .slot_bytes = sizeof(struct chunk) + chunk_bytes,
+        .compute = read_chunk,
+        .finish = pass_chunk,
+    });
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,17 +16,17 @@
 #define PIECE_ELEMENTS (32u * CHUNK_ELEMENTS)
 
 struct slot {
-    float *values; /* of a chunk: both tensors', then the weights; owned */
     struct fs_comparison figures;
     int result;
     unsigned failed;
+    /* of a chunk: both tensors', then the weights */
+    alignas(FS_SLOT_ALIGNMENT) float values[3 * CHUNK_ELEMENTS];
 };
 
 struct work {
     const struct fs_tensor_of *pair;
     const struct fs_column_weights *weights;
     struct fs_comparison *comparison;
-    struct slot *slots;
     unsigned failed;
 };
 
@@ -101,10 +102,10 @@ void fs_comparison_add(struct fs_comparison *sum, const struct fs_comparison *mo
     sum->n_only_in_one += more->n_only_in_one;
 }
 
-static void compare_piece(void *user, uint64_t index, size_t slot_index)
+static void compare_piece(void *user, uint64_t index, void *in)
 {
     const struct work *work = user;
-    struct slot *slot = &work->slots[slot_index];
+    struct slot *slot = in;
     const uint64_t start = index * PIECE_ELEMENTS;
     const uint64_t end = least(start + PIECE_ELEMENTS, work->pair[0].tensor->n_elements);
     uint64_t end_offsets[2] = {0};
@@ -136,10 +137,10 @@ static void compare_piece(void *user, uint64_t index, size_t slot_index)
     }
 }
 
-static int finish_piece(void *user, uint64_t index, size_t slot_index)
+static int finish_piece(void *user, uint64_t index, const void *in)
 {
     struct work *work = user;
-    const struct slot *slot = &work->slots[slot_index];
+    const struct slot *slot = in;
 
     (void)index;
     if (slot->result < 0)
@@ -154,28 +155,15 @@ int fs_compare_tensors(const struct fs_tensor_of pair[2], const struct fs_column
 {
     const uint64_t n_elements = pair[0].tensor->n_elements;
     const uint64_t n_pieces = n_elements / PIECE_ELEMENTS + (n_elements % PIECE_ELEMENTS > 0);
-    const size_t n_slots = fs_in_order_slots(n_pieces);
-    struct work work = {.pair = pair,
-                        .weights = weights,
-                        .comparison = comparison,
-                        .slots = calloc(n_slots + 1, sizeof *work.slots)};
-    int result = work.slots ? 0 : -ENOMEM;
+    struct work work = {.pair = pair, .weights = weights, .comparison = comparison};
+    int result;
 
     *comparison = (struct fs_comparison){0};
-    for (size_t i = 0; result == 0 && i < n_slots; i++) {
-        work.slots[i].values = malloc(3 * CHUNK_ELEMENTS * sizeof(float));
-        if (!work.slots[i].values)
-            result = -ENOMEM;
-    }
-    if (result == 0)
-        result = fs_in_order(&(struct fs_ordered_work){.user = &work,
-                                                       .n_items = n_pieces,
-                                                       .n_slots = n_slots,
-                                                       .compute = compare_piece,
-                                                       .finish = finish_piece});
-    for (size_t i = 0; work.slots && i < n_slots; i++)
-        free(work.slots[i].values);
-    free(work.slots);
+    result = fs_in_order(&(struct fs_ordered_work){.user = &work,
+                                                   .n_items = n_pieces,
+                                                   .slot_bytes = sizeof(struct slot),
+                                                   .compute = compare_piece,
+                                                   .finish = finish_piece});
     *failed = work.failed;
     return result;
 }

@@ -13,6 +13,8 @@
 
 struct team {
     const struct fs_ordered_work *work;
+    size_t n_slots, stride_bytes;
+    char *slots;
     pthread_mutex_t lock; /* protects all members below */
     pthread_cond_t changed;
     uint64_t n_taken;
@@ -29,12 +31,9 @@ static int n_threads(uint64_t n_items)
     return n_items < (uint64_t)most ? (int)n_items : most;
 }
 
-size_t fs_in_order_slots(uint64_t n_items)
+static void *slot_of(const struct team *team, uint64_t i)
 {
-    /* 1.5 slots for each thread, so that results can wait for a slower item before them. */
-    const size_t n_slots = (size_t)n_threads(n_items) * 3 / 2 + 1;
-
-    return n_items < n_slots ? (size_t)n_items : n_slots;
+    return team->slots + i % team->n_slots * team->stride_bytes;
 }
 
 /* Finish all items whose turn has come. Call it with the lock held; finish() runs without it. */
@@ -45,15 +44,15 @@ static void finish_computed(struct team *team)
     if (team->is_finishing)
         return;
     team->is_finishing = true;
-    while (team->result == 0 && team->is_computed[team->n_finished % work->n_slots]) {
+    while (team->result == 0 && team->is_computed[team->n_finished % team->n_slots]) {
         const uint64_t i = team->n_finished;
         int result;
 
         pthread_mutex_unlock(&team->lock);
-        result = work->finish(work->user, i, (size_t)(i % work->n_slots));
+        result = work->finish(work->user, i, slot_of(team, i));
         pthread_mutex_lock(&team->lock);
         team->result = result;
-        team->is_computed[i % work->n_slots] = false;
+        team->is_computed[i % team->n_slots] = false;
         team->n_finished++;
         pthread_cond_broadcast(&team->changed);
     }
@@ -68,15 +67,15 @@ static void work_on_items(struct team *team)
     while (team->result == 0 && team->n_taken < work->n_items) {
         uint64_t i;
 
-        if (team->n_taken - team->n_finished >= work->n_slots) {
+        if (team->n_taken - team->n_finished >= team->n_slots) {
             pthread_cond_wait(&team->changed, &team->lock);
             continue;
         }
         i = team->n_taken++;
         pthread_mutex_unlock(&team->lock);
-        work->compute(work->user, i, (size_t)(i % work->n_slots));
+        work->compute(work->user, i, slot_of(team, i));
         pthread_mutex_lock(&team->lock);
-        team->is_computed[i % work->n_slots] = true;
+        team->is_computed[i % team->n_slots] = true;
         finish_computed(team);
     }
     pthread_mutex_unlock(&team->lock);
@@ -89,11 +88,21 @@ int fs_in_order(const struct fs_ordered_work *work)
 
     if (work->n_items == 0)
         return 0;
-    team.is_computed = calloc(work->n_slots, sizeof *team.is_computed);
-    if (!team.is_computed)
-        return -ENOMEM;
+    /* 1.5 slots for each thread, so that results can wait for a slower item before them. */
+    team.n_slots = (size_t)n_threads(work->n_items) * 3 / 2 + 1;
+    if (work->n_items < team.n_slots)
+        team.n_slots = (size_t)work->n_items;
+    team.stride_bytes =
+        (work->slot_bytes + FS_SLOT_ALIGNMENT - 1) & ~(size_t)(FS_SLOT_ALIGNMENT - 1);
+    team.slots = aligned_alloc(FS_SLOT_ALIGNMENT, team.n_slots * team.stride_bytes);
+    team.is_computed = calloc(team.n_slots, sizeof *team.is_computed);
+    if (team.slots && team.is_computed) {
 #pragma omp parallel num_threads(n_threads(work->n_items))
-    work_on_items(&team);
+        work_on_items(&team);
+    } else {
+        team.result = -ENOMEM;
+    }
     free(team.is_computed);
+    free(team.slots);
     return team.result;
 }

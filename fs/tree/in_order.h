@@ -8,19 +8,22 @@
 struct fs_ordered_work {
     void *user;
     uint64_t n_items;
-    size_t n_slots; /* buffers for results, from fs_in_order_slots() */
+    size_t slot_bytes; /* of memory for the result of an item, and for computing it */
 
-    /* Compute item `i` into `slot`. Called by several threads. */
-    void (*compute)(void *user, uint64_t i, size_t slot);
+    /*
+     * Compute item `i` into `slot`, which no other thread uses, and which has no initial value.
+     * Called by several threads.
+     */
+    void (*compute)(void *user, uint64_t i, void *slot);
     /*
      * Take the result of item `i` out of `slot`. Called for one item at a time, in order, but not
      * always by the same thread. Returns 0, or a negative errno to stop.
      */
-    int (*finish)(void *user, uint64_t i, size_t slot);
+    int (*finish)(void *user, uint64_t i, const void *slot);
 };
 
-/* Return the number of slots that keep all threads busy with `n_items` items. */
-size_t fs_in_order_slots(uint64_t n_items);
+/* The alignment of a slot, for arrays in it that vector kernels read. */
+#define FS_SLOT_ALIGNMENT 64
 
 /*
  * Compute and finish all items with one OpenMP team. Waiting threads sleep, while those of an

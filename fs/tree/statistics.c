@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,9 +189,9 @@ static void count_scales(void *argument, uint64_t at, const uint8_t *bytes, size
 /* ---- the whole ---- */
 
 struct slot {
-    float *values;                /* of a chunk; owned */
     struct fs_statistics figures; /* of a piece */
     int result;
+    alignas(FS_SLOT_ALIGNMENT) float values[CHUNK_ELEMENTS];
 };
 
 struct work {
@@ -198,7 +199,6 @@ struct work {
     const struct gguf_tensor *tensor;
     const struct fs_interrupt *interrupt;
     struct fs_statistics *statistics;
-    struct slot *slots;
 };
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -227,10 +227,10 @@ static int measure_scales(const struct work *work, uint64_t first_element, uint6
     return result;
 }
 
-static void measure_piece(void *user, uint64_t index, size_t slot_index)
+static void measure_piece(void *user, uint64_t index, void *in)
 {
     const struct work *work = user;
-    struct slot *slot = &work->slots[slot_index];
+    struct slot *slot = in;
     const uint64_t start = index * PIECE_ELEMENTS;
     const uint64_t end = least(start + PIECE_ELEMENTS, work->tensor->n_elements);
 
@@ -255,10 +255,10 @@ static void measure_piece(void *user, uint64_t index, size_t slot_index)
         slot->result = gguf_source_check(&work->model->files[work->tensor->file_index], end_offset);
 }
 
-static int finish_piece(void *user, uint64_t index, size_t slot_index)
+static int finish_piece(void *user, uint64_t index, const void *in)
 {
     const struct work *work = user;
-    const struct slot *slot = &work->slots[slot_index];
+    const struct slot *slot = in;
 
     (void)index;
     if (slot->result < 0)
@@ -272,31 +272,18 @@ int fs_statistics_compute(const struct gguf_model *model, const struct gguf_tens
 {
     const uint64_t n_pieces =
         tensor->n_elements / PIECE_ELEMENTS + (tensor->n_elements % PIECE_ELEMENTS > 0);
-    const size_t n_slots = fs_in_order_slots(n_pieces);
-    struct work work = {.model = model,
-                        .tensor = tensor,
-                        .interrupt = interrupt,
-                        .statistics = statistics,
-                        .slots = calloc(n_slots + 1, sizeof *work.slots)};
-    int result = work.slots ? 0 : -ENOMEM;
+    struct work work = {
+        .model = model, .tensor = tensor, .interrupt = interrupt, .statistics = statistics};
+    int result;
 
     *statistics = (struct fs_statistics){.first_nan = FS_NOWHERE, .first_infinite = FS_NOWHERE};
     if (tensor->type->is_scale_at_limit)
         statistics->n_blocks = tensor->n_elements / tensor->type->block_elements;
-    for (size_t i = 0; result == 0 && i < n_slots; i++) {
-        work.slots[i].values = malloc(least(CHUNK_ELEMENTS, tensor->n_elements) * sizeof(float));
-        if (!work.slots[i].values)
-            result = -ENOMEM;
-    }
-    if (result == 0)
-        result = fs_in_order(&(struct fs_ordered_work){.user = &work,
-                                                       .n_items = n_pieces,
-                                                       .n_slots = n_slots,
-                                                       .compute = measure_piece,
-                                                       .finish = finish_piece});
-    for (size_t i = 0; work.slots && i < n_slots; i++)
-        free(work.slots[i].values);
-    free(work.slots);
+    result = fs_in_order(&(struct fs_ordered_work){.user = &work,
+                                                   .n_items = n_pieces,
+                                                   .slot_bytes = sizeof(struct slot),
+                                                   .compute = measure_piece,
+                                                   .finish = finish_piece});
     /* Bins of zeros alone have no natural size. */
     if (statistics->n_finite == 0 || (statistics->min == 0 && statistics->max == 0))
         statistics->histogram.exponent = 0;
