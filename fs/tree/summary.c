@@ -342,6 +342,17 @@ static void print_findings(struct fs_sink *sink, const struct fs_findings *findi
     fs_sink_print(sink, "%s\n", findings->first);
 }
 
+/* Print why there is no model.safetensors, if there is none. */
+static void print_obstacle(struct fs_sink *sink, const struct fs_tree *tree)
+{
+    const char *obstacle = fs_safetensors_obstacle(tree);
+
+    if (!obstacle)
+        return;
+    print_label(sink, "safetensors");
+    fs_sink_print(sink, "no model.safetensors: %s\n", obstacle);
+}
+
 int fs_summary_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
                      struct fs_sink *sink)
 {
@@ -378,6 +389,7 @@ int fs_summary_write(const struct fs_tree *tree, const void *subject, struct fs_
     print_experts(sink, model);
     print_tokenizer(sink, model);
     print_findings(sink, &tree->findings);
+    print_obstacle(sink, tree);
     if (n_shares > 0)
         print_shares(sink, shares, n_shares);
     free(shares);

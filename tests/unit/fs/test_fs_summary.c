@@ -116,6 +116,9 @@ Test(fs_summary, a_model_without_file_type)
     cr_expect_not_null(strstr(file.bytes, "\nquantization    mostly Q8_0\n"), "%s", file.bytes);
     cr_expect_not_null(strstr(file.bytes, "\nunknown          1               4 "), "%s",
                        file.bytes);
+    cr_expect_not_null(strstr(file.bytes, "\nsafetensors     no model.safetensors: it has tensors "
+                                          "that cannot be decoded\n"),
+                       "%s", file.bytes);
     free(file.bytes);
     fs_tree_free(tree);
     gguf_close(model);
