@@ -158,9 +158,13 @@ int fs_nodes_seal(struct fs_nodes *nodes, fs_node_index twins[2])
 
 fs_node_index fs_nodes_find(const struct fs_nodes *nodes, fs_node_index directory, const char *name)
 {
-    const fs_node_index *children = nodes->children + nodes->list[directory].first_child;
-    uint32_t low = 0, high = nodes->list[directory].n_children;
+    const struct fs_node *node = &nodes->list[directory];
+    const fs_node_index *children;
+    uint32_t low = 0, high = node->n_children;
 
+    if (!fs_node_is_directory(node))
+        return FS_NO_NODE;
+    children = nodes->children + node->first_child;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
         const int order = strcmp(name, nodes->list[children[middle]].name);

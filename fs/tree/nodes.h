@@ -28,14 +28,14 @@ struct fs_node {
     const struct fs_view *view; /* its row; NULL for directories that no row describes */
     const void *subject;        /* the key, tensor or shard that it shows; NULL: the model */
     fs_node_index parent;
+    uint32_t n_children; /* of a directory, else 0 */
     enum fs_node_kind kind;
     union {
         _Atomic uint64_t size_bytes; /* of a file */
         const char *target;          /* of a link */
         struct {                     /* of a directory */
-            uint32_t n_children;
-            uint32_t n_folders;   /* directories among the children */
-            uint32_t first_child; /* once sealed: of `children`, sorted by name */
+            uint32_t n_folders;      /* directories among the children */
+            uint32_t first_child;    /* once sealed: of `children`, sorted by name */
         };
     };
 };
@@ -76,7 +76,7 @@ static inline bool fs_node_is_directory(const struct fs_node *node)
  */
 int fs_nodes_seal(struct fs_nodes *nodes, fs_node_index twins[2]);
 
-/* Return the child of that name, or FS_NO_NODE. */
+/* Return the child of that name, or FS_NO_NODE, also if the node is no directory. */
 fs_node_index fs_nodes_find(const struct fs_nodes *nodes, fs_node_index directory,
                             const char *name);
 

@@ -44,6 +44,8 @@ Test(fs_nodes, look_up_within_a_directory)
     cr_expect_eq(nodes.list[a].n_children, 1u);
     cr_expect_eq(nodes.list[a].n_folders, 1u);
     cr_expect_eq(nodes.list[a_b].n_folders, 0u);
+    cr_expect_eq(nodes.list[b].n_children, 0u);
+    cr_expect_eq(fs_nodes_find(&nodes, b, "c"), FS_NO_NODE);
     cr_expect_eq(nodes.list[a_b_c].parent, a_b);
     cr_expect_eq(nodes.list[b].size_bytes, FS_SIZE_UNKNOWN);
     fs_nodes_free(&nodes);
