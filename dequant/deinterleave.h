@@ -11,49 +11,49 @@
 
 /* ---- One scale per block ---- */
 
-/* Copy the runs of row k. `flips` is 0x88 if its nibbles are signed, else 0. */
-#define COPY_RUNS(block, k, flips, to)                                                             \
-    do {                                                                                           \
-        for (size_t run = 0; run < sizeof(block)->qs / sizeof *(block)->qs; run++)                 \
-            memcpy((to) + run * sizeof(block)->qs[run][k], (block)->qs[run][k],                    \
-                   sizeof(block)->qs[run][k]);                                                     \
-        for (size_t i = 0; i < 16; i++)                                                            \
-            (to)[i] ^= (flips);                                                                    \
-    } while (0)
+/* Word r of row k, and all four of them. */
+#define RUN_BYTES(block) sizeof((block)->qs[0][0])
+#define RUN_WORD(block, k, r)                                                                      \
+    get_word(&(block)->qs[4 * (r) / RUN_BYTES(block)][k][4 * (r) % RUN_BYTES(block)])
+#define RUN_WORDS(block, k)                                                                        \
+    (words)                                                                                        \
+    {                                                                                              \
+        RUN_WORD(block, k, 0), RUN_WORD(block, k, 1), RUN_WORD(block, k, 2), RUN_WORD(block, k, 3) \
+    }
 
 static inline void q4_0_4_4_deinterleave(const struct dequant_q4_0_4_4 *restrict block, size_t k,
                                          struct dequant_q4_0 *restrict out)
 {
     out->d = block->d[k];
-    COPY_RUNS(block, k, 0x88, out->qs);
+    put_words(out->qs, RUN_WORDS(block, k) ^ EACH_BYTE(0x88));
 }
 
 static inline void q4_0_4_8_deinterleave(const struct dequant_q4_0_4_8 *restrict block, size_t k,
                                          struct dequant_q4_0 *restrict out)
 {
     out->d = block->d[k];
-    COPY_RUNS(block, k, 0x88, out->qs);
+    put_words(out->qs, RUN_WORDS(block, k) ^ EACH_BYTE(0x88));
 }
 
 static inline void q4_0_8_8_deinterleave(const struct dequant_q4_0_8_8 *restrict block, size_t k,
                                          struct dequant_q4_0 *restrict out)
 {
     out->d = block->d[k];
-    COPY_RUNS(block, k, 0x88, out->qs);
+    put_words(out->qs, RUN_WORDS(block, k) ^ EACH_BYTE(0x88));
 }
 
 static inline void q4_0_r8_deinterleave(const struct dequant_q4_0_r8 *restrict block, size_t k,
                                         struct dequant_q4_0 *restrict out)
 {
     out->d = block->d[k];
-    COPY_RUNS(block, k, 0, out->qs);
+    put_words(out->qs, RUN_WORDS(block, k));
 }
 
 static inline void mxfp4_r8_deinterleave(const struct dequant_mxfp4_r8 *restrict block, size_t k,
                                          struct dequant_mxfp4 *restrict out)
 {
     out->e = block->e[k];
-    COPY_RUNS(block, k, 0, out->qs);
+    put_words(out->qs, RUN_WORDS(block, k));
 }
 
 static inline void iq4_nl_r4_deinterleave(const struct dequant_iq4_nl_r4 *restrict block, size_t k,
@@ -68,11 +68,11 @@ static inline void q5_0_r4_deinterleave(const struct dequant_q5_0_r4 *restrict b
 {
     out->d = block->d[k];
     put_nibbles_16(&block->qs, k, out->qs);
-    for (size_t i = 0; i < 4; i++) { /* words 2i and 2i + 1 */
-        const uint32_t low = bit_word(&block->qh, k, q5_0_places[2 * i]);
-        const uint32_t high = bit_word(&block->qh, k, q5_0_places[2 * i + 1]);
+    for (size_t h = 0; h < 2; h++) {
+        const words bits = get_bits(&block->qh, k, q5_0_places[h]);
 
-        out->qh[i] = (uint8_t)(gather_bits(low) | gather_bits(high) << 4);
+        out->qh[2 * h] = (uint8_t)(gather_bits(bits[0]) | gather_bits(bits[1]) << 4);
+        out->qh[2 * h + 1] = (uint8_t)(gather_bits(bits[2]) | gather_bits(bits[3]) << 4);
     }
 }
 
@@ -106,15 +106,10 @@ static inline void q2_k_r4_deinterleave(const struct dequant_q2_k_r4 *restrict b
 static inline void q3_k_r4_deinterleave(const struct dequant_q3_k_r4 *restrict block, size_t k,
                                         struct dequant_q3_k *restrict out)
 {
-    unsigned scales[DEQUANT_N_16];
-
-    for (size_t s = 0; s < DEQUANT_N_16; s++)
-        scales[s] = scale_of(&block->scales, 4 * s + k);
     for (size_t s = 0; s < 8; s++)
-        out->scales_low[s] = (uint8_t)((scales[s] & 15) | (scales[s + 8] & 15) << 4);
+        out->scales_low[s] = block->scales.low[s][k];
     for (size_t s = 0; s < 4; s++)
-        out->scales_high[s] = (uint8_t)(scales[s] >> 4 | scales[s + 4] >> 4 << 2 |
-                                        scales[s + 8] >> 4 << 4 | scales[s + 12] >> 4 << 6);
+        out->scales_high[s] = block->scales.high[s][k];
     out->d = block->d[k];
     put_pairs(block->qs, k, out->qs);
     put_bits(block->qh, k, q3_k_places, out->qh);
@@ -123,19 +118,12 @@ static inline void q3_k_r4_deinterleave(const struct dequant_q3_k_r4 *restrict b
 static inline void deinterleave_k_scales(const struct dequant_r4_k_scales *restrict in, size_t k,
                                          struct dequant_k_scales *restrict out)
 {
-    unsigned scales[8], mins[8];
-
-    for (size_t s = 0; s < 8; s++) {
-        const size_t n = 4 * s + k;
-        const unsigned low = in->low[n], high = (unsigned)in->high[n % 16] >> (n / 16 * 4);
-
-        scales[s] = (low & 15) | (high & 3) << 4;
-        mins[s] = low >> 4 | (high >> 2 & 3) << 4;
-    }
     for (size_t s = 0; s < 4; s++) {
-        out->scales[s] = (uint8_t)(scales[s] | scales[s + 4] >> 4 << 6);
-        out->mins[s] = (uint8_t)(mins[s] | mins[s + 4] >> 4 << 6);
-        out->low[s] = (uint8_t)((scales[s + 4] & 15) | (mins[s + 4] & 15) << 4);
+        const unsigned low = in->low[s][k], high = in->high[s][k];
+
+        out->scales[s] = (uint8_t)((low & 15) | (high & 0x03) << 4 | (high & 0x30) << 2);
+        out->mins[s] = (uint8_t)(low >> 4 | (high & 0x0c) << 2 | (high & 0xc0));
+        out->low[s] = in->low[s + 4][k];
     }
 }
 
@@ -164,18 +152,17 @@ static inline void q6_k_r4_deinterleave(const struct dequant_q6_k_r4 *restrict b
     out->d = block->d[k];
     for (size_t s = 0; s < DEQUANT_N_16; s++)
         out->scales[s] = block->scales[s][k];
-    for (size_t h = 0; h < 2; h++) {
-        const struct dequant_r4_nibbles *qs = &block->qs[4 * h];
-        const struct dequant_r4_pairs *qh = &block->qh[4 * h];
+    for (size_t i = 0; i < 4; i++) {
+        const struct dequant_r4_nibbles *qs = &block->qs[i / 2 * 4];
+        const struct dequant_r4_pairs *qh = &block->qh[i / 2 * 4];
+        const size_t h = i % 2;
+        uint8_t *low = out->ql + i / 2 * 64 + h * 16;
 
-        for (size_t t = 0; t < 8; t++) {
-            put_word(out->ql, 16 * h + t, nibble_word(qs, k, t) | nibble_word(qs + 2, k, t) << 4);
-            put_word(out->ql, 16 * h + 8 + t,
-                     nibble_word(qs + 1, k, t) | nibble_word(qs + 3, k, t) << 4);
-            put_word(out->qh, 8 * h + t,
-                     q6_k_pair_word(qh, k, t) | q6_k_pair_word(qh + 1, k, t) << 2 |
-                         q6_k_pair_word(qh + 2, k, t) << 4 | q6_k_pair_word(qh + 3, k, t) << 6);
-        }
+        put_words(low, get_nibbles(&qs[0], k, h) | get_nibbles(&qs[2], k, h) << 4);
+        put_words(low + 32, get_nibbles(&qs[1], k, h) | get_nibbles(&qs[3], k, h) << 4);
+        put_words(out->qh + 16 * i,
+                  get_q6_k_pairs(&qh[0], k, h) | get_q6_k_pairs(&qh[1], k, h) << 2 |
+                      get_q6_k_pairs(&qh[2], k, h) << 4 | get_q6_k_pairs(&qh[3], k, h) << 6);
     }
 }
 
@@ -220,9 +207,9 @@ static inline void iq2_xxs_r4_deinterleave(const struct dequant_iq2_xxs_r4 *rest
 {
     out->d = block->d[k];
     for (size_t b = 0; b < DEQUANT_N_32; b++) {
-        const uint32_t words[2] = {get_word(block->qs[b][k]), scale_and_signs(&block->signs, b, k)};
+        const uint32_t group[2] = {get_word(block->qs[b][k]), scale_and_signs(&block->signs, b, k)};
 
-        memcpy(out->groups[b], words, sizeof words);
+        memcpy(out->groups[b], group, sizeof group);
     }
 }
 
@@ -231,11 +218,13 @@ static inline void iq2_xs_r4_deinterleave(const struct dequant_iq2_xs_r4 *restri
 {
     out->d = block->d[k];
     for (size_t b = 0; b < DEQUANT_N_32; b++) {
-        for (size_t i = 0; i < 4; i++) {
-            const unsigned run = block->runs[b][k][i], s = run & 0xfe00;
+        uint64_t runs, signs;
 
-            out->runs[4 * b + i] = (uint16_t)((run & 0x01ff) | ((s ^ s << 1) & 0xfe00));
-        }
+        memcpy(&runs, block->runs[b][k], sizeof runs);
+        signs = runs & 0xfe00fe00fe00fe00;
+        signs = (signs ^ signs << 1) & 0xfe00fe00fe00fe00;
+        runs = (runs & 0x01ff01ff01ff01ff) | signs;
+        memcpy(&out->runs[4 * b], &runs, sizeof runs);
         out->scales[b] = block->scales[b][k];
     }
 }
@@ -296,25 +285,39 @@ static inline void iq3_s_r4_deinterleave(const struct dequant_iq3_s_r4 *restrict
     }
 }
 
+/* The codes of 16 elements of row k in IQ4_XS_R8. */
+static inline words get_r8_nibbles(const uint8_t runs[2][DEQUANT_R8_ROWS][4], size_t k)
+{
+    const uint32_t a = get_word(runs[0][k]), b = get_word(runs[1][k]);
+
+    return (words){a, a, b, b} >> (words){0, 4, 0, 4} & EACH_BYTE(15);
+}
+
+/* Move the four pairs of bits of a byte apart, to bits 0, 4, 8 and 12. */
+static inline unsigned spread_pairs(unsigned pairs)
+{
+    pairs = (pairs | pairs << 4) & 0x0f0f;
+    return (pairs | pairs << 2) & 0x3333;
+}
+
 static inline void iq4_xs_r8_deinterleave(const struct dequant_iq4_xs_r8 *restrict block, size_t k,
                                           struct dequant_iq4_xs *restrict out)
 {
-    unsigned scales_high = 0;
+    const unsigned even = spread_pairs(block->scales_high[0][k]);
+    const unsigned odd = spread_pairs(block->scales_high[1][k]);
 
-    for (size_t s = 0; s < DEQUANT_N_32; s++) {
-        scales_high |= scale_of(&block->scales, 8 * s + k) >> 4 << 2 * s;
-        for (size_t t = 0; t < 4; t++) {
-            const uint32_t first = get_word(block->qs[s][t / 2][k]) >> t % 2 * 4;
-            const uint32_t second = get_word(block->qs[s][t / 2 + 2][k]) >> t % 2 * 4;
-
-            put_word(out->qs[s], t, (first & EACH_BYTE(15)) | (second & EACH_BYTE(15)) << 4);
-        }
-    }
-    for (size_t j = 0; j < 4; j++)
-        out->scales_low[j] = (uint8_t)((scale_of(&block->scales, 16 * j + k) & 15) |
-                                       (scale_of(&block->scales, 16 * j + 8 + k) & 15) << 4);
-    out->scales_high = (uint16_t)scales_high;
     out->d = block->d[k];
+    out->scales_high = (uint16_t)(even | odd << 2);
+    for (size_t i = 0; i < 2; i++) {
+        const unsigned first = block->scales_low[2 * i][k],
+                       second = block->scales_low[2 * i + 1][k];
+
+        out->scales_low[i] = (uint8_t)((first & 15) | (second & 15) << 4);
+        out->scales_low[i + 2] = (uint8_t)(first >> 4 | (second & 240));
+    }
+    for (size_t s = 0; s < DEQUANT_N_32; s++)
+        put_words(out->qs[s], get_r8_nibbles(block->qs[s], k) | get_r8_nibbles(&block->qs[s][2], k)
+                                                                    << 4);
 }
 
 /*
@@ -339,7 +342,6 @@ static inline void iq4_xs_r8_deinterleave(const struct dequant_iq4_xs_r8 *restri
     DO(set, iq3_s_r4, iq3_s, 1, DEQUANT_SUPERBLOCK, 0)                                             \
     DO(set, iq2_s_r4, iq2_s, 1, DEQUANT_SUPERBLOCK, 0)                                             \
     DO(set, iq4_xs_r8, iq4_xs, 1, DEQUANT_SUPERBLOCK, 0)                                           \
-    DO(set, bf16_r16, bf16, 2, 2, 0)                                                               \
     DO(set, mxfp4_r8, mxfp4, 1, DEQUANT_BLOCK, 0)                                                  \
     DO(set, q8_k_r16, q8_0, 8, DEQUANT_SUPERBLOCK, 0)                                              \
     DO(set, q8_k_r8, q8_0, 8, DEQUANT_SUPERBLOCK, 0)

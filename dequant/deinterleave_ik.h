@@ -10,10 +10,11 @@ static inline void q6_0_r4_deinterleave(const struct dequant_q6_0_r4 *restrict b
 {
     out->d = block->d[k];
     put_nibbles_16(&block->qs, k, out->qs);
-    for (size_t t = 0; t < 2; t++)
-        put_word(out->qh, t,
-                 pair_word(&block->qh, k, t) | pair_word(&block->qh, k, t + 4) << 2 |
-                     pair_word(&block->qh, k, t + 2) << 4 | pair_word(&block->qh, k, t + 6) << 6);
+
+    const words low = get_pairs(&block->qh, k, 0) | get_pairs(&block->qh, k, 1) << 2;
+
+    put_word(out->qh, 0, low[0] | low[2] << 4);
+    put_word(out->qh, 1, low[1] | low[3] << 4);
 }
 
 static inline void q8_kv_r8_deinterleave(const struct dequant_q8_kv_r8 *restrict block, size_t k,
@@ -80,18 +81,14 @@ static inline void iq3_k_r4_deinterleave(const struct dequant_iq3_k_r4 *restrict
     put_bits(block->qh, k, q3_k_places, out->qh);
 }
 
-static inline void put_ik_scales(const struct dequant_interleaved_scales *restrict in, size_t k,
+static inline void put_ik_scales(const struct dequant_r4_scales *restrict in, size_t k,
                                  struct dequant_ik_scales *restrict out)
 {
-    unsigned scales[DEQUANT_N_16];
-
-    for (size_t s = 0; s < DEQUANT_N_16; s++)
-        scales[s] = scale_of(in, 4 * s + k);
+    put_scale_nibbles(in->low, k, out->low);
     for (size_t i = 0; i < 4; i++)
-        out->high[i] = (uint8_t)(scales[4 * i] >> 4 | scales[4 * i + 1] >> 4 << 2 |
-                                 scales[4 * i + 2] >> 4 << 4 | scales[4 * i + 3] >> 4 << 6);
-    for (size_t i = 0; i < 8; i++)
-        out->low[i] = (uint8_t)((scales[2 * i] & 15) | (scales[2 * i + 1] & 15) << 4);
+        out->high[i] =
+            (uint8_t)((in->high[0][k] >> 2 * i & 3) | (in->high[1][k] >> 2 * i & 3) << 2 |
+                      (in->high[2][k] >> 2 * i & 3) << 4 | (in->high[3][k] >> 2 * i & 3) << 6);
 }
 
 static inline void iq4_k_r4_deinterleave(const struct dequant_iq4_k_r4 *restrict block, size_t k,

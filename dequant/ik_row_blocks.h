@@ -51,14 +51,14 @@ struct dequant_r4_bits {
 } DEQUANT_PACKED;
 
 /*
- * 64 scales of 6 bits. Scale n is that of sub-block n / rows of row n % rows.
+ * The 16 scales, 6 bits each, of each of four rows; n = 4s+k for sub-block s of row k
  *
- *   j     | scale 48+j : 2, high | 32+j : 2 | 16+j : 2 | j : 2 |            j = 0..15
- *   16+j  | scale 32+j : 4, low | scale j : 4, low |                        j = 0..31
+ *   n     | scale n+48 : 2, high | n+32 : 2 | n+16 : 2 | n : 2 |            n = 0..15
+ *   16+n  | scale n+32 : 4, low | scale n : 4, low |                        n = 0..31
  */
-struct dequant_interleaved_scales {
-    uint8_t high[16];
-    uint8_t low[32];
+struct dequant_r4_scales {
+    uint8_t high[4][DEQUANT_R4_ROWS];
+    uint8_t low[8][DEQUANT_R4_ROWS];
 } DEQUANT_PACKED;
 
 /*
@@ -68,8 +68,8 @@ struct dequant_interleaved_scales {
  *   16+n  | min n : 4, low | scale n : 4, low |                             n = 0..31
  */
 struct dequant_r4_k_scales {
-    uint8_t high[16];
-    uint8_t low[32];
+    uint8_t high[4][DEQUANT_R4_ROWS];
+    uint8_t low[8][DEQUANT_R4_ROWS];
 } DEQUANT_PACKED;
 
 /*
@@ -197,7 +197,7 @@ static_assert(sizeof(struct dequant_q2_k_r4) == DEQUANT_R4_ROWS * 84, "Q2_K_R4 b
 /* Q3_K_R4 */
 struct dequant_q3_k_r4 {
     uint16_t d[DEQUANT_R4_ROWS];
-    struct dequant_interleaved_scales scales;
+    struct dequant_r4_scales scales;
     struct dequant_r4_bits qh[DEQUANT_N_32];
     struct dequant_r4_pairs qs[DEQUANT_N_32];
 } DEQUANT_PACKED;
@@ -348,15 +348,17 @@ struct dequant_iq3_s_r4 {
 static_assert(sizeof(struct dequant_iq3_s_r4) == DEQUANT_R4_ROWS * 110, "IQ3_S_R4 block size");
 
 /*
- * IQ4_XS_R8
+ * IQ4_XS_R8; n = 8b+k for sub-block b of row k
  *
  *   2k..2k+1              d of row k
- *   16..63                64 scales
+ *   16+n                  | scale n+48 : 2, high | n+32 : 2 | n+16 : 2 | n : 2 |   n = 0..15
+ *   32+n                  | scale n+32 : 4, low | scale n : 4, low |               n = 0..31
  *   64+128b+32r+4k+i      | 32b+8r+4+i : 4 | 32b+8r+i : 4 |           b = 0..7, r, i = 0..3
  */
 struct dequant_iq4_xs_r8 {
     uint16_t d[DEQUANT_R8_ROWS];
-    struct dequant_interleaved_scales scales;
+    uint8_t scales_high[2][DEQUANT_R8_ROWS];
+    uint8_t scales_low[4][DEQUANT_R8_ROWS];
     uint8_t qs[DEQUANT_N_32][4][DEQUANT_R8_ROWS][4];
 } DEQUANT_PACKED;
 static_assert(sizeof(struct dequant_iq4_xs_r8) == DEQUANT_R8_ROWS * 136, "IQ4_XS_R8 block size");
@@ -429,7 +431,7 @@ static_assert(sizeof(struct dequant_iq3_k_r4) == DEQUANT_R4_ROWS * 110, "IQ3_K_R
 struct dequant_iq4_k_r4 {
     uint16_t d[DEQUANT_R4_ROWS];
     struct dequant_r4_flags flags;
-    struct dequant_interleaved_scales scales;
+    struct dequant_r4_scales scales;
     struct dequant_r4_nibbles qs[DEQUANT_N_32];
 } DEQUANT_PACKED;
 static_assert(sizeof(struct dequant_iq4_k_r4) == DEQUANT_R4_ROWS * 144, "IQ4_K_R4 block size");
@@ -443,7 +445,7 @@ static_assert(sizeof(struct dequant_iq4_k_r4) == DEQUANT_R4_ROWS * 144, "IQ4_K_R
 struct dequant_iq5_k_r4 {
     uint16_t d[DEQUANT_R4_ROWS];
     struct dequant_r4_flags flags;
-    struct dequant_interleaved_scales scales;
+    struct dequant_r4_scales scales;
     struct dequant_r4_nibbles qs[DEQUANT_N_32];
     struct dequant_r4_bits qh[DEQUANT_N_32];
 } DEQUANT_PACKED;

@@ -9,30 +9,22 @@
     DEQUANT_INTERLEAVED_IK(DEQUANT_DEFINE_INTERLEAVED, set)
 DEFINE_KERNELS(DEQUANT_SET)
 
-static inline uint32_t q5_0_word(const struct dequant_q5_0_r4 *block, size_t k, size_t t)
+/* Write q * d + m of 16 elements. */
+static inline void put_16(words codes, float d, float m, float *out)
 {
-    return nibble_word(&block->qs, k, t) | bit_word(&block->qh, k, q5_0_places[t]) << 4;
-}
+    simd_bytes q;
 
-static inline uint32_t q6_0_word(const struct dequant_q6_0_r4 *block, size_t k, size_t t)
-{
-    return nibble_word(&block->qs, k, t) | pair_word(&block->qh, k, t) << 4;
+    memcpy(&q, &codes, sizeof q);
+    simd_put_plus(out, q, d, m);
 }
-
-/* 16 elements, whose words begin with number t. */
-#define PUT_WORDS(word, block, k, t, d, m, out)                                                    \
-    simd_put_plus((out) + 4 * (t),                                                                 \
-                  simd_four(word(block, k, t), word(block, k, (t) + 1), word(block, k, (t) + 2),   \
-                            word(block, k, (t) + 3)),                                              \
-                  d, m)
 
 static inline void q5_0_r4_kernel(const struct dequant_q5_0_r4 *block, struct dequant_row row,
                                   float *out)
 {
     const float d = simd_f16(block->d[row.index]);
 
-    PUT_WORDS(q5_0_word, block, row.index, 0, d, -16 * d, out);
-    PUT_WORDS(q5_0_word, block, row.index, 4, d, -16 * d, out);
+    for (size_t h = 0; h < 2; h++)
+        put_16(get_q5_0(block, row.index, h), d, -16 * d, out + 16 * h);
 }
 
 static inline void q6_0_r4_kernel(const struct dequant_q6_0_r4 *block, struct dequant_row row,
@@ -40,8 +32,18 @@ static inline void q6_0_r4_kernel(const struct dequant_q6_0_r4 *block, struct de
 {
     const float d = simd_f16(block->d[row.index]);
 
-    PUT_WORDS(q6_0_word, block, row.index, 0, d, -32 * d, out);
-    PUT_WORDS(q6_0_word, block, row.index, 4, d, -32 * d, out);
+    for (size_t h = 0; h < 2; h++)
+        put_16(get_q6_0(block, row.index, h), d, -32 * d, out + 16 * h);
+}
+
+/* The two numbers of a row become one number of 64 bits, the second in its upper half. */
+static inline void bf16_r16_kernel(const struct dequant_bf16_r16 *block, struct dequant_row row,
+                                   float *out)
+{
+    const uint64_t both = simd_u32(block->bits[row.index]);
+    const uint64_t floats = (both & 0xffff) << 16 | (both & 0xffff0000) << 32;
+
+    memcpy(out, &floats, sizeof floats);
 }
 
 /* Two runs of an IQ1 type. */
@@ -88,3 +90,4 @@ SIMD_DEFINE_ROWS(q5_0_r4, DEQUANT_BLOCK)
 SIMD_DEFINE_ROWS(q6_0_r4, DEQUANT_BLOCK)
 SIMD_DEFINE_ROWS(iq1_s_r4, DEQUANT_BLOCK)
 SIMD_DEFINE_ROWS(iq1_m_r4, DEQUANT_BLOCK)
+SIMD_DEFINE_ROWS(bf16_r16, 2)

@@ -7,32 +7,39 @@
 DEQUANT_INTERLEAVED(DEQUANT_DEFINE_INTERLEAVED, scalar)
 DEQUANT_INTERLEAVED_IK(DEQUANT_DEFINE_INTERLEAVED, scalar)
 
+/* Write q * d + m of 16 elements. */
+static inline void put_16(words codes, float d, float m, float *restrict out)
+{
+    uint8_t q[16];
+
+    put_words(q, codes);
+    for (size_t i = 0; i < 16; i++)
+        out[i] = d * (float)q[i] + m;
+}
+
 static inline void q5_0_r4_block(const struct dequant_q5_0_r4 *restrict block,
                                  struct dequant_row row, float *restrict out)
 {
     const float d = dequant_f16_to_f32(block->d[row.index]);
-    const float m = -16 * d;
 
-    for (size_t i = 0; i < DEQUANT_BLOCK; i++) {
-        const uint32_t low = nibble_word(&block->qs, row.index, i / 4);
-        const uint32_t high = bit_word(&block->qh, row.index, q5_0_places[i / 4]);
-
-        out[i] = d * (float)((low | high << 4) >> i % 4 * 8 & 255) + m;
-    }
+    for (size_t h = 0; h < 2; h++)
+        put_16(get_q5_0(block, row.index, h), d, -16 * d, out + 16 * h);
 }
 
 static inline void q6_0_r4_block(const struct dequant_q6_0_r4 *restrict block,
                                  struct dequant_row row, float *restrict out)
 {
     const float d = dequant_f16_to_f32(block->d[row.index]);
-    const float m = -32 * d;
 
-    for (size_t i = 0; i < DEQUANT_BLOCK; i++) {
-        const uint32_t low = nibble_word(&block->qs, row.index, i / 4);
-        const uint32_t high = pair_word(&block->qh, row.index, i / 4);
+    for (size_t h = 0; h < 2; h++)
+        put_16(get_q6_0(block, row.index, h), d, -32 * d, out + 16 * h);
+}
 
-        out[i] = d * (float)((low | high << 4) >> i % 4 * 8 & 255) + m;
-    }
+static inline void bf16_r16_block(const struct dequant_bf16_r16 *restrict block,
+                                  struct dequant_row row, float *restrict out)
+{
+    out[0] = dequant_bf16_to_f32(block->bits[row.index][0]);
+    out[1] = dequant_bf16_to_f32(block->bits[row.index][1]);
 }
 
 /* Eight elements, and the same in IQ1_M_R4. */
@@ -72,3 +79,4 @@ DEQUANT_DEFINE_ROW_DECODER(q5_0_r4, DEQUANT_BLOCK)
 DEQUANT_DEFINE_ROW_DECODER(q6_0_r4, DEQUANT_BLOCK)
 DEQUANT_DEFINE_ROW_DECODER(iq1_s_r4, DEQUANT_BLOCK)
 DEQUANT_DEFINE_ROW_DECODER(iq1_m_r4, DEQUANT_BLOCK)
+DEQUANT_DEFINE_ROW_DECODER(bf16_r16, 2)
