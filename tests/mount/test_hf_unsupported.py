@@ -61,6 +61,29 @@ class UnsupportedTest(CheckpointTestCase):
         self.expect_missing(biased, "blk.0.ffn_gate.weight", "blk.1.ffn_norm.weight",
                             "blk.1.attn_q.bias")
 
+    def test_number_of_experts(self):
+        """The key counts those of one tensor, or the tensors of the first files."""
+        def experts(architecture, n_experts, *names):
+            built = Built(architecture, expert_count=n_experts, expert_used_count=1)
+            built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
+            built.rest()
+            built.layer()
+            for name in names:
+                built.tensor(f"blk.0.{name}.weight", *[2][:name.endswith("exps")], N_FF, N_EMBD)
+            return built
+
+        for architecture, n_experts, text, *names in (
+                ("llama", 3, 'Key "llama.expert_count" is 3, but tensor "blk.0.ffn_up_exps.weight" has 2 experts',
+                 "ffn_up_exps"),
+                ("llama", 3, 'Key "llama.expert_count" is 3, but tensor "blk.0.ffn_up.#.weight" has 2 experts',
+                 "ffn_up.0", "ffn_up.1"),
+                ("deepseek2", None,
+                 'no key "deepseek2.expert_count", but tensor "blk.0.ffn_up_exps.weight" has 2 experts',
+                 "ffn_up_exps")):
+            with self.subTest(text):
+                self.expect_unsupported(experts(architecture, n_experts, *names), text)
+                mounting.unmount(self.mountpoint)
+
     def test_too_many_layers(self):
         built = llama()
         built.file.keys = [key for key in built.file.keys if b"block_count" not in key]

@@ -199,6 +199,69 @@ static int check_ends(const struct fs_hf_presence *presence, struct gguf_buffer 
     return result;
 }
 
+/* ---- experts ---- */
+
+/* Add a line that there are n_experts, if the key expert_count says something else. */
+static int compare_experts(const struct fs_hf_model *hf, uint64_t layer, uint64_t n_experts,
+                           const char *quoted, struct gguf_buffer *obstacles)
+{
+    const struct gguf_key *key = fs_hf_key(hf, "expert_count");
+    const uint64_t n_expected = fs_hf_number_at(hf, "expert_count", layer, 0);
+
+    if (n_experts == n_expected)
+        return 0;
+    if (!key)
+        return fs_hf_add_line(obstacles,
+                              "The model has no key \"%.*s.expert_count\", but tensor %s has "
+                              "%" PRIu64 " experts.\n",
+                              (int)hf->architecture.length_bytes, hf->architecture.data, quoted,
+                              n_experts);
+    return fs_hf_add_line(obstacles,
+                          "Key %s is %" PRIu64 ", but tensor %s has %" PRIu64 " experts.\n",
+                          gguf_quote(key->name).text, n_expected, quoted, n_experts);
+}
+
+int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_tensor *tensor,
+                        const struct fs_hf_match *match, struct gguf_buffer *obstacles)
+{
+    /* Their slowest dimension is that of the experts. */
+    static const char *const of_experts[] = {
+        "blk.%.ffn_gate_inp",  "blk.%.ffn_gate_exps",    "blk.%.ffn_up_exps",
+        "blk.%.ffn_down_exps", "blk.%.ffn_gate_up_exps",
+    };
+    const struct gguf_string name = fs_hf_tensor_name(tensor);
+    struct fs_hf_match any;
+
+    for (size_t i = 0; i < sizeof of_experts / sizeof *of_experts; i++) {
+        if (tensor->n_dims > 0 && fs_hf_matches(name, of_experts[i], &any))
+            return compare_experts(hf, match->layer, tensor->ne[tensor->n_dims - 1],
+                                   gguf_quote(name).text, obstacles);
+    }
+    return 0;
+}
+
+/* Check the number of experts that are tensors of their own. */
+static int count_experts(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
+{
+    const size_t suffix = suffix_index(".weight");
+    char quoted[FS_HF_NAME_BYTES];
+    int result = 0;
+
+    for (size_t rule = 0; rule < presence->n_rules; rule++) {
+        const char *pattern = fs_hf_rule_at(presence->row, rule)->gguf;
+
+        for (uint64_t i = 0; result == 0 && strchr(pattern, '#') && i < presence->n_layer; i++) {
+            const uint32_t n_experts = *count_at(presence, i, rule, suffix);
+
+            snprintf(quoted, sizeof quoted, "\"blk.%" PRIu64 "%s.weight\"", i,
+                     pattern + strlen("blk.%"));
+            if (n_experts > 0)
+                result = compare_experts(presence->hf, i, n_experts, quoted, obstacles);
+        }
+    }
+    return result;
+}
+
 /* ---- layers of a kind ---- */
 
 /* Layers that have the same of these are of one kind, and have the same tensors. */
@@ -293,6 +356,8 @@ int fs_hf_check_needs(const struct fs_hf_presence *presence, struct gguf_buffer 
     }
     if (result == 0)
         result = check_absent_layers(presence, obstacles);
+    if (result == 0)
+        result = count_experts(presence, obstacles);
     /* Else it would repeat much of that. */
     return result < 0 || obstacles->length > length ? result : check_kinds(presence, obstacles);
 }

@@ -31,6 +31,13 @@ void fs_hf_presence_end(struct fs_hf_presence *presence);
 void fs_hf_presence_add(struct fs_hf_presence *presence, size_t index,
                         const struct fs_hf_match *match);
 
+/*
+ * Add a line if a tensor of a rule of the row has another number of experts than the key
+ * expert_count says. Returns 0 or -ENOMEM.
+ */
+int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_tensor *tensor,
+                        const struct fs_hf_match *match, struct gguf_buffer *obstacles);
+
 /* Add a line for everything that is missing. Returns 0 or -ENOMEM. */
 int fs_hf_check_needs(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles);
 
