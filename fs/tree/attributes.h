@@ -13,7 +13,10 @@ struct fs_tree;
 /* More than any value and any list of names takes. */
 #define FS_ATTRIBUTES_BYTES 4096
 
-/* Write the value of an attribute. Returns 0, or -ENODATA if the node does not have it. */
+/*
+ * Write the value of an attribute. Returns 0, -ENODATA if the node does not have it, or -EOPNOTSUPP
+ * for other names than user.*, after which ls(1) does not ask for them again.
+ */
 int fs_attribute_write(const struct fs_tree *tree, fs_node_index node, const char *name,
                        struct fs_sink *sink);
 

@@ -55,11 +55,15 @@ class TestAttributes(mounting.MountTestCase):
 
     def test_errors(self):
         folder = self.at("tensors", "blk.0.t")
-        for path, name in (folder, "user.x"), (folder, "user.ggufs"), (folder, "trusted.x"), \
-                (self.at("tensors"), "user.ggufs.type"):
+        for path, name, expected in (
+                (folder, "user.x", errno.ENODATA), (folder, "user.ggufs", errno.ENODATA),
+                (self.at("tensors"), "user.ggufs.type", errno.ENODATA),
+                # After this answer, ls -l does not ask the mount about any other file.
+                (folder, "security.selinux", errno.EOPNOTSUPP),
+                (folder, "system.posix_acl_access", errno.EOPNOTSUPP)):
             with self.assertRaises(OSError) as caught:
                 os.getxattr(path, name)
-            self.assertEqual(errno.ENODATA, caught.exception.errno, name)
+            self.assertEqual(expected, caught.exception.errno, name)
 
     def test_sizes(self):
         """As getfattr does: ask for the size, then for as many bytes."""
