@@ -33,58 +33,128 @@ static bool is_text_token(const struct run_vocabulary *vocabulary, int32_t id)
     return id >= 0 && !run_vocabulary_is_control(vocabulary, (uint32_t)id);
 }
 
-/* The text of the last merge without its space, and its token. */
-struct joined {
-    struct run_text text;
-    int32_t id; /* -1: none */
+/*
+ * Merges are looked up and added in steps with others between them, because each step needs what
+ * the one before has the CPU load.
+ */
+enum { N_AHEAD = 16 };
+
+/* A merge of which the texts have been hashed. */
+struct hashed_merge {
+    struct run_text joined; /* "LEFTRIGHT" */
+    size_t left_length;
+    uint64_t left_hash, right_hash;
+    uint64_t joined_hash; /* unless the token is known */
+    int32_t id;           /* of the token with the joined text; -1: not known yet */
+    uint32_t rank;
 };
 
-/*
- * Return the token with that text, or -1. Results of merges mostly have consecutive ids: trying
- * `guess` first is faster than the search.
- */
-static int32_t find_joined(const struct run_vocabulary *vocabulary, const struct run_text *text,
-                           uint32_t guess)
+/* Merges in the order of the list, in each step of their way into the table. */
+struct merge_reading {
+    struct hashed_merge hashed[N_AHEAD];
+    struct run_merge found[N_AHEAD]; /* an id of -1: not to be added */
+    uint32_t n_hashed, n_found, n_added;
+    int64_t guess; /* the next merge's token: most have consecutive ids */
+};
+
+static int add_oldest(struct merge_reading *reading, struct run_merge_table *merges)
 {
-    if (vocabulary->is_unique && guess < vocabulary->n &&
-        run_vocabulary_is_text(vocabulary, guess, text->bytes, text->n))
-        return (int32_t)guess;
-    return run_vocabulary_find(vocabulary, text->bytes, text->n);
+    const struct run_merge *merge = &reading->found[reading->n_added++ % N_AHEAD];
+
+    return merge->id >= 0 ? run_merge_table_add(merges, merge) : 0;
 }
 
-/*
- * Add a merge, "LEFT RIGHT". Ignores one whose parts or result are not tokens that text may become.
- */
-static int add_merge(struct byte_pair *bpe, const struct run_vocabulary *vocabulary,
-                     const struct run_json_token *token, uint32_t rank, struct joined *joined)
+/* Return the token with the joined text, or -1. */
+static int32_t find_joined(struct merge_reading *reading, const struct run_vocabulary *vocabulary,
+                           const struct hashed_merge *hashed)
+{
+    int32_t id = hashed->id;
+
+    if (id >= 0)
+        return id;
+    id = run_vocabulary_find_hashed(vocabulary, hashed->joined_hash, hashed->joined.bytes,
+                                    hashed->joined.n);
+    if (id >= 0)
+        reading->guess = (int64_t)id + reading->n_hashed - reading->n_found;
+    return id;
+}
+
+/* Find the tokens of the oldest merge. Ignores one whose tokens text does not become. */
+static void find_oldest(struct merge_reading *reading, const struct run_vocabulary *vocabulary,
+                        const struct run_merge_table *merges)
+{
+    const struct hashed_merge *hashed = &reading->hashed[reading->n_found % N_AHEAD];
+    const char *right = hashed->joined.bytes + hashed->left_length;
+    struct run_merge *merge = &reading->found[reading->n_found % N_AHEAD];
+
+    *merge = (struct run_merge){
+        .rank = hashed->rank,
+        .left = run_vocabulary_find_hashed(vocabulary, hashed->left_hash, hashed->joined.bytes,
+                                           hashed->left_length),
+        .right = run_vocabulary_find_hashed(vocabulary, hashed->right_hash, right,
+                                            hashed->joined.n - hashed->left_length),
+        .id = find_joined(reading, vocabulary, hashed),
+    };
+    reading->n_found++;
+    if (!is_text_token(vocabulary, merge->left) || !is_text_token(vocabulary, merge->right) ||
+        !is_text_token(vocabulary, merge->id))
+        merge->id = -1;
+    else
+        run_merge_table_load(merges, merge->left, merge->right);
+}
+
+/* Let merges go on until at most n_left of them are in a step. */
+static int advance(struct merge_reading *reading, const struct run_vocabulary *vocabulary,
+                   struct run_merge_table *merges, uint32_t n_left)
+{
+    int code = 0;
+
+    while (code == 0 && reading->n_hashed - reading->n_found > n_left) {
+        if (reading->n_found - reading->n_added == N_AHEAD)
+            code = add_oldest(reading, merges);
+        find_oldest(reading, vocabulary, merges);
+    }
+    while (code == 0 && n_left == 0 && reading->n_added < reading->n_found)
+        code = add_oldest(reading, merges);
+    return code;
+}
+
+/* Begin a merge, "LEFT RIGHT". Ignores another text. */
+static int begin_merge(struct merge_reading *reading, const struct run_vocabulary *vocabulary,
+                       const struct run_json_token *token, uint32_t rank)
 {
     const char *text = token->text;
-    const size_t length = token->length;
-    const char *space = length > 1 ? memchr(text + 1, ' ', length - 1) : NULL;
-    size_t left_length, right_length;
-    struct run_merge merge = {.rank = rank};
+    const char *space = token->length > 1 ? memchr(text + 1, ' ', token->length - 1) : NULL;
+    struct hashed_merge *hashed = &reading->hashed[reading->n_hashed % N_AHEAD];
+    size_t right_length;
 
     if (!space)
         return 0;
-    left_length = (size_t)(space - text);
-    right_length = length - left_length - 1;
-    joined->text.n = 0;
-    if (run_text_add(&joined->text, text, left_length) < 0 ||
-        run_text_add(&joined->text, space + 1, right_length) < 0)
+    hashed->left_length = (size_t)(space - text);
+    right_length = token->length - hashed->left_length - 1;
+    hashed->joined.n = 0;
+    if (run_text_add(&hashed->joined, text, hashed->left_length) < 0 ||
+        run_text_add(&hashed->joined, space + 1, right_length) < 0)
         return -ENOMEM;
-    merge.left = run_vocabulary_find(vocabulary, text, left_length);
-    merge.right = run_vocabulary_find(vocabulary, space + 1, right_length);
-    merge.id = joined->id = find_joined(vocabulary, &joined->text, (uint32_t)joined->id + 1);
-    if (!is_text_token(vocabulary, merge.left) || !is_text_token(vocabulary, merge.right) ||
-        !is_text_token(vocabulary, merge.id))
-        return 0;
-    return run_merge_table_add(&bpe->merges, &merge);
+    hashed->left_hash = run_vocabulary_hash(vocabulary, text, hashed->left_length);
+    hashed->right_hash = run_vocabulary_hash(vocabulary, space + 1, right_length);
+    hashed->id = -1;
+    hashed->rank = rank;
+    if (vocabulary->is_unique && reading->guess < vocabulary->n &&
+        run_vocabulary_is_text(vocabulary, (uint32_t)reading->guess, hashed->joined.bytes,
+                               hashed->joined.n))
+        hashed->id = (int32_t)reading->guess++;
+    else
+        hashed->joined_hash =
+            run_vocabulary_hash(vocabulary, hashed->joined.bytes, hashed->joined.n);
+    reading->n_hashed++;
+    return 0;
 }
 
 static int read_merges(struct byte_pair *bpe, const struct run_vocabulary *vocabulary,
                        struct run_json *merges, struct run_failure *failure)
 {
-    struct joined joined = {.id = -1};
+    struct merge_reading reading = {0};
     struct run_json_token merge;
     uint32_t rank = 0;
     int code = 1;
@@ -98,10 +168,14 @@ static int read_merges(struct byte_pair *bpe, const struct run_vocabulary *vocab
                             rank);
         else if (rank == MAX_MERGES)
             code = run_fail(failure, -E2BIG, "metadata: " KEY "merges: more than %u", MAX_MERGES);
-        else if (add_merge(bpe, vocabulary, &merge, rank++, &joined) < 0)
+        else if (advance(&reading, vocabulary, &bpe->merges, N_AHEAD - 1) < 0 ||
+                 begin_merge(&reading, vocabulary, &merge, rank++) < 0)
             code = run_fail_memory(failure);
     }
-    free(joined.text.bytes);
+    if (code == 0 && advance(&reading, vocabulary, &bpe->merges, 0) < 0)
+        code = run_fail_memory(failure);
+    for (unsigned i = 0; i < N_AHEAD; i++)
+        free(reading.hashed[i].joined.bytes);
     return code;
 }
 

@@ -161,25 +161,31 @@ static uint32_t *find_slot(const struct run_vocabulary *vocabulary, uint64_t has
     return &vocabulary->slots[at];
 }
 
-/* Return the hash of a token's text, and have its slot loaded. */
-static uint64_t prepare(const struct run_vocabulary *vocabulary, uint32_t id)
+uint64_t run_vocabulary_hash(const struct run_vocabulary *vocabulary, const char *text,
+                             size_t length)
 {
-    uint32_t length;
-    const char *text = run_vocabulary_text(vocabulary, id, &length);
     const uint64_t hash = gguf_hash(&vocabulary->key, text, length);
 
     __builtin_prefetch(&vocabulary->slots[(uint32_t)hash & vocabulary->slot_mask], 1);
     return hash;
 }
 
-/* Loading a slot takes as long as hashing many texts: prepare some ids ahead. */
+static uint64_t hash_token(const struct run_vocabulary *vocabulary, uint32_t id)
+{
+    uint32_t length;
+    const char *text = run_vocabulary_text(vocabulary, id, &length);
+
+    return run_vocabulary_hash(vocabulary, text, length);
+}
+
+/* Loading a slot takes as long as hashing many texts: hash some ids ahead. */
 static void fill_slots(struct run_vocabulary *vocabulary)
 {
     enum { N_AHEAD = 16 };
     uint64_t hashes[N_AHEAD];
 
     for (uint32_t id = 0; id < vocabulary->n && id < N_AHEAD; id++)
-        hashes[id] = prepare(vocabulary, id);
+        hashes[id] = hash_token(vocabulary, id);
     for (uint32_t id = 0; id < vocabulary->n; id++) {
         const uint64_t hash = hashes[id % N_AHEAD];
         uint32_t length;
@@ -191,7 +197,7 @@ static void fill_slots(struct run_vocabulary *vocabulary)
         else if (length > 0)
             *slot = make_slot(id, hash);
         if (vocabulary->n - id > N_AHEAD)
-            hashes[id % N_AHEAD] = prepare(vocabulary, id + N_AHEAD);
+            hashes[id % N_AHEAD] = hash_token(vocabulary, id + N_AHEAD);
     }
 }
 
@@ -214,15 +220,21 @@ static int make_slots(struct run_vocabulary *vocabulary, struct run_failure *fai
     return 0;
 }
 
+int32_t run_vocabulary_find_hashed(const struct run_vocabulary *vocabulary, uint64_t hash,
+                                   const char *text, size_t length)
+{
+    const uint32_t slot = length > 0 ? *find_slot(vocabulary, hash, text, length) : 0;
+
+    return slot == 0 ? -1 : (int32_t)id_of(slot);
+}
+
 int32_t run_vocabulary_find(const struct run_vocabulary *vocabulary, const char *text,
                             size_t length)
 {
-    uint32_t slot;
-
-    if (length == 0 || length > vocabulary->longest_bytes)
+    if (length > vocabulary->longest_bytes)
         return -1;
-    slot = *find_slot(vocabulary, gguf_hash(&vocabulary->key, text, length), text, length);
-    return slot == 0 ? -1 : (int32_t)id_of(slot);
+    return run_vocabulary_find_hashed(vocabulary, gguf_hash(&vocabulary->key, text, length), text,
+                                      length);
 }
 
 int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const char *text,

@@ -51,6 +51,15 @@ bool run_vocabulary_is_text(const struct run_vocabulary *vocabulary, uint32_t id
 int32_t run_vocabulary_find(const struct run_vocabulary *vocabulary, const char *text,
                             size_t length);
 
+/*
+ * The same in two steps: the first one returns the hash of the text and asks the CPU to load what
+ * the second one, run some texts later, needs.
+ */
+uint64_t run_vocabulary_hash(const struct run_vocabulary *vocabulary, const char *text,
+                             size_t length);
+int32_t run_vocabulary_find_hashed(const struct run_vocabulary *vocabulary, uint64_t hash,
+                                   const char *text, size_t length);
+
 /* The same, but only for tokens that text may become: not for special ones. */
 int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const char *text,
                                  size_t length);

@@ -1,5 +1,6 @@
 #include "contrib/runner/tree/json_reader.h"
 
+#include "contrib/runner/tree/json_text.h"
 #include "gguf/support/buffer.h"
 
 #include <errno.h>
@@ -161,30 +162,6 @@ static int32_t take_code_unit(struct run_json *json)
     return unit;
 }
 
-static size_t encode_utf8(uint32_t point, uint8_t bytes[4])
-{
-    if (point < 0x80) {
-        bytes[0] = (uint8_t)point;
-        return 1;
-    }
-    if (point < 0x800) {
-        bytes[0] = (uint8_t)(0xc0 | point >> 6);
-        bytes[1] = (uint8_t)(0x80 | (point & 0x3f));
-        return 2;
-    }
-    if (point < 0x10000) {
-        bytes[0] = (uint8_t)(0xe0 | point >> 12);
-        bytes[1] = (uint8_t)(0x80 | (point >> 6 & 0x3f));
-        bytes[2] = (uint8_t)(0x80 | (point & 0x3f));
-        return 3;
-    }
-    bytes[0] = (uint8_t)(0xf0 | point >> 18);
-    bytes[1] = (uint8_t)(0x80 | (point >> 12 & 0x3f));
-    bytes[2] = (uint8_t)(0x80 | (point >> 6 & 0x3f));
-    bytes[3] = (uint8_t)(0x80 | (point & 0x3f));
-    return 4;
-}
-
 /* Take the rest of a \u escape: a character, a surrogate pair, or a byte as a lone surrogate. */
 static int take_unicode(struct run_json *json, struct run_failure *failure)
 {
@@ -201,12 +178,12 @@ static int take_unicode(struct run_json *json, struct run_failure *failure)
 
         if (second < 0xdc00 || second > 0xdfff)
             return fail_here(json, failure);
-        n = encode_utf8(0x10000 + ((uint32_t)(unit - 0xd800) << 10 | (uint32_t)(second - 0xdc00)),
-                        bytes);
+        n = run_encode_utf8(
+            0x10000 + ((uint32_t)(unit - 0xd800) << 10 | (uint32_t)(second - 0xdc00)), bytes);
     } else if (unit < 0 || (unit >= 0xdc00 && unit <= 0xdfff)) {
         return fail_here(json, failure);
     } else {
-        n = encode_utf8((uint32_t)unit, bytes);
+        n = run_encode_utf8((uint32_t)unit, bytes);
     }
     return add_bytes(json, bytes, n, failure);
 }
@@ -231,13 +208,10 @@ static int take_string(struct run_json *json, struct run_failure *failure)
     code = add_bytes(json, NULL, 0, failure);
     while (code == 0) {
         const int c = peek(json);
-        size_t n = 0;
+        const size_t n = run_plain_length(json->buffer + json->at, json->buffer + json->end);
 
         if (c < 0x20)
             return fail_here(json, failure);
-        while (json->at + n < json->end && json->buffer[json->at + n] >= 0x20 &&
-               json->buffer[json->at + n] != '"' && json->buffer[json->at + n] != '\\')
-            n++;
         if (n > 0) {
             code = add_bytes(json, json->buffer + json->at, n, failure);
             json->at += n;
@@ -248,6 +222,30 @@ static int take_string(struct run_json *json, struct run_failure *failure)
             return 0;
         code = take_escape(json, failure);
     }
+    return code;
+}
+
+/*
+ * Take a string that is a value. One that lies in the buffer without escapes stays there, and its
+ * closing quote becomes the NUL: most elements of long arrays are such strings.
+ */
+static int take_string_value(struct run_json *json, struct run_json_token *token,
+                             struct run_failure *failure)
+{
+    const size_t n = run_plain_length(json->buffer + json->at, json->buffer + json->end),
+                 end = json->at + n;
+    int code;
+
+    if (end < json->end && json->buffer[end] == '"') {
+        json->buffer[end] = '\0';
+        token->text = (const char *)json->buffer + json->at;
+        token->length = n;
+        json->at = end + 1;
+        return 0;
+    }
+    code = take_string(json, failure);
+    token->text = json->text.bytes;
+    token->length = json->text.length;
     return code;
 }
 
@@ -369,7 +367,7 @@ static int take_value(struct run_json *json, int c, struct run_json_token *token
     case '"':
         json->at++;
         token->kind = RUN_JSON_STRING;
-        code = take_string(json, failure);
+        code = take_string_value(json, token, failure);
         break;
     case 'n':
         token->kind = RUN_JSON_NULL;
@@ -399,6 +397,8 @@ static int take_key(struct run_json *json, struct run_json_token *token,
     token->kind = RUN_JSON_KEY;
     if (code == 0 && (peek_past_space(json) != ':' || take(json) < 0))
         code = fail_here(json, failure);
+    token->text = json->text.bytes;
+    token->length = json->text.length;
     json->expected = EXPECT_VALUE;
     return code;
 }
@@ -429,10 +429,6 @@ int run_json_next(struct run_json *json, struct run_json_token *token, struct ru
         json->expected = is_in_object(json) ? EXPECT_KEY : EXPECT_VALUE;
     code = json->expected == EXPECT_KEY ? take_key(json, token, failure)
                                         : take_value(json, c, token, failure);
-    if (token->kind == RUN_JSON_KEY || token->kind == RUN_JSON_STRING) {
-        token->text = json->text.bytes;
-        token->length = json->text.length;
-    }
     return code < 0 ? code : 1;
 }
 
