@@ -47,7 +47,7 @@ static double measure(struct run_session *session, const struct run_ids *prompt,
     struct run_failure failure;
     double started;
 
-    run_engine_rewind(session->engine, (uint32_t)prompt->n - 1);
+    check(session, run_engine_rewind(session->engine, (uint32_t)prompt->n - 1, &failure), &failure);
     run_speculation_begin(session, speculation);
     for (size_t i = 0; session->n_drafts > 0 && i + 1 < prompt->n; i++)
         if (run_lookup_add(&speculation->lookup, prompt->list[i]) < 0)

@@ -209,8 +209,36 @@ def cohere2moe(model, layer, prefix):
         model.experts(prefix, has_bias=False)
 
 
+def qwen35moe(model, layer, prefix):
+    """Two layers of gated delta nets, then attention with gates."""
+    heads, groups, width_k, width_v = 4, 2, 6, 8
+    if layer == 0:
+        head_keys(model)
+        model.expert_keys()
+        model.keys(UINT32, **{"ssm.group_count": groups})
+    if layer < 2:
+        channels = 2 * groups * width_k + heads * width_v
+        model.norm(prefix + "attn_norm.weight")
+        model.add(prefix + "attn_qkv.weight", channels, N_EMBD)
+        model.add(prefix + "attn_gate.weight", heads * width_v, N_EMBD)
+        model.add(prefix + "ssm_beta.weight", heads, N_EMBD)
+        model.add(prefix + "ssm_alpha.weight", heads, N_EMBD)
+        model.add(prefix + "ssm_conv1d.weight", channels, 4)
+        model.add(prefix + "ssm_dt.bias", heads)
+        model.tensors[prefix + "ssm_a"] = -model.random.uniform(0.05, 0.5, heads)
+        model.norm(prefix + "ssm_norm.weight", width_v)
+        model.add(prefix + "ssm_out.weight", N_EMBD, heads * width_v, scale=model.strength)
+    else:
+        model.attention(prefix, norms=True)
+        model.add(prefix + "attn_q.weight", 2 * N_HEAD * DIM, N_EMBD)
+    model.norm(prefix + "post_attention_norm.weight")
+    model.experts(prefix, has_bias=False)
+    model.add(prefix + "ffn_gate_inp_shexp.weight", N_EMBD)
+
+
 ARCHITECTURES = {function.__name__: function
-                 for function in (glm4moe, hy_v3, deepseek2, mimo2, step35, cohere2moe)}
+                 for function in (glm4moe, hy_v3, deepseek2, mimo2, step35, cohere2moe,
+                                  qwen35moe)}
 
 
 class NextnTestCase(test_runner.RunnerTestCase):

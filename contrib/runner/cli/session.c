@@ -211,13 +211,14 @@ static void choose_draft_sources(struct run_session *session)
 static int open_engine(struct run_session *session, uint32_t n_context, struct run_failure *failure)
 {
     const struct run_options *options = session->options;
-    struct run_engine_options engine = {.n_batch = options->n_batch,
-                                        .cache_type = options->cache_type,
-                                        .has_nextn =
-                                            is_text_generated(options) && options->n_drafts != 0 &&
-                                            options->draft_sources != 1U << RUN_DRAFT_LOOKUP,
-                                        .on_layer = run_progress_draw,
-                                        .user = &session->progress};
+    struct run_engine_options engine = {
+        .n_batch = options->n_batch,
+        .cache_type = options->cache_type,
+        .can_rewind = is_text_generated(options) && options->n_drafts != 0,
+        .has_nextn = is_text_generated(options) && options->n_drafts != 0 &&
+                     options->draft_sources != 1U << RUN_DRAFT_LOOKUP,
+        .on_layer = run_progress_draw,
+        .user = &session->progress};
     int code = run_weights_open(session->tree.fd, &session->tree.weights, failure);
 
     run_multiply_in_floats(options->is_exact);

@@ -36,12 +36,31 @@ uint32_t run_speculation_n_past(const struct run_speculation *speculation)
     return run_engine_n_past(speculation->session->engine) - (uint32_t)drafts_left(speculation);
 }
 
-/* Forget the drafts that were not chosen. */
-static void end_pass(struct run_speculation *speculation)
+/* Account for the last pass. Without drafts, it shows every source how long a token takes. */
+static void learn(struct run_speculation *speculation)
 {
+    const uint32_t n_drafts = (uint32_t)speculation->n_tokens - 1;
+
+    for (int i = 0; i < RUN_N_DRAFT_SOURCES; i++)
+        if (n_drafts == 0 || i == (int)speculation->source)
+            run_draft_length_learn(&speculation->drafts[i].length, n_drafts,
+                                   (uint32_t)speculation->row, speculation->seconds);
+}
+
+/* Forget the drafts that were not chosen. `learns`: another token was, which ends the pass. */
+static int end_pass(struct run_speculation *speculation, bool learns, struct run_failure *failure)
+{
+    const double started = run_seconds();
+    int code = 0;
+
     if (drafts_left(speculation) > 0)
-        run_engine_rewind(speculation->session->engine, run_speculation_n_past(speculation));
+        code = run_engine_rewind(speculation->session->engine, run_speculation_n_past(speculation),
+                                 failure);
+    speculation->seconds += run_seconds() - started;
+    if (learns && speculation->n_tokens > 0)
+        learn(speculation);
     speculation->n_tokens = speculation->row = 0;
+    return code;
 }
 
 int run_speculation_feed(struct run_speculation *speculation, const struct run_ids *prompt,
@@ -49,7 +68,9 @@ int run_speculation_feed(struct run_speculation *speculation, const struct run_i
 {
     int code;
 
-    end_pass(speculation);
+    code = end_pass(speculation, false, failure);
+    if (code < 0)
+        return code;
     code = run_session_feed(speculation->session, prompt->list, prompt->n, failure);
     for (size_t i = 0;
          code == 0 && speculation->drafts[RUN_DRAFT_LOOKUP].length.most > 0 && i < prompt->n; i++)
@@ -95,12 +116,14 @@ static int pass(struct run_speculation *speculation, int32_t token, uint64_t n_l
                 struct run_failure *failure)
 {
     struct run_session *session = speculation->session;
-    const double started = run_seconds();
+    double started;
     size_t n_drafts;
     int code;
 
-    end_pass(speculation);
-    code = make_drafts(speculation, token, n_left, &n_drafts, failure);
+    code = end_pass(speculation, true, failure);
+    started = run_seconds();
+    if (code == 0)
+        code = make_drafts(speculation, token, n_left, &n_drafts, failure);
     if (code < 0)
         return code;
     speculation->tokens[0] = token;
@@ -112,17 +135,6 @@ static int pass(struct run_speculation *speculation, int32_t token, uint64_t n_l
     speculation->drafts[speculation->source].n_drafted += n_drafts;
     speculation->seconds = run_seconds() - started;
     return 0;
-}
-
-/* Account for the last pass. Without drafts, it shows every source how long a token takes. */
-static void learn(struct run_speculation *speculation)
-{
-    const uint32_t n_drafts = (uint32_t)speculation->n_tokens - 1;
-
-    for (int i = 0; i < RUN_N_DRAFT_SOURCES; i++)
-        if (n_drafts == 0 || i == (int)speculation->source)
-            run_draft_length_learn(&speculation->drafts[i].length, n_drafts,
-                                   (uint32_t)speculation->row, speculation->seconds);
 }
 
 int run_speculation_next(struct run_speculation *speculation, int32_t token, uint64_t n_left,
@@ -138,7 +150,5 @@ int run_speculation_next(struct run_speculation *speculation, int32_t token, uin
         speculation->drafts[speculation->source].n_accepted++;
         return 0;
     }
-    if (speculation->n_tokens > 0)
-        learn(speculation);
     return pass(speculation, token, n_left, failure);
 }

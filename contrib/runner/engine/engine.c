@@ -1,6 +1,7 @@
 #include "contrib/runner/engine/engine.h"
 
 #include "contrib/runner/engine/nextn.h"
+#include "contrib/runner/engine/rope_factors.h"
 
 #include <errno.h>
 #include <math.h>
@@ -28,6 +29,8 @@ struct run_engine {
     struct run_nextn nextn;
     struct run_failure nextn_failure;
     uint32_t n_vocab, n_context, n_batch, n_past;
+    uint32_t n_last;      /* tokens of the last pass */
+    bool can_rewind;      /* see struct run_engine_options */
     uint64_t token_bytes; /* see run_engine_token_bytes() */
     void (*on_layer)(void *user, uint32_t layer, uint32_t n_layers);
     void *user;
@@ -88,33 +91,6 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
     }
 }
 
-/*
- * Return the divisors of frequencies: one tensor for all lengths, or one for short and one for long
- * contexts. If windowed layers rotate more elements than the others, the others use the first
- * divisors only.
- */
-static const float *load_factors(struct run_loader *loader, const struct run_engine *engine,
-                                 const struct run_rotary_scaling *scaling, uint32_t n_rot)
-{
-    static const char *const places[] = {"", "blk.0."};
-    const char *name = engine->n_context > scaling->n_original ? "rope_factors_long.weight"
-                                                               : "rope_factors_short.weight";
-
-    for (size_t i = 0; i < 2; i++) {
-        snprintf(loader->prefix, sizeof loader->prefix, "%s", places[i]);
-        if (run_loader_has(loader, "rope_freqs.weight"))
-            name = "rope_freqs.weight";
-        if (run_loader_has(loader, name)) {
-            const uint32_t n_windowed = engine->hparams.n_rot_windowed / 2;
-            const bool is_wider = run_load_n_elements(loader, name) == n_windowed;
-
-            return run_load_vector(loader, name,
-                                   is_wider && n_windowed > n_rot / 2 ? n_windowed : n_rot / 2);
-        }
-    }
-    return NULL;
-}
-
 static void load_rotary(struct run_engine *engine, const struct run_metadata *metadata,
                         struct run_loader *loader)
 {
@@ -127,7 +103,8 @@ static void load_rotary(struct run_engine *engine, const struct run_metadata *me
         if (loader->code < 0)
             return;
         if (!is_windowed || !engine->hparams.architecture->window.is_unscaled)
-            scaling.factors = load_factors(loader, engine, &scaling, rotary->n_rot);
+            scaling.factors = run_load_rope_factors(
+                loader, &engine->hparams, engine->n_context > scaling.n_original, rotary->n_rot);
         if (run_rotary_make(rotary, &scaling) < 0)
             loader->code = run_fail_memory(loader->failure);
     }
@@ -230,6 +207,7 @@ static void choose_sizes(struct run_engine *engine, const struct run_engine_opti
                         : n_trained        ? n_trained
                                            : DEFAULT_CONTEXT;
     engine->n_batch = options->n_batch ? options->n_batch : DEFAULT_BATCH;
+    engine->can_rewind = options->can_rewind;
     engine->on_layer = options->on_layer;
     engine->user = options->user;
     if (engine->n_batch > MAX_BATCH)
@@ -314,16 +292,24 @@ void run_engine_reset(struct run_engine *engine)
         run_layer_reset(&engine->layers[i]);
 }
 
-void run_engine_rewind(struct run_engine *engine, uint32_t n_past)
+int run_engine_rewind(struct run_engine *engine, uint32_t n_past, struct run_failure *failure)
 {
+    const uint32_t n_kept = engine->n_last - (engine->n_past - n_past); /* of the last pass */
+    int code = 0;
+
+    for (uint32_t i = 0; i < engine->hparams.n_layer && code == 0; i++)
+        code = run_layer_rewind(&engine->layers[i], &engine->scratch, n_kept);
     engine->n_past = n_past; /* later tokens overwrite the keys and values after it */
+    engine->n_last = n_kept;
     run_nextn_rewind(&engine->nextn, n_past);
+    return code < 0 ? run_fail_memory(failure) : 0;
 }
 
 bool run_engine_can_rewind(const struct run_engine *engine)
 {
     for (uint32_t i = 0; i < engine->hparams.n_layer; i++)
-        if (run_layer_is_recurrent(&engine->layers[i]))
+        if (run_layer_is_recurrent(&engine->layers[i]) &&
+            !(engine->can_rewind && run_layer_can_rewind(&engine->layers[i])))
             return false;
     return true;
 }
@@ -403,6 +389,7 @@ static int feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n
         .n = n,
         .first = engine->n_past,
         .tokens = tokens,
+        .is_draft = engine->can_rewind && which == RUN_LOGITS_ALL && n > 1,
     };
     const size_t n_embd = engine->hparams.n_embd;
     float *x = run_scratch_take(&engine->scratch, n * n_embd * engine->hparams.n_streams);
@@ -431,6 +418,7 @@ static int feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n
     else if (which == RUN_LOGITS_LAST)
         predict(engine, x + (n - 1) * n_embd, 1, logits);
     engine->n_past += (uint32_t)n;
+    engine->n_last = (uint32_t)n;
     return 0;
 }
 

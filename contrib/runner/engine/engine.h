@@ -14,6 +14,7 @@ struct run_engine_options {
     uint32_t n_batch;    /* limit of the tokens computed at once; 0: 512 */
     uint32_t cache_type; /* of keys and values; see struct run_cache */
     bool has_nextn;      /* load the layer that run_engine_draft() uses, if the model has one */
+    bool can_rewind;     /* recurrent layers keep what run_engine_rewind() needs, if they can */
     /* Called before each layer of each batch, by the thread that feeds; NULL: no call. */
     void (*on_layer)(void *user, uint32_t layer, uint32_t n_layers);
     void *user;
@@ -60,10 +61,12 @@ uint64_t run_engine_token_bytes(const struct run_engine *engine);
 void run_engine_reset(struct run_engine *engine);
 
 /*
- * Forget the tokens after the first `n_past`, at most those fed. The engine must be able to rewind:
- * the state of recurrent layers cannot forget single tokens.
+ * Forget the tokens after the first `n_past`, at most those fed. The engine must be able to rewind.
+ * If it has recurrent layers, `n_past` must be after the first token of the last call of
+ * run_engine_feed(), which must have asked for all logits of at most a batch
+ * Returns 0 or -ENOMEM, and then the engine must be reset.
  */
-void run_engine_rewind(struct run_engine *engine, uint32_t n_past);
+int run_engine_rewind(struct run_engine *engine, uint32_t n_past, struct run_failure *failure);
 bool run_engine_can_rewind(const struct run_engine *engine);
 
 /*

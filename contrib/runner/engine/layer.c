@@ -116,6 +116,16 @@ bool run_layer_is_recurrent(const struct run_layer *layer)
     return run_mixers_are_recurrent(layer->mixers) || layer->feed_forward.channel_mix.is_there;
 }
 
+bool run_layer_can_rewind(const struct run_layer *layer)
+{
+    return run_mixers_can_rewind(layer->mixers) && !layer->feed_forward.channel_mix.is_there;
+}
+
+int run_layer_rewind(struct run_layer *layer, struct run_scratch *scratch, size_t n)
+{
+    return run_mixers_rewind(layer->mixers, scratch, n);
+}
+
 static void add(float *x, const float *difference, size_t n, float scale)
 {
 #pragma omp simd

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void load_products(struct run_loader *loader, const struct run_hparams *hparams,
@@ -137,24 +138,23 @@ static void activate_steps(const struct run_delta_net_layer *layer, size_t n, fl
     }
 }
 
-static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+/* The inputs of n tokens: [n][n_channels], [n][heads], [n][heads]. */
+struct inputs {
+    float *qkv, *beta, *alpha;
+};
+
+/* found = the results of the heads, [n][n_value]. */
+static int recur(struct run_delta_net_layer *layer, struct run_scratch *scratch,
+                 const struct inputs *in, size_t n, float *found)
 {
-    struct run_delta_net_layer *layer = mixer;
     const struct run_delta_rule *rule = &layer->rule;
-    const size_t n = pass->n, n_channels = layer->convolution.n_channels;
-    float *qkv = run_scratch_take(pass->scratch, n * n_channels);
-    float *convolved = run_scratch_take(pass->scratch, n * n_channels);
-    float *z = run_scratch_take(pass->scratch, n * layer->n_value);
-    float *beta = run_scratch_take(pass->scratch, n * rule->n_heads);
-    float *alpha = run_scratch_take(pass->scratch, n * rule->n_heads);
-    float *found = run_scratch_take(pass->scratch, n * layer->n_value);
+    const size_t n_channels = layer->convolution.n_channels;
+    float *convolved = run_scratch_take(scratch, n * n_channels);
     struct run_delta_rows rows;
 
-    if (!qkv || !convolved || !z || !beta || !alpha || !found ||
-        project(layer, pass, x, qkv, z) < 0 || project_steps(layer, pass, x, beta, alpha) < 0)
+    if (!convolved)
         return -ENOMEM;
-    activate_steps(layer, n, beta, alpha);
-    run_convolve(&layer->convolution, qkv, n_channels, n, convolved);
+    run_convolve(&layer->convolution, in->qkv, n_channels, n, convolved);
     run_activate(RUN_SILU, NULL, convolved, n * n_channels);
     /* Queries and keys are adjacent. */
     run_l2_norm(convolved, n, 2 * rule->n_heads_k, rule->width_k, n_channels, RUN_L2_EPSILON);
@@ -163,10 +163,101 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
         .k = convolved + layer->n_key,
         .v = convolved + 2 * layer->n_key,
         .stride = n_channels,
-        .decay = alpha,
-        .beta = beta,
+        .decay = in->alpha,
+        .beta = in->beta,
     };
     run_delta_rule(&layer->rule, &rows, n, found);
+    return 0;
+}
+
+static size_t n_state(const struct run_delta_net_layer *layer)
+{
+    return layer->n_value * layer->rule.width_k;
+}
+
+static size_t n_past(const struct run_delta_net_layer *layer)
+{
+    return (layer->convolution.n_taps - 1) * layer->convolution.n_channels;
+}
+
+static struct inputs kept_inputs(const struct run_delta_net_layer *layer)
+{
+    const struct run_delta_net_kept *kept = &layer->kept;
+    float *beta = kept->inputs + kept->n * layer->convolution.n_channels;
+
+    return (struct inputs){kept->inputs, beta, beta + kept->n * layer->rule.n_heads};
+}
+
+static int keep(struct run_delta_net_layer *layer, const struct inputs *in, size_t n)
+{
+    struct run_delta_net_kept *kept = &layer->kept;
+    const size_t n_channels = layer->convolution.n_channels, n_heads = layer->rule.n_heads;
+    struct inputs to;
+
+    if (!kept->memory)
+        kept->memory = calloc(n_state(layer) + n_past(layer), sizeof(float));
+    if (!kept->memory)
+        return -ENOMEM;
+    if (n > kept->n_room) {
+        free(kept->inputs);
+        kept->inputs = calloc(n * (n_channels + 2 * n_heads), sizeof(float));
+        kept->n_room = kept->inputs ? n : 0;
+    }
+    if (!kept->inputs)
+        return -ENOMEM;
+    kept->n = n;
+    memcpy(kept->memory, layer->rule.state, n_state(layer) * sizeof(float));
+    memcpy(kept->memory + n_state(layer), layer->convolution.past, n_past(layer) * sizeof(float));
+    to = kept_inputs(layer);
+    memcpy(to.qkv, in->qkv, n * n_channels * sizeof(float));
+    memcpy(to.beta, in->beta, n * n_heads * sizeof(float));
+    memcpy(to.alpha, in->alpha, n * n_heads * sizeof(float));
+    return 0;
+}
+
+static int rewind_tokens(void *mixer, struct run_scratch *scratch, size_t n)
+{
+    struct run_delta_net_layer *layer = mixer;
+    const struct run_scratch_mark mark = run_scratch_mark(scratch);
+    const struct inputs in = kept_inputs(layer);
+    float *found = run_scratch_take(scratch, n * layer->n_value);
+    int code;
+
+    memcpy(layer->rule.state, layer->kept.memory, n_state(layer) * sizeof(float));
+    memcpy(layer->convolution.past, layer->kept.memory + n_state(layer),
+           n_past(layer) * sizeof(float));
+    code = found ? recur(layer, scratch, &in, n, found) : -ENOMEM;
+    run_scratch_release(scratch, mark);
+    return code;
+}
+
+static void free_kept(void *mixer)
+{
+    struct run_delta_net_layer *layer = mixer;
+
+    free(layer->kept.memory);
+    free(layer->kept.inputs);
+}
+
+static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+{
+    struct run_delta_net_layer *layer = mixer;
+    const struct run_delta_rule *rule = &layer->rule;
+    const size_t n = pass->n, n_channels = layer->convolution.n_channels;
+    const struct inputs in = {.qkv = run_scratch_take(pass->scratch, n * n_channels),
+                              .beta = run_scratch_take(pass->scratch, n * rule->n_heads),
+                              .alpha = run_scratch_take(pass->scratch, n * rule->n_heads)};
+    float *z = run_scratch_take(pass->scratch, n * layer->n_value);
+    float *found = run_scratch_take(pass->scratch, n * layer->n_value);
+
+    if (!in.qkv || !in.beta || !in.alpha || !z || !found ||
+        project(layer, pass, x, in.qkv, z) < 0 ||
+        project_steps(layer, pass, x, in.beta, in.alpha) < 0)
+        return -ENOMEM;
+    activate_steps(layer, n, in.beta, in.alpha);
+    if ((pass->is_draft && keep(layer, &in, n) < 0) ||
+        recur(layer, pass->scratch, &in, n, found) < 0)
+        return -ENOMEM;
     run_norm_apply(&layer->norm, found, n * rule->n_heads, rule->width_v, found);
     run_activate_gated(RUN_SILU, z, found, n * layer->n_value);
     run_linear_apply(&layer->out, 0, z, n, out);
@@ -180,4 +271,6 @@ const struct run_mixer_ops run_delta_net_mixer = {
     .load = load,
     .apply = apply,
     .reset = reset,
+    .rewind = rewind_tokens,
+    .free = free_kept,
 };

@@ -9,6 +9,13 @@
 /* Added to the squared length of queries and keys before they are normalized. */
 #define RUN_L2_EPSILON 1e-6f
 
+/* What a rewind needs: the memory before the last pass, and the inputs of its tokens. */
+struct run_delta_net_kept {
+    float *memory;    /* the rule's state, then the convolution's past */
+    float *inputs;    /* of each token: qkv, beta, alpha */
+    size_t n_room, n; /* tokens */
+};
+
 struct run_delta_net_layer {
     size_t n_key, n_value;         /* of all heads together */
     struct run_linear qkv, z;      /* [n_embd] to the convolution's input, and to gates, or … */
@@ -20,6 +27,7 @@ struct run_delta_net_layer {
     struct run_delta_rule rule;
     struct run_norm_layer norm; /* norm of each head's result */
     struct run_linear out;      /* [n_value] to [n_embd] */
+    struct run_delta_net_kept kept;
 };
 
 extern const struct run_mixer_ops run_delta_net_mixer;

@@ -111,6 +111,24 @@ bool run_mixers_are_recurrent(const struct run_mixers *mixers)
     return false;
 }
 
+bool run_mixers_can_rewind(const struct run_mixers *mixers)
+{
+    for (size_t i = 0; i < mixers->n; i++)
+        if (mixers->list[i].ops->reset && !mixers->list[i].ops->rewind)
+            return false;
+    return true;
+}
+
+int run_mixers_rewind(const struct run_mixers *mixers, struct run_scratch *scratch, size_t n)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < mixers->n && code == 0; i++)
+        if (mixers->list[i].ops->rewind)
+            code = mixers->list[i].ops->rewind(mixers->list[i].state, scratch, n);
+    return code;
+}
+
 void run_mixers_free(const struct run_mixers *mixers)
 {
     for (size_t i = 0; i < mixers->n; i++)

@@ -46,6 +46,12 @@ struct run_mixer_ops {
     void (*reset)(void *mixer);
 
     /*
+     * Forget all but the first n tokens of the last pass, which had is_draft. Returns 0 or -ENOMEM.
+     * NULL if the mixer cannot do that.
+     */
+    int (*rewind)(void *mixer, struct run_scratch *scratch, size_t n);
+
+    /*
      * Free memory that the model does not own; NULL if there is none. Also called after a failed
      * load.
      */
@@ -67,6 +73,10 @@ void run_mixers_reset(const struct run_mixers *mixers);
 
 /* Return true if a mixer needs a reset to forget earlier tokens. */
 bool run_mixers_are_recurrent(const struct run_mixers *mixers);
+
+/* Rewind the recurrent mixers, if all of them can; see struct run_mixer_ops. */
+bool run_mixers_can_rewind(const struct run_mixers *mixers);
+int run_mixers_rewind(const struct run_mixers *mixers, struct run_scratch *scratch, size_t n);
 
 void run_mixers_free(const struct run_mixers *mixers);
 

@@ -30,6 +30,7 @@ struct run_pass {
     size_t n;                        /* tokens of this batch */
     size_t first;                    /* position of the first */
     const int32_t *tokens;           /* [n] */
+    bool is_draft; /* the last tokens may be forgotten: recurrent mixers keep what that needs */
     float *first_values; /* [n][n_embd]: RWKV 7's values of the first layer, which the others use */
     const float *embeddings; /* [n][n_embd]; only with RUN_LAYER_SCALES_EMBEDDINGS */
     const float *per_layer;  /* [n][n_layer][n_per_layer]; NULL without per-layer embeddings */

@@ -20,39 +20,101 @@ static struct run_failure failure;
 static float logits[(1 + N_DRAFTS) * N_VOCAB], expected[N_VOCAB];
 static uint32_t random_state = 1;
 
+struct shape {
+    const char *name;
+    uint64_t ne0, ne1;
+    float scale;
+};
+
+static void make_tensors(int layer, const struct shape *shapes, size_t n)
+{
+    char name[64];
+
+    for (size_t i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "blk.%d.%s.weight", layer, shapes[i].name);
+        run_files_random(&files, name, shapes[i].ne0, shapes[i].ne1, 0, shapes[i].scale);
+    }
+}
+
 static void make_layer(int layer)
 {
-    static const struct {
-        const char *name;
-        uint64_t ne0, ne1;
-        float scale;
-    } tensors[] = {
+    static const struct shape shapes[] = {
         {"attn_norm", N_EMBD, 0, 2},        {"attn_q", N_EMBD, N_EMBD, 0.3f},
         {"attn_k", N_EMBD, N_EMBD, 0.3f},   {"attn_v", N_EMBD, N_EMBD, 0.3f},
         {"attn_output", N_EMBD, N_EMBD, 1}, {"ffn_norm", N_EMBD, 0, 2},
         {"ffn_gate", N_EMBD, N_FF, 0.3f},   {"ffn_up", N_EMBD, N_FF, 0.3f},
         {"ffn_down", N_FF, N_EMBD, 0.3f},
     };
-    char name[64];
 
-    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
-        snprintf(name, sizeof name, "blk.%d.%s.weight", layer, tensors[i].name);
-        run_files_random(&files, name, tensors[i].ne0, tensors[i].ne1, 0, tensors[i].scale);
-    }
+    make_tensors(layer, shapes, COUNT(shapes));
 }
 
-static void make_nextn(const char *what, uint64_t ne0, uint64_t ne1, float scale)
+/* A gated delta net of 4 heads, with keys of 5 elements for 2 of them and values of 6. */
+static void make_delta_net(int layer)
 {
+    static const struct shape shapes[] = {
+        {"attn_norm", N_EMBD, 0, 2},
+        {"attn_qkv", N_EMBD, 44, 0.3f},
+        {"attn_gate", N_EMBD, 24, 0.3f},
+        {"ssm_beta", N_EMBD, 4, 0.3f},
+        {"ssm_alpha", N_EMBD, 4, 0.3f},
+        {"ssm_conv1d", 4, 44, 1},
+        {"ssm_norm", 6, 0, 2},
+        {"ssm_out", 24, N_EMBD, 1},
+        {"post_attention_norm", N_EMBD, 0, 2},
+        {"ffn_gate", N_EMBD, N_FF, 0.3f},
+        {"ffn_up", N_EMBD, N_FF, 0.3f},
+        {"ffn_down", N_FF, N_EMBD, 0.3f},
+    };
+    static const float decays[] = {-0.05f, -0.1f, -0.2f, -0.5f}, biases[] = {0, 0.2f, -0.2f, 1};
     char name[64];
 
-    snprintf(name, sizeof name, "blk.%d.nextn.%s.weight", N_LAYER, what);
-    run_files_random(&files, name, ne0, ne1, 0, scale);
+    make_tensors(layer, shapes, COUNT(shapes));
+    snprintf(name, sizeof name, "blk.%d.ssm_a", layer);
+    run_files_floats(&files, name, COUNT(decays), 0, 0, decays);
+    snprintf(name, sizeof name, "blk.%d.ssm_dt.bias", layer);
+    run_files_floats(&files, name, COUNT(biases), 0, 0, biases);
+}
+
+/* The attention beside delta nets, with gates. */
+static void make_gated_attention(int layer)
+{
+    static const struct shape shapes[] = {
+        {"attn_norm", N_EMBD, 0, 2},
+        {"attn_q", N_EMBD, 2ULL * N_EMBD, 0.3f},
+        {"attn_k", N_EMBD, N_EMBD, 0.3f},
+        {"attn_v", N_EMBD, N_EMBD, 0.3f},
+        {"attn_q_norm", N_EMBD / N_HEAD, 0, 2},
+        {"attn_k_norm", N_EMBD / N_HEAD, 0, 2},
+        {"attn_output", N_EMBD, N_EMBD, 1},
+        {"post_attention_norm", N_EMBD, 0, 2},
+        {"ffn_gate", N_EMBD, N_FF, 0.3f},
+        {"ffn_up", N_EMBD, N_FF, 0.3f},
+        {"ffn_down", N_FF, N_EMBD, 0.3f},
+    };
+
+    make_tensors(layer, shapes, COUNT(shapes));
+}
+
+static void make_nextn(void)
+{
+    static const struct shape shapes[] = {
+        {"nextn.eh_proj", 2ULL * N_EMBD, N_EMBD, 1},
+        {"nextn.enorm", N_EMBD, 0, 2},
+        {"nextn.hnorm", N_EMBD, 0, 2},
+    };
+
+    make_tensors(N_LAYER, shapes, COUNT(shapes));
 }
 
 static struct run_engine *open_engine(bool has_nextn)
 {
     const struct run_engine_options engine_options = {
-        .n_batch = 1 + N_DRAFTS, .cache_type = DEQUANT_F16, .has_nextn = has_nextn};
+        .n_batch = 1 + N_DRAFTS,
+        .cache_type = DEQUANT_F16,
+        .can_rewind = has_nextn,
+        .has_nextn = has_nextn,
+    };
     struct run_engine *opened;
 
     cr_assert_eq(run_engine_open(tree.metadata, tree.weights, &engine_options, &opened, &failure),
@@ -60,25 +122,26 @@ static struct run_engine *open_engine(bool has_nextn)
     return opened;
 }
 
-static void begin(void)
+static void make_model(const char *name)
 {
-    char text[500];
+    char text[700];
 
     run_files_make(&files);
     snprintf(text, sizeof text,
-             "{\"general.architecture\": \"mimo2\", \"mimo2.block_count\": %d, "
-             "\"mimo2.nextn_predict_layers\": 1, \"mimo2.embedding_length\": %d, "
-             "\"mimo2.attention.head_count\": %d, \"mimo2.context_length\": %d, "
-             "\"mimo2.attention.layer_norm_rms_epsilon\": 1e-6}",
-             N_LAYER + 1, N_EMBD, N_HEAD, N_CONTEXT);
+             "{\"general.architecture\": \"%s\", \"%s.block_count\": %d, "
+             "\"%s.nextn_predict_layers\": 1, \"%s.embedding_length\": %d, "
+             "\"%s.attention.head_count\": %d, \"%s.context_length\": %d, "
+             "\"%s.attention.layer_norm_rms_epsilon\": 1e-6, \"%s.ssm.group_count\": 2}",
+             name, name, N_LAYER + 1, name, name, N_EMBD, name, N_HEAD, name, N_CONTEXT, name,
+             name);
     run_files_metadata(&files, text);
     run_files_random(&files, "token_embd.weight", N_EMBD, N_VOCAB, 0, 1);
     run_files_random(&files, "output_norm.weight", N_EMBD, 0, 0, 2);
-    for (int i = 0; i <= N_LAYER; i++)
-        make_layer(i);
-    make_nextn("eh_proj", 2ULL * N_EMBD, N_EMBD, 1);
-    make_nextn("enorm", N_EMBD, 0, 2);
-    make_nextn("hnorm", N_EMBD, 0, 2);
+    make_nextn();
+}
+
+static void open_model(void)
+{
     tree = run_files_open(&files);
     engine = open_engine(true);
     plain = open_engine(false);
@@ -93,6 +156,23 @@ static void begin(void)
     run_speculation_begin(&session, &speculation);
 }
 
+static void begin(void)
+{
+    make_model("mimo2");
+    for (int i = 0; i <= N_LAYER; i++)
+        make_layer(i);
+    open_model();
+}
+
+static void begin_recurrent(void)
+{
+    make_model("qwen35");
+    make_delta_net(0);
+    for (int i = 1; i <= N_LAYER; i++)
+        make_gated_attention(i);
+    open_model();
+}
+
 static void end(void)
 {
     run_speculation_free(&speculation);
@@ -103,6 +183,7 @@ static void end(void)
 }
 
 TestSuite(run_speculation, .init = begin, .fini = end);
+TestSuite(run_speculation_recurrent, .init = begin_recurrent, .fini = end);
 
 static uint32_t random_below(uint32_t n)
 {
@@ -150,7 +231,7 @@ static int32_t drafted(void)
                                                       : RUN_NO_TOKEN;
 }
 
-Test(run_speculation, logits_are_those_without_drafts)
+static void check_drafts_by_lookup(void)
 {
     static const int32_t prompt[] = {1, 2, 3, 4, 5, 1, 2, 3};
     size_t n_wrong = 0;
@@ -171,6 +252,18 @@ Test(run_speculation, logits_are_those_without_drafts)
     cr_expect_gt(speculation.drafts[RUN_DRAFT_LOOKUP].n_accepted, 100u);
     cr_expect_gt(n_wrong, 10u);
     cr_expect_eq(run_engine_n_past(engine), (uint32_t)N_CONTEXT);
+}
+
+Test(run_speculation, logits_are_those_without_drafts)
+{
+    check_drafts_by_lookup();
+}
+
+Test(run_speculation_recurrent, logits_are_those_without_drafts)
+{
+    cr_assert(run_engine_can_rewind(engine));
+    cr_assert_not(run_engine_can_rewind(plain), "it was opened without");
+    check_drafts_by_lookup();
 }
 
 Test(run_speculation, a_prompt_after_wrong_drafts)
@@ -230,7 +323,7 @@ static void use(uint32_t sources)
     run_speculation_begin(&session, &speculation);
 }
 
-Test(run_speculation, drafts_of_the_nextn_layer)
+static void check_drafts_by_nextn(void)
 {
     static const int32_t prompt[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18};
     struct run_drafts *drafts = &speculation.drafts[RUN_DRAFT_NEXTN];
@@ -255,6 +348,16 @@ Test(run_speculation, drafts_of_the_nextn_layer)
     cr_expect_eq(speculation.drafts[RUN_DRAFT_LOOKUP].n_drafted, 0u);
     cr_expect_eq(speculation.lookup.text.n, 0u, "no text is kept");
     cr_expect_eq(run_engine_n_past(engine), (uint32_t)N_CONTEXT);
+}
+
+Test(run_speculation, drafts_of_the_nextn_layer)
+{
+    check_drafts_by_nextn();
+}
+
+Test(run_speculation_recurrent, drafts_of_the_nextn_layer)
+{
+    check_drafts_by_nextn();
 }
 
 Test(run_speculation, lookup_goes_first)
