@@ -70,6 +70,12 @@ class Built:
                              ("attn_output", N_EMBD, N_EMBD)):
             self.tensor(f"blk.{index}.{name}.weight", *shape)
 
+    def biases(self, index=0, type_id=F32):
+        """Those of attention, after layer()."""
+        for name in "qkv":
+            self.tensor(f"blk.{index}.attn_{name}.bias",
+                        self.arrays[f"blk.{index}.attn_{name}.weight"].shape[0], type_id=type_id)
+
     def feed_forward(self, index=0):
         for name, *shape in (("gate", N_FF, N_EMBD), ("up", N_FF, N_EMBD), ("down", N_EMBD, N_FF)):
             self.tensor(f"blk.{index}.ffn_{name}.weight", *shape)

@@ -56,7 +56,7 @@ class CheckpointTest(CheckpointTestCase):
         """BF16 would round them."""
         built = llama(n_layer=4)
         for i, type_id in enumerate((F64, I16, I32, I64)):
-            built.tensor(f"blk.{i}.attn_q.bias", N_EMBD, type_id=type_id)
+            built.biases(i, type_id)
         arrays, dtypes = read_safetensors(os.path.join(self.open(built), "model.safetensors"))
         for i in range(4):
             name = f"model.layers.{i}.self_attn.q_proj.bias"
@@ -172,6 +172,8 @@ class CheckpointTest(CheckpointTestCase):
         built.file.tensor(b"blk.0.ssm_a", [2, 16], F32, decay.tobytes())
         built.tensor("blk.0.ssm_in.weight", 32, N_EMBD)
         built.tensor("blk.0.ssm_out.weight", N_EMBD, 16)
+        for name, *shape in (("x.weight", 7, 16), ("dt.weight", 16, 3), ("dt.bias", 16), ("d", 16)):
+            built.tensor(f"blk.0.ssm_{name}", *shape)
         convolution = built.tensor("blk.0.ssm_conv1d.weight", 16, 4)
         hf = self.open(built)
         arrays, _ = read_safetensors(os.path.join(hf, "model.safetensors"))
@@ -288,7 +290,7 @@ class CheckpointTest(CheckpointTestCase):
             built.layer()
             built.feed_forward()
             if has_bias:
-                built.tensor("blk.0.attn_q.bias", N_EMBD)
+                built.biases()
             self.assertIs(has_bias, self.config(self.open(built))["attention_bias"])
             mounting.unmount(self.mountpoint)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """hf.unsupported.txt: the reasons why a model has no checkpoint."""
 
+import os
 import unittest
 
 import mounting
@@ -8,6 +9,12 @@ from checkpoint_models import N_EMBD, N_FF, N_HEAD, Built, CheckpointTestCase, l
 from gguf_file import ARRAY, FLOAT32, STRING, UINT32, Array
 
 setUpModule = mounting.require_fuse
+
+
+def biased():
+    built = llama()
+    built.biases()
+    return built
 
 
 @unittest.skipUnless(numpy, "NumPy is missing")
@@ -52,14 +59,31 @@ class UnsupportedTest(CheckpointTestCase):
 
     def test_layers_that_differ(self):
         """What a layer of the same kind has, transformers expects in all of them."""
-        def biased():
-            built = llama(n_layer=2)
-            for i in range(2):
-                built.tensor(f"blk.{i}.attn_q.bias", N_EMBD)
+        self.expect_missing(lambda: llama(n_layer=2), "blk.0.attn_norm.weight",
+                            "blk.1.attn_norm.weight", "blk.1.ffn_norm.weight")
+
+    def test_layers_without_a_part(self):
+        """What all layers lack: gates, biases, and the inner tensors of recurrent layers."""
+        def mamba():
+            built = Built("mamba", **{"attention.head_count": None, "ssm.conv_kernel": 4,
+                                      "ssm.state_size": 2, "ssm.inner_size": 16,
+                                      "ssm.time_step_rank": 1})
+            built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
+            built.rest()
+            for name, *shape in (("attn_norm.weight", N_EMBD), ("ssm_in.weight", 32, N_EMBD),
+                                 ("ssm_conv1d.weight", 16, 4), ("ssm_x.weight", 5, 16),
+                                 ("ssm_dt.weight", 16, 1), ("ssm_dt.bias", 16), ("ssm_a", 16, 2),
+                                 ("ssm_d", 16), ("ssm_out.weight", N_EMBD, 16)):
+                built.tensor(f"blk.0.{name}", *shape)
             return built
 
-        self.expect_missing(biased, "blk.0.ffn_gate.weight", "blk.1.ffn_norm.weight",
-                            "blk.1.attn_q.bias")
+        hf = self.open(mamba())
+        self.assertTrue(os.path.exists(os.path.join(hf, "model.safetensors")))
+        mounting.unmount(self.mountpoint)
+        self.expect_missing(mamba, *(f"blk.0.ssm_{name}" for name in (
+            "in.weight", "out.weight", "conv1d.weight", "x.weight", "dt.weight", "dt.bias", "a", "d")))
+        self.expect_missing(biased, "blk.0.ffn_gate.weight", "blk.0.attn_q.bias", "blk.0.attn_k.bias",
+                            "blk.0.attn_v.bias")
 
     def test_number_of_experts(self):
         """The key counts those of one tensor, or the tensors of the first files."""

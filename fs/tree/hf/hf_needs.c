@@ -60,40 +60,92 @@ static bool has_any(const struct fs_hf_presence *presence, uint64_t layer)
 #define MAX_CHOICES 4
 
 struct need {
-    const char *of; /* pattern of the tensor that needs one of those; NULL: every layer does */
+    const char *of[2]; /* patterns of the tensors that need one of those; none: every layer does */
     const char *any[MAX_CHOICES];
-    enum { ALWAYS, IF_TWO_BLOCKS, IF_OWN_KV } when;
+    enum { ALWAYS, IF_TWO_BLOCKS, IF_OWN_KV, IF_GATED } when;
 };
 
 static const struct need needs[] = {
-    {NULL,
+    {{NULL},
      {"blk.%.attn_output.weight", "blk.%.ssm_out.weight", "blk.%.shortconv.out_proj.weight"},
      IF_TWO_BLOCKS},
-    {NULL,
+    {{NULL},
      {"blk.%.ffn_down.weight", "blk.%.ffn_down_exps.weight", "blk.%.ffn_down.#.weight",
       "blk.%.ffn_down_shexp.weight"},
      IF_TWO_BLOCKS},
-    {"blk.%.attn_output.weight",
+    {{"blk.%.attn_output.weight"},
      {"blk.%.attn_q.weight", "blk.%.attn_qkv.weight", "blk.%.attn_q_b.weight"},
      ALWAYS},
-    {"blk.%.attn_q_b.weight", {"blk.%.attn_q_a.weight"}, ALWAYS},
-    {"blk.%.attn_q_b.weight", {"blk.%.attn_kv_a_mqa.weight"}, ALWAYS},
-    {"blk.%.attn_kv_a_mqa.weight", {"blk.%.attn_kv_b.weight", "blk.%.attn_k_b.weight"}, ALWAYS},
-    {"blk.%.attn_q.weight", {"blk.%.attn_k.weight", "blk.%.attn_kv_a_mqa.weight"}, IF_OWN_KV},
-    {"blk.%.attn_k.weight", {"blk.%.attn_v.weight"}, IF_OWN_KV},
-    {"blk.%.ssm_out.weight", {"blk.%.ssm_in.weight", "blk.%.attn_qkv.weight"}, ALWAYS},
-    {"blk.%.shortconv.out_proj.weight", {"blk.%.shortconv.in_proj.weight"}, ALWAYS},
-    {"blk.%.shortconv.out_proj.weight", {"blk.%.shortconv.conv.weight"}, ALWAYS},
-    {"blk.%.ffn_down.weight", {"blk.%.ffn_up.weight"}, ALWAYS},
-    {"blk.%.ffn_down.#.weight", {"blk.%.ffn_up.#.weight"}, ALWAYS},
-    {"blk.%.ffn_down_exps.weight",
+    {{"blk.%.attn_qkv.weight"}, {"blk.%.attn_output.weight", "blk.%.ssm_out.weight"}, ALWAYS},
+    {{"blk.%.attn_kv_a_mqa.weight"}, {"blk.%.attn_kv_b.weight", "blk.%.attn_k_b.weight"}, ALWAYS},
+    {{"blk.%.attn_q.weight"}, {"blk.%.attn_k.weight", "blk.%.attn_kv_a_mqa.weight"}, IF_OWN_KV},
+    {{"blk.%.attn_k.weight"}, {"blk.%.attn_v.weight"}, IF_OWN_KV},
+    {{"blk.%.attn_q_norm.weight"}, {"blk.%.attn_k_norm.weight"}, IF_OWN_KV},
+    {{"blk.%.ssm_out.weight"}, {"blk.%.ssm_in.weight", "blk.%.attn_qkv.weight"}, ALWAYS},
+    {{"blk.%.ffn_down.weight"}, {"blk.%.ffn_gate.weight"}, IF_GATED},
+    {{"blk.%.ffn_down_exps.weight"},
      {"blk.%.ffn_up_exps.weight", "blk.%.ffn_gate_up_exps.weight"},
      ALWAYS},
-    {"blk.%.ffn_down_exps.weight", {"blk.%.ffn_gate_inp.weight"}, ALWAYS},
-    {"blk.%.ffn_down_shexp.weight", {"blk.%.ffn_up_shexp.weight"}, ALWAYS},
+    {{"blk.%.ffn_down_exps.weight"},
+     {"blk.%.ffn_gate_exps.weight", "blk.%.ffn_gate_up_exps.weight"},
+     ALWAYS},
 };
 
 #define N_NEEDS (sizeof needs / sizeof *needs)
+
+/* Tensors that a layer has with others. */
+static const struct {
+    const char *of[2];
+    const char *all[16];
+} companions[] = {
+    {{"blk.%.attn_q.weight"}, {"blk.%.attn_output.weight"}},
+    {{"blk.%.attn_k_norm.weight"}, {"blk.%.attn_q_norm.weight"}},
+    {{"blk.%.attn_q_a.weight"}, {"blk.%.attn_q_b.weight"}},
+    {{"blk.%.attn_q_b.weight"},
+     {"blk.%.attn_q_a.weight", "blk.%.attn_q_a_norm.weight", "blk.%.attn_kv_a_mqa.weight"}},
+    {{"blk.%.attn_kv_a_mqa.weight"},
+     {"blk.%.attn_output.weight", "blk.%.attn_kv_a_norm.weight", "blk.%.indexer.k_norm.weight",
+      "blk.%.indexer.k_norm.bias", "blk.%.indexer.proj.weight", "blk.%.indexer.attn_k.weight",
+      "blk.%.indexer.attn_q_b.weight"}},
+    {{"blk.%.attn_q.bias"}, {"blk.%.attn_k.bias", "blk.%.attn_v.bias"}},
+    {{"blk.%.attn_k.bias"}, {"blk.%.attn_q.bias"}},
+    {{"blk.%.attn_v.bias"}, {"blk.%.attn_q.bias"}},
+    {{"blk.%.attn_norm.bias", "blk.%.ffn_norm.weight"}, {"blk.%.ffn_norm.bias"}},
+    {{"blk.%.attn_norm.bias", "blk.%.attn_norm_2.weight"}, {"blk.%.attn_norm_2.bias"}},
+    {{"blk.%.ffn_norm.bias"}, {"blk.%.attn_norm.bias"}},
+
+    {{"blk.%.ssm_in.weight"}, {"blk.%.ssm_out.weight"}},
+    {{"blk.%.ssm_out.weight"},
+     {"blk.%.ssm_a", "blk.%.ssm_d", "blk.%.ssm_conv1d.weight", "blk.%.ssm_x.weight",
+      "blk.%.ssm_dt.weight", "blk.%.ssm_dt.bias", "blk.%.ssm_b_norm.weight",
+      "blk.%.ssm_c_norm.weight", "blk.%.ssm_dt_norm.weight", "blk.%.ssm_ba.weight",
+      "blk.%.ssm_alpha.weight", "blk.%.ssm_beta.weight", "blk.%.attn_gate.weight"}},
+    /* linear attention of Kimi */
+    {{"blk.%.ssm_conv1d_q.weight"},
+     {"blk.%.ssm_a", "blk.%.ssm_dt.bias", "blk.%.ssm_conv1d_k.weight", "blk.%.ssm_conv1d_v.weight",
+      "blk.%.ssm_beta.weight", "blk.%.ssm_f_a.weight", "blk.%.ssm_f_b.weight",
+      "blk.%.ssm_g_a.weight", "blk.%.ssm_g_b.weight", "blk.%.ssm_norm.weight"}},
+    {{"blk.%.ssm_a"}, {"blk.%.ssm_conv1d_q.weight"}},
+    {{"blk.%.shortconv.out_proj.weight"},
+     {"blk.%.shortconv.in_proj.weight", "blk.%.shortconv.conv.weight"}},
+    {{"blk.%.shortconv.in_proj.weight"}, {"blk.%.shortconv.out_proj.weight"}},
+
+    {{"blk.%.ffn_up.weight"}, {"blk.%.ffn_down.weight"}},
+    {{"blk.%.ffn_down.weight"}, {"blk.%.ffn_up.weight"}},
+    {{"blk.%.ffn_up.bias"}, {"blk.%.ffn_down.bias"}},
+    {{"blk.%.ffn_down.bias"}, {"blk.%.ffn_up.bias"}},
+    {{"blk.%.ffn_down.bias", "blk.%.ffn_gate.weight"}, {"blk.%.ffn_gate.bias"}},
+    {{"blk.%.ffn_down.#.weight"}, {"blk.%.ffn_up.#.weight", "blk.%.ffn_gate.#.weight"}},
+    {{"blk.%.ffn_up_exps.weight"}, {"blk.%.ffn_down_exps.weight"}},
+    {{"blk.%.ffn_gate_up_exps.weight"}, {"blk.%.ffn_down_exps.weight"}},
+    {{"blk.%.ffn_down_exps.weight"}, {"blk.%.ffn_gate_inp.weight"}},
+    {{"blk.%.ffn_up_exps.bias"}, {"blk.%.ffn_down_exps.bias", "blk.%.ffn_gate_exps.bias"}},
+    {{"blk.%.ffn_down_exps.bias"}, {"blk.%.ffn_up_exps.bias", "blk.%.ffn_gate_inp.bias"}},
+    {{"blk.%.ffn_up_shexp.weight"}, {"blk.%.ffn_down_shexp.weight"}},
+    {{"blk.%.ffn_down_shexp.weight"}, {"blk.%.ffn_up_shexp.weight", "blk.%.ffn_gate_shexp.weight"}},
+};
+
+#define N_COMPANIONS (sizeof companions / sizeof *companions)
 
 /* The rule for a pattern of a need, and the suffix that follows the rule's pattern. */
 struct place {
@@ -123,7 +175,8 @@ static bool has(const struct fs_hf_presence *presence, uint64_t layer, const str
 static bool is_needed(const struct fs_hf_row *row, const struct need *need)
 {
     return need->when == ALWAYS || (need->when == IF_TWO_BLOCKS && !row->has_one_block) ||
-           (need->when == IF_OWN_KV && !row->shares_kv);
+           (need->when == IF_OWN_KV && !row->shares_kv) ||
+           (need->when == IF_GATED && !row->has_no_gate);
 }
 
 /* Add a line if a layer has none of the tensors of which it needs one. */
@@ -147,15 +200,33 @@ static int check_layer(const struct fs_hf_presence *presence, const struct need 
 static int check_need(const struct fs_hf_presence *presence, const struct need *need,
                       struct gguf_buffer *obstacles)
 {
-    const struct place of = find_place(presence->row, need->of);
+    const struct place of[2] = {find_place(presence->row, need->of[0]),
+                                find_place(presence->row, need->of[1])};
     struct place places[MAX_CHOICES];
     int result = 0;
 
     for (size_t i = 0; i < MAX_CHOICES; i++)
         places[i] = find_place(presence->row, need->any[i]);
     for (uint64_t i = 0; result == 0 && i < presence->n_layer; i++) {
-        if (need->of ? has(presence, i, &of) : has_any(presence, i))
+        if (has_any(presence, i) && (!need->of[0] || has(presence, i, &of[0])) &&
+            (!need->of[1] || has(presence, i, &of[1])))
             result = check_layer(presence, need, places, i, obstacles);
+    }
+    return result;
+}
+
+static int check_companions(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < N_COMPANIONS; i++) {
+        const char *const *all = companions[i].all;
+
+        for (size_t j = 0; result == 0 && j < sizeof companions[i].all / sizeof *all && all[j]; j++)
+            result = check_need(
+                presence,
+                &(struct need){.of = {companions[i].of[0], companions[i].of[1]}, .any = {all[j]}},
+                obstacles);
     }
     return result;
 }
@@ -354,6 +425,8 @@ int fs_hf_check_needs(const struct fs_hf_presence *presence, struct gguf_buffer 
         if (is_needed(presence->row, &needs[i]))
             result = check_need(presence, &needs[i], obstacles);
     }
+    if (result == 0)
+        result = check_companions(presence, obstacles);
     if (result == 0)
         result = check_absent_layers(presence, obstacles);
     if (result == 0)

@@ -46,6 +46,7 @@ struct fs_hf_row {
     const char *model_type; /* of config.json */
     bool has_one_block; /* a layer has attention, recurrence or a feed-forward, not two of these */
     bool shares_kv;     /* a layer may have no tensors of keys or values of its own */
+    bool has_no_gate;   /* the feed-forward without experts has no ffn_gate */
     const struct fs_hf_rule *rules[FS_HF_MAX_TABLES];
     const struct fs_hf_entry *config[FS_HF_MAX_TABLES];
 };

@@ -88,10 +88,10 @@ static struct gguf_model *make_llama(void)
         {"llama.embedding_length", 8}, {"llama.feed_forward_length", 8},  {"llama.block_count", 1},
         {"llama.context_length", 8},   {"llama.attention.head_count", 2},
     };
-    static const char *const names[] = {"token_embd.weight",        "blk.0.attn_q.weight",
-                                        "blk.0.attn_k.weight",      "blk.0.attn_v.weight",
-                                        "blk.0.attn_output.weight", "blk.0.ffn_up.weight",
-                                        "blk.0.ffn_down.weight",    "blk.0.unheard_of.weight"};
+    static const char *const names[] = {
+        "token_embd.weight",     "blk.0.attn_q.weight",      "blk.0.attn_k.weight",
+        "blk.0.attn_v.weight",   "blk.0.attn_output.weight", "blk.0.ffn_up.weight",
+        "blk.0.ffn_gate.weight", "blk.0.ffn_down.weight",    "blk.0.unheard_of.weight"};
     static const uint64_t ne[] = {8, 8};
     static const float data[64] = {1};
     struct gguf_writer *w = gguf_writer_open(3, false);
