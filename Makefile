@@ -30,7 +30,7 @@ ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -DGGUFS_VERSION='"$(VERSION)"' -I. $(PKG_CFL
              $(HARDEN) $(SANFLAGS) -pthread -fPIE $(CFLAGS)
 ALL_LDFLAGS = -pthread -pie -Wl,-z,relro,-z,now $(SANFLAGS) $(LDFLAGS)
 
-# OpenMP distributes the long work of ggufs over the processors. The runner has threads of its own.
+# ggufs takes as many threads as OpenMP would; the threads are its own, as those of the runner.
 OPENMP := -fopenmp
 $(BUILD)/obj/fs/%.o: ALL_CFLAGS += $(OPENMP)
 $(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += -fopenmp-simd

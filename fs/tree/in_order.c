@@ -1,15 +1,11 @@
 #include "fs/tree/in_order.h"
 
+#include "fs/tree/threads.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-
-#ifdef _OPENMP
-#include <omp.h>
-#else
-#define omp_get_max_threads() 1 /* as in the fuzzers, which are compiled without */
-#endif
 
 struct team {
     const struct fs_ordered_work *work;
@@ -23,13 +19,6 @@ struct team {
     bool is_finishing; /* a thread is calling finish() */
     int result;
 };
-
-static int n_threads(uint64_t n_items)
-{
-    const int most = omp_get_max_threads();
-
-    return n_items < (uint64_t)most ? (int)n_items : most;
-}
 
 static void *slot_of(const struct team *team, uint64_t i)
 {
@@ -59,8 +48,9 @@ static void finish_computed(struct team *team)
     team->is_finishing = false;
 }
 
-static void work_on_items(struct team *team)
+static void *work_on_items(void *user)
 {
+    struct team *team = user;
     const struct fs_ordered_work *work = team->work;
 
     pthread_mutex_lock(&team->lock);
@@ -79,6 +69,7 @@ static void work_on_items(struct team *team)
         finish_computed(team);
     }
     pthread_mutex_unlock(&team->lock);
+    return NULL;
 }
 
 int fs_in_order(const struct fs_ordered_work *work)
@@ -89,19 +80,17 @@ int fs_in_order(const struct fs_ordered_work *work)
     if (work->n_items == 0)
         return 0;
     /* 1.5 slots for each thread, so that results can wait for a slower item before them. */
-    team.n_slots = (size_t)n_threads(work->n_items) * 3 / 2 + 1;
+    team.n_slots = (size_t)fs_thread_count(work->n_items) * 3 / 2 + 1;
     if (work->n_items < team.n_slots)
         team.n_slots = (size_t)work->n_items;
     team.stride_bytes =
         (work->slot_bytes + FS_SLOT_ALIGNMENT - 1) & ~(size_t)(FS_SLOT_ALIGNMENT - 1);
     team.slots = aligned_alloc(FS_SLOT_ALIGNMENT, team.n_slots * team.stride_bytes);
     team.is_computed = calloc(team.n_slots, sizeof *team.is_computed);
-    if (team.slots && team.is_computed) {
-#pragma omp parallel num_threads(n_threads(work->n_items))
-        work_on_items(&team);
-    } else {
+    if (team.slots && team.is_computed)
+        fs_run_threads(fs_thread_count(work->n_items), work_on_items, &team);
+    else
         team.result = -ENOMEM;
-    }
     free(team.is_computed);
     free(team.slots);
     return team.result;

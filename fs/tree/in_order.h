@@ -26,9 +26,7 @@ struct fs_ordered_work {
 #define FS_SLOT_ALIGNMENT 64
 
 /*
- * Compute and finish all items with one OpenMP team. Waiting threads sleep, while those of an
- * `ordered` loop spin, which takes many times as long on a busy machine. Returns 0, the error of
- * finish(), or -ENOMEM.
+ * Compute and finish all items with fs_run_threads(). Returns 0, the error of finish(), or -ENOMEM.
  */
 int fs_in_order(const struct fs_ordered_work *work);
 
