@@ -100,10 +100,6 @@ static void on_init(void *data, struct fuse_conn_info *connection)
     /* Splicing goes through pipes, which is slower than copying here and takes more calls. */
     connection->want &=
         ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
-#ifdef FUSE_CAP_DIRECT_IO_ALLOW_MMAP /* libfuse 3.17 */
-    if (connection->capable & FUSE_CAP_DIRECT_IO_ALLOW_MMAP)
-        connection->want |= FUSE_CAP_DIRECT_IO_ALLOW_MMAP;
-#endif
 }
 
 static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)

@@ -6,12 +6,17 @@
 #include <linux/fuse.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#ifndef FUSE_DIRECT_IO_ALLOW_MMAP
+#define FUSE_DIRECT_IO_ALLOW_MMAP (1ull << 36) /* Linux 6.6; older kernels ignore it */
+#endif
+
 static atomic_bool is_init_answered;
 
-/* Add a flag that libfuse omits to the answer to INIT, the first request. */
+/* Add flags that libfuse omits to the answer to INIT, the first request. */
 static void complete_init(const struct iovec *parts, int n_parts)
 {
     struct fuse_init_out *answer;
@@ -20,6 +25,9 @@ static void complete_init(const struct iovec *parts, int n_parts)
         return; /* an error reply */
     answer = parts[1].iov_base;
     answer->flags |= FUSE_PARALLEL_DIROPS;
+    if ((answer->flags & FUSE_INIT_EXT) &&
+        parts[1].iov_len >= offsetof(struct fuse_init_out, unused))
+        answer->flags2 |= FUSE_DIRECT_IO_ALLOW_MMAP >> 32;
 }
 
 static ssize_t write_reply(int descriptor, struct iovec *parts, int n_parts, void *user)

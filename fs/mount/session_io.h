@@ -6,9 +6,11 @@ struct fuse_session;
 
 /*
  * Make a session serve /dev/fuse, which is mounted already; the session takes ownership of the
- * descriptor. Also lets the kernel run lookups in one directory in parallel: libfuse 3.14 does not
- * pass FUSE_CAP_PARALLEL_DIROPS on, so that one slow lookup would block all others. Call it once
- * per process. Returns 0 or a negative errno.
+ * descriptor. Call it once per process. Returns 0 or a negative errno.
+ *
+ * Also lets the kernel run lookups in one directory in parallel, so that one slow lookup does not
+ * block all others, and map files that it does not cache. libfuse 3.14 does not pass the first of
+ * these flags on, and does not know the second.
  */
 int fs_session_serve(struct fuse_session *session, int fuse_descriptor);
 

@@ -22,12 +22,12 @@ struct init_reply {
 };
 
 /* A socket replaces /dev/fuse. Both transfer whole messages. */
-static struct init_reply answer_init(void)
+static struct init_reply answer_init(uint32_t flags)
 {
     static const struct fuse_lowlevel_ops none;
     const struct init_request request = {
         .header = {.len = sizeof request, .opcode = FUSE_INIT, .unique = 2},
-        .init = {.major = 7, .minor = 31, .flags = FUSE_ASYNC_READ | FUSE_PARALLEL_DIROPS}};
+        .init = {.major = 7, .minor = 36, .flags = flags}};
     char *words[] = {"ggufs"};
     struct fuse_args args = FUSE_ARGS_INIT(1, words);
     struct fuse_session *session = fuse_session_new(&args, &none, sizeof none, NULL);
@@ -51,11 +51,21 @@ static struct init_reply answer_init(void)
 
 Test(fs_session_io, lookups_may_run_in_parallel)
 {
-    const struct init_reply reply = answer_init();
+    const struct init_reply reply = answer_init(FUSE_ASYNC_READ | FUSE_PARALLEL_DIROPS);
 
     cr_assert_eq(reply.header.error, 0);
     cr_expect_eq(reply.header.unique, 2u);
     cr_expect_eq(reply.init.major, 7u);
     cr_expect(reply.init.flags & FUSE_PARALLEL_DIROPS);
     cr_expect(reply.init.flags & FUSE_ASYNC_READ);
+    cr_expect_eq(reply.init.flags2, 0u);
+}
+
+Test(fs_session_io, uncached_files_may_be_mapped)
+{
+    const struct init_reply reply = answer_init(FUSE_ASYNC_READ | FUSE_INIT_EXT);
+
+    cr_assert_eq(reply.header.error, 0);
+    cr_expect(reply.init.flags & FUSE_INIT_EXT);
+    cr_expect_eq(reply.init.flags2, 1u << 4); /* FUSE_DIRECT_IO_ALLOW_MMAP, bit 36 of both */
 }
