@@ -15,7 +15,7 @@ ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
 comma := ,
 BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 
-PKGS := fuse3 libcjson libseccomp
+PKGS := fuse3 libcjson libseccomp nettle
 # Libraries that only the runner needs.
 RUNNER_LIBS := -lpcre2-8
 # pkg-config runs once, and only for a compilation: `make deps` may install the packages first.

@@ -108,7 +108,7 @@ static int cat_file(struct fs_tree *tree, const char *model, fs_node_index node)
     int result = fs_tree_open(tree, node, NULL, &image);
 
     if (result == 0) {
-        result = fs_copy_file(image, write_to_stdout, &output);
+        result = fs_copy_file(image, NULL, write_to_stdout, &output);
         print_lines(output.cut, output.n_cut);
         fs_tree_close(tree, image);
     }

@@ -15,6 +15,7 @@ struct chunk {
 
 struct copy {
     const struct fs_image *image;
+    const struct fs_interrupt *interrupt;
     fs_chunk_receiver *receive;
     void *user;
 };
@@ -27,7 +28,8 @@ static void read_chunk(void *user, uint64_t i, void *slot)
     const uint64_t left = copy->image->size_bytes - i * CHUNK_BYTES;
     const size_t wanted = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
 
-    chunk->n_bytes = fs_image_read(copy->image, i * CHUNK_BYTES, wanted, chunk->bytes);
+    chunk->n_bytes = fs_image_read_interruptible(copy->image, i * CHUNK_BYTES, wanted,
+                                                 copy->interrupt, chunk->bytes);
     if (chunk->n_bytes >= 0 && (size_t)chunk->n_bytes < wanted)
         chunk->n_bytes = -EIO;
 }
@@ -42,13 +44,14 @@ static int pass_chunk(void *user, uint64_t i, const void *slot)
     return copy->receive(copy->user, i * CHUNK_BYTES, chunk->bytes, (size_t)chunk->n_bytes);
 }
 
-int fs_copy_file(const struct fs_image *image, fs_chunk_receiver *receive, void *user)
+int fs_copy_file(const struct fs_image *image, const struct fs_interrupt *interrupt,
+                 fs_chunk_receiver *receive, void *user)
 {
     const uint64_t n_chunks =
         image->size_bytes / CHUNK_BYTES + (image->size_bytes % CHUNK_BYTES > 0);
     const size_t chunk_bytes =
         image->size_bytes < CHUNK_BYTES ? (size_t)image->size_bytes : CHUNK_BYTES;
-    struct copy copy = {.image = image, .receive = receive, .user = user};
+    struct copy copy = {.image = image, .interrupt = interrupt, .receive = receive, .user = user};
 
     return fs_in_order(&(struct fs_ordered_work){
         .user = &copy,

@@ -10,7 +10,11 @@
  */
 typedef int fs_chunk_receiver(void *user, uint64_t offset, const char *bytes, size_t n_bytes);
 
-/* Pass all bytes of an image to `receive`. Returns 0, its error, or that of fs_image_read(). */
-int fs_copy_file(const struct fs_image *image, fs_chunk_receiver *receive, void *user);
+/*
+ * Pass all bytes of an image to `receive`. `interrupt` may be NULL; it may be checked by several
+ * threads at once. Returns 0, the error of `receive`, or that of fs_image_read_interruptible().
+ */
+int fs_copy_file(const struct fs_image *image, const struct fs_interrupt *interrupt,
+                 fs_chunk_receiver *receive, void *user);
 
 #endif

@@ -65,6 +65,14 @@ static void catch_signal(int number)
     caught_signal = number;
 }
 
+static bool is_signal_caught(void *user)
+{
+    (void)user;
+    return caught_signal != 0;
+}
+
+static const struct fs_interrupt interrupt = {is_signal_caught, NULL};
+
 static void catch_signals(void)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -168,7 +176,7 @@ static int write_file(struct extraction *job, int directory, const char *name,
         errno == ENOSPC)
         result = -ENOSPC;
     if (result == 0)
-        result = fs_copy_file(image, write_bytes, job);
+        result = fs_copy_file(image, &interrupt, write_bytes, job);
     if (close(job->descriptor) != 0 && result == 0)
         result = -errno;
     if (result == 0 && renameat(directory, PARTIAL_NAME, directory, name) != 0)
@@ -192,7 +200,7 @@ static int compare_file(struct extraction *job, int directory, const char *name,
         job->descriptor = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         if (job->descriptor < 0)
             return -errno;
-        result = fs_copy_file(image, compare_bytes, job);
+        result = fs_copy_file(image, &interrupt, compare_bytes, job);
         close(job->descriptor);
         if (result == 0)
             return 1;
@@ -205,7 +213,7 @@ static int extract_file(struct extraction *job, int directory, fs_node_index nod
 {
     const char *name = fs_tree_node(job->tree, node)->name;
     const struct fs_image *image;
-    int result = fs_tree_open(job->tree, node, NULL, &image);
+    int result = fs_tree_open(job->tree, node, &interrupt, &image);
 
     if (result < 0)
         return result;

@@ -47,9 +47,11 @@ static mode_t mode_of(const struct fs_server *server, const struct fs_node *node
     return (node->kind == FS_FILE ? S_IFREG | 0444 : S_IFDIR | 0555) & server->mode_mask;
 }
 
+/* At the end of the mount, all requests are given up, too. */
 static bool is_interrupted(void *request)
 {
-    return fuse_req_interrupted(request);
+    return fuse_req_interrupted(request) ||
+           fuse_session_exited(server_of(request)->changes.session);
 }
 
 /* Returns 0 or a negative errno. */
@@ -244,7 +246,11 @@ static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info 
         return;
     }
     info->fh = (uintptr_t)image;
-    info->direct_io = server->direct_io;
+    /*
+     * What is slow is neither cached nor read ahead by the kernel, which also would not say that
+     * the reader of a cached file was interrupted.
+     */
+    info->direct_io = server->direct_io || fs_image_is_slow(image);
     /* After a change, the kernel drops its cache of this file before the first read. */
     info->keep_cache = !fs_changes_notice(&server->changes) && server->keep_cache;
     info->noflush = 1;
@@ -327,6 +333,7 @@ static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t off
                     struct fuse_file_info *info)
 {
     struct fs_server *server = server_of(request);
+    const struct fs_interrupt interrupt = {is_interrupted, request};
     const struct fs_image *image = (const struct fs_image *)(uintptr_t)info->fh;
     char *data = thread_buffer(size);
     ssize_t done;
@@ -335,7 +342,7 @@ static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t off
         fuse_reply_err(request, ENOMEM);
         return;
     }
-    done = fs_image_read(image, (uint64_t)offset, size, data);
+    done = fs_image_read_interruptible(image, (uint64_t)offset, size, &interrupt, data);
     if (done < 0) {
         fs_report_read_failure(&server->failures, index_of(inode), (int)done);
         fuse_reply_err(request, (int)-done);

@@ -25,6 +25,8 @@ void fs_image_free(struct fs_image *image)
             fs_arranged_free(image->segments[i].arranged);
         else if (image->segments[i].kind == FS_MADE)
             free(image->segments[i].made);
+        else if (image->segments[i].kind == FS_CHECKSUMS)
+            fs_checksums_free(image->segments[i].checksums);
     }
     free(image->segments);
     *image = (struct fs_image){0};
@@ -151,10 +153,37 @@ int fs_image_add_made(struct fs_image *image, char *bytes, uint64_t n_bytes)
     return result;
 }
 
+int fs_image_add_checksums(struct fs_image *image, struct fs_checksums *checksums)
+{
+    const uint64_t n_bytes = fs_checksums_length(checksums);
+    const int result =
+        add(image, (struct fs_segment){.kind = FS_CHECKSUMS, .checksums = checksums}, n_bytes);
+
+    if (result < 0 || n_bytes == 0)
+        fs_checksums_free(checksums);
+    return result;
+}
+
+bool fs_image_is_slow(const struct fs_image *image)
+{
+    return image->n_segments == 1 && image->segments[0].kind == FS_CHECKSUMS;
+}
+
+static bool is_growing(const struct gguf_model *model)
+{
+    for (uint32_t i = 0; i < model->n_files; i++) {
+        if (model->files[i].is_growing)
+            return true;
+    }
+    return false;
+}
+
 bool fs_image_is_worth_keeping(const struct fs_image *image)
 {
     uint64_t text_bytes = 0, memory_bytes = image->room * sizeof *image->segments;
 
+    if (fs_image_is_slow(image))
+        return !is_growing(image->model);
     for (size_t i = 0; i < image->n_segments; i++) {
         if (image->segments[i].kind != FS_TEXT)
             continue;
@@ -208,6 +237,7 @@ struct slice {
     const struct fs_segment *segment;
     uint64_t offset; /* from the start of the segment */
     size_t length;
+    const struct fs_interrupt *interrupt;
     char *out;
 };
 
@@ -240,6 +270,9 @@ static int read_slice(const struct slice *slice)
     case FS_MADE:
         memcpy(slice->out, segment->made + slice->offset, slice->length);
         return 0;
+    case FS_CHECKSUMS:
+        return fs_checksums_read(segment->checksums, slice->offset, slice->length, slice->interrupt,
+                                 slice->out);
     case FS_ZEROS:
         memset(slice->out, 0, slice->length);
         return 0;
@@ -273,7 +306,8 @@ static size_t segment_at(const struct fs_image *image, uint64_t offset)
     return low;
 }
 
-ssize_t fs_image_read(const struct fs_image *image, uint64_t offset, size_t length, char *out)
+ssize_t fs_image_read_interruptible(const struct fs_image *image, uint64_t offset, size_t length,
+                                    const struct fs_interrupt *interrupt, char *out)
 {
     size_t done = 0;
 
@@ -290,6 +324,7 @@ ssize_t fs_image_read(const struct fs_image *image, uint64_t offset, size_t leng
                                                       .segment = segment,
                                                       .offset = offset + done - start,
                                                       .length = n,
+                                                      .interrupt = interrupt,
                                                       .out = out + done});
 
         if (result < 0)

@@ -10,6 +10,7 @@
 #define GGUFS_FS_IMAGE_H
 
 #include "fs/tree/arranged.h"
+#include "fs/tree/checksums.h"
 #include "fs/tree/number_formats.h"
 #include "fs/tree/text.h"
 #include "gguf/model.h"
@@ -28,6 +29,7 @@ enum fs_segment_kind {
     FS_ARRANGED,     /* elements of tensors in some format and order */
     FS_TEXT,         /* written when read */
     FS_MADE,         /* bytes that were made when the image was built */
+    FS_CHECKSUMS,    /* checksums of files, computed when read */
     FS_ZEROS,
 };
 
@@ -46,9 +48,10 @@ struct fs_segment {
             const struct gguf_tensor *tensor;
             enum fs_format format;
         } elements;
-        struct fs_arranged *arranged; /* owned */
-        struct fs_text *text;         /* owned */
-        char *made;                   /* owned */
+        struct fs_arranged *arranged;   /* owned */
+        struct fs_text *text;           /* owned */
+        char *made;                     /* owned */
+        struct fs_checksums *checksums; /* owned */
     };
 };
 
@@ -108,11 +111,21 @@ int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const struc
 /* Add bytes from malloc(), which become the image's, also if this fails. */
 int fs_image_add_made(struct fs_image *image, char *bytes, uint64_t n_bytes);
 
+/* Add the lines of SHA256SUMS. `checksums` becomes the image's, also if this fails. */
+int fs_image_add_checksums(struct fs_image *image, struct fs_checksums *checksums);
+
 /*
- * Return true if the image is worth keeping while nobody has the file open: it has a long text, and
- * takes less than a hundredth of the memory of that text.
+ * Return true if the image is worth keeping while nobody has the file open: it has checksums of
+ * files that do not grow, or a long text, and takes less than a hundredth of the memory of that
+ * text.
  */
 bool fs_image_is_worth_keeping(const struct fs_image *image);
+
+/*
+ * Return true if reads compute the contents and may take minutes: they should be interruptible, and
+ * nothing should be read that nobody asked for.
+ */
+bool fs_image_is_slow(const struct fs_image *image);
 
 /*
  * Return true if the image consists of consecutive bytes of one of the model's files, and get that
@@ -128,10 +141,18 @@ bool fs_image_is_of_source(const struct fs_image *image, const struct gguf_sourc
 int fs_image_check(const struct fs_image *image);
 
 /*
- * Write bytes `offset` to `offset + length` of the image to `out`. Returns the number of bytes
- * written, which is below `length` only at the image's end, or a negative errno: -EIO if the source
- * has shrunk or cannot be read, -ESTALE if it was written to, -ENOMEM.
+ * Write bytes `offset` to `offset + length` of the image to `out`. `interrupt` may be NULL; only a
+ * slow image uses it. Returns the number of bytes written, which is below `length` only at the
+ * image's end, or a negative errno: -EIO if the source has shrunk or cannot be read, -ESTALE if it
+ * was written to, -ENOMEM, -EINTR.
  */
-ssize_t fs_image_read(const struct fs_image *image, uint64_t offset, size_t length, char *out);
+ssize_t fs_image_read_interruptible(const struct fs_image *image, uint64_t offset, size_t length,
+                                    const struct fs_interrupt *interrupt, char *out);
+
+static inline ssize_t fs_image_read(const struct fs_image *image, uint64_t offset, size_t length,
+                                    char *out)
+{
+    return fs_image_read_interruptible(image, offset, length, NULL, out);
+}
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef GGUFS_FS_INTERRUPT_H
 #define GGUFS_FS_INTERRUPT_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,5 +20,12 @@ static inline bool fs_is_interrupted(const struct fs_interrupt *interrupt)
 {
     return interrupt && interrupt->check(interrupt->user);
 }
+
+/*
+ * Wait until `changed` is signalled, or for some milliseconds, because an interrupt signals
+ * nothing. Call it with `lock` held, and in a loop. Returns 0, or -EINTR if interrupted.
+ */
+int fs_wait_for_change(pthread_cond_t *changed, pthread_mutex_t *lock,
+                       const struct fs_interrupt *interrupt);
 
 #endif

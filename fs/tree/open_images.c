@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum state { NOT_BUILT, BEING_BUILT, BUILT };
 
@@ -13,9 +12,6 @@ struct fs_open_image {
     uint64_t n_users;           /* users that hold, build or wait for it, plus one if it is kept */
     struct fs_open_image *next; /* in the bucket */
 };
-
-/* How often waiting threads check for an interrupt. */
-#define POLL_NANOSECONDS 50000000
 
 static struct fs_open_image **bucket_of(struct fs_open_images *images, fs_node_index node)
 {
@@ -79,19 +75,6 @@ static struct fs_open_image *drop(struct fs_open_images *images, struct fs_open_
     return entry;
 }
 
-static void wait_for_change(struct fs_open_images *images)
-{
-    struct timespec until;
-
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += POLL_NANOSECONDS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    pthread_cond_timedwait(&images->changed, &images->lock, &until);
-}
-
 static void free_entry(struct fs_open_image *entry)
 {
     if (entry)
@@ -110,11 +93,8 @@ int fs_open_images_get(struct fs_open_images *images, fs_node_index node, fs_ima
     entry = use(images, node);
     if (!entry)
         result = -ENOMEM;
-    while (result == 0 && entry->state == BEING_BUILT) {
-        wait_for_change(images);
-        if (fs_is_interrupted(interrupt))
-            result = -EINTR;
-    }
+    while (result == 0 && entry->state == BEING_BUILT)
+        result = fs_wait_for_change(&images->changed, &images->lock, interrupt);
     if (result == 0 && entry->state == NOT_BUILT) {
         entry->state = BEING_BUILT;
         pthread_mutex_unlock(&images->lock);

@@ -1,6 +1,7 @@
 #include "fs/tree/views.h"
 
 #include "fs/tree/chat_template.h"
+#include "fs/tree/checksums.h"
 #include "fs/tree/hf/hf_checkpoint.h"
 #include "fs/tree/histogram_svg.h"
 #include "fs/tree/hf/tokenizer_json.h"
@@ -111,7 +112,9 @@ static const struct fs_view views[] = {
     {.path = "model.gguf",
      .kind = FS_FILE,
      .applies = fs_model_gguf_applies,
-     .build = fs_model_gguf_build},
+     .build = fs_model_gguf_build,
+     .is_summed = true},
+    {.path = "SHA256SUMS", .kind = FS_FILE, .build = fs_checksums_build, .size = fs_checksums_size},
     {.path = "model.safetensors",
      .kind = FS_FILE,
      .applies = fs_safetensors_applies,
@@ -184,7 +187,8 @@ static const struct fs_view views[] = {
      .kind = FS_FILE,
      .applies = has_known_type,
      .build = build_raw,
-     .size = size_of_raw},
+     .size = size_of_raw,
+     .is_summed = true},
     {.path = FS_TENSOR_FOLDER "/stats.json",
      .kind = FS_FILE,
      .applies = has_decoder,

@@ -39,6 +39,9 @@ struct fs_view {
      */
     int (*size)(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes);
 
+    /* The file has a line in SHA256SUMS. It must have a `build`. */
+    bool is_summed;
+
     /* Target of a link: a path template, relative to the link's directory. */
     const char *target;
 };

@@ -5,6 +5,7 @@ compared as parsed values, since its escapes may be written in several ways.
 """
 
 import collections
+import hashlib
 import json
 import math
 import os
@@ -276,6 +277,7 @@ def expected_tree(model):
     """A dict from paths (bytes, b"" for the root) to Entry."""
     tree = {b"": _directory(0), b"metadata": _directory(0), b"tensors": _directory(0),
             b"summary.txt": _file(lambda data: check_summary(model, data)),
+            b"SHA256SUMS": _file(lambda data: check_sums(model, data)),
             b"metadata.json": _file(lambda data: check_metadata(model, data)),
             b"tensors.tsv": _file(lambda data: check_tsv(model, data)),
             b"tensors.json": _file(lambda data: check_tensors(model, data))}
@@ -322,6 +324,23 @@ def add_folders(tree):
     for path, entry in tree.items():
         if entry.is_directory:
             tree[path] = _directory(n_folders[path])
+
+
+def check_sums(model, data):
+    """The sum of model.gguf is known if that is the file itself; test_sums.py checks it for others."""
+    files = [(b"tensors/" + file_name(tensor.name) + b"/raw", model.raw(tensor))
+             for tensor in model.tensors if tensor.n_bytes is not None]
+    if has_model_gguf(model):
+        is_same = model.version == 3 and not model.big_endian
+        files.append((b"model.gguf", model.data if is_same else None))
+    lines = data.splitlines(keepends=True)
+    assert len(lines) == len(files), (len(lines), len(files))
+    for line, (name, contents) in zip(lines, files):
+        mark = b"\\" if b"\\" in name else b""
+        end = b"  " + name.replace(b"\\", b"\\\\") + b"\n"
+        digits = line[len(mark):len(mark) + 64]
+        assert line == mark + digits + end, (line, name)
+        assert contents is None or digits.decode() == hashlib.sha256(contents).hexdigest(), line
 
 
 def check_tsv(model, data):

@@ -176,10 +176,10 @@ Test(fs_tree, sizes_match_in_every_encoding)
         struct fs_tree *tree = tree_file_make_tree(model);
 
         /*
-         * summary.txt, metadata.json, tensors.json, hf.unsupported.txt; no model.gguf with
-         * big-endian unknown types
+         * summary.txt, metadata.json, tensors.json, tensors.tsv, SHA256SUMS, hf.unsupported.txt;
+         * no model.gguf with big-endian unknown types
          */
-        const uint32_t n_model_files = 5 + (model->big_endian ? 0 : 1 /* model.gguf */);
+        const uint32_t n_model_files = 6 + (model->big_endian ? 0 : 1 /* model.gguf */);
         const uint32_t n_key_files = 17;
         const uint32_t n_tensor_files =
             9 /* info */ + 8 /* raw */ + 7 * 7 /* f32, f16, …, histogram.svg */;
