@@ -173,6 +173,34 @@ DECODER(iq5_k_r4)
 DECODER(iq5_ks_r4)
 DECODER(q8_kv_r8)
 
+/* deinterleave.c */
+#define DEINTERLEAVER(name)                                                                        \
+    void dequant_deinterleave_##name(const void *restrict blocks, void *restrict out,              \
+                                     size_t n_blocks, uint32_t index);
+DEINTERLEAVER(q4_0_4_4)
+DEINTERLEAVER(q4_0_4_8)
+DEINTERLEAVER(q4_0_8_8)
+DEINTERLEAVER(q4_0_r8)
+DEINTERLEAVER(q5_0_r4)
+DEINTERLEAVER(q8_0_r8)
+DEINTERLEAVER(q2_k_r4)
+DEINTERLEAVER(q3_k_r4)
+DEINTERLEAVER(q4_k_r4)
+DEINTERLEAVER(q5_k_r4)
+DEINTERLEAVER(q6_k_r4)
+DEINTERLEAVER(iq2_xxs_r4)
+DEINTERLEAVER(iq2_xs_r4)
+DEINTERLEAVER(iq3_xxs_r4)
+DEINTERLEAVER(iq4_nl_r4)
+DEINTERLEAVER(iq3_s_r4)
+DEINTERLEAVER(iq2_s_r4)
+DEINTERLEAVER(iq4_xs_r8)
+DEINTERLEAVER(bf16_r16)
+DEINTERLEAVER(mxfp4_r8)
+DEINTERLEAVER(q8_k_r16)
+DEINTERLEAVER(q8_k_r8)
+#undef DEINTERLEAVER
+
 /* decode_old.c, kernels_old.c */
 DECODER(era0_q4_0)
 DECODER(era0_q4_1)

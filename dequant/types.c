@@ -92,6 +92,13 @@
     LAYOUT(number, DEQUANT_ERA, capitals, elements, layout, header_bytes, rows, BYTES(layout)),    \
         .decode = slots(layout)
 
+/* What becomes `count` blocks of the type of ggml with that id. */
+#define PLAIN(layout, number, count)                                                               \
+    .plain = &(const struct dequant_plain)                                                         \
+    {                                                                                              \
+        number, count, dequant_deinterleave_##layout                                               \
+    }
+
 /* A layout from before GGUF. */
 #define OLD(number, of_era, capitals, elements, layout, decoder)                                   \
     LAYOUT(number, of_era, capitals, elements, layout, 0, 1, BYTES(layout)),                       \
@@ -154,9 +161,9 @@ static const struct dequant_type current[] = {
      SCALE_LIMIT(iq1_m)},
     {GGML(30, "BF16", DEQUANT_NUMBER, bf16, KERNELS, {2, 1}), .encode = KERNELS(to_bf16),
      .dot = KERNELS(dot_bf16)},
-    {IK(31, "Q4_0_4_4", DEQUANT_BLOCK, q4_0_4_4, 0, 4, KERNELS)},
-    {IK(32, "Q4_0_4_8", DEQUANT_BLOCK, q4_0_4_8, 0, 4, KERNELS)},
-    {IK(33, "Q4_0_8_8", DEQUANT_BLOCK, q4_0_8_8, 0, 8, KERNELS)},
+    {IK(31, "Q4_0_4_4", DEQUANT_BLOCK, q4_0_4_4, 0, 4, KERNELS), PLAIN(q4_0_4_4, 2, 1)},
+    {IK(32, "Q4_0_4_8", DEQUANT_BLOCK, q4_0_4_8, 0, 4, KERNELS), PLAIN(q4_0_4_8, 2, 1)},
+    {IK(33, "Q4_0_8_8", DEQUANT_BLOCK, q4_0_8_8, 0, 8, KERNELS), PLAIN(q4_0_8_8, 2, 1)},
     {GGML(34, "TQ1_0", DEQUANT_SUPERBLOCK, tq1_0, KERNELS, {1, 52}, {2, 1}), PRODUCT(tq1_0),
      SCALE_LIMIT(tq1_0)},
     {GGML(35, "TQ2_0", DEQUANT_SUPERBLOCK, tq2_0, KERNELS, {1, 64}, {2, 1}), PRODUCT(tq2_0),
@@ -192,24 +199,26 @@ static const struct dequant_type current[] = {
     {IK(156, "IQ3_KS", DEQUANT_SUPERBLOCK, iq3_ks, sizeof(uint16_t), 1, KERNELS)},
     {IK(157, "IQ2_KL", DEQUANT_SUPERBLOCK, iq2_kl, sizeof(uint16_t), 1, KERNELS)},
     {IK(158, "IQ1_KT", DEQUANT_SUPERBLOCK, iq1_kt, sizeof(float), 1, KERNELS)},
-    {IK(202, "Q4_0_R8", DEQUANT_BLOCK, q4_0_r8, 0, 8, KERNELS)},
-    {IK(206, "Q5_0_R4", DEQUANT_BLOCK, q5_0_r4, 0, 4, KERNELS)},
-    {IK(208, "Q8_0_R8", DEQUANT_BLOCK, q8_0_r8, 0, 8, KERNELS)},
-    {IK(210, "Q2_K_R4", DEQUANT_SUPERBLOCK, q2_k_r4, 0, 4, KERNELS)},
-    {IK(211, "Q3_K_R4", DEQUANT_SUPERBLOCK, q3_k_r4, 0, 4, KERNELS)},
-    {IK(212, "Q4_K_R4", DEQUANT_SUPERBLOCK, q4_k_r4, 0, 4, KERNELS)},
-    {IK(213, "Q5_K_R4", DEQUANT_SUPERBLOCK, q5_k_r4, 0, 4, KERNELS)},
-    {IK(214, "Q6_K_R4", DEQUANT_SUPERBLOCK, q6_k_r4, 0, 4, KERNELS)},
-    {IK(216, "IQ2_XXS_R4", DEQUANT_SUPERBLOCK, iq2_xxs_r4, 0, 4, KERNELS)},
-    {IK(217, "IQ2_XS_R4", DEQUANT_SUPERBLOCK, iq2_xs_r4, 0, 4, KERNELS)},
-    {IK(218, "IQ3_XXS_R4", DEQUANT_SUPERBLOCK, iq3_xxs_r4, 0, 4, KERNELS)},
+    {IK(202, "Q4_0_R8", DEQUANT_BLOCK, q4_0_r8, 0, 8, KERNELS), PLAIN(q4_0_r8, 2, 1)},
+    {IK(206, "Q5_0_R4", DEQUANT_BLOCK, q5_0_r4, 0, 4, KERNELS), PLAIN(q5_0_r4, 6, 1)},
+    {IK(208, "Q8_0_R8", DEQUANT_BLOCK, q8_0_r8, 0, 8, KERNELS), PLAIN(q8_0_r8, 8, 1)},
+    {IK(210, "Q2_K_R4", DEQUANT_SUPERBLOCK, q2_k_r4, 0, 4, KERNELS), PLAIN(q2_k_r4, 10, 1)},
+    {IK(211, "Q3_K_R4", DEQUANT_SUPERBLOCK, q3_k_r4, 0, 4, KERNELS), PLAIN(q3_k_r4, 11, 1)},
+    {IK(212, "Q4_K_R4", DEQUANT_SUPERBLOCK, q4_k_r4, 0, 4, KERNELS), PLAIN(q4_k_r4, 12, 1)},
+    {IK(213, "Q5_K_R4", DEQUANT_SUPERBLOCK, q5_k_r4, 0, 4, KERNELS), PLAIN(q5_k_r4, 13, 1)},
+    {IK(214, "Q6_K_R4", DEQUANT_SUPERBLOCK, q6_k_r4, 0, 4, KERNELS), PLAIN(q6_k_r4, 14, 1)},
+    {IK(216, "IQ2_XXS_R4", DEQUANT_SUPERBLOCK, iq2_xxs_r4, 0, 4, KERNELS),
+     PLAIN(iq2_xxs_r4, 16, 1)},
+    {IK(217, "IQ2_XS_R4", DEQUANT_SUPERBLOCK, iq2_xs_r4, 0, 4, KERNELS), PLAIN(iq2_xs_r4, 17, 1)},
+    {IK(218, "IQ3_XXS_R4", DEQUANT_SUPERBLOCK, iq3_xxs_r4, 0, 4, KERNELS),
+     PLAIN(iq3_xxs_r4, 18, 1)},
     {IK(219, "IQ1_S_R4", DEQUANT_BLOCK, iq1_s_r4, sizeof(uint16_t), 4, KERNELS)},
-    {IK(220, "IQ4_NL_R4", DEQUANT_BLOCK, iq4_nl_r4, 0, 4, KERNELS)},
-    {IK(221, "IQ3_S_R4", DEQUANT_SUPERBLOCK, iq3_s_r4, 0, 4, KERNELS)},
-    {IK(222, "IQ2_S_R4", DEQUANT_SUPERBLOCK, iq2_s_r4, 0, 4, KERNELS)},
-    {IK(223, "IQ4_XS_R8", DEQUANT_SUPERBLOCK, iq4_xs_r8, 0, 8, KERNELS)},
+    {IK(220, "IQ4_NL_R4", DEQUANT_BLOCK, iq4_nl_r4, 0, 4, KERNELS), PLAIN(iq4_nl_r4, 20, 1)},
+    {IK(221, "IQ3_S_R4", DEQUANT_SUPERBLOCK, iq3_s_r4, 0, 4, KERNELS), PLAIN(iq3_s_r4, 21, 1)},
+    {IK(222, "IQ2_S_R4", DEQUANT_SUPERBLOCK, iq2_s_r4, 0, 4, KERNELS), PLAIN(iq2_s_r4, 22, 1)},
+    {IK(223, "IQ4_XS_R8", DEQUANT_SUPERBLOCK, iq4_xs_r8, 0, 8, KERNELS), PLAIN(iq4_xs_r8, 23, 1)},
     {IK(229, "IQ1_M_R4", DEQUANT_BLOCK, iq1_m_r4, sizeof(uint16_t), 4, KERNELS)},
-    {IK(230, "BF16_R16", 2, bf16_r16, 0, 16, KERNELS)},
+    {IK(230, "BF16_R16", 2, bf16_r16, 0, 16, KERNELS), PLAIN(bf16_r16, 30, 2)},
     {IK(233, "Q6_0_R4", DEQUANT_BLOCK, q6_0_r4, 0, 4, KERNELS)},
     {IK(335, "IQ2_BN_R4", DEQUANT_BN_BLOCK, iq2_bn_r4, sizeof(float), 4, KERNELS)},
     {IK(337, "IQ2_K_R4", DEQUANT_SUPERBLOCK, iq2_k_r4, 0, 4, KERNELS)},
@@ -218,10 +227,10 @@ static const struct dequant_type current[] = {
     {IK(340, "IQ5_K_R4", DEQUANT_SUPERBLOCK, iq5_k_r4, 0, 4, KERNELS)},
     {IK(344, "IQ4_KS_R4", DEQUANT_SUPERBLOCK, iq4_ks_r4, sizeof(float), 4, KERNELS)},
     {IK(352, "IQ5_KS_R4", DEQUANT_SUPERBLOCK, iq5_ks_r4, sizeof(float), 4, KERNELS)},
-    {IK(353, "MXFP4_R8", DEQUANT_BLOCK, mxfp4_r8, 0, 8, KERNELS)},
-    {IK(397, "Q8_K_R16", DEQUANT_SUPERBLOCK, q8_k_r16, 0, 16, KERNELS)},
+    {IK(353, "MXFP4_R8", DEQUANT_BLOCK, mxfp4_r8, 0, 8, KERNELS), PLAIN(mxfp4_r8, 39, 1)},
+    {IK(397, "Q8_K_R16", DEQUANT_SUPERBLOCK, q8_k_r16, 0, 16, KERNELS), PLAIN(q8_k_r16, 8, 8)},
     {IK(398, "Q8_KV_R8", DEQUANT_BLOCK, q8_kv_r8, sizeof(float), 8, KERNELS)},
-    {IK(399, "Q8_K_R8", DEQUANT_SUPERBLOCK, q8_k_r8, 0, 8, KERNELS)},
+    {IK(399, "Q8_K_R8", DEQUANT_SUPERBLOCK, q8_k_r8, 0, 8, KERNELS), PLAIN(q8_k_r8, 8, 8)},
 };
 
 /* By era and id. */

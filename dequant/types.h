@@ -62,6 +62,19 @@ typedef void dequant_dot_fn(const void *w, size_t w_stride_bytes, size_t n_rows,
                             size_t x_stride, size_t n_columns, size_t n, float *out,
                             size_t out_stride);
 
+/* How rows of an interleaved type become those of a plain type with the same values. */
+struct dequant_plain {
+    uint32_t id;       /* of the plain type, of today */
+    uint32_t n_blocks; /* plain blocks that a block of the type becomes */
+
+    /*
+     * Copy row `index` of n_blocks stored blocks to `out`, as plain blocks. `blocks` and `out` have
+     * any alignment and do not overlap.
+     */
+    void (*deinterleave)(const void *restrict blocks, void *restrict out, size_t n_blocks,
+                         uint32_t index);
+};
+
 /*
  * A tensor's data are its rows, ne[0] elements each, one after the other. A row is its header,
  * which most types do not have, and its blocks.
@@ -92,6 +105,7 @@ struct dequant_type {
     dequant_dot_fn *dot[DEQUANT_SETS];
 
     const struct dequant_product *product; /* how integers are multiplied, or NULL */
+    const struct dequant_plain *plain;     /* NULL unless a type of ggml holds the same values */
 
     /*
      * Return true if a scale of the block is the NaN of its format, where decoding makes a number
@@ -103,8 +117,8 @@ struct dequant_type {
      * Return true if a scale or offset of the little-endian block, in the format in which they are
      * stored for the whole block (f16; e8m0 in MXFP4, ue4m3 in NVFP4), has left its range: the
      * largest number, infinity or NaN, or a subnormal one other than 0, which has lost bits; in
-     * e8m0, the largest power, or the smallest in a block that is not all zeros. NULL for types without such scales: plain numbers,
-     * and scales of 32 bits.
+     * e8m0, the largest power, or the smallest in a block that is not all zeros. NULL for types
+     * without such scales: plain numbers, and scales of 32 bits.
      */
     bool (*is_scale_at_limit)(const void *block);
 };
@@ -160,18 +174,23 @@ static inline size_t dequant_stride_bytes(const struct dequant_type *type)
 }
 
 /*
- * Today's type that holds the same values exactly: the type itself if it is of today; Q5_0 and Q5_1
- * for those of era 0, which only order their elements differently; F32 for all others, because
- * their scales have 32 bits or belong to fewer elements than in today's types.
+ * The type of ggml that holds the same values exactly: for types of today the type itself, or the
+ * plain type if it has one; for old layouts Q5_0 and Q5_1 for those of era 0, which only order
+ * their elements differently, and F32 for all others, because their scales have 32 bits or belong
+ * to fewer elements than in today's types. Zeros may differ in sign.
  */
 const struct dequant_type *dequant_modern(const struct dequant_type *type);
 
+/* The bytes of a block as blocks of dequant_modern(), which must not be F32 in place of another. */
+size_t dequant_modern_bytes(const struct dequant_type *type);
+
 /*
- * Copy n_blocks blocks of era 0 to `out` as blocks of dequant_modern(), which must not be F32.
- * `blocks` and `out` hold n_blocks * block_bytes bytes each and do not overlap.
+ * Copy n_blocks stored blocks to `out` as blocks of dequant_modern(), which must be another type,
+ * and not F32: blocks of era 0, or row `index` of interleaved ones. `blocks` holds n_blocks *
+ * dequant_stride_bytes() bytes and `out` n_blocks * dequant_modern_bytes(); they do not overlap.
  */
-void dequant_modernize_blocks(const struct dequant_type *type, const void *restrict blocks,
-                              void *restrict out, size_t n_blocks);
+void dequant_modernize_blocks(const struct dequant_type *type, uint32_t index,
+                              const void *restrict blocks, void *restrict out, size_t n_blocks);
 
 /*
  * Return true if the data of a big-endian file differ from those of a little-endian one. They do

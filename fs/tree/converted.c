@@ -1,59 +1,82 @@
 #include "fs/tree/converted.h"
 
+#include "dequant/rows.h"
+
 #include <string.h>
 
 /* Bytes converted at a time: fits the CPU's cache, and is more than a block of any type. */
 #define CHUNK_BYTES (32u << 10)
 
-static void convert(const struct gguf_tensor *tensor, const uint8_t *blocks, uint8_t *out,
-                    size_t n_blocks)
-{
-    /* Old files are never big-endian. */
-    if (tensor->big_endian)
-        dequant_swap_blocks(tensor->type, blocks, out, n_blocks);
-    else
-        dequant_modernize_blocks(tensor->type, blocks, out, n_blocks);
-}
-
-/* A range of a tensor's data, and its destination. */
+/* Blocks of one span, and the destination of the converted ones. */
 struct range {
     const struct gguf_tensor *tensor;
-    size_t skip; /* of the first block */
+    uint32_t row_index; /* in the group of interleaved rows */
+    size_t skip;        /* bytes of the first block, converted */
     size_t length;
     char *out;
 };
+
+static void convert(const struct range *range, const uint8_t *blocks, uint8_t *out, size_t n_blocks)
+{
+    const struct dequant_type *type = range->tensor->type;
+
+    /* Files with old blocks are never big-endian, and interleaved types have no byte order. */
+    if (range->tensor->big_endian && dequant_has_byte_order(type))
+        dequant_swap_blocks(type, blocks, out, n_blocks);
+    else
+        dequant_modernize_blocks(type, range->row_index, blocks, out, n_blocks);
+}
 
 /* Convert blocks that lie `at` bytes after the first. */
 static void convert_stretch(void *argument, uint64_t at, const uint8_t *blocks, size_t n_bytes)
 {
     const struct range *range = argument;
-    const size_t block_bytes = range->tensor->type->block_bytes;
-    const size_t room_blocks = CHUNK_BYTES / block_bytes;
+    const struct dequant_type *type = range->tensor->type;
+    const size_t stride_bytes = dequant_stride_bytes(type);
+    const size_t block_bytes_out = dequant_modern_bytes(type);
+    const size_t room_blocks = CHUNK_BYTES / block_bytes_out;
+    const size_t end_out = range->skip + range->length;
+    size_t start = (size_t)(at / stride_bytes) * block_bytes_out;
+    size_t left_blocks = n_bytes / stride_bytes;
     uint8_t converted[CHUNK_BYTES];
 
-    while (n_bytes > 0) {
-        const size_t left_blocks = n_bytes / block_bytes;
+    while (left_blocks > 0) {
         const size_t n_blocks = left_blocks < room_blocks ? left_blocks : room_blocks;
-        const size_t n = n_blocks * block_bytes, end = (size_t)at + n;
-        const size_t first = at > range->skip ? (size_t)at : range->skip;
-        const size_t last = end < range->skip + range->length ? end : range->skip + range->length;
+        const size_t end = start + n_blocks * block_bytes_out;
+        const size_t first = start > range->skip ? start : range->skip;
+        const size_t last = end < end_out ? end : end_out;
 
-        convert(range->tensor, blocks, converted, n_blocks);
-        memcpy(range->out + (first - range->skip), converted + (first - at), last - first);
-        at += n;
-        blocks += n;
-        n_bytes -= n;
+        convert(range, blocks, converted, n_blocks);
+        memcpy(range->out + (first - range->skip), converted + (first - start), last - first);
+        start = end;
+        blocks += n_blocks * stride_bytes;
+        left_blocks -= n_blocks;
     }
 }
 
 int fs_converted_read(const struct gguf_model *model, const struct gguf_tensor *tensor,
                       uint64_t offset, size_t length, char *out)
 {
-    const size_t block_bytes = tensor->type->block_bytes;
-    struct range range = {tensor, (size_t)(offset % block_bytes), length, out};
-    const size_t n_blocks = (range.skip + length + block_bytes - 1) / block_bytes;
+    const struct dequant_type *type = tensor->type;
+    const size_t block_bytes_out = dequant_modern_bytes(type);
+    const uint64_t end =
+        (offset + length + block_bytes_out - 1) / block_bytes_out * type->block_elements;
+    int result = 0;
 
-    return gguf_source_lend(&model->files[tensor->file_index],
-                            tensor->file_offset + offset - range.skip, n_blocks * block_bytes,
-                            block_bytes, convert_stretch, &range);
+    while (result == 0 && length > 0) {
+        const struct dequant_span span = dequant_span_of(
+            type, tensor->ne[0], offset / block_bytes_out * type->block_elements, end, UINT64_MAX);
+        const size_t skip = (size_t)(offset % block_bytes_out);
+        const uint64_t room = span.n_blocks * block_bytes_out - skip;
+        struct range range = {tensor, span.row_index, skip, room < length ? (size_t)room : length,
+                              out};
+
+        result = gguf_source_lend(
+            &model->files[tensor->file_index], tensor->file_offset + span.blocks_offset,
+            (size_t)span.blocks_bytes, dequant_stride_bytes(type), convert_stretch, &range);
+        offset += range.length;
+        out += range.length;
+        length -= range.length;
+    }
+    return result;
 }

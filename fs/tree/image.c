@@ -80,11 +80,25 @@ int fs_image_add_data(struct fs_image *image, const struct gguf_tensor *tensor)
 int fs_image_add_modern_data(struct fs_image *image, const struct gguf_tensor *tensor)
 {
     const bool is_swapped = tensor->big_endian && dequant_has_byte_order(tensor->type);
+    uint64_t size_bytes;
 
     if (!is_swapped && tensor->type == dequant_modern(tensor->type))
         return fs_image_add_data(image, tensor);
-    return add(image, (struct fs_segment){.kind = FS_CONVERTED, .converted = tensor},
-               tensor->size_bytes);
+    if (fs_modern_size(tensor, &size_bytes) < 0)
+        return -EOVERFLOW;
+    return add(image, (struct fs_segment){.kind = FS_CONVERTED, .converted = tensor}, size_bytes);
+}
+
+int fs_modern_size(const struct gguf_tensor *tensor, uint64_t *size_bytes)
+{
+    if (tensor->type == dequant_modern(tensor->type)) { /* maybe with row headers */
+        *size_bytes = tensor->size_bytes;
+        return 0;
+    }
+    if (__builtin_mul_overflow(tensor->n_elements / tensor->type->block_elements,
+                               (uint64_t)dequant_modern_bytes(tensor->type), size_bytes))
+        return -EOVERFLOW;
+    return 0;
 }
 
 int fs_elements_size(const struct gguf_tensor *tensor, enum fs_format format, uint64_t *size_bytes)

@@ -24,7 +24,7 @@ enum fs_segment_kind {
     FS_LITERAL,      /* bytes that the segment points to */
     FS_NUMBER,       /* 64 bits, little-endian */
     FS_SOURCE_BYTES, /* bytes of a source as they are stored */
-    FS_CONVERTED,    /* the data of a tensor in current little-endian blocks */
+    FS_CONVERTED,    /* the data of a tensor in little-endian blocks of dequant_modern() */
     FS_ELEMENTS,     /* the elements of a tensor in some format */
     FS_ARRANGED,     /* elements of tensors in some format and order */
     FS_TEXT,         /* written when read */
@@ -86,6 +86,9 @@ int fs_image_add_data(struct fs_image *image, const struct gguf_tensor *tensor);
  * allowed.
  */
 int fs_image_add_modern_data(struct fs_image *image, const struct gguf_tensor *tensor);
+
+/* Get the size of these data in bytes. Returns 0, or -EOVERFLOW beyond 2^64. */
+int fs_modern_size(const struct gguf_tensor *tensor, uint64_t *size_bytes);
 
 /*
  * Add the tensor's elements in row-major order: the last dimension of `shape` is the fastest. Its

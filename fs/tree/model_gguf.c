@@ -22,6 +22,12 @@ static bool is_decoded(const struct gguf_tensor *tensor)
            dequant_modern(tensor->type)->id == DEQUANT_F32;
 }
 
+/* Return true for interleaved rows that a type of ggml can hold. */
+static bool is_put_back(const struct gguf_tensor *tensor)
+{
+    return tensor->type && tensor->type->plain;
+}
+
 static uint32_t type_id_of(const struct gguf_tensor *tensor)
 {
     return tensor->type ? dequant_modern(tensor->type)->id : tensor->type_id;
@@ -29,11 +35,12 @@ static uint32_t type_id_of(const struct gguf_tensor *tensor)
 
 int fs_model_gguf_bytes(const struct gguf_tensor *tensor, uint64_t *n_bytes)
 {
-    *n_bytes = tensor->type ? tensor->size_bytes : tensor->extent_bytes;
-    if (is_decoded(tensor) &&
-        __builtin_mul_overflow(tensor->n_elements, (uint64_t)sizeof(float), n_bytes))
-        return -EOVERFLOW;
-    return 0;
+    if (!tensor->type) {
+        *n_bytes = tensor->extent_bytes;
+        return 0;
+    }
+    return is_decoded(tensor) ? fs_elements_size(tensor, FS_F32, n_bytes)
+                              : fs_modern_size(tensor, n_bytes);
 }
 
 static uint64_t padding_at(const struct gguf_model *model, uint64_t offset)
@@ -60,28 +67,51 @@ static bool is_written(const struct gguf_model *model, const struct fs_shard *sh
 
 /* ---- the header ---- */
 
-static bool has_decoded(const struct gguf_model *model)
+static bool has_tensor(const struct gguf_model *model,
+                       bool (*is_wanted)(const struct gguf_tensor *))
 {
     for (uint64_t i = 0; i < model->n_tensors; i++) {
-        if (is_decoded(&model->tensors[i]))
+        if (is_wanted(&model->tensors[i]))
             return true;
     }
     return false;
 }
 
 /*
- * Return the key's value in the file. Two keys that were made for an old file describe its blocks,
- * which become current ones or floats. Values from the user or the file are unchanged.
+ * The file type of a model whose interleaved rows are put back. ik_llama.cpp adds 200 to the number
+ * of the plain type's; 33 to 35 were Q4_0_4_4, Q4_0_4_8 and Q4_0_8_8. Source: enum llama_ftype in
+ * llama.h of llama.cpp and ik_llama.cpp.
+ */
+static uint64_t plain_file_type(uint64_t file_type)
+{
+    enum { Q4_0 = 2, Q8_0 = 7, Q4_0_4_4 = 33, Q4_0_8_8 = 35, BF16 = 32, Q8_K_R8 = 399 };
+
+    if (file_type >= Q4_0_4_4 && file_type <= Q4_0_8_8)
+        return Q4_0;
+    if (file_type == Q8_K_R8)
+        return Q8_0;
+    return file_type >= 200 + Q4_0 && file_type <= 200 + BF16 ? file_type - 200 : file_type;
+}
+
+/*
+ * Return the key's value in the file. Two keys describe blocks: those that were made for an old
+ * file, whose blocks become current ones or floats, and the type of a file with interleaved rows.
+ * Values from the user are unchanged.
  */
 static struct gguf_value value_of(const struct gguf_model *model, const struct gguf_key *key)
 {
     struct gguf_value value = key->value;
 
-    if (!model->has_entries_between || key->file_offset == GGUF_NO_OFFSET)
+    if (key->file_offset == GGUF_NO_OFFSET)
+        return value;
+    if (value.type == GGUF_UINT32 && gguf_string_equals(key->name, "general.file_type") &&
+        has_tensor(model, is_put_back))
+        value.u64 = plain_file_type(value.u64);
+    if (!model->has_entries_between)
         return value;
     if (gguf_string_equals(key->name, "general.quantization_version"))
         value.u64 = DEQUANT_ERA;
-    if (gguf_string_equals(key->name, "general.file_type") && has_decoded(model))
+    if (gguf_string_equals(key->name, "general.file_type") && has_tensor(model, is_decoded))
         value.u64 = DEQUANT_F32; /* both keys have the same number for all F32 */
     return value;
 }
@@ -245,7 +275,8 @@ int fs_model_gguf_build(const struct fs_tree *tree, const void *subject,
     int result;
 
     /* The final size of a growing file is unknown, but the end of its last tensor is known. */
-    if (!shard && model->n_files == 1 && model->is_current && !model->files[0].is_growing)
+    if (!shard && model->n_files == 1 && model->is_current && !model->files[0].is_growing &&
+        !has_tensor(model, is_put_back))
         return fs_image_add_source(image, &model->files[0], 0, model->files[0].size_bytes);
     result = fs_image_add_text(image, write_header, tree, subject, interrupt);
     if (result == 0)

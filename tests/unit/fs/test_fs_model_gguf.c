@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dequant/rows.h"
 #include "fs/tree/names.h"
 #include "gguf/edits.h"
+#include "tests/unit/dequant/random_blocks.h"
 #include "tests/unit/gguf/model_file.h"
 #include "tests/unit/gguf/shard_files.h"
 #include "tests/unit/fs/tree_file.h"
@@ -282,6 +284,121 @@ Test(fs_model_gguf, old_blocks_keep_their_values)
         cr_expect_eq(copy->tensors[0].type->era, DEQUANT_ERA);
         expect_same_file(tree, copy_tree, "tensors/old/f32");
         fs_tree_free(copy_tree);
+        gguf_close(copy);
+        fs_tree_free(tree);
+        gguf_close(model);
+    }
+}
+
+/* Return a model with two groups of rows of an interleaved type, after a tensor of another type. */
+static struct gguf_model *make_interleaved_model(const struct dequant_type *type,
+                                                 uint32_t file_type)
+{
+    const uint64_t ne[] = {2ull * (type->block_elements < 32 ? 32 : type->block_elements),
+                           2ull * type->interleave_rows};
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    uint8_t *data = malloc(MAX_BYTES);
+    struct gguf_model *model;
+    uint64_t n_bytes;
+
+    cr_assert_not_null(data);
+    make_data(expectation_of(type), data, ne[0]);
+    cr_assert_eq(dequant_rows_bytes(type, ne[0], ne[1], &n_bytes), 0);
+    gguf_writer_add_u32(w, "general.file_type", file_type);
+    gguf_writer_add_tensor(w, "f", 1, 1, (uint64_t[]){3}, 0, "123456789012", 12);
+    gguf_writer_add_tensor(w, "t", 1, 2, ne, type->id, data, n_bytes);
+    free(data);
+    model = model_file_make(w);
+    return model;
+}
+
+/* Compare as numbers: zeros may differ in sign. */
+static void expect_same_values(struct fs_tree *tree, struct fs_tree *other, const char *path)
+{
+    struct tree_file file = tree_file_read(tree, path), copy = tree_file_read(other, path);
+
+    cr_assert_eq(file.size_bytes, copy.size_bytes, "%s", path);
+    for (size_t i = 0; i < file.size_bytes; i += sizeof(float)) {
+        float a, b;
+
+        memcpy(&a, file.bytes + i, sizeof a);
+        memcpy(&b, copy.bytes + i, sizeof b);
+        cr_assert(a == b || memcmp(&a, &b, sizeof a) == 0, "%s: number %zu", path, i / sizeof a);
+    }
+    free(file.bytes);
+    free(copy.bytes);
+}
+
+static void expect_slices(struct fs_tree *tree, const char *path)
+{
+    const struct tree_file file = tree_file_read(tree, path);
+    const struct fs_image *image;
+    char *out = malloc(file.size_bytes);
+
+    cr_assert_not_null(out);
+    cr_assert_eq(fs_tree_open(tree, tree_file_find(tree, path), NULL, &image), 0);
+    for (size_t i = 0; i < 2000; i++) {
+        const size_t offset = i * 2654435761u % file.size_bytes;
+        const size_t length = i * 40503u % (file.size_bytes - offset) % 700;
+
+        cr_assert_eq(fs_image_read(image, offset, length, out), (ssize_t)length);
+        cr_assert_eq(memcmp(out, file.bytes + offset, length), 0, "%s, %zu bytes at %zu", path,
+                     length, offset);
+    }
+    fs_tree_close(tree, image);
+    free(out);
+    free(file.bytes);
+}
+
+Test(fs_model_gguf, interleaved_rows_are_put_back)
+{
+    size_t n_types = 0;
+
+    for (size_t i = 0; i < dequant_type_count(); i++) {
+        const struct dequant_type *type = dequant_type_at(i);
+        struct gguf_model *model, *copy;
+        struct fs_tree *tree, *copy_tree;
+
+        if (!type->plain)
+            continue;
+        n_types++;
+        model = make_interleaved_model(type, 214);
+        tree = tree_file_make_tree(model);
+        copy = read_back(tree, "model.gguf");
+        copy_tree = tree_file_make_tree(copy);
+        cr_expect_eq(copy->tensors[1].type->id, type->plain->id, "%s", type->name);
+        cr_expect_eq(copy->tensors[1].type->interleave_rows, 1u);
+        expect_no_gaps(copy);
+        expect_same_values(tree, copy_tree, "tensors/t/f32");
+        expect_same_file(tree, copy_tree, "tensors/f/f32");
+        expect_slices(tree, "model.gguf");
+        fs_tree_free(copy_tree);
+        gguf_close(copy);
+        fs_tree_free(tree);
+        gguf_close(model);
+    }
+    cr_expect_eq(n_types, 22u);
+}
+
+Test(fs_model_gguf, the_file_type_follows_interleaved_rows)
+{
+    static const uint32_t file_types[][2] = {
+        {214, 14}, {202, 2}, {232, 32}, {33, 2}, {35, 2}, {399, 7}, {7, 7}, {15, 15}, {341, 341},
+    };
+
+    for (size_t i = 0; i < sizeof file_types / sizeof *file_types; i++) {
+        struct gguf_model *model =
+            make_interleaved_model(dequant_type_by_id(212), file_types[i][0]);
+        struct fs_tree *tree = tree_file_make_tree(model);
+        struct gguf_model *copy = read_back(tree, "model.gguf");
+
+        cr_expect_eq(copy->keys[0].value.u64, file_types[i][1], "%u", file_types[i][0]);
+        gguf_close(copy);
+        fs_tree_free(tree);
+        edit(model, "general.file_type=u32:214");
+        tree = tree_file_make_tree(model);
+        copy = read_back(tree, "model.gguf");
+        cr_expect_eq(copy->keys[0].value.u64, 214u, "a value from the user");
         gguf_close(copy);
         fs_tree_free(tree);
         gguf_close(model);
