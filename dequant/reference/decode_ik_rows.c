@@ -68,7 +68,7 @@ static inline void iq1_m_r4_block(const struct dequant_iq1_m_r4 *restrict block,
     const float d = dequant_f16_row_scale(row);
 
     for (size_t i = 0; i < 4; i++) {
-        const unsigned high = block->qh[i / 2][row.index] >> i % 2 * 4;
+        const unsigned high = (unsigned)block->qh[i / 2][row.index] >> i % 2 * 4;
         const unsigned scale = block->scales[row.index] >> i / 2 * 4 & 15;
 
         put_run(block->qs[i][row.index] | (high & 7) << 8, d * (float)scale, high & 8, out + 8 * i);

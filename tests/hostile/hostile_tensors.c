@@ -105,6 +105,14 @@ static struct model_bytes iq4_ks_r4_rows(uint64_t n)
     return add_tensor(hostile_open(), 344, 3, (uint64_t[]){256, n, 4}, 4 * n * 140);
 }
 
+/* Type id times 100, plus a number of rows. */
+static struct model_bytes rows_of_type(uint64_t number)
+{
+    const uint64_t ne[] = {256, number % 100};
+
+    return add_tensor(hostile_open(), (uint32_t)(number / 100), ne[1] == 1 ? 1 : 2, ne, 8192);
+}
+
 static struct model_bytes q4_0_scalar(uint64_t argument)
 {
     (void)argument;
@@ -329,6 +337,14 @@ static const struct hostile_row rows[] = {
     {12, "5-row IQ4_KS_R4", iq4_ks_r4_rows, 5, -EINVAL, HEADER_END, {"have 5 rows", "of the 4"}},
     /* The rows divide into groups of four, but a group would contain rows of two matrices. */
     {12, "2-row IQ4_KS_R4", iq4_ks_r4_rows, 2, -EINVAL, HEADER_END, {"\"t\"", "have 2 rows"}},
+    {12, "a Q4_0_4_4 vector", rows_of_type, 3101, -EINVAL, HEADER_END, {"\"t\"", "have 1 rows"}},
+    {12,
+     "8-row Q8_K_R16",
+     rows_of_type,
+     39708,
+     -EINVAL,
+     HEADER_END,
+     {"have 8 rows", "of the 16", "Q8_K_R16"}},
 
     {12,
      "no Q4_0 rows of 33",
