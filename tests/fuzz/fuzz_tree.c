@@ -175,16 +175,27 @@ static char *metafuzz_data_of(const struct gguf_model *model, uint64_t *size)
     return text;
 }
 
+static bool has_rows_put_back(const struct gguf_model *model)
+{
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        if (model->tensors[i].type && model->tensors[i].type->plain)
+            return true;
+    }
+    return false;
+}
+
 static void check_same_metadata(const struct gguf_model *model, const struct gguf_model *copy)
 {
     uint64_t size, copy_size;
     char *text = metafuzz_data_of(model, &size), *copy_text = metafuzz_data_of(copy, &copy_size);
 
-    /* Decoding old blocks changes the keys that describe them. */
+    /* Decoding old blocks changes the keys that describe them, putting rows back one of them. */
     if (model->has_entries_between && text && copy_text) {
         drop_line(text, &size, "general.quantization_version");
-        drop_line(text, &size, "general.file_type");
         drop_line(copy_text, &copy_size, "general.quantization_version");
+    }
+    if ((model->has_entries_between || has_rows_put_back(model)) && text && copy_text) {
+        drop_line(text, &size, "general.file_type");
         drop_line(copy_text, &copy_size, "general.file_type");
     }
     FUZZ_CHECK(size == copy_size && (!text || memcmp(text, copy_text, (size_t)size) == 0),
@@ -193,19 +204,38 @@ static void check_same_metadata(const struct gguf_model *model, const struct ggu
     free(copy_text);
 }
 
+/*
+ * Q5_0_R4 adds to each product what Q5_0 adds to its integer: zeros differ in sign, and a scale
+ * that is not finite gives NaN.
+ */
+static bool are_same_values(const struct dequant_type *type, const char *data, const char *other,
+                            uint64_t n_bytes)
+{
+    for (uint64_t i = 0; type->plain && i < n_bytes; i += sizeof(float)) {
+        float a, b;
+
+        memcpy(&a, data + i, sizeof a);
+        memcpy(&b, other + i, sizeof b);
+        if (a != b && a == a && memcmp(&a, &b, sizeof a) != 0)
+            return false;
+    }
+    return type->plain || memcmp(data, other, n_bytes) == 0;
+}
+
 static void check_same_tensor(const struct gguf_model *model, const struct gguf_model *copy,
                               uint64_t index)
 {
     const struct gguf_tensor *tensor = &model->tensors[index], *other = &copy->tensors[index];
     const struct gguf_string name =
         tensor->gguf_name.length_bytes > 0 ? tensor->gguf_name : tensor->name;
-    const bool is_old = tensor->type && tensor->type->era != DEQUANT_ERA;
+    const bool is_changed =
+        tensor->type && (tensor->type->era != DEQUANT_ERA || tensor->type->plain);
     char *data, *other_data;
 
     FUZZ_CHECK(gguf_string_compare(name, other->name) == 0 &&
                    tensor->n_elements == other->n_elements && !other->big_endian,
                "tensor %" PRIu64 " has another name, size or byte order in model.gguf", index);
-    FUZZ_CHECK(is_old ||
+    FUZZ_CHECK(is_changed ||
                    (tensor->type_id == other->type_id && tensor->size_bytes == other->size_bytes),
                "tensor %" PRIu64 " has another type in model.gguf", index);
     if (!tensor->type || tensor->size_bytes == 0)
@@ -214,9 +244,10 @@ static void check_same_tensor(const struct gguf_model *model, const struct gguf_
                                               : fuzz_data_of(model, tensor);
     other_data = dequant_is_decodable(tensor->type) ? fuzz_values_of(copy, other)
                                                     : fuzz_data_of(copy, other);
-    FUZZ_CHECK(memcmp(data, other_data,
-                      dequant_is_decodable(tensor->type) ? tensor->n_elements * sizeof(float)
-                                                         : tensor->size_bytes) == 0,
+    FUZZ_CHECK(are_same_values(tensor->type, data, other_data,
+                               dequant_is_decodable(tensor->type)
+                                   ? tensor->n_elements * sizeof(float)
+                                   : tensor->size_bytes),
                "tensor %" PRIu64 " has other data in model.gguf", index);
     free(data);
     free(other_data);
