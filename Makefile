@@ -262,13 +262,11 @@ $(BUILD)/readers: $(call obj,tests/soak/readers.c)
 
 SOAK_SECONDS ?= 600
 SOAK_MODEL   ?= build/sample.gguf
-# Sanitizers need extra memory and calls that the sandbox forbids. ThreadSanitizer does not know the
-# synchronization in gcc's OpenMP.
+# Sanitizers need extra memory and calls that the sandbox forbids.
 soak:
 	$(MAKE) -s $(BUILD)/ggufs
 	$(MAKE) -s SAN= build/sample.gguf build/readers
-	env $(if $(SAN),ANONYMOUS_MIB=0) $(if $(findstring thread,$(SAN)),OMP_NUM_THREADS=1) \
-	    tests/soak/run $(BUILD)/ggufs "$(SOAK_MODEL)" build/readers $(SOAK_SECONDS) \
+	env $(if $(SAN),ANONYMOUS_MIB=0) tests/soak/run $(BUILD)/ggufs "$(SOAK_MODEL)" build/readers $(SOAK_SECONDS) \
 	    $(if $(SAN),-o nosandbox)
 
 # Options that shorten it, such as BENCH_TYPES=Q4_K,F16: see tests/bench/bench.py
