@@ -9,10 +9,11 @@
 
 #include <string.h>
 
-#if defined(__AVX512F__)
-enum { ROWS = 4, COLUMNS = 4 };
+/* Rows and columns of a block, whose sums are kept in registers: AVX2 has 16 of them. */
+#if defined(__AVX2__) && !defined(__AVX512F__)
+enum { ROWS = 4, COLUMNS = 2 };
 #else
-enum { ROWS = 2, COLUMNS = 2 };
+enum { ROWS = 4, COLUMNS = 4 };
 #endif
 
 /* The numbers of a row; a constant where functions are inlined. */
@@ -79,6 +80,63 @@ static inline float sum_of(const float_vector sums[FLOAT_PARTS])
     return dequant_dot_sum(lanes);
 }
 
+/*
+ * Lane i plus lane i + half, as in dequant_dot_sum(), for the groups of 2 * half lanes in two
+ * vectors: the groups of a, then those of b, then have half as many lanes.
+ */
+#define LOWER(half, i) ((i) / (half)*2 * (half) + (i) % (half))
+#define LOWER_4(half, i, plus)                                                                     \
+    LOWER(half, i) + (plus), LOWER(half, i + 1) + (plus), LOWER(half, i + 2) + (plus),             \
+        LOWER(half, i + 3) + (plus)
+#if defined(__AVX512F__)
+#define LANES_OF(half, plus)                                                                       \
+    LOWER_4(half, 0, plus), LOWER_4(half, 4, plus), LOWER_4(half, 8, plus), LOWER_4(half, 12, plus)
+#elif defined(__AVX2__)
+#define LANES_OF(half, plus) LOWER_4(half, 0, plus), LOWER_4(half, 4, plus)
+#else
+#define LANES_OF(half, plus) LOWER_4(half, 0, plus)
+#endif
+#define ADD_HALVES(a, b, half)                                                                     \
+    (__builtin_shufflevector(a, b, LANES_OF(half, 0)) +                                            \
+     __builtin_shufflevector(a, b, LANES_OF(half, half)))
+
+/* Make n / 2 vectors of n: see ADD_HALVES. */
+#define HALVE(lanes, n, half)                                                                      \
+    UNROLL                                                                                         \
+    for (size_t i = 0; i < (n) / 2; i++) {                                                         \
+        (lanes)[i] = ADD_HALVES((lanes)[2 * i], (lanes)[2 * i + 1], half);                         \
+    }
+
+/* Sum up the lanes of all products of a block at once: of row r and column c to [c * ROWS + r]. */
+INLINE void sum_block(float_vector sums[ROWS][COLUMNS][FLOAT_PARTS], float out[ROWS * COLUMNS])
+{
+    float_vector lanes[ROWS * COLUMNS];
+
+    UNROLL
+    for (size_t i = 0; i < ROWS * COLUMNS; i++) {
+        float_vector *parts = sums[i % ROWS][i / ROWS];
+
+        for (size_t half = FLOAT_PARTS / 2; half > 0; half /= 2)
+            for (size_t part = 0; part < half; part++)
+                parts[part] += parts[part + half];
+        lanes[i] = parts[0];
+    }
+#if defined(__AVX512F__)
+    HALVE(lanes, 16, 8)
+    HALVE(lanes, 8, 4)
+    HALVE(lanes, 4, 2)
+    HALVE(lanes, 2, 1)
+#elif defined(__AVX2__)
+    HALVE(lanes, 8, 4)
+    HALVE(lanes, 4, 2)
+    HALVE(lanes, 2, 1)
+#else
+    HALVE(lanes, 16, 2)
+    HALVE(lanes, 8, 1)
+#endif
+    memcpy(out, lanes, ROWS * COLUMNS * sizeof *out);
+}
+
 /* n_rows by n_columns products at once; both are constants where this is inlined. */
 INLINE void block(enum numbers numbers, const char *w, size_t w_stride_bytes, size_t n_rows,
                   const float *x, size_t x_stride, size_t n_columns, size_t n, float *out,
@@ -87,9 +145,9 @@ INLINE void block(enum numbers numbers, const char *w, size_t w_stride_bytes, si
     float_vector sums[ROWS][COLUMNS][FLOAT_PARTS] = {0};
     const size_t whole = n / DEQUANT_DOT_LANES * DEQUANT_DOT_LANES;
 
-    for (size_t i = 0; i < whole; i += DEQUANT_DOT_LANES) {
-        for (size_t part = 0; part < FLOAT_PARTS; part++) {
-            const size_t at = i + part * FLOAT_WIDTH;
+    /* One part after the other: the registers have no room for the sums of all. */
+    for (size_t part = 0; part < FLOAT_PARTS; part++) {
+        for (size_t at = part * FLOAT_WIDTH; at < whole; at += DEQUANT_DOT_LANES) {
             float_vector right[COLUMNS];
 
             for (size_t c = 0; c < n_columns; c++)
@@ -101,6 +159,14 @@ INLINE void block(enum numbers numbers, const char *w, size_t w_stride_bytes, si
                     sums[r][c][part] = float_fused(left, right[c], sums[r][c][part]);
             }
         }
+    }
+    if (whole == n && n_rows == ROWS && n_columns == COLUMNS) {
+        float all[ROWS * COLUMNS];
+
+        sum_block(sums, all);
+        for (size_t i = 0; i < ROWS * COLUMNS; i++)
+            out[i / ROWS * out_stride + i % ROWS] += all[i];
+        return;
     }
     for (size_t r = 0; r < n_rows; r++) {
         for (size_t c = 0; c < n_columns; c++) {
