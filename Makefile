@@ -58,6 +58,7 @@ SAMPLE_SRC  := $(WRITER_SRC) contrib/sample/random_weights.c
 UNIT_SRC    := $(wildcard tests/unit/*.c tests/unit/*/*.c)
 # Sources of the hostile files, without the programs in the same folder.
 HOSTILE_SRC := $(wildcard tests/hostile/hostile*.c)
+ZIP_SRC     := tests/unit/gguf/zip_file.c
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 KERNEL_SRC  := $(wildcard dequant/kernels/*.c)
@@ -97,7 +98,7 @@ $(BUILD)/make-run-model: $(call obj,contrib/sample/make_run_model.c contrib/samp
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 # Writes the hostile files for the mount tests.
-$(BUILD)/make-hostile: $(call obj,tests/hostile/make_hostile.c $(HOSTILE_SRC) $(WRITER_SRC))
+$(BUILD)/make-hostile: $(call obj,tests/hostile/make_hostile.c $(HOSTILE_SRC) $(ZIP_SRC) $(WRITER_SRC))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 
 # A library for LD_PRELOAD that makes allocations fail.
@@ -161,7 +162,7 @@ $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) $(c
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lm
 
 $(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c tests/fuzz/runner_seeds.c tests/fuzz/runner_more_seeds.c \
-    tests/unit/gguf/old_file.c gguf/legacy/families.c \
+    tests/unit/gguf/old_file.c $(ZIP_SRC) gguf/legacy/families.c \
     $(WRITER_SRC)) $(DEQUANT_OBJ) $(SUPPORT_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lunistring -lseccomp -lm

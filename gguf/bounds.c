@@ -48,7 +48,7 @@ struct missing {
 static void report_missing(const struct gguf_model *model, const struct gguf_tensor *tensor,
                            uint64_t end, struct gguf_report *report)
 {
-    const uint64_t file_bytes = model->files[tensor->file_index].size_bytes;
+    const uint64_t file_bytes = model->files[tensor->file_index].end_offset;
 
     if (!tensor->type) {
         gguf_error(report, -ENODATA, tensor->info_offset,
@@ -76,7 +76,7 @@ static void note_missing(const struct gguf_source *file, const struct missing *m
         gguf_note(report, GGUF_NO_OFFSET,
                   "the file should have at least %" PRIu64 " bytes and has %" PRIu64 ": %" PRIu64
                   " are missing, in %" PRIu64 " of %" PRIu64 " tensors",
-                  missing->last_end, file->size_bytes, missing->last_end - file->size_bytes,
+                  missing->last_end, file->end_offset, missing->last_end - file->end_offset,
                   missing->n_short, missing->n_tensors);
 }
 
@@ -84,7 +84,7 @@ static bool is_complete(const struct gguf_source *file, const struct gguf_tensor
                         uint64_t end)
 {
     return file->is_growing ? gguf_source_has(file, tensor->file_offset, least_bytes(tensor))
-                            : end <= file->size_bytes;
+                            : end <= file->end_offset;
 }
 
 static void check_tensor_bounds(const struct gguf_model *model, const struct gguf_tensor *tensor,
@@ -130,11 +130,12 @@ static void check_all_bounds(const struct gguf_model *model, struct gguf_report 
     report->path = NULL;
 }
 
-/* Return the bytes from `start` to `end`, less the padding to the alignment. */
-static uint64_t gap_between(const struct gguf_model *model, uint64_t start, uint64_t end)
+/* Return the bytes from a tensor's data to `end`, less the padding to the alignment. */
+static uint64_t gap_after(const struct gguf_model *model, const struct gguf_tensor *tensor,
+                          uint64_t end)
 {
-    const uint64_t mask = model->alignment_bytes - 1;
-    const uint64_t padding = -start & mask;
+    const uint64_t start = end_of(tensor), mask = model->alignment_bytes - 1;
+    const uint64_t padding = (model->files[tensor->file_index].start_offset - start) & mask;
 
     if (model->has_entries_between)
         return 0; /* the parser has accounted for every byte */
@@ -144,8 +145,7 @@ static uint64_t gap_between(const struct gguf_model *model, uint64_t start, uint
 static void note_gap_at_end(const struct gguf_model *model, const struct gguf_tensor *last,
                             struct gguf_report *report)
 {
-    const uint64_t gap =
-        gap_between(model, end_of(last), model->files[last->file_index].size_bytes);
+    const uint64_t gap = gap_after(model, last, gguf_source_end(&model->files[last->file_index]));
 
     if (gap > 0)
         gguf_note(report, end_of(last),
@@ -158,7 +158,7 @@ static void check_between(const struct gguf_model *model, const struct gguf_tens
                           const struct gguf_tensor *tensor, bool is_end_known,
                           struct gguf_report *report)
 {
-    const uint64_t gap = gap_between(model, end_of(furthest), tensor->file_offset);
+    const uint64_t gap = gap_after(model, furthest, tensor->file_offset);
 
     if (end_of(furthest) > tensor->file_offset)
         gguf_error(report, -EINVAL, tensor->info_offset,
@@ -190,7 +190,7 @@ static void set_extents(const struct gguf_model *model, const struct gguf_tensor
             continue;
         if (!tensor->type && (next || !file->is_growing))
             tensor->extent_bytes =
-                (next ? next->file_offset : file->size_bytes) - tensor->file_offset;
+                (next ? next->file_offset : file->end_offset) - tensor->file_offset;
         if (!tensor->type && next && tensor->extent_bytes == 0)
             gguf_error(report, -EINVAL, next->info_offset,
                        "tensor %s: its data at byte %" PRIu64 " start where those of tensor %s do",

@@ -6,11 +6,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-struct gguf_cursor gguf_cursor_begin(struct gguf_source *source, uint64_t offset,
-                                     struct gguf_encoding encoding)
+struct gguf_cursor gguf_cursor_begin(struct gguf_source *source, struct gguf_encoding encoding)
 {
-    return (struct gguf_cursor){
-        .source = source, .size_bytes = source->size_bytes, .offset = offset, .encoding = encoding};
+    return (struct gguf_cursor){.source = source,
+                                .size_bytes = gguf_source_end(source),
+                                .offset = source->start_offset,
+                                .encoding = encoding};
 }
 
 uint64_t gguf_cursor_left(const struct gguf_cursor *cursor)

@@ -30,9 +30,8 @@ struct gguf_cursor {
     int failure; /* of the last function that failed, as a negative errno */
 };
 
-/* A cursor at byte `offset` of a source. A source can have one cursor at a time. */
-struct gguf_cursor gguf_cursor_begin(struct gguf_source *source, uint64_t offset,
-                                     struct gguf_encoding encoding);
+/* A cursor at the start of a source's model. A source can have one cursor at a time. */
+struct gguf_cursor gguf_cursor_begin(struct gguf_source *source, struct gguf_encoding encoding);
 
 /* The bytes from the cursor to the end. */
 uint64_t gguf_cursor_left(const struct gguf_cursor *cursor);

@@ -74,7 +74,16 @@ static const struct lookalike {
     {"is a Python pickle, the format of old PyTorch files, not GGUF; llama.cpp's "
      "convert_hf_to_gguf.py makes a GGUF of the checkpoint that it belongs to",
      NULL, 0, probe_pickle},
-    {"is a ZIP or PyTorch file, not GGUF; unpack or convert it first", "PK\x03\x04", 0, NULL},
+    {"is a ZIP or PyTorch file without its directory, which is at the end (unfinished download?)",
+     "PK\x03\x04", 0, NULL},
+    {"is a program without a model in it; a llamafile has a ZIP directory at its end (unfinished "
+     "download?)",
+     "MZ", 0, NULL},
+    {"is a program without a model in it; a llamafile has a ZIP directory at its end (unfinished "
+     "download?)",
+     "\x7f"
+     "ELF",
+     0, NULL},
     {"is compressed with gzip; unpack it first (gunzip)", "\x1f\x8b", 0, NULL},
     {"is compressed with Zstandard; unpack it first (unzstd)", "\x28\xb5\x2f\xfd", 0, NULL},
     {"is compressed with xz; unpack it first (unxz)",
@@ -99,28 +108,28 @@ static bool matches(const struct gguf_start *start, const struct lookalike *look
            memcmp(start->bytes + lookalike->offset, lookalike->magic, length) == 0;
 }
 
-const struct gguf_format *gguf_format_of(const struct gguf_start *start, struct gguf_report *report)
+const struct gguf_format *gguf_find_format(const struct gguf_start *start)
 {
-    char magic[4 * 4 + 1] = "";
-
-    if (start->n_bytes == 0) {
-        gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "is an empty file");
-        return NULL;
-    }
     for (size_t i = 0; i < COUNT(formats); i++) {
         if (formats[i].probe(start))
             return &formats[i];
     }
+    return NULL;
+}
+
+int gguf_refuse_format(const struct gguf_start *start, struct gguf_report *report)
+{
+    char magic[4 * 4 + 1] = "";
+
+    if (start->n_bytes == 0)
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "is an empty file");
     for (size_t i = 0; i < COUNT(lookalikes); i++) {
-        if (matches(start, &lookalikes[i])) {
-            gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s", lookalikes[i].advice);
-            return NULL;
-        }
+        if (matches(start, &lookalikes[i]))
+            return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s", lookalikes[i].advice);
     }
     for (size_t i = 0; i < 4 && i < start->n_bytes; i++)
         sprintf(magic + 3 * i, " %02x", start->bytes[i]);
-    gguf_error(report, -EINVAL, 0,
-               "not a GGUF file: it starts with%s instead of 47 47 55 46 (\"GGUF\")%s", magic,
-               start->n_bytes < 4 ? " and ends there (unfinished download?)" : "");
-    return NULL;
+    return gguf_error(report, -EINVAL, start->file_offset,
+                      "not a GGUF file: it starts with%s instead of 47 47 55 46 (\"GGUF\")%s",
+                      magic, start->n_bytes < 4 ? " and ends there (unfinished download?)" : "");
 }

@@ -10,11 +10,12 @@
 
 #include "gguf/model.h"
 
-/* How a file starts. */
+/* How a file starts, or the model in a larger file. */
 struct gguf_start {
     const uint8_t *bytes;
     size_t n_bytes;      /* GGUF_START_BYTES, or the whole file if it is shorter */
-    uint64_t file_bytes; /* of the whole file */
+    uint64_t file_bytes; /* of the whole file, or of the model */
+    uint64_t file_offset;
 };
 
 #define GGUF_START_BYTES ((size_t)512)
@@ -27,9 +28,11 @@ struct gguf_format {
                  struct gguf_report *report);
 };
 
-/* Return the format of a file, or NULL with the reason in `report` if it is unknown. */
-const struct gguf_format *gguf_format_of(const struct gguf_start *start,
-                                         struct gguf_report *report);
+/* Return the format of a file, or NULL if it is unknown. */
+const struct gguf_format *gguf_find_format(const struct gguf_start *start);
+
+/* Report that the format is unknown, and what the file is instead. Returns -EINVAL. */
+int gguf_refuse_format(const struct gguf_start *start, struct gguf_report *report);
 
 bool gguf_probe_gguf(const struct gguf_start *start);
 int gguf_parse_gguf(struct gguf_model *model, const struct gguf_open_options *options,

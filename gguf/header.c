@@ -78,7 +78,7 @@ static int choose_step(const struct gguf_source *source, uint64_t offset, uint64
     if (needed_bytes > header->limit_bytes - header->n_bytes)
         return -E2BIG;
     step = smaller(step, header->limit_bytes - header->n_bytes);
-    step = smaller(step, source->size_bytes - offset);
+    step = smaller(step, gguf_source_end(source) - offset);
     if (source->is_growing && !gguf_source_has(source, offset, step)) {
         step = smaller(step, needed_bytes);
         if (!gguf_source_has(source, offset, step))
@@ -155,11 +155,14 @@ int gguf_header_leave_out(struct gguf_header *header, uint64_t offset, uint64_t 
 
 void gguf_header_rewind(struct gguf_header *header)
 {
-    if (header->n_gaps == 0)
+    /* A gap before the model. */
+    const size_t n_kept = header->n_gaps > 0 && header->gaps[0].start == 0;
+
+    if (header->n_gaps == n_kept)
         return;
     header->hole_bytes = 0;
-    header->n_gaps = 0;
-    set_end(header, header->gaps[0].start);
+    header->n_gaps = n_kept;
+    set_end(header, header->gaps[n_kept].start);
     header->step_bytes = FIRST_STEP_BYTES;
 }
 

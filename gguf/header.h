@@ -64,7 +64,10 @@ static inline const uint8_t *gguf_header_at(const struct gguf_header *header, ui
  */
 int gguf_header_leave_out(struct gguf_header *header, uint64_t offset, uint64_t n_bytes);
 
-/* Drop everything after the first gap from the copy, to parse the file in another way. */
+/*
+ * Drop everything after the data that were left out first from the copy, to parse the file in
+ * another way. What was left out before the model is no data.
+ */
 void gguf_header_rewind(struct gguf_header *header);
 
 /* End the copy at end_offset in the file and free the memory after it. */

@@ -86,6 +86,9 @@ struct gguf_open_options {
     const char *family; /* of an old ggml file; NULL: the one that fits */
     int era;      /* 1 + the era of the blocks of an rwkv.cpp file of version 100; 0: unknown */
     bool partial; /* the file is still being written: its data may be missing */
+    /* The model's place in each file. 0 and 0: the whole file, or found in it; see locate.h. */
+    uint64_t offset;
+    uint64_t size_bytes; /* 0: up to the end of the file */
 };
 
 struct gguf_files;

@@ -1,28 +1,60 @@
 #include "gguf/parse_file.h"
 
 #include "gguf/formats.h"
+#include "gguf/locate.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+static int read_start(struct gguf_source *file, struct gguf_start *start,
+                      struct gguf_report *report)
+{
+    struct gguf_cursor cursor = gguf_cursor_begin(file, (struct gguf_encoding){0});
+    const uint64_t n_bytes = gguf_cursor_left(&cursor);
+
+    *start = (struct gguf_start){
+        .n_bytes = GGUF_START_BYTES, .file_bytes = n_bytes, .file_offset = file->start_offset};
+    if (start->n_bytes > n_bytes)
+        start->n_bytes = (size_t)n_bytes;
+    if (start->n_bytes == 0)
+        return 0;
+    start->bytes = gguf_cursor_take(&cursor, start->n_bytes);
+    return start->bytes ? 0 : gguf_cursor_fail(&cursor, "header", "its start", report);
+}
+
+/* Find the format. Unless the user says where the model is, it may be inside a ZIP file. */
+static int find_format(struct gguf_source *file, const struct gguf_open_options *options,
+                       const struct gguf_format **format, struct gguf_report *report)
+{
+    struct gguf_start start;
+    int result = gguf_locate_range(file, options, report);
+
+    if (result == 0)
+        result = read_start(file, &start, report);
+    if (result < 0)
+        return result;
+    *format = gguf_find_format(&start);
+    if (*format)
+        return 0;
+    if (file->start_offset == 0) {
+        result = gguf_locate_in_zip(file, report);
+        if (result > 0)
+            result = read_start(file, &start, report);
+        if (result < 0)
+            return result;
+        *format = gguf_find_format(&start);
+    }
+    return *format ? 0 : gguf_refuse_format(&start, report);
+}
+
 static int parse(struct gguf_model *model, const struct gguf_open_options *options,
                  struct gguf_report *report)
 {
-    struct gguf_source *file = &model->files[0];
-    struct gguf_cursor cursor = gguf_cursor_begin(file, 0, (struct gguf_encoding){0});
-    struct gguf_start start = {.n_bytes = GGUF_START_BYTES, .file_bytes = file->size_bytes};
     const struct gguf_format *format;
+    const int result = find_format(&model->files[0], options, &format, report);
 
-    if (start.n_bytes > file->size_bytes)
-        start.n_bytes = (size_t)file->size_bytes;
-    if (start.n_bytes > 0) {
-        start.bytes = gguf_cursor_take(&cursor, start.n_bytes);
-        if (!start.bytes)
-            return gguf_cursor_fail(&cursor, "header", "its start", report);
-    }
-    format = gguf_format_of(&start, report);
-    return format ? format->parse(model, options, report) : -EINVAL;
+    return result < 0 ? result : format->parse(model, options, report);
 }
 
 int gguf_parse_file(struct gguf_source *file, const struct gguf_open_options *options,

@@ -202,19 +202,23 @@ static int parse_tensors(struct gguf_cursor *cursor, const struct header *header
     return 0;
 }
 
-/* Offsets count from the start of the data in the file, and from the start of the file here. */
+/*
+ * Offsets count from the start of the data in the file, and from the start of the file here. The
+ * data are aligned within the model, which may start anywhere in its file.
+ */
 static int place_tensors(uint64_t header_bytes, struct gguf_model *model,
                          struct gguf_report *report)
 {
+    const uint64_t start_offset = model->files[0].start_offset;
     const uint64_t mask = model->alignment_bytes - 1;
     uint64_t data_offset;
 
     if (__builtin_add_overflow(header_bytes, mask, &data_offset))
-        return gguf_error(report, -EOVERFLOW, header_bytes,
+        return gguf_error(report, -EOVERFLOW, start_offset + header_bytes,
                           "the header's %" PRIu64 " bytes, rounded up to the alignment %" PRIu64
                           ", are over 2^64",
                           header_bytes, model->alignment_bytes);
-    data_offset &= ~mask;
+    data_offset = start_offset + (data_offset & ~mask);
     for (uint64_t i = 0; i < model->n_tensors; i++) {
         struct gguf_tensor *tensor = &model->tensors[i];
         const uint64_t offset = tensor->file_offset;
@@ -238,7 +242,7 @@ int gguf_parse_gguf(struct gguf_model *model, const struct gguf_open_options *op
 {
     static const char *const names[LAST_VERSION + 1] = {"", "GGUF v1", "GGUF v2", "GGUF v3"};
     struct gguf_cursor cursor =
-        gguf_cursor_begin(&model->files[0], 0, (struct gguf_encoding){.length_bytes = 8});
+        gguf_cursor_begin(&model->files[0], (struct gguf_encoding){.length_bytes = 8});
     struct header header;
     int result;
 
@@ -259,5 +263,5 @@ int gguf_parse_gguf(struct gguf_model *model, const struct gguf_open_options *op
     if (result < 0)
         return result;
     gguf_header_finish(&model->files[0].header, cursor.offset);
-    return place_tensors(cursor.offset, model, report);
+    return place_tensors(cursor.offset - model->files[0].start_offset, model, report);
 }

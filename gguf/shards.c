@@ -310,6 +310,12 @@ int gguf_shards_join(struct gguf_model **model, struct gguf_files *files,
                       "its own");
         return 0;
     }
+    if (files->name_count == 0 && (*model)->files[0].start_offset > 0)
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                          "holds shard %" PRIu64 " of %" PRIu64
+                          " (keys split.no and split.count) inside a larger file; unpack all "
+                          "shards into files of their own",
+                          by_keys.no + 1, by_keys.count);
     if (files->name_count == 0)
         return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
                           "is shard %" PRIu64 " of %" PRIu64

@@ -78,6 +78,7 @@ int gguf_source_open(const char *path, bool is_growing, struct gguf_source *sour
         (struct gguf_source){.kind = choose_kind(path), .is_growing = is_growing, .descriptor = -1};
     source->header.limit_bytes = GGUF_MAX_HEADER_BYTES;
     result = source->kind->open(source, path, report);
+    source->end_offset = is_growing ? UINT64_MAX : source->size_bytes;
     if (result == 0) {
         result = begin(source, path);
         if (result < 0)
@@ -103,9 +104,11 @@ void gguf_source_close(struct gguf_source *source)
 
 bool gguf_source_has(const struct gguf_source *source, uint64_t offset, uint64_t n_bytes)
 {
-    if (source->is_growing && source->kind->has)
-        return source->kind->has(source, offset, n_bytes);
-    return n_bytes <= source->size_bytes && offset <= source->size_bytes - n_bytes;
+    const bool is_growing = source->is_growing && source->kind->has;
+    const uint64_t end = is_growing ? source->end_offset : gguf_source_end(source);
+
+    return n_bytes <= end && offset <= end - n_bytes &&
+           (!is_growing || source->kind->has(source, offset, n_bytes));
 }
 
 /* ---- changes ---- */
@@ -179,8 +182,8 @@ struct timespec gguf_source_modified(const struct gguf_source *source)
 
 /* ---- reading ---- */
 
-/* Copy bytes without checking that they are still those of the opened file. */
-static int copy(const struct gguf_source *source, uint64_t offset, size_t n_bytes, void *out)
+int gguf_source_read_unchecked(const struct gguf_source *source, uint64_t offset, size_t n_bytes,
+                               void *out)
 {
     /* Check for holes before reading: a hole may become data meanwhile, but data never a hole. */
     if (source->is_growing && !gguf_source_has(source, offset, n_bytes))
@@ -190,7 +193,7 @@ static int copy(const struct gguf_source *source, uint64_t offset, size_t n_byte
 
 int gguf_source_read(const struct gguf_source *source, uint64_t offset, size_t n_bytes, void *out)
 {
-    const int result = copy(source, offset, n_bytes, out);
+    const int result = gguf_source_read_unchecked(source, offset, n_bytes, out);
 
     return result < 0 ? result : gguf_source_check(source, offset + n_bytes);
 }
@@ -217,7 +220,7 @@ static int lend_copies(const struct gguf_source *source, uint64_t offset, size_t
 
     for (size_t at = 0; at < loan->n_bytes;) {
         const size_t left = loan->n_bytes - at, n = left < room_bytes ? left : room_bytes;
-        const int result = copy(source, offset + at, n, bytes);
+        const int result = gguf_source_read_unchecked(source, offset + at, n, bytes);
 
         if (result < 0)
             return result;
@@ -271,7 +274,8 @@ int gguf_source_prefetch(const struct gguf_source *source, uint64_t offset, size
     for (size_t at = 0; result == 0 && at < n_bytes; at += sizeof bytes) {
         const size_t left = n_bytes - at;
 
-        result = copy(source, offset + at, left < sizeof bytes ? left : sizeof bytes, bytes);
+        result = gguf_source_read_unchecked(source, offset + at,
+                                            left < sizeof bytes ? left : sizeof bytes, bytes);
     }
     return result;
 }

@@ -1,6 +1,7 @@
 /*
  * A source provides the bytes of one file of a model. Only this interface knows the kind of a
- * source.
+ * source. The model is the whole file or, inside a larger file, a range of it; see gguf/locate.h.
+ * All offsets count from the start of the file.
  *
  * Functions return 0 or a negative errno unless they say otherwise. Any thread may call those that
  * take a const source.
@@ -56,7 +57,12 @@ struct gguf_source {
     const struct gguf_source_kind *kind;
     bool is_growing;     /* bytes may be missing now and be there later, as the user said */
     char *path;          /* absolute, symbolic links not resolved; owned */
-    uint64_t size_bytes; /* when it was opened */
+    uint64_t size_bytes; /* of the file when it was opened */
+    /*
+     * The model's bytes in the file. end_offset is size_bytes unless the model ends before; of a
+     * growing file it may lie past size_bytes, and is UINT64_MAX if the end is unknown.
+     */
+    uint64_t start_offset, end_offset;
     /* The only descriptor that the daemon keeps open; -1 if the kind has none. */
     int descriptor;
     /* Exactly the bytes that read() gives. NULL if there are none, or the kind changes bytes. */
@@ -76,9 +82,15 @@ int gguf_source_open(const char *path, bool is_growing, struct gguf_source *sour
 /* Close a source. Does nothing if it is all zero. */
 void gguf_source_close(struct gguf_source *source);
 
+/* Return where the model's bytes ended when the file was opened. */
+static inline uint64_t gguf_source_end(const struct gguf_source *source)
+{
+    return source->end_offset < source->size_bytes ? source->end_offset : source->size_bytes;
+}
+
 /*
- * Return true if all n_bytes at `offset` have been written: none lies past the end or, if the
- * source is growing, in a hole. Programs that reserve space or download in several places leave
+ * Return true if all n_bytes at `offset` have been written: none lies past the model's end or, if
+ * the source is growing, in a hole. Programs that reserve space or download in several places leave
  * holes. A file system finds holes by its blocks, or not at all.
  */
 bool gguf_source_has(const struct gguf_source *source, uint64_t offset, uint64_t n_bytes);
@@ -88,6 +100,10 @@ bool gguf_source_has(const struct gguf_source *source, uint64_t offset, uint64_t
  * gguf_source_check() returns.
  */
 int gguf_source_read(const struct gguf_source *source, uint64_t offset, size_t n_bytes, void *out);
+
+/* Like gguf_source_read(), without gguf_source_check(): the bytes may be those of another file. */
+int gguf_source_read_unchecked(const struct gguf_source *source, uint64_t offset, size_t n_bytes,
+                               void *out);
 
 /*
  * Use n_bytes at `offset` without copying them where the source is mapped. `use` is called with

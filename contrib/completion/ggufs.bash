@@ -9,8 +9,8 @@ _ggufs()
         # One -o takes several options, separated by commas.
         local before=
         [[ $current == *,* ]] && before=${current%,*},
-        mapfile -t COMPREPLY < <(compgen -P "$before" -W 'set= unset= split= hf_shard= dtype= partial family= era=
-            allow_other allow_root auto_unmount nonempty nosandbox prefetch mlock direct_io threads=
+        mapfile -t COMPREPLY < <(compgen -P "$before" -W 'set= unset= split= hf_shard= dtype= partial offset= size=
+            family= era= allow_other allow_root auto_unmount nonempty nosandbox prefetch mlock direct_io threads=
             uid= gid= umask= fsname= subtype= clone_fd max_read= max_threads= max_idle_threads=' -- "${current##*,}")
         compopt -o nospace
         return

@@ -93,7 +93,7 @@ int fs_take_size(struct fs_options *options, const struct fs_option_use *use)
     suffix = *end != '\0' ? strchr(suffixes, *end) : NULL;
     for (const char *i = suffixes; suffix && i <= suffix; i++)
         factor *= 1000;
-    if (errno == 0 && isdigit((unsigned char)*use->value) && value > 0 &&
+    if (errno == 0 && isdigit((unsigned char)*use->value) && value >= use->option->least &&
         end[suffix != NULL] == '\0' && !__builtin_mul_overflow(value, factor, size_bytes))
         return 0;
     fs_print_error("option %s=%s: needs a size in bytes, like 500M or 2G", use->shown, use->value);

@@ -37,9 +37,9 @@
         ROW(name, argument, help, fs_take_number, MOUNTING), MEMBER(member), .least = (least_),    \
                                                                              .most = (most_)       \
     }
-#define SIZE(name, member, help)                                                                   \
+#define SIZE(name, argument, commands, member, least_, help)                                       \
     {                                                                                              \
-        ROW(name, "SIZE", help, fs_take_size, TREES), MEMBER(member)                               \
+        ROW(name, argument, help, fs_take_size, commands), MEMBER(member), .least = (least_)       \
     }
 #define TO_LIBFUSE(name, argument, help)                                                           \
     {                                                                                              \
@@ -81,10 +81,13 @@ const struct fs_option fs_option_table[] = {
 
     OPTION("set", "KEY=TYPE:VALUE", "the same as --set, with commas escaped", fs_take_set, MODELS),
     OPTION("unset", "KEY", "the same as --unset", fs_take_unset, MODELS),
-    SIZE("split", split_bytes, "add split/: the model in files of up to SIZE"),
-    SIZE("hf_shard", hf_shard_bytes, "divide the weights in hf/ into files of up to SIZE"),
+    SIZE("split", "SIZE", TREES, split_bytes, 1, "add split/: the model in files of up to SIZE"),
+    SIZE("hf_shard", "SIZE", TREES, hf_shard_bytes, 1,
+         "divide the weights in hf/ into files of up to SIZE"),
     OPTION("dtype", "TYPE", "number type in safetensors files: f32, f16 or bf16", fs_take_dtype,
            TREES),
+    SIZE("offset", "BYTES", MODELS, open.offset, 0, "the model starts at this byte of MODEL"),
+    SIZE("size", "BYTES", MODELS, open.size_bytes, 1, "the model has this many bytes in MODEL"),
     FLAG("partial", MODELS, open.partial, "accept a MODEL that is still being downloaded"),
     OPTION("family", "NAME", "read an old ggml file as a model of this family", fs_take_family,
            MODELS),

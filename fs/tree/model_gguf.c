@@ -269,15 +269,17 @@ int fs_model_gguf_build(const struct fs_tree *tree, const void *subject,
                         const struct fs_interrupt *interrupt, struct fs_image *image)
 {
     const struct gguf_model *model = tree->model;
+    const struct gguf_source *file = &model->files[0];
     const struct fs_shard *shard = subject;
     const uint64_t first = shard ? shard->first_tensor : 0;
     const uint64_t end = shard ? first + shard->n_tensors : model->n_tensors;
     int result;
 
     /* The final size of a growing file is unknown, but the end of its last tensor is known. */
-    if (!shard && model->n_files == 1 && model->is_current && !model->files[0].is_growing &&
+    if (!shard && model->n_files == 1 && model->is_current && !file->is_growing &&
         !has_tensor(model, is_put_back))
-        return fs_image_add_source(image, &model->files[0], 0, model->files[0].size_bytes);
+        return fs_image_add_source(image, file, file->start_offset,
+                                   file->end_offset - file->start_offset);
     result = fs_image_add_text(image, write_header, tree, subject, interrupt);
     if (result == 0)
         result = add_padding(image);

@@ -316,10 +316,11 @@ static void print_tensor_count(struct fs_sink *sink, const struct gguf_model *mo
 
 static void print_files(struct fs_sink *sink, const struct gguf_model *model)
 {
+    const struct gguf_source *file = &model->files[0];
     uint64_t n_bytes = 0;
 
     for (uint32_t i = 0; i < model->n_files; i++)
-        n_bytes += model->files[i].size_bytes;
+        n_bytes += gguf_source_end(&model->files[i]) - model->files[i].start_offset;
     print_label(sink, "format");
     fs_sink_print(sink, "%s, %s-endian", model->format, model->big_endian ? "big" : "little");
     if (model->n_files > 1)
@@ -328,6 +329,11 @@ static void print_files(struct fs_sink *sink, const struct gguf_model *model)
     print_label(sink, "size");
     print_bytes(sink, n_bytes);
     fs_sink_literal(sink, model->files[0].is_growing ? ", still being written\n" : "\n");
+    if (file->start_offset > 0 && model->n_files == 1) {
+        print_label(sink, "place");
+        fs_sink_print(sink, "from byte %" PRIu64 " of a file of %" PRIu64 " bytes\n",
+                      file->start_offset, file->size_bytes);
+    }
 }
 
 static void print_findings(struct fs_sink *sink, const struct fs_findings *findings)

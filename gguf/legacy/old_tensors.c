@@ -88,7 +88,8 @@ static int read_entry(struct gguf_cursor *cursor, const struct gguf_old_layout *
 static int place_data(struct gguf_cursor *cursor, uint64_t alignment_bytes,
                       struct gguf_tensor *tensor, struct gguf_report *report)
 {
-    const uint64_t padding = -cursor->offset & (alignment_bytes - 1);
+    const uint64_t padding =
+        (cursor->source->start_offset - cursor->offset) & (alignment_bytes - 1);
     int result = gguf_validate_size(tensor, report);
 
     if (result < 0)

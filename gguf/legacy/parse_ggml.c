@@ -337,7 +337,7 @@ int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *op
 {
     struct gguf_old_reading reading = {0};
     struct gguf_cursor cursor =
-        gguf_cursor_begin(&model->files[0], 0, (struct gguf_encoding){.length_bytes = 4});
+        gguf_cursor_begin(&model->files[0], (struct gguf_encoding){.length_bytes = 4});
     int result;
 
     reading.container = container_of(gguf_cursor_take(&cursor, 4), 4);
@@ -348,7 +348,7 @@ int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *op
     if (result < 0)
         return result;
     assert(reading.family);
-    gguf_header_finish(&model->files[0].header, model->files[0].size_bytes);
+    gguf_header_finish(&model->files[0].header, gguf_source_end(&model->files[0]));
     result = name_format(model, &reading);
     if (result == 0)
         result = gguf_old_keys_add(model, &reading);

@@ -11,6 +11,7 @@
 #include "gguf/made_values.h"
 #include "gguf/legacy/old_tensors.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -390,10 +391,12 @@ int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *op
     struct header header = {0};
     const struct gguf_old_layout layout = {1, type_of, &header};
     struct gguf_cursor cursor =
-        gguf_cursor_begin(&model->files[0], 4, (struct gguf_encoding){.length_bytes = 4});
+        gguf_cursor_begin(&model->files[0], (struct gguf_encoding){.length_bytes = 4});
     const struct architecture *architecture;
-    int result = read_header(&cursor, &header, report);
+    int result = gguf_cursor_skip(&cursor, 4);
 
+    assert(result == 0); /* the probe has matched the magic */
+    result = read_header(&cursor, &header, report);
     if (result < 0)
         return result;
     if (choose_types(model, &header, options->era) < 0)

@@ -6,6 +6,7 @@
 #include "dequant/types.h"
 #include "tests/fuzz/runner_seeds.h"
 #include "tests/unit/gguf/old_file.h"
+#include "tests/unit/gguf/zip_file.h"
 
 #include <errno.h>
 #include <math.h>
@@ -359,7 +360,7 @@ static void write_old_models(void)
 {
     static const char *const architectures[] = {"4", "5.1", "5.2", "6", "7"};
     const struct old_file *file;
-    struct model_bytes bytes;
+    struct model_bytes bytes, zip;
     char name[128];
 
     for (size_t i = 0; (file = old_file_at(i)); i++) {
@@ -367,6 +368,10 @@ static void write_old_models(void)
         snprintf(name, sizeof name, "%s-%s-%u%s.bin", file->family, file->magic, file->version,
                  file->without_tensors ? "-vocabulary" : "");
         write_seed("tree", name, bytes.data, bytes.size_bytes);
+        zip = zip_file_make(bytes, 5 * i, i % 2);
+        strcat(name, ".zip");
+        write_seed("tree", name, zip.data, zip.size_bytes);
+        free(zip.data);
         free(bytes.data);
     }
     for (size_t i = 0; i < COUNT(architectures); i++) {

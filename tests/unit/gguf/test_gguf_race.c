@@ -54,6 +54,7 @@ static int parse_changing(struct changing_bytes *changing, size_t size_bytes, co
     struct gguf_source source = {.kind = &changing_kind,
                                  .path = strdup("/changing"),
                                  .size_bytes = size_bytes,
+                                 .end_offset = size_bytes,
                                  .descriptor = -1,
                                  .state = changing,
                                  .header = {.limit_bytes = GGUF_MAX_HEADER_BYTES}};

@@ -1,0 +1,183 @@
+#include "gguf/locate.h"
+
+#include "gguf/zip.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* Models in a ZIP file that are listed, if it has several. */
+#define MAX_LISTED 16
+
+static int set_range(struct gguf_source *source, uint64_t start_offset, uint64_t end_offset,
+                     struct gguf_report *report)
+{
+    const uint64_t limit_bytes = source->header.limit_bytes;
+
+    gguf_header_free(&source->header);
+    source->header.limit_bytes = limit_bytes;
+    source->start_offset = start_offset;
+    source->end_offset = end_offset;
+    if (gguf_header_leave_out(&source->header, 0, start_offset) < 0)
+        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+    return 0;
+}
+
+int gguf_locate_range(struct gguf_source *source, const struct gguf_open_options *options,
+                      struct gguf_report *report)
+{
+    const uint64_t offset = options->offset, size_bytes = options->size_bytes;
+    uint64_t end = source->end_offset;
+
+    if (offset == 0 && size_bytes == 0)
+        return 0;
+    if (offset >= source->size_bytes)
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                          "-o offset=%" PRIu64 ": the file ends at byte %" PRIu64, offset,
+                          source->size_bytes);
+    if (size_bytes > 0 &&
+        (__builtin_add_overflow(offset, size_bytes, &end) || end > source->end_offset))
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                          "-o size=%" PRIu64 ": only %" PRIu64 " bytes are left from byte %" PRIu64
+                          " to the end of the file",
+                          size_bytes, source->size_bytes - offset, offset);
+    return set_range(source, offset, end, report);
+}
+
+/* ---- ZIP files ---- */
+
+struct candidate {
+    struct gguf_zip_member member;
+    uint64_t offset; /* of its data, if it is stored */
+};
+
+struct search {
+    struct candidate list[MAX_LISTED];
+    uint64_t n; /* may exceed MAX_LISTED */
+};
+
+static bool has_name_of_model(struct gguf_string name)
+{
+    static const char ending[] = ".gguf";
+    const size_t length = sizeof ending - 1;
+
+    return name.length_bytes > length &&
+           memcmp(name.data + name.length_bytes - length, ending, length) == 0;
+}
+
+/* Returns 1, 0 if the bytes are not the start of a model, or a negative errno. */
+static int has_start_of_model(const struct gguf_source *source, const struct candidate *candidate)
+{
+    uint8_t bytes[GGUF_START_BYTES];
+    struct gguf_start start = {
+        .bytes = bytes, .n_bytes = sizeof bytes, .file_bytes = candidate->member.size_bytes};
+    int result;
+
+    if (start.n_bytes > start.file_bytes)
+        start.n_bytes = (size_t)start.file_bytes;
+    result = gguf_source_read_unchecked(source, candidate->offset, start.n_bytes, bytes);
+    return result < 0 ? result : gguf_find_format(&start) != NULL;
+}
+
+/* Packed data cannot be recognized, so the name decides. Returns as has_start_of_model(). */
+static int is_model(const struct gguf_source *source, struct candidate *candidate,
+                    struct gguf_report *report)
+{
+    const struct gguf_zip_member *member = &candidate->member;
+    int result;
+
+    if (member->packing != GGUF_ZIP_STORED)
+        return has_name_of_model(member->name);
+    if (member->size_bytes == 0)
+        return 0;
+    result = gguf_zip_find_data(source, member, &candidate->offset, report);
+    if (result < 0)
+        return result;
+    result = has_start_of_model(source, candidate);
+    if (result < 0)
+        gguf_error(report, result, candidate->offset, "ZIP member %s: %s",
+                   gguf_quote(member->name).text, strerror(-result));
+    return result;
+}
+
+static int search_all(const struct gguf_source *source, struct gguf_zip *zip, struct search *search,
+                      struct gguf_report *report)
+{
+    struct candidate candidate;
+    int result;
+
+    while ((result = gguf_zip_next(zip, &candidate.member, report)) > 0) {
+        result = is_model(source, &candidate, report);
+        if (result < 0)
+            return result;
+        if (result > 0 && search->n < MAX_LISTED)
+            search->list[search->n] = candidate;
+        search->n += result > 0;
+    }
+    return result;
+}
+
+static const char *adjective_of(const struct candidate *candidate)
+{
+    return candidate->member.packing == GGUF_ZIP_ENCRYPTED ? "encrypted" : "compressed";
+}
+
+static int refuse_several(const struct search *search, struct gguf_report *report)
+{
+    const int result =
+        gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                   "holds %" PRIu64 " models in a ZIP file; choose one with -o offset=BYTES,size="
+                   "BYTES",
+                   search->n);
+
+    for (uint64_t i = 0; i < search->n && i < MAX_LISTED; i++) {
+        const struct candidate *candidate = &search->list[i];
+
+        if (candidate->member.packing == GGUF_ZIP_STORED)
+            gguf_note(report, GGUF_NO_OFFSET, "%s: -o offset=%" PRIu64 ",size=%" PRIu64,
+                      gguf_quote(candidate->member.name).text, candidate->offset,
+                      candidate->member.size_bytes);
+        else
+            gguf_note(report, GGUF_NO_OFFSET, "%s: %s, so it must be unpacked first (unzip)",
+                      gguf_quote(candidate->member.name).text, adjective_of(candidate));
+    }
+    return result;
+}
+
+static int choose(struct gguf_source *source, const struct gguf_zip *zip,
+                  const struct search *search, struct gguf_report *report)
+{
+    const struct candidate *only = &search->list[0];
+
+    if (search->n == 0)
+        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+                          "is or ends with a ZIP file of %" PRIu64
+                          " members, but none of them is a model (a PyTorch file must be converted "
+                          "first, with llama.cpp's convert_hf_to_gguf.py)",
+                          zip->n_members);
+    if (search->n > 1)
+        return refuse_several(search, report);
+    if (only->member.packing != GGUF_ZIP_STORED)
+        return gguf_error(report, -EINVAL, only->member.entry_offset,
+                          "ZIP member %s is %s, so it cannot be read in place; unpack it first "
+                          "(unzip)",
+                          gguf_quote(only->member.name).text, adjective_of(only));
+    return set_range(source, only->offset, only->offset + only->member.size_bytes, report);
+}
+
+int gguf_locate_in_zip(struct gguf_source *source, struct gguf_report *report)
+{
+    struct search search = {.n = 0};
+    struct gguf_zip zip;
+    int result = gguf_zip_open(source, &zip, report);
+
+    if (result > 0) {
+        result = search_all(source, &zip, &search, report);
+        if (result == 0)
+            result = choose(source, &zip, &search, report);
+        if (result == 0)
+            result = 1;
+    }
+    gguf_zip_close(&zip);
+    return result;
+}
