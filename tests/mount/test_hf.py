@@ -190,6 +190,8 @@ class CheckpointTest(CheckpointTestCase):
         for i in range(2):
             built.layer(i)
             built.feed_forward(i)
+            for name in ("q", "k"):
+                built.tensor(f"blk.{i}.attn_{name}_norm.weight", N_EMBD // N_HEAD)
         for name in ("alpha_n", "alpha_p", "beta", "eps"):
             built.file.key(f"xielu.{name}".encode(), ARRAY, Array(FLOAT32, [0.25, -1.5]))
         arrays, dtypes = read_safetensors(os.path.join(self.open(built), "model.safetensors"))

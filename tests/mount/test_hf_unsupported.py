@@ -85,6 +85,18 @@ class UnsupportedTest(CheckpointTestCase):
         self.expect_missing(biased, "blk.0.ffn_gate.weight", "blk.0.attn_q.bias", "blk.0.attn_k.bias",
                             "blk.0.attn_v.bias")
 
+    def test_tensors_that_a_class_always_has(self):
+        def gpt2():
+            built = Built("gpt2")
+            built.key("attention.layer_norm_epsilon", FLOAT32, 1e-5)
+            built.rest()
+            built.tensor("blk.0.attn_qkv.weight", 3 * N_EMBD, N_EMBD)
+            built.gpt_layer()
+            return built
+
+        self.expect_missing(gpt2, "position_embd.weight", "output_norm.bias", "blk.0.attn_qkv.bias",
+                            "blk.0.attn_norm.bias", "blk.0.attn_output.bias", "blk.0.ffn_up.bias")
+
     def test_number_of_experts(self):
         """The key counts those of one tensor, or the tensors of the first files."""
         def experts(architecture, n_experts, *names):

@@ -247,26 +247,62 @@ static int check_absent_layers(const struct fs_hf_presence *presence, struct ggu
     return result;
 }
 
-/* Return true if the row has a rule for a tensor of that name, and the model has it or not. */
-static bool can_have(const struct fs_hf_presence *presence, const char *name, bool is_there)
+/* Check the tensors that the row lists. */
+static int check_row(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
 {
-    return find_place(presence->row, name).has_rule &&
-           !fs_hf_tensor(presence->hf, name) == !is_there;
+    static const struct {
+        const char *start;
+        const char *of; /* the tensor that layers with such tensors have */
+    } parts[] = {
+        {"blk.%.exp_", "blk.%.ffn_down_exps.weight"},
+        {"blk.%.ffn_gate_inp_shexp", "blk.%.ffn_down_shexp.weight"},
+        {"blk.%.ffn_", "blk.%.ffn_down.weight"},
+        {"blk.%.ssm_", "blk.%.ssm_out.weight"},
+        {"blk.%.attn_norm", NULL},
+        {"blk.%.attn_", "blk.%.attn_output.weight"},
+        {"blk.%.", NULL},
+    };
+    const char *const *needed = presence->row->needs;
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && i < FS_HF_MAX_NEEDS && needed[i]; i++) {
+        size_t part = 0;
+
+        if (!strchr(needed[i], '%')) {
+            if (!fs_hf_tensor(presence->hf, needed[i]))
+                result = fs_hf_add_line(obstacles, "The model has no tensor \"%s\".\n", needed[i]);
+            continue;
+        }
+        while (strncmp(needed[i], parts[part].start, strlen(parts[part].start)) != 0)
+            part++;
+        result = check_need(presence, &(struct need){.of = {parts[part].of}, .any = {needed[i]}},
+                            obstacles);
+    }
+    return result;
 }
 
 /* Check the embeddings, and the last norm of models with norms that have weights. */
 static int check_ends(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
 {
-    static const char embeddings[] = "token_embd.weight", norm[] = "output_norm.weight";
-    const bool has_norms = fs_hf_any_tensor(presence->hf, "blk.%.attn_norm") ||
-                           fs_hf_any_tensor(presence->hf, "blk.%.post_attention_norm");
+    const struct fs_hf_model *hf = presence->hf;
+    const struct {
+        const char *name;
+        bool is_needed;
+    } ends[] = {
+        {"token_embd.weight", true},
+        {"output_norm.weight", (fs_hf_any_tensor(hf, "blk.%.attn_norm") ||
+                                fs_hf_any_tensor(hf, "blk.%.post_attention_norm")) &&
+                                   !(fs_hf_tensor(hf, "token_embd_norm.weight") &&
+                                     find_place(presence->row, "token_embd_norm.weight").has_rule)},
+        {"output_norm.bias", fs_hf_any_tensor(hf, "blk.%.attn_norm.bias")},
+    };
     int result = 0;
 
-    if (can_have(presence, embeddings, false))
-        result = fs_hf_add_line(obstacles, "The model has no tensor \"%s\".\n", embeddings);
-    if (result == 0 && has_norms && can_have(presence, norm, false) &&
-        !can_have(presence, "token_embd_norm.weight", true))
-        result = fs_hf_add_line(obstacles, "The model has no tensor \"%s\".\n", norm);
+    for (size_t i = 0; result == 0 && i < sizeof ends / sizeof *ends; i++) {
+        if (ends[i].is_needed && !fs_hf_tensor(hf, ends[i].name) &&
+            find_place(presence->row, ends[i].name).has_rule)
+            result = fs_hf_add_line(obstacles, "The model has no tensor \"%s\".\n", ends[i].name);
+    }
     return result;
 }
 
@@ -427,6 +463,8 @@ int fs_hf_check_needs(const struct fs_hf_presence *presence, struct gguf_buffer 
     }
     if (result == 0)
         result = check_companions(presence, obstacles);
+    if (result == 0)
+        result = check_row(presence, obstacles);
     if (result == 0)
         result = check_absent_layers(presence, obstacles);
     if (result == 0)

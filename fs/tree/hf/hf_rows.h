@@ -37,6 +37,7 @@ struct fs_hf_rule {
 };
 
 #define FS_HF_MAX_TABLES 10
+#define FS_HF_MAX_NEEDS  12
 
 struct fs_hf_row {
     const char *architecture; /* general.architecture */
@@ -47,6 +48,11 @@ struct fs_hf_row {
     bool has_one_block; /* a layer has attention, recurrence or a feed-forward, not two of these */
     bool shares_kv;     /* a layer may have no tensors of keys or values of its own */
     bool has_no_gate;   /* the feed-forward without experts has no ffn_gate */
+    /*
+     * Patterns of tensors that the class always has, beside what hf_needs.c knows. Those of
+     * experts, attention and recurrence are of layers that have such.
+     */
+    const char *needs[FS_HF_MAX_NEEDS];
     const struct fs_hf_rule *rules[FS_HF_MAX_TABLES];
     const struct fs_hf_entry *config[FS_HF_MAX_TABLES];
 };

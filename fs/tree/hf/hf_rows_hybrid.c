@@ -1,4 +1,4 @@
-/* Checkpoints of hybrids of attention and other layers: linear attention, short convolutions. */
+/* Checkpoints of hybrids: attention and linear attention, short convolutions, or a window. */
 #include "fs/tree/hf/hf_rows.h"
 
 /* ---- Qwen3-Next and Qwen 3.5 ---- */
@@ -134,6 +134,51 @@ static const struct fs_hf_entry lfm2moe_config[] = {
     END_OF_CONFIG,
 };
 
+/* ---- mimo2: attention with and without a window ---- */
+
+static const struct fs_hf_rule mimo2_rules[] = {
+    TENSOR("blk.%.attn_sinks.weight", "model.layers.%.self_attn.sinks"),
+    END_OF_RULES,
+};
+
+/* Layer 0 has no window. Layers with a window have twice as many heads of keys. */
+static void write_full_n_head_kv(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct fs_hf_model *hf = config->hf;
+    const uint64_t n_layer = fs_hf_n_layer(hf), n_head_kv = fs_hf_n_head_kv(hf, 0);
+
+    for (uint64_t i = 0; i < n_layer; i++) {
+        const bool has_window = fs_hf_number_at(hf, "attention.sliding_window_pattern", i, 0) != 0;
+
+        if (fs_hf_n_head_kv(hf, i) != n_head_kv * (has_window ? 2 : 1))
+            fs_hf_problem(config, "its windowed layers do not have twice as many heads of keys");
+    }
+    fs_hf_member_unsigned(config, entry->name, n_head_kv);
+}
+
+static const struct fs_hf_entry mimo2_config[] = {
+    KEY("hidden_size", "embedding_length"),
+    KEY_OR("intermediate_size", "feed_forward_length", ""),
+    CALL("num_hidden_layers", fs_hf_write_n_layer),
+    KEY("num_attention_heads", "attention.head_count"),
+    CALL("num_key_value_heads", write_full_n_head_kv),
+    KEY("max_position_embeddings", "context_length"),
+    KEY("v_head_dim", "attention.value_length"),
+    KEY_OR("attention_value_scale", "attention.value_scale", "null"),
+    CALL("sliding_window", fs_hf_write_sliding_window),
+    CALL("layer_types", fs_hf_write_layer_types),
+    CALL("mlp_layer_types", fs_hf_write_mlp_types),
+    CALL("partial_rotary_factor", fs_hf_write_rope_by_type),
+    KEY("n_routed_experts", "expert_count"),
+    KEY("num_experts_per_tok", "expert_used_count"),
+    KEY("moe_intermediate_size", "expert_feed_forward_length"),
+    KEY_OR("routed_scaling_factor", "expert_weights_scale", "1.0"),
+    KEY_OR("norm_topk_prob", "expert_weights_norm", "true"),
+    KEY_OR("n_group", "expert_group_count", "1"),
+    KEY_OR("topk_group", "expert_group_used_count", "1"),
+    END_OF_CONFIG,
+};
+
 #define ATTENTION_RULES norm_rules, fs_hf_embedding_rules, fs_hf_attention_rules
 #define EXPERTS_RULES   fs_hf_shared_expert_rules, fs_hf_experts_rules
 #define CONFIG                                                                                     \
@@ -144,27 +189,42 @@ const struct fs_hf_row fs_hf_rows_hybrid[] = {
     {.architecture = "qwen3next",
      .class_name = "Qwen3NextForCausalLM",
      .model_type = "qwen3_next",
+     .needs = {"blk.%.attn_q_norm.weight", "blk.%.post_attention_norm.weight",
+               "blk.%.ssm_norm.weight", "blk.%.ffn_gate_inp_shexp.weight"},
      .rules = {qwen3next_rules, ATTENTION_RULES, EXPERTS_RULES, fs_hf_mlp_rules},
      .config = {CONFIG, experts_config}},
     {.architecture = "qwen35",
      .class_name = "Qwen3_5ForCausalLM",
      .model_type = "qwen3_5_text",
+     .needs = {"blk.%.attn_q_norm.weight", "blk.%.post_attention_norm.weight",
+               "blk.%.ssm_norm.weight"},
      .rules = {qwen35_rules, ATTENTION_RULES, fs_hf_mlp_rules},
      .config = {CONFIG}},
     {.architecture = "qwen35moe",
      .class_name = "Qwen3_5MoeForCausalLM",
      .model_type = "qwen3_5_moe_text",
+     .needs = {"blk.%.attn_q_norm.weight", "blk.%.post_attention_norm.weight",
+               "blk.%.ssm_norm.weight", "blk.%.ffn_gate_inp_shexp.weight"},
      .rules = {qwen35_rules, ATTENTION_RULES, EXPERTS_RULES},
      .config = {CONFIG, experts_config}},
     {.architecture = "lfm2",
      .class_name = "Lfm2ForCausalLM",
      .model_type = "lfm2",
+     .needs = {"blk.%.attn_q_norm.weight"},
      .rules = {lfm2_rules, fs_hf_embedding_rules, fs_hf_attention_rules},
      .config = {fs_hf_hybrid_sizes, lfm2_config}},
     {.architecture = "lfm2moe",
      .class_name = "Lfm2MoeForCausalLM",
      .model_type = "lfm2_moe",
+     .needs = {"blk.%.attn_q_norm.weight"},
      .rules = {lfm2_rules, fs_hf_embedding_rules, fs_hf_attention_rules},
      .config = {fs_hf_hybrid_sizes, lfm2_config, lfm2moe_config}},
+    {.architecture = "mimo2",
+     .class_name = "MiMoV2FlashForCausalLM",
+     .model_type = "mimo_v2_flash",
+     .rules = {mimo2_rules, fs_hf_choice_bias_rules, fs_hf_embedding_rules, fs_hf_norm_rules,
+               fs_hf_attention_rules, fs_hf_mlp_rules, fs_hf_experts_rules},
+     .config = {mimo2_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_head_dim_config,
+                fs_hf_attention_bias}},
     {.architecture = NULL},
 };
