@@ -10,7 +10,7 @@
 
 #include "dequant/ik_blocks.h"
 
-enum { DEQUANT_BN_BLOCK = 64 };
+enum { DEQUANT_BN_BLOCK = 64, DEQUANT_I2_S_BLOCK = 128 };
 
 /*
  * IQ2_K, value = d * (scale - 8) * table[flag][q], table = dequant_iq2_k_values; sub-block s holds
@@ -214,6 +214,17 @@ struct dequant_iq2_bn {
     uint8_t qs[DEQUANT_BN_BLOCK / 4];
 } DEQUANT_PACKED;
 static_assert(sizeof(struct dequant_iq2_bn) == 16, "IQ2_BN block size");
+
+/*
+ * I2_S, of BitNet, value = d * (q - 1); d is the f32 at the start of the tail, the rest of which is
+ * unused
+ *
+ *   j        | j : 2 | j+32 : 2 | j+64 : 2 | j+96 : 2 |          j = 0..31
+ */
+struct dequant_i2_s {
+    uint8_t qs[DEQUANT_I2_S_BLOCK / 4];
+} DEQUANT_PACKED;
+static_assert(sizeof(struct dequant_i2_s) == 32, "I2_S block size");
 
 /*
  * Q6_0, value = d * (q - 32)

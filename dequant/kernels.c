@@ -106,7 +106,7 @@ void dequant_decode(const struct dequant_type *type, const void *restrict blocks
     dequant_decode_row(type, (struct dequant_row){0}, blocks, out, n_blocks);
 }
 
-void dequant_decode_elements(const struct dequant_type *type, uint64_t row_elements,
+void dequant_decode_elements(const struct dequant_type *type, struct dequant_shape shape,
                              const void *data, uint64_t first, uint64_t n, float *out)
 {
     const uint64_t end = first + n;
@@ -118,8 +118,7 @@ void dequant_decode_elements(const struct dequant_type *type, uint64_t row_eleme
         return;
     }
     while (first < end) {
-        const struct dequant_span span =
-            dequant_span_of(type, row_elements, first, end, UINT64_MAX);
+        const struct dequant_span span = dequant_span_of(type, shape, first, end, UINT64_MAX);
         const struct dequant_row row = {bytes + span.headers_offset, span.row_index};
         const uint64_t n_elements = span.n_blocks * type->block_elements;
 

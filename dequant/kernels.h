@@ -5,7 +5,7 @@
 #ifndef GGUFS_DEQUANT_KERNELS_H
 #define GGUFS_DEQUANT_KERNELS_H
 
-#include "dequant/types.h"
+#include "dequant/rows.h"
 
 struct dequant_kernel_set {
     const char *name; /* "scalar", "avx2", "avx512" or "neon" */
@@ -40,15 +40,15 @@ size_t dequant_product_set(void);
 void dequant_decode_row(const struct dequant_type *type, struct dequant_row row,
                         const void *restrict blocks, float *restrict out, size_t n_blocks);
 
-/* The same for a type without row headers and interleaved rows, where rows do not matter. */
+/* The same for a type without row headers, interleaved rows and tail, where rows do not matter. */
 void dequant_decode(const struct dequant_type *type, const void *restrict blocks,
                     float *restrict out, size_t n_blocks);
 
 /*
- * Decode elements `first` to `first` + n of a tensor whose data are all in memory, rows of
- * row_elements. `first` and n are multiples of block_elements; `out` is aligned for float.
+ * Decode elements `first` to `first` + n of a tensor whose data are all in memory. `first` and n
+ * are multiples of block_elements; `out` is aligned for float.
  */
-void dequant_decode_elements(const struct dequant_type *type, uint64_t row_elements,
+void dequant_decode_elements(const struct dequant_type *type, struct dequant_shape shape,
                              const void *data, uint64_t first, uint64_t n, float *out);
 
 /* Encode by the chosen kernels; see dequant_encode_fn. The type must have an encoder. */

@@ -13,7 +13,9 @@ int dequant_rows_bytes(const struct dequant_type *type, uint64_t row_elements, u
     if (__builtin_mul_overflow(row_elements / type->block_elements, (uint64_t)type->block_bytes,
                                &size_bytes) ||
         __builtin_add_overflow(size_bytes, (uint64_t)type->row_header_bytes, &size_bytes) ||
-        __builtin_mul_overflow(size_bytes, n_rows, &size_bytes) || size_bytes > INT64_MAX)
+        __builtin_mul_overflow(size_bytes, n_rows, &size_bytes) ||
+        __builtin_add_overflow(size_bytes, (uint64_t)type->tail_bytes, &size_bytes) ||
+        size_bytes > INT64_MAX)
         return -EOVERFLOW;
     *n_bytes = size_bytes;
     return 0;
@@ -30,7 +32,7 @@ static uint64_t block_of(const struct dequant_type *type, uint64_t element)
     return element >> __builtin_ctz(type->block_elements);
 }
 
-struct dequant_span dequant_span_of(const struct dequant_type *type, uint64_t row_elements,
+struct dequant_span dequant_span_of(const struct dequant_type *type, struct dequant_shape shape,
                                     uint64_t first, uint64_t end, uint64_t max_bytes)
 {
     const uint64_t stride_bytes = dequant_stride_bytes(type);
@@ -46,15 +48,19 @@ struct dequant_span dequant_span_of(const struct dequant_type *type, uint64_t ro
 
     assert(first < end);
     if (dequant_has_row_layout(type)) {
-        const uint64_t row_blocks = row_elements / type->block_elements;
+        const uint64_t row_blocks = shape.row_elements / type->block_elements;
         const uint64_t row = block / row_blocks, row_block = block % row_blocks;
         const uint64_t row_bytes = type->row_header_bytes + row_blocks * type->block_bytes;
 
         span.n_blocks = least(span.n_blocks, row_blocks - row_block);
         span.row_index = (uint32_t)(row % type->interleave_rows);
-        span.headers_bytes = type->row_header_bytes * type->interleave_rows;
+        span.headers_bytes = (uint32_t)dequant_headers_bytes(type);
         span.headers_offset = (row - span.row_index) * row_bytes;
-        span.blocks_offset = span.headers_offset + span.headers_bytes + row_block * stride_bytes;
+        span.blocks_offset = span.headers_offset + row_block * stride_bytes;
+        if (type->tail_bytes > 0)
+            span.headers_offset = shape.n_elements / shape.row_elements * row_bytes;
+        else
+            span.blocks_offset += span.headers_bytes;
     }
     span.blocks_bytes = span.n_blocks * stride_bytes;
     return span;

@@ -1,6 +1,6 @@
 /*
- * Finds the elements of a tensor in its data, for types with and without row headers and
- * interleaved rows. Elements are counted through the tensor in row-major order: element row *
+ * Finds the elements of a tensor in its data, for types with and without row headers, interleaved
+ * rows and tail. Elements are counted through the tensor in row-major order: element row *
  * row_elements + i is number i of that row.
  */
 #ifndef GGUFS_DEQUANT_ROWS_H
@@ -8,22 +8,28 @@
 
 #include "dequant/types.h"
 
-/* The largest size of a group's row headers, over all types. */
+/* The largest dequant_headers_bytes(), over all types. */
 #define DEQUANT_MAX_HEADER_BYTES 256
 
-/* Return true if the type has row headers or interleaved rows. */
+/* Return true if the type has row headers, interleaved rows or a tail. */
 static inline bool dequant_has_row_layout(const struct dequant_type *type)
 {
-    return type->row_header_bytes > 0 || type->interleave_rows > 1;
+    return type->row_header_bytes > 0 || type->interleave_rows > 1 || type->tail_bytes > 0;
 }
 
 /*
- * Set *n_bytes to the size of n_rows rows of row_elements each. Returns 0, -EINVAL if a row is not
- * a whole number of blocks or the rows not a whole number of groups, or -EOVERFLOW if the size is
- * over INT64_MAX; then *n_bytes stays as it is.
+ * Set *n_bytes to the size of a tensor of n_rows rows of row_elements each. Returns 0, -EINVAL if a
+ * row is not a whole number of blocks or the rows not a whole number of groups, or -EOVERFLOW if
+ * the size is over INT64_MAX; then *n_bytes stays as it is.
  */
 int dequant_rows_bytes(const struct dequant_type *type, uint64_t row_elements, uint64_t n_rows,
                        uint64_t *n_bytes);
+
+/* The shape of a tensor of whole rows, as far as its layout depends on it. */
+struct dequant_shape {
+    uint64_t row_elements;
+    uint64_t n_elements; /* of the tensor */
+};
 
 /*
  * Consecutive stored blocks, with all that is needed to decode them. Offsets count from the start
@@ -35,17 +41,17 @@ struct dequant_span {
     uint64_t blocks_offset;
     uint64_t blocks_bytes; /* n_blocks * dequant_stride_bytes() */
     uint64_t headers_offset;
-    uint32_t headers_bytes; /* of the group, at most DEQUANT_MAX_HEADER_BYTES; 0 for most types */
+    uint32_t headers_bytes; /* dequant_headers_bytes(), at most DEQUANT_MAX_HEADER_BYTES */
     uint32_t row_index;     /* for struct dequant_row */
 };
 
 /*
  * The longest run of stored blocks that starts with the block of element `first` and is decoded at
- * once: up to the block of element `end` - 1, to the end of the row for types with headers or
- * interleaved rows, and of at most max_bytes, but of one block at least. `first` is below `end`,
- * and `end` within a tensor of which dequant_rows_bytes() knows the size.
+ * once: up to the block of element `end` - 1, to the end of the row for types for which
+ * dequant_has_row_layout() is true, and of at most max_bytes, but of one block at least. `first` is
+ * below `end`, and `end` within the tensor, of which dequant_rows_bytes() knows the size.
  */
-struct dequant_span dequant_span_of(const struct dequant_type *type, uint64_t row_elements,
+struct dequant_span dequant_span_of(const struct dequant_type *type, struct dequant_shape shape,
                                     uint64_t first, uint64_t end, uint64_t max_bytes);
 
 #endif

@@ -129,6 +129,7 @@ DECODER(iq5_ks)
 DECODER(iq2_kl)
 
 /* decode_ik_q.c, kernels_ik_q.c */
+DECODER(i2_s)
 DECODER(iq1_bn)
 DECODER(iq2_bn)
 DECODER(q6_0)

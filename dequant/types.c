@@ -105,7 +105,8 @@
         .decode = KERNELS(decoder)
 
 /*
- * Today's types in the order of their ids; 4 and 5 (Q4_2, Q4_3) were removed with their layouts.
+ * Today's types in the order of their ids; 4 and 5 (Q4_2, Q4_3) were removed with their layouts. 36
+ * was IQ4_NL_4_4 in ggml, which only ever made such tensors in memory.
  * Source of ids and names: enum ggml_type in ggml.h of ggml, and of ik_llama.cpp for its types. The
  * maps follow ggml's declarations of the blocks: what ggml declares as bytes counts as bytes, also
  * where it reads several of them as one number.
@@ -168,7 +169,7 @@ static const struct dequant_type current[] = {
      SCALE_LIMIT(tq1_0)},
     {GGML(35, "TQ2_0", DEQUANT_SUPERBLOCK, tq2_0, KERNELS, {1, 64}, {2, 1}), PRODUCT(tq2_0),
      SCALE_LIMIT(tq2_0)},
-    {REMOVED(36, "IQ4_NL_4_4", DEQUANT_BLOCK, iq4_nl)},
+    {IK(36, "I2_S", DEQUANT_I2_S_BLOCK, i2_s, 0, 1, KERNELS), .tail_bytes = 32},
     {REMOVED(37, "IQ4_NL_4_8", DEQUANT_BLOCK, iq4_nl)},
     {REMOVED(38, "IQ4_NL_8_8", DEQUANT_BLOCK, iq4_nl)},
     {GGML(39, "MXFP4", DEQUANT_BLOCK, mxfp4, KERNELS, {1, 17}), PRODUCT(mxfp4),

@@ -26,11 +26,11 @@ struct dequant_field {
 };
 
 /*
- * A decoder's arguments in addition to the blocks of a row; all zero for types without row headers
- * and interleaved rows.
+ * A decoder's arguments in addition to the blocks of a row; all zero for types without row headers,
+ * interleaved rows and tail.
  */
 struct dequant_row {
-    const void *headers; /* of the group: interleave_rows * row_header_bytes bytes, any alignment */
+    const void *headers; /* of the group, or the tail; dequant_headers_bytes(), any alignment */
     uint32_t index;      /* of the row in its group, below interleave_rows */
 };
 
@@ -77,7 +77,8 @@ struct dequant_plain {
 
 /*
  * A tensor's data are its rows, ne[0] elements each, one after the other. A row is its header,
- * which most types do not have, and its blocks.
+ * which most types do not have, and its blocks. A type that has one scale for the whole tensor
+ * stores it in a tail, after the rows; it has neither headers nor interleaved rows.
  *
  * If interleave_rows is n > 1, groups of n rows are stored together: the n headers, then the stored
  * blocks. A stored block holds one block of each row of the group. Only the type's decoder knows
@@ -92,6 +93,7 @@ struct dequant_type {
     uint32_t block_bytes;      /* bytes of a block; of an interleaved type, its share per row */
     uint32_t row_header_bytes; /* bytes at the start of each row, 0 for most types */
     uint32_t interleave_rows;  /* rows stored together, 1 for most types */
+    uint32_t tail_bytes;       /* bytes after the last row of the tensor, 0 for most types */
 
     const struct dequant_field *fields; /* the byte-order map of a stored block; never NULL */
 
@@ -165,6 +167,12 @@ const struct dequant_type *dequant_type_of_era(uint32_t id, uint32_t era);
 static inline bool dequant_is_decodable(const struct dequant_type *type)
 {
     return type->decode[DEQUANT_SET_scalar] != NULL;
+}
+
+/* Bytes of the headers of a group, or of the tail: what a decoder needs beside the blocks. */
+static inline size_t dequant_headers_bytes(const struct dequant_type *type)
+{
+    return (size_t)type->row_header_bytes * type->interleave_rows + type->tail_bytes;
 }
 
 /* Bytes from one stored block to the next: those of a block of each row stored together. */

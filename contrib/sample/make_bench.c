@@ -65,29 +65,35 @@ static void fill(unsigned char *bytes, size_t n_bytes, uint64_t *random)
     }
 }
 
-/* Fill a group of rows: headers that suit the first block, and the other blocks. */
-static void fill_group(const struct dequant_type *type, unsigned char *group, uint64_t *random)
+/*
+ * Fill a group of rows: headers that suit the first block, and the other blocks. They suit the
+ * tail, if there is one.
+ */
+static void fill_group(const struct dequant_type *type, unsigned char *group,
+                       const unsigned char *tail, uint64_t *random)
 {
+    const unsigned char *headers = type->tail_bytes > 0 ? tail : group;
     const size_t headers_bytes = (size_t)type->row_header_bytes * type->interleave_rows;
     const size_t stride_bytes = dequant_stride_bytes(type);
     unsigned char *block = group + headers_bytes;
     do {
         fill(group, headers_bytes, random);
         fill(block, stride_bytes, random);
-    } while (!is_sane(type, group, block));
+    } while (!is_sane(type, headers, block));
     for (size_t i = 1; i < ROW_ELEMENTS / type->block_elements; i++) {
         block += stride_bytes;
         do {
             fill(block, stride_bytes, random);
-        } while (!is_sane(type, group, block));
+        } while (!is_sane(type, headers, block));
     }
 }
 
+/* The size of rows without the tail. */
 static size_t rows_bytes(const struct dequant_type *type, uint64_t n_rows)
 {
     uint64_t n_bytes = 0;
     dequant_rows_bytes(type, ROW_ELEMENTS, n_rows, &n_bytes);
-    return (size_t)n_bytes;
+    return (size_t)n_bytes - type->tail_bytes;
 }
 
 /* Write a tensor's data and padding. */
@@ -96,15 +102,20 @@ static bool write_data(FILE *file, const struct dequant_type *type, uint32_t mib
     static unsigned char chunk[(size_t)ELEMENTS_PER_MIB * MOST_ELEMENT_BYTES];
     static const unsigned char zeros[ALIGNMENT_BYTES];
     const size_t n_bytes = rows_bytes(type, CHUNK_ROWS);
+    unsigned char tail[DEQUANT_MAX_HEADER_BYTES] = {0};
+    const float scale = 0.01F; /* at the start of a tail */
     uint64_t random = type->id;
 
+    memcpy(tail, &scale, sizeof scale);
     for (size_t i = 0; i < n_bytes; i += rows_bytes(type, type->interleave_rows))
-        fill_group(type, chunk + i, &random);
+        fill_group(type, chunk + i, tail, &random);
     for (uint32_t i = 0; i < mib; i++) {
         if (fwrite(chunk, 1, n_bytes, file) != n_bytes)
             return false;
     }
-    const size_t over_bytes = n_bytes * mib % ALIGNMENT_BYTES;
+    if (fwrite(tail, 1, type->tail_bytes, file) != type->tail_bytes)
+        return false;
+    const size_t over_bytes = (n_bytes * mib + type->tail_bytes) % ALIGNMENT_BYTES;
     return over_bytes == 0 || fwrite(zeros, ALIGNMENT_BYTES - over_bytes, 1, file) == 1;
 }
 
@@ -123,7 +134,7 @@ static int make_header(uint32_t mib, unsigned char **header, size_t *header_byte
             continue;
         gguf_writer_add_tensor(w, type->name, strlen(type->name), 2, ne, type->id, NULL, 0);
         gguf_writer_override_offset(w, offset);
-        offset += (uint64_t)rows_bytes(type, CHUNK_ROWS) * mib;
+        offset += (uint64_t)rows_bytes(type, CHUNK_ROWS) * mib + type->tail_bytes;
         offset = (offset + ALIGNMENT_BYTES - 1) / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
     }
     return gguf_writer_finish(w, header, header_bytes);

@@ -45,6 +45,20 @@ static inline void iq1_bn_kernel(const struct dequant_iq1_bn *block, struct dequ
     }
 }
 
+static inline void i2_s_kernel(const struct dequant_i2_s *block, struct dequant_row row, float *out)
+{
+    const float d = dequant_f32_row_scale(row);
+    const simd_bytes three = simd_all(3), one = simd_all(1);
+
+    for (size_t half = 0; half < 2; half++) {
+        const simd_bytes q = simd_load(block->qs + 16 * half);
+
+        for (size_t i = 0; i < 4; i++)
+            simd_put(out + 32 * i + 16 * half,
+                     simd_sub(simd_and(simd_shift_right(q, 6 - 2 * (int)i), three), one), d);
+    }
+}
+
 static inline void iq2_bn_kernel(const struct dequant_iq2_bn *block, struct dequant_row row,
                                  float *out)
 {
@@ -76,6 +90,7 @@ static inline void q8_kv_kernel(const struct dequant_q8_kv *block, struct dequan
     simd_put(out + 16, simd_load(block->qs + 16), d);
 }
 
+SIMD_DEFINE_ROWS(i2_s, DEQUANT_I2_S_BLOCK)
 SIMD_DEFINE_ROWS(iq1_bn, DEQUANT_BN_BLOCK)
 SIMD_DEFINE_ROWS(iq2_bn, DEQUANT_BN_BLOCK)
 SIMD_DEFINE(q6_0, DEQUANT_BLOCK, true)

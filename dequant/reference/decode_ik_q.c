@@ -2,6 +2,15 @@
 #include "dequant/ik_k_blocks.h"
 #include "dequant/slots.h"
 
+static inline void i2_s_block(const struct dequant_i2_s *restrict block, struct dequant_row row,
+                              float *restrict out)
+{
+    const float d = dequant_f32_row_scale(row);
+
+    for (size_t i = 0; i < DEQUANT_I2_S_BLOCK; i++)
+        out[i] = d * (float)(((block->qs[i % 32] >> (6 - i / 32 * 2)) & 3) - 1);
+}
+
 static inline void iq1_bn_block(const struct dequant_iq1_bn *restrict block, struct dequant_row row,
                                 float *restrict out)
 {
@@ -48,6 +57,7 @@ static inline void q8_kv_block(const struct dequant_q8_kv *restrict block, struc
         out[i] = d * (float)block->qs[i];
 }
 
+DEQUANT_DEFINE_ROW_DECODER(i2_s, DEQUANT_I2_S_BLOCK)
 DEQUANT_DEFINE_ROW_DECODER(iq1_bn, DEQUANT_BN_BLOCK)
 DEQUANT_DEFINE_ROW_DECODER(iq2_bn, DEQUANT_BN_BLOCK)
 DEQUANT_DEFINE_DECODER(q6_0, DEQUANT_BLOCK)

@@ -91,13 +91,13 @@ static int check_span(struct chunk *chunk, const struct dequant_span *span)
 static int check_chunk(struct chunk *chunk)
 {
     const struct dequant_type *type = chunk->tensor->type;
+    const struct dequant_shape shape = {chunk->tensor->ne[0], chunk->tensor->n_elements};
     const uint64_t end = chunk->first_element + chunk->n_elements;
     int result = 0;
 
     chunk->is_zero = true;
     for (uint64_t first = chunk->first_element; result == 0 && first < end;) {
-        const struct dequant_span span =
-            dequant_span_of(type, chunk->tensor->ne[0], first, end, CHUNK_BYTES);
+        const struct dequant_span span = dequant_span_of(type, shape, first, end, CHUNK_BYTES);
 
         result = check_span(chunk, &span);
         first += span.n_blocks * type->block_elements;
@@ -115,8 +115,8 @@ static void report_run(struct gguf_report *report, const struct gguf_tensor *ten
                        const struct run *run)
 {
     const uint64_t element = run->first * tensor->type->block_elements;
-    const struct dequant_span span =
-        dequant_span_of(tensor->type, tensor->ne[0], element, element + 1, 1);
+    const struct dequant_shape shape = {tensor->ne[0], tensor->n_elements};
+    const struct dequant_span span = dequant_span_of(tensor->type, shape, element, element + 1, 1);
     const uint64_t offset = tensor->file_offset + span.blocks_offset;
     const char *what = tensor->type->block_elements == 1 ? "value" : "block";
 

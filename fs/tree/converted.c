@@ -58,6 +58,7 @@ int fs_converted_read(const struct gguf_model *model, const struct gguf_tensor *
                       uint64_t offset, size_t length, char *out)
 {
     const struct dequant_type *type = tensor->type;
+    const struct dequant_shape shape = {tensor->ne[0], tensor->n_elements};
     const size_t block_bytes_out = dequant_modern_bytes(type);
     const uint64_t end =
         (offset + length + block_bytes_out - 1) / block_bytes_out * type->block_elements;
@@ -65,7 +66,7 @@ int fs_converted_read(const struct gguf_model *model, const struct gguf_tensor *
 
     while (result == 0 && length > 0) {
         const struct dequant_span span = dequant_span_of(
-            type, tensor->ne[0], offset / block_bytes_out * type->block_elements, end, UINT64_MAX);
+            type, shape, offset / block_bytes_out * type->block_elements, end, UINT64_MAX);
         const size_t skip = (size_t)(offset % block_bytes_out);
         const uint64_t room = span.n_blocks * block_bytes_out - skip;
         struct range range = {tensor, span.row_index, skip, room < length ? (size_t)room : length,

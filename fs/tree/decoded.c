@@ -158,7 +158,7 @@ static void copy_headers(void *argument, uint64_t at, const uint8_t *bytes, size
     memcpy((uint8_t *)argument + at, bytes, n_bytes);
 }
 
-/* Get the headers of the span's row, if it has any, and decode its blocks. */
+/* Get the headers or tail that the span's row needs, if any, and decode its blocks. */
 static int read_span(const struct gguf_source *file, const struct dequant_span *span,
                      uint8_t headers[DEQUANT_MAX_HEADER_BYTES], struct range *range)
 {
@@ -175,11 +175,21 @@ static int read_span(const struct gguf_source *file, const struct dequant_span *
     return result;
 }
 
+/* Return where the bytes of the span end, its headers or tail included. */
+static uint64_t end_of(const struct dequant_span *span)
+{
+    const uint64_t blocks_end = span->blocks_offset + span->blocks_bytes;
+    const uint64_t headers_end = span->headers_offset + span->headers_bytes;
+
+    return blocks_end > headers_end ? blocks_end : headers_end;
+}
+
 int fs_decoded_read_unchecked(const struct gguf_model *model, const struct gguf_tensor *tensor,
                               const struct fs_conversion *conversion, uint64_t offset,
                               size_t length, char *out, uint64_t *end_offset)
 {
     const struct dequant_type *type = tensor->type;
+    const struct dequant_shape shape = {tensor->ne[0], tensor->n_elements};
     const struct gguf_source *file = &model->files[tensor->file_index];
     const size_t number_bytes = fs_format_bytes(conversion->format);
     const uint64_t end = fs_format_count(conversion->format, offset + length + number_bytes - 1);
@@ -187,8 +197,8 @@ int fs_decoded_read_unchecked(const struct gguf_model *model, const struct gguf_
 
     while (length > 0) {
         const struct dequant_span span = dequant_span_of(
-            type, tensor->ne[0], fs_format_count(conversion->format, offset), end, UINT64_MAX);
-        const uint64_t span_end = tensor->file_offset + span.blocks_offset + span.blocks_bytes;
+            type, shape, fs_format_count(conversion->format, offset), end, UINT64_MAX);
+        const uint64_t span_end = tensor->file_offset + end_of(&span);
         struct range range = {.tensor = tensor,
                               .conversion = conversion,
                               .row = {headers, span.row_index},

@@ -91,6 +91,8 @@ static void write_sizes(struct fs_sink *sink, const struct gguf_tensor *tensor)
             write_number_member(sink, "row_header_bytes", tensor->type->row_header_bytes);
         if (tensor->type->interleave_rows != 1)
             write_number_member(sink, "interleave_rows", tensor->type->interleave_rows);
+        if (tensor->type->tail_bytes > 0)
+            write_number_member(sink, "tail_bytes", tensor->type->tail_bytes);
         write_number_member(sink, "n_bytes", tensor->size_bytes);
     } else {
         write_null_member(sink, "block_size");

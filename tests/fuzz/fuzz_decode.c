@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     type = dequant_type_at(data[0] % n_types);
     shift = 1 + 2 * (data[0] / n_types);
-    headers_bytes = (size_t)type->row_header_bytes * type->interleave_rows;
+    headers_bytes = dequant_headers_bytes(type);
     if (size - 1 < headers_bytes)
         return 0;
     n_blocks = (size - 1 - headers_bytes) / dequant_stride_bytes(type);

@@ -29,7 +29,8 @@ char *fuzz_values_of(const struct gguf_model *model, const struct gguf_tensor *t
         free(blocks);
         blocks = swapped;
     }
-    dequant_decode_elements(tensor->type, tensor->ne[0], blocks, 0, tensor->n_elements, values);
+    dequant_decode_elements(tensor->type, (struct dequant_shape){tensor->ne[0], tensor->n_elements},
+                            blocks, 0, tensor->n_elements, values);
     free(blocks);
     return (char *)values;
 }

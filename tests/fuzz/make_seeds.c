@@ -145,8 +145,9 @@ static void add_blocks(struct gguf_writer *w, const struct dequant_type *type, u
 
     for (size_t i = 0; i < sizeof blocks; i++)
         blocks[i] = (unsigned char)(i * i * 37 + type->id);
-    gguf_writer_add_tensor(w, type->name, strlen(type->name), n_rows > 1 ? 2 : 1, ne, type->id,
-                           blocks, (size_t)n_rows * (type->row_header_bytes + type->block_bytes));
+    gguf_writer_add_tensor(
+        w, type->name, strlen(type->name), n_rows > 1 ? 2 : 1, ne, type->id, blocks,
+        (size_t)n_rows * (type->row_header_bytes + type->block_bytes) + type->tail_bytes);
 }
 
 static void add_f32(struct gguf_writer *w, const char *name, uint32_t n_dims, const uint64_t *ne)
@@ -388,7 +389,7 @@ static void write_blocks(void)
 {
     for (size_t i = 0; i < dequant_type_count() + dequant_old_type_count(); i++) {
         const struct dequant_type *type = dequant_type_at(i);
-        const size_t headers_bytes = (size_t)type->row_header_bytes * type->interleave_rows;
+        const size_t headers_bytes = dequant_headers_bytes(type);
         const size_t n_bytes = 1 + headers_bytes + 2 * dequant_stride_bytes(type);
         unsigned char input[1 + 2 * MOST_GROUP_BYTES];
         char name[32];

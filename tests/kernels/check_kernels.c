@@ -41,7 +41,7 @@ static bool gives_the_same_row(dequant_decode_fn *kernel, const struct dequant_t
 {
     const size_t in_bytes = n_blocks * dequant_stride_bytes(type);
     const size_t out_bytes = n_blocks * type->block_elements * sizeof(float);
-    const size_t headers_bytes = (size_t)type->row_header_bytes * type->interleave_rows;
+    const size_t headers_bytes = dequant_headers_bytes(type);
     uint8_t *in = at_end ? source.data + source.n_bytes - in_bytes - shift : source.data + shift;
     uint8_t *out = at_end ? target.data + target.n_bytes - out_bytes - shift / 4 * 4
                           : target.data + shift / 4 * 4;
@@ -95,7 +95,7 @@ static const uint16_t odd_halves[] = {0x7e00, 0xfe00, 0x7d01, 0xfd02, 0x7fff, 0x
 /* Fill the row headers with these f16 numbers, or with floats that have them as upper halves. */
 static void set_headers(const struct dequant_type *type, const uint16_t halves[2])
 {
-    const size_t n_bytes = (size_t)type->row_header_bytes * type->interleave_rows;
+    const size_t n_bytes = dequant_headers_bytes(type);
     const size_t width_bytes = type->row_header_bytes == 2 ? 2 : 4;
 
     for (size_t i = 0; i < n_bytes; i += width_bytes) {

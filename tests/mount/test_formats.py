@@ -5,6 +5,7 @@ import json
 import mmap
 import os
 import random
+import re
 import struct
 import unittest
 
@@ -132,6 +133,49 @@ class TestGolden(FormatsTestCase):
                     self.check_safetensors()
                 else:
                     self.assertFalse(os.path.exists(os.path.join(self.mountpoint, "model.safetensors")))
+
+
+class TestIk(FormatsTestCase):
+    """Every type that only ik_llama.cpp has, against the values that it computes with."""
+
+    def test_ik_types(self):
+        with open(mounting.fixture("ik/types.json"), encoding="utf-8") as file:
+            types = {row["name"]: row for row in json.load(file)["types"]}
+        self.mount(mounting.fixture("ik/ik-types.gguf"))
+        for info in self.tensors():
+            with self.subTest(type=info["type"]):
+                row = types.pop(info["name"])
+                self.assertEqual(
+                    (row["name"].upper(), row["id"], row["tensor_bytes"], row["row_header_bytes"],
+                     row["interleave"], 32 if row["name"] == "i2_s" else 0),
+                    (info["type"], info["ggml_type"], info["n_bytes"],
+                     info.get("row_header_bytes", 0), info.get("interleave_rows", 1),
+                     info.get("tail_bytes", 0)))
+                path = os.path.join(self.mountpoint, info["path"], "f32")
+                values = numpy.fromfile(path, "<f4")
+                # As numbers: in a few interleaved types a zero may have another sign.
+                numpy.testing.assert_array_equal(
+                    numpy.fromfile(mounting.fixture(f"ik/{row['name']}.f32"), "<f4"), values)
+                self.check_slices(path)
+                self.check_tensor(info, values)
+        self.assertEqual({}, types, "types without a tensor")
+
+    def test_manual(self):
+        """ggufs(5) lists the types as `info` describes them."""
+        with open(os.path.join(mounting.ROOT, "ggufs.5"), encoding="utf-8") as file:
+            rows = [line.split(" Ta ") for line in re.findall(r"^\.It (\d+ Ta .*)", file.read(), re.M)]
+        listed = {int(row[0]): row[1:4] + row[5:] for row in rows}
+        self.assertEqual(sorted(listed), list(listed))
+        for name in "golden/all-types.gguf", "ik/ik-types.gguf":
+            self.mountpoint = self.mount(mounting.fixture(name), mountpoint=self.new_mountpoint(name[:2]))
+            for info in self.tensors():
+                layout = [f"row header {info.get('row_header_bytes')}"] * ("row_header_bytes" in info)
+                layout += [f"{info.get('interleave_rows')} rows together"] * ("interleave_rows" in info)
+                layout += [f"tail {info.get('tail_bytes')}"] * ("tail_bytes" in info)
+                self.assertEqual(
+                    [info["type"], str(info["block_size"]), str(info["type_size"]),
+                     ", ".join(layout) or "blocks"], listed.pop(info["ggml_type"]))
+        self.assertEqual(["IQ4_NL_4_8", "IQ4_NL_8_8"], [row[0] for row in listed.values()])
 
 
 class TestBuilt(FormatsTestCase):

@@ -16,15 +16,16 @@ uint64_t run_tensor_bytes(const struct run_tensor *tensor)
     return n_bytes;
 }
 
-/* If rows are stored in groups, `data` begins at the group of the first row. */
+/* If rows are stored in groups, `data` begins at the group of the first row; a tail keeps it. */
 struct run_tensor run_tensor_slice(const struct run_tensor *tensor, uint64_t first, uint64_t n)
 {
     const uint64_t row = tensor->first_row + first, group_rows = tensor->type->interleave_rows;
     struct run_tensor slice = *tensor;
     uint64_t skipped_bytes = 0;
 
-    slice.first_row = (uint32_t)(row % group_rows);
-    dequant_rows_bytes(tensor->type, tensor->ne[0], row - slice.first_row, &skipped_bytes);
+    slice.first_row = tensor->type->tail_bytes > 0 ? row : row % group_rows;
+    if (row > slice.first_row)
+        dequant_rows_bytes(tensor->type, tensor->ne[0], row - slice.first_row, &skipped_bytes);
     slice.data += skipped_bytes;
     slice.ne[1] = n;
     slice.ne[2] = slice.ne[3] = 1;
@@ -34,7 +35,9 @@ struct run_tensor run_tensor_slice(const struct run_tensor *tensor, uint64_t fir
 void run_tensor_decode(const struct run_tensor *tensor, uint64_t row, uint64_t first, uint64_t n,
                        float *out)
 {
-    dequant_decode_elements(tensor->type, tensor->ne[0], tensor->data,
+    const struct dequant_shape shape = {tensor->ne[0], tensor->stored_rows * tensor->ne[0]};
+
+    dequant_decode_elements(tensor->type, shape, tensor->data,
                             (tensor->first_row + row) * tensor->ne[0] + first, n, out);
 }
 

@@ -19,8 +19,9 @@ struct run_tensor {
     uint64_t ne[RUN_MAX_DIMS];
     const uint8_t
         *data; /* in a mapping, not aligned; reading it can take as long as reading the file */
-    /* index of row 0 in `data`, which begins at a group of stored rows */
-    uint32_t first_row;
+    /* index of row 0 in `data`, which begins at a group of stored rows, or at the tensor's first
+     * row if the type has a tail; then `stored_rows` is the number of rows in `data` */
+    uint64_t first_row, stored_rows;
 };
 
 /* Return the number of rows. */

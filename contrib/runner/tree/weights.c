@@ -291,6 +291,7 @@ static int map_bytes(struct run_weights *weights, struct entry *entry,
             n_rows = UINT64_MAX;
     if (dequant_rows_bytes(tensor->type, tensor->ne[0], n_rows, &entry->n_bytes) < 0)
         return run_fail(failure, -EINVAL, "tensors/%s/info: the shape is too large", tensor->name);
+    tensor->stored_rows = n_rows;
     tensor->data = run_model_files_bytes(&weights->files, place, entry->n_bytes);
     if (!tensor->data) {
         int fd;

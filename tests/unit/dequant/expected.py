@@ -160,6 +160,7 @@ F32 = {"header": "<f4", "header_numbers": 1}
 
 TYPES = [
     Type(3, "Q4_1", 32, Q4_1, decode_q4_1, scales=("d", "m")),
+    ik_plain(36, "I2_S", 128, header_numbers=8),  # the tail
     ik_plain(133, "Q6_0", 32),
     ik_plain(134, "IQ1_BN", 64, **F16),
     ik_plain(135, "IQ2_BN", 64, **F32),

@@ -197,6 +197,14 @@ def decode_iq2_bn(b, header, k):
     return scaled(header[0], np.ones((len(b), 1)), q.reshape(len(b), 64) - 1)
 
 
+I2_S = np.dtype([("qs", "u1", 32)])
+
+
+def decode_i2_s(b, header, k):
+    q = (b["qs"][:, None, :].astype(np.int32) >> np.array([6, 4, 2, 0])[:, None]) & 3
+    return scaled(header[0], np.ones((len(b), 1)), q.reshape(len(b), 128) - 1)
+
+
 Q6_0 = np.dtype([("d", "<f2"), ("qh", "u1", 8), ("qs", "u1", 16)])
 
 

@@ -41,7 +41,7 @@ const struct expectation expectations[] = {
     {33, 2, "Q4_0_8_8", 32, 18, F16_SCALE, 0, 0x666f133f6725325d, 0x88da833685e0807b},
     {34, 2, "TQ1_0", 256, 54, F16_SCALE, 52, 0x24dca35f65720703, 0xb23e933cfd43c61b},
     {35, 2, "TQ2_0", 256, 66, F16_SCALE, 64, 0x2ef75a9456e1c14d, 0xe80f30146ea59ba9},
-    {36, 2, "IQ4_NL_4_4", 32, 18, NO_SCALE, 0, 0, 0},
+    {36, 2, "I2_S", 128, 32, NO_SCALE, 0, 0x416499df86aa22e5, 0x592dc173cbd61ddb},
     {37, 2, "IQ4_NL_4_8", 32, 18, NO_SCALE, 0, 0, 0},
     {38, 2, "IQ4_NL_8_8", 32, 18, NO_SCALE, 0, 0, 0},
     {39, 2, "MXFP4", 32, 17, NO_SCALE, 0, 0x4c761edd528e6164, 0xbbbab932fde1561e},
@@ -214,7 +214,7 @@ void make_blocks(const struct expectation *e, uint8_t *to)
 size_t make_headers(const struct expectation *e, uint8_t *to)
 {
     const struct dequant_type *type = type_of(e);
-    const size_t n_bytes = (size_t)type->row_header_bytes * type->interleave_rows;
+    const size_t n_bytes = dequant_headers_bytes(type);
     const size_t width_bytes = type->row_header_bytes == 2 ? 2 : 4;
     uint64_t state = e->id + 1000;
 
@@ -227,21 +227,23 @@ size_t make_headers(const struct expectation *e, uint8_t *to)
     return n_bytes;
 }
 
-void make_data(const struct expectation *e, uint8_t *to, size_t row_elements)
+void make_data(const struct expectation *e, uint8_t *to, size_t row_elements, size_t n_rows)
 {
     static uint8_t blocks[MAX_BYTES];
-    const size_t group_blocks = row_elements / e->block_elements;
+    const struct dequant_type *type = type_of(e);
+    const size_t group_bytes = row_elements / e->block_elements * stride_of(e);
+    const size_t n_groups = n_rows / type->interleave_rows;
 
+    assert(n_groups * group_bytes <= blocks_for(e) * stride_of(e));
     make_blocks(e, blocks);
-    if (type_of(e)->row_header_bytes == 0) { /* without headers, groups are just blocks */
-        memcpy(to, blocks, blocks_for(e) * stride_of(e));
-        return;
+    for (size_t i = 0; i < n_groups; i++) {
+        if (type->row_header_bytes > 0)
+            to += make_headers(e, to);
+        memcpy(to, blocks + i * group_bytes, group_bytes);
+        to += group_bytes;
     }
-    for (size_t i = 0; i + group_blocks <= blocks_for(e); i += group_blocks) {
-        to += make_headers(e, to);
-        memcpy(to, blocks + i * stride_of(e), group_blocks * stride_of(e));
-        to += group_blocks * stride_of(e);
-    }
+    if (type->tail_bytes > 0)
+        make_headers(e, to);
 }
 
 const struct expectation *expectation_of(const struct dequant_type *type)

@@ -71,11 +71,11 @@ size_t stride_of(const struct expectation *e);
 /* Fill `to` with blocks_for(e) stored blocks of random bits and finite scales. */
 void make_blocks(const struct expectation *e, uint8_t *to);
 
-/* Fill `to` with the row headers of a group, with finite scales. Returns their size in bytes. */
+/* Fill `to` with the row headers of a group, or a tail, with finite scales. Returns their size. */
 size_t make_headers(const struct expectation *e, uint8_t *to);
 
-/* Fill `to` with whole groups of rows, made of the blocks and headers. */
-void make_data(const struct expectation *e, uint8_t *to, size_t row_elements);
+/* Fill `to` with a tensor of n_rows rows, whole groups, made of the blocks and headers. */
+void make_data(const struct expectation *e, uint8_t *to, size_t row_elements, size_t n_rows);
 
 /* Set the f16 scales of a block to these bits. Does nothing for types with other scales. */
 void set_scales(const struct expectation *e, uint8_t *block, const uint16_t halves[2]);

@@ -53,8 +53,11 @@ Test(dequant, table_is_complete_and_ordered)
         cr_expect_str_eq(type->name, e->name);
         cr_expect_eq(type->block_elements, e->block_elements, "%s", type->name);
         cr_expect_eq(type->block_bytes, e->block_bytes, "%s", type->name);
-        cr_expect_leq(type->row_header_bytes * type->interleave_rows, DEQUANT_MAX_HEADER_BYTES,
-                      "%s", type->name);
+        cr_expect_leq(dequant_headers_bytes(type), (size_t)DEQUANT_MAX_HEADER_BYTES, "%s",
+                      type->name);
+        cr_expect(type->tail_bytes == 0 ||
+                      (type->row_header_bytes == 0 && type->interleave_rows == 1),
+                  "%s", type->name);
         cr_expect_eq(!dequant_is_decodable(type), e->values == 0, "%s", type->name);
     }
     cr_expect_eq(n_types, n_expectations);

@@ -113,6 +113,11 @@ struct tensor {
     size_t offset;
 };
 
+static struct dequant_shape shape_of(const struct tensor *tensor)
+{
+    return (struct dequant_shape){tensor->row_elements, tensor->n_elements};
+}
+
 /* Compare runs of blocks that may begin and end within rows. */
 static void compare_slices(const struct tensor *tensor, const uint8_t *data, float *out,
                            const uint8_t *expected)
@@ -124,7 +129,7 @@ static void compare_slices(const struct tensor *tensor, const uint8_t *data, flo
         const size_t first = i * 2654435761u % n_blocks;
         const size_t n = (i * 40503u % (n_blocks - first) + 1) * block_elements;
 
-        dequant_decode_elements(tensor->type, tensor->row_elements, data, first * block_elements, n,
+        dequant_decode_elements(tensor->type, shape_of(tensor), data, first * block_elements, n,
                                 out);
         compare_values(tensor->name, out, expected + first * block_elements * sizeof(float), n);
     }
@@ -148,7 +153,7 @@ static void compare_tensor(const char *folder, const struct tensor *tensor, cons
     for (size_t i = 0; (set = dequant_kernel_set_at(i)) != NULL; i++) {
         if (dequant_choose_kernels(set->name) != 0)
             continue;
-        dequant_decode_elements(tensor->type, tensor->row_elements, data, 0, n_elements, out);
+        dequant_decode_elements(tensor->type, shape_of(tensor), data, 0, n_elements, out);
         compare_values(tensor->name, out, expected, n_elements);
         compare_slices(tensor, data, out, expected);
     }

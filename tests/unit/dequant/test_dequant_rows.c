@@ -35,6 +35,9 @@ Test(dequant_rows, sizes)
     expect_bytes("IQ4_NL_R4", 1024, 16, 16 * 576);
     expect_bytes("IQ4_KS_R4", 1024, 16, 16 * (4 + 4 * 136));
     expect_bytes("IQ4_KS", 0, 2, 8);
+    expect_bytes("IQ2_KS", 1024, 16, 16 * (2 + 4 * 70));
+    expect_bytes("Q8_KV", 1024, 16, 16 * (8 + 1024));
+    expect_bytes("I2_S", 1024, 16, 16 * 256 + 32);
     expect_bytes("I8", INT64_MAX, 1, INT64_MAX);
     expect_bytes("F64", 1ull << 57, 7, 7ull << 60);
 }
@@ -62,6 +65,8 @@ Test(dequant_rows, invalid_sizes)
     expect_no_bytes(144, UINT64_MAX - 255, 1, -EOVERFLOW);
     expect_no_bytes(144, 256, 1ull << 60, -EOVERFLOW);
     expect_no_bytes(9, UINT64_MAX - 31, 1, -EOVERFLOW);
+    expect_no_bytes(36, 64, 2, -EINVAL);
+    expect_no_bytes(36, 4ull << 30, 1ull << 33, -EOVERFLOW);
 }
 
 /* A tensor and its values, decoded row by row. */
@@ -72,30 +77,38 @@ struct sample {
     float *values;
 };
 
+static struct dequant_shape shape_of(const struct sample *s)
+{
+    return (struct dequant_shape){s->row_elements, s->n_elements};
+}
+
 static struct sample make_sample(const struct dequant_type *type)
 {
     const size_t n_rows = (size_t)GROUPS * type->interleave_rows;
     struct sample s = {.type = type, .row_elements = (uint64_t)ROW_BLOCKS * type->block_elements};
     const uint8_t *group;
-    size_t headers_bytes;
+    size_t group_headers_bytes;
 
     s.n_elements = n_rows * s.row_elements;
     cr_assert_eq(dequant_rows_bytes(type, s.row_elements, n_rows, &s.n_bytes), 0);
     s.data = malloc(MAX_BYTES);
     s.values = malloc(s.n_elements * sizeof *s.values);
     cr_assert(s.data && s.values);
-    make_data(expectation_of(type), s.data, s.row_elements);
-    headers_bytes = (size_t)type->row_header_bytes * type->interleave_rows;
+    make_data(expectation_of(type), s.data, s.row_elements, n_rows);
+    group_headers_bytes = (size_t)type->row_header_bytes * type->interleave_rows;
     group = s.data;
     for (size_t row = 0; row < n_rows; row++) {
         const uint32_t index = (uint32_t)(row % type->interleave_rows);
+        const uint8_t *headers =
+            type->tail_bytes > 0 ? s.data + s.n_bytes - type->tail_bytes : group;
 
-        type->decode[DEQUANT_SET_scalar](group + headers_bytes, s.values + row * s.row_elements,
-                                         ROW_BLOCKS, (struct dequant_row){group, index});
+        type->decode[DEQUANT_SET_scalar](group + group_headers_bytes,
+                                         s.values + row * s.row_elements, ROW_BLOCKS,
+                                         (struct dequant_row){headers, index});
         if (index + 1 == type->interleave_rows)
-            group += headers_bytes + ROW_BLOCKS * dequant_stride_bytes(type);
+            group += group_headers_bytes + ROW_BLOCKS * dequant_stride_bytes(type);
     }
-    cr_assert_eq((size_t)(group - s.data), s.n_bytes, "%s", type->name);
+    cr_assert_eq((size_t)(group - s.data) + type->tail_bytes, s.n_bytes, "%s", type->name);
     return s;
 }
 
@@ -110,7 +123,7 @@ static void check_spans(const struct sample *s, uint64_t first, uint64_t end, ui
 
     while (first < end) {
         const struct dequant_span span =
-            dequant_span_of(s->type, s->row_elements, first, end, max_bytes);
+            dequant_span_of(s->type, shape_of(s), first, end, max_bytes);
         const uint64_t n_elements = span.n_blocks * s->type->block_elements;
         uint8_t *headers = malloc(span.headers_bytes + 1), *blocks = malloc(span.blocks_bytes);
         float *out = malloc(n_elements * sizeof *out);
@@ -175,7 +188,7 @@ Test(dequant_rows, any_range_of_blocks)
         s = make_sample(type);
         for (uint64_t first = 0; first < s.n_elements; first += type->block_elements) {
             for (uint64_t n = 0; n <= s.n_elements - first; n += type->block_elements) {
-                dequant_decode_elements(type, s.row_elements, s.data, first, n, out);
+                dequant_decode_elements(type, shape_of(&s), s.data, first, n, out);
                 cr_assert_eq(memcmp(out, s.values + first, n * sizeof *out), 0,
                              "%s: %llu elements from %llu", type->name, (unsigned long long)n,
                              (unsigned long long)first);

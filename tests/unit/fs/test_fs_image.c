@@ -77,7 +77,8 @@ static void expect_values(struct whole *whole, const struct gguf_model *model,
         dequant_swap_blocks(tensor->type, data, swapped, n_blocks);
     else
         memcpy(swapped, data, tensor->size_bytes);
-    dequant_decode_elements(tensor->type, tensor->ne[0], swapped, 0, tensor->n_elements, values);
+    dequant_decode_elements(tensor->type, (struct dequant_shape){tensor->ne[0], tensor->n_elements},
+                            swapped, 0, tensor->n_elements, values);
     expect_bytes(whole, values, tensor->n_elements * sizeof *values);
     free(values);
     free(swapped);

@@ -302,7 +302,7 @@ static struct gguf_model *make_interleaved_model(const struct dequant_type *type
     uint64_t n_bytes;
 
     cr_assert_not_null(data);
-    make_data(expectation_of(type), data, ne[0]);
+    make_data(expectation_of(type), data, ne[0], ne[1]);
     cr_assert_eq(dequant_rows_bytes(type, ne[0], ne[1], &n_bytes), 0);
     gguf_writer_add_u32(w, "general.file_type", file_type);
     gguf_writer_add_tensor(w, "f", 1, 1, (uint64_t[]){3}, 0, "123456789012", 12);

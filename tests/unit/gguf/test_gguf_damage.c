@@ -124,7 +124,7 @@ Test(gguf_damage, data_that_run_into_a_tensor_of_unknown_type)
 
     /* One that ends where the other starts, and a removed type, whose id ik_llama.cpp uses. */
     for (int i = 0; i < 2; i++) {
-        bytes = model_file_finish(before_unknown(i == 0 ? 24 : 36, i == 0 ? 64 : 32, false));
+        bytes = model_file_finish(before_unknown(i == 0 ? 24 : 37, i == 0 ? 64 : 32, false));
         model = model_file_accept(bytes.data, bytes.size_bytes);
         cr_expect_eq(model->n_tensors, 2u);
         gguf_close(model);

@@ -140,7 +140,8 @@ Test(gguf_parse, a_block_of_every_type)
         const uint64_t ne[] = {type->block_elements, 2 * type->interleave_rows};
 
         gguf_writer_add_tensor(w, type->name, strlen(type->name), 2, ne, type->id, NULL,
-                               ne[1] * (type->row_header_bytes + type->block_bytes));
+                               ne[1] * (type->row_header_bytes + type->block_bytes) +
+                                   type->tail_bytes);
     }
     model = model_file_make(w);
     cr_assert_eq(model->n_tensors, dequant_type_count());
@@ -149,7 +150,8 @@ Test(gguf_parse, a_block_of_every_type)
 
         cr_expect_eq(model->tensors[i].type, type);
         cr_expect_eq(model->tensors[i].size_bytes,
-                     2 * type->interleave_rows * (type->row_header_bytes + type->block_bytes));
+                     2 * type->interleave_rows * (type->row_header_bytes + type->block_bytes) +
+                         type->tail_bytes);
     }
     gguf_close(model);
 }

@@ -107,8 +107,11 @@ static double magnitude(const float *row, size_t width)
 static void check_product(const struct dequant_type *type, const uint8_t *blocks, size_t rows,
                           size_t width)
 {
-    const struct run_tensor weights = {
-        .name = type->name, .type = type, .ne = {width, rows, 1, 1}, .data = blocks};
+    const struct run_tensor weights = {.name = type->name,
+                                       .type = type,
+                                       .ne = {width, rows, 1, 1},
+                                       .data = blocks,
+                                       .stored_rows = rows};
     uint64_t state = rows;
     float *x = numbers_make(&state, 1, N_TOKENS * width);
     float *decoded = numbers_alloc(rows * width, sizeof *decoded);
@@ -116,7 +119,8 @@ static void check_product(const struct dequant_type *type, const uint8_t *blocks
     double *expected = numbers_alloc(N_TOKENS * rows, sizeof *expected);
     double *sizes = numbers_alloc(N_TOKENS * rows, sizeof *sizes);
 
-    dequant_decode_elements(type, width, blocks, 0, rows * width, decoded);
+    dequant_decode_elements(type, (struct dequant_shape){width, rows * width}, blocks, 0,
+                            rows * width, decoded);
     reference(decoded, rows, width, x, expected, sizes);
     run_multiply_in_floats(true);
     multiply(&weights, x, N_TOKENS, product);
@@ -155,10 +159,13 @@ static void check_type(const struct dequant_type *type)
     uint8_t *blocks = numbers_alloc(MAX_BYTES, 1);
 
     for (size_t w = 0; w < COUNT(widths); w++) {
-        make_data(e, blocks, widths[w]);
-        tame_numbers(type, blocks);
-        for (size_t r = 0; r < COUNT(n_rows); r++)
-            check_product(type, blocks, n_rows[r] * type->interleave_rows, widths[w]);
+        for (size_t r = 0; r < COUNT(n_rows); r++) {
+            const size_t rows = n_rows[r] * type->interleave_rows;
+
+            make_data(e, blocks, widths[w], rows);
+            tame_numbers(type, blocks);
+            check_product(type, blocks, rows, widths[w]);
+        }
     }
     free(blocks);
 }
