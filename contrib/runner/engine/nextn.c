@@ -50,12 +50,23 @@ static void load_ends(struct run_loader *loader, const struct run_hparams *hpara
         loader->code = run_fail_memory(loader->failure);
 }
 
+static void drop_names(struct run_used_names *used, const char *start)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < used->n; i++)
+        if (strncmp(used->list[i].end, start, strlen(start)) != 0)
+            used->list[n++] = used->list[i];
+    used->n = n;
+}
+
 /* In some files of MiMo, the norm of the head is called layer_output_norm. */
 static void find_head_norm(const struct run_loader *loader, struct run_nextn *nextn)
 {
     if (!nextn->head_norm.is_there && run_loader_has(loader, "layer_output_norm.weight")) {
         nextn->head_norm = nextn->layer.ffn_post_norm;
         nextn->layer.ffn_post_norm = (struct run_norm_layer){0};
+        drop_names(loader->used, "layer_output_norm."); /* other layers have no such tensor */
     }
     if (!nextn->head_norm.is_there)
         nextn->head_norm = nextn->output_norm;

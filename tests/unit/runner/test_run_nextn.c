@@ -397,3 +397,40 @@ Test(run_nextn, rewinding)
     free(states);
     run_files_remove(&files);
 }
+
+/* ---- the layer in a model ---- */
+
+/* Open the model, and feed and draft some tokens. *problem = why there are no drafts; or NULL. */
+static void run_model(char problem[sizeof failure.text])
+{
+    const struct run_engine_options options = {
+        .cache_type = DEQUANT_F32, .has_nextn = true, .can_rewind = true};
+    struct run_tree tree = run_files_open(&files);
+    struct run_engine *engine;
+    const char *text;
+    float logits[N_VOCAB];
+    int32_t draft[MOST];
+    size_t n = 0;
+
+    cr_assert_eq(run_engine_open(tree.metadata, tree.weights, &options, &engine, &failure), 0, "%s",
+                 failure.text);
+    make_states();
+    cr_assert_eq(run_engine_feed(engine, tokens, 9, RUN_LOGITS_LAST, logits, &failure), 0);
+    if (run_engine_can_draft(engine, &text))
+        cr_assert_eq(run_engine_draft(engine, tokens[9], MOST, draft, &n, &failure), 0);
+    cr_expect_eq(n > 0, !text);
+    snprintf(problem, sizeof failure.text, "%s", text ? text : "");
+    free(states);
+    run_engine_close(engine);
+    run_tree_close(&tree);
+    run_files_remove(&files);
+}
+
+Test(run_nextn, a_norm_of_the_head_that_other_layers_lack)
+{
+    char problem[sizeof failure.text];
+
+    make_model(&models[3], 0.3f);
+    run_model(problem);
+    cr_expect_str_eq(problem, "");
+}
