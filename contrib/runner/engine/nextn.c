@@ -72,6 +72,20 @@ static void find_head_norm(const struct run_loader *loader, struct run_nextn *ne
         nextn->head_norm = nextn->output_norm;
 }
 
+/* Refuse what a layer takes from the model's pass. No model has such a nextn layer. */
+static void check_layer(struct run_loader *loader, const struct run_hparams *hparams,
+                        const struct run_layer *layer)
+{
+    if (run_layer_is_recurrent(layer))
+        run_loader_refuse(loader, "tensors/%s*: a recurrent layer", loader->prefix);
+    else if (layer->per_layer.gate.weight.data)
+        run_loader_refuse(loader, "tensors/%s*: a nextn layer with per-layer embeddings",
+                          loader->prefix);
+    else if (hparams->n_streams > 1)
+        run_loader_refuse(loader, "tensors/%s*: a nextn layer with several streams",
+                          loader->prefix);
+}
+
 void run_nextn_load(struct run_loader *loader, const struct run_mixer_place *place,
                     const struct run_nextn_model *model, struct run_layer_kinds *kinds,
                     struct run_nextn *nextn)
@@ -88,8 +102,8 @@ void run_nextn_load(struct run_loader *loader, const struct run_mixer_place *pla
     find_head_norm(loader, nextn);
     run_require_layer(loader, place->hparams, &nextn->layer);
     run_layer_kinds_check(kinds, loader, place->hparams, place->index, &nextn->layer);
-    if (loader->code == 0 && run_layer_is_recurrent(&nextn->layer))
-        run_loader_refuse(loader, "tensors/%s*: a recurrent layer", loader->prefix);
+    if (loader->code == 0)
+        check_layer(loader, place->hparams, &nextn->layer);
     nextn->most_waiting = model->n_batch;
     nextn->is_there = loader->code == 0;
 }

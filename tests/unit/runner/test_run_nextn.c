@@ -434,3 +434,39 @@ Test(run_nextn, a_norm_of_the_head_that_other_layers_lack)
     run_model(problem);
     cr_expect_str_eq(problem, "");
 }
+
+Test(run_nextn, no_drafts_with_embeddings_for_each_layer)
+{
+    enum { WIDTH = 8 };
+    char problem[sizeof failure.text];
+
+    make_model(&models[1], 0.3f);
+    run_files_random(&files, "per_layer_proj_norm.weight", WIDTH, 0, 0, 1);
+    run_files_random(&files, "per_layer_model_proj.weight", N_EMBD, (uint64_t)WIDTH * N_LAYER, 0,
+                     1);
+    run_files_random(&files, "per_layer_token_embd.weight", (uint64_t)WIDTH * N_LAYER, N_VOCAB, 0,
+                     1);
+    for (int i = 0; i <= N_LAYER; i++) {
+        make_tensor(i, "inp_gate", N_EMBD, WIDTH, 1);
+        make_tensor(i, "proj", WIDTH, N_EMBD, 1);
+    }
+    run_model(problem);
+    cr_expect_str_eq(problem, "tensors/blk.2.*: a nextn layer with per-layer embeddings");
+}
+
+Test(run_nextn, no_drafts_with_several_streams)
+{
+    char problem[sizeof failure.text];
+
+    make_model(&models[1], 0.3f);
+    run_files_random(&files, "altup_proj.weight", N_EMBD, N_EMBD, 0, 1);
+    run_files_random(&files, "altup_unembd_proj.weight", N_EMBD, N_EMBD, 0, 1);
+    for (int i = 0; i <= N_LAYER; i++) {
+        make_tensor(i, "altup_router", N_EMBD, 2, 1);
+        make_tensor(i, "altup_predict_coef", 2, 4, 1);
+        make_tensor(i, "altup_correct_coef", 2, 2, 1);
+        make_tensor(i, "altup_correct_scale", N_EMBD, 0, 1);
+    }
+    run_model(problem);
+    cr_expect_str_eq(problem, "tensors/blk.2.*: a nextn layer with several streams");
+}
