@@ -8,6 +8,7 @@
 #include "tests/unit/gguf/old_file.h"
 #include "tests/unit/gguf/zip_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
@@ -22,7 +23,7 @@
 /* More than one, so that reads begin and end in different blocks. */
 #define MOST_BLOCKS 9
 /* The largest group of one-block rows, over all types. */
-#define MOST_GROUP_BYTES 1024
+#define MOST_GROUP_BYTES 8192
 
 static const char *folder;
 
@@ -143,6 +144,8 @@ static void add_blocks(struct gguf_writer *w, const struct dequant_type *type, u
     const uint64_t ne[] = {type->block_elements, n_rows};
     unsigned char blocks[MOST_BLOCKS * MOST_GROUP_BYTES];
 
+    assert(n_groups <= MOST_BLOCKS &&
+           dequant_stride_bytes(type) + dequant_headers_bytes(type) <= MOST_GROUP_BYTES);
     for (size_t i = 0; i < sizeof blocks; i++)
         blocks[i] = (unsigned char)(i * i * 37 + type->id);
     gguf_writer_add_tensor(
@@ -394,6 +397,7 @@ static void write_blocks(void)
         unsigned char input[1 + 2 * MOST_GROUP_BYTES];
         char name[32];
 
+        assert(n_bytes <= sizeof input);
         for (size_t j = 1; j < n_bytes; j++)
             input[j] = (unsigned char)(j * j * 31 + j);
         input[0] = (unsigned char)i;
