@@ -113,6 +113,8 @@ class UnsupportedTest(CheckpointTestCase):
                  "ffn_up_exps"),
                 ("llama", 3, 'Key "llama.expert_count" is 3, but tensor "blk.0.ffn_up.#.weight" has 2 experts',
                  "ffn_up.0", "ffn_up.1"),
+                ("llama", 2, 'Tensor "blk.0.ffn_up.3.weight" is of expert 3, but key "llama.expert_count" is 2',
+                 "ffn_up.0", "ffn_up.3"),
                 ("deepseek2", None,
                  'no key "deepseek2.expert_count", but tensor "blk.0.ffn_up_exps.weight" has 2 experts',
                  "ffn_up_exps")):

@@ -328,8 +328,27 @@ static int compare_experts(const struct fs_hf_model *hf, uint64_t layer, uint64_
                           gguf_quote(key->name).text, n_expected, quoted, n_experts);
 }
 
-int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_tensor *tensor,
-                        const struct fs_hf_match *match, struct gguf_buffer *obstacles)
+/*
+ * Add a line if a tensor of one expert is of none that the key expert_count counts: experts 0, 1
+ * and 5 are three, but not those of the checkpoint.
+ */
+static int check_expert(const struct fs_hf_model *hf, const struct fs_hf_match *match,
+                        const char *quoted, struct gguf_buffer *obstacles)
+{
+    const struct gguf_key *key = fs_hf_key(hf, "expert_count");
+    const uint64_t n_experts = fs_hf_number_at(hf, "expert_count", match->layer, 0);
+
+    if (!key || match->expert < n_experts) /* count_experts() says that there is no key */
+        return 0;
+    return fs_hf_add_line(obstacles,
+                          "Tensor %s is of expert %" PRIu32 ", but key %s is %" PRIu64
+                          ", and experts count from 0.\n",
+                          quoted, match->expert, gguf_quote(key->name).text, n_experts);
+}
+
+int fs_hf_check_experts(const struct fs_hf_model *hf, const struct fs_hf_rule *rule,
+                        const struct gguf_tensor *tensor, const struct fs_hf_match *match,
+                        struct gguf_buffer *obstacles)
 {
     /* Their slowest dimension is that of the experts. */
     static const char *const of_experts[] = {
@@ -339,6 +358,8 @@ int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_tensor *
     const struct gguf_string name = fs_hf_tensor_name(tensor);
     struct fs_hf_match any;
 
+    if (strchr(rule->gguf, '#'))
+        return check_expert(hf, match, gguf_quote(name).text, obstacles);
     for (size_t i = 0; i < sizeof of_experts / sizeof *of_experts; i++) {
         if (tensor->n_dims > 0 && fs_hf_matches(name, of_experts[i], &any))
             return compare_experts(hf, match->layer, tensor->ne[tensor->n_dims - 1],

@@ -32,11 +32,12 @@ void fs_hf_presence_add(struct fs_hf_presence *presence, size_t index,
                         const struct fs_hf_match *match);
 
 /*
- * Add a line if a tensor of a rule of the row has another number of experts than the key
- * expert_count says. Returns 0 or -ENOMEM.
+ * Add a line if a tensor of this rule has another number of experts than the key expert_count says,
+ * or is of an expert beyond them. Returns 0 or -ENOMEM.
  */
-int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_tensor *tensor,
-                        const struct fs_hf_match *match, struct gguf_buffer *obstacles);
+int fs_hf_check_experts(const struct fs_hf_model *hf, const struct fs_hf_rule *rule,
+                        const struct gguf_tensor *tensor, const struct fs_hf_match *match,
+                        struct gguf_buffer *obstacles);
 
 /* Add a line for everything that is missing. Returns 0 or -ENOMEM. */
 int fs_hf_check_needs(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles);

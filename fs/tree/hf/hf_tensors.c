@@ -240,7 +240,7 @@ static int find_tensors(const struct fs_hf_model *hf, struct fs_hf_presence *pre
         }
         if (strchr(made.rule->gguf, '%'))
             fs_hf_presence_add(presence, index, &made.match);
-        result = fs_hf_check_experts(hf, made.tensor, &made.match, obstacles);
+        result = fs_hf_check_experts(hf, made.rule, made.tensor, &made.match, obstacles);
         if (result == 0 && made.rule->hf)
             result = add_tensors(hf, &made, tensors, obstacles);
     }
