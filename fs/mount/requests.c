@@ -223,18 +223,13 @@ static void on_readdirplus(fuse_req_t request, fuse_ino_t inode, size_t size, of
     reply_directory(request, inode, size, offset, true);
 }
 
-static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
+static void answer_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
     struct fs_server *server = server_of(request);
     const struct fs_interrupt interrupt = {is_interrupted, request};
     const struct fs_image *image;
-    int result;
+    int result = fs_tree_open(server->tree, index_of(inode), &interrupt, &image);
 
-    if ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC)) {
-        fuse_reply_err(request, EROFS);
-        return;
-    }
-    result = fs_tree_open(server->tree, index_of(inode), &interrupt, &image);
     if (result == 0) {
         result = fs_image_check(image);
         if (result < 0)
@@ -257,6 +252,25 @@ static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info 
     /* If the reader was interrupted, there will be no release. */
     if (fuse_reply_open(request, info) == -ENOENT)
         fs_tree_close(server->tree, image);
+}
+
+static void answer_slow_open(struct fs_slow_request *slow)
+{
+    answer_open(slow->request, slow->inode, &slow->info);
+}
+
+static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
+{
+    struct fs_server *server = server_of(request);
+    const struct fs_view *view = node_of(server, inode)->view;
+    const struct fs_slow_request slow = {request, inode, 0, 0, *info, answer_slow_open};
+
+    if ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC))
+        fuse_reply_err(request, EROFS);
+    else if (view && view->is_slow)
+        fs_slow_requests_add(&server->slow, &slow);
+    else
+        answer_open(request, inode, info);
 }
 
 static void on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
@@ -329,8 +343,8 @@ static char *thread_buffer(size_t size)
     return buffer->data;
 }
 
-static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
-                    struct fuse_file_info *info)
+static void answer_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
+                        const struct fuse_file_info *info)
 {
     struct fs_server *server = server_of(request);
     const struct fs_interrupt interrupt = {is_interrupted, request};
@@ -350,6 +364,22 @@ static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t off
         fuse_reply_buf(request, data, (size_t)done);
     }
     fs_changes_notice(&server->changes);
+}
+
+static void answer_slow_read(struct fs_slow_request *slow)
+{
+    answer_read(slow->request, slow->inode, slow->size, slow->offset, &slow->info);
+}
+
+static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
+                    struct fuse_file_info *info)
+{
+    const struct fs_slow_request slow = {request, inode, size, offset, *info, answer_slow_read};
+
+    if (fs_image_is_slow((const struct fs_image *)(uintptr_t)info->fh))
+        fs_slow_requests_add(&server_of(request)->slow, &slow);
+    else
+        answer_read(request, inode, size, offset, info);
 }
 
 /* Returns 0, -ENOTTY if the file is not a part of a model file, or a negative errno. */

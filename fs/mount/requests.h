@@ -5,6 +5,7 @@
 #define FUSE_USE_VERSION 314
 #include "fs/mount/changes.h"
 #include "fs/mount/read_failures.h"
+#include "fs/mount/slow_requests.h"
 #include "fs/tree/tree.h"
 
 #include <fuse_lowlevel.h>
@@ -23,6 +24,7 @@ struct fs_server {
     bool keep_cache;   /* the kernel keeps contents between opens */
     struct fs_changes changes;
     struct fs_read_failures failures;
+    struct fs_slow_requests slow;
 };
 
 extern const struct fuse_lowlevel_ops fs_requests;

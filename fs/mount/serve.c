@@ -128,6 +128,7 @@ static int load_tree(void *argument)
     if (status != EX_OK)
         return status;
     fs_changes_begin(&server->changes, server->tree, session->fuse);
+    fs_slow_requests_begin(&server->slow);
     return fs_read_failures_begin(&server->failures, server->tree) < 0 ? out_of_memory() : EX_OK;
 }
 
@@ -149,8 +150,8 @@ static int loop_with_threads(struct fuse_session *session, const struct fs_mount
 }
 
 /* Being ended by a signal is not a failure, and neither is being unmounted: read(2) then fails with
- * ENODEV, which libfuse knows as the end, or with ECONNABORTED if a thread was just taking a request
- * (fuse_dev_do_read() in the kernel). */
+ * ENODEV, which libfuse knows as the end, or with ECONNABORTED if a thread was just taking a
+ * request (fuse_dev_do_read() in the kernel). */
 static int serve_requests(void *argument, int fuse_descriptor)
 {
     struct session *session = argument;
@@ -167,6 +168,8 @@ static int serve_requests(void *argument, int fuse_descriptor)
         result = fuse_session_loop(session->fuse);
     else
         result = loop_with_threads(session->fuse, options);
+    fuse_session_exit(session->fuse); /* libfuse has forgotten it; slow requests are given up */
+    fs_slow_requests_end(&session->server.slow);
     fs_changes_stop(&session->server.changes);
     fs_prefetch_stop(&session->prefetch);
     fuse_remove_signal_handlers(session->fuse);

@@ -39,6 +39,9 @@ struct fs_view {
      */
     int (*size)(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes);
 
+    /* Opening the file can take minutes, because `build` computes its contents. */
+    bool is_slow;
+
     /* The file has a line in SHA256SUMS. It must have a `build`. */
     bool is_summed;
 

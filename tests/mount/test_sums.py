@@ -258,6 +258,40 @@ class TestLargeModel(SumsTestCase):
                 reader.kill()
                 reader.communicate()
 
+    def test_other_requests_meanwhile(self):
+        """What takes long does not occupy the threads that answer others and learn of kills."""
+        mounting.unmount(self.mountpoint)
+        for option in ("threads=1", None):
+            self.mount(self.path("model.gguf"), *(["-o", option] if option else ["-s"]))
+            for name in (NAME, "tensors/large/stats.json", "tensors/large/histogram.svg"):
+                with self.subTest(option=option, name=name):
+                    self.check_other_requests(name)
+            mounting.unmount(self.mountpoint)
+
+    def check_other_requests(self, name):
+        slow = subprocess.Popen(["cat", self.at(name)], stdout=subprocess.DEVNULL)
+        other = None
+        try:
+            with self.assertRaises(subprocess.TimeoutExpired):
+                slow.wait(0.5)
+            other = subprocess.Popen(["cat", self.at("tensors/small/raw")],
+                                     stdout=subprocess.PIPE)
+            self.assertEqual(b"12345678", other.communicate(timeout=mounting.DEADLINE)[0])
+            self.assertIsNone(slow.poll())
+            slow.terminate()
+            slow.wait(mounting.DEADLINE)
+            mounting.wait_until(self.is_idle, "the server goes on computing")
+        except subprocess.TimeoutExpired:
+            for pid in mounting.processes_of(self.mountpoint)[:1]:  # else nothing can be killed
+                os.kill(pid, signal.SIGTERM)
+            raise
+        finally:
+            for process in filter(None, (slow, other)):
+                process.kill()
+                process.wait(mounting.DEADLINE)
+                if process.stdout:
+                    process.stdout.close()
+
     def test_the_mount_ends_meanwhile(self):
         with subprocess.Popen(["cat", self.at(NAME)], stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL) as process:
