@@ -79,13 +79,25 @@ static bool has_tensor(const struct gguf_model *model,
 
 /*
  * The file type of a model whose interleaved rows are put back. ik_llama.cpp adds 200 to the number
- * of the plain type's; 33 to 35 were Q4_0_4_4, Q4_0_4_8 and Q4_0_8_8. Source: enum llama_ftype in
- * llama.h of llama.cpp and ik_llama.cpp.
+ * of the plain type's, also for IQ1_S_R4 and IQ1_M_R4, which have no plain type; 33 to 35 were
+ * Q4_0_4_4, Q4_0_4_8 and Q4_0_8_8. Source: enum llama_ftype in llama.h of llama.cpp and
+ * ik_llama.cpp.
  */
 static uint64_t plain_file_type(uint64_t file_type)
 {
-    enum { Q4_0 = 2, Q8_0 = 7, Q4_0_4_4 = 33, Q4_0_8_8 = 35, BF16 = 32, Q8_K_R8 = 399 };
+    enum {
+        Q4_0 = 2,
+        Q8_0 = 7,
+        BF16 = 32,
+        Q4_0_4_4 = 33,
+        Q4_0_8_8 = 35,
+        IQ1_S_R4 = 224,
+        IQ1_M_R4 = 231,
+        Q8_K_R8 = 399
+    };
 
+    if (file_type == IQ1_S_R4 || file_type == IQ1_M_R4)
+        return file_type;
     if (file_type >= Q4_0_4_4 && file_type <= Q4_0_8_8)
         return Q4_0;
     if (file_type == Q8_K_R8)

@@ -383,7 +383,8 @@ Test(fs_model_gguf, interleaved_rows_are_put_back)
 Test(fs_model_gguf, the_file_type_follows_interleaved_rows)
 {
     static const uint32_t file_types[][2] = {
-        {214, 14}, {202, 2}, {232, 32}, {33, 2}, {35, 2}, {399, 7}, {7, 7}, {15, 15}, {341, 341},
+        {214, 14}, {202, 2}, {232, 32},  {33, 2},    {35, 2},    {399, 7},
+        {7, 7},    {15, 15}, {341, 341}, {224, 224}, {231, 231},
     };
 
     for (size_t i = 0; i < sizeof file_types / sizeof *file_types; i++) {
