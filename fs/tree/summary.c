@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 /* Limit in bytes of a string from the model. */
 #define SHOWN_BYTES 200u
 
@@ -222,6 +224,38 @@ static const char *const file_types[] = {
     [32] = "BF16",   [36] = "TQ1_0",   [37] = "TQ2_0",   [38] = "MXFP4_MOE",
 };
 
+/* Those that llama.cpp has removed, and those of ik_llama.cpp. */
+static const struct {
+    uint32_t id;
+    const char *name;
+} more_file_types[] = {
+    {33, "Q4_0_4_4"},   {34, "Q4_0_4_8"},    {35, "Q4_0_8_8"},   {135, "Q6_0"},
+    {136, "IQ1_BN"},    {137, "IQ2_BN"},     {138, "IQ2_K"},     {139, "IQ3_K"},
+    {140, "IQ4_K"},     {141, "IQ5_K"},      {142, "IQ6_K"},     {145, "IQ4_KS"},
+    {146, "IQ3_KL"},    {147, "IQ2_KS"},     {148, "IQ4_KSS"},   {149, "Q8_KV"},
+    {150, "IQ5_KS"},    {151, "IQ2_KT"},     {152, "IQ3_KT"},    {153, "IQ4_KT"},
+    {154, "IQ3_KS"},    {155, "IQ2_KL"},     {156, "IQ1_KT"},    {202, "Q4_0_R8"},
+    {207, "Q8_0_R8"},   {208, "Q5_0_R4"},    {210, "Q2_K_R4"},   {211, "Q3_K_R4"},
+    {214, "Q4_K_R4"},   {216, "Q5_K_R4"},    {218, "Q6_K_R4"},   {219, "IQ2_XXS_R4"},
+    {220, "IQ2_XS_R4"}, {223, "IQ3_XXS_R4"}, {224, "IQ1_S_R4"},  {225, "IQ4_NL_R4"},
+    {226, "IQ3_S_R4"},  {229, "IQ2_M_R4"},   {230, "IQ4_XS_R8"}, {231, "IQ1_M_R4"},
+    {232, "BF16_R16"},  {335, "Q6_0_R4"},    {337, "IQ2_BN_R4"}, {338, "IQ2_K_R4"},
+    {339, "IQ3_K_R4"},  {340, "IQ4_K_R4"},   {341, "IQ5_K_R4"},  {345, "IQ4_KS_R4"},
+    {350, "IQ5_KS_R4"}, {398, "Q8_KV_R8"},   {399, "Q8_K_R8"},
+};
+
+/* Return NULL if the number is unknown. */
+static const char *name_of_file_type(uint64_t id)
+{
+    if (id < COUNT(file_types) && file_types[id])
+        return file_types[id];
+    for (size_t i = 0; i < COUNT(more_file_types); i++) {
+        if (more_file_types[i].id == id)
+            return more_file_types[i].name;
+    }
+    return NULL;
+}
+
 /* The tensors of one type. */
 struct share {
     const struct dequant_type *type; /* NULL: all unknown types */
@@ -280,10 +314,11 @@ static void print_quantization(struct fs_sink *sink, const struct gguf_model *mo
 
     if (key && is_integer(&key->value)) {
         const uint64_t id = key->value.u64;
+        const char *name = name_of_file_type(id);
 
         print_label(sink, "quantization");
-        if (id < sizeof file_types / sizeof *file_types && file_types[id])
-            fs_sink_print(sink, "%s\n", file_types[id]);
+        if (name)
+            fs_sink_print(sink, "%s\n", name);
         else
             fs_sink_print(sink, "file type %" PRIu64 "\n", id);
     } else if (n_shares > 0) {

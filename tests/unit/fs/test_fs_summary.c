@@ -124,6 +124,36 @@ Test(fs_summary, a_model_without_file_type)
     gguf_close(model);
 }
 
+Test(fs_summary, names_of_file_types)
+{
+    static const struct {
+        uint32_t id;
+        const char *line;
+    } cases[] = {
+        {0, "F32"},           {35, "Q4_0_8_8"}, {140, "IQ4_K"},           {214, "Q4_K_R4"},
+        {350, "IQ5_KS_R4"},   {399, "Q8_K_R8"}, {143, "file type 143"},   {400, "file type 400"},
+        {39, "file type 39"}, {15, "Q4_K_M"},   {1024, "file type 1024"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gguf_writer *w = gguf_writer_open(3, false);
+        char line[64];
+        struct gguf_model *model;
+        struct tree_file file;
+        struct fs_tree *tree;
+
+        gguf_writer_add_u32(w, "general.file_type", cases[i].id);
+        model = model_file_make(w);
+        tree = tree_file_make_tree(model);
+        file = tree_file_read(tree, "summary.txt");
+        snprintf(line, sizeof line, "\nquantization    %s\n", cases[i].line);
+        cr_expect_not_null(strstr(file.bytes, line), "%u: %s", cases[i].id, file.bytes);
+        free(file.bytes);
+        fs_tree_free(tree);
+        gguf_close(model);
+    }
+}
+
 /* The line leaves out a count of 0, and a key-value count equal to the count of heads. */
 static void expect_heads(uint32_t heads, uint32_t kv_heads, const char *line)
 {
