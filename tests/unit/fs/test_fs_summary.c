@@ -1,5 +1,6 @@
 /* summary.txt, of models made here. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
