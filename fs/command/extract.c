@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,8 @@ static const int writing_calls[] = {
 
 /* ---- interrupts ---- */
 
-static volatile sig_atomic_t caught_signal;
+/* Written by a handler, read by all threads. */
+static atomic_int caught_signal;
 
 static void catch_signal(int number)
 {
