@@ -30,7 +30,7 @@ struct chunk {
     uint64_t first_element;
     uint64_t n_elements;
 
-    bool is_zero; /* all bytes of the chunk are zero */
+    bool is_zero; /* all bytes of the chunk are zero, those of row headers and tail as well */
     size_t n_runs;
     int result;
     alignas(FS_SLOT_ALIGNMENT) uint8_t bytes[CHUNK_BYTES]; /* as stored */
@@ -70,7 +70,8 @@ static int check_span(struct chunk *chunk, const struct dequant_span *span)
                                   span->headers_bytes, headers);
     if (result < 0)
         return result;
-    chunk->is_zero = chunk->is_zero && is_zero(chunk->bytes, span->blocks_bytes);
+    chunk->is_zero = chunk->is_zero && is_zero(chunk->bytes, span->blocks_bytes) &&
+                     is_zero(headers, span->headers_bytes);
     fs_decode_blocks(tensor, (struct dequant_row){headers, span->row_index}, chunk->bytes,
                      chunk->values, span->n_blocks);
     for (uint64_t i = 0; i < span->n_blocks; i++) {

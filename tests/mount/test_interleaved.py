@@ -9,13 +9,14 @@ import unittest
 import numpy
 
 import mounting
+from gguf_file import GgufFile
 from gguf_reader import Model
 
 setUpModule = mounting.require_fuse
 
 RUNNER = os.path.join(os.path.dirname(mounting.BINARY), "ggufs-run")
 
-Q4_0, Q8_0, Q4_0_R8, Q8_0_R8 = 2, 8, 202, 208
+Q4_0, Q8_0, Q8_KV, Q4_0_R8, Q8_0_R8 = 2, 8, 151, 202, 208
 ROWS = 8
 
 
@@ -83,6 +84,14 @@ class TestInterleaved(mounting.MountTestCase):
 
     def test_q8_0_r8(self):
         self.check(mounting.fixture("quants/llama-Q8_0.gguf"), "Q8_0_R8")
+
+    def test_zeros_with_a_scale(self):
+        """The header of a row is data, too: a row of zeros with a scale was not reserved space."""
+        for header, n in ((struct.pack("<fi", 1, 0), 0), (bytes(8), 1)):
+            model = GgufFile().tensor(b"t", (32, 2), Q8_KV, 2 * (header + bytes(32)))
+            result = self.run_ggufs("--check", "--data", self.write("zeros.gguf", model.to_bytes()))
+            self.assert_status(0, result)
+            self.assertEqual(n, (result.out + result.err).count("only zeros"), result)
 
 
 if __name__ == "__main__":
