@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /*
- * Write bytes `offset` to `offset + length` of the tensor's data as little-endian blocks of the type
- * dequant_modern() to `out`, rows one after the other. The range must lie in these data. Returns 0
- * or the error of gguf_source_lend().
+ * Write bytes `offset` to `offset + length` of the tensor's data as little-endian blocks of the
+ * type dequant_modern() to `out`, rows one after the other. The range must lie in these data.
+ * Returns 0 or the error of gguf_source_lend().
  */
 int fs_converted_read(const struct gguf_model *model, const struct gguf_tensor *tensor,
                       uint64_t offset, size_t length, char *out);
