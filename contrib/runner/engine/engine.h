@@ -63,8 +63,8 @@ void run_engine_reset(struct run_engine *engine);
 /*
  * Forget the tokens after the first `n_past`, at most those fed. The engine must be able to rewind.
  * If it has recurrent layers, `n_past` must be after the first token of the last call of
- * run_engine_feed(), which must have asked for all logits of at most a batch
- * Returns 0 or -ENOMEM, and then the engine must be reset.
+ * run_engine_feed(), which must have asked for all logits of at most a batch. Returns 0 or -ENOMEM,
+ * and then the engine must be reset.
  */
 int run_engine_rewind(struct run_engine *engine, uint32_t n_past, struct run_failure *failure);
 bool run_engine_can_rewind(const struct run_engine *engine);
