@@ -108,8 +108,9 @@ DECODER(tq2_0)
 /* decode_fp4.c, kernels_q.c */
 DECODER(mxfp4)
 DECODER(nvfp4)
-bool dequant_mxfp4_has_nan_scale(const void *block);
-bool dequant_nvfp4_has_nan_scale(const void *block);
+bool dequant_mxfp4_has_nan_scale(const void *block, uint32_t index);
+bool dequant_mxfp4_r8_has_nan_scale(const void *block, uint32_t index);
+bool dequant_nvfp4_has_nan_scale(const void *block, uint32_t index);
 
 /* decode_ik.c, kernels_ik.c */
 DECODER(iq4_ks)

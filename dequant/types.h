@@ -110,10 +110,11 @@ struct dequant_type {
     const struct dequant_plain *plain;     /* NULL unless a type of ggml holds the same values */
 
     /*
-     * Return true if a scale of the block is the NaN of its format, where decoding makes a number
-     * of it as ggml does; NULL for types whose bad scales show in their values.
+     * Return true if a scale of row `index` of the stored block is the NaN of its format, where
+     * decoding makes a number of it as ggml does; NULL for types whose bad scales show in their
+     * values.
      */
-    bool (*has_nan_scale)(const void *block);
+    bool (*has_nan_scale)(const void *block, uint32_t index);
 
     /*
      * Return true if a scale or offset of the little-endian block, in the format in which they are

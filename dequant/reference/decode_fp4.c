@@ -1,5 +1,6 @@
 /* Decoders of the types made of 4-bit floats. Layouts: dequant/blocks.h. */
 #include "dequant/blocks.h"
+#include "dequant/ik_row_blocks.h"
 #include "dequant/slots.h"
 #include "dequant/small_floats.h"
 
@@ -30,18 +31,27 @@ static inline void nvfp4_block(const struct dequant_nvfp4 *restrict block, float
 DEQUANT_DEFINE_DECODER(mxfp4, DEQUANT_BLOCK)
 DEQUANT_DEFINE_DECODER(nvfp4, DEQUANT_NVFP4_BLOCK)
 
-bool dequant_mxfp4_has_nan_scale(const void *block)
+bool dequant_mxfp4_has_nan_scale(const void *block, uint32_t index)
 {
     const struct dequant_mxfp4 *mxfp4 = block;
 
+    (void)index;
     return mxfp4->e == 255;
 }
 
-bool dequant_nvfp4_has_nan_scale(const void *block)
+bool dequant_mxfp4_r8_has_nan_scale(const void *block, uint32_t index)
+{
+    const struct dequant_mxfp4_r8 *mxfp4 = block;
+
+    return mxfp4->e[index] == 255;
+}
+
+bool dequant_nvfp4_has_nan_scale(const void *block, uint32_t index)
 {
     const struct dequant_nvfp4 *nvfp4 = block;
     bool is_nan = false;
 
+    (void)index;
     for (size_t s = 0; s < DEQUANT_NVFP4_BLOCK / 16; s++)
         is_nan |= (nvfp4->scales[s] & 0x7f) == 0x7f;
     return is_nan;

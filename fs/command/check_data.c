@@ -79,7 +79,7 @@ static int check_span(struct chunk *chunk, const struct dequant_span *span)
         const uint8_t *bytes = chunk->bytes + i * dequant_stride_bytes(type);
 
         if (is_finite_block(chunk->values + i * type->block_elements, type->block_elements) &&
-            !(type->has_nan_scale && type->has_nan_scale(bytes)))
+            !(type->has_nan_scale && type->has_nan_scale(bytes, span->row_index)))
             continue;
         if (chunk->n_runs > 0 && chunk->runs[chunk->n_runs - 1].last + 1 == block)
             chunk->runs[chunk->n_runs - 1].last = block;

@@ -425,8 +425,10 @@ static bool has_nan_scale(const struct gguf_model *model, const struct gguf_tens
     char *data = fuzz_data_of(model, tensor);
     bool is_nan = false;
 
-    for (uint64_t i = 0; i < tensor->size_bytes; i += tensor->type->block_bytes)
-        is_nan = is_nan || tensor->type->has_nan_scale(data + i);
+    for (uint64_t i = 0; i < tensor->size_bytes; i += dequant_stride_bytes(tensor->type)) {
+        for (uint32_t row = 0; row < tensor->type->interleave_rows; row++)
+            is_nan = is_nan || tensor->type->has_nan_scale(data + i, row);
+    }
     free(data);
     return is_nan;
 }

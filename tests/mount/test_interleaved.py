@@ -16,7 +16,7 @@ setUpModule = mounting.require_fuse
 
 RUNNER = os.path.join(os.path.dirname(mounting.BINARY), "ggufs-run")
 
-Q4_0, Q8_0, Q8_KV, Q4_0_R8, Q8_0_R8 = 2, 8, 151, 202, 208
+Q4_0, Q8_0, Q8_KV, Q4_0_R8, Q8_0_R8, MXFP4_R8 = 2, 8, 151, 202, 208, 353
 ROWS = 8
 
 
@@ -92,6 +92,16 @@ class TestInterleaved(mounting.MountTestCase):
             result = self.run_ggufs("--check", "--data", self.write("zeros.gguf", model.to_bytes()))
             self.assert_status(0, result)
             self.assertEqual(n, (result.out + result.err).count("only zeros"), result)
+
+    def test_a_scale_that_is_nan(self):
+        """All codes are zero, so no value shows it."""
+        good = b"\x7f" * ROWS + bytes(16 * ROWS)
+        bad = b"\x7f" * 3 + b"\xff" + good[4:]
+        for data, status in ((good + bad, 65), (2 * good, 0)):
+            model = GgufFile().tensor(b"t", (32, 2 * ROWS), MXFP4_R8, data)
+            result = self.run_ggufs("--check", "--data", self.write("nan.gguf", model.to_bytes()))
+            self.assert_status(status, result)
+            self.assertEqual(status == 65, "block 11 (row 11) is NaN" in result.out + result.err)
 
 
 if __name__ == "__main__":
