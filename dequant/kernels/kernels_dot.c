@@ -11,9 +11,9 @@
 
 /* Rows and columns of a block, whose sums are kept in registers: AVX2 has 16 of them. */
 #if defined(__AVX2__) && !defined(__AVX512F__)
-enum { ROWS = 4, COLUMNS = 2 };
+enum { ROWS = 4, COLUMNS = 2, SUMS = 8 };
 #else
-enum { ROWS = 4, COLUMNS = 4 };
+enum { ROWS = 4, COLUMNS = 4, SUMS = 16 };
 #endif
 
 /* The numbers of a row; a constant where functions are inlined. */
@@ -108,12 +108,12 @@ static inline float sum_of(const float_vector sums[FLOAT_PARTS])
     }
 
 /* Sum up the lanes of all products of a block at once: of row r and column c to [c * ROWS + r]. */
-INLINE void sum_block(float_vector sums[ROWS][COLUMNS][FLOAT_PARTS], float out[ROWS * COLUMNS])
+INLINE void sum_block(float_vector sums[ROWS][COLUMNS][FLOAT_PARTS], float out[SUMS])
 {
-    float_vector lanes[ROWS * COLUMNS];
+    float_vector lanes[SUMS];
 
     UNROLL
-    for (size_t i = 0; i < ROWS * COLUMNS; i++) {
+    for (size_t i = 0; i < SUMS; i++) {
         float_vector *parts = sums[i % ROWS][i / ROWS];
 
         for (size_t half = FLOAT_PARTS / 2; half > 0; half /= 2)
@@ -134,7 +134,7 @@ INLINE void sum_block(float_vector sums[ROWS][COLUMNS][FLOAT_PARTS], float out[R
     HALVE(lanes, 16, 2)
     HALVE(lanes, 8, 1)
 #endif
-    memcpy(out, lanes, ROWS * COLUMNS * sizeof *out);
+    memcpy(out, lanes, SUMS * sizeof *out);
 }
 
 /* n_rows by n_columns products at once; both are constants where this is inlined. */
@@ -161,10 +161,10 @@ INLINE void block(enum numbers numbers, const char *w, size_t w_stride_bytes, si
         }
     }
     if (whole == n && n_rows == ROWS && n_columns == COLUMNS) {
-        float all[ROWS * COLUMNS];
+        float all[SUMS];
 
         sum_block(sums, all);
-        for (size_t i = 0; i < ROWS * COLUMNS; i++)
+        for (size_t i = 0; i < SUMS; i++)
             out[i / ROWS * out_stride + i % ROWS] += all[i];
         return;
     }
