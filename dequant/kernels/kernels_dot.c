@@ -86,8 +86,8 @@ static inline float sum_of(const float_vector sums[FLOAT_PARTS])
  */
 #define LOWER(half, i) ((i) / (half)*2 * (half) + (i) % (half))
 #define LOWER_4(half, i, plus)                                                                     \
-    LOWER(half, i) + (plus), LOWER(half, i + 1) + (plus), LOWER(half, i + 2) + (plus),             \
-        LOWER(half, i + 3) + (plus)
+    LOWER(half, i) + (plus), LOWER(half, (i) + 1) + (plus), LOWER(half, (i) + 2) + (plus),         \
+        LOWER(half, (i) + 3) + (plus)
 #if defined(__AVX512F__)
 #define LANES_OF(half, plus)                                                                       \
     LOWER_4(half, 0, plus), LOWER_4(half, 4, plus), LOWER_4(half, 8, plus), LOWER_4(half, 12, plus)
