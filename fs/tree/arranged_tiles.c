@@ -3,6 +3,7 @@
 #include "fs/tree/tile_cache.h"
 #include "fs/tree/transpose.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -42,6 +43,7 @@ void fs_arranged_plan_tiles(struct fs_arranged *arranged)
     while (width > 1 && arranged->n_lines > BAND_BYTES / number_bytes / width)
         width /= 2;
     arranged->tile_width = fs_least(width, line_elements);
+    assert(arranged->tile_width > 0);
     /* The largest that fits. */
     pitch = ((FS_TILE_BYTES / arranged->tile_width / CACHE_LINE - 1) | 1) * CACHE_LINE;
     arranged->tile_lines = fs_least(arranged->n_lines, pitch / number_bytes);

@@ -11,9 +11,9 @@
 #include <string.h>
 
 /* Elements decoded at a time: both tensors' stay in the processor's cache. */
-#define CHUNK_ELEMENTS 8192u
+#define CHUNK_ELEMENTS ((size_t)8192)
 /* Elements that a thread takes at a time; a multiple of all block lengths. */
-#define PIECE_ELEMENTS (32u * CHUNK_ELEMENTS)
+#define PIECE_ELEMENTS (32 * CHUNK_ELEMENTS)
 
 struct slot {
     struct fs_comparison figures;
@@ -73,7 +73,7 @@ static void compare_values(const struct work *work, float *values, uint64_t firs
 
     *figures = (struct fs_comparison){0};
     if (work->weights) {
-        weights = values + (size_t)2 * CHUNK_ELEMENTS;
+        weights = values + 2 * CHUNK_ELEMENTS;
         expand_weights(work->weights, first, n, weights);
     }
     kernels->get_range(a, n, &ranges[0]);

@@ -13,9 +13,9 @@
 #include <string.h>
 
 /* Elements decoded at a time: their values stay in the processor's cache for all passes. */
-#define CHUNK_ELEMENTS 16384u
+#define CHUNK_ELEMENTS ((size_t)16384)
 /* Elements that a thread takes at a time; a multiple of all block lengths. */
-#define PIECE_ELEMENTS (16u * CHUNK_ELEMENTS)
+#define PIECE_ELEMENTS (16 * CHUNK_ELEMENTS)
 /* Counters of each bin, so that equal values in succession need not wait for each other. */
 #define N_TABLES 4u
 

@@ -117,7 +117,7 @@ static int pass(struct run_speculation *speculation, int32_t token, uint64_t n_l
 {
     struct run_session *session = speculation->session;
     double started;
-    size_t n_drafts;
+    size_t n_drafts = 0;
     int code;
 
     code = end_pass(speculation, true, failure);

@@ -45,7 +45,7 @@ static int check(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor
         return -EINVAL;
     for (uint64_t piece = 0; piece < arranged.n_pieces; piece++) {
         int result = fs_hf_tensor_arrange(hf, tensor, piece, &arranged);
-        struct fs_arranged *made;
+        struct fs_arranged *made = NULL;
 
         if (result == 0 && arranged.n_pieces > MAX_MORE_PIECES - tensors->n_more_pieces + 1)
             result = -E2BIG;
