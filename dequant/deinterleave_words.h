@@ -1,6 +1,6 @@
 /*
- * What the functions that take rows apart have in common. They work on words, the codes of four
- * consecutive elements, a byte each, and on vectors of four words: the codes of 16 elements.
+ * Words for taking interleaved rows apart. A word is the codes of four consecutive elements, a byte
+ * each; a vector of four words is the codes of 16 elements.
  */
 #ifndef GGUFS_DEQUANT_DEINTERLEAVE_WORDS_H
 #define GGUFS_DEQUANT_DEINTERLEAVE_WORDS_H

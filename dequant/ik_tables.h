@@ -8,15 +8,15 @@
 
 #include <stdint.h>
 
-/* Of two and three bits, by the flag of the sub-block, then by code. */
+/* Values of the codes of 2 and 3 bits: [flag of the sub-block][code]. */
 extern const int8_t dequant_iq2_k_values[2][4];
 extern const int8_t dequant_iq3_k_values[2][8];
 
-/* Of five and six bits; a flag adds 2 or 1. */
+/* Values of the codes of 5 and 6 bits. The flag adds 2 to those of IQ5_K, 1 to those of IQ6_K. */
 extern const int8_t dequant_iq5_k_values[32];
 extern const int8_t dequant_iq6_k_values[64];
 
-/* Of IQ2_KL: the values of the even and of the odd element of a pair, by the code of the pair. */
+/* IQ2_KL: a code stands for a pair of elements. [0] has the value of the even one, [1] the odd. */
 extern const int8_t dequant_iq2_kl_values[2][32];
 
 #endif

@@ -28,7 +28,7 @@ static inline void put(float *out, words values, float scale)
     simd_store(out, simd_mul(words_to_floats(values), simd_all_floats(scale)));
 }
 
-/* Of four bytes that hold the nibbles 0 to 3 below 4 to 7. */
+/* Nibble i of eight: the low halves of four bytes are nibbles 0 to 3, the high halves 4 to 7. */
 static inline unsigned far_nibble(const uint8_t bytes[4], size_t i)
 {
     return (bytes[i % 4] >> (4 * (i / 4))) & 15;

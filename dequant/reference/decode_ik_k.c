@@ -16,7 +16,7 @@ static inline int nibble(const uint8_t *nibbles, size_t i)
     return (nibbles[i / 2] >> (4 * (i % 2))) & 15;
 }
 
-/* Of four bytes that hold the nibbles 0 to 3 below 4 to 7. */
+/* Nibble i of eight: the low halves of four bytes are nibbles 0 to 3, the high halves 4 to 7. */
 static inline int far_nibble(const uint8_t nibbles[4], size_t i)
 {
     return (nibbles[i % 4] >> (4 * (i / 4))) & 15;

@@ -19,7 +19,7 @@ static inline void put_run(uint32_t seed, size_t n, float scale, float *restrict
     }
 }
 
-/* Of four bytes that hold the nibbles 0 to 3 below 4 to 7. */
+/* Nibble b of eight: the low halves of four bytes are nibbles 0 to 3, the high halves 4 to 7. */
 static inline int nibble(const uint8_t nibbles[4], size_t b)
 {
     return (nibbles[b % 4] >> (4 * (b / 4))) & 15;

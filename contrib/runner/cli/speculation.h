@@ -13,7 +13,7 @@
 #include "contrib/runner/sampling/draft_length.h"
 #include "contrib/runner/sampling/prompt_lookup.h"
 
-/* What a source drafted. */
+/* Drafts of one source: prompt lookup or the nextn layer. */
 struct run_drafts {
     struct run_draft_length length;
     size_t n_drafted, n_accepted; /* tokens, of all passes */

@@ -9,7 +9,7 @@
 /* Added to the squared length of queries and keys before they are normalized. */
 #define RUN_L2_EPSILON 1e-6f
 
-/* What a rewind needs: the memory before the last pass, and the inputs of its tokens. */
+/* Kept for a rewind: the memory before the last pass, and the inputs of its tokens. */
 struct run_delta_net_kept {
     float *memory;    /* the rule's state, then the convolution's past */
     float *inputs;    /* of each token: qkv, beta, alpha */
