@@ -73,6 +73,7 @@ static int mount_input(struct fs_options *options, struct fs_input *input)
                                          .files = &input->files,
                                          .options = &options->mount,
                                          .load = load_tree,
+                                         .content_options = options->content_options,
                                          .argument = &load});
     if (load.tree)
         fs_close_tree(load.tree);

@@ -3,6 +3,7 @@
 #include "fs/command/arguments.h"
 #include "fs/command/option_table.h"
 #include "fs/command/terminal.h"
+#include "gguf/support/keyed_hash.h"
 #include "gguf/support/similar_names.h"
 
 #include <errno.h>
@@ -89,6 +90,18 @@ static int refuse_unknown(const char *word, bool is_behind_o, const char *cut_op
 
 /* ---- words ---- */
 
+/* Add an option that other commands take, too, to the number that stands for all of them. */
+static void note_content_option(struct fs_options *options, const struct fs_option_use *use)
+{
+    const char *const texts[] = {use->shown, use->value ? use->value : ""};
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const struct gguf_hash_key key = {{options->content_options, i}};
+
+        options->content_options = gguf_hash(&key, texts[i], strlen(texts[i]));
+    }
+}
+
 /* `word` is the whole option; its name ends at `end`, where "=VALUE" may follow. */
 static int take(struct fs_options *options, bool *is_used, const struct fs_option *option,
                 const char *word, const char *value, bool has_successor)
@@ -107,6 +120,8 @@ static int take(struct fs_options *options, bool *is_used, const struct fs_optio
         return -EINVAL;
     }
     is_used[option - fs_option_table] = true;
+    if (option->commands != 1u << FS_MOUNT)
+        note_content_option(options, &use);
     return option->handle(options, &use);
 }
 

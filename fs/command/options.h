@@ -47,6 +47,11 @@ struct fs_options {
     bool force;              /* with FS_EXTRACT: replace files that differ */
 
     struct fs_mount_options mount;
+    /*
+     * A hash of all options that do not only concern the mount: they may change what is in the
+     * tree. 0: none were given.
+     */
+    uint64_t content_options;
 
     const char **arguments; /* positional arguments; models and paths point into it */
     int n_arguments;

@@ -1,6 +1,7 @@
 #include "fs/mount/requests.h"
 
 #include "fs/mount/attach.h"
+#include "fs/mount/inodes.h"
 #include "fs/tree/attributes.h"
 #include "fs/tree/nodes.h"
 #include "fs/tree/views.h"
@@ -85,8 +86,11 @@ static int get_status(fuse_req_t request, fs_node_index index, struct stat *stat
 
 static int get_entry(fuse_req_t request, fs_node_index index, struct fuse_entry_param *entry)
 {
-    *entry = (struct fuse_entry_param){
-        .ino = inode_of(index), .attr_timeout = FOREVER, .entry_timeout = FOREVER};
+    *entry = (struct fuse_entry_param){.ino = inode_of(index),
+                                       .generation =
+                                           index == FS_ROOT ? 0 : server_of(request)->generation,
+                                       .attr_timeout = FOREVER,
+                                       .entry_timeout = FOREVER};
     return get_status(request, index, &entry->attr);
 }
 
@@ -97,6 +101,7 @@ static void on_init(void *data, struct fuse_conn_info *connection)
     connection->max_read = server->max_read;
     /* No more than fs_attach() has set in the kernel. */
     connection->max_readahead = FS_READ_AHEAD_BYTES;
+    connection->want |= connection->capable & FUSE_CAP_EXPORT_SUPPORT; /* see inodes.h */
     /* Nothing is ever written, so there is nothing to write back or to truncate. */
     connection->want &= ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_ATOMIC_O_TRUNC);
     /* Splicing goes through pipes, which is slower than copying here and takes more calls. */
@@ -107,12 +112,12 @@ static void on_init(void *data, struct fuse_conn_info *connection)
 static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
     struct fs_server *server = server_of(request);
-    const fs_node_index index = fs_nodes_find(&server->tree->nodes, index_of(parent), name);
     /* Inode 0: the kernel remembers that there is no such name. */
     struct fuse_entry_param entry = {.entry_timeout = FOREVER};
-    int result = 0;
+    fs_node_index index;
+    int result = fs_inodes_lookup(&server->tree->nodes, parent, name, &index);
 
-    if (index != FS_NO_NODE)
+    if (result == 0 && index != FS_NO_NODE)
         result = get_entry(request, index, &entry);
     if (result < 0)
         fuse_reply_err(request, -result);

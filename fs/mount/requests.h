@@ -18,10 +18,11 @@ struct fs_server {
     struct fs_tree *tree;
     uid_t uid;
     gid_t gid;
-    mode_t mode_mask;  /* mask for the mode bits that are shown */
-    unsigned max_read; /* of the mount, in bytes; 0: the kernel's default */
-    bool direct_io;    /* the kernel caches nothing */
-    bool keep_cache;   /* the kernel keeps contents between opens */
+    mode_t mode_mask;    /* mask for the mode bits that are shown */
+    uint32_t generation; /* of all inodes but the root's; see inodes.h */
+    unsigned max_read;   /* of the mount, in bytes; 0: the kernel's default */
+    bool direct_io;      /* the kernel caches nothing */
+    bool keep_cache;     /* the kernel keeps contents between opens */
     struct fs_changes changes;
     struct fs_read_failures failures;
     struct fs_slow_requests slow;

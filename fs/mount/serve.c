@@ -5,6 +5,7 @@
 #include "fs/mount/daemon.h"
 #include "fs/mount/error_log.h"
 #include "fs/mount/inherited.h"
+#include "fs/mount/inodes.h"
 #include "fs/mount/prefetch.h"
 #include "fs/mount/requests.h"
 #include "fs/mount/session_io.h"
@@ -127,6 +128,7 @@ static int load_tree(void *argument)
 
     if (status != EX_OK)
         return status;
+    server->generation = fs_inodes_generation(server->tree, session->mount->content_options);
     fs_changes_begin(&server->changes, server->tree, session->fuse);
     fs_slow_requests_begin(&server->slow);
     return fs_read_failures_begin(&server->failures, server->tree) < 0 ? out_of_memory() : EX_OK;

@@ -6,6 +6,8 @@
 #include "fs/tree/tree.h"
 #include "gguf/files.h"
 
+#include <stdint.h>
+
 /* The tree to mount, and where. */
 struct fs_mount {
     const char *mountpoint;
@@ -19,6 +21,8 @@ struct fs_mount {
      */
     int (*load)(void *argument, struct fs_tree **tree);
     void *argument;
+
+    uint64_t content_options; /* a number that stands for the options that change the tree */
 };
 
 /*

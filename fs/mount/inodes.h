@@ -1,0 +1,32 @@
+/*
+ * File handles, which outlive the kernel's cache and the server: name_to_handle_at(2) makes them,
+ * and so does a server of NFS or virtiofs that exports the mount. A handle holds an inode number
+ * and a generation. Inode numbers are node numbers + 1; the generation stands for the tree. If the
+ * kernel no longer knows an inode, it looks up "." in it and compares the generation.
+ */
+#ifndef GGUFS_FS_INODES_H
+#define GGUFS_FS_INODES_H
+
+#define FUSE_USE_VERSION 314
+#include "fs/tree/tree.h"
+
+#include <fuse_lowlevel.h>
+
+#include <stdint.h>
+
+/*
+ * Return the generation of the inodes of a tree. Trees of other models, or made with other options,
+ * have another one, with a probability of 2^-32 that two agree. The kernel has 32 bits for it, and
+ * the root's is always 0. `options` is as for fs_tree_identity().
+ */
+uint32_t fs_inodes_generation(const struct fs_tree *tree, uint64_t options);
+
+/*
+ * Find a name in a directory, where "." stands for the inode itself and ".." for its directory. The
+ * inode may be any number, because it can come from a handle. *index is FS_NO_NODE if there is no
+ * such name. Returns 0, or -ESTALE if there is no such inode.
+ */
+int fs_inodes_lookup(const struct fs_nodes *nodes, fuse_ino_t inode, const char *name,
+                     fs_node_index *index);
+
+#endif

@@ -1,0 +1,68 @@
+#include "fs/tree/identity.h"
+
+#include "gguf/support/keyed_hash.h"
+
+#include <string.h>
+
+/* The hash of what came before is part of the key of the next. */
+static uint64_t add(uint64_t identity, const void *bytes, size_t n_bytes)
+{
+    return gguf_hash(&(struct gguf_hash_key){{identity, n_bytes}}, bytes, n_bytes);
+}
+
+static uint64_t add_string(uint64_t identity, struct gguf_string string)
+{
+    return add(identity, string.data, (size_t)string.length_bytes);
+}
+
+static uint64_t add_number(uint64_t identity, uint64_t number)
+{
+    return add(identity, &number, sizeof number);
+}
+
+static uint64_t add_file(uint64_t identity, const struct gguf_source *file)
+{
+    identity = add(identity, file->header.bytes, (size_t)file->header.n_bytes);
+    if (file->is_growing)
+        return identity;
+    identity = add_number(identity, file->size_bytes);
+    identity = add_number(identity, (uint64_t)gguf_source_modified(file).tv_sec);
+    return add_number(identity, (uint64_t)gguf_source_modified(file).tv_nsec);
+}
+
+/* The header holds the values of all keys but those that were edited or made. */
+static uint64_t add_key(uint64_t identity, const struct gguf_key *key)
+{
+    const struct gguf_value *value = &key->value;
+
+    identity = add_string(identity, key->name);
+    if (key->file_offset != GGUF_NO_OFFSET)
+        return identity;
+    identity = add_number(identity, value->type);
+    if (value->type == GGUF_STRING)
+        return add_string(identity, value->string);
+    if (value->type == GGUF_ARRAY) {
+        identity = add_number(identity, value->array.element_type);
+        return add(identity, value->array.data, (size_t)value->array.size_bytes);
+    }
+    return add_number(identity, value->u64);
+}
+
+uint64_t fs_tree_identity(const struct fs_tree *tree, uint64_t options)
+{
+    const struct gguf_model *model = tree->model;
+    uint64_t identity = options;
+
+    for (uint32_t i = 0; i < model->n_files; i++)
+        identity = add_file(identity, &model->files[i]);
+    for (uint64_t i = 0; i < model->n_keys; i++)
+        identity = add_key(identity, &model->keys[i]);
+    for (fs_node_index i = 0; i < tree->nodes.count; i++) {
+        const struct fs_node *node = fs_tree_node(tree, i);
+
+        if (node->name)
+            identity = add(identity, node->name, strlen(node->name));
+        identity = add_number(identity, (uint64_t)node->parent << 2 | node->kind);
+    }
+    return identity;
+}
