@@ -16,6 +16,7 @@
 /* The user data of the session. */
 struct fs_server {
     struct fs_tree *tree;
+    fs_node_index root; /* the directory of the tree that is the root of the mount */
     uid_t uid;
     gid_t gid;
     mode_t mode_mask;    /* mask for the mode bits that are shown */

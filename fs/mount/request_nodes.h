@@ -1,0 +1,36 @@
+/* The server, the node and the reader behind a request of the kernel. */
+#ifndef GGUFS_FS_REQUEST_NODES_H
+#define GGUFS_FS_REQUEST_NODES_H
+
+#include "fs/mount/requests.h"
+
+static inline struct fs_server *fs_server_of(fuse_req_t request)
+{
+    return fuse_req_userdata(request);
+}
+
+/* FUSE's root is inode 1. */
+static inline fs_node_index fs_node_of_inode(const struct fs_server *server, fuse_ino_t inode)
+{
+    return inode == FUSE_ROOT_ID ? server->root : (fs_node_index)(inode - FUSE_ROOT_ID);
+}
+
+static inline fuse_ino_t fs_inode_of_node(const struct fs_server *server, fs_node_index index)
+{
+    return index == server->root ? FUSE_ROOT_ID : (fuse_ino_t)index + FUSE_ROOT_ID;
+}
+
+static inline const struct fs_node *fs_inode_node(const struct fs_server *server, fuse_ino_t inode)
+{
+    return fs_tree_node(server->tree, fs_node_of_inode(server, inode));
+}
+
+/* Return true if nobody waits for the answer any more. The condition of a struct fs_interrupt. */
+static inline bool fs_is_request_given_up(void *request)
+{
+    /* At the end of the mount, all requests are given up, too. */
+    return fuse_req_interrupted(request) ||
+           fuse_session_exited(fs_server_of(request)->changes.session);
+}
+
+#endif
