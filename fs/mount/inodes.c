@@ -3,6 +3,7 @@
 #include "fs/tree/identity.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 uint32_t fs_inodes_generation(const struct fs_tree *tree, uint64_t options)
@@ -10,19 +11,27 @@ uint32_t fs_inodes_generation(const struct fs_tree *tree, uint64_t options)
     return (uint32_t)fs_tree_identity(tree, options);
 }
 
-int fs_inodes_lookup(const struct fs_nodes *nodes, fuse_ino_t inode, const char *name,
-                     fs_node_index *index)
+static bool is_below(const struct fs_nodes *nodes, fs_node_index root, fs_node_index node)
 {
+    while (node != root && node != FS_ROOT)
+        node = nodes->list[node].parent;
+    return node == root;
+}
+
+int fs_inodes_lookup(const struct fs_nodes *nodes, fs_node_index root, fuse_ino_t inode,
+                     const char *name, fs_node_index *index)
+{
+    const bool is_up = strcmp(name, "..") == 0;
     fs_node_index node;
 
     if (inode < FUSE_ROOT_ID || inode - FUSE_ROOT_ID >= nodes->count)
         return -ESTALE;
-    node = (fs_node_index)(inode - FUSE_ROOT_ID);
-    if (strcmp(name, ".") == 0 || (node == FS_ROOT && strcmp(name, "..") == 0))
-        *index = node;
-    else if (strcmp(name, "..") == 0)
-        *index = nodes->list[node].parent;
-    else
+    node = inode == FUSE_ROOT_ID ? root : (fs_node_index)(inode - FUSE_ROOT_ID);
+    if (!is_up && strcmp(name, ".") != 0)
         *index = fs_nodes_find(nodes, node, name);
+    else if (is_below(nodes, root, node))
+        *index = is_up && node != root ? nodes->list[node].parent : node;
+    else
+        return -ESTALE;
     return 0;
 }

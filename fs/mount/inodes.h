@@ -22,11 +22,12 @@
 uint32_t fs_inodes_generation(const struct fs_tree *tree, uint64_t options);
 
 /*
- * Find a name in a directory, where "." stands for the inode itself and ".." for its directory. The
- * inode may be any number, because it can come from a handle. *index is FS_NO_NODE if there is no
- * such name. Returns 0, or -ESTALE if there is no such inode.
+ * Find a name in a directory, where "." stands for the inode itself and ".." for its directory.
+ * `root` is the directory that is mounted. With the two dots, the inode may be any number, because
+ * it can come from a handle. *index is FS_NO_NODE if there is no such name. Returns 0, or -ESTALE
+ * if there is no such inode below the root.
  */
-int fs_inodes_lookup(const struct fs_nodes *nodes, fuse_ino_t inode, const char *name,
-                     fs_node_index *index);
+int fs_inodes_lookup(const struct fs_nodes *nodes, fs_node_index root, fuse_ino_t inode,
+                     const char *name, fs_node_index *index);
 
 #endif

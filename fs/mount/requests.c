@@ -82,7 +82,7 @@ static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
     /* Inode 0: the kernel remembers that there is no such name. */
     struct fuse_entry_param entry = {.entry_timeout = FOREVER};
     fs_node_index index;
-    int result = fs_inodes_lookup(&server->tree->nodes, parent, name, &index);
+    int result = fs_inodes_lookup(&server->tree->nodes, server->root, parent, name, &index);
 
     if (result == 0 && index != FS_NO_NODE)
         result = get_entry(request, index, &entry);

@@ -22,7 +22,8 @@ static void expect_found(const struct fs_nodes *nodes, fs_node_index inode_of, c
 {
     fs_node_index index;
 
-    cr_assert_eq(fs_inodes_lookup(nodes, (fuse_ino_t)inode_of + FUSE_ROOT_ID, name, &index), 0);
+    cr_assert_eq(
+        fs_inodes_lookup(nodes, FS_ROOT, (fuse_ino_t)inode_of + FUSE_ROOT_ID, name, &index), 0);
     cr_expect_eq(index, expected, "%s of inode %u", name, inode_of + 1);
 }
 
@@ -47,6 +48,34 @@ Test(fs_inodes, dots)
     gguf_close(model);
 }
 
+Test(fs_inodes, mounted_directory)
+{
+    struct fs_tree *tree;
+    struct gguf_model *model = a_model(&tree);
+    const struct fs_nodes *nodes = &tree->nodes;
+    const fs_node_index tensors = tree_file_find(tree, "tensors"),
+                        metadata = tree_file_find(tree, "metadata.json"),
+                        raw = tree_file_find(tree, "tensors/a%2Fb/raw"),
+                        folder = nodes->list[raw].parent;
+    static const char *const dots[] = {".", ".."};
+    fs_node_index index;
+
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(fs_inodes_lookup(nodes, tensors, FUSE_ROOT_ID, dots[i], &index), 0);
+        cr_expect_eq(index, tensors);
+        cr_assert_eq(fs_inodes_lookup(nodes, tensors, raw + FUSE_ROOT_ID, dots[i], &index), 0);
+        cr_expect_eq(index, i == 0 ? raw : folder);
+        cr_expect_eq(fs_inodes_lookup(nodes, tensors, metadata + FUSE_ROOT_ID, dots[i], &index),
+                     -ESTALE);
+    }
+    cr_assert_eq(fs_inodes_lookup(nodes, tensors, FUSE_ROOT_ID, "a%2Fb", &index), 0);
+    cr_expect_eq(index, folder);
+    cr_assert_eq(fs_inodes_lookup(nodes, tensors, folder + FUSE_ROOT_ID, "..", &index), 0);
+    cr_expect_eq(index, tensors);
+    fs_tree_free(tree);
+    gguf_close(model);
+}
+
 Test(fs_inodes, numbers_beyond_the_tree)
 {
     struct fs_tree *tree;
@@ -56,12 +85,12 @@ Test(fs_inodes, numbers_beyond_the_tree)
                                 UINT32_MAX, UINT64_MAX, ((fuse_ino_t)1 << 32) + FUSE_ROOT_ID};
     fs_node_index index;
 
-    cr_expect_eq(fs_inodes_lookup(&tree->nodes, last, ".", &index), 0);
+    cr_expect_eq(fs_inodes_lookup(&tree->nodes, FS_ROOT, last, ".", &index), 0);
     cr_expect_eq(index, tree->nodes.count - 1);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        cr_expect_eq(fs_inodes_lookup(&tree->nodes, wrong[i], ".", &index), -ESTALE);
-        cr_expect_eq(fs_inodes_lookup(&tree->nodes, wrong[i], "..", &index), -ESTALE);
-        cr_expect_eq(fs_inodes_lookup(&tree->nodes, wrong[i], "tensors", &index), -ESTALE);
+        cr_expect_eq(fs_inodes_lookup(&tree->nodes, FS_ROOT, wrong[i], ".", &index), -ESTALE);
+        cr_expect_eq(fs_inodes_lookup(&tree->nodes, FS_ROOT, wrong[i], "..", &index), -ESTALE);
+        cr_expect_eq(fs_inodes_lookup(&tree->nodes, FS_ROOT, wrong[i], "tensors", &index), -ESTALE);
     }
     fs_tree_free(tree);
     gguf_close(model);
