@@ -2,6 +2,7 @@
 
 #include "gguf/faults.h"
 #include "gguf/file_sources.h"
+#include "gguf/support/absolute_path.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22 /* Linux 5.14; older C libraries do not define it */
@@ -39,27 +39,9 @@ struct gguf_changes {
     atomic_uint generation;
 };
 
-/* Return `path` as an absolute path, or NULL with errno set. The caller frees it. */
-static char *absolute_path(const char *path)
-{
-    char *folder, *absolute;
-
-    if (path[0] == '/')
-        return strdup(path);
-    while (path[0] == '.' && path[1] == '/')
-        path += 1 + strspn(path + 1, "/");
-    folder = getcwd(NULL, 0);
-    if (!folder)
-        return NULL;
-    if (asprintf(&absolute, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, path) < 0)
-        absolute = NULL;
-    free(folder);
-    return absolute;
-}
-
 static int begin(struct gguf_source *source, const char *path)
 {
-    source->path = absolute_path(path);
+    source->path = gguf_absolute_path(path);
     if (!source->path)
         return -errno;
     source->changes = calloc(1, sizeof *source->changes);

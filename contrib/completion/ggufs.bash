@@ -11,13 +11,13 @@ _ggufs()
         [[ $current == *,* ]] && before=${current%,*},
         mapfile -t COMPREPLY < <(compgen -P "$before" -W 'set= unset= split= hf_shard= dtype= partial offset= size=
             family= era= allow_other allow_root auto_unmount nonempty nosandbox prefetch mlock direct_io threads=
-            uid= gid= umask= fsname= subtype= clone_fd max_read= max_threads= max_idle_threads=' -- "${current##*,}")
+            uid= gid= umask= log= fsname= subtype= clone_fd max_read= max_threads= max_idle_threads=' -- "${current##*,}")
         compopt -o nospace
         return
     fi
     if [[ $current == -* && $previous != --@(edits|imatrix|svg) ]]; then
         mapfile -t COMPREPLY < <(compgen -W '-h --help -V --version --info --list --cat --extract --stats --diff
-            --imatrix --svg --json --force --check --data --set --unset --edits -f -d -s -o' -- "$current")
+            --imatrix --svg --json --force --check --data --set --unset --edits -f -d -s -q -v -o' -- "$current")
         return
     fi
     mapfile -t COMPREPLY < <(compgen -f -- "$current")

@@ -224,6 +224,44 @@ int fs_take_no_sandbox(struct fs_options *options, const struct fs_option_use *u
     return 0;
 }
 
+int fs_take_quiet(struct fs_options *options, const struct fs_option_use *use)
+{
+    (void)use;
+    options->mount.log_level = FS_LOG_QUIET;
+    return 0;
+}
+
+int fs_take_verbose(struct fs_options *options, const struct fs_option_use *use)
+{
+    (void)use;
+    options->mount.log_level = FS_LOG_VERBOSE;
+    return 0;
+}
+
+int fs_take_log(struct fs_options *options, const struct fs_option_use *use)
+{
+    static const struct {
+        const char *name;
+        enum fs_log_kind kind;
+    } kinds[] = {{"stderr", FS_LOG_STDERR}, {"syslog", FS_LOG_SYSLOG}, {"journal", FS_LOG_JOURNAL}};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(use->value, kinds[i].name) == 0) {
+            options->mount.log = kinds[i].kind;
+            return 0;
+        }
+    }
+    if (!strchr(use->value, '/')) { /* more likely a misspelt word than a file */
+        fs_print_error("option %s=%s: needs stderr, syslog, journal, or the path of a file with a "
+                       "\"/\", like ./%s",
+                       use->shown, use->value, use->value);
+        return -EINVAL;
+    }
+    options->mount.log = FS_LOG_FILE;
+    options->mount.log_file = use->value;
+    return 0;
+}
+
 /* mount(8) passes rw unless it is given ro, and also reports a write-protected disk this way. */
 int fs_take_rw(struct fs_options *options, const struct fs_option_use *use)
 {

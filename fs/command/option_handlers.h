@@ -28,6 +28,9 @@ fs_option_handler fs_take_umask;
 fs_option_handler fs_take_debug;
 fs_option_handler fs_take_auto_unmount;
 fs_option_handler fs_take_no_sandbox;
+fs_option_handler fs_take_quiet;
+fs_option_handler fs_take_verbose;
+fs_option_handler fs_take_log;
 fs_option_handler fs_take_rw;
 fs_option_handler fs_take_remount;
 

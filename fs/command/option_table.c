@@ -78,6 +78,8 @@ const struct fs_option fs_option_table[] = {
     FLAG("-f", MOUNTING, mount.foreground, "stay in the foreground"),
     OPTION("-d", NULL, "print every request; implies -f", fs_take_debug, MOUNTING),
     FLAG("-s", MOUNTING, mount.single_threaded, "serve with a single thread"),
+    OPTION("-q", NULL, "log errors only", fs_take_quiet, MOUNTING),
+    OPTION("-v", NULL, "log more", fs_take_verbose, MOUNTING),
 
     OPTION("set", "KEY=TYPE:VALUE", "the same as --set, with commas escaped", fs_take_set, MODELS),
     OPTION("unset", "KEY", "the same as --unset", fs_take_unset, MODELS),
@@ -104,6 +106,7 @@ const struct fs_option fs_option_table[] = {
     NUMBER("uid", "N", mount.uid, 0, ANY_ID, "show user N as the owner of the files"),
     NUMBER("gid", "N", mount.gid, 0, ANY_ID, "show group N as the group of the files"),
     OPTION("umask", "M", "permission bits to remove, octal", fs_take_umask, MOUNTING),
+    OPTION("log", "TARGET", "log to stderr, syslog, journal or a file", fs_take_log, MOUNTING),
     TO_LIBFUSE("fsname", "NAME", "source that mount(8) and df(1) show"),
     TO_LIBFUSE("subtype", "NAME", "the file system type after \"fuse.\""),
     FLAG("clone_fd", MOUNTING, mount.clone_fd,

@@ -71,8 +71,6 @@ static int refuse_unknown(const char *word, bool is_behind_o, const char *cut_op
     meant = closest_option(name);
     if (strcmp(word, "-u") == 0 || strcmp(word, "--unmount") == 0 || strcmp(word, "--umount") == 0)
         fs_print_error("unknown option %s; to unmount: fusermount3 -u MOUNTPOINT", word);
-    else if (strcmp(word, "-v") == 0)
-        fs_print_error("unknown option -v; did you mean -V?");
     else if (cut_option)
         fs_print_error(
             "unknown option -o %s; if it belongs to the value of %s before it, write the "
@@ -230,6 +228,10 @@ static int check_uses(const struct fs_options *options, const bool *is_used)
     }
     if (options->mount.clone_fd && options->mount.sandbox) {
         fs_print_error("-o clone_fd needs -o nosandbox: the threads open /dev/fuse");
+        return -EINVAL;
+    }
+    if (options->mount.log == FS_LOG_STDERR && !options->mount.foreground) {
+        fs_print_error("-o log=stderr needs -f: in the background, ggufs leaves the terminal");
         return -EINVAL;
     }
     return 0;

@@ -1,7 +1,10 @@
 #include "fs/mount/daemon.h"
 
-#include "fs/mount/error_log.h"
+#include "fs/mount/descriptors.h"
+#include "fs/mount/log.h"
+#include "fs/mount/notify.h"
 #include "fs/mount/sandbox.h"
+#include "fs/mount/stages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,56 +84,6 @@ static int next_signal(const struct links *links, int seconds)
     return (int)info.ssi_signo;
 }
 
-/* ---- the mount's descriptors ---- */
-
-union control {
-    struct cmsghdr align;
-    char bytes[CMSG_SPACE(FS_MOUNT_DESCRIPTORS * sizeof(int))];
-};
-
-static bool send_descriptors(int socket, const int *descriptors, size_t n)
-{
-    union control control = {0};
-    struct iovec byte = {.iov_base = "", .iov_len = 1};
-    struct msghdr message = {.msg_iov = &byte,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = CMSG_SPACE(n * sizeof *descriptors)};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(n * sizeof *descriptors);
-    memcpy(CMSG_DATA(header), descriptors, n * sizeof *descriptors);
-    return sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
-}
-
-/*
- * Return the first descriptor received; the others stay open. Returns -1 if the keeper has ended.
- */
-static int receive_descriptor(int socket)
-{
-    union control control;
-    char byte;
-    struct iovec room = {.iov_base = &byte, .iov_len = 1};
-    struct msghdr message = {.msg_iov = &room,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof control.bytes};
-    const struct cmsghdr *header;
-    int descriptor;
-    ssize_t n;
-
-    do
-        n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
-    header = n == 1 ? CMSG_FIRSTHDR(&message) : NULL;
-    if (!header || header->cmsg_type != SCM_RIGHTS)
-        return -1;
-    memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-    return descriptor;
-}
-
 /* ---- the server ---- */
 
 static int run_server(const struct fs_daemon *daemon, struct links *links, pid_t keeper)
@@ -139,6 +92,7 @@ static int run_server(const struct fs_daemon *daemon, struct links *links, pid_t
 
     close(links->keeper);
     close(links->signals);
+    fs_notify_close(); /* the keeper's */
     /*
      * In the foreground, killing the process that the user started should end everything. In the
      * background, the tree stays readable without a keeper.
@@ -154,7 +108,7 @@ static int run_server(const struct fs_daemon *daemon, struct links *links, pid_t
         return status;
     if (write(links->server, "", 1) != 1)
         return EX_OSERR;
-    descriptor = receive_descriptor(links->server);
+    descriptor = fs_receive_descriptor(links->server);
     close(links->server);
     if (descriptor < 0)
         return EX_OSERR; /* the keeper has printed the reason */
@@ -196,11 +150,18 @@ static void clear_mount(const char *mountpoint)
         waitpid(child, NULL, 0);
 }
 
+/* Return true if a signal that the keeper waits for requests an end. */
+static bool is_end(const struct fs_daemon *daemon, int number)
+{
+    return number != SIGCHLD && !(number == SIGHUP && daemon->reloads);
+}
+
 /*
  * Wait until the server has loaded and return true. Return false if it has ended. A signal that
  * requests an end makes the server end, and is stored in *number, which is 0 otherwise.
  */
-static bool wait_for_load(const struct links *links, pid_t server, int *number)
+static bool wait_for_load(const struct fs_daemon *daemon, const struct links *links, pid_t server,
+                          int *number)
 {
     struct pollfd events[] = {{.fd = links->keeper, .events = POLLIN},
                               {.fd = links->signals, .events = POLLIN}};
@@ -211,7 +172,7 @@ static bool wait_for_load(const struct links *links, pid_t server, int *number)
         /* After an interrupt there must be no mount, even if it would be ready by now. */
         const int signal_number = events[1].revents ? next_signal(links, 0) : 0;
 
-        if (signal_number > 0 && signal_number != SIGCHLD) {
+        if (signal_number > 0 && is_end(daemon, signal_number)) {
             *number = signal_number;
             kill(server, SIGKILL);
             return false;
@@ -237,11 +198,11 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
     /* Set in run_in_background(). In the foreground it belongs to the caller. */
     if (!daemon->foreground)
         prctl(PR_SET_PDEATHSIG, 0);
-    if (daemon->sandbox && !fs_sandbox_enter_keeper(server)) {
+    if (daemon->sandbox && !fs_sandbox_enter_keeper(server, fs_log_kind())) {
         kill(server, SIGKILL);
         status = EX_OSERR;
     }
-    is_sent = status == EX_OK && send_descriptors(links->keeper, descriptors, n_descriptors);
+    is_sent = status == EX_OK && fs_send_descriptors(links->keeper, descriptors, n_descriptors);
     /*
      * The kernel notices the server's death only if nobody else has /dev/fuse open. The numbers
      * stay in use, because libfuse closes the first of them later.
@@ -257,7 +218,7 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
  * Wait for the end of the server and forward signals, which may have reached only the keeper. A
  * server that does not end in time is killed.
  */
-static int wait_for_end(const struct links *links, pid_t server)
+static int wait_for_end(const struct fs_daemon *daemon, const struct links *links, pid_t server)
 {
     unsigned seconds_left = 0; /* 0: no end was requested */
     int status;
@@ -265,10 +226,15 @@ static int wait_for_end(const struct links *links, pid_t server)
     while (waitpid(server, &status, WNOHANG) != server) {
         const int number = next_signal(links, seconds_left > 0 ? 1 : -1);
 
-        if (number > 0 && number != SIGCHLD) {
-            kill(server, SIGTERM);
-            if (seconds_left == 0)
+        if (number > 0 && is_end(daemon, number)) {
+            if (seconds_left == 0) {
+                fs_stage_stopping(number);
                 seconds_left = PATIENCE_SECONDS;
+            }
+            kill(server, SIGTERM);
+        } else if (number == SIGHUP) {
+            fs_stage_reload();
+            kill(server, SIGHUP);
         } else if (number == 0 && seconds_left > 0 && --seconds_left == 0) {
             kill(server, SIGKILL);
             seconds_left = PATIENCE_SECONDS;
@@ -277,13 +243,12 @@ static int wait_for_end(const struct links *links, pid_t server)
     return status;
 }
 
-static int status_of_end(int status)
+/* Wait until the server has answered a request, or has died. */
+static void wait_for_answer(const char *mountpoint)
 {
-    if (WIFEXITED(status))
-        return WEXITSTATUS(status);
-    fs_log_error("the server died of signal %d (%s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
-    return EX_SOFTWARE;
+    struct statfs status;
+
+    statfs(mountpoint, &status);
 }
 
 /* Supervise a server from its load to its end. */
@@ -291,11 +256,11 @@ static int keep_server(const struct fs_daemon *daemon, const struct links *links
 {
     int number, end, status;
 
-    if (!wait_for_load(links, server, &number)) {
+    if (!wait_for_load(daemon, links, server, &number)) {
         waitpid(server, &end, 0);
         if (number > 0)
             kill(getpid(), number); /* blocked: fs_daemon_run() */
-        return number > 0 ? EX_OSERR : status_of_end(end);
+        return number > 0 ? EX_OSERR : fs_stage_ended(end);
     }
     status = hand_over(daemon, links, server);
     close(links->keeper);
@@ -303,9 +268,13 @@ static int keep_server(const struct fs_daemon *daemon, const struct links *links
         leave_terminal(links);
         close(links->ready);
     }
-    end = wait_for_end(links, server);
+    if (status == EX_OK) {
+        wait_for_answer(daemon->mountpoint);
+        fs_stage_mounted();
+    }
+    end = wait_for_end(daemon, links, server);
     if (status == EX_OK)
-        status = status_of_end(end);
+        status = fs_stage_ended(end);
     if (is_dead(daemon->mountpoint))
         clear_mount(daemon->mountpoint);
     return status;

@@ -7,17 +7,21 @@
 #ifndef GGUFS_FS_DAEMON_H
 #define GGUFS_FS_DAEMON_H
 
+#include "fs/mount/descriptors.h"
+
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Descriptors that the keeper passes to the server: /dev/fuse, and others that must stay open. */
-#define FS_MOUNT_DESCRIPTORS 2
+#define FS_MOUNT_DESCRIPTORS FS_MOST_DESCRIPTORS
 
 struct fs_daemon {
     const char *mountpoint; /* absolute path */
     bool foreground;
     bool sandbox;
+    bool reloads; /* SIGHUP requests a reload, of which the server gets notice by SIGHUP, not an end
+                   */
 
     /* Each returns an exit status, and prints the error to stderr if that is not EX_OK. */
 

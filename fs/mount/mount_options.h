@@ -3,6 +3,8 @@
 #define GGUFS_FS_MOUNT_OPTIONS_H
 
 #define FUSE_USE_VERSION 314
+#include "fs/mount/log.h"
+
 #include <fuse_opt.h>
 
 #include <stdbool.h>
@@ -25,6 +27,10 @@ struct fs_mount_options {
     uid_t uid;
     gid_t gid;
     mode_t umask;
+
+    enum fs_log_kind log;
+    const char *log_file; /* with FS_LOG_FILE */
+    enum fs_log_level log_level;
 
     struct fuse_args fuse; /* options that libfuse parses */
 };

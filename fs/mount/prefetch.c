@@ -2,7 +2,7 @@
 
 #include "fs/mount/available_memory.h"
 #include "fs/mount/complain.h"
-#include "fs/mount/error_log.h"
+#include "fs/mount/log.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -134,7 +134,8 @@ static void *run(void *argument)
     state->result = result;
     state->is_done = true;
     if (result < 0 && result != -ECANCELED)
-        fs_log_error("%s: not read into memory: %s", path, strerror(-result));
+        fs_log(&(struct fs_log_about){.event = FS_LOG_MISCELLANEOUS, .error = -result},
+               "%s: not read into memory: %s", path, strerror(-result));
     return NULL;
 }
 

@@ -1,32 +1,70 @@
 #include "fs/mount/read_failures.h"
 
-#include "fs/mount/error_log.h"
+#include "fs/mount/log.h"
 #include "gguf/support/file_status.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum cause { BECAME_SHORTER, WAS_CHANGED, IS_UNREADABLE };
+enum cause { BECAME_SHORTER, WAS_CHANGED, IS_UNREADABLE, N_CAUSES };
 
-static const char *const explanations[] = {
-    [BECAME_SHORTER] = "it is shorter than when it was mounted; the missing bytes cannot be read",
-    [WAS_CHANGED] = "its header or size has changed since it was mounted; mount it again",
-    [IS_UNREADABLE] = "its disk or file system reports an error",
+static const struct {
+    int error; /* what readers get */
+    const char *explanation;
+} causes[] = {
+    [BECAME_SHORTER] = {EIO, "it is shorter than when it was mounted; the missing bytes cannot be "
+                             "read"},
+    [WAS_CHANGED] = {ESTALE, "its header or size has changed since it was mounted; mount it again"},
+    [IS_UNREADABLE] = {EIO, "its disk or file system reports an error"},
 };
 
 int fs_read_failures_begin(struct fs_read_failures *failures, const struct fs_tree *tree)
 {
     *failures = (struct fs_read_failures){.tree = tree};
-    failures->reported = calloc(tree->model->n_files, sizeof *failures->reported);
-    return failures->reported ? 0 : -ENOMEM;
+    failures->counts = calloc((size_t)tree->model->n_files * N_CAUSES, sizeof *failures->counts);
+    return failures->counts ? 0 : -ENOMEM;
+}
+
+/* The path of a model file. */
+static const char *path_of(const struct fs_read_failures *failures, uint32_t file_index)
+{
+    return failures->tree->model->files[file_index].path;
+}
+
+static void log_count(const char *path, const char *cause, int error, uint64_t n)
+{
+    fs_log(&(struct fs_log_about){.event = FS_LOG_READ_FAILURES, .error = error, .count = n},
+           "%s: %" PRIu64 " requests have failed: %s", path, n, cause);
 }
 
 void fs_read_failures_end(struct fs_read_failures *failures)
 {
-    free(failures->reported);
-    failures->reported = NULL;
+    const struct gguf_model *model = failures->tree->model;
+
+    for (uint32_t i = 0; i < model->n_files; i++) {
+        for (int cause = 0; cause < N_CAUSES; cause++) {
+            const uint64_t n = failures->counts[i * N_CAUSES + (unsigned)cause];
+
+            if (n > 1)
+                log_count(path_of(failures, i), causes[cause].explanation, causes[cause].error, n);
+        }
+    }
+    if (failures->n_without_memory > 1)
+        log_count(path_of(failures, model->named_file), strerror(ENOMEM), ENOMEM,
+                  failures->n_without_memory);
+    free(failures->counts);
+    failures->counts = NULL;
+}
+
+/* Return true if n is a power of ten. */
+static bool is_milestone(uint64_t n)
+{
+    while (n >= 10 && n % 10 == 0)
+        n /= 10;
+    return n == 1;
 }
 
 /* Write the path of a node in the tree to `out`, truncated if it does not fit. */
@@ -46,20 +84,25 @@ static void write_path(const struct fs_nodes *nodes, fs_node_index node, FILE *o
 static void report(struct fs_read_failures *failures, uint32_t file_index, enum cause cause,
                    fs_node_index node)
 {
-    const unsigned bit = 1u << cause;
+    const uint64_t n = 1 + atomic_fetch_add(&failures->counts[file_index * N_CAUSES + cause], 1);
     char *path = NULL;
     size_t length;
     FILE *out;
 
-    if (atomic_fetch_or(&failures->reported[file_index], bit) & bit)
+    if (n > 1 && is_milestone(n))
+        log_count(path_of(failures, file_index), causes[cause].explanation, causes[cause].error, n);
+    if (n > 1)
         return;
     out = open_memstream(&path, &length);
     if (out) {
         write_path(&failures->tree->nodes, node, out);
         fclose(out);
     }
-    fs_log_error("%s: %s (noticed at %s)", failures->tree->model->files[file_index].path,
-                 explanations[cause], path ? path : "?");
+    fs_log(&(struct fs_log_about){.event = FS_LOG_READ_FAILED,
+                                  .error = causes[cause].error,
+                                  .file = path},
+           "%s: %s (noticed at %s)", path_of(failures, file_index), causes[cause].explanation,
+           path ? path : "?");
     free(path);
 }
 
@@ -99,12 +142,22 @@ static void report_file(struct fs_read_failures *failures, fs_node_index node)
         report(failures, model->named_file, IS_UNREADABLE, node);
 }
 
+static void report_memory(struct fs_read_failures *failures)
+{
+    const char *path = path_of(failures, failures->tree->model->named_file);
+    const uint64_t n = 1 + atomic_fetch_add(&failures->n_without_memory, 1);
+
+    if (n == 1)
+        fs_log(&(struct fs_log_about){.event = FS_LOG_READ_FAILED, .error = ENOMEM},
+               "%s: reading fails: %s", path, strerror(ENOMEM));
+    else if (is_milestone(n))
+        log_count(path, strerror(ENOMEM), ENOMEM, n);
+}
+
 void fs_report_read_failure(struct fs_read_failures *failures, fs_node_index node, int code)
 {
     if (code == -EIO || code == -ESTALE)
         report_file(failures, node);
-    else if (code == -ENOMEM && !atomic_exchange(&failures->is_memory_reported, true))
-        fs_log_error("%s: reading fails: %s",
-                     failures->tree->model->files[failures->tree->model->named_file].path,
-                     strerror(ENOMEM));
+    else if (code == -ENOMEM)
+        report_memory(failures);
 }

@@ -1,4 +1,7 @@
-/* Reports why reads of a mount fail, once for each cause: the reader gets only an errno. */
+/*
+ * Logs why reads of a mount fail: the reader gets only an errno. The first failure of each cause is
+ * logged, then the 10th, the 100th and so on, and at the end how many there were.
+ */
 #ifndef GGUFS_FS_READ_FAILURES_H
 #define GGUFS_FS_READ_FAILURES_H
 
@@ -8,17 +11,18 @@
 
 struct fs_read_failures {
     const struct fs_tree *tree;
-    atomic_uint *reported; /* one bit per cause, for each file of the model; owned */
-    atomic_bool is_memory_reported;
+    _Atomic uint64_t *counts; /* of each cause, for each file of the model in turn; owned */
+    _Atomic uint64_t n_without_memory;
 };
 
-/* Start without reported causes. Returns 0 or -ENOMEM. */
+/* Start without failures. Returns 0 or -ENOMEM. */
 int fs_read_failures_begin(struct fs_read_failures *failures, const struct fs_tree *tree);
+/* Log how many there were. */
 void fs_read_failures_end(struct fs_read_failures *failures);
 
 /*
- * Report that a request about `node` failed with `code`, a negative errno, unless its cause was
- * reported before. Any thread may call this.
+ * Count and log that a request about `node` failed with `code`, a negative errno. Any thread may
+ * call this.
  */
 void fs_report_read_failure(struct fs_read_failures *failures, fs_node_index node, int code);
 

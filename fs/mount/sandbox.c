@@ -35,15 +35,18 @@ bool fs_sandbox_enter_server(void)
         .threads = true, .system_calls = calls, .n_system_calls = sizeof calls / sizeof *calls});
 }
 
-bool fs_sandbox_enter_keeper(pid_t server)
+bool fs_sandbox_enter_keeper(pid_t server, enum fs_log_kind log)
 {
     /* The keeper waits for signals and the server, and checks if the mount is dead. */
     static const int calls[] = {SCMP_SYS(sendmsg), SCMP_SYS(wait4), SCMP_SYS(statfs)};
 
     if (geteuid() != 0)
         return true;
-    return confine(&(struct gguf_confinement){.unmounts = true,
-                                              .child = server,
-                                              .system_calls = calls,
-                                              .n_system_calls = sizeof calls / sizeof *calls});
+    return confine(
+        &(struct gguf_confinement){.unmounts = true,
+                                   .appends = log == FS_LOG_FILE,
+                                   .connects = log == FS_LOG_SYSLOG || log == FS_LOG_JOURNAL,
+                                   .child = server,
+                                   .system_calls = calls,
+                                   .n_system_calls = sizeof calls / sizeof *calls});
 }

@@ -3,12 +3,14 @@
 #include "fs/mount/attach.h"
 #include "fs/mount/complain.h"
 #include "fs/mount/daemon.h"
-#include "fs/mount/error_log.h"
 #include "fs/mount/inherited.h"
 #include "fs/mount/inodes.h"
+#include "fs/mount/log.h"
+#include "fs/mount/notify.h"
 #include "fs/mount/prefetch.h"
 #include "fs/mount/requests.h"
 #include "fs/mount/session_io.h"
+#include "fs/mount/stages.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -27,6 +29,7 @@ struct session {
     struct fs_server server;
     struct fs_prefetch prefetch;
     sigset_t signals;   /* the signal mask to serve with */
+    bool reloads;       /* SIGHUP requests a reload */
     bool is_for_others; /* users other than the mounting one can see the tree */
 };
 
@@ -114,7 +117,7 @@ static int prepare_server(void *argument)
     struct session *session = argument;
 
     close_mountpoint(session);
-    fs_log_open(session->mount->options->foreground);
+    fs_log_begin();
     if (session->mount->options->mlock)
         fs_prefetch_lock(&session->prefetch);
     return EX_OK;
@@ -160,6 +163,8 @@ static int serve_requests(void *argument, int fuse_descriptor)
     const struct fs_mount_options *options = session->mount->options;
     int result;
 
+    if (session->reloads)
+        fs_log_accept_reopened(); /* libfuse leaves this handler alone */
     if (fs_session_serve(session->fuse, fuse_descriptor) != 0 ||
         fuse_set_signal_handlers(session->fuse) != 0)
         return EX_OSERR;
@@ -190,7 +195,7 @@ static int attach(void *argument, int descriptors[FS_MOUNT_DESCRIPTORS], size_t 
     if (status == EX_OK)
         warn_of_sudo(session);
     close_mountpoint(session);
-    fs_log_open(session->mount->options->foreground);
+    fs_log_begin();
     return status;
 }
 
@@ -207,7 +212,7 @@ static void log_of_libfuse(enum fuse_log_level level, const char *format, va_lis
     static _Thread_local bool is_inside_line;
 
     if (level <= FUSE_LOG_ERR && !is_inside_line)
-        fs_log_error_list(format, args);
+        fs_log_list(&(struct fs_log_about){.event = FS_LOG_MISCELLANEOUS}, format, args);
     else
         vfprintf(stderr, format, args);
     is_inside_line = strchr(format, '\n') == NULL;
@@ -216,8 +221,20 @@ static void log_of_libfuse(enum fuse_log_level level, const char *format, va_lis
 static int run(struct session *session)
 {
     const struct fs_mount_options *options = session->mount->options;
-    int status;
+    const char *model = session->mount->files->list[session->mount->files->named].file.path;
+    int status = fs_log_open(&(struct fs_log_settings){.kind = options->log,
+                                                       .file = options->log_file,
+                                                       .level = options->log_level,
+                                                       .foreground = options->foreground,
+                                                       .model = model,
+                                                       .mountpoint = session->mountpoint.path});
 
+    if (status != EX_OK)
+        return status;
+    if (options->foreground)
+        fs_notify_open();
+    fs_stage_loading(model, session->mountpoint.path);
+    session->reloads = fs_stage_reloads(options->foreground);
     if (options->prefetch || options->mlock)
         fs_prefetch_prepare(&session->prefetch, session->mount->files);
     status = fs_daemon_run(
@@ -225,6 +242,7 @@ static int run(struct session *session)
             .mountpoint = session->mountpoint.path,
             .foreground = options->foreground,
             .sandbox = options->sandbox,
+            .reloads = session->reloads,
             .prepare = prepare_server,
             .load = load_tree,
             .mount = attach,

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -245,6 +246,13 @@ static int fill_filter(scmp_filter_ctx filter, const struct gguf_confinement *co
         result = allow_threads(filter);
     if (result == 0 && confinement->unmounts)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(umount2), 0);
+    if (result == 0 && confinement->appends)
+        result = allow_if_bits(filter, SCMP_SYS(openat), 2, O_ACCMODE | O_APPEND | O_TRUNC,
+                               O_WRONLY | O_APPEND);
+    if (result == 0 && confinement->connects)
+        result = allow_if(filter, SCMP_SYS(socket), 0, AF_UNIX);
+    if (result == 0 && confinement->connects)
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(connect), 0);
     if (result == 0 && confinement->child > 0)
         result = allow_if(filter, SCMP_SYS(kill), 0, (uint64_t)confinement->child);
     return result;

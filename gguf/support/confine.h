@@ -19,6 +19,9 @@ struct gguf_confinement {
     bool unmounts;                 /* call umount2(); excludes Landlock, which forbids that call */
     const int *writable_directory; /* a descriptor; system_calls may create, read and remove files
                                       below it; NULL: nowhere */
+    bool appends;                  /* open and create files, if they are opened with O_WRONLY and
+                                      O_APPEND, like a log; Landlock denies it nevertheless */
+    bool connects;                 /* make Unix sockets, and connect sockets */
     pid_t child;                   /* the only other process that it may signal; 0: none */
     const int *system_calls; /* further system calls, as SCMP_SYS() of <seccomp.h>; NULL if none */
     size_t n_system_calls;

@@ -83,7 +83,7 @@ class TestUsage(CommandTestCase):
                              (["--extact"], "--extract"), (["--help-me"], "--help"),
                              (["-o", "thread=3"], "-o threads"), (["-o", "alow_other"], "-o allow_other"),
                              (["--uid=3"], "-o uid"), (["--unmount"], "fusermount3 -u"),
-                             (["--umount"], "fusermount3 -u"), (["-v"], "did you mean -V?"),
+                             (["--umount"], "fusermount3 -u"),
                              (["info"], "did you mean --info?"),
                              (["-o", "family=foo"], "available: llama whisper"),
                              (["-o", "no_such_thing_at_all"], "--help")):

@@ -316,6 +316,62 @@ Test(gguf_confine, signals_one_child)
     cr_assert_eq(exit_status_of(process), 0);
 }
 
+/* A process that may append to files cannot read, truncate or overwrite one. */
+static int try_to_open(void)
+{
+    static const struct {
+        int flags;
+        bool is_allowed;
+    } cases[] = {
+        {O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, true},
+        {O_RDONLY, false},
+        {O_WRONLY, false},
+        {O_RDWR | O_APPEND, false},
+        {O_RDONLY | O_APPEND, false},
+        {O_WRONLY | O_APPEND | O_TRUNC, false},
+    };
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && i < sizeof cases / sizeof *cases; i++) {
+        const int descriptor =
+            openat(AT_FDCWD, "/tmp/ggufs-sandbox-log", cases[i].flags, (mode_t)0600);
+
+        if ((descriptor >= 0) != cases[i].is_allowed)
+            result = 1 + (int)i;
+    }
+    return result;
+}
+
+Test(gguf_confine, appends_on_request)
+{
+    skip_if_sanitized();
+    cr_expect_eq(
+        in_confinement(&(struct gguf_confinement){.unmounts = true, .appends = true}, try_to_open),
+        0);
+    cr_expect_eq(in_confinement(&(struct gguf_confinement){.unmounts = true}, try_to_open), 1);
+    unlink("/tmp/ggufs-sandbox-log");
+}
+
+static int try_to_connect(void)
+{
+    const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/no such socket"};
+    const int ours = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    if (ours < 0 || connect(ours, (const struct sockaddr *)&address, sizeof address) == 0 ||
+        errno != ENOENT)
+        return 1;
+    return make_socket() < 0 && errno == EPERM ? 0 : 2;
+}
+
+Test(gguf_confine, connects_local_sockets_on_request)
+{
+    skip_if_sanitized();
+    cr_expect_eq(in_confinement(&(struct gguf_confinement){.unmounts = true, .connects = true},
+                                try_to_connect),
+                 0);
+    cr_expect_eq(in_confinement(&(struct gguf_confinement){.unmounts = true}, try_to_connect), 1);
+}
+
 static int try_capability(void)
 {
     return umount2("/proc/self/no such mount", 0) < 0 && errno == EPERM ? 0 : 1;

@@ -1,0 +1,35 @@
+/*
+ * The notify protocol of service managers, sd_notify(3): datagrams to the socket in $NOTIFY_SOCKET.
+ * Without that variable, all functions do nothing.
+ */
+#ifndef GGUFS_FS_NOTIFY_H
+#define GGUFS_FS_NOTIFY_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/*
+ * Convert the value of $NOTIFY_SOCKET: an absolute path, or '@' and the name of an abstract socket.
+ * Returns 0, -EAFNOSUPPORT for any other kind of address, such as vsock:, or -ENAMETOOLONG.
+ */
+int fs_notify_address(const char *name, struct sockaddr_un *address, socklen_t *length);
+
+/*
+ * Connect to the service manager, before the process is confined. If that fails, print a warning to
+ * stderr: the mount is useful nevertheless.
+ */
+void fs_notify_open(void);
+
+/* Return true if there is a service manager. */
+bool fs_notify_is_open(void);
+
+void fs_notify_close(void);
+
+/*
+ * Send assignments, separated by line breaks: "READY=1\nSTATUS=…". Control characters in the
+ * arguments must be escaped. Waits if the service manager is busy; errors are ignored.
+ */
+void fs_notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif
