@@ -60,6 +60,19 @@ struct gguf_tensor {
     uint64_t info_offset; /* of its entry in the tensor table, for messages */
 };
 
+/*
+ * A tensor that a GGUF file has instead of those of an older file: the data of one or more stored
+ * tensors, one after the other, under another name or shape.
+ */
+#define GGUF_MAX_JOINED_TENSORS 5
+struct gguf_converted_tensor {
+    struct gguf_string name;
+    uint32_t n_dims;
+    uint64_t ne[GGUF_MAX_DIMS]; /* 1 from n_dims on */
+    uint32_t n_stored;
+    uint64_t stored[GGUF_MAX_JOINED_TENSORS]; /* indices of tensors, all of one type */
+};
+
 struct gguf_model {
     const char *format; /* "GGUF v3" */
     bool big_endian;
@@ -74,6 +87,11 @@ struct gguf_model {
     uint64_t n_keys;
     struct gguf_tensor *tensors; /* in file order */
     uint64_t n_tensors;
+
+    /* The tensors of a GGUF file; NULL: it has the same ones, under their names in GGUF. */
+    struct gguf_converted_tensor *converted;
+    uint64_t n_converted;
+    const char *gguf_remark; /* what programs of today do with such a GGUF file; may be NULL */
 
     uint64_t names_bytes; /* of all names that were read, see gguf_add_name_bytes() */
 

@@ -33,7 +33,8 @@ static uint32_t type_id_of(const struct gguf_tensor *tensor)
     return tensor->type ? dequant_modern(tensor->type)->id : tensor->type_id;
 }
 
-int fs_model_gguf_bytes(const struct gguf_tensor *tensor, uint64_t *n_bytes)
+/* Get the size of a stored tensor's data in the file. */
+static int stored_bytes(const struct gguf_tensor *tensor, uint64_t *n_bytes)
 {
     if (!tensor->type) {
         *n_bytes = tensor->extent_bytes;
@@ -41,6 +42,39 @@ int fs_model_gguf_bytes(const struct gguf_tensor *tensor, uint64_t *n_bytes)
     }
     return is_decoded(tensor) ? fs_elements_size(tensor, FS_F32, n_bytes)
                               : fs_modern_size(tensor, n_bytes);
+}
+
+uint64_t fs_model_gguf_count(const struct gguf_model *model)
+{
+    return model->converted ? model->n_converted : model->n_tensors;
+}
+
+/* Return a tensor of the file. */
+static struct gguf_converted_tensor tensor_at(const struct gguf_model *model, uint64_t index)
+{
+    const struct gguf_tensor *tensor = &model->tensors[index];
+    struct gguf_converted_tensor same = {.n_stored = 1, .stored = {index}};
+
+    if (model->converted)
+        return model->converted[index];
+    same.name = name_of(tensor);
+    same.n_dims = tensor->n_dims;
+    memcpy(same.ne, tensor->ne, sizeof same.ne);
+    return same;
+}
+
+int fs_model_gguf_bytes(const struct gguf_model *model, uint64_t index, uint64_t *n_bytes)
+{
+    const struct gguf_converted_tensor tensor = tensor_at(model, index);
+    uint64_t more;
+
+    *n_bytes = 0;
+    for (uint32_t i = 0; i < tensor.n_stored; i++) {
+        if (stored_bytes(&model->tensors[tensor.stored[i]], &more) < 0 ||
+            __builtin_add_overflow(*n_bytes, more, n_bytes))
+            return -EOVERFLOW;
+    }
+    return 0;
 }
 
 static uint64_t padding_at(const struct gguf_model *model, uint64_t offset)
@@ -135,7 +169,7 @@ static struct gguf_key split_key(const struct gguf_model *model, const struct fs
                                  uint64_t i)
 {
     static const char *const names[] = {"split.no", "split.count", "split.tensors.count"};
-    const uint64_t numbers[] = {shard->index, shard->count, model->n_tensors};
+    const uint64_t numbers[] = {shard->index, shard->count, fs_model_gguf_count(model)};
     struct gguf_key key = {.name = {names[i], strlen(names[i])}};
 
     key.value.type = i < 2 ? GGUF_UINT16 : GGUF_INT32;
@@ -152,7 +186,7 @@ static void write_counts(const struct gguf_model *model, const struct fs_shard *
         n_keys += is_written(model, shard, &model->keys[i]);
     fs_sink_literal(sink, "GGUF");
     fs_gguf_number(sink, 3, sizeof(uint32_t));
-    fs_gguf_number(sink, shard ? shard->n_tensors : model->n_tensors, sizeof(uint64_t));
+    fs_gguf_number(sink, shard ? shard->n_tensors : fs_model_gguf_count(model), sizeof(uint64_t));
     fs_gguf_number(sink, n_keys, sizeof(uint64_t));
 }
 
@@ -174,18 +208,19 @@ static void write_key(const struct gguf_model *model, const struct gguf_key *key
 }
 
 /* Write the info of a tensor whose data begin at place->offset, and move that past them. */
-static int write_info(const struct gguf_model *model, const struct gguf_tensor *tensor,
-                      struct fs_place *place, struct fs_sink *sink)
+static int write_info(const struct gguf_model *model, uint64_t index, struct fs_place *place,
+                      struct fs_sink *sink)
 {
+    const struct gguf_converted_tensor tensor = tensor_at(model, index);
     uint64_t n_bytes;
 
-    fs_gguf_string(sink, name_of(tensor));
-    fs_gguf_number(sink, tensor->n_dims, sizeof(uint32_t));
-    for (uint32_t i = 0; i < tensor->n_dims; i++)
-        fs_gguf_number(sink, tensor->ne[i], sizeof(uint64_t));
-    fs_gguf_number(sink, type_id_of(tensor), sizeof(uint32_t));
+    fs_gguf_string(sink, tensor.name);
+    fs_gguf_number(sink, tensor.n_dims, sizeof(uint32_t));
+    for (uint32_t i = 0; i < tensor.n_dims; i++)
+        fs_gguf_number(sink, tensor.ne[i], sizeof(uint64_t));
+    fs_gguf_number(sink, type_id_of(&model->tensors[tensor.stored[0]]), sizeof(uint32_t));
     fs_gguf_number(sink, place->offset, sizeof(uint64_t));
-    if (fs_model_gguf_bytes(tensor, &n_bytes) < 0 ||
+    if (fs_model_gguf_bytes(model, index, &n_bytes) < 0 ||
         __builtin_add_overflow(place->offset, n_bytes, &place->offset) ||
         __builtin_add_overflow(place->offset, padding_at(model, place->offset), &place->offset))
         return -EOVERFLOW;
@@ -203,7 +238,7 @@ static int write_header(const struct fs_tree *tree, const void *subject, struct 
     const struct gguf_model *model = tree->model;
     const struct fs_shard *shard = subject;
     const uint64_t n_split_keys = shard ? N_SPLIT_KEYS : 0;
-    const uint64_t n_tensors = shard ? shard->n_tensors : model->n_tensors;
+    const uint64_t n_tensors = shard ? shard->n_tensors : fs_model_gguf_count(model);
     uint64_t i = place->item;
 
     if (i == 0) {
@@ -229,7 +264,7 @@ static int write_header(const struct fs_tree *tree, const void *subject, struct 
     i -= n_split_keys;
     if (i == n_tensors)
         return 0;
-    return write_info(model, &model->tensors[(shard ? shard->first_tensor : 0) + i], place, sink);
+    return write_info(model, (shard ? shard->first_tensor : 0) + i, place, sink);
 }
 
 /* ---- the data ---- */
@@ -240,17 +275,23 @@ static int add_padding(struct fs_image *image)
     return fs_image_add_zeros(image, padding_at(image->model, image->size_bytes));
 }
 
-static int add_data(struct fs_image *image, const struct gguf_tensor *tensor)
+static int add_stored(struct fs_image *image, const struct gguf_tensor *tensor)
 {
-    int result;
-
     if (!tensor->type)
-        result = fs_image_add_source(image, &image->model->files[tensor->file_index],
-                                     tensor->file_offset, tensor->extent_bytes);
-    else if (is_decoded(tensor))
-        result = fs_image_add_elements(image, tensor, FS_F32);
-    else
-        result = fs_image_add_modern_data(image, tensor);
+        return fs_image_add_source(image, &image->model->files[tensor->file_index],
+                                   tensor->file_offset, tensor->extent_bytes);
+    if (is_decoded(tensor))
+        return fs_image_add_elements(image, tensor, FS_F32);
+    return fs_image_add_modern_data(image, tensor);
+}
+
+static int add_data(struct fs_image *image, uint64_t index)
+{
+    const struct gguf_converted_tensor tensor = tensor_at(image->model, index);
+    int result = 0;
+
+    for (uint32_t i = 0; result == 0 && i < tensor.n_stored; i++)
+        result = add_stored(image, &image->model->tensors[tensor.stored[i]]);
     return result < 0 ? result : add_padding(image);
 }
 
@@ -284,7 +325,7 @@ int fs_model_gguf_build(const struct fs_tree *tree, const void *subject,
     const struct gguf_source *file = &model->files[0];
     const struct fs_shard *shard = subject;
     const uint64_t first = shard ? shard->first_tensor : 0;
-    const uint64_t end = shard ? first + shard->n_tensors : model->n_tensors;
+    const uint64_t end = shard ? first + shard->n_tensors : fs_model_gguf_count(model);
     int result;
 
     /* The final size of a growing file is unknown, but the end of its last tensor is known. */
@@ -296,6 +337,6 @@ int fs_model_gguf_build(const struct fs_tree *tree, const void *subject,
     if (result == 0)
         result = add_padding(image);
     for (uint64_t i = first; result == 0 && i < end; i++)
-        result = add_data(image, &model->tensors[i]);
+        result = add_data(image, i);
     return result;
 }

@@ -18,7 +18,7 @@ struct fs_tree;
 struct fs_shard {
     uint32_t index; /* from 0 */
     uint32_t count;
-    uint64_t first_tensor;
+    uint64_t first_tensor; /* of those in the GGUF file */
     uint64_t n_tensors;
 };
 
@@ -32,7 +32,10 @@ bool fs_model_gguf_applies(const struct fs_tree *tree, const void *subject);
 int fs_model_gguf_build(const struct fs_tree *tree, const void *subject,
                         const struct fs_interrupt *interrupt, struct fs_image *image);
 
+/* Return the number of tensors in the file. */
+uint64_t fs_model_gguf_count(const struct gguf_model *model);
+
 /* Get the size of a tensor's data in the file, in bytes. Returns 0 or -EOVERFLOW. */
-int fs_model_gguf_bytes(const struct gguf_tensor *tensor, uint64_t *n_bytes);
+int fs_model_gguf_bytes(const struct gguf_model *model, uint64_t index, uint64_t *n_bytes);
 
 #endif

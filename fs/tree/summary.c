@@ -383,6 +383,14 @@ static void print_findings(struct fs_sink *sink, const struct fs_findings *findi
     fs_sink_print(sink, "%s\n", findings->first);
 }
 
+static void print_remark(struct fs_sink *sink, const struct gguf_model *model)
+{
+    if (!model->gguf_remark)
+        return;
+    print_label(sink, "model.gguf");
+    fs_sink_print(sink, "%s\n", model->gguf_remark);
+}
+
 /* Print why there is no model.safetensors, if there is none. */
 static void print_obstacle(struct fs_sink *sink, const struct fs_tree *tree)
 {
@@ -430,6 +438,7 @@ int fs_summary_write(const struct fs_tree *tree, const void *subject, struct fs_
     print_experts(sink, model);
     print_tokenizer(sink, model);
     print_findings(sink, &tree->findings);
+    print_remark(sink, model);
     print_obstacle(sink, tree);
     if (n_shares > 0)
         print_shares(sink, shares, n_shares);

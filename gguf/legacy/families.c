@@ -247,7 +247,7 @@ static const struct gguf_hyperparameter whisper_numbers[] = {
     WITHOUT_TODAY(old ".attn_ln"), WHISPER_ATTENTION(old ".attn"), WITHOUT_TODAY(old ".mlp_ln"),   \
         WITHOUT_TODAY(old ".mlp.0"), WITHOUT_TODAY(old ".mlp.2")
 
-/* GGUF has no names for these. */
+/* GGUF has no names for these. The old names are those of whisper.cpp's src/whisper-arch.h. */
 static const struct gguf_name_rule whisper_names[] = {
     {"encoder.positional_embedding", NULL, false},
     WITHOUT_TODAY("encoder.conv1"),
@@ -286,28 +286,32 @@ static const struct gguf_name_rule vad_names[] = {
     {0},
 };
 
+/* It wants the magic ggml. Source: whisper_model_load() and whisper_vad_init_with_params(). */
+static const char for_whisper_cpp[] =
+    "for no program known: whisper.cpp reads no GGUF; give it the file itself";
+
 static const struct gguf_family families[] = {
     {"llama", "llama", false, true, llama_numbers, GGUF_VOCABULARY_SCORED, "llama", llama_names,
-     llama_constants, GGUF_EXTRA_NONE},
+     llama_constants, GGUF_EXTRA_NONE, NULL},
     {"whisper", "whisper", false, true, whisper_numbers, GGUF_VOCABULARY_COUNTED, "gpt2",
-     whisper_names, NULL, GGUF_EXTRA_MEL_FILTERS},
+     whisper_names, NULL, GGUF_EXTRA_MEL_FILTERS, for_whisper_cpp},
     {"gpt-2", "gpt2", false, false, gpt2_numbers, GGUF_VOCABULARY_COUNTED, "gpt2", gpt2_names,
-     norm_constants, GGUF_EXTRA_NONE},
+     norm_constants, GGUF_EXTRA_NONE, NULL},
     {"starcoder", "starcoder", true, false, gpt2_numbers, GGUF_VOCABULARY_COUNTED, "gpt2",
-     gpt2_names, norm_constants, GGUF_EXTRA_NONE},
+     gpt2_names, norm_constants, GGUF_EXTRA_NONE, NULL},
     {"gpt-j", "gptj", false, false, gptj_numbers, GGUF_VOCABULARY_COUNTED, "gpt2", gptj_names,
-     norm_constants, GGUF_EXTRA_NONE},
+     norm_constants, GGUF_EXTRA_NONE, NULL},
     {"gpt-neox", "gptneox", false, false, neox_numbers, GGUF_VOCABULARY_PLAIN, "gpt2", neox_names,
-     norm_constants, GGUF_EXTRA_NONE},
+     norm_constants, GGUF_EXTRA_NONE, NULL},
     /* StableLM's models of that time are GPT-NeoX. */
     {"stablelm", "gptneox", true, false, neox_numbers, GGUF_VOCABULARY_PLAIN, "gpt2", neox_names,
-     norm_constants, GGUF_EXTRA_NONE},
+     norm_constants, GGUF_EXTRA_NONE, NULL},
     {"mpt", "mpt", false, false, mpt_numbers, GGUF_VOCABULARY_PLAIN, "gpt2", mpt_names,
-     norm_constants, GGUF_EXTRA_NONE},
+     norm_constants, GGUF_EXTRA_NONE, NULL},
     {"bloom", "bloom", false, false, bloom_numbers, GGUF_VOCABULARY_PLAIN, "gpt2", bloom_names,
-     norm_constants, GGUF_EXTRA_NONE},
+     norm_constants, GGUF_EXTRA_NONE, NULL},
     {"silero-vad", "silero-vad", false, false, vad_numbers, GGUF_VOCABULARY_NONE, NULL, vad_names,
-     NULL, GGUF_EXTRA_VAD},
+     NULL, GGUF_EXTRA_VAD, for_whisper_cpp},
 };
 
 const struct gguf_family *gguf_family_at(size_t index)
@@ -338,8 +342,8 @@ static size_t read_layer(const char *text, size_t length, uint32_t limit, uint32
     return n_digits;
 }
 
-static bool matches(const char *pattern, struct gguf_string name, uint32_t n_layers,
-                    uint32_t n_more, uint32_t *layer)
+bool gguf_matches_rule(const char *pattern, struct gguf_string name, uint32_t n_layers,
+                       uint32_t n_more, uint32_t *layer)
 {
     size_t at = 0;
 
@@ -364,7 +368,7 @@ const struct gguf_name_rule *gguf_rule_of(const struct gguf_name_rule *rules,
                                           uint32_t n_more, uint32_t *layer)
 {
     for (; rules->old_name; rules++) {
-        if (matches(rules->old_name, old_name, n_layers, n_more, layer))
+        if (gguf_matches_rule(rules->old_name, old_name, n_layers, n_more, layer))
             return rules;
     }
     return NULL;

@@ -71,6 +71,7 @@ struct gguf_family {
     const struct gguf_constant *constants; /* up to one without a key; may be NULL */
     /* Additional data in the file; see gguf/legacy/old_extras.h */
     enum gguf_extra { GGUF_EXTRA_NONE, GGUF_EXTRA_MEL_FILTERS, GGUF_EXTRA_VAD } extra;
+    const char *gguf_remark; /* see struct gguf_model */
 };
 
 #define GGUF_MAX_HYPERPARAMETERS 16
@@ -82,8 +83,16 @@ const struct gguf_family *gguf_family_at(size_t index);
 const struct gguf_family *gguf_family_by_name(const char *name);
 
 /*
- * Return the rule that matches a tensor's old name, or NULL. *layer is set to the number in the
- * name, which must be below n_layers (for '#') or n_more (for '@'), or to 0 if there is none.
+ * Return true if a tensor's name matches a pattern, the old name of a rule. *layer is set to the
+ * number in the name, which must be below n_layers (for '#') or n_more (for '@'), or to 0 if there
+ * is none.
+ */
+bool gguf_matches_rule(const char *pattern, struct gguf_string name, uint32_t n_layers,
+                       uint32_t n_more, uint32_t *layer);
+
+/*
+ * Return the rule that matches a tensor's old name, or NULL. Numbers of layers are as for
+ * gguf_matches_rule().
  */
 const struct gguf_name_rule *gguf_rule_of(const struct gguf_name_rule *rules,
                                           struct gguf_string old_name, uint32_t n_layers,

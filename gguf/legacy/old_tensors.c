@@ -148,25 +148,33 @@ void gguf_old_tensors_drop(struct gguf_model *model)
     gguf_header_rewind(&model->files[0].header);
 }
 
-/* Set the name in GGUF files, with the layer's number in it. Returns 0 or -ENOMEM. */
+int gguf_old_tensors_make_name(struct gguf_model *model, const char *pattern, uint32_t layer,
+                               struct gguf_string *name)
+{
+    const size_t mark = strcspn(pattern, "#@"), room = strlen(pattern) + sizeof "4294967295";
+    char *text = gguf_model_alloc(model, room);
+    int length;
+
+    if (!text)
+        return -ENOMEM;
+    if (!pattern[mark])
+        length = snprintf(text, room, "%s", pattern);
+    else
+        length = snprintf(text, room, "%.*s%" PRIu32 "%s", (int)mark, pattern, layer,
+                          pattern + mark + 1);
+    *name = (struct gguf_string){text, (uint64_t)length};
+    return 0;
+}
+
+/* Set the name in GGUF files. Returns 0 or -ENOMEM. */
 static int set_name(struct gguf_model *model, struct gguf_tensor *tensor, const char *pattern,
                     uint32_t layer)
 {
-    const size_t mark = strcspn(pattern, "#@"), room = strlen(pattern) + sizeof "4294967295";
-    char *name = gguf_model_alloc(model, room);
-    int length;
+    const int result = gguf_old_tensors_make_name(model, pattern, layer, &tensor->gguf_name);
 
-    if (!name)
-        return -ENOMEM;
-    if (!pattern[mark])
-        length = snprintf(name, room, "%s", pattern);
-    else
-        length = snprintf(name, room, "%.*s%" PRIu32 "%s", (int)mark, pattern, layer,
-                          pattern + mark + 1);
-    tensor->gguf_name = (struct gguf_string){name, (uint64_t)length};
-    if (gguf_string_compare(tensor->gguf_name, tensor->name) == 0)
+    if (result == 0 && gguf_string_compare(tensor->gguf_name, tensor->name) == 0)
         tensor->gguf_name = (struct gguf_string){0};
-    return 0;
+    return result;
 }
 
 static int check_complete(const struct gguf_name_rule *rules, const uint64_t *counts,

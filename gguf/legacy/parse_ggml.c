@@ -348,6 +348,7 @@ int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *op
     if (result < 0)
         return result;
     assert(reading.family);
+    model->gguf_remark = reading.family->gguf_remark;
     gguf_header_finish(&model->files[0].header, gguf_source_end(&model->files[0]));
     result = name_format(model, &reading);
     if (result == 0)

@@ -10,6 +10,7 @@
 #include "gguf/formats.h"
 #include "gguf/made_values.h"
 #include "gguf/legacy/old_tensors.h"
+#include "gguf/legacy/rwkv_tensors.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -124,8 +125,8 @@ static int choose_types(struct gguf_model *model, struct header *header, int era
 #define MIX(name)    BLOCK("att." name, "time_mix_" name ".weight")
 
 /*
- * Only tensors with the same values and shape in GGUF files have a GGUF name. GGUF was never
- * defined for architectures 4 and 5, so their names follow those of 6.
+ * Only tensors with the same values and shape in GGUF files have a GGUF name; rwkv_tensors.h has
+ * the others of 6 and 7. GGUF was never defined for 4 and 5, so their names follow those of 6.
  */
 static const struct gguf_name_rule names_4[] = {
     EVERYWHERE, BEFORE_6, NAMELESS("att.time_first"), {0}};
@@ -218,18 +219,24 @@ static const struct architecture {
     const char *newer_format;
     const struct gguf_name_rule *names;
     const struct shape_key *shapes;
+    const struct gguf_rwkv_rule *rules; /* NULL: llama.cpp does not run it */
 } architectures[] = {
     {"blocks.0.att.r_k", "rwkv7", 7, 0, "rwkv.cpp v100 RWKV 7", "rwkv.cpp v101 RWKV 7", names_7,
-     shapes_7},
+     shapes_7, gguf_rwkv7_rules},
     {"blocks.0.att.time_maa_x", "rwkv6", 6, 0, "rwkv.cpp v100 RWKV 6", "rwkv.cpp v101 RWKV 6",
-     names_6, shapes_6},
+     names_6, shapes_6, gguf_rwkv6_rules},
     {"blocks.0.att.gate.weight", "rwkv", 5, 2, "rwkv.cpp v100 RWKV 5.2", "rwkv.cpp v101 RWKV 5.2",
-     names_5_2, shapes_5_2},
+     names_5_2, shapes_5_2, NULL},
     {"blocks.0.att.ln_x.weight", "rwkv", 5, 1, "rwkv.cpp v100 RWKV 5.1", "rwkv.cpp v101 RWKV 5.1",
-     names_5_1, shapes_4},
+     names_5_1, shapes_4, NULL},
     {"blocks.0.att.time_first", "rwkv", 4, 0, "rwkv.cpp v100 RWKV 4", "rwkv.cpp v101 RWKV 4",
-     names_4, shapes_4},
+     names_4, shapes_4, NULL},
 };
+
+static const char for_llama_cpp[] =
+    "for llama.cpp, which loads it without a vocabulary, for token ids only: rwkv.cpp files hold "
+    "none; set tokenizer.ggml.model to rwkv and tokenizer.ggml.tokens to add one";
+static const char too_old[] = "for no program known: llama.cpp runs RWKV 6 and 7, none before";
 
 static const struct gguf_tensor *find_tensor(const struct gguf_model *model, const char *name)
 {
@@ -358,6 +365,15 @@ static int add_quantization_version(struct gguf_model *model, const struct heade
     return 0;
 }
 
+/* Add the keys that llama.cpp wants, with the values of its converter. */
+static int add_keys_for_llama_cpp(struct gguf_model *model, const struct architecture *architecture)
+{
+    const uint64_t unlimited = 1048576; /* RWKV has no limit of the context */
+    const int result = add_u32(model, architecture, "context_length", unlimited);
+
+    return result < 0 ? result : gguf_add_text(model, "tokenizer.ggml.model", "no_vocab");
+}
+
 static int add_keys(struct gguf_model *model, const struct header *header,
                     const struct architecture *architecture, int era)
 {
@@ -382,7 +398,10 @@ static int add_keys(struct gguf_model *model, const struct header *header,
         return result;
     /* The constant in rwkv.cpp. */
     snprintf(name, sizeof name, "%s.attention.layer_norm_epsilon", architecture->name);
-    return gguf_add_f32(model, name, 1e-5f);
+    result = gguf_add_f32(model, name, 1e-5f);
+    if (result == 0 && architecture->rules)
+        result = add_keys_for_llama_cpp(model, architecture);
+    return result;
 }
 
 int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *options,
@@ -413,6 +432,11 @@ int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *op
         return result;
     model->format =
         header.version == NEWER_VERSION ? architecture->newer_format : architecture->format;
+    model->gguf_remark = architecture->rules ? for_llama_cpp : too_old;
+    if (architecture->rules)
+        result = gguf_rwkv_convert(model, architecture->rules, header.n_layer, report);
+    if (result < 0)
+        return result;
     result = add_keys(model, &header, architecture, options->era);
     return result < 0 ? gguf_error(report, result, GGUF_NO_OFFSET, "%s", strerror(-result)) : 0;
 }

@@ -12,6 +12,7 @@ import unittest
 import numpy
 
 import mounting
+from gguf_reader import Model
 
 
 def fixtures(pattern):
@@ -50,6 +51,70 @@ def rwkv_tensors(path):
         found[data[start - name_bytes:start].decode()] = (type_id, list(ne), start, size)
         at = start + size
     return found
+
+
+def as_llama_cpp(tensors, version, n_vocab, n_embed, n_layer):
+    """
+    The tensors that llama.cpp loads for RWKV 6 and 7: name, dimensions, names in the file. Written
+    after src/models/rwkv6.cpp and rwkv7.cpp; `tensors` gives the ranks of the low-rank products.
+    """
+    n_ff = tensors["blocks.0.ffn.key.weight"][1][1]
+    expected = {
+        "token_embd.weight": ([n_embed, n_vocab], ["emb.weight"]),
+        "token_embd_norm.weight": ([n_embed], ["blocks.0.ln0.weight"]),
+        "token_embd_norm.bias": ([n_embed], ["blocks.0.ln0.bias"]),
+        "output_norm.weight": ([n_embed], ["ln_out.weight"]),
+        "output_norm.bias": ([n_embed], ["ln_out.bias"]),
+        "output.weight": ([n_embed, n_vocab], ["head.weight"])}
+    for i in range(n_layer):
+        def put(name, ne, *stored):
+            expected[f"blk.{i}.{name}"] = (ne, [f"blocks.{i}.{s}" for s in stored])
+        for today, old in (("attn_norm", "ln1"), ("attn_norm_2", "ln2"), ("time_mix_ln", "att.ln_x")):
+            put(f"{today}.weight", [n_embed], f"{old}.weight")
+            put(f"{today}.bias", [n_embed], f"{old}.bias")
+        for name in ("key", "value", "receptance", "output"):
+            put(f"time_mix_{name}.weight", [n_embed, n_embed], f"att.{name}.weight")
+        put("channel_mix_key.weight", [n_embed, n_ff], "ffn.key.weight")
+        put("channel_mix_value.weight", [n_ff, n_embed], "ffn.value.weight")
+        if version == "6v0":
+            rank = tensors["blocks.0.att.time_maa_w2"][1][0]
+            decay_rank = tensors["blocks.0.att.time_decay_w1"][1][1]
+            head = tensors["blocks.0.att.time_faaaa"][1][1]
+            put("time_mix_w1.weight", [n_embed, 5 * rank], "att.time_maa_w1")
+            put("time_mix_w2.weight", [rank, n_embed, 5], "att.time_maa_w2")
+            put("time_mix_lerp_x.weight", [n_embed], "att.time_maa_x")
+            put("time_mix_lerp_fused.weight", [n_embed, 1, 1, 5],
+                *(f"att.time_maa_{letter}" for letter in "wkvrg"))
+            put("time_mix_first.weight", [head, n_embed // head], "att.time_faaaa")
+            put("time_mix_decay.weight", [n_embed], "att.time_decay")
+            put("time_mix_decay_w1.weight", [n_embed, decay_rank], "att.time_decay_w1")
+            put("time_mix_decay_w2.weight", [decay_rank, n_embed], "att.time_decay_w2")
+            put("time_mix_gate.weight", [n_embed, n_embed], "att.gate.weight")
+            put("channel_mix_lerp_k.weight", [n_embed], "ffn.time_maa_k")
+            put("channel_mix_lerp_r.weight", [n_embed], "ffn.time_maa_r")
+            put("channel_mix_receptance.weight", [n_embed, n_embed], "ffn.receptance.weight")
+            continue
+        for letter in "wavg":
+            # llama.cpp wants tensors in the first layer that it does not use: those of a.
+            old = "a" if (letter, i) == ("v", 0) else letter
+            rank = tensors[f"blocks.{i}.att.{old}1"][1][1]
+            if letter != "g":
+                put(f"time_mix_{letter}0.weight", [n_embed], f"att.{old}0")
+            put(f"time_mix_{letter}1.weight", [n_embed, rank], f"att.{old}1")
+            put(f"time_mix_{letter}2.weight", [rank, n_embed], f"att.{old}2")
+        for name in ("k_k", "k_a", "r_k"):
+            put(f"time_mix_{name}.weight", [n_embed], f"att.{name}")
+        put("time_mix_lerp_fused.weight", [n_embed, 1, 1, 6], "att.x_rwkvag")
+        put("channel_mix_lerp_k.weight", [n_embed], "ffn.x_k")
+    return expected
+
+
+def without_ones(ne):
+    """Dimensions without those of 1 at the end, which mean nothing to ggml."""
+    ne = list(ne)
+    while len(ne) > 1 and ne[-1] == 1:
+        ne.pop()
+    return ne
 
 
 class MountedTestCase(mounting.MountTestCase):
@@ -159,6 +224,8 @@ class TestLegacy(MountedTestCase):
                 self.assertEqual(80 * 201, len(found["whisper.mel_filters.values"]))
                 self.assertEqual(["!", '"', "#"], found["tokenizer.ggml.tokens"][:3])
                 self.assertIn("\u0120the", found["tokenizer.ggml.tokens"])
+                self.assertIn("\nmodel.gguf      for no program known: whisper.cpp reads no GGUF",
+                              read(os.path.join(mountpoint, "summary.txt")).decode())
 
     def test_voice_detector(self):
         for path in fixtures("legacy/for-tests-silero-*.bin"):
@@ -206,6 +273,60 @@ class TestRwkv(MountedTestCase):
                 self.assertTrue(numpy.array_equal(
                     numpy.frombuffer(raw, ("<f4", "<f2")[type_id]).astype("<f4"),
                     values(mountpoint, info["name"]), equal_nan=True))
+
+    def test_model_gguf(self):
+        """Of RWKV 6 and 7, model.gguf has the tensors of llama.cpp, with the bytes of the file."""
+        keys = ("context_length", "embedding_length", "block_count", "feed_forward_length",
+                "attention.head_count", "attention.layer_norm_epsilon", "vocab_size", "wkv.head_size")
+        more_keys = {"6v0": ("time_mix_extra_dim", "time_decay_extra_dim"),
+                     "7v0": ("attention.decay_lora_rank", "attention.iclr_lora_rank",
+                             "attention.value_residual_mix_lora_rank", "attention.gate_lora_rank")}
+        for path in fixtures("rwkv/tiny-rwkv-[67]*.bin"):
+            with self.subTest(path=path), self.mounted(path, "-o", "split=300K") as mountpoint:
+                version = os.path.basename(path).split("-")[2]
+                data, stored = read(path), rwkv_tensors(path)
+                expected = as_llama_cpp(stored, version, *struct.unpack("<3I", data[8:20]))
+                found = Model(self.write("copy.gguf", read(os.path.join(mountpoint, "model.gguf"))))
+                self.assertEqual(set(expected), {t.name.decode() for t in found.tensors})
+                self.assertEqual(len(expected), len(found.tensors))
+                for tensor in found.tensors:
+                    ne, names = expected[tensor.name.decode()]
+                    self.assertEqual(without_ones(ne), without_ones(tensor.ne), tensor.name)
+                    self.assertEqual(b"".join(data[o:o + n] for _, _, o, n in
+                                              (stored[name] for name in names)),
+                                     found.raw(tensor), tensor.name)
+                architecture = self.VERSIONS[version][0]
+                names = dict(found.keys)
+                for key in keys + more_keys[version]:
+                    self.assertIn(f"{architecture}.{key}".encode(), names)
+                self.assertEqual(b"no_vocab", names[b"tokenizer.ggml.model"])
+                self.check_split(mountpoint, found)
+                summary = read(os.path.join(mountpoint, "summary.txt")).decode()
+                self.assertIn("\nmodel.gguf      for llama.cpp", summary)
+                self.assertIn("tokenizer.ggml.tokens", summary)
+
+    def check_split(self, mountpoint, whole):
+        """The shards have the tensors of model.gguf, in its order."""
+        folder, found = os.path.join(mountpoint, "split"), []
+        names = sorted(os.listdir(folder))
+        self.assertGreater(len(names), 3)
+        for name in names:
+            shard = Model(self.write(name, read(os.path.join(folder, name))))
+            self.assertEqual(len(whole.tensors), dict(shard.keys)[b"split.tensors.count"])
+            found += [(t.name, t.ne, shard.raw(t)) for t in shard.tensors]
+        self.assertEqual([(t.name, t.ne, whole.raw(t)) for t in whole.tensors], found)
+
+    def test_model_gguf_of_older(self):
+        """llama.cpp runs no RWKV 4 and 5; model.gguf has their tensors as they are."""
+        for path in fixtures("rwkv/tiny-rwkv-[45]*.bin"):
+            with self.subTest(path=path), self.mounted(path) as mountpoint:
+                found = Model(self.write("copy.gguf", read(os.path.join(mountpoint, "model.gguf"))))
+                self.assertEqual([(t.get("gguf_name", t["name"]).encode(), tuple(t["ne"]))
+                                  for t in tensors(mountpoint)],
+                                 [(t.name, t.ne) for t in found.tensors])
+                self.assertNotIn(b"tokenizer.ggml.model", dict(found.keys))
+                self.assertIn("llama.cpp runs RWKV 6 and 7, none before",
+                              read(os.path.join(mountpoint, "summary.txt")).decode())
 
     def test_siblings(self):
         """Quantized values are within a step of the block's scale of the original ones."""

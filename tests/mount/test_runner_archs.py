@@ -4,6 +4,7 @@
 Without fixtures there is nothing to compare with, and everything is skipped.
 """
 
+import glob
 import os
 import subprocess
 import unittest
@@ -92,6 +93,19 @@ class TestLogits(mounting.MountTestCase):
             with self.subTest(model=name):
                 logits = self.logits(os.path.join(folder, name), tokens)[-expected.size:]
                 self.assertLess(abs((logits.astype(float) - expected).sum()), 1e-3)
+
+    def test_rwkv_as_gguf(self):
+        """model.gguf of an rwkv.cpp file, in llama.cpp's names and shapes, is the same model."""
+        tokens = self.path("tokens.i32")
+        numpy.frombuffer(b'"in', dtype=numpy.uint8).astype("<i4").tofile(tokens)
+        folder = os.path.dirname(mounting.fixture("rwkv/tiny-rwkv-6v0-3m-Q5_1.bin"))
+        for model in sorted(glob.glob(os.path.join(folder, "tiny-rwkv-[67]*.bin"))):
+            with self.subTest(model=model):
+                with open(self.path("model.gguf"), "wb") as file:
+                    subprocess.run([mounting.BINARY, "--cat", model, "model.gguf"], stdout=file,
+                                   check=True)
+                self.assertEqual(self.logits(model, tokens).tobytes(),
+                                 self.logits(self.path("model.gguf"), tokens).tobytes())
 
 
 if __name__ == "__main__":

@@ -149,6 +149,12 @@ static const struct run_tokenizer_kind *find_kind(const char *model)
     return kinds[i];
 }
 
+/* Return true for the values by which llama.cpp and others say that a model has no vocabulary. */
+static bool is_none(const char *model)
+{
+    return strcmp(model, "no_vocab") == 0 || strcmp(model, "none") == 0;
+}
+
 static bool is_vocabulary_of_bytes(const struct run_metadata *metadata)
 {
     struct run_failure failure;
@@ -168,8 +174,11 @@ int run_tokenizer_open(const struct run_metadata *metadata, struct run_tokenizer
     *out = NULL;
     if (!model && run_metadata_has(metadata, MODEL))
         return run_fail(failure, -EINVAL, "metadata: " MODEL ": not a string");
-    if (!model && is_vocabulary_of_bytes(metadata))
+    if ((!model || is_none(model)) && is_vocabulary_of_bytes(metadata))
         return run_tokenizer_open_bytes(out, failure);
+    if (model && is_none(model))
+        return run_fail(failure, -ENOENT, "metadata: " MODEL ": %s: the model has no vocabulary",
+                        model);
     if (!model)
         return run_fail(failure, -ENOENT, "metadata: no " MODEL ": the model has no vocabulary");
     kind = find_kind(model);

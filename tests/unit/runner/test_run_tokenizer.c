@@ -243,6 +243,10 @@ Test(run_tokenizer, bytes_without_a_vocabulary)
     cr_expect_eq(run_tokenizer_size(tokenizer), 256u);
     cr_expect_not(run_tokenizer_is_end(tokenizer, 0));
     run_tokenizer_close(tokenizer);
+    tokenizer = vocabulary_accept("{\"general.architecture\":\"rwkv7\",\"rwkv7.vocab_size\":256,"
+                                  "\"tokenizer.ggml.model\":\"no_vocab\"}");
+    vocabulary_expect(tokenizer, "a\xff\n", 0, "97 255 10");
+    run_tokenizer_close(tokenizer);
     cr_assert_eq(run_tokenizer_open_bytes(&tokenizer, &failure), 0);
     vocabulary_expect(tokenizer, "\x01", 0, "1");
     run_tokenizer_close(tokenizer);
