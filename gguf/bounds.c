@@ -51,17 +51,16 @@ static void report_missing(const struct gguf_model *model, const struct gguf_ten
     const uint64_t file_bytes = model->files[tensor->file_index].end_offset;
 
     if (!tensor->type) {
-        gguf_error(report, -ENODATA, tensor->info_offset,
-                   "tensor %s: its data start at byte %" PRIu64 ", but the file ends at %" PRIu64
-                   " (unfinished download? -o partial mounts what is there)",
-                   gguf_quote(tensor->name).text, tensor->file_offset, file_bytes);
+        gguf_error(report, GGUF_RULE_TRUNCATED_DATA, -ENODATA, gguf_tensor_place(tensor),
+                   "its data start at byte %" PRIu64 ", but the file ends at %" PRIu64
+                   " (unfinished download?)",
+                   tensor->file_offset, file_bytes);
         return;
     }
-    gguf_error(report, -ENODATA, tensor->info_offset,
-               "tensor %s: its data are bytes %" PRIu64 " to %" PRIu64
-               ", but the file ends at %" PRIu64 ": %" PRIu64 " of its %" PRIu64
-               " bytes are missing (unfinished download? -o partial mounts what is there)",
-               gguf_quote(tensor->name).text, tensor->file_offset, end, file_bytes,
+    gguf_error(report, GGUF_RULE_TRUNCATED_DATA, -ENODATA, gguf_tensor_place(tensor),
+               "its data are bytes %" PRIu64 " to %" PRIu64 ", but the file ends at %" PRIu64
+               ": %" PRIu64 " of its %" PRIu64 " bytes are missing (unfinished download?)",
+               tensor->file_offset, end, file_bytes,
                end - (tensor->file_offset > file_bytes ? tensor->file_offset : file_bytes),
                tensor->size_bytes);
 }
@@ -70,10 +69,11 @@ static void note_missing(const struct gguf_source *file, const struct missing *m
                          struct gguf_report *report)
 {
     if (missing->n_short > 0 && file->is_growing)
-        gguf_note(report, GGUF_NO_OFFSET, "%" PRIu64 " of %" PRIu64 " tensors are not complete yet",
-                  missing->n_short, missing->n_tensors);
+        gguf_note(report, GGUF_RULE_INCOMPLETE_DATA, GGUF_NO_PLACE,
+                  "%" PRIu64 " of %" PRIu64 " tensors are not complete yet", missing->n_short,
+                  missing->n_tensors);
     else if (missing->n_short > 0)
-        gguf_note(report, GGUF_NO_OFFSET,
+        gguf_note(report, GGUF_RULE_TRUNCATED_DATA, GGUF_NO_PLACE,
                   "the file should have at least %" PRIu64 " bytes and has %" PRIu64 ": %" PRIu64
                   " are missing, in %" PRIu64 " of %" PRIu64 " tensors",
                   missing->last_end, file->end_offset, missing->last_end - file->end_offset,
@@ -96,10 +96,10 @@ static void check_tensor_bounds(const struct gguf_model *model, const struct ggu
 
     missing->n_tensors++;
     if (__builtin_add_overflow(tensor->file_offset, n_bytes, &end)) {
-        gguf_error(report, -EOVERFLOW, tensor->info_offset,
-                   "tensor %s: it starts at byte %" PRIu64 " and has %" PRIu64
+        gguf_error(report, GGUF_RULE_TENSOR_OFFSET, -EOVERFLOW, gguf_tensor_place(tensor),
+                   "it starts at byte %" PRIu64 " and has %" PRIu64
                    " bytes, so it ends beyond 2^64",
-                   gguf_quote(tensor->name).text, tensor->file_offset, n_bytes);
+                   tensor->file_offset, n_bytes);
         return;
     }
     /* A tensor without data may lie anywhere: a vocabulary-only file ends early. */
@@ -148,7 +148,7 @@ static void note_gap_at_end(const struct gguf_model *model, const struct gguf_te
     const uint64_t gap = gap_after(model, last, gguf_source_end(&model->files[last->file_index]));
 
     if (gap > 0)
-        gguf_note(report, end_of(last),
+        gguf_note(report, GGUF_RULE_UNUSED_BYTES, gguf_at(end_of(last)),
                   "%" PRIu64 " bytes after the last tensor, %s, belong to no tensor", gap,
                   gguf_quote(last->name).text);
 }
@@ -161,13 +161,13 @@ static void check_between(const struct gguf_model *model, const struct gguf_tens
     const uint64_t gap = gap_after(model, furthest, tensor->file_offset);
 
     if (end_of(furthest) > tensor->file_offset)
-        gguf_error(report, -EINVAL, tensor->info_offset,
-                   "tensor %s: its data at byte %" PRIu64
-                   " overlap those of tensor %s, bytes %" PRIu64 " to %" PRIu64,
-                   gguf_quote(tensor->name).text, tensor->file_offset,
-                   gguf_quote(furthest->name).text, furthest->file_offset, end_of(furthest));
+        gguf_error(report, GGUF_RULE_OVERLAP, -EINVAL, gguf_tensor_place(tensor),
+                   "its data at byte %" PRIu64 " overlap those of tensor %s, bytes %" PRIu64
+                   " to %" PRIu64,
+                   tensor->file_offset, gguf_quote(furthest->name).text, furthest->file_offset,
+                   end_of(furthest));
     else if (gap > 0 && is_end_known)
-        gguf_note(report, end_of(furthest),
+        gguf_note(report, GGUF_RULE_UNUSED_BYTES, gguf_at(end_of(furthest)),
                   "%" PRIu64 " bytes between tensors %s and %s belong to no tensor", gap,
                   gguf_quote(furthest->name).text, gguf_quote(tensor->name).text);
 }
@@ -192,10 +192,9 @@ static void set_extents(const struct gguf_model *model, const struct gguf_tensor
             tensor->extent_bytes =
                 (next ? next->file_offset : file->end_offset) - tensor->file_offset;
         if (!tensor->type && next && tensor->extent_bytes == 0)
-            gguf_error(report, -EINVAL, next->info_offset,
-                       "tensor %s: its data at byte %" PRIu64 " start where those of tensor %s do",
-                       gguf_quote(next->name).text, next->file_offset,
-                       gguf_quote(tensor->name).text);
+            gguf_error(report, GGUF_RULE_OVERLAP, -EINVAL, gguf_tensor_place(next),
+                       "its data at byte %" PRIu64 " start where those of tensor %s do",
+                       next->file_offset, gguf_quote(tensor->name).text);
         next = tensor;
     }
 }
@@ -238,7 +237,7 @@ static int check_overlaps(const struct gguf_model *model, struct gguf_report *re
     uint64_t end;
 
     if (!order)
-        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     for (uint64_t start = 0; start < model->n_tensors; start = end) {
         const uint32_t file_index = order[start]->file_index;
 

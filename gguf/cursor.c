@@ -164,50 +164,51 @@ int gguf_cursor_skip_strings(struct gguf_cursor *cursor, uint64_t n)
 }
 
 /* Report any failure other than the end of the bytes. */
-static int fail_source(const struct gguf_cursor *cursor, uint64_t offset, const char *place,
+static int fail_source(const struct gguf_cursor *cursor, uint64_t offset, struct gguf_place place,
                        const char *what, struct gguf_report *report)
 {
     switch (cursor->failure) {
     case -E2BIG:
-        return gguf_error(report, -E2BIG, offset,
-                          "%s: with %s the metadata take over %" PRIu64
+        return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG, gguf_moved(place, offset),
+                          "with %s the metadata take over %" PRIu64
                           " bytes, the limit for all files of a model",
-                          place, what, GGUF_MAX_HEADER_BYTES);
+                          what, GGUF_MAX_HEADER_BYTES);
     case -EFBIG:
-        return gguf_error(report, -EFBIG, offset,
-                          "%s: with %s over %" PRIu64
+        return gguf_error(report, GGUF_RULE_METADATA_HOLES, -EFBIG, gguf_moved(place, offset),
+                          "with %s over %" PRIu64
                           " bytes of the metadata are holes of a sparse file, the limit "
                           "(unfinished download? \"cp --sparse=never\" fills holes)",
-                          place, what, GGUF_MAX_HEADER_HOLE_BYTES);
+                          what, GGUF_MAX_HEADER_HOLE_BYTES);
     case -EAGAIN:
-        return gguf_error(report, -ENODATA, offset,
-                          "%s: %s is not there yet; all metadata must be there (unfinished "
+        return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, gguf_moved(place, offset),
+                          "%s is not there yet; all metadata must be there (unfinished "
                           "download?)",
-                          place, what);
+                          what);
     case -EIO:
-        return gguf_error(report, -EIO, offset,
-                          "%s: %s cannot be read: the file has just become shorter, or its disk "
+        return gguf_error(report, GGUF_RULE_READ, -EIO, gguf_moved(place, offset),
+                          "%s cannot be read: the file has just become shorter, or its disk "
                           "fails",
-                          place, what);
+                          what);
     default:
-        return gguf_error(report, cursor->failure, offset, "%s: %s: %s", place, what,
+        return gguf_error(report, cursor->failure == -ENOMEM ? GGUF_RULE_MEMORY : GGUF_RULE_READ,
+                          cursor->failure, gguf_moved(place, offset), "%s: %s", what,
                           strerror(-cursor->failure));
     }
 }
 
-int gguf_cursor_fail(const struct gguf_cursor *cursor, const char *place, const char *what,
+int gguf_cursor_fail(const struct gguf_cursor *cursor, struct gguf_place place, const char *what,
                      struct gguf_report *report)
 {
     if (cursor->failure != -ENODATA)
         return fail_source(cursor, cursor->offset, place, what, report);
-    return gguf_error(report, -ENODATA, cursor->offset,
-                      "%s: the file ends inside %s: %" PRIu64
-                      " bytes are left (unfinished download?)",
-                      place, what, gguf_cursor_left(cursor));
+    return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA,
+                      gguf_moved(place, cursor->offset),
+                      "the file ends inside %s: %" PRIu64 " bytes are left (unfinished download?)",
+                      what, gguf_cursor_left(cursor));
 }
 
-int gguf_cursor_fail_string(const struct gguf_cursor *cursor, const char *place, const char *what,
-                            struct gguf_report *report)
+int gguf_cursor_fail_string(const struct gguf_cursor *cursor, struct gguf_place place,
+                            const char *what, struct gguf_report *report)
 {
     struct gguf_cursor at_length = *cursor;
     uint64_t length_bytes = 0;
@@ -216,8 +217,9 @@ int gguf_cursor_fail_string(const struct gguf_cursor *cursor, const char *place,
         return fail_source(cursor, cursor->offset, place, what, report);
     if (gguf_cursor_length(&at_length, &length_bytes) < 0)
         return gguf_cursor_fail(cursor, place, "a string's length", report);
-    return gguf_error(report, -ENODATA, cursor->offset,
-                      "%s: %s has a length of %" PRIu64 " bytes, but only %" PRIu64
+    return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA,
+                      gguf_moved(place, cursor->offset),
+                      "%s has a length of %" PRIu64 " bytes, but only %" PRIu64
                       " are left of the file (unfinished download?)",
-                      place, what, length_bytes, gguf_cursor_left(&at_length));
+                      what, length_bytes, gguf_cursor_left(&at_length));
 }

@@ -66,14 +66,14 @@ int gguf_cursor_string(struct gguf_cursor *cursor, struct gguf_string *string);
 int gguf_cursor_skip_strings(struct gguf_cursor *cursor, uint64_t n);
 
 /*
- * Report that `what`, a part of `place` ("key \"a\""), cannot be read, and the cause. Call it after
- * one of the functions above has failed. Returns a negative errno.
+ * Report that `what`, a part of `place`, cannot be read, and the cause. The finding's offset is the
+ * cursor's. Call it after one of the functions above has failed. Returns a negative errno.
  */
-int gguf_cursor_fail(const struct gguf_cursor *cursor, const char *place, const char *what,
+int gguf_cursor_fail(const struct gguf_cursor *cursor, struct gguf_place place, const char *what,
                      struct gguf_report *report);
 
 /* The same for a string, after gguf_cursor_string() failed. */
-int gguf_cursor_fail_string(const struct gguf_cursor *cursor, const char *place, const char *what,
-                            struct gguf_report *report);
+int gguf_cursor_fail_string(const struct gguf_cursor *cursor, struct gguf_place place,
+                            const char *what, struct gguf_report *report);
 
 #endif

@@ -202,8 +202,7 @@ int gguf_edit_check_type(const struct gguf_model *model, struct gguf_string key,
     if (row < 0 || is_of_kind(value, standard_keys[row].kind) ||
         (there && have_same_type(&there->value, value)))
         return 0;
-    return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
-                      "key %s: an edit gives it the type %s, the GGUF specification wants %s",
-                      gguf_quote(key).text, gguf_edit_type_name(value->type),
-                      kind_names[standard_keys[row].kind]);
+    return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_key(key, GGUF_NO_OFFSET),
+                      "an edit gives it the type %s, the GGUF specification wants %s",
+                      gguf_edit_type_name(value->type), kind_names[standard_keys[row].kind]);
 }

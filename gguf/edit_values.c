@@ -36,8 +36,8 @@ struct job {
 };
 
 #define REFUSE(job, format, ...)                                                                   \
-    gguf_error((job)->report, -EINVAL, GGUF_NO_OFFSET, "key %s: " format,                          \
-               gguf_quote((job)->edit->key).text, __VA_ARGS__)
+    gguf_error((job)->report, GGUF_RULE_EDIT, -EINVAL,                                             \
+               gguf_at_key((job)->edit->key, GGUF_NO_OFFSET), format, __VA_ARGS__)
 
 static struct gguf_quoted quote(const char *text)
 {
@@ -187,7 +187,7 @@ static int put(struct job *job, const void *bytes, size_t n_bytes)
         uint8_t *grown = gguf_grow(edit->data, &job->room_bytes, edit->data_bytes + n_bytes, 1);
 
         if (!grown)
-            return gguf_error(job->report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+            return gguf_system_error(job->report, -ENOMEM, GGUF_NO_PLACE);
         edit->data = grown;
     }
     if (n_bytes > 0)
@@ -418,13 +418,15 @@ int gguf_edit_parse_json(const char *text, size_t length_bytes, const char *plac
 
     *json = NULL;
     if (has_nul(text, length_bytes)) {
-        gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s: the JSON holds a NUL", place);
+        gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_part(place, GGUF_NO_OFFSET),
+                   "the JSON holds a NUL");
         return -EINVAL;
     }
     *json = cJSON_ParseWithOpts(text, &end, 1);
     if (*json)
         return 0;
-    gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s: not JSON from character %td on: %s", place,
-               end - text + 1, *end ? quote(end).text : "it ends there");
+    gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_part(place, GGUF_NO_OFFSET),
+               "not JSON from character %td on: %s", end - text + 1,
+               *end ? quote(end).text : "it ends there");
     return -EINVAL;
 }

@@ -17,7 +17,7 @@ static struct gguf_string string_of(const char *text)
 
 static int fail_memory(struct gguf_report *report)
 {
-    return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+    return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
 }
 
 /* ---- the list ---- */
@@ -25,16 +25,15 @@ static int fail_memory(struct gguf_report *report)
 static int check_key(struct gguf_string key, struct gguf_report *report)
 {
     if (key.length_bytes == 0)
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "an edit has no key");
+        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, GGUF_NO_PLACE, "an edit has no key");
     if (key.length_bytes > GGUF_MAX_KEY_BYTES)
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
-                          "key %s: its name has %" PRIu64 " bytes, the limit is %d",
-                          gguf_quote(key).text, key.length_bytes, GGUF_MAX_KEY_BYTES);
+        return gguf_error(report, GGUF_RULE_NAME_LENGTH, -EINVAL, gguf_at_key(key, GGUF_NO_OFFSET),
+                          "its name has %" PRIu64 " bytes, the limit is %d", key.length_bytes,
+                          GGUF_MAX_KEY_BYTES);
     if (key.length_bytes >= 6 && memcmp(key.data, "split.", 6) == 0)
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
-                          "key %s: keys that begin with split. say which files are shards of one "
-                          "model and cannot be edited",
-                          gguf_quote(key).text);
+        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_key(key, GGUF_NO_OFFSET),
+                          "keys that begin with split. say which files are shards of one "
+                          "model and cannot be edited");
     return 0;
 }
 
@@ -66,8 +65,8 @@ int gguf_edits_set(struct gguf_edits *edits, const char *text, struct gguf_repor
     int result;
 
     if (!colon)
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s is not of the form KEY=TYPE:VALUE",
-                          gguf_quote(string_of(text)).text);
+        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, GGUF_NO_PLACE,
+                          "%s is not of the form KEY=TYPE:VALUE", gguf_quote(string_of(text)).text);
     result = add(edits, (struct gguf_string){text, (uint64_t)(equals - text)}, &edit, report);
     if (result < 0)
         return result;
@@ -93,10 +92,9 @@ static int open_object(const cJSON *member, struct gguf_string *type, const cJSO
 
     *value = cJSON_GetObjectItemCaseSensitive(member, "value");
     if (!cJSON_IsString(type_member) || !*value || cJSON_GetArraySize(member) != 2)
-        return gguf_error(
-            report, -EINVAL, GGUF_NO_OFFSET,
-            "key %s: an object must have a \"type\" and a \"value\", and nothing else",
-            gguf_quote(string_of(member->string)).text);
+        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL,
+                          gguf_at_key(string_of(member->string), GGUF_NO_OFFSET),
+                          "an object must have a \"type\" and a \"value\", and nothing else");
     *type = string_of(type_member->valuestring);
     return 0;
 }
@@ -110,8 +108,9 @@ static int add_member(struct gguf_edits *edits, const cJSON *member, struct gguf
 
     for (const cJSON *other = member->next; other; other = other->next) {
         if (strcmp(other->string, member->string) == 0)
-            return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "key %s: the file has it twice",
-                              gguf_quote(string_of(member->string)).text);
+            return gguf_error(report, GGUF_RULE_EDIT, -EINVAL,
+                              gguf_at_key(string_of(member->string), GGUF_NO_OFFSET),
+                              "the file has it twice");
     }
     if (cJSON_IsNull(member))
         return gguf_edits_unset(edits, member->string, report);
@@ -131,8 +130,8 @@ int gguf_edits_add_json(struct gguf_edits *edits, const char *json, size_t lengt
     if (result < 0)
         return result;
     if (!cJSON_IsObject(object))
-        result =
-            gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s: the JSON is not an object", place);
+        result = gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_part(place, GGUF_NO_OFFSET),
+                            "the JSON is not an object");
     for (member = object->child; result == 0 && member; member = member->next)
         result = add_member(edits, member, report);
     cJSON_Delete(object);
@@ -174,9 +173,9 @@ static int set(const struct gguf_edit *edit, struct gguf_model *model, struct gg
     }
     key = (struct gguf_key *)(uintptr_t)gguf_find_key(model, edit->key.data);
     if (!key && model->n_keys == GGUF_MAX_KEYS)
-        return gguf_error(report, -E2BIG, GGUF_NO_OFFSET,
-                          "key %s: cannot be added, the model has %d keys, which is the limit",
-                          gguf_quote(edit->key).text, GGUF_MAX_KEYS);
+        return gguf_error(report, GGUF_RULE_EDIT, -E2BIG, gguf_at_key(edit->key, GGUF_NO_OFFSET),
+                          "cannot be added, the model has %d keys, which is the limit",
+                          GGUF_MAX_KEYS);
     if (!key && gguf_add_key(model, edit->key.data, value) < 0)
         return fail_memory(report);
     if (!key)
@@ -200,9 +199,9 @@ int gguf_edits_apply(const struct gguf_edits *edits, struct gguf_model *model,
         if (!edit->is_unset)
             result = set(edit, model, report);
         else if (gguf_remove_key(model, edit->key.data) < 0)
-            result = gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
-                                "key %s: cannot be removed, there is no such key",
-                                gguf_quote(edit->key).text);
+            result =
+                gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_key(edit->key, GGUF_NO_OFFSET),
+                           "cannot be removed, there is no such key");
     }
     if (result < 0)
         return result;

@@ -14,12 +14,12 @@ static int open_file(struct gguf_source *source, const char *path, struct gguf_r
     /* O_NONBLOCK: a FIFO by that name must not hang us before we know that it is one. */
     source->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (source->descriptor < 0 || fstat(source->descriptor, &status) < 0)
-        return gguf_error(report, -errno, GGUF_NO_OFFSET, "%s", strerror(errno));
+        return gguf_system_error(report, -errno, GGUF_NO_PLACE);
     if (S_ISDIR(status.st_mode))
-        return gguf_error(report, -EISDIR, GGUF_NO_OFFSET,
+        return gguf_error(report, GGUF_RULE_NOT_A_FILE, -EISDIR, GGUF_NO_PLACE,
                           "is a directory; name the model file in it (the model comes first)");
     if (!S_ISREG(status.st_mode))
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+        return gguf_error(report, GGUF_RULE_NOT_A_FILE, -EINVAL, GGUF_NO_PLACE,
                           "is not a regular file, so it cannot be mapped into memory");
     source->size_bytes = (uint64_t)status.st_size;
     return 0;
@@ -35,8 +35,9 @@ static int open_whole(struct gguf_source *source, const char *path, struct gguf_
         return result;
     mapping = mmap(NULL, source->size_bytes, PROT_READ, MAP_PRIVATE, source->descriptor, 0);
     if (mapping == MAP_FAILED)
-        return gguf_error(report, -errno, GGUF_NO_OFFSET, "cannot map %ju bytes into memory: %s",
-                          (uintmax_t)source->size_bytes, strerror(errno));
+        return gguf_error(report, GGUF_RULE_OPEN, -errno, GGUF_NO_PLACE,
+                          "cannot map %ju bytes into memory: %s", (uintmax_t)source->size_bytes,
+                          strerror(errno));
     source->mapping = mapping;
     return 0;
 }

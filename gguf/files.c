@@ -8,7 +8,7 @@
 
 static int out_of_memory(struct gguf_report *report)
 {
-    return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+    return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
 }
 
 /* Open a shard that was not named. Return 0, or -ENOMEM; other errors are noted in `shard`. */
@@ -24,6 +24,7 @@ static int open_shard(const char *path, uint32_t number, const struct gguf_open_
         gguf_source_open(shard->path, options && options->partial, &shard->file, &report);
     if (shard->error == 0)
         return 0;
+    shard->rule = report.first_error.rule;
     shard->reason = strdup(report.first_error.message);
     return shard->reason ? 0 : -ENOMEM;
 }

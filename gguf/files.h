@@ -23,6 +23,7 @@ struct gguf_opened_file {
     struct gguf_source file; /* all zero if it is not open or was taken over */
     char *path;              /* for messages; owned */
     int error;               /* negative errno of the opening, or 0 */
+    enum gguf_rule rule;     /* of the error */
     char *reason;            /* message that goes with the error; owned */
 };
 

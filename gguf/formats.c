@@ -58,42 +58,53 @@ static bool probe_zeros(const struct gguf_start *start)
 
 /* Files that are not models, recognized by a magic at `offset` or by a probe. */
 static const struct lookalike {
+    enum gguf_rule rule;
     const char *advice;
     const char *magic;
     size_t offset;
     bool (*probe)(const struct gguf_start *start);
 } lookalikes[] = {
-    {"is a Git LFS pointer, not the model itself; run \"git lfs pull\" in its repository, or "
+    {GGUF_RULE_NOT_DOWNLOADED,
+     "is a Git LFS pointer, not the model itself; run \"git lfs pull\" in its repository, or "
      "download the file from the model's page",
      "version https://git-lfs.github.com/spec/", 0, NULL},
-    {"is a web page, not a model; the download saved the page instead of the file (wrong link, or "
+    {GGUF_RULE_NOT_DOWNLOADED,
+     "is a web page, not a model; the download saved the page instead of the file (wrong link, or "
      "a login is needed)",
      NULL, 0, probe_html},
-    {"is a safetensors file, not GGUF; llama.cpp's convert_hf_to_gguf.py makes a GGUF of it", NULL,
+    {GGUF_RULE_NOT_CONVERTED,
+     "is a safetensors file, not GGUF; llama.cpp's convert_hf_to_gguf.py makes a GGUF of it", NULL,
      0, probe_safetensors},
-    {"is a Python pickle, the format of old PyTorch files, not GGUF; llama.cpp's "
+    {GGUF_RULE_NOT_CONVERTED,
+     "is a Python pickle, the format of old PyTorch files, not GGUF; llama.cpp's "
      "convert_hf_to_gguf.py makes a GGUF of the checkpoint that it belongs to",
      NULL, 0, probe_pickle},
-    {"is a ZIP or PyTorch file without its directory, which is at the end (unfinished download?)",
+    {GGUF_RULE_ZIP,
+     "is a ZIP or PyTorch file without its directory, which is at the end (unfinished download?)",
      "PK\x03\x04", 0, NULL},
-    {"is a program without a model in it; a llamafile has a ZIP directory at its end (unfinished "
+    {GGUF_RULE_ZIP,
+     "is a program without a model in it; a llamafile has a ZIP directory at its end (unfinished "
      "download?)",
      "MZ", 0, NULL},
-    {"is a program without a model in it; a llamafile has a ZIP directory at its end (unfinished "
+    {GGUF_RULE_ZIP,
+     "is a program without a model in it; a llamafile has a ZIP directory at its end (unfinished "
      "download?)",
      "\x7f"
      "ELF",
      0, NULL},
-    {"is compressed with gzip; unpack it first (gunzip)", "\x1f\x8b", 0, NULL},
-    {"is compressed with Zstandard; unpack it first (unzstd)", "\x28\xb5\x2f\xfd", 0, NULL},
-    {"is compressed with xz; unpack it first (unxz)",
+    {GGUF_RULE_PACKED, "is compressed with gzip; unpack it first (gunzip)", "\x1f\x8b", 0, NULL},
+    {GGUF_RULE_PACKED, "is compressed with Zstandard; unpack it first (unzstd)", "\x28\xb5\x2f\xfd",
+     0, NULL},
+    {GGUF_RULE_PACKED, "is compressed with xz; unpack it first (unxz)",
      "\xfd"
      "7zXZ",
      0, NULL},
-    {"is compressed with bzip2; unpack it first (bunzip2)", "BZh", 0, NULL},
-    {"is a tar archive; unpack it first (tar -xf) and name the model in it", "ustar", 257, NULL},
-    {"is a JSON file, not a model", "{", 0, NULL},
-    {"starts with zeros: the download reserved the space, but the data never came", NULL, 0,
+    {GGUF_RULE_PACKED, "is compressed with bzip2; unpack it first (bunzip2)", "BZh", 0, NULL},
+    {GGUF_RULE_PACKED, "is a tar archive; unpack it first (tar -xf) and name the model in it",
+     "ustar", 257, NULL},
+    {GGUF_RULE_NOT_A_MODEL, "is a JSON file, not a model", "{", 0, NULL},
+    {GGUF_RULE_NOT_DOWNLOADED,
+     "starts with zeros: the download reserved the space, but the data never came", NULL, 0,
      probe_zeros},
 };
 
@@ -122,14 +133,15 @@ int gguf_refuse_format(const struct gguf_start *start, struct gguf_report *repor
     char magic[4 * 4 + 1] = "";
 
     if (start->n_bytes == 0)
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "is an empty file");
+        return gguf_error(report, GGUF_RULE_EMPTY_FILE, -EINVAL, GGUF_NO_PLACE, "is an empty file");
     for (size_t i = 0; i < COUNT(lookalikes); i++) {
         if (matches(start, &lookalikes[i]))
-            return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s", lookalikes[i].advice);
+            return gguf_error(report, lookalikes[i].rule, -EINVAL, GGUF_NO_PLACE, "%s",
+                              lookalikes[i].advice);
     }
     for (size_t i = 0; i < 4 && i < start->n_bytes; i++)
         sprintf(magic + 3 * i, " %02x", start->bytes[i]);
-    return gguf_error(report, -EINVAL, start->file_offset,
+    return gguf_error(report, GGUF_RULE_NOT_A_MODEL, -EINVAL, gguf_at(start->file_offset),
                       "not a GGUF file: it starts with%s instead of 47 47 55 46 (\"GGUF\")%s",
                       magic, start->n_bytes < 4 ? " and ends there (unfinished download?)" : "");
 }

@@ -19,7 +19,7 @@ static int set_range(struct gguf_source *source, uint64_t start_offset, uint64_t
     source->start_offset = start_offset;
     source->end_offset = end_offset;
     if (gguf_header_leave_out(&source->header, 0, start_offset) < 0)
-        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     return 0;
 }
 
@@ -32,12 +32,12 @@ int gguf_locate_range(struct gguf_source *source, const struct gguf_open_options
     if (offset == 0 && size_bytes == 0)
         return 0;
     if (offset >= source->size_bytes)
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+        return gguf_error(report, GGUF_RULE_RANGE, -EINVAL, GGUF_NO_PLACE,
                           "-o offset=%" PRIu64 ": the file ends at byte %" PRIu64, offset,
                           source->size_bytes);
     if (size_bytes > 0 &&
         (__builtin_add_overflow(offset, size_bytes, &end) || end > source->end_offset))
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+        return gguf_error(report, GGUF_RULE_RANGE, -EINVAL, GGUF_NO_PLACE,
                           "-o size=%" PRIu64 ": only %" PRIu64 " bytes are left from byte %" PRIu64
                           " to the end of the file",
                           size_bytes, source->size_bytes - offset, offset);
@@ -95,7 +95,7 @@ static int is_model(const struct gguf_source *source, struct candidate *candidat
         return result;
     result = has_start_of_model(source, candidate);
     if (result < 0)
-        gguf_error(report, result, candidate->offset, "ZIP member %s: %s",
+        gguf_error(report, GGUF_RULE_READ, result, gguf_at(candidate->offset), "ZIP member %s: %s",
                    gguf_quote(member->name).text, strerror(-result));
     return result;
 }
@@ -125,7 +125,7 @@ static const char *adjective_of(const struct candidate *candidate)
 static int refuse_several(const struct search *search, struct gguf_report *report)
 {
     const int result =
-        gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+        gguf_error(report, GGUF_RULE_SEVERAL_MODELS, -EINVAL, GGUF_NO_PLACE,
                    "holds %" PRIu64 " models in a ZIP file; choose one with -o offset=BYTES,size="
                    "BYTES",
                    search->n);
@@ -134,11 +134,13 @@ static int refuse_several(const struct search *search, struct gguf_report *repor
         const struct candidate *candidate = &search->list[i];
 
         if (candidate->member.packing == GGUF_ZIP_STORED)
-            gguf_note(report, GGUF_NO_OFFSET, "%s: -o offset=%" PRIu64 ",size=%" PRIu64,
+            gguf_note(report, GGUF_RULE_SEVERAL_MODELS, GGUF_NO_PLACE,
+                      "%s: -o offset=%" PRIu64 ",size=%" PRIu64,
                       gguf_quote(candidate->member.name).text, candidate->offset,
                       candidate->member.size_bytes);
         else
-            gguf_note(report, GGUF_NO_OFFSET, "%s: %s, so it must be unpacked first (unzip)",
+            gguf_note(report, GGUF_RULE_SEVERAL_MODELS, GGUF_NO_PLACE,
+                      "%s: %s, so it must be unpacked first (unzip)",
                       gguf_quote(candidate->member.name).text, adjective_of(candidate));
     }
     return result;
@@ -150,7 +152,7 @@ static int choose(struct gguf_source *source, const struct gguf_zip *zip,
     const struct candidate *only = &search->list[0];
 
     if (search->n == 0)
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+        return gguf_error(report, GGUF_RULE_NOT_CONVERTED, -EINVAL, GGUF_NO_PLACE,
                           "is or ends with a ZIP file of %" PRIu64
                           " members, but none of them is a model (a PyTorch file must be converted "
                           "first, with llama.cpp's convert_hf_to_gguf.py)",
@@ -158,7 +160,7 @@ static int choose(struct gguf_source *source, const struct gguf_zip *zip,
     if (search->n > 1)
         return refuse_several(search, report);
     if (only->member.packing != GGUF_ZIP_STORED)
-        return gguf_error(report, -EINVAL, only->member.entry_offset,
+        return gguf_error(report, GGUF_RULE_PACKED, -EINVAL, gguf_at(only->member.entry_offset),
                           "ZIP member %s is %s, so it cannot be read in place; unpack it first "
                           "(unzip)",
                           gguf_quote(only->member.name).text, adjective_of(only));

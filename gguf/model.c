@@ -86,15 +86,15 @@ int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value v
     return 0;
 }
 
-int gguf_add_name_bytes(struct gguf_model *model, uint64_t n_bytes, const char *place,
-                        uint64_t offset, struct gguf_report *report)
+int gguf_add_name_bytes(struct gguf_model *model, uint64_t n_bytes, struct gguf_place place,
+                        struct gguf_report *report)
 {
     if (n_bytes > GGUF_MAX_NAMES_BYTES - model->names_bytes)
-        return gguf_error(report, -E2BIG, offset,
-                          "%s: with its name, of %" PRIu64
+        return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG, place,
+                          "with its name, of %" PRIu64
                           " bytes, the names of all keys and tensors take over %" PRIu64
                           " bytes, the limit",
-                          place, n_bytes, GGUF_MAX_NAMES_BYTES);
+                          n_bytes, GGUF_MAX_NAMES_BYTES);
     model->names_bytes += n_bytes;
     return 0;
 }

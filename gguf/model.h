@@ -161,8 +161,19 @@ void *gguf_model_alloc(struct gguf_model *model, size_t n_bytes);
 int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value value);
 
 /* Count the bytes of another name. Returns 0, or -E2BIG beyond GGUF_MAX_NAMES_BYTES. */
-int gguf_add_name_bytes(struct gguf_model *model, uint64_t n_bytes, const char *place,
-                        uint64_t offset, struct gguf_report *report);
+int gguf_add_name_bytes(struct gguf_model *model, uint64_t n_bytes, struct gguf_place place,
+                        struct gguf_report *report);
+
+/* Return the place of a key, or of a tensor's entry in the table of tensors. */
+static inline struct gguf_place gguf_key_place(const struct gguf_key *key)
+{
+    return gguf_at_key(key->name, key->file_offset);
+}
+
+static inline struct gguf_place gguf_tensor_place(const struct gguf_tensor *tensor)
+{
+    return gguf_at_tensor(tensor->name, tensor->info_offset);
+}
 
 /* Return the path to set in a report for findings about that file of the model. */
 const char *gguf_path_to_report(const struct gguf_model *model, uint32_t file_index);

@@ -33,9 +33,8 @@ static bool read_shape(const struct gguf_key *key, struct gguf_shape *shape,
 
     if (key->value.type != GGUF_ARRAY || !is_integer(array->element_type) ||
         array->n_elements == 0 || array->n_elements > GGUF_MAX_DIMS) {
-        gguf_note(report, key->file_offset,
-                  "key %s: is ignored: a shape is an array of 1 to %d integers",
-                  gguf_quote(key->name).text, GGUF_MAX_DIMS);
+        gguf_warning(report, GGUF_RULE_ORIGINAL_SHAPE, gguf_key_place(key),
+                     "is ignored: a shape is an array of 1 to %d integers", GGUF_MAX_DIMS);
         return false;
     }
     cursor = gguf_array_begin(array);
@@ -62,10 +61,9 @@ static bool fits(const struct gguf_key *key, const struct gguf_shape *shape,
     }
     if (is_empty ? tensor->n_elements == 0 : !is_too_large && n_elements == tensor->n_elements)
         return true;
-    gguf_note(report, key->file_offset,
-              "key %s: is ignored: the shape does not have the %" PRIu64
-              " elements that the tensor has",
-              gguf_quote(key->name).text, tensor->n_elements);
+    gguf_warning(report, GGUF_RULE_ORIGINAL_SHAPE, gguf_key_place(key),
+                 "is ignored: the shape does not have the %" PRIu64 " elements that the tensor has",
+                 tensor->n_elements);
     return false;
 }
 
@@ -104,8 +102,8 @@ static void find_shape(const struct gguf_model *model, const struct gguf_tensor 
         return;
     found = bsearch(&tensor_name, sorted, model->n_tensors, sizeof *sorted, compare_to_name);
     if (!found)
-        gguf_note(report, key->file_offset, "key %s: there is no such tensor",
-                  gguf_quote(key->name).text);
+        gguf_warning(report, GGUF_RULE_ORIGINAL_SHAPE, gguf_key_place(key),
+                     "there is no such tensor");
     else if (read_shape(key, &shape, report) && fits(key, &shape, *found, report))
         shapes[*found - model->tensors] = shape;
 }

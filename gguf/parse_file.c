@@ -20,7 +20,8 @@ static int read_start(struct gguf_source *file, struct gguf_start *start,
     if (start->n_bytes == 0)
         return 0;
     start->bytes = gguf_cursor_take(&cursor, start->n_bytes);
-    return start->bytes ? 0 : gguf_cursor_fail(&cursor, "header", "its start", report);
+    return start->bytes ? 0
+                        : gguf_cursor_fail(&cursor, gguf_at_part("header", 0), "its start", report);
 }
 
 /* Find the format. Unless the user says where the model is, it may be inside a ZIP file. */
@@ -69,7 +70,7 @@ int gguf_parse_file(struct gguf_source *file, const struct gguf_open_options *op
     if (!made || !made->files) {
         gguf_close(made);
         gguf_source_close(file);
-        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     }
     made->alignment_bytes = GGUF_DEFAULT_ALIGNMENT;
     made->files[0] = *file;

@@ -39,12 +39,12 @@ static int check_count(struct gguf_report *report, const struct gguf_cursor *cur
                        uint64_t limit, uint64_t smallest_bytes, const char *what)
 {
     if (count > limit && count <= gguf_cursor_left(cursor) / smallest_bytes)
-        return gguf_error(report, -E2BIG, cursor->offset,
+        return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG, gguf_at(cursor->offset),
                           "the header says that there are %" PRIu64 " %s, the limit is %" PRIu64,
                           count, what, limit);
     if (count <= gguf_cursor_left(cursor) / smallest_bytes)
         return 0;
-    return gguf_error(report, -ENODATA, cursor->offset,
+    return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, gguf_at(cursor->offset),
                       "the header says that there are %" PRIu64 " %s, but the %" PRIu64
                       " bytes after it hold at most %" PRIu64 " (unfinished download?)",
                       count, what, gguf_cursor_left(cursor),
@@ -59,13 +59,13 @@ static int parse_header(struct gguf_cursor *cursor, struct header *header,
 
     gguf_cursor_skip(cursor, sizeof magic); /* by the probe */
     if (gguf_cursor_u32(cursor, &header->version) < 0)
-        return gguf_cursor_fail(cursor, "header", "the version", report);
+        return gguf_cursor_fail(cursor, gguf_at_part("header", 0), "the version", report);
     if (bswap_32(header->version) == LAST_VERSION) {
         header->version = LAST_VERSION;
         cursor->encoding.big_endian = true;
     }
     if (header->version < 1 || header->version > LAST_VERSION)
-        return gguf_error(report, -EINVAL, sizeof magic,
+        return gguf_error(report, GGUF_RULE_VERSION, -EINVAL, gguf_at(sizeof magic),
                           "GGUF version %" PRIu32
                           " is unknown (known are 1 to %u, big-endian only %u)",
                           header->version, LAST_VERSION, LAST_VERSION);
@@ -74,7 +74,8 @@ static int parse_header(struct gguf_cursor *cursor, struct header *header,
     cursor->encoding.length_bytes = (uint8_t)length_bytes;
     if (gguf_cursor_length(cursor, &header->n_tensors) < 0 ||
         gguf_cursor_length(cursor, &header->n_keys) < 0)
-        return gguf_cursor_fail(cursor, "header", "the counts of tensors and keys", report);
+        return gguf_cursor_fail(cursor, gguf_at_part("header", 0), "the counts of tensors and keys",
+                                report);
 
     /* A key of no bytes with a value of one; a tensor with neither name nor dimensions. */
     result =
@@ -86,7 +87,7 @@ static int parse_header(struct gguf_cursor *cursor, struct header *header,
 }
 
 /* Read the name of an entry. It stays in the header. */
-static int parse_name(struct gguf_cursor *cursor, struct gguf_model *model, const char *place,
+static int parse_name(struct gguf_cursor *cursor, struct gguf_model *model, struct gguf_place place,
                       uint64_t limit_bytes, struct gguf_string *name, struct gguf_report *report)
 {
     const uint64_t offset = cursor->offset;
@@ -94,17 +95,17 @@ static int parse_name(struct gguf_cursor *cursor, struct gguf_model *model, cons
     if (gguf_cursor_string(cursor, name) < 0)
         return gguf_cursor_fail_string(cursor, place, "its name", report);
     if (name->length_bytes > limit_bytes)
-        return gguf_error(report, -EINVAL, offset,
-                          "%s: its name %s has %" PRIu64 " bytes, the limit is %" PRIu64, place,
+        return gguf_error(report, GGUF_RULE_NAME_LENGTH, -EINVAL, gguf_moved(place, offset),
+                          "its name %s has %" PRIu64 " bytes, the limit is %" PRIu64,
                           gguf_quote(*name).text, name->length_bytes, limit_bytes);
-    return gguf_add_name_bytes(model, name->length_bytes, place, offset, report);
+    return gguf_add_name_bytes(model, name->length_bytes, gguf_moved(place, offset), report);
 }
 
-static int parse_key(struct gguf_cursor *cursor, struct gguf_model *model, const char *place,
+static int parse_key(struct gguf_cursor *cursor, struct gguf_model *model, struct gguf_place place,
                      struct gguf_report *report)
 {
     struct gguf_key *key = &model->keys[model->n_keys];
-    char value_place[256];
+    struct gguf_place value_place;
     uint64_t offset;
     uint32_t type;
     int result;
@@ -115,14 +116,14 @@ static int parse_key(struct gguf_cursor *cursor, struct gguf_model *model, const
         return result;
     model->n_keys++;
 
-    snprintf(value_place, sizeof value_place, "key %s", gguf_quote(key->name).text);
+    value_place = gguf_key_place(key);
     offset = cursor->offset;
     if (gguf_cursor_u32(cursor, &type) < 0)
         return gguf_cursor_fail(cursor, value_place, "its value type", report);
     if (!gguf_value_type_name(type))
-        return gguf_error(report, -EINVAL, offset,
-                          "%s: value type %" PRIu32 " is unknown (the last known is %d)",
-                          value_place, type, GGUF_N_VALUE_TYPES - 1);
+        return gguf_error(report, GGUF_RULE_VALUE_TYPE, -EINVAL, gguf_moved(value_place, offset),
+                          "value type %" PRIu32 " is unknown (the last known is %d)", type,
+                          GGUF_N_VALUE_TYPES - 1);
     return gguf_value_read(cursor, type, value_place, &key->value, report);
 }
 
@@ -133,24 +134,23 @@ static int parse_keys(struct gguf_cursor *cursor, const struct header *header,
 
     model->keys = calloc(header->n_keys + 1, sizeof *model->keys);
     if (!model->keys)
-        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%" PRIu64 " keys: %s", header->n_keys,
-                          strerror(ENOMEM));
+        return gguf_system_error(report, -ENOMEM, gguf_at_part("keys", cursor->offset));
     for (uint64_t i = 0; i < header->n_keys; i++) {
         int result;
 
         snprintf(place, sizeof place, "key %" PRIu64 " of %" PRIu64, i + 1, header->n_keys);
-        result = parse_key(cursor, model, place, report);
+        result = parse_key(cursor, model, gguf_at_part(place, cursor->offset), report);
         if (result < 0)
             return result;
     }
     return 0;
 }
 
-static int parse_tensor(struct gguf_cursor *cursor, struct gguf_model *model, const char *place,
-                        struct gguf_report *report)
+static int parse_tensor(struct gguf_cursor *cursor, struct gguf_model *model,
+                        struct gguf_place place, struct gguf_report *report)
 {
     struct gguf_tensor *tensor = &model->tensors[model->n_tensors];
-    char dims_place[256];
+    struct gguf_place dims_place;
     uint64_t offset;
     int result;
 
@@ -161,15 +161,15 @@ static int parse_tensor(struct gguf_cursor *cursor, struct gguf_model *model, co
         return result;
     model->n_tensors++;
 
-    snprintf(dims_place, sizeof dims_place, "tensor %s", gguf_quote(tensor->name).text);
+    dims_place = gguf_tensor_place(tensor);
     offset = cursor->offset;
     if (gguf_cursor_u32(cursor, &tensor->n_dims) < 0)
         return gguf_cursor_fail(cursor, dims_place, "its number of dimensions", report);
     if (tensor->n_dims > GGUF_MAX_DIMS)
-        return gguf_error(report, -EINVAL, offset,
-                          "%s: it has %" PRIu32 " dimensions, the limit "
+        return gguf_error(report, GGUF_RULE_DIMENSIONS, -EINVAL, gguf_moved(dims_place, offset),
+                          "it has %" PRIu32 " dimensions, the limit "
                           "is %d",
-                          dims_place, tensor->n_dims, GGUF_MAX_DIMS);
+                          tensor->n_dims, GGUF_MAX_DIMS);
     for (uint32_t i = 0; i < GGUF_MAX_DIMS; i++) {
         tensor->ne[i] = 1;
         if (i < tensor->n_dims && gguf_cursor_length(cursor, &tensor->ne[i]) < 0)
@@ -189,13 +189,12 @@ static int parse_tensors(struct gguf_cursor *cursor, const struct header *header
 
     model->tensors = calloc(header->n_tensors + 1, sizeof *model->tensors);
     if (!model->tensors)
-        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%" PRIu64 " tensors: %s",
-                          header->n_tensors, strerror(ENOMEM));
+        return gguf_system_error(report, -ENOMEM, gguf_at_part("tensors", cursor->offset));
     for (uint64_t i = 0; i < header->n_tensors; i++) {
         int result;
 
         snprintf(place, sizeof place, "tensor %" PRIu64 " of %" PRIu64, i + 1, header->n_tensors);
-        result = parse_tensor(cursor, model, place, report);
+        result = parse_tensor(cursor, model, gguf_at_part(place, cursor->offset), report);
         if (result < 0)
             return result;
     }
@@ -214,7 +213,8 @@ static int place_tensors(uint64_t header_bytes, struct gguf_model *model,
     uint64_t data_offset;
 
     if (__builtin_add_overflow(header_bytes, mask, &data_offset))
-        return gguf_error(report, -EOVERFLOW, start_offset + header_bytes,
+        return gguf_error(report, GGUF_RULE_TENSOR_OFFSET, -EOVERFLOW,
+                          gguf_at(start_offset + header_bytes),
                           "the header's %" PRIu64 " bytes, rounded up to the alignment %" PRIu64
                           ", are over 2^64",
                           header_bytes, model->alignment_bytes);
@@ -224,15 +224,15 @@ static int place_tensors(uint64_t header_bytes, struct gguf_model *model,
         const uint64_t offset = tensor->file_offset;
 
         if (offset & mask)
-            return gguf_error(report, -EINVAL, tensor->info_offset,
-                              "tensor %s: its offset %" PRIu64
-                              " is not a multiple of the alignment %" PRIu64,
-                              gguf_quote(tensor->name).text, offset, model->alignment_bytes);
+            return gguf_error(report, GGUF_RULE_TENSOR_OFFSET, -EINVAL, gguf_tensor_place(tensor),
+                              "its offset %" PRIu64 " is not a multiple of the alignment %" PRIu64,
+                              offset, model->alignment_bytes);
         if (__builtin_add_overflow(offset, data_offset, &tensor->file_offset))
-            return gguf_error(report, -EOVERFLOW, tensor->info_offset,
-                              "tensor %s: its offset %" PRIu64
-                              " and the start of the data at byte %" PRIu64 " add up to over 2^64",
-                              gguf_quote(tensor->name).text, offset, data_offset);
+            return gguf_error(report, GGUF_RULE_TENSOR_OFFSET, -EOVERFLOW,
+                              gguf_tensor_place(tensor),
+                              "its offset %" PRIu64 " and the start of the data at byte %" PRIu64
+                              " add up to over 2^64",
+                              offset, data_offset);
     }
     return 0;
 }

@@ -1,26 +1,56 @@
 /*
- * Findings: errors and notes about a model file, each with its place in the file.
+ * Findings: errors, warnings and notes about a model file, each with its rule and its place.
  *
  * A parser continues after a finding where it can, so that `ggufs --check` reports all at once. An
- * error makes the file unusable; a note does not.
+ * error makes the file unusable. After a warning, what is read may not be what the model's maker
+ * meant; a note is harmless.
  */
 #ifndef GGUFS_GGUF_REPORT_H
 #define GGUFS_GGUF_REPORT_H
 
+#include "gguf/rules.h"
 #include "gguf/support/strings.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum gguf_severity { GGUF_ERROR, GGUF_NOTE };
+enum gguf_severity { GGUF_ERROR, GGUF_WARNING, GGUF_NOTE };
+
+/* What a finding is about. */
+enum gguf_thing { GGUF_WHOLE_FILE, GGUF_PART, GGUF_A_KEY, GGUF_A_TENSOR };
 
 /* The offset of a finding that has no place in the file. */
 #define GGUF_NO_OFFSET UINT64_MAX
 
+/*
+ * The place of a finding: its message begins with the thing. Names need be valid only until the
+ * finding has been reported.
+ */
+struct gguf_place {
+    enum gguf_thing thing;
+    struct gguf_string name; /* of a key or tensor, any bytes; of a part of the file: "header" */
+    uint64_t file_offset;    /* in bytes from the start of the file, or GGUF_NO_OFFSET */
+};
+
+/* Return a place about which the message says all. */
+struct gguf_place gguf_at(uint64_t file_offset);
+/* Return the place of a part of the file; `name` begins the message. */
+struct gguf_place gguf_at_part(const char *name, uint64_t file_offset);
+struct gguf_place gguf_at_key(struct gguf_string name, uint64_t file_offset);
+struct gguf_place gguf_at_tensor(struct gguf_string name, uint64_t file_offset);
+/* Return the place with another offset. */
+struct gguf_place gguf_moved(struct gguf_place place, uint64_t file_offset);
+
+/* The place of findings about the file as a whole. */
+#define GGUF_NO_PLACE gguf_at(GGUF_NO_OFFSET)
+
 struct gguf_finding {
     enum gguf_severity severity;
+    enum gguf_rule rule;
+    enum gguf_thing thing;
+    struct gguf_string name; /* of the key or tensor; valid during `each`, else empty */
     const char *path;     /* of its file; valid during `each`; NULL: the file that the user named */
-    int code;             /* negative errno; 0 for a note */
+    int code;             /* negative errno; 0 for warnings and notes */
     uint64_t file_offset; /* in bytes from the start of the file, or GGUF_NO_OFFSET */
     char message[768];    /* one line, printable, names quoted by gguf_quote() */
 };
@@ -33,15 +63,22 @@ struct gguf_report {
     const char *path;
 
     size_t n_errors;
-    struct gguf_finding first_error; /* valid if n_errors > 0; its path is not */
+    struct gguf_finding first_error; /* valid if n_errors > 0, without its path and name */
 };
 
 /* Add an error. Returns `code`, so that a parser can write `return gguf_error(...)`. */
-int gguf_error(struct gguf_report *report, int code, uint64_t file_offset, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+int gguf_error(struct gguf_report *report, enum gguf_rule rule, int code, struct gguf_place place,
+               const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* Add an error that has no other text than its code's, strerror(-code). Returns `code`. */
+int gguf_system_error(struct gguf_report *report, int code, struct gguf_place place);
+
+/* Add a warning. */
+void gguf_warning(struct gguf_report *report, enum gguf_rule rule, struct gguf_place place,
+                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Add a note. */
-void gguf_note(struct gguf_report *report, uint64_t file_offset, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void gguf_note(struct gguf_report *report, enum gguf_rule rule, struct gguf_place place,
+               const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -29,9 +29,8 @@ static int read_key(const struct gguf_model *model, const char *name, uint64_t l
     case GGUF_INT32:
     case GGUF_INT64:
         if (key->value.i64 < 0)
-            return gguf_error(report, -EINVAL, key->file_offset,
-                              "key \"%s\": it is %" PRId64 ", which is below 0", name,
-                              key->value.i64);
+            return gguf_error(report, GGUF_RULE_SHARD_KEYS, -EINVAL, gguf_key_place(key),
+                              "it is %" PRId64 ", which is below 0", key->value.i64);
         break;
     case GGUF_UINT8:
     case GGUF_UINT16:
@@ -39,14 +38,13 @@ static int read_key(const struct gguf_model *model, const char *name, uint64_t l
     case GGUF_UINT64:
         break;
     default:
-        return gguf_error(report, -EINVAL, key->file_offset,
-                          "key \"%s\": its type is %s, it must be a whole number", name,
+        return gguf_error(report, GGUF_RULE_SHARD_KEYS, -EINVAL, gguf_key_place(key),
+                          "its type is %s, it must be a whole number",
                           gguf_value_type_name(key->value.type));
     }
     if (key->value.u64 > limit)
-        return gguf_error(report, -EINVAL, key->file_offset,
-                          "key \"%s\": it is %" PRIu64 ", the limit is %" PRIu64, name,
-                          key->value.u64, limit);
+        return gguf_error(report, GGUF_RULE_SHARD_KEYS, -EINVAL, gguf_key_place(key),
+                          "it is %" PRIu64 ", the limit is %" PRIu64, key->value.u64, limit);
     *number = key->value.u64;
     return 1;
 }
@@ -61,15 +59,15 @@ static int read_keys(const struct gguf_model *model, struct shard_number *number
         return result < 0 ? result : 0;
     result = read_key(model, "split.no", GGUF_MAX_SHARDS, &number->no, report);
     if (result == 0)
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+        return gguf_error(report, GGUF_RULE_SHARD_KEYS, -EINVAL, GGUF_NO_PLACE,
                           "is a shard of %" PRIu64
                           " (key split.count), but key \"split.no\" is missing",
                           number->count);
     if (result > 0 && number->no >= number->count)
-        return gguf_error(report, -EINVAL, gguf_find_key(model, "split.no")->file_offset,
-                          "key \"split.no\": it is %" PRIu64 ", but there are only %" PRIu64
-                          " shards, counted from 0",
-                          number->no, number->count);
+        return gguf_error(
+            report, GGUF_RULE_SHARD_KEYS, -EINVAL, gguf_key_place(gguf_find_key(model, "split.no")),
+            "it is %" PRIu64 ", but there are only %" PRIu64 " shards, counted from 0", number->no,
+            number->count);
     return result;
 }
 
@@ -78,7 +76,8 @@ static int check_numbers(const struct gguf_model *model, const struct shard_numb
 {
     if (by_keys->no == by_name->no && by_keys->count == by_name->count)
         return 0;
-    return gguf_error(report, -EINVAL, gguf_find_key(model, "split.no")->file_offset,
+    return gguf_error(report, GGUF_RULE_SHARD_NAME, -EINVAL,
+                      gguf_at(gguf_find_key(model, "split.no")->file_offset),
                       "its name says that it is shard %" PRIu64 " of %" PRIu64
                       ", its keys split.no and split.count say shard %" PRIu64 " of %" PRIu64,
                       by_name->no + 1, by_name->count, by_keys->no + 1, by_keys->count);
@@ -110,17 +109,17 @@ static int check_shard(const struct shards *shards, uint32_t index, struct gguf_
     if (result < 0)
         return result;
     if (result == 0)
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+        return gguf_error(report, GGUF_RULE_SHARD_NAME, -EINVAL, GGUF_NO_PLACE,
                           "is named as shard %" PRIu32 " of %" PRIu32
                           ", but is a model of its own: it has no key split.count above 1",
                           index + 1, shards->count);
     if (check_numbers(shard, &number, &(struct shard_number){index, shards->count}, report) < 0)
         return -EINVAL;
     if (strcmp(shard->format, named->format) != 0 || shard->big_endian != named->big_endian)
-        return gguf_error(report, -EINVAL, 4, "is %s, %s, and shard %" PRIu32 " is %s, %s",
-                          shard->format, shard->big_endian ? "big-endian" : "little-endian",
-                          shards->named + 1, named->format,
-                          named->big_endian ? "big-endian" : "little-endian");
+        return gguf_error(report, GGUF_RULE_SHARD_MISMATCH, -EINVAL, gguf_at(4),
+                          "is %s, %s, and shard %" PRIu32 " is %s, %s", shard->format,
+                          shard->big_endian ? "big-endian" : "little-endian", shards->named + 1,
+                          named->format, named->big_endian ? "big-endian" : "little-endian");
     return 0;
 }
 
@@ -134,11 +133,12 @@ static int parse_shard(struct shards *shards, uint32_t index, struct gguf_opened
     report->path = opened->path;
     if (opened->error == -ENOENT) {
         result =
-            gguf_error(report, -ENOENT, GGUF_NO_OFFSET,
+            gguf_error(report, GGUF_RULE_SHARD_MISSING, -ENOENT, GGUF_NO_PLACE,
                        "is missing: the model has %" PRIu32 " shards, and this is number %" PRIu32,
                        shards->count, index + 1);
     } else if (opened->error < 0) {
-        result = gguf_error(report, opened->error, GGUF_NO_OFFSET, "%s", opened->reason);
+        result =
+            gguf_error(report, opened->rule, opened->error, GGUF_NO_PLACE, "%s", opened->reason);
     } else {
         opened->file.header.limit_bytes = GGUF_MAX_HEADER_BYTES - shards->header_bytes;
         result = gguf_parse_file(&opened->file, options, shard, report);
@@ -191,21 +191,21 @@ static int check_total(const struct shards *shards, uint64_t *total, struct gguf
         report->path = i == shards->named ? NULL : shard->files[0].path;
         result = read_key(shard, "split.tensors.count", UINT64_MAX, &claimed, report);
         if (result > 0 && claimed != *total)
-            result = gguf_error(report, -EINVAL,
-                                gguf_find_key(shard, "split.tensors.count")->file_offset,
-                                "key \"split.tensors.count\": it is %" PRIu64 ", but the %" PRIu32
-                                " shards have %" PRIu64 " tensors (one of another model?)",
+            result = gguf_error(report, GGUF_RULE_SHARD_MISMATCH, -EINVAL,
+                                gguf_key_place(gguf_find_key(shard, "split.tensors.count")),
+                                "it is %" PRIu64 ", but the %" PRIu32 " shards have %" PRIu64
+                                " tensors (one of another model?)",
                                 claimed, shards->count, *total);
         report->path = NULL;
         if (result < 0)
             return result;
     }
     if (*total > GGUF_MAX_TENSORS)
-        return gguf_error(report, -E2BIG, GGUF_NO_OFFSET,
+        return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG, GGUF_NO_PLACE,
                           "its shards have %" PRIu64 " tensors, the limit is %d", *total,
                           GGUF_MAX_TENSORS);
     if (names_bytes > GGUF_MAX_NAMES_BYTES)
-        return gguf_error(report, -E2BIG, GGUF_NO_OFFSET,
+        return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG, GGUF_NO_PLACE,
                           "the names in its shards take %" PRIu64 " bytes, the limit is %" PRIu64,
                           names_bytes, GGUF_MAX_NAMES_BYTES);
     return 0;
@@ -223,7 +223,7 @@ static void note_ignored_keys(const struct shards *shards, struct gguf_report *r
         if (n_ignored == 0)
             continue;
         report->path = i == shards->named ? NULL : shard->files[0].path;
-        gguf_note(report, GGUF_NO_OFFSET,
+        gguf_note(report, GGUF_RULE_SHARD_METADATA, GGUF_NO_PLACE,
                   "%" PRIu64 " of its keys are ignored: the metadata are those of the first shard",
                   n_ignored);
         report->path = NULL;
@@ -241,7 +241,7 @@ static int join_shards(const struct shards *shards, uint64_t n_tensors, struct g
     if (!files || !tensors) {
         free(files);
         free(tensors);
-        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     }
     for (uint32_t i = 0; i < shards->count; i++) {
         struct gguf_model *shard = shards->list[i];
@@ -275,7 +275,7 @@ static int join(struct gguf_model **model, struct gguf_files *files,
 
     shards.list = calloc(shards.count, sizeof *shards.list);
     if (!shards.list)
-        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     shards.list[shards.named] = *model;
     shards.header_bytes = (*model)->files[0].header.n_bytes;
     result = parse_shards(&shards, files, options, report);
@@ -305,19 +305,19 @@ int gguf_shards_join(struct gguf_model **model, struct gguf_files *files,
         return result;
     if (result == 0) {
         if (files->name_count > 1)
-            gguf_note(report, GGUF_NO_OFFSET,
+            gguf_note(report, GGUF_RULE_SHARD_NAME, GGUF_NO_PLACE,
                       "is named as a shard, but has no key split.count above 1: it is a model of "
                       "its own");
         return 0;
     }
     if (files->name_count == 0 && (*model)->files[0].start_offset > 0)
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+        return gguf_error(report, GGUF_RULE_PACKED, -EINVAL, GGUF_NO_PLACE,
                           "holds shard %" PRIu64 " of %" PRIu64
                           " (keys split.no and split.count) inside a larger file; unpack all "
                           "shards into files of their own",
                           by_keys.no + 1, by_keys.count);
     if (files->name_count == 0)
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+        return gguf_error(report, GGUF_RULE_SHARD_NAME, -EINVAL, GGUF_NO_PLACE,
                           "is shard %" PRIu64 " of %" PRIu64
                           " (keys split.no and split.count), so its name must end in -%05" PRIu64
                           "-of-%05" PRIu64 ".gguf: the others are found next to it by that name",

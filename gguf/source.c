@@ -64,7 +64,7 @@ int gguf_source_open(const char *path, bool is_growing, struct gguf_source *sour
     if (result == 0) {
         result = begin(source, path);
         if (result < 0)
-            gguf_error(report, result, GGUF_NO_OFFSET, "%s", strerror(-result));
+            gguf_system_error(report, result, GGUF_NO_PLACE);
     }
     if (result < 0)
         gguf_source_close(source);

@@ -17,17 +17,16 @@ int gguf_validate_alignment(struct gguf_model *model, struct gguf_report *report
     if (!key)
         return 0;
     if (key->value.type != GGUF_UINT32)
-        return gguf_error(report, -EINVAL, key->file_offset,
-                          "key \"general.alignment\": its type is %s, it must be uint32",
+        return gguf_error(report, GGUF_RULE_ALIGNMENT, -EINVAL, gguf_key_place(key),
+                          "its type is %s, it must be uint32",
                           gguf_value_type_name(key->value.type));
     alignment = key->value.u64;
     if (alignment == 0 || (alignment & (alignment - 1)) != 0)
-        return gguf_error(report, -EINVAL, key->file_offset,
-                          "key \"general.alignment\": %" PRIu64 " is not a power of two",
-                          alignment);
+        return gguf_error(report, GGUF_RULE_ALIGNMENT, -EINVAL, gguf_key_place(key),
+                          "%" PRIu64 " is not a power of two", alignment);
     if (alignment > GGUF_MAX_ALIGNMENT)
-        return gguf_error(report, -EINVAL, key->file_offset,
-                          "key \"general.alignment\": %" PRIu64 " is over %" PRIu64
+        return gguf_error(report, GGUF_RULE_ALIGNMENT, -EINVAL, gguf_key_place(key),
+                          "%" PRIu64 " is over %" PRIu64
                           ", the largest page size of any system; writers use 32",
                           alignment, GGUF_MAX_ALIGNMENT);
     model->alignment_bytes = alignment;
@@ -45,10 +44,9 @@ static bool count_elements(struct gguf_tensor *tensor, struct gguf_report *repor
     for (uint32_t i = 0; i < tensor->n_dims && !is_empty; i++) {
         if (__builtin_mul_overflow(n_elements, tensor->ne[i], &n_elements) ||
             n_elements > INT64_MAX) {
-            gguf_error(report, -EOVERFLOW, tensor->info_offset,
-                       "tensor %s: dimension %" PRIu32 " is %" PRIu64
-                       ", which makes over 2^63 elements",
-                       gguf_quote(tensor->name).text, i, tensor->ne[i]);
+            gguf_error(report, GGUF_RULE_DIMENSIONS, -EOVERFLOW, gguf_tensor_place(tensor),
+                       "dimension %" PRIu32 " is %" PRIu64 ", which makes over 2^63 elements", i,
+                       tensor->ne[i]);
             return false;
         }
     }
@@ -65,22 +63,20 @@ int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report)
     if (!type)
         return 0;
     if (tensor->ne[0] % type->block_elements != 0)
-        return gguf_error(
-            report, -EINVAL, tensor->info_offset,
-            "tensor %s: row length %" PRIu64 " is not a multiple of the %s block size, %" PRIu32,
-            gguf_quote(tensor->name).text, tensor->ne[0], type->name, type->block_elements);
+        return gguf_error(report, GGUF_RULE_ROW_LENGTH, -EINVAL, gguf_tensor_place(tensor),
+                          "row length %" PRIu64 " is not a multiple of the %s block size, %" PRIu32,
+                          tensor->ne[0], type->name, type->block_elements);
     if (tensor->ne[1] % type->interleave_rows != 0)
-        return gguf_error(report, -EINVAL, tensor->info_offset,
-                          "tensor %s: its matrices have %" PRIu64
-                          " rows, not a multiple of the %" PRIu32 " that %s stores together",
-                          gguf_quote(tensor->name).text, tensor->ne[1], type->interleave_rows,
-                          type->name);
+        return gguf_error(report, GGUF_RULE_ROW_LENGTH, -EINVAL, gguf_tensor_place(tensor),
+                          "its matrices have %" PRIu64 " rows, not a multiple of the %" PRIu32
+                          " that %s stores together",
+                          tensor->ne[1], type->interleave_rows, type->name);
     if (tensor->n_elements > 0 &&
         dequant_rows_bytes(type, tensor->ne[0], tensor->n_elements / tensor->ne[0],
                            &tensor->size_bytes) < 0)
-        return gguf_error(report, -EOVERFLOW, tensor->info_offset,
-                          "tensor %s: %" PRIu64 " elements of type %s take over 2^63 bytes",
-                          gguf_quote(tensor->name).text, tensor->n_elements, type->name);
+        return gguf_error(report, GGUF_RULE_DIMENSIONS, -EOVERFLOW, gguf_tensor_place(tensor),
+                          "%" PRIu64 " elements of type %s take over 2^63 bytes",
+                          tensor->n_elements, type->name);
     return 0;
 }
 
@@ -110,7 +106,7 @@ static int compare_to_name(const void *name, const void *tensor)
 
 static int fail_memory(struct gguf_report *report)
 {
-    return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+    return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
 }
 
 /* Remove the marked keys. */
@@ -143,14 +139,12 @@ static int check_key_names(struct gguf_model *model, struct gguf_report *report)
         if (gguf_string_compare(first->name, second->name) != 0)
             continue;
         if (gguf_value_equals(&first->value, &second->value)) {
-            gguf_note(report, second->file_offset,
-                      "key %s: duplicate with the same value, first at byte %" PRIu64,
-                      gguf_quote(second->name).text, first->file_offset);
+            gguf_note(report, GGUF_RULE_DUPLICATE_KEY, gguf_key_place(second),
+                      "duplicate with the same value, first at byte %" PRIu64, first->file_offset);
             is_dropped[second - model->keys] = true;
         } else {
-            gguf_error(report, -EEXIST, second->file_offset,
-                       "key %s: duplicate with another value, first at byte %" PRIu64,
-                       gguf_quote(second->name).text, first->file_offset);
+            gguf_error(report, GGUF_RULE_DUPLICATE_KEY, -EEXIST, gguf_key_place(second),
+                       "duplicate with another value, first at byte %" PRIu64, first->file_offset);
         }
     }
     drop_keys(model, is_dropped);
@@ -166,13 +160,11 @@ static void report_twice(const struct gguf_model *model, const struct gguf_tenso
 
     report->path = gguf_path_to_report(model, second->file_index);
     if (first->file_index == second->file_index)
-        gguf_error(report, -EEXIST, second->info_offset,
-                   "tensor %s: duplicate name, first at byte %" PRIu64,
-                   gguf_quote(second->name).text, first->info_offset);
+        gguf_error(report, GGUF_RULE_DUPLICATE_TENSOR, -EEXIST, gguf_tensor_place(second),
+                   "duplicate name, first at byte %" PRIu64, first->info_offset);
     else
-        gguf_error(report, -EEXIST, second->info_offset,
-                   "tensor %s: duplicate name, first at byte %" PRIu64 " of %s",
-                   gguf_quote(second->name).text, first->info_offset,
+        gguf_error(report, GGUF_RULE_DUPLICATE_TENSOR, -EEXIST, gguf_tensor_place(second),
+                   "duplicate name, first at byte %" PRIu64 " of %s", first->info_offset,
                    gguf_quote((struct gguf_string){path, strlen(path)}).text);
 }
 
@@ -183,9 +175,8 @@ static void check_gguf_name(const struct gguf_tensor *tensor, const struct gguf_
     const struct gguf_string name = tensor->gguf_name;
 
     if (name.length_bytes > 0 && bsearch(&name, order, count, sizeof(void *), compare_to_name))
-        gguf_error(report, -EEXIST, tensor->info_offset,
-                   "tensor %s: its name in GGUF files, %s, belongs to another tensor",
-                   gguf_quote(tensor->name).text, gguf_quote(name).text);
+        gguf_error(report, GGUF_RULE_DUPLICATE_TENSOR, -EEXIST, gguf_tensor_place(tensor),
+                   "its name in GGUF files, %s, belongs to another tensor", gguf_quote(name).text);
 }
 
 static int check_tensor_names(const struct gguf_model *model, struct gguf_report *report)

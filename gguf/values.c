@@ -28,7 +28,7 @@ unsigned gguf_value_type_bytes(enum gguf_value_type type)
 
 /* Place and report for errors. */
 struct context {
-    const char *place;
+    struct gguf_place place;
     struct gguf_report *report;
 };
 
@@ -45,8 +45,8 @@ static int fail_string(const struct gguf_cursor *cursor, const struct context *c
 
 static int fail_bool(uint64_t offset, uint8_t byte, const struct context *context)
 {
-    return gguf_error(context->report, -EINVAL, offset,
-                      "%s: a bool is %u, but only 0 and 1 are allowed", context->place, byte);
+    return gguf_error(context->report, GGUF_RULE_VALUE, -EINVAL, gguf_moved(context->place, offset),
+                      "a bool is %u, but only 0 and 1 are allowed", byte);
 }
 
 static int read_bool(struct gguf_cursor *cursor, const struct context *context, bool *boolean)
@@ -146,16 +146,16 @@ static int read_array(struct gguf_cursor *cursor, unsigned depth, const struct c
     int result;
 
     if (depth > GGUF_MAX_ARRAY_DEPTH)
-        return gguf_error(context->report, -EINVAL, offset,
-                          "%s: arrays lie in arrays more than %d deep", context->place,
-                          GGUF_MAX_ARRAY_DEPTH);
+        return gguf_error(context->report, GGUF_RULE_VALUE, -EINVAL,
+                          gguf_moved(context->place, offset),
+                          "arrays lie in arrays more than %d deep", GGUF_MAX_ARRAY_DEPTH);
     if (gguf_cursor_u32(cursor, &type) < 0)
         return fail_short(cursor, context, "an array's element type");
     if (type >= GGUF_N_VALUE_TYPES)
-        return gguf_error(context->report, -EINVAL, offset,
-                          "%s: an array's element type is %" PRIu32
-                          ", which is unknown (the last known is %d)",
-                          context->place, type, GGUF_N_VALUE_TYPES - 1);
+        return gguf_error(
+            context->report, GGUF_RULE_VALUE_TYPE, -EINVAL, gguf_moved(context->place, offset),
+            "an array's element type is %" PRIu32 ", which is unknown (the last known is %d)", type,
+            GGUF_N_VALUE_TYPES - 1);
     if (gguf_cursor_length(cursor, &array->n_elements) < 0)
         return fail_short(cursor, context, "an array's length");
 
@@ -166,12 +166,13 @@ static int read_array(struct gguf_cursor *cursor, unsigned depth, const struct c
     else if (type == GGUF_ARRAY)
         smallest_bytes = sizeof type + cursor->encoding.length_bytes;
     if (array->n_elements > gguf_cursor_left(cursor) / smallest_bytes)
-        return gguf_error(context->report, -ENODATA, offset,
-                          "%s: an array has a length of %" PRIu64 " elements of type %s, but the "
+        return gguf_error(context->report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA,
+                          gguf_moved(context->place, offset),
+                          "an array has a length of %" PRIu64 " elements of type %s, but the "
                           "%" PRIu64 " bytes that are left of the file hold at most %" PRIu64
                           " (unfinished download?)",
-                          context->place, array->n_elements, value_types[type].name,
-                          gguf_cursor_left(cursor), gguf_cursor_left(cursor) / smallest_bytes);
+                          array->n_elements, value_types[type].name, gguf_cursor_left(cursor),
+                          gguf_cursor_left(cursor) / smallest_bytes);
 
     array->encoding = cursor->encoding;
     start = cursor->offset;
@@ -198,7 +199,7 @@ static int read_value(struct gguf_cursor *cursor, enum gguf_value_type type, uns
     }
 }
 
-int gguf_value_read(struct gguf_cursor *cursor, enum gguf_value_type type, const char *place,
+int gguf_value_read(struct gguf_cursor *cursor, enum gguf_value_type type, struct gguf_place place,
                     struct gguf_value *value, struct gguf_report *report)
 {
     const struct context context = {place, report};
@@ -246,7 +247,7 @@ void gguf_array_next(struct gguf_cursor *cursor, enum gguf_value_type element_ty
                      struct gguf_value *element)
 {
     struct gguf_report report = {0};
-    const struct context context = {"", &report};
+    const struct context context = {GGUF_NO_PLACE, &report};
     const int result = read_value(cursor, element_type, 1, &context, element);
 
     assert(result == 0); /* the array was checked when it was read, and is ours */

@@ -60,11 +60,11 @@ const char *gguf_value_type_name(uint32_t type);
 unsigned gguf_value_type_bytes(enum gguf_value_type type);
 
 /*
- * Read and check one value of a known type, including all nested values. `place` names the value in
- * errors ("key \"a.b\""). Returns 0, or a negative errno with the reason in `report`, whose file
- * offsets count from where the cursor's do.
+ * Read and check one value of a known type, including all nested values. `place` is that of the
+ * value for errors, whatever its offset. Returns 0, or a negative errno with the reason in
+ * `report`, whose file offsets count from where the cursor's do.
  */
-int gguf_value_read(struct gguf_cursor *cursor, enum gguf_value_type type, const char *place,
+int gguf_value_read(struct gguf_cursor *cursor, enum gguf_value_type type, struct gguf_place place,
                     struct gguf_value *value, struct gguf_report *report);
 
 /* Return true if both have the same type and the same bits. */

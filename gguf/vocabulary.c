@@ -20,8 +20,8 @@ void gguf_check_vocabulary(const struct gguf_model *model, struct gguf_report *r
         const struct gguf_key *key = find_list(model, names[i]);
 
         if (key && key->value.array.n_elements != tokens->value.array.n_elements)
-            gguf_note(report, key->file_offset,
-                      "key \"%s\": it has %" PRIu64 " elements, but \"" TOKENS "\" has %" PRIu64,
-                      names[i], key->value.array.n_elements, tokens->value.array.n_elements);
+            gguf_warning(report, GGUF_RULE_VOCABULARY, gguf_key_place(key),
+                         "it has %" PRIu64 " elements, but \"" TOKENS "\" has %" PRIu64,
+                         key->value.array.n_elements, tokens->value.array.n_elements);
     }
 }

@@ -1,14 +1,14 @@
 #include "fs/command/check.h"
 
 #include "fs/command/check_data.h"
+#include "fs/command/finding_output.h"
 #include "fs/command/model_input.h"
-#include "fs/command/terminal.h"
 #include "fs/tree/tree.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/progress.h"
-#include "gguf/support/safe_print.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <sysexits.h>
 
 static void draw(void *user, uint64_t done_bytes, uint64_t total_bytes)
@@ -18,22 +18,43 @@ static void draw(void *user, uint64_t done_bytes, uint64_t total_bytes)
 
 struct check {
     const char *path;
+    bool json;
+    bool is_explained[GGUF_N_RULES];
     struct gguf_progress progress;
 };
 
 static void print_to_stdout(void *user, const struct gguf_finding *finding)
 {
-    const struct check *check = user;
+    struct check *check = user;
 
     gguf_progress_erase(&check->progress);
-    fs_print_finding(stdout, "", check->path, finding);
+    if (check->json) {
+        fs_print_finding_json(check->path, finding);
+    } else {
+        fs_print_finding(stdout, "", check->path, finding);
+        if (!check->is_explained[finding->rule])
+            fs_print_remedy(stdout, "", check->path, finding);
+        check->is_explained[finding->rule] = true;
+    }
     fflush(stdout);
+}
+
+static void print_ok(const struct check *check, const struct gguf_model *model, bool data)
+{
+    char text[200];
+
+    snprintf(text, sizeof text, "%s, %s, %" PRIu64 " keys, %" PRIu64 " tensors%s", model->format,
+             model->big_endian ? "big-endian" : "little-endian", model->n_keys, model->n_tensors,
+             data ? ", data read" : "");
+    if (check->json)
+        fs_print_ok_json(check->path, text);
+    else
+        fs_print_ok(check->path, text);
 }
 
 static int check_model(const struct fs_options *options, struct fs_input *input)
 {
-    const char *path = input->path;
-    struct check check = {.path = path};
+    struct check check = {.path = input->path, .json = options->json};
     struct gguf_report report = {.each = print_to_stdout, .user = &check};
     struct gguf_model *model;
     struct fs_tree *tree;
@@ -43,17 +64,12 @@ static int check_model(const struct fs_options *options, struct fs_input *input)
             fs_tree_make(model, NULL, &tree, &report) == 0)
             fs_tree_free(tree);
         if (options->data) {
-            gguf_progress_start(&check.progress, path);
+            gguf_progress_start(&check.progress, input->path);
             fs_check_data(model, &report, draw, &check.progress);
             gguf_progress_erase(&check.progress);
         }
         if (report.n_errors == 0)
-            gguf_print_safe_format(
-                stdout, "%s: OK: %s, %s, %" PRIu64 " keys, %" PRIu64 " tensors%s", path,
-                model->format, model->big_endian ? "big-endian" : "little-endian", model->n_keys,
-                model->n_tensors, options->data ? ", data read" : "");
-        if (report.n_errors == 0)
-            putchar('\n');
+            print_ok(&check, model, options->data);
         gguf_close(model);
     }
     return report.n_errors > 0 ? gguf_exit_status(report.first_error.code) : EX_OK;

@@ -122,15 +122,15 @@ static void report_run(struct gguf_report *report, const struct gguf_tensor *ten
     const char *what = tensor->type->block_elements == 1 ? "value" : "block";
 
     if (run->first == run->last)
-        gguf_error(report, -EDOM, offset,
-                   "tensor %s: %s %" PRIu64 " (row %" PRIu64 ") is NaN or infinite as float32",
-                   gguf_quote(tensor->name).text, what, run->first, row_of(tensor, run->first));
+        gguf_error(report, GGUF_RULE_NOT_FINITE, -EDOM, gguf_at_tensor(tensor->name, offset),
+                   "%s %" PRIu64 " (row %" PRIu64 ") is NaN or infinite as float32", what,
+                   run->first, row_of(tensor, run->first));
     else
-        gguf_error(report, -EDOM, offset,
-                   "tensor %s: %ss %" PRIu64 " to %" PRIu64 " (rows %" PRIu64 " to %" PRIu64
+        gguf_error(report, GGUF_RULE_NOT_FINITE, -EDOM, gguf_at_tensor(tensor->name, offset),
+                   "%ss %" PRIu64 " to %" PRIu64 " (rows %" PRIu64 " to %" PRIu64
                    ") are NaN or infinite as float32",
-                   gguf_quote(tensor->name).text, what, run->first, run->last,
-                   row_of(tensor, run->first), row_of(tensor, run->last));
+                   what, run->first, run->last, row_of(tensor, run->first),
+                   row_of(tensor, run->last));
 }
 
 /*
@@ -160,9 +160,9 @@ static void report_chunk(struct gguf_report *report, const struct chunk *chunk,
     const bool is_last = chunk->first_element + chunk->n_elements == chunk->tensor->n_elements;
 
     if (chunk->result < 0)
-        gguf_error(report, chunk->result, chunk->tensor->file_offset,
-                   "tensor %s: its data cannot be read: %s", gguf_quote(chunk->tensor->name).text,
-                   strerror(-chunk->result));
+        gguf_error(report, GGUF_RULE_READ, chunk->result,
+                   gguf_at_tensor(chunk->tensor->name, chunk->tensor->file_offset),
+                   "its data cannot be read: %s", strerror(-chunk->result));
     for (size_t i = 0; i < chunk->n_runs; i++) {
         const struct run run = chunk->runs[i];
 
@@ -177,9 +177,10 @@ static void report_chunk(struct gguf_report *report, const struct chunk *chunk,
     if (is_last)
         close_run(report, chunk->tensor, open);
     if (is_last && open->n_reported > MAX_REPORTED_RUNS)
-        gguf_error(report, -EDOM, chunk->tensor->file_offset,
-                   "tensor %s: %" PRIu64 " more places are NaN or infinite as float32",
-                   gguf_quote(chunk->tensor->name).text, open->n_reported - MAX_REPORTED_RUNS);
+        gguf_error(report, GGUF_RULE_NOT_FINITE, -EDOM,
+                   gguf_at_tensor(chunk->tensor->name, chunk->tensor->file_offset),
+                   "%" PRIu64 " more places are NaN or infinite as float32",
+                   open->n_reported - MAX_REPORTED_RUNS);
 }
 
 /* Return the bytes of the blocks of `n_elements` elements. */
@@ -286,8 +287,9 @@ static int report_item(void *user, uint64_t i, const void *slot)
 
     work->report->path = gguf_path_to_report(work->model, tensor->file_index);
     if (item->is_incomplete) {
-        gguf_note(work->report, tensor->file_offset, "tensor %s: not complete yet, so not read",
-                  gguf_quote(tensor->name).text);
+        gguf_note(work->report, GGUF_RULE_INCOMPLETE_DATA,
+                  gguf_at_tensor(tensor->name, tensor->file_offset),
+                  "not complete yet, so not read");
         return 0;
     }
     if (chunk->first_element == 0) {
@@ -309,11 +311,10 @@ static void report_zeros(const struct work *work)
     if (work->n_zero == 0)
         return;
     work->report->path = gguf_path_to_report(work->model, work->first_zero->file_index);
-    gguf_note(work->report, work->first_zero->file_offset,
-              "%" PRIu64 " of %" PRIu64
-              " tensors hold only zeros, the first is %s (an unfinished download whose space was "
-              "reserved?)",
-              work->n_zero, work->model->n_tensors, gguf_quote(work->first_zero->name).text);
+    gguf_warning(work->report, GGUF_RULE_ZEROS, gguf_at(work->first_zero->file_offset),
+                 "%" PRIu64 " of %" PRIu64
+                 " tensors hold only zeros, the first is %s (unfinished download?)",
+                 work->n_zero, work->model->n_tensors, gguf_quote(work->first_zero->name).text);
     work->report->path = NULL;
 }
 
@@ -331,7 +332,7 @@ int fs_check_data(const struct gguf_model *model, struct gguf_report *report,
                                                        .finish = report_item});
     report->path = NULL;
     if (result < 0)
-        gguf_error(report, result, GGUF_NO_OFFSET, "%s", strerror(-result));
+        gguf_system_error(report, result, GGUF_NO_PLACE);
     report_zeros(&work);
     free(work.items);
     return report->n_errors > 0 ? report->first_error.code : 0;

@@ -16,7 +16,7 @@ typedef void fs_check_progress(void *user, uint64_t done_bytes, uint64_t total_b
  * Read the data of all tensors, with as many threads as OpenMP uses. Reports as errors the blocks
  * with values that are NaN or infinite (from a NaN or an infinite scale) and data that cannot be
  * read. In a growing file, incomplete tensors are skipped. Neighbouring blocks make one finding;
- * findings are in the order of the tensors in the file. A note counts the tensors that hold only
+ * findings are in the order of the tensors in the file. A warning counts the tensors that hold only
  * zeros. Returns 0 or the first error as a negative errno.
  */
 int fs_check_data(const struct gguf_model *model, struct gguf_report *report,

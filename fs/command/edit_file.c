@@ -32,7 +32,7 @@ static int read_file(const char *path, struct gguf_buffer *text, struct gguf_rep
     if (file)
         fclose(file);
     if (result < 0)
-        gguf_error(report, result, GGUF_NO_OFFSET, "%s: %s", gguf_quote(name).text,
+        gguf_error(report, GGUF_RULE_EDIT, result, GGUF_NO_PLACE, "%s: %s", gguf_quote(name).text,
                    strerror(-result));
     return result;
 }
@@ -44,8 +44,8 @@ int fs_edit_file_read(const char *path, struct gguf_edits *edits, struct gguf_re
     int result = read_file(path, &text, report);
 
     if (result == 0 && text.length == 0)
-        result =
-            gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s: it is empty", gguf_quote(name).text);
+        result = gguf_error(report, GGUF_RULE_EDIT, -EINVAL, GGUF_NO_PLACE, "%s: it is empty",
+                            gguf_quote(name).text);
     if (result == 0)
         result = gguf_edits_add_json(edits, text.bytes, text.length, gguf_quote(name).text, report);
     gguf_buffer_free(&text);
@@ -63,14 +63,15 @@ int fs_edit_set(const char *text, struct gguf_edits *edits, struct gguf_report *
         return gguf_edits_set(edits, text, report);
     result = gguf_buffer_add(&edit, text, (size_t)(colon + 1 - text));
     if (result < 0)
-        gguf_error(report, result, GGUF_NO_OFFSET, "%s", strerror(-result));
+        gguf_system_error(report, result, GGUF_NO_PLACE);
     else if (colon[2] == '@')
         result = gguf_buffer_add_string(&edit, colon + 2);
     else
         result = read_file(colon + 2, &edit, report);
     if (result == 0 && strlen(edit.bytes) != edit.length)
-        result = gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "%s: it holds a NUL byte",
-                            gguf_quote((struct gguf_string){colon + 2, strlen(colon + 2)}).text);
+        result =
+            gguf_error(report, GGUF_RULE_EDIT, -EINVAL, GGUF_NO_PLACE, "%s: it holds a NUL byte",
+                       gguf_quote((struct gguf_string){colon + 2, strlen(colon + 2)}).text);
     if (result == 0)
         result = gguf_edits_set(edits, edit.bytes, report);
     gguf_buffer_free(&edit);

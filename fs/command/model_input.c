@@ -1,5 +1,6 @@
 #include "fs/command/model_input.h"
 
+#include "fs/command/finding_output.h"
 #include "fs/command/terminal.h"
 #include "fs/command/tree_selection.h"
 #include "gguf/support/exit_status.h"
@@ -99,7 +100,8 @@ int fs_parse_input(const struct fs_options *options, struct fs_input *input,
 
     *model = NULL;
     if (result < 0)
-        return gguf_error(report, result, input->why.file_offset, "%s", input->why.message);
+        return gguf_error(report, input->why.rule, result, gguf_at(input->why.file_offset), "%s",
+                          input->why.message);
     result = gguf_parse_files(&input->files, &options->open, model, report);
     if (result == 0)
         warn_of_options(options, input->path, (*model)->format);
@@ -126,6 +128,7 @@ static void print_first(void *user, const struct gguf_finding *finding)
 
 static int refuse(const char *path, const struct gguf_report *report)
 {
+    fs_print_remedy(stderr, "ggufs: ", path, &report->first_error);
     if (report->n_errors > 1) {
         gguf_print_safe_format(stderr, "ggufs: %s: %zu more error%s; to see all: ggufs --check ",
                                path, report->n_errors - 1, report->n_errors == 2 ? "" : "s");

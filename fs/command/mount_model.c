@@ -1,6 +1,7 @@
 #include "fs/command/mount_model.h"
 
 #include "fs/command/model_input.h"
+#include "fs/command/finding_output.h"
 #include "fs/command/terminal.h"
 #include "fs/mount/serve.h"
 #include "gguf/support/exit_status.h"
@@ -52,9 +53,8 @@ static int load_tree(void *argument, struct fs_tree **tree)
 /* Print why the model could not be opened. */
 static int refuse(const struct fs_input *input)
 {
-    struct gguf_finding why = input->why;
-
-    fs_print_finding(stderr, "ggufs: ", input->path, &why);
+    fs_print_finding(stderr, "ggufs: ", input->path, &input->why);
+    fs_print_remedy(stderr, "ggufs: ", input->path, &input->why);
     return gguf_exit_status(input->error);
 }
 

@@ -9,9 +9,7 @@
 #include "gguf/support/progress.h"
 #include "gguf/support/safe_print.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
@@ -38,33 +36,25 @@ static bool is_chosen(const struct listing *listing, const struct gguf_tensor *t
 
 /* ---- JSON ---- */
 
-/* Write an object on one line, to a sink of any kind. */
-static void write_object(const struct listing *listing, const struct gguf_tensor *tensor,
-                         const struct fs_statistics *statistics, struct fs_sink *sink)
+struct figures {
+    const struct fs_tree *tree;
+    const struct gguf_tensor *tensor;
+    const struct fs_statistics *statistics;
+    bool is_first;
+};
+
+/* Write an object on one line. */
+static void write_object(const void *subject, struct fs_sink *sink)
 {
-    fs_sink_literal(sink, "{");
+    const struct figures *figures = subject;
+
+    fs_sink_literal(sink, figures->is_first ? "[\n{" : ",\n{");
     fs_json_member(sink, "name", true);
-    fs_json_string(sink, tensor->name);
+    fs_json_string(sink, figures->tensor->name);
     fs_json_member(sink, "type", false);
-    fs_sink_print(sink, "\"%s\"", tensor->type->name);
-    fs_stats_json_write_members(listing->tree, tensor, statistics, sink);
+    fs_sink_print(sink, "\"%s\"", figures->tensor->type->name);
+    fs_stats_json_write_members(figures->tree, figures->tensor, figures->statistics, sink);
     fs_sink_literal(sink, "}");
-}
-
-static int print_object(const struct listing *listing, const struct gguf_tensor *tensor,
-                        const struct fs_statistics *statistics)
-{
-    struct fs_sink sink = fs_sink_that_counts(0);
-
-    write_object(listing, tensor, statistics, &sink);
-    sink = (struct fs_sink){.to = sink.position, .out = malloc(sink.position)};
-    if (!sink.out)
-        return -ENOMEM;
-    write_object(listing, tensor, statistics, &sink);
-    printf("%s", listing->is_first ? "[\n" : ",\n");
-    fwrite(sink.out, 1, sink.to, stdout);
-    free(sink.out);
-    return 0;
 }
 
 /* ---- the table ---- */
@@ -113,7 +103,8 @@ static int print_tensor(struct listing *listing, const struct gguf_tensor *tenso
 
     gguf_progress_erase(&listing->progress);
     if (result == 0 && listing->options->json)
-        result = print_object(listing, tensor, &statistics);
+        result = fs_print_written(
+            write_object, &(struct figures){listing->tree, tensor, &statistics, listing->is_first});
     else if (result == 0)
         print_line(listing, tensor, &statistics);
     fflush(stdout);

@@ -2,8 +2,10 @@
 
 #include "gguf/support/safe_print.h"
 
-#include <inttypes.h>
+#include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 void fs_print_error(const char *format, ...)
 {
@@ -16,14 +18,16 @@ void fs_print_error(const char *format, ...)
     fputc('\n', stderr);
 }
 
-void fs_print_finding(FILE *stream, const char *prefix, const char *path,
-                      const struct gguf_finding *finding)
+int fs_print_written(void (*write)(const void *subject, struct fs_sink *sink), const void *subject)
 {
-    fputs(prefix, stream);
-    gguf_print_safe_string(stream, finding->path ? finding->path : path);
-    fputs(finding->severity == GGUF_NOTE ? ": note: " : ": ", stream);
-    if (finding->file_offset != GGUF_NO_OFFSET)
-        fprintf(stream, "byte %" PRIu64 ": ", finding->file_offset);
-    gguf_print_safe_string(stream, finding->message);
-    fputc('\n', stream);
+    struct fs_sink sink = fs_sink_that_counts(0);
+
+    write(subject, &sink);
+    sink = (struct fs_sink){.to = sink.position, .out = malloc(sink.position)};
+    if (!sink.out)
+        return -ENOMEM;
+    write(subject, &sink);
+    fwrite(sink.out, 1, sink.to, stdout);
+    free(sink.out);
+    return 0;
 }

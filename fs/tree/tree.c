@@ -29,13 +29,15 @@ static int fail(const struct fs_tree *tree, int code, const fs_node_index twins[
     const struct fs_subjects *subjects;
 
     if (code != -EEXIST)
-        return gguf_error(report, code, GGUF_NO_OFFSET, "cannot make the tree: %s",
+        return gguf_error(report, GGUF_RULE_MEMORY, code, GGUF_NO_PLACE, "cannot make the tree: %s",
                           strerror(-code));
     subjects = first->view && second->view ? fs_path_subjects(first->view->path) : NULL;
     if (!subjects || !subjects->name || fs_path_subjects(second->view->path) != subjects)
-        return gguf_error(report, code, GGUF_NO_OFFSET, "two files of the tree are called %s",
+        return gguf_error(report, GGUF_RULE_FILE_NAMES, code, GGUF_NO_PLACE,
+                          "two files of the tree are called %s",
                           gguf_quote((struct gguf_string){first->name, strlen(first->name)}).text);
-    return gguf_error(report, code, GGUF_NO_OFFSET, "the names %s and %s give the same file name",
+    return gguf_error(report, GGUF_RULE_FILE_NAMES, code, GGUF_NO_PLACE,
+                      "the names %s and %s give the same file name",
                       gguf_quote(subjects->name(first->subject)).text,
                       gguf_quote(subjects->name(second->subject)).text);
 }
@@ -46,10 +48,11 @@ static int plan_split(struct fs_tree *tree, uint64_t split_bytes, struct gguf_re
     int result;
 
     if (obstacle)
-        return gguf_error(report, -EINVAL, GGUF_NO_OFFSET, "cannot be split: %s", obstacle);
+        return gguf_error(report, GGUF_RULE_SPLIT, -EINVAL, GGUF_NO_PLACE, "cannot be split: %s",
+                          obstacle);
     result = fs_split_plan(tree->model, split_bytes, &tree->shards, &tree->n_shards);
     if (result == -E2BIG)
-        gguf_error(report, result, GGUF_NO_OFFSET,
+        gguf_error(report, GGUF_RULE_SPLIT, result, GGUF_NO_PLACE,
                    "cannot be split into files of %" PRIu64 " bytes: there would be over %u",
                    split_bytes, FS_MAX_SHARDS);
     return result;
@@ -64,7 +67,7 @@ int fs_tree_make(const struct gguf_model *model, const struct fs_tree_options *o
 
     *tree = NULL;
     if (!made)
-        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     made->model = model;
     made->dtype = options ? options->dtype : FS_DTYPE_STORED;
     fs_open_images_begin(&made->images);

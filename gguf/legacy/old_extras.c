@@ -20,15 +20,17 @@ int gguf_mel_filters_read(struct gguf_cursor *cursor, struct gguf_mel_filters *f
 {
     if (gguf_cursor_u32(cursor, &filters->n_mel) < 0 ||
         gguf_cursor_u32(cursor, &filters->n_fft) < 0)
-        return gguf_cursor_fail(cursor, "mel filters", "their numbers", report);
+        return gguf_cursor_fail(cursor, gguf_at_part("mel filters", 0), "their numbers", report);
     if (n_filters(filters) > gguf_cursor_left(cursor) / sizeof(float))
-        return gguf_error(report, -ENODATA, cursor->offset,
+        return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, gguf_at(cursor->offset),
                           "mel filters: %" PRIu32 " by %" PRIu32
                           " numbers are more than the %" PRIu64
                           " bytes that are left of the file (unfinished download?)",
                           filters->n_mel, filters->n_fft, gguf_cursor_left(cursor));
     filters->values = gguf_cursor_take(cursor, n_filters(filters) * sizeof(float));
-    return filters->values ? 0 : gguf_cursor_fail(cursor, "mel filters", "their numbers", report);
+    return filters->values
+               ? 0
+               : gguf_cursor_fail(cursor, gguf_at_part("mel filters", 0), "their numbers", report);
 }
 
 int gguf_mel_filters_add_keys(struct gguf_model *model, const char *architecture,
@@ -60,7 +62,7 @@ int gguf_vad_read_name(struct gguf_cursor *cursor, struct gguf_vad_sizes *sizes,
                        struct gguf_report *report)
 {
     if (gguf_cursor_string(cursor, &sizes->model_type) < 0)
-        return gguf_cursor_fail(cursor, "header", "the name of the model", report);
+        return gguf_cursor_fail(cursor, gguf_at_part("header", 0), "the name of the model", report);
     return 0;
 }
 
@@ -68,19 +70,21 @@ int gguf_vad_read_layers(struct gguf_cursor *cursor, uint32_t n_layers,
                          struct gguf_vad_sizes *sizes, struct gguf_report *report)
 {
     if (n_layers > GGUF_VAD_MAX_LAYERS)
-        return gguf_error(report, -EINVAL, cursor->offset,
+        return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(cursor->offset),
                           "the encoder has %" PRIu32 " layers, the limit is %d", n_layers,
                           GGUF_VAD_MAX_LAYERS);
     sizes->n_layers = n_layers;
     for (uint32_t i = 0; i < n_layers; i++) {
         for (int j = 0; j < GGUF_VAD_PER_LAYER; j++) {
             if (gguf_cursor_u32(cursor, &sizes->layers[i][j]) < 0)
-                return gguf_cursor_fail(cursor, "header", "the encoder's layers", report);
+                return gguf_cursor_fail(cursor, gguf_at_part("header", 0), "the encoder's layers",
+                                        report);
         }
     }
     for (int i = 0; i < GGUF_VAD_N_LAST; i++) {
         if (gguf_cursor_u32(cursor, &sizes->last[i]) < 0)
-            return gguf_cursor_fail(cursor, "header", "the decoder's sizes", report);
+            return gguf_cursor_fail(cursor, gguf_at_part("header", 0), "the decoder's sizes",
+                                    report);
     }
     return 0;
 }

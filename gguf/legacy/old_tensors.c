@@ -35,8 +35,8 @@ struct entry_start {
 
 _Static_assert(GGUF_MAX_DIMS == 8, "the ones in read_entry()");
 
-static int read_start(struct gguf_cursor *cursor, const char *place, struct entry_start *start,
-                      struct gguf_report *report)
+static int read_start(struct gguf_cursor *cursor, struct gguf_place place,
+                      struct entry_start *start, struct gguf_report *report)
 {
     const uint64_t offset = cursor->offset;
 
@@ -45,18 +45,20 @@ static int read_start(struct gguf_cursor *cursor, const char *place, struct entr
         gguf_cursor_u32(cursor, &start->type_id) < 0)
         return gguf_cursor_fail(cursor, place, "its dimensions, name length and type", report);
     if (start->n_dims > OLD_MAX_DIMS)
-        return gguf_error(report, -EINVAL, offset,
-                          "%s: it has %" PRIu32 " dimensions, the limit is %d", place,
-                          start->n_dims, OLD_MAX_DIMS);
+        return gguf_error(report, GGUF_RULE_DIMENSIONS, -EINVAL, gguf_moved(place, offset),
+                          "it has %" PRIu32 " dimensions, the limit is %d", start->n_dims,
+                          OLD_MAX_DIMS);
     if (start->name_bytes > GGUF_MAX_TENSOR_NAME_BYTES)
-        return gguf_error(report, -EINVAL, offset + sizeof(uint32_t),
-                          "%s: its name has %" PRIu32 " bytes, the limit is %d", place,
-                          start->name_bytes, GGUF_MAX_TENSOR_NAME_BYTES);
+        return gguf_error(report, GGUF_RULE_NAME_LENGTH, -EINVAL,
+                          gguf_moved(place, offset + sizeof(uint32_t)),
+                          "its name has %" PRIu32 " bytes, the limit is %d", start->name_bytes,
+                          GGUF_MAX_TENSOR_NAME_BYTES);
     return 0;
 }
 
 static int read_entry(struct gguf_cursor *cursor, const struct gguf_old_layout *layout,
-                      const char *place, struct gguf_tensor *tensor, struct gguf_report *report)
+                      struct gguf_place place, struct gguf_tensor *tensor,
+                      struct gguf_report *report)
 {
     struct entry_start start;
     int result;
@@ -76,10 +78,11 @@ static int read_entry(struct gguf_cursor *cursor, const struct gguf_old_layout *
         return gguf_cursor_fail(cursor, place, "its name", report);
     tensor->type = layout->type_of(layout->user, start.type_id);
     if (!tensor->type)
-        return gguf_error(report, -EINVAL, tensor->info_offset + 2 * sizeof(uint32_t),
-                          "tensor %s: its type %" PRIu32 " is unknown in files of this kind, so "
+        return gguf_error(report, GGUF_RULE_OLD_TYPE, -EINVAL,
+                          gguf_at_tensor(tensor->name, tensor->info_offset + 2 * sizeof(uint32_t)),
+                          "its type %" PRIu32 " is unknown in files of this kind, so "
                           "the end of its data cannot be found",
-                          gguf_quote(tensor->name).text, start.type_id);
+                          start.type_id);
     tensor->type_id = tensor->type->id;
     return 0;
 }
@@ -99,37 +102,38 @@ static int place_data(struct gguf_cursor *cursor, uint64_t alignment_bytes,
         tensor->size_bytes <= gguf_cursor_left(cursor) - padding) {
         if (gguf_cursor_skip_data(cursor, padding + tensor->size_bytes) == 0)
             return 0;
-        return gguf_cursor_fail(cursor, "tensors", "the next", report);
+        return gguf_cursor_fail(cursor, gguf_at_part("tensors", 0), "the next", report);
     }
-    return gguf_error(report, -ENODATA, tensor->info_offset,
-                      "tensor %s: its data are %" PRIu64 " bytes from byte %" PRIu64
+    return gguf_error(report, GGUF_RULE_TRUNCATED_DATA, -ENODATA, gguf_tensor_place(tensor),
+                      "its data are %" PRIu64 " bytes from byte %" PRIu64
                       ", but the file ends at %" PRIu64 " (unfinished download?)",
-                      gguf_quote(tensor->name).text, tensor->size_bytes, tensor->file_offset,
-                      cursor->size_bytes);
+                      tensor->size_bytes, tensor->file_offset, cursor->size_bytes);
 }
 
 int gguf_old_tensors_read(struct gguf_cursor *cursor, const struct gguf_old_layout *layout,
                           struct gguf_model *model, struct gguf_report *report)
 {
     size_t room = 0;
-    char place[64];
+    char name[64];
 
     model->has_entries_between = true;
     while (gguf_cursor_left(cursor) > 0) {
         struct gguf_tensor *tensor;
+        struct gguf_place place;
         int result;
 
-        snprintf(place, sizeof place, "tensor %" PRIu64, model->n_tensors + 1);
+        snprintf(name, sizeof name, "tensor %" PRIu64, model->n_tensors + 1);
+        place = gguf_at_part(name, cursor->offset);
         if (model->n_tensors == GGUF_MAX_TENSORS)
-            return gguf_error(report, -E2BIG, cursor->offset, "%s: there are more, the limit is %d",
-                              place, GGUF_MAX_TENSORS);
+            return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG,
+                              gguf_moved(place, cursor->offset), "there are more, the limit is %d",
+                              GGUF_MAX_TENSORS);
         if (make_room(model, &room) < 0)
-            return gguf_error(report, -ENOMEM, cursor->offset, "%s: %s", place, strerror(ENOMEM));
+            return gguf_system_error(report, -ENOMEM, place);
         tensor = &model->tensors[model->n_tensors];
         result = read_entry(cursor, layout, place, tensor, report);
         if (result == 0)
-            result = gguf_add_name_bytes(model, tensor->name.length_bytes, place,
-                                         tensor->info_offset, report);
+            result = gguf_add_name_bytes(model, tensor->name.length_bytes, place, report);
         if (result == 0)
             result = place_data(cursor, layout->alignment_bytes, tensor, report);
         if (result < 0)
@@ -186,7 +190,7 @@ static int check_complete(const struct gguf_name_rule *rules, const uint64_t *co
         const uint64_t expected = !mark ? 1 : *mark == '#' ? n_layers : n_more;
 
         if (!rules[i].is_optional && counts[i] < expected)
-            return gguf_error(report, -ENODATA, GGUF_NO_OFFSET,
+            return gguf_error(report, GGUF_RULE_TENSORS_MISSING, -ENODATA, GGUF_NO_PLACE,
                               "of tensor \"%s\" there are %" PRIu64 " instead of %" PRIu64
                               " among the %" PRIu64 " in the file (unfinished download?)",
                               rules[i].old_name, counts[i], expected, n_tensors);
@@ -210,7 +214,7 @@ int gguf_old_tensors_name(struct gguf_model *model, const struct gguf_name_rule 
         assert(rule - rules < MAX_RULES);
         counts[rule - rules]++;
         if (rule->name && set_name(model, tensor, rule->name, layer) < 0)
-            return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+            return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     }
     if (model->n_tensors == 0)
         return 0;

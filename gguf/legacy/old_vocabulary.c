@@ -23,7 +23,7 @@ int gguf_old_vocabulary_read(struct gguf_cursor *cursor, uint64_t n_tokens, bool
     char place[64];
 
     if (n_tokens > gguf_cursor_left(cursor) / smallest_bytes)
-        return gguf_error(report, -ENODATA, cursor->offset,
+        return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, gguf_at(cursor->offset),
                           "vocabulary: the header says that there are %" PRIu64 " tokens, but the "
                           "%" PRIu64 " bytes that are left of the file hold at most %" PRIu64
                           " (unfinished download?)",
@@ -39,9 +39,9 @@ int gguf_old_vocabulary_read(struct gguf_cursor *cursor, uint64_t n_tokens, bool
 
         snprintf(place, sizeof place, "token %" PRIu64 " of %" PRIu64, i, n_tokens);
         if (gguf_cursor_string(cursor, &token) < 0)
-            return gguf_cursor_fail_string(cursor, place, "its text", report);
+            return gguf_cursor_fail_string(cursor, gguf_at_part(place, 0), "its text", report);
         if (has_scores && gguf_cursor_skip(cursor, sizeof(float)) < 0)
-            return gguf_cursor_fail(cursor, place, "its score", report);
+            return gguf_cursor_fail(cursor, gguf_at_part(place, 0), "its score", report);
     }
     vocabulary->size_bytes = cursor->offset - vocabulary->file_offset;
     return 0;
@@ -204,11 +204,12 @@ int gguf_old_vocabulary_add_keys(struct gguf_model *model, const char *tokenizer
     if (result == 0 && is_llama)
         result = add_numbers(model, vocabulary, true);
     if (result == -E2BIG)
-        return gguf_error(report, result, vocabulary->file_offset,
+        return gguf_error(report, GGUF_RULE_METADATA_LIMIT, result,
+                          gguf_at(vocabulary->file_offset),
                           "vocabulary: its %" PRIu64 " tokens take over %u bytes, the limit",
                           vocabulary->n_tokens, GGUF_MAX_VOCABULARY_BYTES);
     if (result < 0)
-        return gguf_error(report, result, vocabulary->file_offset, "vocabulary: %s",
-                          strerror(-result));
+        return gguf_system_error(report, result,
+                                 gguf_at_part("vocabulary", vocabulary->file_offset));
     return 0;
 }

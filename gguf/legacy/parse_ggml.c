@@ -52,7 +52,8 @@ static int check_number(const struct gguf_hyperparameter *what, uint32_t number,
     case GGUF_ROLE_FLOAT:
         if (isfinite(gguf_old_float(number)))
             return 0;
-        return gguf_error(report, -EINVAL, offset, "hyperparameter %s is not finite", what->name);
+        return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
+                          "hyperparameter %s is not finite", what->name);
     case GGUF_ROLE_BOOL:
         largest = 1;
         break;
@@ -71,7 +72,7 @@ static int check_number(const struct gguf_hyperparameter *what, uint32_t number,
     }
     if (number >= smallest && number <= largest)
         return 0;
-    return gguf_error(report, -EINVAL, offset,
+    return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
                       "hyperparameter %s is %" PRIu32 ", it can be %" PRIu32 " to %" PRIu32,
                       what->name, number, smallest, largest);
 }
@@ -87,7 +88,8 @@ static int read_numbers(struct gguf_cursor *cursor, struct gguf_old_reading *rea
 
         assert(i < GGUF_MAX_HYPERPARAMETERS);
         if (gguf_cursor_u32(cursor, &reading->numbers[i]) < 0)
-            return gguf_cursor_fail(cursor, "hyperparameters", list[i].name, report);
+            return gguf_cursor_fail(cursor, gguf_at_part("hyperparameters", 0), list[i].name,
+                                    report);
         result = check_number(&list[i], reading->numbers[i], offset, report);
         if (result < 0)
             return result;
@@ -119,7 +121,7 @@ static int check_together(const struct gguf_old_reading *reading, uint64_t offse
     if (width % n_heads == 0 && n_rotated <= width / n_heads &&
         (head_width == width / n_heads || !has_role(reading->family, GGUF_ROLE_HEAD_WIDTH)))
         return 0;
-    return gguf_error(report, -EINVAL, offset,
+    return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
                       "hyperparameters: %" PRIu32 " heads of which %" PRIu32
                       " elements are rotated do not go with a width of %" PRIu32,
                       n_heads, head_width + n_rotated, width);
@@ -158,10 +160,11 @@ static int read_vocabulary(struct gguf_cursor *cursor, struct gguf_old_reading *
         const uint32_t most = n_tokens;
 
         if (gguf_cursor_u32(cursor, &n_tokens) < 0)
-            return gguf_cursor_fail(cursor, "vocabulary", "the number of tokens", report);
+            return gguf_cursor_fail(cursor, gguf_at_part("vocabulary", 0), "the number of tokens",
+                                    report);
         /* Whisper's files leave out tokens that are not text. */
         if (n_tokens == 0 || n_tokens > most)
-            return gguf_error(report, -EINVAL, offset,
+            return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
                               "vocabulary: it has %" PRIu32 " tokens, it can have 1 to %" PRIu32,
                               n_tokens, most);
     }
@@ -206,7 +209,7 @@ static int read_as(const struct gguf_family *family, struct gguf_cursor cursor,
         result = gguf_old_tensors_read(&cursor, &layout, model, report);
     if (result == 0 && model->n_tensors == 0 && !family->has_vocabulary_files &&
         gguf_cursor_skip(&cursor, 1) < 0)
-        result = gguf_cursor_fail(&cursor, "tensors", "the first", report);
+        result = gguf_cursor_fail(&cursor, gguf_at_part("tensors", 0), "the first", report);
     if (result == 0)
         result = gguf_old_tensors_name(model, family->names, reading->by_role[GGUF_ROLE_LAYERS],
                                        reading->by_role[GGUF_ROLE_MORE_LAYERS], report);
@@ -227,7 +230,7 @@ static int fail_unknown(const char *name, struct gguf_report *report)
 
         snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", family->name);
     }
-    return gguf_error(report, -EINVAL, GGUF_NO_OFFSET,
+    return gguf_error(report, GGUF_RULE_FAMILY, -EINVAL, GGUF_NO_PLACE,
                       "unknown family %s of old ggml models; available: %s",
                       gguf_quote((struct gguf_string){name, strlen(name)}).text, known);
 }
@@ -248,13 +251,13 @@ static int fail_all(const struct failure *failures, size_t n_failures, struct gg
         if (failures[i].finding.file_offset > best->finding.file_offset)
             best = &failures[i];
     }
-    gguf_error(report, best->finding.code, best->finding.file_offset,
+    gguf_error(report, GGUF_RULE_FAMILY, best->finding.code, gguf_at(best->finding.file_offset),
                "fits no known family of old ggml models, best %s: %.500s", best->family->name,
                best->finding.message);
     for (size_t i = 0; i < n_failures; i++) {
         if (&failures[i] != best)
-            gguf_note(report, failures[i].finding.file_offset, "as %s: %.600s",
-                      failures[i].family->name, failures[i].finding.message);
+            gguf_note(report, GGUF_RULE_FAMILY, gguf_at(failures[i].finding.file_offset),
+                      "as %s: %.600s", failures[i].family->name, failures[i].finding.message);
     }
     return best->finding.code;
 }
@@ -278,7 +281,8 @@ static int find_family(struct gguf_cursor cursor, struct gguf_model *model,
         if (result == 0)
             return 0;
         if (result == -ENOMEM || result == -EIO)
-            return gguf_error(report, result, trial.first_error.file_offset, "%s",
+            return gguf_error(report, trial.first_error.rule, result,
+                              gguf_at(trial.first_error.file_offset), "%s",
                               trial.first_error.message);
         assert(n_failures < MAX_FAMILIES);
         failures[n_failures++] = (struct failure){family, trial.first_error};
@@ -325,11 +329,12 @@ static int read_version(struct gguf_cursor *cursor, struct gguf_old_reading *rea
     if (container->last_version == 0)
         return 0;
     if (gguf_cursor_u32(cursor, &reading->version) < 0)
-        return gguf_cursor_fail(cursor, "header", "the version", report);
+        return gguf_cursor_fail(cursor, gguf_at_part("header", 0), "the version", report);
     if (reading->version >= 1 && reading->version <= container->last_version)
         return 0;
-    return gguf_error(report, -EINVAL, 4, "%s version %" PRIu32 " is unknown (known are 1 to %u)",
-                      container->name, reading->version, container->last_version);
+    return gguf_error(report, GGUF_RULE_VERSION, -EINVAL, gguf_at(4),
+                      "%s version %" PRIu32 " is unknown (known are 1 to %u)", container->name,
+                      reading->version, container->last_version);
 }
 
 int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *options,
@@ -354,7 +359,7 @@ int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *op
     if (result == 0)
         result = gguf_old_keys_add(model, &reading);
     if (result < 0)
-        return gguf_error(report, result, GGUF_NO_OFFSET, "%s", strerror(-result));
+        return gguf_system_error(report, result, GGUF_NO_PLACE);
     if (reading.family->vocabulary == GGUF_VOCABULARY_NONE)
         return 0;
     return gguf_old_vocabulary_add_keys(model, reading.family->tokenizer, &reading.vocabulary,

@@ -254,7 +254,7 @@ static const struct architecture *find_architecture(const struct gguf_model *mod
         if (find_tensor(model, architectures[i].tensor))
             return &architectures[i];
     }
-    gguf_error(report, -ENODATA, GGUF_NO_OFFSET,
+    gguf_error(report, GGUF_RULE_TENSORS_MISSING, -ENODATA, GGUF_NO_PLACE,
                "its %" PRIu64
                " tensors fit no known RWKV architecture (4, 5.1, 5.2, 6, 7) by their "
                "names (unfinished download?)",
@@ -280,10 +280,10 @@ static int read_number(struct gguf_cursor *cursor, const char *name, uint32_t sm
     const uint64_t offset = cursor->offset;
 
     if (gguf_cursor_u32(cursor, number) < 0)
-        return gguf_cursor_fail(cursor, "header", name, report);
+        return gguf_cursor_fail(cursor, gguf_at_part("header", 0), name, report);
     if (*number >= smallest && *number <= MAX_PLAUSIBLE)
         return 0;
-    return gguf_error(report, -EINVAL, offset,
+    return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
                       "header: %s is %" PRIu32 ", it can be %" PRIu32 " to %" PRIu32, name, *number,
                       smallest, MAX_PLAUSIBLE);
 }
@@ -419,7 +419,7 @@ int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *op
     if (result < 0)
         return result;
     if (choose_types(model, &header, options->era) < 0)
-        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     result = gguf_old_tensors_read(&cursor, &layout, model, report);
     if (result < 0)
         return result;
@@ -438,5 +438,5 @@ int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *op
     if (result < 0)
         return result;
     result = add_keys(model, &header, architecture, options->era);
-    return result < 0 ? gguf_error(report, result, GGUF_NO_OFFSET, "%s", strerror(-result)) : 0;
+    return result < 0 ? gguf_system_error(report, result, GGUF_NO_PLACE) : 0;
 }

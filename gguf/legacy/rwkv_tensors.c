@@ -164,14 +164,15 @@ static int check_names(const struct gguf_model *model, struct gguf_report *repor
     int result = 0;
 
     if (!order)
-        return gguf_error(report, -ENOMEM, GGUF_NO_OFFSET, "%s", strerror(ENOMEM));
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     for (uint64_t i = 1; result == 0 && i < model->n_converted; i++) {
         const struct gguf_tensor *tensor = &model->tensors[order[i]->stored[0]];
 
         if (compare_names(&order[i - 1], &order[i]) == 0)
-            result = gguf_error(report, -EEXIST, tensor->info_offset,
-                                "tensor %s: its name in GGUF files, %s, belongs to another tensor",
-                                gguf_quote(tensor->name).text, gguf_quote(order[i]->name).text);
+            result =
+                gguf_error(report, GGUF_RULE_DUPLICATE_TENSOR, -EEXIST, gguf_tensor_place(tensor),
+                           "its name in GGUF files, %s, belongs to another tensor",
+                           gguf_quote(order[i]->name).text);
     }
     free(order);
     return result;
@@ -210,7 +211,7 @@ int gguf_rwkv_convert(struct gguf_model *model, const struct gguf_rwkv_rule *rul
         result = convert(&conversion, i);
     free(conversion.joined);
     if (result < 0)
-        return gguf_error(report, result, GGUF_NO_OFFSET, "%s", strerror(-result));
+        return gguf_system_error(report, result, GGUF_NO_PLACE);
     if (finish_joined(model))
         return check_names(model, report);
     model->converted = NULL;

@@ -409,6 +409,10 @@ static void check_finding(void *user, const struct gguf_finding *finding)
     }
     FUZZ_CHECK((finding->severity == GGUF_ERROR) == (finding->code < 0),
                "code %d does not match the severity: %s", finding->code, finding->message);
+    FUZZ_CHECK(finding->rule < GGUF_N_RULES, "rule %d is unknown", (int)finding->rule);
+    FUZZ_CHECK((finding->name.data != NULL) <=
+                   (finding->thing == GGUF_A_KEY || finding->thing == GGUF_A_TENSOR),
+               "a finding about neither a key nor a tensor has a name: %s", finding->message);
 }
 
 /* ---- ggufs --check --data ---- */

@@ -428,7 +428,7 @@ static const struct hostile_row rows[] = {
      128,
      -ENODATA,
      SECOND_INFO,
-     {"tensor \"t\"", "start at byte 224", "ends at 224", "-o partial"}},
+     {"tensor \"t\"", "start at byte 224", "ends at 224", "unfinished download?"}},
     {10, "unknown type far out", unknown_at, P(40), -ENODATA, SECOND_INFO, {"1099511627872"}},
     {10, "unknown type at 2^64", unknown_at, -P(5), -EOVERFLOW, SECOND_INFO, {"\"t\"", "2^64"}},
     {10, "unknown type in a tensor", unknown_at, 32, -EINVAL, SECOND_INFO, {"\"t\"", "\"s\""}},

@@ -463,14 +463,23 @@ class TestMountPoint(CommandTestCase):
 
 
 class TestCheck(CommandTestCase):
-    """--check prints a line per finding to stdout and mounts nothing."""
+    """--check prints a line per finding to stdout, explains each rule once, and mounts nothing."""
 
     def check(self, status, *paths):
+        """The lines without the explanations, which are checked here."""
         result = self.run_ggufs("--check", *paths)
         self.assert_status(status, result)
         self.assertEqual("", result.err)
         self.assertTrue(result.out.endswith("\n"), result)
-        return result.out.splitlines()
+        helps, lines = [], []
+        for line in result.out.splitlines():
+            (helps if ": help: " in line else lines).append(line)
+        rules = {re.search(r" \[([a-z-]+)\]$", line).group(1) for line in lines if ": OK: " not in line}
+        explained = [re.search(r": help: ([a-z-]+): \w", line).group(1) for line in helps]
+        self.assertEqual(rules, set(explained))
+        if len(paths) == 1:
+            self.assertEqual(len(rules), len(explained))
+        return lines
 
     def bad(self):
         built = GgufFile().key(b"k", UINT32, 1).key(b"k", UINT32, 2)
@@ -495,7 +504,10 @@ class TestCheck(CommandTestCase):
         path = self.bad()
         result = self.assert_refused(EX_DATAERR, [path, self.mountpoint], '"k"', "2 more errors",
                                      "--check")
-        self.assertEqual(2, len(result.err.splitlines()), result)
+        first, remedy, more = result.err.splitlines()
+        self.assertIn("[duplicate-key]", first)
+        self.assertIn(": help: duplicate-key: ", remedy)
+        self.assertIn("2 more errors", more)
 
     def test_missing_file(self):
         self.check(EX_NOINPUT, self.path("missing"))
@@ -548,8 +560,8 @@ class TestCheck(CommandTestCase):
         lists = ["--set", 'tokenizer.ggml.tokens=arr:["a","b"]', "--set",
                  "tokenizer.ggml.scores=arr[f32]:[1]"]
         result = self.run_ggufs(*mounting.MOUNT_OPTIONS, "--check", *lists, model)
-        self.assertEqual((EX_OK, f"{model}: note: key \"tokenizer.ggml.scores\": it has 1 elements, "
-                                 "but \"tokenizer.ggml.tokens\" has 2"),
+        self.assertEqual((EX_OK, f"{model}: warning: key \"tokenizer.ggml.scores\": it has 1 elements, "
+                                 "but \"tokenizer.ggml.tokens\" has 2 [vocabulary]"),
                          (result.status, result.out.splitlines()[0]))
         result = self.run_ggufs(*mounting.MOUNT_OPTIONS, "--check", *lists, "--set",
                                 "tokenizer.ggml.scores=arr[f32]:[1,2]", model)

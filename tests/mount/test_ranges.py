@@ -103,6 +103,7 @@ class TestZip(RangeTestCase):
         result = self.ggufs("--check", path)
         self.assertEqual(EX_DATAERR, result.returncode, result.stdout)
         printed = result.stdout.decode().splitlines()
+        self.assertIn(": help: ", printed.pop(1))
         self.assertEqual(len(lines), len(printed), printed)
         for words, line in zip(lines, printed):
             self.assertIn(words, line)

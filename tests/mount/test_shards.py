@@ -124,7 +124,7 @@ class TestCommand(ShardsTestCase):
             result = self.run_ggufs(*arguments)
             self.assert_status(status, result)
             said = (result.out or result.err).replace("ggufs: ", "").splitlines()
-            self.assertEqual(list(lines), said[:len(lines)])
+            self.assertEqual(list(lines), [line for line in said if ": help: " not in line][:len(lines)])
 
     def test_check(self):
         for path in self.paths:
@@ -141,19 +141,21 @@ class TestCommand(ShardsTestCase):
         self.assert_status(EX_DATAERR, result)
         offset = os.path.getsize(self.paths[2]) - 4096 * 4
         self.assertEqual(f'{self.paths[2]}: byte {offset}: tensor "t2": value 0 (row 0) is NaN or '
-                         'infinite as float32\n', result.out)
+                         'infinite as float32 [not-finite]', result.out.splitlines()[0])
+        self.assertIn(f'{self.paths[2]}: help: not-finite: ', result.out)
 
     def test_missing(self):
         os.remove(self.paths[1])
         self.refused(EX_NOINPUT, f"{self.paths[1]}: is missing: the model has 3 shards, and this is "
-                     "number 2")
+                     "number 2 [shard-missing]")
 
     def test_cut(self):
         os.truncate(self.paths[2], os.path.getsize(self.paths[2]) - 1)
         result = self.run_ggufs("--check", self.paths[0])
         self.assert_status(EX_DATAERR, result)
-        first, note = result.out.splitlines()
+        first, remedy, note = result.out.splitlines()
         self.assertIn(f'{self.paths[2]}: byte ', first)
+        self.assertIn(f'{self.paths[2]}: help: truncated-data: ', remedy)
         self.assertIn(f'{self.paths[2]}: note: the file should have', note)
         self.assertIn("in 1 of 1 tensors", note)
 
@@ -177,7 +179,7 @@ class TestCommand(ShardsTestCase):
         if os.geteuid() == 0:
             self.skipTest("root reads everything")
         os.chmod(self.paths[1], 0)
-        self.refused(77, f"{self.paths[1]}: Permission denied")
+        self.refused(77, f"{self.paths[1]}: Permission denied [cannot-open]")
 
 
 class TestFixture(mounting.MountTestCase):

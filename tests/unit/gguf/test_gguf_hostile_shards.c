@@ -207,7 +207,7 @@ static const struct row {
     {"an empty file", empty_file, 2, 3, -EINVAL, 1, {"empty file"}},
     {"a directory", is_a_directory, 1, 2, -EISDIR, 1, {"directory"}},
     {"a FIFO", is_a_fifo, 1, 2, -EINVAL, 1, {"not a regular file"}},
-    {"missing data", cut_data, 1, 2, -ENODATA, 1, {"\"second.2\"", "-o partial"}},
+    {"missing data", cut_data, 1, 2, -ENODATA, 1, {"\"second.2\"", "unfinished download?"}},
     {"a cut header", cut_header, 1, 2, -ENODATA, 1, {"unfinished download?"}},
 };
 

@@ -92,14 +92,21 @@ Test(gguf_report, keeps_the_first_error_and_passes_all_on)
 {
     struct seen seen = {0};
     struct gguf_report report = {.each = see, .user = &seen};
+    const struct gguf_string name = {"a", 1};
 
-    gguf_note(&report, 5, "note %d", 1);
+    gguf_note(&report, GGUF_RULE_ZEROS, gguf_at(5), "note %d", 1);
     cr_expect_eq(report.n_errors, 0u);
-    cr_expect_eq(gguf_error(&report, -EINVAL, 24, "error %s", "one"), -EINVAL);
-    cr_expect_eq(gguf_error(&report, -ENODATA, GGUF_NO_OFFSET, "error two"), -ENODATA);
+    cr_expect_eq(
+        gguf_error(&report, GGUF_RULE_VALUE, -EINVAL, gguf_at_key(name, 24), "error %s", "one"),
+        -EINVAL);
+    cr_expect_eq(
+        gguf_error(&report, GGUF_RULE_TRUNCATED_DATA, -ENODATA, GGUF_NO_PLACE, "error two"),
+        -ENODATA);
 
     cr_expect_eq(report.n_errors, 2u);
-    cr_expect_str_eq(report.first_error.message, "error one");
+    cr_expect_str_eq(report.first_error.message, "key \"a\": error one");
+    cr_expect_eq(report.first_error.rule, GGUF_RULE_VALUE);
+    cr_expect_null(report.first_error.name.data, "the name is valid during `each` only");
     cr_expect_eq(report.first_error.code, -EINVAL);
     cr_expect_eq(report.first_error.file_offset, 24u);
     cr_assert_eq(seen.count, 3u);
@@ -107,16 +114,70 @@ Test(gguf_report, keeps_the_first_error_and_passes_all_on)
     cr_expect_eq(seen.findings[0].code, 0);
     cr_expect_eq(seen.findings[0].file_offset, 5u);
     cr_expect_str_eq(seen.findings[0].message, "note 1");
+    cr_expect_eq(seen.findings[0].rule, GGUF_RULE_ZEROS);
+    cr_expect_eq(seen.findings[0].thing, GGUF_WHOLE_FILE);
+    cr_expect_eq(seen.findings[1].thing, GGUF_A_KEY);
+    cr_expect_eq(seen.findings[1].name.data, name.data);
     cr_expect_eq(seen.findings[2].severity, GGUF_ERROR);
     cr_expect_eq(seen.findings[2].file_offset, GGUF_NO_OFFSET);
     cr_expect_str_eq(seen.findings[2].message, "error two");
+}
+
+Test(gguf_report, begins_messages_with_the_thing)
+{
+    static const struct gguf_string name = {"a\n", 2};
+    const struct {
+        struct gguf_place place;
+        const char *message;
+    } rows[] = {
+        {gguf_at(7), "is bad"},
+        {gguf_at_part("header", 7), "header: is bad"},
+        {gguf_at_key(name, 7), "key \"a\\x0a\": is bad"},
+        {gguf_at_tensor(name, 7), "tensor \"a\\x0a\": is bad"},
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct gguf_report report = {0};
+
+        gguf_error(&report, GGUF_RULE_VALUE, -EINVAL, rows[i].place, "is bad");
+        cr_expect_str_eq(report.first_error.message, rows[i].message);
+        cr_expect_eq(report.first_error.file_offset, 7u);
+    }
+}
+
+Test(gguf_report, errors_of_the_system_have_a_rule)
+{
+    static const struct {
+        int code;
+        enum gguf_rule rule;
+    } rows[] = {{-ENOMEM, GGUF_RULE_MEMORY}, {-EIO, GGUF_RULE_READ}, {-EACCES, GGUF_RULE_OPEN}};
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct gguf_report report = {0};
+
+        cr_expect_eq(gguf_system_error(&report, rows[i].code, GGUF_NO_PLACE), rows[i].code);
+        cr_expect_eq(report.first_error.rule, rows[i].rule);
+        cr_expect_str_eq(report.first_error.message, strerror(-rows[i].code));
+    }
+}
+
+Test(gguf_report, warnings_are_no_errors)
+{
+    struct seen seen = {0};
+    struct gguf_report report = {.each = see, .user = &seen};
+
+    gguf_warning(&report, GGUF_RULE_ZEROS, GGUF_NO_PLACE, "zeros");
+    cr_expect_eq(report.n_errors, 0u);
+    cr_assert_eq(seen.count, 1u);
+    cr_expect_eq(seen.findings[0].severity, GGUF_WARNING);
+    cr_expect_eq(seen.findings[0].code, 0);
 }
 
 Test(gguf_report, cuts_a_message_that_is_too_long)
 {
     struct gguf_report report = {0};
 
-    gguf_error(&report, -EINVAL, 0, "%01000d", 1);
+    gguf_error(&report, GGUF_RULE_VALUE, -EINVAL, gguf_at(0), "%01000d", 1);
     cr_expect_eq(strlen(report.first_error.message), sizeof report.first_error.message - 1);
 }
 

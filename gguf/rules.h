@@ -1,0 +1,84 @@
+/*
+ * The rules that findings about a model file come from. Each has a name that never changes, for
+ * programs, an explanation and a remedy. gguf/rules.c is the only list of their texts.
+ *
+ * To add a rule: a value here, its row in gguf/rules.c, and its entry in ggufs.1.
+ */
+#ifndef GGUFS_GGUF_RULES_H
+#define GGUFS_GGUF_RULES_H
+
+enum gguf_rule {
+    /* the file and the system */
+    GGUF_RULE_OPEN,
+    GGUF_RULE_READ,
+    GGUF_RULE_MEMORY,
+    GGUF_RULE_NOT_A_FILE,
+    GGUF_RULE_RANGE,
+
+    /* files that are not GGUF */
+    GGUF_RULE_EMPTY_FILE,
+    GGUF_RULE_NOT_DOWNLOADED,
+    GGUF_RULE_NOT_CONVERTED,
+    GGUF_RULE_PACKED,
+    GGUF_RULE_NOT_A_MODEL,
+
+    /* ZIP files */
+    GGUF_RULE_ZIP,
+    GGUF_RULE_SEVERAL_MODELS,
+
+    /* metadata */
+    GGUF_RULE_VERSION,
+    GGUF_RULE_TRUNCATED_METADATA,
+    GGUF_RULE_METADATA_LIMIT,
+    GGUF_RULE_METADATA_HOLES,
+    GGUF_RULE_NAME_LENGTH,
+    GGUF_RULE_VALUE_TYPE,
+    GGUF_RULE_VALUE,
+    GGUF_RULE_DUPLICATE_KEY,
+    GGUF_RULE_ALIGNMENT,
+    GGUF_RULE_VOCABULARY,
+    GGUF_RULE_ORIGINAL_SHAPE,
+
+    /* tensors */
+    GGUF_RULE_DUPLICATE_TENSOR,
+    GGUF_RULE_DIMENSIONS,
+    GGUF_RULE_ROW_LENGTH,
+    GGUF_RULE_TENSOR_OFFSET,
+    GGUF_RULE_OVERLAP,
+    GGUF_RULE_TRUNCATED_DATA,
+    GGUF_RULE_INCOMPLETE_DATA,
+    GGUF_RULE_UNUSED_BYTES,
+    GGUF_RULE_ZEROS,
+    GGUF_RULE_NOT_FINITE,
+
+    /* split models */
+    GGUF_RULE_SHARD_KEYS,
+    GGUF_RULE_SHARD_NAME,
+    GGUF_RULE_SHARD_MISSING,
+    GGUF_RULE_SHARD_MISMATCH,
+    GGUF_RULE_SHARD_METADATA,
+
+    /* files from before GGUF */
+    GGUF_RULE_FAMILY,
+    GGUF_RULE_HYPERPARAMETER,
+    GGUF_RULE_OLD_TYPE,
+    GGUF_RULE_TENSORS_MISSING,
+
+    /* what the user asks for */
+    GGUF_RULE_EDIT,
+    GGUF_RULE_SPLIT,
+    GGUF_RULE_FILE_NAMES,
+
+    GGUF_N_RULES
+};
+
+struct gguf_rule_text {
+    const char *name;        /* lower-case words with hyphens */
+    const char *explanation; /* one sentence: what the finding means */
+    const char *remedy;      /* sentences: what a person can do */
+};
+
+/* Return the texts of a rule. */
+const struct gguf_rule_text *gguf_rule_text(enum gguf_rule rule);
+
+#endif
