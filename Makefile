@@ -27,7 +27,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 HARDEN   := $(if $(SAN),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -DGGUFS_VERSION='"$(VERSION)"' -I. $(PKG_CFLAGS) $(WARNINGS) \
-             $(HARDEN) $(SANFLAGS) -pthread -fPIE $(CFLAGS)
+             $(HARDEN) $(SANFLAGS) -pthread -fPIE $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -pthread -pie -Wl,-z,relro,-z,now $(SANFLAGS) $(LDFLAGS)
 
 # ggufs takes as many threads as OpenMP would; the threads are its own, as those of the runner.
@@ -234,6 +234,9 @@ help:
 	@echo 'make install    install to PREFIX=/usr/local below DESTDIR='
 	@echo 'make uninstall  remove what make install installed'
 	@echo 'make clean      remove build/'
+	@echo 'make deb        build the Debian packages in build/deb'
+	@echo 'make test-packages  build, check, install, try and remove them'
+	@echo 'make release    make the signed tarball of VERSION in build/release (SIGN=no: unsigned)'
 
 deps:
 	contrib/install-deps build run
@@ -317,7 +320,8 @@ lint:
 	    dequant gguf fs contrib/sample contrib/runner
 	mandoc -T lint -W warning ggufs.1 ggufs.5 ggufs-run.1
 	shellcheck -s bash contrib/completion/*.bash
-	shellcheck contrib/install-deps contrib/build contrib/demo contrib/test tests/run tests/clients/run tests/soak/run .ci/run contrib/examples/cookbook.sh
+	shellcheck contrib/install-deps contrib/build contrib/demo contrib/test tests/run tests/clients/run tests/soak/run tests/packages/run .ci/run \
+	    contrib/examples/cookbook.sh contrib/packaging/build-deb contrib/packaging/release
 
 install: all
 	set -e; for name in ggufs ggufs-run; do \
@@ -337,3 +341,19 @@ uninstall:
 
 clean:
 	rm -rf build
+
+# ---- packages ----
+
+.PHONY: deb test-packages release
+deb:
+	contrib/install-deps build deb
+	contrib/packaging/build-deb $(VERSION)
+
+test-packages:
+	contrib/install-deps build run deb lintian
+	$(MAKE) -s build/sample.gguf
+	tests/packages/run $(VERSION)
+
+# SIGN=no leaves the signatures out; see contrib/packaging/release.
+release:
+	contrib/packaging/release $(VERSION)
