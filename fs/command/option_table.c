@@ -103,6 +103,8 @@ const struct fs_option fs_option_table[] = {
     FLAG("prefetch", MOUNTING, mount.prefetch, "load the model into memory in the background"),
     FLAG("mlock", MOUNTING, mount.mlock, "the same, and lock it in memory"),
     FLAG("direct_io", MOUNTING, mount.direct_io, "do not cache file contents in the kernel"),
+    FLAG("passthrough", MOUNTING, mount.passthrough,
+         "let the kernel read model.gguf from MODEL itself (root only)"),
     NUMBER("threads", "N", mount.max_threads, 1, MAX_THREADS, "serve with at most N threads"),
     NUMBER("uid", "N", mount.uid, 0, ANY_ID, "show user N as the owner of the files"),
     NUMBER("gid", "N", mount.gid, 0, ANY_ID, "show group N as the group of the files"),

@@ -230,6 +230,11 @@ static int check_uses(const struct fs_options *options, const bool *is_used)
         fs_print_error("-o clone_fd needs -o nosandbox: the threads open /dev/fuse");
         return -EINVAL;
     }
+    if (options->mount.passthrough && options->mount.direct_io) {
+        fs_print_error("-o passthrough and -o direct_io exclude each other: the kernel caches what "
+                       "it reads itself");
+        return -EINVAL;
+    }
     if (options->mount.log == FS_LOG_STDERR && !options->mount.foreground) {
         fs_print_error("-o log=stderr needs -f: in the background, ggufs leaves the terminal");
         return -EINVAL;

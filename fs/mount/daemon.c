@@ -88,6 +88,7 @@ static int next_signal(const struct links *links, int seconds)
 
 static int run_server(const struct fs_daemon *daemon, struct links *links, pid_t keeper)
 {
+    int32_t passthrough_id;
     int status, descriptor;
 
     close(links->keeper);
@@ -109,16 +110,23 @@ static int run_server(const struct fs_daemon *daemon, struct links *links, pid_t
     if (write(links->server, "", 1) != 1)
         return EX_OSERR;
     descriptor = fs_receive_descriptor(links->server);
-    close(links->server);
     if (descriptor < 0)
         return EX_OSERR; /* the keeper has printed the reason */
+    status = daemon->begin(daemon->argument, descriptor);
+    if (status != EX_OK)
+        return status;
+    /* Without the keeper, the server serves all the same. */
+    if (write(links->server, "", 1) != 1 ||
+        read(links->server, &passthrough_id, sizeof passthrough_id) != sizeof passthrough_id)
+        passthrough_id = 0;
+    close(links->server);
     if (!daemon->foreground) {
         leave_terminal(links);
         if (write(links->ready, "", 1) != 1)
             return EX_OSERR;
         close(links->ready);
     }
-    return daemon->serve(daemon->argument, descriptor);
+    return daemon->serve(daemon->argument, passthrough_id);
 }
 
 /* ---- the keeper ---- */
@@ -183,6 +191,20 @@ static bool wait_for_load(const struct fs_daemon *daemon, const struct links *li
     return false;
 }
 
+/* Once the server has answered INIT, register the model file, which needs rights that it lacks. */
+static void register_file(const struct fs_daemon *daemon, const struct links *links,
+                          int fuse_descriptor)
+{
+    int32_t id;
+    char byte;
+
+    if (read(links->keeper, &byte, 1) != 1)
+        return; /* the server has ended */
+    id = daemon->register_file(daemon->argument, fuse_descriptor);
+    /* If this fails, the server has ended as well. */
+    (void)!send(links->keeper, &id, sizeof id, MSG_NOSIGNAL);
+}
+
 /* Mount, and pass the mount to the server. */
 static int hand_over(const struct fs_daemon *daemon, const struct links *links, pid_t server)
 {
@@ -203,6 +225,8 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
         status = EX_OSERR;
     }
     is_sent = status == EX_OK && fs_send_descriptors(links->keeper, descriptors, n_descriptors);
+    if (is_sent)
+        register_file(daemon, links, descriptors[0]);
     /*
      * The kernel notices the server's death only if nobody else has /dev/fuse open. The numbers
      * stay in use, because libfuse closes the first of them later.

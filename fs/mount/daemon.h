@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Descriptors that the keeper passes to the server: /dev/fuse, and others that must stay open. */
 #define FS_MOUNT_DESCRIPTORS FS_MOST_DESCRIPTORS
@@ -35,10 +36,17 @@ struct fs_daemon {
      */
     int (*mount)(void *argument, int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors);
     /*
-     * Runs in the server until the file system is unmounted; takes ownership of the descriptor.
-     * Signals are blocked when it is called.
+     * Runs in the server: answers the kernel's INIT. Takes ownership of the descriptor. Signals are
+     * blocked when it is called.
      */
-    int (*serve)(void *argument, int fuse_descriptor);
+    int (*begin)(void *argument, int fuse_descriptor);
+    /*
+     * Runs in the keeper after that: registers the model file for passthrough and returns its id,
+     * or 0.
+     */
+    int32_t (*register_file)(void *argument, int fuse_descriptor);
+    /* Runs in the server with that id, until the file system is unmounted. */
+    int (*serve)(void *argument, int32_t passthrough_id);
     /*
      * Runs in the process that the user started once the tree can be read; not in the foreground.
      */

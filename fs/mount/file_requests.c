@@ -1,5 +1,6 @@
 #include "fs/mount/file_requests.h"
 
+#include "fs/mount/passthrough.h"
 #include "fs/mount/reply_buffer.h"
 #include "fs/mount/request_nodes.h"
 #include "fs/tree/views.h"
@@ -35,8 +36,13 @@ static void answer_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_i
     /* After a change, the kernel drops its cache of this file before the first read. */
     info->keep_cache = !fs_changes_notice(&server->changes) && server->keep_cache;
     info->noflush = 1;
+    if (fs_passthrough_fits(server, image))
+        result = fs_passthrough_reply_open(request, info->fh, server->passthrough_id,
+                                           (info->flags & O_DIRECT) != 0);
+    else
+        result = fuse_reply_open(request, info);
     /* If the reader was interrupted, there will be no release. */
-    if (fuse_reply_open(request, info) == -ENOENT)
+    if (result == -ENOENT)
         fs_tree_close(server->tree, image);
 }
 

@@ -20,6 +20,7 @@ struct fs_mount_options {
     bool prefetch;
     bool mlock;
     bool direct_io;
+    bool passthrough;          /* the kernel reads model.gguf itself; see passthrough.h */
     bool keep_cache;           /* the kernel may keep file contents from one open to the next */
     unsigned max_read;         /* bytes; 0: the kernel's default */
     unsigned max_threads;      /* 0: libfuse's default */

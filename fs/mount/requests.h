@@ -19,11 +19,13 @@ struct fs_server {
     fs_node_index root; /* the directory of the tree that is the root of the mount */
     uid_t uid;
     gid_t gid;
-    mode_t mode_mask;    /* mask for the mode bits that are shown */
-    uint32_t generation; /* of all inodes but the root's; see inodes.h */
-    unsigned max_read;   /* of the mount, in bytes; 0: the kernel's default */
-    bool direct_io;      /* the kernel caches nothing */
-    bool keep_cache;     /* the kernel keeps contents between opens */
+    mode_t mode_mask;       /* mask for the mode bits that are shown */
+    uint32_t generation;    /* of all inodes but the root's; see inodes.h */
+    unsigned max_read;      /* of the mount, in bytes; 0: the kernel's default */
+    bool direct_io;         /* the kernel caches nothing */
+    bool keep_cache;        /* the kernel keeps contents between opens */
+    bool passthrough;       /* the kernel may read the model file itself; see passthrough.h */
+    int32_t passthrough_id; /* of the model file; 0: it is not registered */
     struct fs_changes changes;
     struct fs_read_failures failures;
     struct fs_slow_requests slow;

@@ -1,5 +1,6 @@
 #include "fs/mount/sandbox.h"
 
+#include "fs/mount/passthrough.h"
 #include "gguf/support/confine.h"
 
 #include <dlfcn.h>
@@ -46,6 +47,7 @@ bool fs_sandbox_enter_keeper(pid_t server, enum fs_log_kind log)
         &(struct gguf_confinement){.unmounts = true,
                                    .appends = log == FS_LOG_FILE,
                                    .connects = log == FS_LOG_SYSLOG || log == FS_LOG_JOURNAL,
+                                   .device_request = FS_PASSTHROUGH_REGISTER,
                                    .child = server,
                                    .system_calls = calls,
                                    .n_system_calls = sizeof calls / sizeof *calls});

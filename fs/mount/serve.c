@@ -7,6 +7,7 @@
 #include "fs/mount/inodes.h"
 #include "fs/mount/log.h"
 #include "fs/mount/notify.h"
+#include "fs/mount/passthrough.h"
 #include "fs/mount/prefetch.h"
 #include "fs/mount/requests.h"
 #include "fs/mount/session_io.h"
@@ -154,10 +155,20 @@ static int loop_with_threads(struct fuse_session *session, const struct fs_mount
     return result;
 }
 
+static int begin_session(void *argument, int fuse_descriptor)
+{
+    struct session *session = argument;
+
+    if (fs_session_serve(session->fuse, fuse_descriptor) != 0 ||
+        fs_session_answer_init(session->fuse) != 0)
+        return EX_OSERR;
+    return EX_OK;
+}
+
 /* Being ended by a signal is not a failure, and neither is being unmounted: read(2) then fails with
  * ENODEV, which libfuse knows as the end, or with ECONNABORTED if a thread was just taking a
  * request (fuse_dev_do_read() in the kernel). */
-static int serve_requests(void *argument, int fuse_descriptor)
+static int serve_requests(void *argument, int32_t passthrough_id)
 {
     struct session *session = argument;
     const struct fs_mount_options *options = session->mount->options;
@@ -165,8 +176,8 @@ static int serve_requests(void *argument, int fuse_descriptor)
 
     if (session->reloads)
         fs_log_accept_reopened(); /* libfuse leaves this handler alone */
-    if (fs_session_serve(session->fuse, fuse_descriptor) != 0 ||
-        fuse_set_signal_handlers(session->fuse) != 0)
+    session->server.passthrough_id = passthrough_id;
+    if (fuse_set_signal_handlers(session->fuse) != 0)
         return EX_OSERR;
     /* Its thread blocks signals, which reach this one. */
     fs_prefetch_start(&session->prefetch, session->server.tree->model);
@@ -197,6 +208,22 @@ static int attach(void *argument, int descriptors[FS_MOUNT_DESCRIPTORS], size_t 
     close_mountpoint(session);
     fs_log_begin();
     return status;
+}
+
+static int32_t register_model(void *argument, int fuse_descriptor)
+{
+    const struct session *session = argument;
+    const struct gguf_files *files = session->mount->files;
+    int32_t id;
+
+    if (!session->server.passthrough)
+        return 0;
+    id = fs_passthrough_register(fuse_descriptor, files->list[files->named].file.descriptor);
+    if (id > 0)
+        return id;
+    fs_complain(session->mountpoint.path, NULL, "-o passthrough has no effect: %s",
+                fs_passthrough_obstacle(id));
+    return 0;
 }
 
 static void watch_server(void *argument)
@@ -246,6 +273,8 @@ static int run(struct session *session)
             .prepare = prepare_server,
             .load = load_tree,
             .mount = attach,
+            .begin = begin_session,
+            .register_file = register_model,
             .serve = serve_requests,
             .watch = watch_server,
             .argument = session,
@@ -265,12 +294,14 @@ int fs_serve(const struct fs_mount *mount)
                                          .max_read = options->max_read,
                                          .direct_io = options->direct_io,
                                          .keep_cache = options->keep_cache}};
-    const char *source = mount->files->list[mount->files->named].file.path;
+    const struct gguf_source *file = &mount->files->list[mount->files->named].file;
     int status;
 
     sigprocmask(SIG_BLOCK, NULL, &session.signals);
-    if (add_options(source, options, &options->fuse) < 0 || fs_close_inherited(mount->files) < 0)
+    if (add_options(file->path, options, &options->fuse) < 0 ||
+        fs_close_inherited(mount->files) < 0)
         return out_of_memory();
+    session.server.passthrough = options->passthrough && file->mapping;
     session.is_for_others = allow_others(&options->fuse); /* libfuse removes the options */
     fuse_set_log_func(log_of_libfuse);
     errno = 0;

@@ -1,12 +1,13 @@
 #include "fs/mount/session_io.h"
 
-#define FUSE_USE_VERSION 314
-#include <fuse_lowlevel.h>
+#include "fs/mount/passthrough.h"
 
+#include <errno.h>
 #include <linux/fuse.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@
 static atomic_bool is_init_answered;
 
 /* Add flags that libfuse omits to the answer to INIT, the first request. */
-static void complete_init(const struct iovec *parts, int n_parts)
+static void complete_init(const struct fs_server *server, const struct iovec *parts, int n_parts)
 {
     struct fuse_init_out *answer;
 
@@ -25,16 +26,17 @@ static void complete_init(const struct iovec *parts, int n_parts)
         return; /* an error reply */
     answer = parts[1].iov_base;
     answer->flags |= FUSE_PARALLEL_DIROPS;
-    if ((answer->flags & FUSE_INIT_EXT) &&
-        parts[1].iov_len >= offsetof(struct fuse_init_out, unused))
-        answer->flags2 |= FUSE_DIRECT_IO_ALLOW_MMAP >> 32;
+    if (!(answer->flags & FUSE_INIT_EXT) || parts[1].iov_len < sizeof *answer)
+        return;
+    answer->flags2 |= FUSE_DIRECT_IO_ALLOW_MMAP >> 32;
+    if (server->passthrough)
+        fs_passthrough_request(answer);
 }
 
 static ssize_t write_reply(int descriptor, struct iovec *parts, int n_parts, void *user)
 {
-    (void)user;
     if (!atomic_load_explicit(&is_init_answered, memory_order_relaxed)) {
-        complete_init(parts, n_parts);
+        complete_init(user, parts, n_parts);
         atomic_store_explicit(&is_init_answered, true, memory_order_relaxed);
     }
     return writev(descriptor, parts, n_parts);
@@ -51,4 +53,18 @@ int fs_session_serve(struct fuse_session *session, int fuse_descriptor)
     static const struct fuse_custom_io io = {.writev = write_reply, .read = read_request};
 
     return fuse_session_custom_io(session, &io, fuse_descriptor);
+}
+
+int fs_session_answer_init(struct fuse_session *session)
+{
+    struct fuse_buf request = {0};
+    int result;
+
+    do
+        result = fuse_session_receive_buf(session, &request);
+    while (result == -EINTR);
+    if (result > 0)
+        fuse_session_process_buf(session, &request);
+    free(request.mem);
+    return result < 0 ? result : 0;
 }

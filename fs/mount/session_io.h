@@ -14,4 +14,10 @@ struct fuse_session;
  */
 int fs_session_serve(struct fuse_session *session, int fuse_descriptor);
 
+/*
+ * Answer the kernel's first request, which is there as soon as the file system is mounted. Returns
+ * 0, also if it has been unmounted already, or a negative errno.
+ */
+int fs_session_answer_init(struct fuse_session *session);
+
 #endif

@@ -253,6 +253,8 @@ static int fill_filter(scmp_filter_ctx filter, const struct gguf_confinement *co
         result = allow_if(filter, SCMP_SYS(socket), 0, AF_UNIX);
     if (result == 0 && confinement->connects)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(connect), 0);
+    if (result == 0 && confinement->device_request)
+        result = allow_if(filter, SCMP_SYS(ioctl), 1, confinement->device_request);
     if (result == 0 && confinement->child > 0)
         result = allow_if(filter, SCMP_SYS(kill), 0, (uint64_t)confinement->child);
     return result;

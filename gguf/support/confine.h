@@ -22,6 +22,7 @@ struct gguf_confinement {
     bool appends;                  /* open and create files, if they are opened with O_WRONLY and
                                       O_APPEND, like a log; Landlock denies it nevertheless */
     bool connects;                 /* make Unix sockets, and connect sockets */
+    unsigned long device_request;  /* an ioctl that it may make; 0: none */
     pid_t child;                   /* the only other process that it may signal; 0: none */
     const int *system_calls; /* further system calls, as SCMP_SYS() of <seccomp.h>; NULL if none */
     size_t n_system_calls;

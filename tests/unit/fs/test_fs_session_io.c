@@ -1,13 +1,12 @@
 /* fs/mount/session_io: the first reply of a session. The test acts as the kernel. */
 #include "fs/mount/session_io.h"
 
-#define FUSE_USE_VERSION 314
-#include <fuse_lowlevel.h>
+#include "fs/mount/requests.h"
 
 #include <criterion/criterion.h>
 
 #include <linux/fuse.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,28 +21,26 @@ struct init_reply {
 };
 
 /* A socket replaces /dev/fuse. Both transfer whole messages. */
-static struct init_reply answer_init(uint32_t flags)
+static struct init_reply answer_init(uint32_t flags, bool passthrough)
 {
     static const struct fuse_lowlevel_ops none;
     const struct init_request request = {
         .header = {.len = sizeof request, .opcode = FUSE_INIT, .unique = 2},
         .init = {.major = 7, .minor = 36, .flags = flags}};
+    struct fs_server server = {.passthrough = passthrough};
     char *words[] = {"ggufs"};
     struct fuse_args args = FUSE_ARGS_INIT(1, words);
-    struct fuse_session *session = fuse_session_new(&args, &none, sizeof none, NULL);
+    struct fuse_session *session = fuse_session_new(&args, &none, sizeof none, &server);
     struct init_reply reply = {0};
-    struct fuse_buf buffer = {0};
     int ends[2];
 
     cr_assert_not_null(session);
     cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
     cr_assert_eq(fs_session_serve(session, ends[0]), 0);
     cr_assert_eq(write(ends[1], &request, sizeof request), (ssize_t)sizeof request);
-    cr_assert_gt(fuse_session_receive_buf(session, &buffer), 0);
-    fuse_session_process_buf(session, &buffer);
+    cr_assert_eq(fs_session_answer_init(session), 0);
     cr_assert_gt(read(ends[1], &reply, sizeof reply), (ssize_t)sizeof reply.header);
     close(ends[1]);
-    free(buffer.mem);
     fuse_session_destroy(session);
     fuse_opt_free_args(&args);
     return reply;
@@ -51,7 +48,7 @@ static struct init_reply answer_init(uint32_t flags)
 
 Test(fs_session_io, lookups_may_run_in_parallel)
 {
-    const struct init_reply reply = answer_init(FUSE_ASYNC_READ | FUSE_PARALLEL_DIROPS);
+    const struct init_reply reply = answer_init(FUSE_ASYNC_READ | FUSE_PARALLEL_DIROPS, true);
 
     cr_assert_eq(reply.header.error, 0);
     cr_expect_eq(reply.header.unique, 2u);
@@ -63,9 +60,20 @@ Test(fs_session_io, lookups_may_run_in_parallel)
 
 Test(fs_session_io, uncached_files_may_be_mapped)
 {
-    const struct init_reply reply = answer_init(FUSE_ASYNC_READ | FUSE_INIT_EXT);
+    const struct init_reply reply = answer_init(FUSE_ASYNC_READ | FUSE_INIT_EXT, false);
 
     cr_assert_eq(reply.header.error, 0);
     cr_expect(reply.init.flags & FUSE_INIT_EXT);
     cr_expect_eq(reply.init.flags2, 1u << 4); /* FUSE_DIRECT_IO_ALLOW_MMAP, bit 36 of both */
+}
+
+Test(fs_session_io, passthrough_is_requested)
+{
+    const struct init_reply reply = answer_init(FUSE_ASYNC_READ | FUSE_INIT_EXT, true);
+    uint32_t max_stack_depth;
+
+    cr_assert_eq(reply.header.error, 0);
+    cr_expect_eq(reply.init.flags2, 1u << 4 | 1u << 5); /* and FUSE_PASSTHROUGH, bit 37 */
+    memcpy(&max_stack_depth, &reply.init.flags2 + 1, sizeof max_stack_depth);
+    cr_expect_eq(max_stack_depth, 1u);
 }
