@@ -2,38 +2,22 @@
 
 #include "fs/command/tensor_choice.h"
 #include "fs/tree/decoded.h"
+#include "fs/tree/tensor_pairs.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-static bool has_suffix(struct gguf_string name, const char *suffix)
-{
-    const size_t length = strlen(suffix);
-
-    return name.length_bytes >= length &&
-           memcmp(name.data + name.length_bytes - length, suffix, length) == 0;
-}
-
-bool fs_is_imatrix(const struct gguf_model *model)
-{
-    for (uint64_t i = 0; i < model->n_tensors; i++)
-        if (has_suffix(model->tensors[i].name, ".in_sum2"))
-            return true;
-    return false;
-}
-
+/* Return the half of the importance matrix that is about a tensor, or NULL. */
 static const struct gguf_tensor *find(const struct gguf_model *model, struct gguf_string name,
-                                      const char *suffix)
+                                      bool is_second)
 {
     for (uint64_t i = 0; i < model->n_tensors; i++) {
-        const struct gguf_tensor *tensor = &model->tensors[i];
+        const struct fs_half half = fs_half_of(&model->tensors[i]);
 
-        if (tensor->name.length_bytes == name.length_bytes + strlen(suffix) &&
-            has_suffix(tensor->name, suffix) &&
-            memcmp(tensor->name.data, name.data, name.length_bytes) == 0)
-            return tensor;
+        if (half.kind == FS_IMPORTANCE_PAIR && half.is_second == is_second &&
+            gguf_string_compare(half.base, name) == 0)
+            return &model->tensors[i];
     }
     return NULL;
 }
@@ -50,22 +34,33 @@ static int read_floats(const struct gguf_model *model, const struct gguf_tensor 
     return result;
 }
 
+/* Return the number of matrices of the tensor that have sums of their own; 0 if they do not fit. */
+static uint64_t count_matrices(const struct gguf_tensor *tensor, const struct gguf_tensor *sums,
+                               const struct gguf_tensor *counts)
+{
+    const uint64_t n_matrices = sums->n_elements / tensor->ne[0];
+
+    return fs_importance_fits(sums, counts) && sums->n_elements % tensor->ne[0] == 0 &&
+                   n_matrices > 0 && n_matrices % counts->n_elements == 0 &&
+                   tensor->ne[2] * tensor->ne[3] % n_matrices == 0
+               ? n_matrices
+               : 0;
+}
+
 int fs_imatrix_get(const struct gguf_model *imatrix, const struct gguf_tensor *tensor,
                    struct fs_column_weights *weights)
 {
-    const struct gguf_tensor *sums = find(imatrix, fs_gguf_name(tensor), ".in_sum2");
-    const struct gguf_tensor *counts = find(imatrix, fs_gguf_name(tensor), ".counts");
-    const uint64_t n_matrices = tensor->ne[2] * tensor->ne[3];
+    const struct gguf_tensor *sums = find(imatrix, fs_gguf_name(tensor), false);
+    const struct gguf_tensor *counts = find(imatrix, fs_gguf_name(tensor), true);
+    uint64_t n_matrices;
     float *values, *of_matrix;
     int result;
 
     *weights = (struct fs_column_weights){0};
     if (!sums || !counts || tensor->n_elements == 0)
         return 0;
-    if (sums->type_id != DEQUANT_F32 || counts->type_id != DEQUANT_F32 ||
-        sums->ne[0] != tensor->ne[0] || counts->n_elements == 0 ||
-        sums->n_elements / sums->ne[0] != counts->n_elements ||
-        n_matrices % counts->n_elements != 0)
+    n_matrices = count_matrices(tensor, sums, counts);
+    if (n_matrices == 0)
         return -EINVAL;
     values = calloc(sums->n_elements + counts->n_elements, sizeof *values);
     if (!values)
@@ -75,7 +70,9 @@ int fs_imatrix_get(const struct gguf_model *imatrix, const struct gguf_tensor *t
     if (result == 0)
         result = read_floats(imatrix, counts, of_matrix);
     for (uint64_t i = 0; result == 0 && i < sums->n_elements; i++) {
-        values[i] = of_matrix[i / sums->ne[0]] > 0 ? values[i] / of_matrix[i / sums->ne[0]] : 0;
+        const uint64_t matrix = i / (sums->n_elements / counts->n_elements);
+
+        values[i] = fs_importance(values[i], of_matrix[matrix], 0);
         if (!isfinite(values[i])) /* it overflows */
             result = -EDOM;
     }
@@ -83,6 +80,6 @@ int fs_imatrix_get(const struct gguf_model *imatrix, const struct gguf_tensor *t
         free(values);
         return result;
     }
-    *weights = (struct fs_column_weights){values, tensor->ne[0], counts->n_elements, tensor->ne[1]};
+    *weights = (struct fs_column_weights){values, tensor->ne[0], n_matrices, tensor->ne[1]};
     return 0;
 }

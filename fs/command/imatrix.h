@@ -1,15 +1,10 @@
-/*
- * Importance matrices: how much each column of a tensor counts. The format is that of llama.cpp's
- * llama-imatrix: a GGUF file with the sums of squares of a column's inputs, NAME.in_sum2, and the
- * number of inputs, NAME.counts, for each matrix of tensor NAME.
+/* Importance matrices as weights of the columns of a tensor; fs/tree/importance.h has the format.
  */
 #ifndef GGUFS_FS_IMATRIX_H
 #define GGUFS_FS_IMATRIX_H
 
 #include "fs/tree/comparison.h"
-
-/* Return true if a model is an importance matrix. */
-bool fs_is_imatrix(const struct gguf_model *model);
+#include "fs/tree/importance.h"
 
 /*
  * Get the weights of a tensor: means of squares, 0 for a matrix without inputs. Free values with

@@ -2,6 +2,7 @@
 
 #include "fs/tree/converted.h"
 #include "fs/tree/decoded.h"
+#include "fs/tree/importance.h"
 #include "gguf/support/grow.h"
 
 #include <errno.h>
@@ -144,6 +145,17 @@ int fs_image_add_arranged(struct fs_image *image, const struct fs_arrangement *a
     return result;
 }
 
+int fs_image_add_importance(struct fs_image *image, const struct gguf_tensor *sums,
+                            const struct gguf_tensor *counts)
+{
+    uint64_t size_bytes;
+
+    if (fs_elements_size(sums, FS_F32, &size_bytes) < 0)
+        return -EOVERFLOW;
+    return add(image, (struct fs_segment){.kind = FS_IMPORTANCE, .importance = {sums, counts}},
+               size_bytes);
+}
+
 int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const struct fs_tree *tree,
                       const void *subject, const struct fs_interrupt *interrupt)
 {
@@ -215,6 +227,8 @@ static const struct gguf_source *source_of(const struct fs_image *image,
 
     if (segment->kind == FS_ARRANGED)
         tensor = fs_arranged_tensor(segment->arranged, index);
+    else if (segment->kind == FS_IMPORTANCE)
+        tensor = index == 0 ? segment->importance.sums : segment->importance.counts;
     else if (index > 0)
         return NULL;
     else if (segment->kind == FS_SOURCE_BYTES)
@@ -279,6 +293,10 @@ static int read_slice(const struct slice *slice)
     case FS_ARRANGED:
         return fs_arranged_read(slice->image->model, segment->arranged, slice->offset,
                                 slice->length, slice->out);
+    case FS_IMPORTANCE:
+        return fs_importance_read(slice->image->model, segment->importance.sums,
+                                  segment->importance.counts, slice->offset, slice->length,
+                                  slice->out);
     case FS_TEXT:
         return fs_text_read(segment->text, slice->offset, slice->length, slice->out);
     case FS_MADE:

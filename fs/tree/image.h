@@ -27,6 +27,7 @@ enum fs_segment_kind {
     FS_CONVERTED,    /* the data of a tensor in little-endian blocks of dequant_modern() */
     FS_ELEMENTS,     /* the elements of a tensor in some format */
     FS_ARRANGED,     /* elements of tensors in some format and order */
+    FS_IMPORTANCE,   /* the quotients of the halves of an importance matrix */
     FS_TEXT,         /* written when read */
     FS_MADE,         /* bytes that were made when the image was built */
     FS_CHECKSUMS,    /* checksums of files, computed when read */
@@ -48,6 +49,9 @@ struct fs_segment {
             const struct gguf_tensor *tensor;
             enum fs_format format;
         } elements;
+        struct {
+            const struct gguf_tensor *sums, *counts;
+        } importance;
         struct fs_arranged *arranged;   /* owned */
         struct fs_text *text;           /* owned */
         char *made;                     /* owned */
@@ -103,6 +107,10 @@ int fs_image_add_elements(struct fs_image *image, const struct gguf_tensor *tens
  */
 int fs_image_add_arranged(struct fs_image *image, const struct fs_arrangement *arrangement,
                           enum fs_format format);
+
+/* Add the importances of fs_importance_read(), for which the halves must fit each other. */
+int fs_image_add_importance(struct fs_image *image, const struct gguf_tensor *sums,
+                            const struct gguf_tensor *counts);
 
 /* Get the size of the elements in bytes. Returns 0, or -EOVERFLOW beyond 2^64. */
 int fs_elements_size(const struct gguf_tensor *tensor, enum fs_format format, uint64_t *size_bytes);

@@ -11,15 +11,12 @@
 /* The longest description has eight dimensions of twenty digits. */
 #define DESCRIPTION_BYTES 320
 
-/* Write the header: magic, version, and a description of the array as a Python literal. */
-static int write_header(const struct fs_tree *tree, const void *subject, const char *descr,
-                        struct fs_sink *sink)
+void fs_npy_header_write(struct fs_sink *sink, const char *descr, const uint64_t *shape,
+                         uint32_t n_dims)
 {
     static const char magic[] = "\x93NUMPY\x01"; /* version 1.0: its NUL is the 0 */
     char text[DESCRIPTION_BYTES + ALIGNMENT];
     struct fs_sink description = {.to = DESCRIPTION_BYTES, .out = text};
-    uint64_t shape[GGUF_MAX_DIMS];
-    const uint32_t n_dims = fs_tensor_shape(tree, subject, shape);
     const size_t prefix_bytes = sizeof magic + sizeof(uint16_t);
 
     fs_sink_print(&description, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
@@ -37,6 +34,15 @@ static int write_header(const struct fs_tree *tree, const void *subject, const c
     fs_sink_write(sink, magic, sizeof magic);
     fs_gguf_number(sink, description.position, sizeof(uint16_t));
     fs_sink_write(sink, text, (size_t)description.position);
+}
+
+static int write_header(const struct fs_tree *tree, const void *subject, const char *descr,
+                        struct fs_sink *sink)
+{
+    uint64_t shape[GGUF_MAX_DIMS];
+    const uint32_t n_dims = fs_tensor_shape(tree, subject, shape);
+
+    fs_npy_header_write(sink, descr, shape, n_dims);
     return 0;
 }
 

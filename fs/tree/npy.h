@@ -10,6 +10,13 @@
 
 #include <stdint.h>
 
+/*
+ * Write the header of an array in row-major order: magic, version, and a description as a Python
+ * literal. `descr` is NumPy's name of the type of its numbers, such as "<f4".
+ */
+void fs_npy_header_write(struct fs_sink *sink, const char *descr, const uint64_t *shape,
+                         uint32_t n_dims);
+
 /* For the table of views: `subject` is the struct gguf_tensor, whose type must have a decoder. */
 int fs_npy_f32_size(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes);
 int fs_npy_f32_build(const struct fs_tree *tree, const void *subject,

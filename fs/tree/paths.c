@@ -120,6 +120,14 @@ static void write_gguf_name(const struct fs_tree *tree, const void *subject, con
     fs_name_escape(((const struct gguf_tensor *)subject)->gguf_name, suffix, file_name);
 }
 
+/* Write the name of the tensor that a half of an importance matrix is about. */
+static void write_weighed(const struct fs_tree *tree, const void *subject, const char *suffix,
+                          char file_name[FS_NAME_BYTES])
+{
+    (void)tree;
+    fs_name_escape(fs_half_of(subject).base, suffix, file_name);
+}
+
 bool fs_layer_name(const struct gguf_tensor *tensor, struct gguf_string *layer,
                    struct gguf_string *rest)
 {
@@ -183,6 +191,7 @@ static const struct placeholder {
     {"<template_name>", &keys, write_template_name},
     {"<tensor>", &tensors, write_tensor},
     {"<gguf_name>", &tensors, write_gguf_name}, /* the GGUF name of a tensor from an older format */
+    {"<weighed>", &tensors, write_weighed},     /* of sums of an importance matrix: their tensor */
     {"<layer>", &tensors, write_layer},         /* of a tensor blk.LAYER.REST: "LAYER" */
     {"<rest>", &tensors, write_rest},
     {"<shard>", &shards, write_shard},

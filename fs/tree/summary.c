@@ -1,7 +1,8 @@
 #include "fs/tree/summary.h"
 
+#include "fs/tree/kind_lines.h"
+#include "fs/tree/summary_values.h"
 #include "fs/tree/tree.h"
-#include "gguf/support/safe_print.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,26 +11,6 @@
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* Limit in bytes of a string from the model. */
-#define SHOWN_BYTES 200u
-
-static void print_safe(struct fs_sink *sink, struct gguf_string string)
-{
-    const bool is_cut = string.length_bytes > SHOWN_BYTES;
-    char text[GGUF_ESCAPED_BYTES * SHOWN_BYTES];
-
-    if (is_cut)
-        string.length_bytes = SHOWN_BYTES;
-    fs_sink_write(sink, text, gguf_escape(string.data, (size_t)string.length_bytes, text));
-    if (is_cut)
-        fs_sink_literal(sink, "...");
-}
-
-static void print_label(struct fs_sink *sink, const char *label)
-{
-    fs_sink_print(sink, "%-16s", label);
-}
 
 /* A rounded count with a suffix: "7.24 B". */
 static void print_count(struct fs_sink *sink, uint64_t count)
@@ -62,153 +43,6 @@ static void print_bytes(struct fs_sink *sink, uint64_t n_bytes)
         fs_sink_print(sink, "%" PRIu64 " bytes", n_bytes);
     else
         fs_sink_print(sink, "%.2f %s (%" PRIu64 " bytes)", shown, units[unit], n_bytes);
-}
-
-/* ---- keys ---- */
-
-static bool is_integer(const struct gguf_value *value)
-{
-    return value->type != GGUF_BOOL && value->type != GGUF_FLOAT32 && value->type != GGUF_FLOAT64 &&
-           value->type != GGUF_STRING && value->type != GGUF_ARRAY;
-}
-
-static const struct gguf_value *find_string(const struct gguf_model *model, const char *name)
-{
-    const struct gguf_key *key = gguf_find_key(model, name);
-
-    return key && key->value.type == GGUF_STRING ? &key->value : NULL;
-}
-
-/* The value of a key whose name begins with the architecture's, or NULL. */
-static const struct gguf_value *find_of_architecture(const struct gguf_model *model,
-                                                     const char *name)
-{
-    const struct gguf_value *architecture = find_string(model, "general.architecture");
-    const struct gguf_key *key;
-    char full_name[128];
-
-    if (!architecture || architecture->string.length_bytes > 64)
-        return NULL;
-    snprintf(full_name, sizeof full_name, "%.*s.%s", (int)architecture->string.length_bytes,
-             architecture->string.data, name);
-    key = gguf_find_key(model, full_name);
-    return key ? &key->value : NULL;
-}
-
-/* Print an integer, or for an array that has one per layer the least and the greatest. */
-static void print_integers(struct fs_sink *sink, const struct gguf_value *value)
-{
-    uint64_t least = UINT64_MAX, greatest = 0;
-    struct gguf_value element;
-    struct gguf_cursor cursor;
-
-    if (is_integer(value)) {
-        fs_sink_unsigned(sink, value->u64);
-        return;
-    }
-    cursor = gguf_array_begin(&value->array);
-    for (uint64_t i = 0; i < value->array.n_elements; i++) {
-        gguf_array_next(&cursor, value->array.element_type, &element);
-        least = element.u64 < least ? element.u64 : least;
-        greatest = element.u64 > greatest ? element.u64 : greatest;
-    }
-    fs_sink_print(sink, least == greatest ? "%" PRIu64 : "%" PRIu64 " to %" PRIu64, least,
-                  greatest);
-}
-
-/* Return true if the value is an integer or a short array of them. */
-static bool has_integers(const struct gguf_value *value)
-{
-    const struct gguf_value element = {.type = value->type == GGUF_ARRAY ? value->array.element_type
-                                                                         : value->type};
-
-    return is_integer(&element) &&
-           (value->type != GGUF_ARRAY ||
-            (value->array.n_elements > 0 && value->array.n_elements <= 65536));
-}
-
-static void print_architecture_number(struct fs_sink *sink, const struct gguf_model *model,
-                                      const char *label, const char *name)
-{
-    const struct gguf_value *value = find_of_architecture(model, name);
-
-    if (!value || !has_integers(value))
-        return;
-    print_label(sink, label);
-    print_integers(sink, value);
-    fs_sink_literal(sink, "\n");
-}
-
-static bool is_same_integer(const struct gguf_value *a, const struct gguf_value *b)
-{
-    return is_integer(a) && is_integer(b) && a->u64 == b->u64;
-}
-
-/* Models without attention say 0 or nothing. */
-static void print_heads(struct fs_sink *sink, const struct gguf_model *model)
-{
-    const struct gguf_value *heads = find_of_architecture(model, "attention.head_count");
-    const struct gguf_value *kv_heads = find_of_architecture(model, "attention.head_count_kv");
-
-    if (!heads || !has_integers(heads) || is_same_integer(heads, &(struct gguf_value){.u64 = 0}))
-        return;
-    print_label(sink, "heads");
-    print_integers(sink, heads);
-    if (kv_heads && has_integers(kv_heads) && !is_same_integer(heads, kv_heads)) {
-        fs_sink_literal(sink, " (");
-        print_integers(sink, kv_heads);
-        fs_sink_literal(sink, " for keys and values)");
-    }
-    fs_sink_literal(sink, "\n");
-}
-
-static void print_experts(struct fs_sink *sink, const struct gguf_model *model)
-{
-    const struct gguf_value *experts = find_of_architecture(model, "expert_count");
-    const struct gguf_value *used = find_of_architecture(model, "expert_used_count");
-
-    if (!experts || !is_integer(experts) || experts->u64 == 0)
-        return;
-    print_label(sink, "experts");
-    print_integers(sink, experts);
-    if (used && has_integers(used)) {
-        fs_sink_literal(sink, " (");
-        print_integers(sink, used);
-        fs_sink_literal(sink, " used per token)");
-    }
-    fs_sink_literal(sink, "\n");
-}
-
-/* The vocabulary, an array, or NULL. */
-static const struct gguf_value *find_tokens(const struct gguf_model *model)
-{
-    const struct gguf_key *key = gguf_find_key(model, "tokenizer.ggml.tokens");
-
-    return key && key->value.type == GGUF_ARRAY ? &key->value : NULL;
-}
-
-static void print_tokenizer(struct fs_sink *sink, const struct gguf_model *model)
-{
-    const struct gguf_value *tokens = find_tokens(model);
-    const struct gguf_value *kind = find_string(model, "tokenizer.ggml.model");
-    const struct gguf_value *pre = find_string(model, "tokenizer.ggml.pre");
-
-    print_label(sink, "vocabulary");
-    if (tokens)
-        fs_sink_print(sink, "%" PRIu64 " tokens", tokens->array.n_elements);
-    else
-        fs_sink_literal(sink, "none");
-    if (kind) {
-        fs_sink_literal(sink, ", tokenizer ");
-        print_safe(sink, kind->string);
-    }
-    if (pre) {
-        fs_sink_literal(sink, ", pre-tokenizer ");
-        print_safe(sink, pre->string);
-    }
-    fs_sink_literal(sink, "\n");
-    print_label(sink, "chat template");
-    fs_sink_literal(sink, find_string(model, "tokenizer.chat_template") ? "yes\n" : "no\n");
 }
 
 /* ---- types ---- */
@@ -312,17 +146,17 @@ static void print_quantization(struct fs_sink *sink, const struct gguf_model *mo
 {
     const struct gguf_key *key = gguf_find_key(model, "general.file_type");
 
-    if (key && is_integer(&key->value)) {
+    if (key && fs_summary_is_integer(&key->value)) {
         const uint64_t id = key->value.u64;
         const char *name = name_of_file_type(id);
 
-        print_label(sink, "quantization");
+        fs_summary_label(sink, "quantization");
         if (name)
             fs_sink_print(sink, "%s\n", name);
         else
             fs_sink_print(sink, "file type %" PRIu64 "\n", id);
     } else if (n_shares > 0) {
-        print_label(sink, "quantization");
+        fs_summary_label(sink, "quantization");
         fs_sink_print(sink, "%s%s\n", n_shares > 1 ? "mostly " : "",
                       shares[0].type ? shares[0].type->name : "unknown");
     }
@@ -330,23 +164,43 @@ static void print_quantization(struct fs_sink *sink, const struct gguf_model *mo
 
 /* ---- the whole ---- */
 
-static void print_string_key(struct fs_sink *sink, const struct gguf_model *model,
-                             const char *label, const char *name)
+static void print_name(struct fs_sink *sink, const struct gguf_model *model)
 {
-    const struct gguf_value *value = find_string(model, name);
+    const struct gguf_value *value = fs_summary_find_string(model, "general.name");
 
     if (!value)
         return;
-    print_label(sink, label);
-    print_safe(sink, value->string);
+    fs_summary_label(sink, "name");
+    fs_summary_string(sink, value->string);
     fs_sink_literal(sink, "\n");
 }
 
+static void print_architecture(struct fs_sink *sink, const struct gguf_model *model,
+                               const struct gguf_kind_found *found)
+{
+    const struct gguf_value *value = fs_summary_find_string(model, "general.architecture");
+    const char *of_tensors = found->is_by_tensors ? found->architecture : NULL;
+
+    if (!value && gguf_kind_at(found->id)->is_no_network)
+        return;
+    fs_summary_label(sink, "architecture");
+    if (value) {
+        fs_summary_string(sink, value->string);
+        if (of_tensors)
+            fs_sink_print(sink, " (%s by its tensors)", of_tensors);
+    } else if (of_tensors) {
+        fs_sink_print(sink, "%s (by its tensors)", of_tensors);
+    } else {
+        fs_sink_literal(sink, "not given");
+    }
+    fs_sink_literal(sink, "\n");
+}
+
+/* The line for the vocabulary says how many tokens there are. */
 static void print_tensor_count(struct fs_sink *sink, const struct gguf_model *model)
 {
-    print_label(sink, "tensors");
-    fs_sink_print(sink, "%" PRIu64 "%s\n", model->n_tensors,
-                  model->n_tensors == 0 && find_tokens(model) ? " (a vocabulary only)" : "");
+    fs_summary_label(sink, "tensors");
+    fs_sink_print(sink, "%" PRIu64 "\n", model->n_tensors);
 }
 
 static void print_files(struct fs_sink *sink, const struct gguf_model *model)
@@ -356,16 +210,16 @@ static void print_files(struct fs_sink *sink, const struct gguf_model *model)
 
     for (uint32_t i = 0; i < model->n_files; i++)
         n_bytes += gguf_source_end(&model->files[i]) - model->files[i].start_offset;
-    print_label(sink, "format");
+    fs_summary_label(sink, "format");
     fs_sink_print(sink, "%s, %s-endian", model->format, model->big_endian ? "big" : "little");
     if (model->n_files > 1)
         fs_sink_print(sink, ", %" PRIu32 " shards", model->n_files);
     fs_sink_literal(sink, "\n");
-    print_label(sink, "size");
+    fs_summary_label(sink, "size");
     print_bytes(sink, n_bytes);
     fs_sink_literal(sink, model->files[0].is_growing ? ", still being written\n" : "\n");
     if (file->start_offset > 0 && model->n_files == 1) {
-        print_label(sink, "place");
+        fs_summary_label(sink, "place");
         fs_sink_print(sink, "from byte %" PRIu64 " of a file of %" PRIu64 " bytes\n",
                       file->start_offset, file->size_bytes);
     }
@@ -373,7 +227,7 @@ static void print_files(struct fs_sink *sink, const struct gguf_model *model)
 
 static void print_findings(struct fs_sink *sink, const struct fs_findings *findings)
 {
-    print_label(sink, "check");
+    fs_summary_label(sink, "check");
     if (findings->n_findings == 0) {
         fs_sink_literal(sink, "OK\n");
         return;
@@ -387,7 +241,7 @@ static void print_remark(struct fs_sink *sink, const struct gguf_model *model)
 {
     if (!model->gguf_remark)
         return;
-    print_label(sink, "model.gguf");
+    fs_summary_label(sink, "model.gguf");
     fs_sink_print(sink, "%s\n", model->gguf_remark);
 }
 
@@ -398,7 +252,7 @@ static void print_obstacle(struct fs_sink *sink, const struct fs_tree *tree)
 
     if (!obstacle)
         return;
-    print_label(sink, "safetensors");
+    fs_summary_label(sink, "safetensors");
     fs_sink_print(sink, "no model.safetensors: %s\n", obstacle);
 }
 
@@ -406,6 +260,8 @@ int fs_summary_write(const struct fs_tree *tree, const void *subject, struct fs_
                      struct fs_sink *sink)
 {
     const struct gguf_model *model = tree->model;
+    const struct gguf_kind_found found = fs_kind_find(tree);
+    const struct gguf_kind *kind = gguf_kind_at(found.id);
     struct share *shares = calloc(dequant_type_count() + 1, sizeof *shares);
     uint64_t n_elements = 0;
     size_t n_shares = 0;
@@ -420,23 +276,19 @@ int fs_summary_write(const struct fs_tree *tree, const void *subject, struct fs_
     }
     qsort(shares, n_shares, sizeof *shares, compare_shares);
 
-    print_string_key(sink, model, "name", "general.name");
-    if (find_string(model, "general.architecture"))
-        print_string_key(sink, model, "architecture", "general.architecture");
-    else
-        fs_sink_literal(sink, "architecture    not given\n");
-    print_label(sink, "parameters");
-    print_count(sink, n_elements);
-    fs_sink_literal(sink, "\n");
+    print_name(sink, model);
+    fs_kind_write(sink, &found);
+    print_architecture(sink, model, &found);
+    if (!kind->is_no_network) {
+        fs_summary_label(sink, "parameters");
+        print_count(sink, n_elements);
+        fs_sink_literal(sink, "\n");
+    }
     print_tensor_count(sink, model);
-    print_quantization(sink, model, shares, n_shares);
+    if (!kind->is_no_network)
+        print_quantization(sink, model, shares, n_shares);
     print_files(sink, model);
-    print_architecture_number(sink, model, "context length", "context_length");
-    print_architecture_number(sink, model, "layers", "block_count");
-    print_architecture_number(sink, model, "embedding width", "embedding_length");
-    print_heads(sink, model);
-    print_experts(sink, model);
-    print_tokenizer(sink, model);
+    fs_kind_lines_write(sink, tree, kind);
     print_findings(sink, &tree->findings);
     print_remark(sink, model);
     print_obstacle(sink, tree);

@@ -105,6 +105,29 @@ static void write_sizes(struct fs_sink *sink, const struct gguf_tensor *tensor)
     }
 }
 
+/* What a factor of a low-rank adapter changes, and its rank, unless the other factor is missing. */
+static void write_lora(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                       struct fs_sink *sink)
+{
+    const struct fs_half half = fs_half_of(tensor);
+    const struct gguf_tensor *other = fs_other_half(tree->pairs, tensor);
+    uint64_t rank;
+
+    if (half.kind != FS_LORA_PAIR || !other)
+        return;
+    rank = half.is_second ? fs_lora_rank(other, tensor) : fs_lora_rank(tensor, other);
+    if (rank == 0)
+        return;
+    fs_json_member(sink, "lora", false);
+    fs_sink_literal(sink, "{");
+    fs_json_member(sink, "target", true);
+    fs_json_string(sink, half.base);
+    fs_json_member(sink, "factor", false);
+    write_string(sink, half.is_second ? "B" : "A");
+    write_number_member(sink, "rank", rank);
+    fs_sink_literal(sink, "}");
+}
+
 const char *fs_tensor_file_name(const struct fs_tree *tree, const struct gguf_tensor *tensor)
 {
     const char *path = tree->model->files[tensor->file_index].path;
@@ -135,6 +158,7 @@ static void write_info(const struct fs_tree *tree, const struct gguf_tensor *ten
     write_dims(sink, tensor->ne, tensor->n_dims);
     write_number_member(sink, "n_elements", tensor->n_elements);
     write_sizes(sink, tensor);
+    write_lora(tree, tensor, sink);
     fs_json_member(sink, "file", false);
     write_string(sink, fs_tensor_file_name(tree, tensor));
     write_number_member(sink, "offset", tensor->file_offset);

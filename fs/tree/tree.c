@@ -75,6 +75,8 @@ int fs_tree_make(const struct gguf_model *model, const struct fs_tree_options *o
     made->statistics = fs_kept_statistics_make(model);
     result = made->statistics ? gguf_find_orig_shapes(model, &made->shapes, report) : -ENOMEM;
     if (result == 0)
+        result = fs_tensor_pairs_make(model, &made->pairs);
+    if (result == 0)
         result = fs_vocabulary_make(model, &made->vocabulary);
     if (result == 0 && options && options->split_bytes > 0)
         result = plan_split(made, options->split_bytes, report);
@@ -106,6 +108,7 @@ void fs_tree_free(struct fs_tree *tree)
     free(tree->shards);
     fs_vocabulary_free(tree->vocabulary);
     free(tree->shapes);
+    free(tree->pairs);
     fs_hf_free(tree->hf);
     free(tree);
 }

@@ -21,6 +21,7 @@
 #include "fs/tree/open_images.h"
 #include "fs/tree/safetensors.h"
 #include "fs/tree/split.h"
+#include "fs/tree/tensor_pairs.h"
 #include "gguf/model.h"
 #include "gguf/orig_shapes.h"
 
@@ -40,8 +41,9 @@ struct fs_tree {
     struct fs_nodes nodes;
     struct fs_shard *shards; /* the files in split/ */
     uint32_t n_shards;
-    struct gguf_shape *shapes;   /* by tensor, if they differ from `ne`; NULL if none does */
-    struct fs_hf_checkpoint *hf; /* hf/, or the reasons why there is none */
+    struct gguf_shape *shapes;     /* by tensor, if they differ from `ne`; NULL if none does */
+    struct fs_tensor_pairs *pairs; /* tensors that belong together; NULL if none do */
+    struct fs_hf_checkpoint *hf;   /* hf/, or the reasons why there is none */
     enum fs_dtype dtype;
     struct fs_vocabulary *vocabulary;
     struct fs_findings findings;

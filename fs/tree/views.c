@@ -5,6 +5,7 @@
 #include "fs/tree/hf/hf_checkpoint.h"
 #include "fs/tree/histogram_svg.h"
 #include "fs/tree/hf/tokenizer_json.h"
+#include "fs/tree/importance.h"
 #include "fs/tree/metadata_json.h"
 #include "fs/tree/model_gguf.h"
 #include "fs/tree/npy.h"
@@ -196,6 +197,11 @@ static const struct fs_view views[] = {
      .build = fs_stats_json_build,
      .size = fs_stats_json_size,
      .is_slow = true},
+    {.path = "tensors/<weighed>/importance.npy",
+     .kind = FS_FILE,
+     .applies = fs_importance_applies,
+     .build = fs_importance_npy_build,
+     .size = fs_importance_npy_size},
     {.path = "layers/<layer>/<rest>",
      .kind = FS_LINK,
      .applies = has_layer,

@@ -253,6 +253,14 @@ static void write_good_models(void)
         gguf_writer_add_string(w, "same.string", "same");
     }
     finish(w, "repeated-key", usual.name, 0);
+
+    w = begin(usual); /* tensors that belong together */
+    add_f32(w, "x.in_sum2", 2, shapes[0]);
+    add_f32(w, "x.counts", 1, shapes[0] + 1);
+    add_f32(w, "x.lora_a", 2, shapes[0]);
+    add_f32(w, "x.lora_b", 2, shapes[0] + 1);
+    add_f32(w, "direction.1", 1, shapes[0]);
+    finish(w, "pairs", usual.name, 0);
 }
 
 static void write_broken_models(void)

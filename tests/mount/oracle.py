@@ -151,6 +151,21 @@ def room_of(model, tensor):
     return min(ends, default=len(model.data)) - tensor.offset
 
 
+def lora_of(model, tensor):
+    """What a factor of a low-rank adapter changes, if the other one fits."""
+    for a, b in (b".lora_a", b".lora_b"), (b".lora_A.weight", b".lora_B.weight"), \
+            (b".lora_down.weight", b".lora_up.weight"):
+        for mine, other, factor in (a, b, "A"), (b, a, "B"):
+            base = tensor.name[:-len(mine)]
+            pair = next((t for t in model.tensors if t.name == base + other), None)
+            if base and tensor.name.endswith(mine) and pair:
+                first, second = (tensor, pair) if factor == "A" else (pair, tensor)
+                rank = (list(second.ne) + [1])[0]
+                if rank and rank in (list(first.ne) + [1, 1])[:2]:
+                    return [("lora", [("target", text_of(base)), ("factor", factor), ("rank", rank)])]
+    return []
+
+
 def info_of(model, tensor):
     return [("name", text_of(tensor.name)),
             ("path", text_of(b"tensors/" + file_name(tensor.name))), ("type", tensor.type_name),
@@ -159,7 +174,11 @@ def info_of(model, tensor):
             ("ne", list(tensor.ne)), ("n_elements", tensor.n_elements),
             ("block_size", tensor.block_size), ("type_size", tensor.type_size),
             ("n_bytes", tensor.n_bytes),
-            *([("max_bytes", room_of(model, tensor))] if not tensor.type_name else []), ("file", text_of(os.path.basename(model.path))), ("offset", tensor.offset)]
+            *([("max_bytes", room_of(model, tensor))] if not tensor.type_name else []),
+            *lora_of(model, tensor), ("file", text_of(os.path.basename(model.path))), ("offset", tensor.offset)]
+
+
+KINDS_WITHOUT_PARAMETERS = "vocabulary without a model", "importance matrix", "control vector"
 
 
 def check_summary(model, data):
@@ -168,7 +187,10 @@ def check_summary(model, data):
     head, _, table = text.partition("\n\n")
     lines = {line[:16].strip(): line[16:] for line in head.split("\n")}
     n_elements = str(sum(tensor.n_elements for tensor in model.tensors))
-    assert n_elements in (lines["parameters"], lines["parameters"].partition("(")[2][:-1]), text
+    if "parameters" not in lines:
+        assert lines["kind"] in KINDS_WITHOUT_PARAMETERS, text
+    else:
+        assert n_elements in (lines["parameters"], lines["parameters"].partition("(")[2][:-1]), text
     assert f"{len(model.data)} bytes" in lines["size"], text
     found = {row.split()[0]: row.split()[1:4] for row in table.split("\n")[1:-1]}
     for name in {tensor.type_name for tensor in model.tensors if tensor.type_name}:
@@ -308,6 +330,8 @@ def expected_tree(model):
             add_element_files(model, tensor, folder, tree)
             tree[folder + b"/stats.json"] = _file(lambda data, t=tensor: check_stats(t, data))
             tree[folder + b"/histogram.svg"] = _file(check_histogram)
+    for tensor in model.tensors:
+        add_importance(model, tensor, tree)
     for path, check in tokenizer_oracle.expected_files(model, file_name).items():
         tree[path] = _file(check)
     return tree
@@ -413,6 +437,22 @@ def add_element_files(model, tensor, folder, tree):
         tree[folder + name] = _file(
             lambda data, dtype=dtype: element_files.check_npy(model, tensor, shape, dtype, data),
             len(element_files.npy_header(shape, f"<f{width}")) + width * tensor.n_elements)
+
+
+def add_importance(model, sums, tree):
+    """The file of an importance matrix, if `sums` are its sums and the counts fit."""
+    base = sums.name[:-len(b".in_sum2")]
+    counts = next((t for t in model.tensors if t.name == base + b".counts"), None)
+    if (not base or not sums.name.endswith(b".in_sum2") or not counts or not sums.has_values
+            or not counts.has_values or counts.n_elements == 0 or sums.n_elements % counts.n_elements):
+        return
+    columns = sums.n_elements // counts.n_elements
+    shape = [columns] if counts.n_elements == 1 else [counts.n_elements, columns]
+    folder = b"tensors/" + file_name(base)
+    tree.setdefault(folder, _directory(0))
+    header = element_files.npy_header(shape, "<f4")
+    tree[folder + b"/importance.npy"] = _file(
+        lambda data: check_bytes(header, data[:len(header)]), len(header) + 4 * sums.n_elements)
 
 
 def check_values(model, tensor, data):

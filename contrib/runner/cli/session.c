@@ -1,6 +1,7 @@
 #include "contrib/runner/cli/session.h"
 
 #include "contrib/runner/cli/default_threads.h"
+#include "contrib/runner/cli/kind_message.h"
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_signals.h"
 #include "contrib/runner/compute/multiply.h"
@@ -326,6 +327,8 @@ int run_session_open(const struct run_options *options, uint32_t n_context,
             run_read_ahead_start(&session->read_ahead, session->tree.weights);
         return status;
     }
+    if (session->tree.metadata && run_kind_explain(&session->tree, code, &failure))
+        return run_session_complain(session, -ENOTSUP, &failure);
     status = run_session_complain(session, code, &failure);
     if (code == -ENOTSUP && session->tree.metadata && needs_engine(options->task))
         list_architectures(run_metadata_architecture(session->tree.metadata));

@@ -57,6 +57,7 @@ Test(fs_summary, all_lines)
     expect_summary(
         model, &findings,
         "name            A \\x1b[31mred\\xc2\\x9b name\\xff\n"
+        "kind            language model\n"
         "architecture    tiny\n"
         "parameters      4.35 K (4352)\n"
         "tensors         3\n"
@@ -89,13 +90,12 @@ Test(fs_summary, an_empty_model)
     gguf_writer_add_u32(w, "tokenizer.ggml.tokens", 1);
     model = model_file_make(w);
     expect_summary(model, NULL,
+                   "kind            not recognized\n"
                    "architecture    not given\n"
                    "parameters      0\n"
                    "tensors         0\n"
                    "format          GGUF v3, little-endian\n"
                    "size            160 bytes\n"
-                   "vocabulary      none\n"
-                   "chat template   no\n"
                    "check           OK\n");
     gguf_close(model);
 }
@@ -171,8 +171,10 @@ static void expect_heads(uint32_t heads, uint32_t kv_heads, const char *line)
     model = model_file_make(w);
     tree = tree_file_make_tree(model);
     file = tree_file_read(tree, "summary.txt");
-    cr_expect_not_null(strstr(file.bytes, "\ntensors         0 (a vocabulary only)\n"), "%s",
+    cr_expect_not_null(strstr(file.bytes, "kind            vocabulary without a model\n"), "%s",
                        file.bytes);
+    cr_expect_not_null(strstr(file.bytes, "\ntensors         0\n"), "%s", file.bytes);
+    cr_expect_null(strstr(file.bytes, "parameters"), "%s", file.bytes);
     if (line)
         cr_expect_not_null(strstr(file.bytes, line), "%s", file.bytes);
     else

@@ -78,7 +78,7 @@ Test(fs_tree, list_of_files)
     gguf_close(model);
 }
 
-/* A llama with a vocabulary, and with a tensor that its checkpoint does not have. */
+/* A llama with a vocabulary, and with an importance, which its checkpoint does not have. */
 static struct gguf_model *make_llama(void)
 {
     static const struct {
@@ -88,12 +88,12 @@ static struct gguf_model *make_llama(void)
         {"llama.embedding_length", 8}, {"llama.feed_forward_length", 8},  {"llama.block_count", 1},
         {"llama.context_length", 8},   {"llama.attention.head_count", 2},
     };
-    static const char *const names[] = {
-        "token_embd.weight",     "blk.0.attn_q.weight",      "blk.0.attn_k.weight",
-        "blk.0.attn_v.weight",   "blk.0.attn_output.weight", "blk.0.ffn_up.weight",
-        "blk.0.ffn_gate.weight", "blk.0.ffn_down.weight",    "blk.0.unheard_of.weight"};
+    static const char *const names[] = {"token_embd.weight",        "blk.0.attn_q.weight",
+                                        "blk.0.attn_k.weight",      "blk.0.attn_v.weight",
+                                        "blk.0.attn_output.weight", "blk.0.ffn_up.weight",
+                                        "blk.0.ffn_gate.weight",    "blk.0.ffn_down.weight",
+                                        "blk.0.x.in_sum2",          "blk.0.x.counts"};
     static const uint64_t ne[] = {8, 8};
-    static const float data[64] = {1};
     struct gguf_writer *w = gguf_writer_open(3, false);
 
     gguf_writer_add_string(w, "general.architecture", "llama");
@@ -112,7 +112,7 @@ static struct gguf_model *make_llama(void)
     gguf_writer_add_string(w, "tokenizer.chat_template", "{{ messages }}");
     gguf_writer_add_string(w, "tokenizer.chat_template.tool_use", "{{ tools }}");
     for (size_t i = 0; i < COUNT(names); i++)
-        gguf_writer_add_tensor(w, names[i], strlen(names[i]), 2, ne, 0, data, sizeof data);
+        gguf_writer_add_tensor(w, names[i], strlen(names[i]), 2, ne, 0, NULL, 64 * sizeof(float));
     return model_file_make(w);
 }
 
