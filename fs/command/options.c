@@ -13,6 +13,8 @@
 
 /* Larger reads arrive as several requests, which several threads answer at the same time. */
 #define MAX_READ (512u << 10)
+/* As many as libfuse would take. */
+#define MAX_THREADS 10
 
 #define LONGEST_NAME GGUF_LONGEST_NAME
 
@@ -259,8 +261,11 @@ int fs_options_parse(int argc, char **argv, struct fs_options *options)
     bool *is_used = calloc(fs_n_options, sizeof *is_used); /* for each row of the table */
     int result = -ENOMEM;
 
-    *options = (struct fs_options){
-        .mount = {.sandbox = true, .max_read = MAX_READ, .uid = getuid(), .gid = getgid()}};
+    *options = (struct fs_options){.mount = {.sandbox = true,
+                                             .max_read = MAX_READ,
+                                             .max_threads = MAX_THREADS,
+                                             .uid = getuid(),
+                                             .gid = getgid()}};
     for (int i = 0; i < argc; i++) {
         n_words++;
         for (const char *comma = argv[i]; (comma = strchr(comma, ',')) != NULL; comma++)

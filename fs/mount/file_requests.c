@@ -10,23 +10,46 @@
 #include <fcntl.h>
 #include <string.h>
 
-static void answer_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
+static const struct fs_image *image_of(const struct fuse_file_info *info)
 {
-    struct fs_server *server = fs_server_of(request);
-    const struct fs_interrupt interrupt = {fs_is_request_given_up, request};
-    const struct fs_image *image;
-    int result = fs_tree_open(server->tree, fs_node_of_inode(server, inode), &interrupt, &image);
+    return (const struct fs_image *)(uintptr_t)info->fh;
+}
 
-    if (result == 0) {
+static void fail(struct fs_server *server, const struct fs_slow_request *slow, int result)
+{
+    fs_report_read_failure(&server->failures, fs_node_of_inode(server, slow->inode), result);
+    fuse_reply_err(slow->request, -result);
+}
+
+/* Take what the answer to a read uses, so that it outlives the reader. It is open already. */
+static void hold_image(struct fs_slow_request *slow)
+{
+    struct fs_server *server = slow->server;
+    const struct fs_image *image;
+
+    fs_tree_open(server->tree, fs_node_of_inode(server, slow->inode), NULL, &image);
+}
+
+static void answer_open(struct fs_slow_request *slow)
+{
+    struct fs_server *server = slow->server;
+    struct fuse_file_info *info = &slow->info;
+    const struct fs_interrupt interrupt = {fs_slow_request_is_given_up, slow};
+    const struct fs_image *image;
+    int result =
+        fs_tree_open(server->tree, fs_node_of_inode(server, slow->inode), &interrupt, &image);
+    const bool is_open = result == 0;
+    bool is_awaited;
+
+    if (is_open)
         result = fs_image_check(image);
-        if (result < 0)
-            fs_tree_close(server->tree, image);
-    }
-    if (result < 0) {
-        fs_report_read_failure(&server->failures, fs_node_of_inode(server, inode), result);
-        fuse_reply_err(request, -result);
+    is_awaited = fs_slow_request_end(slow);
+    if (is_open && (!is_awaited || result < 0))
+        fs_tree_close(server->tree, image);
+    if (is_awaited && result < 0)
+        fail(server, slow, result);
+    if (!is_awaited || result < 0)
         return;
-    }
     info->fh = (uintptr_t)image;
     /*
      * What is slow is neither cached nor read ahead by the kernel, which also would not say that
@@ -37,78 +60,73 @@ static void answer_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_i
     info->keep_cache = !fs_changes_notice(&server->changes) && server->keep_cache;
     info->noflush = 1;
     if (fs_passthrough_fits(server, image))
-        result = fs_passthrough_reply_open(request, info->fh, server->passthrough_id,
+        result = fs_passthrough_reply_open(slow->request, info->fh, server->passthrough_id,
                                            (info->flags & O_DIRECT) != 0);
     else
-        result = fuse_reply_open(request, info);
+        result = fuse_reply_open(slow->request, info);
     /* If the reader was interrupted, there will be no release. */
     if (result == -ENOENT)
         fs_tree_close(server->tree, image);
-}
-
-static void answer_slow_open(struct fs_slow_request *slow)
-{
-    answer_open(slow->request, slow->inode, &slow->info);
 }
 
 void fs_on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
     struct fs_server *server = fs_server_of(request);
     const struct fs_view *view = fs_inode_node(server, inode)->view;
-    const struct fs_slow_request slow = {request, inode, 0, 0, *info, answer_slow_open};
+    const struct fs_slow_request slow = {
+        .server = server, .request = request, .inode = inode, .info = *info, .answer = answer_open};
 
     if ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC))
         fuse_reply_err(request, EROFS);
     else if (view && view->is_slow)
         fs_slow_requests_add(&server->slow, &slow);
     else
-        answer_open(request, inode, info);
+        fs_slow_requests_answer(&server->slow, &slow);
 }
 
 void fs_on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
     (void)inode;
-    fs_tree_close(fs_server_of(request)->tree, (const struct fs_image *)(uintptr_t)info->fh);
+    fs_tree_close(fs_server_of(request)->tree, image_of(info));
     fuse_reply_err(request, 0);
 }
 
-static void answer_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
-                        const struct fuse_file_info *info)
+static void answer_read(struct fs_slow_request *slow)
 {
-    struct fs_server *server = fs_server_of(request);
-    const struct fs_interrupt interrupt = {fs_is_request_given_up, request};
-    const struct fs_image *image = (const struct fs_image *)(uintptr_t)info->fh;
-    char *data = fs_reply_buffer(size);
-    ssize_t done;
+    struct fs_server *server = slow->server;
+    const struct fs_interrupt interrupt = {fs_slow_request_is_given_up, slow};
+    const struct fs_image *image = image_of(&slow->info);
+    char *data = fs_reply_buffer(slow->size);
+    const ssize_t done = data ? fs_image_read_interruptible(image, (uint64_t)slow->offset,
+                                                            slow->size, &interrupt, data)
+                              : -ENOMEM;
 
-    if (!data) {
-        fuse_reply_err(request, ENOMEM);
-        return;
-    }
-    done = fs_image_read_interruptible(image, (uint64_t)offset, size, &interrupt, data);
-    if (done < 0) {
-        fs_report_read_failure(&server->failures, fs_node_of_inode(server, inode), (int)done);
-        fuse_reply_err(request, (int)-done);
-    } else {
-        fuse_reply_buf(request, data, (size_t)done);
-    }
+    if (!fs_slow_request_end(slow))
+        fs_tree_close(server->tree, image); /* hold_image() took it */
+    else if (done < 0)
+        fail(server, slow, (int)done);
+    else
+        fuse_reply_buf(slow->request, data, (size_t)done);
     fs_changes_notice(&server->changes);
-}
-
-static void answer_slow_read(struct fs_slow_request *slow)
-{
-    answer_read(slow->request, slow->inode, slow->size, slow->offset, &slow->info);
 }
 
 void fs_on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                 struct fuse_file_info *info)
 {
-    const struct fs_slow_request slow = {request, inode, size, offset, *info, answer_slow_read};
+    struct fs_server *server = fs_server_of(request);
+    const struct fs_slow_request slow = {.server = server,
+                                         .request = request,
+                                         .inode = inode,
+                                         .size = size,
+                                         .offset = offset,
+                                         .info = *info,
+                                         .answer = answer_read,
+                                         .hold = hold_image};
 
-    if (fs_image_is_slow((const struct fs_image *)(uintptr_t)info->fh))
-        fs_slow_requests_add(&fs_server_of(request)->slow, &slow);
+    if (fs_image_is_slow(image_of(info)))
+        fs_slow_requests_add(&server->slow, &slow);
     else
-        answer_read(request, inode, size, offset, info);
+        fs_slow_requests_answer(&server->slow, &slow);
 }
 
 /* Returns 0, -ENOTTY if the file is not a part of a model file, or a negative errno. */
@@ -139,23 +157,40 @@ static int locate(const struct fs_image *image, struct gguf_source_location *loc
     return 0;
 }
 
+static void answer_locate(struct fs_slow_request *slow)
+{
+    struct fs_server *server = slow->server;
+    const struct fs_image *image = image_of(&slow->info);
+    struct gguf_source_location location;
+    const int result = locate(image, &location);
+
+    if (!fs_slow_request_end(slow))
+        fs_tree_close(server->tree, image); /* hold_image() took it */
+    else if (result == -ENOTTY)
+        fuse_reply_err(slow->request, ENOTTY);
+    else if (result < 0)
+        fail(server, slow, result);
+    else
+        fuse_reply_ioctl(slow->request, 0, &location, sizeof location);
+    fs_changes_notice(&server->changes);
+}
+
 void fs_on_ioctl(fuse_req_t request, fuse_ino_t inode, unsigned command, void *argument,
                  struct fuse_file_info *info, unsigned flags, const void *in, size_t in_size,
                  size_t out_size)
 {
     struct fs_server *server = fs_server_of(request);
-    struct gguf_source_location location;
-    int result = -ENOTTY;
+    const struct fs_slow_request slow = {.server = server,
+                                         .request = request,
+                                         .inode = inode,
+                                         .info = *info,
+                                         .answer = answer_locate,
+                                         .hold = hold_image};
 
     (void)argument, (void)in, (void)in_size;
     if (command == GGUF_GET_SOURCE_LOCATION && !(flags & FUSE_IOCTL_DIR) &&
-        out_size == sizeof location)
-        result = locate((const struct fs_image *)(uintptr_t)info->fh, &location);
-    if (result < 0 && result != -ENOTTY)
-        fs_report_read_failure(&server->failures, fs_node_of_inode(server, inode), result);
-    if (result < 0)
-        fuse_reply_err(request, -result);
+        out_size == sizeof(struct gguf_source_location))
+        fs_slow_requests_answer(&server->slow, &slow);
     else
-        fuse_reply_ioctl(request, 0, &location, sizeof location);
-    fs_changes_notice(&server->changes);
+        fuse_reply_err(request, ENOTTY);
 }

@@ -23,7 +23,7 @@ struct fs_mount_options {
     bool passthrough;          /* the kernel reads model.gguf itself; see passthrough.h */
     bool keep_cache;           /* the kernel may keep file contents from one open to the next */
     unsigned max_read;         /* bytes; 0: the kernel's default */
-    unsigned max_threads;      /* 0: libfuse's default */
+    unsigned max_threads;      /* that answer slow requests */
     unsigned max_idle_threads; /* 0: libfuse's default */
     uid_t uid;
     gid_t gid;

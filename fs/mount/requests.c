@@ -61,6 +61,12 @@ static int get_entry(fuse_req_t request, fs_node_index index, struct fuse_entry_
     return get_status(request, index, &entry->attr);
 }
 
+/*
+ * Reads that the kernel asks for ahead of time, or of files open with O_DIRECT, that may wait for an
+ * answer. If the model's disk stalls, this many must wait for it before others have to wait, too.
+ */
+#define MAX_BACKGROUND 64
+
 static void on_init(void *data, struct fuse_conn_info *connection)
 {
     const struct fs_server *server = data;
@@ -68,6 +74,7 @@ static void on_init(void *data, struct fuse_conn_info *connection)
     connection->max_read = server->max_read;
     /* No more than fs_attach() has set in the kernel. */
     connection->max_readahead = FS_READ_AHEAD_BYTES;
+    connection->max_background = MAX_BACKGROUND;
     connection->want |= connection->capable & FUSE_CAP_EXPORT_SUPPORT; /* see inodes.h */
     /* Nothing is ever written, so there is nothing to write back or to truncate. */
     connection->want &= ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_ATOMIC_O_TRUNC);

@@ -14,6 +14,7 @@
 #include "fs/mount/stages.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,6 +128,7 @@ static int prepare_server(void *argument)
 static int load_tree(void *argument)
 {
     struct session *session = argument;
+    const struct fs_mount_options *options = session->mount->options;
     struct fs_server *server = &session->server;
     const int status = session->mount->load(session->mount->argument, &server->tree);
 
@@ -134,7 +136,8 @@ static int load_tree(void *argument)
         return status;
     server->generation = fs_inodes_generation(server->tree, session->mount->content_options);
     fs_changes_begin(&server->changes, server->tree, session->fuse);
-    fs_slow_requests_begin(&server->slow);
+    fs_slow_requests_begin(&server->slow, session->fuse,
+                           options->single_threaded ? UINT_MAX : options->max_threads);
     return fs_read_failures_begin(&server->failures, server->tree) < 0 ? out_of_memory() : EX_OK;
 }
 
@@ -146,8 +149,8 @@ static int loop_with_threads(struct fuse_session *session, const struct fs_mount
     if (!config)
         return -ENOMEM;
     fuse_loop_cfg_set_clone_fd(config, options->clone_fd);
-    if (options->max_threads)
-        fuse_loop_cfg_set_max_threads(config, options->max_threads);
+    /* One more takes requests while the others answer slow ones. */
+    fuse_loop_cfg_set_max_threads(config, options->max_threads + 1);
     if (options->max_idle_threads)
         fuse_loop_cfg_set_idle_threads(config, options->max_idle_threads);
     result = fuse_session_loop_mt(session, config);

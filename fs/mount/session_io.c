@@ -4,16 +4,21 @@
 
 #include <errno.h>
 #include <linux/fuse.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/uio.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #ifndef FUSE_DIRECT_IO_ALLOW_MMAP
 #define FUSE_DIRECT_IO_ALLOW_MMAP (1ull << 36) /* Linux 6.6; older kernels ignore it */
 #endif
+
+/* Time for the threads to end after the file system was unmounted. */
+#define END_SECONDS 5
 
 static atomic_bool is_init_answered;
 
@@ -42,10 +47,41 @@ static ssize_t write_reply(int descriptor, struct iovec *parts, int n_parts, voi
     return writev(descriptor, parts, n_parts);
 }
 
+/* ---- the end ---- */
+
+static void *end_process(void *argument)
+{
+    (void)argument;
+    sleep(END_SECONDS);
+    _exit(EX_OK);
+}
+
+/*
+ * libfuse waits for all its threads, also for one that reads from a disk that stalls and may never
+ * come back. Nobody needs its answer when the file system is unmounted.
+ */
+static void end_in_time(void)
+{
+    static atomic_flag is_started = ATOMIC_FLAG_INIT;
+    pthread_t thread;
+
+    if (!atomic_flag_test_and_set(&is_started) &&
+        pthread_create(&thread, NULL, end_process, NULL) == 0)
+        pthread_detach(thread);
+}
+
 static ssize_t read_request(int descriptor, void *request, size_t room, void *user)
 {
+    const ssize_t n_bytes = read(descriptor, request, room);
+
     (void)user;
-    return read(descriptor, request, room);
+    if (n_bytes < 0 && (errno == ENODEV || errno == ECONNABORTED)) {
+        const int error = errno;
+
+        end_in_time();
+        errno = error;
+    }
+    return n_bytes;
 }
 
 int fs_session_serve(struct fuse_session *session, int fuse_descriptor)

@@ -6,7 +6,9 @@ struct fuse_session;
 
 /*
  * Make a session serve /dev/fuse, which is mounted already; the session takes ownership of the
- * descriptor. Call it once per process. Returns 0 or a negative errno.
+ * descriptor. Call it once per process. Returns 0 or a negative errno. When the file system is
+ * unmounted and a thread of the session does not end within seconds, the process ends with status
+ * 0.
  *
  * Also lets the kernel run lookups in one directory in parallel, so that one slow lookup does not
  * block all others, and map files that it does not cache. libfuse 3.14 does not pass the first of

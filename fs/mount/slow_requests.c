@@ -1,7 +1,159 @@
 #include "fs/mount/slow_requests.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+
+/* How long a request waits for a thread of libfuse before it gets one of its own. */
+#define THREAD_WAIT_NANOSECONDS 100000000
+
+/*
+ * How long an interrupted reader waits for its data. Readers of files do not expect EINTR, which
+ * any signal would give them; it is for those that were killed and wait for a disk that stalls.
+ */
+#define INTERRUPTED_SECONDS 1
+
+enum state { RUNNING, INTERRUPTED, SENT_AWAY, ENDED };
+
+void fs_slow_requests_begin(struct fs_slow_requests *requests, struct fuse_session *session,
+                            unsigned n_threads)
+{
+    pthread_condattr_t clock;
+
+    *requests = (struct fs_slow_requests){.session = session, .n_threads = n_threads};
+    pthread_mutex_init(&requests->lock, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&requests->changed, &clock);
+    pthread_cond_init(&requests->wake, &clock);
+    pthread_condattr_destroy(&clock);
+}
+
+/* Start a thread with signals blocked: those that end the server must reach its main thread. */
+static int start_thread(pthread_t *thread, void *(*run)(void *argument), void *argument)
+{
+    sigset_t all, before;
+    int result;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    result = pthread_create(thread, NULL, run, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -result;
+}
+
+/* ---- readers that were interrupted ---- */
+
+static bool is_before(struct timespec a, struct timespec b)
+{
+    return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec < b.tv_nsec);
+}
+
+static void remove_interrupted(struct fs_slow_requests *requests, struct fs_slow_request *slow)
+{
+    struct fs_slow_request **link = &requests->interrupted;
+
+    while (*link != slow)
+        link = &(*link)->next;
+    *link = slow->next;
+}
+
+/* Send the reader of the oldest interrupted request away. Called with the lock, which it drops. */
+static void send_away(struct fs_slow_requests *requests)
+{
+    struct fs_slow_request *slow = requests->interrupted;
+    const fuse_req_t request = slow->request;
+
+    remove_interrupted(requests, slow);
+    if (slow->hold)
+        slow->hold(slow);
+    atomic_store(&slow->state, SENT_AWAY);
+    pthread_mutex_unlock(&requests->lock);
+    fuse_reply_err(request, EINTR);
+    pthread_mutex_lock(&requests->lock);
+}
+
+static void *watch(void *argument)
+{
+    struct fs_slow_requests *requests = argument;
+
+    pthread_mutex_lock(&requests->lock);
+    while (!requests->should_stop) {
+        struct timespec now, due;
+
+        if (!requests->interrupted) {
+            pthread_cond_wait(&requests->wake, &requests->lock);
+            continue;
+        }
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        due = requests->interrupted->interrupted_at;
+        due.tv_sec += INTERRUPTED_SECONDS;
+        if (is_before(now, due))
+            pthread_cond_timedwait(&requests->wake, &requests->lock, &due);
+        else
+            send_away(requests);
+    }
+    pthread_mutex_unlock(&requests->lock);
+    return NULL;
+}
+
+/* libfuse calls this, in any of its threads. */
+static void on_interrupt(fuse_req_t request, void *argument)
+{
+    struct fs_slow_request *slow = argument, **link;
+    struct fs_slow_requests *requests = slow->requests;
+
+    (void)request;
+    pthread_mutex_lock(&requests->lock);
+    if (atomic_load(&slow->state) == RUNNING) {
+        atomic_store(&slow->state, INTERRUPTED);
+        clock_gettime(CLOCK_MONOTONIC, &slow->interrupted_at);
+        slow->next = NULL;
+        for (link = &requests->interrupted; *link;)
+            link = &(*link)->next;
+        *link = slow;
+        if (!requests->has_watcher && !requests->should_stop)
+            requests->has_watcher = start_thread(&requests->watcher, watch, requests) == 0;
+        pthread_cond_signal(&requests->wake);
+    }
+    pthread_mutex_unlock(&requests->lock);
+}
+
+bool fs_slow_request_is_given_up(void *slow)
+{
+    struct fs_slow_request *given_up = slow;
+
+    /* At the end of the mount, all requests are given up, too. */
+    return atomic_load_explicit(&given_up->state, memory_order_relaxed) != RUNNING ||
+           fuse_session_exited(given_up->requests->session);
+}
+
+bool fs_slow_request_end(struct fs_slow_request *slow)
+{
+    struct fs_slow_requests *requests = slow->requests;
+    int state;
+
+    pthread_mutex_lock(&requests->lock);
+    state = atomic_exchange(&slow->state, ENDED);
+    if (state == INTERRUPTED)
+        remove_interrupted(requests, slow);
+    pthread_mutex_unlock(&requests->lock);
+    if (state == SENT_AWAY)
+        return false;
+    /* Waits until on_interrupt(), if it runs, no longer needs `slow`. */
+    fuse_req_interrupt_func(slow->request, NULL, NULL);
+    return true;
+}
+
+/* ---- answers ---- */
+
+static void answer(struct fs_slow_requests *requests, struct fs_slow_request *slow)
+{
+    slow->requests = requests;
+    atomic_init(&slow->state, RUNNING);
+    fuse_req_interrupt_func(slow->request, on_interrupt, slow);
+    slow->answer(slow);
+}
 
 /* Argument of a thread; owned by it. */
 struct job {
@@ -9,14 +161,7 @@ struct job {
     struct fs_slow_request slow;
 };
 
-void fs_slow_requests_begin(struct fs_slow_requests *requests)
-{
-    *requests = (struct fs_slow_requests){0};
-    pthread_mutex_init(&requests->lock, NULL);
-    pthread_cond_init(&requests->changed, NULL);
-}
-
-static void count(struct fs_slow_requests *requests, int difference)
+static void count_running(struct fs_slow_requests *requests, int difference)
 {
     pthread_mutex_lock(&requests->lock);
     requests->n_running += (unsigned)difference;
@@ -30,24 +175,18 @@ static void *run(void *argument)
     struct job *job = argument;
     struct fs_slow_requests *requests = job->requests;
 
-    job->slow.answer(&job->slow);
+    answer(requests, &job->slow);
     free(job);
-    count(requests, -1);
+    count_running(requests, -1);
     return NULL;
 }
 
-/* Start the thread with signals blocked: those that end the server must reach its main thread. */
 static int start(struct job *job)
 {
-    sigset_t all, before;
     pthread_t thread;
-    int result;
+    const int result = start_thread(&thread, run, job);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    result = pthread_create(&thread, NULL, run, job);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return result == 0 ? pthread_detach(thread) : -result;
+    return result == 0 ? pthread_detach(thread) : result;
 }
 
 void fs_slow_requests_add(struct fs_slow_requests *requests, const struct fs_slow_request *slow)
@@ -57,13 +196,59 @@ void fs_slow_requests_add(struct fs_slow_requests *requests, const struct fs_slo
 
     if (job) {
         *job = (struct job){requests, copy};
-        count(requests, 1);
+        count_running(requests, 1);
         if (start(job) == 0)
             return;
-        count(requests, -1);
+        count_running(requests, -1);
         free(job);
     }
-    copy.answer(&copy);
+    answer(requests, &copy);
+}
+
+/* Occupy one of the n_threads. Returns false if none becomes free. */
+static bool occupy_thread(struct fs_slow_requests *requests)
+{
+    struct timespec until;
+    bool is_free;
+
+    pthread_mutex_lock(&requests->lock);
+    if (requests->n_busy >= requests->n_threads && !requests->is_stalled) {
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += THREAD_WAIT_NANOSECONDS;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_nsec -= 1000000000;
+            until.tv_sec++;
+        }
+        while (requests->n_busy >= requests->n_threads && !requests->is_stalled)
+            requests->is_stalled =
+                pthread_cond_timedwait(&requests->changed, &requests->lock, &until) == ETIMEDOUT &&
+                requests->n_busy >= requests->n_threads;
+    }
+    is_free = requests->n_busy < requests->n_threads;
+    requests->n_busy += is_free;
+    pthread_mutex_unlock(&requests->lock);
+    return is_free;
+}
+
+static void leave_thread(struct fs_slow_requests *requests)
+{
+    pthread_mutex_lock(&requests->lock);
+    if (requests->n_busy-- == requests->n_threads)
+        pthread_cond_broadcast(&requests->changed);
+    requests->is_stalled = false;
+    pthread_mutex_unlock(&requests->lock);
+}
+
+void fs_slow_requests_answer(struct fs_slow_requests *requests, const struct fs_slow_request *slow)
+{
+    struct fs_slow_request copy = *slow;
+
+    if (occupy_thread(requests)) {
+        answer(requests, &copy);
+        leave_thread(requests);
+    } else {
+        fs_slow_requests_add(requests, slow);
+    }
 }
 
 void fs_slow_requests_end(struct fs_slow_requests *requests)
@@ -71,7 +256,12 @@ void fs_slow_requests_end(struct fs_slow_requests *requests)
     pthread_mutex_lock(&requests->lock);
     while (requests->n_running > 0)
         pthread_cond_wait(&requests->changed, &requests->lock);
+    requests->should_stop = true;
+    pthread_cond_signal(&requests->wake);
     pthread_mutex_unlock(&requests->lock);
+    if (requests->has_watcher)
+        pthread_join(requests->watcher, NULL);
+    pthread_cond_destroy(&requests->wake);
     pthread_cond_destroy(&requests->changed);
     pthread_mutex_destroy(&requests->lock);
 }

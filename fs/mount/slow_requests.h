@@ -1,7 +1,10 @@
 /*
- * Answers requests that can take minutes in threads of their own. libfuse has a fixed number of
- * threads: while slow requests occupy all of them, nobody takes the others, nor the kernel's word
- * that the reader of a slow one was killed.
+ * Answers requests that may take long, or never end: those that compute for minutes, and those that
+ * read the model's files, whose disk or network file system may stall.
+ *
+ * libfuse has a fixed number of threads. If such requests occupied all of them, nobody would take
+ * the others, nor the kernel's word that a reader was killed, nor the end of the mount. A killed
+ * reader waits for an answer, and a thread that waits for a disk cannot give it, so another does.
  */
 #ifndef GGUFS_FS_SLOW_REQUESTS_H
 #define GGUFS_FS_SLOW_REQUESTS_H
@@ -10,30 +13,84 @@
 #include <fuse_lowlevel.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+
+struct fs_server;
+struct fs_slow_request;
 
 struct fs_slow_requests {
-    pthread_mutex_t lock;
-    pthread_cond_t changed; /* none is being answered any more */
-    unsigned n_running;     /* protected by the lock */
+    struct fuse_session *session;
+    unsigned n_threads; /* of libfuse that may answer slow requests at a time */
+
+    pthread_mutex_t lock;   /* protects the members below */
+    pthread_cond_t changed; /* n_busy or n_running became smaller */
+    unsigned n_busy;        /* answered in threads of libfuse */
+    unsigned n_running;     /* answered in threads of their own */
+    bool is_stalled;        /* all n_threads are busy, and none ended within the last wait */
+
+    struct fs_slow_request *interrupted; /* the oldest first */
+    pthread_cond_t wake;                 /* the list or should_stop changed */
+    pthread_t watcher;                   /* answers interrupted requests */
+    bool has_watcher;
+    bool should_stop;
 };
 
-/* The arguments of an open() or a read(). */
+/* An open(), read() or ioctl(). */
 struct fs_slow_request {
+    struct fs_server *server;
     fuse_req_t request;
     fuse_ino_t inode;
     size_t size;
     off_t offset;
     struct fuse_file_info info;
-    void (*answer)(struct fs_slow_request *slow); /* must reply */
+
+    /* Must call fs_slow_request_end(), and reply only if that returns true. */
+    void (*answer)(struct fs_slow_request *slow);
+    /*
+     * Optional: called in another thread before the reader is sent away, after which the kernel may
+     * release what `answer` uses. `answer` must give back what this takes.
+     */
+    void (*hold)(struct fs_slow_request *slow);
+
+    /* Set by the functions below. */
+    struct fs_slow_requests *requests;
+    atomic_int state;
+    struct timespec interrupted_at;
+    struct fs_slow_request *next;
 };
 
-void fs_slow_requests_begin(struct fs_slow_requests *requests);
+/*
+ * `n_threads` requests may be answered in threads of libfuse, which must have one more; with
+ * UINT_MAX, all of them.
+ */
+void fs_slow_requests_begin(struct fs_slow_requests *requests, struct fuse_session *session,
+                            unsigned n_threads);
+
+/*
+ * Answer a request in this thread or, if n_threads are busy and none becomes free soon, in a thread
+ * of its own. Call it in a thread of libfuse.
+ */
+void fs_slow_requests_answer(struct fs_slow_requests *requests, const struct fs_slow_request *slow);
 
 /*
  * Answer a copy of the request in a new thread; if none can be started, in this one. Any thread may
  * call this.
  */
 void fs_slow_requests_add(struct fs_slow_requests *requests, const struct fs_slow_request *slow);
+
+/*
+ * Return true if nobody waits for the answer any more. The condition of a struct fs_interrupt,
+ * whose user is the request.
+ */
+bool fs_slow_request_is_given_up(void *slow);
+
+/*
+ * The answer is known. Return true if the caller must reply. Otherwise the reader was sent away
+ * with EINTR, and the kernel's request no longer exists.
+ */
+bool fs_slow_request_end(struct fs_slow_request *slow);
 
 /* Wait until all have been answered. No thread may add one any more. */
 void fs_slow_requests_end(struct fs_slow_requests *requests);

@@ -4,12 +4,16 @@
  * Mounts a directory with two files: `model`, which is FILE read-only, and `control`. Writes to
  * `control` are commands:
  *
- *     FIRST END   reads of `model` that touch bytes FIRST to END - 1 fail with EIO
- *     0 0         no read fails
- *     hold        all reads wait for the next command
+ *     FIRST END        reads of `model` that touch bytes FIRST to END - 1 fail with EIO
+ *     0 0              no read fails
+ *     hold             all reads wait for the next command
+ *     hold FIRST END   only reads that touch these bytes wait
+ *     stall            all requests wait, also for attributes, as on a server that is down
+ *     vanish           all requests fail with EIO
  *
- * When the write returns, the kernel's cache holds nothing of `model`. The program stays in the
- * foreground and ends when it is unmounted or gets a signal.
+ * Requests that wait end with EINTR if the reader was killed. When the write returns, the kernel's
+ * cache holds nothing of `model`. The program stays in the foreground and ends when it is unmounted
+ * or gets a signal.
  */
 #define FUSE_USE_VERSION 314
 #include <fuse_lowlevel.h>
@@ -23,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MODEL = FUSE_ROOT_ID + 1, CONTROL };
@@ -31,18 +36,33 @@ static int source;
 static struct fuse_session *session;
 static pthread_mutex_t bad_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t let_go = PTHREAD_COND_INITIALIZER;
-static uint64_t bad_first, bad_end;
-static bool is_held;
+static enum { FAIL, HOLD, STALL, VANISH } mode;
+static uint64_t bad_first, bad_end; /* for FAIL and HOLD */
 
-/* Wait while reads are held, then return true if a read of these bytes must fail. */
 static bool is_bad(uint64_t first, uint64_t end)
 {
-    bool result;
+    return first < bad_end && end > bad_first;
+}
+
+/* Wait as `control` says, then return 0 or the errno of a request for these bytes of the model. */
+static int wait_for(fuse_req_t request, uint64_t first, uint64_t end)
+{
+    int result = 0;
 
     pthread_mutex_lock(&bad_lock);
-    while (is_held)
-        pthread_cond_wait(&let_go, &bad_lock);
-    result = first < bad_end && end > bad_first;
+    while ((mode == STALL || (mode == HOLD && is_bad(first, end))) &&
+           !fuse_req_interrupted(request)) {
+        struct timespec until;
+
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += until.tv_nsec / 950000000;
+        until.tv_nsec = (until.tv_nsec + 50000000) % 1000000000;
+        pthread_cond_timedwait(&let_go, &bad_lock, &until);
+    }
+    if (mode == STALL || (mode == HOLD && is_bad(first, end)))
+        result = EINTR;
+    else if (mode == VANISH || (mode == FAIL && is_bad(first, end)))
+        result = EIO;
     pthread_mutex_unlock(&bad_lock);
     return result;
 }
@@ -69,9 +89,13 @@ static struct stat status_of(fuse_ino_t inode)
 static void on_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
     const struct stat status = status_of(inode);
+    const int error = inode == MODEL ? wait_for(request, 0, 0) : 0;
 
     (void)info;
-    fuse_reply_attr(request, &status, 0);
+    if (error)
+        fuse_reply_err(request, error);
+    else
+        fuse_reply_attr(request, &status, 0);
 }
 
 /* Accept O_TRUNC on `control`, which is always empty. */
@@ -98,14 +122,14 @@ static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                     struct fuse_file_info *info)
 {
+    const int error =
+        inode == MODEL ? wait_for(request, (uint64_t)offset, (uint64_t)offset + size) : EIO;
     char *data = malloc(size);
-    ssize_t done = -1;
+    const ssize_t done = data && !error ? pread(source, data, size, offset) : -1;
 
     (void)info;
-    if (data && inode == MODEL && !is_bad((uint64_t)offset, (uint64_t)offset + size))
-        done = pread(source, data, size, offset);
     if (done < 0)
-        fuse_reply_err(request, EIO);
+        fuse_reply_err(request, error ? error : EIO);
     else
         fuse_reply_buf(request, data, (size_t)done);
     free(data);
@@ -116,24 +140,32 @@ static void on_write(fuse_req_t request, fuse_ino_t inode, const char *data, siz
 {
     char text[64] = {0};
     uint64_t first = 0, end = 0;
-    bool hold;
+    int new_mode = -1;
 
     (void)offset;
     (void)info;
-    if (inode != CONTROL || size >= sizeof text) {
-        fuse_reply_err(request, EINVAL);
-        return;
+    if (inode == CONTROL && size < sizeof text)
+        memcpy(text, data, size);
+    if (strcmp(text, "stall") == 0)
+        new_mode = STALL;
+    else if (strcmp(text, "vanish") == 0)
+        new_mode = VANISH;
+    else if (sscanf(text, "%" SCNu64 " %" SCNu64, &first, &end) == 2)
+        new_mode = FAIL;
+    else if (sscanf(text, "hold %" SCNu64 " %" SCNu64, &first, &end) == 2)
+        new_mode = HOLD;
+    else if (strcmp(text, "hold") == 0) {
+        new_mode = HOLD;
+        end = UINT64_MAX;
     }
-    memcpy(text, data, size);
-    hold = strcmp(text, "hold") == 0;
-    if (!hold && sscanf(text, "%" SCNu64 " %" SCNu64, &first, &end) != 2) {
+    if (new_mode < 0) {
         fuse_reply_err(request, EINVAL);
         return;
     }
     pthread_mutex_lock(&bad_lock);
+    mode = (unsigned)new_mode;
     bad_first = first;
     bad_end = end;
-    is_held = hold;
     pthread_cond_broadcast(&let_go);
     pthread_mutex_unlock(&bad_lock);
     fuse_lowlevel_notify_inval_inode(session, MODEL, 0, 0);
@@ -167,7 +199,8 @@ int main(int argc, char **argv)
     session = fuse_session_new(&args, &requests, sizeof requests, NULL);
     if (session && fuse_set_signal_handlers(session) == 0 &&
         fuse_session_mount(session, argv[2]) == 0) {
-        /* Several threads: a held read must not block the write that releases it. */
+        /* A held read must not block others, nor the write that releases it. */
+        fuse_loop_cfg_set_max_threads(config, 1000);
         result = fuse_session_loop_mt(session, config);
         fuse_session_unmount(session);
         if (result == -ECONNABORTED)

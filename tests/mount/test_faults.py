@@ -116,7 +116,7 @@ class FaultTestCase(mounting.MountTestCase):
         self.assert_right()
 
 
-class TestFaulty(FaultTestCase):
+class FaultySourceTestCase(FaultTestCase):
     """The model lies on a file system that fails reads on command (faulty.c)."""
 
     def setUp(self):
@@ -138,6 +138,8 @@ class TestFaulty(FaultTestCase):
     def heal(self):
         self.fail_reads(0, 0)
 
+
+class TestFaulty(FaultySourceTestCase):
     def fail_tensor(self, name, offset, length):
         first = self.tensors[name].offset + offset
         self.fail_reads(first, first + length)
