@@ -181,6 +181,12 @@ const char *gguf_path_to_report(const struct gguf_model *model, uint32_t file_in
 /* Remove a key. Returns 0, or -ENOENT if there is no such key. */
 int gguf_remove_key(struct gguf_model *model, const char *name);
 
+/* Return the name that a GGUF file gives the tensor. */
+static inline struct gguf_string gguf_name_of(const struct gguf_tensor *tensor)
+{
+    return tensor->gguf_name.length_bytes > 0 ? tensor->gguf_name : tensor->name;
+}
+
 /* Return the key of that name, or NULL. */
 const struct gguf_key *gguf_find_key(const struct gguf_model *model, const char *name);
 

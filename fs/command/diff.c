@@ -39,7 +39,7 @@ static int compare_tensors(const void *a, const void *b)
 {
     const struct gguf_tensor *const *first = a, *const *second = b;
 
-    return gguf_string_compare(fs_gguf_name(*first), fs_gguf_name(*second));
+    return gguf_string_compare(gguf_name_of(*first), gguf_name_of(*second));
 }
 
 /* Return pointers to n things of item_bytes each, sorted; or NULL if out of memory. */
@@ -131,7 +131,7 @@ static void choose(struct job *job)
         const struct gguf_tensor *const *tensors = diff->tensors[i].tensors;
 
         if (fs_is_tensor_chosen(options->paths, options->n_paths,
-                                fs_gguf_name(tensors[0] ? tensors[0] : tensors[1])))
+                                gguf_name_of(tensors[0] ? tensors[0] : tensors[1])))
             diff->tensors[n++] = diff->tensors[i];
     }
     diff->n_tensors = n;
@@ -179,7 +179,7 @@ static int fail(const struct job *job, unsigned which, const struct gguf_tensor 
 {
     gguf_progress_erase(&job->progress);
     fs_print_error("%s: tensor %s: %s", which < 2 ? job->diff.paths[which] : job->options->imatrix,
-                   gguf_quote(fs_gguf_name(tensor)).text, reason_of(result));
+                   gguf_quote(gguf_name_of(tensor)).text, reason_of(result));
     return gguf_exit_status(result);
 }
 
@@ -295,7 +295,7 @@ static int compare_errors(const void *a, const void *b)
         return isnan(errors[0]) ? -1 : 1;
     if (errors[0] < errors[1] || errors[0] > errors[1])
         return errors[0] > errors[1] ? -1 : 1;
-    return gguf_string_compare(fs_gguf_name(names[0]), fs_gguf_name(names[1]));
+    return gguf_string_compare(gguf_name_of(names[0]), gguf_name_of(names[1]));
 }
 
 /* ---- the command ---- */

@@ -93,7 +93,7 @@ static void print_keys(const struct fs_diff *diff)
 static void print_tensor(const struct fs_diff *diff, int side, const struct gguf_tensor *tensor)
 {
     uint64_t shape[GGUF_MAX_DIMS];
-    const struct gguf_string name = fs_gguf_name(tensor);
+    const struct gguf_string name = gguf_name_of(tensor);
     const uint32_t n_dims = fs_tensor_shape(diff->trees[side], tensor, shape);
 
     printf("%c tensor ", side == 0 ? '<' : '>');
@@ -125,7 +125,7 @@ static int name_columns(const struct fs_diff *diff)
     size_t columns = 6;
 
     for (size_t i = 0; i < diff->n_tensors; i++) {
-        const size_t length = fs_gguf_name(any_of(&diff->tensors[i])).length_bytes;
+        const size_t length = gguf_name_of(any_of(&diff->tensors[i])).length_bytes;
 
         columns = length > columns ? length : columns;
     }
@@ -141,7 +141,7 @@ static void print_errors(const struct fs_comparison *comparison)
 static void print_comparison(const struct fs_diff *diff, const struct fs_tensor_pair *pair,
                              int columns)
 {
-    const struct gguf_string name = fs_gguf_name(pair->tensors[0]);
+    const struct gguf_string name = gguf_name_of(pair->tensors[0]);
     uint64_t coordinates[GGUF_MAX_DIMS];
     const uint32_t n_dims = locate(diff, pair, coordinates);
 
@@ -286,7 +286,7 @@ static void print_json_tensor(const struct fs_diff *diff, const struct fs_tensor
     uint64_t dims[GGUF_MAX_DIMS];
 
     printf("{\"name\":");
-    print_string(fs_gguf_name(any_of(pair)));
+    print_string(gguf_name_of(any_of(pair)));
     printf(",\"difference\":\"%s\"", names[pair->difference]);
     for (int side = 0; side < 2; side++) {
         const struct gguf_tensor *tensor = pair->tensors[side];

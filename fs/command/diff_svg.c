@@ -30,7 +30,7 @@ static long divide(const struct gguf_tensor *tensor, struct gguf_string *kind)
     long number = 0;
 
     if (!fs_layer_name(tensor, &layer, kind)) {
-        *kind = fs_gguf_name(tensor);
+        *kind = gguf_name_of(tensor);
         return -1;
     }
     for (size_t i = 0; i < layer.length_bytes && number < MAX_LAYERS; i++)
@@ -99,7 +99,7 @@ static void write_text(FILE *out, const char *text, size_t length)
 
 static void draw_cell(FILE *out, const struct fs_tensor_pair *pair, size_t x, size_t y)
 {
-    const struct gguf_string name = fs_gguf_name(pair->tensors[0]);
+    const struct gguf_string name = gguf_name_of(pair->tensors[0]);
     const double nmse = fs_comparison_nmse(&pair->comparison);
 
     fprintf(out,

@@ -50,8 +50,8 @@ static uint64_t count_matrices(const struct gguf_tensor *tensor, const struct gg
 int fs_imatrix_get(const struct gguf_model *imatrix, const struct gguf_tensor *tensor,
                    struct fs_column_weights *weights)
 {
-    const struct gguf_tensor *sums = find(imatrix, fs_gguf_name(tensor), false);
-    const struct gguf_tensor *counts = find(imatrix, fs_gguf_name(tensor), true);
+    const struct gguf_tensor *sums = find(imatrix, gguf_name_of(tensor), false);
+    const struct gguf_tensor *counts = find(imatrix, gguf_name_of(tensor), true);
     uint64_t n_matrices;
     float *values, *of_matrix;
     int result;

@@ -31,7 +31,7 @@ static bool is_chosen(const struct listing *listing, const struct gguf_tensor *t
 
     return tensor->type && dequant_is_decodable(tensor->type) &&
            (fs_is_tensor_chosen(options->paths, options->n_paths, tensor->name) ||
-            fs_is_tensor_chosen(options->paths, options->n_paths, fs_gguf_name(tensor)));
+            fs_is_tensor_chosen(options->paths, options->n_paths, gguf_name_of(tensor)));
 }
 
 /* ---- JSON ---- */

@@ -3,11 +3,6 @@
 #include <fnmatch.h>
 #include <string.h>
 
-struct gguf_string fs_gguf_name(const struct gguf_tensor *tensor)
-{
-    return tensor->gguf_name.length_bytes > 0 ? tensor->gguf_name : tensor->name;
-}
-
 static bool fits(const char *pattern, struct gguf_string name)
 {
     static const char folder[] = "tensors/";
@@ -36,7 +31,7 @@ const char *fs_unused_pattern(const char *const *patterns, int n_patterns,
 
         for (uint64_t j = 0; !is_used && j < model->n_tensors; j++)
             is_used = fits(patterns[i], model->tensors[j].name) ||
-                      fits(patterns[i], fs_gguf_name(&model->tensors[j]));
+                      fits(patterns[i], gguf_name_of(&model->tensors[j]));
         if (!is_used)
             return patterns[i];
     }

@@ -19,7 +19,4 @@ bool fs_is_tensor_chosen(const char *const *patterns, int n_patterns, struct ggu
 const char *fs_unused_pattern(const char *const *patterns, int n_patterns,
                               const struct gguf_model *model);
 
-/* Return the name that a tensor has in GGUF files. */
-struct gguf_string fs_gguf_name(const struct gguf_tensor *tensor);
-
 #endif

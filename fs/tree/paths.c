@@ -131,8 +131,7 @@ static void write_weighed(const struct fs_tree *tree, const void *subject, const
 bool fs_layer_name(const struct gguf_tensor *tensor, struct gguf_string *layer,
                    struct gguf_string *rest)
 {
-    const struct gguf_string name =
-        tensor->gguf_name.length_bytes > 0 ? tensor->gguf_name : tensor->name;
+    const struct gguf_string name = gguf_name_of(tensor);
     size_t n = 4;
 
     if (name.length_bytes < n || memcmp(name.data, "blk.", n) != 0)

@@ -7,15 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct gguf_string fs_hf_tensor_name(const struct gguf_tensor *tensor)
-{
-    return tensor->gguf_name.length_bytes > 0 ? tensor->gguf_name : tensor->name;
-}
-
 static int compare_names(const void *a, const void *b)
 {
-    return gguf_string_compare(fs_hf_tensor_name(*(const struct gguf_tensor *const *)a),
-                               fs_hf_tensor_name(*(const struct gguf_tensor *const *)b));
+    return gguf_string_compare(gguf_name_of(*(const struct gguf_tensor *const *)a),
+                               gguf_name_of(*(const struct gguf_tensor *const *)b));
 }
 
 static bool is_number(const struct gguf_value *value, double *number)
@@ -189,7 +184,7 @@ bool fs_hf_expand(const char *pattern, const struct fs_hf_match *match, char nam
 static int compare_with_name(const void *name, const void *tensor)
 {
     return gguf_string_compare(*(const struct gguf_string *)name,
-                               fs_hf_tensor_name(*(const struct gguf_tensor *const *)tensor));
+                               gguf_name_of(*(const struct gguf_tensor *const *)tensor));
 }
 
 const struct gguf_tensor *fs_hf_tensor(const struct fs_hf_model *hf, const char *name)
@@ -206,7 +201,7 @@ const struct gguf_tensor *fs_hf_any_tensor(const struct fs_hf_model *hf, const c
     struct fs_hf_match match;
 
     for (uint64_t i = 0; i < hf->model->n_tensors; i++) {
-        if (fs_hf_matches(fs_hf_tensor_name(&hf->model->tensors[i]), pattern, &match))
+        if (fs_hf_matches(gguf_name_of(&hf->model->tensors[i]), pattern, &match))
             return &hf->model->tensors[i];
     }
     return NULL;

@@ -39,9 +39,6 @@ struct fs_hf_match {
 int fs_hf_model_make(const struct gguf_model *model, struct fs_hf_model *hf);
 void fs_hf_model_free(struct fs_hf_model *hf);
 
-/* Return the tensor's name in GGUF files. */
-struct gguf_string fs_hf_tensor_name(const struct gguf_tensor *tensor);
-
 /*
  * Match a name with a pattern, in which '%' stands for the number of a layer and '#' for that of
  * an expert. ".weight" or ".bias" may follow in the name.

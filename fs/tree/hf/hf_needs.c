@@ -355,7 +355,7 @@ int fs_hf_check_experts(const struct fs_hf_model *hf, const struct fs_hf_rule *r
         "blk.%.ffn_gate_inp",  "blk.%.ffn_gate_exps",    "blk.%.ffn_up_exps",
         "blk.%.ffn_down_exps", "blk.%.ffn_gate_up_exps",
     };
-    const struct gguf_string name = fs_hf_tensor_name(tensor);
+    const struct gguf_string name = gguf_name_of(tensor);
     struct fs_hf_match any;
 
     if (strchr(rule->gguf, '#'))

@@ -81,7 +81,7 @@ static int add_second(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
     if (!fs_hf_expand(made->rule->with, &made->match, name) ||
         !(made->with = fs_hf_tensor(hf, name)))
         result = fs_hf_add_line(obstacles, "Tensor %s needs tensor \"%s\", which is missing.\n",
-                                gguf_quote(fs_hf_tensor_name(made->tensor)).text, name);
+                                gguf_quote(gguf_name_of(made->tensor)).text, name);
     else if (!made->with->type || !dequant_is_decodable(made->with->type))
         result = fs_hf_add_line(obstacles, "Tensor \"%s\" has a type without decoder.\n", name);
     else
@@ -101,7 +101,7 @@ static bool is_repeated(const struct fs_hf_model *hf, const struct fs_hf_tensor 
 /* Add a line about the result of check() for a tensor, if it is about the model. */
 static int add_fault(int result, const struct gguf_tensor *tensor, struct gguf_buffer *obstacles)
 {
-    const struct gguf_quoted quoted = gguf_quote(fs_hf_tensor_name(tensor));
+    const struct gguf_quoted quoted = gguf_quote(gguf_name_of(tensor));
 
     if (result == -E2BIG)
         return fs_hf_add_line(obstacles,
@@ -128,7 +128,7 @@ static int add_tensors(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
         return 0;
     if (!tensor->type || !dequant_is_decodable(tensor->type))
         return fs_hf_add_line(obstacles, "Tensor %s has a type without decoder.\n",
-                              gguf_quote(fs_hf_tensor_name(tensor)).text);
+                              gguf_quote(gguf_name_of(tensor)).text);
     result = add_second(hf, made, obstacles);
     if (result != 0)
         return result < 0 ? result : 0;
@@ -140,7 +140,7 @@ static int add_tensors(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
             made->match.expert = (uint32_t)i;
         if (tensors->count == MAX_TENSORS)
             return fs_hf_add_line(obstacles, "Tensor %s has %" PRIu64 " experts.\n",
-                                  gguf_quote(fs_hf_tensor_name(tensor)).text, n_parts);
+                                  gguf_quote(gguf_name_of(tensor)).text, n_parts);
         result = check(hf, made, tensors);
         if (result < 0)
             return add_fault(result, tensor, obstacles);
@@ -189,7 +189,7 @@ static struct gguf_quoted quote_source(const struct fs_hf_tensor *tensor)
 {
     const char *key = tensor->rule->gguf;
 
-    return gguf_quote(tensor->tensor ? fs_hf_tensor_name(tensor->tensor)
+    return gguf_quote(tensor->tensor ? gguf_name_of(tensor->tensor)
                                      : (struct gguf_string){key, strlen(key)});
 }
 
@@ -229,7 +229,7 @@ static int find_tensors(const struct fs_hf_model *hf, struct fs_hf_presence *pre
 
     for (uint64_t i = 0; result == 0 && i < hf->model->n_tensors; i++) {
         struct fs_hf_tensor made = {.tensor = &hf->model->tensors[i]};
-        const struct gguf_string name = fs_hf_tensor_name(made.tensor);
+        const struct gguf_string name = gguf_name_of(made.tensor);
         size_t index;
 
         made.rule = fs_hf_find_rule(presence->row, name, &made.match, &index);
