@@ -218,6 +218,10 @@ DECODER(old_q8_0)
 ENCODER(to_f16)
 ENCODER(to_bf16)
 
+/* encode.c, kernels_encode.c */
+ENCODER(to_q8_0)
+ENCODER(to_q4_0)
+
 /* dot.c, kernels_dot.c */
 DOT(dot_f32)
 DOT(dot_f16)

@@ -82,6 +82,17 @@ static inline uint16_t dequant_f32_to_bf16(float value)
     return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
+/*
+ * What the elements of a block are multiplied by when they are quantized: the inverse of the scale,
+ * or 0 if it has none.
+ */
+static inline float dequant_inverse_scale(float scale)
+{
+    const float inverse = 1 / scale;
+
+    return (dequant_bits_of_float(inverse) & 0x7f800000) == 0x7f800000 ? 0 : inverse;
+}
+
 /* The upper half of a float; every NaN stays as it is. */
 static inline float dequant_bf16_to_f32(uint16_t bits)
 {

@@ -73,7 +73,7 @@
  */
 #define GGML(number, capitals, elements, layout, slots, ...)                                       \
     LAYOUT(number, DEQUANT_ERA, capitals, elements, layout, 0, 1, __VA_ARGS__),                    \
-        .decode = slots(layout)
+        .is_in_ggml = true, .decode = slots(layout)
 
 /* The scales of a type that have a number format of limited range. */
 #define SCALE_LIMIT(layout) .is_scale_at_limit = dequant_##layout##_is_scale_at_limit
@@ -115,16 +115,16 @@ static const struct dequant_type current[] = {
     {GGML(0, "F32", DEQUANT_NUMBER, f32, KERNELS, {4, 1}), .dot = KERNELS(dot_f32)},
     {GGML(1, "F16", DEQUANT_NUMBER, f16, KERNELS, {2, 1}), .encode = KERNELS(to_f16),
      .dot = KERNELS(dot_f16)},
-    {GGML(2, "Q4_0", DEQUANT_BLOCK, q4_0, KERNELS, {2, 1}, {1, 16}), PRODUCT(q4_0),
-     SCALE_LIMIT(q4_0)},
+    {GGML(2, "Q4_0", DEQUANT_BLOCK, q4_0, KERNELS, {2, 1}, {1, 16}), .encode = KERNELS(to_q4_0),
+     PRODUCT(q4_0), SCALE_LIMIT(q4_0)},
     {GGML(3, "Q4_1", DEQUANT_BLOCK, q4_1, KERNELS, {2, 2}, {1, 16}), PRODUCT(q4_1),
      SCALE_LIMIT(q4_1)},
     {GGML(6, "Q5_0", DEQUANT_BLOCK, q5_0, KERNELS, {2, 1}, {1, 20}), PRODUCT(q5_0),
      SCALE_LIMIT(q5_0)},
     {GGML(7, "Q5_1", DEQUANT_BLOCK, q5_1, KERNELS, {2, 2}, {1, 20}), PRODUCT(q5_1),
      SCALE_LIMIT(q5_1)},
-    {GGML(8, "Q8_0", DEQUANT_BLOCK, q8_0, KERNELS, {2, 1}, {1, 32}), PRODUCT(q8_0),
-     SCALE_LIMIT(q8_0)},
+    {GGML(8, "Q8_0", DEQUANT_BLOCK, q8_0, KERNELS, {2, 1}, {1, 32}), .encode = KERNELS(to_q8_0),
+     PRODUCT(q8_0), SCALE_LIMIT(q8_0)},
     {GGML(9, "Q8_1", DEQUANT_BLOCK, q8_1, KERNELS, {2, 2}, {1, 32}), SCALE_LIMIT(q8_1)},
     {GGML(10, "Q2_K", DEQUANT_SUPERBLOCK, q2_k, KERNELS, {1, 80}, {2, 2}), PRODUCT(q2_k),
      SCALE_LIMIT(q2_k)},

@@ -44,9 +44,18 @@ typedef void dequant_decode_fn(const void *restrict blocks, float *restrict out,
                                struct dequant_row row);
 
 /*
- * Encode n floats, to nearest with ties to even. `values` and `out`, which holds the blocks of n
- * elements, may have any alignment. A number that is too large becomes an infinity; a NaN keeps its
- * sign and the upper part of its payload and becomes quiet.
+ * Encode n floats, a multiple of block_elements. `values` and `out`, which holds the blocks of n
+ * elements, may have any alignment.
+ *
+ * To F16 and BF16: to nearest with ties to even. A number that is too large becomes an infinity; a
+ * NaN keeps its sign and the upper part of its payload and becomes quiet.
+ *
+ * To Q8_0 and Q4_0: bit for bit as ggml's quantize_row_q8_0_ref() and quantize_row_q4_0_ref(), in
+ * which no product is fused with a sum. Q8_0: d is the greatest magnitude / 127, and q = x * (1 /
+ * d), to nearest with ties away from zero. Q4_0: d is the first number of the greatest magnitude /
+ * -8, and q = x * (1 / d) + 8.5, cut off, at most 15. Where d is 0 or 1 / d infinite, the block is
+ * zeros. Where ggml's result is undefined, in a block with an infinity or NaN, all values of the
+ * block decode to NaN. A d beyond the range of f16 becomes an infinity.
  */
 typedef void dequant_encode_fn(const void *restrict values, void *restrict out, size_t n);
 
@@ -94,6 +103,7 @@ struct dequant_type {
     uint32_t row_header_bytes; /* bytes at the start of each row, 0 for most types */
     uint32_t interleave_rows;  /* rows stored together, 1 for most types */
     uint32_t tail_bytes;       /* bytes after the last row of the tensor, 0 for most types */
+    bool is_in_ggml;           /* ggml has the type and its layout today, so llama.cpp loads it */
 
     const struct dequant_field *fields; /* the byte-order map of a stored block; never NULL */
 
@@ -130,6 +140,7 @@ struct dequant_type {
 enum {
     DEQUANT_F32 = 0,
     DEQUANT_F16 = 1,
+    DEQUANT_Q4_0 = 2,
     DEQUANT_Q8_0 = 8,
     DEQUANT_I8 = 24,
     DEQUANT_I16 = 25,

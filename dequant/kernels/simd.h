@@ -28,7 +28,7 @@
  * - simd_floats: simd_all_floats, simd_halves, simd_floats_of, simd_mul, simd_add_floats,
  *   simd_sub_floats, simd_load_floats, simd_load_f16, _bf16, _i16, _i32, _i64 and _f64, simd_store,
  *   simd_store_f16 and _bf16.
- * - simd_f16 for one number.
+ * - simd_f16 and simd_to_f16 for one number.
  */
 #if defined(__AVX2__)
 #include "dequant/kernels/simd_x86.h"

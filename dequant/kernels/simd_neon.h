@@ -137,6 +137,15 @@ static inline float simd_f16(uint16_t half)
     return (float)value;
 }
 
+static inline uint16_t simd_to_f16(float value)
+{
+    const __fp16 half = (__fp16)value;
+    uint16_t bits;
+
+    memcpy(&bits, &half, sizeof bits);
+    return bits;
+}
+
 /* ---- 16 floats ---- */
 
 typedef struct {

@@ -144,6 +144,12 @@ static inline float simd_f16(uint16_t half)
     return _cvtsh_ss(half);
 }
 
+/* To nearest, ties to even. */
+static inline uint16_t simd_to_f16(float value)
+{
+    return _cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT);
+}
+
 /* ---- 16 floats ---- */
 
 #if defined(__AVX512F__)

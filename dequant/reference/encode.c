@@ -1,6 +1,9 @@
 /* The reference encoders. */
+#include "dequant/blocks.h"
 #include "dequant/slots.h"
 #include "dequant/small_floats.h"
+
+#include <math.h>
 
 void dequant_scalar_to_f16(const void *restrict values, void *restrict out, size_t n)
 {
@@ -29,5 +32,68 @@ void dequant_scalar_to_bf16(const void *restrict values, void *restrict out, siz
         memcpy(&value, from + i * sizeof value, sizeof value);
         upper = dequant_f32_to_bf16(value);
         memcpy(to + i * sizeof upper, &upper, sizeof upper);
+    }
+}
+
+/* Read the numbers of a block, and get the first of the greatest magnitude; a NaN is greater. */
+static float load_block(const uint8_t *from, float block[DEQUANT_BLOCK])
+{
+    uint32_t most = 0;
+    float first = 0;
+
+    memcpy(block, from, DEQUANT_BLOCK * sizeof *block);
+    for (size_t i = 0; i < DEQUANT_BLOCK; i++) {
+        const uint32_t magnitude = dequant_bits_of_float(block[i]) & 0x7fffffff;
+
+        if (magnitude > most) {
+            most = magnitude;
+            first = block[i];
+        }
+    }
+    return first;
+}
+
+void dequant_scalar_to_q8_0(const void *restrict values, void *restrict out, size_t n)
+{
+    struct dequant_q8_0 *to = out;
+    const uint8_t *from = values;
+
+    for (; n > 0; n -= DEQUANT_BLOCK, from += DEQUANT_BLOCK * sizeof(float), to++) {
+        float block[DEQUANT_BLOCK];
+        const float scale = fabsf(load_block(from, block)) / 127;
+        const float inverse = dequant_inverse_scale(scale);
+
+        to->d = dequant_f32_to_f16(scale);
+        for (size_t i = 0; i < DEQUANT_BLOCK; i++)
+            to->qs[i] = inverse == 0 ? 0 : (int8_t)roundf(block[i] * inverse);
+    }
+}
+
+/* The nearest of the integers 0 to 15 that stand for -8 to 7; a tie goes up. */
+static unsigned q4_of(float value)
+{
+    const int q = (int)(value + 8.5F);
+
+    return q > 15 ? 15U : (unsigned)q;
+}
+
+void dequant_scalar_to_q4_0(const void *restrict values, void *restrict out, size_t n)
+{
+    const size_t half = DEQUANT_BLOCK / 2;
+    struct dequant_q4_0 *to = out;
+    const uint8_t *from = values;
+
+    for (; n > 0; n -= DEQUANT_BLOCK, from += DEQUANT_BLOCK * sizeof(float), to++) {
+        float block[DEQUANT_BLOCK];
+        const float scale = load_block(from, block) / -8;
+        const float inverse = dequant_inverse_scale(scale);
+
+        to->d = dequant_f32_to_f16(scale);
+        for (size_t i = 0; i < half; i++) {
+            const unsigned low = inverse == 0 ? 8 : q4_of(block[i] * inverse);
+            const unsigned high = inverse == 0 ? 8 : q4_of(block[half + i] * inverse);
+
+            to->qs[i] = (uint8_t)(low | high << 4);
+        }
     }
 }

@@ -1,6 +1,7 @@
 /*
- * Target: the decoders. They must stay within their buffers and write every element, and no block
- * may depend on another. All kernel sets must give the same bits. A byte swap must undo itself.
+ * Target: the decoders and encoders. They must stay within their buffers and write every element,
+ * and no block may depend on another. All kernel sets must give the same bits. A byte swap must
+ * undo itself.
  *
  * The first byte of the input selects the row of the type table and the alignment. The rest is the
  * row headers of a group, if the type has any, and stored blocks.
@@ -82,6 +83,35 @@ static void check_decoder(const struct dequant_type *type, const uint8_t *header
         check_row(type, (struct dequant_row){headers, i}, blocks, n_blocks);
 }
 
+/* Encode n floats at any address by every kernel set. */
+static void check_encoder(const struct dequant_type *type, const uint8_t *values, size_t n)
+{
+    const size_t n_bytes = n / type->block_elements * type->block_bytes;
+    const struct dequant_kernel_set *set;
+    uint8_t *expected = fuzz_alloc(n_bytes), *out = fuzz_alloc(n_bytes);
+
+    type->encode[DEQUANT_SET_scalar](values, expected, n);
+    for (size_t i = 0; (set = dequant_kernel_set_at(i)) != NULL; i++) {
+        if (!set->is_supported())
+            continue;
+        dequant_choose_kernels(set->name);
+        if (n_bytes > 0)
+            memset(out, 0x5a, n_bytes);
+        dequant_encode(type, values, out, n);
+        FUZZ_CHECK(n_bytes == 0 || memcmp(out, expected, n_bytes) == 0,
+                   "to %s: the %s kernels and the reference differ", type->name, set->name);
+    }
+    for (size_t i = 0; i < n; i += type->block_elements) {
+        type->encode[DEQUANT_SET_scalar](values + i * sizeof(float), out, type->block_elements);
+        FUZZ_CHECK(memcmp(out, expected + i / type->block_elements * type->block_bytes,
+                          type->block_bytes) == 0,
+                   "to %s: block %zu depends on its neighbours", type->name,
+                   i / type->block_elements);
+    }
+    free(out);
+    free(expected);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct dequant_type *type;
@@ -113,6 +143,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_decoder(type, headers, blocks, n_blocks);
         check_decoder(type, headers, swapped, n_blocks);
     }
+    if (type->encode[DEQUANT_SET_scalar])
+        check_encoder(type, blocks,
+                      n_bytes / sizeof(float) / type->block_elements * type->block_elements);
     for (int i = 0; i < 4; i++)
         free(memory[i]);
     return 0;

@@ -204,65 +204,6 @@ static void check_reference(void)
     }
 }
 
-/* Return lower halves of floats: ties and their neighbours first, then random ones. */
-static uint32_t lower_half(size_t round, uint64_t *state)
-{
-    static const uint32_t chosen[] = {0x0000, 0x0001, 0x0fff, 0x1000, 0x1001, 0x7fff,
-                                      0x8000, 0x8001, 0xefff, 0xf000, 0xffff};
-
-    return round < COUNT(chosen) ? chosen[round] : (uint32_t)(next_random(state) & 0xffff);
-}
-
-static bool check_encoder(dequant_encode_fn *encode, dequant_encode_fn *reference)
-{
-    static uint16_t good[65536], got[65536 + 1];
-    static uint32_t values[65536];
-    uint64_t state = 1;
-    bool is_good = true;
-
-    for (size_t round = 0; round < 16; round++) {
-        for (uint32_t i = 0; i < 65536; i++)
-            values[i] = i << 16 | lower_half(round, &state);
-        reference(values, good, 65536);
-        encode(values, got, 65536);
-        is_good &= memcmp(good, got, sizeof good) == 0;
-    }
-    for (size_t n = 0; n < 50; n++) {
-        uint8_t *in = source.data + source.n_bytes - 4 * n - n % 4;
-        uint8_t *out = target.data + target.n_bytes - 2 * n - n % 3;
-
-        memcpy(in, values, 4 * n);
-        encode(in, out, n);
-        reference(values, good, n);
-        is_good &= memcmp(good, out, 2 * n) == 0;
-    }
-    return is_good;
-}
-
-/* Check the definition of rounding: each half rounds to itself, and a tie rounds to even. */
-static void check_encoder_reference(void)
-{
-    bool is_good = true;
-
-    for (uint32_t half = 0; half < 0x7c00; half++) {
-        const uint16_t pair[2] = {(uint16_t)half, (uint16_t)(half + 1)};
-        float ends[2], middle;
-        uint16_t got[3];
-
-        dequant_decode(dequant_type_by_id(DEQUANT_F16), pair, ends, 2);
-        if (half == 0x7bff)
-            ends[1] = 65536; /* the next half if it were not infinity */
-        middle = (ends[0] + ends[1]) / 2;
-        dequant_scalar_to_f16(ends, got, 1);
-        dequant_scalar_to_f16(&middle, got + 1, 1);
-        middle = -middle;
-        dequant_scalar_to_f16(&middle, got + 2, 1);
-        is_good &=
-            got[0] == half && got[1] == (half + half % 2) && got[2] == (0x8000 | (half + half % 2));
-    }
-    count(is_good, "reference", "to f16, halves and ties");
-}
-
 /*
  * Compare products of matrices of many shapes, which end at a guard page, with those of the
  * reference, of the same numbers as floats.
@@ -332,7 +273,7 @@ static void check_set(size_t set, const char *name)
             check_kernel(name, type, type->decode[set]);
         snprintf(what, sizeof what, "to %s", type->name);
         if (type->encode[set])
-            count(check_encoder(type->encode[set], type->encode[DEQUANT_SET_scalar]), name, what);
+            count(check_encoder(type, type->encode[set]), name, what);
         snprintf(what, sizeof what, "dot products of %s", type->name);
         if (type->dot[set])
             count(check_dot(type, type->dot[set]), name, what);
@@ -347,7 +288,7 @@ int main(void)
     target = make_fenced(sizeof expected + 64);
     header_source = make_fenced(DEQUANT_MAX_HEADER_BYTES + 16);
     check_reference();
-    check_encoder_reference();
+    check_encoder_references();
     count(check_dot_reference(), "reference", "dot products");
     for (size_t i = 0; i < dequant_type_count(); i++) {
         const struct dequant_type *type = dequant_type_at(i);

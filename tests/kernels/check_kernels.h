@@ -2,11 +2,19 @@
 #ifndef GGUFS_TESTS_CHECK_KERNELS_H
 #define GGUFS_TESTS_CHECK_KERNELS_H
 
+#include "dequant/types.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Count a check of a set, and report it if it failed. */
 void count(bool is_good, const char *set, const char *what);
+
+/* Compare the reference encoders with their definitions. */
+void check_encoder_references(void);
+
+/* Return true if an encoder of the type gives the bits of the reference. */
+bool check_encoder(const struct dequant_type *type, dequant_encode_fn *encode);
 
 /*
  * Compare a set's functions of dequant/products.h with the reference. The CPU must support the set.
