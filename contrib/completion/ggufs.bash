@@ -9,8 +9,8 @@ _ggufs()
         # One -o takes several options, separated by commas.
         local before=
         [[ $current == *,* ]] && before=${current%,*},
-        mapfile -t COMPREPLY < <(compgen -P "$before" -W 'set= unset= split= hf_shard= dtype= partial offset= size=
-            family= era= allow_other allow_root auto_unmount nonempty nosandbox prefetch mlock direct_io passthrough
+        mapfile -t COMPREPLY < <(compgen -P "$before" -W 'set= unset= split= hf_shard= dtype= export= partial offset=
+            size= family= era= allow_other allow_root auto_unmount nonempty nosandbox prefetch mlock direct_io passthrough
             threads=
             uid= gid= umask= log= fsname= subtype= clone_fd max_read= max_threads= max_idle_threads=' -- "${current##*,}")
         compopt -o nospace

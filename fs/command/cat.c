@@ -5,6 +5,7 @@
 #include "fs/command/tree_selection.h"
 #include "fs/command/terminal.h"
 #include "gguf/support/exit_status.h"
+#include "gguf/support/progress.h"
 #include "gguf/support/safe_print.h"
 
 #include <errno.h>
@@ -12,12 +13,16 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 struct output {
     int error; /* of stdout, as opposed to one of the source */
     bool is_terminal;
+    bool is_file; /* then the progress is shown on stderr */
+    uint64_t total_bytes;
+    struct gguf_progress progress;
     char cut[4]; /* to a terminal: the start of a character whose end is in the next bytes */
     size_t n_cut;
 };
@@ -81,7 +86,8 @@ static int write_to_stdout(void *user, uint64_t offset, const char *bytes, size_
 {
     struct output *output = user;
 
-    (void)offset;
+    if (output->is_file)
+        gguf_progress_draw(&output->progress, offset, output->total_bytes);
     if (output->is_terminal)
         return print_to_terminal(output, bytes, n_bytes);
     while (n_bytes > 0) {
@@ -104,11 +110,17 @@ static int cat_file(struct fs_tree *tree, const char *model, fs_node_index node)
 {
     const struct fs_image *image;
     struct output output = {.is_terminal = isatty(STDOUT_FILENO) != 0};
+    struct stat status;
     char path[FS_PATH_BYTES];
     int result = fs_tree_open(tree, node, NULL, &image);
 
     if (result == 0) {
+        output.is_file = fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode);
+        output.total_bytes = image->size_bytes;
+        gguf_progress_start(&output.progress, model);
         result = fs_copy_file(image, NULL, write_to_stdout, &output);
+        if (output.is_file)
+            gguf_progress_erase(&output.progress);
         print_lines(output.cut, output.n_cut);
         fs_tree_close(tree, image);
     }

@@ -145,6 +145,7 @@ int fs_make_tree(const struct fs_options *options, struct fs_input *input, struc
     const struct fs_tree_options tree_options = {.split_bytes = options->split_bytes,
                                                  .hf_shard_bytes = options->hf_shard_bytes,
                                                  .dtype = options->dtype,
+                                                 .export = options->export,
                                                  .findings = &refusal.findings};
     struct gguf_model *model;
 

@@ -118,6 +118,22 @@ int fs_take_dtype(struct fs_options *options, const struct fs_option_use *use)
     return -EINVAL;
 }
 
+int fs_take_export(struct fs_options *options, const struct fs_option_use *use)
+{
+    char names[80] = "";
+
+    if (fs_export_by_name(use->value, &options->export) == 0)
+        return 0;
+    for (enum fs_export_choice i = FS_EXPORT_STORED; i < FS_N_EXPORTS; i++) {
+        const size_t length = strlen(names);
+
+        snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? ", " : "",
+                 fs_export_name(i));
+    }
+    fs_print_error("option %s=%s: no such type; available: %s", use->shown, use->value, names);
+    return -EINVAL;
+}
+
 /* ---- models ---- */
 
 int fs_take_imatrix(struct fs_options *options, const struct fs_option_use *use)

@@ -16,6 +16,7 @@ fs_option_handler fs_take_for_libfuse;
 fs_option_handler fs_take_nothing;
 
 fs_option_handler fs_take_dtype;
+fs_option_handler fs_take_export;
 fs_option_handler fs_take_set;
 fs_option_handler fs_take_unset;
 fs_option_handler fs_take_edits;

@@ -89,6 +89,8 @@ const struct fs_option fs_option_table[] = {
          "divide the weights in hf/ into files of up to SIZE"),
     OPTION("dtype", "TYPE", "number type in safetensors files: f32, f16 or bf16", fs_take_dtype,
            TREES),
+    OPTION("export", "TYPE", "type of weights in model.gguf: stored, f32, f16, bf16, q8_0, q4_0",
+           fs_take_export, TREES),
     SIZE("offset", "BYTES", MODELS, open.offset, 0, "the model starts at this byte of MODEL"),
     SIZE("size", "BYTES", MODELS, open.size_bytes, 1, "the model has this many bytes in MODEL"),
     FLAG("partial", MODELS, open.partial, "accept a MODEL that is still being downloaded"),

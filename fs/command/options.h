@@ -3,6 +3,7 @@
 #define GGUFS_FS_OPTIONS_H
 
 #include "fs/mount/mount_options.h"
+#include "fs/tree/export.h"
 #include "fs/tree/safetensors.h"
 #include "gguf/edits.h"
 #include "gguf/model.h"
@@ -36,15 +37,16 @@ struct fs_options {
     int n_paths;
 
     struct gguf_open_options open;
-    struct gguf_edits edits; /* in the order of the command line */
-    uint64_t split_bytes;    /* limit of tensor data per file in split/; 0: no split/ */
-    uint64_t hf_shard_bytes; /* the same in hf/; 0: the usual one */
-    enum fs_dtype dtype;     /* of safetensors files */
-    bool data;               /* with FS_CHECK: read all tensor data */
-    bool json;               /* with FS_STATS and FS_DIFF: print JSON */
-    const char *imatrix;     /* with FS_DIFF: weights of the columns; NULL: none */
-    const char *svg;         /* with FS_DIFF: the file for a picture; NULL: none */
-    bool force;              /* with FS_EXTRACT: replace files that differ */
+    struct gguf_edits edits;      /* in the order of the command line */
+    uint64_t split_bytes;         /* limit of tensor data per file in split/; 0: no split/ */
+    uint64_t hf_shard_bytes;      /* the same in hf/; 0: the usual one */
+    enum fs_dtype dtype;          /* of safetensors files */
+    enum fs_export_choice export; /* of model.gguf and split/ */
+    bool data;                    /* with FS_CHECK: read all tensor data */
+    bool json;                    /* with FS_STATS and FS_DIFF: print JSON */
+    const char *imatrix;          /* with FS_DIFF: weights of the columns; NULL: none */
+    const char *svg;              /* with FS_DIFF: the file for a picture; NULL: none */
+    bool force;                   /* with FS_EXTRACT: replace files that differ */
 
     struct fs_mount_options mount;
     /*

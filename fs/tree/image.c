@@ -2,6 +2,7 @@
 
 #include "fs/tree/converted.h"
 #include "fs/tree/decoded.h"
+#include "fs/tree/encoded.h"
 #include "fs/tree/importance.h"
 #include "gguf/support/grow.h"
 
@@ -78,28 +79,39 @@ int fs_image_add_data(struct fs_image *image, const struct gguf_tensor *tensor)
                                tensor->size_bytes);
 }
 
-int fs_image_add_modern_data(struct fs_image *image, const struct gguf_tensor *tensor)
+int fs_exported_size(const struct gguf_tensor *tensor, const struct dequant_type *type,
+                     uint64_t *size_bytes)
+{
+    if (type == tensor->type) { /* maybe with row headers */
+        *size_bytes = tensor->size_bytes;
+        return 0;
+    }
+    if (__builtin_mul_overflow(tensor->n_elements / type->block_elements,
+                               (uint64_t)type->block_bytes, size_bytes))
+        return -EOVERFLOW;
+    return 0;
+}
+
+int fs_image_add_exported(struct fs_image *image, const struct gguf_tensor *tensor,
+                          const struct dequant_type *type)
 {
     const bool is_swapped = tensor->big_endian && dequant_has_byte_order(tensor->type);
     uint64_t size_bytes;
 
-    if (!is_swapped && tensor->type == dequant_modern(tensor->type))
+    if (fs_exported_size(tensor, type, &size_bytes) < 0)
+        return -EOVERFLOW;
+    if (type == tensor->type && !is_swapped)
         return fs_image_add_data(image, tensor);
-    if (fs_modern_size(tensor, &size_bytes) < 0)
-        return -EOVERFLOW;
-    return add(image, (struct fs_segment){.kind = FS_CONVERTED, .converted = tensor}, size_bytes);
-}
-
-int fs_modern_size(const struct gguf_tensor *tensor, uint64_t *size_bytes)
-{
-    if (tensor->type == dequant_modern(tensor->type)) { /* maybe with row headers */
-        *size_bytes = tensor->size_bytes;
-        return 0;
+    /* F32 in place of old blocks is decoded. */
+    if (type == dequant_modern(tensor->type) && (type == tensor->type || type->id != DEQUANT_F32))
+        return add(image, (struct fs_segment){.kind = FS_CONVERTED, .converted = tensor},
+                   size_bytes);
+    for (enum fs_format format = FS_F32; format <= FS_BF16; format++) {
+        if (type == fs_format_type(format))
+            return fs_image_add_elements(image, tensor, format);
     }
-    if (__builtin_mul_overflow(tensor->n_elements / tensor->type->block_elements,
-                               (uint64_t)dequant_modern_bytes(tensor->type), size_bytes))
-        return -EOVERFLOW;
-    return 0;
+    return add(image, (struct fs_segment){.kind = FS_ENCODED, .encoded = {tensor, type}},
+               size_bytes);
 }
 
 int fs_elements_size(const struct gguf_tensor *tensor, enum fs_format format, uint64_t *size_bytes)
@@ -237,6 +249,8 @@ static const struct gguf_source *source_of(const struct fs_image *image,
         tensor = segment->converted;
     else if (segment->kind == FS_ELEMENTS)
         tensor = segment->elements.tensor;
+    else if (segment->kind == FS_ENCODED)
+        tensor = segment->encoded.tensor;
     return tensor ? &image->model->files[tensor->file_index] : NULL;
 }
 
@@ -289,6 +303,9 @@ static int read_slice(const struct slice *slice)
     case FS_ELEMENTS:
         return fs_decoded_read(slice->image->model, segment->elements.tensor,
                                &(struct fs_conversion){.format = segment->elements.format},
+                               slice->offset, slice->length, slice->out);
+    case FS_ENCODED:
+        return fs_encoded_read(slice->image->model, segment->encoded.tensor, segment->encoded.type,
                                slice->offset, slice->length, slice->out);
     case FS_ARRANGED:
         return fs_arranged_read(slice->image->model, segment->arranged, slice->offset,

@@ -26,6 +26,7 @@ enum fs_segment_kind {
     FS_SOURCE_BYTES, /* bytes of a source as they are stored */
     FS_CONVERTED,    /* the data of a tensor in little-endian blocks of dequant_modern() */
     FS_ELEMENTS,     /* the elements of a tensor in some format */
+    FS_ENCODED,      /* the elements of a tensor in blocks of some type */
     FS_ARRANGED,     /* elements of tensors in some format and order */
     FS_IMPORTANCE,   /* the quotients of the halves of an importance matrix */
     FS_TEXT,         /* written when read */
@@ -52,6 +53,10 @@ struct fs_segment {
         struct {
             const struct gguf_tensor *sums, *counts;
         } importance;
+        struct {
+            const struct gguf_tensor *tensor;
+            const struct dequant_type *type;
+        } encoded;
         struct fs_arranged *arranged;   /* owned */
         struct fs_text *text;           /* owned */
         char *made;                     /* owned */
@@ -86,13 +91,16 @@ int fs_image_add_source(struct fs_image *image, const struct gguf_source *source
 int fs_image_add_data(struct fs_image *image, const struct gguf_tensor *tensor);
 
 /*
- * Add the tensor's data in blocks of dequant_modern(). Old blocks that become plain floats are not
- * allowed.
+ * Add the tensor's data as little-endian data of `type`: its own type, dequant_modern() of it, F32
+ * or a type with an encoder. Of the last two kinds, the tensor must have a decoder and rows of
+ * whole blocks of `type`.
  */
-int fs_image_add_modern_data(struct fs_image *image, const struct gguf_tensor *tensor);
+int fs_image_add_exported(struct fs_image *image, const struct gguf_tensor *tensor,
+                          const struct dequant_type *type);
 
 /* Get the size of these data in bytes. Returns 0, or -EOVERFLOW beyond 2^64. */
-int fs_modern_size(const struct gguf_tensor *tensor, uint64_t *size_bytes);
+int fs_exported_size(const struct gguf_tensor *tensor, const struct dequant_type *type,
+                     uint64_t *size_bytes);
 
 /*
  * Add the tensor's elements in row-major order: the last dimension of `shape` is the fastest. Its

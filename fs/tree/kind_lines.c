@@ -25,7 +25,7 @@ static uint64_t find_number(const struct gguf_model *model, const char *key)
 {
     const struct gguf_value *value = fs_summary_find(model, key);
 
-    return value && fs_summary_is_integer(value) ? value->u64 : 0;
+    return value && gguf_value_is_integer(value) ? value->u64 : 0;
 }
 
 static struct gguf_string find_text(const struct gguf_model *model, const char *key)
@@ -116,7 +116,7 @@ static void write_base(struct fs_sink *sink, const struct fs_tree *tree, const c
 
 static bool is_same_integer(const struct gguf_value *a, const struct gguf_value *b)
 {
-    return fs_summary_is_integer(a) && fs_summary_is_integer(b) && a->u64 == b->u64;
+    return gguf_value_is_integer(a) && gguf_value_is_integer(b) && a->u64 == b->u64;
 }
 
 /* Models without attention say 0 or nothing. */
@@ -195,7 +195,7 @@ static void write_pooling(struct fs_sink *sink, const struct fs_tree *tree, cons
     const struct gguf_value *type = fs_summary_find(tree->model, ".pooling_type");
     const char *name;
 
-    if (!type || !fs_summary_is_integer(type))
+    if (!type || !gguf_value_is_integer(type))
         return;
     name = gguf_pooling_name(type->u64);
     if (name)

@@ -5,6 +5,7 @@
 #ifndef GGUFS_FS_MODEL_GGUF_H
 #define GGUFS_FS_MODEL_GGUF_H
 
+#include "fs/tree/export.h"
 #include "fs/tree/image.h"
 #include "fs/tree/interrupt.h"
 #include "gguf/model.h"
@@ -32,10 +33,8 @@ bool fs_model_gguf_applies(const struct fs_tree *tree, const void *subject);
 int fs_model_gguf_build(const struct fs_tree *tree, const void *subject,
                         const struct fs_interrupt *interrupt, struct fs_image *image);
 
-/* Return the number of tensors in the file. */
-uint64_t fs_model_gguf_count(const struct gguf_model *model);
-
 /* Get the size of a tensor's data in the file, in bytes. Returns 0 or -EOVERFLOW. */
-int fs_model_gguf_bytes(const struct gguf_model *model, uint64_t index, uint64_t *n_bytes);
+int fs_model_gguf_bytes(const struct gguf_model *model, enum fs_export_choice choice,
+                        uint64_t index, uint64_t *n_bytes);
 
 #endif

@@ -12,9 +12,14 @@ static const uint32_t type_ids[] = {
     [FS_BF16] = DEQUANT_BF16,
 };
 
+const struct dequant_type *fs_format_type(enum fs_format format)
+{
+    return dequant_type_by_id(type_ids[format]);
+}
+
 const char *fs_format_name(enum fs_format format)
 {
-    return dequant_type_by_id(type_ids[format])->name;
+    return fs_format_type(format)->name;
 }
 
 bool fs_is_stored_as(const struct gguf_tensor *tensor, const struct fs_conversion *conversion)
@@ -45,5 +50,5 @@ void fs_convert(const struct fs_conversion *conversion, float *values, void *out
     if (conversion->format == FS_F32)
         memcpy(out, values, n * sizeof *values);
     else
-        dequant_encode(dequant_type_by_id(type_ids[conversion->format]), values, out, n);
+        dequant_encode(fs_format_type(conversion->format), values, out, n);
 }

@@ -31,6 +31,9 @@ struct fs_conversion {
 /* Return the name of the format, "BF16": that of ggml's type and of safetensors' dtype. */
 const char *fs_format_name(enum fs_format format);
 
+/* Return the type of ggml of that name. */
+const struct dequant_type *fs_format_type(enum fs_format format);
+
 /* Return the size of a number in bytes. */
 static inline size_t fs_format_bytes(enum fs_format format)
 {

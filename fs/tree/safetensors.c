@@ -119,11 +119,6 @@ int fs_safetensors_add_header(struct fs_image *image, fs_text_writer *write,
 
 /* ---- model.safetensors ---- */
 
-static struct gguf_string name_of(const struct gguf_tensor *tensor)
-{
-    return tensor->gguf_name.length_bytes > 0 ? tensor->gguf_name : tensor->name;
-}
-
 /*
  * Readers map the file, so all numbers must lie at multiples of their size: tensors are ordered by
  * that, the widest first.
@@ -174,7 +169,7 @@ static int get_entry(const struct fs_tree *tree, const void *subject, uint64_t i
         return 0;
     if (!tensor)
         return 1;
-    entry->name = name_of(tensor);
+    entry->name = gguf_name_of(tensor);
     entry->dtype = fs_dtype_name(tree, tensor);
     entry->n_dims = fs_tensor_shape(tree, tensor, entry->shape);
     return get_size(tree, tensor, &entry->size_bytes) < 0 ? -EOVERFLOW : 1;
@@ -207,7 +202,7 @@ const char *fs_safetensors_obstacle(const struct fs_tree *tree)
 
     for (uint64_t i = 0; i < tree->model->n_tensors; i++) {
         const struct gguf_tensor *tensor = &tree->model->tensors[i];
-        const struct gguf_string name = name_of(tensor);
+        const struct gguf_string name = gguf_name_of(tensor);
         uint64_t size_bytes;
 
         if (!tensor->type || !dequant_is_decodable(tensor->type))
@@ -240,7 +235,7 @@ int fs_safetensors_build(const struct fs_tree *tree, const void *subject,
         if (!tensor)
             continue;
         if (fs_dtype_is_kept(tree, tensor))
-            result = fs_image_add_modern_data(image, tensor);
+            result = fs_image_add_exported(image, tensor, tensor->type);
         else
             result = fs_image_add_elements(image, tensor, fs_dtype_of(tree, tensor));
     }

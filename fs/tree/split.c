@@ -26,10 +26,10 @@ static int begin_shard(struct fs_shard **shards, size_t *room, uint32_t *n_shard
     return 0;
 }
 
-int fs_split_plan(const struct gguf_model *model, uint64_t limit_bytes, struct fs_shard **shards,
-                  uint32_t *n_shards)
+int fs_split_plan(const struct gguf_model *model, enum fs_export_choice choice,
+                  uint64_t limit_bytes, struct fs_shard **shards, uint32_t *n_shards)
 {
-    const uint64_t mask = model->alignment_bytes - 1, n_tensors = fs_model_gguf_count(model);
+    const uint64_t mask = model->alignment_bytes - 1, n_tensors = fs_export_count(model);
     uint64_t used_bytes = 0;
     size_t room = 0;
     int result;
@@ -40,7 +40,7 @@ int fs_split_plan(const struct gguf_model *model, uint64_t limit_bytes, struct f
     for (uint64_t i = 0; result == 0 && i < n_tensors; i++) {
         uint64_t n_bytes, sum;
 
-        result = fs_model_gguf_bytes(model, i, &n_bytes);
+        result = fs_model_gguf_bytes(model, choice, i, &n_bytes);
         if (result < 0)
             break;
         if (__builtin_add_overflow(n_bytes, -n_bytes & mask, &n_bytes) ||

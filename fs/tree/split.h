@@ -13,8 +13,8 @@
  * at least one. Free *shards with free(). Returns 0, -ENOMEM, -EOVERFLOW, or -E2BIG if there are
  * too many shards.
  */
-int fs_split_plan(const struct gguf_model *model, uint64_t limit_bytes, struct fs_shard **shards,
-                  uint32_t *n_shards);
+int fs_split_plan(const struct gguf_model *model, enum fs_export_choice choice,
+                  uint64_t limit_bytes, struct fs_shard **shards, uint32_t *n_shards);
 
 /* Write the file name, "model-00001-of-00003.gguf" where `ending` is ".gguf". */
 void fs_split_name(const struct gguf_model *model, const struct fs_shard *shard, const char *ending,

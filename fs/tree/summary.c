@@ -146,7 +146,7 @@ static void print_quantization(struct fs_sink *sink, const struct gguf_model *mo
 {
     const struct gguf_key *key = gguf_find_key(model, "general.file_type");
 
-    if (key && fs_summary_is_integer(&key->value)) {
+    if (key && gguf_value_is_integer(&key->value)) {
         const uint64_t id = key->value.u64;
         const char *name = name_of_file_type(id);
 

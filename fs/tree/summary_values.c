@@ -52,18 +52,12 @@ const struct gguf_value *fs_summary_find(const struct gguf_model *model, const c
     return found ? &found->value : NULL;
 }
 
-bool fs_summary_is_integer(const struct gguf_value *value)
-{
-    return value->type != GGUF_BOOL && value->type != GGUF_FLOAT32 && value->type != GGUF_FLOAT64 &&
-           value->type != GGUF_STRING && value->type != GGUF_ARRAY;
-}
-
 bool fs_summary_has_integers(const struct gguf_value *value)
 {
     const struct gguf_value element = {.type = value->type == GGUF_ARRAY ? value->array.element_type
                                                                          : value->type};
 
-    return fs_summary_is_integer(&element) &&
+    return gguf_value_is_integer(&element) &&
            (value->type != GGUF_ARRAY ||
             (value->array.n_elements > 0 && value->array.n_elements <= 65536));
 }
@@ -74,7 +68,7 @@ void fs_summary_range(struct fs_sink *sink, const struct gguf_value *value)
     struct gguf_value element;
     struct gguf_cursor cursor;
 
-    if (fs_summary_is_integer(value)) {
+    if (gguf_value_is_integer(value)) {
         fs_summary_value(sink, value);
         return;
     }
@@ -94,7 +88,7 @@ bool fs_summary_shows(const struct gguf_value *value)
         return value->array.n_elements > 0 && value->array.element_type != GGUF_ARRAY;
     if (value->type == GGUF_STRING)
         return value->string.length_bytes > 0;
-    return !fs_summary_is_integer(value) || value->u64 != 0;
+    return !gguf_value_is_integer(value) || value->u64 != 0;
 }
 
 static void write_scalar(struct fs_sink *sink, const struct gguf_value *value)

@@ -22,9 +22,6 @@ const struct gguf_value *fs_summary_find(const struct gguf_model *model, const c
 /* The same, unless the value is not a string. */
 const struct gguf_value *fs_summary_find_string(const struct gguf_model *model, const char *key);
 
-/* Return true if the value is an integer. Those of a signed type may be negative. */
-bool fs_summary_is_integer(const struct gguf_value *value);
-
 /* Return true if the value is an integer, or an array of not too many. */
 bool fs_summary_has_integers(const struct gguf_value *value);
 

@@ -50,7 +50,8 @@ static int plan_split(struct fs_tree *tree, uint64_t split_bytes, struct gguf_re
     if (obstacle)
         return gguf_error(report, GGUF_RULE_SPLIT, -EINVAL, GGUF_NO_PLACE, "cannot be split: %s",
                           obstacle);
-    result = fs_split_plan(tree->model, split_bytes, &tree->shards, &tree->n_shards);
+    result = fs_split_plan(tree->model, tree->export.choice, split_bytes, &tree->shards,
+                           &tree->n_shards);
     if (result == -E2BIG)
         gguf_error(report, GGUF_RULE_SPLIT, result, GGUF_NO_PLACE,
                    "cannot be split into files of %" PRIu64 " bytes: there would be over %u",
@@ -70,6 +71,7 @@ int fs_tree_make(const struct gguf_model *model, const struct fs_tree_options *o
         return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     made->model = model;
     made->dtype = options ? options->dtype : FS_DTYPE_STORED;
+    fs_export_plan(model, options ? options->export : FS_EXPORT_LOADABLE, &made->export);
     fs_open_images_begin(&made->images);
     gguf_check_vocabulary(model, report);
     made->statistics = fs_kept_statistics_make(model);

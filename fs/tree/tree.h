@@ -13,6 +13,7 @@
 #ifndef GGUFS_FS_TREE_H
 #define GGUFS_FS_TREE_H
 
+#include "fs/tree/export.h"
 #include "fs/tree/hf/vocabulary_index.h"
 #include "fs/tree/image.h"
 #include "fs/tree/interrupt.h"
@@ -39,6 +40,7 @@ struct fs_hf_checkpoint;
 struct fs_tree {
     const struct gguf_model *model; /* owned by the caller */
     struct fs_nodes nodes;
+    struct fs_export export; /* the types of tensors in model.gguf and split/ */
     struct fs_shard *shards; /* the files in split/ */
     uint32_t n_shards;
     struct gguf_shape *shapes;     /* by tensor, if they differ from `ne`; NULL if none does */
@@ -53,9 +55,10 @@ struct fs_tree {
 
 /* Options of a tree. All zero: defaults. */
 struct fs_tree_options {
-    uint64_t split_bytes;    /* 0: no split/ */
-    uint64_t hf_shard_bytes; /* of data in a file of weights in hf/; 0: FS_HF_SHARD_BYTES */
-    enum fs_dtype dtype;     /* of safetensors files */
+    uint64_t split_bytes;         /* 0: no split/ */
+    uint64_t hf_shard_bytes;      /* of data in a file of weights in hf/; 0: FS_HF_SHARD_BYTES */
+    enum fs_dtype dtype;          /* of safetensors files */
+    enum fs_export_choice export; /* of model.gguf and split/ */
     /*
      * Findings of `ggufs --check` for the summary, collected while the model was opened; NULL if
      * there are none. Copied.

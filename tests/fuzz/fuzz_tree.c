@@ -175,26 +175,20 @@ static char *metafuzz_data_of(const struct gguf_model *model, uint64_t *size)
     return text;
 }
 
-static bool has_rows_put_back(const struct gguf_model *model)
+static void check_same_metadata(const struct fs_tree *tree, const struct gguf_model *copy)
 {
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        if (model->tensors[i].type && model->tensors[i].type->plain)
-            return true;
-    }
-    return false;
-}
-
-static void check_same_metadata(const struct gguf_model *model, const struct gguf_model *copy)
-{
+    const struct gguf_model *model = tree->model;
     uint64_t size, copy_size;
-    char *text = metafuzz_data_of(model, &size), *copy_text = metafuzz_data_of(copy, &copy_size);
+    char *text, *copy_text;
 
-    /* Decoding old blocks changes the keys that describe them, putting rows back one of them. */
-    if (model->has_entries_between && text && copy_text) {
+    if (tree->export.n_added > 0)
+        return;
+    text = metafuzz_data_of(model, &size);
+    copy_text = metafuzz_data_of(copy, &copy_size);
+    /* Other types change the keys that describe them. */
+    if ((model->has_entries_between || tree->export.is_changed) && text && copy_text) {
         drop_line(text, &size, "general.quantization_version");
         drop_line(copy_text, &copy_size, "general.quantization_version");
-    }
-    if ((model->has_entries_between || has_rows_put_back(model)) && text && copy_text) {
         drop_line(text, &size, "general.file_type");
         drop_line(copy_text, &copy_size, "general.file_type");
     }
@@ -204,57 +198,32 @@ static void check_same_metadata(const struct gguf_model *model, const struct ggu
     free(copy_text);
 }
 
-/*
- * Q5_0_R4 adds to each product what Q5_0 adds to its integer: zeros differ in sign, and a scale
- * that is not finite gives NaN.
- */
-static bool are_same_values(const struct dequant_type *type, const char *data, const char *other,
-                            uint64_t n_bytes)
-{
-    for (uint64_t i = 0; type->plain && i < n_bytes; i += sizeof(float)) {
-        float a, b;
-
-        memcpy(&a, data + i, sizeof a);
-        memcpy(&b, other + i, sizeof b);
-        if (a != b && a == a && memcmp(&a, &b, sizeof a) != 0)
-            return false;
-    }
-    return type->plain || memcmp(data, other, n_bytes) == 0;
-}
-
-static void check_same_tensor(const struct gguf_model *model, const struct gguf_model *copy,
+static void check_same_tensor(const struct fs_tree *tree, const struct gguf_model *copy,
                               uint64_t index)
 {
-    const struct gguf_tensor *tensor = &model->tensors[index], *other = &copy->tensors[index];
-    const struct gguf_string name =
-        tensor->gguf_name.length_bytes > 0 ? tensor->gguf_name : tensor->name;
-    const bool is_changed =
-        tensor->type && (tensor->type->era != DEQUANT_ERA || tensor->type->plain);
-    char *data, *other_data;
+    const struct gguf_model *model = tree->model;
+    const struct fs_exported exported = fs_export_tensor(model, tree->export.choice, index);
+    const struct gguf_tensor *other = &copy->tensors[index];
+    uint64_t n_elements = 0;
 
-    FUZZ_CHECK(gguf_string_compare(name, other->name) == 0 &&
-                   tensor->n_elements == other->n_elements && !other->big_endian,
+    for (uint32_t i = 0; i < exported.tensor.n_stored; i++) {
+        const struct gguf_tensor *stored = &model->tensors[exported.tensor.stored[i]];
+
+        FUZZ_CHECK(exported.type ? other->type == exported.type : other->type_id == stored->type_id,
+                   "tensor %" PRIu64 " has another type in model.gguf", index);
+        if (exported.type && stored->size_bytes > 0)
+            FUZZ_CHECK(fuzz_is_same_data(model, stored, copy, other, n_elements),
+                       "tensor %" PRIu64 " has other data in model.gguf", index);
+        n_elements += stored->n_elements;
+    }
+    FUZZ_CHECK(gguf_string_compare(exported.tensor.name, other->name) == 0 &&
+                   n_elements == other->n_elements && !other->big_endian,
                "tensor %" PRIu64 " has another name, size or byte order in model.gguf", index);
-    FUZZ_CHECK(is_changed ||
-                   (tensor->type_id == other->type_id && tensor->size_bytes == other->size_bytes),
-               "tensor %" PRIu64 " has another type in model.gguf", index);
-    if (!tensor->type || tensor->size_bytes == 0)
-        return;
-    data = dequant_is_decodable(tensor->type) ? fuzz_values_of(model, tensor)
-                                              : fuzz_data_of(model, tensor);
-    other_data = dequant_is_decodable(tensor->type) ? fuzz_values_of(copy, other)
-                                                    : fuzz_data_of(copy, other);
-    FUZZ_CHECK(are_same_values(tensor->type, data, other_data,
-                               dequant_is_decodable(tensor->type)
-                                   ? tensor->n_elements * sizeof(float)
-                                   : tensor->size_bytes),
-               "tensor %" PRIu64 " has other data in model.gguf", index);
-    free(data);
-    free(other_data);
 }
 
-static void check_model_gguf(const struct gguf_model *model, const char *bytes, size_t size)
+static void check_model_gguf(const struct fs_tree *tree, const char *bytes, size_t size)
 {
+    const struct gguf_model *model = tree->model;
     const int file = memfd_create("copy", MFD_CLOEXEC);
     struct gguf_report report = {0};
     struct gguf_model *copy;
@@ -266,10 +235,11 @@ static void check_model_gguf(const struct gguf_model *model, const char *bytes, 
     FUZZ_CHECK(gguf_open(path, &copy, &report) == 0, "model.gguf is refused: %s",
                report.first_error.message);
     FUZZ_CHECK(copy->is_current, "model.gguf is not current GGUF");
-    FUZZ_CHECK(copy->n_tensors == model->n_tensors, "model.gguf has another number of tensors");
-    check_same_metadata(model, copy);
-    for (uint64_t i = 0; i < model->n_tensors; i++)
-        check_same_tensor(model, copy, i);
+    FUZZ_CHECK(copy->n_tensors == fs_export_count(model),
+               "model.gguf has another number of tensors");
+    check_same_metadata(tree, copy);
+    for (uint64_t i = 0; i < copy->n_tensors; i++)
+        check_same_tensor(tree, copy, i);
     gguf_close(copy);
     close(file);
 }
@@ -281,12 +251,12 @@ static bool is_json(const struct fs_node *node)
     return (dot && strcmp(dot, ".json") == 0) || strcmp(node->name, "info") == 0;
 }
 
-static void check_whole(const struct reader *reader, const struct gguf_model *model,
+static void check_whole(const struct reader *reader, const struct fs_tree *tree,
                         const struct fs_node *node)
 {
     const size_t size = (size_t)reader->image->size_bytes;
     size_t n_expected = 0;
-    char *memory, *expected = fuzz_expected_of(model, node, &n_expected);
+    char *memory, *expected = fuzz_expected_of(tree->model, node, &n_expected);
     const char *whole = read_slice(reader, 0, size + 1, &memory);
 
     FUZZ_CHECK(n_expected <= size, "%s has %zu bytes, expected %zu", node->name, size, n_expected);
@@ -300,7 +270,7 @@ static void check_whole(const struct reader *reader, const struct gguf_model *mo
         FUZZ_CHECK(size > 0 && whole[size - 1] == '\n', "%s does not end in a newline", node->name);
     }
     if (strcmp(node->name, "model.gguf") == 0)
-        check_model_gguf(model, whole, size);
+        check_model_gguf(tree, whole, size);
     if (*reader->budget > 0)
         check_slices(reader, 0, size, whole);
     free(memory);
@@ -324,7 +294,7 @@ static void check_file(struct fs_tree *tree, fs_node_index index, struct fuzz_ra
     FUZZ_CHECK(image->size_bytes == size, "the sizes of %s before and after opening differ",
                node->name);
     if (*budget > 0 && size <= WHOLE_BYTES) {
-        check_whole(&reader, tree->model, node);
+        check_whole(&reader, tree, node);
     } else if (*budget > 0) {
         check_window(&reader, 0, WINDOW_BYTES);
         check_window(&reader, size - WINDOW_BYTES, WINDOW_BYTES);
@@ -379,9 +349,13 @@ static void check_tree(const struct gguf_model *model, struct fuzz_random *rando
 {
     struct gguf_report report = {0};
     uint64_t budget = BUDGET_BYTES, n_children = 0;
+    /* Half of the time the default. */
+    const uint64_t choice = fuzz_random_below(random, 2ull * FS_N_EXPORTS);
+    const struct fs_tree_options options = {
+        .export = choice < FS_N_EXPORTS ? (enum fs_export_choice)choice : FS_EXPORT_LOADABLE};
     struct fs_tree *tree;
 
-    FUZZ_CHECK(fs_tree_make(model, NULL, &tree, &report) == 0, "the tree is refused: %s",
+    FUZZ_CHECK(fs_tree_make(model, &options, &tree, &report) == 0, "the tree is refused: %s",
                report.first_error.message);
     for (fs_node_index i = 0; i < tree->nodes.count; i++) {
         if (tree->nodes.list[i].kind == FS_FILE) {

@@ -87,6 +87,8 @@ class ReadmeTestCase(mounting.MountTestCase):
         self.assertRegex(lines[-2], '^".+"$')
         info = self.run_ggufs("--info", *mounting.MOUNT_OPTIONS, self.path("new.gguf"))
         self.assertEqual("name            My model", info.out.split("\n")[0])
+        info = self.run_ggufs("--info", *mounting.MOUNT_OPTIONS, self.path("q8_0.gguf"))
+        self.assertRegex(info.out, "\nquantization +Q8_0\n")
 
     def test_perplexity(self):
         """The numbers depend a little on the kernels."""
