@@ -21,7 +21,7 @@ import sys
 
 import mounts
 from environment import listed, processor
-from reads import measure_checkpoints, measure_memory, measure_model, measure_reads
+from reads import measure_checkpoints, measure_exports, measure_memory, measure_model, measure_reads
 from startup import measure_startup
 from table import Table
 
@@ -86,6 +86,8 @@ def main():
     cold = measure_reads(table, model, types, views, access, options)
     table.section("reading the model (against the null file system)")
     measure_model(table, model, access, options)
+    table.section("reading the model in another type (against the null file system)")
+    measure_exports(table, types, access, options)
     table.section("reading a checkpoint (against the null file system)")
     measure_checkpoints(table, types, access, options)
     if cold and not access:

@@ -1,12 +1,12 @@
 /*
- * Measures the decoding speed of each kernel set for each type, on one processor and from its
- * cache: 128 KiB of floats per call, the size of a read of a mounted file. Each row is the median
- * of several rounds. Kernel, reference and memset() take turns within a round, so the ratios hold
- * on a busy machine.
+ * Measures the decoding speed of each kernel set for each type, and the encoding speed for the
+ * types with an encoder, on one processor and from its cache: 128 KiB of floats per call, the size
+ * of a read of a mounted file. Each row is the median of several rounds. Kernel, reference and
+ * memset() take turns within a round, so the ratios hold on a busy machine.
  *
- * The best set has two targets: 12 GB/s (8 for the IQ1 to IQ3 types other than K types, 4 for the
- * trellis types), and the share of memset() speed that ggml's own conversion reaches. The exit
- * status is 0 even if a target is missed.
+ * The best set has two targets: 12 GB/s of floats (8 for the IQ1 to IQ3 types other than K types, 4
+ * for the trellis types), and the share of memset() speed that ggml's own conversion reaches, of
+ * decoders. The exit status is 0 even if a target is missed.
  *
  * bench-kernels [TYPE]...
  *
@@ -48,7 +48,7 @@ static const double ggml_memset = 62;
 static unsigned n_judged, n_good;
 
 static uint8_t blocks[MAX_BYTES], headers[DEQUANT_MAX_HEADER_BYTES];
-static alignas(64) float out[N_FLOATS];
+static alignas(64) float out[N_FLOATS]; /* or the floats to encode */
 
 /* Return the CPU time of this thread, so that other processes do not count. */
 static double now(void)
@@ -64,17 +64,25 @@ static void keep_memory(void)
     __asm__ volatile("" : : "r"(out) : "memory");
 }
 
-static void decode_group(dequant_decode_fn *decode, const struct dequant_type *type)
+/* A decoder or an encoder; neither: memset(). */
+struct kernel {
+    const struct dequant_type *type;
+    dequant_decode_fn *decode;
+    dequant_encode_fn *encode;
+};
+
+static void decode_group(const struct kernel *kernel)
 {
+    const struct dequant_type *type = kernel->type;
     const size_t row_elements = N_FLOATS / type->interleave_rows;
 
     for (uint32_t i = 0; i < type->interleave_rows; i++)
-        decode(blocks, out + i * row_elements, row_elements / type->block_elements,
-               (struct dequant_row){headers, i});
+        kernel->decode(blocks, out + i * row_elements, row_elements / type->block_elements,
+                       (struct dequant_row){headers, i});
 }
 
-/* Return GB/s of floats written for all rows of a group, or by memset() if `decode` is NULL. */
-static double speed_of(dequant_decode_fn *decode, const struct dequant_type *type)
+/* Return GB/s of floats. */
+static double speed_of(struct kernel kernel)
 {
     const double start = now();
     double seconds;
@@ -82,8 +90,10 @@ static double speed_of(dequant_decode_fn *decode, const struct dequant_type *typ
 
     do {
         for (int i = 0; i < 8; i++, n++) {
-            if (decode)
-                decode_group(decode, type);
+            if (kernel.decode)
+                decode_group(&kernel);
+            else if (kernel.encode)
+                kernel.encode(out, blocks, N_FLOATS);
             else
                 memset(out, (int)n, OUT_BYTES);
             keep_memory();
@@ -98,6 +108,15 @@ static int compare(const void *a, const void *b)
     const double x = *(const double *)a, y = *(const double *)b;
 
     return (x > y) - (x < y);
+}
+
+/* Fill `out`, which memset() overwrites. */
+static void make_floats(void)
+{
+    uint64_t state = 1;
+
+    for (size_t i = 0; i < N_FLOATS; i++)
+        out[i] = (float)(int32_t)next_random(&state) / 2147483648.0f;
 }
 
 static void sort(double values[N_ROUNDS])
@@ -125,9 +144,10 @@ static double least_speed(const struct dequant_type *type)
     return is_trellis ? 4 : is_low && !strstr(type->name, "_K") ? 8 : 12;
 }
 
-static void judge(const struct dequant_type *type, double speed, double share)
+static void judge(const struct kernel *kernel, double speed, double share)
 {
-    const double least = least_speed(type), least_share = ggml_share(type);
+    const double least = kernel->decode ? least_speed(kernel->type) : 12;
+    const double least_share = kernel->decode ? ggml_share(kernel->type) : 0;
     const bool is_good = speed >= least && share >= least_share;
 
     n_judged++;
@@ -135,54 +155,76 @@ static void judge(const struct dequant_type *type, double speed, double share)
     printf("  >= %2.0f GB/s, %2.0f%%  %s", least, 100 * least_share, is_good ? "ok" : "BELOW");
 }
 
-static void print_row(const char *set, const struct dequant_type *type, dequant_decode_fn *decode,
-                      bool serves)
+static void print_row(const char *set, struct kernel kernel, struct kernel reference, bool serves)
 {
     char name[32];
     double speeds[N_ROUNDS], shares[N_ROUNDS], gains[N_ROUNDS];
     const double *middle = &shares[N_ROUNDS / 2];
 
     for (int i = 0; i < N_ROUNDS; i++) {
-        const double reference = speed_of(type->decode[DEQUANT_SET_scalar], type);
+        double slowest;
 
-        speeds[i] = speed_of(decode, type);
-        shares[i] = speeds[i] / speed_of(NULL, type);
-        gains[i] = speeds[i] / reference;
+        if (kernel.encode)
+            make_floats();
+        slowest = speed_of(reference);
+        speeds[i] = speed_of(kernel);
+        shares[i] = speeds[i] / speed_of((struct kernel){0});
+        gains[i] = speeds[i] / slowest;
     }
     sort(speeds);
     sort(shares);
     sort(gains);
-    snprintf(name, sizeof name, type->era == DEQUANT_ERA ? "%s" : "%s era %u", type->name,
-             type->era);
+    snprintf(name, sizeof name, kernel.type->era == DEQUANT_ERA ? "%s%s" : "%s%s era %u",
+             kernel.encode ? "to " : "", kernel.type->name, kernel.type->era);
     printf("%-10s %-7s %6.1f (%5.1f..%5.1f) %5.0f%% (%3.0f..%3.0f) %5.1f x (%4.1f..%4.1f)", name,
            set, speeds[N_ROUNDS / 2], speeds[0], speeds[N_ROUNDS - 1], 100 * *middle,
            100 * shares[0], 100 * shares[N_ROUNDS - 1], gains[N_ROUNDS / 2], gains[0],
            gains[N_ROUNDS - 1]);
     if (serves)
-        judge(type, speeds[N_ROUNDS / 2], *middle);
+        judge(&kernel, speeds[N_ROUNDS / 2], *middle);
     putchar('\n');
     fflush(stdout);
+}
+
+/* Return the decoder or the encoder of a set, or a kernel without a function. */
+static struct kernel kernel_of(const struct dequant_type *type, size_t set, bool is_encoder)
+{
+    if (is_encoder)
+        return (struct kernel){.type = type, .encode = type->encode[set]};
+    return (struct kernel){.type = type, .decode = type->decode[set]};
+}
+
+static void measure_sets(const struct dequant_type *type, bool is_encoder)
+{
+    const struct kernel reference = kernel_of(type, DEQUANT_SET_scalar, is_encoder);
+    const struct dequant_kernel_set *set;
+    size_t best = 0;
+
+    for (size_t pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; (set = dequant_kernel_set_at(i)) != NULL; i++) {
+            const struct kernel kernel = kernel_of(type, i, is_encoder);
+
+            if ((!kernel.decode && !kernel.encode) || !set->is_supported())
+                continue;
+            if (pass == 0)
+                best = i;
+            else
+                print_row(set->name, kernel, reference, i == best);
+        }
+    }
 }
 
 static void measure(const struct expectation *e)
 {
     const struct dequant_type *type = dequant_type_of_era(e->id, e->era);
-    const struct dequant_kernel_set *set;
-    size_t best = 0;
 
     if (!dequant_is_decodable(type))
         return;
     make_blocks(e, blocks);
     make_headers(e, headers);
-    for (size_t i = 1; (set = dequant_kernel_set_at(i)) != NULL; i++) {
-        if (type->decode[i] && set->is_supported())
-            best = i;
-    }
-    print_row("scalar", type, type->decode[DEQUANT_SET_scalar], best == 0);
-    for (size_t i = 1; (set = dequant_kernel_set_at(i)) != NULL; i++) {
-        if (type->decode[i] && set->is_supported())
-            print_row(set->name, type, type->decode[i], i == best);
-    }
+    measure_sets(type, false);
+    if (type->encode[DEQUANT_SET_scalar])
+        measure_sets(type, true);
 }
 
 static bool is_wanted(const char *name, int argc, char **argv)

@@ -20,6 +20,8 @@ ACCESSES = [
 RAW_TARGET = 0.95
 # Of files that are decoded and rounded, and of those in another order as well.
 TARGETS = {"f16": 0.85, "bf16": 0.85, "model.safetensors": 0.85, "hf/model.safetensors": 0.6}
+# Of model.gguf in another type.
+EXPORT_TARGET = 0.6
 RANDOM_TARGET = 1.3  # times the null file system's time
 RANDOM_READS = 4000
 # Small files are read several times, to this sum.
@@ -42,7 +44,7 @@ def measure_rounds(table, tensor, view, access, readers, model, folders):
     return figures
 
 
-def measure_view(table, tensor, view, wanted, model, folders):
+def measure_view(table, tensor, view, wanted, model, folders, targets=TARGETS):
     """Measure all accesses to one file. Returns the speeds of cold reads of ggufs, or None."""
     cold = None
     for access, readers, label, f32_target in ACCESSES:
@@ -55,7 +57,7 @@ def measure_view(table, tensor, view, wanted, model, folders):
                       ("ratio", "<=", RANDOM_TARGET), f"{view} {label} p50")
             table.row(f"{what} p99", [f[2] for f in ours], [f[2] for f in null], "us")
             continue
-        target = f32_target if view == "f32" else TARGETS.get(view, RAW_TARGET)
+        target = f32_target if view == "f32" else targets.get(view, RAW_TARGET)
         table.row(what, [f[0] for f in ours], [f[0] for f in null], "GB/s",
                   ("ratio", ">=", target), f"{view} {label}")
         if (access, readers) == ("cold", 1):
@@ -84,6 +86,20 @@ def measure_model(table, model, wanted, options):
         with mounts.mounted(mounts.GGUFS, model, [*options, *more]) as ours, \
                 mounts.mounted(mounts.NULL, model, [*options, *more]) as null:
             measure_view(table, mounts.WholeModel(name), "model.gguf", wanted, model, (ours, null))
+
+
+def measure_exports(table, types, wanted, options):
+    """Measure model.gguf in another type: nearly all tensors are decoded and encoded."""
+    with tempfile.TemporaryDirectory(prefix="ggufs-bench-") as folder:
+        for type_name, export in itertools.product(types or ["BF16", "Q4_K"], ["q8_0", "q4_0"]):
+            model = os.path.join(folder, "model.gguf")
+            checkpoints.make("permuted", type_name, model)
+            exporting = ["-o", f"export={export}"]
+            with mounts.mounted(mounts.GGUFS, model, [*options, *exporting]) as ours, \
+                    mounts.mounted(mounts.NULL, model, [*options, *exporting]) as null:
+                measure_view(table, mounts.WholeModel(f"{type_name} as {export}"), "model.gguf",
+                             wanted or ["cold", "mmap"], model, (ours, null),
+                             {"model.gguf": EXPORT_TARGET})
 
 
 def measure_checkpoints(table, types, wanted, options):
