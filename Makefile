@@ -8,6 +8,8 @@ VERSION := 0.1.0
 
 PREFIX  ?= /usr/local
 BINDIR  ?= $(PREFIX)/bin
+# mount(8) finds mount.ggufs in /sbin only, which is /usr/sbin on systems with a merged /usr.
+SBINDIR ?= $(if $(filter /usr/local,$(PREFIX)),/sbin,$(PREFIX)/sbin)
 MANDIR  ?= $(PREFIX)/share/man
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
@@ -331,13 +333,16 @@ install: all
 	    install -D -m 644 contrib/completion/_$$name $(DESTDIR)$(ZSHDIR)/_$$name; \
 	done
 	install -D -m 644 ggufs.5 $(DESTDIR)$(MANDIR)/man5/ggufs.5
+	install -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(MANDIR)/man8
+	ln -sf $(BINDIR)/ggufs $(DESTDIR)$(SBINDIR)/mount.ggufs
+	echo .so man1/ggufs.1 >$(DESTDIR)$(MANDIR)/man8/mount.ggufs.8
 
 uninstall:
 	set -e; for name in ggufs ggufs-run; do \
 	    rm -f $(DESTDIR)$(BINDIR)/$$name $(DESTDIR)$(MANDIR)/man1/$$name.1 \
 	        $(DESTDIR)$(BASHDIR)/$$name $(DESTDIR)$(ZSHDIR)/_$$name; \
 	done
-	rm -f $(DESTDIR)$(MANDIR)/man5/ggufs.5
+	rm -f $(DESTDIR)$(MANDIR)/man5/ggufs.5 $(DESTDIR)$(MANDIR)/man8/mount.ggufs.8 $(DESTDIR)$(SBINDIR)/mount.ggufs
 
 clean:
 	rm -rf build

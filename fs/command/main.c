@@ -6,6 +6,7 @@
 #include "fs/command/diff.h"
 #include "fs/command/extract.h"
 #include "fs/command/list.h"
+#include "fs/command/mount_helper.h"
 #include "fs/command/mount_model.h"
 #include "fs/command/option_table.h"
 #include "fs/command/stats.h"
@@ -35,6 +36,8 @@ static int print_version(void)
 
 static int run(struct fs_options *options)
 {
+    if (options->is_trial)
+        return EX_OK;
     switch (options->command) {
     case FS_HELP:
         fs_print_help(stdout);
@@ -83,6 +86,7 @@ static int choose_kernels(void)
 
 int main(int argc, char **argv)
 {
+    const bool is_helper = fs_is_mount_helper(argc > 0 ? argv[0] : NULL);
     struct fs_options options;
     int status = EX_USAGE;
     int result;
@@ -92,7 +96,8 @@ int main(int argc, char **argv)
     if (choose_kernels() != EX_OK)
         return EX_USAGE;
     gguf_faults_catch();
-    result = fs_options_parse(argc, argv, &options);
+    result = is_helper ? fs_mount_helper_parse(argc, argv, &options)
+                       : fs_options_parse(argc, argv, &options);
     if (result == 0)
         status = run(&options);
     if (result == 0 && status != EX_IOERR) /* which may be stdout's, and was reported */
@@ -100,5 +105,5 @@ int main(int argc, char **argv)
     else if (result < 0 && result != -EINVAL)
         status = gguf_exit_status(result);
     fs_options_free(&options);
-    return status;
+    return is_helper ? fs_mount_helper_status(status) : status;
 }

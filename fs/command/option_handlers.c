@@ -291,8 +291,9 @@ int fs_take_remount(struct fs_options *options, const struct fs_option_use *use)
 {
     (void)options;
     fs_print_error(
-        "option %s: ggufs cannot change an existing mount; unmount it with \"fusermount3 -u "
-        "MOUNTPOINT\" and mount it again",
+        "option %s: ggufs cannot change an existing mount, whose tree is fixed; unmount it with "
+        "\"fusermount3 -u MOUNTPOINT\" and mount it again; root can change flags of the kernel: "
+        "mount -i -o remount,noexec MOUNTPOINT",
         use->shown);
     return -EINVAL;
 }

@@ -163,6 +163,7 @@ const struct fs_option fs_option_table[] = {
     FROM_MOUNT("nostrictatime", fs_take_nothing),
     FROM_MOUNT("lazytime", fs_take_nothing),
     FROM_MOUNT("nolazytime", fs_take_nothing),
+    FLAG("sloppy", MOUNTING, is_sloppy, NULL),
     FROM_MOUNT("silent", fs_take_nothing),
     FROM_MOUNT("loud", fs_take_nothing),
 };

@@ -164,6 +164,8 @@ static int take_group(struct fs_options *options, bool *is_used, const char *gro
         next = cut_word(word);
         if (*word == '\0' || strncasecmp(word, "x-", 2) == 0) /* a comment, see mount(8) */
             continue;
+        if ((!option || is_dashed(option)) && options->is_sloppy)
+            continue;
         if (!option || is_dashed(option))
             return refuse_unknown(word, true, cut_option);
         result = take(options, is_used, option, word,

@@ -49,6 +49,8 @@ struct fs_options {
     bool force;                   /* with FS_EXTRACT: replace files that differ */
 
     struct fs_mount_options mount;
+    bool is_sloppy; /* ignore unknown options after -o */
+    bool is_trial;  /* of mount(8): stop after parsing */
     /*
      * A hash of all options that do not only concern the mount: they may change what is in the
      * tree. 0: none were given.

@@ -1,6 +1,7 @@
 #include "fs/mount/attach.h"
 
 #include "fs/mount/complain.h"
+#include "fs/mount/mount_table.h"
 
 #include <fuse_lowlevel.h>
 
@@ -14,24 +15,28 @@
 
 /*
  * Set how far the kernel reads ahead on the file system at `path`, which only root may do. It takes
- * effect if the server agrees when the session begins. The server does not run yet, so the kernel
- * must know the attributes already.
+ * effect if the server agrees when the session begins. The path is not looked up: on an automount
+ * point, that would wait for the end of the very mount that is being made.
  */
 static void set_read_ahead(const char *path)
 {
-    struct statx status;
-    char name[64];
-    FILE *file;
+    struct fs_mount_table mounts;
+    const struct fs_mount_entry *entry =
+        fs_mount_table_read(&mounts) == 0 ? fs_mount_table_find(&mounts, path) : NULL;
+    FILE *file = NULL;
 
-    if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &status) != 0)
-        return;
-    snprintf(name, sizeof name, "/sys/class/bdi/%u:%u/read_ahead_kb", status.stx_dev_major,
-             status.stx_dev_minor);
-    file = fopen(name, "we");
-    if (!file)
-        return;
-    fprintf(file, "%u\n", FS_READ_AHEAD_BYTES >> 10);
-    fclose(file);
+    if (entry) {
+        char name[64];
+
+        snprintf(name, sizeof name, "/sys/class/bdi/%u:%u/read_ahead_kb", entry->major,
+                 entry->minor);
+        file = fopen(name, "we");
+    }
+    if (file) {
+        fprintf(file, "%u\n", FS_READ_AHEAD_BYTES >> 10);
+        fclose(file);
+    }
+    fs_mount_table_free(&mounts);
 }
 
 enum { N_LOOKED_AT = 8 };

@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -132,14 +133,18 @@ static int run_server(const struct fs_daemon *daemon, struct links *links, pid_t
 /* ---- the keeper ---- */
 
 /*
- * Return true if the server of a mount has died. stat() would not show it, because the kernel
- * caches attributes.
+ * Wait for an answer of the file system at a path. Returns 0 or a negative errno: -ENOTCONN if its
+ * server has died. The kernel caches attributes, so the query is forced. It must not trigger an
+ * automount point: after an automounter has unmounted the tree, that would mount it again.
  */
-static bool is_dead(const char *mountpoint)
+static int wait_for_answer(const char *mountpoint)
 {
-    struct statfs status;
+    struct statx status;
 
-    return statfs(mountpoint, &status) < 0 && errno == ENOTCONN;
+    return statx(AT_FDCWD, mountpoint, AT_STATX_FORCE_SYNC | AT_NO_AUTOMOUNT, STATX_MODE,
+                 &status) == 0
+               ? 0
+               : -errno;
 }
 
 static void clear_mount(const char *mountpoint)
@@ -267,14 +272,6 @@ static int wait_for_end(const struct fs_daemon *daemon, const struct links *link
     return status;
 }
 
-/* Wait until the server has answered a request, or has died. */
-static void wait_for_answer(const char *mountpoint)
-{
-    struct statfs status;
-
-    statfs(mountpoint, &status);
-}
-
 /* Supervise a server from its load to its end. */
 static int keep_server(const struct fs_daemon *daemon, const struct links *links, pid_t server)
 {
@@ -299,7 +296,7 @@ static int keep_server(const struct fs_daemon *daemon, const struct links *links
     end = wait_for_end(daemon, links, server);
     if (status == EX_OK)
         status = fs_stage_ended(end);
-    if (is_dead(daemon->mountpoint))
+    if (wait_for_answer(daemon->mountpoint) == -ENOTCONN)
         clear_mount(daemon->mountpoint);
     return status;
 }

@@ -1,6 +1,7 @@
 #include "fs/mount/mountpoint.h"
 
 #include "fs/mount/complain.h"
+#include "fs/mount/mount_table.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,7 +9,6 @@
 #include <libgen.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,22 +35,18 @@ static void print_container_hints(void)
 /* Print which FUSE file system is mounted on the directory, if one is. */
 static bool report_mount(const char *path)
 {
-    FILE *mounts = setmntent("/proc/self/mounts", "re");
-    const struct mntent *entry;
-    bool found = false;
+    struct fs_mount_table mounts;
+    const struct fs_mount_entry *entry =
+        fs_mount_table_read(&mounts) == 0 ? fs_mount_table_find(&mounts, path) : NULL;
+    /* Advise to unmount FUSE file systems only, never a disk. */
+    const bool is_fuse = entry && strncmp(entry->type, "fuse", 4) == 0;
 
-    while (mounts && !found && (entry = getmntent(mounts))) {
-        /* Advise to unmount FUSE file systems only, never a disk. */
-        if (strcmp(entry->mnt_dir, path) != 0 || strncmp(entry->mnt_type, "fuse", 4) != 0)
-            continue;
+    if (is_fuse)
         fs_complain(path, "fusermount3 -u",
-                    "%s is already mounted here (type %s); unmount it first", entry->mnt_fsname,
-                    entry->mnt_type);
-        found = true;
-    }
-    if (mounts)
-        endmntent(mounts);
-    return found;
+                    "%s is already mounted here (type %s); unmount it first", entry->source,
+                    entry->type);
+    fs_mount_table_free(&mounts);
+    return is_fuse;
 }
 
 /* Return 1 if the directory is empty, 0 if not, or a negative errno. */

@@ -39,7 +39,7 @@ bool fs_sandbox_enter_server(void)
 bool fs_sandbox_enter_keeper(pid_t server, enum fs_log_kind log)
 {
     /* The keeper waits for signals and the server, and checks if the mount is dead. */
-    static const int calls[] = {SCMP_SYS(sendmsg), SCMP_SYS(wait4), SCMP_SYS(statfs)};
+    static const int calls[] = {SCMP_SYS(sendmsg), SCMP_SYS(wait4), SCMP_SYS(statx)};
 
     if (geteuid() != 0)
         return true;
