@@ -21,10 +21,15 @@
         COMPUTED("experts", EXPERTS)
 #define VOCABULARY COMPUTED("vocabulary", VOCABULARY_IF_ANY)
 
+/* Keys: tools/quantize/quantize.cpp of llama.cpp. */
+#define QUANTIZED_WITH                                                                             \
+    VALUE("imatrix", "quantize.imatrix.file"), VALUE("imatrix text", "quantize.imatrix.dataset")
+
 static const struct gguf_kind_line language_model_lines[] = {
     SIZES,
     VALUE("MTP layers", ".nextn_predict_layers"),
     BASE,
+    QUANTIZED_WITH,
     COMPUTED("vocabulary", VOCABULARY),
     COMPUTED("chat template", CHAT_TEMPLATE),
     {0},
@@ -34,10 +39,14 @@ static const struct gguf_kind_line embedding_lines[] = {
     SIZES,
     COMPUTED("pooling", POOLING),
     BASE,
+    QUANTIZED_WITH,
     COMPUTED("vocabulary", VOCABULARY),
     COMPUTED("chat template", CHAT_TEMPLATE),
     {0},
 };
+
+static const struct gguf_kind_line speech_synthesis_lines[] = {
+    SIZES, VALUE("voices", ".voices"), BASE, VOCABULARY, {0}};
 
 static const struct gguf_kind_line transformer_lines[] = {SIZES, BASE, VOCABULARY, {0}};
 
@@ -111,8 +120,10 @@ static const struct gguf_kind_line projector_lines[] = {
 static const struct gguf_kind_line diffusion_lines[] = {
     BASE, COMPUTED("blocks", BLOCKS), COMPUTED("parts", PARTS), {0}};
 
-/* Keys: docs/gguf.md of ggml. */
+/* Keys: docs/gguf.md of ggml, and the converters of CrispASR (models/). */
 static const struct gguf_kind_line speech_recognition_lines[] = {
+    VALUE("sample rate", ".sample_rate"),
+    VALUE("mel bands", ".n_mels"),
     VALUE("mel bands", ".encoder.mels_count"),
     VALUE("audio context", ".encoder.context_length"),
     VALUE("audio layers", ".encoder.block_count"),
@@ -120,6 +131,8 @@ static const struct gguf_kind_line speech_recognition_lines[] = {
     VALUE("text context", ".decoder.context_length"),
     VALUE("text layers", ".decoder.block_count"),
     VALUE("text width", ".decoder.embedding_length"),
+    VALUE("layers", ".n_layers"),
+    VALUE("width", ".d_model"),
     SIZES,
     COMPUTED("languages", LANGUAGES),
     VOCABULARY,
@@ -181,7 +194,10 @@ static const struct gguf_kind kinds[GGUF_N_KINDS] = {
          .architectures = LIST("flux*", "sd1", "sd2", "sd3*", "sdxl", "aura", "hidream*", "cosmos*",
                                "ltxv*", "hyvid", "wan", "wan2*", "lumina2", "qwen_image*",
                                "z_image*", "chroma*", "krea2", "minimax_h3"),
-         .signs = {{{"*double_blocks.0.img_attn.proj.weight"}, "flux"},
+         .signs = {{{"*double_stream_modulation_img.lin.weight"}, "flux2"},
+                   {{"*double_blocks.0.img_attn.proj.weight", "*distilled_guidance_layer.*"},
+                    "chroma"},
+                   {{"*double_blocks.0.img_attn.proj.weight"}, "flux"},
                    {{"*joint_blocks.0.x_block.attn.qkv.weight"}, "sd3"},
                    {{"*double_layers.3.modX.1.weight"}, "aura"},
                    {{"*double_stream_blocks.0.block.*"}, "hidream"},
@@ -193,8 +209,8 @@ static const struct gguf_kind kinds[GGUF_N_KINDS] = {
                    {{"*transformer_blocks.0.img_mod.1.weight"}, "qwen_image"},
                    {{"*label_emb.0.0.weight", "*input_blocks.*"}, "sdxl"},
                    {{"*add_embedding.linear_1.weight", "*down_blocks.*"}, "sdxl"},
-                   {{"*input_blocks.11.0.in_layers.*"}, "sd1"},
-                   {{"*down_blocks.0.downsamplers.0.conv.weight", "*mid_block.*"}, "sd1"},
+                   {{"*input_blocks.11.0.in_layers.*"}, "sd1 or sd2"},
+                   {{"*down_blocks.0.downsamplers.0.conv.weight", "*mid_block.*"}, "sd1 or sd2"},
                    {{"model.diffusion_model.*"}, NULL}},
          .lines = diffusion_lines},
     /* Architectures: src/models of TTS.cpp, and llama.cpp's decoder of audio tokens */
@@ -209,7 +225,7 @@ static const struct gguf_kind kinds[GGUF_N_KINDS] = {
                                          {{"dia.*"}, "dia"},
                                          {{"orpheus.*", "snac.*"}, "orpheus"},
                                          {{"posnet.*", "convnext.*"}, "wavtokenizer-dec"}},
-                               .lines = transformer_lines},
+                               .lines = speech_synthesis_lines},
     [GGUF_SPEECH_RECOGNITION] =
         {.name = "speech recognizer",
          .article = "a",
@@ -225,7 +241,7 @@ static const struct gguf_kind kinds[GGUF_N_KINDS] = {
     [GGUF_VOICE_DETECTOR] = {.name = "voice detector (VAD)",
                              .article = "a",
                              .use = "it finds speech for whisper-cli --vad --vad-model FILE",
-                             .architectures = LIST("silero*"),
+                             .architectures = LIST("silero-vad*", "*-vad"),
                              .signs = {{{"_model.stft.*", "_model.encoder.*"}, "silero-vad"}},
                              .lines = transformer_lines},
     /* Architectures: src/llama-arch.cpp of llama.cpp */

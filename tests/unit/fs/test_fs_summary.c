@@ -44,6 +44,10 @@ Test(fs_summary, all_lines)
     gguf_writer_add_u32(w, "tiny.attention.head_count_kv", 4);
     gguf_writer_add_u32(w, "tiny.expert_count", 8);
     gguf_writer_add_u32(w, "tiny.expert_used_count", 2);
+    gguf_writer_add_u32(w, "tiny.nextn_predict_layers", 1);
+    gguf_writer_add_u32(w, "general.base_model.count", 1);
+    gguf_writer_add_string(w, "general.base_model.0.name", "Large");
+    gguf_writer_add_string(w, "quantize.imatrix.file", "a.gguf");
     gguf_writer_add_string(w, "tokenizer.ggml.model", "gpt2");
     gguf_writer_add_string(w, "tokenizer.ggml.pre", "default");
     gguf_writer_add_strings(w, "tokenizer.ggml.tokens", tokens, 3);
@@ -63,12 +67,15 @@ Test(fs_summary, all_lines)
         "tensors         3\n"
         "quantization    Q4_K_M\n"
         "format          GGUF v3, little-endian\n"
-        "size            4.00 KiB (4096 bytes)\n"
+        "size            4.19 KiB (4288 bytes)\n"
         "context length  131072\n"
         "layers          2\n"
         "embedding width 256\n"
         "heads           8 to 16 (4 for keys and values)\n"
         "experts         8 (2 used per token)\n"
+        "MTP layers      1\n"
+        "base            Large\n"
+        "imatrix         a.gguf\n"
         "vocabulary      3 tokens, tokenizer gpt2, pre-tokenizer default\n"
         "chat template   yes\n"
         "check           2 notes; the first: one\n"
