@@ -29,7 +29,7 @@ class PackagingTestCase(unittest.TestCase):
 
     def run_make(self, target):
         done = subprocess.run(["make", "-s", target, f"DESTDIR={self.folder}", "PREFIX=/usr"], cwd=mounting.ROOT,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=mounting.DEADLINE,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20 * mounting.DEADLINE,
                               check=False)
         self.assertEqual((0, ""), (done.returncode, done.stderr))
 
