@@ -13,6 +13,8 @@ SBINDIR ?= $(if $(filter /usr/local,$(PREFIX)),/sbin,$(PREFIX)/sbin)
 MANDIR  ?= $(PREFIX)/share/man
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+DOCDIR  ?= $(PREFIX)/share/doc/ggufs
 
 comma := ,
 BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
@@ -336,6 +338,10 @@ install: all
 	install -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(MANDIR)/man8
 	ln -sf $(BINDIR)/ggufs $(DESTDIR)$(SBINDIR)/mount.ggufs
 	echo .so man1/ggufs.1 >$(DESTDIR)$(MANDIR)/man8/mount.ggufs.8
+	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(DOCDIR)/systemd
+	sed 's|=/usr/bin/ggufs|=$(BINDIR)/ggufs|' 'contrib/systemd/ggufs@.service' >'$(DESTDIR)$(UNITDIR)/ggufs@.service'
+	chmod 644 '$(DESTDIR)$(UNITDIR)/ggufs@.service'
+	install -m 644 contrib/systemd/examples/* $(DESTDIR)$(DOCDIR)/systemd
 
 uninstall:
 	set -e; for name in ggufs ggufs-run; do \
@@ -343,6 +349,8 @@ uninstall:
 	        $(DESTDIR)$(BASHDIR)/$$name $(DESTDIR)$(ZSHDIR)/_$$name; \
 	done
 	rm -f $(DESTDIR)$(MANDIR)/man5/ggufs.5 $(DESTDIR)$(MANDIR)/man8/mount.ggufs.8 $(DESTDIR)$(SBINDIR)/mount.ggufs
+	rm -f '$(DESTDIR)$(UNITDIR)/ggufs@.service'
+	rm -rf $(DESTDIR)$(DOCDIR)/systemd
 
 clean:
 	rm -rf build
