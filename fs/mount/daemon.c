@@ -262,8 +262,7 @@ static int wait_for_end(const struct fs_daemon *daemon, const struct links *link
             }
             kill(server, SIGTERM);
         } else if (number == SIGHUP) {
-            fs_stage_reload();
-            kill(server, SIGHUP);
+            fs_stage_reload(server);
         } else if (number == 0 && seconds_left > 0 && --seconds_left == 0) {
             kill(server, SIGKILL);
             seconds_left = PATIENCE_SECONDS;

@@ -21,8 +21,7 @@ struct fs_daemon {
     const char *mountpoint; /* absolute path */
     bool foreground;
     bool sandbox;
-    bool reloads; /* SIGHUP requests a reload, of which the server gets notice by SIGHUP, not an end
-                   */
+    bool reloads; /* SIGHUP requests a reload (fs/mount/stages.h), not an end */
 
     /* Each returns an exit status, and prints the error to stderr if that is not EX_OK. */
 

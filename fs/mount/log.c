@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,6 +34,9 @@ static const struct {
     [FS_LOG_LOST] = {LOG_WARNING, "396bc98baff143a4867f7d97048be8d7"},
     [FS_LOG_MISCELLANEOUS] = {LOG_ERR, "94850b41e10141f899c69bf84dd25b3c"},
 };
+
+/* Time for the server to take a log that was opened again. */
+#define PATIENCE_MILLISECONDS 1000
 
 /* A process has one log. */
 static struct fs_log_settings settings;
@@ -187,7 +191,19 @@ enum fs_log_kind fs_log_kind(void)
     return target.kind;
 }
 
-void fs_log_reopen(void)
+/* Pass the log to the server, and wait until it writes there. */
+static void pass_to_server(int descriptor, pid_t server)
+{
+    struct pollfd answer = {.fd = exchange[0], .events = POLLIN};
+    char byte;
+
+    while (read(exchange[0], &byte, 1) > 0) { /* answers that came too late */
+    }
+    if (fs_send_descriptors(exchange[0], &descriptor, 1) && kill(server, SIGHUP) == 0)
+        poll(&answer, 1, PATIENCE_MILLISECONDS);
+}
+
+void fs_log_reopen(pid_t server)
 {
     int descriptor;
 
@@ -200,8 +216,7 @@ void fs_log_reopen(void)
                strerror(-descriptor));
         return;
     }
-    /* If the server has ended, nobody misses it. */
-    fs_send_descriptors(exchange[0], &descriptor, 1);
+    pass_to_server(descriptor, server);
     dup3(descriptor, target.descriptor, O_CLOEXEC);
     close(descriptor);
     fs_log(&(struct fs_log_about){.event = FS_LOG_REOPENED}, "opened the log again");
@@ -217,6 +232,7 @@ static void take_reopened(int number)
     while ((descriptor = fs_receive_descriptor(exchange[1])) >= 0) {
         dup3(descriptor, target.descriptor, O_CLOEXEC);
         close(descriptor);
+        send(exchange[1], "", 1, MSG_NOSIGNAL);
     }
     errno = saved;
 }

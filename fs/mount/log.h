@@ -66,10 +66,11 @@ void fs_log_list(const struct fs_log_about *about, const char *format, va_list a
 bool fs_log_is_reopenable(void);
 
 /*
- * In the keeper: open the log again and pass it to the server, which takes it when it gets SIGHUP.
- * If that fails, that is logged, and the old log stays in use.
+ * In the keeper: open the log again, pass it to the server and send that SIGHUP, at which it takes
+ * it. If opening fails, that is logged, and the old log stays in use. Returns when both processes
+ * write to the new log, or after a second.
  */
-void fs_log_reopen(void);
+void fs_log_reopen(pid_t server);
 
 /* In the server: take the log that the keeper passes on SIGHUP. */
 void fs_log_accept_reopened(void);

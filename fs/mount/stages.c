@@ -68,7 +68,7 @@ bool fs_stage_reloads(bool foreground)
     return !foreground || ((fs_notify_is_open() || fs_log_is_reopenable()) && !has_terminal());
 }
 
-void fs_stage_reload(void)
+void fs_stage_reload(pid_t server)
 {
     struct timespec now;
 
@@ -76,7 +76,7 @@ void fs_stage_reload(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     fs_notify("RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
               (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
-    fs_log_reopen();
+    fs_log_reopen(server);
     notify_ready();
 }
 

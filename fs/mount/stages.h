@@ -6,6 +6,7 @@
 #define GGUFS_FS_STAGES_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* Before the model is parsed. The strings are paths and must stay valid. */
 void fs_stage_loading(const char *model, const char *mountpoint);
@@ -20,8 +21,8 @@ void fs_stage_mounted(void);
  */
 bool fs_stage_reloads(bool foreground);
 
-/* Open the log again. The caller then sends SIGHUP to the server. */
-void fs_stage_reload(void);
+/* Open the log again, in the server as well. */
+void fs_stage_reload(pid_t server);
 
 /* The end was requested by a signal, or the file system was unmounted if signal_number is 0. */
 void fs_stage_stopping(int signal_number);

@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import platform
 import re
 import shutil
 import signal
@@ -66,6 +67,18 @@ class LogTestCase(mounting.MountTestCase):
             for _ in range(n):
                 with self.assertRaises(OSError):
                     os.pread(file.fileno(), 4096, 1 << 17)
+
+    def wait_for_keeper(self):
+        """Wait until the keeper waits for signals: it has logged the mount by then."""
+        keeper, _ = self.processes_of(self.mountpoint)
+        polls = {"x86_64": "7", "aarch64": "73"}.get(platform.machine())
+        if not polls:
+            self.skipTest("the number of poll() is unknown here")
+
+        def is_waiting():
+            with open(f"/proc/{keeper}/syscall", encoding="ascii") as file:
+                return file.read().split(" ")[0] == polls
+        wait_until(is_waiting, "the keeper does not wait")
 
     def reopen(self):
         keeper, _ = self.processes_of(self.mountpoint)
@@ -394,6 +407,7 @@ class TestJournal(SocketTestCase):
                 filler.send(b"MESSAGE=filler\n")
         self.mount_in_background(self.model, self.mountpoint)
         os.listdir(self.mountpoint)
+        self.wait_for_keeper()
         while not receiver.is_empty():
             self.assertEqual(b"filler", self.receive(receiver)["MESSAGE"])
         self.reopen()
