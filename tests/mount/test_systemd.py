@@ -27,9 +27,10 @@ setUpModule = mounting.require_fuse
 
 def install(root):
     """Install the program and the unit below a directory, as `make install PREFIX=/usr` does."""
-    for folder in ("usr/bin", "usr/lib/systemd/system"):
+    for folder in ("usr/bin", "usr/sbin", "usr/lib/systemd/system"):
         os.makedirs(os.path.join(root, folder))
     shutil.copy(mounting.BINARY, os.path.join(root, "usr/bin/ggufs"))
+    os.symlink("/usr/bin/ggufs", os.path.join(root, "usr/sbin/mount.ggufs"))
     shutil.copy(UNIT, os.path.join(root, "usr/lib/systemd/system"))
 
 
@@ -220,6 +221,17 @@ class TestSystem(unittest.TestCase):
         self.assert_tree("/srv/llama")
         self.systemctl("stop", "srv-llama.mount")
         self.assert_no_mount("/srv/llama")
+
+    def test_automount_unit(self):
+        if not os.path.exists("/dev/autofs"):
+            mounting.skip_loudly("the kernel has no autofs")
+        for name in ("srv-llama.mount", "srv-llama.automount"):
+            shutil.copy(os.path.join(EXAMPLES, name), self.system.path("/run/systemd/system"))
+        self.systemctl("daemon-reload")
+        self.systemctl("start", "srv-llama.automount")
+        self.assertEqual("inactive", self.show("ActiveState", "srv-llama.mount"))
+        self.assert_tree("/srv/llama")
+        self.assertEqual("active", self.show("ActiveState", "srv-llama.mount"))
 
 
 if __name__ == "__main__":
