@@ -154,7 +154,7 @@ FUZZ_SECONDS ?= 60
 FUZZER       := fuzz
 FUZZ_CC      := $(if $(filter afl,$(FUZZER)),afl-clang-fast,clang)
 FUZZ_MAX_LEN := 4096
-FUZZ_SHARED  := tests/fuzz/fuzz_check.c tests/fuzz/fuzz_expected.c tests/unit/runner/metadata_files.c
+FUZZ_SHARED  := tests/fuzz/fuzz_check.c tests/fuzz/fuzz_expected.c tests/fuzz/fuzz_files.c tests/unit/runner/metadata_files.c
 # The runner without its command line.
 FUZZED_SRC   := $(filter-out contrib/runner/cli/%,$(RUNNER_SRC))
 # The target `tree` replaces these functions.

@@ -98,6 +98,12 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
                               "The dimensions of a tensor are more, or larger, than a tensor can "
                               "have.",
                               DAMAGED},
+    [GGUF_RULE_UNKNOWN_TYPE] = {"unknown-type",
+                                "Tensors have a type that ggufs does not know: their bytes can be "
+                                "read, their values cannot.",
+                                "Use a newer ggufs, or requantize the file with the program that "
+                                "wrote it. If the program is public, report it and the type's "
+                                "number to ggufs."},
     [GGUF_RULE_ROW_LENGTH] = {"row-length",
                               "The rows of a tensor cannot be divided into the blocks of its type.",
                               DAMAGED " A fork of llama.cpp may use the type's number for another "
@@ -166,6 +172,11 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
                             "The type of a tensor is unknown in files from before GGUF.",
                             "If the model is of another family, name it with -o family=. "
                             "Otherwise convert the original checkpoint to GGUF."},
+    [GGUF_RULE_ERA] = {"era",
+                       "The file does not record which of three block layouts its quantized "
+                       "tensors have, so their values cannot be read.",
+                       "Name the layout with -o era=0, 1 or 2: the one for which --stats shows "
+                       "values around 0 in all tensors."},
     [GGUF_RULE_TENSORS_MISSING] = {"tensors-missing",
                                    "A file from before GGUF lacks tensors that its architecture "
                                    "has.",

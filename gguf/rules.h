@@ -42,6 +42,7 @@ enum gguf_rule {
     /* tensors */
     GGUF_RULE_DUPLICATE_TENSOR,
     GGUF_RULE_DIMENSIONS,
+    GGUF_RULE_UNKNOWN_TYPE,
     GGUF_RULE_ROW_LENGTH,
     GGUF_RULE_TENSOR_OFFSET,
     GGUF_RULE_OVERLAP,
@@ -62,6 +63,7 @@ enum gguf_rule {
     GGUF_RULE_FAMILY,
     GGUF_RULE_HYPERPARAMETER,
     GGUF_RULE_OLD_TYPE,
+    GGUF_RULE_ERA,
     GGUF_RULE_TENSORS_MISSING,
 
     /* what the user asks for */

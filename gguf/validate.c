@@ -217,6 +217,25 @@ static int check_keys(struct gguf_model *model, struct gguf_report *report)
     return result;
 }
 
+static void warn_of_unknown_types(const struct gguf_model *model, struct gguf_report *report)
+{
+    const struct gguf_tensor *first = NULL;
+    uint64_t n_unknown = 0;
+
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        if (!model->tensors[i].type && n_unknown++ == 0)
+            first = &model->tensors[i];
+    }
+    if (!first)
+        return;
+    report->path = gguf_path_to_report(model, first->file_index);
+    gguf_warning(report, GGUF_RULE_UNKNOWN_TYPE, gguf_tensor_place(first),
+                 "its type %" PRIu32 " is unknown; %" PRIu64 " of %" PRIu64
+                 " tensors are of unknown types",
+                 first->type_id, n_unknown, model->n_tensors);
+    report->path = NULL;
+}
+
 int gguf_validate(struct gguf_model *model, struct gguf_report *report)
 {
     int result = check_keys(model, report);
@@ -226,6 +245,7 @@ int gguf_validate(struct gguf_model *model, struct gguf_report *report)
     if (result < 0)
         return result;
 
+    warn_of_unknown_types(model, report);
     compute_sizes(model, report);
     result = gguf_check_bounds(model, report);
     return report->n_errors > 0 ? report->first_error.code : result;

@@ -233,7 +233,7 @@ static void print_findings(struct fs_sink *sink, const struct fs_findings *findi
         return;
     }
     if (findings->n_findings > 1)
-        fs_sink_print(sink, "%zu notes; the first: ", findings->n_findings);
+        fs_sink_print(sink, "%zu findings; the first: ", findings->n_findings);
     fs_sink_print(sink, "%s\n", findings->first);
 }
 

@@ -34,7 +34,7 @@ int fs_tensors_tsv_write(const struct fs_tree *tree, const void *subject, struct
                          struct fs_sink *sink)
 {
     const struct gguf_model *model = tree->model;
-    const struct gguf_tensor *tensor = &model->tensors[place->item];
+    const struct gguf_tensor *tensor;
     char path[FS_PATH_BYTES];
 
     (void)subject;
@@ -42,6 +42,7 @@ int fs_tensors_tsv_write(const struct fs_tree *tree, const void *subject, struct
         fs_sink_literal(sink, "name\ttype\tshape\telements\tbytes\tbits_per_weight\tfolder\n");
     if (place->item == model->n_tensors)
         return 0;
+    tensor = &model->tensors[place->item];
     fs_escaped_write(sink, tensor->name.data, tensor->name.length_bytes, true);
     if (tensor->type)
         fs_sink_print(sink, "\t%s\t", tensor->type->name);

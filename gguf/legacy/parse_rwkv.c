@@ -404,6 +404,22 @@ static int add_keys(struct gguf_model *model, const struct header *header,
     return result;
 }
 
+static void warn_of_era(const struct gguf_model *model, struct gguf_report *report)
+{
+    const struct gguf_tensor *first = NULL;
+    uint64_t n_blind = 0;
+
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        if (!dequant_is_decodable(model->tensors[i].type) && n_blind++ == 0)
+            first = &model->tensors[i];
+    }
+    if (first)
+        gguf_warning(report, GGUF_RULE_ERA, gguf_tensor_place(first),
+                     "its %s blocks have an unknown layout, as those of %" PRIu64 " of %" PRIu64
+                     " tensors",
+                     first->type->name, n_blind, model->n_tensors);
+}
+
 int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *options,
                     struct gguf_report *report)
 {
@@ -424,6 +440,7 @@ int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *op
     if (result < 0)
         return result;
     gguf_header_finish(&model->files[0].header, cursor.offset);
+    warn_of_era(model, report);
     architecture = find_architecture(model, report);
     if (!architecture)
         return -ENODATA;

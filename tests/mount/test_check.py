@@ -129,6 +129,14 @@ class TestJson(CheckTestCase):
         self.assertEqual(("error", "not-finite", "bad"), (bad["severity"], bad["rule"], bad["tensor"]))
         self.assertEqual(("warning", "zeros"), (zeros["severity"], zeros["rule"]))
 
+    def test_unknown_types(self):
+        built = GgufFile().tensor(b"known", [4], F32, bytes(range(16)))
+        built.tensor(b"x", [4], 1000, bytes(range(16))).tensor(b"y", [4], 1001, bytes(range(16)))
+        one, whole = self.check_json(EX_OK, built.write(self.path("unknown.gguf")))
+        self.assertEqual(("warning", "unknown-type", "x"), (one["severity"], one["rule"], one["tensor"]))
+        self.assertIn("type 1000 is unknown; 2 of 3 tensors", one["text"])
+        self.assertEqual("ok", whole["severity"])
+
     def test_shards_name_their_files(self):
         for i in range(2):
             built = GgufFile().key(b"split.no", UINT32, i).key(b"split.count", UINT32, 3)

@@ -78,7 +78,7 @@ Test(fs_summary, all_lines)
         "imatrix         a.gguf\n"
         "vocabulary      3 tokens, tokenizer gpt2, pre-tokenizer default\n"
         "chat template   yes\n"
-        "check           2 notes; the first: one\n"
+        "check           2 findings; the first: one\n"
         "\n"
         "type       tensors        elements           bytes    share  bits per weight\n"
         "Q4_K             2            4096            2304   69.2 %             4.50\n"

@@ -23,6 +23,11 @@ static int open_with(const struct model_bytes *bytes, const struct gguf_open_opt
     return result;
 }
 
+static void keep_finding(void *user, const struct gguf_finding *finding)
+{
+    *(struct gguf_finding *)user = *finding;
+}
+
 static struct gguf_model *make_model(const struct old_file *file)
 {
     struct model_bytes bytes = old_file_make(file);
@@ -420,13 +425,18 @@ Test(gguf_old, rwkv_100_decodes_only_unambiguous_types)
         struct model_bytes bytes = old_file_make_rwkv(100, "4", rows[i].type, rows[i].block_bytes);
         struct gguf_model *model = model_file_accept(bytes.data, bytes.size_bytes);
         struct fs_tree *tree = tree_file_make_tree(model);
-        struct gguf_report report = {0};
+        struct gguf_finding last = {.rule = GGUF_N_RULES};
+        struct gguf_report report = {.each = keep_finding, .user = &last};
 
         cr_expect_neq(tree_file_find(tree, "tensors/emb.weight/raw"), FS_NO_NODE);
         cr_expect_eq(tree_file_find(tree, "tensors/emb.weight/f32") != FS_NO_NODE,
                      rows[i].is_certain, "type %u", rows[i].type);
         fs_tree_free(tree);
         gguf_close(model);
+        cr_assert_eq(open_with(&bytes, NULL, &model, &report), 0);
+        cr_expect_eq(last.rule, rows[i].is_certain ? GGUF_N_RULES : GGUF_RULE_ERA);
+        gguf_close(model);
+        report = (struct gguf_report){0};
         for (int era = 0; era < 2; era++) {
             cr_assert_eq(
                 open_with(&bytes, &(struct gguf_open_options){.era = 1 + era}, &model, &report), 0);
