@@ -2,35 +2,23 @@
 
 #include "fs/mount/complain.h"
 #include "fs/mount/mount_table.h"
+#include "fs/mount/requirements.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 /* Symbolic links followed as the last component of a path. */
 #define MAX_LINKS 8
-
-static void print_container_hints(void)
-{
-    fputs("ggufs: to let a container mount, start it with: docker run --device /dev/fuse "
-          "--cap-add SYS_ADMIN --security-opt apparmor=unconfined\n"
-          "ggufs: without a mount, use ggufs --list, --cat, --info or --extract; to run the model: "
-          "ggufs --extract tree MODEL && ggufs-run tree\n",
-          stderr);
-}
-
-/* ---- the directory ---- */
 
 /* Print which FUSE file system is mounted on the directory, if one is. */
 static bool report_mount(const char *path)
@@ -196,80 +184,6 @@ static int check_directory(const char *path, const struct fs_mountpoint *mountpo
     return EX_CANTCREAT;
 }
 
-/* ---- the system ---- */
-
-static int check_device(void)
-{
-    const int descriptor = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-
-    if (descriptor >= 0) {
-        close(descriptor);
-        return EX_OK;
-    }
-    if (errno == ENOENT || errno == ENODEV || errno == ENXIO)
-        fprintf(stderr, "ggufs: /dev/fuse is missing: load the kernel's module with \"modprobe "
-                        "fuse\"\n");
-    else
-        fprintf(stderr,
-                "ggufs: /dev/fuse cannot be opened: %s; root can allow it: chmod 666 /dev/fuse\n",
-                strerror(errno));
-    print_container_hints();
-    return EX_UNAVAILABLE;
-}
-
-/* Look where libfuse does: in its own folder, then in PATH. */
-static bool has_fusermount(void)
-{
-    const char *path = getenv("PATH");
-    char *folders = strdup(path ? path : "");
-    bool found = access("/usr/bin/fusermount3", X_OK) == 0;
-    char *rest = NULL;
-
-    for (char *folder = folders ? strtok_r(folders, ":", &rest) : NULL; folder && !found;
-         folder = strtok_r(NULL, ":", &rest)) {
-        char *file = NULL;
-
-        if (asprintf(&file, "%s/fusermount3", folder) > 0) {
-            found = access(file, X_OK) == 0;
-            free(file);
-        }
-    }
-    free(folders);
-    return found;
-}
-
-/* Check for rights without which neither root nor the setuid fusermount3 can mount. */
-static int check_rights(void)
-{
-    if (prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0) == 0) {
-        fprintf(stderr, "ggufs: nothing can be mounted here, because the capability CAP_SYS_ADMIN "
-                        "was taken away\n");
-        print_container_hints();
-        return EX_OSERR;
-    }
-    if (geteuid() != 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) {
-        fprintf(stderr, "ggufs: fusermount3 cannot mount here, because no_new_privs is set "
-                        "(systemd's NoNewPrivileges, docker's --security-opt no-new-privileges)\n");
-        return EX_OSERR;
-    }
-    return EX_OK;
-}
-
-static int check_system(const struct fs_mount_options *options)
-{
-    int status = check_device();
-
-    if (status == EX_OK)
-        status = check_rights();
-    /* Root mounts without fusermount3. */
-    if (status == EX_OK && (geteuid() != 0 || options->auto_unmount) && !has_fusermount()) {
-        fprintf(stderr, "ggufs: fusermount3 is missing, which mounts for you; install it: "
-                        "apt-get install fuse3\n");
-        status = EX_UNAVAILABLE;
-    }
-    return status;
-}
-
 int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
                        struct fs_mountpoint *mountpoint)
 {
@@ -279,14 +193,12 @@ int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
     if (descriptor < 0)
         return refuse(path, -descriptor);
     *mountpoint = (struct fs_mountpoint){.path = path_of(descriptor), .descriptor = descriptor};
-    if (mountpoint->path) {
+    if (mountpoint->path)
         status = check_directory(path, mountpoint, options->nonempty);
-    } else {
-        fprintf(stderr, "ggufs: /proc/self/fd: %s\n", strerror(errno));
-        status = EX_OSERR;
-    }
+    else
+        status = fs_requirements_refuse_no_path(errno);
     if (status == EX_OK)
-        status = check_system(options);
+        status = fs_requirements_check(options->auto_unmount);
     if (status != EX_OK)
         fs_mountpoint_close(mountpoint);
     return status;
@@ -323,6 +235,5 @@ void fs_mountpoint_close(struct fs_mountpoint *mountpoint)
 void fs_mountpoint_explain_refusal(const struct fs_mountpoint *mountpoint, int error)
 {
     fs_complain(mountpoint->path, NULL, "the mount was refused");
-    if (geteuid() == 0 && error != EINVAL)
-        print_container_hints();
+    fs_requirements_explain_refusal(error);
 }

@@ -1,0 +1,20 @@
+/* What a mount needs of the system and of the container that the process runs in. */
+#ifndef GGUFS_FS_REQUIREMENTS_H
+#define GGUFS_FS_REQUIREMENTS_H
+
+#include <stdbool.h>
+
+/*
+ * Check that FUSE can be used: its device, the rights to mount, and fusermount3(1) if it is needed.
+ * `auto_unmount` needs it for root, too. Returns an exit status, and prints what is missing if that
+ * is not EX_OK.
+ */
+int fs_requirements_check(bool auto_unmount);
+
+/* Print what may have kept the kernel from mounting, by the errno of the refusal. */
+void fs_requirements_explain_refusal(int error);
+
+/* Print why /proc did not give the path of a descriptor. Returns an exit status. */
+int fs_requirements_refuse_no_path(int error);
+
+#endif
