@@ -160,11 +160,12 @@ static void write_vocabulary(struct fs_sink *sink, const struct fs_tree *tree, c
     const struct gguf_value *kind = fs_summary_find_string(tree->model, "tokenizer.ggml.model");
     const struct gguf_value *pre = fs_summary_find_string(tree->model, "tokenizer.ggml.pre");
 
+    if (!tokens) {
+        write_text_line(sink, label, "none");
+        return;
+    }
     fs_summary_label(sink, label);
-    if (tokens)
-        fs_sink_print(sink, "%" PRIu64 " tokens", tokens->array.n_elements);
-    else
-        fs_sink_literal(sink, "none");
+    fs_sink_print(sink, "%" PRIu64 " tokens", tokens->array.n_elements);
     if (kind) {
         fs_sink_literal(sink, ", tokenizer ");
         fs_summary_string(sink, kind->string);
