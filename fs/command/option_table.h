@@ -31,7 +31,8 @@ struct fs_option {
     const char *argument; /* its name in --help; NULL if there is none */
     const char *help;     /* NULL: not in --help, for options that mount(8) passes */
     fs_option_handler *handle;
-    unsigned commands; /* the commands that take it: bits 1u << FS_MOUNT and so on */
+    const char *without_value; /* end of the error if the value is missing; NULL: nothing */
+    unsigned commands;         /* the commands that take it: bits 1u << FS_MOUNT and so on */
 
     /* For handlers that set a member of struct fs_options. */
     size_t offset;

@@ -111,8 +111,9 @@ static int take(struct fs_options *options, bool *is_used, const struct fs_optio
 
     snprintf(shown, sizeof shown, "%s%s", is_dashed(option) ? "" : "-o ", option->name);
     if (option->argument && !value) {
-        fs_print_error("option %s needs a value: %s%s%s", shown, shown,
-                       is_dashed(option) ? " " : "=", option->argument);
+        fs_print_error("option %s needs a value: %s%s%s%s", shown, shown,
+                       is_dashed(option) ? " " : "=", option->argument,
+                       option->without_value ? option->without_value : "");
         return -EINVAL;
     }
     if (!option->argument && value) {

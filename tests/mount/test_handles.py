@@ -196,7 +196,8 @@ class TestStale(HandleTestCase):
         longer = self.write("longer.gguf", self.build(b"a name").to_bytes() + bytes(32))
         os.utime(longer, **at_the_same_time)
         for arguments in ((other_header,), (other_data,), (longer,),
-                          ("-o", "dtype=f16", self.model), ("-o", "hf_shard=1M", self.model),
+                          ("-o", "dtype=f16", self.model), ("-o", "export=f16", self.model),
+                          ("-o", "hf_shard=1M", self.model),
                           ("--set", "general.name=str:b name", self.model),
                           ("--unset", "general.name", self.model)):
             with self.subTest(arguments=arguments):
