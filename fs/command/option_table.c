@@ -80,7 +80,7 @@ const struct fs_option fs_option_table[] = {
     OPTION("-d", NULL, "print every request; implies -f", fs_take_debug, MOUNTING),
     FLAG("-s", MOUNTING, mount.single_threaded, "serve with a single thread"),
     OPTION("-q", NULL, "log errors only", fs_take_quiet, MOUNTING),
-    OPTION("-v", NULL, "log more", fs_take_verbose, MOUNTING),
+    OPTION("-v", NULL, "log openings and slow requests, too", fs_take_verbose, MOUNTING),
 
     OPTION("set", "KEY=TYPE:VALUE", "the same as --set, with commas escaped", fs_take_set, MODELS),
     OPTION("unset", "KEY", "the same as --unset", fs_take_unset, MODELS),

@@ -50,6 +50,7 @@ static void answer_open(struct fs_slow_request *slow)
         fail(server, slow, result);
     if (!is_awaited || result < 0)
         return;
+    fs_request_log(slow, true);
     info->fh = (uintptr_t)image;
     /*
      * What is slow is neither cached nor read ahead by the kernel, which also would not say that
@@ -73,8 +74,12 @@ void fs_on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *inf
 {
     struct fs_server *server = fs_server_of(request);
     const struct fs_view *view = fs_inode_node(server, inode)->view;
-    const struct fs_slow_request slow = {
-        .server = server, .request = request, .inode = inode, .info = *info, .answer = answer_open};
+    const struct fs_slow_request slow = {.server = server,
+                                         .request = request,
+                                         .inode = inode,
+                                         .info = *info,
+                                         .origin = fs_request_origin(request),
+                                         .answer = answer_open};
 
     if ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC))
         fuse_reply_err(request, EROFS);
@@ -101,12 +106,14 @@ static void answer_read(struct fs_slow_request *slow)
                                                             slow->size, &interrupt, data)
                               : -ENOMEM;
 
-    if (!fs_slow_request_end(slow))
+    if (!fs_slow_request_end(slow)) {
         fs_tree_close(server->tree, image); /* hold_image() took it */
-    else if (done < 0)
+    } else if (done < 0) {
         fail(server, slow, (int)done);
-    else
+    } else {
+        fs_request_log(slow, false);
         fuse_reply_buf(slow->request, data, (size_t)done);
+    }
     fs_changes_notice(&server->changes);
 }
 
@@ -120,6 +127,7 @@ void fs_on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                                          .size = size,
                                          .offset = offset,
                                          .info = *info,
+                                         .origin = fs_request_origin(request),
                                          .answer = answer_read,
                                          .hold = hold_image};
 

@@ -30,6 +30,8 @@ static const struct {
     [FS_LOG_DIED] = {LOG_ERR, "97fc8e6dcba847f082a515dcc876eb9a"},
     [FS_LOG_READ_FAILED] = {LOG_ERR, "8e8b1557affd4a68987943cc8b6ae2b3"},
     [FS_LOG_READ_FAILURES] = {LOG_NOTICE, "00927413a5cd43a197462663939c0ef6"},
+    [FS_LOG_OPENED] = {LOG_INFO, "373962a64d89441d828c4e2e87cd7d47"},
+    [FS_LOG_SLOW] = {LOG_INFO, "a61eebc462ae4258870dd083e5940a88"},
     [FS_LOG_REOPENED] = {LOG_NOTICE, "d6012463952f4e67b54661a4fd1182b0"},
     [FS_LOG_LOST] = {LOG_WARNING, "396bc98baff143a4867f7d97048be8d7"},
     [FS_LOG_MISCELLANEOUS] = {LOG_ERR, "94850b41e10141f899c69bf84dd25b3c"},
@@ -74,6 +76,13 @@ void fs_log_begin(void)
 
 /* ---- records ---- */
 
+static const struct fs_log_target terminal = {.kind = FS_LOG_STDERR, .descriptor = STDERR_FILENO};
+
+static const struct fs_log_target *current_target(void)
+{
+    return has_begun ? &target : &terminal;
+}
+
 static int lowest_priority(enum fs_log_kind kind)
 {
     switch (settings.level) {
@@ -84,6 +93,11 @@ static int lowest_priority(enum fs_log_kind kind)
     default:
         return kind == FS_LOG_STDERR ? LOG_WARNING : LOG_NOTICE;
     }
+}
+
+bool fs_log_is_wanted(enum fs_log_event event)
+{
+    return events[event].priority <= lowest_priority(current_target()->kind);
 }
 
 /* Return the text with control characters escaped, for the caller to free, or NULL. */
@@ -118,6 +132,7 @@ static void write_record(const struct fs_log_target *to, const struct fs_log_abo
         .file = about->file,
         .error = about->error,
         .count = about->count,
+        .reader = about->reader,
     };
     int result = -ENOMEM;
 
@@ -132,34 +147,49 @@ static void write_record(const struct fs_log_target *to, const struct fs_log_abo
     }
 }
 
+static void report_lost(const struct fs_log_target *to, uint64_t n_lost)
+{
+    char text[64];
+
+    if (n_lost == 0)
+        return;
+    snprintf(text, sizeof text, "%" PRIu64 " records of the log were lost", n_lost);
+    write_record(to, &(struct fs_log_about){.event = FS_LOG_LOST, .count = n_lost}, text);
+}
+
 /* Return true if a record may be written now, after reporting those that were lost before. */
 static bool take_turn(const struct fs_log_target *to)
 {
     struct timespec now;
     uint64_t n_lost = 0;
     bool may_write;
-    char text[64];
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     pthread_mutex_lock(&limit_lock);
     may_write = fs_log_limit_take(&limit, now.tv_sec, &n_lost);
     pthread_mutex_unlock(&limit_lock);
-    if (n_lost > 0) {
-        snprintf(text, sizeof text, "%" PRIu64 " records of the log were lost", n_lost);
-        write_record(to, &(struct fs_log_about){.event = FS_LOG_LOST, .count = n_lost}, text);
-    }
+    report_lost(to, n_lost);
     return may_write;
+}
+
+void fs_log_end(void)
+{
+    uint64_t n_lost;
+
+    pthread_mutex_lock(&limit_lock);
+    n_lost = limit.n_lost;
+    limit.n_lost = 0;
+    pthread_mutex_unlock(&limit_lock);
+    report_lost(current_target(), n_lost);
 }
 
 void fs_log_list(const struct fs_log_about *about, const char *format, va_list args)
 {
-    static const struct fs_log_target terminal = {.kind = FS_LOG_STDERR,
-                                                  .descriptor = STDERR_FILENO};
-    const struct fs_log_target *to = has_begun ? &target : &terminal;
+    const struct fs_log_target *to = current_target();
     char *text;
     int length;
 
-    if (events[about->event].priority > lowest_priority(to->kind) || !take_turn(to))
+    if (!fs_log_is_wanted(about->event) || !take_turn(to))
         return;
     length = vasprintf(&text, format, args);
     if (length < 0)

@@ -20,6 +20,8 @@ enum fs_log_event {
     FS_LOG_DIED,          /* the server */
     FS_LOG_READ_FAILED,   /* the first read that failed for some cause */
     FS_LOG_READ_FAILURES, /* how many have failed by now */
+    FS_LOG_OPENED,        /* a file of the tree */
+    FS_LOG_SLOW,          /* a request */
     FS_LOG_REOPENED,      /* the log */
     FS_LOG_LOST,          /* records were lost before this one */
     FS_LOG_MISCELLANEOUS, /* other errors */
@@ -31,6 +33,7 @@ struct fs_log_about {
     int error;        /* an errno, or 0 */
     const char *file; /* path in the tree, or NULL */
     uint64_t count;   /* number of times, or 0 */
+    pid_t reader;     /* the process that made the request, or 0 */
 };
 
 struct fs_log_settings {
@@ -51,6 +54,9 @@ int fs_log_open(const struct fs_log_settings *settings);
 /* Write to the log from now on, in this process. */
 void fs_log_begin(void);
 
+/* Return true if events of this kind are logged. */
+bool fs_log_is_wanted(enum fs_log_event event);
+
 /*
  * Write a record of one line. Control characters in the text are escaped. Records that come too
  * fast, or faster than the log takes them, are counted instead.
@@ -59,6 +65,9 @@ void fs_log(const struct fs_log_about *about, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void fs_log_list(const struct fs_log_about *about, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
+
+/* Write how many records were lost, if any. Call it last. */
+void fs_log_end(void);
 
 /* ---- reopening: after a log file was renamed, or the log's daemon was restarted ---- */
 

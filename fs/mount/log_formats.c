@@ -109,5 +109,8 @@ int fs_log_format_journal(const struct fs_log_record *record, struct gguf_buffer
         result = add_field(out, fields[i].name, fields[i].value);
     if (result == 0)
         result = add_number(out, "ERRNO", (uint64_t)record->error);
+    /* journald adds OBJECT_EXE and other properties of the process. */
+    if (result == 0)
+        result = add_number(out, "OBJECT_PID", (uint64_t)record->reader);
     return result == 0 ? add_number(out, "GGUFS_COUNT", record->count) : result;
 }

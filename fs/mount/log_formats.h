@@ -19,6 +19,7 @@ struct fs_log_record {
     const char *mountpoint; /* absolute path */
     const char *file;       /* path in the tree */
     int error;              /* an errno */
+    pid_t reader;           /* the process that the record is about */
     uint64_t count;         /* how often the event has occurred */
 };
 

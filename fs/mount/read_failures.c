@@ -67,37 +67,17 @@ static bool is_milestone(uint64_t n)
     return n == 1;
 }
 
-/* Write the path of a node in the tree to `out`, truncated if it does not fit. */
-static void write_path(const struct fs_nodes *nodes, fs_node_index node, FILE *out)
-{
-    const struct fs_node *it = &nodes->list[node];
-
-    if (node == FS_ROOT)
-        return;
-    if (it->parent != FS_ROOT) {
-        write_path(nodes, it->parent, out);
-        fputc('/', out);
-    }
-    fputs(it->name, out);
-}
-
 static void report(struct fs_read_failures *failures, uint32_t file_index, enum cause cause,
                    fs_node_index node)
 {
     const uint64_t n = 1 + atomic_fetch_add(&failures->counts[file_index * N_CAUSES + cause], 1);
-    char *path = NULL;
-    size_t length;
-    FILE *out;
+    char *path;
 
     if (n > 1 && is_milestone(n))
         log_count(path_of(failures, file_index), causes[cause].explanation, causes[cause].error, n);
     if (n > 1)
         return;
-    out = open_memstream(&path, &length);
-    if (out) {
-        write_path(&failures->tree->nodes, node, out);
-        fclose(out);
-    }
+    path = fs_nodes_path(&failures->tree->nodes, node);
     fs_log(&(struct fs_log_about){.event = FS_LOG_READ_FAILED,
                                   .error = causes[cause].error,
                                   .file = path},

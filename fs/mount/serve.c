@@ -196,6 +196,7 @@ static int serve_requests(void *argument, int32_t passthrough_id)
     fuse_remove_signal_handlers(session->fuse);
     fs_changes_end(&session->server.changes);
     fs_read_failures_end(&session->server.failures);
+    fs_log_end();
     return result < 0 && result != -ECONNABORTED ? EX_OSERR : EX_OK;
 }
 

@@ -10,6 +10,8 @@
 #define GGUFS_FS_SLOW_REQUESTS_H
 
 #define FUSE_USE_VERSION 314
+#include "fs/mount/request_log.h"
+
 #include <fuse_lowlevel.h>
 
 #include <pthread.h>
@@ -45,6 +47,7 @@ struct fs_slow_request {
     size_t size;
     off_t offset;
     struct fuse_file_info info;
+    struct fs_request_origin origin;
 
     /* Must call fs_slow_request_end(), and reply only if that returns true. */
     void (*answer)(struct fs_slow_request *slow);

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
@@ -281,6 +282,22 @@ class TestFaulty(FaultySourceTestCase):
         self.faulty.wait()
         self.assertEqual(0, self.unmount_source(*self.LAZILY).returncode)
         self.assert_lost("tensors/t0/raw", "tensors/q/f32")
+
+    def test_slow_reads_are_logged(self):
+        """With -v, a read that waits for its disk for a second is logged with its reader."""
+        log = self.path("log")
+        self.addCleanup(mounting.unmount, self.mountpoint)  # before the source
+        self.mount_in_background("-v", "-o", f"log={log}", self.model, self.mountpoint)
+        with open(os.path.join(self.source, "control"), "wb", buffering=0) as control:
+            control.write(b"hold")
+        reader = subprocess.Popen(["cat", self.at("tensors/t0/raw")], stdout=subprocess.DEVNULL)
+        time.sleep(1.2)  # the time is what is logged
+        self.heal()
+        self.assertEqual(0, reader.wait(mounting.DEADLINE))
+        with open(log, encoding="utf-8") as file:
+            lines = file.read()
+        self.assertRegex(lines, rf" info: {self.mountpoint}: process {reader.pid} opened tensors/t0/raw\n")
+        self.assertRegex(lines, rf"process {reader.pid} waited \d+\.\d seconds for a read of tensors/t0/raw\n")
 
     def test_hanging(self):
         """If the source no longer answers, readers block, but the daemon can still be ended."""

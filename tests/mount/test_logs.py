@@ -140,6 +140,30 @@ class TestFile(LogTestCase):
         self.assertEqual(1, len(lines), lines)
         self.assertIn("(noticed at tensors/t/raw)", lines[0])
 
+    def test_verbose(self):
+        self.mount_in_background("-v", "-o", f"log={self.log}", self.model, self.mountpoint)
+        with open(os.path.join(self.mountpoint, "tensors/t/raw"), "rb") as file:
+            file.read()
+        self.end_mount()
+        self.assert_log([("notice", "MOUNTPOINT: mounted MODEL"),
+                         ("info", f"MOUNTPOINT: process {os.getpid()} opened tensors/t/raw"),
+                         ("notice", "MOUNTPOINT: unmounted")])
+
+    def test_too_fast(self):
+        """The first 200 openings are logged; the others are counted."""
+        self.mount_in_background("-v", "-o", f"log={self.log}", self.model, self.mountpoint)
+        for _ in range(450):
+            with open(os.path.join(self.mountpoint, "metadata.json"), "rb"):
+                pass
+        self.end_mount()
+        lines = self.read_log()
+        opened = [line for line in lines if "opened metadata.json" in line]
+        lost = [int(match[1]) for line in lines
+                if (match := re.search(r" warning: .*: (\d+) records of the log were lost$", line))]
+        self.assertLessEqual(200, len(opened))
+        self.assertTrue(lost)
+        self.assertEqual(450, len(opened) + sum(lost))
+
     def test_relative_path(self):
         os.mkdir(self.path("folder"))
         self.mount_in_background("-o", "log=folder/log", self.model, self.mountpoint, cwd=self.folder)

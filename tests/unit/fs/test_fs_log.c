@@ -25,6 +25,7 @@ static const struct fs_log_record full = {
     .mountpoint = "/mnt",
     .file = "tensors/t/raw",
     .error = EIO,
+    .reader = 43,
     .count = 7,
 };
 
@@ -92,6 +93,7 @@ Test(fs_log_formats, journal)
                                    "GGUFS_MOUNTPOINT=/mnt\n"
                                    "GGUFS_FILE=tensors/t/raw\n"
                                    "ERRNO=5\n"
+                                   "OBJECT_PID=43\n"
                                    "GGUFS_COUNT=7\n";
     struct gguf_buffer bytes = {0};
 
