@@ -51,9 +51,10 @@ int fs_importance_read(const struct gguf_model *model, const struct gguf_tensor 
         const uint64_t matrix = first / n_columns;
         int result = read_floats(model, sums, first, n, values);
 
-        if (result == 0)
-            result = read_floats(model, counts, matrix, (first + n - 1) / n_columns - matrix + 1,
-                                 of_matrix);
+        if (result < 0)
+            return result;
+        result =
+            read_floats(model, counts, matrix, (first + n - 1) / n_columns - matrix + 1, of_matrix);
         if (result < 0)
             return result;
         for (uint64_t i = 0; i < n; i++)
