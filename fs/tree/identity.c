@@ -20,9 +20,33 @@ static uint64_t add_number(uint64_t identity, uint64_t number)
     return add(identity, &number, sizeof number);
 }
 
+/*
+ * Headers have many megabytes. They are hashed in four lanes with the rounds of xxHash64, which is
+ * several times as fast. Source: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md
+ */
+static uint64_t add_header(uint64_t identity, const struct gguf_header *header)
+{
+    enum { N_LANES = 4, STRIPE_BYTES = N_LANES * sizeof(uint64_t) };
+    const size_t n_bytes = (size_t)header->n_bytes, rest = n_bytes % STRIPE_BYTES;
+    uint64_t lanes[N_LANES] = {1, 2, 3, 4};
+
+    for (size_t at = 0; at < n_bytes - rest; at += STRIPE_BYTES) {
+        uint64_t words[N_LANES];
+
+        memcpy(words, header->bytes + at, sizeof words);
+        for (int i = 0; i < N_LANES; i++) {
+            const uint64_t sum = lanes[i] + words[i] * 0xc2b2ae3d27d4eb4fu;
+
+            lanes[i] = (sum << 31 | sum >> 33) * 0x9e3779b185ebca87u;
+        }
+    }
+    identity = add(identity, lanes, sizeof lanes);
+    return add(identity, header->bytes + (n_bytes - rest), rest);
+}
+
 static uint64_t add_file(uint64_t identity, const struct gguf_source *file)
 {
-    identity = add(identity, file->header.bytes, (size_t)file->header.n_bytes);
+    identity = add_header(identity, &file->header);
     if (file->is_growing)
         return identity;
     identity = add_number(identity, file->size_bytes);
