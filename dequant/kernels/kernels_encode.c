@@ -60,14 +60,12 @@ void SIMD_NAME(to_q4_0)(const void *restrict values, void *restrict out, size_t 
     for (; n > 0; n -= DEQUANT_BLOCK, from += DEQUANT_BLOCK * sizeof(float), to++) {
         const struct block block = load_block(from);
         const uint32_t greatest = greatest_of(block);
-        const unsigned at = magnitudes_find(block.low, greatest);
+        const unsigned at = magnitudes_find(block.low, block.high, greatest);
         float most, scale, inverse;
         simd_bytes low = simd_all(8), high = low;
 
         /* The first of this magnitude, but 0 without a sign. */
-        memcpy(&most,
-               from + sizeof most * (at < HALF ? at : HALF + magnitudes_find(block.high, greatest)),
-               sizeof most);
+        memcpy(&most, from + at * sizeof most, sizeof most);
         scale = (greatest == 0 ? 0 : most) / -8;
         inverse = dequant_inverse_scale(scale);
         if (__builtin_expect(inverse != 0, 1)) {

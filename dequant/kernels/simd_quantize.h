@@ -9,7 +9,8 @@
 
 /*
  * magnitudes: the bits of sixteen floats without sign, an order in which NaNs are greatest.
- * magnitudes_find() gives the index of the first float with these bits, or 16.
+ * magnitudes_find() gives the index of the first of 32 floats with these bits, which one of them
+ * has.
  */
 #if defined(__AVX512F__)
 
@@ -30,11 +31,13 @@ static inline uint32_t magnitudes_greatest(magnitudes v)
     return (uint32_t)_mm512_reduce_max_epi32(v);
 }
 
-static inline unsigned magnitudes_find(simd_floats v, uint32_t bits)
+static inline unsigned magnitudes_find(simd_floats low, simd_floats high, uint32_t bits)
 {
     const __m512i wanted = _mm512_set1_epi32((int)bits);
+    const unsigned in_low = _mm512_cmpeq_epi32_mask(magnitudes_of(low), wanted);
+    const unsigned in_high = _mm512_cmpeq_epi32_mask(magnitudes_of(high), wanted);
 
-    return (unsigned)__builtin_ctz(_mm512_cmpeq_epi32_mask(magnitudes_of(v), wanted) | 1u << 16);
+    return (unsigned)__builtin_ctz(in_low | in_high << 16);
 }
 
 /* The nearest integers, ties to even. */
@@ -83,16 +86,22 @@ static inline uint32_t magnitudes_greatest(magnitudes v)
     return (uint32_t)_mm_cvtsi128_si32(most);
 }
 
-static inline unsigned magnitudes_find(simd_floats v, uint32_t bits)
+static inline unsigned magnitudes_mask(__m256 v, __m256i wanted)
 {
-    const __m256i mask = _mm256_set1_epi32(0x7fffffff), wanted = _mm256_set1_epi32((int)bits);
-    const __m256i low = _mm256_and_si256(_mm256_castps_si256(v.low), mask);
-    const __m256i high = _mm256_and_si256(_mm256_castps_si256(v.high), mask);
-    const __m256 is_low = _mm256_castsi256_ps(_mm256_cmpeq_epi32(low, wanted));
-    const __m256 is_high = _mm256_castsi256_ps(_mm256_cmpeq_epi32(high, wanted));
-    const int found = _mm256_movemask_ps(is_low) | _mm256_movemask_ps(is_high) << 8;
+    const __m256i bits = _mm256_and_si256(_mm256_castps_si256(v), _mm256_set1_epi32(0x7fffffff));
 
-    return (unsigned)__builtin_ctz((unsigned)found | 1u << 16);
+    return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(bits, wanted)));
+}
+
+static inline unsigned magnitudes_find(simd_floats low, simd_floats high, uint32_t bits)
+{
+    const __m256i wanted = _mm256_set1_epi32((int)bits);
+    const unsigned in_low = magnitudes_mask(low.low, wanted) | magnitudes_mask(low.high, wanted)
+                                                                   << 8;
+    const unsigned in_high = magnitudes_mask(high.low, wanted) | magnitudes_mask(high.high, wanted)
+                                                                     << 8;
+
+    return (unsigned)__builtin_ctz(in_low | in_high << 16);
 }
 
 /* Sixteen integers, the lower eight in `low`, as bytes. */
@@ -145,20 +154,26 @@ static inline uint32_t magnitudes_greatest(magnitudes v)
     return vmaxvq_u32(v);
 }
 
-static inline unsigned magnitudes_find(simd_floats v, uint32_t bits)
+/* Four bits for each float, set where it has these bits. */
+static inline uint64_t magnitudes_mask(simd_floats v, uint32_t bits)
 {
     const uint32x4_t wanted = vdupq_n_u32(bits);
     uint16x4_t found[4];
-    uint16x8_t bytes;
-    uint64_t nibbles;
+    uint8x16_t bytes;
 
     for (size_t i = 0; i < 4; i++)
         found[i] = vmovn_u32(vceqq_u32(vreinterpretq_u32_f32(vabsq_f32(v.v[i])), wanted));
-    bytes = vreinterpretq_u16_u8(vcombine_u8(vmovn_u16(vcombine_u16(found[0], found[1])),
-                                             vmovn_u16(vcombine_u16(found[2], found[3]))));
-    /* Four bits for each float. */
-    nibbles = vget_lane_u64(vreinterpret_u64_u8(vshrn_n_u16(bytes, 4)), 0);
-    return nibbles == 0 ? 16 : (unsigned)__builtin_ctzll(nibbles) / 4;
+    bytes = vcombine_u8(vmovn_u16(vcombine_u16(found[0], found[1])),
+                        vmovn_u16(vcombine_u16(found[2], found[3])));
+    return vget_lane_u64(vreinterpret_u64_u8(vshrn_n_u16(vreinterpretq_u16_u8(bytes), 4)), 0);
+}
+
+static inline unsigned magnitudes_find(simd_floats low, simd_floats high, uint32_t bits)
+{
+    const uint64_t in_low = magnitudes_mask(low, bits), in_high = magnitudes_mask(high, bits);
+
+    return (unsigned)(in_low != 0 ? __builtin_ctzll(in_low) / 4
+                                  : 16 + __builtin_ctzll(in_high) / 4);
 }
 
 static inline simd_bytes simd_pack(const int32x4_t v[4])
