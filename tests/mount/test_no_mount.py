@@ -261,6 +261,21 @@ class TestPaths(NoMountTestCase):
         self.assertIn(b"\\xc2\\x9b2J", shown)
         self.assertIn(b"\xc2\x9b2J", self.run_bytes("--list", model))
 
+    def test_progress_of_a_copy(self):
+        """Only of what goes to a file: a pager would mix its text with the progress."""
+        model = GgufFile().tensor(b"t", [3 << 20], F32, bytes(12 << 20)).write(self.path("m.gguf"))
+        for to_file in (True, False):
+            ours, theirs = self.open_terminal()
+            with open(self.path("copy"), "wb") as copy:
+                subprocess.run([mounting.BINARY, "--cat", "model.gguf", model], check=True,
+                               stdout=copy if to_file else subprocess.PIPE, stderr=theirs)
+            os.write(theirs, b"end")
+            shown = os.read(ours, 65536)
+            self.assertEqual(to_file, b"% of 12" in shown, shown)
+            self.assertTrue(shown.endswith(b"\r\x1b[Kend") if to_file else shown == b"end", shown)
+            os.close(ours)
+            os.close(theirs)
+
     def on_terminal(self, *arguments):
         """Returns the output, of any length, on a terminal that is both stdout and stderr."""
         ours, theirs = self.open_terminal()
