@@ -14,7 +14,7 @@ enum { DEQUANT_BN_BLOCK = 64, DEQUANT_I2_S_BLOCK = 128 };
 
 /*
  * IQ2_K, value = d * (scale - 8) * table[flag][q], table = dequant_iq2_k_values; sub-block s holds
- * the elements 16s to 16s+15
+ * the elements 16s to 16s+15; until 2024-10-13, value = d * (2 * scale - 15) * table[flag][q]
  *
  *   0..1      d
  *   2..3      | flag 15 : 1 | … | flag 0 : 1 |

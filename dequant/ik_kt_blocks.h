@@ -28,6 +28,18 @@ static inline int dequant_trellis_value(uint32_t state)
 }
 
 /*
+ * Until 2025-06-18 a value was made by another generator: the state is multiplied by the factor and
+ * increased by the addend (modulo 2^32); its bits under DEQUANT_OLD_TRELLIS_BITS, some of them
+ * flipped, are two f16, whose sum is the value. d counts DEQUANT_OLD_TRELLIS_SCALE times instead of
+ * 1.05 or 1.01 times. IQ4_KT had a second float in the row header, which is added to all values.
+ */
+#define DEQUANT_OLD_TRELLIS_FACTOR 89226354u
+#define DEQUANT_OLD_TRELLIS_ADDEND 64248484u
+#define DEQUANT_OLD_TRELLIS_BITS   0x8fff8fffu
+#define DEQUANT_OLD_TRELLIS_FLIPS  0x3b603b60u
+#define DEQUANT_OLD_TRELLIS_SCALE  31.75F
+
+/*
  * ik_llama.cpp multiplies by matrices of these types as if d were larger by these factors. Its
  * conversion to floats on the CPU leaves them out; here they count, as in its other backends.
  */

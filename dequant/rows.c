@@ -8,6 +8,8 @@ int dequant_rows_bytes(const struct dequant_type *type, uint64_t row_elements, u
 {
     uint64_t size_bytes;
 
+    if (type->rows_bytes)
+        return type->rows_bytes(row_elements, n_rows, n_bytes);
     if (row_elements % type->block_elements != 0 || n_rows % type->interleave_rows != 0)
         return -EINVAL;
     if (__builtin_mul_overflow(row_elements / type->block_elements, (uint64_t)type->block_bytes,

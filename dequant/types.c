@@ -2,6 +2,7 @@
 #include "dequant/types.h"
 
 #include "dequant/blocks.h"
+#include "dequant/fork_blocks.h"
 #include "dequant/ik_blocks.h"
 #include "dequant/ik_k_blocks.h"
 #include "dequant/ik_kt_blocks.h"
@@ -10,6 +11,7 @@
 #include "dequant/old_blocks.h"
 #include "dequant/slots.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -73,7 +75,7 @@
  */
 #define GGML(number, capitals, elements, layout, slots, ...)                                       \
     LAYOUT(number, DEQUANT_ERA, capitals, elements, layout, 0, 1, __VA_ARGS__),                    \
-        .is_in_ggml = true, .decode = slots(layout)
+        .program = "ggml", .is_in_ggml = true, .decode = slots(layout)
 
 /* The scales of a type that have a number format of limited range. */
 #define SCALE_LIMIT(layout) .is_scale_at_limit = dequant_##layout##_is_scale_at_limit
@@ -83,14 +85,21 @@
  * matrix are interleaved, so no block has a layout of its own.
  */
 #define REMOVED(number, capitals, elements, layout)                                                \
-    LAYOUT(number, DEQUANT_ERA, capitals, elements, layout, 0, 1, BYTES(layout))
+    FORK("ggml", number, capitals, elements, layout, 0, 1)
 
-/*
- * A type of ik_llama.cpp, or one that ggml removed: headers of header_bytes, groups of `rows` rows.
- */
-#define IK(number, capitals, elements, layout, header_bytes, rows, slots)                          \
+/* A type of some program: headers of header_bytes, groups of `rows` rows. */
+#define FORK(by, number, capitals, elements, layout, header_bytes, rows)                           \
     LAYOUT(number, DEQUANT_ERA, capitals, elements, layout, header_bytes, rows, BYTES(layout)),    \
+        .program = (by)
+
+/* A type of ik_llama.cpp of today, and one that it gave another id or layout on the day
+ * `until_day`. */
+#define IK(number, capitals, elements, layout, header_bytes, rows, slots)                          \
+    FORK("ik_llama.cpp", number, capitals, elements, layout, header_bytes, rows),                  \
         .decode = slots(layout)
+#define OLD_IK(until_day, number, capitals, elements, layout, header_bytes, rows)                  \
+    FORK("ik_llama.cpp", number, capitals, elements, layout, header_bytes, rows),                  \
+        .until = (until_day)
 
 /* What becomes `count` blocks of the type of ggml with that id. */
 #define PLAIN(layout, number, count)                                                               \
@@ -102,11 +111,12 @@
 /* A layout from before GGUF. */
 #define OLD(number, of_era, capitals, elements, layout, decoder)                                   \
     LAYOUT(number, of_era, capitals, elements, layout, 0, 1, BYTES(layout)),                       \
-        .decode = KERNELS(decoder)
+        .program = "ggml", .decode = KERNELS(decoder)
 
 /*
- * Today's types in the order of their ids; 4 and 5 (Q4_2, Q4_3) were removed with their layouts. 36
- * was IQ4_NL_4_4 in ggml, which only ever made such tensors in memory.
+ * Today's types in the order of their ids; 4 and 5 (Q4_2, Q4_3) were removed with their layouts. Of
+ * an id that several programs took, the row is the reading of ggml or, if it has none, that of the
+ * files in circulation.
  * Source of ids and names: enum ggml_type in ggml.h of ggml, and of ik_llama.cpp for its types. The
  * maps follow ggml's declarations of the blocks: what ggml declares as bytes counts as bytes, also
  * where it reads several of them as one number.
@@ -162,14 +172,18 @@ static const struct dequant_type current[] = {
      SCALE_LIMIT(iq1_m)},
     {GGML(30, "BF16", DEQUANT_NUMBER, bf16, KERNELS, {2, 1}), .encode = KERNELS(to_bf16),
      .dot = KERNELS(dot_bf16)},
-    {IK(31, "Q4_0_4_4", DEQUANT_BLOCK, q4_0_4_4, 0, 4, KERNELS), PLAIN(q4_0_4_4, 2, 1)},
-    {IK(32, "Q4_0_4_8", DEQUANT_BLOCK, q4_0_4_8, 0, 4, KERNELS), PLAIN(q4_0_4_8, 2, 1)},
-    {IK(33, "Q4_0_8_8", DEQUANT_BLOCK, q4_0_8_8, 0, 8, KERNELS), PLAIN(q4_0_8_8, 2, 1)},
+    {FORK("ggml", 31, "Q4_0_4_4", DEQUANT_BLOCK, q4_0_4_4, 0, 4), .decode = KERNELS(q4_0_4_4),
+     PLAIN(q4_0_4_4, 2, 1)},
+    {FORK("ggml", 32, "Q4_0_4_8", DEQUANT_BLOCK, q4_0_4_8, 0, 4), .decode = KERNELS(q4_0_4_8),
+     PLAIN(q4_0_4_8, 2, 1)},
+    {FORK("ggml", 33, "Q4_0_8_8", DEQUANT_BLOCK, q4_0_8_8, 0, 8), .decode = KERNELS(q4_0_8_8),
+     PLAIN(q4_0_8_8, 2, 1)},
     {GGML(34, "TQ1_0", DEQUANT_SUPERBLOCK, tq1_0, KERNELS, {1, 52}, {2, 1}), PRODUCT(tq1_0),
      SCALE_LIMIT(tq1_0)},
     {GGML(35, "TQ2_0", DEQUANT_SUPERBLOCK, tq2_0, KERNELS, {1, 64}, {2, 1}), PRODUCT(tq2_0),
      SCALE_LIMIT(tq2_0)},
-    {IK(36, "I2_S", DEQUANT_I2_S_BLOCK, i2_s, 0, 1, KERNELS), .tail_bytes = 32},
+    {FORK("BitNet", 36, "I2_S", DEQUANT_I2_S_BLOCK, i2_s, 0, 1), .decode = KERNELS(i2_s),
+     .tail_bytes = 32},
     {REMOVED(37, "IQ4_NL_4_8", DEQUANT_BLOCK, iq4_nl)},
     {REMOVED(38, "IQ4_NL_8_8", DEQUANT_BLOCK, iq4_nl)},
     {GGML(39, "MXFP4", DEQUANT_BLOCK, mxfp4, KERNELS, {1, 17}), PRODUCT(mxfp4),
@@ -189,6 +203,10 @@ static const struct dequant_type current[] = {
     {IK(139, "IQ4_K", DEQUANT_SUPERBLOCK, iq4_k, 0, 1, KERNELS), SCALE_LIMIT(iq4_k)},
     {IK(140, "IQ5_K", DEQUANT_SUPERBLOCK, iq5_k, 0, 1, KERNELS), SCALE_LIMIT(iq5_k)},
     {IK(141, "IQ6_K", DEQUANT_SUPERBLOCK, iq6_k, 0, 1, KERNELS), SCALE_LIMIT(iq6_k)},
+    {FORK("PrismML", 142, "PQ2_0", DEQUANT_PRISM_BLOCK, pq2_0, 0, 1), .decode = KERNELS(pq2_0),
+     SCALE_LIMIT(pq2_0), PLAIN(pq2_0, 42, 2)},
+    {FORK("PrismML", 143, "PTQ1_0", DEQUANT_PRISM_BLOCK, ptq1_0, 0, 1), .decode = KERNELS(ptq1_0),
+     SCALE_LIMIT(ptq1_0), PLAIN(ptq1_0, 42, 2)},
     {IK(144, "IQ4_KS", DEQUANT_SUPERBLOCK, iq4_ks, sizeof(float), 1, KERNELS)},
     {IK(145, "IQ2_KS", DEQUANT_SUPERBLOCK, iq2_ks, sizeof(uint16_t), 1, KERNELS)},
     {IK(146, "IQ4_KSS", DEQUANT_SUPERBLOCK, iq4_kss, sizeof(float), 1, KERNELS)},
@@ -249,6 +267,86 @@ static const struct dequant_type old[] = {
     {OLD(8, 1, "Q8_0", DEQUANT_BLOCK, old_q8_0, old_q8_0)},
 };
 
+/*
+ * The size of a TL2 tensor: of all but 256 elements of each row, three take five bits, of those
+ * 256, two take four; then comes the tail. Source: ggml_nbytes() of BitNet's llama.cpp.
+ */
+static int tl2_bytes(uint64_t row_elements, uint64_t n_rows, uint64_t *n_bytes)
+{
+    const uint64_t tail_bytes = 32;
+    uint64_t n_threes, n_pairs;
+
+    if (row_elements < 256)
+        return -EINVAL;
+    if (__builtin_mul_overflow(row_elements - 256, n_rows, &n_threes) ||
+        __builtin_mul_overflow(256, n_rows, &n_pairs) || n_threes > INT64_MAX / 2 ||
+        n_pairs > INT64_MAX / 2)
+        return -EOVERFLOW;
+    *n_bytes = n_threes / 3 * 5 / 8 + n_pairs / 2 * 4 / 8;
+    *n_bytes = (*n_bytes + tail_bytes - 1) / tail_bytes * tail_bytes + tail_bytes;
+    return 0;
+}
+
+#define SEPTEMBER_2024 "2024-09-09"
+#define OCTOBER_2024   "2024-10-25"
+#define JANUARY_2025   "2025-01-27"
+#define JUNE_2025      "2025-06-18"
+
+/*
+ * The other readings of ids, by id. A name ends in _OLD if ik_llama.cpp gave it another layout
+ * later. Sources: enum ggml_type and the history of ik_llama.cpp, of BitNet's llama.cpp (branch
+ * merge-dev), of PrismML's (Q1_0 and Q2_0 before they came to ggml) and of llama-turboquant.
+ */
+static const struct dequant_type other[] = {
+    {OLD_IK(SEPTEMBER_2024, 34, "IQ1_BN_OLD", DEQUANT_BN_BLOCK, iq1_bn, 0, 1),
+     .decode = REFERENCE(bare_iq1_bn), PLAIN(bare_iq1_bn, 42, 1)},
+    {OLD_IK(SEPTEMBER_2024, 35, "IQ2_BN_OLD", DEQUANT_BN_BLOCK, iq2_bn, 0, 1),
+     .decode = REFERENCE(bare_iq2_bn), PLAIN(bare_iq2_bn, 42, 1)},
+    {FORK("ggml", 36, "IQ4_NL_4_4", DEQUANT_BLOCK, iq4_nl_4_4, 0, 4),
+     .decode = REFERENCE(iq4_nl_4_4), PLAIN(iq4_nl_4_4, 20, 1)},
+    {OLD_IK(SEPTEMBER_2024, 37, "IQ2_K_OLD", DEQUANT_SUPERBLOCK, iq2_k, 0, 1),
+     .decode = REFERENCE(old_iq2_k), SCALE_LIMIT(iq2_k)},
+    {FORK("BitNet", 38, "TL1", 4, tl1, 0, 1), .tail_bytes = 32},
+    {OLD_IK(SEPTEMBER_2024, 38, "IQ3_K", DEQUANT_SUPERBLOCK, iq3_k, 0, 1), .decode = KERNELS(iq3_k),
+     SCALE_LIMIT(iq3_k)},
+    {FORK("BitNet", 39, "TL2", 1, tl2, 0, 1), .rows_bytes = tl2_bytes},
+    {OLD_IK(SEPTEMBER_2024, 39, "IQ4_K", DEQUANT_SUPERBLOCK, iq4_k, 0, 1), .decode = KERNELS(iq4_k),
+     SCALE_LIMIT(iq4_k)},
+    {FORK("PrismML", 40, "Q1_0_G32", DEQUANT_BLOCK, q1_0_g32, 0, 1), .decode = KERNELS(q1_0_g32),
+     SCALE_LIMIT(q1_0_g32), PLAIN(q1_0_g32, 2, 1)},
+    {OLD_IK(SEPTEMBER_2024, 40, "IQ5_K", DEQUANT_SUPERBLOCK, iq5_k, 0, 1), .decode = KERNELS(iq5_k),
+     SCALE_LIMIT(iq5_k)},
+    {FORK("llama-turboquant", 41, "TQ3_0", DEQUANT_BLOCK, tq3_0, 0, 1), .decode = REFERENCE(tq3_0)},
+    {OLD_IK(SEPTEMBER_2024, 41, "IQ6_K", DEQUANT_SUPERBLOCK, iq6_k, 0, 1), .decode = KERNELS(iq6_k),
+     SCALE_LIMIT(iq6_k)},
+    {FORK("PrismML", 42, "PQ2_0", DEQUANT_PRISM_BLOCK, pq2_0, 0, 1), .decode = KERNELS(pq2_0),
+     SCALE_LIMIT(pq2_0), PLAIN(pq2_0, 42, 2)},
+    {OLD_IK(SEPTEMBER_2024, 42, "IQ2_TN", DEQUANT_SUPERBLOCK, iq2_tn, 0, 1),
+     .decode = REFERENCE(iq2_tn), PLAIN(iq2_tn, 35, 1)},
+    {OLD_IK(OCTOBER_2024, 134, "IQ1_BN_OLD", DEQUANT_BN_BLOCK, iq1_bn, 0, 1),
+     .decode = REFERENCE(bare_iq1_bn), PLAIN(bare_iq1_bn, 42, 1)},
+    {OLD_IK(OCTOBER_2024, 135, "IQ2_BN_OLD", DEQUANT_BN_BLOCK, iq2_bn, 0, 1),
+     .decode = REFERENCE(bare_iq2_bn), PLAIN(bare_iq2_bn, 42, 1)},
+    {OLD_IK("2024-10-13", 137, "IQ2_K_OLD", DEQUANT_SUPERBLOCK, iq2_k, 0, 1),
+     .decode = REFERENCE(old_iq2_k), SCALE_LIMIT(iq2_k)},
+    {OLD_IK(OCTOBER_2024, 142, "IQ2_TN", DEQUANT_SUPERBLOCK, row_iq2_tn, sizeof(float), 1),
+     .decode = REFERENCE(row_iq2_tn)},
+    {OLD_IK(OCTOBER_2024, 143, "IQ1_TN", DEQUANT_BN_BLOCK, iq1_bn, sizeof(uint16_t), 1),
+     .decode = KERNELS(iq1_bn)},
+    {OLD_IK(JUNE_2025, 153, "IQ2_KT_OLD", DEQUANT_SUPERBLOCK, iq2_kt, sizeof(float), 1),
+     .decode = REFERENCE(old_iq2_kt)},
+    {OLD_IK(JUNE_2025, 154, "IQ3_KT_OLD", DEQUANT_SUPERBLOCK, iq3_kt, sizeof(float), 1),
+     .decode = REFERENCE(old_iq3_kt)},
+    {OLD_IK(JUNE_2025, 155, "IQ4_KT_OLD", DEQUANT_SUPERBLOCK, iq4_kt, 2 * sizeof(float), 1),
+     .decode = REFERENCE(old_iq4_kt)},
+    {OLD_IK(JANUARY_2025, 202, "Q4_0_R4", DEQUANT_BLOCK, q4_0_r4, 0, 4),
+     .decode = REFERENCE(q4_0_r4), PLAIN(q4_0_r4, 2, 1)},
+    {OLD_IK(JANUARY_2025, 208, "Q8_0_R4", DEQUANT_BLOCK, q8_0_r4, 0, 4),
+     .decode = REFERENCE(q8_0_r4), PLAIN(q8_0_r4, 8, 1)},
+    {OLD_IK(JANUARY_2025, 223, "IQ4_XS_R4", DEQUANT_SUPERBLOCK, iq4_xs_r4, 0, 4),
+     .decode = REFERENCE(iq4_xs_r4), PLAIN(iq4_xs_r4, 23, 1)},
+};
+
 size_t dequant_type_count(void)
 {
     return COUNT(current);
@@ -259,10 +357,26 @@ size_t dequant_old_type_count(void)
     return COUNT(old);
 }
 
+size_t dequant_other_type_count(void)
+{
+    return COUNT(other);
+}
+
+size_t dequant_row_count(void)
+{
+    return COUNT(current) + COUNT(old) + COUNT(other);
+}
+
 const struct dequant_type *dequant_type_at(size_t index)
 {
-    assert(index < COUNT(current) + COUNT(old));
-    return index < COUNT(current) ? &current[index] : &old[index - COUNT(current)];
+    if (index < COUNT(current))
+        return &current[index];
+    index -= COUNT(current);
+    if (index < COUNT(old))
+        return &old[index];
+    index -= COUNT(old);
+    assert(index < COUNT(other));
+    return &other[index];
 }
 
 /* The table starts at id 0 and a row lies at or before the index that is its id. */
@@ -284,74 +398,24 @@ const struct dequant_type *dequant_type_of_era(uint32_t id, uint32_t era)
     return dequant_type_by_id(id);
 }
 
-bool dequant_has_byte_order(const struct dequant_type *type)
+const struct dequant_type *dequant_reading_at(uint32_t id, size_t index)
 {
-    for (const struct dequant_field *field = type->fields; field->width_bytes != 0; field++) {
-        if (field->width_bytes > 1)
-            return true;
+    if (index == 0)
+        return dequant_type_by_id(id);
+    for (size_t i = 0; i < COUNT(other); i++) {
+        if (other[i].id == id && --index == 0)
+            return &other[i];
     }
-    return false;
+    return NULL;
 }
 
-/* Reverses the bytes of each of `count` numbers of `width_bytes`. */
-static void swap_numbers(const uint8_t *restrict in, uint8_t *restrict out, size_t width_bytes,
-                         size_t count)
+const struct dequant_type *dequant_reading_by_name(uint32_t id, const char *name)
 {
-    uint16_t two;
-    uint32_t four;
-    uint64_t eight;
+    const struct dequant_type *type;
 
-    switch (width_bytes) {
-    case 1:
-        memcpy(out, in, count);
-        break;
-    case 2:
-        for (size_t i = 0; i < count; i++) {
-            memcpy(&two, in + 2 * i, 2);
-            two = __builtin_bswap16(two);
-            memcpy(out + 2 * i, &two, 2);
-        }
-        break;
-    case 4:
-        for (size_t i = 0; i < count; i++) {
-            memcpy(&four, in + 4 * i, 4);
-            four = __builtin_bswap32(four);
-            memcpy(out + 4 * i, &four, 4);
-        }
-        break;
-    case 8:
-        for (size_t i = 0; i < count; i++) {
-            memcpy(&eight, in + 8 * i, 8);
-            eight = __builtin_bswap64(eight);
-            memcpy(out + 8 * i, &eight, 8);
-        }
-        break;
-    default:
-        assert(0 && "a width in a byte-order map");
+    for (size_t i = 0; (type = dequant_reading_at(id, i)); i++) {
+        if (strcmp(type->name, name) == 0)
+            return type;
     }
-}
-
-void dequant_swap_blocks(const struct dequant_type *type, const void *restrict blocks,
-                         void *restrict out, size_t n_blocks)
-{
-    const struct dequant_field *fields = type->fields;
-    const uint8_t *from = blocks;
-    uint8_t *to = out;
-
-    if (n_blocks == 0)
-        return;
-
-    /* One kind of field, as in the plain numbers, makes all blocks one run. */
-    if (fields[1].width_bytes == 0) {
-        swap_numbers(from, to, fields[0].width_bytes, fields[0].count * n_blocks);
-        return;
-    }
-
-    for (size_t i = 0; i < n_blocks; i++) {
-        for (const struct dequant_field *field = fields; field->width_bytes != 0; field++) {
-            swap_numbers(from, to, field->width_bytes, field->count);
-            from += (size_t)field->width_bytes * field->count;
-            to += (size_t)field->width_bytes * field->count;
-        }
-    }
+    return NULL;
 }

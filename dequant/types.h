@@ -98,12 +98,20 @@ struct dequant_type {
     uint32_t id;               /* ggml_type, the number that GGUF files hold */
     uint32_t era;              /* of the layout, see dequant/old_blocks.h; DEQUANT_ERA today */
     const char *name;          /* as its program prints it, in capitals: "F16", "Q4_K", "IQ4_KS" */
+    const char *program;       /* that gave the id this layout: "ggml", "ik_llama.cpp" */
+    const char *until;         /* the day on which it gave the id up or another layout; or NULL */
     uint32_t block_elements;   /* elements in a block; 1 for the plain number types */
     uint32_t block_bytes;      /* bytes of a block; of an interleaved type, its share per row */
     uint32_t row_header_bytes; /* bytes at the start of each row, 0 for most types */
     uint32_t interleave_rows;  /* rows stored together, 1 for most types */
     uint32_t tail_bytes;       /* bytes after the last row of the tensor, 0 for most types */
     bool is_in_ggml;           /* ggml has the type and its layout today, so llama.cpp loads it */
+
+    /*
+     * The size of a tensor of a layout that is not made of blocks: dequant_rows_bytes() calls it.
+     * NULL for all others.
+     */
+    int (*rows_bytes)(uint64_t row_elements, uint64_t n_rows, uint64_t *n_bytes);
 
     const struct dequant_field *fields; /* the byte-order map of a stored block; never NULL */
 
@@ -153,13 +161,20 @@ enum {
 /* The era of today's layouts. */
 #define DEQUANT_ERA 2u
 
-/* The number of today's types, and of the old layouts, which follow them in the table. */
+/*
+ * The number of today's types, of the old layouts, which follow them in the table, and of other
+ * readings of today's ids, which come last.
+ */
 size_t dequant_type_count(void);
 size_t dequant_old_type_count(void);
+size_t dequant_other_type_count(void);
+
+/* The sum of the three. */
+size_t dequant_row_count(void);
 
 /*
  * Row `index` of the table: today's types in the order of their ids, then the old layouts by era
- * and id. `index` must be below the sum of the counts.
+ * and id, then the other readings by id. `index` must be below dequant_row_count().
  */
 const struct dequant_type *dequant_type_at(size_t index);
 
@@ -173,8 +188,18 @@ const struct dequant_type *dequant_type_by_id(uint32_t id);
 const struct dequant_type *dequant_type_of_era(uint32_t id, uint32_t era);
 
 /*
- * Return true if the values can be computed. They cannot if ggml has removed the type, in which
- * case only its size is known, or if the file does not say which layout it uses.
+ * Several programs gave the same id to layouts of their own, and ik_llama.cpp changed some layouts.
+ * Each is a reading of the id in GGUF files; their names differ. Reading 0 is that of
+ * dequant_type_by_id(). Returns NULL after the last.
+ */
+const struct dequant_type *dequant_reading_at(uint32_t id, size_t index);
+
+/* The reading of that name, or NULL. */
+const struct dequant_type *dequant_reading_by_name(uint32_t id, const char *name);
+
+/*
+ * Return true if the values can be computed. They cannot if only the size of the type is known, as
+ * of those that ggml has removed, or if the file does not say which layout it uses.
  */
 static inline bool dequant_is_decodable(const struct dequant_type *type)
 {

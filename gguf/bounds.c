@@ -211,8 +211,7 @@ static void check_file_overlaps(const struct gguf_model *model,
         const struct gguf_tensor *tensor = order[i];
 
         is_end_known = is_end_known && tensor->type;
-        if (!tensor->type && tensor->n_elements > 0 && furthest &&
-            dequant_is_decodable(furthest->type))
+        if (!tensor->type && tensor->n_elements > 0 && furthest)
             check_between(model, furthest, tensor, is_end_known, report);
         if (tensor->size_bytes == 0)
             continue;
@@ -227,8 +226,7 @@ static void check_file_overlaps(const struct gguf_model *model,
 
 /*
  * Bounds must be checked before. After a tensor of unknown type, which has no known end, no gaps
- * are reported. A tensor of a type that ggml removed may be shorter than its type says, because
- * ik_llama.cpp uses the id of one for another type; it is compared only with tensors of known type.
+ * are reported.
  */
 static int check_overlaps(const struct gguf_model *model, struct gguf_report *report)
 {

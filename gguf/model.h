@@ -99,11 +99,18 @@ struct gguf_model {
     size_t n_allocated, room;
 };
 
+/* At least the number of ids with several readings, see dequant_reading_at(). */
+#define GGUF_MAX_TYPE_CHOICES 64
+
 /* Properties of a file that the user states because the file does not. All zero: none. */
 struct gguf_open_options {
     const char *family; /* of an old ggml file; NULL: the one that fits */
     int era;      /* 1 + the era of the blocks of an rwkv.cpp file of version 100; 0: unknown */
     bool partial; /* the file is still being written: its data may be missing */
+    /* Readings of ids that several programs took, one per id; see gguf/type_readings.h. */
+    const struct dequant_type *types[GGUF_MAX_TYPE_CHOICES];
+    size_t n_types;
+    bool old_ik; /* of those that ik_llama.cpp changed, the old ones where they fit */
     /* The model's place in each file. 0 and 0: the whole file, or found in it; see locate.h. */
     uint64_t offset;
     uint64_t size_bytes; /* 0: up to the end of the file */

@@ -18,7 +18,7 @@ int gguf_parse_files(struct gguf_files *files, const struct gguf_open_options *o
     if (result == 0)
         result = gguf_shards_join(&made, files, options, report);
     if (result == 0)
-        result = gguf_validate(made, report);
+        result = gguf_validate(made, options, report);
     if (result < 0)
         gguf_close(made);
     else

@@ -104,6 +104,12 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
                                 "Use a newer ggufs, or requantize the file with the program that "
                                 "wrote it. If the program is public, report it and the type's "
                                 "number to ggufs."},
+    [GGUF_RULE_SHARED_TYPE] = {"shared-type",
+                               "Several programs gave one number to tensor types of their own, "
+                               "and the sizes of the tensors decide between them.",
+                               "If the file is of another program, or of another time, than the "
+                               "type that is read: name the type with -o type=ID:NAME, or the old "
+                               "types of ik_llama.cpp with -o ik=old."},
     [GGUF_RULE_ROW_LENGTH] = {"row-length",
                               "The rows of a tensor cannot be divided into the blocks of its type.",
                               DAMAGED " A fork of llama.cpp may use the type's number for another "

@@ -3,6 +3,7 @@
 #include "dequant/rows.h"
 #include "gguf/bounds.h"
 #include "gguf/support/sorted.h"
+#include "gguf/type_readings.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -54,12 +55,11 @@ static bool count_elements(struct gguf_tensor *tensor, struct gguf_report *repor
     return true;
 }
 
-int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report)
+/* Compute the size of a tensor whose elements are counted. */
+static int compute_size(struct gguf_tensor *tensor, struct gguf_report *report)
 {
     const struct dequant_type *type = tensor->type;
 
-    if (!count_elements(tensor, report))
-        return -EOVERFLOW;
     if (!type)
         return 0;
     if (tensor->ne[0] % type->block_elements != 0)
@@ -78,6 +78,11 @@ int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report)
                           "%" PRIu64 " elements of type %s take over 2^63 bytes",
                           tensor->n_elements, type->name);
     return 0;
+}
+
+int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report)
+{
+    return count_elements(tensor, report) ? compute_size(tensor, report) : -EOVERFLOW;
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -197,13 +202,23 @@ static int check_tensor_names(const struct gguf_model *model, struct gguf_report
     return 0;
 }
 
-static void compute_sizes(struct gguf_model *model, struct gguf_report *report)
+static int compute_sizes(struct gguf_model *model, const struct gguf_open_options *options,
+                         struct gguf_report *report)
 {
+    int result;
+
     for (uint64_t i = 0; i < model->n_tensors; i++) {
         report->path = gguf_path_to_report(model, model->tensors[i].file_index);
-        gguf_validate_size(&model->tensors[i], report);
+        count_elements(&model->tensors[i], report);
     }
     report->path = NULL;
+    result = gguf_choose_type_readings(model, options, report);
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        report->path = gguf_path_to_report(model, model->tensors[i].file_index);
+        compute_size(&model->tensors[i], report);
+    }
+    report->path = NULL;
+    return result;
 }
 
 /* Keys are those of the first file. */
@@ -236,17 +251,19 @@ static void warn_of_unknown_types(const struct gguf_model *model, struct gguf_re
     report->path = NULL;
 }
 
-int gguf_validate(struct gguf_model *model, struct gguf_report *report)
+int gguf_validate(struct gguf_model *model, const struct gguf_open_options *options,
+                  struct gguf_report *report)
 {
     int result = check_keys(model, report);
 
     if (result == 0)
         result = check_tensor_names(model, report);
+    if (result == 0)
+        result = compute_sizes(model, options, report);
     if (result < 0)
         return result;
 
     warn_of_unknown_types(model, report);
-    compute_sizes(model, report);
     result = gguf_check_bounds(model, report);
     return report->n_errors > 0 ? report->first_error.code : result;
 }

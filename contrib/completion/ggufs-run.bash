@@ -33,7 +33,7 @@ _ggufs_run()
         return
         ;;
     -o | --mount-option)
-        mapfile -t COMPREPLY < <(compgen -W 'family= era= offset= size= partial prefetch mlock nosandbox' \
+        mapfile -t COMPREPLY < <(compgen -W 'family= era= type= ik= offset= size= partial prefetch mlock nosandbox' \
             -- "$current")
         return
         ;;

@@ -1,5 +1,5 @@
 /* Kernels of the types with one scale per block, of the ternary types and of 4-bit floats. */
-#include "dequant/blocks.h"
+#include "dequant/fork_blocks.h"
 #include "dequant/kernels/simd.h"
 
 /* 64 numbers of two bits, minus one, in the order of the elements. */
@@ -33,6 +33,25 @@ static inline void q1_0_kernel(const struct dequant_q1_0 *block, float *out)
 static inline void q2_0_kernel(const struct dequant_q2_0 *block, float *out)
 {
     put_64_of_2_bits(out, simd_load(block->qs), simd_f16(block->d));
+}
+
+static inline void q1_0_g32_kernel(const struct dequant_q1_0_g32 *block, float *out)
+{
+    const float d = simd_f16(block->d);
+
+    for (size_t i = 0; i < DEQUANT_BLOCK / 16; i++) {
+        const simd_bytes mask = simd_mask(simd_u16(block->qs + 2 * i));
+
+        simd_put(out + 16 * i, simd_sub(simd_all(-1), simd_add(mask, mask)), d); /* 1 or -1 */
+    }
+}
+
+static inline void pq2_0_kernel(const struct dequant_pq2_0 *block, float *out)
+{
+    const float d = simd_f16(block->d);
+
+    put_64_of_2_bits(out, simd_load(block->qs), d);
+    put_64_of_2_bits(out + 64, simd_load(block->qs + 16), d);
 }
 
 static inline void q4_0_kernel(const struct dequant_q4_0 *block, float *out)
@@ -136,6 +155,23 @@ static inline void tq1_0_kernel(const struct dequant_tq1_0 *block, float *out)
     simd_put(out + 240, first_digit(all), d);
 }
 
+static inline void ptq1_0_kernel(const struct dequant_ptq1_0 *block, float *out)
+{
+    const float d = simd_f16(block->d);
+    const uint32_t narrow_0 = simd_u32(block->narrow), narrow_1 = simd_u32(block->narrow + 4);
+    const uint32_t tail = simd_u16(block->tail) * 0x10001u;
+    const simd_bytes f0 = simd_four(narrow_0, narrow_1, narrow_0, narrow_1);
+    const simd_bytes f1 = next_digits(f0), f2 = next_digits(f1), f3 = next_digits(f2);
+    const simd_bytes g0 = simd_four(tail, tail, tail, tail);
+    const simd_bytes g1 = next_digits(g0), g2 = next_digits(g1), g3 = next_digits(g2);
+    const simd_bytes last = simd_zip_low_4(simd_zip_low_2(g0, g1), simd_zip_low_2(g2, g3));
+
+    put_digits(out, 16, simd_load(block->wide), d);
+    simd_put(out + 80, first_digit(simd_zip_low_8(f0, f1)), d);
+    simd_put(out + 96, first_digit(simd_zip_low_8(f2, f3)), d);
+    simd_put(out + 112, first_digit(simd_zip_low_8(next_digits(f3), last)), d);
+}
+
 static inline void tq2_0_kernel(const struct dequant_tq2_0 *block, float *out)
 {
     const float d = simd_f16(block->d);
@@ -179,6 +215,9 @@ static inline void nvfp4_kernel(const struct dequant_nvfp4 *block, float *out)
 
 SIMD_DEFINE(q1_0, DEQUANT_Q1_0_BLOCK, simd_is_finite(block->d))
 SIMD_DEFINE(q2_0, DEQUANT_Q2_0_BLOCK, true)
+SIMD_DEFINE(q1_0_g32, DEQUANT_BLOCK, simd_is_finite(block->d))
+SIMD_DEFINE(pq2_0, DEQUANT_PRISM_BLOCK, true)
+SIMD_DEFINE(ptq1_0, DEQUANT_PRISM_BLOCK, true)
 SIMD_DEFINE(q4_0, DEQUANT_BLOCK, true)
 SIMD_DEFINE(q4_1, DEQUANT_BLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
 SIMD_DEFINE(q5_0, DEQUANT_BLOCK, true)

@@ -45,17 +45,30 @@ static inline int scale_of(const struct dequant_ik_scales *scales, size_t s)
     return (nibble(scales->low, s) | ((scales->high[s / 4] >> (2 * (s % 4))) & 3) << 4) - 32;
 }
 
-static inline void iq2_k_block(const struct dequant_iq2_k *restrict block, float *restrict out)
+/* A scale is the nibble times `factor`, less `bias`. */
+static inline void put_iq2_k(const struct dequant_iq2_k *restrict block, int factor, int bias,
+                             float *restrict out)
 {
     const float d = dequant_f16_to_f32(block->d);
 
     for (size_t s = 0; s < N_16; s++) {
-        const float scale = d * (float)(nibble(block->scales, s) - 8);
+        const float scale = d * (float)(factor * nibble(block->scales, s) - bias);
         const int8_t *values = dequant_iq2_k_values[(block->flags >> s) & 1];
 
         for (size_t e = 16 * s; e < 16 * s + 16; e++)
             out[e] = scale * (float)values[two_bits(block->qs, e)];
     }
+}
+
+static inline void iq2_k_block(const struct dequant_iq2_k *restrict block, float *restrict out)
+{
+    put_iq2_k(block, 1, 8, out);
+}
+
+/* Until 2024-10-13. */
+static inline void old_iq2_k_block(const struct dequant_iq2_k *restrict block, float *restrict out)
+{
+    put_iq2_k(block, 2, 15, out);
 }
 
 static inline void iq3_k_block(const struct dequant_iq3_k *restrict block, float *restrict out)
@@ -209,6 +222,7 @@ static inline void iq2_kl_block(const struct dequant_iq2_kl *restrict block, str
 }
 
 DEQUANT_DEFINE_DECODER(iq2_k, DEQUANT_SUPERBLOCK)
+DEQUANT_DEFINE_DECODER_OF(old_iq2_k, iq2_k, DEQUANT_SUPERBLOCK)
 DEQUANT_DEFINE_DECODER(iq3_k, DEQUANT_SUPERBLOCK)
 DEQUANT_DEFINE_DECODER(iq4_k, DEQUANT_SUPERBLOCK)
 DEQUANT_DEFINE_DECODER(iq5_k, DEQUANT_SUPERBLOCK)

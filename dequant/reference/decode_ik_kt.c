@@ -3,6 +3,7 @@
 #include "dequant/iq_grids.h"
 #include "dequant/slots.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define N_8  (DEQUANT_SUPERBLOCK / 8)
@@ -68,18 +69,82 @@ static inline void iq3_kt_block(const struct dequant_iq3_kt *restrict block, str
     }
 }
 
+/* Seed i, with bit 15 of all. */
+static inline uint32_t iq4_kt_seed(const struct dequant_iq4_kt *block, size_t i)
+{
+    const uint32_t word = block->words[i / 8];
+    const uint32_t high = block->seeds_high[i % 32] >> (4 * (i / 32));
+
+    return block->seeds_low[i] | (high & 15) << 8 | ((word >> (8 + 3 * (i % 8))) & 7) << 12 |
+           (word & 1) << 15;
+}
+
 static inline void iq4_kt_block(const struct dequant_iq4_kt *restrict block, struct dequant_row row,
                                 float *restrict out)
 {
     const float d = dequant_f32_row_scale(row);
 
-    for (size_t i = 0; i < DEQUANT_SUPERBLOCK / 4; i++) {
-        const uint32_t word = block->words[i / 8];
-        const uint32_t high = block->seeds_high[i % 32] >> (4 * (i / 32));
-        const uint32_t seed = block->seeds_low[i] | (high & 15) << 8 |
-                              ((word >> (8 + 3 * (i % 8))) & 7) << 12 | (word & 1) << 15;
+    for (size_t i = 0; i < DEQUANT_SUPERBLOCK / 4; i++)
+        put_run(iq4_kt_seed(block, i), 4, d * (float)((int)((block->words[i / 8] >> 1) & 127) - 64),
+                out + 4 * i);
+}
 
-        put_run(seed, 4, d * (float)((int)((word >> 1) & 127) - 64), out + 4 * i);
+/* ---- Until 2025-06-18, with the same blocks ---- */
+
+/* Advance the state of the old generator and return the next value. */
+static inline float next_old_value(uint32_t *state)
+{
+    uint32_t halves;
+
+    *state = *state * DEQUANT_OLD_TRELLIS_FACTOR + DEQUANT_OLD_TRELLIS_ADDEND;
+    halves = (*state & DEQUANT_OLD_TRELLIS_BITS) ^ DEQUANT_OLD_TRELLIS_FLIPS;
+    return dequant_f16_to_f32((uint16_t)halves) + dequant_f16_to_f32((uint16_t)(halves >> 16));
+}
+
+static inline void old_iq2_kt_block(const struct dequant_iq2_kt *restrict block,
+                                    struct dequant_row row, float *restrict out)
+{
+    const float d = dequant_f32_row_scale(row) * DEQUANT_OLD_TRELLIS_SCALE;
+
+    for (size_t i = 0; i < N_8; i++) {
+        const float scale = d * (float)dequant_iq4_values[nibble(block->scales, i / 4)];
+        uint32_t state = block->seeds[i] + DEQUANT_TRELLIS_OFFSET;
+
+        for (size_t j = 0; j < 8; j++)
+            out[8 * i + j] = scale * next_old_value(&state);
+    }
+}
+
+static inline void old_iq3_kt_block(const struct dequant_iq3_kt *restrict block,
+                                    struct dequant_row row, float *restrict out)
+{
+    const float d = dequant_f32_row_scale(row) * DEQUANT_OLD_TRELLIS_SCALE;
+
+    for (size_t i = 0; i < N_8; i++) {
+        const float scale = d * (float)nibble(block->scales, i / 4);
+        uint32_t state = block->seeds[i] + DEQUANT_TRELLIS_OFFSET;
+
+        for (size_t j = 0; j < 8; j++) {
+            const bool is_minus = (block->signs[i % 4 * 8 + j] >> (i / 4)) & 1;
+
+            out[8 * i + j] = (is_minus ? -scale : scale) * fabsf(next_old_value(&state));
+        }
+    }
+}
+
+/* The second float of the row header is added to all elements. */
+static inline void old_iq4_kt_block(const struct dequant_iq4_kt *restrict block,
+                                    struct dequant_row row, float *restrict out)
+{
+    const float d = dequant_f32_row_scale(row) * DEQUANT_OLD_TRELLIS_SCALE;
+    const float mean = dequant_f32_row_scale((struct dequant_row){row.headers, 1});
+
+    for (size_t i = 0; i < DEQUANT_SUPERBLOCK / 4; i++) {
+        const float scale = d * (float)((int)((block->words[i / 8] >> 1) & 127) - 64);
+        uint32_t state = iq4_kt_seed(block, i) + DEQUANT_TRELLIS_OFFSET;
+
+        for (size_t j = 0; j < 4; j++)
+            out[4 * i + j] = scale * next_old_value(&state) + mean;
     }
 }
 
@@ -87,3 +152,11 @@ DEQUANT_DEFINE_ROW_DECODER(iq1_kt, DEQUANT_SUPERBLOCK)
 DEQUANT_DEFINE_ROW_DECODER(iq2_kt, DEQUANT_SUPERBLOCK)
 DEQUANT_DEFINE_ROW_DECODER(iq3_kt, DEQUANT_SUPERBLOCK)
 DEQUANT_DEFINE_ROW_DECODER(iq4_kt, DEQUANT_SUPERBLOCK)
+
+/* Names of structs for types that share one. */
+#define dequant_old_iq2_kt dequant_iq2_kt
+#define dequant_old_iq3_kt dequant_iq3_kt
+#define dequant_old_iq4_kt dequant_iq4_kt
+DEQUANT_DEFINE_ROW_DECODER(old_iq2_kt, DEQUANT_SUPERBLOCK)
+DEQUANT_DEFINE_ROW_DECODER(old_iq3_kt, DEQUANT_SUPERBLOCK)
+DEQUANT_DEFINE_ROW_DECODER(old_iq4_kt, DEQUANT_SUPERBLOCK)

@@ -1,5 +1,6 @@
 /* Finds blocks whose scales lie at the limits of their number format. Layouts: dequant/blocks.h. */
 #include "dequant/blocks.h"
+#include "dequant/fork_blocks.h"
 #include "dequant/ik_k_blocks.h"
 #include "dequant/iq_blocks.h"
 #include "dequant/slots.h"
@@ -32,6 +33,9 @@ static bool is_f16_at_limit(uint16_t bits)
 
 DEFINE_D(q1_0)
 DEFINE_D(q2_0)
+DEFINE_D(q1_0_g32)
+DEFINE_D(pq2_0)
+DEFINE_D(ptq1_0)
 DEFINE_D(q4_0)
 DEFINE_D_M(q4_1)
 DEFINE_D(q5_0)

@@ -3,6 +3,7 @@
 #include "fs/command/edit_file.h"
 #include "fs/command/terminal.h"
 #include "gguf/legacy/families.h"
+#include "gguf/type_readings.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -162,6 +163,25 @@ int fs_take_family(struct fs_options *options, const struct fs_option_use *use)
         snprintf(names + length, sizeof names - length, " %s", family->name);
     }
     fs_print_error("option %s=%s: no such family; available:%s", use->shown, use->value, names);
+    return -EINVAL;
+}
+
+int fs_take_type(struct fs_options *options, const struct fs_option_use *use)
+{
+    struct gguf_report report = {0};
+
+    if (gguf_add_type_choice(&options->open, use->value, &report) == 0)
+        return 0;
+    fs_print_error("option %s=%s: %s", use->shown, use->value, report.first_error.message);
+    return -EINVAL;
+}
+
+int fs_take_ik(struct fs_options *options, const struct fs_option_use *use)
+{
+    options->open.old_ik = strcmp(use->value, "old") == 0;
+    if (options->open.old_ik)
+        return 0;
+    fs_print_error("option %s=%s: available: old", use->shown, use->value);
     return -EINVAL;
 }
 

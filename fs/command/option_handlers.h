@@ -25,6 +25,8 @@ fs_option_handler fs_take_svg;
 fs_option_handler fs_take_size;
 fs_option_handler fs_take_family;
 fs_option_handler fs_take_era;
+fs_option_handler fs_take_type;
+fs_option_handler fs_take_ik;
 fs_option_handler fs_take_umask;
 fs_option_handler fs_take_debug;
 fs_option_handler fs_take_auto_unmount;

@@ -222,8 +222,7 @@ const char *fs_model_gguf_obstacle(const struct gguf_model *model)
         if (!tensor->type && model->files[tensor->file_index].is_growing)
             return "it is not complete, and has tensors of unknown type";
         /* The type has a decoder, but the file's block layout is unknown. */
-        if (tensor->type && !dequant_is_decodable(tensor->type) &&
-            dequant_is_decodable(dequant_type_by_id(tensor->type->id)))
+        if (tensor->type && !dequant_is_decodable(tensor->type) && tensor->type->era != DEQUANT_ERA)
             return "its file does not say how its blocks are laid out; -o era=0, 1 or 2 does";
     }
     return NULL;

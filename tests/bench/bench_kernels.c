@@ -216,7 +216,7 @@ static void measure_sets(const struct dequant_type *type, bool is_encoder)
 
 static void measure(const struct expectation *e)
 {
-    const struct dequant_type *type = dequant_type_of_era(e->id, e->era);
+    const struct dequant_type *type = type_of(e);
 
     if (!dequant_is_decodable(type))
         return;

@@ -116,7 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct dequant_type *type;
     uint8_t *memory[4], *headers, *blocks, *swapped, *back;
-    size_t n_types = dequant_type_count() + dequant_old_type_count(), shift, n_blocks, n_bytes;
+    size_t n_types = dequant_row_count(), shift, n_blocks, n_bytes;
     size_t headers_bytes;
 
     if (size == 0)

@@ -398,7 +398,7 @@ static void write_old_models(void)
 
 static void write_blocks(void)
 {
-    for (size_t i = 0; i < dequant_type_count() + dequant_old_type_count(); i++) {
+    for (size_t i = 0; i < dequant_row_count(); i++) {
         const struct dequant_type *type = dequant_type_at(i);
         const size_t headers_bytes = dequant_headers_bytes(type);
         const size_t n_bytes = 1 + headers_bytes + 2 * dequant_stride_bytes(type);

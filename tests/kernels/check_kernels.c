@@ -187,7 +187,7 @@ static void check_reference(void)
 {
     for (size_t i = 0; i < n_expectations; i++) {
         const struct expectation *e = &expectations[i];
-        const struct dequant_type *type = dequant_type_of_era(e->id, e->era);
+        const struct dequant_type *type = type_of(e);
 
         uint64_t hash = fnv1a(NULL, 0);
 
@@ -265,7 +265,7 @@ static bool check_dot_reference(void)
 /* Check every function in the set's slots. */
 static void check_set(size_t set, const char *name)
 {
-    for (size_t i = 0; i < dequant_type_count() + dequant_old_type_count(); i++) {
+    for (size_t i = 0; i < dequant_row_count(); i++) {
         const struct dequant_type *type = dequant_type_at(i);
         char what[100];
 

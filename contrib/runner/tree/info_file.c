@@ -20,6 +20,7 @@ struct info {
     bool has_type, has_shape;
     bool is_big_endian;
     double type, era; /* era: DEQUANT_ERA if the info has none, NaN if it is not known */
+    char type_name[32];
     double ne[RUN_MAX_DIMS];
     size_t n_dims;           /* RUN_MAX_DIMS + 1: more than that */
     double offset;           /* NaN if there is none */
@@ -50,6 +51,7 @@ static int read_member(struct run_json *json, const char *key, struct info *info
                        struct run_failure *failure)
 {
     const bool is_type = strcmp(key, "ggml_type") == 0 && !info->has_type;
+    const bool is_type_name = strcmp(key, "type") == 0;
     const bool is_era = strcmp(key, "era") == 0;
     const bool is_byte_order = strcmp(key, "byte_order") == 0;
     const bool is_shape = strcmp(key, "ne") == 0 && !info->has_shape;
@@ -66,6 +68,8 @@ static int read_member(struct run_json *json, const char *key, struct info *info
         info->has_type = true;
         info->type = value.number;
     }
+    if (is_type_name && value.kind == RUN_JSON_STRING && value.length < sizeof info->type_name)
+        memcpy(info->type_name, value.text, value.length + 1);
     if (is_offset && value.kind == RUN_JSON_NUMBER)
         info->offset = value.number;
     if (is_file && value.kind == RUN_JSON_STRING && value.length < sizeof info->place->file)
@@ -115,9 +119,13 @@ static int take_type(const struct info *info, struct run_tensor *tensor,
                         "tensors/%s/info: the file does not say which layout (era) its quantized "
                         "blocks have; mount the model with -o era=N, N from 0 to 2",
                         tensor->name);
-    tensor->type = is_whole(info->era, 0, UINT32_MAX)
-                       ? dequant_type_of_era((uint32_t)info->type, (uint32_t)info->era)
-                       : NULL;
+    /* Several programs gave types of their own the same id. */
+    if (info->era == DEQUANT_ERA && info->type_name[0] != '\0')
+        tensor->type = dequant_reading_by_name((uint32_t)info->type, info->type_name);
+    else
+        tensor->type = is_whole(info->era, 0, UINT32_MAX)
+                           ? dequant_type_of_era((uint32_t)info->type, (uint32_t)info->era)
+                           : NULL;
     if (!tensor->type || !dequant_is_decodable(tensor->type))
         return run_fail(failure, -ENOTSUP, "tensors/%s/info: type %.0f cannot be decoded",
                         tensor->name, info->type);

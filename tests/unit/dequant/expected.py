@@ -12,6 +12,7 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 
+import expected_forks
 import expected_ik_plain as plain
 from expected_rows import ROWS
 
@@ -188,6 +189,10 @@ TYPES = [
     Type(number, name, elements, block, decode, scales=scales, rows=rows,
          header=header or "<f4", header_numbers=int(header is not None), has_byte_order=False)
     for number, name, elements, rows, block, decode, scales, header in ROWS
+] + [
+    Type(number, name, elements, block, decode, scales=scales, rows=rows, has_byte_order=False,
+         **header)
+    for number, name, elements, rows, block, decode, scales, header in expected_forks.ROWS
 ]
 
 

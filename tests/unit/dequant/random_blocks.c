@@ -57,6 +57,8 @@ const struct expectation expectations[] = {
     {139, 2, "IQ4_K", 256, 144, F16_SCALE, 0, 0x5e6c8500460871f8, 0x7244eb0efcd60677},
     {140, 2, "IQ5_K", 256, 176, F16_SCALE, 0, 0xde5b06c8273e7207, 0xaa63a11b28e0f203},
     {141, 2, "IQ6_K", 256, 212, F16_SCALE, 0, 0x5cd2c13ea17331bc, 0x0c002ee92bb2b828},
+    {142, 2, "PQ2_0", 128, 34, F16_SCALE, 0, 0xa381810e5f703a77, 0x8f9d3219cf8ca23e},
+    {143, 2, "PTQ1_0", 128, 28, F16_SCALE, 26, 0x51366fcfbfba0436, 0x49587abf5bbc35cd},
     {144, 2, "IQ4_KS", 256, 136, NO_SCALE, 0, 0x418d5ff6a129805e, 0xf3a385492c79cd7a},
     {145, 2, "IQ2_KS", 256, 70, NO_SCALE, 0, 0x9c9631abe3a69daa, 0xe66d9f0f9f995aef},
     {146, 2, "IQ4_KSS", 256, 128, NO_SCALE, 0, 0x9d399e9b96bfe5d3, 0x90b51842219818c6},
@@ -109,6 +111,32 @@ const struct expectation expectations[] = {
     {2, 1, "Q4_0", 32, 20, F32_SCALE, 0, 0x549594cd66e0fa3c, 0xf654bd9ab758deb1},
     {3, 1, "Q4_1", 32, 24, TWO_F32_SCALES, 0, 0x9a17dc77c29857ce, 0xfaa66de836b1b530},
     {8, 1, "Q8_0", 32, 36, F32_SCALE, 0, 0x8087b973b5edc8f6, 0xcc4cea3edd54ee0d},
+
+    {34, 2, "IQ1_BN_OLD", 64, 13, NO_SCALE, 0, 0x34bc972b442627f8, 0xee988717c27afb52},
+    {35, 2, "IQ2_BN_OLD", 64, 16, NO_SCALE, 0, 0xeb58948832fe0ba5, 0x231742beebd2656b},
+    {36, 2, "IQ4_NL_4_4", 32, 18, F16_SCALE, 0, 0xda2ffdd5281d479b, 0xf1e5c93606033482},
+    {37, 2, "IQ2_K_OLD", 256, 76, F16_SCALE, 0, 0x50f09b3401471dc6, 0x0871191b954eccb2},
+    {38, 2, "TL1", 4, 1, NO_SCALE, 0, 0, 0},
+    {38, 2, "IQ3_K", 256, 110, F16_SCALE, 0, 0x877ce7f6908c5dca, 0x162cd29c56c9646f},
+    {39, 2, "TL2", 1, 1, NO_SCALE, 0, 0, 0},
+    {39, 2, "IQ4_K", 256, 144, F16_SCALE, 0, 0xfea8627016ffa4a4, 0x518dbe90066880bd},
+    {40, 2, "Q1_0_G32", 32, 6, F16_SCALE, 0, 0x2c90a2e0fbdfe1e5, 0xf6e301b55451f6fe},
+    {40, 2, "IQ5_K", 256, 176, F16_SCALE, 0, 0x9b4c484130c81b27, 0xf0564821ce2e788c},
+    {41, 2, "TQ3_0", 32, 14, F16_SCALE, 12, 0x941eb461c3af440d, 0x7b2456408a5e24db},
+    {41, 2, "IQ6_K", 256, 212, F16_SCALE, 0, 0xb095167039693218, 0x4dc170b80b1d9701},
+    {42, 2, "PQ2_0", 128, 34, F16_SCALE, 0, 0x8b4696df5147d554, 0xe30c900d3e395104},
+    {42, 2, "IQ2_TN", 256, 66, F16_SCALE, 0, 0x9296f5199c92b1d4, 0xd6b8a16364ba5230},
+    {134, 2, "IQ1_BN_OLD", 64, 13, NO_SCALE, 0, 0x120b6eefb4b954c8, 0x77ef516d9bd26c47},
+    {135, 2, "IQ2_BN_OLD", 64, 16, NO_SCALE, 0, 0x3c7433283f02dd65, 0x2b60bc28b8828d43},
+    {137, 2, "IQ2_K_OLD", 256, 76, F16_SCALE, 0, 0xb327d0fce37a0474, 0x6e7d4b4fe8a96113},
+    {142, 2, "IQ2_TN", 256, 64, NO_SCALE, 0, 0x5e6f4223907d6385, 0x863f13d4d06033ba},
+    {143, 2, "IQ1_TN", 64, 13, NO_SCALE, 0, 0x352a41977c6033e5, 0x23e1a88d5de8293a},
+    {153, 2, "IQ2_KT_OLD", 256, 68, NO_SCALE, 0, 0x7529717fe200363b, 0x2359709571c229e5},
+    {154, 2, "IQ3_KT_OLD", 256, 100, NO_SCALE, 0, 0x0af0f069957e0269, 0x1a83ea87eb37b9ab},
+    {155, 2, "IQ4_KT_OLD", 256, 128, NO_SCALE, 0, 0xabc6694375e9ba19, 0x0bdd7ffa07936928},
+    {202, 2, "Q4_0_R4", 32, 18, F16_SCALE, 0, 0x77486e4cc3ec711f, 0x5b99caa8969b1b81},
+    {208, 2, "Q8_0_R4", 32, 34, F16_SCALE, 0, 0xc721098195dd6ead, 0x307624ad9d570e5d},
+    {223, 2, "IQ4_XS_R4", 256, 136, F16_SCALE, 0, 0xde848b38a0f97f26, 0x3ca242f3c19dc156},
 };
 
 const size_t n_expectations = sizeof expectations / sizeof *expectations;
@@ -149,9 +177,10 @@ size_t blocks_for(const struct expectation *e)
     return ELEMENTS / e->block_elements + 1;
 }
 
-static const struct dequant_type *type_of(const struct expectation *e)
+const struct dequant_type *type_of(const struct expectation *e)
 {
-    return dequant_type_of_era(e->id, e->era);
+    return e->era == DEQUANT_ERA ? dequant_reading_by_name(e->id, e->name)
+                                 : dequant_type_of_era(e->id, e->era);
 }
 
 void set_scales(const struct expectation *e, uint8_t *block, const uint16_t halves[2])
@@ -249,7 +278,8 @@ void make_data(const struct expectation *e, uint8_t *to, size_t row_elements, si
 const struct expectation *expectation_of(const struct dequant_type *type)
 {
     for (size_t i = 0; i < n_expectations; i++) {
-        if (expectations[i].id == type->id && expectations[i].era == type->era)
+        if (expectations[i].id == type->id && expectations[i].era == type->era &&
+            strcmp(expectations[i].name, type->name) == 0)
             return &expectations[i];
     }
     fprintf(stderr, "no expectation for %s (id %u, era %u) in %s\n", type->name, type->id,

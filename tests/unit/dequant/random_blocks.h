@@ -32,6 +32,7 @@ enum scale { NO_SCALE, F16_SCALE, TWO_F16_SCALES, F32_SCALE, TWO_F32_SCALES, SPL
  *   where the fixtures have any.
  * - Types of ik_llama.cpp: NumPy, from the pictures in dequant/ik_blocks.h. Tensors that it made
  *   confirm them where the fixtures have any.
+ * - Types that share an id with others: NumPy, from the sources of their programs.
  *
  * expected.py computes the hashes of a new type. Removed types have no decoder and so no hash.
  */
@@ -55,6 +56,9 @@ extern const size_t n_expectations;
  * none.
  */
 const struct expectation *expectation_of(const struct dequant_type *type);
+
+/* Return the row of the type table. */
+const struct dequant_type *type_of(const struct expectation *e);
 
 /* SplitMix64. */
 uint64_t next_random(uint64_t *state);

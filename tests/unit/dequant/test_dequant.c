@@ -17,6 +17,8 @@ static float out[ELEMENTS + 256 + 2 * GUARD_ELEMENTS];
 static float other_out[ELEMENTS + 256];
 static uint8_t headers[DEQUANT_MAX_HEADER_BYTES];
 
+enum { MAX_BLOCK = 256 };
+
 /* Decode blocks of row `index` of the group with the reference. */
 static void decode(const struct dequant_type *type, uint32_t index, const uint8_t *from, float *to,
                    size_t n_blocks)
@@ -41,7 +43,8 @@ static void for_each_decoder(void (*test)(const struct dequant_type *, const str
 
 Test(dequant, table_is_complete_and_ordered)
 {
-    const size_t n_types = dequant_type_count() + dequant_old_type_count();
+    const size_t n_of_eras = dequant_type_count() + dequant_old_type_count();
+    const size_t n_types = dequant_row_count();
 
     for (size_t i = 0; i < n_types; i++) {
         const struct dequant_type *type = dequant_type_at(i);
@@ -49,7 +52,9 @@ Test(dequant, table_is_complete_and_ordered)
 
         cr_expect_eq(e, &expectations[i], "%s: wrong position in random_blocks.c", type->name);
         if (i > 0 && type->era == dequant_type_at(i - 1)->era)
-            cr_expect_gt(type->id, dequant_type_at(i - 1)->id, "%s", type->name);
+            cr_expect(type->id > dequant_type_at(i - 1)->id ||
+                          (i >= n_of_eras && type->id == dequant_type_at(i - 1)->id),
+                      "%s", type->name);
         cr_expect_str_eq(type->name, e->name);
         cr_expect_eq(type->block_elements, e->block_elements, "%s", type->name);
         cr_expect_eq(type->block_bytes, e->block_bytes, "%s", type->name);
@@ -82,9 +87,53 @@ Test(dequant, lookup_by_id)
         cr_assert_null(dequant_type_by_id(unknown[i]));
 }
 
+/* The readings of an id are the rows with it, and differ in their names. */
+Test(dequant, readings)
+{
+    size_t found = 0;
+
+    for (uint32_t id = 0; id < 1000; id++) {
+        const struct dequant_type *type;
+
+        cr_expect_eq(dequant_reading_at(id, 0), dequant_type_by_id(id));
+        for (size_t i = 0; (type = dequant_reading_at(id, i)); i++) {
+            cr_expect_eq(type->id, id);
+            cr_expect_eq(dequant_reading_by_name(id, type->name), type, "%s", type->name);
+            cr_expect_not_null(type->program, "%s", type->name);
+            found++;
+        }
+    }
+    cr_expect_eq(found, dequant_type_count() + dequant_other_type_count());
+    cr_expect_null(dequant_reading_by_name(42, "Q4_0"));
+    cr_expect_null(dequant_reading_by_name(1000, "Q4_0"));
+}
+
+/* What a type is converted to has the same values; zeros may differ in sign. */
+Test(dequant, values_of_plain_types)
+{
+    static float values[MAX_BLOCK], plain_values[MAX_BLOCK];
+    static uint8_t converted[MAX_BLOCK * 4];
+
+    for (size_t i = 0; i < n_expectations; i++) {
+        const struct dequant_type *type = dequant_type_at(i), *plain = dequant_modern(type);
+
+        if (!type->plain)
+            continue;
+        make_blocks(expectation_of(type), blocks);
+        for (uint32_t row = 0; row < type->interleave_rows; row++) {
+            decode(type, row, blocks, values, 1);
+            dequant_modernize_blocks(type, row, blocks, converted, 1);
+            decode(plain, 0, converted, plain_values, type->plain->n_blocks);
+            for (size_t k = 0; k < type->block_elements; k++)
+                cr_assert(values[k] == plain_values[k], "%s: row %u, element %zu", type->name, row,
+                          k);
+        }
+    }
+}
+
 Test(dequant, lookup_by_era)
 {
-    for (size_t i = 0; i < n_expectations; i++) {
+    for (size_t i = 0; i < dequant_type_count() + dequant_old_type_count(); i++) {
         const struct dequant_type *type = dequant_type_at(i);
 
         cr_expect_eq(dequant_type_of_era(type->id, type->era), type);

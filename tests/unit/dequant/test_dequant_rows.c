@@ -11,6 +11,22 @@
 /* Size of the tensors below: blocks per row, and groups of rows. */
 enum { ROW_BLOCKS = 3, GROUPS = 3 };
 
+/* The sizes of BitNet's ggml_nbytes(). */
+Test(dequant_rows, sizes_of_tl2)
+{
+    const struct dequant_type *tl2 = dequant_reading_by_name(39, "TL2");
+    uint64_t n_bytes = 42;
+
+    cr_assert_eq(dequant_rows_bytes(tl2, 255, 1, &n_bytes), -EINVAL);
+    cr_assert_eq(dequant_rows_bytes(tl2, 1ull << 32, 1ull << 32, &n_bytes), -EOVERFLOW);
+    cr_assert_eq(dequant_rows_bytes(tl2, 256, 1ull << 56, &n_bytes), -EOVERFLOW);
+    cr_assert_eq(n_bytes, 42u);
+    cr_assert_eq(dequant_rows_bytes(tl2, 3200, 8640, &n_bytes), 0);
+    cr_expect_eq(n_bytes, 5299200u + 552960 + 32);
+    cr_assert_eq(dequant_rows_bytes(tl2, 256, 1, &n_bytes), 0);
+    cr_expect_eq(n_bytes, 96u);
+}
+
 static void expect_bytes(const char *name, uint64_t row_elements, uint64_t n_rows,
                          uint64_t expected)
 {

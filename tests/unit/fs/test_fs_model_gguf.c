@@ -377,7 +377,7 @@ Test(fs_model_gguf, interleaved_rows_are_put_back)
         fs_tree_free(tree);
         gguf_close(model);
     }
-    cr_expect_eq(n_types, 22u);
+    cr_expect_eq(n_types, 24u);
 }
 
 Test(fs_model_gguf, the_file_type_follows_interleaved_rows)

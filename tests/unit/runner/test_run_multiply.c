@@ -182,7 +182,7 @@ Test(run_multiply, weights_of_every_type)
         if (!kernels->is_supported())
             continue;
         cr_assert_eq(dequant_choose_kernels(kernels->name), 0);
-        for (size_t i = 0; i < dequant_type_count() + dequant_old_type_count(); i++) {
+        for (size_t i = 0; i < dequant_row_count(); i++) {
             if (!dequant_is_decodable(dequant_type_at(i)))
                 continue;
             check_type(dequant_type_at(i));
