@@ -98,9 +98,9 @@ const struct fs_option fs_option_table[] = {
     OPTION("family", "NAME", "read an old ggml file as a model of this family", fs_take_family,
            MODELS),
     OPTION("era", "N", "block layout of an rwkv.cpp 100 file: 0, 1 or 2", fs_take_era, MODELS),
-    OPTION("type", "ID:NAME", "of the types with this id, read tensors as the one of that name",
-           fs_take_type, MODELS),
-    OPTION("ik", "old", "read types that ik_llama.cpp changed as before", fs_take_ik, MODELS),
+    OPTION("type", "ID:NAME", "the type of tensors with this type id, of several", fs_take_type,
+           MODELS),
+    OPTION("ik", "old", "types that ik_llama.cpp changed are the old ones", fs_take_ik, MODELS),
     TO_LIBFUSE("allow_other", NULL, "let all users read the tree"),
     TO_LIBFUSE("allow_root", NULL, "let you and root read the tree"),
     OPTION("auto_unmount", NULL, "unmount when the daemon dies", fs_take_auto_unmount, MOUNTING),
@@ -200,6 +200,10 @@ void fs_print_usage(FILE *stream)
 
 void fs_print_help(FILE *stream)
 {
+    /* Room for all of it: a write that fails does so at the end, where its cause is known. */
+    static char buffer[1 << 14];
+
+    setvbuf(stream, buffer, _IOFBF, sizeof buffer);
     fs_print_usage(stream);
     fputs("\nMounts a GGUF model as a directory tree; unmount it with: fusermount3 -u MOUNTPOINT\n"
           "The forms with a -- word read the same tree without mounting it.\n\noptions:\n",
