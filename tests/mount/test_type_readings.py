@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Type ids that several programs took: a file of each type decodes to that type's values."""
+
+import json
+import os
+import sys
+import unittest
+
+import numpy
+
+import mounting
+from gguf_file import F32, GgufFile
+
+sys.path.insert(0, os.path.join(mounting.ROOT, "tests", "unit", "dequant"))
+import expected  # noqa: E402  pylint: disable=wrong-import-position
+
+setUpModule = mounting.require_fuse
+
+COLUMNS, N_ROWS = 1024, 32
+
+# The types whose sizes another type of the id has, too; -o ik=old reads them.
+HIDDEN = {(137, "IQ2_K_OLD"), (153, "IQ2_KT_OLD"), (154, "IQ3_KT_OLD"), (202, "Q4_0_R4"),
+          (208, "Q8_0_R4"), (223, "IQ4_XS_R4")}
+
+
+def make_tensor(t):
+    """The bytes of a tensor of the type, and its values."""
+    per_row = COLUMNS // t.elements
+    blocks, header = expected.make_blocks(t), expected.make_headers(t)
+    data, values = [], []
+    for group in range(N_ROWS // t.rows):
+        part = blocks[group * per_row % 64:][:per_row]
+        data += [header.tobytes(), part.tobytes()]
+        values += [t.decode(part, header[k], k).reshape(-1) for k in range(t.rows)]
+    return b"".join(data), numpy.concatenate(values)
+
+
+def shared_ids():
+    types = [t for t in expected.TYPES if t.name != "I2_S"]
+    forks = {(row[0], row[1]) for row in expected.expected_forks.ROWS}
+    return [t for t in types if (t.id, t.name) in forks]
+
+
+class TestTypeReadings(mounting.MountTestCase):
+    def mount_type(self, t, data, *options):
+        file = GgufFile().tensor(b"t", [COLUMNS, N_ROWS], t.id, data)
+        file.tensor(b"u", [COLUMNS, N_ROWS], t.id, data).tensor(b"v", [1], F32, bytes(4))
+        path = file.write(self.path(f"{t.id}-{t.name}.gguf"))
+        return self.mount(path, *options, mountpoint=self.new_mountpoint(f"{t.id}{t.name}"))
+
+    def test_values(self):
+        types = shared_ids()
+        self.assertGreater(len(types), 20)
+        for t in types:
+            with self.subTest(id=t.id, name=t.name):
+                data, values = make_tensor(t)
+                options = ["-o", "ik=old"] if (t.id, t.name) in HIDDEN else []
+                folder = self.mount_type(t, data, *options)
+                with open(f"{folder}/tensors/u/info", encoding="utf-8") as file:
+                    info = json.load(file)
+                self.assertEqual([t.name, t.id, len(data)],
+                                 [info["type"], info["ggml_type"], info["n_bytes"]])
+                read = numpy.fromfile(f"{folder}/tensors/u/f32", "<f4")
+                numpy.testing.assert_array_equal(values, read)
+                part = numpy.fromfile(f"{folder}/tensors/u/f32", "<f4", count=77, offset=4 * 5000)
+                numpy.testing.assert_array_equal(values[5000:5077], part)
+
+
+if __name__ == "__main__":
+    unittest.main()
