@@ -122,6 +122,7 @@ class TestMessages(ContainerTestCase):
             self.assertEqual((EX_OK, ""), (result.status, result.err))
             mounting.unmount(self.mountpoint)
 
+    @unittest.skipUnless(mounting.IS_SANDBOXED, "sanitizers need /proc")
     def test_no_proc(self):
         result = self.run_in("umount -l /proc")
         self.assert_refused(result, EX_OSERR, "/proc is not mounted", "mount -t proc proc /proc")
@@ -156,6 +157,7 @@ class TestLife(ContainerTestCase):
         done = subprocess.run([*reader, f"ls {tree}"], capture_output=True)
         self.assertEqual((0, b""), (done.returncode, done.stdout))
 
+    @unittest.skipUnless(mounting.IS_SANDBOXED, "sanitizers need /proc")
     def test_no_rights_at_all(self):
         """What a plain container can run, also as another user, without /dev/fuse and /proc."""
         os.chown(self.folder, SOMEBODY, SOMEBODY)

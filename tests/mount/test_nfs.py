@@ -90,6 +90,11 @@ class Client:
             raise OSError(-result, LIBNFS.nfs_get_error(self.context).decode())
         return result
 
+    def is_connected(self):
+        """Look a path up. The first request after a restart may fail with the old connection."""
+        status = (ctypes.c_uint64 * 32)()  # larger than struct nfs_stat_64
+        return LIBNFS.nfs_stat64(self.context, b"/metadata.json", status) == 0
+
     def open(self, name):
         handle = ctypes.c_void_p()
         self.check(LIBNFS.nfs_open(self.context, b"/" + os.fsencode(name), os.O_RDONLY,
@@ -155,7 +160,12 @@ class TestNfs(test_handles.HandleTestCase):
         self.start_server()
 
     def connect(self):
-        client = Client(self.mountpoint)
+        def try_once():
+            try:
+                return Client(self.mountpoint)
+            except OSError:  # it listens, but does not serve yet
+                return None
+        client = mounting.wait_until(try_once, "no client can connect")
         self.addCleanup(client.close)
         return client
 
@@ -184,8 +194,10 @@ class TestNfs(test_handles.HandleTestCase):
         test_handles.drop_caches()
         assert_same()
         self.remount(self.model)
+        mounting.wait_until(client.is_connected, "the client stays cut off")
         assert_same()
         self.remount(self.build(b"b name").write(self.path("other.gguf")))
+        mounting.wait_until(client.is_connected, "the client stays cut off")
         for name, data in expected.items():
             with self.assertRaisesRegex(OSError, "NFS3ERR_STALE", msg=name):
                 client.inode_and_size(opened[name])
