@@ -209,9 +209,10 @@ static void write_good_models(void)
 
         finish(gguf_writer_open(encoding.version, encoding.big_endian), "empty", encoding.name, 0);
     }
-    for (size_t i = 0; i < dequant_type_count(); i++) {
-        w = begin(encodings[i % 4]);
-        add_blocks(w, dequant_type_at(i), MOST_BLOCKS);
+    for (size_t i = 0; i < dequant_row_count(); i++) {
+        if (dequant_type_at(i)->era != DEQUANT_ERA)
+            continue;
+        add_blocks(w = begin(encodings[i % 4]), dequant_type_at(i), MOST_BLOCKS);
         finish(w, dequant_type_at(i)->name, encodings[i % 4].name, 0);
     }
 

@@ -10,6 +10,7 @@ static const struct hostile_table *const tables[] = {
     &hostile_many_errors_table, &hostile_names_table,         &hostile_clashes_table,
     &hostile_odd_table,         &hostile_shards_table,        &hostile_no_shards_table,
     &hostile_limits_table,      &hostile_within_limits_table, &hostile_zip_table,
+    &hostile_types_table,
 };
 
 const struct hostile_row *hostile_row_at(size_t number, size_t *n_errors)

@@ -17,6 +17,7 @@
  *   11 missing data                          23 cut headers (all: test_gguf_damage.c)
  *   12 rows of incomplete blocks             24 old files: test_gguf_old_damage.c
  *   25 metadata above the limits of size    26 ZIP files with a model
+ *   27 type ids of several programs
  */
 #ifndef GGUFS_TESTS_HOSTILE_H
 #define GGUFS_TESTS_HOSTILE_H
@@ -57,7 +58,7 @@ struct hostile_table {
 extern const struct hostile_table hostile_header_table, hostile_keys_table, hostile_tensors_table,
     hostile_many_errors_table, hostile_names_table, hostile_clashes_table, hostile_odd_table,
     hostile_shards_table, hostile_no_shards_table, hostile_limits_table,
-    hostile_within_limits_table, hostile_zip_table;
+    hostile_within_limits_table, hostile_zip_table, hostile_types_table;
 
 /*
  * Return row `number`, counted through all tables, or NULL past the last. Store the number of
