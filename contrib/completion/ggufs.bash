@@ -10,7 +10,8 @@ _ggufs()
         local before=
         [[ $current == *,* ]] && before=${current%,*},
         mapfile -t COMPREPLY < <(compgen -P "$before" -W 'set= unset= split= hf_shard= dtype= export= partial offset=
-            size= family= era= type= ik= allow_other allow_root auto_unmount nonempty nosandbox prefetch mlock direct_io passthrough
+            size= family= era= type= ik= allow_other allow_root auto_unmount subdir= timeout= notify_fd=
+            nonempty nosandbox prefetch mlock direct_io passthrough
             threads=
             uid= gid= umask= log= fsname= subtype= clone_fd max_read= max_threads= max_idle_threads=' -- "${current##*,}")
         compopt -o nospace

@@ -3,6 +3,7 @@
 #include "fs/command/model_input.h"
 #include "fs/command/finding_output.h"
 #include "fs/command/terminal.h"
+#include "fs/mount/ready_descriptor.h"
 #include "fs/mount/serve.h"
 #include "gguf/support/exit_status.h"
 
@@ -90,6 +91,8 @@ int fs_mount_model(struct fs_options *options)
         return EX_OSERR;
     }
     status = mount_input(options, &inputs[0]);
+    if (status != EX_OK)
+        fs_ready_fail();
     fuse_opt_free_args(&options->mount.fuse);
     fs_close_inputs(options, inputs);
     return status;

@@ -2,11 +2,13 @@
 
 #include "fs/command/edit_file.h"
 #include "fs/command/terminal.h"
+#include "fs/mount/ready_descriptor.h"
 #include "gguf/legacy/families.h"
 #include "gguf/type_readings.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -239,6 +241,28 @@ int fs_take_nothing(struct fs_options *options, const struct fs_option_use *use)
     (void)options;
     (void)use;
     return 0;
+}
+
+int fs_take_subdir(struct fs_options *options, const struct fs_option_use *use)
+{
+    options->mount.subdir = use->value;
+    return 0;
+}
+
+int fs_take_notify_fd(struct fs_options *options, const struct fs_option_use *use)
+{
+    unsigned descriptor = 0;
+    int result = parse_number(use, 10, 0, INT_MAX, &descriptor);
+
+    (void)options;
+    if (result < 0)
+        return result;
+    result = fs_ready_open((int)descriptor);
+    if (result == 0)
+        return 0;
+    fs_print_error("option %s=%s: the descriptor is not open for writing: %s", use->shown,
+                   use->value, strerror(-result));
+    return -EINVAL;
 }
 
 int fs_take_debug(struct fs_options *options, const struct fs_option_use *use)

@@ -28,6 +28,8 @@ fs_option_handler fs_take_era;
 fs_option_handler fs_take_type;
 fs_option_handler fs_take_ik;
 fs_option_handler fs_take_umask;
+fs_option_handler fs_take_subdir;
+fs_option_handler fs_take_notify_fd;
 fs_option_handler fs_take_debug;
 fs_option_handler fs_take_auto_unmount;
 fs_option_handler fs_take_no_sandbox;

@@ -52,6 +52,7 @@
 
 #define ANY_ID      (UINT32_MAX - 1)
 #define MAX_THREADS 100000u
+#define MAX_TIMEOUT 1000000u /* eleven days */
 
 const struct fs_option fs_option_table[] = {
     COMMAND("-h", FS_HELP, "print this help and exit", "--help"),
@@ -104,6 +105,12 @@ const struct fs_option fs_option_table[] = {
     TO_LIBFUSE("allow_other", NULL, "let all users read the tree"),
     TO_LIBFUSE("allow_root", NULL, "let you and root read the tree"),
     OPTION("auto_unmount", NULL, "unmount when the daemon dies", fs_take_auto_unmount, MOUNTING),
+    OPTION("subdir", "PATH", "mount this directory of the tree instead of its root", fs_take_subdir,
+           MOUNTING),
+    NUMBER("timeout", "SECONDS", mount.timeout_seconds, 1, MAX_TIMEOUT,
+           "unmount a tree that nobody has used for so long"),
+    OPTION("notify_fd", "N", "write 's' or 'f' to this descriptor: mounted, or failed",
+           fs_take_notify_fd, MOUNTING),
     FLAG("nonempty", MOUNTING, mount.nonempty, "mount over files that are in MOUNTPOINT"),
     OPTION("nosandbox", NULL, "run without the sandbox", fs_take_no_sandbox, MODELS),
     FLAG("prefetch", MOUNTING, mount.prefetch, "load the model into memory in the background"),

@@ -3,6 +3,7 @@
 #include "fs/mount/descriptors.h"
 #include "fs/mount/log.h"
 #include "fs/mount/notify.h"
+#include "fs/mount/ready_descriptor.h"
 #include "fs/mount/sandbox.h"
 #include "fs/mount/stages.h"
 
@@ -95,6 +96,7 @@ static int run_server(const struct fs_daemon *daemon, struct links *links, pid_t
     close(links->keeper);
     close(links->signals);
     fs_notify_close(); /* the keeper's */
+    fs_ready_close();
     /*
      * In the foreground, killing the process that the user started should end everything. In the
      * background, the tree stays readable without a keeper.
@@ -147,16 +149,18 @@ static int wait_for_answer(const char *mountpoint)
                : -errno;
 }
 
-static void clear_mount(const char *mountpoint)
+/* Unmount. If the tree is in use, this fails unless it is `forced`. */
+static void clear_mount(const char *mountpoint, bool forced)
 {
     pid_t child;
 
-    if (umount2(mountpoint, UMOUNT_NOFOLLOW | MNT_DETACH) == 0 || geteuid() == 0)
+    if (umount2(mountpoint, UMOUNT_NOFOLLOW | (forced ? MNT_DETACH : 0)) == 0 || geteuid() == 0)
         return;
     /* The helper that made the mount may unmount it. */
     child = fork();
     if (child == 0) {
-        execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", mountpoint, (char *)NULL);
+        execlp("fusermount3", "fusermount3", forced ? "-uqz" : "-uq", "--", mountpoint,
+               (char *)NULL);
         _exit(EX_UNAVAILABLE);
     }
     if (child > 0)
@@ -215,7 +219,8 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
 {
     int descriptors[FS_MOUNT_DESCRIPTORS];
     size_t n_descriptors;
-    int status = daemon->mount(daemon->argument, descriptors, &n_descriptors);
+    bool is_mountpoint_made;
+    int status = daemon->mount(daemon->argument, descriptors, &n_descriptors, &is_mountpoint_made);
     bool is_sent;
 
     if (status != EX_OK) {
@@ -225,7 +230,7 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
     /* Set in run_in_background(). In the foreground it belongs to the caller. */
     if (!daemon->foreground)
         prctl(PR_SET_PDEATHSIG, 0);
-    if (daemon->sandbox && !fs_sandbox_enter_keeper(server, fs_log_kind())) {
+    if (daemon->sandbox && !fs_sandbox_enter_keeper(server, fs_log_kind(), is_mountpoint_made)) {
         kill(server, SIGKILL);
         status = EX_OSERR;
     }
@@ -239,8 +244,20 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
     for (size_t i = 0; i < n_descriptors; i++)
         dup3(links->null, descriptors[i], O_CLOEXEC);
     if (!is_sent)
-        clear_mount(daemon->mountpoint);
+        clear_mount(daemon->mountpoint, true);
     return status; /* if the server has died, report that */
+}
+
+/* Unmount if the tree was idle for long enough. Returns the seconds until the next attempt. */
+static int end_if_idle(const struct fs_daemon *daemon)
+{
+    const uint64_t idle_seconds = daemon->idle_seconds(daemon->argument);
+
+    if (idle_seconds < daemon->timeout_seconds)
+        return (int)(daemon->timeout_seconds - idle_seconds);
+    /* The kernel knows of open files and working directories. */
+    clear_mount(daemon->mountpoint, false);
+    return (int)daemon->timeout_seconds;
 }
 
 /*
@@ -250,10 +267,11 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
 static int wait_for_end(const struct fs_daemon *daemon, const struct links *links, pid_t server)
 {
     unsigned seconds_left = 0; /* 0: no end was requested */
+    int idle_wait = daemon->timeout_seconds > 0 ? (int)daemon->timeout_seconds : -1;
     int status;
 
     while (waitpid(server, &status, WNOHANG) != server) {
-        const int number = next_signal(links, seconds_left > 0 ? 1 : -1);
+        const int number = next_signal(links, seconds_left > 0 ? 1 : idle_wait);
 
         if (number > 0 && is_end(daemon, number)) {
             if (seconds_left == 0) {
@@ -266,6 +284,8 @@ static int wait_for_end(const struct fs_daemon *daemon, const struct links *link
         } else if (number == 0 && seconds_left > 0 && --seconds_left == 0) {
             kill(server, SIGKILL);
             seconds_left = PATIENCE_SECONDS;
+        } else if (number == 0 && seconds_left == 0 && idle_wait > 0) {
+            idle_wait = end_if_idle(daemon);
         }
     }
     return status;
@@ -291,12 +311,14 @@ static int keep_server(const struct fs_daemon *daemon, const struct links *links
     if (status == EX_OK) {
         wait_for_answer(daemon->mountpoint);
         fs_stage_mounted();
+        fs_ready_succeed();
     }
     end = wait_for_end(daemon, links, server);
     if (status == EX_OK)
         status = fs_stage_ended(end);
     if (wait_for_answer(daemon->mountpoint) == -ENOTCONN)
-        clear_mount(daemon->mountpoint);
+        clear_mount(daemon->mountpoint, true);
+    daemon->clean_up(daemon->argument);
     return status;
 }
 
@@ -353,7 +375,9 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
         /* Until the tree is ready, interrupting the command should end this process too. */
         if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != caller)
             return EX_OSERR;
-        return keep(daemon, links, signals);
+        end = keep(daemon, links, signals);
+        fs_ready_close(); /* the process that the user started reports a failure */
+        return end;
     }
     close(ready[1]);
     if (keeper < 0) {

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdint.h>
 
 /* Descriptors that the keeper passes to the server: /dev/fuse, and others that must stay open. */
 #define FS_MOUNT_DESCRIPTORS FS_MOST_DESCRIPTORS
@@ -21,7 +22,8 @@ struct fs_daemon {
     const char *mountpoint; /* absolute path */
     bool foreground;
     bool sandbox;
-    bool reloads; /* SIGHUP requests a reload (fs/mount/stages.h), not an end */
+    bool reloads;             /* SIGHUP requests a reload (fs/mount/stages.h), not an end */
+    unsigned timeout_seconds; /* unmount when unused for so long; 0: never */
 
     /* Each returns an exit status, and prints the error to stderr if that is not EX_OK. */
 
@@ -31,9 +33,11 @@ struct fs_daemon {
     int (*load)(void *argument);
     /*
      * Runs in the keeper once the server has loaded. Mounts, and stores in `descriptors` those that
-     * the caller must close; the first is /dev/fuse. *n_descriptors is at least 1.
+     * the caller must close; the first is /dev/fuse. *n_descriptors is at least 1. If the
+     * mount point was made for this mount, clean_up() may remove directories.
      */
-    int (*mount)(void *argument, int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors);
+    int (*mount)(void *argument, int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors,
+                 bool *is_mountpoint_made);
     /*
      * Runs in the server: answers the kernel's INIT. Takes ownership of the descriptor. Signals are
      * blocked when it is called.
@@ -50,6 +54,11 @@ struct fs_daemon {
      * Runs in the process that the user started once the tree can be read; not in the foreground.
      */
     void (*watch)(void *argument);
+
+    /* Runs in the keeper. Returns the seconds since the last use of the tree. */
+    uint64_t (*idle_seconds)(void *argument);
+    /* Runs in the keeper when the mount is gone, or could not be made. */
+    void (*clean_up)(void *argument);
 
     void *argument; /* passed to all of them */
 };

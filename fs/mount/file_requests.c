@@ -112,6 +112,8 @@ static void answer_read(struct fs_slow_request *slow)
         fail(server, slow, (int)done);
     } else {
         fs_request_log(slow, false);
+        atomic_fetch_add_explicit(&server->activity->n_read_bytes, (uint64_t)done,
+                                  memory_order_relaxed);
         fuse_reply_buf(slow->request, data, (size_t)done);
     }
     fs_changes_notice(&server->changes);

@@ -26,17 +26,19 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int fs_close_inherited(const struct gguf_files *files)
+int fs_close_inherited(const struct gguf_files *files, int other)
 {
-    int *ours = calloc(files->count, sizeof *ours);
+    const size_t n = (size_t)files->count + 1;
+    int *ours = calloc(n, sizeof *ours);
     int low = STDERR_FILENO;
 
     if (!ours)
         return -ENOMEM;
     for (uint32_t i = 0; i < files->count; i++)
         ours[i] = files->list[i].file.descriptor;
-    qsort(ours, files->count, sizeof *ours, compare);
-    for (uint32_t i = 0; i < files->count; i++) {
+    ours[files->count] = other;
+    qsort(ours, n, sizeof *ours, compare);
+    for (size_t i = 0; i < n; i++) {
         if (ours[i] <= low) /* nothing to close */
             continue;
         close_between(low, ours[i]);

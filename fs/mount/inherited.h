@@ -5,9 +5,9 @@
 #include "gguf/files.h"
 
 /*
- * Close all descriptors except 0, 1, 2 and those of `files`. Otherwise they would stay open as long
- * as the daemon lives. Returns 0 or -ENOMEM.
+ * Close all descriptors except 0, 1, 2, those of `files`, and `other` unless it is -1. Otherwise
+ * they would stay open as long as the daemon lives. Returns 0 or -ENOMEM.
  */
-int fs_close_inherited(const struct gguf_files *files);
+int fs_close_inherited(const struct gguf_files *files, int other);
 
 #endif

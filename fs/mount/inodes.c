@@ -11,11 +11,11 @@ uint32_t fs_inodes_generation(const struct fs_tree *tree, uint64_t options)
     return (uint32_t)fs_tree_identity(tree, options);
 }
 
-static bool is_below(const struct fs_nodes *nodes, fs_node_index root, fs_node_index node)
+bool fs_inodes_is_below(const struct fs_nodes *nodes, fs_node_index directory, fs_node_index node)
 {
-    while (node != root && node != FS_ROOT)
+    while (node != directory && node != FS_ROOT)
         node = nodes->list[node].parent;
-    return node == root;
+    return node == directory;
 }
 
 int fs_inodes_lookup(const struct fs_nodes *nodes, fs_node_index root, fuse_ino_t inode,
@@ -29,7 +29,7 @@ int fs_inodes_lookup(const struct fs_nodes *nodes, fs_node_index root, fuse_ino_
     node = inode == FUSE_ROOT_ID ? root : (fs_node_index)(inode - FUSE_ROOT_ID);
     if (!is_up && strcmp(name, ".") != 0)
         *index = fs_nodes_find(nodes, node, name);
-    else if (is_below(nodes, root, node))
+    else if (fs_inodes_is_below(nodes, root, node))
         *index = is_up && node != root ? nodes->list[node].parent : node;
     else
         return -ESTALE;

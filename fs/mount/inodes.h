@@ -12,6 +12,7 @@
 
 #include <fuse_lowlevel.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -29,5 +30,8 @@ uint32_t fs_inodes_generation(const struct fs_tree *tree, uint64_t options);
  */
 int fs_inodes_lookup(const struct fs_nodes *nodes, fs_node_index root, fuse_ino_t inode,
                      const char *name, fs_node_index *index);
+
+/* Return true if a node is a directory or below it. */
+bool fs_inodes_is_below(const struct fs_nodes *nodes, fs_node_index directory, fs_node_index node);
 
 #endif

@@ -29,6 +29,9 @@ struct fs_mount_options {
     gid_t gid;
     mode_t umask;
 
+    unsigned timeout_seconds; /* unmount a tree that was idle for so long; 0: never */
+    const char *subdir;       /* the directory of the tree to mount; NULL: its root */
+
     enum fs_log_kind log;
     const char *log_file; /* with FS_LOG_FILE */
     enum fs_log_level log_level;

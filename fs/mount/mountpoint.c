@@ -3,6 +3,7 @@
 #include "fs/mount/complain.h"
 #include "fs/mount/mount_table.h"
 #include "fs/mount/requirements.h"
+#include "gguf/support/file_status.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,6 +20,8 @@
 
 /* Symbolic links followed as the last component of a path. */
 #define MAX_LINKS 8
+
+#define DIRECTORY_FLAGS (O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* Print which FUSE file system is mounted on the directory, if one is. */
 static bool report_mount(const char *path)
@@ -140,12 +143,68 @@ static char *path_of(int descriptor)
     return strdup(path);
 }
 
+/*
+ * Divide a path into the directory, whose path is *folder, for the caller to free, and the name in
+ * it. Slashes at its end do not count. Returns false if out of memory.
+ */
+static bool divide(const char *path, char **folder, char **name)
+{
+    char *copy = strdup(path);
+
+    *folder = strdup(path);
+    *name = copy ? strdup(basename(copy)) : NULL;
+    free(copy);
+    if (*folder && *name) {
+        const char *parent = dirname(*folder);
+
+        memmove(*folder, parent, strlen(parent) + 1);
+        return true;
+    }
+    free(*folder);
+    free(*name);
+    *folder = *name = NULL;
+    return false;
+}
+
+/*
+ * Open the directory in which a missing mount point is made. Returns 0 or a negative errno: -ENOENT
+ * if there is none, or if the mount point is a symbolic link to nothing.
+ */
+static int open_parent(const char *path, struct fs_mountpoint *mountpoint)
+{
+    struct stat status;
+    char *folder, *name, *parent = NULL;
+    int result = 0;
+
+    if (!divide(path, &folder, &name))
+        return -ENOMEM;
+    mountpoint->parent = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (mountpoint->parent < 0)
+        result = -errno;
+    else if (fstatat(mountpoint->parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+        result = -ENOENT;
+    else if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
+        result = -errno;
+    if (result == 0) {
+        parent = path_of(mountpoint->parent);
+        if (!parent ||
+            asprintf(&mountpoint->path, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name) < 0)
+            result = -ENOMEM;
+    }
+    free(parent);
+    free(folder);
+    free(name);
+    return result;
+}
+
 /* Print why the mount point cannot be used. */
 static int refuse(const char *path, int error)
 {
     switch (error) {
     case ENOENT:
-        fs_complain(path, "mkdir -p", "the mount point does not exist; create it first");
+        fs_complain(path, "mkdir -p",
+                    "the mount point does not exist, and neither does the directory that it would "
+                    "be made in; create it first");
         break;
     case ENOTDIR:
         fs_complain(path, NULL,
@@ -184,24 +243,105 @@ static int check_directory(const char *path, const struct fs_mountpoint *mountpo
     return EX_CANTCREAT;
 }
 
+/* Open a directory that exists. Returns an exit status. */
+static int open_existing(const char *path, const struct fs_mount_options *options, int descriptor,
+                         struct fs_mountpoint *mountpoint)
+{
+    mountpoint->descriptor = descriptor;
+    mountpoint->path = path_of(descriptor);
+    return mountpoint->path ? check_directory(path, mountpoint, options->nonempty)
+                            : fs_requirements_refuse_no_path(errno);
+}
+
 int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
                        struct fs_mountpoint *mountpoint)
 {
-    const int descriptor = open_directory(path);
-    int status;
+    int descriptor = open_directory(path);
+    int status = EX_OK;
 
+    *mountpoint = (struct fs_mountpoint){.descriptor = -1, .parent = -1};
+    if (descriptor == -ENOENT)
+        descriptor = open_parent(path, mountpoint);
     if (descriptor < 0)
-        return refuse(path, -descriptor);
-    *mountpoint = (struct fs_mountpoint){.path = path_of(descriptor), .descriptor = descriptor};
-    if (mountpoint->path)
-        status = check_directory(path, mountpoint, options->nonempty);
-    else
-        status = fs_requirements_refuse_no_path(errno);
+        status = refuse(path, -descriptor);
+    else if (!mountpoint->path)
+        status = open_existing(path, options, descriptor, mountpoint);
     if (status == EX_OK)
         status = fs_requirements_check(options->auto_unmount);
     if (status != EX_OK)
         fs_mountpoint_close(mountpoint);
     return status;
+}
+
+static bool is_removed(int descriptor)
+{
+    struct stat status;
+
+    return fstat(descriptor, &status) == 0 && status.st_nlink == 0;
+}
+
+/* Make the directory in its parent, and open it. Returns 0 or a negative errno. */
+static int make(struct fs_mountpoint *mountpoint)
+{
+    const char *name = strrchr(mountpoint->path, '/') + 1;
+    struct gguf_file_status status;
+    int result;
+
+    if (mkdirat(mountpoint->parent, name, 0777) != 0)
+        return -errno;
+    mountpoint->descriptor = openat(mountpoint->parent, name, O_PATH | DIRECTORY_FLAGS);
+    if (mountpoint->descriptor < 0)
+        return -errno;
+    result = gguf_get_file_status(mountpoint->descriptor, &status);
+    if (result < 0)
+        return result;
+    mountpoint->is_made = true;
+    mountpoint->device = status.device;
+    mountpoint->inode = status.inode;
+    return 0;
+}
+
+int fs_mountpoint_make(struct fs_mountpoint *mountpoint)
+{
+    int result = 0;
+
+    if (mountpoint->descriptor >= 0 && is_removed(mountpoint->descriptor)) {
+        char *path = mountpoint->path;
+
+        close(mountpoint->descriptor);
+        mountpoint->descriptor = -1;
+        result = open_parent(path, mountpoint);
+        free(path);
+    }
+    if (result == 0 && mountpoint->descriptor < 0)
+        result = make(mountpoint);
+    if (result == 0)
+        return EX_OK;
+    fs_complain(mountpoint->path ? mountpoint->path : "", NULL,
+                "the mount point cannot be made: %s", strerror(-result));
+    return EX_CANTCREAT;
+}
+
+void fs_mountpoint_remove(const struct fs_mountpoint *mountpoint)
+{
+    int parent = -1, descriptor = -1;
+    struct gguf_file_status status;
+    char *folder, *name;
+
+    if (!mountpoint->is_made || !divide(mountpoint->path, &folder, &name))
+        return;
+    parent = open(folder, O_PATH | DIRECTORY_FLAGS);
+    if (parent >= 0)
+        descriptor = openat(parent, name, O_PATH | DIRECTORY_FLAGS);
+    if (descriptor >= 0 && gguf_get_file_status(descriptor, &status) == 0 &&
+        status.device == mountpoint->device && status.inode == mountpoint->inode)
+        unlinkat(parent, name, AT_REMOVEDIR); /* fails if it is not empty */
+    if (descriptor >= 0)
+        close(descriptor);
+    if (parent >= 0)
+        close(parent);
+    free(folder);
+    free(name);
 }
 
 int fs_mountpoint_check_place(const struct fs_mountpoint *mountpoint)
@@ -224,12 +364,20 @@ int fs_mountpoint_check_place(const struct fs_mountpoint *mountpoint)
     return status;
 }
 
-void fs_mountpoint_close(struct fs_mountpoint *mountpoint)
+void fs_mountpoint_close_descriptors(struct fs_mountpoint *mountpoint)
 {
     if (mountpoint->descriptor >= 0)
         close(mountpoint->descriptor);
+    if (mountpoint->parent >= 0)
+        close(mountpoint->parent);
+    mountpoint->descriptor = mountpoint->parent = -1;
+}
+
+void fs_mountpoint_close(struct fs_mountpoint *mountpoint)
+{
+    fs_mountpoint_close_descriptors(mountpoint);
     free(mountpoint->path);
-    *mountpoint = (struct fs_mountpoint){.descriptor = -1};
+    *mountpoint = (struct fs_mountpoint){.descriptor = -1, .parent = -1};
 }
 
 void fs_mountpoint_explain_refusal(const struct fs_mountpoint *mountpoint, int error)

@@ -4,20 +4,38 @@
 
 #include "fs/mount/mount_options.h"
 
+#include <stdint.h>
+
 struct fs_mountpoint {
     char *path;     /* absolute, without symbolic links; owned */
-    int descriptor; /* O_PATH, of the directory; -1 once it is closed */
+    int descriptor; /* O_PATH, of the directory; -1 if it is not there yet, or closed */
+    int parent;     /* O_PATH, of the directory in which a missing one is made; else -1 */
+
+    bool is_made;           /* fs_mountpoint_make() made the directory, … */
+    uint64_t device, inode; /* … which is this one */
 };
 
 /*
  * Open the mount point and check it and the system. The directory is looked up once, so nobody who
  * can write to its parent can replace it afterwards. A symbolic link as the last component is
- * followed only if it belongs to the caller or to root. Returns EX_OK, after which
- * fs_mountpoint_close() must be called; or prints the error and a remedy to stderr and returns the
- * exit status (sysexits.h).
+ * followed only if it belongs to the caller or to root. If there is no such directory, its parent
+ * must exist and let the caller make it. Returns EX_OK, after which fs_mountpoint_close() must be
+ * called; or prints the error and a remedy to stderr and returns the exit status (sysexits.h).
  */
 int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
                        struct fs_mountpoint *mountpoint);
+
+/*
+ * Make a missing directory, and one that was removed since it was opened, which the keeper of an
+ * earlier mount does. Returns EX_OK, or prints the error and returns the exit status.
+ */
+int fs_mountpoint_make(struct fs_mountpoint *mountpoint);
+
+/*
+ * Remove the directory if fs_mountpoint_make() made it, and it is still at its path and empty.
+ * Works after fs_mountpoint_close_descriptors(), in a process that may do nothing else with files.
+ */
+void fs_mountpoint_remove(const struct fs_mountpoint *mountpoint);
 
 /*
  * Call this once the mount is made: from then on the kernel lets nobody rename the directory. If it
@@ -25,6 +43,12 @@ int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
  * directory may have the path, and the user could not find the mount.
  */
 int fs_mountpoint_check_place(const struct fs_mountpoint *mountpoint);
+
+/*
+ * While a process holds the directory under a mount open, or its parent, the disk that they are on
+ * cannot be unmounted.
+ */
+void fs_mountpoint_close_descriptors(struct fs_mountpoint *mountpoint);
 
 void fs_mountpoint_close(struct fs_mountpoint *mountpoint);
 

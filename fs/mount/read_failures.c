@@ -136,6 +136,8 @@ static void report_memory(struct fs_read_failures *failures)
 
 void fs_report_read_failure(struct fs_read_failures *failures, fs_node_index node, int code)
 {
+    if (code != -EINTR)
+        atomic_fetch_add(&failures->n, 1);
     if (code == -EIO || code == -ESTALE)
         report_file(failures, node);
     else if (code == -ENOMEM)

@@ -13,6 +13,7 @@ struct fs_read_failures {
     const struct fs_tree *tree;
     _Atomic uint64_t *counts; /* of each cause, for each file of the model in turn; owned */
     _Atomic uint64_t n_without_memory;
+    _Atomic uint64_t n; /* of all causes */
 };
 
 /* Start without failures. Returns 0 or -ENOMEM. */

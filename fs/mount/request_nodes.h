@@ -2,6 +2,7 @@
 #ifndef GGUFS_FS_REQUEST_NODES_H
 #define GGUFS_FS_REQUEST_NODES_H
 
+#include "fs/mount/inodes.h"
 #include "fs/mount/requests.h"
 
 static inline struct fs_server *fs_server_of(fuse_req_t request)
@@ -18,6 +19,20 @@ static inline fs_node_index fs_node_of_inode(const struct fs_server *server, fus
 static inline fuse_ino_t fs_inode_of_node(const struct fs_server *server, fs_node_index index)
 {
     return index == server->root ? FUSE_ROOT_ID : (fuse_ino_t)index + FUSE_ROOT_ID;
+}
+
+/*
+ * Return the node that is shown in place of another. With -o subdir, a link out of that directory
+ * is shown as what it points to, which could not be reached otherwise.
+ */
+static inline fs_node_index fs_shown_node(const struct fs_server *server, fs_node_index child)
+{
+    fs_node_index target;
+
+    if (server->root == FS_ROOT || fs_tree_node(server->tree, child)->kind != FS_LINK ||
+        fs_tree_follow(server->tree, child, &target) < 0)
+        return child;
+    return fs_inodes_is_below(&server->tree->nodes, server->root, target) ? child : target;
 }
 
 static inline const struct fs_node *fs_inode_node(const struct fs_server *server, fuse_ino_t inode)

@@ -3,12 +3,14 @@
 #include "fs/mount/attach.h"
 #include "fs/mount/file_requests.h"
 #include "fs/mount/inodes.h"
+#include "fs/mount/mount_status.h"
 #include "fs/mount/request_nodes.h"
 #include "fs/tree/attributes.h"
 #include "fs/tree/views.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/statvfs.h>
 
 /* Seconds. The kernel's cache stays valid until fs/mount/changes.c invalidates it. */
@@ -62,8 +64,9 @@ static int get_entry(fuse_req_t request, fs_node_index index, struct fuse_entry_
 }
 
 /*
- * Reads that the kernel asks for ahead of time, or of files open with O_DIRECT, that may wait for an
- * answer. If the model's disk stalls, this many must wait for it before others have to wait, too.
+ * Reads that the kernel asks for ahead of time, or of files open with O_DIRECT, that may wait for
+ * an answer. If the model's disk stalls, this many must wait for it before others have to wait,
+ * too.
  */
 #define MAX_BACKGROUND 64
 
@@ -92,7 +95,7 @@ static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
     int result = fs_inodes_lookup(&server->tree->nodes, server->root, parent, name, &index);
 
     if (result == 0 && index != FS_NO_NODE)
-        result = get_entry(request, index, &entry);
+        result = get_entry(request, fs_shown_node(server, index), &entry);
     if (result < 0)
         fuse_reply_err(request, -result);
     else
@@ -152,6 +155,7 @@ static size_t add_entry(fuse_req_t request, fuse_ino_t directory, off_t position
     } else {
         index = nodes->children[node->first_child + (uint32_t)(position - 2)];
         name = nodes->list[index].name;
+        index = fs_shown_node(server, index);
         /*
          * If the entry has no attributes, the kernel looks the name up later, and gets the errors
          * then.
@@ -219,9 +223,12 @@ static void on_getxattr(fuse_req_t request, fuse_ino_t inode, const char *name, 
     char value[FS_ATTRIBUTES_BYTES];
     struct fs_sink sink = {.to = sizeof value, .out = value};
     const struct fs_server *server = fs_server_of(request);
-    const int result =
-        fs_attribute_write(server->tree, fs_node_of_inode(server, inode), name, &sink);
+    int result = 0;
 
+    if (inode == FUSE_ROOT_ID && strcmp(name, FS_STATUS_ATTRIBUTE) == 0)
+        fs_mount_status_write(server, &sink);
+    else
+        result = fs_attribute_write(server->tree, fs_node_of_inode(server, inode), name, &sink);
     if (result < 0)
         fuse_reply_err(request, -result);
     else

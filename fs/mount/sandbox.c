@@ -36,7 +36,7 @@ bool fs_sandbox_enter_server(void)
         .threads = true, .system_calls = calls, .n_system_calls = sizeof calls / sizeof *calls});
 }
 
-bool fs_sandbox_enter_keeper(pid_t server, enum fs_log_kind log)
+bool fs_sandbox_enter_keeper(pid_t server, enum fs_log_kind log, bool removes)
 {
     /* The keeper waits for signals and the server, and checks if the mount is dead. */
     static const int calls[] = {SCMP_SYS(sendmsg), SCMP_SYS(wait4), SCMP_SYS(statx)};
@@ -45,6 +45,7 @@ bool fs_sandbox_enter_keeper(pid_t server, enum fs_log_kind log)
         return true;
     return confine(
         &(struct gguf_confinement){.unmounts = true,
+                                   .removes_directories = removes,
                                    .appends = log == FS_LOG_FILE,
                                    .connects = log == FS_LOG_SYSLOG || log == FS_LOG_JOURNAL,
                                    .device_request = FS_PASSTHROUGH_REGISTER,

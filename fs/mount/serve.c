@@ -9,6 +9,7 @@
 #include "fs/mount/notify.h"
 #include "fs/mount/passthrough.h"
 #include "fs/mount/prefetch.h"
+#include "fs/mount/ready_descriptor.h"
 #include "fs/mount/requests.h"
 #include "fs/mount/session_io.h"
 #include "fs/mount/stages.h"
@@ -105,24 +106,33 @@ static void warn_of_sudo(const struct session *session)
                     "let everybody read it: -o allow_other");
 }
 
-/* While a daemon holds the directory under its mount open, the disk below cannot be unmounted. */
-static void close_mountpoint(struct session *session)
-{
-    close(session->mountpoint.descriptor);
-    session->mountpoint.descriptor = -1;
-}
-
 /* ---- the server ---- */
 
 static int prepare_server(void *argument)
 {
     struct session *session = argument;
 
-    close_mountpoint(session);
+    fs_mountpoint_close_descriptors(&session->mountpoint);
     fs_log_begin();
     if (session->mount->options->mlock)
         fs_prefetch_lock(&session->prefetch);
     return EX_OK;
+}
+
+/* Find the directory of the tree to mount. Returns an exit status. */
+static int find_root(struct fs_server *server, const char *subdir)
+{
+    int result;
+
+    if (!subdir)
+        return EX_OK;
+    result = fs_tree_find(server->tree, subdir, &server->root);
+    if (result == 0 && fs_node_is_directory(fs_tree_node(server->tree, server->root)))
+        return EX_OK;
+    fs_complain(subdir, NULL,
+                "option -o subdir: the tree has no such directory; for a list of its files: "
+                "ggufs --list MODEL");
+    return EX_NOINPUT;
 }
 
 static int load_tree(void *argument)
@@ -130,8 +140,10 @@ static int load_tree(void *argument)
     struct session *session = argument;
     const struct fs_mount_options *options = session->mount->options;
     struct fs_server *server = &session->server;
-    const int status = session->mount->load(session->mount->argument, &server->tree);
+    int status = session->mount->load(session->mount->argument, &server->tree);
 
+    if (status == EX_OK)
+        status = find_root(server, session->mount->options->subdir);
     if (status != EX_OK)
         return status;
     server->generation = fs_inodes_generation(server->tree, session->mount->content_options);
@@ -202,16 +214,34 @@ static int serve_requests(void *argument, int32_t passthrough_id)
 
 /* ---- its parents ---- */
 
-static int attach(void *argument, int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors)
+static int attach(void *argument, int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors,
+                  bool *is_mountpoint_made)
 {
     struct session *session = argument;
-    const int status = fs_attach(session->fuse, &session->mountpoint, descriptors, n_descriptors);
+    int status = fs_mountpoint_make(&session->mountpoint);
 
     if (status == EX_OK)
+        status = fs_attach(session->fuse, &session->mountpoint, descriptors, n_descriptors);
+    if (status == EX_OK)
         warn_of_sudo(session);
-    close_mountpoint(session);
+    *is_mountpoint_made = session->mountpoint.is_made;
+    fs_mountpoint_close_descriptors(&session->mountpoint);
     fs_log_begin();
     return status;
+}
+
+static uint64_t get_idle_seconds(void *argument)
+{
+    const struct session *session = argument;
+
+    return fs_activity_idle_seconds(session->server.activity);
+}
+
+static void clean_up(void *argument)
+{
+    const struct session *session = argument;
+
+    fs_mountpoint_remove(&session->mountpoint);
 }
 
 static int32_t register_model(void *argument, int fuse_descriptor)
@@ -281,6 +311,9 @@ static int run(struct session *session)
             .register_file = register_model,
             .serve = serve_requests,
             .watch = watch_server,
+            .timeout_seconds = options->timeout_seconds,
+            .idle_seconds = get_idle_seconds,
+            .clean_up = clean_up,
             .argument = session,
         },
         &session->signals);
@@ -297,13 +330,15 @@ int fs_serve(const struct fs_mount *mount)
                                          .mode_mask = S_IFMT | (0777 & ~options->umask),
                                          .max_read = options->max_read,
                                          .direct_io = options->direct_io,
-                                         .keep_cache = options->keep_cache}};
+                                         .keep_cache = options->keep_cache,
+                                         .timeout_seconds = options->timeout_seconds,
+                                         .activity = fs_activity_map()}};
     const struct gguf_source *file = &mount->files->list[mount->files->named].file;
     int status;
 
     sigprocmask(SIG_BLOCK, NULL, &session.signals);
-    if (add_options(file->path, options, &options->fuse) < 0 ||
-        fs_close_inherited(mount->files) < 0)
+    if (!session.server.activity || add_options(file->path, options, &options->fuse) < 0 ||
+        fs_close_inherited(mount->files, fs_ready_descriptor()) < 0)
         return out_of_memory();
     session.server.passthrough = options->passthrough && file->mapping;
     session.is_for_others = allow_others(&options->fuse); /* libfuse removes the options */
@@ -319,6 +354,7 @@ int fs_serve(const struct fs_mount *mount)
         fs_mountpoint_close(&session.mountpoint);
     }
     fuse_session_destroy(session.fuse);
+    fs_activity_unmap(session.server.activity);
     /* A signal that ended the command before the mount was there is pending. */
     sigprocmask(SIG_SETMASK, &session.signals, NULL);
     return status;

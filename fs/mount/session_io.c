@@ -72,9 +72,12 @@ static void end_in_time(void)
 
 static ssize_t read_request(int descriptor, void *request, size_t room, void *user)
 {
+    const struct fs_server *server = user;
+    const struct fuse_in_header *header = request;
     const ssize_t n_bytes = read(descriptor, request, room);
 
-    (void)user;
+    if (n_bytes >= (ssize_t)sizeof *header)
+        fs_activity_note(server->activity, header->opcode);
     if (n_bytes < 0 && (errno == ENODEV || errno == ECONNABORTED)) {
         const int error = errno;
 

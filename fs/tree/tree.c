@@ -165,6 +165,14 @@ int fs_tree_find(const struct fs_tree *tree, const char *path, fs_node_index *no
     return walk_path(tree, node, path, &n_links);
 }
 
+int fs_tree_follow(const struct fs_tree *tree, fs_node_index link, fs_node_index *node)
+{
+    unsigned n_links = 1;
+
+    *node = fs_tree_node(tree, link)->parent;
+    return walk_path(tree, node, fs_tree_node(tree, link)->target, &n_links);
+}
+
 static int build_image(void *user, fs_node_index index, const struct fs_interrupt *interrupt,
                        struct fs_image *image)
 {

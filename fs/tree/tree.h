@@ -95,6 +95,9 @@ static inline fs_node_index fs_tree_child(const struct fs_tree *tree, fs_node_in
  */
 int fs_tree_find(const struct fs_tree *tree, const char *path, fs_node_index *node);
 
+/* Find the node that a link leads to. Returns as fs_tree_find(). */
+int fs_tree_follow(const struct fs_tree *tree, fs_node_index link, fs_node_index *node);
+
 /*
  * Get the size of a node in bytes: 0 for a directory, the length of its target for a link.
  * `interrupt` may be NULL. Returns 0, -ENOMEM, -EIO, or -EINTR.

@@ -108,19 +108,28 @@ static int enforce_landlock(const int *writable_directory)
 
 /* ---- capabilities ---- */
 
-/* Drop all capabilities, or all but CAP_SYS_ADMIN. */
-static int drop_capabilities(bool keeps_sys_admin)
+/* Drop all capabilities but those that the confinement needs. */
+static int drop_capabilities(const struct gguf_confinement *confinement)
 {
+    const struct {
+        bool is_needed;
+        int capability;
+    } needs[] = {{confinement->unmounts, CAP_SYS_ADMIN},
+                 {confinement->removes_directories, CAP_DAC_OVERRIDE}};
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct had[_LINUX_CAPABILITY_U32S_3];
+    struct __user_cap_data_struct had[_LINUX_CAPABILITY_U32S_3] = {0};
     struct __user_cap_data_struct kept[_LINUX_CAPABILITY_U32S_3] = {0};
 
-    if (keeps_sys_admin && syscall(SYS_capget, &header, had) == 0) {
-        const uint32_t bit =
-            CAP_TO_MASK(CAP_SYS_ADMIN) & had[CAP_TO_INDEX(CAP_SYS_ADMIN)].permitted;
+    /* If this fails, all are dropped. */
+    (void)!syscall(SYS_capget, &header, had);
+    for (size_t i = 0; i < COUNT(needs); i++) {
+        const int index = CAP_TO_INDEX(needs[i].capability);
+        const uint32_t bit = CAP_TO_MASK(needs[i].capability) & had[index].permitted;
 
-        kept[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective = bit;
-        kept[CAP_TO_INDEX(CAP_SYS_ADMIN)].permitted = bit;
+        if (!needs[i].is_needed)
+            continue;
+        kept[index].effective |= bit;
+        kept[index].permitted |= bit;
     }
     return syscall(SYS_capset, &header, kept) == 0 ? 0 : -errno;
 }
@@ -246,6 +255,11 @@ static int fill_filter(scmp_filter_ctx filter, const struct gguf_confinement *co
         result = allow_threads(filter);
     if (result == 0 && confinement->unmounts)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(umount2), 0);
+    if (result == 0 && confinement->removes_directories)
+        result =
+            allow_if_bits(filter, SCMP_SYS(openat), 2, O_PATH | O_DIRECTORY, O_PATH | O_DIRECTORY);
+    if (result == 0 && confinement->removes_directories)
+        result = allow_if(filter, SCMP_SYS(unlinkat), 2, AT_REMOVEDIR);
     if (result == 0 && confinement->appends)
         result = allow_if_bits(filter, SCMP_SYS(openat), 2, O_ACCMODE | O_APPEND | O_TRUNC,
                                O_WRONLY | O_APPEND);
@@ -292,7 +306,7 @@ int gguf_confine(const struct gguf_confinement *confinement, const char **step)
     }
     if (result == 0) {
         *step = "dropping capabilities";
-        result = drop_capabilities(confinement->unmounts);
+        result = drop_capabilities(confinement);
     }
     if (result == 0) {
         *step = "the seccomp filter";

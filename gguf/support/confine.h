@@ -19,6 +19,8 @@ struct gguf_confinement {
     bool unmounts;                 /* call umount2(); excludes Landlock, which forbids that call */
     const int *writable_directory; /* a descriptor; system_calls may create, read and remove files
                                       below it; NULL: nowhere */
+    bool removes_directories;      /* look directories up, with O_PATH, and remove empty ones, also
+                                      of other users if root does; Landlock denies it nevertheless */
     bool appends;                  /* open and create files, if they are opened with O_WRONLY and
                                       O_APPEND, like a log; Landlock denies it nevertheless */
     bool connects;                 /* make Unix sockets, and connect sockets */
@@ -30,7 +32,8 @@ struct gguf_confinement {
 
 /*
  * Irrevocably give up, for this thread and all that it starts:
- *   - new privileges (no_new_privs) and all capabilities; CAP_SYS_ADMIN stays if `unmounts` is set
+ *   - new privileges (no_new_privs) and all capabilities; CAP_SYS_ADMIN stays if `unmounts` is set,
+ *     and CAP_DAC_OVERRIDE if `removes_directories` is
  *   - the file system, TCP, device ioctls, abstract sockets and signals to processes outside, as
  *     far as the kernel's Landlock has them
  *   - every system call that is neither common nor named, which then fails with EPERM (seccomp)

@@ -434,7 +434,7 @@ class TestTruncated(CommandTestCase):
 
 class TestMountPoint(CommandTestCase):
     def test_missing(self):
-        path = self.path("missing")
+        path = self.path("missing/inside")
         self.assert_refused(EX_CANTCREAT, [self.model, path], path, "does not exist", "mkdir -p")
 
     def test_dangling_link(self):

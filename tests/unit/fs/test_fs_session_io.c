@@ -27,7 +27,8 @@ static struct init_reply answer_init(uint32_t flags, bool passthrough)
     const struct init_request request = {
         .header = {.len = sizeof request, .opcode = FUSE_INIT, .unique = 2},
         .init = {.major = 7, .minor = 36, .flags = flags}};
-    struct fs_server server = {.passthrough = passthrough};
+    struct fs_activity activity = {0};
+    struct fs_server server = {.passthrough = passthrough, .activity = &activity};
     char *words[] = {"ggufs"};
     struct fuse_args args = FUSE_ARGS_INIT(1, words);
     struct fuse_session *session = fuse_session_new(&args, &none, sizeof none, &server);

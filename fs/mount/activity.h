@@ -1,0 +1,33 @@
+/*
+ * What the server of a mount has done. The figures are in memory that the server shares with its
+ * keeper, which unmounts idle trees. A hostile model may have taken over the server, so the keeper
+ * checks what it reads. Any thread may call these functions.
+ */
+#ifndef GGUFS_FS_ACTIVITY_H
+#define GGUFS_FS_ACTIVITY_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct fs_activity {
+    int64_t started;              /* seconds of CLOCK_BOOTTIME */
+    _Atomic int64_t last_request; /* the same, of the last request that a user of the tree made */
+    _Atomic uint64_t n_requests;
+    _Atomic uint64_t n_read_bytes; /* contents of files */
+};
+
+/* Map zeroed figures, shared with processes forked later. Returns NULL with errno set. */
+struct fs_activity *fs_activity_map(void);
+void fs_activity_unmap(struct fs_activity *activity);
+
+/*
+ * Count a request with an opcode of linux/fuse.h. Those by which `ggufs --status` asks and those by
+ * which the kernel drops its cache are no use of the tree.
+ */
+void fs_activity_note(struct fs_activity *activity, uint32_t opcode);
+
+/* Return the seconds since the mount, or since the last use of the tree. */
+uint64_t fs_activity_uptime_seconds(const struct fs_activity *activity);
+uint64_t fs_activity_idle_seconds(const struct fs_activity *activity);
+
+#endif

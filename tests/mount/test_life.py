@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""The life of a mount: mount points that are made, -o timeout, subdir and notify_fd."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+import mounting
+from gguf_file import F32, GgufFile
+
+setUpModule = mounting.require_fuse
+
+# sysexits.h
+EX_OK, EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_CANTCREAT = 0, 64, 65, 66, 73
+SOMEBODY = 12345
+
+
+class LifeTestCase(mounting.MountTestCase):
+    def setUp(self):
+        super().setUp()
+        built = GgufFile()
+        for name in (b"blk.0.attn_q.weight", b"output.weight"):
+            built.tensor(name, [4], F32, b"0123456789abcdef")
+        self.model = built.write(self.path("model.gguf"))
+        self.missing = self.path("made")
+        self.addCleanup(mounting.unmount, self.missing)
+
+    def assert_serves(self, mountpoint):
+        with open(os.path.join(mountpoint, "tensors/output.weight/raw"), "rb") as file:
+            self.assertEqual(b"0123456789abcdef", file.read())
+
+    def wait_until_gone(self, path):
+        mounting.wait_until(lambda: not os.path.lexists(path), f"{path} is not removed")
+
+
+class TestMadeMountpoint(LifeTestCase):
+    def test_made_and_removed(self):
+        for again in range(3):
+            for name in ("made", "./made", "made/", "mnt/../made//"):
+                with self.subTest(name=name, again=again):
+                    self.mount_in_background("model.gguf", name, cwd=self.folder)
+                    self.assert_serves(self.missing)
+                    mounting.unmount(self.missing)
+                    self.wait_until_gone(self.missing)
+
+    def test_in_the_foreground(self):
+        process = subprocess.Popen([mounting.BINARY, "-f", *mounting.MOUNT_OPTIONS, self.model,
+                                    self.missing])
+        mounting.wait_until(lambda: mounting.mount_entry(self.missing), "no mount")
+        self.assert_serves(self.missing)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(EX_OK, process.wait(mounting.DEADLINE))
+        self.assertFalse(os.path.lexists(self.missing))
+
+    def test_killed_server(self):
+        self.mount_in_background(self.model, self.missing)
+        _, server = self.processes_of(self.missing)
+        os.kill(server, signal.SIGKILL)
+        self.wait_until_gone(self.missing)
+
+    def test_an_existing_one_stays(self):
+        self.mount_in_background(self.model, self.mountpoint)
+        processes = self.processes_of(self.mountpoint)
+        mounting.unmount(self.mountpoint)
+        for pid in processes:
+            mounting.wait_until(lambda pid=pid: not mounting.is_running(pid), "it does not end")
+        self.assertTrue(os.path.isdir(self.mountpoint))
+
+    def test_mounted_again_at_once(self):
+        """The daemon of an earlier mount may remove the directory while the next one starts."""
+        for _ in range(20):
+            self.mount_in_background(self.model, self.missing)
+            subprocess.run(["fusermount3", "-u", self.missing], check=True)
+        self.wait_until_gone(self.missing)
+
+    def test_not_made_for_a_broken_model(self):
+        broken = self.write("broken.gguf", b"GGUF\3\0\0\0")
+        result = self.run_ggufs(*mounting.MOUNT_OPTIONS, broken, self.missing)
+        self.assert_status(EX_DATAERR, result)
+        self.assertFalse(os.path.lexists(self.missing))
+
+    def test_no_parents_are_made(self):
+        inside = os.path.join(self.missing, "inside")
+        result = self.run_ggufs(*mounting.MOUNT_OPTIONS, self.model, inside)
+        self.assert_status(EX_CANTCREAT, result)
+        self.assertIn(f"mkdir -p {inside}", result.err)
+        self.assertFalse(os.path.lexists(self.missing))
+
+    def test_removed_only_if_empty_and_the_same(self):
+        """Between the end of the mount and its removal, the directory may have come into use."""
+        self.mount_in_background(self.model, self.missing)
+        keeper, server = self.processes_of(self.missing)
+        os.kill(keeper, signal.SIGSTOP)
+        mounting.unmount(self.missing)
+        with open(os.path.join(self.missing, "file"), "wb"):
+            pass
+        os.kill(keeper, signal.SIGCONT)
+        for pid in (keeper, server):
+            mounting.wait_until(lambda pid=pid: not mounting.is_running(pid), "it does not end")
+        self.assertEqual(["file"], os.listdir(self.missing))
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root")
+    def test_in_the_directory_of_a_user(self):
+        """The keeper of root has lost most rights, but not that to remove the directory."""
+        home = self.path("home")
+        os.mkdir(home, 0o700)
+        os.chown(home, SOMEBODY, SOMEBODY)
+        made = os.path.join(home, "made")
+        self.addCleanup(mounting.unmount, made)
+        self.mount_in_background(self.model, made)
+        self.assert_serves(made)
+        mounting.unmount(made)
+        self.wait_until_gone(made)
+
+
+class TestTimeout(LifeTestCase):
+    def is_mounted(self):
+        return bool(mounting.mount_entry(self.mountpoint))
+
+    def wait_for_end(self):
+        mounting.wait_until(lambda: not self.is_mounted(), "an idle tree stays mounted")
+
+    def test_idle(self):
+        self.mount_in_background("-o", "timeout=1", self.model, self.mountpoint)
+        self.assert_serves(self.mountpoint)
+        processes = self.processes_of(self.mountpoint)
+        self.wait_for_end()
+        for pid in processes:
+            mounting.wait_until(lambda pid=pid: not mounting.is_running(pid), "it does not end")
+
+    def test_in_use(self):
+        """An open file and a working directory keep the mount, and so does each use."""
+        self.mount_in_background("-o", "timeout=1", self.model, self.mountpoint)
+        with open(os.path.join(self.mountpoint, "tensors.json"), "rb"):
+            time.sleep(2.5)
+            self.assertTrue(self.is_mounted())
+        sleeper = subprocess.Popen(["sleep", "60"], cwd=os.path.join(self.mountpoint, "tensors"))
+        try:
+            time.sleep(2.5)
+            self.assertTrue(self.is_mounted())
+        finally:
+            sleeper.kill()
+            sleeper.wait()
+        self.wait_for_end()
+
+    def test_made_mountpoint(self):
+        self.mount_in_background("-o", "timeout=1", self.model, self.missing)
+        self.wait_until_gone(self.missing)
+
+    @unittest.skipIf(os.geteuid() != 0 or not shutil.which("setpriv"), "needs root and setpriv")
+    def test_of_a_user(self):
+        """fusermount3 unmounts for users other than root."""
+        device = self.path("fuse")
+        binary = shutil.copy(mounting.BINARY, self.path("ggufs"))
+        script = f"""set -e
+            mknod -m 666 {device} c 10 229; mount --bind {device} /dev/fuse
+            chmod 755 .; chown {SOMEBODY} mnt
+            setpriv --reuid {SOMEBODY} --regid {SOMEBODY} --clear-groups \\
+                {binary} {' '.join(mounting.MOUNT_OPTIONS)} -o timeout=1 model.gguf mnt
+            findmnt -n -o FSTYPE mnt
+            while findmnt -n mnt >/dev/null; do sleep 0.1; done"""
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], cwd=self.folder, text=True,
+                              capture_output=True, timeout=mounting.DEADLINE, check=False)
+        self.assertEqual((0, "fuse.ggufs\n", ""), (done.returncode, done.stdout, done.stderr))
+
+
+class TestSubdir(LifeTestCase):
+    def test_root(self):
+        self.mount_in_background("-o", "subdir=tensors", self.model, self.mountpoint)
+        self.assertEqual(["blk.0.attn_q.weight", "output.weight"], sorted(os.listdir(self.mountpoint)))
+        self.assertEqual(1, os.stat(self.mountpoint).st_ino)
+        self.assertTrue(os.path.samefile(self.mountpoint, os.path.join(self.mountpoint, "output.weight/..")))
+        with open(os.path.join(self.mountpoint, "output.weight/raw"), "rb") as file:
+            self.assertEqual(b"0123456789abcdef", file.read())
+
+    def test_links_that_lead_out(self):
+        self.mount_in_background("-o", "subdir=/layers/", self.model, self.mountpoint)
+        path = os.path.join(self.mountpoint, "0/attn_q.weight")
+        self.assertFalse(os.path.islink(path))
+        with os.scandir(os.path.dirname(path)) as entries:
+            self.assertEqual([("attn_q.weight", True)],
+                             [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries])
+        with open(os.path.join(path, "raw"), "rb") as file:
+            self.assertEqual(b"0123456789abcdef", file.read())
+
+    def test_through_a_link(self):
+        self.mount_in_background("-o", "subdir=layers/0/attn_q.weight", self.model, self.mountpoint)
+        self.assertIn("raw", os.listdir(self.mountpoint))
+
+    def test_no_such_directory(self):
+        for path in ("nothing", "tensors.json", "tensors/nothing"):
+            result = self.run_ggufs(*mounting.MOUNT_OPTIONS, "-o", f"subdir={path}", self.model,
+                                    self.mountpoint)
+            self.assert_status(EX_NOINPUT, result)
+            self.assertIn(f"ggufs: {path}: option -o subdir: ", result.err)
+            self.assertIsNone(mounting.mount_entry(self.mountpoint))
+
+
+class TestNotify(LifeTestCase):
+    def run_with_pipe(self, *arguments):
+        """Return the exit status and all that is written to the descriptor."""
+        read_end, write_end = os.pipe()
+        with os.fdopen(read_end, "rb") as pipe:
+            process = subprocess.Popen([mounting.BINARY, *mounting.MOUNT_OPTIONS, "-o",
+                                        f"notify_fd={write_end}", *arguments],
+                                       pass_fds=[write_end], stderr=subprocess.DEVNULL)
+            os.close(write_end)
+            self.addCleanup(process.wait)
+            self.addCleanup(mounting.kill_all, self.mountpoint)
+            return process, pipe.read()
+
+    def test_success(self):
+        for options in ([], ["-f"], ["-s"]):
+            process, said = self.run_with_pipe(*options, self.model, self.mountpoint)
+            self.assertEqual(b"s", said)
+            self.assert_serves(self.mountpoint)
+            mounting.unmount(self.mountpoint)
+            self.assertEqual(EX_OK, process.wait(mounting.DEADLINE))
+
+    def test_failure(self):
+        broken = self.write("broken.gguf", b"GGUF\3\0\0\0")
+        for options in ([], ["-f"]):
+            for words in ([self.path("missing"), self.mountpoint], [broken, self.mountpoint],
+                          [self.model, self.model]):
+                process, said = self.run_with_pipe(*options, *words)
+                self.assertEqual(b"f", said, words)
+                self.assertNotEqual(EX_OK, process.wait(mounting.DEADLINE))
+
+    def test_a_reader_that_has_gone(self):
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        with os.fdopen(write_end, "wb"):
+            self.mount_in_background("-o", f"notify_fd={write_end}", self.model, self.mountpoint,
+                                     pass_fds=[write_end])
+        self.assert_serves(self.mountpoint)
+
+    def test_wrong_descriptors(self):
+        with open(self.model, "rb") as file:
+            for number in (file.fileno(), 999):
+                result = self.run_ggufs("-o", f"notify_fd={number}", self.model, self.mountpoint,
+                                        pass_fds=[file.fileno()])
+                self.assert_status(EX_USAGE, result)
+                self.assertIn(f"notify_fd={number}: the descriptor is not open for writing", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
