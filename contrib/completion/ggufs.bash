@@ -19,7 +19,7 @@ _ggufs()
     fi
     if [[ $current == -* && $previous != --@(edits|imatrix|svg) ]]; then
         mapfile -t COMPREPLY < <(compgen -W '-h --help -V --version --info --list --cat --extract --stats --diff
-            --imatrix --svg --json --force --check --data --set --unset --edits -f -d -s -q -v -o' -- "$current")
+            --imatrix --svg --json --force --check --status --data --set --unset --edits -f -d -s -q -v -o' -- "$current")
         return
     fi
     mapfile -t COMPREPLY < <(compgen -f -- "$current")

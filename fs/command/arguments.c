@@ -42,7 +42,7 @@ static int check_for_command(const char *word)
 
     if (stat(word, &status) == 0)
         return 0;
-    for (enum fs_command command = FS_INFO; command <= FS_CHECK; command++) {
+    for (enum fs_command command = FS_INFO; command <= FS_STATUS; command++) {
         const char *name = fs_command_name(command);
 
         if (strcmp(word, name + 2) == 0) {
@@ -180,6 +180,10 @@ int fs_arguments_assign(struct fs_options *options)
         return result;
     case FS_EXTRACT:
         return assign_extract(options);
+    case FS_STATUS:
+        options->paths = options->arguments;
+        options->n_paths = options->n_arguments;
+        return 0;
     case FS_DIFF:
         return assign_diff(options);
     default:

@@ -10,6 +10,7 @@
 #include "fs/command/mount_model.h"
 #include "fs/command/option_table.h"
 #include "fs/command/stats.h"
+#include "fs/command/status.h"
 #include "gguf/faults.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/safe_print.h"
@@ -56,6 +57,8 @@ static int run(struct fs_options *options)
         return fs_stats(options);
     case FS_DIFF:
         return fs_diff(options);
+    case FS_STATUS:
+        return fs_status(options);
     case FS_CHECK:
         return fs_check_models(options);
     default:

@@ -69,9 +69,10 @@ const struct fs_option fs_option_table[] = {
            fs_take_imatrix, BIT(FS_DIFF)),
     OPTION("--svg", "FILE", "with --diff: draw the errors by layer to FILE", fs_take_svg,
            BIT(FS_DIFF)),
-    FLAG("--json", BIT(FS_STATS) | BIT(FS_DIFF) | BIT(FS_CHECK), json,
-         "with --stats, --diff and --check: print JSON"),
+    FLAG("--json", BIT(FS_STATS) | BIT(FS_DIFF) | BIT(FS_CHECK) | BIT(FS_STATUS), json,
+         "with --stats, --diff, --check and --status: print JSON"),
     COMMAND("--check", FS_CHECK, "print all errors in each MODEL", NULL),
+    COMMAND("--status", FS_STATUS, "print what the mounts of ggufs do", NULL),
     FLAG("--data", BIT(FS_CHECK), data, "with --check: read all tensor data as well"),
     OPTION("--set", "KEY=TYPE:VALUE", "set a metadata key; str:@FILE reads the value from FILE",
            fs_take_set, MODELS),
@@ -201,7 +202,8 @@ void fs_print_usage(FILE *stream)
           "       ggufs --extract DIR MODEL [PATTERN...]\n"
           "       ggufs --stats [--json] MODEL [PATTERN...]\n"
           "       ggufs --diff [--json] [--imatrix FILE] [--svg FILE] MODEL MODEL [PATTERN...]\n"
-          "       ggufs --check [--data] MODEL...\n",
+          "       ggufs --check [--data] MODEL...\n"
+          "       ggufs --status [--json] [MOUNTPOINT...]\n",
           stream);
 }
 

@@ -21,6 +21,7 @@ enum fs_command {
     FS_STATS,
     FS_DIFF,
     FS_CHECK,
+    FS_STATUS,
     FS_HELP,
     FS_VERSION,
     FS_N_COMMANDS,

@@ -309,8 +309,7 @@ static int keep_server(const struct fs_daemon *daemon, const struct links *links
         close(links->ready);
     }
     if (status == EX_OK) {
-        wait_for_answer(daemon->mountpoint);
-        fs_stage_mounted();
+        fs_stage_mounted(); /* the server has answered INIT */
         fs_ready_succeed();
     }
     end = wait_for_end(daemon, links, server);

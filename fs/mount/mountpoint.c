@@ -149,31 +149,28 @@ static char *path_of(int descriptor)
  */
 static bool divide(const char *path, char **folder, char **name)
 {
-    char *copy = strdup(path);
+    char *first = strdup(path), *second = strdup(path); /* dirname() and basename() write there */
 
-    *folder = strdup(path);
-    *name = copy ? strdup(basename(copy)) : NULL;
-    free(copy);
-    if (*folder && *name) {
-        const char *parent = dirname(*folder);
-
-        memmove(*folder, parent, strlen(parent) + 1);
+    *folder = first ? strdup(dirname(first)) : NULL;
+    *name = second ? strdup(basename(second)) : NULL;
+    free(first);
+    free(second);
+    if (*folder && *name)
         return true;
-    }
     free(*folder);
     free(*name);
-    *folder = *name = NULL;
     return false;
 }
 
 /*
  * Open the directory in which a missing mount point is made. Returns 0 or a negative errno: -ENOENT
- * if there is none, or if the mount point is a symbolic link to nothing.
+ * if there is none, or if the mount point is a symbolic link to nothing, -EPROTO without /proc. On
+ * success, the path is set.
  */
 static int open_parent(const char *path, struct fs_mountpoint *mountpoint)
 {
     struct stat status;
-    char *folder, *name, *parent = NULL;
+    char *folder, *name, *parent = NULL, *joined = NULL;
     int result = 0;
 
     if (!divide(path, &folder, &name))
@@ -185,11 +182,13 @@ static int open_parent(const char *path, struct fs_mountpoint *mountpoint)
         result = -ENOENT;
     else if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
         result = -errno;
+    if (result == 0 && !(parent = path_of(mountpoint->parent)))
+        result = -EPROTO; /* no /proc */
+    if (result == 0 && asprintf(&joined, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name) < 0)
+        result = -ENOMEM;
     if (result == 0) {
-        parent = path_of(mountpoint->parent);
-        if (!parent ||
-            asprintf(&mountpoint->path, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name) < 0)
-            result = -ENOMEM;
+        free(mountpoint->path);
+        mountpoint->path = joined;
     }
     free(parent);
     free(folder);
@@ -262,7 +261,9 @@ int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
     *mountpoint = (struct fs_mountpoint){.descriptor = -1, .parent = -1};
     if (descriptor == -ENOENT)
         descriptor = open_parent(path, mountpoint);
-    if (descriptor < 0)
+    if (descriptor == -EPROTO)
+        status = fs_requirements_refuse_no_path(ENOENT);
+    else if (descriptor < 0)
         status = refuse(path, -descriptor);
     else if (!mountpoint->path)
         status = open_existing(path, options, descriptor, mountpoint);
@@ -306,19 +307,15 @@ int fs_mountpoint_make(struct fs_mountpoint *mountpoint)
     int result = 0;
 
     if (mountpoint->descriptor >= 0 && is_removed(mountpoint->descriptor)) {
-        char *path = mountpoint->path;
-
         close(mountpoint->descriptor);
         mountpoint->descriptor = -1;
-        result = open_parent(path, mountpoint);
-        free(path);
+        result = open_parent(mountpoint->path, mountpoint);
     }
     if (result == 0 && mountpoint->descriptor < 0)
         result = make(mountpoint);
     if (result == 0)
         return EX_OK;
-    fs_complain(mountpoint->path ? mountpoint->path : "", NULL,
-                "the mount point cannot be made: %s", strerror(-result));
+    fs_complain(mountpoint->path, NULL, "the mount point cannot be made: %s", strerror(-result));
     return EX_CANTCREAT;
 }
 

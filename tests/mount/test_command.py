@@ -437,6 +437,9 @@ class TestMountPoint(CommandTestCase):
         path = self.path("missing/inside")
         self.assert_refused(EX_CANTCREAT, [self.model, path], path, "does not exist", "mkdir -p")
 
+    def test_empty_name(self):
+        self.assert_refused(EX_CANTCREAT, [self.model, ""], "does not exist")
+
     def test_dangling_link(self):
         os.symlink("nowhere", self.path("link"))
         self.assert_refused(EX_CANTCREAT, [self.model, self.path("link")], self.path("link"))

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""ggufs --status: mounts that serve, hang, have died, or are none."""
+
+import json
+import os
+import signal
+import time
+import unittest
+
+import mounting
+from gguf_file import F32, GgufFile
+
+setUpModule = mounting.require_fuse
+
+EX_OK, EX_NOINPUT, EX_UNAVAILABLE = 0, 66, 69
+
+
+class TestStatus(mounting.MountTestCase):
+    def setUp(self):
+        super().setUp()
+        built = GgufFile().tensor(b"t", [4], F32, b"0123456789abcdef")
+        self.model = built.write(self.path("model.gguf"))
+
+    def status(self, status, *mountpoints, **more):
+        result = self.run_ggufs("--status", "--json", *mountpoints, **more)
+        self.assert_status(status, result)
+        return json.loads(result.out), result.err
+
+    def read(self):
+        with open(os.path.join(self.mountpoint, "tensors/t/raw"), "rb") as file:
+            self.assertEqual(b"0123456789abcdef", file.read())
+
+    def test_serving(self):
+        self.mount_in_background(self.model, self.mountpoint)
+        self.read()
+        (mount,), err = self.status(EX_OK, self.mountpoint)
+        self.assertEqual("", err)
+        self.assertEqual((self.mountpoint, self.model, "serving"),
+                         (mount["mountpoint"], mount["source"], mount["state"]))
+        self.assertEqual(self.processes_of(self.mountpoint)[1], mount["pid"])
+        self.assertEqual((16, 0, 0), (mount["read_bytes"], mount["read_failures"], mount["timeout_seconds"]))
+        self.assertGreater(mount["requests"], 3)
+        self.assertLess(mount["uptime_seconds"], mounting.DEADLINE)
+        version = self.run_ggufs("-V").out.splitlines()[0]
+        self.assertEqual(version, f"ggufs {mount['version']}")
+
+    def test_all(self):
+        other = self.new_mountpoint("other")
+        for mountpoint in (self.mountpoint, other):
+            self.mount_in_background(self.model, mountpoint)
+        result = self.run_ggufs("--status")  # other tests may mount meanwhile
+        for mountpoint in (self.mountpoint, other):
+            line, = (line for line in result.out.splitlines() if line.endswith(f"  {mountpoint}: {self.model}"))
+            self.assertTrue(line.startswith("serving "), line)
+        self.assertTrue(result.out.startswith("state "), result)
+
+    def test_names_of_a_mount(self):
+        self.mount_in_background(self.model, self.mountpoint)
+        os.symlink("mnt", self.path("link"))
+        for name in ("mnt", "./mnt/", "link", self.mountpoint):
+            (mount,), _ = self.status(EX_OK, name, cwd=self.folder)
+            self.assertEqual((self.mountpoint, "serving"), (mount["mountpoint"], mount["state"]), name)
+
+    def test_failures(self):
+        self.mount_in_background(self.model, self.mountpoint)
+        os.truncate(self.model, 8)
+        with self.assertRaises(OSError):
+            self.read()
+        (mount,), _ = self.status(EX_OK, self.mountpoint)
+        self.assertGreaterEqual(mount["read_failures"], 1)
+
+    def test_hanging(self):
+        """A daemon that does not answer is reported in time, and so are all others."""
+        other = self.new_mountpoint("other")
+        for mountpoint in (self.mountpoint, other):
+            self.mount_in_background(self.model, mountpoint)
+        _, server = self.processes_of(self.mountpoint)
+        os.kill(server, signal.SIGSTOP)
+        try:
+            mounts, err = self.status(EX_UNAVAILABLE, self.mountpoint, other)
+        finally:
+            os.kill(server, signal.SIGCONT)
+        self.assertEqual(["hanging", "serving"], [mount["state"] for mount in mounts])
+        self.assertIn(f"fusermount3 -uz {self.mountpoint}", err)
+        self.assertNotIn(other, err)
+
+    def test_dead(self):
+        self.mount_in_background(self.model, self.mountpoint)
+        self.kill_daemon(self.mountpoint)
+        (mount,), err = self.status(EX_UNAVAILABLE, self.mountpoint)
+        self.assertEqual("dead", mount["state"])
+        self.assertIn(f"fusermount3 -u {self.mountpoint}", err)
+
+    def test_none(self):
+        mounts, err = self.status(EX_NOINPUT, self.mountpoint, self.path("missing"))
+        self.assertEqual([], mounts)
+        self.assertEqual(2, err.count("no mount of ggufs is here"))
+
+    def test_strange_names(self):
+        self.mountpoint = self.new_mountpoint("a\n\033[31m\udcff b")
+        self.mount_in_background(self.model, self.mountpoint)
+        (mount,), _ = self.status(EX_OK, self.mountpoint)
+        self.assertEqual(self.mountpoint, mount["mountpoint"])
+        result = self.run_ggufs("--status", self.mountpoint)
+        self.assertEqual(2, len(result.out.splitlines()))
+        self.assertNotIn("\033", result.out)
+
+    def test_asking_is_no_use_of_the_tree(self):
+        self.mount_in_background("-o", "timeout=2", self.model, self.mountpoint)
+        end = time.monotonic() + mounting.DEADLINE
+        while mounting.mount_entry(self.mountpoint) and time.monotonic() < end:
+            self.run_ggufs("--status", "--json", self.mountpoint)
+            time.sleep(0.2)
+        self.assertIsNone(mounting.mount_entry(self.mountpoint))
+
+
+if __name__ == "__main__":
+    unittest.main()
