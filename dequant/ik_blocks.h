@@ -83,6 +83,12 @@ static inline float dequant_f16_row_scale(struct dequant_row row)
     return dequant_f16_to_f32(d);
 }
 
+/* Nibble i of eight: the low halves of four bytes are nibbles 0 to 3, the high halves 4 to 7. */
+static inline int dequant_far_nibble(const uint8_t bytes[4], size_t i)
+{
+    return (bytes[i % 4] >> (4 * (i / 4))) & 15;
+}
+
 /* The integer of an IQ4_KS scale, and what its flag adds to the values. */
 static inline int dequant_ks_scale(uint8_t scale)
 {

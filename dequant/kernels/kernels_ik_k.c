@@ -109,12 +109,6 @@ static inline simd_bytes six_bit_scales(const struct dequant_ik_scales *scales)
     return simd_sub(simd_or(nibbles(scales->low), simd_shift_left(high, 4)), simd_all(32));
 }
 
-/* Nibble i of four bytes that hold nibbles 0 to 3 below 4 to 7. */
-static inline int far_nibble(const uint8_t bytes[4], size_t i)
-{
-    return (bytes[i % 4] >> (4 * (i / 4))) & 15;
-}
-
 static inline void iq2_k_kernel(const struct dequant_iq2_k *block, float *out)
 {
     float scales[N_16];
@@ -200,7 +194,7 @@ static inline void iq3_ks_kernel(const struct dequant_iq3_ks *block, struct dequ
 
     UNROLL
     for (size_t b = 0; b < N_32; b++) {
-        const int low = far_nibble(block->scales, b);
+        const int low = dequant_far_nibble(block->scales, b);
         const float scale = d * (float)((low | bit(block->extra, b) << 4) - 16);
 
         for (size_t s = 2 * b; s < 2 * b + 2; s++)
@@ -263,7 +257,8 @@ static inline void iq2_kl_kernel(const struct dequant_iq2_kl *block, struct dequ
     UNROLL
     for (size_t b = 0; b < N_32; b++) {
         const int high = (block->scales_high >> (2 * b)) & 3;
-        const float scale = d * (float)((far_nibble(block->scales_low, b) | high << 4) - 32);
+        const float scale =
+            d * (float)((dequant_far_nibble(block->scales_low, b) | high << 4) - 32);
         const simd_bytes low = bits_at(simd_load(block->qs + b / 2 * 16), 4 * (b % 2), 4);
         const simd_bytes fifth = bits_at(simd_load(block->qh), b, 1);
         const simd_bytes even = look_up_32(dequant_iq2_kl_values[0], low, fifth);

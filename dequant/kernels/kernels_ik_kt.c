@@ -28,12 +28,6 @@ static inline void put(float *out, words values, float scale)
     simd_store(out, simd_mul(words_to_floats(values), simd_all_floats(scale)));
 }
 
-/* Nibble i of eight: the low halves of four bytes are nibbles 0 to 3, the high halves 4 to 7. */
-static inline unsigned far_nibble(const uint8_t bytes[4], size_t i)
-{
-    return (bytes[i % 4] >> (4 * (i / 4))) & 15;
-}
-
 static inline void iq1_kt_kernel(const struct dequant_iq1_kt *block, struct dequant_row row,
                                  float *out)
 {
@@ -64,7 +58,7 @@ static inline void iq2_kt_kernel(const struct dequant_iq2_kt *block, struct dequ
 
     for (size_t i = 0; i < DEQUANT_SUPERBLOCK / 8; i += 2)
         put(out + 8 * i, two_runs(block->seeds[i], block->seeds[i + 1]),
-            d * (float)dequant_iq4_values[far_nibble(block->scales, i / 4)]);
+            d * (float)dequant_iq4_values[dequant_far_nibble(block->scales, i / 4)]);
 }
 
 static inline void iq3_kt_kernel(const struct dequant_iq3_kt *block, struct dequant_row row,
@@ -73,7 +67,7 @@ static inline void iq3_kt_kernel(const struct dequant_iq3_kt *block, struct dequ
     const float d = dequant_f32_row_scale(row) * DEQUANT_IQ3_KT_FACTOR;
 
     for (size_t i = 0; i < DEQUANT_SUPERBLOCK / 8; i += 2) {
-        const float scale = d * (float)far_nibble(block->scales, i / 4);
+        const float scale = d * (float)dequant_far_nibble(block->scales, i / 4);
         const words bytes = words_of_bytes(simd_load(block->signs + 8 * (i % 4)));
         const words signs = words_and(words_left(bytes, 31 - (int)(i / 4)), words_all(0x80000000));
         const words scales = words_xor(words_all(dequant_bits_of_float(scale)), signs);

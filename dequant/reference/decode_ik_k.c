@@ -16,12 +16,6 @@ static inline int nibble(const uint8_t *nibbles, size_t i)
     return (nibbles[i / 2] >> (4 * (i % 2))) & 15;
 }
 
-/* Nibble i of eight: the low halves of four bytes are nibbles 0 to 3, the high halves 4 to 7. */
-static inline int far_nibble(const uint8_t nibbles[4], size_t i)
-{
-    return (nibbles[i % 4] >> (4 * (i / 4))) & 15;
-}
-
 /* Bits of element e: two of those of 128 elements are in a byte, */
 static inline int two_bits(const uint8_t *bytes, size_t e)
 {
@@ -155,7 +149,7 @@ static inline void iq3_ks_block(const struct dequant_iq3_ks *restrict block, str
 
     for (size_t b = 0; b < N_32; b++) {
         const int high = (block->extra >> b) & 1;
-        const float scale = d * (float)((far_nibble(block->scales, b) | high << 4) - 16);
+        const float scale = d * (float)((dequant_far_nibble(block->scales, b) | high << 4) - 16);
         const int8_t *values = dequant_iq3_k_values[(block->extra >> (8 + b)) & 1];
 
         for (size_t e = 32 * b; e < 32 * b + 32; e++)
@@ -209,7 +203,8 @@ static inline void iq2_kl_block(const struct dequant_iq2_kl *restrict block, str
 
     for (size_t b = 0; b < N_32; b++) {
         const int high = (block->scales_high >> (2 * b)) & 3;
-        const float scale = d * (float)((far_nibble(block->scales_low, b) | high << 4) - 32);
+        const float scale =
+            d * (float)((dequant_far_nibble(block->scales_low, b) | high << 4) - 32);
 
         for (size_t i = 0; i < 16; i++) {
             const int low = (block->qs[b / 2 * 16 + i] >> (4 * (b % 2))) & 15;

@@ -20,12 +20,6 @@ static inline void put_run(uint32_t seed, size_t n, float scale, float *restrict
     }
 }
 
-/* Nibble b of eight: the low halves of four bytes are nibbles 0 to 3, the high halves 4 to 7. */
-static inline int nibble(const uint8_t nibbles[4], size_t b)
-{
-    return (nibbles[b % 4] >> (4 * (b / 4))) & 15;
-}
-
 static inline void iq1_kt_block(const struct dequant_iq1_kt *restrict block, struct dequant_row row,
                                 float *restrict out)
 {
@@ -47,7 +41,8 @@ static inline void iq2_kt_block(const struct dequant_iq2_kt *restrict block, str
     const float d = dequant_f32_row_scale(row) * DEQUANT_IQ2_KT_FACTOR;
 
     for (size_t i = 0; i < N_8; i++)
-        put_run(block->seeds[i], 8, d * (float)dequant_iq4_values[nibble(block->scales, i / 4)],
+        put_run(block->seeds[i], 8,
+                d * (float)dequant_iq4_values[dequant_far_nibble(block->scales, i / 4)],
                 out + 8 * i);
 }
 
@@ -57,7 +52,7 @@ static inline void iq3_kt_block(const struct dequant_iq3_kt *restrict block, str
     const float d = dequant_f32_row_scale(row) * DEQUANT_IQ3_KT_FACTOR;
 
     for (size_t i = 0; i < N_8; i++) {
-        const float scale = d * (float)nibble(block->scales, i / 4);
+        const float scale = d * (float)dequant_far_nibble(block->scales, i / 4);
         uint32_t state = block->seeds[i] + DEQUANT_TRELLIS_OFFSET;
 
         for (size_t j = 0; j < 8; j++) {
@@ -107,7 +102,7 @@ static inline void old_iq2_kt_block(const struct dequant_iq2_kt *restrict block,
     const float d = dequant_f32_row_scale(row) * DEQUANT_OLD_TRELLIS_SCALE;
 
     for (size_t i = 0; i < N_8; i++) {
-        const float scale = d * (float)dequant_iq4_values[nibble(block->scales, i / 4)];
+        const float scale = d * (float)dequant_iq4_values[dequant_far_nibble(block->scales, i / 4)];
         uint32_t state = block->seeds[i] + DEQUANT_TRELLIS_OFFSET;
 
         for (size_t j = 0; j < 8; j++)
@@ -121,7 +116,7 @@ static inline void old_iq3_kt_block(const struct dequant_iq3_kt *restrict block,
     const float d = dequant_f32_row_scale(row) * DEQUANT_OLD_TRELLIS_SCALE;
 
     for (size_t i = 0; i < N_8; i++) {
-        const float scale = d * (float)nibble(block->scales, i / 4);
+        const float scale = d * (float)dequant_far_nibble(block->scales, i / 4);
         uint32_t state = block->seeds[i] + DEQUANT_TRELLIS_OFFSET;
 
         for (size_t j = 0; j < 8; j++) {
