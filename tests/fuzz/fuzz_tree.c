@@ -251,18 +251,26 @@ static void check_range(const uint8_t *data, size_t size, const struct gguf_mode
     gguf_close(model);
 }
 
-static void check_open_options(struct fuzz_random *random)
+/* `whole` is the model without options, or NULL. */
+static void check_open_options(const struct gguf_model *whole, struct fuzz_random *random)
 {
     const struct gguf_family *family = NULL;
-    struct gguf_open_options options = {.era = (int)fuzz_random_below(random, DEQUANT_ERA + 2)};
+    struct gguf_open_options options = {.era = (int)fuzz_random_below(random, DEQUANT_ERA + 2),
+                                        .old_ik = fuzz_random_below(random, 2)};
     struct gguf_model *model;
 
+    if (whole && whole->n_tensors > 0)
+        options.types[0] =
+            dequant_reading_at(whole->tensors[fuzz_random_below(random, whole->n_tensors)].type_id,
+                               fuzz_random_below(random, 4));
+    options.n_types = options.types[0] != NULL;
     for (size_t i = fuzz_random_below(random, 16) + 1; i > 0 && !family; i--)
         family = gguf_family_at(i - 1);
     options.family = family->name;
     model = open_with(&options);
+    /* A copy of the types as stored could only be read with the same options. */
     if (model)
-        check_tree(model, NULL, random);
+        check_tree(model, &(struct fs_tree_options){.export = FS_EXPORT_LOADABLE}, random);
     gguf_close(model);
 }
 
@@ -302,7 +310,7 @@ static void check_options(const uint8_t *data, size_t size, const struct gguf_mo
         check_range(data, size, model, random);
         break;
     case 1:
-        check_open_options(random);
+        check_open_options(model, random);
         break;
     case 2:
         if (model)
