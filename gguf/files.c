@@ -11,13 +11,15 @@ static int out_of_memory(struct gguf_report *report)
     return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
 }
 
-/* Open a shard that was not named. Return 0, or -ENOMEM; other errors are noted in `shard`. */
-static int open_shard(const char *path, uint32_t number, const struct gguf_open_options *options,
-                      struct gguf_opened_file *shard)
+/* Open a file that was not named. Return 0, or -ENOMEM; other errors are noted in `shard`. */
+static int open_other(const struct gguf_files *files, uint32_t index,
+                      const struct gguf_open_options *options, struct gguf_opened_file *shard)
 {
+    const char *path = files->list[files->named].file.path;
     struct gguf_report report = {0};
 
-    shard->path = gguf_shard_path(path, number);
+    shard->path =
+        files->name_count > 0 ? gguf_shard_path(path, index + 1) : gguf_part_path(path, index);
     if (!shard->path)
         return -ENOMEM;
     shard->error =
@@ -29,17 +31,16 @@ static int open_shard(const char *path, uint32_t number, const struct gguf_open_
     return shard->reason ? 0 : -ENOMEM;
 }
 
-/* Open the shards that were not named. Return 0 or -ENOMEM. */
-static int open_shards(struct gguf_files *files, const struct gguf_open_options *options)
+/* Open the shards or parts that were not named. Return 0 or -ENOMEM. */
+static int open_others(struct gguf_files *files, const struct gguf_open_options *options)
 {
-    const char *path = files->list[files->named].file.path;
     unsigned n_bad = 0;
     int result = 0;
 
     for (uint32_t i = 0; result == 0 && i < files->count && n_bad < GGUF_MAX_BAD_SHARDS; i++) {
         if (i == files->named)
             continue;
-        result = open_shard(path, i + 1, options, &files->list[i]);
+        result = open_other(files, i, options, &files->list[i]);
         n_bad += files->list[i].error < 0;
     }
     return result;
@@ -61,6 +62,9 @@ int gguf_files_open(const char *path, const struct gguf_open_options *options,
     if (number > 0 && number <= count && count <= GGUF_MAX_SHARDS) {
         files->count = count;
         files->named = number - 1;
+    } else if (count == 0 && gguf_read_part_number(named.path, &number)) {
+        files->count = GGUF_MAX_PARTS;
+        files->named = number;
     }
     files->list = calloc(files->count, sizeof *files->list);
     if (!files->list) {
@@ -68,7 +72,7 @@ int gguf_files_open(const char *path, const struct gguf_open_options *options,
         return out_of_memory(report);
     }
     files->list[files->named].file = named;
-    if (open_shards(files, options) < 0) {
+    if (open_others(files, options) < 0) {
         gguf_files_close(files);
         return out_of_memory(report);
     }

@@ -2,8 +2,8 @@
  * The files of a model. They are all opened before any byte is read, so that a process can give up
  * the right to open files before it parses one.
  *
- * The shards of a split model lie in one directory. The user may name any shard; the others are
- * found by its name, see gguf/support/shard_names.h.
+ * The shards of a split model, or the parts of one from before GGUF, lie in one directory. The user
+ * may name any of them; the others are found by its name, see gguf/support/shard_names.h.
  */
 #ifndef GGUFS_GGUF_FILES_H
 #define GGUFS_GGUF_FILES_H
@@ -28,8 +28,8 @@ struct gguf_opened_file {
 };
 
 struct gguf_files {
-    struct gguf_opened_file *list; /* in the order of the shards' numbers */
-    uint32_t count;                /* 1 if the name is not that of a shard */
+    struct gguf_opened_file *list; /* in the order of the shards' or parts' numbers */
+    uint32_t count;                /* of shards; GGUF_MAX_PARTS, which need not exist; or 1 */
     uint32_t named;                /* index of the one that the user named */
     /*
      * From the named file's name: shard name_number, counted from 1, of name_count; 0 if it is no
@@ -39,11 +39,11 @@ struct gguf_files {
 };
 
 /*
- * Open the file at `path` and, if its name is that of a shard, the others. A shard that cannot be
- * opened is recorded for gguf_parse_files(), because only the keys prove that the model has such a
- * shard; after GGUF_MAX_BAD_SHARDS of them, the others are not tried. `options` may be NULL. On
- * success gguf_files_close() must be called. On failure return a negative errno with the reason in
- * `report`.
+ * Open the file at `path` and, if its name is that of a shard or a part, the others. One that
+ * cannot be opened is recorded for gguf_parse_files(), because only the contents prove that the
+ * model has such a shard or part; after GGUF_MAX_BAD_SHARDS of them, the others are not tried.
+ * `options` may be NULL. On success gguf_files_close() must be called. On failure return a negative
+ * errno with the reason in `report`.
  */
 int gguf_files_open(const char *path, const struct gguf_open_options *options,
                     struct gguf_files *files, struct gguf_report *report);

@@ -113,6 +113,17 @@ const char *gguf_path_to_report(const struct gguf_model *model, uint32_t file_in
     return file_index == model->named_file ? NULL : model->files[file_index].path;
 }
 
+uint64_t gguf_offset_to_report(const struct gguf_model *model, uint32_t file_index, uint64_t offset,
+                               struct gguf_report *report)
+{
+    const struct gguf_source *file = &model->files[file_index];
+    const struct gguf_pieces pieces = gguf_source_find_pieces(file, offset);
+
+    report->path =
+        strcmp(pieces.path, file->path) == 0 ? gguf_path_to_report(model, file_index) : pieces.path;
+    return pieces.offset;
+}
+
 int gguf_remove_key(struct gguf_model *model, const char *name)
 {
     const struct gguf_key *key = gguf_find_key(model, name);

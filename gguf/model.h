@@ -185,6 +185,13 @@ static inline struct gguf_place gguf_tensor_place(const struct gguf_tensor *tens
 /* Return the path to set in a report for findings about that file of the model. */
 const char *gguf_path_to_report(const struct gguf_model *model, uint32_t file_index);
 
+/*
+ * Set the path in a report for findings about the byte at `offset` of a file of the model, and
+ * return the byte's offset in the file at that path; see gguf_source_find_pieces().
+ */
+uint64_t gguf_offset_to_report(const struct gguf_model *model, uint32_t file_index, uint64_t offset,
+                              struct gguf_report *report);
+
 /* Remove a key. Returns 0, or -ENOENT if there is no such key. */
 int gguf_remove_key(struct gguf_model *model, const char *name);
 

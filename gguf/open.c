@@ -1,4 +1,5 @@
 #include "gguf/files.h"
+#include "gguf/legacy/join_parts.h"
 #include "gguf/model.h"
 #include "gguf/parse_file.h"
 #include "gguf/shards.h"
@@ -17,6 +18,8 @@ int gguf_parse_files(struct gguf_files *files, const struct gguf_open_options *o
     result = gguf_parse_file(&files->list[files->named].file, options, &made, report);
     if (result == 0)
         result = gguf_shards_join(&made, files, options, report);
+    if (result == 0)
+        result = gguf_parts_join(&made, files, options, report);
     if (result == 0)
         result = gguf_validate(made, options, report);
     if (result < 0)

@@ -149,16 +149,19 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
                               DAMAGED " llama.cpp's llama-gguf-split makes correct shards."},
     [GGUF_RULE_SHARD_NAME] = {"shard-name",
                               "The name of the file and its keys split.no and split.count "
-                              "disagree.",
+                              "disagree, or it is a part of an old model without the name of one.",
                               "Give the file the name that it was published with: "
-                              "NAME-00001-of-00003.gguf for the first of three shards."},
-    [GGUF_RULE_SHARD_MISSING] = {"shard-missing", "A shard of the model is not there.",
-                                 "Download all shards into one folder; the message names the path "
+                              "NAME-00001-of-00003.gguf for the first of three shards; NAME.bin, "
+                              "NAME.bin.1 and so on for parts."},
+    [GGUF_RULE_SHARD_MISSING] = {"shard-missing",
+                                 "A shard of the model, or a part of an old one, is not there.",
+                                 "Download all of them into one folder; the message names the path "
                                  "of the missing one."},
-    [GGUF_RULE_SHARD_MISMATCH] = {"shard-mismatch",
-                                  "The shards do not belong together: one is of another model or "
-                                  "another version.",
-                                  "Download all shards of one model again, into an empty folder."},
+    [GGUF_RULE_SHARD_MISMATCH] =
+        {"shard-mismatch",
+         "The shards, or the parts of an old model, do not belong together: "
+         "one is of another model or another version.",
+         "Download all of one model again, into an empty folder."},
     [GGUF_RULE_SHARD_METADATA] = {"shard-metadata",
                                   "A shard other than the first has metadata, which is ignored.",
                                   "Nothing need be done if the first shard has all keys; "

@@ -54,10 +54,16 @@ static int begin(struct gguf_source *source, const char *path)
 int gguf_source_open(const char *path, bool is_growing, struct gguf_source *source,
                      struct gguf_report *report)
 {
+    return gguf_source_open_as(choose_kind(path), NULL, path, is_growing, source, report);
+}
+
+int gguf_source_open_as(const struct gguf_source_kind *kind, void *state, const char *path,
+                        bool is_growing, struct gguf_source *source, struct gguf_report *report)
+{
     int result;
 
-    *source =
-        (struct gguf_source){.kind = choose_kind(path), .is_growing = is_growing, .descriptor = -1};
+    *source = (struct gguf_source){
+        .kind = kind, .state = state, .is_growing = is_growing, .descriptor = -1};
     source->header.limit_bytes = GGUF_MAX_HEADER_BYTES;
     result = source->kind->open(source, path, report);
     source->end_offset = is_growing ? UINT64_MAX : source->size_bytes;
@@ -236,6 +242,13 @@ int gguf_source_lend(const struct gguf_source *source, uint64_t offset, size_t n
         gguf_source_lend_unchecked(source, offset, n_bytes, unit_bytes, use, argument);
 
     return result < 0 ? result : gguf_source_check(source, offset + n_bytes);
+}
+
+struct gguf_pieces gguf_source_find_pieces(const struct gguf_source *source, uint64_t offset)
+{
+    if (source->kind->find_pieces)
+        return source->kind->find_pieces(source, offset);
+    return (struct gguf_pieces){.path = source->path, .offset = offset, .n_files = 1};
 }
 
 /* ---- memory ---- */

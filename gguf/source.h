@@ -51,6 +51,21 @@ struct gguf_source_kind {
     /* Optional: return how many of these bytes are holes, which take no space and read as zeros. */
     uint64_t (*count_hole_bytes)(const struct gguf_source *source, uint64_t offset,
                                  uint64_t n_bytes);
+
+    /* Optional; see gguf_source_find_pieces(). */
+    struct gguf_pieces (*find_pieces)(const struct gguf_source *source, uint64_t offset);
+};
+
+/* Where a byte of a source lies, and those after it. */
+struct gguf_pieces {
+    const char *path; /* of the file; lives as long as the source */
+    uint64_t offset;  /* in that file */
+    /*
+     * If n_files > 1, the data that begin there are in pieces of piece_bytes, taken in turn from as
+     * many files, in each from the same offset on.
+     */
+    uint32_t n_files;
+    uint64_t piece_bytes;
 };
 
 struct gguf_source {
@@ -78,6 +93,13 @@ struct gguf_source {
  */
 int gguf_source_open(const char *path, bool is_growing, struct gguf_source *source,
                      struct gguf_report *report);
+
+/*
+ * Open a source of a kind that is not found by its path, and with a state that was made before. The
+ * source takes the state over, also on failure. Otherwise like gguf_source_open().
+ */
+int gguf_source_open_as(const struct gguf_source_kind *kind, void *state, const char *path,
+                        bool is_growing, struct gguf_source *source, struct gguf_report *report);
 
 /* Close a source. Does nothing if it is all zero. */
 void gguf_source_close(struct gguf_source *source);
@@ -150,6 +172,9 @@ unsigned gguf_source_generation(const struct gguf_source *source);
 
 /* Return the modification time at the opening or at the last increase of the generation. */
 struct timespec gguf_source_modified(const struct gguf_source *source);
+
+/* Find where the byte at `offset` lies: there, unless the source joins files. */
+struct gguf_pieces gguf_source_find_pieces(const struct gguf_source *source, uint64_t offset);
 
 /*
  * Bring n_bytes at `offset` into the system's cache. -EIO if they cannot be read.

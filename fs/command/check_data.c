@@ -112,13 +112,23 @@ static uint64_t row_of(const struct gguf_tensor *tensor, uint64_t block)
     return block * tensor->type->block_elements / tensor->ne[0];
 }
 
-static void report_run(struct gguf_report *report, const struct gguf_tensor *tensor,
-                       const struct run *run)
+/* Prepare a finding about a tensor's data at `offset` from their start, and return where they lie.
+ */
+static uint64_t offset_at(struct gguf_report *report, const struct chunk *chunk, uint64_t offset)
 {
+    const struct gguf_tensor *tensor = chunk->tensor;
+
+    return gguf_offset_to_report(chunk->model, tensor->file_index, tensor->file_offset + offset,
+                                 report);
+}
+
+static void report_run(struct gguf_report *report, const struct chunk *chunk, const struct run *run)
+{
+    const struct gguf_tensor *tensor = chunk->tensor;
     const uint64_t element = run->first * tensor->type->block_elements;
     const struct dequant_shape shape = {tensor->ne[0], tensor->n_elements};
     const struct dequant_span span = dequant_span_of(tensor->type, shape, element, element + 1, 1);
-    const uint64_t offset = tensor->file_offset + span.blocks_offset;
+    const uint64_t offset = offset_at(report, chunk, span.blocks_offset);
     const char *what = tensor->type->block_elements == 1 ? "value" : "block";
 
     if (run->first == run->last)
@@ -142,13 +152,12 @@ struct open_run {
     uint64_t n_reported; /* runs before it */
 };
 
-static void close_run(struct gguf_report *report, const struct gguf_tensor *tensor,
-                      struct open_run *open)
+static void close_run(struct gguf_report *report, const struct chunk *chunk, struct open_run *open)
 {
     if (open->last < open->first)
         return;
     if (open->n_reported++ < MAX_REPORTED_RUNS)
-        report_run(report, tensor, &(struct run){open->first, open->last});
+        report_run(report, chunk, &(struct run){open->first, open->last});
     open->first = 1;
     open->last = 0;
 }
@@ -161,7 +170,7 @@ static void report_chunk(struct gguf_report *report, const struct chunk *chunk,
 
     if (chunk->result < 0)
         gguf_error(report, GGUF_RULE_READ, chunk->result,
-                   gguf_at_tensor(chunk->tensor->name, chunk->tensor->file_offset),
+                   gguf_at_tensor(chunk->tensor->name, offset_at(report, chunk, 0)),
                    "its data cannot be read: %s", strerror(-chunk->result));
     for (size_t i = 0; i < chunk->n_runs; i++) {
         const struct run run = chunk->runs[i];
@@ -170,15 +179,15 @@ static void report_chunk(struct gguf_report *report, const struct chunk *chunk,
             open->last = run.last;
             continue;
         }
-        close_run(report, chunk->tensor, open);
+        close_run(report, chunk, open);
         open->first = run.first;
         open->last = run.last;
     }
     if (is_last)
-        close_run(report, chunk->tensor, open);
+        close_run(report, chunk, open);
     if (is_last && open->n_reported > MAX_REPORTED_RUNS)
         gguf_error(report, GGUF_RULE_NOT_FINITE, -EDOM,
-                   gguf_at_tensor(chunk->tensor->name, chunk->tensor->file_offset),
+                   gguf_at_tensor(chunk->tensor->name, offset_at(report, chunk, 0)),
                    "%" PRIu64 " more places are NaN or infinite as float32",
                    open->n_reported - MAX_REPORTED_RUNS);
 }

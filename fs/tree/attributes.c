@@ -22,14 +22,13 @@ static void write_type(const struct fs_tree *tree, const struct gguf_tensor *ten
 static void write_offset(const struct fs_tree *tree, const struct gguf_tensor *tensor,
                          struct fs_sink *sink)
 {
-    (void)tree;
-    fs_sink_unsigned(sink, tensor->file_offset);
+    fs_sink_unsigned(sink, fs_tensor_pieces(tree, tensor).offset);
 }
 
 static void write_file(const struct fs_tree *tree, const struct gguf_tensor *tensor,
                        struct fs_sink *sink)
 {
-    fs_sink_literal(sink, fs_tensor_file_name(tree, tensor));
+    fs_sink_literal(sink, fs_tensor_pieces(tree, tensor).path);
 }
 
 static const struct {

@@ -128,12 +128,29 @@ static void write_lora(const struct fs_tree *tree, const struct gguf_tensor *ten
     fs_sink_literal(sink, "}");
 }
 
-const char *fs_tensor_file_name(const struct fs_tree *tree, const struct gguf_tensor *tensor)
+struct gguf_pieces fs_tensor_pieces(const struct fs_tree *tree, const struct gguf_tensor *tensor)
 {
-    const char *path = tree->model->files[tensor->file_index].path;
-    const char *slash = strrchr(path, '/');
+    struct gguf_pieces pieces =
+        gguf_source_find_pieces(&tree->model->files[tensor->file_index], tensor->file_offset);
+    const char *slash = strrchr(pieces.path, '/');
 
-    return slash ? slash + 1 : path;
+    if (slash)
+        pieces.path = slash + 1;
+    return pieces;
+}
+
+static void write_pieces(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                        struct fs_sink *sink)
+{
+    const struct gguf_pieces pieces = fs_tensor_pieces(tree, tensor);
+
+    fs_json_member(sink, "file", false);
+    write_string(sink, pieces.path);
+    write_number_member(sink, "offset", pieces.offset);
+    if (pieces.n_files == 1)
+        return;
+    write_number_member(sink, "parts", pieces.n_files);
+    write_number_member(sink, "piece_bytes", pieces.piece_bytes);
 }
 
 static void write_info(const struct fs_tree *tree, const struct gguf_tensor *tensor,
@@ -159,9 +176,7 @@ static void write_info(const struct fs_tree *tree, const struct gguf_tensor *ten
     write_number_member(sink, "n_elements", tensor->n_elements);
     write_sizes(sink, tensor);
     write_lora(tree, tensor, sink);
-    fs_json_member(sink, "file", false);
-    write_string(sink, fs_tensor_file_name(tree, tensor));
-    write_number_member(sink, "offset", tensor->file_offset);
+    write_pieces(tree, tensor, sink);
     fs_sink_literal(sink, "}");
 }
 

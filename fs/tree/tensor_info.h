@@ -13,8 +13,11 @@ int fs_tensor_info_write(const struct fs_tree *tree, const void *subject, struct
 uint32_t fs_tensor_shape(const struct fs_tree *tree, const struct gguf_tensor *tensor,
                          uint64_t shape[GGUF_MAX_DIMS]);
 
-/* Return the name of the model file that has the tensor, without its directory. */
-const char *fs_tensor_file_name(const struct fs_tree *tree, const struct gguf_tensor *tensor);
+/*
+ * Find the first byte of the tensor's data; if they are in parts, see gguf_source_find_pieces().
+ * The path is the name of the model file, without its directory.
+ */
+struct gguf_pieces fs_tensor_pieces(const struct fs_tree *tree, const struct gguf_tensor *tensor);
 
 /* Write the shape as a JSON array. */
 void fs_tensor_shape_write(const struct fs_tree *tree, const struct gguf_tensor *tensor,

@@ -26,6 +26,9 @@ struct gguf_old_reading {
     struct gguf_vad_sizes vad;
 };
 
+/* Return the alignment of tensor data in the container that starts with this magic. */
+uint64_t gguf_old_alignment(const uint8_t magic[4]);
+
 /* Return the float with these bits. */
 float gguf_old_float(uint32_t bits);
 

@@ -36,6 +36,11 @@ static const struct gguf_old_container *container_of(const uint8_t *bytes, size_
     return NULL;
 }
 
+uint64_t gguf_old_alignment(const uint8_t magic[4])
+{
+    return container_of(magic, 4)->alignment_bytes;
+}
+
 bool gguf_probe_ggml(const struct gguf_start *start)
 {
     return container_of(start->bytes, start->n_bytes);

@@ -7,8 +7,9 @@
 #define DIGITS        ((size_t)5)
 #define NUMBERS_BYTES (sizeof "-00001-of-00003" - 1)
 #define SHARD_ENDING  ".gguf"
+#define PART_ENDING   ".bin"
 
-static const char *const endings[] = {SHARD_ENDING, ".bin"};
+static const char *const endings[] = {SHARD_ENDING, PART_ENDING};
 
 /* Return the length of a path without its ending. */
 static size_t find_ending(const char *path)
@@ -81,11 +82,53 @@ char *gguf_shard_path(const char *path, uint32_t number)
     return shard;
 }
 
+/* Return the length of a path without the number of a part. */
+static size_t part_name_bytes(const char *path)
+{
+    const size_t length = strlen(path);
+    const char *end = path + length - 2;
+
+    return length > 2 && end[0] == '.' && end[1] > '0' && end[1] < '0' + (char)GGUF_MAX_PARTS
+               ? length - 2
+               : length;
+}
+
+bool gguf_read_part_number(const char *path, uint32_t *number)
+{
+    const size_t length = part_name_bytes(path), n = sizeof PART_ENDING - 1;
+    const bool is_part = length > n && strncmp(path + length - n, PART_ENDING, n) == 0;
+
+    *number = is_part && path[length] ? (uint32_t)(path[length + 1] - '0') : 0;
+    return is_part;
+}
+
+char *gguf_part_path(const char *path, uint32_t number)
+{
+    const int length = (int)part_name_bytes(path);
+    char *part;
+
+    if ((number == 0 ? asprintf(&part, "%.*s", length, path)
+                     : asprintf(&part, "%.*s.%" PRIu32, length, path, number)) < 0)
+        return NULL;
+    return part;
+}
+
+static bool are_parts_of_one_model(const char *a, const char *b)
+{
+    const size_t length = part_name_bytes(a);
+    uint32_t number_of_a, number_of_b;
+
+    return gguf_read_part_number(a, &number_of_a) && gguf_read_part_number(b, &number_of_b) &&
+           number_of_a != number_of_b && part_name_bytes(b) == length && strncmp(a, b, length) == 0;
+}
+
 bool gguf_are_shards_of_one_model(const char *a, const char *b)
 {
     uint32_t number, count_of_a, count_of_b;
     const size_t stem_bytes = gguf_stem_bytes(a);
 
+    if (are_parts_of_one_model(a, b))
+        return true;
     return gguf_read_shard_numbers(a, &number, &count_of_a) &&
            gguf_read_shard_numbers(b, &number, &count_of_b) && count_of_a == count_of_b &&
            gguf_stem_bytes(b) == stem_bytes && strncmp(a, b, stem_bytes) == 0;

@@ -3,6 +3,11 @@
  * llama_split_path().
  *
  *     NAME-00001-of-00003.gguf, …     numbers start at 1
+ *
+ * The parts of a llama model from before GGUF. Source: llama_model_load() in llama.cpp of March
+ * 2023, which knew models in 1, 2, 4 and 8 parts.
+ *
+ *     NAME.bin, NAME.bin.1, …         the first part has no number
  */
 #ifndef GGUFS_GGUF_SHARD_NAMES_H
 #define GGUFS_GGUF_SHARD_NAMES_H
@@ -29,7 +34,21 @@ bool gguf_read_shard_numbers(const char *path, uint32_t *number, uint32_t *count
  */
 char *gguf_shard_path(const char *path, uint32_t number);
 
-/* Return true if both paths name shards and differ in nothing but the number of the shard. */
+#define GGUF_MAX_PARTS 8u
+
+/*
+ * Read the number of a part, 0 for the first, from its path. Returns false, with zero, if it is not
+ * that of a part.
+ */
+bool gguf_read_part_number(const char *path, uint32_t *number);
+
+/*
+ * Return the path of another part of the same model, or NULL if out of memory. `path` must be that
+ * of a part, and `number` less than GGUF_MAX_PARTS. The caller frees it.
+ */
+char *gguf_part_path(const char *path, uint32_t number);
+
+/* Return true if both paths name shards, or parts, and differ in nothing but the number. */
 bool gguf_are_shards_of_one_model(const char *a, const char *b);
 
 #endif

@@ -1,5 +1,8 @@
 #include "tests/fuzz/fuzz_check.h"
 
+#include "gguf/files.h"
+#include "gguf/support/shard_names.h"
+
 #include <cjson/cJSON.h>
 
 #include <stdarg.h>
@@ -136,4 +139,25 @@ void fuzz_check_file_name(const char *name)
 
         FUZZ_CHECK(c >= 0x20 && c != 0x7f && c != '/', "the file name contains byte %#x", c);
     }
+}
+
+int fuzz_open_model(const char *path, struct gguf_model **model, struct gguf_report *report)
+{
+    struct gguf_files files = {.count = GGUF_MAX_PARTS};
+    int result = 0;
+
+    files.list = calloc(files.count, sizeof *files.list);
+    FUZZ_CHECK(files.list, "no memory");
+    for (uint32_t i = 0; result == 0 && i < files.count; i++) {
+        const struct gguf_source *file = &files.list[i].file;
+
+        result = gguf_source_open(path, false, &files.list[i].file, report);
+        if (result == 0 && file->size_bytes >= 4 && memcmp(file->mapping, "GGUF", 4) == 0)
+            files.count = 1; /* GGUF has no parts */
+    }
+    *model = NULL;
+    if (result == 0)
+        result = gguf_parse_files(&files, NULL, model, report);
+    gguf_files_close(&files);
+    return result;
 }

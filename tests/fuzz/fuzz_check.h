@@ -5,6 +5,8 @@
 #ifndef GGUFS_TESTS_FUZZ_CHECK_H
 #define GGUFS_TESTS_FUZZ_CHECK_H
 
+#include "gguf/model.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,6 +48,12 @@ bool fuzz_is_utf8(const char *text, size_t length);
  * except newlines, only JSON's escapes, nothing after the value. Lone surrogates are allowed.
  */
 void fuzz_check_json(const char *text, size_t length);
+
+/*
+ * Open a file like gguf_open(). If it is a part of an old model, its bytes are those of every part:
+ * they fit together, so that one model is made of them.
+ */
+int fuzz_open_model(const char *path, struct gguf_model **model, struct gguf_report *report);
 
 /* Check that the name is a valid file name: not empty, not "." or "..", no '/'. */
 void fuzz_check_file_name(const char *name);

@@ -333,7 +333,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     dequant_choose_kernels(NULL);
     write_model(data, size, 0, 0);
-    result = gguf_open(model_path(), &model, &report);
+    result = fuzz_open_model(model_path(), &model, &report);
     FUZZ_CHECK((result < 0) == (report.n_errors > 0) && (result < 0) == !model,
                "result %d with %zu errors", result, report.n_errors);
     FUZZ_CHECK(result == 0 || result == report.first_error.code,

@@ -387,6 +387,9 @@ static void write_old_models(void)
         free(zip.data);
         free(bytes.data);
     }
+    bytes = old_file_make_part(4, 1);
+    write_seed("tree", "llama-in-4-parts.bin", bytes.data, bytes.size_bytes);
+    free(bytes.data);
     for (size_t i = 0; i < COUNT(architectures); i++) {
         bytes = old_file_make_rwkv(100 + i % 2, architectures[i], 2, i % 2 ? 18 : 20);
         snprintf(name, sizeof name, "rwkv-%s.bin", architectures[i]);

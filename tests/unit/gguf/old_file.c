@@ -7,14 +7,21 @@
 #include <string.h>
 
 static const struct old_file files[] = {
-    {"lmgg", 0, "llama", 2, 2, 20, false},       {"fmgg", 1, "llama", 3, 3, 24, false},
-    {"tjgg", 1, "llama", 8, 6, 22, false},       {"tjgg", 2, "llama", 7, 8, 36, false},
-    {"tjgg", 3, "llama", 2, 2, 18, false},       {"tjgg", 1, "llama", 1, 1, 64, true},
-    {"lmgg", 0, "whisper", 1, 1, 64, false},     {"lmgg", 0, "whisper", 1, 1, 64, true},
-    {"lmgg", 0, "gpt-2", 2002, 2, 18, false},    {"lmgg", 0, "gpt-j", 1002, 2, 20, false},
-    {"lmgg", 0, "gpt-neox", 2008, 6, 22, false}, {"lmgg", 0, "mpt", 2003, 3, 20, false},
-    {"lmgg", 0, "bloom", 2, 2, 20, false},       {"tjgg", 3, "bloom", 2, 2, 18, false},
-    {"lmgg", 0, "silero-vad", 0, 0, 128, false},
+    {"lmgg", 0, "llama", 2, 2, 20, false, 0, 0},
+    {"fmgg", 1, "llama", 3, 3, 24, false, 0, 0},
+    {"tjgg", 1, "llama", 8, 6, 22, false, 0, 0},
+    {"tjgg", 2, "llama", 7, 8, 36, false, 0, 0},
+    {"tjgg", 3, "llama", 2, 2, 18, false, 0, 0},
+    {"tjgg", 1, "llama", 1, 1, 64, true, 0, 0},
+    {"lmgg", 0, "whisper", 1, 1, 64, false, 0, 0},
+    {"lmgg", 0, "whisper", 1, 1, 64, true, 0, 0},
+    {"lmgg", 0, "gpt-2", 2002, 2, 18, false, 0, 0},
+    {"lmgg", 0, "gpt-j", 1002, 2, 20, false, 0, 0},
+    {"lmgg", 0, "gpt-neox", 2008, 6, 22, false, 0, 0},
+    {"lmgg", 0, "mpt", 2003, 3, 20, false, 0, 0},
+    {"lmgg", 0, "bloom", 2, 2, 20, false, 0, 0},
+    {"tjgg", 3, "bloom", 2, 2, 18, false, 0, 0},
+    {"lmgg", 0, "silero-vad", 0, 0, 128, false, 0, 0},
 };
 
 const struct old_file *old_file_at(size_t index)
@@ -57,10 +64,10 @@ static void put_text(struct model_bytes *out, const char *text)
 }
 
 /* Write data that decode to finite numbers. */
-static void put_data(struct model_bytes *out, size_t n_bytes)
+static void put_data(struct model_bytes *out, uint32_t part, size_t n_bytes)
 {
     for (size_t i = 0; i < n_bytes; i++) {
-        const unsigned char byte = (unsigned char)(i * 7 % 0x3b);
+        const unsigned char byte = (unsigned char)((i * 7 + (size_t)part * 11) % 0x3b);
 
         put(out, &byte, 1);
     }
@@ -69,15 +76,18 @@ static void put_data(struct model_bytes *out, size_t n_bytes)
 static void put_tensor(struct model_bytes *out, const struct old_file *file, const char *name,
                        uint32_t n_rows)
 {
-    put_u32(out, 2);
+    const bool is_vector = file->n_parts > 0 && strstr(name, "norm");
+
+    put_u32(out, is_vector ? 1 : 2);
     put_u32(out, (uint32_t)strlen(name));
     put_u32(out, file->type);
-    put_u32(out, OLD_FILE_WIDTH);
-    put_u32(out, n_rows);
+    put_u32(out, is_vector ? file->n_parts * OLD_FILE_WIDTH : OLD_FILE_WIDTH);
+    if (!is_vector)
+        put_u32(out, n_rows);
     put(out, name, strlen(name));
     while (strcmp(file->magic, "tjgg") == 0 && out->size_bytes % 32 != 0)
         put(out, "", 1);
-    put_data(out, (size_t)n_rows * file->block_bytes);
+    put_data(out, file->part, (size_t)(is_vector ? file->n_parts : n_rows) * file->block_bytes);
 }
 
 /* ---- headers ---- */
@@ -138,12 +148,13 @@ static void put_mpt(struct model_bytes *out, uint32_t file_type)
 static void put_header(struct model_bytes *out, const struct old_file *file)
 {
     const uint32_t type = file->file_type;
+    const uint32_t width = file->n_parts > 0 ? file->n_parts * WIDTH : WIDTH;
 
     put(out, file->magic, 4);
     if (file->version > 0)
         put_u32(out, file->version);
     if (strcmp(file->family, "llama") == 0) {
-        PUT_NUMBERS(out, N_TOKENS, WIDTH, N_MULT, HEADS, LAYERS, WIDTH / HEADS, type);
+        PUT_NUMBERS(out, N_TOKENS, width, N_MULT, HEADS, LAYERS, width / HEADS, type);
         put_tokens(out, false, file->version > 0);
     } else if (strcmp(file->family, "whisper") == 0) {
         put_whisper(out, type);
@@ -213,6 +224,15 @@ struct model_bytes old_file_make(const struct old_file *file)
             put_tensors_of(&out, file, rule->old_name);
     }
     return out;
+}
+
+struct model_bytes old_file_make_part(uint32_t n_parts, uint32_t part)
+{
+    struct old_file file = files[1];
+
+    file.n_parts = n_parts;
+    file.part = part;
+    return old_file_make(&file);
 }
 
 /* ---- rwkv.cpp ---- */

@@ -23,6 +23,8 @@ struct old_file {
     uint32_t type;        /* type of the tensors */
     uint32_t block_bytes; /* size of a row of OLD_FILE_WIDTH elements */
     bool without_tensors;
+    uint32_t n_parts; /* of the model, if it is in parts; the file is one */
+    uint32_t part;    /* its number, on which the data depend */
 };
 
 /* Return the file at `index`, or NULL past the last. */
@@ -33,6 +35,13 @@ struct model_bytes old_file_make(const struct old_file *file);
 
 /* Return the offset where the vocabulary ends and the tensors begin. */
 size_t old_file_tensors_offset(const struct old_file *file);
+
+/*
+ * Make a part of a llama model; `n_parts` may be any number. Its matrices have OLD_FILE_WIDTH
+ * columns, its vectors ("norm") n_parts times as many elements. In containers without padding, the
+ * data of a tensor follow its name.
+ */
+struct model_bytes old_file_make_part(uint32_t n_parts, uint32_t part);
 
 /* Make a file of rwkv.cpp. `architecture` is "4", "5.1", "5.2", "6" or "7". */
 struct model_bytes old_file_make_rwkv(uint32_t version, const char *architecture, uint32_t type,

@@ -98,14 +98,14 @@ Test(gguf_old, eras)
         struct old_file file;
         uint32_t era;
     } rows[] = {
-        {{"lmgg", 0, "llama", 2, 2, 20, false}, 0},
-        {{"fmgg", 1, "llama", 2, 2, 20, false}, 0},
-        {{"tjgg", 1, "llama", 2, 2, 20, false}, 0},
-        {{"tjgg", 2, "llama", 2, 2, 20, false}, 1},
-        {{"tjgg", 3, "llama", 2, 2, 18, false}, 2},
-        {{"lmgg", 0, "gpt-2", 2, 2, 20, false}, 0},
-        {{"lmgg", 0, "gpt-2", 1002, 2, 20, false}, 1},
-        {{"lmgg", 0, "gpt-2", 2002, 2, 18, false}, 2},
+        {{"lmgg", 0, "llama", 2, 2, 20, false, 0, 0}, 0},
+        {{"fmgg", 1, "llama", 2, 2, 20, false, 0, 0}, 0},
+        {{"tjgg", 1, "llama", 2, 2, 20, false, 0, 0}, 0},
+        {{"tjgg", 2, "llama", 2, 2, 20, false, 0, 0}, 1},
+        {{"tjgg", 3, "llama", 2, 2, 18, false, 0, 0}, 2},
+        {{"lmgg", 0, "gpt-2", 2, 2, 20, false, 0, 0}, 0},
+        {{"lmgg", 0, "gpt-2", 1002, 2, 20, false, 0, 0}, 1},
+        {{"lmgg", 0, "gpt-2", 2002, 2, 18, false, 0, 0}, 2},
     };
 
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -134,7 +134,7 @@ Test(gguf_old, shapes_and_constants_of_llama)
 
 Test(gguf_old, file_types_unknown_in_gguf)
 {
-    const struct old_file file = {"tjgg", 1, "llama", 5, 4, 20, false};
+    const struct old_file file = {"tjgg", 1, "llama", 5, 4, 20, false, 0, 0};
     struct gguf_model *model = make_model(&file);
 
     cr_expect_null(gguf_find_key(model, "general.file_type"));
@@ -158,7 +158,7 @@ Test(gguf_old, vocabularies_are_written_as_in_gguf)
     fs_tree_free(tree);
     gguf_close(model);
 
-    model = make_model(&(struct old_file){"lmgg", 0, "gpt-2", 2002, 2, 18, false});
+    model = make_model(&(struct old_file){"lmgg", 0, "gpt-2", 2002, 2, 18, false, 0, 0});
     tree = tree_file_make_tree(model);
     tree_file_expect(tree, "metadata/tokenizer.ggml.tokens.json",
                      "[\"\",\"<s>\",\"</s>\",\"\xc4\x81\",\"\xc4\xa0"
@@ -226,7 +226,7 @@ Test(gguf_old, name_rules)
 Test(gguf_old, a_family_can_be_forced)
 {
     struct model_bytes bytes =
-        old_file_make(&(struct old_file){"lmgg", 0, "gpt-2", 2002, 2, 18, false});
+        old_file_make(&(struct old_file){"lmgg", 0, "gpt-2", 2002, 2, 18, false, 0, 0});
     struct gguf_report report = {0};
     struct gguf_model *model;
 

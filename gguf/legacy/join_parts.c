@@ -1,0 +1,299 @@
+#include "gguf/legacy/join_parts.h"
+
+#include "gguf/legacy/joined_source.h"
+#include "gguf/legacy/old_reading.h"
+#include "gguf/parse_file.h"
+#include "gguf/support/buffer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The parts of one model, each parsed as a model. */
+struct parts {
+    struct gguf_model *list[GGUF_MAX_PARTS];
+    uint32_t count;
+    uint32_t named;        /* the one that the user named */
+    uint64_t header_bytes; /* of those that are parsed */
+};
+
+/* ---- how many ---- */
+
+/* Return the number of parts of the model to which a file belongs. */
+static uint32_t count_parts(const struct gguf_model *model)
+{
+    const struct gguf_key *width = gguf_find_key(model, "llama.embedding_length");
+    uint64_t count = 1;
+
+    if (!model->has_entries_between || !width)
+        return 1;
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &model->tensors[i];
+
+        if (gguf_string_equals(tensor->name, "tok_embeddings.weight") && tensor->ne[0] > 0 &&
+            width->value.u64 % tensor->ne[0] == 0)
+            count = width->value.u64 / tensor->ne[0];
+    }
+    return count >= 1 && count <= GGUF_MAX_PARTS ? (uint32_t)count : 1;
+}
+
+/* ---- parsing the parts ---- */
+
+/* Return the length of all before the first tensor, the same in all parts. */
+static uint64_t start_bytes(const struct gguf_model *part)
+{
+    return part->tensors[0].info_offset - part->files[0].start_offset;
+}
+
+static int check_start(const struct gguf_model *part, const struct gguf_model *first,
+                       struct gguf_report *report)
+{
+    const uint8_t *bytes = part->files[0].header.bytes, *expected = first->files[0].header.bytes;
+    const uint64_t n_bytes = start_bytes(first);
+    uint64_t i = 0;
+
+    if (part->n_tensors == 0)
+        return gguf_error(report, GGUF_RULE_SHARD_MISMATCH, -EINVAL, GGUF_NO_PLACE,
+                          "has a vocabulary and no tensors");
+    if (part->files[0].start_offset != first->files[0].start_offset)
+        return gguf_error(report, GGUF_RULE_SHARD_MISMATCH, -EINVAL,
+                          gguf_at(part->files[0].start_offset),
+                          "the model begins here, and in %s at byte %" PRIu64
+                          "; unpack all parts into files of their own",
+                          first->files[0].path, first->files[0].start_offset);
+    while (i < n_bytes && i < start_bytes(part) && bytes[i] == expected[i])
+        i++;
+    if (i == n_bytes && start_bytes(part) == n_bytes)
+        return 0;
+    return gguf_error(report, GGUF_RULE_SHARD_MISMATCH, -EINVAL,
+                      gguf_at(part->files[0].start_offset + i),
+                      "its hyperparameters or vocabulary are not those of %s: all parts must be of "
+                      "one model",
+                      first->files[0].path);
+}
+
+/* Check that a tensor is the same slice as in the first part. */
+static bool is_same_slice(const struct gguf_tensor *tensor, const struct gguf_tensor *expected)
+{
+    return gguf_string_compare(tensor->name, expected->name) == 0 &&
+           tensor->type == expected->type && tensor->n_dims == expected->n_dims &&
+           memcmp(tensor->ne, expected->ne, sizeof tensor->ne) == 0;
+}
+
+static int check_tensors(const struct gguf_model *part, const struct gguf_model *first,
+                         struct gguf_report *report)
+{
+    for (uint64_t i = 0; i < part->n_tensors && i < first->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &part->tensors[i], *expected = &first->tensors[i];
+
+        if (!is_same_slice(tensor, expected))
+            return gguf_error(report, GGUF_RULE_SHARD_MISMATCH, -EINVAL, gguf_tensor_place(tensor),
+                              "in its place, %s has tensor %s; name, type and shape "
+                              "must be the same in all parts",
+                              first->files[0].path, gguf_quote(expected->name).text);
+    }
+    if (part->n_tensors == first->n_tensors)
+        return 0;
+    return gguf_error(report, GGUF_RULE_SHARD_MISMATCH, -EINVAL, GGUF_NO_PLACE,
+                      "has %" PRIu64 " tensors, and %s has %" PRIu64, part->n_tensors,
+                      first->files[0].path, first->n_tensors);
+}
+
+/* Parse a part other than the named one. */
+static int parse_part(struct parts *parts, uint32_t index, struct gguf_opened_file *opened,
+                      const struct gguf_open_options *options, struct gguf_report *report)
+{
+    int result;
+
+    if (opened->error == -ENOENT)
+        return gguf_error(report, GGUF_RULE_SHARD_MISSING, -ENOENT, GGUF_NO_PLACE,
+                          "is missing: the model has %" PRIu32
+                          " parts, and this is number %" PRIu32,
+                          parts->count, index + 1);
+    if (opened->error < 0)
+        return gguf_error(report, opened->rule, opened->error, GGUF_NO_PLACE, "%s", opened->reason);
+    opened->file.header.limit_bytes = GGUF_MAX_HEADER_BYTES - parts->header_bytes;
+    result = gguf_parse_file(&opened->file, options, &parts->list[index], report);
+    if (result == 0)
+        parts->header_bytes += parts->list[index]->files[0].header.n_bytes;
+    return result;
+}
+
+/* Parse all parts but the named one. Returns the first error after reporting the others. */
+static int parse_parts(struct parts *parts, struct gguf_files *files,
+                       const struct gguf_open_options *options, struct gguf_report *report)
+{
+    const struct gguf_model *named = parts->list[parts->named];
+    int first = 0;
+
+    for (uint32_t i = 0; i < parts->count; i++) {
+        int result;
+
+        if (i == parts->named)
+            continue;
+        report->path = files->list[i].path;
+        result = parse_part(parts, i, &files->list[i], options, report);
+        if (result == 0)
+            result = check_start(parts->list[i], named, report);
+        if (result == 0)
+            result = check_tensors(parts->list[i], named, report);
+        if (first == 0)
+            first = result;
+    }
+    report->path = NULL;
+    return first;
+}
+
+/* ---- joining ---- */
+
+static bool contains(struct gguf_string name, const char *text)
+{
+    return memmem(name.data, name.length_bytes, text, strlen(text));
+}
+
+/* Return true if a part has some columns of a matrix, false if it has some rows. */
+static bool is_split_by_columns(struct gguf_string name)
+{
+    return contains(name, "tok_embeddings") || contains(name, "attention.wo.weight") ||
+           contains(name, "feed_forward.w2.weight");
+}
+
+/* Add the entry of a tensor, and the padding after it; see gguf/legacy/old_tensors.h. */
+static int add_entry(struct gguf_joined *joined, const struct gguf_tensor *tensor,
+                     const uint64_t ne[2], uint64_t alignment_bytes)
+{
+    static const uint8_t zeros[64];
+    const uint32_t numbers[] = {tensor->n_dims, (uint32_t)tensor->name.length_bytes,
+                                tensor->type_id, (uint32_t)ne[0], (uint32_t)ne[1]};
+    int result =
+        gguf_joined_add_bytes(joined, numbers, (3 + (size_t)tensor->n_dims) * sizeof *numbers);
+
+    if (result == 0)
+        result = gguf_joined_add_bytes(joined, tensor->name.data, tensor->name.length_bytes);
+    assert(alignment_bytes <= sizeof zeros);
+    if (result == 0)
+        result =
+            gguf_joined_add_bytes(joined, zeros, -gguf_joined_size(joined) & (alignment_bytes - 1));
+    return result;
+}
+
+/* Add a tensor of all parts. */
+static int add_tensor(struct gguf_joined *joined, const struct gguf_tensor *tensor, uint32_t count,
+                      uint64_t alignment_bytes, struct gguf_report *report)
+{
+    const bool by_columns = is_split_by_columns(tensor->name);
+    const uint64_t n_rows = tensor->n_dims > 1 ? tensor->ne[1] : 1;
+    uint64_t ne[2] = {tensor->ne[0], tensor->ne[1]};
+    int result;
+
+    if (tensor->n_dims > 2)
+        return gguf_error(report, GGUF_RULE_DIMENSIONS, -EINVAL, gguf_tensor_place(tensor),
+                          "it has %" PRIu32
+                          " dimensions; models in parts have vectors and matrices only",
+                          tensor->n_dims);
+    if (tensor->n_dims == 2)
+        ne[by_columns ? 0 : 1] *= count;
+    if (ne[0] > UINT32_MAX || ne[1] > UINT32_MAX)
+        return gguf_error(report, GGUF_RULE_DIMENSIONS, -EOVERFLOW, gguf_tensor_place(tensor),
+                          "its %" PRIu32 " parts together have more than 2^32 %s", count,
+                          by_columns ? "columns" : "rows");
+    result = add_entry(joined, tensor, ne, alignment_bytes);
+    if (result < 0 || tensor->size_bytes == 0)
+        return result;
+    if (tensor->n_dims < 2)
+        return gguf_joined_add_first(joined, tensor->file_offset, tensor->size_bytes);
+    return gguf_joined_add_pieces(joined, tensor->file_offset, tensor->size_bytes,
+                                  tensor->size_bytes / (by_columns ? n_rows : 1), count);
+}
+
+/* Lay out the file that joins the parts, which all have the layout of the first. */
+static int lay_out(struct gguf_joined *joined, const struct gguf_model *first, uint32_t count,
+                   struct gguf_report *report)
+{
+    const struct gguf_source *file = &first->files[0];
+    const uint64_t alignment_bytes = gguf_old_alignment(file->header.bytes);
+    int result = gguf_joined_add_first(joined, file->start_offset, start_bytes(first));
+
+    for (uint64_t i = 0; result == 0 && i < first->n_tensors; i++)
+        result = add_tensor(joined, &first->tensors[i], count, alignment_bytes, report);
+    return result;
+}
+
+static int name_format(struct gguf_model *model, uint32_t count)
+{
+    const size_t room = strlen(model->format) + sizeof " in 8 parts";
+    char *name = gguf_model_alloc(model, room);
+
+    if (!name)
+        return -ENOMEM;
+    snprintf(name, room, "%s in %" PRIu32 " parts", model->format, count);
+    model->format = name;
+    return 0;
+}
+
+/* Join parts that fit together. They are taken over, also on failure. */
+static int join(struct parts *parts, const struct gguf_open_options *options,
+                struct gguf_model **model, struct gguf_report *report)
+{
+    struct gguf_open_options whole = *options;
+    struct gguf_source *sources[GGUF_MAX_PARTS], source;
+    struct gguf_joined *joined = gguf_joined_make();
+    int result = joined ? lay_out(joined, parts->list[0], parts->count, report) : -ENOMEM;
+
+    *model = NULL;
+    whole.offset = whole.size_bytes = 0; /* the place of the model in each part, and not in all */
+    if (result < 0) {
+        gguf_joined_free(joined);
+        return result;
+    }
+    for (uint32_t i = 0; i < parts->count; i++)
+        sources[i] = &parts->list[i]->files[0];
+    result = gguf_joined_open(joined, sources, parts->count, &source, report);
+    if (result == 0)
+        result = gguf_parse_file(&source, &whole, model, report);
+    if (result == 0 && name_format(*model, parts->count) < 0) {
+        gguf_close(*model);
+        *model = NULL;
+        result = -ENOMEM;
+    }
+    return result;
+}
+
+int gguf_parts_join(struct gguf_model **model, struct gguf_files *files,
+                    const struct gguf_open_options *options, struct gguf_report *report)
+{
+    struct parts parts = {.count = count_parts(*model), .named = files->named};
+    struct gguf_model *joined;
+    int result;
+
+    if (parts.count == 1)
+        return 0;
+    if (files->count != GGUF_MAX_PARTS || files->name_count > 0 || files->named >= parts.count)
+        return gguf_error(report, GGUF_RULE_SHARD_NAME, -EINVAL, GGUF_NO_PLACE,
+                          "is one of %" PRIu32
+                          " parts of a model, so its name must end in .bin or, "
+                          "from the second part on, in .bin.1 and so on: the others are found next "
+                          "to it by that name",
+                          parts.count);
+    if ((*model)->files[0].is_growing)
+        return gguf_error(report, GGUF_RULE_INCOMPLETE_DATA, -EINVAL, GGUF_NO_PLACE,
+                          "is one of %" PRIu32 " parts of a model, which cannot be joined while "
+                          "they are being written",
+                          parts.count);
+    parts.list[parts.named] = *model;
+    parts.header_bytes = (*model)->files[0].header.n_bytes;
+    result = parse_parts(&parts, files, options, report);
+    if (result == 0)
+        result = join(&parts, options, &joined, report);
+    for (uint32_t i = 0; i < parts.count; i++) {
+        if (i != parts.named)
+            gguf_close(parts.list[i]);
+    }
+    if (result < 0)
+        return report->n_errors > 0 ? result : gguf_system_error(report, result, GGUF_NO_PLACE);
+    gguf_close(*model);
+    *model = joined;
+    return 0;
+}
