@@ -17,7 +17,7 @@
  *   11 missing data                          23 cut headers (all: test_gguf_damage.c)
  *   12 rows of incomplete blocks             24 old files: test_gguf_old_damage.c
  *   25 metadata above the limits of size    26 ZIP files with a model
- *   27 type ids of several programs
+ *   27 type ids of several programs         28 old models in parts: test_gguf_parts.c
  */
 #ifndef GGUFS_TESTS_HOSTILE_H
 #define GGUFS_TESTS_HOSTILE_H
