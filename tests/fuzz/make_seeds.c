@@ -1,7 +1,4 @@
-/*
- * Writes the seeds of the fuzz targets as FOLDER/<target>/<name>: small inputs of every kind, valid
- * and broken.
- */
+/* Writes the seeds of the fuzz targets as FOLDER/<target>/<name>: valid and broken inputs. */
 #include "contrib/sample/gguf_writer.h"
 #include "dequant/types.h"
 #include "tests/fuzz/runner_seeds.h"
