@@ -10,9 +10,13 @@
 char *fuzz_data_of(const struct gguf_model *model, const struct gguf_tensor *tensor)
 {
     char *blocks = fuzz_alloc(tensor->size_bytes);
+    const struct gguf_source *file = &model->files[0];
 
-    if (tensor->size_bytes > 0)
-        memcpy(blocks, model->files[0].mapping + tensor->file_offset, tensor->size_bytes);
+    if (tensor->size_bytes > 0 && file->mapping)
+        memcpy(blocks, file->mapping + tensor->file_offset, tensor->size_bytes);
+    else if (tensor->size_bytes > 0)
+        FUZZ_CHECK(gguf_source_read(file, tensor->file_offset, tensor->size_bytes, blocks) == 0,
+                   "joined parts cannot be read");
     return blocks;
 }
 
