@@ -108,6 +108,19 @@ const struct gguf_key *gguf_find_key(const struct gguf_model *model, const char 
     return NULL;
 }
 
+const struct gguf_key *gguf_find_key_group(const struct gguf_model *model, const char *prefix)
+{
+    const size_t length = strlen(prefix);
+
+    for (uint64_t i = 0; i < model->n_keys; i++) {
+        const struct gguf_string name = model->keys[i].name;
+
+        if (name.length_bytes >= length && memcmp(name.data, prefix, length) == 0)
+            return &model->keys[i];
+    }
+    return NULL;
+}
+
 const char *gguf_path_to_report(const struct gguf_model *model, uint32_t file_index)
 {
     return file_index == model->named_file ? NULL : model->files[file_index].path;

@@ -204,4 +204,7 @@ static inline struct gguf_string gguf_name_of(const struct gguf_tensor *tensor)
 /* Return the key of that name, or NULL. */
 const struct gguf_key *gguf_find_key(const struct gguf_model *model, const char *name);
 
+/* Return the first key whose name begins with `prefix`, or NULL. */
+const struct gguf_key *gguf_find_key_group(const struct gguf_model *model, const char *prefix);
+
 #endif

@@ -104,6 +104,11 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
                                 "Use a newer ggufs, or requantize the file with the program that "
                                 "wrote it. If the program is public, report it and the type's "
                                 "number to ggufs."},
+    [GGUF_RULE_ROTATED_WEIGHTS] = {"rotated-weights",
+                                   "The weights are multiplied by a Hadamard matrix. A program "
+                                   "that does not know this runs the model and prints nonsense.",
+                                   "Run the model with the program that its publisher names, such "
+                                   "as PrismML's fork of llama.cpp."},
     [GGUF_RULE_SHARED_TYPE] = {"shared-type",
                                "Several programs gave one number to tensor types of their own, "
                                "and the sizes of the tensors decide between them.",

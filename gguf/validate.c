@@ -2,6 +2,7 @@
 
 #include "dequant/rows.h"
 #include "gguf/bounds.h"
+#include "gguf/support/rotation.h"
 #include "gguf/support/sorted.h"
 #include "gguf/type_readings.h"
 
@@ -251,6 +252,18 @@ static void warn_of_unknown_types(const struct gguf_model *model, struct gguf_re
     report->path = NULL;
 }
 
+static void warn_of_rotation(const struct gguf_model *model, struct gguf_report *report)
+{
+    const struct gguf_key *key = gguf_find_key_group(model, GGUF_ROTATION_KEYS);
+
+    if (!key)
+        return;
+    report->path = gguf_path_to_report(model, 0);
+    gguf_warning(report, GGUF_RULE_ROTATED_WEIGHTS, gguf_key_place(key),
+                 "the weights are stored rotated; f32 and model.gguf have them as they are stored");
+    report->path = NULL;
+}
+
 int gguf_validate(struct gguf_model *model, const struct gguf_open_options *options,
                   struct gguf_report *report)
 {
@@ -264,6 +277,7 @@ int gguf_validate(struct gguf_model *model, const struct gguf_open_options *opti
         return result;
 
     warn_of_unknown_types(model, report);
+    warn_of_rotation(model, report);
     result = gguf_check_bounds(model, report);
     return report->n_errors > 0 ? report->first_error.code : result;
 }

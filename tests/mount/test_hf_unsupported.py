@@ -28,6 +28,11 @@ class UnsupportedTest(CheckpointTestCase):
         built.file.n_keys -= 1
         self.expect_unsupported(built, '"llama.context_length"', "max_position_embeddings")
 
+    def test_rotated_weights(self):
+        built = llama()
+        built.file.key(b"prism.hadamard.sign_mode", STRING, b"explicit")
+        self.expect_unsupported(built, "The weights are stored rotated")
+
     def test_missing_layer(self):
         built = llama()
         built.file.keys = [key for key in built.file.keys if b"block_count" not in key]

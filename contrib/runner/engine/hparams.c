@@ -1,6 +1,7 @@
 #include "contrib/runner/engine/hparams.h"
 
 #include "contrib/runner/engine/hparams_parts.h"
+#include "gguf/support/rotation.h"
 
 #include <errno.h>
 #include <math.h>
@@ -151,6 +152,11 @@ static int find_architecture(const struct run_metadata *metadata, struct run_hpa
     if (!hparams->architecture)
         return run_fail(failure, -ENOTSUP,
                         "metadata: general.architecture: \"%s\" is not supported", name);
+    if (run_metadata_has_group(metadata, GGUF_ROTATION_KEYS))
+        return run_fail(failure, -EINVAL,
+                        "metadata: " GGUF_ROTATION_KEYS
+                        "*: the weights are stored rotated, which ggufs-run does not undo; run the "
+                        "model with the program that its publisher names");
     return 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include "gguf/support/grow.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -298,6 +299,28 @@ const char *run_metadata_architecture(const struct run_metadata *metadata)
 bool run_metadata_has(const struct run_metadata *metadata, const char *key)
 {
     return find(metadata, key) != NULL;
+}
+
+bool run_metadata_has_group(const struct run_metadata *metadata, const char *prefix)
+{
+    const int fd = openat(metadata->tree_fd, "metadata", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+    struct run_failure failure;
+    bool is_found = false;
+
+    if (!directory) {
+        const int error = errno;
+
+        if (fd >= 0)
+            close(fd);
+        remember(metadata, run_fail(&failure, -error, "metadata: %s", strerror(error)), &failure);
+        return false;
+    }
+    while (!is_found && (entry = readdir(directory)) != NULL)
+        is_found = strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+    closedir(directory);
+    return is_found;
 }
 
 const char *run_metadata_string(const struct run_metadata *metadata, const char *key)

@@ -39,6 +39,10 @@ const char *run_metadata_architecture(const struct run_metadata *metadata);
 /* True if there is such a key. */
 bool run_metadata_has(const struct run_metadata *metadata, const char *key);
 
+/* True if there is a key whose name, which is not cut or escaped as a file's, begins with `prefix`.
+ */
+bool run_metadata_has_group(const struct run_metadata *metadata, const char *prefix);
+
 /* The string, owned by the metadata; NULL if there is no such key or it is not a string. */
 const char *run_metadata_string(const struct run_metadata *metadata, const char *key);
 

@@ -5,6 +5,7 @@
 #include "fs/tree/json.h"
 #include "fs/tree/safetensors.h"
 #include "fs/tree/tree.h"
+#include "gguf/support/rotation.h"
 #include "gguf/support/grow.h"
 
 #include <errno.h>
@@ -143,6 +144,9 @@ static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
                                             ? text
                                             : "The model has no key \"general.architecture\".");
     }
+    if (gguf_find_key_group(tree->model, GGUF_ROTATION_KEYS))
+        return add_obstacle(checkpoint, "The weights are stored rotated (" GGUF_ROTATION_KEYS
+                                        "* in the metadata), which transformers does not undo.");
     result = fs_hf_tensors_find(&checkpoint->hf, checkpoint->row, &checkpoint->tensors,
                                 &checkpoint->unused, &checkpoint->obstacles);
     if (result == 0)

@@ -148,6 +148,16 @@ Test(run_hparams, missing_keys_are_named)
                       "llama.block_count: 1000000000");
 }
 
+Test(run_hparams, rotated_weights_are_refused)
+{
+    cr_expect_eq(read_keys("qwen35", ", \"prism.hadamard.sign_mode\": \"explicit\""), -EINVAL);
+    cr_expect(strstr(failure.text, "prism.hadamard.*: the weights are stored rotated"), "%s",
+              failure.text);
+    run_tree_close(&tree);
+    read_model("llama", ", \"prism.other\": 1");
+    close_model();
+}
+
 Test(run_hparams, every_architecture_reads_the_usual_keys)
 {
     size_t n = 0;
