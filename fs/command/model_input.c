@@ -8,6 +8,7 @@
 #include "gguf/support/safe_print.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,15 +83,35 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Warn of options that have no effect on a model of this format. */
-static void warn_of_options(const struct fs_options *options, const char *path, const char *format)
+static bool has_type(const struct gguf_model *model, uint32_t id)
 {
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        if (model->tensors[i].type_id == id)
+            return true;
+    }
+    return false;
+}
+
+/* Warn of options that have no effect on the model. */
+static void warn_of_options(const struct fs_options *options, const char *path,
+                            const struct gguf_model *model)
+{
+    const char *format = model->format;
+
     if (options->open.family && !starts_with(format, "gg"))
         fs_print_error("%s: warning: -o family=%s has no effect on %s; it is for old ggml files",
                        path, options->open.family, format);
     if (options->open.era > 0 && !starts_with(format, "rwkv.cpp v100"))
         fs_print_error("%s: warning: -o era=%d has no effect on %s; it is for rwkv.cpp v100", path,
                        options->open.era - 1, format);
+    for (size_t i = 0; i < options->open.n_types; i++) {
+        const struct dequant_type *type = options->open.types[i];
+
+        if (!has_type(model, type->id))
+            fs_print_error("%s: warning: -o type=%" PRIu32
+                           ":%s has no effect: no tensor has type %" PRIu32,
+                           path, type->id, type->name, type->id);
+    }
 }
 
 int fs_parse_input(const struct fs_options *options, struct fs_input *input,
@@ -104,7 +125,7 @@ int fs_parse_input(const struct fs_options *options, struct fs_input *input,
                           input->why.message);
     result = gguf_parse_files(&input->files, &options->open, model, report);
     if (result == 0)
-        warn_of_options(options, input->path, (*model)->format);
+        warn_of_options(options, input->path, *model);
     return result;
 }
 

@@ -65,6 +65,13 @@ class TestTypeReadings(mounting.MountTestCase):
                 part = numpy.fromfile(f"{folder}/tensors/u/f32", "<f4", count=77, offset=4 * 5000)
                 numpy.testing.assert_array_equal(values[5000:5077], part)
 
+    def test_a_type_that_no_tensor_has(self):
+        path = GgufFile().tensor(b"v", [1], F32, bytes(4)).write(self.path("model.gguf"))
+        result = self.run_ggufs("-o", "type=42:PQ2_0", "--list", path)
+        self.assert_status(0, result)
+        self.assertEqual(f"ggufs: {path}: warning: -o type=42:PQ2_0 has no effect: no tensor has type "
+                         "42\n", result.err)
+
 
 if __name__ == "__main__":
     unittest.main()
