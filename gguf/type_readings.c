@@ -238,6 +238,8 @@ static void use_other_ids(struct candidates *candidates, const struct candidate 
 static const struct dequant_type *stated(const struct gguf_open_options *options,
                                          const struct candidate *candidate)
 {
+    /* Sizes that fit nothing show nothing. */
+    const unsigned possible = candidate->fits ? candidate->fits : candidate->all;
     const struct dequant_type *type;
 
     for (size_t i = 0; i < options->n_types; i++) {
@@ -245,7 +247,7 @@ static const struct dequant_type *stated(const struct gguf_open_options *options
             return options->types[i];
     }
     for (size_t i = 1; options->old_ik && (type = dequant_reading_at(candidate->id, i)); i++) {
-        if (type->until && candidate->fits >> i & 1)
+        if (type->until && possible >> i & 1)
             return type;
     }
     return NULL;

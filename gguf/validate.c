@@ -60,6 +60,7 @@ static bool count_elements(struct gguf_tensor *tensor, struct gguf_report *repor
 static int compute_size(struct gguf_tensor *tensor, struct gguf_report *report)
 {
     const struct dequant_type *type = tensor->type;
+    int result = 0;
 
     if (!type)
         return 0;
@@ -72,9 +73,13 @@ static int compute_size(struct gguf_tensor *tensor, struct gguf_report *report)
                           "its matrices have %" PRIu64 " rows, not a multiple of the %" PRIu32
                           " that %s stores together",
                           tensor->ne[1], type->interleave_rows, type->name);
-    if (tensor->n_elements > 0 &&
-        dequant_rows_bytes(type, tensor->ne[0], tensor->n_elements / tensor->ne[0],
-                           &tensor->size_bytes) < 0)
+    if (tensor->n_elements > 0)
+        result = dequant_rows_bytes(type, tensor->ne[0], tensor->n_elements / tensor->ne[0],
+                                    &tensor->size_bytes);
+    if (result == -EINVAL)
+        return gguf_error(report, GGUF_RULE_ROW_LENGTH, -EINVAL, gguf_tensor_place(tensor),
+                          "row length %" PRIu64 " is too short for %s", tensor->ne[0], type->name);
+    if (result < 0)
         return gguf_error(report, GGUF_RULE_DIMENSIONS, -EOVERFLOW, gguf_tensor_place(tensor),
                           "%" PRIu64 " elements of type %s take over 2^63 bytes",
                           tensor->n_elements, type->name);

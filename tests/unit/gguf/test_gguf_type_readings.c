@@ -227,6 +227,41 @@ Test(gguf_type_readings, sizes_that_fit_nothing)
     gguf_close(model);
 }
 
+/* Sizes that fit nothing show nothing, so that the user decides. */
+Test(gguf_type_readings, old_types_before_other_bytes)
+{
+    const struct gguf_open_options old = {.old_ik = true};
+    const struct gguf_open_options *const options[] = {NULL, &old};
+
+    for (size_t i = 0; i < COUNT(options); i++) {
+        struct gguf_writer *w = gguf_writer_open(3, false);
+
+        gguf_writer_add_tensor(w, "a", 1, 2, (uint64_t[]){32, 8}, 202, NULL, 1024);
+        expect_types(w, options[i], i == 0 ? 2 : 1, i == 0 ? "Q4_0_R8" : "Q4_0_R4", NULL);
+    }
+}
+
+Test(gguf_type_readings, rows_that_are_too_short_for_the_stated_type)
+{
+    const struct gguf_open_options stated = {.types = {reading(39, "TL2")}, .n_types = 1};
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    struct gguf_report report = {0};
+    struct model_bytes bytes;
+    struct gguf_model *model;
+    int descriptor;
+
+    add(w, "a", reading(39, "MXFP4"), 128, 4);
+    bytes = model_file_finish(w);
+    descriptor = model_file_create(bytes.data, bytes.size_bytes);
+    model_file_open_descriptor_with(descriptor, &stated, &model, &report);
+    close(descriptor);
+    free(bytes.data);
+    cr_expect_null(model);
+    cr_expect_eq(report.first_error.rule, GGUF_RULE_ROW_LENGTH);
+    cr_expect_not_null(strstr(report.first_error.message, "row length 128 is too short for TL2"),
+                       "%s", report.first_error.message);
+}
+
 /* A cut file, or one that grows, has its types all the same. */
 Test(gguf_type_readings, incomplete_files)
 {
