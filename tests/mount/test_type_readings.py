@@ -3,6 +3,7 @@
 
 import json
 import os
+import subprocess
 import sys
 import unittest
 
@@ -21,6 +22,11 @@ COLUMNS, N_ROWS = 1024, 32
 # The types whose sizes another type of the id has, too; -o ik=old reads them.
 HIDDEN = {(137, "IQ2_K_OLD"), (153, "IQ2_KT_OLD"), (154, "IQ3_KT_OLD"), (202, "Q4_0_R4"),
           (208, "Q8_0_R4"), (223, "IQ4_XS_R4")}
+
+# The types that model.gguf has for those whose values they hold exactly; others become Q8_0 or F16.
+PLAIN = {"PQ2_0": "Q2_0", "PTQ1_0": "Q2_0", "IQ1_BN_OLD": "Q2_0", "IQ2_BN_OLD": "Q2_0",
+         "IQ4_NL_4_4": "IQ4_NL", "Q1_0_G32": "Q4_0", "Q4_0_R4": "Q4_0", "Q8_0_R4": "Q8_0",
+         "IQ4_XS_R4": "IQ4_XS"}
 
 
 def make_tensor(t):
@@ -64,6 +70,32 @@ class TestTypeReadings(mounting.MountTestCase):
                 numpy.testing.assert_array_equal(values, read)
                 part = numpy.fromfile(f"{folder}/tensors/u/f32", "<f4", count=77, offset=4 * 5000)
                 numpy.testing.assert_array_equal(values[5000:5077], part)
+
+    def cat(self, path, name, *options):
+        return subprocess.run([mounting.BINARY, *options, "--cat", name, path], check=True,
+                              stdout=subprocess.PIPE).stdout
+
+    def test_model_gguf(self):
+        for t in shared_ids():
+            with self.subTest(id=t.id, name=t.name):
+                data, values = make_tensor(t)
+                file = GgufFile().tensor(b"t", [COLUMNS, N_ROWS], t.id, data)
+                path = file.write(self.path(f"{t.id}-{t.name}.gguf"))
+                copy = self.write("copy.gguf", self.cat(path, "model.gguf", "-o",
+                                                        f"type={t.id}:{t.name}"))
+                found = json.loads(self.cat(copy, "tensors/t/info"))["type"]
+                read = numpy.frombuffer(self.cat(copy, "tensors/t/f32"), "<f4")
+                # IQ2_TN had two layouts, of which the older one is that of TQ2_0.
+                plain = PLAIN.get(t.name) or ("TQ2_0" if (t.id, t.name) == (42, "IQ2_TN") else None)
+                if plain:
+                    self.assertEqual(plain, found)
+                    numpy.testing.assert_array_equal(values, read)
+                    continue
+                self.assertEqual("F16" if t.name == "IQ6_K" else "Q8_0", found)
+                # Random scales leave the range of F16.
+                is_small = abs(values) < 60000
+                error = numpy.mean((values - read)[is_small] ** 2) / numpy.mean(values[is_small] ** 2)
+                self.assertLess(error, 1e-4)
 
     def test_a_type_that_no_tensor_has(self):
         path = GgufFile().tensor(b"v", [1], F32, bytes(4)).write(self.path("model.gguf"))
