@@ -19,6 +19,7 @@
 #include <fuse_lowlevel.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
@@ -99,6 +100,7 @@ int main(int argc, char **argv)
     if (choose_kernels() != EX_OK)
         return EX_USAGE;
     gguf_faults_catch();
+    signal(SIGXFSZ, SIG_IGN); /* beyond the limit of a file's size, write() fails with EFBIG */
     result = is_helper ? fs_mount_helper_parse(argc, argv, &options)
                        : fs_options_parse(argc, argv, &options);
     if (result == 0)

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -269,6 +270,18 @@ class TestFile(LogTestCase):
     def test_full_disk(self):
         self.mount_in_background("-o", "log=/dev/full", self.model, self.mountpoint)
         self.assertEqual(1 << 18, os.stat(os.path.join(self.mountpoint, "tensors/t/raw")).st_size)
+
+    def test_limit_of_file_size(self):
+        """At the limit, records are lost, and the mount stays."""
+        limit = 1024
+        self.mount_in_background("-v", "-o", f"log={self.log}", self.model, self.mountpoint,
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+        for _ in range(limit // 16):
+            with open(os.path.join(self.mountpoint, "metadata.json"), "rb") as file:
+                self.assertEqual(b"{\n}\n", file.read())
+        self.assertEqual(limit, os.path.getsize(self.log))
+        self.end_mount()
+        self.assertIsNone(mounting.mount_entry(self.mountpoint))
 
     def test_bad_targets(self):
         os.mkfifo(self.path("fifo"))
