@@ -419,6 +419,7 @@ int fs_daemon_run(const struct fs_daemon *daemon, sigset_t *before)
     sigset_t signals;
     int status;
 
+    prctl(PR_SET_NAME, "ggufs"); /* in mount.ggufs as well: signals by name reach all mounts */
     block_signals(&signals, before);
     if (links.null < 0)
         return fail("/dev/null");

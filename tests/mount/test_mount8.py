@@ -54,6 +54,13 @@ class TestHelper(Mount8TestCase):
         self.assertIn(b"ro", options.split(b","))
         self.assertEqual(3, os.stat(self.mountpoint).st_uid)
 
+    def test_process_names(self):
+        """`pkill -HUP -x ggufs`, as after logrotate(8), reaches mounts of mount(8), too."""
+        self.assertEqual(EX_OK, self.run_helper(self.model, self.mountpoint, "-o", self.o).status)
+        for pid in self.processes_of(self.mountpoint):
+            with open(f"/proc/{pid}/comm", encoding="ascii") as file:
+                self.assertEqual("ggufs\n", file.read())
+
     def test_trial(self):
         result = self.run_helper(self.model, self.mountpoint, "-f", "-o", self.o)
         self.assertEqual((EX_OK, "", ""), (result.status, result.out, result.err))
