@@ -93,6 +93,7 @@ static void catch_signals(void)
 static int fail(struct extraction *job, fs_node_index node, int code)
 {
     char path[FS_PATH_BYTES];
+    int status;
 
     gguf_progress_erase(&job->progress);
     if (code == -EINTR)
@@ -107,7 +108,9 @@ static int fail(struct extraction *job, fs_node_index node, int code)
                        job->directory, path);
     else
         fs_print_error("%s/%s: %s", job->directory, path, strerror(-code));
-    return code == -EEXIST ? EX_CANTCREAT : gguf_exit_status(code);
+    status = gguf_exit_status(code);
+    /* The model has been opened and parsed: a refusal, or a full disk, is that of the directory. */
+    return status == EX_NOPERM || status == EX_DATAERR ? EX_CANTCREAT : status;
 }
 
 static int show_progress(struct extraction *job, size_t n_bytes)

@@ -70,9 +70,10 @@ int fs_confine(const struct fs_options *options, const struct gguf_confinement *
 
     if (result == 0)
         return EX_OK;
-    fs_print_error("cannot enter the sandbox to parse the model: %s: %s; -o nosandbox does "
-                   "without",
-                   step, strerror(-result));
+    fs_print_error("cannot enter the sandbox to parse the model: %s: %s; %s", step,
+                   strerror(-result),
+                   result == -EMFILE ? "raise the limit of open files (ulimit -n)"
+                                     : "-o nosandbox does without");
     return EX_OSERR;
 }
 

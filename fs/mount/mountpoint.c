@@ -220,6 +220,12 @@ static int refuse(const char *path, int error)
                     "the mount point is a symbolic link that belongs to another user; name the "
                     "directory itself");
         break;
+    case EMFILE:
+        fs_complain(
+            path, NULL,
+            "the mount point cannot be opened: %s; raise the limit of open files (ulimit -n)",
+            strerror(error));
+        return EX_OSERR;
     default:
         fs_complain(path, NULL, "the mount point cannot be opened: %s", strerror(error));
         return error == ENOMEM ? EX_OSERR : EX_CANTCREAT;

@@ -4,6 +4,7 @@
 #include "gguf/support/confine.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <seccomp.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +16,9 @@ static bool confine(const struct gguf_confinement *confinement)
     const int result = gguf_confine(confinement, &step);
 
     if (result < 0)
-        fprintf(stderr, "ggufs: cannot enter the sandbox: %s: %s; -o nosandbox mounts without it\n",
-                step, strerror(-result));
+        fprintf(stderr, "ggufs: cannot enter the sandbox: %s: %s; %s\n", step, strerror(-result),
+                result == -EMFILE ? "raise the limit of open files (ulimit -n)"
+                                  : "-o nosandbox mounts without it");
     return result == 0;
 }
 

@@ -2,6 +2,7 @@
 """Mount points that are accepted or refused, the messages, and the users who can see a mount."""
 
 import os
+import resource
 import shutil
 import subprocess
 import unittest
@@ -107,6 +108,12 @@ class TestSwapped(test_confined.HeldTestCase):
 
 
 class TestRights(MountpointTestCase):
+    def test_few_open_files(self):
+        """The message names the limit."""
+        result = self.run_mount(self.mountpoint,
+                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5)))
+        self.assert_refused(result, EX_OSERR, "cannot be opened: Too many open files", "(ulimit -n)")
+
     def run_without(self, *setpriv):
         if not shutil.which("setpriv"):
             self.skipTest("no setpriv here")

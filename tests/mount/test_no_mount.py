@@ -3,6 +3,8 @@
 
 import os
 import re
+import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -424,6 +426,37 @@ class TestExtract(NoMountTestCase):
             self.skipTest(done.stderr.decode())
         self.assertEqual(EX_CANTCREAT, done.returncode, done.stderr)
         self.assertIn(b"not enough space", done.stderr)
+
+    def test_limit_of_file_size(self):
+        """A limit gives a message, not a signal."""
+        result = self.run_ggufs("--extract", self.target, self.model,
+                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)))
+        self.assert_status(EX_CANTCREAT, result)
+        self.assertIn("File too large", result.err)
+
+    @unittest.skipIf(os.geteuid() == 0 and not shutil.which("setpriv"), "no setpriv here")
+    def test_no_right_to_write(self):
+        os.mkdir(self.target, mode=0o555)
+        os.chmod(self.folder, 0o755)
+        as_user = [] if os.geteuid() else ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        done = subprocess.run([*as_user, mounting.BINARY, "--extract", self.target, self.model],
+                              capture_output=True, timeout=mounting.DEADLINE)
+        if b"setpriv" in done.stderr:
+            self.skipTest(done.stderr.decode())
+        self.assertEqual(EX_CANTCREAT, done.returncode, done.stderr)
+        self.assertIn(b"Permission denied", done.stderr)
+
+    def test_few_open_files(self):
+        """The message names the limit, not a remedy that does not help."""
+        n_refused = 0
+        for n in range(4, 16):
+            result = self.run_ggufs("--info", self.model,
+                                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+            self.assertNotIn("nosandbox", result.err)
+            n_refused += "(ulimit -n)" in result.err
+        self.assert_status(EX_OK, result)
+        if mounting.IS_SANDBOXED:
+            self.assertGreater(n_refused, 0)
 
     def test_bad_targets(self):
         self.write("file", b"")
