@@ -199,10 +199,10 @@ void fs_print_usage(FILE *stream)
           "       ggufs --info MODEL...\n"
           "       ggufs --list MODEL [PATH...]\n"
           "       ggufs --cat PATH... MODEL\n"
-          "       ggufs --extract DIR MODEL [PATTERN...]\n"
+          "       ggufs --extract [--force] DIR MODEL [PATTERN...]\n"
           "       ggufs --stats [--json] MODEL [PATTERN...]\n"
           "       ggufs --diff [--json] [--imatrix FILE] [--svg FILE] MODEL MODEL [PATTERN...]\n"
-          "       ggufs --check [--data] MODEL...\n"
+          "       ggufs --check [--data] [--json] MODEL...\n"
           "       ggufs --status [--json] [MOUNTPOINT...]\n",
           stream);
 }

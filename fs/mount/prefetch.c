@@ -40,8 +40,8 @@ void fs_prefetch_prepare(struct fs_prefetch *prefetch, const struct gguf_files *
     gguf_progress_start(&prefetch->progress, files->list[files->named].file.path);
     if (size_bytes > room_bytes) {
         fs_complain(named_path(prefetch), NULL,
-                    "not read into memory: it has %.1f GB, and only %.1f GB are available",
-                    (double)size_bytes / 1e9, (double)room_bytes / 1e9);
+                    "not read into memory: it has %.1f MB, and only %.1f MB are available",
+                    (double)size_bytes / 1e6, (double)room_bytes / 1e6);
         return;
     }
     state = mmap(NULL, sizeof *prefetch->state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
@@ -75,9 +75,9 @@ void fs_prefetch_lock(struct fs_prefetch *prefetch)
         if (result == -ENOMEM || result == -EPERM) {
             getrlimit(RLIMIT_MEMLOCK, &limit);
             fs_complain(file->path, NULL,
-                        "not locked in memory: it has %.1f GB, and the limit of this user is %.1f "
-                        "GB (ulimit -l)",
-                        (double)file->size_bytes / 1e9, (double)limit.rlim_cur / 1e9);
+                        "not locked in memory: it has %.1f MB, and the limit of this user is %.1f "
+                        "MB (ulimit -l)",
+                        (double)file->size_bytes / 1e6, (double)limit.rlim_cur / 1e6);
         } else {
             fs_complain(file->path, NULL, "not locked in memory: %s", strerror(-result));
         }

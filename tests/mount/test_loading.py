@@ -103,7 +103,7 @@ class TestPrefetch(LoadingTestCase):
         self.addCleanup(mounting.unmount, self.mountpoint)
         self.assert_status(0, result)
         self.assertRegex(result.err, r"\Aggufs: .*large.gguf: not read into memory: it has "
-                                     r"[\d.]+ GB, and only [\d.]+ GB are available\n\Z")
+                                     r"[\d.]+ MB, and only [\d.]+ MB are available\n\Z")
         self.assertEqual(bytes(4096), self.read("tensors/t/f32"))
 
     def own_memory_group(self):
@@ -149,7 +149,7 @@ class TestPrefetch(LoadingTestCase):
                                *mounting.MOUNT_OPTIONS, "-o", "prefetch", model, self.mountpoint],
                               capture_output=True, text=True)
         self.assertEqual(0, done.returncode, done.stderr)
-        self.assertIn("not read into memory: it has 0.1 GB, and only 0.1 GB are available",
+        self.assertIn("not read into memory: it has 134.2 MB, and only 67.1 MB are available",
                       done.stderr)
 
     def test_truncated_while_it_works(self):
@@ -189,8 +189,9 @@ class TestMlock(LoadingTestCase):
             self.skipTest("no setpriv here")
         self.addCleanup(mounting.unmount, self.mountpoint)
         self.assertEqual(0, done.returncode, done.stderr)
-        self.assertRegex(done.stderr, r"\Aggufs: .*model.gguf: not locked in memory: .*"
-                                      r"\(ulimit -l\)\n\Z")
+        self.assertRegex(done.stderr, r"\Aggufs: .*model.gguf: not locked in memory: it has "
+                                      rf"{os.path.getsize(self.model) / 1e6:.1f} MB, and the limit of "
+                                      r"this user is 0.1 MB \(ulimit -l\)\n\Z")
         self.assertEqual(0, self.locked_bytes())
         self.assert_reads()
 
