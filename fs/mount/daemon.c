@@ -200,22 +200,25 @@ static bool wait_for_load(const struct fs_daemon *daemon, const struct links *li
     return false;
 }
 
-/* Once the server has answered INIT, register the model file, which needs rights that it lacks. */
-static void register_file(const struct fs_daemon *daemon, const struct links *links,
+/*
+ * Once the server has answered INIT, register the model file, which needs rights that it lacks.
+ * Returns false if the server has ended instead.
+ */
+static bool register_file(const struct fs_daemon *daemon, const struct links *links,
                           int fuse_descriptor)
 {
     int32_t id;
     char byte;
 
     if (read(links->keeper, &byte, 1) != 1)
-        return; /* the server has ended */
+        return false;
     id = daemon->register_file(daemon->argument, fuse_descriptor);
-    /* If this fails, the server has ended as well. */
-    (void)!send(links->keeper, &id, sizeof id, MSG_NOSIGNAL);
+    return write(links->keeper, &id, sizeof id) == sizeof id;
 }
 
-/* Mount, and pass the mount to the server. */
-static int hand_over(const struct fs_daemon *daemon, const struct links *links, pid_t server)
+/* Mount, and pass the mount to the server. *is_served is false if that has ended. */
+static int hand_over(const struct fs_daemon *daemon, const struct links *links, pid_t server,
+                     bool *is_served)
 {
     int descriptors[FS_MOUNT_DESCRIPTORS];
     size_t n_descriptors;
@@ -223,6 +226,7 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
     int status = daemon->mount(daemon->argument, descriptors, &n_descriptors, &is_mountpoint_made);
     bool is_sent;
 
+    *is_served = false;
     if (status != EX_OK) {
         kill(server, SIGKILL);
         return status;
@@ -236,7 +240,7 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
     }
     is_sent = status == EX_OK && fs_send_descriptors(links->keeper, descriptors, n_descriptors);
     if (is_sent)
-        register_file(daemon, links, descriptors[0]);
+        *is_served = register_file(daemon, links, descriptors[0]);
     /*
      * The kernel notices the server's death only if nobody else has /dev/fuse open. The numbers
      * stay in use, because libfuse closes the first of them later.
@@ -295,6 +299,7 @@ static int wait_for_end(const struct fs_daemon *daemon, const struct links *link
 static int keep_server(const struct fs_daemon *daemon, const struct links *links, pid_t server)
 {
     int number, end, status;
+    bool is_served;
 
     if (!wait_for_load(daemon, links, server, &number)) {
         waitpid(server, &end, 0);
@@ -302,14 +307,14 @@ static int keep_server(const struct fs_daemon *daemon, const struct links *links
             kill(getpid(), number); /* blocked: fs_daemon_run() */
         return number > 0 ? EX_OSERR : fs_stage_ended(end);
     }
-    status = hand_over(daemon, links, server);
+    status = hand_over(daemon, links, server, &is_served);
     close(links->keeper);
     if (status == EX_OK && !daemon->foreground) {
         leave_terminal(links);
         close(links->ready);
     }
-    if (status == EX_OK) {
-        fs_stage_mounted(); /* the server has answered INIT */
+    if (is_served) {
+        fs_stage_mounted();
         fs_ready_succeed();
     }
     end = wait_for_end(daemon, links, server);
@@ -329,6 +334,8 @@ static int keep(const struct fs_daemon *daemon, struct links *links, const sigse
     pid_t server;
     int status;
 
+    /* Neither the end of the other process nor that of who reads stderr ends this one. */
+    signal(SIGPIPE, SIG_IGN);
     links->signals = signalfd(-1, signals, SFD_CLOEXEC);
     if (links->signals < 0)
         return fail("signalfd");

@@ -18,7 +18,7 @@ import mounting
 from gguf_file import F32, GgufFile
 from mounting import wait_until
 
-EX_OK, EX_USAGE, EX_UNAVAILABLE, EX_CANTCREAT = 0, 64, 69, 73
+EX_OK, EX_USAGE, EX_UNAVAILABLE, EX_SOFTWARE, EX_CANTCREAT = 0, 64, 69, 70, 73
 
 MOUNTED = "ab79ceffacb7420e8d15661b6586055c"
 ENDED = "acf0c7646b37429a973008ce4f646bfe"
@@ -247,6 +247,33 @@ class TestFile(LogTestCase):
         self.assertEqual(b"", process.communicate(timeout=mounting.DEADLINE)[0])
         self.assertEqual(EX_OK, process.returncode)
         self.assertEqual(3, len(self.read_log()))
+
+    def test_stderr_without_a_reader(self):
+        """The record of the server's death has no reader; the mount is cleared away nevertheless."""
+        reader, writer = os.pipe()
+        process = subprocess.Popen([mounting.BINARY, "-f", "-v", *mounting.MOUNT_OPTIONS, self.model, self.mountpoint],
+                                   stderr=writer)
+        os.close(writer)
+        self.addCleanup(process.wait)
+        self.addCleanup(mounting.kill_all, self.mountpoint)
+        self.assertIn(b"mounted", os.read(reader, 4096))
+        os.close(reader)
+        _, server = self.processes_of(self.mountpoint)
+        os.kill(server, signal.SIGKILL)
+        self.assertEqual(EX_SOFTWARE, process.wait(mounting.DEADLINE))
+        self.assertIsNone(mounting.mount_entry(self.mountpoint))
+
+    def test_copied_and_truncated(self):
+        """logrotate(8) with copytruncate: later records start at the beginning of the file."""
+        self.mount_in_background("-o", f"direct_io,log={self.log}", self.model, self.mountpoint)
+        wait_until(lambda: os.path.exists(self.log) and self.read_log(), "nothing is logged")
+        os.truncate(self.log, 0)
+        self.fail_reads(1)
+        self.end_mount()
+        lines = self.read_log()
+        self.assertEqual(2, len(lines), lines)
+        self.assertIn("it is shorter", lines[0])
+        self.assertIn("unmounted", lines[1])
 
     def test_hostile_names(self):
         """A name cannot add a line, or commands for a terminal."""

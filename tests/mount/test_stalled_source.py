@@ -3,6 +3,7 @@
 
 import hashlib
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import test_faults
 from test_faults import read_direct
 
 setUpModule = test_faults.setUpModule
+
+EX_OSERR = 71
 
 # Reads a file, cached or not, and writes the hash of its bytes or the name of the error.
 READER = """
@@ -161,6 +164,26 @@ class TestStalled(StalledTestCase):
         for reader in readers[12:]:
             self.assertEqual(0, reader.wait(mounting.DEADLINE))
         self.assert_right()
+
+
+class TestLoading(StalledTestCase):
+    def test_server_ends_before_it_answers(self):
+        """The file system is mounted already, but nobody learns that the tree can be read."""
+        self.control("hold")
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        process = subprocess.Popen([mounting.BINARY, "-f", *mounting.MOUNT_OPTIONS, "-o", f"notify_fd={writer}",
+                                    self.model, self.mountpoint], pass_fds=[writer])
+        os.close(writer)
+        self.addCleanup(process.wait)
+        self.addCleanup(mounting.kill_all, self.mountpoint)
+        _, server = self.processes_of(self.mountpoint)
+        mounting.wait_until(lambda: self.waits_in_fuse(server), "the model is not read")
+        resource.prlimit(server, resource.RLIMIT_NOFILE, (0, 0))  # it cannot receive /dev/fuse
+        self.heal()
+        self.assertEqual(b"f", os.read(reader, 2))
+        self.assertEqual(EX_OSERR, process.wait(mounting.DEADLINE))
+        self.assertIsNone(mounting.mount_entry(self.mountpoint))
 
 
 class TestVanished(StalledTestCase):
