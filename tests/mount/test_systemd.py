@@ -200,6 +200,20 @@ class TestSystem(unittest.TestCase):
         wait_until(lambda: [record for record in self.journal("-u", "ggufs@llama")
                             if record["MESSAGE"].startswith("ggufs: /srv/models/missing.gguf: ")], "no reason")
 
+    def test_mount_point_of_others(self):
+        """What was mounted there before stays, when the service cannot start and when it is stopped."""
+        self.system.run("mkdir", "-p", "/media/taken")
+        self.configure("MODEL=/srv/models/llama.gguf\nMOUNTPOINT=/media/taken\n")
+        for command in (("mount", "-t", "tmpfs", "none"), ("ggufs", "-o", "allow_other", "/srv/models/llama.gguf")):
+            with self.subTest(command=command):
+                self.assertEqual(0, self.system.run(*command, "/media/taken").returncode)
+                self.system.run("mkdir", "/media/taken/folder")
+                self.assertNotEqual(0, self.systemctl("start", "ggufs@llama", check=False).returncode)
+                self.systemctl("stop", "ggufs@llama")
+                self.assertIn(" /media/taken ", self.system.run("cat", "/proc/self/mounts").stdout)
+                self.assertEqual(0, self.system.run("umount", "/media/taken").returncode)
+                self.systemctl("reset-failed", check=False)
+
     def test_crashes(self):
         """The service is started again when its server dies, and when all its processes are killed."""
         self.systemctl("start", "ggufs@llama")
