@@ -37,8 +37,8 @@ int fs_log_target_reopen(const struct fs_log_target *target);
 bool fs_log_target_is_reopenable(const struct fs_log_target *target);
 
 /*
- * Write a record. Never waits for the reader of a socket. Returns 0 or a negative errno; -EAGAIN if
- * a socket's reader is too slow.
+ * Write a record. Never waits for the reader of a socket, or of a pipe that is full. Returns 0 or a
+ * negative errno; -EAGAIN if the reader is too slow.
  */
 int fs_log_target_write(const struct fs_log_target *target, const struct fs_log_record *record);
 

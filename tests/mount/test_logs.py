@@ -2,6 +2,7 @@
 """The log of a mount: files, syslog and the journal, and what is written there."""
 
 import contextlib
+import fcntl
 import json
 import os
 import platform
@@ -248,21 +249,6 @@ class TestFile(LogTestCase):
         self.assertEqual(EX_OK, process.returncode)
         self.assertEqual(3, len(self.read_log()))
 
-    def test_stderr_without_a_reader(self):
-        """The record of the server's death has no reader; the mount is cleared away nevertheless."""
-        reader, writer = os.pipe()
-        process = subprocess.Popen([mounting.BINARY, "-f", "-v", *mounting.MOUNT_OPTIONS, self.model, self.mountpoint],
-                                   stderr=writer)
-        os.close(writer)
-        self.addCleanup(process.wait)
-        self.addCleanup(mounting.kill_all, self.mountpoint)
-        self.assertIn(b"mounted", os.read(reader, 4096))
-        os.close(reader)
-        _, server = self.processes_of(self.mountpoint)
-        os.kill(server, signal.SIGKILL)
-        self.assertEqual(EX_SOFTWARE, process.wait(mounting.DEADLINE))
-        self.assertIsNone(mounting.mount_entry(self.mountpoint))
-
     def test_copied_and_truncated(self):
         """logrotate(8) with copytruncate: later records start at the beginning of the file."""
         self.mount_in_background("-o", f"direct_io,log={self.log}", self.model, self.mountpoint)
@@ -338,6 +324,43 @@ class TestStderr(LogTestCase):
     def test_verbose(self):
         self.expect_log(r"^ggufs: mounted /.*/model.gguf$", r"^ggufs: unmounted$")
         self.mount(self.model, "-v", "-o", "log=stderr")
+
+    def test_without_a_reader(self):
+        """The record of the server's death has no reader; the mount is cleared away nevertheless."""
+        reader, writer = os.pipe()
+        process = subprocess.Popen([mounting.BINARY, "-f", "-v", *mounting.MOUNT_OPTIONS, self.model, self.mountpoint],
+                                   stderr=writer)
+        os.close(writer)
+        self.addCleanup(process.wait)
+        self.addCleanup(mounting.kill_all, self.mountpoint)
+        self.assertIn(b"mounted", os.read(reader, 4096))
+        os.close(reader)
+        _, server = self.processes_of(self.mountpoint)
+        os.kill(server, signal.SIGKILL)
+        self.assertEqual(EX_SOFTWARE, process.wait(mounting.DEADLINE))
+        self.assertIsNone(mounting.mount_entry(self.mountpoint))
+
+    def test_with_a_reader_that_stalls(self):
+        """A full pipe keeps nobody waiting. What it does not take is counted."""
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        process = subprocess.Popen([mounting.BINARY, "-f", "-v", *mounting.MOUNT_OPTIONS, self.model, self.mountpoint],
+                                   stderr=writer)
+        os.close(writer)
+        self.addCleanup(process.wait)
+        self.addCleanup(mounting.kill_all, self.mountpoint)
+        wait_until(lambda: mounting.mount_entry(self.mountpoint), "no mount")
+        opener = subprocess.Popen(["sh", "-c", 'for i in $(seq 150); do : <"$1" || exit; done', "sh",
+                                   os.path.join(self.mountpoint, "metadata.json")])
+        self.addCleanup(opener.wait)
+        self.addCleanup(opener.kill)
+        self.addCleanup(mounting.kill_all, self.mountpoint)  # first, or the opener would wait for ever
+        self.assertEqual(0, opener.wait(mounting.DEADLINE))
+        process.terminate()
+        self.assertEqual(EX_OK, process.wait(mounting.DEADLINE))
+        with open(reader, "rb", closefd=False) as log:
+            self.assertGreater(150, len(log.readlines()))
 
 
 class SocketTestCase(LogTestCase):
