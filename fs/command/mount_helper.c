@@ -12,6 +12,8 @@
 /* mount(8), EXIT STATUS */
 enum { WRONG_CALL = 1, SYSTEM_ERROR = 2, MOUNT_FAILURE = 32 };
 
+#define LOOP_DEVICE "/dev/loop"
+
 bool fs_is_mount_helper(const char *program)
 {
     const char *slash = program ? strrchr(program, '/') : NULL;
@@ -62,6 +64,13 @@ static int translate(int argc, char **argv, char **words, bool *is_trial)
     }
     if (argc - optind != 2)
         return refuse();
+    if (strncmp(argv[optind], LOOP_DEVICE, strlen(LOOP_DEVICE)) == 0) {
+        fs_print_error(
+            "mount takes the options loop and offset for itself, and made %s; to mount a "
+            "model inside a file: ggufs -o offset=BYTES MODEL MOUNTPOINT",
+            argv[optind]);
+        return -EINVAL;
+    }
     words[n++] = "--";
     words[n++] = argv[optind];
     words[n++] = argv[optind + 1];

@@ -84,6 +84,7 @@ class TestHelper(Mount8TestCase):
                 (WRONG_CALL, [self.model, self.mountpoint, "-N", "/proc/1/ns/mnt"],
                  "nsenter --mount=/proc/1/ns/mnt"),
                 (WRONG_CALL, [self.model, self.mountpoint, "-o", "uid=x"], "uid=x"),
+                (WRONG_CALL, ["/dev/loop7", self.mountpoint], "/dev/loop7", "ggufs -o offset=BYTES"),
                 (MOUNT_FAILURE, [missing, self.mountpoint, "-o", self.o], missing),
                 (MOUNT_FAILURE, [self.model, self.model, "-o", self.o], "not a directory")):
             with self.subTest(words=words):
