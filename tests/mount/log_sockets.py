@@ -57,6 +57,7 @@ def enter_private_system():
     try:
         _check(_libc.unshare(CLONE_NEWNS))
         _mount(None, "/", flags=MS_REC | MS_PRIVATE)
+        mounting.leave_other_mounts()
         _mount("tmpfs", "/run", "tmpfs")
         os.makedirs("/run/old-dev")
         _mount("/dev", "/run/old-dev", flags=MS_BIND | MS_REC)

@@ -30,6 +30,7 @@ BINARY = os.path.abspath(os.environ.get("GGUFS", os.path.join(ROOT, "build", "gg
 FIXTURES = os.path.abspath(os.environ.get("GGUFS_FIXTURES",
                                           os.path.join(ROOT, "..", "shared", "fixtures")))
 SAMPLE = os.path.join(ROOT, "build", "sample.gguf")
+MNT_DETACH = 2  # of umount2(2)
 
 
 
@@ -78,7 +79,7 @@ def _mount_as_root(folder):
         options = f"fd={device},rootmode=40000,user_id=0,group_id=0".encode()
         if libc.mount(b"probe", os.fsencode(folder), b"fuse", 1, options) != 0:
             return f"mount(2): {os.strerror(ctypes.get_errno())}"
-        libc.umount2(os.fsencode(folder), 2)
+        libc.umount2(os.fsencode(folder), MNT_DETACH)
         return None
     finally:
         os.close(device)
@@ -174,6 +175,20 @@ def mount_entry(folder):
             fs_type, source, options = right.split(b" ", 2)
             return fs_type.decode(), unescape(source), left[5] + b"," + options
     return None
+
+
+def leave_other_mounts():
+    """
+    For a process in a new mount namespace: unmount the FUSE mounts that it has copied. They would
+    keep the servers of tests that run beside it alive.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open("/proc/self/mountinfo", "rb") as file:
+        lines = file.read().splitlines()
+    for line in reversed(lines):
+        left, right = line.split(b" - ", 1)
+        if right.startswith(b"fuse"):
+            libc.umount2(unescape(left.split(b" ")[4]), MNT_DETACH)
 
 
 def unmount(folder):

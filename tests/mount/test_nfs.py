@@ -48,6 +48,7 @@ def setUpModule():
     if LIBC.unshare(CLONE_NEWNS | CLONE_NEWNET) != 0:
         mounting.skip_loudly("no namespaces here")
     LIBC.mount(None, b"/", None, MS_REC | MS_PRIVATE, None)
+    mounting.leave_other_mounts()
     for folder in ("/run", "/var/lib/nfs"):
         if os.path.isdir(folder):
             test_handles.check(LIBC.mount(b"none", os.fsencode(folder), b"tmpfs", 0, None), folder)
