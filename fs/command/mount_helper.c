@@ -34,6 +34,7 @@ static int translate(int argc, char **argv, char **words, bool *is_trial)
     int n = 0;
     int option;
 
+    unsetenv("POSIXLY_CORRECT"); /* with it, getopt() would end at the first path */
     words[n++] = "ggufs";
     words[n++] = "-o";
     words[n++] = "";
