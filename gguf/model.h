@@ -190,7 +190,7 @@ const char *gguf_path_to_report(const struct gguf_model *model, uint32_t file_in
  * return the byte's offset in the file at that path; see gguf_source_find_pieces().
  */
 uint64_t gguf_offset_to_report(const struct gguf_model *model, uint32_t file_index, uint64_t offset,
-                              struct gguf_report *report);
+                               struct gguf_report *report);
 
 /* Remove a key. Returns 0, or -ENOENT if there is no such key. */
 int gguf_remove_key(struct gguf_model *model, const char *name);

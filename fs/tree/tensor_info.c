@@ -140,7 +140,7 @@ struct gguf_pieces fs_tensor_pieces(const struct fs_tree *tree, const struct ggu
 }
 
 static void write_pieces(const struct fs_tree *tree, const struct gguf_tensor *tensor,
-                        struct fs_sink *sink)
+                         struct fs_sink *sink)
 {
     const struct gguf_pieces pieces = fs_tensor_pieces(tree, tensor);
 

@@ -298,7 +298,8 @@ Test(gguf_values, reads_one_value)
     cr_expect_eq(gguf_value_read(&cursor, GGUF_INT16, gguf_at_part("here", 0), &value, &report), 0);
     cr_expect_eq(value.i64, -1);
     cr_expect_eq(cursor.offset, 2u);
-    cr_expect_eq(gguf_value_read(&cursor, GGUF_FLOAT32, gguf_at_part("here", 0), &value, &report), -ENODATA);
+    cr_expect_eq(gguf_value_read(&cursor, GGUF_FLOAT32, gguf_at_part("here", 0), &value, &report),
+                 -ENODATA);
     cr_expect_eq(report.first_error.file_offset, 2u);
     cr_expect_not_null(strstr(report.first_error.message, "here"));
     cr_expect_not_null(strstr(report.first_error.message, "2 bytes"));
