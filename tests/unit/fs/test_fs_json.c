@@ -13,6 +13,7 @@
 #include "fs/tree/json.h"
 #include "fs/tree/tensor_info.h"
 #include "fs/tree/tree.h"
+#include "gguf/file_sources.h"
 #include "tests/unit/gguf/model_file.h"
 
 TestSuite(fs_json, .init = model_file_begin_test);
@@ -314,7 +315,8 @@ static char *info_of(const struct gguf_model *model, const struct gguf_tensor *t
 
 Test(fs_json, info_of_a_tensor)
 {
-    struct gguf_source file = {.path = (char *)(uintptr_t) "/models/a \"b\".gguf"};
+    struct gguf_source file = {.kind = &gguf_whole_file,
+                               .path = (char *)(uintptr_t) "/models/a \"b\".gguf"};
     const struct gguf_model model = {.files = &file, .n_files = 1};
     const struct gguf_tensor tensor = {.name = {"a/\xff", 3},
                                        .type_id = 12,
@@ -337,7 +339,7 @@ Test(fs_json, info_of_a_tensor)
 
 Test(fs_json, info_of_a_tensor_with_a_row_layout)
 {
-    struct gguf_source file = {.path = (char *)(uintptr_t) "/m"};
+    struct gguf_source file = {.kind = &gguf_whole_file, .path = (char *)(uintptr_t) "/m"};
     const struct gguf_model model = {.files = &file, .n_files = 1};
     const struct gguf_tensor tensor = {.name = {"t", 1},
                                        .type_id = 344,
@@ -357,7 +359,7 @@ Test(fs_json, info_of_a_tensor_with_a_row_layout)
 
 Test(fs_json, info_of_a_big_endian_tensor)
 {
-    struct gguf_source file = {.path = (char *)(uintptr_t) "/m"};
+    struct gguf_source file = {.kind = &gguf_whole_file, .path = (char *)(uintptr_t) "/m"};
     const struct gguf_model model = {.files = &file, .n_files = 1};
     const struct gguf_tensor tensor = {.name = {"t", 1},
                                        .type = dequant_type_by_id(0),
@@ -376,7 +378,7 @@ Test(fs_json, info_of_a_big_endian_tensor)
 
 Test(fs_json, info_of_an_unknown_type_without_dimensions)
 {
-    struct gguf_source file = {.path = (char *)(uintptr_t) "/m"};
+    struct gguf_source file = {.kind = &gguf_whole_file, .path = (char *)(uintptr_t) "/m"};
     const struct gguf_model model = {.files = &file, .n_files = 1};
     const struct gguf_tensor tensor = {.name = {"", 0},
                                        .type_id = UINT32_MAX,
@@ -397,7 +399,7 @@ Test(fs_json, info_of_an_unknown_type_without_dimensions)
 Test(fs_json, info_with_the_longest_name)
 {
     static char name[65535], path[4096];
-    struct gguf_source file = {.path = path};
+    struct gguf_source file = {.kind = &gguf_whole_file, .path = path};
     const struct gguf_model model = {.files = &file, .n_files = 1};
     struct gguf_tensor tensor = {.name = {name, sizeof name},
                                  .type_id = 27,
