@@ -53,7 +53,7 @@ PRODUCTS_avx512 := -mavx512vnni
 
 DEQUANT_SRC := $(wildcard dequant/*.c dequant/reference/*.c)
 GGUF_SRC    := $(wildcard gguf/*.c gguf/legacy/*.c)
-SUPPORT_SRC := $(wildcard gguf/support/*.c gguf/conventions/*.c)
+SUPPORT_SRC := $(wildcard gguf/support/*.c gguf/support/conventions/*.c)
 FS_SRC      := $(filter-out fs/kernels/%,$(wildcard fs/*/*.c fs/*/*/*.c))
 RUNNER_MAIN := contrib/runner/cli/run_main.c
 RUNNER_SRC  := $(filter-out $(RUNNER_MAIN) contrib/runner/kernels/%,$(wildcard contrib/runner/*/*.c))
@@ -76,7 +76,7 @@ FIGURE_KERNEL_SRC := $(wildcard fs/kernels/*.c)
 FIGURE_KERNEL_OBJ := $(foreach set,scalar $(KERNEL_SETS),$(FIGURE_KERNEL_SRC:%.c=$(BUILD)/obj/%-$(set).o))
 SUPPORT_OBJ := $(call obj,$(SUPPORT_SRC))
 LIB_OBJ  := $(DEQUANT_OBJ) $(FIGURE_KERNEL_OBJ) $(SUPPORT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs/command/main.c,$(FS_SRC)))
-# The runner reads the tree only. It needs no FUSE, and only gguf/support/ and gguf/conventions/.
+# The runner reads the tree only. It needs no FUSE, and only gguf/support/.
 RUNNER_OBJ := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(RUNNER_SRC)) $(RUNNER_KERNEL_OBJ)
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(HOSTILE_SRC) $(WRITER_SRC))
 

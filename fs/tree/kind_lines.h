@@ -3,7 +3,7 @@
 #define GGUFS_FS_KIND_LINES_H
 
 #include "fs/tree/sink.h"
-#include "gguf/conventions/kinds.h"
+#include "gguf/support/conventions/kinds.h"
 
 struct fs_tree;
 

@@ -3,7 +3,7 @@
 #include "fs/tree/importance.h"
 #include "fs/tree/summary_values.h"
 #include "fs/tree/tree.h"
-#include "gguf/conventions/kinds.h"
+#include "gguf/support/conventions/kinds.h"
 
 #include <inttypes.h>
 #include <string.h>

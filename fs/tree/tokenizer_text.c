@@ -3,8 +3,8 @@
 #include "fs/tree/escaped_text.h"
 #include "fs/tree/json.h"
 #include "fs/tree/tree.h"
-#include "gguf/conventions/byte_alphabet.h"
-#include "gguf/conventions/token_texts.h"
+#include "gguf/support/conventions/byte_alphabet.h"
+#include "gguf/support/conventions/token_texts.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "gguf/legacy/old_vocabulary.h"
 
-#include "gguf/conventions/byte_alphabet.h"
-#include "gguf/conventions/token_texts.h"
-#include "gguf/conventions/token_types.h"
+#include "gguf/support/conventions/byte_alphabet.h"
+#include "gguf/support/conventions/token_texts.h"
+#include "gguf/support/conventions/token_types.h"
 #include "gguf/made_values.h"
 #include "gguf/legacy/old_tensors.h"
 

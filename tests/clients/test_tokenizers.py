@@ -96,7 +96,7 @@ class TestKinds(TokenizerTestCase):
         self.compare(vocabularies.byte_level(self.path, "gpt-2"))
 
     def test_every_pretokenizer(self):
-        source = (model_files.ROOT / "gguf/conventions/pretokenizers.c").read_text()
+        source = (model_files.ROOT / "gguf/support/conventions/pretokenizers.c").read_text()
         names = re.findall(r'^    \{"([^"]+)", &as_', source, re.MULTILINE)
         self.assertGreater(len(names), 80)
         base = vocabularies.byte_level(self.path, "gpt-2")

@@ -64,13 +64,12 @@ static const struct {
 } rules[] = {
     {"dequant/", {"dequant/"}},
     {"gguf/support/", {"gguf/support/"}},
-    {"gguf/conventions/", {"gguf/conventions/", "gguf/support/"}},
     {"gguf/", {"gguf/", "dequant/"}},
     {"fs/tree/", {"fs/tree/", "gguf/", "dequant/"}},
     {"fs/kernels/", {"fs/tree/figure_kernels.h", "dequant/"}},
     {"fs/mount/", {"fs/mount/", "fs/tree/", "gguf/", "dequant/"}},
     {"fs/command/", {"fs/", "gguf/", "dequant/"}},
-    {"contrib/runner/", {"contrib/runner/", "gguf/support/", "gguf/conventions/", "dequant/"}},
+    {"contrib/runner/", {"contrib/runner/", "gguf/support/", "dequant/"}},
     /* compute/ includes no other part, tree/ includes compute/, engine/ includes both. */
     {"contrib/runner/compute/", {"contrib/runner/compute/", "gguf/support/", "dequant/"}},
     {"contrib/runner/kernels/",

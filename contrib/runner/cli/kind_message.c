@@ -1,7 +1,7 @@
 #include "contrib/runner/cli/kind_message.h"
 
 #include "contrib/runner/tree/tensor_list.h"
-#include "gguf/conventions/kinds.h"
+#include "gguf/support/conventions/kinds.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Finds the special tokens: those that the metadata name, and those known by their texts. */
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
-#include "gguf/conventions/special_texts.h"
+#include "gguf/support/conventions/special_texts.h"
 
 #include <ctype.h>
 #include <errno.h>

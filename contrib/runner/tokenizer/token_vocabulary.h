@@ -3,7 +3,7 @@
 #define GGUFS_RUNNER_TOKEN_VOCABULARY_H
 
 #include "contrib/runner/tree/metadata.h"
-#include "gguf/conventions/token_types.h"
+#include "gguf/support/conventions/token_types.h"
 #include "gguf/support/keyed_hash.h"
 
 struct run_vocabulary {

@@ -8,7 +8,7 @@
 #include "contrib/runner/tokenizer/token_ids.h"
 #include "contrib/runner/tokenizer/utf8_stream.h"
 #include "contrib/runner/tree/metadata.h"
-#include "gguf/conventions/special_ids.h"
+#include "gguf/support/conventions/special_ids.h"
 
 #define RUN_NO_TOKEN GGUF_NO_TOKEN
 

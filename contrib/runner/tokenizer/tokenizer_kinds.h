@@ -5,7 +5,7 @@
 #include "contrib/runner/tokenizer/prefixes.h"
 #include "contrib/runner/tokenizer/token_vocabulary.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
-#include "gguf/conventions/token_texts.h"
+#include "gguf/support/conventions/token_texts.h"
 #include "gguf/support/safe_print.h"
 
 struct run_tokenizer_kind {

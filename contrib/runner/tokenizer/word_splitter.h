@@ -4,7 +4,7 @@
 #ifndef GGUFS_RUNNER_WORD_SPLITTER_H
 #define GGUFS_RUNNER_WORD_SPLITTER_H
 
-#include "gguf/conventions/pretokenizers.h"
+#include "gguf/support/conventions/pretokenizers.h"
 #include "contrib/runner/tree/failure.h"
 
 struct run_word_splitter;

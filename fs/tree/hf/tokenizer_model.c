@@ -2,7 +2,7 @@
 #include "fs/tree/hf/tokenizer_parts.h"
 #include "fs/tree/json.h"
 #include "fs/tree/shortest.h"
-#include "gguf/conventions/token_texts.h"
+#include "gguf/support/conventions/token_texts.h"
 
 #include <float.h>
 #include <math.h>

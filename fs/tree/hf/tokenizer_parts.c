@@ -1,7 +1,7 @@
 #include "fs/tree/hf/tokenizer_parts.h"
 
 #include "fs/tree/json.h"
-#include "gguf/conventions/token_texts.h"
+#include "gguf/support/conventions/token_texts.h"
 
 #include <string.h>
 #include <unistr.h>

@@ -7,8 +7,8 @@
  */
 #include "fs/tree/hf/tokenizer_parts.h"
 #include "fs/tree/json.h"
-#include "gguf/conventions/byte_alphabet.h"
-#include "gguf/conventions/token_texts.h"
+#include "gguf/support/conventions/byte_alphabet.h"
+#include "gguf/support/conventions/token_texts.h"
 
 #include <ctype.h>
 #include <string.h>

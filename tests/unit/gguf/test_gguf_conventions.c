@@ -2,10 +2,10 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "gguf/conventions/pretokenizers.h"
-#include "gguf/conventions/special_ids.h"
-#include "gguf/conventions/special_texts.h"
-#include "gguf/conventions/token_texts.h"
+#include "gguf/support/conventions/pretokenizers.h"
+#include "gguf/support/conventions/special_ids.h"
+#include "gguf/support/conventions/special_texts.h"
+#include "gguf/support/conventions/token_texts.h"
 
 Test(gguf_conventions, patterns_become_those_of_oniguruma)
 {

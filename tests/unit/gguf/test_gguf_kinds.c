@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "gguf/conventions/kinds.h"
+#include "gguf/support/conventions/kinds.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

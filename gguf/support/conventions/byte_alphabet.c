@@ -1,4 +1,4 @@
-#include "gguf/conventions/byte_alphabet.h"
+#include "gguf/support/conventions/byte_alphabet.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef GGUFS_GGUF_SPECIAL_IDS_H
 #define GGUFS_GGUF_SPECIAL_IDS_H
 
-#include "gguf/conventions/pretokenizers.h"
+#include "gguf/support/conventions/pretokenizers.h"
 
 #include <stdbool.h>
 #include <stddef.h>

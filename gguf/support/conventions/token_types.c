@@ -1,4 +1,4 @@
-#include "gguf/conventions/token_types.h"
+#include "gguf/support/conventions/token_types.h"
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "gguf/conventions/special_ids.h"
+#include "gguf/support/conventions/special_ids.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "gguf/conventions/token_texts.h"
+#include "gguf/support/conventions/token_texts.h"
 
 #include <string.h>
 

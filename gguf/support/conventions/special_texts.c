@@ -1,4 +1,4 @@
-#include "gguf/conventions/special_texts.h"
+#include "gguf/support/conventions/special_texts.h"
 
 #include <string.h>
 

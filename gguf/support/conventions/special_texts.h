@@ -5,7 +5,7 @@
 #ifndef GGUFS_GGUF_SPECIAL_TEXTS_H
 #define GGUFS_GGUF_SPECIAL_TEXTS_H
 
-#include "gguf/conventions/token_types.h"
+#include "gguf/support/conventions/token_types.h"
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "gguf/conventions/kinds.h"
+#include "gguf/support/conventions/kinds.h"
 
 #include <string.h>
 

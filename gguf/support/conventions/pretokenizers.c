@@ -1,4 +1,4 @@
-#include "gguf/conventions/pretokenizers.h"
+#include "gguf/support/conventions/pretokenizers.h"
 
 #include <string.h>
 
