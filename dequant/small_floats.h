@@ -83,8 +83,8 @@ static inline uint16_t dequant_f32_to_bf16(float value)
 }
 
 /*
- * What the elements of a block are multiplied by when they are quantized: the inverse of the scale,
- * or 0 if it has none.
+ * Return the factor that quantizes the elements of a block: the inverse of the scale, or 0 if it
+ * has none.
  */
 static inline float dequant_inverse_scale(float scale)
 {

@@ -1,7 +1,7 @@
 /*
- * What the server of a mount has done. The figures are in memory that the server shares with its
- * keeper, which unmounts idle trees. A hostile model may have taken over the server, so the keeper
- * checks what it reads. Any thread may call these functions.
+ * Counts the requests and bytes of a mount. The figures are in memory that the server shares with
+ * its keeper, which unmounts idle trees. A hostile model may have taken over the server, so the
+ * keeper checks what it reads. Any thread may call these functions.
  */
 #ifndef GGUFS_FS_ACTIVITY_H
 #define GGUFS_FS_ACTIVITY_H

@@ -27,7 +27,7 @@ enum fs_log_event {
     FS_LOG_MISCELLANEOUS, /* other errors */
 };
 
-/* What a record is about, as fields of the journal. */
+/* The subject of a record, as fields of the journal. */
 struct fs_log_about {
     enum fs_log_event event;
     int error;        /* an errno, or 0 */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* What the header of Linux 6.1, which Debian 12 has, lacks. */
+/* The header of Linux 6.1, which Debian 12 has, lacks these. */
 #ifndef FUSE_PASSTHROUGH
 #define FUSE_PASSTHROUGH  (1ull << 37)
 #define FOPEN_PASSTHROUGH (1u << 7)

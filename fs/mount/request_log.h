@@ -11,7 +11,7 @@
 
 struct fs_slow_request;
 
-/* Who made a request, and when. All zero without -v. */
+/* The process that made a request, and the time. All zero without -v. */
 struct fs_request_origin {
     pid_t reader; /* 0 also if the reader is in a PID namespace that the server does not see */
     struct timespec time; /* CLOCK_MONOTONIC */

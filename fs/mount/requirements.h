@@ -1,4 +1,4 @@
-/* What a mount needs of the system and of the container that the process runs in. */
+/* The requirements of a mount on the system, and on the container that the process runs in. */
 #ifndef GGUFS_FS_REQUIREMENTS_H
 #define GGUFS_FS_REQUIREMENTS_H
 

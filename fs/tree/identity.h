@@ -12,7 +12,7 @@
  * names and numbers. `options` is any number that stands for the options that the contents depend
  * on. Two trees that differ have the same identity with a probability of 2^-64.
  *
- * Of a file that is still growing, only the header counts.
+ * If a file is still growing, only its header counts.
  */
 uint64_t fs_tree_identity(const struct fs_tree *tree, uint64_t options);
 

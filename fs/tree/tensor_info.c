@@ -105,7 +105,7 @@ static void write_sizes(struct fs_sink *sink, const struct gguf_tensor *tensor)
     }
 }
 
-/* What a factor of a low-rank adapter changes, and its rank, unless the other factor is missing. */
+/* The target and the rank of a low-rank adapter's factor, unless the other factor is missing. */
 static void write_lora(const struct fs_tree *tree, const struct gguf_tensor *tensor,
                        struct fs_sink *sink)
 {
