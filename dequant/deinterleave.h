@@ -369,4 +369,19 @@ static inline void iq4_xs_r8_deinterleave(const struct dequant_iq4_xs_r8 *restri
         }                                                                                          \
     }
 
+/*
+ * Defines the deinterleaver of a type (dequant/types.h) as a loop over TYPE_deinterleave. n_plain
+ * blocks of the plain type hold one row of a block.
+ */
+#define DEQUANT_DEFINE_DEINTERLEAVER(type, plain, n_plain)                                         \
+    void dequant_deinterleave_##type(const void *restrict blocks, void *restrict out,              \
+                                     size_t n_blocks, uint32_t index)                              \
+    {                                                                                              \
+        const struct dequant_##type *block = blocks;                                               \
+        struct dequant_##plain(*to)[n_plain] = out;                                                \
+                                                                                                   \
+        for (size_t i = 0; i < n_blocks; i++)                                                      \
+            type##_deinterleave(&block[i], index, to[i]);                                          \
+    }
+
 #endif

@@ -212,45 +212,23 @@ static inline void iq4_xs_r4_deinterleave(const struct dequant_iq4_xs_r4 *restri
     out->scales_high = (uint16_t)high;
 }
 
-#define DEFINE(type, plain, n_plain)                                                               \
-    void dequant_deinterleave_##type(const void *restrict blocks, void *restrict out,              \
-                                     size_t n_blocks, uint32_t index)                              \
-    {                                                                                              \
-        const struct dequant_##type *block = blocks;                                               \
-        struct dequant_##plain(*to)[n_plain] = out;                                                \
-                                                                                                   \
-        for (size_t i = 0; i < n_blocks; i++)                                                      \
-            type##_deinterleave(&block[i], index, to[i]);                                          \
-    }
-
-/* The decoder as well. */
-#define DEFINE_BOTH(type, plain, n_plain, elements)                                                \
-    DEFINE(type, plain, n_plain)                                                                   \
-    void dequant_scalar_##type(const void *restrict blocks, float *restrict out, size_t n_blocks,  \
-                               struct dequant_row row)                                             \
-    {                                                                                              \
-        const struct dequant_##type *block = blocks;                                               \
-                                                                                                   \
-        for (size_t i = 0; i < n_blocks; i++) {                                                    \
-            struct dequant_##plain converted[n_plain];                                             \
-                                                                                                   \
-            type##_deinterleave(&block[i], row.index, converted);                                  \
-            dequant_scalar_##plain(converted, out + i * (elements), n_plain,                       \
-                                   (struct dequant_row){0});                                       \
-        }                                                                                          \
-    }
-
 /* Names of structs for types that share one. */
 #define dequant_bare_iq1_bn dequant_iq1_bn
 #define dequant_bare_iq2_bn dequant_iq2_bn
 
-DEFINE(q1_0_g32, q4_0, 1)
-DEFINE(pq2_0, q2_0, 2)
-DEFINE(ptq1_0, q2_0, 2)
-DEFINE_BOTH(iq2_tn, tq2_0, 1, DEQUANT_SUPERBLOCK)
-DEFINE_BOTH(bare_iq1_bn, q2_0, 1, DEQUANT_BN_BLOCK)
-DEFINE_BOTH(bare_iq2_bn, q2_0, 1, DEQUANT_BN_BLOCK)
-DEFINE_BOTH(iq4_nl_4_4, iq4_nl, 1, DEQUANT_BLOCK)
-DEFINE_BOTH(q4_0_r4, q4_0, 1, DEQUANT_BLOCK)
-DEFINE_BOTH(q8_0_r4, q8_0, 1, DEQUANT_BLOCK)
-DEFINE_BOTH(iq4_xs_r4, iq4_xs, 1, DEQUANT_SUPERBLOCK)
+DEQUANT_DEFINE_DEINTERLEAVER(q1_0_g32, q4_0, 1)
+DEQUANT_DEFINE_DEINTERLEAVER(pq2_0, q2_0, 2)
+DEQUANT_DEFINE_DEINTERLEAVER(ptq1_0, q2_0, 2)
+
+/* Types that are decoded as the plain type. */
+#define DEFINE_BOTH(type, plain, elements)                                                         \
+    DEQUANT_DEFINE_DEINTERLEAVER(type, plain, 1)                                                   \
+    DEQUANT_DEFINE_INTERLEAVED(scalar, type, plain, 1, elements, 0)
+
+DEFINE_BOTH(iq2_tn, tq2_0, DEQUANT_SUPERBLOCK)
+DEFINE_BOTH(bare_iq1_bn, q2_0, DEQUANT_BN_BLOCK)
+DEFINE_BOTH(bare_iq2_bn, q2_0, DEQUANT_BN_BLOCK)
+DEFINE_BOTH(iq4_nl_4_4, iq4_nl, DEQUANT_BLOCK)
+DEFINE_BOTH(q4_0_r4, q4_0, DEQUANT_BLOCK)
+DEFINE_BOTH(q8_0_r4, q8_0, DEQUANT_BLOCK)
+DEFINE_BOTH(iq4_xs_r4, iq4_xs, DEQUANT_SUPERBLOCK)
