@@ -1,29 +1,11 @@
 #include "gguf/bounds.h"
 
-#include "gguf/support/sorted.h"
+#include "gguf/tensor_order.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-/*
- * By the start of the data. At one offset, tensors of unknown type come last: their extent is what
- * follows.
- */
-static int compare_places(const void *a, const void *b)
-{
-    const struct gguf_tensor *first = *(const struct gguf_tensor *const *)a;
-    const struct gguf_tensor *second = *(const struct gguf_tensor *const *)b;
-
-    if (first->file_index != second->file_index)
-        return first->file_index < second->file_index ? -1 : 1;
-    if (first->file_offset != second->file_offset)
-        return first->file_offset < second->file_offset ? -1 : 1;
-    if (!first->type != !second->type)
-        return first->type ? -1 : 1;
-    return (first > second) - (first < second);
-}
 
 /* Return the least bytes of its data. A tensor of unknown type has some if it has elements. */
 static uint64_t least_bytes(const struct gguf_tensor *tensor)
@@ -230,8 +212,7 @@ static void check_file_overlaps(const struct gguf_model *model,
  */
 static int check_overlaps(const struct gguf_model *model, struct gguf_report *report)
 {
-    const struct gguf_tensor **order = (const struct gguf_tensor **)gguf_sorted(
-        model->tensors, model->n_tensors, sizeof *model->tensors, compare_places);
+    const struct gguf_tensor **order = gguf_tensors_by_offset(model);
     uint64_t end;
 
     if (!order)

@@ -34,7 +34,8 @@
 struct gguf_key {
     struct gguf_string name;
     struct gguf_value value;
-    uint64_t file_offset; /* of the key's name, for messages; GGUF_NO_OFFSET: it is in no file */
+    /* Of the key's name, for messages; GGUF_NO_OFFSET: an edit set the key. 0: a parser made it. */
+    uint64_t file_offset;
 };
 
 struct gguf_tensor {

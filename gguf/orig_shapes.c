@@ -1,5 +1,7 @@
 #include "gguf/orig_shapes.h"
 
+#include "gguf/tensor_order.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -48,7 +50,7 @@ static bool read_shape(const struct gguf_key *key, struct gguf_shape *shape,
     return true;
 }
 
-/* Returns true if the shape has as many elements as the tensor; else adds a note. */
+/* Returns true if the shape has as many elements as the tensor; else adds a warning. */
 static bool fits(const struct gguf_key *key, const struct gguf_shape *shape,
                  const struct gguf_tensor *tensor, struct gguf_report *report)
 {
@@ -67,45 +69,22 @@ static bool fits(const struct gguf_key *key, const struct gguf_shape *shape,
     return false;
 }
 
-static int compare_tensors(const void *a, const void *b)
-{
-    return gguf_string_compare((*(const struct gguf_tensor *const *)a)->name,
-                               (*(const struct gguf_tensor *const *)b)->name);
-}
-
-static int compare_to_name(const void *name, const void *tensor)
-{
-    return gguf_string_compare(*(const struct gguf_string *)name,
-                               (*(const struct gguf_tensor *const *)tensor)->name);
-}
-
-static const struct gguf_tensor **sort_tensors(const struct gguf_model *model)
-{
-    const struct gguf_tensor **sorted = calloc(model->n_tensors + 1, sizeof *sorted);
-
-    for (uint64_t i = 0; sorted && i < model->n_tensors; i++)
-        sorted[i] = &model->tensors[i];
-    if (sorted)
-        qsort(sorted, model->n_tensors, sizeof *sorted, compare_tensors);
-    return sorted;
-}
-
 static void find_shape(const struct gguf_model *model, const struct gguf_tensor **sorted,
                        const struct gguf_key *key, struct gguf_shape *shapes,
                        struct gguf_report *report)
 {
-    const struct gguf_tensor **found;
+    const struct gguf_tensor *found;
     struct gguf_string tensor_name;
     struct gguf_shape shape = {0};
 
     if (!is_shape_key(key, &tensor_name))
         return;
-    found = bsearch(&tensor_name, sorted, model->n_tensors, sizeof *sorted, compare_to_name);
+    found = gguf_find_tensor(sorted, model->n_tensors, tensor_name);
     if (!found)
         gguf_warning(report, GGUF_RULE_ORIGINAL_SHAPE, gguf_key_place(key),
                      "there is no such tensor");
-    else if (read_shape(key, &shape, report) && fits(key, &shape, *found, report))
-        shapes[*found - model->tensors] = shape;
+    else if (read_shape(key, &shape, report) && fits(key, &shape, found, report))
+        shapes[found - model->tensors] = shape;
 }
 
 int gguf_find_orig_shapes(const struct gguf_model *model, struct gguf_shape **shapes,
@@ -121,7 +100,7 @@ int gguf_find_orig_shapes(const struct gguf_model *model, struct gguf_shape **sh
     if (first == model->n_keys)
         return 0;
     *shapes = calloc(model->n_tensors + 1, sizeof **shapes);
-    sorted = sort_tensors(model);
+    sorted = gguf_tensors_by_name(model);
     if (!*shapes || !sorted) {
         free(*shapes);
         free(sorted);

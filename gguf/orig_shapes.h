@@ -18,7 +18,7 @@ struct gguf_shape {
 /*
  * Find the original shapes of a model's tensors. *shapes gets an entry per tensor, to be freed with
  * free(), or NULL if no tensor has one. A shape that is no array of 1 to GGUF_MAX_DIMS integers, or
- * that has another number of elements than the tensor, does not count; a note in `report` says so.
+ * that has another number of elements than the tensor, is ignored with a warning in `report`.
  * Returns 0 or -ENOMEM.
  */
 int gguf_find_orig_shapes(const struct gguf_model *model, struct gguf_shape **shapes,

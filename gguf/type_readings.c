@@ -1,7 +1,7 @@
 #include "gguf/type_readings.h"
 
 #include "dequant/rows.h"
-#include "gguf/support/sorted.h"
+#include "gguf/tensor_order.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -123,19 +123,6 @@ static void check_tensor(const struct gguf_model *model, const struct gguf_tenso
         if (!size_as(tensor, type, &n_bytes) || !ends_at(model, tensor, n_bytes, end, is_last))
             *mask &= ~(1u << i);
     }
-}
-
-/* By file, then by the start of the data. */
-static int compare_places(const void *a, const void *b)
-{
-    const struct gguf_tensor *first = *(const struct gguf_tensor *const *)a;
-    const struct gguf_tensor *second = *(const struct gguf_tensor *const *)b;
-
-    if (first->file_index != second->file_index)
-        return first->file_index < second->file_index ? -1 : 1;
-    if (first->file_offset != second->file_offset)
-        return first->file_offset < second->file_offset ? -1 : 1;
-    return (first > second) - (first < second);
 }
 
 /* Return the next tensor of the same file that has elements, or NULL. */
@@ -298,8 +285,7 @@ static void choose(struct candidate *candidate, const struct gguf_open_options *
 static int choose_all(struct gguf_model *model, const struct gguf_open_options *options,
                       struct candidates *candidates, struct gguf_report *report)
 {
-    const struct gguf_tensor **order = (const struct gguf_tensor **)gguf_sorted(
-        model->tensors, model->n_tensors, sizeof *model->tensors, compare_places);
+    const struct gguf_tensor **order = gguf_tensors_by_offset(model);
 
     if (!order)
         return -ENOMEM;

@@ -9,9 +9,10 @@
 /*
  * Set the types of the tensors, whose elements must be counted. A reading fits if the data of every
  * tensor of the id, in all files, end where the next tensor starts or the file ends, padding
- * included. Of several that fit, it is the one that the user stated, that of a program which other
- * ids of the model show, or reading 0. If none fits, it is reading 0. A note says what could not be
- * told and what is unusual. Returns 0 or -ENOMEM, reported as well.
+ * included. The choice among several that fit is the one that the user stated, that of a program
+ * which other ids of the model show, or reading 0. If none fits, it is reading 0. A warning reports
+ * a choice that the sizes do not settle, a note one other than reading 0. Returns 0 or -ENOMEM,
+ * reported as well.
  */
 int gguf_choose_type_readings(struct gguf_model *model, const struct gguf_open_options *options,
                               struct gguf_report *report);

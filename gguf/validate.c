@@ -4,6 +4,7 @@
 #include "gguf/bounds.h"
 #include "gguf/support/rotation.h"
 #include "gguf/support/sorted.h"
+#include "gguf/tensor_order.h"
 #include "gguf/type_readings.h"
 
 #include <errno.h>
@@ -100,21 +101,6 @@ static int compare_keys(const void *a, const void *b)
     return order != 0 ? order : (first > second) - (first < second);
 }
 
-static int compare_tensors(const void *a, const void *b)
-{
-    const struct gguf_tensor *first = *(const struct gguf_tensor *const *)a;
-    const struct gguf_tensor *second = *(const struct gguf_tensor *const *)b;
-    const int order = gguf_string_compare(first->name, second->name);
-
-    return order != 0 ? order : (first > second) - (first < second);
-}
-
-static int compare_to_name(const void *name, const void *tensor)
-{
-    return gguf_string_compare(*(const struct gguf_string *)name,
-                               (*(const struct gguf_tensor *const *)tensor)->name);
-}
-
 static int fail_memory(struct gguf_report *report)
 {
     return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
@@ -185,15 +171,14 @@ static void check_gguf_name(const struct gguf_tensor *tensor, const struct gguf_
 {
     const struct gguf_string name = tensor->gguf_name;
 
-    if (name.length_bytes > 0 && bsearch(&name, order, count, sizeof(void *), compare_to_name))
+    if (name.length_bytes > 0 && gguf_find_tensor(order, count, name))
         gguf_error(report, GGUF_RULE_DUPLICATE_TENSOR, -EEXIST, gguf_tensor_place(tensor),
                    "its name in GGUF files, %s, belongs to another tensor", gguf_quote(name).text);
 }
 
 static int check_tensor_names(const struct gguf_model *model, struct gguf_report *report)
 {
-    const struct gguf_tensor **order = (const struct gguf_tensor **)gguf_sorted(
-        model->tensors, model->n_tensors, sizeof *model->tensors, compare_tensors);
+    const struct gguf_tensor **order = gguf_tensors_by_name(model);
 
     if (!order)
         return fail_memory(report);

@@ -1,6 +1,6 @@
 #include "fs/tree/tensor_pairs.h"
 
-#include "gguf/support/sorted.h"
+#include "gguf/tensor_order.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,13 +40,6 @@ struct fs_half fs_half_of(const struct gguf_tensor *tensor)
     return (struct fs_half){0};
 }
 
-static int compare_tensors(const void *a, const void *b)
-{
-    const struct gguf_tensor *const *first = a, *const *second = b;
-
-    return gguf_string_compare((*first)->name, (*second)->name);
-}
-
 /* Compare the name of the other half with a tensor's. */
 static int compare_to_other(const void *key, const void *element)
 {
@@ -75,8 +68,7 @@ int fs_tensor_pairs_make(const struct gguf_model *model, struct fs_tensor_pairs 
         first++;
     if (first == model->n_tensors)
         return 0;
-    order = (const struct gguf_tensor **)gguf_sorted(model->tensors, model->n_tensors,
-                                                     sizeof *model->tensors, compare_tensors);
+    order = gguf_tensors_by_name(model);
     if (order)
         *pairs = calloc(1, sizeof **pairs + model->n_tensors * sizeof *(*pairs)->others);
     if (!*pairs) {

@@ -1,6 +1,7 @@
 #include "fs/tree/hf/hf_model.h"
 
 #include "fs/tree/shortest.h"
+#include "gguf/support/sorted.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -102,13 +103,11 @@ int fs_hf_model_make(const struct gguf_model *model, struct fs_hf_model *hf)
     *hf = (struct fs_hf_model){.model = model};
     if (key && key->value.type == GGUF_STRING)
         hf->architecture = key->value.string;
-    hf->by_name = malloc((size_t)(model->n_tensors + 1) * sizeof *hf->by_name);
+    hf->by_name = (const struct gguf_tensor **)gguf_sorted(model->tensors, model->n_tensors,
+                                                           sizeof *model->tensors, compare_names);
     hf->keys = malloc((size_t)(model->n_keys + 1) * sizeof *hf->keys);
     if (!hf->by_name || !hf->keys)
         return -ENOMEM;
-    for (uint64_t i = 0; i < model->n_tensors; i++)
-        hf->by_name[i] = &model->tensors[i];
-    qsort(hf->by_name, (size_t)model->n_tensors, sizeof *hf->by_name, compare_names);
     sort_keys(hf);
     return 0;
 }
