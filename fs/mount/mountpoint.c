@@ -13,15 +13,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Symbolic links followed as the last component of a path. */
 #define MAX_LINKS 8
 
 #define DIRECTORY_FLAGS (O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+/* The keeper of an earlier mount has this long to remove the directory that it made. */
+#define REMOVAL_MS      5000
+#define REMOVAL_POLL_MS 5
 
 /* Print which FUSE file system is mounted on the directory, if one is. */
 static bool report_mount(const char *path)
@@ -258,13 +264,40 @@ static int open_existing(const char *path, const struct fs_mount_options *option
                             : fs_requirements_refuse_no_path(errno);
 }
 
+static bool is_removed(int descriptor)
+{
+    struct stat status;
+
+    return fstat(descriptor, &status) == 0 && status.st_nlink == 0;
+}
+
+/*
+ * Return true if the directory was removed since it was opened. A keeper holds a lock on the
+ * directory that it will remove: after an unmount, wait until that keeper has ended.
+ */
+static bool is_removed_soon(int descriptor)
+{
+    const struct timespec pause = {.tv_nsec = REMOVAL_POLL_MS * 1000000};
+    const int lock = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    for (int ms = 0; ms < REMOVAL_MS && lock >= 0; ms += REMOVAL_POLL_MS) {
+        if (flock(lock, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    if (lock >= 0)
+        close(lock);
+    return is_removed(descriptor);
+}
+
 int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
                        struct fs_mountpoint *mountpoint)
 {
-    int descriptor = open_directory(path);
-    int status = EX_OK;
+    int descriptor, status = EX_OK;
 
-    *mountpoint = (struct fs_mountpoint){.descriptor = -1, .parent = -1};
+    *mountpoint = (struct fs_mountpoint){.descriptor = -1, .parent = -1, .lock = -1};
+    while ((descriptor = open_directory(path)) >= 0 && is_removed_soon(descriptor))
+        close(descriptor);
     if (descriptor == -ENOENT)
         descriptor = open_parent(path, mountpoint);
     if (descriptor == -EPROTO)
@@ -278,13 +311,6 @@ int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
     if (status != EX_OK)
         fs_mountpoint_close(mountpoint);
     return status;
-}
-
-static bool is_removed(int descriptor)
-{
-    struct stat status;
-
-    return fstat(descriptor, &status) == 0 && status.st_nlink == 0;
 }
 
 /* Make the directory in its parent, and open it. Returns 0 or a negative errno. */
@@ -302,6 +328,10 @@ static int make(struct fs_mountpoint *mountpoint)
     result = gguf_get_file_status(mountpoint->descriptor, &status);
     if (result < 0)
         return result;
+    /* Not every file system has locks; without one, nobody waits for the removal. */
+    mountpoint->lock = openat(mountpoint->descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (mountpoint->lock >= 0)
+        flock(mountpoint->lock, LOCK_EX | LOCK_NB);
     mountpoint->is_made = true;
     mountpoint->device = status.device;
     mountpoint->inode = status.inode;
@@ -312,7 +342,7 @@ int fs_mountpoint_make(struct fs_mountpoint *mountpoint)
 {
     int result = 0;
 
-    if (mountpoint->descriptor >= 0 && is_removed(mountpoint->descriptor)) {
+    if (mountpoint->descriptor >= 0 && is_removed_soon(mountpoint->descriptor)) {
         close(mountpoint->descriptor);
         mountpoint->descriptor = -1;
         result = open_parent(mountpoint->path, mountpoint);
@@ -379,8 +409,10 @@ void fs_mountpoint_close_descriptors(struct fs_mountpoint *mountpoint)
 void fs_mountpoint_close(struct fs_mountpoint *mountpoint)
 {
     fs_mountpoint_close_descriptors(mountpoint);
+    if (mountpoint->lock >= 0)
+        close(mountpoint->lock);
     free(mountpoint->path);
-    *mountpoint = (struct fs_mountpoint){.descriptor = -1, .parent = -1};
+    *mountpoint = (struct fs_mountpoint){.descriptor = -1, .parent = -1, .lock = -1};
 }
 
 void fs_mountpoint_explain_refusal(const struct fs_mountpoint *mountpoint, int error)

@@ -77,6 +77,23 @@ class TestMadeMountpoint(LifeTestCase):
             mounting.unmount(self.missing)
         self.wait_until_gone(self.missing)
 
+    def test_mounted_again_before_the_removal(self):
+        """A new mount waits for the keeper that will remove the directory, and makes it anew."""
+        self.mount_in_background(self.model, self.missing)
+        keeper, _ = self.processes_of(self.missing)
+        os.kill(keeper, signal.SIGSTOP)
+        self.addCleanup(mounting.kill_all, self.missing)
+        mounting.unmount(self.missing)
+        again = subprocess.Popen([mounting.BINARY, *mounting.MOUNT_OPTIONS, self.model,
+                                  self.missing])
+        with self.assertRaises(subprocess.TimeoutExpired):
+            again.wait(0.5)
+        os.kill(keeper, signal.SIGCONT)
+        self.assertEqual(EX_OK, again.wait(mounting.DEADLINE))
+        self.assert_serves(self.missing)
+        mounting.unmount(self.missing)
+        self.wait_until_gone(self.missing)
+
     def test_not_made_for_a_broken_model(self):
         broken = self.write("broken.gguf", b"GGUF\3\0\0\0")
         result = self.run_ggufs(*mounting.MOUNT_OPTIONS, broken, self.missing)
