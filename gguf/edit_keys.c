@@ -120,20 +120,6 @@ static const struct {
     {"tokenizer.chat_template", TEXT},
 };
 
-static bool is_integer(enum gguf_value_type type)
-{
-    switch (type) {
-    case GGUF_FLOAT32:
-    case GGUF_FLOAT64:
-    case GGUF_BOOL:
-    case GGUF_STRING:
-    case GGUF_ARRAY:
-        return false;
-    default:
-        return true;
-    }
-}
-
 static bool is_array_of(const struct gguf_value *value, enum gguf_value_type type)
 {
     return value->type == GGUF_ARRAY && value->array.element_type == type;
@@ -152,7 +138,7 @@ static bool is_of_kind(const struct gguf_value *value, enum kind kind)
         return value->type == GGUF_UINT32;
     case COUNT_PER_LAYER:
         if (value->type == GGUF_ARRAY)
-            return is_integer(value->array.element_type);
+            return gguf_value_type_is_integer(value->array.element_type);
         return value->type == GGUF_UINT32 || value->type == GGUF_UINT64;
     case COUNT:
         return value->type == GGUF_UINT32 || value->type == GGUF_UINT64;

@@ -30,7 +30,7 @@ static int check_key(struct gguf_string key, struct gguf_report *report)
         return gguf_error(report, GGUF_RULE_NAME_LENGTH, -EINVAL, gguf_at_key(key, GGUF_NO_OFFSET),
                           "its name has %" PRIu64 " bytes, the limit is %d", key.length_bytes,
                           GGUF_MAX_KEY_BYTES);
-    if (key.length_bytes >= 6 && memcmp(key.data, "split.", 6) == 0)
+    if (gguf_string_starts_with(key, "split."))
         return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_key(key, GGUF_NO_OFFSET),
                           "keys that begin with split. say which files are shards of one "
                           "model and cannot be edited");

@@ -59,10 +59,8 @@ struct search {
 static bool has_name_of_model(struct gguf_string name)
 {
     static const char ending[] = ".gguf";
-    const size_t length = sizeof ending - 1;
 
-    return name.length_bytes > length &&
-           memcmp(name.data + name.length_bytes - length, ending, length) == 0;
+    return name.length_bytes > sizeof ending - 1 && gguf_string_ends_with(name, ending);
 }
 
 /* Returns 1, 0 if the bytes are not the start of a model, or a negative errno. */

@@ -1,6 +1,7 @@
 #include "gguf/model.h"
 
 #include "gguf/support/grow.h"
+#include "gguf/support/times.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -47,8 +48,7 @@ struct timespec gguf_model_modified(const struct gguf_model *model)
     for (uint32_t i = 1; i < model->n_files; i++) {
         const struct timespec time = gguf_source_modified(&model->files[i]);
 
-        if (time.tv_sec > newest.tv_sec ||
-            (time.tv_sec == newest.tv_sec && time.tv_nsec > newest.tv_nsec))
+        if (gguf_is_later(time, newest))
             newest = time;
     }
     return newest;
@@ -110,12 +110,8 @@ const struct gguf_key *gguf_find_key(const struct gguf_model *model, const char 
 
 const struct gguf_key *gguf_find_key_group(const struct gguf_model *model, const char *prefix)
 {
-    const size_t length = strlen(prefix);
-
     for (uint64_t i = 0; i < model->n_keys; i++) {
-        const struct gguf_string name = model->keys[i].name;
-
-        if (name.length_bytes >= length && memcmp(name.data, prefix, length) == 0)
+        if (gguf_string_starts_with(model->keys[i].name, prefix))
             return &model->keys[i];
     }
     return NULL;

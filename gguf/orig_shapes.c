@@ -14,26 +14,20 @@ static bool is_shape_key(const struct gguf_key *key, struct gguf_string *tensor_
 {
     const size_t n = sizeof prefix - 1;
 
-    if (key->name.length_bytes <= n || memcmp(key->name.data, prefix, n) != 0)
+    if (key->name.length_bytes <= n || !gguf_string_starts_with(key->name, prefix))
         return false;
     *tensor_name = (struct gguf_string){key->name.data + n, key->name.length_bytes - n};
     return true;
 }
 
-static bool is_integer(enum gguf_value_type type)
-{
-    return type != GGUF_BOOL && type != GGUF_FLOAT32 && type != GGUF_FLOAT64 &&
-           type != GGUF_STRING && type != GGUF_ARRAY;
-}
-
-/* Returns false, with a note, if the value is no shape. */
+/* Returns false, with a warning, if the value is no shape. */
 static bool read_shape(const struct gguf_key *key, struct gguf_shape *shape,
                        struct gguf_report *report)
 {
     const struct gguf_array *array = &key->value.array;
     struct gguf_cursor cursor;
 
-    if (key->value.type != GGUF_ARRAY || !is_integer(array->element_type) ||
+    if (key->value.type != GGUF_ARRAY || !gguf_value_type_is_integer(array->element_type) ||
         array->n_elements == 0 || array->n_elements > GGUF_MAX_DIMS) {
         gguf_warning(report, GGUF_RULE_ORIGINAL_SHAPE, gguf_key_place(key),
                      "is ignored: a shape is an array of 1 to %d integers", GGUF_MAX_DIMS);

@@ -83,3 +83,19 @@ int gguf_parse_file(struct gguf_source *file, const struct gguf_open_options *op
         *model = made;
     return result;
 }
+
+int gguf_parse_other_file(struct gguf_opened_file *opened, const struct gguf_open_options *options,
+                          uint64_t *header_bytes, struct gguf_model **model,
+                          struct gguf_report *report)
+{
+    int result;
+
+    *model = NULL;
+    if (opened->error < 0)
+        return gguf_error(report, opened->rule, opened->error, GGUF_NO_PLACE, "%s", opened->reason);
+    opened->file.header.limit_bytes = GGUF_MAX_HEADER_BYTES - *header_bytes;
+    result = gguf_parse_file(&opened->file, options, model, report);
+    if (result == 0)
+        *header_bytes += (*model)->files[0].header.n_bytes;
+    return result;
+}

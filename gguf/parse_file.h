@@ -2,6 +2,7 @@
 #ifndef GGUFS_GGUF_PARSE_FILE_H
 #define GGUFS_GGUF_PARSE_FILE_H
 
+#include "gguf/files.h"
 #include "gguf/model.h"
 
 /*
@@ -11,5 +12,14 @@
  */
 int gguf_parse_file(struct gguf_source *file, const struct gguf_open_options *options,
                     struct gguf_model **model, struct gguf_report *report);
+
+/*
+ * Parse another file of a model in several, or report why it was not opened. The headers of all
+ * files share one limit: *header_bytes are those of the files before, and grows. Otherwise like
+ * gguf_parse_file().
+ */
+int gguf_parse_other_file(struct gguf_opened_file *opened, const struct gguf_open_options *options,
+                          uint64_t *header_bytes, struct gguf_model **model,
+                          struct gguf_report *report);
 
 #endif

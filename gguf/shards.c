@@ -127,7 +127,6 @@ static int check_shard(const struct shards *shards, uint32_t index, struct gguf_
 static int parse_shard(struct shards *shards, uint32_t index, struct gguf_opened_file *opened,
                        const struct gguf_open_options *options, struct gguf_report *report)
 {
-    struct gguf_model **shard = &shards->list[index];
     int result;
 
     report->path = opened->path;
@@ -136,14 +135,9 @@ static int parse_shard(struct shards *shards, uint32_t index, struct gguf_opened
             gguf_error(report, GGUF_RULE_SHARD_MISSING, -ENOENT, GGUF_NO_PLACE,
                        "is missing: the model has %" PRIu32 " shards, and this is number %" PRIu32,
                        shards->count, index + 1);
-    } else if (opened->error < 0) {
-        result =
-            gguf_error(report, opened->rule, opened->error, GGUF_NO_PLACE, "%s", opened->reason);
     } else {
-        opened->file.header.limit_bytes = GGUF_MAX_HEADER_BYTES - shards->header_bytes;
-        result = gguf_parse_file(&opened->file, options, shard, report);
-        if (result == 0)
-            shards->header_bytes += (*shard)->files[0].header.n_bytes;
+        result = gguf_parse_other_file(opened, options, &shards->header_bytes, &shards->list[index],
+                                       report);
     }
     if (result == 0)
         result = check_shard(shards, index, report);
@@ -218,8 +212,7 @@ static void note_ignored_keys(const struct shards *shards, struct gguf_report *r
         uint64_t n_ignored = 0;
 
         for (uint64_t j = 0; j < shard->n_keys; j++)
-            n_ignored += shard->keys[j].name.length_bytes < 6 ||
-                         memcmp(shard->keys[j].name.data, "split.", 6) != 0;
+            n_ignored += !gguf_string_starts_with(shard->keys[j].name, "split.");
         if (n_ignored == 0)
             continue;
         report->path = i == shards->named ? NULL : shard->files[0].path;

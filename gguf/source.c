@@ -3,6 +3,7 @@
 #include "gguf/faults.h"
 #include "gguf/file_sources.h"
 #include "gguf/support/absolute_path.h"
+#include "gguf/support/times.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -101,11 +102,6 @@ bool gguf_source_has(const struct gguf_source *source, uint64_t offset, uint64_t
 
 /* ---- changes ---- */
 
-static bool is_same_time(struct timespec a, struct timespec b)
-{
-    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
 /* Runs under the lock, so that one thread compares the header and the others wait for it. */
 static int check_times(const struct gguf_source *source, const struct gguf_file_status *now)
 {
@@ -114,8 +110,8 @@ static int check_times(const struct gguf_source *source, const struct gguf_file_
 
     if (now->size_bytes != source->size_bytes)
         return -ESTALE;
-    if (is_same_time(now->modified, changes->seen.modified) &&
-        is_same_time(now->status_changed, changes->seen.status_changed))
+    if (gguf_is_same_time(now->modified, changes->seen.modified) &&
+        gguf_is_same_time(now->status_changed, changes->seen.status_changed))
         return changes->result;
     result = gguf_header_compare(source);
     if (result == -EIO)

@@ -59,11 +59,16 @@ const char *gguf_value_type_name(uint32_t type);
 /* Return the bytes of a value of the type; 0 for strings and arrays, whose size varies. */
 unsigned gguf_value_type_bytes(enum gguf_value_type type);
 
+static inline bool gguf_value_type_is_integer(enum gguf_value_type type)
+{
+    return type != GGUF_BOOL && type != GGUF_FLOAT32 && type != GGUF_FLOAT64 &&
+           type != GGUF_STRING && type != GGUF_ARRAY;
+}
+
 /* Return true if the value is an integer. Those of a signed type may be negative. */
 static inline bool gguf_value_is_integer(const struct gguf_value *value)
 {
-    return value->type != GGUF_BOOL && value->type != GGUF_FLOAT32 && value->type != GGUF_FLOAT64 &&
-           value->type != GGUF_STRING && value->type != GGUF_ARRAY;
+    return gguf_value_type_is_integer(value->type);
 }
 
 /*

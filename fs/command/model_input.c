@@ -79,11 +79,6 @@ int fs_confine(const struct fs_options *options, const struct gguf_confinement *
 
 /* ---- parsing ---- */
 
-static bool starts_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
 static bool has_type(const struct gguf_model *model, uint32_t id)
 {
     for (uint64_t i = 0; i < model->n_tensors; i++) {
@@ -99,10 +94,10 @@ static void warn_of_options(const struct fs_options *options, const char *path,
 {
     const char *format = model->format;
 
-    if (options->open.family && !starts_with(format, "gg"))
+    if (options->open.family && !gguf_text_starts_with(format, "gg"))
         fs_print_error("%s: warning: -o family=%s has no effect on %s; it is for old ggml files",
                        path, options->open.family, format);
-    if (options->open.era > 0 && !starts_with(format, "rwkv.cpp v100"))
+    if (options->open.era > 0 && !gguf_text_starts_with(format, "rwkv.cpp v100"))
         fs_print_error("%s: warning: -o era=%d has no effect on %s; it is for rwkv.cpp v100", path,
                        options->open.era - 1, format);
     for (size_t i = 0; i < options->open.n_types; i++) {

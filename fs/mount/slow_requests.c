@@ -1,5 +1,7 @@
 #include "fs/mount/slow_requests.h"
 
+#include "gguf/support/times.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -44,11 +46,6 @@ static int start_thread(pthread_t *thread, void *(*run)(void *argument), void *a
 
 /* ---- readers that were interrupted ---- */
 
-static bool is_before(struct timespec a, struct timespec b)
-{
-    return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec < b.tv_nsec);
-}
-
 static void remove_interrupted(struct fs_slow_requests *requests, struct fs_slow_request *slow)
 {
     struct fs_slow_request **link = &requests->interrupted;
@@ -88,7 +85,7 @@ static void *watch(void *argument)
         clock_gettime(CLOCK_MONOTONIC, &now);
         due = requests->interrupted->interrupted_at;
         due.tv_sec += INTERRUPTED_SECONDS;
-        if (is_before(now, due))
+        if (gguf_is_later(due, now))
             pthread_cond_timedwait(&requests->wake, &requests->lock, &due);
         else
             send_away(requests);

@@ -27,7 +27,7 @@ struct gguf_string fs_chat_template_name(const void *key)
     const struct gguf_string name = ((const struct gguf_key *)key)->name;
     const size_t length = sizeof prefix - 1;
 
-    if (name.length_bytes <= length || memcmp(name.data, prefix, length) != 0)
+    if (!gguf_string_starts_with(name, prefix))
         return (struct gguf_string){"", 0};
     return (struct gguf_string){name.data + length, name.length_bytes - length};
 }

@@ -104,24 +104,16 @@ static const char *const kept_parts[] = {
 /* Whole names of such weights. */
 static const char *const kept_names[] = {"position_embd.weight", "token_types.weight"};
 
-static bool ends_in(struct gguf_string string, const char *end)
-{
-    const size_t length = strlen(end);
-
-    return string.length_bytes >= length &&
-           memcmp(string.data + string.length_bytes - length, end, length) == 0;
-}
-
 static bool is_kept_by_name(struct gguf_string name)
 {
-    if (!ends_in(name, "weight"))
+    if (!gguf_string_ends_with(name, "weight"))
         return true;
     for (size_t i = 0; i < sizeof kept_names / sizeof *kept_names; i++) {
         if (gguf_string_equals(name, kept_names[i]))
             return true;
     }
     for (size_t i = 0; i < sizeof kept_parts / sizeof *kept_parts; i++) {
-        if (memmem(name.data, name.length_bytes, kept_parts[i], strlen(kept_parts[i])))
+        if (gguf_string_contains(name, kept_parts[i]))
             return true;
     }
     return false;

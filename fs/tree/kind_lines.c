@@ -50,9 +50,7 @@ struct gguf_kind_found fs_kind_find(const struct fs_tree *tree)
     struct gguf_kind_names names = {0};
 
     for (uint64_t i = 0; i < model->n_tensors; i++)
-        gguf_kind_see(&names, model->tensors[i].gguf_name.length_bytes > 0
-                                  ? model->tensors[i].gguf_name
-                                  : model->tensors[i].name);
+        gguf_kind_see(&names, gguf_name_of(&model->tensors[i]));
     return gguf_kind_find(&metadata, &names);
 }
 

@@ -18,13 +18,6 @@ static struct gguf_string after(struct gguf_string string, uint64_t n_bytes)
     return (struct gguf_string){string.data + n_bytes, string.length_bytes - n_bytes};
 }
 
-static bool begins_with(struct gguf_string string, const char *prefix)
-{
-    const size_t length = strlen(prefix);
-
-    return string.length_bytes >= length && memcmp(string.data, prefix, length) == 0;
-}
-
 /*
  * Read the number at the start of a string, which ends there or at a '.'. Returns its length in
  * bytes, or 0.
@@ -118,7 +111,7 @@ static void write_module(struct gguf_string name, char module[80])
 {
     size_t n = 0;
 
-    if (name.length_bytes > 7 && memcmp(name.data + name.length_bytes - 7, ".weight", 7) == 0)
+    if (name.length_bytes > 7 && gguf_string_ends_with(name, ".weight"))
         name.length_bytes -= 7;
     for (uint64_t i = 0; i < name.length_bytes && n + 1 < 80;) {
         uint64_t number;
@@ -213,7 +206,7 @@ void fs_kind_write_directions(struct fs_sink *sink, const struct fs_tree *tree, 
         const struct gguf_tensor *tensor = &model->tensors[i];
         uint64_t layer;
 
-        if (!begins_with(tensor->name, "direction.") ||
+        if (!gguf_string_starts_with(tensor->name, "direction.") ||
             read_number(after(tensor->name, sizeof "direction." - 1), &layer) == 0)
             continue;
         first = layer < first ? layer : first;
@@ -246,7 +239,7 @@ static bool is_true(const struct gguf_model *model, const char *key)
 static bool has_prefix(const struct gguf_model *model, const char *prefix)
 {
     for (uint64_t i = 0; i < model->n_tensors; i++)
-        if (begins_with(model->tensors[i].name, prefix))
+        if (gguf_string_starts_with(model->tensors[i].name, prefix))
             return true;
     return false;
 }
@@ -295,10 +288,10 @@ void fs_kind_write_blocks(struct fs_sink *sink, const struct fs_tree *tree, cons
         struct gguf_string name = model->tensors[i].name;
         uint64_t number;
 
-        if (begins_with(name, NETWORK))
+        if (gguf_string_starts_with(name, NETWORK))
             name = after(name, sizeof NETWORK - 1);
         for (size_t j = 0; j < sizeof lists / sizeof *lists; j++)
-            if (begins_with(name, lists[j]) &&
+            if (gguf_string_starts_with(name, lists[j]) &&
                 read_number(after(name, strlen(lists[j])), &number) > 0 && number >= counts[j])
                 counts[j] = number + 1;
     }

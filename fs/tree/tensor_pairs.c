@@ -27,10 +27,10 @@ struct fs_half fs_half_of(const struct gguf_tensor *tensor)
 
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         for (size_t j = 0; j < 2; j++) {
-            const size_t length = strlen(suffixes[i].suffixes[j]);
+            const char *suffix = suffixes[i].suffixes[j];
+            const size_t length = strlen(suffix);
 
-            if (name.length_bytes > length && memcmp(name.data + name.length_bytes - length,
-                                                     suffixes[i].suffixes[j], length) == 0)
+            if (name.length_bytes > length && gguf_string_ends_with(name, suffix))
                 return (struct fs_half){suffixes[i].kind,
                                         j == 1,
                                         suffixes[i].suffixes[1 - j],

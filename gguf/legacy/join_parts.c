@@ -105,20 +105,13 @@ static int check_tensors(const struct gguf_model *part, const struct gguf_model 
 static int parse_part(struct parts *parts, uint32_t index, struct gguf_opened_file *opened,
                       const struct gguf_open_options *options, struct gguf_report *report)
 {
-    int result;
-
     if (opened->error == -ENOENT)
         return gguf_error(report, GGUF_RULE_SHARD_MISSING, -ENOENT, GGUF_NO_PLACE,
                           "is missing: the model has %" PRIu32
                           " parts, and this is number %" PRIu32,
                           parts->count, index + 1);
-    if (opened->error < 0)
-        return gguf_error(report, opened->rule, opened->error, GGUF_NO_PLACE, "%s", opened->reason);
-    opened->file.header.limit_bytes = GGUF_MAX_HEADER_BYTES - parts->header_bytes;
-    result = gguf_parse_file(&opened->file, options, &parts->list[index], report);
-    if (result == 0)
-        parts->header_bytes += parts->list[index]->files[0].header.n_bytes;
-    return result;
+    return gguf_parse_other_file(opened, options, &parts->header_bytes, &parts->list[index],
+                                 report);
 }
 
 /* Parse all parts but the named one. Returns the first error after reporting the others. */
@@ -148,16 +141,12 @@ static int parse_parts(struct parts *parts, struct gguf_files *files,
 
 /* ---- joining ---- */
 
-static bool contains(struct gguf_string name, const char *text)
-{
-    return memmem(name.data, name.length_bytes, text, strlen(text));
-}
-
 /* Return true if a part has some columns of a matrix, false if it has some rows. */
 static bool is_split_by_columns(struct gguf_string name)
 {
-    return contains(name, "tok_embeddings") || contains(name, "attention.wo.weight") ||
-           contains(name, "feed_forward.w2.weight");
+    return gguf_string_contains(name, "tok_embeddings") ||
+           gguf_string_contains(name, "attention.wo.weight") ||
+           gguf_string_contains(name, "feed_forward.w2.weight");
 }
 
 /* Add the entry of a tensor, and the padding after it; see gguf/legacy/old_tensors.h. */

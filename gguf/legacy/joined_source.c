@@ -2,6 +2,7 @@
 
 #include "gguf/support/buffer.h"
 #include "gguf/support/grow.h"
+#include "gguf/support/times.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -175,11 +176,6 @@ static int read_joined(const struct gguf_source *source, uint64_t offset, size_t
     return 0;
 }
 
-static bool is_newer(struct timespec a, struct timespec b)
-{
-    return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
-}
-
 /*
  * The newest times of all parts. Two sizes say what happened to the parts: 0 that one has become
  * shorter, so that no byte is certain, and one too large that they are other files.
@@ -202,9 +198,9 @@ static int get_joined_status(const struct gguf_source *source, struct gguf_file_
             size_bytes = UINT64_MAX;
         if (i == 0)
             *status = now;
-        if (is_newer(now.modified, status->modified))
+        if (gguf_is_later(now.modified, status->modified))
             status->modified = now.modified;
-        if (is_newer(now.status_changed, status->status_changed))
+        if (gguf_is_later(now.status_changed, status->status_changed))
             status->status_changed = now.status_changed;
     }
     status->size_bytes = size_bytes;

@@ -226,7 +226,7 @@ const struct gguf_tensor *gguf_tensor_named_today(const struct gguf_model *model
     for (uint64_t i = 0; i < model->n_tensors; i++) {
         const struct gguf_tensor *tensor = &model->tensors[i];
 
-        if (gguf_string_equals(tensor->gguf_name.data ? tensor->gguf_name : tensor->name, name))
+        if (gguf_string_equals(gguf_name_of(tensor), name))
             return tensor;
     }
     return NULL;

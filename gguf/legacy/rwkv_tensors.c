@@ -143,7 +143,7 @@ static int convert(struct conversion *conversion, uint64_t index)
     }
     if (has_rule)
         return result;
-    converted = add(model, tensor->gguf_name.length_bytes > 0 ? tensor->gguf_name : tensor->name);
+    converted = add(model, gguf_name_of(tensor));
     converted->stored[converted->n_stored++] = index;
     set_shape(converted, tensor, NULL);
     return 0;

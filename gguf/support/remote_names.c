@@ -1,14 +1,11 @@
 #include "gguf/support/remote_names.h"
 
+#include "gguf/support/strings.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
-
-static bool starts_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
 
 /* Return true for "llama3.2:3b" or "library/llama3.2:3b": a name and a tag, as ollama has them. */
 static bool is_name_with_tag(const char *path)
@@ -37,11 +34,11 @@ const char *gguf_remote_remedy(const char *path)
     bool is_on_hub = is_repository(path);
 
     for (size_t i = 0; i < sizeof hubs / sizeof *hubs; i++)
-        is_on_hub |= starts_with(path, hubs[i]);
+        is_on_hub |= gguf_text_starts_with(path, hubs[i]);
     if (is_on_hub)
         return "download it first, for instance with: huggingface-cli download USER/REPOSITORY "
                "FILE.gguf --local-dir .";
-    if (starts_with(path, "ollama:") || is_name_with_tag(path))
+    if (gguf_text_starts_with(path, "ollama:") || is_name_with_tag(path))
         return "for a model of ollama, the FROM line of \"ollama show --modelfile NAME\" has the "
                "path of its file";
     if (strstr(path, "://"))

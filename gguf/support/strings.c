@@ -12,6 +12,32 @@ bool gguf_string_equals(struct gguf_string string, const char *text)
     return gguf_string_compare(string, (struct gguf_string){text, strlen(text)}) == 0;
 }
 
+bool gguf_string_starts_with(struct gguf_string string, const char *text)
+{
+    const size_t n = strlen(text);
+
+    return string.length_bytes >= n &&
+           gguf_string_equals((struct gguf_string){string.data, n}, text);
+}
+
+bool gguf_string_ends_with(struct gguf_string string, const char *text)
+{
+    const size_t n = strlen(text);
+
+    return string.length_bytes >= n &&
+           gguf_string_equals((struct gguf_string){string.data + string.length_bytes - n, n}, text);
+}
+
+bool gguf_string_contains(struct gguf_string string, const char *text)
+{
+    return memmem(string.data, string.length_bytes, text, strlen(text));
+}
+
+bool gguf_text_starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
 int gguf_string_compare(struct gguf_string a, struct gguf_string b)
 {
     const uint64_t common = a.length_bytes < b.length_bytes ? a.length_bytes : b.length_bytes;

@@ -11,6 +11,12 @@ struct gguf_string {
 };
 
 bool gguf_string_equals(struct gguf_string string, const char *text);
+bool gguf_string_starts_with(struct gguf_string string, const char *text);
+bool gguf_string_ends_with(struct gguf_string string, const char *text);
+bool gguf_string_contains(struct gguf_string string, const char *text);
+
+/* The same as gguf_string_starts_with() for a C string. */
+bool gguf_text_starts_with(const char *text, const char *start);
 
 /* Bytewise order, like memcmp; a prefix comes before what it begins. */
 int gguf_string_compare(struct gguf_string a, struct gguf_string b);

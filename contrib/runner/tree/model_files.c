@@ -3,6 +3,7 @@
 #include "gguf/support/file_status.h"
 #include "gguf/support/grow.h"
 #include "gguf/support/source_location.h"
+#include "gguf/support/times.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -130,11 +131,6 @@ const uint8_t *run_model_files_bytes(const struct run_model_files *files,
     return file->data + place->offset;
 }
 
-static bool is_same_time(struct timespec a, struct timespec b)
-{
-    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
 /* A read of the tree makes the daemon check the file: it compares the header if the times differ.
  */
 static int check_file(struct run_model_file *file)
@@ -146,8 +142,8 @@ static int check_file(struct run_model_file *file)
         return 0;
     if (gguf_get_file_status(file->fd, &now) < 0)
         return -EIO;
-    if (is_same_time(now.modified, file->status.modified) &&
-        is_same_time(now.status_changed, file->status.status_changed))
+    if (gguf_is_same_time(now.modified, file->status.modified) &&
+        gguf_is_same_time(now.status_changed, file->status.status_changed))
         return 0;
     if (now.size_bytes != file->status.size_bytes || pread(file->tree_fd, &byte, 1, 0) != 1)
         return -EIO;

@@ -11,13 +11,6 @@ void fs_tokenizer_string(struct fs_sink *sink, const char *string)
     fs_json_string(sink, (struct gguf_string){string, strlen(string)});
 }
 
-static bool begins_with(struct gguf_string text, const char *start)
-{
-    const size_t length = strlen(start);
-
-    return text.length_bytes >= length && memcmp(text.data, start, length) == 0;
-}
-
 static struct gguf_string skip(struct gguf_string text, size_t n_bytes)
 {
     return (struct gguf_string){text.data + n_bytes, text.length_bytes - n_bytes};
@@ -41,11 +34,11 @@ enum piece {
 static enum piece piece_of(const struct fs_vocabulary *vocabulary, uint32_t id,
                            struct gguf_string text)
 {
-    if (begins_with(text, GGUF_SPACE_MARK))
+    if (gguf_string_starts_with(text, GGUF_SPACE_MARK))
         return AT_START;
     if (gguf_token_type_is_control(vocabulary->types[id]) ||
         vocabulary->types[id] == GGUF_TOKEN_USER_DEFINED ||
-        (begins_with(text, "[") && text.data[text.length_bytes - 1] == ']'))
+        (gguf_string_starts_with(text, "[") && text.data[text.length_bytes - 1] == ']'))
         return BARE;
     return INSIDE;
 }
@@ -76,7 +69,7 @@ static bool is_text_taken(const struct fs_vocabulary *vocabulary, uint32_t id,
         if (has_piece(vocabulary, text, BARE))
             return true;
     }
-    return begins_with(text, INSIDE_PREFIX) &&
+    return gguf_string_starts_with(text, INSIDE_PREFIX) &&
            has_piece(vocabulary, skip(text, INSIDE_PREFIX_BYTES), INSIDE);
 }
 

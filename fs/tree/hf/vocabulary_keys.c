@@ -47,11 +47,6 @@ static const struct gguf_array *find_array(const struct fs_vocabulary *vocabular
     return value && value->type == GGUF_ARRAY ? &value->array : NULL;
 }
 
-static bool is_integer(enum gguf_value_type type)
-{
-    return type <= GGUF_INT32 || type == GGUF_UINT64 || type == GGUF_INT64;
-}
-
 static const struct gguf_array *find_numbers(const struct fs_vocabulary *vocabulary,
                                              const char *name)
 {
@@ -82,7 +77,7 @@ static bool is_charsmap(const struct gguf_array *array)
 {
     uint64_t n_unit_bytes = 0;
 
-    if (!is_integer(array->element_type) || array->n_elements < sizeof(uint32_t))
+    if (!gguf_value_type_is_integer(array->element_type) || array->n_elements < sizeof(uint32_t))
         return false;
     for (unsigned i = 0; i < sizeof(uint32_t); i++)
         n_unit_bytes |= (uint64_t)fs_array_byte(array, i) << (8 * i);
@@ -178,7 +173,7 @@ static void read_context_length(struct fs_vocabulary *vocabulary)
         return;
     snprintf(name, sizeof name, "%s.context_length", architecture);
     value = find(vocabulary, name);
-    if (value && is_integer(value->type))
+    if (value && gguf_value_type_is_integer(value->type))
         vocabulary->context_length = value->u64;
 }
 
@@ -226,7 +221,7 @@ void fs_vocabulary_read_ids(struct fs_vocabulary *vocabulary, int32_t end_of_tex
         if (*id >= (int32_t)vocabulary->n_tokens)
             *id = GGUF_NO_TOKEN;
         /* An id out of range counts as missing: many files have such. */
-        if (value && is_integer(value->type) && value->u64 < vocabulary->n_tokens)
+        if (value && gguf_value_type_is_integer(value->type) && value->u64 < vocabulary->n_tokens)
             *id = (int32_t)value->u64;
     }
     ids->is_bos_added = is_true(vocabulary, ADD_BOS_TOKEN, ids->is_bos_added);
