@@ -30,7 +30,8 @@
 
 static int fail(const char *what)
 {
-    fprintf(stderr, "ggufs: %s: %s\n", what, strerror(errno));
+    fprintf(stderr, "ggufs: %s: %s%s\n", what, strerror(errno),
+            errno == EMFILE ? "; raise the limit of open files (ulimit -n)" : "");
     return EX_OSERR;
 }
 
@@ -51,27 +52,29 @@ static void leave_terminal(const struct links *links)
 
 /* ---- signals ---- */
 
+static const int end_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+enum { N_END_SIGNALS = sizeof end_signals / sizeof *end_signals };
+
 /*
  * Block the signals that the keeper waits for: SIGCHLD, and those that request an end, unless the
  * caller had them ignored, as nohup(1) and shells do for background jobs.
  */
 static void block_signals(sigset_t *waited_for, sigset_t *before)
 {
-    static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-
     sigemptyset(waited_for);
     sigaddset(waited_for, SIGCHLD);
     signal(SIGCHLD, SIG_DFL); /* if ignored, waitpid() would not work */
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    for (size_t i = 0; i < N_END_SIGNALS; i++) {
         struct sigaction action;
 
-        if (sigaction(ends[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            sigaddset(waited_for, ends[i]);
+        if (sigaction(end_signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(waited_for, end_signals[i]);
     }
     sigprocmask(SIG_BLOCK, waited_for, before);
     /* Unblock them in *before: a caller that blocked them could not end its daemon. */
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        sigdelset(before, ends[i]);
+    for (size_t i = 0; i < N_END_SIGNALS; i++)
+        sigdelset(before, end_signals[i]);
 }
 
 /* Return the next signal, or 0 after `seconds` without one; negative seconds wait for ever. */
@@ -149,13 +152,16 @@ static int wait_for_answer(const char *mountpoint)
                : -errno;
 }
 
-/* Unmount. If the tree is in use, this fails unless it is `forced`. */
-static void clear_mount(const char *mountpoint, bool forced)
+/* Unmount, and return true on success. If the tree is in use, this fails unless it is `forced`. */
+static bool clear_mount(const char *mountpoint, bool forced)
 {
     pid_t child;
+    int status;
 
-    if (umount2(mountpoint, UMOUNT_NOFOLLOW | (forced ? MNT_DETACH : 0)) == 0 || geteuid() == 0)
-        return;
+    if (umount2(mountpoint, UMOUNT_NOFOLLOW | (forced ? MNT_DETACH : 0)) == 0)
+        return true;
+    if (geteuid() == 0)
+        return false;
     /* The helper that made the mount may unmount it. */
     child = fork();
     if (child == 0) {
@@ -163,8 +169,8 @@ static void clear_mount(const char *mountpoint, bool forced)
                (char *)NULL);
         _exit(EX_UNAVAILABLE);
     }
-    if (child > 0)
-        waitpid(child, NULL, 0);
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
 }
 
 /* Return true if a signal that the keeper waits for requests an end. */
@@ -260,7 +266,8 @@ static int end_if_idle(const struct fs_daemon *daemon)
     if (idle_seconds < daemon->timeout_seconds)
         return (int)(daemon->timeout_seconds - idle_seconds);
     /* The kernel knows of open files and working directories. */
-    clear_mount(daemon->mountpoint, false);
+    if (clear_mount(daemon->mountpoint, false))
+        fs_stage_idle(daemon->timeout_seconds);
     return (int)daemon->timeout_seconds;
 }
 
@@ -357,6 +364,27 @@ static int keep(const struct fs_daemon *daemon, struct links *links, const sigse
 
 /* ---- the process that the user started ---- */
 
+static pid_t keeper_of_caller;
+
+/* A signal handler: end the keeper, then this process by the same signal. */
+static void end_with_keeper(int number)
+{
+    kill(keeper_of_caller, SIGTERM);
+    signal(number, SIG_DFL);
+    raise(number); /* blocked until the handler returns */
+}
+
+/* Set the handler of the signals that request an end, unless the caller had them ignored. */
+static void handle_end_signals(const sigset_t *waited_for, void (*handler)(int number))
+{
+    const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+
+    for (size_t i = 0; i < N_END_SIGNALS; i++) {
+        if (sigismember(waited_for, end_signals[i]))
+            sigaction(end_signals[i], &action, NULL);
+    }
+}
+
 /* Start a keeper in a session of its own and wait until its server is ready. */
 static int run_in_background(const struct fs_daemon *daemon, struct links *links,
                              const sigset_t *signals, const sigset_t *before)
@@ -390,6 +418,9 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
         close(ready[0]);
         return fail("cannot start the daemon");
     }
+    /* Once the tree is mounted, the keeper would not notice the death of this process. */
+    keeper_of_caller = keeper;
+    handle_end_signals(signals, end_with_keeper);
     sigprocmask(SIG_SETMASK, before, NULL);
     /* The pipe ends when both processes have left the terminal, or have died. */
     while (read(ready[0], &byte, 1) == 1)
@@ -401,7 +432,10 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
      */
     if (n_ready == 1 && statfs(daemon->mountpoint, &system) == 0 &&
         system.f_type == FUSE_SUPER_MAGIC) {
+        handle_end_signals(signals, SIG_DFL);
         daemon->watch(daemon->argument);
+        /* A process that dies by a signal has mounted nothing. */
+        handle_end_signals(signals, SIG_IGN);
         return EX_OK;
     }
     /*

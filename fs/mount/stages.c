@@ -15,6 +15,7 @@
 
 static const char *model_path, *mountpoint_path;
 static int end_signal;
+static unsigned idle_seconds; /* 0: not the reason of the end */
 static bool is_mounted;
 
 /* Send assignments with a status that names the model and the mount point. */
@@ -86,6 +87,11 @@ void fs_stage_stopping(int signal_number)
     fs_notify("STOPPING=1\nSTATUS=Unmounting");
 }
 
+void fs_stage_idle(unsigned seconds)
+{
+    idle_seconds = seconds;
+}
+
 int fs_stage_ended(int status)
 {
     const struct fs_log_about died = {.event = FS_LOG_DIED}, ended = {.event = FS_LOG_ENDED};
@@ -99,6 +105,8 @@ int fs_stage_ended(int status)
         fs_log(&died, "the server ended with status %d", WEXITSTATUS(status));
     else if (is_mounted && end_signal > 0)
         fs_log(&ended, "ended by signal %d (%s)", end_signal, strsignal(end_signal));
+    else if (is_mounted && idle_seconds > 0)
+        fs_log(&ended, "unmounted: not used for %u seconds (-o timeout)", idle_seconds);
     else if (is_mounted)
         fs_log(&ended, "unmounted");
     return WEXITSTATUS(status);

@@ -24,8 +24,11 @@ bool fs_stage_reloads(bool foreground);
 /* Open the log again, in the server as well. */
 void fs_stage_reload(pid_t server);
 
-/* The end was requested by a signal, or the file system was unmounted if signal_number is 0. */
+/* The end was requested by a signal. */
 void fs_stage_stopping(int signal_number);
+
+/* The file system was unmounted, because nobody had used it for so long. */
+void fs_stage_idle(unsigned seconds);
 
 /* The server has ended; `status` is that of wait(2). Returns the exit status. */
 int fs_stage_ended(int status);

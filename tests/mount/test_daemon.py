@@ -206,6 +206,43 @@ class TestProcess(DaemonTestCase):
                     self.wait_for_end(pid)
                 self.assertIsNone(mounting.mount_entry(self.mountpoint))
 
+    def stop_when_mounted(self):
+        """Mount, and stop the command before it ends. Returns its process, or None if it has ended."""
+        read_end, write_end = os.pipe()
+        self.addCleanup(os.close, read_end)
+        process = subprocess.Popen([mounting.BINARY, *mounting.MOUNT_OPTIONS, "-o", f"notify_fd={write_end}",
+                                    self.model, self.mountpoint], pass_fds=[write_end])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        os.close(write_end)
+        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as children:
+            while process.poll() is None and not children.read():  # the keeper
+                children.seek(0)
+        process.send_signal(signal.SIGSTOP)
+        self.assertEqual(b"s", os.read(read_end, 1))
+
+        def state():
+            return (mounting.stat_of(process.pid) or [b"X"])[0]
+
+        mounting.wait_until(lambda: state() in (b"T", b"Z", b"X"), "it neither stops nor ends")
+        if state() == b"T":
+            return process
+        process.wait()
+        mounting.unmount(self.mountpoint)
+        return None
+
+    @unittest.skipUnless(os.path.exists(f"/proc/self/task/{os.getpid()}/children"),
+                         "the kernel does not list children")
+    def test_signal_to_the_command_when_the_tree_is_mounted(self):
+        """A command that dies by a signal leaves no mount."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            with self.subTest(signal=number.name):
+                process = mounting.wait_until(self.stop_when_mounted, "the command always ends first")
+                process.send_signal(number)
+                process.send_signal(signal.SIGCONT)
+                self.assertEqual(-number, process.wait(mounting.DEADLINE))
+                mounting.wait_until(lambda: not mounting.mount_entry(self.mountpoint), "the mount stays")
+
     def test_killed_server_leaves_no_mount(self):
         self.mount_in_background(self.model, self.mountpoint)
         keeper, server = self.processes_of(self.mountpoint)

@@ -142,12 +142,15 @@ class TestTimeout(LifeTestCase):
         mounting.wait_until(lambda: not self.is_mounted(), "an idle tree stays mounted")
 
     def test_idle(self):
-        self.mount_in_background("-o", "timeout=1", self.model, self.mountpoint)
+        log = self.path("log")
+        self.mount_in_background("-o", f"timeout=1,log={log}", self.model, self.mountpoint)
         self.assert_serves(self.mountpoint)
         processes = self.processes_of(self.mountpoint)
         self.wait_for_end()
         for pid in processes:
             mounting.wait_until(lambda pid=pid: not mounting.is_running(pid), "it does not end")
+        with open(log, encoding="utf-8") as file:
+            self.assertIn("unmounted: not used for 1 seconds (-o timeout)\n", file.read())
 
     def test_in_use(self):
         """An open file and a working directory keep the mount, and so does each use."""
