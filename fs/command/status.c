@@ -3,9 +3,11 @@
 #include "fs/command/terminal.h"
 #include "fs/mount/mount_status.h"
 #include "fs/mount/mount_table.h"
+#include "fs/mount/requirements.h"
 #include "fs/tree/attributes.h"
 #include "fs/tree/json.h"
 #include "gguf/support/absolute_path.h"
+#include "gguf/support/exit_status.h"
 #include "gguf/support/safe_print.h"
 
 #include <errno.h>
@@ -47,7 +49,12 @@ struct answer {
 struct query {
     const struct fs_mount_entry *mount;
     pid_t child;
-    int pipe;
+    struct answer answer;
+};
+
+/* What a child writes to the pipe, at once; less than PIPE_BUF bytes. */
+struct message {
+    size_t number; /* of the query */
     struct answer answer;
 };
 
@@ -76,41 +83,20 @@ static void parse(char *text, struct answer *answer)
 }
 
 /* Runs in a process of its own, which may hang. */
-static void ask(const char *path, int pipe)
+static void ask(const char *path, size_t number, int pipe)
 {
     char text[FS_ATTRIBUTES_BYTES + 1];
-    struct answer answer = {0};
+    struct message message = {.number = number};
     const ssize_t length = getxattr(path, FS_STATUS_ATTRIBUTE, text, sizeof text - 1);
 
     if (length >= 0) {
         text[length] = '\0';
-        parse(text, &answer);
+        parse(text, &message.answer);
     } else {
-        answer.error = errno;
+        message.answer.error = errno;
     }
-    (void)!write(pipe, &answer, sizeof answer);
+    (void)!write(pipe, &message, sizeof message);
     _exit(0);
-}
-
-static void start(struct query *query)
-{
-    int ends[2];
-
-    query->answer.error = ETIMEDOUT;
-    query->pipe = -1;
-    query->child = -1;
-    if (pipe(ends) != 0) {
-        query->answer.error = errno;
-        return;
-    }
-    fflush(stdout);
-    query->child = fork();
-    if (query->child == 0)
-        ask(query->mount->path, ends[1]);
-    if (query->child < 0)
-        query->answer.error = errno;
-    close(ends[1]);
-    query->pipe = ends[0];
 }
 
 static int64_t now_ms(void)
@@ -121,22 +107,45 @@ static int64_t now_ms(void)
     return now.tv_sec * (int64_t)1000 + now.tv_nsec / 1000000;
 }
 
-/* Wait for the answer, until the deadline in milliseconds. */
-static void finish(struct query *query, int64_t deadline)
+/*
+ * Ask all mounts at once, each by a child, and wait until all have answered or the time is over.
+ * One pipe serves all children, so that the limit of open files does not limit the mounts. Returns
+ * 0 or a negative errno.
+ */
+static int ask_all(struct query *queries, size_t n)
 {
-    struct pollfd answers = {.fd = query->pipe, .events = POLLIN};
-    const int64_t left = deadline - now_ms();
-    struct answer answer;
+    const int64_t deadline = now_ms() + PATIENCE_MS;
+    struct message message;
+    size_t n_asked = 0;
+    int ends[2];
 
-    if (query->child > 0 && poll(&answers, 1, left > 0 ? (int)left : 0) == 1 &&
-        read(query->pipe, &answer, sizeof answer) == sizeof answer)
-        query->answer = answer;
-    if (query->pipe >= 0)
-        close(query->pipe);
-    if (query->child > 0) {
-        kill(query->child, SIGKILL);
-        waitpid(query->child, NULL, query->answer.error == ETIMEDOUT ? WNOHANG : 0);
+    if (pipe(ends) != 0)
+        return -errno;
+    for (size_t i = 0; i < n; i++) {
+        queries[i].child = fork();
+        if (queries[i].child == 0)
+            ask(queries[i].mount->path, i, ends[1]);
+        queries[i].answer.error = queries[i].child < 0 ? errno : ETIMEDOUT;
+        n_asked += queries[i].child > 0;
     }
+    close(ends[1]);
+    for (; n_asked > 0; n_asked--) {
+        struct pollfd answers = {.fd = ends[0], .events = POLLIN};
+        const int64_t left = deadline - now_ms();
+
+        if (poll(&answers, 1, left > 0 ? (int)left : 0) != 1 ||
+            read(ends[0], &message, sizeof message) != sizeof message)
+            break;
+        queries[message.number].answer = message.answer;
+    }
+    close(ends[0]);
+    for (size_t i = 0; i < n; i++) {
+        if (queries[i].child <= 0)
+            continue;
+        kill(queries[i].child, SIGKILL);
+        waitpid(queries[i].child, NULL, queries[i].answer.error == ETIMEDOUT ? WNOHANG : 0);
+    }
+    return 0;
 }
 
 /* ---- printing ---- */
@@ -315,19 +324,16 @@ static size_t choose(const struct fs_options *options, const struct fs_mount_tab
     return n;
 }
 
-static int print_all(const struct fs_options *options, struct query *queries, size_t n)
+/* Returns an exit status. */
+static int print_all(const struct fs_options *options, const struct query *queries, size_t n)
 {
-    const int64_t deadline = now_ms() + PATIENCE_MS;
     int status = EX_OK;
 
-    for (size_t i = 0; i < n; i++)
-        start(&queries[i]);
     if (options->json)
         putchar('[');
     else if (n > 0)
         print_heading();
     for (size_t i = 0; i < n; i++) {
-        finish(&queries[i], deadline);
         if (options->json)
             print_json(&queries[i], i == 0);
         else
@@ -337,7 +343,8 @@ static int print_all(const struct fs_options *options, struct query *queries, si
     }
     if (options->json)
         fputs("]\n", stdout);
-    fflush(stdout);
+    if (fflush(stdout) != 0)
+        return gguf_fail_stdout("ggufs", -errno);
     for (size_t i = 0; i < n; i++)
         explain(&queries[i]);
     return status;
@@ -348,20 +355,27 @@ int fs_status(const struct fs_options *options)
     struct fs_mount_table table;
     struct query *queries = NULL;
     int status = EX_OK, result = fs_mount_table_read(&table);
+    size_t n = 0;
 
+    if (result == -ENOENT)
+        return fs_requirements_refuse_no_path(ENOENT);
     if (result == 0) {
         queries = calloc(table.count + (size_t)options->n_paths + 1, sizeof *queries);
         result = queries ? 0 : -ENOMEM;
     }
-    if (result < 0) {
-        fs_print_error("/proc/self/mountinfo: %s", strerror(-result));
-        status = EX_OSERR;
-    } else {
-        const size_t n = choose(options, &table, queries, &status);
+    if (result == 0) {
+        n = choose(options, &table, queries, &status);
+        result = ask_all(queries, n);
+    }
+    if (result == 0) {
         const int answered = print_all(options, queries, n);
 
         if (status == EX_OK)
             status = answered;
+    } else {
+        fs_print_error("the mounts cannot be listed: %s%s", strerror(-result),
+                       result == -EMFILE ? "; raise the limit of open files (ulimit -n)" : "");
+        status = EX_OSERR;
     }
     free(queries);
     fs_mount_table_free(&table);

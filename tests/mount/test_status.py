@@ -3,7 +3,9 @@
 
 import json
 import os
+import resource
 import signal
+import subprocess
 import time
 import unittest
 
@@ -12,7 +14,7 @@ from gguf_file import F32, GgufFile
 
 setUpModule = mounting.require_fuse
 
-EX_OK, EX_NOINPUT, EX_UNAVAILABLE = 0, 66, 69
+EX_OK, EX_NOINPUT, EX_UNAVAILABLE, EX_IOERR = 0, 66, 69, 74
 
 
 class TestStatus(mounting.MountTestCase):
@@ -95,6 +97,24 @@ class TestStatus(mounting.MountTestCase):
         mounts, err = self.status(EX_NOINPUT, self.mountpoint, self.path("missing"))
         self.assertEqual([], mounts)
         self.assertEqual(2, err.count("no mount of ggufs is here"))
+
+    @unittest.skipIf(mounting.is_sanitized(), "sanitizers open files of their own")
+    def test_few_open_files(self):
+        """The limit of open files does not limit the number of mounts."""
+        mountpoints = [self.new_mountpoint(f"mnt{i}") for i in range(6)]
+        for mountpoint in mountpoints:
+            self.mount_in_background(self.model, mountpoint)
+        mounts, err = self.status(EX_OK, *mountpoints, preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_NOFILE, (6, 6)))
+        self.assertEqual((["serving"] * 6, ""), ([mount["state"] for mount in mounts], err))
+
+    def test_full_disk(self):
+        self.mount_in_background(self.model, self.mountpoint)
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([mounting.BINARY, "--status", self.mountpoint], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual((EX_IOERR, "ggufs: cannot write to standard output: No space left on device\n"),
+                         (done.returncode, done.stderr))
 
     def test_strange_names(self):
         self.mountpoint = self.new_mountpoint("a\n\033[31m\udcff b")
