@@ -63,8 +63,15 @@ static bool is_foreign_mount_namespace(void)
 static void explain_device(int error)
 {
     struct statvfs system;
+    struct stat status;
 
-    if (error == ENOENT)
+    if (stat("/dev/fuse", &status) == 0 && !S_ISCHR(status.st_mode))
+        fprintf(
+            stderr,
+            "ggufs: /dev/fuse is a %s instead of a device: pass it to a container with docker's "
+            "--device /dev/fuse, not as a volume\n",
+            S_ISDIR(status.st_mode) ? "directory" : "file");
+    else if (error == ENOENT)
         fputs("ggufs: /dev/fuse is missing: load the kernel's module with \"modprobe fuse\"\n",
               stderr);
     else if (error == ENODEV || error == ENXIO)
@@ -88,35 +95,72 @@ static void explain_device(int error)
 static int check_device(void)
 {
     const int descriptor = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    struct stat status;
 
     if (descriptor >= 0) {
+        const bool is_device = fstat(descriptor, &status) == 0 && S_ISCHR(status.st_mode);
+
         close(descriptor);
-        return EX_OK;
+        if (is_device)
+            return EX_OK;
+    }
+    if (errno == EMFILE) {
+        fprintf(
+            stderr,
+            "ggufs: /dev/fuse cannot be opened: %s; raise the limit of open files (ulimit -n)\n",
+            strerror(EMFILE));
+        return EX_OSERR;
     }
     explain_device(errno);
     print_container_hints();
     return EX_UNAVAILABLE;
 }
 
-/* Look where libfuse does: in its own folder, then in PATH. */
-static bool has_fusermount(void)
+/*
+ * Look for fusermount3 where libfuse does: in its own folder, then in PATH. Returns its path, for
+ * the caller to free, or NULL.
+ */
+static char *find_fusermount(void)
 {
     const char *path = getenv("PATH");
-    char *folders = strdup(path ? path : "");
-    bool found = access("/usr/bin/fusermount3", X_OK) == 0;
-    char *rest = NULL;
+    char *folders = NULL, *rest = NULL, *file = NULL;
 
-    for (char *folder = folders ? strtok_r(folders, ":", &rest) : NULL; folder && !found;
+    if (asprintf(&folders, "/usr/bin:%s", path ? path : "") < 0)
+        return NULL;
+    for (const char *folder = strtok_r(folders, ":", &rest); folder;
          folder = strtok_r(NULL, ":", &rest)) {
-        char *file = NULL;
-
-        if (asprintf(&file, "%s/fusermount3", folder) > 0) {
-            found = access(file, X_OK) == 0;
-            free(file);
+        if (asprintf(&file, "%s/fusermount3", folder) < 0) {
+            file = NULL;
+            break;
         }
+        if (access(file, X_OK) == 0)
+            break;
+        free(file);
+        file = NULL;
     }
     free(folders);
-    return found;
+    return file;
+}
+
+/* Explain why fusermount3 may not mount although users may: it does not become root. */
+static void explain_helper(void)
+{
+    char *file = find_fusermount();
+    struct statvfs system;
+    struct stat status;
+
+    if (file && statvfs(file, &system) == 0 && (system.f_flag & ST_NOSUID))
+        fprintf(
+            stderr,
+            "ggufs: %s cannot become root, because its file system is mounted with nosuid; mount "
+            "as root instead\n",
+            file);
+    else if (file && stat(file, &status) == 0 && !(status.st_mode & S_ISUID))
+        fprintf(stderr,
+                "ggufs: %s cannot become root, because it has no set-user-ID bit; root can set it: "
+                "chmod u+s %s\n",
+                file, file);
+    free(file);
 }
 
 /* ---- rights ---- */
@@ -156,16 +200,23 @@ int fs_requirements_check(bool auto_unmount)
     if (status == EX_OK)
         status = check_rights();
     /* Root mounts without fusermount3. */
-    if (status == EX_OK && (geteuid() != 0 || auto_unmount) && !has_fusermount()) {
-        fprintf(stderr, "ggufs: fusermount3 is missing, which mounts for you; install it: "
-                        "apt-get install fuse3\n");
-        status = EX_UNAVAILABLE;
+    if (status == EX_OK && (geteuid() != 0 || auto_unmount)) {
+        char *helper = find_fusermount();
+
+        if (!helper) {
+            fprintf(stderr, "ggufs: fusermount3 is missing, which mounts for you; install it: "
+                            "apt-get install fuse3\n");
+            status = EX_UNAVAILABLE;
+        }
+        free(helper);
     }
     return status;
 }
 
 void fs_requirements_explain_refusal(int error)
 {
+    if (geteuid() != 0)
+        explain_helper();
     if (geteuid() != 0 || error == EINVAL)
         return;
     if (is_in_user_namespace() && is_foreign_mount_namespace())
