@@ -18,6 +18,7 @@ from test_mountpoint import (EX_OK, EX_OSERR, EX_UNAVAILABLE, SOMEBODY, Mountpoi
 
 setUpModule = mounting.require_fuse
 
+NOBODY = 65534  # a user with a name, which fusermount3 needs
 FOLDER = os.path.join(mounting.ROOT, "contrib", "containers")
 DEVICES = "/sys/fs/cgroup/devices"
 HINT = "docker run --device /dev/fuse --cap-add SYS_ADMIN"
@@ -92,6 +93,25 @@ class TestMessages(ContainerTestCase):
         result = self.run_in(OWN_DEVICES.replace("10 229", "10 254"))
         self.assert_refused(result, EX_UNAVAILABLE, "the kernel has no FUSE", "modprobe fuse")
 
+    def test_device_that_is_none(self):
+        """An engine makes a directory if it has to bind a path that is missing on the host."""
+        for make, words in (("mkdir", "is a directory instead"), ("touch", "is a file instead")):
+            result = self.run_in(f"{OWN_DEVICES} rm /dev/fuse; {make} /dev/fuse")
+            self.assert_refused(result, EX_UNAVAILABLE, words, "docker's --device /dev/fuse", HINT)
+
+    def test_helper_that_cannot_become_root(self):
+        as_somebody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        os.chown(self.mountpoint, NOBODY, NOBODY)
+        helper = shutil.which("fusermount3")
+        plain = shutil.copyfile(helper, self.path("fusermount3"))
+        os.chmod(plain, 0o755)
+        result = self.run_in(f"{OWN_DEVICES} mount --bind {plain} {helper}", *as_somebody)
+        self.assert_refused(result, EX_OSERR, "the mount was refused", "has no set-user-ID bit",
+                            f"chmod u+s {helper}")
+        result = self.run_in(f"{OWN_DEVICES} mount --bind {helper} {helper}; "
+                             f"mount -o remount,bind,nosuid {helper}", *as_somebody)
+        self.assert_refused(result, EX_OSERR, "the mount was refused", "mounted with nosuid")
+
     def test_capability_that_is_not_effective(self):
         result = self.run_in("", "setpriv", "--securebits=+noroot,+noroot_locked")
         self.assert_refused(result, EX_OSERR, "CAP_SYS_ADMIN was taken away", HINT)
@@ -137,16 +157,25 @@ class TestLife(ContainerTestCase):
         self.addCleanup(subprocess.run, ["umount", "-l", shared])
         subprocess.run(["mount", "--make-shared", shared], check=True)
         tree = os.path.join(shared, "model")
-        sidecar = subprocess.Popen(
-            ["unshare", "-mpf", "--kill-child", "--mount-proc", "--propagation", "unchanged", "sh",
-             "-c", 'mkdir -p "$0" && exec "$@"', tree, mounting.BINARY, "-f", "-o", "allow_other",
-             *mounting.MOUNT_OPTIONS, self.model, tree], stderr=subprocess.PIPE)
-        self.addCleanup(sidecar.communicate)
-        self.addCleanup(sidecar.kill)
+        command = ["unshare", "-mpf", "--kill-child", "--mount-proc", "--propagation", "unchanged", "sh",
+                   "-c", 'fusermount3 -uqz "$0"; exec "$@"', tree, mounting.BINARY, "-f", "-o",
+                   "allow_other", *mounting.MOUNT_OPTIONS, self.model, tree]
         reader = ["unshare", "-m", "--propagation", "slave", "setpriv", f"--reuid={SOMEBODY}",
                   f"--regid={SOMEBODY}", "--clear-groups", "sh", "-c"]
-        mounting.wait_until(lambda: subprocess.run([*reader, f"test -e {tree}/summary.txt"]
-                                                   ).returncode == 0, "the probe fails")
+
+        def start():
+            sidecar = subprocess.Popen(command, stderr=subprocess.PIPE)
+            self.addCleanup(sidecar.communicate)
+            self.addCleanup(sidecar.kill)
+            mounting.wait_until(lambda: subprocess.run([*reader, f"test -e {tree}/summary.txt"]
+                                                       ).returncode == 0, "the probe fails")
+            return sidecar
+
+        killed = start()
+        os.kill(self.processes_of(tree)[0], signal.SIGKILL)  # process 1 of the container
+        killed.wait(mounting.DEADLINE)
+        self.assertTrue(mounting.mount_entry(tree))  # dead
+        sidecar = start()
         done = subprocess.run([*reader, f"cat {tree}/tensors/t/raw"], capture_output=True)
         self.assertEqual((EX_OK, bytes(16)), (done.returncode, done.stdout), done.stderr)
 
@@ -233,11 +262,14 @@ class TestFiles(unittest.TestCase):
         self.assertEqual("HostToContainer", reader["volumeMounts"][0]["mountPropagation"])
         self.assertEqual("Always", sidecar["restartPolicy"])
         [script] = sidecar["args"]
-        command = script.partition(" exec ")[2].split()
+        clear, _, rest = script.partition("; exec ")
+        command = rest.split()
         self.assertEqual("ggufs", command[0])
         self.assertIn("allow_other", command)  # the reader is another user
         self.assertEqual([sidecar["startupProbe"]["exec"]["command"][-1]],
                          [f"{command[-1]}/summary.txt"])
+        # What a killed container left is unmounted first.
+        self.assertEqual(["fusermount3", "-uqz", command[-1]], clear.split())
         # The options are right: only the model is missing.
         done = subprocess.run([mounting.BINARY, *command[1:]], capture_output=True, text=True)
         self.assertEqual(66, done.returncode, done.stderr)
