@@ -232,6 +232,10 @@ int fs_take_edits(struct fs_options *options, const struct fs_option_use *use)
 
 int fs_take_for_libfuse(struct fs_options *options, const struct fs_option_use *use)
 {
+    if (use->value && *use->value == '\0') {
+        fs_print_error("option %s=: needs a value that is not empty", use->shown);
+        return -EINVAL;
+    }
     options->fuse_options[options->n_fuse_options++] = use->whole;
     return 0;
 }
@@ -245,6 +249,10 @@ int fs_take_nothing(struct fs_options *options, const struct fs_option_use *use)
 
 int fs_take_subdir(struct fs_options *options, const struct fs_option_use *use)
 {
+    if (*use->value == '\0') {
+        fs_print_error("option %s=: needs the path of a directory; the root is /", use->shown);
+        return -EINVAL;
+    }
     options->mount.subdir = use->value;
     return 0;
 }

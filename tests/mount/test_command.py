@@ -113,6 +113,8 @@ class TestUsage(CommandTestCase):
     def test_an_option_without_its_value(self):
         for option in ("--set", "--unset", "--edits"):
             self.assert_option_error([self.model, self.mountpoint, option], option, "needs a value")
+        for option in ("fsname=", "subtype=", "subdir=", "context="):
+            self.assert_option_error(["-o", option, self.model, self.mountpoint], f"-o {option}: needs")
         self.assert_option_error(["-o", "export", self.model, self.mountpoint], "-o export=TYPE",
                                  "to export the mount by NFS, no option is needed")
 
