@@ -10,6 +10,7 @@ import signal
 import socket
 import struct
 import subprocess
+import tempfile
 import unittest
 
 import mounting
@@ -19,6 +20,7 @@ CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 SIOCSIFFLAGS, IFF_UP, IFF_RUNNING = 0x8914, 1, 0x40
 NFS_PORT, MOUNT_PORT = 2049, 20048
+SPARE_NUMBERS = 100
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -126,6 +128,8 @@ class TestNfs(test_handles.HandleTestCase):
     def setUp(self):
         super().setUp()
         self.server = None
+        self.occupied = []
+        self.addCleanup(lambda: self.free(len(self.occupied)))
         self.addCleanup(self.stop_server)
         portmapper = subprocess.Popen(["rpcbind", "-f"], stdin=subprocess.DEVNULL)
         self.addCleanup(portmapper.wait)
@@ -154,10 +158,41 @@ class TestNfs(test_handles.HandleTestCase):
             self.server.wait()
             self.server = None
 
+    def occupy(self):
+        """Take the lowest device number that is free, and return it."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        test_handles.check(LIBC.mount(b"none", os.fsencode(folder), b"tmpfs", 0, None), folder)
+        self.occupied.append(folder)
+        return os.stat(folder).st_dev
+
+    def free(self, n):
+        """Give n device numbers back, the latest first."""
+        for _ in range(n):
+            test_handles.check(LIBC.umount2(os.fsencode(self.occupied.pop()), 0), "umount2")
+
+    def mount_high(self):
+        """Mount with a device number that nobody else gets, since lower ones are free."""
+        for _ in range(SPARE_NUMBERS):
+            self.occupy()
+        self.mount_in_background(self.model, self.mountpoint)
+        self.free(SPARE_NUMBERS)
+
+    def mount_again(self, device, *arguments):
+        """Mount and return True if the device number is this one, which the kernel gives if all lower
+        ones are taken and others mount nothing meanwhile."""
+        mounting.unmount(self.mountpoint)
+        while self.occupy() < device:
+            pass
+        self.free(1)
+        self.mount_in_background(*arguments, self.mountpoint)
+        self.free(len(self.occupied))
+        return os.stat(self.mountpoint).st_dev == device
+
     def remount(self, *arguments):
-        """Restart the server, which keeps the mount busy."""
+        """Restart the server, which keeps the mount busy. Its handles hold the device number."""
         self.stop_server()
-        super().remount(*arguments)
+        device = os.stat(self.mountpoint).st_dev
+        mounting.wait_until(lambda: self.mount_again(device, *arguments), "the device number stays in use")
         self.start_server()
 
     def connect(self):
@@ -171,7 +206,7 @@ class TestNfs(test_handles.HandleTestCase):
         return client
 
     def test_survives_restarts(self):
-        self.mount_in_background(self.model, self.mountpoint)
+        self.mount_high()
         self.start_server()
         client = self.connect()
         expected, inodes, opened = {}, {}, {}
