@@ -9,14 +9,14 @@ static int64_t now(void)
     struct timespec time;
 
     clock_gettime(CLOCK_BOOTTIME, &time);
-    return time.tv_sec;
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
 static uint64_t seconds_since(int64_t then)
 {
     const int64_t time = now();
 
-    return then > 0 && then < time ? (uint64_t)(time - then) : 0;
+    return then > 0 && then < time ? (uint64_t)(time - then) / 1000 : 0;
 }
 
 struct fs_activity *fs_activity_map(void)

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct fs_activity {
-    int64_t started;              /* seconds of CLOCK_BOOTTIME */
+    int64_t started;              /* milliseconds of CLOCK_BOOTTIME */
     _Atomic int64_t last_request; /* the same, of the last request that a user of the tree made */
     _Atomic uint64_t n_requests;
     _Atomic uint64_t n_read_bytes; /* contents of files */
@@ -26,7 +26,7 @@ void fs_activity_unmap(struct fs_activity *activity);
  */
 void fs_activity_note(struct fs_activity *activity, uint32_t opcode);
 
-/* Return the seconds since the mount, or since the last use of the tree. */
+/* Return the whole seconds since the mount, or since the last use of the tree. */
 uint64_t fs_activity_uptime_seconds(const struct fs_activity *activity);
 uint64_t fs_activity_idle_seconds(const struct fs_activity *activity);
 

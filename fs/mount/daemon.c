@@ -207,17 +207,19 @@ static bool wait_for_load(const struct fs_daemon *daemon, const struct links *li
 }
 
 /*
- * Once the server has answered INIT, register the model file, which needs rights that it lacks.
- * Returns false if the server has ended instead.
+ * Once the server has answered INIT, log the mount, before the server can log what it serves, and
+ * register the model file, which needs rights that the server lacks. Returns false if the server
+ * has ended instead.
  */
-static bool register_file(const struct fs_daemon *daemon, const struct links *links,
-                          int fuse_descriptor)
+static bool let_serve(const struct fs_daemon *daemon, const struct links *links,
+                      int fuse_descriptor)
 {
     int32_t id;
     char byte;
 
     if (read(links->keeper, &byte, 1) != 1)
         return false;
+    fs_stage_mounted();
     id = daemon->register_file(daemon->argument, fuse_descriptor);
     return write(links->keeper, &id, sizeof id) == sizeof id;
 }
@@ -246,7 +248,7 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
     }
     is_sent = status == EX_OK && fs_send_descriptors(links->keeper, descriptors, n_descriptors);
     if (is_sent)
-        *is_served = register_file(daemon, links, descriptors[0]);
+        *is_served = let_serve(daemon, links, descriptors[0]);
     /*
      * The kernel notices the server's death only if nobody else has /dev/fuse open. The numbers
      * stay in use, because libfuse closes the first of them later.
@@ -320,10 +322,8 @@ static int keep_server(const struct fs_daemon *daemon, const struct links *links
         leave_terminal(links);
         close(links->ready);
     }
-    if (is_served) {
-        fs_stage_mounted();
+    if (is_served)
         fs_ready_succeed();
-    }
     end = wait_for_end(daemon, links, server);
     if (status == EX_OK)
         status = fs_stage_ended(end);
