@@ -24,6 +24,7 @@ for _number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD, s
     signal.signal(_number, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.pthread_sigmask(signal.SIG_SETMASK, [])
+os.umask(0o022)  # tests run ggufs as other users, too
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.path.abspath(os.environ.get("GGUFS", os.path.join(ROOT, "build", "ggufs")))
@@ -31,7 +32,6 @@ FIXTURES = os.path.abspath(os.environ.get("GGUFS_FIXTURES",
                                           os.path.join(ROOT, "..", "shared", "fixtures")))
 SAMPLE = os.path.join(ROOT, "build", "sample.gguf")
 MNT_DETACH = 2  # of umount2(2)
-
 
 
 def is_sanitized():

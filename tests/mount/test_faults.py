@@ -98,6 +98,13 @@ class FaultTestCase(mounting.MountTestCase):
                 read_direct(self.at(name))
             self.assertEqual("EIO", errno.errorcode[caught.exception.errno], name)
 
+    @staticmethod
+    def waits_in_fuse(pid):
+        """Return True if a process waits for the answer to a read, or for a page."""
+        with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
+            waits_in = file.read()
+        return "request_wait" in waits_in or "fuse_direct" in waits_in or "folio" in waits_in
+
     UNMOUNT, LAZILY = ["fusermount3", "-u"], ["-z"]
 
     def unmount_source(self, *options):
@@ -291,6 +298,7 @@ class TestFaulty(FaultySourceTestCase):
         with open(os.path.join(self.source, "control"), "wb", buffering=0) as control:
             control.write(b"hold")
         reader = subprocess.Popen(["cat", self.at("tensors/t0/raw")], stdout=subprocess.DEVNULL)
+        mounting.wait_until(lambda: self.waits_in_fuse(reader.pid), "no read")
         time.sleep(1.2)  # the time is what is logged
         self.heal()
         self.assertEqual(0, reader.wait(mounting.DEADLINE))

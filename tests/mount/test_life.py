@@ -141,11 +141,21 @@ class TestTimeout(LifeTestCase):
     def wait_for_end(self):
         mounting.wait_until(lambda: not self.is_mounted(), "an idle tree stays mounted")
 
+    def open_idle(self, *options):
+        """Mount with timeout=1 and open a file, which keeps the mount."""
+        def try_once():
+            self.mount_in_background("-o", "timeout=1", *options, self.model, self.mountpoint)
+            try:
+                return open(os.path.join(self.mountpoint, "tensors.json"), "rb")
+            except FileNotFoundError:  # this process got no time for a second
+                return None
+        return mounting.wait_until(try_once, "no mount stays for a second")
+
     def test_idle(self):
         log = self.path("log")
-        self.mount_in_background("-o", f"timeout=1,log={log}", self.model, self.mountpoint)
-        self.assert_serves(self.mountpoint)
-        processes = self.processes_of(self.mountpoint)
+        with self.open_idle("-o", f"log={log}"):
+            self.assert_serves(self.mountpoint)
+            processes = self.processes_of(self.mountpoint)
         self.wait_for_end()
         for pid in processes:
             mounting.wait_until(lambda pid=pid: not mounting.is_running(pid), "it does not end")
@@ -153,12 +163,11 @@ class TestTimeout(LifeTestCase):
             self.assertIn("unmounted: not used for 1 seconds (-o timeout)\n", file.read())
 
     def test_in_use(self):
-        """An open file and a working directory keep the mount, and so does each use."""
-        self.mount_in_background("-o", "timeout=1", self.model, self.mountpoint)
-        with open(os.path.join(self.mountpoint, "tensors.json"), "rb"):
+        """An open file and a working directory keep the mount."""
+        with self.open_idle():
             time.sleep(2.5)
             self.assertTrue(self.is_mounted())
-        sleeper = subprocess.Popen(["sleep", "60"], cwd=os.path.join(self.mountpoint, "tensors"))
+            sleeper = subprocess.Popen(["sleep", "60"], cwd=os.path.join(self.mountpoint, "tensors"))
         try:
             time.sleep(2.5)
             self.assertTrue(self.is_mounted())
@@ -166,6 +175,14 @@ class TestTimeout(LifeTestCase):
             sleeper.kill()
             sleeper.wait()
         self.wait_for_end()
+
+    def test_not_too_early(self):
+        """After a use, the tree stays for the whole time, although the clock begins a new second."""
+        with self.open_idle():
+            time.sleep((0.9 - time.clock_gettime(time.CLOCK_BOOTTIME)) % 1)
+            used = time.monotonic()
+        self.wait_for_end()
+        self.assertGreater(time.monotonic() - used, 1)
 
     def test_made_mountpoint(self):
         self.mount_in_background("-o", "timeout=1", self.model, self.missing)
@@ -180,7 +197,7 @@ class TestTimeout(LifeTestCase):
             mknod -m 666 {device} c 10 229; mount --bind {device} /dev/fuse
             chmod 755 .; chown {NOBODY} mnt
             setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups \\
-                {binary} {' '.join(mounting.MOUNT_OPTIONS)} -o timeout=1 model.gguf mnt
+                {binary} {' '.join(mounting.MOUNT_OPTIONS)} -o timeout=3 model.gguf mnt
             findmnt -n -o FSTYPE mnt
             while findmnt -n mnt >/dev/null; do sleep 0.1; done"""
         done = subprocess.run(["unshare", "-m", "sh", "-c", script], cwd=self.folder, text=True,

@@ -312,6 +312,7 @@ class TestStderr(LogTestCase):
     def test_verbose(self):
         self.expect_log(r"^ggufs: mounted /.*/model.gguf$", r"^ggufs: unmounted$")
         self.mount(self.model, "-v", "-o", "log=stderr")
+        os.listdir(self.mountpoint)  # it is served
 
     def test_without_a_reader(self):
         """The record of the server's death has no reader; the mount is cleared away nevertheless."""
@@ -543,8 +544,8 @@ class TestJournald(SocketTestCase):
         self.assertEqual(("3", "tensors/t/raw", "ggufs", str(server)),
                          (failure["PRIORITY"], failure["GGUFS_FILE"], failure["SYSLOG_IDENTIFIER"],
                           failure["_PID"]))
+        wait_until(lambda: len(self.find("-t", "ggufs")) == 5, "records are missing, or too many")
         self.assertEqual(1, len(self.find(f"GGUFS_MOUNTPOINT={other}")))
-        self.assertEqual(5, len(self.find("-t", "ggufs")))
 
 
 if __name__ == "__main__":

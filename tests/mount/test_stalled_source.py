@@ -59,13 +59,6 @@ class StalledTestCase(test_faults.FaultySourceTestCase):
             mounting.wait_until(lambda reader=reader: self.waits_in_fuse(reader.pid), "no read")
         return readers
 
-    @staticmethod
-    def waits_in_fuse(pid):
-        """Return True if a process waits for the answer to a read, or for a page."""
-        with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
-            waits_in = file.read()
-        return "request_wait" in waits_in or "fuse_direct" in waits_in or "folio" in waits_in
-
     def assert_others_right(self):
         """All but t0 can be listed, opened and read, cached or not."""
         def read(name):
