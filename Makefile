@@ -310,7 +310,7 @@ $(BUILD)/bench-reader: $(call obj,tests/bench/reader.c)
 build/bench-$(BENCH_MIB).gguf: contrib/sample/make_bench.c | build/make-bench
 	build/make-bench $@ $(BENCH_MIB)
 
-C_FILES := $(wildcard $(addsuffix /*.[ch],dequant dequant/* gguf gguf/* fs/* fs/*/* contrib/sample contrib/runner/* tests/* tests/unit/*))
+C_FILES := $(wildcard $(addsuffix /*.[ch],dequant dequant/* gguf gguf/* gguf/support/* fs/* fs/*/* contrib/sample contrib/runner/* tests/* tests/unit/*))
 lint:
 	contrib/install-deps lint
 	clang-format --dry-run -Werror $(C_FILES)

@@ -8,7 +8,6 @@ import platform
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import unittest
 
