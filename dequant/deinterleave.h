@@ -14,7 +14,7 @@
 /* Word r of row k, and all four of them. */
 #define RUN_BYTES(block) sizeof((block)->qs[0][0])
 #define RUN_WORD(block, k, r)                                                                      \
-    get_word(&(block)->qs[4 * (r) / RUN_BYTES(block)][k][4 * (r) % RUN_BYTES(block)])
+    get_word(&(block)->qs[4UL * (r) / RUN_BYTES(block)][k][4UL * (r) % RUN_BYTES(block)])
 #define RUN_WORDS(block, k)                                                                        \
     (words)                                                                                        \
     {                                                                                              \

@@ -104,14 +104,14 @@ struct dequant_iq4_nl_4_4 {
     uint16_t d[4];
     DEQUANT_RUNS(4, 4);
 } DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq4_nl_4_4) == 4 * 18, "IQ4_NL_4_4 block size");
+static_assert(sizeof(struct dequant_iq4_nl_4_4) == 4 * 18UL, "IQ4_NL_4_4 block size");
 
 /* Q4_0_R4, value = d * (q - 8) */
 struct dequant_q4_0_r4 {
     uint16_t d[DEQUANT_R4_ROWS];
     struct dequant_r4_nibbles qs;
 } DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q4_0_r4) == DEQUANT_R4_ROWS * 18, "Q4_0_R4 block size");
+static_assert(sizeof(struct dequant_q4_0_r4) == DEQUANT_R4_ROWS * 18UL, "Q4_0_R4 block size");
 
 /*
  * Q8_0_R4
@@ -123,7 +123,7 @@ struct dequant_q8_0_r4 {
     uint16_t d[DEQUANT_R4_ROWS];
     int8_t qs[4][2][DEQUANT_R4_ROWS][4];
 } DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q8_0_r4) == DEQUANT_R4_ROWS * 34, "Q8_0_R4 block size");
+static_assert(sizeof(struct dequant_q8_0_r4) == DEQUANT_R4_ROWS * 34UL, "Q8_0_R4 block size");
 
 /*
  * IQ4_XS_R4; n = 4b+k for sub-block b of row k
@@ -139,6 +139,6 @@ struct dequant_iq4_xs_r4 {
     uint8_t scales_low[16];
     struct dequant_r4_nibbles qs[DEQUANT_N_32];
 } DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq4_xs_r4) == DEQUANT_R4_ROWS * 136, "IQ4_XS_R4 block size");
+static_assert(sizeof(struct dequant_iq4_xs_r4) == DEQUANT_R4_ROWS * 136UL, "IQ4_XS_R4 block size");
 
 #endif

@@ -51,7 +51,7 @@ struct dequant_iq4_nl_r4 {
     uint16_t d[DEQUANT_R4_ROWS];
     struct dequant_r4_nibbles qs;
 } DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq4_nl_r4) == DEQUANT_R4_ROWS * 18, "IQ4_NL_R4 block size");
+static_assert(sizeof(struct dequant_iq4_nl_r4) == DEQUANT_R4_ROWS * 18UL, "IQ4_NL_R4 block size");
 
 /*
  * IQ4_KS_R4, the values of IQ4_KS, with a row header d for each row
@@ -63,7 +63,7 @@ struct dequant_iq4_ks_r4 {
     uint8_t scales[DEQUANT_SUPERBLOCK / 32][DEQUANT_R4_ROWS];
     struct dequant_r4_nibbles qs[DEQUANT_SUPERBLOCK / 32];
 } DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq4_ks_r4) == DEQUANT_R4_ROWS * 136, "IQ4_KS_R4 block size");
+static_assert(sizeof(struct dequant_iq4_ks_r4) == DEQUANT_R4_ROWS * 136UL, "IQ4_KS_R4 block size");
 
 /* The f32 header of the row. */
 static inline float dequant_f32_row_scale(struct dequant_row row)

@@ -68,7 +68,7 @@ static int check_span(struct chunk *chunk, const struct dequant_span *span)
     if (result == 0 && span->headers_bytes > 0)
         result = gguf_source_read(file, tensor->file_offset + span->headers_offset,
                                   span->headers_bytes, headers);
-    if (result < 0)
+    if (result != 0)
         return result;
     chunk->is_zero = chunk->is_zero && is_zero(chunk->bytes, span->blocks_bytes) &&
                      is_zero(headers, span->headers_bytes);

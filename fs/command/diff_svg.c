@@ -116,7 +116,7 @@ static void draw_legend(FILE *out, size_t x, size_t y)
             2 * CELL);
     fprintf(out, "<text x=\"%zu\" y=\"%zu\">equal</text>\n", x, y + 24);
     for (size_t i = 0; i < N_COLOURS; i++) {
-        const size_t at = x + 3 * CELL + i * 2 * CELL;
+        const size_t at = x + (2 * i + 3) * CELL;
 
         fprintf(out, "<rect x=\"%zu\" y=\"%zu\" width=\"%d\" height=\"10\" fill=\"%s\"/>\n", at, y,
                 2 * CELL, colours[i]);
@@ -145,16 +145,15 @@ static void draw_labels(FILE *out, const struct grid *grid, size_t left, size_t 
 void fs_diff_draw(const struct fs_diff *diff, FILE *out)
 {
     struct grid *grid = calloc(1, sizeof *grid);
-    size_t left, bottom, width;
+    size_t left, bottom, columns, width;
 
     if (!grid)
         return;
     collect(diff, grid);
     left = MARGIN + (grid->longest + 1) * CHARACTER;
     bottom = TITLE + grid->n_kinds * CELL;
-    width = left + (grid->n_layers + 2) * CELL + MARGIN;
-    if (width < left + 24 * CELL + MARGIN)
-        width = left + 24 * CELL + MARGIN;
+    columns = grid->n_layers + 2 > 24 ? grid->n_layers + 2 : 24; /* 24: for the legend */
+    width = left + columns * CELL + MARGIN;
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%zu\" height=\"%zu\" viewBox=\"0 0 "
             "%zu %zu\" font-family=\"sans-serif\" font-size=\"11\">\n"

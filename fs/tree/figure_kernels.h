@@ -48,6 +48,7 @@ typedef void fs_compare_fn(const float *a, const float *b, const float *weights,
 #define FS_FIGURE_KERNELS(DO, set)                                                                 \
     DO(set, get_range) DO(set, sum) DO(set, sum_squares) DO(set, find_bins) DO(set, compare)
 
+/* The slot's `name` declares a member. NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define FS_FIGURE_SLOT(unused, name)           fs_##name##_fn *name;
 #define FS_DECLARE_FIGURE_KERNEL(set, name)    fs_##name##_fn fs_##set##_##name;
 #define FS_DECLARE_FIGURE_KERNELS(set, unused) FS_FIGURE_KERNELS(FS_DECLARE_FIGURE_KERNEL, set)

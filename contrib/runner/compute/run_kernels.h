@@ -109,6 +109,7 @@ typedef void run_wkv4_step_fn(float *numerators, float *denominators, float *exp
     DO(set, wkv7_step)                                                                             \
     DO(set, linear_step) DO(set, scan_step) DO(set, scan_channel) DO(set, wkv4_step)
 
+/* The slot's `name` declares a member. NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define RUN_KERNEL_SLOT(unused, name)  run_##name##_fn *name;
 #define RUN_DECLARE_KERNEL(set, name)  run_##name##_fn run_##set##_##name;
 #define RUN_DECLARE_KERNELS(set, name) RUN_KERNELS(RUN_DECLARE_KERNEL, set)
