@@ -138,7 +138,7 @@ static int format_for_terminal(const struct fs_log_record *record, struct gguf_b
 
 int fs_log_target_write(const struct fs_log_target *target, const struct fs_log_record *record)
 {
-    static const struct {
+    static const struct way {
         int (*format)(const struct fs_log_record *record, struct gguf_buffer *out);
         int (*write)(int descriptor, const struct gguf_buffer *bytes);
     } ways[] = {
@@ -147,13 +147,15 @@ int fs_log_target_write(const struct fs_log_target *target, const struct fs_log_
         [FS_LOG_JOURNAL] = {fs_log_format_journal, send_datagram},
         [FS_LOG_FILE] = {fs_log_format_line, write_file},
     };
+    const struct way *way = &ways[target->kind];
     struct gguf_buffer bytes = {0};
-    int result = 0;
+    int result;
 
-    if (target->kind != FS_LOG_NONE)
-        result = ways[target->kind].format(record, &bytes);
-    if (result == 0 && target->kind != FS_LOG_NONE)
-        result = ways[target->kind].write(target->descriptor, &bytes);
+    if (!way->format)
+        return 0; /* FS_LOG_NONE */
+    result = way->format(record, &bytes);
+    if (result == 0)
+        result = way->write(target->descriptor, &bytes);
     gguf_buffer_free(&bytes);
     return result;
 }

@@ -323,23 +323,9 @@ static void write_broken_models(void)
 static void write_vocabularies(void)
 {
     static const char *const kinds[] = {"llama", "gpt2", "gemma4", "bert", "t5", "rwkv"};
-    static const char *const tokens[] = {"<unk>",
-                                         "<s>",
-                                         "</s>",
-                                         "a",
-                                         "b",
-                                         "ab",
-                                         "",
-                                         "a",
-                                         "\xff",
-                                         "\xe2\x96\x81"
-                                         "a",
-                                         "<0x41>",
-                                         "\n",
-                                         "\n\n",
-                                         "[CLS]",
-                                         "<mask>",
-                                         "\xe2\x96"};
+    static const char *const tokens[] = {
+        "<unk>", "<s>",           "</s>",   "a",  "b",    "ab",    "",       "a",
+        "\xff",  "\342\226\201a", "<0x41>", "\n", "\n\n", "[CLS]", "<mask>", "\xe2\x96"};
     static const char *const merges[] = {"a b", "ab a", "\n \n", "c d", "a", "", "\xff a"};
     static const signed char types[] = {2, 3, 3, 1, 1, 1, 0, 1, 1, 4, 6, 1, 1, 3, 5, -1};
     static const unsigned char map[] = {4, 0, 0, 0, 0, 0, 0, 0, 'x', 0};

@@ -13,12 +13,12 @@
 
 Test(gguf_rules, names_are_words_with_hyphens)
 {
-    for (int i = 0; i < GGUF_N_RULES; i++) {
+    for (enum gguf_rule i = 0; i < GGUF_N_RULES; i++) {
         const char *name = gguf_rule_text(i)->name;
 
         cr_assert_not_null(name, "rule %d has no row", i);
         cr_expect_eq(strspn(name, "abcdefghijklmnopqrstuvwxyz-"), strlen(name), "%s", name);
-        for (int j = 0; j < i; j++)
+        for (enum gguf_rule j = 0; j < i; j++)
             cr_expect_str_neq(name, gguf_rule_text(j)->name);
     }
 }
@@ -34,7 +34,7 @@ static void expect_sentences(const char *name, const char *text)
 
 Test(gguf_rules, every_rule_has_an_explanation_and_a_remedy)
 {
-    for (int i = 0; i < GGUF_N_RULES; i++) {
+    for (enum gguf_rule i = 0; i < GGUF_N_RULES; i++) {
         const struct gguf_rule_text *text = gguf_rule_text(i);
 
         expect_sentences(text->name, text->explanation);
@@ -82,7 +82,7 @@ Test(gguf_rules, the_manual_lists_them)
     cr_assert_not_null(manual, "%s", MANUAL);
     while (strcmp(name, ".Sh FINDINGS") != 0)
         cr_assert(read_line(manual, name), "%s has no section FINDINGS", MANUAL);
-    for (int i = 0; i < GGUF_N_RULES; i++) {
+    for (enum gguf_rule i = 0; i < GGUF_N_RULES; i++) {
         const struct gguf_rule_text *rule = gguf_rule_text(i);
         char expected[TEXT_BYTES];
 
