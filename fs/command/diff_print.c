@@ -212,7 +212,7 @@ static void print_string(struct gguf_string string)
         if (some.length_bytes > sizeof part / 8)
             some.length_bytes = sizeof part / 8;
         n = fs_json_string_part(&sink, some, some.length_bytes == string.length_bytes);
-        fwrite(part, 1, sink.position, stdout);
+        fwrite(sink.out, 1, sink.position, stdout);
         string.data += n;
         string.length_bytes -= n;
     }
@@ -234,7 +234,7 @@ static void print_whole_value(const struct fs_tree *tree, const struct gguf_key 
         done = sink.position < sizeof part ? sink.position : sizeof part;
         if (result <= 0 && done > 0 && part[done - 1] == '\n')
             done--; /* the end of the file that shows the value */
-        fwrite(part, 1, done, stdout);
+        fwrite(sink.out, 1, done, stdout);
     } while (result > 0);
 }
 
@@ -266,7 +266,7 @@ static void print_number(const char *name, double number)
     struct fs_sink sink = {.to = sizeof text, .out = text};
 
     fs_json_scalar(&sink, &value);
-    printf(",\"%s\":%.*s", name, (int)sink.position, text);
+    printf(",\"%s\":%.*s", name, (int)sink.position, sink.out);
 }
 
 static void print_json_errors(const struct fs_comparison *comparison)

@@ -48,7 +48,7 @@ static inline double add_lanes(const doubles *lanes)
 /* The numbers of floats in their order, with -0 before 0; its own inverse. */
 static inline int32_t order_of(int32_t bits)
 {
-    return bits ^ (int32_t)((uint32_t)(bits >> 31) >> 1);
+    return bits ^ (int32_t)(-(uint32_t)(bits < 0) >> 1);
 }
 
 static inline float float_of(int32_t bits)

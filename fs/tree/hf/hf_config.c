@@ -216,7 +216,7 @@ static void write_ends(struct fs_hf_config *config)
 {
     static const char *const keys[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                                        "tokenizer.ggml.eom_token_id"};
-    uint64_t ids[sizeof keys / sizeof *keys];
+    uint64_t ids[sizeof keys / sizeof *keys] = {0};
     size_t n = 0;
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
