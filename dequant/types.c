@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -414,7 +415,7 @@ const struct dequant_type *dequant_reading_by_name(uint32_t id, const char *name
     const struct dequant_type *type;
 
     for (size_t i = 0; (type = dequant_reading_at(id, i)); i++) {
-        if (strcmp(type->name, name) == 0)
+        if (strcasecmp(type->name, name) == 0)
             return type;
     }
     return NULL;

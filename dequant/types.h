@@ -158,6 +158,9 @@ enum {
     DEQUANT_BF16 = 30
 };
 
+/* Columns for names of types in tables: no name is longer. */
+enum { DEQUANT_NAME_COLUMNS = 10 };
+
 /* The era of today's layouts. */
 #define DEQUANT_ERA 2u
 
@@ -194,7 +197,7 @@ const struct dequant_type *dequant_type_of_era(uint32_t id, uint32_t era);
  */
 const struct dequant_type *dequant_reading_at(uint32_t id, size_t index);
 
-/* The reading of that name, or NULL. */
+/* The reading of that name, in upper or lower case, or NULL. */
 const struct dequant_type *dequant_reading_by_name(uint32_t id, const char *name);
 
 /*

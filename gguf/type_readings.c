@@ -193,6 +193,16 @@ static bool is_single(unsigned mask)
     return mask != 0 && (mask & (mask - 1)) == 0;
 }
 
+/* Return true if the sizes are those of this reading of the id. */
+static bool fits(const struct candidate *candidate, const struct dequant_type *type)
+{
+    size_t i = 0;
+
+    while (dequant_reading_at(candidate->id, i) != type)
+        i++;
+    return candidate->fits >> i & 1;
+}
+
 static const struct dequant_type *first_of(const struct candidate *candidate, unsigned mask)
 {
     return dequant_reading_at(candidate->id, (size_t)__builtin_ctz(mask));
@@ -240,6 +250,38 @@ static const struct dequant_type *stated(const struct gguf_open_options *options
     return NULL;
 }
 
+/* Write the options that read the id as the readings that `mask` selects. */
+static void list_options(uint32_t id, unsigned mask, size_t room, char *text)
+{
+    const struct dequant_type *type;
+    bool is_old = false;
+    size_t length = 0;
+
+    for (size_t i = 0; (type = dequant_reading_at(id, i)) && length < room; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        length += (size_t)snprintf(text + length, room - length, "%s-o type=%" PRIu32 ":%s",
+                                   length > 0 ? " or " : "", id, type->name);
+        is_old = is_old || type->until;
+    }
+    if (is_old && length < room)
+        snprintf(text + length, room - length, " or -o ik=old");
+}
+
+static void warn_of_several(const struct candidate *candidate, struct gguf_report *report)
+{
+    const unsigned others = candidate->fits & (candidate->fits - 1);
+    char names[400], options[400];
+
+    list_readings(candidate->id, candidate->fits, sizeof names, names);
+    list_options(candidate->id, others, sizeof options, options);
+    gguf_warning(report, GGUF_RULE_SHARED_TYPE, GGUF_NO_PLACE,
+                 "type %" PRIu32 ": the size of its %" PRIu64
+                 " tensor%s is that of several types with this id: %s; read as %s; %s reads %s",
+                 candidate->id, candidate->n_tensors, candidate->n_tensors == 1 ? "" : "s", names,
+                 candidate->chosen->name, options, is_single(others) ? "the other" : "another");
+}
+
 static void choose(struct candidate *candidate, const struct gguf_open_options *options,
                    struct gguf_report *report)
 {
@@ -251,26 +293,25 @@ static void choose(struct candidate *candidate, const struct gguf_open_options *
     candidate->chosen = type              ? type
                         : candidate->fits ? first_of(candidate, candidate->fits)
                                           : usual;
-    if (type || candidate->n_tensors == 0)
+    if (candidate->n_tensors == 0)
         return;
-    if (!candidate->fits) {
+    if (type) {
+        if (candidate->fits && !fits(candidate, type)) {
+            list_readings(candidate->id, candidate->fits, sizeof names, names);
+            gguf_warning(report, GGUF_RULE_SHARED_TYPE, GGUF_NO_PLACE,
+                         "type %" PRIu32 ": the size of its %" PRIu64
+                         " tensor%s is not that of %s, but of %s; read as %s all the same",
+                         candidate->id, candidate->n_tensors, plural, describe(type).text, names,
+                         type->name);
+        }
+    } else if (!candidate->fits) {
         list_readings(candidate->id, candidate->all, sizeof names, names);
         gguf_warning(report, GGUF_RULE_SHARED_TYPE, GGUF_NO_PLACE,
                      "type %" PRIu32 ": the places of its %" PRIu64
                      " tensor%s fit none of the types with this id: %s; read as %s",
                      candidate->id, candidate->n_tensors, plural, names, usual->name);
     } else if (!is_single(candidate->fits)) {
-        const struct dequant_type *second =
-            first_of(candidate, candidate->fits & (candidate->fits - 1));
-
-        list_readings(candidate->id, candidate->fits, sizeof names, names);
-        gguf_warning(
-            report, GGUF_RULE_SHARED_TYPE, GGUF_NO_PLACE,
-            "type %" PRIu32 ": the size of its %" PRIu64
-            " tensor%s is that of several types with this id: %s; read as %s; -o type=%" PRIu32
-            ":%s%s reads the other",
-            candidate->id, candidate->n_tensors, plural, names, candidate->chosen->name, second->id,
-            second->name, second->until ? " or -o ik=old" : "");
+        warn_of_several(candidate, report);
     } else if (candidate->chosen != usual) {
         gguf_note(report, GGUF_RULE_SHARED_TYPE, GGUF_NO_PLACE,
                   "type %" PRIu32 ": the size of its %" PRIu64

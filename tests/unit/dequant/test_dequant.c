@@ -100,10 +100,12 @@ Test(dequant, readings)
             cr_expect_eq(type->id, id);
             cr_expect_eq(dequant_reading_by_name(id, type->name), type, "%s", type->name);
             cr_expect_not_null(type->program, "%s", type->name);
+            cr_expect_leq(strlen(type->name), DEQUANT_NAME_COLUMNS, "%s", type->name);
             found++;
         }
     }
     cr_expect_eq(found, dequant_type_count() + dequant_other_type_count());
+    cr_expect_str_eq(dequant_reading_by_name(42, "pq2_0")->name, "PQ2_0");
     cr_expect_null(dequant_reading_by_name(42, "Q4_0"));
     cr_expect_null(dequant_reading_by_name(1000, "Q4_0"));
 }

@@ -142,6 +142,50 @@ Test(gguf_type_readings, padding_hides_the_difference)
     }
 }
 
+/* Blocks of 72, 68 and 66 bytes, all padded to 96. */
+Test(gguf_type_readings, three_types_of_one_size)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    struct model_notes notes;
+    struct gguf_model *model;
+
+    add(w, "a", reading(42, "IQ2_TN"), 256, 1);
+    add(w, "f", dequant_type_by_id(DEQUANT_F32), 5, 1);
+    model = open_cut(w, 0, NULL, &notes);
+    cr_assert_not_null(model);
+    cr_expect_eq(notes.count, 1u);
+    cr_expect_not_null(strstr(notes.last.message, "-o type=42:PQ2_0 or -o type=42:IQ2_TN or "
+                                                  "-o ik=old reads another"),
+                       "%s", notes.last.message);
+    gguf_close(model);
+}
+
+Test(gguf_type_readings, a_stated_type_of_another_size)
+{
+    const struct gguf_open_options stated = {.types = {reading(42, "PQ2_0")}, .n_types = 1};
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    struct model_notes notes;
+    struct gguf_model *model;
+
+    add(w, "a", reading(42, "Q2_0"), 1024, 64);
+    add(w, "f", dequant_type_by_id(DEQUANT_F32), 5, 1);
+    model = open_cut(w, 0, &stated, &notes);
+    cr_assert_not_null(model);
+    cr_expect_str_eq(model->tensors[0].type->name, "PQ2_0");
+    cr_expect_eq(notes.count, 2u); /* and bytes between the tensors */
+    gguf_close(model);
+
+    w = gguf_writer_open(3, false);
+    add(w, "a", reading(42, "PQ2_0"), 1024, 64);
+    add(w, "f", dequant_type_by_id(DEQUANT_F32), 1024, 1);
+    model = open_cut(
+        w, 0, &(struct gguf_open_options){.types = {reading(42, "Q2_0")}, .n_types = 1}, &notes);
+    cr_expect_null(model);
+    cr_expect_eq(notes.count, 1u);
+    cr_expect_not_null(strstr(notes.last.message, "is not that of Q2_0 of ggml, but of PQ2_0"),
+                       "%s", notes.last.message);
+}
+
 /* The last tensor of a file may lack its padding, and shows its size then. */
 Test(gguf_type_readings, the_end_of_the_file_decides)
 {
