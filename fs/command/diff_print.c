@@ -148,7 +148,8 @@ static void print_comparison(const struct fs_diff *diff, const struct fs_tensor_
     gguf_print_safe(stdout, name.data, name.length_bytes);
     for (int i = (int)name.length_bytes; i < columns; i++)
         putchar(' ');
-    printf("  %-8s %-8s", type_of(pair->tensors[0]), type_of(pair->tensors[1]));
+    printf("  %-*s %-*s", DEQUANT_NAME_COLUMNS, type_of(pair->tensors[0]), DEQUANT_NAME_COLUMNS,
+           type_of(pair->tensors[1]));
     print_errors(&pair->comparison);
     if (pair->comparison.products.largest > 0) {
         printf("  [");
@@ -175,14 +176,14 @@ static void print_comparisons(const struct fs_diff *diff)
     for (size_t i = 0; i < diff->n_tensors; i++)
         n_shown += is_shown(&diff->tensors[i]);
     if (n_shown > 0)
-        printf("%-*s  %-8s %-8s %11s %12s %12s  %s\n", columns, "tensor", "<", ">", "NMSE",
-               "cosine", "largest", "at");
+        printf("%-*s  %-*s %-*s %11s %12s %12s  %s\n", columns, "tensor", DEQUANT_NAME_COLUMNS, "<",
+               DEQUANT_NAME_COLUMNS, ">", "NMSE", "cosine", "largest", "at");
     for (size_t i = 0; i < diff->n_tensors; i++)
         if (is_shown(&diff->tensors[i]))
             print_comparison(diff, &diff->tensors[i], columns);
     if (n_shown == 0)
         return;
-    printf("%-*s  %-8s %-8s", columns, "all", "", "");
+    printf("%-*s  %-*s %-*s", columns, "all", DEQUANT_NAME_COLUMNS, "", DEQUANT_NAME_COLUMNS, "");
     print_errors(&diff->total);
     printf("  %zu of %zu tensors differ", n_shown, diff->n_compared);
     if (diff->n_weighted > 0)

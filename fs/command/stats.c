@@ -61,8 +61,9 @@ static void write_object(const void *subject, struct fs_sink *sink)
 
 static void print_heading(const struct listing *listing)
 {
-    printf("%-*s  %-8s %12s %12s %12s %12s %12s %7s %9s %9s %7s\n", listing->name_columns, "name",
-           "type", "count", "min", "max", "mean", "std", "zeros%", "nan", "inf", "limit%");
+    printf("%-*s  %-*s %12s %12s %12s %12s %12s %7s %9s %9s %7s\n", listing->name_columns, "name",
+           DEQUANT_NAME_COLUMNS, "type", "count", "min", "max", "mean", "std", "zeros%", "nan",
+           "inf", "limit%");
 }
 
 /* Print what fits into a column. */
@@ -82,7 +83,7 @@ static void print_line(const struct listing *listing, const struct gguf_tensor *
     gguf_print_safe(stdout, tensor->name.data, tensor->name.length_bytes);
     for (; columns < listing->name_columns; columns++)
         putchar(' ');
-    printf("  %-8s %12" PRIu64, tensor->type->name, tensor->n_elements);
+    printf("  %-*s %12" PRIu64, DEQUANT_NAME_COLUMNS, tensor->type->name, tensor->n_elements);
     if (statistics->n_finite > 0)
         printf(" %12.5g %12.5g %12.4g %12.5g", (double)statistics->min, (double)statistics->max,
                statistics->mean, fs_standard_deviation(statistics));
