@@ -44,6 +44,17 @@ int gguf_locate_range(struct gguf_source *source, const struct gguf_open_options
     return set_range(source, offset, end, report);
 }
 
+void gguf_note_range(const struct gguf_open_options *options, struct gguf_report *report)
+{
+    const enum gguf_rule rule = report->first_error.rule;
+
+    if (options->size_bytes > 0 && report->n_errors > 0 &&
+        (rule == GGUF_RULE_TRUNCATED_METADATA || rule == GGUF_RULE_TRUNCATED_DATA))
+        gguf_note(report, GGUF_RULE_RANGE, GGUF_NO_PLACE,
+                  "-o size=%" PRIu64 " ends the model at byte %" PRIu64 "; it may be too small",
+                  options->size_bytes, options->offset + options->size_bytes);
+}
+
 /* ---- ZIP files ---- */
 
 struct candidate {

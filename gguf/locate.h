@@ -11,6 +11,9 @@
 int gguf_locate_range(struct gguf_source *source, const struct gguf_open_options *options,
                       struct gguf_report *report);
 
+/* Note that the user's size may be why data are missing, if it is given and some are. */
+void gguf_note_range(const struct gguf_open_options *options, struct gguf_report *report);
+
 /*
  * Find the model in a ZIP file, which may follow a program: the only member that is stored without
  * compression and has the start of a model. Make it the source's, and drop the copy of the header.

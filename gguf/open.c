@@ -1,5 +1,6 @@
 #include "gguf/files.h"
 #include "gguf/legacy/join_parts.h"
+#include "gguf/locate.h"
 #include "gguf/model.h"
 #include "gguf/parse_file.h"
 #include "gguf/shards.h"
@@ -22,10 +23,12 @@ int gguf_parse_files(struct gguf_files *files, const struct gguf_open_options *o
         result = gguf_parts_join(&made, files, options, report);
     if (result == 0)
         result = gguf_validate(made, options, report);
-    if (result < 0)
+    if (result < 0) {
+        gguf_note_range(options, report);
         gguf_close(made);
-    else
+    } else {
         *model = made;
+    }
     return result;
 }
 

@@ -198,11 +198,15 @@ Test(gguf_ranges, a_size_that_is_too_small)
         const int result = open_with(file, &options, &model, &report);
 
         cr_expect_eq(result, partial ? 0 : -ENODATA);
-        if (partial)
+        if (partial) {
             cr_expect_str_eq(notes.last.message, "1 of 2 tensors are not complete yet");
-        else
+        } else {
             cr_expect_not_null(strstr(report.first_error.message, "1 of its 64 bytes"), "%s",
                                report.first_error.message);
+            cr_expect_eq(notes.last.rule, GGUF_RULE_RANGE);
+            cr_expect_not_null(strstr(notes.last.message, "it may be too small"), "%s",
+                               notes.last.message);
+        }
         gguf_close(model);
     }
     free(file.data);
