@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdalign.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,17 +131,20 @@ static void report_run(struct gguf_report *report, const struct chunk *chunk, co
     const struct dequant_span span = dequant_span_of(tensor->type, shape, element, element + 1, 1);
     const uint64_t offset = offset_at(report, chunk, span.blocks_offset);
     const char *what = tensor->type->block_elements == 1 ? "value" : "block";
+    const uint64_t first_row = row_of(tensor, run->first), last_row = row_of(tensor, run->last);
+    char rows[60];
 
+    if (first_row == last_row)
+        snprintf(rows, sizeof rows, "row %" PRIu64, first_row);
+    else
+        snprintf(rows, sizeof rows, "rows %" PRIu64 " to %" PRIu64, first_row, last_row);
     if (run->first == run->last)
         gguf_error(report, GGUF_RULE_NOT_FINITE, -EDOM, gguf_at_tensor(tensor->name, offset),
-                   "%s %" PRIu64 " (row %" PRIu64 ") is NaN or infinite as float32", what,
-                   run->first, row_of(tensor, run->first));
+                   "%s %" PRIu64 " (%s) is NaN or infinite as float32", what, run->first, rows);
     else
         gguf_error(report, GGUF_RULE_NOT_FINITE, -EDOM, gguf_at_tensor(tensor->name, offset),
-                   "%ss %" PRIu64 " to %" PRIu64 " (rows %" PRIu64 " to %" PRIu64
-                   ") are NaN or infinite as float32",
-                   what, run->first, run->last, row_of(tensor, run->first),
-                   row_of(tensor, run->last));
+                   "%ss %" PRIu64 " to %" PRIu64 " (%s) are NaN or infinite as float32", what,
+                   run->first, run->last, rows);
 }
 
 /*

@@ -123,10 +123,11 @@ class TestJson(CheckTestCase):
                          [(one["file"], one["severity"], one["rule"]) for one in found])
 
     def test_data(self):
-        values = struct.pack("<4f", 1, float("nan"), 2, 3)
+        values = struct.pack("<4f", 1, float("nan"), float("inf"), 3)
         built = GgufFile().tensor(b"bad", [4], F32, values).tensor(b"zero", [4], F32, bytes(16))
         bad, zeros = self.check_json(EX_DATAERR, "--data", built.write(self.path("nan.gguf")))
         self.assertEqual(("error", "not-finite", "bad"), (bad["severity"], bad["rule"], bad["tensor"]))
+        self.assertIn("values 1 to 2 (row 0) are", bad["text"])
         self.assertEqual(("warning", "zeros"), (zeros["severity"], zeros["rule"]))
 
     def test_unknown_types(self):
