@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdint.h>
 
 /* Descriptors that the keeper passes to the server: /dev/fuse, and others that must stay open. */
 #define FS_MOUNT_DESCRIPTORS FS_MOST_DESCRIPTORS

@@ -1,4 +1,4 @@
-/* Limits how fast a log grows: whoever reads a mount can cause records, as often as he likes. */
+/* Limits how fast a log grows: whoever reads a mount can cause records, as often as they like. */
 #ifndef GGUFS_FS_LOG_LIMIT_H
 #define GGUFS_FS_LOG_LIMIT_H
 

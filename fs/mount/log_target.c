@@ -1,5 +1,6 @@
 #include "fs/mount/log_target.h"
 
+#include "fs/mount/datagram_socket.h"
 #include "gguf/support/absolute_path.h"
 
 #include <errno.h>
@@ -11,31 +12,15 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define SYSLOG_SOCKET  "/dev/log"
 #define JOURNAL_SOCKET "/run/systemd/journal/socket"
 
-/* Connect a datagram socket. Returns it or a negative errno. */
-static int connect_to(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int result = 0;
-
-    if (descriptor < 0)
-        return -errno;
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    if (connect(descriptor, (const struct sockaddr *)&address, sizeof address) != 0)
-        result = -errno;
-    if (result < 0)
-        close(descriptor);
-    return result < 0 ? result : descriptor;
-}
-
-/* The sandbox of the keeper allows these flags (gguf/support/confine.h). A pipe without a reader is
- * refused instead of waited for. */
+/*
+ * The sandbox of the keeper allows these flags (gguf/support/confine.h). A pipe without a reader is
+ * refused instead of waited for.
+ */
 static int open_file(const char *path)
 {
     const int descriptor = openat(
@@ -48,9 +33,9 @@ int fs_log_target_reopen(const struct fs_log_target *target)
 {
     switch (target->kind) {
     case FS_LOG_SYSLOG:
-        return connect_to(SYSLOG_SOCKET);
+        return fs_datagram_connect(SYSLOG_SOCKET);
     case FS_LOG_JOURNAL:
-        return connect_to(JOURNAL_SOCKET);
+        return fs_datagram_connect(JOURNAL_SOCKET);
     case FS_LOG_FILE:
         return open_file(target->path);
     case FS_LOG_STDERR:

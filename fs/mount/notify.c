@@ -1,53 +1,18 @@
 #include "fs/mount/notify.h"
 
 #include "fs/mount/complain.h"
+#include "fs/mount/datagram_socket.h"
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* A process has one service manager. */
 static int manager = -1;
-
-int fs_notify_address(const char *name, struct sockaddr_un *address, socklen_t *length)
-{
-    const size_t n = strlen(name);
-
-    if ((name[0] != '/' && name[0] != '@') || n < 2)
-        return -EAFNOSUPPORT;
-    if (n >= sizeof address->sun_path)
-        return -ENAMETOOLONG;
-    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    memcpy(address->sun_path, name, n);
-    if (name[0] == '@')
-        address->sun_path[0] = '\0';
-    /* All bytes of an abstract name count; a path ends in a NUL. */
-    *length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + (name[0] == '/'));
-    return 0;
-}
-
-/* Returns a socket or a negative errno. */
-static int connect_to(const char *name)
-{
-    struct sockaddr_un address;
-    socklen_t length;
-    int result = fs_notify_address(name, &address, &length);
-    const int descriptor = result < 0 ? -1 : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-    if (result < 0)
-        return result;
-    if (descriptor < 0)
-        return -errno;
-    if (connect(descriptor, (const struct sockaddr *)&address, length) != 0) {
-        result = -errno;
-        close(descriptor);
-    }
-    return result < 0 ? result : descriptor;
-}
 
 void fs_notify_open(void)
 {
@@ -55,7 +20,7 @@ void fs_notify_open(void)
 
     if (!name || *name == '\0')
         return;
-    manager = connect_to(name);
+    manager = fs_datagram_connect(name);
     if (manager == -EAFNOSUPPORT)
         fs_complain(name, NULL,
                     "NOTIFY_SOCKET must be an absolute path, or @ and the name of an abstract "

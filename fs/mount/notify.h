@@ -6,14 +6,6 @@
 #define GGUFS_FS_NOTIFY_H
 
 #include <stdbool.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-
-/*
- * Convert the value of $NOTIFY_SOCKET: an absolute path, or '@' and the name of an abstract socket.
- * Returns 0, -EAFNOSUPPORT for any other kind of address, such as vsock:, or -ENAMETOOLONG.
- */
-int fs_notify_address(const char *name, struct sockaddr_un *address, socklen_t *length);
 
 /*
  * Connect to the service manager, before the process is confined. If that fails, print a warning to

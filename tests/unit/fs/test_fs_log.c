@@ -1,4 +1,5 @@
-/* fs/mount/log_formats, log_limit and notify: the bytes of each protocol. */
+/* fs/mount/datagram_socket, log_formats and log_limit: names of sockets, bytes of each protocol. */
+#include "fs/mount/datagram_socket.h"
 #include "fs/mount/log_formats.h"
 #include "fs/mount/log_limit.h"
 #include "fs/mount/notify.h"
@@ -167,7 +168,7 @@ Test(fs_notify, path)
     struct sockaddr_un address;
     socklen_t length;
 
-    cr_assert_eq(fs_notify_address("/run/systemd/notify", &address, &length), 0);
+    cr_assert_eq(fs_socket_address("/run/systemd/notify", &address, &length), 0);
     cr_expect_eq(address.sun_family, AF_UNIX);
     cr_expect_str_eq(address.sun_path, "/run/systemd/notify");
     cr_expect_eq(length, offsetof(struct sockaddr_un, sun_path) + sizeof "/run/systemd/notify");
@@ -178,7 +179,7 @@ Test(fs_notify, abstract_name)
     struct sockaddr_un address;
     socklen_t length;
 
-    cr_assert_eq(fs_notify_address("@/a/b", &address, &length), 0);
+    cr_assert_eq(fs_socket_address("@/a/b", &address, &length), 0);
     cr_expect_eq(length, offsetof(struct sockaddr_un, sun_path) + 5);
     cr_expect_eq(memcmp(address.sun_path, "\0/a/b", 5), 0);
 }
@@ -191,7 +192,7 @@ Test(fs_notify, other_addresses_are_refused)
     socklen_t length;
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        cr_expect_eq(fs_notify_address(names[i], &address, &length), -EAFNOSUPPORT, "%s", names[i]);
+        cr_expect_eq(fs_socket_address(names[i], &address, &length), -EAFNOSUPPORT, "%s", names[i]);
 }
 
 Test(fs_notify, long_names_are_refused)
@@ -203,9 +204,9 @@ Test(fs_notify, long_names_are_refused)
     memset(name, 'x', sizeof name);
     name[0] = '/';
     name[sizeof name - 1] = '\0'; /* no room for the NUL of a path */
-    cr_expect_eq(fs_notify_address(name, &address, &length), -ENAMETOOLONG);
+    cr_expect_eq(fs_socket_address(name, &address, &length), -ENAMETOOLONG);
     name[sizeof name - 2] = '\0';
-    cr_expect_eq(fs_notify_address(name, &address, &length), 0);
+    cr_expect_eq(fs_socket_address(name, &address, &length), 0);
     cr_expect_eq(length, sizeof address);
 }
 
@@ -216,7 +217,7 @@ static int listen_at(const char *name)
     struct sockaddr_un address;
     socklen_t length;
 
-    cr_assert_eq(fs_notify_address(name, &address, &length), 0);
+    cr_assert_eq(fs_socket_address(name, &address, &length), 0);
     cr_assert_eq(bind(descriptor, (const struct sockaddr *)&address, length), 0);
     return descriptor;
 }
