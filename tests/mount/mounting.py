@@ -9,6 +9,7 @@ import ctypes
 import errno
 import os
 import pty
+import random
 import shutil
 import signal
 import socket
@@ -205,6 +206,11 @@ def unmount(folder):
                 break
 
 
+def read_file(*parts):
+    with open(os.path.join(*parts), "rb") as file:
+        return file.read()
+
+
 def copy_tree(mountpoint, target):
     """Copies a mounted tree, with modes that let anybody remove the copy."""
     subprocess.run(["cp", "-r", "--no-preserve=mode", "--", mountpoint, target], check=True)
@@ -350,6 +356,19 @@ class MountTestCase(unittest.TestCase):
         self.assertEqual(len(self.expected_log), len(said.splitlines()), said)
         for pattern, line in zip(self.expected_log, said.splitlines()):
             self.assertRegex(line, pattern)
+
+    def check_random_slices(self, path, n_slices, n_bits):
+        """Check the size of a file, and that slices of less than 1 << n_bits bytes are those of the whole."""
+        source = random.Random(n_slices)
+        size = os.stat(path).st_size
+        with open(path, "rb", buffering=0) as file:
+            whole = file.read()
+            self.assertEqual(size, len(whole))
+            for _ in range(n_slices):
+                offset = source.randrange(size)
+                length = source.randrange(1, 1 << source.randrange(1, n_bits))
+                self.assertTrue(whole[offset:offset + length] == os.pread(file.fileno(), length, offset),
+                                (offset, length))
 
     def processes_of(self, mountpoint):
         """(the keeper, the server) of what is mounted on `mountpoint`: a process and its child."""

@@ -9,6 +9,7 @@ import unittest
 
 import mounting
 from gguf_file import (ARRAY, F16, F32, FLOAT32, INT32, Q8_0, STRING, UINT32, Array, GgufFile)
+from mounting import read_file
 
 BF16 = 30
 
@@ -22,11 +23,6 @@ def values_of(path, name):
     done = subprocess.run([mounting.BINARY, *mounting.MOUNT_OPTIONS, "--cat", path, f"tensors/{name}/f32"],
                           capture_output=True, check=True)
     return numpy.frombuffer(done.stdout, numpy.float32).astype(numpy.float64)
-
-
-def read(path):
-    with open(path, "rb") as file:
-        return file.read()
 
 
 @unittest.skipUnless(numpy, "needs NumPy")
@@ -210,23 +206,23 @@ class TestDiff(mounting.MountTestCase):
         link = self.path("link.gguf")
         os.link(models[0], link)
         notes = self.write_text("notes.txt", "notes")
-        before = {path: read(path) for path in (*models, notes)}
+        before = {path: read_file(path) for path in (*models, notes)}
         for path in (models[0], models[1], link):
             message = self.run_ggufs(64, "--diff", *models[:2], "--svg", path)
             self.assertIn("this is the input", message)
             self.assertIn("input " + (models[0] if path == link else path), message)
         self.assertIn("is not an SVG", self.run_ggufs(73, "--diff", "--svg", *models))
         self.assertIn("is not an SVG", self.run_ggufs(73, "--diff", *models[:2], "--svg", notes))
-        self.assertEqual(before, {path: read(path) for path in before})
+        self.assertEqual(before, {path: read_file(path) for path in before})
 
         # An old picture stays if there is no new one, and a link to it stays in any case.
         picture, alias = self.write_text("old.svg", "<svg/>"), self.path("alias.svg")
         os.symlink(picture, alias)
         self.run_ggufs(66, "--diff", *models[:2], "nothing", "--svg", picture)
-        self.assertEqual(b"<svg/>", read(picture))
+        self.assertEqual(b"<svg/>", read_file(picture))
         self.diff(1, *models[:2], "--svg", alias)
         self.assertTrue(os.path.islink(alias))
-        self.assertIn(b"</svg>", read(picture))
+        self.assertIn(b"</svg>", read_file(picture))
         self.diff(0, models[0], models[0], "--svg", "/dev/null")
         self.assertEqual([], [name for name in os.listdir(self.path("")) if "partial" in name])
 

@@ -3,7 +3,6 @@
 
 import hashlib
 import os
-import random
 import subprocess
 import unittest
 
@@ -12,6 +11,7 @@ import numpy as np
 import mounting
 from gguf_file import F16, F32, I32, INT32, Q4_0, Q8_0, STRING, UINT32, GgufFile
 from gguf_reader import Model
+from mounting import read_file
 from quantized import ENCODERS, to_bf16
 
 try:
@@ -43,11 +43,6 @@ SHAPES = {
     "position_embd.weight": ([64, 10], False),
     "output.weight": ([64, 100], True),
 }
-
-
-def read_file(*parts):
-    with open(os.path.join(*parts), "rb") as file:
-        return file.read()
 
 
 def values_of(n, seed):
@@ -144,17 +139,7 @@ class TestExport(ExportTestCase):
     def test_slices(self):
         path = bf16_model()[0].write(self.path("model.gguf"))
         self.mount(path, "-o", "export=q8_0")
-        name = os.path.join(self.mountpoint, "model.gguf")
-        size = os.stat(name).st_size
-        whole = read_file(name)
-        self.assertEqual(size, len(whole))
-        source = random.Random(3)
-        with open(name, "rb", buffering=0) as file:
-            for _ in range(500):
-                offset = source.randrange(size)
-                length = source.randrange(1, 1 << source.randrange(1, 16))
-                self.assertTrue(whole[offset:offset + length] ==
-                                os.pread(file.fileno(), length, offset), (offset, length))
+        self.check_random_slices(os.path.join(self.mountpoint, "model.gguf"), 500, 16)
 
     def test_sums(self):
         self.mount(bf16_model()[0].write(self.path("model.gguf")), "-o", "export=q4_0")

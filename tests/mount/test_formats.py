@@ -13,6 +13,7 @@ import element_files
 import mounting
 from gguf_file import ARRAY, F32, INT32, Array, GgufFile
 from gguf_reader import TYPES
+from mounting import read_file
 
 try:
     import numpy
@@ -32,11 +33,6 @@ def setUpModule():
         mounting.skip_loudly("these tests need NumPy: apt-get install python3-numpy")
 
 
-def read(*path):
-    with open(os.path.join(*path), "rb") as file:
-        return file.read()
-
-
 def as_floats(data, dtype):
     """Numbers of a dtype of safetensors as float64."""
     numbers = numpy.frombuffer(data, element_files.DTYPES[dtype])
@@ -52,7 +48,7 @@ class FormatsTestCase(mounting.MountTestCase):
         """Check all files of a tensor against its values as float32."""
         folder = os.path.join(self.mountpoint, info["path"])
         for name, dtype in ("f16", "F16"), ("bf16", "BF16"):
-            element_files.check_numbers(read(folder, name), values, dtype)
+            element_files.check_numbers(read_file(folder, name), values, dtype)
         self.check_slices(os.path.join(folder, "bf16"))
         for name, dtype in ("f32.npy", "F32"), ("f16.npy", "F16"):
             path = os.path.join(folder, name)
@@ -66,7 +62,7 @@ class FormatsTestCase(mounting.MountTestCase):
     def check_slices(self, path):
         """Slices that start and end within a number, by pread(2) and in a mapping."""
         source = random.Random(path)
-        whole = read(path)
+        whole = read_file(path)
         with open(path, "rb") as file, \
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
             for _ in range(8):
@@ -78,7 +74,7 @@ class FormatsTestCase(mounting.MountTestCase):
 
     def check_safetensors(self, forced=None):
         """Check model.safetensors against the f32 of each tensor."""
-        found = element_files.parse_safetensors(read(self.mountpoint, "model.safetensors"))
+        found = element_files.parse_safetensors(read_file(self.mountpoint, "model.safetensors"))
         infos = {info.get("gguf_name", info["name"]): info for info in self.tensors()}
         self.assertEqual(set(infos), set(found))
         for name, (dtype, shape, data) in found.items():

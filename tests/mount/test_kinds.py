@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Files that are no language models, in the layouts that llama.cpp and its kin write."""
 
+import math
 import os
 import subprocess
 import unittest
@@ -90,50 +91,40 @@ def diffusion(architecture):
     return file
 
 
-def text_encoder():
+def made(architecture, keys, tensors):
+    """A file with keys of the architecture and with tensors of zeros."""
     file = GgufFile()
-    file.key(b"general.architecture", STRING, b"t5encoder")
-    file.key(b"t5encoder.block_count", UINT32, 24)
-    file.tensor(b"enc.blk.0.attn_q.weight", [8, 8], F32, zeros(64))
-    file.tensor(b"token_embd.weight", [8, 8], F32, zeros(64))
+    file.key(b"general.architecture", STRING, architecture)
+    for name, value_type, value in keys:
+        file.key(architecture + b"." + name, value_type, value)
+    for name, ne in tensors:
+        file.tensor(name, ne, F32, zeros(math.prod(ne)))
     return file
+
+
+def text_encoder():
+    return made(b"t5encoder", [(b"block_count", UINT32, 24)],
+                [(b"enc.blk.0.attn_q.weight", [8, 8]), (b"token_embd.weight", [8, 8])])
 
 
 def draft():
     """An EAGLE-3 model: src/models/eagle3.cpp of llama.cpp"""
-    file = GgufFile()
-    file.key(b"general.architecture", STRING, b"eagle3")
-    file.key(b"eagle3.block_count", UINT32, 1)
-    file.key(b"eagle3.target_layers", ARRAY, Array(INT32, [2, 16, 29]))
-    file.tensor(b"fc.weight", [24, 8], F32, zeros(192))
-    file.tensor(b"blk.0.attn_q.weight", [8, 8], F32, zeros(64))
-    return file
+    return made(b"eagle3", [(b"block_count", UINT32, 1), (b"target_layers", ARRAY, Array(INT32, [2, 16, 29]))],
+                [(b"fc.weight", [24, 8]), (b"blk.0.attn_q.weight", [8, 8])])
 
 
 def recognizer():
-    file = GgufFile()
-    file.key(b"general.architecture", STRING, b"whisper")
-    file.key(b"whisper.encoder.mels_count", UINT32, 80)
-    file.key(b"whisper.vocab_size", UINT32, 51866)
-    file.tensor(b"encoder.conv1.weight", [3, 8], F32, zeros(24))
-    return file
+    return made(b"whisper", [(b"encoder.mels_count", UINT32, 80), (b"vocab_size", UINT32, 51866)],
+                [(b"encoder.conv1.weight", [3, 8])])
 
 
 def synthesizer():
-    file = GgufFile()
-    file.key(b"general.architecture", STRING, b"kokoro")
-    file.tensor(b"kokoro.albert.embd", [8, 8], F32, zeros(64))
-    return file
+    return made(b"kokoro", [], [(b"kokoro.albert.embd", [8, 8])])
 
 
 def embedder():
-    file = GgufFile()
-    file.key(b"general.architecture", STRING, b"bert")
-    file.key(b"bert.block_count", UINT32, 1)
-    file.key(b"bert.pooling_type", UINT32, 1)
-    file.tensor(b"token_embd.weight", [8, 8], F32, zeros(64))
-    file.tensor(b"blk.0.attn_q.weight", [8, 8], F32, zeros(64))
-    return file
+    return made(b"bert", [(b"block_count", UINT32, 1), (b"pooling_type", UINT32, 1)],
+                [(b"token_embd.weight", [8, 8]), (b"blk.0.attn_q.weight", [8, 8])])
 
 
 # The file, the name of its kind, some of its lines.
@@ -156,13 +147,15 @@ KINDS = [
 ]
 
 
-class TestKinds(mounting.MountTestCase):
+class KindTestCase(mounting.MountTestCase):
     def info(self, path):
         done = subprocess.run([mounting.BINARY, *mounting.MOUNT_OPTIONS, "--info", path],
                               capture_output=True, text=True)
         self.assertEqual((0, ""), (done.returncode, done.stderr))
         return done.stdout.split("\n")
 
+
+class TestKinds(KindTestCase):
     def expect_refusal(self, path, kind):
         done = subprocess.run([RUNNER, "--no-sandbox", path, "Hello"], capture_output=True, text=True)
         self.assertEqual((65, ""), (done.returncode, done.stdout), done.stderr)
@@ -194,10 +187,8 @@ class TestKinds(mounting.MountTestCase):
 
     def test_other_failures(self):
         """A language model that lacks something is not taken for another kind."""
-        file = GgufFile()
-        file.key(b"general.architecture", STRING, b"llama").key(b"llama.block_count", UINT32, 1)
-        file.tensor(b"token_embd.weight", [8, 8], F32, zeros(64))
-        file.tensor(b"blk.0.attn_q.weight", [8, 8], F32, zeros(64))
+        file = made(b"llama", [(b"block_count", UINT32, 1)],
+                    [(b"token_embd.weight", [8, 8]), (b"blk.0.attn_q.weight", [8, 8])])
         done = subprocess.run([RUNNER, "--no-sandbox", file.write(self.path("a.gguf")), "a"],
                               capture_output=True, text=True)
         self.assertIn("embedding_length", done.stderr)
@@ -205,7 +196,7 @@ class TestKinds(mounting.MountTestCase):
 
 
 @unittest.skipUnless(numpy, "needs NumPy")
-class TestImportance(mounting.MountTestCase):
+class TestImportance(KindTestCase):
     def test_importances(self):
         random_values = numpy.random.default_rng(1)
         names = {b"blk.0.attn_q.weight": (3000, 1), b"blk.0.ffn_down_exps.weight": (256, 9)}
@@ -228,8 +219,6 @@ class TestImportance(mounting.MountTestCase):
                 values = numpy.load(file, mmap_mode=mode)
                 self.assertEqual((numpy.dtype("<f4"), (m, n) if m > 1 else (n,)), (values.dtype, values.shape))
                 numpy.testing.assert_array_equal(expected.reshape(values.shape), values)
-
-    info = TestKinds.info
 
     def test_other_byte_order(self):
         file = GgufFile(big_endian=True)

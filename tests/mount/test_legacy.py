@@ -13,15 +13,11 @@ import numpy
 
 import mounting
 from gguf_reader import Model
+from mounting import read_file
 
 
 def fixtures(pattern):
     return sorted(glob.glob(os.path.join(mounting.FIXTURES, pattern)))
-
-
-def read(path):
-    with open(path, "rb", buffering=0) as file:
-        return file.read()
 
 
 def metadata(mountpoint):
@@ -31,16 +27,16 @@ def metadata(mountpoint):
 
 
 def tensors(mountpoint):
-    return json.loads(read(os.path.join(mountpoint, "tensors.json")))
+    return json.loads(read_file(os.path.join(mountpoint, "tensors.json")))
 
 
 def values(mountpoint, name):
-    return numpy.frombuffer(read(os.path.join(mountpoint, "tensors", name, "f32")), "<f4")
+    return numpy.frombuffer(read_file(os.path.join(mountpoint, "tensors", name, "f32")), "<f4")
 
 
 def rwkv_tensors(path):
     """Name, type id, dimensions, offset and size of each tensor, read without ggufs."""
-    data, found, at = read(path), {}, 24
+    data, found, at = read_file(path), {}, 24
     block_bytes = {0: (1, 4), 1: (1, 2), 7: (32, 22), 8: (32, 24)}
     while at < len(data):
         n_dims, name_bytes, type_id = struct.unpack_from("<3I", data, at)
@@ -139,17 +135,17 @@ class TestLegacy(MountedTestCase):
         self.assertTrue(paths)
         for path in paths:
             with self.subTest(path=path), self.mounted(path) as mountpoint:
-                hashes = json.loads(read(path.removesuffix(".bin") + ".sha256.json"))
+                hashes = json.loads(read_file(path.removesuffix(".bin") + ".sha256.json"))
                 self.assertEqual(sorted(hashes), sorted(t["name"] for t in tensors(mountpoint)))
                 for name, expected in hashes.items():
-                    data = read(os.path.join(mountpoint, "tensors", name, "f32"))
+                    data = read_file(os.path.join(mountpoint, "tensors", name, "f32"))
                     self.assertEqual(expected, hashlib.sha256(data).hexdigest(), name)
 
     def test_model_gguf(self):
         """Written out as GGUF and mounted again, it is the same model under the names of GGUF."""
         for path in fixtures("legacy/llama-*.bin"):
             with self.subTest(path=path), self.mounted(path) as mountpoint:
-                copy = self.write("copy.gguf", read(os.path.join(mountpoint, "model.gguf")))
+                copy = self.write("copy.gguf", read_file(os.path.join(mountpoint, "model.gguf")))
                 expected = metadata(mountpoint)
                 if "general.quantization_version" in expected:
                     expected["general.quantization_version"] = 2
@@ -162,8 +158,8 @@ class TestLegacy(MountedTestCase):
                     for info in tensors(mountpoint):
                         name = info.get("gguf_name", info["name"])
                         self.assertTrue(
-                            read(os.path.join(mountpoint, "tensors", info["name"], "f32")) ==
-                            read(os.path.join(other, "tensors", name, "f32")), name)
+                            read_file(os.path.join(mountpoint, "tensors", info["name"], "f32")) ==
+                            read_file(os.path.join(other, "tensors", name, "f32")), name)
 
     def test_as_gguf(self):
         """The same model as GGUF has the same metadata, under the same names."""
@@ -194,7 +190,7 @@ class TestLegacy(MountedTestCase):
         self.assertEqual({name for name, info in infos.items() if info["name"] != name}, links)
         for info in expected:
             path = os.path.join(folder, info["name"], "info")
-            self.assertEqual(info["shape"], json.loads(read(path))["shape"])
+            self.assertEqual(info["shape"], json.loads(read_file(path))["shape"])
             self.assertTrue(os.path.samefile(path, os.path.join(
                 folder, infos[info["name"]]["name"], "info")))
         for name in links:
@@ -225,7 +221,7 @@ class TestLegacy(MountedTestCase):
                 self.assertEqual(["!", '"', "#"], found["tokenizer.ggml.tokens"][:3])
                 self.assertIn("\u0120the", found["tokenizer.ggml.tokens"])
                 self.assertIn("\nmodel.gguf      for no program known: whisper.cpp reads no GGUF",
-                              read(os.path.join(mountpoint, "summary.txt")).decode())
+                              read_file(os.path.join(mountpoint, "summary.txt")).decode())
 
     def test_voice_detector(self):
         for path in fixtures("legacy/for-tests-silero-*.bin"):
@@ -254,7 +250,7 @@ class TestRwkv(MountedTestCase):
         found = metadata(mountpoint)
         version = os.path.basename(path).split("-")[2]
         architecture, major, minor = self.VERSIONS[version]
-        _, _, n_vocab, n_embed, n_layer, _ = struct.unpack("<6I", read(path)[:24])
+        _, _, n_vocab, n_embed, n_layer, _ = struct.unpack("<6I", read_file(path)[:24])
         self.assertEqual(architecture, found["general.architecture"])
         for key, value in (("architecture_version", major), ("vocab_size", n_vocab),
                            ("embedding_length", n_embed), ("block_count", n_layer)):
@@ -262,12 +258,12 @@ class TestRwkv(MountedTestCase):
         self.assertEqual(minor, found.get(f"{architecture}.architecture_minor_version"))
         expected = rwkv_tensors(path)
         self.assertEqual(list(expected), [info["name"] for info in tensors(mountpoint)])
-        data = read(path)
+        data = read_file(path)
         for info in tensors(mountpoint):
             type_id, ne, offset, size = expected[info["name"]]
             self.assertEqual((ne, offset, size), (info["ne"], info["offset"], info["n_bytes"]))
             self.assertEqual({0: "F32", 1: "F16", 7: "Q5_0", 8: "Q5_1"}[type_id], info["type"])
-            raw = read(os.path.join(mountpoint, "tensors", info["name"], "raw"))
+            raw = read_file(os.path.join(mountpoint, "tensors", info["name"], "raw"))
             self.assertEqual(data[offset:offset + size], raw)
             if type_id < 2:
                 self.assertTrue(numpy.array_equal(
@@ -284,9 +280,9 @@ class TestRwkv(MountedTestCase):
         for path in fixtures("rwkv/tiny-rwkv-[67]*.bin"):
             with self.subTest(path=path), self.mounted(path, "-o", "split=300K") as mountpoint:
                 version = os.path.basename(path).split("-")[2]
-                data, stored = read(path), rwkv_tensors(path)
+                data, stored = read_file(path), rwkv_tensors(path)
                 expected = as_llama_cpp(stored, version, *struct.unpack("<3I", data[8:20]))
-                found = Model(self.write("copy.gguf", read(os.path.join(mountpoint, "model.gguf"))))
+                found = Model(self.write("copy.gguf", read_file(os.path.join(mountpoint, "model.gguf"))))
                 self.assertEqual(set(expected), {t.name.decode() for t in found.tensors})
                 self.assertEqual(len(expected), len(found.tensors))
                 for tensor in found.tensors:
@@ -301,7 +297,7 @@ class TestRwkv(MountedTestCase):
                     self.assertIn(f"{architecture}.{key}".encode(), names)
                 self.assertEqual(b"no_vocab", names[b"tokenizer.ggml.model"])
                 self.check_split(mountpoint, found)
-                summary = read(os.path.join(mountpoint, "summary.txt")).decode()
+                summary = read_file(os.path.join(mountpoint, "summary.txt")).decode()
                 self.assertIn("\nmodel.gguf      for llama.cpp", summary)
                 self.assertIn("tokenizer.ggml.tokens", summary)
 
@@ -311,7 +307,7 @@ class TestRwkv(MountedTestCase):
         names = sorted(os.listdir(folder))
         self.assertGreater(len(names), 3)
         for name in names:
-            shard = Model(self.write(name, read(os.path.join(folder, name))))
+            shard = Model(self.write(name, read_file(os.path.join(folder, name))))
             self.assertEqual(len(whole.tensors), dict(shard.keys)[b"split.tensors.count"])
             found += [(t.name, t.ne, shard.raw(t)) for t in shard.tensors]
         self.assertEqual([(t.name, t.ne, whole.raw(t)) for t in whole.tensors], found)
@@ -320,13 +316,13 @@ class TestRwkv(MountedTestCase):
         """llama.cpp runs no RWKV 4 and 5; model.gguf has their tensors as they are."""
         for path in fixtures("rwkv/tiny-rwkv-[45]*.bin"):
             with self.subTest(path=path), self.mounted(path) as mountpoint:
-                found = Model(self.write("copy.gguf", read(os.path.join(mountpoint, "model.gguf"))))
+                found = Model(self.write("copy.gguf", read_file(os.path.join(mountpoint, "model.gguf"))))
                 self.assertEqual([(t.get("gguf_name", t["name"]).encode(), tuple(t["ne"]))
                                   for t in tensors(mountpoint)],
                                  [(t.name, t.ne) for t in found.tensors])
                 self.assertNotIn(b"tokenizer.ggml.model", dict(found.keys))
                 self.assertIn("llama.cpp runs RWKV 6 and 7, none before",
-                              read(os.path.join(mountpoint, "summary.txt")).decode())
+                              read_file(os.path.join(mountpoint, "summary.txt")).decode())
 
     def test_siblings(self):
         """Quantized values are within a step of the block's scale of the original ones."""

@@ -11,6 +11,7 @@ import unittest
 import mounting
 from gguf_file import ARRAY, F16, F32, Q8_0, STRING, UINT32, Array, GgufFile
 from gguf_reader import Model
+from mounting import read_file
 
 try:
     from gguf import GGMLQuantizationType, GGUFReader
@@ -20,11 +21,6 @@ except ImportError:
 setUpModule = mounting.require_fuse
 
 EX_USAGE, EX_DATAERR, EX_NOINPUT = 64, 65, 66
-
-
-def read_file(*parts):
-    with open(os.path.join(*parts), "rb") as file:
-        return file.read()
 
 
 class ModelTestCase(mounting.MountTestCase):
@@ -130,17 +126,7 @@ class TestConversions(ModelTestCase):
 
     def test_size_at_once_and_slices(self):
         path = large_model(3, True).write(self.path("model"))
-        name = os.path.join(self.mount(path), "model.gguf")
-        size = os.stat(name).st_size
-        whole = read_file(name)
-        self.assertEqual(size, len(whole))
-        source = random.Random(2)
-        with open(name, "rb", buffering=0) as file:
-            for _ in range(300):
-                offset = source.randrange(size)
-                length = source.randrange(1, 1 << source.randrange(1, 20))
-                self.assertTrue(whole[offset:offset + length] ==
-                                os.pread(file.fileno(), length, offset), (offset, length))
+        self.check_random_slices(os.path.join(self.mount(path), "model.gguf"), 300, 20)
 
 
 class TestEdits(ModelTestCase):

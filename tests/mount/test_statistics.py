@@ -12,6 +12,7 @@ import unittest
 import mounting
 from gguf_file import F32, GgufFile
 from gguf_reader import TYPES
+from mounting import read_file
 
 try:
     import numpy
@@ -29,18 +30,13 @@ def first_of(mask, shape):
     return {"index": index, "at": at}
 
 
-def read(*parts):
-    with open(os.path.join(*parts), "rb") as file:
-        return file.read()
-
-
 @unittest.skipUnless(numpy, "needs NumPy")
 class TestStatistics(mounting.MountTestCase):
     def check_tensor(self, folder):
-        info = json.loads(read(folder, "info"))
+        info = json.loads(read_file(folder, "info"))
         values = numpy.fromfile(folder + "/f32", numpy.float32)
         size = os.stat(folder + "/stats.json").st_size
-        data = read(folder, "stats.json")
+        data = read_file(folder, "stats.json")
         self.assertEqual(size, len(data), folder)
         found = json.loads(data)
         finite = values[numpy.isfinite(values)].astype(numpy.float64)
@@ -96,11 +92,11 @@ class TestStatistics(mounting.MountTestCase):
         path = GgufFile().tensor(b"t", [4], F32, struct.pack("<4f", 1, 2, 3, 4)).write(
             self.path("model.gguf"))
         folder = os.path.join(self.mount(path), "tensors/t")
-        self.assertEqual(4, json.loads(read(folder, "stats.json"))["max"])
+        self.assertEqual(4, json.loads(read_file(folder, "stats.json"))["max"])
         with open(path, "r+b") as file:
             file.seek(-32, os.SEEK_END)  # the data are padded to 32 bytes
             file.write(struct.pack("<4f", 1, 2, 3, 9))
-        mounting.wait_until(lambda: json.loads(read(folder, "stats.json"))["max"] == 9,
+        mounting.wait_until(lambda: json.loads(read_file(folder, "stats.json"))["max"] == 9,
                             "the new maximum")
 
     def test_a_reader_can_be_killed(self):

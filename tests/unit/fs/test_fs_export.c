@@ -71,27 +71,6 @@ static void expect_encoded(struct fs_tree *tree, const struct gguf_model *copy)
     free(values.bytes);
 }
 
-static void expect_slices(struct fs_tree *tree)
-{
-    const struct tree_file file = tree_file_read(tree, "model.gguf");
-    const struct fs_image *image;
-    char *out = malloc(file.size_bytes);
-
-    cr_assert_not_null(out);
-    cr_assert_eq(fs_tree_open(tree, tree_file_find(tree, "model.gguf"), NULL, &image), 0);
-    for (size_t i = 0; i < 1000; i++) {
-        const size_t offset = i * 2654435761u % file.size_bytes;
-        const size_t length = i * 40503u % (file.size_bytes - offset) % 700;
-
-        cr_assert_eq(fs_image_read(image, offset, length, out), (ssize_t)length);
-        cr_assert_eq(memcmp(out, file.bytes + offset, length), 0, "%zu bytes at %zu", length,
-                     offset);
-    }
-    fs_tree_close(tree, image);
-    free(out);
-    free(file.bytes);
-}
-
 /* Types of up to 5 bits become Q8_0, others F16. */
 Test(fs_export, types_that_ggml_lacks_are_replaced)
 {
@@ -113,7 +92,7 @@ Test(fs_export, types_that_ggml_lacks_are_replaced)
                      type->name);
         cr_expect_eq(copy->keys[0].value.u64, has_5_bits ? 7u : 1u, "%s", type->name);
         expect_encoded(tree, copy);
-        expect_slices(tree);
+        tree_file_expect_slices(tree, "model.gguf", 1000);
         gguf_close(copy);
         fs_tree_free(tree);
         tree = make_tree(model, FS_EXPORT_STORED);

@@ -329,27 +329,6 @@ static void expect_same_values(struct fs_tree *tree, struct fs_tree *other, cons
     free(copy.bytes);
 }
 
-static void expect_slices(struct fs_tree *tree, const char *path)
-{
-    const struct tree_file file = tree_file_read(tree, path);
-    const struct fs_image *image;
-    char *out = malloc(file.size_bytes);
-
-    cr_assert_not_null(out);
-    cr_assert_eq(fs_tree_open(tree, tree_file_find(tree, path), NULL, &image), 0);
-    for (size_t i = 0; i < 2000; i++) {
-        const size_t offset = i * 2654435761u % file.size_bytes;
-        const size_t length = i * 40503u % (file.size_bytes - offset) % 700;
-
-        cr_assert_eq(fs_image_read(image, offset, length, out), (ssize_t)length);
-        cr_assert_eq(memcmp(out, file.bytes + offset, length), 0, "%s, %zu bytes at %zu", path,
-                     length, offset);
-    }
-    fs_tree_close(tree, image);
-    free(out);
-    free(file.bytes);
-}
-
 Test(fs_model_gguf, interleaved_rows_are_put_back)
 {
     size_t n_types = 0;
@@ -371,7 +350,7 @@ Test(fs_model_gguf, interleaved_rows_are_put_back)
         expect_no_gaps(copy);
         expect_same_values(tree, copy_tree, "tensors/t/f32");
         expect_same_file(tree, copy_tree, "tensors/f/f32");
-        expect_slices(tree, "model.gguf");
+        tree_file_expect_slices(tree, "model.gguf", 2000);
         fs_tree_free(copy_tree);
         gguf_close(copy);
         fs_tree_free(tree);

@@ -93,3 +93,24 @@ cJSON *tree_file_parse(const struct tree_file *file)
     cr_assert_eq(end[-1], '\n');
     return json;
 }
+
+void tree_file_expect_slices(struct fs_tree *tree, const char *path, size_t n_slices)
+{
+    const struct tree_file file = tree_file_read(tree, path);
+    const struct fs_image *image;
+    char *out = malloc(file.size_bytes);
+
+    cr_assert_not_null(out);
+    cr_assert_eq(fs_tree_open(tree, tree_file_find(tree, path), NULL, &image), 0);
+    for (size_t i = 0; i < n_slices; i++) {
+        const size_t offset = i * 2654435761u % file.size_bytes;
+        const size_t length = i * 40503u % (file.size_bytes - offset) % 700;
+
+        cr_assert_eq(fs_image_read(image, offset, length, out), (ssize_t)length);
+        cr_assert_eq(memcmp(out, file.bytes + offset, length), 0, "%s, %zu bytes at %zu", path,
+                     length, offset);
+    }
+    fs_tree_close(tree, image);
+    free(out);
+    free(file.bytes);
+}

@@ -22,6 +22,9 @@ struct tree_file tree_file_read(struct fs_tree *tree, const char *path);
 /* Check that a file contains `text`. */
 void tree_file_expect(struct fs_tree *tree, const char *path, const char *text);
 
+/* Check that slices of a file are those of the whole. */
+void tree_file_expect_slices(struct fs_tree *tree, const char *path, size_t n_slices);
+
 /*
  * Parse a file as JSON. cJSON refuses lone surrogates, which stand for bytes that are not UTF-8;
  * they become the characters U+0080 to U+00FF. Free the result with cJSON_Delete().

@@ -23,7 +23,11 @@ struct shard_file shard_file_good(unsigned number)
                                .byte = (unsigned char)number};
 }
 
-struct model_bytes shard_file_bytes(const struct shard_file *shard)
+/*
+ * Return the bytes of the file: a key "general.name" in the first shard, "own" in the others, the
+ * keys split.*, and tensors of type I8. The caller frees them.
+ */
+static struct model_bytes bytes_of(const struct shard_file *shard)
 {
     struct gguf_writer *w = gguf_writer_open(shard->version, shard->big_endian);
     const size_t n_bytes = TENSOR_BYTES(shard->byte);
@@ -53,7 +57,7 @@ void shard_file_path(char path[SHARD_PATH_BYTES], const char *folder, unsigned n
 
 void shard_file_write(const char *folder, unsigned number, const struct shard_file *shard)
 {
-    struct model_bytes bytes = shard_file_bytes(shard);
+    struct model_bytes bytes = bytes_of(shard);
     char path[SHARD_PATH_BYTES];
     FILE *file;
 

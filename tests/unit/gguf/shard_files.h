@@ -22,12 +22,6 @@ struct shard_file {
 /* Return shard `number`, from 1, of a valid set of N_SHARDS. */
 struct shard_file shard_file_good(unsigned number);
 
-/*
- * Return the bytes of the file: a key "general.name" in the first shard, "own" in the others, the
- * keys split.*, and tensors of type I8. The caller frees them.
- */
-struct model_bytes shard_file_bytes(const struct shard_file *shard);
-
 /* Store the path FOLDER/model-00001-of-00003.gguf, with this number. */
 void shard_file_path(char path[SHARD_PATH_BYTES], const char *folder, unsigned number);
 

@@ -80,8 +80,9 @@ void run_files_metadata(const struct run_files *files, const char *text)
     close(root);
 }
 
-void run_files_tensor(const struct run_files *files, const char *name, uint32_t type,
-                      const uint64_t ne[RUN_MAX_DIMS], const void *raw, size_t n_bytes)
+/* Write info and raw of a tensor. Unused dimensions are 0. */
+static void write_tensor(const struct run_files *files, const char *name, uint32_t type,
+                         const uint64_t ne[RUN_MAX_DIMS], const void *raw, size_t n_bytes)
 {
     char path[200], info[200];
     int length = snprintf(info, sizeof info, "{\"ggml_type\": %u, \"ne\": [", type);
@@ -99,8 +100,8 @@ void run_files_tensor(const struct run_files *files, const char *name, uint32_t 
 void run_files_floats(const struct run_files *files, const char *name, uint64_t ne0, uint64_t ne1,
                       uint64_t ne2, const float *values)
 {
-    run_files_tensor(files, name, DEQUANT_F32, (const uint64_t[]){ne0, ne1, ne2, 0}, values,
-                     ne0 * (ne1 ? ne1 : 1) * (ne2 ? ne2 : 1) * sizeof *values);
+    write_tensor(files, name, DEQUANT_F32, (const uint64_t[]){ne0, ne1, ne2, 0}, values,
+                 ne0 * (ne1 ? ne1 : 1) * (ne2 ? ne2 : 1) * sizeof *values);
 }
 
 const float *run_files_random(struct run_files *files, const char *name, uint64_t ne0, uint64_t ne1,

@@ -38,10 +38,6 @@ void run_files_write_text(const struct run_files *files, const char *name, const
 /* Write the metadata. `text` is one JSON object; each member becomes a file in metadata/. */
 void run_files_metadata(const struct run_files *files, const char *text);
 
-/* Write info and raw of a tensor. Unused dimensions are 0. */
-void run_files_tensor(const struct run_files *files, const char *name, uint32_t type,
-                      const uint64_t ne[RUN_MAX_DIMS], const void *raw, size_t n_bytes);
-
 /* Write a tensor of type F32. Unused dimensions are 0. */
 void run_files_floats(const struct run_files *files, const char *name, uint64_t ne0, uint64_t ne1,
                       uint64_t ne2, const float *values);

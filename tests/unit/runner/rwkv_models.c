@@ -143,7 +143,10 @@ static void write_part(struct gguf_writer *w, const struct part *part, const cha
     free(values);
 }
 
-const char *rwkv_model_architecture(enum rwkv_model model)
+/*
+ * Return general.architecture of the model, or NULL if such models exist only as files of rwkv.cpp.
+ */
+static const char *architecture_of(enum rwkv_model model)
 {
     static const char *const names[RWKV_MODELS] = {
         [RWKV_6] = "rwkv6",
@@ -168,7 +171,7 @@ static void write_keys(struct gguf_writer *w, enum rwkv_model model, uint32_t he
                        uint32_t version)
 {
     const bool is_ours = OURS >> model & 1;
-    const char *architecture = rwkv_model_architecture(model);
+    const char *architecture = architecture_of(model);
     char key[NAME_BYTES];
 
     if (!architecture)

@@ -20,11 +20,6 @@ enum rwkv_model {
 enum { RWKV_N_VOCAB = 24, RWKV_HEAD_SIZE = 64, RWKV_N_EMBD = 128, RWKV_N_LAYER = 2 };
 
 /*
- * Return general.architecture of the model, or NULL if such models exist only as files of rwkv.cpp.
- */
-const char *rwkv_model_architecture(enum rwkv_model model);
-
-/*
  * Write a model with these values of head size and version, which may be wrong. The caller finishes
  * the file.
  */
