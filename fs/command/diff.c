@@ -300,7 +300,7 @@ static int compare_errors(const void *a, const void *b)
 
 /* ---- the command ---- */
 
-bool fs_diff_is_different(const struct fs_diff *diff)
+static bool is_different(const struct fs_diff *diff)
 {
     return diff->n_keys > 0 || diff->n_different > 0;
 }
@@ -350,7 +350,7 @@ static int compare_models(struct job *job, struct fs_picture_file *picture)
         if (status != EX_OK)
             return status;
     }
-    return fs_diff_is_different(diff) ? DIFFERS : EX_OK;
+    return is_different(diff) ? DIFFERS : EX_OK;
 }
 
 static int open_imatrix(struct job *job, struct fs_input *input)

@@ -48,7 +48,4 @@ void fs_diff_print_json(const struct fs_diff *diff);
 /* Draw the errors by layer (columns) and kind of tensor (rows). */
 void fs_diff_draw(const struct fs_diff *diff, FILE *out);
 
-/* Return true if something differs. */
-bool fs_diff_is_different(const struct fs_diff *diff);
-
 #endif

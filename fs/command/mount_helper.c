@@ -65,7 +65,7 @@ static int translate(int argc, char **argv, char **words, bool *is_trial)
     }
     if (argc - optind != 2)
         return refuse();
-    if (strncmp(argv[optind], LOOP_DEVICE, strlen(LOOP_DEVICE)) == 0) {
+    if (gguf_text_starts_with(argv[optind], LOOP_DEVICE)) {
         fs_print_error(
             "mount takes the options loop and offset for itself, and made %s; to mount a "
             "model inside a file: ggufs -o offset=BYTES MODEL MOUNTPOINT",

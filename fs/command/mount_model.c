@@ -1,7 +1,7 @@
 #include "fs/command/mount_model.h"
 
-#include "fs/command/model_input.h"
 #include "fs/command/finding_output.h"
+#include "fs/command/model_input.h"
 #include "fs/command/terminal.h"
 #include "fs/mount/ready_descriptor.h"
 #include "fs/mount/serve.h"

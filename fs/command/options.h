@@ -44,7 +44,7 @@ struct fs_options {
     enum fs_dtype dtype;          /* of safetensors files */
     enum fs_export_choice export; /* of model.gguf and split/ */
     bool data;                    /* with FS_CHECK: read all tensor data */
-    bool json;                    /* with FS_STATS and FS_DIFF: print JSON */
+    bool json;                    /* print JSON instead of text for people */
     const char *imatrix;          /* with FS_DIFF: weights of the columns; NULL: none */
     const char *svg;              /* with FS_DIFF: the file for a picture; NULL: none */
     bool force;                   /* with FS_EXTRACT: replace files that differ */

@@ -171,36 +171,36 @@ static const char *state_of(const struct answer *answer)
     }
 }
 
-static void print_json(const struct query *query, bool is_first)
+struct printed {
+    const struct query *query;
+    bool is_first;
+};
+
+static void write_object(const void *subject, struct fs_sink *sink)
 {
+    const struct printed *printed = subject;
+    const struct query *query = printed->query;
     const struct answer *answer = &query->answer;
     const char *texts[] = {query->mount->path, query->mount->source, state_of(answer),
                            answer->version};
     static const char *const members[] = {"mountpoint", "source", "state", "version"};
 
-    printf("%s{", is_first ? "" : ",\n");
+    fs_sink_literal(sink, printed->is_first ? "{" : ",\n{");
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const struct gguf_string text = {texts[i], strlen(texts[i])};
-        struct fs_sink sink = fs_sink_that_counts(0);
-        char *out;
 
         if (text.length_bytes == 0)
             continue;
-        fs_json_string(&sink, text);
-        out = malloc((size_t)sink.position);
-        if (!out)
-            continue;
-        sink = (struct fs_sink){.to = sink.position, .out = out};
-        fs_json_string(&sink, text);
-        printf("%s\"%s\":", i == 0 ? "" : ",", members[i]);
-        fwrite(out, 1, (size_t)sink.position, stdout);
-        free(out);
+        fs_json_member(sink, members[i], i == 0);
+        fs_json_string(sink, text);
     }
     for (int i = 0; i < N_FIGURES; i++) {
-        if (answer->has[i])
-            printf(",\"%s\":%" PRIu64, names[i], answer->figures[i]);
+        if (!answer->has[i])
+            continue;
+        fs_json_member(sink, names[i], false);
+        fs_sink_unsigned(sink, answer->figures[i]);
     }
-    putchar('}');
+    fs_sink_literal(sink, "}");
 }
 
 static void print_time(const struct answer *answer, enum figure figure)
@@ -335,7 +335,7 @@ static int print_all(const struct fs_options *options, const struct query *queri
         print_heading();
     for (size_t i = 0; i < n; i++) {
         if (options->json)
-            print_json(&queries[i], i == 0);
+            fs_print_written(write_object, &(struct printed){&queries[i], i == 0});
         else
             print_line(&queries[i]);
         if (queries[i].answer.error != 0)

@@ -1,5 +1,7 @@
 #include "fs/mount/available_memory.h"
 
+#include "gguf/support/strings.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +15,7 @@ static uint64_t read_number(const char *path, const char *label)
     char line[256];
 
     while (file && fgets(line, sizeof line, file)) {
-        if (strncmp(line, label, strlen(label)) == 0 &&
+        if (gguf_text_starts_with(line, label) &&
             sscanf(line + strlen(label), "%" SCNu64, &number) == 1)
             break;
     }

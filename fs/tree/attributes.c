@@ -59,7 +59,7 @@ int fs_attribute_write(const struct fs_tree *tree, fs_node_index node, const cha
 {
     const struct gguf_tensor *tensor = tensor_of(tree, node);
 
-    if (strncmp(name, "user.", strlen("user.")) != 0)
+    if (!gguf_text_starts_with(name, "user."))
         return -EOPNOTSUPP;
     for (size_t i = 0; tensor && i < N_ATTRIBUTES; i++) {
         if (strcmp(attributes[i].name, name) == 0) {

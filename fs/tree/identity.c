@@ -54,7 +54,7 @@ static uint64_t add_file(uint64_t identity, const struct gguf_source *file)
     return add_number(identity, (uint64_t)gguf_source_modified(file).tv_nsec);
 }
 
-/* The header holds the values of all keys but those that were edited or made. */
+/* The values of all keys that were not edited follow from the header. */
 static uint64_t add_key(uint64_t identity, const struct gguf_key *key)
 {
     const struct gguf_value *value = &key->value;

@@ -203,7 +203,7 @@ static const struct placeholder *placeholder_at(const char *component)
     if (*component != '<')
         return NULL;
     for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++) {
-        if (strncmp(component, placeholders[i].text, strlen(placeholders[i].text)) == 0)
+        if (gguf_text_starts_with(component, placeholders[i].text))
             return &placeholders[i];
     }
     assert(false);

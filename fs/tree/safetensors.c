@@ -10,7 +10,11 @@
 
 /* ---- dtypes ---- */
 
-bool fs_dtype_is_kept(const struct fs_tree *tree, const struct gguf_tensor *tensor)
+/*
+ * Return true if the tensor's numbers are served as they are stored: integers, and float64 unless
+ * the user wants another type. fs_dtype_of() does not matter then.
+ */
+static bool is_kept(const struct fs_tree *tree, const struct gguf_tensor *tensor)
 {
     switch (tensor->type->id) {
     case DEQUANT_I8:
@@ -53,11 +57,13 @@ enum fs_format fs_dtype_of(const struct fs_tree *tree, const struct gguf_tensor 
     }
 }
 
-/* GGUF's names of these types are those of safetensors. */
-const char *fs_dtype_name(const struct fs_tree *tree, const struct gguf_tensor *tensor)
+/*
+ * Return the name of a tensor's dtype. Its type must have a decoder. GGUF's names of these types
+ * are those of safetensors.
+ */
+static const char *dtype_name(const struct fs_tree *tree, const struct gguf_tensor *tensor)
 {
-    return fs_dtype_is_kept(tree, tensor) ? tensor->type->name
-                                          : fs_format_name(fs_dtype_of(tree, tensor));
+    return is_kept(tree, tensor) ? tensor->type->name : fs_format_name(fs_dtype_of(tree, tensor));
 }
 
 /* ---- the header of any file ---- */
@@ -129,17 +135,16 @@ static const size_t widths[] = {8, 4, 2, 1};
 
 static size_t width_of(const struct fs_tree *tree, const struct gguf_tensor *tensor)
 {
-    return fs_dtype_is_kept(tree, tensor) ? tensor->type->block_bytes
-                                          : fs_format_bytes(fs_dtype_of(tree, tensor));
+    return is_kept(tree, tensor) ? tensor->type->block_bytes
+                                 : fs_format_bytes(fs_dtype_of(tree, tensor));
 }
 
 static int get_size(const struct fs_tree *tree, const struct gguf_tensor *tensor,
                     uint64_t *size_bytes)
 {
     *size_bytes = tensor->size_bytes;
-    return fs_dtype_is_kept(tree, tensor)
-               ? 0
-               : fs_elements_size(tensor, fs_dtype_of(tree, tensor), size_bytes);
+    return is_kept(tree, tensor) ? 0
+                                 : fs_elements_size(tensor, fs_dtype_of(tree, tensor), size_bytes);
 }
 
 /*
@@ -170,7 +175,7 @@ static int get_entry(const struct fs_tree *tree, const void *subject, uint64_t i
     if (!tensor)
         return 1;
     entry->name = gguf_name_of(tensor);
-    entry->dtype = fs_dtype_name(tree, tensor);
+    entry->dtype = dtype_name(tree, tensor);
     entry->n_dims = fs_tensor_shape(tree, tensor, entry->shape);
     return get_size(tree, tensor, &entry->size_bytes) < 0 ? -EOVERFLOW : 1;
 }
@@ -234,7 +239,7 @@ int fs_safetensors_build(const struct fs_tree *tree, const void *subject,
     for (uint64_t i = 0; result == 0 && get_tensor(tree, i, &tensor); i++) {
         if (!tensor)
             continue;
-        if (fs_dtype_is_kept(tree, tensor))
+        if (is_kept(tree, tensor))
             result = fs_image_add_exported(image, tensor, tensor->type);
         else
             result = fs_image_add_elements(image, tensor, fs_dtype_of(tree, tensor));

@@ -35,19 +35,10 @@ struct fs_safetensor {
 #define FS_SAFETENSORS_MAX_HEADER_BYTES 100000000u
 
 /*
- * Return true if the tensor's numbers are served as they are stored: integers, and float64 unless
- * the user wants another type. fs_dtype_of() does not matter then.
- */
-bool fs_dtype_is_kept(const struct fs_tree *tree, const struct gguf_tensor *tensor);
-
-/*
  * Return the format of a tensor's numbers in safetensors files. By default, float64 and integers
  * that BF16 would round give FS_F32, which matters only where they are not kept, as in hf/.
  */
 enum fs_format fs_dtype_of(const struct fs_tree *tree, const struct gguf_tensor *tensor);
-
-/* Return the name of a tensor's dtype in safetensors files. Its type must have a decoder. */
-const char *fs_dtype_name(const struct fs_tree *tree, const struct gguf_tensor *tensor);
 
 /*
  * Get entry `index` of a file about `subject`. A `dtype` of NULL means that the file has no such

@@ -54,10 +54,10 @@ const struct gguf_value *fs_summary_find(const struct gguf_model *model, const c
 
 bool fs_summary_has_integers(const struct gguf_value *value)
 {
-    const struct gguf_value element = {.type = value->type == GGUF_ARRAY ? value->array.element_type
-                                                                         : value->type};
+    const enum gguf_value_type type =
+        value->type == GGUF_ARRAY ? value->array.element_type : value->type;
 
-    return gguf_value_is_integer(&element) &&
+    return gguf_value_type_is_integer(type) &&
            (value->type != GGUF_ARRAY ||
             (value->array.n_elements > 0 && value->array.n_elements <= 65536));
 }

@@ -1,7 +1,7 @@
 #include "gguf/legacy/old_extras.h"
 
-#include "gguf/made_values.h"
 #include "gguf/legacy/old_tensors.h"
+#include "gguf/made_values.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 #include "gguf/legacy/old_vocabulary.h"
 
+#include "gguf/legacy/old_tensors.h"
+#include "gguf/made_values.h"
 #include "gguf/support/conventions/byte_alphabet.h"
 #include "gguf/support/conventions/token_texts.h"
 #include "gguf/support/conventions/token_types.h"
-#include "gguf/made_values.h"
-#include "gguf/legacy/old_tensors.h"
 
 #include <assert.h>
 #include <errno.h>

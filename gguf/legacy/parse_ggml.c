@@ -9,8 +9,8 @@
  * The family is not stored. The parser tries each and takes the first for which the numbers are
  * plausible, the last tensor ends with the file, and no tensor is missing.
  */
-#include "gguf/legacy/families.h"
 #include "gguf/formats.h"
+#include "gguf/legacy/families.h"
 #include "gguf/legacy/old_reading.h"
 #include "gguf/legacy/old_tensors.h"
 

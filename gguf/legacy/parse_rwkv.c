@@ -8,9 +8,9 @@
  * not record which. They have equal sizes but different values.
  */
 #include "gguf/formats.h"
-#include "gguf/made_values.h"
 #include "gguf/legacy/old_tensors.h"
 #include "gguf/legacy/rwkv_tensors.h"
+#include "gguf/made_values.h"
 
 #include <assert.h>
 #include <errno.h>

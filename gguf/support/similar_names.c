@@ -1,5 +1,7 @@
 #include "gguf/support/similar_names.h"
 
+#include "gguf/support/strings.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -36,7 +38,7 @@ static size_t edit_distance(const char *a, const char *b)
 bool gguf_is_closer(const char *word, const char *name, size_t *least)
 {
     const size_t distance = edit_distance(word, name);
-    const bool is_start = strncmp(name, word, strlen(word)) == 0;
+    const bool is_start = gguf_text_starts_with(name, word);
     const size_t limit = *least > 0 ? *least - 1 : strlen(word) / 3 + 1;
 
     if (distance > limit || (distance == limit && (*least == 0 || !is_start)))

@@ -1,6 +1,7 @@
 #include "contrib/runner/cli/default_threads.h"
 
 #include "contrib/runner/compute/team.h"
+#include "gguf/support/strings.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -27,7 +28,7 @@ static bool read_line(const char *path, const char *start, char *rest, size_t re
     bool is_found = false;
 
     while (file && !is_found && fgets(line, sizeof line, file))
-        is_found = strncmp(line, start, strlen(start)) == 0;
+        is_found = gguf_text_starts_with(line, start);
     if (file)
         fclose(file);
     if (!is_found)

@@ -1,6 +1,7 @@
 #include "contrib/runner/engine/nextn.h"
 
 #include "gguf/support/grow.h"
+#include "gguf/support/strings.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +56,7 @@ static void drop_names(struct run_used_names *used, const char *start)
     size_t n = 0;
 
     for (size_t i = 0; i < used->n; i++)
-        if (strncmp(used->list[i].end, start, strlen(start)) != 0)
+        if (!gguf_text_starts_with(used->list[i].end, start))
             used->list[n++] = used->list[i];
     used->n = n;
 }

@@ -3,12 +3,12 @@
  * in each, pairs of symbols merge in the order of the list of merges. The symbols of "gpt2" are
  * bytes, each written as a character; those of "gemma4" are characters, with U+2581 for a space.
  */
-#include "gguf/support/conventions/byte_alphabet.h"
 #include "contrib/runner/tokenizer/characters.h"
 #include "contrib/runner/tokenizer/merge_table.h"
 #include "contrib/runner/tokenizer/symbol_merging.h"
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 #include "contrib/runner/tokenizer/word_splitter.h"
+#include "gguf/support/conventions/byte_alphabet.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #ifndef GGUFS_RUNNER_WORD_SPLITTER_H
 #define GGUFS_RUNNER_WORD_SPLITTER_H
 
-#include "gguf/support/conventions/pretokenizers.h"
 #include "contrib/runner/tree/failure.h"
+#include "gguf/support/conventions/pretokenizers.h"
 
 struct run_word_splitter;
 

@@ -1,6 +1,7 @@
 #include "contrib/runner/tree/metadata.h"
 
 #include "gguf/support/grow.h"
+#include "gguf/support/strings.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -318,7 +319,7 @@ bool run_metadata_has_group(const struct run_metadata *metadata, const char *pre
         return false;
     }
     while (!is_found && (entry = readdir(directory)) != NULL)
-        is_found = strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+        is_found = gguf_text_starts_with(entry->d_name, prefix);
     closedir(directory);
     return is_found;
 }

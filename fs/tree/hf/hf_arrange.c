@@ -60,16 +60,6 @@ int fs_hf_matrix(const struct fs_hf_request *request, struct fs_hf_arranged *out
     return in_order(request, out);
 }
 
-int fs_hf_column(const struct fs_hf_request *request, struct fs_hf_arranged *out)
-{
-    const struct fs_hf_part *part = &request->parts[0];
-
-    if (part->n_dims != 1)
-        return fs_hf_as_stored(request, out);
-    set_shape(out, 2, (uint64_t[]){part->shape[0], 1});
-    return in_order(request, out);
-}
-
 int fs_hf_with_middle_axis(const struct fs_hf_request *request, struct fs_hf_arranged *out)
 {
     const struct fs_hf_part *part = &request->parts[0];

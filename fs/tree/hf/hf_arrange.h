@@ -41,7 +41,6 @@ fs_hf_arranger fs_hf_as_stored;
 fs_hf_arranger fs_hf_transposed;       /* of two dimensions, or of three the last two */
 fs_hf_arranger fs_hf_flat;             /* with one dimension */
 fs_hf_arranger fs_hf_matrix;           /* with two dimensions: [n] becomes [1, n] */
-fs_hf_arranger fs_hf_column;           /* [n] becomes [n, 1] */
 fs_hf_arranger fs_hf_with_middle_axis; /* [n, m], also with axes of size 1, becomes [n, 1, m] */
 fs_hf_arranger fs_hf_in_third_axis;    /* n elements become [1, 1, n, 1] */
 /*

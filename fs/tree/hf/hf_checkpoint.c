@@ -1,12 +1,12 @@
 #include "fs/tree/hf/hf_checkpoint.h"
 
-#include "fs/tree/hf/tokenizer_json.h"
 #include "fs/tree/gguf_bytes.h"
+#include "fs/tree/hf/tokenizer_json.h"
 #include "fs/tree/json.h"
 #include "fs/tree/safetensors.h"
 #include "fs/tree/tree.h"
-#include "gguf/support/rotation.h"
 #include "gguf/support/grow.h"
+#include "gguf/support/rotation.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -273,7 +273,7 @@ static int check_row(const struct fs_hf_presence *presence, struct gguf_buffer *
                 result = fs_hf_add_line(obstacles, "The model has no tensor \"%s\".\n", needed[i]);
             continue;
         }
-        while (strncmp(needed[i], parts[part].start, strlen(parts[part].start)) != 0)
+        while (!gguf_text_starts_with(needed[i], parts[part].start))
             part++;
         result = check_need(presence, &(struct need){.of = {parts[part].of}, .any = {needed[i]}},
                             obstacles);

@@ -5,9 +5,9 @@
 #ifndef GGUFS_FS_VOCABULARY_INDEX_H
 #define GGUFS_FS_VOCABULARY_INDEX_H
 
+#include "gguf/model.h"
 #include "gguf/support/conventions/special_ids.h"
 #include "gguf/support/conventions/special_texts.h"
-#include "gguf/model.h"
 #include "gguf/support/keyed_hash.h"
 
 #include <pthread.h>
