@@ -334,11 +334,15 @@ static int print_all(const struct fs_options *options, const struct query *queri
     else if (n > 0)
         print_heading();
     for (size_t i = 0; i < n; i++) {
+        int result = 0;
+
         if (options->json)
-            fs_print_written(write_object, &(struct printed){&queries[i], i == 0});
+            result = fs_print_written(write_object, &(struct printed){&queries[i], i == 0});
         else
             print_line(&queries[i]);
-        if (queries[i].answer.error != 0)
+        if (result < 0)
+            status = gguf_exit_status(result);
+        else if (queries[i].answer.error != 0)
             status = EX_UNAVAILABLE;
     }
     if (options->json)
