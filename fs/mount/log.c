@@ -57,7 +57,8 @@ int fs_log_open(const struct fs_log_settings *wanted)
     if (result < 0) {
         fs_complain(target.kind == FS_LOG_FILE && !target.path ? wanted->file
                                                                : fs_log_target_name(&target),
-                    NULL, "cannot log there: %s", strerror(-result));
+                    NULL, "option -o log: cannot log there: %s%s", strerror(-result),
+                    result == -ENXIO ? "; a pipe needs a reader first" : "");
         return target.kind == FS_LOG_FILE ? EX_CANTCREAT : EX_UNAVAILABLE;
     }
     if (fs_log_is_reopenable() &&

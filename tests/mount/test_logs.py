@@ -289,9 +289,9 @@ class TestFile(LogTestCase):
         os.mkfifo(self.path("fifo"))
         missing = self.path("missing/log")
         for target, status, words in (
-                (missing, EX_CANTCREAT, f"{missing}: cannot log there: No such file or directory"),
+                (missing, EX_CANTCREAT, f"{missing}: option -o log: cannot log there: No such file"),
                 (self.folder, EX_CANTCREAT, "Is a directory"),
-                (self.path("fifo"), EX_CANTCREAT, "cannot log there"),
+                (self.path("fifo"), EX_CANTCREAT, "No such device or address; a pipe needs a reader"),
                 ("joural", EX_USAGE, "needs stderr, syslog, journal, or the path of a file"),
                 ("", EX_USAGE, "needs stderr"),
                 ("stderr", EX_USAGE, "-o log=stderr needs -f")):
@@ -402,7 +402,7 @@ class TestSyslog(SocketTestCase):
     def test_none(self):
         result = self.run_ggufs("-o", "log=syslog", self.model, self.mountpoint)
         self.assert_status(EX_UNAVAILABLE, result)
-        self.assertIn("/dev/log: cannot log there: No such file or directory", result.err)
+        self.assertIn("/dev/log: option -o log: cannot log there: No such file or directory", result.err)
         self.mount_in_background(self.model, self.mountpoint)  # logs nothing
         os.listdir(self.mountpoint)
 
@@ -495,7 +495,7 @@ class TestJournal(SocketTestCase):
     def test_none(self):
         result = self.run_ggufs("-o", "log=journal", self.model, self.mountpoint)
         self.assert_status(EX_UNAVAILABLE, result)
-        self.assertIn("/run/systemd/journal/socket: cannot log there", result.err)
+        self.assertIn("/run/systemd/journal/socket: option -o log: cannot log there", result.err)
 
 
 class TestJournald(SocketTestCase):
