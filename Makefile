@@ -351,6 +351,7 @@ uninstall:
 	rm -f $(DESTDIR)$(MANDIR)/man5/ggufs.5 $(DESTDIR)$(MANDIR)/man8/mount.ggufs.8 $(DESTDIR)$(SBINDIR)/mount.ggufs
 	rm -f '$(DESTDIR)$(UNITDIR)/ggufs@.service'
 	rm -rf $(DESTDIR)$(DOCDIR)/systemd
+	[ ! -d $(DESTDIR)$(DOCDIR) ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$(DOCDIR)
 
 clean:
 	rm -rf build

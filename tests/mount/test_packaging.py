@@ -43,6 +43,7 @@ class PackagingTestCase(unittest.TestCase):
                               "usr/share/man/man5/ggufs.5"}, self.installed())
         self.run_make("uninstall")
         self.assertEqual(set(), self.installed())
+        self.assertNotIn("ggufs", [name for _, names, _ in os.walk(self.folder) for name in names])
 
     def test_every_file_is_in_a_package(self):
         self.run_make("install")
