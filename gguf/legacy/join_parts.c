@@ -280,7 +280,7 @@ int gguf_parts_join(struct gguf_model **model, struct gguf_files *files,
         if (i != parts.named)
             gguf_close(parts.list[i]);
     }
-    if (result < 0)
+    if (result != 0)
         return report->n_errors > 0 ? result : gguf_system_error(report, result, GGUF_NO_PLACE);
     gguf_close(*model);
     *model = joined;

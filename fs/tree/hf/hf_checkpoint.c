@@ -234,6 +234,8 @@ int fs_hf_config_write(const struct fs_tree *tree, const void *subject, struct f
         write_config(tree, sink, NULL);
     else if (sink->out)
         return result;
+    else
+        sink->position = tree->hf->config_bytes; /* only the size is wanted */
     while (sink->position < tree->hf->config_bytes)
         fs_sink_literal(sink, " ");
     return 0;
@@ -282,19 +284,18 @@ int fs_hf_index_write(const struct fs_tree *tree, const void *subject, struct fs
 {
     const struct fs_hf_checkpoint *checkpoint = tree->hf;
     const struct fs_hf_shard *shard = &checkpoint->shards[place->offset];
-    char name[FS_NAME_BYTES > FS_HF_NAME_BYTES ? FS_NAME_BYTES : FS_HF_NAME_BYTES];
+    char tensor_name[FS_HF_NAME_BYTES], shard_name[FS_NAME_BYTES];
 
     (void)subject;
     if (place->item == 0)
         fs_sink_print(sink, "{\n\"metadata\": {\"total_size\": %" PRIu64 "},\n\"weight_map\": {\n",
                       checkpoint->data_bytes);
-    fs_hf_tensor_write_name(&checkpoint->tensors.list[place->item], name);
-    fs_sink_print(sink, "\"%s\": ", name);
-    fs_hf_shard_name(checkpoint, shard, "", name);
+    fs_hf_tensor_write_name(&checkpoint->tensors.list[place->item], tensor_name);
+    fs_hf_shard_name(checkpoint, shard, "", shard_name);
     place->item++;
     if (place->item == shard->end)
         place->offset++;
-    fs_sink_print(sink, "\"%s\"%s", name,
+    fs_sink_print(sink, "\"%s\": \"%s\"%s", tensor_name, shard_name,
                   place->item < checkpoint->tensors.count ? ",\n" : "\n}\n}\n");
     return place->item < checkpoint->tensors.count;
 }
