@@ -33,6 +33,8 @@ FIXTURES = os.path.abspath(os.environ.get("GGUFS_FIXTURES",
                                           os.path.join(ROOT, "..", "shared", "fixtures")))
 SAMPLE = os.path.join(ROOT, "build", "sample.gguf")
 MNT_DETACH = 2  # of umount2(2)
+# To install what is built. Tests that run beside this one must find the programs unchanged.
+MAKE = ["env", "--unset=MAKEFLAGS", "make", "-s", "-C", ROOT, "-o", "all"]
 
 
 def is_sanitized():

@@ -109,8 +109,8 @@ class TestInstallation(Mount8TestCase):
                              ("/opt/x", "opt/x/sbin/mount.ggufs")):
             place = self.path(prefix.replace("/", "_"))
             for target, exists in ("install", True), ("uninstall", False):
-                subprocess.run(["make", "-s", target, f"DESTDIR={place}", f"PREFIX={prefix}"],
-                               cwd=mounting.ROOT, check=True, capture_output=True)
+                subprocess.run([*mounting.MAKE, target, f"DESTDIR={place}", f"PREFIX={prefix}"],
+                               check=True, capture_output=True)
                 self.assertEqual(exists, os.path.lexists(os.path.join(place, link)), (prefix, target))
                 if exists:
                     self.assertEqual(f"{prefix}/bin/ggufs", os.readlink(os.path.join(place, link)))

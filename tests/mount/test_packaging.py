@@ -28,7 +28,7 @@ class PackagingTestCase(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def run_make(self, target):
-        done = subprocess.run(["make", "-s", target, f"DESTDIR={self.folder}", "PREFIX=/usr"], cwd=mounting.ROOT,
+        done = subprocess.run([*mounting.MAKE, target, f"DESTDIR={self.folder}", "PREFIX=/usr"],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20 * mounting.DEADLINE,
                               check=False)
         self.assertEqual((0, ""), (done.returncode, done.stderr))

@@ -82,8 +82,7 @@ class TestTools(mounting.MountTestCase):
 
 class TestInstall(mounting.MountTestCase):
     def make(self, *arguments):
-        subprocess.run(["make", "-s", "-C", mounting.ROOT, "-o", "all", *arguments], check=True,
-                       capture_output=True, env={**os.environ, "MAKEFLAGS": ""})
+        subprocess.run([*mounting.MAKE, *arguments], check=True, capture_output=True)
 
     def test_places(self):
         for name in ("ggufs", "ggufs-run"):
