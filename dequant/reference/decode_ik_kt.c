@@ -27,7 +27,7 @@ static inline void iq1_kt_block(const struct dequant_iq1_kt *restrict block, str
 
     for (size_t i = 0; i < N_8; i++) {
         const unsigned scale = block->scales[i / 4];
-        const unsigned high = block->seeds_high[i % 16] >> (4 * (i / 16));
+        const unsigned high = (unsigned)block->seeds_high[i % 16] >> (4 * (i / 16));
         const uint32_t seed =
             block->seeds_low[i] | (high & 15) << 8 | ((scale >> (4 + i % 4)) & 1) << 12;
 
@@ -68,7 +68,7 @@ static inline void iq3_kt_block(const struct dequant_iq3_kt *restrict block, str
 static inline uint32_t iq4_kt_seed(const struct dequant_iq4_kt *block, size_t i)
 {
     const uint32_t word = block->words[i / 8];
-    const uint32_t high = block->seeds_high[i % 32] >> (4 * (i / 32));
+    const uint32_t high = (uint32_t)block->seeds_high[i % 32] >> (4 * (i / 32));
 
     return block->seeds_low[i] | (high & 15) << 8 | ((word >> (8 + 3 * (i % 8))) & 7) << 12 |
            (word & 1) << 15;
