@@ -74,13 +74,13 @@ int fs_attach(struct fuse_session *session, const struct fs_mountpoint *mountpoi
     unsigned open_before;
     int socket;
 
-    close(first_free);
-    open_before = open_descriptors(first_free);
     /* Mount on the directory that was checked, even if its path leads elsewhere by now. */
     if (first_free < 0 || fchdir(mountpoint->descriptor) != 0) {
         fs_complain(mountpoint->path, NULL, "%s", strerror(errno));
         return EX_OSERR;
     }
+    close(first_free);
+    open_before = open_descriptors(first_free);
     if (fuse_session_mount(session, ".") != 0) {
         fs_mountpoint_explain_refusal(mountpoint, errno);
         return EX_OSERR;

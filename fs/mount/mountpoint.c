@@ -170,8 +170,8 @@ static bool divide(const char *path, char **folder, char **name)
 
 /*
  * Open the directory in which a missing mount point is made. Returns 0 or a negative errno: -ENOENT
- * if there is none, or if the mount point is a symbolic link to nothing, -EPROTO without /proc. On
- * success, the path is set.
+ * if there is none, -EEXIST if the mount point is a symbolic link to nothing, -EPROTO without
+ * /proc. On success, the path is set.
  */
 static int open_parent(const char *path, struct fs_mountpoint *mountpoint)
 {
@@ -185,7 +185,7 @@ static int open_parent(const char *path, struct fs_mountpoint *mountpoint)
     if (mountpoint->parent < 0)
         result = -errno;
     else if (fstatat(mountpoint->parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
-        result = -ENOENT;
+        result = -EEXIST;
     else if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
         result = -errno;
     if (result == 0 && !(parent = path_of(mountpoint->parent)))
@@ -206,11 +206,6 @@ static int open_parent(const char *path, struct fs_mountpoint *mountpoint)
 static int refuse(const char *path, int error)
 {
     switch (error) {
-    case ENOENT:
-        fs_complain(path, "mkdir -p",
-                    "the mount point does not exist, and neither does the directory that it would "
-                    "be made in; create it first");
-        break;
     case ENOTDIR:
         fs_complain(path, NULL,
                     "the mount point is not a directory (the model comes first: ggufs MODEL "
@@ -235,6 +230,32 @@ static int refuse(const char *path, int error)
     default:
         fs_complain(path, NULL, "the mount point cannot be opened: %s", strerror(error));
         return error == ENOMEM ? EX_OSERR : EX_CANTCREAT;
+    }
+    return EX_CANTCREAT;
+}
+
+/* Print why a missing mount point cannot be made. */
+static int refuse_missing(const char *path, int error)
+{
+    switch (error) {
+    case ENOENT:
+        fs_complain(path, "mkdir -p",
+                    "the mount point does not exist, and neither does the directory that it would "
+                    "be made in; create it first");
+        break;
+    case EEXIST:
+        fs_complain(path, NULL,
+                    "the mount point is a symbolic link to nothing; name a directory, or make the "
+                    "one that the link points to");
+        break;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        fs_complain(path, NULL, "the mount point does not exist and cannot be made here: %s",
+                    strerror(error));
+        break;
+    default:
+        return refuse(path, error);
     }
     return EX_CANTCREAT;
 }
@@ -293,19 +314,23 @@ static bool is_removed_soon(int descriptor)
 int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
                        struct fs_mountpoint *mountpoint)
 {
-    int descriptor, status = EX_OK;
+    int descriptor, result, status = EX_OK;
 
     *mountpoint = (struct fs_mountpoint){.descriptor = -1, .parent = -1, .lock = -1};
+    if (path[0] == '\0') {
+        fprintf(stderr, "ggufs: the name of the mount point is empty\n");
+        return EX_CANTCREAT;
+    }
     while ((descriptor = open_directory(path)) >= 0 && is_removed_soon(descriptor))
         close(descriptor);
-    if (descriptor == -ENOENT)
-        descriptor = open_parent(path, mountpoint);
-    if (descriptor == -EPROTO)
-        status = fs_requirements_refuse_no_path(ENOENT);
-    else if (descriptor < 0)
-        status = refuse(path, -descriptor);
-    else if (!mountpoint->path)
+    if (descriptor >= 0)
         status = open_existing(path, options, descriptor, mountpoint);
+    else if (descriptor != -ENOENT)
+        status = refuse(path, -descriptor);
+    else if ((result = open_parent(path, mountpoint)) == -EPROTO)
+        status = fs_requirements_refuse_no_path(ENOENT);
+    else if (result < 0)
+        status = refuse_missing(path, -result);
     if (status == EX_OK)
         status = fs_requirements_check(options->auto_unmount);
     if (status != EX_OK)
@@ -351,7 +376,8 @@ int fs_mountpoint_make(struct fs_mountpoint *mountpoint)
         result = make(mountpoint);
     if (result == 0)
         return EX_OK;
-    fs_complain(mountpoint->path, NULL, "the mount point cannot be made: %s", strerror(-result));
+    fs_complain(mountpoint->path, NULL, "the mount point cannot be made: %s%s", strerror(-result),
+                result == -EEXIST ? "; it appeared meanwhile, so try again" : "");
     return EX_CANTCREAT;
 }
 

@@ -440,7 +440,7 @@ class TestMountPoint(CommandTestCase):
         self.assert_refused(EX_CANTCREAT, [self.model, path], path, "does not exist", "mkdir -p")
 
     def test_empty_name(self):
-        self.assert_refused(EX_CANTCREAT, [self.model, ""], "does not exist")
+        self.assert_refused(EX_CANTCREAT, [self.model, ""], "the name of the mount point is empty")
 
     def test_dangling_link(self):
         os.symlink("nowhere", self.path("link"))

@@ -107,6 +107,16 @@ class TestMadeMountpoint(LifeTestCase):
         self.assertIn(f"mkdir -p {inside}", result.err)
         self.assertFalse(os.path.lexists(self.missing))
 
+    @unittest.skipIf(os.geteuid() != 0, "needs root")
+    def test_parent_that_refuses(self):
+        parent = self.path("parent")
+        os.mkdir(parent, 0o755)
+        os.chmod(self.folder, 0o755)
+        result = self.run_ggufs(*mounting.MOUNT_OPTIONS, self.model, os.path.join(parent, "made"),
+                                user=NOBODY)
+        self.assert_status(EX_CANTCREAT, result)
+        self.assertIn("cannot be made here: Permission denied", result.err)
+
     def test_removed_only_if_empty_and_the_same(self):
         """Between the end of the mount and its removal, the directory may have come into use."""
         self.mount_in_background(self.model, self.missing)

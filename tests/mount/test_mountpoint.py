@@ -79,7 +79,7 @@ class TestLinks(MountpointTestCase):
 
     def test_dangling(self):
         self.assert_refused(self.run_mount(self.link("dangling", "nowhere")), EX_CANTCREAT,
-                            "does not exist")
+                            "is a symbolic link to nothing")
 
 
 class TestSwapped(test_confined.HeldTestCase):
