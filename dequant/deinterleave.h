@@ -251,16 +251,19 @@ static inline void iq3_xxs_r4_deinterleave(const struct dequant_iq3_xxs_r4 *rest
     }
 }
 
-/* Interleave the bits of the two halves of a word, the first one of the lower half. */
-static inline uint32_t shuffle_bits(uint32_t x)
+/* Exchange the bits at `mask` with those `distance` above. */
+static inline words exchange_bits(words w, unsigned distance, uint32_t mask)
 {
-    uint32_t t;
+    const words changes = (w ^ w >> distance) & mask;
 
-    t = (x ^ x >> 8) & 0x0000ff00, x ^= t ^ t << 8;
-    t = (x ^ x >> 4) & 0x00f000f0, x ^= t ^ t << 4;
-    t = (x ^ x >> 2) & 0x0c0c0c0c, x ^= t ^ t << 2;
-    t = (x ^ x >> 1) & 0x22222222, x ^= t ^ t << 1;
-    return x;
+    return w ^ changes ^ changes << distance;
+}
+
+/* Bit 8j+i becomes bit 4i+j. */
+static inline words transpose_signs(words w)
+{
+    w = exchange_bits(exchange_bits(w, 12, 0x0000f0f0), 6, 0x00cc00cc);
+    return exchange_bits(exchange_bits(w, 3, 0x0a0a0a0a), 1, 0x22222222);
 }
 
 static inline void iq3_s_r4_deinterleave(const struct dequant_iq3_s_r4 *restrict block, size_t k,
@@ -274,9 +277,12 @@ static inline void iq3_s_r4_deinterleave(const struct dequant_iq3_s_r4 *restrict
         }
         out->qh[b] = block->qh[b][k];
     }
-    /* Bit 8j+i becomes bit 4i+j. */
-    for (size_t b = 0; b < DEQUANT_N_32; b++)
-        put_word(out->signs, b, shuffle_bits(shuffle_bits(get_word(block->signs[b][k]))));
+    for (size_t b = 0; b < DEQUANT_N_32; b += 4) {
+        const words signs = {get_word(block->signs[b][k]), get_word(block->signs[b + 1][k]),
+                             get_word(block->signs[b + 2][k]), get_word(block->signs[b + 3][k])};
+
+        put_words(out->signs + 4 * b, transpose_signs(signs));
+    }
     for (size_t j = 0; j < 4; j++) {
         const size_t shift = j / 2 * 4, first = 2 * j % 4;
 

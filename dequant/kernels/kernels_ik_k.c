@@ -15,79 +15,46 @@ static inline int bit(unsigned bits, size_t i)
     return (int)(bits >> i) & 1;
 }
 
-/* The n lowest bits of each byte, shifted. */
-static inline simd_bytes bits_at(simd_bytes v, size_t shift, int n)
-{
-    return simd_and(simd_shift_right(v, (int)shift), simd_all((1 << n) - 1));
-}
-
-/* -1 for 1 and 0 for 0. */
-static inline simd_bytes mask_of(simd_bytes bits)
-{
-    return simd_sub(simd_all(0), bits);
-}
-
-/* b where the mask is -1, a where it is 0. */
-static inline simd_bytes choose(simd_bytes a, simd_bytes b, simd_bytes mask)
-{
-    return simd_xor(a, simd_and(simd_xor(a, b), mask));
-}
-
-/* Entries of a table of 32, by their lower four bits and the fifth. */
-static inline simd_bytes look_up_32(const int8_t table[32], simd_bytes low, simd_bytes fifth)
-{
-    return choose(simd_look_up(simd_load(table), low), simd_look_up(simd_load(table + 16), low),
-                  mask_of(fifth));
-}
-
-/* Entries of a table of 64, by their lower four bits and the upper two. */
-static inline simd_bytes look_up_64(const int8_t table[64], simd_bytes low, simd_bytes high)
-{
-    const simd_bytes fifth = simd_and(high, simd_all(1));
-
-    return choose(look_up_32(table, low, fifth), look_up_32(table + 32, low, fifth),
-                  mask_of(simd_shift_right(high, 1)));
-}
-
 /*
- * The codes of the 16 elements 16s to 16s+15: two bits of them are those of 128 elements, one bit
- * is of 256, four bits are of 64.
+ * The codes of the 16 elements 16s to 16s+15, moved to bit `to`: two bits of them are those of 128
+ * elements, one bit is of 256, four bits are of 64.
  */
-static inline simd_bytes two_bits(const uint8_t *bytes, size_t s)
+static inline simd_bytes two_bits(const uint8_t *bytes, size_t s, size_t to)
 {
-    return bits_at(simd_load(bytes + 32 * (s / 8) + 16 * (s % 2)), 2 * (s % 8 / 2), 2);
+    return simd_bits(simd_load(bytes + 32 * (s / 8) + 16 * (s % 2)), 2 * (s % 8 / 2), 2, to);
 }
 
-static inline simd_bytes one_bit(const uint8_t *bytes, size_t s)
+static inline simd_bytes one_bit(const uint8_t *bytes, size_t s, size_t to)
 {
-    return bits_at(simd_load(bytes + 16 * (s % 2)), s / 2, 1);
+    return simd_bits(simd_load(bytes + 16 * (s % 2)), s / 2, 1, to);
 }
 
 static inline simd_bytes four_bits(const uint8_t *bytes, size_t s)
 {
-    return bits_at(simd_load(bytes + 32 * (s / 4) + 16 * (s % 2)), 4 * (s % 4 / 2), 4);
-}
-
-/* The values of types with three bits. */
-static inline simd_bytes three_bit_values(const uint8_t *qs, const uint8_t *qh, size_t s, int flag)
-{
-    const simd_bytes q = simd_or(two_bits(qs, s), simd_shift_left(one_bit(qh, s), 2));
-
-    return simd_look_up(simd_load(dequant_iq3_k_values), simd_or(q, simd_all(8 * flag)));
+    return simd_bits(simd_load(bytes + 32 * (s / 4) + 16 * (s % 2)), 4 * (s % 4 / 2), 4, 0);
 }
 
 /* The values of types with two bits. */
 static inline simd_bytes two_bit_values(const uint8_t *qs, size_t s, int flag)
 {
     return simd_look_up(simd_load_8(dequant_iq2_k_values),
-                        simd_or(two_bits(qs, s), simd_all(4 * flag)));
+                        simd_or(two_bits(qs, s, 0), simd_all(4 * flag)));
+}
+
+/* The values of types with three bits. */
+static inline simd_bytes three_bit_values(const uint8_t *qs, const uint8_t *qh, size_t s, int flag)
+{
+    const simd_bytes q = simd_or(two_bits(qs, s, 0), one_bit(qh, s, 2));
+
+    return simd_look_up(simd_load(dequant_iq3_k_values), simd_or(q, simd_all(8 * flag)));
 }
 
 /* The values of types with five bits. */
 static inline simd_bytes five_bit_values(const uint8_t *qs, const uint8_t *qh, size_t s, int flag)
 {
-    return simd_add(look_up_32(dequant_iq5_k_values, four_bits(qs, s), one_bit(qh, s)),
-                    simd_all(2 * flag));
+    const simd_bytes q = simd_or(four_bits(qs, s), one_bit(qh, s, 4));
+
+    return simd_add(simd_look_up_long(dequant_iq5_k_values, 2, q), simd_all(2 * flag));
 }
 
 /* Nibbles 0 to 15 of eight bytes. */
@@ -102,11 +69,10 @@ static inline simd_bytes nibbles(const uint8_t bytes[8])
 static inline simd_bytes six_bit_scales(const struct dequant_ik_scales *scales)
 {
     const simd_bytes bytes = simd_four(simd_u32(scales->high), 0, 0, 0);
-    const simd_bytes even = simd_zip_low_1(bits_at(bytes, 0, 2), bits_at(bytes, 2, 2));
-    const simd_bytes odd = simd_zip_low_1(bits_at(bytes, 4, 2), bits_at(bytes, 6, 2));
-    const simd_bytes high = simd_zip_low_2(even, odd);
+    const simd_bytes even = simd_zip_low_1(simd_bits(bytes, 0, 2, 4), simd_bits(bytes, 2, 2, 4));
+    const simd_bytes odd = simd_zip_low_1(simd_bits(bytes, 4, 2, 4), simd_bits(bytes, 6, 2, 4));
 
-    return simd_sub(simd_or(nibbles(scales->low), simd_shift_left(high, 4)), simd_all(32));
+    return simd_sub(simd_or(nibbles(scales->low), simd_zip_low_2(even, odd)), simd_all(32));
 }
 
 static inline void iq2_k_kernel(const struct dequant_iq2_k *block, float *out)
@@ -125,7 +91,7 @@ static inline void iq3_k_kernel(const struct dequant_iq3_k *block, float *out)
     const simd_bytes odd = simd_add(simd_add(q, q), simd_all(1));
     float scales[N_16];
 
-    simd_put(scales, simd_negate_where(odd, simd_mask(block->signs)), simd_f16(block->d));
+    simd_put(scales, simd_negate_where(odd, block->signs), simd_f16(block->d));
     UNROLL
     for (size_t s = 0; s < N_16; s++)
         simd_put(out + 16 * s, three_bit_values(block->qs, block->qh, s, bit(block->flags, s)),
@@ -140,7 +106,7 @@ static inline void iq4_k_kernel(const struct dequant_iq4_k *block, float *out)
     simd_put(scales, six_bit_scales(&block->scales), simd_f16(block->d));
     UNROLL
     for (size_t s = 0; s < N_16; s++) {
-        const simd_bytes q = bits_at(simd_load(block->qs[s / 2]), 4 * (s % 2), 4);
+        const simd_bytes q = simd_bits(simd_load(block->qs[s / 2]), 4 * (s % 2), 4, 0);
         const simd_bytes shift = simd_all(4 * bit(block->flags, s));
 
         simd_put(out + 16 * s, simd_add(simd_look_up(table, q), shift), scales[s]);
@@ -165,8 +131,8 @@ static inline void iq6_k_kernel(const struct dequant_iq6_k *block, float *out)
     simd_put(scales, simd_load(block->scales), simd_f16(block->d));
     UNROLL
     for (size_t s = 0; s < N_16; s++) {
-        const simd_bytes values =
-            look_up_64(dequant_iq6_k_values, four_bits(block->qs, s), two_bits(block->qh, s));
+        const simd_bytes q = simd_or(four_bits(block->qs, s), two_bits(block->qh, s, 4));
+        const simd_bytes values = simd_look_up_long(dequant_iq6_k_values, 4, q);
 
         simd_put(out + 16 * s, simd_add(values, simd_all(bit(block->flags, s))), scales[s]);
     }
@@ -259,10 +225,10 @@ static inline void iq2_kl_kernel(const struct dequant_iq2_kl *block, struct dequ
         const int high = (block->scales_high >> (2 * b)) & 3;
         const float scale =
             d * (float)((dequant_far_nibble(block->scales_low, b) | high << 4) - 32);
-        const simd_bytes low = bits_at(simd_load(block->qs + b / 2 * 16), 4 * (b % 2), 4);
-        const simd_bytes fifth = bits_at(simd_load(block->qh), b, 1);
-        const simd_bytes even = look_up_32(dequant_iq2_kl_values[0], low, fifth);
-        const simd_bytes odd = look_up_32(dequant_iq2_kl_values[1], low, fifth);
+        const simd_bytes low = simd_bits(simd_load(block->qs + b / 2 * 16), 4 * (b % 2), 4, 0);
+        const simd_bytes q = simd_or(low, simd_bits(simd_load(block->qh), b, 1, 4));
+        const simd_bytes even = simd_look_up_long(dequant_iq2_kl_values[0], 2, q);
+        const simd_bytes odd = simd_look_up_long(dequant_iq2_kl_values[1], 2, q);
 
         simd_put(out + 32 * b, simd_zip_low_1(even, odd), scale);
         simd_put(out + 32 * b + 16, simd_zip_high_1(even, odd), scale);

@@ -9,7 +9,7 @@
 /* Write q * scale, negated where a bit of `signs` is set. No q is 0, so no zero loses its sign. */
 static inline void put_signed(float *out, simd_bytes q, unsigned signs, float scale)
 {
-    simd_put(out, simd_negate_where(q, simd_mask((uint16_t)signs)), scale);
+    simd_put(out, simd_negate_where(q, (uint16_t)signs), scale);
 }
 
 /* The 16 signs of two runs, from seven bits each. */

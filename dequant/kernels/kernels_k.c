@@ -12,14 +12,15 @@ static inline void q2_k_kernel(const struct dequant_q2_k *block, float *out)
 
     simd_put(scales, simd_low_nibbles(both), simd_f16(block->d));
     simd_put(mins, simd_high_nibbles(both), simd_f16(block->m));
+    UNROLL
     for (size_t i = 0; i < 4; i++) {
         const simd_bytes q = simd_load(block->qs + 16 * i);
 
+        UNROLL
         for (size_t k = 0; k < 4; k++) {
             const size_t s = 8 * (i / 2) + 2 * k + i % 2;
 
-            simd_put_less(out + 16 * s, simd_and(simd_shift_right(q, 2 * (int)k), simd_all(3)),
-                          scales[s], mins[s]);
+            simd_put_less(out + 16 * s, simd_bits(q, 2 * k, 2, 0), scales[s], mins[s]);
         }
     }
 }
@@ -42,16 +43,17 @@ static inline void q3_k_kernel(const struct dequant_q3_k *block, float *out)
     float scales[N_16];
 
     simd_put(scales, q3_k_scales(block), simd_f16(block->d));
+    UNROLL
     for (size_t i = 0; i < 4; i++) {
         const simd_bytes q = simd_load(block->qs + 16 * i);
 
+        UNROLL
         for (size_t k = 0; k < 4; k++) {
             const size_t s = 8 * (i / 2) + 2 * k + i % 2;
-            const simd_bytes low = simd_and(simd_shift_right(q, 2 * (int)k), simd_all(3));
-            const simd_bytes high = simd_and(simd_shift_right(qh[i % 2], (int)s / 2), simd_all(1));
+            const simd_bytes low = simd_bits(q, 2 * k, 2, 0);
+            const simd_bytes high = simd_bits(qh[i % 2], s / 2, 1, 2);
 
-            simd_put(out + 16 * s, simd_sub(simd_or(low, simd_shift_left(high, 2)), simd_all(4)),
-                     scales[s]);
+            simd_put(out + 16 * s, simd_sub(simd_or(low, high), simd_all(4)), scales[s]);
         }
     }
 }
@@ -76,6 +78,7 @@ static inline void q4_k_kernel(const struct dequant_q4_k *block, float *out)
     float scales[16], mins[16];
 
     scale_k(&block->scales, simd_f16(block->d), simd_f16(block->m), scales, mins);
+    UNROLL
     for (size_t i = 0; i < 8; i++) {
         const simd_bytes q = simd_load(block->qs + 16 * i);
         const size_t s = i / 2 * 2;
@@ -92,36 +95,37 @@ static inline void q5_k_kernel(const struct dequant_q5_k *block, float *out)
     float scales[16], mins[16];
 
     scale_k(&block->scales, simd_f16(block->d), simd_f16(block->m), scales, mins);
+    UNROLL
     for (size_t i = 0; i < 8; i++) {
-        const simd_bytes q = simd_load(block->qs + 16 * i), one = simd_all(1);
+        const simd_bytes q = simd_load(block->qs + 16 * i);
         const size_t s = i / 2 * 2;
-        const simd_bytes fifth = simd_and(simd_shift_right(qh[i % 2], (int)s), one);
-        const simd_bytes next_fifth = simd_and(simd_shift_right(qh[i % 2], (int)s + 1), one);
+        const simd_bytes fifth = simd_bits(qh[i % 2], s, 1, 4);
+        const simd_bytes next_fifth = simd_bits(qh[i % 2], s + 1, 1, 4);
         float *to = out + 32 * s + 16 * (i % 2);
 
-        simd_put_less(to, simd_or(simd_low_nibbles(q), simd_shift_left(fifth, 4)), scales[s],
-                      mins[8 + s]);
-        simd_put_less(to + 32, simd_or(simd_high_nibbles(q), simd_shift_left(next_fifth, 4)),
-                      scales[s + 1], mins[8 + s + 1]);
+        simd_put_less(to, simd_or(simd_low_nibbles(q), fifth), scales[s], mins[8 + s]);
+        simd_put_less(to + 32, simd_or(simd_high_nibbles(q), next_fifth), scales[s + 1],
+                      mins[8 + s + 1]);
     }
 }
 
 static inline void q6_k_kernel(const struct dequant_q6_k *block, float *out)
 {
-    const simd_bytes three = simd_all(3), half = simd_all(32);
+    const simd_bytes half = simd_all(32);
     float scales[N_16];
 
     simd_put(scales, simd_load(block->scales), simd_f16(block->d));
+    UNROLL
     for (size_t i = 0; i < 4; i++) { /* 16 bytes of the high bits serve four runs of 16 */
         const simd_bytes qh = simd_load(block->qh + 16 * i);
         const uint8_t *ql = block->ql + 64 * (i / 2) + 16 * (i % 2);
         const size_t s = 8 * (i / 2) + i % 2;
 
+        UNROLL
         for (size_t k = 0; k < 4; k++) {
             const simd_bytes low = simd_load(ql + 32 * (k % 2));
-            const simd_bytes high = simd_and(simd_shift_right(qh, 2 * (int)k), three);
             const simd_bytes q = simd_or(k < 2 ? simd_low_nibbles(low) : simd_high_nibbles(low),
-                                         simd_shift_left(high, 4));
+                                         simd_bits(qh, 2 * k, 2, 4));
 
             simd_put(out + 16 * (s + 2 * k), simd_sub(q, half), scales[s + 2 * k]);
         }

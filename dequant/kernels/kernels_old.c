@@ -24,7 +24,7 @@ static inline simd_bytes pairs_of_8(const uint8_t qs[8])
 
 static inline simd_bytes fifth_bits(const uint8_t bits[2])
 {
-    return simd_and(simd_mask(simd_u16(bits)), simd_all(16));
+    return simd_keep_where(simd_all(16), simd_u16(bits));
 }
 
 static inline void era0_q4_0_kernel(const struct dequant_old_q4_0 *block, float *out)

@@ -19,15 +19,18 @@ static inline void put_64_of_2_bits(float *out, simd_bytes q, float d)
     simd_put(out + 48, simd_zip_high_2(high_01, high_23), d);
 }
 
+/* 16 times d, or -d where a bit is zero. */
+static inline void put_16_of_1_bit(float *out, const uint8_t bits[2], float d)
+{
+    simd_put(out, simd_sub(simd_keep_where(simd_all(2), simd_u16(bits)), simd_all(1)), d);
+}
+
 static inline void q1_0_kernel(const struct dequant_q1_0 *block, float *out)
 {
     const float d = simd_f16(block->d);
 
-    for (size_t i = 0; i < DEQUANT_Q1_0_BLOCK / 16; i++) {
-        const simd_bytes mask = simd_mask(simd_u16(block->qs + 2 * i));
-
-        simd_put(out + 16 * i, simd_sub(simd_all(-1), simd_add(mask, mask)), d); /* 1 or -1 */
-    }
+    for (size_t i = 0; i < DEQUANT_Q1_0_BLOCK / 16; i++)
+        put_16_of_1_bit(out + 16 * i, block->qs + 2 * i, d);
 }
 
 static inline void q2_0_kernel(const struct dequant_q2_0 *block, float *out)
@@ -39,11 +42,8 @@ static inline void q1_0_g32_kernel(const struct dequant_q1_0_g32 *block, float *
 {
     const float d = simd_f16(block->d);
 
-    for (size_t i = 0; i < DEQUANT_BLOCK / 16; i++) {
-        const simd_bytes mask = simd_mask(simd_u16(block->qs + 2 * i));
-
-        simd_put(out + 16 * i, simd_sub(simd_all(-1), simd_add(mask, mask)), d); /* 1 or -1 */
-    }
+    for (size_t i = 0; i < DEQUANT_BLOCK / 16; i++)
+        put_16_of_1_bit(out + 16 * i, block->qs + 2 * i, d);
 }
 
 static inline void pq2_0_kernel(const struct dequant_pq2_0 *block, float *out)
@@ -75,7 +75,7 @@ static inline void q4_1_kernel(const struct dequant_q4_1 *block, float *out)
 /* The fifth bits of 16 elements, as 0 or 16. */
 static inline simd_bytes fifth_bits(const uint8_t bits[2])
 {
-    return simd_and(simd_mask(simd_u16(bits)), simd_all(16));
+    return simd_keep_where(simd_all(16), simd_u16(bits));
 }
 
 static inline void q5_0_kernel(const struct dequant_q5_0 *block, float *out)

@@ -24,7 +24,8 @@
  *
  * - simd_bytes: simd_load, simd_load_8, simd_store_bytes, simd_all, simd_two, simd_four, simd_and,
  * simd_or, simd_xor, simd_add, simd_sub, simd_shift_left, simd_shift_right, simd_at_least,
- * simd_look_up, simd_mask, simd_zip_low_1, _2, _4 and _8, simd_zip_high_1, _2 and _8.
+ * simd_look_up, simd_look_up_long, simd_keep_where, simd_negate_where, simd_zip_low_1, _2, _4 and
+ * _8, simd_zip_high_1, _2 and _8.
  * - simd_floats: simd_all_floats, simd_halves, simd_floats_of, simd_mul, simd_add_floats,
  *   simd_sub_floats, simd_load_floats, simd_load_f16, _bf16, _i16, _i32, _i64 and _f64, simd_store,
  *   simd_store_f16 and _bf16.
@@ -121,10 +122,13 @@ static inline simd_bytes simd_high_nibbles(simd_bytes v)
     return simd_shift_right(v, 4);
 }
 
-/* Negate the bytes where `mask` is -1; elsewhere it is 0. */
-static inline simd_bytes simd_negate_where(simd_bytes v, simd_bytes mask)
+/* n bits of each byte, those from bit `from` moved to bit `to`. */
+static inline simd_bytes simd_bits(simd_bytes v, size_t from, size_t n, size_t to)
 {
-    return simd_sub(simd_xor(v, mask), mask);
+    const simd_bytes moved =
+        from < to ? simd_shift_left(v, (int)(to - from)) : simd_shift_right(v, (int)(from - to));
+
+    return simd_and(moved, simd_all(((1 << n) - 1) << to));
 }
 
 /* Write 16 floats: q * scale. */

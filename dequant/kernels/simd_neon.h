@@ -85,6 +85,18 @@ static inline simd_bytes simd_look_up(simd_bytes table, simd_bytes indices)
     return vqtbl1q_u8(table, indices);
 }
 
+static inline simd_bytes simd_look_up_long(const int8_t *table, size_t n, simd_bytes indices)
+{
+    simd_bytes values = simd_look_up(simd_load(table), indices);
+
+    for (size_t i = 1; i < n; i++) {
+        indices = simd_sub(indices, simd_all(16));
+        values = vqtbx1q_u8(values, simd_load(table + 16 * i), indices);
+    }
+    return values;
+}
+
+/* -1 where a bit is set, else 0. */
 static inline simd_bytes simd_mask(uint16_t bits)
 {
     const simd_bytes places = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
@@ -92,6 +104,18 @@ static inline simd_bytes simd_mask(uint16_t bits)
         vcombine_u8(vdup_n_u8((uint8_t)(bits & 255)), vdup_n_u8((uint8_t)(bits >> 8)));
 
     return vtstq_u8(spread, places);
+}
+
+static inline simd_bytes simd_keep_where(simd_bytes v, uint16_t bits)
+{
+    return simd_and(v, simd_mask(bits));
+}
+
+static inline simd_bytes simd_negate_where(simd_bytes v, uint16_t bits)
+{
+    const simd_bytes mask = simd_mask(bits);
+
+    return simd_sub(simd_xor(v, mask), mask);
 }
 
 static inline simd_bytes simd_zip_low_1(simd_bytes a, simd_bytes b)

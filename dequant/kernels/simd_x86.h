@@ -89,19 +89,61 @@ static inline simd_bytes simd_look_up(simd_bytes table, simd_bytes indices)
     return _mm_shuffle_epi8(table, indices);
 }
 
-/* -1 where a bit is set, else 0; bit 0 for the first byte. */
+/* Entries of a table of n times 16 bytes, at most 128. */
+static inline simd_bytes simd_look_up_long(const int8_t *table, size_t n, simd_bytes indices)
+{
+    simd_bytes values = simd_look_up(simd_load(table), indices);
+
+    /* Each step changes entry i % 16 of one part to that of the next, or, below 0, nothing. */
+    for (size_t i = 1; i < n; i++) {
+        const simd_bytes change =
+            simd_xor(simd_load(table + 16 * i - 16), simd_load(table + 16 * i));
+
+        indices = simd_sub(indices, simd_all(16));
+        values = simd_xor(values, simd_look_up(change, indices));
+    }
+    return values;
+}
+
+#if defined(__AVX512F__)
+
+/* The bytes for which a bit is set, bit 0 for the first; 0 elsewhere. */
+static inline simd_bytes simd_keep_where(simd_bytes v, uint16_t bits)
+{
+    return _mm_maskz_mov_epi8(bits, v);
+}
+
+/* Negate these bytes. */
+static inline simd_bytes simd_negate_where(simd_bytes v, uint16_t bits)
+{
+    return _mm_mask_sub_epi8(v, bits, _mm_setzero_si128(), v);
+}
+
+#else
+
+/* -1 where a bit is set, else 0. */
 static inline simd_bytes simd_mask(uint16_t bits)
 {
-#if defined(__AVX512F__)
-    return _mm_movm_epi8(bits);
-#else
     const simd_bytes places = _mm_set1_epi64x((long long)0x8040201008040201);
     const simd_bytes spread = _mm_shuffle_epi8(
         _mm_cvtsi32_si128(bits), _mm_set_epi8(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0));
 
     return _mm_cmpeq_epi8(_mm_and_si128(spread, places), places);
-#endif
 }
+
+static inline simd_bytes simd_keep_where(simd_bytes v, uint16_t bits)
+{
+    return simd_and(v, simd_mask(bits));
+}
+
+static inline simd_bytes simd_negate_where(simd_bytes v, uint16_t bits)
+{
+    const simd_bytes mask = simd_mask(bits);
+
+    return simd_sub(simd_xor(v, mask), mask);
+}
+
+#endif
 
 /* Interleave the lower (upper) halves of a and b by 1, 2, 4 or 8 bytes. */
 static inline simd_bytes simd_zip_low_1(simd_bytes a, simd_bytes b)
