@@ -98,18 +98,16 @@ static inline void q2_k_r4_deinterleave(const struct dequant_q2_k_r4 *restrict b
 {
     out->d = block->d[k];
     out->m = block->m[k];
-    for (size_t s = 0; s < DEQUANT_N_16; s++)
-        out->scales[s] = block->scales[s][k];
+    put_column_8(block->scales, k, out->scales);
+    put_column_8(block->scales + 8, k, out->scales + 8);
     put_pairs(block->qs, k, out->qs);
 }
 
 static inline void q3_k_r4_deinterleave(const struct dequant_q3_k_r4 *restrict block, size_t k,
                                         struct dequant_q3_k *restrict out)
 {
-    for (size_t s = 0; s < 8; s++)
-        out->scales_low[s] = block->scales.low[s][k];
-    for (size_t s = 0; s < 4; s++)
-        out->scales_high[s] = block->scales.high[s][k];
+    put_column_8(block->scales.low, k, out->scales_low);
+    put_word(out->scales_high, 0, get_column_4(block->scales.high, k));
     out->d = block->d[k];
     put_pairs(block->qs, k, out->qs);
     put_bits(block->qh, k, q3_k_places, out->qh);
@@ -118,13 +116,14 @@ static inline void q3_k_r4_deinterleave(const struct dequant_q3_k_r4 *restrict b
 static inline void deinterleave_k_scales(const struct dequant_r4_k_scales *restrict in, size_t k,
                                          struct dequant_k_scales *restrict out)
 {
-    for (size_t s = 0; s < 4; s++) {
-        const unsigned low = in->low[s][k], high = in->high[s][k];
+    const uint64_t both = get_column_8(in->low, k);
+    const uint32_t low = (uint32_t)both, high = get_column_4(in->high, k);
 
-        out->scales[s] = (uint8_t)((low & 15) | (high & 0x03) << 4 | (high & 0x30) << 2);
-        out->mins[s] = (uint8_t)(low >> 4 | (high & 0x0c) << 2 | (high & 0xc0));
-        out->low[s] = in->low[s + 4][k];
-    }
+    put_word(out->scales, 0,
+             (low & EACH_BYTE(15)) | (high & EACH_BYTE(0x03)) << 4 | (high & EACH_BYTE(0x30)) << 2);
+    put_word(out->mins, 0,
+             (low >> 4 & EACH_BYTE(15)) | (high & EACH_BYTE(0x0c)) << 2 | (high & EACH_BYTE(0xc0)));
+    put_word(out->low, 0, (uint32_t)(both >> 32));
 }
 
 static inline void q4_k_r4_deinterleave(const struct dequant_q4_k_r4 *restrict block, size_t k,
@@ -150,8 +149,8 @@ static inline void q6_k_r4_deinterleave(const struct dequant_q6_k_r4 *restrict b
                                         struct dequant_q6_k *restrict out)
 {
     out->d = block->d[k];
-    for (size_t s = 0; s < DEQUANT_N_16; s++)
-        out->scales[s] = block->scales[s][k];
+    put_column_8(block->scales, k, out->scales);
+    put_column_8(block->scales + 8, k, out->scales + 8);
     for (size_t i = 0; i < 4; i++) {
         const struct dequant_r4_nibbles *qs = &block->qs[i / 2 * 4];
         const struct dequant_r4_pairs *qh = &block->qh[i / 2 * 4];
@@ -249,14 +248,6 @@ static inline void iq3_xxs_r4_deinterleave(const struct dequant_iq3_xxs_r4 *rest
         memcpy(out->qs + 8 * b, block->qs[b][k], 8);
         put_word(out->signs[b], 0, scale_and_signs(&block->signs, b, k));
     }
-}
-
-/* Exchange the bits at `mask` with those `distance` above. */
-static inline words exchange_bits(words w, unsigned distance, uint32_t mask)
-{
-    const words changes = (w ^ w >> distance) & mask;
-
-    return w ^ changes ^ changes << distance;
 }
 
 /* Bit 8j+i becomes bit 4i+j. */

@@ -49,16 +49,23 @@ static inline uint16_t flags_of(const struct dequant_r4_flags *flags, size_t k)
     return (uint16_t)(spread_byte(flags->even[k]) | spread_byte(flags->odd[k]) << 1);
 }
 
+/* Bytes 0, 2, 4 and 6; the others are zero. */
+static inline uint32_t even_bytes(uint64_t bytes)
+{
+    bytes = (bytes | bytes >> 8) & 0x0000ffff0000ffff;
+    return (uint32_t)(bytes | bytes >> 16);
+}
+
 /* IQ2_K and IQ3_K: byte i has the scales 2i and 2i + 1. */
 static inline void put_scale_nibbles(const uint8_t scales[DEQUANT_N_16 / 2][DEQUANT_R4_ROWS],
                                      size_t k, uint8_t to[DEQUANT_N_16 / 2])
 {
-    for (size_t i = 0; i < 4; i++) {
-        const unsigned even = scales[2 * i][k], odd = scales[2 * i + 1][k];
+    const uint64_t all = get_column_8(scales, k), fours = 0x000f000f000f000f;
+    const uint64_t low = (all & fours) | (all >> 4 & fours << 4);
+    const uint64_t high = (all >> 4 & fours) | (all >> 8 & fours << 4);
 
-        to[i] = (uint8_t)((even & 15) | (odd & 15) << 4);
-        to[i + 4] = (uint8_t)(even >> 4 | (odd & 240));
-    }
+    put_word(to, 0, even_bytes(low));
+    put_word(to, 1, even_bytes(high));
 }
 
 static inline void iq2_k_r4_deinterleave(const struct dequant_iq2_k_r4 *restrict block, size_t k,
@@ -85,10 +92,10 @@ static inline void put_ik_scales(const struct dequant_r4_scales *restrict in, si
                                  struct dequant_ik_scales *restrict out)
 {
     put_scale_nibbles(in->low, k, out->low);
-    for (size_t i = 0; i < 4; i++)
-        out->high[i] =
-            (uint8_t)((in->high[0][k] >> 2 * i & 3) | (in->high[1][k] >> 2 * i & 3) << 2 |
-                      (in->high[2][k] >> 2 * i & 3) << 4 | (in->high[3][k] >> 2 * i & 3) << 6);
+    /* Bits 2i of byte j become bits 2j of byte i. */
+    const words high = {get_column_4(in->high, k)};
+
+    put_word(out->high, 0, exchange_bits(exchange_bits(high, 12, 0x0000f0f0), 6, 0x00cc00cc)[0]);
 }
 
 static inline void iq4_k_r4_deinterleave(const struct dequant_iq4_k_r4 *restrict block, size_t k,
@@ -114,8 +121,7 @@ static inline void iq5_k_r4_deinterleave(const struct dequant_iq5_k_r4 *restrict
 static inline void iq5_ks_r4_deinterleave(const struct dequant_iq5_ks_r4 *restrict block, size_t k,
                                           struct dequant_iq5_ks *restrict out)
 {
-    for (size_t b = 0; b < DEQUANT_N_32; b++)
-        out->scales[b] = block->scales[b][k];
+    put_column_8(block->scales, k, out->scales);
     put_nibbles_32(block->qs, k, out->qs);
     put_bits(block->qh, k, iq5_k_places, out->qh);
 }

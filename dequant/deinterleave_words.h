@@ -9,6 +9,9 @@
 
 /* Vectors as in GCC and Clang: operators work on each word. */
 typedef uint32_t words __attribute__((vector_size(16)));
+typedef uint32_t eight_words __attribute__((vector_size(32)));
+typedef uint8_t four_bytes __attribute__((vector_size(4)));
+typedef uint8_t eight_bytes __attribute__((vector_size(8)));
 
 /* `bits` in each byte of a word. */
 #define EACH_BYTE(bits) ((uint32_t)(bits)*0x01010101u)
@@ -36,6 +39,44 @@ static inline words four_times(const void *from)
     const uint32_t word = get_word(from);
 
     return (words){word, word, word, word};
+}
+
+/* Byte k of each of four or eight words, the first one in the lowest byte. */
+static inline uint32_t get_column_4(const void *from, size_t k)
+{
+    words all;
+    four_bytes column;
+
+    memcpy(&all, from, sizeof all);
+    column = __builtin_convertvector(all >> 8 * (uint32_t)k, four_bytes);
+    return get_word(&column);
+}
+
+static inline uint64_t get_column_8(const void *from, size_t k)
+{
+    eight_words all;
+    eight_bytes column;
+    uint64_t bytes;
+
+    memcpy(&all, from, sizeof all);
+    column = __builtin_convertvector(all >> 8 * (uint32_t)k, eight_bytes);
+    memcpy(&bytes, &column, sizeof bytes);
+    return bytes;
+}
+
+static inline void put_column_8(const void *from, size_t k, void *to)
+{
+    const uint64_t column = get_column_8(from, k);
+
+    memcpy(to, &column, sizeof column);
+}
+
+/* Exchange the bits at `mask` with those `distance` above. */
+static inline words exchange_bits(words w, uint32_t distance, uint32_t mask)
+{
+    const words changes = (w ^ w >> distance) & mask;
+
+    return w ^ changes ^ changes << distance;
 }
 
 /* The lowest bits of the four bytes, whose other bits are zero, as bits 0 to 3. */
@@ -122,13 +163,12 @@ static inline void put_nibbles_16(const struct dequant_r4_nibbles *qs, size_t k,
 static inline void put_bits(const struct dequant_r4_bits qh[DEQUANT_N_32], size_t k,
                             const words places[2], uint8_t to[DEQUANT_SUPERBLOCK / 8])
 {
-    for (size_t h = 0; h < 2; h++) {
-        words all = {0};
+    eight_words shifts, all = {0};
 
-        for (int s = 0; s < DEQUANT_N_32; s++)
-            all |= get_bits(&qh[s], k, places[h]) << s;
-        put_words(to + 16 * h, all);
-    }
+    memcpy(&shifts, places, sizeof shifts);
+    for (int s = 0; s < DEQUANT_N_32; s++)
+        all |= (get_word(qh[s].bytes[k]) >> shifts & EACH_BYTE(1)) << s;
+    memcpy(to, &all, sizeof all);
 }
 
 #endif
