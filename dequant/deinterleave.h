@@ -149,8 +149,8 @@ static inline void q6_k_r4_deinterleave(const struct dequant_q6_k_r4 *restrict b
                                         struct dequant_q6_k *restrict out)
 {
     out->d = block->d[k];
-    put_column_8(block->scales, k, out->scales);
-    put_column_8(block->scales + 8, k, out->scales + 8);
+    for (size_t s = 0; s < DEQUANT_N_16; s++)
+        out->scales[s] = block->scales[s][k];
     for (size_t i = 0; i < 4; i++) {
         const struct dequant_r4_nibbles *qs = &block->qs[i / 2 * 4];
         const struct dequant_r4_pairs *qh = &block->qh[i / 2 * 4];

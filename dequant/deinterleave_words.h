@@ -10,8 +10,6 @@
 /* Vectors as in GCC and Clang: operators work on each word. */
 typedef uint32_t words __attribute__((vector_size(16)));
 typedef uint32_t eight_words __attribute__((vector_size(32)));
-typedef uint8_t four_bytes __attribute__((vector_size(4)));
-typedef uint8_t eight_bytes __attribute__((vector_size(8)));
 
 /* `bits` in each byte of a word. */
 #define EACH_BYTE(bits) ((uint32_t)(bits)*0x01010101u)
@@ -42,29 +40,24 @@ static inline words four_times(const void *from)
 }
 
 /* Byte k of each of four or eight words, the first one in the lowest byte. */
-static inline uint32_t get_column_4(const void *from, size_t k)
+static inline uint32_t get_column_4(const uint8_t from[4][4], size_t k)
 {
+    uint64_t halves[2];
     words all;
-    four_bytes column;
 
     memcpy(&all, from, sizeof all);
-    column = __builtin_convertvector(all >> 8 * (uint32_t)k, four_bytes);
-    return get_word(&column);
+    all = (all >> 8 * (uint32_t)k & 255) << (words){0, 8, 16, 24};
+    memcpy(halves, &all, sizeof halves);
+    halves[0] |= halves[1];
+    return (uint32_t)(halves[0] | halves[0] >> 32);
 }
 
-static inline uint64_t get_column_8(const void *from, size_t k)
+static inline uint64_t get_column_8(const uint8_t from[8][4], size_t k)
 {
-    eight_words all;
-    eight_bytes column;
-    uint64_t bytes;
-
-    memcpy(&all, from, sizeof all);
-    column = __builtin_convertvector(all >> 8 * (uint32_t)k, eight_bytes);
-    memcpy(&bytes, &column, sizeof bytes);
-    return bytes;
+    return get_column_4(from, k) | (uint64_t)get_column_4(from + 4, k) << 32;
 }
 
-static inline void put_column_8(const void *from, size_t k, void *to)
+static inline void put_column_8(const uint8_t from[8][4], size_t k, uint8_t to[8])
 {
     const uint64_t column = get_column_8(from, k);
 

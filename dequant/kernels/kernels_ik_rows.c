@@ -36,14 +36,21 @@ static inline void q6_0_r4_kernel(const struct dequant_q6_0_r4 *block, struct de
         put_16(get_q6_0(block, row.index, h), d, -32 * d, out + 16 * h);
 }
 
-/* The two numbers of a row become one number of 64 bits, the second in its upper half. */
-static inline void bf16_r16_kernel(const struct dequant_bf16_r16 *block, struct dequant_row row,
-                                   float *out)
+/* Four blocks at a time: a float is a BF16 number above two zero bytes. */
+void SIMD_NAME(bf16_r16)(const void *restrict blocks, float *restrict out, size_t n_blocks,
+                         struct dequant_row row)
 {
-    const uint64_t both = simd_u32(block->bits[row.index]);
-    const uint64_t floats = (both & 0xffff) << 16 | (both & 0xffff0000) << 32;
+    const struct dequant_bf16_r16 *block = blocks;
 
-    memcpy(out, &floats, sizeof floats);
+    for (; n_blocks >= 4; n_blocks -= 4, block += 4, out += 8) {
+        const simd_bytes pairs =
+            simd_four(simd_u32(block[0].bits[row.index]), simd_u32(block[1].bits[row.index]),
+                      simd_u32(block[2].bits[row.index]), simd_u32(block[3].bits[row.index]));
+
+        simd_store_bytes(out, simd_zip_low_2(simd_all(0), pairs));
+        simd_store_bytes(out + 4, simd_zip_high_2(simd_all(0), pairs));
+    }
+    dequant_scalar_bf16_r16(block, out, n_blocks, row);
 }
 
 /* Two runs of an IQ1 type. */
@@ -90,4 +97,3 @@ SIMD_DEFINE_ROWS(q5_0_r4, DEQUANT_BLOCK)
 SIMD_DEFINE_ROWS(q6_0_r4, DEQUANT_BLOCK)
 SIMD_DEFINE_ROWS(iq1_s_r4, DEQUANT_BLOCK)
 SIMD_DEFINE_ROWS(iq1_m_r4, DEQUANT_BLOCK)
-SIMD_DEFINE_ROWS(bf16_r16, 2)
