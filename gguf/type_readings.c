@@ -351,16 +351,16 @@ int gguf_choose_type_readings(struct gguf_model *model, const struct gguf_open_o
                               struct gguf_report *report)
 {
     /* Each id has at least one other reading; one more as add_candidate() looks at a free place. */
-    struct candidates candidates = {
-        .list = calloc(dequant_other_type_count() + 1, sizeof *candidates.list)};
-    int result = candidates.list ? 0 : -ENOMEM;
+    struct candidate *list = calloc(dequant_other_type_count() + 1, sizeof *list);
+    struct candidates candidates = {.list = list};
+    int result = list ? 0 : -ENOMEM;
 
     /* Only GGUF files have these ids. */
     for (uint64_t i = 0; result == 0 && !model->has_entries_between && i < model->n_tensors; i++)
         add_candidate(&candidates, model->tensors[i].type_id);
     if (result == 0 && candidates.count > 0)
         result = choose_all(model, options, &candidates, report);
-    free(candidates.list);
+    free(list);
     return result < 0 ? gguf_system_error(report, result, GGUF_NO_PLACE) : 0;
 }
 
