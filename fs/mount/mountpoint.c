@@ -182,11 +182,10 @@ static int open_parent(const char *path, struct fs_mountpoint *mountpoint)
     if (!divide(path, &folder, &name))
         return -ENOMEM;
     mountpoint->parent = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (mountpoint->parent < 0)
-        result = -errno;
-    else if (fstatat(mountpoint->parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+    if (mountpoint->parent >= 0 &&
+        fstatat(mountpoint->parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
         result = -EEXIST;
-    else if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
+    else if (mountpoint->parent < 0 || faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
         result = -errno;
     if (result == 0 && !(parent = path_of(mountpoint->parent)))
         result = -EPROTO; /* no /proc */
@@ -298,7 +297,7 @@ static bool is_removed(int descriptor)
  */
 static bool is_removed_soon(int descriptor)
 {
-    const struct timespec pause = {.tv_nsec = REMOVAL_POLL_MS * 1000000};
+    const struct timespec pause = {.tv_nsec = REMOVAL_POLL_MS * 1000000L};
     const int lock = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     for (int ms = 0; ms < REMOVAL_MS && lock >= 0; ms += REMOVAL_POLL_MS) {
