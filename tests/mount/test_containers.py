@@ -163,18 +163,22 @@ class TestLife(ContainerTestCase):
         reader = ["unshare", "-m", "--propagation", "slave", "setpriv", f"--reuid={SOMEBODY}",
                   f"--regid={SOMEBODY}", "--clear-groups", "sh", "-c"]
 
+        def is_ready():
+            return subprocess.run([*reader, f"head -c1 {tree}/summary.txt"],
+                                  capture_output=True).returncode == 0
+
         def start():
             sidecar = subprocess.Popen(command, stderr=subprocess.PIPE)
             self.addCleanup(sidecar.communicate)
             self.addCleanup(sidecar.kill)
-            mounting.wait_until(lambda: subprocess.run([*reader, f"test -e {tree}/summary.txt"]
-                                                       ).returncode == 0, "the probe fails")
+            mounting.wait_until(is_ready, "the probe fails")
             return sidecar
 
         killed = start()
         os.kill(self.processes_of(tree)[0], signal.SIGKILL)  # process 1 of the container
         killed.wait(mounting.DEADLINE)
         self.assertTrue(mounting.mount_entry(tree))  # dead
+        self.assertFalse(is_ready())
         sidecar = start()
         done = subprocess.run([*reader, f"cat {tree}/tensors/t/raw"], capture_output=True)
         self.assertEqual((EX_OK, bytes(16)), (done.returncode, done.stdout), done.stderr)
