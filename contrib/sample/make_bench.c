@@ -23,6 +23,7 @@ enum {
     ELEMENTS_PER_MIB = (1 << 20) / (int)sizeof(float), /* also the elements of a chunk */
     MOST_BLOCK_ELEMENTS = 256,
     MOST_ELEMENT_BYTES = 8,
+    PIECE_BYTES = 4,
     ROW_ELEMENTS = 4096,
     CHUNK_ROWS = ELEMENTS_PER_MIB / ROW_ELEMENTS,
     ALIGNMENT_BYTES = 32, /* GGUF's default */
@@ -37,24 +38,21 @@ static uint64_t random_u64(uint64_t *state)
     return x ^ (x >> 31);
 }
 
-/* Check the values of a stored block, for all rows that share it. */
-static bool is_sane(const struct dequant_type *type, const unsigned char *headers,
-                    const unsigned char *block)
+/* Return how many of the rows that share a stored block have usual values in it. */
+static uint32_t count_sane_rows(const struct dequant_type *type, const unsigned char *headers,
+                                const unsigned char *block)
 {
+    uint32_t n_sane = 0;
     for (uint32_t row = 0; row < type->interleave_rows; row++) {
         float values[MOST_BLOCK_ELEMENTS];
         float largest = 0;
         dequant_decode_row(type, (struct dequant_row){headers, row}, block, values, 1);
-        for (uint32_t i = 0; i < type->block_elements; i++) {
-            if (!isfinite(values[i]))
-                return false;
-            largest = fmaxf(largest, fabsf(values[i]));
-        }
+        for (uint32_t i = 0; i < type->block_elements; i++)
+            largest = isfinite(values[i]) ? fmaxf(largest, fabsf(values[i])) : INFINITY;
         /* The largest integers are 2^63. */
-        if (largest < 0x1p-20f || largest > 0x1p64f)
-            return false;
+        n_sane += largest >= 0x1p-20f && largest <= 0x1p64f;
     }
-    return true;
+    return n_sane;
 }
 
 static void fill(unsigned char *bytes, size_t n_bytes, uint64_t *random)
@@ -62,6 +60,31 @@ static void fill(unsigned char *bytes, size_t n_bytes, uint64_t *random)
     for (size_t i = 0; i < n_bytes; i += 8) {
         const uint64_t bits = random_u64(random);
         memcpy(bytes + i, &bits, n_bytes - i < 8 ? n_bytes - i : 8);
+    }
+}
+
+/*
+ * Fill bytes that end with a stored block. Random bytes rarely suit all rows that share the block,
+ * so pieces are replaced while that makes no row worse.
+ */
+static void fill_block(const struct dequant_type *type, const unsigned char *headers,
+                       unsigned char *bytes, size_t n_bytes, uint64_t *random)
+{
+    const unsigned char *block = bytes + n_bytes - dequant_stride_bytes(type);
+    const size_t piece_bytes = n_bytes < PIECE_BYTES ? n_bytes : PIECE_BYTES;
+    uint32_t n_sane;
+    fill(bytes, n_bytes, random);
+    n_sane = count_sane_rows(type, headers, block);
+    while (n_sane < type->interleave_rows) {
+        unsigned char *piece = bytes + random_u64(random) % (n_bytes - piece_bytes + 1);
+        unsigned char before[PIECE_BYTES];
+        memcpy(before, piece, piece_bytes);
+        fill(piece, piece_bytes, random);
+        const uint32_t n_now = count_sane_rows(type, headers, block);
+        if (n_now < n_sane)
+            memcpy(piece, before, piece_bytes);
+        else
+            n_sane = n_now;
     }
 }
 
@@ -76,16 +99,9 @@ static void fill_group(const struct dequant_type *type, unsigned char *group,
     const size_t headers_bytes = (size_t)type->row_header_bytes * type->interleave_rows;
     const size_t stride_bytes = dequant_stride_bytes(type);
     unsigned char *block = group + headers_bytes;
-    do {
-        fill(group, headers_bytes, random);
-        fill(block, stride_bytes, random);
-    } while (!is_sane(type, headers, block));
-    for (size_t i = 1; i < ROW_ELEMENTS / type->block_elements; i++) {
-        block += stride_bytes;
-        do {
-            fill(block, stride_bytes, random);
-        } while (!is_sane(type, headers, block));
-    }
+    fill_block(type, headers, group, headers_bytes + stride_bytes, random);
+    for (size_t i = 1; i < ROW_ELEMENTS / type->block_elements; i++)
+        fill_block(type, headers, block += stride_bytes, stride_bytes, random);
 }
 
 /* The size of rows without the tail. */
