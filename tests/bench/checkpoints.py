@@ -14,6 +14,12 @@ N_VOCAB = 64
 FORMS = {"permuted": "llama", "transposed": "gpt2"}
 
 
+def types_among(named, default):
+    """The named types that a checkpoint can have, which are those of ggml; `default` if none is named."""
+    known = {name for name, _, _ in TYPES.values()}
+    return [name for name in named if name in known] if named else default
+
+
 def type_id_of(name):
     return next(number for number, (known, _, _) in TYPES.items() if known == name)
 

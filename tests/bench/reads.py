@@ -81,8 +81,9 @@ def measure_reads(table, model, types, views, wanted, options):
 
 def measure_model(table, model, wanted, options):
     """Measure model.gguf: the stored file, and with an edit, for which ggufs writes the header."""
+    stored = ["-o", "export=stored"]  # some types of the model are not llama.cpp's
     edit = ["-o", "set=general.name=str:edited"]
-    for name, more in (("plain", []), ("edited", edit)):
+    for name, more in (("plain", stored), ("edited", [*stored, *edit])):
         with mounts.mounted(mounts.GGUFS, model, [*options, *more]) as ours, \
                 mounts.mounted(mounts.NULL, model, [*options, *more]) as null:
             measure_view(table, mounts.WholeModel(name), "model.gguf", wanted, model, (ours, null))
@@ -91,7 +92,8 @@ def measure_model(table, model, wanted, options):
 def measure_exports(table, types, wanted, options):
     """Measure model.gguf in another type: nearly all tensors are decoded and encoded."""
     with tempfile.TemporaryDirectory(prefix="ggufs-bench-") as folder:
-        for type_name, export in itertools.product(types or ["BF16", "Q4_K"], ["q8_0", "q4_0"]):
+        for type_name, export in itertools.product(checkpoints.types_among(types, ["BF16", "Q4_K"]),
+                                                   ["q8_0", "q4_0"]):
             model = os.path.join(folder, "model.gguf")
             checkpoints.make("permuted", type_name, model)
             exporting = ["-o", f"export={export}"]
@@ -105,7 +107,8 @@ def measure_exports(table, types, wanted, options):
 def measure_checkpoints(table, types, wanted, options):
     """Measure the weights in hf/, of which nearly all are in another order than in the file."""
     with tempfile.TemporaryDirectory(prefix="ggufs-bench-") as folder:
-        for form, type_name in itertools.product(checkpoints.FORMS, types or ["F16", "Q4_K", "Q8_0"]):
+        for form, type_name in itertools.product(
+                checkpoints.FORMS, checkpoints.types_among(types, ["F16", "Q4_K", "Q8_0"])):
             model = os.path.join(folder, "model.gguf")
             checkpoints.make(form, type_name, model)
             with mounts.mounted(mounts.GGUFS, model, options) as ours, \
