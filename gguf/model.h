@@ -34,7 +34,10 @@
 struct gguf_key {
     struct gguf_string name;
     struct gguf_value value;
-    /* Of the key's name, for messages; GGUF_NO_OFFSET: an edit set the key. 0: a parser made it. */
+    /*
+     * The byte of the file where the key's name begins, for messages. GGUF_NO_OFFSET if an edit set
+     * the key, 0 if a parser made it.
+     */
     uint64_t file_offset;
 };
 

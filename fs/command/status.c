@@ -52,7 +52,7 @@ struct query {
     struct answer answer;
 };
 
-/* What a child writes to the pipe, at once; less than PIPE_BUF bytes. */
+/* A child writes one message. It is shorter than PIPE_BUF, so messages do not mix in the pipe. */
 struct message {
     size_t number; /* of the query */
     struct answer answer;
