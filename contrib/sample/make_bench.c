@@ -65,7 +65,7 @@ static void fill(unsigned char *bytes, size_t n_bytes, uint64_t *random)
 
 /*
  * Fill bytes that end with a stored block. Random bytes rarely suit all rows that share the block,
- * so pieces are replaced while that makes no row worse.
+ * so pieces are replaced one by one, and put back if fewer rows have usual values then.
  */
 static void fill_block(const struct dequant_type *type, const unsigned char *headers,
                        unsigned char *bytes, size_t n_bytes, uint64_t *random)
