@@ -19,7 +19,7 @@ DOCDIR  ?= $(PREFIX)/share/doc/ggufs
 comma := ,
 BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 
-PKGS := fuse3 libcjson libseccomp nettle
+PKGS := fuse3 libcjson libseccomp mount nettle
 # Libraries that only the runner needs.
 RUNNER_LIBS := -lpcre2-8
 # pkg-config runs once, and only for a compilation: `make deps` may install the packages first.
@@ -32,6 +32,8 @@ HARDEN   := $(if $(SAN),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -DGGUFS_VERSION='"$(VERSION)"' -I. $(PKG_CFLAGS) $(WARNINGS) \
              $(HARDEN) $(SANFLAGS) -pthread -fPIE $(CPPFLAGS) $(CFLAGS)
+# The tests are large programs that are linked often.
+TEST_LINKER := $(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold)
 ALL_LDFLAGS = -pthread -pie -Wl,-z,relro,-z,now $(SANFLAGS) $(LDFLAGS)
 
 # ggufs takes as many threads as OpenMP would; the threads are its own, as those of the runner.
@@ -40,7 +42,7 @@ $(BUILD)/obj/fs/%.o: ALL_CFLAGS += $(OPENMP)
 $(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += -fopenmp-simd
 
 # No contraction of a*b+c: dequant/ must give the same bits everywhere, and the runner all but libm's.
-$(BUILD)/obj/dequant/%.o $(BUILD)/obj/fs/kernels/%.o $(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += -ffp-contract=off
+$(BUILD)/obj/dequant/%.o $(BUILD)/obj/fs/kernels/%.o $(BUILD)/obj/contrib/runner/%.o $(BUILD)/obj/tests/kernels/%.o: ALL_CFLAGS += -ffp-contract=off
 
 # The kernels are compiled once per kernel set of the architecture, with the compiler flags of the set.
 MACHINE     := $(shell $(CC) -dumpmachine 2>/dev/null)
@@ -53,13 +55,13 @@ PRODUCTS_avx512 := -mavx512vnni
 
 DEQUANT_SRC := $(wildcard dequant/*.c dequant/reference/*.c)
 GGUF_SRC    := $(wildcard gguf/*.c gguf/legacy/*.c)
-SUPPORT_SRC := $(wildcard gguf/support/*.c gguf/support/conventions/*.c)
+SUPPORT_SRC := $(wildcard gguf/support/*.c gguf/models/*.c)
 FS_SRC      := $(filter-out fs/kernels/%,$(wildcard fs/*/*.c fs/*/*/*.c))
 RUNNER_MAIN := contrib/runner/cli/run_main.c
 RUNNER_SRC  := $(filter-out $(RUNNER_MAIN) contrib/runner/kernels/%,$(wildcard contrib/runner/*/*.c))
 WRITER_SRC  := contrib/sample/gguf_writer.c
 SAMPLE_SRC  := $(WRITER_SRC) contrib/sample/random_weights.c
-UNIT_SRC    := $(wildcard tests/unit/*.c tests/unit/*/*.c)
+UNIT_SRC    := $(wildcard tests/unit/*.c tests/unit/*/*.c tests/unit/*/*/*.c)
 # Sources of the hostile files, without the programs in the same folder.
 HOSTILE_SRC := $(wildcard tests/hostile/hostile*.c)
 ZIP_SRC     := tests/unit/gguf/zip_file.c
@@ -71,16 +73,16 @@ DEQUANT_OBJ := $(call obj,$(DEQUANT_SRC)) $(KERNEL_OBJ)
 # The runner's kernels are compiled without vectors as well: they have no other reference.
 RUNNER_KERNEL_SRC := $(wildcard contrib/runner/kernels/*.c)
 RUNNER_KERNEL_OBJ := $(foreach set,scalar $(KERNEL_SETS),$(RUNNER_KERNEL_SRC:%.c=$(BUILD)/obj/%-$(set).o))
-# So are those of figures about tensors.
-FIGURE_KERNEL_SRC := $(wildcard fs/kernels/*.c)
-FIGURE_KERNEL_OBJ := $(foreach set,scalar $(KERNEL_SETS),$(FIGURE_KERNEL_SRC:%.c=$(BUILD)/obj/%-$(set).o))
+# The kernels of statistics likewise.
+STATISTICS_KERNEL_SRC := $(wildcard fs/kernels/*.c)
+STATISTICS_KERNEL_OBJ := $(foreach set,scalar $(KERNEL_SETS),$(STATISTICS_KERNEL_SRC:%.c=$(BUILD)/obj/%-$(set).o))
 SUPPORT_OBJ := $(call obj,$(SUPPORT_SRC))
-LIB_OBJ  := $(DEQUANT_OBJ) $(FIGURE_KERNEL_OBJ) $(SUPPORT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs/command/main.c,$(FS_SRC)))
-# The runner reads the tree only. It needs no FUSE, and only gguf/support/.
+LIB_OBJ  := $(DEQUANT_OBJ) $(STATISTICS_KERNEL_OBJ) $(SUPPORT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs/command/main.c,$(FS_SRC)))
+# The runner reads the tree only. It needs no FUSE, and only gguf/models/ and gguf/support/.
 RUNNER_OBJ := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(RUNNER_SRC)) $(RUNNER_KERNEL_OBJ)
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(HOSTILE_SRC) $(WRITER_SRC))
 
-.PHONY: all check test test-clients demo soak bench bench-run lint install uninstall clean deps help
+.PHONY: all check check-fast test test-clients demo soak bench bench-run lint lint-comments install uninstall clean deps help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -93,12 +95,15 @@ $(BUILD)/ggufs-run: $(RUNNER_OBJ) $(call obj,$(RUNNER_MAIN))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lunistring -lseccomp $(RUNNER_LIBS) -lm
 
 $(BUILD)/unit-tests: $(LIB_OBJ) $(call obj,$(RUNNER_SRC)) $(RUNNER_KERNEL_OBJ) $(UNIT_OBJ)
-	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lcriterion -lm
+	$(CC) $(ALL_LDFLAGS) $(TEST_LINKER) $(OPENMP) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lcriterion -lm
 
 $(BUILD)/make-%: $(call obj,contrib/sample/make_%.c $(SAMPLE_SRC)) $(DEQUANT_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
-$(BUILD)/make-run-model: $(call obj,contrib/sample/make_run_model.c contrib/sample/run_shapes.c $(SAMPLE_SRC)) $(DEQUANT_OBJ)
+$(BUILD)/make-bench $(BUILD)/make-big: $(BUILD)/make-%: $(call obj,tests/bench/make_%.c $(SAMPLE_SRC)) $(DEQUANT_OBJ)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
+
+$(BUILD)/make-run-model: $(call obj,tests/bench/make_run_model.c tests/bench/run_shapes.c $(SAMPLE_SRC)) $(DEQUANT_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 # Writes the hostile files for the mount tests.
@@ -110,8 +115,8 @@ build/fail-malloc.so: tests/hostile/fail_malloc.c Makefile
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) $(CFLAGS) -fPIC -shared -o $@ $<
 
-# A file system that fails reads on command, for the mount tests.
-$(BUILD)/faulty: $(call obj,tests/mount/faulty.c)
+# For the mount tests: a file system that fails reads on command, and one that names other files.
+$(BUILD)/faulty $(BUILD)/liar: $(BUILD)/%: $(BUILD)/obj/tests/mount/%.o
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
 # Built without sanitizers, so that all builds share the files.
@@ -119,12 +124,12 @@ build/%.gguf: build/make-%
 	build/make-$* $@
 
 # Compares the kernels with the reference; runs in an emulator for another architecture.
-$(BUILD)/check-kernels: $(call obj,$(wildcard tests/kernels/*.c) tests/unit/dequant/random_blocks.c \
-    contrib/runner/compute/run_kernels.c fs/tree/figure_kernels.c) $(DEQUANT_OBJ) $(RUNNER_KERNEL_OBJ) $(FIGURE_KERNEL_OBJ)
+$(BUILD)/check-kernels: $(call obj,$(wildcard tests/kernels/*.c tests/kernels/reference/*.c) tests/unit/dequant/random_blocks.c \
+    contrib/runner/compute/run_kernels.c fs/tree/data/statistics_kernels.c) $(DEQUANT_OBJ) $(RUNNER_KERNEL_OBJ) $(STATISTICS_KERNEL_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 # Checks the runner's threads; with SAN=thread as well.
-$(BUILD)/check-team: $(call obj,tests/threads/check_team.c tests/unit/runner/team_checks.c contrib/runner/compute/team.c)
+$(BUILD)/check-thread-pool: $(call obj,tests/threads/check_thread_pool.c tests/unit/runner/thread_pool_checks.c contrib/runner/compute/thread_pool.c)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 
 define compile
@@ -145,7 +150,7 @@ endef
 $(foreach set,scalar $(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(RUNNER_OBJ) $(UNIT_OBJ) $(call obj,fs/command/main.c $(RUNNER_MAIN) tests/hostile/make_hostile.c \
-    $(wildcard contrib/sample/*.c tests/bench/*.c tests/kernels/*.c tests/mount/*.c tests/soak/*.c tests/threads/*.c)))
+    $(wildcard contrib/sample/*.c tests/bench/*.c tests/kernels/*.c tests/kernels/reference/*.c tests/mount/*.c tests/soak/*.c tests/threads/*.c)))
 
 # ---- fuzzing: replay with any compiler, libFuzzer with clang, or AFL++ ----
 
@@ -163,7 +168,7 @@ FUZZ_WRAP     = $(if $(filter tree%,$(@F)),-Wl$(comma)--wrap=mmap$(comma)--wrap=
 $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) $(call obj,$(FUZZED_SRC)) $(RUNNER_KERNEL_OBJ) \
     $(call obj,tests/fuzz/fuzz_%.c $(FUZZ_SHARED) tests/fuzz/replay.c)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) $(OPENMP) $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lm
+	$(CC) $(ALL_LDFLAGS) $(TEST_LINKER) $(OPENMP) $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lm
 
 $(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c tests/fuzz/runner_seeds.c tests/fuzz/runner_more_seeds.c \
     tests/unit/gguf/old_file.c $(ZIP_SRC) gguf/legacy/families.c \
@@ -226,8 +231,9 @@ help:
 	@echo 'make            build build/ggufs and build/ggufs-run'
 	@echo 'make deps       install the Debian packages that the build needs'
 	@echo 'make demo       install, build, mount a model and show its tree (MODEL=, MNT=)'
-	@echo 'make test       install, build and run all tests'
-	@echo 'make check      build and run all tests; install nothing'
+	@echo 'make test       install what is missing, build and run the tests'
+	@echo 'make check      build and run the tests; install nothing (TESTS=SUITE/NAME)'
+	@echo 'make check-fast the tests that take a minute'
 	@echo 'make test-clients  read a mount with NumPy, PyTorch, transformers … (installs them in build/)'
 	@echo 'make fuzz       fuzz each target for FUZZ_SECONDS=60'
 	@echo 'make afl        the same with AFL++'
@@ -255,8 +261,13 @@ demo:
 test:
 	contrib/test
 
+# Single suites or tests: make check TESTS='unit/fs_json mount/test_read'
+TESTS ?=
 check:
-	tests/run
+	tests/run $(TESTS)
+
+check-fast:
+	tests/run --mark=smoke unit kernels mount
 
 # Programs of others that read a mount; see tests/clients/run.
 test-clients:
@@ -290,7 +301,7 @@ bench:
 # Options that shorten it and programs to compare with: see tests/bench/run_speed.py
 bench-run:
 	contrib/install-deps build run bench
-	$(MAKE) -s build/ggufs build/ggufs-run build/make-run-model build/bench-drafts
+	$(MAKE) -s build/ggufs build/ggufs-run build/make-run-model build/bench-drafts build/bench-bandwidth
 	tests/bench/run_speed.py
 
 $(BUILD)/bench-kernels: $(call obj,tests/bench/bench_kernels.c tests/unit/dequant/random_blocks.c) $(DEQUANT_OBJ)
@@ -303,18 +314,25 @@ $(BUILD)/bench-drafts: $(RUNNER_OBJ) $(call obj,tests/bench/bench_drafts.c)
 $(BUILD)/null-fs: $(LIB_OBJ) $(call obj,fs/command/main.c tests/bench/null_fs.c)
 	$(CC) $(ALL_LDFLAGS) $(OPENMP) -Wl,--wrap=fs_requests -o $@ $^ $(PKG_LIBS) -lm
 
-$(BUILD)/bench-reader: $(call obj,tests/bench/reader.c)
+$(BUILD)/bench-reader $(BUILD)/bench-bandwidth: $(BUILD)/bench-%: $(BUILD)/obj/tests/bench/%.o
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 
 # Order-only dependency: the file is large, so changes to the decoders do not rewrite it.
-build/bench-$(BENCH_MIB).gguf: contrib/sample/make_bench.c | build/make-bench
+build/bench-$(BENCH_MIB).gguf: tests/bench/make_bench.c | build/make-bench
 	build/make-bench $@ $(BENCH_MIB)
 
-C_FILES := $(wildcard $(addsuffix /*.[ch],dequant dequant/* gguf gguf/* gguf/support/* fs/* fs/*/* contrib/sample contrib/runner/* tests/* tests/unit/*))
-lint:
+C_FILES := $(wildcard $(addsuffix /*.[ch],dequant dequant/* gguf gguf/* fs/* fs/*/* contrib/sample contrib/runner/* tests/* tests/unit/* tests/unit/*/*))
+# Phrases in comments that a reader must read twice.
+UNCLEAR = those of|that of|of which|\bsuch\b|is no |is none
+
+lint-comments:
+	@if grep -nE '^ *\*.*($(UNCLEAR))|/\*.*($(UNCLEAR))|^[ /*]*(Of|What|Whether) ' $(C_FILES); then \
+	    echo 'lint: in these comments, repeat the noun ("the size of B"), write "is not a", and put the subject first' >&2; exit 1; fi
+
+lint: lint-comments
 	contrib/install-deps lint
 	clang-format --dry-run -Werror $(C_FILES)
-	set -e; $(foreach set,$(KERNEL_SETS),clang-tidy --quiet --warnings-as-errors='*' $(KERNEL_SRC) $(FIGURE_KERNEL_SRC) $(RUNNER_KERNEL_SRC) -- \
+	set -e; $(foreach set,$(KERNEL_SETS),clang-tidy --quiet --warnings-as-errors='*' $(KERNEL_SRC) $(STATISTICS_KERNEL_SRC) $(RUNNER_KERNEL_SRC) -- \
 	    -std=c11 -D_GNU_SOURCE -I. -DDEQUANT_SET=$(set) $(CPU_$(set)) $(PRODUCTS_$(set));)
 	printf '%s\n' $(filter %.c,$(filter-out tests/% dequant/kernels/% fs/kernels/% contrib/runner/kernels/%,$(C_FILES))) | xargs -P $$(nproc) -I FILE \
 	    clang-tidy --quiet --warnings-as-errors='*' FILE -- \
@@ -322,22 +340,23 @@ lint:
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
 	    --inline-suppr -I. -D__BYTE_ORDER__=1234 -D__ORDER_LITTLE_ENDIAN__=1234 \
 	    dequant gguf fs contrib/sample contrib/runner
-	mandoc -T lint -W warning ggufs.1 ggufs.5 ggufs-run.1
+	mandoc -T lint -W warning ggufs.1 ggufs.5 ggufs-admin.7 ggufs-run.1
 	shellcheck -s bash contrib/completion/*.bash
-	shellcheck contrib/install-deps contrib/build contrib/demo contrib/test tests/run tests/clients/run tests/soak/run tests/packages/run .ci/run \
+	shellcheck contrib/install-deps contrib/build contrib/demo contrib/test tests/clients/run tests/soak/run tests/packages/run .ci/run \
 	    contrib/examples/cookbook.sh contrib/packaging/build-deb contrib/packaging/release
 
 install: all
 	set -e; for name in ggufs ggufs-run; do \
 	    install -D -m 755 $(BUILD)/$$name $(DESTDIR)$(BINDIR)/$$name; \
 	    install -D -m 644 $$name.1 $(DESTDIR)$(MANDIR)/man1/$$name.1; \
-	    install -D -m 644 contrib/completion/$$name.bash $(DESTDIR)$(BASHDIR)/$$name; \
-	    install -D -m 644 contrib/completion/_$$name $(DESTDIR)$(ZSHDIR)/_$$name; \
+	    install -D -m 644 contrib/completion/ggufs.bash $(DESTDIR)$(BASHDIR)/$$name; \
+	    install -D -m 644 contrib/completion/_ggufs $(DESTDIR)$(ZSHDIR)/_$$name; \
 	done
 	install -D -m 644 ggufs.5 $(DESTDIR)$(MANDIR)/man5/ggufs.5
+	install -D -m 644 ggufs-admin.7 $(DESTDIR)$(MANDIR)/man7/ggufs-admin.7
 	install -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(MANDIR)/man8
 	ln -sf $(BINDIR)/ggufs $(DESTDIR)$(SBINDIR)/mount.ggufs
-	echo .so man1/ggufs.1 >$(DESTDIR)$(MANDIR)/man8/mount.ggufs.8
+	echo .so man7/ggufs-admin.7 >$(DESTDIR)$(MANDIR)/man8/mount.ggufs.8
 	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(DOCDIR)/systemd
 	sed 's|=/usr/bin/ggufs|=$(BINDIR)/ggufs|' 'contrib/systemd/ggufs@.service' >'$(DESTDIR)$(UNITDIR)/ggufs@.service'
 	chmod 644 '$(DESTDIR)$(UNITDIR)/ggufs@.service'
@@ -348,7 +367,7 @@ uninstall:
 	    rm -f $(DESTDIR)$(BINDIR)/$$name $(DESTDIR)$(MANDIR)/man1/$$name.1 \
 	        $(DESTDIR)$(BASHDIR)/$$name $(DESTDIR)$(ZSHDIR)/_$$name; \
 	done
-	rm -f $(DESTDIR)$(MANDIR)/man5/ggufs.5 $(DESTDIR)$(MANDIR)/man8/mount.ggufs.8 $(DESTDIR)$(SBINDIR)/mount.ggufs
+	rm -f $(DESTDIR)$(MANDIR)/man5/ggufs.5 $(DESTDIR)$(MANDIR)/man7/ggufs-admin.7 $(DESTDIR)$(MANDIR)/man8/mount.ggufs.8 $(DESTDIR)$(SBINDIR)/mount.ggufs
 	rm -f '$(DESTDIR)$(UNITDIR)/ggufs@.service'
 	rm -rf $(DESTDIR)$(DOCDIR)/systemd
 	[ ! -d $(DESTDIR)$(DOCDIR) ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$(DOCDIR)

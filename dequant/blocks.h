@@ -1,6 +1,6 @@
 /*
- * The blocks of ggml's types, one packed struct per type. dequant/iq_blocks.h has those of the IQ
- * types, dequant/ik_blocks.h those of ik_llama.cpp, dequant/old_blocks.h those from before GGUF.
+ * The blocks of ggml's types, one packed struct per type. Other files: dequant/iq_blocks.h (IQ
+ * types), dequant/ik_blocks.h (ik_llama.cpp), dequant/old_blocks.h (layouts from before GGUF).
  *
  * The structs are packed, so a pointer to one may hold any address. Numbers wider than a byte are
  * little-endian, and the host must be little-endian too.

@@ -318,8 +318,8 @@ static inline void iq4_xs_r8_deinterleave(const struct dequant_iq4_xs_r8 *restri
 }
 
 /*
- * The types whose decoders take rows apart for those of the plain type: DO(set, type, plain type,
- * how many of its blocks make one of the type, elements of the type's block, bytes of a row
+ * The types whose decoders deinterleave and then call the plain type's decoder: DO(set, type, plain
+ * type, plain blocks per row of a stored block, elements of the type's block, bytes of a row
  * header).
  */
 #define DEQUANT_INTERLEAVED(DO, set)                                                               \
@@ -343,7 +343,7 @@ static inline void iq4_xs_r8_deinterleave(const struct dequant_iq4_xs_r8 *restri
     DO(set, q8_k_r16, q8_0, 8, DEQUANT_SUPERBLOCK, 0)                                              \
     DO(set, q8_k_r8, q8_0, 8, DEQUANT_SUPERBLOCK, 0)
 
-/* Defines the decoder of such a type in a kernel set. */
+/* Defines the decoder of a type of DEQUANT_INTERLEAVED in a kernel set. */
 #define DEQUANT_DEFINE_INTERLEAVED(set, type, plain, n_plain, elements, header_bytes)              \
     void dequant_##set##_##type(const void *restrict blocks, float *restrict out, size_t n_blocks, \
                                 struct dequant_row row)                                            \

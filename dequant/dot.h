@@ -1,4 +1,4 @@
-/* How a dot product is summed up, part of the contract of dequant_dot_fn (dequant/types.h). */
+/* The summation order of dot products, part of the contract of dequant_dot_fn (dequant/types.h). */
 #ifndef GGUFS_DEQUANT_DOT_H
 #define GGUFS_DEQUANT_DOT_H
 

@@ -1,7 +1,7 @@
 /*
- * The blocks of types that other programs than ggml and ik_llama.cpp of today gave to ids, see
- * dequant_reading_at(); dequant/blocks.h explains the pictures, dequant/ik_blocks.h those of
- * interleaved rows.
+ * The blocks of further candidate types (dequant_candidate_at()), of forks and of former versions
+ * of llama.cpp and ik_llama.cpp. dequant/blocks.h explains the pictures, dequant/ik_blocks.h the
+ * pictures of interleaved rows.
  *
  * Source of the layouts: ggml-common.h and ggml-quants.c of PrismML's llama.cpp and of
  * llama-turboquant, ggml-common.h and iqk_quantize.cpp of ik_llama.cpp before 2025-01-27, and

@@ -11,7 +11,7 @@
 
 #include "dequant/blocks.h"
 #include "dequant/small_floats.h"
-#include "dequant/types.h"
+#include "dequant/stored_row.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
- * The blocks of the types of ik_llama.cpp that do not interleave rows, but for IQ4_KS
- * (dequant/ik_blocks.h) and the trellis types (dequant/ik_kt_blocks.h). dequant/blocks.h explains
- * the pictures. Tables: dequant/ik_tables.h.
+ * The blocks of ik_llama.cpp's types without interleaved rows, except IQ4_KS (dequant/ik_blocks.h)
+ * and the trellis types (dequant/ik_kt_blocks.h). dequant/blocks.h explains the pictures. Tables:
+ * dequant/ik_tables.h.
  *
  * Source of the layouts: ggml-common.h, ggml-quants.c and iqk_quantize.cpp of ik_llama.cpp.
  */
@@ -216,8 +216,8 @@ struct dequant_iq2_bn {
 static_assert(sizeof(struct dequant_iq2_bn) == 16, "IQ2_BN block size");
 
 /*
- * I2_S, of BitNet, value = d * (q - 1); d is the f32 at the start of the tail, the rest of which is
- * unused
+ * I2_S, of BitNet, value = d * (q - 1); d is the f32 at the start of the tail; the rest of the tail
+ * is unused
  *
  *   j        | j : 2 | j+32 : 2 | j+64 : 2 | j+96 : 2 |          j = 0..31
  */

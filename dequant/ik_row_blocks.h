@@ -1,10 +1,10 @@
 /*
- * The blocks of the types with interleaved rows: those of ik_llama.cpp, and those that ggml had for
- * Q4_0 and IQ4_NL. dequant/blocks.h explains the pictures.
+ * The blocks of the types with interleaved rows, of ik_llama.cpp and formerly of ggml (Q4_0).
+ * dequant/blocks.h explains the pictures.
  *
  * A struct is a stored block: a block of each row of a group, k being the row within the group.
- * The values are those of the type whose name comes before _R4, _R8 or _R16, unless something else
- * is said. Row headers lie before the blocks, see struct dequant_type.
+ * Values follow the formula of the type named before _R4, _R8 or _R16, unless a comment gives
+ * another formula. Row headers lie before the blocks, see struct dequant_type.
  *
  * Source of the layouts: ggml-common.h and iqk_quantize.cpp of ik_llama.cpp; ggml-aarch64.c of ggml
  * for the types that ggml had.
@@ -41,8 +41,8 @@ struct dequant_r4_pairs {
 } DEQUANT_PACKED;
 
 /*
- * One bit of each of 32 elements of each of four rows. In which order they lie in a byte depends on
- * the type; in Q3_K_R4 and IQ3_K_R4 as in the picture.
+ * One bit of each of 32 elements of each of four rows. The order of the bits in a byte depends on
+ * the type; the picture shows Q3_K_R4 and IQ3_K_R4.
  *
  *   4k+i  | 28+i | 24+i | 20+i | 16+i | 12+i | 8+i | 4+i | i |              i = 0..3
  */
@@ -85,7 +85,7 @@ struct dequant_r4_flags {
 
 /* ---- Types of ggml ---- */
 
-/* Q4_0_4_4, value = q * d, q signed: each byte is that of Q4_0 with bits 3 and 7 inverted */
+/* Q4_0_4_4, value = q * d, q signed: each byte is Q4_0's with bits 3 and 7 inverted */
 struct dequant_q4_0_4_4 {
     uint16_t d[4];
     DEQUANT_RUNS(4, 4);

@@ -3,7 +3,7 @@
  * ggml-common.h.
  *
  * A grid entry holds the values of a run of elements, a byte each, the first element in the lowest
- * byte. The bytes of the IQ2 and IQ3 grids are positive, those of IQ1 are -1 (0xff), 0 and 1.
+ * byte. The bytes of the IQ2 and IQ3 grids are positive; IQ1's bytes are -1 (0xff), 0 and 1.
  */
 #ifndef GGUFS_DEQUANT_IQ_GRIDS_H
 #define GGUFS_DEQUANT_IQ_GRIDS_H

@@ -1,6 +1,6 @@
 /*
- * The functions of the type table on the CPU at hand. All kernel sets give the bits of the
- * reference; which one serves is chosen once, at the start.
+ * Calls the functions of the type table in the kernel set for this CPU. The set is chosen once, at
+ * the start. Results are the same to the bit in all sets.
  */
 #ifndef GGUFS_DEQUANT_KERNELS_H
 #define GGUFS_DEQUANT_KERNELS_H
@@ -13,15 +13,15 @@ struct dequant_kernel_set {
 };
 
 /*
- * The sets of this program, from the plainest to the best; NULL after the last. The index
- * is that of the slots in the type table.
+ * The sets of this program, from the plainest to the best; NULL after the last. The slots in the
+ * type table have the same indices.
  */
 const struct dequant_kernel_set *dequant_kernel_set_at(size_t index);
 
 /*
- * Choose the set of that name, or the best that the CPU supports if `name` is NULL. Must be called
- * before there are threads; until then the reference serves. Returns 0, -EINVAL for an unknown
- * name, or -ENOTSUP if the CPU does not support the set.
+ * Choose the set `name`, or if it is NULL the best set that the CPU supports. Call it before
+ * starting threads; without a call, the reference is used. Returns 0, -EINVAL for an unknown name,
+ * or -ENOTSUP if the CPU does not support the set.
  */
 int dequant_choose_kernels(const char *name);
 
@@ -29,8 +29,8 @@ int dequant_choose_kernels(const char *name);
 const struct dequant_kernel_set *dequant_chosen_kernels(void);
 
 /*
- * The index of the set whose functions of dequant/products.h serve: the chosen one, or a plainer
- * one if the CPU lacks the instructions for integer products that those of the chosen set use.
+ * Return the index of the set used for the integer products of dequant/products.h: the chosen set,
+ * or a plainer set if the CPU lacks instructions that the chosen set's products use.
  */
 size_t dequant_product_set(void);
 
@@ -40,13 +40,13 @@ size_t dequant_product_set(void);
 void dequant_decode_row(const struct dequant_type *type, struct dequant_row row,
                         const void *restrict blocks, float *restrict out, size_t n_blocks);
 
-/* The same for a type without row headers, interleaved rows and tail, where rows do not matter. */
+/* The same for a type for which dequant_has_row_layout() is false; blocks may span rows. */
 void dequant_decode(const struct dequant_type *type, const void *restrict blocks,
                     float *restrict out, size_t n_blocks);
 
 /*
- * Decode elements `first` to `first` + n of a tensor whose data are all in memory. `first` and n
- * are multiples of block_elements; `out` is aligned for float.
+ * Decode elements `first` to `first` + n - 1 of a tensor whose data are all in memory. `first` and
+ * n are multiples of block_elements; `out` is aligned for float.
  */
 void dequant_decode_elements(const struct dequant_type *type, struct dequant_shape shape,
                              const void *data, uint64_t first, uint64_t n, float *out);

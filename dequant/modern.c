@@ -1,5 +1,4 @@
-/* Conversion of old and of interleaved blocks to those of ggml's types that hold the same values.
- */
+/* Conversion of old and interleaved blocks to blocks of ggml's types with the same values. */
 #include <assert.h>
 #include <string.h>
 

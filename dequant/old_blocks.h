@@ -3,8 +3,8 @@
  * pictures.
  *
  * Era 0: files of ggml, ggmf and ggjt 1, and quantization version 0. Era 1: ggjt 2, and
- * quantization version 1. Era 2 is that of ggjt 3 and of GGUF. In era 0 a byte holds two elements
- * that are neighbours, later two that are half a block apart.
+ * quantization version 1. Era 2: ggjt 3 and GGUF. In era 0 a byte holds two adjacent elements,
+ * later two elements half a block apart.
  *
  * Source of the layouts: ggml.h and ggml.c of llama.cpp from March to June 2023.
  */

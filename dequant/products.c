@@ -14,7 +14,12 @@ enum { MAX_ROW_BYTES = 272 };
 static const struct {
     dequant_quantize_fn *quantize;
     dequant_multiply_fn *multiply;
-} functions[DEQUANT_SETS] = {SET(scalar, ) DEQUANT_VECTOR_SETS(SET, )};
+} functions[DEQUANT_SETS] = {[DEQUANT_SET_scalar] = {NULL, NULL}, DEQUANT_VECTOR_SETS(SET, )};
+
+bool dequant_multiplies_integers(const struct dequant_type *type)
+{
+    return type->product && type->product->unpack[dequant_product_set()];
+}
 
 void dequant_quantize(const struct dequant_form *form, const float *x, size_t n,
                       struct dequant_activations *out, size_t stride)
@@ -51,13 +56,11 @@ static void unpack_rest(const struct dequant_type *type, dequant_unpack_fn *unpa
 void dequant_unpack(const struct dequant_type *type, const uint8_t *rows, size_t row_bytes,
                     size_t n_rows, size_t n_elements, size_t index, struct dequant_panel *panel)
 {
-    const struct dequant_product *product = type->product;
-    const size_t set = dequant_product_set(), left = n_elements - index * DEQUANT_PANEL_ELEMENTS;
+    const size_t left = n_elements - index * DEQUANT_PANEL_ELEMENTS;
     const size_t panel_bytes =
         (size_t)DEQUANT_PANEL_ELEMENTS / type->block_elements * type->block_bytes;
     const uint8_t *blocks = rows + index * panel_bytes;
-    dequant_unpack_fn *unpack =
-        product->unpack[set] ? product->unpack[set] : product->unpack[DEQUANT_SET_scalar];
+    dequant_unpack_fn *unpack = type->product->unpack[dequant_product_set()];
 
     if (n_rows == DEQUANT_PANEL_ROWS && left >= DEQUANT_PANEL_ELEMENTS)
         unpack(blocks, row_bytes, panel);
@@ -80,7 +83,7 @@ void dequant_multiply_column(const struct dequant_type *type, const uint8_t *row
     const struct dequant_product *product = type->product;
     dequant_multiply_column_fn *multiply = product->multiply_column[dequant_product_set()];
 
-    if (multiply && n_rows == DEQUANT_PANEL_ROWS) {
+    if (n_rows == DEQUANT_PANEL_ROWS) {
         multiply(rows, row_bytes, n_elements, x, sums);
         return;
     }

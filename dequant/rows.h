@@ -25,15 +25,15 @@ static inline bool dequant_has_row_layout(const struct dequant_type *type)
 int dequant_rows_bytes(const struct dequant_type *type, uint64_t row_elements, uint64_t n_rows,
                        uint64_t *n_bytes);
 
-/* The shape of a tensor of whole rows, as far as its layout depends on it. */
+/* The shape of a tensor of whole rows: the numbers that determine its layout. */
 struct dequant_shape {
     uint64_t row_elements;
     uint64_t n_elements; /* of the tensor */
 };
 
 /*
- * Consecutive stored blocks, with all that is needed to decode them. Offsets count from the start
- * of the tensor.
+ * Consecutive stored blocks and their row headers, the input of a decoder. Offsets count from the
+ * start of the tensor.
  */
 struct dequant_span {
     uint64_t first_element; /* of the first block */
@@ -46,10 +46,10 @@ struct dequant_span {
 };
 
 /*
- * The longest run of stored blocks that starts with the block of element `first` and is decoded at
- * once: up to the block of element `end` - 1, to the end of the row for types for which
- * dequant_has_row_layout() is true, and of at most max_bytes, but of one block at least. `first` is
- * below `end`, and `end` within the tensor, of which dequant_rows_bytes() knows the size.
+ * Return the longest run of stored blocks that one call can decode, from the block of element
+ * `first` on. It ends with the block of element `end` - 1, or earlier at the end of the row if
+ * dequant_has_row_layout() is true, and has at most max_bytes, but at least one block. Requires
+ * first < end <= n_elements, and that dequant_rows_bytes() succeeds for the tensor.
  */
 struct dequant_span dequant_span_of(const struct dequant_type *type, struct dequant_shape shape,
                                     uint64_t first, uint64_t end, uint64_t max_bytes);

@@ -1,12 +1,12 @@
 /*
- * The kernel sets of this architecture: "scalar", the reference in portable C, then those that use
- * a CPU's vectors, from the plainest to the best. A set of vectors is made by compiling the sources
- * in dequant/kernels/ once more, with DEQUANT_SET as its name (KERNEL_SETS in the Makefile).
+ * The kernel sets of this architecture: "scalar", the reference in portable C, then the vector
+ * sets, from the plainest to the best. For each vector set, the sources in dequant/kernels/ are
+ * compiled once more, with DEQUANT_SET as the set's name (KERNEL_SETS in the Makefile).
  */
 #ifndef GGUFS_DEQUANT_SETS_H
 #define GGUFS_DEQUANT_SETS_H
 
-/* Expands DO(set, name) for every set of vectors. */
+/* Expands DO(set, name) for every vector set. */
 #if defined(__x86_64__)
 #define DEQUANT_VECTOR_SETS(DO, name) DO(avx2, name) DO(avx512, name)
 #elif defined(__aarch64__)
@@ -20,7 +20,7 @@
 /* Indices of the slots in a row of the type table. */
 enum {
     DEQUANT_SET_scalar,
-    DEQUANT_VECTOR_SETS(DEQUANT_SET_NUMBER, ) DEQUANT_SETS /* how many there are */
+    DEQUANT_VECTOR_SETS(DEQUANT_SET_NUMBER, ) DEQUANT_SETS /* their number */
 };
 
 #endif

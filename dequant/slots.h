@@ -1,7 +1,7 @@
 /*
- * The functions that fill the slots of the type table. dequant_SET_NAME is the function of that
- * set: dequant_scalar_q4_0 is the reference and dequant_avx2_q4_0 a kernel. The contracts are those
- * of dequant_decode_fn, dequant_encode_fn and dequant_dot_fn.
+ * The functions that fill the slots of the type table. dequant_SET_NAME is a set's function:
+ * dequant_scalar_q4_0 is the reference and dequant_avx2_q4_0 a kernel. For the contracts see
+ * dequant_decode_fn, dequant_encode_fn and dequant_dot_fn.
  *
  * Bit-exact means that the order of the float operations is part of the format: d * scale is
  * rounded before it is multiplied by q. Anything that is exact (integers, signs, conversions of
@@ -10,7 +10,7 @@
 #ifndef GGUFS_DEQUANT_SLOTS_H
 #define GGUFS_DEQUANT_SLOTS_H
 
-#include "dequant/products.h"
+#include "dequant/forms.h"
 #include "dequant/types.h"
 
 /*
@@ -58,7 +58,6 @@
     DEQUANT_DECLARE_ENCODER(scalar, name) DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_ENCODER, name)
 #define DOT(name) DEQUANT_DECLARE_DOT(scalar, name) DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_DOT, name)
 #define UNPACKER(name)                                                                             \
-    DEQUANT_DECLARE_UNPACKER(scalar, name)                                                         \
     DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_UNPACKER, name)                                            \
     DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_COLUMN, name)
 
@@ -230,7 +229,7 @@ DEQUANT_REFERENCE_ONLY(q4_0_r4)
 DEQUANT_REFERENCE_ONLY(q8_0_r4)
 DEQUANT_REFERENCE_ONLY(iq4_xs_r4)
 
-/* decode_ik_k.c, decode_ik_kt.c: what ik_llama.cpp changed under the same name */
+/* decode_ik_k.c, decode_ik_kt.c: former layouts of ik_llama.cpp's types */
 DEQUANT_REFERENCE_ONLY(old_iq2_k)
 DEQUANT_REFERENCE_ONLY(old_iq2_kt)
 DEQUANT_REFERENCE_ONLY(old_iq3_kt)
@@ -262,46 +261,45 @@ DOT(dot_f16)
 DOT(dot_bf16)
 
 /*
- * A block of activations whose greatest magnitude is less is quantized to zeros: the reciprocal of
- * its dx might be no finite float.
+ * A block of activations is quantized to zeros if its greatest magnitude is less than this: 1 / dx
+ * might not be finite.
  */
 #define DEQUANT_LEAST_MAGNITUDE 1e-30F
 
-/* multiply_panels.c, kernels_multiply.c, kernels_quantize.c: the same functions serve all types */
-DEQUANT_DECLARE_PRODUCT(scalar, )
+/* kernels_multiply.c, kernels_quantize.c: the same functions serve all types */
 DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_PRODUCT, )
 
-/* unpack_k.c, kernels_unpack_k.c */
+/* kernels_unpack_k.c */
 UNPACKER(q4_k)
 UNPACKER(q5_k)
 UNPACKER(q6_k)
 
-/* unpack_q.c, kernels_unpack_q.c */
+/* kernels_unpack_q.c */
 UNPACKER(q4_0)
 UNPACKER(q4_1)
 UNPACKER(q5_0)
 UNPACKER(q5_1)
 UNPACKER(q8_0)
 
-/* unpack_iq4.c, kernels_unpack_iq4.c */
+/* kernels_unpack_iq4.c */
 UNPACKER(iq4_nl)
 UNPACKER(iq4_xs)
 
-/* unpack_low_k.c, kernels_unpack_low_k.c */
+/* kernels_unpack_low_k.c */
 UNPACKER(q2_k)
 UNPACKER(q3_k)
 
-/* unpack_ternary.c, kernels_unpack_ternary.c */
+/* kernels_unpack_ternary.c */
 UNPACKER(q1_0)
 UNPACKER(q2_0)
 UNPACKER(tq1_0)
 UNPACKER(tq2_0)
 
-/* unpack_fp4.c, kernels_unpack_fp4.c */
+/* kernels_unpack_fp4.c */
 UNPACKER(mxfp4)
 UNPACKER(nvfp4)
 
-/* unpack_iq.c, kernels_unpack_iq.c */
+/* kernels_unpack_iq.c */
 UNPACKER(iq1_s)
 UNPACKER(iq1_m)
 UNPACKER(iq2_xxs)

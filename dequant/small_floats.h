@@ -82,10 +82,7 @@ static inline uint16_t dequant_f32_to_bf16(float value)
     return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-/*
- * Return the factor that quantizes the elements of a block: the inverse of the scale, or 0 if it
- * has none.
- */
+/* Return 1 / scale, the factor that quantizes a block's elements; 0 if it is not finite. */
 static inline float dequant_inverse_scale(float scale)
 {
     const float inverse = 1 / scale;
@@ -100,9 +97,9 @@ static inline float dequant_bf16_to_f32(uint16_t bits)
 }
 
 /*
- * Half of an E8M0 scale (OCP Microscaling Formats 1.0), that is 2^(e - 128). Half,
- * because our table of 4-bit floats holds doubled values. As in ggml, e = 255 is a number, not the
- * NaN of the specification.
+ * Half of an E8M0 scale (OCP Microscaling Formats 1.0): 2^(e - 128). Half, because
+ * dequant_doubled_e2m1 holds doubled values. As in ggml, e = 255 is a number, not the NaN of the
+ * specification.
  */
 static inline float dequant_half_e8m0_to_f32(uint8_t e)
 {

@@ -45,7 +45,7 @@
 #define PRODUCT(name)                                                                              \
     .product = &(const struct dequant_product)                                                     \
     {                                                                                              \
-        DEQUANT_FORM_##name, {UNPACK_SLOT(scalar, name) DEQUANT_VECTOR_SETS(UNPACK_SLOT, name)},   \
+        DEQUANT_FORM_##name, {DEQUANT_VECTOR_SETS(UNPACK_SLOT, name)},                             \
         {                                                                                          \
             DEQUANT_VECTOR_SETS(COLUMN_SLOT, name)                                                 \
         }                                                                                          \
@@ -102,7 +102,7 @@
     FORK("ik_llama.cpp", number, capitals, elements, layout, header_bytes, rows),                  \
         .until = (until_day)
 
-/* What becomes `count` blocks of the type of ggml with that id. */
+/* The type converts to `count` blocks of ggml's type `number`. */
 #define PLAIN(layout, number, count)                                                               \
     .plain = &(const struct dequant_plain)                                                         \
     {                                                                                              \
@@ -115,9 +115,9 @@
         .program = "ggml", .decode = KERNELS(decoder)
 
 /*
- * Today's types in the order of their ids; 4 and 5 (Q4_2, Q4_3) were removed with their layouts. Of
- * an id that several programs took, the row is the reading of ggml or, if it has none, that of the
- * files in circulation.
+ * Today's types in the order of their ids; 4 and 5 (Q4_2, Q4_3) were removed with their layouts. If
+ * several programs use one id, this table has ggml's type; without one, the type found in published
+ * files.
  * Source of ids and names: enum ggml_type in ggml.h of ggml, and of ik_llama.cpp for its types. The
  * maps follow ggml's declarations of the blocks: what ggml declares as bytes counts as bytes, also
  * where it reads several of them as one number.
@@ -294,7 +294,7 @@ static int tl2_bytes(uint64_t row_elements, uint64_t n_rows, uint64_t *n_bytes)
 #define JUNE_2025      "2025-06-18"
 
 /*
- * The other readings of ids, by id. A name ends in _OLD if ik_llama.cpp gave it another layout
+ * The other candidates for ids, by id. A name ends in _OLD if ik_llama.cpp gave it another layout
  * later. Sources: enum ggml_type and the history of ik_llama.cpp, of BitNet's llama.cpp (branch
  * merge-dev), of PrismML's (Q1_0 and Q2_0 before they came to ggml) and of llama-turboquant.
  */
@@ -399,7 +399,7 @@ const struct dequant_type *dequant_type_of_era(uint32_t id, uint32_t era)
     return dequant_type_by_id(id);
 }
 
-const struct dequant_type *dequant_reading_at(uint32_t id, size_t index)
+const struct dequant_type *dequant_candidate_at(uint32_t id, size_t index)
 {
     if (index == 0)
         return dequant_type_by_id(id);
@@ -410,11 +410,11 @@ const struct dequant_type *dequant_reading_at(uint32_t id, size_t index)
     return NULL;
 }
 
-const struct dequant_type *dequant_reading_by_name(uint32_t id, const char *name)
+const struct dequant_type *dequant_candidate_by_name(uint32_t id, const char *name)
 {
     const struct dequant_type *type;
 
-    for (size_t i = 0; (type = dequant_reading_at(id, i)); i++) {
+    for (size_t i = 0; (type = dequant_candidate_at(id, i)); i++) {
         if (strcasecmp(type->name, name) == 0)
             return type;
     }

@@ -1,5 +1,5 @@
 /*
- * The tensor types: one table row per type holds everything that ggufs knows about it.
+ * The tensor types: a table with one row per type.
  *
  * This folder turns bytes into numbers and back, and knows neither files nor FUSE. All data is
  * little-endian and may start at any address. Nothing here allocates or blocks, and apart from the
@@ -8,8 +8,9 @@
 #ifndef GGUFS_DEQUANT_TYPES_H
 #define GGUFS_DEQUANT_TYPES_H
 
-#include "dequant/products.h"
+#include "dequant/forms.h"
 #include "dequant/sets.h"
+#include "dequant/stored_row.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +18,7 @@
 
 /*
  * One run of equal fields in a stored block, in the order in which they lie in memory. A type's
- * byte-order map is a list of such runs that ends with {0, 0}; the widths times the counts sum up
+ * byte-order map is a list of these runs that ends with {0, 0}; the widths times the counts sum up
  * to dequant_stride_bytes().
  */
 struct dequant_field {
@@ -26,19 +27,10 @@ struct dequant_field {
 };
 
 /*
- * A decoder's arguments in addition to the blocks of a row; all zero for types without row headers,
- * interleaved rows and tail.
- */
-struct dequant_row {
-    const void *headers; /* of the group, or the tail; dequant_headers_bytes(), any alignment */
-    uint32_t index;      /* of the row in its group, below interleave_rows */
-};
-
-/*
- * Decode n_blocks blocks of one row to n_blocks * block_elements floats, bit for bit as ggml, or
- * the program that the type comes from, converts them. `blocks` holds n_blocks stored blocks, that
- * is n_blocks * dequant_stride_bytes() bytes, at any alignment; `out` is aligned for float and does
- * not overlap it.
+ * Decode n_blocks blocks of one row to n_blocks * block_elements floats, bit for bit as the type's
+ * program (ggml for most types) decodes them. `blocks` holds n_blocks stored blocks, n_blocks *
+ * dequant_stride_bytes() bytes, at any alignment. `out` is aligned for float and does not overlap
+ * it.
  */
 typedef void dequant_decode_fn(const void *restrict blocks, float *restrict out, size_t n_blocks,
                                struct dequant_row row);
@@ -51,11 +43,11 @@ typedef void dequant_decode_fn(const void *restrict blocks, float *restrict out,
  * NaN keeps its sign and the upper part of its payload and becomes quiet.
  *
  * To Q8_0 and Q4_0: bit for bit as ggml's quantize_row_q8_0_ref() and quantize_row_q4_0_ref(), in
- * which no product is fused with a sum. Q8_0: d is the greatest magnitude / 127, and q = x * (1 /
+ * compiled without fused multiply-add. Q8_0: d is the greatest magnitude / 127, and q = x * (1 /
  * d), to nearest with ties away from zero. Q4_0: d is the first number of the greatest magnitude /
- * -8, and q = x * (1 / d) + 8.5, cut off, at most 15. Where d is 0 or 1 / d infinite, the block is
- * zeros. Where ggml's result is undefined, in a block with an infinity or NaN, all values of the
- * block decode to NaN. A d beyond the range of f16 becomes an infinity.
+ * -8, and q = x * (1 / d) + 8.5, truncated, at most 15. If d is 0 or 1 / d infinite, the block is
+ * zeros. A block with an infinity or NaN, where ggml's result is undefined, decodes to NaNs. A d
+ * beyond the range of f16 becomes an infinity.
  */
 typedef void dequant_encode_fn(const void *restrict values, void *restrict out, size_t n);
 
@@ -71,7 +63,7 @@ typedef void dequant_dot_fn(const void *w, size_t w_stride_bytes, size_t n_rows,
                             size_t x_stride, size_t n_columns, size_t n, float *out,
                             size_t out_stride);
 
-/* How rows of an interleaved type become those of a plain type with the same values. */
+/* Conversion of rows of an interleaved type to a plain type with the same values. */
 struct dequant_plain {
     uint32_t id;       /* of the plain type, of today */
     uint32_t n_blocks; /* plain blocks that a block of the type becomes */
@@ -85,21 +77,20 @@ struct dequant_plain {
 };
 
 /*
- * A tensor's data are its rows, ne[0] elements each, one after the other. A row is its header,
- * which most types do not have, and its blocks. A type that has one scale for the whole tensor
- * stores it in a tail, after the rows; it has neither headers nor interleaved rows.
+ * A tensor's data are its rows, ne[0] elements each, one after the other. A row is a header, which
+ * most types lack, and blocks. A type with one scale for the whole tensor stores it in a tail after
+ * the rows; it has neither headers nor interleaved rows.
  *
  * If interleave_rows is n > 1, groups of n rows are stored together: the n headers, then the stored
- * blocks. A stored block holds one block of each row of the group. Only the type's decoder knows
- * how their bytes are mixed. In all other types, a stored block is a block. dequant/rows.h does the
- * arithmetic.
+ * blocks. A stored block holds one block of each row of the group, mixed as the type's decoder
+ * expects. In all other types, a stored block is a block. dequant/rows.h does the arithmetic.
  */
 struct dequant_type {
     uint32_t id;               /* ggml_type, the number that GGUF files hold */
     uint32_t era;              /* of the layout, see dequant/old_blocks.h; DEQUANT_ERA today */
     const char *name;          /* as its program prints it, in capitals: "F16", "Q4_K", "IQ4_KS" */
-    const char *program;       /* that gave the id this layout: "ggml", "ik_llama.cpp" */
-    const char *until;         /* the day on which it gave the id up or another layout; or NULL */
+    const char *program;       /* that assigned the id to this type: "ggml", "ik_llama.cpp" */
+    const char *until;         /* the day on which it dropped or changed the layout; or NULL */
     uint32_t block_elements;   /* elements in a block; 1 for the plain number types */
     uint32_t block_bytes;      /* bytes of a block; of an interleaved type, its share per row */
     uint32_t row_header_bytes; /* bytes at the start of each row, 0 for most types */
@@ -108,43 +99,41 @@ struct dequant_type {
     bool is_in_ggml;           /* ggml has the type and its layout today, so llama.cpp loads it */
 
     /*
-     * The size of a tensor of a layout that is not made of blocks: dequant_rows_bytes() calls it.
-     * NULL for all others.
+     * Computes the size of a tensor, for dequant_rows_bytes(), if the layout is not made of blocks;
+     * otherwise NULL.
      */
     int (*rows_bytes)(uint64_t row_elements, uint64_t n_rows, uint64_t *n_bytes);
 
     const struct dequant_field *fields; /* the byte-order map of a stored block; never NULL */
 
     /*
-     * Slots by kernel set; dequant/kernels.h calls those of the set that the CPU supports. The
-     * scalar slot is the reference, which also serves where a set's own slot is NULL. Without a
-     * reference the type can't be decoded, encoded or multiplied without decoding.
+     * Slots by kernel set; dequant/kernels.h calls the chosen set's. The scalar slot is the
+     * reference, which is also used if a set's own slot is NULL. If the reference is NULL, the type
+     * can't be decoded, encoded or multiplied without decoding.
      */
     dequant_decode_fn *decode[DEQUANT_SETS];
     dequant_encode_fn *encode[DEQUANT_SETS];
     dequant_dot_fn *dot[DEQUANT_SETS];
 
-    const struct dequant_product *product; /* how integers are multiplied, or NULL */
+    const struct dequant_product *product; /* integer products, or NULL */
     const struct dequant_plain *plain;     /* NULL unless a type of ggml holds the same values */
 
     /*
-     * Return true if a scale of row `index` of the stored block is the NaN of its format, where
-     * decoding makes a number of it as ggml does; NULL for types whose bad scales show in their
-     * values.
+     * Return true if a scale of row `index` of the stored block is its format's NaN, which decodes
+     * to a number as in ggml. NULL for types whose bad scales show in their values.
      */
     bool (*has_nan_scale)(const void *block, uint32_t index);
 
     /*
-     * Return true if a scale or offset of the little-endian block, in the format in which they are
-     * stored for the whole block (f16; e8m0 in MXFP4, ue4m3 in NVFP4), has left its range: the
-     * largest number, infinity or NaN, or a subnormal one other than 0, which has lost bits; in
-     * e8m0, the largest power, or the smallest in a block that is not all zeros. NULL for types
-     * without such scales: plain numbers, and scales of 32 bits.
+     * Return true if a scale or offset of the whole little-endian block, stored as f16 (e8m0 in
+     * MXFP4, ue4m3 in NVFP4), is at the limit of its format: the largest number, infinity, NaN, or
+     * a subnormal number other than 0, which has lost bits; in e8m0, the largest power, or the
+     * smallest in a block that is not all zeros. NULL for plain numbers and scales of 32 bits.
      */
     bool (*is_scale_at_limit)(const void *block);
 };
 
-/* Type ids that programs ask for by number. */
+/* Type ids used by number. */
 enum {
     DEQUANT_F32 = 0,
     DEQUANT_F16 = 1,
@@ -158,26 +147,26 @@ enum {
     DEQUANT_BF16 = 30
 };
 
-/* Columns for names of types in tables: no name is longer. */
+/* Length of the longest type name, for tables. */
 enum { DEQUANT_NAME_COLUMNS = 10 };
 
 /* The era of today's layouts. */
 #define DEQUANT_ERA 2u
 
 /*
- * The number of today's types, of the old layouts, which follow them in the table, and of other
- * readings of today's ids, which come last.
+ * Return the number of today's types, of old layouts, and of other candidates for today's ids, in
+ * the order in which they stand in the table.
  */
 size_t dequant_type_count(void);
 size_t dequant_old_type_count(void);
 size_t dequant_other_type_count(void);
 
-/* The sum of the three. */
+/* Return the number of rows, the sum of the three. */
 size_t dequant_row_count(void);
 
 /*
  * Row `index` of the table: today's types in the order of their ids, then the old layouts by era
- * and id, then the other readings by id. `index` must be below dequant_row_count().
+ * and id, then the other candidates by id. `index` must be below dequant_row_count().
  */
 const struct dequant_type *dequant_type_at(size_t index);
 
@@ -185,65 +174,65 @@ const struct dequant_type *dequant_type_at(size_t index);
 const struct dequant_type *dequant_type_by_id(uint32_t id);
 
 /*
- * The row of the id in files of that era: an old layout, or today's where both are the same; NULL
- * if that era had no such type.
+ * The row of the id in files of an era: an old layout, or today's if the layout did not change;
+ * NULL if the id did not exist in that era.
  */
 const struct dequant_type *dequant_type_of_era(uint32_t id, uint32_t era);
 
 /*
- * Several programs gave the same id to layouts of their own, and ik_llama.cpp changed some layouts.
- * Each is a reading of the id in GGUF files; their names differ. Reading 0 is that of
- * dequant_type_by_id(). Returns NULL after the last.
+ * Return candidate type `index` of an id in GGUF files, or NULL after the last. An id has several
+ * candidates, with different names, if several programs assigned it or ik_llama.cpp changed the
+ * layout. Candidate 0 is the type of dequant_type_by_id().
  */
-const struct dequant_type *dequant_reading_at(uint32_t id, size_t index);
+const struct dequant_type *dequant_candidate_at(uint32_t id, size_t index);
 
-/* The reading of that name, in upper or lower case, or NULL. */
-const struct dequant_type *dequant_reading_by_name(uint32_t id, const char *name);
+/* The candidate of that name, in upper or lower case, or NULL. */
+const struct dequant_type *dequant_candidate_by_name(uint32_t id, const char *name);
 
 /*
- * Return true if the values can be computed. They cannot if only the size of the type is known, as
- * of those that ggml has removed, or if the file does not say which layout it uses.
+ * Return true if the values can be computed. They cannot if only the type's size is known, as for
+ * types that ggml has removed, or if the file does not determine the layout.
  */
 static inline bool dequant_is_decodable(const struct dequant_type *type)
 {
     return type->decode[DEQUANT_SET_scalar] != NULL;
 }
 
-/* Bytes of the headers of a group, or of the tail: what a decoder needs beside the blocks. */
+/* Bytes of a group's headers or of the tail: a decoder's input beside the blocks. */
 static inline size_t dequant_headers_bytes(const struct dequant_type *type)
 {
     return (size_t)type->row_header_bytes * type->interleave_rows + type->tail_bytes;
 }
 
-/* Bytes from one stored block to the next: those of a block of each row stored together. */
+/* Bytes of a stored block: one block of each row stored together. */
 static inline size_t dequant_stride_bytes(const struct dequant_type *type)
 {
     return (size_t)type->block_bytes * type->interleave_rows;
 }
 
 /*
- * The type of ggml that holds the same values exactly: for types of today the type itself, or the
- * plain type if it has one; for old layouts Q5_0 and Q5_1 for those of era 0, which only order
- * their elements differently, and F32 for all others, because their scales have 32 bits or belong
- * to fewer elements than in today's types. Zeros may differ in sign.
+ * Return the type of ggml that holds the same values exactly; zeros may differ in sign. A type of
+ * today gives its plain type or itself. Q5_0 and Q5_1 of era 0, which only order their elements
+ * differently, give today's Q5_0 and Q5_1. All other old layouts give F32, because their scales
+ * have 32 bits or belong to fewer elements than in today's types.
  */
 const struct dequant_type *dequant_modern(const struct dequant_type *type);
 
-/* The bytes of a block as blocks of dequant_modern(), which must not be F32 in place of another. */
+/* Bytes of a block converted to dequant_modern(), unless that is F32 for an old layout. */
 size_t dequant_modern_bytes(const struct dequant_type *type);
 
 /*
- * Copy n_blocks stored blocks to `out` as blocks of dequant_modern(), which must be another type,
- * and not F32: blocks of era 0, or row `index` of interleaved ones. `blocks` holds n_blocks *
+ * Convert n_blocks stored blocks of era 0, or row `index` of n_blocks interleaved blocks, to
+ * dequant_modern(), which must be neither the same type nor F32. `blocks` holds n_blocks *
  * dequant_stride_bytes() bytes and `out` n_blocks * dequant_modern_bytes(); they do not overlap.
  */
 void dequant_modernize_blocks(const struct dequant_type *type, uint32_t index,
                               const void *restrict blocks, void *restrict out, size_t n_blocks);
 
 /*
- * Return true if the data of a big-endian file differ from those of a little-endian one. They do
- * not for types that consist of bytes, nor for those that no big-endian file has: the removed ones,
- * the old layouts, and the types of other programs than ggml.
+ * Return true if the data differ between big-endian and little-endian files. They do not differ for
+ * types that consist of bytes. Types that never occur in big-endian files also give false: removed
+ * types, old layouts, and types of other programs than ggml.
  */
 bool dequant_has_byte_order(const struct dequant_type *type);
 

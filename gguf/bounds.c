@@ -30,7 +30,7 @@ struct missing {
 static void report_missing(const struct gguf_model *model, const struct gguf_tensor *tensor,
                            uint64_t end, struct gguf_report *report)
 {
-    const uint64_t file_bytes = model->files[tensor->file_index].end_offset;
+    const uint64_t file_bytes = model->files[tensor->file_index].source.end_offset;
 
     if (!tensor->type) {
         gguf_error(report, GGUF_RULE_TRUNCATED_DATA, -ENODATA, gguf_tensor_place(tensor),
@@ -72,7 +72,7 @@ static bool is_complete(const struct gguf_source *file, const struct gguf_tensor
 static void check_tensor_bounds(const struct gguf_model *model, const struct gguf_tensor *tensor,
                                 struct missing *missing, struct gguf_report *report)
 {
-    const struct gguf_source *file = &model->files[tensor->file_index];
+    const struct gguf_source *file = &model->files[tensor->file_index].source;
     const uint64_t n_bytes = least_bytes(tensor);
     uint64_t end;
 
@@ -105,7 +105,7 @@ static void check_all_bounds(const struct gguf_model *model, struct gguf_report 
         report->path = gguf_path_to_report(model, file_index);
         check_tensor_bounds(model, tensor, &missing, report);
         if (i + 1 == model->n_tensors || model->tensors[i + 1].file_index != file_index) {
-            note_missing(&model->files[file_index], &missing, report);
+            note_missing(&model->files[file_index].source, &missing, report);
             missing = (struct missing){0};
         }
     }
@@ -117,7 +117,7 @@ static uint64_t gap_after(const struct gguf_model *model, const struct gguf_tens
                           uint64_t end)
 {
     const uint64_t start = end_of(tensor), mask = model->alignment_bytes - 1;
-    const uint64_t padding = (model->files[tensor->file_index].start_offset - start) & mask;
+    const uint64_t padding = (model->files[tensor->file_index].source.start_offset - start) & mask;
 
     if (model->has_entries_between)
         return 0; /* the parser has accounted for every byte */
@@ -127,7 +127,8 @@ static uint64_t gap_after(const struct gguf_model *model, const struct gguf_tens
 static void note_gap_at_end(const struct gguf_model *model, const struct gguf_tensor *last,
                             struct gguf_report *report)
 {
-    const uint64_t gap = gap_after(model, last, gguf_source_end(&model->files[last->file_index]));
+    const uint64_t gap =
+        gap_after(model, last, gguf_source_end(&model->files[last->file_index].source));
 
     if (gap > 0)
         gguf_note(report, GGUF_RULE_UNUSED_BYTES, gguf_at(end_of(last)),
@@ -162,7 +163,7 @@ static void check_between(const struct gguf_model *model, const struct gguf_tens
 static void set_extents(const struct gguf_model *model, const struct gguf_tensor *const *order,
                         uint64_t n, struct gguf_report *report)
 {
-    const struct gguf_source *file = &model->files[order[0]->file_index];
+    const struct gguf_source *file = &model->files[order[0]->file_index].source;
     const struct gguf_tensor *next = NULL;
 
     for (uint64_t i = n; i-- > 0;) {

@@ -6,11 +6,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-struct gguf_cursor gguf_cursor_begin(struct gguf_source *source, struct gguf_encoding encoding)
+struct gguf_cursor gguf_cursor_begin(struct gguf_file *file, struct gguf_encoding encoding)
 {
-    return (struct gguf_cursor){.source = source,
-                                .size_bytes = gguf_source_end(source),
-                                .offset = source->start_offset,
+    return (struct gguf_cursor){.file = file,
+                                .size_bytes = gguf_source_end(&file->source),
+                                .offset = file->source.start_offset,
                                 .encoding = encoding};
 }
 
@@ -19,10 +19,11 @@ uint64_t gguf_cursor_left(const struct gguf_cursor *cursor)
     return cursor->size_bytes - cursor->offset;
 }
 
-/* Make the next n_bytes of the source part of its header. */
+/* Make the next n_bytes of the file part of its header. */
 static bool reach(struct gguf_cursor *cursor, uint64_t n_bytes)
 {
-    const int result = gguf_header_reach(cursor->source, cursor->offset + n_bytes);
+    struct gguf_file *file = cursor->file;
+    const int result = gguf_header_reach(&file->header, &file->source, cursor->offset + n_bytes);
 
     if (result < 0)
         cursor->failure = result;
@@ -38,10 +39,10 @@ static inline const uint8_t *take(struct gguf_cursor *cursor, uint64_t n_bytes)
         cursor->failure = -ENODATA;
         return NULL;
     }
-    if (cursor->source) {
-        if (cursor->offset + n_bytes > cursor->source->header.end_offset && !reach(cursor, n_bytes))
+    if (cursor->file) {
+        if (cursor->offset + n_bytes > cursor->file->header.end_offset && !reach(cursor, n_bytes))
             return NULL;
-        bytes = gguf_header_at(&cursor->source->header, cursor->offset);
+        bytes = gguf_header_at(&cursor->file->header, cursor->offset);
     } else {
         bytes = cursor->data + cursor->offset;
     }
@@ -63,9 +64,9 @@ int gguf_cursor_skip_data(struct gguf_cursor *cursor, uint64_t n_bytes)
 {
     int result = -ENODATA;
 
-    assert(cursor->source);
+    assert(cursor->file);
     if (n_bytes <= gguf_cursor_left(cursor))
-        result = gguf_header_leave_out(&cursor->source->header, cursor->offset, n_bytes);
+        result = gguf_header_leave_out(&cursor->file->header, cursor->offset, n_bytes);
     if (result < 0)
         cursor->failure = result;
     else

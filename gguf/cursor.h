@@ -1,16 +1,16 @@
 /*
- * The cursor: a position in unchecked bytes. Only this code reads such bytes. It never reads past
- * their end, and converts every number to the host's byte order.
+ * Cursor: a position in unchecked bytes, which no other code reads. It never reads past their end,
+ * and converts every number to the host's byte order.
  *
- * The bytes are in memory, or come from a source, whose header is copied as far as the cursor goes.
- * A function that fails leaves the cursor where it was and the result unwritten, and sets the
+ * The bytes are in memory, or come from a file, whose header is copied as far as the cursor goes. A
+ * function that fails leaves the cursor where it was and the result unwritten, and sets the
  * cursor's `failure`, which gguf_cursor_fail() turns into a message.
  */
 #ifndef GGUFS_GGUF_CURSOR_H
 #define GGUFS_GGUF_CURSOR_H
 
+#include "gguf/file.h"
 #include "gguf/report.h"
-#include "gguf/source.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,32 +22,32 @@ struct gguf_encoding {
 };
 
 struct gguf_cursor {
-    const uint8_t *data;        /* NULL if there is a source */
-    struct gguf_source *source; /* NULL if there are data */
+    const uint8_t *data;    /* NULL if there is a file */
+    struct gguf_file *file; /* NULL if there are data */
     uint64_t size_bytes;
     uint64_t offset; /* from `data` or the start of the file; at most size_bytes */
     struct gguf_encoding encoding;
     int failure; /* of the last function that failed, as a negative errno */
 };
 
-/* A cursor at the start of a source's model. A source can have one cursor at a time. */
-struct gguf_cursor gguf_cursor_begin(struct gguf_source *source, struct gguf_encoding encoding);
+/* A cursor at the start of a file's model. A file can have one cursor at a time. */
+struct gguf_cursor gguf_cursor_begin(struct gguf_file *file, struct gguf_encoding encoding);
 
-/* The bytes from the cursor to the end. */
+/* Return the number of bytes from the cursor to the end. */
 uint64_t gguf_cursor_left(const struct gguf_cursor *cursor);
 
 /*
  * Take the next n_bytes. Returns a pointer to them, which is valid as long as the memory or the
- * source's header, or NULL. The other functions return 0, or `failure`:
+ * file's header, or NULL. The other functions return 0, or `failure`:
  *
- *   -ENODATA   the bytes end before
- *   and of a source what gguf_header_reach() returns
+ *   -ENODATA   fewer bytes are left
+ *   others     from gguf_header_reach(), if the bytes are in a file
  */
 const uint8_t *gguf_cursor_take(struct gguf_cursor *cursor, uint64_t n_bytes);
 
 int gguf_cursor_skip(struct gguf_cursor *cursor, uint64_t n_bytes);
 
-/* Skip the data of a tensor, which the header's copy must not hold. */
+/* Skip the data of a tensor and leave them out of the header's copy. */
 int gguf_cursor_skip_data(struct gguf_cursor *cursor, uint64_t n_bytes);
 
 /* Read an unsigned number of 1, 2, 4 or 8 bytes. */

@@ -1,7 +1,5 @@
 #include "gguf/edit_values.h"
 
-#include "gguf/support/grow.h"
-
 #include <cJSON.h>
 #include <ctype.h>
 #include <errno.h>
@@ -30,14 +28,14 @@ static const struct {
 };
 
 struct job {
-    struct gguf_edit *edit;
+    struct gguf_edit_value *out;
+    struct gguf_string key;
     struct gguf_report *report;
-    size_t room_bytes; /* allocated for edit->data */
 };
 
 #define REFUSE(job, format, ...)                                                                   \
-    gguf_error((job)->report, GGUF_RULE_EDIT, -EINVAL,                                             \
-               gguf_at_key((job)->edit->key, GGUF_NO_OFFSET), format, __VA_ARGS__)
+    gguf_error((job)->report, GGUF_RULE_EDIT, -EINVAL, gguf_at_key((job)->key, GGUF_NO_OFFSET),    \
+               format, __VA_ARGS__)
 
 static struct gguf_quoted quote(const char *text)
 {
@@ -45,11 +43,6 @@ static struct gguf_quoted quote(const char *text)
 }
 
 /* ---- types ---- */
-
-const char *gguf_edit_type_name(enum gguf_value_type type)
-{
-    return types[type].name;
-}
 
 /* Returns GGUF_N_VALUE_TYPES for an unknown name. */
 static enum gguf_value_type find_type(struct gguf_string name)
@@ -62,32 +55,40 @@ static enum gguf_value_type find_type(struct gguf_string name)
     return type;
 }
 
-/*
- * Parse "u32", "arr" or "arr[u32]". For "arr", *element_type becomes GGUF_N_VALUE_TYPES, as it is
- * then chosen by the values.
- */
-static int parse_type(const struct job *job, struct gguf_string name, enum gguf_value_type *type,
-                      enum gguf_value_type *element_type)
+bool gguf_edit_read_type(struct gguf_string name, struct gguf_edit_type *type)
 {
     static const char arr[] = "arr[";
     const size_t head_bytes = sizeof arr - 1;
 
-    *element_type = GGUF_N_VALUE_TYPES;
-    *type = find_type(name);
-    if (name.length_bytes > head_bytes && memcmp(name.data, arr, head_bytes) == 0 &&
-        name.data[name.length_bytes - 1] == ']') {
-        *element_type = find_type(
+    *type = (struct gguf_edit_type){find_type(name), GGUF_N_VALUE_TYPES};
+    if (type->type == GGUF_N_VALUE_TYPES && gguf_string_starts_with(name, arr) &&
+        gguf_string_ends_with(name, "]")) {
+        type->element = find_type(
             (struct gguf_string){name.data + head_bytes, name.length_bytes - head_bytes - 1});
-        *type = *element_type < GGUF_N_VALUE_TYPES && *element_type != GGUF_ARRAY
-                    ? GGUF_ARRAY
-                    : GGUF_N_VALUE_TYPES;
+        if (type->element < GGUF_N_VALUE_TYPES && type->element != GGUF_ARRAY)
+            type->type = GGUF_ARRAY;
     }
-    if (*type < GGUF_N_VALUE_TYPES)
-        return 0;
-    return REFUSE(job,
-                  "unknown type %s; available: u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool str arr "
-                  "arr[TYPE]",
-                  gguf_quote(name).text);
+    return type->type < GGUF_N_VALUE_TYPES;
+}
+
+struct gguf_edit_type gguf_edit_type_of(const struct gguf_value *value)
+{
+    struct gguf_edit_type type = {value->type, GGUF_N_VALUE_TYPES};
+
+    if (value->type == GGUF_ARRAY && value->array.element_type != GGUF_ARRAY)
+        type.element = value->array.element_type;
+    return type;
+}
+
+struct gguf_edit_type_name gguf_edit_type_name(struct gguf_edit_type type)
+{
+    struct gguf_edit_type_name name;
+
+    if (type.element < GGUF_N_VALUE_TYPES)
+        snprintf(name.text, sizeof name.text, "arr[%s]", types[type.element].name);
+    else
+        snprintf(name.text, sizeof name.text, "%s", types[type.type].name);
+    return name;
 }
 
 /* ---- scalars ---- */
@@ -121,7 +122,6 @@ static int parse_float(const struct job *job, const char *text, struct gguf_valu
 
     errno = 0;
     if (value->type == GGUF_FLOAT32) {
-        value->u64 = 0;
         value->f32 = strtof(text, &end);
         is_infinite = isinf(value->f32);
     } else {
@@ -142,7 +142,6 @@ static int parse_scalar(const struct job *job, const char *text, struct gguf_val
     case GGUF_BOOL:
         if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
             return REFUSE(job, "%s is neither true nor false", quote(text).text);
-        value->u64 = 0;
         value->boolean = *text == 't';
         return 0;
     case GGUF_FLOAT32:
@@ -181,19 +180,9 @@ static int scalar_from_json(const struct job *job, const cJSON *json, struct ggu
 
 static int put(struct job *job, const void *bytes, size_t n_bytes)
 {
-    struct gguf_edit *edit = job->edit;
+    const int result = gguf_buffer_add(&job->out->data, bytes, n_bytes);
 
-    if (n_bytes > job->room_bytes - edit->data_bytes) {
-        uint8_t *grown = gguf_grow(edit->data, &job->room_bytes, edit->data_bytes + n_bytes, 1);
-
-        if (!grown)
-            return gguf_system_error(job->report, -ENOMEM, GGUF_NO_PLACE);
-        edit->data = grown;
-    }
-    if (n_bytes > 0)
-        memcpy(edit->data + edit->data_bytes, bytes, n_bytes);
-    edit->data_bytes += n_bytes;
-    return 0;
+    return result < 0 ? gguf_system_error(job->report, result, GGUF_NO_PLACE) : 0;
 }
 
 static int put_string(struct job *job, const char *text)
@@ -328,7 +317,7 @@ static int set_array(struct job *job, const cJSON *array, enum gguf_value_type t
         result = choose_type(job, array, &type);
     if (result == 0)
         result = put_elements(job, array, type, 1);
-    job->edit->value.array =
+    job->out->value.array =
         (struct gguf_array){.element_type = holds_arrays(array) ? GGUF_ARRAY : type,
                             .n_elements = (uint64_t)cJSON_GetArraySize(array),
                             .encoding = {.length_bytes = sizeof(uint64_t)}};
@@ -337,62 +326,40 @@ static int set_array(struct job *job, const cJSON *array, enum gguf_value_type t
 
 /* ---- values ---- */
 
-int gguf_edit_value_from_text(struct gguf_edit *edit, struct gguf_string type, const char *text,
+int gguf_edit_value_from_text(struct gguf_edit_value *value, struct gguf_string key,
+                              struct gguf_edit_type type, const char *text,
                               struct gguf_report *report)
 {
-    struct job job = {.edit = edit, .report = report};
-    enum gguf_value_type element_type;
+    struct job job = {.out = value, .key = key, .report = report};
     char place[sizeof(struct gguf_quoted) + 8];
     cJSON *json;
-    int result = parse_type(&job, type, &edit->value.type, &element_type);
+    int result;
 
-    if (result < 0)
-        return result;
-    if (edit->value.type == GGUF_STRING)
+    value->value.type = type.type;
+    if (type.type == GGUF_STRING)
         return put(&job, text, strlen(text));
-    if (edit->value.type != GGUF_ARRAY)
-        return parse_scalar(&job, text, &edit->value);
-    snprintf(place, sizeof place, "key %s", gguf_quote(edit->key).text);
+    if (type.type != GGUF_ARRAY)
+        return parse_scalar(&job, text, &value->value);
+    snprintf(place, sizeof place, "key %s", gguf_quote(key).text);
     result = gguf_edit_parse_json(text, strlen(text), place, &json, report);
     if (result == 0) {
-        result = set_array(&job, json, element_type);
+        result = set_array(&job, json, type.element);
         cJSON_Delete(json);
     }
     return result;
 }
 
-/* The name of the type that JSON implies; NULL for numbers, null and objects. */
-static const char *type_of_json(const cJSON *json)
+int gguf_edit_value_from_json(struct gguf_edit_value *value, struct gguf_string key,
+                              struct gguf_edit_type type, const struct cJSON *json,
+                              struct gguf_report *report)
 {
-    if (cJSON_IsString(json))
-        return "str";
-    if (cJSON_IsBool(json))
-        return "bool";
-    return cJSON_IsArray(json) ? "arr" : NULL;
-}
+    struct job job = {.out = value, .key = key, .report = report};
 
-int gguf_edit_value_from_json(struct gguf_edit *edit, struct gguf_string type,
-                              const struct cJSON *json, struct gguf_report *report)
-{
-    struct job job = {.edit = edit, .report = report};
-    enum gguf_value_type element_type;
-    int result;
-
-    if (!type.data) {
-        const char *name = type_of_json(json);
-
-        if (!name)
-            return REFUSE(&job, "has no type; write for instance %s",
-                          "{\"type\": \"u32\", \"value\": 8}");
-        type = (struct gguf_string){name, strlen(name)};
-    }
-    result = parse_type(&job, type, &edit->value.type, &element_type);
-    if (result < 0)
-        return result;
-    if (edit->value.type == GGUF_ARRAY)
-        return set_array(&job, json, element_type);
-    if (edit->value.type != GGUF_STRING)
-        return scalar_from_json(&job, json, &edit->value);
+    value->value.type = type.type;
+    if (type.type == GGUF_ARRAY)
+        return set_array(&job, json, type.element);
+    if (type.type != GGUF_STRING)
+        return scalar_from_json(&job, json, &value->value);
     if (!cJSON_IsString(json))
         return REFUSE(&job, "the JSON is not %s", "a string");
     return put(&job, json->valuestring, strlen(json->valuestring));

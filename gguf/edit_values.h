@@ -2,26 +2,57 @@
 #ifndef GGUFS_GGUF_EDIT_VALUES_H
 #define GGUFS_GGUF_EDIT_VALUES_H
 
-#include "gguf/edits.h"
+#include "gguf/report.h"
+#include "gguf/support/buffer.h"
+#include "gguf/values.h"
 
 struct cJSON;
 
+/* The value of an edit. All zero: none. */
+struct gguf_edit_value {
+    struct gguf_value value; /* its pointers are not set */
+    struct gguf_buffer data; /* bytes of a string or array as in a GGUF file; owned */
+};
+
 /*
- * Set the edit's value from `text`. `type` is a name like "u32" or "arr[str]". Returns 0, or a
- * negative errno with the reason in `report`.
+ * A type as edits write it. The elements of an array have type `element`, at any depth; if that is
+ * GGUF_N_VALUE_TYPES, the values imply it.
  */
-int gguf_edit_value_from_text(struct gguf_edit *edit, struct gguf_string type, const char *text,
+struct gguf_edit_type {
+    enum gguf_value_type type, element;
+};
+
+/* The names of all types, for messages. */
+#define GGUF_EDIT_TYPES "u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool str arr arr[TYPE]"
+
+/* Parse the name of a type: "u32", "arr", "arr[str]". Returns false if it is unknown. */
+bool gguf_edit_read_type(struct gguf_string name, struct gguf_edit_type *type);
+
+/*
+ * Return the type of a value of the model. For an array of arrays, `element` is GGUF_N_VALUE_TYPES.
+ */
+struct gguf_edit_type gguf_edit_type_of(const struct gguf_value *value);
+
+/* The name of a type as edits write it: "u32", "arr[str]". */
+struct gguf_edit_type_name {
+    char text[12];
+};
+struct gguf_edit_type_name gguf_edit_type_name(struct gguf_edit_type type);
+
+/*
+ * Set a value, which is all zero, from `text`, which is JSON for an array. `key` is for messages.
+ * Returns 0, or a negative errno with the reason in `report`; free the value's data in both cases.
+ */
+int gguf_edit_value_from_text(struct gguf_edit_value *value, struct gguf_string key,
+                              struct gguf_edit_type type, const char *text,
                               struct gguf_report *report);
 
 /*
- * The same from JSON. Without a type (NULL data), the type is that of the JSON; numbers need one.
- * Integers from 2^53 on, which cJSON rounds, are accepted as strings only.
+ * The same from JSON. Integers from 2^53 on, which cJSON rounds, are accepted as strings only.
  */
-int gguf_edit_value_from_json(struct gguf_edit *edit, struct gguf_string type,
-                              const struct cJSON *json, struct gguf_report *report);
-
-/* The name of a type as edits write it: "u32". */
-const char *gguf_edit_type_name(enum gguf_value_type type);
+int gguf_edit_value_from_json(struct gguf_edit_value *value, struct gguf_string key,
+                              struct gguf_edit_type type, const struct cJSON *json,
+                              struct gguf_report *report);
 
 /*
  * Parse JSON of length_bytes bytes, followed by a NUL. On success, free *json with cJSON_Delete().

@@ -1,7 +1,5 @@
 #include "gguf/edits.h"
 
-#include "gguf/edit_keys.h"
-#include "gguf/edit_values.h"
 #include "gguf/validate.h"
 
 #include <cJSON.h>
@@ -57,21 +55,60 @@ static int add(struct gguf_edits *edits, struct gguf_string key, struct gguf_edi
     return 0;
 }
 
+const char *gguf_edit_find_value(const char *text, struct gguf_string *type)
+{
+    const char *equals = strchr(text, '='), *colon = equals ? strchr(equals, ':') : NULL;
+    struct gguf_edit_type ignored;
+
+    *type = (struct gguf_string){0};
+    if (!equals)
+        return NULL;
+    if (colon) {
+        const struct gguf_string head = {equals + 1, (uint64_t)(colon - equals - 1)};
+
+        if (gguf_edit_read_type(head, &ignored)) {
+            *type = head;
+            return colon + 1;
+        }
+    }
+    return equals + 1;
+}
+
+/* Return true if the values decide the type of an array's elements. */
+static bool is_implied(struct gguf_edit_type type)
+{
+    return type.type == GGUF_ARRAY && type.element == GGUF_N_VALUE_TYPES;
+}
+
 int gguf_edits_set(struct gguf_edits *edits, const char *text, struct gguf_report *report)
 {
-    const char *equals = strchr(text, '=');
-    const char *colon = equals ? strchr(equals, ':') : NULL;
+    struct gguf_string type_name;
+    const char *value = gguf_edit_find_value(text, &type_name);
+    struct gguf_edit_type type;
     struct gguf_edit *edit;
     int result;
 
-    if (!colon)
+    if (!value)
         return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, GGUF_NO_PLACE,
-                          "%s is not of the form KEY=TYPE:VALUE", gguf_quote(string_of(text)).text);
-    result = add(edits, (struct gguf_string){text, (uint64_t)(equals - text)}, &edit, report);
+                          "%s is not of the form KEY=VALUE or, for a new key, KEY=TYPE:VALUE "
+                          "(examples: general.name=Max, my.key=u32:8)",
+                          gguf_quote(string_of(text)).text);
+    result =
+        add(edits, (struct gguf_string){text, (uint64_t)(strchr(text, '=') - text)}, &edit, report);
     if (result < 0)
         return result;
-    return gguf_edit_value_from_text(
-        edit, (struct gguf_string){equals + 1, (uint64_t)(colon - equals - 1)}, colon + 1, report);
+    if (!type_name.data) {
+        edit->text = strdup(value);
+        return edit->text ? 0 : fail_memory(report);
+    }
+    gguf_edit_read_type(type_name, &type);
+    edit->has_value = true;
+    result = gguf_edit_value_from_text(&edit->value, edit->key, type, value, report);
+    if (result == 0 && is_implied(type)) {
+        edit->text = strdup(value);
+        result = edit->text ? 0 : fail_memory(report);
+    }
+    return result;
 }
 
 int gguf_edits_unset(struct gguf_edits *edits, const char *key, struct gguf_report *report)
@@ -85,23 +122,40 @@ int gguf_edits_unset(struct gguf_edits *edits, const char *key, struct gguf_repo
 }
 
 /* Split {"type": TYPE, "value": VALUE}. */
-static int open_object(const cJSON *member, struct gguf_string *type, const cJSON **value,
+static int open_object(const cJSON *member, struct gguf_edit_type *type, const cJSON **value,
                        struct gguf_report *report)
 {
     const cJSON *type_member = cJSON_GetObjectItemCaseSensitive(member, "type");
+    const struct gguf_place place = gguf_at_key(string_of(member->string), GGUF_NO_OFFSET);
 
     *value = cJSON_GetObjectItemCaseSensitive(member, "value");
     if (!cJSON_IsString(type_member) || !*value || cJSON_GetArraySize(member) != 2)
-        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL,
-                          gguf_at_key(string_of(member->string), GGUF_NO_OFFSET),
+        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, place,
                           "an object must have a \"type\" and a \"value\", and nothing else");
-    *type = string_of(type_member->valuestring);
+    if (!gguf_edit_read_type(string_of(type_member->valuestring), type))
+        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, place,
+                          "unknown type %s; available: " GGUF_EDIT_TYPES,
+                          gguf_quote(string_of(type_member->valuestring)).text);
     return 0;
+}
+
+/* Return the type that JSON implies for a new key; GGUF_N_VALUE_TYPES for numbers. */
+static struct gguf_edit_type type_of_json(const cJSON *json)
+{
+    struct gguf_edit_type type = {GGUF_N_VALUE_TYPES, GGUF_N_VALUE_TYPES};
+
+    if (cJSON_IsString(json))
+        type.type = GGUF_STRING;
+    else if (cJSON_IsBool(json))
+        type.type = GGUF_BOOL;
+    else if (cJSON_IsArray(json))
+        type.type = GGUF_ARRAY;
+    return type;
 }
 
 static int add_member(struct gguf_edits *edits, const cJSON *member, struct gguf_report *report)
 {
-    struct gguf_string type = {0};
+    struct gguf_edit_type type = type_of_json(member);
     const cJSON *value = member;
     struct gguf_edit *edit;
     int result;
@@ -115,9 +169,18 @@ static int add_member(struct gguf_edits *edits, const cJSON *member, struct gguf
     if (cJSON_IsNull(member))
         return gguf_edits_unset(edits, member->string, report);
     result = add(edits, string_of(member->string), &edit, report);
-    if (result == 0 && cJSON_IsObject(member))
+    if (result < 0)
+        return result;
+    if (cJSON_IsObject(member))
         result = open_object(member, &type, &value, report);
-    return result < 0 ? result : gguf_edit_value_from_json(edit, type, value, report);
+    edit->has_value = result == 0 && type.type < GGUF_N_VALUE_TYPES;
+    if (edit->has_value)
+        result = gguf_edit_value_from_json(&edit->value, edit->key, type, value, report);
+    if (result == 0 && (value == member || is_implied(type))) {
+        edit->json = cJSON_Duplicate(value, true);
+        result = edit->json ? 0 : fail_memory(report);
+    }
+    return result;
 }
 
 int gguf_edits_add_json(struct gguf_edits *edits, const char *json, size_t length_bytes,
@@ -142,7 +205,9 @@ void gguf_edits_free(struct gguf_edits *edits)
 {
     for (size_t i = 0; i < edits->count; i++) {
         free((void *)(uintptr_t)edits->list[i].key.data);
-        free(edits->list[i].data);
+        gguf_buffer_free(&edits->list[i].value.data);
+        free(edits->list[i].text);
+        cJSON_Delete(edits->list[i].json);
     }
     free(edits->list);
     *edits = (struct gguf_edits){0};
@@ -150,28 +215,83 @@ void gguf_edits_free(struct gguf_edits *edits)
 
 /* ---- the model ---- */
 
+/* Return true if a key that the model has gives the edit its type. */
+static bool takes_type(const struct gguf_edit *edit)
+{
+    return edit->text || edit->json;
+}
+
+/* Make the value of an edit in the type of the key. */
+static int make_in_type(const struct gguf_edit *edit, struct gguf_edit_type type,
+                        struct gguf_edit_value *value, struct gguf_report *report)
+{
+    if (edit->json)
+        return gguf_edit_value_from_json(value, edit->key, type, edit->json, report);
+    return gguf_edit_value_from_text(value, edit->key, type, edit->text, report);
+}
+
+static int check_type(const struct gguf_edit *edit, const struct gguf_key *key,
+                      struct gguf_report *report)
+{
+    const struct gguf_place place = gguf_at_key(edit->key, GGUF_NO_OFFSET);
+    struct gguf_edit_type old, new;
+
+    if (!key && !edit->has_value)
+        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, place,
+                          "the model has no such key, and a new one needs a type, for instance %s "
+                          "(types: " GGUF_EDIT_TYPES ")",
+                          edit->json ? "{\"type\": \"u32\", \"value\": 8}" : "KEY=u32:VALUE");
+    if (!key || takes_type(edit))
+        return 0;
+    old = gguf_edit_type_of(&key->value);
+    new = gguf_edit_type_of(&edit->value.value);
+    if (old.type == new.type && old.element == new.element)
+        return 0;
+    return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, place,
+                      "its type is %s, not %s; leave the type out, or remove the key first to give "
+                      "it another type",
+                      gguf_edit_type_name(old).text, gguf_edit_type_name(new).text);
+}
+
+/* Copy the value into memory of the model. */
+static int copy_value(const struct gguf_edit_value *from, struct gguf_model *model,
+                      struct gguf_value *value)
+{
+    const size_t n_bytes = from->data.length;
+    uint8_t *data;
+
+    *value = from->value;
+    if (value->type != GGUF_STRING && value->type != GGUF_ARRAY)
+        return 0;
+    data = gguf_model_alloc(model, n_bytes);
+    if (!data)
+        return -ENOMEM;
+    if (n_bytes > 0)
+        memcpy(data, from->data.bytes, n_bytes);
+    if (value->type == GGUF_STRING) {
+        value->string = (struct gguf_string){(const char *)data, n_bytes};
+    } else {
+        value->array.data = data;
+        value->array.size_bytes = n_bytes;
+    }
+    return 0;
+}
+
 static int set(const struct gguf_edit *edit, struct gguf_model *model, struct gguf_report *report)
 {
-    struct gguf_value value = edit->value;
-    struct gguf_key *key;
-    uint8_t *data = NULL;
+    struct gguf_key *key = (struct gguf_key *)(uintptr_t)gguf_find_key(model, edit->key.data);
+    struct gguf_edit_value made = {0};
+    struct gguf_value value;
+    int result = check_type(edit, key, report);
 
-    if (gguf_edit_check_type(model, edit->key, &value, report) < 0)
-        return -EINVAL;
-    if (value.type == GGUF_STRING || value.type == GGUF_ARRAY) {
-        data = gguf_model_alloc(model, edit->data_bytes);
-        if (!data)
-            return fail_memory(report);
-        if (edit->data_bytes > 0)
-            memcpy(data, edit->data, edit->data_bytes);
-    }
-    if (value.type == GGUF_STRING)
-        value.string = (struct gguf_string){(const char *)data, edit->data_bytes};
-    if (value.type == GGUF_ARRAY) {
-        value.array.data = data;
-        value.array.size_bytes = edit->data_bytes;
-    }
-    key = (struct gguf_key *)(uintptr_t)gguf_find_key(model, edit->key.data);
+    if (result == 0 && key && takes_type(edit))
+        result = make_in_type(edit, gguf_edit_type_of(&key->value), &made, report);
+    if (result == 0 &&
+        copy_value(key && takes_type(edit) ? &made : &edit->value, model, &value) < 0)
+        result = fail_memory(report);
+    gguf_buffer_free(&made.data);
+    if (result < 0)
+        return result;
     if (!key && model->n_keys == GGUF_MAX_KEYS)
         return gguf_error(report, GGUF_RULE_EDIT, -E2BIG, gguf_at_key(edit->key, GGUF_NO_OFFSET),
                           "cannot be added, the model has %d keys, which is the limit",

@@ -7,6 +7,7 @@
 #ifndef GGUFS_GGUF_EDITS_H
 #define GGUFS_GGUF_EDITS_H
 
+#include "gguf/edit_values.h"
 #include "gguf/model.h"
 
 #include <stddef.h>
@@ -14,9 +15,14 @@
 struct gguf_edit {
     struct gguf_string key; /* owned */
     bool is_unset;
-    struct gguf_value value; /* unless is_unset; its pointers are set by gguf_edits_apply() */
-    uint8_t *data;           /* bytes of a string or array as in a GGUF file; owned */
-    size_t data_bytes;
+    bool has_value;
+    struct gguf_edit_value value; /* if has_value: of the type given or implied */
+    /*
+     * The value of an edit without a type, as text or JSON; it is converted to the type of the
+     * model's key. Owned; NULL if the edit gives the type.
+     */
+    char *text;
+    struct cJSON *json;
 };
 
 /* All zero: no edits. They apply in the order of the list. */
@@ -26,8 +32,15 @@ struct gguf_edits {
 };
 
 /*
+ * Return the value in an edit written as KEY=VALUE or KEY=TYPE:VALUE, or NULL if it has neither
+ * form. *type is TYPE; empty in the form KEY=VALUE.
+ */
+const char *gguf_edit_find_value(const char *text, struct gguf_string *type);
+
+/*
  * Add an edit written as KEY=TYPE:VALUE, where TYPE is u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool
- * str, arr with a VALUE in JSON, or arr[TYPE] with the type of its elements.
+ * str, arr with a VALUE in JSON, or arr[TYPE] with the type of its elements; or as KEY=VALUE, which
+ * takes the type of a key that the model has.
  */
 int gguf_edits_set(struct gguf_edits *edits, const char *text, struct gguf_report *report);
 
@@ -35,17 +48,17 @@ int gguf_edits_set(struct gguf_edits *edits, const char *text, struct gguf_repor
 int gguf_edits_unset(struct gguf_edits *edits, const char *key, struct gguf_report *report);
 
 /*
- * Add the edits of a JSON object with a member for each key: null to remove it, a string, bool or
- * array, or {"type": TYPE, "value": VALUE}. `json` has length_bytes bytes, followed by a NUL;
- * `place` is its name in errors.
+ * Add the edits of a JSON object with a member for each key: null to remove it, a value, or
+ * {"type": TYPE, "value": VALUE}. A number without a type requires that the model has the key.
+ * `json` has length_bytes bytes, followed by a NUL; `place` is its name in errors.
  */
 int gguf_edits_add_json(struct gguf_edits *edits, const char *json, size_t length_bytes,
                         const char *place, struct gguf_report *report);
 
 /*
  * Apply the edits in their order. The model keeps no pointer to them. It is an error to remove a
- * key that is not there, to give a standard key a type it cannot have, or to make a model that
- * gguf_open() would refuse.
+ * key that is not there, to give a key another type than it has, to add one without a type, or to
+ * make a model that gguf_open() would refuse.
  */
 int gguf_edits_apply(const struct gguf_edits *edits, struct gguf_model *model,
                      struct gguf_report *report);

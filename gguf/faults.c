@@ -28,8 +28,15 @@ int gguf_faults_catch(void)
     /* SA_NODEFER: we leave the handler by a jump that does not restore the signal mask. */
     struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
 
+    sigset_t faults;
+
     sigemptyset(&action.sa_mask);
-    return sigaction(SIGBUS, &action, NULL) < 0 ? -errno : 0;
+    if (sigaction(SIGBUS, &action, NULL) < 0)
+        return -errno;
+    /* A caller may have blocked it; a fault would then kill the process. */
+    sigemptyset(&faults);
+    sigaddset(&faults, SIGBUS);
+    return -pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
 }
 
 int gguf_faults_guard(void (*touch)(void *argument), void *argument)

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int open_file(struct gguf_source *source, const char *path, struct gguf_report *report)
+static int open_growing(struct gguf_source *source, const char *path, struct gguf_report *report)
 {
     struct stat status;
 
@@ -25,13 +25,12 @@ static int open_file(struct gguf_source *source, const char *path, struct gguf_r
     return 0;
 }
 
-/* Open a file, and map it as a whole unless it is growing. */
-static int open_whole(struct gguf_source *source, const char *path, struct gguf_report *report)
+static int open_mapped(struct gguf_source *source, const char *path, struct gguf_report *report)
 {
-    const int result = open_file(source, path, report);
+    const int result = open_growing(source, path, report);
     void *mapping;
 
-    if (result < 0 || source->is_growing || source->size_bytes == 0)
+    if (result < 0 || source->size_bytes == 0)
         return result;
     mapping = mmap(NULL, source->size_bytes, PROT_READ, MAP_PRIVATE, source->descriptor, 0);
     if (mapping == MAP_FAILED)
@@ -111,8 +110,23 @@ static uint64_t count_hole_bytes(const struct gguf_source *source, uint64_t offs
     return count;
 }
 
-const struct gguf_source_kind gguf_whole_file = {
-    .open = open_whole,
+static bool is_growing_file(const char *path, bool is_growing)
+{
+    (void)path;
+    return is_growing;
+}
+
+const struct gguf_source_kind gguf_mapped_file = {
+    .open = open_mapped,
+    .close = close_file,
+    .read = read_file,
+    .get_status = get_status,
+    .count_hole_bytes = count_hole_bytes,
+};
+
+const struct gguf_source_kind gguf_growing_file = {
+    .fits = is_growing_file,
+    .open = open_growing,
     .close = close_file,
     .read = read_file,
     .get_status = get_status,

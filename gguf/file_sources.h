@@ -4,7 +4,13 @@
 
 #include "gguf/source.h"
 
-/* A file as it is; fits every path. It is mapped if it is complete, else read with pread(). */
-extern const struct gguf_source_kind gguf_whole_file;
+/* A complete file, mapped as a whole. Fits every path. */
+extern const struct gguf_source_kind gguf_mapped_file;
+
+/*
+ * A file that is still being written, read with pread(): a mapping would end where the file ends
+ * now.
+ */
+extern const struct gguf_source_kind gguf_growing_file;
 
 #endif

@@ -15,15 +15,14 @@ static int out_of_memory(struct gguf_report *report)
 static int open_other(const struct gguf_files *files, uint32_t index,
                       const struct gguf_open_options *options, struct gguf_opened_file *shard)
 {
-    const char *path = files->list[files->named].file.path;
+    const char *path = files->list[files->named].file.source.path;
     struct gguf_report report = {0};
 
     shard->path =
         files->name_count > 0 ? gguf_shard_path(path, index + 1) : gguf_part_path(path, index);
     if (!shard->path)
         return -ENOMEM;
-    shard->error =
-        gguf_source_open(shard->path, options && options->partial, &shard->file, &report);
+    shard->error = gguf_file_open(shard->path, options && options->partial, &shard->file, &report);
     if (shard->error == 0)
         return 0;
     shard->rule = report.first_error.rule;
@@ -49,26 +48,26 @@ static int open_others(struct gguf_files *files, const struct gguf_open_options 
 int gguf_files_open(const char *path, const struct gguf_open_options *options,
                     struct gguf_files *files, struct gguf_report *report)
 {
-    struct gguf_source named;
+    struct gguf_file named;
     uint32_t number, count;
-    int result = gguf_source_open(path, options && options->partial, &named, report);
+    int result = gguf_file_open(path, options && options->partial, &named, report);
 
     *files = (struct gguf_files){.count = 1};
     if (result < 0)
         return result;
-    gguf_read_shard_numbers(named.path, &number, &count);
+    gguf_read_shard_numbers(named.source.path, &number, &count);
     files->name_number = number;
     files->name_count = count;
     if (number > 0 && number <= count && count <= GGUF_MAX_SHARDS) {
         files->count = count;
         files->named = number - 1;
-    } else if (count == 0 && gguf_read_part_number(named.path, &number)) {
+    } else if (count == 0 && gguf_read_part_number(named.source.path, &number)) {
         files->count = GGUF_MAX_PARTS;
         files->named = number;
     }
     files->list = calloc(files->count, sizeof *files->list);
     if (!files->list) {
-        gguf_source_close(&named);
+        gguf_file_close(&named);
         return out_of_memory(report);
     }
     files->list[files->named].file = named;
@@ -82,7 +81,7 @@ int gguf_files_open(const char *path, const struct gguf_open_options *options,
 void gguf_files_close(struct gguf_files *files)
 {
     for (uint32_t i = 0; files->list && i < files->count; i++) {
-        gguf_source_close(&files->list[i].file);
+        gguf_file_close(&files->list[i].file);
         free(files->list[i].path);
         free(files->list[i].reason);
     }

@@ -20,11 +20,11 @@
 
 /* One file: open, or the reason why it is not. */
 struct gguf_opened_file {
-    struct gguf_source file; /* all zero if it is not open or was taken over */
-    char *path;              /* for messages; owned */
-    int error;               /* negative errno of the opening, or 0 */
-    enum gguf_rule rule;     /* of the error */
-    char *reason;            /* message that goes with the error; owned */
+    struct gguf_file file; /* all zero if it is not open or was taken over */
+    char *path;            /* for messages; owned */
+    int error;             /* negative errno of the opening, or 0 */
+    enum gguf_rule rule;   /* of the error */
+    char *reason;          /* message that goes with the error; owned */
 };
 
 struct gguf_files {
@@ -32,18 +32,18 @@ struct gguf_files {
     uint32_t count;                /* of shards; GGUF_MAX_PARTS, which need not exist; or 1 */
     uint32_t named;                /* index of the one that the user named */
     /*
-     * From the named file's name: shard name_number, counted from 1, of name_count; 0 if it is no
-     * shard.
+     * From the named file's name: shard name_number, counted from 1, of name_count; 0 if it does
+     * not name a shard.
      */
     uint32_t name_number, name_count;
 };
 
 /*
- * Open the file at `path` and, if its name is that of a shard or a part, the others. One that
- * cannot be opened is recorded for gguf_parse_files(), because only the contents prove that the
- * model has such a shard or part; after GGUF_MAX_BAD_SHARDS of them, the others are not tried.
- * `options` may be NULL. On success gguf_files_close() must be called. On failure return a negative
- * errno with the reason in `report`.
+ * Open `path`. If it names a shard or a part, also open all others of the model. A failure to open
+ * one of these is recorded for gguf_parse_files(), because only the contents prove that the model
+ * has that file; after GGUF_MAX_BAD_SHARDS failures, the rest is not tried. `options` may be NULL.
+ * On success gguf_files_close() must be called. On failure return a negative errno with the reason
+ * in `report`.
  */
 int gguf_files_open(const char *path, const struct gguf_open_options *options,
                     struct gguf_files *files, struct gguf_report *report);

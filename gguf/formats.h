@@ -1,5 +1,5 @@
 /*
- * The table of file formats, and of files that users mistake for models.
+ * The table of file formats; gguf/lookalikes.c has the files that users mistake for models.
  *
  * A parser fills in the keys and tensors of a model whose first file is open, and calls
  * gguf_header_finish(). The model owns all memory that the parser allocates; it is freed if the
@@ -10,12 +10,13 @@
 
 #include "gguf/model.h"
 
-/* How a file starts, or the model in a larger file. */
+/* The start of a file, or of the model in a larger file. */
 struct gguf_start {
     const uint8_t *bytes;
     size_t n_bytes;      /* GGUF_START_BYTES, or the whole file if it is shorter */
     uint64_t file_bytes; /* of the whole file, or of the model */
     uint64_t file_offset;
+    const char *path;
 };
 
 #define GGUF_START_BYTES ((size_t)512)
@@ -38,7 +39,7 @@ bool gguf_probe_gguf(const struct gguf_start *start);
 int gguf_parse_gguf(struct gguf_model *model, const struct gguf_open_options *options,
                     struct gguf_report *report);
 
-/* Magic ggmf, but versions 100 and 101. */
+/* rwkv.cpp: magic ggmf, versions 100 and 101. */
 bool gguf_probe_rwkv(const struct gguf_start *start);
 int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *options,
                     struct gguf_report *report);

@@ -2,6 +2,7 @@
 
 #include "gguf/source.h"
 #include "gguf/support/grow.h"
+#include "gguf/support/least.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,14 +14,9 @@
 /* The first step copies the whole header of a small file, and little of the data after it. */
 #define FIRST_STEP_BYTES ((size_t)4 << 10)
 #define LAST_STEP_BYTES  ((size_t)1 << 20)
-/* Memory is made writable in these steps: those of a huge page. */
+/* Memory is made writable in steps of a huge page. */
 #define MEMORY_STEP_BYTES ((uint64_t)2 << 20)
 #define COMPARED_BYTES    ((size_t)64 << 10)
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 static void set_end(struct gguf_header *header, uint64_t n_bytes)
 {
@@ -31,12 +27,11 @@ static void set_end(struct gguf_header *header, uint64_t n_bytes)
 }
 
 /* Address space costs nothing; it is reserved so that the copy can grow in its place. */
-static int reserve(struct gguf_source *source)
+static int reserve(struct gguf_header *header, const struct gguf_source *source)
 {
-    struct gguf_header *header = &source->header;
-    /* Whole huge pages: Linux aligns only such mappings for them. */
+    /* A multiple of the huge page size, else Linux does not align the mapping for huge pages. */
     const uint64_t n_bytes =
-        (smaller(header->limit_bytes, source->size_bytes) / MEMORY_STEP_BYTES + 1) *
+        (gguf_least(header->limit_bytes, source->size_bytes) / MEMORY_STEP_BYTES + 1) *
         MEMORY_STEP_BYTES;
     void *bytes = mmap(NULL, n_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -69,18 +64,17 @@ static int make_writable(struct gguf_header *header, uint64_t n_bytes)
  * Compute how many bytes to copy at `offset`, at least needed_bytes. Returns 0, or a negative errno
  * if they cannot be copied.
  */
-static int choose_step(const struct gguf_source *source, uint64_t offset, uint64_t needed_bytes,
-                       size_t *n_bytes)
+static int choose_step(const struct gguf_header *header, const struct gguf_source *source,
+                       uint64_t offset, uint64_t needed_bytes, size_t *n_bytes)
 {
-    const struct gguf_header *header = &source->header;
     uint64_t step = header->step_bytes;
 
     if (needed_bytes > header->limit_bytes - header->n_bytes)
         return -E2BIG;
-    step = smaller(step, header->limit_bytes - header->n_bytes);
-    step = smaller(step, gguf_source_end(source) - offset);
+    step = gguf_least(step, header->limit_bytes - header->n_bytes);
+    step = gguf_least(step, gguf_source_end(source) - offset);
     if (source->is_growing && !gguf_source_has(source, offset, step)) {
-        step = smaller(step, needed_bytes);
+        step = gguf_least(step, needed_bytes);
         if (!gguf_source_has(source, offset, step))
             return -EAGAIN;
     }
@@ -88,22 +82,22 @@ static int choose_step(const struct gguf_source *source, uint64_t offset, uint64
     return 0;
 }
 
-static int copy_step(struct gguf_source *source, uint64_t needed_bytes)
+static int copy_step(struct gguf_header *header, const struct gguf_source *source,
+                     uint64_t needed_bytes)
 {
-    struct gguf_header *header = &source->header;
     const struct gguf_source_kind *kind = source->kind;
     const uint64_t offset = header->end_offset;
     size_t n_bytes;
-    int result = choose_step(source, offset, needed_bytes, &n_bytes);
+    int result = choose_step(header, source, offset, needed_bytes, &n_bytes);
 
     if (result == 0 && kind->count_hole_bytes) {
         header->hole_bytes += kind->count_hole_bytes(source, offset, n_bytes);
-        if (header->hole_bytes > GGUF_MAX_HEADER_HOLE_BYTES)
+        if (header->hole_bytes > header->limit_hole_bytes)
             result = -EFBIG;
     }
     if (result == 0)
         result = make_writable(header, header->n_bytes + n_bytes);
-    /* Not gguf_source_read(), which may compare the header. choose_step() has looked for holes. */
+    /* Not gguf_source_read(), which would look for holes again, as choose_step() did. */
     if (result == 0)
         result = kind->read(source, offset, n_bytes, header->bytes + header->n_bytes);
     if (result < 0)
@@ -114,16 +108,15 @@ static int copy_step(struct gguf_source *source, uint64_t needed_bytes)
     return 0;
 }
 
-int gguf_header_reach(struct gguf_source *source, uint64_t end_offset)
+int gguf_header_reach(struct gguf_header *header, const struct gguf_source *source,
+                      uint64_t end_offset)
 {
-    struct gguf_header *header = &source->header;
-
     if (end_offset <= header->end_offset)
         return 0;
-    if (!header->bytes && reserve(source) < 0)
+    if (!header->bytes && reserve(header, source) < 0)
         return -ENOMEM;
     while (header->end_offset < end_offset) {
-        const int result = copy_step(source, end_offset - header->end_offset);
+        const int result = copy_step(header, source, end_offset - header->end_offset);
 
         if (result < 0)
             return result;
@@ -135,7 +128,7 @@ int gguf_header_leave_out(struct gguf_header *header, uint64_t offset, uint64_t 
 {
     const uint64_t left_out = header->left_out_bytes, start = offset - left_out;
     const uint64_t copied = header->n_bytes - start; /* ahead of the parser */
-    const uint64_t dropped = smaller(copied, n_bytes);
+    const uint64_t dropped = gguf_least(copied, n_bytes);
     struct gguf_header_gap *gaps;
 
     if (n_bytes == 0)
@@ -148,7 +141,7 @@ int gguf_header_leave_out(struct gguf_header *header, uint64_t offset, uint64_t 
     if (copied > dropped)
         memmove(header->bytes + start, header->bytes + start + dropped, copied - dropped);
     set_end(header, header->n_bytes - dropped);
-    header->hole_bytes -= smaller(header->hole_bytes, dropped);
+    header->hole_bytes -= gguf_least(header->hole_bytes, dropped);
     header->step_bytes = FIRST_STEP_BYTES;
     return 0;
 }
@@ -178,7 +171,7 @@ void gguf_header_finish(struct gguf_header *header, uint64_t end_offset)
         return;
     if (munmap(header->bytes + kept_bytes, header->reserved_bytes - kept_bytes) == 0) {
         header->reserved_bytes = kept_bytes;
-        header->writable_bytes = smaller(header->writable_bytes, kept_bytes);
+        header->writable_bytes = gguf_least(header->writable_bytes, kept_bytes);
     }
 }
 
@@ -188,7 +181,7 @@ static int compare_stretch(const struct gguf_source *source, const uint8_t *copy
     uint8_t now[COMPARED_BYTES];
 
     while (n_bytes > 0) {
-        const size_t n = (size_t)smaller(n_bytes, sizeof now);
+        const size_t n = (size_t)gguf_least(n_bytes, sizeof now);
         /* No byte can be missing: a growing source is never compared. */
         const int result = source->kind->read(source, offset, n, now);
 
@@ -203,9 +196,8 @@ static int compare_stretch(const struct gguf_source *source, const uint8_t *copy
     return 0;
 }
 
-int gguf_header_compare(const struct gguf_source *source)
+int gguf_header_compare(const struct gguf_header *header, const struct gguf_source *source)
 {
-    const struct gguf_header *header = &source->header;
     uint64_t start = 0, left_out = 0;
     int result = 0;
 

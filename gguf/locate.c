@@ -9,23 +9,25 @@
 /* Models in a ZIP file that are listed, if it has several. */
 #define MAX_LISTED 16
 
-static int set_range(struct gguf_source *source, uint64_t start_offset, uint64_t end_offset,
+static int set_range(struct gguf_file *file, uint64_t start_offset, uint64_t end_offset,
                      struct gguf_report *report)
 {
-    const uint64_t limit_bytes = source->header.limit_bytes;
+    const struct gguf_header limits = {.limit_bytes = file->header.limit_bytes,
+                                       .limit_hole_bytes = file->header.limit_hole_bytes};
 
-    gguf_header_free(&source->header);
-    source->header.limit_bytes = limit_bytes;
-    source->start_offset = start_offset;
-    source->end_offset = end_offset;
-    if (gguf_header_leave_out(&source->header, 0, start_offset) < 0)
+    gguf_header_free(&file->header);
+    file->header = limits;
+    file->source.start_offset = start_offset;
+    file->source.end_offset = end_offset;
+    if (gguf_header_leave_out(&file->header, 0, start_offset) < 0)
         return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     return 0;
 }
 
-int gguf_locate_range(struct gguf_source *source, const struct gguf_open_options *options,
+int gguf_locate_range(struct gguf_file *file, const struct gguf_open_options *options,
                       struct gguf_report *report)
 {
+    const struct gguf_source *source = &file->source;
     const uint64_t offset = options->offset, size_bytes = options->size_bytes;
     uint64_t end = source->end_offset;
 
@@ -41,7 +43,7 @@ int gguf_locate_range(struct gguf_source *source, const struct gguf_open_options
                           "-o size=%" PRIu64 ": only %" PRIu64 " bytes are left from byte %" PRIu64
                           " to the end of the file",
                           size_bytes, source->size_bytes - offset, offset);
-    return set_range(source, offset, end, report);
+    return set_range(file, offset, end, report);
 }
 
 void gguf_note_range(const struct gguf_open_options *options, struct gguf_report *report)
@@ -64,7 +66,9 @@ struct candidate {
 
 struct search {
     struct candidate list[MAX_LISTED];
-    uint64_t n; /* may exceed MAX_LISTED */
+    uint64_t n;                    /* may exceed MAX_LISTED */
+    struct gguf_string first_name; /* of the first member of any kind */
+    bool is_checkpoint;            /* a member has the name that torch.save() gives */
 };
 
 static bool has_name_of_model(struct gguf_string name)
@@ -84,7 +88,7 @@ static int has_start_of_model(const struct gguf_source *source, const struct can
 
     if (start.n_bytes > start.file_bytes)
         start.n_bytes = (size_t)start.file_bytes;
-    result = gguf_source_read_unchecked(source, candidate->offset, start.n_bytes, bytes);
+    result = gguf_source_read(source, candidate->offset, start.n_bytes, bytes);
     return result < 0 ? result : gguf_find_format(&start) != NULL;
 }
 
@@ -116,6 +120,11 @@ static int search_all(const struct gguf_source *source, struct gguf_zip *zip, st
     int result;
 
     while ((result = gguf_zip_next(zip, &candidate.member, report)) > 0) {
+        const struct gguf_string name = candidate.member.name;
+
+        if (!search->first_name.data)
+            search->first_name = name;
+        search->is_checkpoint = search->is_checkpoint || gguf_string_ends_with(name, "data.pkl");
         result = is_model(source, &candidate, report);
         if (result < 0)
             return result;
@@ -155,17 +164,20 @@ static int refuse_several(const struct search *search, struct gguf_report *repor
     return result;
 }
 
-static int choose(struct gguf_source *source, const struct gguf_zip *zip,
-                  const struct search *search, struct gguf_report *report)
+static int choose(struct gguf_file *file, const struct gguf_zip *zip, const struct search *search,
+                  struct gguf_report *report)
 {
     const struct candidate *only = &search->list[0];
 
-    if (search->n == 0)
+    if (search->is_checkpoint && search->n == 0)
         return gguf_error(report, GGUF_RULE_NOT_CONVERTED, -EINVAL, GGUF_NO_PLACE,
-                          "is or ends with a ZIP file of %" PRIu64
-                          " members, but none of them is a model (a PyTorch file must be converted "
-                          "first, with llama.cpp's convert_hf_to_gguf.py)",
-                          zip->n_members);
+                          "is a PyTorch file, not GGUF; llama.cpp's convert_hf_to_gguf.py makes a "
+                          "GGUF file of the folder of its checkpoint");
+    if (search->n == 0)
+        return gguf_error(
+            report, GGUF_RULE_NOT_A_MODEL, -EINVAL, GGUF_NO_PLACE,
+            "is or ends with a ZIP file of %" PRIu64 " member%s without a model; the first is %s",
+            zip->n_members, zip->n_members == 1 ? "" : "s", gguf_quote(search->first_name).text);
     if (search->n > 1)
         return refuse_several(search, report);
     if (only->member.packing != GGUF_ZIP_STORED)
@@ -173,19 +185,19 @@ static int choose(struct gguf_source *source, const struct gguf_zip *zip,
                           "ZIP member %s is %s, so it cannot be read in place; unpack it first "
                           "(unzip)",
                           gguf_quote(only->member.name).text, adjective_of(only));
-    return set_range(source, only->offset, only->offset + only->member.size_bytes, report);
+    return set_range(file, only->offset, only->offset + only->member.size_bytes, report);
 }
 
-int gguf_locate_in_zip(struct gguf_source *source, struct gguf_report *report)
+int gguf_locate_in_zip(struct gguf_file *file, struct gguf_report *report)
 {
     struct search search = {.n = 0};
     struct gguf_zip zip;
-    int result = gguf_zip_open(source, &zip, report);
+    int result = gguf_zip_open(&file->source, &zip, report);
 
     if (result > 0) {
-        result = search_all(source, &zip, &search, report);
+        result = search_all(&file->source, &zip, &search, report);
         if (result == 0)
-            result = choose(source, &zip, &search, report);
+            result = choose(file, &zip, &search, report);
         if (result == 0)
             result = 1;
     }

@@ -13,7 +13,7 @@ void gguf_close(struct gguf_model *model)
     if (!model)
         return;
     for (uint32_t i = 0; i < model->n_files; i++)
-        gguf_source_close(&model->files[i]);
+        gguf_file_close(&model->files[i]);
     for (size_t i = 0; i < model->n_allocated; i++)
         free(model->allocated[i]);
     free(model->allocated);
@@ -26,7 +26,7 @@ void gguf_close(struct gguf_model *model)
 int gguf_model_check(const struct gguf_model *model)
 {
     for (uint32_t i = 0; i < model->n_files; i++) {
-        if (gguf_source_check(&model->files[i], 0) == -ESTALE)
+        if (gguf_file_check(&model->files[i], 0) == -ESTALE)
             return -ESTALE;
     }
     return 0;
@@ -37,16 +37,16 @@ unsigned gguf_model_generation(const struct gguf_model *model)
     unsigned sum = 0;
 
     for (uint32_t i = 0; i < model->n_files; i++)
-        sum += gguf_source_generation(&model->files[i]);
+        sum += gguf_file_generation(&model->files[i]);
     return sum;
 }
 
 struct timespec gguf_model_modified(const struct gguf_model *model)
 {
-    struct timespec newest = gguf_source_modified(&model->files[0]);
+    struct timespec newest = gguf_file_modified(&model->files[0]);
 
     for (uint32_t i = 1; i < model->n_files; i++) {
-        const struct timespec time = gguf_source_modified(&model->files[i]);
+        const struct timespec time = gguf_file_modified(&model->files[i]);
 
         if (gguf_is_later(time, newest))
             newest = time;
@@ -89,14 +89,23 @@ int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value v
 int gguf_add_name_bytes(struct gguf_model *model, uint64_t n_bytes, struct gguf_place place,
                         struct gguf_report *report)
 {
-    if (n_bytes > GGUF_MAX_NAMES_BYTES - model->names_bytes)
+    if (n_bytes > GGUF_MAX_NAMES_BYTES - model->before.names_bytes - model->names_bytes)
         return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG, place,
                           "with its name, of %" PRIu64
                           " bytes, the names of all keys and tensors take over %" PRIu64
-                          " bytes, the limit",
+                          " bytes, the limit for all files of a model",
                           n_bytes, GGUF_MAX_NAMES_BYTES);
     model->names_bytes += n_bytes;
     return 0;
+}
+
+void gguf_add_usage(struct gguf_usage *usage, const struct gguf_model *file)
+{
+    usage->header_bytes += file->files[0].header.n_bytes;
+    usage->hole_bytes += file->files[0].header.hole_bytes;
+    usage->names_bytes += file->names_bytes;
+    usage->n_keys += file->n_keys;
+    usage->n_tensors += file->n_tensors;
 }
 
 const struct gguf_key *gguf_find_key(const struct gguf_model *model, const char *name)
@@ -119,13 +128,13 @@ const struct gguf_key *gguf_find_key_group(const struct gguf_model *model, const
 
 const char *gguf_path_to_report(const struct gguf_model *model, uint32_t file_index)
 {
-    return file_index == model->named_file ? NULL : model->files[file_index].path;
+    return file_index == model->named_file ? NULL : model->files[file_index].source.path;
 }
 
 uint64_t gguf_offset_to_report(const struct gguf_model *model, uint32_t file_index, uint64_t offset,
                                struct gguf_report *report)
 {
-    const struct gguf_source *file = &model->files[file_index];
+    const struct gguf_source *file = &model->files[file_index].source;
     const struct gguf_pieces pieces = gguf_source_find_pieces(file, offset);
 
     report->path =

@@ -7,8 +7,8 @@
 #define GGUFS_GGUF_MODEL_H
 
 #include "dequant/types.h"
+#include "gguf/file.h"
 #include "gguf/report.h"
-#include "gguf/source.h"
 #include "gguf/values.h"
 
 #include <stdbool.h>
@@ -30,6 +30,12 @@
 
 /* The largest page size of any system: nothing gains from a larger alignment. */
 #define GGUF_MAX_ALIGNMENT ((uint64_t)64 << 10)
+
+/* Amounts whose limits hold for all files of a model together. */
+struct gguf_usage {
+    uint64_t header_bytes, hole_bytes, names_bytes;
+    uint64_t n_keys, n_tensors;
+};
 
 struct gguf_key {
     struct gguf_string name;
@@ -54,8 +60,8 @@ struct gguf_tensor {
     uint64_t n_elements;
     uint64_t size_bytes; /* of its data; 0 if the type is unknown */
     /*
-     * If the type is unknown, the most bytes that its data can have: those up to the next tensor or
-     * the end of the file. 0 if the file is growing and has no next tensor.
+     * If the type is unknown, the largest possible size of its data: up to the next tensor or the
+     * end of the file. 0 if the file is growing and has no next tensor.
      */
     uint64_t extent_bytes;
 
@@ -65,8 +71,8 @@ struct gguf_tensor {
 };
 
 /*
- * A tensor that a GGUF file has instead of those of an older file: the data of one or more stored
- * tensors, one after the other, under another name or shape.
+ * A tensor of the GGUF file made from an older file: the data of one or more stored tensors,
+ * concatenated, under another name or shape.
  */
 #define GGUF_MAX_JOINED_TENSORS 5
 struct gguf_converted_tensor {
@@ -84,7 +90,7 @@ struct gguf_model {
     uint64_t alignment_bytes; /* of tensor data in GGUF files; a power of two */
     bool has_entries_between; /* entries and data of tensors alternate */
 
-    struct gguf_source *files; /* at least one; all keys are those of the first */
+    struct gguf_file *files; /* at least one; files[0] has all keys */
     uint32_t n_files;
     uint32_t named_file;   /* the index of the one that was given to gguf_open() */
     struct gguf_key *keys; /* in file order */
@@ -92,18 +98,21 @@ struct gguf_model {
     struct gguf_tensor *tensors; /* in file order */
     uint64_t n_tensors;
 
-    /* The tensors of a GGUF file; NULL: it has the same ones, under their names in GGUF. */
+    /*
+     * The tensors of the exported GGUF file; NULL: the same as `tensors`, under their GGUF names.
+     */
     struct gguf_converted_tensor *converted;
     uint64_t n_converted;
-    const char *gguf_remark; /* what programs of today do with such a GGUF file; may be NULL */
+    const char *gguf_remark; /* whether current programs run the exported GGUF file; may be NULL */
 
-    uint64_t names_bytes; /* of all names that were read, see gguf_add_name_bytes() */
+    uint64_t names_bytes;     /* of all names that were read, see gguf_add_name_bytes() */
+    struct gguf_usage before; /* by the files of the model that were parsed before this one */
 
     void **allocated; /* by gguf_model_alloc() */
     size_t n_allocated, room;
 };
 
-/* At least the number of ids with several readings, see dequant_reading_at(). */
+/* At least the number of ambiguous ids, see dequant_candidate_at(). */
 #define GGUF_MAX_TYPE_CHOICES 64
 
 /* Properties of a file that the user states because the file does not. All zero: none. */
@@ -111,10 +120,10 @@ struct gguf_open_options {
     const char *family; /* of an old ggml file; NULL: the one that fits */
     int era;      /* 1 + the era of the blocks of an rwkv.cpp file of version 100; 0: unknown */
     bool partial; /* the file is still being written: its data may be missing */
-    /* Readings of ids that several programs took, one per id; see gguf/type_readings.h. */
+    /* Types of ambiguous ids, one per id; see gguf/ambiguous_types.h. */
     const struct dequant_type *types[GGUF_MAX_TYPE_CHOICES];
     size_t n_types;
-    bool old_ik; /* of those that ik_llama.cpp changed, the old ones where they fit */
+    bool old_ik; /* for types whose layout ik_llama.cpp changed, use the old one where it fits */
     /* The model's place in each file. 0 and 0: the whole file, or found in it; see locate.h. */
     uint64_t offset;
     uint64_t size_bytes; /* 0: up to the end of the file */
@@ -145,23 +154,23 @@ int gguf_open(const char *path, struct gguf_model **model, struct gguf_report *r
 void gguf_close(struct gguf_model *model);
 
 /*
- * Check every file of the model as gguf_source_check() does, without an end. Returns 0, or -ESTALE
- * if the header or the size of one changed.
+ * Call gguf_file_check() on every file of the model, with end_offset 0. Returns 0, or -ESTALE if
+ * the header or the size of a file changed.
  */
 int gguf_model_check(const struct gguf_model *model);
 
 /*
  * Return how often a file was found with new times and an unchanged header; see
- * gguf_source_check().
+ * gguf_file_check().
  */
 unsigned gguf_model_generation(const struct gguf_model *model);
 
-/* Return the newest modification time of its files; see gguf_source_modified(). */
+/* Return the newest modification time of its files; see gguf_file_modified(). */
 struct timespec gguf_model_modified(const struct gguf_model *model);
 
 /*
  * For parsers and edits: allocate memory of zeros that lives as long as the model, or return NULL.
- * Names, strings and arrays that are in no file lie in such memory.
+ * It is for names, strings and arrays that come from no file.
  */
 void *gguf_model_alloc(struct gguf_model *model, size_t n_bytes);
 
@@ -174,6 +183,9 @@ int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value v
 /* Count the bytes of another name. Returns 0, or -E2BIG beyond GGUF_MAX_NAMES_BYTES. */
 int gguf_add_name_bytes(struct gguf_model *model, uint64_t n_bytes, struct gguf_place place,
                         struct gguf_report *report);
+
+/* Add the amounts that a parsed file uses. */
+void gguf_add_usage(struct gguf_usage *usage, const struct gguf_model *file);
 
 /* Return the place of a key, or of a tensor's entry in the table of tensors. */
 static inline struct gguf_place gguf_key_place(const struct gguf_key *key)
@@ -196,7 +208,7 @@ const char *gguf_path_to_report(const struct gguf_model *model, uint32_t file_in
 uint64_t gguf_offset_to_report(const struct gguf_model *model, uint32_t file_index, uint64_t offset,
                                struct gguf_report *report);
 
-/* Remove a key. Returns 0, or -ENOENT if there is no such key. */
+/* Remove a key. Returns 0, or -ENOENT if the model lacks it. */
 int gguf_remove_key(struct gguf_model *model, const char *name);
 
 /* Return the name that a GGUF file gives the tensor. */

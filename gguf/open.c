@@ -22,7 +22,7 @@ int gguf_parse_files(struct gguf_files *files, const struct gguf_open_options *o
     if (result == 0)
         result = gguf_parts_join(&made, files, options, report);
     if (result == 0)
-        result = gguf_validate(made, options, report);
+        result = gguf_finish_model(made, options, report);
     if (result < 0) {
         gguf_note_range(options, report);
         gguf_close(made);

@@ -20,7 +20,7 @@ static bool is_shape_key(const struct gguf_key *key, struct gguf_string *tensor_
     return true;
 }
 
-/* Returns false, with a warning, if the value is no shape. */
+/* Returns false, with a warning, if the value is not a shape. */
 static bool read_shape(const struct gguf_key *key, struct gguf_shape *shape,
                        struct gguf_report *report)
 {

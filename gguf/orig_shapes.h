@@ -11,15 +11,15 @@
 #include "gguf/model.h"
 
 struct gguf_shape {
-    uint32_t n_dims;              /* 0: the tensor has no such key */
+    uint32_t n_dims;              /* 0: the tensor lacks the key */
     uint64_t dims[GGUF_MAX_DIMS]; /* the slowest first, as NumPy prints a shape */
 };
 
 /*
  * Find the original shapes of a model's tensors. *shapes gets an entry per tensor, to be freed with
- * free(), or NULL if no tensor has one. A shape that is no array of 1 to GGUF_MAX_DIMS integers, or
- * that has another number of elements than the tensor, is ignored with a warning in `report`.
- * Returns 0 or -ENOMEM.
+ * free(), or NULL if no tensor has one. A shape that is not an array of 1 to GGUF_MAX_DIMS
+ * integers, or that has another number of elements than the tensor, is ignored with a warning in
+ * `report`. Returns 0 or -ENOMEM.
  */
 int gguf_find_orig_shapes(const struct gguf_model *model, struct gguf_shape **shapes,
                           struct gguf_report *report);

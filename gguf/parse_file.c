@@ -7,14 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int read_start(struct gguf_source *file, struct gguf_start *start,
-                      struct gguf_report *report)
+static int read_start(struct gguf_file *file, struct gguf_start *start, struct gguf_report *report)
 {
     struct gguf_cursor cursor = gguf_cursor_begin(file, (struct gguf_encoding){0});
     const uint64_t n_bytes = gguf_cursor_left(&cursor);
 
-    *start = (struct gguf_start){
-        .n_bytes = GGUF_START_BYTES, .file_bytes = n_bytes, .file_offset = file->start_offset};
+    *start = (struct gguf_start){.n_bytes = GGUF_START_BYTES,
+                                 .file_bytes = n_bytes,
+                                 .file_offset = file->source.start_offset,
+                                 .path = file->source.path};
     if (start->n_bytes > n_bytes)
         start->n_bytes = (size_t)n_bytes;
     if (start->n_bytes == 0)
@@ -25,7 +26,7 @@ static int read_start(struct gguf_source *file, struct gguf_start *start,
 }
 
 /* Find the format. Unless the user says where the model is, it may be inside a ZIP file. */
-static int find_format(struct gguf_source *file, const struct gguf_open_options *options,
+static int find_format(struct gguf_file *file, const struct gguf_open_options *options,
                        const struct gguf_format **format, struct gguf_report *report)
 {
     struct gguf_start start;
@@ -38,7 +39,7 @@ static int find_format(struct gguf_source *file, const struct gguf_open_options 
     *format = gguf_find_format(&start);
     if (*format)
         return 0;
-    if (file->start_offset == 0) {
+    if (file->source.start_offset == 0) {
         result = gguf_locate_in_zip(file, report);
         if (result > 0)
             result = read_start(file, &start, report);
@@ -58,8 +59,9 @@ static int parse(struct gguf_model *model, const struct gguf_open_options *optio
     return result < 0 ? result : format->parse(model, options, report);
 }
 
-int gguf_parse_file(struct gguf_source *file, const struct gguf_open_options *options,
-                    struct gguf_model **model, struct gguf_report *report)
+static int parse_after(const struct gguf_usage *before, struct gguf_file *file,
+                       const struct gguf_open_options *options, struct gguf_model **model,
+                       struct gguf_report *report)
 {
     struct gguf_model *made = calloc(1, sizeof *made);
     int result;
@@ -69,13 +71,14 @@ int gguf_parse_file(struct gguf_source *file, const struct gguf_open_options *op
         made->files = calloc(1, sizeof *made->files);
     if (!made || !made->files) {
         gguf_close(made);
-        gguf_source_close(file);
+        gguf_file_close(file);
         return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     }
     made->alignment_bytes = GGUF_DEFAULT_ALIGNMENT;
     made->files[0] = *file;
     made->n_files = 1;
-    *file = (struct gguf_source){0};
+    made->before = *before;
+    *file = (struct gguf_file){0};
     result = parse(made, options, report);
     if (result < 0)
         gguf_close(made);
@@ -84,8 +87,14 @@ int gguf_parse_file(struct gguf_source *file, const struct gguf_open_options *op
     return result;
 }
 
+int gguf_parse_file(struct gguf_file *file, const struct gguf_open_options *options,
+                    struct gguf_model **model, struct gguf_report *report)
+{
+    return parse_after(&(struct gguf_usage){0}, file, options, model, report);
+}
+
 int gguf_parse_other_file(struct gguf_opened_file *opened, const struct gguf_open_options *options,
-                          uint64_t *header_bytes, struct gguf_model **model,
+                          struct gguf_usage *usage, struct gguf_model **model,
                           struct gguf_report *report)
 {
     int result;
@@ -93,9 +102,10 @@ int gguf_parse_other_file(struct gguf_opened_file *opened, const struct gguf_ope
     *model = NULL;
     if (opened->error < 0)
         return gguf_error(report, opened->rule, opened->error, GGUF_NO_PLACE, "%s", opened->reason);
-    opened->file.header.limit_bytes = GGUF_MAX_HEADER_BYTES - *header_bytes;
-    result = gguf_parse_file(&opened->file, options, model, report);
+    opened->file.header.limit_bytes = GGUF_MAX_HEADER_BYTES - usage->header_bytes;
+    opened->file.header.limit_hole_bytes = GGUF_MAX_HEADER_HOLE_BYTES - usage->hole_bytes;
+    result = parse_after(usage, &opened->file, options, model, report);
     if (result == 0)
-        *header_bytes += (*model)->files[0].header.n_bytes;
+        gguf_add_usage(usage, *model);
     return result;
 }

@@ -10,16 +10,16 @@
  * the file over, also on failure. On success *model must be freed with gguf_close(). On failure
  * returns a negative errno with the reason in `report`, and *model is NULL.
  */
-int gguf_parse_file(struct gguf_source *file, const struct gguf_open_options *options,
+int gguf_parse_file(struct gguf_file *file, const struct gguf_open_options *options,
                     struct gguf_model **model, struct gguf_report *report);
 
 /*
  * Parse another file of a model in several, or report why it was not opened. The headers of all
- * files share one limit: *header_bytes are those of the files before, and grows. Otherwise like
- * gguf_parse_file().
+ * files share their limits: *usage is the usage of the files before, and is increased. Otherwise
+ * like gguf_parse_file().
  */
 int gguf_parse_other_file(struct gguf_opened_file *opened, const struct gguf_open_options *options,
-                          uint64_t *header_bytes, struct gguf_model **model,
+                          struct gguf_usage *usage, struct gguf_model **model,
                           struct gguf_report *report);
 
 #endif

@@ -34,14 +34,22 @@ struct header {
     uint64_t n_keys;
 };
 
-/* Refuse a count of more entries than the file can hold, before anything is allocated. */
+/*
+ * Refuse a count of more entries than the file can hold, or than the limit after those `before` in
+ * other files of the model, before anything is allocated.
+ */
 static int check_count(struct gguf_report *report, const struct gguf_cursor *cursor, uint64_t count,
-                       uint64_t limit, uint64_t smallest_bytes, const char *what)
+                       uint64_t before, uint64_t limit, uint64_t smallest_bytes, const char *what)
 {
-    if (count > limit && count <= gguf_cursor_left(cursor) / smallest_bytes)
+    char in_others[64] = "";
+
+    if (before > 0)
+        snprintf(in_others, sizeof in_others, " after %" PRIu64 " in other files of the model",
+                 before);
+    if (count > limit - before && count <= gguf_cursor_left(cursor) / smallest_bytes)
         return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG, gguf_at(cursor->offset),
-                          "the header says that there are %" PRIu64 " %s, the limit is %" PRIu64,
-                          count, what, limit);
+                          "the header says that there are %" PRIu64 " %s%s, the limit is %" PRIu64,
+                          count, what, in_others, limit);
     if (count <= gguf_cursor_left(cursor) / smallest_bytes)
         return 0;
     return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, gguf_at(cursor->offset),
@@ -51,8 +59,8 @@ static int check_count(struct gguf_report *report, const struct gguf_cursor *cur
                       gguf_cursor_left(cursor) / smallest_bytes);
 }
 
-static int parse_header(struct gguf_cursor *cursor, struct header *header,
-                        struct gguf_report *report)
+static int parse_header(struct gguf_cursor *cursor, const struct gguf_usage *before,
+                        struct header *header, struct gguf_report *report)
 {
     uint64_t length_bytes;
     int result;
@@ -78,11 +86,11 @@ static int parse_header(struct gguf_cursor *cursor, struct header *header,
                                 report);
 
     /* A key of no bytes with a value of one; a tensor with neither name nor dimensions. */
-    result =
-        check_count(report, cursor, header->n_keys, GGUF_MAX_KEYS, length_bytes + 4 + 1, "keys");
+    result = check_count(report, cursor, header->n_keys, before->n_keys, GGUF_MAX_KEYS,
+                         length_bytes + 4 + 1, "keys");
     if (result < 0)
         return result;
-    return check_count(report, cursor, header->n_tensors, GGUF_MAX_TENSORS,
+    return check_count(report, cursor, header->n_tensors, before->n_tensors, GGUF_MAX_TENSORS,
                        length_bytes + 4 + 4 + 8, "tensors");
 }
 
@@ -208,7 +216,7 @@ static int parse_tensors(struct gguf_cursor *cursor, const struct header *header
 static int place_tensors(uint64_t header_bytes, struct gguf_model *model,
                          struct gguf_report *report)
 {
-    const uint64_t start_offset = model->files[0].start_offset;
+    const uint64_t start_offset = model->files[0].source.start_offset;
     const uint64_t mask = model->alignment_bytes - 1;
     uint64_t data_offset;
 
@@ -247,7 +255,7 @@ int gguf_parse_gguf(struct gguf_model *model, const struct gguf_open_options *op
     int result;
 
     (void)options;
-    result = parse_header(&cursor, &header, report);
+    result = parse_header(&cursor, &model->before, &header, report);
     if (result < 0)
         return result;
     model->format = names[header.version];
@@ -263,5 +271,5 @@ int gguf_parse_gguf(struct gguf_model *model, const struct gguf_open_options *op
     if (result < 0)
         return result;
     gguf_header_finish(&model->files[0].header, cursor.offset);
-    return place_tensors(cursor.offset - model->files[0].start_offset, model, report);
+    return place_tensors(cursor.offset - model->files[0].source.start_offset, model, report);
 }

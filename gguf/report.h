@@ -16,15 +16,15 @@
 
 enum gguf_severity { GGUF_ERROR, GGUF_WARNING, GGUF_NOTE };
 
-/* What a finding is about. */
+/* The subject of a finding. */
 enum gguf_thing { GGUF_WHOLE_FILE, GGUF_PART, GGUF_A_KEY, GGUF_A_TENSOR };
 
 /* The offset of a finding that has no place in the file. */
 #define GGUF_NO_OFFSET UINT64_MAX
 
 /*
- * The place of a finding: its message begins with the thing. Names need be valid only until the
- * finding has been reported.
+ * The place of a finding. The message of the finding begins with the thing. Names need be valid
+ * only until the finding has been reported.
  */
 struct gguf_place {
     enum gguf_thing thing;
@@ -32,7 +32,7 @@ struct gguf_place {
     uint64_t file_offset;    /* in bytes from the start of the file, or GGUF_NO_OFFSET */
 };
 
-/* Return a place about which the message says all. */
+/* Return a place that adds no thing to the message. */
 struct gguf_place gguf_at(uint64_t file_offset);
 /* Return the place of a part of the file; `name` begins the message. */
 struct gguf_place gguf_at_part(const char *name, uint64_t file_offset);

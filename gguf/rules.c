@@ -34,7 +34,7 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
                                   "The file is what a download left instead of the model, such as "
                                   "a Git LFS pointer, a web page or zeros.",
                                   "Download the file itself: with git lfs pull in a repository, "
-                                  "with huggingface-cli download, or by the link for downloads on "
+                                  "with hf download, or by the link for downloads on "
                                   "the model's page."},
     [GGUF_RULE_NOT_CONVERTED] = {"not-converted",
                                  "The file is a checkpoint in another format than GGUF.",
@@ -84,6 +84,10 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
     [GGUF_RULE_VOCABULARY] = {"vocabulary", "The lists of the tokenizer differ in length.",
                               "Programs may give tokens the wrong score or type. Convert the "
                               "original checkpoint again, or correct the list with --set."},
+    [GGUF_RULE_TOKEN_ID] =
+        {"token-id", "The id of a special token is not in the vocabulary.",
+         "Programs ignore the key and use a default, or refuse the file. Correct "
+         "the key with --set, or remove it with --unset."},
     [GGUF_RULE_ORIGINAL_SHAPE] = {"original-shape",
                                   "A key with the shape that a tensor had before it was converted "
                                   "is ignored, because it fits no tensor.",

@@ -37,6 +37,7 @@ enum gguf_rule {
     GGUF_RULE_DUPLICATE_KEY,
     GGUF_RULE_ALIGNMENT,
     GGUF_RULE_VOCABULARY,
+    GGUF_RULE_TOKEN_ID,
     GGUF_RULE_ORIGINAL_SHAPE,
 
     /* tensors */

@@ -15,7 +15,7 @@ struct shard_number {
     uint64_t count;
 };
 
-/* Read a key that must be a whole number of at most `limit`. Returns 1, or 0 if there is none. */
+/* Read a key that must be a whole number of at most `limit`. Returns 1, or 0 if it is missing. */
 static int read_key(const struct gguf_model *model, const char *name, uint64_t limit,
                     uint64_t *number, struct gguf_report *report)
 {
@@ -49,7 +49,7 @@ static int read_key(const struct gguf_model *model, const char *name, uint64_t l
     return 1;
 }
 
-/* Returns 1, 0 if the file is no shard by its keys, or a negative errno. */
+/* Returns 1, 0 if the keys do not make the file a shard, or a negative errno. */
 static int read_keys(const struct gguf_model *model, struct shard_number *number,
                      struct gguf_report *report)
 {
@@ -87,8 +87,8 @@ static int check_numbers(const struct gguf_model *model, const struct shard_numb
 struct shards {
     struct gguf_model **list; /* each parsed as a model; NULL if not parsed yet */
     uint32_t count;
-    uint32_t named;        /* the one that the user named */
-    uint64_t header_bytes; /* of those that are parsed */
+    uint32_t named;          /* the one that the user named */
+    struct gguf_usage usage; /* by all that are parsed */
 };
 
 static const struct gguf_model *shard_at(const struct shards *shards, uint32_t index)
@@ -136,8 +136,8 @@ static int parse_shard(struct shards *shards, uint32_t index, struct gguf_opened
                        "is missing: the model has %" PRIu32 " shards, and this is number %" PRIu32,
                        shards->count, index + 1);
     } else {
-        result = gguf_parse_other_file(opened, options, &shards->header_bytes, &shards->list[index],
-                                       report);
+        result =
+            gguf_parse_other_file(opened, options, &shards->usage, &shards->list[index], report);
     }
     if (result == 0)
         result = check_shard(shards, index, report);
@@ -164,44 +164,28 @@ static int parse_shards(struct shards *shards, struct gguf_files *files,
     return first;
 }
 
-/* Check that the shards have as many tensors as they say, and no more than a model can have. */
-static int check_total(const struct shards *shards, uint64_t *total, struct gguf_report *report)
+/* Check that the shards have as many tensors as they say. */
+static int check_total(const struct shards *shards, struct gguf_report *report)
 {
-    uint64_t names_bytes = 0;
+    const uint64_t total = shards->usage.n_tensors;
 
-    *total = 0;
-    for (uint32_t i = 0; i < shards->count; i++) {
-        const struct gguf_model *shard = shards->list[i];
-
-        assert(shard);              /* all were opened */
-        *total += shard->n_tensors; /* each of at most GGUF_MAX_TENSORS */
-        names_bytes += shard->names_bytes;
-    }
     for (uint32_t i = 0; i < shards->count; i++) {
         const struct gguf_model *shard = shards->list[i];
         uint64_t claimed = 0;
         int result;
 
-        report->path = i == shards->named ? NULL : shard->files[0].path;
+        report->path = i == shards->named ? NULL : shard->files[0].source.path;
         result = read_key(shard, "split.tensors.count", UINT64_MAX, &claimed, report);
-        if (result > 0 && claimed != *total)
+        if (result > 0 && claimed != total)
             result = gguf_error(report, GGUF_RULE_SHARD_MISMATCH, -EINVAL,
                                 gguf_key_place(gguf_find_key(shard, "split.tensors.count")),
                                 "it is %" PRIu64 ", but the %" PRIu32 " shards have %" PRIu64
                                 " tensors (one of another model?)",
-                                claimed, shards->count, *total);
+                                claimed, shards->count, total);
         report->path = NULL;
         if (result < 0)
             return result;
     }
-    if (*total > GGUF_MAX_TENSORS)
-        return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG, GGUF_NO_PLACE,
-                          "its shards have %" PRIu64 " tensors, the limit is %d", *total,
-                          GGUF_MAX_TENSORS);
-    if (names_bytes > GGUF_MAX_NAMES_BYTES)
-        return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG, GGUF_NO_PLACE,
-                          "the names in its shards take %" PRIu64 " bytes, the limit is %" PRIu64,
-                          names_bytes, GGUF_MAX_NAMES_BYTES);
     return 0;
 }
 
@@ -215,7 +199,7 @@ static void note_ignored_keys(const struct shards *shards, struct gguf_report *r
             n_ignored += !gguf_string_starts_with(shard->keys[j].name, "split.");
         if (n_ignored == 0)
             continue;
-        report->path = i == shards->named ? NULL : shard->files[0].path;
+        report->path = i == shards->named ? NULL : shard->files[0].source.path;
         gguf_note(report, GGUF_RULE_SHARD_METADATA, GGUF_NO_PLACE,
                   "%" PRIu64 " of its keys are ignored: the metadata are those of the first shard",
                   n_ignored);
@@ -224,10 +208,11 @@ static void note_ignored_keys(const struct shards *shards, struct gguf_report *r
 }
 
 /* Move the files and tensors of all shards to the first, and close the others. */
-static int join_shards(const struct shards *shards, uint64_t n_tensors, struct gguf_report *report)
+static int join_shards(const struct shards *shards, struct gguf_report *report)
 {
+    const uint64_t n_tensors = shards->usage.n_tensors;
     struct gguf_model *model = shards->list[0];
-    struct gguf_source *files = calloc(shards->count, sizeof *files);
+    struct gguf_file *files = calloc(shards->count, sizeof *files);
     struct gguf_tensor *tensors = calloc(n_tensors + 1, sizeof *tensors);
     uint64_t n = 0;
 
@@ -263,21 +248,20 @@ static int join(struct gguf_model **model, struct gguf_files *files,
                 const struct gguf_open_options *options, struct gguf_report *report)
 {
     struct shards shards = {.count = files->count, .named = files->named};
-    uint64_t n_tensors = 0;
     int result;
 
     shards.list = calloc(shards.count, sizeof *shards.list);
     if (!shards.list)
         return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     shards.list[shards.named] = *model;
-    shards.header_bytes = (*model)->files[0].header.n_bytes;
+    gguf_add_usage(&shards.usage, *model);
     result = parse_shards(&shards, files, options, report);
     if (result == 0)
-        result = check_total(&shards, &n_tensors, report);
+        result = check_total(&shards, report);
     if (result == 0)
         note_ignored_keys(&shards, report);
     if (result == 0)
-        result = join_shards(&shards, n_tensors, report);
+        result = join_shards(&shards, report);
     if (result == 0)
         *model = shards.list[0];
     for (uint32_t i = 0; result < 0 && i < shards.count; i++) {
@@ -303,7 +287,7 @@ int gguf_shards_join(struct gguf_model **model, struct gguf_files *files,
                       "its own");
         return 0;
     }
-    if (files->name_count == 0 && (*model)->files[0].start_offset > 0)
+    if (files->name_count == 0 && (*model)->files[0].source.start_offset > 0)
         return gguf_error(report, GGUF_RULE_PACKED, -EINVAL, GGUF_NO_PLACE,
                           "holds shard %" PRIu64 " of %" PRIu64
                           " (keys split.no and split.count) inside a larger file; unpack all "

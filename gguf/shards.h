@@ -19,8 +19,8 @@ struct gguf_files;
 /*
  * If the keys of a parsed file make it a shard, parse the others, which were opened with it, and
  * replace *model with one model of all. Its files are in the order of their numbers. Does nothing
- * if it is no shard. Returns 0, or a negative errno with the reason in `report`; *model is then
- * unchanged.
+ * if the file is not a shard. Returns 0, or a negative errno with the reason in `report`; *model is
+ * then unchanged.
  */
 int gguf_shards_join(struct gguf_model **model, struct gguf_files *files,
                      const struct gguf_open_options *options, struct gguf_report *report);

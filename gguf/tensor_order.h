@@ -1,4 +1,4 @@
-/* The tensors of a model in other orders than that of the file. */
+/* Sorts the tensors of a model by name or by place. */
 #ifndef GGUFS_GGUF_TENSOR_ORDER_H
 #define GGUFS_GGUF_TENSOR_ORDER_H
 

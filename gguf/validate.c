@@ -5,7 +5,7 @@
 #include "gguf/support/rotation.h"
 #include "gguf/support/sorted.h"
 #include "gguf/tensor_order.h"
-#include "gguf/type_readings.h"
+#include "gguf/ambiguous_types.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -153,7 +153,7 @@ static int check_key_names(struct gguf_model *model, struct gguf_report *report)
 static void report_twice(const struct gguf_model *model, const struct gguf_tensor *first,
                          const struct gguf_tensor *second, struct gguf_report *report)
 {
-    const char *path = model->files[first->file_index].path;
+    const char *path = model->files[first->file_index].source.path;
 
     report->path = gguf_path_to_report(model, second->file_index);
     if (first->file_index == second->file_index)
@@ -203,7 +203,7 @@ static int compute_sizes(struct gguf_model *model, const struct gguf_open_option
         count_elements(&model->tensors[i], report);
     }
     report->path = NULL;
-    result = gguf_choose_type_readings(model, options, report);
+    result = gguf_resolve_types(model, options, report);
     for (uint64_t i = 0; i < model->n_tensors; i++) {
         report->path = gguf_path_to_report(model, model->tensors[i].file_index);
         compute_size(&model->tensors[i], report);
@@ -212,7 +212,7 @@ static int compute_sizes(struct gguf_model *model, const struct gguf_open_option
     return result;
 }
 
-/* Keys are those of the first file. */
+/* All keys are in the first file. */
 static int check_keys(struct gguf_model *model, struct gguf_report *report)
 {
     int result;
@@ -254,8 +254,8 @@ static void warn_of_rotation(const struct gguf_model *model, struct gguf_report 
     report->path = NULL;
 }
 
-int gguf_validate(struct gguf_model *model, const struct gguf_open_options *options,
-                  struct gguf_report *report)
+int gguf_finish_model(struct gguf_model *model, const struct gguf_open_options *options,
+                      struct gguf_report *report)
 {
     int result = check_keys(model, report);
 

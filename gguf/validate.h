@@ -18,14 +18,14 @@ int gguf_validate_alignment(struct gguf_model *model, struct gguf_report *report
 int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report);
 
 /*
- * Choose types, see gguf/type_readings.h, compute the size of every tensor and check everything
- * else: duplicate names, sizes that overflow, rows that are not whole blocks, data outside the file
- * or over another tensor's; see also gguf/bounds.h. Continues after an error, to report all of
- * them. Notes report bytes that belong to no tensor and a key that is repeated with the same value;
- * the repetition is removed. A growing file may lack data. Returns 0, or the first error as a
- * negative errno.
+ * Finish a parsed model: resolve ambiguous types, see gguf/ambiguous_types.h, compute the size of
+ * every tensor and check everything else: duplicate names, sizes that overflow, rows that are not
+ * whole blocks, data outside the file or over another tensor's; see also gguf/bounds.h. Continues
+ * after an error, to report all of them. Notes report bytes that belong to no tensor and a key that
+ * is repeated with the same value; the repetition is removed. A growing file may lack data. Returns
+ * 0, or the first error as a negative errno.
  */
-int gguf_validate(struct gguf_model *model, const struct gguf_open_options *options,
-                  struct gguf_report *report);
+int gguf_finish_model(struct gguf_model *model, const struct gguf_open_options *options,
+                      struct gguf_report *report);
 
 #endif

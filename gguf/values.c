@@ -182,7 +182,7 @@ static int read_array(struct gguf_cursor *cursor, unsigned depth, const struct c
     return result;
 }
 
-/* `depth` is that of an array which starts here. */
+/* `depth` is the nesting depth that an array starting here has. */
 static int read_value(struct gguf_cursor *cursor, enum gguf_value_type type, unsigned depth,
                       const struct context *context, struct gguf_value *value)
 {

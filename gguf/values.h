@@ -65,16 +65,16 @@ static inline bool gguf_value_type_is_integer(enum gguf_value_type type)
            type != GGUF_STRING && type != GGUF_ARRAY;
 }
 
-/* Return true if the value is an integer. Those of a signed type may be negative. */
+/* Return true if the value is an integer, signed or not. */
 static inline bool gguf_value_is_integer(const struct gguf_value *value)
 {
     return gguf_value_type_is_integer(value->type);
 }
 
 /*
- * Read and check one value of a known type, including all nested values. `place` is that of the
- * value for errors, whatever its offset. Returns 0, or a negative errno with the reason in
- * `report`, whose file offsets count from where the cursor's do.
+ * Read and check one value of a known type, including all nested values. `place` names the value in
+ * errors; its offset is not used. Returns 0, or a negative errno with the reason in `report`. File
+ * offsets there have the same origin as the cursor's.
  */
 int gguf_value_read(struct gguf_cursor *cursor, enum gguf_value_type type, struct gguf_place place,
                     struct gguf_value *value, struct gguf_report *report);

@@ -60,8 +60,8 @@ struct end {
 };
 
 /*
- * Find the end record, which is followed by a comment and the end of the file. Returns 1, 0 if
- * there is none, or a negative errno.
+ * Find the end record, which is followed by a comment and the end of the file. Returns 1, 0 if it
+ * is missing, or a negative errno.
  */
 static int find_end(const struct gguf_source *source, uint8_t record[END_BYTES], uint64_t *offset)
 {
@@ -74,7 +74,7 @@ static int find_end(const struct gguf_source *source, uint8_t record[END_BYTES],
     if (!gguf_source_has(source, end - n_bytes, n_bytes))
         return 0; /* it is growing */
     tail = malloc(n_bytes + 1);
-    result = tail ? gguf_source_read_unchecked(source, end - n_bytes, n_bytes, tail) : -ENOMEM;
+    result = tail ? gguf_source_read(source, end - n_bytes, n_bytes, tail) : -ENOMEM;
 
     for (size_t after = END_BYTES; result == 0 && !is_found && after <= n_bytes; after++) {
         const uint8_t *at = tail + n_bytes - after;
@@ -97,7 +97,7 @@ static int read_end64(const struct gguf_source *source, struct end *end, struct 
 
     if (end->offset < sizeof bytes)
         return 0;
-    result = gguf_source_read_unchecked(source, end->offset - sizeof bytes, sizeof bytes, bytes);
+    result = gguf_source_read(source, end->offset - sizeof bytes, sizeof bytes, bytes);
     if (result < 0)
         return fail_read(result, end->offset - sizeof bytes, "the end of its directory", report);
     if (signature_of(bytes + END64_BYTES) != LOCATOR64_SIGNATURE)
@@ -169,7 +169,7 @@ static int find_directory(const struct gguf_source *source, const struct end *en
 
     zip->directory_offset = end->directory_offset;
     if (end->n_members > 0)
-        result = gguf_source_read_unchecked(source, zip->directory_offset, sizeof bytes, bytes);
+        result = gguf_source_read(source, zip->directory_offset, sizeof bytes, bytes);
     if (result < 0)
         return fail_read(result, zip->directory_offset, "its directory", report);
     if (signature_of(bytes) != ENTRY_SIGNATURE) {
@@ -195,8 +195,8 @@ int gguf_zip_open(const struct gguf_source *source, struct gguf_zip *zip,
         return result;
     zip->n_members = end.n_members;
     zip->directory = malloc(end.directory_bytes + 1);
-    result = zip->directory ? gguf_source_read_unchecked(source, zip->directory_offset,
-                                                         end.directory_bytes, zip->directory)
+    result = zip->directory ? gguf_source_read(source, zip->directory_offset, end.directory_bytes,
+                                               zip->directory)
                             : -ENOMEM;
     if (result < 0)
         return fail_read(result, zip->directory_offset, "its directory", report);
@@ -310,7 +310,7 @@ int gguf_zip_find_data(const struct gguf_source *source, const struct gguf_zip_m
         return gguf_error(report, GGUF_RULE_ZIP, -EINVAL, gguf_at(member->entry_offset),
                           "ZIP member %s: it is at byte %" PRIu64 ", but the file ends at %" PRIu64,
                           gguf_quote(member->name).text, member->header_offset, end);
-    result = gguf_source_read_unchecked(source, member->header_offset, sizeof local, local);
+    result = gguf_source_read(source, member->header_offset, sizeof local, local);
     if (result < 0)
         return fail_read(result, member->header_offset, "a member", report);
     if (signature_of(local) != LOCAL_SIGNATURE)

@@ -33,8 +33,8 @@ struct gguf_zip_member {
 };
 
 /*
- * Copy the directory of the ZIP file that ends where the source does. Returns 1, 0 if there is
- * none, or a negative errno with the reason in `report`. Call gguf_zip_close() in every case.
+ * Copy the directory of the ZIP file that ends where the source does. Returns 1, 0 if there is not
+ * one, or a negative errno with the reason in `report`. Call gguf_zip_close() in every case.
  */
 int gguf_zip_open(const struct gguf_source *source, struct gguf_zip *zip,
                   struct gguf_report *report);

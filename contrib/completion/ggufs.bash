@@ -1,29 +1,37 @@
-# bash completion for ggufs(1)
+# bash completion for ggufs(1) and ggufs-run(1), which print the candidates themselves
 
 _ggufs()
 {
-    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local -a words rest lines
+    local line=${COMP_LINE:0:COMP_POINT} word prefix='' candidate has_files=
 
+    # Without -r, read undoes the shell's backslashes. COMP_WORDS would be cut at = and :.
+    # shellcheck disable=SC2162
+    read -a words <<<"$line"
+    [[ $line == *[[:space:]] ]] && words+=('')
+    # shellcheck disable=SC2162
+    read -a rest <<<"${COMP_LINE:COMP_POINT}"
+    words=("${words[@]/#\~\//$HOME/}")
+    word=${words[-1]}
+    # readline replaces only what follows the last = or :.
+    [[ $COMP_WORDBREAKS == *=* && $word == *[=:]* ]] && prefix=${word%"${word##*[=:]}"}
+
+    mapfile -t lines < <("${words[0]}" --complete $((${#words[@]} - 1)) "${words[@]:1}" "${rest[@]}" \
+        2>/dev/null || echo $'\tfiles')
     COMPREPLY=()
-    if [[ $previous == -o ]]; then
-        # One -o takes several options, separated by commas.
-        local before=
-        [[ $current == *,* ]] && before=${current%,*},
-        mapfile -t COMPREPLY < <(compgen -P "$before" -W 'set= unset= split= hf_shard= dtype= export= partial offset=
-            size= family= era= type= ik= allow_other allow_root auto_unmount subdir= timeout= notify_fd=
-            nonempty nosandbox prefetch mlock direct_io passthrough
-            threads=
-            uid= gid= umask= log= fsname= subtype= clone_fd max_read= max_threads= max_idle_threads=' -- "${current##*,}")
-        compopt -o nospace
-        return
+    for line in "${lines[@]}"; do
+        candidate=${line%%$'\t'*}
+        if [[ -z $candidate ]]; then
+            has_files=yes
+        else
+            COMPREPLY+=("${candidate#"$prefix"}")
+            [[ $candidate == *[=/] ]] && compopt -o nospace
+        fi
+    done
+    if [[ $has_files ]]; then
+        compopt -o filenames
+        mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "${word#"$prefix"}")
     fi
-    if [[ $current == -* && $previous != --@(edits|imatrix|svg) ]]; then
-        mapfile -t COMPREPLY < <(compgen -W '-h --help -V --version --info --list --cat --extract --stats --diff
-            --imatrix --svg --json --force --check --status --data --set --unset --edits -f -d -s -q -v -o' -- "$current")
-        return
-    fi
-    mapfile -t COMPREPLY < <(compgen -f -- "$current")
-    compopt -o filenames
 }
 
-complete -F _ggufs ggufs
+complete -F _ggufs ggufs ggufs-run

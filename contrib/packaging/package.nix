@@ -9,6 +9,7 @@
   libunistring,
   nettle,
   pcre2,
+  util-linux,
 }:
 
 stdenv.mkDerivation {
@@ -25,6 +26,7 @@ stdenv.mkDerivation {
     libunistring
     nettle
     pcre2
+    util-linux # libmount
   ];
 
   makeFlags = [ "PREFIX=${placeholder "out"}" ];

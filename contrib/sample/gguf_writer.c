@@ -27,7 +27,7 @@ struct gguf_writer {
     bool tensor_count_overridden;
 
     uint32_t alignment_bytes;
-    size_t offset_at; /* position in `infos` of the last tensor's offset; 0 if there is no tensor */
+    size_t offset_at; /* position in `infos` of the last tensor's offset; 0: no tensor yet */
 
     struct buffer keys;
     struct buffer infos;

@@ -111,7 +111,7 @@ void gguf_writer_raw(struct gguf_writer *w, const void *bytes, size_t n_bytes);
 
 /*
  * Set the alignment of the tensor data and add the key general.alignment. Without this call, the
- * alignment is 32 and there is no key. Call it before the first tensor. Any value but 0 is
+ * alignment is 32 and the key is missing. Call it before the first tensor. Any value but 0 is
  * accepted; for a file whose key is wrong, use gguf_writer_add_u32().
  */
 void gguf_writer_set_alignment(struct gguf_writer *w, uint32_t alignment_bytes);
@@ -119,7 +119,7 @@ void gguf_writer_set_alignment(struct gguf_writer *w, uint32_t alignment_bytes);
 /*
  * Add a tensor. `name` may be any bytes. `ne` has n_dims dimensions, ne[0] the fastest. `data` is
  * data_bytes bytes as they are to be stored, in the byte order of the file; NULL writes zeros. The
- * size need not fit the shape. The data follows that of earlier tensors, padded with zeros to the
+ * size need not fit the shape. The data follows earlier tensors' data, padded with zeros to the
  * alignment.
  */
 void gguf_writer_add_tensor(struct gguf_writer *w, const void *name, size_t name_bytes,

@@ -81,8 +81,8 @@ static inline float sum_of(const float_vector sums[FLOAT_PARTS])
 }
 
 /*
- * Lane i plus lane i + half, as in dequant_dot_sum(), for the groups of 2 * half lanes in two
- * vectors: the groups of a, then those of b, then have half as many lanes.
+ * Add lane i + half to lane i, as in dequant_dot_sum(), in each group of 2 * half lanes of vectors
+ * a and b. The result is one vector: a's groups, then b's, with half as many lanes each.
  */
 #define LOWER(half, i) ((i) / (half)*2 * (half) + (i) % (half))
 #define LOWER_4(half, i, plus)                                                                     \
@@ -107,7 +107,7 @@ static inline float sum_of(const float_vector sums[FLOAT_PARTS])
         (lanes)[i] = ADD_HALVES((lanes)[2 * i], (lanes)[2 * i + 1], half);                         \
     }
 
-/* Sum up the lanes of all products of a block at once: of row r and column c to [c * ROWS + r]. */
+/* Sum up the lanes of all products of a block at once: row r and column c to [c * ROWS + r]. */
 INLINE void sum_block(float_vector sums[ROWS][COLUMNS][FLOAT_PARTS], float out[SUMS])
 {
     float_vector lanes[SUMS];

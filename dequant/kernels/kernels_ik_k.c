@@ -16,8 +16,8 @@ static inline int bit(unsigned bits, size_t i)
 }
 
 /*
- * The codes of the 16 elements 16s to 16s+15, moved to bit `to`: two bits of them are those of 128
- * elements, one bit is of 256, four bits are of 64.
+ * The bits of elements 16s to 16s+15, moved to bit `to`. Bits are stored in 32 bytes for 128
+ * elements (two bits each), 256 elements (one bit) or 64 elements (four bits).
  */
 static inline simd_bytes two_bits(const uint8_t *bytes, size_t s, size_t to)
 {

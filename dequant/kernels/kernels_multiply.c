@@ -1,9 +1,11 @@
 /*
  * Integer products of panels and columns in vectors whose lanes are rows. The loops are written
  * once for all types; where they are inlined, the number of columns and the form of the type are
- * constants. dequant/reference/multiply_panels.c computes the same.
+ * constants. tests/kernels/reference/multiply_panels.c computes the same.
  */
 #include "dequant/kernels/panel_totals.h"
+
+#include <assert.h>
 
 /* Steps of four elements until an accumulator is full. */
 INLINE size_t depth_of(const struct dequant_form *form)
@@ -177,13 +179,13 @@ void SIMD_NAME(multiply)(const struct dequant_form *form, const struct dequant_p
 {
     const bool has_least = has_scales(form) && form->has_mins;
 
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (forms[i].span_elements == form->span_elements &&
-            forms[i].group_elements == form->group_elements && forms[i].has_least == has_least &&
-            forms[i].greatest >= form->greatest) {
-            forms[i].multiply(form, panel, x, n_columns, sums);
-            return;
-        }
+    size_t i = 0;
+
+    while (forms[i].span_elements != form->span_elements ||
+           forms[i].group_elements != form->group_elements || forms[i].has_least != has_least ||
+           forms[i].greatest < form->greatest) {
+        i++;
+        assert(i < sizeof forms / sizeof *forms);
     }
-    dequant_scalar_multiply(form, panel, x, n_columns, sums);
+    forms[i].multiply(form, panel, x, n_columns, sums);
 }

@@ -1,6 +1,6 @@
-/* Quantization of activations. dequant/reference/multiply_panels.c computes the same. */
+/* Quantization of activations. tests/kernels/reference/multiply_panels.c computes the same. */
 #include "dequant/kernels/simd_quantize.h"
-#include "dequant/products.h"
+#include "dequant/forms.h"
 
 #include <math.h>
 

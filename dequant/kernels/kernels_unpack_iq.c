@@ -1,6 +1,6 @@
 /*
  * Unpacking of the types with grids in vectors whose lanes are rows. dequant/iq_blocks.h has the
- * layouts, dequant/reference/unpack_iq.c explains integers and zero points.
+ * layouts, tests/kernels/reference/unpack_iq.c explains integers and zero points.
  */
 #include "dequant/iq_blocks.h"
 #include "dequant/iq_grids.h"
@@ -195,7 +195,7 @@ INLINE void iq3_s(const void *rows, size_t row_bytes, const struct sink_kind *ki
 
     put_first_d(rows, row_bytes, sink->panel, 1.0F);
     load_words(bytes + offsetof(struct dequant_iq3_s, qh), row_bytes, 8, rest);
-    /* The last 16 bytes of the block, of which the first is in rest[7] as well. */
+    /* The last 16 bytes of the block; the first of them is in rest[7] as well. */
     words_load_16(bytes + sizeof(struct dequant_iq3_s) - 16, row_bytes, rest + 7);
     put_eight_scales(sink->panel, 0, rest[10], ZERO_IQ3_S);
     for (size_t g = 0; g < 8; g += 2) {

@@ -103,7 +103,7 @@ INLINE void q6_k(const void *rows, size_t row_bytes, const struct sink_kind *kin
             words_put_pair(sink->panel->mins[2 * k + i / 2][0], words_left(scales[i], 5),
                            words_left(scales[i + 1], 5));
     }
-    /* The last 16 bytes of the block, of which d is the last two. */
+    /* The last 16 bytes of the block; d is the last two. */
     words_load_16(block + sizeof(struct dequant_q6_k) - 16, row_bytes, tail);
     words_store_floats(sink->panel->d[0], words_f16(words_right(tail[3], 16)));
     for (size_t half = 0; half < 2; half++) {

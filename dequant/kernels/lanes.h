@@ -1,6 +1,6 @@
 /*
- * Vectors for integer products: 32-bit lanes that belong to the rows of a panel, LANES_PARTS
- * vectors for its sixteen rows. Each of LANES_PARTS parts is computed on its own.
+ * Vectors for integer products. Each 32-bit lane belongs to a row of a panel; LANES_PARTS vectors
+ * hold its sixteen rows, and each is computed on its own.
  *
  * An accumulator sums up products of bytes: its lanes have 16 bits twice with AVX2, which hold the
  * products of lanes_depth() steps, and 32 bits elsewhere.
@@ -50,8 +50,8 @@ static inline lanes lanes_add_accumulator(lanes sum, lanes accumulator)
 }
 
 /*
- * The same for sums that are exact as floats: they are the lanes' bits, since conversion and fused
- * multiplication take fewer steps than a multiplication of integers.
+ * The same for sums that are exact as floats; the lanes hold the floats' bits. Conversion and fused
+ * multiply-add take fewer steps than an integer multiplication.
  */
 static inline lanes lanes_add_scaled_float(lanes sum, lanes accumulator, lanes scale)
 {
@@ -139,7 +139,7 @@ static inline lanes lanes_dot(lanes sum, lanes q, lanes x)
     return _mm256_add_epi16(sum, _mm256_maddubs_epi16(q, x));
 }
 
-/* For q up to 255: the products of q - 128, since those of q could overflow. */
+/* For q up to 255: multiplies q - 128, because sums of products of q could overflow. */
 static inline lanes lanes_dot_wide(lanes sum, lanes q, lanes x)
 {
     const lanes signed_q = _mm256_xor_si256(q, _mm256_set1_epi8(-128));
@@ -240,7 +240,7 @@ static inline lanes lanes_dot(lanes sum, lanes q, lanes x)
 #endif
 }
 
-/* For q up to 255: the products of q - 128, which are signed bytes. */
+/* For q up to 255: multiplies q - 128, a signed byte. */
 static inline lanes lanes_dot_wide(lanes sum, lanes q, lanes x)
 {
     const uint8x16_t bytes = vreinterpretq_u8_s32(q);

@@ -1,10 +1,10 @@
 /*
- * Where unpackers put the integers of sixteen rows: to a panel, or, for a single column, straight
- * into sums of products, so that they need not go through memory. Scales and minima go to the
- * panel in both cases, those of a group before its integers.
+ * The output of unpackers. The integers of sixteen rows go to a panel or, for a single column,
+ * straight into sums of products, without passing through memory. Scales and minima go to the panel
+ * in both cases, before the integers of their group.
  *
- * Integers come in stages of some elements, in any order within a stage. Types whose blocks are
- * shorter than a panel have a stage for each block, and rows may have fewer stages.
+ * Integers come in stages of stage_elements, in any order within a stage. Types whose blocks are
+ * shorter than a panel have a stage for each block; the last panel of a row may have fewer stages.
  */
 #ifndef GGUFS_DEQUANT_KERNELS_PANEL_SINK_H
 #define GGUFS_DEQUANT_KERNELS_PANEL_SINK_H
@@ -31,7 +31,7 @@ static inline lanes words_part(words v, size_t i)
 }
 #endif
 
-/* What integers come and where they go, all of it constant where functions are inlined. */
+/* The input and output of a sink; all members are constants where functions are inlined. */
 struct sink_kind {
     struct dequant_form form;
     size_t stage_elements;

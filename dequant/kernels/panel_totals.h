@@ -1,12 +1,12 @@
 /*
- * The ends of integer products: from sums of integers to floats, in vectors whose lanes are rows.
- * A form has constants where these functions are inlined.
+ * The last steps of integer products: sums of integers become floats, in vectors whose lanes are
+ * rows. The members of a form are constants where these functions are inlined.
  */
 #ifndef GGUFS_DEQUANT_KERNELS_PANEL_TOTALS_H
 #define GGUFS_DEQUANT_KERNELS_PANEL_TOTALS_H
 
 #include "dequant/kernels/lanes.h"
-#include "dequant/products.h"
+#include "dequant/forms.h"
 
 INLINE bool has_scales(const struct dequant_form *form)
 {
@@ -18,7 +18,7 @@ INLINE bool is_wide(const struct dequant_form *form)
     return form->greatest > 127;
 }
 
-/* The zero point that lanes_dot_wide() and lanes_dot() leave to others. */
+/* The zero point that lanes_dot_wide() or lanes_dot() has not subtracted. */
 INLINE int32_t zero_left(const struct dequant_form *form)
 {
     return is_wide(form) && LANES_SIGN_WIDE ? 0 : form->zero;
@@ -60,7 +60,10 @@ struct part_sums {
     lanes_floats scaled, least;
 };
 
-/* Add the part of a panel that shares dx, whose products of s and q add up to `sum`. */
+/*
+ * Add a part of a panel, the elements that share dx. `sum` is the part's Σ s * q * qx, from which
+ * zero_left() has not been subtracted.
+ */
 INLINE void add_part(const struct dequant_form *form, const struct dequant_panel *panel, size_t row,
                      size_t part, const struct dequant_activations *x, lanes sum,
                      struct part_sums *sums)
@@ -93,7 +96,7 @@ INLINE lanes_floats add_parts(const struct dequant_form *form, const struct dequ
     return total;
 }
 
-/* The sum of a span to begin with. */
+/* The initial sum of a span: -zero_left() * Σ qx. */
 INLINE lanes span_start(const struct dequant_form *form, size_t span,
                         const struct dequant_activations *x)
 {

@@ -1,7 +1,7 @@
 /*
- * The vectors that the kernels are written in: 16 bytes that hold the integers of 16 elements, and
- * functions that turn them into 16 floats. Every kernel set is compiled from the same sources, with
- * DEQUANT_SET as its name (avx2, avx512 or neon) and the compiler options for it.
+ * The vectors of the kernels: 16 bytes that hold the integers of 16 elements, and functions that
+ * turn them into 16 floats. Every kernel set is compiled from the same sources, with DEQUANT_SET as
+ * its name (avx2, avx512 or neon) and the compiler options for it.
  */
 #ifndef GGUFS_DEQUANT_KERNELS_SIMD_H
 #define GGUFS_DEQUANT_KERNELS_SIMD_H

@@ -1,6 +1,6 @@
 /*
- * What quantizing needs beyond simd.h: the greatest of magnitudes, and floats rounded to bytes. The
- * floats that are rounded must be finite, and the results within -128 and 127.
+ * Vector functions for quantizing, in addition to simd.h: the greatest magnitude, and rounding to
+ * bytes. Floats to be rounded must be finite, and the results within -128 and 127.
  */
 #ifndef GGUFS_DEQUANT_KERNELS_SIMD_QUANTIZE_H
 #define GGUFS_DEQUANT_KERNELS_SIMD_QUANTIZE_H
@@ -8,9 +8,9 @@
 #include "dequant/kernels/simd.h"
 
 /*
- * magnitudes: the bits of sixteen floats without sign, an order in which NaNs are greatest.
- * magnitudes_find() gives the index of the first of 32 floats with these bits, which one of them
- * has.
+ * magnitudes: the bits of sixteen floats without sign; compared as integers, NaNs are greatest.
+ * magnitudes_find() returns the index of the first of 32 floats with these bits; one must have
+ * them.
  */
 #if defined(__AVX512F__)
 

@@ -94,7 +94,7 @@ static inline simd_bytes simd_look_up_long(const int8_t *table, size_t n, simd_b
 {
     simd_bytes values = simd_look_up(simd_load(table), indices);
 
-    /* Each step changes entry i % 16 of one part to that of the next, or, below 0, nothing. */
+    /* Step i turns entries of part i - 1 into part i's, except where the index is below 0. */
     for (size_t i = 1; i < n; i++) {
         const simd_bytes change =
             simd_xor(simd_load(table + 16 * i - 16), simd_load(table + 16 * i));

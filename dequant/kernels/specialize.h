@@ -1,6 +1,6 @@
 /*
- * Marks of code that becomes fast when its arguments and indices are constants. Programs with
- * sanitizers do without: compiling all its copies would take minutes.
+ * Macros for code that is fast only if its arguments and indices are constants. Builds with
+ * sanitizers neither force inlining nor unroll: compiling all copies would take minutes.
  */
 #ifndef GGUFS_DEQUANT_KERNELS_SPECIALIZE_H
 #define GGUFS_DEQUANT_KERNELS_SPECIALIZE_H

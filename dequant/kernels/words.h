@@ -1,12 +1,12 @@
-/* Vectors of sixteen 32-bit lanes, one of each row of a panel, for unpacking. */
+/* Vectors of sixteen 32-bit lanes, one for each row of a panel, for unpacking. */
 #ifndef GGUFS_DEQUANT_KERNELS_WORDS_H
 #define GGUFS_DEQUANT_KERNELS_WORDS_H
 
 #include "dequant/kernels/simd.h"
 
 /*
- * Return the pointer, of which the compiler then knows nothing: it keeps no addresses of all rows,
- * for which there are not enough registers.
+ * Return the pointer, hidden from the optimizer, which would otherwise keep the addresses of all
+ * rows in registers and run out of them.
  */
 static inline const uint8_t *words_hide(const void *pointer)
 {

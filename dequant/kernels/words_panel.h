@@ -3,7 +3,7 @@
 #define GGUFS_DEQUANT_KERNELS_WORDS_PANEL_H
 
 #include "dequant/kernels/words_math.h"
-#include "dequant/products.h"
+#include "dequant/forms.h"
 
 /* Store the scales of four groups, a byte of each lane of `bytes` for each. */
 static inline void put_four_scales(struct dequant_panel *panel, size_t first_group, words bytes)

@@ -1,6 +1,5 @@
 /*
- * Runs of elements from tables of runs (dequant/iq_grids.h) for sixteen rows, and signs that are
- * stored as bits.
+ * Lookups in the grids of dequant/iq_grids.h for sixteen rows, and signs stored as bits.
  */
 #ifndef GGUFS_DEQUANT_KERNELS_WORDS_RUNS_H
 #define GGUFS_DEQUANT_KERNELS_WORDS_RUNS_H

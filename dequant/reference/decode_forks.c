@@ -56,7 +56,7 @@ static inline void ptq1_0_block(const struct dequant_ptq1_0 *restrict block, flo
         out[e] = (float)(ptq1_0_digit(block, e) - 1) * d;
 }
 
-/* The order of the operations is that of llama-turboquant. */
+/* The order of the operations is llama-turboquant's. */
 static inline void tq3_0_block(const struct dequant_tq3_0 *restrict block, float *restrict out)
 {
     static const float centroids[4] = {-1.510F, -0.4528F, 0.4528F, 1.510F};

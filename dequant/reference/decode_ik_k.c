@@ -16,19 +16,19 @@ static inline int nibble(const uint8_t *nibbles, size_t i)
     return (nibbles[i / 2] >> (4 * (i % 2))) & 15;
 }
 
-/* Bits of element e: two of those of 128 elements are in a byte, */
+/* The bits of element e, stored in 32 bytes for 128 elements (two bits each), */
 static inline int two_bits(const uint8_t *bytes, size_t e)
 {
     return (bytes[e / 128 * 32 + e % 32] >> (2 * (e % 128 / 32))) & 3;
 }
 
-/* four of those of 64 elements, */
+/* 64 elements (four bits), */
 static inline int four_bits(const uint8_t *bytes, size_t e)
 {
     return (bytes[e / 64 * 32 + e % 32] >> (4 * (e % 64 / 32))) & 15;
 }
 
-/* one of those of 256 elements. */
+/* or 256 elements (one bit). */
 static inline int one_bit(const uint8_t *bytes, size_t e)
 {
     return (bytes[e % 32] >> (e / 32)) & 1;

@@ -1,10 +1,10 @@
 #include "fs/command/arguments.h"
 
-#include "fs/command/option_table.h"
 #include "fs/command/terminal.h"
 #include "gguf/support/shard_names.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -25,25 +25,26 @@ static bool is_file(const char *path)
     return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
-static int fail_missing(const struct fs_options *options, const char *what)
+static int fail_missing(const struct gguf_option_table *table, const struct fs_options *options,
+                        const char *what)
 {
     if (options->command == FS_MOUNT)
         fs_print_error("%s", what);
     else
-        fs_print_error("%s: %s", fs_command_name(options->command), what);
-    fs_print_usage(stderr);
+        fs_print_error("%s: %s", gguf_option_command_name(table, options->command), what);
+    fputs(table->usage, stderr);
     return -EINVAL;
 }
 
 /* Refuse the name of a command without its dashes, unless there is a file of that name. */
-static int check_for_command(const char *word)
+static int check_for_command(const struct gguf_option_table *table, const char *word)
 {
     struct stat status;
 
     if (stat(word, &status) == 0)
         return 0;
     for (enum fs_command command = FS_INFO; command <= FS_STATUS; command++) {
-        const char *name = fs_command_name(command);
+        const char *name = gguf_option_command_name(table, command);
 
         if (strcmp(word, name + 2) == 0) {
             fs_print_error("%s: no such file; did you mean %s?", word, name);
@@ -54,22 +55,22 @@ static int check_for_command(const char *word)
 }
 
 /* MODEL MOUNTPOINT */
-static int assign_mount(struct fs_options *options)
+static int assign_mount(const struct gguf_option_table *table, struct fs_options *options)
 {
-    const char **arguments = options->arguments;
-    const int n = options->n_arguments;
+    const char **arguments = options->line.words;
+    const int n = options->line.n_words;
     const int n_shards = n > 0 ? count_shards(arguments, n) : 0;
 
-    if (n > 0 && check_for_command(arguments[0]) < 0)
+    if (n > 0 && check_for_command(table, arguments[0]) < 0)
         return -EINVAL;
     if (n == 0)
-        return fail_missing(options, "MODEL and MOUNTPOINT are missing");
+        return fail_missing(table, options, "MODEL and MOUNTPOINT are missing");
     if (n == n_shards)
-        return fail_missing(options, "MOUNTPOINT is missing");
+        return fail_missing(table, options, "MOUNTPOINT is missing");
     if (n > n_shards + 1) {
         fs_print_error("one argument too many: %s (expected one MODEL and one MOUNTPOINT)",
                        arguments[n_shards + 1]);
-        fs_print_usage(stderr);
+        fputs(table->usage, stderr);
         return -EINVAL;
     }
     options->models[options->n_models++] = arguments[0];
@@ -78,10 +79,10 @@ static int assign_mount(struct fs_options *options)
 }
 
 /* MODEL... */
-static int assign_models(struct fs_options *options)
+static int assign_models(const struct gguf_option_table *table, struct fs_options *options)
 {
-    for (int i = 0; i < options->n_arguments; i++) {
-        const char *model = options->arguments[i];
+    for (int i = 0; i < options->line.n_words; i++) {
+        const char *model = options->line.words[i];
         bool is_new = true;
 
         for (int j = 0; j < options->n_models; j++)
@@ -89,17 +90,17 @@ static int assign_models(struct fs_options *options)
         if (is_new)
             options->models[options->n_models++] = model;
     }
-    return options->n_models > 0 ? 0 : fail_missing(options, "a MODEL is missing");
+    return options->n_models > 0 ? 0 : fail_missing(table, options, "a MODEL is missing");
 }
 
 /* Take the model from the start or the end of the arguments; the others are paths. */
-static int assign_model_and_paths(struct fs_options *options, const char **arguments, int n,
-                                  bool is_at_end)
+static int assign_model_and_paths(const struct gguf_option_table *table, struct fs_options *options,
+                                  const char **arguments, int n, bool is_at_end)
 {
     int first = 0, n_shards;
 
     if (n == 0)
-        return fail_missing(options, "a MODEL is missing");
+        return fail_missing(table, options, "a MODEL is missing");
     if (is_at_end)
         first = n - 1;
     /* If neither is a file, the error names the one that looks like a model. */
@@ -122,70 +123,75 @@ static int assign_model_and_paths(struct fs_options *options, const char **argum
 }
 
 /* DIR MODEL [PATTERN...] */
-static int assign_extract(struct fs_options *options)
+static int assign_extract(const struct gguf_option_table *table, struct fs_options *options)
 {
-    const char **arguments = options->arguments;
+    const char **arguments = options->line.words;
 
-    if (options->n_arguments == 0)
-        return fail_missing(options, "DIR and MODEL are missing");
-    if (options->n_arguments == 1)
-        return fail_missing(options, is_file(arguments[0]) ? "DIR is missing" : "MODEL is missing");
+    if (options->line.n_words == 0)
+        return fail_missing(table, options, "DIR and MODEL are missing");
+    if (options->line.n_words == 1)
+        return fail_missing(table, options,
+                            is_file(arguments[0]) ? "DIR is missing" : "MODEL is missing");
     if (is_file(arguments[0]) && !is_file(arguments[1])) {
         options->directory = arguments[1];
         arguments[1] = arguments[0];
     } else {
         options->directory = arguments[0];
     }
-    return assign_model_and_paths(options, arguments + 1, options->n_arguments - 1, false);
+    return assign_model_and_paths(table, options, arguments + 1, options->line.n_words - 1, false);
 }
 
 /* MODEL MODEL [PATTERN...] */
-static int assign_diff(struct fs_options *options)
+static int assign_diff(const struct gguf_option_table *table, struct fs_options *options)
 {
     int at = 0;
 
-    for (int i = 0; i < 2 && at < options->n_arguments; i++) {
-        options->models[options->n_models++] = options->arguments[at];
+    for (int i = 0; i < 2 && at < options->line.n_words; i++) {
+        options->models[options->n_models++] = options->line.words[at];
         /* Two shards of one model are two shards to compare only if nothing else is named. */
-        at += options->n_arguments > 2
-                  ? count_shards(options->arguments + at, options->n_arguments - at)
+        at += options->line.n_words > 2
+                  ? count_shards(options->line.words + at, options->line.n_words - at)
                   : 1;
     }
-    options->paths = options->arguments + at;
-    options->n_paths = options->n_arguments - at;
+    options->paths = options->line.words + at;
+    options->n_paths = options->line.n_words - at;
     if (options->n_models < 2)
-        return fail_missing(options, options->n_models == 0 ? "two MODELs are missing"
-                                                            : "the second MODEL is missing");
+        return fail_missing(table, options,
+                            options->n_models == 0 ? "two MODELs are missing"
+                                                   : "the second MODEL is missing");
     return 0;
 }
 
-int fs_arguments_assign(struct fs_options *options)
+int fs_arguments_assign(const struct gguf_option_table *table, struct fs_options *options)
 {
     int result;
 
     switch (options->command) {
     case FS_MOUNT:
-        return assign_mount(options);
+        return assign_mount(table, options);
     case FS_INFO:
     case FS_CHECK:
-        return assign_models(options);
+        return assign_models(table, options);
     case FS_LIST:
     case FS_STATS:
-        return assign_model_and_paths(options, options->arguments, options->n_arguments, false);
+        return assign_model_and_paths(table, options, options->line.words, options->line.n_words,
+                                      false);
     case FS_CAT:
-        result = assign_model_and_paths(options, options->arguments, options->n_arguments, true);
+        result = assign_model_and_paths(table, options, options->line.words, options->line.n_words,
+                                        true);
         if (result == 0 && options->n_paths == 0)
-            return fail_missing(options, is_file(options->models[0]) ? "a PATH is missing"
-                                                                     : "a MODEL is missing");
+            return fail_missing(table, options,
+                                is_file(options->models[0]) ? "a PATH is missing"
+                                                            : "a MODEL is missing");
         return result;
     case FS_EXTRACT:
-        return assign_extract(options);
+        return assign_extract(table, options);
     case FS_STATUS:
-        options->paths = options->arguments;
-        options->n_paths = options->n_arguments;
+        options->paths = options->line.words;
+        options->n_paths = options->line.n_words;
         return 0;
     case FS_DIFF:
-        return assign_diff(options);
+        return assign_diff(table, options);
     default:
         return 0;
     }

@@ -5,11 +5,11 @@
 #include "fs/command/options.h"
 
 /*
- * Assign options->arguments to the members models, directory and paths, as options->command
+ * Assign the words of options->line to the members models, directory and paths, as options->command
  * requires. Several shards of one model count as one model. A model and a path may come in either
  * order: the argument that exists as a file is the model. Prints missing and surplus arguments to
- * stderr. Returns 0 or -EINVAL.
+ * stderr, with the usage of `table`. Returns 0 or -EINVAL.
  */
-int fs_arguments_assign(struct fs_options *options);
+int fs_arguments_assign(const struct gguf_option_table *table, struct fs_options *options);
 
 #endif

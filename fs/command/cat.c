@@ -1,9 +1,11 @@
 #include "fs/command/cat.h"
 
 #include "fs/command/copy_file.h"
+#include "fs/command/layers.h"
 #include "fs/command/model_input.h"
 #include "fs/command/tree_selection.h"
 #include "fs/command/terminal.h"
+#include "gguf/support/buffer.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/progress.h"
 #include "gguf/support/safe_print.h"
@@ -20,10 +22,10 @@ struct output {
     int error; /* of stdout, as opposed to one of the source */
     bool is_terminal;
     bool is_file; /* then the progress is shown on stderr */
-    uint64_t total_bytes;
+    bool is_slow; /* computed from all data of the model, as SHA256SUMS; shown as well */
+    uint64_t done_bytes, total_bytes;
     struct gguf_progress progress;
-    char cut[4]; /* to a terminal: the start of a character whose end is in the next bytes */
-    size_t n_cut;
+    struct gguf_buffer text; /* for a terminal: begins with a character that was cut */
 };
 
 /* How many bytes at the end are the start of an UTF-8 character that is not complete. */
@@ -58,23 +60,14 @@ static void print_lines(const char *bytes, size_t n_bytes)
 
 static int print_to_terminal(struct output *output, const char *bytes, size_t n_bytes)
 {
-    size_t n_end;
+    struct gguf_buffer *text = &output->text;
+    size_t n_whole;
 
-    /* Complete the character that was cut. */
-    while (output->n_cut > 0 && n_bytes > 0) {
-        output->cut[output->n_cut++] = *bytes++;
-        n_bytes--;
-        if (cut_bytes(output->cut, output->n_cut) == output->n_cut)
-            continue;
-        print_lines(output->cut, output->n_cut);
-        output->n_cut = 0;
-    }
-    n_end = cut_bytes(bytes, n_bytes);
-    print_lines(bytes, n_bytes - n_end);
-    if (n_end > 0) {
-        memcpy(output->cut, bytes + n_bytes - n_end, n_end);
-        output->n_cut = n_end;
-    }
+    if (gguf_buffer_add(text, bytes, n_bytes) < 0)
+        return -ENOMEM;
+    n_whole = text->length - cut_bytes(text->bytes, text->length);
+    print_lines(text->bytes, n_whole);
+    gguf_buffer_drop(text, n_whole);
     errno = EIO; /* clears the error of an earlier write */
     if (fflush(stdout) != 0 || ferror(stdout))
         output->error = -errno;
@@ -85,7 +78,9 @@ static int write_to_stdout(void *user, uint64_t offset, const char *bytes, size_
 {
     struct output *output = user;
 
-    if (output->is_file)
+    if (output->is_slow)
+        gguf_progress_erase(&output->progress);
+    else if (output->is_file)
         gguf_progress_draw(&output->progress, offset, output->total_bytes);
     if (output->is_terminal)
         return print_to_terminal(output, bytes, n_bytes);
@@ -104,6 +99,20 @@ static int write_to_stdout(void *user, uint64_t offset, const char *bytes, size_
     return 0;
 }
 
+static bool is_never_interrupted(void *user)
+{
+    (void)user;
+    return false;
+}
+
+static void advance(void *user, uint64_t n_bytes)
+{
+    struct output *output = user;
+
+    output->done_bytes += n_bytes;
+    gguf_progress_draw(&output->progress, output->done_bytes, output->total_bytes);
+}
+
 /* Write a file to stdout, whose buffer must be empty. */
 static int cat_file(struct fs_tree *tree, const char *model, fs_node_index node)
 {
@@ -115,12 +124,15 @@ static int cat_file(struct fs_tree *tree, const char *model, fs_node_index node)
     if (result == 0) {
         /* The sandbox forbids fstat(). A pipe or a terminal has no position. */
         output.is_file = lseek(STDOUT_FILENO, 0, SEEK_CUR) >= 0;
-        output.total_bytes = image->size_bytes;
+        output.is_slow = fs_image_is_slow(image);
+        output.total_bytes = fs_work_bytes(tree, node, image->size_bytes);
         gguf_progress_start(&output.progress, model);
-        result = fs_copy_file(image, NULL, write_to_stdout, &output);
-        if (output.is_file)
+        result = fs_copy_file(image, &(struct fs_interrupt){is_never_interrupted, &output, advance},
+                              write_to_stdout, &output);
+        if (output.is_file || output.is_slow)
             gguf_progress_erase(&output.progress);
-        print_lines(output.cut, output.n_cut);
+        print_lines(output.text.bytes, output.text.length);
+        gguf_buffer_free(&output.text);
         fs_tree_close(tree, image);
     }
     if (output.error < 0)
@@ -209,18 +221,28 @@ int fs_cat(const struct fs_options *options)
 
 static int cat_summary(const struct fs_options *options, struct fs_input *input)
 {
+    static bool is_first = true;
     struct fs_tree *tree;
     int status = fs_make_tree(options, input, &tree);
 
     if (status != EX_OK)
         return status;
     if (options->n_models > 1) {
-        printf("%sfile            ", input->path == options->models[0] ? "" : "\n");
+        printf("%sfile            ", is_first ? "" : "\n");
+        is_first = false;
         gguf_print_safe_string(stdout, input->path);
         putchar('\n');
         fflush(stdout);
     }
     status = cat_path(tree, input->path, "summary.txt");
+    if (status == EX_OK && options->layers) {
+        putchar('\n');
+        if (fs_print_layers(tree->model) < 0) {
+            fs_print_error("%s", strerror(ENOMEM));
+            status = EX_OSERR;
+        }
+        fflush(stdout); /* cat_path() writes to the descriptor */
+    }
     fs_close_tree(tree);
     return status;
 }

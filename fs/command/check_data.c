@@ -1,8 +1,8 @@
 #include "fs/command/check_data.h"
 
 #include "dequant/rows.h"
-#include "fs/tree/in_order.h"
-#include "fs/tree/decoded.h"
+#include "fs/tree/data/ordered_pipeline.h"
+#include "fs/tree/data/elements.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +31,7 @@ struct chunk {
     uint64_t first_element;
     uint64_t n_elements;
 
-    bool is_zero; /* all bytes of the chunk are zero, those of row headers and tail as well */
+    bool is_zero; /* all bytes of the chunk are zero, row headers and tail included */
     size_t n_runs;
     int result;
     alignas(FS_SLOT_ALIGNMENT) uint8_t bytes[CHUNK_BYTES]; /* as stored */
@@ -56,19 +56,19 @@ static bool is_zero(const uint8_t *bytes, uint64_t n)
     return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
 }
 
-/* Read and decode a span of the chunk. Returns 0 or the error of gguf_source_read(). */
+/* Read and decode a span of the chunk. Returns 0 or the error of gguf_file_read(). */
 static int check_span(struct chunk *chunk, const struct dequant_span *span)
 {
     const struct gguf_tensor *tensor = chunk->tensor;
-    const struct gguf_source *file = &chunk->model->files[tensor->file_index];
+    const struct gguf_file *file = &chunk->model->files[tensor->file_index];
     const struct dequant_type *type = tensor->type;
     uint8_t headers[DEQUANT_MAX_HEADER_BYTES];
-    int result = gguf_source_read(file, tensor->file_offset + span->blocks_offset,
-                                  span->blocks_bytes, chunk->bytes);
+    int result = gguf_file_read(file, tensor->file_offset + span->blocks_offset, span->blocks_bytes,
+                                chunk->bytes);
 
     if (result == 0 && span->headers_bytes > 0)
-        result = gguf_source_read(file, tensor->file_offset + span->headers_offset,
-                                  span->headers_bytes, headers);
+        result = gguf_file_read(file, tensor->file_offset + span->headers_offset,
+                                span->headers_bytes, headers);
     if (result != 0)
         return result;
     chunk->is_zero = chunk->is_zero && is_zero(chunk->bytes, span->blocks_bytes) &&
@@ -148,7 +148,7 @@ static void report_run(struct gguf_report *report, const struct chunk *chunk, co
 }
 
 /*
- * The last run seen, which may continue in the tensor's next chunk. There is none if last is below
+ * The last run seen, which may continue in the tensor's next chunk. It is empty if last is below
  * first.
  */
 struct open_run {
@@ -242,14 +242,15 @@ static int plan(struct work *work)
         return -ENOMEM;
     for (uint64_t i = 0; i < model->n_tensors; i++) {
         const struct gguf_tensor *tensor = &model->tensors[i];
-        const struct gguf_source *file = &model->files[tensor->file_index];
+        const struct gguf_file *file = &model->files[tensor->file_index];
         struct item *item = &work->items[work->n_items];
 
         if (!tensor->type || !dequant_is_decodable(tensor->type) || tensor->n_elements == 0)
             continue;
         *item = (struct item){.tensor = tensor, .first_chunk = work->n_chunks};
         item->is_incomplete =
-            file->is_growing && !gguf_source_has(file, tensor->file_offset, tensor->size_bytes);
+            file->source.is_growing &&
+            !gguf_source_has(&file->source, tensor->file_offset, tensor->size_bytes);
         work->n_items++;
         work->n_chunks += item->is_incomplete ? 1 : (tensor->n_elements - 1) / CHUNK_ELEMENTS + 1;
         if (!item->is_incomplete)
@@ -338,11 +339,12 @@ int fs_check_data(const struct gguf_model *model, struct gguf_report *report,
     int result = plan(&work);
 
     if (result == 0)
-        result = fs_in_order(&(struct fs_ordered_work){.user = &work,
-                                                       .n_items = work.n_chunks,
-                                                       .slot_bytes = sizeof(struct chunk),
-                                                       .compute = read_item,
-                                                       .finish = report_item});
+        result = fs_ordered_pipeline_run(
+            &(struct fs_ordered_pipeline){.user = &work,
+                                          .n_items = work.n_chunks,
+                                          .slot_bytes = sizeof(struct chunk),
+                                          .compute = read_item,
+                                          .finish = report_item});
     report->path = NULL;
     if (result < 0)
         gguf_system_error(report, result, GGUF_NO_PLACE);

@@ -1,6 +1,7 @@
 #include "fs/command/copy_file.h"
 
-#include "fs/tree/in_order.h"
+#include "fs/tree/data/ordered_pipeline.h"
+#include "fs/tree/views/checksums.h"
 
 #include <errno.h>
 #include <stdalign.h>
@@ -53,11 +54,26 @@ int fs_copy_file(const struct fs_image *image, const struct fs_interrupt *interr
         image->size_bytes < CHUNK_BYTES ? (size_t)image->size_bytes : CHUNK_BYTES;
     struct copy copy = {.image = image, .interrupt = interrupt, .receive = receive, .user = user};
 
-    return fs_in_order(&(struct fs_ordered_work){
+    return fs_ordered_pipeline_run(&(struct fs_ordered_pipeline){
         .user = &copy,
         .n_items = n_chunks,
         .slot_bytes = sizeof(struct chunk) + chunk_bytes,
         .compute = read_chunk,
         .finish = pass_chunk,
     });
+}
+
+uint64_t fs_work_bytes(struct fs_tree *tree, fs_node_index node, uint64_t size_bytes)
+{
+    const struct fs_view *view = fs_tree_node(tree, node)->view;
+    uint64_t sum = size_bytes, more_bytes;
+
+    if (!view || view->build != fs_checksums_build)
+        return sum;
+    for (fs_node_index i = 0; i < tree->nodes.count; i++) {
+        view = fs_tree_node(tree, i)->view;
+        if (view && view->is_summed && fs_tree_size(tree, i, NULL, &more_bytes) == 0)
+            sum += more_bytes;
+    }
+    return sum;
 }

@@ -3,18 +3,18 @@
 #include "fs/command/diff_result.h"
 #include "fs/command/imatrix.h"
 #include "fs/command/model_input.h"
-#include "fs/command/picture_file.h"
 #include "fs/command/tensor_choice.h"
 #include "fs/command/terminal.h"
-#include "fs/tree/tensor_info.h"
+#include "fs/tree/views/tensor_info.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/progress.h"
+#include "gguf/support/sorted.h"
+#include "gguf/tensor_order.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sysexits.h>
 
 enum { DIFFERS = 1 };
@@ -22,6 +22,7 @@ enum { DIFFERS = 1 };
 struct job {
     const struct fs_options *options;
     struct gguf_model *imatrix; /* NULL: none */
+    const struct gguf_tensor **imatrix_by_name;
     struct gguf_progress progress;
     struct fs_diff diff;
 };
@@ -40,19 +41,6 @@ static int compare_tensors(const void *a, const void *b)
     const struct gguf_tensor *const *first = a, *const *second = b;
 
     return gguf_string_compare(gguf_name_of(*first), gguf_name_of(*second));
-}
-
-/* Return pointers to n things of item_bytes each, sorted; or NULL if out of memory. */
-static const void **sorted(const void *items, uint64_t n, size_t item_bytes,
-                           int (*compare)(const void *a, const void *b))
-{
-    const void **list = calloc(n + 1, sizeof *list);
-
-    for (uint64_t i = 0; list && i < n; i++)
-        list[i] = (const char *)items + i * item_bytes;
-    if (list)
-        qsort(list, n, sizeof *list, compare);
-    return list;
 }
 
 /*
@@ -98,11 +86,11 @@ static void add_tensors(struct fs_diff *diff, const void *first, const void *sec
 static int find_pairs(struct fs_diff *diff)
 {
     const struct gguf_model *a = diff->trees[0]->model, *b = diff->trees[1]->model;
-    const void **keys[2] = {sorted(a->keys, a->n_keys, sizeof *a->keys, compare_keys),
-                            sorted(b->keys, b->n_keys, sizeof *b->keys, compare_keys)};
+    const void **keys[2] = {gguf_sorted(a->keys, a->n_keys, sizeof *a->keys, compare_keys),
+                            gguf_sorted(b->keys, b->n_keys, sizeof *b->keys, compare_keys)};
     const void **tensors[2] = {
-        sorted(a->tensors, a->n_tensors, sizeof *a->tensors, compare_tensors),
-        sorted(b->tensors, b->n_tensors, sizeof *b->tensors, compare_tensors)};
+        gguf_sorted(a->tensors, a->n_tensors, sizeof *a->tensors, compare_tensors),
+        gguf_sorted(b->tensors, b->n_tensors, sizeof *b->tensors, compare_tensors)};
     int result = -ENOMEM;
 
     diff->keys = calloc(a->n_keys + b->n_keys + 1, sizeof *diff->keys);
@@ -194,7 +182,7 @@ static int compare_pair(struct job *job, struct fs_tensor_pair *pair)
     int result = 0;
 
     if (job->imatrix)
-        result = fs_imatrix_get(job->imatrix, pair->tensors[0], &weights);
+        result = fs_imatrix_get(job->imatrix, job->imatrix_by_name, pair->tensors[0], &weights);
     if (result < 0)
         return fail(job, 2, pair->tensors[0], result);
     pair->is_weighted = weights.values != NULL;
@@ -231,8 +219,8 @@ static int compare_stored(struct job *job, struct fs_tensor_pair *pair)
 
         for (unsigned i = 0; i < 2; i++) {
             const struct gguf_model *model = job->diff.trees[i]->model;
-            const int result = gguf_source_read(&model->files[tensors[i]->file_index],
-                                                tensors[i]->file_offset + done, n, bytes[i]);
+            const int result = gguf_file_read(&model->files[tensors[i]->file_index],
+                                              tensors[i]->file_offset + done, n, bytes[i]);
 
             if (result < 0)
                 return fail(job, i, tensors[i], result);
@@ -305,29 +293,13 @@ static bool is_different(const struct fs_diff *diff)
     return diff->n_keys > 0 || diff->n_different > 0;
 }
 
-/* Refuse a pattern that fits no tensor of either model. */
-static int check_patterns(const struct job *job)
-{
-    const struct fs_options *options = job->options;
-
-    for (int i = 0; i < options->n_paths; i++) {
-        const char *const *pattern = &options->paths[i];
-
-        if (fs_unused_pattern(pattern, 1, job->diff.trees[0]->model) &&
-            fs_unused_pattern(pattern, 1, job->diff.trees[1]->model)) {
-            fs_print_error("no tensor of either model fits %s; to list all: ggufs --list MODEL "
-                           "tensors",
-                           *pattern);
-            return EX_NOINPUT;
-        }
-    }
-    return EX_OK;
-}
-
-static int compare_models(struct job *job, struct fs_picture_file *picture)
+static int compare_models(struct job *job)
 {
     struct fs_diff *diff = &job->diff;
-    int status = check_patterns(job);
+    int status = fs_check_patterns(
+        job->options->paths, job->options->n_paths,
+        (const struct gguf_model *[]){diff->trees[0]->model, diff->trees[1]->model, NULL},
+        "either model");
 
     if (status != EX_OK)
         return status;
@@ -340,15 +312,13 @@ static int compare_models(struct job *job, struct fs_picture_file *picture)
     if (status != EX_OK)
         return status;
     qsort(diff->tensors, diff->n_tensors, sizeof *diff->tensors, compare_errors);
-    if (job->options->json)
-        fs_diff_print_json(diff);
-    else
+    if (job->options->svg) {
+        fs_diff_draw(diff, stdout);
+    } else if (!job->options->json) {
         fs_diff_print(diff);
-    if (picture) {
-        fs_diff_draw(diff, picture->stream);
-        status = fs_picture_file_finish(picture);
-        if (status != EX_OK)
-            return status;
+    } else if (fs_diff_print_json(diff) < 0) {
+        fs_print_error("%s", strerror(ENOMEM));
+        return EX_OSERR;
     }
     return is_different(diff) ? DIFFERS : EX_OK;
 }
@@ -361,15 +331,19 @@ static int open_imatrix(struct job *job, struct fs_input *input)
         fs_print_error("%s: %s", input->path, report.first_error.message);
         return gguf_exit_status(report.first_error.code);
     }
-    if (fs_is_imatrix(job->imatrix))
-        return EX_OK;
+    if (fs_is_imatrix(job->imatrix)) {
+        job->imatrix_by_name = gguf_tensors_by_name(job->imatrix);
+        if (!job->imatrix_by_name)
+            fs_print_error("%s", strerror(ENOMEM));
+        return job->imatrix_by_name ? EX_OK : EX_OSERR;
+    }
     fs_print_error("%s: not an importance matrix of llama-imatrix in GGUF: it has no tensors "
                    "NAME.in_sum2",
                    input->path);
     return EX_DATAERR;
 }
 
-static int run(struct job *job, struct fs_input *inputs, struct fs_picture_file *picture)
+static int run(struct job *job, struct fs_input *inputs)
 {
     struct fs_diff *diff = &job->diff;
     int status = EX_OK;
@@ -379,9 +353,10 @@ static int run(struct job *job, struct fs_input *inputs, struct fs_picture_file 
     if (status == EX_OK && job->options->imatrix)
         status = open_imatrix(job, &inputs[2]);
     if (status == EX_OK)
-        status = compare_models(job, picture);
+        status = compare_models(job);
     free(diff->keys);
     free(diff->tensors);
+    free(job->imatrix_by_name);
     gguf_close(job->imatrix);
     for (int i = 0; i < 2; i++)
         if (diff->trees[i])
@@ -389,50 +364,23 @@ static int run(struct job *job, struct fs_input *inputs, struct fs_picture_file 
     return status;
 }
 
-/* ---- opening ---- */
-
-/* Return the path of a model; of a mounted tree, that of its model.gguf in *owned. */
-static const char *model_path(const char *path, char **owned)
-{
-    struct stat status;
-
-    *owned = NULL;
-    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode) &&
-        asprintf(owned, "%s/model.gguf", path) > 0)
-        return *owned;
-    return path;
-}
-
 int fs_diff(const struct fs_options *options)
 {
-    char *owned[2];
-    const char *paths[3] = {model_path(options->models[0], &owned[0]),
-                            model_path(options->models[1], &owned[1]), options->imatrix};
+    const char *paths[3] = {options->models[0], options->models[1], options->imatrix};
     struct fs_options opened = *options;
     struct job job = {.options = options,
                       .diff = {.paths = {options->models[0], options->models[1]}}};
-    struct gguf_confinement confinement = {.threads = true};
-    struct fs_picture_file picture = {.directory = -1};
     struct fs_input *inputs;
-    int status = EX_OK;
+    int status;
 
     opened.models = paths;
     opened.n_models = options->imatrix ? 3 : 2;
-    if (fs_open_inputs(&opened, &inputs) < 0) {
-        fs_print_error("%s", strerror(ENOMEM));
-        status = EX_OSERR;
-    } else {
-        if (options->svg)
-            status = fs_picture_file_begin(&picture, options->svg, inputs, opened.n_models);
-        fs_picture_file_allow(&picture, &confinement);
-        if (status == EX_OK)
-            status = fs_confine(options, &confinement);
-        if (status == EX_OK)
-            status = run(&job, inputs, options->svg ? &picture : NULL);
-        fs_picture_file_end(&picture);
-        fs_close_inputs(&opened, inputs);
-    }
-    free(owned[0]);
-    free(owned[1]);
+    status = fs_open_inputs(&opened, &inputs);
+    if (status != EX_OK)
+        return status;
+    status = fs_confine(options, &(struct gguf_confinement){.threads = true});
+    if (status == EX_OK)
+        status = run(&job, inputs);
+    fs_close_inputs(&opened, inputs);
     return status;
 }

@@ -2,9 +2,10 @@
 #include "fs/command/diff_result.h"
 
 #include "fs/command/tensor_choice.h"
-#include "fs/tree/json.h"
-#include "fs/tree/metadata_json.h"
-#include "fs/tree/tensor_info.h"
+#include "fs/command/terminal.h"
+#include "fs/tree/output/json.h"
+#include "fs/tree/output/value_writer.h"
+#include "fs/tree/views/tensor_info.h"
 #include "gguf/support/safe_print.h"
 
 #include <inttypes.h>
@@ -24,22 +25,14 @@ static const char *type_of(const struct gguf_tensor *tensor)
     return tensor->type ? tensor->type->name : "unknown";
 }
 
-/* Write the start of a value's JSON, without the line break at its end. Returns true if it is cut.
- */
-static bool write_value(const struct fs_tree *tree, const struct gguf_key *key,
-                        char text[VALUE_BYTES + 1])
+/* Write the start of a value's JSON. Returns true if it is cut. */
+static bool write_value(const struct gguf_key *key, char text[VALUE_BYTES + 1])
 {
     struct fs_sink sink = {.to = VALUE_BYTES, .out = text};
-    struct fs_place place = {0};
 
-    while (sink.position < VALUE_BYTES && fs_value_json_write(tree, key, &place, &sink) > 0)
-        ;
-    if (sink.position <= VALUE_BYTES && sink.position > 0) {
-        text[sink.position - 1] = '\0';
-        return false;
-    }
-    text[VALUE_BYTES] = '\0';
-    return true;
+    fs_json_value(&sink, &key->value);
+    text[sink.position < VALUE_BYTES ? sink.position : VALUE_BYTES] = '\0';
+    return sink.position > VALUE_BYTES;
 }
 
 /* Get the coordinates of an element. Returns the number of dimensions. */
@@ -60,10 +53,10 @@ static uint32_t locate(const struct fs_diff *diff, const struct fs_tensor_pair *
 
 /* ---- text ---- */
 
-static void print_value(const struct fs_diff *diff, int side, const struct gguf_key *key)
+static void print_value(const struct gguf_key *key)
 {
     char text[VALUE_BYTES + 1];
-    const bool is_cut = write_value(diff->trees[side], key, text);
+    const bool is_cut = write_value(key, text);
 
     gguf_print_safe_string(stdout, text);
     printf("%s", is_cut ? "..." : "");
@@ -81,7 +74,7 @@ static void print_keys(const struct fs_diff *diff)
             printf("%c ", side == 0 ? '<' : '>');
             gguf_print_safe(stdout, name.data, name.length_bytes);
             printf(": ");
-            print_value(diff, side, keys[side]);
+            print_value(keys[side]);
             /* A number may look the same in two types. */
             if (keys[0] && keys[1] && keys[0]->value.type != keys[1]->value.type)
                 printf(" (%s)", gguf_value_type_name(keys[side]->value.type));
@@ -200,95 +193,55 @@ void fs_diff_print(const struct fs_diff *diff)
 
 /* ---- JSON ---- */
 
-static void print_string(struct gguf_string string)
+static void write_keys(const struct fs_diff *diff, struct fs_sink *sink)
 {
-    char part[1024];
-
-    putchar('"');
-    while (string.length_bytes > 0) {
-        struct gguf_string some = {string.data, string.length_bytes};
-        struct fs_sink sink = {.to = sizeof part, .out = part};
-        size_t n;
-
-        if (some.length_bytes > sizeof part / 8)
-            some.length_bytes = sizeof part / 8;
-        n = fs_json_string_part(&sink, some, some.length_bytes == string.length_bytes);
-        fwrite(sink.out, 1, sink.position, stdout);
-        string.data += n;
-        string.length_bytes -= n;
-    }
-    putchar('"');
-}
-
-/* Print a whole value, however long it is. */
-static void print_whole_value(const struct fs_tree *tree, const struct gguf_key *key)
-{
-    struct fs_place place = {0};
-    uint64_t done;
-    int result;
-
-    do {
-        char part[64 << 10]; /* a piece is some KiB */
-        struct fs_sink sink = {.to = sizeof part, .out = part};
-
-        result = fs_value_json_write(tree, key, &place, &sink);
-        done = sink.position < sizeof part ? sink.position : sizeof part;
-        if (result <= 0 && done > 0 && part[done - 1] == '\n')
-            done--; /* the end of the file that shows the value */
-        fwrite(sink.out, 1, done, stdout);
-    } while (result > 0);
-}
-
-static void print_json_keys(const struct fs_diff *diff)
-{
-    printf("\"metadata\":[");
+    fs_sink_literal(sink, "\"metadata\":[");
     for (size_t i = 0; i < diff->n_keys; i++) {
         const struct gguf_key *const *keys = diff->keys[i].keys;
 
-        printf("%s\n{\"key\":", i > 0 ? "," : "");
-        print_string(keys[0] ? keys[0]->name : keys[1]->name);
+        fs_sink_print(sink, "%s\n{\"key\":", i > 0 ? "," : "");
+        fs_json_string(sink, keys[0] ? keys[0]->name : keys[1]->name);
         for (int side = 0; side < 2; side++) {
             if (!keys[side])
                 continue;
-            printf(",\"%c_type\":\"%s\",\"%c\":", 'a' + side,
-                   gguf_value_type_name(keys[side]->value.type), 'a' + side);
-            print_whole_value(diff->trees[side], keys[side]);
+            fs_sink_print(sink, ",\"%c_type\":\"%s\",\"%c\":", 'a' + side,
+                          gguf_value_type_name(keys[side]->value.type), 'a' + side);
+            fs_json_value(sink, &keys[side]->value);
         }
-        putchar('}');
+        fs_sink_literal(sink, "}");
     }
-    printf("],\n");
+    fs_sink_literal(sink, "],\n");
 }
 
-/* Print a float64, or null if it is not finite. */
-static void print_number(const char *name, double number)
+/* Write a float64, or null if it is not finite. */
+static void write_number(const char *name, double number, struct fs_sink *sink)
 {
-    struct gguf_value value = {.type = GGUF_FLOAT64, .f64 = number};
-    char text[64];
-    struct fs_sink sink = {.to = sizeof text, .out = text};
+    const struct gguf_value value = {.type = GGUF_FLOAT64, .f64 = number};
 
-    fs_json_scalar(&sink, &value);
-    printf(",\"%s\":%.*s", name, (int)sink.position, sink.out);
+    fs_json_member(sink, name, false);
+    fs_json_scalar(sink, &value);
 }
 
-static void print_json_errors(const struct fs_comparison *comparison)
+static void write_errors(const struct fs_comparison *comparison, struct fs_sink *sink)
 {
-    print_number("nmse", fs_comparison_nmse(comparison));
-    print_number("cosine", fs_comparison_cosine(comparison));
-    print_number("largest_error", comparison->products.largest);
-    printf(",\"not_finite\":%" PRIu64 ",\"not_finite_unequal\":%" PRIu64, comparison->n_not_finite,
-           comparison->n_only_in_one);
+    write_number("nmse", fs_comparison_nmse(comparison), sink);
+    write_number("cosine", fs_comparison_cosine(comparison), sink);
+    write_number("largest_error", comparison->products.largest, sink);
+    fs_sink_print(sink, ",\"not_finite\":%" PRIu64 ",\"not_finite_unequal\":%" PRIu64,
+                  comparison->n_not_finite, comparison->n_only_in_one);
 }
 
-static void print_json_tensor(const struct fs_diff *diff, const struct fs_tensor_pair *pair)
+static void write_tensor(const struct fs_diff *diff, const struct fs_tensor_pair *pair,
+                         struct fs_sink *sink)
 {
     static const char *const names[] = {
         [FS_SAME_TENSOR] = "none", [FS_ONLY_IN_ONE] = "missing", [FS_OTHER_SHAPE] = "shape",
         [FS_OTHER_TYPE] = "type",  [FS_OTHER_VALUES] = "values", [FS_NOT_COMPARABLE] = "unknown"};
     uint64_t dims[GGUF_MAX_DIMS];
 
-    printf("{\"name\":");
-    print_string(gguf_name_of(any_of(pair)));
-    printf(",\"difference\":\"%s\"", names[pair->difference]);
+    fs_sink_literal(sink, "{\"name\":");
+    fs_json_string(sink, gguf_name_of(any_of(pair)));
+    fs_sink_print(sink, ",\"difference\":\"%s\"", names[pair->difference]);
     for (int side = 0; side < 2; side++) {
         const struct gguf_tensor *tensor = pair->tensors[side];
         uint32_t n_dims;
@@ -296,40 +249,48 @@ static void print_json_tensor(const struct fs_diff *diff, const struct fs_tensor
         if (!tensor)
             continue;
         n_dims = fs_tensor_shape(diff->trees[side], tensor, dims);
-        printf(",\"%c_type\":", 'a' + side);
-        printf(tensor->type ? "\"%s\"" : "null", type_of(tensor));
-        printf(",\"%c_shape\":[", 'a' + side);
+        fs_sink_print(sink, ",\"%c_type\":", 'a' + side);
+        fs_sink_print(sink, tensor->type ? "\"%s\"" : "null", type_of(tensor));
+        fs_sink_print(sink, ",\"%c_shape\":[", 'a' + side);
         for (uint32_t i = 0; i < n_dims; i++)
-            printf("%s%" PRIu64, i > 0 ? "," : "", dims[i]);
-        putchar(']');
+            fs_sink_print(sink, "%s%" PRIu64, i > 0 ? "," : "", dims[i]);
+        fs_sink_literal(sink, "]");
     }
     if (pair->is_compared) {
-        print_json_errors(&pair->comparison);
-        printf(",\"weighted\":%s,\"largest_error_at\":", pair->is_weighted ? "true" : "false");
+        write_errors(&pair->comparison, sink);
+        fs_sink_print(
+            sink, ",\"weighted\":%s,\"largest_error_at\":", pair->is_weighted ? "true" : "false");
         if (pair->comparison.products.largest > 0) {
             const uint32_t n_dims = locate(diff, pair, dims);
 
             for (uint32_t i = 0; i < n_dims; i++)
-                printf("%c%" PRIu64, i > 0 ? ',' : '[', dims[i]);
-            printf("%s", n_dims > 0 ? "]" : "[]");
+                fs_sink_print(sink, "%c%" PRIu64, i > 0 ? ',' : '[', dims[i]);
+            fs_sink_print(sink, "%s", n_dims > 0 ? "]" : "[]");
         } else {
-            printf("null");
+            fs_sink_literal(sink, "null");
         }
     }
-    putchar('}');
+    fs_sink_literal(sink, "}");
 }
 
-void fs_diff_print_json(const struct fs_diff *diff)
+static void write_json(const void *subject, struct fs_sink *sink)
 {
-    printf("{");
-    print_json_keys(diff);
-    printf("\"tensors\":[");
+    const struct fs_diff *diff = subject;
+
+    fs_sink_literal(sink, "{");
+    write_keys(diff, sink);
+    fs_sink_literal(sink, "\"tensors\":[");
     for (size_t i = 0; i < diff->n_tensors; i++) {
-        printf("%s\n", i > 0 ? "," : "");
-        print_json_tensor(diff, &diff->tensors[i]);
+        fs_sink_print(sink, "%s\n", i > 0 ? "," : "");
+        write_tensor(diff, &diff->tensors[i], sink);
     }
-    printf("],\n\"total\":{\"compared\":%zu,\"different\":%zu,\"weighted\":%zu", diff->n_compared,
-           diff->n_different, diff->n_weighted);
-    print_json_errors(&diff->total);
-    printf("}}\n");
+    fs_sink_print(sink, "],\n\"total\":{\"compared\":%zu,\"different\":%zu,\"weighted\":%zu",
+                  diff->n_compared, diff->n_different, diff->n_weighted);
+    write_errors(&diff->total, sink);
+    fs_sink_literal(sink, "}}\n");
+}
+
+int fs_diff_print_json(const struct fs_diff *diff)
+{
+    return fs_print_written(write_json, diff);
 }

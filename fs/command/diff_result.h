@@ -1,14 +1,14 @@
-/* What `ggufs --diff` has found, and how it is shown. */
+/* The result of `ggufs --diff`, and its output. */
 #ifndef GGUFS_FS_DIFF_RESULT_H
 #define GGUFS_FS_DIFF_RESULT_H
 
-#include "fs/tree/comparison.h"
+#include "fs/tree/data/comparison.h"
 #include "fs/tree/tree.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 
-/* A key or a tensor of either model or both; the one that lacks it has NULL. */
+/* A key of one or both models. The pointer is NULL for a model that lacks the key. */
 struct fs_key_pair {
     const struct gguf_key *keys[2];
 };
@@ -33,17 +33,18 @@ struct fs_tensor_pair {
 struct fs_diff {
     struct fs_tree *trees[2];
     const char *paths[2];     /* of the models */
-    struct fs_key_pair *keys; /* those that differ, sorted by name; owned */
+    struct fs_key_pair *keys; /* keys that differ, sorted by name; owned */
     size_t n_keys;
-    struct fs_tensor_pair *tensors; /* those chosen, first those that differ most; owned */
+    struct fs_tensor_pair *tensors; /* chosen tensors, largest error first; owned */
     size_t n_tensors;
     size_t n_compared, n_different; /* tensors */
-    size_t n_weighted;              /* of those compared */
-    struct fs_comparison total;     /* of the weighted tensors; if there are none, of all */
+    size_t n_weighted;              /* compared tensors that have weights */
+    struct fs_comparison total;     /* over the weighted tensors; without any, over all */
 };
 
 void fs_diff_print(const struct fs_diff *diff);
-void fs_diff_print_json(const struct fs_diff *diff);
+/* Returns 0 or -ENOMEM. */
+int fs_diff_print_json(const struct fs_diff *diff);
 
 /* Draw the errors by layer (columns) and kind of tensor (rows). */
 void fs_diff_draw(const struct fs_diff *diff, FILE *out);

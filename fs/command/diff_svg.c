@@ -2,25 +2,28 @@
 #include "fs/command/diff_result.h"
 
 #include "fs/command/tensor_choice.h"
-#include "fs/tree/paths.h"
+#include "fs/tree/views/placeholders.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL = 18, MARGIN = 12, TITLE = 52, CHARACTER = 7, MAX_LAYERS = 1024, MAX_KINDS = 256 };
+enum { CELL = 18, MARGIN = 12, TITLE = 52, MAX_LAYERS = 1024, MAX_KINDS = 256 };
+/* Widths of a character: of a label, and of the title in larger letters. */
+enum { CHARACTER = 7, TITLE_CHARACTER = 9 };
 
 /* The colours of errors of 10^-9 and less to 1 and more: from blue to red. */
 static const char *const colours[] = {"#2c4f8f", "#3b6fb0", "#4f93bf", "#6fb5b5", "#9cc98f",
                                       "#cfd877", "#f2cf63", "#f0a04b", "#e0653c", "#c0282d"};
-enum { N_COLOURS = sizeof colours / sizeof *colours };
+enum { N_COLOURS = sizeof colours / sizeof *colours, LEGEND_COLUMNS = 24 };
 
 /* The kinds of tensors, in the order in which they are found. */
 struct grid {
     struct gguf_string kinds[MAX_KINDS];
     size_t n_kinds;
-    unsigned long n_layers; /* one more than the last */
-    size_t longest;         /* bytes of a name */
+    size_t n_layers;  /* one more than the last */
+    bool has_outside; /* tensors of no layer, which have a column of their own */
+    size_t longest;   /* bytes of a name */
 };
 
 /* Divide a name into its layer and kind. Returns -1 if it is of no layer. */
@@ -69,8 +72,9 @@ static void collect(const struct fs_diff *diff, struct grid *grid)
         if (layer >= MAX_LAYERS)
             continue;
         row_of(grid, kind);
-        if (layer >= 0 && (unsigned long)layer + 1 > grid->n_layers)
-            grid->n_layers = (unsigned long)layer + 1;
+        grid->has_outside |= layer < 0;
+        if (layer >= 0 && (size_t)layer + 1 > grid->n_layers)
+            grid->n_layers = (size_t)layer + 1;
     }
     qsort(grid->kinds, grid->n_kinds, sizeof *grid->kinds, compare_kinds);
 }
@@ -120,9 +124,15 @@ static void draw_legend(FILE *out, size_t x, size_t y)
 
         fprintf(out, "<rect x=\"%zu\" y=\"%zu\" width=\"%d\" height=\"10\" fill=\"%s\"/>\n", at, y,
                 2 * CELL, colours[i]);
-        fprintf(out, "<text x=\"%zu\" y=\"%zu\" text-anchor=\"middle\">1e-%zu</text>\n", at, y + 24,
-                N_COLOURS - 1 - i);
+        fprintf(out, "<text x=\"%zu\" y=\"%zu\" text-anchor=\"middle\">", at, y + 24);
+        fprintf(out, i + 1 < N_COLOURS ? "1e-%zu</text>\n" : "1</text>\n", N_COLOURS - 1 - i);
     }
+}
+
+/* Return the left edge of a layer's column; -1 is the column of tensors outside layers. */
+static size_t column_of(const struct grid *grid, size_t left, long layer)
+{
+    return layer < 0 ? left : left + ((size_t)layer + 2 * grid->has_outside) * CELL;
 }
 
 static void draw_labels(FILE *out, const struct grid *grid, size_t left, size_t bottom)
@@ -137,9 +147,34 @@ static void draw_labels(FILE *out, const struct grid *grid, size_t left, size_t 
     }
     for (size_t i = 0; i < grid->n_layers; i += step)
         fprintf(out, "<text x=\"%zu\" y=\"%zu\" text-anchor=\"middle\">%zu</text>\n",
-                left + i * CELL + CELL / 2 - 1, bottom + 14, i);
+                column_of(grid, left, (long)i) + CELL / 2 - 1, bottom + 14, i);
     if (grid->n_layers > 0)
-        fprintf(out, "<text x=\"%zu\" y=\"%zu\">layer</text>\n", left, bottom + 30);
+        fprintf(out, "<text x=\"%zu\" y=\"%zu\">layer</text>\n", column_of(grid, left, 0),
+                bottom + 30);
+    if (grid->has_outside)
+        fprintf(out, "<text x=\"%zu\" y=\"%zu\" text-anchor=\"middle\">none</text>\n",
+                left + CELL / 2 - 1, bottom + 14);
+}
+
+static void draw_title(FILE *out, const struct fs_diff *diff)
+{
+    fprintf(out, "<text x=\"%d\" y=\"20\" font-size=\"14\">NMSE of ", MARGIN);
+    write_text(out, diff->paths[1], strlen(diff->paths[1]));
+    fprintf(out, "</text>\n<text x=\"%d\" y=\"38\">compared with ", MARGIN);
+    write_text(out, diff->paths[0], strlen(diff->paths[0]));
+    fprintf(out, "; %.4g over all %stensors</text>\n", fs_comparison_nmse(&diff->total),
+            diff->n_weighted > 0 ? "weighted " : "");
+}
+
+/* Return a width in which the title is not cut. */
+static size_t title_width(const struct fs_diff *diff)
+{
+    const size_t first = (strlen(diff->paths[1]) + sizeof "NMSE of") * TITLE_CHARACTER;
+    const size_t second =
+        (strlen(diff->paths[0]) + sizeof "compared with ; 0.0000e-000 over all weighted tensors") *
+        CHARACTER;
+
+    return first > second ? first : second;
 }
 
 void fs_diff_draw(const struct fs_diff *diff, FILE *out)
@@ -152,19 +187,19 @@ void fs_diff_draw(const struct fs_diff *diff, FILE *out)
     collect(diff, grid);
     left = MARGIN + (grid->longest + 1) * CHARACTER;
     bottom = TITLE + grid->n_kinds * CELL;
-    columns = grid->n_layers + 2 > 24 ? grid->n_layers + 2 : 24; /* 24: for the legend */
-    width = left + columns * CELL + MARGIN;
+    columns = grid->n_layers + 2 * grid->has_outside + 2;
+    if (columns < LEGEND_COLUMNS)
+        columns = LEGEND_COLUMNS;
+    width = left + columns * CELL;
+    if (width < title_width(diff))
+        width = title_width(diff);
+    width += MARGIN;
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%zu\" height=\"%zu\" viewBox=\"0 0 "
             "%zu %zu\" font-family=\"sans-serif\" font-size=\"11\">\n"
-            "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n<g fill=\"#222222\">\n"
-            "<text x=\"%d\" y=\"20\" font-size=\"14\">NMSE of ",
-            width, bottom + 90, width, bottom + 90, MARGIN);
-    write_text(out, diff->paths[1], strlen(diff->paths[1]));
-    fprintf(out, "</text>\n<text x=\"%d\" y=\"38\">compared with ", MARGIN);
-    write_text(out, diff->paths[0], strlen(diff->paths[0]));
-    fprintf(out, "; %.4g over all %stensors</text>\n", fs_comparison_nmse(&diff->total),
-            diff->n_weighted > 0 ? "weighted " : "");
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n<g fill=\"#222222\">\n",
+            width, bottom + 90, width, bottom + 90);
+    draw_title(out, diff);
     draw_labels(out, grid, left, bottom);
     draw_legend(out, left, bottom + 48);
     fprintf(out, "</g>\n");
@@ -178,8 +213,7 @@ void fs_diff_draw(const struct fs_diff *diff, FILE *out)
         layer = divide(diff->tensors[i].tensors[0], &kind);
         row = row_of(grid, kind);
         if (row < grid->n_kinds && layer < MAX_LAYERS)
-            draw_cell(out, &diff->tensors[i], left + (layer > 0 ? (size_t)layer : 0) * CELL,
-                      TITLE + row * CELL);
+            draw_cell(out, &diff->tensors[i], column_of(grid, left, layer), TITLE + row * CELL);
     }
     fprintf(out, "</svg>\n");
     free(grid);

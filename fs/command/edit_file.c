@@ -54,24 +54,24 @@ int fs_edit_file_read(const char *path, struct gguf_edits *edits, struct gguf_re
 
 int fs_edit_set(const char *text, struct gguf_edits *edits, struct gguf_report *report)
 {
-    const char *equals = strchr(text, '=');
-    const char *colon = equals ? strchr(equals, ':') : NULL;
+    struct gguf_string type;
+    const char *value = gguf_edit_find_value(text, &type);
     struct gguf_buffer edit = {0};
     int result;
 
-    if (!colon || colon[1] != '@')
+    if (!value || *value != '@')
         return gguf_edits_set(edits, text, report);
-    result = gguf_buffer_add(&edit, text, (size_t)(colon + 1 - text));
+    result = gguf_buffer_add(&edit, text, (size_t)(value - text));
     if (result < 0)
         gguf_system_error(report, result, GGUF_NO_PLACE);
-    else if (colon[2] == '@')
-        result = gguf_buffer_add_string(&edit, colon + 2);
+    else if (value[1] == '@')
+        result = gguf_buffer_add_string(&edit, value + 1);
     else
-        result = read_file(colon + 2, &edit, report);
+        result = read_file(value + 1, &edit, report);
     if (result == 0 && strlen(edit.bytes) != edit.length)
         result =
             gguf_error(report, GGUF_RULE_EDIT, -EINVAL, GGUF_NO_PLACE, "%s: it holds a NUL byte",
-                       gguf_quote((struct gguf_string){colon + 2, strlen(colon + 2)}).text);
+                       gguf_quote((struct gguf_string){value + 1, strlen(value + 1)}).text);
     if (result == 0)
         result = gguf_edits_set(edits, edit.bytes, report);
     gguf_buffer_free(&edit);

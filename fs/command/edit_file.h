@@ -11,8 +11,8 @@
 int fs_edit_file_read(const char *path, struct gguf_edits *edits, struct gguf_report *report);
 
 /*
- * Add an edit KEY=TYPE:VALUE in which a VALUE "@FILE" means the contents of FILE, and "@@" at its
- * start means "@". Returns 0, or a negative errno with the reason in `report`.
+ * Add an edit KEY=VALUE or KEY=TYPE:VALUE in which a VALUE "@FILE" means the contents of FILE, and
+ * "@@" at its start means "@". Returns 0, or a negative errno with the reason in `report`.
  */
 int fs_edit_set(const char *text, struct gguf_edits *edits, struct gguf_report *report);
 

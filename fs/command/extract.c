@@ -45,12 +45,14 @@ struct extraction {
     uint64_t new_bytes; /* total size of files that do not exist yet */
     struct gguf_progress progress;
 
+    struct fs_interrupt interrupt;
+
     int descriptor;        /* of the file being written or compared */
     char *compared;        /* the existing file's bytes; owned */
     size_t compared_bytes; /* room in `compared` */
 };
 
-/* System calls that writing needs, in addition to those of every confined process. */
+/* System calls for writing, in addition to the calls that every confined process may make. */
 static const int writing_calls[] = {
     SCMP_SYS(openat),    SCMP_SYS(mkdirat),   SCMP_SYS(unlinkat),   SCMP_SYS(renameat),
     SCMP_SYS(renameat2), SCMP_SYS(symlinkat), SCMP_SYS(readlinkat), SCMP_SYS(newfstatat),
@@ -72,8 +74,6 @@ static bool is_signal_caught(void *user)
     (void)user;
     return caught_signal != 0;
 }
-
-static const struct fs_interrupt interrupt = {is_signal_caught, NULL};
 
 static void catch_signals(void)
 {
@@ -109,7 +109,7 @@ static int fail(struct extraction *job, fs_node_index node, int code)
     else
         fs_print_error("%s/%s: %s", job->directory, path, strerror(-code));
     status = gguf_exit_status(code);
-    /* The model has been opened and parsed: a refusal, or a full disk, is that of the directory. */
+    /* The model has been opened and parsed: a refusal or a full disk concerns the directory. */
     return status == EX_NOPERM || status == EX_DATAERR ? EX_CANTCREAT : status;
 }
 
@@ -118,6 +118,11 @@ static int show_progress(struct extraction *job, size_t n_bytes)
     job->done_bytes += n_bytes;
     gguf_progress_draw(&job->progress, job->done_bytes, job->total_bytes);
     return caught_signal ? -EINTR : 0;
+}
+
+static void advance(void *user, uint64_t n_bytes)
+{
+    show_progress(user, n_bytes);
 }
 
 static int write_bytes(void *user, uint64_t offset, const char *bytes, size_t n_bytes)
@@ -181,7 +186,7 @@ static int write_file(struct extraction *job, int directory, const char *name,
         errno == ENOSPC)
         result = -ENOSPC;
     if (result == 0)
-        result = fs_copy_file(image, &interrupt, write_bytes, job);
+        result = fs_copy_file(image, &job->interrupt, write_bytes, job);
     if (close(job->descriptor) != 0 && result == 0)
         result = -errno;
     if (result == 0 && renameat(directory, PARTIAL_NAME, directory, name) != 0)
@@ -205,7 +210,7 @@ static int compare_file(struct extraction *job, int directory, const char *name,
         job->descriptor = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         if (job->descriptor < 0)
             return -errno;
-        result = fs_copy_file(image, &interrupt, compare_bytes, job);
+        result = fs_copy_file(image, &job->interrupt, compare_bytes, job);
         close(job->descriptor);
         if (result == 0)
             return 1;
@@ -218,7 +223,7 @@ static int extract_file(struct extraction *job, int directory, fs_node_index nod
 {
     const char *name = fs_tree_node(job->tree, node)->name;
     const struct fs_image *image;
-    int result = fs_tree_open(job->tree, node, &interrupt, &image);
+    int result = fs_tree_open(job->tree, node, &job->interrupt, &image);
 
     if (result < 0)
         return result;
@@ -325,7 +330,7 @@ static int add_size(struct extraction *job, int descriptor, fs_node_index node)
     if (result < 0)
         return fail(job, node, result);
     fs_node_path(job->tree, node, path);
-    job->total_bytes += size_bytes;
+    job->total_bytes += fs_work_bytes(job->tree, node, size_bytes);
     if (fstatat(descriptor, path, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
         (uint64_t)status.st_size != size_bytes)
         job->new_bytes += size_bytes;
@@ -389,18 +394,17 @@ static int extract_model(struct extraction *job, const struct fs_options *option
 
 int fs_extract(const struct fs_options *options)
 {
-    struct extraction job = {
-        .model = options->models[0], .directory = options->directory, .force = options->force};
+    struct extraction job = {.directory = options->directory, .force = options->force};
     struct gguf_confinement confinement = {
         .threads = true, .system_calls = writing_calls, .n_system_calls = COUNT(writing_calls)};
     struct fs_input *inputs;
     int descriptor = -1;
-    int status = EX_OK;
+    int status = fs_open_inputs(options, &inputs);
 
-    if (fs_open_inputs(options, &inputs) < 0) {
-        fs_print_error("%s", strerror(ENOMEM));
-        return EX_OSERR;
-    }
+    if (status != EX_OK)
+        return status;
+    job.model = inputs[0].path;
+    job.interrupt = (struct fs_interrupt){is_signal_caught, &job, advance};
     if (inputs[0].error == 0) { /* else fs_make_tree() prints it */
         descriptor = make_directory(AT_FDCWD, job.directory, 0);
         confinement.writable_directory = &descriptor;

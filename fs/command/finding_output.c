@@ -1,7 +1,7 @@
 #include "fs/command/finding_output.h"
 
 #include "fs/command/terminal.h"
-#include "fs/tree/json.h"
+#include "fs/tree/output/json.h"
 #include "gguf/support/safe_print.h"
 
 #include <inttypes.h>

@@ -1,32 +1,20 @@
 #include "fs/command/imatrix.h"
 
 #include "fs/command/tensor_choice.h"
-#include "fs/tree/decoded.h"
-#include "fs/tree/tensor_pairs.h"
+#include "fs/tree/data/elements.h"
+#include "fs/tree/facts/tensor_pairs.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* Return the half of the importance matrix that is about a tensor, or NULL. */
-static const struct gguf_tensor *find(const struct gguf_model *model, struct gguf_string name,
-                                      bool is_second)
-{
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        const struct fs_half half = fs_half_of(&model->tensors[i]);
-
-        if (half.kind == FS_IMPORTANCE_PAIR && half.is_second == is_second &&
-            gguf_string_compare(half.base, name) == 0)
-            return &model->tensors[i];
-    }
-    return NULL;
-}
-
 /* Read numbers that must be finite and not negative. Returns 0, -EDOM, or the error of reading. */
 static int read_floats(const struct gguf_model *model, const struct gguf_tensor *tensor, float *out)
 {
-    const int result = fs_decoded_read(model, tensor, &(struct fs_conversion){.format = FS_F32}, 0,
-                                       tensor->n_elements * sizeof *out, (char *)out);
+    const int result = fs_elements_read(
+        &(struct fs_elements){
+            .model = model, .tensor = tensor, .type = dequant_type_by_id(DEQUANT_F32)},
+        0, tensor->n_elements * sizeof *out, (char *)out);
 
     for (uint64_t i = 0; result == 0 && i < tensor->n_elements; i++)
         if (!isfinite(out[i]) || out[i] < 0)
@@ -47,11 +35,14 @@ static uint64_t count_matrices(const struct gguf_tensor *tensor, const struct gg
                : 0;
 }
 
-int fs_imatrix_get(const struct gguf_model *imatrix, const struct gguf_tensor *tensor,
-                   struct fs_column_weights *weights)
+int fs_imatrix_get(const struct gguf_model *imatrix, const struct gguf_tensor *const *by_name,
+                   const struct gguf_tensor *tensor, struct fs_column_weights *weights)
 {
-    const struct gguf_tensor *sums = find(imatrix, gguf_name_of(tensor), false);
-    const struct gguf_tensor *counts = find(imatrix, gguf_name_of(tensor), true);
+    const struct gguf_string name = gguf_name_of(tensor);
+    const struct gguf_tensor *sums =
+        fs_find_half(by_name, imatrix->n_tensors, name, FS_SUMS_SUFFIX);
+    const struct gguf_tensor *counts =
+        fs_find_half(by_name, imatrix->n_tensors, name, FS_COUNTS_SUFFIX);
     uint64_t n_matrices;
     float *values, *of_matrix;
     int result;

@@ -78,7 +78,7 @@ static int choose(struct listing *listing, const struct fs_options *options)
         fs_selection_add(&listing->selection, "");
     for (int i = 0; i < options->n_paths; i++) {
         if (fs_selection_add(&listing->selection, options->paths[i]) == 0)
-            status = fs_refuse_path(listing->tree, options->models[0], options->paths[i]);
+            status = fs_refuse_path(listing->tree, listing->model, options->paths[i]);
     }
     return status;
 }

@@ -3,16 +3,18 @@
 #include "dequant/kernels.h"
 #include "fs/command/cat.h"
 #include "fs/command/check.h"
+#include "fs/command/command_line.h"
+#include "fs/command/completion.h"
 #include "fs/command/diff.h"
 #include "fs/command/extract.h"
 #include "fs/command/list.h"
 #include "fs/command/mount_helper.h"
 #include "fs/command/mount_model.h"
-#include "fs/command/option_table.h"
 #include "fs/command/stats.h"
 #include "fs/command/status.h"
 #include "gguf/faults.h"
 #include "gguf/support/exit_status.h"
+#include "gguf/support/option_help.h"
 #include "gguf/support/safe_print.h"
 #include "gguf/support/standard_files.h"
 
@@ -42,7 +44,7 @@ static int run(struct fs_options *options)
         return EX_OK;
     switch (options->command) {
     case FS_HELP:
-        fs_print_help(stdout);
+        gguf_options_print_help(&fs_command_line, stdout);
         return EX_OK;
     case FS_VERSION:
         return print_version();
@@ -101,6 +103,8 @@ int main(int argc, char **argv)
         return EX_USAGE;
     gguf_faults_catch();
     signal(SIGXFSZ, SIG_IGN); /* beyond the limit of a file's size, write() fails with EFBIG */
+    if (fs_is_completion(argc, argv))
+        return fs_complete(argc, argv);
     result = is_helper ? fs_mount_helper_parse(argc, argv, &options)
                        : fs_options_parse(argc, argv, &options);
     if (result == 0)

@@ -4,6 +4,8 @@
 #include "fs/command/terminal.h"
 #include "fs/command/tree_selection.h"
 #include "gguf/support/exit_status.h"
+#include "gguf/support/file_status.h"
+#include "gguf/support/model_folder.h"
 #include "gguf/support/remote_names.h"
 #include "gguf/support/safe_print.h"
 
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -30,36 +33,94 @@ static bool is_tree(const char *path)
     return is_there;
 }
 
+/* Return the path of the model that a directory stands for, owned, or NULL with the reason. */
+static char *model_in(const struct fs_options *options, const char *directory,
+                      struct fs_input *input)
+{
+    char reason[GGUF_FOLDER_REASON_BYTES] = "";
+    struct gguf_report report = {0};
+    char *path = NULL;
+
+    input->error = -EISDIR;
+    if (!is_tree(directory))
+        input->error = gguf_model_folder_find(directory, &path, reason);
+    else if (options->command == FS_DIFF)
+        input->error = asprintf(&path, "%s/model.gguf", directory) < 0 ? -ENOMEM : 0;
+    else
+        snprintf(reason, sizeof reason, "is a mounted tree: cat %s/summary.txt", directory);
+    if (input->error < 0) {
+        gguf_error(&report, GGUF_RULE_NOT_A_FILE, input->error, GGUF_NO_PLACE, "%s", reason);
+        input->why = report.first_error;
+    }
+    return path;
+}
+
+static void open_input(const struct fs_options *options, const char *path, struct fs_input *input)
+{
+    struct gguf_report report = {0};
+    char remedy[GGUF_REMEDY_BYTES];
+    struct stat status;
+
+    input->path = path;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+        input->owned_path = model_in(options, path, input);
+        if (!input->owned_path)
+            return;
+        input->path = input->owned_path;
+    }
+    input->error = gguf_files_open(input->path, &options->open, &input->files, &report);
+    input->why = report.first_error;
+    if (input->error == -ENOENT && gguf_remote_remedy(path, remedy))
+        snprintf(input->why.message, sizeof input->why.message,
+                 "no such file; ggufs opens local files only; %s", remedy);
+}
+
+/* Return the path of the file of an input that standard output writes to, or NULL. */
+static const char *find_output(const struct fs_input *inputs, int n_inputs)
+{
+    struct gguf_file_status output, status;
+
+    if (gguf_get_file_status(STDOUT_FILENO, &output) < 0)
+        return NULL;
+    for (int i = 0; i < n_inputs; i++) {
+        for (uint32_t j = 0; inputs[i].error == 0 && j < inputs[i].files.count; j++) {
+            const struct gguf_source *source = &inputs[i].files.list[j].file.source;
+
+            if (source->kind && source->kind->get_status(source, &status) == 0 &&
+                status.device == output.device && status.inode == output.inode)
+                return source->path;
+        }
+    }
+    return NULL;
+}
+
 int fs_open_inputs(const struct fs_options *options, struct fs_input **inputs)
 {
     struct fs_input *list = calloc((size_t)options->n_models + 1, sizeof *list);
+    const char *output;
 
     *inputs = list;
-    if (!list)
-        return -ENOMEM;
-    for (int i = 0; i < options->n_models; i++) {
-        struct fs_input *input = &list[i];
-        struct gguf_report report = {0};
-        const char *remedy;
-
-        input->path = options->models[i];
-        input->error = gguf_files_open(input->path, &options->open, &input->files, &report);
-        input->why = report.first_error;
-        if (input->error == -EISDIR && is_tree(input->path))
-            snprintf(input->why.message, sizeof input->why.message,
-                     "is a mounted tree: cat %s/summary.txt", input->path);
-        remedy = input->error == -ENOENT ? gguf_remote_remedy(input->path) : NULL;
-        if (remedy)
-            snprintf(input->why.message, sizeof input->why.message,
-                     "no such file; ggufs opens local files only; %s", remedy);
+    if (!list) {
+        fs_print_error("%s", strerror(ENOMEM));
+        return EX_OSERR;
     }
-    return 0;
+    for (int i = 0; i < options->n_models; i++)
+        open_input(options, options->models[i], &list[i]);
+    output = options->command == FS_MOUNT ? NULL : find_output(list, options->n_models);
+    if (!output)
+        return EX_OK;
+    fs_print_error(
+        "%s: standard output is this file, which would be damaged; write to another file", output);
+    fs_close_inputs(options, list);
+    return EX_USAGE;
 }
 
 void fs_close_inputs(const struct fs_options *options, struct fs_input *inputs)
 {
-    for (int i = 0; i < options->n_models; i++)
+    for (int i = 0; i < options->n_models; i++) {
         gguf_files_close(&inputs[i].files);
+        free(inputs[i].owned_path);
+    }
     free(inputs);
 }
 
@@ -189,12 +250,10 @@ int fs_run_for_models(const struct fs_options *options,
                       int (*run)(const struct fs_options *options, struct fs_input *input))
 {
     struct fs_input *inputs;
-    int status = EX_OK;
+    int status = fs_open_inputs(options, &inputs);
 
-    if (fs_open_inputs(options, &inputs) < 0) {
-        fs_print_error("%s", strerror(ENOMEM));
-        return EX_OSERR;
-    }
+    if (status != EX_OK)
+        return status;
     if (fs_confine(options, &(struct gguf_confinement){.threads = true}) != EX_OK)
         status = EX_OSERR;
     else

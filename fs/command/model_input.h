@@ -14,15 +14,18 @@
 
 /* A model on the command line. */
 struct fs_input {
-    const char *path; /* as named by the user */
+    const char *path; /* as named by the user; if that is a folder, the model in it */
+    char *owned_path; /* `path` if the user named a folder; else NULL */
     struct gguf_files files;
-    int error;               /* from opening: 0, or a negative errno, and then `files` is empty */
+    int error;               /* 0, or the negative errno of the opening; `files` is then empty */
     struct gguf_finding why; /* the reason, if error is set */
 };
 
 /*
- * Open the files of all options->models. If a model cannot be opened, its input holds the error.
- * Returns 0 or -ENOMEM; after 0, free *inputs with fs_close_inputs().
+ * Open the files of all options->models; a folder stands for the only model in it. If a model
+ * cannot be opened, its input holds the error. Unless the model is mounted, standard output may not
+ * be one of the files. Prints other errors to stderr. Returns an exit status; after EX_OK, free
+ * *inputs with fs_close_inputs().
  */
 int fs_open_inputs(const struct fs_options *options, struct fs_input **inputs);
 void fs_close_inputs(const struct fs_options *options, struct fs_input *inputs);
@@ -52,7 +55,7 @@ int fs_run_for_models(const struct fs_options *options,
                       int (*run)(const struct fs_options *options, struct fs_input *input));
 
 /*
- * Parse a model and report all errors, including that of opening it, to `report`. Prints the
+ * Parse a model and report all errors, including the failure to open it, to `report`. Prints the
  * warnings of fs_make_tree(). Returns 0 or a negative errno; after 0, free *model with
  * gguf_close().
  */

@@ -1,5 +1,6 @@
 #include "fs/command/mount_helper.h"
 
+#include "fs/command/command_line.h"
 #include "fs/command/terminal.h"
 
 #include <errno.h>
@@ -50,7 +51,7 @@ static int translate(int argc, char **argv, char **words, bool *is_trial)
             words[n++] = "-o";
             words[n++] = optarg;
             break;
-        case 'n': /* there is no /etc/mtab to write */
+        case 'n': /* no /etc/mtab to write */
         case 'v': /* mount prints what it mounted */
         case 't': /* ggufs recognizes the format */
             break;

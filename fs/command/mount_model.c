@@ -3,7 +3,7 @@
 #include "fs/command/finding_output.h"
 #include "fs/command/model_input.h"
 #include "fs/command/terminal.h"
-#include "fs/mount/ready_descriptor.h"
+#include "fs/mount/events.h"
 #include "fs/mount/serve.h"
 #include "gguf/support/exit_status.h"
 
@@ -18,14 +18,14 @@ static int make_fuse_args(struct fs_options *options)
     struct fuse_args *args = &options->mount.fuse;
     int result = fuse_opt_add_arg(args, "ggufs");
 
-    for (int i = 0; result == 0 && i < options->n_fuse_options; i++) {
+    for (size_t i = 0; result == 0 && i < options->fuse_options.n_texts; i++) {
         char *escaped = NULL;
 
-        if (options->fuse_options[i][0] == '-') {
-            result = fuse_opt_add_arg(args, options->fuse_options[i]);
+        if (options->fuse_options.texts[i][0] == '-') {
+            result = fuse_opt_add_arg(args, options->fuse_options.texts[i]);
             continue;
         }
-        result = fuse_opt_add_opt_escaped(&escaped, options->fuse_options[i]);
+        result = fuse_opt_add_opt_escaped(&escaped, options->fuse_options.texts[i]);
         if (result == 0)
             result = fuse_opt_add_arg(args, "-o");
         if (result == 0)
@@ -84,15 +84,13 @@ static int mount_input(struct fs_options *options, struct fs_input *input)
 int fs_mount_model(struct fs_options *options)
 {
     struct fs_input *inputs;
-    int status;
+    int status = fs_open_inputs(options, &inputs);
 
-    if (fs_open_inputs(options, &inputs) < 0) {
-        fs_print_error("%s", strerror(ENOMEM));
-        return EX_OSERR;
-    }
+    if (status != EX_OK)
+        return status;
     status = mount_input(options, &inputs[0]);
     if (status != EX_OK)
-        fs_ready_fail();
+        fs_report_event(FS_EVENT_FAILED, "");
     fuse_opt_free_args(&options->mount.fuse);
     fs_close_inputs(options, inputs);
     return status;

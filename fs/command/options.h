@@ -1,12 +1,13 @@
-/* The command line of ggufs, parsed. */
+/* The command line of ggufs, as command_line.h parses it. */
 #ifndef GGUFS_FS_OPTIONS_H
 #define GGUFS_FS_OPTIONS_H
 
 #include "fs/mount/mount_options.h"
-#include "fs/tree/export.h"
-#include "fs/tree/safetensors.h"
+#include "fs/tree/facts/export.h"
+#include "fs/tree/facts/facts.h"
 #include "gguf/edits.h"
 #include "gguf/model.h"
+#include "gguf/support/option_parser.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,39 +41,26 @@ struct fs_options {
     struct gguf_open_options open;
     struct gguf_edits edits;      /* in the order of the command line */
     uint64_t split_bytes;         /* limit of tensor data per file in split/; 0: no split/ */
-    uint64_t hf_shard_bytes;      /* the same in hf/; 0: the usual one */
+    uint64_t hf_shard_bytes;      /* limit per file in hf/; 0: FS_HF_SHARD_BYTES */
     enum fs_dtype dtype;          /* of safetensors files */
     enum fs_export_choice export; /* of model.gguf and split/ */
     bool data;                    /* with FS_CHECK: read all tensor data */
     bool json;                    /* print JSON instead of text for people */
     const char *imatrix;          /* with FS_DIFF: weights of the columns; NULL: none */
-    const char *svg;              /* with FS_DIFF: the file for a picture; NULL: none */
+    bool svg;                     /* with FS_DIFF: draw a picture */
+    bool layers;                  /* with FS_INFO: print a line per layer */
     bool force;                   /* with FS_EXTRACT: replace files that differ */
 
     struct fs_mount_options mount;
-    bool is_sloppy; /* ignore unknown options after -o */
-    bool is_trial;  /* of mount(8): stop after parsing */
+    bool is_trial; /* of mount(8): stop after parsing */
     /*
-     * A hash of all options that do not only concern the mount: they may change what is in the
-     * tree. 0: none were given.
+     * Hash of all options that may change the contents of the tree, that is all but options of the
+     * mount; 0 without any.
      */
     uint64_t content_options;
 
-    const char **arguments; /* positional arguments; models and paths point into it */
-    int n_arguments;
-    const char **fuse_options; /* for libfuse: "-d", or as written after -o */
-    int n_fuse_options;
-    char **owned; /* copies of the -o words, which other members point into */
-    int n_owned;
+    struct gguf_command_line line;  /* models and paths point into its words */
+    struct gguf_texts fuse_options; /* for libfuse: "-d", or as written after -o */
 };
-
-/*
- * Parse the command line. Prints errors to stderr. Makes no libfuse call. Returns 0, -EINVAL,
- * -ENOMEM, or the error of reading a file that an edit names; call fs_options_free() in every
- * case. `argv` must outlive `options`.
- */
-int fs_options_parse(int argc, char **argv, struct fs_options *options);
-
-void fs_options_free(struct fs_options *options);
 
 #endif

@@ -3,8 +3,8 @@
 #include "fs/command/model_input.h"
 #include "fs/command/tensor_choice.h"
 #include "fs/command/terminal.h"
-#include "fs/tree/json.h"
-#include "fs/tree/stats_json.h"
+#include "fs/tree/output/json.h"
+#include "fs/tree/views/stats_json.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/progress.h"
 #include "gguf/support/safe_print.h"
@@ -61,9 +61,9 @@ static void write_object(const void *subject, struct fs_sink *sink)
 
 static void print_heading(const struct listing *listing)
 {
-    printf("%-*s  %-*s %12s %12s %12s %12s %12s %7s %9s %9s %7s\n", listing->name_columns, "name",
+    printf("%-*s  %-*s %12s %12s %12s %12s %12s %7s %9s %9s\n", listing->name_columns, "name",
            DEQUANT_NAME_COLUMNS, "type", "count", "min", "max", "mean", "std", "zeros%", "nan",
-           "inf", "limit%");
+           "inf");
 }
 
 /* Print what fits into a column. */
@@ -91,7 +91,6 @@ static void print_line(const struct listing *listing, const struct gguf_tensor *
         printf(" %12s %12s %12s %12s", "-", "-", "-", "-");
     print_share(7, statistics->n_zeros, tensor->n_elements);
     printf(" %9" PRIu64 " %9" PRIu64, statistics->n_nan, statistics->n_infinite);
-    print_share(7, statistics->n_scales_at_limit, statistics->n_blocks);
     putchar('\n');
 }
 
@@ -158,18 +157,14 @@ static int print_model(const struct fs_options *options, struct fs_input *input)
     struct listing listing = {
         .options = options, .path = input->path, .name_columns = 4, .is_first = true};
     int status = fs_make_tree(options, input, &listing.tree);
-    const char *unused;
 
     if (status != EX_OK)
         return status;
-    unused = fs_unused_pattern(options->paths, options->n_paths, listing.tree->model);
-    if (unused) {
-        fs_print_error("%s: no tensor fits %s; to list all: ggufs --list MODEL tensors",
-                       input->path, unused);
-        status = EX_NOINPUT;
-    } else {
+    status =
+        fs_check_patterns(options->paths, options->n_paths,
+                          (const struct gguf_model *[]){listing.tree->model, NULL}, input->path);
+    if (status == EX_OK)
         status = print_tensors(&listing);
-    }
     fs_close_tree(listing.tree);
     return status;
 }

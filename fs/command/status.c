@@ -2,16 +2,18 @@
 
 #include "fs/command/terminal.h"
 #include "fs/mount/mount_status.h"
-#include "fs/mount/mount_table.h"
 #include "fs/mount/requirements.h"
-#include "fs/tree/attributes.h"
-#include "fs/tree/json.h"
+#include "fs/tree/output/json.h"
 #include "gguf/support/absolute_path.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/safe_print.h"
+#include "gguf/support/thread_start.h"
+
+#include <libmount.h>
 
 #include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -22,81 +24,67 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A daemon that has not answered by then is reported as hanging. */
-#define PATIENCE_MS 3000
+/* Time for all daemons to answer. */
+#define PATIENCE_MS 2000
 
-enum figure { PID, UPTIME, IDLE, TIMEOUT, REQUESTS, READ_BYTES, FAILURES, MEMORY, N_FIGURES };
-
-/* Names in the answer and in JSON. Names that are not here are those of other versions. */
-static const char *const names[N_FIGURES] = {
-    [PID] = "pid",
-    [UPTIME] = "uptime_seconds",
-    [IDLE] = "idle_seconds",
-    [TIMEOUT] = "timeout_seconds",
-    [REQUESTS] = "requests",
-    [READ_BYTES] = "read_bytes",
-    [FAILURES] = "read_failures",
-    [MEMORY] = "memory_bytes",
-};
-
-struct answer {
-    int error; /* errno of the query; ETIMEDOUT if there is no answer */
-    char version[32];
-    bool has[N_FIGURES];
-    uint64_t figures[N_FIGURES];
-};
+/* Room for an answer, which has some hundred bytes. */
+#define ANSWER_BYTES 2048
 
 struct query {
-    const struct fs_mount_entry *mount;
-    pid_t child;
-    struct answer answer;
-};
-
-/* A child writes one message. It is shorter than PIPE_BUF, so messages do not mix in the pipe. */
-struct message {
-    size_t number; /* of the query */
-    struct answer answer;
+    const char *path, *source; /* of the mount */
+    int error;                 /* errno of the query; ETIMEDOUT if the daemon did not answer */
+    char text[ANSWER_BYTES];   /* the answer: lines "NAME VALUE" */
 };
 
 /* ---- asking ---- */
 
-static void parse(char *text, struct answer *answer)
+/* A thread writes one message. It is shorter than PIPE_BUF, so messages do not mix in the pipe. */
+struct message {
+    size_t number; /* of the query */
+    int error;
+    char text[ANSWER_BYTES];
+};
+
+_Static_assert(sizeof(struct message) <= PIPE_BUF, "messages are written at once");
+
+struct question {
+    const struct query *query;
+    size_t number;
+    int pipe;
+};
+
+static void *ask(void *argument)
 {
-    char *rest = NULL;
+    const struct question *question = argument;
+    struct message message = {.number = question->number};
 
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        char *value = strchr(line, ' ');
-        char *end;
-
-        if (!value)
-            continue;
-        *value++ = '\0';
-        if (strcmp(line, "version") == 0)
-            snprintf(answer->version, sizeof answer->version, "%s", value);
-        for (int i = 0; i < N_FIGURES; i++) {
-            if (strcmp(line, names[i]) == 0) {
-                answer->figures[i] = strtoull(value, &end, 10);
-                answer->has[i] = end != value && *end == '\0';
-            }
-        }
-    }
+    if (getxattr(question->query->path, FS_STATUS_ATTRIBUTE, message.text,
+                 sizeof message.text - 1) < 0)
+        message.error = errno;
+    (void)!write(question->pipe, &message, sizeof message);
+    return NULL;
 }
 
-/* Runs in a process of its own, which may hang. */
-static void ask(const char *path, size_t number, int pipe)
+/*
+ * Runs in a process of its own, which may stay: a thread that waits for a daemon cannot always be
+ * killed. So it holds nothing that the user waits for. Does not return.
+ */
+static _Noreturn void ask_all_and_stay(const struct query *queries, size_t n, int pipe)
 {
-    char text[FS_ATTRIBUTES_BYTES + 1];
-    struct message message = {.number = number};
-    const ssize_t length = getxattr(path, FS_STATUS_ATTRIBUTE, text, sizeof text - 1);
+    struct question *questions = calloc(n + 1, sizeof *questions);
+    const int null = open("/dev/null", O_RDWR);
 
-    if (length >= 0) {
-        text[length] = '\0';
-        parse(text, &message.answer);
-    } else {
-        message.answer.error = errno;
+    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+        dup2(null, i);
+    for (size_t i = 0; questions && i < n; i++) {
+        pthread_t thread;
+
+        questions[i] = (struct question){&queries[i], i, pipe};
+        if (gguf_thread_start(&thread, ask, &questions[i]) < 0)
+            break;
     }
-    (void)!write(pipe, &message, sizeof message);
-    _exit(0);
+    for (;;)
+        pause();
 }
 
 static int64_t now_ms(void)
@@ -107,68 +95,83 @@ static int64_t now_ms(void)
     return now.tv_sec * (int64_t)1000 + now.tv_nsec / 1000000;
 }
 
-/*
- * Ask all mounts at once, each by a child, and wait until all have answered or the time is over.
- * One pipe serves all children, so that the limit of open files does not limit the mounts. Returns
- * 0 or a negative errno.
- */
+/* Ask all mounts at once, each in a thread of a child. Returns 0 or a negative errno. */
 static int ask_all(struct query *queries, size_t n)
 {
     const int64_t deadline = now_ms() + PATIENCE_MS;
-    struct message message;
-    size_t n_asked = 0;
     int ends[2];
+    pid_t child;
 
     if (pipe(ends) != 0)
         return -errno;
-    for (size_t i = 0; i < n; i++) {
-        queries[i].child = fork();
-        if (queries[i].child == 0)
-            ask(queries[i].mount->path, i, ends[1]);
-        queries[i].answer.error = queries[i].child < 0 ? errno : ETIMEDOUT;
-        n_asked += queries[i].child > 0;
-    }
+    child = fork();
+    if (child == 0)
+        ask_all_and_stay(queries, n, ends[1]);
     close(ends[1]);
-    for (; n_asked > 0; n_asked--) {
+    for (size_t i = 0; i < n && child > 0; i++) {
         struct pollfd answers = {.fd = ends[0], .events = POLLIN};
         const int64_t left = deadline - now_ms();
+        struct message message;
 
         if (poll(&answers, 1, left > 0 ? (int)left : 0) != 1 ||
             read(ends[0], &message, sizeof message) != sizeof message)
             break;
-        queries[message.number].answer = message.answer;
+        queries[message.number].error = message.error;
+        memcpy(queries[message.number].text, message.text, sizeof message.text);
     }
     close(ends[0]);
-    for (size_t i = 0; i < n; i++) {
-        if (queries[i].child <= 0)
-            continue;
-        kill(queries[i].child, SIGKILL);
-        waitpid(queries[i].child, NULL, queries[i].answer.error == ETIMEDOUT ? WNOHANG : 0);
-    }
+    if (child < 0)
+        return -errno;
+    kill(child, SIGKILL);
+    waitpid(child, NULL, WNOHANG);
     return 0;
 }
 
 /* ---- printing ---- */
 
-static const char *state_of(const struct answer *answer)
+static const struct {
+    int error; /* the last row is for all others */
+    const char *state;
+    const char *explanation; /* with the remedy; NULL: none */
+    const char *command;     /* of the remedy, before the path; NULL: none */
+} states[] = {
+    {0, "serving", NULL, NULL},
+    {ENOTCONN, "dead", "its daemon is gone; remove the mount", "fusermount3 -u"},
+    {ECONNABORTED, "dead", "its daemon is gone; remove the mount", "fusermount3 -u"},
+    {ETIMEDOUT, "does not answer",
+     "no answer within 2 seconds; the daemon is stopped, or its disk stalls; to remove the mount",
+     "fusermount3 -uz"},
+    {EACCES, "private",
+     "only the user who mounted it can see it, unless it is mounted with -o allow_other", NULL},
+    {ENODATA, "other version", "its daemon is of a version that gives no figures", NULL},
+    {-1, "failing", NULL, NULL},
+};
+
+/* Return the index of the row of an error. */
+static size_t state_of(const struct query *query)
 {
-    switch (answer->error) {
-    case 0:
-        return "serving";
-    case ENOTCONN:
-    case ECONNABORTED:
-        return "dead";
-    case ETIMEDOUT:
-        return "hanging";
-    case EACCES:
-    case EPERM:
-        return "private";
-    case ENODATA:
-    case EOPNOTSUPP:
-        return "other version";
-    default:
-        return "failing";
-    }
+    size_t i = 0;
+
+    while (states[i].error >= 0 && states[i].error != query->error)
+        i++;
+    return i;
+}
+
+/* Return the value in a line "NAME VALUE", and the lengths of both; NULL at the end of the text. */
+static const char *split_line(const char *line, size_t *name_length, size_t *value_length)
+{
+    *name_length = strcspn(line, " \n");
+    if (line[*name_length] != ' ')
+        return NULL;
+    *value_length = strcspn(line + *name_length + 1, "\n");
+    return line + *name_length + 1;
+}
+
+static const char *next_line(const char *line)
+{
+    const char *end = strchr(line, '\n');
+
+    return end ? end + 1 : line + strlen(line);
 }
 
 struct printed {
@@ -176,151 +179,126 @@ struct printed {
     bool is_first;
 };
 
+static void write_string(struct fs_sink *sink, const char *text, size_t length)
+{
+    fs_json_string(sink, (struct gguf_string){text, length});
+}
+
+/* Write an object. Values that are numbers stay numbers. */
 static void write_object(const void *subject, struct fs_sink *sink)
 {
     const struct printed *printed = subject;
     const struct query *query = printed->query;
-    const struct answer *answer = &query->answer;
-    const char *texts[] = {query->mount->path, query->mount->source, state_of(answer),
-                           answer->version};
-    static const char *const members[] = {"mountpoint", "source", "state", "version"};
+    const char *texts[][2] = {{"mountpoint", query->path},
+                              {"source", query->source},
+                              {"state", states[state_of(query)].state}};
+    const char *value;
+    size_t name_length, length;
 
     fs_sink_literal(sink, printed->is_first ? "{" : ",\n{");
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        const struct gguf_string text = {texts[i], strlen(texts[i])};
-
-        if (text.length_bytes == 0)
-            continue;
-        fs_json_member(sink, members[i], i == 0);
-        fs_json_string(sink, text);
+        fs_json_member(sink, texts[i][0], i == 0);
+        write_string(sink, texts[i][1], strlen(texts[i][1]));
     }
-    for (int i = 0; i < N_FIGURES; i++) {
-        if (!answer->has[i])
-            continue;
-        fs_json_member(sink, names[i], false);
-        fs_sink_unsigned(sink, answer->figures[i]);
+    for (const char *line = query->text; (value = split_line(line, &name_length, &length));
+         line = next_line(line)) {
+        const bool is_number = length > 0 && length < 20 && strspn(value, "0123456789") == length &&
+                               (length == 1 || value[0] != '0');
+
+        fs_sink_literal(sink, ",");
+        write_string(sink, line, name_length);
+        fs_sink_literal(sink, ":");
+        if (is_number)
+            fs_sink_write(sink, value, length);
+        else
+            write_string(sink, value, length);
     }
     fs_sink_literal(sink, "}");
 }
 
-static void print_time(const struct answer *answer, enum figure figure)
-{
-    const uint64_t seconds = answer->figures[figure];
-
-    if (answer->has[figure])
-        printf(" %4" PRIu64 "d%02u:%02u:%02u", seconds / 86400, (unsigned)(seconds / 3600 % 24),
-               (unsigned)(seconds / 60 % 60), (unsigned)(seconds % 60));
-    else
-        printf(" %13s", "-");
-}
-
-static void print_figure(const struct answer *answer, enum figure figure, int columns)
-{
-    if (answer->has[figure])
-        printf(" %*" PRIu64, columns, answer->figures[figure]);
-    else
-        printf(" %*s", columns, "-");
-}
-
-static void print_heading(void)
-{
-    printf("%-13s %8s %13s %13s %10s %15s %8s %12s  %s\n", "state", "pid", "up", "idle", "requests",
-           "read bytes", "failures", "memory bytes", "mountpoint: source");
-}
-
+/* Print "STATE: MOUNTPOINT: SOURCE, NAME VALUE, …" on a line. */
 static void print_line(const struct query *query)
 {
-    const struct answer *answer = &query->answer;
+    const char *value;
+    size_t name_length, length;
 
-    printf("%-13s", state_of(answer));
-    print_figure(answer, PID, 8);
-    print_time(answer, UPTIME);
-    print_time(answer, IDLE);
-    print_figure(answer, REQUESTS, 10);
-    print_figure(answer, READ_BYTES, 15);
-    print_figure(answer, FAILURES, 8);
-    print_figure(answer, MEMORY, 12);
-    fputs("  ", stdout);
-    gguf_print_safe_string(stdout, query->mount->path);
+    printf("%s: ", states[state_of(query)].state);
+    gguf_print_safe_string(stdout, query->path);
     fputs(": ", stdout);
-    gguf_print_safe_string(stdout, query->mount->source);
+    gguf_print_safe_string(stdout, query->source);
+    for (const char *line = query->text; (value = split_line(line, &name_length, &length));
+         line = next_line(line)) {
+        fputs(", ", stdout);
+        gguf_print_safe(stdout, line, name_length + 1 + length);
+    }
     putchar('\n');
 }
 
 /* Print the remedy for a mount that does not serve. */
 static void explain(const struct query *query)
 {
-    const char *path = query->mount->path;
+    const size_t state = state_of(query);
 
-    switch (query->answer.error) {
-    case 0:
-        break;
-    case ENOTCONN:
-    case ECONNABORTED:
-        fs_print_error("%s: its daemon is gone; remove the mount: fusermount3 -u %s", path, path);
-        break;
-    case ETIMEDOUT:
-        fs_print_error(
-            "%s: no answer within %d seconds; the daemon is stopped, or its disk stalls; "
-            "to remove the mount: fusermount3 -uz %s",
-            path, PATIENCE_MS / 1000, path);
-        break;
-    case EACCES:
-    case EPERM:
-        fs_print_error("%s: only the user who mounted it can see it, unless it is mounted with "
-                       "-o allow_other",
-                       path);
-        break;
-    case ENODATA:
-    case EOPNOTSUPP:
-        fs_print_error("%s: its daemon is of a version that gives no figures", path);
-        break;
-    default:
-        fs_print_error("%s: %s", path, strerror(query->answer.error));
-    }
+    if (states[state].command)
+        fs_print_error("%s: %s: %s %s", query->path, states[state].explanation,
+                       states[state].command, query->path);
+    else if (states[state].explanation)
+        fs_print_error("%s: %s", query->path, states[state].explanation);
+    else if (query->error != 0)
+        fs_print_error("%s: %s", query->path, strerror(query->error));
 }
 
 /* ---- the command ---- */
 
 /* Return the mount at a path that the user named, or NULL. The path is not looked up if possible.
  */
-static const struct fs_mount_entry *find(const struct fs_mount_table *table, const char *named)
+static struct libmnt_fs *find(struct libmnt_table *table, const char *named)
 {
     char *path = gguf_absolute_path(named);
-    const struct fs_mount_entry *entry = path ? fs_mount_table_find(table, path) : NULL;
+    struct libmnt_fs *mount = path ? mnt_table_find_target(table, path, MNT_ITER_BACKWARD) : NULL;
 
-    if (!entry) {
+    if (!mount) {
         free(path);
         path = realpath(named, NULL);
-        entry = path ? fs_mount_table_find(table, path) : NULL;
+        mount = path ? mnt_table_find_target(table, path, MNT_ITER_BACKWARD) : NULL;
     }
     free(path);
-    return entry && strncmp(entry->type, "fuse", 4) == 0 ? entry : NULL;
+    return mount && gguf_text_starts_with(mnt_fs_get_fstype(mount), "fuse") ? mount : NULL;
+}
+
+static void add(struct query *queries, size_t *n, struct libmnt_fs *mount)
+{
+    const char *source = mnt_fs_get_source(mount);
+
+    queries[*n].path = mnt_fs_get_target(mount);
+    queries[*n].source = source ? source : "";
+    queries[(*n)++].error = ETIMEDOUT;
 }
 
 /* Choose the mounts to ask. Returns their number; *status is EX_NOINPUT if a path has none. */
-static size_t choose(const struct fs_options *options, const struct fs_mount_table *table,
+static size_t choose(const struct fs_options *options, struct libmnt_table *table,
                      struct query *queries, int *status)
 {
+    struct libmnt_iter *each = mnt_new_iter(MNT_ITER_FORWARD);
+    struct libmnt_fs *mount;
     size_t n = 0;
 
     for (int i = 0; i < options->n_paths; i++) {
-        queries[n].mount = find(table, options->paths[i]);
-        if (queries[n].mount) {
-            n++;
+        mount = find(table, options->paths[i]);
+        if (mount) {
+            add(queries, &n, mount);
         } else {
             fs_print_error("%s: no mount of ggufs is here", options->paths[i]);
             *status = EX_NOINPUT;
         }
     }
-    for (size_t i = 0; options->n_paths == 0 && i < table->count; i++) {
-        const struct fs_mount_entry *entry = &table->list[i];
-
+    while (options->n_paths == 0 && each && mnt_table_next_fs(table, each, &mount) == 0) {
         /* Another mount may hide it. */
-        if (strcmp(entry->type, "fuse.ggufs") == 0 &&
-            fs_mount_table_find(table, entry->path) == entry)
-            queries[n++].mount = entry;
+        if (strcmp(mnt_fs_get_fstype(mount), "fuse.ggufs") == 0 &&
+            mnt_table_find_target(table, mnt_fs_get_target(mount), MNT_ITER_BACKWARD) == mount)
+            add(queries, &n, mount);
     }
+    mnt_free_iter(each);
     return n;
 }
 
@@ -331,8 +309,6 @@ static int print_all(const struct fs_options *options, const struct query *queri
 
     if (options->json)
         putchar('[');
-    else if (n > 0)
-        print_heading();
     for (size_t i = 0; i < n; i++) {
         int result = 0;
 
@@ -342,7 +318,7 @@ static int print_all(const struct fs_options *options, const struct query *queri
             print_line(&queries[i]);
         if (result < 0)
             status = gguf_exit_status(result);
-        else if (queries[i].answer.error != 0)
+        else if (queries[i].error != 0)
             status = EX_UNAVAILABLE;
     }
     if (options->json)
@@ -356,19 +332,20 @@ static int print_all(const struct fs_options *options, const struct query *queri
 
 int fs_status(const struct fs_options *options)
 {
-    struct fs_mount_table table;
+    struct libmnt_table *table = mnt_new_table_from_file("/proc/self/mountinfo");
     struct query *queries = NULL;
-    int status = EX_OK, result = fs_mount_table_read(&table);
+    int status = EX_OK, result = table ? 0 : -errno;
     size_t n = 0;
 
     if (result == -ENOENT)
         return fs_requirements_refuse_no_path(ENOENT);
     if (result == 0) {
-        queries = calloc(table.count + (size_t)options->n_paths + 1, sizeof *queries);
+        queries = calloc((size_t)mnt_table_get_nents(table) + (size_t)options->n_paths + 1,
+                         sizeof *queries);
         result = queries ? 0 : -ENOMEM;
     }
     if (result == 0) {
-        n = choose(options, &table, queries, &status);
+        n = choose(options, table, queries, &status);
         result = ask_all(queries, n);
     }
     if (result == 0) {
@@ -382,6 +359,6 @@ int fs_status(const struct fs_options *options)
         status = EX_OSERR;
     }
     free(queries);
-    fs_mount_table_free(&table);
+    mnt_unref_table(table);
     return status;
 }

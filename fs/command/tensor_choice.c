@@ -1,7 +1,12 @@
 #include "fs/command/tensor_choice.h"
 
+#include "fs/command/terminal.h"
+
 #include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 static bool fits(const char *pattern, struct gguf_string name)
 {
@@ -23,17 +28,34 @@ bool fs_is_tensor_chosen(const char *const *patterns, int n_patterns, struct ggu
     return n_patterns == 0;
 }
 
-const char *fs_unused_pattern(const char *const *patterns, int n_patterns,
-                              const struct gguf_model *model)
+static bool fits_any(const char *pattern, const struct gguf_model *const *models)
+{
+    for (; *models; models++) {
+        for (uint64_t i = 0; i < (*models)->n_tensors; i++) {
+            const struct gguf_tensor *tensor = &(*models)->tensors[i];
+
+            if (fits(pattern, tensor->name) || fits(pattern, gguf_name_of(tensor)))
+                return true;
+        }
+    }
+    return false;
+}
+
+int fs_check_patterns(const char *const *patterns, int n_patterns,
+                      const struct gguf_model *const *models, const char *what)
 {
     for (int i = 0; i < n_patterns; i++) {
-        bool is_used = false;
+        char *wider = NULL;
 
-        for (uint64_t j = 0; !is_used && j < model->n_tensors; j++)
-            is_used = fits(patterns[i], model->tensors[j].name) ||
-                      fits(patterns[i], gguf_name_of(&model->tensors[j]));
-        if (!is_used)
-            return patterns[i];
+        if (fits_any(patterns[i], models))
+            continue;
+        if (asprintf(&wider, "*%s*", patterns[i]) >= 0 && fits_any(wider, models))
+            fs_print_error("%s: no tensor fits %s; did you mean '%s'?", what, patterns[i], wider);
+        else
+            fs_print_error("%s: no tensor fits %s; to list all: ggufs --list MODEL tensors", what,
+                           patterns[i]);
+        free(wider);
+        return EX_NOINPUT;
     }
-    return NULL;
+    return EX_OK;
 }

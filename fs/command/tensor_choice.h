@@ -7,16 +7,17 @@
 #include <stdbool.h>
 
 /*
- * Return true if one of the patterns fits a name, a shell pattern as in glob(7) being allowed, or
- * if there are none. "tensors/" before a pattern has no effect.
+ * Return true if one of the patterns, shell patterns as in glob(7), matches the name, or if
+ * n_patterns is 0. A leading "tensors/" of a pattern is ignored.
  */
 bool fs_is_tensor_chosen(const char *const *patterns, int n_patterns, struct gguf_string name);
 
 /*
- * Return the first pattern that fits none of the model's tensors, by their names or their names in
- * GGUF, or NULL.
+ * Check that each pattern matches the name or GGUF name of a tensor of one of `models`, a
+ * NULL-terminated list. Otherwise prints an error about `what`, with a wider pattern if that
+ * matches. Returns an exit status.
  */
-const char *fs_unused_pattern(const char *const *patterns, int n_patterns,
-                              const struct gguf_model *model);
+int fs_check_patterns(const char *const *patterns, int n_patterns,
+                      const struct gguf_model *const *models, const char *what);
 
 #endif

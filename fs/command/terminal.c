@@ -20,14 +20,11 @@ void fs_print_error(const char *format, ...)
 
 int fs_print_written(void (*write)(const void *subject, struct fs_sink *sink), const void *subject)
 {
-    struct fs_sink sink = fs_sink_that_counts(0);
+    struct fs_sink sink = fs_sink_that_grows(UINT64_MAX);
 
     write(subject, &sink);
-    sink = (struct fs_sink){.to = sink.position, .out = malloc(sink.position)};
-    if (!sink.out)
-        return -ENOMEM;
-    write(subject, &sink);
-    fwrite(sink.out, 1, sink.to, stdout);
+    if (sink.error == 0)
+        fwrite(sink.out, 1, sink.position, stdout);
     free(sink.out);
-    return 0;
+    return sink.error;
 }

@@ -2,13 +2,14 @@
 #ifndef GGUFS_FS_TERMINAL_H
 #define GGUFS_FS_TERMINAL_H
 
-#include "fs/tree/sink.h"
+#include "fs/tree/output/sink.h"
 
 /* Print "ggufs: MESSAGE" and a line break to stderr, safe for a terminal. */
 void fs_print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Print to stdout what `write` writes about the subject; it is called twice. Returns 0 or -ENOMEM.
+ * Print the output of write(subject, sink) to stdout. `write` is called twice. Returns 0 or
+ * -ENOMEM.
  */
 int fs_print_written(void (*write)(const void *subject, struct fs_sink *sink), const void *subject);
 

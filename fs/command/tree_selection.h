@@ -2,7 +2,7 @@
 #ifndef GGUFS_FS_TREE_SELECTION_H
 #define GGUFS_FS_TREE_SELECTION_H
 
-#include "fs/tree/paths.h"
+#include "fs/tree/core/paths.h"
 #include "fs/tree/tree.h"
 
 enum fs_choice {

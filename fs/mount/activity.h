@@ -11,7 +11,7 @@
 
 struct fs_activity {
     int64_t started;              /* milliseconds of CLOCK_BOOTTIME */
-    _Atomic int64_t last_request; /* the same, of the last request that a user of the tree made */
+    _Atomic int64_t last_request; /* likewise, time of the last use of the tree */
     _Atomic uint64_t n_requests;
     _Atomic uint64_t n_read_bytes; /* contents of files */
 };
@@ -21,8 +21,8 @@ struct fs_activity *fs_activity_map(void);
 void fs_activity_unmap(struct fs_activity *activity);
 
 /*
- * Count a request with an opcode of linux/fuse.h. Those by which `ggufs --status` asks and those by
- * which the kernel drops its cache are no use of the tree.
+ * Count a request; `opcode` is from linux/fuse.h. All requests but FUSE_GETXATTR, which `ggufs
+ * --status` sends, and the FORGETs of the kernel's cache count as a use of the tree.
  */
 void fs_activity_note(struct fs_activity *activity, uint32_t opcode);
 

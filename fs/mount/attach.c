@@ -1,15 +1,16 @@
 #include "fs/mount/attach.h"
 
 #include "fs/mount/complain.h"
-#include "fs/mount/mount_table.h"
 
 #include <fuse_lowlevel.h>
+#include <libmount.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -20,23 +21,24 @@
  */
 static void set_read_ahead(const char *path)
 {
-    struct fs_mount_table mounts;
-    const struct fs_mount_entry *entry =
-        fs_mount_table_read(&mounts) == 0 ? fs_mount_table_find(&mounts, path) : NULL;
+    struct libmnt_table *mounts = mnt_new_table_from_file("/proc/self/mountinfo");
+    struct libmnt_fs *mount =
+        mounts ? mnt_table_find_target(mounts, path, MNT_ITER_BACKWARD) : NULL;
     FILE *file = NULL;
 
-    if (entry) {
+    if (mount) {
+        const dev_t device = mnt_fs_get_devno(mount);
         char name[64];
 
-        snprintf(name, sizeof name, "/sys/class/bdi/%u:%u/read_ahead_kb", entry->major,
-                 entry->minor);
+        snprintf(name, sizeof name, "/sys/class/bdi/%u:%u/read_ahead_kb", major(device),
+                 minor(device));
         file = fopen(name, "we");
     }
     if (file) {
         fprintf(file, "%u\n", FS_READ_AHEAD_BYTES >> 10);
         fclose(file);
     }
-    fs_mount_table_free(&mounts);
+    mnt_unref_table(mounts);
 }
 
 enum { N_LOOKED_AT = 8 };
@@ -87,7 +89,7 @@ int fs_attach(struct fuse_session *session, const struct fs_mountpoint *mountpoi
     }
     if (chdir("/") != 0)
         fs_complain("/", NULL, "%s", strerror(errno));
-    if (fs_mountpoint_check_place(mountpoint) != EX_OK)
+    if (fs_mountpoint_verify_or_unmount(mountpoint) != EX_OK)
         return EX_OSERR;
     if (geteuid() == 0)
         set_read_ahead(mountpoint->path);

@@ -1,6 +1,6 @@
 #include "fs/mount/changes.h"
 
-#include <signal.h>
+#include "gguf/support/thread_start.h"
 
 void fs_changes_begin(struct fs_changes *changes, const struct fs_tree *tree,
                       struct fuse_session *session)
@@ -50,17 +50,6 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* Start the thread with signals blocked: those that end the server must reach its main thread. */
-static void start(struct fs_changes *changes)
-{
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    changes->is_started = pthread_create(&changes->thread, NULL, run, changes) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 void fs_changes_stop(struct fs_changes *changes)
 {
     bool is_started;
@@ -82,7 +71,7 @@ bool fs_changes_notice(struct fs_changes *changes)
     pthread_mutex_lock(&changes->lock);
     is_new = generation != changes->generation;
     if (is_new && !changes->is_started && !changes->should_stop)
-        start(changes);
+        changes->is_started = gguf_thread_start(&changes->thread, run, changes) == 0;
     else if (is_new)
         pthread_cond_signal(&changes->wake);
     pthread_mutex_unlock(&changes->lock);

@@ -36,7 +36,7 @@ void fs_changes_end(struct fs_changes *changes);
 void fs_changes_stop(struct fs_changes *changes);
 
 /*
- * Return true if gguf_source_check() has found a change that the kernel was not notified of, and
+ * Return true if gguf_file_check() has found a change that the kernel was not notified of, and
  * wake the thread to notify it. Any thread may call this.
  */
 bool fs_changes_notice(struct fs_changes *changes);

@@ -1,11 +1,8 @@
 #include "fs/mount/daemon.h"
 
 #include "fs/mount/descriptors.h"
-#include "fs/mount/log.h"
-#include "fs/mount/notify.h"
-#include "fs/mount/ready_descriptor.h"
+#include "fs/mount/events.h"
 #include "fs/mount/sandbox.h"
-#include "fs/mount/stages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +19,6 @@
 #include <sys/statfs.h>
 #include <sys/wait.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Time for the server to end before it is killed. */
@@ -93,13 +89,12 @@ static int next_signal(const struct links *links, int seconds)
 
 static int run_server(const struct fs_daemon *daemon, struct links *links, pid_t keeper)
 {
-    int32_t passthrough_id;
     int status, descriptor;
+    char byte;
 
     close(links->keeper);
     close(links->signals);
-    fs_notify_close(); /* the keeper's */
-    fs_ready_close();
+    fs_events_close(); /* the keeper's */
     /*
      * In the foreground, killing the process that the user started should end everything. In the
      * background, the tree stays readable without a keeper.
@@ -121,10 +116,10 @@ static int run_server(const struct fs_daemon *daemon, struct links *links, pid_t
     status = daemon->begin(daemon->argument, descriptor);
     if (status != EX_OK)
         return status;
-    /* Without the keeper, the server serves all the same. */
-    if (write(links->server, "", 1) != 1 ||
-        read(links->server, &passthrough_id, sizeof passthrough_id) != sizeof passthrough_id)
-        passthrough_id = 0;
+    /* The keeper logs the mount before what is served. Without it, the server serves nevertheless.
+     */
+    if (write(links->server, "", 1) == 1)
+        (void)!read(links->server, &byte, 1);
     close(links->server);
     if (!daemon->foreground) {
         leave_terminal(links);
@@ -132,7 +127,7 @@ static int run_server(const struct fs_daemon *daemon, struct links *links, pid_t
             return EX_OSERR;
         close(links->ready);
     }
-    return daemon->serve(daemon->argument, passthrough_id);
+    return daemon->serve(daemon->argument);
 }
 
 /* ---- the keeper ---- */
@@ -173,10 +168,13 @@ static bool clear_mount(const char *mountpoint, bool forced)
            WEXITSTATUS(status) == 0;
 }
 
-/* Return true if a signal that the keeper waits for requests an end. */
+/*
+ * Return true if a signal that the keeper waits for requests an end. SIGHUP does so when a terminal
+ * is closed, which a mount in the background does not have.
+ */
 static bool is_end(const struct fs_daemon *daemon, int number)
 {
-    return number != SIGCHLD && !(number == SIGHUP && daemon->reloads);
+    return number != SIGCHLD && !(number == SIGHUP && !daemon->foreground);
 }
 
 /*
@@ -207,21 +205,17 @@ static bool wait_for_load(const struct fs_daemon *daemon, const struct links *li
 }
 
 /*
- * Once the server has answered INIT, log the mount, before the server can log what it serves, and
- * register the model file, which needs rights that the server lacks. Returns false if the server
- * has ended instead.
+ * Once the server has answered INIT, report the mount, before the server can log what it serves.
+ * Returns false if the server has ended instead.
  */
-static bool let_serve(const struct fs_daemon *daemon, const struct links *links,
-                      int fuse_descriptor)
+static bool let_serve(const struct fs_daemon *daemon, const struct links *links)
 {
-    int32_t id;
     char byte;
 
     if (read(links->keeper, &byte, 1) != 1)
         return false;
-    fs_stage_mounted();
-    id = daemon->register_file(daemon->argument, fuse_descriptor);
-    return write(links->keeper, &id, sizeof id) == sizeof id;
+    fs_report_event(FS_EVENT_MOUNTED, daemon->model);
+    return write(links->keeper, "", 1) == 1;
 }
 
 /* Mount, and pass the mount to the server. *is_served is false if that has ended. */
@@ -230,8 +224,7 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
 {
     int descriptors[FS_MOUNT_DESCRIPTORS];
     size_t n_descriptors;
-    bool is_mountpoint_made;
-    int status = daemon->mount(daemon->argument, descriptors, &n_descriptors, &is_mountpoint_made);
+    int status = daemon->mount(daemon->argument, descriptors, &n_descriptors);
     bool is_sent;
 
     *is_served = false;
@@ -242,13 +235,13 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
     /* Set in run_in_background(). In the foreground it belongs to the caller. */
     if (!daemon->foreground)
         prctl(PR_SET_PDEATHSIG, 0);
-    if (daemon->sandbox && !fs_sandbox_enter_keeper(server, fs_log_kind(), is_mountpoint_made)) {
+    if (daemon->sandbox && !fs_sandbox_enter_keeper(server)) {
         kill(server, SIGKILL);
         status = EX_OSERR;
     }
     is_sent = status == EX_OK && fs_send_descriptors(links->keeper, descriptors, n_descriptors);
     if (is_sent)
-        *is_served = let_serve(daemon, links, descriptors[0]);
+        *is_served = let_serve(daemon, links);
     /*
      * The kernel notices the server's death only if nobody else has /dev/fuse open. The numbers
      * stay in use, because libfuse closes the first of them later.
@@ -260,8 +253,38 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
     return status; /* if the server has died, report that */
 }
 
+/* The end of a server. */
+struct end {
+    int status;        /* of wait(2) */
+    int signal_number; /* that requested it; 0: none */
+    bool was_idle;     /* the tree was unmounted, because nobody had used it for so long */
+};
+
+/* Report the end of a server. Returns its exit status. */
+static int report_end(const struct fs_daemon *daemon, const struct end *end, bool was_served)
+{
+    char detail[128] = "unmounted";
+
+    if (WIFSIGNALED(end->status))
+        snprintf(detail, sizeof detail, "died of signal %d (%s)", WTERMSIG(end->status),
+                 strsignal(WTERMSIG(end->status)));
+    else if (WEXITSTATUS(end->status) != EX_OK)
+        snprintf(detail, sizeof detail, "ended with status %d", WEXITSTATUS(end->status));
+    else if (end->signal_number > 0)
+        snprintf(detail, sizeof detail, "ended by signal %d (%s)", end->signal_number,
+                 strsignal(end->signal_number));
+    else if (end->was_idle)
+        snprintf(detail, sizeof detail, "unmounted: not used for %u seconds (-o timeout)",
+                 daemon->timeout_seconds);
+    if (WIFSIGNALED(end->status) || (was_served && WEXITSTATUS(end->status) != EX_OK))
+        fs_report_event(FS_EVENT_DIED, detail);
+    else if (was_served)
+        fs_report_event(FS_EVENT_ENDED, detail);
+    return WIFSIGNALED(end->status) ? EX_SOFTWARE : WEXITSTATUS(end->status);
+}
+
 /* Unmount if the tree was idle for long enough. Returns the seconds until the next attempt. */
-static int end_if_idle(const struct fs_daemon *daemon)
+static int end_if_idle(const struct fs_daemon *daemon, bool *was_idle)
 {
     const uint64_t idle_seconds = daemon->idle_seconds(daemon->argument);
 
@@ -269,7 +292,7 @@ static int end_if_idle(const struct fs_daemon *daemon)
         return (int)(daemon->timeout_seconds - idle_seconds);
     /* The kernel knows of open files and working directories. */
     if (clear_mount(daemon->mountpoint, false))
-        fs_stage_idle(daemon->timeout_seconds);
+        *was_idle = true;
     return (int)daemon->timeout_seconds;
 }
 
@@ -277,44 +300,45 @@ static int end_if_idle(const struct fs_daemon *daemon)
  * Wait for the end of the server and forward signals, which may have reached only the keeper. A
  * server that does not end in time is killed.
  */
-static int wait_for_end(const struct fs_daemon *daemon, const struct links *links, pid_t server)
+static struct end wait_for_end(const struct fs_daemon *daemon, const struct links *links,
+                               pid_t server)
 {
+    struct end end = {0};
     unsigned seconds_left = 0; /* 0: no end was requested */
     int idle_wait = daemon->timeout_seconds > 0 ? (int)daemon->timeout_seconds : -1;
-    int status;
 
-    while (waitpid(server, &status, WNOHANG) != server) {
+    while (waitpid(server, &end.status, WNOHANG) != server) {
         const int number = next_signal(links, seconds_left > 0 ? 1 : idle_wait);
 
         if (number > 0 && is_end(daemon, number)) {
             if (seconds_left == 0) {
-                fs_stage_stopping(number);
+                end.signal_number = number;
+                fs_report_event(FS_EVENT_STOPPING, "");
                 seconds_left = PATIENCE_SECONDS;
             }
             kill(server, SIGTERM);
-        } else if (number == SIGHUP) {
-            fs_stage_reload(server);
         } else if (number == 0 && seconds_left > 0 && --seconds_left == 0) {
             kill(server, SIGKILL);
             seconds_left = PATIENCE_SECONDS;
         } else if (number == 0 && seconds_left == 0 && idle_wait > 0) {
-            idle_wait = end_if_idle(daemon);
+            idle_wait = end_if_idle(daemon, &end.was_idle);
         }
     }
-    return status;
+    return end;
 }
 
 /* Supervise a server from its load to its end. */
 static int keep_server(const struct fs_daemon *daemon, const struct links *links, pid_t server)
 {
-    int number, end, status;
+    struct end end = {0};
+    int number, status;
     bool is_served;
 
     if (!wait_for_load(daemon, links, server, &number)) {
-        waitpid(server, &end, 0);
+        waitpid(server, &end.status, 0);
         if (number > 0)
             kill(getpid(), number); /* blocked: fs_daemon_run() */
-        return number > 0 ? EX_OSERR : fs_stage_ended(end);
+        return number > 0 ? EX_OSERR : report_end(daemon, &end, false);
     }
     status = hand_over(daemon, links, server, &is_served);
     close(links->keeper);
@@ -322,14 +346,11 @@ static int keep_server(const struct fs_daemon *daemon, const struct links *links
         leave_terminal(links);
         close(links->ready);
     }
-    if (is_served)
-        fs_ready_succeed();
     end = wait_for_end(daemon, links, server);
     if (status == EX_OK)
-        status = fs_stage_ended(end);
+        status = report_end(daemon, &end, is_served);
     if (wait_for_answer(daemon->mountpoint) == -ENOTCONN)
         clear_mount(daemon->mountpoint, true);
-    daemon->clean_up(daemon->argument);
     return status;
 }
 
@@ -341,7 +362,7 @@ static int keep(const struct fs_daemon *daemon, struct links *links, const sigse
     pid_t server;
     int status;
 
-    /* Neither the end of the other process nor that of who reads stderr ends this one. */
+    /* If the other process or the reader of stderr ends, this process goes on. */
     signal(SIGPIPE, SIG_IGN);
     links->signals = signalfd(-1, signals, SFD_CLOEXEC);
     if (links->signals < 0)
@@ -406,11 +427,12 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
         setsid();
         if (chdir("/") != 0)
             return fail("/");
+        signal(SIGHUP, SIG_IGN); /* in the server as well */
         /* Until the tree is ready, interrupting the command should end this process too. */
         if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != caller)
             return EX_OSERR;
         end = keep(daemon, links, signals);
-        fs_ready_close(); /* the process that the user started reports a failure */
+        fs_events_close_descriptor(); /* the process that the user started reports a failure */
         return end;
     }
     close(ready[1]);
@@ -432,8 +454,6 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
      */
     if (n_ready == 1 && statfs(daemon->mountpoint, &system) == 0 &&
         system.f_type == FUSE_SUPER_MAGIC) {
-        handle_end_signals(signals, SIG_DFL);
-        daemon->watch(daemon->argument);
         /* A process that dies by a signal has mounted nothing. */
         handle_end_signals(signals, SIG_IGN);
         return EX_OK;

@@ -18,10 +18,9 @@
 #define FS_MOUNT_DESCRIPTORS FS_MOST_DESCRIPTORS
 
 struct fs_daemon {
-    const char *mountpoint; /* absolute path */
+    const char *model, *mountpoint; /* absolute paths */
     bool foreground;
     bool sandbox;
-    bool reloads;             /* SIGHUP requests a reload (fs/mount/stages.h), not an end */
     unsigned timeout_seconds; /* unmount when unused for so long; 0: never */
 
     /* Each returns an exit status, and prints the error to stderr if that is not EX_OK. */
@@ -31,33 +30,20 @@ struct fs_daemon {
     /* Runs in the server, confined, before anything is mounted. */
     int (*load)(void *argument);
     /*
-     * Runs in the keeper once the server has loaded. Mounts, and stores in `descriptors` those that
-     * the caller must close; the first is /dev/fuse. *n_descriptors is at least 1. If the
-     * mount point was made for this mount, clean_up() may remove directories.
+     * Runs in the keeper once the server has loaded. Mounts, and stores the descriptors that the
+     * caller must close; the first is /dev/fuse. *n_descriptors is at least 1.
      */
-    int (*mount)(void *argument, int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors,
-                 bool *is_mountpoint_made);
+    int (*mount)(void *argument, int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors);
     /*
      * Runs in the server: answers the kernel's INIT. Takes ownership of the descriptor. Signals are
      * blocked when it is called.
      */
     int (*begin)(void *argument, int fuse_descriptor);
-    /*
-     * Runs in the keeper after that: registers the model file for passthrough and returns its id,
-     * or 0.
-     */
-    int32_t (*register_file)(void *argument, int fuse_descriptor);
-    /* Runs in the server with that id, until the file system is unmounted. */
-    int (*serve)(void *argument, int32_t passthrough_id);
-    /*
-     * Runs in the process that the user started once the tree can be read; not in the foreground.
-     */
-    void (*watch)(void *argument);
+    /* Runs in the server until the file system is unmounted. */
+    int (*serve)(void *argument);
 
     /* Runs in the keeper. Returns the seconds since the last use of the tree. */
     uint64_t (*idle_seconds)(void *argument);
-    /* Runs in the keeper when the mount is gone, or could not be made. */
-    void (*clean_up)(void *argument);
 
     void *argument; /* passed to all of them */
 };
@@ -68,8 +54,8 @@ struct fs_daemon {
  * keeper, which in the foreground is the caller, when the mount is gone. Prints errors to stderr.
  * Call it while there is a single thread.
  *
- * Signals are blocked on return. If a signal ended the command before the mount was there, it is
- * pending then, so that restoring the mask in *before ends the process by it.
+ * Signals are blocked on return; *before is the earlier mask. A signal that ended the command
+ * before it had mounted is still pending: restoring *before ends the process by that signal.
  */
 int fs_daemon_run(const struct fs_daemon *daemon, sigset_t *before);
 

@@ -7,7 +7,7 @@
 
 /*
  * Convert the name of a Unix socket: an absolute path, or '@' and the name of an abstract socket.
- * Returns 0, -EAFNOSUPPORT for any other kind of address, such as vsock:, or -ENAMETOOLONG.
+ * Returns 0, -EAFNOSUPPORT for any other kind of address, like vsock:, or -ENAMETOOLONG.
  */
 int fs_socket_address(const char *name, struct sockaddr_un *address, socklen_t *length);
 

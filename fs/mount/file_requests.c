@@ -1,9 +1,7 @@
 #include "fs/mount/file_requests.h"
 
-#include "fs/mount/passthrough.h"
 #include "fs/mount/reply_buffer.h"
-#include "fs/mount/request_nodes.h"
-#include "fs/tree/views.h"
+#include "fs/mount/inodes.h"
 #include "gguf/support/source_location.h"
 
 #include <errno.h>
@@ -34,7 +32,7 @@ static void answer_open(struct fs_slow_request *slow)
 {
     struct fs_server *server = slow->server;
     struct fuse_file_info *info = &slow->info;
-    const struct fs_interrupt interrupt = {fs_slow_request_is_given_up, slow};
+    const struct fs_interrupt interrupt = {.check = fs_slow_request_is_given_up, .user = slow};
     const struct fs_image *image;
     int result =
         fs_tree_open(server->tree, fs_node_of_inode(server, slow->inode), &interrupt, &image);
@@ -50,21 +48,16 @@ static void answer_open(struct fs_slow_request *slow)
         fail(server, slow, result);
     if (!is_awaited || result < 0)
         return;
-    fs_request_log(slow, true);
     info->fh = (uintptr_t)image;
     /*
-     * What is slow is neither cached nor read ahead by the kernel, which also would not say that
-     * the reader of a cached file was interrupted.
+     * The kernel neither caches slow files nor reads them ahead: it does not report that the reader
+     * of a cached file was interrupted.
      */
     info->direct_io = server->direct_io || fs_image_is_slow(image);
     /* After a change, the kernel drops its cache of this file before the first read. */
     info->keep_cache = !fs_changes_notice(&server->changes) && server->keep_cache;
     info->noflush = 1;
-    if (fs_passthrough_fits(server, image))
-        result = fs_passthrough_reply_open(slow->request, info->fh, server->passthrough_id,
-                                           (info->flags & O_DIRECT) != 0);
-    else
-        result = fuse_reply_open(slow->request, info);
+    result = fuse_reply_open(slow->request, info);
     /* If the reader was interrupted, there will be no release. */
     if (result == -ENOENT)
         fs_tree_close(server->tree, image);
@@ -74,19 +67,15 @@ void fs_on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *inf
 {
     struct fs_server *server = fs_server_of(request);
     const struct fs_view *view = fs_inode_node(server, inode)->view;
-    const struct fs_slow_request slow = {.server = server,
-                                         .request = request,
-                                         .inode = inode,
-                                         .info = *info,
-                                         .origin = fs_request_origin(request),
-                                         .answer = answer_open};
+    const struct fs_slow_request slow = {
+        .server = server, .request = request, .inode = inode, .info = *info, .answer = answer_open};
 
     if ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC))
         fuse_reply_err(request, EROFS);
     else if (view && view->is_slow)
-        fs_slow_requests_add(&server->slow, &slow);
+        fs_request_workers_add(&server->slow, &slow);
     else
-        fs_slow_requests_answer(&server->slow, &slow);
+        fs_request_workers_answer(&server->slow, &slow);
 }
 
 void fs_on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
@@ -99,7 +88,7 @@ void fs_on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *
 static void answer_read(struct fs_slow_request *slow)
 {
     struct fs_server *server = slow->server;
-    const struct fs_interrupt interrupt = {fs_slow_request_is_given_up, slow};
+    const struct fs_interrupt interrupt = {.check = fs_slow_request_is_given_up, .user = slow};
     const struct fs_image *image = image_of(&slow->info);
     char *data = fs_reply_buffer(slow->size);
     const ssize_t done = data ? fs_image_read_interruptible(image, (uint64_t)slow->offset,
@@ -111,7 +100,6 @@ static void answer_read(struct fs_slow_request *slow)
     } else if (done < 0) {
         fail(server, slow, (int)done);
     } else {
-        fs_request_log(slow, false);
         atomic_fetch_add_explicit(&server->activity->n_read_bytes, (uint64_t)done,
                                   memory_order_relaxed);
         fuse_reply_buf(slow->request, data, (size_t)done);
@@ -129,30 +117,29 @@ void fs_on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                                          .size = size,
                                          .offset = offset,
                                          .info = *info,
-                                         .origin = fs_request_origin(request),
                                          .answer = answer_read,
                                          .hold = hold_image};
 
     if (fs_image_is_slow(image_of(info)))
-        fs_slow_requests_add(&server->slow, &slow);
+        fs_request_workers_add(&server->slow, &slow);
     else
-        fs_slow_requests_answer(&server->slow, &slow);
+        fs_request_workers_answer(&server->slow, &slow);
 }
 
 /* Returns 0, -ENOTTY if the file is not a part of a model file, or a negative errno. */
 static int locate(const struct fs_image *image, struct gguf_source_location *location)
 {
-    const struct gguf_source *source;
+    const struct gguf_file *file;
     struct gguf_file_status status;
     uint64_t offset;
     int result;
 
-    if (!fs_image_is_of_source(image, &source, &offset) ||
-        strlen(source->path) >= sizeof location->path)
+    if (!fs_image_is_of_source(image, &file, &offset) ||
+        strlen(file->source.path) >= sizeof location->path)
         return -ENOTTY;
     result = fs_image_check(image);
     if (result == 0)
-        result = gguf_source_get_file(source, &status);
+        result = gguf_file_get_mapped(file, &status);
     if (result < 0)
         return result == -ENODATA ? -ENOTTY : result;
     *location = (struct gguf_source_location){
@@ -163,7 +150,7 @@ static int locate(const struct fs_image *image, struct gguf_source_location *loc
         .modified_seconds = status.modified.tv_sec,
         .modified_nanoseconds = status.modified.tv_nsec,
     };
-    memcpy(location->path, source->path, strlen(source->path) + 1);
+    memcpy(location->path, file->source.path, strlen(file->source.path) + 1);
     return 0;
 }
 
@@ -200,7 +187,7 @@ void fs_on_ioctl(fuse_req_t request, fuse_ino_t inode, unsigned command, void *a
     (void)argument, (void)in, (void)in_size;
     if (command == GGUF_GET_SOURCE_LOCATION && !(flags & FUSE_IOCTL_DIR) &&
         out_size == sizeof(struct gguf_source_location))
-        fs_slow_requests_answer(&server->slow, &slow);
+        fs_request_workers_answer(&server->slow, &slow);
     else
         fuse_reply_err(request, ENOTTY);
 }

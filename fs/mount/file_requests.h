@@ -2,7 +2,8 @@
 #ifndef GGUFS_FS_FILE_REQUESTS_H
 #define GGUFS_FS_FILE_REQUESTS_H
 
-#include "fs/mount/requests.h"
+#define FUSE_USE_VERSION 314
+#include <fuse_lowlevel.h>
 
 void fs_on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info);
 void fs_on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,

@@ -35,7 +35,7 @@ int fs_close_inherited(const struct gguf_files *files, int other)
     if (!ours)
         return -ENOMEM;
     for (uint32_t i = 0; i < files->count; i++)
-        ours[i] = files->list[i].file.descriptor;
+        ours[i] = files->list[i].file.source.descriptor;
     ours[files->count] = other;
     qsort(ours, n, sizeof *ours, compare);
     for (size_t i = 0; i < n; i++) {

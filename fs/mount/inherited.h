@@ -5,8 +5,8 @@
 #include "gguf/files.h"
 
 /*
- * Close all descriptors except 0, 1, 2, those of `files`, and `other` unless it is -1. Otherwise
- * they would stay open as long as the daemon lives. Returns 0 or -ENOMEM.
+ * Close all descriptors except 0, 1, 2, the descriptors of `files`, and `other` unless it is -1.
+ * Otherwise they would stay open as long as the daemon lives. Returns 0 or -ENOMEM.
  */
 int fs_close_inherited(const struct gguf_files *files, int other);
 

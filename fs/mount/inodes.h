@@ -1,37 +1,51 @@
-/*
- * File handles, which outlive the kernel's cache and the server: name_to_handle_at(2) makes them,
- * and so does a server of NFS or virtiofs that exports the mount. A handle holds an inode number
- * and a generation. Inode numbers are node numbers + 1; the generation stands for the tree. If the
- * kernel no longer knows an inode, it looks up "." in it and compares the generation.
- */
+/* The server, the node and the reader behind a request of the kernel. */
 #ifndef GGUFS_FS_INODES_H
 #define GGUFS_FS_INODES_H
 
-#define FUSE_USE_VERSION 314
-#include "fs/tree/tree.h"
+#include "fs/mount/nfs_handles.h"
+#include "fs/mount/server.h"
 
-#include <fuse_lowlevel.h>
+static inline struct fs_server *fs_server_of(fuse_req_t request)
+{
+    return fuse_req_userdata(request);
+}
 
-#include <stdbool.h>
-#include <stdint.h>
+/* FUSE's root is inode 1. */
+static inline fs_node_index fs_node_of_inode(const struct fs_server *server, fuse_ino_t inode)
+{
+    return inode == FUSE_ROOT_ID ? server->root : (fs_node_index)(inode - FUSE_ROOT_ID);
+}
+
+static inline fuse_ino_t fs_inode_of_node(const struct fs_server *server, fs_node_index index)
+{
+    return index == server->root ? FUSE_ROOT_ID : (fuse_ino_t)index + FUSE_ROOT_ID;
+}
 
 /*
- * Return the generation of the inodes of a tree. Trees of other models, or made with other options,
- * have another one, with a probability of 2^-32 that two agree. The kernel has 32 bits for it, and
- * the root's is always 0. `options` is as for fs_tree_identity().
+ * Return the node that is shown in place of another. With -o subdir, a link out of that directory
+ * is shown as what it points to, which could not be reached otherwise.
  */
-uint32_t fs_inodes_generation(const struct fs_tree *tree, uint64_t options);
+static inline fs_node_index fs_shown_node(const struct fs_server *server, fs_node_index child)
+{
+    fs_node_index target;
 
-/*
- * Find a name in a directory, where "." stands for the inode itself and ".." for its directory.
- * `root` is the directory that is mounted. With the two dots, the inode may be any number, because
- * it can come from a handle. *index is FS_NO_NODE if there is no such name. Returns 0, or -ESTALE
- * if there is no such inode below the root.
- */
-int fs_inodes_lookup(const struct fs_nodes *nodes, fs_node_index root, fuse_ino_t inode,
-                     const char *name, fs_node_index *index);
+    if (server->root == FS_ROOT || fs_tree_node(server->tree, child)->kind != FS_LINK ||
+        fs_tree_follow(server->tree, child, &target) < 0)
+        return child;
+    return fs_nfs_is_below(&server->tree->nodes, server->root, target) ? child : target;
+}
 
-/* Return true if a node is a directory or below it. */
-bool fs_inodes_is_below(const struct fs_nodes *nodes, fs_node_index directory, fs_node_index node);
+static inline const struct fs_node *fs_inode_node(const struct fs_server *server, fuse_ino_t inode)
+{
+    return fs_tree_node(server->tree, fs_node_of_inode(server, inode));
+}
+
+/* Return true if nobody waits for the answer any more. The condition of a struct fs_interrupt. */
+static inline bool fs_is_request_given_up(void *request)
+{
+    /* At the end of the mount, all requests are given up, too. */
+    return fuse_req_interrupted(request) ||
+           fuse_session_exited(fs_server_of(request)->changes.session);
+}
 
 #endif

@@ -16,15 +16,11 @@ struct fs_mount_options {
     bool sandbox;
     bool nonempty;
     bool auto_unmount;
-    bool clone_fd;
     bool prefetch;
-    bool mlock;
     bool direct_io;
-    bool passthrough;          /* the kernel reads model.gguf itself; see passthrough.h */
-    bool keep_cache;           /* the kernel may keep file contents from one open to the next */
-    unsigned max_read;         /* bytes; 0: the kernel's default */
-    unsigned max_threads;      /* that answer slow requests */
-    unsigned max_idle_threads; /* 0: libfuse's default */
+    bool keep_cache;      /* the kernel may keep file contents from one open to the next */
+    unsigned max_read;    /* bytes; 0: the kernel's default */
+    unsigned max_threads; /* threads of libfuse that answer slow requests */
     uid_t uid;
     gid_t gid;
     mode_t umask;
@@ -33,8 +29,7 @@ struct fs_mount_options {
     const char *subdir;       /* the directory of the tree to mount; NULL: its root */
 
     enum fs_log_kind log;
-    const char *log_file; /* with FS_LOG_FILE */
-    enum fs_log_level log_level;
+    bool is_quiet; /* log errors only */
 
     struct fuse_args fuse; /* options that libfuse parses */
 };

@@ -1,9 +1,10 @@
 #include "fs/mount/mountpoint.h"
 
 #include "fs/mount/complain.h"
-#include "fs/mount/mount_table.h"
 #include "fs/mount/requirements.h"
-#include "gguf/support/file_status.h"
+#include "gguf/support/strings.h"
+
+#include <libmount.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,36 +14,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Symbolic links followed as the last component of a path. */
 #define MAX_LINKS 8
 
-#define DIRECTORY_FLAGS (O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-
-/* The keeper of an earlier mount has this long to remove the directory that it made. */
-#define REMOVAL_MS      5000
-#define REMOVAL_POLL_MS 5
-
 /* Print which FUSE file system is mounted on the directory, if one is. */
 static bool report_mount(const char *path)
 {
-    struct fs_mount_table mounts;
-    const struct fs_mount_entry *entry =
-        fs_mount_table_read(&mounts) == 0 ? fs_mount_table_find(&mounts, path) : NULL;
+    struct libmnt_table *mounts = mnt_new_table_from_file("/proc/self/mountinfo");
+    struct libmnt_fs *mount =
+        mounts ? mnt_table_find_target(mounts, path, MNT_ITER_BACKWARD) : NULL;
     /* Advise to unmount FUSE file systems only, never a disk. */
-    const bool is_fuse = entry && strncmp(entry->type, "fuse", 4) == 0;
+    const bool is_fuse = mount && gguf_text_starts_with(mnt_fs_get_fstype(mount), "fuse");
 
     if (is_fuse)
         fs_complain(path, "fusermount3 -u",
-                    "%s is already mounted here (type %s); unmount it first", entry->source,
-                    entry->type);
-    fs_mount_table_free(&mounts);
+                    "%s is already mounted here (type %s); unmount it first",
+                    mnt_fs_get_source(mount), mnt_fs_get_fstype(mount));
+    mnt_unref_table(mounts);
     return is_fuse;
 }
 
@@ -149,58 +142,6 @@ static char *path_of(int descriptor)
     return strdup(path);
 }
 
-/*
- * Divide a path into the directory, whose path is *folder, for the caller to free, and the name in
- * it. Slashes at its end do not count. Returns false if out of memory.
- */
-static bool divide(const char *path, char **folder, char **name)
-{
-    char *first = strdup(path), *second = strdup(path); /* dirname() and basename() write there */
-
-    *folder = first ? strdup(dirname(first)) : NULL;
-    *name = second ? strdup(basename(second)) : NULL;
-    free(first);
-    free(second);
-    if (*folder && *name)
-        return true;
-    free(*folder);
-    free(*name);
-    return false;
-}
-
-/*
- * Open the directory in which a missing mount point is made. Returns 0 or a negative errno: -ENOENT
- * if there is none, -EEXIST if the mount point is a symbolic link to nothing, -EPROTO without
- * /proc. On success, the path is set.
- */
-static int open_parent(const char *path, struct fs_mountpoint *mountpoint)
-{
-    struct stat status;
-    char *folder, *name, *parent = NULL, *joined = NULL;
-    int result = 0;
-
-    if (!divide(path, &folder, &name))
-        return -ENOMEM;
-    mountpoint->parent = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (mountpoint->parent >= 0 &&
-        fstatat(mountpoint->parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
-        result = -EEXIST;
-    else if (mountpoint->parent < 0 || faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
-        result = -errno;
-    if (result == 0 && !(parent = path_of(mountpoint->parent)))
-        result = -EPROTO; /* no /proc */
-    if (result == 0 && asprintf(&joined, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name) < 0)
-        result = -ENOMEM;
-    if (result == 0) {
-        free(mountpoint->path);
-        mountpoint->path = joined;
-    }
-    free(parent);
-    free(folder);
-    free(name);
-    return result;
-}
-
 /* Print why the mount point cannot be used. */
 static int refuse(const char *path, int error)
 {
@@ -284,125 +225,44 @@ static int open_existing(const char *path, const struct fs_mount_options *option
                             : fs_requirements_refuse_no_path(errno);
 }
 
-static bool is_removed(int descriptor)
-{
-    struct stat status;
-
-    return fstat(descriptor, &status) == 0 && status.st_nlink == 0;
-}
-
-/*
- * Return true if the directory was removed since it was opened. A keeper holds a lock on the
- * directory that it will remove: after an unmount, wait until that keeper has ended.
- */
-static bool is_removed_soon(int descriptor)
-{
-    const struct timespec pause = {.tv_nsec = REMOVAL_POLL_MS * 1000000L};
-    const int lock = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    for (int ms = 0; ms < REMOVAL_MS && lock >= 0; ms += REMOVAL_POLL_MS) {
-        if (flock(lock, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-            break;
-        nanosleep(&pause, NULL);
-    }
-    if (lock >= 0)
-        close(lock);
-    return is_removed(descriptor);
-}
-
 int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
                        struct fs_mountpoint *mountpoint)
 {
-    int descriptor, result, status = EX_OK;
+    int descriptor, status;
 
-    *mountpoint = (struct fs_mountpoint){.descriptor = -1, .parent = -1, .lock = -1};
+    *mountpoint = (struct fs_mountpoint){.descriptor = -1};
     if (path[0] == '\0') {
         fprintf(stderr, "ggufs: the name of the mount point is empty\n");
         return EX_CANTCREAT;
     }
-    while ((descriptor = open_directory(path)) >= 0 && is_removed_soon(descriptor))
-        close(descriptor);
-    if (descriptor >= 0)
-        status = open_existing(path, options, descriptor, mountpoint);
-    else if (descriptor != -ENOENT)
-        status = refuse(path, -descriptor);
-    else if ((result = open_parent(path, mountpoint)) == -EPROTO)
-        status = fs_requirements_refuse_no_path(ENOENT);
-    else if (result < 0)
-        status = refuse_missing(path, -result);
+    descriptor = open_directory(path);
+    if (descriptor == -ENOENT) {
+        mountpoint->is_made = mkdir(path, 0777) == 0;
+        if (!mountpoint->is_made && errno != EEXIST)
+            return refuse_missing(path, errno);
+        descriptor = open_directory(path);
+    }
+    if (descriptor == -ENOENT)
+        return refuse_missing(path, EEXIST);
+    if (descriptor < 0)
+        return refuse(path, -descriptor);
+    status = open_existing(path, options, descriptor, mountpoint);
     if (status == EX_OK)
         status = fs_requirements_check(options->auto_unmount);
-    if (status != EX_OK)
+    if (status != EX_OK) {
+        fs_mountpoint_remove(mountpoint);
         fs_mountpoint_close(mountpoint);
-    return status;
-}
-
-/* Make the directory in its parent, and open it. Returns 0 or a negative errno. */
-static int make(struct fs_mountpoint *mountpoint)
-{
-    const char *name = strrchr(mountpoint->path, '/') + 1;
-    struct gguf_file_status status;
-    int result;
-
-    if (mkdirat(mountpoint->parent, name, 0777) != 0)
-        return -errno;
-    mountpoint->descriptor = openat(mountpoint->parent, name, O_PATH | DIRECTORY_FLAGS);
-    if (mountpoint->descriptor < 0)
-        return -errno;
-    result = gguf_get_file_status(mountpoint->descriptor, &status);
-    if (result < 0)
-        return result;
-    /* Not every file system has locks; without one, nobody waits for the removal. */
-    mountpoint->lock = openat(mountpoint->descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (mountpoint->lock >= 0)
-        flock(mountpoint->lock, LOCK_EX | LOCK_NB);
-    mountpoint->is_made = true;
-    mountpoint->device = status.device;
-    mountpoint->inode = status.inode;
-    return 0;
-}
-
-int fs_mountpoint_make(struct fs_mountpoint *mountpoint)
-{
-    int result = 0;
-
-    if (mountpoint->descriptor >= 0 && is_removed_soon(mountpoint->descriptor)) {
-        close(mountpoint->descriptor);
-        mountpoint->descriptor = -1;
-        result = open_parent(mountpoint->path, mountpoint);
     }
-    if (result == 0 && mountpoint->descriptor < 0)
-        result = make(mountpoint);
-    if (result == 0)
-        return EX_OK;
-    fs_complain(mountpoint->path, NULL, "the mount point cannot be made: %s%s", strerror(-result),
-                result == -EEXIST ? "; it appeared meanwhile, so try again" : "");
-    return EX_CANTCREAT;
+    return status;
 }
 
 void fs_mountpoint_remove(const struct fs_mountpoint *mountpoint)
 {
-    int parent = -1, descriptor = -1;
-    struct gguf_file_status status;
-    char *folder, *name;
-
-    if (!mountpoint->is_made || !divide(mountpoint->path, &folder, &name))
-        return;
-    parent = open(folder, O_PATH | DIRECTORY_FLAGS);
-    if (parent >= 0)
-        descriptor = openat(parent, name, O_PATH | DIRECTORY_FLAGS);
-    if (descriptor >= 0 && gguf_get_file_status(descriptor, &status) == 0 &&
-        status.device == mountpoint->device && status.inode == mountpoint->inode)
-        unlinkat(parent, name, AT_REMOVEDIR); /* fails if it is not empty */
-    if (descriptor >= 0)
-        close(descriptor);
-    if (parent >= 0)
-        close(parent);
-    free(folder);
-    free(name);
+    if (mountpoint->is_made && mountpoint->path)
+        rmdir(mountpoint->path);
 }
 
-int fs_mountpoint_check_place(const struct fs_mountpoint *mountpoint)
+int fs_mountpoint_verify_or_unmount(const struct fs_mountpoint *mountpoint)
 {
     char *path = path_of(mountpoint->descriptor);
     int status = EX_OSERR;
@@ -422,22 +282,18 @@ int fs_mountpoint_check_place(const struct fs_mountpoint *mountpoint)
     return status;
 }
 
-void fs_mountpoint_close_descriptors(struct fs_mountpoint *mountpoint)
+void fs_mountpoint_close_descriptor(struct fs_mountpoint *mountpoint)
 {
     if (mountpoint->descriptor >= 0)
         close(mountpoint->descriptor);
-    if (mountpoint->parent >= 0)
-        close(mountpoint->parent);
-    mountpoint->descriptor = mountpoint->parent = -1;
+    mountpoint->descriptor = -1;
 }
 
 void fs_mountpoint_close(struct fs_mountpoint *mountpoint)
 {
-    fs_mountpoint_close_descriptors(mountpoint);
-    if (mountpoint->lock >= 0)
-        close(mountpoint->lock);
+    fs_mountpoint_close_descriptor(mountpoint);
     free(mountpoint->path);
-    *mountpoint = (struct fs_mountpoint){.descriptor = -1, .parent = -1, .lock = -1};
+    mountpoint->path = NULL;
 }
 
 void fs_mountpoint_explain_refusal(const struct fs_mountpoint *mountpoint, int error)

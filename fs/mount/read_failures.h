@@ -1,6 +1,6 @@
 /*
- * Logs why reads of a mount fail: the reader gets only an errno. The first failure of each cause is
- * logged, then the 10th, the 100th and so on, and at the end how many there were.
+ * Logs why reads of a mount fail: the reader gets only an errno. The first failure of each file of
+ * the model is logged, and the first lack of memory; `ggufs --status` shows how many there were.
  */
 #ifndef GGUFS_FS_READ_FAILURES_H
 #define GGUFS_FS_READ_FAILURES_H
@@ -8,17 +8,17 @@
 #include "fs/tree/tree.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 struct fs_read_failures {
     const struct fs_tree *tree;
-    _Atomic uint64_t *counts; /* of each cause, for each file of the model in turn; owned */
-    _Atomic uint64_t n_without_memory;
-    _Atomic uint64_t n; /* of all causes */
+    atomic_bool *are_logged; /* for each file of the model; owned */
+    atomic_bool is_memory_logged, is_length_logged;
+    _Atomic uint64_t n; /* failed requests, without those that a signal interrupted */
 };
 
 /* Start without failures. Returns 0 or -ENOMEM. */
 int fs_read_failures_begin(struct fs_read_failures *failures, const struct fs_tree *tree);
-/* Log how many there were. */
 void fs_read_failures_end(struct fs_read_failures *failures);
 
 /*

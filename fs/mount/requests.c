@@ -2,11 +2,10 @@
 
 #include "fs/mount/attach.h"
 #include "fs/mount/file_requests.h"
-#include "fs/mount/inodes.h"
+#include "fs/mount/nfs_handles.h"
 #include "fs/mount/mount_status.h"
-#include "fs/mount/request_nodes.h"
+#include "fs/mount/inodes.h"
 #include "fs/tree/attributes.h"
-#include "fs/tree/views.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +27,7 @@ static int get_status(fuse_req_t request, fs_node_index index, struct stat *stat
 {
     struct fs_server *server = fs_server_of(request);
     const struct fs_node *node = &server->tree->nodes.list[index];
-    const struct fs_interrupt interrupt = {fs_is_request_given_up, request};
+    const struct fs_interrupt interrupt = {.check = fs_is_request_given_up, .user = request};
     const struct timespec modified = fs_changes_modified(&server->changes);
     uint64_t size_bytes;
     int result = fs_tree_size(server->tree, index, &interrupt, &size_bytes);
@@ -78,7 +77,7 @@ static void on_init(void *data, struct fuse_conn_info *connection)
     /* No more than fs_attach() has set in the kernel. */
     connection->max_readahead = FS_READ_AHEAD_BYTES;
     connection->max_background = MAX_BACKGROUND;
-    connection->want |= connection->capable & FUSE_CAP_EXPORT_SUPPORT; /* see inodes.h */
+    connection->want |= connection->capable & FUSE_CAP_EXPORT_SUPPORT; /* see nfs_handles.h */
     /* Nothing is ever written, so there is nothing to write back or to truncate. */
     connection->want &= ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_ATOMIC_O_TRUNC);
     /* Splicing goes through pipes, which is slower than copying here and takes more calls. */
@@ -89,10 +88,10 @@ static void on_init(void *data, struct fuse_conn_info *connection)
 static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
     struct fs_server *server = fs_server_of(request);
-    /* Inode 0: the kernel remembers that there is no such name. */
+    /* Inode 0: the kernel remembers that the name does not exist. */
     struct fuse_entry_param entry = {.entry_timeout = FOREVER};
     fs_node_index index;
-    int result = fs_inodes_lookup(&server->tree->nodes, server->root, parent, name, &index);
+    int result = fs_nfs_lookup(&server->tree->nodes, server->root, parent, name, &index);
 
     if (result == 0 && index != FS_NO_NODE)
         result = get_entry(request, fs_shown_node(server, index), &entry);
@@ -252,7 +251,7 @@ static void on_statfs(fuse_req_t request, fuse_ino_t inode)
 
     (void)inode;
     for (uint32_t i = 0; i < tree->model->n_files; i++)
-        status.f_blocks += (tree->model->files[i].size_bytes + 4095) / 4096;
+        status.f_blocks += (tree->model->files[i].source.size_bytes + 4095) / 4096;
     /* A read-only file system has no room, but should not look full either. */
     status.f_bfree = status.f_bavail = status.f_blocks;
     status.f_files = status.f_ffree = status.f_favail = tree->nodes.count;

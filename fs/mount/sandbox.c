@@ -1,6 +1,5 @@
 #include "fs/mount/sandbox.h"
 
-#include "fs/mount/passthrough.h"
 #include "gguf/support/confine.h"
 
 #include <dlfcn.h>
@@ -38,20 +37,15 @@ bool fs_sandbox_enter_server(void)
         .threads = true, .system_calls = calls, .n_system_calls = sizeof calls / sizeof *calls});
 }
 
-bool fs_sandbox_enter_keeper(pid_t server, enum fs_log_kind log, bool removes)
+bool fs_sandbox_enter_keeper(pid_t server)
 {
     /* The keeper waits for signals and the server, and checks if the mount is dead. */
     static const int calls[] = {SCMP_SYS(sendmsg), SCMP_SYS(wait4), SCMP_SYS(statx)};
 
     if (geteuid() != 0)
         return true;
-    return confine(
-        &(struct gguf_confinement){.unmounts = true,
-                                   .removes_directories = removes,
-                                   .appends = log == FS_LOG_FILE,
-                                   .connects = log == FS_LOG_SYSLOG || log == FS_LOG_JOURNAL,
-                                   .device_request = FS_PASSTHROUGH_REGISTER,
-                                   .child = server,
-                                   .system_calls = calls,
-                                   .n_system_calls = sizeof calls / sizeof *calls});
+    return confine(&(struct gguf_confinement){.unmounts = true,
+                                              .child = server,
+                                              .system_calls = calls,
+                                              .n_system_calls = sizeof calls / sizeof *calls});
 }

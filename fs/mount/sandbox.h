@@ -2,8 +2,6 @@
 #ifndef GGUFS_FS_SANDBOX_H
 #define GGUFS_FS_SANDBOX_H
 
-#include "fs/mount/log_target.h"
-
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -16,12 +14,10 @@
 bool fs_sandbox_enter_server(void);
 
 /*
- * Confine the keeper of a server: it may signal the server, wait for it, unmount, and open the log
- * again: append to files, or connect to local sockets, depending on the kind of log. If it
- * `removes` the mount point, it may also remove empty directories. The keeper of
+ * Confine the keeper of a server: it may signal the server, wait for it, and unmount. The keeper of
  * a user other than root is not confined, because it must start fusermount3 to unmount, which needs
  * rights that a confined process cannot have.
  */
-bool fs_sandbox_enter_keeper(pid_t server, enum fs_log_kind log, bool removes);
+bool fs_sandbox_enter_keeper(pid_t server);
 
 #endif

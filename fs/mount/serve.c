@@ -3,16 +3,14 @@
 #include "fs/mount/attach.h"
 #include "fs/mount/complain.h"
 #include "fs/mount/daemon.h"
+#include "fs/mount/events.h"
 #include "fs/mount/inherited.h"
-#include "fs/mount/inodes.h"
 #include "fs/mount/log.h"
-#include "fs/mount/notify.h"
-#include "fs/mount/passthrough.h"
+#include "fs/mount/nfs_handles.h"
 #include "fs/mount/prefetch.h"
-#include "fs/mount/ready_descriptor.h"
 #include "fs/mount/requests.h"
+#include "fs/mount/server.h"
 #include "fs/mount/session_io.h"
-#include "fs/mount/stages.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -22,6 +20,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sysexits.h>
+#include <syslog.h>
 #include <unistd.h>
 
 /* Argument of the functions that fs_daemon_run() calls. */
@@ -31,8 +30,8 @@ struct session {
     struct fuse_session *fuse;
     struct fs_server server;
     struct fs_prefetch prefetch;
+    bool prefetches;
     sigset_t signals;   /* the signal mask to serve with */
-    bool reloads;       /* SIGHUP requests a reload */
     bool is_for_others; /* users other than the mounting one can see the tree */
 };
 
@@ -112,10 +111,8 @@ static int prepare_server(void *argument)
 {
     struct session *session = argument;
 
-    fs_mountpoint_close_descriptors(&session->mountpoint);
+    fs_mountpoint_close_descriptor(&session->mountpoint);
     fs_log_begin();
-    if (session->mount->options->mlock)
-        fs_prefetch_lock(&session->prefetch);
     return EX_OK;
 }
 
@@ -146,10 +143,10 @@ static int load_tree(void *argument)
         status = find_root(server, session->mount->options->subdir);
     if (status != EX_OK)
         return status;
-    server->generation = fs_inodes_generation(server->tree, session->mount->content_options);
+    server->generation = fs_nfs_generation(server->tree, session->mount->content_options);
     fs_changes_begin(&server->changes, server->tree, session->fuse);
-    fs_slow_requests_begin(&server->slow, session->fuse,
-                           options->single_threaded ? UINT_MAX : options->max_threads);
+    fs_request_workers_begin(&server->slow, session->fuse,
+                             options->single_threaded ? UINT_MAX : options->max_threads);
     return fs_read_failures_begin(&server->failures, server->tree) < 0 ? out_of_memory() : EX_OK;
 }
 
@@ -160,11 +157,8 @@ static int loop_with_threads(struct fuse_session *session, const struct fs_mount
 
     if (!config)
         return -ENOMEM;
-    fuse_loop_cfg_set_clone_fd(config, options->clone_fd);
     /* One more takes requests while the others answer slow ones. */
     fuse_loop_cfg_set_max_threads(config, options->max_threads + 1);
-    if (options->max_idle_threads)
-        fuse_loop_cfg_set_idle_threads(config, options->max_idle_threads);
     result = fuse_session_loop_mt(session, config);
     fuse_loop_cfg_destroy(config);
     return result;
@@ -183,49 +177,42 @@ static int begin_session(void *argument, int fuse_descriptor)
 /* Being ended by a signal is not a failure, and neither is being unmounted: read(2) then fails with
  * ENODEV, which libfuse knows as the end, or with ECONNABORTED if a thread was just taking a
  * request (fuse_dev_do_read() in the kernel). */
-static int serve_requests(void *argument, int32_t passthrough_id)
+static int serve_requests(void *argument)
 {
     struct session *session = argument;
     const struct fs_mount_options *options = session->mount->options;
     int result;
 
-    if (session->reloads)
-        fs_log_accept_reopened(); /* libfuse leaves this handler alone */
-    session->server.passthrough_id = passthrough_id;
     if (fuse_set_signal_handlers(session->fuse) != 0)
         return EX_OSERR;
     /* Its thread blocks signals, which reach this one. */
-    fs_prefetch_start(&session->prefetch, session->server.tree->model);
+    if (session->prefetches)
+        fs_prefetch_start(&session->prefetch, session->server.tree->model);
     sigprocmask(SIG_SETMASK, &session->signals, NULL);
     if (options->single_threaded)
         result = fuse_session_loop(session->fuse);
     else
         result = loop_with_threads(session->fuse, options);
     fuse_session_exit(session->fuse); /* libfuse has forgotten it; slow requests are given up */
-    fs_slow_requests_end(&session->server.slow);
+    fs_request_workers_end(&session->server.slow);
     fs_changes_stop(&session->server.changes);
     fs_prefetch_stop(&session->prefetch);
     fuse_remove_signal_handlers(session->fuse);
     fs_changes_end(&session->server.changes);
     fs_read_failures_end(&session->server.failures);
-    fs_log_end();
     return result < 0 && result != -ECONNABORTED ? EX_OSERR : EX_OK;
 }
 
 /* ---- its parents ---- */
 
-static int attach(void *argument, int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors,
-                  bool *is_mountpoint_made)
+static int attach(void *argument, int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors)
 {
     struct session *session = argument;
-    int status = fs_mountpoint_make(&session->mountpoint);
+    const int status = fs_attach(session->fuse, &session->mountpoint, descriptors, n_descriptors);
 
     if (status == EX_OK)
-        status = fs_attach(session->fuse, &session->mountpoint, descriptors, n_descriptors);
-    if (status == EX_OK)
         warn_of_sudo(session);
-    *is_mountpoint_made = session->mountpoint.is_made;
-    fs_mountpoint_close_descriptors(&session->mountpoint);
+    fs_mountpoint_close_descriptor(&session->mountpoint);
     fs_log_begin();
     return status;
 }
@@ -237,88 +224,49 @@ static uint64_t get_idle_seconds(void *argument)
     return fs_activity_idle_seconds(session->server.activity);
 }
 
-static void clean_up(void *argument)
-{
-    const struct session *session = argument;
-
-    fs_mountpoint_remove(&session->mountpoint);
-}
-
-static int32_t register_model(void *argument, int fuse_descriptor)
-{
-    const struct session *session = argument;
-    const struct gguf_files *files = session->mount->files;
-    int32_t id;
-
-    if (!session->server.passthrough)
-        return 0;
-    id = fs_passthrough_register(fuse_descriptor, files->list[files->named].file.descriptor);
-    if (id > 0)
-        return id;
-    fs_complain(session->mountpoint.path, NULL, "-o passthrough has no effect: %s",
-                fs_passthrough_obstacle(id));
-    return 0;
-}
-
-static void watch_server(void *argument)
-{
-    struct session *session = argument;
-
-    fs_prefetch_watch(&session->prefetch);
-}
-
 static void log_of_libfuse(enum fuse_log_level level, const char *format, va_list args)
 {
     /* With -d, libfuse writes some lines in pieces. */
     static _Thread_local bool is_inside_line;
 
     if (level <= FUSE_LOG_ERR && !is_inside_line)
-        fs_log_list(&(struct fs_log_about){.event = FS_LOG_MISCELLANEOUS}, format, args);
+        fs_log_list(LOG_ERR, format, args);
     else
         vfprintf(stderr, format, args);
     is_inside_line = strchr(format, '\n') == NULL;
 }
 
+/* Returns an exit status in each process. */
 static int run(struct session *session)
 {
     const struct fs_mount_options *options = session->mount->options;
-    const char *model = session->mount->files->list[session->mount->files->named].file.path;
+    const char *model = session->mount->files->list[session->mount->files->named].file.source.path;
     int status = fs_log_open(&(struct fs_log_settings){.kind = options->log,
-                                                       .file = options->log_file,
-                                                       .level = options->log_level,
                                                        .foreground = options->foreground,
-                                                       .model = model,
+                                                       .is_quiet = options->is_quiet,
                                                        .mountpoint = session->mountpoint.path});
 
     if (status != EX_OK)
         return status;
-    if (options->foreground)
-        fs_notify_open();
-    fs_stage_loading(model, session->mountpoint.path);
-    session->reloads = fs_stage_reloads(options->foreground);
-    if (options->prefetch || options->mlock)
-        fs_prefetch_prepare(&session->prefetch, session->mount->files);
-    status = fs_daemon_run(
+    fs_events_open(model, session->mountpoint.path, options->foreground);
+    fs_report_event(FS_EVENT_LOADING, "");
+    session->prefetches = options->prefetch && fs_prefetch_fits(session->mount->files);
+    return fs_daemon_run(
         &(struct fs_daemon){
+            .model = model,
             .mountpoint = session->mountpoint.path,
             .foreground = options->foreground,
             .sandbox = options->sandbox,
-            .reloads = session->reloads,
             .prepare = prepare_server,
             .load = load_tree,
             .mount = attach,
             .begin = begin_session,
-            .register_file = register_model,
             .serve = serve_requests,
-            .watch = watch_server,
             .timeout_seconds = options->timeout_seconds,
             .idle_seconds = get_idle_seconds,
-            .clean_up = clean_up,
             .argument = session,
         },
         &session->signals);
-    fs_prefetch_end(&session->prefetch);
-    return status;
 }
 
 int fs_serve(const struct fs_mount *mount)
@@ -333,14 +281,13 @@ int fs_serve(const struct fs_mount *mount)
                                          .keep_cache = options->keep_cache,
                                          .timeout_seconds = options->timeout_seconds,
                                          .activity = fs_activity_map()}};
-    const struct gguf_source *file = &mount->files->list[mount->files->named].file;
+    const struct gguf_source *file = &mount->files->list[mount->files->named].file.source;
     int status;
 
     sigprocmask(SIG_BLOCK, NULL, &session.signals);
     if (!session.server.activity || add_options(file->path, options, &options->fuse) < 0 ||
-        fs_close_inherited(mount->files, fs_ready_descriptor()) < 0)
+        fs_close_inherited(mount->files, fs_events_descriptor()) < 0)
         return out_of_memory();
-    session.server.passthrough = options->passthrough && file->mapping;
     session.is_for_others = allow_others(&options->fuse); /* libfuse removes the options */
     fuse_set_log_func(log_of_libfuse);
     errno = 0;
@@ -351,6 +298,8 @@ int fs_serve(const struct fs_mount *mount)
     status = fs_mountpoint_open(mount->mountpoint, options, &session.mountpoint);
     if (status == EX_OK) {
         status = run(&session);
+        if (status != EX_OK)
+            fs_mountpoint_remove(&session.mountpoint);
         fs_mountpoint_close(&session.mountpoint);
     }
     fuse_session_destroy(session.fuse);

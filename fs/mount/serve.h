@@ -15,8 +15,8 @@ struct fs_mount {
     struct fs_mount_options *options;
 
     /*
-     * Parse the files and make the tree. Runs in the server before anything is mounted; the server
-     * can then open nothing any more. The tree must stay valid until fs_serve() returns in the same
+     * Parse the files and make the tree. Runs in the confined server, which cannot open files,
+     * before anything is mounted. The tree must stay valid until fs_serve() returns in the same
      * process. Returns an exit status, and prints the error if that is not EX_OK.
      */
     int (*load)(void *argument, struct fs_tree **tree);

@@ -1,6 +1,7 @@
 #include "fs/mount/session_io.h"
 
-#include "fs/mount/passthrough.h"
+#include "fs/mount/server.h"
+#include "gguf/support/thread_start.h"
 
 #include <errno.h>
 #include <linux/fuse.h>
@@ -23,7 +24,7 @@
 static atomic_bool is_init_answered;
 
 /* Add flags that libfuse omits to the answer to INIT, the first request. */
-static void complete_init(const struct fs_server *server, const struct iovec *parts, int n_parts)
+static void complete_init(const struct iovec *parts, int n_parts)
 {
     struct fuse_init_out *answer;
 
@@ -34,14 +35,13 @@ static void complete_init(const struct fs_server *server, const struct iovec *pa
     if (!(answer->flags & FUSE_INIT_EXT) || parts[1].iov_len < sizeof *answer)
         return;
     answer->flags2 |= FUSE_DIRECT_IO_ALLOW_MMAP >> 32;
-    if (server->passthrough)
-        fs_passthrough_request(answer);
 }
 
 static ssize_t write_reply(int descriptor, struct iovec *parts, int n_parts, void *user)
 {
+    (void)user;
     if (!atomic_load_explicit(&is_init_answered, memory_order_relaxed)) {
-        complete_init(user, parts, n_parts);
+        complete_init(parts, n_parts);
         atomic_store_explicit(&is_init_answered, true, memory_order_relaxed);
     }
     return writev(descriptor, parts, n_parts);
@@ -66,7 +66,7 @@ static void end_in_time(void)
     pthread_t thread;
 
     if (!atomic_flag_test_and_set(&is_started) &&
-        pthread_create(&thread, NULL, end_process, NULL) == 0)
+        gguf_thread_start(&thread, end_process, NULL) == 0)
         pthread_detach(thread);
 }
 

@@ -1,9 +1,8 @@
 #include "fs/tree/attributes.h"
 
-#include "fs/tree/paths.h"
-#include "fs/tree/tensor_info.h"
+#include "fs/tree/views/placeholders.h"
+#include "fs/tree/views/tensor_info.h"
 #include "fs/tree/tree.h"
-#include "fs/tree/views.h"
 
 #include <errno.h>
 #include <string.h>
@@ -49,7 +48,8 @@ static const struct gguf_tensor *tensor_of(const struct fs_tree *tree, fs_node_i
 {
     const struct fs_node *node = fs_tree_node(tree, index);
 
-    return node->view && node->kind != FS_LINK && fs_path_is_of_tensor(node->view->path)
+    return node->view && node->kind != FS_LINK &&
+                   fs_path_is_of_tensor(tree->table, node->view->path)
                ? node->subject
                : NULL;
 }

@@ -5,12 +5,12 @@
 #ifndef GGUFS_FS_ATTRIBUTES_H
 #define GGUFS_FS_ATTRIBUTES_H
 
-#include "fs/tree/nodes.h"
-#include "fs/tree/sink.h"
+#include "fs/tree/core/nodes.h"
+#include "fs/tree/output/sink.h"
 
 struct fs_tree;
 
-/* More than any value and any list of names takes. */
+/* Larger than every value and than the list of names. */
 #define FS_ATTRIBUTES_BYTES 4096
 
 /*

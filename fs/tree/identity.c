@@ -2,8 +2,6 @@
 
 #include "gguf/support/keyed_hash.h"
 
-#include <string.h>
-
 /* The hash of what came before is part of the key of the next. */
 static uint64_t add(uint64_t identity, const void *bytes, size_t n_bytes)
 {
@@ -20,38 +18,16 @@ static uint64_t add_number(uint64_t identity, uint64_t number)
     return add(identity, &number, sizeof number);
 }
 
-/*
- * Headers have many megabytes. They are hashed in four lanes with the rounds of xxHash64, which is
- * several times as fast. Source: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md
- */
-static uint64_t add_header(uint64_t identity, const struct gguf_header *header)
+static uint64_t add_file(uint64_t identity, const struct gguf_file *file)
 {
-    enum { N_LANES = 4, STRIPE_BYTES = N_LANES * sizeof(uint64_t) };
-    const size_t n_bytes = (size_t)header->n_bytes, rest = n_bytes % STRIPE_BYTES;
-    uint64_t lanes[N_LANES] = {1, 2, 3, 4};
+    const struct timespec modified = gguf_file_modified(file);
 
-    for (size_t at = 0; at < n_bytes - rest; at += STRIPE_BYTES) {
-        uint64_t words[N_LANES];
-
-        memcpy(words, header->bytes + at, sizeof words);
-        for (int i = 0; i < N_LANES; i++) {
-            const uint64_t sum = lanes[i] + words[i] * 0xc2b2ae3d27d4eb4fu;
-
-            lanes[i] = (sum << 31 | sum >> 33) * 0x9e3779b185ebca87u;
-        }
-    }
-    identity = add(identity, lanes, sizeof lanes);
-    return add(identity, header->bytes + (n_bytes - rest), rest);
-}
-
-static uint64_t add_file(uint64_t identity, const struct gguf_source *file)
-{
-    identity = add_header(identity, &file->header);
-    if (file->is_growing)
+    identity = add(identity, file->header.bytes, (size_t)file->header.n_bytes);
+    if (file->source.is_growing)
         return identity;
-    identity = add_number(identity, file->size_bytes);
-    identity = add_number(identity, (uint64_t)gguf_source_modified(file).tv_sec);
-    return add_number(identity, (uint64_t)gguf_source_modified(file).tv_nsec);
+    identity = add_number(identity, file->source.size_bytes);
+    identity = add_number(identity, (uint64_t)modified.tv_sec);
+    return add_number(identity, (uint64_t)modified.tv_nsec);
 }
 
 /* The values of all keys that were not edited follow from the header. */
@@ -62,13 +38,10 @@ static uint64_t add_key(uint64_t identity, const struct gguf_key *key)
     identity = add_string(identity, key->name);
     if (key->file_offset != GGUF_NO_OFFSET)
         return identity;
-    identity = add_number(identity, value->type);
     if (value->type == GGUF_STRING)
         return add_string(identity, value->string);
-    if (value->type == GGUF_ARRAY) {
-        identity = add_number(identity, value->array.element_type);
+    if (value->type == GGUF_ARRAY)
         return add(identity, value->array.data, (size_t)value->array.size_bytes);
-    }
     return add_number(identity, value->u64);
 }
 
@@ -81,12 +54,5 @@ uint64_t fs_tree_identity(const struct fs_tree *tree, uint64_t options)
         identity = add_file(identity, &model->files[i]);
     for (uint64_t i = 0; i < model->n_keys; i++)
         identity = add_key(identity, &model->keys[i]);
-    for (fs_node_index i = 0; i < tree->nodes.count; i++) {
-        const struct fs_node *node = fs_tree_node(tree, i);
-
-        if (node->name)
-            identity = add(identity, node->name, strlen(node->name));
-        identity = add_number(identity, (uint64_t)node->parent << 2 | node->kind);
-    }
-    return identity;
+    return add_number(identity, tree->nodes.count);
 }

@@ -1,4 +1,4 @@
-/* A number that stands for a tree: which model it shows, and which files it has. */
+/* Hash of a tree, for telling trees of different models or options apart. */
 #ifndef GGUFS_FS_IDENTITY_H
 #define GGUFS_FS_IDENTITY_H
 
@@ -8,9 +8,10 @@
 
 /*
  * Return the identity of a tree. It is the same in another process if the model's files have the
- * same headers, sizes and modification times, the keys have the same values, and all nodes the same
- * names and numbers. `options` is any number that stands for the options that the contents depend
- * on. Two trees that differ have the same identity with a probability of 2^-64.
+ * same headers, sizes and modification times, the keys the same names, the edited ones the same
+ * values, and the trees as many nodes. `options` is any number that stands for the options that the
+ * contents depend on. Two trees that differ in one of these have the same identity with a
+ * probability of 2^-64.
  *
  * If a file is still growing, only its header counts.
  */

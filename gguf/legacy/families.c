@@ -247,7 +247,7 @@ static const struct gguf_hyperparameter whisper_numbers[] = {
     WITHOUT_TODAY(old ".attn_ln"), WHISPER_ATTENTION(old ".attn"), WITHOUT_TODAY(old ".mlp_ln"),   \
         WITHOUT_TODAY(old ".mlp.0"), WITHOUT_TODAY(old ".mlp.2")
 
-/* GGUF has no names for these. The old names are those of whisper.cpp's src/whisper-arch.h. */
+/* GGUF has no names for these. Source of the old names: whisper.cpp's src/whisper-arch.h. */
 static const struct gguf_name_rule whisper_names[] = {
     {"encoder.positional_embedding", NULL, false},
     WITHOUT_TODAY("encoder.conv1"),

@@ -1,7 +1,7 @@
 /*
  * The families of models in files from before GGUF: one row per family, with everything that its
- * files leave out. Sources: the loaders and converters of llama.cpp, of the examples of ggml and
- * of whisper.cpp from 2023; the keys are those of the GGUF specification, ggml/docs/gguf.md.
+ * files leave out. Sources: the loaders and converters of llama.cpp, of the examples of ggml and of
+ * whisper.cpp from 2023; the keys follow the GGUF specification, ggml/docs/gguf.md.
  */
 #ifndef GGUFS_GGUF_FAMILIES_H
 #define GGUFS_GGUF_FAMILIES_H
@@ -45,7 +45,7 @@ enum gguf_vocabulary_style {
 /* Maps an old tensor name to its name in GGUF. '#' and '@' stand for the number of a layer. */
 struct gguf_name_rule {
     const char *old_name;
-    const char *name; /* NULL: there is none */
+    const char *name; /* NULL: GGUF has no name */
     bool is_optional; /* a complete model may lack it */
 };
 
@@ -60,7 +60,7 @@ struct gguf_constant {
 struct gguf_family {
     const char *name; /* for -o family= */
     const char *architecture;
-    /* Has the layout of an earlier row, which is used unless the user names this one. */
+    /* Same layout as an earlier row, so it is never detected; only -o family= selects it. */
     bool is_twin;
     bool has_vocabulary_files; /* files with a vocabulary and no tensors exist */
 
@@ -83,9 +83,8 @@ const struct gguf_family *gguf_family_at(size_t index);
 const struct gguf_family *gguf_family_by_name(const char *name);
 
 /*
- * Return true if a tensor's name matches a pattern, the old name of a rule. *layer is set to the
- * number in the name, which must be below n_layers (for '#') or n_more (for '@'), or to 0 if there
- * is none.
+ * Return true if a tensor's name matches a pattern, the old name of a rule. *layer is the number in
+ * the name, which must be below n_layers (for '#') or n_more (for '@'), or 0 without a number.
  */
 bool gguf_matches_rule(const char *pattern, struct gguf_string name, uint32_t n_layers,
                        uint32_t n_more, uint32_t *layer);

@@ -15,8 +15,8 @@
 struct parts {
     struct gguf_model *list[GGUF_MAX_PARTS];
     uint32_t count;
-    uint32_t named;        /* the one that the user named */
-    uint64_t header_bytes; /* of those that are parsed */
+    uint32_t named;          /* the one that the user named */
+    struct gguf_usage usage; /* by all that are parsed */
 };
 
 /* ---- how many ---- */
@@ -44,7 +44,7 @@ static uint32_t count_parts(const struct gguf_model *model)
 /* Return the length of all before the first tensor, the same in all parts. */
 static uint64_t start_bytes(const struct gguf_model *part)
 {
-    return part->tensors[0].info_offset - part->files[0].start_offset;
+    return part->tensors[0].info_offset - part->files[0].source.start_offset;
 }
 
 static int check_start(const struct gguf_model *part, const struct gguf_model *first,
@@ -57,21 +57,21 @@ static int check_start(const struct gguf_model *part, const struct gguf_model *f
     if (part->n_tensors == 0)
         return gguf_error(report, GGUF_RULE_SHARD_MISMATCH, -EINVAL, GGUF_NO_PLACE,
                           "has a vocabulary and no tensors");
-    if (part->files[0].start_offset != first->files[0].start_offset)
+    if (part->files[0].source.start_offset != first->files[0].source.start_offset)
         return gguf_error(report, GGUF_RULE_SHARD_MISMATCH, -EINVAL,
-                          gguf_at(part->files[0].start_offset),
+                          gguf_at(part->files[0].source.start_offset),
                           "the model begins here, and in %s at byte %" PRIu64
                           "; unpack all parts into files of their own",
-                          first->files[0].path, first->files[0].start_offset);
+                          first->files[0].source.path, first->files[0].source.start_offset);
     while (i < n_bytes && i < start_bytes(part) && bytes[i] == expected[i])
         i++;
     if (i == n_bytes && start_bytes(part) == n_bytes)
         return 0;
     return gguf_error(report, GGUF_RULE_SHARD_MISMATCH, -EINVAL,
-                      gguf_at(part->files[0].start_offset + i),
+                      gguf_at(part->files[0].source.start_offset + i),
                       "its hyperparameters or vocabulary are not those of %s: all parts must be of "
                       "one model",
-                      first->files[0].path);
+                      first->files[0].source.path);
 }
 
 /* Check that a tensor is the same slice as in the first part. */
@@ -92,13 +92,13 @@ static int check_tensors(const struct gguf_model *part, const struct gguf_model 
             return gguf_error(report, GGUF_RULE_SHARD_MISMATCH, -EINVAL, gguf_tensor_place(tensor),
                               "in its place, %s has tensor %s; name, type and shape "
                               "must be the same in all parts",
-                              first->files[0].path, gguf_quote(expected->name).text);
+                              first->files[0].source.path, gguf_quote(expected->name).text);
     }
     if (part->n_tensors == first->n_tensors)
         return 0;
     return gguf_error(report, GGUF_RULE_SHARD_MISMATCH, -EINVAL, GGUF_NO_PLACE,
                       "has %" PRIu64 " tensors, and %s has %" PRIu64, part->n_tensors,
-                      first->files[0].path, first->n_tensors);
+                      first->files[0].source.path, first->n_tensors);
 }
 
 /* Parse a part other than the named one. */
@@ -110,8 +110,7 @@ static int parse_part(struct parts *parts, uint32_t index, struct gguf_opened_fi
                           "is missing: the model has %" PRIu32
                           " parts, and this is number %" PRIu32,
                           parts->count, index + 1);
-    return gguf_parse_other_file(opened, options, &parts->header_bytes, &parts->list[index],
-                                 report);
+    return gguf_parse_other_file(opened, options, &parts->usage, &parts->list[index], report);
 }
 
 /* Parse all parts but the named one. Returns the first error after reporting the others. */
@@ -201,9 +200,9 @@ static int add_tensor(struct gguf_joined *joined, const struct gguf_tensor *tens
 static int lay_out(struct gguf_joined *joined, const struct gguf_model *first, uint32_t count,
                    struct gguf_report *report)
 {
-    const struct gguf_source *file = &first->files[0];
+    const struct gguf_file *file = &first->files[0];
     const uint64_t alignment_bytes = gguf_old_alignment(file->header.bytes);
-    int result = gguf_joined_add_first(joined, file->start_offset, start_bytes(first));
+    int result = gguf_joined_add_first(joined, file->source.start_offset, start_bytes(first));
 
     for (uint64_t i = 0; result == 0 && i < first->n_tensors; i++)
         result = add_tensor(joined, &first->tensors[i], count, alignment_bytes, report);
@@ -227,7 +226,7 @@ static int join(struct parts *parts, const struct gguf_open_options *options,
                 struct gguf_model **model, struct gguf_report *report)
 {
     struct gguf_open_options whole = *options;
-    struct gguf_source *sources[GGUF_MAX_PARTS], source;
+    struct gguf_file *files[GGUF_MAX_PARTS], file;
     struct gguf_joined *joined = gguf_joined_make();
     int result = joined ? lay_out(joined, parts->list[0], parts->count, report) : -ENOMEM;
 
@@ -238,10 +237,10 @@ static int join(struct parts *parts, const struct gguf_open_options *options,
         return result;
     }
     for (uint32_t i = 0; i < parts->count; i++)
-        sources[i] = &parts->list[i]->files[0];
-    result = gguf_joined_open(joined, sources, parts->count, &source, report);
+        files[i] = &parts->list[i]->files[0];
+    result = gguf_joined_open(joined, files, parts->count, &file, report);
     if (result == 0)
-        result = gguf_parse_file(&source, &whole, model, report);
+        result = gguf_parse_file(&file, &whole, model, report);
     if (result == 0 && name_format(*model, parts->count) < 0) {
         gguf_close(*model);
         *model = NULL;
@@ -266,13 +265,13 @@ int gguf_parts_join(struct gguf_model **model, struct gguf_files *files,
                           "from the second part on, in .bin.1 and so on: the others are found next "
                           "to it by that name",
                           parts.count);
-    if ((*model)->files[0].is_growing)
+    if ((*model)->files[0].source.is_growing)
         return gguf_error(report, GGUF_RULE_INCOMPLETE_DATA, -EINVAL, GGUF_NO_PLACE,
                           "is one of %" PRIu32 " parts of a model, which cannot be joined while "
                           "they are being written",
                           parts.count);
     parts.list[parts.named] = *model;
-    parts.header_bytes = (*model)->files[0].header.n_bytes;
+    gguf_add_usage(&parts.usage, *model);
     result = parse_parts(&parts, files, options, report);
     if (result == 0)
         result = join(&parts, options, &joined, report);

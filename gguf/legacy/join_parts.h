@@ -1,5 +1,5 @@
 /*
- * Models of llama.cpp in several files: those of more than 7 billion parameters, from before magic
+ * Joins models of llama.cpp in several files: all with more than 7 billion parameters, before magic
  * ggjt. Each part has the whole header and vocabulary, and a slice of each matrix; vectors are the
  * same in all. The number of parts follows from the width of the embeddings. Source:
  * llama_model_load() in llama.cpp of March 2023; names are in gguf/support/shard_names.h.

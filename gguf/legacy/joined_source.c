@@ -18,7 +18,7 @@ struct stretch {
 };
 
 struct gguf_joined {
-    struct gguf_source parts[GGUF_MAX_PARTS];
+    struct gguf_file parts[GGUF_MAX_PARTS];
     uint32_t n_parts;
     struct stretch *stretches;
     size_t n_stretches, room;
@@ -37,7 +37,7 @@ void gguf_joined_free(struct gguf_joined *joined)
     if (!joined)
         return;
     for (uint32_t i = 0; i < joined->n_parts; i++)
-        gguf_source_close(&joined->parts[i]);
+        gguf_file_close(&joined->parts[i]);
     gguf_buffer_free(&joined->made);
     free(joined->stretches);
     free(joined);
@@ -165,8 +165,8 @@ static int read_joined(const struct gguf_source *source, uint64_t offset, size_t
         if (run.stretch->n_parts == 0)
             memcpy(to, joined->made.bytes + run.offset, n);
         else
-            result = gguf_source_lend_unchecked(&joined->parts[run.part], run.offset, n, 1,
-                                                copy_out, to);
+            result =
+                gguf_source_lend(&joined->parts[run.part].source, run.offset, n, 1, copy_out, to);
         if (result < 0)
             return result;
         to += n;
@@ -186,7 +186,7 @@ static int get_joined_status(const struct gguf_source *source, struct gguf_file_
     uint64_t size_bytes = source->size_bytes;
 
     for (uint32_t i = 0; i < joined->n_parts; i++) {
-        const struct gguf_source *part = &joined->parts[i];
+        const struct gguf_source *part = &joined->parts[i].source;
         struct gguf_file_status now;
         int result = part->kind->get_status(part, &now);
 
@@ -194,7 +194,7 @@ static int get_joined_status(const struct gguf_source *source, struct gguf_file_
             return result;
         if (now.size_bytes < part->size_bytes)
             size_bytes = 0;
-        else if (gguf_source_check(part, 0) == -ESTALE && size_bytes > 0)
+        else if (gguf_file_check(&joined->parts[i], 0) == -ESTALE && size_bytes > 0)
             size_bytes = UINT64_MAX;
         if (i == 0)
             *status = now;
@@ -215,7 +215,7 @@ static struct gguf_pieces find_joined_pieces(const struct gguf_source *source, u
     if (offset >= source->size_bytes)
         return (struct gguf_pieces){.path = source->path, .offset = offset, .n_files = 1};
     run = find_run(joined, offset);
-    return (struct gguf_pieces){.path = joined->parts[run.part].path,
+    return (struct gguf_pieces){.path = joined->parts[run.part].source.path,
                                 .offset = run.offset,
                                 .n_files = run.stretch->n_parts > 1 ? run.stretch->n_parts : 1,
                                 .piece_bytes = run.stretch->piece_bytes};
@@ -229,15 +229,15 @@ static const struct gguf_source_kind joined_file = {
     .find_pieces = find_joined_pieces,
 };
 
-int gguf_joined_open(struct gguf_joined *joined, struct gguf_source *parts[], uint32_t n_parts,
-                     struct gguf_source *source, struct gguf_report *report)
+int gguf_joined_open(struct gguf_joined *joined, struct gguf_file *parts[], uint32_t n_parts,
+                     struct gguf_file *file, struct gguf_report *report)
 {
     assert(n_parts > 0 && n_parts <= GGUF_MAX_PARTS);
     for (uint32_t i = 0; i < n_parts; i++) {
-        assert(!parts[i]->is_growing);
+        assert(!parts[i]->source.is_growing);
         joined->parts[i] = *parts[i];
-        *parts[i] = (struct gguf_source){0};
+        *parts[i] = (struct gguf_file){0};
     }
     joined->n_parts = n_parts;
-    return gguf_source_open_as(&joined_file, joined, joined->parts[0].path, false, source, report);
+    return gguf_file_open_as(&joined_file, joined, joined->parts[0].source.path, file, report);
 }

@@ -6,7 +6,7 @@
 #ifndef GGUFS_GGUF_JOINED_SOURCE_H
 #define GGUFS_GGUF_JOINED_SOURCE_H
 
-#include "gguf/source.h"
+#include "gguf/file.h"
 #include "gguf/support/shard_names.h"
 
 #include <stddef.h>
@@ -40,7 +40,7 @@ int gguf_joined_add_pieces(struct gguf_joined *joined, uint64_t offset, uint64_t
  * also on failure; the parts become all zero. They must not be growing. Returns 0, or a negative
  * errno with the reason in `report`.
  */
-int gguf_joined_open(struct gguf_joined *joined, struct gguf_source *parts[], uint32_t n_parts,
-                     struct gguf_source *source, struct gguf_report *report);
+int gguf_joined_open(struct gguf_joined *joined, struct gguf_file *parts[], uint32_t n_parts,
+                     struct gguf_file *file, struct gguf_report *report);
 
 #endif

@@ -36,8 +36,8 @@ static int add_f32(struct gguf_model *model, const struct gguf_family *family, c
 }
 
 /*
- * The old numbers up to 9 are those of llama.cpp's llama_ftype, which is what GGUF files hold, but
- * GGUF does not know 5 and 6 (Q4_2, Q4_3). From 10 on they were the same in llama.cpp only.
+ * The old numbers up to 9 are llama.cpp's llama_ftype, as in GGUF files, but GGUF does not know 5
+ * and 6 (Q4_2, Q4_3). From 10 on they were the same in llama.cpp only.
  */
 static bool is_file_type_of_gguf(const struct gguf_family *family, uint32_t file_type)
 {

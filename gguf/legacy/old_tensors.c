@@ -92,7 +92,7 @@ static int place_data(struct gguf_cursor *cursor, uint64_t alignment_bytes,
                       struct gguf_tensor *tensor, struct gguf_report *report)
 {
     const uint64_t padding =
-        (cursor->source->start_offset - cursor->offset) & (alignment_bytes - 1);
+        (cursor->file->source.start_offset - cursor->offset) & (alignment_bytes - 1);
     int result = gguf_validate_size(tensor, report);
 
     if (result < 0)
@@ -124,7 +124,7 @@ int gguf_old_tensors_read(struct gguf_cursor *cursor, const struct gguf_old_layo
 
         snprintf(name, sizeof name, "tensor %" PRIu64, model->n_tensors + 1);
         place = gguf_at_part(name, cursor->offset);
-        if (model->n_tensors == GGUF_MAX_TENSORS)
+        if (model->before.n_tensors + model->n_tensors >= GGUF_MAX_TENSORS)
             return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG,
                               gguf_moved(place, cursor->offset), "there are more, the limit is %d",
                               GGUF_MAX_TENSORS);

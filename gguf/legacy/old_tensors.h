@@ -1,6 +1,6 @@
 /*
- * Tensors in files from before GGUF. There is no tensor table. The rest of the file is, for each
- * tensor,
+ * Tensors in files from before GGUF. Instead of a tensor table, the rest of the file has for each
+ * tensor
  *
  *   u32 n_dims, u32 length of the name, u32 type, u32 ne[n_dims], name, padding, data
  *
@@ -15,7 +15,7 @@
 
 struct gguf_old_layout {
     uint64_t alignment_bytes; /* of the data, from the start of the file */
-    /* Return the type for an id in the file, or NULL if such files have no such type. */
+    /* Return the type for an id in the file, or NULL if the id is unknown. */
     const struct dequant_type *(*type_of)(const void *user, uint32_t id);
     const void *user;
 };

@@ -2,9 +2,9 @@
 
 #include "gguf/legacy/old_tensors.h"
 #include "gguf/made_values.h"
-#include "gguf/support/conventions/byte_alphabet.h"
-#include "gguf/support/conventions/token_texts.h"
-#include "gguf/support/conventions/token_types.h"
+#include "gguf/models/byte_alphabet.h"
+#include "gguf/models/token_texts.h"
+#include "gguf/models/token_types.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -359,7 +359,7 @@ int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *op
         return result;
     assert(reading.family);
     model->gguf_remark = reading.family->gguf_remark;
-    gguf_header_finish(&model->files[0].header, gguf_source_end(&model->files[0]));
+    gguf_header_finish(&model->files[0].header, gguf_source_end(&model->files[0].source));
     result = name_format(model, &reading);
     if (result == 0)
         result = gguf_old_keys_add(model, &reading);

@@ -126,7 +126,7 @@ static int choose_types(struct gguf_model *model, struct header *header, int era
 
 /*
  * Only tensors with the same values and shape in GGUF files have a GGUF name; rwkv_tensors.h has
- * the others of 6 and 7. GGUF was never defined for 4 and 5, so their names follow those of 6.
+ * the others of 6 and 7. GGUF was never defined for 4 and 5, so they use the names of 6.
  */
 static const struct gguf_name_rule names_4[] = {
     EVERYWHERE, BEFORE_6, NAMELESS("att.time_first"), {0}};

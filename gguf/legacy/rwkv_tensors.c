@@ -47,7 +47,7 @@ const struct gguf_rwkv_rule gguf_rwkv7_rules[] = {
 struct conversion {
     struct gguf_model *model;
     const struct gguf_rwkv_rule *rules;
-    uint64_t *joined; /* per layer: 1 + the index of its joined tensor, 0: there is none yet */
+    uint64_t *joined; /* per layer: 1 + the index of its joined tensor, 0: not made yet */
     uint32_t n_layers;
 };
 
@@ -156,7 +156,7 @@ static int compare_names(const void *a, const void *b)
     return gguf_string_compare((*first)->name, (*second)->name);
 }
 
-/* A tensor with a name that no converter writes may have that of a converted one. */
+/* A tensor with a name that no converter writes may have the name of a converted tensor. */
 static int check_names(const struct gguf_model *model, struct gguf_report *report)
 {
     const struct gguf_converted_tensor **order = (const struct gguf_converted_tensor **)gguf_sorted(

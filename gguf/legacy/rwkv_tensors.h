@@ -2,8 +2,8 @@
  * Tensors of rwkv.cpp files in the form of llama.cpp's GGUF files. The values and their order are
  * the same: rwkv.cpp's converter transposes what llama.cpp's does. Names and shapes differ, and a
  * few tensors are joined or stored twice. Sources: convert_pytorch_to_ggml.py of rwkv.cpp;
- * conversion/rwkv.py, src/models/rwkv6.cpp and rwkv7.cpp of llama.cpp, which runs RWKV 6 and 7 and
- * none before.
+ * conversion/rwkv.py, src/models/rwkv6.cpp and rwkv7.cpp of llama.cpp, which runs RWKV 6 and 7
+ * only.
  */
 #ifndef GGUFS_GGUF_RWKV_TENSORS_H
 #define GGUFS_GGUF_RWKV_TENSORS_H

@@ -108,26 +108,23 @@ static int enforce_landlock(const int *writable_directory)
 
 /* ---- capabilities ---- */
 
-/* Drop all capabilities but those that the confinement needs. */
+/*
+ * Drop all capabilities. A process that unmounts keeps CAP_SYS_ADMIN and, to find mount points in
+ * directories that only their owner may search, CAP_DAC_READ_SEARCH.
+ */
 static int drop_capabilities(const struct gguf_confinement *confinement)
 {
-    const struct {
-        bool is_needed;
-        int capability;
-    } needs[] = {{confinement->unmounts, CAP_SYS_ADMIN},
-                 {confinement->removes_directories, CAP_DAC_OVERRIDE}};
+    static const int needed[] = {CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH};
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct had[_LINUX_CAPABILITY_U32S_3] = {0};
     struct __user_cap_data_struct kept[_LINUX_CAPABILITY_U32S_3] = {0};
 
     /* If this fails, all are dropped. */
     (void)!syscall(SYS_capget, &header, had);
-    for (size_t i = 0; i < COUNT(needs); i++) {
-        const int index = CAP_TO_INDEX(needs[i].capability);
-        const uint32_t bit = CAP_TO_MASK(needs[i].capability) & had[index].permitted;
+    for (size_t i = 0; confinement->unmounts && i < COUNT(needed); i++) {
+        const int index = CAP_TO_INDEX(needed[i]);
+        const uint32_t bit = CAP_TO_MASK(needed[i]) & had[index].permitted;
 
-        if (!needs[i].is_needed)
-            continue;
         kept[index].effective |= bit;
         kept[index].permitted |= bit;
     }
@@ -255,20 +252,6 @@ static int fill_filter(scmp_filter_ctx filter, const struct gguf_confinement *co
         result = allow_threads(filter);
     if (result == 0 && confinement->unmounts)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(umount2), 0);
-    if (result == 0 && confinement->removes_directories)
-        result =
-            allow_if_bits(filter, SCMP_SYS(openat), 2, O_PATH | O_DIRECTORY, O_PATH | O_DIRECTORY);
-    if (result == 0 && confinement->removes_directories)
-        result = allow_if(filter, SCMP_SYS(unlinkat), 2, AT_REMOVEDIR);
-    if (result == 0 && confinement->appends)
-        result = allow_if_bits(filter, SCMP_SYS(openat), 2, O_ACCMODE | O_APPEND | O_TRUNC,
-                               O_WRONLY | O_APPEND);
-    if (result == 0 && confinement->connects)
-        result = allow_if(filter, SCMP_SYS(socket), 0, AF_UNIX);
-    if (result == 0 && confinement->connects)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(connect), 0);
-    if (result == 0 && confinement->device_request)
-        result = allow_if(filter, SCMP_SYS(ioctl), 1, confinement->device_request);
     if (result == 0 && confinement->child > 0)
         result = allow_if(filter, SCMP_SYS(kill), 0, (uint64_t)confinement->child);
     return result;

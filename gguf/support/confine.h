@@ -19,12 +19,6 @@ struct gguf_confinement {
     bool unmounts;                 /* call umount2(); excludes Landlock, which forbids that call */
     const int *writable_directory; /* a descriptor; system_calls may create, read and remove files
                                       below it; NULL: nowhere */
-    bool removes_directories;      /* look directories up, with O_PATH, and remove empty ones, also
-                                      of other users if root does; Landlock denies it nevertheless */
-    bool appends;                  /* open and create files, if they are opened with O_WRONLY and
-                                      O_APPEND, like a log; Landlock denies it nevertheless */
-    bool connects;                 /* make Unix sockets, and connect sockets */
-    unsigned long device_request;  /* an ioctl that it may make; 0: none */
     pid_t child;                   /* the only other process that it may signal; 0: none */
     const int *system_calls; /* further system calls, as SCMP_SYS() of <seccomp.h>; NULL if none */
     size_t n_system_calls;
@@ -32,8 +26,8 @@ struct gguf_confinement {
 
 /*
  * Irrevocably give up, for this thread and all that it starts:
- *   - new privileges (no_new_privs) and all capabilities; CAP_SYS_ADMIN stays if `unmounts` is set,
- *     and CAP_DAC_OVERRIDE if `removes_directories` is
+ *   - new privileges (no_new_privs) and all capabilities; with `unmounts`, all but CAP_SYS_ADMIN
+ *     and CAP_DAC_READ_SEARCH
  *   - the file system, TCP, device ioctls, abstract sockets and signals to processes outside, as
  *     far as the kernel's Landlock has them
  *   - every system call that is neither common nor named, which then fails with EPERM (seccomp)
@@ -44,9 +38,9 @@ struct gguf_confinement {
  * setvbuf() before if output must be line-buffered.
  *
  * Return 0, or a negative errno with *step set to a static text that names the failed step; the
- * process is then partly confined and should end. A kernel without Landlock is no failure. In a
- * build with AddressSanitizer, LeakSanitizer or ThreadSanitizer, whose runtimes need these rights,
- * this does nothing and returns 0.
+ * process is then partly confined and should end. A kernel without Landlock does not cause an
+ * error. In a build with AddressSanitizer, LeakSanitizer or ThreadSanitizer, whose runtimes need
+ * these rights, this does nothing and returns 0.
  */
 int gguf_confine(const struct gguf_confinement *confinement, const char **step);
 

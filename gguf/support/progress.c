@@ -2,6 +2,7 @@
 
 #include "gguf/support/safe_print.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -14,8 +15,19 @@ static double seconds_between(struct timespec from, struct timespec to)
     return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
 }
 
+/* Erase the line, and let Ctrl-C end the process as before. */
+static void erase_at_interrupt(int number)
+{
+    static const char erase[] = "\r\033[K";
+
+    raise(write(STDERR_FILENO, erase, sizeof erase - 1) < 0 ? SIGTERM : number);
+}
+
 void gguf_progress_start(struct gguf_progress *progress, const char *path)
 {
+    const struct sigaction action = {.sa_handler = erase_at_interrupt,
+                                     .sa_flags = (int)SA_RESETHAND};
+    struct sigaction before;
     struct winsize window = {0};
 
     *progress =
@@ -23,6 +35,8 @@ void gguf_progress_start(struct gguf_progress *progress, const char *path)
     /* Done now, because the sandbox forbids it later. */
     if (progress->is_shown && ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1)
         progress->columns = window.ws_col;
+    if (progress->is_shown && sigaction(SIGINT, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+        sigaction(SIGINT, &action, NULL);
     clock_gettime(CLOCK_MONOTONIC, &progress->started);
 }
 

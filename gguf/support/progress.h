@@ -13,7 +13,10 @@ struct gguf_progress {
     struct timespec started, drawn;
 };
 
-/* Begins a bar on stderr for work on the file at `path`, which must stay valid. */
+/*
+ * Begins a bar on stderr for work on the file at `path`, which must stay valid. If it is shown and
+ * SIGINT has its default action, the signal erases the bar before it ends the process.
+ */
 void gguf_progress_start(struct gguf_progress *progress, const char *path);
 
 /* Draws the progress, unless it was drawn a moment ago. */

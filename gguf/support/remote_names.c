@@ -2,8 +2,8 @@
 
 #include "gguf/support/strings.h"
 
-#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -26,22 +26,76 @@ static bool is_repository(const char *path)
            strcasecmp(path + length - 5, "-gguf") == 0;
 }
 
-const char *gguf_remote_remedy(const char *path)
+/* Return what follows the address of Hugging Face in a path, or NULL. */
+static const char *after_hub(const char *path)
 {
     static const char *const hubs[] = {"hf.co/", "huggingface.co/", "hf://", "https://hf.co/",
                                        "https://huggingface.co/"};
 
-    bool is_on_hub = is_repository(path);
-
     for (size_t i = 0; i < sizeof hubs / sizeof *hubs; i++)
-        is_on_hub |= gguf_text_starts_with(path, hubs[i]);
-    if (is_on_hub)
-        return "download it first, for instance with: huggingface-cli download USER/REPOSITORY "
-               "FILE.gguf --local-dir .";
-    if (gguf_text_starts_with(path, "ollama:") || is_name_with_tag(path))
-        return "for a model of ollama, the FROM line of \"ollama show --modelfile NAME\" has the "
-               "path of its file";
-    if (strstr(path, "://"))
-        return "download it first, for instance with: curl -L -O URL";
+        if (gguf_text_starts_with(path, hubs[i]))
+            return path + strlen(hubs[i]);
+    if (is_repository(path))
+        return path;
     return NULL;
+}
+
+/* Return true if a shell takes these bytes as they are. */
+static bool is_plain(const char *text, size_t length)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-";
+
+    return length > 0 && text[0] != '-' && strspn(text, plain) >= length;
+}
+
+/* USER/REPOSITORY, /resolve/REVISION/FILE or :QUANTIZATION after it, and ?PARAMETERS. */
+static void advise_hub(const char *name, char remedy[GGUF_REMEDY_BYTES])
+{
+    const size_t user = strcspn(name, "/");
+    const size_t length =
+        user + (name[user] == '/') + strcspn(name + user + (name[user] == '/'), "/:?");
+    const char *rest = name + length, *file = "FILE.gguf";
+    size_t file_length = strlen(file);
+
+    if (name[user] != '/' || !is_plain(name, length) || length > 120) {
+        snprintf(remedy, GGUF_REMEDY_BYTES,
+                 "download it first: hf download USER/REPOSITORY FILE.gguf --local-dir .");
+        return;
+    }
+    if (rest[0] == ':' && is_plain(rest + 1, strlen(rest + 1)) && strlen(rest) < 60) {
+        snprintf(remedy, GGUF_REMEDY_BYTES,
+                 "download it first: hf download %.*s --include '*%s*.gguf' --local-dir .",
+                 (int)length, name, rest + 1);
+        return;
+    }
+    if (gguf_text_starts_with(rest, "/resolve/") || gguf_text_starts_with(rest, "/blob/")) {
+        const char *revision = strchr(rest + 1, '/') + 1;
+        const char *slash = strchr(revision, '/');
+        const size_t n = slash ? strcspn(slash + 1, "?") : 0;
+
+        if (slash && is_plain(slash + 1, n) && n < 120) {
+            file = slash + 1;
+            file_length = n;
+        }
+    }
+    snprintf(remedy, GGUF_REMEDY_BYTES, "download it first: hf download %.*s %.*s --local-dir .",
+             (int)length, name, (int)file_length, file);
+}
+
+bool gguf_remote_remedy(const char *path, char remedy[GGUF_REMEDY_BYTES])
+{
+    const char *name = *path != '\0' ? after_hub(path) : NULL;
+
+    if (name)
+        advise_hub(name, remedy);
+    else if (gguf_text_starts_with(path, "ollama:") || is_name_with_tag(path))
+        snprintf(remedy, GGUF_REMEDY_BYTES,
+                 "for a model of ollama, the FROM line of \"ollama show --modelfile NAME\" has the "
+                 "path of its file");
+    else if (strstr(path, "://"))
+        snprintf(remedy, GGUF_REMEDY_BYTES, "download it first: curl -L -O URL");
+    else
+        return false;
+    return true;
 }

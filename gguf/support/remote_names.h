@@ -2,10 +2,14 @@
 #ifndef GGUFS_GGUF_REMOTE_NAMES_H
 #define GGUFS_GGUF_REMOTE_NAMES_H
 
+#include <stdbool.h>
+
+#define GGUF_REMEDY_BYTES 300
+
 /*
- * Return advice on how to get a local file, if the path looks like a URL or like a name in a
- * registry (Hugging Face, ollama); else NULL. Static text, one line.
+ * Return true if the path looks like a URL or like a name in a registry (Hugging Face, ollama), and
+ * write advice on how to get a local file: one line that is safe to copy into a shell.
  */
-const char *gguf_remote_remedy(const char *path);
+bool gguf_remote_remedy(const char *path, char remedy[GGUF_REMEDY_BYTES]);
 
 #endif

@@ -3,9 +3,9 @@
 #define GGUFS_GGUF_ROTATION_H
 
 /*
- * How the keys begin that say by which Hadamard transform the weights were multiplied. A program
- * must transform the activations as well, or its results are wrong. Source: PrismML's fork of
- * llama.cpp, pull request 121.
+ * Prefix of the keys that describe the Hadamard transform of the weights. A program must transform
+ * the activations as well, or its results are wrong. Source: PrismML's fork of llama.cpp, pull
+ * request 121.
  */
 #define GGUF_ROTATION_KEYS "prism.hadamard."
 

@@ -54,6 +54,16 @@ size_t gguf_escape(const char *bytes, size_t length, char *out)
     return (size_t)(out - start);
 }
 
+char *gguf_escaped(const char *string)
+{
+    const size_t length = strlen(string);
+    char *copy = malloc(length * GGUF_ESCAPED_BYTES + 1);
+
+    if (copy)
+        copy[gguf_escape(string, length, copy)] = '\0';
+    return copy;
+}
+
 void gguf_print_safe(FILE *stream, const char *bytes, size_t length)
 {
     while (length > 0) {
@@ -75,7 +85,7 @@ void gguf_print_safe_string(FILE *stream, const char *string)
 
 void gguf_vprint_safe_format(FILE *stream, const char *format, va_list args)
 {
-    char text[8192]; /* messages must not need memory: some report that there is none */
+    char text[8192]; /* messages must not need memory: some report that memory is short */
     char *longer = NULL;
     va_list again;
     int length;

@@ -1,7 +1,7 @@
 /*
  * Text of unknown origin (file names, keys, model strings, paths of mounts) made safe for a
- * terminal, which takes control characters for commands. Everything that prints such text prints
- * it through these functions.
+ * terminal, which takes control characters for commands. All code that prints text of unknown
+ * origin uses these functions.
  */
 #ifndef GGUFS_GGUF_SAFE_PRINT_H
 #define GGUFS_GGUF_SAFE_PRINT_H
@@ -14,12 +14,11 @@
 #define GGUF_ESCAPED_BYTES 4u
 
 /*
- * Return the length in bytes of the character at `bytes`, of which there are `length`, if it may be
- * printed as it is; 0 if its first byte must be escaped. Escaped are C0 controls, DEL, the C1
- * controls U+0080 to U+009F, bytes that are not UTF-8, and the controls that reorder the text
- * around them (U+202A to U+202E and U+2066 to U+2069, https://trojansource.codes), with which a
- * name can look like another one. The marks U+200E, U+200F and U+061C, which right-to-left text
- * needs, stay.
+ * Return the bytes of the first character of a text of `length` bytes if it may be printed as it
+ * is; 0 if its first byte must be escaped. Escaped are C0 controls, DEL, the C1 controls U+0080 to
+ * U+009F, bytes that are not UTF-8, and the controls that reorder the text around them (U+202A to
+ * U+202E and U+2066 to U+2069, https://trojansource.codes), with which a name can look like another
+ * one. The marks U+200E, U+200F and U+061C, which right-to-left text needs, stay.
  */
 size_t gguf_printable_length(const char *bytes, size_t length);
 
@@ -29,6 +28,9 @@ size_t gguf_printable_length(const char *bytes, size_t length);
  * the number of bytes written; no NUL is added.
  */
 size_t gguf_escape(const char *bytes, size_t length, char *out);
+
+/* Return a copy of a string as gguf_escape() writes it, for the caller to free, or NULL. */
+char *gguf_escaped(const char *string);
 
 /* Print `length` bytes as gguf_escape() writes them. */
 void gguf_print_safe(FILE *stream, const char *bytes, size_t length);

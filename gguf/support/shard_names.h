@@ -19,32 +19,32 @@
 /* A printf format of the part between NAME and the ending, for two uint32_t: number and count. */
 #define GGUF_SHARD_NUMBERS "-%05" PRIu32 "-of-%05" PRIu32
 
-/* Return true if the path ends as those of model files do: in .gguf or .bin. */
+/* Return true if the path ends in .gguf or .bin, as names of model files do. */
 bool gguf_has_model_ending(const char *path);
 
 /* Return the bytes of a path before its ending and, if it has them, before a shard's numbers. */
 size_t gguf_stem_bytes(const char *path);
 
-/* Read the numbers of a shard's path. Returns false, with zeros, if it is not that of a shard. */
+/* Read the numbers of a shard's path. Returns false, with zeros, if it does not name a shard. */
 bool gguf_read_shard_numbers(const char *path, uint32_t *number, uint32_t *count);
 
 /*
- * Return the path of another shard of the same model, or NULL if out of memory. `path` must be that
- * of a shard, and `number` at most 99999. The caller frees it.
+ * Return the path of another shard of the same model, or NULL if out of memory. `path` must name a
+ * shard, and `number` must be at most 99999. The caller frees it.
  */
 char *gguf_shard_path(const char *path, uint32_t number);
 
 #define GGUF_MAX_PARTS 8u
 
 /*
- * Read the number of a part, 0 for the first, from its path. Returns false, with zero, if it is not
- * that of a part.
+ * Read the number of a part, 0 for the first, from its path. Returns false, with zero, if it does
+ * not name a part.
  */
 bool gguf_read_part_number(const char *path, uint32_t *number);
 
 /*
- * Return the path of another part of the same model, or NULL if out of memory. `path` must be that
- * of a part, and `number` less than GGUF_MAX_PARTS. The caller frees it.
+ * Return the path of another part of the same model, or NULL if out of memory. `path` must name a
+ * part, and `number` must be below GGUF_MAX_PARTS. The caller frees it.
  */
 char *gguf_part_path(const char *path, uint32_t number);
 

@@ -1,10 +1,10 @@
 /*
  * The place of a file of the tree in the model file. ioctl(2) with GGUF_GET_SOURCE_LOCATION gets it
- * from an open file of a mount whose bytes are a part of the model file, such as `raw`. Another
+ * from an open file of a mount whose bytes are a part of the model file, for example `raw`. Another
  * program can then map the model file itself, so that its pages are in memory only once.
  *
- * ENOTTY: the file is not such a part, the model file is growing, or this is no mount of ggufs.
- * EIO or ESTALE: the model file has changed since it was mounted.
+ * ENOTTY: the file's bytes are not a part of the model file, the model file is growing, or the file
+ * is not on a mount of ggufs. EIO or ESTALE: the model file has changed since it was mounted.
  *
  * This is not an extended attribute, because attributes are texts for people and do not check the
  * model file.

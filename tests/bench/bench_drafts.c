@@ -3,10 +3,10 @@
  *
  *     bench-drafts ROUNDS PROMPT TEXT [OPTION...] MODEL
  *
- * PROMPT and TEXT are files of token ids, 32-bit in the order of this machine; options and model
- * are those of ggufs-run. Every token of TEXT is taken as the one that was sampled, so the passes
- * are those of a model that writes this text, whatever its weights are. Prints a line for each
- * round: tokens per second without and with drafts, drafted and accepted tokens.
+ * PROMPT and TEXT are files of token ids, 32-bit in the order of this machine; OPTION and MODEL are
+ * as for ggufs-run. The tokens of TEXT replace the sampled tokens, so passes are as if the model
+ * wrote this text, whatever its weights are. Prints a line for each round: tokens per second
+ * without and with drafts, drafted and accepted tokens.
  */
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_signals.h"
@@ -39,7 +39,7 @@ static void check(const struct run_session *session, int code, const struct run_
         exit(run_session_complain(session, code, failure));
 }
 
-/* Generate the text after the prompt, of which all but the last token are fed. */
+/* Generate the text after the prompt, whose tokens but the last are already fed. */
 static double measure(struct run_session *session, const struct run_ids *prompt,
                       const struct run_ids *text, struct run_speculation *speculation)
 {

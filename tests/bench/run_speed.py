@@ -2,7 +2,7 @@
 """
 Measures ggufs-run and prints a table. `make bench-run` builds the programs and runs it.
 
-The models have random weights (contrib/sample/make_run_model.c) and are made once, in build/; all
+The models have random weights (tests/bench/make_run_model.c) and are made once, in build/; all
 of them take 8 GB. ggufs-run mounts each one itself. Other programs run the same models in turns with
 it, and a row then shows the medians of both, and the median and range of their ratios. The whole
 table takes an hour; these variables choose and shorten:
@@ -25,6 +25,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import draft_texts
 import mounts
@@ -33,6 +34,7 @@ from table import Table
 
 RUNNER = os.path.join(mounts.BUILD, "ggufs-run")
 MAKE_MODEL = os.path.join(mounts.BUILD, "make-run-model")
+BENCH_BANDWIDTH = os.path.join(mounts.BUILD, "bench-bandwidth")
 BENCH_DRAFTS = os.path.join(mounts.BUILD, "bench-drafts")
 
 # The arguments of make-run-model.
@@ -126,19 +128,33 @@ def add_speeds(table, name, tokens, ours, theirs):
                       ("ratio", ">=", least) if least else None, f"{test}, {peer}")
 
 
-def add_others(table, ours):
-    """Rows without a peer."""
-    def add(what, group, member, factor, unit, target=None):
-        values = [result[group][member] for result in ours]
-        if None not in values:
-            table.row(what, [value * factor for value in values], None, unit, target, what)
+def first_token(model, is_cold):
+    """Return the seconds from the start of ggufs-run to the logits of a single token."""
+    if is_cold:
+        with open(model, "rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    with tempfile.NamedTemporaryFile() as tokens:
+        tokens.write(bytes(4))
+        tokens.flush()
+        started = time.monotonic()
+        output_of([RUNNER, "--tokens", tokens.name, "--logits", "/dev/null", model])
+    return time.monotonic() - started
 
-    add("read bandwidth", "bandwidth", "bytes_per_second", 1e-9, "GB/s")
-    add("share of it, text", "bandwidth", "share", 100, "%", ("ours", ">=", BANDWIDTH_PERCENT))
-    add("first token, cold", "first_token", "cold_seconds", 1, "s")
-    add("first token, warm", "first_token", "warm_seconds", 1, "s")
-    add("anonymous memory", "memory", "anonymous_bytes", 1e-6, "MB")
-    add("all memory", "memory", "total_bytes", 1e-6, "MB")
+
+def add_others(table, model, threads, ours):
+    """Rows without a peer."""
+    bandwidth = [float(output_of([BENCH_BANDWIDTH, threads])) for _ in ours]
+    table.row("read bandwidth", [value * 1e-9 for value in bandwidth], None, "GB/s")
+    shares = [100 * result["text"]["tokens_per_second"] * result["token_bytes"] / value
+              for result, value in zip(ours, bandwidth)]
+    if any(shares):
+        table.row("share of it, text", shares, None, "%", ("ours", ">=", BANDWIDTH_PERCENT),
+                  "share of it, text")
+    for what, is_cold in (("cold", True), ("warm", False)):
+        table.row(f"first token, {what}", [first_token(model, is_cold) for _ in ours], None, "s")
+    for what, member in (("anonymous memory", "anonymous_bytes"), ("all memory", "total_bytes")):
+        table.row(what, [result["memory"][member] * 1e-6 for result in ours], None, "MB")
 
 
 def write_ids(path, text, vocabulary):
@@ -191,7 +207,7 @@ def main():
             sys.exit(str(failure))
         table.section(f"{name}, {os.path.getsize(model) / 1e9:.2f} GB", base="peer" if peers else "")
         add_speeds(table, name, tokens, ours, theirs)
-        add_others(table, ours)
+        add_others(table, model, threads, ours)
         if name in DRAFTED:
             add_drafts(table, model, threads)
     table.summary()

@@ -27,7 +27,7 @@ class TestAutoTokenizer(model_files.ModelTestCase):
     def extract(self, model, config):
         """Write the files of hf/ about the tokenizer, and a config.json if given, to a new folder."""
         folder = tempfile.mkdtemp(dir=self.folder.name)
-        for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+        for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "tokenizer.model",
                      "chat_template.jinja", "additional_chat_templates/tool_use.jinja"):
             data = read(model, f"hf/{name}")
             if data is not None:

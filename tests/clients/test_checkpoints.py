@@ -8,7 +8,9 @@ float32 by AutoModelForCausalLM. No weight may be missing, unexpected or of anot
 logits of the tokens in tokens.i32 must equal the expected ones. A MODEL.config.json beside it must
 have the same effective values as hf/config.json. Prints a row per model.
 
-One process loads all models. Needs torch and transformers.
+One process loads all models. Needs torch and transformers, version 5 or 4. With version 4, which reads
+rope_scaling instead of rope_parameters, configurations are not compared: it does not understand those
+that version 5 has written.
 """
 
 import gc
@@ -34,6 +36,13 @@ UNKNOWN = {"chunk_size", "expansion_ratio",
            "architectures", "bos_token_id", "dtype", "eos_token_id", "initializer_range",
            "max_position_embeddings", "model_type", "pad_token_id", "torch_dtype",
            "transformers_version", "use_cache", "vocab_size", "sep_token_id", "decoder_start_token_id"}
+
+IS_OLD = int(transformers.__version__.split(".")[0]) < 5
+
+# Models that transformers 4 loads and computes otherwise than 5, or lacks, and why.
+WRONG_IN_4 = {
+    "mamba2": "its norm of all groups together is not that of the published models",
+}
 
 
 class Mount:
@@ -88,7 +97,9 @@ def compare_configs(model, hf):
 def load(hf):
     """Return the model, and what did not fit."""
     network, info = transformers.AutoModelForCausalLM.from_pretrained(
-        hf, dtype=torch.float32, output_loading_info=True)
+        hf, dtype=torch.float32, output_loading_info=True,
+        # sdpa of version 4 leaves out the softcap of scores
+        **({"attn_implementation": "eager"} if IS_OLD else {}))
     return network.eval(), [f"{kind}: {sorted(map(str, names))[:3]}" for kind, names in info.items() if names]
 
 
@@ -113,7 +124,10 @@ def check_mounted(model, mount, limit):
             raise ValueError(reason)
         print(reason)
         return float("nan"), []
-    faults = compare_configs(model, mount / "hf")
+    if IS_OLD and model.stem in WRONG_IN_4:
+        print(f"{model.stem}: not with transformers {transformers.__version__}: {WRONG_IN_4[model.stem]}")
+        return float("nan"), []
+    faults = [] if IS_OLD else compare_configs(model, mount / "hf")
     network, misfits = load(mount / "hf")
     error = nmse(model, network)
     if not error <= limit:

@@ -3,7 +3,7 @@
 
     test_tokenizers.py [TEST]...
 
-Needs the packages gguf and tokenizers.
+Needs the packages gguf, sentencepiece and tokenizers.
 """
 
 import json
@@ -14,6 +14,7 @@ import subprocess
 import unicodedata
 import unittest
 
+import sentencepiece
 from tokenizers import Tokenizer
 
 import model_files
@@ -96,7 +97,7 @@ class TestKinds(TokenizerTestCase):
         self.compare(vocabularies.byte_level(self.path, "gpt-2"))
 
     def test_every_pretokenizer(self):
-        source = (model_files.ROOT / "gguf/support/conventions/pretokenizers.c").read_text()
+        source = (model_files.ROOT / "gguf/models/pretokenizers.c").read_text()
         names = re.findall(r'^    \{"([^"]+)", &as_', source, re.MULTILINE)
         self.assertGreater(len(names), 80)
         base = vocabularies.byte_level(self.path, "gpt-2")
@@ -118,6 +119,23 @@ class TestKinds(TokenizerTestCase):
             tokenizer = self.compare(vocabularies.sentencepiece(self.path, is_space_added))
             text = "  Hello\n\tWorld \u4e16\u754c  "
             self.assertEqual(text, tokenizer.decode(tokenizer.encode(text).ids))
+
+    def test_sentencepiece_model(self):
+        """hf/tokenizer.model gives the same ids, of texts without added tokens."""
+        models = [path for path in fixtures("archs", "gguf", "tokenizers") if read(path, "hf/tokenizer.model")]
+        for is_space_added in (True, False):
+            path = os.path.join(self.folder.name, f"{is_space_added}.gguf")
+            models.append(vocabularies.sentencepiece(path, is_space_added))
+        for model in models:
+            data = read(model, "hf/tokenizer.json")
+            added = [token["content"] for token in json.loads(data)["added_tokens"]]
+            tokenizer = Tokenizer.from_buffer(data)
+            processor = sentencepiece.SentencePieceProcessor(model_proto=read(model, "hf/tokenizer.model"))
+            self.assertEqual(tokenizer.get_vocab_size(), processor.vocab_size())
+            for text in texts.make(pathlib.Path(model).name, 300):
+                if "\u2581" not in text and not any(content in text for content in added):
+                    self.assertEqual(tokenizer.encode(text, add_special_tokens=False).ids,
+                                     processor.encode(text), f"{model}: {text!r}")
 
     def test_unigram(self):
         for is_space_merged in (True, False):

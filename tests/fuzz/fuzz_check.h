@@ -50,8 +50,8 @@ bool fuzz_is_utf8(const char *text, size_t length);
 void fuzz_check_json(const char *text, size_t length);
 
 /*
- * Open a file like gguf_open(). If it is a part of an old model, its bytes are those of every part:
- * they fit together, so that one model is made of them.
+ * Open a file like gguf_open(). If it is a part of an old model, every part has the same bytes, so
+ * that the parts fit together.
  */
 int fuzz_open_model(const char *path, struct gguf_model **model, struct gguf_report *report);
 

@@ -10,12 +10,12 @@
 char *fuzz_data_of(const struct gguf_model *model, const struct gguf_tensor *tensor)
 {
     char *blocks = fuzz_alloc(tensor->size_bytes);
-    const struct gguf_source *file = &model->files[0];
+    const struct gguf_file *file = &model->files[0];
 
-    if (tensor->size_bytes > 0 && file->mapping)
-        memcpy(blocks, file->mapping + tensor->file_offset, tensor->size_bytes);
+    if (tensor->size_bytes > 0 && file->source.mapping)
+        memcpy(blocks, file->source.mapping + tensor->file_offset, tensor->size_bytes);
     else if (tensor->size_bytes > 0)
-        FUZZ_CHECK(gguf_source_read(file, tensor->file_offset, tensor->size_bytes, blocks) == 0,
+        FUZZ_CHECK(gguf_file_read(file, tensor->file_offset, tensor->size_bytes, blocks) == 0,
                    "joined parts cannot be read");
     return blocks;
 }
@@ -97,7 +97,7 @@ bool fuzz_is_same_data(const struct gguf_model *model, const struct gguf_tensor 
     if (is_decoded)
         is_same = are_same_values(stored->type, data, other_data + first * sizeof(float),
                                   n * sizeof(float));
-    else if (is_raw) /* its size may be more or less than that of its blocks */
+    else if (is_raw) /* its size may differ from its blocks' size */
         is_same = stored->size_bytes == other->size_bytes &&
                   memcmp(data, other_data, stored->size_bytes) == 0;
     else

@@ -2,7 +2,7 @@
 #ifndef GGUFS_FUZZ_EXPECTED_H
 #define GGUFS_FUZZ_EXPECTED_H
 
-#include "fs/tree/nodes.h"
+#include "fs/tree/core/nodes.h"
 #include "gguf/model.h"
 
 /* The bytes of the tensor, and its values as float32. The caller frees them. */

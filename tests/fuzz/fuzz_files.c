@@ -1,7 +1,7 @@
 #include "tests/fuzz/fuzz_files.h"
 
 #include "fs/command/tree_selection.h"
-#include "fs/tree/views.h"
+#include "fs/tree/core/view_row.h"
 #include "tests/fuzz/fuzz_expected.h"
 
 #include <errno.h>
@@ -126,12 +126,12 @@ static void check_same_metadata(const struct fs_tree *tree, const struct gguf_mo
     uint64_t size, copy_size;
     char *text, *copy_text;
 
-    if (tree->export.n_added > 0)
+    if (tree->facts->export.n_added > 0)
         return;
     text = metadata_of(model, &size);
     copy_text = metadata_of(copy, &copy_size);
     /* Other types change the keys that describe them. */
-    if ((model->has_entries_between || tree->export.is_changed) && text && copy_text) {
+    if ((model->has_entries_between || tree->facts->export.is_changed) && text && copy_text) {
         drop_line(text, &size, "general.quantization_version");
         drop_line(copy_text, &copy_size, "general.quantization_version");
         drop_line(text, &size, "general.file_type");
@@ -147,7 +147,7 @@ static void check_same_tensor(const struct fs_tree *tree, const struct gguf_mode
                               uint64_t index)
 {
     const struct gguf_model *model = tree->model;
-    const struct fs_exported exported = fs_export_tensor(model, tree->export.choice, index);
+    const struct fs_exported exported = fs_export_tensor(model, tree->facts->export.choice, index);
     const struct gguf_tensor *other = &copy->tensors[index];
     uint64_t n_elements = 0;
 
@@ -166,8 +166,27 @@ static void check_same_tensor(const struct fs_tree *tree, const struct gguf_mode
                "tensor %" PRIu64 " has another name, size or byte order in model.gguf", index);
 }
 
+/* Several types may have the id of an exported tensor: state which one it is. */
+static struct gguf_open_options stated_types(const struct fs_tree *tree)
+{
+    struct gguf_open_options options = {0};
+
+    for (uint64_t i = 0; i < fs_export_count(tree->model); i++) {
+        const struct dequant_type *type =
+            fs_export_tensor(tree->model, tree->facts->export.choice, i).type;
+        size_t k = 0;
+
+        while (type && k < options.n_types && options.types[k]->id != type->id)
+            k++;
+        if (type && k == options.n_types && dequant_candidate_at(type->id, 1))
+            options.types[options.n_types++] = type;
+    }
+    return options;
+}
+
 static void check_model_gguf(const struct fs_tree *tree, const char *bytes, size_t size)
 {
+    const struct gguf_open_options options = stated_types(tree);
     const struct gguf_model *model = tree->model;
     const int file = memfd_create("copy", MFD_CLOEXEC);
     struct gguf_report report = {0};
@@ -177,7 +196,7 @@ static void check_model_gguf(const struct fs_tree *tree, const char *bytes, size
     FUZZ_CHECK(write(file, bytes, size) == (ssize_t)size, "model.gguf cannot be copied: %s",
                strerror(errno));
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    FUZZ_CHECK(gguf_open(path, &copy, &report) == 0, "model.gguf is refused: %s",
+    FUZZ_CHECK(gguf_open_with(path, &options, &copy, &report) == 0, "model.gguf is refused: %s",
                report.first_error.message);
     FUZZ_CHECK(copy->is_current, "model.gguf is not current GGUF");
     FUZZ_CHECK(copy->n_tensors == fs_export_count(model),

@@ -1,7 +1,7 @@
 /* Target: the JSON writer. The input serves as a string, as numbers and as a metadata value. */
-#include "fs/tree/metadata_json.h"
-#include "fs/tree/json.h"
-#include "fs/tree/shortest.h"
+#include "fs/tree/output/json.h"
+#include "fs/tree/output/shortest.h"
+#include "fs/tree/output/value_writer.h"
 #include "gguf/model.h"
 #include "tests/fuzz/fuzz_check.h"
 
@@ -12,15 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Smallest part that a string is written in: one character. */
-#define SMALLEST_PART 4
-#define LARGEST_PART  1500
-/* Long enough for several marks in the text. */
+/* Long enough for a buffer that grows several times. */
 #define LONG_BYTES 150000
 
 /* ---- strings ---- */
 
-/* Return the length of the escape for `byte` at `text`, or 0 if there is none. */
+/* Return the length of the escape for `byte` at `text`, or 0 if it is something else. */
 static size_t match_escape(const char *text, size_t length, unsigned char byte)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
@@ -71,32 +68,9 @@ static struct fs_sink sink_for_string(struct gguf_string string)
     return sink_for(6 * string.length_bytes + 2);
 }
 
-static struct fs_sink string_in_parts(struct gguf_string string, struct fuzz_random *random)
-{
-    struct fs_sink text = sink_for_string(string);
-    const uint64_t largest = 1 + fuzz_random_below(random, LARGEST_PART);
-
-    fs_sink_literal(&text, "\"");
-    while (string.length_bytes > 0) {
-        struct gguf_string part = string;
-        size_t done;
-
-        part.length_bytes = SMALLEST_PART + fuzz_random_below(random, largest);
-        if (part.length_bytes > string.length_bytes)
-            part.length_bytes = string.length_bytes;
-        done = fs_json_string_part(&text, part, part.length_bytes == string.length_bytes);
-        FUZZ_CHECK(done > 0 && done <= part.length_bytes,
-                   "a part of %" PRIu64 " bytes was written as %zu", part.length_bytes, done);
-        string.data += done;
-        string.length_bytes -= done;
-    }
-    fs_sink_literal(&text, "\"");
-    return text;
-}
-
 static struct fs_sink whole_string(struct gguf_string string)
 {
-    struct fs_sink text = sink_for_string(string), counter = fs_sink_that_counts(0);
+    struct fs_sink text = sink_for_string(string), counter = fs_sink_that_counts();
 
     fs_json_string(&text, string);
     fs_json_string(&counter, string);
@@ -109,22 +83,20 @@ static struct fs_sink whole_string(struct gguf_string string)
 static void check_same(const struct fs_sink *a, const struct fs_sink *b)
 {
     FUZZ_CHECK(a->position == b->position && memcmp(a->out, b->out, (size_t)a->position) == 0,
-               "the whole text has %" PRIu64 " bytes, the parts have %" PRIu64 ", or they differ",
-               a->position, b->position);
+               "one text has %" PRIu64 " bytes, the other %" PRIu64 ", or they differ", a->position,
+               b->position);
 }
 
-static void check_string(struct gguf_string string, struct fuzz_random *random)
+static void check_string(struct gguf_string string)
 {
-    struct fs_sink whole = whole_string(string), parts = string_in_parts(string, random);
+    struct fs_sink whole = whole_string(string);
     const size_t length = (size_t)whole.position;
 
-    check_same(&whole, &parts);
     FUZZ_CHECK(length >= 2 && whole.out[0] == '"' && whole.out[length - 1] == '"',
                "the string has no quotes");
     check_stands_for(whole.out + 1, length - 2, (const uint8_t *)string.data, string.length_bytes);
     fuzz_check_json(whole.out, length);
     free(whole.out);
-    free(parts.out);
 }
 
 /* ---- numbers ---- */
@@ -215,52 +187,39 @@ static void check_integer(uint64_t bits)
 
 /* ---- values ---- */
 
-/* Read the text of a value in slices and return it whole. */
-static struct fs_sink text_of_value(const struct gguf_value *value, struct fuzz_random *random)
+static struct fs_sink text_of_value(const struct gguf_value *value)
 {
-    const struct gguf_key key = {.value = *value};
-    struct fs_text *text;
-    struct fs_sink all;
+    struct fs_sink text = fs_sink_that_grows(UINT64_MAX), counter = fs_sink_that_counts();
 
-    FUZZ_CHECK(fs_text_make(fs_value_json_write, NULL, &key, NULL, &text) == 0,
-               "no text could be made of a valid value");
-    all = sink_for(fs_text_size(text));
-    all.position = all.to;
-    /* Backwards: no slice may depend on the one before it. */
-    for (uint64_t end = all.to; end > 0;) {
-        const uint64_t length = 1 + fuzz_random_below(random, end < 40000 ? end : 40000);
-
-        end -= length;
-        FUZZ_CHECK(fs_text_read(text, end, (size_t)length, all.out + end) == 0,
-                   "%" PRIu64 " bytes at %" PRIu64 " cannot be read", length, end);
-    }
-    fs_text_free(text);
-    return all;
+    fs_json_value(&text, value);
+    fs_json_value(&counter, value);
+    FUZZ_CHECK(text.error == 0 && counter.error == 0, "no text could be made of a valid value");
+    FUZZ_CHECK(text.position == counter.position,
+               "%" PRIu64 " bytes were written, but the counter has %" PRIu64, text.position,
+               counter.position);
+    return text;
 }
 
-/* Check a string that repeats the input, long enough to be written in several parts. */
-static void check_long_string(const uint8_t *data, size_t size, struct fuzz_random *random)
+/* Check a string that repeats the input, of several steps of a growing buffer. */
+static void check_long_string(const uint8_t *data, size_t size)
 {
     struct gguf_value value = {.type = GGUF_STRING};
-    struct fs_sink whole, slices;
+    struct fs_sink whole, grown;
     char *bytes = fuzz_alloc(LONG_BYTES);
 
     for (size_t i = 0; i < LONG_BYTES; i++)
         bytes[i] = (char)data[i % size];
     value.string = (struct gguf_string){bytes, LONG_BYTES};
     whole = whole_string(value.string);
-    slices = text_of_value(&value, random);
-    FUZZ_CHECK(slices.position == whole.position + 1 && slices.out[whole.position] == '\n',
-               "the text does not end in a newline");
-    slices.position--;
-    check_same(&whole, &slices);
+    grown = text_of_value(&value);
+    check_same(&whole, &grown);
     free(whole.out);
-    free(slices.out);
+    free(grown.out);
     free(bytes);
 }
 
 /* Check a value as stored in a file: two bytes for version, byte order and type, then the value. */
-static void check_value(const uint8_t *data, size_t size, struct fuzz_random *random)
+static void check_value(const uint8_t *data, size_t size)
 {
     struct gguf_report report = {0};
     struct gguf_value value;
@@ -274,7 +233,7 @@ static void check_value(const uint8_t *data, size_t size, struct fuzz_random *ra
         return;
     }
     FUZZ_CHECK(cursor.offset <= cursor.size_bytes, "a value ends past its bytes");
-    text = text_of_value(&value, random);
+    text = text_of_value(&value);
     fuzz_check_json(text.out, (size_t)text.position);
     free(text.out);
 }
@@ -284,7 +243,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_random random = fuzz_random_seed(data, size);
     uint64_t bits;
 
-    check_string((struct gguf_string){(const char *)data, size}, &random);
+    check_string((struct gguf_string){(const char *)data, size});
     for (size_t i = 0; i + sizeof bits <= size && i < 4 * sizeof bits; i += sizeof bits) {
         memcpy(&bits, data + i, sizeof bits);
         check_double(bits);
@@ -292,9 +251,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_integer(bits);
     }
     if (size >= 2)
-        check_value(data, size, &random);
+        check_value(data, size);
     /* Long strings are slow, so only some inputs use one. */
     if (size > 0 && fuzz_random_below(&random, 64) == 0)
-        check_long_string(data, size, &random);
+        check_long_string(data, size);
     return 0;
 }

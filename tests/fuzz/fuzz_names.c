@@ -4,7 +4,7 @@
  *
  * The first byte of the input selects the suffix, the next two split the rest into two names.
  */
-#include "fs/tree/names.h"
+#include "fs/tree/core/names.h"
 #include "tests/fuzz/fuzz_check.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static int digit(char c)
     return c - 'A' + 10;
 }
 
-/* Return true if the file name is that of a name that was cut. */
+/* Return true if the file name marks a truncated name. */
 static bool is_cut(const char *file_name, size_t length)
 {
     return length >= CUT_BYTES && memcmp(file_name + length - CUT_BYTES, "%~", 2) == 0;

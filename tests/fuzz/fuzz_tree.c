@@ -243,7 +243,8 @@ static void check_range(const uint8_t *data, size_t size, const struct gguf_mode
 
     write_model(data, size, before, after);
     model = open_with(&options);
-    if (whole && whole->files[0].start_offset == 0 && !whole->files[0].kind->find_pieces)
+    if (whole && whole->files[0].source.start_offset == 0 &&
+        !whole->files[0].source.kind->find_pieces)
         FUZZ_CHECK(model && model->n_tensors == whole->n_tensors && model->n_keys == whole->n_keys,
                    "the model is refused or another at byte %zu of a larger file", before);
     if (model)
@@ -260,9 +261,9 @@ static void check_open_options(const struct gguf_model *whole, struct fuzz_rando
     struct gguf_model *model;
 
     if (whole && whole->n_tensors > 0)
-        options.types[0] =
-            dequant_reading_at(whole->tensors[fuzz_random_below(random, whole->n_tensors)].type_id,
-                               fuzz_random_below(random, 4));
+        options.types[0] = dequant_candidate_at(
+            whole->tensors[fuzz_random_below(random, whole->n_tensors)].type_id,
+            fuzz_random_below(random, 4));
     options.n_types = options.types[0] != NULL;
     for (size_t i = fuzz_random_below(random, 16) + 1; i > 0 && !family; i--)
         family = gguf_family_at(i - 1);
@@ -287,7 +288,7 @@ static void check_tree_options(const struct gguf_model *model, struct fuzz_rando
     check_tree(model, &options, random);
 }
 
-/* An unfinished file, of which some is there. */
+/* An unfinished file: only the first bytes are there. */
 static void check_partial(const uint8_t *data, size_t size, struct fuzz_random *random)
 {
     struct gguf_model *model;

@@ -4,13 +4,16 @@
 
 /* Default sizes: embedding 16, vocabulary 8, two heads of 8. */
 
-#define KEYS(name)                                                                                 \
-    "{\"general.architecture\":\"" name "\",\"" name ".block_count\":1,\"" name                    \
-    ".embedding_length\":16,\"" name ".context_length\":32,\"" name ".attention.head_count\":2"
+/* Norms have one of these, depending on the architecture. */
+#define EPSILONS(name)                                                                             \
+    ",\"" name ".attention.layer_norm_rms_epsilon\":1e-6,\"" name                                  \
+    ".attention.layer_norm_epsilon\":1e-5"
 
 #define STATE(name)                                                                                \
     "{\"general.architecture\":\"" name "\",\"" name ".block_count\":1,\"" name                    \
-    ".embedding_length\":16"
+    ".embedding_length\":16" EPSILONS(name)
+
+#define KEYS(name) STATE(name) ",\"" name ".context_length\":32,\"" name ".attention.head_count\":2"
 
 #define NORMS(i)                                                                                   \
     "output_norm.bias s 0 16\nblk." i ".attn_norm.weight s 0 16\nblk." i                           \
@@ -48,10 +51,11 @@
 
 #define PLAIN(i) "blk." i ".ffn_up.weight s 0 16 24\nblk." i ".ffn_down.weight s 0 24 16\n"
 
-#define EXPERTS(i)                                                                                 \
-    "blk." i ".ffn_norm.weight s 0 16\nblk." i ".ffn_gate_inp.weight s 0 16 4\nblk." i             \
-    ".ffn_gate_exps.weight s 0 16 6 4\nblk." i ".ffn_up_exps.weight s 0 16 6 4\nblk." i            \
-    ".ffn_down_exps.weight s 0 6 16 4\n"
+#define EXPERTS(i) "blk." i ".ffn_norm.weight s 0 16\n" MIXTURE(i)
+
+#define MIXTURE(i)                                                                                 \
+    "blk." i ".ffn_gate_inp.weight s 0 16 4\nblk." i ".ffn_gate_exps.weight s 0 16 6 4\nblk." i    \
+    ".ffn_up_exps.weight s 0 16 6 4\nblk." i ".ffn_down_exps.weight s 0 6 16 4\n"
 
 #define SHARED(i)                                                                                  \
     "blk." i ".ffn_gate_shexp.weight s 0 16 5\nblk." i ".ffn_up_shexp.weight s 0 16 5\nblk." i     \
@@ -62,28 +66,31 @@
     "\",\"tokenizer.ggml.tokens\":"
 
 const struct runner_seed runner_seeds[] = {
-    {"llama", KEYS("llama") ",\"llama.attention.layer_norm_rms_epsilon\":1e-6,"
-                            "\"llama.rope.freq_base\":10000" END ENDS QKV("0") GATED("0")},
+    {"llama", KEYS("llama") ",\"llama.rope.freq_base\":10000" END ENDS QKV("0") GATED("0")},
     {"llama-grouped",
      KEYS("llama") ",\"llama.attention.head_count_kv\":[1],"
                    "\"llama.rope.dimension_count\":4" END ENDS "blk.0.attn_norm.weight s 0 16\n"
                    "blk.0.attn_q.weight s 0 16 16\nblk.0.attn_k.weight s 1 16 8\n"
                    "blk.0.attn_v.weight s 30 16 8\n"
                    "blk.0.attn_output.weight s 0 16 16\n" GATED("0")},
-    {"llama-quants", "{\"general.architecture\":\"llama\",\"llama.block_count\":1,"
-                     "\"llama.embedding_length\":32,\"llama.attention.head_count\":4}\n"
-                     "token_embd.weight s 8 32 8\noutput_norm.weight s 1 32\n"
-                     "output.weight s 2 32 8\nblk.0.attn_norm.weight s 30 32\n"
-                     "blk.0.attn_q.weight s 3 32 32\nblk.0.attn_k.weight s 6 32 32\n"
-                     "blk.0.attn_v.weight s 7 32 32\nblk.0.attn_output.weight s 20 32 32\n"
-                     "blk.0.ffn_norm.weight s 24 32\nblk.0.ffn_gate.weight s 39 32 64\n"
-                     "blk.0.ffn_up.weight s 8 32 64\nblk.0.ffn_down.weight s 42 64 32\n"
-                     "blk.0.attn_q.scale s 0 1\n"},
+    {"llama-quants",
+     "{\"general.architecture\":\"llama\"" EPSILONS(
+         "llama") ",\"llama.block_count\":1,"
+                  "\"llama.embedding_length\":32,\"llama.attention.head_count\":4}\n"
+                  "token_embd.weight s 8 32 8\noutput_norm.weight s 1 32\n"
+                  "output.weight s 2 32 8\nblk.0.attn_norm.weight s 30 32\n"
+                  "blk.0.attn_q.weight s 3 32 32\nblk.0.attn_k.weight s 6 32 32\n"
+                  "blk.0.attn_v.weight s 7 32 32\nblk.0.attn_output.weight s 20 32 32\n"
+                  "blk.0.ffn_norm.weight s 24 32\nblk.0.ffn_gate.weight s 39 32 64\n"
+                  "blk.0.ffn_up.weight s 8 32 64\nblk.0.ffn_down.weight s 42 64 32\n"
+                  "blk.0.attn_q.scale s 0 1\n"},
     {"llama-info", KEYS("llama") END
      "token_embd.weight s512 {\"ggml_type\": 0, \"type\": \"F32\", \"ne\": [16, 8]}\n"
      "output_norm.weight s64 {\"ggml_type\": 0, \"era\": 2, \"ne\": [16, 1, 1, 1]}\n" QKV("0")
          GATED("0")},
-    {"llama-old", "{\"general.architecture\":\"llama\",\"llama.block_count\":1,"
+    {"llama-old",
+     "{\"general.architecture\":\"llama\"" EPSILONS(
+         "llama") ",\"llama.block_count\":1,"
                   "\"llama.embedding_length\":32,\"llama.attention.head_count\":4,"
                   "\"llama.tensor_data_layout\":\"reference\",\"llama.rope.scale_linear\":2.0}\n"
                   "output_norm.weight s 0 32\n"
@@ -96,16 +103,20 @@ const struct runner_seed runner_seeds[] = {
     {"moe", KEYS("llama") ",\"llama.expert_count\":4,\"llama.expert_used_count\":2" END ENDS QKV(
                 "0") EXPERTS("0")},
     {"moe-odd",
-     KEYS("llama") ",\"llama.expert_count\":4,\"llama.expert_used_count\":3" END ENDS QKV("0")
+     KEYS("hy_v3") ",\"hy_v3.expert_count\":4,\"hy_v3.expert_used_count\":3" END ENDS QKV("0")
          EXPERTS("0") "blk.0.exp_probs_b.bias r 0 4\n"
-                      "blk.0.ffn_gate_inp.weight r 0 16 4\n"},
+                      "blk.0.ffn_gate_inp.weight r 0 16 4\n"
+                      "blk.0.attn_q_norm.weight s 0 8\nblk.0.attn_k_norm.weight s 0 8\n"},
     {"moe-shared", KEYS("qwen2moe") ",\"qwen2moe.expert_count\":4,"
                                     "\"qwen2moe.expert_used_count\":2" END ENDS QKV("0") EXPERTS(
                                         "0") SHARED("0") "blk.0.ffn_gate_inp_shexp.weight s 0 16\n"
                                                          "blk.0.attn_q.bias s 0 16\n"
                                                          "blk.0.attn_k.bias s 0 16\n"
-                                                         "blk.0.attn_v.bias s 0 16\n"},
-    {"latent", KEYS("deepseek2") ",\"deepseek2.attention.kv_lora_rank\":6,"
+                                                         "blk.0.attn_v.bias s 0 16\n"
+                                                         "output.weight s 0 16 8\n"},
+    {"latent", KEYS("deepseek2") ",\"deepseek2.expert_count\":4,\"deepseek2.expert_used_count\":2,"
+                                 "\"deepseek2.leading_dense_block_count\":1"
+                                 ",\"deepseek2.attention.kv_lora_rank\":6,"
                                  "\"deepseek2.attention.key_length\":10,"
                                  "\"deepseek2.attention.value_length\":4,"
                                  "\"deepseek2.rope.dimension_count\":4" END ENDS
@@ -144,11 +155,13 @@ const struct runner_seed runner_seeds[] = {
                     "blk.0.attn_norm.weight s 0 16\nblk.0.attn_norm_2.weight s 0 16\n"
                     "blk.0.attn_qkv.weight s 0 16 32\nblk.0.attn_output.weight s 0 16 16\n" PLAIN(
                         "0") "output_norm.bias s 0 16\n"
-                             "blk.0.attn_norm.bias s 0 16\n"},
+                             "blk.0.attn_norm.bias s 0 16\n"
+                             "blk.0.attn_norm_2.bias s 0 16\n"},
     {"alibi",
      KEYS("mpt") ",\"mpt.attention.max_alibi_bias\":8.0,"
-                 "\"mpt.attention.clamp_kqv\":1.5,\"mpt.attention.head_count_kv\":2" END ENDS FUSED(
-                     "0") "blk.0.ffn_norm.weight s 0 16\n" PLAIN("0")},
+                 "\"mpt.attention.clamp_kqv\":1.5,\"mpt.attention.head_count_kv\":2" END ENDS
+                     FUSED("0") "blk.0.ffn_norm.weight s 0 16\n" PLAIN(
+                         "0") "blk.0.ffn_norm.bias s 0 16\n"},
     {"windowed",
      KEYS("gemma3") ",\"gemma3.attention.sliding_window\":3,"
                     "\"gemma3.attention.sliding_window_pattern\":[true],"
@@ -164,7 +177,7 @@ const struct runner_seed runner_seeds[] = {
                               "\"gpt-oss.rope.scaling.type\":\"yarn\","
                               "\"gpt-oss.rope.scaling.factor\":32,"
                               "\"gpt-oss.rope.scaling.original_context_length\":4096" END ENDS QKV(
-                                  "0") EXPERTS("0") "blk.0.attn_sinks.weight s 0 2\n"
+                                  "0") MIXTURE("0") "blk.0.attn_sinks.weight s 0 2\n"
                                                     "blk.0.attn_q.bias s 0 16\n"
                                                     "blk.0.ffn_gate_exps.bias s 0 6 4\n"
                                                     "blk.0.ffn_down_exps.bias s 0 16 4\n"
@@ -173,7 +186,8 @@ const struct runner_seed runner_seeds[] = {
                                                     "blk.0.attn_v.bias s 0 16\n"
                                                     "blk.0.attn_output.bias s 0 16\n"
                                                     "blk.0.ffn_gate_inp.bias s 0 4\n"
-                                                    "blk.0.ffn_up_exps.bias s 0 6 4\n"},
+                                                    "blk.0.ffn_up_exps.bias s 0 6 4\n"
+                                                    "output.weight s 0 16 8\n"},
     {"positions", KEYS("gpt2") END ENDS FUSED("0") "blk.0.ffn_norm.weight s 0 16\n" PLAIN(
                       "0") "position_embd.weight s 0 16 9\nblk.0.ffn_up.bias s 0 24\n"
                            "output_norm.bias s 0 16\n"
@@ -181,18 +195,20 @@ const struct runner_seed runner_seeds[] = {
                            "blk.0.attn_qkv.bias s 0 48\n"
                            "blk.0.attn_output.bias s 0 16\n"
                            "blk.0.ffn_down.bias s 0 16\n"},
-    {"no-norms",
-     "{\"general.architecture\":\"olmo\",\"olmo.block_count\":1,"
-     "\"olmo.embedding_length\":16,\"olmo.attention.head_count\":2}\n"
-     "token_embd.weight s 0 16 8\nblk.0.attn_q.weight s 0 16 16\n"
-     "blk.0.attn_k.weight s 0 16 16\nblk.0.attn_v.weight s 0 16 16\n"
-     "blk.0.attn_output.weight s 0 16 16\n" PLAIN("0") "blk.0.ffn_gate.weight s 0 16 24\n"},
-    {"factors",
-     KEYS("phi3") ",\"phi3.rope.scaling.original_context_length\":16,"
-                  "\"phi3.rope.scaling.attn_factor\":1.19" END ENDS FUSED(
-                      "0") "blk.0.ffn_norm.weight s 0 16\nblk.0.ffn_up.weight s 0 16 48\n"
-                           "blk.0.ffn_down.weight s 0 24 16\nrope_factors_long.weight s 0 4\n"
-                           "rope_factors_short.weight s 0 4\n"},
+    {"no-norms", "{\"general.architecture\":\"olmo\"" EPSILONS(
+                     "olmo") ",\"olmo.block_count\":1,"
+                             "\"olmo.embedding_length\":16,\"olmo.attention.head_count\":2}\n"
+                             "token_embd.weight s 0 16 8\nblk.0.attn_q.weight s 0 16 16\n"
+                             "blk.0.attn_k.weight s 0 16 16\nblk.0.attn_v.weight s 0 16 16\n"
+                             "blk.0.attn_output.weight s 0 16 16\n" PLAIN(
+                                 "0") "blk.0.ffn_gate.weight s 0 16 24\n"},
+    {"factors", KEYS("phi3") ",\"phi3.rope.scaling.original_context_length\":16,"
+                             "\"phi3.rope.scaling.attn_factor\":1.19" END ENDS
+                             "blk.0.attn_norm.weight s 0 16\nblk.0.attn_qkv.weight s 0 16 "
+                             "48\nblk.0.attn_output.weight s 0 16 16\n"
+                             "blk.0.ffn_norm.weight s 0 16\nblk.0.ffn_up.weight s 0 16 48\n"
+                             "blk.0.ffn_down.weight s 0 24 16\nrope_factors_long.weight s 0 4\n"
+                             "rope_factors_short.weight s 0 4\n"},
     {"scaled", KEYS("granite") ",\"granite.embedding_scale\":12.0,\"granite.residual_scale\":0.22,"
                                "\"granite.logit_scale\":8.0,\"granite.attention.scale\":0.0156,"
                                "\"granite.rope.scaling.type\":\"linear\","
@@ -202,10 +218,13 @@ const struct runner_seed runner_seeds[] = {
                               "\"xielu.beta\":0.5,\"xielu.eps\":-1e-6" END ENDS QKV("0")
                                   PLAIN("0") "blk.0.ffn_norm.weight s 0 16\n"
                                              "blk.0.attn_q_norm.weight s 0 8\n"
-                                             "blk.0.attn_k_norm.weight s 0 8\n"},
-    {"two-layers", "{\"general.architecture\":\"deci\",\"deci.block_count\":2,"
-                   "\"deci.embedding_length\":16,\"deci.attention.head_count\":[2,0],"
-                   "\"deci.rope.freq_base\":5000.0}\n" ENDS QKV("0") GATED("0") GATED("1")},
+                                             "blk.0.attn_k_norm.weight s 0 8\n"
+                                             "output.weight s 0 16 8\n"},
+    {"two-layers",
+     "{\"general.architecture\":\"deci\"" EPSILONS(
+         "deci") ",\"deci.block_count\":2,"
+                 "\"deci.embedding_length\":16,\"deci.attention.head_count\":[2,0],"
+                 "\"deci.rope.freq_base\":5000.0}\n" ENDS QKV("0") GATED("0") GATED("1")},
     {"windowed-parallel",
      KEYS("cohere2") ",\"cohere2.attention.sliding_window\":2,\"cohere2.logit_scale\":0.25" END ENDS
          QKV("0") PLAIN("0") "blk.0.ffn_gate.weight s 0 16 24\n"},
@@ -221,15 +240,19 @@ const struct runner_seed runner_seeds[] = {
                                                      "blk.0.ffn_down_chexps.weight s 0 6 16 2\n"
                                                      "blk.0.attn_q_norm.weight s 0 8\n"
                                                      "blk.0.attn_k_norm.weight s 0 8\n"},
-    {"moe-narrow", KEYS("llama") ",\"llama.expert_count\":4,\"llama.expert_used_count\":2" END ENDS
-                       QKV("0") "blk.0.ffn_norm.weight s 0 16\nblk.0.ffn_gate_inp.weight s 0 16 4\n"
-                                "blk.0.ffn_gate_inp.scale s 0 16\n"
-                                "blk.0.ffn_latent_down.weight s 0 16 5\n"
-                                "blk.0.ffn_latent_up.weight s 0 5 16\n"
-                                "blk.0.ffn_up_exps.weight s 0 5 6 4\n"
-                                "blk.0.ffn_down_exps.weight s 0 6 5 4\n"
-                                "blk.0.post_ffw_norm_2.weight s 0 16\n"
-                                "blk.0.ffn_gate_exps.weight s 0 5 6 4\n"},
+    {"moe-narrow",
+     KEYS("nemotron_h_moe") ",\"nemotron_h_moe.expert_count\":4,"
+                            "\"nemotron_h_moe.ssm.group_count\":1,"
+                            "\"nemotron_h_moe.attention.head_count_kv\":[0],"
+                            "\"nemotron_h_moe.expert_used_count\":2" END ENDS
+                            "blk.0.attn_norm.weight s 0 16\nblk.0.ffn_gate_inp.weight s 0 16 4\n"
+                            "blk.0.exp_probs_b.bias s 0 4\n"
+                            "blk.0.ffn_latent_down.weight s 0 16 5\n"
+                            "blk.0.ffn_latent_up.weight s 0 5 16\n"
+                            "blk.0.ffn_up_exps.weight s 0 5 6 4\n"
+                            "blk.0.ffn_down_exps.weight s 0 6 5 4\n"
+                            "blk.0.ffn_up_shexp.weight s 0 16 5\n"
+                            "blk.0.ffn_down_shexp.weight s 0 5 16\n"},
     {"mamba", STATE("mamba") END ENDS "blk.0.attn_norm.weight s 0 16\n"
                                       "blk.0.ssm_in.weight s 0 16 64\n"
                                       "blk.0.ssm_conv1d.weight s 0 4 32\n"
@@ -252,21 +275,31 @@ const struct runner_seed runner_seeds[] = {
                   "blk.0.shortconv.conv.weight s 0 3 16\nblk.0.shortconv.out_proj.weight s 0 16 "
                   "16\n" GATED("0")},
     {"delta",
-     KEYS("qwen3next") ",\"qwen3next.ssm.group_count\":2,"
+     KEYS("qwen3next") ",\"qwen3next.expert_count\":4,\"qwen3next.expert_used_count\":2,"
+                       "\"qwen3next.rope.dimension_count\":4"
+                       ",\"qwen3next.ssm.group_count\":2,"
                        "\"qwen3next.attention.head_count_kv\":[0]" END ENDS
                        "blk.0.attn_norm.weight s 0 16\nblk.0.ssm_in.weight s 0 16 80\n"
                        "blk.0.ssm_ba.weight s 0 16 8\nblk.0.ssm_conv1d.weight s 0 4 48\n"
                        "blk.0.ssm_dt.bias s 0 4\nblk.0.ssm_a s 0 4\nblk.0.ssm_norm.weight s 0 8\n"
-                       "blk.0.ssm_out.weight s 0 32 16\n" GATED(
-                           "0") "blk.0.post_attention_norm.weight s 0 16\n"},
+                       "blk.0.ssm_out.weight s 0 32 16\n" MIXTURE("0")
+                           SHARED("0") "blk.0.post_attention_norm.weight s 0 16\n"
+                                       "blk.0.ffn_gate_inp_shexp.weight s 0 16\n"},
     {"kimi",
-     KEYS("kimi-linear") ",\"kimi-linear.attention.head_count_kv\":[0]" END ENDS QKV(
-         "0") "blk.0.ssm_conv1d_q.weight s 0 4 16\nblk.0.ssm_conv1d_k.weight s 0 4 16\n"
-              "blk.0.ssm_conv1d_v.weight s 0 4 16\nblk.0.ssm_f_a.weight s 0 16 3\n"
-              "blk.0.ssm_f_b.weight s 0 3 16\nblk.0.ssm_g_a.weight s 0 16 3\n"
-              "blk.0.ssm_g_b.weight s 0 3 16\nblk.0.ssm_beta.weight s 0 16 2\n"
-              "blk.0.ssm_dt.bias s 0 16\nblk.0.ssm_a s 0 2\nblk.0.ssm_norm.weight s 0 8\n" GATED(
-                  "0")},
+     KEYS("kimi-linear") ",\"kimi-linear.expert_count\":4,\"kimi-linear.expert_used_count\":2,"
+                         "\"kimi-linear.rope.dimension_count\":4,\"kimi-linear.attention.kv_lora_"
+                         "rank\":6,\"kimi-linear.expert_gating_func\":2,\"kimi-linear.leading_"
+                         "dense_block_count\":1"
+                         ",\"kimi-linear.attention.head_count_kv\":[0]" END ENDS QKV(
+                             "0") "blk.0.ssm_conv1d_q.weight s 0 4 16\nblk.0.ssm_conv1d_k.weight s "
+                                  "0 4 16\n"
+                                  "blk.0.ssm_conv1d_v.weight s 0 4 16\nblk.0.ssm_f_a.weight s 0 16 "
+                                  "3\n"
+                                  "blk.0.ssm_f_b.weight s 0 3 16\nblk.0.ssm_g_a.weight s 0 16 3\n"
+                                  "blk.0.ssm_g_b.weight s 0 3 16\nblk.0.ssm_beta.weight s 0 16 2\n"
+                                  "blk.0.ssm_dt.bias s 0 16\nblk.0.ssm_a s 0 "
+                                  "2\nblk.0.ssm_norm.weight s 0 8\n" GATED(
+                                      "0") "output.weight s 0 16 8\n"},
     {"rwkv4", STATE("rwkv") END ENDS NORMS("0") TIME_MIX(
                   "0") "blk.0.time_mix_lerp_k.weight s 0 16\nblk.0.time_mix_lerp_v.weight s 0 16\n"
                        "blk.0.time_mix_lerp_r.weight s 0 16\nblk.0.time_mix_decay.weight s 0 16\n"
@@ -274,7 +307,8 @@ const struct runner_seed runner_seeds[] = {
                            "0") "blk.0.channel_mix_lerp_r.weight s 0 16\n"
                                 "blk.0.channel_mix_receptance.weight s 0 16 16\n"
                                 "token_embd_norm.weight s 0 16\n"
-                                "token_embd_norm.bias s 0 16\n"},
+                                "token_embd_norm.bias s 0 16\n"
+                                "output.weight s 0 16 8\n"},
     {"rwkv6",
      STATE("rwkv6") ",\"rwkv6.wkv.head_size\":4" END ENDS NORMS("0") TIME_MIX(
          "0") "blk.0.time_mix_gate.weight s 0 16 16\nblk.0.time_mix_lerp_x.weight s 0 16\n"
@@ -286,7 +320,8 @@ const struct runner_seed runner_seeds[] = {
                   "0") "blk.0.channel_mix_lerp_r.weight s 0 16\n"
                        "blk.0.channel_mix_receptance.weight s 0 16 16\n"
                        "token_embd_norm.weight s 0 16\n"
-                       "token_embd_norm.bias s 0 16\n"},
+                       "token_embd_norm.bias s 0 16\n"
+                       "output.weight s 0 16 8\n"},
     {"rwkv6-linear",
      STATE("rwkv6qwen2") ",\"rwkv6qwen2.wkv.head_size\":4" END
          ENDS "blk.0.attn_norm.weight s 0 16\n" TIME_MIX_NARROW(
@@ -295,7 +330,7 @@ const struct runner_seed runner_seeds[] = {
                   "blk.0.time_mix_lerp_fused.weight s 0 16 1 1 5\n"
                   "blk.0.time_mix_decay_w1.weight s 0 16 2\nblk.0.time_mix_decay_w2.weight s 0 2 "
                   "16\n"
-                  "blk.0.time_mix_decay.weight s 0 16\n" GATED("0")},
+                  "blk.0.time_mix_decay.weight s 0 16\n" GATED("0") "output.weight s 0 16 8\n"},
     {"rwkv7",
      STATE("rwkv7") ",\"rwkv7.wkv.head_size\":4" END ENDS NORMS("0") TIME_MIX(
          "0") "blk.0.time_mix_lerp_fused.weight s 0 16 1 1 6\n"
@@ -306,7 +341,8 @@ const struct runner_seed runner_seeds[] = {
               "blk.0.time_mix_k_k.weight s 0 16\nblk.0.time_mix_k_a.weight s 0 16\n"
               "blk.0.time_mix_r_k.weight s 0 4 4\nblk.0.time_mix_ln.weight s 0 16\n"
               "blk.0.time_mix_ln.bias s 0 16\n" CHANNEL_MIX("0") "token_embd_norm.weight s 0 16\n"
-                                                                 "token_embd_norm.bias s 0 16\n"},
+                                                                 "token_embd_norm.bias s 0 16\n"
+                                                                 "output.weight s 0 16 8\n"},
     {"sentencepiece",
      VOCABULARY("llama") "[\"<unk>\",\"<s>\",\"</s>\",\"<0x0A>\",\"\\u2581\",\"t\",\"h\","
                          "\"e\",\"th\",\"the\",\"\\u2581the\"],\"tokenizer.ggml.scores\":[0,0,0,0,"

@@ -217,6 +217,19 @@ static struct model_bytes empty_string_at_the_end(uint64_t argument)
         "tensors/t/info", "!tensors/t/raw", "!tensors/t/f32", "tensors/known/f32"                  \
     }
 
+/* Ids of special tokens that no token has. */
+static struct model_bytes token_ids(uint64_t id)
+{
+    struct gguf_writer *w = hostile_open();
+
+    gguf_writer_add_strings(w, "tokenizer.ggml.tokens", (const char *const[]){"a", "b"}, 2);
+    gguf_writer_add_u32(w, "tokenizer.ggml.bos_token_id", (uint32_t)id);
+    gguf_writer_add_array(w, "tokenizer.ggml.eos_token_ids", GGUF_WRITER_I32, 2);
+    gguf_writer_i32(w, 0);
+    gguf_writer_i32(w, (int32_t)id);
+    return hostile_finish(w);
+}
+
 static const struct hostile_row rows[] = {
     {8, "a dimension of 0", empty_f32, 0, 0, 0, T_ALL},
     {8, "3 times 0", empty_f32, 1, 0, 0, T_ALL},
@@ -278,6 +291,8 @@ static const struct hostile_row rows[] = {
      0,
      0,
      {"metadata/u64.json", "metadata/i64s.json"}},
+    {19, "a token id beyond the vocabulary", token_ids, 2, 0, 0, {"tokenizer/tokens.txt"}},
+    {19, "a negative token id", token_ids, UINT32_MAX - 6, 0, 0, {"tokenizer/tokens.txt"}},
     {20,
      "v1: empty strings",
      empty_strings,

@@ -135,8 +135,8 @@ static bool rounds_to_halves(void)
 }
 
 /*
- * Encode multiples of `step`, which is exact in all formats, of which the first is the greatest in
- * magnitude: the integers are these multiples.
+ * Encode multiples of `step`, which is exact in all formats. The first has the greatest magnitude,
+ * so the integers are these multiples.
  */
 static bool keeps_integers(float step)
 {

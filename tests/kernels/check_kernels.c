@@ -205,8 +205,8 @@ static void check_reference(void)
 }
 
 /*
- * Compare products of matrices of many shapes, which end at a guard page, with those of the
- * reference, of the same numbers as floats.
+ * Compare products of matrices of many shapes, which end at a guard page, with the reference's
+ * products of the same numbers as floats.
  */
 static bool check_dot(const struct dequant_type *type, dequant_dot_fn *dot)
 {
@@ -303,7 +303,7 @@ int main(void)
             check_set(i, set->name);
             check_products(set->name);
             check_run_set(i, set->name);
-            check_figure_set(i, set->name);
+            check_statistics_set(i, set->name);
         } else {
             printf("%s: not on this CPU\n", set->name);
         }

@@ -28,7 +28,7 @@ void check_run_reference(void);
 /* Compare the runner's kernels of a set with those without vectors, bit for bit. */
 void check_run_set(size_t set, const char *name);
 
-/* Compare the kernels of figures of a set with those without vectors, bit for bit. */
-void check_figure_set(size_t set, const char *name);
+/* Compare the kernels of statistics of a set with those without vectors, bit for bit. */
+void check_statistics_set(size_t set, const char *name);
 
 #endif

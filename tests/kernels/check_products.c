@@ -3,6 +3,7 @@
 #include "dequant/kernels.h"
 #include "dequant/products.h"
 #include "tests/kernels/fenced.h"
+#include "tests/kernels/reference/panel_reference.h"
 #include "tests/unit/dequant/random_blocks.h"
 
 #include <math.h>
@@ -58,7 +59,8 @@ static void make_columns(const struct dequant_product *product, bool is_extreme)
             if (is_extreme)
                 x[i] = c % 3 == 0 ? 1.0F : c % 3 == 1 ? -1.0F : copysignf(1, x[i]);
         }
-        dequant_quantize(&product->form, x, sizeof x / sizeof *x, &columns[0][c], MOST_COLUMNS);
+        reference_quantize_column(&product->form, x, sizeof x / sizeof *x, &columns[0][c],
+                                  MOST_COLUMNS);
     }
 }
 
@@ -66,9 +68,8 @@ static void make_columns(const struct dequant_product *product, bool is_extreme)
  * Multiply rows by a column, which gives what `expected`, the panels unpacked from them, gives with
  * the reference.
  */
-static bool multiplies_column_alike(const struct dequant_type *type, const char *set,
-                                    const uint8_t *rows, size_t stride, size_t n_rows,
-                                    size_t n_elements)
+static bool multiplies_column_alike(const struct dequant_type *type, const uint8_t *rows,
+                                    size_t stride, size_t n_rows, size_t n_elements)
 {
     const size_t n_panels = dequant_activations_count(n_elements);
     float good[1][DEQUANT_PANEL_ROWS], bad[1][DEQUANT_PANEL_ROWS];
@@ -76,20 +77,18 @@ static bool multiplies_column_alike(const struct dequant_type *type, const char 
 
     for (size_t r = 0; r < DEQUANT_PANEL_ROWS; r++)
         good[0][r] = bad[0][r] = (float)r;
-    dequant_choose_kernels("scalar");
     for (size_t i = 0; i < n_panels; i++) {
         column[i] = columns[i][0];
-        dequant_multiply(&type->product->form, &expected[i], &column[i], 1, good);
+        reference_multiply(&type->product->form, &expected[i], &column[i], 1, good);
     }
-    dequant_choose_kernels(set);
     dequant_multiply_column(type, rows, stride, n_rows, n_elements, column, bad[0]);
     return are_same(good[0], bad[0], n_rows);
 }
 
-/* Unpack n_rows rows of n_elements with both sets, at the end of the fenced memory. */
-static bool unpacks_alike(const struct dequant_type *type, const char *set,
-                          const struct fenced *memory, const uint8_t *from, size_t n_rows,
-                          size_t n_elements, size_t padding)
+/* Unpack n_rows rows of n_elements by the set and the reference, at the end of the fenced memory.
+ */
+static bool unpacks_alike(const struct dequant_type *type, const struct fenced *memory,
+                          const uint8_t *from, size_t n_rows, size_t n_elements, size_t padding)
 {
     const size_t row_bytes = n_elements / type->block_elements * type->block_bytes;
     const size_t stride = row_bytes + padding;
@@ -102,17 +101,14 @@ static bool unpacks_alike(const struct dequant_type *type, const char *set,
     memset(expected, 0x5a, sizeof expected);
     memset(got, 0xa5, sizeof got);
     for (size_t i = 0; i < n_panels; i++) {
-        dequant_choose_kernels("scalar");
-        dequant_unpack(type, rows, stride, n_rows, n_elements, i, &expected[i]);
-        dequant_choose_kernels(set);
+        reference_unpack(type, rows, stride, n_rows, n_elements, i, &expected[i]);
         dequant_unpack(type, rows, stride, n_rows, n_elements, i, &got[i]);
         is_good &= are_same_panels(type->product, &expected[i], &got[i]);
     }
-    return is_good & multiplies_column_alike(type, set, rows, stride, n_rows, n_elements);
+    return is_good & multiplies_column_alike(type, rows, stride, n_rows, n_elements);
 }
 
-static bool check_unpack(const struct dequant_type *type, const char *set,
-                         const struct fenced *memory)
+static bool check_unpack(const struct dequant_type *type, const struct fenced *memory)
 {
     const struct expectation *e = expectation_of(type);
     const size_t panel_bytes = DEQUANT_PANEL_ELEMENTS / type->block_elements * type->block_bytes;
@@ -120,27 +116,26 @@ static bool check_unpack(const struct dequant_type *type, const char *set,
     uint64_t state = type->id;
     bool is_good = true;
 
-    dequant_choose_kernels("scalar");
     make_columns(type->product, false);
     make_blocks(e, blocks);
     for (size_t at = 0; at + 16 * panel_bytes <= n_bytes; at += 16 * panel_bytes)
-        is_good &= unpacks_alike(type, set, memory, blocks + at, 16, 256, at % 35);
+        is_good &= unpacks_alike(type, memory, blocks + at, 16, 256, at % 35);
     /* Matrices of every height that end within a panel. */
     for (size_t n_rows = 1; n_rows <= 16; n_rows++) {
         for (size_t n = type->block_elements; n <= MOST_PANELS * 256; n += type->block_elements)
-            is_good &= unpacks_alike(type, set, memory, blocks + n, n_rows, n, n_rows % 3);
+            is_good &= unpacks_alike(type, memory, blocks + n, n_rows, n, n_rows % 3);
     }
     /* Any bits, also scales that are no finite numbers. */
     for (size_t round = 0; round < 200; round++) {
         for (size_t i = 0; i < 16 * panel_bytes; i++)
             blocks[i] = (uint8_t)(next_random(&state) >> 40);
-        is_good &= unpacks_alike(type, set, memory, blocks, 16, 256, 0);
+        is_good &= unpacks_alike(type, memory, blocks, 16, 256, 0);
     }
     return is_good;
 }
 
-/* Multiply panels by 1 to MOST_COLUMNS columns with both sets. */
-static bool multiplies_alike(const struct dequant_product *product, const char *set)
+/* Multiply panels by 1 to MOST_COLUMNS columns by the set and the reference. */
+static bool multiplies_alike(const struct dequant_product *product)
 {
     static float good[MOST_COLUMNS][DEQUANT_PANEL_ROWS], bad[MOST_COLUMNS][DEQUANT_PANEL_ROWS];
     bool is_good = true;
@@ -152,16 +147,14 @@ static bool multiplies_alike(const struct dequant_product *product, const char *
             for (size_t r = 0; r < DEQUANT_PANEL_ROWS; r++)
                 good[c][r] = bad[c][r] = (float)(c * r);
         }
-        dequant_choose_kernels("scalar");
-        dequant_multiply(&product->form, &expected[i], columns[i], n, good);
-        dequant_choose_kernels(set);
+        reference_multiply(&product->form, &expected[i], columns[i], n, good);
         dequant_multiply(&product->form, &expected[i], columns[i], n, bad);
         is_good &= are_same(good[0], bad[0], n * DEQUANT_PANEL_ROWS);
     }
     return is_good;
 }
 
-static bool check_multiply(const struct dequant_type *type, const char *set)
+static bool check_multiply(const struct dequant_type *type)
 {
     const struct dequant_product *product = type->product;
     const struct expectation *e = expectation_of(type);
@@ -171,14 +164,12 @@ static bool check_multiply(const struct dequant_type *type, const char *set)
     bool is_good;
 
     make_blocks(e, blocks);
-    dequant_choose_kernels("scalar");
     for (size_t i = 0; i < MOST_PANELS; i++)
-        dequant_unpack(type, blocks, row_bytes, 16, MOST_PANELS * DEQUANT_PANEL_ELEMENTS, i,
-                       &expected[i]);
+        reference_unpack(type, blocks, row_bytes, 16, MOST_PANELS * DEQUANT_PANEL_ELEMENTS, i,
+                         &expected[i]);
     make_columns(product, false);
-    is_good = multiplies_alike(product, set);
+    is_good = multiplies_alike(product);
     /* The greatest integers, in lanes where accumulators of few bits fill up. */
-    dequant_choose_kernels("scalar");
     make_columns(product, true);
     for (size_t i = 0; i < MOST_PANELS; i++) {
         for (size_t r = 0; r < DEQUANT_PANEL_ROWS; r++) {
@@ -188,20 +179,18 @@ static bool check_multiply(const struct dequant_type *type, const char *set)
                                                                           : 0;
         }
     }
-    return is_good & multiplies_alike(product, set);
+    return is_good & multiplies_alike(product);
 }
 
-/* Quantize with both sets. */
-static bool quantizes_alike(const struct dequant_product *product, const char *set,
+/* Quantize by the set and the reference. */
+static bool quantizes_alike(const struct dequant_product *product,
                             const float x[DEQUANT_PANEL_ELEMENTS], size_t n)
 {
     struct dequant_activations good, bad;
 
     memset(&good, 0x5a, sizeof good);
     memset(&bad, 0xa5, sizeof bad);
-    dequant_choose_kernels("scalar");
-    dequant_quantize(&product->form, x, n, &good, 1);
-    dequant_choose_kernels(set);
+    reference_quantize_column(&product->form, x, n, &good, 1);
     dequant_quantize(&product->form, x, n, &bad, 1);
     return memcmp(good.q, bad.q, sizeof good.q) == 0 &&
            memcmp(good.sums_16, bad.sums_16, sizeof good.sums_16) == 0 &&
@@ -210,8 +199,7 @@ static bool quantizes_alike(const struct dequant_product *product, const char *s
 }
 
 /* Compare blocks of every magnitude, with ties, zeros and numbers that are not finite. */
-static bool check_quantize(const struct dequant_product *product, const char *set,
-                           const struct fenced *memory)
+static bool check_quantize(const struct dequant_product *product, const struct fenced *memory)
 {
     static const float odd[] = {NAN, -NAN, INFINITY, -INFINITY, 0.0F, -0.0F, 3e38F, 1e-30F, 1e-45F};
     uint64_t state = 11;
@@ -234,7 +222,7 @@ static bool check_quantize(const struct dequant_product *product, const char *se
             x[next_random(&state) % n] = odd[round / 5 % (sizeof odd / sizeof *odd)];
         if (round % 7 == 0)
             memset(x, 0, n / 2 * sizeof *x);
-        is_good &= quantizes_alike(product, set, x, n);
+        is_good &= quantizes_alike(product, x, n);
     }
     return is_good;
 }
@@ -244,17 +232,19 @@ void check_products(const char *set)
     const struct fenced memory = make_fenced(MAX_BYTES);
     char what[100];
 
+    dequant_choose_kernels(set);
     for (size_t i = 0; i < dequant_type_count(); i++) {
         const struct dequant_type *type = dequant_type_at(i);
 
         if (!type->product)
             continue;
+        count(dequant_multiplies_integers(type), set, type->name);
         snprintf(what, sizeof what, "%s: panels", type->name);
-        count(check_unpack(type, set, &memory), set, what);
+        count(check_unpack(type, &memory), set, what);
         snprintf(what, sizeof what, "%s: integer products", type->name);
-        count(check_multiply(type, set), set, what);
+        count(check_multiply(type), set, what);
         snprintf(what, sizeof what, "%s: quantized activations", type->name);
-        count(check_quantize(type->product, set, &memory), set, what);
+        count(check_quantize(type->product, &memory), set, what);
     }
     dequant_choose_kernels("scalar");
 }

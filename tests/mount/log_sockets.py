@@ -1,4 +1,4 @@
-"""Sockets of the system's logs and of a service manager, in a mount namespace of the tests' own."""
+"""Sockets of the system's log and of a service manager, in a mount namespace of the tests' own."""
 
 import ctypes
 import os
@@ -12,7 +12,6 @@ import mounting
 CLONE_NEWNS = 0x20000
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 
-JOURNAL = "/run/systemd/journal/socket"
 SYSLOG = "/dev/log"
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -95,20 +94,3 @@ class Receiver:
 
     def is_empty(self):
         return not select.select([self.socket], [], [], 0)[0]
-
-
-def parse_journal(data):
-    """Return the fields of a datagram in the native protocol of journald, as bytes."""
-    fields = {}
-    while data:
-        line, _, rest = data.partition(b"\n")
-        name, equals, value = line.partition(b"=")
-        if not equals:
-            size, = struct.unpack_from("<Q", rest)
-            value, rest = rest[8:8 + size], rest[8 + size:]
-            assert rest[:1] == b"\n", data
-            rest = rest[1:]
-        assert name.decode() not in fields, data
-        fields[name.decode()] = value
-        data = rest
-    return fields

@@ -2,11 +2,13 @@
 
     GGUFS            the binary; build/ggufs unless set
     GGUFS_FIXTURES   model files to try; ../shared/fixtures unless set
+    GGUFS_THOROUGH   all models where one of a kind is usual
     CI=true          a machine where nothing can be mounted is a failure, not a skip
 """
 
 import ctypes
 import errno
+import functools
 import os
 import pty
 import random
@@ -14,7 +16,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -33,6 +34,7 @@ FIXTURES = os.path.abspath(os.environ.get("GGUFS_FIXTURES",
                                           os.path.join(ROOT, "..", "shared", "fixtures")))
 SAMPLE = os.path.join(ROOT, "build", "sample.gguf")
 MNT_DETACH = 2  # of umount2(2)
+CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 0x40000  # of unshare(2) and mount(2)
 # To install what is built. Tests that run beside this one must find the programs unchanged.
 MAKE = ["env", "--unset=MAKEFLAGS", "make", "-s", "-C", ROOT, "-o", "all"]
 
@@ -56,8 +58,19 @@ DEADLINE = 30
 
 
 def skip_loudly(reason):
-    print(f"\nSKIPPED: {reason}", file=sys.stderr, flush=True)
     raise unittest.SkipTest(reason)
+
+
+def mark(*names):
+    """
+    Mark a test or a class of tests; `MARKS = (…)` in a module marks all of its tests. `smoke`: run by `make
+    check-fast`. `sanitize`: run with sanitizers, too, because it reaches code of ours by another path than the
+    others.
+    """
+    def add(target):
+        target.marks = (*getattr(target, "marks", ()), *names)
+        return target
+    return add
 
 
 def wait_until(condition, what):
@@ -132,6 +145,24 @@ def require_fuse():
     skip_loudly(reason)
 
 
+@functools.lru_cache(1)
+def why_no_namespace():
+    """Returns why `unshare -m` fails here, or None."""
+    if not shutil.which("unshare"):
+        return "unshare is missing (apt-get install util-linux)"
+    done = subprocess.run(["unshare", "-m", "true"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return f"no mount namespace can be made here: {done.stderr.strip()}" if done.returncode else None
+
+
+def require_namespace():
+    """
+    Skip a test that needs a mount namespace of its own. An ordinary user has none, nor has root in a chroot whose / is
+    not a mount point.
+    """
+    if why_no_namespace():
+        skip_loudly(why_no_namespace())
+
+
 def fixtures(*folders):
     """The GGUF files in folders of the fixtures; none if there are no fixtures."""
     found = []
@@ -141,6 +172,13 @@ def fixtures(*folders):
             found += [os.path.join(path, name) for name in sorted(os.listdir(path))
                       if name.endswith(".gguf")]
     return found
+
+
+def some_fixtures(*folders):
+    """As fixtures(), but the smallest of each folder; all of them if GGUFS_THOROUGH is set."""
+    if os.environ.get("GGUFS_THOROUGH"):
+        return fixtures(*folders)
+    return [min(found, key=os.path.getsize) for found in map(fixtures, folders) if found]
 
 
 def fixture(name):
@@ -213,8 +251,16 @@ def read_file(*parts):
         return file.read()
 
 
+def enter_namespace():
+    """As root, move this process to a mount namespace without the FUSE mounts of others, if that is possible."""
+    if os.geteuid() == 0 and not why_no_namespace():
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(CLONE_NEWNS) == 0 and libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) == 0:
+            leave_other_mounts()
+
+
 def copy_tree(mountpoint, target):
-    """Copies a mounted tree, with modes that let anybody remove the copy."""
+    """Copies a mounted tree, or a folder of one, with modes that let its owner change the copy."""
     subprocess.run(["cp", "-r", "--no-preserve=mode", "--", mountpoint, target], check=True)
 
 

@@ -252,7 +252,7 @@ def fnv1a_64(data):
 
 
 def file_name(name, suffix=b""):
-    """The file name of a key or tensor: design, section 1, and fs/tree/names.h."""
+    """The file name of a key or tensor: design, section 1, and fs/tree/core/names.h."""
     units = []
     for character in name.decode("utf-8", "surrogateescape"):
         raw = character.encode("utf-8", "surrogateescape")
@@ -411,7 +411,7 @@ def check_safetensors(data):
 
 
 def expected_checkpoint(found):
-    """The entries of hf/ among the paths of a tree; tests/mount/test_hf.py checks their values."""
+    """The entries of hf/ among the paths of a tree; tests/mount/tree/test_hf.py checks their values."""
     tree = {}
     if not {b"hf/config.json", b"hf/tokenizer.json"} <= set(found):
         tree[b"hf.unsupported.txt"] = _file(lambda data: data.decode())

@@ -1,65 +1,163 @@
 #!/usr/bin/env python3
 """
-Runs all mount tests, or those of the modules named; the last line is "N passed, N failed, N skipped".
+Runs mount tests in this process: run.py [--mark=MARK] [--results=FILE] NAME…
 
-All tests run in as many processes as there are CPUs, a module in each, the longest modules first.
+A NAME is MODULE, MODULE/TEST, TEST, or a name of unittest such as MODULE.CLASS.TEST. --mark leaves
+out tests without this mark (mounting.mark). --results writes a line of JSON for each test when it
+ends: [name, outcome, seconds, detail]. The last line is "N passed, N failed, N skipped".
+`tests/run mount` runs all modules side by side.
 """
-import concurrent.futures
 import glob
+import json
 import os
-import re
-import subprocess
 import sys
+import time
 import unittest
+import warnings
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$")
+PATHS = [path for top in (FOLDER + "/*", os.path.join(FOLDER, "..", "hostile"))
+         for path in glob.glob(os.path.join(top, "test_*.py"))]
+MODULES = {os.path.basename(path)[:-3]: path for path in PATHS}
 
 
 class Result(unittest.TextTestResult):
-    """Counts a test once, however many of its subtests fail."""
+    """Notes the outcome of each test once, however many of its subtests fail."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self.n_passed = 0
+        self.outcomes = {}
+        self.begin = time.monotonic()
+        self.file = open(os.devnull, "w", encoding="utf-8")  # pylint: disable=consider-using-with
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.begin = time.monotonic()
+
+    def note(self, test, outcome, detail):
+        """Keep the worst outcome and all details of a test."""
+        name = name_of(getattr(test, "test_case", test))
+        before, text = self.outcomes.get(name, (None, ""))
+        ranks = ("passed", "skipped", "failed")
+        if before and ranks.index(before) > ranks.index(outcome):
+            outcome, detail = before, ""
+        elif before and before != outcome:
+            text = ""
+        self.outcomes[name] = outcome, text + detail
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.write(name_of(test))
+
+    def write(self, name):
+        outcome, detail = self.outcomes.get(name, ("failed", "no outcome"))
+        seconds = round(time.monotonic() - self.begin, 3)
+        print(json.dumps([name, outcome, seconds, detail]), file=self.file, flush=True)
 
     def addSuccess(self, test):
         super().addSuccess(test)
-        self.n_passed += 1
+        self.note(test, "passed", "")
 
-    def n_failed(self):
-        tests = [test for test, _ in self.failures + self.errors] + self.unexpectedSuccesses
-        return len({getattr(test, "test_case", test).id() for test in tests})
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.note(test, "skipped", reason if name_of(test) not in self.outcomes else "")
 
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.note(test, "failed", self._exc_info_to_string(err, test))
+        if not isinstance(test, unittest.TestCase):  # setUpModule or setUpClass
+            self.write(name_of(test))
 
-def run_modules(names):
-    sys.path.insert(0, FOLDER)
-    suite = unittest.defaultTestLoader.loadTestsFromNames(names)
-    result = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(suite)
-    return result.n_passed, result.n_failed(), len(result.skipped)
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.note(test, "failed", self._exc_info_to_string(err, test))
 
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err:
+            self.note(test, "failed", f"{subtest.id()}\n{self._exc_info_to_string(err, test)}")
 
-def run_process(name):
-    """Run a module in a process of its own. Returns its output and counts."""
-    done = subprocess.run([sys.executable, __file__, name], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
-    lines = done.stdout.splitlines()
-    counts = COUNTS.match(lines[-1]) if lines else None
-    # A module that died before it had counted anything has failed.
-    return done.stdout, tuple(map(int, counts.groups())) if counts else (0, 1, 0)
-
-
-def run_all():
-    paths = sorted(glob.glob(os.path.join(FOLDER, "test_*.py")), key=os.path.getsize, reverse=True)
-    names = [os.path.basename(path).removesuffix(".py") for path in paths]
-    totals = [0, 0, 0]
-    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for name, (output, counts) in zip(names, pool.map(run_process, names)):
-            print(f"\n-- {name} --\n{output}", flush=True)
-            totals = [total + count for total, count in zip(totals, counts)]
-    return totals
+    def addUnexpectedSuccess(self, test):
+        super().addUnexpectedSuccess(test)
+        self.note(test, "failed", "it was expected to fail")
 
 
-passed, failed, skipped = run_modules(sys.argv[1:]) if sys.argv[1:] else run_all()
-print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
-sys.exit(failed > 0 or passed == 0)
+def name_of(test):
+    """MODULE/TEST; of setUpModule and setUpClass MODULE."""
+    if not isinstance(test, unittest.TestCase):  # "setUpClass (MODULE.CLASS)"
+        return test.id().partition("(")[2].partition(".")[0].rstrip(")") or test.id()
+    parts = test.id().split(".")
+    return f"{parts[0]}/{parts[-1]}"
+
+
+def cases_of(suite):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from cases_of(test)
+        else:
+            yield test
+
+
+def find(name):
+    """The tests called `name`."""
+    module, _, test = name.partition("/")
+    if module.partition(".")[0] not in MODULES and not test:
+        module, test = "", module
+    modules = [module] if module else [other for other, path in MODULES.items() if f"def {test}(" in read(path)]
+    found = [case for other in modules
+             for case in cases_of([unittest.defaultTestLoader.loadTestsFromName(other)])
+             if not test or case.id().endswith("." + test)]
+    if not found:
+        print(f"run.py: no test is called {name}", file=sys.stderr)
+    return found
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def has_mark(case, mark):
+    method = getattr(case, getattr(case, "_testMethodName", ""), None)
+    marks = (*getattr(sys.modules.get(type(case).__module__), "MARKS", ()), *getattr(type(case), "marks", ()),
+             *getattr(method, "marks", ()))
+    return not mark or mark in marks or not hasattr(case, "_testMethodName")
+
+
+def main(arguments):
+    options = dict(argument.removeprefix("--").split("=", 1) for argument in arguments if argument.startswith("--"))
+    names = [argument for argument in arguments if not argument.startswith("--")]
+    if not names:
+        os.execv(os.path.join(FOLDER, "..", "run"), ["run", "--no-build", "mount"])
+    sys.path[:0] = [FOLDER, *sorted({os.path.dirname(path) for path in PATHS})]
+    warnings.simplefilter("ignore")
+    import mounting  # pylint: disable=import-outside-toplevel
+    # A process that copies the mount namespace of this one would keep its servers alive, and the other way round.
+    mounting.enter_namespace()
+    suite = unittest.TestSuite(case for name in names for case in find(name) if has_mark(case, options.get("mark")))
+    runner = unittest.TextTestRunner(verbosity=2, resultclass=Result, warnings="ignore")
+    if not list(suite):
+        return 0 if options.get("mark") else 2
+    expected = [name_of(case) for case in suite]
+    make_result = runner._makeResult
+
+    def result_with_file():
+        result = make_result()
+        if options.get("results"):
+            result.file = open(options["results"], "w", encoding="utf-8")
+        return result
+    runner._makeResult = result_with_file
+    result = runner.run(suite)
+    # The tests of a module or class whose set-up skips all never start.
+    skips = {name_of(test): reason for test, reason in result.skipped if not isinstance(test, unittest.TestCase)}
+    for name in expected if skips else ():
+        if name not in result.outcomes:
+            result.outcomes[name] = "skipped", next(iter(skips.values()))
+            result.write(name)
+    counts = [sum(outcome == one for name, (outcome, _) in result.outcomes.items() if name not in skips)
+              for one in ("passed", "failed", "skipped")]
+    print("{} passed, {} failed, {} skipped".format(*counts), flush=True)
+    return 1 if counts[1] else 0
+
+
+sys.exit(main(sys.argv[1:]))

@@ -2,6 +2,7 @@
 
 import json
 import re
+import struct
 import unicodedata
 
 RAW_PRETOKENIZERS = (b"gemma4", b"granite-embed-multi-311m", b"sarvam-moe")
@@ -205,6 +206,49 @@ def _check_tokenizer(vocabulary, data):
             assert {left, right, left + right} <= known, f"{left!r} {right!r} is not of tokens"
 
 
+def _fields(data):
+    """Yield the numbers and values of the fields of a message in Protocol Buffers."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        number = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            number |= (byte & 0x7f) << shift
+            shift += 7
+            if byte < 0x80:
+                return number
+
+    while at < len(data):
+        tag = varint()
+        if tag & 7 == 0:
+            value = varint()
+        else:
+            n = {2: varint, 5: lambda: 4}[tag & 7]()
+            value, at = data[at:at + n], at + n
+        yield tag >> 3, value
+
+
+def _check_sentencepiece(vocabulary, data):
+    """tokenizer.model has all tokens with their scores, one of them unknown, and all byte tokens or none."""
+    fields = list(_fields(data))
+    pieces = [dict(_fields(value)) for number, value in fields if number == 1]
+    assert [number for number, _ in fields if number != 1] == [2, 3]
+    assert len(pieces) == len(vocabulary.tokens)
+    kinds = []
+    for index, piece in enumerate(pieces):
+        expected = (_name_of(vocabulary, index) or f"\uffff{index}").encode()
+        assert piece[1] == expected, f"token {index} is {piece[1]!r} instead of {expected!r}"
+        score = struct.unpack("<f", piece[2])[0]
+        assert score == vocabulary.scores[index] or score != score, f"score {index} is {score}"
+        kinds.append(piece[3])
+    assert kinds.count(UNKNOWN) == 1, kinds.count(UNKNOWN)
+    assert kinds.count(BYTE) in (0, 256), kinds.count(BYTE)
+    assert dict(_fields(dict(fields)[2]))[35] == (BYTE in kinds)
+
+
 def _check_config(data):
     config = json.loads(data.decode("utf-8"))
     assert config["tokenizer_class"] == "PreTrainedTokenizerFast"
@@ -224,6 +268,8 @@ def expected_files(model, file_name):
     files[b"hf/tokenizer.json"] = lambda data: _check_tokenizer(vocabulary, data)
     files[b"hf/tokenizer_config.json"] = _check_config
     files[b"hf/special_tokens_map.json"] = lambda data: json.loads(data.decode("utf-8"))
+    if vocabulary.kind == b"llama" and vocabulary.scores is not None:
+        files[b"hf/tokenizer.model"] = lambda data: _check_sentencepiece(vocabulary, data)
     for name, template in templates:
         path = (b"additional_chat_templates/" + file_name(name, b".jinja") if name
                 else b"chat_template.jinja")

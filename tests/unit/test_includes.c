@@ -1,6 +1,6 @@
 /*
- * Rules for source files: allowed includes per folder, unique file names, limited length. Runs from
- * the root of the repository.
+ * Rules for source files: allowed includes per folder, no large circles of includes, unique file
+ * names, limited length. Runs from the root of the repository.
  */
 #include <criterion/criterion.h>
 #include <ftw.h>
@@ -60,16 +60,31 @@ TestSuite(includes, .init = collect_paths, .fini = free_paths);
  */
 static const struct {
     const char *folder;
-    const char *allowed[6];
+    const char *allowed[8];
 } rules[] = {
     {"dequant/", {"dequant/"}},
     {"gguf/support/", {"gguf/support/"}},
+    {"gguf/models/", {"gguf/models/", "gguf/support/"}},
     {"gguf/", {"gguf/", "dequant/"}},
     {"fs/tree/", {"fs/tree/", "gguf/", "dequant/"}},
-    {"fs/kernels/", {"fs/tree/figure_kernels.h", "dequant/"}},
+    /* The layers of fs/tree/, from the lowest to the highest. */
+    {"fs/tree/output/", {"fs/tree/output/", "gguf/values.h", "gguf/support/"}},
+    {"fs/tree/core/", {"fs/tree/core/", "fs/tree/output/", "gguf/model.h", "gguf/support/"}},
+    {"fs/tree/data/",
+     {"fs/tree/data/", "fs/tree/core/", "fs/tree/output/", "gguf/model.h", "gguf/support/",
+      "dequant/"}},
+    {"fs/tree/facts/",
+     {"fs/tree/facts/", "fs/tree/data/", "fs/tree/core/", "fs/tree/output/", "gguf/", "dequant/"}},
+    {"fs/tree/hf/",
+     {"fs/tree/hf/", "fs/tree/facts/", "fs/tree/data/", "fs/tree/core/", "fs/tree/output/", "gguf/",
+      "dequant/"}},
+    {"fs/tree/views/",
+     {"fs/tree/views/", "fs/tree/hf/", "fs/tree/facts/", "fs/tree/data/", "fs/tree/core/",
+      "fs/tree/output/", "gguf/", "dequant/"}},
+    {"fs/kernels/", {"fs/tree/data/statistics_kernels.h", "dequant/"}},
     {"fs/mount/", {"fs/mount/", "fs/tree/", "gguf/", "dequant/"}},
     {"fs/command/", {"fs/", "gguf/", "dequant/"}},
-    {"contrib/runner/", {"contrib/runner/", "gguf/support/", "dequant/"}},
+    {"contrib/runner/", {"contrib/runner/", "gguf/models/", "gguf/support/", "dequant/"}},
     /* compute/ includes no other part, tree/ includes compute/, engine/ includes both. */
     {"contrib/runner/compute/", {"contrib/runner/compute/", "gguf/support/", "dequant/"}},
     {"contrib/runner/kernels/",
@@ -77,8 +92,8 @@ static const struct {
     {"contrib/runner/tree/",
      {"contrib/runner/tree/", "contrib/runner/compute/", "gguf/support/", "dequant/"}},
     {"contrib/runner/engine/",
-     {"contrib/runner/engine/", "contrib/runner/compute/", "contrib/runner/tree/", "gguf/support/",
-      "dequant/"}},
+     {"contrib/runner/engine/", "contrib/runner/compute/", "contrib/runner/tree/", "gguf/models/",
+      "gguf/support/", "dequant/"}},
     {"contrib/sample/", {"contrib/sample/", "dequant/"}},
 };
 
@@ -125,10 +140,35 @@ static void check_library(const char *path, const char *header)
     }
 }
 
+/* Call `use` for each header of the project that a file includes. */
+static size_t each_include(const char *path, void (*use)(const char *path, const char *included))
+{
+    FILE *file = fopen(path, "r");
+    char line[1000], included[1000];
+    size_t n_includes = 0;
+
+    cr_assert_not_null(file, "%s", path);
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, " # include \"%999[^\"]", included) == 1) {
+            use(path, included);
+            n_includes++;
+        }
+    }
+    fclose(file);
+    return n_includes;
+}
+
 Test(includes, follow_the_rules)
 {
     size_t n_includes = 0;
 
+    for (size_t i = 0; i < n_paths; i++)
+        n_includes += each_include(paths[i], check_include);
+    cr_expect_gt(n_includes, 50u);
+}
+
+Test(includes, only_some_folders_use_a_library)
+{
     for (size_t i = 0; i < n_paths; i++) {
         FILE *file = fopen(paths[i], "r");
         char line[1000], included[1000];
@@ -137,14 +177,66 @@ Test(includes, follow_the_rules)
         while (fgets(line, sizeof line, file)) {
             if (sscanf(line, " # include <%999[^>]", included) == 1)
                 check_library(paths[i], included);
-            if (sscanf(line, " # include \"%999[^\"]", included) != 1)
-                continue;
-            check_include(paths[i], included);
-            n_includes++;
         }
         fclose(file);
     }
-    cr_expect_gt(n_includes, 50u);
+}
+
+/* ---- circles ---- */
+
+enum { MAX_CIRCLE = 3, MAX_MODULES = 1000 };
+
+/* A module is a source file and its header: their path without the suffix. */
+static char *modules[MAX_MODULES];
+static size_t n_modules;
+/* Module i includes module j, or one that leads to it. */
+static bool leads_to[MAX_MODULES][MAX_MODULES];
+
+static size_t module_of(const char *path)
+{
+    const size_t length = strlen(path) - strlen(".c");
+    size_t i = 0;
+
+    while (i < n_modules &&
+           (strlen(modules[i]) != length || strncmp(modules[i], path, length) != 0))
+        i++;
+    if (i == n_modules) {
+        cr_assert_lt(n_modules, (size_t)MAX_MODULES);
+        modules[n_modules++] = strndup(path, length);
+    }
+    return i;
+}
+
+static void connect(const char *path, const char *included)
+{
+    const size_t from = module_of(path), to = module_of(included);
+
+    leads_to[from][to] |= from != to;
+}
+
+Test(includes, no_large_circles)
+{
+    for (size_t i = 0; i < n_paths; i++) {
+        if (!starts_with(paths[i], "tests/"))
+            each_include(paths[i], connect);
+    }
+    for (size_t k = 0; k < n_modules; k++) {
+        for (size_t i = 0; i < n_modules; i++) {
+            for (size_t j = 0; leads_to[i][k] && j < n_modules; j++)
+                leads_to[i][j] |= leads_to[k][j];
+        }
+    }
+    for (size_t i = 0; i < n_modules; i++) {
+        size_t n_in_circle = 0;
+
+        for (size_t j = 0; leads_to[i][i] && j < n_modules; j++)
+            n_in_circle += leads_to[i][j] && leads_to[j][i];
+        cr_expect_leq(n_in_circle, (size_t)MAX_CIRCLE,
+                      "%s is in a circle of %zu modules that include each other", modules[i],
+                      n_in_circle);
+    }
+    for (size_t i = 0; i < n_modules; i++)
+        free(modules[i]);
 }
 
 static const char *name_in(const char *path)
@@ -165,7 +257,7 @@ Test(includes, file_names_are_unique)
 
 Test(includes, files_are_short)
 {
-    static const char *const generated[] = {"dequant/iq_grids.c", "fs/tree/powers_of_ten.c"};
+    static const char *const generated[] = {"dequant/iq_grids.c"};
 
     for (size_t i = 0; i < n_paths; i++) {
         FILE *file = fopen(paths[i], "r");
@@ -181,5 +273,29 @@ Test(includes, files_are_short)
             is_generated |= strcmp(paths[i], generated[j]) == 0;
         cr_expect(is_generated || n_lines <= MAX_LINES, "%s has %zu lines, the limit is %d",
                   paths[i], n_lines, MAX_LINES);
+    }
+}
+
+/* Other code would start threads in which a fault on a mapped file kills the process. */
+Test(includes, threads_are_started_in_one_place)
+{
+    static const char *const others[] = {
+        "contrib/runner/compute/thread_pool.c", /* inherits the main thread's signals; other stack
+                                                   size */
+        "contrib/runner/cli/bandwidth.c",       /* touches no file */
+    };
+    char line[512];
+
+    for (size_t i = 0; i < n_paths; i++) {
+        FILE *file = fopen(paths[i], "r");
+        bool may_start =
+            starts_with(paths[i], "tests/") || strstr(paths[i], "/thread_start.") != NULL;
+
+        cr_assert_not_null(file, "%s", paths[i]);
+        for (size_t j = 0; j < COUNT(others); j++)
+            may_start |= strcmp(paths[i], others[j]) == 0;
+        while (!may_start && fgets(line, sizeof line, file))
+            cr_expect_null(strstr(line, "pthread_create"), "%s: use gguf_thread_start()", paths[i]);
+        fclose(file);
     }
 }

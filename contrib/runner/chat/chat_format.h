@@ -49,7 +49,7 @@ struct run_chat_model {
 
 /*
  * Take the next piece of the conversation. `is_message` is true for the text of a message, false
- * for what the format adds around it. A result other than 0 ends the writing and is passed on.
+ * for text that the format adds. A result other than 0 ends the writing and is returned.
  */
 typedef int run_chat_writer(void *user, const char *bytes, size_t length, bool is_message);
 

@@ -1,6 +1,6 @@
 /*
- * The table of chat formats. Their strings are those of the models' own templates. How to recognise
- * a template is also described in llama.cpp's list of supported templates
+ * The table of chat formats. The strings are from the models' own templates. llama.cpp's list of
+ * supported templates also gives strings by which to recognise a template
  * (https://github.com/ggml-org/llama.cpp/wiki/Templates-supported-by-llama_chat_apply_template).
  */
 #include "contrib/runner/chat/chat_format.h"

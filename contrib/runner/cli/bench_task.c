@@ -1,12 +1,12 @@
-#include "contrib/runner/cli/bandwidth.h"
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/tasks.h"
-#include "contrib/runner/compute/team.h"
+#include "contrib/runner/compute/thread_pool.h"
 #include "contrib/runner/sampling/xoshiro.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -30,7 +30,6 @@ struct bench {
     struct rates prompt, predict;
     struct memory memory;
     unsigned n_threads;
-    double bandwidth; /* bytes per second; NaN if unknown */
 };
 
 static double mean(const struct rates *rates)
@@ -57,7 +56,7 @@ static double rate(uint32_t n, double seconds)
     return n / (seconds > 1e-9 ? seconds : 1e-9);
 }
 
-/* Return the number of bytes that a line of the process's status gives; 0 if there is none. */
+/* Return the number of bytes that a line of the process's status gives; 0 without the line. */
 static uint64_t status_bytes(const char *status, const char *name)
 {
     const char *line = strstr(status, name);
@@ -111,43 +110,10 @@ static int measure(struct bench *bench, int repetition, struct run_failure *fail
 
 /* ---- results ---- */
 
-/* The bytes of weights read per second while tokens are generated. */
-static double weights_speed(const struct bench *bench)
-{
-    return bench->session->options->bench_predict > 0
-               ? mean(&bench->predict) * (double)run_engine_token_bytes(bench->session->engine)
-               : NAN;
-}
-
 static void print_row(const char *name, uint32_t n, const struct rates *rates)
 {
     if (n > 0)
         printf("%-8s  %8u  %12.2f  %10.2f\n", name, n, mean(rates), deviation(rates));
-}
-
-static void print_first_token(const struct run_first_token *first)
-{
-    if (isnan(first->warm_seconds))
-        return;
-    if (isnan(first->cold_seconds))
-        printf("first token   warm %.3f s\n", first->warm_seconds);
-    else
-        printf("first token   cold %.3f s, warm %.3f s\n", first->cold_seconds,
-               first->warm_seconds);
-}
-
-static void print_bandwidth(const struct bench *bench)
-{
-    const double speed = weights_speed(bench);
-
-    if (isnan(bench->bandwidth))
-        return;
-    printf("bandwidth     %.2f GB/s", bench->bandwidth / 1e9);
-    if (!isnan(speed))
-        printf("; text reads %.1f MB of weights per token, %.1f %% of it",
-               (double)run_engine_token_bytes(bench->session->engine) / 1e6,
-               100 * speed / bench->bandwidth);
-    printf("\n");
 }
 
 static void print_text(const struct bench *bench, const char *architecture)
@@ -161,8 +127,6 @@ static void print_text(const struct bench *bench, const char *architecture)
            bench->n_threads, options->n_batch);
     print_row("prompt", options->bench_prompt, &bench->prompt);
     print_row("text", options->bench_predict, &bench->predict);
-    print_first_token(&session->first_token);
-    print_bandwidth(bench);
     printf("memory        %.1f MB anonymous, %.1f MB in all\n",
            (double)bench->memory.anonymous_bytes / 1e6, (double)bench->memory.total_bytes / 1e6);
 }
@@ -192,14 +156,6 @@ static int print_json(const struct bench *bench, const char *architecture)
     run_json_integer(&json, "repetitions", N_REPETITIONS);
     add_row(&json, "prompt", options->bench_prompt, &bench->prompt);
     add_row(&json, "text", options->bench_predict, &bench->predict);
-    run_json_begin(&json, "first_token");
-    run_json_number(&json, "cold_seconds", session->first_token.cold_seconds);
-    run_json_number(&json, "warm_seconds", session->first_token.warm_seconds);
-    run_json_end(&json);
-    run_json_begin(&json, "bandwidth");
-    run_json_number(&json, "bytes_per_second", bench->bandwidth);
-    run_json_number(&json, "share", weights_speed(bench) / bench->bandwidth);
-    run_json_end(&json);
     run_json_begin(&json, "memory");
     run_json_integer(&json, "anonymous_bytes", bench->memory.anonymous_bytes);
     run_json_integer(&json, "total_bytes", bench->memory.total_bytes);
@@ -225,7 +181,7 @@ int run_task_bench(struct run_session *session)
     struct bench bench = {
         .session = session,
         .tokens = calloc(n, sizeof *bench.tokens),
-        .n_threads = run_team_size(),
+        .n_threads = run_thread_pool_size(),
     };
     struct run_xoshiro random;
     struct run_failure failure;
@@ -245,11 +201,6 @@ int run_task_bench(struct run_session *session)
     run_read_ahead_finish(&session->read_ahead);
     for (int i = 0; code == 0 && i < N_REPETITIONS; i++)
         code = measure(&bench, i, &failure);
-    /* Last, because its buffer would count as used memory. */
-    if (code == 0) {
-        run_message_progress("bench: read bandwidth");
-        bench.bandwidth = run_measure_bandwidth(bench.n_threads);
-    }
     run_message_progress("%s", "");
     if (code == 0)
         status = print_results(&bench);

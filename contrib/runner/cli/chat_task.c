@@ -5,6 +5,7 @@
 #include "contrib/runner/cli/tasks.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -29,7 +30,7 @@ struct chat {
     size_t n_parts, parts_capacity;
     struct run_ids ids;
     struct gguf_buffer marks[2]; /* the text after an answer, the text before the user's message */
-    const char **stops;          /* those of the options, and the format's */
+    const char **stops;          /* from the options and from the format */
     char *line;                  /* buffer of getline() */
     size_t line_capacity;
     bool is_begun;
@@ -65,13 +66,10 @@ static int choose_format(struct chat *chat)
     if (chat->format)
         return EX_OK;
     list_formats(names, sizeof names);
-    if (name)
-        run_message("--chat-template %s: no such template; available:%s", name, names);
-    else
-        run_message("%s: %s; choose one with --chat-template NAME:%s", options->model,
-                    jinja ? "chat template not recognized" : "the model has no chat template",
-                    names);
-    return name ? EX_USAGE : EX_DATAERR;
+    run_message("%s: %s; without -i it continues text; or choose one with --chat-template NAME:%s",
+                options->model,
+                jinja ? "chat template not recognized" : "the model has no chat template", names);
+    return EX_DATAERR;
 }
 
 static char *text_of(const struct run_tokenizer *tokenizer, int32_t id)
@@ -102,13 +100,13 @@ static void trim(struct gguf_buffer *text)
 
 /*
  * Find what else ends an answer: the text that follows the model's messages, and the text that
- * precedes the user's. If it is a token of the vocabulary, that token ends the answer; otherwise
- * the text becomes a stop text.
+ * precedes the user's. If it is a token of the vocabulary, that token ends the answer; unless it
+ * is a control token, the text becomes a stop text, too.
  */
 static int find_ends(struct chat *chat, struct run_failure *failure)
 {
     const struct run_tokenizer *tokenizer = chat->session->tokenizer;
-    const struct run_texts *given = &chat->session->options->stops;
+    const struct gguf_texts *given = &chat->session->options->stops;
     struct run_generation *generation = &chat->generation;
     size_t n = given->n_texts;
 
@@ -130,10 +128,11 @@ static int find_ends(struct chat *chat, struct run_failure *failure)
         if (mark->length == 0)
             continue;
         id = run_tokenizer_find(tokenizer, mark->bytes);
-        if (id == RUN_NO_TOKEN)
-            chat->stops[n++] = mark->bytes;
-        else
+        if (id != RUN_NO_TOKEN)
             generation->end_tokens[i] = id;
+        /* The model may also spell out an ordinary token with others. */
+        if (id == RUN_NO_TOKEN || !run_tokenizer_is_hidden(tokenizer, id))
+            chat->stops[n++] = mark->bytes;
     }
     generation->output.stops = chat->stops;
     generation->output.n_stops = n;
@@ -276,10 +275,17 @@ static ssize_t read_line(struct chat *chat)
 {
     ssize_t length;
 
-    errno = 0;
-    if (chat->is_terminal)
-        fputs("> ", stderr);
-    length = getline(&chat->line, &chat->line_capacity, stdin);
+    for (;;) {
+        errno = 0;
+        if (chat->is_terminal)
+            fputs("> ", stderr);
+        length = getline(&chat->line, &chat->line_capacity, stdin);
+        if (!chat->is_terminal || !run_is_line_cut(chat->line, length))
+            break;
+        run_message("the line was not read: a terminal cuts lines after %d bytes; give the text "
+                    "as PROMPT \"$(cat FILE)\", or by a pipe",
+                    RUN_TERMINAL_LINE_BYTES);
+    }
     while (length > 0 && (chat->line[length - 1] == '\n' || chat->line[length - 1] == '\r'))
         chat->line[--length] = '\0';
     return length;

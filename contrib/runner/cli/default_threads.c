@@ -1,6 +1,6 @@
 #include "contrib/runner/cli/default_threads.h"
 
-#include "contrib/runner/compute/team.h"
+#include "contrib/runner/compute/thread_pool.h"
 #include "gguf/support/strings.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /*
  * JSON for other programs: one object on a line. If memory runs out, `is_memory_missing` becomes
- * true and stays so; such an object is not printed.
+ * true and stays so; the object is then not printed.
  */
 #ifndef GGUFS_RUNNER_JSON_WRITER_H
 #define GGUFS_RUNNER_JSON_WRITER_H

@@ -1,7 +1,7 @@
 #include "contrib/runner/cli/kind_message.h"
 
 #include "contrib/runner/tree/tensor_list.h"
-#include "gguf/support/conventions/kinds.h"
+#include "gguf/models/kinds.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,11 +22,12 @@ static uint32_t find_number(const struct run_metadata *metadata, const char *key
     return run_metadata_u32(metadata, key, UINT32_MAX, &number, &ignored) < 0 ? 0 : number;
 }
 
-static int see_name(void *context, const char *name, const char *gguf_name,
-                    struct run_failure *failure)
+static int see_name(void *context, const struct run_listed_names *names,
+                    const struct run_listed_tensor *listed, struct run_failure *failure)
 {
-    const char *shown = *gguf_name != '\0' ? gguf_name : name;
+    const char *shown = *names->gguf_name != '\0' ? names->gguf_name : names->name;
 
+    (void)listed;
     (void)failure;
     gguf_kind_see(context, (struct gguf_string){shown, strlen(shown)});
     return 0;

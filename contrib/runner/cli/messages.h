@@ -11,15 +11,14 @@
 void run_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * If stderr is a terminal, replace the line of the last call by another one. An empty text makes
- * room for other output.
+ * If stderr is a terminal, replace the line of the last call. An empty text erases it.
  */
 void run_message_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Compare stdout and stderr: they appear in one place if they are the same file, or if stderr is a
- * terminal and stdout one or a pipe, which probably leads there. Call it before the process
- * confines itself.
+ * Find out if stdout and stderr appear in one place: they are the same file, or stderr is a
+ * terminal and stdout is a terminal or a pipe, which probably leads there. Call it before the
+ * process confines itself.
  */
 void run_message_start(void);
 

@@ -1,6 +1,7 @@
 #include "contrib/runner/cli/private_mount.h"
 
 #include "contrib/runner/cli/messages.h"
+#include "contrib/runner/cli/run_signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,14 +20,10 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Interval for checking if ggufs has ended; the kernel reports a new mount at once. */
 #define PAUSE_MS 10
-
-/* Time limit for ggufs to end after SIGTERM, and again after SIGKILL. */
-#define PATIENCE_MS 10000
 
 static int fail(const char *what)
 {
@@ -70,21 +67,30 @@ static void become_ggufs(char **arguments)
                 strerror(errno));
 }
 
+/*
+ * ggufs gets a session of its own, which Ctrl-C does not reach, and the signal mask `signals`. It
+ * ends with its last open file, and if this process is killed while it mounts.
+ */
 static _Noreturn void run_server(char **arguments, pid_t parent, int messages,
                                  const sigset_t *signals)
 {
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent)
         _exit(EX_OSERR);
+    setsid();
+    if (null >= 0)
+        dup2(null, STDIN_FILENO);
     if (messages >= 0)
         dup2(messages, STDERR_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
-    sigprocmask(SIG_SETMASK, signals, NULL);
+    run_signals_unblock(signals);
     become_ggufs(arguments);
     _exit(EX_UNAVAILABLE);
 }
 
-static pid_t start_server(const char *model, const struct run_texts *options,
-                          const struct run_private_mount *mount, const sigset_t *signals)
+static pid_t start_server(const char *model, const struct gguf_texts *options, char *folder,
+                          int messages, const sigset_t *signals)
 {
     char **arguments = calloc(2 * options->n_texts + 6, sizeof *arguments);
     const pid_t parent = getpid();
@@ -104,25 +110,25 @@ static pid_t start_server(const char *model, const struct run_texts *options,
         arguments[n++] = (char *)(uintptr_t)options->texts[i];
     }
     arguments[n++] = path;
-    arguments[n++] = mount->folder;
+    arguments[n++] = folder;
     server = fork();
     if (server == 0)
-        run_server(arguments, parent, mount->messages, signals);
+        run_server(arguments, parent, messages, signals);
     free(path);
     free(arguments);
     return server;
 }
 
-/* Print what ggufs has written since the last call. */
-static void show_messages(struct run_private_mount *mount)
+/* Print what ggufs has written so far. Its later messages are not shown. */
+static void show_messages(int messages)
 {
     char bytes[1024];
+    off_t at = 0;
     ssize_t n;
 
-    while (mount->messages >= 0 &&
-           (n = pread(mount->messages, bytes, sizeof bytes, mount->bytes_shown)) > 0) {
+    while (messages >= 0 && (n = pread(messages, bytes, sizeof bytes, at)) > 0) {
         fwrite(bytes, 1, (size_t)n, stderr);
-        mount->bytes_shown += n;
+        at += n;
     }
 }
 
@@ -141,46 +147,28 @@ static int open_tree_in(const char *folder)
     return fd;
 }
 
-/*
- * Wait until the tree is mounted, ggufs ends, or the other end of `control` is closed. Returns an
- * exit status.
- */
-static int wait_for_tree(struct run_private_mount *mount, int control, int *tree_fd)
+/* Wait until the tree is mounted, ggufs ends, or a signal is pending. Returns an exit status. */
+static int wait_for_tree(const char *folder, pid_t server, int *tree_fd)
 {
-    struct pollfd events[] = {
-        {.fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC), .events = POLLPRI},
-        {.fd = control, .events = POLLIN},
-    };
-    int result = EX_OK;
+    struct pollfd event = {.fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC),
+                           .events = POLLPRI};
+    int status = EX_OK, result = EX_OK;
 
-    while (result == EX_OK && (*tree_fd = open_tree_in(mount->folder)) < 0) {
-        int status;
-
-        if (waitpid(mount->server, &status, WNOHANG) == mount->server) {
-            mount->server = 0;
+    while (result == EX_OK && (*tree_fd = open_tree_in(folder)) < 0) {
+        if (waitpid(server, &status, WNOHANG) == server) {
             result = WIFEXITED(status) && WEXITSTATUS(status) != EX_OK ? WEXITSTATUS(status)
                                                                        : EX_SOFTWARE;
-        } else if (events[1].revents != 0) {
+        } else if (run_signals_are_pending()) {
+            kill(server, SIGTERM);
+            waitpid(server, NULL, 0);
             result = EX_OSERR;
         } else {
-            poll(events, 2, PAUSE_MS);
+            poll(&event, 1, PAUSE_MS);
         }
     }
-    if (events[0].fd >= 0)
-        close(events[0].fd);
+    if (event.fd >= 0)
+        close(event.fd);
     return result;
-}
-
-static bool ends_within(pid_t server, int limit_ms)
-{
-    const struct timespec pause = {.tv_nsec = 1000000};
-
-    for (int i = 0; i < limit_ms; i++) {
-        if (waitpid(server, NULL, WNOHANG) != 0)
-            return true;
-        nanosleep(&pause, NULL);
-    }
-    return false;
 }
 
 /* ---- unmounting ---- */
@@ -188,16 +176,13 @@ static bool ends_within(pid_t server, int limit_ms)
 /*
  * Unmount with fusermount3, as libfuse does, because users other than root cannot call umount2().
  */
-static void run_fusermount(const char *folder, bool is_quiet)
+static void run_fusermount(const char *folder)
 {
     const pid_t child = fork();
 
     if (child == 0) {
         char *arguments[] = {"fusermount3", "-u", "-z", "--", (char *)(uintptr_t)folder, NULL};
-        const int null = is_quiet ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
 
-        if (null >= 0)
-            dup2(null, STDERR_FILENO);
         execvp(arguments[0], arguments);
         execv("/usr/bin/fusermount3", arguments);
         fail("fusermount3");
@@ -207,75 +192,57 @@ static void run_fusermount(const char *folder, bool is_quiet)
         waitpid(child, NULL, 0);
 }
 
-/* Unmount and remove the directory. Returns true if it is gone. */
-static bool remove_mount(const char *folder, bool is_quiet)
+/* Detach the mount, if there is one, and remove the directory. Returns true if it is gone. */
+static bool remove_mount(const char *folder)
 {
     if (rmdir(folder) == 0 || errno == ENOENT)
         return true;
     if (umount2(folder, UMOUNT_NOFOLLOW | MNT_DETACH) != 0 && errno == EPERM)
-        run_fusermount(folder, is_quiet);
+        run_fusermount(folder);
     return rmdir(folder) == 0;
 }
 
-int run_private_mount_start(const char *model, const struct run_texts *options,
-                            const sigset_t *signals, int control, struct run_private_mount *mount,
-                            int *tree_fd)
+static int mount_in(const char *model, const struct gguf_texts *options, char *folder,
+                    const sigset_t *signals, int *tree_fd)
 {
+    /* Without this file, ggufs writes to stderr directly. */
+    const int messages = memfd_create("ggufs", MFD_CLOEXEC);
+    const pid_t server = start_server(model, options, folder, messages, signals);
+    int status;
+
+    if (server < 0)
+        status = fail("cannot start ggufs");
+    else
+        status = wait_for_tree(folder, server, tree_fd);
+    show_messages(messages);
+    if (messages >= 0)
+        close(messages);
+    if (remove_mount(folder))
+        return status;
+    run_message("%s: cannot remove the private mount of the model: %s; as root, remove it with: "
+                "umount -l %s && rmdir %s",
+                folder, strerror(errno), folder, folder);
+    if (status == EX_OK) {
+        close(*tree_fd);
+        kill(server, SIGTERM);
+        waitpid(server, NULL, 0);
+    }
+    *tree_fd = -1;
+    return EX_OSERR;
+}
+
+int run_private_mount_open(const char *model, const struct gguf_texts *options, int *tree_fd)
+{
+    char *folder = make_folder();
+    sigset_t signals;
     int status;
 
     *tree_fd = -1;
-    *mount = (struct run_private_mount){.messages = -1, .folder = make_folder()};
-    if (!mount->folder)
+    if (!folder)
         return fail("cannot make a directory to mount the model on; TMPDIR says where");
-    /* Without this file, ggufs writes to stderr directly. */
-    mount->messages = memfd_create("ggufs", MFD_CLOEXEC);
-    mount->server = start_server(model, options, mount, signals);
-    if (mount->server < 0) {
-        mount->server = 0;
-        return fail("cannot start ggufs");
-    }
-    status = wait_for_tree(mount, control, tree_fd);
-    show_messages(mount);
-    return status;
-}
-
-void run_private_mount_detach(struct run_private_mount *mount)
-{
-    if (remove_mount(mount->folder, true)) {
-        free(mount->folder);
-        mount->folder = NULL;
-    }
-}
-
-int run_private_mount_end(struct run_private_mount *mount)
-{
-    int status = EX_OK;
-
-    /*
-     * If ggufs ended by itself, its messages give the reason. Messages after SIGTERM do not matter.
-     */
-    if (mount->server > 0 && waitpid(mount->server, NULL, WNOHANG) == mount->server) {
-        show_messages(mount);
-    } else if (mount->server > 0) {
-        kill(mount->server, SIGTERM);
-        if (!ends_within(mount->server, PATIENCE_MS)) {
-            kill(mount->server, SIGKILL);
-            if (!ends_within(mount->server, PATIENCE_MS)) {
-                run_message("ggufs, process %d, does not end", (int)mount->server);
-                status = EX_OSERR;
-            }
-        }
-    }
-    if (mount->folder && !remove_mount(mount->folder, false)) {
-        run_message(
-            "%s: cannot remove the private mount of the model: %s; as root, remove it with: "
-            "umount -l %s && rmdir %s",
-            mount->folder, strerror(errno), mount->folder, mount->folder);
-        status = EX_OSERR;
-    }
-    if (mount->messages >= 0)
-        close(mount->messages);
-    free(mount->folder);
-    *mount = (struct run_private_mount){.messages = -1};
+    run_signals_block(&signals);
+    status = mount_in(model, options, folder, &signals, tree_fd);
+    run_signals_unblock(&signals);
+    free(folder);
     return status;
 }

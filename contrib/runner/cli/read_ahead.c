@@ -1,7 +1,8 @@
 #include "contrib/runner/cli/read_ahead.h"
 
+#include "gguf/support/thread_start.h"
+
 #include <inttypes.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Touch every page, and request those of the next chunk before. */
+/* Touch every page, after requesting the pages of the next chunk. */
 static void read_bytes(const struct run_read_ahead *ahead, const uint8_t *data, uint64_t n_bytes)
 {
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -81,15 +82,8 @@ static void *read_all(void *context)
 
 void run_read_ahead_start(struct run_read_ahead *ahead, const struct run_weights *weights)
 {
-    sigset_t all, before;
-
     ahead->weights = weights;
-    /* The main thread gets the signals, whose system calls they interrupt. */
-    sigfillset(&all);
-    sigdelset(&all, SIGBUS);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    ahead->is_started = pthread_create(&ahead->thread, NULL, read_all, ahead) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    ahead->is_started = gguf_thread_start(&ahead->thread, read_all, ahead) == 0;
 }
 
 void run_read_ahead_finish(struct run_read_ahead *ahead)

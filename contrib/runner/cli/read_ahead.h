@@ -27,7 +27,7 @@ struct run_read_ahead {
 bool run_read_ahead_fits(const struct run_weights *weights);
 
 /*
- * Start reading the weights in the order in which a pass uses them. If there is no thread to be
+ * Start reading the weights in the order in which a pass uses them. If no thread can be
  * had, the computation reads them. The struct must stay where it is until run_read_ahead_end().
  */
 void run_read_ahead_start(struct run_read_ahead *ahead, const struct run_weights *weights);

@@ -6,6 +6,8 @@
 #include "contrib/runner/cli/tasks.h"
 #include "dequant/kernels.h"
 #include "gguf/support/exit_status.h"
+#include "gguf/support/option_completion.h"
+#include "gguf/support/option_help.h"
 #include "gguf/support/standard_files.h"
 
 #include <errno.h>
@@ -48,7 +50,7 @@ static int check_prompt(const struct run_options *options)
         !isatty(STDIN_FILENO))
         return EX_OK;
     run_message("PROMPT is missing; -i chats, - reads it from the terminal");
-    run_options_print_usage(stderr);
+    fputs(run_command_line.usage, stderr);
     return EX_USAGE;
 }
 
@@ -103,7 +105,6 @@ static int run_task(struct run_session *session)
 
 static int run(struct run_options *options)
 {
-    struct run_first_token first_token = {0};
     struct run_session session;
     int status = check_prompt(options);
 
@@ -113,10 +114,7 @@ static int run(struct run_options *options)
         options->sampling.seed = (uint64_t)getpid();
     run_message_start();
     run_signals_start();
-    if (options->task == RUN_TASK_BENCH)
-        run_first_token_measure(options, &first_token);
     status = run_session_open(options, context_of(options), &session);
-    session.first_token = first_token;
     if (status == EX_OK)
         status = run_task(&session);
     return run_session_close(&session, status);
@@ -132,13 +130,16 @@ int main(int argc, char **argv)
         return EX_OSERR;
     if (choose_kernels() != EX_OK)
         return EX_USAGE;
+    if (argc > 2 && strcmp(argv[1], "--complete") == 0) /* see option_completion.h */
+        return gguf_options_complete(&run_command_line, argc - 2, argv + 2, atoi(argv[2]), stdout) >
+               0;
     code = run_options_parse(argc, argv, &options);
     if (code == -ENOMEM) {
         status = EX_OSERR;
     } else if (code < 0) {
         status = EX_USAGE;
     } else if (options.task == RUN_TASK_HELP) {
-        run_options_print_help(stdout);
+        gguf_options_print_help(&run_command_line, stdout);
     } else if (options.task == RUN_TASK_VERSION) {
         printf("ggufs-run %s\nkernels %s\n", GGUFS_VERSION, dequant_chosen_kernels()->name);
     } else {

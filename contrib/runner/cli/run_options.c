@@ -1,304 +1,209 @@
 #include "contrib/runner/cli/run_options.h"
 
+#include "contrib/runner/chat/chat_format.h"
+#include "contrib/runner/cli/escapes.h"
 #include "contrib/runner/cli/foreign_options.h"
 #include "contrib/runner/cli/messages.h"
-#include "contrib/runner/cli/run_option_table.h"
+#include "contrib/runner/compute/thread_pool.h"
 #include "dequant/types.h"
+#include "gguf/support/option_values.h"
 #include "gguf/support/shard_names.h"
-#include "gguf/support/similar_names.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#define MOST_TOKENS 2147483647
 /* Limit of both numbers of --bench. */
-#define MAX_BENCH 1000000000
+#define MOST_BENCH 1000000000
 
-static int complain(const char *name, const char *value, const char *needs)
+#define BIT(task) (1u << (task))
+#define HEADING(title)                                                                             \
+    {                                                                                              \
+        .help = (title), .kind = GGUF_OPTION_HEADING                                               \
+    }
+#define TASK(task)      .command = (task)
+#define SET(kind, name) GGUF_OPTION_##kind, .offset = offsetof(struct run_options, name)
+#define RANGE(from, to) .least = (from), .most = (to)
+#define FOR(tasks)      .commands = (tasks)
+#define CALL(handler)   GGUF_OPTION_HANDLER, .handle = (handler)
+
+static const struct gguf_choice cache_types[] = {
+    {"f32", DEQUANT_F32}, {"f16", DEQUANT_F16}, {"q8_0", DEQUANT_Q8_0}, {0}};
+static const struct gguf_choice draft_types[] = {{"lookup", 1u << RUN_DRAFT_LOOKUP},
+                                                 {"nextn", 1u << RUN_DRAFT_NEXTN},
+                                                 {"all", (1u << RUN_N_DRAFT_SOURCES) - 1},
+                                                 {0}};
+
+static const char *chat_format_at(size_t i)
 {
-    run_message("%s %s: needs %s", name, value, needs);
+    const struct run_chat_format *format = run_chat_format_at(i);
+
+    return format ? format->name : NULL;
+}
+
+static int refuse_value(const struct gguf_option_use *use, const char *needs)
+{
+    run_message("option %s %s: needs %s", use->shown, use->value, needs);
     return -EINVAL;
 }
 
-static bool parse_number(const char *text, double *number)
+static int take_seed(void *target, const struct gguf_option_use *use)
 {
+    struct run_options *options = target;
     char *end;
 
-    errno = 0;
-    *number = strtod(text, &end);
-    return errno == 0 && !isspace((unsigned char)*text) && *text != '\0' && *end == '\0' &&
-           isfinite(*number);
-}
-
-static int set_number(const struct run_option *option, const char *name, const char *value,
-                      void *member)
-{
-    const bool is_whole = option->kind != RUN_KIND_FRACTION;
-    char needs[80];
-    double number;
-
-    if (!parse_number(value, &number) || number < option->low || number > option->high ||
-        (is_whole && number != floor(number))) {
-        snprintf(needs, sizeof needs, "a %snumber from %.10g to %.10g", is_whole ? "whole " : "",
-                 option->low, option->high);
-        return complain(name, value, needs);
-    }
-    switch (option->kind) {
-    case RUN_KIND_UNSIGNED:
-        *(uint32_t *)member = (uint32_t)number;
-        break;
-    case RUN_KIND_SIGNED:
-        *(int32_t *)member = (int32_t)number;
-        break;
-    case RUN_KIND_LARGE:
-        *(int64_t *)member = (int64_t)number;
-        break;
-    default:
-        *(float *)member = (float)number;
-    }
-    return 0;
-}
-
-static int set_seed(struct run_options *options, const char *name, const char *value)
-{
-    char *end;
-
-    options->has_seed = strcmp(value, "-1") != 0;
+    options->has_seed = strcmp(use->value, "-1") != 0;
     if (!options->has_seed)
         return 0;
     errno = 0;
-    options->sampling.seed = strtoull(value, &end, 10);
-    if (errno != 0 || !isdigit((unsigned char)*value) || *end != '\0')
-        return complain(name, value, "a whole number from 0 to 18446744073709551615, or -1");
+    options->sampling.seed = strtoull(use->value, &end, 10);
+    if (errno != 0 || !isdigit((unsigned char)*use->value) || *end != '\0')
+        return refuse_value(use, "a whole number from 0 to 18446744073709551615, or -1");
     return 0;
 }
 
-struct choice {
-    const char *name;
-    uint32_t value;
-};
-
-static int set_choice(const struct choice choices[3], const char *name, const char *value,
-                      uint32_t *member)
+static int take_bench(void *target, const struct gguf_option_use *use)
 {
-    char needs[80];
-
-    for (size_t i = 0; i < 3; i++) {
-        if (strcmp(value, choices[i].name) == 0) {
-            *member = choices[i].value;
-            return 0;
-        }
-    }
-    snprintf(needs, sizeof needs, "%s, %s or %s", choices[0].name, choices[1].name,
-             choices[2].name);
-    return complain(name, value, needs);
-}
-
-static int set_cache(struct run_options *options, const char *name, const char *value)
-{
-    static const struct choice types[] = {
-        {"f32", DEQUANT_F32}, {"f16", DEQUANT_F16}, {"q8_0", DEQUANT_Q8_0}};
-
-    return set_choice(types, name, value, &options->cache_type);
-}
-
-static int set_drafts(struct run_options *options, const char *name, const char *value)
-{
-    static const struct choice types[] = {
-        {"lookup", 1 << RUN_DRAFT_LOOKUP},
-        {"nextn", 1 << RUN_DRAFT_NEXTN},
-        {"all", (1 << RUN_N_DRAFT_SOURCES) - 1},
-    };
-
-    return set_choice(types, name, value, &options->draft_sources);
-}
-
-static int set_bench(struct run_options *options, const char *name, const char *value)
-{
-    const char *comma = strchr(value, ',');
+    struct run_options *options = target;
+    const char *comma = strchr(use->value, ',');
     char *end = NULL;
     unsigned long prompt = 0, predict = 0;
 
-    if (comma && isdigit((unsigned char)value[0]) && isdigit((unsigned char)comma[1])) {
-        prompt = strtoul(value, &end, 10);
+    if (comma && isdigit((unsigned char)use->value[0]) && isdigit((unsigned char)comma[1])) {
+        prompt = strtoul(use->value, &end, 10);
         if (end == comma)
             predict = strtoul(comma + 1, &end, 10);
     }
-    if (!end || *end != '\0' || prompt > MAX_BENCH || predict > MAX_BENCH || prompt + predict == 0)
-        return complain(name, value, "two numbers of tokens, as in 512,128");
+    if (!end || *end != '\0' || prompt > MOST_BENCH || predict > MOST_BENCH ||
+        prompt + predict == 0)
+        return refuse_value(use, "two numbers of tokens, as in 512,128");
     options->bench_prompt = (uint32_t)prompt;
     options->bench_predict = (uint32_t)predict;
     return 0;
 }
 
-static int add_text(struct run_texts *texts, const char *value)
-{
-    const char **larger =
-        realloc((void *)texts->texts, (texts->n_texts + 1) * sizeof *texts->texts);
+/* clang-format would put each member on a line: */
+/* clang-format off */
+static const struct gguf_option rows[] = {
+    HEADING("Text (defaults in parentheses)"),
+    {"-i --interactive", NULL, "chat, with the model's template", GGUF_OPTION_NOTHING,
+     TASK(RUN_TASK_CHAT)},
+    {"-n --predict --n-predict", "N", "generate at most N tokens; -1: no limit (-1)",
+     SET(INT64, n_predict), RANGE(-1, MOST_TOKENS)},
+    {"-p --prompt", "TEXT", "the prompt; instead of PROMPT", SET(TEXT, prompt),
+     FOR(BIT(RUN_TASK_GENERATE) | BIT(RUN_TASK_CHAT) | BIT(RUN_TASK_TOKENIZE))},
+    {"-f --file", "FILE", "read the prompt from FILE", SET(TEXT, prompt_file),
+     FOR(BIT(RUN_TASK_GENERATE))},
+    {"-e --escape", NULL, "replace \\n, \\t and other escapes in PROMPT and other TEXTs",
+     SET(ON, has_escapes)},
+    {"-r --stop --reverse-prompt", "TEXT", "end before TEXT; may be given several times",
+     SET(TEXTS, stops)},
+    {"--system", "TEXT", "with -i: the system message", SET(TEXT, system_text),
+     FOR(BIT(RUN_TASK_CHAT))},
+    {"--chat-template", "NAME", "with -i: another template; an unknown NAME lists them",
+     SET(TEXT, chat_template), .choice_at = chat_format_at, FOR(BIT(RUN_TASK_CHAT))},
+    {"--no-display-prompt", NULL, "print only the generated text", SET(OFF, shows_prompt)},
+    {"--verbose-prompt", NULL, "print the tokens of the prompt to stderr",
+     SET(ON, shows_prompt_tokens)},
+    {"--special", NULL, "read special tokens in prompts, and write them", SET(ON, is_special)},
+    {"--no-bos", NULL, "do not start with the model's BOS token", SET(OFF, adds_bos)},
+    {"--ignore-eos", NULL, "never choose a token that ends the text", SET(ON, ignores_end)},
 
-    if (!larger) {
-        run_message("%s", strerror(ENOMEM));
-        return -ENOMEM;
-    }
-    texts->texts = larger;
-    texts->texts[texts->n_texts++] = value;
-    return 0;
-}
+    HEADING("Sampling"),
+    {"--temp", "X", "temperature; 0: always the most likely token (0.8)",
+     SET(FLOAT, sampling.temperature), RANGE(0, 1e6)},
+    {"-s --seed", "N", "the same seed gives the same text; -1: random (-1)", CALL(take_seed)},
+    {"--top-k", "N", "keep the N most likely tokens; 0: all (40)", SET(UINT32, sampling.top_k),
+     RANGE(0, MOST_TOKENS)},
+    {"--top-p", "P", "keep the top tokens that add up to P; 1: all (0.95)",
+     SET(FLOAT, sampling.top_p), RANGE(0, 1)},
+    {"--min-p", "P", "drop tokens below P times the top probability (0.05)",
+     SET(FLOAT, sampling.min_p), RANGE(0, 1)},
+    {"--repeat-penalty", "X", "penalize repeated tokens by factor X; 1: off (1)",
+     SET(FLOAT, sampling.repeat_penalty), RANGE(0.01, 100)},
+    {"--repeat-last-n", "N", "penalize the last N tokens; -1: all (64)",
+     SET(INT32, sampling.repeat_last_n), RANGE(-1, MOST_TOKENS)},
 
-static const char *name_of_task(enum run_task task)
-{
-    for (size_t i = 0; i < run_option_count; i++) {
-        const struct run_option *option = &run_option_table[i];
+    HEADING("Model and speed"),
+    {"-m --model", "MODEL", "the mounted tree or model file; instead of MODEL", SET(TEXT, model)},
+    {"-c --ctx-size", "N", "context of N tokens; 0: as in training (at most 4096)",
+     SET(INT64, n_context), RANGE(0, MOST_TOKENS)},
+    {"-t --threads", "N", "compute with N threads (one per core)", SET(UINT32, n_threads),
+     RANGE(1, RUN_MAX_THREADS)},
+    {"-b --batch-size", "N", "compute N tokens of a prompt at once (512)", SET(UINT32, n_batch),
+     RANGE(1, 1 << 20)},
+    {"--cache-type", "TYPE", "store keys and values as f32, f16 or q8_0 (f32)",
+     SET(CHOICE, cache_type), .choices = cache_types},
+    {"--draft --draft-max", "N", "draft up to N tokens for a pass; 0: none (15)",
+     SET(INT32, n_drafts), RANGE(0, RUN_MOST_DRAFTS)},
+    {"--draft-type", "TYPE", "draft by lookup (prompt lookup), nextn (layers) or all (all)",
+     SET(CHOICE, draft_sources), .choices = draft_types},
+    {"--exact", NULL, "multiply in floats; the default is 8-bit activations", SET(ON, is_exact)},
+    {"--no-warmup", NULL, "do not read weights before they are needed", SET(OFF, is_warmed_up)},
+    {"-o --mount-option", "OPTION", "pass -o OPTION to ggufs when it mounts a model file",
+     SET(TEXTS, mount_options)},
+    {"--no-sandbox", NULL, "run without the sandbox, ggufs as well", SET(OFF, is_confined)},
 
-        if (option->task == task)
-            return option->names[option->names[1] ? 1 : 0];
-    }
-    return "";
-}
-
-static int set_task(struct run_options *options, enum run_task task)
-{
-    const enum run_task before = options->task;
-
-    /* --help and --version override everything else. */
-    if (before == RUN_TASK_HELP || before == RUN_TASK_VERSION)
-        return 0;
-    if (before != RUN_TASK_GENERATE && before != task && task != RUN_TASK_HELP &&
-        task != RUN_TASK_VERSION) {
-        run_message("%s cannot be combined with %s", name_of_task(task), name_of_task(before));
-        return -EINVAL;
-    }
-    options->task = task;
-    return 0;
-}
-
-static int set_option(struct run_options *options, const struct run_option *option,
-                      const char *name, const char *value)
-{
-    void *member = (char *)options + option->at;
-
-    if (option->task != RUN_TASK_GENERATE && set_task(options, option->task) < 0)
-        return -EINVAL;
-    switch (option->kind) {
-    case RUN_KIND_TASK:
-        return 0;
-    case RUN_KIND_TEXT:
-        *(const char **)member = value;
-        return 0;
-    case RUN_KIND_TEXTS:
-        if (*value == '\0')
-            return complain(name, "''", "a text");
-        return add_text(member, value);
-    case RUN_KIND_ON:
-    case RUN_KIND_OFF:
-        *(bool *)member = option->kind == RUN_KIND_ON;
-        return 0;
-    case RUN_KIND_SEED:
-        return set_seed(options, name, value);
-    case RUN_KIND_CACHE:
-        return set_cache(options, name, value);
-    case RUN_KIND_DRAFTS:
-        return set_drafts(options, name, value);
-    case RUN_KIND_BENCH:
-        return set_bench(options, name, value);
-    default:
-        return set_number(option, name, value, member);
-    }
-}
-
-/* Return the row of the long option with the name name[0..length-1], without dashes, or NULL. */
-static const struct run_option *find_long(const char *name, size_t length)
-{
-    for (size_t i = 0; i < run_option_count; i++)
-        for (size_t j = 0; j < RUN_OPTION_NAMES && run_option_table[i].names[j]; j++) {
-            const char *known = run_option_table[i].names[j];
-
-            if (known[1] == '-' && strncmp(known + 2, name, length) == 0 &&
-                known[2 + length] == '\0')
-                return &run_option_table[i];
-        }
-    return NULL;
-}
-
-/* Return true if a short option can have this value in the same word; -temp is not -t emp. */
-static bool can_follow(const struct run_option *option, const char *word, const char *value)
-{
-    if (!option->argument || find_long(word + 1, strcspn(word + 1, "=")))
-        return false;
-    return option->kind == RUN_KIND_TEXT || option->kind == RUN_KIND_TEXTS ||
-           isdigit((unsigned char)*value) || *value == '-';
-}
-
-/*
- * Find the option at the start of a word. Stores in `*value` the value that follows in the same
- * word, or NULL.
- */
-static const struct run_option *find_option(const char *word, const char **name, const char **value)
-{
-    for (size_t i = 0; i < run_option_count; i++) {
-        for (size_t j = 0; j < RUN_OPTION_NAMES && run_option_table[i].names[j]; j++) {
-            const size_t length = strlen(run_option_table[i].names[j]);
-            const bool is_long = run_option_table[i].names[j][1] == '-';
-
-            if (strncmp(word, run_option_table[i].names[j], length) != 0)
-                continue;
-            *name = run_option_table[i].names[j];
-            *value = NULL;
-            if (word[length] == '\0')
-                return &run_option_table[i];
-            *value = word + length + is_long;
-            if (is_long ? word[length] == '=' : can_follow(&run_option_table[i], word, *value))
-                return &run_option_table[i];
-        }
-    }
-    return NULL;
-}
-
-static int refuse_unknown(const char *word)
-{
-    const char *start = word + strspn(word, "-");
-    char name[GGUF_LONGEST_NAME + 1] = "";
-    const char *closest = NULL;
-    size_t least = 0;
-
-    if (strcspn(start, "=") < sizeof name)
-        memcpy(name, start, strcspn(start, "="));
-    for (size_t i = 0; i < run_option_count && strlen(name) > 1; i++)
-        for (size_t j = 0; j < RUN_OPTION_NAMES && run_option_table[i].names[j]; j++)
-            if (run_option_table[i].names[j][1] == '-' &&
-                gguf_is_closer(name, run_option_table[i].names[j] + 2, &least))
-                closest = run_option_table[i].names[j];
-    if (closest)
-        run_message("unknown option %s; did you mean %s?", word, closest);
-    else
-        run_message("unknown option %s; ggufs-run --help lists all", word);
-    return -EINVAL;
-}
-
-/* The arguments that are not options: MODEL, unless -m named it, and PROMPT. */
-struct words {
-    const char *list[2];
-    size_t n;
+    HEADING("Other tasks"),
+    {"--tokenize", NULL, "print the ids of PROMPT, or of the text on stdin", GGUF_OPTION_NOTHING,
+     TASK(RUN_TASK_TOKENIZE)},
+    {"-0 --null", NULL, "with --tokenize: NUL-terminated texts, a line each",
+     SET(ON, is_null_separated), FOR(BIT(RUN_TASK_TOKENIZE))},
+    {"--detokenize", NULL, "print the text of the ids on stdin", GGUF_OPTION_NOTHING,
+     TASK(RUN_TASK_DETOKENIZE)},
+    {"--tokens", "FILE", "compute logits of these ids, 32-bit little-endian",
+     SET(TEXT, tokens_file), TASK(RUN_TASK_LOGITS)},
+    {"--logits", "FILE", "write the logits here, 32-bit floats; -: stdout",
+     SET(TEXT, logits_file), TASK(RUN_TASK_LOGITS)},
+    {"--perplexity", "FILE", "print the perplexity of the text in FILE",
+     SET(TEXT, perplexity_file), TASK(RUN_TASK_PERPLEXITY)},
+    {"--bench", "P,N", "measure P prompt tokens and N generated tokens", CALL(take_bench),
+     TASK(RUN_TASK_BENCH)},
+    {"--json", NULL, "print one JSON object", SET(ON, is_json),
+     FOR(BIT(RUN_TASK_GENERATE) | BIT(RUN_TASK_PERPLEXITY) | BIT(RUN_TASK_BENCH))},
+    {"-h --help", NULL, "print this help and exit", GGUF_OPTION_NOTHING, TASK(RUN_TASK_HELP)},
+    {"-V --version", NULL, "print the version and exit", GGUF_OPTION_NOTHING,
+     TASK(RUN_TASK_VERSION)},
 };
+/* clang-format on */
 
-static int add_word(struct words *words, const char *word)
+static int take_foreign(void *target, int argc, char **argv, int i)
 {
-    /*
-     * Skip the other shards of a split model, which a shell pattern may have named; one is enough.
-     */
-    if (words->n == 1 && gguf_are_shards_of_one_model(words->list[0], word))
+    struct run_options *options = target;
+    const struct run_foreign_option *foreign = run_foreign_option_find(argv[i]);
+    const size_t length = strcspn(argv[i], "=");
+
+    if (!foreign)
         return 0;
-    if (words->n < sizeof words->list / sizeof *words->list) {
-        words->list[words->n++] = word;
-        return 0;
+    if (foreign->value == RUN_FOREIGN_REFUSED) {
+        run_message("%.*s: %s", (int)length, argv[i], foreign->hint);
+        return -EINVAL;
     }
-    run_message("one argument too many: %s (put a prompt of several words in quotes)", word);
-    run_options_print_usage(stderr);
-    return -EINVAL;
+    if (gguf_texts_add(&options->unused, argv[i]) < 0)
+        return -ENOMEM;
+    return run_foreign_option_has_value(foreign, argv[i], i + 1 < argc ? argv[i + 1] : NULL) ? 2
+                                                                                             : 1;
 }
+
+const struct gguf_option_table run_command_line = {
+    .program = "ggufs-run",
+    .rows = rows,
+    .n_rows = sizeof rows / sizeof *rows,
+    .usage = "usage: ggufs-run [options] MODEL [PROMPT]\n"
+             "       ggufs-run -i [options] MODEL [PROMPT]\n",
+    .about = "Runs MODEL: the directory of a mounted model, or a model file. If PROMPT is -, it is "
+             "read from stdin.",
+    .end = "The manual, ggufs-run(1), describes them in full, and exit statuses.\n",
+    .no_command = "generation",
+    .command_offset = offsetof(struct run_options, task),
+    .final_commands = BIT(RUN_TASK_HELP) | BIT(RUN_TASK_VERSION),
+    .print_error = run_message,
+    .take_foreign = take_foreign,
+};
 
 static int refuse(const char *what)
 {
@@ -306,29 +211,46 @@ static int refuse(const char *what)
     return -EINVAL;
 }
 
-/* Accept `--tokenize TEXT MODEL`, with the text right after the option. */
-static bool is_model_last(const struct run_options *options, const struct words *words)
+static int refuse_with_usage(const char *what, const char *word)
 {
-    return options->task == RUN_TASK_TOKENIZE && !options->model && words->n == 2 &&
-           access(words->list[0], F_OK) != 0 && access(words->list[1], F_OK) == 0;
+    run_message("%s%s", what, word);
+    fputs(run_command_line.usage, stderr);
+    return -EINVAL;
 }
 
-static int take_words(struct run_options *options, const struct words *words)
+/* Assign the arguments that are not options: MODEL, unless -m named it, and PROMPT. */
+static int assign_words(struct run_options *options)
 {
-    size_t n = 0;
+    const char **words = options->line.words;
+    const bool is_named = options->model;
+    int n = options->line.n_words;
 
-    if (is_model_last(options, words)) {
-        options->prompt = words->list[0];
-        options->model = words->list[1];
-        return 0;
+    if (n > 0 && !options->model) {
+        int n_shards = 1; /* a shell pattern may have named all shards of a model */
+
+        /* Accept `--tokenize TEXT MODEL`, with the text right after the option. */
+        if (options->task == RUN_TASK_TOKENIZE && n == 2 && access(words[0], F_OK) != 0 &&
+            access(words[1], F_OK) == 0) {
+            options->model = words[1];
+            options->prompt = words[0];
+            return 0;
+        }
+        options->model = words[0];
+        while (n_shards < n && gguf_are_shards_of_one_model(words[0], words[n_shards]))
+            n_shards++;
+        words += n_shards;
+        n -= n_shards;
     }
-    if (!options->model && n < words->n)
-        options->model = words->list[n++];
-    if (options->prompt && n < words->n)
+    if (n > 0 && options->prompt)
         return refuse("two prompts: -p and PROMPT");
-    if (n < words->n)
-        options->prompt = words->list[n++];
-    return n < words->n ? refuse("two models: -m and MODEL (put a prompt in quotes)") : 0;
+    if (n > 1 && is_named)
+        return refuse("two models: -m and MODEL (put a prompt in quotes)");
+    if (n > 1)
+        return refuse_with_usage(
+            "one argument too many (put a prompt of several words in quotes): ", words[1]);
+    if (n > 0)
+        options->prompt = words[0];
+    return 0;
 }
 
 static int check(const struct run_options *options)
@@ -336,36 +258,63 @@ static int check(const struct run_options *options)
     const bool takes_prompt = options->task == RUN_TASK_GENERATE ||
                               options->task == RUN_TASK_CHAT || options->task == RUN_TASK_TOKENIZE;
 
-    if (options->task == RUN_TASK_HELP || options->task == RUN_TASK_VERSION)
-        return 0;
-    if (!options->model) {
-        run_message("MODEL is missing: a model file, or the directory of a mounted model");
-        run_options_print_usage(stderr);
-        return -EINVAL;
-    }
+    if (!options->model)
+        return refuse_with_usage(
+            "MODEL is missing: a model file, or the directory of a mounted model", "");
     if (options->task == RUN_TASK_LOGITS && (!options->tokens_file || !options->logits_file))
         return refuse("--tokens and --logits need each other");
     if (options->prompt && !takes_prompt)
         return refuse("a prompt is for generation, -i and --tokenize");
-    if (options->prompt_file && options->task != RUN_TASK_GENERATE)
-        return refuse("-f is for generation only");
     if (options->prompt && options->prompt_file)
         return refuse("two prompts: PROMPT and -f");
-    if (options->task != RUN_TASK_CHAT && (options->system_text || options->chat_template))
-        return refuse("--system and --chat-template need -i");
-    if (options->is_null_separated && (options->task != RUN_TASK_TOKENIZE || options->prompt))
-        return refuse("-0 needs --tokenize and texts on stdin");
-    if (options->is_json &&
-        (options->task == RUN_TASK_CHAT || options->task == RUN_TASK_LOGITS ||
-         options->task == RUN_TASK_TOKENIZE || options->task == RUN_TASK_DETOKENIZE))
-        return refuse("--json is for generation, --perplexity and --bench");
+    if (options->is_null_separated && options->prompt)
+        return refuse("-0 reads texts from stdin, and takes no PROMPT");
     return 0;
+}
+
+/* Replace *text by a copy without escapes, which the command line owns. */
+static int unescape(struct run_options *options, const char **text)
+{
+    char *copy = *text ? strdup(*text) : NULL;
+
+    if (*text && !copy)
+        return -ENOMEM;
+    if (copy) {
+        options->line.owned[options->line.n_owned++] = copy;
+        run_unescape(copy);
+        *text = copy;
+    }
+    return 0;
+}
+
+static int unescape_all(struct run_options *options)
+{
+    int result = unescape(options, &options->prompt);
+
+    if (result == 0)
+        result = unescape(options, &options->system_text);
+    for (size_t i = 0; result == 0 && i < options->stops.n_texts; i++)
+        result = unescape(options, &options->stops.texts[i]);
+    return result;
+}
+
+static void warn_of_unused(const struct gguf_texts *unused)
+{
+    char names[400] = "";
+
+    for (size_t i = 0; i < unused->n_texts; i++) {
+        const size_t length = strlen(names);
+
+        snprintf(names + length, sizeof names - length, "%s%s", i > 0 ? ", " : "",
+                 unused->texts[i]);
+    }
+    if (unused->n_texts > 0)
+        run_message("warning: these options change nothing here: %s", names);
 }
 
 int run_options_parse(int argc, char **argv, struct run_options *options)
 {
-    struct words words = {0};
-    bool is_over = false;
+    int result;
 
     *options = (struct run_options){
         .n_predict = -1,
@@ -383,80 +332,27 @@ int run_options_parse(int argc, char **argv, struct run_options *options)
                      .min_p = 0.05F,
                      .temperature = 0.8F},
     };
-    for (int i = 1; i < argc; i++) {
-        const struct run_option *option;
-        const char *name, *value, *hint;
-        int code;
-
-        if (is_over || argv[i][0] != '-' || argv[i][1] == '\0') {
-            code = add_word(&words, argv[i]);
-        } else if (strcmp(argv[i], "--") == 0) {
-            is_over = true;
-            continue;
-        } else if ((hint = run_foreign_option_hint(argv[i]))) {
-            run_message("%.*s: %s", (int)strcspn(argv[i], "="), argv[i], hint);
-            return -EINVAL;
-        } else if (!(option = find_option(argv[i], &name, &value))) {
-            return refuse_unknown(argv[i]);
-        } else if (!option->argument && value) {
-            run_message("%s takes no value", name);
-            return -EINVAL;
-        } else if (option->argument && !value && i + 1 == argc) {
-            run_message("%s needs %s", name, option->argument);
-            return -EINVAL;
-        } else {
-            if (option->argument && !value)
-                value = argv[++i];
-            code = set_option(options, option, name, value ? value : "");
-        }
-        if (code < 0)
-            return code;
-    }
-    if (options->task != RUN_TASK_HELP && options->task != RUN_TASK_VERSION &&
-        take_words(options, &words) < 0)
-        return -EINVAL;
-    if (!options->is_confined && add_text(&options->mount_options, "nosandbox") < 0)
-        return -ENOMEM;
-    return check(options);
+    result = gguf_options_parse(&run_command_line, argc, argv, options, &options->line);
+    if (result < 0 || options->task == RUN_TASK_HELP || options->task == RUN_TASK_VERSION)
+        return result;
+    result = assign_words(options);
+    if (result == 0)
+        result = check(options);
+    if (result == 0 && options->has_escapes)
+        result = unescape_all(options);
+    if (result == 0 && !options->is_confined)
+        result = gguf_texts_add(&options->mount_options, "nosandbox");
+    if (result == 0)
+        warn_of_unused(&options->unused);
+    if (result == -ENOMEM)
+        run_message("%s", strerror(ENOMEM));
+    return result;
 }
 
 void run_options_free(struct run_options *options)
 {
     free((void *)options->stops.texts);
     free((void *)options->mount_options.texts);
-}
-
-void run_options_print_usage(FILE *stream)
-{
-    fprintf(stream, "usage: ggufs-run [options] MODEL [PROMPT]\n"
-                    "       ggufs-run -i [options] MODEL [PROMPT]\n");
-}
-
-void run_options_print_help(FILE *stream)
-{
-    run_options_print_usage(stream);
-    fprintf(stream,
-            "\nRuns MODEL: the directory of a mounted model, or a model file. If PROMPT is -, "
-            "it is read from stdin.\n\noptions (defaults in parentheses):\n");
-    for (size_t i = 0; i < run_option_count; i++) {
-        const struct run_option *option = &run_option_table[i];
-        char left[80] = "";
-
-        for (size_t j = 0; j < RUN_OPTION_NAMES && option->names[j]; j++) {
-            const size_t length = strlen(left);
-
-            snprintf(left + length, sizeof left - length, "%s%s", j > 0 ? ", " : "",
-                     option->names[j]);
-        }
-        if (option->argument) {
-            const size_t length = strlen(left);
-
-            snprintf(left + length, sizeof left - length, " %s", option->argument);
-        }
-        if (strlen(left) > 24)
-            fprintf(stream, "  %s\n  %-24s %s\n", left, "", option->help);
-        else
-            fprintf(stream, "  %-24s %s\n", left, option->help);
-    }
-    fprintf(stream, "\nThe manual, ggufs-run(1), describes them in full, and exit statuses.\n");
+    free((void *)options->unused.texts);
+    gguf_command_line_free(&options->line);
 }

@@ -1,13 +1,13 @@
-/* The command line of ggufs-run. The parser and --help use one table of options. */
+/* The command line of ggufs-run: the table of its options, and its parser. */
 #ifndef GGUFS_RUNNER_RUN_OPTIONS_H
 #define GGUFS_RUNNER_RUN_OPTIONS_H
 
 #include "contrib/runner/sampling/sampler.h"
+#include "gguf/support/option_parser.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 enum run_task {
     RUN_TASK_GENERATE,
@@ -21,22 +21,18 @@ enum run_task {
     RUN_TASK_VERSION,
 };
 
-/* Limits of the tokens drafted for a pass, and how many there are by default. */
+/* The maximum number of tokens drafted for a pass, and the default limit. */
 enum { RUN_MOST_DRAFTS = 63, RUN_USUAL_DRAFTS = 15 };
 
 /* Where drafts come from: prompt lookup, or the model's nextn layer. */
 enum run_draft_source { RUN_DRAFT_LOOKUP, RUN_DRAFT_NEXTN, RUN_N_DRAFT_SOURCES };
 
-struct run_texts {
-    const char **texts; /* the array is owned, the texts are not */
-    size_t n_texts;
-};
-
 struct run_options {
     enum run_task task;
     const char *model;       /* a tree or a model file */
-    const char *prompt;      /* PROMPT; NULL if there is none */
+    const char *prompt;      /* PROMPT; NULL: not given */
     const char *prompt_file; /* of -f; NULL */
+    bool has_escapes;        /* texts on the command line have had their escapes replaced */
 
     int64_t n_predict; /* -1: no limit */
     int64_t n_context; /* 0: the training context; -1: not given */
@@ -50,7 +46,7 @@ struct run_options {
 
     struct run_sampling sampling;
     bool has_seed;
-    struct run_texts stops;
+    struct gguf_texts stops;
     bool ignores_end;
 
     bool adds_bos;
@@ -67,18 +63,21 @@ struct run_options {
     uint32_t bench_prompt, bench_predict;
     bool is_json;
 
-    struct run_texts mount_options; /* for ggufs */
+    struct gguf_texts mount_options; /* for ggufs */
     bool is_confined;
+
+    struct gguf_texts unused; /* options of llama.cpp that change nothing here */
+    struct gguf_command_line line;
 };
 
+extern const struct gguf_option_table run_command_line;
+
 /*
- * Parse the command line; the result points into its words. Returns 0, or prints an error to stderr
- * and returns -EINVAL or -ENOMEM. Call run_options_free() in both cases.
+ * Parse the command line; the result points into its words. Prints one warning that names all
+ * options of llama.cpp that change nothing here. Returns 0, or prints an error to stderr and
+ * returns -EINVAL or -ENOMEM. Call run_options_free() in both cases.
  */
 int run_options_parse(int argc, char **argv, struct run_options *options);
 void run_options_free(struct run_options *options);
-
-void run_options_print_usage(FILE *stream);
-void run_options_print_help(FILE *stream);
 
 #endif

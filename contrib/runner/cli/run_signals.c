@@ -3,41 +3,23 @@
 #include "contrib/runner/cli/messages.h"
 #include "gguf/support/safe_print.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t is_deferred, is_interrupted;
-static volatile sig_atomic_t keeper_process, keeper_control = -1; /* a pid fits */
 static const struct run_weights *volatile watched;
-
-/* Have the keeper remove everything. Async-signal-safe. */
-static void end_keeper(void)
-{
-    const pid_t process = keeper_process;
-
-    if (keeper_control >= 0)
-        close(keeper_control);
-    if (process > 0)
-        waitpid(process, NULL, 0);
-}
 
 static void on_end(int number)
 {
-    const int error = errno;
-
     if (number == SIGINT && is_deferred && !is_interrupted) {
         is_interrupted = 1;
-        errno = error;
         return;
     }
-    end_keeper();
     _exit(128 + number);
 }
 
@@ -76,7 +58,6 @@ static void on_fault(int number, siginfo_t *info, void *context)
                     "/raw: cannot be read: the disk has an error, or the model was changed or "
                     "unmounted meanwhile\n");
     (void)!write(STDERR_FILENO, line, length);
-    end_keeper();
     _exit(EX_IOERR);
 }
 
@@ -137,10 +118,13 @@ void run_signals_unblock(const sigset_t *before)
     sigprocmask(SIG_SETMASK, before, NULL);
 }
 
-void run_signals_own_keeper(pid_t keeper, int control)
+bool run_signals_are_pending(void)
 {
-    keeper_process = keeper;
-    keeper_control = control;
+    sigset_t pending, signals;
+
+    end_signals(&signals);
+    return sigpending(&pending) == 0 && sigandset(&pending, &pending, &signals) == 0 &&
+           !sigisemptyset(&pending);
 }
 
 void run_signals_watch(const struct run_weights *weights)

@@ -1,6 +1,6 @@
 /*
  * Signals: Ctrl-C, termination, and page faults of mapped weights. Signal handlers have no
- * arguments, so the state is global: one keeper and one set of weights.
+ * arguments, so the state is global: one set of weights.
  */
 #ifndef GGUFS_RUNNER_RUN_SIGNALS_H
 #define GGUFS_RUNNER_RUN_SIGNALS_H
@@ -30,11 +30,8 @@ void run_signals_clear_interrupt(void);
 void run_signals_block(sigset_t *before);
 void run_signals_unblock(const sigset_t *before);
 
-/*
- * Set the keeper to wait for, after closing `control`, when a signal ends the program; 0 and -1 for
- * none.
- */
-void run_signals_own_keeper(pid_t keeper, int control);
+/* Return true if one of the blocked signals has arrived. */
+bool run_signals_are_pending(void);
 
 /* Set the weights whose mappings may fault, or NULL. */
 void run_signals_watch(const struct run_weights *weights);

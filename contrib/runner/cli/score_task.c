@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -79,30 +80,30 @@ static int write_logits(struct run_session *session, const struct run_ids *ids, 
     return code;
 }
 
-/* Write to a device, a pipe or stdout, or to a new file that is then renamed to the target. */
+/* Write to stdout or the file. A regular file is replaced; it is empty if not all was written. */
 static int write_output(struct run_session *session, const struct run_ids *ids,
                         struct run_failure *failure)
 {
     const char *name = session->options->logits_file;
-    FILE *file =
-        session->files.output == STDOUT_FILENO ? stdout : fdopen(session->files.output, "w");
+    const int fd = session->files.output;
+    FILE *file = fd == STDOUT_FILENO ? stdout : fdopen(fd, "w");
     int code;
 
     if (!file)
         return run_fail_memory(failure);
+    if (file != stdout && ftruncate(fd, 0) != 0 && errno != EINVAL) /* EINVAL: a device or pipe */
+        return run_fail_elsewhere(failure, -EIO, "%s: %s", name, strerror(errno));
     code = write_logits(session, ids, file, failure);
-    if (file == stdout && fflush(file) != 0 && code == 0)
-        code = run_fail_stdout(failure, errno);
+    if (fflush(file) != 0 && code == 0)
+        code = file == stdout ? run_fail_stdout(failure, errno)
+                              : run_fail_elsewhere(failure, -EIO, "%s: %s", name, strerror(errno));
     if (file == stdout)
         return code;
+    if (code < 0)
+        (void)!ftruncate(fd, 0);
     session->files.output = -1;
     if (fclose(file) != 0 && code == 0)
         code = run_fail_elsewhere(failure, -EIO, "%s: %s", name, strerror(errno));
-    if (code == 0 && session->files.target) {
-        code = run_keeper_commit(&session->keeper);
-        if (code < 0)
-            run_fail_elsewhere(failure, code, "%s: %s", name, strerror(-code));
-    }
     return code;
 }
 
@@ -153,6 +154,28 @@ static double surprise(const float *logits, uint32_t n_vocab, int32_t token)
     return log(sum) + (double)highest - (double)logits[token];
 }
 
+/* Add -log p of a token. Fails if it has no row in the logits, or if they give no number. */
+static int count_token(struct score *score, const float *logits, uint32_t n_vocab, int32_t token,
+                       struct run_failure *failure)
+{
+    double value;
+
+    if (token < 0 || (uint32_t)token >= n_vocab)
+        return run_fail(failure, -EINVAL,
+                        "id %d of the text is not in the vocabulary of %u that the weights have",
+                        token, n_vocab);
+    value = surprise(logits, n_vocab, token);
+    if (!isfinite(value))
+        return run_fail(failure, -EDOM,
+                        "the logits are NaN or infinite after token %zu: the model or its "
+                        "quantization is damaged; ggufs --check --data finds the weights",
+                        score->n);
+    score->sum += value;
+    score->sum_of_squares += value * value;
+    score->n++;
+    return 0;
+}
+
 /* Score the second half of a window; the first half is its context. */
 static int score_window(struct run_session *session, const int32_t *tokens, size_t n, float *rows,
                         struct score *score, struct run_failure *failure)
@@ -167,14 +190,9 @@ static int score_window(struct run_session *session, const int32_t *tokens, size
         const size_t n_left = n - 1 - at, n_now = n_left < n_at_once ? n_left : n_at_once;
 
         code = run_engine_feed(session->engine, tokens + at, n_now, RUN_LOGITS_ALL, rows, failure);
-        for (size_t i = 0; code == 0 && i < n_now; i++) {
-            const double value =
-                surprise(rows + i * session->n_vocab, session->n_vocab, tokens[at + i + 1]);
-
-            score->sum += value;
-            score->sum_of_squares += value * value;
-            score->n++;
-        }
+        for (size_t i = 0; code == 0 && i < n_now; i++)
+            code = count_token(score, rows + i * session->n_vocab, session->n_vocab,
+                               tokens[at + i + 1], failure);
         at += n_now;
     }
     return code;

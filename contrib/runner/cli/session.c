@@ -3,17 +3,22 @@
 #include "contrib/runner/cli/default_threads.h"
 #include "contrib/runner/cli/kind_message.h"
 #include "contrib/runner/cli/messages.h"
+#include "contrib/runner/cli/private_mount.h"
 #include "contrib/runner/cli/run_signals.h"
 #include "contrib/runner/compute/multiply.h"
-#include "contrib/runner/compute/team.h"
-#include "contrib/runner/tokenizer/word_splitter.h"
+#include "contrib/runner/compute/thread_pool.h"
+#include "contrib/runner/engine/architectures.h"
+#include "contrib/runner/tokenizer/pre_tokenizer.h"
+#include "contrib/runner/tokenizer/token_vocabulary.h"
 #include "gguf/support/buffer.h"
 #include "gguf/support/confine.h"
 #include "gguf/support/exit_status.h"
+#include "gguf/support/model_folder.h"
 #include "gguf/support/remote_names.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <limits.h>
 #include <seccomp.h>
 #include <stdlib.h>
@@ -41,9 +46,9 @@ int run_session_complain(const struct run_session *session, int code,
 static int complain_of_place(const char *path)
 {
     const int error = errno;
-    const char *remedy = error == ENOENT ? gguf_remote_remedy(path) : NULL;
+    char remedy[GGUF_REMEDY_BYTES];
 
-    if (remedy) {
+    if (error == ENOENT && gguf_remote_remedy(path, remedy)) {
         run_message("%s: no such file; ggufs-run opens local files only; %s", path, remedy);
         return EX_NOINPUT;
     }
@@ -56,10 +61,14 @@ static int complain_of_place(const char *path)
     return gguf_exit_status(-error);
 }
 
-/* Open the directory of a tree. Returns an exit status. */
-static int open_directory(struct run_session *session)
+/*
+ * Open the directory of a tree, or set *found, owned, to the path of the only model file in it.
+ * Returns an exit status.
+ */
+static int open_directory(struct run_session *session, char **found)
 {
     const char *model = session->options->model;
+    char reason[GGUF_FOLDER_REASON_BYTES];
 
     session->tree.fd = open(model, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (session->tree.fd < 0)
@@ -68,20 +77,52 @@ static int open_directory(struct run_session *session)
         return EX_OK;
     if (errno != ENOENT)
         return complain_of_place(model);
-    run_message("%s: not the tree of a model: it has no directory metadata; mount a model with "
-                "\"ggufs MODEL DIRECTORY\"",
-                model);
+    if (faccessat(session->tree.fd, "tensors.json", F_OK, 0) == 0) {
+        run_message("%s: not a whole tree of a model: it has no directory metadata", model);
+        return EX_NOINPUT;
+    }
+    close(session->tree.fd);
+    session->tree.fd = -1;
+    if (gguf_model_folder_find(model, found, reason) == 0)
+        return EX_OK;
+    run_message("%s: %s", model, reason);
     return EX_NOINPUT;
+}
+
+/* A model file by its path, for run_task_files_check(). */
+static bool is_at(const void *path, uint64_t device, uint64_t inode)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+}
+
+static bool is_in_weights(const void *weights, uint64_t device, uint64_t inode)
+{
+    return run_weights_are_in(weights, device, inode);
+}
+
+/* Returns an exit status. */
+static int check_output(const struct run_session *session, run_model_file_test *is_model,
+                        const void *user)
+{
+    struct run_failure failure;
+    const int code =
+        run_task_files_check(session->options, &session->files, is_model, user, &failure);
+
+    if (code == 0)
+        return EX_OK;
+    run_session_complain(session, code, &failure);
+    return EX_USAGE;
 }
 
 /* Find the tree; a model file is mounted first. Returns an exit status. */
 static int find_tree(struct run_session *session)
 {
     const char *model = session->options->model;
-    struct run_kept kept = {.mount_options = &session->options->mount_options,
-                            .target = session->files.target};
-    int status = EX_OK, target_fd, tree_fd;
     struct stat properties;
+    char *found = NULL;
+    int status;
 
     if (stat(model, &properties) != 0)
         return complain_of_place(model);
@@ -89,17 +130,17 @@ static int find_tree(struct run_session *session)
         run_message("%s: neither a directory nor a model file", model);
         return EX_NOINPUT;
     }
-    if (S_ISREG(properties.st_mode))
-        kept.model = model;
-    else
-        status = open_directory(session);
-    if (status != EX_OK || (!kept.model && !kept.target))
-        return status;
-    status = run_keeper_start(&kept, &session->keeper, &target_fd, &tree_fd);
-    if (kept.target)
-        session->files.output = target_fd;
-    if (kept.model)
-        session->tree.fd = tree_fd;
+    if (S_ISDIR(properties.st_mode)) {
+        status = open_directory(session, &found);
+        if (status != EX_OK || !found)
+            return status;
+    }
+    session->is_tree_private = true;
+    status = check_output(session, is_at, found ? found : model);
+    if (status == EX_OK)
+        status = run_private_mount_open(found ? found : model, &session->options->mount_options,
+                                        &session->tree.fd);
+    free(found);
     return status;
 }
 
@@ -220,7 +261,8 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
                      options->draft_sources != 1U << RUN_DRAFT_LOOKUP,
         .on_layer = run_progress_draw,
         .user = &session->progress};
-    int code = run_weights_open(session->tree.fd, &session->tree.weights, failure);
+    int code = run_weights_open(session->tree.fd, session->is_tree_private, &session->tree.weights,
+                                failure);
 
     run_multiply_in_floats(options->is_exact);
     if (code == 0 && run_weights_count(session->tree.weights) == 0)
@@ -249,6 +291,27 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
     return 0;
 }
 
+/* Every token of the vocabulary has a row, or the files are of two models. */
+static int check_rows(const struct run_session *session, size_t n_tokens,
+                      struct run_failure *failure)
+{
+    if (n_tokens <= session->n_vocab)
+        return 0;
+    return run_fail(failure, -EINVAL,
+                    "the weights have rows for %u tokens, but the vocabulary has %zu: they are "
+                    "not of the same model",
+                    session->n_vocab, n_tokens);
+}
+
+/* For tasks that use ids alone. */
+static int check_vocabulary(const struct run_session *session, struct run_failure *failure)
+{
+    size_t n_tokens;
+    const int code = run_vocabulary_count(session->tree.metadata, &n_tokens, failure);
+
+    return code < 0 ? code : check_rows(session, n_tokens, failure);
+}
+
 static int open_tokenizer(struct run_session *session, struct run_failure *failure)
 {
     int code = run_tokenizer_open(session->tree.metadata, &session->tokenizer, failure);
@@ -256,15 +319,17 @@ static int open_tokenizer(struct run_session *session, struct run_failure *failu
     /* Models of bytes need no vocabulary. */
     if (code == -ENOENT && session->engine && session->n_vocab == 256)
         code = run_tokenizer_open_bytes(&session->tokenizer, failure);
+    if (code == 0 && session->engine)
+        code = check_rows(session, run_tokenizer_size(session->tokenizer), failure);
     if (code == 0 && *run_tokenizer_note(session->tokenizer) != '\0')
         run_message("%s", run_tokenizer_note(session->tokenizer));
     return code;
 }
 
-/* Keep the rights that computing needs: memory, threads, open files, and waiting for the keeper. */
+/* Keep the rights that computing needs: memory, threads and open files. */
 static int confine(const struct run_options *options)
 {
-    static const int calls[] = {SCMP_SYS(wait4)};
+    static const int calls[] = {SCMP_SYS(ftruncate)};
     const struct gguf_confinement confinement = {
         .threads = true, .system_calls = calls, .n_system_calls = sizeof calls / sizeof *calls};
     const char *step;
@@ -272,7 +337,7 @@ static int confine(const struct run_options *options)
 
     if (!options->is_confined)
         return EX_OK;
-    run_word_splitter_reserve();
+    run_pre_tokenizer_reserve();
     code = gguf_confine(&confinement, &step);
     if (code == 0)
         return EX_OK;
@@ -288,8 +353,9 @@ static int load(struct run_session *session, uint32_t n_context, struct run_fail
 
     if (code == 0 && needs_engine(task))
         code = open_engine(session, n_context, failure);
-    if (code == 0 && needs_tokenizer(task))
-        code = open_tokenizer(session, failure);
+    if (code == 0)
+        code = needs_tokenizer(task) ? open_tokenizer(session, failure)
+                                     : check_vocabulary(session, failure);
     if (code == 0)
         session->chat_template =
             run_metadata_string(session->tree.metadata, "tokenizer.chat_template");
@@ -302,10 +368,8 @@ int run_session_open(const struct run_options *options, uint32_t n_context,
     struct run_failure failure;
     int status, code;
 
-    *session = (struct run_session){.options = options,
-                                    .keeper = {.control = -1},
-                                    .tree = {.fd = -1},
-                                    .started = run_seconds()};
+    *session =
+        (struct run_session){.options = options, .tree = {.fd = -1}, .started = run_seconds()};
     code = run_task_files_open(options, &session->files, &failure);
     if (code < 0) {
         run_message("%s", failure.text);
@@ -316,13 +380,18 @@ int run_session_open(const struct run_options *options, uint32_t n_context,
         return status;
     code = load(session, n_context, &failure);
     session->load_seconds = run_seconds() - session->started;
+    if (code == 0 && session->tree.weights) {
+        status = check_output(session, is_in_weights, session->tree.weights);
+        if (status != EX_OK)
+            return status;
+    }
     if (code == 0) {
         const unsigned n_threads =
             options->n_threads > 0 ? options->n_threads : run_default_threads("");
 
         status = confine(options);
         if (status == EX_OK && session->engine)
-            run_team_start(n_threads); /* confined as well */
+            run_thread_pool_start(n_threads); /* confined as well */
         if (status == EX_OK && session->reads_ahead)
             run_read_ahead_start(&session->read_ahead, session->tree.weights);
         return status;
@@ -337,18 +406,15 @@ int run_session_open(const struct run_options *options, uint32_t n_context,
 
 int run_session_close(struct run_session *session, int status)
 {
-    int left;
-
     run_read_ahead_end(&session->read_ahead);
-    run_team_end();
+    run_thread_pool_end();
     run_signals_watch(NULL);
     free(session->logits);
     run_tokenizer_close(session->tokenizer);
     run_engine_close(session->engine);
-    left = run_keeper_end(&session->keeper);
     run_tree_close(&session->tree);
     run_task_files_close(&session->files);
-    return status == EX_OK ? left : status;
+    return status;
 }
 
 int run_session_feed(struct run_session *session, const int32_t *tokens, size_t n,

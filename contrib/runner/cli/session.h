@@ -2,8 +2,6 @@
 #ifndef GGUFS_RUNNER_SESSION_H
 #define GGUFS_RUNNER_SESSION_H
 
-#include "contrib/runner/cli/first_token.h"
-#include "contrib/runner/cli/keeper.h"
 #include "contrib/runner/cli/read_ahead.h"
 #include "contrib/runner/cli/run_options.h"
 #include "contrib/runner/cli/run_progress.h"
@@ -15,13 +13,13 @@
 struct run_session {
     const struct run_options *options;
     struct run_task_files files;
-    struct run_keeper keeper;
     struct run_tree tree;
+    bool is_tree_private;            /* mounted for this run, and detached already */
     struct run_tokenizer *tokenizer; /* NULL if the task needs none */
     struct run_engine *engine;       /* the same */
     bool reads_ahead;                /* the weights are read before they are needed */
     struct run_read_ahead read_ahead;
-    const char *chat_template;   /* of the metadata; NULL if there is none */
+    const char *chat_template;   /* of the metadata; NULL: not there */
     uint32_t n_vocab, n_context; /* of the engine */
     uint32_t n_drafts;           /* limit of the tokens drafted for a pass */
     uint32_t draft_sources;      /* 1 << source for each */
@@ -29,7 +27,6 @@ struct run_session {
     struct run_prompt_progress progress;
     double started; /* run_seconds() at the start */
     double load_seconds;
-    struct run_first_token first_token; /* of --bench */
 };
 
 /*
@@ -58,7 +55,7 @@ int run_session_feed(struct run_session *session, const int32_t *tokens, size_t 
                      struct run_failure *failure);
 
 /*
- * Encode a prompt, with the tokens that the model expects at its start, but without those at its
+ * Encode a prompt. Adds the tokens that the model expects at the start of a text, but not at its
  * end.
  */
 int run_session_encode(const struct run_session *session, const char *text, size_t length,

@@ -1,10 +1,10 @@
 /*
  * Speculative decoding (Leviathan et al. 2023, "Fast Inference from Transformers via Speculative
  * Decoding"): a pass computes the logits after a token and after the draft tokens that may follow
- * it. The caller chooses every token from its logits as without drafts; as long as it chooses those
- * of the draft, no further pass is needed. Logits do not depend on how many tokens a pass has, so
- * drafts change nothing but the speed. Prompt lookup costs nothing, so the model's nextn layer
- * drafts only where that finds nothing.
+ * it. The caller chooses every token from its logits as without drafts; as long as it chooses the
+ * draft's tokens, no further pass is needed. Logits do not depend on the number of tokens in a
+ * pass, so drafts change only the speed. Prompt lookup costs nothing, so the model's nextn layer
+ * drafts only if prompt lookup finds nothing.
  */
 #ifndef GGUFS_RUNNER_SPECULATION_H
 #define GGUFS_RUNNER_SPECULATION_H
@@ -39,9 +39,9 @@ int run_speculation_feed(struct run_speculation *speculation, const struct run_i
                          struct run_failure *failure);
 
 /*
- * Feed a token: make run_speculation_logits() return those after it. At most `n_left` more tokens
- * will be chosen, one of them from these logits; drafts beyond them would be useless. Returns as
- * run_session_feed() does.
+ * Feed a token; run_speculation_logits() then returns the logits after it. `n_left` is the maximum
+ * number of tokens still to be chosen, the first from these logits; it limits the drafts. Returns
+ * as run_session_feed() does.
  */
 int run_speculation_next(struct run_speculation *speculation, int32_t token, uint64_t n_left,
                          struct run_failure *failure);

@@ -1,5 +1,7 @@
 #include "contrib/runner/cli/task_files.h"
 
+#include "gguf/support/file_status.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -31,26 +33,6 @@ static const char *input_path(const struct run_options *options)
     }
 }
 
-/* Write to a device or pipe directly instead of replacing it, and keep symbolic links. */
-static int open_output(const char *path, struct run_task_files *files, struct run_failure *failure)
-{
-    struct stat status;
-
-    if (is_stdio(path)) {
-        files->output = STDOUT_FILENO;
-        return 0;
-    }
-    if (stat(path, &status) != 0)
-        files->target = strdup(path);
-    else if (S_ISREG(status.st_mode))
-        files->target = realpath(path, NULL);
-    else
-        files->output = open(path, O_WRONLY | O_CLOEXEC);
-    return files->target || files->output >= 0
-               ? 0
-               : run_fail(failure, -errno, "%s: cannot be written: %s", path, strerror(errno));
-}
-
 int run_task_files_open(const struct run_options *options, struct run_task_files *files,
                         struct run_failure *failure)
 {
@@ -64,7 +46,14 @@ int run_task_files_open(const struct run_options *options, struct run_task_files
         if (files->input < 0)
             return run_fail(failure, -errno, "%s: %s", path, strerror(errno));
     }
-    return options->logits_file ? open_output(options->logits_file, files, failure) : 0;
+    if (!options->logits_file)
+        return 0;
+    files->output = is_stdio(options->logits_file)
+                        ? STDOUT_FILENO
+                        : open(options->logits_file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    return files->output >= 0 ? 0
+                              : run_fail(failure, -errno, "%s: cannot be written: %s",
+                                         options->logits_file, strerror(errno));
 }
 
 void run_task_files_close(struct run_task_files *files)
@@ -73,17 +62,47 @@ void run_task_files_close(struct run_task_files *files)
         close(files->input);
     if (files->output > STDERR_FILENO)
         close(files->output);
-    free(files->target);
     *files = (struct run_task_files){.input = -1, .output = -1};
+}
+
+int run_task_files_check(const struct run_options *options, const struct run_task_files *files,
+                         run_model_file_test *is_model, const void *user,
+                         struct run_failure *failure)
+{
+    struct gguf_file_status status;
+
+    if (files->output > STDERR_FILENO && gguf_get_file_status(files->output, &status) == 0 &&
+        is_model(user, status.device, status.inode))
+        return run_fail_elsewhere(failure, -EINVAL,
+                                  "%s: --logits would overwrite this file of the model; write to "
+                                  "another file",
+                                  options->logits_file);
+    if (gguf_get_file_status(STDOUT_FILENO, &status) == 0 &&
+        is_model(user, status.device, status.inode))
+        return run_fail(failure, -EINVAL,
+                        "standard output is a file of this model, which would be damaged; write "
+                        "to another file");
+    return 0;
+}
+
+bool run_is_line_cut(const char *line, ssize_t n_bytes)
+{
+    return n_bytes > 0 && n_bytes - (line[n_bytes - 1] == '\n') >= RUN_TERMINAL_LINE_BYTES;
 }
 
 int run_task_files_read(const struct run_task_files *files, struct gguf_buffer *bytes,
                         struct run_failure *failure)
 {
+    const bool is_terminal = isatty(files->input);
     char piece[65536];
     ssize_t n;
 
     while ((n = read(files->input, piece, sizeof piece)) > 0) {
+        if (is_terminal && run_is_line_cut(piece, n)) /* read() gives a line at a time */
+            return run_fail_elsewhere(failure, -EMSGSIZE,
+                                      "%s: a terminal cuts lines after %d bytes; give the text in "
+                                      "a file, with -f, or by a pipe",
+                                      files->input_name, RUN_TERMINAL_LINE_BYTES);
         if (bytes->length + (size_t)n > files->limit_bytes)
             return run_fail_elsewhere(failure, -EFBIG,
                                       "%s: more than %zu MiB, the limit of a prompt",

@@ -8,6 +8,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Linux truncates lines typed or pasted at a terminal to this many bytes, see termios(3). */
+#define RUN_TERMINAL_LINE_BYTES 4095
+
+/* Return true if a line from a terminal, with or without its end, may have been cut. */
+bool run_is_line_cut(const char *line, ssize_t n_bytes);
 
 struct run_task_files {
     int input; /* the task's input: a prompt, text, ids or the process's status; stdin unless named
@@ -15,17 +23,26 @@ struct run_task_files {
     const char *input_name; /* for messages */
     size_t limit_bytes;     /* of the input */
     int output;             /* of --logits, or -1 */
-    char *target; /* path of a regular file that appears when it is complete, owned; NULL: none */
 };
 
 /*
- * Open the input and, unless it is a regular file or a new one, the output. For those two it sets
- * `target` instead, and the keeper opens them. Returns 0 or a negative errno. Close them in any
- * case.
+ * Open the input, and the output, whose content stays as it is until something is written. Returns
+ * 0 or a negative errno. Close them in any case.
  */
 int run_task_files_open(const struct run_options *options, struct run_task_files *files,
                         struct run_failure *failure);
 void run_task_files_close(struct run_task_files *files);
+
+/* A test for files of the model, which `user` knows, by their numbers as in struct stat. */
+typedef bool run_model_file_test(const void *user, uint64_t device, uint64_t inode);
+
+/*
+ * Fail with -EINVAL if standard output or the output of --logits is a file of the model, which
+ * writing would damage. Call it before anything is written.
+ */
+int run_task_files_check(const struct run_options *options, const struct run_task_files *files,
+                         run_model_file_test *is_model, const void *user,
+                         struct run_failure *failure);
 
 /* Append all of the input to `bytes`. Returns 0, -EFBIG if it is too large, or another negative
  * errno. */

@@ -1,7 +1,7 @@
 #include "contrib/runner/compute/activation.h"
 
 #include "contrib/runner/compute/run_kernels.h"
-#include "contrib/runner/compute/team.h"
+#include "contrib/runner/compute/thread_pool.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -143,7 +143,7 @@ void run_activate(enum run_activation activation, const struct run_xielu *parame
 {
     struct elements elements = {.activation = activation, .parameters = parameters, .x = x};
 
-    run_parallel(n, PIECE_ELEMENTS, activate_elements, &elements);
+    run_parallel_for(n, PIECE_ELEMENTS, activate_elements, &elements);
 }
 
 /* gate[i] = f(gate[i]) · up[i] for at most CHUNK elements. */
@@ -172,7 +172,7 @@ void run_activate_gated(enum run_activation activation, float *gate, const float
 {
     struct elements elements = {.activation = activation, .x = gate, .up = up};
 
-    run_parallel(n, PIECE_ELEMENTS, gate_elements, &elements);
+    run_parallel_for(n, PIECE_ELEMENTS, gate_elements, &elements);
 }
 
 void run_activate_gated_clamped(enum run_activation activation, float limit, float *gate,

@@ -1,7 +1,7 @@
 #include "contrib/runner/compute/attend.h"
 
 #include "contrib/runner/compute/run_kernels.h"
-#include "contrib/runner/compute/team.h"
+#include "contrib/runner/compute/thread_pool.h"
 
 #include <errno.h>
 #include <math.h>
@@ -153,7 +153,7 @@ static void weigh_token(struct block *block, size_t token, size_t distance)
     }
 }
 
-/* Include a tile in the results of tokens `first` to `last` - 1, of which each sees some of it. */
+/* Include a tile in the results of tokens `first` to `last` - 1; each of them sees some of it. */
 static void attend_tile(struct block *block, const struct tile *tile, size_t first, size_t last)
 {
     const struct job *job = block->job;
@@ -186,7 +186,7 @@ static void attend_tile(struct block *block, const struct tile *tile, size_t fir
     }
 }
 
-/* All tiles of which the tokens of a block see some positions. */
+/* Compute all tiles that contain positions seen by tokens of a block. */
 static void attend_window(struct block *block)
 {
     const struct run_attention *attention = block->job->attention;
@@ -370,9 +370,9 @@ int run_attend(const struct run_attention *attention, const float *queries, size
     job.n_tokens = selection ? 1 : MOST_ROWS / job.n_heads;
     job.n_blocks =
         (n + job.n_tokens - 1) / job.n_tokens * (n_head / job.n_shared) * job.n_head_groups;
-    run_parallel(job.n_blocks,
-                 run_grain(PIECE_PRODUCTS, job.n_tokens * job.n_heads * (first + n) *
-                                               (attention->dim_k + attention->dim_v)),
-                 attend_blocks, &job);
+    run_parallel_for(job.n_blocks,
+                     run_grain(PIECE_PRODUCTS, job.n_tokens * job.n_heads * (first + n) *
+                                                   (attention->dim_k + attention->dim_v)),
+                     attend_blocks, &job);
     return job.code;
 }

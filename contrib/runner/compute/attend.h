@@ -1,12 +1,11 @@
 /*
- * Attention of new tokens to all earlier tokens (Vaswani et al. 2017), with the variations in
- * models.
+ * Attention of new tokens to all earlier tokens (Vaswani et al. 2017), with the models' variants.
  */
 #ifndef GGUFS_RUNNER_ATTEND_H
 #define GGUFS_RUNNER_ATTEND_H
 
 #include "contrib/runner/compute/kv_cache.h"
-#include "contrib/runner/compute/selection.h"
+#include "contrib/runner/compute/top_k.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +14,7 @@
 enum run_window {
     RUN_WINDOW_NONE,
     RUN_WINDOW_SLIDING, /* a token sees itself and the window - 1 tokens before it */
-    RUN_WINDOW_CHUNKED, /* a token sees those before it in the same chunk of `window` tokens */
+    RUN_WINDOW_CHUNKED, /* a token sees itself and the tokens before it in its chunk of `window` */
 };
 
 struct run_attention {
@@ -23,8 +22,8 @@ struct run_attention {
     uint32_t n_head_kv;    /* of keys and values; divides n_head: adjacent query heads share one */
     uint32_t dim_k, dim_v; /* elements of a head's key (and query) and value */
     float scale;           /* multiplies the products of query and key */
-    float softcap;         /* 0, or: scores become softcap · tanh(score/softcap) */
-    float max_alibi;       /* 0, or ALiBi's largest bias (Press et al. 2021) */
+    float softcap;         /* scores become softcap · tanh(score/softcap); 0: unchanged */
+    float max_alibi;       /* ALiBi's largest bias (Press et al. 2021); 0: no ALiBi */
     enum run_window window_kind;
     uint32_t window;
     const struct run_selection *selection; /* of this batch: tokens see only these positions,

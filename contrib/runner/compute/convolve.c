@@ -1,6 +1,6 @@
 #include "contrib/runner/compute/convolve.h"
 
-#include "contrib/runner/compute/team.h"
+#include "contrib/runner/compute/thread_pool.h"
 
 #include <string.h>
 
@@ -65,7 +65,7 @@ void run_convolve(struct run_convolution *convolution, const float *x, size_t st
 {
     struct call call = {convolution, x, stride, out};
 
-    run_parallel(n, run_grain(PIECE_PRODUCTS, convolution->n_channels * convolution->n_taps),
-                 convolve_tokens, &call);
+    run_parallel_for(n, run_grain(PIECE_PRODUCTS, convolution->n_channels * convolution->n_taps),
+                     convolve_tokens, &call);
     remember(convolution, x, stride, n);
 }

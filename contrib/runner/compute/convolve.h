@@ -15,9 +15,9 @@ struct run_convolution {
 };
 
 /*
- * out[t][c] = bias[c] + Σ taps[k][c] · x[t - (n_taps - 1) + k][c] for n tokens: x is n rows,
- * `stride` floats from one to the next; `past` holds the tokens before the first and is updated to
- * the last inputs. out has no gaps and must not overlap x. Works in parallel.
+ * out[t][c] = bias[c] + Σ taps[k][c] · x[t - (n_taps - 1) + k][c] for n tokens. Rows of x are
+ * `stride` floats apart; `past` holds the rows before the first and is updated to the last inputs.
+ * out has no gaps and must not overlap x. Works in parallel.
  */
 void run_convolve(struct run_convolution *convolution, const float *x, size_t stride, size_t n,
                   float *out);

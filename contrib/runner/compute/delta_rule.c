@@ -1,7 +1,7 @@
 #include "contrib/runner/compute/delta_rule.h"
 
 #include "contrib/runner/compute/run_kernels.h"
-#include "contrib/runner/compute/team.h"
+#include "contrib/runner/compute/thread_pool.h"
 
 #include <math.h>
 
@@ -60,8 +60,8 @@ void run_delta_rule(struct run_delta_rule *rule, const struct run_delta_rows *ro
 {
     struct call call = {rule, rows, n, (rule->width_v + BLOCK - 1) / BLOCK, out};
 
-    run_parallel(rule->n_heads * call.n_blocks,
-                 run_grain(PIECE_ELEMENTS, n * rule->width_k * BLOCK), pass_blocks, &call);
+    run_parallel_for(rule->n_heads * call.n_blocks,
+                     run_grain(PIECE_ELEMENTS, n * rule->width_k * BLOCK), pass_blocks, &call);
 }
 
 void run_l2_norm(float *x, size_t n, size_t n_heads, size_t width, size_t stride, float epsilon)

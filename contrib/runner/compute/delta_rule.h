@@ -1,6 +1,6 @@
 /*
  * The gated delta rule (Yang, Kautz and Hatamizadeh 2024, equation 10). A head's state S is a
- * matrix of keys by values. Each token makes it decay, then corrects it by the difference between
+ * matrix, [width_k][width_v]. For each token, S decays and is corrected by the difference between
  * the token's value and the value that S holds for the token's key:
  * S = diag(decay) · S;    S = S + beta · k ⊗ (v - kᵀS);    y = qᵀS / √width_k
  * In Kimi's delta attention (Kimi Team 2025), each element of the key has a decay of its own.
@@ -14,7 +14,7 @@
 struct run_delta_rule {
     size_t n_heads;          /* heads of values, each with a state */
     size_t n_heads_k;        /* heads of keys and queries; divides n_heads */
-    bool keys_take_turns;    /* head h has key h % n_heads_k; else neighbours share one */
+    bool keys_take_turns;    /* head h has key head h % n_heads_k; else adjacent heads share one */
     size_t width_k, width_v; /* of a head */
     size_t n_decays;         /* of a head: 1 or width_k */
     float *state;            /* [n_heads][width_k][width_v] */

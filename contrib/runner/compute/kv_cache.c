@@ -1,10 +1,8 @@
 #include "contrib/runner/compute/kv_cache.h"
 
-#include "dequant/blocks.h"
 #include "dequant/kernels.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,33 +44,6 @@ void run_cache_free(struct run_cache *cache)
     cache->n_rows = 0;
 }
 
-/* The scale is that of ggml: the largest magnitude becomes 127. */
-/* The greatest f16; greater elements are clipped. */
-#define MOST_SCALE 65504.0F
-/* Elements that are all smaller become 0. */
-#define LEAST_MAGNITUDE 1e-30F
-
-static void store_q8_0(const float *row, size_t width, struct dequant_q8_0 *to)
-{
-    for (; width > 0; width -= DEQUANT_BLOCK, row += DEQUANT_BLOCK, to++) {
-        float largest = 0, scale, inverse;
-        bool is_finite = true;
-
-        for (size_t i = 0; i < DEQUANT_BLOCK; i++) {
-            largest = fmaxf(largest, fabsf(row[i]));
-            is_finite &= isfinite(row[i]) != 0;
-        }
-        scale = is_finite ? largest / 127 : NAN;
-        if (scale > MOST_SCALE)
-            scale = MOST_SCALE;
-        /* As an f16, such a scale is 0. */
-        inverse = largest > LEAST_MAGNITUDE ? 1 / scale : 0;
-        dequant_encode(dequant_type_by_id(DEQUANT_F16), &scale, &to->d, 1);
-        for (size_t i = 0; i < DEQUANT_BLOCK; i++)
-            to->qs[i] = is_finite ? (int8_t)fmaxf(-127, fminf(127, roundf(row[i] * inverse))) : 1;
-    }
-}
-
 void run_cache_store(struct run_cache *cache, size_t first, const float *rows, size_t n,
                      size_t stride)
 {
@@ -82,8 +53,6 @@ void run_cache_store(struct run_cache *cache, size_t first, const float *rows, s
     for (size_t i = 0; i < n; i++, to += row_bytes, rows += stride) {
         if (cache->type == DEQUANT_F32)
             memcpy(to, rows, row_bytes);
-        else if (cache->type == DEQUANT_Q8_0)
-            store_q8_0(rows, cache->width, (struct dequant_q8_0 *)to);
         else
             dequant_encode(dequant_type_by_id(cache->type), rows, to, cache->width);
     }

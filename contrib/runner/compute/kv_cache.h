@@ -1,4 +1,4 @@
-/* Keys or values of all tokens so far. */
+/* The cache of keys or values of all tokens so far. */
 #ifndef GGUFS_RUNNER_KV_CACHE_H
 #define GGUFS_RUNNER_KV_CACHE_H
 
@@ -16,8 +16,8 @@ struct run_cache {
 };
 
 /*
- * Return the type to store heads of n elements as: `type`, or F16 if its blocks do not divide a
- * head.
+ * Return the cache type for heads of n elements: `type`, or F16 if n is not a multiple of `type`'s
+ * block.
  */
 uint32_t run_cache_type(uint32_t type, size_t n);
 

@@ -1,6 +1,6 @@
 #include "contrib/runner/compute/multiply.h"
 
-#include "contrib/runner/compute/team.h"
+#include "contrib/runner/compute/thread_pool.h"
 #include "dequant/kernels.h"
 #include "dequant/products.h"
 #include "dequant/rows.h"
@@ -112,9 +112,9 @@ static void multiply_floats(const struct run_tensor *weights, const float *x, si
     struct call call = {weights, x, n, out};
 
     memset(out, 0, n * rows * sizeof *out);
-    run_parallel((rows + TILE_ROWS - 1) / TILE_ROWS,
-                 n > TILE_COLUMNS && grain < PIECE_TILES ? PIECE_TILES : grain, multiply_groups,
-                 &call);
+    run_parallel_for((rows + TILE_ROWS - 1) / TILE_ROWS,
+                     n > TILE_COLUMNS && grain < PIECE_TILES ? PIECE_TILES : grain, multiply_groups,
+                     &call);
 }
 
 /* ---- in integers ---- */
@@ -187,7 +187,7 @@ static void multiply_rows(const struct products *products, const struct run_prod
                          sums);
     }
     for (size_t c = 0; c < n_columns; c++, out += rows) {
-        /* With a constant size, there is no call and no loop. */
+        /* With a constant size, the compiler inlines the copy. */
         if (n_rows == DEQUANT_PANEL_ROWS)
             memcpy(out, sums[c], sizeof sums[c]);
         else
@@ -208,7 +208,7 @@ static void quantize_columns(void *context, size_t first, size_t end, unsigned t
                          products->n_columns);
 }
 
-/* Multiply groups of DEQUANT_PANEL_ROWS rows, those of one product after those of another. */
+/* Multiply groups of DEQUANT_PANEL_ROWS rows, counted through the products in order. */
 static void multiply_panels(void *context, size_t first, size_t end, unsigned thread)
 {
     const struct products *products = context;
@@ -229,7 +229,7 @@ static size_t piece_groups(uint64_t n_groups, size_t group_products)
 {
     const size_t least = run_grain(LEAST_PIECE_INTEGER_PRODUCTS, group_products);
     const size_t most = run_grain(MOST_PIECE_INTEGER_PRODUCTS, group_products);
-    const size_t shared = n_groups / PIECES_PER_THREAD / run_team_size();
+    const size_t shared = n_groups / PIECES_PER_THREAD / run_thread_pool_size();
 
     return shared < least ? least : shared > most ? most : shared;
 }
@@ -255,17 +255,17 @@ static void multiply_integers(const struct run_product *list, size_t n_products,
             .n_panels = n_panels,
         };
 
-        run_parallel(products.n_columns, run_grain(PIECE_PRODUCTS, width), quantize_columns,
-                     &products);
-        run_parallel(n_groups,
-                     piece_groups(n_groups, DEQUANT_PANEL_ROWS * width * products.n_columns),
-                     multiply_panels, &products);
+        run_parallel_for(products.n_columns, run_grain(PIECE_PRODUCTS, width), quantize_columns,
+                         &products);
+        run_parallel_for(n_groups,
+                         piece_groups(n_groups, DEQUANT_PANEL_ROWS * width * products.n_columns),
+                         multiply_panels, &products);
     }
 }
 
 static bool is_in_integers(const struct run_tensor *weights)
 {
-    return !in_floats && weights->type->product &&
+    return !in_floats && dequant_multiplies_integers(weights->type) &&
            dequant_activations_count(weights->ne[0]) <= MOST_ACTIVATIONS;
 }
 

@@ -1,6 +1,6 @@
 #include "contrib/runner/compute/norm.h"
 
-#include "contrib/runner/compute/team.h"
+#include "contrib/runner/compute/thread_pool.h"
 
 #include <math.h>
 
@@ -63,5 +63,5 @@ void run_norm(enum run_norm_kind kind, float epsilon, const float *x, size_t n, 
 {
     struct call call = {kind, epsilon, x, weight, bias, width, stride, n_groups, out};
 
-    run_parallel(n, run_grain(PIECE_ELEMENTS, width), norm_rows, &call);
+    run_parallel_for(n, run_grain(PIECE_ELEMENTS, width), norm_rows, &call);
 }

@@ -10,9 +10,9 @@ enum run_norm_kind {
 };
 
 /*
- * out = n normalized rows of `width` floats of x, times weights, plus biases. Rows of both are
- * `stride` floats apart, and out may be x. weight and bias are [n_groups][width] or NULL; row i
- * uses those of group i % n_groups. Sums are computed in double.
+ * out = n normalized rows of `width` floats of x, times weights, plus biases. Rows of x and out are
+ * `stride` floats apart; out may be x. weight and bias are [n_groups][width] or NULL; row i uses
+ * group i % n_groups. Sums are computed in double.
  */
 void run_norm(enum run_norm_kind kind, float epsilon, const float *x, size_t n, size_t width,
               size_t stride, const float *weight, const float *bias, size_t n_groups, float *out);

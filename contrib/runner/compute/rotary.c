@@ -1,6 +1,6 @@
 #include "contrib/runner/compute/rotary.h"
 
-#include "contrib/runner/compute/team.h"
+#include "contrib/runner/compute/thread_pool.h"
 
 #include <errno.h>
 #include <math.h>
@@ -101,5 +101,5 @@ void run_rotate(const struct run_rotary *rotary, float *x, size_t n, size_t n_he
     struct call call = {rotary, x, n_heads, width, stride, first};
 
     if (rotary->kind != RUN_ROTARY_NONE)
-        run_parallel(n, run_grain(PIECE_ELEMENTS, n_heads * width), rotate_tokens, &call);
+        run_parallel_for(n, run_grain(PIECE_ELEMENTS, n_heads * width), rotate_tokens, &call);
 }

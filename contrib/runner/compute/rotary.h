@@ -10,8 +10,8 @@
 
 enum run_rotary_kind {
     RUN_ROTARY_NONE,
-    RUN_ROTARY_NORMAL, /* pairs are neighbours: (2i, 2i + 1) */
-    RUN_ROTARY_NEOX,   /* pairs are half of the rotated part apart: (i, i + n_rot/2) */
+    RUN_ROTARY_NORMAL, /* adjacent pairs: (2i, 2i + 1) */
+    RUN_ROTARY_NEOX,   /* pairs half of the rotated part apart: (i, i + n_rot/2) */
 };
 
 struct run_rotary {

@@ -1,7 +1,7 @@
 /*
- * The inner loops of attention, of the recurrences and of activations. The sources in
- * contrib/runner/kernels/ are compiled once per kernel set of dequant/sets.h, the plain one
- * included, and all sets give the same bits.
+ * The inner loops of attention, recurrences and activations. The sources in contrib/runner/kernels/
+ * are compiled once per kernel set of dequant/sets.h, "scalar" included. All sets give the same
+ * bits.
  */
 #ifndef GGUFS_RUNNER_RUN_KERNELS_H
 #define GGUFS_RUNNER_RUN_KERNELS_H
@@ -28,7 +28,7 @@ typedef void run_add_products_fn(const float *a, size_t a_stride, size_t n_rows,
 typedef void run_transpose_fn(const float *rows, size_t stride, size_t n_columns, float *out,
                               size_t out_stride);
 
-/* How products of a query and keys become scores; see struct run_attention. */
+/* Conversion of products of a query and keys to scores; see struct run_attention. */
 struct run_scoring {
     float scale, softcap;
     float slope; /* of ALiBi; 0: none */
@@ -44,7 +44,7 @@ struct run_softmax {
  * Turn the products scores[begin] to scores[end - 1] of a query and a tile of keys into weights
  * exp(score - highest), and include them in the softmax; begin < end. The key of scores[i] is
  * `distance` - i positions before the query. Other elements in the same groups of RUN_LANES become
- * 0. Returns the factor for all that was weighted before.
+ * 0. Returns the factor for the sums of the tiles before.
  */
 typedef float run_weigh_fn(float scores[RUN_TILE], size_t begin, size_t end, float distance,
                            const struct run_scoring *scoring, struct run_softmax *softmax);
@@ -58,8 +58,8 @@ typedef run_vector_function_fn run_exponentials_fn, run_sigmoids_fn, run_tangent
 
 /*
  * The recurrences. A state is a matrix: n_rows rows, `stride` floats apart, one for each element of
- * a key; its columns are those of values and results. Each kernel computes one token for n_columns
- * columns; the formulas are in the headers of compute/.
+ * a key, and a column for each element of a value or result. Each kernel computes one token for
+ * n_columns columns; the formulas are in the headers of compute/.
  */
 struct run_delta_token { /* delta_rule.h */
     size_t n_rows;

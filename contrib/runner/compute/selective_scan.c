@@ -2,11 +2,11 @@
 
 #include "contrib/runner/compute/activation.h"
 #include "contrib/runner/compute/run_kernels.h"
-#include "contrib/runner/compute/team.h"
+#include "contrib/runner/compute/thread_pool.h"
 
 #include <math.h>
 
-/* Elements of states in a piece of work; those of mamba need exponentials. */
+/* State elements in a piece of work: Mamba 2, and Mamba, which computes an exponential for each. */
 enum { PIECE_ELEMENTS = 16384, PIECE_EXPONENTIALS = 4096 };
 
 /* The arguments of a scan. */
@@ -53,8 +53,8 @@ void run_scan_mamba(struct run_scan *scan, const struct run_scan_rows *rows, siz
 {
     struct scan_call call = {scan, rows, n, out};
 
-    run_parallel(scan->n_heads, run_grain(PIECE_EXPONENTIALS, n * scan->n_state), scan_channels,
-                 &call);
+    run_parallel_for(scan->n_heads, run_grain(PIECE_EXPONENTIALS, n * scan->n_state), scan_channels,
+                     &call);
 }
 
 static void scan_head(struct run_scan *scan, const struct run_scan_rows *rows, size_t head,
@@ -93,6 +93,6 @@ void run_scan_mamba2(struct run_scan *scan, const struct run_scan_rows *rows, si
 {
     struct scan_call call = {scan, rows, n, out};
 
-    run_parallel(scan->n_heads, run_grain(PIECE_ELEMENTS, n * scan->n_state * scan->width),
-                 scan_heads, &call);
+    run_parallel_for(scan->n_heads, run_grain(PIECE_ELEMENTS, n * scan->n_state * scan->width),
+                     scan_heads, &call);
 }

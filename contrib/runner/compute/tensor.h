@@ -1,4 +1,4 @@
-/* A tensor as stored: rows of blocks in memory that it does not own. */
+/* A view of a tensor as stored: rows of blocks. */
 #ifndef GGUFS_RUNNER_TENSOR_H
 #define GGUFS_RUNNER_TENSOR_H
 
@@ -17,8 +17,8 @@ struct run_tensor {
     const char *name;
     const struct dequant_type *type;
     uint64_t ne[RUN_MAX_DIMS];
-    const uint8_t
-        *data; /* in a mapping, not aligned; reading it can take as long as reading the file */
+    /* in a mapping, not aligned; reading it can take as long as reading the file */
+    const uint8_t *data;
     /* index of row 0 in `data`, which begins at a group of stored rows, or at the tensor's first
      * row if the type has a tail; then `stored_rows` is the number of rows in `data` */
     uint64_t first_row, stored_rows;

@@ -1,7 +1,7 @@
 #include "contrib/runner/compute/wkv.h"
 
 #include "contrib/runner/compute/run_kernels.h"
-#include "contrib/runner/compute/team.h"
+#include "contrib/runner/compute/thread_pool.h"
 
 #include <string.h>
 
@@ -50,8 +50,8 @@ void run_wkv4(const struct run_wkv4 *wkv, const float *decay, const float *bonus
 {
     struct call_4 call = {wkv, decay, bonus, keys, values, n, out};
 
-    run_parallel((wkv->width + TILE - 1) / TILE, run_grain(PIECE_EXPONENTIALS, n * TILE),
-                 walk_channels, &call);
+    run_parallel_for((wkv->width + TILE - 1) / TILE, run_grain(PIECE_EXPONENTIALS, n * TILE),
+                     walk_channels, &call);
 }
 
 /* The arguments of the later versions. */
@@ -102,8 +102,8 @@ static void walk(const struct run_wkv *wkv, const struct run_wkv_input *input,
 {
     struct call call = {wkv, input, step, n, (wkv->width + TILE - 1) / TILE, out};
 
-    run_parallel(wkv->n_head * call.n_tiles, run_grain(PIECE_ELEMENTS, n * wkv->width * TILE),
-                 walk_tiles, &call);
+    run_parallel_for(wkv->n_head * call.n_tiles, run_grain(PIECE_ELEMENTS, n * wkv->width * TILE),
+                     walk_tiles, &call);
 }
 
 void run_wkv6(const struct run_wkv *wkv, const struct run_wkv_input *input, size_t n, float *out)

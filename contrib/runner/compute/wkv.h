@@ -21,7 +21,7 @@ struct run_wkv4 {
     float *state; /* [3][width]: numerators, denominators, exponents */
 };
 
-/* Set the state to that before the first token. */
+/* Set the initial state, before the first token. */
 void run_wkv4_reset(const struct run_wkv4 *wkv);
 
 /* decay (w, negative) and bonus (u): [width]; keys, values, out: [n][width]. Works in parallel. */

@@ -9,12 +9,12 @@
 #include "contrib/runner/engine/loader.h"
 #include "contrib/runner/engine/pass.h"
 
-/* Without in.weight.data there is one stream. */
+/* The parts around the layers. If in.weight.data is NULL, the model has one stream. */
 struct run_altup_ends {
     struct run_linear in, out; /* a matrix [n_embd] to [n_embd] for each stream but the first */
 };
 
-/* Without router.weight.data there is none. */
+/* The part in a layer. If router.weight.data is NULL, the layer has no alternating updates. */
 struct run_altup {
     struct run_norm_layer router_norm;
     struct run_linear router;           /* [n_embd] to [n_streams] */

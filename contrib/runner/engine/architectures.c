@@ -1,7 +1,6 @@
 #include "contrib/runner/engine/architectures.h"
 
 #include "contrib/runner/engine/architecture_rows.h"
-#include "contrib/runner/engine/engine.h"
 
 #include <string.h>
 
@@ -26,7 +25,7 @@ const struct run_architecture *run_architecture_find(const char *name)
 
     for (size_t i = 0; (row = row_at(i)); i++)
         if (strcmp(row->name, name) == 0)
-            return row;
+            return row->same_as ? run_architecture_find(row->same_as) : row;
     return NULL;
 }
 
@@ -35,15 +34,4 @@ const char *run_architecture_name(size_t index)
     const struct run_architecture *row = row_at(index);
 
     return row ? row->name : NULL;
-}
-
-const struct run_variant *run_architecture_variant(const struct run_architecture *architecture,
-                                                   uint32_t n_layer, uint32_t n_expert)
-{
-    const struct run_variant *variant = &architecture->variant;
-
-    return variant->name && (variant->n_layer == 0 || variant->n_layer == n_layer) &&
-                   (variant->n_expert == 0 || variant->n_expert == n_expert)
-               ? variant
-               : NULL;
 }

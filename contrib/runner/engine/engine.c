@@ -41,14 +41,12 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
     struct run_hparams *hparams = &engine->hparams;
     const uint64_t n_embd = hparams->n_embd;
 
-    /* Tied embeddings: one tensor serves as both. */
-    const char *embedding =
-        !run_loader_has(loader, "token_embd.weight") && run_loader_has(loader, "output.weight")
-            ? "output"
-            : "token_embd";
+    /* Tied embeddings: one tensor serves as both. CodeShell has it as `output`. */
+    const char *embedding = run_loader_has(loader, "token_embd.weight") ? "token_embd" : "output";
     char name[32];
     uint64_t n_vocab;
 
+    run_require_ends(loader, hparams);
     snprintf(name, sizeof name, "%s.weight", embedding);
     n_vocab = run_load_n_rows(loader, name);
     if (n_vocab > RUN_MAX_VOCABULARY) { /* limits the memory for logits and candidates */
@@ -58,8 +56,8 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
     }
     engine->n_vocab = (uint32_t)n_vocab;
     run_load_linear(loader, embedding, n_embd, engine->n_vocab, &engine->embedding);
-    run_load_norm_if(loader, "token_embd_norm", hparams->architecture->norms.kind,
-                     hparams->norm_epsilon, n_embd, &engine->embedding_norm);
+    run_load_norm_if(loader, "token_embd_norm", hparams->norm_kind, hparams->norm_epsilon, n_embd,
+                     &engine->embedding_norm);
     if (run_loader_has(loader, "position_embd.weight")) {
         struct run_linear rows;
         const uint64_t n = run_load_n_rows(loader, "position_embd.weight");
@@ -68,8 +66,8 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
         engine->position_rows = rows.weight;
         engine->positions = &engine->position_rows;
     }
-    run_load_norm_if(loader, "output_norm", hparams->architecture->norms.kind,
-                     hparams->norm_epsilon, n_embd, &engine->output_norm);
+    run_load_norm_if(loader, "output_norm", hparams->norm_kind, hparams->norm_epsilon, n_embd,
+                     &engine->output_norm);
     if (hparams->architecture->norms.plain & RUN_PLAIN_LAYER_NORMS)
         engine->output_norm.is_there = true;
     if (hparams->architecture->norms.plain & RUN_PLAIN_EMBEDDING_NORM)
@@ -79,9 +77,6 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
         engine->output_norm = engine->embedding_norm;
         engine->embedding_norm.is_there = false;
     }
-    if (!engine->output_norm.is_there)
-        run_loader_miss(loader, "output_norm.weight");
-    run_require(loader, hparams, hparams->architecture->required.model);
     run_altup_load_ends(loader, hparams, &engine->altup);
     run_per_layer_load_source(loader, hparams, engine->n_vocab, &engine->per_layer);
     run_load_linear_if(loader, "output", n_embd, engine->n_vocab, &engine->output);
@@ -186,8 +181,8 @@ static void load_layers(struct run_engine *engine, struct run_loader *loader,
             .layers = engine->mixers,
         };
 
+        run_require_layer(loader, hparams, i);
         run_layer_load(loader, &place, &engine->mixers[i], &engine->layers[i]);
-        run_require_layer(loader, hparams, &engine->layers[i]);
         run_layer_kinds_check(&kinds, loader, hparams, i, &engine->layers[i]);
     }
     if (loader->code == 0)
@@ -234,6 +229,7 @@ int run_engine_open(const struct run_metadata *metadata, struct run_weights *wei
     engine->weights = weights;
     loader.arena = &engine->arena;
     loader.code = run_hparams_read(metadata, &engine->hparams, failure);
+    loader.model = engine->hparams.model;
     if (loader.code == 0) {
         choose_sizes(engine, options);
         load_ends(engine, &loader);
@@ -435,6 +431,23 @@ static int check_tokens(const struct run_engine *engine, const int32_t *tokens, 
     return 0;
 }
 
+/* Logits may be -infinity, which no sampler chooses. */
+static int check_logits(const struct run_engine *engine, const float *logits, size_t n,
+                        struct run_failure *failure)
+{
+    size_t n_wrong = 0;
+
+    for (size_t i = 0; i < n * engine->n_vocab; i++)
+        n_wrong += !(logits[i] < INFINITY);
+    return n_wrong == 0
+               ? 0
+               : run_fail(
+                     failure, -EDOM,
+                     "%zu of %zu logits after token %u are NaN or infinite: the weights may be "
+                     "damaged; check them with ggufs --check --data MODEL",
+                     n_wrong, n * engine->n_vocab, engine->n_past - 1);
+}
+
 int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,
                     enum run_logits which, float *logits, struct run_failure *failure)
 {
@@ -454,7 +467,11 @@ int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,
     }
     if (code == -ENOMEM)
         return run_fail_memory(failure);
-    return code < 0 ? code : run_weights_check(engine->weights, failure);
+    if (code == 0)
+        code = run_weights_check(engine->weights, failure);
+    if (code < 0 || which == RUN_LOGITS_NONE || n == 0)
+        return code;
+    return check_logits(engine, logits, which == RUN_LOGITS_ALL ? n : 1, failure);
 }
 
 bool run_engine_can_draft(const struct run_engine *engine, const char **problem)

@@ -45,8 +45,8 @@ enum run_logits { RUN_LOGITS_NONE, RUN_LOGITS_LAST, RUN_LOGITS_ALL };
  * depend, bit for bit, on how tokens are divided into calls or batches. Returns 0; -ERANGE if the
  * tokens do not fit the context or -EINVAL for an id outside the vocabulary, and then nothing was
  * fed; -ENOMEM, and then the engine must be reset, since recurrent layers may have seen part of a
- * batch; or -EIO if a model file was changed meanwhile, and then the logits may be wrong. Call it
- * from one thread at a time; it works in parallel inside.
+ * batch; -EIO if a model file was changed meanwhile, and then the logits may be wrong; or -EDOM if
+ * a logit is NaN or infinity. Call it from one thread at a time; it works in parallel inside.
  */
 int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,
                     enum run_logits which, float *logits, struct run_failure *failure);
@@ -61,7 +61,7 @@ uint64_t run_engine_token_bytes(const struct run_engine *engine);
 void run_engine_reset(struct run_engine *engine);
 
 /*
- * Forget the tokens after the first `n_past`, at most those fed. The engine must be able to rewind.
+ * Forget all but the first `n_past` tokens. The engine must be able to rewind.
  * If it has recurrent layers, `n_past` must be after the first token of the last call of
  * run_engine_feed(), which must have asked for all logits of at most a batch. Returns 0 or -ENOMEM,
  * and then the engine must be reset.
@@ -70,9 +70,8 @@ int run_engine_rewind(struct run_engine *engine, uint32_t n_past, struct run_fai
 bool run_engine_can_rewind(const struct run_engine *engine);
 
 /*
- * Return true if the model has a layer that drafts tokens, and the engine was opened with it and
- * can rewind. If it was not loaded because it is not complete, *problem names the reason; else it
- * is NULL.
+ * Return true if the engine has loaded a nextn layer and can rewind. If the layer was not loaded
+ * because it is incomplete, *problem is the reason; else it is NULL.
  */
 bool run_engine_can_draft(const struct run_engine *engine, const char **problem);
 
@@ -83,8 +82,5 @@ bool run_engine_can_draft(const struct run_engine *engine, const char **problem)
  */
 int run_engine_draft(struct run_engine *engine, int32_t token, size_t most, int32_t *draft,
                      size_t *n, struct run_failure *failure);
-
-/* Return the name of architecture `index` of the table, or NULL after the last. */
-const char *run_architecture_name(size_t index);
 
 #endif

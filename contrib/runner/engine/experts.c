@@ -21,16 +21,16 @@ static void load_router(struct run_loader *loader, const struct run_hparams *hpa
     } else {
         run_load_linear(loader, "ffn_gate_inp", n_embd, n, &experts->router);
     }
-    experts->selection = run_load_vector_if(loader, "exp_probs_b.bias", n);
-    if (!experts->selection)
-        experts->selection = run_load_vector_if(loader, "exp_probs_b", n);
+    experts->selection_bias = run_load_vector_if(loader, "exp_probs_b.bias", n);
+    if (!experts->selection_bias)
+        experts->selection_bias = run_load_vector_if(loader, "exp_probs_b", n);
 }
 
 static void load_norm(struct run_loader *loader, const struct run_hparams *hparams,
                       const char *name, struct run_norm_layer *norm)
 {
-    run_load_norm_if(loader, name, hparams->architecture->norms.kind, hparams->norm_epsilon,
-                     hparams->n_embd, norm);
+    run_load_norm_if(loader, name, hparams->norm_kind, hparams->norm_epsilon, hparams->n_embd,
+                     norm);
 }
 
 void run_experts_load(struct run_loader *loader, const struct run_hparams *hparams,
@@ -60,11 +60,11 @@ void run_experts_load(struct run_loader *loader, const struct run_hparams *hpara
         run_load_linear(loader, "ffn_latent_down", n_embd, n_narrow, &experts->narrow);
         run_load_linear(loader, "ffn_latent_up", n_narrow, n_embd, &experts->widen);
     }
-    run_network_load(loader, hparams, n, experts->width, "_exps", &experts->networks);
+    run_ffn_load(loader, hparams, n, experts->width, "_exps", &experts->networks);
     experts->networks.clamp = shape->clamp_experts;
     if (hparams->experts.n_chunks > 0)
-        run_network_load(loader, hparams, hparams->experts.n_chunks, experts->width, "_chexps",
-                         &experts->chunks);
+        run_ffn_load(loader, hparams, hparams->experts.n_chunks, experts->width, "_chexps",
+                     &experts->chunks);
 }
 
 /* An expert chosen for a token. */
@@ -134,8 +134,8 @@ static void rate(const struct run_experts *experts, const struct run_experts_sha
         for (size_t i = 0; i < shape->n; i++)
             probabilities[i] = run_sigmoid(scores[i]);
     for (size_t i = 0; i < shape->n; i++)
-        selection[i] =
-            comparable(probabilities[i] + (experts->selection ? experts->selection[i] : 0));
+        selection[i] = comparable(probabilities[i] +
+                                  (experts->selection_bias ? experts->selection_bias[i] : 0));
 }
 
 static void finish_weights(const struct run_experts_shape *shape, struct choice *choices, size_t n)
@@ -180,8 +180,8 @@ static size_t n_chunks_used(const struct run_experts_shape *shape)
     return shape->n_used < shape->n_chunks ? shape->n_used : shape->n_chunks;
 }
 
-/* Chooses the chunks of a token's best experts. A chunk's weight is that of the expert with the
- * chunk's index, as in llama.cpp. */
+/* Chooses the chunks of a token's best experts. A chunk's weight is the weight of the expert with
+ * the chunk's index, as in llama.cpp. */
 static void choose_chunks(const struct run_experts_shape *shape, const float *probabilities,
                           const struct choice *best, struct choice *choices)
 {
@@ -198,11 +198,10 @@ static void choose_chunks(const struct run_experts_shape *shape, const float *pr
 uint64_t run_experts_unused_bytes(const struct run_experts *experts,
                                   const struct run_experts_shape *shape)
 {
-    uint64_t n_bytes =
-        run_network_bytes(&experts->networks) / shape->n * (shape->n - shape->n_used);
+    uint64_t n_bytes = run_ffn_bytes(&experts->networks) / shape->n * (shape->n - shape->n_used);
 
     if (shape->n_chunks > 0)
-        n_bytes += run_network_bytes(&experts->chunks) / shape->n_chunks *
+        n_bytes += run_ffn_bytes(&experts->chunks) / shape->n_chunks *
                    (shape->n_chunks - n_chunks_used(shape));
     return n_bytes;
 }
@@ -217,7 +216,7 @@ static int compare_experts(const void *a, const void *b)
 }
 
 /* Applies one network to the tokens that chose it. */
-static int apply_one(const struct run_network *networks, const struct run_pass *pass,
+static int apply_one(const struct run_ffn *networks, const struct run_pass *pass,
                      const struct choice *choices, size_t n, size_t width, const float *x,
                      float *in, float *result, float *out)
 {
@@ -231,7 +230,7 @@ static int apply_one(const struct run_network *networks, const struct run_pass *
         for (size_t j = 0; j < width; j++)
             in[i * width + j] = row[j] * weight;
     }
-    code = run_network_apply(networks, pass, choices[0].expert, in, n, result);
+    code = run_ffn_apply(networks, pass, choices[0].expert, in, n, result);
     if (code < 0)
         return code;
     for (size_t i = 0; i < n; i++) {
@@ -256,7 +255,7 @@ static size_t end_of_run(const struct choice *choices, size_t n_choices, size_t 
 
 /* out = the sum of the chosen networks' outputs for x. A token may choose a network several times.
  */
-static int apply_choices(const struct run_network *networks, const struct run_pass *pass,
+static int apply_choices(const struct run_ffn *networks, const struct run_pass *pass,
                          struct choice *choices, size_t n_choices, size_t width, const float *x,
                          float *out)
 {

@@ -1,10 +1,10 @@
 /*
- * Mixture of experts (Shazeer et al. 2017): a router chooses some of the networks for each token.
+ * Mixture of experts (Shazeer et al. 2017): a router selects the top-k experts per token.
  */
 #ifndef GGUFS_RUNNER_EXPERTS_H
 #define GGUFS_RUNNER_EXPERTS_H
 
-#include "contrib/runner/engine/network.h"
+#include "contrib/runner/engine/ffn.h"
 
 struct run_experts {
     struct run_linear router;        /* [n_embd] to a score for each expert */
@@ -12,12 +12,12 @@ struct run_experts {
                                         RMS-normalized residual divided by √n_embd; or NULL */
     struct run_norm_layer norm;      /* of the experts alone; the shared network has another one */
     struct run_norm_layer post_norm; /* of the sum of the experts */
-    const float *selection; /* [n], or NULL: added to the probabilities for choosing experts */
+    const float *selection_bias; /* [n], or NULL: added to the probabilities for choosing experts */
     struct run_linear narrow,
         widen;    /* [n_embd] to `width` before the networks and back after them, or empty */
     size_t width; /* of the networks' input and output: n_embd without `narrow` */
-    struct run_network networks;
-    struct run_network chunks; /* one for each group of neighbouring experts, applied to their
+    struct run_ffn networks;
+    struct run_ffn chunks; /* one for each group of neighbouring experts, applied to their
                                   output (Grove MoE's adjugate experts); or empty */
 };
 

@@ -4,9 +4,9 @@
 
 static void load_network(struct run_loader *loader, const struct run_hparams *hparams,
                          const struct run_layer_shape *shape, const char *end,
-                         struct run_network *network)
+                         struct run_ffn *network)
 {
-    run_network_load(loader, hparams, 1, hparams->n_embd, end, network);
+    run_ffn_load(loader, hparams, 1, hparams->n_embd, end, network);
     network->clamp = shape->clamp;
     network->sparsity = shape->sparsity;
 }
@@ -21,8 +21,8 @@ void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *
             load_network(loader, hparams, shape, "_shexp", &layer->network);
         else if (run_loader_has(loader, "ffn_down.weight"))
             load_network(loader, hparams, shape, "", &layer->network);
-        run_load_norm_if(loader, "post_ffw_norm_1", hparams->architecture->norms.kind,
-                         hparams->norm_epsilon, hparams->n_embd, &layer->network_post_norm);
+        run_load_norm_if(loader, "post_ffw_norm_1", hparams->norm_kind, hparams->norm_epsilon,
+                         hparams->n_embd, &layer->network_post_norm);
         run_load_linear_if(loader, "ffn_gate_inp_shexp", hparams->n_embd, 1, &layer->shared_gate);
     } else if (run_loader_has(loader, "ffn_down.weight") ||
                run_loader_has(loader, "ffn_up.weight")) {
@@ -52,7 +52,7 @@ static int add_shared(const struct run_feed_forward *layer, const struct run_pas
 
     if (!shared || !weights)
         return -ENOMEM;
-    code = run_network_apply(&layer->network, pass, 0, x, n, shared);
+    code = run_ffn_apply(&layer->network, pass, 0, x, n, shared);
     if (code < 0)
         return code;
     run_norm_apply(&layer->network_post_norm, shared, n, n_embd, shared);
@@ -78,7 +78,7 @@ int run_feed_forward_apply(const struct run_feed_forward *layer, const struct ru
     if (layer->channel_mix.is_there)
         return run_channel_mix_apply(&layer->channel_mix, pass, in->normed, out);
     if (!layer->has_experts)
-        return run_network_apply(&layer->network, pass, 0, in->normed, pass->n, out);
+        return run_ffn_apply(&layer->network, pass, 0, in->normed, pass->n, out);
     code = run_experts_apply(&layer->experts, pass, in, out);
     if (code == 0 && layer->network.down.weight.data)
         code = add_shared(layer, pass, in->normed, out);

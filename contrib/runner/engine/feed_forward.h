@@ -8,7 +8,7 @@
 struct run_feed_forward {
     bool is_there; /* false in layers without feed-forward */
     bool has_experts;
-    struct run_network network; /* dense, or the shared experts beside a mixture; may be empty */
+    struct run_ffn network; /* dense, or the shared experts beside a mixture; may be empty */
     struct run_norm_layer network_post_norm;
     struct run_linear shared_gate; /* [n_embd] to 1, or empty: its sigmoid multiplies the output of
                                       the shared experts */

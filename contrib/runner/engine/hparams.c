@@ -11,7 +11,21 @@
 /* The values of expert_gating_func; 0: not set. */
 enum { GATING_SOFTMAX = 1, GATING_SIGMOID = 2, GATING_SOFTMAX_CHOSEN = 3 };
 
-static const struct run_variant no_variant;
+/* The key of the epsilon that the lists require says which norms the architecture has. */
+static void read_norms(struct run_key_reader *reader, struct run_hparams *hparams)
+{
+    const bool is_layer =
+        gguf_key_rule(hparams->model, "attention.layer_norm_epsilon", NULL) != GGUF_KEY_UNUSED;
+    const char *key = is_layer && run_read_has(reader, ".attention.layer_norm_epsilon")
+                          ? ".attention.layer_norm_epsilon"
+                          : ".attention.layer_norm_rms_epsilon";
+
+    hparams->norm_kind = is_layer ? RUN_NORM_LAYER : RUN_NORM_RMS;
+    run_read_float(reader, key, &hparams->norm_epsilon);
+    if (!(hparams->norm_epsilon >= 0))
+        run_read_refuse(reader, "the epsilon of norms is negative");
+    hparams->has_swin_norm = run_read_bool(reader, ".swin_norm");
+}
 
 static void read_layers(struct run_key_reader *reader, struct run_hparams *hparams)
 {
@@ -36,8 +50,6 @@ static void read_layers(struct run_key_reader *reader, struct run_hparams *hpara
 
 static void read_clamps(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    if (!hparams->architecture->feed_forward.has_swiglu_clamp_keys)
-        return;
     for (uint32_t i = 0; i < run_hparams_n_shapes(hparams); i++) {
         run_read_float_at(reader, ".swiglu_clamp_exp", i, &hparams->layers[i].clamp_experts);
         run_read_float_at(reader, ".swiglu_clamp_shexp", i, &hparams->layers[i].clamp);
@@ -66,18 +78,15 @@ static void read_experts(struct run_key_reader *reader, struct run_hparams *hpar
                 reader, "expert_group_used_count groups have fewer than expert_used_count experts");
     }
     experts->gating = row->experts.gating;
-    if (row->experts.has_gating_key)
-        run_read_u32(reader, ".expert_gating_func", GATING_SOFTMAX_CHOSEN, &gating);
+    run_read_u32(reader, ".expert_gating_func", GATING_SOFTMAX_CHOSEN, &gating);
     if (gating != 0)
         experts->gating = gating == GATING_SIGMOID          ? RUN_GATE_SIGMOID
                           : gating == GATING_SOFTMAX_CHOSEN ? RUN_GATE_SOFTMAX_WEIGHT
                                                             : RUN_GATE_SOFTMAX;
-    experts->weights_normed = row->experts.weights_norm == RUN_WEIGHTS_NORMED ||
-                              (row->experts.weights_norm == RUN_WEIGHTS_BY_KEY &&
-                               run_metadata_is_true(reader->metadata, ".expert_weights_norm"));
-    if (row->experts.has_weights_scale_key)
-        experts->weights_scale = run_read_scale(reader, ".expert_weights_scale", 1);
-    if (row->experts.has_chunk_keys) {
+    experts->weights_normed =
+        row->experts.weights_normed || run_read_bool(reader, ".expert_weights_norm");
+    experts->weights_scale = run_read_scale(reader, ".expert_weights_scale", 1);
+    if (run_read_has(reader, ".experts_per_group")) {
         run_need_u32(reader, ".experts_per_group", experts->n, &experts->per_chunk);
         run_read_float(reader, ".expert_group_scale", &experts->chunk_scale);
         if (experts->per_chunk > 0 && experts->n % experts->per_chunk == 0)
@@ -90,29 +99,20 @@ static void read_experts(struct run_key_reader *reader, struct run_hparams *hpar
 static void read_scales(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     const struct run_architecture *row = hparams->architecture;
-    float embedding = row->scales.embedding_default != 0 ? row->scales.embedding_default : 1;
-    float logit = row->scales.logit_default != 0 ? row->scales.logit_default : 1;
-    float residual = 1;
+    float embedding = 1, logit = 1, residual = 1;
 
     if (row->scales.has_minicpm_defaults) {
         embedding = 12;
         residual = 1.4f / sqrtf((float)hparams->n_layer);
         logit = (float)hparams->n_embd / 256;
     }
-    if (row->scales.embedding == RUN_EMBEDDING_BY_ROOT)
+    if (row->scales.embedding_by_root)
         embedding = sqrtf((float)hparams->n_embd);
-    else if (row->scales.embedding == RUN_EMBEDDING_BY_KEY)
-        embedding = run_read_scale(reader, ".embedding_scale", embedding);
-    if (row->scales.has_residual_key)
-        residual = run_read_scale(reader, ".residual_scale", residual);
-    if (row->scales.logit != RUN_LOGITS_UNSCALED)
-        logit = run_read_scale(reader, ".logit_scale", logit);
-    hparams->embedding_scale = embedding;
-    hparams->residual_scale = residual;
-    hparams->logit_scale = row->scales.logit == RUN_LOGITS_DIVIDED ? 1 / logit : logit;
-    hparams->final_softcap = row->scales.final_logit_softcap;
-    if (row->scales.has_softcap_keys)
-        run_read_float(reader, ".final_logit_softcapping", &hparams->final_softcap);
+    hparams->embedding_scale = run_read_scale(reader, ".embedding_scale", embedding);
+    hparams->residual_scale = run_read_scale(reader, ".residual_scale", residual);
+    logit = run_read_scale(reader, ".logit_scale", logit);
+    hparams->logit_scale = row->scales.logits_divided ? 1 / logit : logit;
+    run_read_float(reader, ".final_logit_softcapping", &hparams->final_softcap);
 }
 
 static void read_rwkv(struct run_key_reader *reader, struct run_hparams *hparams)
@@ -129,14 +129,13 @@ static void read_rwkv(struct run_key_reader *reader, struct run_hparams *hparams
         run_need_u32(reader, ".wkv.head_size", hparams->n_embd, &hparams->wkv_head_size);
     if (hparams->wkv_head_size > 0 && hparams->n_embd % hparams->wkv_head_size != 0)
         run_read_refuse(reader, "embedding_length is not a multiple of wkv.head_size");
-    if (row->recurrent.has_rescaling_key)
-        run_read_u32(reader, ".rescale_every_n_layers", INT32_MAX, &hparams->rescaling_period);
+    run_read_u32(reader, ".rescale_every_n_layers", INT32_MAX, &hparams->rescaling_period);
 }
 
 static void read_recurrent(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     run_read_u32(reader, ".ssm.group_count", MAX_HEADS, &hparams->ssm_groups);
-    hparams->ssm_norms = run_metadata_is_true(reader->metadata, ".ssm.dt_b_c_rms");
+    hparams->ssm_norms = run_read_bool(reader, ".ssm.dt_b_c_rms");
 }
 
 static int find_architecture(const struct run_metadata *metadata, struct run_hparams *hparams,
@@ -148,8 +147,10 @@ static int find_architecture(const struct run_metadata *metadata, struct run_hpa
         return run_fail(
             failure, -ENOENT,
             "metadata: no general.architecture, which ggufs-run needs to run the model");
+    hparams->name = name;
     hparams->architecture = run_architecture_find(name);
-    if (!hparams->architecture)
+    hparams->model = gguf_architecture_find(name);
+    if (!hparams->architecture || !hparams->model)
         return run_fail(failure, -ENOTSUP,
                         "metadata: general.architecture: \"%s\" is not supported", name);
     if (run_metadata_has_group(metadata, GGUF_ROTATION_KEYS))
@@ -162,8 +163,7 @@ static int find_architecture(const struct run_metadata *metadata, struct run_hpa
 
 static void read_nextn_layers(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    if (hparams->architecture->layers.nextn != RUN_NEXTN_NONE)
-        run_read_u32(reader, ".nextn_predict_layers", hparams->n_layer - 1, &hparams->n_nextn);
+    run_read_u32(reader, ".nextn_predict_layers", hparams->n_layer - 1, &hparams->n_nextn);
     hparams->n_layer -= hparams->n_nextn;
 }
 
@@ -172,14 +172,12 @@ static void read_loops(struct run_key_reader *reader, struct run_hparams *hparam
     uint32_t n = 1;
 
     hparams->n_stored = hparams->n_layer + hparams->n_nextn;
-    if (!hparams->architecture->layers.has_loops_keys)
-        return;
     run_read_u32(reader, ".num_loops", MAX_LAYERS / hparams->n_layer, &n);
     if (n == 0)
         run_read_refuse(reader, "num_loops is 0");
     else
         hparams->n_layer *= n;
-    hparams->has_loop_norm = !run_metadata_is_true(reader->metadata, ".skip_loop_final_norm");
+    hparams->has_loop_norm = !run_read_bool(reader, ".skip_loop_final_norm");
 }
 
 static void read_xielu(struct run_key_reader *reader, struct run_hparams *hparams)
@@ -212,6 +210,8 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
 
     memset(hparams, 0, sizeof *hparams);
     reader.code = find_architecture(metadata, hparams, failure);
+    reader.model = hparams->model;
+    run_read_check(&reader);
     run_need_u32(&reader, ".block_count", MAX_LAYERS, &hparams->n_layer);
     run_need_u32(&reader, ".embedding_length", MAX_WIDTH, &hparams->n_embd);
     run_read_u32(&reader, ".context_length", INT32_MAX, &hparams->n_context);
@@ -222,23 +222,15 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
     read_nextn_layers(&reader, hparams);
     read_loops(&reader, hparams);
     reader.n_needed = hparams->n_layer;
-    hparams->variant = run_architecture_variant(row, hparams->n_layer, hparams->experts.n);
-    if (!hparams->variant)
-        hparams->variant = &no_variant;
+    if (gguf_architecture_is_big(hparams->model, hparams->n_layer, hparams->experts.n))
+        hparams->big = row->big;
     hparams->layers = calloc(run_hparams_n_shapes(hparams), sizeof *hparams->layers);
     if (!hparams->layers)
         return run_fail_memory(failure);
-    hparams->norm_epsilon = 1e-5f;
-    run_read_float(&reader,
-                   row->norms.kind == RUN_NORM_RMS ? ".attention.layer_norm_rms_epsilon"
-                                                   : ".attention.layer_norm_epsilon",
-                   &hparams->norm_epsilon);
-    hparams->is_parallel = row->layers.residual == RUN_PARALLEL ||
-                           (row->layers.residual == RUN_PARALLEL_BY_KEY &&
-                            (!run_metadata_has(metadata, ".use_parallel_residual") ||
-                             run_metadata_is_true(metadata, ".use_parallel_residual")));
-    hparams->has_swin_norm =
-        row->norms.has_swin_key && run_metadata_is_true(metadata, ".swin_norm");
+    read_norms(&reader, hparams);
+    hparams->is_parallel =
+        row->layers.residual == RUN_PARALLEL || (row->layers.residual == RUN_PARALLEL_BY_KEY &&
+                                                 run_read_bool(&reader, ".use_parallel_residual"));
     read_layers(&reader, hparams);
     run_hparams_read_attention(&reader, hparams);
     read_clamps(&reader, hparams);

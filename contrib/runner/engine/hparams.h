@@ -7,19 +7,20 @@
 
 #include "contrib/runner/engine/architectures.h"
 #include "contrib/runner/tree/metadata.h"
+#include "gguf/models/models.h"
 
 /* Hyperparameters that may differ from layer to layer. */
 struct run_layer_shape {
     uint32_t n_head, n_head_kv; /* 0: no attention in this layer */
     uint32_t n_ff;
     uint32_t dim_k, dim_v; /* of a head's keys and values */
-    bool shares_kv;        /* the layer has no keys and values and uses those of kv_layer */
+    bool shares_kv;        /* the layer has no keys and values of its own and uses kv_layer's */
     uint32_t kv_layer;
     bool is_windowed;
     bool is_rotated;
     float sparsity;   /* of gates, see run_gaussian_top_k(); 0: none */
-    bool has_indexer; /* has an indexer if the tensors exist; else it uses the selection of
-                         the indexer before it */
+    bool has_indexer; /* has an indexer if the tensors exist; else it uses the selection of the
+                         last layer with an indexer */
     float clamp_experts, clamp; /* of activations, see run_activate_gated_clamped(); 0: none */
 };
 
@@ -41,7 +42,9 @@ struct run_indexer_shape {
 
 struct run_hparams {
     const struct run_architecture *architecture;
-    const struct run_variant *variant; /* never NULL; without effect for most models */
+    const struct gguf_architecture *model; /* its lists of tensors and keys */
+    const char *name;                      /* general.architecture, of the metadata */
+    struct run_big_rules big;              /* the row's, if gguf_architecture_is_big(); else 0 */
 
     uint32_t n_layer, n_embd;
     uint32_t n_context; /* the context the model was trained for; 0 if unknown */
@@ -51,6 +54,7 @@ struct run_hparams {
     bool is_parallel;   /* as enum run_residual says */
     struct run_layer_shape *layers; /* [n_layer + n_nextn] */
 
+    enum run_norm_kind norm_kind; /* of all norms that have no kind of their own */
     float norm_epsilon;
     bool has_swin_norm; /* norms follow attention and feed-forward */
     bool qk_plain_norm; /* see qk_plain_after_rotary */
@@ -102,9 +106,9 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
 void run_hparams_free(struct run_hparams *hparams);
 
 /*
- * Fill in the rotation of the layers with a window, or of those without. The caller adds
- * scaling->factors from a tensor: the long ones if the context in use is longer than
- * scaling->n_original, else the short ones.
+ * Fill in the rotation of the layers with or without a window. The caller adds scaling->factors
+ * from a tensor: the long factors if the context in use is longer than scaling->n_original, else
+ * the short factors.
  */
 int run_hparams_rotary(const struct run_hparams *hparams, const struct run_metadata *metadata,
                        bool is_windowed, struct run_rotary *rotary,

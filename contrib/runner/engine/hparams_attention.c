@@ -21,14 +21,10 @@ static void read_widths(struct run_key_reader *reader, struct run_hparams *hpara
     hparams->dim_k = hparams->dim_v = hparams->n_embd / n_head;
     run_read_u32(reader, ".attention.key_length", MAX_HEAD_WIDTH, &hparams->dim_k);
     run_read_u32(reader, ".attention.value_length", MAX_HEAD_WIDTH, &hparams->dim_v);
-    if (hparams->dim_k == 0 || hparams->dim_v == 0)
-        run_read_refuse(
-            reader, "attention.key_length or attention.value_length is 0, a head without width");
     hparams->n_rot = hparams->dim_k;
     run_read_u32(reader, ".rope.dimension_count", MAX_HEAD_WIDTH, &hparams->n_rot);
     hparams->n_rot_windowed = hparams->n_rot;
-    if (row->window.has_dims_keys)
-        run_read_u32(reader, ".rope.dimension_count_swa", MAX_HEAD_WIDTH, &hparams->n_rot_windowed);
+    run_read_u32(reader, ".rope.dimension_count_swa", MAX_HEAD_WIDTH, &hparams->n_rot_windowed);
     if (hparams->n_rot % 2 != 0 || hparams->n_rot_windowed % 2 != 0)
         run_read_refuse(reader, "rope.dimension_count is odd");
     if (row->rotary.halves_dense)
@@ -44,15 +40,12 @@ static float read_scale(struct run_key_reader *reader, const struct run_hparams 
     if (n_head > 0 && hparams->dim_k > 0)
         scale = row->attention.scale_is_inverse_width ? 1 / (float)hparams->dim_k
                                                       : 1 / sqrtf((float)hparams->dim_k);
-    if (n_head > 0 && hparams->variant->scale_by_n_embd)
+    if (n_head > 0 && hparams->big.scale_by_n_embd)
         scale = 1 / sqrtf((float)hparams->n_embd / (float)n_head);
     if (row->attention.scale != 0)
         scale = row->attention.scale;
-    if (row->attention.has_scale_key)
-        scale = run_read_scale(reader, ".attention.scale", scale);
-    if (row->attention.has_output_scale_key)
-        scale = run_read_scale(reader, ".attention.output_scale", scale);
-    return scale;
+    scale = run_read_scale(reader, ".attention.scale", scale);
+    return run_read_scale(reader, ".attention.output_scale", scale);
 }
 
 /* Read the constants that change the scores and the result of attention. */
@@ -61,20 +54,13 @@ static void read_scores(struct run_key_reader *reader, struct run_hparams *hpara
     const struct run_architecture *row = hparams->architecture;
 
     hparams->attention_scale = read_scale(reader, hparams);
-    hparams->value_scale = 1;
-    if (row->attention.has_value_scale_key)
-        hparams->value_scale = run_read_scale(reader, ".attention.value_scale", 1);
-    hparams->attention_softcap = row->scales.attention_softcap;
-    if (row->scales.has_softcap_keys)
-        run_read_float(reader, ".attn_logit_softcapping", &hparams->attention_softcap);
-    if (row->attention.has_clamp_key)
-        run_read_float(reader, ".attention.clamp_kqv", &hparams->clamp_kqv);
-    hparams->max_alibi = row->attention.alibi_bias + hparams->variant->alibi_bias;
-    if (row->attention.has_alibi_key)
-        run_read_float(reader, ".attention.max_alibi_bias", &hparams->max_alibi);
-    hparams->qk_plain_norm =
-        row->norms.qk_plain_after_rotary && !hparams->variant->no_qk_plain_norm;
-    hparams->qkv_in_groups = run_has_reference(reader->metadata, row, RUN_REFERENCE_GROUPS);
+    hparams->value_scale = run_read_scale(reader, ".attention.value_scale", 1);
+    run_read_float(reader, ".attn_logit_softcapping", &hparams->attention_softcap);
+    run_read_float(reader, ".attention.clamp_kqv", &hparams->clamp_kqv);
+    hparams->max_alibi = hparams->big.alibi_bias;
+    run_read_float(reader, ".attention.max_alibi_bias", &hparams->max_alibi);
+    hparams->qk_plain_norm = row->norms.qk_plain_after_rotary && !hparams->big.no_qk_plain_norm;
+    hparams->qkv_in_groups = run_has_reference(reader, row, RUN_REFERENCE_GROUPS);
 }
 
 static void read_latent(struct run_key_reader *reader, struct run_hparams *hparams)
@@ -101,19 +87,16 @@ static void read_temperature(struct run_key_reader *reader, struct run_hparams *
     const struct run_architecture *row = hparams->architecture;
     uint32_t *length = &hparams->temperature_length;
 
-    hparams->temperature_scale = row->attention.temperature_scale;
-    hparams->temperature_length = row->attention.temperature_length;
-    hparams->temperature_offset = 1;
-    if (!row->attention.has_temperature_keys)
+    run_read_float(reader, ".attention.temperature_scale", &hparams->temperature_scale);
+    if (hparams->temperature_scale == 0)
         return;
     *length = hparams->n_context;
     run_read_u32(reader, ".rope.scaling.original_context_length", INT32_MAX, length);
     run_read_u32(reader, ".attention.temperature_length", INT32_MAX, length);
-    run_read_float(reader, ".attention.temperature_scale", &hparams->temperature_scale);
-    if (hparams->temperature_scale != 0 && *length == 0)
+    if (*length == 0)
         run_read_refuse(reader, "attention.temperature_scale without a length");
-    hparams->temperature_offset = 0;
-    hparams->temperature_in_rotated = true;
+    hparams->temperature_offset = row->attention.temperature_of_unrotated;
+    hparams->temperature_in_rotated = !row->attention.temperature_of_unrotated;
 }
 
 static bool is_rotated(const struct run_hparams *hparams, uint32_t index, uint32_t n_leading)
@@ -125,7 +108,7 @@ static bool is_rotated(const struct run_hparams *hparams, uint32_t index, uint32
         return hparams->window == 0 || is_windowed;
     case RUN_ROTARY_NOT_EVERY_FOURTH:
         return (index + 1) % 4 != 0 ||
-               (hparams->architecture->window.size > 0 && hparams->window == 0);
+               (hparams->architecture->window.is_chunked && hparams->window == 0);
     case RUN_ROTARY_LEADING:
         return is_windowed || index < n_leading;
     case RUN_ROTARY_ALL:
@@ -140,11 +123,9 @@ static void read_window(struct run_key_reader *reader, struct run_hparams *hpara
     const char *key = ".attention.sliding_window_pattern";
     size_t n;
     const bool is_pattern = run_metadata_numbers(reader->metadata, key, &n) != NULL;
-    uint32_t period = row->window.period, n_leading = 0;
+    uint32_t period = hparams->model->window.period, n_leading = 0;
 
-    hparams->window = row->window.size;
-    if (row->window.kind != RUN_WINDOW_NONE)
-        run_read_u32(reader, ".attention.sliding_window", INT32_MAX, &hparams->window);
+    run_read_u32(reader, ".attention.sliding_window", INT32_MAX, &hparams->window);
     if (hparams->window > 0 && !is_pattern)
         run_read_u32(reader, key, MAX_LAYERS, &period);
     if (row->rotary.layers == RUN_ROTARY_LEADING)
@@ -152,8 +133,7 @@ static void read_window(struct run_key_reader *reader, struct run_hparams *hpara
     for (uint32_t i = 0; i < run_hparams_n_shapes(hparams) && reader->code == 0; i++) {
         struct run_layer_shape *layer = &hparams->layers[i];
         const uint32_t stored = i % hparams->n_stored;
-        uint32_t is_windowed =
-            period == 0 || stored % period != (row->window.dense_first ? 0 : period - 1);
+        uint32_t is_windowed = gguf_is_windowed(hparams->model, stored, period);
 
         if (hparams->window > 0 && is_pattern)
             run_read_u32_at(reader, key, stored, 1, &is_windowed);
@@ -165,17 +145,13 @@ static void read_window(struct run_key_reader *reader, struct run_hparams *hpara
 /* The widths of heads, which may differ in layers with a window. */
 static void read_dims(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    const bool has_window_dims = hparams->architecture->window.has_dims_keys;
     uint32_t dim_k = hparams->dim_k, dim_v = hparams->dim_v;
 
-    if (has_window_dims) {
-        run_read_u32(reader, ".attention.key_length_swa", MAX_HEAD_WIDTH, &dim_k);
-        run_read_u32(reader, ".attention.value_length_swa", MAX_HEAD_WIDTH, &dim_v);
-        if (first_n_head(hparams) > 0 && (dim_k == 0 || dim_v == 0))
-            run_read_refuse(
-                reader,
-                "attention.key_length or attention.value_length is 0, a head without width");
-    }
+    run_read_u32(reader, ".attention.key_length_swa", MAX_HEAD_WIDTH, &dim_k);
+    run_read_u32(reader, ".attention.value_length_swa", MAX_HEAD_WIDTH, &dim_v);
+    if (first_n_head(hparams) > 0 && (dim_k == 0 || dim_v == 0))
+        run_read_refuse(
+            reader, "attention.key_length or attention.value_length is 0, a head without width");
     for (uint32_t i = 0; i < run_hparams_n_shapes(hparams); i++) {
         struct run_layer_shape *layer = &hparams->layers[i];
 
@@ -184,7 +160,7 @@ static void read_dims(struct run_key_reader *reader, struct run_hparams *hparams
     }
 }
 
-/* Make layers without keys and values use those of the last such layer of the same kind. */
+/* Make layers without keys and values use the last layer of the same kind that has them. */
 static void share_kv(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     const uint32_t n_layer = hparams->n_layer,
@@ -192,8 +168,7 @@ static void share_kv(struct run_key_reader *reader, struct run_hparams *hparams)
     struct run_layer_shape *layers = hparams->layers;
     uint32_t n = own > 0 && own < n_layer ? n_layer - own : 0;
 
-    if (hparams->architecture->attention.has_shared_kv_key)
-        run_read_u32(reader, ".attention.shared_kv_layers", n_layer - 1, &n);
+    run_read_u32(reader, ".attention.shared_kv_layers", n_layer - 1, &n);
     for (uint32_t i = n_layer - n; i < n_layer; i++) {
         uint32_t from = n_layer - n;
 

@@ -18,7 +18,7 @@ enum {
  * Return true if the file's tensors are in the order of the original checkpoint and the row gives
  * that order the meaning `meaning`.
  */
-bool run_has_reference(const struct run_metadata *metadata, const struct run_architecture *row,
+bool run_has_reference(const struct run_key_reader *reader, const struct run_architecture *row,
                        enum run_reference_layout meaning);
 
 /* Return the number of hparams->layers. */

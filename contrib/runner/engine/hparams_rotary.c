@@ -21,8 +21,7 @@ static void read_yarn(struct run_key_reader *reader, const struct run_hparams *h
         scaling->yarn_mix = mix;
     run_read_float(reader, ".rope.scaling.yarn_beta_fast", &scaling->beta_fast);
     run_read_float(reader, ".rope.scaling.yarn_beta_slow", &scaling->beta_slow);
-    if (use != RUN_MULTIPLIER_UNUSED)
-        run_read_float(reader, ".rope.scaling.yarn_log_multiplier", &multiplier);
+    run_read_float(reader, ".rope.scaling.yarn_log_multiplier", &multiplier);
     if (scaling->yarn_mix == 0)
         return;
     /* The factor may be part of the attention's scale, see read_latent(). */
@@ -45,46 +44,41 @@ static bool has_sections(const struct run_metadata *metadata)
     return false;
 }
 
-bool run_has_reference(const struct run_metadata *metadata, const struct run_architecture *row,
+bool run_has_reference(const struct run_key_reader *reader, const struct run_architecture *row,
                        enum run_reference_layout meaning)
 {
-    const char *layout = run_metadata_string(metadata, ".tensor_data_layout");
+    const char *layout = run_read_string(reader, ".tensor_data_layout");
 
     return row->attention.reference == meaning && layout && strcmp(layout, "reference") == 0;
 }
 
-static enum run_rotary_kind choose_kind(const struct run_hparams *hparams,
-                                        const struct run_metadata *metadata)
+static enum run_rotary_kind choose_kind(struct run_key_reader *reader,
+                                        const struct run_hparams *hparams)
 {
     const struct run_architecture *row = hparams->architecture;
 
-    if (hparams->variant->alibi_bias > 0)
+    if (hparams->big.alibi_bias > 0)
         return RUN_ROTARY_NONE;
-    if (row->rotary.has_finetuned_key && run_metadata_has(metadata, ".rope.scaling.finetuned") &&
-        !run_metadata_is_true(metadata, ".rope.scaling.finetuned"))
+    if (gguf_key_rule(hparams->model, "rope.scaling.finetuned", NULL) != GGUF_KEY_UNUSED &&
+        !run_read_bool(reader, ".rope.scaling.finetuned"))
         return RUN_ROTARY_NONE;
-    if (run_has_reference(metadata, row, RUN_REFERENCE_NEOX))
+    if (run_has_reference(reader, row, RUN_REFERENCE_NEOX))
         return RUN_ROTARY_NEOX;
-    return row->rotary.sections_mean_neox && has_sections(metadata) ? RUN_ROTARY_NEOX
-                                                                    : row->rotary.kind;
+    return row->rotary.sections_mean_neox && has_sections(reader->metadata) ? RUN_ROTARY_NEOX
+                                                                            : row->rotary.kind;
 }
 
 static void read_base(struct run_key_reader *reader, const struct run_hparams *hparams,
                       bool is_windowed, float *base)
 {
-    const struct run_architecture *row = hparams->architecture;
     float alpha = 0;
 
     run_read_float(reader, ".rope.freq_base", base);
-    if (row->rotary.has_alpha_key)
-        run_read_float(reader, ".rope.scaling.alpha", &alpha);
+    run_read_float(reader, ".rope.scaling.alpha", &alpha);
     if (alpha > 0 && hparams->dim_k > 2)
         *base *= powf(alpha, (float)hparams->dim_k / (float)(hparams->dim_k - 2));
-    if (is_windowed) {
-        if (row->window.rope_base != 0)
-            *base = row->window.rope_base;
+    if (is_windowed)
         run_read_float(reader, ".rope.freq_base_swa", base);
-    }
     if (!(*base > 1))
         run_read_refuse(reader, "rope.freq_base is not above 1");
 }
@@ -94,35 +88,31 @@ int run_hparams_rotary(const struct run_hparams *hparams, const struct run_metad
                        struct run_rotary_scaling *scaling, struct run_failure *failure)
 {
     const struct run_architecture *row = hparams->architecture;
-    struct run_key_reader reader = {.metadata = metadata, .failure = failure};
-    const char *type = run_metadata_string(metadata, ".rope.scaling.type");
+    struct run_key_reader reader = {
+        .metadata = metadata, .model = hparams->model, .failure = failure};
+    const char *type = run_read_string(&reader, ".rope.scaling.type");
     float factor = 0;
 
     *rotary = (struct run_rotary){
-        .kind = choose_kind(hparams, metadata),
+        .kind = choose_kind(&reader, hparams),
         .n_rot = is_windowed ? hparams->n_rot_windowed : hparams->n_rot,
         .magnitude = 1,
     };
     *scaling = (struct run_rotary_scaling){
-        .base = 10000,
         .factor = 1,
-        .beta_fast = row->rotary.yarn_beta_fast != 0 ? row->rotary.yarn_beta_fast : 32,
-        .beta_slow = 1,
     };
     read_base(&reader, hparams, is_windowed, &scaling->base);
     scaling->n_original = hparams->n_context;
     run_read_u32(&reader, ".rope.scaling.original_context_length", INT32_MAX, &scaling->n_original);
     if ((type && strcmp(type, "none") == 0) || (is_windowed && row->window.is_unscaled))
         return reader.code;
-    run_read_float(&reader, ".rope.scale", &factor);
     run_read_float(&reader, ".rope.scale_linear", &factor);
     run_read_float(&reader, ".rope.scaling.factor", &factor);
     if (factor < 0)
         run_read_refuse(&reader, "rope.scaling.factor is negative");
     if (factor > 0)
         scaling->factor = factor;
-    if (run_metadata_has(metadata, ".rope.scaling.attn_factor"))
-        run_read_float(&reader, ".rope.scaling.attn_factor", &rotary->magnitude);
+    run_read_float(&reader, ".rope.scaling.attn_factor", &rotary->magnitude);
     if (type && strcmp(type, "yarn") == 0)
         read_yarn(&reader, hparams, rotary, scaling);
     return reader.code;

@@ -1,6 +1,6 @@
 /*
- * The indexer of sparse attention: a small attention whose scores select the tokens that the large
- * one attends to (DeepSeek 3.2, MiniMax M3).
+ * The indexer of sparse attention: a small attention whose scores select the tokens that the main
+ * attention attends to (DeepSeek 3.2, MiniMax M3).
  */
 #ifndef GGUFS_RUNNER_INDEXER_H
 #define GGUFS_RUNNER_INDEXER_H
@@ -10,7 +10,7 @@
 #include "contrib/runner/engine/pass.h"
 
 struct run_indexer {
-    struct run_linear q;       /* to [n_heads][width]; without weight.data there is no indexer */
+    struct run_linear q;       /* to [n_heads][width]; weight.data NULL: the layer has no indexer */
     struct run_linear k;       /* [n_embd] to [width] */
     struct run_linear weights; /* [n_embd] to [n_heads]; not with blocks */
     struct run_norm_layer q_norm, k_norm;

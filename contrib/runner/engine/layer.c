@@ -1,5 +1,7 @@
 #include "contrib/runner/engine/layer.h"
 
+#include "contrib/runner/engine/mixer_table.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,8 +9,8 @@
 static void load_norm(struct run_loader *loader, const struct run_hparams *hparams,
                       const char *name, struct run_norm_layer *norm)
 {
-    run_load_norm_if(loader, name, hparams->architecture->norms.kind, hparams->norm_epsilon,
-                     hparams->n_embd, norm);
+    run_load_norm_if(loader, name, hparams->norm_kind, hparams->norm_epsilon, hparams->n_embd,
+                     norm);
 }
 
 static void load_norms(struct run_loader *loader, const struct run_hparams *hparams,
@@ -60,22 +62,6 @@ static bool is_parallel(const struct run_hparams *hparams, const struct run_laye
             !layer->ffn_norm.is_there);
 }
 
-static void check_parts(struct run_loader *loader, const struct run_hparams *hparams,
-                        const struct run_layer *layer)
-{
-    const enum run_layer_parts parts = hparams->architecture->layers.parts;
-    const bool has_mixer = layer->mixers->n > 0, has_ffn = layer->feed_forward.is_there;
-
-    if (parts == RUN_BOTH_PARTS && !has_mixer)
-        run_loader_refuse(loader, "tensors/%s*: no attention and no recurrent mixer",
-                          loader->prefix);
-    else if (parts == RUN_BOTH_PARTS && !has_ffn)
-        run_loader_refuse(loader, "tensors/%s*: no feed-forward (ffn_down or experts)",
-                          loader->prefix);
-    else if (parts == RUN_ONE_PART && !has_mixer && !has_ffn)
-        run_loader_refuse(loader, "tensors/%s*: no mixer and no feed-forward", loader->prefix);
-}
-
 void run_layer_load(struct run_loader *loader, const struct run_mixer_place *place,
                     struct run_mixers *mixers, struct run_layer *layer)
 {
@@ -91,12 +77,11 @@ void run_layer_load(struct run_loader *loader, const struct run_mixer_place *pla
     run_altup_load(loader, hparams, &layer->altup);
     run_per_layer_load(loader, hparams, index, &layer->per_layer);
     layer->scale = run_load_vector_if(loader, "layer_output_scale.weight", 1);
-    if (hparams->architecture->layers.parts == RUN_ONE_PART && mixers->n == 0)
+    if (hparams->model->blocks == GGUF_ONE_BLOCK && mixers->n == 0)
         layer->ffn_norm = layer->mix_norm;
     layer->is_parallel = is_parallel(hparams, layer);
     layer->is_halved =
         hparams->rescaling_period > 0 && (index + 1) % hparams->rescaling_period == 0;
-    check_parts(loader, hparams, layer);
 }
 
 void run_layer_free(struct run_layer *layer)

@@ -34,7 +34,7 @@ void run_layer_free(struct run_layer *layer);
 /* Forgets all earlier tokens. */
 void run_layer_reset(struct run_layer *layer);
 
-/* Return true if a state that each token changes keeps the earlier tokens. */
+/* Return true if the layer keeps earlier tokens in a recurrent state, which each token changes. */
 bool run_layer_is_recurrent(const struct run_layer *layer);
 
 /* Rewind a recurrent layer, if it can; see struct run_mixer_ops. */

@@ -1,5 +1,6 @@
 #include "contrib/runner/engine/loader.h"
 
+#include "gguf/models/tensor_lists.h"
 #include "gguf/support/grow.h"
 
 #include <assert.h>
@@ -87,6 +88,16 @@ static void add_used(struct run_loader *loader, const struct run_tensor *tensor)
     list[used->n++] = (struct run_used_name){tensor->name, tensor->name + strlen(loader->prefix)};
 }
 
+/*
+ * Return true if the model has the tensor but no list of its architecture does. Names of rwkv.cpp,
+ * which begin with "blocks.", are not in the lists and give false.
+ */
+static bool is_foreign(const struct run_loader *loader, const char *name)
+{
+    return loader->model && strncmp(loader->prefix, "blocks.", 7) != 0 &&
+           run_weights_has(loader->weights, name) && !gguf_lists_have(loader->model, name);
+}
+
 /* Returns false after a failure. */
 static bool get(struct run_loader *loader, const char *name, const char *end,
                 struct run_tensor *tensor)
@@ -96,6 +107,13 @@ static bool get(struct run_loader *loader, const char *name, const char *end,
     if (loader->code < 0)
         return false;
     full_name(loader, name, end, full);
+    if (is_foreign(loader, full)) {
+        run_loader_refuse(loader,
+                          "tensors/%s: the architecture has no such tensor; general.architecture "
+                          "may be wrong",
+                          full);
+        return false;
+    }
     loader->code = run_weights_get(loader->weights, full, tensor, loader->failure);
     if (loader->code == 0 && loader->used)
         add_used(loader, tensor);

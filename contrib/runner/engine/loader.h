@@ -5,8 +5,9 @@
 #include "contrib/runner/compute/norm.h"
 #include "contrib/runner/compute/multiply.h"
 #include "contrib/runner/tree/weights.h"
+#include "gguf/models/models.h"
 
-/* A matrix, its bias and its scale. If weight.data is NULL, the model lacks it. */
+/* A matrix, its bias and its scale. weight.data is NULL if the model lacks the matrix. */
 struct run_linear {
     struct run_tensor weight; /* ne[1] rows, or ne[2] matrices of ne[1] rows */
     const float *bias;        /* one for each row, or NULL */
@@ -49,6 +50,7 @@ struct run_used_names {
  */
 struct run_loader {
     struct run_weights *weights;
+    const struct gguf_architecture *model; /* only tensors of its lists are loaded; NULL: all */
     struct run_arena *arena;
     struct run_failure *failure;
     struct run_used_names *used; /* collects the names of tensors that are read, or NULL */
@@ -59,7 +61,7 @@ struct run_loader {
 /* Return true if there is a tensor PREFIX NAME and nothing has failed. */
 bool run_loader_has(const struct run_loader *loader, const char *name);
 
-/* Fails with -EINVAL and that text, unless something failed before. */
+/* Fails with -EINVAL and the text, unless something failed before. */
 void run_loader_refuse(struct run_loader *loader, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -83,13 +85,13 @@ void run_load_weight(struct run_loader *loader, const char *name, uint64_t in, u
                      uint64_t n, struct run_linear *linear);
 
 /*
- * Return the tensor NAME as n floats, decoded. run_load_vector_if() returns NULL if there is none.
- * Both return NULL after a failure.
+ * Return the tensor NAME as n floats, decoded. run_load_vector_if() returns NULL if the tensor is
+ * missing. Both return NULL after a failure.
  */
 const float *run_load_vector(struct run_loader *loader, const char *name, uint64_t n);
 const float *run_load_vector_if(struct run_loader *loader, const char *name, uint64_t n);
 
-/* Return the number of elements or rows of the tensor NAME; 0 if there is none. */
+/* Return the number of elements or rows of the tensor NAME; 0 if it is missing. */
 uint64_t run_load_n_elements(struct run_loader *loader, const char *name);
 uint64_t run_load_n_rows(struct run_loader *loader, const char *name);
 

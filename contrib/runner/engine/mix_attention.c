@@ -46,7 +46,8 @@ static void load_head_norm(struct run_loader *loader, const struct run_hparams *
         return;
     }
     head_norm->is_of_row = n != dim && n_rows == 1;
-    run_load_norm_if(loader, name, row->norms.qk_is_layer_norm ? RUN_NORM_LAYER : row->norms.kind,
+    run_load_norm_if(loader, name,
+                     row->norms.qk_is_layer_norm ? RUN_NORM_LAYER : hparams->norm_kind,
                      hparams->norm_epsilon, n == dim ? dim : (uint64_t)dim * n_head, norm);
     if (n != dim && !head_norm->is_of_row) {
         norm->width = dim;
@@ -85,6 +86,7 @@ static struct widths find_widths(const struct run_layer_shape *shape)
 static void load_qkv(struct run_loader *loader, const struct run_hparams *hparams, bool has_kv,
                      struct run_attention_layer *layer)
 {
+    const struct run_architecture *row = hparams->architecture;
     const struct run_layer_shape *shape = layer->shape;
     const struct widths widths = find_widths(shape);
 
@@ -100,7 +102,8 @@ static void load_qkv(struct run_loader *loader, const struct run_hparams *hparam
     if (!has_kv)
         return;
     run_load_linear(loader, "attn_k", hparams->n_embd, widths.k, &layer->k);
-    if (run_loader_has(loader, "attn_v.weight") || shape->dim_k != shape->dim_v)
+    if (!row->attention.keys_are_values || shape->is_windowed ||
+        run_loader_has(loader, "attn_v.weight") || shape->dim_k != shape->dim_v)
         run_load_linear(loader, "attn_v", hparams->n_embd, widths.v, &layer->v);
 }
 
@@ -150,7 +153,9 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
         .scale = hparams->attention_scale,
         .softcap = hparams->attention_softcap,
         .max_alibi = hparams->max_alibi,
-        .window_kind = shape->is_windowed ? row->window.kind : RUN_WINDOW_NONE,
+        .window_kind = !shape->is_windowed      ? RUN_WINDOW_NONE
+                       : row->window.is_chunked ? RUN_WINDOW_CHUNKED
+                                                : RUN_WINDOW_SLIDING,
         .window = hparams->window,
         .sinks = run_load_vector_if(loader, "attn_sinks.weight", shape->n_head),
     };
@@ -164,7 +169,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     load_head_norm(loader, hparams, "attn_k_norm", shape->n_head_kv, shape->dim_k, &layer->k_norm);
     set_bare_norm(hparams, RUN_PLAIN_K_NORM, shape->dim_k, &layer->k_norm);
     set_bare_norm(hparams, RUN_PLAIN_V_NORM, shape->dim_v, &layer->v_norm);
-    run_load_norm_if(loader, "attn_sub_norm", row->norms.kind, hparams->norm_epsilon, n_out,
+    run_load_norm_if(loader, "attn_sub_norm", hparams->norm_kind, hparams->norm_epsilon, n_out,
                      &layer->sub_norm);
     run_indexer_load(loader, hparams, shape, hparams->n_embd, shape->n_head_kv, &layer->indexer);
     layer->keys = (struct run_cache){.type = run_cache_type(place->cache_type, shape->dim_k),

@@ -1,6 +1,7 @@
 #include "contrib/runner/engine/mix_latent.h"
 
 #include "contrib/runner/engine/mix_attention.h"
+#include "contrib/runner/engine/recurrent_parts.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,8 +16,8 @@ static void load_queries(struct run_loader *loader, const struct run_hparams *hp
         return;
     }
     run_load_linear(loader, "attn_q_a", hparams->n_embd, rank, &layer->q_a);
-    run_load_norm_if(loader, "attn_q_a_norm", hparams->architecture->norms.kind,
-                     hparams->norm_epsilon, rank, &layer->q_a_norm);
+    run_load_norm_if(loader, "attn_q_a_norm", hparams->norm_kind, hparams->norm_epsilon, rank,
+                     &layer->q_a_norm);
     run_load_linear(loader, "attn_q_b", rank, n_q, &layer->q_b);
 }
 
@@ -59,8 +60,8 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     layer->plain = hparams->latent_k - n_rot;
     load_queries(loader, hparams, (uint64_t)n_head * hparams->latent_k, layer);
     run_load_linear(loader, "attn_kv_a_mqa", hparams->n_embd, (uint64_t)rank + n_rot, &layer->kv_a);
-    run_load_norm_if(loader, "attn_kv_a_norm", hparams->architecture->norms.kind,
-                     hparams->norm_epsilon, rank, &layer->kv_a_norm);
+    run_load_norm_if(loader, "attn_kv_a_norm", hparams->norm_kind, hparams->norm_epsilon, rank,
+                     &layer->kv_a_norm);
     layer->attention = (struct run_attention){
         .n_head = n_head,
         .n_head_kv = n_head,
@@ -116,14 +117,6 @@ static void free_layer(void *mixer)
     run_cache_free(&layer->values);
 }
 
-/* Copies n rows of `width` floats from one stride to another. */
-static void copy_rows(const float *from, size_t from_stride, size_t n, size_t width, float *to,
-                      size_t to_stride)
-{
-    for (size_t i = 0; i < n; i++)
-        memcpy(to + i * to_stride, from + i * from_stride, width * sizeof *to);
-}
-
 /* Queries: [n][n_head][latent_k], in each head the rotated part last. *from = their input. NULL if
  * out of memory. */
 static float *make_queries(const struct run_latent_layer *layer, const struct run_pass *pass,
@@ -177,19 +170,19 @@ static int attend_compressed(struct run_latent_layer *layer, const struct run_pa
     for (size_t head = 0; head < n_head; head++) {
         const float *query = queries + head * latent_k;
 
-        copy_rows(query, n_head * latent_k, n, plain, part, plain);
+        run_copy_rows(query, n_head * latent_k, n, plain, part, plain);
         run_linear_apply(&layer->k_b, head, part, n, product);
-        copy_rows(product, rank, n, rank, wide + head * width, n_head * width);
-        copy_rows(query + plain, n_head * latent_k, n, hparams->n_rot, wide + head * width + rank,
-                  n_head * width);
+        run_copy_rows(product, rank, n, rank, wide + head * width, n_head * width);
+        run_copy_rows(query + plain, n_head * latent_k, n, hparams->n_rot,
+                      wide + head * width + rank, n_head * width);
     }
     run_cache_store(&layer->keys, pass->first, compressed, n, width);
     code = run_attend(attention, wide, n_head * width, &layer->keys, &layer->keys, n, pass->first,
                       narrow);
     for (size_t head = 0; code == 0 && head < n_head; head++) {
-        copy_rows(narrow + head * rank, n_head * rank, n, rank, part, rank);
+        run_copy_rows(narrow + head * rank, n_head * rank, n, rank, part, rank);
         run_linear_apply(&layer->v_b, head, part, n, product);
-        copy_rows(product, latent_v, n, latent_v, found + head * latent_v, n_head * latent_v);
+        run_copy_rows(product, latent_v, n, latent_v, found + head * latent_v, n_head * latent_v);
     }
     return code;
 }
@@ -210,13 +203,13 @@ static int attend_decompressed(struct run_latent_layer *layer, const struct run_
     if (!narrow || !wide || !keys || !values ||
         run_cache_reserve(&layer->values, pass->first + n) < 0)
         return -ENOMEM;
-    copy_rows(compressed, row, n, rank, narrow, rank);
+    run_copy_rows(compressed, row, n, rank, narrow, rank);
     run_linear_apply(&layer->kv_b, 0, narrow, n, wide);
-    copy_rows(wide, both, n * n_head, plain, keys, latent_k);
-    copy_rows(wide + plain, both, n * n_head, latent_v, values, latent_v);
+    run_copy_rows(wide, both, n * n_head, plain, keys, latent_k);
+    run_copy_rows(wide + plain, both, n * n_head, latent_v, values, latent_v);
     for (size_t head = 0; head < n_head; head++)
-        copy_rows(compressed + rank, row, n, hparams->n_rot, keys + head * latent_k + plain,
-                  n_head * latent_k);
+        run_copy_rows(compressed + rank, row, n, hparams->n_rot, keys + head * latent_k + plain,
+                      n_head * latent_k);
     run_cache_store(&layer->keys, pass->first, keys, n, n_head * latent_k);
     run_cache_store(&layer->values, pass->first, values, n, n_head * latent_v);
     return run_attend(attention, queries, n_head * latent_k, &layer->keys, &layer->values, n,

@@ -2,7 +2,8 @@
 
 static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
 {
-    return place->hparams->layers[place->index].n_head == 0 &&
+    return place->hparams->architecture->attention.has_pruned_layers &&
+           place->hparams->layers[place->index].n_head == 0 &&
            run_loader_has(loader, "attn_output.weight");
 }
 

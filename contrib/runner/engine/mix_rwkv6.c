@@ -1,6 +1,6 @@
 #include "contrib/runner/engine/mix_rwkv6.h"
 
-#include "contrib/runner/compute/team.h"
+#include "contrib/runner/compute/thread_pool.h"
 
 #include <errno.h>
 #include <math.h>
@@ -172,7 +172,7 @@ static int make_decay(const struct run_rwkv6_layer *layer, const struct run_pass
     if (code == 0)
         code = run_low_rank_apply(&layer->decay, pass, 0, in->input, decay);
     if (code == 0)
-        run_parallel(pass->n * pass->hparams->n_embd, PIECE_ELEMENTS, finish_decay, decay);
+        run_parallel_for(pass->n * pass->hparams->n_embd, PIECE_ELEMENTS, finish_decay, decay);
     return code;
 }
 

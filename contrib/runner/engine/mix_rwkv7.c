@@ -1,6 +1,6 @@
 #include "contrib/runner/engine/mix_rwkv7.h"
 
-#include "contrib/runner/compute/team.h"
+#include "contrib/runner/compute/thread_pool.h"
 
 #include <errno.h>
 #include <math.h>
@@ -135,7 +135,7 @@ static int make_decay(const struct run_rwkv7_layer *layer, const struct run_pass
 
     if (code < 0)
         return code;
-    run_parallel(pass->n * pass->hparams->n_embd, PIECE_EXPONENTIALS, finish_decay, work->w);
+    run_parallel_for(pass->n * pass->hparams->n_embd, PIECE_EXPONENTIALS, finish_decay, work->w);
     return 0;
 }
 
@@ -219,8 +219,8 @@ static int make_keys(const struct run_rwkv7_layer *layer, const struct run_pass 
     if (code < 0)
         return code;
     run_activate(RUN_SIGMOID, NULL, rate, pass->n * n_embd);
-    run_parallel(pass->n * layer->wkv.n_head, run_grain(PIECE_ELEMENTS, layer->wkv.width),
-                 make_heads, &heads);
+    run_parallel_for(pass->n * layer->wkv.n_head, run_grain(PIECE_ELEMENTS, layer->wkv.width),
+                     make_heads, &heads);
     return 0;
 }
 
@@ -287,8 +287,8 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
                                      .b = work.replacement},
              n, work.found);
     run_norm_apply(&layer->norm, work.found, n * layer->wkv.n_head, layer->wkv.width, work.found);
-    run_parallel(n * layer->wkv.n_head, run_grain(PIECE_ELEMENTS, layer->wkv.width), add_bonus,
-                 &heads);
+    run_parallel_for(n * layer->wkv.n_head, run_grain(PIECE_ELEMENTS, layer->wkv.width), add_bonus,
+                     &heads);
     if (layer->gate.up.weight.data)
         run_activate_gated(RUN_IDENTITY, work.found, work.gate, n * n_embd);
     run_linear_apply(&layer->output, 0, work.found, n, out);

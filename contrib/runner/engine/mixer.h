@@ -52,15 +52,11 @@ struct run_mixer_ops {
     int (*rewind)(void *mixer, struct run_scratch *scratch, size_t n);
 
     /*
-     * Free memory that the model does not own; NULL if there is none. Also called after a failed
-     * load.
+     * Free memory that the model does not own; NULL if the mixer has none. Also called after a
+     * failed load.
      */
     void (*free)(void *mixer);
 };
-
-/* Chooses and loads the mixers of layer place->index. loader->prefix names the layer. */
-void run_mixers_load(struct run_loader *loader, const struct run_mixer_place *place,
-                     struct run_mixers *mixers);
 
 /* Return the state of the layer's mixer of that kind, or NULL if it has none. */
 void *run_mixers_find(const struct run_mixers *mixers, const struct run_mixer_ops *ops);

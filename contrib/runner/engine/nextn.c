@@ -22,8 +22,8 @@ static bool is_absent(const struct run_loader *loader)
 static void load_norm(struct run_loader *loader, const struct run_hparams *hparams,
                       const char *name, struct run_norm_layer *norm)
 {
-    run_load_norm_if(loader, name, hparams->architecture->norms.kind, hparams->norm_epsilon,
-                     hparams->n_embd, norm);
+    run_load_norm_if(loader, name, hparams->norm_kind, hparams->norm_epsilon, hparams->n_embd,
+                     norm);
 }
 
 static void load_ends(struct run_loader *loader, const struct run_hparams *hparams,
@@ -32,11 +32,7 @@ static void load_ends(struct run_loader *loader, const struct run_hparams *hpara
     const uint64_t n_embd = hparams->n_embd;
 
     load_norm(loader, hparams, "nextn.enorm", &nextn->token_norm);
-    if (!nextn->token_norm.is_there)
-        run_loader_miss(loader, "nextn.enorm.weight");
     load_norm(loader, hparams, "nextn.hnorm", &nextn->state_norm);
-    if (!nextn->state_norm.is_there)
-        run_loader_miss(loader, "nextn.hnorm.weight");
     run_load_linear(loader, "nextn.eh_proj", 2 * n_embd, n_embd, &nextn->projection);
     load_norm(loader, hparams, "nextn.shared_head_norm", &nextn->head_norm);
     run_load_linear_if(loader, "nextn.embed_tokens", n_embd, model->n_vocab, &nextn->embedding);
@@ -67,24 +63,10 @@ static void find_head_norm(const struct run_loader *loader, struct run_nextn *ne
     if (!nextn->head_norm.is_there && run_loader_has(loader, "layer_output_norm.weight")) {
         nextn->head_norm = nextn->layer.ffn_post_norm;
         nextn->layer.ffn_post_norm = (struct run_norm_layer){0};
-        drop_names(loader->used, "layer_output_norm."); /* other layers have no such tensor */
+        drop_names(loader->used, "layer_output_norm."); /* other layers lack this tensor */
     }
     if (!nextn->head_norm.is_there)
         nextn->head_norm = nextn->output_norm;
-}
-
-/* Refuse what a layer takes from the model's pass. No model has such a nextn layer. */
-static void check_layer(struct run_loader *loader, const struct run_hparams *hparams,
-                        const struct run_layer *layer)
-{
-    if (run_layer_is_recurrent(layer))
-        run_loader_refuse(loader, "tensors/%s*: a recurrent layer", loader->prefix);
-    else if (layer->per_layer.gate.weight.data)
-        run_loader_refuse(loader, "tensors/%s*: a nextn layer with per-layer embeddings",
-                          loader->prefix);
-    else if (hparams->n_streams > 1)
-        run_loader_refuse(loader, "tensors/%s*: a nextn layer with several streams",
-                          loader->prefix);
 }
 
 void run_nextn_load(struct run_loader *loader, const struct run_mixer_place *place,
@@ -96,15 +78,15 @@ void run_nextn_load(struct run_loader *loader, const struct run_mixer_place *pla
     snprintf(loader->prefix, sizeof loader->prefix, "blk.%u.", place->index);
     if (is_absent(loader))
         return;
-    loader->used = NULL; /* other layers have no such tensors */
+    run_require_layer(loader, place->hparams, place->index);
+    loader->used = NULL; /* other layers lack these tensors */
     load_ends(loader, place->hparams, model, nextn);
     loader->used = used;
     run_layer_load(loader, place, &nextn->mixers, &nextn->layer);
     find_head_norm(loader, nextn);
-    run_require_layer(loader, place->hparams, &nextn->layer);
     run_layer_kinds_check(kinds, loader, place->hparams, place->index, &nextn->layer);
-    if (loader->code == 0)
-        check_layer(loader, place->hparams, &nextn->layer);
+    if (run_layer_is_recurrent(&nextn->layer)) /* could not forget its drafts */
+        run_loader_refuse(loader, "tensors/%s*: a recurrent layer", loader->prefix);
     nextn->most_waiting = model->n_batch;
     nextn->is_there = loader->code == 0;
 }

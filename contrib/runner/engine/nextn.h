@@ -1,10 +1,10 @@
 /*
- * A layer that predicts one token more than the model, after the last layer of the file
+ * The nextn layer, which follows the last layer of the model and predicts one more token
  * (DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", 2.2, multi-token prediction). From the model's
  * hidden state h at a position and the next token t it computes x = layer(eh_proj ·
- * (enorm(embedding of t), hnorm(h))), with keys and values of its own, and
- * head(shared_head_norm(x)) are logits of the token after t. That one is drafted, and with it and x
- * as h the next one. Tensors: blk.N.nextn.*.
+ * (enorm(embedding of t), hnorm(h))), with keys and values of its own. The logits of the token
+ * after t, the draft, are head(shared_head_norm(x)). For the next draft, x replaces h and the draft
+ * replaces t. Tensors: blk.N.nextn.*.
  */
 #ifndef GGUFS_RUNNER_NEXTN_H
 #define GGUFS_RUNNER_NEXTN_H
@@ -24,9 +24,8 @@ struct run_nextn {
     float *logits;                     /* [n_vocab], of the last token drafted */
 
     /*
-     * The keys and values have the pairs (h, t) of the positions before `first`. The states of the
-     * positions from there on wait, so that positions are computed together if nothing is drafted
-     * for a while.
+     * The keys and values contain the pairs (h, t) of the positions before `first`. The states of
+     * later positions are kept until the next draft and then computed together.
      */
     uint32_t first;
     size_t n_waiting, most_waiting;
@@ -43,9 +42,9 @@ struct run_nextn_model {
 };
 
 /*
- * Load the layer place->index, the first after those of the model. Without any tensor of it,
- * nextn->is_there is false. loader->used collects the names of the layer's tensors, which `kinds`
- * compares with those of the other layers. Call run_nextn_free() in any case.
+ * Load layer place->index, the first after the model's layers. If the file has none of its tensors,
+ * nextn->is_there is false. loader->used collects the names of its tensors, which `kinds` compares
+ * with the other layers' names. Call run_nextn_free() in any case.
  */
 void run_nextn_load(struct run_loader *loader, const struct run_mixer_place *place,
                     const struct run_nextn_model *model, struct run_layer_kinds *kinds,
@@ -59,9 +58,9 @@ void run_nextn_free(struct run_nextn *nextn);
 int run_nextn_keep(struct run_nextn *nextn, const struct run_pass *pass, const float *x);
 
 /*
- * Draft up to `most` tokens that may follow `token`, which comes after those of the passes and must
- * be the next one fed. Stores how many at `*n`, none if nothing was fed before. `pass` gives the
- * model's hparams, scratch and rotation. Returns 0 or -ENOMEM.
+ * Draft up to `most` tokens that may follow `token`, the next token to be fed. Stores their number
+ * at `*n`; 0 if no token was fed before. `pass` gives the model's hparams, scratch and rotation.
+ * Returns 0 or -ENOMEM.
  */
 int run_nextn_draft(struct run_nextn *nextn, const struct run_pass *pass, int32_t token,
                     size_t most, int32_t *draft, size_t *n);

@@ -4,8 +4,8 @@
 
 #include "contrib/runner/engine/hparams.h"
 
-/* Memory that is allocated piece by piece and released up to a mark. It goes back to the system
- * only in run_scratch_free(). */
+/* A stack allocator: memory is released up to a mark, and returned to the system only by
+ * run_scratch_free(). */
 struct run_scratch {
     struct run_scratch_block *first, *current;
     size_t used; /* bytes of the current block */

@@ -8,7 +8,7 @@
 #include "contrib/runner/engine/loader.h"
 #include "contrib/runner/engine/pass.h"
 
-/* Makes the per-layer embeddings; without tokens.weight.data there are none. */
+/* Makes the per-layer embeddings. If tokens.weight.data is NULL, the model has none. */
 struct run_per_layer_source {
     struct run_linear tokens;     /* rows are tokens: [n_layer][n_per_layer] */
     struct run_linear projection; /* [n_embd] to the same */

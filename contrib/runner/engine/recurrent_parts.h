@@ -13,7 +13,7 @@ void run_load_convolution(struct run_loader *loader, const char *name, uint64_t 
                           struct run_convolution *convolution);
 void run_convolution_reset(struct run_convolution *convolution);
 
-/* Return the number of channels of the convolution NAME, or 0 if there is none. */
+/* Return the number of channels of the convolution NAME, or 0 if it is missing. */
 uint64_t run_load_n_channels(struct run_loader *loader, const char *name);
 
 /*

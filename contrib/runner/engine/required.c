@@ -2,99 +2,54 @@
 
 #include "contrib/runner/engine/mix_attention.h"
 #include "contrib/runner/engine/mix_latent.h"
-#include "contrib/runner/engine/mix_linear.h"
+#include "gguf/models/tensor_lists.h"
 #include "gguf/support/grow.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_BYTES = 128 };
-
-static bool ends_with(const char *name, size_t length, const char *end)
+static bool has_tensor(const void *weights, const char *name)
 {
-    return length >= strlen(end) && memcmp(name + length - strlen(end), end, strlen(end)) == 0;
+    return run_weights_has(weights, name);
 }
 
-static bool has_kind(const char *name, size_t length)
+static void refuse(struct run_loader *loader, const struct run_hparams *hparams,
+                   const struct gguf_missing_tensor *missing)
 {
-    return ends_with(name, length, ".weight") || ends_with(name, length, ".bias") ||
-           ends_with(name, length, ".scale");
-}
+    static const char remedy[] = "the file is incomplete: get it again, or convert the model again";
+    const bool has_others = missing->others[0] != '\0';
 
-/* Return true if the tensor NAME or NAME.weight is there. */
-static bool is_there(const struct run_loader *loader, const char *name, size_t length)
-{
-    char whole[NAME_BYTES];
-
-    snprintf(whole, sizeof whole, "%.*s", (int)length, name);
-    if (run_loader_has(loader, whole))
-        return true;
-    if (has_kind(name, length))
-        return false;
-    snprintf(whole, sizeof whole, "%.*s.weight", (int)length, name);
-    return run_loader_has(loader, whole);
-}
-
-/* Return true if one of "a|b|…" is there. */
-static bool is_met(const struct run_loader *loader, const char *names, size_t length)
-{
-    for (size_t at = 0, n; at < length; at += n + 1) {
-        n = strcspn(names + at, "| ");
-        if (is_there(loader, names + at, n))
-            return true;
-    }
-    return false;
-}
-
-static void refuse(struct run_loader *loader, const struct run_hparams *hparams, const char *names,
-                   size_t length)
-{
-    const size_t first = strcspn(names, "| ");
-    const bool has_end = has_kind(names, first);
-    const bool has_others = first < length;
-
+    if (loader->code < 0)
+        return;
     loader->code =
-        run_fail(loader->failure, -ENOENT,
-                 "tensors/%s%.*s%s: missing%s%.*s; the architecture %s requires it", loader->prefix,
-                 (int)first, names, has_end ? "" : ".weight", has_others ? ", and so is " : "",
-                 has_others ? (int)(length - first - 1) : 0, has_others ? names + first + 1 : "",
-                 hparams->architecture->name);
+        missing->part ? run_fail(loader->failure, -ENOENT,
+                                 "tensors/%s: no %s; layers of the architecture %s have one; %s",
+                                 missing->name, missing->part, hparams->name, remedy)
+        : missing->because[0] != '\0'
+            ? run_fail(loader->failure, -ENOENT, "tensors/%s: missing; %s requires it; %s",
+                       missing->name, missing->because, remedy)
+            : run_fail(loader->failure, -ENOENT,
+                       "tensors/%s: missing%s%s; the architecture %s requires it; %s",
+                       missing->name, has_others ? ", and so is " : "", missing->others,
+                       hparams->name, remedy);
 }
 
-void run_require(struct run_loader *loader, const struct run_hparams *hparams, const char *names)
+void run_require_ends(struct run_loader *loader, const struct run_hparams *hparams)
 {
-    while (names && *names != '\0' && loader->code == 0) {
-        const size_t length = strcspn(names, " ");
+    struct gguf_missing_tensor missing;
 
-        if (length > 0 && !is_met(loader, names, length))
-            refuse(loader, hparams, names, length);
-        names += length + (names[length] == ' ');
-    }
+    if (!gguf_check_model_tensors(hparams->model, has_tensor, loader->weights, &missing))
+        refuse(loader, hparams, &missing);
 }
 
-static bool is_attention(const struct run_mixer_ops *ops)
+void run_require_layer(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index)
 {
-    return ops == &run_attention_mixer || ops == &run_latent_mixer || ops == &run_linear_mixer;
-}
+    struct gguf_missing_tensor missing;
 
-void run_require_layer(struct run_loader *loader, const struct run_hparams *hparams,
-                       const struct run_layer *layer)
-{
-    const struct run_required_tensors *required = &hparams->architecture->required;
-    const struct run_feed_forward *ffn = &layer->feed_forward;
-
-    if (layer->mixers->n > 0 || ffn->is_there)
-        run_require(loader, hparams, required->layer);
-    for (size_t i = 0; i < layer->mixers->n; i++)
-        run_require(loader, hparams,
-                    is_attention(layer->mixers->list[i].ops) ? required->attention
-                                                             : required->recurrent);
-    if (ffn->has_experts)
-        run_require(loader, hparams, required->experts);
-    else if (ffn->network.down.weight.data)
-        run_require(loader, hparams, required->dense);
+    if (!gguf_check_layer_tensors(hparams->model, has_tensor, loader->weights,
+                                  index % hparams->n_stored, &missing))
+        refuse(loader, hparams, &missing);
 }
 
 /* Layers with equal members must have the same tensors. */

@@ -1,6 +1,6 @@
 #include "contrib/runner/engine/rwkv_parts.h"
 
-#include "contrib/runner/compute/team.h"
+#include "contrib/runner/compute/thread_pool.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -83,7 +83,7 @@ void run_load_rwkv_norm(struct run_loader *loader, const struct run_hparams *hpa
     run_load_norm_if(loader, "time_mix_ln", RUN_NORM_LAYER, epsilon, hparams->n_embd, norm);
     norm->width = hparams->wkv_head_size;
     norm->n_groups = hparams->n_embd / hparams->wkv_head_size;
-    if (!norm->is_there && hparams->architecture->norms.kind == RUN_NORM_LAYER)
+    if (!norm->is_there && hparams->norm_kind == RUN_NORM_LAYER)
         run_loader_miss(loader, "time_mix_ln.weight");
 }
 
@@ -126,7 +126,7 @@ void run_token_shift(const struct run_token_shift *shift, const float *x, size_t
     const size_t width = shift->width;
     struct shift_call call = {shift, x, difference};
 
-    run_parallel(n, run_grain(PIECE_ELEMENTS, width), subtract_rows, &call);
+    run_parallel_for(n, run_grain(PIECE_ELEMENTS, width), subtract_rows, &call);
     if (n > 0)
         memcpy(shift->last, x + (n - 1) * width, width * sizeof *x);
 }
@@ -156,7 +156,7 @@ void run_lerp(const float *x, const float *difference, const float *lerp, size_t
 {
     struct lerp_call call = {x, difference, lerp, lerp_stride, width, out};
 
-    run_parallel(n, run_grain(PIECE_ELEMENTS, width), lerp_rows, &call);
+    run_parallel_for(n, run_grain(PIECE_ELEMENTS, width), lerp_rows, &call);
 }
 
 void run_low_rank_load(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,

@@ -1,7 +1,7 @@
 /*
- * Code shared by the parts of RWKV's layers. Tensors are looked up by their GGUF names, which trees
- * of rwkv.cpp files have as links. If GGUF has no name for a tensor, because its numbers or shape
- * differ, rwkv.cpp's own name is used, which begins with "blocks.N.".
+ * Code shared by the parts of RWKV's layers. Tensors are looked up by their GGUF names, which are
+ * links in trees of rwkv.cpp files. A tensor whose numbers or shape differ from GGUF has no GGUF
+ * name; it is looked up by rwkv.cpp's own name, which begins with "blocks.N.".
  */
 #ifndef GGUFS_RUNNER_RWKV_PARTS_H
 #define GGUFS_RUNNER_RWKV_PARTS_H

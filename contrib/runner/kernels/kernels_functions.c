@@ -1,4 +1,4 @@
-/* Functions of many elements: those of attention, of gates and of activations. */
+/* Functions of many elements, for attention, gates and activations. */
 #include "contrib/runner/compute/run_kernels.h"
 #include "contrib/runner/kernels/kernel_names.h"
 #include "contrib/runner/kernels/vector_math.h"

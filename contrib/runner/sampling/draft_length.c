@@ -2,10 +2,10 @@
 
 #include <math.h>
 
-/* What every token adds to the balance: the share of the time that wrong drafts may take. */
+/* Added to the balance for every token: the share of the time that wrong drafts may take. */
 #define ALLOWANCE 0.01
 
-/* The balance is limited, so that text that repeats does not pay for long losses after it. */
+/* Limit of the balance: without it, gains in repetitive text would allow long losses after it. */
 #define MOST_BALANCE 2
 
 /* A draft may cost more than the balance by one pass. */

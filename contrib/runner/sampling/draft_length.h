@@ -1,8 +1,7 @@
 /*
- * The number of draft tokens to verify in a pass. A pass of several tokens takes longer than that
- * of one, by a factor that depends on the model and the machine, and gains only the drafts that are
- * right. Gains and losses are measured and balanced, so that wrong drafts cost about 1 % of the
- * time.
+ * The number of draft tokens to verify in a pass. A pass of several tokens takes longer than a pass
+ * of one, by a factor that depends on the model and the machine, and gains the accepted drafts.
+ * Gains and losses are measured and balanced, so that wrong drafts cost about 1 % of the time.
  */
 #ifndef GGUFS_RUNNER_DRAFT_LENGTH_H
 #define GGUFS_RUNNER_DRAFT_LENGTH_H
@@ -22,7 +21,7 @@ void run_draft_length_begin(struct run_draft_length *draft, uint32_t most);
 /* Return the number of tokens to draft now, at most `most`; 0 if it does not pay. */
 uint32_t run_draft_length_get(const struct run_draft_length *draft);
 
-/* Account for a pass of 1 + n_drafted tokens, of which 1 + n_accepted were right. */
+/* Account for a pass of 1 + n_drafted tokens with n_accepted accepted drafts. */
 void run_draft_length_learn(struct run_draft_length *draft, uint32_t n_drafted, uint32_t n_accepted,
                             double seconds);
 

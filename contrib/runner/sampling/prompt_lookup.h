@@ -1,6 +1,6 @@
 /*
- * Prompt lookup (Saxena 2023, "Prompt Lookup Decoding"): drafts of the next tokens, copied from an
- * earlier place of the text that the last tokens repeat. Needs no second model.
+ * Prompt lookup (Saxena 2023, "Prompt Lookup Decoding"): if the last tokens occurred earlier in the
+ * text, the tokens that followed there are drafts of the next tokens. Needs no second model.
  */
 #ifndef GGUFS_RUNNER_PROMPT_LOOKUP_H
 #define GGUFS_RUNNER_PROMPT_LOOKUP_H
@@ -11,9 +11,9 @@
 enum { RUN_NGRAM = 3 };
 
 /*
- * The text so far, and chains of the places that end with the same n-gram, as in deflate: a hash of
- * an n-gram leads to its last place, and each place to the one before it. All zeros is an empty
- * text.
+ * The text so far, and hash chains of its n-grams, as in deflate: the hash of an n-gram leads to
+ * its last position, and each position to the previous one with the same hash. All zeros is an
+ * empty text.
  */
 struct run_lookup {
     struct run_ids text;
@@ -28,9 +28,9 @@ void run_lookup_free(struct run_lookup *lookup);
 int run_lookup_add(struct run_lookup *lookup, int32_t token);
 
 /*
- * Write up to `most` tokens to `draft`: those that followed the earlier place with the longest
- * context in common, and of equal ones the last. Returns their number: `most`, or 0 if there is no
- * such place. Examines a limited number of places.
+ * Write `most` tokens to `draft`: the tokens after the earlier position that has the longest common
+ * context with the end of the text; of equal positions, the last. Returns `most`, or 0 if no
+ * position matches. Examines a limited number of positions.
  */
 size_t run_lookup_find(const struct run_lookup *lookup, size_t most, int32_t *draft);
 

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * Sampling parameters, applied in this order. A token that one step removes has no probability in
- * the next one.
+ * Sampling parameters, applied in this order. A token that one step removes has probability 0 in
+ * the next step.
  */
 struct run_sampling {
     float repeat_penalty;  /* 1: no penalty */

@@ -10,19 +10,7 @@ size_t run_decode_space_marks(const struct run_tokenizer *tokenizer, const char 
     return gguf_space_marks_decode(text, length, out);
 }
 
-int run_text_add(struct run_text *text, const char *bytes, size_t length)
-{
-    const int code = run_reserve(&text->bytes, &text->capacity, text->n + length + 1, 1);
-
-    if (code < 0)
-        return code;
-    if (length > 0)
-        memcpy(text->bytes + text->n, bytes, length);
-    text->n += length;
-    return 0;
-}
-
-int run_text_add_marked(struct run_text *text, const char *bytes, size_t length)
+int run_text_add_marked(struct gguf_buffer *text, const char *bytes, size_t length)
 {
     int code = 0;
     size_t at = 0;
@@ -31,9 +19,9 @@ int run_text_add_marked(struct run_text *text, const char *bytes, size_t length)
         const char *space = memchr(bytes + at, ' ', length - at);
         const size_t end = space ? (size_t)(space - bytes) : length;
 
-        code = run_text_add(text, bytes + at, end - at);
+        code = gguf_buffer_add(text, bytes + at, end - at);
         if (code == 0 && space)
-            code = run_text_add(text, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES);
+            code = gguf_buffer_add(text, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES);
         at = end + 1;
     }
     return code;

@@ -32,15 +32,6 @@ void run_merge_table_close(struct run_merge_table *table);
 /* Add a merge with an id of at least 0; a pair keeps its first merge. Returns 0 or -ENOMEM. */
 int run_merge_table_add(struct run_merge_table *table, const struct run_merge *merge);
 
-/* Ask the CPU to load what run_merge_table_add() needs for that pair. */
-static inline void run_merge_table_load(const struct run_merge_table *table, int32_t left,
-                                        int32_t right)
-{
-    __builtin_prefetch(&table->slots[gguf_hash_pair(&table->key, (uint32_t)left, (uint32_t)right) &
-                                     table->slot_mask],
-                       1);
-}
-
 /* Return the merge of a pair, or NULL. Valid until another merge is added. */
 const struct run_merge *run_merge_table_find(const struct run_merge_table *table, int32_t left,
                                              int32_t right);

@@ -3,7 +3,7 @@
  * are a token merge, the highest score first; what remains without a token is written as bytes.
  */
 #include "contrib/runner/tokenizer/characters.h"
-#include "contrib/runner/tokenizer/symbol_merging.h"
+#include "contrib/runner/tokenizer/bpe.h"
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 
 #include <errno.h>
@@ -139,14 +139,14 @@ static int encode_part(const struct run_tokenizer *tokenizer, const char *text, 
 }
 
 /* Return the end of the word that begins at `at`: spaces, and what follows up to the next space. */
-static size_t part_end(const struct run_text *text, size_t at, bool is_cut_at_spaces)
+static size_t part_end(const struct gguf_buffer *text, size_t at, bool is_cut_at_spaces)
 {
     bool is_behind_other = false;
 
     if (!is_cut_at_spaces)
-        return text->n;
-    while (at < text->n) {
-        const bool is_space = text->n - at >= GGUF_SPACE_MARK_BYTES &&
+        return text->length;
+    while (at < text->length) {
+        const bool is_space = text->length - at >= GGUF_SPACE_MARK_BYTES &&
                               memcmp(text->bytes + at, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES) == 0;
 
         if (is_space && is_behind_other)
@@ -162,14 +162,14 @@ static int encode_spm(const struct run_tokenizer *tokenizer, const char *text, s
 {
     const struct spm *spm = tokenizer->state;
     struct run_merger merger = {0};
-    struct run_text marked = {0};
+    struct gguf_buffer marked = {0};
     int code = 0;
 
     if (is_first && tokenizer->is_space_added)
-        code = run_text_add(&marked, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES);
+        code = gguf_buffer_add(&marked, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES);
     if (code == 0)
         code = run_text_add_marked(&marked, text, length);
-    for (size_t at = 0; code == 0 && at < marked.n;) {
+    for (size_t at = 0; code == 0 && at < marked.length;) {
         const size_t end = part_end(&marked, at, spm->is_cut_at_spaces);
 
         code = encode_part(tokenizer, marked.bytes + at, end - at, &merger, ids);

@@ -1,6 +1,6 @@
 /* Finds the special tokens: those that the metadata name, and those known by their texts. */
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
-#include "gguf/support/conventions/special_texts.h"
+#include "gguf/models/special_texts.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -14,7 +14,7 @@ static int32_t find(const struct run_tokenizer *tokenizer, const char *text)
 }
 
 /*
- * Read a token's id. An id out of range counts as missing, since many files have such; a value that
+ * Read a token's id. An id out of range counts as missing, as in many files; a value that
  * is not a number is an error.
  */
 static int read_id(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,

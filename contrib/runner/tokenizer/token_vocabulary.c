@@ -1,7 +1,7 @@
 #include "contrib/runner/tokenizer/token_vocabulary.h"
 
 #include "contrib/runner/tokenizer/token_ids.h"
-#include "gguf/support/conventions/token_texts.h"
+#include "gguf/models/token_texts.h"
 
 #include <errno.h>
 #include <float.h>
@@ -15,6 +15,9 @@
 
 #define MAX_TEXT_BYTES ((size_t)1 << 28)
 
+/* Bounds the time per byte of text. The longest tokens in published models have 512 bytes. */
+#define MAX_TOKEN_BYTES ((size_t)1 << 16)
+
 static int add_text(struct run_vocabulary *vocabulary, const struct run_json_token *token,
                     size_t capacities[2], struct run_failure *failure)
 {
@@ -25,6 +28,10 @@ static int add_text(struct run_vocabulary *vocabulary, const struct run_json_tok
         return run_fail(failure, -EINVAL,
                         "metadata: " KEY "tokens: element %" PRIu32 " is not a string",
                         vocabulary->n);
+    if (token->length > MAX_TOKEN_BYTES)
+        return run_fail(failure, -E2BIG,
+                        "metadata: " KEY "tokens: element %" PRIu32 " has %zu bytes, more than %zu",
+                        vocabulary->n, token->length, MAX_TOKEN_BYTES);
     if (vocabulary->n == RUN_MAX_VOCABULARY || end > MAX_TEXT_BYTES)
         return run_fail(failure, -E2BIG,
                         "metadata: " KEY "tokens: more than %" PRIu32 " tokens or %zu bytes",
@@ -161,43 +168,18 @@ static uint32_t *find_slot(const struct run_vocabulary *vocabulary, uint64_t has
     return &vocabulary->slots[at];
 }
 
-uint64_t run_vocabulary_hash(const struct run_vocabulary *vocabulary, const char *text,
-                             size_t length)
-{
-    const uint64_t hash = gguf_hash(&vocabulary->key, text, length);
-
-    __builtin_prefetch(&vocabulary->slots[(uint32_t)hash & vocabulary->slot_mask], 1);
-    return hash;
-}
-
-static uint64_t hash_token(const struct run_vocabulary *vocabulary, uint32_t id)
-{
-    uint32_t length;
-    const char *text = run_vocabulary_text(vocabulary, id, &length);
-
-    return run_vocabulary_hash(vocabulary, text, length);
-}
-
-/* Loading a slot takes as long as hashing many texts: hash some ids ahead. */
 static void fill_slots(struct run_vocabulary *vocabulary)
 {
-    enum { N_AHEAD = 16 };
-    uint64_t hashes[N_AHEAD];
-
-    for (uint32_t id = 0; id < vocabulary->n && id < N_AHEAD; id++)
-        hashes[id] = hash_token(vocabulary, id);
     for (uint32_t id = 0; id < vocabulary->n; id++) {
-        const uint64_t hash = hashes[id % N_AHEAD];
         uint32_t length;
         const char *text = run_vocabulary_text(vocabulary, id, &length);
+        const uint64_t hash = gguf_hash(&vocabulary->key, text, length);
         uint32_t *slot = find_slot(vocabulary, hash, text, length);
 
         if (*slot != 0)
             vocabulary->is_unique = false;
         else if (length > 0)
             *slot = make_slot(id, hash);
-        if (vocabulary->n - id > N_AHEAD)
-            hashes[id % N_AHEAD] = hash_token(vocabulary, id + N_AHEAD);
     }
 }
 
@@ -220,21 +202,15 @@ static int make_slots(struct run_vocabulary *vocabulary, struct run_failure *fai
     return 0;
 }
 
-int32_t run_vocabulary_find_hashed(const struct run_vocabulary *vocabulary, uint64_t hash,
-                                   const char *text, size_t length)
-{
-    const uint32_t slot = length > 0 ? *find_slot(vocabulary, hash, text, length) : 0;
-
-    return slot == 0 ? -1 : (int32_t)id_of(slot);
-}
-
 int32_t run_vocabulary_find(const struct run_vocabulary *vocabulary, const char *text,
                             size_t length)
 {
-    if (length > vocabulary->longest_bytes)
+    uint32_t slot;
+
+    if (length == 0 || length > vocabulary->longest_bytes)
         return -1;
-    return run_vocabulary_find_hashed(vocabulary, gguf_hash(&vocabulary->key, text, length), text,
-                                      length);
+    slot = *find_slot(vocabulary, gguf_hash(&vocabulary->key, text, length), text, length);
+    return slot == 0 ? -1 : (int32_t)id_of(slot);
 }
 
 int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const char *text,
@@ -276,6 +252,20 @@ int run_vocabulary_read(const struct run_metadata *metadata, struct run_vocabula
     if (code == 0)
         code = read_array(metadata, KEY "token_type", read_types, vocabulary, failure);
     return code < 0 ? code : make_slots(vocabulary, failure);
+}
+
+int run_vocabulary_count(const struct run_metadata *metadata, size_t *n,
+                         struct run_failure *failure)
+{
+    struct run_json *tokens;
+    struct run_json_token token;
+    int code = run_metadata_array(metadata, KEY "tokens", &tokens, failure);
+
+    *n = 0;
+    while (code >= 0 && tokens && (code = run_json_element(tokens, &token, failure)) > 0)
+        ++*n;
+    run_json_close(tokens);
+    return code;
 }
 
 int run_vocabulary_read_scores(const struct run_metadata *metadata,

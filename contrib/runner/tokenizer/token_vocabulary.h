@@ -3,7 +3,7 @@
 #define GGUFS_RUNNER_TOKEN_VOCABULARY_H
 
 #include "contrib/runner/tree/metadata.h"
-#include "gguf/support/conventions/token_types.h"
+#include "gguf/models/token_types.h"
 #include "gguf/support/keyed_hash.h"
 
 struct run_vocabulary {
@@ -25,6 +25,13 @@ struct run_vocabulary {
  */
 int run_vocabulary_read(const struct run_metadata *metadata, struct run_vocabulary *vocabulary,
                         struct run_failure *failure);
+
+/*
+ * Count the elements of tokenizer.ggml.tokens, 0 without it, for programs that use ids alone.
+ * Returns 0 or a negative errno.
+ */
+int run_vocabulary_count(const struct run_metadata *metadata, size_t *n,
+                         struct run_failure *failure);
 
 /* Read tokenizer.ggml.scores, if there are any. Returns 0 or a negative errno. */
 int run_vocabulary_read_scores(const struct run_metadata *metadata,
@@ -50,15 +57,6 @@ bool run_vocabulary_is_text(const struct run_vocabulary *vocabulary, uint32_t id
 /* Return the token with that text, the first if there are several, or -1. */
 int32_t run_vocabulary_find(const struct run_vocabulary *vocabulary, const char *text,
                             size_t length);
-
-/*
- * The same in two steps: the first one returns the hash of the text and asks the CPU to load what
- * the second one, run some texts later, needs.
- */
-uint64_t run_vocabulary_hash(const struct run_vocabulary *vocabulary, const char *text,
-                             size_t length);
-int32_t run_vocabulary_find_hashed(const struct run_vocabulary *vocabulary, uint64_t hash,
-                                   const char *text, size_t length);
 
 /* The same, but only for tokens that text may become: not for special ones. */
 int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const char *text,

@@ -74,13 +74,13 @@ static int collect_added(struct run_tokenizer *tokenizer)
         if (length > MAX_ADDED_BYTES)
             continue;
         if (type == GGUF_TOKEN_USER_DEFINED)
-            code = run_prefixes_add(&tokenizer->user_tokens, text, length, (int32_t)id);
+            code = run_prefix_trie_add(&tokenizer->user_tokens, text, length, (int32_t)id);
         if (code == 0 && (type == GGUF_TOKEN_USER_DEFINED ||
                           run_vocabulary_is_control(&tokenizer->vocabulary, id)))
-            code = run_prefixes_add(&tokenizer->control_tokens, text, length, (int32_t)id);
+            code = run_prefix_trie_add(&tokenizer->control_tokens, text, length, (int32_t)id);
     }
-    run_prefixes_sort(&tokenizer->user_tokens);
-    run_prefixes_sort(&tokenizer->control_tokens);
+    run_prefix_trie_sort(&tokenizer->user_tokens);
+    run_prefix_trie_sort(&tokenizer->control_tokens);
     return code;
 }
 
@@ -204,8 +204,8 @@ void run_tokenizer_close(struct run_tokenizer *tokenizer)
     if (tokenizer->state)
         tokenizer->kind->close(tokenizer->state);
     run_vocabulary_free(&tokenizer->vocabulary);
-    run_prefixes_free(&tokenizer->user_tokens);
-    run_prefixes_free(&tokenizer->control_tokens);
+    run_prefix_trie_free(&tokenizer->user_tokens);
+    run_prefix_trie_free(&tokenizer->control_tokens);
     free(tokenizer->pieces);
     free(tokenizer->piece_starts);
     free(tokenizer->marks);
@@ -292,19 +292,18 @@ struct found {
     size_t start, end;
 };
 
-static struct found find_added(const struct run_prefixes *added, const char *text, size_t from,
+static struct found find_added(const struct run_prefix_trie *added, const char *text, size_t from,
                                size_t length)
 {
     for (size_t at = from; at < length; at++) {
         const unsigned char byte = (unsigned char)text[at];
-        size_t n_bytes;
-        int32_t id;
+        const struct run_prefix *token;
 
         if (added->firsts[byte] == added->firsts[byte + 1])
             continue;
-        id = run_prefixes_longest(added, text + at, length - at, &n_bytes);
-        if (id >= 0)
-            return (struct found){id, at, at + n_bytes};
+        token = run_prefix_trie_longest(added, text + at, length - at, NULL);
+        if (token)
+            return (struct found){token->id, at, at + token->length};
     }
     return (struct found){RUN_NO_TOKEN, length, length};
 }
@@ -317,7 +316,7 @@ static bool is_blank(char c)
 static int encode_parts(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                         unsigned flags, struct run_ids *ids)
 {
-    const struct run_prefixes *added =
+    const struct run_prefix_trie *added =
         flags & RUN_ENCODE_SPECIAL ? &tokenizer->control_tokens : &tokenizer->user_tokens;
     bool is_first = true;
     size_t at = 0;

@@ -8,16 +8,16 @@
 #include "contrib/runner/tokenizer/token_ids.h"
 #include "contrib/runner/tokenizer/utf8_stream.h"
 #include "contrib/runner/tree/metadata.h"
-#include "gguf/support/conventions/special_ids.h"
+#include "gguf/models/special_ids.h"
 
 #define RUN_NO_TOKEN GGUF_NO_TOKEN
 
 /* Flags for encoding. */
 enum {
     /*
-     * Match control tokens in the text, such as <|im_start|>. Do not set it for text from users and
-     * files: without it, no token that the file calls a control token is ever matched. Tokens of
-     * the type USER_DEFINED are always matched.
+     * Match control tokens in the text, for instance <|im_start|>. Do not set it for text from
+     * users and files: without it, no token that the file calls a control token is ever matched.
+     * Tokens of the type USER_DEFINED are always matched.
      */
     RUN_ENCODE_SPECIAL = 1,
     /* Add the tokens that begin and end a text, if the model wants them. */
@@ -29,7 +29,7 @@ struct run_tokenizer;
 /*
  * Make a tokenizer from the keys tokenizer.ggml.*; `metadata` may be freed afterwards. A model
  * without a vocabulary whose .vocab_size is 256 gets the bytes as its tokens. Returns 0, -ENOENT if
- * there is no vocabulary, -EINVAL if it is wrong, or -ENOTSUP for an unknown kind.
+ * the model has no vocabulary, -EINVAL if it is wrong, or -ENOTSUP for an unknown kind.
  */
 int run_tokenizer_open(const struct run_metadata *metadata, struct run_tokenizer **out,
                        struct run_failure *failure);
@@ -66,8 +66,8 @@ const char *run_tokenizer_piece(const struct run_tokenizer *tokenizer, int32_t i
 
 /*
  * Return true for a control token that readers should not see. A few control tokens are not hidden,
- * such as the separators in gpt-oss's output. This concerns output only: in input, a control token
- * is matched only with RUN_ENCODE_SPECIAL.
+ * for instance the separators in gpt-oss's output. This concerns output only: in input, a control
+ * token is matched only with RUN_ENCODE_SPECIAL.
  */
 bool run_tokenizer_is_hidden(const struct run_tokenizer *tokenizer, int32_t id);
 

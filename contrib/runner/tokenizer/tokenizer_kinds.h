@@ -2,10 +2,11 @@
 #ifndef GGUFS_RUNNER_TOKENIZER_KINDS_H
 #define GGUFS_RUNNER_TOKENIZER_KINDS_H
 
-#include "contrib/runner/tokenizer/prefixes.h"
+#include "contrib/runner/tokenizer/prefix_trie.h"
 #include "contrib/runner/tokenizer/token_vocabulary.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
-#include "gguf/support/conventions/token_texts.h"
+#include "gguf/models/token_texts.h"
+#include "gguf/support/buffer.h"
 #include "gguf/support/safe_print.h"
 
 struct run_tokenizer_kind {
@@ -27,8 +28,8 @@ struct run_tokenizer_kind {
                   bool is_first, struct run_ids *ids);
 
     /*
-     * Write the bytes that an ordinary token stands for, at most as many as its text has, and
-     * return their number. NULL if they are its text.
+     * Write the bytes of an ordinary token, at most as many as its text has, and return their
+     * number. NULL if the bytes are the text.
      */
     size_t (*decode)(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                      char *out);
@@ -43,12 +44,12 @@ struct run_tokenizer {
     struct run_vocabulary vocabulary;
     struct gguf_special_ids special;
     bool is_space_added;
-    char *pieces;                    /* texts of all tokens, concatenated */
-    uint32_t *piece_starts;          /* n + 1 offsets in `pieces` */
-    uint8_t *marks;                  /* one enum run_token_mark set per token */
-    struct run_prefixes user_tokens; /* added tokens matched in any text */
-    /* those, and the ones matched only with RUN_ENCODE_SPECIAL */
-    struct run_prefixes control_tokens;
+    char *pieces;                       /* texts of all tokens, concatenated */
+    uint32_t *piece_starts;             /* n + 1 offsets in `pieces` */
+    uint8_t *marks;                     /* one enum run_token_mark set per token */
+    struct run_prefix_trie user_tokens; /* added tokens matched in any text */
+    /* user_tokens, and the tokens matched only with RUN_ENCODE_SPECIAL */
+    struct run_prefix_trie control_tokens;
     char note[GGUF_ESCAPED_BYTES * RUN_NOTE_BYTES];
 };
 
@@ -82,15 +83,7 @@ void run_tokenizer_set_note(struct run_tokenizer *tokenizer, const char *format,
 size_t run_decode_space_marks(const struct run_tokenizer *tokenizer, const char *text,
                               size_t length, char *out);
 
-/* A growing text; all zeros is an empty one. Functions return 0 or -ENOMEM. */
-struct run_text {
-    char *bytes;
-    size_t n, capacity;
-};
-
-int run_text_add(struct run_text *text, const char *bytes, size_t length);
-
-/* Append a text with U+2581 in place of spaces. */
-int run_text_add_marked(struct run_text *text, const char *bytes, size_t length);
+/* Append a text with U+2581 in place of spaces. Returns 0 or -ENOMEM. */
+int run_text_add_marked(struct gguf_buffer *text, const char *bytes, size_t length);
 
 #endif

@@ -1,76 +1,132 @@
 /*
- * The kind "t5": SentencePiece's unigram model. It takes the tokenization with the highest sum of
- * scores.
+ * The kinds "t5", SentencePiece's unigram model, and "plamo2": the tokenization with the highest
+ * sum of scores. "t5" is computed from the start of the text and "plamo2" from its end, which
+ * decides between equal sums.
  */
 #include "contrib/runner/tokenizer/characters.h"
-#include "contrib/runner/tokenizer/characters_map.h"
+#include "contrib/runner/tokenizer/charsmap.h"
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 
 #include <errno.h>
 #include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define KEY "tokenizer.ggml."
 
-/* An unknown character scores this much less than the worst token. */
+/* t5: an unknown character scores this much less than the worst token. */
 #define UNKNOWN_PENALTY 10.0
 
+/* plamo2: scores are rounded to 1/10000; tokens with this score or a lower one are not used. */
+#define SCALE         1e4
+#define NO_SCORE      (-20000000)
+#define UNKNOWN_SCORE (-10000000)
+
 struct unigram {
-    struct run_prefixes tokens;
-    struct run_characters_map map;
-    double unknown_score;
-    bool is_space_merged; /* runs of spaces become one */
-    bool has_bytes;       /* unknown characters are written as bytes */
+    bool is_plamo2;
+    struct run_prefix_trie tokens;
+    struct run_charsmap map; /* t5 */
+    double unknown_score;    /* of a character */
+    bool is_space_merged;    /* t5: runs of spaces become one */
+    bool has_bytes;          /* unknown characters are written as bytes */
     int32_t bytes[256];
 };
 
-static int open_unigram(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
-                        struct run_failure *failure)
+static double token_score(const struct run_tokenizer *tokenizer, int32_t id)
+{
+    const struct unigram *state = tokenizer->state;
+    const double score = (double)tokenizer->vocabulary.scores[id];
+
+    if (state->is_plamo2)
+        return round(score * SCALE);
+    return tokenizer->vocabulary.types[id] == GGUF_TOKEN_USER_DEFINED ? 0.0 : score;
+}
+
+static bool is_text_token(const struct run_tokenizer *tokenizer, uint32_t id)
+{
+    const struct unigram *state = tokenizer->state;
+    const uint8_t type = tokenizer->vocabulary.types[id];
+
+    if (state->is_plamo2)
+        return !gguf_token_type_is_control(type) && type != GGUF_TOKEN_BYTE &&
+               (double)tokenizer->vocabulary.scores[id] * SCALE > NO_SCORE;
+    return type == GGUF_TOKEN_NORMAL || type == GGUF_TOKEN_USER_DEFINED ||
+           type == GGUF_TOKEN_UNUSED;
+}
+
+static int collect_tokens(struct run_tokenizer *tokenizer, struct run_failure *failure)
+{
+    const struct run_vocabulary *vocabulary = &tokenizer->vocabulary;
+    struct unigram *state = tokenizer->state;
+    float lowest = FLT_MAX;
+
+    for (uint32_t id = 0; id < vocabulary->n; id++) {
+        uint32_t length;
+        const char *text = run_vocabulary_text(vocabulary, id, &length);
+
+        if (vocabulary->types[id] == GGUF_TOKEN_NORMAL && vocabulary->scores[id] < lowest)
+            lowest = vocabulary->scores[id];
+        if (is_text_token(tokenizer, id) &&
+            run_prefix_trie_add(&state->tokens, text, length, (int32_t)id) < 0)
+            return run_fail_memory(failure);
+    }
+    run_prefix_trie_sort(&state->tokens);
+    if (state->is_plamo2)
+        state->unknown_score = UNKNOWN_SCORE;
+    else
+        state->unknown_score = (lowest < FLT_MAX ? (double)lowest : 0.0) - UNKNOWN_PENALTY;
+    return 0;
+}
+
+static int open_any(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                    bool is_plamo2, struct run_failure *failure)
 {
     struct run_vocabulary *vocabulary = &tokenizer->vocabulary;
     struct unigram *state = calloc(1, sizeof *state);
-    float lowest = FLT_MAX;
     int code;
 
     tokenizer->state = state;
     if (!state)
         return run_fail_memory(failure);
+    state->is_plamo2 = is_plamo2;
     code = run_vocabulary_read_scores(metadata, vocabulary, failure);
     if (code < 0)
         return code;
     if (!vocabulary->scores)
         return run_fail(failure, -ENOENT, "metadata: no " KEY "scores");
-    for (uint32_t id = 0; id < vocabulary->n; id++) {
-        const uint8_t type = vocabulary->types[id];
-        uint32_t length;
-        const char *text = run_vocabulary_text(vocabulary, id, &length);
-
-        if (type == GGUF_TOKEN_NORMAL && vocabulary->scores[id] < lowest)
-            lowest = vocabulary->scores[id];
-        if (type != GGUF_TOKEN_NORMAL && type != GGUF_TOKEN_USER_DEFINED &&
-            type != GGUF_TOKEN_UNUSED)
-            continue;
-        if (run_prefixes_add(&state->tokens, text, length, (int32_t)id) < 0)
-            return run_fail_memory(failure);
-    }
-    run_prefixes_sort(&state->tokens);
-    state->unknown_score = (lowest < FLT_MAX ? lowest : 0.0) - UNKNOWN_PENALTY;
-    state->is_space_merged = run_metadata_is_true(metadata, KEY "remove_extra_whitespaces");
     run_vocabulary_find_bytes(vocabulary, state->bytes);
     state->has_bytes = true;
-    for (unsigned byte = 0; byte < 256; byte++)
+    for (unsigned byte = 0; byte < 256 && !is_plamo2; byte++)
         state->has_bytes &=
             state->bytes[byte] >= 0 && vocabulary->types[state->bytes[byte]] == GGUF_TOKEN_BYTE;
-    return run_characters_map_read(metadata, KEY "precompiled_charsmap", &state->map, failure);
+    return collect_tokens(tokenizer, failure);
 }
 
-static void close_unigram(void *state)
+static int open_t5(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                   struct run_failure *failure)
+{
+    const int code = open_any(tokenizer, metadata, false, failure);
+    struct unigram *state = tokenizer->state;
+
+    if (code < 0)
+        return code;
+    state->is_space_merged = run_metadata_is_true(metadata, KEY "remove_extra_whitespaces");
+    return run_charsmap_read(metadata, KEY "precompiled_charsmap", &state->map, failure);
+}
+
+static int open_plamo2(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                       struct run_failure *failure)
+{
+    return open_any(tokenizer, metadata, true, failure);
+}
+
+static void close_any(void *state)
 {
     struct unigram *unigram = state;
 
-    run_prefixes_free(&unigram->tokens);
-    run_characters_map_free(&unigram->map);
+    run_prefix_trie_free(&unigram->tokens);
+    run_charsmap_free(&unigram->map);
     free(unigram);
 }
 
@@ -78,7 +134,7 @@ static void close_unigram(void *state)
 
 struct normalizing {
     const struct unigram *unigram;
-    struct run_text text;
+    struct gguf_buffer text;
     bool is_space_due;    /* before the next character that is not a space */
     bool is_behind_other; /* some character other than a space has been written */
 };
@@ -91,16 +147,16 @@ static int add_normal(struct normalizing *normalizing, const char *bytes, size_t
         if (bytes[i] == ' ') {
             normalizing->is_behind_other = false;
             if (!normalizing->unigram->is_space_merged)
-                code = run_text_add(&normalizing->text, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES);
+                code = gguf_buffer_add(&normalizing->text, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES);
             continue;
         }
         if (!normalizing->is_behind_other &&
             (normalizing->is_space_due || normalizing->unigram->is_space_merged))
-            code = run_text_add(&normalizing->text, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES);
+            code = gguf_buffer_add(&normalizing->text, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES);
         normalizing->is_space_due = false;
         normalizing->is_behind_other = true;
         if (code == 0)
-            code = run_text_add(&normalizing->text, bytes + i, 1);
+            code = gguf_buffer_add(&normalizing->text, bytes + i, 1);
     }
     return code;
 }
@@ -114,8 +170,8 @@ static int normalize(struct normalizing *normalizing, const char *text, size_t l
         const char *bytes = text + at;
         size_t n_bytes = character.n_bytes, n_taken;
 
-        if (run_characters_map_find(&normalizing->unigram->map, text + at, length - at, &bytes,
-                                    &n_bytes, &n_taken)) {
+        if (run_charsmap_find(&normalizing->unigram->map, text + at, length - at, &bytes, &n_bytes,
+                              &n_taken)) {
             code = add_normal(normalizing, bytes, n_bytes);
             at += n_taken;
             continue;
@@ -130,59 +186,86 @@ static int normalize(struct normalizing *normalizing, const char *text, size_t l
 
 /* ---- the best tokenization ---- */
 
+/*
+ * The best token of those that end at a byte of the text (t5) or begin there (plamo2), and the sum
+ * of scores from the start of the text to its end or from its beginning to the end of the text.
+ */
 struct best {
-    double score; /* of the text up to here */
-    int32_t id;   /* of the token that ends here */
+    double score;
+    int32_t id; /* RUN_NO_TOKEN: an unknown character */
     uint32_t n_bytes;
 };
 
-static void offer(struct best *best, double score, int32_t id, size_t n_bytes)
+static void find_best_at(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                         size_t at, struct best *best)
 {
-    if (score > best->score)
-        *best = (struct best){score, id, (uint32_t)n_bytes};
-}
-
-/* Fill in best[1] to best[length]. */
-static void find_best(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                      struct best *best)
-{
-    const struct run_vocabulary *vocabulary = &tokenizer->vocabulary;
     const struct unigram *state = tokenizer->state;
+    const size_t n_character = run_character_decode(text, length, at).n_bytes;
+    const struct run_prefix *token =
+        run_prefix_trie_longest(&state->tokens, text + at, length - at, NULL);
+    bool is_known = false;
 
-    for (size_t at = 0; at < length;) {
-        const size_t n_character = run_character_decode(text, length, at).n_bytes;
-        struct run_prefix_walk walk;
-        bool is_known = false;
+    for (;; token = run_prefix_trie_shorter(&state->tokens, token)) {
+        const size_t n_bytes = token ? token->length : n_character;
+        struct best *to = &best[state->is_plamo2 ? at : at + n_bytes];
+        const double before = best[state->is_plamo2 ? at + n_bytes : at].score;
+        double score;
 
-        run_prefix_walk_begin(&state->tokens, &walk);
-        for (size_t i = at; i < length; i++) {
-            int32_t id;
-
-            if (!run_prefix_walk_step(&state->tokens, &walk, (unsigned char)text[i]))
-                break;
-            id = run_prefix_walk_id(&state->tokens, &walk);
-            if (id < 0)
-                continue;
-            is_known |= walk.depth == n_character;
-            offer(&best[i + 1],
-                  best[at].score + (vocabulary->types[id] == GGUF_TOKEN_USER_DEFINED
-                                        ? 0.0
-                                        : (double)vocabulary->scores[id]),
-                  id, walk.depth);
-        }
-        if (!is_known)
-            offer(&best[at + n_character], best[at].score + state->unknown_score, RUN_NO_TOKEN,
-                  n_character);
-        at += n_character;
+        if (!token && is_known && !state->is_plamo2)
+            break;
+        score = before + (token ? token_score(tokenizer, token->id) : state->unknown_score);
+        if (score > to->score)
+            *to = (struct best){score, token ? token->id : RUN_NO_TOKEN, (uint32_t)n_bytes};
+        if (!token)
+            break;
+        is_known |= n_bytes == n_character;
     }
 }
 
+/* From best tokens by their ends, make those that begin at a byte and are part of the whole. */
+static void turn_round(struct best *best, size_t length)
+{
+    struct best token = best[length];
+
+    for (size_t at = length; at > 0;) {
+        struct best before;
+
+        at -= token.n_bytes;
+        before = best[at];
+        best[at] = token;
+        token = before;
+    }
+}
+
+/* Fill in best[0] to best[length]: the tokens by the bytes at which they begin. */
+static void find_best(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                      struct best *best)
+{
+    const struct unigram *state = tokenizer->state;
+
+    for (size_t at = 0; at <= length; at++)
+        best[at].score = -INFINITY;
+    best[state->is_plamo2 ? length : 0].score = 0;
+    if (!state->is_plamo2) {
+        for (size_t at = 0; at < length; at += run_character_decode(text, length, at).n_bytes)
+            find_best_at(tokenizer, text, length, at, best);
+        turn_round(best, length);
+        return;
+    }
+    /* Inside a character, nothing begins: its sum stays infinitely low. */
+    for (size_t at = 0; at < length; at += run_character_decode(text, length, at).n_bytes)
+        best[at].n_bytes = 1;
+    for (size_t at = length; at-- > 0;)
+        if (best[at].n_bytes > 0)
+            find_best_at(tokenizer, text, length, at, best);
+}
+
 /*
- * Append the tokens of the bytes before `end`, last first. If the vocabulary has no bytes, append
- * one unknown token for the whole run; `is_behind_unknown` says that it is there already.
+ * Append the tokens of an unknown character. If a t5 vocabulary has no bytes, it is one unknown
+ * token, unless the character before is unknown as well.
  */
-static int add_unknown(const struct run_tokenizer *tokenizer, const char *text, size_t end,
-                       size_t n_bytes, bool is_behind_unknown, struct run_ids *ids)
+static int add_unknown(const struct run_tokenizer *tokenizer, const char *text, size_t n_bytes,
+                       bool is_behind_unknown, struct run_ids *ids)
 {
     const struct unigram *state = tokenizer->state;
     int code = 0;
@@ -191,61 +274,71 @@ static int add_unknown(const struct run_tokenizer *tokenizer, const char *text, 
         return is_behind_unknown || tokenizer->special.unk < 0
                    ? 0
                    : run_ids_add(ids, tokenizer->special.unk);
-    for (size_t i = 1; code == 0 && i <= n_bytes; i++)
-        code = run_ids_add(ids, state->bytes[(unsigned char)text[end - i]]);
+    for (size_t i = 0; code == 0 && i < n_bytes; i++) {
+        const int32_t byte = state->bytes[(unsigned char)text[i]];
+        const int32_t id = byte >= 0 ? byte : tokenizer->special.unk;
+
+        if (id >= 0)
+            code = run_ids_add(ids, id);
+    }
     return code;
 }
 
 static int add_best(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                     const struct best *best, struct run_ids *ids)
 {
-    const size_t first = ids->n;
     bool is_unknown = false;
     int code = 0;
 
-    for (size_t at = length; code == 0 && at > 0; at -= best[at].n_bytes) {
-        const bool was_unknown = is_unknown;
-
+    for (size_t at = 0; code == 0 && at < length; at += best[at].n_bytes) {
+        code = best[at].id < 0
+                   ? add_unknown(tokenizer, text + at, best[at].n_bytes, is_unknown, ids)
+                   : run_ids_add(ids, best[at].id);
         is_unknown = best[at].id < 0;
-        code = is_unknown ? add_unknown(tokenizer, text, at, best[at].n_bytes, was_unknown, ids)
-                          : run_ids_add(ids, best[at].id);
-    }
-    for (size_t i = first, j = ids->n; i + 1 < j; i++) {
-        const int32_t id = ids->list[i];
-
-        ids->list[i] = ids->list[--j];
-        ids->list[j] = id;
     }
     return code;
 }
 
-static int encode_unigram(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                          bool is_first, struct run_ids *ids)
+static int encode_normalized(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                             bool is_first, struct run_ids *ids)
+{
+    struct best *best = calloc(length + 1, sizeof *best);
+    int code;
+
+    (void)is_first;
+    if (!best)
+        return -ENOMEM;
+    find_best(tokenizer, text, length, best);
+    code = add_best(tokenizer, text, length, best, ids);
+    free(best);
+    return code;
+}
+
+static int encode_t5(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                     bool is_first, struct run_ids *ids)
 {
     struct normalizing normalizing = {.unigram = tokenizer->state,
                                       .is_space_due = tokenizer->is_space_added};
     int code = normalize(&normalizing, text, length);
-    const size_t n = normalizing.text.n;
-    struct best *best = code == 0 ? calloc(n + 1, sizeof *best) : NULL;
 
-    (void)is_first;
-    if (!best) {
-        code = -ENOMEM;
-    } else {
-        for (size_t i = 1; i <= n; i++)
-            best[i].score = -DBL_MAX;
-        find_best(tokenizer, normalizing.text.bytes, n, best);
-        code = add_best(tokenizer, normalizing.text.bytes, n, best, ids);
-    }
-    free(best);
+    if (code == 0)
+        code = encode_normalized(tokenizer, normalizing.text.bytes, normalizing.text.length,
+                                 is_first, ids);
     free(normalizing.text.bytes);
     return code;
 }
 
 const struct run_tokenizer_kind run_kind_t5 = {
     .model = "t5",
-    .open = open_unigram,
-    .close = close_unigram,
-    .encode = encode_unigram,
+    .open = open_t5,
+    .close = close_any,
+    .encode = encode_t5,
     .decode = run_decode_space_marks,
+};
+
+const struct run_tokenizer_kind run_kind_plamo2 = {
+    .model = "plamo2",
+    .open = open_plamo2,
+    .close = close_any,
+    .encode = encode_normalized,
 };

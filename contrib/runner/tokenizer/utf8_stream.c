@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistr.h>
 
 static const char replacement[] = "\xef\xbf\xbd";
 
@@ -19,46 +20,24 @@ void run_utf8_free(struct run_utf8_stream *stream)
     *stream = (struct run_utf8_stream){0};
 }
 
-/* Return true if `second` may follow `first`, which begins a character of several bytes. */
-static bool is_second_byte(unsigned char first, unsigned char second)
-{
-    switch (first) {
-    case 0xe0: /* not overlong */
-        return second >= 0xa0 && second <= 0xbf;
-    case 0xed: /* no surrogates */
-        return second >= 0x80 && second <= 0x9f;
-    case 0xf0:
-        return second >= 0x90 && second <= 0xbf;
-    case 0xf4: /* not above U+10FFFF */
-        return second >= 0x80 && second <= 0x8f;
-    default:
-        return second >= 0x80 && second <= 0xbf;
-    }
-}
-
 /*
  * Return the length of the character at `bytes`, and set `*is_whole`. Otherwise return the length
  * of the longest part that could begin a character, at least one byte; `*is_open` is true if more
  * bytes could complete it.
  */
-static size_t part_length(const unsigned char *bytes, size_t length, bool *is_whole, bool *is_open)
+static size_t part_length(const char *text, size_t length, bool *is_whole, bool *is_open)
 {
-    const unsigned char first = bytes[0];
-    const size_t needed = first < 0x80                    ? 1
-                          : first >= 0xc2 && first < 0xe0 ? 2
-                          : first >= 0xe0 && first < 0xf0 ? 3
-                          : first >= 0xf0 && first < 0xf5 ? 4
-                                                          : 0;
+    const uint8_t *bytes = (const uint8_t *)text;
+    ucs4_t code;
+    const int found = u8_mbtoucr(&code, bytes, length); /* -2: incomplete */
     size_t n = 1;
 
-    *is_whole = *is_open = false;
-    if (needed == 0)
-        return 1;
-    while (n < needed && n < length &&
-           (n == 1 ? is_second_byte(first, bytes[1]) : (bytes[n] & 0xc0) == 0x80))
+    *is_whole = found > 0;
+    *is_open = found == -2;
+    if (*is_whole || *is_open)
+        return *is_whole ? (size_t)found : length;
+    while (n + 1 < length && u8_mbtoucr(&code, bytes, n + 1) == -2)
         n++;
-    *is_whole = n == needed;
-    *is_open = n < needed && n == length;
     return n;
 }
 
@@ -81,8 +60,7 @@ static int put(struct run_utf8_stream *stream, const char *piece, size_t length,
     stream->n_kept = 0;
     while (at < n) {
         bool is_whole, is_open;
-        const size_t part =
-            part_length((const unsigned char *)joined + at, n - at, &is_whole, &is_open);
+        const size_t part = part_length(joined + at, n - at, &is_whole, &is_open);
 
         if (is_whole) {
             memcpy(stream->out + to, joined + at, part);

@@ -1,4 +1,4 @@
-/* Text in pieces that may split characters, made whole for a terminal. */
+/* Joins characters that are split between pieces of text, for output. */
 #ifndef GGUFS_RUNNER_UTF8_STREAM_H
 #define GGUFS_RUNNER_UTF8_STREAM_H
 
@@ -18,7 +18,7 @@ struct run_utf8_stream {
 
 /*
  * Start over. `is_at_start` is true if a text begins here; false if it continues one that the
- * reader has seen, such as a prompt.
+ * reader has seen, for instance a prompt.
  */
 void run_utf8_begin(struct run_utf8_stream *stream, bool is_at_start);
 

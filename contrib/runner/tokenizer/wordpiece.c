@@ -23,7 +23,7 @@
 #define MAX_DECOMPOSED 32
 
 struct wordpiece {
-    struct run_prefixes tokens;
+    struct run_prefix_trie tokens;
     bool is_lowered;
     bool is_stripped; /* accents are removed */
 };
@@ -50,10 +50,10 @@ static int open_wordpiece(struct run_tokenizer *tokenizer, const struct run_meta
 
         if (run_vocabulary_is_control(vocabulary, id))
             continue;
-        if (run_prefixes_add(&state->tokens, text, length, (int32_t)id) < 0)
+        if (run_prefix_trie_add(&state->tokens, text, length, (int32_t)id) < 0)
             return run_fail_memory(failure);
     }
-    run_prefixes_sort(&state->tokens);
+    run_prefix_trie_sort(&state->tokens);
     gguf_special_ids_complete(&tokenizer->special, tokenizer->kind->model, NULL, false,
                               GGUF_NO_TOKEN);
     return 0;
@@ -63,14 +63,14 @@ static void close_wordpiece(void *state)
 {
     struct wordpiece *wordpiece = state;
 
-    run_prefixes_free(&wordpiece->tokens);
+    run_prefix_trie_free(&wordpiece->tokens);
     free(wordpiece);
 }
 
 struct encoding {
     const struct run_tokenizer *tokenizer;
     struct run_ids *ids;
-    struct run_text word; /* begins with U+2581 */
+    struct gguf_buffer word; /* begins with U+2581 */
     size_t n_characters;
 };
 
@@ -78,25 +78,24 @@ struct encoding {
 static int end_word(struct encoding *encoding)
 {
     const struct wordpiece *state = encoding->tokenizer->state;
-    const struct run_text *word = &encoding->word;
+    const struct gguf_buffer *word = &encoding->word;
     const size_t n_before = encoding->ids->n;
     int code = 0;
 
     if (encoding->n_characters == 0)
         return 0;
-    for (size_t at = 0; code == 0 && at < word->n;) {
-        size_t n_bytes;
-        const int32_t id =
-            run_prefixes_longest(&state->tokens, word->bytes + at, word->n - at, &n_bytes);
+    for (size_t at = 0; code == 0 && at < word->length;) {
+        const struct run_prefix *token =
+            run_prefix_trie_longest(&state->tokens, word->bytes + at, word->length - at, NULL);
 
-        if (id < 0 || encoding->n_characters > MAX_WORD_CHARACTERS) {
+        if (!token || encoding->n_characters > MAX_WORD_CHARACTERS) {
             encoding->ids->n = n_before;
             if (encoding->tokenizer->special.unk >= 0)
                 code = run_ids_add(encoding->ids, encoding->tokenizer->special.unk);
             break;
         }
-        code = run_ids_add(encoding->ids, id);
-        at += n_bytes;
+        code = run_ids_add(encoding->ids, token->id);
+        at += token->length;
     }
     encoding->n_characters = 0;
     return code;
@@ -108,11 +107,11 @@ static int add_character(struct encoding *encoding, uint32_t code)
     int result = 0;
 
     if (encoding->n_characters++ == 0) {
-        encoding->word.n = 0;
-        result = run_text_add(&encoding->word, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES);
+        encoding->word.length = 0;
+        result = gguf_buffer_add(&encoding->word, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES);
     }
     if (result == 0)
-        result = run_text_add(&encoding->word, utf8, run_character_encode(code, utf8));
+        result = gguf_buffer_add(&encoding->word, utf8, run_character_encode(code, utf8));
     return result;
 }
 

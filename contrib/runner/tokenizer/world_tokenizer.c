@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 struct world {
-    struct run_prefixes tokens;
+    struct run_prefix_trie tokens;
     char *texts; /* without escapes */
 };
 
@@ -40,11 +40,11 @@ static int open_world(struct run_tokenizer *tokenizer, const struct run_metadata
         if (run_vocabulary_is_control(vocabulary, id))
             continue;
         n = unescape(tokenizer, text, length, world->texts + at);
-        if (run_prefixes_add(&world->tokens, world->texts + at, (uint32_t)n, (int32_t)id) < 0)
+        if (run_prefix_trie_add(&world->tokens, world->texts + at, (uint32_t)n, (int32_t)id) < 0)
             return run_fail_memory(failure);
         at += n;
     }
-    run_prefixes_sort(&world->tokens);
+    run_prefix_trie_sort(&world->tokens);
     return 0;
 }
 
@@ -52,7 +52,7 @@ static void close_world(void *state)
 {
     struct world *world = state;
 
-    run_prefixes_free(&world->tokens);
+    run_prefix_trie_free(&world->tokens);
     free(world->texts);
     free(world);
 }
@@ -65,14 +65,13 @@ static int encode_world(const struct run_tokenizer *tokenizer, const char *text,
 
     (void)is_first;
     for (size_t at = 0; code == 0 && at < length;) {
-        size_t n_bytes;
-        int32_t id = run_prefixes_longest(&world->tokens, text + at, length - at, &n_bytes);
+        const struct run_prefix *token =
+            run_prefix_trie_longest(&world->tokens, text + at, length - at, NULL);
+        const int32_t id = token ? token->id : tokenizer->special.unk;
 
-        if (id < 0)
-            id = tokenizer->special.unk;
         if (id >= 0)
             code = run_ids_add(ids, id);
-        at += n_bytes > 0 ? n_bytes : 1;
+        at += token ? token->length : 1;
     }
     return code;
 }

@@ -18,7 +18,7 @@ struct run_failure {
 int run_fail(struct run_failure *failure, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same for a failure that is not the model's, such as one of another file or of stdout. */
+/* The same for a failure outside the model, for example of another file or stdout. */
 int run_fail_elsewhere(struct run_failure *failure, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

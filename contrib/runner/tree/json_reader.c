@@ -1,6 +1,7 @@
 #include "contrib/runner/tree/json_reader.h"
 
 #include "contrib/runner/tree/json_text.h"
+#include "contrib/runner/tree/open_below.h"
 #include "gguf/support/buffer.h"
 
 #include <errno.h>
@@ -51,9 +52,9 @@ int run_json_open(int dir_fd, const char *path, uint64_t limit_bytes, struct run
     json = calloc(1, sizeof *json);
     if (!json)
         return run_fail_memory(failure);
-    json->fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    json->fd = run_open_below(dir_fd, path, O_RDONLY | O_NONBLOCK);
     if (json->fd < 0) {
-        int code = run_fail(failure, -errno, "%s: %s", path, strerror(errno));
+        int code = run_fail(failure, json->fd, "%s: %s", path, run_open_below_error(json->fd));
 
         run_json_close(json);
         return code;
@@ -226,8 +227,8 @@ static int take_string(struct run_json *json, struct run_failure *failure)
 }
 
 /*
- * Take a string that is a value. One that lies in the buffer without escapes stays there, and its
- * closing quote becomes the NUL: most elements of long arrays are such strings.
+ * Take a string that is a value. A string without escapes, like most elements of long arrays, stays
+ * in the buffer if all of it is there, and its closing quote becomes the NUL.
  */
 static int take_string_value(struct run_json *json, struct run_json_token *token,
                              struct run_failure *failure)

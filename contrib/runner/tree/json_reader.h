@@ -2,6 +2,9 @@
  * A pull parser for the JSON files of a tree (RFC 8259): one token per call, in constant memory, so
  * that the caller chooses the storage for long arrays.
  *
+ * cJSON cannot read these files: it refuses lone surrogates and NUL in strings, and builds a tree
+ * of all values, a million for a large vocabulary.
+ *
  * Numbers are doubles. The tree writes bytes that are not UTF-8 as the lone surrogates U+DC80 to
  * U+DCFF; strings come back as the bytes themselves, and may contain NUL. A reader belongs to one
  * thread.

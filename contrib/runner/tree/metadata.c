@@ -1,5 +1,6 @@
 #include "contrib/runner/tree/metadata.h"
 
+#include "contrib/runner/tree/open_below.h"
 #include "gguf/support/grow.h"
 #include "gguf/support/strings.h"
 
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Longer keys of unknown architectures are truncated; no file has such a name. */
+/* Longer keys of unknown architectures are truncated; no file name is that long. */
 #define KEY_BYTES 512
 
 /* "metadata/", the escaped key, ".json". */
@@ -72,7 +73,7 @@ static void write_path(const char *key, char path[PATH_BYTES])
     snprintf(path + used, PATH_BYTES - (size_t)used, ".json");
 }
 
-/* Open the key's file and read its first token. Returns 1, or 0 if there is no such key. */
+/* Open the key's file and read its first token. Returns 1, or 0 if the key is missing. */
 static int open_key(const struct run_metadata *metadata, const char *key, struct run_json **json,
                     struct run_json_token *token, struct run_failure *failure)
 {
@@ -255,9 +256,9 @@ int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure
         run_metadata_close(metadata);
         return run_fail_memory(failure);
     }
-    fd = openat(tree_fd, "metadata", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    fd = run_open_below(tree_fd, "metadata", O_RDONLY | O_DIRECTORY);
     if (fd < 0) {
-        code = run_fail(failure, -errno, "metadata: %s", strerror(errno));
+        code = run_fail(failure, fd, "metadata: %s", run_open_below_error(fd));
         run_metadata_close(metadata);
         return code;
     }
@@ -304,18 +305,19 @@ bool run_metadata_has(const struct run_metadata *metadata, const char *key)
 
 bool run_metadata_has_group(const struct run_metadata *metadata, const char *prefix)
 {
-    const int fd = openat(metadata->tree_fd, "metadata", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = run_open_below(metadata->tree_fd, "metadata", O_RDONLY | O_DIRECTORY);
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *entry;
     struct run_failure failure;
     bool is_found = false;
 
     if (!directory) {
-        const int error = errno;
+        const int code = fd < 0 ? fd : -errno;
 
         if (fd >= 0)
             close(fd);
-        remember(metadata, run_fail(&failure, -error, "metadata: %s", strerror(error)), &failure);
+        remember(metadata, run_fail(&failure, code, "metadata: %s", run_open_below_error(code)),
+                 &failure);
         return false;
     }
     while (!is_found && (entry = readdir(directory)) != NULL)
@@ -373,7 +375,7 @@ int run_metadata_array(const struct run_metadata *metadata, const char *key, str
 
 /* ---- numbers ---- */
 
-/* Return 1 and the number, 0 if there is no such key, or a negative errno. */
+/* Return 1 and the number, 0 if the key is missing, or a negative errno. */
 static int find_number(const struct run_metadata *metadata, const char *key, size_t index,
                        double *number, struct run_failure *failure)
 {

@@ -23,12 +23,12 @@ int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure
 void run_metadata_close(struct run_metadata *metadata);
 
 /*
- * Return 0, or the first failure to read a file of metadata or to parse its JSON. Call it after all
- * lookups: functions below without a return code treat such a key as missing.
+ * Return 0, or the first failure to read a metadata file or to parse its JSON. Call it after all
+ * lookups: functions below without a return code treat a key that failed as missing.
  */
 int run_metadata_status(const struct run_metadata *metadata, struct run_failure *failure);
 
-/* The value of general.architecture; "" if there is none. */
+/* The value of general.architecture, or "" if the key is missing. */
 const char *run_metadata_architecture(const struct run_metadata *metadata);
 
 /*
@@ -36,22 +36,21 @@ const char *run_metadata_architecture(const struct run_metadata *metadata);
  * is "llama.block_count" for llama.
  */
 
-/* True if there is such a key. */
+/* Return true if the key exists. */
 bool run_metadata_has(const struct run_metadata *metadata, const char *key);
 
-/* True if there is a key whose name, which is not cut or escaped as a file's, begins with `prefix`.
- */
+/* Return true if a key begins with `prefix` and its file name is not shortened or escaped. */
 bool run_metadata_has_group(const struct run_metadata *metadata, const char *prefix);
 
-/* The string, owned by the metadata; NULL if there is no such key or it is not a string. */
+/* The string, owned by the metadata; NULL if the key is missing or not a string. */
 const char *run_metadata_string(const struct run_metadata *metadata, const char *key);
 
-/* True if the key is there and true. */
+/* Return true if the key exists and is true. */
 bool run_metadata_is_true(const struct run_metadata *metadata, const char *key);
 
 /*
- * The first RUN_METADATA_MAX_NUMBERS elements of the key's array, with NaN for those that are not
- * numbers; booleans are 0 and 1. `*n` is their count. NULL if there is no such key or it is not an
+ * The first RUN_METADATA_MAX_NUMBERS elements of the key's array; booleans are 0 and 1, other
+ * elements that are not numbers are NaN. `*n` is their count. NULL if the key is missing or not an
  * array. Owned by the metadata.
  */
 #define RUN_METADATA_MAX_NUMBERS 65536
@@ -59,16 +58,16 @@ const double *run_metadata_numbers(const struct run_metadata *metadata, const ch
 
 /*
  * Open the key's array for reading element by element with run_json_element(); close it with
- * run_json_close(). If there is no such key, `*out` is NULL and the result 0. -EINVAL if it is not
- * an array.
+ * run_json_close(). If the key is missing, `*out` is NULL and the result 0. -EINVAL if it is not an
+ * array.
  */
 int run_metadata_array(const struct run_metadata *metadata, const char *key, struct run_json **out,
                        struct run_failure *failure);
 
 /*
- * Store the key's number, or element `index` of its array (values that differ by layer). If there
- * is no such key, `*value` keeps the caller's default and the result is 0. Booleans count as 0 and
- * 1. -EINVAL if it is not a number, not an integer, out of range, or if the array is too short.
+ * Store the key's number, or element `index` of its array (values that differ by layer). If the key
+ * is missing, `*value` keeps the caller's default and the result is 0. Booleans count as 0 and 1.
+ * -EINVAL if it is not a number, not an integer, out of range, or if the array is too short.
  */
 int run_metadata_u32_at(const struct run_metadata *metadata, const char *key, size_t index,
                         uint32_t max, uint32_t *value, struct run_failure *failure);

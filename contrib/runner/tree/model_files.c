@@ -17,6 +17,9 @@
 /* Each file takes two descriptors, and processes may often have 1024. */
 #define MAX_FILES 256
 
+/* Bytes at each end of a tensor that must be equal in the tree and in the model file. */
+#define COMPARED_BYTES 4096
+
 struct run_model_file {
     char name[NAME_MAX + 1];
     const uint8_t *data; /* NULL: not used */
@@ -74,6 +77,44 @@ static int open_uncached(int raw_fd)
     return -1;
 }
 
+/* Return true if a range of a tree's file has the same bytes in the model file. */
+static bool is_same(int raw_fd, uint64_t at, const struct run_model_file *file, uint64_t offset,
+                    size_t n_bytes)
+{
+    char in_tree[COMPARED_BYTES], in_file[COMPARED_BYTES];
+
+    return pread(raw_fd, in_tree, n_bytes, (off_t)at) == (ssize_t)n_bytes &&
+           pread(file->fd, in_file, n_bytes, (off_t)(offset + at)) == (ssize_t)n_bytes &&
+           memcmp(in_tree, in_file, n_bytes) == 0;
+}
+
+/*
+ * Return true if both ends of a tree's file are in the model file. If a server was taken over and
+ * names another file, it would have to know that file's content.
+ */
+static bool is_content_same(int raw_fd, const struct run_model_file *file, uint64_t offset)
+{
+    struct stat raw;
+    uint64_t size_bytes;
+    size_t n_bytes;
+
+    if (fstat(raw_fd, &raw) != 0 || raw.st_size <= 0)
+        return false;
+    size_bytes = (uint64_t)raw.st_size;
+    n_bytes = size_bytes < COMPARED_BYTES ? (size_t)size_bytes : COMPARED_BYTES;
+    return offset <= file->status.size_bytes && size_bytes <= file->status.size_bytes - offset &&
+           is_same(raw_fd, 0, file, offset, n_bytes) &&
+           is_same(raw_fd, size_bytes - n_bytes, file, offset, n_bytes);
+}
+
+void run_model_files_trust(struct run_model_files *files, int tree_fd)
+{
+    struct stat status;
+
+    files->is_trusted = fstat(tree_fd, &status) == 0;
+    files->device = files->is_trusted ? status.st_dev : 0;
+}
+
 static void map_file(struct run_model_file *file, const struct run_place *place, int raw_fd)
 {
     struct gguf_source_location location;
@@ -83,7 +124,7 @@ static void map_file(struct run_model_file *file, const struct run_place *place,
         return;
     location.path[sizeof location.path - 1] = '\0';
     file->fd = open_located(&location, &file->status);
-    if (file->fd < 0)
+    if (file->fd < 0 || !is_content_same(raw_fd, file, place->offset))
         return;
     file->tree_fd = open_uncached(raw_fd);
     if (file->tree_fd < 0)
@@ -103,8 +144,10 @@ static void close_descriptor(int *fd)
 void run_model_files_open(struct run_model_files *files, const struct run_place *place, int raw_fd)
 {
     struct run_model_file *list, *file;
+    struct stat raw;
 
-    if (place->file[0] == '\0' || files->n == MAX_FILES || find(files, place->file))
+    if (!files->is_trusted || place->file[0] == '\0' || files->n == MAX_FILES ||
+        find(files, place->file) || fstat(raw_fd, &raw) != 0 || raw.st_dev != files->device)
         return;
     list = gguf_grow(files->list, &files->room, files->n + 1, sizeof *list);
     if (!list)
@@ -158,6 +201,15 @@ int run_model_files_check(struct run_model_files *files, struct run_failure *fai
             return run_fail(failure, -EIO, "%s: the file was changed meanwhile",
                             files->list[i].name);
     return 0;
+}
+
+bool run_model_files_have(const struct run_model_files *files, uint64_t device, uint64_t inode)
+{
+    for (size_t i = 0; i < files->n; i++)
+        if (files->list[i].data && files->list[i].status.device == device &&
+            files->list[i].status.inode == inode)
+            return true;
+    return false;
 }
 
 void run_model_files_close(struct run_model_files *files)

@@ -1,8 +1,8 @@
 /*
- * The model files that a mounted tree was made from, mapped directly: then the pages of the model
- * are in memory once, and not again as pages of the tree. Only a mount of ggufs on this machine
- * says where they lie, and only if their bytes are those of the tree; see
- * gguf/support/source_location.h. Other trees, such as copies, have no model files.
+ * The model files behind a mounted tree, mapped directly, so that the pages of the model are in
+ * memory once, and not again as pages of the tree. A ggufs mount gives their location
+ * (gguf/support/source_location.h). It is used only if the caller or root made the mount and the
+ * file has the bytes of the tree. Other trees, for example copies, have no model files.
  *
  * All zeros is an empty list. Call all functions from one thread at a time.
  */
@@ -10,20 +10,35 @@
 #define GGUFS_RUNNER_MODEL_FILES_H
 
 #include "contrib/runner/tree/failure.h"
-#include "contrib/runner/tree/info_file.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+/* The place of a tensor's bytes in a model file. */
+struct run_place {
+    const char *file; /* the file's name without directory; "": unknown */
+    uint64_t offset;
+};
 
 struct run_model_files {
     struct run_model_file *list;
     size_t n, room;
+    bool is_trusted; /* the mount with device number `device` names model files */
+    dev_t device;
 };
 
 /*
+ * Trust the location of model files that the mount of an open directory gives; the caller or root
+ * must have made that mount. Without this call no model file is opened.
+ */
+void run_model_files_trust(struct run_model_files *files, int tree_fd);
+
+/*
  * Open and map the model file of a tensor whose file `raw` is open as `raw_fd`, unless that was
- * tried before. The file is not used if it cannot be opened, or is another one than that of the
- * mount; this is no failure.
+ * tried before. If the file cannot be opened or is not the file that was mounted, it is not used,
+ * and this is not a failure.
  */
 void run_model_files_open(struct run_model_files *files, const struct run_place *place, int raw_fd);
 
@@ -35,11 +50,13 @@ const uint8_t *run_model_files_bytes(const struct run_model_files *files,
                                      const struct run_place *place, uint64_t n_bytes);
 
 /*
- * Check that no file has changed since the opening, as reading the tree does: data and times may
- * change, but not the size and the header. Returns 0 or -EIO. This is cheap and works in a confined
- * process.
+ * Check that no file has changed its size or header since the opening, as reading the tree does.
+ * Data and times may change. Returns 0 or -EIO. Cheap; works in a confined process.
  */
 int run_model_files_check(struct run_model_files *files, struct run_failure *failure);
+
+/* Return true if one of the mapped files has these numbers, as in struct stat. */
+bool run_model_files_have(const struct run_model_files *files, uint64_t device, uint64_t inode);
 
 /* Unmap and close all files. */
 void run_model_files_close(struct run_model_files *files);

@@ -14,7 +14,7 @@ int run_tree_open(const char *path, struct run_tree *tree, struct run_failure *f
         return run_fail(failure, -errno, "%s: %s", path, strerror(errno));
     code = run_metadata_open(tree->fd, &tree->metadata, failure);
     if (code == 0)
-        code = run_weights_open(tree->fd, &tree->weights, failure);
+        code = run_weights_open(tree->fd, false, &tree->weights, failure);
     if (code < 0)
         run_tree_close(tree);
     return code;

@@ -1,15 +1,16 @@
 #include "contrib/runner/tree/weights.h"
 
-#include "contrib/runner/tree/info_file.h"
 #include "contrib/runner/tree/model_files.h"
+#include "contrib/runner/tree/open_below.h"
 #include "contrib/runner/tree/tensor_list.h"
 #include "dequant/rows.h"
+#include "gguf/support/file_status.h"
 #include "gguf/support/grow.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,23 +21,32 @@
 /* Tensor names that the runner looks up are safe file names, which the tree uses unchanged. */
 #define PATH_BYTES 320
 
-/* The limit of ggufs. */
-#define MAX_TENSORS 262144u
+/* 2^53: a double holds all integers up to it. An offset beyond it counts as unknown. */
+#define MAX_EXACT 9007199254740992.0
 
+/* Twice the tensors that ggufs accepts. */
+#define MAX_NAMES 524288u
+
+/* A name of a tensor. Two of them are one tensor if it has another name in GGUF. */
 struct entry {
     char *name;
     bool is_mapped;     /* a part of the model uses it */
     bool has_mapping;   /* of its own, of `raw`; else the model file is mapped */
-    bool is_other_name; /* a link: the same tensor under its GGUF name */
-    size_t other;       /* index of that link + 1; 0 if there is none */
+    bool is_other_name; /* the GGUF name, a link in the tree */
+    const char *file;   /* of the tensor, one of the list's files */
+    struct run_listed_tensor listed;
+    const char *other; /* the GGUF name of this tensor, or NULL */
     struct run_tensor tensor;
     uint64_t n_bytes;
+    struct gguf_file_status raw; /* of `raw` if it has_mapping */
 };
 
 struct run_weights {
     int tree_fd;
     struct entry *entries; /* sorted by name */
     size_t n_entries, capacity;
+    char **file_names; /* the names in all entries' `file` */
+    size_t n_file_names, file_names_capacity;
     size_t *mapped; /* indices of mapped entries, in the order of mapping */
     size_t n_mapped;
     struct run_model_files files;
@@ -47,46 +57,60 @@ static int compare_names(const void *a, const void *b)
     return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
-static int add_name(struct run_weights *weights, const char *name)
+/* Return the kept copy of a file's name, or NULL if out of memory. */
+static const char *keep_file_name(struct run_weights *weights, const char *name)
+{
+    char **names;
+
+    for (size_t i = weights->n_file_names; i-- > 0;)
+        if (strcmp(weights->file_names[i], name) == 0)
+            return weights->file_names[i];
+    names = gguf_grow(weights->file_names, &weights->file_names_capacity, weights->n_file_names + 1,
+                      sizeof *names);
+    if (!names)
+        return NULL;
+    weights->file_names = names;
+    names[weights->n_file_names] = strdup(name);
+    return names[weights->n_file_names] ? names[weights->n_file_names++] : NULL;
+}
+
+static struct entry *add_entry(struct run_weights *weights, const char *name)
 {
     struct entry *entries =
         gguf_grow(weights->entries, &weights->capacity, weights->n_entries + 1, sizeof *entries);
 
     if (!entries)
-        return -ENOMEM;
+        return NULL;
     weights->entries = entries;
-    weights->entries[weights->n_entries] = (struct entry){.name = strdup(name)};
-    if (!weights->entries[weights->n_entries].name)
-        return -ENOMEM;
-    weights->n_entries++;
-    return 0;
+    entries[weights->n_entries] = (struct entry){.name = strdup(name)};
+    return entries[weights->n_entries].name ? &entries[weights->n_entries++] : NULL;
 }
 
-static int list_names(struct run_weights *weights, struct run_failure *failure)
+static int add_tensor(void *context, const struct run_listed_names *names,
+                      const struct run_listed_tensor *listed, struct run_failure *failure)
 {
-    int fd = openat(weights->tree_fd, "tensors", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    int code = 0;
+    struct run_weights *weights = context;
+    const char *file = keep_file_name(weights, names->file);
+    struct entry *entry = file ? add_entry(weights, names->name) : NULL;
+    struct entry *other;
 
-    if (!directory) {
-        code = run_fail(failure, -errno, "tensors: %s", strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return code;
-    }
-    while (code == 0 && (errno = 0, entry = readdir(directory))) {
-        if (entry->d_name[0] == '.')
-            continue;
-        if (weights->n_entries == MAX_TENSORS)
-            code = run_fail(failure, -EINVAL, "tensors: more than %u", MAX_TENSORS);
-        else if (add_name(weights, entry->d_name) < 0)
-            code = run_fail_memory(failure);
-    }
-    if (code == 0 && errno != 0)
-        code = run_fail(failure, -errno, "tensors: %s", strerror(errno));
-    closedir(directory);
-    return code;
+    if (weights->n_entries > MAX_NAMES)
+        return run_fail(failure, -EINVAL, "tensors.json: more than %u names", MAX_NAMES);
+    if (!entry)
+        return run_fail_memory(failure);
+    entry->listed = *listed;
+    entry->file = file;
+    if (names->gguf_name[0] == '\0' || strcmp(names->gguf_name, names->name) == 0)
+        return 0;
+    other = add_entry(weights, names->gguf_name);
+    if (!other)
+        return run_fail_memory(failure);
+    entry = other - 1; /* the list may have moved */
+    other->listed = *listed;
+    other->file = file;
+    other->is_other_name = true;
+    entry->other = other->name;
+    return 0;
 }
 
 static struct entry *find(const struct run_weights *weights, const char *name)
@@ -103,49 +127,8 @@ bool run_weights_has(const struct run_weights *weights, const char *name)
     return find(weights, name) != NULL;
 }
 
-/*
- * Return true if a name is surely its own folder name. Other names may be escaped in the tree, and
- * no part of a model uses such a tensor.
- */
-static bool is_plain(const char *name)
-{
-    for (const char *c = name; *c != '\0'; c++)
-        if (*c <= ' ' || *c > '~' || *c == '/' || *c == '%')
-            return false;
-    return name[0] != '.' && strlen(name) <= NAME_MAX;
-}
-
-/*
- * Return the entry of a tensor of tensors.json; NULL after a failure, or if the name is not plain.
- */
-static struct entry *find_listed(const struct run_weights *weights, const char *name, int *code,
-                                 struct run_failure *failure)
-{
-    struct entry *entry = is_plain(name) ? find(weights, name) : NULL;
-
-    if (!entry && is_plain(name))
-        *code = run_fail(failure, -ENOENT, "tensors/%s: missing, but tensors.json lists it", name);
-    return entry;
-}
-
-static int check_listed(void *context, const char *name, const char *gguf_name,
-                        struct run_failure *failure)
-{
-    struct run_weights *weights = context;
-    int code = 0;
-    struct entry *entry = find_listed(weights, name, &code, failure);
-    struct entry *other =
-        code == 0 && gguf_name[0] != '\0' ? find_listed(weights, gguf_name, &code, failure) : NULL;
-
-    if (other && other != entry) {
-        other->is_other_name = true;
-        if (entry)
-            entry->other = (size_t)(other - weights->entries) + 1;
-    }
-    return code;
-}
-
-int run_weights_open(int tree_fd, struct run_weights **out, struct run_failure *failure)
+int run_weights_open(int tree_fd, bool is_private, struct run_weights **out,
+                     struct run_failure *failure)
 {
     struct run_weights *weights = calloc(1, sizeof *weights);
     int code;
@@ -154,15 +137,15 @@ int run_weights_open(int tree_fd, struct run_weights **out, struct run_failure *
     if (!weights)
         return run_fail_memory(failure);
     weights->tree_fd = tree_fd;
-    code = list_names(weights, failure);
+    if (is_private || run_is_on_own_mount(tree_fd))
+        run_model_files_trust(&weights->files, tree_fd);
+    code = run_tensor_list_read(tree_fd, add_tensor, weights, failure);
     if (code == 0 && weights->n_entries > 0) {
         qsort(weights->entries, weights->n_entries, sizeof *weights->entries, compare_names);
         weights->mapped = calloc(weights->n_entries, sizeof *weights->mapped);
         if (!weights->mapped)
             code = run_fail_memory(failure);
     }
-    if (code == 0)
-        code = run_tensor_list_read(tree_fd, check_listed, weights, failure);
     if (code < 0) {
         run_weights_close(weights);
         return code;
@@ -183,6 +166,9 @@ void run_weights_close(struct run_weights *weights)
         free(entry->name);
     }
     run_model_files_close(&weights->files);
+    for (size_t i = 0; i < weights->n_file_names; i++)
+        free(weights->file_names[i]);
+    free(weights->file_names);
     free(weights->mapped);
     free(weights->entries);
     free(weights);
@@ -213,7 +199,7 @@ static uint64_t count_incomplete(const struct run_weights *weights, uint64_t *n_
             continue;
         ++*n_tensors;
         snprintf(path, sizeof path, "tensors/%s/raw", weights->entries[i].name);
-        fd = openat(weights->tree_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        fd = run_open_below(weights->tree_fd, path, O_RDONLY | O_NONBLOCK);
         if (fd < 0)
             continue; /* a tensor of unknown type has no data in the tree */
         n += fstat(fd, &status) == 0 && status.st_size > 0 &&
@@ -241,14 +227,18 @@ static int refuse_incomplete(const struct run_weights *weights, const char *path
 static int open_raw(const struct run_weights *weights, const char *path, uint64_t n_bytes,
                     struct run_failure *failure)
 {
-    const int fd = openat(weights->tree_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int fd = run_open_below(weights->tree_fd, path, O_RDONLY | O_NONBLOCK);
     struct stat status;
     int code = 0;
 
-    if (fd < 0 || fstat(fd, &status) < 0)
+    if (fd == -ENOENT)
+        code = run_fail(failure, fd, "%s: missing, but tensors.json lists the tensor", path);
+    else if (fd < 0)
+        code = run_fail(failure, fd, "%s: %s", path, run_open_below_error(fd));
+    else if (fstat(fd, &status) < 0)
         code = run_fail(failure, -errno, "%s: %s", path, strerror(errno));
     else if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size != n_bytes)
-        code = run_fail(failure, -EINVAL, "%s: %lld bytes, its info says %llu", path,
+        code = run_fail(failure, -EINVAL, "%s: %lld bytes, tensors.json says %llu", path,
                         (long long)status.st_size, (unsigned long long)n_bytes);
     if (code == 0)
         return fd;
@@ -262,8 +252,10 @@ static int map_raw(struct run_weights *weights, const char *path, int fd, struct
                    struct run_failure *failure)
 {
     void *data;
-    const int code = read_end(fd, entry->n_bytes);
+    int code = read_end(fd, entry->n_bytes);
 
+    if (code == 0)
+        code = gguf_get_file_status(fd, &entry->raw);
     if (code < 0)
         return refuse_incomplete(weights, path, code, failure);
     data = mmap(NULL, entry->n_bytes, PROT_READ, MAP_SHARED, fd, 0);
@@ -290,7 +282,7 @@ static int map_bytes(struct run_weights *weights, struct entry *entry,
         if (__builtin_mul_overflow(n_rows, tensor->ne[i], &n_rows))
             n_rows = UINT64_MAX;
     if (dequant_rows_bytes(tensor->type, tensor->ne[0], n_rows, &entry->n_bytes) < 0)
-        return run_fail(failure, -EINVAL, "tensors/%s/info: the shape is too large", tensor->name);
+        return run_fail(failure, -EINVAL, "tensors.json: %s: the shape is too large", tensor->name);
     tensor->stored_rows = n_rows;
     tensor->data = run_model_files_bytes(&weights->files, place, entry->n_bytes);
     if (!tensor->data) {
@@ -315,11 +307,14 @@ static int map_bytes(struct run_weights *weights, struct entry *entry,
 
 static int read_entry(struct run_weights *weights, struct entry *entry, struct run_failure *failure)
 {
-    struct run_place place;
+    const double offset = entry->listed.offset;
+    const bool has_offset = offset >= 0 && offset <= MAX_EXACT && offset == floor(offset);
+    const struct run_place place = {has_offset ? entry->file : "",
+                                    has_offset ? (uint64_t)offset : 0};
     int code;
 
     entry->tensor.name = entry->name;
-    code = run_info_file_read(weights->tree_fd, &entry->tensor, &place, failure);
+    code = run_listed_tensor_take(&entry->listed, &entry->tensor, failure);
     return code < 0 ? code : map_bytes(weights, entry, &place, failure);
 }
 
@@ -353,7 +348,7 @@ size_t run_weights_unused(const struct run_weights *weights, const char *names[]
         const struct entry *entry = &weights->entries[i];
 
         if (entry->is_mapped || entry->is_other_name ||
-            (entry->other > 0 && weights->entries[entry->other - 1].is_mapped))
+            (entry->other && find(weights, entry->other)->is_mapped))
             continue;
         if (n < n_names)
             names[n] = entry->name;
@@ -365,6 +360,17 @@ size_t run_weights_unused(const struct run_weights *weights, const char *names[]
 int run_weights_check(struct run_weights *weights, struct run_failure *failure)
 {
     return run_model_files_check(&weights->files, failure);
+}
+
+bool run_weights_are_in(const struct run_weights *weights, uint64_t device, uint64_t inode)
+{
+    for (size_t i = 0; i < weights->n_mapped; i++) {
+        const struct entry *entry = &weights->entries[weights->mapped[i]];
+
+        if (entry->has_mapping && entry->raw.device == device && entry->raw.inode == inode)
+            return true;
+    }
+    return run_model_files_have(&weights->files, device, inode);
 }
 
 uint64_t run_weights_mapped_bytes(const struct run_weights *weights)

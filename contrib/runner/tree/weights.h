@@ -12,10 +12,11 @@
 struct run_weights;
 
 /*
- * Lists the directory tensors/ below the directory `tree_fd`, which must stay open. -ENOENT if a
- * tensor that tensors.json names is not there.
+ * Read tensors.json below the directory `tree_fd`, which must stay open. `is_private` is true for a
+ * mount that the caller made and has detached already; see run_model_files_trust().
  */
-int run_weights_open(int tree_fd, struct run_weights **out, struct run_failure *failure);
+int run_weights_open(int tree_fd, bool is_private, struct run_weights **out,
+                     struct run_failure *failure);
 
 /* Unmaps all tensors. */
 void run_weights_close(struct run_weights *weights);
@@ -27,11 +28,10 @@ size_t run_weights_count(const struct run_weights *weights);
 bool run_weights_has(const struct run_weights *weights, const char *name);
 
 /*
- * Reads the info of a tensor and maps its bytes: in the model file if that is the one of the mount,
- * so that its pages are in memory once, or else `raw` of the tree. -ENOENT if there is none,
- * -EINVAL if info and raw do not fit together, -ENOTSUP for a type without decoder, -EIO if the end
- * of its data cannot be read; that failure counts such tensors in the whole tree. One thread at a
- * time.
+ * Maps the bytes of a tensor: in the model file if it is the mounted file, so that its pages are in
+ * memory once, or else `raw` of the tree. -ENOENT if the tensor is missing, -EINVAL if the list and
+ * raw do not fit together, -ENOTSUP for a type without decoder, -EIO if the end of its data cannot
+ * be read; the failure then counts all unreadable tensors of the tree. One thread at a time.
  */
 int run_weights_get(struct run_weights *weights, const char *name, struct run_tensor *out,
                     struct run_failure *failure);
@@ -47,6 +47,12 @@ size_t run_weights_unused(const struct run_weights *weights, const char *names[]
  * -EIO otherwise. Cheap; works in a confined process. Pages that cannot be read raise SIGBUS.
  */
 int run_weights_check(struct run_weights *weights, struct run_failure *failure);
+
+/*
+ * Return true if a mapped tensor is in the file with these numbers, as in struct stat: a model
+ * file, or the file `raw` of a tree without one.
+ */
+bool run_weights_are_in(const struct run_weights *weights, uint64_t device, uint64_t inode);
 
 /* Return the sum of the mapped bytes. */
 uint64_t run_weights_mapped_bytes(const struct run_weights *weights);

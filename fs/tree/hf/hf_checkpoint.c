@@ -1,10 +1,13 @@
 #include "fs/tree/hf/hf_checkpoint.h"
 
-#include "fs/tree/gguf_bytes.h"
+#include "fs/tree/output/gguf_bytes.h"
+#include "fs/tree/hf/hf_config_file.h"
 #include "fs/tree/hf/tokenizer_json.h"
-#include "fs/tree/json.h"
-#include "fs/tree/safetensors.h"
-#include "fs/tree/tree.h"
+#include "fs/tree/output/json.h"
+#include "fs/tree/data/safetensors_header.h"
+#include "fs/tree/facts/facts.h"
+#include "fs/tree/data/tensor_segments.h"
+#include "fs/tree/core/tree_core.h"
 #include "gguf/support/grow.h"
 #include "gguf/support/rotation.h"
 
@@ -14,35 +17,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const dtype_names[] = {
-    [FS_F32] = "float32", [FS_F16] = "float16", [FS_BF16] = "bfloat16"};
-
-/* Return the format of most elements. */
-static enum fs_format main_format(const struct fs_tree *tree)
+/* Return the name in config.json of the type that most elements have. */
+static const char *main_dtype(const struct fs_tree *tree)
 {
+    static const struct {
+        uint32_t id;
+        const char *name;
+    } dtypes[] = {{DEQUANT_F32, "float32"}, {DEQUANT_F16, "float16"}, {DEQUANT_BF16, "bfloat16"}};
     const struct gguf_model *model = tree->model;
-    double n_elements[] = {[FS_F32] = 0, [FS_F16] = 0, [FS_BF16] = 0};
-    enum fs_format most = FS_F32;
+    const char *name = dtypes[0].name;
+    double most = 0;
 
-    for (uint64_t i = 0; i < model->n_tensors; i++)
-        n_elements[fs_dtype_of(tree, &model->tensors[i])] += (double)model->tensors[i].n_elements;
-    for (enum fs_format format = FS_F32; format <= FS_BF16; format++) {
-        if (n_elements[format] > n_elements[most])
-            most = format;
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        double n_elements = 0;
+
+        for (uint64_t j = 0; j < model->n_tensors; j++) {
+            if (fs_dtype_of(tree, &model->tensors[j])->id == dtypes[i].id)
+                n_elements += (double)model->tensors[j].n_elements;
+        }
+        if (n_elements > most) {
+            most = n_elements;
+            name = dtypes[i].name;
+        }
     }
-    return most;
+    return name;
 }
 
-static enum fs_format format_of(const struct fs_tree *tree, const struct fs_hf_tensor *tensor)
+static const struct dequant_type *dtype_of(const struct fs_tree *tree,
+                                           const struct fs_hf_tensor *tensor)
 {
-    return tensor->tensor ? fs_dtype_of(tree, tensor->tensor) : FS_F32;
+    return tensor->tensor ? fs_dtype_of(tree, tensor->tensor) : dequant_type_by_id(DEQUANT_F32);
 }
 
 static void write_config(const struct fs_tree *tree, struct fs_sink *sink, char problem[256])
 {
-    struct fs_hf_config config = {.hf = &tree->hf->hf, .factors = &tree->hf->factors, .sink = sink};
+    struct fs_hf_config config = {
+        .hf = &tree->facts->hf->hf, .factors = &tree->facts->hf->factors, .sink = sink};
 
-    fs_hf_write_config(&config, tree->hf->row, dtype_names[main_format(tree)]);
+    fs_hf_write_config(&config, tree->facts->hf->row, main_dtype(tree));
     if (problem)
         memcpy(problem, config.problem, sizeof config.problem);
 }
@@ -53,8 +65,8 @@ static void write_config(const struct fs_tree *tree, struct fs_sink *sink, char 
 static int get_bytes(const struct fs_tree *tree, const struct fs_hf_tensor *tensor,
                      struct fs_hf_arranged *arranged, uint64_t *n_bytes)
 {
-    *n_bytes = fs_format_bytes(format_of(tree, tensor));
-    if (fs_hf_tensor_arrange(&tree->hf->hf, tensor, 0, arranged) < 0)
+    *n_bytes = dtype_of(tree, tensor)->block_bytes;
+    if (fs_hf_tensor_arrange(&tree->facts->hf->hf, tensor, 0, arranged) < 0)
         return -EINVAL;
     for (unsigned i = 0; i < arranged->n_dims; i++) {
         if (__builtin_mul_overflow(*n_bytes, arranged->shape[i], n_bytes))
@@ -69,7 +81,7 @@ static int get_bytes(const struct fs_tree *tree, const struct fs_hf_tensor *tens
  */
 static int sort_by_width(const struct fs_tree *tree)
 {
-    struct fs_hf_tensors *tensors = &tree->hf->tensors;
+    struct fs_hf_tensors *tensors = &tree->facts->hf->tensors;
     struct fs_hf_tensor *sorted = malloc((tensors->count + 1) * sizeof *sorted);
     size_t n = 0;
 
@@ -77,7 +89,7 @@ static int sort_by_width(const struct fs_tree *tree)
         return -ENOMEM;
     for (int is_narrow = 0; is_narrow < 2; is_narrow++) {
         for (size_t i = 0; i < tensors->count; i++) {
-            if ((format_of(tree, &tensors->list[i]) != FS_F32) == is_narrow)
+            if ((dtype_of(tree, &tensors->list[i])->id != DEQUANT_F32) == is_narrow)
                 sorted[n++] = tensors->list[i];
         }
     }
@@ -88,7 +100,7 @@ static int sort_by_width(const struct fs_tree *tree)
 
 static int plan_shards(const struct fs_tree *tree, uint64_t shard_bytes)
 {
-    struct fs_hf_checkpoint *checkpoint = tree->hf;
+    struct fs_hf_checkpoint *checkpoint = tree->facts->hf;
     size_t room = 0;
 
     for (size_t i = 0; i < checkpoint->tensors.count; i++) {
@@ -128,8 +140,8 @@ static int add_obstacle(struct fs_hf_checkpoint *checkpoint, const char *text)
 
 static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
 {
-    struct fs_hf_checkpoint *checkpoint = tree->hf;
-    struct fs_sink sink = fs_sink_that_counts(0);
+    struct fs_hf_checkpoint *checkpoint = tree->facts->hf;
+    struct fs_sink sink = fs_sink_that_counts();
     char text[512], problem[256];
     int result = fs_hf_model_make(tree->model, &checkpoint->hf);
 
@@ -147,6 +159,8 @@ static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
     if (gguf_find_key_group(tree->model, GGUF_ROTATION_KEYS))
         return add_obstacle(checkpoint, "The weights are stored rotated (" GGUF_ROTATION_KEYS
                                         "* in the metadata), which transformers does not undo.");
+    checkpoint->hf.is_reference = checkpoint->row->has_layout &&
+                                  fs_hf_text_is(&checkpoint->hf, "tensor_data_layout", "reference");
     result = fs_hf_tensors_find(&checkpoint->hf, checkpoint->row, &checkpoint->tensors,
                                 &checkpoint->unused, &checkpoint->obstacles);
     if (result == 0)
@@ -168,12 +182,12 @@ static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
     return add_obstacle(checkpoint, text);
 }
 
-int fs_hf_make(struct fs_tree *tree, uint64_t shard_bytes)
+int fs_hf_make(const struct fs_tree *tree, uint64_t shard_bytes, struct fs_hf_checkpoint **made)
 {
-    tree->hf = calloc(1, sizeof *tree->hf);
-    if (!tree->hf)
+    *made = calloc(1, sizeof **made);
+    if (!*made)
         return -ENOMEM;
-    fs_hf_factors_begin(&tree->hf->factors);
+    fs_hf_factors_begin(&(*made)->factors);
     return plan(tree, shard_bytes > 0 ? shard_bytes : FS_HF_SHARD_BYTES);
 }
 
@@ -205,7 +219,7 @@ void fs_hf_shard_name(const struct fs_hf_checkpoint *checkpoint, const struct fs
 bool fs_hf_is_supported(const struct fs_tree *tree, const void *subject)
 {
     (void)subject;
-    return tree->hf->obstacles.length == 0;
+    return tree->facts->hf->obstacles.length == 0;
 }
 
 bool fs_hf_is_incomplete(const struct fs_tree *tree, const void *subject)
@@ -215,89 +229,75 @@ bool fs_hf_is_incomplete(const struct fs_tree *tree, const void *subject)
 
 bool fs_hf_has_unused(const struct fs_tree *tree, const void *subject)
 {
-    return fs_hf_is_supported(tree, subject) && tree->hf->unused.length > 0;
+    return fs_hf_is_supported(tree, subject) && tree->facts->hf->unused.length > 0;
 }
 
 bool fs_hf_has_index(const struct fs_tree *tree, const void *subject)
 {
-    return fs_hf_is_supported(tree, subject) && tree->hf->n_shards > 1;
+    return fs_hf_is_supported(tree, subject) && tree->facts->hf->n_shards > 1;
 }
 
-int fs_hf_config_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
-                       struct fs_sink *sink)
+void fs_hf_config_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
 {
-    const int result = fs_hf_factors_read(&tree->hf->hf, &tree->hf->factors);
+    const int result = fs_hf_factors_read(&tree->facts->hf->hf, &tree->facts->hf->factors);
 
     (void)subject;
-    (void)place;
     if (result == 0)
         write_config(tree, sink, NULL);
-    else if (sink->out)
-        return result;
-    else
-        sink->position = tree->hf->config_bytes; /* only the size is wanted */
-    while (sink->position < tree->hf->config_bytes)
+    else if (!fs_sink_only_counts(sink))
+        fs_sink_fail(sink, result);
+    while (sink->position < tree->facts->hf->config_bytes)
         fs_sink_literal(sink, " ");
-    return 0;
 }
 
-int fs_hf_generation_config_write(const struct fs_tree *tree, const void *subject,
-                                  struct fs_place *place, struct fs_sink *sink)
+void fs_hf_generation_config_write(const struct fs_tree *tree, const void *subject,
+                                   struct fs_sink *sink)
 {
     (void)subject;
-    (void)place;
-    fs_hf_write_generation_config(&(struct fs_hf_config){.hf = &tree->hf->hf, .sink = sink});
-    return 0;
+    fs_hf_write_generation_config(&(struct fs_hf_config){.hf = &tree->facts->hf->hf, .sink = sink});
 }
 
-int fs_hf_unused_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
-                       struct fs_sink *sink)
+void fs_hf_unused_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
 {
     (void)subject;
-    (void)place;
     fs_sink_literal(sink, "The checkpoint does not have these tensors of the model, because ");
-    fs_sink_literal(sink, tree->hf->row->class_name);
+    fs_sink_literal(sink, tree->facts->hf->row->class_name);
     fs_sink_literal(sink, " of transformers has no place for them:\n");
-    fs_sink_literal(sink, tree->hf->unused.bytes);
-    return 0;
+    fs_sink_literal(sink, tree->facts->hf->unused.bytes);
 }
 
-int fs_hf_unsupported_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
-                            struct fs_sink *sink)
+void fs_hf_unsupported_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
 {
     (void)subject;
-    (void)place;
     if (!fs_hf_is_supported(tree, NULL)) {
-        fs_sink_literal(sink, "hf/ is no checkpoint for Hugging Face's transformers:\n");
-        fs_sink_literal(sink, tree->hf->obstacles.bytes);
+        fs_sink_literal(sink, "hf/ is not a checkpoint for Hugging Face's transformers:\n");
+        fs_sink_literal(sink, tree->facts->hf->obstacles.bytes);
     }
     if (fs_tokenizer_obstacle(tree)) {
         fs_sink_literal(sink, "hf/ has no tokenizer for Hugging Face's tokenizers:\n");
         fs_sink_literal(sink, fs_tokenizer_obstacle(tree));
         fs_sink_literal(sink, "\n");
     }
-    return 0;
 }
 
-int fs_hf_index_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
-                      struct fs_sink *sink)
+void fs_hf_index_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
 {
-    const struct fs_hf_checkpoint *checkpoint = tree->hf;
-    const struct fs_hf_shard *shard = &checkpoint->shards[place->offset];
-    char tensor_name[FS_HF_NAME_BYTES], shard_name[FS_NAME_BYTES];
+    const struct fs_hf_checkpoint *checkpoint = tree->facts->hf;
+    char tensor_name[GGUF_NAME_BYTES], shard_name[FS_NAME_BYTES];
 
     (void)subject;
-    if (place->item == 0)
-        fs_sink_print(sink, "{\n\"metadata\": {\"total_size\": %" PRIu64 "},\n\"weight_map\": {\n",
-                      checkpoint->data_bytes);
-    fs_hf_tensor_write_name(&checkpoint->tensors.list[place->item], tensor_name);
-    fs_hf_shard_name(checkpoint, shard, "", shard_name);
-    place->item++;
-    if (place->item == shard->end)
-        place->offset++;
-    fs_sink_print(sink, "\"%s\": \"%s\"%s", tensor_name, shard_name,
-                  place->item < checkpoint->tensors.count ? ",\n" : "\n}\n}\n");
-    return place->item < checkpoint->tensors.count;
+    fs_sink_print(sink, "{\n\"metadata\": {\"total_size\": %" PRIu64 "},\n\"weight_map\": {\n",
+                  checkpoint->data_bytes);
+    for (uint32_t i = 0; i < checkpoint->n_shards; i++) {
+        const struct fs_hf_shard *shard = &checkpoint->shards[i];
+
+        fs_hf_shard_name(checkpoint, shard, "", shard_name);
+        for (size_t j = shard->first; j < shard->end; j++) {
+            fs_hf_tensor_write_name(&checkpoint->tensors.list[j], tensor_name);
+            fs_sink_print(sink, "\"%s\": \"%s\"%s", tensor_name, shard_name,
+                          j + 1 < checkpoint->tensors.count ? ",\n" : "\n}\n}\n");
+        }
+    }
 }
 
 /* An fs_safetensors_list of a shard. */
@@ -305,7 +305,7 @@ static int get_entry(const struct fs_tree *tree, const void *subject, uint64_t i
                      struct fs_safetensor *entry)
 {
     const struct fs_hf_shard *shard = subject;
-    const struct fs_hf_tensor *tensor = &tree->hf->tensors.list[shard->first + index];
+    const struct fs_hf_tensor *tensor = &tree->facts->hf->tensors.list[shard->first + index];
     struct fs_hf_arranged arranged;
     int result;
 
@@ -316,31 +316,27 @@ static int get_entry(const struct fs_tree *tree, const void *subject, uint64_t i
         return result;
     fs_hf_tensor_write_name(tensor, entry->made_name);
     entry->name = (struct gguf_string){entry->made_name, strlen(entry->made_name)};
-    entry->dtype = fs_format_name(format_of(tree, tensor));
+    entry->dtype = dtype_of(tree, tensor)->name;
     entry->n_dims = arranged.n_dims;
     memcpy(entry->shape, arranged.shape, sizeof arranged.shape);
     return 1;
 }
 
-static int write_header(const struct fs_tree *tree, const void *subject, struct fs_place *place,
-                        struct fs_sink *sink)
+static void write_header(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
 {
-    return fs_safetensors_write(get_entry, tree, subject, place, sink);
+    fs_safetensors_write(get_entry, tree, subject, sink);
 }
 
 /* Write the number from a key that is a tensor of the checkpoint, as a little-endian float32. */
-static int write_number(const struct fs_tree *tree, const void *subject, struct fs_place *place,
-                        struct fs_sink *sink)
+static void write_number(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
 {
     const struct fs_hf_tensor *tensor = subject;
     const float number =
-        (float)fs_hf_float_at(&tree->hf->hf, tensor->rule->gguf, tensor->match.layer, 0);
+        (float)fs_hf_float_at(&tree->facts->hf->hf, tensor->rule->name, tensor->match.layer, 0);
     uint32_t bits;
 
-    (void)place;
     memcpy(&bits, &number, sizeof bits);
     fs_gguf_number(sink, bits, sizeof bits);
-    return 0;
 }
 
 int fs_hf_weights_build(const struct fs_tree *tree, const void *subject,
@@ -350,8 +346,8 @@ int fs_hf_weights_build(const struct fs_tree *tree, const void *subject,
     int result = fs_safetensors_add_header(image, write_header, tree, subject, interrupt);
 
     for (size_t i = shard->first; result == 0 && i < shard->end; i++) {
-        const struct fs_hf_tensor *tensor = &tree->hf->tensors.list[i];
-        const enum fs_format format = format_of(tree, tensor);
+        const struct fs_hf_tensor *tensor = &tree->facts->hf->tensors.list[i];
+        const struct dequant_type *dtype = dtype_of(tree, tensor);
         struct fs_hf_arranged arranged = {.n_pieces = 1};
 
         if (!tensor->tensor) {
@@ -359,9 +355,9 @@ int fs_hf_weights_build(const struct fs_tree *tree, const void *subject,
             continue;
         }
         for (uint64_t piece = 0; result == 0 && piece < arranged.n_pieces; piece++) {
-            result = fs_hf_tensor_arrange(&tree->hf->hf, tensor, piece, &arranged);
+            result = fs_hf_tensor_arrange(&tree->facts->hf->hf, tensor, piece, &arranged);
             if (result == 0)
-                result = fs_image_add_arranged(image, &arranged.piece, format);
+                result = fs_image_add_arranged(image, &arranged.piece, dtype);
         }
     }
     return result;

@@ -8,9 +8,9 @@
 
 #include "fs/tree/hf/hf_factors.h"
 #include "fs/tree/hf/hf_tensors.h"
-#include "fs/tree/interrupt.h"
-#include "fs/tree/names.h"
-#include "fs/tree/text.h"
+#include "fs/tree/core/interrupt.h"
+#include "fs/tree/core/names.h"
+#include "fs/tree/core/text.h"
 
 #include <stdbool.h>
 
@@ -26,7 +26,7 @@ struct fs_hf_shard {
 
 struct fs_hf_checkpoint {
     struct fs_hf_model hf;
-    const struct fs_hf_row *row; /* NULL: there is none, and no checkpoint */
+    const struct fs_hf_row *row; /* NULL: no row fits, and the model has no checkpoint */
     struct fs_hf_tensors tensors;
     struct fs_hf_shard *shards;
     uint32_t n_shards;
@@ -34,14 +34,15 @@ struct fs_hf_checkpoint {
     struct fs_hf_all_factors factors;
     uint64_t config_bytes;        /* blanks fill config.json up to this size; 0: it has none */
     struct gguf_buffer unused;    /* names of tensors that the row does not use, one per line */
-    struct gguf_buffer obstacles; /* lines; none: there is a checkpoint */
+    struct gguf_buffer obstacles; /* lines; empty if hf/ exists */
 };
 
 /*
- * Plan the checkpoint of a tree, with shards of up to shard_bytes of data. Sets tree->hf, which
- * fs_hf_free() frees. Returns 0 or a negative errno.
+ * Plan the checkpoint of a tree, with shards of up to shard_bytes of data; 0: FS_HF_SHARD_BYTES.
+ * `made` must be &tree->facts->hf. Free *made with fs_hf_free(), also on failure. Returns 0 or a
+ * negative errno.
  */
-int fs_hf_make(struct fs_tree *tree, uint64_t shard_bytes);
+int fs_hf_make(const struct fs_tree *tree, uint64_t shard_bytes, struct fs_hf_checkpoint **made);
 void fs_hf_free(struct fs_hf_checkpoint *checkpoint);
 
 /* Write the file name of a shard and a suffix: "model.safetensors" if it is the only one. */

@@ -7,14 +7,13 @@
 
 #include "fs/tree/hf/hf_factors.h"
 #include "fs/tree/hf/hf_model.h"
-#include "fs/tree/sink.h"
+#include "fs/tree/output/sink.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct fs_tree;
 struct fs_hf_entry;
-struct fs_hf_row;
 
 /* An object of JSON that is being written, one member per line. */
 struct fs_hf_config {
@@ -23,21 +22,22 @@ struct fs_hf_config {
     struct fs_sink *sink;
     bool has_members;
     unsigned depth;    /* of the object, 1 for the outermost */
-    char problem[256]; /* the first thing that is missing or wrong; empty if there is none */
+    char problem[256]; /* the first thing that is missing or wrong; empty: no problem */
 };
 
 typedef void fs_hf_member_writer(struct fs_hf_config *config, const struct fs_hf_entry *entry);
 
 /*
- * A member. Its value is that of a key; without the key, `json`; without that, the model has no
- * checkpoint. Or it is `json` alone, or whether tensors are there, or `write` writes any members.
+ * A member, or several. The value is the value of `key` or, if the model lacks the key, `json`;
+ * without both, the model has no checkpoint. Or it is `json` alone; true or false by `has` or
+ * `lacks`; or `write` writes the members.
  */
 struct fs_hf_entry {
     const char *name;
     const char *key;   /* as in fs_hf_key(); arrays of equal elements count as one value */
     const char *json;  /* "" leaves the member out */
-    const char *has;   /* true if a tensor matches this pattern, see fs_hf_matches() */
-    const char *lacks; /* true if none does */
+    const char *has;   /* true if a tensor matches this pattern, see gguf_tensor_name_matches() */
+    const char *lacks; /* true if no tensor matches */
     fs_hf_member_writer *write;
     unsigned number; /* for `write` */
 };
@@ -66,7 +66,7 @@ void fs_hf_end_array(struct fs_hf_config *config);
 /* Return true if the layer has the tensor of a pattern like "blk.%.attn_q.weight". */
 bool fs_hf_layer_has(const struct fs_hf_model *hf, uint64_t layer, const char *pattern);
 /*
- * Set *factors to those of a tensor, which have half the width of a head. Returns their number, or
+ * Set *factors to the elements of a tensor, half as many as a head has. Returns their number, or
  * 0 if there are none.
  */
 size_t fs_hf_get_factors(struct fs_hf_config *config, const char *name, const float **factors);
@@ -80,43 +80,39 @@ fs_hf_member_writer fs_hf_write_head_dim;
 fs_hf_member_writer fs_hf_write_n_layer;
 fs_hf_member_writer fs_hf_write_n_head_kv;
 /*
- * The number of heads of keys in layers with attention. The converter writes 0 for all layers if it
- * takes none for attention, because their kind has another name in config.json.
+ * The number of key heads in layers with attention. If the key is 0 for all layers, which the
+ * converter writes if it recognizes no layer as attention, the shape of attn_k gives the number.
  */
 fs_hf_member_writer fs_hf_write_hybrid_n_head_kv;
 fs_hf_member_writer fs_hf_write_token_ids;
 /*
- * rope_parameters and rope_theta. The entry's name is "rope" if heads are rotated whole, else that
- * of the member with the part that is rotated. `number` is the factor from the key
- * yarn_log_multiplier to mscale_all_dim; 0: 1.
+ * rope_parameters, rope_theta and rope_scaling, in hf_rope.c. The entry's name is "rope" if heads
+ * are rotated whole, else the name of the member with the part that is rotated. `number` is the
+ * factor from the key yarn_log_multiplier to mscale_all_dim; 0: 1.
  */
 fs_hf_member_writer fs_hf_write_rope;
+/* The same in the form that Phi3Config accepts. */
+fs_hf_member_writer fs_hf_write_phi3_rope;
 fs_hf_member_writer fs_hf_write_sliding_window;
 /*
- * rope_parameters for each kind of attention. `number` is the base of windowed layers without the
- * key rope.freq_base_swa; 0: the same as of the others.
+ * rope_parameters for each kind of attention. `number` is the base of windowed layers if the key
+ * rope.freq_base_swa is missing; 0: the base of the other layers.
  */
 fs_hf_member_writer fs_hf_write_rope_by_type;
+/* The same for classes that transformers 4 lacks: they do not accept rope_scaling. */
+fs_hf_member_writer fs_hf_write_new_rope_by_type;
 /*
- * layer_types: attention with and without a window. `number` is the period without a key: the last
- * layer of each has no window; 0: none has one.
+ * layer_types: attention with or without a window. `number` is the period if the model has no key
+ * for it: the last layer of each period has no window; 0: no layer has a window. FS_HF_BY_KEY: the
+ * key is required and, if it is a period (Cohere), the first layer of each has no window.
  */
+#define FS_HF_BY_KEY UINT32_MAX
 fs_hf_member_writer fs_hf_write_layer_types;
 fs_hf_member_writer fs_hf_write_mlp_types; /* mlp_layer_types: with and without experts */
 fs_hf_member_writer fs_hf_write_n_dense;   /* the number of leading layers without experts */
-fs_hf_member_writer fs_hf_write_rows;      /* the number of rows of tensors `key`, if any */
-fs_hf_member_writer fs_hf_write_largest;   /* the largest number of the array `key` */
-
-/* ---- the files ---- */
-
-/*
- * Write config.json of the model. The text is right if the factors have been read; problems are
- * found without that.
- */
-void fs_hf_write_config(struct fs_hf_config *config, const struct fs_hf_row *row,
-                        const char *dtype);
-
-/* Write generation_config.json. */
-void fs_hf_write_generation_config(struct fs_hf_config *config);
+/* The scale of scores; 1 / √(width of a head) without the key attention.scale. */
+fs_hf_member_writer fs_hf_write_attention_scale;
+fs_hf_member_writer fs_hf_write_rows;    /* the number of rows of tensors `key`, if any */
+fs_hf_member_writer fs_hf_write_largest; /* the largest number of the array `key` */
 
 #endif

@@ -1,7 +1,7 @@
 #include "fs/tree/hf/hf_factors.h"
 
-#include "fs/tree/decoded.h"
-#include "fs/tree/shortest.h"
+#include "fs/tree/data/elements.h"
+#include "fs/tree/output/shortest.h"
 
 static const char *const names[FS_HF_N_FACTORS] = {"rope_freqs.weight", "rope_factors_short.weight",
                                                    "rope_factors_long.weight"};
@@ -25,9 +25,11 @@ int fs_hf_factors_read(const struct fs_hf_model *hf, struct fs_hf_all_factors *a
         struct fs_hf_factors *list = &all->lists[i];
 
         if (list->tensor)
-            result = fs_decoded_read(
-                hf->model, list->tensor, &(struct fs_conversion){.format = FS_F32}, 0,
-                (size_t)list->tensor->n_elements * sizeof *list->values, (char *)list->values);
+            result = fs_elements_read(
+                &(struct fs_elements){.model = hf->model,
+                                      .tensor = list->tensor,
+                                      .type = dequant_type_by_id(DEQUANT_F32)},
+                0, (size_t)list->tensor->n_elements * sizeof *list->values, (char *)list->values);
     }
     all->are_read = result == 0;
     pthread_mutex_unlock(&all->lock);
@@ -57,12 +59,12 @@ const struct fs_hf_factors *fs_hf_factors_of(const struct fs_hf_all_factors *all
 
 size_t fs_hf_factors_text_bytes(const struct fs_hf_all_factors *all)
 {
-    size_t n_bytes = 256; /* the members whose values or presence depend on factors */
+    size_t n_bytes = 512; /* the members whose values or presence depend on factors */
 
     for (size_t i = 0; i < FS_HF_N_FACTORS; i++) {
-        /* rope_freqs.weight is written twice. */
+        /* rope_parameters and rope_scaling have each list, rope_freqs.weight twice. */
         if (all->lists[i].tensor)
-            n_bytes += 2 * (size_t)all->lists[i].tensor->n_elements * (FS_NUMBER_BYTES + 2);
+            n_bytes += 4 * (size_t)all->lists[i].tensor->n_elements * (FS_NUMBER_BYTES + 2);
     }
     return n_bytes;
 }

@@ -15,8 +15,8 @@
 #define FS_HF_MAX_FACTORS 1024
 
 struct fs_hf_factors {
-    const struct gguf_tensor *tensor; /* NULL: the model has no such list */
-    float values[FS_HF_MAX_FACTORS];  /* undetermined until they are read */
+    const struct gguf_tensor *tensor; /* NULL: the model lacks this list */
+    float values[FS_HF_MAX_FACTORS];  /* undefined until they are read */
 };
 
 /* The lists that a model can have. */
@@ -36,12 +36,12 @@ void fs_hf_factors_end(struct fs_hf_all_factors *all);
 void fs_hf_factors_find(const struct fs_hf_model *hf, struct fs_hf_all_factors *all);
 
 /*
- * Read all factors, unless that is done. Any thread may call this. Returns 0, after which they do
- * not change, or the error of fs_decoded_read(): -EIO if data have not arrived yet.
+ * Read all factors, unless they have been read. Any thread may call this. Returns 0, after which
+ * they do not change, or the error of fs_decoded_read(): -EIO if data have not arrived yet.
  */
 int fs_hf_factors_read(const struct fs_hf_model *hf, struct fs_hf_all_factors *all);
 
-/* Return the list of a tensor, or NULL if that is no list of up to FS_HF_MAX_FACTORS numbers. */
+/* Return the list of a tensor, or NULL if it is not a list of at most FS_HF_MAX_FACTORS numbers. */
 const struct fs_hf_factors *fs_hf_factors_of(const struct fs_hf_all_factors *all,
                                              const struct gguf_tensor *tensor);
 

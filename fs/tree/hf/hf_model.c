@@ -1,6 +1,6 @@
 #include "fs/tree/hf/hf_model.h"
 
-#include "fs/tree/shortest.h"
+#include "fs/tree/output/shortest.h"
 #include "gguf/support/sorted.h"
 
 #include <errno.h>
@@ -99,10 +99,15 @@ static void sort_keys(struct fs_hf_model *hf)
 int fs_hf_model_make(const struct gguf_model *model, struct fs_hf_model *hf)
 {
     const struct gguf_key *key = gguf_find_key(model, "general.architecture");
+    char name[64] = "";
 
     *hf = (struct fs_hf_model){.model = model};
     if (key && key->value.type == GGUF_STRING)
         hf->architecture = key->value.string;
+    if (hf->architecture.length_bytes > 0 && hf->architecture.length_bytes < sizeof name) {
+        memcpy(name, hf->architecture.data, (size_t)hf->architecture.length_bytes);
+        hf->listed = gguf_architecture_find(name);
+    }
     hf->by_name = (const struct gguf_tensor **)gguf_sorted(model->tensors, model->n_tensors,
                                                            sizeof *model->tensors, compare_names);
     hf->keys = malloc((size_t)(model->n_keys + 1) * sizeof *hf->keys);
@@ -122,64 +127,6 @@ void fs_hf_model_free(struct fs_hf_model *hf)
 
 /* ---- tensors ---- */
 
-/* Read a decimal number of at most nine digits, without leading zeros. */
-static bool read_number(struct gguf_string name, uint64_t *at, uint32_t *number)
-{
-    const uint64_t start = *at;
-
-    *number = 0;
-    while (*at < name.length_bytes && name.data[*at] >= '0' && name.data[*at] <= '9') {
-        if (*at - start == 9)
-            return false;
-        *number = *number * 10 + (uint32_t)(name.data[(*at)++] - '0');
-    }
-    return *at > start && (name.data[start] != '0' || *at == start + 1);
-}
-
-bool fs_hf_matches(struct gguf_string name, const char *pattern, struct fs_hf_match *match)
-{
-    static const char *const suffixes[] = {"", ".weight", ".bias"};
-    uint64_t at = 0;
-
-    *match = (struct fs_hf_match){.suffix = ""};
-    for (; *pattern != '\0'; pattern++) {
-        if (*pattern == '%' || *pattern == '#') {
-            if (!read_number(name, &at, *pattern == '%' ? &match->layer : &match->expert))
-                return false;
-        } else if (at == name.length_bytes || name.data[at++] != *pattern) {
-            return false;
-        }
-    }
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        match->suffix = suffixes[i];
-        if (gguf_string_equals((struct gguf_string){name.data + at, name.length_bytes - at},
-                               suffixes[i]))
-            return true;
-    }
-    return false;
-}
-
-bool fs_hf_expand(const char *pattern, const struct fs_hf_match *match, char name[FS_HF_NAME_BYTES])
-{
-    const char *const parts[] = {pattern, match->suffix};
-    size_t length = 0;
-
-    name[0] = '\0';
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        for (const char *at = parts[i]; *at != '\0'; at++) {
-            if (FS_HF_NAME_BYTES - length < FS_NUMBER_BYTES)
-                return false;
-            if (*at == '%' || *at == '#')
-                length +=
-                    fs_write_unsigned(*at == '%' ? match->layer : match->expert, name + length);
-            else
-                name[length++] = *at;
-        }
-    }
-    name[length] = '\0';
-    return true;
-}
-
 static int compare_with_name(const void *name, const void *tensor)
 {
     return gguf_string_compare(*(const struct gguf_string *)name,
@@ -197,10 +144,10 @@ const struct gguf_tensor *fs_hf_tensor(const struct fs_hf_model *hf, const char 
 
 const struct gguf_tensor *fs_hf_any_tensor(const struct fs_hf_model *hf, const char *pattern)
 {
-    struct fs_hf_match match;
+    struct gguf_name_match match;
 
     for (uint64_t i = 0; i < hf->model->n_tensors; i++) {
-        if (fs_hf_matches(gguf_name_of(&hf->model->tensors[i]), pattern, &match))
+        if (gguf_tensor_name_matches(gguf_name_of(&hf->model->tensors[i]), pattern, &match))
             return &hf->model->tensors[i];
     }
     return NULL;
@@ -308,17 +255,17 @@ uint64_t fs_hf_n_head_kv(const struct fs_hf_model *hf, uint64_t layer)
 
 uint64_t fs_hf_head_dim(const struct fs_hf_model *hf)
 {
-    const struct gguf_tensor *q = fs_hf_any_tensor(hf, "blk.%.attn_q.weight");
     const uint64_t n_head = fs_hf_number(hf, "attention.head_count", 0);
-    const uint64_t n_rows = q ? q->ne[1] : fs_hf_number(hf, "embedding_length", 0);
+    const uint64_t n_embd = fs_hf_number(hf, "embedding_length", 0);
 
-    return fs_hf_number(hf, "attention.key_length", n_head > 0 ? n_rows / n_head : 0);
+    return fs_hf_number(hf, "attention.key_length", n_head > 0 ? n_embd / n_head : 0);
 }
 
 uint64_t fs_hf_n_layer(const struct fs_hf_model *hf)
 {
     const uint64_t n_layer = fs_hf_number(hf, "block_count", 0);
-    const uint64_t n_nextn = fs_hf_number(hf, "nextn_predict_layers", 0);
+    const uint64_t n_nextn =
+        hf->listed && hf->listed->tensors.nextn ? fs_hf_number(hf, "nextn_predict_layers", 0) : 0;
 
     return n_layer > n_nextn ? n_layer - n_nextn : n_layer;
 }

@@ -4,15 +4,17 @@
 #define GGUFS_FS_HF_MODEL_H
 
 #include "gguf/model.h"
+#include "gguf/models/models.h"
+#include "gguf/models/tensor_names.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* No model comes near this limit. Longer arrays do not have a number for each layer. */
+/* No model comes near this limit. Longer arrays are not taken as one number per layer. */
 #define FS_HF_MAX_LAYERS 1024u
 
-/* A key, and what is asked of it often. */
+/* A key, and its largest number, which is used often. */
 struct fs_hf_key {
     const struct gguf_key *key;
     bool has_largest; /* its value is a number, or an array of numbers for layers */
@@ -21,36 +23,17 @@ struct fs_hf_key {
 
 struct fs_hf_model {
     const struct gguf_model *model;
-    struct gguf_string architecture;    /* general.architecture; empty if there is none */
+    struct gguf_string architecture;    /* general.architecture; empty if the key is missing */
     const struct gguf_tensor **by_name; /* all tensors, sorted by name */
     struct fs_hf_key *keys;             /* the first of each name, sorted by name */
     uint64_t n_keys;
-};
-
-/* A pattern that a name matched: the numbers that its placeholders stand for, and the rest. */
-struct fs_hf_match {
-    uint32_t layer;  /* of '%' */
-    uint32_t expert; /* of '#' */
-    /* ".weight" or ".bias", which the name has after the pattern; else "" */
-    const char *suffix;
+    bool is_reference;                      /* rows of q, k and v are in the checkpoint's order */
+    const struct gguf_architecture *listed; /* what the format requires; NULL: unknown */
 };
 
 /* Returns 0 or -ENOMEM. Call fs_hf_model_free() in any case. */
 int fs_hf_model_make(const struct gguf_model *model, struct fs_hf_model *hf);
 void fs_hf_model_free(struct fs_hf_model *hf);
-
-/*
- * Match a name with a pattern, in which '%' stands for the number of a layer and '#' for that of
- * an expert. ".weight" or ".bias" may follow in the name.
- */
-bool fs_hf_matches(struct gguf_string name, const char *pattern, struct fs_hf_match *match);
-
-/* Room for the name of a tensor: those of patterns are much shorter. */
-#define FS_HF_NAME_BYTES 256
-
-/* Write a pattern with the numbers and the suffix of a match. Returns false if it is too long. */
-bool fs_hf_expand(const char *pattern, const struct fs_hf_match *match,
-                  char name[FS_HF_NAME_BYTES]);
 
 /* Return the tensor of that name, or NULL. */
 const struct gguf_tensor *fs_hf_tensor(const struct fs_hf_model *hf, const char *name);
@@ -58,12 +41,12 @@ const struct gguf_tensor *fs_hf_tensor(const struct fs_hf_model *hf, const char 
 /* Return the first tensor in the file that matches the pattern, or NULL. */
 const struct gguf_tensor *fs_hf_any_tensor(const struct fs_hf_model *hf, const char *pattern);
 
-/* Return the key "ARCHITECTURE.name" or, if there is none, "name"; NULL if there is neither. */
+/* Return the key "ARCHITECTURE.name" or "name"; NULL if both are missing. */
 const struct gguf_key *fs_hf_key(const struct fs_hf_model *hf, const char *name);
 
 /*
  * Return the number that a key holds for a layer: the key's value, or that element of an array.
- * `otherwise` if there is no such number, or the array has over FS_HF_MAX_LAYERS elements.
+ * `otherwise` if the key has no number for it, or the array has over FS_HF_MAX_LAYERS elements.
  */
 uint64_t fs_hf_number_at(const struct fs_hf_model *hf, const char *name, uint64_t layer,
                          uint64_t otherwise);

@@ -1,10 +1,12 @@
 #include "fs/tree/hf/hf_needs.h"
 
 #include "fs/tree/hf/hf_lines.h"
+#include "gguf/models/key_lists.h"
+#include "gguf/models/tensor_lists.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +23,7 @@ int fs_hf_presence_begin(struct fs_hf_presence *presence, const struct fs_hf_mod
                          const struct fs_hf_row *row, uint64_t n_layer)
 {
     *presence = (struct fs_hf_presence){
-        .hf = hf, .row = row, .n_layer = n_layer, .n_rules = fs_hf_n_rules(row)};
+        .hf = hf, .row = row, .n_layer = n_layer, .n_rules = gguf_rename_count(row->naming)};
     presence->counts = calloc(n_layer * presence->n_rules + 1, N_SUFFIXES * sizeof(uint32_t));
     return presence->counts ? 0 : -ENOMEM;
 }
@@ -39,7 +41,7 @@ static uint32_t *count_at(const struct fs_hf_presence *presence, uint64_t layer,
 }
 
 void fs_hf_presence_add(struct fs_hf_presence *presence, size_t index,
-                        const struct fs_hf_match *match)
+                        const struct gguf_name_match *match)
 {
     ++*count_at(presence, match->layer, index, suffix_index(match->suffix));
 }
@@ -55,178 +57,114 @@ static bool has_any(const struct fs_hf_presence *presence, uint64_t layer)
     return false;
 }
 
-/* ---- what every row needs, if it has a rule for it ---- */
+/* ---- what the format requires ---- */
 
-#define MAX_CHOICES 4
-
-struct need {
-    const char *of[2]; /* patterns of the tensors that need one of those; none: every layer does */
-    const char *any[MAX_CHOICES];
-    enum { ALWAYS, IF_TWO_BLOCKS, IF_OWN_KV, IF_GATED } when;
-};
-
-static const struct need needs[] = {
-    {{NULL},
-     {"blk.%.attn_output.weight", "blk.%.ssm_out.weight", "blk.%.shortconv.out_proj.weight"},
-     IF_TWO_BLOCKS},
-    {{NULL},
-     {"blk.%.ffn_down.weight", "blk.%.ffn_down_exps.weight", "blk.%.ffn_down.#.weight",
-      "blk.%.ffn_down_shexp.weight"},
-     IF_TWO_BLOCKS},
-    {{"blk.%.attn_output.weight"},
-     {"blk.%.attn_q.weight", "blk.%.attn_qkv.weight", "blk.%.attn_q_b.weight"},
-     ALWAYS},
-    {{"blk.%.attn_qkv.weight"}, {"blk.%.attn_output.weight", "blk.%.ssm_out.weight"}, ALWAYS},
-    {{"blk.%.attn_kv_a_mqa.weight"}, {"blk.%.attn_kv_b.weight", "blk.%.attn_k_b.weight"}, ALWAYS},
-    {{"blk.%.attn_q.weight"}, {"blk.%.attn_k.weight", "blk.%.attn_kv_a_mqa.weight"}, IF_OWN_KV},
-    {{"blk.%.attn_k.weight"}, {"blk.%.attn_v.weight"}, IF_OWN_KV},
-    {{"blk.%.attn_q_norm.weight"}, {"blk.%.attn_k_norm.weight"}, IF_OWN_KV},
-    {{"blk.%.ssm_out.weight"}, {"blk.%.ssm_in.weight", "blk.%.attn_qkv.weight"}, ALWAYS},
-    {{"blk.%.ffn_down.weight"}, {"blk.%.ffn_gate.weight"}, IF_GATED},
-    {{"blk.%.ffn_down_exps.weight"},
-     {"blk.%.ffn_up_exps.weight", "blk.%.ffn_gate_up_exps.weight"},
-     ALWAYS},
-    {{"blk.%.ffn_down_exps.weight"},
-     {"blk.%.ffn_gate_exps.weight", "blk.%.ffn_gate_up_exps.weight"},
-     ALWAYS},
-};
-
-#define N_NEEDS (sizeof needs / sizeof *needs)
-
-/* Tensors that a layer has with others. */
-static const struct {
-    const char *of[2];
-    const char *all[16];
-} companions[] = {
-    {{"blk.%.attn_q.weight"}, {"blk.%.attn_output.weight"}},
-    {{"blk.%.attn_k_norm.weight"}, {"blk.%.attn_q_norm.weight"}},
-    {{"blk.%.attn_q_a.weight"}, {"blk.%.attn_q_b.weight"}},
-    {{"blk.%.attn_q_b.weight"},
-     {"blk.%.attn_q_a.weight", "blk.%.attn_q_a_norm.weight", "blk.%.attn_kv_a_mqa.weight"}},
-    {{"blk.%.attn_kv_a_mqa.weight"},
-     {"blk.%.attn_output.weight", "blk.%.attn_kv_a_norm.weight", "blk.%.indexer.k_norm.weight",
-      "blk.%.indexer.k_norm.bias", "blk.%.indexer.proj.weight", "blk.%.indexer.attn_k.weight",
-      "blk.%.indexer.attn_q_b.weight"}},
-    {{"blk.%.attn_q.bias"}, {"blk.%.attn_k.bias", "blk.%.attn_v.bias"}},
-    {{"blk.%.attn_k.bias"}, {"blk.%.attn_q.bias"}},
-    {{"blk.%.attn_v.bias"}, {"blk.%.attn_q.bias"}},
-    {{"blk.%.attn_norm.bias", "blk.%.ffn_norm.weight"}, {"blk.%.ffn_norm.bias"}},
-    {{"blk.%.attn_norm.bias", "blk.%.attn_norm_2.weight"}, {"blk.%.attn_norm_2.bias"}},
-    {{"blk.%.ffn_norm.bias"}, {"blk.%.attn_norm.bias"}},
-
-    {{"blk.%.ssm_in.weight"}, {"blk.%.ssm_out.weight"}},
-    {{"blk.%.ssm_out.weight"},
-     {"blk.%.ssm_a", "blk.%.ssm_d", "blk.%.ssm_conv1d.weight", "blk.%.ssm_x.weight",
-      "blk.%.ssm_dt.weight", "blk.%.ssm_dt.bias", "blk.%.ssm_b_norm.weight",
-      "blk.%.ssm_c_norm.weight", "blk.%.ssm_dt_norm.weight", "blk.%.ssm_ba.weight",
-      "blk.%.ssm_alpha.weight", "blk.%.ssm_beta.weight", "blk.%.attn_gate.weight"}},
-    /* linear attention of Kimi */
-    {{"blk.%.ssm_conv1d_q.weight"},
-     {"blk.%.ssm_a", "blk.%.ssm_dt.bias", "blk.%.ssm_conv1d_k.weight", "blk.%.ssm_conv1d_v.weight",
-      "blk.%.ssm_beta.weight", "blk.%.ssm_f_a.weight", "blk.%.ssm_f_b.weight",
-      "blk.%.ssm_g_a.weight", "blk.%.ssm_g_b.weight", "blk.%.ssm_norm.weight"}},
-    {{"blk.%.ssm_a"}, {"blk.%.ssm_conv1d_q.weight"}},
-    {{"blk.%.shortconv.out_proj.weight"},
-     {"blk.%.shortconv.in_proj.weight", "blk.%.shortconv.conv.weight"}},
-    {{"blk.%.shortconv.in_proj.weight"}, {"blk.%.shortconv.out_proj.weight"}},
-
-    {{"blk.%.ffn_up.weight"}, {"blk.%.ffn_down.weight"}},
-    {{"blk.%.ffn_down.weight"}, {"blk.%.ffn_up.weight"}},
-    {{"blk.%.ffn_up.bias"}, {"blk.%.ffn_down.bias"}},
-    {{"blk.%.ffn_down.bias"}, {"blk.%.ffn_up.bias"}},
-    {{"blk.%.ffn_down.bias", "blk.%.ffn_gate.weight"}, {"blk.%.ffn_gate.bias"}},
-    {{"blk.%.ffn_down.#.weight"}, {"blk.%.ffn_up.#.weight", "blk.%.ffn_gate.#.weight"}},
-    {{"blk.%.ffn_up_exps.weight"}, {"blk.%.ffn_down_exps.weight"}},
-    {{"blk.%.ffn_gate_up_exps.weight"}, {"blk.%.ffn_down_exps.weight"}},
-    {{"blk.%.ffn_down_exps.weight"}, {"blk.%.ffn_gate_inp.weight"}},
-    {{"blk.%.ffn_up_exps.bias"}, {"blk.%.ffn_down_exps.bias", "blk.%.ffn_gate_exps.bias"}},
-    {{"blk.%.ffn_down_exps.bias"}, {"blk.%.ffn_up_exps.bias", "blk.%.ffn_gate_inp.bias"}},
-    {{"blk.%.ffn_up_shexp.weight"}, {"blk.%.ffn_down_shexp.weight"}},
-    {{"blk.%.ffn_down_shexp.weight"}, {"blk.%.ffn_up_shexp.weight", "blk.%.ffn_gate_shexp.weight"}},
-};
-
-#define N_COMPANIONS (sizeof companions / sizeof *companions)
-
-/* The rule for a pattern of a need, and the suffix that follows the rule's pattern. */
-struct place {
-    bool has_rule;
-    size_t rule, suffix;
-};
-
-static struct place find_place(const struct fs_hf_row *row, const char *pattern)
+static bool has_tensor(const void *hf, const char *name)
 {
-    struct fs_hf_match match = {.suffix = ""};
-    struct place place = {.has_rule = false};
-    char name[FS_HF_NAME_BYTES];
-
-    if (pattern && fs_hf_expand(pattern, &match, name) &&
-        fs_hf_find_rule(row, (struct gguf_string){name, strlen(name)}, &match, &place.rule)) {
-        place.has_rule = true;
-        place.suffix = suffix_index(match.suffix);
-    }
-    return place;
+    return fs_hf_tensor(hf, name);
 }
 
-static bool has(const struct fs_hf_presence *presence, uint64_t layer, const struct place *place)
+static int add_missing(const struct gguf_missing_tensor *missing, struct gguf_buffer *obstacles)
 {
-    return place->has_rule && *count_at(presence, layer, place->rule, place->suffix) > 0;
+    if (missing->part)
+        return fs_hf_add_line(obstacles, "The model has no tensors \"%s\" of a layer's %s.\n",
+                              missing->name, missing->part);
+    if (missing->because[0] != '\0')
+        return fs_hf_add_line(obstacles, "The model has no tensor \"%s\", but \"%s\".\n",
+                              missing->name, missing->because);
+    if (missing->others[0] != '\0')
+        return fs_hf_add_line(obstacles, "The model has no tensor \"%s\", nor %s instead.\n",
+                              missing->name, missing->others);
+    return fs_hf_add_line(obstacles, "The model has no tensor \"%s\".\n", missing->name);
 }
 
-static bool is_needed(const struct fs_hf_row *row, const struct need *need)
+static bool has_key(const void *hf, const char *key)
 {
-    return need->when == ALWAYS || (need->when == IF_TWO_BLOCKS && !row->has_one_block) ||
-           (need->when == IF_OWN_KV && !row->shares_kv) ||
-           (need->when == IF_GATED && !row->has_no_gate);
+    return fs_hf_key(hf, key[0] == '/' ? key + 1 : key);
 }
 
-/* Add a line if a layer has none of the tensors of which it needs one. */
-static int check_layer(const struct fs_hf_presence *presence, const struct need *need,
-                       const struct place *places, uint64_t layer, struct gguf_buffer *obstacles)
+static int check_keys(const struct fs_hf_model *hf, struct gguf_buffer *obstacles)
 {
-    const struct fs_hf_match match = {.layer = (uint32_t)layer, .suffix = ""};
-    char names[MAX_CHOICES * (FS_HF_NAME_BYTES + 8)] = "", name[FS_HF_NAME_BYTES];
-    size_t length = 0;
+    const char *missing;
+    size_t length;
 
-    for (size_t i = 0; i < MAX_CHOICES && need->any[i]; i++) {
-        if (has(presence, layer, &places[i]))
-            return 0;
-        if (places[i].has_rule && fs_hf_expand(need->any[i], &match, name))
-            length += (size_t)snprintf(names + length, sizeof names - length, "%s\"%s\"",
-                                       length > 0 ? " or " : "", name);
-    }
-    return length > 0 ? fs_hf_add_line(obstacles, "The model has no tensor %s.\n", names) : 0;
+    if (gguf_check_keys(hf->listed, has_key, hf, &missing, &length))
+        return 0;
+    if (missing[0] == '/')
+        return fs_hf_add_line(obstacles, "The model has no key \"%.*s\".\n", (int)length - 1,
+                              missing + 1);
+    return fs_hf_add_line(obstacles, "The model has no key \"%.*s.%.*s\".\n",
+                          (int)hf->architecture.length_bytes, hf->architecture.data, (int)length,
+                          missing);
 }
 
-static int check_need(const struct fs_hf_presence *presence, const struct need *need,
-                      struct gguf_buffer *obstacles)
+static int check_lists(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
 {
-    const struct place of[2] = {find_place(presence->row, need->of[0]),
-                                find_place(presence->row, need->of[1])};
-    struct place places[MAX_CHOICES];
-    int result = 0;
+    const struct fs_hf_model *hf = presence->hf;
+    struct gguf_missing_tensor missing;
+    int result = check_keys(hf, obstacles);
 
-    for (size_t i = 0; i < MAX_CHOICES; i++)
-        places[i] = find_place(presence->row, need->any[i]);
-    for (uint64_t i = 0; result == 0 && i < presence->n_layer; i++) {
-        if (has_any(presence, i) && (!need->of[0] || has(presence, i, &of[0])) &&
-            (!need->of[1] || has(presence, i, &of[1])))
-            result = check_layer(presence, need, places, i, obstacles);
+    if (result == 0 && !gguf_check_model_tensors(hf->listed, has_tensor, hf, &missing))
+        result = add_missing(&missing, obstacles);
+    for (uint32_t i = 0; result == 0 && i < presence->n_layer; i++) {
+        if (has_any(presence, i) &&
+            !gguf_check_layer_tensors(hf->listed, has_tensor, hf, i, &missing))
+            result = add_missing(&missing, obstacles);
     }
     return result;
 }
 
-static int check_companions(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
+/* Add a line if a tensor of attention has other than n_heads * width rows. */
+static int check_rows(const struct fs_hf_model *hf, const char *pattern, uint64_t n_heads,
+                      uint32_t layer, struct gguf_buffer *obstacles)
 {
+    const struct gguf_name_match match = {.layer = layer, .suffix = ""};
+    const uint64_t width = fs_hf_head_dim(hf);
+    char name[GGUF_NAME_BYTES];
+    const struct gguf_tensor *tensor;
+
+    if (!gguf_tensor_name_expand(pattern, &match, name) || !(tensor = fs_hf_tensor(hf, name)) ||
+        tensor->n_dims != 2 || tensor->ne[1] == n_heads * width)
+        return 0;
+    return fs_hf_add_line(obstacles,
+                          "Tensor \"%s\" has %" PRIu64 " rows, and the keys "
+                          "attention.head_count_kv%s and attention.key_length say %" PRIu64
+                          " heads of %" PRIu64 ".\n",
+                          name, tensor->ne[1],
+                          fs_hf_key(hf, "attention.head_count_kv") ? "" : " (missing)", n_heads,
+                          width);
+}
+
+/* Return true if attn_qkv has the rows of q, k and v one after the other. */
+static bool is_qkv_in_parts(const struct gguf_naming *naming)
+{
+    static const struct gguf_string name = {"blk.0.attn_qkv.weight", 21};
+    struct gguf_name_match match;
+    size_t index;
+    const struct gguf_rename *rename = gguf_rename_of(naming, name, &match, &index);
+
+    return rename && rename->order == GGUF_SAME_ORDER && !rename->with &&
+           naming != &gguf_naming_gpt_bigcode; /* its converter writes 1 as head_count_kv */
+}
+
+/* Check that keys have as many rows as head_count_kv says. Their width may depend on windows. */
+static int check_heads(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
+{
+    const struct fs_hf_model *hf = presence->hf;
+    const bool has_parts = is_qkv_in_parts(presence->row->naming);
     int result = 0;
 
-    for (size_t i = 0; i < N_COMPANIONS; i++) {
-        const char *const *all = companions[i].all;
+    if (fs_hf_key(hf, "attention.key_length_swa"))
+        return 0;
+    for (uint32_t i = 0; result == 0 && i < presence->n_layer; i++) {
+        const uint64_t n_head_kv = fs_hf_n_head_kv(hf, i);
 
-        for (size_t j = 0; result == 0 && j < sizeof companions[i].all / sizeof *all && all[j]; j++)
-            result = check_need(
-                presence,
-                &(struct need){.of = {companions[i].of[0], companions[i].of[1]}, .any = {all[j]}},
-                obstacles);
+        if (n_head_kv == 0)
+            continue;
+        result = check_rows(hf, "blk.%.attn_k.weight", n_head_kv, i, obstacles);
+        if (result == 0 && has_parts)
+            result = check_rows(hf, "blk.%.attn_qkv.weight", fs_hf_n_head(hf, i) + 2 * n_head_kv, i,
+                                obstacles);
     }
     return result;
 }
@@ -247,61 +185,44 @@ static int check_absent_layers(const struct fs_hf_presence *presence, struct ggu
     return result;
 }
 
-/* Check the tensors that the row lists. */
-static int check_row(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
+/* ---- what the class always has ---- */
+
+/* Return true if a layer has the part that a tensor of this name belongs to. */
+static bool has_part_of(const struct fs_hf_presence *presence, uint32_t layer, const char *pattern)
 {
     static const struct {
         const char *start;
-        const char *of; /* the tensor that layers with such tensors have */
+        unsigned parts;
     } parts[] = {
-        {"blk.%.exp_", "blk.%.ffn_down_exps.weight"},
-        {"blk.%.ffn_gate_inp_shexp", "blk.%.ffn_down_shexp.weight"},
-        {"blk.%.ffn_", "blk.%.ffn_down.weight"},
-        {"blk.%.ssm_", "blk.%.ssm_out.weight"},
-        {"blk.%.attn_norm", NULL},
-        {"blk.%.attn_", "blk.%.attn_output.weight"},
-        {"blk.%.", NULL},
+        {"blk.%.exp_", GGUF_PART_EXPERTS}, {"blk.%.ffn_gate_inp", GGUF_PART_EXPERTS},
+        {"blk.%.ffn_", GGUF_PART_DENSE},   {"blk.%.ssm_", GGUF_PART_RECURRENCE},
+        {"blk.%.attn_norm", UINT_MAX},     {"blk.%.attn_", GGUF_PART_ATTENTION},
     };
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (gguf_text_starts_with(pattern, parts[i].start))
+            return gguf_layer_parts(presence->hf->listed, has_tensor, presence->hf, layer) &
+                   parts[i].parts;
+    }
+    return true;
+}
+
+static int check_row(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
+{
     const char *const *needed = presence->row->needs;
     int result = 0;
 
     for (size_t i = 0; result == 0 && i < FS_HF_MAX_NEEDS && needed[i]; i++) {
-        size_t part = 0;
+        const uint64_t n = strchr(needed[i], '%') ? presence->n_layer : 1;
 
-        if (!strchr(needed[i], '%')) {
-            if (!fs_hf_tensor(presence->hf, needed[i]))
-                result = fs_hf_add_line(obstacles, "The model has no tensor \"%s\".\n", needed[i]);
-            continue;
+        for (uint32_t layer = 0; result == 0 && layer < n; layer++) {
+            const struct gguf_name_match match = {.layer = layer, .suffix = ""};
+            char name[GGUF_NAME_BYTES];
+
+            if (gguf_tensor_name_expand(needed[i], &match, name) &&
+                !fs_hf_tensor(presence->hf, name) && has_part_of(presence, layer, needed[i]))
+                result = fs_hf_add_line(obstacles, "The model has no tensor \"%s\".\n", name);
         }
-        while (!gguf_text_starts_with(needed[i], parts[part].start))
-            part++;
-        result = check_need(presence, &(struct need){.of = {parts[part].of}, .any = {needed[i]}},
-                            obstacles);
-    }
-    return result;
-}
-
-/* Check the embeddings, and the last norm of models with norms that have weights. */
-static int check_ends(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
-{
-    const struct fs_hf_model *hf = presence->hf;
-    const struct {
-        const char *name;
-        bool is_needed;
-    } ends[] = {
-        {"token_embd.weight", true},
-        {"output_norm.weight", (fs_hf_any_tensor(hf, "blk.%.attn_norm") ||
-                                fs_hf_any_tensor(hf, "blk.%.post_attention_norm")) &&
-                                   !(fs_hf_tensor(hf, "token_embd_norm.weight") &&
-                                     find_place(presence->row, "token_embd_norm.weight").has_rule)},
-        {"output_norm.bias", fs_hf_any_tensor(hf, "blk.%.attn_norm.bias")},
-    };
-    int result = 0;
-
-    for (size_t i = 0; result == 0 && i < sizeof ends / sizeof *ends; i++) {
-        if (ends[i].is_needed && !fs_hf_tensor(hf, ends[i].name) &&
-            find_place(presence->row, ends[i].name).has_rule)
-            result = fs_hf_add_line(obstacles, "The model has no tensor \"%s\".\n", ends[i].name);
     }
     return result;
 }
@@ -330,15 +251,15 @@ static int compare_experts(const struct fs_hf_model *hf, uint64_t layer, uint64_
 
 /*
  * Add a line if a tensor of one expert is of none that the key expert_count counts: experts 0, 1
- * and 5 are three, but not those of the checkpoint.
+ * and 5 are three, but the checkpoint has 0, 1 and 2.
  */
-static int check_expert(const struct fs_hf_model *hf, const struct fs_hf_match *match,
+static int check_expert(const struct fs_hf_model *hf, const struct gguf_name_match *match,
                         const char *quoted, struct gguf_buffer *obstacles)
 {
     const struct gguf_key *key = fs_hf_key(hf, "expert_count");
     const uint64_t n_experts = fs_hf_number_at(hf, "expert_count", match->layer, 0);
 
-    if (!key || match->expert < n_experts) /* count_experts() says that there is no key */
+    if (!key || match->expert < n_experts) /* count_experts() reports a missing key */
         return 0;
     return fs_hf_add_line(obstacles,
                           "Tensor %s is of expert %" PRIu32 ", but key %s is %" PRIu64
@@ -346,22 +267,22 @@ static int check_expert(const struct fs_hf_model *hf, const struct fs_hf_match *
                           quoted, match->expert, gguf_quote(key->name).text, n_experts);
 }
 
-int fs_hf_check_experts(const struct fs_hf_model *hf, const struct fs_hf_rule *rule,
-                        const struct gguf_tensor *tensor, const struct fs_hf_match *match,
+int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_rename *rule,
+                        const struct gguf_tensor *tensor, const struct gguf_name_match *match,
                         struct gguf_buffer *obstacles)
 {
-    /* Their slowest dimension is that of the experts. */
+    /* Their slowest dimension counts experts. */
     static const char *const of_experts[] = {
         "blk.%.ffn_gate_inp",  "blk.%.ffn_gate_exps",    "blk.%.ffn_up_exps",
         "blk.%.ffn_down_exps", "blk.%.ffn_gate_up_exps",
     };
     const struct gguf_string name = gguf_name_of(tensor);
-    struct fs_hf_match any;
+    struct gguf_name_match any;
 
-    if (strchr(rule->gguf, '#'))
+    if (strchr(rule->name, '#'))
         return check_expert(hf, match, gguf_quote(name).text, obstacles);
     for (size_t i = 0; i < sizeof of_experts / sizeof *of_experts; i++) {
-        if (tensor->n_dims > 0 && fs_hf_matches(name, of_experts[i], &any))
+        if (tensor->n_dims > 0 && gguf_tensor_name_matches(name, of_experts[i], &any))
             return compare_experts(hf, match->layer, tensor->ne[tensor->n_dims - 1],
                                    gguf_quote(name).text, obstacles);
     }
@@ -372,11 +293,11 @@ int fs_hf_check_experts(const struct fs_hf_model *hf, const struct fs_hf_rule *r
 static int count_experts(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
 {
     const size_t suffix = suffix_index(".weight");
-    char quoted[FS_HF_NAME_BYTES];
+    char quoted[GGUF_NAME_BYTES];
     int result = 0;
 
     for (size_t rule = 0; rule < presence->n_rules; rule++) {
-        const char *pattern = fs_hf_rule_at(presence->row, rule)->gguf;
+        const char *pattern = gguf_rename_at(presence->row->naming, rule)->name;
 
         for (uint64_t i = 0; result == 0 && strchr(pattern, '#') && i < presence->n_layer; i++) {
             const uint32_t n_experts = *count_at(presence, i, rule, suffix);
@@ -392,47 +313,36 @@ static int count_experts(const struct fs_hf_presence *presence, struct gguf_buff
 
 /* ---- layers of a kind ---- */
 
-/* Layers that have the same of these are of one kind, and have the same tensors. */
-static const char *const kinds[] = {
-    "blk.%.attn_output.weight",        "blk.%.attn_kv_a_mqa.weight", "blk.%.ssm_out.weight",
-    "blk.%.shortconv.out_proj.weight", "blk.%.ffn_down.weight",      "blk.%.ffn_down_exps.weight",
-};
+/* Layers with the same parts are of one kind, and have the same tensors. So are windowed layers. */
+#define N_KINDS 64
 
-#define N_KINDS     (sizeof kinds / sizeof *kinds)
-#define N_KIND_BITS (N_KINDS + 1)
-
-/* Return a number that layers of one kind share. Layers with a window are of kinds of their own. */
-static uint8_t kind_of(const struct fs_hf_presence *presence, const struct place *places,
-                       uint64_t layer)
+static uint8_t kind_of(const struct fs_hf_model *hf, uint32_t layer)
 {
-    unsigned kind =
-        fs_hf_number_at(presence->hf, "attention.sliding_window_pattern", layer, 0) != 0;
+    const unsigned is_windowed =
+        fs_hf_number_at(hf, "attention.sliding_window_pattern", layer, 0) != 0;
 
-    for (size_t i = 0; i < N_KINDS; i++)
-        kind = kind << 1 | has(presence, layer, &places[i]);
-    static_assert(N_KIND_BITS <= 8, "a kind is a uint8_t");
-    return (uint8_t)kind;
+    return (uint8_t)(gguf_layer_parts(hf->listed, has_tensor, hf, layer) << 1 | is_windowed);
 }
 
 /* Return true if layers of one kind may differ in tensors of this rule. */
-static bool may_differ(const struct fs_hf_row *row, const struct fs_hf_rule *rule)
+static bool may_differ(const struct fs_hf_row *row, const struct gguf_rename *rule)
 {
     static const char *const of_keys[] = {"blk.%.attn_k", "blk.%.attn_v", "blk.%.attn_k_norm"};
 
     for (size_t i = 0; row->shares_kv && i < sizeof of_keys / sizeof *of_keys; i++) {
-        if (strcmp(rule->gguf, of_keys[i]) == 0)
+        if (strcmp(rule->name, of_keys[i]) == 0)
             return true;
     }
-    return !rule->hf || strchr(rule->gguf, '#');
+    return !rule->other || strchr(rule->name, '#');
 }
 
 /* Add a line for each layer that lacks a tensor which another one of its kind has. */
 static int compare_layers(const struct fs_hf_presence *presence, size_t rule, const char *suffix,
                           const uint8_t kind[FS_HF_MAX_LAYERS], struct gguf_buffer *obstacles)
 {
-    const char *pattern = fs_hf_rule_at(presence->row, rule)->gguf;
-    uint64_t others[1u << N_KIND_BITS]; /* a layer of the kind that has the tensor */
-    char name[FS_HF_NAME_BYTES];
+    const char *pattern = gguf_rename_at(presence->row->naming, rule)->name;
+    uint64_t others[N_KINDS]; /* a layer of the kind that has the tensor */
+    char name[GGUF_NAME_BYTES];
     int result = 0;
 
     memset(others, 0xff, sizeof others);
@@ -441,10 +351,10 @@ static int compare_layers(const struct fs_hf_presence *presence, size_t rule, co
             others[kind[i]] = i;
     }
     for (uint64_t i = 0; result == 0 && i < presence->n_layer; i++) {
-        const struct fs_hf_match match = {.layer = (uint32_t)i, .suffix = suffix};
+        const struct gguf_name_match match = {.layer = (uint32_t)i, .suffix = suffix};
         const uint64_t other = others[kind[i]];
 
-        if (other < presence->n_layer && fs_hf_expand(pattern, &match, name) &&
+        if (other < presence->n_layer && gguf_tensor_name_expand(pattern, &match, name) &&
             *count_at(presence, i, rule, suffix_index(suffix)) == 0)
             result = fs_hf_add_line(
                 obstacles, "The model has no tensor \"%s\", which layer %" PRIu64 " has.\n", name,
@@ -457,16 +367,13 @@ static int check_kinds(const struct fs_hf_presence *presence, struct gguf_buffer
 {
     static const char *const suffixes[N_SUFFIXES] = {"", ".weight", ".bias"};
     uint8_t kind[FS_HF_MAX_LAYERS];
-    struct place places[N_KINDS];
     int result = 0;
 
-    for (size_t i = 0; i < N_KINDS; i++)
-        places[i] = find_place(presence->row, kinds[i]);
-    for (uint64_t i = 0; i < presence->n_layer; i++)
-        kind[i] = kind_of(presence, places, i);
+    for (uint32_t i = 0; i < presence->n_layer; i++)
+        kind[i] = kind_of(presence->hf, i);
     for (size_t i = 0; i < presence->n_rules; i++) {
         for (size_t j = 0; result == 0 && j < N_SUFFIXES; j++) {
-            if (!may_differ(presence->row, fs_hf_rule_at(presence->row, i)))
+            if (!may_differ(presence->row, gguf_rename_at(presence->row->naming, i)))
                 result = compare_layers(presence, i, suffixes[j], kind, obstacles);
         }
     }
@@ -476,16 +383,12 @@ static int check_kinds(const struct fs_hf_presence *presence, struct gguf_buffer
 int fs_hf_check_needs(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
 {
     const size_t length = obstacles->length;
-    int result = check_ends(presence, obstacles);
+    int result = check_lists(presence, obstacles);
 
-    for (size_t i = 0; result == 0 && i < N_NEEDS; i++) {
-        if (is_needed(presence->row, &needs[i]))
-            result = check_need(presence, &needs[i], obstacles);
-    }
-    if (result == 0)
-        result = check_companions(presence, obstacles);
     if (result == 0)
         result = check_row(presence, obstacles);
+    if (result == 0)
+        result = check_heads(presence, obstacles);
     if (result == 0)
         result = check_absent_layers(presence, obstacles);
     if (result == 0)

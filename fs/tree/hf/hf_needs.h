@@ -1,6 +1,6 @@
 /*
- * The tensors that a layer cannot do without: transformers would fill the weights of a checkpoint
- * that lacks them with random numbers.
+ * Checks that layers have all required tensors: transformers fills weights that a checkpoint lacks
+ * with random numbers.
  */
 #ifndef GGUFS_FS_HF_NEEDS_H
 #define GGUFS_FS_HF_NEEDS_H
@@ -29,14 +29,14 @@ void fs_hf_presence_end(struct fs_hf_presence *presence);
 
 /* Count a tensor that matches rule `index` of the row, of a layer below n_layer. */
 void fs_hf_presence_add(struct fs_hf_presence *presence, size_t index,
-                        const struct fs_hf_match *match);
+                        const struct gguf_name_match *match);
 
 /*
  * Add a line if a tensor of this rule has another number of experts than the key expert_count says,
  * or is of an expert beyond them. Returns 0 or -ENOMEM.
  */
-int fs_hf_check_experts(const struct fs_hf_model *hf, const struct fs_hf_rule *rule,
-                        const struct gguf_tensor *tensor, const struct fs_hf_match *match,
+int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_rename *rule,
+                        const struct gguf_tensor *tensor, const struct gguf_name_match *match,
                         struct gguf_buffer *obstacles);
 
 /* Add a line for everything that is missing. Returns 0 or -ENOMEM. */

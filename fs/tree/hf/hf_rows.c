@@ -27,39 +27,3 @@ const struct fs_hf_row *fs_hf_row_of(const struct fs_hf_model *hf)
     }
     return NULL;
 }
-
-const struct fs_hf_rule *fs_hf_rule_at(const struct fs_hf_row *row, size_t index)
-{
-    for (size_t i = 0; i < FS_HF_MAX_TABLES && row->rules[i]; i++) {
-        for (const struct fs_hf_rule *rule = row->rules[i]; rule->gguf; rule++) {
-            if (!rule->is_key && index-- == 0)
-                return rule;
-        }
-    }
-    return NULL;
-}
-
-size_t fs_hf_n_rules(const struct fs_hf_row *row)
-{
-    size_t n_rules = 0;
-
-    while (fs_hf_rule_at(row, n_rules))
-        n_rules++;
-    return n_rules;
-}
-
-const struct fs_hf_rule *fs_hf_find_rule(const struct fs_hf_row *row, struct gguf_string name,
-                                         struct fs_hf_match *match, size_t *index)
-{
-    *index = 0;
-    for (size_t i = 0; i < FS_HF_MAX_TABLES && row->rules[i]; i++) {
-        for (const struct fs_hf_rule *rule = row->rules[i]; rule->gguf; rule++) {
-            if (rule->is_key)
-                continue;
-            if (fs_hf_matches(name, rule->gguf, match))
-                return rule;
-            ++*index;
-        }
-    }
-    return NULL;
-}

@@ -3,26 +3,6 @@
 
 #include <math.h>
 
-static const struct fs_hf_rule gemma_rules[] = {
-    SUM("output_norm", "model.norm", -1),
-    SUM("blk.%.attn_norm", "model.layers.%.input_layernorm", -1),
-    SUM("blk.%.attn_q_norm", "model.layers.%.self_attn.q_norm", -1),
-    SUM("blk.%.attn_k_norm", "model.layers.%.self_attn.k_norm", -1),
-    END_OF_RULES,
-};
-
-static const struct fs_hf_rule gemma1_rules[] = {
-    SUM("blk.%.ffn_norm", "model.layers.%.post_attention_layernorm", -1),
-    END_OF_RULES,
-};
-
-static const struct fs_hf_rule gemma2_rules[] = {
-    SUM("blk.%.post_attention_norm", "model.layers.%.post_attention_layernorm", -1),
-    SUM("blk.%.ffn_norm", "model.layers.%.pre_feedforward_layernorm", -1),
-    SUM("blk.%.post_ffw_norm", "model.layers.%.post_feedforward_layernorm", -1),
-    END_OF_RULES,
-};
-
 static const struct fs_hf_entry gemma1_config[] = {
     JSON("hidden_act", "\"gelu_pytorch_tanh\""),
     JSON("hidden_activation", "\"gelu_pytorch_tanh\""),
@@ -57,7 +37,7 @@ static const struct fs_hf_entry gemma2_config[] = {
 static const struct fs_hf_entry gemma3_config[] = {
     JSON("hidden_activation", "\"gelu_pytorch_tanh\""),
     CALL_WITH("query_pre_attn_scalar", write_query_scalar, 62),
-    KEY_OR("attn_logit_softcapping", "attn_logit_softcapping", "null"),
+    JSON("attn_logit_softcapping", "null"),
     KEY_OR("final_logit_softcapping", "final_logit_softcapping", "null"),
     CALL("sliding_window", fs_hf_write_sliding_window),
     CALL_WITH("layer_types", fs_hf_write_layer_types, 6),
@@ -67,29 +47,10 @@ static const struct fs_hf_entry gemma3_config[] = {
 
 /* ---- gemma3n ---- */
 
-static const struct fs_hf_rule gemma3n_rules[] = {
-    TENSOR("per_layer_token_embd", "model.embed_tokens_per_layer"),
-    TENSOR("per_layer_model_proj", "model.per_layer_model_projection"),
-    TENSOR("per_layer_proj_norm", "model.per_layer_projection_norm"),
-    TENSOR("altup_proj", "model.altup_projections.#"),
-    TENSOR("altup_unembd_proj", "model.altup_unembed_projections.#"),
-    TENSOR("blk.%.altup_correct_scale.weight", "model.layers.%.altup.correct_output_scale"),
-    TENSOR("blk.%.altup_correct_coef", "model.layers.%.altup.correction_coefs"),
-    TENSOR("blk.%.altup_predict_coef", "model.layers.%.altup.prediction_coefs"),
-    TENSOR("blk.%.altup_router", "model.layers.%.altup.modality_router"),
-    TENSOR("blk.%.altup_router_norm", "model.layers.%.altup.router_norm"),
-    TENSOR("blk.%.laurel_l", "model.layers.%.laurel.linear_left"),
-    TENSOR("blk.%.laurel_r", "model.layers.%.laurel.linear_right"),
-    TENSOR("blk.%.laurel_post_norm", "model.layers.%.laurel.post_laurel_norm"),
-    TENSOR("blk.%.inp_gate", "model.layers.%.per_layer_input_gate"),
-    TENSOR("blk.%.proj", "model.layers.%.per_layer_projection"),
-    TENSOR("blk.%.post_norm", "model.layers.%.post_per_layer_input_norm"),
-    TENSOR("blk.%.attn_norm", "model.layers.%.input_layernorm"),
-    TENSOR("blk.%.post_attention_norm", "model.layers.%.post_attention_layernorm"),
-    TENSOR("blk.%.ffn_norm", "model.layers.%.pre_feedforward_layernorm"),
-    TENSOR("blk.%.post_ffw_norm", "model.layers.%.post_feedforward_layernorm"),
-    END_OF_RULES,
-};
+/* In files without keys for these, as in llama.cpp. */
+#define N_SPARSE_LAYERS 10
+#define QUANTILE_OF_95  1.6448533535003662
+#define N_OWN_KV_LAYERS 20u
 
 /*
  * The file has the quantiles of the normal distribution for the shares of activations that become
@@ -102,23 +63,33 @@ static void write_sparsity(struct fs_hf_config *config, const struct fs_hf_entry
 
     fs_hf_begin_array(config, entry->name);
     for (uint64_t i = 0; i < n_layer; i++) {
-        const double quantile = fs_hf_float_at(hf, "activation_sparsity_scale", i, -INFINITY);
+        const double quantile = fs_hf_float_at(hf, "activation_sparsity_scale", i,
+                                               i < N_SPARSE_LAYERS ? QUANTILE_OF_95 : -INFINITY);
 
         fs_hf_element_float(config, round(50 * erfc(-quantile / sqrt(2))) / 100);
     }
     fs_hf_end_array(config);
 }
 
+static void write_n_shared_kv(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const uint64_t n_layer = fs_hf_n_layer(config->hf);
+    const uint64_t n_own = n_layer < N_OWN_KV_LAYERS ? n_layer : N_OWN_KV_LAYERS;
+
+    fs_hf_member_unsigned(config, entry->name,
+                          fs_hf_number(config->hf, "attention.shared_kv_layers", n_layer - n_own));
+}
+
 static const struct fs_hf_entry gemma3n_config[] = {
     JSON("hidden_activation", "\"gelu_pytorch_tanh\""),
-    KEY_OR("final_logit_softcapping", "final_logit_softcapping", "null"),
+    KEY_OR("final_logit_softcapping", "final_logit_softcapping", "30.0"),
     KEY("hidden_size_per_layer_input", "embedding_length_per_layer_input"),
     COUNT_OF("vocab_size_per_layer_input", "per_layer_token_embd.weight", fs_hf_write_rows),
     COUNT_OF("laurel_rank", "blk.%.laurel_l.weight", fs_hf_write_rows),
     KEY("altup_num_inputs", "altup.num_inputs"),
     KEY("altup_active_idx", "altup.active_idx"),
     HAS("altup_correct_scale", "blk.%.altup_correct_scale"),
-    KEY("num_kv_shared_layers", "attention.shared_kv_layers"),
+    CALL("num_kv_shared_layers", write_n_shared_kv),
     CALL("activation_sparsity_pattern", write_sparsity),
     CALL("sliding_window", fs_hf_write_sliding_window),
     CALL_WITH("layer_types", fs_hf_write_layer_types, 5),
@@ -127,19 +98,6 @@ static const struct fs_hf_entry gemma3n_config[] = {
 };
 
 /* ---- gemma4 ---- */
-
-static const struct fs_hf_rule gemma4_rules[] = {
-    TENSOR("blk.%.layer_output_scale.weight", "model.layers.%.layer_scalar"),
-    TENSOR("blk.%.ffn_gate_inp.weight", "model.layers.%.router.proj.weight"),
-    TENSOR("blk.%.ffn_gate_inp.scale", "model.layers.%.router.scale"),
-    TENSOR("blk.%.ffn_gate_up_exps.weight", "model.layers.%.experts.gate_up_proj"),
-    TENSOR("blk.%.ffn_down_exps.weight", "model.layers.%.experts.down_proj"),
-    TENSOR("blk.%.ffn_down_exps.scale", "model.layers.%.router.per_expert_scale"),
-    TENSOR("blk.%.post_ffw_norm_1", "model.layers.%.post_feedforward_layernorm_1"),
-    TENSOR("blk.%.post_ffw_norm_2", "model.layers.%.post_feedforward_layernorm_2"),
-    TENSOR("blk.%.pre_ffw_norm_2", "model.layers.%.pre_feedforward_layernorm_2"),
-    END_OF_RULES,
-};
 
 /* Return the number of a key for the first layer with a window, or without one. */
 static uint64_t number_of_kind(const struct fs_hf_model *hf, const char *key, bool has_window)
@@ -190,7 +148,7 @@ static void write_gemma4_rope(struct fs_hf_config *config, const struct fs_hf_en
     fs_hf_begin_object(config, "rope_parameters");
     fs_hf_begin_object(config, "full_attention");
     fs_hf_member_json(config, "rope_type", "\"proportional\"");
-    fs_hf_member_float(config, "rope_theta", fs_hf_float(hf, "rope.freq_base", 1000000));
+    fs_hf_member_float(config, "rope_theta", fs_hf_float(hf, "rope.freq_base", 10000));
     fs_hf_member_ratio(config, "partial_rotary_factor", n > 0 ? (double)n_rotated / (double)n : 1);
     fs_hf_end_object(config);
     fs_hf_begin_object(config, "sliding_attention");
@@ -209,7 +167,7 @@ static const struct fs_hf_entry gemma4_config[] = {
     KEY("global_head_dim", "attention.key_length"),
     CALL("heads", write_gemma4_heads),
     JSON("hidden_activation", "\"gelu_pytorch_tanh\""),
-    KEY_OR("final_logit_softcapping", "final_logit_softcapping", "null"),
+    KEY_OR("final_logit_softcapping", "final_logit_softcapping", "30.0"),
     KEY_OR("hidden_size_per_layer_input", "embedding_length_per_layer_input", "0"),
     COUNT_OF("vocab_size_per_layer_input", "per_layer_token_embd.weight", fs_hf_write_rows),
     KEY_OR("num_kv_shared_layers", "attention.shared_kv_layers", "0"),
@@ -218,52 +176,40 @@ static const struct fs_hf_entry gemma4_config[] = {
     KEY_OR("top_k_experts", "expert_used_count", "null"),
     KEY_OR("moe_intermediate_size", "expert_feed_forward_length", "null"),
     CALL("sliding_window", fs_hf_write_sliding_window),
-    CALL_WITH("layer_types", fs_hf_write_layer_types, 6),
+    CALL_WITH("layer_types", fs_hf_write_layer_types, FS_HF_BY_KEY),
     CALL("rope", write_gemma4_rope),
     END_OF_CONFIG,
 };
 
-#define RULES_BUT_NORMS                                                                            \
-    fs_hf_embedding_rules, fs_hf_norm_rules, fs_hf_attention_rules, fs_hf_mlp_rules
 #define GEMMA_CONFIG fs_hf_sizes, fs_hf_head_dim_config, fs_hf_rms_norm, fs_hf_attention_bias
 
 const struct fs_hf_row fs_hf_rows_gemma[] = {
     {.architecture = "gemma",
      .class_name = "GemmaForCausalLM",
      .model_type = "gemma",
-     .rules = {gemma_rules, gemma1_rules, RULES_BUT_NORMS},
+     .naming = &gguf_naming_gemma,
      .config = {GEMMA_CONFIG, fs_hf_rope, gemma1_config}},
     {.architecture = "gemma2",
      .class_name = "Gemma2ForCausalLM",
      .model_type = "gemma2",
-     .needs = {"blk.%.post_attention_norm.weight", "blk.%.post_ffw_norm.weight"},
-     .rules = {gemma_rules, gemma2_rules, RULES_BUT_NORMS},
+     .naming = &gguf_naming_gemma2,
      .config = {GEMMA_CONFIG, fs_hf_rope, gemma2_config}},
     {.architecture = "gemma3",
      .class_name = "Gemma3ForCausalLM",
      .model_type = "gemma3_text",
-     .needs = {"blk.%.attn_q_norm.weight", "blk.%.post_attention_norm.weight",
-               "blk.%.post_ffw_norm.weight"},
-     .rules = {gemma_rules, gemma2_rules, RULES_BUT_NORMS},
+     .naming = &gguf_naming_gemma2,
      .config = {GEMMA_CONFIG, gemma3_config}},
     {.architecture = "gemma3n",
      .class_name = "Gemma3nForCausalLM",
      .model_type = "gemma3n_text",
      .shares_kv = true,
-     .needs = {"blk.%.attn_q_norm.weight", "blk.%.post_attention_norm.weight",
-               "blk.%.post_ffw_norm.weight", "altup_proj.weight", "altup_unembd_proj.weight",
-               "per_layer_token_embd.weight", "per_layer_model_proj.weight",
-               "per_layer_proj_norm.weight", "blk.%.inp_gate.weight", "blk.%.proj.weight",
-               "blk.%.post_norm.weight"},
-     .rules = {gemma3n_rules, RULES_BUT_NORMS},
+     .naming = &gguf_naming_gemma3n,
      .config = {GEMMA_CONFIG, gemma3n_config}},
     {.architecture = "gemma4",
      .class_name = "Gemma4ForCausalLM",
      .model_type = "gemma4_text",
      .shares_kv = true,
-     .needs = {"blk.%.attn_q_norm.weight", "blk.%.post_attention_norm.weight",
-               "blk.%.post_ffw_norm.weight"},
-     .rules = {gemma4_rules, gemma3n_rules, RULES_BUT_NORMS},
+     .naming = &gguf_naming_gemma4,
      .config = {gemma4_config, fs_hf_rms_norm, fs_hf_attention_bias}},
     {.architecture = NULL},
 };

@@ -3,48 +3,13 @@
 
 /* ---- gpt2, starcoder, gptj ---- */
 
-static const struct fs_hf_rule gpt_rules[] = {
-    TENSOR("token_embd", "transformer.wte"),
-    TENSOR("position_embd", "transformer.wpe"),
-    TENSOR("output_norm", "transformer.ln_f"),
-    TENSOR("output", "lm_head"),
-    TENSOR("blk.%.attn_norm", "transformer.h.%.ln_1"),
-    TENSOR("blk.%.ffn_norm", "transformer.h.%.ln_2"),
-    END_OF_RULES,
-};
-
-static const struct fs_hf_rule gpt2_rules[] = {
-    ARRANGED("blk.%.attn_qkv", "transformer.h.%.attn.c_attn", fs_hf_transposed),
-    ARRANGED("blk.%.attn_output", "transformer.h.%.attn.c_proj", fs_hf_transposed),
-    ARRANGED("blk.%.ffn_up", "transformer.h.%.mlp.c_fc", fs_hf_transposed),
-    ARRANGED("blk.%.ffn_down", "transformer.h.%.mlp.c_proj", fs_hf_transposed),
-    END_OF_RULES,
-};
-
-static const struct fs_hf_rule starcoder_rules[] = {
-    TENSOR("blk.%.attn_qkv", "transformer.h.%.attn.c_attn"),
-    TENSOR("blk.%.attn_output", "transformer.h.%.attn.c_proj"),
-    TENSOR("blk.%.ffn_up", "transformer.h.%.mlp.c_fc"),
-    TENSOR("blk.%.ffn_down", "transformer.h.%.mlp.c_proj"),
-    END_OF_RULES,
-};
-
-static const struct fs_hf_rule gptj_rules[] = {
-    TENSOR("blk.%.attn_q", "transformer.h.%.attn.q_proj"),
-    TENSOR("blk.%.attn_k", "transformer.h.%.attn.k_proj"),
-    TENSOR("blk.%.attn_v", "transformer.h.%.attn.v_proj"),
-    TENSOR("blk.%.attn_output", "transformer.h.%.attn.out_proj"),
-    TENSOR("blk.%.ffn_up", "transformer.h.%.mlp.fc_in"),
-    TENSOR("blk.%.ffn_down", "transformer.h.%.mlp.fc_out"),
-    END_OF_RULES,
-};
-
 /* Converters write 4 · n_embd as feed_forward_length, whatever the size is. */
 static const struct fs_hf_entry gpt_config[] = {
     KEY("n_embd", "embedding_length"),
     CALL("n_layer", fs_hf_write_n_layer),
     KEY("n_head", "attention.head_count"),
     KEY("n_positions", "context_length"),
+    KEY("n_ctx", "context_length"), /* for llama.cpp's converter */
     COUNT_OF("n_inner", "blk.0.ffn_up.weight", fs_hf_write_rows),
     KEY("layer_norm_epsilon", "attention.layer_norm_epsilon"),
     END_OF_CONFIG,
@@ -77,20 +42,6 @@ static const struct fs_hf_entry starcoder_config[] = {
 
 /* ---- bloom ---- */
 
-static const struct fs_hf_rule bloom_rules[] = {
-    TENSOR("token_embd", "transformer.word_embeddings"),
-    TENSOR("token_embd_norm", "transformer.word_embeddings_layernorm"),
-    TENSOR("output_norm", "transformer.ln_f"),
-    TENSOR("output", "lm_head"),
-    TENSOR("blk.%.attn_norm", "transformer.h.%.input_layernorm"),
-    TENSOR("blk.%.ffn_norm", "transformer.h.%.post_attention_layernorm"),
-    ARRANGED("blk.%.attn_qkv", "transformer.h.%.self_attention.query_key_value", fs_hf_qkv_by_head),
-    TENSOR("blk.%.attn_output", "transformer.h.%.self_attention.dense"),
-    TENSOR("blk.%.ffn_up", "transformer.h.%.mlp.dense_h_to_4h"),
-    TENSOR("blk.%.ffn_down", "transformer.h.%.mlp.dense_4h_to_h"),
-    END_OF_RULES,
-};
-
 static const struct fs_hf_entry bloom_config[] = {
     KEY("hidden_size", "embedding_length"),
     CALL("n_layer", fs_hf_write_n_layer),
@@ -101,19 +52,6 @@ static const struct fs_hf_entry bloom_config[] = {
 };
 
 /* ---- gptneox ---- */
-
-static const struct fs_hf_rule gptneox_rules[] = {
-    TENSOR("token_embd", "gpt_neox.embed_in"),
-    TENSOR("output_norm", "gpt_neox.final_layer_norm"),
-    TENSOR("output", "embed_out"),
-    TENSOR("blk.%.attn_norm", "gpt_neox.layers.%.input_layernorm"),
-    TENSOR("blk.%.ffn_norm", "gpt_neox.layers.%.post_attention_layernorm"),
-    ARRANGED("blk.%.attn_qkv", "gpt_neox.layers.%.attention.query_key_value", fs_hf_qkv_by_head),
-    TENSOR("blk.%.attn_output", "gpt_neox.layers.%.attention.dense"),
-    TENSOR("blk.%.ffn_up", "gpt_neox.layers.%.mlp.dense_h_to_4h"),
-    TENSOR("blk.%.ffn_down", "gpt_neox.layers.%.mlp.dense_4h_to_h"),
-    END_OF_RULES,
-};
 
 static const struct fs_hf_entry gptneox_config[] = {
     KEY("hidden_size", "embedding_length"),
@@ -129,29 +67,6 @@ static const struct fs_hf_entry gptneox_config[] = {
 };
 
 /* ---- falcon ---- */
-
-static const struct fs_hf_rule falcon_rules[] = {
-    TENSOR("token_embd", "transformer.word_embeddings"),
-    TENSOR("output_norm", "transformer.ln_f"),
-    TENSOR("output", "lm_head"),
-    ARRANGED("blk.%.attn_qkv", "transformer.h.%.self_attention.query_key_value",
-             fs_hf_qkv_by_group),
-    TENSOR("blk.%.attn_output", "transformer.h.%.self_attention.dense"),
-    TENSOR("blk.%.ffn_up", "transformer.h.%.mlp.dense_h_to_4h"),
-    TENSOR("blk.%.ffn_down", "transformer.h.%.mlp.dense_4h_to_h"),
-    END_OF_RULES,
-};
-
-static const struct fs_hf_rule falcon_one_norm[] = {
-    TENSOR("blk.%.attn_norm", "transformer.h.%.input_layernorm"),
-    END_OF_RULES,
-};
-
-static const struct fs_hf_rule falcon_two_norms[] = {
-    TENSOR("blk.%.attn_norm_2", "transformer.h.%.ln_attn"),
-    TENSOR("blk.%.attn_norm", "transformer.h.%.ln_mlp"),
-    END_OF_RULES,
-};
 
 static bool has_two_norms(const struct fs_hf_model *hf)
 {
@@ -187,19 +102,6 @@ static const struct fs_hf_entry falcon_config[] = {
 
 /* ---- mpt, dbrx ---- */
 
-static const struct fs_hf_rule mpt_rules[] = {
-    TENSOR("token_embd", "transformer.wte"),
-    TENSOR("output_norm", "transformer.norm_f"),
-    TENSOR("output", "lm_head"),
-    TENSOR("blk.%.attn_norm", "transformer.blocks.%.norm_1"),
-    TENSOR("blk.%.ffn_norm", "transformer.blocks.%.norm_2"),
-    TENSOR("blk.%.attn_qkv", "transformer.blocks.%.attn.Wqkv"),
-    TENSOR("blk.%.attn_output", "transformer.blocks.%.attn.out_proj"),
-    TENSOR("blk.%.ffn_up", "transformer.blocks.%.ffn.up_proj"),
-    TENSOR("blk.%.ffn_down", "transformer.blocks.%.ffn.down_proj"),
-    END_OF_RULES,
-};
-
 static void write_mpt_attention(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
     const double alibi = fs_hf_float(config->hf, "attention.max_alibi_bias", 0);
@@ -221,24 +123,6 @@ static const struct fs_hf_entry mpt_config[] = {
     KEY("layer_norm_epsilon", "attention.layer_norm_epsilon"),
     CALL("attn_config", write_mpt_attention),
     END_OF_CONFIG,
-};
-
-static const struct fs_hf_rule dbrx_rules[] = {
-    TENSOR("token_embd", "transformer.wte"),
-    TENSOR("output_norm", "transformer.norm_f"),
-    TENSOR("output", "lm_head"),
-    TENSOR("blk.%.attn_norm", "transformer.blocks.%.norm_attn_norm.norm_1"),
-    TENSOR("blk.%.attn_output_norm", "transformer.blocks.%.norm_attn_norm.norm_2"),
-    TENSOR("blk.%.attn_qkv", "transformer.blocks.%.norm_attn_norm.attn.Wqkv"),
-    TENSOR("blk.%.attn_output", "transformer.blocks.%.norm_attn_norm.attn.out_proj"),
-    TENSOR("blk.%.ffn_gate_inp", "transformer.blocks.%.ffn.router.layer"),
-    ARRANGED("blk.%.ffn_gate_exps.weight", "transformer.blocks.%.ffn.experts.mlp.w1",
-             fs_hf_joined_rows),
-    ARRANGED("blk.%.ffn_up_exps.weight", "transformer.blocks.%.ffn.experts.mlp.v1",
-             fs_hf_joined_rows),
-    ARRANGED("blk.%.ffn_down_exps.weight", "transformer.blocks.%.ffn.experts.mlp.w2",
-             fs_hf_joined_columns),
-    END_OF_RULES,
 };
 
 static void write_dbrx_parts(struct fs_hf_config *config, const struct fs_hf_entry *entry)
@@ -273,14 +157,6 @@ static const struct fs_hf_entry dbrx_config[] = {
 
 /* ---- phi2 ---- */
 
-static const struct fs_hf_rule phi2_rules[] = {
-    TENSOR("output_norm", "model.final_layernorm"),
-    TENSOR("blk.%.attn_output", "model.layers.%.self_attn.dense"),
-    TENSOR("blk.%.ffn_up", "model.layers.%.mlp.fc1"),
-    TENSOR("blk.%.ffn_down", "model.layers.%.mlp.fc2"),
-    END_OF_RULES,
-};
-
 static const struct fs_hf_entry phi2_config[] = {
     KEY("hidden_size", "embedding_length"),
     COUNT_OF("intermediate_size", "blk.%.ffn_up.weight", fs_hf_write_rows),
@@ -297,65 +173,61 @@ const struct fs_hf_row fs_hf_rows_gpt[] = {
     {.architecture = "gpt2",
      .class_name = "GPT2LMHeadModel",
      .model_type = "gpt2",
-     .needs = {"blk.%.attn_norm.bias", "blk.%.attn_qkv.bias", "blk.%.attn_output.bias",
-               "blk.%.ffn_up.bias", "position_embd.weight"},
-     .rules = {gpt_rules, gpt2_rules},
+     .needs = {"blk.%.attn_qkv.bias"},
+     .naming = &gguf_naming_gpt2,
      .config = {gpt_config, gpt2_config}},
     {.architecture = "starcoder",
      .class_name = "GPTBigCodeForCausalLM",
      .model_type = "gpt_bigcode",
-     .needs = {"blk.%.attn_norm.bias", "blk.%.attn_qkv.bias", "blk.%.attn_output.bias",
-               "blk.%.ffn_up.bias", "position_embd.weight"},
-     .rules = {gpt_rules, starcoder_rules},
+     .needs = {"blk.%.attn_qkv.bias"},
+     .naming = &gguf_naming_gpt_bigcode,
      .config = {gpt_config, starcoder_config}},
     {.architecture = "gptj",
      .class_name = "GPTJForCausalLM",
      .model_type = "gptj",
-     .needs = {"blk.%.attn_norm.bias", "blk.%.ffn_up.bias", "output.bias"},
-     .rules = {gpt_rules, gptj_rules},
+     .naming = &gguf_naming_gptj,
      .config = {gpt_config, gptj_config}},
     {.architecture = "bloom",
      .class_name = "BloomForCausalLM",
      .model_type = "bloom",
-     .needs = {"blk.%.attn_norm.bias", "blk.%.attn_qkv.bias", "blk.%.attn_output.bias",
-               "blk.%.ffn_up.bias", "token_embd_norm.weight"},
-     .rules = {bloom_rules},
+     .has_layout = true,
+     .needs = {"blk.%.attn_qkv.bias"},
+     .naming = &gguf_naming_bloom,
      .config = {bloom_config}},
     {.architecture = "gptneox",
      .class_name = "GPTNeoXForCausalLM",
      .model_type = "gpt_neox",
-     .needs = {"blk.%.attn_norm.bias", "blk.%.ffn_up.bias"},
-     .rules = {gptneox_rules},
+     .has_layout = true,
+     .naming = &gguf_naming_gpt_neox,
      .config = {gptneox_config}},
     {.architecture = "falcon",
      .applies = has_two_norms,
      .class_name = "FalconForCausalLM",
      .model_type = "falcon",
-     .needs = {"blk.%.attn_norm.bias"},
-     .rules = {falcon_two_norms, falcon_rules},
+     .has_layout = true,
+     .naming = &gguf_naming_falcon,
      .config = {falcon_config}},
     {.architecture = "falcon",
      .class_name = "FalconForCausalLM",
      .model_type = "falcon",
-     .needs = {"blk.%.attn_norm.bias"},
-     .rules = {falcon_one_norm, falcon_rules},
+     .has_layout = true,
+     .naming = &gguf_naming_falcon_plain,
      .config = {falcon_config}},
     {.architecture = "mpt",
      .class_name = "MptForCausalLM",
      .model_type = "mpt",
-     .rules = {mpt_rules},
+     .naming = &gguf_naming_mpt,
      .config = {mpt_config}},
     {.architecture = "dbrx",
      .class_name = "DbrxForCausalLM",
      .model_type = "dbrx",
-     .rules = {dbrx_rules},
+     .naming = &gguf_naming_dbrx,
      .config = {dbrx_config}},
     {.architecture = "phi2",
      .class_name = "PhiForCausalLM",
      .model_type = "phi",
-     .needs = {"blk.%.attn_norm.bias", "blk.%.ffn_up.bias", "blk.%.attn_output.bias",
-               "blk.%.attn_q.bias", "output.bias"},
-     .rules = {phi2_rules, fs_hf_embedding_rules, fs_hf_norm_rules, fs_hf_attention_rules},
+     .needs = {"blk.%.attn_q.bias"},
+     .naming = &gguf_naming_phi,
      .config = {phi2_config, fs_hf_layer_norm, fs_hf_partial_rope}},
     {.architecture = NULL},
 };

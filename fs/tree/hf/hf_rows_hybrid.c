@@ -3,43 +3,6 @@
 
 /* ---- Qwen3-Next and Qwen 3.5 ---- */
 
-/* Norms have 1 added, except that of linear attention. */
-static const struct fs_hf_rule norm_rules[] = {
-    SUM("output_norm", "model.norm", -1),
-    SUM("blk.%.attn_norm", "model.layers.%.input_layernorm", -1),
-    SUM("blk.%.post_attention_norm", "model.layers.%.post_attention_layernorm", -1),
-    SUM("blk.%.attn_q_norm", "model.layers.%.self_attn.q_norm", -1),
-    SUM("blk.%.attn_k_norm", "model.layers.%.self_attn.k_norm", -1),
-    TENSOR("blk.%.ssm_norm", "model.layers.%.linear_attn.norm"),
-    END_OF_RULES,
-};
-
-static const struct fs_hf_rule qwen3next_rules[] = {
-    LOG_OF_NEGATED("blk.%.ssm_a", "model.layers.%.linear_attn.A_log", fs_hf_as_stored),
-    TENSOR("blk.%.ssm_dt.bias", "model.layers.%.linear_attn.dt_bias"),
-    ARRANGED("blk.%.ssm_conv1d.weight", "model.layers.%.linear_attn.conv1d.weight",
-             fs_hf_with_middle_axis),
-    TENSOR("blk.%.ssm_ba", "model.layers.%.linear_attn.in_proj_ba"),
-    TENSOR("blk.%.ssm_out", "model.layers.%.linear_attn.out_proj"),
-    JOINED("blk.%.attn_qkv", "blk.%.attn_gate", "model.layers.%.linear_attn.in_proj_qkvz",
-           fs_hf_qkvz_by_group),
-    ELSEWHERE("blk.%.attn_gate"),
-    END_OF_RULES,
-};
-
-static const struct fs_hf_rule qwen35_rules[] = {
-    LOG_OF_NEGATED("blk.%.ssm_a", "model.layers.%.linear_attn.A_log", fs_hf_value_rows),
-    ARRANGED("blk.%.ssm_dt.bias", "model.layers.%.linear_attn.dt_bias", fs_hf_value_rows),
-    ARRANGED("blk.%.ssm_conv1d.weight", "model.layers.%.linear_attn.conv1d.weight",
-             fs_hf_value_rows_of_convolution),
-    ARRANGED("blk.%.ssm_alpha", "model.layers.%.linear_attn.in_proj_a", fs_hf_value_rows),
-    ARRANGED("blk.%.ssm_beta", "model.layers.%.linear_attn.in_proj_b", fs_hf_value_rows),
-    ARRANGED("blk.%.attn_qkv", "model.layers.%.linear_attn.in_proj_qkv", fs_hf_value_rows_of_qkv),
-    ARRANGED("blk.%.attn_gate", "model.layers.%.linear_attn.in_proj_z", fs_hf_value_rows),
-    ARRANGED("blk.%.ssm_out", "model.layers.%.linear_attn.out_proj", fs_hf_value_columns),
-    END_OF_RULES,
-};
-
 static void write_linear_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
     const struct fs_hf_model *hf = config->hf;
@@ -77,30 +40,6 @@ static const struct fs_hf_entry experts_config[] = {
 
 /* ---- lfm2 ---- */
 
-static const struct fs_hf_rule lfm2_rules[] = {
-    TENSOR("token_embd_norm", "model.embedding_norm"),
-    TENSOR("output_norm", "model.embedding_norm"),
-    TENSOR("blk.%.attn_norm", "model.layers.%.operator_norm"),
-    TENSOR("blk.%.ffn_norm", "model.layers.%.ffn_norm"),
-    TENSOR("blk.%.attn_output", "model.layers.%.self_attn.out_proj"),
-    TENSOR("blk.%.attn_q_norm", "model.layers.%.self_attn.q_layernorm"),
-    TENSOR("blk.%.attn_k_norm", "model.layers.%.self_attn.k_layernorm"),
-    ARRANGED("blk.%.shortconv.conv.weight", "model.layers.%.conv.conv.weight",
-             fs_hf_with_middle_axis),
-    TENSOR("blk.%.shortconv.conv.bias", "model.layers.%.conv.conv.bias"),
-    TENSOR("blk.%.shortconv.in_proj", "model.layers.%.conv.in_proj"),
-    TENSOR("blk.%.shortconv.out_proj", "model.layers.%.conv.out_proj"),
-    TENSOR("blk.%.ffn_gate", "model.layers.%.feed_forward.w1"),
-    TENSOR("blk.%.ffn_down", "model.layers.%.feed_forward.w2"),
-    TENSOR("blk.%.ffn_up", "model.layers.%.feed_forward.w3"),
-    TENSOR("blk.%.ffn_gate_inp", "model.layers.%.feed_forward.gate"),
-    TENSOR("blk.%.exp_probs_b.bias", "model.layers.%.feed_forward.expert_bias"),
-    TENSOR("blk.%.ffn_gate_exps", "model.layers.%.feed_forward.experts.#.w1"),
-    TENSOR("blk.%.ffn_down_exps", "model.layers.%.feed_forward.experts.#.w2"),
-    TENSOR("blk.%.ffn_up_exps", "model.layers.%.feed_forward.experts.#.w3"),
-    END_OF_RULES,
-};
-
 static void write_lfm2_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
     const uint64_t n_layer = fs_hf_n_layer(config->hf);
@@ -136,11 +75,6 @@ static const struct fs_hf_entry lfm2moe_config[] = {
 
 /* ---- mimo2: attention with and without a window ---- */
 
-static const struct fs_hf_rule mimo2_rules[] = {
-    TENSOR("blk.%.attn_sinks.weight", "model.layers.%.self_attn.sinks"),
-    END_OF_RULES,
-};
-
 /* Layer 0 has no window. Layers with a window have twice as many heads of keys. */
 static void write_full_n_head_kv(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
@@ -166,21 +100,19 @@ static const struct fs_hf_entry mimo2_config[] = {
     KEY("v_head_dim", "attention.value_length"),
     KEY_OR("attention_value_scale", "attention.value_scale", "null"),
     CALL("sliding_window", fs_hf_write_sliding_window),
-    CALL("layer_types", fs_hf_write_layer_types),
+    CALL_WITH("layer_types", fs_hf_write_layer_types, FS_HF_BY_KEY),
     CALL("mlp_layer_types", fs_hf_write_mlp_types),
-    CALL("partial_rotary_factor", fs_hf_write_rope_by_type),
+    CALL_WITH("partial_rotary_factor", fs_hf_write_new_rope_by_type, 10000),
     KEY("n_routed_experts", "expert_count"),
     KEY("num_experts_per_tok", "expert_used_count"),
     KEY("moe_intermediate_size", "expert_feed_forward_length"),
-    KEY_OR("routed_scaling_factor", "expert_weights_scale", "1.0"),
-    KEY_OR("norm_topk_prob", "expert_weights_norm", "true"),
+    JSON("routed_scaling_factor", "1.0"),
+    JSON("norm_topk_prob", "true"),
     KEY_OR("n_group", "expert_group_count", "1"),
     KEY_OR("topk_group", "expert_group_used_count", "1"),
     END_OF_CONFIG,
 };
 
-#define ATTENTION_RULES norm_rules, fs_hf_embedding_rules, fs_hf_attention_rules
-#define EXPERTS_RULES   fs_hf_shared_expert_rules, fs_hf_experts_rules
 #define CONFIG                                                                                     \
     fs_hf_moe_sizes, fs_hf_head_dim_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_partial_rope,        \
         linear_config
@@ -189,41 +121,32 @@ const struct fs_hf_row fs_hf_rows_hybrid[] = {
     {.architecture = "qwen3next",
      .class_name = "Qwen3NextForCausalLM",
      .model_type = "qwen3_next",
-     .needs = {"blk.%.attn_q_norm.weight", "blk.%.post_attention_norm.weight",
-               "blk.%.ssm_norm.weight", "blk.%.ffn_gate_inp_shexp.weight"},
-     .rules = {qwen3next_rules, ATTENTION_RULES, EXPERTS_RULES, fs_hf_mlp_rules},
+     .naming = &gguf_naming_qwen3_next,
      .config = {CONFIG, experts_config}},
     {.architecture = "qwen35",
      .class_name = "Qwen3_5ForCausalLM",
      .model_type = "qwen3_5_text",
-     .needs = {"blk.%.attn_q_norm.weight", "blk.%.post_attention_norm.weight",
-               "blk.%.ssm_norm.weight"},
-     .rules = {qwen35_rules, ATTENTION_RULES, fs_hf_mlp_rules},
+     .naming = &gguf_naming_qwen3_5,
      .config = {CONFIG}},
     {.architecture = "qwen35moe",
      .class_name = "Qwen3_5MoeForCausalLM",
      .model_type = "qwen3_5_moe_text",
-     .needs = {"blk.%.attn_q_norm.weight", "blk.%.post_attention_norm.weight",
-               "blk.%.ssm_norm.weight", "blk.%.ffn_gate_inp_shexp.weight"},
-     .rules = {qwen35_rules, ATTENTION_RULES, EXPERTS_RULES},
+     .naming = &gguf_naming_qwen3_5_moe,
      .config = {CONFIG, experts_config}},
     {.architecture = "lfm2",
      .class_name = "Lfm2ForCausalLM",
      .model_type = "lfm2",
-     .needs = {"blk.%.attn_q_norm.weight"},
-     .rules = {lfm2_rules, fs_hf_embedding_rules, fs_hf_attention_rules},
+     .naming = &gguf_naming_lfm2,
      .config = {fs_hf_hybrid_sizes, lfm2_config}},
     {.architecture = "lfm2moe",
      .class_name = "Lfm2MoeForCausalLM",
      .model_type = "lfm2_moe",
-     .needs = {"blk.%.attn_q_norm.weight"},
-     .rules = {lfm2_rules, fs_hf_embedding_rules, fs_hf_attention_rules},
+     .naming = &gguf_naming_lfm2,
      .config = {fs_hf_hybrid_sizes, lfm2_config, lfm2moe_config}},
     {.architecture = "mimo2",
      .class_name = "MiMoV2FlashForCausalLM",
      .model_type = "mimo_v2_flash",
-     .rules = {mimo2_rules, fs_hf_choice_bias_rules, fs_hf_embedding_rules, fs_hf_norm_rules,
-               fs_hf_attention_rules, fs_hf_mlp_rules, fs_hf_experts_rules},
+     .naming = &gguf_naming_mimo_v2_flash,
      .config = {mimo2_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_head_dim_config,
                 fs_hf_attention_bias}},
     {.architecture = NULL},

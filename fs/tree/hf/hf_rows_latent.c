@@ -1,26 +1,18 @@
 /* Checkpoints of models with latent attention. */
 #include "fs/tree/hf/hf_rows.h"
 
-static const struct fs_hf_rule latent_rules[] = {
-    TENSOR("blk.%.attn_q_a", "model.layers.%.self_attn.q_a_proj"),
-    TENSOR("blk.%.attn_q_a_norm", "model.layers.%.self_attn.q_a_layernorm"),
-    TENSOR("blk.%.attn_q_b", "model.layers.%.self_attn.q_b_proj"),
-    TENSOR("blk.%.attn_kv_a_mqa", "model.layers.%.self_attn.kv_a_proj_with_mqa"),
-    TENSOR("blk.%.attn_kv_a_norm", "model.layers.%.self_attn.kv_a_layernorm"),
-    TENSOR("blk.%.attn_kv_b", "model.layers.%.self_attn.kv_b_proj"),
-    {.gguf = "blk.%.attn_k_b",
-     .with = "blk.%.attn_v_b",
-     .hf = "model.layers.%.self_attn.kv_b_proj",
-     .arrange = fs_hf_latent_kv,
-     .unless = "blk.%.attn_kv_b"}, /* from which some converters have made both */
-    ELSEWHERE("blk.%.attn_v_b"),
-    END_OF_RULES,
-};
-
 static bool has_choice_bias(const struct fs_hf_model *hf)
 {
     return fs_hf_any_tensor(hf, "blk.%.exp_probs_b.bias") ||
            fs_hf_number(hf, "expert_count", 0) == 0;
+}
+
+static void write_rank(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    if (fs_hf_any_tensor(config->hf, entry->key))
+        fs_hf_write_rows(config, entry);
+    else
+        fs_hf_member_json(config, entry->name, "null");
 }
 
 /* The widths of a head: its rotated part, the rest, and its value. */
@@ -36,6 +28,8 @@ static void write_latent_widths(struct fs_hf_config *config, const struct fs_hf_
     const uint64_t rotated = fs_hf_number(hf, "rope.dimension_count", 0);
 
     (void)entry;
+    if (fs_hf_any_tensor(hf, "blk.%.attn_k_b") && !fs_hf_key(hf, "attention.key_length_mla"))
+        fs_hf_problem(config, "it has no key attention.key_length_mla");
     if (rotated == 0 || key <= rotated)
         fs_hf_problem(config, "its keys attention.key_length_mla and rope.dimension_count do not "
                               "give the widths of a head");
@@ -51,7 +45,7 @@ static const struct fs_hf_entry latent_config[] = {
     CALL("num_hidden_layers", fs_hf_write_n_layer),
     KEY("num_attention_heads", "attention.head_count"),
     KEY("max_position_embeddings", "context_length"),
-    KEY_OR("q_lora_rank", "attention.q_lora_rank", "null"),
+    COUNT_OF("q_lora_rank", "blk.%.attn_q_a.weight", write_rank),
     KEY("kv_lora_rank", "attention.kv_lora_rank"),
     CALL("widths", write_latent_widths),
     HAS("attention_bias", "blk.%.attn_kv_a_mqa.bias"),
@@ -81,14 +75,6 @@ static const struct fs_hf_entry deepseek3_config[] = {
     END_OF_CONFIG,
 };
 
-static const struct fs_hf_rule indexer_rules[] = {
-    TENSOR("blk.%.indexer.k_norm", "model.layers.%.self_attn.indexer.k_norm"),
-    TENSOR("blk.%.indexer.proj", "model.layers.%.self_attn.indexer.weights_proj"),
-    TENSOR("blk.%.indexer.attn_k", "model.layers.%.self_attn.indexer.wk"),
-    TENSOR("blk.%.indexer.attn_q_b", "model.layers.%.self_attn.indexer.wq_b"),
-    END_OF_RULES,
-};
-
 static const struct fs_hf_entry indexer_config[] = {
     KEY("index_n_heads", "attention.indexer.head_count"),
     KEY("index_head_dim", "attention.indexer.key_length"),
@@ -106,21 +92,6 @@ static const struct fs_hf_entry minicpm3_config[] = {
 };
 
 /* ---- kimi-linear: latent attention in some layers, linear in the others ---- */
-
-static const struct fs_hf_rule kimi_rules[] = {
-    LOG_OF_NEGATED("blk.%.ssm_a", "model.layers.%.self_attn.A_log", fs_hf_in_third_axis),
-    TENSOR("blk.%.ssm_dt.bias", "model.layers.%.self_attn.dt_bias"),
-    TENSOR("blk.%.ssm_beta", "model.layers.%.self_attn.b_proj"),
-    TENSOR("blk.%.ssm_f_a", "model.layers.%.self_attn.f_a_proj"),
-    TENSOR("blk.%.ssm_f_b", "model.layers.%.self_attn.f_b_proj"),
-    TENSOR("blk.%.ssm_g_a", "model.layers.%.self_attn.g_a_proj"),
-    TENSOR("blk.%.ssm_g_b", "model.layers.%.self_attn.g_b_proj"),
-    TENSOR("blk.%.ssm_norm", "model.layers.%.self_attn.o_norm"),
-    ARRANGED("blk.%.ssm_conv1d_q", "model.layers.%.self_attn.q_conv1d", fs_hf_with_middle_axis),
-    ARRANGED("blk.%.ssm_conv1d_k", "model.layers.%.self_attn.k_conv1d", fs_hf_with_middle_axis),
-    ARRANGED("blk.%.ssm_conv1d_v", "model.layers.%.self_attn.v_conv1d", fs_hf_with_middle_axis),
-    END_OF_RULES,
-};
 
 static void write_kimi_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
@@ -140,7 +111,7 @@ static const struct fs_hf_entry kimi_config[] = {
     CALL("num_hidden_layers", fs_hf_write_n_layer),
     KEY("num_attention_heads", "attention.head_count"),
     KEY("max_position_embeddings", "context_length"),
-    KEY_OR("q_lora_rank", "attention.q_lora_rank", "null"),
+    COUNT_OF("q_lora_rank", "blk.%.attn_q_a.weight", write_rank),
     KEY("kv_lora_rank", "attention.kv_lora_rank"),
     CALL("widths", write_latent_widths),
     CALL("layer_types", write_kimi_layers),
@@ -154,53 +125,45 @@ static const struct fs_hf_entry kimi_config[] = {
     KEY_OR("num_shared_experts", "expert_shared_count", "0"),
     KEY("moe_intermediate_size", "expert_feed_forward_length"),
     KEY_OR("routed_scaling_factor", "expert_weights_scale", "1.0"),
-    KEY_OR("moe_renormalize", "expert_weights_norm", "true"),
+    JSON("moe_renormalize", "true"),
     KEY_OR("num_expert_group", "expert_group_count", "1"),
     KEY_OR("topk_group", "expert_group_used_count", "1"),
     END_OF_CONFIG,
 };
-
-#define RULES_BUT_QK                                                                               \
-    fs_hf_embedding_rules, fs_hf_norm_rules, fs_hf_attention_rules, fs_hf_mlp_rules,               \
-        fs_hf_experts_rules
 
 const struct fs_hf_row fs_hf_rows_latent[] = {
     {.architecture = "deepseek2",
      .applies = has_choice_bias,
      .class_name = "DeepseekV3ForCausalLM",
      .model_type = "deepseek_v3",
-     .rules = {latent_rules, fs_hf_choice_bias_rules, fs_hf_shared_experts_rules, RULES_BUT_QK},
+     .naming = &gguf_naming_deepseek_v3,
      .config = {latent_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_routed_config, deepseek3_config}},
     {.architecture = "deepseek2",
      .class_name = "DeepseekV2ForCausalLM",
      .model_type = "deepseek_v2",
-     .rules = {latent_rules, fs_hf_shared_experts_rules, RULES_BUT_QK},
+     .naming = &gguf_naming_deepseek_v2,
      .config = {latent_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_routed_config, deepseek2_config}},
     {.architecture = "deepseek32",
      .class_name = "DeepseekV32ForCausalLM",
      .model_type = "deepseek_v32",
      .needs = {"blk.%.exp_probs_b.bias"},
-     .rules = {latent_rules, indexer_rules, fs_hf_choice_bias_rules, fs_hf_shared_experts_rules,
-               RULES_BUT_QK},
+     .naming = &gguf_naming_deepseek_v32,
      .config = {latent_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_routed_config, indexer_config}},
     {.architecture = "glm-dsa",
      .class_name = "GlmMoeDsaForCausalLM",
      .model_type = "glm_moe_dsa",
      .needs = {"blk.%.exp_probs_b.bias"},
-     .rules = {latent_rules, indexer_rules, fs_hf_choice_bias_rules, fs_hf_shared_experts_rules,
-               RULES_BUT_QK},
+     .naming = &gguf_naming_deepseek_v32,
      .config = {latent_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_routed_config, indexer_config}},
     {.architecture = "minicpm3",
      .class_name = "MiniCPM3ForCausalLM",
      .model_type = "minicpm3",
-     .rules = {latent_rules, RULES_BUT_QK},
+     .naming = &gguf_naming_minicpm3,
      .config = {latent_config, fs_hf_rms_norm, fs_hf_silu, minicpm3_config}},
     {.architecture = "kimi-linear",
      .class_name = "KimiLinearForCausalLM",
      .model_type = "kimi_linear",
-     .rules = {kimi_rules, latent_rules, fs_hf_choice_bias_rules, fs_hf_shared_experts_rules,
-               fs_hf_block_sparse_rules, fs_hf_embedding_rules, fs_hf_norm_rules,
-               fs_hf_attention_rules, fs_hf_mlp_rules},
+     .naming = &gguf_naming_kimi_linear,
      .config = {kimi_config, fs_hf_rms_norm, fs_hf_silu}},
     {.architecture = NULL},
 };

@@ -1,65 +1,32 @@
 /* Checkpoints of Mamba, and of hybrids of it and attention. */
 #include "fs/tree/hf/hf_rows.h"
 
-/* Return a quotient, or 0 if the divisor is. */
-static uint64_t divide(uint64_t a, uint64_t b)
+/* Return the quotient of two keys, without which there is a problem. */
+static uint64_t divide_keys(struct fs_hf_config *config, const char *a, const char *b)
 {
-    return b > 0 ? a / b : 0;
+    const uint64_t dividend = fs_hf_number(config->hf, a, 0);
+    const uint64_t divisor = fs_hf_number(config->hf, b, 0);
+
+    if (dividend == 0 || divisor == 0)
+        fs_hf_problem(config, "its keys %s and %s are missing or 0", a, b);
+    return divisor > 0 ? dividend / divisor : 0;
 }
 
-static uint64_t inner_size(const struct fs_hf_model *hf)
-{
-    return fs_hf_number(hf, "ssm.inner_size", 0);
-}
-
-/* The factor from the width of the embeddings to that of the recurrence. */
+/* The width of the recurrence divided by the width of the embeddings. */
 static void write_expand(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
-    const struct fs_hf_model *hf = config->hf;
-
     fs_hf_member_unsigned(config, entry->name,
-                          divide(inner_size(hf), fs_hf_number(hf, "embedding_length", 0)));
+                          divide_keys(config, "ssm.inner_size", "embedding_length"));
 }
 
 /* The width of a recurrent head. */
 static void write_ssm_head_dim(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
-    const struct fs_hf_model *hf = config->hf;
-
     fs_hf_member_unsigned(config, entry->name,
-                          divide(inner_size(hf), fs_hf_number(hf, "ssm.time_step_rank", 0)));
+                          divide_keys(config, "ssm.inner_size", "ssm.time_step_rank"));
 }
 
 /* ---- mamba ---- */
-
-static const struct fs_hf_rule mamba_rules[] = {
-    TENSOR("token_embd", "backbone.embeddings"),
-    TENSOR("output_norm", "backbone.norm_f"),
-    TENSOR("output", "lm_head"),
-    TENSOR("blk.%.attn_norm", "backbone.layers.%.norm"),
-    TENSOR("blk.%.ssm_in", "backbone.layers.%.mixer.in_proj"),
-    TENSOR("blk.%.ssm_out", "backbone.layers.%.mixer.out_proj"),
-    ARRANGED("blk.%.ssm_conv1d.weight", "backbone.layers.%.mixer.conv1d.weight",
-             fs_hf_with_middle_axis),
-    TENSOR("blk.%.ssm_conv1d.bias", "backbone.layers.%.mixer.conv1d.bias"),
-    END_OF_RULES,
-};
-
-static const struct fs_hf_rule mamba1_rules[] = {
-    LOG_OF_NEGATED("blk.%.ssm_a", "backbone.layers.%.mixer.A_log", fs_hf_as_stored),
-    TENSOR("blk.%.ssm_d", "backbone.layers.%.mixer.D"),
-    TENSOR("blk.%.ssm_x", "backbone.layers.%.mixer.x_proj"),
-    TENSOR("blk.%.ssm_dt", "backbone.layers.%.mixer.dt_proj"),
-    END_OF_RULES,
-};
-
-static const struct fs_hf_rule mamba2_rules[] = {
-    LOG_OF_NEGATED("blk.%.ssm_a", "backbone.layers.%.mixer.A_log", fs_hf_flat),
-    ARRANGED("blk.%.ssm_d", "backbone.layers.%.mixer.D", fs_hf_flat),
-    TENSOR("blk.%.ssm_dt.bias", "backbone.layers.%.mixer.dt_bias"),
-    ARRANGED("blk.%.ssm_norm", "backbone.layers.%.mixer.norm", fs_hf_flat),
-    END_OF_RULES,
-};
 
 static const struct fs_hf_entry mamba_config[] = {
     KEY("hidden_size", "embedding_length"),
@@ -94,23 +61,6 @@ static bool has_inner_norms(const struct fs_hf_model *hf)
 
 /* ---- recurrent layers of hybrids ---- */
 
-static const struct fs_hf_rule hybrid_ssm_rules[] = {
-    TENSOR("blk.%.ssm_in", "model.layers.%.mamba.in_proj"),
-    TENSOR("blk.%.ssm_out", "model.layers.%.mamba.out_proj"),
-    ARRANGED("blk.%.ssm_conv1d.weight", "model.layers.%.mamba.conv1d.weight",
-             fs_hf_with_middle_axis),
-    TENSOR("blk.%.ssm_conv1d.bias", "model.layers.%.mamba.conv1d.bias"),
-    END_OF_RULES,
-};
-
-static const struct fs_hf_rule hybrid_mamba2_rules[] = {
-    LOG_OF_NEGATED("blk.%.ssm_a", "model.layers.%.mamba.A_log", fs_hf_flat),
-    ARRANGED("blk.%.ssm_d", "model.layers.%.mamba.D", fs_hf_flat),
-    TENSOR("blk.%.ssm_dt.bias", "model.layers.%.mamba.dt_bias"),
-    ARRANGED("blk.%.ssm_norm", "model.layers.%.mamba.norm", fs_hf_flat),
-    END_OF_RULES,
-};
-
 static const struct fs_hf_entry hybrid_mamba2_config[] = {
     KEY("mamba_n_heads", "ssm.time_step_rank"),      CALL("mamba_d_head", write_ssm_head_dim),
     KEY("mamba_n_groups", "ssm.group_count"),        KEY("mamba_d_state", "ssm.state_size"),
@@ -131,15 +81,6 @@ static bool is_bamba(const struct fs_hf_model *hf)
     return !fs_hf_key(hf, "embedding_scale");
 }
 
-static const struct fs_hf_rule bamba_rules[] = {
-    TENSOR("output_norm", "model.final_layernorm"),
-    TENSOR("blk.%.ffn_norm", "model.layers.%.pre_ff_layernorm"),
-    TENSOR("blk.%.ffn_gate", "model.layers.%.feed_forward.gate_proj"),
-    TENSOR("blk.%.ffn_up", "model.layers.%.feed_forward.up_proj"),
-    TENSOR("blk.%.ffn_down", "model.layers.%.feed_forward.down_proj"),
-    END_OF_RULES,
-};
-
 static void write_attention_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
     const uint64_t n_layer = fs_hf_n_layer(config->hf);
@@ -159,15 +100,6 @@ static const struct fs_hf_entry bamba_config[] = {
     JSON("partial_rotary_factor", "0.5"),
     HAS("mlp_bias", "blk.%.ffn_up.bias"),
     END_OF_CONFIG,
-};
-
-/* Without experts, the shared feed-forward is the only one. */
-static const struct fs_hf_rule granite_hybrid_rules[] = {
-    JOINED("blk.%.ffn_gate", "blk.%.ffn_up", "model.layers.%.shared_mlp.input_linear",
-           fs_hf_concatenated_rows),
-    ELSEWHERE("blk.%.ffn_up"),
-    TENSOR("blk.%.ffn_down", "model.layers.%.shared_mlp.output_linear"),
-    END_OF_RULES,
 };
 
 static void write_granite_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
@@ -191,7 +123,7 @@ static void write_granite_layers(struct fs_hf_config *config, const struct fs_hf
 static const struct fs_hf_entry granite_hybrid_config[] = {
     KEY_OR("embedding_multiplier", "embedding_scale", "1.0"),
     KEY_OR("residual_multiplier", "residual_scale", "1.0"),
-    KEY_OR("attention_multiplier", "attention.scale", "1.0"),
+    CALL("attention_multiplier", fs_hf_write_attention_scale),
     KEY_OR("logits_scaling", "logit_scale", "1.0"),
     KEY_OR("num_local_experts", "expert_count", "0"),
     KEY_OR("num_experts_per_tok", "expert_used_count", "0"),
@@ -201,21 +133,6 @@ static const struct fs_hf_entry granite_hybrid_config[] = {
 };
 
 /* ---- jamba ---- */
-
-static const struct fs_hf_rule jamba_rules[] = {
-    LOG_OF_NEGATED("blk.%.ssm_a", "model.layers.%.mamba.A_log", fs_hf_as_stored),
-    TENSOR("blk.%.ssm_d", "model.layers.%.mamba.D"),
-    TENSOR("blk.%.ssm_x", "model.layers.%.mamba.x_proj"),
-    TENSOR("blk.%.ssm_dt", "model.layers.%.mamba.dt_proj"),
-    TENSOR("blk.%.ssm_dt_norm", "model.layers.%.mamba.dt_layernorm"),
-    TENSOR("blk.%.ssm_b_norm", "model.layers.%.mamba.b_layernorm"),
-    TENSOR("blk.%.ssm_c_norm", "model.layers.%.mamba.c_layernorm"),
-    TENSOR("blk.%.ffn_gate_inp", "model.layers.%.feed_forward.router"),
-    TENSOR("blk.%.ffn_gate_exps", "model.layers.%.feed_forward.experts.#.gate_proj"),
-    TENSOR("blk.%.ffn_up_exps", "model.layers.%.feed_forward.experts.#.up_proj"),
-    TENSOR("blk.%.ffn_down_exps", "model.layers.%.feed_forward.experts.#.down_proj"),
-    END_OF_RULES,
-};
 
 /* Write the period and the offset of the layers that have a tensor. */
 static void write_period(struct fs_hf_config *config, const char *period, const char *offset,
@@ -257,35 +174,25 @@ static const struct fs_hf_entry jamba_config[] = {
 
 /* ---- falcon-h1: its multipliers are in the weights ---- */
 
-static const struct fs_hf_rule falcon_h1_rules[] = {
-    TENSOR("blk.%.ffn_norm.weight", "model.layers.%.pre_ff_layernorm.weight"),
-    TENSOR("blk.%.ffn_norm", "model.layers.%.pre_ff_layernorm.weight"),
-    END_OF_RULES,
-};
-
 static const struct fs_hf_entry falcon_h1_config[] = {
-    KEY("mamba_d_ssm", "ssm.inner_size"), HAS("mamba_rms_norm", "blk.%.ssm_norm"),
-    HAS("mlp_bias", "blk.%.ffn_up.bias"), HAS("projectors_bias", "blk.%.ssm_out.bias"),
-    CALL("rope", fs_hf_write_rope),       END_OF_CONFIG,
+    KEY("mamba_d_ssm", "ssm.inner_size"),
+    HAS("mamba_rms_norm", "blk.%.ssm_norm"),
+    HAS("mlp_bias", "blk.%.ffn_up.bias"),
+    HAS("projectors_bias", "blk.%.ssm_out.bias"),
+    CALL("rope", fs_hf_write_rope),
+    JSON("embedding_multiplier", "1.0"),
+    JSON("lm_head_multiplier", "1.0"),
+    JSON("key_multiplier", "1.0"),
+    JSON("attention_in_multiplier", "1.0"),
+    JSON("attention_out_multiplier", "1.0"),
+    JSON("ssm_in_multiplier", "1.0"),
+    JSON("ssm_out_multiplier", "1.0"),
+    JSON("ssm_multipliers", "[1.0, 1.0, 1.0, 1.0, 1.0]"),
+    JSON("mlp_multipliers", "[1.0, 1.0]"),
+    END_OF_CONFIG,
 };
 
 /* ---- nemotron_h: a mixer or a feed-forward per layer ---- */
-
-static const struct fs_hf_rule nemotron_h_rules[] = {
-    ARRANGED("blk.%.attn_q", "backbone.layers.%.mixer.q_proj", fs_hf_rotated_q),
-    ARRANGED("blk.%.attn_k", "backbone.layers.%.mixer.k_proj", fs_hf_rotated_k),
-    TENSOR("blk.%.attn_v", "backbone.layers.%.mixer.v_proj"),
-    TENSOR("blk.%.attn_output", "backbone.layers.%.mixer.o_proj"),
-    TENSOR("blk.%.ffn_up", "backbone.layers.%.mixer.up_proj"),
-    TENSOR("blk.%.ffn_down", "backbone.layers.%.mixer.down_proj"),
-    TENSOR("blk.%.ffn_gate_inp", "backbone.layers.%.mixer.gate"),
-    TENSOR("blk.%.exp_probs_b.bias", "backbone.layers.%.mixer.gate.e_score_correction_bias"),
-    TENSOR("blk.%.ffn_up_exps", "backbone.layers.%.mixer.experts.#.up_proj"),
-    TENSOR("blk.%.ffn_down_exps", "backbone.layers.%.mixer.experts.#.down_proj"),
-    TENSOR("blk.%.ffn_up_shexp", "backbone.layers.%.mixer.shared_experts.up_proj"),
-    TENSOR("blk.%.ffn_down_shexp", "backbone.layers.%.mixer.shared_experts.down_proj"),
-    END_OF_RULES,
-};
 
 static void write_nemotron_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
@@ -299,15 +206,6 @@ static void write_nemotron_layers(struct fs_hf_config *config, const struct fs_h
                                    : fs_hf_layer_has(hf, i, "blk.%.ffn_gate_inp.weight") ? "moe"
                                                                                          : "mlp");
     fs_hf_end_array(config);
-}
-
-/* Converters have written either key. */
-static void write_any_epsilon(struct fs_hf_config *config, const struct fs_hf_entry *entry)
-{
-    const double epsilon = fs_hf_float(config->hf, "attention.layer_norm_epsilon", 1e-5);
-
-    fs_hf_member_float(config, entry->name,
-                       fs_hf_float(config->hf, "attention.layer_norm_rms_epsilon", epsilon));
 }
 
 static const struct fs_hf_entry nemotron_sizes[] = {
@@ -328,7 +226,7 @@ static const struct fs_hf_entry nemotron_h_config[] = {
     KEY("n_groups", "ssm.group_count"),
     KEY("ssm_state_size", "ssm.state_size"),
     KEY("conv_kernel", "ssm.conv_kernel"),
-    CALL("layer_norm_epsilon", write_any_epsilon),
+    KEY("layer_norm_epsilon", "attention.layer_norm_rms_epsilon"),
     HAS("use_conv_bias", "blk.%.ssm_conv1d.bias"),
     HAS("use_bias", "blk.%.ssm_in.bias"),
     HAS("mamba_proj_bias", "blk.%.ssm_in.bias"),
@@ -347,7 +245,7 @@ static const struct fs_hf_entry nemotron_moe_config[] = {
     KEY("moe_intermediate_size", "expert_feed_forward_length"),
     KEY("moe_shared_expert_intermediate_size", "expert_shared_feed_forward_length"),
     KEY_OR("routed_scaling_factor", "expert_weights_scale", "1.0"),
-    KEY_OR("norm_topk_prob", "expert_weights_norm", "true"),
+    KEY_OR("norm_topk_prob", "expert_weights_norm", "false"),
     KEY_OR("n_group", "expert_group_count", "1"),
     KEY_OR("topk_group", "expert_group_used_count", "1"),
     END_OF_CONFIG,
@@ -358,63 +256,53 @@ const struct fs_hf_row fs_hf_rows_recurrent[] = {
      .applies = has_inner_norms,
      .class_name = "FalconMambaForCausalLM",
      .model_type = "falcon_mamba",
-     .rules = {mamba_rules, mamba1_rules},
+     .naming = &gguf_naming_falcon_mamba,
      .config = {mamba_config, mamba1_config}},
     {.architecture = "mamba",
      .class_name = "MambaForCausalLM",
      .model_type = "mamba",
-     .rules = {mamba_rules, mamba1_rules},
+     .naming = &gguf_naming_falcon_mamba,
      .config = {mamba_config, mamba1_config}},
     {.architecture = "mamba2",
      .class_name = "Mamba2ForCausalLM",
      .model_type = "mamba2",
-     .needs = {"blk.%.ssm_norm.weight"},
-     .rules = {mamba_rules, mamba2_rules},
+     .naming = &gguf_naming_mamba2,
      .config = {mamba_config, mamba2_config}},
     {.architecture = "granitehybrid",
      .applies = is_bamba,
      .class_name = "BambaForCausalLM",
      .model_type = "bamba",
-     .needs = {"blk.%.ssm_norm.weight"},
-     .rules = {bamba_rules, hybrid_ssm_rules, hybrid_mamba2_rules, fs_hf_rotated_rules,
-               fs_hf_embedding_rules, fs_hf_norm_rules, fs_hf_attention_rules},
+     .naming = &gguf_naming_bamba,
      .config = {fs_hf_hybrid_sizes, fs_hf_rms_norm, fs_hf_silu, hybrid_mamba2_config,
                 bamba_config}},
     {.architecture = "granitehybrid",
      .class_name = "GraniteMoeHybridForCausalLM",
      .model_type = "granitemoehybrid",
-     .needs = {"blk.%.ssm_norm.weight"},
-     .rules = {granite_hybrid_rules, fs_hf_granite_experts_rules, hybrid_ssm_rules,
-               hybrid_mamba2_rules, fs_hf_rotated_rules, fs_hf_embedding_rules, fs_hf_norm_rules,
-               fs_hf_attention_rules},
+     .naming = &gguf_naming_granitemoehybrid,
      .config = {fs_hf_hybrid_sizes, fs_hf_rms_norm, fs_hf_silu, hybrid_mamba2_config,
                 granite_hybrid_config}},
     {.architecture = "jamba",
      .class_name = "JambaForCausalLM",
      .model_type = "jamba",
-     .rules = {bamba_rules, hybrid_ssm_rules, jamba_rules, fs_hf_embedding_rules, fs_hf_norm_rules,
-               fs_hf_attention_rules},
+     .naming = &gguf_naming_jamba,
      .config = {fs_hf_hybrid_sizes, fs_hf_rms_norm, fs_hf_silu, jamba_config}},
     {.architecture = "falcon-h1",
      .class_name = "FalconH1ForCausalLM",
      .model_type = "falcon_h1",
-     .rules = {falcon_h1_rules, bamba_rules, hybrid_ssm_rules, hybrid_mamba2_rules,
-               fs_hf_embedding_rules, fs_hf_norm_rules, fs_hf_attention_rules},
+     .naming = &gguf_naming_falcon_h1,
      .config = {fs_hf_hybrid_sizes, fs_hf_head_dim_config, fs_hf_rms_norm, fs_hf_silu,
                 hybrid_mamba2_config, falcon_h1_config}},
     {.architecture = "nemotron_h",
      .class_name = "NemotronHForCausalLM",
      .model_type = "nemotron_h",
-     .has_one_block = true,
-     .needs = {"blk.%.exp_probs_b.bias", "blk.%.ssm_norm.weight"},
-     .rules = {nemotron_h_rules, mamba_rules, mamba2_rules},
+     .needs = {"blk.%.exp_probs_b.bias"},
+     .naming = &gguf_naming_nemotron_h,
      .config = {nemotron_sizes, nemotron_h_config}},
     {.architecture = "nemotron_h_moe",
      .class_name = "NemotronHForCausalLM",
      .model_type = "nemotron_h",
-     .has_one_block = true,
-     .needs = {"blk.%.exp_probs_b.bias", "blk.%.ssm_norm.weight"},
-     .rules = {nemotron_h_rules, mamba_rules, mamba2_rules},
+     .needs = {"blk.%.exp_probs_b.bias"},
+     .naming = &gguf_naming_nemotron_h,
      .config = {nemotron_sizes, nemotron_h_config, nemotron_moe_config}},
     {.architecture = NULL},
 };

@@ -1,96 +1,5 @@
-/* Rules and members that several rows share. */
+/* Members that several rows share. */
 #include "fs/tree/hf/hf_rows.h"
-
-const struct fs_hf_rule fs_hf_embedding_rules[] = {
-    TENSOR("token_embd", "model.embed_tokens"),
-    TENSOR("output_norm", "model.norm"),
-    TENSOR("output", "lm_head"),
-    /* rope_parameters of config.json have them */
-    ELSEWHERE("rope_freqs"),
-    ELSEWHERE("rope_factors_long"),
-    ELSEWHERE("rope_factors_short"),
-    END_OF_RULES,
-};
-
-const struct fs_hf_rule fs_hf_norm_rules[] = {
-    TENSOR("blk.%.attn_norm", "model.layers.%.input_layernorm"),
-    TENSOR("blk.%.ffn_norm", "model.layers.%.post_attention_layernorm"),
-    END_OF_RULES,
-};
-
-const struct fs_hf_rule fs_hf_rotated_rules[] = {
-    ARRANGED("blk.%.attn_q", "model.layers.%.self_attn.q_proj", fs_hf_rotated_q),
-    ARRANGED("blk.%.attn_k", "model.layers.%.self_attn.k_proj", fs_hf_rotated_k),
-    END_OF_RULES,
-};
-
-const struct fs_hf_rule fs_hf_attention_rules[] = {
-    TENSOR("blk.%.attn_q", "model.layers.%.self_attn.q_proj"),
-    TENSOR("blk.%.attn_k", "model.layers.%.self_attn.k_proj"),
-    TENSOR("blk.%.attn_v", "model.layers.%.self_attn.v_proj"),
-    TENSOR("blk.%.attn_output", "model.layers.%.self_attn.o_proj"),
-    TENSOR("blk.%.attn_q_norm", "model.layers.%.self_attn.q_norm"),
-    TENSOR("blk.%.attn_k_norm", "model.layers.%.self_attn.k_norm"),
-    END_OF_RULES,
-};
-
-const struct fs_hf_rule fs_hf_mlp_rules[] = {
-    TENSOR("blk.%.ffn_gate", "model.layers.%.mlp.gate_proj"),
-    TENSOR("blk.%.ffn_up", "model.layers.%.mlp.up_proj"),
-    TENSOR("blk.%.ffn_down", "model.layers.%.mlp.down_proj"),
-    END_OF_RULES,
-};
-
-const struct fs_hf_rule fs_hf_experts_rules[] = {
-    TENSOR("blk.%.ffn_gate_inp", "model.layers.%.mlp.gate"),
-    TENSOR("blk.%.ffn_gate_exps", "model.layers.%.mlp.experts.#.gate_proj"),
-    TENSOR("blk.%.ffn_up_exps", "model.layers.%.mlp.experts.#.up_proj"),
-    TENSOR("blk.%.ffn_down_exps", "model.layers.%.mlp.experts.#.down_proj"),
-    /* the converter's option --fuse-gate-up-exps */
-    TENSOR("blk.%.ffn_gate_up_exps.weight", "model.layers.%.mlp.experts.gate_up_proj"),
-    END_OF_RULES,
-};
-
-const struct fs_hf_rule fs_hf_shared_expert_rules[] = {
-    TENSOR("blk.%.ffn_gate_shexp", "model.layers.%.mlp.shared_expert.gate_proj"),
-    TENSOR("blk.%.ffn_up_shexp", "model.layers.%.mlp.shared_expert.up_proj"),
-    TENSOR("blk.%.ffn_down_shexp", "model.layers.%.mlp.shared_expert.down_proj"),
-    ARRANGED("blk.%.ffn_gate_inp_shexp", "model.layers.%.mlp.shared_expert_gate", fs_hf_matrix),
-    END_OF_RULES,
-};
-
-const struct fs_hf_rule fs_hf_shared_experts_rules[] = {
-    TENSOR("blk.%.ffn_gate_shexp", "model.layers.%.mlp.shared_experts.gate_proj"),
-    TENSOR("blk.%.ffn_up_shexp", "model.layers.%.mlp.shared_experts.up_proj"),
-    TENSOR("blk.%.ffn_down_shexp", "model.layers.%.mlp.shared_experts.down_proj"),
-    END_OF_RULES,
-};
-
-const struct fs_hf_rule fs_hf_granite_experts_rules[] = {
-    JOINED("blk.%.ffn_gate_exps", "blk.%.ffn_up_exps",
-           "model.layers.%.block_sparse_moe.input_linear", fs_hf_concatenated),
-    ELSEWHERE("blk.%.ffn_up_exps"),
-    TENSOR("blk.%.ffn_down_exps", "model.layers.%.block_sparse_moe.output_linear"),
-    TENSOR("blk.%.ffn_gate_inp", "model.layers.%.block_sparse_moe.router.layer"),
-    JOINED("blk.%.ffn_gate_shexp", "blk.%.ffn_up_shexp", "model.layers.%.shared_mlp.input_linear",
-           fs_hf_concatenated_rows),
-    ELSEWHERE("blk.%.ffn_up_shexp"),
-    TENSOR("blk.%.ffn_down_shexp", "model.layers.%.shared_mlp.output_linear"),
-    END_OF_RULES,
-};
-
-const struct fs_hf_rule fs_hf_block_sparse_rules[] = {
-    TENSOR("blk.%.ffn_gate_inp", "model.layers.%.block_sparse_moe.gate"),
-    TENSOR("blk.%.ffn_gate_exps", "model.layers.%.block_sparse_moe.experts.#.w1"),
-    TENSOR("blk.%.ffn_down_exps", "model.layers.%.block_sparse_moe.experts.#.w2"),
-    TENSOR("blk.%.ffn_up_exps", "model.layers.%.block_sparse_moe.experts.#.w3"),
-    /* of files from before experts were joined */
-    TENSOR("blk.%.ffn_gate.#", "model.layers.%.block_sparse_moe.experts.#.w1"),
-    TENSOR("blk.%.ffn_down.#", "model.layers.%.block_sparse_moe.experts.#.w2"),
-    TENSOR("blk.%.ffn_up.#", "model.layers.%.block_sparse_moe.experts.#.w3"),
-    TENSOR("blk.%.exp_probs_b.bias", "model.layers.%.block_sparse_moe.e_score_correction_bias"),
-    END_OF_RULES,
-};
 
 const struct fs_hf_entry fs_hf_sizes[] = {
     KEY("hidden_size", "embedding_length"),
@@ -159,16 +68,30 @@ const struct fs_hf_entry fs_hf_partial_rope[] = {
     END_OF_CONFIG,
 };
 
-const struct fs_hf_rule fs_hf_choice_bias_rules[] = {
-    TENSOR("blk.%.exp_probs_b.bias", "model.layers.%.mlp.gate.e_score_correction_bias"),
-    END_OF_RULES,
-};
+static void write_n_shared(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct gguf_key *key = fs_hf_key(config->hf, "expert_shared_count");
+
+    if (key)
+        fs_hf_member_key(config, entry->name, key);
+    else if (fs_hf_any_tensor(config->hf, "blk.%.ffn_down_shexp"))
+        fs_hf_problem(config, "it has shared experts, and no key expert_shared_count");
+}
+
+/* The width of an expert, from the shape: its key may be missing. */
+static void write_columns(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const struct gguf_tensor *tensor = fs_hf_any_tensor(config->hf, entry->key);
+
+    if (tensor)
+        fs_hf_member_unsigned(config, entry->name, tensor->ne[0]);
+}
 
 const struct fs_hf_entry fs_hf_routed_config[] = {
     KEY_OR("n_routed_experts", "expert_count", ""),
     KEY_OR("num_experts_per_tok", "expert_used_count", ""),
-    KEY_OR("n_shared_experts", "expert_shared_count", ""),
-    KEY_OR("moe_intermediate_size", "expert_feed_forward_length", ""),
+    CALL("n_shared_experts", write_n_shared),
+    COUNT_OF("moe_intermediate_size", "blk.%.ffn_down_exps.weight", write_columns),
     CALL("first_k_dense_replace", fs_hf_write_n_dense),
     KEY_OR("routed_scaling_factor", "expert_weights_scale", "1.0"),
     KEY_OR("norm_topk_prob", "expert_weights_norm", "false"),

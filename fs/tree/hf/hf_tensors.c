@@ -37,11 +37,11 @@ static int append(struct fs_hf_tensors *tensors, const struct fs_hf_tensor *tens
 static int check(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor,
                  struct fs_hf_tensors *tensors)
 {
-    char name[FS_HF_NAME_BYTES];
+    char name[GGUF_NAME_BYTES];
     struct fs_hf_arranged arranged = {.n_pieces = 1};
     uint64_t n_bytes = 0, n_elements = 1;
 
-    if (!fs_hf_expand(tensor->rule->hf, &tensor->match, name))
+    if (!gguf_tensor_name_expand(tensor->rule->other, &tensor->match, name))
         return -EINVAL;
     for (uint64_t piece = 0; piece < arranged.n_pieces; piece++) {
         int result = fs_hf_tensor_arrange(hf, tensor, piece, &arranged);
@@ -50,7 +50,7 @@ static int check(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor
         if (result == 0 && arranged.n_pieces > MAX_MORE_PIECES - tensors->n_more_pieces + 1)
             result = -E2BIG;
         if (result == 0)
-            result = fs_arranged_make(&arranged.piece, FS_F32, &made);
+            result = fs_arranged_make(&arranged.piece, dequant_type_by_id(DEQUANT_F32), &made);
         if (result < 0)
             return result;
         result = __builtin_add_overflow(n_bytes, fs_arranged_size(made), &n_bytes) ? -EINVAL : 0;
@@ -73,12 +73,12 @@ static int check(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor
 static int add_second(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
                       struct gguf_buffer *obstacles)
 {
-    char name[FS_HF_NAME_BYTES];
+    char name[GGUF_NAME_BYTES];
     int result = 0;
 
     if (!made->rule->with)
         return 0;
-    if (!fs_hf_expand(made->rule->with, &made->match, name) ||
+    if (!gguf_tensor_name_expand(made->rule->with, &made->match, name) ||
         !(made->with = fs_hf_tensor(hf, name)))
         result = fs_hf_add_line(obstacles, "Tensor %s needs tensor \"%s\", which is missing.\n",
                                 gguf_quote(gguf_name_of(made->tensor)).text, name);
@@ -92,9 +92,9 @@ static int add_second(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
 /* Return true if the model has another tensor with the same content, which is used instead. */
 static bool is_repeated(const struct fs_hf_model *hf, const struct fs_hf_tensor *made)
 {
-    char name[FS_HF_NAME_BYTES];
+    char name[GGUF_NAME_BYTES];
 
-    return made->rule->unless && fs_hf_expand(made->rule->unless, &made->match, name) &&
+    return made->rule->unless && gguf_tensor_name_expand(made->rule->unless, &made->match, name) &&
            fs_hf_tensor(hf, name);
 }
 
@@ -132,7 +132,7 @@ static int add_tensors(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
     result = add_second(hf, made, obstacles);
     if (result != 0)
         return result < 0 ? result : 0;
-    made->is_part = strchr(made->rule->hf, '#') && !strchr(made->rule->gguf, '#');
+    made->is_part = strchr(made->rule->other, '#') && !strchr(made->rule->name, '#');
     if (made->is_part)
         n_parts = tensor->ne[slowest];
     for (uint64_t i = 0; i < n_parts; i++) {
@@ -152,12 +152,12 @@ static int add_tensors(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
 }
 
 /* Add the tensors that are numbers from keys. */
-static int add_numbers(const struct fs_hf_rule *rules, uint64_t n_layer,
+static int add_numbers(const struct gguf_rename *rules, uint64_t n_layer,
                        struct fs_hf_tensors *tensors)
 {
     int result = 0;
 
-    for (; result == 0 && rules->gguf; rules++) {
+    for (; result == 0 && rules->name; rules++) {
         for (uint32_t i = 0; result == 0 && rules->is_key && i < n_layer; i++)
             result = append(tensors, &(struct fs_hf_tensor){.rule = rules,
                                                             .match = {.layer = i, .suffix = ""}});
@@ -175,7 +175,7 @@ struct hashed {
 static int compare_hashed(const void *a, const void *b)
 {
     const struct hashed *first = a, *second = b;
-    char first_name[FS_HF_NAME_BYTES], second_name[FS_HF_NAME_BYTES];
+    char first_name[GGUF_NAME_BYTES], second_name[GGUF_NAME_BYTES];
 
     if (first->hash != second->hash)
         return first->hash < second->hash ? -1 : 1;
@@ -187,7 +187,7 @@ static int compare_hashed(const void *a, const void *b)
 /* Return what a tensor is made from. */
 static struct gguf_quoted quote_source(const struct fs_hf_tensor *tensor)
 {
-    const char *key = tensor->rule->gguf;
+    const char *key = tensor->rule->name;
 
     return gguf_quote(tensor->tensor ? gguf_name_of(tensor->tensor)
                                      : (struct gguf_string){key, strlen(key)});
@@ -197,7 +197,7 @@ static struct gguf_quoted quote_source(const struct fs_hf_tensor *tensor)
 static int find_duplicates(const struct fs_hf_tensors *tensors, struct gguf_buffer *obstacles)
 {
     struct hashed *sorted = malloc((tensors->count + 1) * sizeof *sorted);
-    char name[FS_HF_NAME_BYTES];
+    char name[GGUF_NAME_BYTES];
     struct gguf_hash_key key;
     int result = sorted ? gguf_hash_key_make(&key) : -ENOMEM;
 
@@ -232,20 +232,21 @@ static int find_tensors(const struct fs_hf_model *hf, struct fs_hf_presence *pre
         const struct gguf_string name = gguf_name_of(made.tensor);
         size_t index;
 
-        made.rule = fs_hf_find_rule(presence->row, name, &made.match, &index);
+        made.rule = gguf_rename_of(presence->row->naming, name, &made.match, &index);
         /* Layers that predict further tokens come last, and have no place in the checkpoint. */
         if (!made.rule || made.match.layer >= presence->n_layer) {
             result = fs_hf_add_line(unused, "%s\n", gguf_quote(name).text);
             continue;
         }
-        if (strchr(made.rule->gguf, '%'))
+        if (strchr(made.rule->name, '%'))
             fs_hf_presence_add(presence, index, &made.match);
         result = fs_hf_check_experts(hf, made.rule, made.tensor, &made.match, obstacles);
-        if (result == 0 && made.rule->hf)
+        if (result == 0 && made.rule->other)
             result = add_tensors(hf, &made, tensors, obstacles);
     }
-    for (size_t i = 0; result == 0 && i < FS_HF_MAX_TABLES && presence->row->rules[i]; i++)
-        result = add_numbers(presence->row->rules[i], presence->n_layer, tensors);
+    for (size_t i = 0; result == 0 && i < GGUF_MAX_NAME_TABLES && presence->row->naming->tables[i];
+         i++)
+        result = add_numbers(presence->row->naming->tables[i], presence->n_layer, tensors);
     return result;
 }
 
@@ -277,41 +278,76 @@ void fs_hf_tensors_free(struct fs_hf_tensors *tensors)
     *tensors = (struct fs_hf_tensors){0};
 }
 
-void fs_hf_tensor_write_name(const struct fs_hf_tensor *tensor, char name[FS_HF_NAME_BYTES])
+void fs_hf_tensor_write_name(const struct fs_hf_tensor *tensor, char name[GGUF_NAME_BYTES])
 {
-    if (!fs_hf_expand(tensor->rule->hf, &tensor->match, name))
+    if (!gguf_tensor_name_expand(tensor->rule->other, &tensor->match, name))
         name[0] = '\0';
 }
 
-/* Get the tensor, or its part for the expert of the match. */
-static void get_part(const struct fs_hf_tensor *tensor, const struct gguf_tensor *of,
-                     struct fs_hf_part *part)
+/* Get the tensor, or its part for the expert of the match. Returns 0 or -EINVAL. */
+static int get_part(const struct fs_hf_tensor *tensor, const struct gguf_tensor *of,
+                    struct fs_hf_part *part)
 {
     const unsigned n_of = of ? of->n_dims : 0;
     const unsigned n_dims = tensor->is_part && n_of > 0 ? n_of - 1 : n_of;
     uint64_t n_elements = 1;
 
-    *part = (struct fs_hf_part){.tensor = of, .n_dims = n_dims};
+    *part = (struct fs_hf_part){.tensor = of, .shape.n_dims = n_dims};
+    if (n_dims > GGUF_ORDER_DIMS)
+        return -EINVAL;
     for (unsigned i = 0; i < n_dims; i++) {
-        part->shape[n_dims - 1 - i] = of->ne[i];
+        part->shape.size[n_dims - 1 - i] = of->ne[i];
         n_elements *= of->ne[i];
     }
     if (tensor->is_part)
         part->first = n_elements * tensor->match.expert;
+    return 0;
+}
+
+static struct gguf_order_sizes sizes_of(const struct fs_hf_model *hf, uint64_t layer)
+{
+    const uint64_t n_v = fs_hf_number(hf, "ssm.time_step_rank", 0);
+
+    return (struct gguf_order_sizes){
+        .n_head = fs_hf_n_head(hf, layer),
+        .n_head_kv = fs_hf_n_head_kv(hf, layer),
+        .n_rot = fs_hf_number(hf, "rope.dimension_count", 0),
+        .width = fs_hf_head_dim(hf),
+        .n_k = fs_hf_number(hf, "ssm.group_count", 0),
+        .width_k = fs_hf_number(hf, "ssm.state_size", 0),
+        .n_v = n_v,
+        .width_v = n_v > 0 ? fs_hf_number(hf, "ssm.inner_size", 0) / n_v : 0,
+    };
+}
+
+/*
+ * Return the order of a tensor. In a layer without heads of keys, which the converter took for
+ * recurrent, rows are as they were.
+ */
+static enum gguf_order order_of(const struct fs_hf_model *hf, const struct gguf_rename *rule,
+                                const struct gguf_order_sizes *sizes)
+{
+    const bool is_pairs = rule->order == GGUF_PAIRS_Q || rule->order == GGUF_PAIRS_K;
+
+    if ((hf->is_reference && gguf_order_is_layout(rule->order)) ||
+        (is_pairs && sizes->n_head_kv == 0))
+        return GGUF_SAME_ORDER;
+    return rule->order;
 }
 
 int fs_hf_tensor_arrange(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor,
                          uint64_t piece, struct fs_hf_arranged *out)
 {
-    struct fs_hf_request request = {.hf = hf, .layer = tensor->match.layer, .piece = piece};
-    int result;
+    const struct gguf_order_sizes sizes = sizes_of(hf, tensor->match.layer);
+    struct fs_hf_part parts[2];
 
-    get_part(tensor, tensor->tensor, &request.parts[0]);
-    if (tensor->with)
-        get_part(tensor, tensor->with, &request.parts[1]);
-    *out = (struct fs_hf_arranged){0};
-    result = (tensor->rule->arrange ? tensor->rule->arrange : fs_hf_as_stored)(&request, out);
-    out->piece.map = tensor->rule->map;
-    out->piece.constant = tensor->rule->constant;
-    return result;
+    if (get_part(tensor, tensor->tensor, &parts[0]) < 0 ||
+        get_part(tensor, tensor->with, &parts[1]) < 0 ||
+        fs_hf_arrange(order_of(hf, tensor->rule, &sizes), &sizes, parts, piece, out) < 0)
+        return -EINVAL;
+    out->piece.map = tensor->rule->change == GGUF_PLUS_ONE    ? FS_ADD
+                     : tensor->rule->change == GGUF_MINUS_EXP ? FS_LOG_OF_NEGATED
+                                                              : FS_UNCHANGED;
+    out->piece.constant = -1; /* for FS_ADD */
+    return 0;
 }

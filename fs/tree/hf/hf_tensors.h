@@ -1,8 +1,8 @@
-/* The tensors of the checkpoint: which there are, and how each is made from tensors of the file. */
+/* The tensors of the checkpoint, and how each is made from tensors of the file. */
 #ifndef GGUFS_FS_HF_TENSORS_H
 #define GGUFS_FS_HF_TENSORS_H
 
-#include "fs/tree/hf/hf_arrange.h"
+#include "fs/tree/hf/hf_pieces.h"
 #include "fs/tree/hf/hf_rows.h"
 #include "gguf/support/buffer.h"
 
@@ -14,8 +14,8 @@
 struct fs_hf_tensor {
     const struct gguf_tensor *tensor; /* NULL: a number from a key */
     const struct gguf_tensor *with;   /* NULL: none */
-    const struct fs_hf_rule *rule;
-    struct fs_hf_match match;
+    const struct gguf_rename *rule;
+    struct gguf_name_match match;
     bool is_part; /* of an expert; else the whole tensor */
 };
 
@@ -36,7 +36,7 @@ int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row
                        struct gguf_buffer *obstacles);
 void fs_hf_tensors_free(struct fs_hf_tensors *tensors);
 
-void fs_hf_tensor_write_name(const struct fs_hf_tensor *tensor, char name[FS_HF_NAME_BYTES]);
+void fs_hf_tensor_write_name(const struct fs_hf_tensor *tensor, char name[GGUF_NAME_BYTES]);
 
 /* Get the shape and one of the arrangements. Returns 0 or -EINVAL. */
 int fs_hf_tensor_arrange(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor,

@@ -1,27 +1,26 @@
 #include "fs/tree/hf/tokenizer_json.h"
 
-#include "fs/tree/chat_template.h"
+#include "fs/tree/facts/chat_template.h"
+#include "fs/tree/hf/sentencepiece_model.h"
 #include "fs/tree/hf/tokenizer_parts.h"
-#include "fs/tree/json.h"
-#include "fs/tree/tree.h"
+#include "fs/tree/output/json.h"
+#include "fs/tree/facts/facts.h"
+#include "fs/tree/hf/vocabulary_index.h"
+#include "fs/tree/core/tree_core.h"
 
 #include <string.h>
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* A step writes pieces until they have so many bytes, or looks at so many tokens. */
-#define STEP_BYTES  1024u
-#define STEP_TOKENS 4096u
-
 const char *fs_tokenizer_obstacle(const struct fs_tree *tree)
 {
-    return tree->vocabulary->obstacle;
+    return tree->facts->vocabulary->obstacle;
 }
 
 bool fs_tokenizer_applies(const struct fs_tree *tree, const void *subject)
 {
     (void)subject;
-    return !tree->vocabulary->obstacle;
+    return !tree->facts->vocabulary->obstacle;
 }
 
 bool fs_tokenizer_template_applies(const struct fs_tree *tree, const void *subject)
@@ -32,90 +31,67 @@ bool fs_tokenizer_template_applies(const struct fs_tree *tree, const void *subje
 
 /* ---- tokenizer.json ---- */
 
-static int write_head(const struct fs_vocabulary *vocabulary, struct fs_place *place,
-                      struct fs_sink *sink)
+/*
+ * Byte-level vocabularies have no normalizer. Their added tokens are marked as published files mark
+ * them, which makes llama.cpp's converter keep their texts.
+ */
+static bool has_no_normalizer(const struct fs_vocabulary *vocabulary)
 {
-    (void)vocabulary;
-    (void)place;
-    fs_sink_literal(sink, "{\n\"version\": \"1.0\",\n\"truncation\": null,\n\"padding\": null,\n"
-                          "\"added_tokens\": [");
-    return 0;
+    return vocabulary->kind == FS_BYTE_PAIR && !vocabulary->pretokenizer->is_raw;
 }
 
+/* Write the members of an added token, and the brace behind them. */
 static void write_added_token(const struct fs_vocabulary *vocabulary, uint32_t id,
                               struct fs_sink *sink)
 {
     const struct gguf_string text = fs_vocabulary_text(vocabulary, id);
     const unsigned strips = gguf_strips(vocabulary->strip_rule, text.data,
                                         (size_t)text.length_bytes, vocabulary->types[id]);
+    const bool is_special = gguf_token_type_is_control(vocabulary->types[id]);
 
-    fs_sink_literal(sink, "{\"id\":");
-    fs_sink_unsigned(sink, id);
-    fs_sink_literal(sink, ",\"content\":");
+    fs_sink_literal(sink, "\"content\":");
     fs_tokenizer_token(vocabulary, id, sink);
     fs_sink_literal(sink, ",\"single_word\":false,\"lstrip\":");
     fs_sink_literal(sink, strips & GGUF_STRIP_LEFT ? "true" : "false");
     fs_sink_literal(sink, ",\"rstrip\":");
     fs_sink_literal(sink, strips & GGUF_STRIP_RIGHT ? "true" : "false");
-    fs_sink_literal(sink, ",\"normalized\":false,\"special\":");
-    fs_sink_literal(sink, gguf_token_type_is_control(vocabulary->types[id]) ? "true}" : "false}");
+    fs_sink_literal(sink, ",\"normalized\":");
+    fs_sink_literal(sink, !is_special && has_no_normalizer(vocabulary) ? "true" : "false");
+    fs_sink_literal(sink, is_special ? ",\"special\":true}" : ",\"special\":false}");
 }
 
 /* Control tokens and those that users defined are matched in texts before all others. */
-static int write_added_tokens(const struct fs_vocabulary *vocabulary, struct fs_place *place,
-                              struct fs_sink *sink)
+static void write_added_tokens(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
 {
-    const uint64_t start = sink->position;
+    bool is_first = true;
 
-    for (unsigned i = 0; i < STEP_TOKENS && sink->position - start < STEP_BYTES; i++) {
-        const uint32_t id = (uint32_t)place->item;
-
-        if (id == vocabulary->n_tokens) {
-            fs_sink_literal(sink, "\n],\n");
-            return 0;
-        }
-        place->item++;
+    for (uint32_t id = 0; id < vocabulary->n_tokens && sink->error == 0; id++) {
         if (!gguf_token_type_is_control(vocabulary->types[id]) &&
             vocabulary->types[id] != GGUF_TOKEN_USER_DEFINED)
             continue;
-        fs_sink_literal(sink, place->in_value ? ",\n" : "\n");
-        place->in_value = true;
+        fs_sink_literal(sink, is_first ? "\n{\"id\":" : ",\n{\"id\":");
+        fs_sink_unsigned(sink, id);
+        fs_sink_literal(sink, ",");
         write_added_token(vocabulary, id, sink);
+        is_first = false;
     }
-    return 1;
 }
 
-static int write_end(const struct fs_vocabulary *vocabulary, struct fs_place *place,
-                     struct fs_sink *sink)
+void fs_tokenizer_json_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
 {
-    (void)vocabulary;
-    (void)place;
-    fs_sink_literal(sink, "}\n}\n");
-    return 0;
-}
-
-int fs_tokenizer_json_write(const struct fs_tree *tree, const void *subject, struct fs_place *place,
-                            struct fs_sink *sink)
-{
-    static fs_tokenizer_part *const parts[] = {
-        write_head,
-        write_added_tokens,
-        fs_tokenizer_write_pipeline,
-        fs_tokenizer_write_model_head,
-        fs_tokenizer_write_tokens,
-        fs_tokenizer_write_merges,
-        write_end,
-    };
-    int result = fs_vocabulary_load(tree->vocabulary);
+    const struct fs_vocabulary *vocabulary = fs_tokenizer_load(tree, sink);
 
     (void)subject;
-    if (result < 0)
-        return result;
-    result = parts[place->offset](tree->vocabulary, place, sink);
-    if (result != 0)
-        return result;
-    *place = (struct fs_place){.offset = place->offset + 1};
-    return place->offset < COUNT(parts);
+    if (!vocabulary)
+        return;
+    fs_sink_literal(sink, "{\n\"version\": \"1.0\",\n\"truncation\": null,\n\"padding\": null,\n"
+                          "\"added_tokens\": [");
+    write_added_tokens(vocabulary, sink);
+    fs_sink_literal(sink, "\n],\n");
+    fs_tokenizer_write_pipeline(vocabulary, sink);
+    fs_sink_literal(sink, "\"model\": ");
+    fs_tokenizer_write_model(vocabulary, sink);
+    fs_sink_literal(sink, "\n}\n");
 }
 
 /* ---- tokenizer_config.json and special_tokens_map.json ---- */
@@ -150,16 +126,38 @@ static void write_special_tokens(const struct fs_vocabulary *vocabulary, bool is
     }
 }
 
-int fs_tokenizer_config_write(const struct fs_tree *tree, const void *subject,
-                              struct fs_place *place, struct fs_sink *sink)
+/*
+ * Write the tokens that SentencePiece's file does not hold as they are: tokens that users defined,
+ * and control tokens with the score that converters give to added tokens.
+ */
+static void write_decoder_of_added(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
 {
-    const struct fs_vocabulary *vocabulary = tree->vocabulary;
-    const int result = fs_vocabulary_load(tree->vocabulary);
+    const double score_of_added = -1000;
+    bool is_first = true;
+
+    fs_sink_literal(sink, ",\n\"added_tokens_decoder\": {");
+    for (uint32_t id = 0; id < vocabulary->n_tokens && sink->error == 0; id++) {
+        if (vocabulary->types[id] != GGUF_TOKEN_USER_DEFINED &&
+            (!gguf_token_type_is_control(vocabulary->types[id]) ||
+             fs_array_number(vocabulary->scores, id) != score_of_added))
+            continue;
+        fs_sink_literal(sink, is_first ? "\n\"" : ",\n\"");
+        is_first = false;
+        fs_sink_unsigned(sink, id);
+        fs_sink_literal(sink, "\": {");
+        write_added_token(vocabulary, id, sink);
+    }
+    fs_sink_literal(sink, "\n}");
+}
+
+void fs_tokenizer_config_write(const struct fs_tree *tree, const void *subject,
+                               struct fs_sink *sink)
+{
+    const struct fs_vocabulary *vocabulary = fs_tokenizer_load(tree, sink);
 
     (void)subject;
-    (void)place;
-    if (result < 0)
-        return result;
+    if (!vocabulary)
+        return;
     /* The class that takes tokenizer.json as it is. */
     fs_sink_literal(sink, "{\n\"tokenizer_class\": \"PreTrainedTokenizerFast\"");
     write_special_tokens(vocabulary, false, sink);
@@ -167,25 +165,24 @@ int fs_tokenizer_config_write(const struct fs_tree *tree, const void *subject,
     fs_sink_literal(sink, vocabulary->kind == FS_WORDPIECE
                               ? "[\"input_ids\", \"token_type_ids\", \"attention_mask\"]"
                               : "[\"input_ids\", \"attention_mask\"]");
+    if (fs_sentencepiece_applies(tree, NULL))
+        write_decoder_of_added(vocabulary, sink);
     if (vocabulary->context_length > 0) {
         fs_sink_literal(sink, ",\n\"model_max_length\": ");
         fs_sink_unsigned(sink, vocabulary->context_length);
     }
     fs_sink_literal(sink, "\n}\n");
-    return 0;
 }
 
-int fs_special_tokens_map_write(const struct fs_tree *tree, const void *subject,
-                                struct fs_place *place, struct fs_sink *sink)
+void fs_special_tokens_map_write(const struct fs_tree *tree, const void *subject,
+                                 struct fs_sink *sink)
 {
-    const int result = fs_vocabulary_load(tree->vocabulary);
+    const struct fs_vocabulary *vocabulary = fs_tokenizer_load(tree, sink);
 
     (void)subject;
-    (void)place;
-    if (result < 0)
-        return result;
+    if (!vocabulary)
+        return;
     fs_sink_literal(sink, "{");
-    write_special_tokens(tree->vocabulary, true, sink);
+    write_special_tokens(vocabulary, true, sink);
     fs_sink_literal(sink, "\n}\n");
-    return 0;
 }

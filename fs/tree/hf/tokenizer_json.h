@@ -6,14 +6,14 @@
 #ifndef GGUFS_FS_TOKENIZER_JSON_H
 #define GGUFS_FS_TOKENIZER_JSON_H
 
-#include "fs/tree/text.h"
+#include "fs/tree/core/text.h"
 
 #include <stdbool.h>
 
 /* Return why the model has no hf/tokenizer.json, as a sentence, or NULL if it has one. */
 const char *fs_tokenizer_obstacle(const struct fs_tree *tree);
 
-/* Return true if there are these files. */
+/* Return true if the model has these files. */
 bool fs_tokenizer_applies(const struct fs_tree *tree, const void *subject);
 
 /* The same for a chat template: the one of that key, or the default if `subject` is NULL. */

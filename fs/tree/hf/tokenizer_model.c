@@ -1,17 +1,13 @@
 /* The model of tokenizer.json: BPE, Unigram or WordPiece. */
 #include "fs/tree/hf/tokenizer_parts.h"
-#include "fs/tree/json.h"
-#include "fs/tree/shortest.h"
-#include "gguf/support/conventions/token_texts.h"
+#include "fs/tree/output/json.h"
+#include "fs/tree/output/shortest.h"
+#include "gguf/models/token_texts.h"
 
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistr.h>
-
-/* A step writes pieces until they have so many bytes. */
-#define STEP_BYTES 1024u
 
 /* Longer tokens have no merges that are derived: that would take quadratic time. */
 #define MAX_MERGED_BYTES 512u
@@ -41,25 +37,8 @@ static void write_bpe_head(const struct fs_vocabulary *vocabulary, struct fs_sin
     fs_sink_literal(sink, ",\n\"vocab\":{\n");
 }
 
-static bool has_all_bytes(const struct fs_vocabulary *vocabulary)
+static void write_head(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
 {
-    for (unsigned byte = 0; byte < 256; byte++) {
-        char name[8];
-        int32_t id;
-
-        snprintf(name, sizeof name, GGUF_BYTE_TOKEN_FORMAT, byte);
-        id = fs_vocabulary_find(vocabulary, (struct gguf_string){name, strlen(name)});
-        if (id < 0 || vocabulary->types[id] != GGUF_TOKEN_BYTE)
-            return false;
-    }
-    return true;
-}
-
-int fs_tokenizer_write_model_head(const struct fs_vocabulary *vocabulary, struct fs_place *place,
-                                  struct fs_sink *sink)
-{
-    (void)place;
-    fs_sink_literal(sink, "\"model\": ");
     switch (vocabulary->kind) {
     case FS_BYTE_PAIR:
     case FS_SENTENCEPIECE:
@@ -72,7 +51,7 @@ int fs_tokenizer_write_model_head(const struct fs_vocabulary *vocabulary, struct
         else
             fs_sink_literal(sink, "null");
         fs_sink_literal(sink, ",\"byte_fallback\":");
-        fs_sink_literal(sink, has_all_bytes(vocabulary) ? "true" : "false");
+        fs_sink_literal(sink, fs_tokenizer_has_all_bytes(vocabulary) ? "true" : "false");
         fs_sink_literal(sink, ",\n\"vocab\":[\n");
         break;
     case FS_WORDPIECE:
@@ -86,7 +65,6 @@ int fs_tokenizer_write_model_head(const struct fs_vocabulary *vocabulary, struct
                         "\"max_input_chars_per_word\":" MAX_WORD_CHARACTERS ",\n\"vocab\":{\n");
         break;
     }
-    return 0;
 }
 
 /* ---- the vocabulary ---- */
@@ -101,7 +79,7 @@ static void write_score(const struct fs_vocabulary *vocabulary, uint32_t id, str
     /* The text <0x41> must not become a byte. */
     if (vocabulary->types[id] == GGUF_TOKEN_BYTE)
         score = vocabulary->lowest_score;
-    /* As a double, so that sums of scores are those of programs that read floats. */
+    /* As a double, so that sums of scores equal the sums in programs that read floats. */
     fs_sink_write(sink, text, fs_write_double((double)score, text));
 }
 
@@ -120,20 +98,14 @@ static void write_token(const struct fs_vocabulary *vocabulary, uint32_t id, str
     }
 }
 
-int fs_tokenizer_write_tokens(const struct fs_vocabulary *vocabulary, struct fs_place *place,
-                              struct fs_sink *sink)
+static void write_tokens(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
 {
-    const uint64_t start = sink->position;
-
-    while (sink->position - start < STEP_BYTES) {
-        write_token(vocabulary, (uint32_t)place->item, sink);
-        if (++place->item == vocabulary->n_tokens) {
-            fs_sink_literal(sink, vocabulary->kind == FS_UNIGRAM ? "\n]" : "\n}");
-            return 0;
-        }
-        fs_sink_literal(sink, ",\n");
+    for (uint32_t id = 0; id < vocabulary->n_tokens && sink->error == 0; id++) {
+        if (id > 0)
+            fs_sink_literal(sink, ",\n");
+        write_token(vocabulary, id, sink);
     }
-    return 1;
+    fs_sink_literal(sink, vocabulary->kind == FS_UNIGRAM ? "\n]" : "\n}");
 }
 
 /* ---- the merges ---- */
@@ -157,12 +129,19 @@ static bool is_text_token(const struct fs_vocabulary *vocabulary, struct gguf_st
     return id >= 0 && vocabulary->types[id] != GGUF_TOKEN_BYTE;
 }
 
-/* `place->in_value` says that a merge has been written. */
-static void write_merge(struct gguf_string left, struct gguf_string right, struct fs_place *place,
-                        struct fs_sink *sink)
+/* The merges that are being written. */
+struct merges {
+    const struct fs_vocabulary *vocabulary;
+    struct fs_sink *sink;
+    bool is_first; /* none has been written */
+};
+
+static void write_merge(struct merges *merges, struct gguf_string left, struct gguf_string right)
 {
-    fs_sink_literal(sink, place->in_value ? ",\n[" : "\n[");
-    place->in_value = true;
+    struct fs_sink *sink = merges->sink;
+
+    fs_sink_literal(sink, merges->is_first ? "\n[" : ",\n[");
+    merges->is_first = false;
     fs_json_string(sink, left);
     fs_sink_literal(sink, ",");
     fs_json_string(sink, right);
@@ -171,11 +150,11 @@ static void write_merge(struct gguf_string left, struct gguf_string right, struc
 
 /*
  * Write a merge of the file, "LEFT RIGHT", unless its parts or its result are not tokens that text
- * may become: tokenizer.json must not have such.
+ * may become: tokenizer.json must not have them.
  */
-static void write_file_merge(const struct fs_vocabulary *vocabulary, struct gguf_string merge,
-                             struct fs_place *place, struct fs_sink *sink)
+static void write_file_merge(struct merges *merges, struct gguf_string merge)
 {
+    const struct fs_vocabulary *vocabulary = merges->vocabulary;
     char joined[MAX_MERGED_BYTES];
     const char *space =
         merge.length_bytes > 1 ? memchr(merge.data + 1, ' ', (size_t)merge.length_bytes - 1) : NULL;
@@ -189,16 +168,16 @@ static void write_file_merge(const struct fs_vocabulary *vocabulary, struct gguf
     memcpy(joined + left.length_bytes, right.data, (size_t)right.length_bytes);
     if (find_merging(vocabulary, left) >= 0 && find_merging(vocabulary, right) >= 0 &&
         find_merging(vocabulary, (struct gguf_string){joined, merge.length_bytes - 1}) >= 0)
-        write_merge(left, right, place, sink);
+        write_merge(merges, left, right);
 }
 
 /*
  * Write the merges whose result is a token: each way to divide it into two tokens. The longest
  * left part comes first, as it does where runs of a character are merged from left to right.
  */
-static void write_merges_of(const struct fs_vocabulary *vocabulary, uint32_t id,
-                            struct fs_place *place, struct fs_sink *sink)
+static void write_merges_of(struct merges *merges, uint32_t id)
 {
+    const struct fs_vocabulary *vocabulary = merges->vocabulary;
     const struct gguf_string text = fs_vocabulary_text(vocabulary, id);
 
     if (text.length_bytes > MAX_MERGED_BYTES || !is_text_token(vocabulary, text) ||
@@ -210,75 +189,62 @@ static void write_merges_of(const struct fs_vocabulary *vocabulary, uint32_t id,
 
         if (((unsigned char)*right.data & 0xc0) != 0x80 && is_text_token(vocabulary, left) &&
             is_text_token(vocabulary, right))
-            write_merge(left, right, place, sink);
+            write_merge(merges, left, right);
     }
 }
 
 /*
  * Where the symbols are characters, a run of line breaks that is a token becomes that token, even
- * if the file has no merges for it. Write all merges of such runs.
+ * if the file has no merges for it. Write all merges of these runs.
  */
-static void write_line_break_merges(const struct fs_vocabulary *vocabulary, struct fs_place *place,
-                                    struct fs_sink *sink)
+static void write_line_break_merges(struct merges *merges)
 {
     static const char breaks[] = "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n";
 
     for (size_t n = 2; n < sizeof breaks; n++) {
         const struct gguf_string run = {breaks, n};
 
-        if (is_text_token(vocabulary, run))
-            write_merges_of(vocabulary, (uint32_t)fs_vocabulary_find(vocabulary, run), place, sink);
+        if (is_text_token(merges->vocabulary, run))
+            write_merges_of(merges, (uint32_t)fs_vocabulary_find(merges->vocabulary, run));
     }
 }
 
-static int write_file_merges(const struct fs_vocabulary *vocabulary, struct fs_place *place,
-                             struct fs_sink *sink)
+static void write_file_merges(struct merges *merges)
 {
-    const struct gguf_array *merges = vocabulary->merges;
-    struct gguf_cursor *cursor = &place->value.level[0].cursor;
-    const uint64_t start = sink->position;
+    const struct gguf_array *array = merges->vocabulary->merges;
+    struct gguf_cursor cursor = gguf_array_begin(array);
 
-    if (place->item == 0) {
-        *cursor = gguf_array_begin(merges);
-        if (vocabulary->pretokenizer->is_raw)
-            write_line_break_merges(vocabulary, place, sink);
-    }
-    for (unsigned i = 0; i < 256 && sink->position - start < STEP_BYTES; i++) {
+    if (merges->vocabulary->pretokenizer->is_raw)
+        write_line_break_merges(merges);
+    for (uint64_t i = 0; i < array->n_elements && merges->sink->error == 0; i++) {
         struct gguf_value merge;
 
-        if (place->item++ == merges->n_elements)
-            return 0;
-        gguf_array_next(cursor, GGUF_STRING, &merge);
-        write_file_merge(vocabulary, merge.string, place, sink);
+        gguf_array_next(&cursor, GGUF_STRING, &merge);
+        write_file_merge(merges, merge.string);
     }
-    return 1;
 }
 
-static int write_derived_merges(const struct fs_vocabulary *vocabulary, struct fs_place *place,
-                                struct fs_sink *sink)
+static void write_derived_merges(struct merges *merges)
 {
-    const uint64_t start = sink->position;
+    const struct fs_vocabulary *vocabulary = merges->vocabulary;
 
-    for (unsigned i = 0; i < 256 && sink->position - start < STEP_BYTES; i++) {
-        if (place->item == vocabulary->n_tokens)
-            return 0;
-        write_merges_of(vocabulary, vocabulary->merge_order[place->item++], place, sink);
-    }
-    return 1;
+    for (uint32_t i = 0; i < vocabulary->n_tokens && merges->sink->error == 0; i++)
+        write_merges_of(merges, vocabulary->merge_order[i]);
 }
 
-int fs_tokenizer_write_merges(const struct fs_vocabulary *vocabulary, struct fs_place *place,
-                              struct fs_sink *sink)
+void fs_tokenizer_write_model(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
 {
-    int result;
+    struct merges merges = {vocabulary, sink, true};
 
-    if (vocabulary->kind != FS_BYTE_PAIR && vocabulary->kind != FS_SENTENCEPIECE)
-        return 0;
-    if (place->item == 0)
+    write_head(vocabulary, sink);
+    write_tokens(vocabulary, sink);
+    if (vocabulary->kind == FS_BYTE_PAIR || vocabulary->kind == FS_SENTENCEPIECE) {
         fs_sink_literal(sink, ",\n\"merges\":[");
-    result = fs_has_merges(vocabulary) ? write_file_merges(vocabulary, place, sink)
-                                       : write_derived_merges(vocabulary, place, sink);
-    if (result == 0)
+        if (fs_has_merges(vocabulary))
+            write_file_merges(&merges);
+        else
+            write_derived_merges(&merges);
         fs_sink_literal(sink, "\n]");
-    return result;
+    }
+    fs_sink_literal(sink, "}");
 }

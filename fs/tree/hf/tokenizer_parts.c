@@ -1,10 +1,22 @@
 #include "fs/tree/hf/tokenizer_parts.h"
 
-#include "fs/tree/json.h"
-#include "gguf/support/conventions/token_texts.h"
+#include "fs/tree/core/tree_core.h"
+#include "fs/tree/facts/facts.h"
+#include "fs/tree/output/json.h"
+#include "gguf/models/token_texts.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistr.h>
+
+const struct fs_vocabulary *fs_tokenizer_load(const struct fs_tree *tree, struct fs_sink *sink)
+{
+    const int result = fs_vocabulary_load(tree->facts->vocabulary);
+
+    if (result < 0)
+        fs_sink_fail(sink, result);
+    return result < 0 ? NULL : tree->facts->vocabulary;
+}
 
 void fs_tokenizer_string(struct fs_sink *sink, const char *string)
 {
@@ -79,14 +91,28 @@ static void write_piece(const struct fs_vocabulary *vocabulary, uint32_t id,
     const enum piece piece = piece_of(vocabulary, id, text);
 
     fs_sink_literal(sink, piece == INSIDE ? "\"" INSIDE_PREFIX : "\"");
-    fs_json_string_part(sink, piece == AT_START ? skip(text, GGUF_SPACE_MARK_BYTES) : text, true);
+    fs_json_characters(sink, piece == AT_START ? skip(text, GGUF_SPACE_MARK_BYTES) : text);
     fs_sink_literal(sink, "\"");
 }
 
 /* ---- tokens ---- */
 
-static bool has_own_text(const struct fs_vocabulary *vocabulary, uint32_t id,
-                         struct gguf_string text)
+bool fs_tokenizer_has_all_bytes(const struct fs_vocabulary *vocabulary)
+{
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char name[8];
+        int32_t id;
+
+        snprintf(name, sizeof name, GGUF_BYTE_TOKEN_FORMAT, byte);
+        id = fs_vocabulary_find(vocabulary, (struct gguf_string){name, strlen(name)});
+        if (id < 0 || vocabulary->types[id] != GGUF_TOKEN_BYTE)
+            return false;
+    }
+    return true;
+}
+
+bool fs_tokenizer_has_own_text(const struct fs_vocabulary *vocabulary, uint32_t id,
+                               struct gguf_string text)
 {
     return text.length_bytes > 0 &&
            !u8_check((const uint8_t *)text.data, (size_t)text.length_bytes) &&
@@ -98,7 +124,7 @@ void fs_tokenizer_token(const struct fs_vocabulary *vocabulary, uint32_t id, str
 {
     const struct gguf_string text = fs_vocabulary_text(vocabulary, id);
 
-    if (!has_own_text(vocabulary, id, text)) {
+    if (!fs_tokenizer_has_own_text(vocabulary, id, text)) {
         /* U+FFFF is not a character, so no text has it. */
         fs_sink_literal(sink, "\"\\uffff");
         fs_sink_unsigned(sink, id);

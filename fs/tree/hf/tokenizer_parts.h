@@ -3,31 +3,40 @@
 #define GGUFS_FS_TOKENIZER_PARTS_H
 
 #include "fs/tree/hf/vocabulary_index.h"
-#include "fs/tree/text.h"
+#include "fs/tree/output/sink.h"
+
+struct fs_tree;
+
+/*
+ * Return the vocabulary of a tree with its index, or NULL if it cannot be loaded; the sink then has
+ * the error.
+ */
+const struct fs_vocabulary *fs_tokenizer_load(const struct fs_tree *tree, struct fs_sink *sink);
 
 /* Write a string with its quotes. */
 void fs_tokenizer_string(struct fs_sink *sink, const char *string);
 
+/* Return true if there is a token of the type BYTE for each byte. */
+bool fs_tokenizer_has_all_bytes(const struct fs_vocabulary *vocabulary);
+
+/*
+ * Return true if tokenizing can produce the token: `text`, its text, is UTF-8, not empty and, in
+ * the notation of tokenizer.json, not equal to the text of an earlier token.
+ */
+bool fs_tokenizer_has_own_text(const struct fs_vocabulary *vocabulary, uint32_t id,
+                               struct gguf_string text);
+
 /*
  * Write the token's text as JSON, in the notation of tokenizer.json. A token that no text can
- * become, because its own is empty, not UTF-8, that of an earlier token, or in that notation that
- * of another token, gets a text that is unique.
+ * become, because its own is empty, not UTF-8, or equal to the text of an earlier token, or in that
+ * notation to the text of another token, gets a text that is unique.
  */
 void fs_tokenizer_token(const struct fs_vocabulary *vocabulary, uint32_t id, struct fs_sink *sink);
 
-/*
- * A part of tokenizer.json. It is a text of its own: writes the next piece, moves `place`, and
- * returns 1 if there may be more.
- */
-typedef int fs_tokenizer_part(const struct fs_vocabulary *vocabulary, struct fs_place *place,
-                              struct fs_sink *sink);
+/* Write the members "normalizer" to "decoder". */
+void fs_tokenizer_write_pipeline(const struct fs_vocabulary *vocabulary, struct fs_sink *sink);
 
-/* The members "normalizer" to "decoder". */
-fs_tokenizer_part fs_tokenizer_write_pipeline;
-
-/* The value of "model" without its last brace: its head, the vocabulary and the merges. */
-fs_tokenizer_part fs_tokenizer_write_model_head;
-fs_tokenizer_part fs_tokenizer_write_tokens;
-fs_tokenizer_part fs_tokenizer_write_merges;
+/* Write the value of "model", with the vocabulary and the merges. */
+void fs_tokenizer_write_model(const struct fs_vocabulary *vocabulary, struct fs_sink *sink);
 
 #endif

@@ -2,13 +2,13 @@
  * The steps of tokenizer.json around its model. Source: the types of that name in
  * https://github.com/huggingface/tokenizers, tokenizers/src.
  *
- * Normalizers that llama.cpp lacks, such as the NFC of Qwen, are left out: a file must give the
+ * Normalizers that llama.cpp lacks (the NFC of Qwen) are left out: a file must give the
  * tokens that programs make of its GGUF.
  */
 #include "fs/tree/hf/tokenizer_parts.h"
-#include "fs/tree/json.h"
-#include "gguf/support/conventions/byte_alphabet.h"
-#include "gguf/support/conventions/token_texts.h"
+#include "fs/tree/output/json.h"
+#include "gguf/models/byte_alphabet.h"
+#include "gguf/models/token_texts.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -46,16 +46,16 @@ static void write_bert_normalizer(const struct fs_vocabulary *vocabulary, struct
     fs_sink_literal(sink, "]}");
 }
 
-/* Write the table of replacements, which may be long, in base64: some bytes of it in each step. */
-static bool write_charsmap(const struct gguf_array *charsmap, struct fs_place *place,
-                           struct fs_sink *sink)
+/* Write the table of replacements in base64. */
+static void write_charsmap(const struct gguf_array *charsmap, struct fs_sink *sink)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (unsigned i = 0; i < 768 && place->item < charsmap->n_elements; i++, place->item += 3) {
-        const uint64_t left = charsmap->n_elements - place->item;
-        const unsigned first = fs_array_byte(charsmap, place->item);
-        const unsigned second = left > 1 ? fs_array_byte(charsmap, place->item + 1) : 0;
-        const unsigned third = left > 2 ? fs_array_byte(charsmap, place->item + 2) : 0;
+
+    for (uint64_t i = 0; i < charsmap->n_elements && sink->error == 0; i += 3) {
+        const uint64_t left = charsmap->n_elements - i;
+        const unsigned first = fs_array_byte(charsmap, i);
+        const unsigned second = left > 1 ? fs_array_byte(charsmap, i + 1) : 0;
+        const unsigned third = left > 2 ? fs_array_byte(charsmap, i + 2) : 0;
 
         fs_sink_write(sink,
                       (char[]){digits[first >> 2], digits[(first & 3) << 4 | second >> 4],
@@ -63,12 +63,16 @@ static bool write_charsmap(const struct gguf_array *charsmap, struct fs_place *p
                                left > 2 ? digits[third & 63] : '='},
                       4);
     }
-    return place->item < charsmap->n_elements;
 }
 
-static void write_unigram_normalizer_end(const struct fs_vocabulary *vocabulary,
-                                         struct fs_sink *sink)
+static void write_unigram_normalizer(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
 {
+    fs_sink_literal(sink, "{\"type\":\"Sequence\",\"normalizers\":[");
+    if (vocabulary->charsmap) {
+        fs_sink_literal(sink, "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"");
+        write_charsmap(vocabulary->charsmap, sink);
+        fs_sink_literal(sink, "\"},");
+    }
     if (vocabulary->is_space_merged)
         fs_sink_literal(sink, "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"\\\\A +| +\\\\z\"},"
                               "\"content\":\"\"},"
@@ -94,7 +98,7 @@ static void write_split(struct fs_sink *sink, const char *pattern)
 
 /*
  * Some vocabularies lack bytes. Such a byte is left out of the tokens, but what is before and after
- * it must not merge: split there. Only merges that are derived may have such a byte in a token.
+ * it must not merge: split there. Only merges that are derived may have a missing byte in a token.
  */
 static void write_split_at_missing_bytes(const struct fs_vocabulary *vocabulary,
                                          struct fs_sink *sink)
@@ -256,7 +260,7 @@ static void write_normalizer(const struct fs_vocabulary *vocabulary, struct fs_s
         fs_sink_literal(sink, vocabulary->pretokenizer->is_raw ? REPLACE_SPACES : "null");
         break;
     case FS_UNIGRAM:
-        write_unigram_normalizer_end(vocabulary, sink);
+        write_unigram_normalizer(vocabulary, sink);
         break;
     }
 }
@@ -271,22 +275,9 @@ static void write_pretokenizer_of(const struct fs_vocabulary *vocabulary, struct
         fs_sink_literal(sink, "null");
 }
 
-int fs_tokenizer_write_pipeline(const struct fs_vocabulary *vocabulary, struct fs_place *place,
-                                struct fs_sink *sink)
+void fs_tokenizer_write_pipeline(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
 {
-    if (!place->in_value) {
-        fs_sink_literal(sink, "\"normalizer\": ");
-        if (vocabulary->kind == FS_UNIGRAM)
-            fs_sink_literal(sink, "{\"type\":\"Sequence\",\"normalizers\":[");
-        if (vocabulary->charsmap)
-            fs_sink_literal(sink, "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"");
-        place->in_value = true;
-    }
-    if (vocabulary->charsmap) {
-        if (write_charsmap(vocabulary->charsmap, place, sink))
-            return 1;
-        fs_sink_literal(sink, "\"},");
-    }
+    fs_sink_literal(sink, "\"normalizer\": ");
     write_normalizer(vocabulary, sink);
     fs_sink_literal(sink, ",\n\"pre_tokenizer\": ");
     write_pretokenizer_of(vocabulary, sink);
@@ -295,5 +286,4 @@ int fs_tokenizer_write_pipeline(const struct fs_vocabulary *vocabulary, struct f
     fs_sink_literal(sink, ",\n\"decoder\": ");
     fs_sink_literal(sink, decoder_of(vocabulary));
     fs_sink_literal(sink, ",\n");
-    return 0;
 }

@@ -44,45 +44,6 @@ void fs_vocabulary_free(struct fs_vocabulary *vocabulary)
 
 /* ---- texts ---- */
 
-static struct gguf_cursor cursor_at(const struct gguf_array *array, uint64_t offset)
-{
-    struct gguf_cursor cursor = gguf_array_begin(array);
-
-    cursor.offset += offset;
-    return cursor;
-}
-
-struct gguf_value fs_array_element(const struct gguf_array *array, uint64_t index)
-{
-    const enum gguf_value_type type = array->element_type;
-    struct gguf_cursor cursor = cursor_at(array, index * gguf_value_type_bytes(type));
-    struct gguf_value value;
-
-    gguf_array_next(&cursor, type, &value);
-    return value;
-}
-
-double fs_array_number(const struct gguf_array *array, uint64_t index)
-{
-    const struct gguf_value value = fs_array_element(array, index);
-
-    switch (value.type) {
-    case GGUF_FLOAT32:
-        return (double)value.f32;
-    case GGUF_FLOAT64:
-        return value.f64;
-    case GGUF_BOOL:
-        return value.boolean;
-    case GGUF_INT8:
-    case GGUF_INT16:
-    case GGUF_INT32:
-    case GGUF_INT64:
-        return (double)value.i64;
-    default:
-        return (double)value.u64;
-    }
-}
-
 /*
  * A slot holds an id plus 1 and, above it, bits of the hash of its text, so that texts are rarely
  * compared in vain. 0 is a free slot.
@@ -212,7 +173,7 @@ static int compare_numbers(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Sort the tokens by rank; those of equal rank stay in the order of ids. */
+/* Sort the tokens by rank; tokens of equal rank stay in the order of ids. */
 static int order_merges(struct fs_vocabulary *vocabulary)
 {
     const uint32_t n = vocabulary->n_tokens;

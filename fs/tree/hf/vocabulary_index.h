@@ -5,75 +5,7 @@
 #ifndef GGUFS_FS_VOCABULARY_INDEX_H
 #define GGUFS_FS_VOCABULARY_INDEX_H
 
-#include "gguf/model.h"
-#include "gguf/support/conventions/special_ids.h"
-#include "gguf/support/conventions/special_texts.h"
-#include "gguf/support/keyed_hash.h"
-
-#include <pthread.h>
-
-/* Several times as many as any model has; limits the memory for the index. */
-#define FS_MAX_TOKENS      ((1u << 20) - 1)
-#define FS_MAX_TOKEN_BYTES ((uint64_t)1 << 28)
-
-enum fs_tokenizer_kind {
-    FS_BYTE_PAIR,     /* gpt2, gemma4 */
-    FS_SENTENCEPIECE, /* llama: byte pairs, merged in the order of scores */
-    FS_UNIGRAM,       /* t5 */
-    FS_WORDPIECE,     /* bert */
-};
-
-/* How tokens write the bytes that they stand for. */
-enum fs_notation {
-    FS_AS_BYTES,
-    FS_IN_BYTE_ALPHABET, /* byte_alphabet.h */
-    FS_WITH_SPACE_MARKS, /* U+2581 for a space */
-    FS_WITH_ESCAPES,     /* gguf_token_unescape() */
-};
-
-struct fs_vocabulary {
-    const struct gguf_model *model;
-    /* Why no tokenizer.json can be made, a sentence for the user; NULL if one can. */
-    const char *obstacle;
-    char obstacle_text[sizeof(struct gguf_quoted) + 200]; /* of an obstacle that quotes the file */
-    pthread_mutex_t lock;
-
-    /* The arrays of tokenizer.ggml.*; NULL if there is no such key or its elements do not fit. */
-    const struct gguf_array *tokens, *merges;      /* strings */
-    const struct gguf_array *token_types, *scores; /* numbers */
-    enum fs_notation notation;                     /* of the tokens */
-
-    /* Other keys; set unless there is an obstacle. */
-    const char *name; /* tokenizer.ggml.model */
-    enum fs_tokenizer_kind kind;
-    const struct gguf_array *charsmap;
-    const struct gguf_pretokenizer *pretokenizer; /* of FS_BYTE_PAIR */
-    const struct gguf_strip_rule *strip_rule;
-    bool is_space_added;  /* a space before each text */
-    bool is_space_merged; /* runs of spaces become one */
-    bool is_lowered, is_stripped;
-    uint64_t context_length; /* 0: unknown */
-    uint32_t n_tokens;
-
-    /* The index, set by fs_vocabulary_load(). */
-    struct gguf_special_ids ids;
-    uint32_t
-        *starts;    /* n_tokens + 1 offsets in `tokens`, of a length and a text; NULL: not loaded */
-    uint8_t *types; /* enum gguf_token_type, corrected */
-    uint32_t *slots; /* a hash table from texts to ids */
-    uint32_t slot_mask;
-    struct gguf_hash_key key;
-    float lowest_score; /* of a token of the type NORMAL; 0 without scores */
-    /* The tokens in the order in which they come about by merging; NULL if fs_has_merges() or if
-       the kind does not merge. */
-    uint32_t *merge_order;
-};
-
-/* Return true if the merges of the file count. SentencePiece merges by score. */
-static inline bool fs_has_merges(const struct fs_vocabulary *vocabulary)
-{
-    return vocabulary->kind == FS_BYTE_PAIR && vocabulary->merges;
-}
+#include "fs/tree/hf/vocabulary_keys.h"
 
 /* Returns 0 or -ENOMEM. `vocabulary` must be freed with fs_vocabulary_free(), which accepts NULL.
  */
@@ -99,15 +31,5 @@ static inline struct gguf_string fs_vocabulary_text(const struct fs_vocabulary *
 
 /* Return the first token with that text, or GGUF_NO_TOKEN. */
 int32_t fs_vocabulary_find(const struct fs_vocabulary *vocabulary, struct gguf_string text);
-
-/* Return an element of an array of numbers. */
-struct gguf_value fs_array_element(const struct gguf_array *array, uint64_t index);
-double fs_array_number(const struct gguf_array *array, uint64_t index);
-
-/* The same for an array of integers that are bytes, signed or not. */
-static inline uint8_t fs_array_byte(const struct gguf_array *array, uint64_t index)
-{
-    return (uint8_t)fs_array_element(array, index).u64;
-}
 
 #endif

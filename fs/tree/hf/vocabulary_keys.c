@@ -3,6 +3,45 @@
 #include <stdio.h>
 #include <string.h>
 
+double fs_array_number(const struct gguf_array *array, uint64_t index)
+{
+    const struct gguf_value value = fs_array_element(array, index);
+
+    switch (value.type) {
+    case GGUF_FLOAT32:
+        return (double)value.f32;
+    case GGUF_FLOAT64:
+        return value.f64;
+    case GGUF_BOOL:
+        return value.boolean;
+    case GGUF_INT8:
+    case GGUF_INT16:
+    case GGUF_INT32:
+    case GGUF_INT64:
+        return (double)value.i64;
+    default:
+        return (double)value.u64;
+    }
+}
+
+static struct gguf_cursor cursor_at(const struct gguf_array *array, uint64_t offset)
+{
+    struct gguf_cursor cursor = gguf_array_begin(array);
+
+    cursor.offset += offset;
+    return cursor;
+}
+
+struct gguf_value fs_array_element(const struct gguf_array *array, uint64_t index)
+{
+    const enum gguf_value_type type = array->element_type;
+    struct gguf_cursor cursor = cursor_at(array, index * gguf_value_type_bytes(type));
+    struct gguf_value value;
+
+    gguf_array_next(&cursor, type, &value);
+    return value;
+}
+
 #define KEY           "tokenizer.ggml."
 #define COUNT(list)   (sizeof(list) / sizeof *(list))
 #define ADD_BOS_TOKEN KEY "add_bos_token"
@@ -72,7 +111,7 @@ static bool is_true(const struct fs_vocabulary *vocabulary, const char *name, bo
     return value->type == GGUF_BOOL && value->boolean;
 }
 
-/* Return true for a table that a reader of it accepts; see characters_map.h of the runner. */
+/* Return true for a table that a reader of it accepts; see charsmap.h of the runner. */
 static bool is_charsmap(const struct gguf_array *array)
 {
     uint64_t n_unit_bytes = 0;
@@ -220,7 +259,7 @@ void fs_vocabulary_read_ids(struct fs_vocabulary *vocabulary, int32_t end_of_tex
 
         if (*id >= (int32_t)vocabulary->n_tokens)
             *id = GGUF_NO_TOKEN;
-        /* An id out of range counts as missing: many files have such. */
+        /* An id out of range counts as missing: many files have one. */
         if (value && gguf_value_type_is_integer(value->type) && value->u64 < vocabulary->n_tokens)
             *id = (int32_t)value->u64;
     }

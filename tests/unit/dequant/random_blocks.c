@@ -179,7 +179,7 @@ size_t blocks_for(const struct expectation *e)
 
 const struct dequant_type *type_of(const struct expectation *e)
 {
-    return e->era == DEQUANT_ERA ? dequant_reading_by_name(e->id, e->name)
+    return e->era == DEQUANT_ERA ? dequant_candidate_by_name(e->id, e->name)
                                  : dequant_type_of_era(e->id, e->era);
 }
 

@@ -13,8 +13,8 @@
 enum scale { NO_SCALE, F16_SCALE, TWO_F16_SCALES, F32_SCALE, TWO_F32_SCALES, SPLIT_F16_SCALE };
 
 /*
- * Expected properties of a row of the type table. The sizes are those of the format's
- * documentation. The hashes are 64-bit FNV-1a and were computed without the code under test:
+ * Expected properties of a row of the type table. The sizes are from the format's documentation.
+ * The hashes are 64-bit FNV-1a and were computed without the code under test:
  *
  * - `values` is the hash of the floats that the blocks of make_blocks() decode to. For types with
  *   row headers or interleaved rows, it covers all rows of a group, one after the other, with the

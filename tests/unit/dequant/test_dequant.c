@@ -95,22 +95,22 @@ Test(dequant, readings)
     for (uint32_t id = 0; id < 1000; id++) {
         const struct dequant_type *type;
 
-        cr_expect_eq(dequant_reading_at(id, 0), dequant_type_by_id(id));
-        for (size_t i = 0; (type = dequant_reading_at(id, i)); i++) {
+        cr_expect_eq(dequant_candidate_at(id, 0), dequant_type_by_id(id));
+        for (size_t i = 0; (type = dequant_candidate_at(id, i)); i++) {
             cr_expect_eq(type->id, id);
-            cr_expect_eq(dequant_reading_by_name(id, type->name), type, "%s", type->name);
+            cr_expect_eq(dequant_candidate_by_name(id, type->name), type, "%s", type->name);
             cr_expect_not_null(type->program, "%s", type->name);
             cr_expect_leq(strlen(type->name), DEQUANT_NAME_COLUMNS, "%s", type->name);
             found++;
         }
     }
     cr_expect_eq(found, dequant_type_count() + dequant_other_type_count());
-    cr_expect_str_eq(dequant_reading_by_name(42, "pq2_0")->name, "PQ2_0");
-    cr_expect_null(dequant_reading_by_name(42, "Q4_0"));
-    cr_expect_null(dequant_reading_by_name(1000, "Q4_0"));
+    cr_expect_str_eq(dequant_candidate_by_name(42, "pq2_0")->name, "PQ2_0");
+    cr_expect_null(dequant_candidate_by_name(42, "Q4_0"));
+    cr_expect_null(dequant_candidate_by_name(1000, "Q4_0"));
 }
 
-/* What a type is converted to has the same values; zeros may differ in sign. */
+/* A type and its plain type have the same values; zeros may differ in sign. */
 Test(dequant, values_of_plain_types)
 {
     static float values[MAX_BLOCK], plain_values[MAX_BLOCK];

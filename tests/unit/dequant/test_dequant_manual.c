@@ -37,7 +37,7 @@ Test(dequant_manual, lists_every_type)
            strncmp(line, ".It Sy id Ta Sy name Ta Sy elements", 35))
         ;
     for (uint32_t id = 0; id < 1000; id++) {
-        for (size_t i = 0; (type = dequant_reading_at(id, i)); i++) {
+        for (size_t i = 0; (type = dequant_candidate_at(id, i)); i++) {
             describe_layout(type, sizeof layout, layout);
             snprintf(expected, sizeof expected, ".It %u Ta %s Ta %u Ta %u Ta %s%s%s Ta %s\n", id,
                      type->name, type->block_elements, type->block_bytes, type->program,

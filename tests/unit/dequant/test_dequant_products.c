@@ -1,6 +1,10 @@
-/* The reference of integer products, compared with decoded weights in double. */
+/*
+ * Integer products by the best kernels for this CPU, compared with decoded weights in double.
+ * tests/kernels/ compares all kernels with the definition, bit for bit.
+ */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,11 +47,15 @@ static void for_each_product(void (*test)(const struct dequant_type *))
 {
     size_t n_products = 0;
 
+    cr_assert_eq(dequant_choose_kernels(NULL), 0);
+    if (dequant_product_set() == DEQUANT_SET_scalar)
+        cr_skip("this CPU multiplies in floats");
     for (size_t i = 0; i < dequant_type_count(); i++) {
         const struct dequant_type *type = dequant_type_at(i);
 
         if (!type->product)
             continue;
+        cr_expect(dequant_multiplies_integers(type), "%s", type->name);
         make_blocks(expectation_of(type), blocks);
         /* Scales whose values and products are floats. */
         for (size_t b = 0; type->id == MXFP4 && b < ELEMENTS / type->block_elements; b++)
@@ -178,7 +186,7 @@ static void check_odd_columns(const struct dequant_type *type)
         for (size_t r = 0; r < ROWS; r++)
             cr_assert(isnan(sums[0][r]), "%s: element %zu", type->name, i);
     }
-    /* Zeros, and magnitudes whose reciprocal is no float. */
+    /* Zeros, and magnitudes whose reciprocal is infinite. */
     for (int exponent = -150; exponent < -99; exponent++) {
         fill(x, exponent == -150 ? 0 : ldexpf(1, exponent));
         multiply(type, x);
@@ -192,7 +200,7 @@ Test(dequant_products, odd_activations_show)
     for_each_product(check_odd_columns);
 }
 
-/* A scale that is no finite number makes the products of its row NaN or infinite, and no others. */
+/* A scale that is NaN or infinite makes only the products of its row NaN or infinite. */
 static void check_odd_scales(const struct dequant_type *type)
 {
     static const uint16_t odd[2] = {0x7e00, 0x7c00};
@@ -246,4 +254,36 @@ static void check_rest(const struct dequant_type *type)
 Test(dequant_products, missing_rows_and_elements_count_nothing)
 {
     for_each_product(check_rest);
+}
+
+/* Return true if /proc/cpuinfo lists the flag. */
+static bool has_cpu_flag(const char *flag)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char *line = NULL;
+    size_t room = 0;
+    bool is_found = false;
+
+    while (file && !is_found && getline(&line, &room, file) > 0)
+        for (char *word = strtok(line, " \n"); word && !is_found; word = strtok(NULL, " \n"))
+            is_found = strcmp(word, flag) == 0;
+    free(line);
+    if (file)
+        fclose(file);
+    return is_found;
+}
+
+/* AVX-512 multiplies bytes with VNNI, which the first CPUs lack; all other sets use their own. */
+Test(dequant_products, the_set_for_products_fits_the_cpu)
+{
+    const struct dequant_kernel_set *set;
+
+    for (size_t i = 0; (set = dequant_kernel_set_at(i)) != NULL; i++) {
+        if (dequant_choose_kernels(set->name) < 0)
+            continue;
+        if (strcmp(set->name, "avx512") == 0 && !has_cpu_flag("avx512_vnni"))
+            cr_expect_str_eq(dequant_kernel_set_at(dequant_product_set())->name, "avx2");
+        else
+            cr_expect_eq(dequant_product_set(), i, "%s", set->name);
+    }
 }

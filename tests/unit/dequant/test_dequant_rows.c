@@ -14,7 +14,7 @@ enum { ROW_BLOCKS = 3, GROUPS = 3 };
 /* The sizes of BitNet's ggml_nbytes(). */
 Test(dequant_rows, sizes_of_tl2)
 {
-    const struct dequant_type *tl2 = dequant_reading_by_name(39, "TL2");
+    const struct dequant_type *tl2 = dequant_candidate_by_name(39, "TL2");
     uint64_t n_bytes = 42;
 
     cr_assert_eq(dequant_rows_bytes(tl2, 255, 1, &n_bytes), -EINVAL);

@@ -22,7 +22,7 @@ struct tree_file tree_file_read(struct fs_tree *tree, const char *path);
 /* Check that a file contains `text`. */
 void tree_file_expect(struct fs_tree *tree, const char *path, const char *text);
 
-/* Check that slices of a file are those of the whole. */
+/* Check that n_slices reads of parts of a file return the same bytes as one read of the whole. */
 void tree_file_expect_slices(struct fs_tree *tree, const char *path, size_t n_slices);
 
 /*

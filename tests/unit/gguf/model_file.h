@@ -72,6 +72,13 @@ struct model_bytes model_file_rich(const struct model_encoding *encoding);
 /* Open the file of model_file_rich() in the encoding with this index. */
 struct gguf_model *model_file_rich_model(size_t encoding);
 
+/*
+ * Return the byte after `at` to damage: the next one in the first 256 bytes, which hold the header,
+ * then every 17th. With GGUFS_THOROUGH in the environment (tests/run hostile), it is always the
+ * next one.
+ */
+size_t model_file_next_damage(size_t at);
+
 /* Return the next pseudo-random number and advance the state. */
 uint64_t model_file_random(uint64_t *state);
 

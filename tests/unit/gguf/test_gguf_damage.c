@@ -179,7 +179,7 @@ Test(gguf_damage, extents_of_unknown_types)
     cr_expect_eq(model->tensors[2].extent_bytes, 0u);
     cr_expect_eq(model->tensors[3].extent_bytes, 0u);
     cr_expect_eq(model->tensors[4].extent_bytes,
-                 model->files[0].size_bytes - model->tensors[4].file_offset);
+                 model->files[0].source.size_bytes - model->tensors[4].file_offset);
     cr_expect_geq(model->tensors[4].extent_bytes, 100u);
     gguf_close(model);
 }
@@ -197,13 +197,21 @@ static void measure(const struct model_bytes *bytes, unsigned length_bytes, size
     for (uint64_t i = 0; i < model->n_tensors; i++) {
         const struct gguf_tensor *tensor = &model->tensors[i];
 
-        /* Of a tensor of unknown type, the first byte must be there. */
+        /* If the type is unknown, the tensor's first byte must be there. */
         const uint64_t n_bytes = tensor->type ? tensor->size_bytes : tensor->n_elements > 0;
 
         if (n_bytes > 0 && tensor->file_offset + n_bytes > *data_end)
             *data_end = tensor->file_offset + n_bytes;
     }
     gguf_close(model);
+}
+
+/* The next size of a cut file; `end`, the whole, is always one. */
+static size_t next_cut(size_t size_bytes, size_t end)
+{
+    const size_t next = model_file_next_damage(size_bytes);
+
+    return size_bytes < end && next > end ? end : next;
 }
 
 Test(gguf_damage, cut_at_every_length)
@@ -213,7 +221,8 @@ Test(gguf_damage, cut_at_every_length)
         size_t table_end, data_end;
 
         measure(&bytes, model_encodings[i].length_bytes, &table_end, &data_end);
-        for (size_t size_bytes = 0; size_bytes <= data_end; size_bytes++) {
+        for (size_t size_bytes = 0; size_bytes <= data_end;
+             size_bytes = next_cut(size_bytes, data_end)) {
             struct gguf_report report = {0};
             struct gguf_model *model;
             const int result = model_file_open(bytes.data, size_bytes, &model, &report);
@@ -244,7 +253,7 @@ Test(gguf_damage, any_byte_changed)
         size_t table_end, data_end;
 
         measure(&bytes, model_encodings[i].length_bytes, &table_end, &data_end);
-        for (size_t at = 0; at < table_end; at++) {
+        for (size_t at = 0; at < table_end; at = model_file_next_damage(at)) {
             static const unsigned char changes[] = {0x01, 0x08, 0x80, 0xff};
             const unsigned char before = bytes.data[at];
 

@@ -66,6 +66,8 @@ Test(gguf_edits, values_of_every_type)
         {"arr:[true,false]", GGUF_ARRAY, "[true,false]"},
         {"arr:[\"a\",\"\\u00e9\\\\u0000\"]", GGUF_ARRAY, "[\"a\",\"\xc3\xa9\\\\u0000\"]"},
         {"arr:[[1,2],[],[3]]", GGUF_ARRAY, "[[1,2],[],[3]]"},
+        {"arr:[[\"a\"],[\"b\"]]", GGUF_ARRAY, "[[\"a\"],[\"b\"]]"},
+        {"arr:[[1],[0.5]]", GGUF_ARRAY, "[[1.0],[0.5]]"},
         {"arr[u8]:[1,255]", GGUF_ARRAY, "[1,255]"},
         {"arr[f64]:[1,\"0.1\"]", GGUF_ARRAY, "[1.0,0.1]"},
         {"arr[u64]:[9007199254740991,\"18446744073709551615\"]", GGUF_ARRAY,
@@ -98,15 +100,9 @@ Test(gguf_edits, invalid_edits)
     } bad[] = {
         {"", "KEY=TYPE:VALUE"},
         {"key", "KEY=TYPE:VALUE"},
-        {"key=", "KEY=TYPE:VALUE"},
-        {"key=u8", "KEY=TYPE:VALUE"},
         {"=u8:1", "has no key"},
         {"split.count=u16:1", "split.count"},
-        {"key=:1", "unknown type \"\""},
-        {"key=u9:1", "unknown type \"u9\""},
-        {"key=arr[arr]:[]", "unknown"},
-        {"key=arr[:[]", "unknown"},
-        {"key=\x1b[2J:1", "\\x1b[2J"},
+        {"\x1b[2J", "\\x1b[2J"},
         {"key=u8:", "not an integer"},
         {"key=u8:256", "outside the range of u8, 0 to 255"},
         {"key=u8:-1", "outside the range"},
@@ -200,13 +196,13 @@ Test(gguf_edits, invalid_files_of_edits)
     } bad[] = {
         {"", "not JSON"},
         {"[]", "not an object"},
-        {"{\"a\": 1}", "has no type"},
         {"{\"a\": 1", "not JSON"},
         {"{\"\": true}", "has no key"},
         {"{\"a\": true, \"a\": null}", "twice"},
         {"{\"a\": {}}", "\"type\" and a \"value\""},
         {"{\"a\": {\"type\": \"u8\"}}", "\"type\" and a \"value\""},
         {"{\"a\": {\"type\": \"u8\", \"value\": 1, \"more\": 2}}", "\"type\" and a \"value\""},
+        {"{\"a\": {\"type\": \"u9\", \"value\": 1}}", "unknown type \"u9\"; available: u8"},
         {"{\"a\": {\"type\": \"u8\", \"value\": true}}", "not of type u8"},
         {"{\"a\": {\"type\": \"str\", \"value\": 1}}", "not a string"},
         {"{\"a\": {\"type\": \"bool\", \"value\": 1}}", "not of type bool"},
@@ -228,7 +224,8 @@ Test(gguf_edits, invalid_files_of_edits)
 
 Test(gguf_edits, apply_in_order)
 {
-    static const char *const texts[] = {"new=u8:1", "-new", "new=u8:2", "second=u8:3", "-third"};
+    static const char *const texts[] = {"new=u8:1", "-new",        "new=u8:2", "new=3",
+                                        "-second",  "second=u8:3", "-third"};
     struct gguf_model *model = make_model();
     struct gguf_report report = {0};
     struct gguf_edits edits = {0};
@@ -240,7 +237,7 @@ Test(gguf_edits, apply_in_order)
             cr_assert_eq(gguf_edits_set(&edits, texts[i], &report), 0);
     }
     cr_assert_eq(gguf_edits_apply(&edits, model, &report), 0);
-    expect_json(model, "metadata.json", "{\n\"first\": \"1\",\n\"second\": 3,\n\"new\": 2\n}\n");
+    expect_json(model, "metadata.json", "{\n\"first\": \"1\",\n\"new\": 3,\n\"second\": 3\n}\n");
     /* "third" was already removed. */
     cr_expect_eq(gguf_edits_apply(&edits, model, &report), -EINVAL);
     cr_expect_not_null(strstr(report.first_error.message, "\"third\""));
@@ -248,66 +245,92 @@ Test(gguf_edits, apply_in_order)
     gguf_close(model);
 }
 
-/* Return a model with an architecture and a standard key of a wrong type. */
-static struct gguf_model *make_llama(void)
+/* Return a model with a key of each kind of type. */
+static struct gguf_model *make_typed(void)
 {
     struct gguf_writer *w = gguf_writer_open(3, false);
 
-    gguf_writer_add_string(w, "general.architecture", "llama");
-    gguf_writer_add_string(w, "llama.vocab_size", "many");
+    gguf_writer_add_string(w, "text", "old");
+    gguf_writer_add_u32(w, "count", 1);
+    gguf_writer_add_u64(w, "big", 1);
+    gguf_writer_add_array(w, "counts", GGUF_WRITER_U16, 1);
+    gguf_writer_raw(w, "\1\0", 2);
+    gguf_writer_add_array(w, "texts", GGUF_WRITER_STRING, 0);
+    gguf_writer_add_array(w, "nested", GGUF_WRITER_ARRAY, 0);
     return model_file_make(w);
 }
 
-Test(gguf_edits, types_of_standard_keys)
-{
-    static const struct {
-        const char *text;
-        int result;
-    } cases[] = {
-        {"general.architecture=str:gemma", 0},
-        {"general.architecture=u32:1", -EINVAL},
-        {"general.name=bool:true", -EINVAL},
-        {"general.alignment=u64:32", -EINVAL},
-        {"general.tags=arr:[\"a\"]", 0},
-        {"general.tags=arr:[1]", -EINVAL},
-        {"general.tags=str:a", -EINVAL},
-        {"llama.context_length=u32:1", 0},
-        {"llama.context_length=u64:1", 0},
-        {"llama.context_length=i32:1", -EINVAL},
-        {"llama.context_length=str:1", -EINVAL},
-        {"llama.rope.freq_base=f32:1", 0},
-        {"llama.rope.freq_base=f64:1", -EINVAL},
-        {"llama.attention.head_count=arr:[1,2]", 0},
-        {"llama.attention.head_count=arr:[1.5]", -EINVAL},
-        {"llama.attention.causal=u8:1", -EINVAL},
-        {"tokenizer.ggml.tokens=arr:[]", -EINVAL}, /* an empty array has type i32, as in gguf-py */
-        {"tokenizer.ggml.tokens=arr[str]:[]", 0},
-        {"tokenizer.ggml.scores=arr[f64]:[1]", -EINVAL},
-        {"tokenizer.ggml.token_type=arr:[1]", 0},
-        {"tokenizer.chat_template=u8:1", -EINVAL},
-        /* A standard key may keep the type it has in the file, or get the standard type. */
-        {"llama.vocab_size=str:few", 0},
-        {"llama.vocab_size=u32:2", 0},
-        {"llama.vocab_size=f32:2", -EINVAL},
-        /* Any type is allowed for unknown keys and keys of other architectures. */
-        {"gemma.context_length=str:1", 0},
-        {"llama.no_such_key=str:1", 0},
-        {"llama.context_length.x=str:1", 0},
-        {"own=str:1", 0},
-    };
+/* A row ends with the key's value as JSON or, if the edit fails, a part of the error. */
+static const struct typed_edit {
+    const char *edit;
+    bool is_json, fails;
+    const char *key, *expected;
+} typed_edits[] = {
+    {"count=7", false, false, "count", "7"},
+    {"count=u32:7", false, false, "count", "7"},
+    {"count=4294967296", false, true, "count", "outside the range of u32"},
+    {"count=u64:7", false, true, "count", "its type is u32, not u64; leave the type out"},
+    {"count=str:7", false, true, "count", "its type is u32, not str"},
+    {"text=new", false, false, "text", "\"new\""},
+    {"text=", false, false, "text", "\"\""},
+    {"text=http://a", false, false, "text", "\"http://a\""},
+    {"text=str:str:a", false, false, "text", "\"str:a\""},
+    {"counts=[2,65535]", false, false, "counts", "[2,65535]"},
+    {"counts=arr:[2,65535]", false, false, "counts", "[2,65535]"},
+    {"counts=arr:[65536]", false, true, "counts", "outside the range of u16"},
+    {"counts=arr[u16]:[]", false, false, "counts", "[]"},
+    {"counts=arr[i32]:[1]", false, true, "counts", "its type is arr[u16], not arr[i32]"},
+    {"counts=u16:1", false, true, "counts", "its type is arr[u16], not u16"},
+    {"counts=3", false, true, "counts", "not an array"},
+    {"texts=arr:[]", false, false, "texts", "[]"},
+    {"texts=[1]", false, true, "texts", "not of type str"},
+    {"nested=[[1],[2]]", false, false, "nested", "[[1],[2]]"},
+    {"new=7", false, true, "new", "a new one needs a type, for instance KEY=u32:VALUE"},
+    {"new=u9:7", false, true, "new", "(types: u8 i8"},
+    {"new=arr:[1]", false, false, "new", "[1]"},
+    {"{\"count\": 7}", true, false, "count", "7"},
+    {"{\"count\": \"7\"}", true, false, "count", "7"},
+    {"{\"count\": 9007199254740993}", true, true, "count", "2^53"},
+    {"{\"big\": 9007199254740991}", true, false, "big", "9007199254740991"},
+    {"{\"count\": true}", true, true, "count", "not of type u32"},
+    {"{\"counts\": [8]}", true, false, "counts", "[8]"},
+    {"{\"counts\": {\"type\": \"arr\", \"value\": [9]}}", true, false, "counts", "[9]"},
+    {"{\"text\": 1}", true, true, "text", "not a string"},
+    {"{\"new\": 1}", true, true, "new", "{\"type\": \"u32\", \"value\": 8}"},
+    {"{\"new\": \"x\"}", true, false, "new", "\"x\""},
+};
 
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        struct gguf_model *model = make_llama();
+Test(gguf_edits, a_key_keeps_its_type_and_a_new_one_needs_one)
+{
+    for (size_t i = 0; i < COUNT(typed_edits); i++) {
+        const struct typed_edit *row = &typed_edits[i];
+        struct gguf_model *model = make_typed();
+        const struct gguf_key *key = gguf_find_key(model, row->key);
+        const struct gguf_edit_type type =
+            key ? gguf_edit_type_of(&key->value) : (struct gguf_edit_type){0};
         struct gguf_report report = {0};
         struct gguf_edits edits = {0};
+        char path[64], text[64];
 
-        cr_assert_eq(gguf_edits_set(&edits, cases[i].text, &report), 0, "%s", cases[i].text);
-        cr_expect_eq(gguf_edits_apply(&edits, model, &report), cases[i].result, "%s: %s",
-                     cases[i].text, report.first_error.message);
-        if (cases[i].result < 0)
-            cr_expect_not_null(strstr(report.first_error.message, "specification"), "%s: %s",
-                               cases[i].text, report.first_error.message);
+        if (row->is_json)
+            cr_assert_eq(
+                gguf_edits_add_json(&edits, row->edit, strlen(row->edit), "edits", &report), 0);
+        else
+            cr_assert_eq(gguf_edits_set(&edits, row->edit, &report), 0, "%s", row->edit);
+        cr_expect_eq(gguf_edits_apply(&edits, model, &report), row->fails ? -EINVAL : 0, "%s: %s",
+                     row->edit, report.first_error.message);
         gguf_edits_free(&edits);
+        if (row->fails) {
+            cr_expect_not_null(strstr(report.first_error.message, row->expected), "%s: %s",
+                               row->edit, report.first_error.message);
+        } else {
+            snprintf(path, sizeof path, "metadata/%s.json", row->key);
+            snprintf(text, sizeof text, "%s\n", row->expected);
+            expect_json(model, path, text);
+            key = gguf_find_key(model, row->key);
+            if (type.type != 0 && strcmp(row->key, "nested") != 0)
+                cr_expect_eq(gguf_edit_type_of(&key->value).element, type.element, "%s", row->edit);
+        }
         gguf_close(model);
     }
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -357,7 +358,67 @@ Test(gguf_hostile_shards, too_many_tensors)
     }
     shard_file_path(path, folder, 1);
     cr_expect_eq(gguf_open(path, &model, &report), -E2BIG);
-    cr_expect_not_null(strstr(report.first_error.message, "262146 tensors, the limit is 262144"),
-                       "%s", report.first_error.message);
+    cr_expect_not_null(
+        strstr(report.first_error.message,
+               "87382 tensors after 174764 in other files of the model, the limit is 262144"),
+        "%s", report.first_error.message);
     shard_files_remove(folder);
+}
+
+/*
+ * Write a sparse shard of 4 KiB on the disk: after its split keys, all keys, tensors and the data
+ * are one hole. An entry of zeros is a key of type uint8 or a tensor without dimensions.
+ */
+static void write_sparse(const char *path, unsigned index, unsigned count)
+{
+    const uint64_t n_keys = GGUF_MAX_KEYS - 1, n_tensors = GGUF_MAX_TENSORS - 1;
+    FILE *file = fopen(path, "we");
+    const uint16_t numbers[] = {(uint16_t)index, (uint16_t)count};
+    static const char *const names[] = {"split.no", "split.count"};
+    const uint32_t version = 3, u16 = GGUF_UINT16;
+
+    cr_assert_not_null(file);
+    fwrite("GGUF", 4, 1, file);
+    fwrite(&version, sizeof version, 1, file);
+    fwrite(&n_tensors, sizeof n_tensors, 1, file);
+    fwrite(&n_keys, sizeof n_keys, 1, file);
+    for (unsigned i = 0; i < 2; i++) {
+        const uint64_t length_bytes = strlen(names[i]);
+
+        fwrite(&length_bytes, sizeof length_bytes, 1, file);
+        fwrite(names[i], length_bytes, 1, file);
+        fwrite(&u16, sizeof u16, 1, file);
+        fwrite(&numbers[i], sizeof numbers[i], 1, file);
+    }
+    cr_assert_eq(ftruncate(fileno(file), (off_t)(4096 + n_keys * 13 + n_tensors * 24)), 0);
+    cr_assert_eq(fclose(file), 0);
+}
+
+/* The limits count over all shards: the memory for twenty is that for one. */
+Test(gguf_hostile_shards, sparse_shards_take_the_memory_of_one)
+{
+    enum { N_SPARSE = 20, LIMIT_KIB = 128 << 10 };
+    struct gguf_report report = {0};
+    struct gguf_model *model;
+    struct rusage before, after;
+    char folder[] = "/tmp/ggufs-sparse-XXXXXX", path[N_SPARSE][64];
+
+    cr_assert_not_null(mkdtemp(folder));
+    for (unsigned i = 0; i < N_SPARSE; i++) {
+        snprintf(path[i], sizeof path[i], "%s/m-%05u-of-%05d.gguf", folder, i + 1, N_SPARSE);
+        write_sparse(path[i], i, N_SPARSE);
+    }
+    getrusage(RUSAGE_SELF, &before);
+    cr_expect_eq(gguf_open(path[0], &model, &report), -E2BIG);
+    getrusage(RUSAGE_SELF, &after);
+    cr_expect_not_null(
+        strstr(report.first_error.message, "262143 keys after 262143 in other files of the model"),
+        "%s", report.first_error.message);
+#ifndef __SANITIZE_ADDRESS__
+    cr_expect_lt(after.ru_maxrss - before.ru_maxrss, LIMIT_KIB, "%ld KiB",
+                 after.ru_maxrss - before.ru_maxrss);
+#endif
+    for (unsigned i = 0; i < N_SPARSE; i++)
+        unlink(path[i]);
+    rmdir(folder);
 }

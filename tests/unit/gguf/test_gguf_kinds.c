@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "gguf/support/conventions/kinds.h"
+#include "gguf/models/kinds.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -69,7 +69,7 @@ static const struct example examples[] = {
     {NULL, "llama", NAMES(NULL), SAME(VOCABULARY), .has_layers = true, .has_vocabulary = true},
     {NULL, "bert", NAMES(NULL), SAME(VOCABULARY), .has_layers = true, .has_vocabulary = true},
 
-    /* the value that llama.cpp writes for no pooling type is none */
+    /* llama.cpp writes this value for a model without pooling type */
     {NULL, "llama", LLAMA_NAMES, SAME(LANGUAGE_MODEL), .has_layers = true,
      .pooling_type = UINT32_MAX},
 

@@ -26,14 +26,14 @@ Test(gguf_open, stores_path_size_and_time)
     cr_assert_eq(stat("model.gguf", &status), 0);
     for (size_t i = 0; i < COUNT(paths); i++) {
         cr_assert_eq(gguf_open(paths[i], &model, &report), 0);
-        cr_expect_str_eq(model->files[0].path, absolute);
-        cr_expect_eq(model->files[0].size_bytes, (uint64_t)status.st_size);
-        cr_expect_eq(gguf_source_modified(&model->files[0]).tv_sec, status.st_mtim.tv_sec);
-        cr_expect_eq(gguf_source_modified(&model->files[0]).tv_nsec, status.st_mtim.tv_nsec);
+        cr_expect_str_eq(model->files[0].source.path, absolute);
+        cr_expect_eq(model->files[0].source.size_bytes, (uint64_t)status.st_size);
+        cr_expect_eq(gguf_file_modified(&model->files[0]).tv_sec, status.st_mtim.tv_sec);
+        cr_expect_eq(gguf_file_modified(&model->files[0]).tv_nsec, status.st_mtim.tv_nsec);
         gguf_close(model);
     }
     cr_assert_eq(gguf_open(absolute, &model, &report), 0);
-    cr_expect_str_eq(model->files[0].path, absolute);
+    cr_expect_str_eq(model->files[0].source.path, absolute);
     gguf_close(model);
     unlink(absolute);
     rmdir(folder);
@@ -98,6 +98,20 @@ static const struct {
     {TEXT("\n \t<html lang=\"en\">"), "web page"},
     {TEXT("<HEAD>"), "web page"},
     {TEXT("<?xml version=\"1.0\"?>"), "web page"},
+    {TEXT("Entry not found"), "contains only \"Entry not found\", which is text, not GGUF"},
+    {TEXT("Invalid username or password."), "(wrong link, or a login is needed)"},
+    {TEXT("Access to model a/b is restricted.\nLog in.\n"), "restricted.\\x0aLog"},
+    {TEXT("{\"error\":\"Repository not found\"}"), "which is a server's message"},
+    {TEXT("{\"metadata\":{\"total_size\":1},\"weight_map\":{}}"), "index of a checkpoint"},
+    {TEXT("algg\1\0\0\0"), "LoRA adapter"},
+    {TEXT("\x08\x07\x12\x07pytorch\x1a\0011"), "ONNX"},
+    {TEXT("\x1c\0\0\0TFL3\0"), "TensorFlow Lite"},
+    {TEXT("\x89HDF\r\n\x1a\n"), "Keras"},
+    {TEXT("\x93NUMPY\1\0"), "NumPy array"},
+    {TEXT("\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\2"), "SentencePiece"},
+    {TEXT("\x04\x22\x4d\x18\x64"), "unlz4"},
+    {TEXT("7z\xbc\xaf\x27\x1c"), "7z x"},
+    {TEXT("Rar!\x1a\7"), "unrar"},
     {TEXT("\x0f\0\0\0\0\0\0\0{\"a\":{\"dtype\":1}}"), "safetensors"},
     {TEXT("\x80\2}q\0."), "Python pickle"},
     {TEXT("\x80\5\x95"), "Python pickle"},
@@ -128,6 +142,36 @@ Test(gguf_open, other_formats_are_named)
         cr_expect_not_null(strstr(report.first_error.message, lookalikes[i].says),
                            "no \"%s\" in: %s", lookalikes[i].says, report.first_error.message);
     }
+}
+
+/* The name of a packed file says whether it is a tar archive. */
+Test(gguf_open, packed_archives_are_named)
+{
+    static const struct {
+        const char *name, *says;
+    } files[] = {
+        {"m.tgz", "is a tar archive compressed with gzip; unpack it first (tar -xf)"},
+        {"m.tar.gz", "(tar -xf)"},
+        {"m.tar.zst", "(tar -xf)"},
+        {"m.gguf.gz", "is compressed with gzip; unpack it first (gunzip)"},
+        {"tgz", "(gunzip)"},
+    };
+    char folder[] = "/tmp/ggufs-unit-XXXXXX";
+
+    cr_assert_not_null(mkdtemp(folder));
+    for (size_t i = 0; i < COUNT(files); i++) {
+        char path[64];
+        FILE *file;
+
+        snprintf(path, sizeof path, "%s/%s", folder, files[i].name);
+        file = fopen(path, "we");
+        cr_assert_not_null(file);
+        fwrite("\x1f\x8b\x08\0", 4, 1, file);
+        fclose(file);
+        expect_refused(path, -EINVAL, files[i].says);
+        unlink(path);
+    }
+    rmdir(folder);
 }
 
 Test(gguf_open, errors_show_the_first_bytes)

@@ -71,7 +71,7 @@ Test(gguf_parse, every_valid_alignment)
         cr_expect_eq(model->alignment_bytes, alignments[i]);
         for (size_t j = 0; j < 2; j++) {
             cr_expect_eq(model->tensors[j].file_offset % alignments[i], 0u);
-            cr_expect_arr_eq(model->files[0].mapping + model->tensors[j].file_offset,
+            cr_expect_arr_eq(model->files[0].source.mapping + model->tensors[j].file_offset,
                              j ? "again" : "first", 5);
         }
         gguf_close(model);

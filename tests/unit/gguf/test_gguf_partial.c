@@ -41,10 +41,10 @@ static bool is_there(const struct gguf_model *model, unsigned number)
 {
     const struct gguf_tensor *tensor = &model->tensors[number];
     unsigned char page[PAGE];
-    const int result = gguf_source_read(&model->files[0], tensor->file_offset, PAGE, page);
+    const int result = gguf_file_read(&model->files[0], tensor->file_offset, PAGE, page);
 
     cr_expect(result == 0 || result == -EIO);
-    cr_expect_eq(gguf_source_has(&model->files[0], tensor->file_offset, PAGE), result == 0);
+    cr_expect_eq(gguf_source_has(&model->files[0].source, tensor->file_offset, PAGE), result == 0);
     if (result == 0)
         cr_expect_eq(page[249], 250);
     return result == 0;
@@ -176,9 +176,9 @@ Test(gguf_partial, a_changed_header_is_stale_without_partial)
     cr_assert_eq(open_partial(descriptor, &partial, &report), 0);
     cr_assert_eq(pwrite(descriptor, "g", 1, 0), 1);
     cr_assert_eq(futimens(descriptor, times), 0);
-    cr_expect_eq(gguf_source_check(&plain->files[0], 4 * PAGE), -ESTALE);
-    cr_expect_eq(gguf_source_check(&partial->files[0], 4 * PAGE), 0);
-    cr_expect_eq(gguf_source_check(&partial->files[0], 4 * PAGE + 1), -EIO);
+    cr_expect_eq(gguf_file_check(&plain->files[0], 4 * PAGE), -ESTALE);
+    cr_expect_eq(gguf_file_check(&partial->files[0], 4 * PAGE), 0);
+    cr_expect_eq(gguf_file_check(&partial->files[0], 4 * PAGE + 1), -EIO);
     gguf_close(plain);
     gguf_close(partial);
     close(descriptor);

@@ -68,7 +68,7 @@ static void expect_model(struct model_bytes bytes, struct model_bytes file,
     cr_assert_eq(open_with(file, options, &model, &report), 0, "%s", report.first_error.message);
     cr_expect_eq(notes.count, plain_notes.count, "%s", notes.last.message);
     cr_expect_str_eq(model->format, plain->format);
-    cr_expect_eq(model->files[0].start_offset, n_before);
+    cr_expect_eq(model->files[0].source.start_offset, n_before);
     cr_assert_eq(model->n_keys, plain->n_keys);
     cr_assert_eq(model->n_tensors, plain->n_tensors);
     for (uint64_t i = 0; i < plain->n_tensors; i++) {
@@ -80,7 +80,7 @@ static void expect_model(struct model_bytes bytes, struct model_bytes file,
         cr_expect_eq(tensor->file_offset, expected->file_offset + n_before);
         cr_expect_eq(tensor->info_offset, expected->info_offset + n_before);
         if (tensor->size_bytes > 0)
-            cr_expect_arr_eq(model->files[0].mapping + tensor->file_offset,
+            cr_expect_arr_eq(model->files[0].source.mapping + tensor->file_offset,
                              bytes.data + expected->file_offset, tensor->size_bytes);
     }
     expect_same_file(model, plain, "metadata.json");
@@ -225,17 +225,17 @@ Test(gguf_ranges, a_file_that_grows)
     cr_assert_eq(model_file_open_descriptor_with(descriptor, &options, &model, &report), 0, "%s",
                  report.first_error.message);
     tensors = model->tensors;
-    cr_expect(gguf_source_has(&model->files[0], tensors[0].file_offset, 64));
-    cr_expect_not(gguf_source_has(&model->files[0], tensors[1].file_offset, 64));
+    cr_expect(gguf_source_has(&model->files[0].source, tensors[0].file_offset, 64));
+    cr_expect_not(gguf_source_has(&model->files[0].source, tensors[1].file_offset, 64));
     cr_assert_eq(pwrite(descriptor, file.data, file.size_bytes, 0), (ssize_t)file.size_bytes);
-    cr_expect(gguf_source_has(&model->files[0], tensors[1].file_offset, 64));
+    cr_expect(gguf_source_has(&model->files[0].source, tensors[1].file_offset, 64));
     gguf_close(model);
     close(descriptor);
     free(file.data);
     free(bytes.data);
 }
 
-/* What is around the model may change; its header must not. */
+/* The bytes around the model may change; its header must not. */
 Test(gguf_ranges, changes)
 {
     struct model_bytes bytes = two_tensors(), file = surround(bytes, 5, 5);
@@ -256,7 +256,7 @@ Test(gguf_ranges, changes)
     free(bytes.data);
 }
 
-/* A ZIP file whose end has not arrived is no ZIP file yet. */
+/* A file whose end has not arrived is not recognized as a ZIP file. */
 Test(gguf_ranges, cut_zip_files)
 {
     struct model_bytes bytes = two_tensors(), zip = zip_file_make(bytes, 0, true);
@@ -292,7 +292,7 @@ Test(gguf_ranges, the_start_of_the_file_decides)
     outer = model_file_finish(w);
     model = model_file_accept(outer.data, outer.size_bytes);
     cr_expect_eq(model->n_tensors, 1u);
-    cr_expect_eq(model->files[0].start_offset, 0u);
+    cr_expect_eq(model->files[0].source.start_offset, 0u);
     gguf_close(model);
     free(outer.data);
     free(zip.data);

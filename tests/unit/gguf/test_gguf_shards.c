@@ -1,6 +1,7 @@
 /* Valid sets of shards. Invalid ones: tests/unit/gguf/test_gguf_hostile_shards.c. */
 #include <cjson/cJSON.h>
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static struct gguf_model *open_good(const char *path)
 /* Check a tensor's info and data in the tree. */
 static void expect_file_of(struct fs_tree *tree, const struct gguf_tensor *tensor)
 {
-    const struct gguf_source *file = &tree->model->files[tensor->file_index];
+    const struct gguf_file *file = &tree->model->files[tensor->file_index];
     char path[64];
     struct tree_file found;
     cJSON *info;
@@ -34,7 +35,8 @@ static void expect_file_of(struct fs_tree *tree, const struct gguf_tensor *tenso
              tensor->name.data);
     found = tree_file_read(tree, path);
     info = tree_file_parse(&found);
-    cr_expect_str_eq(cJSON_GetObjectItem(info, "file")->valuestring, strrchr(file->path, '/') + 1);
+    cr_expect_str_eq(cJSON_GetObjectItem(info, "file")->valuestring,
+                     strrchr(file->source.path, '/') + 1);
     cr_expect_eq(cJSON_GetObjectItem(info, "offset")->valuedouble, (double)tensor->file_offset);
     cJSON_Delete(info);
     free(found.bytes);
@@ -59,7 +61,7 @@ static void expect_whole(const char *folder, const struct gguf_model *model)
     cr_assert_eq(model->n_files, (uint32_t)N_SHARDS);
     for (unsigned i = 0; i < N_SHARDS; i++) {
         shard_file_path(path, folder, i + 1);
-        cr_expect_str_eq(model->files[i].path, path);
+        cr_expect_str_eq(model->files[i].source.path, path);
     }
     cr_expect_not_null(gguf_find_key(model, "general.name"));
     cr_expect_null(gguf_find_key(model, "own"));
@@ -166,6 +168,18 @@ static void count_notes(void *user, const struct gguf_finding *finding)
     notes->count++;
 }
 
+static size_t count_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    size_t n = 0;
+
+    cr_assert_not_null(folder);
+    while (readdir(folder))
+        n++;
+    closedir(folder);
+    return n;
+}
+
 /*
  * A file with the name of a shard is a whole model if it has no keys split.* or split.count is at
  * most 1.
@@ -185,12 +199,16 @@ Test(gguf_shards, a_name_alone_makes_no_shard)
         struct model_notes notes = {0};
         struct gguf_report report = {.each = count_notes, .user = &notes};
         struct gguf_model *model;
+        size_t n_descriptors;
 
         shard.has_no_keys = alone[i].has_no_keys;
         shard.no = alone[i].no;
         shard.count = alone[i].count;
         shard_file_write(folder, 2, &shard);
+        n_descriptors = count_descriptors();
         cr_assert_eq(gguf_open(path, &model, &report), 0, "%s", report.first_error.message);
+        /* The files of the other numbers are closed. */
+        cr_expect_eq(count_descriptors(), n_descriptors + 1);
         cr_expect_eq(model->n_files, 1u);
         cr_expect_eq(model->n_tensors, 2u);
         cr_expect_eq(notes.count, 1u);
@@ -217,7 +235,7 @@ Test(gguf_shards, notes_name_their_file)
 
     shard_file_path(path, folder, 1);
     cr_assert_eq(gguf_open(path, &model, &report), 0);
-    cr_expect_str_eq(notes.last.path, model->files[2].path);
+    cr_expect_str_eq(notes.last.path, model->files[2].source.path);
     gguf_close(model);
     shard_files_remove(folder);
 }

@@ -1,6 +1,6 @@
 /*
- * ZIP files with one stored member, made in memory, and the places of their fields. Python's
- * zipfile makes those of tests/mount/test_ranges.py.
+ * ZIP files with one stored member, made in memory, and the offsets of their fields.
+ * tests/mount/tree/test_ranges.py makes its files with Python's zipfile.
  */
 #ifndef GGUFS_TESTS_ZIP_FILE_H
 #define GGUFS_TESTS_ZIP_FILE_H

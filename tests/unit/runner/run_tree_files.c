@@ -1,12 +1,15 @@
 #include "tests/unit/runner/run_tree_files.h"
 
-#include "contrib/runner/compute/team.h"
+#include "gguf/models/key_lists.h"
+
+#include "contrib/runner/compute/thread_pool.h"
 #include "tests/unit/runner/metadata_files.h"
 #include "tests/unit/runner/run_numbers.h"
-#include "tests/unit/runner/team_checks.h"
+#include "tests/unit/runner/thread_pool_checks.h"
 
 #include <criterion/criterion.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -28,7 +31,7 @@ void run_files_make(struct run_files *files)
     snprintf(tensors, sizeof tensors, "%s/tensors", files->path);
     cr_assert_eq(mkdir(tensors, 0755), 0);
     run_files_write_text(files, "tensors.json", "[]\n");
-    team_begin_test();
+    thread_pool_begin_test();
 }
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
@@ -41,7 +44,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 
 void run_files_remove(struct run_files *files)
 {
-    run_team_end();
+    run_thread_pool_end();
     for (size_t i = 0; i < files->n_tensors; i++)
         free(files->tensors[i].values);
     files->n_tensors = 0;
@@ -78,6 +81,45 @@ void run_files_metadata(const struct run_files *files, const char *text)
     cr_assert_geq(root, 0);
     cr_assert_eq(metadata_files_write(root, text, strlen(text)), 0);
     close(root);
+}
+
+struct keys {
+    const struct run_files *files;
+    const char *architecture;
+};
+
+static void key_path(const struct keys *keys, int length, const char *key, char path[200])
+{
+    if (key[0] == '/') /* of no architecture */
+        snprintf(path, 200, "metadata/%.*s.json", length - 1, key + 1);
+    else
+        snprintf(path, 200, "metadata/%s.%.*s.json", keys->architecture, length, key);
+}
+
+static bool has_key(const void *user, const char *key)
+{
+    const struct keys *keys = user;
+    char path[200], whole[300];
+
+    key_path(keys, (int)strlen(key), key, path);
+    snprintf(whole, sizeof whole, "%s/%s", keys->files->path, path);
+    return access(whole, F_OK) == 0;
+}
+
+void run_files_complete_keys(const struct run_files *files, const char *architecture)
+{
+    const struct gguf_architecture *row = gguf_architecture_find(architecture);
+    const struct keys keys = {files, architecture};
+    const char *missing;
+    size_t length;
+
+    while (row && !gguf_check_keys(row, has_key, &keys, &missing, &length)) {
+        const bool is_epsilon = memmem(missing, length, "epsilon", 7) != NULL;
+        char path[200];
+
+        key_path(&keys, (int)strcspn(missing, "| "), missing, path);
+        run_files_write_text(files, path, is_epsilon ? "1e-05" : "2");
+    }
 }
 
 /* Write info and raw of a tensor. Unused dimensions are 0. */
@@ -124,10 +166,55 @@ const float *run_files_values(const struct run_files *files, const char *name)
     return NULL;
 }
 
+void run_files_list(const char *root)
+{
+    char path[400], info[1000];
+    const char *separator = "[\n";
+    const struct dirent *entry;
+    FILE *list;
+    DIR *tensors;
+
+    snprintf(path, sizeof path, "%s/tensors", root);
+    tensors = opendir(path);
+    snprintf(path, sizeof path, "%s/tensors.json", root);
+    list = fopen(path, "w");
+    cr_assert(list && tensors, "%s", root);
+    while ((entry = readdir(tensors)) != NULL) {
+        static const char *const hidden[] = {"\"path\"", "\"gguf_name\""};
+        const char *members;
+        FILE *file;
+        size_t n;
+
+        snprintf(path, sizeof path, "%s/tensors/%s/info", root, entry->d_name);
+        file = fopen(path, "r");
+        if (!file)
+            continue;
+        n = fread(info, 1, sizeof info - 1, file);
+        fclose(file);
+        info[n] = '\0';
+        members = strchr(info, '{');
+        /* Links count as tensors of their own. */
+        for (size_t i = 0; i < 2; i++) {
+            char *key = strstr(info, hidden[i]);
+
+            if (key)
+                key[1] = '-';
+        }
+        fprintf(list, "%s{\"name\":\"%s\",%s", separator, entry->d_name,
+                members ? members + 1 : info);
+        separator = ",\n";
+    }
+    fprintf(list, "%s]\n", *separator == '[' ? separator : "");
+    closedir(tensors);
+    cr_assert_eq(fclose(list), 0);
+}
+
 struct run_tree run_files_open(const struct run_files *files)
 {
     struct run_failure failure;
     struct run_tree tree;
+
+    run_files_list(files->path);
 
     cr_assert_eq(run_tree_open(files->path, &tree, &failure), 0, "%s", failure.text);
     return tree;

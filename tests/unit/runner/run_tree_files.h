@@ -38,6 +38,12 @@ void run_files_write_text(const struct run_files *files, const char *name, const
 /* Write the metadata. `text` is one JSON object; each member becomes a file in metadata/. */
 void run_files_metadata(const struct run_files *files, const char *text);
 
+/*
+ * Write the keys that gguf/models/ requires of the architecture and that are not there yet, with
+ * the usual value.
+ */
+void run_files_complete_keys(const struct run_files *files, const char *architecture);
+
 /* Write a tensor of type F32. Unused dimensions are 0. */
 void run_files_floats(const struct run_files *files, const char *name, uint64_t ne0, uint64_t ne1,
                       uint64_t ne2, const float *values);
@@ -51,7 +57,13 @@ const float *run_files_random(struct run_files *files, const char *name, uint64_
 /* Return the values of a tensor made by run_files_random(), or NULL for another name. */
 const float *run_files_values(const struct run_files *files, const char *name);
 
-/* Open the tree, or fail the test. */
+/*
+ * Write tensors.json of the tree at `root`: the directories in tensors/, also links, with their
+ * infos.
+ */
+void run_files_list(const char *root);
+
+/* List the tensors and open the tree, or fail the test. */
 struct run_tree run_files_open(const struct run_files *files);
 
 /* Everything needed to load and run a part of an engine. */

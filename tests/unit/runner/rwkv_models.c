@@ -144,7 +144,7 @@ static void write_part(struct gguf_writer *w, const struct part *part, const cha
 }
 
 /*
- * Return general.architecture of the model, or NULL if such models exist only as files of rwkv.cpp.
+ * Return general.architecture of the model, or NULL if the model exists only as rwkv.cpp files.
  */
 static const char *architecture_of(enum rwkv_model model)
 {

@@ -1,6 +1,7 @@
 #include "tests/unit/runner/tree_copy.h"
 
 #include "tests/unit/fs/tree_file.h"
+#include "tests/unit/runner/run_tree_files.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -105,20 +106,9 @@ struct run_tree tree_copy_open(const struct tree_copy *copy)
     struct run_failure failure = {0};
     struct run_tree tree;
 
+    run_files_list(copy->path);
     cr_assert_eq(run_tree_open(copy->path, &tree, &failure), 0, "%s", failure.text);
     return tree;
-}
-
-void tree_copy_demand_nothing(const struct tree_copy *copy)
-{
-    char path[PATH_BYTES];
-    FILE *file;
-
-    snprintf(path, sizeof path, "%s/tensors.json", copy->path);
-    file = fopen(path, "w");
-    cr_assert_not_null(file, "%s", path);
-    cr_assert_geq(fputs("[]\n", file), 0);
-    cr_assert_eq(fclose(file), 0);
 }
 
 void tree_copy_hide(const struct tree_copy *copy, const char *tensor, const char *other)

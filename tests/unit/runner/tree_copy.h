@@ -16,10 +16,8 @@ struct tree_copy {
 void tree_copy_make(const struct gguf_model *model, struct tree_copy *copy);
 void tree_copy_remove(const struct tree_copy *copy);
 
+/* List the tensors that are there in tensors.json, and open the tree. */
 struct run_tree tree_copy_open(const struct tree_copy *copy);
-
-/* Empty the list in tensors.json, so that no tensor is required. */
-void tree_copy_demand_nothing(const struct tree_copy *copy);
 
 /*
  * Move a tensor away, and put a link to `other` in its place unless that is NULL.

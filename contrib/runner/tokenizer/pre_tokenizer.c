@@ -1,0 +1,224 @@
+#include "contrib/runner/tokenizer/pre_tokenizer.h"
+
+#include "contrib/runner/tokenizer/characters.h"
+#include "contrib/runner/tokenizer/tokenizer_kinds.h"
+#include "contrib/runner/tokenizer/utf8_stream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+struct run_pre_tokenizer {
+    pcre2_code *patterns[GGUF_MAX_PATTERNS];
+    size_t n_patterns;
+    bool has_jit; /* all patterns are machine code */
+};
+
+static pcre2_code *compile(const char *pattern)
+{
+    int error;
+    size_t offset;
+    pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+                                     PCRE2_UTF | PCRE2_UCP, &error, &offset, NULL);
+
+    assert(code || error == PCRE2_ERROR_HEAP_FAILED); /* the patterns are valid */
+    return code;
+}
+
+void run_pre_tokenizer_reserve(void)
+{
+    /*
+     * PCRE2 allocates executable memory in blocks of 64 KiB and keeps a block while it holds any
+     * code.
+     */
+    static pcre2_code *pattern;
+
+    if (!pattern)
+        pattern = compile("a");
+    if (pattern)
+        (void)pcre2_jit_compile(pattern, PCRE2_JIT_COMPLETE);
+}
+
+int run_pre_tokenizer_open(const struct gguf_pretokenizer *pretokenizer,
+                           struct run_pre_tokenizer **out, struct run_failure *failure)
+{
+    struct run_pre_tokenizer *splitter = calloc(1, sizeof *splitter);
+
+    *out = NULL;
+    if (!splitter)
+        return run_fail_memory(failure);
+    splitter->has_jit = true;
+    for (size_t i = 0; i < GGUF_MAX_PATTERNS && pretokenizer->patterns[i]; i++) {
+        pcre2_code *code = compile(pretokenizer->patterns[i]);
+
+        if (!code) {
+            run_pre_tokenizer_close(splitter);
+            return run_fail_memory(failure);
+        }
+        splitter->patterns[splitter->n_patterns++] = code;
+        splitter->has_jit &= pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
+    }
+    *out = splitter;
+    return 0;
+}
+
+bool run_pre_tokenizer_has_jit(const struct run_pre_tokenizer *splitter)
+{
+    return splitter->has_jit;
+}
+
+void run_pre_tokenizer_close(struct run_pre_tokenizer *splitter)
+{
+    if (!splitter)
+        return;
+    for (size_t i = 0; i < splitter->n_patterns; i++)
+        pcre2_code_free(splitter->patterns[i]);
+    free(splitter);
+}
+
+/* ---- the text that the patterns see: valid UTF-8 with characters that PCRE2 knows ---- */
+
+/* Return the place of the first character at or after `at` that must be replaced, or `length`. */
+static size_t find_unseen(const char *text, size_t length, size_t at)
+{
+    while (at < length) {
+        uint64_t eight;
+        struct run_character character;
+
+        if (length - at >= sizeof eight) {
+            memcpy(&eight, text + at, sizeof eight);
+            if ((eight & 0x8080808080808080u) == 0) { /* ASCII */
+                at += sizeof eight;
+                continue;
+            }
+        }
+        character = run_character_decode(text, length, at);
+        if ((character.code == RUN_REPLACEMENT && character.n_bytes == 1) ||
+            run_character_stand_in(character.code) != character.code)
+            break;
+        at += character.n_bytes;
+    }
+    return at;
+}
+
+/* Append the text with U+FFFD and stand-ins to `seen`; append nothing if it needs no change. */
+static int replace_unseen(const char *text, size_t length, struct gguf_buffer *seen)
+{
+    size_t at = 0, next = find_unseen(text, length, 0);
+    int code = 0;
+
+    while (code == 0 && next < length) {
+        const struct run_character character = run_character_decode(text, length, next);
+        char utf8[RUN_UTF8_BYTES];
+
+        code = gguf_buffer_add(seen, text + at, next - at);
+        if (code == 0)
+            code = gguf_buffer_add(
+                seen, utf8, run_character_encode(run_character_stand_in(character.code), utf8));
+        at = next + character.n_bytes;
+        next = find_unseen(text, length, at);
+    }
+    return code == 0 && seen->length > 0 ? gguf_buffer_add(seen, text + at, length - at) : code;
+}
+
+/* ---- splitting ---- */
+
+struct splitting {
+    const struct run_pre_tokenizer *splitter;
+    pcre2_match_data *match;
+    const char *seen; /* valid UTF-8; points to `text` if nothing had to be replaced */
+    const char *text;
+    size_t length, at; /* bytes of `text`, and how many were passed on */
+    run_word_taker *take;
+    void *context;
+};
+
+/* Pass on the part of the original text that `seen` stands for. */
+static int take_word(struct splitting *splitting, const char *seen, size_t n_bytes)
+{
+    const char *word = splitting->text + splitting->at, *end = word + n_bytes;
+
+    /* A word differs from the original only if it has replaced bytes. */
+    if (splitting->seen != splitting->text &&
+        (n_bytes > splitting->length - splitting->at || memcmp(word, seen, n_bytes) != 0)) {
+        size_t at = splitting->at;
+
+        for (size_t i = 0; i < n_bytes; i += run_character_decode(seen, n_bytes, i).n_bytes)
+            at += run_character_decode(splitting->text, splitting->length, at).n_bytes;
+        end = splitting->text + at;
+    }
+    splitting->at = (size_t)(end - splitting->text);
+    return splitting->take(splitting->context, word, (size_t)(end - word));
+}
+
+static int match_error(int error)
+{
+    return error == PCRE2_ERROR_NOMEMORY || error == PCRE2_ERROR_HEAPLIMIT ? -ENOMEM : -EOVERFLOW;
+}
+
+/* Find the next match of a pattern in a piece of the text, from `at` on. */
+static int find_match(const struct splitting *splitting, size_t index, const char *piece,
+                      size_t length, size_t at)
+{
+    const pcre2_code *pattern = splitting->splitter->patterns[index];
+
+    if (splitting->splitter->has_jit)
+        return pcre2_jit_match(pattern, (PCRE2_SPTR)piece, length, at, 0, splitting->match, NULL);
+    return pcre2_match(pattern, (PCRE2_SPTR)piece, length, at, PCRE2_NO_UTF_CHECK, splitting->match,
+                       NULL);
+}
+
+/*
+ * Split a piece of the text with the patterns from `index` on. The recursion is at most as deep as
+ * the number of patterns.
+ */
+/* NOLINTNEXTLINE(misc-no-recursion) */
+static int split(struct splitting *splitting, size_t index, const char *piece, size_t length)
+{
+    const size_t *offsets = pcre2_get_ovector_pointer(splitting->match);
+    size_t at = 0;
+    int code = 0;
+
+    if (length == 0)
+        return 0;
+    if (index == splitting->splitter->n_patterns)
+        return take_word(splitting, piece, length);
+    while (code == 0 && at < length) {
+        const int found = find_match(splitting, index, piece, length, at);
+        const size_t start = found > 0 ? offsets[0] : length;
+        const size_t end = found > 0 ? offsets[1] : length;
+
+        if (found < 0 && found != PCRE2_ERROR_NOMATCH)
+            return match_error(found);
+        assert(found < 0 || end > start); /* no pattern matches an empty text */
+        code = split(splitting, index + 1, piece + at, start - at);
+        if (code == 0)
+            code = split(splitting, index + 1, piece + start, end - start);
+        at = end;
+    }
+    return code;
+}
+
+int run_pre_tokenizer_split(const struct run_pre_tokenizer *splitter, const char *text,
+                            size_t length, run_word_taker *take, void *context)
+{
+    struct splitting splitting = {.splitter = splitter,
+                                  .match = pcre2_match_data_create(1, NULL),
+                                  .text = text,
+                                  .length = length,
+                                  .take = take,
+                                  .context = context};
+    struct gguf_buffer seen = {0};
+    int code = splitting.match ? replace_unseen(text, length, &seen) : -ENOMEM;
+
+    splitting.seen = seen.length > 0 ? seen.bytes : text;
+    if (code == 0)
+        code = split(&splitting, 0, splitting.seen, seen.length > 0 ? seen.length : length);
+    free(seen.bytes);
+    pcre2_match_data_free(splitting.match);
+    return code;
+}

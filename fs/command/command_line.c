@@ -1,0 +1,277 @@
+#include "fs/command/command_line.h"
+
+#include "fs/command/arguments.h"
+#include "fs/command/option_handlers.h"
+#include "fs/command/terminal.h"
+#include "gguf/legacy/families.h"
+#include "gguf/support/keyed_hash.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Larger reads arrive as several requests, which several threads answer at the same time. */
+#define MAX_READ (512u << 10)
+/* As many as libfuse would take. */
+#define MAX_THREADS 10
+
+#define BIT(command) (1u << (command))
+#define MOUNT        BIT(FS_MOUNT)
+/* Commands that make a tree. */
+#define TREES                                                                                      \
+    (MOUNT | BIT(FS_INFO) | BIT(FS_LIST) | BIT(FS_CAT) | BIT(FS_EXTRACT) | BIT(FS_STATS) |         \
+     BIT(FS_DIFF))
+/* Commands that open a model. */
+#define MODELS (TREES | BIT(FS_CHECK))
+
+#define LEAST_ID     0
+#define MOST_ID      (UINT32_MAX - 1)
+#define MOST_COUNT   100000
+#define MOST_SECONDS 1000000 /* eleven days */
+
+#define HEADING(title)                                                                             \
+    {                                                                                              \
+        .help = (title), .kind = GGUF_OPTION_HEADING                                               \
+    }
+#define COMMAND(command_) GGUF_OPTION_NOTHING, .command = (command_)
+#define SET(kind, member) GGUF_OPTION_##kind, .offset = offsetof(struct fs_options, member)
+#define RANGE(from, to)   .least = (from), .most = (to)
+#define FOR(commands_)    .commands = (commands_)
+#define CALL(handler)     GGUF_OPTION_HANDLER, .handle = (handler)
+
+static const struct gguf_choice dtypes[] = {
+    {"f32", FS_DTYPE_F32}, {"f16", FS_DTYPE_F16}, {"bf16", FS_DTYPE_BF16}, {0}};
+static const struct gguf_choice eras[] = {{"0", 1}, {"1", 2}, {"2", 3}, {0}};
+static const struct gguf_choice logs[] = {
+    {"stderr", FS_LOG_STDERR}, {"syslog", FS_LOG_SYSLOG}, {0}};
+static const struct gguf_choice ik_types[] = {{"old", 1}, {0}};
+
+static const char *export_at(size_t i)
+{
+    return i + FS_EXPORT_STORED < FS_N_EXPORTS ? fs_export_name(FS_EXPORT_STORED + (unsigned)i)
+                                               : NULL;
+}
+
+static const char *family_at(size_t i)
+{
+    const struct gguf_family *family = gguf_family_at(i);
+
+    return family ? family->name : NULL;
+}
+
+/* clang-format would put each member on a line: */
+/* clang-format off */
+static const struct gguf_option rows[] = {
+    HEADING("Commands, which need no mount"),
+    {"--info", NULL, "print a summary of each MODEL", COMMAND(FS_INFO)},
+    {"--list", NULL, "list the files of the tree, with their sizes", COMMAND(FS_LIST)},
+    {"--cat", NULL, "write files of the tree to standard output", COMMAND(FS_CAT)},
+    {"--extract", NULL, "write files of the tree into directory DIR", COMMAND(FS_EXTRACT)},
+    {"--stats", NULL, "print statistics of the tensors", COMMAND(FS_STATS)},
+    {"--diff", NULL, "compare two models", COMMAND(FS_DIFF)},
+    {"--check", NULL, "print all errors in each MODEL", COMMAND(FS_CHECK)},
+    {"--status", NULL, "print what the mounts of ggufs do", COMMAND(FS_STATUS)},
+    {"-h --help", NULL, "print this help and exit", COMMAND(FS_HELP)},
+    {"-V --version", NULL, "print the versions of ggufs, libfuse and the FUSE protocol and exit",
+     COMMAND(FS_VERSION)},
+
+    HEADING("Options of commands"),
+    {"--json", NULL, "with --stats, --diff, --check and --status: print JSON", SET(ON, json),
+     FOR(BIT(FS_STATS) | BIT(FS_DIFF) | BIT(FS_CHECK) | BIT(FS_STATUS))},
+    {"--layers", NULL, "with --info: print types and bytes of each layer", SET(ON, layers),
+     FOR(BIT(FS_INFO))},
+    {"--data", NULL, "with --check: read all tensor data as well", SET(ON, data),
+     FOR(BIT(FS_CHECK))},
+    {"--force", NULL, "with --extract: replace files that differ", SET(ON, force),
+     FOR(BIT(FS_EXTRACT))},
+    {"--imatrix", "FILE", "with --diff: weigh errors by an importance matrix", SET(TEXT, imatrix),
+     FOR(BIT(FS_DIFF))},
+    {"--svg", NULL, "with --diff: write a picture of the errors by layer", SET(ON, svg),
+     FOR(BIT(FS_DIFF))},
+
+    HEADING("What the tree shows"),
+    {"--set", "KEY=[TYPE:]VALUE", "set a metadata key; a new one needs its TYPE",
+     CALL(fs_take_set), FOR(MODELS)},
+    {"--unset", "KEY", "remove a metadata key", CALL(fs_take_unset), FOR(MODELS)},
+    {"--edits", "FILE", "set and remove keys as a JSON file says", CALL(fs_take_edits),
+     FOR(MODELS)},
+    {"export", "TYPE", "type of weights in model.gguf: stored, f32, f16, bf16, q8_0, q4_0",
+     SET(CHOICE, export), .least = FS_EXPORT_STORED, .choice_at = export_at, FOR(TREES),
+     .without_value = "; to export the mount by NFS, no option is needed"},
+    {"dtype", "TYPE", "number type in safetensors files: f32, f16 or bf16", SET(CHOICE, dtype),
+     .choices = dtypes, FOR(TREES)},
+    {"split", "SIZE", "add split/: the model in files of up to SIZE", SET(BYTES, split_bytes),
+     .least = 1, FOR(TREES)},
+    {"hf_shard", "SIZE", "divide the weights in hf/ into files of up to SIZE",
+     SET(BYTES, hf_shard_bytes), .least = 1, FOR(TREES)},
+    {"subdir", "PATH", "mount this directory of the tree instead of its root",
+     CALL(fs_take_subdir), FOR(MOUNT)},
+    {"set", "KEY=[TYPE:]VALUE", "the same as --set, with commas escaped", CALL(fs_take_set),
+     FOR(MODELS)},
+    {"unset", "KEY", "the same as --unset", CALL(fs_take_unset), FOR(MODELS)},
+
+    HEADING("How MODEL is read"),
+    {"partial", NULL, "accept a MODEL that is still being downloaded", SET(ON, open.partial),
+     FOR(MODELS)},
+    {"offset", "BYTES", "the model starts at this byte of MODEL", SET(BYTES, open.offset),
+     FOR(MODELS)},
+    {"size", "BYTES", "the model has this many bytes in MODEL", SET(BYTES, open.size_bytes),
+     .least = 1, FOR(MODELS)},
+    {"family", "NAME", "read an old ggml file as a model of this family", SET(TEXT, open.family),
+     .choice_at = family_at, FOR(MODELS)},
+    {"era", "N", "block layout of an rwkv.cpp 100 file: 0, 1 or 2", SET(CHOICE, open.era),
+     .choices = eras, FOR(MODELS)},
+    {"type", "ID:NAME", "the type of tensors with this type id, of several", CALL(fs_take_type),
+     FOR(MODELS)},
+    {"ik", "old", "types that ik_llama.cpp changed are the old ones", SET(ON, open.old_ik),
+     .choices = ik_types, FOR(MODELS)},
+    {"nosandbox", NULL, "run without the sandbox", SET(OFF, mount.sandbox), FOR(MODELS)},
+
+    HEADING("Mounting; one -o takes several options, separated by commas"),
+    {"-o", "OPTION,...", "options without dashes, as listed here", GGUF_OPTION_GROUP,
+     FOR(0)},
+    {"-f", NULL, "stay in the foreground", SET(ON, mount.foreground), FOR(MOUNT)},
+    {"allow_other", NULL, "let all users read the tree", CALL(fs_take_for_libfuse), FOR(MOUNT)},
+    {"allow_root", NULL, "let you and root read the tree", CALL(fs_take_for_libfuse), FOR(MOUNT)},
+    {"auto_unmount", NULL, "unmount when the daemon dies", CALL(fs_take_auto_unmount), FOR(MOUNT)},
+    {"timeout", "SECONDS", "unmount a tree that nobody has used for so long",
+     SET(UINT32, mount.timeout_seconds), RANGE(1, MOST_SECONDS), FOR(MOUNT)},
+    {"nonempty", NULL, "mount over files that are in MOUNTPOINT", SET(ON, mount.nonempty),
+     FOR(MOUNT)},
+    {"uid", "N", "show user N as the owner of the files", SET(UINT32, mount.uid),
+     RANGE(LEAST_ID, MOST_ID), FOR(MOUNT)},
+    {"gid", "N", "show group N as the group of the files", SET(UINT32, mount.gid),
+     RANGE(LEAST_ID, MOST_ID), FOR(MOUNT)},
+    {"umask", "M", "permission bits to remove, octal", SET(OCTAL, mount.umask), .most = 0777,
+     FOR(MOUNT)},
+    {"fsname", "NAME", "source that mount(8) and df(1) show", CALL(fs_take_for_libfuse),
+     FOR(MOUNT)},
+    {"subtype", "NAME", "the file system type after \"fuse.\"", CALL(fs_take_for_libfuse),
+     FOR(MOUNT)},
+    {"notify_fd", "N", "write 's' or 'f' to this descriptor: mounted, or failed",
+     CALL(fs_take_notify_fd), FOR(MOUNT)},
+
+    HEADING("Speed and memory of a mount"),
+    {"prefetch", NULL, "load the model into memory in the background", SET(ON, mount.prefetch),
+     FOR(MOUNT)},
+    {"direct_io", NULL, "do not cache file contents in the kernel", SET(ON, mount.direct_io),
+     FOR(MOUNT)},
+    {"threads", "N", "serve with at most N threads", SET(UINT32, mount.max_threads),
+     RANGE(1, MOST_COUNT), FOR(MOUNT)},
+    {"max_threads", "N", "the same as threads=N", SET(UINT32, mount.max_threads),
+     RANGE(1, MOST_COUNT), FOR(MOUNT)},
+    {"max_read", "N", "largest read request, in bytes", SET(UINT32, mount.max_read),
+     RANGE(0, UINT32_MAX), FOR(MOUNT)},
+    {"-s", NULL, "serve with a single thread", SET(ON, mount.single_threaded), FOR(MOUNT)},
+
+    HEADING("Messages of a mount"),
+    {"log", "TARGET", "log to stderr or syslog", SET(CHOICE, mount.log), .choices = logs, FOR(MOUNT)},
+    {"-q", NULL, "log errors only", SET(ON, mount.is_quiet), FOR(MOUNT)},
+    {"-d", NULL, "print every request; implies -f", CALL(fs_take_debug), FOR(MOUNT)},
+
+    /* Options that mount(8) and fstab(5) pass. */
+    {"ro suid nosuid dev nodev exec noexec async sync dirsync atime noatime default_permissions",
+     NULL, NULL, CALL(fs_take_for_libfuse), FOR(MOUNT)},
+    {"context fscontext defcontext rootcontext", "LABEL", NULL, CALL(fs_take_for_libfuse),
+     FOR(MOUNT)},
+    {"defaults auto noauto user nouser users nousers owner noowner group nogroup nofail _netdev "
+     "diratime nodiratime relatime norelatime strictatime nostrictatime lazytime nolazytime silent "
+     "loud", NULL, NULL, GGUF_OPTION_NOTHING, FOR(MOUNT)},
+    {"comment", "TEXT", NULL, GGUF_OPTION_NOTHING, FOR(MOUNT)},
+    {"sloppy", NULL, NULL, GGUF_OPTION_SLOPPY, FOR(MOUNT)},
+    {"rw", NULL, NULL, CALL(fs_take_rw), FOR(MOUNT)},
+    {"remount", NULL, NULL, CALL(fs_take_remount), FOR(MOUNT)},
+};
+/* clang-format on */
+
+/* Add an option that other commands take, too, to the number that stands for all of them. */
+static void note_content_option(void *target, const struct gguf_option_use *use)
+{
+    struct fs_options *options = target;
+    const char *const texts[] = {use->shown, use->value ? use->value : ""};
+
+    if (use->option->commands == MOUNT)
+        return;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const struct gguf_hash_key key = {{options->content_options, i}};
+
+        options->content_options = gguf_hash(&key, texts[i], strlen(texts[i]));
+    }
+}
+
+static int take_foreign(void *options, int argc, char **argv, int i)
+{
+    (void)options;
+    (void)argc;
+    if (strcmp(argv[i], "-u") != 0 && strcmp(argv[i], "--unmount") != 0 &&
+        strcmp(argv[i], "--umount") != 0)
+        return 0;
+    fs_print_error("unknown option %s; to unmount: fusermount3 -u MOUNTPOINT", argv[i]);
+    return -EINVAL;
+}
+
+const struct gguf_option_table fs_command_line = {
+    .program = "ggufs",
+    .rows = rows,
+    .n_rows = sizeof rows / sizeof *rows,
+    .usage = "usage: ggufs [options] MODEL MOUNTPOINT\n"
+             "       ggufs --info [--layers] MODEL...\n"
+             "       ggufs --list MODEL [PATH...]\n"
+             "       ggufs --cat PATH... MODEL\n"
+             "       ggufs --extract [--force] DIR MODEL [PATTERN...]\n"
+             "       ggufs --stats [--json] MODEL [PATTERN...]\n"
+             "       ggufs --diff [--json | --svg] [--imatrix FILE] MODEL MODEL\n"
+             "             [PATTERN...]\n"
+             "       ggufs --check [--data] [--json] MODEL...\n"
+             "       ggufs --status [--json] [MOUNTPOINT...]\n",
+    .about = "Mounts a GGUF model as a directory tree; unmount it with: fusermount3 -u MOUNTPOINT. "
+             "The forms with a -- word read the same tree without mounting it.",
+    .end = "See ggufs(1) for details and exit statuses.\n",
+    .no_command = "mounting",
+    .command_offset = offsetof(struct fs_options, command),
+    .final_commands = BIT(FS_HELP) | BIT(FS_VERSION),
+    .print_error = fs_print_error,
+    .take_foreign = take_foreign,
+    .note = note_content_option,
+};
+
+/* Check mount options that exclude or need each other. */
+static int check_mount(const struct fs_mount_options *mount)
+{
+    if (mount->log == FS_LOG_STDERR && !mount->foreground) {
+        fs_print_error("-o log=stderr needs -f: in the background, ggufs leaves the terminal");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+int fs_options_parse(int argc, char **argv, struct fs_options *options)
+{
+    int result;
+
+    *options = (struct fs_options){.mount = {.sandbox = true,
+                                             .max_read = MAX_READ,
+                                             .max_threads = MAX_THREADS,
+                                             .uid = getuid(),
+                                             .gid = getgid()}};
+    result = gguf_options_parse(&fs_command_line, argc, argv, options, &options->line);
+    if (result < 0 || options->command == FS_HELP || options->command == FS_VERSION)
+        return result;
+    options->mount.keep_cache = !options->open.partial && !options->mount.direct_io;
+    options->models = calloc((size_t)options->line.n_words + 1, sizeof *options->models);
+    if (!options->models) {
+        fs_print_error("%s", strerror(ENOMEM));
+        return -ENOMEM;
+    }
+    result = check_mount(&options->mount);
+    return result < 0 ? result : fs_arguments_assign(&fs_command_line, options);
+}
+
+void fs_options_free(struct fs_options *options)
+{
+    gguf_edits_free(&options->edits);
+    free((void *)options->fuse_options.texts);
+    free((void *)options->models);
+    gguf_command_line_free(&options->line);
+}

@@ -1,0 +1,14 @@
+/* ggufs --info --layers */
+#ifndef GGUFS_FS_LAYERS_H
+#define GGUFS_FS_LAYERS_H
+
+#include "gguf/model.h"
+
+/*
+ * Print a line per layer of the model to stdout: tensors, elements, bytes, bits per weight, and the
+ * types, the one with most bytes first. Tensors outside of layers follow as one line. Returns 0 or
+ * -ENOMEM.
+ */
+int fs_print_layers(const struct gguf_model *model);
+
+#endif

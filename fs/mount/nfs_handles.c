@@ -1,0 +1,37 @@
+#include "fs/mount/nfs_handles.h"
+
+#include "fs/tree/identity.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+uint32_t fs_nfs_generation(const struct fs_tree *tree, uint64_t options)
+{
+    return (uint32_t)fs_tree_identity(tree, options);
+}
+
+bool fs_nfs_is_below(const struct fs_nodes *nodes, fs_node_index directory, fs_node_index node)
+{
+    while (node != directory && node != FS_ROOT)
+        node = nodes->list[node].parent;
+    return node == directory;
+}
+
+int fs_nfs_lookup(const struct fs_nodes *nodes, fs_node_index root, fuse_ino_t inode,
+                  const char *name, fs_node_index *index)
+{
+    const bool is_up = strcmp(name, "..") == 0;
+    fs_node_index node;
+
+    if (inode < FUSE_ROOT_ID || inode - FUSE_ROOT_ID >= nodes->count)
+        return -ESTALE;
+    node = inode == FUSE_ROOT_ID ? root : (fs_node_index)(inode - FUSE_ROOT_ID);
+    if (!is_up && strcmp(name, ".") != 0)
+        *index = fs_nodes_find(nodes, node, name);
+    else if (fs_nfs_is_below(nodes, root, node))
+        *index = is_up && node != root ? nodes->list[node].parent : node;
+    else
+        return -ESTALE;
+    return 0;
+}

@@ -1,0 +1,46 @@
+/*
+ * The images of open files. A file has at most one image, shared by all its open handles; the first
+ * opener builds it while the others wait. Images that take long to build are kept when the file is
+ * closed. Any thread may call these functions.
+ */
+#ifndef GGUFS_FS_OPEN_IMAGES_H
+#define GGUFS_FS_OPEN_IMAGES_H
+
+#include "fs/tree/core/image.h"
+#include "fs/tree/core/interrupt.h"
+#include "fs/tree/core/nodes.h"
+
+#include <pthread.h>
+
+#define FS_OPEN_IMAGES_BUCKETS 256
+
+struct fs_open_image;
+
+struct fs_open_images {
+    struct fs_open_image *buckets[FS_OPEN_IMAGES_BUCKETS];
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* an image was built, or building was given up */
+};
+
+/*
+ * Build the image of a node. Returns 0 or a negative errno, after which the caller frees the image.
+ */
+typedef int fs_image_builder(void *user, fs_node_index node, const struct fs_interrupt *interrupt,
+                             struct fs_image *image);
+
+void fs_open_images_begin(struct fs_open_images *images);
+
+/* Free all images, including those still in use. */
+void fs_open_images_end(struct fs_open_images *images);
+
+/*
+ * Get the image of a node, built by `build` if nobody has it open. Give it back with
+ * fs_open_images_put(). Returns 0, -ENOMEM, -EINTR if interrupted, or the error of `build`.
+ */
+int fs_open_images_get(struct fs_open_images *images, fs_node_index node, fs_image_builder *build,
+                       void *user, const struct fs_interrupt *interrupt,
+                       const struct fs_image **image);
+
+void fs_open_images_put(struct fs_open_images *images, const struct fs_image *image);
+
+#endif

@@ -1,0 +1,26 @@
+/* Reads equally spaced runs of elements of a tensor, for example parts of its rows. */
+#ifndef GGUFS_FS_ELEMENT_RUNS_H
+#define GGUFS_FS_ELEMENT_RUNS_H
+
+#include "fs/tree/data/elements.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* n_runs runs of `width` elements each; run i begins at element first + i * pitch. */
+struct fs_element_runs {
+    uint64_t first;
+    uint64_t pitch; /* at least `width` */
+    size_t n_runs;
+    size_t n_next; /* runs that follow and are read next: the CPU is asked to load them */
+    size_t width;
+};
+
+/*
+ * Write all elements of the runs to `out`, one run after the other. Runs of whole blocks, of up to
+ * 1024 elements, are the fastest. Errors and *end_offset: see fs_elements_read_unchecked().
+ */
+int fs_element_runs_read(const struct fs_elements *of, const struct fs_element_runs *runs,
+                         char *out, uint64_t *end_offset);
+
+#endif

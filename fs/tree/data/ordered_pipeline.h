@@ -1,0 +1,33 @@
+/* Ordered pipeline: computes many items in parallel and takes the results in order. */
+#ifndef GGUFS_FS_ORDERED_PIPELINE_H
+#define GGUFS_FS_ORDERED_PIPELINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct fs_ordered_pipeline {
+    void *user;
+    uint64_t n_items;
+    size_t slot_bytes; /* of memory for the result of an item, and for computing it */
+
+    /*
+     * Compute item `i` into `slot`, which no other thread uses, and which has no initial value.
+     * Called by several threads.
+     */
+    void (*compute)(void *user, uint64_t i, void *slot);
+    /*
+     * Take the result of item `i` out of `slot`. Called for one item at a time, in order, but not
+     * always by the same thread. Returns 0, or a negative errno to stop.
+     */
+    int (*finish)(void *user, uint64_t i, const void *slot);
+};
+
+/* The alignment of a slot, for arrays in it that vector kernels read. */
+#define FS_SLOT_ALIGNMENT 64
+
+/*
+ * Compute and finish all items with fs_run_threads(). Returns 0, the error of finish(), or -ENOMEM.
+ */
+int fs_ordered_pipeline_run(const struct fs_ordered_pipeline *work);
+
+#endif

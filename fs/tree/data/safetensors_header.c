@@ -1,0 +1,72 @@
+#include "fs/tree/data/safetensors_header.h"
+
+#include "fs/tree/output/json.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static void write_number(struct fs_sink *sink, const char *before, uint64_t number)
+{
+    fs_sink_literal(sink, before);
+    fs_sink_unsigned(sink, number);
+}
+
+static void write_entry(struct fs_sink *sink, const struct fs_safetensor *entry, uint64_t *offset)
+{
+    fs_sink_literal(sink, ",");
+    fs_json_string(sink, entry->name);
+    fs_sink_literal(sink, ":{\"dtype\":\"");
+    fs_sink_literal(sink, entry->dtype);
+    fs_sink_literal(sink, "\",\"shape\":[");
+    for (uint32_t i = 0; i < entry->n_dims; i++)
+        write_number(sink, i > 0 ? "," : "", entry->shape[i]);
+    write_number(sink, "],\"data_offsets\":[", *offset);
+    if (__builtin_add_overflow(*offset, entry->size_bytes, offset))
+        fs_sink_fail(sink, -EOVERFLOW);
+    write_number(sink, ",", *offset);
+    fs_sink_literal(sink, "]}");
+}
+
+void fs_safetensors_write(fs_safetensors_list *list, const struct fs_tree *tree,
+                          const void *subject, struct fs_sink *sink)
+{
+    struct fs_safetensor entry;
+    uint64_t offset = 0;
+    int result = 1;
+
+    fs_sink_literal(sink, "{\"__metadata__\":{\"format\":\"pt\"}");
+    for (uint64_t i = 0; sink->error == 0; i++) {
+        result = list(tree, subject, i, &entry);
+        if (result <= 0)
+            break;
+        if (entry.dtype)
+            write_entry(sink, &entry, &offset);
+    }
+    if (result < 0)
+        fs_sink_fail(sink, result);
+    fs_sink_literal(sink, "}");
+}
+
+int fs_safetensors_add_header(struct fs_image *image, fs_text_writer *write,
+                              const struct fs_tree *tree, const void *subject,
+                              const struct fs_interrupt *interrupt)
+{
+    static const char blanks[] = "       ";
+    uint64_t text_bytes, n_bytes;
+    size_t n_blanks;
+    char *text;
+    int result = fs_text_make(write, tree, subject, interrupt, &text, &text_bytes);
+
+    if (result < 0)
+        return result;
+    n_blanks = (size_t)(-text_bytes % 8);
+    n_bytes = text_bytes + n_blanks;
+    result = fs_image_add_bytes(image, &n_bytes, sizeof n_bytes);
+    if (result == 0)
+        result = fs_image_add_made(image, text, text_bytes);
+    else
+        free(text);
+    if (result == 0)
+        result = fs_image_add_bytes(image, blanks, n_blanks);
+    return result == 0 && n_bytes > FS_SAFETENSORS_MAX_HEADER_BYTES ? -EFBIG : result;
+}

@@ -1,0 +1,24 @@
+/*
+ * Chat templates, as the file has them: tokenizer.chat_template, and tokenizer.chat_template.NAME
+ * for special uses, for example tool calls.
+ */
+#ifndef GGUFS_FS_CHAT_TEMPLATE_H
+#define GGUFS_FS_CHAT_TEMPLATE_H
+
+#include "fs/tree/core/text.h"
+
+#include <stdbool.h>
+
+/* Return true if the model has a template without a name. */
+bool fs_chat_template_applies(const struct fs_tree *tree, const void *subject);
+
+/* Return true if the subject, a key, is a template with a name. */
+bool fs_named_template_applies(const struct fs_tree *tree, const void *subject);
+
+/* Return NAME of a key tokenizer.chat_template.NAME; it is the empty string for any other key. */
+struct gguf_string fs_chat_template_name(const void *key);
+
+/* Write the template of the key that is the subject; if it is NULL, the one without a name. */
+fs_text_writer fs_chat_template_write;
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * The types of the tensors in model.gguf and split/, and the metadata that describe them. A tensor
+ * whose type is not exported unchanged gets a type that llama.cpp loads.
+ */
+#ifndef GGUFS_FS_EXPORT_H
+#define GGUFS_FS_EXPORT_H
+
+#include "gguf/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Choices of -o export=; fs_export_name() returns their names. */
+enum fs_export_choice {
+    FS_EXPORT_LOADABLE, /* the default: types that llama.cpp lacks become types that it has */
+    FS_EXPORT_STORED,   /* the types of the file, except old layouts */
+    FS_EXPORT_F32,      /* this type for all tensors that llama-quantize would quantize */
+    FS_EXPORT_F16,
+    FS_EXPORT_BF16,
+    FS_EXPORT_Q8_0,
+    FS_EXPORT_Q4_0,
+    FS_N_EXPORTS
+};
+
+struct fs_export {
+    enum fs_export_choice choice;
+    bool is_changed;    /* a tensor has another type than in its file, or metadata differ */
+    bool is_put_back;   /* interleaved rows of the file are de-interleaved */
+    bool has_file_type; /* general.file_type has this value, unless the user set it: */
+    uint32_t file_type;
+    struct gguf_key added[2]; /* keys that the model lacks */
+    uint64_t n_added;
+};
+
+/* Return the name of a choice, "q8_0", or NULL for the default. */
+const char *fs_export_name(enum fs_export_choice choice);
+
+/* Get the choice of that name, in any case. Returns 0 or -EINVAL. */
+int fs_export_by_name(const char *name, enum fs_export_choice *choice);
+
+/* Determine what changes when a model is exported. */
+void fs_export_plan(const struct gguf_model *model, enum fs_export_choice choice,
+                    struct fs_export *export);
+
+/* A tensor of model.gguf. */
+struct fs_exported {
+    struct gguf_converted_tensor tensor; /* its name, its shape and its stored tensors */
+    const struct dequant_type *type;     /* NULL: unknown, the bytes as they are */
+};
+
+/* Return the number of tensors in model.gguf. */
+uint64_t fs_export_count(const struct gguf_model *model);
+
+/* Return tensor `index` of model.gguf. */
+struct fs_exported fs_export_tensor(const struct gguf_model *model, enum fs_export_choice choice,
+                                    uint64_t index);
+
+/* Return the value that model.gguf has for a key of the model. */
+struct gguf_value fs_export_value(const struct gguf_model *model, const struct fs_export *export,
+                                  const struct gguf_key *key);
+
+/* Get the size of a tensor's data in model.gguf, in bytes. Returns 0 or -EOVERFLOW. */
+int fs_export_bytes(const struct gguf_model *model, enum fs_export_choice choice, uint64_t index,
+                    uint64_t *n_bytes);
+
+#endif

@@ -1,0 +1,61 @@
+/* Facts about a model that views need: made with the tree, constant after that. */
+#ifndef GGUFS_FS_FACTS_H
+#define GGUFS_FS_FACTS_H
+
+#include "fs/tree/facts/export.h"
+#include "fs/tree/data/statistics_cache.h"
+#include "fs/tree/facts/split.h"
+#include "fs/tree/facts/tensor_pairs.h"
+#include "gguf/model.h"
+#include "gguf/orig_shapes.h"
+
+struct fs_tree;
+struct fs_hf_checkpoint;
+struct fs_vocabulary;
+
+/* The findings in a model file: their number, and the first one. All zero: none. */
+struct fs_findings {
+    size_t n_findings;
+    char first[768]; /* one printable line */
+};
+
+/* The number type of floating-point tensors in safetensors files, as the user wants it. */
+enum fs_dtype {
+    FS_DTYPE_STORED, /* F32, F16 and F64 as they are, BF16 for all others */
+    FS_DTYPE_F32,
+    FS_DTYPE_F16,
+    FS_DTYPE_BF16,
+};
+
+struct fs_facts {
+    struct fs_export export; /* the types of tensors in model.gguf and split/ */
+    struct fs_shard *shards; /* the files in split/ */
+    uint32_t n_shards;
+    struct gguf_shape *shapes;     /* by tensor, if they differ from `ne`; NULL if none does */
+    struct fs_tensor_pairs *pairs; /* tensors that belong together; NULL if none do */
+    struct fs_hf_checkpoint *hf;   /* hf/, or the reasons why it is missing */
+    enum fs_dtype dtype;
+    struct fs_vocabulary *vocabulary;
+    struct fs_findings findings;
+    struct fs_statistics_cache *statistics; /* owned */
+};
+
+/* Get the shape, the slowest dimension first. Returns the number of dimensions. */
+uint32_t fs_tensor_shape(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                         uint64_t shape[GGUF_MAX_DIMS]);
+
+/*
+ * Find the first byte of the tensor's data; if they are in parts, see gguf_source_find_pieces().
+ * The path is the name of the model file, without its directory.
+ */
+struct gguf_pieces fs_tensor_pieces(const struct fs_tree *tree, const struct gguf_tensor *tensor);
+
+/*
+ * Return the type of a tensor's numbers in safetensors files: F32, F16 or BF16. By default, float64
+ * and integers that BF16 would round give F32, which matters only in files that do not keep the
+ * stored type, like those in hf/.
+ */
+const struct dequant_type *fs_dtype_of(const struct fs_tree *tree,
+                                       const struct gguf_tensor *tensor);
+
+#endif

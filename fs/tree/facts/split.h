@@ -1,0 +1,31 @@
+/* Splits a model into several files, as llama.cpp's gguf-split does. */
+#ifndef GGUFS_FS_SPLIT_H
+#define GGUFS_FS_SPLIT_H
+
+#include "fs/tree/facts/export.h"
+#include "fs/tree/core/names.h"
+
+/* The most files of one model: split.count is a uint16. */
+#define FS_MAX_SHARDS 65535u
+
+/* One of the shards into which a model is split. The first has all metadata. */
+struct fs_shard {
+    uint32_t index; /* from 0 */
+    uint32_t count;
+    uint64_t first_tensor; /* index in the GGUF file */
+    uint64_t n_tensors;
+};
+
+/*
+ * Divide the tensors into shards, in order. Each has as many as fit into limit_bytes of data, and
+ * at least one. Free *shards with free(). Returns 0, -ENOMEM, -EOVERFLOW, or -E2BIG if there are
+ * too many shards.
+ */
+int fs_split_plan(const struct gguf_model *model, enum fs_export_choice choice,
+                  uint64_t limit_bytes, struct fs_shard **shards, uint32_t *n_shards);
+
+/* Write the file name, "model-00001-of-00003.gguf" where `ending` is ".gguf". */
+void fs_split_name(const struct gguf_model *model, const struct fs_shard *shard, const char *ending,
+                   char name[FS_NAME_BYTES]);
+
+#endif

@@ -1,0 +1,16 @@
+/* Names and tokens inside a line of text. */
+#ifndef GGUFS_FS_ESCAPED_TEXT_H
+#define GGUFS_FS_ESCAPED_TEXT_H
+
+#include "fs/tree/output/sink.h"
+
+#include <stdbool.h>
+
+/*
+ * Write bytes, with what would break a line or a terminal escaped: \n, \r, \t, and \xNN for each
+ * byte of other control characters and of invalid UTF-8; also \\ if `is_backslash_escaped`.
+ */
+void fs_escaped_write(struct fs_sink *sink, const char *bytes, size_t length,
+                      bool is_backslash_escaped);
+
+#endif

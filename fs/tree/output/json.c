@@ -1,0 +1,111 @@
+#include "fs/tree/output/json.h"
+
+#include "fs/tree/output/shortest.h"
+
+#include <unistr.h>
+
+#include <string.h>
+
+void fs_json_scalar(struct fs_sink *sink, const struct gguf_value *value)
+{
+    char text[FS_NUMBER_BYTES];
+    size_t length;
+
+    switch (value->type) {
+    case GGUF_BOOL:
+        fs_sink_literal(sink, value->boolean ? "true" : "false");
+        return;
+    case GGUF_INT8:
+    case GGUF_INT16:
+    case GGUF_INT32:
+    case GGUF_INT64:
+        length = fs_write_signed(value->i64, text);
+        break;
+    case GGUF_FLOAT32:
+        length = fs_write_float(value->f32, text);
+        break;
+    case GGUF_FLOAT64:
+        length = fs_write_double(value->f64, text);
+        break;
+    default:
+        length = fs_write_unsigned(value->u64, text);
+    }
+    fs_sink_write(sink, text, length);
+}
+
+static bool is_plain(uint8_t byte)
+{
+    return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+}
+
+/* Write an ASCII character that JSON escapes. */
+static void write_escape(struct fs_sink *sink, uint8_t byte)
+{
+    static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    static const char digits[] = "0123456789abcdef";
+    const char *found = byte ? strchr(escaped, byte) : NULL;
+
+    if (found)
+        fs_sink_write(sink, (char[]){'\\', letters[found - escaped]}, 2);
+    else
+        fs_sink_write(sink, (char[]){'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]}, 6);
+}
+
+static void write_surrogate(struct fs_sink *sink, uint8_t byte)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    fs_sink_write(sink, (char[]){'\\', 'u', 'd', 'c', digits[byte >> 4], digits[byte & 15]}, 6);
+}
+
+/* Write bytes from 0x80 on: UTF-8 characters unchanged, each other byte as a surrogate. */
+static void write_high_bytes(struct fs_sink *sink, const uint8_t *bytes, size_t n)
+{
+    while (n > 0) {
+        const uint8_t *invalid = u8_check(bytes, n);
+        const size_t n_valid = invalid ? (size_t)(invalid - bytes) : n;
+
+        fs_sink_write(sink, bytes, n_valid);
+        bytes += n_valid;
+        n -= n_valid;
+        if (invalid) {
+            write_surrogate(sink, *bytes++);
+            n--;
+        }
+    }
+}
+
+void fs_json_characters(struct fs_sink *sink, struct gguf_string string)
+{
+    const uint8_t *bytes = (const uint8_t *)string.data;
+    const size_t length = string.length_bytes;
+
+    for (size_t start = 0, end; start < length; start = end) {
+        end = start;
+        if (is_plain(bytes[start])) {
+            while (end < length && is_plain(bytes[end]))
+                end++;
+            fs_sink_write(sink, bytes + start, end - start);
+        } else if (bytes[start] >= 0x80) {
+            while (end < length && bytes[end] >= 0x80)
+                end++;
+            write_high_bytes(sink, bytes + start, end - start);
+        } else {
+            write_escape(sink, bytes[end++]);
+        }
+    }
+}
+
+void fs_json_string(struct fs_sink *sink, struct gguf_string string)
+{
+    fs_sink_write(sink, "\"", 1);
+    fs_json_characters(sink, string);
+    fs_sink_write(sink, "\"", 1);
+}
+
+void fs_json_member(struct fs_sink *sink, const char *name, bool is_first)
+{
+    fs_sink_literal(sink, is_first ? "\"" : ",\"");
+    fs_sink_literal(sink, name);
+    fs_sink_literal(sink, "\":");
+}

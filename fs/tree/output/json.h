@@ -1,0 +1,29 @@
+/*
+ * JSON output. Integers are exact. Floats have the shortest form that reads back the same, with a
+ * '.' or an 'e' so that they stay floats; NaN and infinities are null. Bytes that are not UTF-8
+ * become the lone surrogates \udc80 to \udcff, as in Python's surrogateescape.
+ */
+#ifndef GGUFS_FS_JSON_H
+#define GGUFS_FS_JSON_H
+
+#include "fs/tree/output/sink.h"
+#include "gguf/support/strings.h"
+#include "gguf/values.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Write a number or a bool. */
+void fs_json_scalar(struct fs_sink *sink, const struct gguf_value *value);
+
+/* Write the inside of a string, without its quotes. */
+void fs_json_characters(struct fs_sink *sink, struct gguf_string string);
+
+/* Write a whole string in quotes. */
+void fs_json_string(struct fs_sink *sink, struct gguf_string string);
+
+/* Write the name of an object's member and a colon, after a comma unless `is_first`. */
+void fs_json_member(struct fs_sink *sink, const char *name, bool is_first);
+
+#endif

@@ -1,0 +1,211 @@
+#include "fs/tree/views/model_gguf.h"
+
+#include "fs/tree/output/gguf_bytes.h"
+#include "fs/tree/output/value_writer.h"
+#include "fs/tree/facts/facts.h"
+#include "fs/tree/data/tensor_segments.h"
+#include "fs/tree/core/text.h"
+#include "fs/tree/core/tree_core.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the contents ---- */
+
+static uint64_t padding_at(const struct gguf_model *model, uint64_t offset)
+{
+    return -offset & (model->alignment_bytes - 1);
+}
+
+static bool is_about_split(const struct gguf_key *key)
+{
+    return gguf_string_equals(key->name, "split.no") ||
+           gguf_string_equals(key->name, "split.count") ||
+           gguf_string_equals(key->name, "split.tensors.count");
+}
+
+/* Return true if the file, which is the whole model or a shard of it, has the key. */
+static bool is_written(const struct gguf_model *model, const struct fs_shard *shard,
+                       const struct gguf_key *key)
+{
+    /* One shard opened alone keeps the keys of a shard. */
+    if (is_about_split(key))
+        return !shard && model->n_files == 1;
+    return !shard || shard->index == 0 || gguf_string_equals(key->name, "general.alignment");
+}
+
+/* ---- the header ---- */
+
+#define N_SPLIT_KEYS 3u
+
+/* Return one of the keys by which llama.cpp finds the other shards. */
+static struct gguf_key split_key(const struct gguf_model *model, const struct fs_shard *shard,
+                                 uint64_t i)
+{
+    static const char *const names[] = {"split.no", "split.count", "split.tensors.count"};
+    const uint64_t numbers[] = {shard->index, shard->count, fs_export_count(model)};
+    struct gguf_key key = {.name = {names[i], strlen(names[i])}};
+
+    key.value.type = i < 2 ? GGUF_UINT16 : GGUF_INT32;
+    key.value.u64 = numbers[i];
+    return key;
+}
+
+/* Return the number of keys that the file has after the model's keys. */
+static uint64_t n_added(const struct fs_tree *tree, const struct fs_shard *shard)
+{
+    if (!shard)
+        return tree->facts->export.n_added;
+    return N_SPLIT_KEYS + (shard->index == 0 ? tree->facts->export.n_added : 0);
+}
+
+/* Return one of them: in a shard, the first three are about the split. */
+static struct gguf_key added_key(const struct fs_tree *tree, const struct fs_shard *shard,
+                                 uint64_t i)
+{
+    if (shard && i < N_SPLIT_KEYS)
+        return split_key(tree->model, shard, i);
+    return tree->facts->export.added[i - (shard ? N_SPLIT_KEYS : 0)];
+}
+
+static void write_counts(const struct fs_tree *tree, const struct fs_shard *shard,
+                         struct fs_sink *sink)
+{
+    const struct gguf_model *model = tree->model;
+    uint64_t n_keys = n_added(tree, shard);
+
+    for (uint64_t i = 0; i < model->n_keys; i++)
+        n_keys += is_written(model, shard, &model->keys[i]);
+    fs_sink_literal(sink, "GGUF");
+    fs_gguf_number(sink, 3, sizeof(uint32_t));
+    fs_gguf_number(sink, shard ? shard->n_tensors : fs_export_count(model), sizeof(uint64_t));
+    fs_gguf_number(sink, n_keys, sizeof(uint64_t));
+}
+
+static void write_key(const struct fs_tree *tree, const struct gguf_key *key, struct fs_sink *sink)
+{
+    const struct gguf_value value = fs_export_value(tree->model, &tree->facts->export, key);
+
+    fs_gguf_string(sink, key->name);
+    fs_gguf_number(sink, value.type, sizeof(uint32_t));
+    fs_gguf_value(sink, &value);
+}
+
+/* Write the info of a tensor whose data begin at *offset, and move that past them. */
+static void write_info(const struct fs_tree *tree, uint64_t index, uint64_t *offset,
+                       struct fs_sink *sink)
+{
+    const struct gguf_model *model = tree->model;
+    const struct fs_exported exported = fs_export_tensor(model, tree->facts->export.choice, index);
+    const struct gguf_converted_tensor *tensor = &exported.tensor;
+    const uint32_t stored_id = model->tensors[tensor->stored[0]].type_id;
+    uint64_t n_bytes;
+
+    fs_gguf_string(sink, tensor->name);
+    fs_gguf_number(sink, tensor->n_dims, sizeof(uint32_t));
+    for (uint32_t i = 0; i < tensor->n_dims; i++)
+        fs_gguf_number(sink, tensor->ne[i], sizeof(uint64_t));
+    fs_gguf_number(sink, exported.type ? exported.type->id : stored_id, sizeof(uint32_t));
+    fs_gguf_number(sink, *offset, sizeof(uint64_t));
+    if (fs_export_bytes(model, tree->facts->export.choice, index, &n_bytes) < 0 ||
+        __builtin_add_overflow(*offset, n_bytes, offset) ||
+        __builtin_add_overflow(*offset, padding_at(model, *offset), offset))
+        fs_sink_fail(sink, -EOVERFLOW);
+}
+
+/* Write the counts, the model's keys, added keys, and the infos of the tensors. */
+static void write_header(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
+{
+    const struct gguf_model *model = tree->model;
+    const struct fs_shard *shard = subject;
+    const uint64_t first = shard ? shard->first_tensor : 0;
+    const uint64_t end = shard ? first + shard->n_tensors : fs_export_count(model);
+    uint64_t offset = 0;
+
+    write_counts(tree, shard, sink);
+    for (uint64_t i = 0; i < model->n_keys && sink->error == 0; i++) {
+        if (is_written(model, shard, &model->keys[i]))
+            write_key(tree, &model->keys[i], sink);
+    }
+    for (uint64_t i = 0; i < n_added(tree, shard); i++) {
+        const struct gguf_key key = added_key(tree, shard, i);
+
+        write_key(tree, &key, sink);
+    }
+    for (uint64_t i = first; i < end && sink->error == 0; i++)
+        write_info(tree, i, &offset, sink);
+}
+
+/* ---- the data ---- */
+
+/* ggml expects padding after the last tensor, too. */
+static int add_padding(struct fs_image *image)
+{
+    return fs_image_add_zeros(image, padding_at(image->model, image->size_bytes));
+}
+
+static int add_stored(struct fs_image *image, const struct gguf_tensor *stored,
+                      const struct dequant_type *type)
+{
+    if (type)
+        return fs_image_add_elements(image, stored, type);
+    return fs_image_add_source(image, &image->model->files[stored->file_index], stored->file_offset,
+                               stored->extent_bytes);
+}
+
+static int add_data(const struct fs_tree *tree, uint64_t index, struct fs_image *image)
+{
+    const struct gguf_model *model = tree->model;
+    const struct fs_exported exported = fs_export_tensor(model, tree->facts->export.choice, index);
+    int result = 0;
+
+    for (uint32_t i = 0; result == 0 && i < exported.tensor.n_stored; i++)
+        result = add_stored(image, &model->tensors[exported.tensor.stored[i]], exported.type);
+    return result < 0 ? result : add_padding(image);
+}
+
+const char *fs_model_gguf_obstacle(const struct gguf_model *model)
+{
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &model->tensors[i];
+
+        if (!tensor->type && tensor->big_endian)
+            return "it has big-endian tensors of unknown type";
+        if (!tensor->type && model->files[tensor->file_index].source.is_growing)
+            return "it is not complete, and has tensors of unknown type";
+        /* The type has a decoder, but the file's block layout is unknown. */
+        if (tensor->type && !dequant_is_decodable(tensor->type) && tensor->type->era != DEQUANT_ERA)
+            return "its file does not say how its blocks are laid out; -o era=0, 1 or 2 does";
+    }
+    return NULL;
+}
+
+bool fs_model_gguf_applies(const struct fs_tree *tree, const void *subject)
+{
+    (void)subject;
+    return !fs_model_gguf_obstacle(tree->model);
+}
+
+int fs_model_gguf_build(const struct fs_tree *tree, const void *subject,
+                        const struct fs_interrupt *interrupt, struct fs_image *image)
+{
+    const struct gguf_model *model = tree->model;
+    const struct gguf_file *file = &model->files[0];
+    const struct fs_shard *shard = subject;
+    const uint64_t first = shard ? shard->first_tensor : 0;
+    const uint64_t end = shard ? first + shard->n_tensors : fs_export_count(model);
+    int result;
+
+    /* The final size of a growing file is unknown, but the end of its last tensor is known. */
+    if (!shard && model->n_files == 1 && model->is_current && !file->source.is_growing &&
+        !tree->facts->export.is_changed)
+        return fs_image_add_source(image, file, file->source.start_offset,
+                                   file->source.end_offset - file->source.start_offset);
+    result = fs_image_add_text(image, write_header, tree, subject, interrupt);
+    if (result == 0)
+        result = add_padding(image);
+    for (uint64_t i = first; result == 0 && i < end; i++)
+        result = add_data(tree, i, image);
+    return result;
+}

@@ -1,0 +1,197 @@
+#include "fs/tree/views/placeholders.h"
+
+#include "fs/tree/facts/chat_template.h"
+#include "fs/tree/hf/hf_checkpoint.h"
+#include "fs/tree/facts/split.h"
+#include "fs/tree/facts/facts.h"
+#include "fs/tree/core/tree_core.h"
+
+#include <string.h>
+
+static uint64_t count_model(const struct fs_tree *tree)
+{
+    (void)tree;
+    return 1;
+}
+
+static const void *model_at(const struct fs_tree *tree, uint64_t index)
+{
+    (void)tree;
+    (void)index;
+    return NULL;
+}
+
+static uint64_t count_keys(const struct fs_tree *tree)
+{
+    return tree->model->n_keys;
+}
+
+static const void *key_at(const struct fs_tree *tree, uint64_t index)
+{
+    return &tree->model->keys[index];
+}
+
+static struct gguf_string name_of_key(const void *subject)
+{
+    return ((const struct gguf_key *)subject)->name;
+}
+
+static uint64_t count_tensors(const struct fs_tree *tree)
+{
+    return tree->model->n_tensors;
+}
+
+static const void *tensor_at(const struct fs_tree *tree, uint64_t index)
+{
+    return &tree->model->tensors[index];
+}
+
+static struct gguf_string name_of_tensor(const void *subject)
+{
+    return ((const struct gguf_tensor *)subject)->name;
+}
+
+static uint64_t count_shards(const struct fs_tree *tree)
+{
+    return tree->facts->n_shards;
+}
+
+static const void *shard_at(const struct fs_tree *tree, uint64_t index)
+{
+    return &tree->facts->shards[index];
+}
+
+static uint64_t count_weights(const struct fs_tree *tree)
+{
+    return fs_hf_is_supported(tree, NULL) ? tree->facts->hf->n_shards : 0;
+}
+
+static const void *weights_at(const struct fs_tree *tree, uint64_t index)
+{
+    return &tree->facts->hf->shards[index];
+}
+
+static const struct fs_subjects the_model = {count_model, model_at, NULL};
+static const struct fs_subjects keys = {count_keys, key_at, name_of_key};
+static const struct fs_subjects tensors = {count_tensors, tensor_at, name_of_tensor};
+static const struct fs_subjects shards = {count_shards, shard_at, NULL};
+static const struct fs_subjects weights = {count_weights, weights_at, NULL};
+
+const struct fs_subjects *const fs_subjects[] = {&the_model, &keys,    &tensors,
+                                                 &shards,    &weights, NULL};
+
+static void write_key(const struct fs_tree *tree, const void *subject, const char *suffix,
+                      char file_name[FS_NAME_BYTES])
+{
+    (void)tree;
+    fs_name_escape(name_of_key(subject), suffix, file_name);
+}
+
+/* Write "chat_template.NAME", the name of the key without its first component. */
+static void write_chat_template(const struct fs_tree *tree, const void *subject, const char *suffix,
+                                char file_name[FS_NAME_BYTES])
+{
+    struct gguf_string name = name_of_key(subject);
+
+    (void)tree;
+    name.data += sizeof "tokenizer." - 1;
+    name.length_bytes -= sizeof "tokenizer." - 1;
+    fs_name_escape(name, suffix, file_name);
+}
+
+static void write_template_name(const struct fs_tree *tree, const void *subject, const char *suffix,
+                                char file_name[FS_NAME_BYTES])
+{
+    (void)tree;
+    fs_name_escape(fs_chat_template_name(subject), suffix, file_name);
+}
+
+static void write_tensor(const struct fs_tree *tree, const void *subject, const char *suffix,
+                         char file_name[FS_NAME_BYTES])
+{
+    (void)tree;
+    fs_name_escape(name_of_tensor(subject), suffix, file_name);
+}
+
+static void write_gguf_name(const struct fs_tree *tree, const void *subject, const char *suffix,
+                            char file_name[FS_NAME_BYTES])
+{
+    (void)tree;
+    fs_name_escape(((const struct gguf_tensor *)subject)->gguf_name, suffix, file_name);
+}
+
+/* Write the name of the tensor that a half of an importance matrix is about. */
+static void write_weighed(const struct fs_tree *tree, const void *subject, const char *suffix,
+                          char file_name[FS_NAME_BYTES])
+{
+    (void)tree;
+    fs_name_escape(fs_half_of(subject).base, suffix, file_name);
+}
+
+bool fs_layer_name(const struct gguf_tensor *tensor, struct gguf_string *layer,
+                   struct gguf_string *rest)
+{
+    const struct gguf_string name = gguf_name_of(tensor);
+    size_t n = 4;
+
+    if (name.length_bytes < n || memcmp(name.data, "blk.", n) != 0)
+        return false;
+    while (n < name.length_bytes && name.data[n] >= '0' && name.data[n] <= '9')
+        n++;
+    if (n == 4 || n + 1 >= name.length_bytes || name.data[n] != '.')
+        return false;
+    *layer = (struct gguf_string){name.data + 4, n - 4};
+    *rest = (struct gguf_string){name.data + n + 1, name.length_bytes - n - 1};
+    return true;
+}
+
+static void write_layer(const struct fs_tree *tree, const void *subject, const char *suffix,
+                        char file_name[FS_NAME_BYTES])
+{
+    struct gguf_string layer = {0}, rest;
+
+    (void)tree;
+    fs_layer_name(subject, &layer, &rest);
+    fs_name_escape(layer, suffix, file_name);
+}
+
+static void write_rest(const struct fs_tree *tree, const void *subject, const char *suffix,
+                       char file_name[FS_NAME_BYTES])
+{
+    struct gguf_string layer, rest = {0};
+
+    (void)tree;
+    fs_layer_name(subject, &layer, &rest);
+    fs_name_escape(rest, suffix, file_name);
+}
+
+static void write_shard(const struct fs_tree *tree, const void *subject, const char *suffix,
+                        char file_name[FS_NAME_BYTES])
+{
+    fs_split_name(tree->model, subject, suffix, file_name);
+}
+
+static void write_weights(const struct fs_tree *tree, const void *subject, const char *suffix,
+                          char file_name[FS_NAME_BYTES])
+{
+    fs_hf_shard_name(tree->facts->hf, subject, suffix, file_name);
+}
+
+const struct fs_placeholder fs_placeholders[FS_N_PLACEHOLDERS] = {
+    {"<key>", &keys, write_key},
+    /* of keys tokenizer.chat_template.NAME: "chat_template.NAME", and NAME alone */
+    {"<chat_template>", &keys, write_chat_template},
+    {"<template_name>", &keys, write_template_name},
+    {"<tensor>", &tensors, write_tensor},
+    {"<gguf_name>", &tensors, write_gguf_name}, /* the GGUF name of a tensor from an older format */
+    {"<weighed>", &tensors, write_weighed},     /* of sums of an importance matrix: their tensor */
+    {"<layer>", &tensors, write_layer},         /* of a tensor blk.LAYER.REST: "LAYER" */
+    {"<rest>", &tensors, write_rest},
+    {"<shard>", &shards, write_shard},
+    {"<weights>", &weights, write_weights}, /* a file of weights in hf/ */
+};
+
+bool fs_path_is_of_tensor(const struct fs_table *table, const char *path_template)
+{
+    return fs_path_subjects(table, path_template) == &tensors;
+}

@@ -1,0 +1,216 @@
+#include "fs/tree/facts/facts.h"
+#include "fs/tree/views/stats_json.h"
+
+#include "fs/tree/views/statistics_file.h"
+#include "fs/tree/output/shortest.h"
+#include "fs/tree/views/tensor_info.h"
+
+#include <assert.h>
+
+/* The longest text of a float64, "-1.2345678901234567e-300", and of a share, "0.123". */
+#define FLOAT_BYTES     24u
+#define COUNTS_PER_LINE 8u
+
+struct writer {
+    const struct gguf_tensor *tensor;
+    uint64_t shape[GGUF_MAX_DIMS];
+    uint32_t n_dims;
+    unsigned count_bytes; /* the most digits of a count */
+    struct fs_sink *sink;
+    bool is_padded; /* else on one line, without blanks */
+};
+
+static void write_double(struct fs_sink *sink, double number)
+{
+    char text[FS_NUMBER_BYTES];
+
+    fs_sink_write(sink, text, fs_write_double(number, text));
+}
+
+static void write_float(struct fs_sink *sink, float number)
+{
+    char text[FS_NUMBER_BYTES];
+
+    fs_sink_write(sink, text, fs_write_float(number, text));
+}
+
+/* ---- lines ---- */
+
+/* Begin a member. Returns where its value starts. */
+static uint64_t begin(const struct writer *writer, const char *name)
+{
+    if (writer->is_padded)
+        fs_sink_print(writer->sink, "  \"%s\": ", name);
+    else
+        fs_sink_print(writer->sink, ",\"%s\":", name);
+    return writer->sink->position;
+}
+
+/* Write a line break, or fill up the line so that value_bytes fit into it. */
+static void end(const struct writer *writer, uint64_t start, unsigned value_bytes,
+                const char *separator)
+{
+    if (!writer->is_padded)
+        return;
+    fs_sink_literal(writer->sink, separator);
+    value_bytes += (unsigned)strlen(separator);
+    assert(writer->sink->position <= start + value_bytes);
+    while (writer->sink->position < start + value_bytes)
+        fs_sink_literal(writer->sink, " ");
+    fs_sink_literal(writer->sink, "\n");
+}
+
+static void write_count(const struct writer *writer, const char *name, uint64_t count)
+{
+    const uint64_t start = begin(writer, name);
+
+    fs_sink_unsigned(writer->sink, count);
+    end(writer, start, writer->count_bytes, ",");
+}
+
+/* Write a number, or null if there are no values that it could describe. */
+static void write_number(const struct writer *writer, const char *name, double number,
+                         bool is_float32, bool is_there)
+{
+    const uint64_t start = begin(writer, name);
+
+    if (!is_there)
+        fs_sink_literal(writer->sink, "null");
+    else if (is_float32)
+        write_float(writer->sink, (float)number);
+    else
+        write_double(writer->sink, number);
+    end(writer, start, FLOAT_BYTES, ",");
+}
+
+/* Write an index and the coordinates of its element, or null. */
+static void write_place(const struct writer *writer, const char *name, uint64_t index)
+{
+    const uint64_t start = begin(writer, name);
+    uint64_t coordinates[GGUF_MAX_DIMS], rest = index;
+    unsigned most = writer->count_bytes + (unsigned)strlen("{\"index\": , \"at\": []}");
+
+    for (uint32_t i = writer->n_dims; i-- > 0;) {
+        most += fs_count_digits(writer->shape[i]) + (unsigned)strlen(", ");
+        coordinates[i] = writer->shape[i] > 0 ? rest % writer->shape[i] : 0;
+        rest /= writer->shape[i] > 0 ? writer->shape[i] : 1;
+    }
+    if (index == FS_NOWHERE) {
+        fs_sink_literal(writer->sink, "null");
+    } else {
+        fs_sink_literal(writer->sink, writer->is_padded ? "{\"index\": " : "{\"index\":");
+        fs_sink_unsigned(writer->sink, index);
+        fs_sink_literal(writer->sink, writer->is_padded ? ", \"at\": [" : ",\"at\":[");
+        for (uint32_t i = 0; i < writer->n_dims; i++) {
+            if (i > 0)
+                fs_sink_literal(writer->sink, writer->is_padded ? ", " : ",");
+            fs_sink_unsigned(writer->sink, coordinates[i]);
+        }
+        fs_sink_literal(writer->sink, "]}");
+    }
+    end(writer, start, most, ",");
+}
+
+/* ---- the object ---- */
+
+static void write_scales(const struct writer *writer, const struct fs_statistics *statistics)
+{
+    const bool has_scales = writer->tensor->type->is_scale_at_limit != NULL;
+    const double share = statistics->n_blocks > 0
+                             ? (double)statistics->n_scales_at_limit / (double)statistics->n_blocks
+                             : 0;
+
+    if (!has_scales)
+        return;
+    write_count(writer, "blocks", statistics->n_blocks);
+    write_count(writer, "blocks_at_scale_limit", statistics->n_scales_at_limit);
+    write_number(writer, "share_at_scale_limit", share, true, true);
+}
+
+static void write_histogram(const struct writer *writer, const struct fs_histogram *histogram)
+{
+    uint64_t start;
+
+    write_number(writer, "histogram_start", fs_histogram_edge(histogram, 0), false, true);
+    write_number(writer, "histogram_step",
+                 fs_histogram_edge(histogram, 1) - fs_histogram_edge(histogram, 0), false, true);
+    start = begin(writer, "histogram");
+    fs_sink_literal(writer->sink, "[");
+    end(writer, start, 1, "");
+    for (unsigned i = 0; i < FS_STATISTICS_BINS; i++) {
+        const bool is_last_of_line = (i + 1) % COUNTS_PER_LINE == 0;
+
+        if (i % COUNTS_PER_LINE == 0) {
+            start = writer->sink->position;
+            if (writer->is_padded)
+                fs_sink_literal(writer->sink, "    ");
+        }
+        fs_sink_unsigned(writer->sink, histogram->counts[i]);
+        if (i + 1 < FS_STATISTICS_BINS)
+            fs_sink_literal(writer->sink, writer->is_padded && !is_last_of_line ? ", " : ",");
+        if (is_last_of_line)
+            end(writer, start, 4 + COUNTS_PER_LINE * (writer->count_bytes + 2), "");
+    }
+    start = writer->sink->position;
+    fs_sink_literal(writer->sink, writer->is_padded ? "  ]" : "]");
+    end(writer, start, 3, "");
+}
+
+static void write_members(const struct writer *writer, const struct fs_statistics *statistics)
+{
+    const bool is_any = statistics->n_finite > 0;
+
+    write_count(writer, "count", writer->tensor->n_elements);
+    write_number(writer, "min", statistics->min, true, is_any);
+    write_number(writer, "max", statistics->max, true, is_any);
+    write_number(writer, "mean", statistics->mean, false, is_any);
+    write_number(writer, "std", fs_standard_deviation(statistics), false, is_any);
+    write_count(writer, "zeros", statistics->n_zeros);
+    write_count(writer, "nan", statistics->n_nan);
+    write_count(writer, "inf", statistics->n_infinite);
+    write_place(writer, "first_nan", statistics->first_nan);
+    write_place(writer, "first_inf", statistics->first_infinite);
+    write_scales(writer, statistics);
+    write_histogram(writer, &statistics->histogram);
+}
+
+static struct writer begin_writing(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                                   struct fs_sink *sink)
+{
+    struct writer writer = {
+        .tensor = tensor, .count_bytes = fs_count_digits(tensor->n_elements), .sink = sink};
+
+    writer.n_dims = fs_tensor_shape(tree, tensor, writer.shape);
+    return writer;
+}
+
+static void write_lines(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                        const struct fs_statistics *statistics, struct fs_sink *sink)
+{
+    struct writer writer = begin_writing(tree, tensor, sink);
+
+    writer.is_padded = true;
+    fs_sink_literal(sink, "{\n");
+    write_members(&writer, statistics);
+    fs_sink_literal(sink, "}\n");
+}
+
+void fs_stats_json_write_members(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                                 const struct fs_statistics *statistics, struct fs_sink *sink)
+{
+    const struct writer writer = begin_writing(tree, tensor, sink);
+
+    write_members(&writer, statistics);
+}
+
+int fs_stats_json_size(const struct fs_tree *tree, const void *tensor, uint64_t *size_bytes)
+{
+    *size_bytes = fs_statistics_file_size(tree, tensor, write_lines);
+    return 0;
+}
+
+int fs_stats_json_build(const struct fs_tree *tree, const void *tensor,
+                        const struct fs_interrupt *interrupt, struct fs_image *image)
+{
+    return fs_statistics_file_build(tree, tensor, write_lines, interrupt, image);
+}

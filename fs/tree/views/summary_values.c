@@ -1,0 +1,137 @@
+#include "fs/tree/views/summary_values.h"
+
+#include "gguf/support/safe_print.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Limit in bytes of a string from the model. */
+#define SHOWN_BYTES 200u
+/* Limit of the elements of an array. */
+#define SHOWN_ELEMENTS 8u
+
+void fs_summary_label(struct fs_sink *sink, const char *label)
+{
+    fs_sink_print(sink, "%-16s", label);
+}
+
+void fs_summary_string(struct fs_sink *sink, struct gguf_string string)
+{
+    const bool is_cut = string.length_bytes > SHOWN_BYTES;
+    char text[GGUF_ESCAPED_BYTES * SHOWN_BYTES];
+
+    if (is_cut)
+        string.length_bytes = SHOWN_BYTES;
+    fs_sink_write(sink, text, gguf_escape(string.data, (size_t)string.length_bytes, text));
+    if (is_cut)
+        fs_sink_literal(sink, "...");
+}
+
+const struct gguf_value *fs_summary_find_string(const struct gguf_model *model, const char *key)
+{
+    const struct gguf_value *value = fs_summary_find(model, key);
+
+    return value && value->type == GGUF_STRING ? value : NULL;
+}
+
+const struct gguf_value *fs_summary_find(const struct gguf_model *model, const char *key)
+{
+    const struct gguf_value *architecture = NULL;
+    const struct gguf_key *found;
+    char name[128];
+
+    if (key[0] == '.') {
+        architecture = fs_summary_find_string(model, "general.architecture");
+        if (!architecture || architecture->string.length_bytes > 64)
+            return NULL;
+        snprintf(name, sizeof name, "%.*s%s", (int)architecture->string.length_bytes,
+                 architecture->string.data, key);
+        key = name;
+    }
+    found = gguf_find_key(model, key);
+    return found ? &found->value : NULL;
+}
+
+bool fs_summary_has_integers(const struct gguf_value *value)
+{
+    const enum gguf_value_type type =
+        value->type == GGUF_ARRAY ? value->array.element_type : value->type;
+
+    return gguf_value_type_is_integer(type) &&
+           (value->type != GGUF_ARRAY ||
+            (value->array.n_elements > 0 && value->array.n_elements <= 65536));
+}
+
+void fs_summary_range(struct fs_sink *sink, const struct gguf_value *value)
+{
+    uint64_t least = UINT64_MAX, greatest = 0;
+    struct gguf_value element;
+    struct gguf_cursor cursor;
+
+    if (gguf_value_is_integer(value)) {
+        fs_summary_value(sink, value);
+        return;
+    }
+    cursor = gguf_array_begin(&value->array);
+    for (uint64_t i = 0; i < value->array.n_elements; i++) {
+        gguf_array_next(&cursor, value->array.element_type, &element);
+        least = element.u64 < least ? element.u64 : least;
+        greatest = element.u64 > greatest ? element.u64 : greatest;
+    }
+    fs_sink_print(sink, least == greatest ? "%" PRIu64 : "%" PRIu64 " to %" PRIu64, least,
+                  greatest);
+}
+
+bool fs_summary_shows(const struct gguf_value *value)
+{
+    if (value->type == GGUF_ARRAY)
+        return value->array.n_elements > 0 && value->array.element_type != GGUF_ARRAY;
+    if (value->type == GGUF_STRING)
+        return value->string.length_bytes > 0;
+    return !gguf_value_is_integer(value) || value->u64 != 0;
+}
+
+static void write_scalar(struct fs_sink *sink, const struct gguf_value *value)
+{
+    switch (value->type) {
+    case GGUF_STRING:
+        fs_summary_string(sink, value->string);
+        break;
+    case GGUF_BOOL:
+        fs_sink_literal(sink, value->boolean ? "yes" : "no");
+        break;
+    case GGUF_FLOAT32:
+        fs_sink_print(sink, "%g", (double)value->f32);
+        break;
+    case GGUF_FLOAT64:
+        fs_sink_print(sink, "%g", value->f64);
+        break;
+    case GGUF_INT8:
+    case GGUF_INT16:
+    case GGUF_INT32:
+    case GGUF_INT64:
+        fs_sink_print(sink, "%" PRId64, value->i64);
+        break;
+    default:
+        fs_sink_unsigned(sink, value->u64);
+    }
+}
+
+void fs_summary_value(struct fs_sink *sink, const struct gguf_value *value)
+{
+    struct gguf_cursor cursor;
+    struct gguf_value element;
+
+    if (value->type != GGUF_ARRAY) {
+        write_scalar(sink, value);
+        return;
+    }
+    cursor = gguf_array_begin(&value->array);
+    for (uint64_t i = 0; i < value->array.n_elements && i < SHOWN_ELEMENTS; i++) {
+        gguf_array_next(&cursor, value->array.element_type, &element);
+        fs_sink_literal(sink, i > 0 ? ", " : "");
+        write_scalar(sink, &element);
+    }
+    if (value->array.n_elements > SHOWN_ELEMENTS)
+        fs_sink_print(sink, ", ... (%" PRIu64 " in all)", value->array.n_elements);
+}

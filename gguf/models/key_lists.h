@@ -1,0 +1,37 @@
+/* Looks up keys in the lists of an architecture. See models.h for the lists. */
+#ifndef GGUFS_GGUF_KEY_LISTS_H
+#define GGUFS_GGUF_KEY_LISTS_H
+
+#include "gguf/models/models.h"
+
+/* The rule of a list for a key. */
+enum gguf_key_rule {
+    GGUF_KEY_UNUSED, /* not in the lists: files may have it, but it is without effect */
+    GGUF_KEY_REQUIRED,
+    GGUF_KEY_OPTIONAL,
+    GGUF_KEY_HAS_DEFAULT,
+};
+
+/*
+ * Return the rule for a key, which is written without "ARCHITECTURE.". Stores the value that holds
+ * if the key is missing at *value, which may be NULL; it changes only for GGUF_KEY_HAS_DEFAULT.
+ */
+enum gguf_key_rule gguf_key_rule(const struct gguf_architecture *architecture, const char *key,
+                                 double *value);
+
+enum { GGUF_KEY_NAME_BYTES = 64 };
+
+/*
+ * Return true if a file has a key, which is written without "ARCHITECTURE.". A key that begins with
+ * a slash belongs to no architecture: its name follows the slash.
+ */
+typedef bool gguf_key_finder(const void *user, const char *key);
+
+/*
+ * Return true if all required keys are there. If not, *missing is the first word of the lists
+ * without a key in the file, of *length bytes: a key, or alternatives separated by '|'.
+ */
+bool gguf_check_keys(const struct gguf_architecture *architecture, gguf_key_finder *has,
+                     const void *user, const char **missing, size_t *length);
+
+#endif

@@ -1,0 +1,33 @@
+/* Names and macros that the tables of namings share. Only namings_*.c include it. */
+#ifndef GGUFS_GGUF_NAMING_PARTS_H
+#define GGUFS_GGUF_NAMING_PARTS_H
+
+#include "gguf/models/namings.h"
+
+/* clang-format off */
+#define NAME(name_, other_)               {.name = (name_), .other = (other_)}
+#define ORDERED(name_, other_, order_)    {.name = (name_), .other = (other_), .order = (order_)}
+#define PLUS_ONE(name_, other_)           {.name = (name_), .other = (other_), .change = GGUF_PLUS_ONE}
+#define MINUS_EXP(name_, other_, order_)  {.name = (name_), .other = (other_), .order = (order_), .change = GGUF_MINUS_EXP}
+#define JOINED(name_, with_, other_, order_) {.name = (name_), .other = (other_), .order = (order_), .with = (with_)}
+/* A number from a key, as a tensor of one dimension with one element, or without dimensions. */
+#define ELEMENT(key_, other_)             {.name = (key_), .other = (other_), .order = GGUF_FLAT, .is_key = true}
+#define SCALAR(key_, other_)              {.name = (key_), .other = (other_), .is_key = true}
+/* A tensor whose content another one has, or a configuration. */
+#define ELSEWHERE(name_)                  {.name = (name_)}
+#define END_OF_NAMES                      {.name = NULL}
+/* clang-format on */
+
+extern const struct gguf_rename gguf_names_embedding[];     /* model.embed_tokens, norm, lm_head */
+extern const struct gguf_rename gguf_names_norm[];          /* input and post-attention layernorm */
+extern const struct gguf_rename gguf_names_attention[];     /* self_attn.q_proj … */
+extern const struct gguf_rename gguf_names_rotated[];       /* q_proj, k_proj of reordered rows */
+extern const struct gguf_rename gguf_names_mlp[];           /* mlp.gate_proj … */
+extern const struct gguf_rename gguf_names_experts[];       /* mlp.experts.#.gate_proj … */
+extern const struct gguf_rename gguf_names_shared_expert[]; /* mlp.shared_expert.gate_proj … */
+extern const struct gguf_rename gguf_names_shared_experts[]; /* mlp.shared_experts.gate_proj … */
+extern const struct gguf_rename gguf_names_block_sparse[];   /* block_sparse_moe.experts.#.w1 … */
+extern const struct gguf_rename gguf_names_choice_bias[];    /* mlp.gate.e_score_correction_bias */
+extern const struct gguf_rename gguf_names_granite_experts[];
+
+#endif

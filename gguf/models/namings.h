@@ -1,0 +1,78 @@
+/*
+ * Names of tensors elsewhere: in checkpoints of transformers, and in files from before GGUF that
+ * copy them. One table serves both directions. Names follow llama.cpp's
+ * gguf-py/gguf/tensor_mapping.py and the classes of transformers.
+ */
+#ifndef GGUFS_GGUF_NAMINGS_H
+#define GGUFS_GGUF_NAMINGS_H
+
+#include "gguf/models/tensor_names.h"
+#include "gguf/models/orders.h"
+
+/* The function from a number elsewhere to the number in GGUF. */
+enum gguf_change {
+    GGUF_UNCHANGED,
+    GGUF_PLUS_ONE,  /* x + 1: norms of Gemma, Nemotron, Qwen3-Next */
+    GGUF_MINUS_EXP, /* -exp(x): A_log of Mamba */
+};
+
+/*
+ * A tensor of GGUF and the tensor elsewhere. The first of a naming whose pattern matches applies,
+ * in either direction. Suffixes ".weight" and ".bias" that the patterns do not name go from one
+ * name to the other.
+ */
+struct gguf_rename {
+    const char *name; /* pattern, see gguf_tensor_name_matches() */
+    /*
+     * Pattern of the name elsewhere. With a '#' that `name` does not have, the tensor is divided
+     * along its slowest dimension into one per expert. NULL: a configuration or another rename has
+     * the content.
+     */
+    const char *other;
+    enum gguf_order order;
+    enum gguf_change change;
+    const char *with; /* pattern of a second tensor of GGUF that goes into the same one */
+    const char
+        *unless; /* pattern of a tensor of GGUF with the same content, which is used instead */
+    bool is_key; /* `name` is a key with a number for each layer, and each becomes a tensor */
+};
+
+#define GGUF_MAX_NAME_TABLES 10
+
+/* The names of one kind of file: tables, each up to a rename without a name. */
+struct gguf_naming {
+    const struct gguf_rename *tables[GGUF_MAX_NAME_TABLES];
+};
+
+/* Return the number of renames of tensors, and rename `index` of them, or NULL after the last. */
+size_t gguf_rename_count(const struct gguf_naming *naming);
+const struct gguf_rename *gguf_rename_at(const struct gguf_naming *naming, size_t index);
+
+/*
+ * Find the rename for a tensor by its name in GGUF, and its index, or by its name elsewhere.
+ * Returns NULL if none matches.
+ */
+const struct gguf_rename *gguf_rename_of(const struct gguf_naming *naming, struct gguf_string name,
+                                         struct gguf_name_match *match, size_t *index);
+const struct gguf_rename *gguf_rename_to(const struct gguf_naming *naming, struct gguf_string other,
+                                         struct gguf_name_match *match);
+
+/* Checkpoints, by model_type of config.json. */
+extern const struct gguf_naming gguf_naming_mixtral, gguf_naming_llama, gguf_naming_llama_plain,
+    gguf_naming_olmo, gguf_naming_olmo3, gguf_naming_apertus, gguf_naming_seed_oss,
+    gguf_naming_hunyuan_v1_dense, gguf_naming_glm, gguf_naming_glm4, gguf_naming_phi3,
+    gguf_naming_bitnet, gguf_naming_nemotron, gguf_naming_starcoder2, gguf_naming_stablelm,
+    gguf_naming_qwen2_moe, gguf_naming_qwen3_moe, gguf_naming_granitemoeshared, gguf_naming_gpt_oss,
+    gguf_naming_llama4, gguf_naming_glm4_moe, gguf_naming_dots1, gguf_naming_exaone_moe,
+    gguf_naming_ernie4_5_moe, gguf_naming_hunyuan_v1_moe, gguf_naming_hy_v3, gguf_naming_afmoe,
+    gguf_naming_laguna, gguf_naming_cohere2_moe, gguf_naming_minimax_m2, gguf_naming_gemma,
+    gguf_naming_gemma2, gguf_naming_gemma3n, gguf_naming_gemma4, gguf_naming_gpt2,
+    gguf_naming_gpt_bigcode, gguf_naming_gptj, gguf_naming_bloom, gguf_naming_gpt_neox,
+    gguf_naming_falcon, gguf_naming_falcon_plain, gguf_naming_mpt, gguf_naming_dbrx,
+    gguf_naming_phi, gguf_naming_qwen3_next, gguf_naming_qwen3_5, gguf_naming_qwen3_5_moe,
+    gguf_naming_lfm2, gguf_naming_mimo_v2_flash, gguf_naming_deepseek_v3, gguf_naming_deepseek_v2,
+    gguf_naming_deepseek_v32, gguf_naming_minicpm3, gguf_naming_kimi_linear,
+    gguf_naming_falcon_mamba, gguf_naming_mamba2, gguf_naming_bamba, gguf_naming_granitemoehybrid,
+    gguf_naming_jamba, gguf_naming_falcon_h1, gguf_naming_nemotron_h;
+
+#endif

@@ -1,0 +1,466 @@
+#include "gguf/models/orders.h"
+
+#include <errno.h>
+
+/* A tensor of GGUF as e matrices of r rows and c columns. */
+struct box {
+    uint64_t e, r, c;
+};
+
+static uint64_t count(const struct gguf_order_shape *shape)
+{
+    uint64_t n = 1;
+
+    for (unsigned i = 0; i < shape->n_dims; i++)
+        n *= shape->size[i];
+    return n;
+}
+
+static struct box box_of(const struct gguf_order_shape *shape)
+{
+    const unsigned n = shape->n_dims;
+    struct box box = {1,
+                      n > 1   ? shape->size[n - 2]
+                      : n > 0 ? shape->size[0]
+                              : 1,
+                      n > 1 ? shape->size[n - 1] : 1};
+
+    for (unsigned i = 0; i + 2 < n; i++)
+        box.e *= shape->size[i];
+    return box;
+}
+
+static struct gguf_order_shape flat(uint64_t n)
+{
+    return (struct gguf_order_shape){1, {n}};
+}
+
+static struct gguf_order_shape matrix(uint64_t rows, uint64_t columns)
+{
+    return (struct gguf_order_shape){2, {rows, columns}};
+}
+
+static struct gguf_order_shape cube(uint64_t a, uint64_t b, uint64_t c)
+{
+    return (struct gguf_order_shape){3, {a, b, c}};
+}
+
+/* Return true if a · b is n, which is not 0. */
+static bool is_product(uint64_t n, uint64_t a, uint64_t b)
+{
+    return a > 0 && n > 0 && n % a == 0 && n / a == b;
+}
+
+static struct gguf_order_segment *add_segment(struct gguf_placement *out, unsigned tensor,
+                                              uint64_t here, uint64_t there)
+{
+    struct gguf_order_segment *segment = &out->segments[out->n_segments++];
+
+    *segment = (struct gguf_order_segment){.tensor = tensor, .here = here, .there = there};
+    return segment;
+}
+
+static void add_axis(struct gguf_order_segment *segment, uint64_t size, uint64_t here,
+                     uint64_t there)
+{
+    segment->axes[segment->n_axes++] = (struct gguf_order_axis){size, here, there};
+}
+
+/* ---- heads ---- */
+
+/* Pairs of rotated rows are neighbours on one side, and half a head apart on the other. */
+static int place_pairs(uint64_t n_head, uint64_t width, struct box box, struct gguf_placement *out)
+{
+    const uint64_t half = n_head > 0 ? box.r / n_head / 2 : 0;
+    struct gguf_order_segment *segment = add_segment(out, 0, 0, 0);
+
+    if (half == 0 || !is_product(box.r, n_head, 2 * half) || (width > 0 && width != 2 * half))
+        return -EINVAL;
+    add_axis(segment, n_head, 2 * half * box.c, 2 * half * box.c);
+    add_axis(segment, 2, box.c, half * box.c);
+    add_axis(segment, half, 2 * box.c, box.c);
+    add_axis(segment, box.c, 1, 1);
+    return 0;
+}
+
+/* The same exchanged, of the first n_rot rows of each head. */
+static int place_halves(uint64_t n_head, uint64_t n_rot, struct box box, struct gguf_placement *out)
+{
+    const uint64_t width = n_head > 0 ? box.r / n_head : 0, half = n_rot / 2;
+    struct gguf_order_segment *segment = add_segment(out, 0, 0, 0);
+
+    if (half == 0 || n_rot % 2 != 0 || n_rot > width || !is_product(box.r, n_head, width))
+        return -EINVAL;
+    add_axis(segment, n_head, width * box.c, width * box.c);
+    add_axis(segment, half, box.c, 2 * box.c);
+    add_axis(segment, 2, half * box.c, box.c);
+    add_axis(segment, box.c, 1, 1);
+    if (n_rot == width)
+        return 0;
+    segment = add_segment(out, 0, n_rot * box.c, n_rot * box.c);
+    add_axis(segment, n_head, width * box.c, width * box.c);
+    add_axis(segment, (width - n_rot) * box.c, 1, 1);
+    return 0;
+}
+
+/* Elsewhere, each group has n[i] rows of part i; in GGUF, all rows of a part follow one another. */
+static void place_groups(uint64_t n_groups, uint64_t columns, unsigned n_parts, const uint64_t *n,
+                         const unsigned *tensors, struct gguf_placement *out)
+{
+    uint64_t group = 0, here[2] = {0}, there = 0;
+
+    for (unsigned i = 0; i < n_parts; i++)
+        group += n[i] * columns;
+    for (unsigned i = 0; i < n_parts; i++) {
+        struct gguf_order_segment *segment = add_segment(out, tensors[i], here[tensors[i]], there);
+
+        add_axis(segment, n_groups, n[i] * columns, group);
+        add_axis(segment, n[i] * columns, 1, 1);
+        here[tensors[i]] += n_groups * n[i] * columns;
+        there += n[i] * columns;
+    }
+}
+
+static int place_qkv_by_head(uint64_t n_head, struct box box, struct gguf_placement *out)
+{
+    const uint64_t n = n_head > 0 ? box.r / n_head / 3 * box.c : 0; /* elements of a head's part */
+    struct gguf_order_segment *segment = add_segment(out, 0, 0, 0);
+
+    if (n == 0 || !is_product(box.r, n_head, 3 * (n / box.c)))
+        return -EINVAL;
+    add_axis(segment, n_head, n, 3 * n);
+    add_axis(segment, 3, n_head * n, n);
+    add_axis(segment, n, 1, 1);
+    return 0;
+}
+
+static int place_qkv_by_group(const struct gguf_order_sizes *sizes, struct box box,
+                              struct gguf_placement *out)
+{
+    const uint64_t n_groups = sizes->n_head_kv, n_q = n_groups > 0 ? sizes->n_head / n_groups : 0;
+    const uint64_t width = n_q > 0 && n_q < UINT32_MAX ? box.r / n_groups / (n_q + 2) : 0;
+
+    if (width == 0 || (sizes->width > 0 && width != sizes->width) ||
+        !is_product(sizes->n_head, n_groups, n_q) ||
+        !is_product(box.r, n_groups, (n_q + 2) * width))
+        return -EINVAL;
+    place_groups(n_groups, box.c, 3, (uint64_t[]){n_q * width, width, width}, (unsigned[]){0, 0, 0},
+                 out);
+    return 0;
+}
+
+/* ---- linear attention ---- */
+
+static uint64_t values_per_key(const struct gguf_order_sizes *sizes)
+{
+    const uint64_t per_key = sizes->n_k > 0 ? sizes->n_v / sizes->n_k : 0;
+
+    return per_key > 0 && per_key * sizes->n_k == sizes->n_v ? per_key : 0;
+}
+
+/* Heads of values in `n` elements at `first`: axes k and per_k are exchanged. */
+static int place_values(const struct gguf_order_sizes *sizes, uint64_t first, uint64_t n,
+                        uint64_t n_rows, uint64_t row, struct gguf_placement *out)
+{
+    const uint64_t per_key = values_per_key(sizes), width = sizes->n_v > 0 ? n / sizes->n_v : 0;
+    struct gguf_order_segment *segment = add_segment(out, 0, first, first);
+
+    if (per_key == 0 || !is_product(n, sizes->n_v, width))
+        return -EINVAL;
+    if (n_rows > 1)
+        add_axis(segment, n_rows, row, row);
+    add_axis(segment, sizes->n_k, width, per_key * width);
+    add_axis(segment, per_key, sizes->n_k * width, width);
+    add_axis(segment, width, 1, 1);
+    return 0;
+}
+
+static int place_values_after_qk(const struct gguf_order_sizes *sizes, struct box box,
+                                 struct gguf_placement *out)
+{
+    uint64_t first;
+
+    if (__builtin_mul_overflow(sizes->n_k, sizes->width_k, &first) || first == 0 ||
+        first > box.r / 2)
+        return -EINVAL;
+    first *= 2; /* queries have as many heads */
+    add_axis(add_segment(out, 0, 0, 0), first * box.c, 1, 1);
+    return place_values(sizes, first * box.c, (box.r - first) * box.c, 1, 0, out);
+}
+
+static int place_qkvz(const struct gguf_order_sizes *sizes, struct box qkv, struct box z,
+                      struct gguf_placement *out)
+{
+    const uint64_t k = sizes->width_k, n_k = sizes->n_k;
+    const uint64_t values = n_k > 0 ? z.r / n_k : 0; /* rows of the values of a head of keys */
+
+    if (values_per_key(sizes) == 0 || k > UINT32_MAX || !is_product(z.r, n_k, values) ||
+        !is_product(qkv.r, n_k, 2 * k + values) || z.c != qkv.c)
+        return -EINVAL;
+    place_groups(n_k, qkv.c, 4, (uint64_t[]){k, k, values, values}, (unsigned[]){0, 0, 0, 1}, out);
+    return 0;
+}
+
+/* ---- two tensors ---- */
+
+/* `k` is head, rank, key; `v` is head, value, rank. */
+static int place_latent(struct box k, struct box v, struct gguf_placement *out)
+{
+    const uint64_t rank = k.r, head = (k.c + v.r) * rank;
+    struct gguf_order_segment *segment;
+
+    if (k.e != v.e || v.c != rank)
+        return -EINVAL;
+    segment = add_segment(out, 0, 0, 0);
+    add_axis(segment, k.e, rank * k.c, head);
+    add_axis(segment, k.c, 1, rank);
+    add_axis(segment, rank, k.c, 1);
+    segment = add_segment(out, 1, 0, k.c * rank);
+    add_axis(segment, v.e, v.r * rank, head);
+    add_axis(segment, v.r * rank, 1, 1);
+    return 0;
+}
+
+/* Rows and columns of two equal tensors; `apart` is how far their elements are apart elsewhere. */
+static int place_both(struct box a, struct box b, uint64_t row, uint64_t column, uint64_t apart,
+                      struct gguf_placement *out)
+{
+    if (a.e != b.e || a.r != b.r || a.c != b.c)
+        return -EINVAL;
+    for (unsigned tensor = 0; tensor < 2; tensor++) {
+        struct gguf_order_segment *segment = add_segment(out, tensor, 0, tensor * apart);
+
+        add_axis(segment, a.e, a.r * a.c, 2 * a.r * a.c);
+        add_axis(segment, a.r, a.c, row);
+        add_axis(segment, a.c, 1, column);
+    }
+    return 0;
+}
+
+/* ---- placements ---- */
+
+bool gguf_order_joins(enum gguf_order order)
+{
+    return order >= GGUF_BOTH_ROWS && order < GGUF_N_ORDERS;
+}
+
+static int place(enum gguf_order order, const struct gguf_order_sizes *sizes, struct box a,
+                 struct box b, struct gguf_placement *out)
+{
+    struct gguf_order_segment *segment;
+
+    switch (order) {
+    case GGUF_TRANSPOSED:
+    case GGUF_BY_COLUMNS:
+        segment = add_segment(out, 0, 0, 0);
+        add_axis(segment, a.e, a.r * a.c, a.r * a.c);
+        add_axis(segment, a.r, a.c, 1);
+        add_axis(segment, a.c, 1, a.r);
+        return 0;
+    case GGUF_PAIRS_Q:
+        return place_pairs(sizes->n_head, sizes->width, a, out);
+    case GGUF_PAIRS_K:
+        return place_pairs(sizes->n_head_kv, sizes->width, a, out);
+    case GGUF_HALVES_Q:
+        return place_halves(sizes->n_head, sizes->n_rot, a, out);
+    case GGUF_HALVES_K:
+        return place_halves(sizes->n_head_kv, sizes->n_rot, a, out);
+    case GGUF_VALUE_ROWS:
+        return place_values(sizes, 0, a.r * a.c, 1, 0, out);
+    case GGUF_VALUE_COLUMNS:
+        return place_values(sizes, 0, a.c, a.r, a.c, out);
+    case GGUF_VALUE_ROWS_AFTER_QK:
+    case GGUF_VALUE_ROWS_OF_CONV:
+        return place_values_after_qk(sizes, a, out);
+    case GGUF_QKV_BY_HEAD:
+        return place_qkv_by_head(sizes->n_head, a, out);
+    case GGUF_QKV_BY_GROUP:
+        return place_qkv_by_group(sizes, a, out);
+    case GGUF_QKVZ_BY_HEAD:
+        return place_qkvz(sizes, a, b, out);
+    case GGUF_LATENT_KV:
+        return place_latent(a, b, out);
+    case GGUF_BOTH_ROWS:
+    case GGUF_BOTH_EXPERTS:
+        return place_both(a, b, a.c, 1, a.r * a.c, out);
+    case GGUF_BOTH_COLUMNS:
+        return place_both(a, b, 1, 2 * a.r, a.r, out);
+    case GGUF_ALTERNATING:
+        return place_both(a, b, 2, 2 * a.r, 1, out);
+    default:
+        add_axis(add_segment(out, 0, 0, 0), a.e * a.r * a.c, 1, 1);
+        return 0;
+    }
+}
+
+/* The shapes in GGUF that an order accepts: numbers of dimensions as bits. */
+static bool accepts(enum gguf_order order, unsigned n_dims)
+{
+    enum { D1 = 2, D2 = 4, D3 = 8, ANY = 31 };
+    static const unsigned char dims[GGUF_N_ORDERS] = {
+        [GGUF_SAME_ORDER] = ANY,
+        [GGUF_FLAT] = ANY,
+        [GGUF_ONE_ROW] = ANY,
+        [GGUF_NO_MIDDLE] = ANY - 3,
+        [GGUF_THIRD] = ANY,
+        [GGUF_BY_ROWS] = D3,
+        [GGUF_TRANSPOSED] = D1 | D2 | D3,
+        [GGUF_BY_COLUMNS] = D3,
+        [GGUF_PAIRS_Q] = D1 | D2,
+        [GGUF_PAIRS_K] = D1 | D2,
+        [GGUF_HALVES_Q] = D1 | D2,
+        [GGUF_HALVES_K] = D1 | D2,
+        [GGUF_VALUE_ROWS] = D1 | D2,
+        [GGUF_VALUE_COLUMNS] = D2,
+        [GGUF_QKV_BY_HEAD] = D1 | D2,
+        [GGUF_QKV_BY_GROUP] = D1 | D2,
+        [GGUF_VALUE_ROWS_AFTER_QK] = D1 | D2,
+        [GGUF_VALUE_ROWS_OF_CONV] = D2,
+        [GGUF_BOTH_ROWS] = D1 | D2,
+        [GGUF_BOTH_EXPERTS] = D2 | D3,
+        [GGUF_BOTH_COLUMNS] = D3,
+        [GGUF_ALTERNATING] = D2 | D3,
+        [GGUF_QKVZ_BY_HEAD] = D2,
+        [GGUF_LATENT_KV] = D3,
+    };
+
+    return n_dims <= GGUF_ORDER_DIMS && dims[order] & 1u << n_dims;
+}
+
+/* The shape elsewhere. */
+static struct gguf_order_shape shape_there(enum gguf_order order, const struct gguf_order_shape *h,
+                                           struct box a, struct box b)
+{
+    struct gguf_order_shape there = *h;
+    const uint64_t n = count(h);
+
+    switch (order) {
+    case GGUF_FLAT:
+        return flat(n);
+    case GGUF_ONE_ROW:
+        return h->n_dims == 1 ? matrix(1, n) : there;
+    case GGUF_NO_MIDDLE:
+    case GGUF_VALUE_ROWS_OF_CONV:
+        return cube(a.e * a.r, 1, a.c);
+    case GGUF_THIRD:
+        return (struct gguf_order_shape){4, {1, 1, n, 1}};
+    case GGUF_BY_ROWS:
+        return matrix(a.e * a.r, a.c);
+    case GGUF_BY_COLUMNS:
+        return matrix(a.e * a.c, a.r);
+    case GGUF_TRANSPOSED:
+        return h->n_dims == 3 ? cube(a.e, a.c, a.r) : h->n_dims == 2 ? matrix(a.c, a.r) : there;
+    case GGUF_BOTH_ROWS:
+        there.size[0] *= 2;
+        return there;
+    case GGUF_BOTH_EXPERTS:
+        there.size[1] *= 2;
+        return there;
+    case GGUF_BOTH_COLUMNS:
+        return cube(a.e, a.c, 2 * a.r);
+    case GGUF_ALTERNATING:
+        return h->n_dims == 3 ? cube(a.e, a.c, 2 * a.r) : matrix(a.e, 2 * a.r);
+    case GGUF_QKVZ_BY_HEAD:
+        return matrix(a.r + b.r, a.c);
+    case GGUF_LATENT_KV:
+        return matrix(a.e * (a.c + b.r), a.r);
+    default:
+        return there;
+    }
+}
+
+/* Biases of experts: a row of numbers for each. */
+static struct box bias_box(struct box box)
+{
+    return (struct box){box.r, box.c, 1};
+}
+
+int gguf_order_from_here(enum gguf_order order, const struct gguf_order_sizes *sizes,
+                         const struct gguf_order_shape here[2], struct gguf_placement *placement)
+{
+    struct box a = box_of(&here[0]), b = gguf_order_joins(order) ? box_of(&here[1]) : a;
+
+    if (!accepts(order, here[0].n_dims) ||
+        (gguf_order_joins(order) && here[1].n_dims != here[0].n_dims))
+        return -EINVAL;
+    *placement = (struct gguf_placement){.here = {here[0], here[1]}};
+    if (order == GGUF_TRANSPOSED && here[0].n_dims == 1)
+        order = GGUF_SAME_ORDER;
+    if (here[0].n_dims == 2 && (order == GGUF_ALTERNATING || order == GGUF_BOTH_EXPERTS)) {
+        a = bias_box(a);
+        b = bias_box(b);
+    }
+    placement->there = shape_there(order, &here[0], a, b);
+    return place(order, sizes, a, b, placement);
+}
+
+int gguf_order_from_there(enum gguf_order order, const struct gguf_order_sizes *sizes,
+                          const struct gguf_order_shape *there, struct gguf_placement *placement)
+{
+    struct gguf_order_shape here[2] = {*there, *there};
+    const uint64_t *size = there->size, n = count(there);
+    const unsigned n_dims = there->n_dims;
+    const uint64_t last = n_dims > 0 ? size[n_dims - 1] : 1;
+
+    if (n_dims == 0 || n_dims > GGUF_ORDER_DIMS || n == 0)
+        return order == GGUF_SAME_ORDER ? gguf_order_from_here(order, sizes, here, placement)
+                                        : -EINVAL;
+    switch (order) {
+    case GGUF_ONE_ROW:
+        if (n_dims == 2 && size[0] == 1)
+            here[0] = flat(n);
+        break;
+    case GGUF_THIRD:
+        here[0] = flat(n);
+        break;
+    case GGUF_NO_MIDDLE:
+    case GGUF_VALUE_ROWS_OF_CONV:
+        here[0] = matrix(n / last, last);
+        break;
+    case GGUF_TRANSPOSED:
+        here[0] = n_dims == 3   ? cube(size[0], size[2], size[1])
+                  : n_dims == 2 ? matrix(size[1], size[0])
+                                : *there;
+        break;
+    case GGUF_BY_ROWS:
+    case GGUF_BY_COLUMNS:
+        if (sizes->n_expert == 0 || size[0] % sizes->n_expert != 0)
+            return -EINVAL;
+        here[0] = order == GGUF_BY_ROWS ? cube(sizes->n_expert, size[0] / sizes->n_expert, last)
+                                        : cube(sizes->n_expert, last, size[0] / sizes->n_expert);
+        break;
+    case GGUF_BOTH_ROWS:
+        here[0].size[0] /= 2;
+        break;
+    case GGUF_BOTH_EXPERTS:
+        here[0].size[1] /= 2;
+        break;
+    case GGUF_BOTH_COLUMNS:
+    case GGUF_ALTERNATING:
+        here[0] = n_dims == 2 ? matrix(size[0], size[1] / 2) : cube(size[0], last / 2, size[1]);
+        break;
+    case GGUF_QKVZ_BY_HEAD:
+        if (sizes->n_v > UINT32_MAX || sizes->width_v > UINT32_MAX ||
+            sizes->n_v * sizes->width_v >= size[0])
+            return -EINVAL;
+        here[1] = matrix(sizes->n_v * sizes->width_v, last);
+        here[0] = matrix(size[0] - here[1].size[0], last);
+        break;
+    case GGUF_LATENT_KV:
+        here[0] = cube(sizes->n_head, last, sizes->width_key);
+        here[1] = cube(sizes->n_head, sizes->width_value, last);
+        break;
+    default:
+        break;
+    }
+    if (order >= GGUF_BOTH_ROWS && order <= GGUF_ALTERNATING)
+        here[1] = here[0];
+    if (gguf_order_from_here(order, sizes, here, placement) < 0 ||
+        placement->there.n_dims != n_dims || count(&placement->there) != n)
+        return -EINVAL;
+    for (unsigned i = 0; i < n_dims; i++) {
+        if (order != GGUF_FLAT && placement->there.size[i] != size[i])
+            return -EINVAL;
+    }
+    return 0;
+}

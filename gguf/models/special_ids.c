@@ -1,0 +1,92 @@
+#include "gguf/models/special_ids.h"
+
+#include <string.h>
+
+#define KEY   "tokenizer.ggml."
+#define ID(n) offsetof(struct gguf_special_ids, n)
+
+const struct gguf_special_key gguf_special_keys[GGUF_N_SPECIAL_KEYS] = {
+    {KEY "cls_token_id", ID(bos)},       {KEY "bos_token_id", ID(bos)},
+    {KEY "eos_token_id", ID(eos)},       {KEY "eot_token_id", ID(eot)},
+    {KEY "eom_token_id", ID(eom)},       {KEY "unknown_token_id", ID(unk)},
+    {KEY "seperator_token_id", ID(sep)}, /* GGUF's spelling */
+    {KEY "padding_token_id", ID(pad)},   {KEY "mask_token_id", ID(mask)},
+};
+
+#define NO_IDS                                                                                     \
+    .bos = GGUF_NO_TOKEN, .eos = GGUF_NO_TOKEN, .eot = GGUF_NO_TOKEN, .eom = GGUF_NO_TOKEN,        \
+    .unk = GGUF_NO_TOKEN, .sep = GGUF_NO_TOKEN, .pad = GGUF_NO_TOKEN, .mask = GGUF_NO_TOKEN
+
+static const struct gguf_tokenizer_defaults no_defaults = {.model = "", .ids = {NO_IDS}};
+
+/* The first model of each kind has these ids, as in llama.cpp. */
+static const struct gguf_tokenizer_defaults defaults[] = {
+    {.model = "llama",
+     .ids = {.bos = 1,
+             .eos = 2,
+             .unk = 0,
+             .eot = GGUF_NO_TOKEN,
+             .eom = GGUF_NO_TOKEN,
+             .sep = GGUF_NO_TOKEN,
+             .pad = GGUF_NO_TOKEN,
+             .mask = GGUF_NO_TOKEN,
+             .is_bos_added = true},
+     .is_space_added = true},
+    {.model = "bert",
+     .ids = {.bos = 101,
+             .eos = GGUF_NO_TOKEN,
+             .unk = 100,
+             .eot = GGUF_NO_TOKEN,
+             .eom = GGUF_NO_TOKEN,
+             .sep = 102,
+             .pad = 0,
+             .mask = 103}},
+    {.model = "t5",
+     .ids = {.bos = GGUF_NO_TOKEN,
+             .eos = 1,
+             .unk = 2,
+             .eot = GGUF_NO_TOKEN,
+             .eom = GGUF_NO_TOKEN,
+             .sep = GGUF_NO_TOKEN,
+             .pad = 0,
+             .mask = GGUF_NO_TOKEN,
+             .is_eos_added = true}},
+    {.model = "plamo2",
+     .ids = {.bos = 1,
+             .eos = 2,
+             .unk = 0,
+             .eot = GGUF_NO_TOKEN,
+             .eom = GGUF_NO_TOKEN,
+             .sep = GGUF_NO_TOKEN,
+             .pad = 3,
+             .mask = GGUF_NO_TOKEN}},
+};
+
+const struct gguf_tokenizer_defaults *gguf_tokenizer_defaults_find(const char *model)
+{
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+        if (strcmp(defaults[i].model, model) == 0)
+            return &defaults[i];
+    return &no_defaults;
+}
+
+void gguf_special_ids_complete(struct gguf_special_ids *ids, const char *model,
+                               const struct gguf_pretokenizer *pretokenizer, bool has_add_bos_key,
+                               int32_t end_of_text)
+{
+    /* Put every text between CLS and SEP. */
+    if (strcmp(model, "bert") == 0) {
+        ids->is_bos_added = ids->is_eos_added = true;
+        if (ids->sep >= 0)
+            ids->eos = ids->sep;
+    }
+    if (!pretokenizer)
+        return;
+    if (pretokenizer->is_always_bos || (pretokenizer->is_bos_added && !has_add_bos_key))
+        ids->is_bos_added = true;
+    /* Files without these ids are GPT-2's or Falcon's, which use one token at both ends. */
+    if (!pretokenizer->is_raw && ids->bos < 0)
+        ids->bos = end_of_text;
+    if (!pretokenizer->is_raw && ids->eos < 0)
+        ids->eos = end_of_text;
+}

@@ -1,0 +1,65 @@
+#include "gguf/models/tensor_names.h"
+
+#include <stdio.h>
+
+/* Read a decimal number of at most nine digits, without leading zeros. */
+static bool read_number(struct gguf_string name, uint64_t *at, uint32_t *number)
+{
+    const uint64_t start = *at;
+
+    *number = 0;
+    while (*at < name.length_bytes && name.data[*at] >= '0' && name.data[*at] <= '9') {
+        if (*at - start == 9)
+            return false;
+        *number = *number * 10 + (uint32_t)(name.data[(*at)++] - '0');
+    }
+    return *at > start && (name.data[start] != '0' || *at == start + 1);
+}
+
+bool gguf_tensor_name_matches(struct gguf_string name, const char *pattern,
+                              struct gguf_name_match *match)
+{
+    static const char *const suffixes[] = {"", ".weight", ".bias"};
+    uint64_t at = 0;
+
+    *match = (struct gguf_name_match){.suffix = ""};
+    for (; *pattern != '\0'; pattern++) {
+        if (*pattern == '%' || *pattern == '#') {
+            if (!read_number(name, &at, *pattern == '%' ? &match->layer : &match->expert))
+                return false;
+        } else if (at == name.length_bytes || name.data[at++] != *pattern) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        match->suffix = suffixes[i];
+        if (gguf_string_equals((struct gguf_string){name.data + at, name.length_bytes - at},
+                               suffixes[i]))
+            return true;
+    }
+    return false;
+}
+
+bool gguf_tensor_name_expand(const char *pattern, const struct gguf_name_match *match,
+                             char name[GGUF_NAME_BYTES])
+{
+    const char *const parts[] = {pattern, match->suffix};
+    size_t length = 0;
+
+    name[0] = '\0';
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        for (const char *at = parts[i]; *at != '\0'; at++) {
+            const size_t room = GGUF_NAME_BYTES - length;
+
+            if (room < sizeof "4294967295")
+                return false;
+            if (*at == '%' || *at == '#')
+                length += (size_t)snprintf(name + length, room, "%u",
+                                           *at == '%' ? match->layer : match->expert);
+            else
+                name[length++] = *at;
+        }
+    }
+    name[length] = '\0';
+    return true;
+}

@@ -1,0 +1,33 @@
+/* Patterns of names of tensors. */
+#ifndef GGUFS_GGUF_TENSOR_NAMES_H
+#define GGUFS_GGUF_TENSOR_NAMES_H
+
+#include "gguf/support/strings.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A pattern that a name matched: the numbers that its placeholders stand for, and the rest. */
+struct gguf_name_match {
+    uint32_t layer;  /* of '%' */
+    uint32_t expert; /* of '#' */
+    /* ".weight" or ".bias", which the name has after the pattern; else "" */
+    const char *suffix;
+};
+
+/*
+ * Match a name with a pattern, in which '%' stands for the number of a layer and '#' for the number
+ * of an expert. ".weight" or ".bias" may follow in the name.
+ */
+bool gguf_tensor_name_matches(struct gguf_string name, const char *pattern,
+                              struct gguf_name_match *match);
+
+/* Room for the name of a tensor. Names from patterns are much shorter. */
+#define GGUF_NAME_BYTES 256
+
+/* Write a pattern with the numbers and the suffix of a match. Returns false if it is too long. */
+bool gguf_tensor_name_expand(const char *pattern, const struct gguf_name_match *match,
+                             char name[GGUF_NAME_BYTES]);
+
+#endif

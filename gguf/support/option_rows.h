@@ -1,0 +1,119 @@
+/*
+ * A program's table of options. One row per option drives the parser (option_parser.h), --help
+ * (option_help.h) and the completion in shells (option_completion.h); a test compares the rows with
+ * the manual page.
+ */
+#ifndef GGUFS_GGUF_OPTION_ROWS_H
+#define GGUFS_GGUF_OPTION_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How an option is parsed, and the member of the program's options that it sets. */
+enum gguf_option_kind {
+    GGUF_OPTION_HEADING, /* a title in --help: only `help` is set */
+    GGUF_OPTION_NOTHING, /* accepted; selects `command`, if the row has one */
+    GGUF_OPTION_ON,      /* bool */
+    GGUF_OPTION_OFF,     /* bool */
+    GGUF_OPTION_TEXT,    /* const char * */
+    GGUF_OPTION_TEXTS,   /* struct gguf_texts, to which it adds; "" is refused */
+    GGUF_OPTION_UINT32,  /* uint32_t from `least` to `most`, as all numbers */
+    GGUF_OPTION_INT32,
+    GGUF_OPTION_INT64,
+    GGUF_OPTION_FLOAT,
+    GGUF_OPTION_OCTAL,    /* uint32_t */
+    GGUF_OPTION_BYTES,    /* uint64_t of at least `least`; K, M and G are powers of 1000 */
+    GGUF_OPTION_CONSTANT, /* unsigned or enum: `least` */
+    GGUF_OPTION_CHOICE, /* unsigned or enum: a choice's value or, with choice_at, index + `least` */
+    GGUF_OPTION_GROUP,  /* -o: options without dashes, separated by commas */
+    GGUF_OPTION_SLOPPY, /* after it, unknown options in a group are ignored */
+    GGUF_OPTION_HANDLER, /* calls `handle` */
+};
+
+/* An array that grows. The array is owned, the texts are not. */
+struct gguf_texts {
+    const char **texts;
+    size_t n_texts;
+};
+
+struct gguf_choice {
+    const char *name; /* NULL ends an array of choices */
+    unsigned value;
+};
+
+struct gguf_option;
+
+/* An option as found on the command line. */
+struct gguf_option_use {
+    const struct gguf_option *option;
+    const char *shown;  /* its name for messages: "--set", "-o set" */
+    const char *value;  /* NULL if the option takes no argument */
+    const char *whole;  /* the word: "--set=KEY", "uid=1000" */
+    bool has_successor; /* another option of the same group follows */
+};
+
+/* Handle an option. Returns 0, or prints an error and returns a negative errno. */
+typedef int gguf_option_handler(void *options, const struct gguf_option_use *use);
+
+struct gguf_option {
+    const char *names;    /* separated by spaces: "-n --predict"; in a group: "uid" */
+    const char *argument; /* its name in --help; NULL: the option takes none */
+    const char *help;     /* NULL: not in --help and not in the manual's list */
+    enum gguf_option_kind kind;
+    unsigned commands; /* the commands that take it: bits 1u << command; 0: all */
+    int command;       /* the command that it selects; 0: none */
+
+    size_t offset; /* of the member in the program's options */
+    double least, most;
+    const struct gguf_choice *choices;      /* values of the argument, or NULL */
+    const char *(*choice_at)(size_t index); /* the same as a function; NULL after the last */
+    gguf_option_handler *handle;
+    const char *without_value; /* end of the error if the value is missing; NULL: nothing */
+};
+
+/* A program's command line. */
+struct gguf_option_table {
+    const char *program; /* "ggufs" */
+    const struct gguf_option *rows;
+    size_t n_rows;
+
+    const char *usage;       /* lines: "usage: ggufs …\n" */
+    const char *about;       /* a paragraph between usage and options in --help */
+    const char *end;         /* lines after the options */
+    const char *no_command;  /* in messages, when no command is selected: "mounting" */
+    size_t command_offset;   /* of the enum in the program's options; 0: none selected */
+    unsigned final_commands; /* bits: --help and --version, which override all others */
+
+    void (*print_error)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+    /*
+     * Handle argv[i], which starts with '-', before it is looked up. Returns the number of words
+     * used, 0 to have it looked up, or a negative errno after an error was printed. NULL: none.
+     */
+    int (*take_foreign)(void *options, int argc, char **argv, int i);
+    /* Called for each option before it is handled; NULL: none. */
+    void (*note)(void *options, const struct gguf_option_use *use);
+};
+
+/*
+ * Get the next of the names in *rest, which starts as option->names. Returns its length, 0 after
+ * the last.
+ */
+size_t gguf_option_next_name(const char **rest, const char **name);
+
+/* Return true if the option stands for itself, false if it belongs in a group. */
+bool gguf_option_is_dashed(const struct gguf_option *option);
+
+/* Find the row with the name word[0..length-1]. Returns NULL if no row has it. */
+const struct gguf_option *gguf_option_find(const struct gguf_option_table *table, const char *word,
+                                           size_t length);
+
+/* Return a value of the argument, or NULL after the last. */
+const char *gguf_option_choice(const struct gguf_option *option, size_t index);
+
+/*
+ * Return the name of a command for messages: the last name of its first option, or
+ * table->no_command.
+ */
+const char *gguf_option_command_name(const struct gguf_option_table *table, int command);
+
+#endif

@@ -1,0 +1,442 @@
+#!/usr/bin/env python3
+"""ggufs-run: text, chat, errors, version and manual."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+
+import mounting
+from runner_case import EX_OK, EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_IOERR, RUNNER, STORY, RunnerTestCase
+
+MARKS = ("sanitize",)
+
+setUpModule = mounting.require_fuse
+
+
+class TestText(RunnerTestCase):
+    def test_the_same_from_mount_copy_and_file(self):
+        self.mount(self.model)
+        copy = self.path("copy")
+        mounting.copy_tree(self.mountpoint, copy)
+        texts = [self.generate(model=model) for model in (self.mountpoint, copy, self.model)]
+        self.assertTrue(texts[0].startswith("the file"))
+        self.assertGreater(len(texts[0]), len("the file"))
+        self.assertEqual([texts[0]] * 3, texts)
+
+    def test_a_story(self):
+        model = mounting.fixture("gguf/stories260K.gguf")
+        text = self.generate("-n", "64", model=model, prompt="Once upon a time")
+        self.assertTrue(STORY.startswith(text), text)
+        self.assertGreater(len(text), 180)
+        self.assertEqual(STORY, self.generate("-n", "200", "-r", " do", model=model,
+                                              prompt="Once upon a time"))
+
+    def test_the_story_of_old_files(self):
+        for name in ("llama-ggml-f16.bin", "llama-ggmf1-f32.bin"):
+            with self.subTest(name=name):
+                model = mounting.fixture(f"legacy/{name}")
+                self.assertTrue(STORY.startswith(
+                    self.generate("-n", "40", model=model, prompt="Once upon a time")))
+
+    def test_where_the_prompt_comes_from(self):
+        expected = self.generate()
+        self.assertEqual(expected, self.generate(prompt="-", given=b"the file\n"))
+        self.assertEqual(expected, self.generate(prompt=None, given=b"the file"))
+        path = self.write("prompt", b"the file\n")
+        self.assertEqual(expected, self.generate("-f", path, prompt=None))
+        self.assertEqual(expected[len("the file"):], self.generate("--no-display-prompt"))
+
+    def test_model_and_prompt_as_options(self):
+        expected = self.generate()
+        for arguments in (["-m", self.model, "-p", "the file"], ["-m", self.model, "the file"],
+                          ["--prompt", "the file", self.model],
+                          ["the file", "--model", self.model]):
+            with self.subTest(arguments=arguments):
+                self.assertEqual(expected, self.run_runner("--temp", "0", "-n", "8",
+                                                           *arguments)[0])
+        for arguments in (["-m", self.model, self.model, "the file"],
+                          ["-p", "a", self.model, "b"]):
+            self.assertIn("two ", self.refused(EX_USAGE, *arguments))
+
+    def test_output_is_utf8(self):
+        text = self.generate("-n", "60", "--ignore-eos", prompt="-", given=b"caf\xe9 \xff")
+        self.assertTrue(text.startswith("caf\ufffd \ufffd"), text)
+
+    def test_length(self):
+        self.assertEqual("the file", self.generate("-n", "0"))
+        self.assertEqual([], self.describe("-n", "0")["ids"])
+        self.assertEqual(5, len(self.describe("-n", "5", "--ignore-eos")["ids"]))
+
+    def test_stop_texts(self):
+        whole = self.describe("-n", "40", "--ignore-eos")["text"]
+        piece = max(whole.split("\0"), key=len)  # an argument can't have NUL bytes
+        self.assertGreater(len(piece), 10)
+        for stop in (piece[5:6], piece[5:9], piece[7:]):
+            described = self.describe("-n", "40", "--ignore-eos", "-r", "not there", "--stop", stop)
+            self.assertEqual(whole[:whole.index(stop)], described["text"])
+            self.assertEqual("stop", described["stop"])
+        # Text that was held back is printed when it does not become a stop text.
+        self.assertEqual(whole, self.describe("-n", "40", "--ignore-eos", "-r",
+                                              piece[-3:] + "x")["text"])
+
+    def test_seeds(self):
+        def text(*options):
+            return self.describe("--temp", "1.5", "-n", "20", "--ignore-eos", *options)["text"]
+        self.assertEqual(text("-s", "5"), text("-s", "5"))
+        self.assertNotEqual(text("-s", "5"), text("-s", "6"))
+
+    def test_repetition_is_avoided(self):
+        options = ("-n", "30", "--ignore-eos", "--repeat-penalty", "100", "--repeat-last-n", "-1")
+        ids = self.describe(*options)["ids"]
+        self.assertEqual(len(set(ids)), len(ids))
+
+    def test_context_limit(self):
+        described = self.describe("-c", "20", "-n", "-1", "--ignore-eos")
+        n = len(described["prompt_ids"]) + len(described["ids"])
+        self.assertEqual(("context", 21), (described["stop"], n), "the last one is not fed")
+        _, err = self.run_runner("--temp", "0", "--ignore-eos", "-c", "20", self.model, "a")
+        self.assertIn("context of 20 tokens is full", err)
+        self.assertIn("-c", err)
+
+    def test_a_prompt_that_is_too_long(self):
+        err = self.refused(EX_DATAERR, "-c", "9", self.model, "too long " * 5)
+        self.assertRegex(err, r"prompt has \d+ tokens, more than the context of 9; -c")
+
+    def test_batches_make_no_difference(self):
+        expected = self.generate(prompt="the name of the file is read")
+        for size in ("1", "3"):
+            self.assertEqual(expected, self.generate("-b", size,
+                                                     prompt="the name of the file is read"))
+
+    def test_bos_and_special_tokens(self):
+        plain = self.describe(prompt="<s>a")["prompt_ids"]
+        special = self.describe("--special", prompt="<s>a")["prompt_ids"]
+        self.assertEqual(1, plain[0])
+        self.assertEqual([1, 1], special[:2])
+        self.assertNotIn(1, plain[1:])
+        self.assertNotIn(1, self.describe("--no-bos", prompt="a")["prompt_ids"])
+        err = self.refused(EX_DATAERR, "--no-bos", self.model, "")
+        self.assertIn("prompt is empty", err)
+
+    def test_json(self):
+        described = self.describe(prompt='quotes " and \\ and\nlines')
+        self.assertEqual('quotes " and \\ and\nlines', described["prompt"])
+        self.assertEqual(len(described["ids"]), described["timings"]["text"]["tokens"])
+        self.assertEqual(len(described["prompt_ids"]), described["timings"]["prompt"]["tokens"])
+        self.assertIn(described["stop"], ("end", "length"))
+        if shutil.which("jq"):
+            text = subprocess.run(["jq", "-j", ".text"], capture_output=True, check=True,
+                                  input=json.dumps(described).encode()).stdout
+            self.assertEqual(described["text"], text.decode())
+
+    def test_json_with_nul_bytes(self):
+        described = self.describe(prompt="-", given=b"a\0b\x01")
+        self.assertEqual("a\0b\x01", described["prompt"])
+
+    def test_a_context_beyond_the_training(self):
+        _, err = self.run_runner("-n", "1", "-c", "100000", self.model, "a")
+        self.assertRegex(err, r"trained for \d+ tokens")
+
+    def test_timings(self):
+        _, err = self.run_runner("-n", "2", self.model, "a")
+        self.assertEqual(4, len(err.splitlines()), err)
+        for word in ("load", "prompt", "text", "total", "tokens/s"):
+            self.assertIn(word, err)
+
+
+class TestErrors(RunnerTestCase):
+    def copy(self):
+        self.mount(self.model)
+        copy = self.path("copy")
+        mounting.copy_tree(self.mountpoint, copy)
+        return copy
+
+    def test_usage(self):
+        for arguments in ([], [self.model, "a", "b"]):
+            self.assertIn("usage: ggufs-run", self.refused(EX_USAGE, *arguments))
+        for arguments in (["--frobnicate", "x"], ["--temp", "x", self.model]):
+            err = self.refused(EX_USAGE, *arguments)
+            self.assertIn(arguments[0], err)
+            self.assertEqual(1, len(err.splitlines()), err)
+
+    def test_unknown_options(self):
+        for words, message in ((["-temp", "0"], "unknown option -temp; did you mean --temp?"),
+                               (["--tmep", "0"], "unknown option --tmep; did you mean --temp?"),
+                               (["-np"], "unknown option -np; for a list: ggufs-run --help"),
+                               (["-prompt", "a"], "unknown option -prompt; did you mean --prompt?")):
+            self.assertEqual(f"ggufs-run: {message}\n", self.refused(EX_USAGE, *words, self.model))
+        self.assertIn("-md: drafts by a second model",
+                      self.refused(EX_USAGE, "-md", "x", self.model, "a"))
+
+    def test_names_of_models_elsewhere(self):
+        for name, remedy in (("hf.co/a/b:Q4_K_M", "hf download a/b --include"), ("a/b-GGUF", "hf download a/b-GGUF FILE.gguf"),
+                             ("llama3:8b", "ollama show"), ("https://a.b/c.gguf", "curl")):
+            err = self.refused(EX_NOINPUT, name, "a")
+            self.assertIn("local files only", err)
+            self.assertIn(remedy, err)
+
+    def test_no_such_model(self):
+        self.assertIn("ggufs MODEL", self.refused(EX_NOINPUT, self.path("nothing"), "a"))
+
+    def test_no_tree(self):
+        err = self.refused(EX_NOINPUT, self.mountpoint, "a", model=self.mountpoint)
+        self.assertIn("is a directory without a GGUF file", err)
+
+    def test_a_folder_with_a_model(self):
+        folder = self.path("folder")
+        os.mkdir(folder)
+        for name in ("a.gguf", "b.gguf"):
+            shutil.copy(self.model, os.path.join(folder, name))
+        self.assertIn("has 2 models; name one of: a.gguf, b.gguf",
+                      self.refused(EX_NOINPUT, folder, "a"))
+        os.remove(os.path.join(folder, "b.gguf"))
+        words = ("-n", "4", "--temp", "0")
+        self.assertEqual(self.run_runner(*words, self.model, "a")[0],
+                         self.run_runner(*words, folder, "a")[0])
+
+    def test_no_model(self):
+        path = self.write("noise", b"\1\2\3\4 is no model at all")
+        self.assertIn("not a GGUF file", self.refused(EX_DATAERR, path, "a"))
+
+    def test_unknown_architecture(self):
+        err = self.refused(EX_DATAERR, "-o", "set=general.architecture=str:frob", self.model, "a")
+        self.assertIn("frob", err)
+        self.assertRegex(err, r"supported architectures:.* llama\b")
+
+    def test_missing_files(self):
+        for name in ("tensors/blk.1.attn_q.weight/raw", "tensors/blk.1.attn_q.weight", "tensors",
+                     "tensors.json", "metadata/llama.block_count.json", "metadata"):
+            with self.subTest(name=name):
+                copy = self.path("copy")
+                if not os.path.exists(copy):
+                    self.copy()
+                os.rename(os.path.join(copy, name), self.path("kept"))
+                err = self.refused(EX_NOINPUT, copy, "a", model=copy)
+                os.rename(self.path("kept"), os.path.join(copy, name))
+                self.assertIn(name.split("/")[-1].removesuffix(".json"), err)
+
+    def test_wrong_files(self):
+        copy = self.copy()
+        raw = os.path.join(copy, "tensors/blk.1.attn_q.weight/raw")
+        os.chmod(raw, 0o644)
+        os.truncate(raw, 100)
+        self.assertIn("blk.1.attn_q.weight/raw",
+                      self.refused(EX_DATAERR, copy, "a", model=copy))
+
+    def test_no_vocabulary(self):
+        options = ("-o", "unset=tokenizer.ggml.tokens")
+        err = self.refused(EX_NOINPUT, *options, self.model, "a")
+        self.assertIn("tokenizer.ggml", err)
+
+    def test_weights_that_vanish(self):
+        copy = self.copy()
+        raw = os.path.join(copy, "tensors/output.weight/raw")
+        os.chmod(raw, 0o644)
+        process = self.start("--ignore-eos", "-c", "50000", copy, "a", model=copy)
+        process.stdout.read(1)
+        os.truncate(raw, 0)
+        _, err = process.communicate(timeout=mounting.DEADLINE)
+        self.assertEqual(EX_IOERR, process.returncode, err)
+        self.assertIn(b"tensors/output.weight/raw", err)
+
+    def test_files_other_than_the_model(self):
+        """Their errors do not name the model."""
+        for options, given, message in (
+                (["-f", self.folder, self.model], None, f"{self.folder}: Is a directory"),
+                (["-f", "/dev/zero", self.model], None,
+                 "/dev/zero: more than 64 MiB, the limit of a prompt"),
+                (["--perplexity", "/dev/null", self.model], None, "/dev/null: the text is empty"),
+                (["--detokenize", self.model], b"5 x\n8",
+                 'stdin: "x" is not an id from 0 to 351')):
+            _, out, err = self.run_bytes(*options, given=given)
+            self.assertEqual(f"ggufs-run: {message}\n", err)
+
+    def test_a_model_that_is_being_downloaded(self):
+        with open(self.model, "rb") as file:
+            half = self.write("half.gguf", file.read(700000))
+        check = self.run_ggufs("--check", "-o", "partial", *mounting.MOUNT_OPTIONS, half)
+        expected, = re.findall(r"(\d+ of \d+ tensors) are not complete yet", check.out)
+        self.mount(half, "-o", "partial")
+        for model, options in ((half, ["-o", "partial"]), (self.mountpoint, [])):
+            err = self.refused(EX_IOERR, *options, model, "a", model=model)
+            self.assertIn(f": {expected} cannot be read, among them tensors/", err)
+            self.assertEqual(1, len(err.splitlines()), err)
+
+    def test_every_command_checks_its_output(self):
+        tokens, text = self.write("tokens", bytes(4)), self.write("text", b"the file " * 20)
+        for options, given in ((["--help"], b""), (["--version"], b""),
+                               (["-n", "3", self.model, "a"], b""),
+                               (["-n", "3", "--json", self.model, "a"], b""),
+                               (["-n", "3", "-i", self.model], b"hello\n"),
+                               (["--tokenize", self.model, "a"], b""),
+                               (["--detokenize", self.model], b"5 6 7"),
+                               (["--tokens", tokens, "--logits", "-", self.model], b""),
+                               (["--perplexity", text, self.model], b""),
+                               (["--perplexity", text, "--json", self.model], b""),
+                               (["--bench", "2,1", self.model], b""),
+                               (["--bench", "2,1", "--json", self.model], b"")):
+            with self.subTest(options=options), open("/dev/full", "wb") as full:
+                process = subprocess.run([RUNNER, *self.options(self.model), *options],
+                                         input=given, stdout=full, stderr=subprocess.PIPE,
+                                         env=self.environment)
+                self.assertEqual(EX_IOERR, process.returncode, process.stderr)
+                self.assertEqual(b"ggufs-run: cannot write to standard output: No space left on "
+                                 b"device\n", process.stderr)
+
+    def run_into(self, output, *options, model):
+        """Run with standard output appended to a file; returns (status, stderr)."""
+        with open(output, "ab") as file:
+            done = subprocess.run([RUNNER, *self.options(model), *options, model, "a"],
+                                  stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.PIPE,
+                                  env=self.environment, text=True)
+        return done.returncode, done.stderr
+
+    def assert_models_are_kept(self, model, files, tasks):
+        """A file of the model, by any of its names, is no place for output."""
+        tokens, link = self.write("tokens", bytes(4)), self.path("link")
+        for path in files:
+            os.link(path, link)
+            with open(path, "rb") as file:
+                before = file.read()
+            for output in (path, link):
+                status, _, err = self.run_bytes("--tokens", tokens, "--logits", output, model,
+                                                model=model)
+                self.assertEqual((EX_USAGE, f"ggufs-run: {output}: --logits would overwrite this "
+                                  "file of the model; write to another file\n"), (status, err))
+                for options in tasks:
+                    self.assertEqual(
+                        (EX_USAGE, f"ggufs-run: {model}: standard output is a file of this model, "
+                         "which would be damaged; write to another file\n"),
+                        self.run_into(output, *options, model=model))
+            with open(path, "rb") as file:
+                self.assertEqual(before, file.read())
+            os.remove(link)
+
+    def test_a_model_is_not_overwritten(self):
+        copy = self.path("copy.gguf")
+        shutil.copyfile(self.model, copy)
+        tasks = (["-n", "3"], ["--json", "-n", "3"], ["--tokenize"])
+        self.assert_models_are_kept(copy, [copy], tasks)
+        other = self.write("other", b"")
+        self.assertEqual(EX_OK, self.run_into(other, "-n", "3", model=copy)[0])
+        self.assertGreater(os.path.getsize(other), 0)
+        # A mounted tree, and a copy of one: the files are known when the weights are.
+        self.mount(copy)
+        self.assert_models_are_kept(self.mountpoint, [copy], tasks[:2])
+        mounting.unmount(self.mountpoint)
+        tree = self.copy()
+        raw = os.path.join(tree, "tensors/output_norm.weight/raw")
+        os.chmod(raw, 0o600)
+        self.assert_models_are_kept(tree, [raw], tasks[:2])
+
+    def test_shards_are_not_overwritten(self):
+        shards = []
+        for path in mounting.fixtures("split"):
+            shards.append(self.path(os.path.basename(path)))
+            shutil.copyfile(path, shards[-1])  # its mode may forbid writing
+        if not shards:
+            mounting.skip_loudly("no split model in the fixtures")
+        self.assert_models_are_kept(shards[0], shards, (["-n", "3"],))
+
+    def test_a_vocabulary_only(self):
+        model = mounting.fixture("gguf/ggml-vocab-llama.v1.gguf")
+        err = self.refused(EX_NOINPUT, model, "a", model=model)
+        self.assertIn("a vocabulary only", err)
+        out, _ = self.run_runner("--tokenize", model, "a", model=model)
+        self.assertRegex(out, r"^\d+( \d+)*\n$")
+        # The text may directly follow the option.
+        self.assertEqual(out, self.run_runner("--tokenize", "a", model, model=model)[0])
+
+    def test_options_of_other_runners(self):
+        for option, word in (("-cnv", "-i"), ("-md", "--draft"), ("--list-devices", "CPU"),
+                             ("-hf", "local files"), ("--override-kv=x", "-o set=")):
+            err = self.refused(EX_USAGE, option, self.model, "a")
+            self.assertTrue(err.startswith("ggufs-run: " + option.split("=")[0] + ": "), err)
+            self.assertIn(word, err)
+
+    def test_options_without_effect(self):
+        """Options of llama.cpp that change nothing here are named once, and the run goes on."""
+        plain, _ = self.run_runner("-n", "4", "--temp", "0", self.model, "a")
+        text, err = self.run_runner("-n", "4", "-ngl", "99", "-fa", "on", "--jinja", "--temp", "0",
+                                    "--no-mmap", self.model, "a")
+        self.assertEqual(plain, text)
+        self.assertEqual(["ggufs-run: warning: these options change nothing here: -ngl, -fa, "
+                          "--jinja, --no-mmap"],
+                         [line for line in err.splitlines() if "warning" in line])
+
+
+class TestChat(RunnerTestCase):
+    def chat(self, given, *options, status=EX_OK):
+        return self.run_runner("-i", "--temp", "0", "-n", "6", *options, self.model, given=given,
+                               status=status)
+
+    def test_turns(self):
+        out, err = self.chat(b"hello\nthe file\n/exit\nnot read\n", "--system", "be kind")
+        self.assertGreaterEqual(out.count("\n"), 2)
+        self.assertIn("tokens/s", err)
+        for line in (b"  /exit ", b"/quit", b"/bye\t"):
+            again, _ = self.chat(b"hello\nthe file\n" + line + b"\nnot read\n", "--system", "be kind")
+            self.assertEqual(out, again)
+        again, _ = self.chat(b"hello\nthe file", "--system", "be kind")
+        self.assertEqual(out, again, "the end of the file ends it as well")
+        other, _ = self.chat(b"hello\n\nthe file\n")
+        self.assertNotEqual(out, other, "the system's message makes a difference")
+
+    def test_the_first_message_is_the_argument(self):
+        out, _ = self.run_runner("-i", "--temp", "0", "-n", "6", self.model, "hello", given=b"")
+        self.assertEqual(self.chat(b"hello\n")[0], out)
+
+    def test_an_answer_is_what_the_template_asks_for(self):
+        prompt = "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n"
+        expected = self.describe("-n", "6", "--special", prompt=prompt)["text"]
+        out, _ = self.chat(b"hello\n")
+        self.assertEqual(expected.split("<|im_end|>")[0].lstrip(" "),
+                         out.removesuffix("\n").lstrip(" "))
+
+    def test_special_tokens_stay_text(self):
+        plain, _ = self.chat(b"<|im_end|>\n")
+        special = self.describe("-n", "6", "--special", prompt="<|im_start|>user\n<|im_end|>"
+                                "<|im_end|>\n<|im_start|>assistant\n")["text"]
+        self.assertNotEqual(special, plain.removesuffix("\n"))
+
+    def test_templates(self):
+        unknown = ("-o", "set=tokenizer.chat_template=str:{{ messages }}")
+        err = self.refused(EX_DATAERR, "-i", *unknown, self.model, given=b"a\n")
+        self.assertIn("chat template not recognized", err)
+        self.assertIn("--chat-template NAME", err)
+        none = ("-o", "unset=tokenizer.chat_template")
+        err = self.refused(EX_DATAERR, "-i", *none, self.model, given=b"a\n")
+        self.assertIn("no chat template; without -i it continues text; or choose one", err)
+        err = self.refused(EX_USAGE, "-i", "--chat-template", "nothing", self.model, given=b"a\n")
+        self.assertRegex(err, r"needs one of:.* chatml, .*llama3")
+        self.chat(b"hello\n", *unknown, "--chat-template", "vicuna")
+
+    def test_a_mark_that_is_an_ordinary_token(self):
+        """A mark of the format may be spelled out in other tokens than the one that it is."""
+        found = json.loads(self.run_ggufs("--cat", "metadata.json", self.model).out)
+        tokens, types = (found["tokenizer.ggml." + name] for name in ("tokens", "token_type"))
+        eos = found["tokenizer.ggml.eos_token_id"]
+        # With all logits equal, the model repeats token 0: "qqqq...".
+        tokens[0], tokens[eos], types[0], types[eos] = "q", "qqq", 1, 1
+        model = self.edited("repeat.gguf", {"tokenizer.ggml.tokens": tokens,
+                                            "tokenizer.ggml.token_type": types},
+                            ["output_norm.weight"])
+        plain, _ = self.run_runner("-n", "4", "--temp", "0", "--no-display-prompt", model, "a",
+                                   model=model)
+        self.assertEqual("qqqq", plain)
+        out, _ = self.run_runner("-i", "-n", "8", "--temp", "0", "--chat-template", "mistral-v1",
+                                 model, model=model, given=b"hello\n")
+        self.assertEqual("\n", out)
+
+    def test_a_full_context_ends_it(self):
+        _, err = self.chat(b"hello\n" * 50, "-c", "60")
+        self.assertIn("context of 60 tokens is full", err)
+
+
+class TestVersion(RunnerTestCase):
+    def test_version(self):
+        out, _ = self.run_runner("-V")
+        self.assertRegex(out, r"^ggufs-run \d+\.\d+\.\d+\nkernels \w+\n$")

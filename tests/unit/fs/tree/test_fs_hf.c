@@ -1,0 +1,133 @@
+/* The table of checkpoints: what holds for every row. */
+#include <criterion/criterion.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/tree/hf/hf_config.h"
+#include "fs/tree/hf/hf_rows.h"
+#include "fs/tree/hf/hf_tensors.h"
+#include "gguf/models/tensor_lists.h"
+#include "tests/unit/gguf/model_file.h"
+
+static void check_rules(const struct fs_hf_row *row, const struct gguf_rename *rules)
+{
+    for (; rules->name; rules++) {
+        const char *hf = rules->other;
+        const bool has_layer = strchr(rules->name, '%') || rules->is_key;
+
+        if (!hf)
+            continue;
+        cr_expect_eq(has_layer, strchr(hf, '%') != NULL, "%s: %s", row->class_name, rules->name);
+        cr_expect(!strchr(rules->name, '#') || strchr(hf, '#'), "%s: %s", row->class_name,
+                  rules->name);
+        if (strstr(rules->name, ".bias"))
+            cr_expect(strstr(hf, "bias"), "%s: %s", row->class_name, hf);
+        if (rules->with) {
+            cr_expect(gguf_order_joins(rules->order));
+            cr_expect(strchr(rules->with, '%'));
+        }
+    }
+}
+
+Test(fs_hf, rows_are_complete)
+{
+    const struct fs_hf_row *row;
+    size_t n_rows = 0;
+
+    for (; (row = fs_hf_row_at(n_rows)); n_rows++) {
+        cr_assert(row->class_name && row->model_type && row->naming && row->config[0], "%s",
+                  row->architecture);
+        for (size_t i = 0; i < GGUF_MAX_NAME_TABLES && row->naming->tables[i]; i++)
+            check_rules(row, row->naming->tables[i]);
+        /* A row that fits all models of its architecture is the last one of it. */
+        for (size_t i = 0; i < n_rows; i++) {
+            if (!fs_hf_row_at(i)->applies)
+                cr_expect_str_neq(fs_hf_row_at(i)->architecture, row->architecture);
+        }
+    }
+    cr_expect_gt(n_rows, 60u);
+}
+
+Test(fs_hf, members_are_complete)
+{
+    const struct fs_hf_row *row;
+
+    for (size_t n = 0; (row = fs_hf_row_at(n)); n++) {
+        for (size_t i = 0; i < COUNT(row->config) && row->config[i]; i++) {
+            for (const struct fs_hf_entry *entry = row->config[i]; entry->name; entry++)
+                cr_expect(entry->key || entry->json || entry->has || entry->lacks || entry->write,
+                          "%s: %s", row->class_name, entry->name);
+        }
+    }
+}
+
+/* ---- rows and the lists of gguf/models/ ---- */
+
+static int is_required(void *user, const char *name, size_t length, bool is_needed)
+{
+    const char *wanted = user;
+
+    return is_needed && strncmp(wanted, name, length) == 0 &&
+           (wanted[length] == '\0' || strcmp(wanted + length, ".weight") == 0);
+}
+
+/* Rows list only what their classes need beyond that. */
+Test(fs_hf, lists_have_every_architecture)
+{
+    const struct fs_hf_row *row;
+
+    for (size_t n = 0; (row = fs_hf_row_at(n)); n++) {
+        const struct gguf_architecture *listed = gguf_architecture_find(row->architecture);
+
+        cr_assert(listed, "%s", row->architecture);
+        for (size_t i = 0; i < FS_HF_MAX_NEEDS && row->needs[i]; i++) {
+            const char *lists[] = {listed->tensors.model,     listed->tensors.layer,
+                                   listed->tensors.attention, listed->tensors.recurrence,
+                                   listed->tensors.dense,     listed->tensors.experts};
+            char name[GGUF_NAME_BYTES];
+
+            snprintf(name, sizeof name, "%s",
+                     row->needs[i] + (strchr(row->needs[i], '%') ? strlen("blk.%.") : 0));
+            for (size_t j = 0; j < COUNT(lists); j++)
+                cr_expect_eq(gguf_list_walk(lists[j], is_required, name), 0, "DROP %s %s",
+                             row->architecture, row->needs[i]);
+        }
+    }
+}
+
+/* ---- members that no table describes ---- */
+
+/* The entry's number, if there is one, is the factor from the key to mscale_all_dim. */
+Test(fs_hf, yarn_has_the_scale_of_its_key)
+{
+    static const struct {
+        unsigned number;
+        const char *members;
+    } rows[] = {{0, "\"mscale\": 0.5,\n"}, {10, "\"mscale\": 5.0,\n"}};
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    struct gguf_model *model;
+    struct fs_hf_model hf;
+
+    model_file_begin_test();
+    gguf_writer_add_string(w, "general.architecture", "deepseek2");
+    gguf_writer_add_string(w, "deepseek2.rope.scaling.type", "yarn");
+    gguf_writer_add_f32(w, "deepseek2.rope.scaling.factor", 4);
+    gguf_writer_add_f32(w, "deepseek2.rope.scaling.yarn_log_multiplier", 0.5F);
+    model = model_file_make(w);
+    cr_assert_eq(fs_hf_model_make(model, &hf), 0);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct fs_hf_all_factors factors = {.are_read = true};
+        struct fs_sink sink = fs_sink_that_grows(10000);
+        struct fs_hf_config config = {.hf = &hf, .factors = &factors, .sink = &sink};
+
+        fs_hf_write_rope(&config, &(struct fs_hf_entry){.name = "rope", .number = rows[i].number});
+        fs_sink_write(&sink, "", 1);
+        cr_assert_not_null(sink.out);
+        cr_expect_not_null(strstr(sink.out, rows[i].members), "%s", sink.out);
+        free(sink.out);
+    }
+    fs_hf_model_free(&hf);
+    gguf_close(model);
+}

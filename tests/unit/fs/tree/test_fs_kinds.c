@@ -1,0 +1,414 @@
+/* summary.txt, info and importance.npy of files other than language models. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/tree/views/importance.h"
+#include "tests/unit/fs/tree_file.h"
+#include "tests/unit/gguf/model_file.h"
+
+TestSuite(fs_kinds, .init = model_file_begin_test);
+
+enum { F32 };
+
+static void add(struct gguf_writer *w, const char *name, uint64_t n_columns, uint64_t n_rows,
+                const void *data)
+{
+    gguf_writer_add_tensor(w, name, strlen(name), n_rows > 0 ? 2 : 1,
+                           (uint64_t[]){n_columns, n_rows}, F32, data,
+                           n_columns * (n_rows > 0 ? n_rows : 1) * sizeof(float));
+}
+
+/* Check that a file has a part. */
+static void expect_part(struct fs_tree *tree, const char *path, const char *part)
+{
+    struct tree_file file = tree_file_read(tree, path);
+
+    cr_expect_not_null(strstr(file.bytes, part), "%s", file.bytes);
+    free(file.bytes);
+}
+
+/* Check that the summary of the file has these lines, between the size and the check. */
+static void expect_lines(struct gguf_writer *w, const char *kind, const char *lines)
+{
+    struct gguf_model *model = model_file_make(w);
+    struct fs_tree *tree = tree_file_make_tree(model);
+    struct tree_file file = tree_file_read(tree, "summary.txt");
+    char *start = strstr(file.bytes, "\nsize "), *end = strstr(file.bytes, "\ncheck ");
+    char expected[256];
+
+    snprintf(expected, sizeof expected, "kind            %s\n", kind);
+    cr_expect_not_null(strstr(file.bytes, expected), "%s", file.bytes);
+    cr_assert(start && end, "%s", file.bytes);
+    start = strchr(start + 1, '\n');
+    end[1] = '\0';
+    cr_expect_str_eq(start + 1, lines);
+    free(file.bytes);
+    fs_tree_free(tree);
+    gguf_close(model);
+}
+
+Test(fs_kinds, an_adapter)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+
+    gguf_writer_add_string(w, "general.architecture", "llama");
+    gguf_writer_add_string(w, "general.type", "adapter");
+    gguf_writer_add_u32(w, "general.base_model.count", 2);
+    gguf_writer_add_string(w, "general.base_model.0.name", "Base \x1b One");
+    gguf_writer_add_string(w, "general.base_model.0.organization", "Some People");
+    gguf_writer_add_string(w, "general.base_model.0.repo_url", "https://example.org/base");
+    gguf_writer_add_string(w, "adapter.type", "lora");
+    gguf_writer_add_f32(w, "adapter.lora.alpha", 12);
+    gguf_writer_add_array(w, "adapter.alora.invocation_tokens", GGUF_WRITER_U32, 2);
+    gguf_writer_u32(w, 7);
+    gguf_writer_u32(w, 9);
+    add(w, "blk.0.attn_q.weight.lora_a", 32, 8, NULL);
+    add(w, "blk.0.attn_q.weight.lora_b", 8, 16, NULL);
+    add(w, "blk.12.attn_q.weight.lora_a", 32, 8, NULL);
+    add(w, "blk.12.attn_q.weight.lora_b", 8, 16, NULL);
+    add(w, "output.weight.lora_b", 8, 16, NULL);
+    add(w, "output.weight.lora_a", 32, 8, NULL);
+    add(w, "token_embd.weight.lora_a", 8, 32, NULL); /* transposed */
+    add(w, "token_embd.weight.lora_b", 8, 32, NULL);
+    add(w, "blk.0.attn_norm.weight", 32, 0, NULL);
+    expect_lines(w, "low-rank adapter (LoRA)",
+                 "base            Base \\x1b One by Some People, https://example.org/base; a model "
+                 "without a name\n"
+                 "method          lora\n"
+                 "rank            8\n"
+                 "alpha           12 (the scale is 1.5)\n"
+                 "targets         attn_q, output, token_embd (4 tensors)\n"
+                 "invoked by      7, 9\n");
+}
+
+/* Factors whose other one is missing or has another rank, several ranks, no alpha. */
+Test(fs_kinds, an_odd_adapter)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+
+    gguf_writer_add_f32(w, "adapter.lora.alpha", 0);
+    add(w, "blk.0.a.lora_a", 32, 4, NULL);
+    add(w, "blk.0.a.lora_b", 4, 16, NULL);
+    add(w, "blk.0.b.lora_a", 32, 16, NULL);
+    add(w, "blk.0.b.lora_b", 16, 16, NULL);
+    add(w, "blk.0.c.lora_a", 32, 16, NULL);
+    add(w, "blk.0.d.lora_b", 16, 32, NULL);
+    add(w, "blk.0.e.lora_a", 32, 16, NULL);
+    add(w, "blk.0.e.lora_b", 5, 32, NULL);
+    add(w, ".lora_a", 32, 16, NULL);
+    expect_lines(w, "low-rank adapter (LoRA)",
+                 "rank            4 to 16 (3 factors without a fitting other one)\n"
+                 "alpha           0 (the scale is 1)\n"
+                 "targets         a, b, d, e (4 tensors)\n");
+}
+
+Test(fs_kinds, info_of_factors)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    struct gguf_model *model;
+    struct fs_tree *tree;
+    struct tree_file file;
+
+    add(w, "a.\"q\".lora_A.weight", 32, 4, NULL);
+    add(w, "a.\"q\".lora_B.weight", 4, 16, NULL);
+    add(w, "b.lora_a", 32, 4, NULL);
+    add(w, "c.lora_a", 32, 4, NULL);
+    add(w, "c.lora_b", 5, 4, NULL);
+    model = model_file_make(w);
+    tree = tree_file_make_tree(model);
+    expect_part(tree, "tensors/a.\"q\".lora_A.weight/info",
+                "\"lora\":{\"target\":\"a.\\\"q\\\"\",\"factor\":\"A\",\"rank\":4}");
+    expect_part(tree, "tensors/a.\"q\".lora_B.weight/info",
+                "\"lora\":{\"target\":\"a.\\\"q\\\"\",\"factor\":\"B\",\"rank\":4}");
+    for (int i = 0; i < 2; i++) {
+        file = tree_file_read(tree, i ? "tensors/c.lora_a/info" : "tensors/b.lora_a/info");
+        cr_expect_null(strstr(file.bytes, "\"lora\""), "%s", file.bytes);
+        free(file.bytes);
+    }
+    fs_tree_free(tree);
+    gguf_close(model);
+}
+
+Test(fs_kinds, a_control_vector)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+
+    gguf_writer_add_string(w, "general.architecture", "controlvector");
+    gguf_writer_add_string(w, "controlvector.model_hint", "gemma3");
+    gguf_writer_add_i32(w, "controlvector.layer_count", 2);
+    add(w, "direction.3", 16, 0, NULL);
+    add(w, "direction.20", 16, 0, NULL);
+    add(w, "direction.x", 16, 0, NULL);
+    add(w, "direction.", 16, 0, NULL);
+    expect_lines(w, "control vector",
+                 "model hint      gemma3\n"
+                 "layers          2 (3 to 20), 16 wide\n");
+
+    w = gguf_writer_open(3, false);
+    add(w, "direction.1", 16, 0, NULL);
+    add(w, "direction.2", 17, 0, NULL);
+    expect_lines(w, "control vector", "layers          2 (1 to 2), of different widths\n");
+}
+
+Test(fs_kinds, a_projector)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+
+    gguf_writer_add_string(w, "general.architecture", "clip");
+    gguf_writer_add_string(w, "general.type", "mmproj");
+    gguf_writer_add_bool(w, "clip.has_vision_encoder", true);
+    gguf_writer_add_bool(w, "clip.has_audio_encoder", true);
+    gguf_writer_add_string(w, "clip.vision.projector_type", "qwen2.5vl_merger");
+    gguf_writer_add_string(w, "clip.audio.projector_type", "qwen2a");
+    gguf_writer_add_u32(w, "clip.vision.image_size", 560);
+    gguf_writer_add_u32(w, "clip.vision.patch_size", 14);
+    gguf_writer_add_u32(w, "clip.vision.block_count", 32);
+    gguf_writer_add_u32(w, "clip.vision.projection_dim", 3584);
+    gguf_writer_add_u32(w, "clip.audio.num_mel_bins", 128);
+    add(w, "v.blk.0.attn_q.weight", 4, 4, NULL);
+    expect_lines(w, "multimodal projector (mmproj)",
+                 "input           images, sound\n"
+                 "image projector qwen2.5vl_merger\n"
+                 "image size      560\n"
+                 "patch size      14\n"
+                 "image layers    32\n"
+                 "image output    3584\n"
+                 "audio projector qwen2a\n"
+                 "mel bands       128\n");
+}
+
+Test(fs_kinds, a_diffusion_model)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+
+    gguf_writer_add_u32(w, "general.base_model.count", 1);
+    gguf_writer_add_string(w, "general.base_model.0.name", "Base");
+    add(w, "model.diffusion_model.double_blocks.0.img_attn.proj.weight", 4, 4, NULL);
+    add(w, "first_stage_model.decoder.up_blocks.3.weight", 4, 4, NULL);
+    expect_lines(w, "diffusion model", "base            Base\n");
+}
+
+Test(fs_kinds, architecture_by_tensors)
+{
+    for (int i = 0; i < 2; i++) {
+        struct gguf_writer *w = gguf_writer_open(3, false);
+        struct gguf_model *model;
+        struct fs_tree *tree;
+
+        if (i > 0)
+            gguf_writer_add_string(w, "general.architecture", "pig");
+        add(w, "joint_blocks.0.x_block.attn.qkv.weight", 4, 4, NULL);
+        model = model_file_make(w);
+        tree = tree_file_make_tree(model);
+        expect_part(tree, "summary.txt",
+                    i ? "\narchitecture    pig (sd3 by its tensors)\n"
+                      : "\narchitecture    sd3 (by its tensors)\n");
+        fs_tree_free(tree);
+        gguf_close(model);
+    }
+}
+
+Test(fs_kinds, speech)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+
+    gguf_writer_add_string(w, "general.architecture", "whisper");
+    gguf_writer_add_u32(w, "whisper.encoder.mels_count", 80);
+    gguf_writer_add_u32(w, "whisper.encoder.block_count", 4);
+    gguf_writer_add_u32(w, "whisper.decoder.block_count", 4);
+    gguf_writer_add_u32(w, "whisper.vocab_size", 51865);
+    add(w, "encoder.conv1.weight", 4, 4, NULL);
+    expect_lines(w, "speech recognizer",
+                 "mel bands       80\n"
+                 "audio layers    4\n"
+                 "text layers     4\n");
+}
+
+Test(fs_kinds, draft_and_embedding_models)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+
+    gguf_writer_add_string(w, "general.architecture", "eagle3");
+    gguf_writer_add_u32(w, "general.base_model.count", 1);
+    gguf_writer_add_string(w, "general.base_model.0.name", "Target");
+    gguf_writer_add_u32(w, "eagle3.block_count", 1);
+    gguf_writer_add_array(w, "eagle3.target_layers", GGUF_WRITER_I32, 3);
+    gguf_writer_i32(w, 2);
+    gguf_writer_i32(w, -1);
+    gguf_writer_i32(w, 29);
+    gguf_writer_add_u32(w, "eagle3.target_hidden_size", 4096);
+    add(w, "d2t", 100, 0, NULL);
+    add(w, "blk.0.attn_q.weight", 4, 4, NULL);
+    expect_lines(w, "draft model",
+                 "base            Target\n"
+                 "target layers   2, -1, 29\n"
+                 "target width    4096\n"
+                 "layers          1\n");
+
+    w = gguf_writer_open(3, false);
+    gguf_writer_add_string(w, "general.architecture", "bert");
+    gguf_writer_add_u32(w, "bert.block_count", 2);
+    gguf_writer_add_u32(w, "bert.pooling_type", 2);
+    add(w, "token_embd.weight", 4, 4, NULL);
+    add(w, "blk.0.attn_q.weight", 4, 4, NULL);
+    expect_lines(w, "embedding model",
+                 "layers          2\n"
+                 "pooling         CLS token\n"
+                 "vocabulary      none\n"
+                 "chat template   no\n");
+}
+
+Test(fs_kinds, a_contradiction)
+{
+    struct gguf_writer *w = gguf_writer_open(3, false);
+
+    gguf_writer_add_string(w, "general.type", "adapter");
+    add(w, "a.in_sum2", 4, 4, NULL);
+    add(w, "a.counts", 1, 4, NULL);
+    expect_lines(w,
+                 "low-rank adapter (LoRA) by its metadata, but the tensors are those of an "
+                 "importance matrix",
+                 "");
+}
+
+/* ---- importance matrices ---- */
+
+static const float sums[12] = {2, 4, 6, 8, 1, 1, 1, 1, 9, INFINITY, NAN, -3};
+
+static struct gguf_writer *begin_imatrix(bool big_endian)
+{
+    struct gguf_writer *w = gguf_writer_open(3, big_endian);
+
+    gguf_writer_add_string(w, "general.type", "imatrix");
+    gguf_writer_add_strings(w, "imatrix.datasets", (const char *const[]){"a.txt", "b.txt"}, 2);
+    gguf_writer_add_u32(w, "imatrix.chunk_count", 100);
+    gguf_writer_add_u32(w, "imatrix.chunk_size", 512);
+    return w;
+}
+
+Test(fs_kinds, an_importance_matrix)
+{
+    struct gguf_writer *w = begin_imatrix(false);
+
+    add(w, "blk.0.x.weight.in_sum2", 4, 3, sums);
+    add(w, "blk.0.x.weight.counts", 1, 3, (float[]){2, 0, 3});
+    add(w, "y.counts", 1, 0, (float[]){2});
+    add(w, "y.in_sum2", 4, 0, sums);
+    add(w, "y.in_sum", 4, 0, sums);
+    add(w, "alone.in_sum2", 4, 0, sums);
+    add(w, "lonely.counts", 1, 0, sums);
+    add(w, "odd.in_sum2", 4, 0, sums);
+    add(w, "odd.counts", 3, 0, sums);
+    expect_lines(w, "importance matrix",
+                 "datasets        a.txt, b.txt\n"
+                 "chunks          100\n"
+                 "chunk size      512\n"
+                 "covers          2 tensors, 1 by expert; sums and counts of 3 are not complete or "
+                 "do not fit\n");
+}
+
+/* Check the array in a .npy file; NaN equals NaN. */
+static void expect_npy(struct fs_tree *tree, const char *path, const char *shape,
+                       const float *expected, size_t n)
+{
+    struct tree_file file = tree_file_read(tree, path);
+    const size_t start = file.size_bytes - n * sizeof(float);
+    char description[128];
+
+    cr_assert_eq(start % 64, 0);
+    snprintf(description, sizeof description,
+             "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", shape);
+    cr_expect_not_null(memmem(file.bytes, start, description, strlen(description)));
+    for (size_t i = 0; i < n; i++) {
+        float found;
+
+        memcpy(&found, file.bytes + start + i * sizeof found, sizeof found);
+        cr_expect(found == expected[i] || (isnan(found) && isnan(expected[i])), "%zu: %g %g", i,
+                  (double)found, (double)expected[i]);
+    }
+    free(file.bytes);
+}
+
+Test(fs_kinds, importances)
+{
+    static const float counts[] = {2, 0, 3};
+    static const float means[12] = {1, 2, 3, 4, 1, 1, 1, 1, 3, INFINITY, NAN, -1};
+    struct gguf_writer *w = begin_imatrix(false);
+    struct gguf_model *model;
+    struct fs_tree *tree;
+
+    add(w, "x.counts", 1, 3, counts);
+    add(w, "x.in_sum2", 4, 3, sums);
+    add(w, "one.in_sum2", 4, 0, sums);
+    add(w, "one.counts", 1, 0, counts);
+    add(w, "nan.in_sum2", 2, 3, sums);
+    add(w, "nan.counts", 1, 3, (float[]){NAN, -1, INFINITY});
+    add(w, "one", 4, 0, sums); /* a tensor may have that name: it shares the directory */
+    add(w, "half.in_sum2", 4, 0, sums);
+    add(w, "odd.in_sum2", 4, 0, sums);
+    add(w, "odd.counts", 3, 0, sums);
+    add(w, "none.in_sum2", 0, 0, NULL);
+    add(w, "none.counts", 1, 0, counts);
+    add(w, "no-counts.in_sum2", 4, 0, sums);
+    add(w, "no-counts.counts", 0, 0, NULL);
+    gguf_writer_add_tensor(w, "unknown.in_sum2", 15, 1, (uint64_t[]){4}, 9999, sums, 16);
+    add(w, "unknown.counts", 1, 0, counts);
+    model = model_file_make(w);
+    tree = tree_file_make_tree(model);
+    expect_npy(tree, "tensors/x/importance.npy", "3, 4", means, 12);
+    expect_npy(tree, "tensors/one/importance.npy", "4,", means, 4);
+    cr_expect_neq(tree_file_find(tree, "tensors/one/f32"), FS_NO_NODE);
+    expect_npy(tree, "tensors/nan/importance.npy", "3, 2", (float[]){NAN, NAN, 1, 1, 0, 0}, 6);
+    expect_npy(tree, "tensors/none/importance.npy", "0,", NULL, 0);
+    cr_expect_eq(tree_file_find(tree, "tensors/half"), FS_NO_NODE);
+    cr_expect_eq(tree_file_find(tree, "tensors/odd"), FS_NO_NODE);
+    cr_expect_eq(tree_file_find(tree, "tensors/no-counts"), FS_NO_NODE);
+    cr_expect_eq(tree_file_find(tree, "tensors/unknown"), FS_NO_NODE);
+    fs_tree_free(tree);
+    gguf_close(model);
+}
+
+/* More columns than are computed at a time, with fewer and with more of them than of matrices. */
+Test(fs_kinds, slices_of_importances)
+{
+    static const uint64_t shapes[][2] = {{3000, 2}, {1, 5000}, {7, 700}, {5000, 1}};
+    uint64_t state = 1;
+
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        const uint64_t n_columns = shapes[i][0], n_matrices = shapes[i][1];
+        const uint64_t n = n_columns * n_matrices;
+        float *data = calloc(n, sizeof *data), *counts = calloc(n_matrices, sizeof *counts);
+        float *expected = calloc(n, sizeof *expected);
+        struct gguf_writer *w = begin_imatrix(false);
+        struct gguf_model *model;
+        char *slice = malloc(n * sizeof *data);
+
+        cr_assert(data && counts && expected && slice);
+        for (uint64_t j = 0; j < n; j++)
+            data[j] = (float)(model_file_random(&state) % 1000);
+        for (uint64_t j = 0; j < n_matrices; j++)
+            counts[j] = (float)(model_file_random(&state) % 4);
+        for (uint64_t j = 0; j < n; j++)
+            expected[j] = counts[j / n_columns] > 0 ? data[j] / counts[j / n_columns] : 1;
+        add(w, "a.in_sum2", n_columns, n_matrices, data);
+        add(w, "a.counts", 1, n_matrices, counts);
+        model = model_file_make(w);
+        for (int j = 0; j < 200; j++) {
+            const size_t offset = model_file_random(&state) % (n * sizeof *data);
+            const size_t length = model_file_random(&state) % (n * sizeof *data - offset + 1);
+
+            cr_assert_eq(fs_importance_read(model, &model->tensors[0], &model->tensors[1], offset,
+                                            length, slice),
+                         0);
+            cr_expect_arr_eq(slice, (const char *)expected + offset, length);
+        }
+        gguf_close(model);
+        free(data);
+        free(counts);
+        free(expected);
+        free(slice);
+    }
+}

@@ -1,0 +1,130 @@
+/* The model that a folder stands for, and the remedies for names of models elsewhere. */
+#include "gguf/support/model_folder.h"
+#include "gguf/support/remote_names.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/ggufs-folder-XXXXXX";
+
+static void make(const char *name)
+{
+    char path[200];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fclose(file);
+}
+
+static void clear(void)
+{
+    char command[100];
+
+    snprintf(command, sizeof command, "rm -rf %s/*  %s/.[!.]*", folder, folder);
+    cr_assert_eq(system(command), 0);
+}
+
+static void begin(void)
+{
+    cr_assert_not_null(mkdtemp(folder));
+}
+
+static void end(void)
+{
+    clear();
+    rmdir(folder);
+}
+
+TestSuite(gguf_folders, .init = begin, .fini = end);
+
+/* Names of files, and the model or the reason. */
+static const struct {
+    const char *names[4];
+    const char *model, *reason;
+} cases[] = {
+    {{0}, NULL, "is a directory without a GGUF file"},
+    {{"a.gguf", "b.txt"}, "a.gguf", NULL},
+    {{"A.GGUF"}, "A.GGUF", NULL},
+    {{".a.gguf", "b.gguf"}, "b.gguf", NULL},
+    {{"m-00001-of-00002.gguf", "m-00002-of-00002.gguf"}, "m-00001-of-00002.gguf", NULL},
+    {{"m-00001-of-00002.gguf", "m.gguf"},
+     NULL,
+     "has 2 models; name one of: m-00001-of-00002.gguf, m.gguf"},
+    {{"a.gguf", "b.gguf", "config.json"}, NULL, "has 2 models; name one of: a.gguf, b.gguf"},
+    {{"config.json"}, NULL, "is a directory without a GGUF file"},
+    {{"config.json", "model-00001-of-00002.safetensors"},
+     NULL,
+     "is a checkpoint, not a GGUF model"},
+    {{"blobs", "snapshots", "refs"}, NULL, "is a model in the cache of Hugging Face"},
+    {{"models--a--b"}, NULL, "is the cache of Hugging Face"},
+    {{"blobs", "manifests"}, NULL, "is a store of Ollama"},
+    {{"sha256-0123"}, NULL, "is a store of Ollama"},
+};
+
+Test(gguf_folders, models)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char reason[GGUF_FOLDER_REASON_BYTES];
+        char *model;
+        int result;
+
+        for (size_t j = 0; j < 4 && cases[i].names[j]; j++)
+            make(cases[i].names[j]);
+        result = gguf_model_folder_find(folder, &model, reason);
+        cr_expect_eq(result, cases[i].model ? 0 : -EISDIR, "case %zu", i);
+        if (cases[i].model)
+            cr_expect_str_eq(strrchr(model, '/') + 1, cases[i].model, "case %zu", i);
+        else
+            cr_expect_eq(strncmp(reason, cases[i].reason, strlen(cases[i].reason)), 0,
+                         "case %zu: %s", i, reason);
+        free(model);
+        clear();
+    }
+}
+
+Test(gguf_folders, no_folder)
+{
+    char reason[GGUF_FOLDER_REASON_BYTES];
+    char *model;
+
+    cr_expect_eq(gguf_model_folder_find("/tmp/no/such/folder", &model, reason), -ENOENT);
+    cr_expect_null(model);
+}
+
+/* Nothing in a remedy may mean more to a shell than a word. */
+Test(gguf_folders, remedies)
+{
+    static const struct {
+        const char *path, *remedy; /* NULL: none */
+    } names[] = {
+        {"hf.co/a/b", "hf download a/b FILE.gguf --local-dir ."},
+        {"a/b-GGUF", "hf download a/b-GGUF FILE.gguf --local-dir ."},
+        {"hf.co/a/b:Q4_K_M", "hf download a/b --include '*Q4_K_M*.gguf' --local-dir ."},
+        {"https://huggingface.co/a/b/blob/main/c/d.gguf?x=1",
+         "hf download a/b c/d.gguf --local-dir ."},
+        {"hf.co/a/b:$(reboot)", "hf download a/b FILE.gguf --local-dir ."},
+        {"hf.co/a/b/resolve/main/x;reboot", "hf download a/b FILE.gguf --local-dir ."},
+        {"hf.co/`reboot`/b", "hf download USER/REPOSITORY FILE.gguf --local-dir ."},
+        {"hf.co/-x/b", "hf download USER/REPOSITORY FILE.gguf --local-dir ."},
+        {"hf.co/", "hf download USER/REPOSITORY FILE.gguf --local-dir ."},
+        {"https://example.org/x.gguf", "curl -L -O URL"},
+        {"llama3:8b", "ollama show --modelfile NAME"},
+        {"folder/model.gguf", NULL},
+        {"./a:b", NULL},
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char remedy[GGUF_REMEDY_BYTES];
+
+        cr_assert_eq(gguf_remote_remedy(names[i].path, remedy), names[i].remedy != NULL, "%s",
+                     names[i].path);
+        if (names[i].remedy)
+            cr_expect_not_null(strstr(remedy, names[i].remedy), "%s: %s", names[i].path, remedy);
+    }
+}

@@ -1,0 +1,245 @@
+#include "contrib/runner/cli/foreign_options.h"
+#include "contrib/runner/cli/run_options.h"
+#include "dequant/types.h"
+
+#include <criterion/criterion.h>
+#include <criterion/redirect.h>
+#include <errno.h>
+#include <string.h>
+
+#define PARSE(options, ...)                                                                        \
+    run_options_parse(sizeof((char *[]){"ggufs-run", __VA_ARGS__}) / sizeof(char *),               \
+                      (char *[]){"ggufs-run", __VA_ARGS__}, options)
+
+Test(run_options, values)
+{
+    struct run_options options;
+
+    cr_assert_eq(PARSE(&options, "-n", "-1", "--temp=0", "-c4", "--stop", "a", "mnt", "-r", "b",
+                       "--no-bos", "-s", "18446744073709551615", "--cache-type", "q8_0",
+                       "a prompt"),
+                 0);
+    cr_expect_eq(options.task, RUN_TASK_GENERATE);
+    cr_expect_eq(options.n_predict, -1);
+    cr_expect_eq(options.n_context, 4);
+    cr_expect_eq(options.sampling.temperature, 0);
+    cr_expect_eq(options.sampling.seed, UINT64_MAX);
+    cr_expect(options.has_seed);
+    cr_expect_eq(options.cache_type, DEQUANT_Q8_0);
+    cr_expect_not(options.adds_bos);
+    cr_expect_str_eq(options.model, "mnt");
+    cr_expect_str_eq(options.prompt, "a prompt");
+    cr_assert_eq(options.stops.n_texts, 2);
+    cr_expect_str_eq(options.stops.texts[1], "b");
+    run_options_free(&options);
+}
+
+Test(run_options, all_shards_as_arguments)
+{
+    struct run_options options;
+
+    cr_assert_eq(PARSE(&options, "m-00001-of-00003.gguf", "m-00002-of-00003.gguf",
+                       "m-00003-of-00003.gguf", "a prompt"),
+                 0);
+    cr_expect_str_eq(options.model, "m-00001-of-00003.gguf");
+    cr_expect_str_eq(options.prompt, "a prompt");
+    run_options_free(&options);
+
+    /* A file of another model is not a shard of this one. */
+    cr_assert_eq(PARSE(&options, "m-00001-of-00003.gguf", "n-00002-of-00003.gguf"), 0);
+    cr_expect_str_eq(options.prompt, "n-00002-of-00003.gguf");
+    run_options_free(&options);
+}
+
+Test(run_options, model_and_prompt)
+{
+    static char *const same[][6] = {
+        {"ggufs-run", "m", "a prompt"},         {"ggufs-run", "-m", "m", "a prompt"},
+        {"ggufs-run", "a prompt", "--model=m"}, {"ggufs-run", "-p", "a prompt", "m"},
+        {"ggufs-run", "-pa prompt", "-mm"},     {"ggufs-run", "--tokenize", "-m", "m", "a prompt"},
+    };
+
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        struct run_options options;
+        int argc = 0;
+
+        while (argc < 6 && same[i][argc])
+            argc++;
+        cr_assert_eq(run_options_parse(argc, (char **)same[i], &options), 0, "case %zu", i);
+        cr_expect_str_eq(options.model, "m", "case %zu", i);
+        cr_expect_str_eq(options.prompt, "a prompt", "case %zu", i);
+        run_options_free(&options);
+    }
+}
+
+Test(run_options, no_sandbox_applies_to_both_processes)
+{
+    struct run_options options;
+
+    cr_assert_eq(PARSE(&options, "m"), 0);
+    cr_expect(options.is_confined);
+    cr_expect_eq(options.mount_options.n_texts, 0);
+    run_options_free(&options);
+    cr_assert_eq(PARSE(&options, "--no-sandbox", "m"), 0);
+    cr_expect_not(options.is_confined);
+    cr_assert_eq(options.mount_options.n_texts, 1);
+    cr_expect_str_eq(options.mount_options.texts[0], "nosandbox");
+    run_options_free(&options);
+}
+
+/* Every option of another runner has its row, and is not also an option of ggufs-run. */
+Test(run_options, options_of_other_runners, .init = cr_redirect_stderr)
+{
+    for (size_t i = 0; i < run_foreign_option_count; i++) {
+        const struct run_foreign_option *foreign = &run_foreign_options[i];
+        char names[600], *rest, *name;
+
+        cr_assert_lt(strlen(foreign->names), sizeof names);
+        strcpy(names, foreign->names);
+        for (name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+            const bool is_refused = foreign->value == RUN_FOREIGN_REFUSED;
+            struct run_options options;
+
+            cr_expect_eq(is_refused, foreign->hint != NULL, "%s", name);
+            cr_expect_eq(run_foreign_option_find(name), foreign, "%s", name);
+            cr_expect_eq(foreign->value == RUN_FOREIGN_VALUE ? PARSE(&options, name, "v", "m")
+                                                             : PARSE(&options, name, "m"),
+                         is_refused ? -EINVAL : 0, "%s", name);
+            cr_expect(is_refused || strcmp(options.model, "m") == 0, "%s", name);
+            run_options_free(&options);
+            cr_expect_null(gguf_option_find(&run_command_line, name, strlen(name)), "%s", name);
+        }
+    }
+    cr_expect_eq(run_foreign_option_find("--n-gpu-layers=99"), &run_foreign_options[0]);
+    cr_expect_null(run_foreign_option_find("-n"));
+    cr_expect_null(run_foreign_option_find("-"));
+    cr_expect_null(run_foreign_option_find("--gpu"));
+}
+
+/* The values of llama.cpp's options, with and without them, and one warning for all. */
+Test(run_options, options_without_effect, .init = cr_redirect_stderr)
+{
+    struct run_options options;
+
+    cr_assert_eq(PARSE(&options, "-ngl", "99", "-ngl99", "--n-gpu-layers=9", "-fa", "on",
+                       "--flash-attn", "--color", "--jinja", "-no-cnv", "-fit", "off", "--no-mmap",
+                       "-co", "m", "text"),
+                 0);
+    cr_expect_str_eq(options.model, "m");
+    cr_expect_str_eq(options.prompt, "text");
+    fflush(stderr);
+    cr_expect_stderr_eq_str(
+        "ggufs-run: warning: these options change nothing here: -ngl, -ngl99, --n-gpu-layers=9, "
+        "-fa, --flash-attn, --color, --jinja, -no-cnv, -fit, --no-mmap, -co\n");
+    run_options_free(&options);
+}
+
+Test(run_options, escapes)
+{
+    static const struct {
+        const char *given, *expected;
+    } cases[] = {
+        {"A\\nB", "A\nB"},  {"\\t\\r\\\\n", "\t\r\\n"}, {"\\x41\\x00\\xg", "A\\x00\\xg"},
+        {"\\\"\\'", "\"'"}, {"\\q\\", "\\q\\"},         {"", ""},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run_options options;
+
+        cr_assert_eq(PARSE(&options, "m", (char *)cases[i].given, "-e"), 0);
+        cr_expect_str_eq(options.prompt, cases[i].expected, "case %zu", i);
+        run_options_free(&options);
+        cr_assert_eq(PARSE(&options, "m", (char *)cases[i].given), 0);
+        cr_expect_str_eq(options.prompt, cases[i].given, "case %zu", i);
+        run_options_free(&options);
+    }
+    {
+        struct run_options options;
+
+        cr_assert_eq(PARSE(&options, "m", "-e", "-r", "a\\n", "-i", "--system", "\\t"), 0);
+        cr_expect_str_eq(options.stops.texts[0], "a\n");
+        cr_expect_str_eq(options.system_text, "\t");
+        run_options_free(&options);
+    }
+}
+
+Test(run_options, double_dash_ends_the_options)
+{
+    struct run_options options;
+
+    cr_assert_eq(PARSE(&options, "mnt", "--", "--temp"), 0);
+    cr_expect_str_eq(options.prompt, "--temp");
+    run_options_free(&options);
+    cr_assert_eq(PARSE(&options, "mnt", "-"), 0);
+    cr_expect_str_eq(options.prompt, "-");
+    run_options_free(&options);
+}
+
+Test(run_options, tasks)
+{
+    struct run_options options;
+
+    cr_assert_eq(PARSE(&options, "--bench", "32,8", "mnt"), 0);
+    cr_expect_eq(options.task, RUN_TASK_BENCH);
+    cr_expect_eq(options.bench_prompt, 32);
+    cr_expect_eq(options.bench_predict, 8);
+    run_options_free(&options);
+    cr_assert_eq(PARSE(&options, "--tokens", "a", "--logits", "b", "mnt"), 0);
+    cr_expect_eq(options.task, RUN_TASK_LOGITS);
+    run_options_free(&options);
+    cr_assert_eq(PARSE(&options, "--tokenize", "--help"), 0);
+    cr_expect_eq(options.task, RUN_TASK_HELP);
+    run_options_free(&options);
+}
+
+Test(run_options, invalid_options_are_refused, .init = cr_redirect_stderr)
+{
+    static char *const wrong[][6] = {
+        {"ggufs-run"},
+        {"ggufs-run", "--frobnicate", "mnt"},
+        {"ggufs-run", "-x", "mnt"},
+        {"ggufs-run", "mnt", "prompt", "third"},
+        {"ggufs-run", "mnt", "-n"},
+        {"ggufs-run", "mnt", "-n", "x"},
+        {"ggufs-run", "mnt", "-n", "1.5"},
+        {"ggufs-run", "mnt", "-n", "-2"},
+        {"ggufs-run", "mnt", "-b", "0"},
+        {"ggufs-run", "mnt", "--temp", "-1"},
+        {"ggufs-run", "mnt", "--temp", "nan"},
+        {"ggufs-run", "mnt", "--top-p", "1.1"},
+        {"ggufs-run", "mnt", "--seed", "-2"},
+        {"ggufs-run", "mnt", "--seed", "18446744073709551616"},
+        {"ggufs-run", "mnt", "--stop", ""},
+        {"ggufs-run", "mnt", "--cache-type", "q4_0"},
+        {"ggufs-run", "mnt", "--json=1"},
+        {"ggufs-run", "mnt", "--tokens", "a"},
+        {"ggufs-run", "mnt", "-i", "--tokenize"},
+        {"ggufs-run", "mnt", "-i", "--json"},
+        {"ggufs-run", "mnt", "-i", "-f", "x"},
+        {"ggufs-run", "mnt", "-i", "--chat-template", "none"},
+        {"ggufs-run", "mnt", "-n", "0x10"},
+        {"ggufs-run", "mnt", "--detokenize", "prompt"},
+        {"ggufs-run", "-m", "mnt", "prompt", "third"},
+        {"ggufs-run", "-p", "prompt", "mnt", "third"},
+        {"ggufs-run", "-p", "prompt", "mnt", "-f", "x"},
+        {"ggufs-run", "-p", "prompt"},
+        {"ggufs-run", "mnt", "-0", "--tokenize", "prompt"},
+        {"ggufs-run", "mnt", "-0"},
+        {"ggufs-run", "mnt", "--system", "x"},
+        {"ggufs-run", "mnt", "prompt", "-f", "x"},
+        {"ggufs-run", "mnt", "--bench", "1"},
+        {"ggufs-run", "mnt", "--bench", "0,0"},
+        {"ggufs-run", "mnt", "--bench", "1,2x"},
+        {"ggufs-run", "mnt", "--bench", "-1,2"},
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct run_options options;
+        int argc = 0;
+
+        while (argc < 6 && wrong[i][argc])
+            argc++;
+        cr_expect_eq(run_options_parse(argc, (char **)wrong[i], &options), -EINVAL, "case %zu", i);
+        run_options_free(&options);
+    }
+}

@@ -1,0 +1,305 @@
+/*
+ * Strictness at loading: from a tiny model of every architecture, each kind of tensor and each key
+ * is removed in turn. The model is then refused, or computes the same logits, or the list of the
+ * architecture says that it may be missing and the table below says why.
+ */
+#include "contrib/runner/compute/thread_pool.h"
+#include "contrib/runner/engine/architectures.h"
+#include "contrib/runner/engine/engine.h"
+#include "gguf/models/key_lists.h"
+#include "gguf/models/tensor_lists.h"
+#include "tests/unit/runner/run_tree_files.h"
+#include "tests/unit/runner/tiny_models.h"
+
+#include <criterion/criterion.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { N_TOKENS = 9 };
+
+static struct run_files files;
+static struct tiny_model model;
+static struct run_failure failure;
+
+struct logits {
+    float values[N_TOKENS * TINY_N_VOCAB];
+};
+
+/* Open the tree. Listing its tensors takes most of the time, so it is done if one is missing. */
+static struct run_tree open_tree(bool has_all_tensors)
+{
+    struct run_tree tree;
+
+    if (!has_all_tensors)
+        return run_files_open(&files);
+    cr_assert_eq(run_tree_open(files.path, &tree, &failure), 0, "%s", failure.text);
+    return tree;
+}
+
+/* Run the model. Returns 0 or a negative errno. */
+static int run(bool has_all_tensors, struct logits *logits)
+{
+    static const int32_t tokens[N_TOKENS] = {1, 5, 2, 7, 3, 9, 4, 23, 0};
+    const struct run_engine_options options = {.n_context = 2 * N_TOKENS};
+    struct run_engine *engine = NULL;
+    struct run_tree tree = open_tree(has_all_tensors);
+    int code = run_engine_open(tree.metadata, tree.weights, &options, &engine, &failure);
+
+    memset(logits, 0, sizeof *logits);
+    if (code == 0) {
+        cr_assert_eq(run_engine_n_vocab(engine), (uint32_t)TINY_N_VOCAB);
+        code = run_engine_feed(engine, tokens, N_TOKENS, RUN_LOGITS_ALL, logits->values, &failure);
+    }
+    run_engine_close(engine);
+    run_tree_close(&tree);
+    return code;
+}
+
+static void rename_file(const char *from, const char *to)
+{
+    char old[300], new[300];
+
+    snprintf(old, sizeof old, "%s/%s", files.path, from);
+    snprintf(new, sizeof new, "%s/%s", files.path, to);
+    cr_assert_eq(rename(old, new), 0, "%s", from);
+}
+
+static void move_kind(const char *kind, bool is_away)
+{
+    for (size_t i = 0; i < model.n_tensors; i++) {
+        char in[100], out[100];
+
+        if (strcmp(tiny_kind(&model.tensors[i]), kind) != 0)
+            continue;
+        snprintf(in, sizeof in, "tensors/%s", model.tensors[i].name);
+        snprintf(out, sizeof out, "away.%s", model.tensors[i].name);
+        rename_file(is_away ? in : out, is_away ? out : in);
+    }
+}
+
+/* Why models may lack a tensor or a key, and then compute something else. */
+struct exception {
+    const char *name, *reason;
+    size_t n; /* models where it has an effect */
+};
+
+static struct exception tensor_exceptions[] = {
+    {"output.weight", "without it, the token embeddings are used twice", 0},
+    {"token_embd.weight", "CodeShell: without it, the output's rows are used twice", 0},
+    {"rope_freqs.weight", "models without scaled rotation have none", 0},
+    {"attn_output.bias", "a switch of the configuration, as llama.cpp has it", 0},
+    {"output.bias", "a switch of the configuration, as llama.cpp has it", 0},
+    {"output_norm.bias", "a switch of the configuration, as llama.cpp has it", 0},
+    {"ssm_conv1d.bias", "a switch of the configuration, as llama.cpp has it", 0},
+    {"ssm_norm.weight", "a switch of the configuration, as llama.cpp has it", 0},
+    {"attn_gate.weight", "a switch of the configuration, as llama.cpp has it", 0},
+    {"attn_sinks.weight", "a switch of the configuration, as llama.cpp has it", 0},
+    {"exp_probs_b.bias", "DeepSeek 2 has none, DeepSeek 3 has it", 0},
+    {"layer_output_scale.weight", "earlier files of Gemma 4 have none", 0},
+};
+
+/* llama.cpp has the same defaults, unless the reason says otherwise. */
+static struct exception key_exceptions[] = {
+    {"rope.freq_base", "10000, as in files from before the key", 0},
+    {"rope.freq_base_swa", "the base of other layers, or 10000", 0},
+    {"attention.sliding_window", "without it, attention sees all tokens, or a default", 0},
+    {"attention.clamp_kqv", "without it, nothing is clamped", 0},
+    {"attention.max_alibi_bias", "8 in BLOOM and Refact", 0},
+    {"attention.scale", "without it, one over the root of a head's width", 0},
+    {"attention.output_scale", "Grok's number", 0},
+    {"attention.value_scale", "1", 0},
+    {"attn_logit_softcapping", "a number of the architecture, or none", 0},
+    {"final_logit_softcapping", "a number of the architecture, or none", 0},
+    {"logit_scale", "a number of the architecture", 0},
+    {"residual_scale", "a number of the architecture", 0},
+    {"embedding_scale", "a number of the architecture", 0},
+    {"expert_weights_norm", "no: converters leave it out if it is false", 0},
+    {"expert_weights_scale", "1", 0},
+    {"expert_gating_func", "softmax in DeepSeek 2, whose converter left it out", 0},
+    {"num_loops", "1", 0},
+    {"skip_loop_final_norm", "no", 0},
+    {"rescale_every_n_layers", "never", 0},
+    {"ssm.dt_b_c_rms", "no: only Falcon Mamba has the key", 0},
+    {"swiglu_clamp_exp", "without it, nothing is clamped", 0},
+    {"swiglu_clamp_shexp", "without it, nothing is clamped", 0},
+};
+
+static void expect_exception(struct exception list[], size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(list[i].name, name) == 0) {
+            list[i].n++;
+            return;
+        }
+    }
+    cr_expect_fail("%s: without %s, the model runs and computes something else", model.architecture,
+                   name);
+}
+
+static size_t n_removals, n_refused;
+
+static void expect_refused_or_same(const struct logits *expected, struct exception list[], size_t n,
+                                   const char *name)
+{
+    const bool has_all_tensors = list == key_exceptions;
+    struct logits logits;
+
+    n_removals++;
+    if (run(has_all_tensors, &logits) < 0)
+        n_refused++;
+    else if (memcmp(&logits, expected, sizeof logits) != 0)
+        expect_exception(list, n, name);
+}
+
+/* Tensors that may have no effect on these few tokens: they only choose, or serve later layers. */
+static const char *const idle[] = {
+    "exp_probs_b.bias", "indexer.",       "rope_freqs.weight",      "time_mix_v",
+    "time_mix_ln.",     "time_mix_gate.", "time_mix_lerp_g.weight", "time_mix_first.weight",
+};
+
+static bool has_effect(const struct tiny_tensor *tensor)
+{
+    for (size_t i = 0; i < COUNT(idle); i++)
+        if (strncmp(tiny_kind(tensor), idle[i], strlen(idle[i])) == 0)
+            return false;
+    return true;
+}
+
+/* Return true for the first architecture with the kind, and always for one with pruned layers. */
+static bool is_new_kind(const char *kind)
+{
+    static char seen[400][48];
+    static size_t n_seen;
+
+    for (size_t i = 0; i < n_seen; i++)
+        if (strcmp(seen[i], kind) == 0)
+            return strcmp(model.architecture, "deci") == 0;
+    cr_assert_lt(n_seen, COUNT(seen));
+    snprintf(seen[n_seen++], sizeof seen[0], "%s", kind);
+    return true;
+}
+
+/* Write other values in a tensor of each new kind, and expect other logits. */
+static void change_each(const struct logits *expected)
+{
+    for (size_t i = 0; i < model.n_tensors; i++) {
+        const struct tiny_tensor *tensor = &model.tensors[i];
+        struct logits logits;
+
+        if (!tensor->is_kind || !is_new_kind(tiny_kind(tensor)))
+            continue;
+        tiny_write(&files, tensor, 0.5f);
+        if (run(true, &logits) == 0 && memcmp(&logits, expected, sizeof logits) == 0)
+            cr_expect(!has_effect(tensor), "%s: %s has no effect", model.architecture,
+                      tensor->name);
+        tiny_write(&files, tensor, 1);
+    }
+}
+
+static void remove_each(const char *architecture, bool has_experts)
+{
+    struct logits expected, logits;
+
+    tiny_model_make(architecture, has_experts, &model);
+    tiny_model_write(&model, &files);
+    if (run(false, &expected) < 0) {
+        cr_expect_fail("%s: %s", architecture, failure.text);
+        run_files_remove(&files);
+        return;
+    }
+    for (size_t i = 0; i < COUNT(expected.values); i++)
+        cr_assert(isfinite(expected.values[i]), "%s", architecture);
+    change_each(&expected);
+    for (size_t i = 0; i < model.n_tensors; i++) {
+        const char *kind = tiny_kind(&model.tensors[i]);
+
+        if (!model.tensors[i].is_kind)
+            continue;
+        move_kind(kind, true);
+        expect_refused_or_same(&expected, tensor_exceptions, COUNT(tensor_exceptions), kind);
+        move_kind(kind, false);
+    }
+    run(false, &logits); /* lists all tensors again */
+    for (size_t i = 0; i < model.n_keys; i++) {
+        char path[100];
+
+        snprintf(path, sizeof path, "metadata/%s.json", model.keys[i].name);
+        rename_file(path, "away");
+        expect_refused_or_same(&expected, key_exceptions, COUNT(key_exceptions),
+                               model.keys[i].listed);
+        rename_file("away", path);
+    }
+    run_files_remove(&files);
+}
+
+Test(run_removal, refused_or_the_same_logits)
+{
+    const char *name;
+
+    if (access("/dev/shm", W_OK) == 0) /* in memory, because of some 100,000 files */
+        setenv("TMPDIR", "/dev/shm", 1);
+    for (size_t i = 0; (name = run_architecture_name(i)); i++) {
+        remove_each(name, false);
+        if (tiny_model_may_have_experts(gguf_architecture_find(name)))
+            remove_each(name, true);
+    }
+    cr_expect_gt(n_refused, n_removals / 2, "%zu of %zu", n_refused, n_removals);
+    for (size_t i = 0; i < COUNT(tensor_exceptions); i++)
+        cr_expect_gt(tensor_exceptions[i].n, 0u, "%s has no effect", tensor_exceptions[i].name);
+    for (size_t i = 0; i < COUNT(key_exceptions); i++)
+        cr_expect_gt(key_exceptions[i].n, 0u, "%s has no effect", key_exceptions[i].name);
+}
+
+Test(run_removal, damaged_weights_and_epsilons)
+{
+    struct logits logits;
+    float norm[32] = {NAN};
+
+    tiny_model_make("llama", false, &model);
+    tiny_model_write(&model, &files);
+    cr_expect_eq(run(false, &logits), 0, "%s", failure.text);
+    run_files_floats(&files, "output_norm.weight", COUNT(norm), 0, 0, norm);
+    cr_expect_eq(run(true, &logits), -EDOM);
+    cr_expect_not_null(strstr(failure.text, "216 of 216 logits after token 8 are NaN"), "%s",
+                       failure.text);
+    run_files_write_text(&files, "metadata/llama.attention.layer_norm_rms_epsilon.json", "-1e-5");
+    cr_expect_eq(run(true, &logits), -EINVAL);
+    cr_expect_not_null(strstr(failure.text, "epsilon of norms is negative"), "%s", failure.text);
+    run_files_remove(&files);
+}
+
+/* Rewinding needs mixers that keep what they forget; most recurrent ones do not. */
+Test(run_removal, models_that_can_rewind)
+{
+    static const char *const others[] = {
+        "mamba",          "mamba2", "jamba",      "granitehybrid", "falcon-h1",   "nemotron_h",
+        "nemotron_h_moe", "plamo2", "lfm2",       "lfm2moe",       "kimi-linear", "rwkv",
+        "rwkv6",          "rwkv7",  "rwkv6qwen2", "arwkv7",
+    };
+    const struct run_engine_options options = {.n_context = 2 * N_TOKENS, .can_rewind = true};
+    const char *name;
+
+    for (size_t i = 0; (name = run_architecture_name(i)); i++) {
+        struct run_engine *engine;
+        struct run_tree tree;
+        bool is_expected = true;
+
+        for (size_t j = 0; j < COUNT(others); j++)
+            is_expected &= strcmp(others[j], name) != 0;
+        tiny_model_make(name, false, &model);
+        tiny_model_write(&model, &files);
+        tree = run_files_open(&files);
+        cr_assert_eq(run_engine_open(tree.metadata, tree.weights, &options, &engine, &failure), 0);
+        cr_expect_eq(run_engine_can_rewind(engine), is_expected, "%s", name);
+        run_engine_close(engine);
+        run_tree_close(&tree);
+        run_files_remove(&files);
+    }
+}

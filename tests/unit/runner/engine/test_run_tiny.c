@@ -1,0 +1,78 @@
+/* Tiny models: different ways to the same logits, bit for bit. */
+#include "contrib/runner/engine/engine.h"
+#include "tests/unit/runner/run_numbers.h"
+#include "tests/unit/runner/tiny_models.h"
+
+#include <criterion/criterion.h>
+
+#include <string.h>
+
+enum { N_TOKENS = 9, N_LOGITS = N_TOKENS * TINY_N_VOCAB, MAX_ELEMENTS = 1000 };
+
+static struct run_files files;
+static struct tiny_model model;
+
+static void end(void)
+{
+    run_files_remove(&files);
+}
+
+TestSuite(run_tiny, .fini = end);
+
+/* Compute the logits of all tokens, n_batch tokens at a time. */
+static void compute(uint32_t n_batch, float logits[N_LOGITS])
+{
+    static const int32_t tokens[N_TOKENS] = {1, 5, 2, 7, 3, 9, 4, 23, 0};
+    const struct run_engine_options options = {.n_context = N_TOKENS, .n_batch = n_batch};
+    struct run_tree tree = run_files_open(&files);
+    struct run_failure failure;
+    struct run_engine *engine;
+
+    cr_assert_eq(run_engine_open(tree.metadata, tree.weights, &options, &engine, &failure), 0, "%s",
+                 failure.text);
+    cr_assert_eq(run_engine_feed(engine, tokens, N_TOKENS, RUN_LOGITS_ALL, logits, &failure), 0,
+                 "%s", failure.text);
+    run_engine_close(engine);
+    run_tree_close(&tree);
+}
+
+/* Layers without a mixer: its scratch memory would hide a piece that is too short. */
+Test(run_tiny, logits_do_not_depend_on_the_batch)
+{
+    static const char *const names[] = {"nemotron_h", "nemotron_h_moe"};
+    float single[N_LOGITS], batched[N_LOGITS];
+
+    for (size_t i = 0; i < COUNT(names); i++) {
+        if (i > 0)
+            run_files_remove(&files);
+        tiny_model_make(names[i], false, &model);
+        tiny_model_write(&model, &files);
+        compute(1, single);
+        compute(N_TOKENS, batched);
+        numbers_expect_same(names[i], batched, single, N_LOGITS);
+    }
+}
+
+/* A factor for each head is a norm whose weights are equal in each head. */
+Test(run_tiny, factors_of_heads_are_norms_of_heads)
+{
+    float expected[N_LOGITS], logits[N_LOGITS], factors[16], weights[MAX_ELEMENTS];
+
+    tiny_model_make("talkie", false, &model);
+    tiny_model_write(&model, &files);
+    compute(N_TOKENS, logits);
+    for (size_t i = 0; i < model.n_tensors; i++) {
+        const struct tiny_tensor *tensor = &model.tensors[i];
+        const uint64_t n_head = tensor->ne[1], dim = 8;
+
+        if (strcmp(tiny_kind(tensor), "attn_q_norm.weight") != 0)
+            continue;
+        cr_assert(tensor->ne[0] == 1 && n_head > 1 && n_head * dim <= MAX_ELEMENTS);
+        tiny_fill(tensor, factors);
+        for (size_t j = 0; j < n_head * dim; j++)
+            weights[j] = factors[j / dim];
+        run_files_floats(&files, tensor->name, dim, n_head, 0, weights);
+    }
+    compute(N_TOKENS, expected);
+    numbers_expect_same("logits", logits, expected, N_LOGITS);
+}
