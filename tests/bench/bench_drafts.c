@@ -13,6 +13,7 @@
 #include "contrib/runner/cli/speculation.h"
 #include "dequant/kernels.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
 

@@ -5,6 +5,7 @@
  * therefore apply to it too, except for work that ggufs adds to reads.
  */
 #include "fs/mount/requests.h"
+#include "fs/mount/server.h"
 
 #include <errno.h>
 #include <stddef.h>
