@@ -83,6 +83,17 @@ static void advise_hub(const char *name, char remedy[GGUF_REMEDY_BYTES])
              (int)length, name, (int)file_length, file);
 }
 
+/* A URL of another site, quoted for a shell, or without the URL if it cannot be quoted. */
+static void advise_url(const char *url, char remedy[GGUF_REMEDY_BYTES])
+{
+    bool is_quotable = strlen(url) < GGUF_REMEDY_BYTES - 50;
+
+    for (const char *c = url; *c != '\0'; c++)
+        is_quotable &= *c > ' ' && *c < 0x7f && *c != '\'' && *c != '\\';
+    snprintf(remedy, GGUF_REMEDY_BYTES, "download the file first%s%s%s",
+             is_quotable ? ": curl -L -O '" : "", is_quotable ? url : "", is_quotable ? "'" : "");
+}
+
 bool gguf_remote_remedy(const char *path, char remedy[GGUF_REMEDY_BYTES])
 {
     const char *name = *path != '\0' ? after_hub(path) : NULL;
@@ -94,7 +105,7 @@ bool gguf_remote_remedy(const char *path, char remedy[GGUF_REMEDY_BYTES])
                  "for a model of ollama, the FROM line of \"ollama show --modelfile NAME\" has the "
                  "path of its file");
     else if (strstr(path, "://"))
-        snprintf(remedy, GGUF_REMEDY_BYTES, "download it first: curl -L -O URL");
+        advise_url(path, remedy);
     else
         return false;
     return true;

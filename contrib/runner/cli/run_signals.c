@@ -13,6 +13,7 @@
 
 static volatile sig_atomic_t is_deferred, is_interrupted;
 static const struct run_weights *volatile watched;
+static const char *volatile watched_model;
 
 static void on_end(int number)
 {
@@ -23,12 +24,12 @@ static void on_end(int number)
     _exit(128 + number);
 }
 
-/* Append a text, truncated to the room left; returns the new length. */
-static size_t append(char *line, size_t length, size_t capacity, const char *text)
+/* Write a text to stderr, escaped. */
+static void print(const char *text)
 {
-    while (*text != '\0' && length < capacity)
-        line[length++] = *text++;
-    return length;
+    char escaped[GGUF_ESCAPED_BYTES * PATH_MAX];
+
+    (void)!write(STDERR_FILENO, escaped, gguf_escape(text, strnlen(text, PATH_MAX), escaped));
 }
 
 /* Several threads may fault at once; the first one prints for all. */
@@ -37,8 +38,6 @@ static void on_fault(int number, siginfo_t *info, void *context)
     static atomic_flag is_printed = ATOMIC_FLAG_INIT;
     const struct run_weights *weights = watched;
     const char *name = weights ? run_weights_name_at(weights, info->si_addr) : NULL;
-    char line[128 + GGUF_ESCAPED_BYTES * NAME_MAX];
-    size_t length;
 
     (void)context;
     if (!name) {
@@ -49,15 +48,16 @@ static void on_fault(int number, siginfo_t *info, void *context)
     while (atomic_flag_test_and_set(&is_printed))
         nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
     if (run_message_is_after_text())
-        length = append(line, 0, sizeof line, "\n");
-    else
-        length = append(line, 0, sizeof line, isatty(STDERR_FILENO) ? "\r\033[K" : ""); /* a bar */
-    length = append(line, length, sizeof line, "ggufs-run: tensors/");
-    length += gguf_escape(name, strnlen(name, NAME_MAX), line + length);
-    length = append(line, length, sizeof line,
-                    "/raw: cannot be read: the disk has an error, or the model was changed or "
-                    "unmounted meanwhile\n");
-    (void)!write(STDERR_FILENO, line, length);
+        (void)!write(STDERR_FILENO, "\n", 1);
+    else if (isatty(STDERR_FILENO)) /* a bar */
+        (void)!write(STDERR_FILENO, "\r\033[K", 4);
+    print("ggufs-run: ");
+    print(watched_model);
+    print(": tensors/");
+    print(name);
+    print("/raw: cannot be read: the disk has an error, or the model was changed or unmounted "
+          "meanwhile");
+    (void)!write(STDERR_FILENO, "\n", 1);
     _exit(EX_IOERR);
 }
 
@@ -127,7 +127,8 @@ bool run_signals_are_pending(void)
            !sigisemptyset(&pending);
 }
 
-void run_signals_watch(const struct run_weights *weights)
+void run_signals_watch(const struct run_weights *weights, const char *model)
 {
+    watched_model = model;
     watched = weights;
 }

@@ -33,7 +33,7 @@ void run_signals_unblock(const sigset_t *before);
 /* Return true if one of the blocked signals has arrived. */
 bool run_signals_are_pending(void);
 
-/* Set the weights whose mappings may fault, or NULL. */
-void run_signals_watch(const struct run_weights *weights);
+/* Set the weights whose mappings may fault, and the model's path for the message; or NULL. */
+void run_signals_watch(const struct run_weights *weights, const char *model);
 
 #endif

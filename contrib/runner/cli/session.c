@@ -15,6 +15,7 @@
 #include "gguf/support/exit_status.h"
 #include "gguf/support/model_folder.h"
 #include "gguf/support/remote_names.h"
+#include "gguf/support/shard_names.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -89,12 +90,29 @@ static int open_directory(struct run_session *session, char **found)
     return EX_NOINPUT;
 }
 
-/* A model file by its path, for run_task_files_check(). */
-static bool is_at(const void *path, uint64_t device, uint64_t inode)
+static bool is_file(const char *path, uint64_t device, uint64_t inode)
 {
     struct stat status;
 
     return stat(path, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+}
+
+/* For run_task_files_check(): a model file by its path, with its other shards or parts. */
+static bool is_at(const void *path, uint64_t device, uint64_t inode)
+{
+    uint32_t number, last;
+    const bool is_shard = gguf_read_shard_numbers(path, &number, &last);
+    bool is_found = is_file(path, device, inode);
+
+    if (!is_shard && gguf_read_part_number(path, &number))
+        last = GGUF_MAX_PARTS - 1;
+    for (uint32_t i = 0; !is_found && last > 0 && i <= last; i++) {
+        char *other = is_shard ? gguf_shard_path(path, i) : gguf_part_path(path, i);
+
+        is_found = other && is_file(other, device, inode);
+        free(other);
+    }
+    return is_found;
 }
 
 static bool is_in_weights(const void *weights, uint64_t device, uint64_t inode)
@@ -272,7 +290,7 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
     if (code == 0)
         code = choose_context(session, n_context, &engine.n_context, failure);
     if (code == 0) {
-        run_signals_watch(session->tree.weights);
+        run_signals_watch(session->tree.weights, options->model);
         code = run_engine_open(session->tree.metadata, session->tree.weights, &engine,
                                &session->engine, failure);
     }
@@ -408,7 +426,7 @@ int run_session_close(struct run_session *session, int status)
 {
     run_read_ahead_end(&session->read_ahead);
     run_thread_pool_end();
-    run_signals_watch(NULL);
+    run_signals_watch(NULL, NULL);
     free(session->logits);
     run_tokenizer_close(session->tokenizer);
     run_engine_close(session->engine);

@@ -70,7 +70,15 @@ int run_task_files_check(const struct run_options *options, const struct run_tas
                          struct run_failure *failure)
 {
     struct gguf_file_status status;
+    struct stat input, output;
 
+    if (fstat(files->input, &input) == 0 && S_ISREG(input.st_mode) &&
+        fstat(files->output, &output) == 0 && input.st_dev == output.st_dev &&
+        input.st_ino == output.st_ino)
+        return run_fail_elsewhere(failure, -EINVAL,
+                                  "%s: --logits would overwrite the ids of --tokens; write to "
+                                  "another file",
+                                  options->logits_file);
     if (files->output > STDERR_FILENO && gguf_get_file_status(files->output, &status) == 0 &&
         is_model(user, status.device, status.inode))
         return run_fail_elsewhere(failure, -EINVAL,

@@ -38,7 +38,8 @@ typedef bool run_model_file_test(const void *user, uint64_t device, uint64_t ino
 
 /*
  * Fail with -EINVAL if standard output or the output of --logits is a file of the model, which
- * writing would damage. Call it before anything is written.
+ * writing would damage, or if --logits names the file of --tokens. Call it before anything is
+ * written and before the process confines itself.
  */
 int run_task_files_check(const struct run_options *options, const struct run_task_files *files,
                          run_model_file_test *is_model, const void *user,

@@ -107,10 +107,10 @@ static void choose_pretokenizer(struct run_tokenizer *tokenizer,
     bpe->pretokenizer =
         gguf_pretokenizer_choose(model, pre, run_metadata_architecture(metadata), &origin);
     if (origin == GGUF_PRE_MISSING)
-        run_tokenizer_set_note(tokenizer, "no " KEY "pre: text is split as for \"default\", which "
+        run_tokenizer_add_note(tokenizer, "no " KEY "pre: text is split as for \"default\", which "
                                           "may not be what the model was trained on");
     if (origin == GGUF_PRE_UNKNOWN)
-        run_tokenizer_set_note(tokenizer,
+        run_tokenizer_add_note(tokenizer,
                                KEY "pre: %.64s is unknown: text is split as for \"smaug-bpe\", "
                                    "which may not be what the model was trained on",
                                pre);
@@ -155,7 +155,7 @@ static int open_byte_pair(struct run_tokenizer *tokenizer, const struct run_meta
     if (code == 0 && merges)
         code = read_merges(bpe, &tokenizer->vocabulary, merges, failure);
     else if (code == 0 && !bpe->pretokenizer->is_merge_optional)
-        run_tokenizer_set_note(tokenizer,
+        run_tokenizer_add_note(tokenizer,
                                "no " KEY "merges: tokens are merged in the order of their ids");
     run_json_close(merges);
     return code;

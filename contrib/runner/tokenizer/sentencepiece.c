@@ -58,6 +58,10 @@ static int open_spm(struct run_tokenizer *tokenizer, const struct run_metadata *
     code = run_vocabulary_read_scores(metadata, vocabulary, failure);
     if (code < 0)
         return code;
+    if (!vocabulary->scores)
+        run_tokenizer_add_note(tokenizer,
+                               "no tokenizer.ggml.scores: tokens are merged in the order "
+                               "of their ids, which may not be the model's");
     spm->ranks = calloc(vocabulary->n, sizeof *spm->ranks);
     if (!spm->ranks)
         return run_fail_memory(failure);
@@ -66,7 +70,6 @@ static int open_spm(struct run_tokenizer *tokenizer, const struct run_metadata *
         uint32_t length;
         const char *text = run_vocabulary_text(vocabulary, id, &length);
 
-        /* Without scores, tokens merge in the order of their ids. */
         spm->ranks[id] = vocabulary->scores ? rank_of_score(vocabulary->scores[id]) : id;
         if (!run_vocabulary_is_control(vocabulary, id) && has_inner_space(text, length))
             spm->is_cut_at_spaces = false;

@@ -31,7 +31,7 @@ static int read_id(struct run_tokenizer *tokenizer, const struct run_metadata *m
     if (value >= 0 && value < tokenizer->vocabulary.n)
         *id = (int32_t)value;
     else if (value >= 0 && value < UINT32_MAX)
-        run_tokenizer_set_note(tokenizer, "%s: %.17g, but there are %u tokens", key, value,
+        run_tokenizer_add_note(tokenizer, "%s: %.17g, but there are %u tokens", key, value,
                                tokenizer->vocabulary.n);
     return 0;
 }

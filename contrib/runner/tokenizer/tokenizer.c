@@ -97,6 +97,9 @@ static int open_kind(struct run_tokenizer *tokenizer, const struct run_metadata 
     tokenizer->marks = calloc(tokenizer->vocabulary.n, sizeof *tokenizer->marks);
     if (!tokenizer->marks)
         return run_fail_memory(failure);
+    if (metadata && !run_metadata_has(metadata, "tokenizer.ggml.token_type"))
+        run_tokenizer_add_note(tokenizer, "no tokenizer.ggml.token_type: only tokens with "
+                                          "well-known texts are control tokens");
     if (metadata && run_metadata_has(metadata, "tokenizer.ggml.add_space_prefix"))
         tokenizer->is_space_added =
             run_metadata_is_true(metadata, "tokenizer.ggml.add_space_prefix");

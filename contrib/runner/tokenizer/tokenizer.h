@@ -40,8 +40,8 @@ int run_tokenizer_open_bytes(struct run_tokenizer **out, struct run_failure *fai
 void run_tokenizer_close(struct run_tokenizer *tokenizer);
 
 /*
- * Return a note to the user, for instance that an unknown pre-tokenizer was replaced, or "". One
- * line, owned by the tokenizer.
+ * Return the notes to the user, for instance that an unknown pre-tokenizer was replaced, separated
+ * by semicolons, or "". They may contain any bytes of a model. Owned by the tokenizer.
  */
 const char *run_tokenizer_note(const struct run_tokenizer *tokenizer);
 

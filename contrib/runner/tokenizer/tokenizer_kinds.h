@@ -7,7 +7,6 @@
 #include "contrib/runner/tokenizer/tokenizer.h"
 #include "gguf/models/token_texts.h"
 #include "gguf/support/buffer.h"
-#include "gguf/support/safe_print.h"
 
 struct run_tokenizer_kind {
     const char *model; /* tokenizer.ggml.model */
@@ -35,8 +34,8 @@ struct run_tokenizer_kind {
                      char *out);
 };
 
-/* Size of a note before escaping, with its NUL. */
-#define RUN_NOTE_BYTES 256
+/* Size of the notes of a tokenizer, with the NUL. */
+#define RUN_NOTE_BYTES 1024
 
 struct run_tokenizer {
     const struct run_tokenizer_kind *kind;
@@ -50,7 +49,7 @@ struct run_tokenizer {
     struct run_prefix_trie user_tokens; /* added tokens matched in any text */
     /* user_tokens, and the tokens matched only with RUN_ENCODE_SPECIAL */
     struct run_prefix_trie control_tokens;
-    char note[GGUF_ESCAPED_BYTES * RUN_NOTE_BYTES];
+    char note[RUN_NOTE_BYTES];
 };
 
 enum run_token_mark {
@@ -75,8 +74,8 @@ extern const struct run_tokenizer_kind run_kind_bytes; /* not in the table */
 int run_special_tokens_find(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                             struct run_failure *failure);
 
-/* Set the note for the user, unless there is one already. */
-void run_tokenizer_set_note(struct run_tokenizer *tokenizer, const char *format, ...)
+/* Add a note for the user. */
+void run_tokenizer_add_note(struct run_tokenizer *tokenizer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Decode a token's text: U+2581 becomes a space. */

@@ -1,23 +1,17 @@
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
-#include "gguf/support/safe_print.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
-void run_tokenizer_set_note(struct run_tokenizer *tokenizer, const char *format, ...)
+void run_tokenizer_add_note(struct run_tokenizer *tokenizer, const char *format, ...)
 {
-    char text[RUN_NOTE_BYTES];
+    const size_t length = strlen(tokenizer->note);
+    const char *between = length > 0 && length + 2 < RUN_NOTE_BYTES ? "; " : "";
+    char *end = stpcpy(tokenizer->note + length, between);
     va_list arguments;
-    int length;
 
-    if (tokenizer->note[0] != '\0')
-        return;
     va_start(arguments, format);
-    length = vsnprintf(text, sizeof text, format, arguments);
+    vsnprintf(end, (size_t)(tokenizer->note + RUN_NOTE_BYTES - end), format, arguments);
     va_end(arguments);
-    if (length < 0)
-        return;
-    if (length >= (int)sizeof text)
-        length = sizeof text - 1;
-    tokenizer->note[gguf_escape(text, (size_t)length, tokenizer->note)] = '\0';
 }

@@ -242,7 +242,8 @@ class TestModel(CommandTestCase):
                              ("https://huggingface.co/a/b/resolve/main/c/x.gguf?download=true",
                               "hf download a/b c/x.gguf --local-dir ."),
                              ("hf://a/b", "hf download a/b FILE.gguf --local-dir ."),
-                             ("hf.co/a/b c", "hf download USER/REPOSITORY FILE.gguf"), ("https://example.org/x.gguf", "curl"),
+                             ("hf.co/a/b c", "hf download USER/REPOSITORY FILE.gguf"), 
+                             ("https://example.org/x.gguf", "curl -L -O 'https://example.org/x.gguf'"),
                              ("llama3.2:3b", "ollama show"), ("library/llama3:latest", "ollama show")):
             with self.subTest(name=name):
                 self.assert_refused(EX_NOINPUT, [name, self.mountpoint], name, "local files only",

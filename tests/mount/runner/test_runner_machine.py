@@ -16,7 +16,7 @@ import numpy
 
 import gguf_file
 import mounting
-from runner_case import EX_OK, EX_DATAERR, EX_NOINPUT, RUNNER, RunnerTestCase
+from runner_case import EX_OK, EX_USAGE, EX_DATAERR, EX_NOINPUT, RUNNER, RunnerTestCase
 
 setUpModule = mounting.require_fuse
 
@@ -236,6 +236,11 @@ class TestMachine(RunnerTestCase):
         self.assertTrue(os.path.islink(link))
         with open(file, "rb") as reader:
             self.assertEqual(expected, reader.read())
+        os.remove(link)
+        os.symlink(tokens, link)
+        self.assertIn("--logits would overwrite the ids",
+                      self.refused(EX_USAGE, *arguments, link, self.model))
+        self.assertEqual(4, os.path.getsize(tokens))
 
     def test_wrong_tokens(self):
         out = self.path("out")

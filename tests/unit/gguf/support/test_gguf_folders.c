@@ -113,7 +113,8 @@ Test(gguf_folders, remedies)
         {"hf.co/`reboot`/b", "hf download USER/REPOSITORY FILE.gguf --local-dir ."},
         {"hf.co/-x/b", "hf download USER/REPOSITORY FILE.gguf --local-dir ."},
         {"hf.co/", "hf download USER/REPOSITORY FILE.gguf --local-dir ."},
-        {"https://example.org/x.gguf", "curl -L -O URL"},
+        {"https://example.org/x.gguf?a=1&b", "curl -L -O 'https://example.org/x.gguf?a=1&b'"},
+        {"https://example.org/x';reboot'", "download the file first"},
         {"llama3:8b", "ollama show --modelfile NAME"},
         {"folder/model.gguf", NULL},
         {"./a:b", NULL},
@@ -126,5 +127,7 @@ Test(gguf_folders, remedies)
                      names[i].path);
         if (names[i].remedy)
             cr_expect_not_null(strstr(remedy, names[i].remedy), "%s: %s", names[i].path, remedy);
+        if (names[i].remedy)
+            cr_expect_null(strstr(remedy, "reboot"), "%s: %s", names[i].path, remedy);
     }
 }

@@ -60,7 +60,7 @@ Test(run_tokenizer, bos_and_eos_keys)
     run_tokenizer_close(tokenizer);
 }
 
-/* Old files have no scores: lower ids are merged first. */
+/* Old files have no scores: lower ids are merged first. The user is told of every missing key. */
 Test(run_tokenizer, sentencepiece_without_scores)
 {
     static const char tokens[] =
@@ -72,10 +72,15 @@ Test(run_tokenizer, sentencepiece_without_scores)
     snprintf(text, sizeof text, "{%s}", tokens);
     tokenizer = vocabulary_accept(text);
     vocabulary_expect(tokenizer, "abc", 0, "0 3");
+    cr_expect_str_eq(run_tokenizer_note(tokenizer),
+                     "no tokenizer.ggml.token_type: only tokens with well-known texts are control "
+                     "tokens; no tokenizer.ggml.scores: tokens are merged in the order of their "
+                     "ids, which may not be the model's");
     run_tokenizer_close(tokenizer);
     snprintf(text, sizeof text, "{%s,\"tokenizer.ggml.scores\":[0,0,0,-2,-1]}", tokens);
     tokenizer = vocabulary_accept(text);
     vocabulary_expect(tokenizer, "abc", 0, "4 2");
+    cr_expect_null(strstr(run_tokenizer_note(tokenizer), "scores"));
     run_tokenizer_close(tokenizer);
 }
 
@@ -101,13 +106,14 @@ Test(run_tokenizer, byte_level_bpe)
 Test(run_tokenizer, unknown_pretokenizers_are_noted)
 {
     static const char tokens[] = "\"tokenizer.ggml.model\":\"gpt2\",\"tokenizer.ggml.tokens\":"
-                                 "[\"a\",\"b\",\"ab\"],\"tokenizer.ggml.merges\":[\"a b\"]";
+                                 "[\"a\",\"b\",\"ab\"],\"tokenizer.ggml.merges\":[\"a b\"],"
+                                 "\"tokenizer.ggml.token_type\":[1,1,1]";
     char text[512];
     struct run_tokenizer *tokenizer;
 
     snprintf(text, sizeof text, "{%s,\"tokenizer.ggml.pre\":\"tomorrow\\u001b's\"}", tokens);
     tokenizer = vocabulary_accept(text);
-    cr_expect(strstr(run_tokenizer_note(tokenizer), "tomorrow\\x1b's") != NULL, "%s",
+    cr_expect(strstr(run_tokenizer_note(tokenizer), "tomorrow\x1b's") != NULL, "%s",
               run_tokenizer_note(tokenizer));
     vocabulary_expect(tokenizer, "ab", 0, "2");
     run_tokenizer_close(tokenizer);
