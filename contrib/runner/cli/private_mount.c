@@ -233,15 +233,17 @@ static int mount_in(const char *model, const struct gguf_texts *options, char *f
 
 int run_private_mount_open(const char *model, const struct gguf_texts *options, int *tree_fd)
 {
-    char *folder = make_folder();
+    char *folder;
     sigset_t signals;
     int status;
 
     *tree_fd = -1;
-    if (!folder)
-        return fail("cannot make a directory to mount the model on; TMPDIR says where");
     run_signals_block(&signals);
-    status = mount_in(model, options, folder, &signals, tree_fd);
+    folder = make_folder();
+    if (folder)
+        status = mount_in(model, options, folder, &signals, tree_fd);
+    else
+        status = fail("cannot make a directory to mount the model on; TMPDIR says where");
     run_signals_unblock(&signals);
     free(folder);
     return status;
