@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "dequant/iq_grids.h"
 #include "dequant/small_floats.h"
 #include "dequant/kernels.h"
 
@@ -147,4 +148,28 @@ Test(dequant_numbers, nan_and_infinite_scales)
     dequant_decode(type_named("Q8_0"), block, out, 1);
     for (size_t i = 0; i < 32; i++)
         cr_assert(isnan(out[i]));
+}
+
+/* FNV-1a. */
+static uint64_t hash_of(const void *grid, size_t n_bytes)
+{
+    const uint8_t *bytes = grid;
+    uint64_t hash = 0xcbf29ce484222325;
+
+    for (size_t i = 0; i < n_bytes; i++)
+        hash = (hash ^ bytes[i]) * 0x100000001b3;
+    return hash;
+}
+
+#define HASH(grid) hash_of(grid, sizeof(grid))
+
+/* The hashes are those of the entries as ggml's ggml-common.h lists them. */
+Test(dequant_numbers, grids_are_those_of_ggml)
+{
+    cr_assert_eq(HASH(dequant_iq1_grid), 0x6703ed863501ae2e);
+    cr_assert_eq(HASH(dequant_iq2_xxs_grid), 0xbb4ee025b5ac6e8e);
+    cr_assert_eq(HASH(dequant_iq2_xs_grid), 0xc9b1ee61e79909bd);
+    cr_assert_eq(HASH(dequant_iq2_s_grid), 0x123edd38a3b62b90);
+    cr_assert_eq(HASH(dequant_iq3_xxs_grid), 0xdfa5dc83d6a155d5);
+    cr_assert_eq(HASH(dequant_iq3_s_grid), 0xfa37020c25b44829);
 }
