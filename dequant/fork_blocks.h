@@ -57,7 +57,7 @@ struct dequant_tl1 {
     uint8_t bytes[1];
 } DEQUANT_PACKED;
 
-/* TL2: no blocks; the size follows from the rows, see tl2_bytes() in dequant/types.c. */
+/* TL2: no blocks; the size follows from the rows, see tl2_bytes() in dequant/type_table.c. */
 struct dequant_tl2 {
     uint8_t bytes[1];
 } DEQUANT_PACKED;
