@@ -347,30 +347,30 @@ lint: lint-comments
 
 install: all
 	set -e; for name in ggufs ggufs-run; do \
-	    install -D -m 755 $(BUILD)/$$name $(DESTDIR)$(BINDIR)/$$name; \
-	    install -D -m 644 $$name.1 $(DESTDIR)$(MANDIR)/man1/$$name.1; \
-	    install -D -m 644 contrib/completion/ggufs.bash $(DESTDIR)$(BASHDIR)/$$name; \
-	    install -D -m 644 contrib/completion/_ggufs $(DESTDIR)$(ZSHDIR)/_$$name; \
+	    install -D -m 755 $(BUILD)/$$name "$(DESTDIR)$(BINDIR)/$$name"; \
+	    install -D -m 644 $$name.1 "$(DESTDIR)$(MANDIR)/man1/$$name.1"; \
+	    install -D -m 644 contrib/completion/ggufs.bash "$(DESTDIR)$(BASHDIR)/$$name"; \
+	    install -D -m 644 contrib/completion/_ggufs "$(DESTDIR)$(ZSHDIR)/_$$name"; \
 	done
-	install -D -m 644 ggufs.5 $(DESTDIR)$(MANDIR)/man5/ggufs.5
-	install -D -m 644 ggufs-admin.7 $(DESTDIR)$(MANDIR)/man7/ggufs-admin.7
-	install -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(MANDIR)/man8
-	ln -sf $(BINDIR)/ggufs $(DESTDIR)$(SBINDIR)/mount.ggufs
-	echo .so man7/ggufs-admin.7 >$(DESTDIR)$(MANDIR)/man8/mount.ggufs.8
-	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(DOCDIR)/systemd
-	sed 's|=/usr/bin/ggufs|=$(BINDIR)/ggufs|' 'contrib/systemd/ggufs@.service' >'$(DESTDIR)$(UNITDIR)/ggufs@.service'
-	chmod 644 '$(DESTDIR)$(UNITDIR)/ggufs@.service'
-	install -m 644 contrib/systemd/examples/* $(DESTDIR)$(DOCDIR)/systemd
+	install -D -m 644 ggufs.5 "$(DESTDIR)$(MANDIR)/man5/ggufs.5"
+	install -D -m 644 ggufs-admin.7 "$(DESTDIR)$(MANDIR)/man7/ggufs-admin.7"
+	install -d "$(DESTDIR)$(SBINDIR)" "$(DESTDIR)$(MANDIR)/man8"
+	ln -sf $(BINDIR)/ggufs "$(DESTDIR)$(SBINDIR)/mount.ggufs"
+	echo .so man7/ggufs-admin.7 >"$(DESTDIR)$(MANDIR)/man8/mount.ggufs.8"
+	install -d "$(DESTDIR)$(UNITDIR)" "$(DESTDIR)$(DOCDIR)/systemd"
+	sed 's|=/usr/bin/ggufs|=$(BINDIR)/ggufs|' 'contrib/systemd/ggufs@.service' >"$(DESTDIR)$(UNITDIR)/ggufs@.service"
+	chmod 644 "$(DESTDIR)$(UNITDIR)/ggufs@.service"
+	install -m 644 contrib/systemd/examples/* "$(DESTDIR)$(DOCDIR)/systemd"
 
 uninstall:
 	set -e; for name in ggufs ggufs-run; do \
-	    rm -f $(DESTDIR)$(BINDIR)/$$name $(DESTDIR)$(MANDIR)/man1/$$name.1 \
-	        $(DESTDIR)$(BASHDIR)/$$name $(DESTDIR)$(ZSHDIR)/_$$name; \
+	    rm -f "$(DESTDIR)$(BINDIR)/$$name" "$(DESTDIR)$(MANDIR)/man1/$$name.1" \
+	        "$(DESTDIR)$(BASHDIR)/$$name" "$(DESTDIR)$(ZSHDIR)/_$$name"; \
 	done
-	rm -f $(DESTDIR)$(MANDIR)/man5/ggufs.5 $(DESTDIR)$(MANDIR)/man7/ggufs-admin.7 $(DESTDIR)$(MANDIR)/man8/mount.ggufs.8 $(DESTDIR)$(SBINDIR)/mount.ggufs
-	rm -f '$(DESTDIR)$(UNITDIR)/ggufs@.service'
-	rm -rf $(DESTDIR)$(DOCDIR)/systemd
-	[ ! -d $(DESTDIR)$(DOCDIR) ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$(DOCDIR)
+	rm -f "$(DESTDIR)$(MANDIR)/man5/ggufs.5" "$(DESTDIR)$(MANDIR)/man7/ggufs-admin.7" "$(DESTDIR)$(MANDIR)/man8/mount.ggufs.8" "$(DESTDIR)$(SBINDIR)/mount.ggufs"
+	rm -f "$(DESTDIR)$(UNITDIR)/ggufs@.service"
+	rm -rf "$(DESTDIR)$(DOCDIR)/systemd"
+	[ ! -d "$(DESTDIR)$(DOCDIR)" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$(DOCDIR)"
 
 clean:
 	rm -rf build

@@ -3,7 +3,7 @@
 
     tests/mutate.py COPY N [SEED] [FOLDER…]
 
-COPY is a clone of the project that may be changed. Each mutant is built there; the unit tests, and for fs/mount and
+COPY is a clone of the project that may be changed, in which tests/run has passed. Each mutant is built there; the unit tests, and for fs/mount and
 fs/command those of tests/run --mark=smoke mount, notice it if one fails, crashes or hangs.
 """
 import glob

@@ -26,7 +26,7 @@ class Result(unittest.TextTestResult):
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self.outcomes = {}
+        self.outcomes = {}  # by id: modules have tests of one name in several classes
         self.begin = time.monotonic()
         self.file = open(os.devnull, "w", encoding="utf-8")  # pylint: disable=consider-using-with
 
@@ -36,23 +36,25 @@ class Result(unittest.TextTestResult):
 
     def note(self, test, outcome, detail):
         """Keep the worst outcome and all details of a test."""
-        name = name_of(getattr(test, "test_case", test))
-        before, text = self.outcomes.get(name, (None, ""))
+        key = getattr(test, "test_case", test).id()
+        before, text = self.outcomes.get(key, (None, ""))
         ranks = ("passed", "skipped", "failed")
         if before and ranks.index(before) > ranks.index(outcome):
             outcome, detail = before, ""
         elif before and before != outcome:
             text = ""
-        self.outcomes[name] = outcome, text + detail
+        elif outcome == "skipped" and detail in text:  # subtests have one reason
+            detail = ""
+        self.outcomes[key] = outcome, text + detail
 
     def stopTest(self, test):
         super().stopTest(test)
-        self.write(name_of(test))
+        self.write(test)
 
-    def write(self, name):
-        outcome, detail = self.outcomes.get(name, ("failed", "no outcome"))
+    def write(self, test):
+        outcome, detail = self.outcomes.get(test.id(), ("failed", "no outcome"))
         seconds = round(time.monotonic() - self.begin, 3)
-        print(json.dumps([name, outcome, seconds, detail]), file=self.file, flush=True)
+        print(json.dumps([name_of(test), outcome, seconds, detail]), file=self.file, flush=True)
 
     def addSuccess(self, test):
         super().addSuccess(test)
@@ -60,13 +62,13 @@ class Result(unittest.TextTestResult):
 
     def addSkip(self, test, reason):
         super().addSkip(test, reason)
-        self.note(test, "skipped", reason if name_of(test) not in self.outcomes else "")
+        self.note(test, "skipped", reason)
 
     def addError(self, test, err):
         super().addError(test, err)
         self.note(test, "failed", self._exc_info_to_string(err, test))
         if not isinstance(test, unittest.TestCase):  # setUpModule or setUpClass
-            self.write(name_of(test))
+            self.write(test)
 
     def addFailure(self, test, err):
         super().addFailure(test, err)
@@ -138,7 +140,7 @@ def main(arguments):
     runner = unittest.TextTestRunner(verbosity=2, resultclass=Result, warnings="ignore")
     if not list(suite):
         return 0 if options.get("mark") else 2
-    expected = [name_of(case) for case in suite]
+    expected = list(suite)
     make_result = runner._makeResult
 
     def result_with_file():
@@ -149,12 +151,12 @@ def main(arguments):
     runner._makeResult = result_with_file
     result = runner.run(suite)
     # The tests of a module or class whose set-up skips all never start.
-    skips = {name_of(test): reason for test, reason in result.skipped if not isinstance(test, unittest.TestCase)}
-    for name in expected if skips else ():
-        if name not in result.outcomes:
-            result.outcomes[name] = "skipped", next(iter(skips.values()))
-            result.write(name)
-    counts = [sum(outcome == one for name, (outcome, _) in result.outcomes.items() if name not in skips)
+    skips = {test.id(): reason for test, reason in result.skipped if not isinstance(test, unittest.TestCase)}
+    for case in expected if skips else ():
+        if case.id() not in result.outcomes:
+            result.outcomes[case.id()] = "skipped", next(iter(skips.values()))
+            result.write(case)
+    counts = [sum(outcome == one for key, (outcome, _) in result.outcomes.items() if key not in skips)
               for one in ("passed", "failed", "skipped")]
     print("{} passed, {} failed, {} skipped".format(*counts), flush=True)
     return 1 if counts[1] else 0

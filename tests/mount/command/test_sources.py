@@ -18,7 +18,6 @@ COVERED_BY = {
     "contrib/runner/cli/json_writer.c": "test_runner_machine",
     "contrib/runner/cli/kind_message.c": "test_runner",
     "contrib/runner/cli/messages.c": "test_runner",
-    "contrib/runner/cli/private_mount.c": "test_runner_ends/test_a_mount_that_cannot_be_removed",
     "contrib/runner/cli/run_main.c": "test_runner",
     "contrib/runner/cli/run_progress.c": "test_runner_ends/test_progress_of_a_prompt",
     "contrib/runner/cli/score_task.c": "test_runner/test_every_command_checks_its_output",

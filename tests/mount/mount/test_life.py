@@ -2,6 +2,7 @@
 """The life of a mount: mount points that are made, -o timeout, subdir and notify_fd."""
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -76,7 +77,7 @@ class TestMadeMountpoint(LifeTestCase):
         inside = os.path.join(self.missing, "inside")
         result = self.run_ggufs(*mounting.MOUNT_OPTIONS, self.model, inside)
         self.assert_status(EX_CANTCREAT, result)
-        self.assertIn(f"mkdir -p {inside}", result.err)
+        self.assertIn(f"mkdir -p {shlex.quote(inside)}", result.err)
         self.assertFalse(os.path.lexists(self.missing))
 
     @unittest.skipIf(os.geteuid() != 0, "needs root")

@@ -25,7 +25,7 @@ struct folder {
 
 static void part_path(const struct folder *folder, uint32_t part, char path[SHARD_PATH_BYTES])
 {
-    char suffix[8] = "";
+    char suffix[12] = ""; /* ".4294967295" */
 
     if (part > 0)
         snprintf(suffix, sizeof suffix, ".%u", part);
