@@ -3,7 +3,7 @@
 
     tests/mutate.py COPY N [SEED] [FOLDER…]
 
-COPY is a clone of the project that may be changed, in which tests/run has passed. Each mutant is built there; the unit tests, and for fs/mount and
+COPY is a clone of the project that may be changed. Each mutant is built there; the unit tests, and for fs/mount and
 fs/command those of tests/run --mark=smoke mount, notice it if one fails, crashes or hangs.
 """
 import glob
@@ -82,7 +82,7 @@ def noticed(path):
                 "contrib/runner/cli": "mount/test_runner mount/test_runner_ends mount/test_runner_machine"}
     arguments = programs.get(os.path.dirname(path))
     if arguments:
-        code, text = run(f"tests/run --no-build {arguments}", 400)
+        code, text = run(f"tests/run {arguments}", 400)
         if code != 0:
             return " ".join(re.findall(r"^  tests/run (mount/\S+)", text, re.MULTILINE)[:1]) or str(code)
     return None
