@@ -230,17 +230,28 @@ static int make_in_type(const struct gguf_edit *edit, struct gguf_edit_type type
     return gguf_edit_value_from_text(value, edit->key, type, edit->text, report);
 }
 
+/* Return what stands where a type would, "u99" of "u99:8": up to a colon, no value with spaces. */
+static struct gguf_string find_unknown_type(const char *text)
+{
+    const size_t length = text ? strcspn(text, ": /") : 0;
+
+    return (struct gguf_string){text, length > 0 && text[length] == ':' ? length : 0};
+}
+
 static int check_type(const struct gguf_edit *edit, const struct gguf_key *key,
                       struct gguf_report *report)
 {
     const struct gguf_place place = gguf_at_key(edit->key, GGUF_NO_OFFSET);
+    const struct gguf_string unknown = find_unknown_type(edit->text);
     struct gguf_edit_type old, new;
 
     if (!key && !edit->has_value)
-        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, place,
-                          "the model has no such key, and a new one needs a type, for instance %s "
-                          "(types: " GGUF_EDIT_TYPES ")",
-                          edit->json ? "{\"type\": \"u32\", \"value\": 8}" : "KEY=u32:VALUE");
+        return gguf_error(
+            report, GGUF_RULE_EDIT, -EINVAL, place,
+            "the model has no such key, and %s%s, for instance %s (types: " GGUF_EDIT_TYPES ")",
+            unknown.length_bytes > 0 ? gguf_quote(unknown).text : "a new one",
+            unknown.length_bytes > 0 ? " is not a type for a new one" : " needs a type",
+            edit->json ? "{\"type\": \"u32\", \"value\": 8}" : "KEY=u32:VALUE");
     if (!key || takes_type(edit))
         return 0;
     old = gguf_edit_type_of(&key->value);

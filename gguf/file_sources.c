@@ -19,8 +19,10 @@ static int open_growing(struct gguf_source *source, const char *path, struct ggu
         return gguf_error(report, GGUF_RULE_NOT_A_FILE, -EISDIR, GGUF_NO_PLACE,
                           "is a directory; name the model file in it (the model comes first)");
     if (!S_ISREG(status.st_mode))
-        return gguf_error(report, GGUF_RULE_NOT_A_FILE, -EINVAL, GGUF_NO_PLACE,
-                          "is not a regular file, so it cannot be mapped into memory");
+        return gguf_error(
+            report, GGUF_RULE_NOT_A_FILE, -EINVAL, GGUF_NO_PLACE,
+            "is not a regular file, so it cannot be mapped into memory; store the data "
+            "in a file first");
     source->size_bytes = (uint64_t)status.st_size;
     return 0;
 }

@@ -12,9 +12,6 @@
 
 #include <stdint.h>
 
-/* The limit of shards: split.count is a u16. */
-#define GGUF_MAX_SHARDS 65535u
-
 /* After this many missing or bad shards, the others are not tried. */
 #define GGUF_MAX_BAD_SHARDS 10u
 

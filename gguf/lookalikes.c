@@ -26,20 +26,27 @@ static bool probe_html(const struct gguf_start *start)
     return false;
 }
 
-/* A server's message, which a download stored as the file: a few printable lines. */
-static bool probe_message(const struct gguf_start *start)
+/* Printable text; `start` may end within a character of it. */
+static bool probe_text(const struct gguf_start *start)
 {
     const char *text = (const char *)start->bytes;
+    const size_t cut_bytes = start->n_bytes < start->file_bytes ? 3 : 0;
     size_t at = 0;
 
     while (at < start->n_bytes) {
         const size_t n = gguf_printable_length(text + at, start->n_bytes - at);
 
         if (n == 0 && !isspace(start->bytes[at]))
-            return false;
+            break;
         at += n > 0 ? n : 1;
     }
-    return start->n_bytes >= 4 && start->n_bytes == start->file_bytes;
+    return start->n_bytes >= 4 && at + cut_bytes >= start->n_bytes;
+}
+
+/* A server's message, which a download stored as the file: a few lines. */
+static bool probe_message(const struct gguf_start *start)
+{
+    return probe_text(start) && start->n_bytes == start->file_bytes;
 }
 
 /* A message in JSON, as servers' interfaces give it. */
@@ -204,6 +211,9 @@ static const struct lookalike {
      .shows_start = true,
      .advice = "which is text, not GGUF; a failed download may have stored the server's message "
                "(wrong link, or a login is needed)"},
+    {.rule = GGUF_RULE_NOT_A_MODEL,
+     .probe = probe_text,
+     .advice = "is a text file, not a model; the model's file in GGUF ends in .gguf"},
     {.rule = GGUF_RULE_NOT_DOWNLOADED,
      .probe = probe_zeros,
      .advice = "starts with zeros: the download reserved the space, but the data never came"},

@@ -8,6 +8,7 @@
 
 #include "dequant/types.h"
 #include "gguf/file.h"
+#include "gguf/support/limits.h"
 #include "gguf/report.h"
 #include "gguf/values.h"
 
@@ -15,16 +16,13 @@
 #include <stdint.h>
 
 /* The limits of the GGUF specification. */
-/* ggml computes with four; video models from ComfyUI-GGUF have five and more. */
-#define GGUF_MAX_DIMS          8
 #define GGUF_MAX_KEY_BYTES     65535
 #define GGUF_DEFAULT_ALIGNMENT 32
 /* The specification says 64; files with longer ones exist, and nothing here depends on it. */
 #define GGUF_MAX_TENSOR_NAME_BYTES 65535
 
 /* No real file comes near this limit, and every entry costs memory. */
-#define GGUF_MAX_KEYS    262144
-#define GGUF_MAX_TENSORS 262144
+#define GGUF_MAX_KEYS 262144
 /* All names of keys and tensors together: 128 bytes for each of 262144. */
 #define GGUF_MAX_NAMES_BYTES ((uint64_t)32 << 20)
 

@@ -22,8 +22,9 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
     [GGUF_RULE_MEMORY] = {"out-of-memory", "The system refused memory.",
                           "Close other programs, or raise the limit of the shell (ulimit -v) or "
                           "of the container."},
-    [GGUF_RULE_NOT_A_FILE] = {"not-a-file", "The path is no regular file.",
-                              "Name the model file itself, or first store the data in a file."},
+    [GGUF_RULE_NOT_A_FILE] = {"not-a-file", "The path is not that of a regular file.",
+                              "Name the model file itself; the message says how to find it.",
+                              .is_in_message = true},
     [GGUF_RULE_RANGE] = {"range",
                          "The file does not have the bytes that -o offset= and -o size= "
                          "name.",
@@ -88,6 +89,12 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
         {"token-id", "The id of a special token is not in the vocabulary.",
          "Programs ignore the key and use a default, or refuse the file. Correct "
          "the key with --set, or remove it with --unset."},
+    [GGUF_RULE_SHAPE_KEYS] =
+        {"shape-keys",
+         "The number of layers or heads in the metadata does not fit the "
+         "tensors.",
+         "Programs refuse the model, or run a part of it. Correct the key with "
+         "--set, or convert the original checkpoint again."},
     [GGUF_RULE_ORIGINAL_SHAPE] = {"original-shape",
                                   "A key with the shape that a tensor had before it was converted "
                                   "is ignored, because it fits no tensor.",

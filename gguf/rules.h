@@ -7,6 +7,8 @@
 #ifndef GGUFS_GGUF_RULES_H
 #define GGUFS_GGUF_RULES_H
 
+#include <stdbool.h>
+
 enum gguf_rule {
     /* the file and the system */
     GGUF_RULE_OPEN,
@@ -38,6 +40,7 @@ enum gguf_rule {
     GGUF_RULE_ALIGNMENT,
     GGUF_RULE_VOCABULARY,
     GGUF_RULE_TOKEN_ID,
+    GGUF_RULE_SHAPE_KEYS,
     GGUF_RULE_ORIGINAL_SHAPE,
 
     /* tensors */
@@ -81,6 +84,7 @@ struct gguf_rule_text {
     const char *name;        /* lower-case words with hyphens */
     const char *explanation; /* one sentence: what the finding means */
     const char *remedy;      /* sentences: what a person can do */
+    bool is_in_message;      /* the message has a remedy of its own, so this one is not printed */
 };
 
 /* Return the texts of a rule. */

@@ -265,7 +265,15 @@ int fs_options_parse(int argc, char **argv, struct fs_options *options)
         return -ENOMEM;
     }
     result = check_mount(&options->mount);
-    return result < 0 ? result : fs_arguments_assign(&fs_command_line, options);
+    if (result == 0)
+        result = fs_arguments_assign(&fs_command_line, options);
+    for (int i = 0; result == 0 && i < options->n_models; i++) {
+        if (*options->models[i] == '\0') {
+            fs_print_error("the name of the MODEL is empty (a variable without a value?)");
+            result = -EINVAL;
+        }
+    }
+    return result;
 }
 
 void fs_options_free(struct fs_options *options)

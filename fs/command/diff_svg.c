@@ -3,12 +3,13 @@
 
 #include "fs/command/tensor_choice.h"
 #include "fs/tree/views/placeholders.h"
+#include "gguf/models/tensor_names.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL = 18, MARGIN = 12, TITLE = 52, MAX_LAYERS = 1024, MAX_KINDS = 256 };
+enum { CELL = 18, MARGIN = 12, TITLE = 52, MAX_KINDS = 256 };
 /* Widths of a character: of a label, and of the title in larger letters. */
 enum { CHARACTER = 7, TITLE_CHARACTER = 9 };
 
@@ -32,11 +33,11 @@ static long divide(const struct gguf_tensor *tensor, struct gguf_string *kind)
     struct gguf_string layer;
     long number = 0;
 
-    if (!fs_layer_name(tensor, &layer, kind)) {
+    if (!gguf_tensor_name_split(gguf_name_of(tensor), &layer, kind)) {
         *kind = gguf_name_of(tensor);
         return -1;
     }
-    for (size_t i = 0; i < layer.length_bytes && number < MAX_LAYERS; i++)
+    for (size_t i = 0; i < layer.length_bytes && number < GGUF_MAX_LAYERS; i++)
         number = 10 * number + (layer.data[i] - '0');
     return number;
 }
@@ -69,7 +70,7 @@ static void collect(const struct fs_diff *diff, struct grid *grid)
         if (!diff->tensors[i].is_compared)
             continue;
         layer = divide(diff->tensors[i].tensors[0], &kind);
-        if (layer >= MAX_LAYERS)
+        if (layer >= GGUF_MAX_LAYERS)
             continue;
         row_of(grid, kind);
         grid->has_outside |= layer < 0;
@@ -212,7 +213,7 @@ void fs_diff_draw(const struct fs_diff *diff, FILE *out)
             continue;
         layer = divide(diff->tensors[i].tensors[0], &kind);
         row = row_of(grid, kind);
-        if (row < grid->n_kinds && layer < MAX_LAYERS)
+        if (row < grid->n_kinds && layer < GGUF_MAX_LAYERS)
             draw_cell(out, &diff->tensors[i], column_of(grid, left, layer), TITLE + row * CELL);
     }
     fprintf(out, "</svg>\n");

@@ -37,6 +37,8 @@ void fs_print_remedy(FILE *stream, const char *prefix, const char *path,
 {
     const struct gguf_rule_text *text = gguf_rule_text(finding->rule);
 
+    if (text->is_in_message)
+        return;
     print_place(stream, prefix, path, finding);
     fprintf(stream, "help: %s: %s %s\n", text->name, text->explanation, text->remedy);
 }

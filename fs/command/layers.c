@@ -1,6 +1,7 @@
 #include "fs/command/layers.h"
 
 #include "fs/tree/views/placeholders.h"
+#include "gguf/models/tensor_names.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -91,7 +92,7 @@ int fs_print_layers(const struct gguf_model *model)
         struct gguf_string rest;
 
         members[i].tensor = &model->tensors[i];
-        if (!fs_layer_name(&model->tensors[i], &members[i].layer, &rest))
+        if (!gguf_tensor_name_split(gguf_name_of(&model->tensors[i]), &members[i].layer, &rest))
             members[i].layer = (struct gguf_string){0};
     }
     qsort(members, model->n_tensors, sizeof *members, compare_members);

@@ -33,12 +33,19 @@ static bool is_tree(const char *path)
     return is_there;
 }
 
+static void refuse_path(struct fs_input *input, int error, const char *format, const char *text)
+{
+    struct gguf_report report = {0};
+
+    input->error = gguf_error(&report, GGUF_RULE_NOT_A_FILE, error, GGUF_NO_PLACE, format, text);
+    input->why = report.first_error;
+}
+
 /* Return the path of the model that a directory stands for, owned, or NULL with the reason. */
 static char *model_in(const struct fs_options *options, const char *directory,
                       struct fs_input *input)
 {
     char reason[GGUF_FOLDER_REASON_BYTES] = "";
-    struct gguf_report report = {0};
     char *path = NULL;
 
     input->error = -EISDIR;
@@ -48,10 +55,8 @@ static char *model_in(const struct fs_options *options, const char *directory,
         input->error = asprintf(&path, "%s/model.gguf", directory) < 0 ? -ENOMEM : 0;
     else
         snprintf(reason, sizeof reason, "is a mounted tree: cat %s/summary.txt", directory);
-    if (input->error < 0) {
-        gguf_error(&report, GGUF_RULE_NOT_A_FILE, input->error, GGUF_NO_PLACE, "%s", reason);
-        input->why = report.first_error;
-    }
+    if (input->error < 0)
+        refuse_path(input, input->error, "%s", reason);
     return path;
 }
 
@@ -71,8 +76,11 @@ static void open_input(const struct fs_options *options, const char *path, struc
     input->error = gguf_files_open(input->path, &options->open, &input->files, &report);
     input->why = report.first_error;
     if (input->error == -ENOENT && gguf_remote_remedy(path, remedy))
-        snprintf(input->why.message, sizeof input->why.message,
-                 "no such file; ggufs opens local files only; %s", remedy);
+        refuse_path(input, -ENOENT, "no such file; ggufs opens local files only; %s", remedy);
+    if (input->error == -ENOTCONN)
+        refuse_path(input, -ENOTCONN, "%s",
+                    "ggufs, which served this mount, has ended: remove the mount with "
+                    "fusermount3 -u, and mount the model again");
 }
 
 /* Return the path of the file of an input that standard output writes to, or NULL. */

@@ -5,6 +5,7 @@
 #include "fs/tree/views/model_gguf.h"
 #include "fs/tree/core/paths.h"
 #include "fs/tree/views/views.h"
+#include "gguf/shape_keys.h"
 #include "gguf/vocabulary.h"
 
 #include <errno.h>
@@ -58,7 +59,7 @@ static int plan_split(const struct gguf_model *model, struct fs_facts *facts, ui
     if (result == -E2BIG)
         gguf_error(report, GGUF_RULE_SPLIT, result, GGUF_NO_PLACE,
                    "cannot be split into files of %" PRIu64 " bytes: there would be over %u",
-                   split_bytes, FS_MAX_SHARDS);
+                   split_bytes, GGUF_MAX_SHARDS);
     return result;
 }
 
@@ -78,6 +79,7 @@ static int find_facts(struct whole *made, const struct fs_tree_options *options,
     facts->dtype = options->dtype;
     fs_export_plan(model, options->export, &facts->export);
     gguf_check_vocabulary(model, report);
+    gguf_check_shape_keys(model, report);
     facts->statistics = fs_statistics_cache_make(model);
     result = facts->statistics ? gguf_find_orig_shapes(model, &facts->shapes, report) : -ENOMEM;
     if (result == 0)

@@ -2,6 +2,22 @@
 
 #include <stdio.h>
 
+bool gguf_tensor_name_split(struct gguf_string name, struct gguf_string *layer,
+                            struct gguf_string *rest)
+{
+    uint64_t n = 4;
+
+    if (!gguf_string_starts_with(name, "blk."))
+        return false;
+    while (n < name.length_bytes && name.data[n] >= '0' && name.data[n] <= '9')
+        n++;
+    if (n == 4 || n + 1 >= name.length_bytes || name.data[n] != '.')
+        return false;
+    *layer = (struct gguf_string){name.data + 4, n - 4};
+    *rest = (struct gguf_string){name.data + n + 1, name.length_bytes - n - 1};
+    return true;
+}
+
 /* Read a decimal number of at most nine digits, without leading zeros. */
 static bool read_number(struct gguf_string name, uint64_t *at, uint32_t *number)
 {

@@ -17,6 +17,13 @@ struct gguf_name_match {
 };
 
 /*
+ * Split a name of the form blk.LAYER.REST, where LAYER is one or more digits. Returns false, with
+ * *layer and *rest unchanged, if the name has another form.
+ */
+bool gguf_tensor_name_split(struct gguf_string name, struct gguf_string *layer,
+                            struct gguf_string *rest);
+
+/*
  * Match a name with a pattern, in which '%' stands for the number of a layer and '#' for the number
  * of an expert. ".weight" or ".bias" may follow in the name.
  */

@@ -2,6 +2,7 @@
 
 #include "contrib/runner/engine/nextn.h"
 #include "contrib/runner/engine/rope_factors.h"
+#include "gguf/support/limits.h"
 
 #include <errno.h>
 #include <math.h>
@@ -49,9 +50,9 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
     run_require_ends(loader, hparams);
     snprintf(name, sizeof name, "%s.weight", embedding);
     n_vocab = run_load_n_rows(loader, name);
-    if (n_vocab > RUN_MAX_VOCABULARY) { /* limits the memory for logits and candidates */
+    if (n_vocab > GGUF_MAX_TOKENS) { /* limits the memory for logits and candidates */
         run_loader_refuse(loader, "tensors/%s: %llu rows; a vocabulary may have %u tokens", name,
-                          (unsigned long long)n_vocab, RUN_MAX_VOCABULARY);
+                          (unsigned long long)n_vocab, GGUF_MAX_TOKENS);
         return;
     }
     engine->n_vocab = (uint32_t)n_vocab;

@@ -172,7 +172,7 @@ static void read_loops(struct run_key_reader *reader, struct run_hparams *hparam
     uint32_t n = 1;
 
     hparams->n_stored = hparams->n_layer + hparams->n_nextn;
-    run_read_u32(reader, ".num_loops", MAX_LAYERS / hparams->n_layer, &n);
+    run_read_u32(reader, ".num_loops", GGUF_MAX_LAYERS / hparams->n_layer, &n);
     if (n == 0)
         run_read_refuse(reader, "num_loops is 0");
     else
@@ -212,7 +212,7 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
     reader.code = find_architecture(metadata, hparams, failure);
     reader.model = hparams->model;
     run_read_check(&reader);
-    run_need_u32(&reader, ".block_count", MAX_LAYERS, &hparams->n_layer);
+    run_need_u32(&reader, ".block_count", GGUF_MAX_LAYERS, &hparams->n_layer);
     run_need_u32(&reader, ".embedding_length", MAX_WIDTH, &hparams->n_embd);
     run_read_u32(&reader, ".context_length", INT32_MAX, &hparams->n_context);
     run_read_u32(&reader, ".expert_count", MAX_EXPERTS, &hparams->experts.n);

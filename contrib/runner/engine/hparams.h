@@ -7,6 +7,7 @@
 
 #include "contrib/runner/engine/architectures.h"
 #include "contrib/runner/tree/metadata.h"
+#include "gguf/support/limits.h"
 #include "gguf/models/models.h"
 
 /* Hyperparameters that may differ from layer to layer. */

@@ -127,9 +127,9 @@ static void read_window(struct run_key_reader *reader, struct run_hparams *hpara
 
     run_read_u32(reader, ".attention.sliding_window", INT32_MAX, &hparams->window);
     if (hparams->window > 0 && !is_pattern)
-        run_read_u32(reader, key, MAX_LAYERS, &period);
+        run_read_u32(reader, key, GGUF_MAX_LAYERS, &period);
     if (row->rotary.layers == RUN_ROTARY_LEADING)
-        run_read_u32(reader, ".leading_dense_block_count", MAX_LAYERS, &n_leading);
+        run_read_u32(reader, ".leading_dense_block_count", GGUF_MAX_LAYERS, &n_leading);
     for (uint32_t i = 0; i < run_hparams_n_shapes(hparams) && reader->code == 0; i++) {
         struct run_layer_shape *layer = &hparams->layers[i];
         const uint32_t stored = i % hparams->n_stored;

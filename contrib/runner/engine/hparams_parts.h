@@ -7,7 +7,6 @@
 
 /* Larger than in any known model. */
 enum {
-    MAX_LAYERS = 4096,
     MAX_WIDTH = 1 << 20,
     MAX_HEADS = 1 << 14,
     MAX_HEAD_WIDTH = 1 << 16,

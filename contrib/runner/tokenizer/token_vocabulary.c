@@ -13,8 +13,6 @@
 
 #define KEY "tokenizer.ggml."
 
-#define MAX_TEXT_BYTES ((size_t)1 << 28)
-
 /* Bounds the time per byte of text. The longest tokens in published models have 512 bytes. */
 #define MAX_TOKEN_BYTES ((size_t)1 << 16)
 
@@ -32,10 +30,9 @@ static int add_text(struct run_vocabulary *vocabulary, const struct run_json_tok
         return run_fail(failure, -E2BIG,
                         "metadata: " KEY "tokens: element %" PRIu32 " has %zu bytes, more than %zu",
                         vocabulary->n, token->length, MAX_TOKEN_BYTES);
-    if (vocabulary->n == RUN_MAX_VOCABULARY || end > MAX_TEXT_BYTES)
-        return run_fail(failure, -E2BIG,
-                        "metadata: " KEY "tokens: more than %" PRIu32 " tokens or %zu bytes",
-                        RUN_MAX_VOCABULARY, MAX_TEXT_BYTES);
+    if (vocabulary->n == GGUF_MAX_TOKENS || end > GGUF_MAX_TOKENS_BYTES)
+        return run_fail(failure, -E2BIG, "metadata: " KEY "tokens: more than %u tokens or %u bytes",
+                        GGUF_MAX_TOKENS, GGUF_MAX_TOKENS_BYTES);
     if (run_reserve(&vocabulary->texts, &capacities[0], end + 1, 1) < 0 ||
         run_reserve(&vocabulary->starts, &capacities[1], vocabulary->n + 2,
                     sizeof *vocabulary->starts) < 0)
@@ -140,9 +137,7 @@ bool run_vocabulary_is_text(const struct run_vocabulary *vocabulary, uint32_t id
  * text. Texts are compared only if these are equal: they are rarely in the processor's cache. The
  * lower bits of the hash select the slot.
  */
-#define ID_BITS 23
-
-_Static_assert(RUN_MAX_VOCABULARY < 1u << ID_BITS, "every id plus 1 fits a slot");
+#define ID_BITS GGUF_TOKEN_ID_BITS
 
 static uint32_t make_slot(uint32_t id, uint64_t hash)
 {

@@ -3,6 +3,7 @@
 #define GGUFS_RUNNER_TOKEN_VOCABULARY_H
 
 #include "contrib/runner/tree/metadata.h"
+#include "gguf/support/limits.h"
 #include "gguf/models/token_types.h"
 #include "gguf/support/keyed_hash.h"
 

@@ -13,9 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Limit of the tokens of a vocabulary and the rows of an embedding, several times any model's. */
-#define RUN_MAX_VOCABULARY ((uint32_t)1 << 22)
-
 struct run_metadata;
 
 /* Opens the metadata of the tree whose directory is `tree_fd`, which must stay open. */

@@ -4,6 +4,7 @@
 #include "contrib/runner/tree/open_below.h"
 #include "contrib/runner/tree/tensor_list.h"
 #include "dequant/rows.h"
+#include "gguf/support/limits.h"
 #include "gguf/support/file_status.h"
 #include "gguf/support/grow.h"
 
@@ -25,7 +26,7 @@
 #define MAX_EXACT 9007199254740992.0
 
 /* Twice the tensors that ggufs accepts. */
-#define MAX_NAMES 524288u
+#define MAX_NAMES (2u * GGUF_MAX_TENSORS)
 
 /* A name of a tensor. Two of them are one tensor if it has another name in GGUF. */
 struct entry {

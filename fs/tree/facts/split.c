@@ -15,7 +15,7 @@ static int begin_shard(struct fs_shard **shards, size_t *room, uint32_t *n_shard
     const uint32_t n = *n_shards;
     struct fs_shard *grown;
 
-    if (n == FS_MAX_SHARDS)
+    if (n == GGUF_MAX_SHARDS)
         return -E2BIG;
     grown = gguf_grow(*shards, room, (size_t)n + 1, sizeof *grown);
     if (!grown)

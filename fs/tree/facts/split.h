@@ -5,9 +5,6 @@
 #include "fs/tree/facts/export.h"
 #include "fs/tree/core/names.h"
 
-/* The most files of one model: split.count is a uint16. */
-#define FS_MAX_SHARDS 65535u
-
 /* One of the shards into which a model is split. The first has all metadata. */
 struct fs_shard {
     uint32_t index; /* from 0 */

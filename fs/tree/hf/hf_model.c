@@ -46,7 +46,7 @@ static bool is_number(const struct gguf_value *value, double *number)
 /* Return true if the value is an array with a number for each layer. */
 static bool is_by_layer(const struct gguf_value *value)
 {
-    return value->type == GGUF_ARRAY && value->array.n_elements <= FS_HF_MAX_LAYERS;
+    return value->type == GGUF_ARRAY && value->array.n_elements <= GGUF_MAX_LAYERS;
 }
 
 static void find_largest(struct fs_hf_key *key)

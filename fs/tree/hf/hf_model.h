@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 /* No model comes near this limit. Longer arrays are not taken as one number per layer. */
-#define FS_HF_MAX_LAYERS 1024u
 
 /* A key, and its largest number, which is used often. */
 struct fs_hf_key {
@@ -46,7 +45,7 @@ const struct gguf_key *fs_hf_key(const struct fs_hf_model *hf, const char *name)
 
 /*
  * Return the number that a key holds for a layer: the key's value, or that element of an array.
- * `otherwise` if the key has no number for it, or the array has over FS_HF_MAX_LAYERS elements.
+ * `otherwise` if the key has no number for it, or the array has over GGUF_MAX_LAYERS elements.
  */
 uint64_t fs_hf_number_at(const struct fs_hf_model *hf, const char *name, uint64_t layer,
                          uint64_t otherwise);

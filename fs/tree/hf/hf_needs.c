@@ -338,7 +338,7 @@ static bool may_differ(const struct fs_hf_row *row, const struct gguf_rename *ru
 
 /* Add a line for each layer that lacks a tensor which another one of its kind has. */
 static int compare_layers(const struct fs_hf_presence *presence, size_t rule, const char *suffix,
-                          const uint8_t kind[FS_HF_MAX_LAYERS], struct gguf_buffer *obstacles)
+                          const uint8_t kind[GGUF_MAX_LAYERS], struct gguf_buffer *obstacles)
 {
     const char *pattern = gguf_rename_at(presence->row->naming, rule)->name;
     uint64_t others[N_KINDS]; /* a layer of the kind that has the tensor */
@@ -366,7 +366,7 @@ static int compare_layers(const struct fs_hf_presence *presence, size_t rule, co
 static int check_kinds(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
 {
     static const char *const suffixes[N_SUFFIXES] = {"", ".weight", ".bias"};
-    uint8_t kind[FS_HF_MAX_LAYERS];
+    uint8_t kind[GGUF_MAX_LAYERS];
     int result = 0;
 
     for (uint32_t i = 0; i < presence->n_layer; i++)

@@ -17,7 +17,7 @@
 struct fs_hf_presence {
     const struct fs_hf_model *hf;
     const struct fs_hf_row *row;
-    uint64_t n_layer; /* at most FS_HF_MAX_LAYERS */
+    uint64_t n_layer; /* at most GGUF_MAX_LAYERS */
     size_t n_rules;
     uint32_t *counts;
 };

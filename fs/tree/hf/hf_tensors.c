@@ -15,7 +15,6 @@
  * No model comes near these limits: DeepSeek V3 has two pieces for each of 128 heads in 61 layers.
  * Each piece takes time and memory, however few bytes of the header ask for it.
  */
-#define MAX_TENSORS     262144u
 #define MAX_MORE_PIECES 32768u
 
 static int append(struct fs_hf_tensors *tensors, const struct fs_hf_tensor *tensor)
@@ -138,7 +137,7 @@ static int add_tensors(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
     for (uint64_t i = 0; i < n_parts; i++) {
         if (made->is_part)
             made->match.expert = (uint32_t)i;
-        if (tensors->count == MAX_TENSORS)
+        if (tensors->count == GGUF_MAX_TENSORS)
             return fs_hf_add_line(obstacles, "Tensor %s has %" PRIu64 " experts.\n",
                                   gguf_quote(gguf_name_of(tensor)).text, n_parts);
         result = check(hf, made, tensors);
@@ -259,10 +258,10 @@ int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row
     int result;
 
     *tensors = (struct fs_hf_tensors){0};
-    if (n_layer > FS_HF_MAX_LAYERS)
+    if (n_layer > GGUF_MAX_LAYERS)
         return fs_hf_add_line(
             obstacles, "The model says that it has %" PRIu64 " layers, over %u, the limit.\n",
-            n_layer, FS_HF_MAX_LAYERS);
+            n_layer, GGUF_MAX_LAYERS);
     result = fs_hf_presence_begin(&presence, hf, row, n_layer);
     if (result == 0)
         result = find_tensors(hf, &presence, tensors, unused, obstacles);

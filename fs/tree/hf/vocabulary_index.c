@@ -48,9 +48,7 @@ void fs_vocabulary_free(struct fs_vocabulary *vocabulary)
  * A slot holds an id plus 1 and, above it, bits of the hash of its text, so that texts are rarely
  * compared in vain. 0 is a free slot.
  */
-#define ID_BITS 20
-
-_Static_assert(FS_MAX_TOKENS < 1u << ID_BITS, "every id plus 1 fits a slot");
+#define ID_BITS GGUF_TOKEN_ID_BITS
 
 static uint32_t id_of(uint32_t slot)
 {

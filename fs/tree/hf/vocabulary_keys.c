@@ -158,7 +158,7 @@ static const char *check_arrays(const struct fs_vocabulary *vocabulary)
 
     if (!tokens || tokens->n_elements == 0)
         return "The file has no vocabulary: there are no strings in the key \"" KEY "tokens\".";
-    if (tokens->n_elements > FS_MAX_TOKENS || tokens->size_bytes > FS_MAX_TOKEN_BYTES)
+    if (tokens->n_elements > GGUF_MAX_TOKENS || tokens->size_bytes > GGUF_MAX_TOKENS_BYTES)
         return "The key \"" KEY "tokens\" has more than 1048575 tokens or 256 MiB.";
     if (vocabulary->token_types && vocabulary->token_types->n_elements < tokens->n_elements)
         return "The key \"" KEY "token_type\" has fewer elements than \"" KEY "tokens\".";

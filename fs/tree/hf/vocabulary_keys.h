@@ -9,10 +9,6 @@
 
 #include <pthread.h>
 
-/* Several times as many as any model has; limits the memory for the index. */
-#define FS_MAX_TOKENS      ((1u << 20) - 1)
-#define FS_MAX_TOKEN_BYTES ((uint64_t)1 << 28)
-
 enum fs_tokenizer_kind {
     FS_BYTE_PAIR,     /* gpt2, gemma4 */
     FS_SENTENCEPIECE, /* llama: byte pairs, merged in the order of scores */

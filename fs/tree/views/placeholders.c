@@ -5,6 +5,7 @@
 #include "fs/tree/facts/split.h"
 #include "fs/tree/facts/facts.h"
 #include "fs/tree/core/tree_core.h"
+#include "gguf/models/tensor_names.h"
 
 #include <string.h>
 
@@ -128,30 +129,13 @@ static void write_weighed(const struct fs_tree *tree, const void *subject, const
     fs_name_escape(fs_half_of(subject).base, suffix, file_name);
 }
 
-bool fs_layer_name(const struct gguf_tensor *tensor, struct gguf_string *layer,
-                   struct gguf_string *rest)
-{
-    const struct gguf_string name = gguf_name_of(tensor);
-    size_t n = 4;
-
-    if (name.length_bytes < n || memcmp(name.data, "blk.", n) != 0)
-        return false;
-    while (n < name.length_bytes && name.data[n] >= '0' && name.data[n] <= '9')
-        n++;
-    if (n == 4 || n + 1 >= name.length_bytes || name.data[n] != '.')
-        return false;
-    *layer = (struct gguf_string){name.data + 4, n - 4};
-    *rest = (struct gguf_string){name.data + n + 1, name.length_bytes - n - 1};
-    return true;
-}
-
 static void write_layer(const struct fs_tree *tree, const void *subject, const char *suffix,
                         char file_name[FS_NAME_BYTES])
 {
     struct gguf_string layer = {0}, rest;
 
     (void)tree;
-    fs_layer_name(subject, &layer, &rest);
+    gguf_tensor_name_split(gguf_name_of(subject), &layer, &rest);
     fs_name_escape(layer, suffix, file_name);
 }
 
@@ -161,7 +145,7 @@ static void write_rest(const struct fs_tree *tree, const void *subject, const ch
     struct gguf_string layer, rest = {0};
 
     (void)tree;
-    fs_layer_name(subject, &layer, &rest);
+    gguf_tensor_name_split(gguf_name_of(subject), &layer, &rest);
     fs_name_escape(rest, suffix, file_name);
 }
 

@@ -14,10 +14,6 @@ extern const struct fs_placeholder fs_placeholders[FS_N_PLACEHOLDERS];
 /* All kinds of subjects, NULL-terminated; nodes are added in this order. */
 extern const struct fs_subjects *const fs_subjects[];
 
-/* Split the GGUF name blk.LAYER.REST of a tensor. Returns false if the name has another form. */
-bool fs_layer_name(const struct gguf_tensor *tensor, struct gguf_string *layer,
-                   struct gguf_string *rest);
-
 /* Return true if the template gives a path for each tensor. */
 bool fs_path_is_of_tensor(const struct fs_table *table, const char *path_template);
 

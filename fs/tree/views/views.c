@@ -18,6 +18,7 @@
 #include "fs/tree/data/tensor_segments.h"
 #include "fs/tree/views/tensors_tsv.h"
 #include "fs/tree/views/tokenizer_text.h"
+#include "gguf/models/tensor_names.h"
 
 /* ---- the data as they are stored ---- */
 
@@ -91,7 +92,7 @@ static bool has_layer(const struct fs_tree *tree, const void *subject)
     struct gguf_string layer, rest;
 
     (void)tree;
-    return fs_layer_name(subject, &layer, &rest);
+    return gguf_tensor_name_split(gguf_name_of(subject), &layer, &rest);
 }
 
 static const struct fs_view views[] = {

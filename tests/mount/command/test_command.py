@@ -8,7 +8,7 @@ import struct
 import subprocess
 
 import mounting
-from gguf_file import F32, Q4_0, STRING, GgufFile
+from gguf_file import F32, Q4_0, STRING, UINT32, GgufFile
 from gguf_reader import Model
 
 MARKS = ("smoke",)
@@ -326,6 +326,38 @@ class TestModel(CommandTestCase):
         os.mkdir(self.path("empty"))
         self.assert_refused(EX_NOINPUT, [self.path("empty"), self.mountpoint], self.path("empty"),
                             "is a directory without a GGUF file")
+
+    def test_what_is_no_model(self):
+        """One remedy each, on the line of the message."""
+        url = "https://huggingface.co/a/b/resolve/main/c.gguf"
+        for path, status, words in (
+                (url, EX_NOINPUT, "download it first: hf download a/b c.gguf --local-dir . [not-a-file]\n"),
+                ("https://a.org/c.gguf", EX_NOINPUT, "curl -L -O 'https://a.org/c.gguf' [not-a-file]\n"),
+                ("/dev/null", EX_DATAERR, "store the data in a file first [not-a-file]\n"),
+                (self.mountpoint, EX_NOINPUT, "is a directory without a GGUF file [not-a-file]\n"),
+                ("", EX_USAGE, "the name of the MODEL is empty (a variable without a value?)\n")):
+            result = self.run_ggufs(path, self.mountpoint)
+            self.assert_status(status, result)
+            self.assertTrue(result.err.endswith(words), result.err)
+            self.assertEqual(1, result.err.count("\n"))
+        text = self.write("README.md", b"# name\n" + b"text\n" * 200)
+        self.assert_refused(EX_DATAERR, ["--info", text], "is a text file, not a model")
+
+    def test_keys_that_do_not_fit_the_tensors(self):
+        """Programs refuse a model with such numbers of layers and heads."""
+        built = GgufFile().key(b"general.architecture", STRING, b"llama").key(b"llama.block_count", UINT32, 1)
+        built.key(b"llama.attention.head_count", UINT32, 2)
+        built.tensor(b"blk.0.attn_q.weight", [4, 4], F32, bytes(64))
+        model = built.write(self.path("heads.gguf"))
+        self.assertNotIn("warning", self.run_ggufs("--check", model).out)
+        for edit, words in (("llama.block_count=9", "9 is not the number of layers"),
+                            ("llama.attention.head_count=3", "3 does not divide the rows of blk.0.attn_q")):
+            result = self.run_ggufs("--check", "--set", edit, model)
+            self.assert_status(EX_OK, result)
+            self.assertIn(words, result.out)
+            self.assertIn("help: shape-keys: ", result.out)
+        self.assert_refused(EX_DATAERR, ["--set", "new.key=u99:8", "--info", model],
+                            '"u99" is not a type for a new one, for instance KEY=u32:VALUE (types: u8 ')
 
     def test_swapped_arguments(self):
         self.assert_refused(EX_NOINPUT, [self.mountpoint, self.model], "is a directory")

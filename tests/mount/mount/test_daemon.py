@@ -373,7 +373,10 @@ class TestOccupied(DaemonTestCase):
         self.kill_daemon(other)
         result = self.run_ggufs(os.path.join(other, "model.gguf"), self.mountpoint)
         self.assertNotEqual(EX_OK, result.status)
-        self.assertIn(os.strerror(errno.ENOTCONN), result.err)
+        self.assertIn("has ended: remove the mount with fusermount3 -u", result.err)
+        result = self.run_ggufs("--info", other)
+        self.assertEqual(f"ggufs: {other}: ggufs, which served this mount, has ended: remove the mount "
+                         "with fusermount3 -u, and mount the model again [not-a-file]\n", result.err)
 
     def test_without_the_device(self):
         self.check_in_namespace("mount -t tmpfs none /dev", [], "modprobe fuse",

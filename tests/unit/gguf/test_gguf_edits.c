@@ -285,6 +285,7 @@ static const struct typed_edit {
     {"texts=arr:[]", false, false, "texts", "[]"},
     {"texts=[1]", false, true, "texts", "not of type str"},
     {"nested=[[1],[2]]", false, false, "nested", "[[1],[2]]"},
+    {"new=u99:8", false, true, "new", "no such key, and \"u99\" is not a type"},
     {"new=7", false, true, "new", "a new one needs a type, for instance KEY=u32:VALUE"},
     {"new=u9:7", false, true, "new", "(types: u8 i8"},
     {"new=arr:[1]", false, false, "new", "[1]"},

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gguf/formats.h"
 #include "tests/unit/gguf/model_file.h"
 
 TestSuite(gguf_open, .init = model_file_begin_test);
@@ -141,6 +142,29 @@ Test(gguf_open, other_formats_are_named)
         cr_expect_eq(report.n_errors, 1u);
         cr_expect_not_null(strstr(report.first_error.message, lookalikes[i].says),
                            "no \"%s\" in: %s", lookalikes[i].says, report.first_error.message);
+    }
+}
+
+/* A text longer than what is looked at, which ends within one of its characters. */
+Test(gguf_open, texts_are_named)
+{
+    char text[GGUF_START_BYTES + 8];
+
+    for (size_t i = 0; i < 4; i++) {
+        struct gguf_report report = {0};
+        struct gguf_model *model;
+
+        memset(text, '\n', sizeof text);
+        memcpy(text, "# name", 6);
+        memcpy(text + GGUF_START_BYTES - i, "\xf0\x9f\x99\x82", 4);
+        cr_expect_eq(model_file_open(text, sizeof text, &model, &report), -EINVAL);
+        cr_expect_not_null(strstr(report.first_error.message, "is a text file"), "%zu: %s", i,
+                           report.first_error.message);
+        text[GGUF_START_BYTES - 5] = '\1';
+        report = (struct gguf_report){0};
+        cr_expect_eq(model_file_open(text, sizeof text, &model, &report), -EINVAL);
+        cr_expect_not_null(strstr(report.first_error.message, "starts with 23 20 6e 61"), "%zu: %s",
+                           i, report.first_error.message);
     }
 }
 

@@ -97,6 +97,32 @@ Test(fs_hf, lists_have_every_architecture)
     }
 }
 
+Test(fs_hf, layers_have_a_limit)
+{
+    model_file_begin_test();
+    for (uint32_t n = GGUF_MAX_LAYERS; n <= GGUF_MAX_LAYERS + 1; n++) {
+        struct gguf_writer *w = gguf_writer_open(3, false);
+        struct gguf_buffer unused = {0}, obstacles = {0};
+        struct fs_hf_tensors tensors;
+        struct gguf_model *model;
+        struct fs_hf_model hf;
+
+        gguf_writer_add_string(w, "general.architecture", "llama");
+        gguf_writer_add_u32(w, "llama.block_count", n);
+        model = model_file_make(w);
+        cr_assert_eq(fs_hf_model_make(model, &hf), 0);
+        cr_assert_eq(fs_hf_tensors_find(&hf, fs_hf_row_at(0), &tensors, &unused, &obstacles), 0);
+        cr_assert_not_null(obstacles.bytes);
+        cr_expect_eq(strstr(obstacles.bytes, "1025 layers, over 1024") != NULL, n > GGUF_MAX_LAYERS,
+                     "%s", obstacles.bytes);
+        gguf_buffer_free(&unused);
+        gguf_buffer_free(&obstacles);
+        fs_hf_tensors_free(&tensors);
+        fs_hf_model_free(&hf);
+        gguf_close(model);
+    }
+}
+
 /* ---- members that no table describes ---- */
 
 /* The entry's number, if there is one, is the factor from the key to mscale_all_dim. */

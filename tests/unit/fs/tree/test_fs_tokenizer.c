@@ -347,6 +347,25 @@ Test(fs_tokenizer, obstacles_are_named)
                      "The key \"" KEY "token_type\" has fewer elements than \"" KEY "tokens\".");
 }
 
+Test(fs_tokenizer, tokens_have_a_limit)
+{
+    for (unsigned n = GGUF_MAX_TOKENS; n <= GGUF_MAX_TOKENS + 1; n++) {
+        struct gguf_writer *w = gguf_writer_open(3, false);
+        struct made made;
+        const char *obstacle;
+
+        gguf_writer_add_string(w, KEY "model", "llama");
+        gguf_writer_add_array(w, KEY "tokens", GGUF_WRITER_STRING, n);
+        for (unsigned i = 0; i < n; i++)
+            gguf_writer_string(w, "", 0);
+        made = make_tree(w);
+        obstacle = fs_tokenizer_obstacle(made.tree);
+        cr_expect_eq(obstacle && strstr(obstacle, "more than 1048575 tokens"), n > GGUF_MAX_TOKENS,
+                     "%u: %s", n, obstacle ? obstacle : "none");
+        end_tree(made);
+    }
+}
+
 static struct made make_with_pre(const char *kind, const char *pre)
 {
     static const char *const tokens[] = {"a", "b"};

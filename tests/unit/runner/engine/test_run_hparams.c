@@ -102,6 +102,16 @@ Test(run_hparams, heads_may_differ_by_layer)
     close_model();
 }
 
+Test(run_hparams, layers_have_a_limit)
+{
+    n_layer = GGUF_MAX_LAYERS;
+    read_model("llama", "");
+    cr_expect_eq(hparams.n_layer, GGUF_MAX_LAYERS);
+    close_model();
+    n_layer++;
+    expect_refused("llama", "", -EINVAL, "llama.block_count");
+}
+
 Test(run_hparams, invalid_values_are_refused)
 {
     expect_refused("llama", ", \"llama.attention.head_count_kv\": 3", -EINVAL, "not a multiple");

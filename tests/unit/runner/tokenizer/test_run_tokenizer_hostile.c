@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gguf/support/limits.h"
 #include "tests/unit/gguf/model_file.h"
 #include "tests/unit/runner/run_vocabularies.h"
 
@@ -72,6 +73,26 @@ Test(run_tokenizer_hostile, wrong_metadata_are_refused)
                   failure.text);
         cr_expect_null(tokenizer);
     }
+}
+
+Test(run_tokenizer_hostile, tokens_have_a_limit)
+{
+    static const char head[] = "{" LLAMA "\"tokenizer.ggml.tokens\":[\"\"", more[] = ",\"\"";
+    char *metadata = malloc(sizeof head + (sizeof more - 1) * GGUF_MAX_TOKENS + 2);
+    char *end = metadata + sprintf(metadata, "%s", head);
+    struct run_failure failure = {0};
+    struct run_tokenizer *tokenizer;
+
+    for (uint32_t n = 1; n < GGUF_MAX_TOKENS; n++)
+        end += sprintf(end, "%s", more);
+    strcpy(end, "]}");
+    cr_assert_eq(vocabulary_open(metadata, &tokenizer, &failure), 0, "%s", failure.text);
+    cr_expect_eq(run_tokenizer_size(tokenizer), GGUF_MAX_TOKENS);
+    run_tokenizer_close(tokenizer);
+    sprintf(end, "%s]}", more);
+    cr_expect_eq(vocabulary_open(metadata, &tokenizer, &failure), -E2BIG);
+    cr_expect_not_null(strstr(failure.text, "more than 1048575 tokens"), "%s", failure.text);
+    free(metadata);
 }
 
 /* Encode texts of all lengths. Any ids within the vocabulary are accepted. */

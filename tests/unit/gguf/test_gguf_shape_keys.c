@@ -1,0 +1,86 @@
+/* Warnings about numbers of layers and heads that do not fit the tensors. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "gguf/shape_keys.h"
+#include "tests/unit/gguf/model_file.h"
+
+TestSuite(gguf_shape_keys, .init = model_file_begin_test);
+
+/* A model with layers 0 to 2, 4 heads of 8 elements and 2 KV heads, with other keys. */
+static const struct {
+    const char *architecture;
+    uint32_t n_blocks, n_heads, n_kv_heads;
+    const char *warnings[3]; /* parts of them */
+} models[] = {
+    {"a", 3, 4, 2, {NULL}},
+    {"a", 2, 4, 2, {"\"a.block_count\": 2 is not the number of layers in the names of tensors, 3"}},
+    {"a", 4, 4, 2, {"\"a.block_count\": 4 is not"}},
+    {"a", 3, 8, 4, {NULL}},
+    {"a",
+     3,
+     4,
+     3,
+     {"\"a.attention.head_count_kv\": 3 does not divide attention.head_count, 4",
+      "\"a.attention.head_count_kv\": 3 does not divide the rows of blk.0.attn_k"}},
+    {"a",
+     3,
+     7,
+     1,
+     {"\"a.attention.head_count\": 7 does not divide the rows of blk.0.attn_q.weight, "
+      "32"}},
+    {"a", 0, 0, 0, {NULL}},
+    {"", 2, 7, 3, {NULL}},
+};
+
+static void add_f32(struct gguf_writer *w, const char *name, uint64_t n_rows)
+{
+    const uint64_t ne[] = {1, n_rows};
+    static const float zeros[32];
+
+    gguf_writer_add_tensor(w, name, strlen(name), 2, ne, 0, zeros, n_rows * sizeof *zeros);
+}
+
+struct found {
+    struct gguf_finding list[4];
+    size_t count;
+};
+
+static void add_finding(void *user, const struct gguf_finding *finding)
+{
+    struct found *found = user;
+
+    cr_assert_lt(found->count, COUNT(found->list));
+    cr_expect_eq(finding->severity, GGUF_WARNING);
+    cr_expect_eq(finding->rule, GGUF_RULE_SHAPE_KEYS);
+    found->list[found->count++] = *finding;
+}
+
+Test(gguf_shape_keys, contradictions_are_found)
+{
+    for (size_t i = 0; i < COUNT(models); i++) {
+        struct gguf_writer *w = gguf_writer_open(3, false);
+        struct found found = {0};
+        struct gguf_report report = {.each = add_finding, .user = &found};
+        struct gguf_model *model;
+
+        if (*models[i].architecture)
+            gguf_writer_add_string(w, "general.architecture", models[i].architecture);
+        gguf_writer_add_u32(w, "a.block_count", models[i].n_blocks);
+        gguf_writer_add_u32(w, "a.attention.head_count", models[i].n_heads);
+        gguf_writer_add_u32(w, "a.attention.head_count_kv", models[i].n_kv_heads);
+        add_f32(w, "blk.0.attn_q.weight", 32);
+        add_f32(w, "blk.0.attn_k.weight", 16);
+        add_f32(w, "blk.2.ffn_up.weight", 8);
+        add_f32(w, "v.blk.7.ffn_up.weight", 8);
+        model = model_file_make(w);
+        gguf_check_shape_keys(model, &report);
+        for (size_t j = 0; j < COUNT(models[i].warnings); j++) {
+            cr_assert_eq(j < found.count, models[i].warnings[j] != NULL, "%zu: %zu", i, j);
+            if (models[i].warnings[j])
+                cr_expect_not_null(strstr(found.list[j].message, models[i].warnings[j]), "%zu: %s",
+                                   i, found.list[j].message);
+        }
+        gguf_close(model);
+    }
+}
