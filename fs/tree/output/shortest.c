@@ -12,58 +12,26 @@
 
 /* ---- integers ---- */
 
-static const char digit_pairs[] = "00010203040506070809101112131415161718192021222324"
-                                  "25262728293031323334353637383940414243444546474849"
-                                  "50515253545556575859606162636465666768697071727374"
-                                  "75767778798081828384858687888990919293949596979899";
-
-static const uint64_t integer_powers[] = {
-    UINT64_C(1),
-    UINT64_C(10),
-    UINT64_C(100),
-    UINT64_C(1000),
-    UINT64_C(10000),
-    UINT64_C(100000),
-    UINT64_C(1000000),
-    UINT64_C(10000000),
-    UINT64_C(100000000),
-    UINT64_C(1000000000),
-    UINT64_C(10000000000),
-    UINT64_C(100000000000),
-    UINT64_C(1000000000000),
-    UINT64_C(10000000000000),
-    UINT64_C(100000000000000),
-    UINT64_C(1000000000000000),
-    UINT64_C(10000000000000000),
-    UINT64_C(100000000000000000),
-    UINT64_C(1000000000000000000),
-    UINT64_C(10000000000000000000),
-};
-
 unsigned fs_count_digits(uint64_t number)
 {
-    /* log10(2) is about 1233/4096: exact, or one too few. */
-    const unsigned n_bits = 64 - (unsigned)__builtin_clzll(number | 1);
-    const unsigned n = n_bits * 1233 >> 12;
+    unsigned n = 1;
 
-    return n + 1 - (number < integer_powers[n] && n > 0);
+    while ((number /= 10) > 0)
+        n++;
+    return n;
 }
 
 size_t fs_write_unsigned(uint64_t number, char *out)
 {
-    const unsigned n_digits = fs_count_digits(number);
-    char *at = out + n_digits;
+    char digits[20], *at = digits + sizeof digits;
+    size_t length;
 
-    while (number >= 100) {
-        at -= 2;
-        memcpy(at, digit_pairs + 2 * (number % 100), 2);
-        number /= 100;
-    }
-    if (number >= 10)
-        memcpy(out, digit_pairs + 2 * number, 2);
-    else
-        *out = (char)('0' + number);
-    return n_digits;
+    do
+        *--at = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    length = (size_t)(digits + sizeof digits - at);
+    memcpy(out, at, length);
+    return length;
 }
 
 size_t fs_write_signed(int64_t number, char *out)
@@ -80,7 +48,6 @@ size_t fs_write_signed(int64_t number, char *out)
 struct decimal {
     uint64_t digits;
     int exponent;
-    bool is_near_bound; /* rounding it once more could as well give a neighbour */
 };
 
 /* mantissa * 2^exponent */
@@ -135,17 +102,14 @@ static struct decimal shortest(struct binary value)
         const uint64_t tenth = s / 10;
         const bool is_below_in = lower <= 40 * tenth, is_above_in = 40 * tenth + 40 <= upper;
 
-        if (is_below_in != is_above_in) {
-            digits = tenth + is_above_in;
-            return (struct decimal){digits, k + 1,
-                                    40 * digits - lower <= 1 || upper - 40 * digits <= 1};
-        }
+        if (is_below_in != is_above_in)
+            return (struct decimal){tenth + is_above_in, k + 1};
     }
     if ((lower <= 4 * s) != (4 * s + 4 <= upper))
         digits += 4 * s + 4 <= upper;
     else
         digits += scaled > 4 * s + 2 || (scaled == 4 * s + 2 && s % 2 == 1);
-    return (struct decimal){digits, k, 4 * digits - lower <= 1 || upper - 4 * digits <= 1};
+    return (struct decimal){digits, k};
 }
 
 static struct binary binary_of_double(double value)
@@ -248,8 +212,9 @@ static size_t write_exponent(const char *digits, size_t n_digits, int exponent, 
     *at++ = exponent < 0 ? '-' : '+';
     if (magnitude >= 100)
         *at++ = (char)('0' + magnitude / 100);
-    memcpy(at, digit_pairs + 2 * (size_t)(magnitude % 100), 2);
-    return (size_t)(at + 2 - out);
+    *at++ = (char)('0' + magnitude / 10 % 10);
+    *at++ = (char)('0' + magnitude % 10);
+    return (size_t)(at - out);
 }
 
 /* Copying a fixed number of digits is faster; the surplus is overwritten later. */
@@ -318,7 +283,7 @@ size_t fs_write_float(float value, char *out)
     if (length > 0)
         return length;
     decimal = shortest(binary_of_float(magnitude));
-    if (decimal.is_near_bound && (float)read_decimal(decimal) != magnitude)
+    if ((float)read_decimal(decimal) != magnitude)
         decimal = shortest_through_double(magnitude);
     *out = '-';
     return is_negative + write_decimal(without_zeros(decimal), out + is_negative);

@@ -66,12 +66,6 @@ void fs_sink_keep(struct fs_sink *sink, const void *bytes, size_t n)
     }
 }
 
-void fs_sink_count(struct fs_sink *sink, uint64_t n)
-{
-    ask(sink);
-    sink->position += n;
-}
-
 void fs_sink_unsigned(struct fs_sink *sink, uint64_t number)
 {
     char text[FS_NUMBER_BYTES];

@@ -65,9 +65,6 @@ static inline void fs_sink_write(struct fs_sink *sink, const void *bytes, size_t
     sink->position += n;
 }
 
-/* Count n bytes. The sink must be one that only counts. */
-void fs_sink_count(struct fs_sink *sink, uint64_t n);
-
 static inline void fs_sink_literal(struct fs_sink *sink, const char *literal)
 {
     fs_sink_write(sink, literal, strlen(literal));
