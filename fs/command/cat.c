@@ -1,4 +1,4 @@
-#include "fs/command/cat.h"
+#include "fs/command/commands.h"
 
 #include "fs/command/copy_file.h"
 #include "fs/command/layers.h"

@@ -1,4 +1,4 @@
-#include "fs/command/check.h"
+#include "fs/command/commands.h"
 
 #include "fs/command/check_data.h"
 #include "fs/command/finding_output.h"

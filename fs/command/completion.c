@@ -1,4 +1,4 @@
-#include "fs/command/completion.h"
+#include "fs/command/commands.h"
 
 #include "fs/command/command_line.h"
 #include "fs/command/model_input.h"

@@ -1,4 +1,4 @@
-#include "fs/command/diff.h"
+#include "fs/command/commands.h"
 
 #include "fs/command/diff_result.h"
 #include "fs/command/imatrix.h"

@@ -1,4 +1,4 @@
-#include "fs/command/extract.h"
+#include "fs/command/commands.h"
 
 #include "fs/command/copy_file.h"
 #include "fs/command/model_input.h"

@@ -1,4 +1,4 @@
-#include "fs/command/list.h"
+#include "fs/command/commands.h"
 
 #include "fs/command/model_input.h"
 #include "fs/command/tree_selection.h"

@@ -1,17 +1,9 @@
 /* ggufs: mounts a model file as a directory tree, or reads the tree without a mount. */
 
 #include "dequant/kernels.h"
-#include "fs/command/cat.h"
-#include "fs/command/check.h"
 #include "fs/command/command_line.h"
-#include "fs/command/completion.h"
-#include "fs/command/diff.h"
-#include "fs/command/extract.h"
-#include "fs/command/list.h"
+#include "fs/command/commands.h"
 #include "fs/command/mount_helper.h"
-#include "fs/command/mount_model.h"
-#include "fs/command/stats.h"
-#include "fs/command/status.h"
 #include "gguf/faults.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/option_help.h"
@@ -27,8 +19,16 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-static int print_version(void)
+static int print_help(const struct fs_options *options)
 {
+    (void)options;
+    gguf_options_print_help(&fs_command_line, stdout);
+    return EX_OK;
+}
+
+static int print_version(const struct fs_options *options)
+{
+    (void)options;
     printf("ggufs %s\nlibfuse %s\n", GGUFS_VERSION, fuse_pkgversion());
     if (fflush(stdout) != 0)
         return gguf_fail_stdout("ggufs", -errno);
@@ -38,36 +38,12 @@ static int print_version(void)
     return EX_OK;
 }
 
-static int run(struct fs_options *options)
-{
-    if (options->is_trial)
-        return EX_OK;
-    switch (options->command) {
-    case FS_HELP:
-        gguf_options_print_help(&fs_command_line, stdout);
-        return EX_OK;
-    case FS_VERSION:
-        return print_version();
-    case FS_INFO:
-        return fs_info(options);
-    case FS_LIST:
-        return fs_list(options);
-    case FS_CAT:
-        return fs_cat(options);
-    case FS_EXTRACT:
-        return fs_extract(options);
-    case FS_STATS:
-        return fs_stats(options);
-    case FS_DIFF:
-        return fs_diff(options);
-    case FS_STATUS:
-        return fs_status(options);
-    case FS_CHECK:
-        return fs_check_models(options);
-    default:
-        return fs_mount_model(options);
-    }
-}
+static fs_run_command *const commands[FS_N_COMMANDS] = {
+    [FS_MOUNT] = fs_mount_model, [FS_INFO] = fs_info,          [FS_LIST] = fs_list,
+    [FS_CAT] = fs_cat,           [FS_EXTRACT] = fs_extract,    [FS_STATS] = fs_stats,
+    [FS_DIFF] = fs_diff,         [FS_CHECK] = fs_check_models, [FS_STATUS] = fs_status,
+    [FS_HELP] = print_help,      [FS_VERSION] = print_version,
+};
 
 /* Choose the kernels for this CPU, or those that GGUFS_CPU names. */
 static int choose_kernels(void)
@@ -108,7 +84,7 @@ int main(int argc, char **argv)
     result = is_helper ? fs_mount_helper_parse(argc, argv, &options)
                        : fs_options_parse(argc, argv, &options);
     if (result == 0)
-        status = run(&options);
+        status = options.is_trial ? EX_OK : commands[options.command](&options);
     if (result == 0 && status != EX_IOERR) /* which may be stdout's, and was reported */
         status = gguf_finish_stdout("ggufs", status);
     else if (result < 0 && result != -EINVAL)

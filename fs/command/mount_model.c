@@ -1,4 +1,4 @@
-#include "fs/command/mount_model.h"
+#include "fs/command/commands.h"
 
 #include "fs/command/finding_output.h"
 #include "fs/command/model_input.h"
@@ -12,10 +12,9 @@
 #include <string.h>
 #include <sysexits.h>
 
-/* Set options->mount.fuse to the arguments for libfuse. Returns 0 or -ENOMEM. */
-static int make_fuse_args(struct fs_options *options)
+/* Set *args to the arguments for libfuse. Returns 0 or -ENOMEM. */
+static int make_fuse_args(const struct fs_options *options, struct fuse_args *args)
 {
-    struct fuse_args *args = &options->mount.fuse;
     int result = fuse_opt_add_arg(args, "ggufs");
 
     for (size_t i = 0; result == 0 && i < options->fuse_options.n_texts; i++) {
@@ -59,29 +58,32 @@ static int refuse(const struct fs_input *input)
     return gguf_exit_status(input->error);
 }
 
-static int mount_input(struct fs_options *options, struct fs_input *input)
+static int mount_input(const struct fs_options *options, struct fs_input *input)
 {
+    struct fs_mount_options mount = options->mount;
     struct load load = {.options = options, .input = input};
     int status;
 
     if (input->error < 0)
         return refuse(input);
-    if (make_fuse_args(options) < 0) {
+    if (make_fuse_args(options, &mount.fuse) < 0) {
         fs_print_error("%s", strerror(ENOMEM));
+        fuse_opt_free_args(&mount.fuse);
         return EX_OSERR;
     }
     status = fs_serve(&(struct fs_mount){.mountpoint = options->directory,
                                          .files = &input->files,
-                                         .options = &options->mount,
+                                         .options = &mount,
                                          .load = load_tree,
                                          .content_options = options->content_options,
                                          .argument = &load});
     if (load.tree)
         fs_close_tree(load.tree);
+    fuse_opt_free_args(&mount.fuse);
     return status;
 }
 
-int fs_mount_model(struct fs_options *options)
+int fs_mount_model(const struct fs_options *options)
 {
     struct fs_input *inputs;
     int status = fs_open_inputs(options, &inputs);
@@ -91,7 +93,6 @@ int fs_mount_model(struct fs_options *options)
     status = mount_input(options, &inputs[0]);
     if (status != EX_OK)
         fs_report_event(FS_EVENT_FAILED, "");
-    fuse_opt_free_args(&options->mount.fuse);
     fs_close_inputs(options, inputs);
     return status;
 }

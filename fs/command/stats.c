@@ -1,4 +1,4 @@
-#include "fs/command/stats.h"
+#include "fs/command/commands.h"
 
 #include "fs/command/model_input.h"
 #include "fs/command/tensor_choice.h"

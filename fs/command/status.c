@@ -1,4 +1,4 @@
-#include "fs/command/status.h"
+#include "fs/command/commands.h"
 
 #include "fs/command/terminal.h"
 #include "fs/mount/mount_status.h"
