@@ -13,8 +13,7 @@ static uint64_t least_bytes(const struct gguf_tensor *tensor)
     return tensor->type ? tensor->size_bytes : tensor->n_elements > 0;
 }
 
-/* Return where the tensor's data end. Does not overflow once check_tensor_bounds() has passed it.
- */
+/* Return where the data end. Does not overflow once check_tensor_bounds() has passed the tensor. */
 static uint64_t end_of(const struct gguf_tensor *tensor)
 {
     return tensor->file_offset + tensor->size_bytes;

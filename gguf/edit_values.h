@@ -28,9 +28,7 @@ struct gguf_edit_type {
 /* Parse the name of a type: "u32", "arr", "arr[str]". Returns false if it is unknown. */
 bool gguf_edit_read_type(struct gguf_string name, struct gguf_edit_type *type);
 
-/*
- * Return the type of a value of the model. For an array of arrays, `element` is GGUF_N_VALUE_TYPES.
- */
+/* Return the type of a value. For an array of arrays, `element` is GGUF_N_VALUE_TYPES. */
 struct gguf_edit_type gguf_edit_type_of(const struct gguf_value *value);
 
 /* The name of a type as edits write it: "u32", "arr[str]". */

@@ -1,6 +1,4 @@
-/*
- * Reads all tensor data of a model to find values that are not finite and data that cannot be read.
- */
+/* Reads all tensor data of a model to find values that are not finite and unreadable data. */
 #ifndef GGUFS_FS_CHECK_DATA_H
 #define GGUFS_FS_CHECK_DATA_H
 
@@ -13,11 +11,10 @@
 typedef void fs_check_progress(void *user, uint64_t done_bytes, uint64_t total_bytes);
 
 /*
- * Read the data of all tensors, with as many threads as OpenMP uses. Reports as errors the blocks
- * with values that are NaN or infinite (from a NaN or an infinite scale) and data that cannot be
- * read. In a growing file, incomplete tensors are skipped. Neighbouring blocks make one finding;
- * findings are in the order of the tensors in the file. A warning counts the tensors that hold only
- * zeros. Returns 0 or the first error as a negative errno.
+ * Read the data of all tensors, with as many threads as OpenMP uses. Reports as errors the tensors
+ * with NaN or infinite values (from a NaN or an infinite scale) and those that cannot be read, in
+ * the order of the model. In a growing file, incomplete tensors are skipped. A warning counts the
+ * tensors that hold only zeros. Returns 0 or the first error as a negative errno.
  */
 int fs_check_data(const struct gguf_model *model, struct gguf_report *report,
                   fs_check_progress *progress, void *user);

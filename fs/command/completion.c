@@ -91,7 +91,7 @@ static void offer_roots(const char *word)
     for (size_t i = 0; i < fs_views.n_views; i++) {
         const struct fs_view *view = &fs_views.views[i];
         const size_t length = strcspn(view->path, "/");
-        const bool is_directory = view->path[length] == '/' || view->kind == FS_DIRECTORY;
+        const bool is_directory = view->path[length] == '/' || fs_view_kind(view) == FS_DIRECTORY;
         bool is_new = memchr(view->path, '<', length) == NULL;
 
         for (size_t j = 0; is_new && j < i; j++)

@@ -1,7 +1,7 @@
 #include "fs/command/copy_file.h"
 
 #include "fs/tree/data/ordered_pipeline.h"
-#include "fs/tree/views/checksums.h"
+#include "fs/tree/views/view_files.h"
 
 #include <errno.h>
 #include <stdalign.h>

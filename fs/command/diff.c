@@ -5,7 +5,6 @@
 #include "fs/command/model_input.h"
 #include "fs/command/tensor_choice.h"
 #include "fs/command/terminal.h"
-#include "fs/tree/views/tensor_info.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/progress.h"
 #include "gguf/support/sorted.h"

@@ -5,7 +5,6 @@
 #include "fs/command/terminal.h"
 #include "fs/tree/output/json.h"
 #include "fs/tree/output/value_writer.h"
-#include "fs/tree/views/tensor_info.h"
 #include "gguf/support/safe_print.h"
 
 #include <inttypes.h>

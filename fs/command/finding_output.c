@@ -5,7 +5,6 @@
 #include "gguf/support/safe_print.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static const char *const severities[] = {
     [GGUF_ERROR] = "error", [GGUF_WARNING] = "warning", [GGUF_NOTE] = "note"};
@@ -62,10 +61,7 @@ struct line {
 static void write_string(struct fs_sink *sink, const char *name, const char *text)
 {
     fs_json_member(sink, name, false);
-    if (text)
-        fs_json_string(sink, (struct gguf_string){text, strlen(text)});
-    else
-        fs_sink_literal(sink, "null");
+    fs_json_text(sink, text);
 }
 
 static void write_name(struct fs_sink *sink, const char *name, const struct gguf_finding *finding,
@@ -86,7 +82,7 @@ static void write_line(const void *subject, struct fs_sink *sink)
 
     fs_sink_literal(sink, "{");
     fs_json_member(sink, "file", true);
-    fs_json_string(sink, (struct gguf_string){line->path, strlen(line->path)});
+    fs_json_text(sink, line->path);
     write_string(sink, "severity", line->severity);
     write_string(sink, "rule", rule ? rule->name : NULL);
     fs_json_member(sink, "offset", false);

@@ -1,6 +1,4 @@
-/* Importance matrices as weights of the columns of a tensor; fs/tree/views/importance.h has the
- * format.
- */
+/* Importance matrices as weights of the columns of a tensor; the format is in importance.h. */
 #ifndef GGUFS_FS_IMATRIX_H
 #define GGUFS_FS_IMATRIX_H
 

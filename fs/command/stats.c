@@ -4,7 +4,7 @@
 #include "fs/command/tensor_choice.h"
 #include "fs/command/terminal.h"
 #include "fs/tree/output/json.h"
-#include "fs/tree/views/stats_json.h"
+#include "fs/tree/views/view_files.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/progress.h"
 #include "gguf/support/safe_print.h"

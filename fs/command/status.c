@@ -250,8 +250,7 @@ static void explain(const struct query *query)
 
 /* ---- the command ---- */
 
-/* Return the mount at a path that the user named, or NULL. The path is not looked up if possible.
- */
+/* Return the mount at a path that the user named, or NULL. Looks the path up only if it must. */
 static struct libmnt_fs *find(struct libmnt_table *table, const char *named)
 {
     char *path = gguf_absolute_path(named);

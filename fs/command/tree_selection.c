@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,19 +16,6 @@ void fs_selection_end(struct fs_selection *selection)
 {
     free(selection->choices);
     selection->choices = NULL;
-}
-
-void fs_node_path(const struct fs_tree *tree, fs_node_index node, char path[FS_PATH_BYTES])
-{
-    size_t length;
-
-    path[0] = '\0';
-    if (node == FS_ROOT)
-        return;
-    fs_node_path(tree, fs_tree_node(tree, node)->parent, path);
-    length = strlen(path);
-    snprintf(path + length, FS_PATH_BYTES - length, "%s%s", length > 0 ? "/" : "",
-             fs_tree_node(tree, node)->name);
 }
 
 static void choose_below(struct fs_selection *selection, fs_node_index node)
@@ -68,9 +54,7 @@ static fs_node_index follow(const struct fs_tree *tree, fs_node_index node)
     return fs_tree_node(tree, node)->kind == FS_DIRECTORY ? node : FS_NO_NODE;
 }
 
-/*
- * Choose the nodes that match `rest`, the rest of a pattern, from a node on. Returns their number.
- */
+/* Choose the nodes that match `rest` of a pattern, from a node on. Returns their number. */
 static uint64_t match(struct fs_selection *selection, fs_node_index node, const char *rest)
 {
     const struct fs_tree *tree = selection->tree;

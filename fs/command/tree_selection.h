@@ -36,8 +36,4 @@ static inline enum fs_choice fs_choice_of(const struct fs_selection *selection, 
     return (enum fs_choice)selection->choices[node];
 }
 
-/* Write the path of a node from the root to `path`, without a slash at its start; "" is the root.
- */
-void fs_node_path(const struct fs_tree *tree, fs_node_index node, char path[FS_PATH_BYTES]);
-
 #endif

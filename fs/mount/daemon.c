@@ -116,8 +116,7 @@ static int run_server(const struct fs_daemon *daemon, struct links *links, pid_t
     status = daemon->begin(daemon->argument, descriptor);
     if (status != EX_OK)
         return status;
-    /* The keeper logs the mount before what is served. Without it, the server serves nevertheless.
-     */
+    /* The keeper logs the mount first. If it has ended, the server serves nevertheless. */
     if (write(links->server, "", 1) == 1)
         (void)!read(links->server, &byte, 1);
     close(links->server);

@@ -38,14 +38,13 @@ static const char *find_cause(const struct gguf_file *file)
 static void log_file(struct fs_read_failures *failures, uint32_t file_index, const char *cause,
                      fs_node_index node)
 {
-    char *path;
+    char path[FS_PATH_BYTES];
 
     if (atomic_exchange(&failures->are_logged[file_index], true))
         return;
-    path = fs_nodes_path(&failures->tree->nodes, node);
+    fs_node_path(failures->tree, node, path);
     fs_log(LOG_ERR, "%s: %s (noticed at %s)", failures->tree->model->files[file_index].source.path,
-           cause, path ? path : "?");
-    free(path);
+           cause, path);
 }
 
 /* Any file of the model may be the cause: a request can need several. */
@@ -70,12 +69,11 @@ static void log_files(struct fs_read_failures *failures, fs_node_index node)
 static void log_length(struct fs_read_failures *failures, fs_node_index node)
 {
     const struct gguf_model *model = failures->tree->model;
-    char *path = fs_nodes_path(&failures->tree->nodes, node);
+    char path[FS_PATH_BYTES];
 
+    fs_node_path(failures->tree, node, path);
     fs_log(LOG_ERR, "%s: %s has over %u MiB of text and cannot be opened",
-           model->files[model->named_file].source.path, path ? path : "?",
-           (unsigned)(FS_MAX_TEXT_BYTES >> 20));
-    free(path);
+           model->files[model->named_file].source.path, path, (unsigned)(FS_MAX_TEXT_BYTES >> 20));
 }
 
 void fs_report_read_failure(struct fs_read_failures *failures, fs_node_index node, int code)

@@ -1,7 +1,7 @@
 #include "fs/tree/attributes.h"
 
 #include "fs/tree/views/placeholders.h"
-#include "fs/tree/views/tensor_info.h"
+#include "fs/tree/views/view_files.h"
 #include "fs/tree/tree.h"
 
 #include <errno.h>

@@ -245,8 +245,7 @@ struct failure {
     struct gguf_finding finding;
 };
 
-/* Report why the best family, which was read furthest, does not fit, and add notes on the others.
- */
+/* Report why the family that was read furthest does not fit, and add notes on the others. */
 static int fail_all(const struct failure *failures, size_t n_failures, struct gguf_report *report)
 {
     const struct failure *best = &failures[0];

@@ -75,8 +75,7 @@ static const struct gguf_kind_line adapter_lines[] = {
     VALUE("task", "adapter.lora.task_name"),
     VALUE("prompt prefix", "adapter.lora.prompt_prefix"),
     COMPUTED("rank", RANK),
-    COMPUTED("alpha", ALPHA),
-    COMPUTED("targets", TARGETS),
+    VALUE("alpha", "adapter.lora.alpha"),
     VALUE("invoked by", "adapter.alora.invocation_tokens"),
     {0},
 };
@@ -93,14 +92,15 @@ static const struct gguf_kind_line imatrix_lines[] = {
 /* Keys: export_gguf() in tools/cvector-generator/cvector-generator.cpp there. */
 static const struct gguf_kind_line control_vector_lines[] = {
     VALUE("model hint", "controlvector.model_hint"),
-    COMPUTED("layers", DIRECTIONS),
+    VALUE("layers", "controlvector.layer_count"),
     {0},
 };
 
 /* Keys: tools/mtmd/clip-impl.h there. */
 static const struct gguf_kind_line projector_lines[] = {
     BASE,
-    COMPUTED("input", ENCODERS),
+    VALUE("images", "clip.has_vision_encoder"),
+    VALUE("sound", "clip.has_audio_encoder"),
     VALUE("projector", "clip.projector_type"),
     VALUE("image projector", "clip.vision.projector_type"),
     VALUE("image size", "clip.vision.image_size"),

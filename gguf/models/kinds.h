@@ -42,11 +42,7 @@ enum gguf_kind_fact {
     GGUF_FACT_CHAT_TEMPLATE,     /* yes or no */
     GGUF_FACT_POOLING,           /* how vectors of tokens become one */
     GGUF_FACT_RANK,              /* of an adapter's factors */
-    GGUF_FACT_ALPHA,             /* and the scale that follows from it and the rank */
-    GGUF_FACT_TARGETS,           /* the tensors that an adapter changes */
     GGUF_FACT_IMPORTANCE,        /* the tensors that an importance matrix covers */
-    GGUF_FACT_DIRECTIONS,        /* the layers of a control vector, and its width */
-    GGUF_FACT_ENCODERS,          /* of a projector: vision, audio */
 };
 
 struct gguf_kind_line {

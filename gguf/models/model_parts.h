@@ -1,5 +1,4 @@
-/* Lists that the rows of the table of architectures share. Only the files of the table include it.
- */
+/* Lists that rows of the table of architectures share. Only files of the table include it. */
 #ifndef GGUFS_GGUF_MODEL_PARTS_H
 #define GGUFS_GGUF_MODEL_PARTS_H
 

@@ -47,8 +47,7 @@ enum gguf_order {
     GGUF_N_ORDERS
 };
 
-/* Return true for an order of rows of queries, keys and values, which tensor_data_layout changes.
- */
+/* Return true for an order of rows of q, k or v, which tensor_data_layout changes. */
 static inline bool gguf_order_is_layout(enum gguf_order order)
 {
     return order == GGUF_PAIRS_Q || order == GGUF_PAIRS_K || order == GGUF_QKV_BY_HEAD ||

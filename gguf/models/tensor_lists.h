@@ -1,5 +1,4 @@
-/* Checks the tensors of a model against the lists of its architecture. See models.h for the lists.
- */
+/* Checks the tensors of a model against the lists of its architecture, see models.h. */
 #ifndef GGUFS_GGUF_TENSOR_LISTS_H
 #define GGUFS_GGUF_TENSOR_LISTS_H
 

@@ -173,9 +173,7 @@ static int wait_for_tree(const char *folder, pid_t server, int *tree_fd)
 
 /* ---- unmounting ---- */
 
-/*
- * Unmount with fusermount3, as libfuse does, because users other than root cannot call umount2().
- */
+/* Unmount with fusermount3, as libfuse does: users other than root cannot call umount2(). */
 static void run_fusermount(const char *folder)
 {
     const pid_t child = fork();

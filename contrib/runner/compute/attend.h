@@ -1,6 +1,4 @@
-/*
- * Attention of new tokens to all earlier tokens (Vaswani et al. 2017), with the models' variants.
- */
+/* Attention of new tokens to all earlier ones (Vaswani et al. 2017), with the models' variants. */
 #ifndef GGUFS_RUNNER_ATTEND_H
 #define GGUFS_RUNNER_ATTEND_H
 

@@ -20,9 +20,7 @@ struct run_delta_rule {
     float *state;            /* [n_heads][width_k][width_v] */
 };
 
-/*
- * The inputs of n tokens. Tokens of q, k and v are `stride` floats apart; the others have no gaps.
- */
+/* Inputs of n tokens. Tokens of q, k and v are `stride` floats apart; others have no gaps. */
 struct run_delta_rows {
     const float *q, *k; /* [n_heads_k][width_k] */
     const float *v;     /* [n_heads][width_v] */

@@ -19,8 +19,7 @@ struct run_indexer {
     struct run_selection selection; /* of the last batch */
 };
 
-/* `q_in` is the width of the input of queries, n_head_kv the number of key heads of the attention.
- */
+/* `q_in` is the width of the input of queries, n_head_kv the number of key heads. */
 void run_indexer_load(struct run_loader *loader, const struct run_hparams *hparams,
                       const struct run_layer_shape *shape, uint64_t q_in, uint32_t n_head_kv,
                       struct run_indexer *indexer);

@@ -10,9 +10,7 @@
 #include "contrib/runner/engine/pass.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
-/*
- * Load n floats of the tensor NAME or else of the tensor with the file's own name; one must exist.
- */
+/* Load n floats of the tensor NAME, else of the one with the file's own name; one must exist. */
 const float *run_load_rwkv(struct run_loader *loader, const char *name, const char *own_name,
                            uint64_t n);
 

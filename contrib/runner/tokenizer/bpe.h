@@ -39,9 +39,7 @@ void run_merger_begin(struct run_merger *merger);
 /* Append a symbol. The text must be shorter than 2 GiB. Returns 0 or -ENOMEM. */
 int run_merger_add(struct run_merger *merger, size_t start, size_t length, int32_t id);
 
-/*
- * Merge. Afterwards the symbols are those reached from symbol 0 along `next`. Returns 0 or -ENOMEM.
- */
+/* Merge. The symbols are then those reached from symbol 0 along `next`. Returns 0 or -ENOMEM. */
 int run_merger_merge(struct run_merger *merger, const char *text, run_find_pair *find,
                      const void *context);
 

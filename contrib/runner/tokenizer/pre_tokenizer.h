@@ -1,6 +1,4 @@
-/*
- * Splits a text into words with a pre-tokenizer's regular expressions, compiled with PCRE2's JIT.
- */
+/* Splits a text into words with a pre-tokenizer's regular expressions, compiled by PCRE2's JIT. */
 #ifndef GGUFS_RUNNER_PRE_TOKENIZER_H
 #define GGUFS_RUNNER_PRE_TOKENIZER_H
 

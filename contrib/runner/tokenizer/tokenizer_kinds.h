@@ -68,9 +68,7 @@ extern const struct run_tokenizer_kind run_kind_rwkv;
 extern const struct run_tokenizer_kind run_kind_plamo2;
 extern const struct run_tokenizer_kind run_kind_bytes; /* not in the table */
 
-/*
- * Fill in the ids of special tokens and their marks, and correct types that are known to be wrong.
- */
+/* Fill in the ids of special tokens and their marks, and correct types known to be wrong. */
 int run_special_tokens_find(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                             struct run_failure *failure);
 

@@ -32,9 +32,7 @@ struct run_listed_names {
     char file[RUN_LISTED_NAME_BYTES];      /* of the model file, without directory */
 };
 
-/*
- * Called for each tensor of the list. Returns 0, or a negative errno after filling in the failure.
- */
+/* Called for each tensor of the list. Returns 0, or a negative errno with the failure filled in. */
 typedef int run_tensor_listed(void *context, const struct run_listed_names *names,
                               const struct run_listed_tensor *tensor, struct run_failure *failure);
 

@@ -29,9 +29,7 @@ struct fs_segment_ops {
     int (*read)(const struct fs_image *image, const struct fs_segment *segment, uint64_t offset,
                 size_t length, const struct fs_interrupt *interrupt, char *out);
     void (*free)(struct fs_segment *segment);
-    /*
-     * Return model file `index` among the files whose bytes the segment holds, NULL after the last.
-     */
+    /* Return model file `index` of those whose bytes the segment holds, NULL after the last. */
     const struct gguf_file *(*source)(const struct fs_image *image,
                                       const struct fs_segment *segment, unsigned index);
     /* Reads compute the contents and may take minutes. */

@@ -110,7 +110,7 @@ static int add_named(struct layout *layout, const struct row *row, const void *s
     struct fs_nodes *nodes = layout->nodes;
     int result;
 
-    if (view->kind == FS_DIRECTORY) {
+    if (fs_view_kind(view) == FS_DIRECTORY) {
         /* An earlier row may have added it, as the directory of a file. */
         result = enter(layout, folder, name, node);
         if (result == 0 && !row->is_name_fixed)
@@ -118,7 +118,7 @@ static int add_named(struct layout *layout, const struct row *row, const void *s
         if (result < 0 || !nodes->list[*node].view)
             return result;
     }
-    return fs_nodes_add(nodes, folder, view->kind, name, !row->is_name_fixed, node);
+    return fs_nodes_add(nodes, folder, fs_view_kind(view), name, !row->is_name_fixed, node);
 }
 
 static int add_node(struct layout *layout, const struct row *row, const void *subject)
@@ -142,7 +142,7 @@ static int add_node(struct layout *layout, const struct row *row, const void *su
         return result;
     layout->nodes->list[node].view = view;
     layout->nodes->list[node].subject = subject;
-    if (view->kind != FS_LINK)
+    if (!view->target)
         return 0;
     fs_path_expand(layout->table, view->target, strlen(view->target), tree, subject, target);
     return fs_nodes_set_target(layout->nodes, node, target);

@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,34 +177,4 @@ fs_node_index fs_nodes_find(const struct fs_nodes *nodes, fs_node_index director
             low = middle + 1;
     }
     return FS_NO_NODE;
-}
-
-static void write_path(const struct fs_nodes *nodes, fs_node_index node, FILE *out)
-{
-    const struct fs_node *it = &nodes->list[node];
-
-    if (node == FS_ROOT)
-        return;
-    if (it->parent != FS_ROOT) {
-        write_path(nodes, it->parent, out);
-        fputc('/', out);
-    }
-    fputs(it->name, out);
-}
-
-char *fs_nodes_path(const struct fs_nodes *nodes, fs_node_index node)
-{
-    char *path = NULL;
-    size_t length;
-    FILE *out = open_memstream(&path, &length);
-    bool is_complete;
-
-    if (!out)
-        return NULL;
-    write_path(nodes, node, out);
-    is_complete = ferror(out) == 0;
-    if (fclose(out) == 0 && is_complete)
-        return path;
-    free(path);
-    return NULL;
 }

@@ -81,10 +81,4 @@ int fs_nodes_seal(struct fs_nodes *nodes, fs_node_index twins[2]);
 fs_node_index fs_nodes_find(const struct fs_nodes *nodes, fs_node_index directory,
                             const char *name);
 
-/*
- * Return the path of a node, without a slash at the start, or NULL if out of memory. The caller
- * frees it.
- */
-char *fs_nodes_path(const struct fs_nodes *nodes, fs_node_index node);
-
 #endif

@@ -22,9 +22,7 @@ struct fs_open_images {
     pthread_cond_t changed; /* an image was built, or building was given up */
 };
 
-/*
- * Build the image of a node. Returns 0 or a negative errno, after which the caller frees the image.
- */
+/* Build the image of a node. Returns 0 or a negative errno; then the caller frees it. */
 typedef int fs_image_builder(void *user, fs_node_index node, const struct fs_interrupt *interrupt,
                              struct fs_image *image);
 

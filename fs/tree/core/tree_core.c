@@ -3,6 +3,7 @@
 #include "fs/tree/core/layout.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 int fs_tree_begin(struct fs_tree *tree, fs_node_index twins[2])
@@ -16,6 +17,19 @@ void fs_tree_end(struct fs_tree *tree)
 {
     fs_open_images_end(&tree->images);
     fs_nodes_free(&tree->nodes);
+}
+
+void fs_node_path(const struct fs_tree *tree, fs_node_index node, char path[FS_PATH_BYTES])
+{
+    size_t length;
+
+    path[0] = '\0';
+    if (node == FS_ROOT)
+        return;
+    fs_node_path(tree, fs_tree_node(tree, node)->parent, path);
+    length = strlen(path);
+    snprintf(path + length, FS_PATH_BYTES - length, "%s%s", length > 0 ? "/" : "",
+             fs_tree_node(tree, node)->name);
 }
 
 /* As many links as Linux follows in a path. */
@@ -85,7 +99,7 @@ static int build_image(void *user, fs_node_index index, const struct fs_interrup
     fs_image_begin(image, tree->model);
     if (node->view->write)
         return fs_image_add_text(image, node->view->write, tree, node->subject, interrupt);
-    return node->view->build(tree, node->subject, interrupt, image);
+    return node->view->build(tree, node, interrupt, image);
 }
 
 int fs_tree_open(struct fs_tree *tree, fs_node_index node, const struct fs_interrupt *interrupt,
@@ -112,7 +126,7 @@ static int find_size(struct fs_tree *tree, fs_node_index index,
     int result;
 
     if (node->view->size)
-        return node->view->size(tree, node->subject, size_bytes);
+        return node->view->size(tree, node, size_bytes);
     if (node->view->write)
         return fs_text_size(node->view->write, tree, node->subject, interrupt, size_bytes);
     result = fs_tree_open(tree, index, interrupt, &image);

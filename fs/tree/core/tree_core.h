@@ -9,6 +9,7 @@
 #include "fs/tree/core/interrupt.h"
 #include "fs/tree/core/nodes.h"
 #include "fs/tree/core/open_images.h"
+#include "fs/tree/core/paths.h"
 #include "fs/tree/core/view_row.h"
 
 struct fs_facts;
@@ -39,6 +40,9 @@ static inline fs_node_index fs_tree_child(const struct fs_tree *tree, fs_node_in
 {
     return tree->nodes.children[tree->nodes.list[directory].first_child + i];
 }
+
+/* Write the path of a node without a slash at its start; that of the root is "". */
+void fs_node_path(const struct fs_tree *tree, fs_node_index node, char path[FS_PATH_BYTES]);
 
 /*
  * Find the node at a path from the root, like "tensors/output.weight/f32". Follows symbolic links,

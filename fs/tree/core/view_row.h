@@ -28,6 +28,22 @@ struct fs_placeholder {
                   char file_name[FS_NAME_BYTES]);
 };
 
+/* Return true if the subject of a row has a node. */
+typedef bool fs_view_condition(const struct fs_tree *tree, const void *subject);
+
+/* Add the segments of a file to an empty image. Returns 0 or a negative errno. */
+typedef int fs_view_builder(const struct fs_tree *tree, const struct fs_node *node,
+                            const struct fs_interrupt *interrupt, struct fs_image *image);
+
+/* Get the size of a file without building it. Returns 0 or a negative errno. */
+typedef int fs_view_size(const struct fs_tree *tree, const struct fs_node *node,
+                         uint64_t *size_bytes);
+
+/* Write a file about the statistics of a tensor; the number of bytes must not depend on them. */
+struct fs_statistics;
+typedef void fs_statistics_writer(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                                  const struct fs_statistics *statistics, struct fs_sink *sink);
+
 /*
  * A row. `subject` is what a node shows: the struct gguf_key, gguf_tensor or fs_shard that the
  * path's placeholders stand for, or NULL for the model.
@@ -35,23 +51,16 @@ struct fs_placeholder {
 struct fs_view {
     /* Path template of the node, see paths.h. Directories above it are added automatically. */
     const char *path;
-    enum fs_node_kind kind;
-    /* Return true if the subject has this node. NULL: all do. */
-    bool (*applies)(const struct fs_tree *tree, const void *subject);
+    fs_view_condition *applies; /* NULL: all subjects have the node */
 
-    /*
-     * A file is either a text that is written when the file is opened, or an image of any segments.
-     * Set `write` or `build`.
-     */
+    /* A text that is written when the file is opened, or an image of any segments: */
     fs_text_writer *write;
-    /* Add the segments to an empty image. Returns 0 or a negative errno. */
-    int (*build)(const struct fs_tree *tree, const void *subject,
-                 const struct fs_interrupt *interrupt, struct fs_image *image);
-    /*
-     * Get the size of a file that is built, without building it. Returns 0 or a negative errno.
-     * NULL if the file must be built to know its size.
-     */
-    int (*size)(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes);
+    fs_view_builder *build;
+    fs_view_size *size; /* with `build`; NULL if the file must be built to know its size */
+
+    /* For builders of several files: the id of a dequant_type, and the writer of the contents. */
+    uint32_t element_type;
+    fs_statistics_writer *write_statistics;
 
     /* Opening the file can take minutes, because `build` computes its contents. */
     bool is_slow;
@@ -62,6 +71,14 @@ struct fs_view {
     /* Target of a link: a path template, relative to the link's directory. */
     const char *target;
 };
+
+/* Return the kind of a row's nodes: without contents and target, they are directories. */
+static inline enum fs_node_kind fs_view_kind(const struct fs_view *view)
+{
+    if (view->target)
+        return FS_LINK;
+    return view->write || view->build ? FS_FILE : FS_DIRECTORY;
+}
 
 struct fs_table {
     const struct fs_view *views;

@@ -25,9 +25,7 @@ struct fs_ordered_pipeline {
 /* The alignment of a slot, for arrays in it that vector kernels read. */
 #define FS_SLOT_ALIGNMENT 64
 
-/*
- * Compute and finish all items with fs_run_threads(). Returns 0, the error of finish(), or -ENOMEM.
- */
+/* Compute and finish all items in several threads. Returns 0, the error of finish(), or -ENOMEM. */
 int fs_ordered_pipeline_run(const struct fs_ordered_pipeline *work);
 
 #endif

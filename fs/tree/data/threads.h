@@ -4,8 +4,7 @@
 
 #include <stdint.h>
 
-/* Return the number of threads for `n_items` items: at most one for each processor and each item.
- */
+/* Return the number of threads for `n_items` items: at most one per processor and item. */
 int fs_thread_count(uint64_t n_items);
 
 /*

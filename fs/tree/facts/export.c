@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
 
 #define FILE_TYPE_KEY            "general.file_type"
 #define QUANTIZATION_VERSION_KEY "general.quantization_version"
@@ -34,17 +33,6 @@ static const struct {
 const char *fs_export_name(enum fs_export_choice choice)
 {
     return choices[choice].name;
-}
-
-int fs_export_by_name(const char *name, enum fs_export_choice *choice)
-{
-    for (enum fs_export_choice i = FS_EXPORT_STORED; i < FS_N_EXPORTS; i++) {
-        if (strcasecmp(name, choices[i].name) == 0) {
-            *choice = i;
-            return 0;
-        }
-    }
-    return -EINVAL;
 }
 
 static bool names_a_type(enum fs_export_choice choice)

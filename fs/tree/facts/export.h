@@ -35,9 +35,6 @@ struct fs_export {
 /* Return the name of a choice, "q8_0", or NULL for the default. */
 const char *fs_export_name(enum fs_export_choice choice);
 
-/* Get the choice of that name, in any case. Returns 0 or -EINVAL. */
-int fs_export_by_name(const char *name, enum fs_export_choice *choice);
-
 /* Determine what changes when a model is exported. */
 void fs_export_plan(const struct gguf_model *model, enum fs_export_choice choice,
                     struct fs_export *export);

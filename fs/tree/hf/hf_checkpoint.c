@@ -339,11 +339,11 @@ static void write_number(const struct fs_tree *tree, const void *subject, struct
     fs_gguf_number(sink, bits, sizeof bits);
 }
 
-int fs_hf_weights_build(const struct fs_tree *tree, const void *subject,
+int fs_hf_weights_build(const struct fs_tree *tree, const struct fs_node *node,
                         const struct fs_interrupt *interrupt, struct fs_image *image)
 {
-    const struct fs_hf_shard *shard = subject;
-    int result = fs_safetensors_add_header(image, write_header, tree, subject, interrupt);
+    const struct fs_hf_shard *shard = node->subject;
+    int result = fs_safetensors_add_header(image, write_header, tree, shard, interrupt);
 
     for (size_t i = shard->first; result == 0 && i < shard->end; i++) {
         const struct fs_hf_tensor *tensor = &tree->facts->hf->tensors.list[i];

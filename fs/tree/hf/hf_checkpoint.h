@@ -8,9 +8,7 @@
 
 #include "fs/tree/hf/hf_factors.h"
 #include "fs/tree/hf/hf_tensors.h"
-#include "fs/tree/core/interrupt.h"
-#include "fs/tree/core/names.h"
-#include "fs/tree/core/text.h"
+#include "fs/tree/core/view_row.h"
 
 #include <stdbool.h>
 
@@ -50,16 +48,15 @@ void fs_hf_shard_name(const struct fs_hf_checkpoint *checkpoint, const struct fs
                       const char *suffix, char name[FS_NAME_BYTES]);
 
 /* For the views: whether the model has these files, and their contents. */
-bool fs_hf_is_supported(const struct fs_tree *tree, const void *subject);
-bool fs_hf_is_incomplete(const struct fs_tree *tree, const void *subject);
-bool fs_hf_has_unused(const struct fs_tree *tree, const void *subject);
-bool fs_hf_has_index(const struct fs_tree *tree, const void *subject);
+fs_view_condition fs_hf_is_supported;
+fs_view_condition fs_hf_is_incomplete;
+fs_view_condition fs_hf_has_unused;
+fs_view_condition fs_hf_has_index;
 fs_text_writer fs_hf_config_write;
 fs_text_writer fs_hf_generation_config_write;
 fs_text_writer fs_hf_index_write;
 fs_text_writer fs_hf_unused_write;
 fs_text_writer fs_hf_unsupported_write;
-int fs_hf_weights_build(const struct fs_tree *tree, const void *subject,
-                        const struct fs_interrupt *interrupt, struct fs_image *image);
+fs_view_builder fs_hf_weights_build;
 
 #endif

@@ -7,8 +7,7 @@
 
 #include "fs/tree/hf/vocabulary_keys.h"
 
-/* Returns 0 or -ENOMEM. `vocabulary` must be freed with fs_vocabulary_free(), which accepts NULL.
- */
+/* Returns 0 or -ENOMEM. Free `vocabulary` with fs_vocabulary_free(), which accepts NULL. */
 int fs_vocabulary_make(const struct gguf_model *model, struct fs_vocabulary **vocabulary);
 void fs_vocabulary_free(struct fs_vocabulary *vocabulary);
 

@@ -103,6 +103,14 @@ void fs_json_string(struct fs_sink *sink, struct gguf_string string)
     fs_sink_write(sink, "\"", 1);
 }
 
+void fs_json_text(struct fs_sink *sink, const char *text)
+{
+    if (text)
+        fs_json_string(sink, (struct gguf_string){text, strlen(text)});
+    else
+        fs_sink_literal(sink, "null");
+}
+
 void fs_json_member(struct fs_sink *sink, const char *name, bool is_first)
 {
     fs_sink_literal(sink, is_first ? "\"" : ",\"");

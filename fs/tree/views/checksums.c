@@ -1,4 +1,4 @@
-#include "fs/tree/views/checksums.h"
+#include "fs/tree/views/view_files.h"
 
 #include "fs/tree/core/paths.h"
 #include "fs/tree/data/threads.h"
@@ -91,9 +91,9 @@ static uint64_t end_of_line(const struct fs_tree *tree, fs_node_index node, uint
     return start + sink.position;
 }
 
-int fs_checksums_size(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes)
+int fs_checksums_size(const struct fs_tree *tree, const struct fs_node *node, uint64_t *size_bytes)
 {
-    (void)subject;
+    (void)node;
     *size_bytes = 0;
     for (fs_node_index i = 0; i < tree->nodes.count; i++) {
         if (is_summed(fs_tree_node(tree, i)))
@@ -205,7 +205,7 @@ static int hash_file(const struct request *request, size_t i, uint8_t checksum[S
     int result;
 
     fs_image_begin(&image, checksums->tree->model);
-    result = node->view->build(checksums->tree, node->subject, NULL, &image);
+    result = node->view->build(checksums->tree, node, NULL, &image);
     if (result == 0)
         result = hash_image(request, &image, progress);
     if (result == 0) {
@@ -343,13 +343,13 @@ static int read_checksums(const struct fs_image *image, const struct fs_segment 
 static const struct fs_segment_ops segment_ops = {
     .read = read_checksums, .free = free_checksums, .is_slow = true};
 
-int fs_checksums_build(const struct fs_tree *tree, const void *subject,
+int fs_checksums_build(const struct fs_tree *tree, const struct fs_node *node,
                        const struct fs_interrupt *interrupt, struct fs_image *image)
 {
     struct fs_checksums *checksums = calloc(1, sizeof *checksums);
     size_t n_lines = 0;
 
-    (void)subject, (void)interrupt;
+    (void)node, (void)interrupt;
     for (fs_node_index i = 0; i < tree->nodes.count; i++)
         n_lines += is_summed(fs_tree_node(tree, i));
     if (checksums)

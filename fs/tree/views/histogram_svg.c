@@ -1,6 +1,4 @@
-#include "fs/tree/views/histogram_svg.h"
-
-#include "fs/tree/views/statistics_file.h"
+#include "fs/tree/views/view_files.h"
 
 #include <stdio.h>
 
@@ -42,8 +40,8 @@ static void write_bars(const struct fs_histogram *histogram, struct fs_sink *sin
     }
 }
 
-static void write_picture(const struct fs_tree *tree, const struct gguf_tensor *tensor,
-                          const struct fs_statistics *statistics, struct fs_sink *sink)
+void fs_histogram_svg_write(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                            const struct fs_statistics *statistics, struct fs_sink *sink)
 {
     (void)tree;
     (void)tensor;
@@ -74,16 +72,4 @@ static void write_picture(const struct fs_tree *tree, const struct gguf_tensor *
     fs_sink_literal(sink, "<g fill=\"#3b6fb0\">\n");
     write_bars(&statistics->histogram, sink);
     fs_sink_literal(sink, "</g>\n</svg>\n");
-}
-
-int fs_histogram_svg_size(const struct fs_tree *tree, const void *tensor, uint64_t *size_bytes)
-{
-    *size_bytes = fs_statistics_file_size(tree, tensor, write_picture);
-    return 0;
-}
-
-int fs_histogram_svg_build(const struct fs_tree *tree, const void *tensor,
-                           const struct fs_interrupt *interrupt, struct fs_image *image)
-{
-    return fs_statistics_file_build(tree, tensor, write_picture, interrupt, image);
 }

@@ -2,7 +2,7 @@
 
 #include "fs/tree/data/elements.h"
 #include "fs/tree/data/tensor_segments.h"
-#include "fs/tree/views/npy.h"
+#include "fs/tree/views/view_files.h"
 #include "fs/tree/facts/facts.h"
 #include "fs/tree/core/tree_core.h"
 
@@ -127,24 +127,27 @@ static void write_header(const struct fs_tree *tree, const void *subject, struct
     const uint64_t shape[] = {n_matrices, sums->n_elements / n_matrices};
     const bool is_vector = n_matrices == 1;
 
-    fs_npy_header_write(sink, "<f4", shape + is_vector, is_vector ? 1 : 2);
+    fs_npy_header_write(sink, dequant_type_by_id(DEQUANT_F32), shape + is_vector,
+                        is_vector ? 1 : 2);
 }
 
-int fs_importance_npy_size(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes)
+int fs_importance_npy_size(const struct fs_tree *tree, const struct fs_node *node,
+                           uint64_t *size_bytes)
 {
     uint64_t header_bytes;
 
-    fs_text_size(write_header, tree, subject, NULL, &header_bytes);
-    if (fs_elements_size(subject, dequant_type_by_id(DEQUANT_F32), size_bytes) < 0 ||
+    fs_text_size(write_header, tree, node->subject, NULL, &header_bytes);
+    if (fs_elements_size(node->subject, dequant_type_by_id(DEQUANT_F32), size_bytes) < 0 ||
         __builtin_add_overflow(*size_bytes, header_bytes, size_bytes))
         return -EOVERFLOW;
     return 0;
 }
 
-int fs_importance_npy_build(const struct fs_tree *tree, const void *subject,
+int fs_importance_npy_build(const struct fs_tree *tree, const struct fs_node *node,
                             const struct fs_interrupt *interrupt, struct fs_image *image)
 {
-    const int result = fs_image_add_text(image, write_header, tree, subject, interrupt);
+    const struct gguf_tensor *sums = node->subject;
+    const int result = fs_image_add_text(image, write_header, tree, sums, interrupt);
 
-    return result < 0 ? result : add_importance(image, subject, counts_of(tree, subject));
+    return result < 0 ? result : add_importance(image, sums, counts_of(tree, sums));
 }

@@ -37,14 +37,4 @@ static inline float fs_importance(float sum, float count, float without_inputs)
 int fs_importance_read(const struct gguf_model *model, const struct gguf_tensor *sums,
                        const struct gguf_tensor *counts, uint64_t offset, size_t length, char *out);
 
-/*
- * For the table of views: tensors/NAME/importance.npy. `subject` is the struct gguf_tensor with the
- * sums. The array has a dimension for columns, after one for matrices if they have their own
- * counts.
- */
-bool fs_importance_applies(const struct fs_tree *tree, const void *subject);
-int fs_importance_npy_size(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes);
-int fs_importance_npy_build(const struct fs_tree *tree, const void *subject,
-                            const struct fs_interrupt *interrupt, struct fs_image *image);
-
 #endif

@@ -1,8 +1,9 @@
 #include "fs/tree/views/kind_lines.h"
 
-#include "fs/tree/views/kind_tensors.h"
 #include "fs/tree/views/summary_values.h"
 #include "fs/tree/core/tree_core.h"
+#include "fs/tree/facts/facts.h"
+#include "fs/tree/views/importance.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -201,6 +202,59 @@ static void write_pooling(struct fs_sink *sink, const struct fs_tree *tree, cons
         write_text_line(sink, label, name);
 }
 
+/* ---- lines about pairs of tensors ---- */
+
+/* The least and the greatest rank of a low-rank adapter's pairs of factors. */
+static void write_rank(struct fs_sink *sink, const struct fs_tree *tree, const char *label)
+{
+    const struct gguf_model *model = tree->model;
+    uint64_t least = UINT64_MAX, greatest = 0;
+
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &model->tensors[i];
+        const struct fs_half half = fs_half_of(tensor);
+        const struct gguf_tensor *other = fs_other_half(tree->facts->pairs, tensor);
+        uint64_t rank;
+
+        if (half.kind != FS_LORA_PAIR || half.is_second || !other)
+            continue;
+        rank = fs_lora_rank(tensor, other);
+        if (rank > 0 && rank < least)
+            least = rank;
+        greatest = rank > greatest ? rank : greatest;
+    }
+    if (greatest == 0)
+        return;
+    fs_summary_label(sink, label);
+    fs_sink_print(sink, least == greatest ? "%" PRIu64 "\n" : "%" PRIu64 " to %" PRIu64 "\n", least,
+                  greatest);
+}
+
+static void write_importance(struct fs_sink *sink, const struct fs_tree *tree, const char *label)
+{
+    const struct gguf_model *model = tree->model;
+    uint64_t n_covered = 0, n_wrong = 0;
+
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &model->tensors[i];
+        const struct fs_half half = fs_half_of(tensor);
+        const struct gguf_tensor *other = fs_other_half(tree->facts->pairs, tensor);
+
+        if (half.kind != FS_IMPORTANCE_PAIR || (half.is_second && other))
+            continue;
+        if (other && fs_importance_fits(tensor, other))
+            n_covered++;
+        else
+            n_wrong++;
+    }
+    fs_summary_label(sink, label);
+    fs_sink_print(sink, "%" PRIu64 " tensor%s", n_covered, n_covered == 1 ? "" : "s");
+    if (n_wrong > 0)
+        fs_sink_print(sink, "; sums and counts of %" PRIu64 " are not complete or do not fit",
+                      n_wrong);
+    fs_sink_literal(sink, "\n");
+}
+
 /* ---- all lines ---- */
 
 typedef void fact_writer(struct fs_sink *sink, const struct fs_tree *tree, const char *label);
@@ -213,12 +267,8 @@ static fact_writer *const facts[] = {
     [GGUF_FACT_VOCABULARY_IF_ANY] = write_vocabulary_if_any,
     [GGUF_FACT_CHAT_TEMPLATE] = write_chat_template,
     [GGUF_FACT_POOLING] = write_pooling,
-    [GGUF_FACT_RANK] = fs_kind_write_rank,
-    [GGUF_FACT_ALPHA] = fs_kind_write_alpha,
-    [GGUF_FACT_TARGETS] = fs_kind_write_targets,
-    [GGUF_FACT_IMPORTANCE] = fs_kind_write_importance,
-    [GGUF_FACT_DIRECTIONS] = fs_kind_write_directions,
-    [GGUF_FACT_ENCODERS] = fs_kind_write_encoders,
+    [GGUF_FACT_RANK] = write_rank,
+    [GGUF_FACT_IMPORTANCE] = write_importance,
 };
 
 void fs_kind_lines_write(struct fs_sink *sink, const struct fs_tree *tree,

@@ -1,4 +1,4 @@
-#include "fs/tree/views/metadata_json.h"
+#include "fs/tree/views/view_files.h"
 
 #include "fs/tree/core/tree_core.h"
 #include "fs/tree/output/json.h"

@@ -1,4 +1,4 @@
-#include "fs/tree/views/model_gguf.h"
+#include "fs/tree/views/view_files.h"
 
 #include "fs/tree/output/gguf_bytes.h"
 #include "fs/tree/output/value_writer.h"
@@ -187,12 +187,12 @@ bool fs_model_gguf_applies(const struct fs_tree *tree, const void *subject)
     return !fs_model_gguf_obstacle(tree->model);
 }
 
-int fs_model_gguf_build(const struct fs_tree *tree, const void *subject,
+int fs_model_gguf_build(const struct fs_tree *tree, const struct fs_node *node,
                         const struct fs_interrupt *interrupt, struct fs_image *image)
 {
     const struct gguf_model *model = tree->model;
     const struct gguf_file *file = &model->files[0];
-    const struct fs_shard *shard = subject;
+    const struct fs_shard *shard = node->subject;
     const uint64_t first = shard ? shard->first_tensor : 0;
     const uint64_t end = shard ? first + shard->n_tensors : fs_export_count(model);
     int result;
@@ -202,7 +202,7 @@ int fs_model_gguf_build(const struct fs_tree *tree, const void *subject,
         !tree->facts->export.is_changed)
         return fs_image_add_source(image, file, file->source.start_offset,
                                    file->source.end_offset - file->source.start_offset);
-    result = fs_image_add_text(image, write_header, tree, subject, interrupt);
+    result = fs_image_add_text(image, write_header, tree, node->subject, interrupt);
     if (result == 0)
         result = add_padding(image);
     for (uint64_t i = first; result == 0 && i < end; i++)

@@ -1,4 +1,4 @@
-#include "fs/tree/views/npy.h"
+#include "fs/tree/views/view_files.h"
 
 #include "fs/tree/output/gguf_bytes.h"
 #include "fs/tree/facts/facts.h"
@@ -13,15 +13,16 @@
 /* The longest description has eight dimensions of twenty digits. */
 #define DESCRIPTION_BYTES 320
 
-void fs_npy_header_write(struct fs_sink *sink, const char *descr, const uint64_t *shape,
-                         uint32_t n_dims)
+void fs_npy_header_write(struct fs_sink *sink, const struct dequant_type *type,
+                         const uint64_t *shape, uint32_t n_dims)
 {
     static const char magic[] = "\x93NUMPY\x01"; /* version 1.0: its NUL is the 0 */
     char text[DESCRIPTION_BYTES + ALIGNMENT];
     struct fs_sink description = {.to = DESCRIPTION_BYTES, .out = text};
     const size_t prefix_bytes = sizeof magic + sizeof(uint16_t);
 
-    fs_sink_print(&description, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+    fs_sink_print(&description, "{'descr': '<f%u', 'fortran_order': False, 'shape': (",
+                  (unsigned)type->block_bytes);
     for (uint32_t i = 0; i < n_dims; i++) {
         fs_sink_unsigned(&description, shape[i]);
         /* A tuple of one needs its comma. */
@@ -38,64 +39,35 @@ void fs_npy_header_write(struct fs_sink *sink, const char *descr, const uint64_t
     fs_sink_write(sink, text, (size_t)description.position);
 }
 
-static void write_header(const struct fs_tree *tree, const void *subject, const char *descr,
-                         struct fs_sink *sink)
+static const struct dequant_type *type_of(const struct fs_node *node)
 {
+    return dequant_type_by_id(node->view->element_type);
+}
+
+static void write_header(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
+{
+    const struct fs_node *node = subject;
     uint64_t shape[GGUF_MAX_DIMS];
-    const uint32_t n_dims = fs_tensor_shape(tree, subject, shape);
+    const uint32_t n_dims = fs_tensor_shape(tree, node->subject, shape);
 
-    fs_npy_header_write(sink, descr, shape, n_dims);
+    fs_npy_header_write(sink, type_of(node), shape, n_dims);
 }
 
-static void write_f32_header(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
-{
-    write_header(tree, subject, "<f4", sink);
-}
-
-static void write_f16_header(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
-{
-    write_header(tree, subject, "<f2", sink);
-}
-
-static int get_size(const struct fs_tree *tree, const struct gguf_tensor *tensor,
-                    fs_text_writer *write, uint32_t type_id, uint64_t *size_bytes)
+int fs_npy_size(const struct fs_tree *tree, const struct fs_node *node, uint64_t *size_bytes)
 {
     uint64_t header_bytes;
 
-    fs_text_size(write, tree, tensor, NULL, &header_bytes);
-    if (fs_elements_size(tensor, dequant_type_by_id(type_id), size_bytes) < 0 ||
+    fs_text_size(write_header, tree, node, NULL, &header_bytes);
+    if (fs_elements_size(node->subject, type_of(node), size_bytes) < 0 ||
         __builtin_add_overflow(*size_bytes, header_bytes, size_bytes))
         return -EOVERFLOW;
     return 0;
 }
 
-static int build(const struct fs_tree *tree, const struct gguf_tensor *tensor,
-                 fs_text_writer *write, uint32_t type_id, const struct fs_interrupt *interrupt,
-                 struct fs_image *image)
+int fs_npy_build(const struct fs_tree *tree, const struct fs_node *node,
+                 const struct fs_interrupt *interrupt, struct fs_image *image)
 {
-    const int result = fs_image_add_text(image, write, tree, tensor, interrupt);
+    const int result = fs_image_add_text(image, write_header, tree, node, interrupt);
 
-    return result < 0 ? result : fs_image_add_elements(image, tensor, dequant_type_by_id(type_id));
-}
-
-int fs_npy_f32_size(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes)
-{
-    return get_size(tree, subject, write_f32_header, DEQUANT_F32, size_bytes);
-}
-
-int fs_npy_f32_build(const struct fs_tree *tree, const void *subject,
-                     const struct fs_interrupt *interrupt, struct fs_image *image)
-{
-    return build(tree, subject, write_f32_header, DEQUANT_F32, interrupt, image);
-}
-
-int fs_npy_f16_size(const struct fs_tree *tree, const void *subject, uint64_t *size_bytes)
-{
-    return get_size(tree, subject, write_f16_header, DEQUANT_F16, size_bytes);
-}
-
-int fs_npy_f16_build(const struct fs_tree *tree, const void *subject,
-                     const struct fs_interrupt *interrupt, struct fs_image *image)
-{
-    return build(tree, subject, write_f16_header, DEQUANT_F16, interrupt, image);
+    return result < 0 ? result : fs_image_add_elements(image, node->subject, type_of(node));
 }

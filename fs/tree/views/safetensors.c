@@ -1,4 +1,4 @@
-#include "fs/tree/views/safetensors.h"
+#include "fs/tree/views/view_files.h"
 
 #include "fs/tree/data/safetensors_header.h"
 #include "fs/tree/data/tensor_segments.h"
@@ -143,11 +143,11 @@ bool fs_safetensors_applies(const struct fs_tree *tree, const void *subject)
     return !fs_safetensors_obstacle(tree);
 }
 
-int fs_safetensors_build(const struct fs_tree *tree, const void *subject,
+int fs_safetensors_build(const struct fs_tree *tree, const struct fs_node *node,
                          const struct fs_interrupt *interrupt, struct fs_image *image)
 {
     const struct gguf_tensor *tensor;
-    int result = fs_safetensors_add_header(image, write_header, tree, subject, interrupt);
+    int result = fs_safetensors_add_header(image, write_header, tree, node->subject, interrupt);
 
     for (uint64_t i = 0; result == 0 && get_tensor(tree, i, &tensor); i++) {
         if (!tensor)

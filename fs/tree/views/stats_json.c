@@ -1,9 +1,7 @@
 #include "fs/tree/facts/facts.h"
-#include "fs/tree/views/stats_json.h"
+#include "fs/tree/views/view_files.h"
 
-#include "fs/tree/views/statistics_file.h"
 #include "fs/tree/output/shortest.h"
-#include "fs/tree/views/tensor_info.h"
 
 #include <assert.h>
 
@@ -184,8 +182,8 @@ static struct writer begin_writing(const struct fs_tree *tree, const struct gguf
     return writer;
 }
 
-static void write_lines(const struct fs_tree *tree, const struct gguf_tensor *tensor,
-                        const struct fs_statistics *statistics, struct fs_sink *sink)
+void fs_stats_json_write(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                         const struct fs_statistics *statistics, struct fs_sink *sink)
 {
     struct writer writer = begin_writing(tree, tensor, sink);
 
@@ -201,16 +199,4 @@ void fs_stats_json_write_members(const struct fs_tree *tree, const struct gguf_t
     const struct writer writer = begin_writing(tree, tensor, sink);
 
     write_members(&writer, statistics);
-}
-
-int fs_stats_json_size(const struct fs_tree *tree, const void *tensor, uint64_t *size_bytes)
-{
-    *size_bytes = fs_statistics_file_size(tree, tensor, write_lines);
-    return 0;
-}
-
-int fs_stats_json_build(const struct fs_tree *tree, const void *tensor,
-                        const struct fs_interrupt *interrupt, struct fs_image *image)
-{
-    return fs_statistics_file_build(tree, tensor, write_lines, interrupt, image);
 }

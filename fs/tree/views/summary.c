@@ -1,7 +1,6 @@
-#include "fs/tree/views/summary.h"
+#include "fs/tree/views/view_files.h"
 
 #include "fs/tree/views/kind_lines.h"
-#include "fs/tree/views/safetensors.h"
 #include "fs/tree/views/summary_values.h"
 #include "fs/tree/facts/facts.h"
 #include "fs/tree/core/tree_core.h"

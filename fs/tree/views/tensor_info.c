@@ -1,4 +1,4 @@
-#include "fs/tree/views/tensor_info.h"
+#include "fs/tree/views/view_files.h"
 
 #include "fs/tree/output/json.h"
 #include "fs/tree/views/placeholders.h"
@@ -7,21 +7,16 @@
 
 #include <string.h>
 
-static void write_string(struct fs_sink *sink, const char *string)
-{
-    fs_json_string(sink, (struct gguf_string){string, strlen(string)});
-}
-
 static void write_number_member(struct fs_sink *sink, const char *name, uint64_t number)
 {
     fs_json_member(sink, name, false);
     fs_sink_unsigned(sink, number);
 }
 
-static void write_null_member(struct fs_sink *sink, const char *name)
+static void write_text_member(struct fs_sink *sink, const char *name, const char *text)
 {
     fs_json_member(sink, name, false);
-    fs_sink_literal(sink, "null");
+    fs_json_text(sink, text);
 }
 
 static void write_dims(struct fs_sink *sink, const uint64_t *dims, uint32_t n_dims)
@@ -48,23 +43,17 @@ static void write_type(struct fs_sink *sink, const struct gguf_tensor *tensor)
 {
     const struct dequant_type *type = tensor->type;
 
-    if (type) {
-        fs_json_member(sink, "type", false);
-        write_string(sink, type->name);
-    } else {
-        write_null_member(sink, "type");
-    }
+    write_text_member(sink, "type", type ? type->name : NULL);
     write_number_member(sink, "ggml_type", tensor->type_id);
     /* The name does not show an old layout. */
     if (type && type->era != DEQUANT_ERA) {
         if (dequant_is_decodable(type))
             write_number_member(sink, "era", type->era);
         else
-            write_null_member(sink, "era"); /* the file does not say which */
+            write_text_member(sink, "era", NULL); /* the file does not say which */
     }
     if (tensor->big_endian) {
-        fs_json_member(sink, "byte_order", false);
-        write_string(sink, "big");
+        write_text_member(sink, "byte_order", "big");
     }
 }
 
@@ -81,13 +70,13 @@ static void write_sizes(struct fs_sink *sink, const struct gguf_tensor *tensor)
             write_number_member(sink, "tail_bytes", tensor->type->tail_bytes);
         write_number_member(sink, "n_bytes", tensor->size_bytes);
     } else {
-        write_null_member(sink, "block_size");
-        write_null_member(sink, "type_size");
-        write_null_member(sink, "n_bytes");
+        write_text_member(sink, "block_size", NULL);
+        write_text_member(sink, "type_size", NULL);
+        write_text_member(sink, "n_bytes", NULL);
         if (tensor->extent_bytes > 0)
             write_number_member(sink, "max_bytes", tensor->extent_bytes);
         else
-            write_null_member(sink, "max_bytes");
+            write_text_member(sink, "max_bytes", NULL);
     }
 }
 
@@ -108,8 +97,7 @@ static void write_lora(const struct fs_tree *tree, const struct gguf_tensor *ten
     fs_sink_literal(sink, "{");
     fs_json_member(sink, "target", true);
     fs_json_string(sink, half.base);
-    fs_json_member(sink, "factor", false);
-    write_string(sink, half.is_second ? "B" : "A");
+    write_text_member(sink, "factor", half.is_second ? "B" : "A");
     write_number_member(sink, "rank", rank);
     fs_sink_literal(sink, "}");
 }
@@ -119,8 +107,7 @@ static void write_pieces(const struct fs_tree *tree, const struct gguf_tensor *t
 {
     const struct gguf_pieces pieces = fs_tensor_pieces(tree, tensor);
 
-    fs_json_member(sink, "file", false);
-    write_string(sink, pieces.path);
+    write_text_member(sink, "file", pieces.path);
     write_number_member(sink, "offset", pieces.offset);
     if (pieces.n_files == 1)
         return;
@@ -141,8 +128,7 @@ static void write_info(const struct fs_tree *tree, const struct gguf_tensor *ten
         fs_json_string(sink, tensor->gguf_name);
     }
     fs_path_expand(tree->table, FS_TENSOR_FOLDER, strlen(FS_TENSOR_FOLDER), tree, tensor, path);
-    fs_json_member(sink, "path", false);
-    write_string(sink, path);
+    write_text_member(sink, "path", path);
     write_type(sink, tensor);
     fs_json_member(sink, "shape", false);
     fs_tensor_shape_write(tree, tensor, sink);

@@ -1,9 +1,8 @@
 #include "fs/tree/facts/facts.h"
-#include "fs/tree/views/tensors_tsv.h"
+#include "fs/tree/views/view_files.h"
 
 #include "fs/tree/output/escaped_text.h"
 #include "fs/tree/views/placeholders.h"
-#include "fs/tree/views/tensor_info.h"
 #include "fs/tree/core/tree_core.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "fs/tree/views/tokenizer_text.h"
+#include "fs/tree/views/view_files.h"
 
 #include "fs/tree/output/escaped_text.h"
 #include "fs/tree/output/json.h"

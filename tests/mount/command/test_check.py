@@ -128,7 +128,7 @@ class TestJson(CheckTestCase):
         built = GgufFile().tensor(b"bad", [4], F32, values).tensor(b"zero", [4], F32, bytes(16))
         bad, zeros = self.check_json(EX_DATAERR, "--data", built.write(self.path("nan.gguf")))
         self.assertEqual(("error", "not-finite", "bad"), (bad["severity"], bad["rule"], bad["tensor"]))
-        self.assertIn("values 1 to 2 (row 0) are", bad["text"])
+        self.assertIn("2 of 4 values are NaN or infinite as float32, from value 1 (row 0) to 2 (row 0)", bad["text"])
         self.assertEqual(("warning", "zeros"), (zeros["severity"], zeros["rule"]))
 
     def test_unknown_types(self):

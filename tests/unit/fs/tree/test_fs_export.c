@@ -239,17 +239,3 @@ Test(fs_export, trailing_dimensions_of_1)
                          (int)choice);
     }
 }
-
-Test(fs_export, names)
-{
-    enum fs_export_choice choice;
-
-    for (enum fs_export_choice i = FS_EXPORT_STORED; i < FS_N_EXPORTS; i++) {
-        cr_assert_eq(fs_export_by_name(fs_export_name(i), &choice), 0);
-        cr_expect_eq(choice, i);
-    }
-    cr_expect_eq(fs_export_by_name("Q8_0", &choice), 0);
-    cr_expect_lt(fs_export_by_name("", &choice), 0);
-    cr_expect_lt(fs_export_by_name("q8", &choice), 0);
-    cr_expect_lt(fs_export_by_name("q8_01", &choice), 0);
-}

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "fs/tree/output/json.h"
-#include "fs/tree/views/tensor_info.h"
+#include "fs/tree/views/view_files.h"
 #include "fs/tree/tree.h"
 #include "fs/tree/views/views.h"
 #include "gguf/file_sources.h"

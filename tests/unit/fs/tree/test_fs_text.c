@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fs/tree/views/metadata_json.h"
+#include "fs/tree/views/view_files.h"
 #include "fs/tree/output/shortest.h"
 #include "tests/unit/gguf/model_file.h"
 #include "tests/unit/fs/tree_file.h"

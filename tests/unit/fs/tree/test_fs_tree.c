@@ -136,7 +136,7 @@ Test(fs_tree, every_view_has_a_node)
         for (fs_node_index j = 0; j < tree->nodes.count; j++) {
             const struct fs_node *node = fs_tree_node(tree, j);
 
-            cr_expect(!node->view || node->kind == node->view->kind);
+            cr_expect(!node->view || node->kind == fs_view_kind(node->view));
             if (node->view)
                 has_node[node->view - fs_views.views] = true;
         }

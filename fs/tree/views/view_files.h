@@ -1,0 +1,109 @@
+/*
+ * The files of the tree, for the rows of views.c: a writer or a builder for each, and whether a
+ * subject has it. The source file has the name of the file that it makes, or of their kind.
+ */
+#ifndef GGUFS_FS_VIEW_FILES_H
+#define GGUFS_FS_VIEW_FILES_H
+
+#include "fs/tree/core/view_row.h"
+#include "fs/tree/data/statistics.h"
+#include "gguf/model.h"
+
+/* summary.txt: the main facts about a model, on one screen. It is safe for a terminal. */
+fs_text_writer fs_summary_write;
+
+/* metadata/<key>.json: the value. metadata.json: all keys in file order, one per line. */
+fs_text_writer fs_value_json_write;
+fs_text_writer fs_metadata_json_write;
+
+/* tensors/<tensor>/info. tensors.json: the infos of all tensors, one per line. */
+fs_text_writer fs_tensor_info_write;
+fs_text_writer fs_tensor_infos_write;
+
+/* Write the shape of a tensor as a JSON array. */
+void fs_tensor_shape_write(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                           struct fs_sink *sink);
+
+/* tensors.tsv: a table of the tensors for awk, sort and spreadsheets, with the names of columns. */
+fs_text_writer fs_tensors_tsv_write;
+
+/*
+ * A tensor's values for numpy.load(), as numbers of the row's element_type, in version 1.0 of
+ * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+ */
+fs_view_builder fs_npy_build;
+fs_view_size fs_npy_size;
+
+/* Write the header of such a file, of an array in row-major order of numbers of `type`. */
+void fs_npy_header_write(struct fs_sink *sink, const struct dequant_type *type,
+                         const uint64_t *shape, uint32_t n_dims);
+
+/*
+ * tensors/NAME/importance.npy of the sums of an importance matrix, see importance.h. The array has
+ * a dimension for columns, after one for matrices if they have their own counts.
+ */
+fs_view_condition fs_importance_applies;
+fs_view_builder fs_importance_npy_build;
+fs_view_size fs_importance_npy_size;
+
+/*
+ * Files that show the statistics of a tensor, written by the row's write_statistics. Their size
+ * does not depend on the statistics, which are computed when the file is opened: opening can be
+ * interrupted, and asking for the size is cheap. Errors are those of fs_statistics_compute() and
+ * fs_image_add_made().
+ */
+fs_view_builder fs_statistics_file_build;
+fs_view_size fs_statistics_file_size;
+
+/* stats.json: each line is padded with blanks. histogram.svg: the same as a picture. */
+fs_statistics_writer fs_stats_json_write;
+fs_statistics_writer fs_histogram_svg_write;
+
+/* Write the members of stats.json on one line, each after a comma. */
+fs_statistics_writer fs_stats_json_write_members;
+
+/*
+ * The vocabulary as text: one token, score, type or merge per line, if the model has the array.
+ *
+ * Tokens are the bytes that they stand for. Bytes that would break a line or a terminal are
+ * escaped: \n, \r, \t, \\, and \xNN for each byte of other control characters and of invalid UTF-8.
+ * Merges stay in the vocabulary's notation, as files merges.txt have them.
+ */
+fs_view_condition fs_tokens_text_applies;
+fs_view_condition fs_scores_text_applies;
+fs_view_condition fs_types_text_applies;
+fs_view_condition fs_merges_text_applies;
+fs_text_writer fs_tokens_text_write;
+fs_text_writer fs_scores_text_write;
+fs_text_writer fs_types_text_write;
+fs_text_writer fs_merges_text_write;
+
+/*
+ * model.gguf and split/: the model, or a shard of it, as a little-endian GGUF file of version 3,
+ * whatever its source's format.
+ */
+fs_view_condition fs_model_gguf_applies;
+fs_view_builder fs_model_gguf_build;
+
+/* Return the reason why the model cannot be written as a GGUF file, in a few words, or NULL. */
+const char *fs_model_gguf_obstacle(const struct gguf_model *model);
+
+/* model.safetensors: all tensors under their GGUF names. */
+fs_view_condition fs_safetensors_applies;
+fs_view_builder fs_safetensors_build;
+
+/* Return the reason why it cannot be written, in a few words, or NULL. */
+const char *fs_safetensors_obstacle(const struct fs_tree *tree);
+
+/*
+ * SHA256SUMS: a line for each file of the tree whose view `is_summed`, as sha256sum(1) of coreutils
+ * writes and checks them. Paths are relative to the root of the tree. Tensors come in their order
+ * in the model, files of the whole model after them.
+ *
+ * The length of a line does not depend on the checksum, so the file's size costs no hashing. A read
+ * hashes the files whose lines it touches, in parallel, and the checksums are kept.
+ */
+fs_view_builder fs_checksums_build;
+fs_view_size fs_checksums_size;
+
+#endif
