@@ -130,7 +130,7 @@ static const struct gguf_option rows[] = {
 
     HEADING("Model and speed"),
     {"-m --model", "MODEL", "the mounted tree or model file; instead of MODEL", SET(TEXT, model)},
-    {"-c --ctx-size", "N", "context of N tokens; 0: as in training (at most 4096)",
+    {"-c --ctx-size", "N", "tokens of context; 0: as trained (so, but at most 4096)",
      SET(INT64, n_context), RANGE(0, MOST_TOKENS)},
     {"-t --threads", "N", "compute with N threads (one per core)", SET(UINT32, n_threads),
      RANGE(1, RUN_MAX_THREADS)},

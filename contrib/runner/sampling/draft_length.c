@@ -2,31 +2,30 @@
 
 #include <math.h>
 
-/* Added to the balance for every token: the share of the time that wrong drafts may take. */
-#define ALLOWANCE 0.01
+/* All costs are in units of the time of a pass of one token. */
 
-/* Limit of the balance: without it, gains in repetitive text would allow long losses after it. */
-#define MOST_BALANCE 2
+/* Added to the budget for every token: the share of the time that wrong drafts may take. */
+#define BUDGET_PER_TOKEN 0.01
 
-/* A draft may cost more than the balance by one pass. */
-#define OVERDRAFT 1
+/* Without this limit, gains in repetitive text would allow long losses after it. */
+#define MAX_BUDGET 2
+
+/* A draft may be expected to cost this much more than the budget. */
+#define MAX_DEBT 1
 
 /* The weight of the last pass in the mean time of passes. */
 #define WEIGHT 0.125
 
 void run_draft_length_begin(struct run_draft_length *draft, uint32_t most)
 {
-    *draft = (struct run_draft_length){.most = most, .length = most > 0, .draft_cost = 1};
+    *draft = (struct run_draft_length){.most = most, .length = most > 0, .expected_cost = 1};
 }
 
 uint32_t run_draft_length_get(const struct run_draft_length *draft)
 {
-    const double funds = draft->balance + OVERDRAFT;
-
-    if (draft->token_seconds <= 0 || draft->balance < 0)
+    if (draft->token_seconds <= 0 || draft->budget < 0)
         return 0;
-    return draft->length * draft->draft_cost <= funds ? draft->length
-                                                      : (uint32_t)(funds / draft->draft_cost);
+    return (uint32_t)fmin(draft->length, (draft->budget + MAX_DEBT) / draft->expected_cost);
 }
 
 static void learn_time(struct run_draft_length *draft, uint32_t n_drafted, double seconds)
@@ -63,9 +62,9 @@ void run_draft_length_learn(struct run_draft_length *draft, uint32_t n_drafted, 
         /* Drafts that take longer than as many passes were disturbed. */
         const double cost = fmin(seconds / draft->token_seconds - 1, n_drafted);
 
-        draft->draft_cost += (cost / n_drafted - draft->draft_cost) / 2;
-        draft->balance += n_accepted - cost;
+        draft->expected_cost += (cost / n_drafted - draft->expected_cost) / 2;
+        draft->budget += n_accepted - cost;
     }
-    draft->balance = fmin(draft->balance + ALLOWANCE * (1.0 + n_accepted), MOST_BALANCE);
+    draft->budget = fmin(draft->budget + BUDGET_PER_TOKEN * (1.0 + n_accepted), MAX_BUDGET);
     draft->length = next_length(draft, n_drafted, n_accepted);
 }

@@ -1,7 +1,7 @@
 /*
  * The number of draft tokens to verify in a pass. A pass of several tokens takes longer than a pass
  * of one, by a factor that depends on the model and the machine, and gains the accepted drafts.
- * Gains and losses are measured and balanced, so that wrong drafts cost about 1 % of the time.
+ * Gains and losses are measured, so that wrong drafts cost about 1 % of the time.
  */
 #ifndef GGUFS_RUNNER_DRAFT_LENGTH_H
 #define GGUFS_RUNNER_DRAFT_LENGTH_H
@@ -12,8 +12,8 @@ struct run_draft_length {
     uint32_t most;
     uint32_t length;      /* of the next draft, if it pays; 0 after a wrong draft of one token */
     double token_seconds; /* of a pass of one token; 0 before the first */
-    double draft_cost;    /* of a draft token, in passes of one token */
-    double balance;       /* gains and allowance less costs, in passes of one token */
+    double expected_cost; /* of a draft token, in passes of one token */
+    double budget;        /* gains and allowance less costs, in passes of one token */
 };
 
 void run_draft_length_begin(struct run_draft_length *draft, uint32_t most);

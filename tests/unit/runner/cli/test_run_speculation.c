@@ -222,8 +222,8 @@ static void set_length_of(enum run_draft_source source, uint32_t length)
 
     draft->length = length;
     draft->token_seconds = 1;
-    draft->draft_cost = 0;
-    draft->balance = 1;
+    draft->expected_cost = 0;
+    draft->budget = 1;
 }
 
 static void set_length(uint32_t length)

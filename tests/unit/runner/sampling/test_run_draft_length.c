@@ -113,5 +113,5 @@ Test(run_draft_length, limits)
     simulate(&draft, 100, 1, 0.1);
     cr_expect_eq(run_draft_length_get(&draft), 2);
     run_draft_length_learn(&draft, 2, 0, 0); /* a clock that stands still */
-    cr_expect(isfinite(draft.balance));
+    cr_expect(isfinite(draft.budget));
 }
