@@ -131,37 +131,36 @@ static void print_text(const struct bench *bench, const char *architecture)
            (double)bench->memory.anonymous_bytes / 1e6, (double)bench->memory.total_bytes / 1e6);
 }
 
-static void add_row(struct run_json *json, const char *name, uint32_t n, const struct rates *rates)
+static void add_row(const char *name, uint32_t n, const struct rates *rates)
 {
-    run_json_begin(json, name);
-    run_json_integer(json, "tokens", n);
-    run_json_number(json, "tokens_per_second", n > 0 ? mean(rates) : 0);
-    run_json_number(json, "deviation", n > 0 ? deviation(rates) : 0);
-    run_json_end(json);
+    run_json_begin(name);
+    run_json_integer("tokens", n);
+    run_json_number("tokens_per_second", n > 0 ? mean(rates) : 0);
+    run_json_number("deviation", n > 0 ? deviation(rates) : 0);
+    run_json_end();
 }
 
 static int print_json(const struct bench *bench, const char *architecture)
 {
     const struct run_session *session = bench->session;
     const struct run_options *options = session->options;
-    struct run_json json = {0};
 
-    run_json_begin(&json, NULL);
-    run_json_string(&json, "architecture", architecture, strlen(architecture));
-    run_json_integer(&json, "weights_bytes", run_weights_mapped_bytes(session->tree.weights));
-    run_json_integer(&json, "token_bytes", run_engine_token_bytes(session->engine));
-    run_json_integer(&json, "threads", bench->n_threads);
-    run_json_integer(&json, "batch", options->n_batch);
-    run_json_number(&json, "load_seconds", session->load_seconds);
-    run_json_integer(&json, "repetitions", N_REPETITIONS);
-    add_row(&json, "prompt", options->bench_prompt, &bench->prompt);
-    add_row(&json, "text", options->bench_predict, &bench->predict);
-    run_json_begin(&json, "memory");
-    run_json_integer(&json, "anonymous_bytes", bench->memory.anonymous_bytes);
-    run_json_integer(&json, "total_bytes", bench->memory.total_bytes);
-    run_json_end(&json);
-    run_json_end(&json);
-    return run_print_json(session, &json);
+    run_json_begin(NULL);
+    run_json_string("architecture", architecture, strlen(architecture));
+    run_json_integer("weights_bytes", run_weights_mapped_bytes(session->tree.weights));
+    run_json_integer("token_bytes", run_engine_token_bytes(session->engine));
+    run_json_integer("threads", bench->n_threads);
+    run_json_integer("batch", options->n_batch);
+    run_json_number("load_seconds", session->load_seconds);
+    run_json_integer("repetitions", N_REPETITIONS);
+    add_row("prompt", options->bench_prompt, &bench->prompt);
+    add_row("text", options->bench_predict, &bench->predict);
+    run_json_begin("memory");
+    run_json_integer("anonymous_bytes", bench->memory.anonymous_bytes);
+    run_json_integer("total_bytes", bench->memory.total_bytes);
+    run_json_end();
+    run_json_end();
+    return run_finish_json(session);
 }
 
 static int print_results(const struct bench *bench)

@@ -233,7 +233,6 @@ static int print_perplexity(const struct run_session *session, const struct scor
     const double variance = score->sum_of_squares / (double)score->n - mean * mean;
     const double error =
         score->n > 1 && variance > 0 ? sqrt(variance / (double)(score->n - 1)) * exp(mean) : 0;
-    struct run_json json = {0};
 
     if (!session->options->is_json) {
         printf("perplexity %.4f +/- %.4f, %zu window%s of %zu tokens, %zu token%s counted\n",
@@ -241,15 +240,15 @@ static int print_perplexity(const struct run_session *session, const struct scor
                score->n == 1 ? "" : "s");
         return EX_OK;
     }
-    run_json_begin(&json, NULL);
-    run_json_number(&json, "perplexity", exp(mean));
-    run_json_number(&json, "error", error);
-    run_json_integer(&json, "windows", n_windows);
-    run_json_integer(&json, "window_tokens", n_window);
-    run_json_integer(&json, "counted_tokens", score->n);
-    run_json_number(&json, "seconds", seconds);
-    run_json_end(&json);
-    return run_print_json(session, &json);
+    run_json_begin(NULL);
+    run_json_number("perplexity", exp(mean));
+    run_json_number("error", error);
+    run_json_integer("windows", n_windows);
+    run_json_integer("window_tokens", n_window);
+    run_json_integer("counted_tokens", score->n);
+    run_json_number("seconds", seconds);
+    run_json_end();
+    return run_finish_json(session);
 }
 
 static int refuse_window(const struct run_session *session, size_t n, struct run_failure *failure)

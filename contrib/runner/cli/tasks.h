@@ -22,7 +22,7 @@ int run_task_perplexity(struct run_session *session);
 /* Measure tokens per second. */
 int run_task_bench(struct run_session *session);
 
-/* Print the object on a line of stdout and free it. */
-int run_print_json(const struct run_session *session, struct run_json *json);
+/* End the line of a JSON object on stdout. */
+int run_finish_json(const struct run_session *session);
 
 #endif

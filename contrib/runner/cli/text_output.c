@@ -78,6 +78,11 @@ int run_fail_stdout(struct run_failure *failure, int error)
                               strerror(error));
 }
 
+int run_flush_stdout(struct run_failure *failure)
+{
+    return fflush(stdout) == 0 && !ferror(stdout) ? 0 : run_fail_stdout(failure, errno);
+}
+
 static int print(const char *bytes, size_t length, struct run_failure *failure)
 {
     const int code = run_write_text(bytes, length);

@@ -18,6 +18,9 @@ int run_write_text(const char *bytes, size_t length);
 /* Fill in the failure of a write to stdout with `error`, an errno. Returns -EIO. */
 int run_fail_stdout(struct run_failure *failure, int error);
 
+/* Write what printf() and the like have buffered. Returns 0 or -EIO. */
+int run_flush_stdout(struct run_failure *failure);
+
 /* Write a line break to stdout. Returns 0, or as run_output_token(). */
 int run_output_newline(struct run_failure *failure);
 

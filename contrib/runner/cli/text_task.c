@@ -11,14 +11,13 @@
 /* The exit status of a program ended by Ctrl-C. */
 #define STATUS_INTERRUPTED 130
 
-int run_print_json(const struct run_session *session, struct run_json *json)
+int run_finish_json(const struct run_session *session)
 {
     struct run_failure failure;
-    int code = json->is_memory_missing ? run_fail_memory(&failure) : 0;
+    int code;
 
-    if (code == 0 && (puts(json->text.bytes) < 0 || fflush(stdout) != 0))
-        code = run_fail_stdout(&failure, errno);
-    run_json_free(json);
+    putchar('\n');
+    code = run_flush_stdout(&failure);
     return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
 }
 
@@ -50,21 +49,21 @@ static void print_tokens(const struct run_session *session, const struct run_ids
 }
 
 /* Add an object with the number of tokens and the seconds. */
-static void add_timing(struct run_json *json, const char *name, size_t n_tokens, double seconds)
+static void add_timing(const char *name, size_t n_tokens, double seconds)
 {
-    run_json_begin(json, name);
-    run_json_integer(json, "tokens", n_tokens);
-    run_json_number(json, "seconds", seconds);
-    run_json_number(json, "tokens_per_second", seconds > 0 ? (double)n_tokens / seconds : 0);
-    run_json_end(json);
+    run_json_begin(name);
+    run_json_integer("tokens", n_tokens);
+    run_json_number("seconds", seconds);
+    run_json_number("tokens_per_second", seconds > 0 ? (double)n_tokens / seconds : 0);
+    run_json_end();
 }
 
-static void add_drafts(struct run_json *json, const char *name, const struct run_drafts *drafts)
+static void add_drafts(const char *name, const struct run_drafts *drafts)
 {
-    run_json_begin(json, name);
-    run_json_integer(json, "tokens", drafts->n_drafted);
-    run_json_integer(json, "accepted", drafts->n_accepted);
-    run_json_end(json);
+    run_json_begin(name);
+    run_json_integer("tokens", drafts->n_drafted);
+    run_json_integer("accepted", drafts->n_accepted);
+    run_json_end();
 }
 
 static int print_object(const struct run_generation *generation, const struct run_ids *prompt_ids,
@@ -73,28 +72,27 @@ static int print_object(const struct run_generation *generation, const struct ru
     const struct run_session *session = generation->session;
     const struct run_sampling *sampling = &session->options->sampling;
     const struct gguf_buffer *text = &generation->output.text;
-    struct run_json json = {0};
 
-    run_json_begin(&json, NULL);
-    run_json_string(&json, "prompt", prompt->bytes, prompt->length);
-    run_json_string(&json, "text", text->bytes, text->length);
-    run_json_string(&json, "stop", run_ending_name(generation->ending),
+    run_json_begin(NULL);
+    run_json_string("prompt", prompt->bytes, prompt->length);
+    run_json_string("text", text->bytes, text->length);
+    run_json_string("stop", run_ending_name(generation->ending),
                     strlen(run_ending_name(generation->ending)));
-    run_json_ids(&json, "prompt_ids", prompt_ids);
-    run_json_ids(&json, "ids", &generation->generated);
+    run_json_ids("prompt_ids", prompt_ids);
+    run_json_ids("ids", &generation->generated);
     if (sampling->temperature > 0)
-        run_json_integer(&json, "seed", sampling->seed);
-    run_json_integer(&json, "context", session->n_context);
-    run_json_begin(&json, "timings");
-    run_json_number(&json, "load_seconds", session->load_seconds);
-    add_timing(&json, "prompt", generation->n_prompt, generation->prompt_seconds);
-    add_timing(&json, "text", generation->n_generated, generation->generated_seconds);
-    add_drafts(&json, "drafts", &generation->speculation.drafts[RUN_DRAFT_LOOKUP]);
-    add_drafts(&json, "nextn_drafts", &generation->speculation.drafts[RUN_DRAFT_NEXTN]);
-    run_json_number(&json, "total_seconds", run_seconds() - session->started);
-    run_json_end(&json);
-    run_json_end(&json);
-    return run_print_json(session, &json);
+        run_json_integer("seed", sampling->seed);
+    run_json_integer("context", session->n_context);
+    run_json_begin("timings");
+    run_json_number("load_seconds", session->load_seconds);
+    add_timing("prompt", generation->n_prompt, generation->prompt_seconds);
+    add_timing("text", generation->n_generated, generation->generated_seconds);
+    add_drafts("drafts", &generation->speculation.drafts[RUN_DRAFT_LOOKUP]);
+    add_drafts("nextn_drafts", &generation->speculation.drafts[RUN_DRAFT_NEXTN]);
+    run_json_number("total_seconds", run_seconds() - session->started);
+    run_json_end();
+    run_json_end();
+    return run_finish_json(session);
 }
 
 /* Write the prompt as valid UTF-8; JSON has a member for it. */

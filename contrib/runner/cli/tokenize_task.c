@@ -9,13 +9,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-static int flush_stdout(struct run_failure *failure)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return 0;
-    return run_fail_stdout(failure, errno);
-}
-
 static int print_ids(const struct run_session *session, const char *text, size_t length,
                      struct run_ids *ids, struct run_failure *failure)
 {
@@ -65,7 +58,7 @@ int run_task_tokenize(struct run_session *session)
     if (code == 0)
         code = tokenize(session, &input, &ids, &failure);
     if (code == 0)
-        code = flush_stdout(&failure);
+        code = run_flush_stdout(&failure);
     run_ids_free(&ids);
     gguf_buffer_free(&input);
     return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;

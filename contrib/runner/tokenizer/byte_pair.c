@@ -34,19 +34,22 @@ static bool is_text_token(const struct run_vocabulary *vocabulary, int32_t id)
     return id >= 0 && !run_vocabulary_is_control(vocabulary, (uint32_t)id);
 }
 
-/*
- * Add a merge, "LEFT RIGHT". Ignores other texts, and merges whose tokens text does not become.
- * `joined` is reused. *guess is the id that the merged token has if it follows the token of the
- * merge before, as most do.
- */
-static int add_merge(struct byte_pair *bpe, const struct run_vocabulary *vocabulary,
-                     const struct run_json_token *token, uint32_t rank, struct gguf_buffer *joined,
-                     uint32_t *guess)
+struct merge_reading {
+    struct byte_pair *bpe;
+    const struct run_vocabulary *vocabulary;
+    struct gguf_buffer joined; /* reused */
+    /* the id that the merged token has if it follows that of the merge before, as most do */
+    uint32_t guess;
+};
+
+/* Add a merge, "LEFT RIGHT". Ignores other texts, and merges whose tokens text does not become. */
+static int add_merge(struct merge_reading *reading, const char *text, size_t length, uint32_t rank)
 {
-    const char *text = token->text;
-    const char *space = token->length > 1 ? memchr(text + 1, ' ', token->length - 1) : NULL;
+    const struct run_vocabulary *vocabulary = reading->vocabulary;
+    struct gguf_buffer *joined = &reading->joined;
+    const char *space = length > 1 ? memchr(text + 1, ' ', length - 1) : NULL;
     const size_t left_length = space ? (size_t)(space - text) : 0;
-    const size_t right_length = space ? token->length - left_length - 1 : 0;
+    const size_t right_length = space ? length - left_length - 1 : 0;
     struct run_merge merge = {.rank = rank};
 
     if (!space)
@@ -55,43 +58,30 @@ static int add_merge(struct byte_pair *bpe, const struct run_vocabulary *vocabul
     if (gguf_buffer_add(joined, text, left_length) < 0 ||
         gguf_buffer_add(joined, space + 1, right_length) < 0)
         return -ENOMEM;
-    if (vocabulary->is_unique && *guess < vocabulary->n &&
-        run_vocabulary_is_text(vocabulary, *guess, joined->bytes, joined->length))
-        merge.id = (int32_t)*guess;
+    if (vocabulary->is_unique && reading->guess < vocabulary->n &&
+        run_vocabulary_is_text(vocabulary, reading->guess, joined->bytes, joined->length))
+        merge.id = (int32_t)reading->guess;
     else
         merge.id = run_vocabulary_find(vocabulary, joined->bytes, joined->length);
     if (merge.id >= 0)
-        *guess = (uint32_t)merge.id + 1;
+        reading->guess = (uint32_t)merge.id + 1;
     merge.left = run_vocabulary_find(vocabulary, text, left_length);
     merge.right = run_vocabulary_find(vocabulary, space + 1, right_length);
     if (!is_text_token(vocabulary, merge.left) || !is_text_token(vocabulary, merge.right) ||
         !is_text_token(vocabulary, merge.id))
         return 0;
-    return run_merge_table_add(&bpe->merges, &merge);
+    return run_merge_table_add(&reading->bpe->merges, &merge);
 }
 
-static int read_merges(struct byte_pair *bpe, const struct run_vocabulary *vocabulary,
-                       struct run_json *merges, struct run_failure *failure)
+static int take_merge(void *context, uint32_t rank, const struct run_json_token *merge,
+                      struct run_failure *failure)
 {
-    struct gguf_buffer joined = {0};
-    struct run_json_token merge;
-    uint32_t rank = 0, guess = 0;
-    int code = 1;
-
-    bpe->has_merges = true;
-    if (run_merge_table_open(&bpe->merges, vocabulary->n) < 0)
-        return run_fail_memory(failure);
-    while (code > 0 && (code = run_json_element(merges, &merge, failure)) > 0) {
-        if (merge.kind != RUN_JSON_STRING)
-            code = run_fail(failure, -EINVAL, "metadata: " KEY "merges: element %u is not a string",
-                            rank);
-        else if (rank == MAX_MERGES)
-            code = run_fail(failure, -E2BIG, "metadata: " KEY "merges: more than %u", MAX_MERGES);
-        else if (add_merge(bpe, vocabulary, &merge, rank++, &joined, &guess) < 0)
-            code = run_fail_memory(failure);
-    }
-    free(joined.bytes);
-    return code;
+    if (merge->kind != RUN_JSON_STRING)
+        return run_fail(failure, -EINVAL, "metadata: " KEY "merges: element %u is not a string",
+                        rank);
+    if (rank == MAX_MERGES)
+        return run_fail(failure, -E2BIG, "metadata: " KEY "merges: more than %u", MAX_MERGES);
+    return add_merge(context, merge->text, merge->length, rank) < 0 ? run_fail_memory(failure) : 1;
 }
 
 /* ---- opening ---- */
@@ -140,7 +130,7 @@ static int open_byte_pair(struct run_tokenizer *tokenizer, const struct run_meta
                           struct run_failure *failure)
 {
     struct byte_pair *bpe = calloc(1, sizeof *bpe);
-    struct run_json *merges;
+    struct merge_reading reading = {.bpe = bpe, .vocabulary = &tokenizer->vocabulary};
     int code;
 
     tokenizer->state = bpe;
@@ -151,13 +141,14 @@ static int open_byte_pair(struct run_tokenizer *tokenizer, const struct run_meta
     code = run_pre_tokenizer_open(bpe->pretokenizer, &bpe->splitter, failure);
     if (code < 0)
         return code;
-    code = run_metadata_array(metadata, KEY "merges", &merges, failure);
-    if (code == 0 && merges)
-        code = read_merges(bpe, &tokenizer->vocabulary, merges, failure);
-    else if (code == 0 && !bpe->pretokenizer->is_merge_optional)
+    bpe->has_merges = run_metadata_has(metadata, KEY "merges");
+    if (!bpe->has_merges && !bpe->pretokenizer->is_merge_optional)
         run_tokenizer_add_note(tokenizer,
                                "no " KEY "merges: tokens are merged in the order of their ids");
-    run_json_close(merges);
+    if (bpe->has_merges && run_merge_table_open(&bpe->merges, tokenizer->vocabulary.n) < 0)
+        return run_fail_memory(failure);
+    code = run_metadata_each(metadata, KEY "merges", take_merge, &reading, failure);
+    free(reading.joined.bytes);
     return code;
 }
 

@@ -13,42 +13,41 @@ static uint32_t read_u32(const uint8_t *bytes)
     return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-static int read_bytes(struct run_json *array, const char *key, struct run_charsmap *map,
-                      size_t *n_bytes, struct run_failure *failure)
-{
-    struct run_json_token element;
-    size_t n = 0, capacity = 0;
-    int code = 1;
+struct reading {
+    struct run_charsmap *map;
+    const char *key;
+    size_t n_bytes, capacity;
+};
 
-    while (code > 0) {
-        if (run_reserve(&map->bytes, &capacity, n + 1, 1) < 0)
-            return run_fail_memory(failure);
-        code = run_json_element(array, &element, failure);
-        if (code <= 0)
-            break;
-        if (element.kind != RUN_JSON_NUMBER || element.number < -128 || element.number > 255 ||
-            n == MAX_BYTES)
-            return run_fail(failure, -EINVAL,
-                            "metadata: %s: element %zu is not a byte, or there are more than %zu",
-                            key, n, MAX_BYTES);
-        map->bytes[n++] = (uint8_t)(int)element.number;
-    }
-    *n_bytes = n;
-    return code;
+static int take_byte(void *context, uint32_t index, const struct run_json_token *element,
+                     struct run_failure *failure)
+{
+    struct reading *reading = context;
+
+    if (element->kind != RUN_JSON_NUMBER || element->number < -128 || element->number > 255 ||
+        index == MAX_BYTES)
+        return run_fail(failure, -EINVAL,
+                        "metadata: %s: element %u is not a byte, or there are more than %zu",
+                        reading->key, index, MAX_BYTES);
+    /* One more for a NUL, which the last replacement may lack. */
+    if (run_reserve(&reading->map->bytes, &reading->capacity, index + 2, 1) < 0)
+        return run_fail_memory(failure);
+    reading->map->bytes[index] = (uint8_t)(int)element->number;
+    reading->map->bytes[index + 1] = '\0';
+    reading->n_bytes = index + 1;
+    return 1;
 }
 
 int run_charsmap_read(const struct run_metadata *metadata, const char *key,
                       struct run_charsmap *map, struct run_failure *failure)
 {
-    struct run_json *array;
-    size_t n_bytes = 0, n_unit_bytes;
+    struct reading reading = {map, key, 0, 0};
+    size_t n_bytes, n_unit_bytes;
     int code;
 
     *map = (struct run_charsmap){0};
-    code = run_metadata_array(metadata, key, &array, failure);
-    if (code == 0 && array)
-        code = read_bytes(array, key, map, &n_bytes, failure);
-    run_json_close(array);
+    code = run_metadata_each(metadata, key, take_byte, &reading, failure);
+    n_bytes = reading.n_bytes;
     if (code < 0 || n_bytes == 0)
         return code;
     if (n_bytes < sizeof(uint32_t))
@@ -63,7 +62,6 @@ int run_charsmap_read(const struct run_metadata *metadata, const char *key,
     map->n_units = n_unit_bytes / sizeof(uint32_t);
     map->replacements = (const char *)map->units + n_unit_bytes;
     map->n_replacement_bytes = n_bytes - sizeof(uint32_t) - n_unit_bytes;
-    map->bytes[n_bytes] = '\0'; /* the last one may lack its NUL */
     return 0;
 }
 

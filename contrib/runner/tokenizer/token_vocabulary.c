@@ -16,109 +16,92 @@
 /* Bounds the time per byte of text. The longest tokens in published models have 512 bytes. */
 #define MAX_TOKEN_BYTES ((size_t)1 << 16)
 
-static int add_text(struct run_vocabulary *vocabulary, const struct run_json_token *token,
-                    size_t capacities[2], struct run_failure *failure)
+/* An array that is read. */
+struct reading {
+    struct run_vocabulary *vocabulary;
+    uint32_t n; /* elements taken */
+    size_t text_capacity, start_capacity;
+};
+
+static int take_text(void *context, uint32_t index, const struct run_json_token *token,
+                     struct run_failure *failure)
 {
-    const uint32_t start = vocabulary->n > 0 ? vocabulary->starts[vocabulary->n] : 0;
+    struct reading *reading = context;
+    struct run_vocabulary *vocabulary = reading->vocabulary;
+    const uint32_t start = index > 0 ? vocabulary->starts[index] : 0;
     const size_t end = start + token->length;
 
     if (token->kind != RUN_JSON_STRING)
         return run_fail(failure, -EINVAL,
-                        "metadata: " KEY "tokens: element %" PRIu32 " is not a string",
-                        vocabulary->n);
+                        "metadata: " KEY "tokens: element %" PRIu32 " is not a string", index);
     if (token->length > MAX_TOKEN_BYTES)
         return run_fail(failure, -E2BIG,
                         "metadata: " KEY "tokens: element %" PRIu32 " has %zu bytes, more than %zu",
-                        vocabulary->n, token->length, MAX_TOKEN_BYTES);
-    if (vocabulary->n == GGUF_MAX_TOKENS || end > GGUF_MAX_TOKENS_BYTES)
+                        index, token->length, MAX_TOKEN_BYTES);
+    if (index == GGUF_MAX_TOKENS || end > GGUF_MAX_TOKENS_BYTES)
         return run_fail(failure, -E2BIG, "metadata: " KEY "tokens: more than %u tokens or %u bytes",
                         GGUF_MAX_TOKENS, GGUF_MAX_TOKENS_BYTES);
-    if (run_reserve(&vocabulary->texts, &capacities[0], end + 1, 1) < 0 ||
-        run_reserve(&vocabulary->starts, &capacities[1], vocabulary->n + 2,
+    if (run_reserve(&vocabulary->texts, &reading->text_capacity, end + 1, 1) < 0 ||
+        run_reserve(&vocabulary->starts, &reading->start_capacity, index + 2,
                     sizeof *vocabulary->starts) < 0)
         return run_fail_memory(failure);
     memcpy(vocabulary->texts + start, token->text, token->length);
-    vocabulary->starts[vocabulary->n] = start;
-    vocabulary->starts[++vocabulary->n] = (uint32_t)end;
+    vocabulary->starts[index] = start;
+    vocabulary->starts[index + 1] = (uint32_t)end;
+    vocabulary->n = index + 1;
     if (token->length > vocabulary->longest_bytes)
         vocabulary->longest_bytes = (uint32_t)token->length;
-    return 0;
+    return 1;
 }
 
-static int read_texts(struct run_json *tokens, struct run_vocabulary *vocabulary,
+static int take_type(void *context, uint32_t index, const struct run_json_token *type,
+                     struct run_failure *failure)
+{
+    struct reading *reading = context;
+    struct run_vocabulary *vocabulary = reading->vocabulary;
+
+    if (type->kind != RUN_JSON_NUMBER)
+        return run_fail(failure, -EINVAL,
+                        "metadata: " KEY "token_type: element %" PRIu32 " is not a number", index);
+    vocabulary->types[index] = type->number >= 0 && type->number <= GGUF_TOKEN_BYTE
+                                   ? (uint8_t)type->number
+                                   : GGUF_TOKEN_UNDEFINED;
+    reading->n = index + 1;
+    return reading->n < vocabulary->n;
+}
+
+static int take_score(void *context, uint32_t index, const struct run_json_token *score,
                       struct run_failure *failure)
 {
-    size_t capacities[2] = {0};
-    struct run_json_token token;
-    int code;
+    struct reading *reading = context;
+    struct run_vocabulary *vocabulary = reading->vocabulary;
+    /* JSON has no NaN and no infinity: the tree has null for them. */
+    const float value = score->kind == RUN_JSON_NUMBER ? (float)score->number : -FLT_MAX;
 
-    while ((code = run_json_element(tokens, &token, failure)) > 0) {
-        code = add_text(vocabulary, &token, capacities, failure);
-        if (code < 0)
-            return code;
-    }
-    if (code < 0)
-        return code;
-    if (vocabulary->n == 0)
-        return run_fail(failure, -EINVAL, "metadata: " KEY "tokens: no tokens");
-    vocabulary->types = malloc(vocabulary->n);
-    if (!vocabulary->types)
-        return run_fail_memory(failure);
-    memset(vocabulary->types, GGUF_TOKEN_NORMAL, vocabulary->n);
-    return 0;
-}
-
-static int refuse_count(const char *name, uint32_t n, const struct run_vocabulary *vocabulary,
-                        struct run_failure *failure)
-{
-    return run_fail(failure, -EINVAL,
-                    "metadata: " KEY "%s: %" PRIu32 " values for %" PRIu32 " tokens", name, n,
-                    vocabulary->n);
-}
-
-static int read_types(struct run_json *types, struct run_vocabulary *vocabulary,
-                      struct run_failure *failure)
-{
-    struct run_json_token type;
-    uint32_t n = 0;
-    int code = 0;
-
-    while (n < vocabulary->n && (code = run_json_element(types, &type, failure)) > 0) {
-        if (type.kind != RUN_JSON_NUMBER)
-            return run_fail(failure, -EINVAL,
-                            "metadata: " KEY "token_type: element %" PRIu32 " is not a number", n);
-        vocabulary->types[n++] = type.number >= 0 && type.number <= GGUF_TOKEN_BYTE
-                                     ? (uint8_t)type.number
-                                     : GGUF_TOKEN_UNDEFINED;
-    }
-    if (code >= 0 && n < vocabulary->n)
-        return refuse_count("token_type", n, vocabulary, failure);
-    return code < 0 ? code : 0;
-}
-
-static int read_scores(struct run_json *scores, struct run_vocabulary *vocabulary,
-                       struct run_failure *failure)
-{
-    struct run_json_token score;
-    uint32_t n = 0;
-    int code = 0;
-
-    vocabulary->scores = calloc((size_t)vocabulary->n + 1, sizeof *vocabulary->scores);
+    if (score->kind != RUN_JSON_NUMBER && score->kind != RUN_JSON_NULL &&
+        score->kind != RUN_JSON_STRING)
+        return run_fail(failure, -EINVAL,
+                        "metadata: " KEY "scores: element %" PRIu32 " is not a number", index);
+    if (index == 0)
+        vocabulary->scores = calloc((size_t)vocabulary->n, sizeof *vocabulary->scores);
     if (!vocabulary->scores)
         return run_fail_memory(failure);
-    while (n < vocabulary->n && (code = run_json_element(scores, &score, failure)) > 0) {
-        /* JSON has no NaN and no infinity: the tree has null for them. */
-        const float value = score.kind == RUN_JSON_NUMBER ? (float)score.number : -FLT_MAX;
+    vocabulary->scores[index] = isfinite(value) ? value : -FLT_MAX;
+    reading->n = index + 1;
+    return reading->n < vocabulary->n;
+}
 
-        if (score.kind != RUN_JSON_NUMBER && score.kind != RUN_JSON_NULL &&
-            score.kind != RUN_JSON_STRING)
-            return run_fail(failure, -EINVAL,
-                            "metadata: " KEY "scores: element %" PRIu32 " is not a number", n);
-        vocabulary->scores[n++] = isfinite(value) ? value : -FLT_MAX;
-    }
-    if (code >= 0 && n < vocabulary->n)
-        return refuse_count("scores", n, vocabulary, failure);
-    return code < 0 ? code : 0;
+/* Read an array with an element for each token, if the key exists. */
+static int read_array(const struct run_metadata *metadata, const char *key, run_take_element *take,
+                      struct run_vocabulary *vocabulary, struct run_failure *failure)
+{
+    struct reading reading = {.vocabulary = vocabulary};
+    int code = run_metadata_each(metadata, key, take, &reading, failure);
+
+    if (code == 0 && reading.n < vocabulary->n && run_metadata_has(metadata, key))
+        code = run_fail(failure, -EINVAL, "metadata: %s: %" PRIu32 " values for %" PRIu32 " tokens",
+                        key, reading.n, vocabulary->n);
+    return code;
 }
 
 /* ---- texts to ids ---- */
@@ -221,52 +204,48 @@ int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const 
 
 /* ---- all of it ---- */
 
-/* Read the array of a key with `read`, if the key exists. */
-static int read_array(const struct run_metadata *metadata, const char *key,
-                      int (*read)(struct run_json *, struct run_vocabulary *, struct run_failure *),
-                      struct run_vocabulary *vocabulary, struct run_failure *failure)
-{
-    struct run_json *json;
-    int code = run_metadata_array(metadata, key, &json, failure);
-
-    if (code == 0 && json)
-        code = read(json, vocabulary, failure);
-    run_json_close(json);
-    return code;
-}
-
 int run_vocabulary_read(const struct run_metadata *metadata, struct run_vocabulary *vocabulary,
                         struct run_failure *failure)
 {
+    struct reading reading = {.vocabulary = vocabulary};
     int code;
 
     *vocabulary = (struct run_vocabulary){0};
-    code = read_array(metadata, KEY "tokens", read_texts, vocabulary, failure);
-    if (code == 0 && vocabulary->n == 0)
-        code = run_fail(failure, -ENOENT, "metadata: no " KEY "tokens");
-    if (code == 0)
-        code = read_array(metadata, KEY "token_type", read_types, vocabulary, failure);
+    code = run_metadata_each(metadata, KEY "tokens", take_text, &reading, failure);
+    if (code < 0)
+        return code;
+    if (vocabulary->n == 0 && run_metadata_has(metadata, KEY "tokens"))
+        return run_fail(failure, -EINVAL, "metadata: " KEY "tokens: no tokens");
+    if (vocabulary->n == 0)
+        return run_fail(failure, -ENOENT, "metadata: no " KEY "tokens");
+    vocabulary->types = malloc(vocabulary->n);
+    if (!vocabulary->types)
+        return run_fail_memory(failure);
+    memset(vocabulary->types, GGUF_TOKEN_NORMAL, vocabulary->n);
+    code = read_array(metadata, KEY "token_type", take_type, vocabulary, failure);
     return code < 0 ? code : make_slots(vocabulary, failure);
+}
+
+static int count(void *context, uint32_t index, const struct run_json_token *element,
+                 struct run_failure *failure)
+{
+    (void)element;
+    (void)failure;
+    *(size_t *)context = (size_t)index + 1;
+    return 1;
 }
 
 int run_vocabulary_count(const struct run_metadata *metadata, size_t *n,
                          struct run_failure *failure)
 {
-    struct run_json *tokens;
-    struct run_json_token token;
-    int code = run_metadata_array(metadata, KEY "tokens", &tokens, failure);
-
     *n = 0;
-    while (code >= 0 && tokens && (code = run_json_element(tokens, &token, failure)) > 0)
-        ++*n;
-    run_json_close(tokens);
-    return code;
+    return run_metadata_each(metadata, KEY "tokens", count, n, failure);
 }
 
 int run_vocabulary_read_scores(const struct run_metadata *metadata,
                                struct run_vocabulary *vocabulary, struct run_failure *failure)
 {
-    return read_array(metadata, KEY "scores", read_scores, vocabulary, failure);
+    return read_array(metadata, KEY "scores", take_score, vocabulary, failure);
 }
 
 int run_vocabulary_make_bytes(struct run_vocabulary *vocabulary, struct run_failure *failure)

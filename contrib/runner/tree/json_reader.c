@@ -1,6 +1,5 @@
 #include "contrib/runner/tree/json_reader.h"
 
-#include "contrib/runner/tree/json_text.h"
 #include "contrib/runner/tree/open_below.h"
 #include "gguf/support/buffer.h"
 
@@ -10,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <unistr.h>
 
 #define BUFFER_BYTES 65536
 
@@ -145,6 +145,17 @@ static int add_bytes(struct run_json *json, const void *bytes, size_t n,
     return gguf_buffer_add(&json->text, bytes, n) < 0 ? run_fail_memory(failure) : 0;
 }
 
+/* Return the number of buffered bytes, from the next one on, that stand in a string as they are. */
+static size_t plain_length(const struct run_json *json)
+{
+    size_t at = json->at;
+
+    while (at < json->end && json->buffer[at] >= 0x20 && json->buffer[at] != '"' &&
+           json->buffer[at] != '\\')
+        at++;
+    return at - json->at;
+}
+
 /* Take four hexadecimal digits and return their value, or -1. */
 static int32_t take_code_unit(struct run_json *json)
 {
@@ -168,7 +179,7 @@ static int take_unicode(struct run_json *json, struct run_failure *failure)
 {
     const int32_t unit = take_code_unit(json);
     uint8_t bytes[4];
-    size_t n;
+    int n;
 
     if (unit >= 0xdc80 && unit <= 0xdcff) {
         bytes[0] = (uint8_t)(unit - 0xdc00);
@@ -179,14 +190,15 @@ static int take_unicode(struct run_json *json, struct run_failure *failure)
 
         if (second < 0xdc00 || second > 0xdfff)
             return fail_here(json, failure);
-        n = run_encode_utf8(
-            0x10000 + ((uint32_t)(unit - 0xd800) << 10 | (uint32_t)(second - 0xdc00)), bytes);
+        n = u8_uctomb(bytes,
+                      0x10000 + ((uint32_t)(unit - 0xd800) << 10 | (uint32_t)(second - 0xdc00)),
+                      sizeof bytes);
     } else if (unit < 0 || (unit >= 0xdc00 && unit <= 0xdfff)) {
         return fail_here(json, failure);
     } else {
-        n = run_encode_utf8((uint32_t)unit, bytes);
+        n = u8_uctomb(bytes, (uint32_t)unit, sizeof bytes);
     }
-    return add_bytes(json, bytes, n, failure);
+    return add_bytes(json, bytes, (size_t)n, failure);
 }
 
 static int take_escape(struct run_json *json, struct run_failure *failure)
@@ -209,7 +221,7 @@ static int take_string(struct run_json *json, struct run_failure *failure)
     code = add_bytes(json, NULL, 0, failure);
     while (code == 0) {
         const int c = peek(json);
-        const size_t n = run_plain_length(json->buffer + json->at, json->buffer + json->end);
+        const size_t n = plain_length(json);
 
         if (c < 0x20)
             return fail_here(json, failure);
@@ -233,8 +245,7 @@ static int take_string(struct run_json *json, struct run_failure *failure)
 static int take_string_value(struct run_json *json, struct run_json_token *token,
                              struct run_failure *failure)
 {
-    const size_t n = run_plain_length(json->buffer + json->at, json->buffer + json->end),
-                 end = json->at + n;
+    const size_t n = plain_length(json), end = json->at + n;
     int code;
 
     if (end < json->end && json->buffer[end] == '"') {

@@ -34,7 +34,6 @@ struct value {
     char *text;
     double *numbers;
     size_t n_numbers;
-    bool has_numbers; /* they were read */
 };
 
 /* The cache, which lookups change. */
@@ -144,7 +143,30 @@ static int keep_token(struct value *value, const struct run_json_token *token,
     }
 }
 
-/* Read the whole file, except for the elements of an array, which may be many. */
+/* Read numbers up to the first string: the elements of an array have one type, and may be many. */
+static int read_elements(struct run_json *json, struct value *value, struct run_failure *failure)
+{
+    struct run_json_token element = {0};
+    size_t capacity = 0;
+    int code = 1;
+
+    while (value->n_numbers < RUN_METADATA_MAX_NUMBERS && element.kind != RUN_JSON_STRING &&
+           (code = run_json_element(json, &element, failure)) > 0) {
+        double *numbers =
+            gguf_grow(value->numbers, &capacity, value->n_numbers + 1, sizeof *numbers);
+
+        if (!numbers)
+            return run_fail_memory(failure);
+        value->numbers = numbers;
+        value->numbers[value->n_numbers++] = element.kind == RUN_JSON_NUMBER  ? element.number
+                                             : element.kind == RUN_JSON_TRUE  ? 1
+                                             : element.kind == RUN_JSON_FALSE ? 0
+                                                                              : NAN;
+    }
+    return code < 0 ? code : 0;
+}
+
+/* Read the file, of a long array only the beginning. */
 static int read_value(const struct run_metadata *metadata, struct value *value,
                       struct run_failure *failure)
 {
@@ -154,7 +176,9 @@ static int read_value(const struct run_metadata *metadata, struct value *value,
 
     if (code > 0)
         code = keep_token(value, &token, failure);
-    if (code == 0 && (value->kind == NUMBER || value->kind == STRING))
+    if (code == 0 && value->kind == ARRAY)
+        code = read_elements(json, value, failure);
+    else if (code == 0 && (value->kind == NUMBER || value->kind == STRING))
         code = run_json_next(json, &token, failure);
     run_json_close(json);
     return code;
@@ -189,54 +213,12 @@ static struct value *find_full(const struct run_metadata *metadata, const char *
     return value;
 }
 
-static struct value *find(const struct run_metadata *metadata, const char *key)
+static const struct value *find(const struct run_metadata *metadata, const char *key)
 {
     char buffer[KEY_BYTES];
-    struct value *value = find_full(metadata, full_key(metadata, key, buffer));
+    const struct value *value = find_full(metadata, full_key(metadata, key, buffer));
 
     return value && value->kind != MISSING ? value : NULL;
-}
-
-static int read_elements(struct run_json *json, struct value *value, struct run_failure *failure)
-{
-    struct run_json_token element;
-    size_t capacity = 0;
-    int code = 1;
-
-    while (value->n_numbers < RUN_METADATA_MAX_NUMBERS &&
-           (code = run_json_element(json, &element, failure)) > 0) {
-        double *numbers =
-            gguf_grow(value->numbers, &capacity, value->n_numbers + 1, sizeof *numbers);
-
-        if (!numbers)
-            return run_fail_memory(failure);
-        value->numbers = numbers;
-        value->numbers[value->n_numbers++] = element.kind == RUN_JSON_NUMBER  ? element.number
-                                             : element.kind == RUN_JSON_TRUE  ? 1
-                                             : element.kind == RUN_JSON_FALSE ? 0
-                                                                              : NAN;
-    }
-    return code < 0 ? code : 0;
-}
-
-static int read_numbers(const struct run_metadata *metadata, struct value *value,
-                        struct run_failure *failure)
-{
-    struct run_json *json = NULL;
-    struct run_json_token token = {0};
-    int code = open_key(metadata, value->key, &json, &token, failure);
-
-    if (code > 0 && token.kind == RUN_JSON_ARRAY)
-        code = read_elements(json, value, failure);
-    run_json_close(json);
-    if (code < 0) {
-        free(value->numbers);
-        value->numbers = NULL;
-        value->n_numbers = 0;
-        return remember(metadata, code, failure);
-    }
-    value->has_numbers = true;
-    return 0;
 }
 
 /* ---- all of it ---- */
@@ -343,34 +325,30 @@ bool run_metadata_is_true(const struct run_metadata *metadata, const char *key)
 const double *run_metadata_numbers(const struct run_metadata *metadata, const char *key, size_t *n)
 {
     static const double none;
-    struct value *value = find(metadata, key);
-    struct run_failure failure;
+    const struct value *value = find(metadata, key);
 
-    *n = 0;
+    *n = value && value->kind == ARRAY ? value->n_numbers : 0;
     if (!value || value->kind != ARRAY)
         return NULL;
-    if (!value->has_numbers && read_numbers(metadata, value, &failure) < 0)
-        return NULL;
-    *n = value->n_numbers;
     return value->numbers ? value->numbers : &none;
 }
 
-int run_metadata_array(const struct run_metadata *metadata, const char *key, struct run_json **out,
-                       struct run_failure *failure)
+int run_metadata_each(const struct run_metadata *metadata, const char *key, run_take_element *take,
+                      void *context, struct run_failure *failure)
 {
     char buffer[KEY_BYTES];
     struct run_json_token token = {0};
+    struct run_json *json = NULL;
     int code;
 
-    *out = NULL;
     key = full_key(metadata, key, buffer);
-    code = open_key(metadata, key, out, &token, failure);
-    if (code > 0 && token.kind != RUN_JSON_ARRAY) {
-        run_json_close(*out);
-        *out = NULL;
-        return run_fail(failure, -EINVAL, "metadata: %s: not an array", key);
-    }
-    return code < 0 ? code : 0;
+    code = open_key(metadata, key, &json, &token, failure);
+    if (code > 0 && token.kind != RUN_JSON_ARRAY)
+        code = run_fail(failure, -EINVAL, "metadata: %s: not an array", key);
+    for (uint32_t i = 0; code > 0 && (code = run_json_element(json, &token, failure)) > 0; i++)
+        code = take(context, i, &token, failure);
+    run_json_close(json);
+    return code;
 }
 
 /* ---- numbers ---- */
@@ -381,22 +359,16 @@ static int find_number(const struct run_metadata *metadata, const char *key, siz
 {
     const struct value *value = find(metadata, key);
     char buffer[KEY_BYTES];
-    const double *numbers;
-    size_t n;
 
     if (!value)
         return run_metadata_status(metadata, failure);
     key = full_key(metadata, key, buffer);
-    *number = value->kind == NUMBER ? value->number : NAN;
-    if (value->kind == ARRAY) {
-        numbers = run_metadata_numbers(metadata, key, &n);
-        if (!numbers)
-            return run_metadata_status(metadata, failure);
-        if (index >= n)
-            return run_fail(failure, -EINVAL, "metadata: %s: %zu values, layer %zu has none", key,
-                            n, index);
-        *number = numbers[index];
-    }
+    if (value->kind == ARRAY && index >= value->n_numbers)
+        return run_fail(failure, -EINVAL, "metadata: %s: %zu values, layer %zu has none", key,
+                        value->n_numbers, index);
+    *number = value->kind == ARRAY    ? value->numbers[index]
+              : value->kind == NUMBER ? value->number
+                                      : NAN;
     if (isnan(*number))
         return run_fail(failure, -EINVAL, "metadata: %s: not a number", key);
     return 1;

@@ -46,20 +46,26 @@ const char *run_metadata_string(const struct run_metadata *metadata, const char 
 bool run_metadata_is_true(const struct run_metadata *metadata, const char *key);
 
 /*
- * The first RUN_METADATA_MAX_NUMBERS elements of the key's array; booleans are 0 and 1, other
- * elements that are not numbers are NaN. `*n` is their count. NULL if the key is missing or not an
- * array. Owned by the metadata.
+ * The first RUN_METADATA_MAX_NUMBERS elements of the key's array, up to the first string; booleans
+ * are 0 and 1, other elements that are not numbers are NaN. `*n` is their count. NULL if the key is
+ * missing or not an array. Owned by the metadata.
  */
 #define RUN_METADATA_MAX_NUMBERS 65536
 const double *run_metadata_numbers(const struct run_metadata *metadata, const char *key, size_t *n);
 
 /*
- * Open the key's array for reading element by element with run_json_element(); close it with
- * run_json_close(). If the key is missing, `*out` is NULL and the result 0. -EINVAL if it is not an
- * array.
+ * Take an element of an array; the contents of an array or object in it are left out. Return 1 to
+ * go on, 0 to ignore the rest, or a negative errno after filling in the failure.
  */
-int run_metadata_array(const struct run_metadata *metadata, const char *key, struct run_json **out,
-                       struct run_failure *failure);
+typedef int run_take_element(void *context, uint32_t index, const struct run_json_token *element,
+                             struct run_failure *failure);
+
+/*
+ * Pass the elements of the key's array to `take`, in order. Returns 0, also if the key is missing;
+ * -EINVAL if it is not an array; or the negative errno of reading it or of take().
+ */
+int run_metadata_each(const struct run_metadata *metadata, const char *key, run_take_element *take,
+                      void *context, struct run_failure *failure);
 
 /*
  * Store the key's number, or element `index` of its array (values that differ by layer). If the key

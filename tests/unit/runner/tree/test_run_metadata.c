@@ -140,7 +140,7 @@ Test(run_metadata, failures_are_kept)
     cr_expect_eq(run_metadata_u32(metadata, "b", 10, &value, &failure), -EINVAL);
     run_metadata_close(metadata);
     metadata = metadata_of("{\"c\": [1, 2, x]}");
-    cr_expect(run_metadata_has(metadata, "c"));
+    cr_expect_not(run_metadata_has(metadata, "c"));
     cr_expect_null(run_metadata_numbers(metadata, "c", &n));
     cr_expect_eq(run_metadata_u32_at(metadata, "c", 0, 10, &value, &failure), -EINVAL);
     cr_expect_eq(run_metadata_status(metadata, &failure), -EINVAL);
@@ -339,15 +339,15 @@ Test(run_metadata, required_keys_and_their_minimum)
 
 Test(run_metadata, arrays_of_numbers)
 {
-    struct run_metadata *metadata = metadata_of(
-        "{\"a\": [1, true, null, \"2\", [3], -4.5], \"empty\": [], \"text\": \"[]\", \"one\": 1}");
+    struct run_metadata *metadata = metadata_of("{\"a\": [1, true, null, [3], -4.5, \"2\", 5], "
+                                                "\"empty\": [], \"text\": \"[]\", \"one\": 1}");
     const double *numbers;
     size_t n;
 
     numbers = run_metadata_numbers(metadata, "a", &n);
     cr_assert_eq(n, 6u);
-    cr_expect(numbers[0] == 1 && numbers[1] == 1 && numbers[5] == -4.5);
-    cr_expect(isnan(numbers[2]) && isnan(numbers[3]) && isnan(numbers[4]));
+    cr_expect(numbers[0] == 1 && numbers[1] == 1 && numbers[4] == -4.5);
+    cr_expect(isnan(numbers[2]) && isnan(numbers[3]) && isnan(numbers[5]));
     cr_expect_not_null(run_metadata_numbers(metadata, "empty", &n));
     cr_expect_eq(n, 0u);
     cr_expect_null(run_metadata_numbers(metadata, "text", &n));
@@ -381,25 +381,33 @@ Test(run_metadata, long_arrays_are_cut)
     run_metadata_close(metadata);
 }
 
+/* Take two elements, and fail at the number 9. */
+static int take(void *context, uint32_t index, const struct run_json_token *element,
+                struct run_failure *failure)
+{
+    double *found = context;
+
+    found[index] = element->kind == RUN_JSON_NUMBER ? element->number : -1;
+    if (found[index] == 9)
+        return run_fail(failure, -ERANGE, "nine");
+    return index < 1;
+}
+
 Test(run_metadata, elements_of_arrays)
 {
     struct run_metadata *metadata =
-        metadata_of("{\"general.architecture\": \"llama\", \"llama.a\": [\"x\", 2], \"b\": {}}");
+        metadata_of("{\"general.architecture\": \"llama\", \"llama.a\": "
+                    "[\"x\", 2, 9], \"b\": {}, \"c\": [9]}");
     struct run_failure failure;
-    struct run_json_token element;
-    struct run_json *array;
+    double found[2] = {0};
 
-    cr_assert_eq(run_metadata_array(metadata, ".a", &array, &failure), 0);
-    cr_assert_eq(run_json_element(array, &element, &failure), 1);
-    cr_expect_str_eq(element.text, "x");
-    cr_assert_eq(run_json_element(array, &element, &failure), 1);
-    cr_expect_eq(element.number, 2);
-    cr_expect_eq(run_json_element(array, &element, &failure), 0);
-    run_json_close(array);
-    cr_expect_eq(run_metadata_array(metadata, "none", &array, &failure), 0);
-    cr_expect_null(array);
-    cr_expect_eq(run_metadata_array(metadata, "b", &array, &failure), -EINVAL);
-    cr_expect_null(array);
+    cr_expect_eq(run_metadata_each(metadata, ".a", take, found, &failure), 0);
+    cr_expect(found[0] == -1 && found[1] == 2);
+    found[0] = 0;
+    cr_expect_eq(run_metadata_each(metadata, "none", take, found, &failure), 0);
+    cr_expect_eq(found[0], 0);
+    cr_expect_eq(run_metadata_each(metadata, "b", take, found, &failure), -EINVAL);
     cr_expect_str_eq(failure.text, "metadata: b: not an array");
+    cr_expect_eq(run_metadata_each(metadata, "c", take, found, &failure), -ERANGE);
     run_metadata_close(metadata);
 }
