@@ -2,28 +2,37 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
-int gguf_add_u32(struct gguf_model *model, const char *name, uint32_t number)
+void gguf_add_value(struct gguf_key_adder *adder, const char *name, struct gguf_value value)
 {
-    return gguf_add_key(model, name, (struct gguf_value){.type = GGUF_UINT32, .u64 = number});
+    char full_name[128];
+
+    snprintf(full_name, sizeof full_name, "%s%s", *name == '.' ? adder->architecture : "", name);
+    if (adder->result == 0)
+        adder->result = gguf_add_key(adder->model, full_name, value);
 }
 
-int gguf_add_f32(struct gguf_model *model, const char *name, float number)
+void gguf_add_u32(struct gguf_key_adder *adder, const char *name, uint64_t number)
 {
-    return gguf_add_key(model, name, (struct gguf_value){.type = GGUF_FLOAT32, .f32 = number});
+    gguf_add_value(adder, name, (struct gguf_value){.type = GGUF_UINT32, .u64 = (uint32_t)number});
 }
 
-int gguf_add_bool(struct gguf_model *model, const char *name, bool is_true)
+void gguf_add_f32(struct gguf_key_adder *adder, const char *name, float number)
 {
-    return gguf_add_key(model, name, (struct gguf_value){.type = GGUF_BOOL, .boolean = is_true});
+    gguf_add_value(adder, name, (struct gguf_value){.type = GGUF_FLOAT32, .f32 = number});
 }
 
-int gguf_add_text(struct gguf_model *model, const char *name, const char *text)
+void gguf_add_bool(struct gguf_key_adder *adder, const char *name, bool is_true)
 {
-    return gguf_add_key(
-        model, name,
-        (struct gguf_value){.type = GGUF_STRING, .string = {text, (uint64_t)strlen(text)}});
+    gguf_add_value(adder, name, (struct gguf_value){.type = GGUF_BOOL, .boolean = is_true});
+}
+
+void gguf_add_text(struct gguf_key_adder *adder, const char *name, const char *text)
+{
+    gguf_add_value(adder, name,
+                   (struct gguf_value){.type = GGUF_STRING, .string = {text, strlen(text)}});
 }
 
 int gguf_make_array(struct gguf_model *model, enum gguf_value_type element_type,
@@ -64,10 +73,9 @@ uint8_t *gguf_put_string(struct gguf_array_builder *builder, uint64_t length_byt
     return bytes;
 }
 
-int gguf_add_array(struct gguf_model *model, const char *name,
-                   const struct gguf_array_builder *builder)
+void gguf_add_array(struct gguf_key_adder *adder, const char *name,
+                    const struct gguf_array_builder *builder)
 {
     assert((uint64_t)(builder->at - builder->array.data) == builder->array.size_bytes);
-    return gguf_add_key(model, name,
-                        (struct gguf_value){.type = GGUF_ARRAY, .array = builder->array});
+    gguf_add_value(adder, name, (struct gguf_value){.type = GGUF_ARRAY, .array = builder->array});
 }

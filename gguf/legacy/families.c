@@ -1,33 +1,19 @@
 #include "gguf/legacy/families.h"
 
+#include "gguf/models/tensor_names.h"
+
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define NUMBER(name, key)                                                                          \
-    {                                                                                              \
-        name, key, GGUF_ROLE_NONE                                                                  \
-    }
-#define ROLE(name, key, role)                                                                      \
-    {                                                                                              \
-        name, key, GGUF_ROLE_##role                                                                \
-    }
-#define FILE_TYPE                                                                                  \
-    {                                                                                              \
-        "ftype", NULL, GGUF_ROLE_FILE_TYPE                                                         \
-    }
-
 /* A weight and its bias. */
-#define WITH_BIAS(old, today)                                                                      \
+#define PAIR(old, today, may_lack_bias)                                                            \
     {old ".weight", today ".weight", false},                                                       \
     {                                                                                              \
-        old ".bias", today ".bias", false                                                          \
+        old ".bias", today ".bias", may_lack_bias                                                  \
     }
-#define MAYBE_BIAS(old, today)                                                                     \
-    {old ".weight", today ".weight", false},                                                       \
-    {                                                                                              \
-        old ".bias", today ".bias", true                                                           \
-    }
+#define WITH_BIAS(old, today)  PAIR(old, today, false)
+#define MAYBE_BIAS(old, today) PAIR(old, today, true)
 #define WITHOUT_TODAY(old)                                                                         \
     {old ".weight", NULL, false},                                                                  \
     {                                                                                              \
@@ -37,13 +23,13 @@
 /* ---- llama ---- */
 
 static const struct gguf_hyperparameter llama_numbers[] = {
-    ROLE("n_vocab", ".vocab_size", VOCABULARY),
-    ROLE("n_embd", ".embedding_length", WIDTH),
-    NUMBER("n_mult", NULL),
-    ROLE("n_head", ".attention.head_count", HEADS),
-    ROLE("n_layer", ".block_count", LAYERS),
-    ROLE("n_rot", ".rope.dimension_count", HEAD_WIDTH),
-    FILE_TYPE,
+    {"n_vocab", ".vocab_size", GGUF_ROLE_VOCABULARY},
+    {"n_embd", ".embedding_length", GGUF_ROLE_WIDTH},
+    {"n_mult", NULL, GGUF_ROLE_NONE},
+    {"n_head", ".attention.head_count", GGUF_ROLE_HEADS},
+    {"n_layer", ".block_count", GGUF_ROLE_LAYERS},
+    {"n_rot", ".rope.dimension_count", GGUF_ROLE_HEAD_WIDTH},
+    {"ftype", NULL, GGUF_ROLE_FILE_TYPE},
     {0},
 };
 
@@ -51,15 +37,15 @@ static const struct gguf_name_rule llama_names[] = {
     {"tok_embeddings.weight", "token_embd.weight", false},
     {"norm.weight", "output_norm.weight", false},
     {"output.weight", "output.weight", false},
-    {"layers.#.attention.wq.weight", "blk.#.attn_q.weight", false},
-    {"layers.#.attention.wk.weight", "blk.#.attn_k.weight", false},
-    {"layers.#.attention.wv.weight", "blk.#.attn_v.weight", false},
-    {"layers.#.attention.wo.weight", "blk.#.attn_output.weight", false},
-    {"layers.#.attention_norm.weight", "blk.#.attn_norm.weight", false},
-    {"layers.#.feed_forward.w1.weight", "blk.#.ffn_gate.weight", false},
-    {"layers.#.feed_forward.w2.weight", "blk.#.ffn_down.weight", false},
-    {"layers.#.feed_forward.w3.weight", "blk.#.ffn_up.weight", false},
-    {"layers.#.ffn_norm.weight", "blk.#.ffn_norm.weight", false},
+    {"layers.%.attention.wq.weight", "blk.%.attn_q.weight", false},
+    {"layers.%.attention.wk.weight", "blk.%.attn_k.weight", false},
+    {"layers.%.attention.wv.weight", "blk.%.attn_v.weight", false},
+    {"layers.%.attention.wo.weight", "blk.%.attn_output.weight", false},
+    {"layers.%.attention_norm.weight", "blk.%.attn_norm.weight", false},
+    {"layers.%.feed_forward.w1.weight", "blk.%.ffn_gate.weight", false},
+    {"layers.%.feed_forward.w2.weight", "blk.%.ffn_down.weight", false},
+    {"layers.%.feed_forward.w3.weight", "blk.%.ffn_up.weight", false},
+    {"layers.%.ffn_norm.weight", "blk.%.ffn_norm.weight", false},
     {0},
 };
 
@@ -81,23 +67,24 @@ static const struct gguf_constant norm_constants[] = {
 
 /* ---- gpt-2, starcoder ---- */
 
+#define GPT_NUMBERS                                                                                \
+    {"n_vocab", ".vocab_size", GGUF_ROLE_VOCABULARY},                                              \
+        {"n_ctx", ".context_length", GGUF_ROLE_NONE},                                              \
+        {"n_embd", ".embedding_length", GGUF_ROLE_WIDTH},                                          \
+        {"n_head", ".attention.head_count", GGUF_ROLE_HEADS},                                      \
+    {                                                                                              \
+        "n_layer", ".block_count", GGUF_ROLE_LAYERS                                                \
+    }
+
 static const struct gguf_hyperparameter gpt2_numbers[] = {
-    ROLE("n_vocab", ".vocab_size", VOCABULARY),
-    NUMBER("n_ctx", ".context_length"),
-    ROLE("n_embd", ".embedding_length", WIDTH),
-    ROLE("n_head", ".attention.head_count", HEADS),
-    ROLE("n_layer", ".block_count", LAYERS),
-    FILE_TYPE,
+    GPT_NUMBERS,
+    {"ftype", NULL, GGUF_ROLE_FILE_TYPE},
     {0},
 };
 
-#define GPT2_PAIR(old, today)                                                                      \
-    {old "g", today ".weight", false},                                                             \
-    {                                                                                              \
-        old "b", today ".bias", false                                                              \
-    }
-#define GPT2_LAYER(old, today)                                                                     \
-    {old "w", today ".weight", false},                                                             \
+/* A weight, which is called `weight`, and its bias. */
+#define GPT2_PAIR(old, weight, today)                                                              \
+    {old weight, today ".weight", false},                                                          \
     {                                                                                              \
         old "b", today ".bias", false                                                              \
     }
@@ -106,26 +93,22 @@ static const struct gguf_name_rule gpt2_names[] = {
     {"model/wte", "token_embd.weight", false},
     {"model/wpe", "position_embd.weight", false},
     {"model/lm_head", "output.weight", true},
-    GPT2_PAIR("model/ln_f/", "output_norm"),
-    GPT2_PAIR("model/h#/ln_1/", "blk.#.attn_norm"),
-    GPT2_LAYER("model/h#/attn/c_attn/", "blk.#.attn_qkv"),
-    GPT2_LAYER("model/h#/attn/c_proj/", "blk.#.attn_output"),
-    GPT2_PAIR("model/h#/ln_2/", "blk.#.ffn_norm"),
-    GPT2_LAYER("model/h#/mlp/c_fc/", "blk.#.ffn_up"),
-    GPT2_LAYER("model/h#/mlp/c_proj/", "blk.#.ffn_down"),
+    GPT2_PAIR("model/ln_f/", "g", "output_norm"),
+    GPT2_PAIR("model/h%/ln_1/", "g", "blk.%.attn_norm"),
+    GPT2_PAIR("model/h%/attn/c_attn/", "w", "blk.%.attn_qkv"),
+    GPT2_PAIR("model/h%/attn/c_proj/", "w", "blk.%.attn_output"),
+    GPT2_PAIR("model/h%/ln_2/", "g", "blk.%.ffn_norm"),
+    GPT2_PAIR("model/h%/mlp/c_fc/", "w", "blk.%.ffn_up"),
+    GPT2_PAIR("model/h%/mlp/c_proj/", "w", "blk.%.ffn_down"),
     {0},
 };
 
 /* ---- gpt-j ---- */
 
 static const struct gguf_hyperparameter gptj_numbers[] = {
-    ROLE("n_vocab", ".vocab_size", VOCABULARY),
-    NUMBER("n_ctx", ".context_length"),
-    ROLE("n_embd", ".embedding_length", WIDTH),
-    ROLE("n_head", ".attention.head_count", HEADS),
-    ROLE("n_layer", ".block_count", LAYERS),
-    ROLE("n_rot", ".rope.dimension_count", ROTATED),
-    FILE_TYPE,
+    GPT_NUMBERS,
+    {"n_rot", ".rope.dimension_count", GGUF_ROLE_ROTATED},
+    {"ftype", NULL, GGUF_ROLE_FILE_TYPE},
     {0},
 };
 
@@ -133,27 +116,23 @@ static const struct gguf_name_rule gptj_names[] = {
     {"transformer.wte.weight", "token_embd.weight", false},
     WITH_BIAS("transformer.ln_f", "output_norm"),
     WITH_BIAS("lm_head", "output"),
-    WITH_BIAS("transformer.h.#.ln_1", "blk.#.attn_norm"),
-    {"transformer.h.#.attn.q_proj.weight", "blk.#.attn_q.weight", false},
-    {"transformer.h.#.attn.k_proj.weight", "blk.#.attn_k.weight", false},
-    {"transformer.h.#.attn.v_proj.weight", "blk.#.attn_v.weight", false},
-    {"transformer.h.#.attn.out_proj.weight", "blk.#.attn_output.weight", false},
-    WITH_BIAS("transformer.h.#.mlp.fc_in", "blk.#.ffn_up"),
-    WITH_BIAS("transformer.h.#.mlp.fc_out", "blk.#.ffn_down"),
+    WITH_BIAS("transformer.h.%.ln_1", "blk.%.attn_norm"),
+    {"transformer.h.%.attn.q_proj.weight", "blk.%.attn_q.weight", false},
+    {"transformer.h.%.attn.k_proj.weight", "blk.%.attn_k.weight", false},
+    {"transformer.h.%.attn.v_proj.weight", "blk.%.attn_v.weight", false},
+    {"transformer.h.%.attn.out_proj.weight", "blk.%.attn_output.weight", false},
+    WITH_BIAS("transformer.h.%.mlp.fc_in", "blk.%.ffn_up"),
+    WITH_BIAS("transformer.h.%.mlp.fc_out", "blk.%.ffn_down"),
     {0},
 };
 
 /* ---- gpt-neox, stablelm ---- */
 
 static const struct gguf_hyperparameter neox_numbers[] = {
-    ROLE("n_vocab", ".vocab_size", VOCABULARY),
-    NUMBER("n_ctx", ".context_length"),
-    ROLE("n_embd", ".embedding_length", WIDTH),
-    ROLE("n_head", ".attention.head_count", HEADS),
-    ROLE("n_layer", ".block_count", LAYERS),
-    ROLE("n_rot", ".rope.dimension_count", ROTATED),
-    ROLE("par_res", ".use_parallel_residual", BOOL),
-    FILE_TYPE,
+    GPT_NUMBERS,
+    {"n_rot", ".rope.dimension_count", GGUF_ROLE_ROTATED},
+    {"par_res", ".use_parallel_residual", GGUF_ROLE_BOOL},
+    {"ftype", NULL, GGUF_ROLE_FILE_TYPE},
     {0},
 };
 
@@ -162,50 +141,50 @@ static const struct gguf_name_rule neox_names[] = {
     {"gpt_neox.embed_in.weight", "token_embd.weight", false},
     WITH_BIAS("gpt_neox.final_layer_norm", "output_norm"),
     {"embed_out.weight", "output.weight", false},
-    WITH_BIAS("gpt_neox.layers.#.input_layernorm", "blk.#.attn_norm"),
-    WITHOUT_TODAY("gpt_neox.layers.#.attention.query_key_value"),
-    WITH_BIAS("gpt_neox.layers.#.attention.dense", "blk.#.attn_output"),
-    WITH_BIAS("gpt_neox.layers.#.post_attention_layernorm", "blk.#.ffn_norm"),
-    WITH_BIAS("gpt_neox.layers.#.mlp.dense_h_to_4h", "blk.#.ffn_up"),
-    WITH_BIAS("gpt_neox.layers.#.mlp.dense_4h_to_h", "blk.#.ffn_down"),
+    WITH_BIAS("gpt_neox.layers.%.input_layernorm", "blk.%.attn_norm"),
+    WITHOUT_TODAY("gpt_neox.layers.%.attention.query_key_value"),
+    WITH_BIAS("gpt_neox.layers.%.attention.dense", "blk.%.attn_output"),
+    WITH_BIAS("gpt_neox.layers.%.post_attention_layernorm", "blk.%.ffn_norm"),
+    WITH_BIAS("gpt_neox.layers.%.mlp.dense_h_to_4h", "blk.%.ffn_up"),
+    WITH_BIAS("gpt_neox.layers.%.mlp.dense_4h_to_h", "blk.%.ffn_down"),
     {0},
 };
 
 /* ---- mpt ---- */
 
 static const struct gguf_hyperparameter mpt_numbers[] = {
-    ROLE("d_model", ".embedding_length", WIDTH),
-    NUMBER("max_seq_len", ".context_length"),
-    ROLE("n_heads", ".attention.head_count", HEADS),
-    ROLE("n_layers", ".block_count", LAYERS),
-    ROLE("n_vocab", ".vocab_size", VOCABULARY),
-    ROLE("alibi_bias_max", ".attention.max_alibi_bias", FLOAT),
-    ROLE("clip_qkv", ".attention.clamp_kqv", FLOAT),
-    FILE_TYPE,
+    {"d_model", ".embedding_length", GGUF_ROLE_WIDTH},
+    {"max_seq_len", ".context_length", GGUF_ROLE_NONE},
+    {"n_heads", ".attention.head_count", GGUF_ROLE_HEADS},
+    {"n_layers", ".block_count", GGUF_ROLE_LAYERS},
+    {"n_vocab", ".vocab_size", GGUF_ROLE_VOCABULARY},
+    {"alibi_bias_max", ".attention.max_alibi_bias", GGUF_ROLE_FLOAT},
+    {"clip_qkv", ".attention.clamp_kqv", GGUF_ROLE_FLOAT},
+    {"ftype", NULL, GGUF_ROLE_FILE_TYPE},
     {0},
 };
 
 static const struct gguf_name_rule mpt_names[] = {
     {"transformer.wte.weight", "token_embd.weight", false},
     MAYBE_BIAS("transformer.norm_f", "output_norm"),
-    MAYBE_BIAS("transformer.blocks.#.norm_1", "blk.#.attn_norm"),
-    MAYBE_BIAS("transformer.blocks.#.attn.Wqkv", "blk.#.attn_qkv"),
-    MAYBE_BIAS("transformer.blocks.#.attn.out_proj", "blk.#.attn_output"),
-    MAYBE_BIAS("transformer.blocks.#.norm_2", "blk.#.ffn_norm"),
-    MAYBE_BIAS("transformer.blocks.#.ffn.up_proj", "blk.#.ffn_up"),
-    MAYBE_BIAS("transformer.blocks.#.ffn.down_proj", "blk.#.ffn_down"),
+    MAYBE_BIAS("transformer.blocks.%.norm_1", "blk.%.attn_norm"),
+    MAYBE_BIAS("transformer.blocks.%.attn.Wqkv", "blk.%.attn_qkv"),
+    MAYBE_BIAS("transformer.blocks.%.attn.out_proj", "blk.%.attn_output"),
+    MAYBE_BIAS("transformer.blocks.%.norm_2", "blk.%.ffn_norm"),
+    MAYBE_BIAS("transformer.blocks.%.ffn.up_proj", "blk.%.ffn_up"),
+    MAYBE_BIAS("transformer.blocks.%.ffn.down_proj", "blk.%.ffn_down"),
     {0},
 };
 
 /* ---- bloom ---- */
 
 static const struct gguf_hyperparameter bloom_numbers[] = {
-    ROLE("n_vocab", ".vocab_size", VOCABULARY),
-    ROLE("n_embd", ".embedding_length", WIDTH),
-    NUMBER("n_mult", NULL),
-    ROLE("n_head", ".attention.head_count", HEADS),
-    ROLE("n_layer", ".block_count", LAYERS),
-    FILE_TYPE,
+    {"n_vocab", ".vocab_size", GGUF_ROLE_VOCABULARY},
+    {"n_embd", ".embedding_length", GGUF_ROLE_WIDTH},
+    {"n_mult", NULL, GGUF_ROLE_NONE},
+    {"n_head", ".attention.head_count", GGUF_ROLE_HEADS},
+    {"n_layer", ".block_count", GGUF_ROLE_LAYERS},
+    {"ftype", NULL, GGUF_ROLE_FILE_TYPE},
     {0},
 };
 
@@ -214,29 +193,29 @@ static const struct gguf_name_rule bloom_names[] = {
     WITH_BIAS("norm", "token_embd_norm"),
     WITH_BIAS("output_norm", "output_norm"),
     {"output.weight", "output.weight", false},
-    WITH_BIAS("layers.#.attention_norm", "blk.#.attn_norm"),
-    WITH_BIAS("layers.#.attention.query_key_value", "blk.#.attn_qkv"),
-    WITH_BIAS("layers.#.attention.wo", "blk.#.attn_output"),
-    WITH_BIAS("layers.#.ffn_norm", "blk.#.ffn_norm"),
-    WITH_BIAS("layers.#.feed_forward.w1", "blk.#.ffn_up"),
-    WITH_BIAS("layers.#.feed_forward.w2", "blk.#.ffn_down"),
+    WITH_BIAS("layers.%.attention_norm", "blk.%.attn_norm"),
+    WITH_BIAS("layers.%.attention.query_key_value", "blk.%.attn_qkv"),
+    WITH_BIAS("layers.%.attention.wo", "blk.%.attn_output"),
+    WITH_BIAS("layers.%.ffn_norm", "blk.%.ffn_norm"),
+    WITH_BIAS("layers.%.feed_forward.w1", "blk.%.ffn_up"),
+    WITH_BIAS("layers.%.feed_forward.w2", "blk.%.ffn_down"),
     {0},
 };
 
 /* ---- whisper ---- */
 
 static const struct gguf_hyperparameter whisper_numbers[] = {
-    ROLE("n_vocab", ".vocab_size", VOCABULARY),
-    NUMBER("n_audio_ctx", ".encoder.context_length"),
-    ROLE("n_audio_state", ".encoder.embedding_length", WIDTH),
-    ROLE("n_audio_head", ".encoder.attention.head_count", HEADS),
-    ROLE("n_audio_layer", ".encoder.block_count", LAYERS),
-    NUMBER("n_text_ctx", ".decoder.context_length"),
-    NUMBER("n_text_state", ".decoder.embedding_length"),
-    NUMBER("n_text_head", ".decoder.attention.head_count"),
-    ROLE("n_text_layer", ".decoder.block_count", MORE_LAYERS),
-    NUMBER("n_mels", ".encoder.mels_count"),
-    FILE_TYPE,
+    {"n_vocab", ".vocab_size", GGUF_ROLE_VOCABULARY},
+    {"n_audio_ctx", ".encoder.context_length", GGUF_ROLE_NONE},
+    {"n_audio_state", ".encoder.embedding_length", GGUF_ROLE_WIDTH},
+    {"n_audio_head", ".encoder.attention.head_count", GGUF_ROLE_HEADS},
+    {"n_audio_layer", ".encoder.block_count", GGUF_ROLE_LAYERS},
+    {"n_text_ctx", ".decoder.context_length", GGUF_ROLE_NONE},
+    {"n_text_state", ".decoder.embedding_length", GGUF_ROLE_NONE},
+    {"n_text_head", ".decoder.attention.head_count", GGUF_ROLE_NONE},
+    {"n_text_layer", ".decoder.block_count", GGUF_ROLE_MORE_LAYERS},
+    {"n_mels", ".encoder.mels_count", GGUF_ROLE_NONE},
+    {"ftype", NULL, GGUF_ROLE_FILE_TYPE},
     {0},
 };
 
@@ -256,27 +235,27 @@ static const struct gguf_name_rule whisper_names[] = {
     {"decoder.positional_embedding", NULL, false},
     {"decoder.token_embedding.weight", NULL, false},
     WITHOUT_TODAY("decoder.ln"),
-    WHISPER_LAYER("encoder.blocks.#"),
-    WHISPER_LAYER("decoder.blocks.@"),
-    WITHOUT_TODAY("decoder.blocks.@.cross_attn_ln"),
-    WHISPER_ATTENTION("decoder.blocks.@.cross_attn"),
+    WHISPER_LAYER("encoder.blocks.%"),
+    WHISPER_LAYER("decoder.blocks.#"),
+    WITHOUT_TODAY("decoder.blocks.#.cross_attn_ln"),
+    WHISPER_ATTENTION("decoder.blocks.#.cross_attn"),
     {0},
 };
 
 /* ---- Silero's voice detector for whisper.cpp ---- */
 
 static const struct gguf_hyperparameter vad_numbers[] = {
-    NUMBER("version_major", NULL),
-    NUMBER("version_minor", NULL),
-    NUMBER("version_patch", NULL),
-    NUMBER("window_size", NULL),
-    NUMBER("context_size", NULL),
-    ROLE("n_encoder_layers", ".block_count", LAYERS),
+    {"version_major", NULL, GGUF_ROLE_NONE},
+    {"version_minor", NULL, GGUF_ROLE_NONE},
+    {"version_patch", NULL, GGUF_ROLE_NONE},
+    {"window_size", NULL, GGUF_ROLE_NONE},
+    {"context_size", NULL, GGUF_ROLE_NONE},
+    {"n_encoder_layers", ".block_count", GGUF_ROLE_LAYERS},
     {0},
 };
 
 static const struct gguf_name_rule vad_names[] = {
-    WITHOUT_TODAY("_model.encoder.#.reparam_conv"),
+    WITHOUT_TODAY("_model.encoder.%.reparam_conv"),
     {"_model.decoder.rnn.weight_ih", NULL, false},
     {"_model.decoder.rnn.weight_hh", NULL, false},
     {"_model.decoder.rnn.bias_ih", NULL, false},
@@ -328,39 +307,16 @@ const struct gguf_family *gguf_family_by_name(const char *name)
     return NULL;
 }
 
-/* Read a number below `limit` without leading zeros. Returns how many digits it has, or 0. */
-static size_t read_layer(const char *text, size_t length, uint32_t limit, uint32_t *layer)
-{
-    uint64_t number = 0;
-    size_t n_digits = 0;
-
-    while (n_digits < length && text[n_digits] >= '0' && text[n_digits] <= '9' && number < limit)
-        number = 10 * number + (uint64_t)(text[n_digits++] - '0');
-    if (n_digits == 0 || number >= limit || (text[0] == '0' && n_digits > 1))
-        return 0;
-    *layer = (uint32_t)number;
-    return n_digits;
-}
-
 bool gguf_matches_rule(const char *pattern, struct gguf_string name, uint32_t n_layers,
                        uint32_t n_more, uint32_t *layer)
 {
-    size_t at = 0;
+    const bool has_layer = strchr(pattern, '%'), has_more = strchr(pattern, '#');
+    struct gguf_name_match match;
 
-    *layer = 0;
-    for (; *pattern != '\0'; pattern++) {
-        if (*pattern == '#' || *pattern == '@') {
-            const size_t n_digits = read_layer(name.data + at, (size_t)name.length_bytes - at,
-                                               *pattern == '#' ? n_layers : n_more, layer);
-
-            if (n_digits == 0)
-                return false;
-            at += n_digits;
-        } else if (at == name.length_bytes || name.data[at++] != *pattern) {
-            return false;
-        }
-    }
-    return at == name.length_bytes;
+    if (!gguf_tensor_name_matches(name, pattern, &match) || *match.suffix != '\0')
+        return false;
+    *layer = has_more ? match.expert : match.layer;
+    return (!has_layer || match.layer < n_layers) && (!has_more || match.expert < n_more);
 }
 
 const struct gguf_name_rule *gguf_rule_of(const struct gguf_name_rule *rules,

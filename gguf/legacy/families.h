@@ -20,8 +20,8 @@ enum gguf_role {
     GGUF_ROLE_HEADS,
     GGUF_ROLE_HEAD_WIDTH,
     GGUF_ROLE_ROTATED,     /* elements of a head that are rotated (RoPE) */
-    GGUF_ROLE_LAYERS,      /* limit of '#' in tensor names */
-    GGUF_ROLE_MORE_LAYERS, /* limit of '@' in tensor names */
+    GGUF_ROLE_LAYERS,      /* limit of '%' in tensor names */
+    GGUF_ROLE_MORE_LAYERS, /* limit of '#' in tensor names */
     GGUF_ROLE_FILE_TYPE,   /* of most tensors, plus 1000 times the quantization version */
     GGUF_ROLE_FLOAT,
     GGUF_ROLE_BOOL,
@@ -42,7 +42,10 @@ enum gguf_vocabulary_style {
     GGUF_VOCABULARY_NONE,
 };
 
-/* Maps an old tensor name to its name in GGUF. '#' and '@' stand for the number of a layer. */
+/*
+ * Maps an old tensor name to its name in GGUF. '%' stands for the number of a layer, '#' for that
+ * of a layer of a second kind.
+ */
 struct gguf_name_rule {
     const char *old_name;
     const char *name; /* NULL: GGUF has no name */
@@ -84,7 +87,7 @@ const struct gguf_family *gguf_family_by_name(const char *name);
 
 /*
  * Return true if a tensor's name matches a pattern, the old name of a rule. *layer is the number in
- * the name, which must be below n_layers (for '#') or n_more (for '@'), or 0 without a number.
+ * the name, which must be below n_layers (for '%') or n_more (for '#'), or 0 without a number.
  */
 bool gguf_matches_rule(const char *pattern, struct gguf_string name, uint32_t n_layers,
                        uint32_t n_more, uint32_t *layer);

@@ -1,13 +1,7 @@
 #include "gguf/legacy/old_extras.h"
 
-#include "gguf/legacy/old_tensors.h"
-#include "gguf/made_values.h"
-
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-
-#define KEY_BYTES 128
 
 /* A product of two 32-bit numbers, which cannot overflow. */
 static uint64_t n_filters(const struct gguf_mel_filters *filters)
@@ -33,8 +27,7 @@ int gguf_mel_filters_read(struct gguf_cursor *cursor, struct gguf_mel_filters *f
                : gguf_cursor_fail(cursor, gguf_at_part("mel filters", 0), "their numbers", report);
 }
 
-int gguf_mel_filters_add_keys(struct gguf_model *model, const char *architecture,
-                              const struct gguf_mel_filters *filters)
+void gguf_mel_filters_add_keys(struct gguf_key_adder *adder, const struct gguf_mel_filters *filters)
 {
     const struct gguf_value values = {
         .type = GGUF_ARRAY,
@@ -43,19 +36,10 @@ int gguf_mel_filters_add_keys(struct gguf_model *model, const char *architecture
                   .data = filters->values,
                   .size_bytes = n_filters(filters) * sizeof(float),
                   .encoding = {.big_endian = false, .length_bytes = 8}}};
-    char key[KEY_BYTES];
-    int result;
 
-    snprintf(key, sizeof key, "%s.mel_filters.n_mel", architecture);
-    result = gguf_add_u32(model, key, filters->n_mel);
-    if (result < 0)
-        return result;
-    snprintf(key, sizeof key, "%s.mel_filters.n_fft", architecture);
-    result = gguf_add_u32(model, key, filters->n_fft);
-    if (result < 0)
-        return result;
-    snprintf(key, sizeof key, "%s.mel_filters.values", architecture);
-    return gguf_add_key(model, key, values);
+    gguf_add_u32(adder, ".mel_filters.n_mel", filters->n_mel);
+    gguf_add_u32(adder, ".mel_filters.n_fft", filters->n_fft);
+    gguf_add_value(adder, ".mel_filters.values", values);
 }
 
 int gguf_vad_read_name(struct gguf_cursor *cursor, struct gguf_vad_sizes *sizes,
@@ -89,38 +73,33 @@ int gguf_vad_read_layers(struct gguf_cursor *cursor, uint32_t n_layers,
     return 0;
 }
 
-static int add_layers(struct gguf_model *model, const char *key, int which,
-                      const struct gguf_vad_sizes *sizes)
+static void add_layers(struct gguf_key_adder *adder, const char *key, int which,
+                       const struct gguf_vad_sizes *sizes)
 {
     struct gguf_array_builder builder;
-    int result = gguf_make_array(model, GGUF_UINT32, sizes->n_layers,
-                                 sizes->n_layers * sizeof(uint32_t), &builder);
+    const int result = gguf_make_array(adder->model, GGUF_UINT32, sizes->n_layers,
+                                       sizes->n_layers * sizeof(uint32_t), &builder);
 
-    for (uint32_t i = 0; result == 0 && i < sizes->n_layers; i++)
+    if (result < 0) {
+        adder->result = result;
+        return;
+    }
+    for (uint32_t i = 0; i < sizes->n_layers; i++)
         gguf_put_u32(&builder, sizes->layers[i][which]);
-    return result < 0 ? result : gguf_add_array(model, key, &builder);
+    gguf_add_array(adder, key, &builder);
 }
 
-int gguf_vad_add_keys(struct gguf_model *model, const char *architecture,
-                      const struct gguf_vad_sizes *sizes)
+void gguf_vad_add_keys(struct gguf_key_adder *adder, const struct gguf_vad_sizes *sizes)
 {
     static const char *const of_layers[GGUF_VAD_PER_LAYER] = {
-        "encoder.in_channels", "encoder.out_channels", "encoder.kernel_sizes"};
-    static const char *const last[GGUF_VAD_N_LAST] = {"lstm_input_size", "lstm_hidden_size",
-                                                      "final_conv_in", "final_conv_out"};
-    char key[KEY_BYTES];
-    int result;
+        ".encoder.in_channels", ".encoder.out_channels", ".encoder.kernel_sizes"};
+    static const char *const last[GGUF_VAD_N_LAST] = {".lstm_input_size", ".lstm_hidden_size",
+                                                      ".final_conv_in", ".final_conv_out"};
 
-    snprintf(key, sizeof key, "%s.model_type", architecture);
-    result = gguf_add_key(model, key,
-                          (struct gguf_value){.type = GGUF_STRING, .string = sizes->model_type});
-    for (int i = 0; result == 0 && i < GGUF_VAD_PER_LAYER; i++) {
-        snprintf(key, sizeof key, "%s.%s", architecture, of_layers[i]);
-        result = add_layers(model, key, i, sizes);
-    }
-    for (int i = 0; result == 0 && i < GGUF_VAD_N_LAST; i++) {
-        snprintf(key, sizeof key, "%s.%s", architecture, last[i]);
-        result = gguf_add_u32(model, key, sizes->last[i]);
-    }
-    return result;
+    gguf_add_value(adder, ".model_type",
+                   (struct gguf_value){.type = GGUF_STRING, .string = sizes->model_type});
+    for (int i = 0; i < GGUF_VAD_PER_LAYER; i++)
+        add_layers(adder, of_layers[i], i, sizes);
+    for (int i = 0; i < GGUF_VAD_N_LAST; i++)
+        gguf_add_u32(adder, last[i], sizes->last[i]);
 }

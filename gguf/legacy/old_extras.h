@@ -3,7 +3,7 @@
 #define GGUFS_GGUF_OLD_EXTRAS_H
 
 #include "gguf/cursor.h"
-#include "gguf/model.h"
+#include "gguf/made_values.h"
 
 /* whisper: u32 n_mel, u32 n_fft, f32 filters[n_mel * n_fft] */
 struct gguf_mel_filters {
@@ -14,8 +14,8 @@ struct gguf_mel_filters {
 
 int gguf_mel_filters_read(struct gguf_cursor *cursor, struct gguf_mel_filters *filters,
                           struct gguf_report *report);
-int gguf_mel_filters_add_keys(struct gguf_model *model, const char *architecture,
-                              const struct gguf_mel_filters *filters);
+void gguf_mel_filters_add_keys(struct gguf_key_adder *adder,
+                               const struct gguf_mel_filters *filters);
 
 /*
  * silero-vad: the model's name before the hyperparameters; after them u32 n_in, n_out, kernel_size
@@ -36,7 +36,6 @@ int gguf_vad_read_name(struct gguf_cursor *cursor, struct gguf_vad_sizes *sizes,
                        struct gguf_report *report);
 int gguf_vad_read_layers(struct gguf_cursor *cursor, uint32_t n_layers,
                          struct gguf_vad_sizes *sizes, struct gguf_report *report);
-int gguf_vad_add_keys(struct gguf_model *model, const char *architecture,
-                      const struct gguf_vad_sizes *sizes);
+void gguf_vad_add_keys(struct gguf_key_adder *adder, const struct gguf_vad_sizes *sizes);
 
 #endif

@@ -16,25 +16,6 @@ float gguf_old_float(uint32_t bits)
     return number;
 }
 
-/* Add a key; a name that starts with a dot is prefixed with the architecture. */
-static int add_u32(struct gguf_model *model, const struct gguf_family *family, const char *key,
-                   uint32_t number)
-{
-    char name[KEY_BYTES];
-
-    snprintf(name, sizeof name, "%s%s", *key == '.' ? family->architecture : "", key);
-    return gguf_add_u32(model, name, number);
-}
-
-static int add_f32(struct gguf_model *model, const struct gguf_family *family, const char *key,
-                   float number)
-{
-    char name[KEY_BYTES];
-
-    snprintf(name, sizeof name, "%s%s", *key == '.' ? family->architecture : "", key);
-    return gguf_add_f32(model, name, number);
-}
-
 /*
  * The old numbers up to 9 are llama.cpp's llama_ftype, as in GGUF files, but GGUF does not know 5
  * and 6 (Q4_2, Q4_3). From 10 on they were the same in llama.cpp only.
@@ -46,43 +27,28 @@ static bool is_file_type_of_gguf(const struct gguf_family *family, uint32_t file
     return file_type != 5 && file_type != 6;
 }
 
-static int add_file_type(struct gguf_model *model, const struct gguf_old_reading *reading,
-                         uint32_t number)
+static void add_file_type(struct gguf_key_adder *adder, const struct gguf_family *family,
+                          uint32_t number)
 {
-    const uint32_t file_type = number % 1000;
+    const bool is_known = is_file_type_of_gguf(family, number % 1000);
 
-    if (is_file_type_of_gguf(reading->family, file_type))
-        return gguf_add_u32(model, "general.file_type", file_type);
-    return add_u32(model, reading->family, ".ftype", file_type);
+    gguf_add_u32(adder, is_known ? "general.file_type" : ".ftype", number % 1000);
 }
 
-static int add_hyperparameter(struct gguf_model *model, const struct gguf_old_reading *reading,
-                              const struct gguf_hyperparameter *what, uint32_t number)
+static void add_hyperparameter(struct gguf_key_adder *adder, const struct gguf_family *family,
+                               const struct gguf_hyperparameter *what, uint32_t number)
 {
-    const char *architecture = reading->family->architecture;
     char name[KEY_BYTES];
 
+    snprintf(name, sizeof name, "%s%s", what->key ? "" : ".", what->key ? what->key : what->name);
     if (what->role == GGUF_ROLE_FILE_TYPE)
-        return add_file_type(model, reading, number);
-    if (what->key)
-        snprintf(name, sizeof name, "%s%s", architecture, what->key);
+        add_file_type(adder, family, number);
+    else if (what->role == GGUF_ROLE_FLOAT)
+        gguf_add_f32(adder, name, gguf_old_float(number));
+    else if (what->role == GGUF_ROLE_BOOL)
+        gguf_add_bool(adder, name, number == 1);
     else
-        snprintf(name, sizeof name, "%s.%s", architecture, what->name);
-    if (what->role == GGUF_ROLE_FLOAT)
-        return gguf_add_f32(model, name, gguf_old_float(number));
-    if (what->role == GGUF_ROLE_BOOL)
-        return gguf_add_bool(model, name, number == 1);
-    return gguf_add_u32(model, name, number);
-}
-
-static int add_hyperparameters(struct gguf_model *model, const struct gguf_old_reading *reading)
-{
-    const struct gguf_hyperparameter *list = reading->family->hyperparameters;
-    int result = 0;
-
-    for (size_t i = 0; result == 0 && list[i].name; i++)
-        result = add_hyperparameter(model, reading, &list[i], reading->numbers[i]);
-    return result;
+        gguf_add_u32(adder, name, number);
 }
 
 /* Return the number of key-value heads by the shape of the tensor that computes keys, or 0. */
@@ -105,58 +71,48 @@ static uint64_t count_kv_heads(const struct gguf_model *model,
 }
 
 /* Add the keys that follow from the shapes of tensors. */
-static int add_shapes(struct gguf_model *model, const struct gguf_old_reading *reading)
+static void add_shapes(struct gguf_key_adder *adder, const struct gguf_old_reading *reading)
 {
-    const struct gguf_tensor *up = gguf_tensor_named_today(model, "blk.0.ffn_up.weight");
-    const uint64_t n_kv_heads = count_kv_heads(model, reading);
-    int result = 0;
+    const struct gguf_tensor *up = gguf_tensor_named_today(adder->model, "blk.0.ffn_up.weight");
+    const uint64_t n_kv_heads = count_kv_heads(adder->model, reading);
 
     if (up)
-        result = add_u32(model, reading->family, ".feed_forward_length", (uint32_t)up->ne[1]);
-    if (result == 0 && n_kv_heads > 0)
-        result = add_u32(model, reading->family, ".attention.head_count_kv", (uint32_t)n_kv_heads);
-    return result;
+        gguf_add_u32(adder, ".feed_forward_length", up->ne[1]);
+    if (n_kv_heads > 0)
+        gguf_add_u32(adder, ".attention.head_count_kv", n_kv_heads);
 }
 
-static int add_constants(struct gguf_model *model, const struct gguf_family *family)
+void gguf_add_quantization_version(struct gguf_key_adder *adder, uint32_t version)
 {
-    const struct gguf_constant *constant = family->constants;
-    int result = 0;
-
-    for (; result == 0 && constant && constant->key; constant++) {
-        if (constant->is_float)
-            result = add_f32(model, family, constant->key, constant->number);
-        else
-            result = add_u32(model, family, constant->key, (uint32_t)constant->number);
+    for (uint64_t i = 0; i < adder->model->n_tensors; i++) {
+        if (adder->model->tensors[i].type->block_elements > 1) {
+            gguf_add_u32(adder, "general.quantization_version", version);
+            return;
+        }
     }
-    return result;
-}
-
-static int add_quantization_version(struct gguf_model *model, uint32_t era)
-{
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        if (model->tensors[i].type->block_elements > 1)
-            return gguf_add_u32(model, "general.quantization_version", era);
-    }
-    return 0;
 }
 
 int gguf_old_keys_add(struct gguf_model *model, const struct gguf_old_reading *reading)
 {
     const struct gguf_family *family = reading->family;
-    int result = gguf_add_text(model, "general.architecture", family->architecture);
+    const struct gguf_hyperparameter *list = family->hyperparameters;
+    const struct gguf_constant *constant = family->constants;
+    struct gguf_key_adder adder = {.model = model, .architecture = family->architecture};
 
-    if (result == 0)
-        result = add_quantization_version(model, reading->era);
-    if (result == 0)
-        result = add_hyperparameters(model, reading);
-    if (result == 0)
-        result = add_shapes(model, reading);
-    if (result == 0)
-        result = add_constants(model, family);
-    if (result == 0 && family->extra == GGUF_EXTRA_MEL_FILTERS)
-        result = gguf_mel_filters_add_keys(model, family->architecture, &reading->filters);
-    if (result == 0 && family->extra == GGUF_EXTRA_VAD)
-        result = gguf_vad_add_keys(model, family->architecture, &reading->vad);
-    return result;
+    gguf_add_text(&adder, "general.architecture", family->architecture);
+    gguf_add_quantization_version(&adder, reading->era);
+    for (size_t i = 0; list[i].name; i++)
+        add_hyperparameter(&adder, family, &list[i], reading->numbers[i]);
+    add_shapes(&adder, reading);
+    for (; constant && constant->key; constant++) {
+        if (constant->is_float)
+            gguf_add_f32(&adder, constant->key, constant->number);
+        else
+            gguf_add_u32(&adder, constant->key, (uint64_t)constant->number);
+    }
+    if (family->extra == GGUF_EXTRA_MEL_FILTERS)
+        gguf_mel_filters_add_keys(&adder, &reading->filters);
+    if (family->extra == GGUF_EXTRA_VAD)
+        gguf_vad_add_keys(&adder, &reading->vad);
+    return adder.result;
 }

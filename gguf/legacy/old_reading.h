@@ -32,6 +32,9 @@ uint64_t gguf_old_alignment(const uint8_t magic[4]);
 /* Return the float with these bits. */
 float gguf_old_float(uint32_t bits);
 
+/* Add general.quantization_version if the model has quantized tensors. */
+void gguf_add_quantization_version(struct gguf_key_adder *adder, uint32_t version);
+
 /* Add all keys except the vocabulary's. Returns 0 or -ENOMEM. */
 int gguf_old_keys_add(struct gguf_model *model, const struct gguf_old_reading *reading);
 

@@ -1,5 +1,6 @@
 #include "gguf/legacy/old_tensors.h"
 
+#include "gguf/models/tensor_names.h"
 #include "gguf/support/grow.h"
 #include "gguf/validate.h"
 
@@ -155,18 +156,14 @@ void gguf_old_tensors_drop(struct gguf_model *model)
 int gguf_old_tensors_make_name(struct gguf_model *model, const char *pattern, uint32_t layer,
                                struct gguf_string *name)
 {
-    const size_t mark = strcspn(pattern, "#@"), room = strlen(pattern) + sizeof "4294967295";
-    char *text = gguf_model_alloc(model, room);
-    int length;
+    const struct gguf_name_match match = {.layer = layer, .expert = layer, .suffix = ""};
+    char text[GGUF_NAME_BYTES], *copy;
 
-    if (!text)
+    gguf_tensor_name_expand(pattern, &match, text);
+    copy = gguf_model_alloc(model, strlen(text) + 1);
+    if (!copy)
         return -ENOMEM;
-    if (!pattern[mark])
-        length = snprintf(text, room, "%s", pattern);
-    else
-        length = snprintf(text, room, "%.*s%" PRIu32 "%s", (int)mark, pattern, layer,
-                          pattern + mark + 1);
-    *name = (struct gguf_string){text, (uint64_t)length};
+    *name = (struct gguf_string){strcpy(copy, text), strlen(text)};
     return 0;
 }
 
@@ -186,8 +183,8 @@ static int check_complete(const struct gguf_name_rule *rules, const uint64_t *co
                           struct gguf_report *report)
 {
     for (size_t i = 0; rules[i].old_name; i++) {
-        const char *mark = strpbrk(rules[i].old_name, "#@");
-        const uint64_t expected = !mark ? 1 : *mark == '#' ? n_layers : n_more;
+        const char *mark = strpbrk(rules[i].old_name, "%#");
+        const uint64_t expected = !mark ? 1 : *mark == '%' ? n_layers : n_more;
 
         if (!rules[i].is_optional && counts[i] < expected)
             return gguf_error(report, GGUF_RULE_TENSORS_MISSING, -ENODATA, GGUF_NO_PLACE,

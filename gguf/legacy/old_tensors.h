@@ -39,7 +39,7 @@ int gguf_old_tensors_name(struct gguf_model *model, const struct gguf_name_rule 
                           uint32_t n_layers, uint32_t n_more, struct gguf_report *report);
 
 /*
- * Make a name from a pattern, with the number of a layer instead of '#' or '@'; it lives as long as
+ * Make a name from a pattern, with the number of a layer instead of '%' or '#'; it lives as long as
  * the model. Returns 0 or -ENOMEM.
  */
 int gguf_old_tensors_make_name(struct gguf_model *model, const char *pattern, uint32_t layer,

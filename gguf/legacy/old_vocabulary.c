@@ -141,7 +141,7 @@ static struct gguf_string next_token(const struct gguf_old_vocabulary *vocabular
     return token;
 }
 
-static int add_tokens(struct gguf_model *model, const struct gguf_old_vocabulary *vocabulary,
+static int add_tokens(struct gguf_key_adder *adder, const struct gguf_old_vocabulary *vocabulary,
                       put_token *put)
 {
     struct gguf_cursor cursor = first_token(vocabulary);
@@ -156,7 +156,7 @@ static int add_tokens(struct gguf_model *model, const struct gguf_old_vocabulary
         if (size_bytes + 2 * sizeof(uint32_t) * i > GGUF_MAX_VOCABULARY_BYTES)
             return -E2BIG;
     }
-    result = gguf_make_array(model, GGUF_STRING, vocabulary->n_tokens, size_bytes, &tokens);
+    result = gguf_make_array(adder->model, GGUF_STRING, vocabulary->n_tokens, size_bytes, &tokens);
     if (result < 0)
         return result;
     cursor = first_token(vocabulary);
@@ -165,17 +165,18 @@ static int add_tokens(struct gguf_model *model, const struct gguf_old_vocabulary
 
         put(gguf_put_string(&tokens, put(NULL, token, i)), token, i);
     }
-    return gguf_add_array(model, "tokenizer.ggml.tokens", &tokens);
+    gguf_add_array(adder, "tokenizer.ggml.tokens", &tokens);
+    return adder->result;
 }
 
 /* Add the tokens' scores, or with `types` their types. */
-static int add_numbers(struct gguf_model *model, const struct gguf_old_vocabulary *vocabulary,
+static int add_numbers(struct gguf_key_adder *adder, const struct gguf_old_vocabulary *vocabulary,
                        bool types)
 {
     struct gguf_cursor cursor = first_token(vocabulary);
     struct gguf_array_builder numbers;
     const int result =
-        gguf_make_array(model, types ? GGUF_INT32 : GGUF_FLOAT32, vocabulary->n_tokens,
+        gguf_make_array(adder->model, types ? GGUF_INT32 : GGUF_FLOAT32, vocabulary->n_tokens,
                         vocabulary->n_tokens * sizeof(uint32_t), &numbers);
 
     if (result < 0)
@@ -186,8 +187,8 @@ static int add_numbers(struct gguf_model *model, const struct gguf_old_vocabular
 
         gguf_put_u32(&numbers, types ? (uint32_t)llama_type(token, i) : score_bits);
     }
-    return gguf_add_array(model, types ? "tokenizer.ggml.token_type" : "tokenizer.ggml.scores",
-                          &numbers);
+    gguf_add_array(adder, types ? "tokenizer.ggml.token_type" : "tokenizer.ggml.scores", &numbers);
+    return adder->result;
 }
 
 int gguf_old_vocabulary_add_keys(struct gguf_model *model, const char *tokenizer,
@@ -195,14 +196,15 @@ int gguf_old_vocabulary_add_keys(struct gguf_model *model, const char *tokenizer
                                  struct gguf_report *report)
 {
     const bool is_llama = strcmp(tokenizer, "llama") == 0;
-    int result = gguf_add_text(model, "tokenizer.ggml.model", tokenizer);
+    struct gguf_key_adder adder = {.model = model};
+    int result;
 
-    if (result == 0)
-        result = add_tokens(model, vocabulary, is_llama ? put_llama_token : put_gpt2_token);
+    gguf_add_text(&adder, "tokenizer.ggml.model", tokenizer);
+    result = add_tokens(&adder, vocabulary, is_llama ? put_llama_token : put_gpt2_token);
     if (result == 0 && vocabulary->has_scores)
-        result = add_numbers(model, vocabulary, false);
+        result = add_numbers(&adder, vocabulary, false);
     if (result == 0 && is_llama)
-        result = add_numbers(model, vocabulary, true);
+        result = add_numbers(&adder, vocabulary, true);
     if (result == -E2BIG)
         return gguf_error(report, GGUF_RULE_METADATA_LIMIT, result,
                           gguf_at(vocabulary->file_offset),

@@ -8,19 +8,17 @@
  * not record which. They have equal sizes but different values.
  */
 #include "gguf/formats.h"
+#include "gguf/legacy/old_reading.h"
 #include "gguf/legacy/old_tensors.h"
 #include "gguf/legacy/rwkv_tensors.h"
-#include "gguf/made_values.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define OLDER_VERSION 100u
 #define NEWER_VERSION 101u
-#define KEY_BYTES     128
 #define MAX_PLAUSIBLE 0xffffffu
 
 /* ---- the types ---- */
@@ -97,17 +95,17 @@ static int choose_types(struct gguf_model *model, struct header *header, int era
     }
 #define BLOCK(old, today)                                                                          \
     {                                                                                              \
-        "blocks.#." old, "blk.#." today, false                                                     \
+        "blocks.%." old, "blk.%." today, false                                                     \
     }
 #define NAMELESS(old)                                                                              \
     {                                                                                              \
-        "blocks.#." old, NULL, false                                                               \
+        "blocks.%." old, NULL, false                                                               \
     }
 
 #define EVERYWHERE                                                                                 \
     {"emb.weight", "token_embd.weight", false}, {"head.weight", "output.weight", false},           \
         NORM("ln_out", "output_norm"), NORM("blocks.0.ln0", "token_embd_norm"),                    \
-        NORM("blocks.#.ln1", "blk.#.attn_norm"), NORM("blocks.#.ln2", "blk.#.attn_norm_2"),        \
+        NORM("blocks.%.ln1", "blk.%.attn_norm"), NORM("blocks.%.ln2", "blk.%.attn_norm_2"),        \
         BLOCK("att.key.weight", "time_mix_key.weight"),                                            \
         BLOCK("att.value.weight", "time_mix_value.weight"),                                        \
         BLOCK("att.receptance.weight", "time_mix_receptance.weight"),                              \
@@ -119,7 +117,7 @@ static int choose_types(struct gguf_model *model, struct header *header, int era
         NAMELESS("ffn.time_mix_k"), NAMELESS("ffn.time_mix_r"), BEFORE_7
 #define BEFORE_7                                                                                   \
     NAMELESS("att.time_decay"), BLOCK("ffn.receptance.weight", "channel_mix_receptance.weight")
-#define SINCE_5      NORM("blocks.#.att.ln_x", "blk.#.time_mix_ln")
+#define SINCE_5      NORM("blocks.%.att.ln_x", "blk.%.time_mix_ln")
 #define GATE         BLOCK("att.gate.weight", "time_mix_gate.weight")
 #define LERP(letter) BLOCK("att.time_maa_" letter, "time_mix_lerp_" letter ".weight")
 #define MIX(name)    BLOCK("att." name, "time_mix_" name ".weight")
@@ -172,41 +170,41 @@ static const struct gguf_name_rule names_7[] = {
     NAMELESS("att.r_k"),
     BLOCK("ffn.x_k", "channel_mix_lerp_k.weight"),
     /* The first layer has none: it computes the values that the others mix in. */
-    {"blocks.#.att.v0", "blk.#.time_mix_v0.weight", true},
-    {"blocks.#.att.v1", "blk.#.time_mix_v1.weight", true},
-    {"blocks.#.att.v2", "blk.#.time_mix_v2.weight", true},
+    {"blocks.%.att.v0", "blk.%.time_mix_v0.weight", true},
+    {"blocks.%.att.v1", "blk.%.time_mix_v1.weight", true},
+    {"blocks.%.att.v2", "blk.%.time_mix_v2.weight", true},
     {0},
 };
 
 /* A key whose value is a dimension of a tensor. */
 struct shape_key {
-    const char *key;
+    const char *key; /* follows the architecture's name */
     const char *tensor;
     unsigned dim;
 };
 
 #define FEED_FORWARD                                                                               \
     {                                                                                              \
-        "feed_forward_length", "blocks.0.ffn.key.weight", 1                                        \
+        ".feed_forward_length", "blocks.0.ffn.key.weight", 1                                       \
     }
 
 static const struct shape_key shapes_4[] = {FEED_FORWARD, {0}};
 static const struct shape_key shapes_5_2[] = {
-    FEED_FORWARD, {"wkv.head_size", "blocks.0.att.time_decay", 1}, {0}};
+    FEED_FORWARD, {".wkv.head_size", "blocks.0.att.time_decay", 1}, {0}};
 static const struct shape_key shapes_6[] = {
     FEED_FORWARD,
-    {"wkv.head_size", "blocks.0.att.time_decay", 1},
-    {"time_mix_extra_dim", "blocks.0.att.time_maa_w2", 0},
-    {"time_decay_extra_dim", "blocks.0.att.time_decay_w1", 1},
+    {".wkv.head_size", "blocks.0.att.time_decay", 1},
+    {".time_mix_extra_dim", "blocks.0.att.time_maa_w2", 0},
+    {".time_decay_extra_dim", "blocks.0.att.time_decay_w1", 1},
     {0},
 };
 static const struct shape_key shapes_7[] = {
     FEED_FORWARD,
-    {"wkv.head_size", "blocks.0.att.r_k", 0},
-    {"attention.decay_lora_rank", "blocks.0.att.w1", 1},
-    {"attention.iclr_lora_rank", "blocks.0.att.a1", 1},
-    {"attention.value_residual_mix_lora_rank", "blocks.1.att.v1", 1},
-    {"attention.gate_lora_rank", "blocks.0.att.g1", 1},
+    {".wkv.head_size", "blocks.0.att.r_k", 0},
+    {".attention.decay_lora_rank", "blocks.0.att.w1", 1},
+    {".attention.iclr_lora_rank", "blocks.0.att.a1", 1},
+    {".attention.value_residual_mix_lora_rank", "blocks.1.att.v1", 1},
+    {".attention.gate_lora_rank", "blocks.0.att.g1", 1},
     {0},
 };
 
@@ -274,134 +272,81 @@ bool gguf_probe_rwkv(const struct gguf_start *start)
            (version == OLDER_VERSION || version == NEWER_VERSION);
 }
 
-static int read_number(struct gguf_cursor *cursor, const char *name, uint32_t smallest,
-                       uint32_t *number, struct gguf_report *report)
-{
-    const uint64_t offset = cursor->offset;
-
-    if (gguf_cursor_u32(cursor, number) < 0)
-        return gguf_cursor_fail(cursor, gguf_at_part("header", 0), name, report);
-    if (*number >= smallest && *number <= MAX_PLAUSIBLE)
-        return 0;
-    return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
-                      "header: %s is %" PRIu32 ", it can be %" PRIu32 " to %" PRIu32, name, *number,
-                      smallest, MAX_PLAUSIBLE);
-}
-
 static int read_header(struct gguf_cursor *cursor, struct header *header,
                        struct gguf_report *report)
 {
-    int result = read_number(cursor, "version", 0, &header->version, report);
+    const struct {
+        const char *name;
+        uint32_t smallest, *number;
+    } numbers[] = {{"version", 0, &header->version},
+                   {"n_vocab", 1, &header->n_vocab},
+                   {"n_embed", 1, &header->n_embed},
+                   {"n_layer", 1, &header->n_layer},
+                   {"data_type", 0, &header->data_type}};
 
-    if (result == 0)
-        result = read_number(cursor, "n_vocab", 1, &header->n_vocab, report);
-    if (result == 0)
-        result = read_number(cursor, "n_embed", 1, &header->n_embed, report);
-    if (result == 0)
-        result = read_number(cursor, "n_layer", 1, &header->n_layer, report);
-    if (result == 0)
-        result = read_number(cursor, "data_type", 0, &header->data_type, report);
-    return result;
-}
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const uint32_t smallest = numbers[i].smallest, *number = numbers[i].number;
+        const uint64_t offset = cursor->offset;
 
-/* ---- the keys ---- */
-
-static int add_u32(struct gguf_model *model, const struct architecture *architecture,
-                   const char *key, uint64_t number)
-{
-    char name[KEY_BYTES];
-
-    snprintf(name, sizeof name, "%s.%s", architecture->name, key);
-    return gguf_add_u32(model, name, (uint32_t)number);
-}
-
-static int add_general(struct gguf_model *model, const struct header *header,
-                       const struct architecture *architecture)
-{
-    int result = gguf_add_text(model, "general.architecture", architecture->name);
-
-    for (size_t i = 0; result == 0 && i < N_TYPES; i++) {
-        if (types[i].id == header->data_type)
-            result = gguf_add_u32(model, "general.file_type", types[i].file_type);
-    }
-    if (result == 0)
-        result = add_u32(model, architecture, "architecture_version", architecture->version);
-    if (result == 0 && architecture->minor_version > 0)
-        result =
-            add_u32(model, architecture, "architecture_minor_version", architecture->minor_version);
-    return result;
-}
-
-static int add_shapes(struct gguf_model *model, const struct header *header,
-                      const struct architecture *architecture)
-{
-    const struct gguf_tensor *decay = find_tensor(model, "blocks.0.att.time_decay");
-    int result = 0;
-
-    for (const struct shape_key *shape = architecture->shapes; result == 0 && shape->key; shape++) {
-        const struct gguf_tensor *tensor = find_tensor(model, shape->tensor);
-
-        if (tensor)
-            result = add_u32(model, architecture, shape->key, tensor->ne[shape->dim]);
-    }
-    /* 5.1 has one decay per head. */
-    if (result == 0 && architecture->minor_version == 1 && decay && decay->ne[2] > 0)
-        result = add_u32(model, architecture, "wkv.head_size", header->n_embed / decay->ne[2]);
-    return result;
-}
-
-/*
- * Add the quantization version if the file has quantized tensors and it is known. `era` is as in
- * choose_types().
- */
-static int add_quantization_version(struct gguf_model *model, const struct header *header, int era)
-{
-    const uint32_t version = header->version == NEWER_VERSION ? DEQUANT_ERA : (uint32_t)era - 1;
-
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        if (model->tensors[i].type->block_elements > 1 && version <= DEQUANT_ERA)
-            return gguf_add_u32(model, "general.quantization_version", version);
+        if (gguf_cursor_u32(cursor, numbers[i].number) < 0)
+            return gguf_cursor_fail(cursor, gguf_at_part("header", 0), numbers[i].name, report);
+        if (*number < smallest || *number > MAX_PLAUSIBLE)
+            return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
+                              "header: %s is %" PRIu32 ", it can be %" PRIu32 " to %" PRIu32,
+                              numbers[i].name, *number, smallest, MAX_PLAUSIBLE);
     }
     return 0;
 }
 
-/* Add the keys that llama.cpp wants, with the values of its converter. */
-static int add_keys_for_llama_cpp(struct gguf_model *model, const struct architecture *architecture)
-{
-    const uint64_t unlimited = 1048576; /* RWKV has no limit of the context */
-    const int result = add_u32(model, architecture, "context_length", unlimited);
+/* ---- the keys ---- */
 
-    return result < 0 ? result : gguf_add_text(model, "tokenizer.ggml.model", "no_vocab");
+static void add_shapes(struct gguf_key_adder *adder, const struct header *header,
+                       const struct architecture *architecture)
+{
+    const struct gguf_tensor *decay = find_tensor(adder->model, "blocks.0.att.time_decay");
+
+    for (const struct shape_key *shape = architecture->shapes; shape->key; shape++) {
+        const struct gguf_tensor *tensor = find_tensor(adder->model, shape->tensor);
+
+        if (tensor)
+            gguf_add_u32(adder, shape->key, tensor->ne[shape->dim]);
+    }
+    /* 5.1 has one decay per head. */
+    if (architecture->minor_version == 1 && decay && decay->ne[2] > 0)
+        gguf_add_u32(adder, ".wkv.head_size", header->n_embed / decay->ne[2]);
 }
 
+/* `era` is as in choose_types(). */
 static int add_keys(struct gguf_model *model, const struct header *header,
                     const struct architecture *architecture, int era)
 {
-    char name[KEY_BYTES];
-    int result = add_general(model, header, architecture);
+    const uint32_t version = header->version == NEWER_VERSION ? DEQUANT_ERA : (uint32_t)era - 1;
+    struct gguf_key_adder adder = {.model = model, .architecture = architecture->name};
 
-    if (result == 0)
-        result = add_quantization_version(model, header, era);
-    if (result == 0)
-        result = add_u32(model, architecture, "vocab_size", header->n_vocab);
-    if (result == 0)
-        result = add_u32(model, architecture, "embedding_length", header->n_embed);
-    if (result == 0)
-        result = add_u32(model, architecture, "block_count", header->n_layer);
-    if (result == 0)
-        result = add_shapes(model, header, architecture);
-    if (result < 0)
-        return result;
+    gguf_add_text(&adder, "general.architecture", architecture->name);
+    for (size_t i = 0; i < N_TYPES; i++) {
+        if (types[i].id == header->data_type)
+            gguf_add_u32(&adder, "general.file_type", types[i].file_type);
+    }
+    gguf_add_u32(&adder, ".architecture_version", architecture->version);
+    if (architecture->minor_version > 0)
+        gguf_add_u32(&adder, ".architecture_minor_version", architecture->minor_version);
+    if (version <= DEQUANT_ERA) /* known */
+        gguf_add_quantization_version(&adder, version);
+    gguf_add_u32(&adder, ".vocab_size", header->n_vocab);
+    gguf_add_u32(&adder, ".embedding_length", header->n_embed);
+    gguf_add_u32(&adder, ".block_count", header->n_layer);
+    add_shapes(&adder, header, architecture);
     /* RWKV has no attention; llama.cpp's converter writes 0 heads. */
-    result = add_u32(model, architecture, "attention.head_count", 0);
-    if (result < 0)
-        return result;
+    gguf_add_u32(&adder, ".attention.head_count", 0);
     /* The constant in rwkv.cpp. */
-    snprintf(name, sizeof name, "%s.attention.layer_norm_epsilon", architecture->name);
-    result = gguf_add_f32(model, name, 1e-5f);
-    if (result == 0 && architecture->rules)
-        result = add_keys_for_llama_cpp(model, architecture);
-    return result;
+    gguf_add_f32(&adder, ".attention.layer_norm_epsilon", 1e-5f);
+    /* llama.cpp wants these, with the values of its converter. */
+    if (architecture->rules) {
+        gguf_add_u32(&adder, ".context_length", 1048576); /* RWKV has no limit of the context */
+        gguf_add_text(&adder, "tokenizer.ggml.model", "no_vocab");
+    }
+    return adder.result;
 }
 
 static void warn_of_era(const struct gguf_model *model, struct gguf_report *report)

@@ -9,16 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FUSED "blk.#.time_mix_lerp_fused.weight"
+#define FUSED "blk.%.time_mix_lerp_fused.weight"
 
 const struct gguf_rwkv_rule gguf_rwkv6_rules[] = {
-    {"blocks.#.att.time_faaaa", "blk.#.time_mix_first.weight", GGUF_SHAPE_COMPACT, 0},
-    {"blocks.#.att.time_decay", "blk.#.time_mix_decay.weight", GGUF_SHAPE_FLAT, 0},
-    {"blocks.#.att.time_maa_w", FUSED, GGUF_SHAPE_STACKED, 0},
-    {"blocks.#.att.time_maa_k", FUSED, GGUF_SHAPE_STACKED, 1},
-    {"blocks.#.att.time_maa_v", FUSED, GGUF_SHAPE_STACKED, 2},
-    {"blocks.#.att.time_maa_r", FUSED, GGUF_SHAPE_STACKED, 3},
-    {"blocks.#.att.time_maa_g", FUSED, GGUF_SHAPE_STACKED, 4},
+    {"blocks.%.att.time_faaaa", "blk.%.time_mix_first.weight", GGUF_SHAPE_COMPACT, 0},
+    {"blocks.%.att.time_decay", "blk.%.time_mix_decay.weight", GGUF_SHAPE_FLAT, 0},
+    {"blocks.%.att.time_maa_w", FUSED, GGUF_SHAPE_STACKED, 0},
+    {"blocks.%.att.time_maa_k", FUSED, GGUF_SHAPE_STACKED, 1},
+    {"blocks.%.att.time_maa_v", FUSED, GGUF_SHAPE_STACKED, 2},
+    {"blocks.%.att.time_maa_r", FUSED, GGUF_SHAPE_STACKED, 3},
+    {"blocks.%.att.time_maa_g", FUSED, GGUF_SHAPE_STACKED, 4},
     {0},
 };
 
@@ -27,8 +27,8 @@ const struct gguf_rwkv_rule gguf_rwkv6_rules[] = {
  * nevertheless, with the shapes of a0, a1 and a2; its converter takes these.
  */
 const struct gguf_rwkv_rule gguf_rwkv7_rules[] = {
-    {"blocks.#.att.x_rwkvag", FUSED, GGUF_SHAPE_STACKED, 0},
-    {"blocks.#.att.r_k", "blk.#.time_mix_r_k.weight", GGUF_SHAPE_FLAT, 0},
+    {"blocks.%.att.x_rwkvag", FUSED, GGUF_SHAPE_STACKED, 0},
+    {"blocks.%.att.r_k", "blk.%.time_mix_r_k.weight", GGUF_SHAPE_FLAT, 0},
     {"blocks.0.att.v0", NULL, GGUF_SHAPE_STORED, 0},
     {"blocks.0.att.v1", NULL, GGUF_SHAPE_STORED, 0},
     {"blocks.0.att.v2", NULL, GGUF_SHAPE_STORED, 0},

@@ -200,7 +200,7 @@ static uint32_t rows_of(const char *name)
 static void put_tensors_of(struct model_bytes *out, const struct old_file *file,
                            const char *pattern)
 {
-    const char *mark = strpbrk(pattern, "#@");
+    const char *mark = strpbrk(pattern, "%#");
     char name[256];
 
     for (unsigned layer = 0; layer < (mark ? OLD_FILE_LAYERS : 1); layer++) {
