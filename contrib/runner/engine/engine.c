@@ -167,13 +167,11 @@ static void load_layers(struct run_engine *engine, struct run_loader *loader,
     const struct run_hparams *hparams = &engine->hparams;
     const uint32_t n = hparams->n_layer;
     struct run_layer_kinds kinds = {0};
-    struct run_used_names used = {0};
 
     engine->layers = run_arena_alloc(&engine->arena, n, sizeof *engine->layers);
     engine->mixers = run_arena_alloc(&engine->arena, n, sizeof *engine->mixers);
     if ((!engine->layers || !engine->mixers) && loader->code == 0)
         loader->code = run_fail_memory(loader->failure);
-    loader->used = &used;
     for (uint32_t i = 0; i < n && loader->code == 0; i++) {
         const struct run_mixer_place place = {
             .hparams = hparams,
@@ -184,15 +182,12 @@ static void load_layers(struct run_engine *engine, struct run_loader *loader,
 
         run_require_layer(loader, hparams, i);
         run_layer_load(loader, &place, &engine->mixers[i], &engine->layers[i]);
-        run_layer_kinds_check(&kinds, loader, hparams, i, &engine->layers[i]);
+        run_check_layer(loader, hparams, i, &kinds);
     }
     if (loader->code == 0)
         engine->token_bytes = count_token_bytes(engine);
     if (loader->code == 0 && options->has_nextn)
         load_nextn(engine, loader, options->cache_type, &kinds);
-    loader->used = NULL;
-    free(used.list);
-    run_layer_kinds_free(&kinds);
 }
 
 static void choose_sizes(struct run_engine *engine, const struct run_engine_options *options)

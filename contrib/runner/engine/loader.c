@@ -75,19 +75,6 @@ void run_loader_miss(struct run_loader *loader, const char *name)
     miss(loader, name, "");
 }
 
-static void add_used(struct run_loader *loader, const struct run_tensor *tensor)
-{
-    struct run_used_names *used = loader->used;
-    struct run_used_name *list = gguf_grow(used->list, &used->room, used->n + 1, sizeof *list);
-
-    if (!list) {
-        loader->code = run_fail_memory(loader->failure);
-        return;
-    }
-    used->list = list;
-    list[used->n++] = (struct run_used_name){tensor->name, tensor->name + strlen(loader->prefix)};
-}
-
 /*
  * Return true if the model has the tensor but no list of its architecture does. Names of rwkv.cpp,
  * which begin with "blocks.", are not in the lists and give false.
@@ -115,8 +102,6 @@ static bool get(struct run_loader *loader, const char *name, const char *end,
         return false;
     }
     loader->code = run_weights_get(loader->weights, full, tensor, loader->failure);
-    if (loader->code == 0 && loader->used)
-        add_used(loader, tensor);
     return loader->code == 0;
 }
 
@@ -213,15 +198,11 @@ void run_load_linears(struct run_loader *loader, const char *name, uint64_t in, 
     if (has(loader, name, ".bias"))
         linear->bias = load_vector(loader, name, ".bias", out * n);
     if (has(loader, name, ".scale")) {
-        struct run_used_names *used = loader->used;
         char whole[NAME_BYTES / 2];
 
-        /* A scale is part of the storage format, which quantizers choose for each tensor. */
-        loader->used = NULL;
         snprintf(whole, sizeof whole, "%s.scale", name);
         linear->n_scales = run_load_n_elements(loader, whole) == 1 ? 1 : n;
         linear->scale = load_vector(loader, name, ".scale", linear->n_scales);
-        loader->used = used;
     }
 }
 

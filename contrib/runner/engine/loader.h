@@ -35,15 +35,6 @@ void *run_arena_alloc(struct run_arena *arena, size_t n,
                       size_t element_bytes); /* zeroed; NULL if out of memory */
 void run_arena_free(struct run_arena *arena);
 
-/* Names of the tensors that were read; the weights own the strings. */
-struct run_used_names {
-    struct run_used_name {
-        const char *full;
-        const char *end; /* `full` without the layer's prefix */
-    } * list;
-    size_t n, room;
-};
-
 /*
  * Loads tensors whose names begin with `prefix`. The first failure stays in `code` and `failure`;
  * after it, loading does nothing.
@@ -53,7 +44,6 @@ struct run_loader {
     const struct gguf_architecture *model; /* only tensors of its lists are loaded; NULL: all */
     struct run_arena *arena;
     struct run_failure *failure;
-    struct run_used_names *used; /* collects the names of tensors that are read, or NULL */
     int code;
     char prefix[32]; /* "blk.7." or "" */
 };

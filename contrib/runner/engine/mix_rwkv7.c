@@ -30,20 +30,6 @@ static void load_low_rank(struct run_loader *loader, const char *name, const cha
                       run_load_vector(loader, bias_name, n_embd), low_rank);
 }
 
-/*
- * The first layer does not use these tensors, but GGUF files have them. They do not count as
- * tensors that all layers must have.
- */
-static void load_residual(struct run_loader *loader, uint64_t n_embd, struct run_rwkv7_layer *layer)
-{
-    struct run_used_names *used = loader->used;
-
-    loader->used = NULL;
-    load_low_rank(loader, "time_mix_v", "time_mix_v0.weight", n_embd, RUN_IDENTITY,
-                  &layer->residual);
-    loader->used = used;
-}
-
 static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
 {
     (void)loader;
@@ -65,7 +51,8 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     load_low_rank(loader, "time_mix_a", "time_mix_a0.weight", n_embd, RUN_IDENTITY, &layer->rate);
     layer->is_first = place->index == 0;
     if (!layer->is_first)
-        load_residual(loader, n_embd, layer);
+        load_low_rank(loader, "time_mix_v", "time_mix_v0.weight", n_embd, RUN_IDENTITY,
+                      &layer->residual);
     layer->key_removal = run_load_vector(loader, "time_mix_k_k.weight", n_embd);
     layer->key_rate = run_load_vector(loader, "time_mix_k_a.weight", n_embd);
     layer->bonus = run_load_rwkv(loader, "time_mix_r_k.weight", "att.r_k", n_embd);

@@ -1,7 +1,6 @@
 #include "contrib/runner/engine/nextn.h"
 
 #include "gguf/support/grow.h"
-#include "gguf/support/strings.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -47,23 +46,12 @@ static void load_ends(struct run_loader *loader, const struct run_hparams *hpara
         loader->code = run_fail_memory(loader->failure);
 }
 
-static void drop_names(struct run_used_names *used, const char *start)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < used->n; i++)
-        if (!gguf_text_starts_with(used->list[i].end, start))
-            used->list[n++] = used->list[i];
-    used->n = n;
-}
-
 /* In some files of MiMo, the norm of the head is called layer_output_norm. */
 static void find_head_norm(const struct run_loader *loader, struct run_nextn *nextn)
 {
     if (!nextn->head_norm.is_there && run_loader_has(loader, "layer_output_norm.weight")) {
         nextn->head_norm = nextn->layer.ffn_post_norm;
         nextn->layer.ffn_post_norm = (struct run_norm_layer){0};
-        drop_names(loader->used, "layer_output_norm."); /* other layers lack this tensor */
     }
     if (!nextn->head_norm.is_there)
         nextn->head_norm = nextn->output_norm;
@@ -73,18 +61,14 @@ void run_nextn_load(struct run_loader *loader, const struct run_mixer_place *pla
                     const struct run_nextn_model *model, struct run_layer_kinds *kinds,
                     struct run_nextn *nextn)
 {
-    struct run_used_names *used = loader->used;
-
     snprintf(loader->prefix, sizeof loader->prefix, "blk.%u.", place->index);
     if (is_absent(loader))
         return;
     run_require_layer(loader, place->hparams, place->index);
-    loader->used = NULL; /* other layers lack these tensors */
     load_ends(loader, place->hparams, model, nextn);
-    loader->used = used;
     run_layer_load(loader, place, &nextn->mixers, &nextn->layer);
     find_head_norm(loader, nextn);
-    run_layer_kinds_check(kinds, loader, place->hparams, place->index, &nextn->layer);
+    run_check_layer(loader, place->hparams, place->index, kinds);
     if (run_layer_is_recurrent(&nextn->layer)) /* could not forget its drafts */
         run_loader_refuse(loader, "tensors/%s*: a recurrent layer", loader->prefix);
     nextn->most_waiting = model->n_batch;

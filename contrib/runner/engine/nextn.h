@@ -43,8 +43,8 @@ struct run_nextn_model {
 
 /*
  * Load layer place->index, the first after the model's layers. If the file has none of its tensors,
- * nextn->is_there is false. loader->used collects the names of its tensors, which `kinds` compares
- * with the other layers' names. Call run_nextn_free() in any case.
+ * nextn->is_there is false. `kinds` are those of the other layers. Call run_nextn_free() in any
+ * case.
  */
 void run_nextn_load(struct run_loader *loader, const struct run_mixer_place *place,
                     const struct run_nextn_model *model, struct run_layer_kinds *kinds,

@@ -1,12 +1,10 @@
 #include "contrib/runner/engine/required.h"
 
-#include "contrib/runner/engine/mix_attention.h"
-#include "contrib/runner/engine/mix_latent.h"
 #include "gguf/models/tensor_lists.h"
-#include "gguf/support/grow.h"
+#include "gguf/support/strings.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool has_tensor(const void *weights, const char *name)
@@ -52,131 +50,105 @@ void run_require_layer(struct run_loader *loader, const struct run_hparams *hpar
         refuse(loader, hparams, &missing);
 }
 
-/* Layers with equal members must have the same tensors. */
-struct traits {
-    const struct run_mixer_ops *ops[RUN_MAX_MIXERS];
-    bool has_experts, has_network, has_channel_mix;
-    bool is_windowed, shares_kv, has_indexer;
+/* Tensors that a layer may have or lack, whatever the other layers have, and need not use. */
+static const struct {
+    const char *start; /* of names */
+    bool is_shared;    /* only in layers that use keys and values of others */
+    const char *reason;
+} free_names[] = {
+    {"attn_k", true, "files have keys and values that the model does not use"},
+    {"attn_v", true, "files have keys and values that the model does not use"},
+    {"attn_k_b", false, "files of ik_llama.cpp have attn_kv_b both as a whole and in parts"},
+    {"attn_v_b", false, "files of ik_llama.cpp have attn_kv_b both as a whole and in parts"},
+    {"indexer.", false, "some layers use the selection of an earlier layer"},
+    {"time_mix_v0", false, "the first layer of RWKV 7 has no other layer's values to mix in"},
+    {"time_mix_v1", false, "the first layer of RWKV 7 has no other layer's values to mix in"},
+    {"time_mix_v2", false, "the first layer of RWKV 7 has no other layer's values to mix in"},
+    {"time_mix_first", false, "files of RWKV6-Qwen2 have it, although the model does not"},
 };
 
-struct run_layer_kind {
-    struct traits traits;
-    uint32_t layer; /* the first layer of the kind */
-    struct run_used_names names;
+/* Compares a layer with an earlier one. */
+struct comparison {
+    struct run_loader *loader;
+    bool shares_kv;
+    uint32_t layer, earlier;
 };
 
-static bool has_indexer(const struct run_mixers *mixers)
+static bool is_free(const struct comparison *layers, const char *name)
 {
-    const struct run_attention_layer *attention = run_mixers_find(mixers, &run_attention_mixer);
-    const struct run_latent_layer *latent = run_mixers_find(mixers, &run_latent_mixer);
-
-    return (attention && attention->indexer.q.weight.data) ||
-           (latent && latent->indexer.q.weight.data);
+    for (size_t i = 0; i < sizeof free_names / sizeof *free_names; i++)
+        if (gguf_text_starts_with(name, free_names[i].start) &&
+            (layers->shares_kv || !free_names[i].is_shared))
+            return true;
+    return false;
 }
 
-static struct traits find_traits(const struct run_hparams *hparams, uint32_t index,
-                                 const struct run_layer *layer)
+/* Check tensor NAME END. A scale is part of the storage format, which may differ by layer. */
+static void check_name(const struct comparison *layers, const char *name, size_t length,
+                       const char *end)
 {
-    struct traits traits = {
-        .has_experts = layer->feed_forward.has_experts,
-        .has_network = layer->feed_forward.network.down.weight.data,
-        .has_channel_mix = layer->feed_forward.channel_mix.is_there,
-        .is_windowed = hparams->layers[index].is_windowed,
-        .shares_kv = hparams->layers[index].shares_kv,
-        .has_indexer = has_indexer(layer->mixers),
-    };
+    struct run_loader *loader = layers->loader;
+    char full[GGUF_LIST_NAME_BYTES], other[GGUF_LIST_NAME_BYTES];
+    bool is_there, other_is_there;
 
-    for (size_t i = 0; i < layer->mixers->n; i++)
-        traits.ops[i] = layer->mixers->list[i].ops;
-    return traits;
+    snprintf(full, sizeof full, "blk.%u.%.*s%s", layers->layer, (int)length, name, end);
+    snprintf(other, sizeof other, "blk.%u.%.*s%s", layers->earlier, (int)length, name, end);
+    is_there = run_weights_has(loader->weights, full);
+    other_is_there = run_weights_has(loader->weights, other);
+    if (is_there && !run_weights_is_used(loader->weights, full))
+        run_loader_refuse(loader,
+                          "tensors/%s: other tensors of the layer take its place; the file is "
+                          "inconsistent: get it again, or convert the model again",
+                          full);
+    else if (is_there != other_is_there && strcmp(end, ".scale") != 0 && loader->code == 0)
+        loader->code =
+            run_fail(loader->failure, -ENOENT,
+                     "tensors/%s: layer %u, of the same kind as layer %u, has no such tensor",
+                     is_there ? full : other, is_there ? layers->earlier : layers->layer,
+                     is_there ? layers->layer : layers->earlier);
 }
 
-static bool are_equal(const struct traits *a, const struct traits *b)
+static int check_listed(void *user, const char *name, size_t length, bool is_required)
 {
-    return a->ops[0] == b->ops[0] && a->ops[1] == b->ops[1] && a->has_experts == b->has_experts &&
-           a->has_network == b->has_network && a->has_channel_mix == b->has_channel_mix &&
-           a->is_windowed == b->is_windowed && a->shares_kv == b->shares_kv &&
-           a->has_indexer == b->has_indexer;
+    static const char *const ends[] = {"", ".weight", ".scale"};
+    const struct comparison *layers = user;
+
+    (void)is_required;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && !is_free(layers, name); i++)
+        check_name(layers, name, length, ends[i]);
+    return layers->loader->code;
 }
 
-static int compare_names(const void *a, const void *b)
+/* Layers of equal kinds must have the same tensors. */
+static unsigned find_kind(const struct run_loader *loader, const struct run_hparams *hparams,
+                          uint32_t layer)
 {
-    return strcmp(((const struct run_used_name *)a)->end, ((const struct run_used_name *)b)->end);
+    const struct run_layer_shape *shape = &hparams->layers[layer];
+    const bool has_network = run_loader_has(loader, "ffn_down_shexp.weight") ||
+                             run_loader_has(loader, "ffn_down.weight");
+
+    return (gguf_layer_parts(hparams->model, has_tensor, loader->weights, layer) &
+            (GGUF_PART_NEXTN - 1u)) |
+           (unsigned)shape->is_windowed << 4 | (unsigned)shape->shares_kv << 5 |
+           (unsigned)has_network << 6 | (unsigned)(shape->n_head > 0) << 7;
 }
 
-/* Sorts the names and drops duplicates. */
-static void sort_names(struct run_used_names *names)
+void run_check_layer(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index,
+                     struct run_layer_kinds *kinds)
 {
-    size_t n = 0;
+    const struct gguf_tensor_lists *lists = &hparams->model->tensors;
+    const char *const all[] = {lists->layer, lists->attention, lists->recurrence, lists->dense,
+                               lists->experts};
+    struct comparison layers = {
+        .loader = loader, .shares_kv = hparams->layers[index].shares_kv, .layer = index};
+    unsigned kind;
 
-    if (names->n == 0)
+    if (index >= hparams->n_stored || loader->code < 0)
         return;
-    qsort(names->list, names->n, sizeof *names->list, compare_names);
-    for (size_t i = 1; i < names->n; i++)
-        if (strcmp(names->list[i].end, names->list[n].end) != 0)
-            names->list[++n] = names->list[i];
-    names->n = n + 1;
-}
-
-static void refuse_difference(struct run_loader *loader, const struct run_used_name *name,
-                              uint32_t has, uint32_t lacks)
-{
-    loader->code =
-        run_fail(loader->failure, -ENOENT,
-                 "tensors/%s: layer %u, of the same kind as layer %u, has no such tensor",
-                 name->full, lacks, has);
-}
-
-static void compare(struct run_loader *loader, const struct run_layer_kind *kind, uint32_t index)
-{
-    const struct run_used_names *a = &kind->names, *b = loader->used;
-    size_t i = 0, j = 0;
-
-    while (i < a->n || j < b->n) {
-        const int order = i == a->n ? 1 : j == b->n ? -1 : strcmp(a->list[i].end, b->list[j].end);
-
-        if (order < 0)
-            refuse_difference(loader, &a->list[i], kind->layer, index);
-        if (order > 0)
-            refuse_difference(loader, &b->list[j], index, kind->layer);
-        if (order != 0)
-            return;
-        i++;
-        j++;
-    }
-}
-
-void run_layer_kinds_check(struct run_layer_kinds *kinds, struct run_loader *loader,
-                           const struct run_hparams *hparams, uint32_t index,
-                           const struct run_layer *layer)
-{
-    const struct traits traits = find_traits(hparams, index, layer);
-    struct run_layer_kind *list;
-
-    if (loader->code < 0)
-        return;
-    sort_names(loader->used);
-    for (size_t i = 0; i < kinds->n; i++) {
-        if (are_equal(&kinds->list[i].traits, &traits)) {
-            compare(loader, &kinds->list[i], index);
-            loader->used->n = 0;
-            return;
-        }
-    }
-    list = gguf_grow(kinds->list, &kinds->room, kinds->n + 1, sizeof *list);
-    if (!list) {
-        loader->code = run_fail_memory(loader->failure);
-        return;
-    }
-    kinds->list = list;
-    list[kinds->n++] = (struct run_layer_kind){traits, index, *loader->used};
-    *loader->used = (struct run_used_names){0};
-}
-
-void run_layer_kinds_free(struct run_layer_kinds *kinds)
-{
-    for (size_t i = 0; i < kinds->n; i++)
-        free(kinds->list[i].names.list);
-    free(kinds->list);
-    *kinds = (struct run_layer_kinds){0};
+    kind = find_kind(loader, hparams, index);
+    if (kinds->first[kind] == 0)
+        kinds->first[kind] = index + 1;
+    layers.earlier = kinds->first[kind] - 1;
+    for (size_t i = 0; i < sizeof all / sizeof *all && loader->code == 0; i++)
+        gguf_list_walk(all[i], check_listed, &layers);
 }

@@ -1,12 +1,13 @@
 /*
- * Checks that the model is complete: it has the tensors that gguf/models/ lists, and all layers of
- * a kind have the same tensors. The loader chooses computations by the tensors that exist, so
- * without these checks a missing tensor would silently change results.
+ * Checks that the model has the tensors that gguf/models/ lists, that it uses all of them, and that
+ * all layers of a kind have the same tensors. The loader chooses computations by the tensors that
+ * exist, so without these checks a missing tensor, or one too many, would silently change results.
  */
 #ifndef GGUFS_RUNNER_REQUIRED_H
 #define GGUFS_RUNNER_REQUIRED_H
 
-#include "contrib/runner/engine/layer.h"
+#include "contrib/runner/engine/hparams.h"
+#include "contrib/runner/engine/loader.h"
 
 /*
  * Fail with -ENOENT if a tensor outside of layers is missing, or one of layer `index`. The message
@@ -16,20 +17,17 @@ void run_require_ends(struct run_loader *loader, const struct run_hparams *hpara
 void run_require_layer(struct run_loader *loader, const struct run_hparams *hparams,
                        uint32_t index);
 
-/* The kinds of layers seen so far, with the tensors of the first layer of each. */
+/* 1 + the index of the first layer of each kind; 0: none so far. */
 struct run_layer_kinds {
-    struct run_layer_kind *list;
-    size_t n, room;
+    uint32_t first[256];
 };
 
 /*
- * Compare loader->used, the tensors that layer `index` reads, with the first layer of the same kind
- * (same mixers, feed-forward, window and sharing of keys and values). Fails with -ENOENT if one of
- * the layers has a tensor that the other lacks. Takes over the names.
+ * Check layer `index` after it was loaded: fail with -EINVAL if it has a listed tensor that was not
+ * loaded, and with -ENOENT if it lacks a tensor that the first layer of its kind has, or the other
+ * way round. Layers of a kind have the same parts: heads, experts, a window and so on.
  */
-void run_layer_kinds_check(struct run_layer_kinds *kinds, struct run_loader *loader,
-                           const struct run_hparams *hparams, uint32_t index,
-                           const struct run_layer *layer);
-void run_layer_kinds_free(struct run_layer_kinds *kinds);
+void run_check_layer(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index,
+                     struct run_layer_kinds *kinds);
 
 #endif

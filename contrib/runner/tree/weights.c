@@ -341,6 +341,13 @@ size_t run_weights_count(const struct run_weights *weights)
     return weights->n_entries;
 }
 
+bool run_weights_is_used(const struct run_weights *weights, const char *name)
+{
+    const struct entry *entry = find(weights, name);
+
+    return entry && (entry->is_mapped || (entry->other && find(weights, entry->other)->is_mapped));
+}
+
 size_t run_weights_unused(const struct run_weights *weights, const char *names[], size_t n_names)
 {
     size_t n = 0;
@@ -348,8 +355,7 @@ size_t run_weights_unused(const struct run_weights *weights, const char *names[]
     for (size_t i = 0; i < weights->n_entries; i++) {
         const struct entry *entry = &weights->entries[i];
 
-        if (entry->is_mapped || entry->is_other_name ||
-            (entry->other && find(weights, entry->other)->is_mapped))
+        if (entry->is_other_name || run_weights_is_used(weights, entry->name))
             continue;
         if (n < n_names)
             names[n] = entry->name;

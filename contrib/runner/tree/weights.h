@@ -36,6 +36,9 @@ bool run_weights_has(const struct run_weights *weights, const char *name);
 int run_weights_get(struct run_weights *weights, const char *name, struct run_tensor *out,
                     struct run_failure *failure);
 
+/* Return true if the tensor exists and run_weights_get() was called for it. */
+bool run_weights_is_used(const struct run_weights *weights, const char *name);
+
 /*
  * Return the number of tensors for which run_weights_get() was not called, and store the names of
  * the first n_names of them, which the weights own.

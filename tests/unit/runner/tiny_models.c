@@ -43,6 +43,10 @@ static const struct {
     {"grok", "ffn_gate"},
     {"grok", "ffn_up"},
     {"grok", "ffn_down"},
+    {"rwkv", "time_mix_gate"}, /* of version 5 */
+    {"rwkv", "time_mix_lerp_g"},
+    {"rwkv", "time_mix_ln"},
+    {"rwkv", "time_mix_ln.bias"},
     {"rwkv6*", "time_mix_lerp_w"},
     {"rwkv6*", "time_mix_lerp_k"},
     {"rwkv6*", "time_mix_lerp_v"},

@@ -229,7 +229,6 @@ static void open_layer(uint32_t n_batch)
                                            .n_batch = n_batch};
     struct run_rotary_scaling scaling;
     struct run_layer_kinds kinds = {0};
-    struct run_used_names used = {0};
 
     run_part_open(&files, &part);
     cr_assert_eq(run_hparams_read(part.tree.metadata, &hparams, &failure), 0, "%s", failure.text);
@@ -242,12 +241,9 @@ static void open_layer(uint32_t n_batch)
     run_load_linear(&part.loader, "output", N_EMBD, N_VOCAB, &output);
     run_load_norm_if(&part.loader, "output_norm", RUN_NORM_RMS, hparams.norm_epsilon, N_EMBD,
                      &output_norm);
-    part.loader.used = &used;
     run_nextn_load(&part.loader, &place, &around, &kinds, &nextn);
     cr_assert_eq(part.loader.code, 0, "%s", part.failure.text);
     cr_assert(nextn.is_there);
-    free(used.list);
-    run_layer_kinds_free(&kinds);
 }
 
 static void close_layer(void)

@@ -257,6 +257,39 @@ Test(run_removal, refused_or_the_same_logits)
         cr_expect_gt(key_exceptions[i].n, 0u, "%s has no effect", key_exceptions[i].name);
 }
 
+/* A tensor in two forms, of which one would be ignored. */
+Test(run_removal, a_tensor_too_many_is_refused)
+{
+    static const struct {
+        const char *architecture, *name;
+        uint64_t ne[3];
+        const char *refused; /* NULL: the model runs */
+    } cases[] = {
+        {"llama", "blk.1.attn_qkv.weight", {32, 64}, "blk.1.attn_q.weight"},
+        {"llama", "blk.1.attn_qkv.bias", {64}, "blk.1.attn_qkv.bias"},
+        {"bloom", "blk.0.attn_v.bias", {32}, "blk.0.attn_v.bias"},
+        {"qwen3moe", "blk.0.ffn_gate_up_exps.weight", {32, 96, 4}, "blk.0.ffn_up_exps.weight"},
+        {"qwen3moe", "blk.0.ffn_gate_up_exps.scale", {4}, "blk.0.ffn_gate_up_exps.scale"},
+        {"gpt-oss", "blk.1.ffn_gate_up_exps.bias", {48, 4}, "blk.1.ffn_gate_up_exps.bias"},
+        {"deepseek2", "blk.1.attn_kv_b.weight", {12, 48}, NULL},
+    };
+    static const float zeros[32 * 96 * 4];
+    struct logits logits;
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        tiny_model_make(cases[i].architecture, false, &model);
+        tiny_model_write(&model, &files);
+        cr_expect_eq(run(false, &logits), 0, "%s", failure.text);
+        run_files_floats(&files, cases[i].name, cases[i].ne[0], cases[i].ne[1], cases[i].ne[2],
+                         zeros);
+        cr_expect_eq(run(false, &logits), cases[i].refused ? -EINVAL : 0, "%s: %s", cases[i].name,
+                     failure.text);
+        cr_expect(!cases[i].refused || strstr(failure.text, cases[i].refused), "%s: %s",
+                  cases[i].name, failure.text);
+        run_files_remove(&files);
+    }
+}
+
 Test(run_removal, damaged_weights_and_epsilons)
 {
     struct logits logits;
