@@ -16,13 +16,13 @@ static const char common[] =
     "rope.scaling.yarn_beta_slow=1 expert_count? expert_used_count? expert_group_count? "
     "expert_group_used_count? leading_dense_block_count? tensor_data_layout?";
 
-/* The key "NAME", "NAME?", "NAME=VALUE" or "NAME|NAME" at the beginning of a word. */
+/* The key "NAME", "NAME?", "NAME=VALUE", "NAME:VALUE" or "NAME|NAME" at the beginning of a word. */
 static bool is_named(const char *word, size_t length, const char *key)
 {
     const size_t n = strlen(key);
 
     while (length > 0) {
-        const size_t end = strcspn(word, "|?= ");
+        const size_t end = strcspn(word, "|?=: ");
 
         if (end == n && memcmp(word, key, n) == 0)
             return true;
@@ -60,17 +60,17 @@ enum gguf_key_rule gguf_key_rule(const struct gguf_architecture *architecture, c
     length = strcspn(word, " ");
     if (word[length - 1] == '?')
         return GGUF_KEY_OPTIONAL;
-    word += strcspn(word, "= ");
-    if (*word != '=')
+    word += strcspn(word, "=: ");
+    if (*word != '=' && *word != ':')
         return GGUF_KEY_REQUIRED;
     if (value)
         *value = strtod(word + 1, NULL);
-    return GGUF_KEY_HAS_DEFAULT;
+    return *word == ':' ? GGUF_KEY_FIXED : GGUF_KEY_HAS_DEFAULT;
 }
 
 static bool is_required(const char *word, size_t length)
 {
-    return word[length - 1] != '?' && !memchr(word, '=', length);
+    return word[length - 1] != '?' && !memchr(word, '=', length) && !memchr(word, ':', length);
 }
 
 /* Return true if one of the keys of a word is there. */

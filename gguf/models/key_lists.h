@@ -10,11 +10,12 @@ enum gguf_key_rule {
     GGUF_KEY_REQUIRED,
     GGUF_KEY_OPTIONAL,
     GGUF_KEY_HAS_DEFAULT,
+    GGUF_KEY_FIXED, /* the key is not read: all models have one value */
 };
 
 /*
- * Return the rule for a key, which is written without "ARCHITECTURE.". Stores the value that holds
- * if the key is missing at *value, which may be NULL; it changes only for GGUF_KEY_HAS_DEFAULT.
+ * Return the rule for a key, which is written without "ARCHITECTURE.". Stores the default or
+ * the fixed value at *value, which may be NULL; the other rules leave it as it is.
  */
 enum gguf_key_rule gguf_key_rule(const struct gguf_architecture *architecture, const char *key,
                                  double *value);

@@ -72,6 +72,9 @@ extern const struct gguf_architecture gguf_dense_models[], gguf_expert_models[],
 /* Weights of experts in DeepSeek and related models. The rows add expert_gating_func. */
 #define WEIGHED " expert_weights_norm=0 expert_weights_scale=1"
 
+/* The weights of the selected experts are divided by their sum. */
+#define NORMED " expert_weights_norm:1"
+
 /* Defaults of expert_gating_func. */
 #define GATED_BY_SOFTMAX " expert_gating_func=1"
 #define GATED_BY_SIGMOID " expert_gating_func=2"

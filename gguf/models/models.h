@@ -30,6 +30,7 @@
  *     logit_scale         the key ARCHITECTURE.logit_scale must be there
  *     clamp_kqv?          may be missing
  *     top_k=8             8 if it is missing
+ *     scale:1             1 in all models; the key is not read
  *     a|b                 one of them must be there
  *     /xielu.eps          the key xielu.eps, without ARCHITECTURE, must be there
  *

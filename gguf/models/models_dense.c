@@ -15,7 +15,7 @@
     }
 
 const struct gguf_architecture gguf_dense_models[] = {
-    {.name = "llama", .tensors = LLAMA_TENSORS, .keys = RMS},
+    {.name = "llama", .tensors = LLAMA_TENSORS, .keys = RMS NORMED},
     {.name = "qwen2",
      .tensors = GATED_MODEL(TIED_ENDS " output.bias?", QKV QKV_BIASES),
      .keys = RMS},
@@ -296,7 +296,8 @@ const struct gguf_architecture gguf_dense_models[] = {
                  .attention = "attn_output attn_q attn_k attn_v attn_q_norm attn_k_norm",
                  .dense = GATED},
      .keys = RMS " attention.sliding_window attention.sliding_window_pattern? "
-                 "rope.freq_base_swa=10000 attn_logit_softcapping? final_logit_softcapping=30",
+                 "rope.freq_base_swa=10000 attn_logit_softcapping? final_logit_softcapping=30 "
+                 "attention.scale:1",
      .window = {.period = 5}},
     {.name = NULL},
 };

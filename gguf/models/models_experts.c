@@ -23,7 +23,7 @@ const struct gguf_architecture gguf_expert_models[] = {
      .keys = RMS ROUTED},
     {.name = "qwen3moe",
      .tensors = EXPERT_MODEL(TIED_ENDS, ATTENTION QK_NORMS, EXPERTS),
-     .keys = RMS ROUTED},
+     .keys = RMS ROUTED NORMED},
     {.name = "olmoe",
      .tensors = EXPERT_MODEL(ENDS, ATTENTION QK_NORMS, EXPERTS),
      .keys = RMS ROUTED},
@@ -33,7 +33,7 @@ const struct gguf_architecture gguf_expert_models[] = {
                  .attention = ATTENTION OUT_BIAS_IF,
                  .dense = GATED GATED_BIASES,
                  .experts = EXPERTS SHARED_IF},
-     .keys = RMS GRANITE_SCALES},
+     .keys = RMS NORMED GRANITE_SCALES},
     {.name = "deepseek",
      .tensors = MIXED_MODEL(TIED_ENDS, ATTENTION, EXPERTS SHARED),
      .keys = RMS ROUTED " expert_weights_scale=1"},
@@ -65,13 +65,13 @@ const struct gguf_architecture gguf_expert_models[] = {
      .window = {.period = 4}},
     {.name = "ernie4_5-moe",
      .tensors = MIXED_MODEL(TIED_ENDS, ATTENTION OUT_BIAS_IF, EXPERTS SHARED_IF CHOICE_BIAS),
-     .keys = RMS ROUTED},
+     .keys = RMS ROUTED NORMED},
     {.name = "hunyuan-moe",
      .tensors = EXPERT_MODEL(TIED_ENDS, ATTENTION QK_NORMS, EXPERTS SHARED),
-     .keys = RMS ROUTED},
+     .keys = RMS ROUTED NORMED},
     {.name = "minimax-m2",
      .tensors = EXPERT_MODEL(ENDS, ATTENTION QK_NORMS, EXPERTS CHOICE_BIAS),
-     .keys = RMS ROUTED PARTLY_ROTATED " expert_gating_func"},
+     .keys = RMS ROUTED NORMED PARTLY_ROTATED " expert_gating_func"},
     {.name = "dots1",
      .tensors = MIXED_MODEL(ENDS, ATTENTION QK_NORMS, EXPERTS SHARED CHOICE_BIAS),
      .keys = RMS ROUTED WEIGHED " expert_gating_func"},
@@ -80,11 +80,12 @@ const struct gguf_architecture gguf_expert_models[] = {
                  .layer = "attn_norm attn_output_norm",
                  .attention = "attn_output attn_qkv",
                  .experts = EXPERTS},
-     .keys = LAYER ROUTED " attention.clamp_kqv"},
+     .keys = LAYER ROUTED NORMED " attention.clamp_kqv"},
     {.name = "llama4",
      .tensors = MIXED_MODEL(TIED_ENDS FREQUENCIES, ATTENTION, EXPERTS SHARED),
      .keys = RMS ROUTED " attention.sliding_window=8192 attention.sliding_window_pattern? "
-                        "rope.freq_base_swa?",
+                        "rope.freq_base_swa? attention.temperature_scale:0.1 "
+                        "attention.temperature_length:8192 expert_gating_func:2",
      .window = {.period = 4},
      .big = {.n_expert = 128}},
     {.name = "phimoe",
@@ -92,18 +93,18 @@ const struct gguf_architecture gguf_expert_models[] = {
                  .layer = BIASED_NORMS,
                  .attention = BIASED_ATTENTION,
                  .experts = EXPERTS},
-     .keys = RMS ROUTED},
+     .keys = RMS ROUTED NORMED},
     {.name = "mistral3",
      .tensors = {.model = TIED_ENDS FREQUENCIES FACTORS,
                  .layer = NORMS,
                  .attention = ATTENTION OUT_BIAS_IF,
                  .dense = GATED GATED_BIASES,
                  .experts = EXPERTS},
-     .keys = RMS TEMPERATURE " rope.scaling.yarn_log_multiplier?"},
+     .keys = RMS NORMED TEMPERATURE " rope.scaling.yarn_log_multiplier?"},
     {.name = "mistral4", .same_as = "deepseek2"},
     {.name = "mellum",
      .tensors = EXPERT_MODEL(ENDS, ATTENTION QK_NORMS, EXPERTS),
-     .keys = RMS ROUTED
+     .keys = RMS ROUTED NORMED
      " attention.sliding_window? attention.sliding_window_pattern rope.freq_base_swa?",
      .window = {.period = 4}},
     {.name = "arctic",
@@ -111,7 +112,7 @@ const struct gguf_architecture gguf_expert_models[] = {
                  .layer = NORMS " ffn_down ffn_up|ffn_gate_up ffn_gate|ffn_gate_up",
                  .attention = ATTENTION,
                  .experts = EXPERTS " ffn_norm_exps"},
-     .keys = RMS ROUTED},
+     .keys = RMS ROUTED NORMED},
     {.name = "hy_v3",
      .tensors = {.model = TIED_ENDS,
                  .layer = NORMS,
@@ -162,13 +163,13 @@ const struct gguf_architecture gguf_expert_models[] = {
      .keys = RMS ROUTED WEIGHED PREDICTED PARTLY_ROTATED " expert_gating_func"},
     {.name = "smallthinker",
      .tensors = EXPERT_MODEL(TIED_ENDS, ATTENTION, EXPERTS),
-     .keys = RMS ROUTED WINDOW_IF " expert_gating_func",
+     .keys = RMS ROUTED NORMED WINDOW_IF " expert_gating_func",
      .window = {.period = 4, .is_first_full = true}},
     {.name = "grovemoe",
      .tensors = EXPERT_MODEL(TIED_ENDS, ATTENTION QK_NORMS,
                              EXPERTS " ffn_gate_chexps|ffn_gate_up_chexps ffn_down_chexps "
                                      "ffn_up_chexps|ffn_gate_up_chexps"),
-     .keys = RMS ROUTED " experts_per_group expert_group_scale"},
+     .keys = RMS ROUTED NORMED " experts_per_group expert_group_scale"},
     {.name = "mimo2",
      .tensors = {.model = ENDS,
                  .layer = NORMS,
@@ -176,9 +177,9 @@ const struct gguf_architecture gguf_expert_models[] = {
                  .dense = GATED,
                  .experts = EXPERTS CHOICE_BIAS,
                  .nextn = NEXTN " layer_output_norm?"},
-     .keys = RMS ROUTED PREDICTED PARTLY_ROTATED
+     .keys = RMS ROUTED NORMED PREDICTED PARTLY_ROTATED
      " attention.sliding_window attention.sliding_window_pattern rope.freq_base_swa=10000 "
-     "attention.value_scale=1"},
+     "attention.value_scale=1 expert_gating_func:2"},
     {.name = "step35",
      .tensors = {.model = ENDS FREQUENCIES FACTORS,
                  .layer = NORMS,
@@ -194,9 +195,10 @@ const struct gguf_architecture gguf_expert_models[] = {
                  .layer = "attn_norm attn_output_norm ffn_norm layer_output_norm|post_ffw_norm",
                  .attention = ATTENTION,
                  .experts = EXPERTS " (ffn_gate ffn_up ffn_down)?"},
-     .keys = RMS ROUTED " logit_scale=0.5773502691896257 embedding_scale=78.38367176906169 "
-                        "attention.output_scale=0.08838834764831845 attn_logit_softcapping=30 "
-                        "final_logit_softcapping=0 rope.scaling.yarn_beta_fast=8"},
+     .keys =
+         RMS ROUTED NORMED " logit_scale=0.5773502691896257 embedding_scale=78.38367176906169 "
+                           "attention.output_scale=0.08838834764831845 attn_logit_softcapping=30 "
+                           "final_logit_softcapping=0 rope.scaling.yarn_beta_fast=8"},
     {.name = "minimax-m3",
      .tensors = {.model = ENDS,
                  .layer = NORMS,
@@ -246,17 +248,18 @@ const struct gguf_architecture gguf_expert_models[] = {
                  .dense = GATED, /* also beside experts */
                  .experts = EXPERTS " ffn_gate_inp.scale pre_ffw_norm_2 post_ffw_norm_1 "
                                     "post_ffw_norm_2"},
-     .keys = RMS " attention.sliding_window attention.sliding_window_pattern "
-                 "rope.freq_base_swa=10000 attention.key_length_swa attention.value_length_swa "
-                 "rope.dimension_count_swa? attention.shared_kv_layers=0 "
-                 "embedding_length_per_layer_input final_logit_softcapping=30"},
+     .keys = RMS NORMED
+     " attention.sliding_window attention.sliding_window_pattern "
+     "rope.freq_base_swa=10000 attention.key_length_swa attention.value_length_swa "
+     "rope.dimension_count_swa? attention.shared_kv_layers=0 "
+     "embedding_length_per_layer_input final_logit_softcapping=30 attention.scale:1"},
     {.name = "gpt-oss",
      .tensors = {.model = ENDS,
                  .layer = LATE_NORMS,
                  .attention = BIASED_ATTENTION " attn_sinks",
                  .experts = EXPERTS " ffn_gate_inp.bias ffn_gate_exps.bias|ffn_gate_up_exps.bias "
                                     "ffn_up_exps.bias|ffn_gate_up_exps.bias ffn_down_exps.bias"},
-     .keys = RMS ROUTED WINDOW,
+     .keys = RMS ROUTED WINDOW " expert_gating_func:3",
      .window = {.period = 2}},
     {.name = NULL},
 };

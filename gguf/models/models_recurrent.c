@@ -56,7 +56,7 @@ const struct gguf_architecture gguf_recurrent_models[] = {
                  .dense = GATED GATED_BIASES,
                  .experts = EXPERTS SHARED_IF},
      .keys = "attention.head_count attention.layer_norm_rms_epsilon logit_scale? residual_scale=1 "
-             "embedding_scale=1 attention.scale? rope.scaling.finetuned=1 ssm.group_count"},
+             "embedding_scale=1 attention.scale? rope.scaling.finetuned=1 ssm.group_count" NORMED},
     {.name = "falcon-h1",
      .tensors = {.model = TIED_ENDS FREQUENCIES,
                  /* attention and recurrence are in every layer */
@@ -78,7 +78,7 @@ const struct gguf_architecture gguf_recurrent_models[] = {
                  .recurrence = MAMBA2 " ssm_conv1d.bias? ssm_norm",
                  .experts = "ffn_gate_inp ffn_down_exps ffn_up_exps ffn_down_shexp ffn_up_shexp "
                             "(ffn_latent_down ffn_latent_up)?" CHOICE_BIAS},
-     .keys = RMS ROUTED WEIGHED " ssm.group_count",
+     .keys = RMS ROUTED WEIGHED " ssm.group_count expert_gating_func:2",
      .blocks = GGUF_ONE_BLOCK},
     {.name = "plamo2",
      .tensors = {.model = TIED_ENDS,
@@ -102,7 +102,7 @@ const struct gguf_architecture gguf_recurrent_models[] = {
                  .recurrence = "shortconv.conv shortconv.in_proj shortconv.out_proj",
                  .dense = GATED,
                  .experts = EXPERTS CHOICE_BIAS},
-     .keys = RMS ROUTED " expert_gating_func"},
+     .keys = RMS ROUTED NORMED " expert_gating_func"},
     {.name = "qwen3next",
      .tensors = {.model = TIED_ENDS,
                  .layer = LATE_NORMS,
@@ -110,7 +110,7 @@ const struct gguf_architecture gguf_recurrent_models[] = {
                  .recurrence = DELTA_NET "ssm_ba",
                  .experts = EXPERTS SHARED " ffn_gate_inp_shexp",
                  .nextn = NEXTN},
-     .keys = RMS ROUTED PREDICTED PARTLY_ROTATED " expert_weights_scale=1 ssm.group_count"},
+     .keys = RMS ROUTED NORMED PREDICTED PARTLY_ROTATED " expert_weights_scale=1 ssm.group_count"},
     {.name = "qwen35",
      .tensors = {.model = TIED_ENDS,
                  .layer = LATE_NORMS,
@@ -126,7 +126,7 @@ const struct gguf_architecture gguf_recurrent_models[] = {
                  .recurrence = DELTA_NET "ssm_beta ssm_alpha",
                  .experts = EXPERTS SHARED " ffn_gate_inp_shexp",
                  .nextn = NEXTN},
-     .keys = RMS ROUTED PREDICTED PARTLY_ROTATED " expert_weights_scale=1 ssm.group_count"},
+     .keys = RMS ROUTED NORMED PREDICTED PARTLY_ROTATED " expert_weights_scale=1 ssm.group_count"},
     {.name = "kimi-linear",
      .tensors = {.model = ENDS,
                  .layer = NORMS " attn_output",
@@ -137,7 +137,7 @@ const struct gguf_architecture gguf_recurrent_models[] = {
                      "ssm_f_b ssm_beta ssm_a ssm_dt.bias ssm_g_a ssm_g_b ssm_norm",
                  .dense = GATED,
                  .experts = EXPERTS SHARED_IF CHOICE_BIAS},
-     .keys = RMS ROUTED PARTLY_ROTATED
+     .keys = RMS ROUTED NORMED PARTLY_ROTATED
      " attention.head_count_kv attention.kv_lora_rank expert_gating_func expert_weights_scale=1"},
     /* RWKV 4 and 5 in the files of rwkv.cpp, whose own names time mixing has as well. */
     {.name = "rwkv",
@@ -148,7 +148,7 @@ const struct gguf_architecture gguf_recurrent_models[] = {
                                "time_mix_lerp_v? time_mix_lerp_r? time_mix_lerp_g? "
                                "(time_mix_ln time_mix_ln.bias)? channel_mix_value "
                                "channel_mix_receptance channel_mix_lerp_k? channel_mix_lerp_r?"},
-     .keys = ONLY_NORM " architecture_version? wkv.head_size?",
+     .keys = ONLY_NORM " architecture_version=4 wkv.head_size?",
      .blocks = GGUF_ANY_BLOCKS},
     {.name = "rwkv6",
      .tensors = {.model = RWKV_ENDS,
@@ -157,13 +157,13 @@ const struct gguf_architecture gguf_recurrent_models[] = {
                  .recurrence = RWKV6 "time_mix_ln time_mix_ln.bias time_mix_first? "
                                      "time_mix_lerp_fused? time_mix_lerp_w? time_mix_lerp_k? "
                                      "time_mix_lerp_v? time_mix_lerp_r? time_mix_lerp_g?"},
-     .keys = ONLY_NORM " wkv.head_size rescale_every_n_layers? architecture_version?",
+     .keys = ONLY_NORM " wkv.head_size rescale_every_n_layers? architecture_version=6",
      .blocks = GGUF_ANY_BLOCKS},
     {.name = "rwkv7",
      .tensors = {.model = RWKV_ENDS,
                  .layer = RWKV_NORMS " channel_mix_key channel_mix_value channel_mix_lerp_k?",
                  .recurrence = RWKV7 "time_mix_ln time_mix_ln.bias (time_mix_g1 time_mix_g2)?"},
-     .keys = ONLY_NORM " wkv.head_size architecture_version?" RANKED,
+     .keys = ONLY_NORM " wkv.head_size architecture_version=7" RANKED,
      .blocks = GGUF_ANY_BLOCKS},
     {.name = "rwkv6qwen2",
      .tensors = {.model = ENDS " output_norm.bias?",
@@ -171,12 +171,12 @@ const struct gguf_architecture gguf_recurrent_models[] = {
                  .recurrence = RWKV6 "time_mix_lerp_fused time_mix_first? (time_mix_key.bias "
                                      "time_mix_value.bias time_mix_receptance.bias)?",
                  .dense = GATED},
-     .keys = ONLY_RMS " wkv.head_size architecture_version?"},
+     .keys = ONLY_RMS " wkv.head_size architecture_version=6"},
     {.name = "arwkv7",
      .tensors = {.model = ENDS,
                  .layer = NORMS,
                  .recurrence = RWKV7 "(time_mix_g1 time_mix_g2)? (time_mix_ln time_mix_ln.bias)?",
                  .dense = GATED},
-     .keys = ONLY_RMS " wkv.head_size architecture_version?" RANKED},
+     .keys = ONLY_RMS " wkv.head_size architecture_version=7" RANKED},
     {.name = NULL},
 };

@@ -10,6 +10,7 @@
 #include "contrib/runner/engine/architectures.h"
 #include "contrib/runner/tokenizer/pre_tokenizer.h"
 #include "contrib/runner/tokenizer/token_vocabulary.h"
+#include "gguf/models/models.h"
 #include "gguf/support/buffer.h"
 #include "gguf/support/confine.h"
 #include "gguf/support/exit_status.h"
@@ -175,13 +176,13 @@ static bool needs_tokenizer(enum run_task task)
 static void list_architectures(const char *unknown)
 {
     struct gguf_buffer names = {0};
-    const char *name;
+    const struct gguf_architecture *row;
 
-    for (size_t i = 0; (name = run_architecture_name(i)); i++)
-        if (strcmp(name, unknown) == 0 || gguf_buffer_add_string(&names, " ") < 0 ||
-            gguf_buffer_add_string(&names, name) < 0)
+    for (size_t i = 0; (row = gguf_architecture_at(i)); i++)
+        if (strcmp(row->name, unknown) == 0 || gguf_buffer_add_string(&names, " ") < 0 ||
+            gguf_buffer_add_string(&names, row->name) < 0)
             break;
-    if (!name)
+    if (!row)
         run_message("supported architectures:%s", names.bytes);
     gguf_buffer_free(&names);
 }

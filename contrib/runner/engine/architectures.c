@@ -1,37 +1,220 @@
 #include "contrib/runner/engine/architectures.h"
 
-#include "contrib/runner/engine/architecture_rows.h"
-
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const struct run_architecture *const parts[] = {run_dense_rows, run_expert_rows,
-                                                       run_recurrent_rows};
+static const struct run_architecture rows[] = {
+    /* ---- no rotation, or only in models whose keys ask for it ---- */
 
-/* Row `index` of the whole table; NULL after the last. */
-static const struct run_architecture *row_at(size_t index)
-{
-    for (size_t part = 0; part < COUNT(parts); part++)
-        for (const struct run_architecture *row = parts[part]; row->name; row++)
-            if (index-- == 0)
-                return row;
-    return NULL;
-}
+    {.names = "refact mamba mamba2 jamba kimi-linear rwkv rwkv6 rwkv7 rwkv6qwen2 arwkv7"},
+    {.names = "gpt2 starcoder", .feed_forward = {.activation = RUN_GELU}},
+    {.names = "bloom",
+     .attention = {.reference = RUN_REFERENCE_GROUPS},
+     .feed_forward = {.activation = RUN_GELU}},
+    {.names = "mpt", .feed_forward = {.activation = RUN_GELU_ERF}},
+    {.names = "jais", .attention = {.scale_is_inverse_width = true}},
+    {.names = "nemotron_h nemotron_h_moe", .feed_forward = {.activation = RUN_RELU_SQUARED}},
+
+    /* ---- neighbouring elements are rotated ---- */
+
+    {.names = "chatglm ernie4_5 ernie4_5-moe internlm2 nanbeige deepseek bailingmoe",
+     .rotary = {.kind = RUN_ROTARY_NORMAL}},
+    {.names = "llama xverse",
+     .attention = {.reference = RUN_REFERENCE_NEOX},
+     .rotary = {.kind = RUN_ROTARY_NORMAL}},
+    {.names = "baichuan",
+     .attention = {.reference = RUN_REFERENCE_NEOX},
+     .rotary = {.kind = RUN_ROTARY_NORMAL},
+     .big = {.alibi_bias = 8}},
+    {.names = "olmo",
+     .norms = {.plain = RUN_PLAIN_LAYER_NORMS},
+     .rotary = {.kind = RUN_ROTARY_NORMAL}},
+    {.names = "granite granitemoe granitehybrid",
+     .scales = {.logits_divided = true},
+     .rotary = {.kind = RUN_ROTARY_NORMAL}},
+    {.names = "minicpm",
+     .scales = {.has_minicpm_defaults = true, .logits_divided = true},
+     .rotary = {.kind = RUN_ROTARY_NORMAL}},
+    {.names = "gptj",
+     .layers = {.residual = RUN_PARALLEL},
+     .rotary = {.kind = RUN_ROTARY_NORMAL},
+     .feed_forward = {.activation = RUN_GELU}},
+    {.names = "command-r",
+     .layers = {.residual = RUN_PARALLEL},
+     .rotary = {.kind = RUN_ROTARY_NORMAL}},
+    {.names = "cohere2",
+     .layers = {.residual = RUN_PARALLEL},
+     .rotary = {.kind = RUN_ROTARY_NORMAL, .layers = RUN_ROTARY_WINDOWED}},
+    {.names = "cohere2moe",
+     .layers = {.nextn = RUN_NEXTN_NORMED, .residual = RUN_PARALLEL},
+     .rotary = {.kind = RUN_ROTARY_NORMAL, .layers = RUN_ROTARY_LEADING},
+     .experts = {.shared_scale = 0.5f}},
+    {.names = "glm4", .rotary = {.kind = RUN_ROTARY_NORMAL, .sections_mean_neox = true}},
+    {.names = "smollm3",
+     .rotary = {.kind = RUN_ROTARY_NORMAL, .layers = RUN_ROTARY_NOT_EVERY_FOURTH}},
+    {.names = "arcee plm",
+     .rotary = {.kind = RUN_ROTARY_NORMAL},
+     .feed_forward = {.activation = RUN_RELU_SQUARED}},
+    {.names = "maincoder",
+     .norms = {.qk_after_rotary = true},
+     .rotary = {.kind = RUN_ROTARY_NORMAL}},
+    {.names = "chameleon",
+     .norms = {.qk_is_layer_norm = true},
+     .rotary = {.kind = RUN_ROTARY_NORMAL}},
+    {.names = "deci",
+     .rotary = {.kind = RUN_ROTARY_NORMAL},
+     .attention = {.has_pruned_layers = true}},
+    {.names = "llama4",
+     .norms = {.qk_plain_after_rotary = true},
+     .window = {.is_chunked = true},
+     .rotary = {.kind = RUN_ROTARY_NORMAL, .layers = RUN_ROTARY_NOT_EVERY_FOURTH},
+     .experts = {.weights_before = true},
+     .big = {.no_qk_plain_norm = true}},
+    {.names = "mistral3",
+     .rotary = {.kind = RUN_ROTARY_NORMAL, .log_multiplier = RUN_MULTIPLIER_DIVIDES}},
+    {.names = "deepseek2",
+     .layers = {.nextn = RUN_NEXTN_NORMED},
+     .rotary = {.kind = RUN_ROTARY_NORMAL, .log_multiplier = RUN_MULTIPLIER_SCALES}},
+    {.names = "mistral4",
+     .rotary = {.kind = RUN_ROTARY_NORMAL, .log_multiplier = RUN_MULTIPLIER_SCALES}},
+    {.names = "deepseek32",
+     .attention = {.indexer = RUN_ROTARY_NEOX},
+     .rotary = {.kind = RUN_ROTARY_NORMAL, .log_multiplier = RUN_MULTIPLIER_SCALES}},
+    {.names = "glm-dsa",
+     .attention = {.indexer = RUN_ROTARY_NORMAL},
+     .rotary = {.kind = RUN_ROTARY_NORMAL}},
+    {.names = "arctic",
+     .rotary = {.kind = RUN_ROTARY_NORMAL},
+     .experts = {.input = RUN_INPUT_LAYER}},
+
+    /* ---- elements of both halves of a head are rotated ---- */
+
+    {.names = "qwen qwen2 qwen2moe qwen2vl qwen3 qwen3moe qwen3vl qwen3vlmoe phi3 phimoe exaone "
+              "seed_oss openelm orion pangu-embedded bitnet paddleocr cogvlm olmoe minimax-m2 "
+              "dots1 dbrx grovemoe bailingmoe2 deepseek2-ocr falcon-h1 plamo2 lfm2 lfm2moe",
+     .rotary = {.kind = RUN_ROTARY_NEOX}},
+    {.names = "olmo2 plamo3 mellum",
+     .window = {.is_unscaled = true},
+     .rotary = {.kind = RUN_ROTARY_NEOX}},
+    {.names = "exaone4 exaone-moe",
+     .rotary = {.kind = RUN_ROTARY_NEOX, .layers = RUN_ROTARY_WINDOWED}},
+    {.names = "glm4moe hy_v3 qwen3next qwen35 qwen35moe",
+     .layers = {.nextn = RUN_NEXTN_NORMED},
+     .rotary = {.kind = RUN_ROTARY_NEOX}},
+    {.names = "hunyuan-dense hunyuan_vl hunyuan-moe",
+     .norms = {.qk_after_rotary = true},
+     .rotary = {.kind = RUN_ROTARY_NEOX}},
+    {.names = "gemma",
+     .scales = {.embedding_by_root = true},
+     .rotary = {.kind = RUN_ROTARY_NEOX},
+     .feed_forward = {.activation = RUN_GELU}},
+    {.names = "gemma2",
+     .scales = {.embedding_by_root = true},
+     .rotary = {.kind = RUN_ROTARY_NEOX},
+     .feed_forward = {.activation = RUN_GELU},
+     .big = {.scale_by_n_embd = true}},
+    {.names = "gemma3",
+     .scales = {.embedding_by_root = true},
+     .window = {.is_unscaled = true},
+     .rotary = {.kind = RUN_ROTARY_NEOX},
+     .feed_forward = {.activation = RUN_GELU},
+     .big = {.scale_by_n_embd = true}},
+    {.names = "gemma3n",
+     .norms = {.plain = RUN_PLAIN_V_NORM},
+     .scales = {.embedding_by_root = true},
+     .attention = {.n_layer_kv_from_start = 20},
+     .window = {.is_unscaled = true},
+     .rotary = {.kind = RUN_ROTARY_NEOX},
+     .feed_forward = {.activation = RUN_GELU,
+                      .sparsity = 1.6448533535003662f,
+                      .n_sparse_layers = 10}},
+    {.names = "gemma4",
+     .norms = {.plain = RUN_PLAIN_V_NORM},
+     .scales = {.embedding_by_root = true},
+     .attention = {.keys_are_values = true},
+     .window = {.is_unscaled = true},
+     .rotary = {.kind = RUN_ROTARY_NEOX},
+     .feed_forward = {.activation = RUN_GELU}},
+    {.names = "phi2",
+     .layers = {.residual = RUN_PARALLEL},
+     .rotary = {.kind = RUN_ROTARY_NEOX},
+     .feed_forward = {.activation = RUN_GELU}},
+    {.names = "stablelm",
+     .layers = {.residual = RUN_PARALLEL_WITHOUT_FFN_NORM},
+     .rotary = {.kind = RUN_ROTARY_NEOX}},
+    {.names = "starcoder2 codeshell",
+     .rotary = {.kind = RUN_ROTARY_NEOX},
+     .feed_forward = {.activation = RUN_GELU}},
+    {.names = "gptneox",
+     .layers = {.residual = RUN_PARALLEL_BY_KEY},
+     .attention = {.reference = RUN_REFERENCE_GROUPS},
+     .rotary = {.kind = RUN_ROTARY_NEOX},
+     .feed_forward = {.activation = RUN_GELU_ERF}},
+    {.names = "falcon",
+     .layers = {.residual = RUN_PARALLEL},
+     .attention = {.reference = RUN_REFERENCE_GROUPS},
+     .rotary = {.kind = RUN_ROTARY_NEOX},
+     .feed_forward = {.activation = RUN_GELU_ERF}},
+    {.names = "nemotron jais2",
+     .rotary = {.kind = RUN_ROTARY_NEOX},
+     .feed_forward = {.activation = RUN_RELU_SQUARED}},
+    {.names = "apertus",
+     .rotary = {.kind = RUN_ROTARY_NEOX},
+     .feed_forward = {.activation = RUN_XIELU}},
+    {.names = "minicpm3",
+     .scales = {.has_minicpm_defaults = true, .logits_divided = true},
+     .rotary = {.kind = RUN_ROTARY_NEOX}},
+    {.names = "plamo", .layers = {.residual = RUN_PARALLEL}, .rotary = {.kind = RUN_ROTARY_NEOX}},
+    {.names = "talkie",
+     .layers = {.output_scale = RUN_LAYER_SCALES_EMBEDDINGS},
+     .norms = {.plain = RUN_PLAIN_LAYER_NORMS | RUN_PLAIN_EMBEDDING_NORM | RUN_PLAIN_K_NORM,
+               .qk_after_rotary = true},
+     .rotary = {.kind = RUN_ROTARY_NEOX}},
+    {.names = "afmoe",
+     .scales = {.embedding_by_root = true},
+     .rotary = {.kind = RUN_ROTARY_NEOX, .layers = RUN_ROTARY_NOT_EVERY_FOURTH}},
+    {.names = "laguna",
+     .attention = {.gate = RUN_ATTENTION_SOFTPLUS},
+     .window = {.is_unscaled = true},
+     .rotary = {.kind = RUN_ROTARY_NEOX}},
+    {.names = "smallthinker",
+     .rotary = {.kind = RUN_ROTARY_NEOX, .layers = RUN_ROTARY_WINDOWED},
+     .feed_forward = {.activation = RUN_RELU},
+     .experts = {.router_input = RUN_INPUT_LAYER}},
+    {.names = "mimo2",
+     .layers = {.nextn = RUN_NEXTN_RAW},
+     .window = {.is_unscaled = true},
+     .rotary = {.kind = RUN_ROTARY_NEOX}},
+    {.names = "step35",
+     .layers = {.nextn = RUN_NEXTN_RAW},
+     .window = {.is_unscaled = true},
+     .rotary = {.kind = RUN_ROTARY_NEOX, .halves_dense = true}},
+    {.names = "grok",
+     .rotary = {.kind = RUN_ROTARY_NEOX},
+     .feed_forward = {.activation = RUN_GELU},
+     .experts = {.shared_scale = 0.70710678118654752f}},
+    {.names = "minimax-m3",
+     .attention = {.indexer = RUN_ROTARY_NEOX},
+     .rotary = {.kind = RUN_ROTARY_NEOX},
+     .feed_forward = {.activation = RUN_SWIGLU_OAI}},
+    {.names = "gpt-oss",
+     .rotary = {.kind = RUN_ROTARY_NEOX},
+     .feed_forward = {.activation = RUN_SWIGLU_OAI}},
+};
 
 const struct run_architecture *run_architecture_find(const char *name)
 {
-    const struct run_architecture *row;
+    const size_t length = strlen(name);
 
-    for (size_t i = 0; (row = row_at(i)); i++)
-        if (strcmp(row->name, name) == 0)
-            return row->same_as ? run_architecture_find(row->same_as) : row;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        for (const char *at = rows[i].names; *at != '\0';) {
+            const size_t n = strcspn(at, " ");
+
+            if (n == length && memcmp(at, name, n) == 0)
+                return &rows[i];
+            at += n + strspn(at + n, " ");
+        }
+    }
     return NULL;
-}
-
-const char *run_architecture_name(size_t index)
-{
-    const struct run_architecture *row = row_at(index);
-
-    return row ? row->name : NULL;
 }

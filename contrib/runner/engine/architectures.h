@@ -1,6 +1,6 @@
 /*
- * The table of architectures: one row each, with how its layers compute. Tensors and keys, and
- * defaults of keys, are in gguf/models/models.h.
+ * The table of architectures: a row for each way in which layers compute, with the names of all
+ * architectures that compute so. Tensors, keys and their defaults are in gguf/models/models.h.
  *
  * The tensors show whether a product has a bias, a gate or a scale, whether queries are normalized
  * and whether a layer has experts. In every group, zero is the usual choice.
@@ -89,17 +89,7 @@ enum run_reference_layout {
 enum run_attention_gate { RUN_ATTENTION_SIGMOID, RUN_ATTENTION_SOFTPLUS };
 
 struct run_attention_rules {
-    /* Scores are multiplied by 1 / √(width of a head), or: */
-    float scale;                 /* this constant; 0: not set */
-    bool scale_is_inverse_width; /* 1 / width of a head */
-
-    /*
-     * attention.temperature_…: queries of layers that are not rotated are multiplied by
-     * 1 + scale · ln(1 + ⌊(position + 1) / length⌋). Otherwise queries of all layers, by
-     * ⌊position / length⌋; without a length the original context counts.
-     */
-    bool temperature_of_unrotated;
-
+    bool scale_is_inverse_width;    /* scores are multiplied by 1 / width of a head, not its root */
     uint32_t n_layer_kv_from_start; /* later layers use keys and values of these; 0: the key
                                        attention.shared_kv_layers decides */
     bool keys_are_values;   /* layers without window and without attn_v use keys as values */
@@ -149,7 +139,7 @@ struct run_feed_forward_rules {
     uint32_t n_sparse_layers; /* … in this many of the first layers */
 };
 
-/* The function from router products to probabilities, if expert_gating_func is not read. */
+/* The function from router products to probabilities: expert_gating_func. */
 enum run_gating {
     RUN_GATE_SOFTMAX,
     RUN_GATE_SIGMOID,
@@ -164,18 +154,11 @@ enum run_expert_input {
 
 /* Mixture of experts. */
 struct run_expert_rules {
-    enum run_gating gating;
-    bool weights_normed; /* weights are divided by their sum, also without expert_weights_norm */
-    bool weights_before; /* an expert's weight multiplies its input, not its output
-                            (llama.cpp: weight_before_ffn) */
+    bool weights_before;                /* an expert's weight multiplies its input, not its output
+                                           (llama.cpp: weight_before_ffn) */
     enum run_expert_input input;        /* of the experts' own norm, if they have one */
     enum run_expert_input router_input; /* RUN_INPUT_RESIDUAL: the input of the experts */
     float shared_scale;                 /* of the sum of experts and shared experts; 0: 1 */
-};
-
-struct run_recurrent_rules {
-    uint32_t rwkv_version; /* of the time mixing, unless the key architecture_version says another;
-                              0: no RWKV */
 };
 
 /* Rules of the one model size that gguf_architecture_is_big() recognizes. */
@@ -186,8 +169,7 @@ struct run_big_rules {
 };
 
 struct run_architecture {
-    const char *name;    /* general.architecture */
-    const char *same_as; /* name of the row with the same computation; NULL: this row */
+    const char *names; /* values of general.architecture, separated by spaces */
     struct run_layer_rules layers;
     struct run_norm_rules norms;
     struct run_scale_rules scales;
@@ -196,14 +178,10 @@ struct run_architecture {
     struct run_rotary_rules rotary;
     struct run_feed_forward_rules feed_forward;
     struct run_expert_rules experts;
-    struct run_recurrent_rules recurrent;
     struct run_big_rules big;
 };
 
-/* Return the row of a name, or of its same_as unless that is NULL; NULL for an unknown name. */
+/* Return the row of a name; NULL for an unknown name. */
 const struct run_architecture *run_architecture_find(const char *name);
-
-/* Return the name of row `index` of the table, or NULL after the last. */
-const char *run_architecture_name(size_t index);
 
 #endif

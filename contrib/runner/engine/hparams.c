@@ -58,7 +58,6 @@ static void read_clamps(struct run_key_reader *reader, struct run_hparams *hpara
 
 static void read_experts(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    const struct run_architecture *row = hparams->architecture;
     struct run_experts_shape *experts = &hparams->experts;
     uint32_t gating = 0;
 
@@ -77,14 +76,11 @@ static void read_experts(struct run_key_reader *reader, struct run_hparams *hpar
             run_read_refuse(
                 reader, "expert_group_used_count groups have fewer than expert_used_count experts");
     }
-    experts->gating = row->experts.gating;
     run_read_u32(reader, ".expert_gating_func", GATING_SOFTMAX_CHOSEN, &gating);
-    if (gating != 0)
-        experts->gating = gating == GATING_SIGMOID          ? RUN_GATE_SIGMOID
-                          : gating == GATING_SOFTMAX_CHOSEN ? RUN_GATE_SOFTMAX_WEIGHT
-                                                            : RUN_GATE_SOFTMAX;
-    experts->weights_normed =
-        row->experts.weights_normed || run_read_bool(reader, ".expert_weights_norm");
+    experts->gating = gating == GATING_SIGMOID          ? RUN_GATE_SIGMOID
+                      : gating == GATING_SOFTMAX_CHOSEN ? RUN_GATE_SOFTMAX_WEIGHT
+                                                        : RUN_GATE_SOFTMAX;
+    experts->weights_normed = run_read_bool(reader, ".expert_weights_norm");
     experts->weights_scale = run_read_scale(reader, ".expert_weights_scale", 1);
     if (run_read_has(reader, ".experts_per_group")) {
         run_need_u32(reader, ".experts_per_group", experts->n, &experts->per_chunk);
@@ -117,12 +113,9 @@ static void read_scales(struct run_key_reader *reader, struct run_hparams *hpara
 
 static void read_rwkv(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    const struct run_architecture *row = hparams->architecture;
-
-    if (row->recurrent.rwkv_version == 0)
-        return;
-    hparams->rwkv_version = row->recurrent.rwkv_version;
     run_read_u32(reader, ".architecture_version", 7, &hparams->rwkv_version);
+    if (hparams->rwkv_version == 0)
+        return;
     if (hparams->rwkv_version < 4)
         run_read_refuse(reader, "architecture_version is below 4");
     if (hparams->rwkv_version > 4)

@@ -72,7 +72,7 @@ struct run_hparams {
     float clamp_kqv;       /* 0: none */
     float max_alibi;       /* 0: none */
     bool qkv_in_groups;    /* rows of attn_qkv are, per key head: its queries, the key, the value */
-    float temperature_scale; /* 0: none; see struct run_attention_rules */
+    float temperature_scale; /* of queries; 0: none */
     uint32_t temperature_length, temperature_offset;
     bool temperature_in_rotated; /* also scale queries in rotated layers */
     struct run_indexer_shape indexer;

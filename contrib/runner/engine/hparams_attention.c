@@ -42,8 +42,6 @@ static float read_scale(struct run_key_reader *reader, const struct run_hparams 
                                                       : 1 / sqrtf((float)hparams->dim_k);
     if (n_head > 0 && hparams->big.scale_by_n_embd)
         scale = 1 / sqrtf((float)hparams->n_embd / (float)n_head);
-    if (row->attention.scale != 0)
-        scale = row->attention.scale;
     scale = run_read_scale(reader, ".attention.scale", scale);
     return run_read_scale(reader, ".attention.output_scale", scale);
 }
@@ -82,9 +80,13 @@ static void read_latent(struct run_key_reader *reader, struct run_hparams *hpara
     hparams->latent_scale = magnitude * magnitude / sqrtf((float)hparams->latent_k);
 }
 
+/*
+ * Queries are multiplied by 1 + scale · ln(1 + ⌊position / length⌋). If some layers are not
+ * rotated, those are multiplied, and position + 1 counts.
+ */
 static void read_temperature(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    const struct run_architecture *row = hparams->architecture;
+    const bool is_of_unrotated = hparams->architecture->rotary.layers != RUN_ROTARY_ALL;
     uint32_t *length = &hparams->temperature_length;
 
     run_read_float(reader, ".attention.temperature_scale", &hparams->temperature_scale);
@@ -95,8 +97,8 @@ static void read_temperature(struct run_key_reader *reader, struct run_hparams *
     run_read_u32(reader, ".attention.temperature_length", INT32_MAX, length);
     if (*length == 0)
         run_read_refuse(reader, "attention.temperature_scale without a length");
-    hparams->temperature_offset = row->attention.temperature_of_unrotated;
-    hparams->temperature_in_rotated = !row->attention.temperature_of_unrotated;
+    hparams->temperature_offset = is_of_unrotated;
+    hparams->temperature_in_rotated = !is_of_unrotated;
 }
 
 static bool is_rotated(const struct run_hparams *hparams, uint32_t index, uint32_t n_leading)

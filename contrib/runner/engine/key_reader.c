@@ -41,7 +41,8 @@ static bool is_read(const struct run_key_reader *reader, const char *key, double
     if (key[0] != '.')
         return true;
     rule = gguf_key_rule(reader->model, key + 1, value);
-    *has_default = rule == GGUF_KEY_HAS_DEFAULT && !run_metadata_has(reader->metadata, key);
+    *has_default = rule == GGUF_KEY_FIXED ||
+                   (rule == GGUF_KEY_HAS_DEFAULT && !run_metadata_has(reader->metadata, key));
     return rule != GGUF_KEY_UNUSED;
 }
 

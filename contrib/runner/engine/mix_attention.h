@@ -33,7 +33,7 @@ extern const struct run_mixer_ops run_attention_mixer;
 
 /*
  * Multiply the queries q, [n][width], by a factor that grows with their position, if the
- * architecture does so in this layer; see temperature_scale in struct run_attention_rules.
+ * architecture does so in this layer; see temperature_scale in struct run_hparams.
  */
 void run_scale_queries_by_position(const struct run_pass *pass, const struct run_layer_shape *shape,
                                    float *q, size_t width);

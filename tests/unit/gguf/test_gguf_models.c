@@ -24,7 +24,7 @@ static const struct gguf_architecture example = {
                 .recurrence = "ssm attn?",
                 .dense = "up",
                 .experts = "router exps|exp.#"},
-    .keys = "top_k a|b width=0.5 clamp? rope.freq_base",
+    .keys = "top_k a|b width=0.5 scale:2 clamp? rope.freq_base",
 };
 
 static void expect_layer(const char *tensors, const char *missing, const char *others,
@@ -112,6 +112,8 @@ Test(gguf_models, keys)
     cr_expect_eq(value, 7);
     cr_expect_eq(gguf_key_rule(&example, "width", &value), GGUF_KEY_HAS_DEFAULT);
     cr_expect_eq(value, 0.5);
+    cr_expect_eq(gguf_key_rule(&example, "scale", &value), GGUF_KEY_FIXED);
+    cr_expect_eq(value, 2);
     cr_expect_eq(gguf_key_rule(&example, "rope.scaling.yarn_beta_fast", &value),
                  GGUF_KEY_HAS_DEFAULT, "one of the keys of all rows");
     cr_expect_eq(gguf_key_rule(&example, "rope.freq_base", NULL), GGUF_KEY_REQUIRED,
@@ -164,7 +166,7 @@ static void check_keys(const char *row, const char *keys)
         n = strspn(at, letters);
         cr_expect(n > 2 && n < GGUF_KEY_NAME_BYTES, "%s: \"%s\"", row, at);
         at += n;
-        if (*at == '=')
+        if (*at == '=' || *at == ':')
             at += 1 + strspn(at + 1, "0123456789.");
         else if (*at == '?')
             at++;

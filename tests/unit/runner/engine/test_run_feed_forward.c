@@ -23,7 +23,7 @@ static void begin(void)
 {
     run_files_make(&files);
     run_files_metadata(&files, "{}");
-    architecture = (struct run_architecture){.name = "test"};
+    architecture = (struct run_architecture){.names = "test"};
     hparams = (struct run_hparams){.architecture = &architecture,
                                    .n_layer = 1,
                                    .n_embd = N_EMBD,

@@ -4,7 +4,6 @@
  * architecture says that it may be missing and the table below says why.
  */
 #include "contrib/runner/compute/thread_pool.h"
-#include "contrib/runner/engine/architectures.h"
 #include "contrib/runner/engine/engine.h"
 #include "gguf/models/key_lists.h"
 #include "gguf/models/tensor_lists.h"
@@ -239,16 +238,23 @@ static void remove_each(const char *architecture, bool has_experts)
     run_files_remove(&files);
 }
 
+/* Trees in memory, because of some 100,000 files. */
+static void begin(void)
+{
+    if (access("/dev/shm", W_OK) == 0)
+        setenv("TMPDIR", "/dev/shm", 1);
+}
+
+TestSuite(run_removal, .init = begin);
+
 Test(run_removal, refused_or_the_same_logits)
 {
-    const char *name;
+    const struct gguf_architecture *row;
 
-    if (access("/dev/shm", W_OK) == 0) /* in memory, because of some 100,000 files */
-        setenv("TMPDIR", "/dev/shm", 1);
-    for (size_t i = 0; (name = run_architecture_name(i)); i++) {
-        remove_each(name, false);
-        if (tiny_model_may_have_experts(gguf_architecture_find(name)))
-            remove_each(name, true);
+    for (size_t i = 0; (row = gguf_architecture_at(i)); i++) {
+        remove_each(row->name, false);
+        if (tiny_model_may_have_experts(gguf_architecture_find(row->name)))
+            remove_each(row->name, true);
     }
     cr_expect_gt(n_refused, n_removals / 2, "%zu of %zu", n_refused, n_removals);
     for (size_t i = 0; i < COUNT(tensor_exceptions); i++)
@@ -317,20 +323,20 @@ Test(run_removal, models_that_can_rewind)
         "rwkv6",          "rwkv7",  "rwkv6qwen2", "arwkv7",
     };
     const struct run_engine_options options = {.n_context = 2 * N_TOKENS, .can_rewind = true};
-    const char *name;
+    const struct gguf_architecture *row;
 
-    for (size_t i = 0; (name = run_architecture_name(i)); i++) {
+    for (size_t i = 0; (row = gguf_architecture_at(i)); i++) {
         struct run_engine *engine;
         struct run_tree tree;
         bool is_expected = true;
 
         for (size_t j = 0; j < COUNT(others); j++)
-            is_expected &= strcmp(others[j], name) != 0;
-        tiny_model_make(name, false, &model);
+            is_expected &= strcmp(others[j], row->name) != 0;
+        tiny_model_make(row->name, false, &model);
         tiny_model_write(&model, &files);
         tree = run_files_open(&files);
         cr_assert_eq(run_engine_open(tree.metadata, tree.weights, &options, &engine, &failure), 0);
-        cr_expect_eq(run_engine_can_rewind(engine), is_expected, "%s", name);
+        cr_expect_eq(run_engine_can_rewind(engine), is_expected, "%s", row->name);
         run_engine_close(engine);
         run_tree_close(&tree);
         run_files_remove(&files);

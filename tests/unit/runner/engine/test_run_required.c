@@ -9,6 +9,7 @@
 #include <criterion/criterion.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct run_files files;
@@ -103,16 +104,6 @@ Test(run_required, tensors_of_another_architecture_are_refused)
     run_part_close(&part);
 }
 
-Test(run_required, every_row_has_lists)
-{
-    const char *name;
-    size_t n = 0;
-
-    for (; (name = run_architecture_name(n)); n++)
-        cr_expect_not_null(gguf_architecture_find(name), "%s", name);
-    cr_expect_null(gguf_architecture_at(n), "lists without a row of the runner");
-}
-
 static void expect_list(const char *list, int code, const char *pattern)
 {
     struct run_tree tree;
@@ -163,6 +154,47 @@ Test(run_required, unused_tensors_are_counted_once)
     cr_assert_eq(run_weights_get(tree.weights, "blk.1.b.bias", &tensor, &part.failure), 0);
     cr_expect_eq(run_weights_unused(tree.weights, NULL, 0), 0u);
     run_tree_close(&tree);
+}
+
+static void read_keys(const char *architecture, const char *keys, struct run_hparams *read)
+{
+    struct run_tree tree;
+    char text[500];
+
+    snprintf(text, sizeof text,
+             "{\"general.architecture\": \"%s\", \"%s.embedding_length\": 64, "
+             "\"%s.block_count\": 4, \"%s.attention.head_count\": 4, %s}",
+             architecture, architecture, architecture, architecture, keys);
+    run_files_metadata(&files, text);
+    run_files_complete_keys(&files, architecture);
+    tree = run_files_open(&files);
+    cr_assert_eq(run_hparams_read(tree.metadata, read, &part.failure), 0, "%s", part.failure.text);
+    run_tree_close(&tree);
+}
+
+/* The key in the file does not count if all models have one value. */
+Test(run_required, fixed_values_of_keys)
+{
+    struct run_hparams read;
+
+    read_keys("llama4",
+              "\"llama4.attention.temperature_scale\": 0.5, \"llama4.expert_gating_func\": 1, "
+              "\"llama4.expert_count\": 4, \"llama4.expert_used_count\": 2",
+              &read);
+    cr_expect_eq(read.temperature_scale, 0.1f);
+    cr_expect_eq(read.temperature_length, 8192u);
+    cr_expect(read.temperature_offset == 1 && !read.temperature_in_rotated);
+    cr_expect(read.experts.gating == RUN_GATE_SIGMOID && !read.experts.weights_normed);
+    run_hparams_free(&read);
+    read_keys("qwen3moe",
+              "\"qwen3moe.expert_weights_norm\": false, \"qwen3moe.expert_count\": 4, "
+              "\"qwen3moe.expert_used_count\": 2",
+              &read);
+    cr_expect(read.experts.gating == RUN_GATE_SOFTMAX && read.experts.weights_normed);
+    run_hparams_free(&read);
+    read_keys("gemma4", "\"gemma4.attention.scale\": 0.5", &read);
+    cr_expect_eq(read.attention_scale, 1);
+    run_hparams_free(&read);
 }
 
 static int read_info(const char *info)
