@@ -1,5 +1,6 @@
 """The interleaved types of expected.py: where each element of row k lies in a stored block."""
 import os
+import re
 
 import numpy as np
 
@@ -174,12 +175,19 @@ def decode_q6_k_r4(blocks, header, k):
 
 # ---- IQ types ----
 
+LEVELS = {"iq1_grid": (-1, 0, 1), "iq3_xxs_grid": (4, 12, 20, 28, 36, 44, 52, 62),
+          "iq3_s_grid": (1, 3, 5, 7, 9, 11, 13, 15)}
+
+
 def read_grid(name, wide):
-    """A grid of dequant/iq_grids.c, which golden files confirm: runs of bytes."""
+    """A grid of dequant/iq_grids.c, which golden files confirm: runs of bytes, from their codes."""
     with open(os.path.join(DEQUANT, "iq_grids.c"), encoding="ascii") as file:
         text = file.read().split(f" dequant_{name}[", 1)[1].split("{", 1)[1].split("}", 1)[0]
-    numbers = [int(word.strip().rstrip("uUlL"), 0) for word in text.split(",") if word.strip()]
-    return np.array(numbers, f"<u{wide}").view("i1").reshape(-1, wide)
+    codes = np.array([int(word[i:i + 4], 16) for word in re.findall("0x([0-9a-f]{16})", text)
+                      for i in range(0, 16, 4)])
+    bits = 16 // wide
+    levels = np.array(LEVELS.get(name, (8, 25, 43)), "i1")
+    return levels[codes[:, None] >> bits * np.arange(wide) & (1 << bits) - 1]
 
 
 def apply_signs(values, signs):
