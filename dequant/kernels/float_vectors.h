@@ -1,7 +1,8 @@
 /*
- * Vectors of floats as wide as the instruction set of this compilation has them; without vectors
- * beyond the architecture's baseline, four floats. Kernels give the same bits with any width if
- * they compute lane by lane, and sum up DEQUANT_DOT_LANES sums side by side (dequant/dot.h).
+ * Vectors of 32-bit lanes as wide as the instruction set of this compilation has them; without
+ * vectors beyond the architecture's baseline, four lanes. Kernels give the same bits with any width
+ * if they compute lane by lane, and sum up DEQUANT_DOT_LANES sums side by side (dequant/dot.h).
+ * Arithmetic is written with the operators that GCC and clang have for vectors.
  */
 #ifndef GGUFS_DEQUANT_KERNELS_FLOAT_VECTORS_H
 #define GGUFS_DEQUANT_KERNELS_FLOAT_VECTORS_H
@@ -28,14 +29,32 @@ enum { FLOAT_WIDTH = 4 };
 #endif
 enum { FLOAT_PARTS = DEQUANT_DOT_LANES / FLOAT_WIDTH };
 
-/* May be loaded from and stored to any address of a float. */
-typedef float float_vector
-    __attribute__((vector_size(FLOAT_WIDTH * sizeof(float)), aligned(4), may_alias));
-typedef int32_t int_vector
-    __attribute__((vector_size(FLOAT_WIDTH * sizeof(int32_t)), aligned(4), may_alias));
+typedef float float_vector __attribute__((vector_size(FLOAT_WIDTH * sizeof(float))));
+typedef int32_t int_vector __attribute__((vector_size(FLOAT_WIDTH * sizeof(int32_t))));
+
+/* The address may be any. */
+INLINE float_vector float_load(const void *from)
+{
+    typedef float_vector unaligned __attribute__((aligned(1), may_alias));
+
+    return *(const unaligned *)from;
+}
+
+INLINE void float_store(void *to, float_vector v)
+{
+    typedef float_vector unaligned __attribute__((aligned(1), may_alias));
+
+    *(unaligned *)to = v;
+}
+
+/* The number in every lane. */
+INLINE float_vector float_all(float value)
+{
+    return value - (float_vector){0};
+}
 
 /* a * b + c with one rounding. By intrinsics, because compilers contract only sometimes. */
-static inline float_vector float_fused(float_vector a, float_vector b, float_vector c)
+INLINE float_vector float_fused(float_vector a, float_vector b, float_vector c)
 {
 #if defined(__AVX512F__)
     return (float_vector)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);

@@ -3,7 +3,6 @@
  * The sums are the reference's in dequant/reference/dot.c: 16 of them side by side, every step one
  * fused multiply-add, so the bits are the same with vectors of any width.
  */
-#include "dequant/kernels/float_vectors.h"
 #include "dequant/kernels/simd.h"
 #include "dequant/small_floats.h"
 
@@ -24,25 +23,6 @@ INLINE size_t size_of(enum numbers numbers)
     return numbers == F32 ? sizeof(float) : sizeof(uint16_t);
 }
 
-INLINE float_vector load_f16(const void *from)
-{
-#if defined(__AVX512F__)
-    return (float_vector)_mm512_cvtph_ps(_mm256_loadu_si256(from));
-#elif defined(__AVX2__)
-    return (float_vector)_mm256_cvtph_ps(_mm_loadu_si128(from));
-#else
-    return (float_vector)vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(from)));
-#endif
-}
-
-INLINE float_vector load_bf16(const void *from)
-{
-    typedef uint16_t half_vector
-        __attribute__((vector_size(FLOAT_WIDTH * sizeof(uint16_t)), aligned(2), may_alias));
-
-    return (float_vector)(__builtin_convertvector(*(const half_vector *)from, int_vector) << 16);
-}
-
 /* Numbers i to i + FLOAT_WIDTH - 1 of a row. */
 INLINE float_vector load(enum numbers numbers, const char *row, size_t i)
 {
@@ -50,13 +30,13 @@ INLINE float_vector load(enum numbers numbers, const char *row, size_t i)
 
     switch (numbers) {
     case F16:
-        return load_f16(from);
+        return part_load_f16(from);
     case BF16:
-        return load_bf16(from);
+        return part_load_bf16(from);
     case F32:
         break;
     }
-    return *(const float_vector *)from;
+    return float_load(from);
 }
 
 INLINE float load_one(enum numbers numbers, const char *row, size_t i)
@@ -151,7 +131,7 @@ INLINE void block(enum numbers numbers, const char *w, size_t w_stride_bytes, si
             float_vector right[COLUMNS];
 
             for (size_t c = 0; c < n_columns; c++)
-                right[c] = *(const float_vector *)(x + c * x_stride + at);
+                right[c] = float_load(x + c * x_stride + at);
             for (size_t r = 0; r < n_rows; r++) {
                 const float_vector left = load(numbers, w + r * w_stride_bytes, at);
 

@@ -10,12 +10,12 @@ struct block {
     simd_floats low, high;
 };
 
-static inline struct block load_block(const uint8_t *from)
+INLINE struct block load_block(const uint8_t *from)
 {
     return (struct block){simd_load_floats(from), simd_load_floats(from + HALF * sizeof(float))};
 }
 
-static inline uint32_t greatest_of(struct block block)
+INLINE uint32_t greatest_of(struct block block)
 {
     return magnitudes_greatest(magnitudes_max(magnitudes_of(block.low), magnitudes_of(block.high)));
 }
@@ -44,12 +44,12 @@ void SIMD_NAME(to_q8_0)(const void *restrict values, void *restrict out, size_t 
 }
 
 /* The integers 0 to 15 of sixteen floats. */
-static inline simd_bytes q4_of(simd_floats v, simd_floats factor)
+INLINE simd_bytes q4_of(simd_floats v, simd_floats factor)
 {
     const simd_floats sums = simd_add_floats(simd_mul(v, factor), simd_all_floats(8.5f));
     const simd_bytes q = simd_truncate_to_bytes(sums);
 
-    return simd_add(q, simd_at_least(q, 16)); /* 16 becomes 15 */
+    return q + simd_at_least(q, 16); /* 16 becomes 15 */
 }
 
 void SIMD_NAME(to_q4_0)(const void *restrict values, void *restrict out, size_t n)
@@ -73,6 +73,6 @@ void SIMD_NAME(to_q4_0)(const void *restrict values, void *restrict out, size_t 
             high = q4_of(block.high, simd_all_floats(inverse));
         }
         to->d = simd_to_f16(scale);
-        simd_store_bytes(to->qs, simd_or(low, simd_shift_left(high, 4)));
+        simd_store_bytes(to->qs, low | simd_shift_left(high, 4));
     }
 }

@@ -4,14 +4,14 @@
 #include "dequant/kernels/simd.h"
 
 /* dequant_iq4_values, shifted if the flag of an IQ4_KS scale is set. */
-static inline simd_bytes shifted_values(uint8_t scale)
+INLINE simd_bytes shifted_values(uint8_t scale)
 {
-    return simd_add(simd_load(dequant_iq4_values), simd_all(dequant_ks_shift(scale)));
+    return simd_load(dequant_iq4_values) + simd_all(dequant_ks_shift(scale));
 }
 
 /* 32 elements of row k. */
-static inline void put_r4(float *out, const struct dequant_r4_nibbles *qs, size_t k,
-                          simd_bytes table, float scale)
+INLINE void put_r4(float *out, const struct dequant_r4_nibbles *qs, size_t k, simd_bytes table,
+                   float scale)
 {
     const simd_bytes q = simd_four(simd_u32(qs->bytes[0][k]), simd_u32(qs->bytes[2][k]),
                                    simd_u32(qs->bytes[1][k]), simd_u32(qs->bytes[3][k]));
@@ -22,8 +22,7 @@ static inline void put_r4(float *out, const struct dequant_r4_nibbles *qs, size_
     simd_put(out + 16, simd_zip_high_8(low, high), scale);
 }
 
-static inline void iq4_ks_kernel(const struct dequant_iq4_ks *block, struct dequant_row row,
-                                 float *out)
+INLINE void iq4_ks_kernel(const struct dequant_iq4_ks *block, struct dequant_row row, float *out)
 {
     const float d = dequant_f32_row_scale(row);
 
@@ -36,15 +35,15 @@ static inline void iq4_ks_kernel(const struct dequant_iq4_ks *block, struct dequ
     }
 }
 
-static inline void iq4_nl_r4_kernel(const struct dequant_iq4_nl_r4 *block, struct dequant_row row,
-                                    float *out)
+INLINE void iq4_nl_r4_kernel(const struct dequant_iq4_nl_r4 *block, struct dequant_row row,
+                             float *out)
 {
     put_r4(out, &block->qs, row.index, simd_load(dequant_iq4_values),
            simd_f16(block->d[row.index]));
 }
 
-static inline void iq4_ks_r4_kernel(const struct dequant_iq4_ks_r4 *block, struct dequant_row row,
-                                    float *out)
+INLINE void iq4_ks_r4_kernel(const struct dequant_iq4_ks_r4 *block, struct dequant_row row,
+                             float *out)
 {
     const float d = dequant_f32_row_scale(row);
 

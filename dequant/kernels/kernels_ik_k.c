@@ -10,7 +10,7 @@
 #define N_16 (DEQUANT_SUPERBLOCK / 16)
 #define N_32 (DEQUANT_SUPERBLOCK / 32)
 
-static inline int bit(unsigned bits, size_t i)
+INLINE int bit(unsigned bits, size_t i)
 {
     return (int)(bits >> i) & 1;
 }
@@ -19,46 +19,45 @@ static inline int bit(unsigned bits, size_t i)
  * The bits of elements 16s to 16s+15, moved to bit `to`. Bits are stored in 32 bytes for 128
  * elements (two bits each), 256 elements (one bit) or 64 elements (four bits).
  */
-static inline simd_bytes two_bits(const uint8_t *bytes, size_t s, size_t to)
+INLINE simd_bytes two_bits(const uint8_t *bytes, size_t s, size_t to)
 {
     return simd_bits(simd_load(bytes + 32 * (s / 8) + 16 * (s % 2)), 2 * (s % 8 / 2), 2, to);
 }
 
-static inline simd_bytes one_bit(const uint8_t *bytes, size_t s, size_t to)
+INLINE simd_bytes one_bit(const uint8_t *bytes, size_t s, size_t to)
 {
     return simd_bits(simd_load(bytes + 16 * (s % 2)), s / 2, 1, to);
 }
 
-static inline simd_bytes four_bits(const uint8_t *bytes, size_t s)
+INLINE simd_bytes four_bits(const uint8_t *bytes, size_t s)
 {
     return simd_bits(simd_load(bytes + 32 * (s / 4) + 16 * (s % 2)), 4 * (s % 4 / 2), 4, 0);
 }
 
 /* The values of types with two bits. */
-static inline simd_bytes two_bit_values(const uint8_t *qs, size_t s, int flag)
+INLINE simd_bytes two_bit_values(const uint8_t *qs, size_t s, int flag)
 {
-    return simd_look_up(simd_load_8(dequant_iq2_k_values),
-                        simd_or(two_bits(qs, s, 0), simd_all(4 * flag)));
+    return simd_look_up(simd_load_8(dequant_iq2_k_values), two_bits(qs, s, 0) | simd_all(4 * flag));
 }
 
 /* The values of types with three bits. */
-static inline simd_bytes three_bit_values(const uint8_t *qs, const uint8_t *qh, size_t s, int flag)
+INLINE simd_bytes three_bit_values(const uint8_t *qs, const uint8_t *qh, size_t s, int flag)
 {
-    const simd_bytes q = simd_or(two_bits(qs, s, 0), one_bit(qh, s, 2));
+    const simd_bytes q = two_bits(qs, s, 0) | one_bit(qh, s, 2);
 
-    return simd_look_up(simd_load(dequant_iq3_k_values), simd_or(q, simd_all(8 * flag)));
+    return simd_look_up(simd_load(dequant_iq3_k_values), q | simd_all(8 * flag));
 }
 
 /* The values of types with five bits. */
-static inline simd_bytes five_bit_values(const uint8_t *qs, const uint8_t *qh, size_t s, int flag)
+INLINE simd_bytes five_bit_values(const uint8_t *qs, const uint8_t *qh, size_t s, int flag)
 {
-    const simd_bytes q = simd_or(four_bits(qs, s), one_bit(qh, s, 4));
+    const simd_bytes q = four_bits(qs, s) | one_bit(qh, s, 4);
 
-    return simd_add(simd_look_up_long(dequant_iq5_k_values, 2, q), simd_all(2 * flag));
+    return simd_look_up_long(dequant_iq5_k_values, 2, q) + simd_all(2 * flag);
 }
 
 /* Nibbles 0 to 15 of eight bytes. */
-static inline simd_bytes nibbles(const uint8_t bytes[8])
+INLINE simd_bytes nibbles(const uint8_t bytes[8])
 {
     const simd_bytes both = simd_load_8(bytes);
 
@@ -66,29 +65,29 @@ static inline simd_bytes nibbles(const uint8_t bytes[8])
 }
 
 /* The 16 scales of IQ4_K and IQ5_K, -32 to 31. */
-static inline simd_bytes six_bit_scales(const struct dequant_ik_scales *scales)
+INLINE simd_bytes six_bit_scales(const struct dequant_ik_scales *scales)
 {
     const simd_bytes bytes = simd_four(simd_u32(scales->high), 0, 0, 0);
     const simd_bytes even = simd_zip_low_1(simd_bits(bytes, 0, 2, 4), simd_bits(bytes, 2, 2, 4));
     const simd_bytes odd = simd_zip_low_1(simd_bits(bytes, 4, 2, 4), simd_bits(bytes, 6, 2, 4));
 
-    return simd_sub(simd_or(nibbles(scales->low), simd_zip_low_2(even, odd)), simd_all(32));
+    return (nibbles(scales->low) | simd_zip_low_2(even, odd)) - 32;
 }
 
-static inline void iq2_k_kernel(const struct dequant_iq2_k *block, float *out)
+INLINE void iq2_k_kernel(const struct dequant_iq2_k *block, float *out)
 {
     float scales[N_16];
 
-    simd_put(scales, simd_sub(nibbles(block->scales), simd_all(8)), simd_f16(block->d));
+    simd_put(scales, nibbles(block->scales) - 8, simd_f16(block->d));
     UNROLL
     for (size_t s = 0; s < N_16; s++)
         simd_put(out + 16 * s, two_bit_values(block->qs, s, bit(block->flags, s)), scales[s]);
 }
 
-static inline void iq3_k_kernel(const struct dequant_iq3_k *block, float *out)
+INLINE void iq3_k_kernel(const struct dequant_iq3_k *block, float *out)
 {
     const simd_bytes q = nibbles(block->scales);
-    const simd_bytes odd = simd_add(simd_add(q, q), simd_all(1));
+    const simd_bytes odd = q + q + 1;
     float scales[N_16];
 
     simd_put(scales, simd_negate_where(odd, block->signs), simd_f16(block->d));
@@ -98,7 +97,7 @@ static inline void iq3_k_kernel(const struct dequant_iq3_k *block, float *out)
                  scales[s]);
 }
 
-static inline void iq4_k_kernel(const struct dequant_iq4_k *block, float *out)
+INLINE void iq4_k_kernel(const struct dequant_iq4_k *block, float *out)
 {
     const simd_bytes table = simd_load(dequant_iq4_values);
     float scales[N_16];
@@ -109,11 +108,11 @@ static inline void iq4_k_kernel(const struct dequant_iq4_k *block, float *out)
         const simd_bytes q = simd_bits(simd_load(block->qs[s / 2]), 4 * (s % 2), 4, 0);
         const simd_bytes shift = simd_all(4 * bit(block->flags, s));
 
-        simd_put(out + 16 * s, simd_add(simd_look_up(table, q), shift), scales[s]);
+        simd_put(out + 16 * s, simd_look_up(table, q) + shift, scales[s]);
     }
 }
 
-static inline void iq5_k_kernel(const struct dequant_iq5_k *block, float *out)
+INLINE void iq5_k_kernel(const struct dequant_iq5_k *block, float *out)
 {
     float scales[N_16];
 
@@ -124,22 +123,21 @@ static inline void iq5_k_kernel(const struct dequant_iq5_k *block, float *out)
                  scales[s]);
 }
 
-static inline void iq6_k_kernel(const struct dequant_iq6_k *block, float *out)
+INLINE void iq6_k_kernel(const struct dequant_iq6_k *block, float *out)
 {
     float scales[N_16];
 
     simd_put(scales, simd_load(block->scales), simd_f16(block->d));
     UNROLL
     for (size_t s = 0; s < N_16; s++) {
-        const simd_bytes q = simd_or(four_bits(block->qs, s), two_bits(block->qh, s, 4));
+        const simd_bytes q = four_bits(block->qs, s) | two_bits(block->qh, s, 4);
         const simd_bytes values = simd_look_up_long(dequant_iq6_k_values, 4, q);
 
-        simd_put(out + 16 * s, simd_add(values, simd_all(bit(block->flags, s))), scales[s]);
+        simd_put(out + 16 * s, values + simd_all(bit(block->flags, s)), scales[s]);
     }
 }
 
-static inline void iq2_ks_kernel(const struct dequant_iq2_ks *block, struct dequant_row row,
-                                 float *out)
+INLINE void iq2_ks_kernel(const struct dequant_iq2_ks *block, struct dequant_row row, float *out)
 {
     const float d = dequant_f16_row_scale(row);
 
@@ -153,8 +151,7 @@ static inline void iq2_ks_kernel(const struct dequant_iq2_ks *block, struct dequ
     }
 }
 
-static inline void iq3_ks_kernel(const struct dequant_iq3_ks *block, struct dequant_row row,
-                                 float *out)
+INLINE void iq3_ks_kernel(const struct dequant_iq3_ks *block, struct dequant_row row, float *out)
 {
     const float d = dequant_f16_row_scale(row);
 
@@ -170,20 +167,19 @@ static inline void iq3_ks_kernel(const struct dequant_iq3_ks *block, struct dequ
 }
 
 /* Bits 0, 16, 32 and 48 as a number: the multiplication brings them next to each other. */
-static inline unsigned lowest_bits(uint64_t words)
+INLINE unsigned lowest_bits(uint64_t words)
 {
     return (unsigned)(((words & 0x0001000100010001) * 0x0001000200040008) >> 48) & 15;
 }
 
 /* The codes of four words of IQ4_KSS. */
-static inline uint64_t codes_of(uint64_t words)
+INLINE uint64_t codes_of(uint64_t words)
 {
     words &= 0xfffefffefffefffe;
     return words ^ ((words >> 1) & 0x7fff7fff7fff7fff);
 }
 
-static inline void iq4_kss_kernel(const struct dequant_iq4_kss *block, struct dequant_row row,
-                                  float *out)
+INLINE void iq4_kss_kernel(const struct dequant_iq4_kss *block, struct dequant_row row, float *out)
 {
     const float d = dequant_f32_row_scale(row);
 
@@ -192,7 +188,7 @@ static inline void iq4_kss_kernel(const struct dequant_iq4_kss *block, struct de
         const uint8_t scale_byte = (uint8_t)(lowest_bits(low) | lowest_bits(high) << 4);
         const float scale = d * (float)dequant_ks_scale(scale_byte);
         const simd_bytes table =
-            simd_add(simd_load(dequant_iq4_values), simd_all(dequant_ks_shift(scale_byte)));
+            simd_load(dequant_iq4_values) + simd_all(dequant_ks_shift(scale_byte));
         const simd_bytes q = simd_two(codes_of(low), codes_of(high));
 
         simd_put(out, simd_look_up(table, simd_low_nibbles(q)), scale);
@@ -200,8 +196,7 @@ static inline void iq4_kss_kernel(const struct dequant_iq4_kss *block, struct de
     }
 }
 
-static inline void iq5_ks_kernel(const struct dequant_iq5_ks *block, struct dequant_row row,
-                                 float *out)
+INLINE void iq5_ks_kernel(const struct dequant_iq5_ks *block, struct dequant_row row, float *out)
 {
     const float d = dequant_f32_row_scale(row);
 
@@ -215,8 +210,7 @@ static inline void iq5_ks_kernel(const struct dequant_iq5_ks *block, struct dequ
     }
 }
 
-static inline void iq2_kl_kernel(const struct dequant_iq2_kl *block, struct dequant_row row,
-                                 float *out)
+INLINE void iq2_kl_kernel(const struct dequant_iq2_kl *block, struct dequant_row row, float *out)
 {
     const float d = dequant_f16_row_scale(row);
 
@@ -226,7 +220,7 @@ static inline void iq2_kl_kernel(const struct dequant_iq2_kl *block, struct dequ
         const float scale =
             d * (float)((dequant_far_nibble(block->scales_low, b) | high << 4) - 32);
         const simd_bytes low = simd_bits(simd_load(block->qs + b / 2 * 16), 4 * (b % 2), 4, 0);
-        const simd_bytes q = simd_or(low, simd_bits(simd_load(block->qh), b, 1, 4));
+        const simd_bytes q = low | simd_bits(simd_load(block->qh), b, 1, 4);
         const simd_bytes even = simd_look_up_long(dequant_iq2_kl_values[0], 2, q);
         const simd_bytes odd = simd_look_up_long(dequant_iq2_kl_values[1], 2, q);
 

@@ -15,7 +15,7 @@ static const uint32_t powers_8[16] = {POWERS_8, POWERS_8};
 static const uint32_t powers_4[16] = {POWERS_4, POWERS_4, POWERS_4, POWERS_4};
 
 /* The values of two runs of eight. */
-static inline words two_runs(uint32_t first_seed, uint32_t second_seed)
+INLINE words two_runs(uint32_t first_seed, uint32_t second_seed)
 {
     const words states =
         words_two(first_seed + DEQUANT_TRELLIS_OFFSET, second_seed + DEQUANT_TRELLIS_OFFSET);
@@ -23,13 +23,12 @@ static inline words two_runs(uint32_t first_seed, uint32_t second_seed)
     return words_trellis_values(words_mul(states, words_load(powers_8)));
 }
 
-static inline void put(float *out, words values, float scale)
+INLINE void put(float *out, words values, float scale)
 {
     simd_store(out, simd_mul(words_to_floats(values), simd_all_floats(scale)));
 }
 
-static inline void iq1_kt_kernel(const struct dequant_iq1_kt *block, struct dequant_row row,
-                                 float *out)
+INLINE void iq1_kt_kernel(const struct dequant_iq1_kt *block, struct dequant_row row, float *out)
 {
     const simd_bytes low[2] = {simd_load(block->seeds_low), simd_load(block->seeds_low + 16)};
     const simd_bytes both = simd_load(block->seeds_high);
@@ -51,8 +50,7 @@ static inline void iq1_kt_kernel(const struct dequant_iq1_kt *block, struct dequ
     }
 }
 
-static inline void iq2_kt_kernel(const struct dequant_iq2_kt *block, struct dequant_row row,
-                                 float *out)
+INLINE void iq2_kt_kernel(const struct dequant_iq2_kt *block, struct dequant_row row, float *out)
 {
     const float d = dequant_f32_row_scale(row) * DEQUANT_IQ2_KT_FACTOR;
 
@@ -61,8 +59,7 @@ static inline void iq2_kt_kernel(const struct dequant_iq2_kt *block, struct dequ
             d * (float)dequant_iq4_values[dequant_far_nibble(block->scales, i / 4)]);
 }
 
-static inline void iq3_kt_kernel(const struct dequant_iq3_kt *block, struct dequant_row row,
-                                 float *out)
+INLINE void iq3_kt_kernel(const struct dequant_iq3_kt *block, struct dequant_row row, float *out)
 {
     const float d = dequant_f32_row_scale(row) * DEQUANT_IQ3_KT_FACTOR;
 
@@ -77,8 +74,7 @@ static inline void iq3_kt_kernel(const struct dequant_iq3_kt *block, struct dequ
     }
 }
 
-static inline void iq4_kt_kernel(const struct dequant_iq4_kt *block, struct dequant_row row,
-                                 float *out)
+INLINE void iq4_kt_kernel(const struct dequant_iq4_kt *block, struct dequant_row row, float *out)
 {
     const float d = dequant_f32_row_scale(row);
     uint16_t seeds[DEQUANT_SUPERBLOCK / 4]; /* bits 0 to 11 */

@@ -22,30 +22,29 @@ static const uint8_t places[4][5][16] = {
 };
 
 /* 3 * byte >> 8: 0 below 86, 2 from 171 on. */
-static inline simd_bytes top_digits(simd_bytes v)
+INLINE simd_bytes top_digits(simd_bytes v)
 {
-    return simd_sub(simd_all(0), simd_add(simd_at_least(v, 86), simd_at_least(v, 171)));
+    return 0 - (simd_at_least(v, 86) + simd_at_least(v, 171));
 }
 
-static inline void iq1_bn_kernel(const struct dequant_iq1_bn *block, struct dequant_row row,
-                                 float *out)
+INLINE void iq1_bn_kernel(const struct dequant_iq1_bn *block, struct dequant_row row, float *out)
 {
     const uint8_t *bytes = block->fives[0];
     const float d = dequant_f16_row_scale(row);
     simd_bytes v = simd_two(simd_u64(bytes), simd_u64(bytes + 5) >> 24), digits[5];
 
-    for (size_t j = 5; j-- > 0; v = simd_add(simd_add(v, v), v))
+    for (size_t j = 5; j-- > 0; v = v + v + v)
         digits[j] = top_digits(v);
     for (size_t i = 0; i < 4; i++) {
         simd_bytes q = simd_look_up(digits[0], simd_load(places[i][0]));
 
         for (size_t j = 1; j < 5; j++)
-            q = simd_or(q, simd_look_up(digits[j], simd_load(places[i][j])));
-        simd_put(out + 16 * i, simd_sub(q, simd_all(1)), d);
+            q = q | simd_look_up(digits[j], simd_load(places[i][j]));
+        simd_put(out + 16 * i, q - 1, d);
     }
 }
 
-static inline void i2_s_kernel(const struct dequant_i2_s *block, struct dequant_row row, float *out)
+INLINE void i2_s_kernel(const struct dequant_i2_s *block, struct dequant_row row, float *out)
 {
     const float d = dequant_f32_row_scale(row);
     const simd_bytes three = simd_all(3), one = simd_all(1);
@@ -54,35 +53,33 @@ static inline void i2_s_kernel(const struct dequant_i2_s *block, struct dequant_
         const simd_bytes q = simd_load(block->qs + 16 * half);
 
         for (size_t i = 0; i < 4; i++)
-            simd_put(out + 32 * i + 16 * half,
-                     simd_sub(simd_and(simd_shift_right(q, 6 - 2 * (int)i), three), one), d);
+            simd_put(out + 32 * i + 16 * half, (simd_shift_right(q, 6 - 2 * (int)i) & three) - one,
+                     d);
     }
 }
 
-static inline void iq2_bn_kernel(const struct dequant_iq2_bn *block, struct dequant_row row,
-                                 float *out)
+INLINE void iq2_bn_kernel(const struct dequant_iq2_bn *block, struct dequant_row row, float *out)
 {
     const float d = dequant_f32_row_scale(row);
     const simd_bytes q = simd_load(block->qs), three = simd_all(3), one = simd_all(1);
 
     for (size_t i = 0; i < 4; i++)
-        simd_put(out + 16 * i, simd_sub(simd_and(simd_shift_right(q, 2 * (int)i), three), one), d);
+        simd_put(out + 16 * i, (simd_shift_right(q, 2 * (int)i) & three) - one, d);
 }
 
-static inline void q6_0_kernel(const struct dequant_q6_0 *block, float *out)
+INLINE void q6_0_kernel(const struct dequant_q6_0 *block, float *out)
 {
     const simd_bytes q = simd_load(block->qs), qh = simd_load_8(block->qh);
     const simd_bytes high = simd_zip_low_8(qh, simd_shift_right(qh, 4)), half = simd_all(32);
-    const simd_bytes first = simd_shift_left(simd_and(high, simd_all(3)), 4);
-    const simd_bytes second = simd_shift_left(simd_and(high, simd_all(12)), 2);
+    const simd_bytes first = simd_shift_left(high & 3, 4);
+    const simd_bytes second = simd_shift_left(high & 12, 2);
     const float d = simd_f16(block->d);
 
-    simd_put(out, simd_sub(simd_or(simd_low_nibbles(q), first), half), d);
-    simd_put(out + 16, simd_sub(simd_or(simd_high_nibbles(q), second), half), d);
+    simd_put(out, (simd_low_nibbles(q) | first) - half, d);
+    simd_put(out + 16, (simd_high_nibbles(q) | second) - half, d);
 }
 
-static inline void q8_kv_kernel(const struct dequant_q8_kv *block, struct dequant_row row,
-                                float *out)
+INLINE void q8_kv_kernel(const struct dequant_q8_kv *block, struct dequant_row row, float *out)
 {
     const float d = dequant_f32_row_scale(row);
 

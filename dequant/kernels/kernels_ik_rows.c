@@ -10,7 +10,7 @@
 DEFINE_KERNELS(DEQUANT_SET)
 
 /* Write q * d + m of 16 elements. */
-static inline void put_16(words codes, float d, float m, float *out)
+INLINE void put_16(words codes, float d, float m, float *out)
 {
     simd_bytes q;
 
@@ -18,8 +18,7 @@ static inline void put_16(words codes, float d, float m, float *out)
     simd_put_plus(out, q, d, m);
 }
 
-static inline void q5_0_r4_kernel(const struct dequant_q5_0_r4 *block, struct dequant_row row,
-                                  float *out)
+INLINE void q5_0_r4_kernel(const struct dequant_q5_0_r4 *block, struct dequant_row row, float *out)
 {
     const float d = simd_f16(block->d[row.index]);
 
@@ -27,8 +26,7 @@ static inline void q5_0_r4_kernel(const struct dequant_q5_0_r4 *block, struct de
         put_16(get_q5_0(block, row.index, h), d, -16 * d, out + 16 * h);
 }
 
-static inline void q6_0_r4_kernel(const struct dequant_q6_0_r4 *block, struct dequant_row row,
-                                  float *out)
+INLINE void q6_0_r4_kernel(const struct dequant_q6_0_r4 *block, struct dequant_row row, float *out)
 {
     const float d = simd_f16(block->d[row.index]);
 
@@ -54,20 +52,20 @@ void SIMD_NAME(bf16_r16)(const void *restrict blocks, float *restrict out, size_
 }
 
 /* Two runs of an IQ1 type. */
-static inline void put_runs(float *out, size_t a, size_t b, simd_floats shift, float scale)
+INLINE void put_runs(float *out, size_t a, size_t b, simd_floats shift, float scale)
 {
     const simd_floats q = simd_floats_of(simd_two(dequant_iq1_grid[a], dequant_iq1_grid[b]));
 
     simd_store(out, simd_mul(simd_all_floats(scale), simd_add_floats(q, shift)));
 }
 
-static inline float eighth(unsigned is_minus)
+INLINE float eighth(unsigned is_minus)
 {
     return is_minus ? -0.125F : 0.125F;
 }
 
-static inline void iq1_s_r4_kernel(const struct dequant_iq1_s_r4 *block, struct dequant_row row,
-                                   float *out)
+INLINE void iq1_s_r4_kernel(const struct dequant_iq1_s_r4 *block, struct dequant_row row,
+                            float *out)
 {
     const unsigned high = block->qh[row.index];
     const float scale = dequant_f16_row_scale(row) * (float)(2 * (high >> 12 & 7) + 1);
@@ -78,8 +76,8 @@ static inline void iq1_s_r4_kernel(const struct dequant_iq1_s_r4 *block, struct 
                  block->qs[i + 1][row.index] | (high >> 3 * (i + 1) & 7) << 8, shift, scale);
 }
 
-static inline void iq1_m_r4_kernel(const struct dequant_iq1_m_r4 *block, struct dequant_row row,
-                                   float *out)
+INLINE void iq1_m_r4_kernel(const struct dequant_iq1_m_r4 *block, struct dequant_row row,
+                            float *out)
 {
     const float d = dequant_f16_row_scale(row);
 

@@ -7,18 +7,18 @@
 #define N_32 (DEQUANT_SUPERBLOCK / 32)
 
 /* Write q * scale, negated where a bit of `signs` is set. No q is 0, so no zero loses its sign. */
-static inline void put_signed(float *out, simd_bytes q, unsigned signs, float scale)
+INLINE void put_signed(float *out, simd_bytes q, unsigned signs, float scale)
 {
     simd_put(out, simd_negate_where(q, (uint16_t)signs), scale);
 }
 
 /* The 16 signs of two runs, from seven bits each. */
-static inline unsigned even_signs_2(unsigned signs)
+INLINE unsigned even_signs_2(unsigned signs)
 {
     return dequant_even_signs(signs) | dequant_even_signs(signs >> 7) << 8;
 }
 
-static inline void iq2_xxs_kernel(const struct dequant_iq2_xxs *block, float *out)
+INLINE void iq2_xxs_kernel(const struct dequant_iq2_xxs *block, float *out)
 {
     const float d = simd_f16(block->d);
     const uint64_t *grid = dequant_iq2_xxs_grid;
@@ -36,7 +36,7 @@ static inline void iq2_xxs_kernel(const struct dequant_iq2_xxs *block, float *ou
 }
 
 /* d * (scale + 1/2) / 4 for the 16 scales of an IQ2_XS or IQ2_S block. */
-static inline void scale_iq2(const uint8_t bytes[8], float d, float scales[16])
+INLINE void scale_iq2(const uint8_t bytes[8], float d, float scales[16])
 {
     const simd_bytes both = simd_load_8(bytes);
     const simd_bytes q = simd_zip_low_1(simd_low_nibbles(both), simd_high_nibbles(both));
@@ -45,7 +45,7 @@ static inline void scale_iq2(const uint8_t bytes[8], float d, float scales[16])
     simd_store(scales, simd_mul(simd_mul(simd_all_floats(d), sum), simd_all_floats(0.25F)));
 }
 
-static inline void iq2_xs_kernel(const struct dequant_iq2_xs *block, float *out)
+INLINE void iq2_xs_kernel(const struct dequant_iq2_xs *block, float *out)
 {
     const uint64_t *grid = dequant_iq2_xs_grid;
     float scales[N_16];
@@ -59,7 +59,7 @@ static inline void iq2_xs_kernel(const struct dequant_iq2_xs *block, float *out)
     }
 }
 
-static inline void iq2_s_kernel(const struct dequant_iq2_s *block, float *out)
+INLINE void iq2_s_kernel(const struct dequant_iq2_s *block, float *out)
 {
     const uint64_t *grid = dequant_iq2_s_grid;
     float scales[N_16];
@@ -75,7 +75,7 @@ static inline void iq2_s_kernel(const struct dequant_iq2_s *block, float *out)
     }
 }
 
-static inline void iq3_xxs_kernel(const struct dequant_iq3_xxs *block, float *out)
+INLINE void iq3_xxs_kernel(const struct dequant_iq3_xxs *block, float *out)
 {
     const float d = simd_f16(block->d);
     const uint32_t *grid = dequant_iq3_xxs_grid;
@@ -90,7 +90,7 @@ static inline void iq3_xxs_kernel(const struct dequant_iq3_xxs *block, float *ou
     }
 }
 
-static inline void iq3_s_kernel(const struct dequant_iq3_s *block, float *out)
+INLINE void iq3_s_kernel(const struct dequant_iq3_s *block, float *out)
 {
     const float d = simd_f16(block->d);
     const uint32_t *grid = dequant_iq3_s_grid;
@@ -109,7 +109,7 @@ static inline void iq3_s_kernel(const struct dequant_iq3_s *block, float *out)
 }
 
 /* 16 elements of an IQ1 type; each run of eight has its own shift. */
-static inline void put_shifted(float *out, simd_bytes q, simd_floats shift, float scale)
+INLINE void put_shifted(float *out, simd_bytes q, simd_floats shift, float scale)
 {
     const simd_floats sum = simd_add_floats(simd_floats_of(q), shift);
 
@@ -117,12 +117,12 @@ static inline void put_shifted(float *out, simd_bytes q, simd_floats shift, floa
 }
 
 /* An eighth, negative where `minus` is not zero, for the lower and the upper eight. */
-static inline simd_floats shifts(unsigned low_minus, unsigned high_minus)
+INLINE simd_floats shifts(unsigned low_minus, unsigned high_minus)
 {
     return simd_halves(low_minus ? -0.125F : 0.125F, high_minus ? -0.125F : 0.125F);
 }
 
-static inline void iq1_s_kernel(const struct dequant_iq1_s *block, float *out)
+INLINE void iq1_s_kernel(const struct dequant_iq1_s *block, float *out)
 {
     const float d = simd_f16(block->d);
     const uint64_t *grid = dequant_iq1_grid;
@@ -143,7 +143,7 @@ static inline void iq1_s_kernel(const struct dequant_iq1_s *block, float *out)
 }
 
 /* The f16 scale of an IQ1_M block, from its four parts. */
-static inline uint16_t iq1_m_d(const struct dequant_iq1_m *block)
+INLINE uint16_t iq1_m_d(const struct dequant_iq1_m *block)
 {
     const uint64_t words = simd_u64(block->scales);
 
@@ -151,7 +151,7 @@ static inline uint16_t iq1_m_d(const struct dequant_iq1_m *block)
                       (words >> 48 & 0xf000));
 }
 
-static inline void iq1_m_kernel(const struct dequant_iq1_m *block, float *out)
+INLINE void iq1_m_kernel(const struct dequant_iq1_m *block, float *out)
 {
     const uint64_t words = simd_u64(block->scales);
     const float d = simd_f16(iq1_m_d(block));
@@ -168,7 +168,7 @@ static inline void iq1_m_kernel(const struct dequant_iq1_m *block, float *out)
     }
 }
 
-static inline void iq4_nl_kernel(const struct dequant_iq4_nl *block, float *out)
+INLINE void iq4_nl_kernel(const struct dequant_iq4_nl *block, float *out)
 {
     const float d = simd_f16(block->d);
     const simd_bytes table = simd_load(dequant_iq4_values), q = simd_load(block->qs);
@@ -177,7 +177,7 @@ static inline void iq4_nl_kernel(const struct dequant_iq4_nl *block, float *out)
     simd_put(out + 16, simd_look_up(table, simd_high_nibbles(q)), d);
 }
 
-static inline void iq4_xs_kernel(const struct dequant_iq4_xs *block, float *out)
+INLINE void iq4_xs_kernel(const struct dequant_iq4_xs *block, float *out)
 {
     const float d = simd_f16(block->d);
     const simd_bytes table = simd_load(dequant_iq4_values);

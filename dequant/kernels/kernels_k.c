@@ -5,7 +5,7 @@
 #define N_16 (DEQUANT_SUPERBLOCK / 16)
 #define N_32 (DEQUANT_SUPERBLOCK / 32)
 
-static inline void q2_k_kernel(const struct dequant_q2_k *block, float *out)
+INLINE void q2_k_kernel(const struct dequant_q2_k *block, float *out)
 {
     const simd_bytes both = simd_load(block->scales);
     float scales[N_16], mins[N_16];
@@ -26,18 +26,18 @@ static inline void q2_k_kernel(const struct dequant_q2_k *block, float *out)
 }
 
 /* The 16 scales of a Q3_K block, -32 to 31. */
-static inline simd_bytes q3_k_scales(const struct dequant_q3_k *block)
+INLINE simd_bytes q3_k_scales(const struct dequant_q3_k *block)
 {
     const simd_bytes low = simd_load_8(block->scales_low);
     const uint32_t high = simd_u32(block->scales_high);
     const simd_bytes high_bits = simd_four(high, high >> 2, high >> 4, high >> 6);
-    const simd_bytes joined = simd_or(simd_zip_low_8(simd_low_nibbles(low), simd_high_nibbles(low)),
-                                      simd_shift_left(simd_and(high_bits, simd_all(3)), 4));
+    const simd_bytes joined = simd_zip_low_8(simd_low_nibbles(low), simd_high_nibbles(low)) |
+                              simd_shift_left(high_bits & 3, 4);
 
-    return simd_sub(joined, simd_all(32));
+    return joined - 32;
 }
 
-static inline void q3_k_kernel(const struct dequant_q3_k *block, float *out)
+INLINE void q3_k_kernel(const struct dequant_q3_k *block, float *out)
 {
     const simd_bytes qh[2] = {simd_load(block->qh), simd_load(block->qh + 16)};
     float scales[N_16];
@@ -53,14 +53,14 @@ static inline void q3_k_kernel(const struct dequant_q3_k *block, float *out)
             const simd_bytes low = simd_bits(q, 2 * k, 2, 0);
             const simd_bytes high = simd_bits(qh[i % 2], s / 2, 1, 2);
 
-            simd_put(out + 16 * s, simd_sub(simd_or(low, high), simd_all(4)), scales[s]);
+            simd_put(out + 16 * s, (low | high) - 4, scales[s]);
         }
     }
 }
 
 /* d times the eight scales, in scales[0..7], and m times the eight minima, in mins[8..15]. */
-static inline void scale_k(const struct dequant_k_scales *k, float d, float m,
-                           float scales[restrict 16], float mins[restrict 16])
+INLINE void scale_k(const struct dequant_k_scales *k, float d, float m, float scales[restrict 16],
+                    float mins[restrict 16])
 {
     const uint32_t scale_bits = simd_u32(k->scales), min_bits = simd_u32(k->mins);
     const uint32_t low = simd_u32(k->low);
@@ -73,7 +73,7 @@ static inline void scale_k(const struct dequant_k_scales *k, float d, float m,
     simd_put(mins, both, m); /* only the second half is used */
 }
 
-static inline void q4_k_kernel(const struct dequant_q4_k *block, float *out)
+INLINE void q4_k_kernel(const struct dequant_q4_k *block, float *out)
 {
     float scales[16], mins[16];
 
@@ -89,7 +89,7 @@ static inline void q4_k_kernel(const struct dequant_q4_k *block, float *out)
     }
 }
 
-static inline void q5_k_kernel(const struct dequant_q5_k *block, float *out)
+INLINE void q5_k_kernel(const struct dequant_q5_k *block, float *out)
 {
     const simd_bytes qh[2] = {simd_load(block->qh), simd_load(block->qh + 16)};
     float scales[16], mins[16];
@@ -103,13 +103,12 @@ static inline void q5_k_kernel(const struct dequant_q5_k *block, float *out)
         const simd_bytes next_fifth = simd_bits(qh[i % 2], s + 1, 1, 4);
         float *to = out + 32 * s + 16 * (i % 2);
 
-        simd_put_less(to, simd_or(simd_low_nibbles(q), fifth), scales[s], mins[8 + s]);
-        simd_put_less(to + 32, simd_or(simd_high_nibbles(q), next_fifth), scales[s + 1],
-                      mins[8 + s + 1]);
+        simd_put_less(to, simd_low_nibbles(q) | fifth, scales[s], mins[8 + s]);
+        simd_put_less(to + 32, simd_high_nibbles(q) | next_fifth, scales[s + 1], mins[8 + s + 1]);
     }
 }
 
-static inline void q6_k_kernel(const struct dequant_q6_k *block, float *out)
+INLINE void q6_k_kernel(const struct dequant_q6_k *block, float *out)
 {
     const simd_bytes half = simd_all(32);
     float scales[N_16];
@@ -124,15 +123,15 @@ static inline void q6_k_kernel(const struct dequant_q6_k *block, float *out)
         UNROLL
         for (size_t k = 0; k < 4; k++) {
             const simd_bytes low = simd_load(ql + 32 * (k % 2));
-            const simd_bytes q = simd_or(k < 2 ? simd_low_nibbles(low) : simd_high_nibbles(low),
-                                         simd_bits(qh, 2 * k, 2, 4));
+            const simd_bytes q = (k < 2 ? simd_low_nibbles(low) : simd_high_nibbles(low)) |
+                                 simd_bits(qh, 2 * k, 2, 4);
 
-            simd_put(out + 16 * (s + 2 * k), simd_sub(q, half), scales[s + 2 * k]);
+            simd_put(out + 16 * (s + 2 * k), q - half, scales[s + 2 * k]);
         }
     }
 }
 
-static inline void q8_k_kernel(const struct dequant_q8_k *block, float *out)
+INLINE void q8_k_kernel(const struct dequant_q8_k *block, float *out)
 {
     for (size_t i = 0; i < N_16; i++)
         simd_put(out + 16 * i, simd_load(block->qs + 16 * i), block->d);

@@ -17,18 +17,18 @@ INLINE size_t depth_of(const struct dequant_form *form)
 /* Add the products of the group's elements to sums[c]. */
 INLINE void add_group(const struct dequant_panel *panel, size_t row,
                       const struct dequant_activations *x, size_t n_columns,
-                      const struct dequant_form *form, size_t group, lanes sums[LANES_COLUMNS])
+                      const struct dequant_form *form, size_t group, int_vector sums[LANES_COLUMNS])
 {
     const size_t n_steps = form->group_elements / 4, depth = depth_of(form);
-    lanes accumulators[LANES_COLUMNS];
-    lanes scale = lanes_all(0);
+    int_vector accumulators[LANES_COLUMNS];
+    int_vector scale = lanes_all(0);
 
     if (has_scales(form))
         scale = lanes_load(panel->scales[group][row]);
     UNROLL
     for (size_t step = 0; step < n_steps; step++) {
         const size_t i = group * n_steps + step;
-        const lanes q = lanes_load(panel->q[i][row]);
+        const int_vector q = lanes_load(panel->q[i][row]);
 
         UNROLL
         for (size_t c = 0; c < n_columns; c++) {
@@ -48,16 +48,16 @@ INLINE void add_group(const struct dequant_panel *panel, size_t row,
 
 INLINE void add_panel_of_parts(const struct dequant_form *form, const struct dequant_panel *panel,
                                size_t row, const struct dequant_activations *x, size_t n_columns,
-                               lanes_floats totals[LANES_COLUMNS])
+                               float_vector totals[LANES_COLUMNS])
 {
     const size_t n_groups = DEQUANT_SCALED_ELEMENTS / form->group_elements;
     struct part_sums part_sums[LANES_COLUMNS];
 
     UNROLL
     for (size_t c = 0; c < n_columns; c++)
-        part_sums[c] = (struct part_sums){lanes_all_floats(0), lanes_all_floats(0)};
+        part_sums[c] = (struct part_sums){float_all(0), float_all(0)};
     for (size_t part = 0; part < DEQUANT_PANEL_ELEMENTS / DEQUANT_SCALED_ELEMENTS; part++) {
-        lanes sums[LANES_COLUMNS];
+        int_vector sums[LANES_COLUMNS];
 
         UNROLL
         for (size_t c = 0; c < n_columns; c++)
@@ -75,10 +75,10 @@ INLINE void add_panel_of_parts(const struct dequant_form *form, const struct deq
 
 INLINE void add_panel_of_spans(const struct dequant_form *form, const struct dequant_panel *panel,
                                size_t row, const struct dequant_activations *x, size_t n_columns,
-                               lanes_floats totals[LANES_COLUMNS])
+                               float_vector totals[LANES_COLUMNS])
 {
     for (size_t span = 0; span < DEQUANT_PANEL_ELEMENTS / form->span_elements; span++) {
-        lanes sums[LANES_COLUMNS];
+        int_vector sums[LANES_COLUMNS];
 
         UNROLL
         for (size_t c = 0; c < n_columns; c++)
@@ -95,19 +95,19 @@ INLINE void multiply_columns(const struct dequant_form *form, const struct dequa
                              const struct dequant_activations *x, size_t n_columns,
                              float sums[][DEQUANT_PANEL_ROWS])
 {
-    for (size_t row = 0; row < DEQUANT_PANEL_ROWS; row += LANES) {
-        lanes_floats totals[LANES_COLUMNS];
+    for (size_t row = 0; row < DEQUANT_PANEL_ROWS; row += FLOAT_WIDTH) {
+        float_vector totals[LANES_COLUMNS];
 
         UNROLL
         for (size_t c = 0; c < n_columns; c++)
-            totals[c] = lanes_load_floats(sums[c] + row);
+            totals[c] = float_load(sums[c] + row);
         if (has_scales(form))
             add_panel_of_parts(form, panel, row, x, n_columns, totals);
         else
             add_panel_of_spans(form, panel, row, x, n_columns, totals);
         UNROLL
         for (size_t c = 0; c < n_columns; c++)
-            lanes_store_floats(sums[c] + row, totals[c]);
+            float_store(sums[c] + row, totals[c]);
     }
 }
 

@@ -7,7 +7,7 @@ struct pairs {
     simd_bytes first, second;
 };
 
-static inline struct pairs pairs_of(simd_bytes q)
+INLINE struct pairs pairs_of(simd_bytes q)
 {
     const simd_bytes low = simd_low_nibbles(q), high = simd_high_nibbles(q);
 
@@ -15,27 +15,27 @@ static inline struct pairs pairs_of(simd_bytes q)
 }
 
 /* The 16 numbers of 8 bytes. */
-static inline simd_bytes pairs_of_8(const uint8_t qs[8])
+INLINE simd_bytes pairs_of_8(const uint8_t qs[8])
 {
     const simd_bytes q = simd_load_8(qs);
 
     return simd_zip_low_1(simd_low_nibbles(q), simd_high_nibbles(q));
 }
 
-static inline simd_bytes fifth_bits(const uint8_t bits[2])
+INLINE simd_bytes fifth_bits(const uint8_t bits[2])
 {
     return simd_keep_where(simd_all(16), simd_u16(bits));
 }
 
-static inline void era0_q4_0_kernel(const struct dequant_old_q4_0 *block, float *out)
+INLINE void era0_q4_0_kernel(const struct dequant_old_q4_0 *block, float *out)
 {
     const struct pairs q = pairs_of(simd_load(block->qs));
 
-    simd_put(out, simd_sub(q.first, simd_all(8)), block->d);
-    simd_put(out + 16, simd_sub(q.second, simd_all(8)), block->d);
+    simd_put(out, q.first - 8, block->d);
+    simd_put(out + 16, q.second - 8, block->d);
 }
 
-static inline void era0_q4_1_kernel(const struct dequant_old_q4_1 *block, float *out)
+INLINE void era0_q4_1_kernel(const struct dequant_old_q4_1 *block, float *out)
 {
     const struct pairs q = pairs_of(simd_load(block->qs));
 
@@ -43,43 +43,43 @@ static inline void era0_q4_1_kernel(const struct dequant_old_q4_1 *block, float 
     simd_put_plus(out + 16, q.second, block->d, block->m);
 }
 
-static inline void era0_q4_2_kernel(const struct dequant_old_q4_2 *block, float *out)
+INLINE void era0_q4_2_kernel(const struct dequant_old_q4_2 *block, float *out)
 {
-    simd_put(out, simd_sub(pairs_of_8(block->qs), simd_all(8)), simd_f16(block->d));
+    simd_put(out, pairs_of_8(block->qs) - 8, simd_f16(block->d));
 }
 
-static inline void era0_q4_3_kernel(const struct dequant_old_q4_3 *block, float *out)
+INLINE void era0_q4_3_kernel(const struct dequant_old_q4_3 *block, float *out)
 {
     simd_put_plus(out, pairs_of_8(block->qs), simd_f16(block->d), simd_f16(block->m));
 }
 
-static inline void era0_q5_0_kernel(const struct dequant_q5_0 *block, float *out)
+INLINE void era0_q5_0_kernel(const struct dequant_q5_0 *block, float *out)
 {
     const struct pairs q = pairs_of(simd_load(block->qs));
     const float d = simd_f16(block->d);
 
-    simd_put(out, simd_sub(simd_or(q.first, fifth_bits(block->qh)), simd_all(16)), d);
-    simd_put(out + 16, simd_sub(simd_or(q.second, fifth_bits(block->qh + 2)), simd_all(16)), d);
+    simd_put(out, (q.first | fifth_bits(block->qh)) - 16, d);
+    simd_put(out + 16, (q.second | fifth_bits(block->qh + 2)) - 16, d);
 }
 
-static inline void era0_q5_1_kernel(const struct dequant_q5_1 *block, float *out)
+INLINE void era0_q5_1_kernel(const struct dequant_q5_1 *block, float *out)
 {
     const struct pairs q = pairs_of(simd_load(block->qs));
     const float d = simd_f16(block->d), m = simd_f16(block->m);
 
-    simd_put_plus(out, simd_or(q.first, fifth_bits(block->qh)), d, m);
-    simd_put_plus(out + 16, simd_or(q.second, fifth_bits(block->qh + 2)), d, m);
+    simd_put_plus(out, q.first | fifth_bits(block->qh), d, m);
+    simd_put_plus(out + 16, q.second | fifth_bits(block->qh + 2), d, m);
 }
 
-static inline void era1_q4_0_kernel(const struct dequant_old_q4_0 *block, float *out)
+INLINE void era1_q4_0_kernel(const struct dequant_old_q4_0 *block, float *out)
 {
     const simd_bytes q = simd_load(block->qs), eight = simd_all(8);
 
-    simd_put(out, simd_sub(simd_low_nibbles(q), eight), block->d);
-    simd_put(out + 16, simd_sub(simd_high_nibbles(q), eight), block->d);
+    simd_put(out, simd_low_nibbles(q) - eight, block->d);
+    simd_put(out + 16, simd_high_nibbles(q) - eight, block->d);
 }
 
-static inline void era1_q4_1_kernel(const struct dequant_old_q4_1 *block, float *out)
+INLINE void era1_q4_1_kernel(const struct dequant_old_q4_1 *block, float *out)
 {
     const simd_bytes q = simd_load(block->qs);
 
@@ -87,13 +87,13 @@ static inline void era1_q4_1_kernel(const struct dequant_old_q4_1 *block, float 
     simd_put_plus(out + 16, simd_high_nibbles(q), block->d, block->m);
 }
 
-static inline void old_q8_0_kernel(const struct dequant_old_q8_0 *block, float *out)
+INLINE void old_q8_0_kernel(const struct dequant_old_q8_0 *block, float *out)
 {
     simd_put(out, simd_load(block->qs), block->d);
     simd_put(out + 16, simd_load(block->qs + 16), block->d);
 }
 
-static inline bool is_finite(float value)
+INLINE bool is_finite(float value)
 {
     return (dequant_bits_of_float(value) & 0x7f800000) != 0x7f800000;
 }

@@ -3,13 +3,13 @@
 #include "dequant/kernels/simd.h"
 
 /* 64 numbers of two bits, minus one, in the order of the elements. */
-static inline void put_64_of_2_bits(float *out, simd_bytes q, float d)
+INLINE void put_64_of_2_bits(float *out, simd_bytes q, float d)
 {
     const simd_bytes three = simd_all(3), one = simd_all(1);
-    const simd_bytes q0 = simd_sub(simd_and(q, three), one);
-    const simd_bytes q1 = simd_sub(simd_and(simd_shift_right(q, 2), three), one);
-    const simd_bytes q2 = simd_sub(simd_and(simd_shift_right(q, 4), three), one);
-    const simd_bytes q3 = simd_sub(simd_shift_right(q, 6), one);
+    const simd_bytes q0 = (q & three) - one;
+    const simd_bytes q1 = (simd_shift_right(q, 2) & three) - one;
+    const simd_bytes q2 = (simd_shift_right(q, 4) & three) - one;
+    const simd_bytes q3 = simd_shift_right(q, 6) - one;
     const simd_bytes low_01 = simd_zip_low_1(q0, q1), low_23 = simd_zip_low_1(q2, q3);
     const simd_bytes high_01 = simd_zip_high_1(q0, q1), high_23 = simd_zip_high_1(q2, q3);
 
@@ -20,12 +20,12 @@ static inline void put_64_of_2_bits(float *out, simd_bytes q, float d)
 }
 
 /* 16 times d, or -d where a bit is zero. */
-static inline void put_16_of_1_bit(float *out, const uint8_t bits[2], float d)
+INLINE void put_16_of_1_bit(float *out, const uint8_t bits[2], float d)
 {
-    simd_put(out, simd_sub(simd_keep_where(simd_all(2), simd_u16(bits)), simd_all(1)), d);
+    simd_put(out, simd_keep_where(simd_all(2), simd_u16(bits)) - 1, d);
 }
 
-static inline void q1_0_kernel(const struct dequant_q1_0 *block, float *out)
+INLINE void q1_0_kernel(const struct dequant_q1_0 *block, float *out)
 {
     const float d = simd_f16(block->d);
 
@@ -33,12 +33,12 @@ static inline void q1_0_kernel(const struct dequant_q1_0 *block, float *out)
         put_16_of_1_bit(out + 16 * i, block->qs + 2 * i, d);
 }
 
-static inline void q2_0_kernel(const struct dequant_q2_0 *block, float *out)
+INLINE void q2_0_kernel(const struct dequant_q2_0 *block, float *out)
 {
     put_64_of_2_bits(out, simd_load(block->qs), simd_f16(block->d));
 }
 
-static inline void q1_0_g32_kernel(const struct dequant_q1_0_g32 *block, float *out)
+INLINE void q1_0_g32_kernel(const struct dequant_q1_0_g32 *block, float *out)
 {
     const float d = simd_f16(block->d);
 
@@ -46,7 +46,7 @@ static inline void q1_0_g32_kernel(const struct dequant_q1_0_g32 *block, float *
         put_16_of_1_bit(out + 16 * i, block->qs + 2 * i, d);
 }
 
-static inline void pq2_0_kernel(const struct dequant_pq2_0 *block, float *out)
+INLINE void pq2_0_kernel(const struct dequant_pq2_0 *block, float *out)
 {
     const float d = simd_f16(block->d);
 
@@ -54,16 +54,16 @@ static inline void pq2_0_kernel(const struct dequant_pq2_0 *block, float *out)
     put_64_of_2_bits(out + 64, simd_load(block->qs + 16), d);
 }
 
-static inline void q4_0_kernel(const struct dequant_q4_0 *block, float *out)
+INLINE void q4_0_kernel(const struct dequant_q4_0 *block, float *out)
 {
     const float d = simd_f16(block->d);
     const simd_bytes q = simd_load(block->qs), eight = simd_all(8);
 
-    simd_put(out, simd_sub(simd_low_nibbles(q), eight), d);
-    simd_put(out + 16, simd_sub(simd_high_nibbles(q), eight), d);
+    simd_put(out, simd_low_nibbles(q) - eight, d);
+    simd_put(out + 16, simd_high_nibbles(q) - eight, d);
 }
 
-static inline void q4_1_kernel(const struct dequant_q4_1 *block, float *out)
+INLINE void q4_1_kernel(const struct dequant_q4_1 *block, float *out)
 {
     const float d = simd_f16(block->d), m = simd_f16(block->m);
     const simd_bytes q = simd_load(block->qs);
@@ -73,32 +73,32 @@ static inline void q4_1_kernel(const struct dequant_q4_1 *block, float *out)
 }
 
 /* The fifth bits of 16 elements, as 0 or 16. */
-static inline simd_bytes fifth_bits(const uint8_t bits[2])
+INLINE simd_bytes fifth_bits(const uint8_t bits[2])
 {
     return simd_keep_where(simd_all(16), simd_u16(bits));
 }
 
-static inline void q5_0_kernel(const struct dequant_q5_0 *block, float *out)
+INLINE void q5_0_kernel(const struct dequant_q5_0 *block, float *out)
 {
     const float d = simd_f16(block->d);
     const simd_bytes q = simd_load(block->qs), sixteen = simd_all(16);
-    const simd_bytes low = simd_or(simd_low_nibbles(q), fifth_bits(block->qh));
-    const simd_bytes high = simd_or(simd_high_nibbles(q), fifth_bits(block->qh + 2));
+    const simd_bytes low = simd_low_nibbles(q) | fifth_bits(block->qh);
+    const simd_bytes high = simd_high_nibbles(q) | fifth_bits(block->qh + 2);
 
-    simd_put(out, simd_sub(low, sixteen), d);
-    simd_put(out + 16, simd_sub(high, sixteen), d);
+    simd_put(out, low - sixteen, d);
+    simd_put(out + 16, high - sixteen, d);
 }
 
-static inline void q5_1_kernel(const struct dequant_q5_1 *block, float *out)
+INLINE void q5_1_kernel(const struct dequant_q5_1 *block, float *out)
 {
     const float d = simd_f16(block->d), m = simd_f16(block->m);
     const simd_bytes q = simd_load(block->qs);
 
-    simd_put_plus(out, simd_or(simd_low_nibbles(q), fifth_bits(block->qh)), d, m);
-    simd_put_plus(out + 16, simd_or(simd_high_nibbles(q), fifth_bits(block->qh + 2)), d, m);
+    simd_put_plus(out, simd_low_nibbles(q) | fifth_bits(block->qh), d, m);
+    simd_put_plus(out + 16, simd_high_nibbles(q) | fifth_bits(block->qh + 2), d, m);
 }
 
-static inline void q8_0_kernel(const struct dequant_q8_0 *block, float *out)
+INLINE void q8_0_kernel(const struct dequant_q8_0 *block, float *out)
 {
     const float d = simd_f16(block->d);
 
@@ -106,7 +106,7 @@ static inline void q8_0_kernel(const struct dequant_q8_0 *block, float *out)
     simd_put(out + 16, simd_load(block->qs + 16), d);
 }
 
-static inline void q8_1_kernel(const struct dequant_q8_1 *block, float *out)
+INLINE void q8_1_kernel(const struct dequant_q8_1 *block, float *out)
 {
     const float d = simd_f16(block->d);
 
@@ -118,22 +118,22 @@ static inline void q8_1_kernel(const struct dequant_q8_1 *block, float *out)
  * The first digit of a byte's fraction, minus one. Three times the fraction passes 256 from 86 on,
  * and 512 from 171 on.
  */
-static inline simd_bytes first_digit(simd_bytes fraction)
+INLINE simd_bytes first_digit(simd_bytes fraction)
 {
     const simd_bytes digit =
-        simd_add(simd_at_least(fraction, 86), simd_at_least(fraction, 171)); /* 0, -1, -2 */
+        simd_at_least(fraction, 86) + simd_at_least(fraction, 171); /* 0, -1, -2 */
 
-    return simd_sub(simd_all(-1), digit);
+    return simd_all(-1) - digit;
 }
 
 /* The fraction without its first digit, which overflows. */
-static inline simd_bytes next_digits(simd_bytes fraction)
+INLINE simd_bytes next_digits(simd_bytes fraction)
 {
-    return simd_add(fraction, simd_add(fraction, fraction));
+    return fraction + fraction + fraction;
 }
 
 /* The five digits of 16 bytes, `stride` elements apart. */
-static inline void put_digits(float *out, size_t stride, simd_bytes fraction, float d)
+INLINE void put_digits(float *out, size_t stride, simd_bytes fraction, float d)
 {
     for (size_t i = 0; i < 5; i++) {
         simd_put(out + i * stride, first_digit(fraction), d);
@@ -141,7 +141,7 @@ static inline void put_digits(float *out, size_t stride, simd_bytes fraction, fl
     }
 }
 
-static inline void tq1_0_kernel(const struct dequant_tq1_0 *block, float *out)
+INLINE void tq1_0_kernel(const struct dequant_tq1_0 *block, float *out)
 {
     const float d = simd_f16(block->d);
     const uint32_t tail = simd_u32(block->tail);
@@ -155,7 +155,7 @@ static inline void tq1_0_kernel(const struct dequant_tq1_0 *block, float *out)
     simd_put(out + 240, first_digit(all), d);
 }
 
-static inline void ptq1_0_kernel(const struct dequant_ptq1_0 *block, float *out)
+INLINE void ptq1_0_kernel(const struct dequant_ptq1_0 *block, float *out)
 {
     const float d = simd_f16(block->d);
     const uint32_t narrow_0 = simd_u32(block->narrow), narrow_1 = simd_u32(block->narrow + 4);
@@ -172,7 +172,7 @@ static inline void ptq1_0_kernel(const struct dequant_ptq1_0 *block, float *out)
     simd_put(out + 112, first_digit(simd_zip_low_8(next_digits(f3), last)), d);
 }
 
-static inline void tq2_0_kernel(const struct dequant_tq2_0 *block, float *out)
+INLINE void tq2_0_kernel(const struct dequant_tq2_0 *block, float *out)
 {
     const float d = simd_f16(block->d);
 
@@ -181,14 +181,14 @@ static inline void tq2_0_kernel(const struct dequant_tq2_0 *block, float *out)
         float *to = out + 128 * (i / 2) + 16 * (i % 2);
 
         for (size_t k = 0; k < 4; k++) {
-            const simd_bytes digit = simd_and(simd_shift_right(q, 2 * (int)k), simd_all(3));
+            const simd_bytes digit = simd_shift_right(q, 2 * (int)k) & 3;
 
-            simd_put(to + 32 * k, simd_sub(digit, simd_all(1)), d);
+            simd_put(to + 32 * k, digit - 1, d);
         }
     }
 }
 
-static inline void mxfp4_kernel(const struct dequant_mxfp4 *block, float *out)
+INLINE void mxfp4_kernel(const struct dequant_mxfp4 *block, float *out)
 {
     const float d = dequant_half_e8m0_to_f32(block->e);
     const simd_bytes table = simd_load(dequant_doubled_e2m1), q = simd_load(block->qs);
@@ -197,7 +197,7 @@ static inline void mxfp4_kernel(const struct dequant_mxfp4 *block, float *out)
     simd_put(out + 16, simd_look_up(table, simd_high_nibbles(q)), d);
 }
 
-static inline void nvfp4_kernel(const struct dequant_nvfp4 *block, float *out)
+INLINE void nvfp4_kernel(const struct dequant_nvfp4 *block, float *out)
 {
     const simd_bytes table = simd_load(dequant_doubled_e2m1);
 

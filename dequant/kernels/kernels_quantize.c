@@ -4,11 +4,11 @@
 
 #include <math.h>
 
-static inline int sum_of(simd_bytes bytes)
+INLINE int sum_of(simd_bytes bytes)
 {
 #if defined(__AVX2__)
     /* The sums of the bytes plus 128. */
-    const __m128i sums = _mm_sad_epu8(_mm_xor_si128(bytes, simd_all(-128)), _mm_setzero_si128());
+    const __m128i sums = _mm_sad_epu8((__m128i)(bytes ^ 128), _mm_setzero_si128());
 
     return _mm_cvtsi128_si32(_mm_add_epi32(sums, _mm_unpackhi_epi64(sums, sums))) - 16 * 128;
 #else
@@ -17,8 +17,8 @@ static inline int sum_of(simd_bytes bytes)
 }
 
 /* Quantize n_elements from `first` on, which share a scale. */
-static inline void quantize_block(const float *x, size_t first, size_t n_elements,
-                                  struct dequant_activations *out)
+INLINE void quantize_block(const float *x, size_t first, size_t n_elements,
+                           struct dequant_activations *out)
 {
     magnitudes most = magnitudes_of(simd_load_floats(x + first));
     uint32_t bits;

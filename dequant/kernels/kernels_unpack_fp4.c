@@ -4,12 +4,12 @@
  */
 #include "dequant/blocks.h"
 #include "dequant/kernels/panel_sink.h"
-#include "dequant/kernels/words_math.h"
+#include "dequant/kernels/words.h"
 
 /* The doubled floats of dequant_doubled_e2m1, above their zero point. */
 static const uint8_t integers[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
 
-static inline words low_nibbles(words v)
+INLINE words low_nibbles(words v)
 {
     return words_and(v, words_all(0x0f0f0f0f));
 }
@@ -18,7 +18,7 @@ static inline words low_nibbles(words v)
  * 2^(e - 128), as the product of two powers of 2 of about the same size: neither is out of range,
  * and a subnormal product is exact.
  */
-static inline simd_floats half_e8m0(words e)
+INLINE simd_floats half_e8m0(words e)
 {
     const words half = words_right(e, 1), rest = words_sub(e, half), bias = words_all(127 - 64);
 
@@ -34,7 +34,7 @@ INLINE void mxfp4(const void *rows, size_t row_bytes, const struct sink_kind *ki
         words v[4];
 
         words_load_16(block, row_bytes, v);
-        words_store_floats(sink->panel->d[b], half_e8m0(words_byte(v[0], 0)));
+        simd_store(sink->panel->d[b], half_e8m0(words_byte(v[0], 0)));
         words_load_16(block + offsetof(struct dequant_mxfp4, qs), row_bytes, v);
         UNROLL
         for (size_t i = 0; i < 4; i++) {
@@ -46,7 +46,7 @@ INLINE void mxfp4(const void *rows, size_t row_bytes, const struct sink_kind *ki
 }
 
 /* See dequant_half_ue4m3_to_f32. As a half, whose bias is 15, the number is 2^8 times too small. */
-static inline simd_floats half_ue4m3(words scale)
+INLINE simd_floats half_ue4m3(words scale)
 {
     /* Bit 8 is 0 for 0x7f alone. */
     const words bit =
@@ -71,7 +71,7 @@ INLINE void nvfp4(const void *rows, size_t row_bytes, const struct sink_kind *ki
         words_load_16(block + 16, row_bytes, v + 4);
         words_load_16(block + sizeof(struct dequant_nvfp4) - 16, row_bytes, v + 8);
         for (size_t s = 0; s < N_SCALES; s++)
-            words_store_floats(sink->panel->d[N_SCALES * b + s], half_ue4m3(words_byte(v[0], s)));
+            simd_store(sink->panel->d[N_SCALES * b + s], half_ue4m3(words_byte(v[0], s)));
         UNROLL
         for (size_t i = 0; i < 8; i++) {
             const words both = i < 7 ? v[1 + i] : v[11];

@@ -11,14 +11,14 @@
 enum { ZERO_IQ1 = 9, ZERO_IQ2 = 43, ZERO_IQ3_XXS = 31, ZERO_IQ3_S = 15 };
 
 /* Store d, the lower halves of the lanes, times `factor`. */
-static inline void put_d(struct dequant_panel *panel, words d, float factor)
+INLINE void put_d(struct dequant_panel *panel, words d, float factor)
 {
-    words_store_floats(panel->d[0], simd_mul(words_f16(d), simd_all_floats(factor)));
+    simd_store(panel->d[0], simd_mul(words_f16(d), simd_all_floats(factor)));
 }
 
 /* d of a type whose blocks begin with it. */
-static inline void put_first_d(const void *rows, size_t row_bytes, struct dequant_panel *panel,
-                               float factor)
+INLINE void put_first_d(const void *rows, size_t row_bytes, struct dequant_panel *panel,
+                        float factor)
 {
     words v[4];
 
@@ -27,27 +27,27 @@ static inline void put_first_d(const void *rows, size_t row_bytes, struct dequan
 }
 
 /* Load n_words words of each row. */
-static inline void load_words(const uint8_t *bytes, size_t row_bytes, size_t n_words, words *out)
+INLINE void load_words(const uint8_t *bytes, size_t row_bytes, size_t n_words, words *out)
 {
     for (size_t i = 0; i < n_words; i += 4)
         words_load_16(bytes + 4 * i, row_bytes, out + i);
 }
 
 /* 2 * scale + 1, for a scale in each byte. */
-static inline words odd_scales(words scales)
+INLINE words odd_scales(words scales)
 {
     return words_or(words_left(scales, 1), words_all(0x01010101));
 }
 
 /* The same for a scale in each lane. */
-static inline words odd_scale(words scale)
+INLINE words odd_scale(words scale)
 {
     return words_or(words_left(scale, 1), words_all(1));
 }
 
 /* The scales of eight groups, four bits each. */
-static inline void put_eight_scales(struct dequant_panel *panel, size_t first_group, words v,
-                                    unsigned zero)
+INLINE void put_eight_scales(struct dequant_panel *panel, size_t first_group, words v,
+                             unsigned zero)
 {
     const words four = words_all(0x0f0f0f0f);
     const words low = odd_scales(words_and(v, four));
@@ -59,8 +59,8 @@ static inline void put_eight_scales(struct dequant_panel *panel, size_t first_gr
 }
 
 /* The scales of two groups of IQ2_XXS or IQ3_XXS, the upper four bits of the lanes. */
-static inline void put_upper_scales(struct dequant_panel *panel, size_t first_group, words first,
-                                    words second, unsigned zero)
+INLINE void put_upper_scales(struct dequant_panel *panel, size_t first_group, words first,
+                             words second, unsigned zero)
 {
     put_scales_of_zero(panel, first_group, odd_scale(words_right(first, 28)),
                        odd_scale(words_right(second, 28)), zero);
@@ -275,7 +275,7 @@ INLINE void iq1_s(const void *rows, size_t row_bytes, const struct sink_kind *ki
 }
 
 /* The scales of four groups, three bits each. */
-static inline void put_three_bit_scales(struct dequant_panel *panel, size_t first_group, words v)
+INLINE void put_three_bit_scales(struct dequant_panel *panel, size_t first_group, words v)
 {
     words scales[4];
 

@@ -31,7 +31,7 @@ INLINE void iq4_nl(const void *rows, size_t row_bytes, const struct sink_kind *k
         words head[4];
 
         words_load_16(block, row_bytes, head);
-        words_store_floats(sink->panel->d[b], words_f16(head[0]));
+        simd_store(sink->panel->d[b], words_f16(head[0]));
         put_values(kind, sink, 0, block + offsetof(struct dequant_iq4_nl, qs), row_bytes);
         sink_end_stage(kind, sink);
         block += sizeof(struct dequant_iq4_nl);
@@ -46,7 +46,7 @@ INLINE void iq4_xs(const void *rows, size_t row_bytes, const struct sink_kind *k
     words head[4];
 
     words_load_16(rows, row_bytes, head);
-    words_store_floats(sink->panel->d[0], words_f16(head[0]));
+    simd_store(sink->panel->d[0], words_f16(head[0]));
     for (size_t s = 0; s < DEQUANT_SUPERBLOCK / 32; s += 2) {
         words scales[2];
 

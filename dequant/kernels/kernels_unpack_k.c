@@ -8,14 +8,14 @@
 #include "dequant/kernels/words_panel.h"
 
 /* d, m and the scales and minima of Q4_K and Q5_K, the first 16 bytes of their blocks. */
-static inline void put_k_scales(const void *rows, size_t row_bytes, struct dequant_panel *panel)
+INLINE void put_k_scales(const void *rows, size_t row_bytes, struct dequant_panel *panel)
 {
     const words four = words_all(0x0f0f0f0f), six = words_all(0x3f3f3f3f);
     words head[4], high_scales, high_mins;
 
     words_load_16(rows, row_bytes, head);
-    words_store_floats(panel->d[0], words_f16(head[0]));
-    words_store_floats(panel->m[0], words_negated(words_f16(words_right(head[0], 16))));
+    simd_store(panel->d[0], words_f16(head[0]));
+    simd_store(panel->m[0], words_negated(words_f16(words_right(head[0], 16))));
     high_scales = words_and(words_right(head[1], 2), words_all(0x30303030));
     high_mins = words_and(words_right(head[2], 2), words_all(0x30303030));
     put_four_scales(panel, 0, words_and(head[1], six));
@@ -105,7 +105,7 @@ INLINE void q6_k(const void *rows, size_t row_bytes, const struct sink_kind *kin
     }
     /* The last 16 bytes of the block; d is the last two. */
     words_load_16(block + sizeof(struct dequant_q6_k) - 16, row_bytes, tail);
-    words_store_floats(sink->panel->d[0], words_f16(words_right(tail[3], 16)));
+    simd_store(sink->panel->d[0], words_f16(words_right(tail[3], 16)));
     for (size_t half = 0; half < 2; half++) {
         UNROLL
         for (size_t k = 0; k < 2; k++) {

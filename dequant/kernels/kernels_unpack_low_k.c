@@ -11,8 +11,8 @@ INLINE void q2_k(const void *rows, size_t row_bytes, const struct sink_kind *kin
     words v[4];
 
     words_load_16(bytes + sizeof(struct dequant_q2_k) - 16, row_bytes, v);
-    words_store_floats(sink->panel->d[0], words_f16(v[3]));
-    words_store_floats(sink->panel->m[0], words_negated(words_f16(words_right(v[3], 16))));
+    simd_store(sink->panel->d[0], words_f16(v[3]));
+    simd_store(sink->panel->m[0], words_negated(words_f16(words_right(v[3], 16))));
     words_load_16(bytes + offsetof(struct dequant_q2_k, scales), row_bytes, v);
     for (size_t i = 0; i < 4; i++) {
         put_four_scales(sink->panel, 4 * i, words_and(v[i], four));
@@ -34,8 +34,7 @@ INLINE void q2_k(const void *rows, size_t row_bytes, const struct sink_kind *kin
     }
 }
 
-static inline void put_q3_k_scales(const uint8_t *bytes, size_t row_bytes,
-                                   struct dequant_panel *panel)
+INLINE void put_q3_k_scales(const uint8_t *bytes, size_t row_bytes, struct dequant_panel *panel)
 {
     const words four = words_all(0x0f0f0f0f), high = words_all(0x30303030), bias = words_all(32);
     words v[4], scales[4];
@@ -59,7 +58,7 @@ INLINE void q3_k(const void *rows, size_t row_bytes, const struct sink_kind *kin
     words v[4], high[8];
 
     words_load_16(bytes + sizeof(struct dequant_q3_k) - 16, row_bytes, v);
-    words_store_floats(sink->panel->d[0], words_f16(words_right(v[3], 16)));
+    simd_store(sink->panel->d[0], words_f16(words_right(v[3], 16)));
     put_q3_k_scales(bytes, row_bytes, sink->panel);
     words_load_16(bytes + offsetof(struct dequant_q3_k, qh), row_bytes, high);
     words_load_16(bytes + offsetof(struct dequant_q3_k, qh) + 16, row_bytes, high + 4);

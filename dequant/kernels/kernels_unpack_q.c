@@ -41,7 +41,7 @@ INLINE void q4_0(const void *rows, size_t row_bytes, const struct sink_kind *kin
         words head[4];
 
         words_load_16(block, row_bytes, head);
-        words_store_floats(sink->panel->d[b], words_f16(head[0]));
+        simd_store(sink->panel->d[b], words_f16(head[0]));
         put_nibbles(kind, sink, block + offsetof(struct dequant_q4_0, qs), row_bytes, NULL);
     }
 }
@@ -55,8 +55,8 @@ INLINE void q4_1(const void *rows, size_t row_bytes, const struct sink_kind *kin
         words head[4];
 
         words_load_16(block, row_bytes, head);
-        words_store_floats(sink->panel->d[b], words_f16(head[0]));
-        words_store_floats(sink->panel->m[b], words_f16(words_right(head[0], 16)));
+        simd_store(sink->panel->d[b], words_f16(head[0]));
+        simd_store(sink->panel->m[b], words_f16(words_right(head[0], 16)));
         put_nibbles(kind, sink, block + offsetof(struct dequant_q4_1, qs), row_bytes, NULL);
     }
 }
@@ -70,7 +70,7 @@ INLINE void q5_0(const void *rows, size_t row_bytes, const struct sink_kind *kin
         words head[4], high;
 
         words_load_16(block, row_bytes, head);
-        words_store_floats(sink->panel->d[b], words_f16(head[0]));
+        simd_store(sink->panel->d[b], words_f16(head[0]));
         high = words_or(words_right(head[0], 16), words_left(head[1], 16));
         put_nibbles(kind, sink, block + offsetof(struct dequant_q5_0, qs), row_bytes, &high);
     }
@@ -85,8 +85,8 @@ INLINE void q5_1(const void *rows, size_t row_bytes, const struct sink_kind *kin
         words head[4];
 
         words_load_16(block, row_bytes, head);
-        words_store_floats(sink->panel->d[b], words_f16(head[0]));
-        words_store_floats(sink->panel->m[b], words_f16(words_right(head[0], 16)));
+        simd_store(sink->panel->d[b], words_f16(head[0]));
+        simd_store(sink->panel->m[b], words_f16(words_right(head[0], 16)));
         put_nibbles(kind, sink, block + offsetof(struct dequant_q5_1, qs), row_bytes, &head[1]);
     }
 }
@@ -101,7 +101,7 @@ INLINE void q8_0(const void *rows, size_t row_bytes, const struct sink_kind *kin
         words head[4], bytes[4];
 
         words_load_16(block, row_bytes, head);
-        words_store_floats(sink->panel->d[b], words_f16(head[0]));
+        simd_store(sink->panel->d[b], words_f16(head[0]));
         UNROLL
         for (size_t half = 0; half < 2; half++) {
             words_load_16(block + offsetof(struct dequant_q8_0, qs) + 16 * half, row_bytes, bytes);

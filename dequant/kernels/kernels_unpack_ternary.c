@@ -7,11 +7,11 @@
 #include "dequant/kernels/words_panel.h"
 #include "dequant/kernels/words_runs.h"
 
-static inline void put_ternary_scales(struct dequant_panel *panel, words d)
+INLINE void put_ternary_scales(struct dequant_panel *panel, words d)
 {
     const words ones = words_all(1 << 16 | 1);
 
-    words_store_floats(panel->d[0], words_f16(d));
+    simd_store(panel->d[0], words_f16(d));
     for (size_t g = 0; g < 8; g++)
         words_store(panel->scales[g][0], ones);
     for (size_t g = 0; g < 8; g += 2)
@@ -83,10 +83,10 @@ INLINE void tq1_0(const void *rows, size_t row_bytes, const struct sink_kind *ki
 }
 
 /* Store d of n spans: the lower half of the lanes. */
-static inline void put_spans(struct dequant_panel *panel, size_t first, size_t n, words d)
+INLINE void put_spans(struct dequant_panel *panel, size_t first, size_t n, words d)
 {
     for (size_t i = first; i < first + n; i++)
-        words_store_floats(panel->d[i], words_f16(d));
+        simd_store(panel->d[i], words_f16(d));
 }
 
 INLINE void q1_0(const void *rows, size_t row_bytes, const struct sink_kind *kind,

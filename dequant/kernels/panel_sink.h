@@ -12,25 +12,6 @@
 #include "dequant/kernels/panel_totals.h"
 #include "dequant/kernels/words.h"
 
-/* Part i of LANES_PARTS of the rows. */
-#if defined(__AVX512VNNI__)
-static inline lanes words_part(words v, size_t i)
-{
-    (void)i;
-    return v;
-}
-#elif defined(__AVX2__)
-static inline lanes words_part(words v, size_t i)
-{
-    return i == 0 ? v.low : v.high;
-}
-#else
-static inline lanes words_part(words v, size_t i)
-{
-    return vreinterpretq_s32_u32(v.v[i]);
-}
-#endif
-
 /* The input and output of a sink; all members are constants where functions are inlined. */
 struct sink_kind {
     struct dequant_form form;
@@ -47,9 +28,9 @@ struct sink {
     /* For a column: */
     const struct dequant_activations *x;
     /* Sums of the stage: one per group if an accumulator holds a group, otherwise one per part. */
-    lanes sums[DEQUANT_PANEL_ELEMENTS / 16][LANES_PARTS];
-    struct part_sums part_sums[LANES_PARTS];
-    lanes_floats totals[LANES_PARTS];
+    int_vector sums[DEQUANT_PANEL_ELEMENTS / 16][FLOAT_PARTS];
+    struct part_sums part_sums[FLOAT_PARTS];
+    float_vector totals[FLOAT_PARTS];
     const uint8_t *next; /* bytes that are needed soon, to be fetched during the stage */
 };
 
@@ -75,10 +56,10 @@ INLINE size_t sum_elements(const struct dequant_form *form)
  * Add the products of four elements to `sum`: to the accumulator of their group, or, times its
  * scale, to the sum of their part.
  */
-INLINE lanes sink_dot(const struct dequant_form *form, const struct sink *sink, size_t group,
-                      size_t row, lanes sum, lanes q, lanes x)
+INLINE int_vector sink_dot(const struct dequant_form *form, const struct sink *sink, size_t group,
+                           size_t row, int_vector sum, int_vector q, int_vector x)
 {
-    lanes products;
+    int_vector products;
 
     if (holds_groups(form))
         return lanes_dot_of(form, sum, q, x);
@@ -110,8 +91,8 @@ INLINE void sink_fetch(const struct sink_kind *kind, const struct sink *sink, si
 INLINE void sink_put(const struct sink_kind *kind, struct sink *sink, size_t step, words q)
 {
     const size_t group = (sink->first + 4 * step) / kind->form.group_elements;
-    lanes *sums = sink->sums[4 * step / sum_elements(&kind->form)];
-    lanes x;
+    int_vector *sums = sink->sums[4 * step / sum_elements(&kind->form)];
+    int_vector x;
 
     if (!kind->is_column) {
         words_store(sink->panel->q[sink->first / 4 + step], q);
@@ -120,21 +101,22 @@ INLINE void sink_put(const struct sink_kind *kind, struct sink *sink, size_t ste
     sink_fetch(kind, sink, step);
     x = four_of(sink->x, sink->first / 4 + step);
     UNROLL
-    for (size_t i = 0; i < LANES_PARTS; i++)
-        sums[i] = sink_dot(&kind->form, sink, group, LANES * i, sums[i], words_part(q, i), x);
+    for (size_t i = 0; i < FLOAT_PARTS; i++)
+        sums[i] =
+            sink_dot(&kind->form, sink, group, FLOAT_WIDTH * i, sums[i], (int_vector)q.v[i], x);
 }
 
 /* Return the sum of a part of the stage: of s * q * qx, or of (q - z) * qx without integer scales.
  */
-INLINE lanes sink_sum(const struct dequant_form *form, const struct sink *sink, size_t part,
-                      size_t i)
+INLINE int_vector sink_sum(const struct dequant_form *form, const struct sink *sink, size_t part,
+                           size_t i)
 {
     const size_t n_groups = part_elements(form) / form->group_elements;
     const size_t first_part = sink->first / part_elements(form);
-    lanes sum = has_scales(form) ? lanes_all(0) : span_start(form, first_part + part, sink->x);
+    int_vector sum = has_scales(form) ? lanes_all(0) : span_start(form, first_part + part, sink->x);
 
     if (!holds_groups(form))
-        return lanes_add(sum, sink->sums[part][i]);
+        return sum + sink->sums[part][i];
     if (!has_scales(form))
         return lanes_add_accumulator(sum, sink->sums[part][i]);
     UNROLL
@@ -142,7 +124,7 @@ INLINE lanes sink_sum(const struct dequant_form *form, const struct sink *sink, 
         const size_t in_panel = sink->first / form->group_elements + group;
 
         sum = add_scaled(form, sum, sink->sums[group][i],
-                         lanes_load(sink->panel->scales[in_panel][LANES * i]));
+                         lanes_load(sink->panel->scales[in_panel][FLOAT_WIDTH * i]));
     }
     return sum;
 }
@@ -152,7 +134,7 @@ INLINE void sink_clear(const struct sink_kind *kind, struct sink *sink)
     UNROLL
     for (size_t sum = 0; sum < kind->stage_elements / sum_elements(&kind->form); sum++) {
         UNROLL
-        for (size_t i = 0; i < LANES_PARTS; i++)
+        for (size_t i = 0; i < FLOAT_PARTS; i++)
             sink->sums[sum][i] = lanes_all(0);
     }
 }
@@ -163,8 +145,8 @@ INLINE void sink_start(const struct sink_kind *kind, struct sink *sink)
     sink->first = 0;
     sink_clear(kind, sink);
     UNROLL
-    for (size_t i = 0; i < LANES_PARTS; i++)
-        sink->part_sums[i] = (struct part_sums){lanes_all_floats(0), lanes_all_floats(0)};
+    for (size_t i = 0; i < FLOAT_PARTS; i++)
+        sink->part_sums[i] = (struct part_sums){float_all(0), float_all(0)};
 }
 
 /* End a stage and begin the next one. */
@@ -177,15 +159,15 @@ INLINE void sink_end_stage(const struct sink_kind *kind, struct sink *sink)
         UNROLL
         for (size_t part = 0; part < kind->stage_elements / part_elements(form); part++) {
             UNROLL
-            for (size_t i = 0; i < LANES_PARTS; i++) {
-                const lanes sum = sink_sum(form, sink, part, i);
+            for (size_t i = 0; i < FLOAT_PARTS; i++) {
+                const int_vector sum = sink_sum(form, sink, part, i);
 
                 if (has_scales(form))
-                    add_part(form, sink->panel, LANES * i, first_part + part, sink->x, sum,
+                    add_part(form, sink->panel, FLOAT_WIDTH * i, first_part + part, sink->x, sum,
                              &sink->part_sums[i]);
                 else
-                    sink->totals[i] = add_span(form, sink->panel, LANES * i, first_part + part,
-                                               sink->x, sum, sink->totals[i]);
+                    sink->totals[i] = add_span(form, sink->panel, FLOAT_WIDTH * i,
+                                               first_part + part, sink->x, sum, sink->totals[i]);
             }
         }
         sink_clear(kind, sink);
@@ -200,9 +182,9 @@ INLINE void sink_end(const struct sink_kind *kind, struct sink *sink)
     if (!has_scales(&kind->form))
         return;
     UNROLL
-    for (size_t i = 0; i < LANES_PARTS; i++)
-        sink->totals[i] =
-            add_parts(&kind->form, sink->panel, LANES * i, &sink->part_sums[i], sink->totals[i]);
+    for (size_t i = 0; i < FLOAT_PARTS; i++)
+        sink->totals[i] = add_parts(&kind->form, sink->panel, FLOAT_WIDTH * i, &sink->part_sums[i],
+                                    sink->totals[i]);
 }
 
 /*
@@ -230,8 +212,8 @@ INLINE void sink_end(const struct sink_kind *kind, struct sink *sink)
                                                                                                    \
         sink.panel = &panel;                                                                       \
         sink.next = blocks + DEQUANT_PANEL_ROWS * row_bytes;                                       \
-        for (size_t i = 0; i < LANES_PARTS; i++)                                                   \
-            sink.totals[i] = lanes_load_floats(sums + LANES * i);                                  \
+        for (size_t i = 0; i < FLOAT_PARTS; i++)                                                   \
+            sink.totals[i] = float_load(sums + FLOAT_WIDTH * i);                                   \
         for (size_t i = 0; i * DEQUANT_PANEL_ELEMENTS < n_elements; i++) {                         \
             const size_t left = n_elements - i * DEQUANT_PANEL_ELEMENTS;                           \
                                                                                                    \
@@ -242,8 +224,8 @@ INLINE void sink_end(const struct sink_kind *kind, struct sink *sink)
             type(blocks + i * kind.row_bytes, row_bytes, &kind, &sink);                            \
             sink_end(&kind, &sink);                                                                \
         }                                                                                          \
-        for (size_t i = 0; i < LANES_PARTS; i++)                                                   \
-            lanes_store_floats(sums + LANES * i, sink.totals[i]);                                  \
+        for (size_t i = 0; i < FLOAT_PARTS; i++)                                                   \
+            float_store(sums + FLOAT_WIDTH * i, sink.totals[i]);                                   \
     }
 
 #endif

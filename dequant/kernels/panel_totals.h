@@ -33,31 +33,33 @@ INLINE bool has_float_sums(const struct dequant_form *form)
     return LANES_FLOAT_SUMS && has_scales(form) && form->has_mins && form->greatest <= 31;
 }
 
-INLINE lanes add_scaled(const struct dequant_form *form, lanes sum, lanes accumulator, lanes scale)
+INLINE int_vector add_scaled(const struct dequant_form *form, int_vector sum,
+                             int_vector accumulator, int_vector scale)
 {
     return has_float_sums(form) ? lanes_add_scaled_float(sum, accumulator, scale)
                                 : lanes_add_scaled(sum, accumulator, scale);
 }
 
-INLINE lanes lanes_dot_of(const struct dequant_form *form, lanes sum, lanes q, lanes x)
+INLINE int_vector lanes_dot_of(const struct dequant_form *form, int_vector sum, int_vector q,
+                               int_vector x)
 {
     return is_wide(form) ? lanes_dot_wide(sum, q, x) : lanes_dot(sum, q, x);
 }
 
 /* Elements 4 * step to 4 * step + 3 of a column, in each lane. */
-static inline lanes four_of(const struct dequant_activations *x, size_t step)
+INLINE int_vector four_of(const struct dequant_activations *x, size_t step)
 {
     return lanes_all((int32_t)simd_u32(x->q + 4 * step));
 }
 
-static inline const int16_t *sums_of(const struct dequant_activations *x, size_t group_elements)
+INLINE const int16_t *sums_of(const struct dequant_activations *x, size_t group_elements)
 {
     return group_elements == 16 ? x->sums_16 : x->sums_32;
 }
 
 /* Sums over the parts of a panel, not yet multiplied by d and m. */
 struct part_sums {
-    lanes_floats scaled, least;
+    float_vector scaled, least;
 };
 
 /*
@@ -65,56 +67,55 @@ struct part_sums {
  * zero_left() has not been subtracted.
  */
 INLINE void add_part(const struct dequant_form *form, const struct dequant_panel *panel, size_t row,
-                     size_t part, const struct dequant_activations *x, lanes sum,
+                     size_t part, const struct dequant_activations *x, int_vector sum,
                      struct part_sums *sums)
 {
     const size_t n_groups = DEQUANT_SCALED_ELEMENTS / form->group_elements, first = part * n_groups;
-    const lanes_floats x_scale = lanes_all_floats(x->scales[part * DEQUANT_SCALED_ELEMENTS / 32]);
+    const float_vector x_scale = float_all(x->scales[part * DEQUANT_SCALED_ELEMENTS / 32]);
     const int16_t *x_sums = sums_of(x, form->group_elements);
     const bool has_zero = zero_left(form) > 0;
-    lanes mins = lanes_all(0);
+    int_vector mins = lanes_all(0);
 
     if (has_zero || form->has_mins)
         for (size_t group = first; group < first + n_groups; group += 2)
             mins = lanes_dot_pairs(mins, lanes_load(panel->mins[group / 2][row]),
                                    lanes_all((int32_t)simd_u32(x_sums + group)));
     if (has_zero)
-        sum = lanes_sub(sum, mins);
-    sums->scaled = lanes_fused(
-        x_scale, has_float_sums(form) ? lanes_as_floats(sum) : lanes_to_floats(sum), sums->scaled);
+        sum -= mins;
+    sums->scaled = float_fused(
+        x_scale, has_float_sums(form) ? (float_vector)sum : lanes_to_floats(sum), sums->scaled);
     if (form->has_mins)
-        sums->least = lanes_fused(x_scale, lanes_to_floats(mins), sums->least);
+        sums->least = float_fused(x_scale, lanes_to_floats(mins), sums->least);
 }
 
 /* Return the total with all parts of a panel. */
-INLINE lanes_floats add_parts(const struct dequant_form *form, const struct dequant_panel *panel,
-                              size_t row, const struct part_sums *sums, lanes_floats total)
+INLINE float_vector add_parts(const struct dequant_form *form, const struct dequant_panel *panel,
+                              size_t row, const struct part_sums *sums, float_vector total)
 {
-    total = lanes_fused(lanes_load_floats(panel->d[0] + row), sums->scaled, total);
+    total = float_fused(float_load(panel->d[0] + row), sums->scaled, total);
     if (form->has_mins)
-        total = lanes_fused(lanes_load_floats(panel->m[0] + row), sums->least, total);
+        total = float_fused(float_load(panel->m[0] + row), sums->least, total);
     return total;
 }
 
 /* The initial sum of a span: -zero_left() * Σ qx. */
-INLINE lanes span_start(const struct dequant_form *form, size_t span,
-                        const struct dequant_activations *x)
+INLINE int_vector span_start(const struct dequant_form *form, size_t span,
+                             const struct dequant_activations *x)
 {
     return lanes_all(-zero_left(form) * sums_of(x, form->span_elements)[span]);
 }
 
 /* Return the total with a span whose products of q - z add up to `sum`. */
-INLINE lanes_floats add_span(const struct dequant_form *form, const struct dequant_panel *panel,
+INLINE float_vector add_span(const struct dequant_form *form, const struct dequant_panel *panel,
                              size_t row, size_t span, const struct dequant_activations *x,
-                             lanes sum, lanes_floats total)
+                             int_vector sum, float_vector total)
 {
     const float x_scale = x->scales[span * form->span_elements / 32];
 
-    total = lanes_fused(lanes_scale(lanes_load_floats(panel->d[span] + row), x_scale),
-                        lanes_to_floats(sum), total);
+    total = float_fused(float_load(panel->d[span] + row) * x_scale, lanes_to_floats(sum), total);
     if (form->has_mins)
         total =
-            lanes_fused(lanes_scale(lanes_load_floats(panel->m[span] + row), x_scale),
+            float_fused(float_load(panel->m[span] + row) * x_scale,
                         lanes_to_floats(lanes_all(sums_of(x, form->span_elements)[span])), total);
     return total;
 }

@@ -1,103 +1,49 @@
-/* The vectors of simd.h for NEON; simd_x86.h documents each function. */
+/* What simd.h needs of NEON; simd_x86.h describes each function. */
 #ifndef GGUFS_DEQUANT_KERNELS_SIMD_NEON_H
 #define GGUFS_DEQUANT_KERNELS_SIMD_NEON_H
 
-#include <arm_neon.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "dequant/kernels/float_vectors.h"
+
 #include <string.h>
 
 typedef uint8x16_t simd_bytes;
+typedef uint32x4_t simd_words;
 
-static inline simd_bytes simd_load(const void *from)
-{
-    return vld1q_u8(from);
-}
+/* ---- 16 bytes ---- */
 
-static inline simd_bytes simd_load_8(const void *from)
-{
-    return vcombine_u8(vld1_u8(from), vdup_n_u8(0));
-}
-
-static inline void simd_store_bytes(void *to, simd_bytes v)
-{
-    vst1q_u8(to, v);
-}
-
-static inline simd_bytes simd_all(int byte)
-{
-    return vdupq_n_u8((uint8_t)byte);
-}
-
-/* Two or four numbers, the first in the lowest bytes. */
-static inline simd_bytes simd_two(uint64_t low, uint64_t high)
-{
-    return vreinterpretq_u8_u64(vcombine_u64(vcreate_u64(low), vcreate_u64(high)));
-}
-
-static inline simd_bytes simd_four(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
-{
-    return simd_two(a | (uint64_t)b << 32, c | (uint64_t)d << 32);
-}
-
-static inline simd_bytes simd_and(simd_bytes a, simd_bytes b)
-{
-    return vandq_u8(a, b);
-}
-
-static inline simd_bytes simd_or(simd_bytes a, simd_bytes b)
-{
-    return vorrq_u8(a, b);
-}
-
-static inline simd_bytes simd_xor(simd_bytes a, simd_bytes b)
-{
-    return veorq_u8(a, b);
-}
-
-static inline simd_bytes simd_add(simd_bytes a, simd_bytes b)
-{
-    return vaddq_u8(a, b);
-}
-
-static inline simd_bytes simd_sub(simd_bytes a, simd_bytes b)
-{
-    return vsubq_u8(a, b);
-}
-
-static inline simd_bytes simd_shift_right(simd_bytes v, int n)
+INLINE simd_bytes simd_shift_right(simd_bytes v, int n)
 {
     return vshlq_u8(v, vdupq_n_s8((int8_t)-n));
 }
 
-static inline simd_bytes simd_shift_left(simd_bytes v, int n)
+INLINE simd_bytes simd_shift_left(simd_bytes v, int n)
 {
     return vshlq_u8(v, vdupq_n_s8((int8_t)n));
 }
 
-static inline simd_bytes simd_at_least(simd_bytes v, int least)
+INLINE simd_bytes simd_at_least(simd_bytes v, int least)
 {
-    return vcgeq_u8(v, simd_all(least));
+    return vcgeq_u8(v, vdupq_n_u8((uint8_t)least));
 }
 
-static inline simd_bytes simd_look_up(simd_bytes table, simd_bytes indices)
+INLINE simd_bytes simd_look_up(simd_bytes table, simd_bytes indices)
 {
     return vqtbl1q_u8(table, indices);
 }
 
-static inline simd_bytes simd_look_up_long(const int8_t *table, size_t n, simd_bytes indices)
+INLINE simd_bytes simd_look_up_long(const int8_t *table, size_t n, simd_bytes indices)
 {
-    simd_bytes values = simd_look_up(simd_load(table), indices);
+    const uint8_t *bytes = (const uint8_t *)table;
+    simd_bytes values = simd_look_up(vld1q_u8(bytes), indices);
 
     for (size_t i = 1; i < n; i++) {
-        indices = simd_sub(indices, simd_all(16));
-        values = vqtbx1q_u8(values, simd_load(table + 16 * i), indices);
+        indices -= 16;
+        values = vqtbx1q_u8(values, vld1q_u8(bytes + 16 * i), indices);
     }
     return values;
 }
 
-/* -1 where a bit is set, else 0. */
-static inline simd_bytes simd_mask(uint16_t bits)
+INLINE simd_bytes simd_mask(uint16_t bits)
 {
     const simd_bytes places = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
     const simd_bytes spread =
@@ -106,54 +52,7 @@ static inline simd_bytes simd_mask(uint16_t bits)
     return vtstq_u8(spread, places);
 }
 
-static inline simd_bytes simd_keep_where(simd_bytes v, uint16_t bits)
-{
-    return simd_and(v, simd_mask(bits));
-}
-
-static inline simd_bytes simd_negate_where(simd_bytes v, uint16_t bits)
-{
-    const simd_bytes mask = simd_mask(bits);
-
-    return simd_sub(simd_xor(v, mask), mask);
-}
-
-static inline simd_bytes simd_zip_low_1(simd_bytes a, simd_bytes b)
-{
-    return vzip1q_u8(a, b);
-}
-
-static inline simd_bytes simd_zip_high_1(simd_bytes a, simd_bytes b)
-{
-    return vzip2q_u8(a, b);
-}
-
-static inline simd_bytes simd_zip_low_2(simd_bytes a, simd_bytes b)
-{
-    return vreinterpretq_u8_u16(vzip1q_u16(vreinterpretq_u16_u8(a), vreinterpretq_u16_u8(b)));
-}
-
-static inline simd_bytes simd_zip_high_2(simd_bytes a, simd_bytes b)
-{
-    return vreinterpretq_u8_u16(vzip2q_u16(vreinterpretq_u16_u8(a), vreinterpretq_u16_u8(b)));
-}
-
-static inline simd_bytes simd_zip_low_4(simd_bytes a, simd_bytes b)
-{
-    return vreinterpretq_u8_u32(vzip1q_u32(vreinterpretq_u32_u8(a), vreinterpretq_u32_u8(b)));
-}
-
-static inline simd_bytes simd_zip_low_8(simd_bytes a, simd_bytes b)
-{
-    return vreinterpretq_u8_u64(vzip1q_u64(vreinterpretq_u64_u8(a), vreinterpretq_u64_u8(b)));
-}
-
-static inline simd_bytes simd_zip_high_8(simd_bytes a, simd_bytes b)
-{
-    return vreinterpretq_u8_u64(vzip2q_u64(vreinterpretq_u64_u8(a), vreinterpretq_u64_u8(b)));
-}
-
-static inline float simd_f16(uint16_t half)
+INLINE float simd_f16(uint16_t half)
 {
     __fp16 value;
 
@@ -161,7 +60,7 @@ static inline float simd_f16(uint16_t half)
     return (float)value;
 }
 
-static inline uint16_t simd_to_f16(float value)
+INLINE uint16_t simd_to_f16(float value)
 {
     const __fp16 half = (__fp16)value;
     uint16_t bits;
@@ -170,187 +69,140 @@ static inline uint16_t simd_to_f16(float value)
     return bits;
 }
 
-/* ---- 16 floats ---- */
+/* ---- Parts of 16 lanes ---- */
 
-typedef struct {
-    float32x4_t v[4];
-} simd_floats;
-
-static inline simd_floats simd_all_floats(float value)
+INLINE int_vector part_of_signed(simd_bytes v, size_t i)
 {
-    const float32x4_t all = vdupq_n_f32(value);
+    const int8x16_t bytes = vreinterpretq_s8_u8(v);
+    const int16x8_t pairs = i < 2 ? vmovl_s8(vget_low_s8(bytes)) : vmovl_high_s8(bytes);
 
-    return (simd_floats){{all, all, all, all}};
+    return (int_vector)(i % 2 == 0 ? vmovl_s16(vget_low_s16(pairs)) : vmovl_high_s16(pairs));
 }
 
-static inline simd_floats simd_halves(float low, float high)
+INLINE simd_words part_of_unsigned(simd_bytes v, size_t i)
 {
-    const float32x4_t all_low = vdupq_n_f32(low), all_high = vdupq_n_f32(high);
+    const uint16x8_t pairs = i < 2 ? vmovl_u8(vget_low_u8(v)) : vmovl_high_u8(v);
 
-    return (simd_floats){{all_low, all_low, all_high, all_high}};
+    return i % 2 == 0 ? vmovl_u16(vget_low_u16(pairs)) : vmovl_high_u16(pairs);
 }
 
-/* Eight numbers of 16 bits, the lower and the upper four. */
-static inline float32x4_t simd_low_of_i16(int16x8_t v)
+INLINE simd_words part_repeat(simd_bytes v)
 {
-    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(v)));
+    return vreinterpretq_u32_u8(v);
 }
 
-static inline float32x4_t simd_high_of_i16(int16x8_t v)
+INLINE simd_words part_look_up(simd_words table, simd_words indices)
 {
-    return vcvtq_f32_s32(vmovl_high_s16(v));
+    return vreinterpretq_u32_u8(
+        vqtbl1q_u8(vreinterpretq_u8_u32(table), vreinterpretq_u8_u32(indices)));
 }
 
-static inline simd_floats simd_floats_of(simd_bytes bytes)
+INLINE simd_words part_zip_low_4(simd_words a, simd_words b)
 {
-    const int8x16_t v = vreinterpretq_s8_u8(bytes);
-    const int16x8_t low = vmovl_s8(vget_low_s8(v)), high = vmovl_high_s8(v);
-
-    return (simd_floats){{simd_low_of_i16(low), simd_high_of_i16(low), simd_low_of_i16(high),
-                          simd_high_of_i16(high)}};
+    return vzip1q_u32(a, b);
 }
 
-static inline simd_floats simd_mul(simd_floats a, simd_floats b)
+INLINE simd_words part_zip_high_4(simd_words a, simd_words b)
 {
-    return (simd_floats){{vmulq_f32(a.v[0], b.v[0]), vmulq_f32(a.v[1], b.v[1]),
-                          vmulq_f32(a.v[2], b.v[2]), vmulq_f32(a.v[3], b.v[3])}};
+    return vzip2q_u32(a, b);
 }
 
-static inline simd_floats simd_add_floats(simd_floats a, simd_floats b)
+INLINE simd_words part_zip_low_8(simd_words a, simd_words b)
 {
-    return (simd_floats){{vaddq_f32(a.v[0], b.v[0]), vaddq_f32(a.v[1], b.v[1]),
-                          vaddq_f32(a.v[2], b.v[2]), vaddq_f32(a.v[3], b.v[3])}};
+    return (simd_words)vzip1q_u64((uint64x2_t)a, (uint64x2_t)b);
 }
 
-static inline simd_floats simd_sub_floats(simd_floats a, simd_floats b)
+INLINE simd_words part_zip_high_8(simd_words a, simd_words b)
 {
-    return (simd_floats){{vsubq_f32(a.v[0], b.v[0]), vsubq_f32(a.v[1], b.v[1]),
-                          vsubq_f32(a.v[2], b.v[2]), vsubq_f32(a.v[3], b.v[3])}};
+    return (simd_words)vzip2q_u64((uint64x2_t)a, (uint64x2_t)b);
 }
 
-static inline void simd_store(float *out, simd_floats floats)
+INLINE simd_words part_gather(const uint8_t *rows, size_t row_bytes, size_t i)
 {
-    for (size_t i = 0; i < 4; i++)
-        vst1q_f32(out + 4 * i, floats.v[i]);
+    return vreinterpretq_u32_u8(vld1q_u8(rows + i * FLOAT_WIDTH * row_bytes));
 }
 
-/* The loads read bytes, because the numbers of a file may lie at any address. */
-static inline simd_floats simd_load_floats(const void *from)
+INLINE simd_words part_sum_bytes(simd_words v)
 {
-    const uint8_t *bytes = from;
-    simd_floats floats;
-
-    for (size_t i = 0; i < 4; i++)
-        floats.v[i] = vreinterpretq_f32_u8(vld1q_u8(bytes + 16 * i));
-    return floats;
+    return vpaddlq_u16(vpaddlq_u8(vreinterpretq_u8_u32(v)));
 }
 
-static inline simd_floats simd_load_f16(const void *from)
+INLINE int_vector part_abs(int_vector v)
 {
-    const uint8_t *bytes = from;
-    const float16x8_t low = vreinterpretq_f16_u8(vld1q_u8(bytes));
-    const float16x8_t high = vreinterpretq_f16_u8(vld1q_u8(bytes + 16));
-
-    return (simd_floats){{vcvt_f32_f16(vget_low_f16(low)), vcvt_high_f32_f16(low),
-                          vcvt_f32_f16(vget_low_f16(high)), vcvt_high_f32_f16(high)}};
+    return (int_vector)vabsq_s32((int32x4_t)v);
 }
 
-static inline simd_floats simd_load_bf16(const void *from)
+INLINE int_vector part_max(int_vector a, int_vector b)
 {
-    const uint8_t *bytes = from;
-    simd_floats floats;
-
-    for (size_t i = 0; i < 2; i++) {
-        const uint16x8_t v = vreinterpretq_u16_u8(vld1q_u8(bytes + 16 * i));
-
-        floats.v[2 * i] = vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(v), 16));
-        floats.v[2 * i + 1] = vreinterpretq_f32_u32(vshll_high_n_u16(v, 16));
-    }
-    return floats;
+    return (int_vector)vmaxq_s32((int32x4_t)a, (int32x4_t)b);
 }
 
-static inline simd_floats simd_load_i16(const void *from)
+INLINE int_vector part_round(float_vector v)
 {
-    const uint8_t *bytes = from;
-    const int16x8_t low = vreinterpretq_s16_u8(vld1q_u8(bytes));
-    const int16x8_t high = vreinterpretq_s16_u8(vld1q_u8(bytes + 16));
-
-    return (simd_floats){{simd_low_of_i16(low), simd_high_of_i16(low), simd_low_of_i16(high),
-                          simd_high_of_i16(high)}};
+    return (int_vector)vcvtnq_s32_f32((float32x4_t)v);
 }
 
-static inline simd_floats simd_load_i32(const void *from)
+INLINE int_vector part_load_shorts(const void *from)
 {
-    const uint8_t *bytes = from;
-    simd_floats floats;
+    return (int_vector)vmovl_s16(vreinterpret_s16_u8(vld1_u8(from)));
+}
 
-    for (size_t i = 0; i < 4; i++)
-        floats.v[i] = vcvtq_f32_s32(vreinterpretq_s32_u8(vld1q_u8(bytes + 16 * i)));
-    return floats;
+INLINE void part_store_shorts(void *to, simd_words v)
+{
+    vst1_u8(to, vreinterpret_u8_u16(vmovn_u32(v)));
+}
+
+INLINE float_vector part_load_f16(const void *from)
+{
+    return (float_vector)vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(from)));
+}
+
+INLINE void part_store_f16(void *to, float_vector v)
+{
+    vst1_u8(to, vreinterpret_u8_f16(vcvt_f16_f32((float32x4_t)v)));
+}
+
+INLINE float_vector part_of_f16(simd_words v)
+{
+    return (float_vector)vcvt_f32_f16(vreinterpret_f16_u16(vmovn_u32(v)));
 }
 
 /* One by one: through doubles they would be rounded twice. */
-static inline simd_floats simd_load_i64(const void *from)
+INLINE float_vector part_load_i64(const char *from)
 {
-    const uint8_t *bytes = from;
-    float out[16];
+    float_vector out;
 
-    for (size_t i = 0; i < 16; i++) {
+    for (size_t i = 0; i < FLOAT_WIDTH; i++) {
         int64_t number;
 
-        memcpy(&number, bytes + i * sizeof number, sizeof number);
+        memcpy(&number, from + i * sizeof number, sizeof number);
         out[i] = (float)number;
     }
-    return simd_load_floats(out);
+    return out;
 }
 
-static inline simd_floats simd_load_f64(const void *from)
+INLINE float_vector part_load_f64(const char *from)
 {
-    const uint8_t *bytes = from;
-    simd_floats floats;
+    const uint8_t *bytes = (const uint8_t *)from;
+    const float64x2_t low = vreinterpretq_f64_u8(vld1q_u8(bytes));
+    const float64x2_t high = vreinterpretq_f64_u8(vld1q_u8(bytes + 16));
 
-    for (size_t i = 0; i < 4; i++) {
-        const float64x2_t low = vreinterpretq_f64_u8(vld1q_u8(bytes + 32 * i));
-        const float64x2_t high = vreinterpretq_f64_u8(vld1q_u8(bytes + 32 * i + 16));
-
-        floats.v[i] = vcvt_high_f32_f64(vcvt_f32_f64(low), high);
-    }
-    return floats;
+    return (float_vector)vcvt_high_f32_f64(vcvt_f32_f64(low), high);
 }
 
-static inline void simd_store_f16(void *out, simd_floats floats)
+INLINE unsigned part_equal_mask(int_vector a, int_vector b)
 {
-    uint8_t *bytes = out;
+    const uint32x4_t places = {1, 2, 4, 8};
 
-    for (size_t i = 0; i < 2; i++) {
-        const float16x4_t low = vcvt_f16_f32(floats.v[2 * i]);
-
-        vst1q_u8(bytes + 16 * i, vreinterpretq_u8_f16(vcvt_high_f16_f32(low, floats.v[2 * i + 1])));
-    }
+    return vaddvq_u32((uint32x4_t)(a == b) & places);
 }
 
-/* Rounded, in the lower halves of 32 bits. */
-static inline uint32x4_t simd_round_bf16(float32x4_t floats)
+INLINE simd_bytes simd_pack(const int_vector v[FLOAT_PARTS])
 {
-    const uint32x4_t bits = vreinterpretq_u32_f32(floats);
-    const uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
-    const uint32x4_t rounded = vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7fff)));
-    const uint32x4_t quiet = vorrq_u32(bits, vdupq_n_u32(0x00400000));
-    const uint32x4_t is_number = vceqq_f32(floats, floats);
+    const int16x8_t low = vcombine_s16(vmovn_s32((int32x4_t)v[0]), vmovn_s32((int32x4_t)v[1]));
+    const int16x8_t high = vcombine_s16(vmovn_s32((int32x4_t)v[2]), vmovn_s32((int32x4_t)v[3]));
 
-    return vshrq_n_u32(vbslq_u32(is_number, rounded, quiet), 16);
-}
-
-static inline void simd_store_bf16(void *out, simd_floats floats)
-{
-    uint8_t *bytes = out;
-
-    for (size_t i = 0; i < 2; i++) {
-        const uint16x4_t low = vmovn_u32(simd_round_bf16(floats.v[2 * i]));
-        const uint16x4_t high = vmovn_u32(simd_round_bf16(floats.v[2 * i + 1]));
-
-        vst1q_u8(bytes + 16 * i, vreinterpretq_u8_u16(vcombine_u16(low, high)));
-    }
+    return vreinterpretq_u8_s8(vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
 }
 
 #endif

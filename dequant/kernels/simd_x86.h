@@ -1,106 +1,60 @@
-/* The vectors of simd.h for AVX2, with the shorter instructions of AVX-512 where it has them. */
+/* What simd.h needs of AVX2 and AVX-512: shuffles, conversions and what else has no operator. */
 #ifndef GGUFS_DEQUANT_KERNELS_SIMD_X86_H
 #define GGUFS_DEQUANT_KERNELS_SIMD_X86_H
 
-#include <immintrin.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "dequant/kernels/float_vectors.h"
+
 #include <string.h>
 
-typedef __m128i simd_bytes;
+typedef uint8_t simd_bytes __attribute__((vector_size(16)));
+typedef uint32_t simd_words __attribute__((vector_size(FLOAT_WIDTH * sizeof(uint32_t))));
 
-static inline simd_bytes simd_load(const void *from)
-{
-    return _mm_loadu_si128(from);
-}
+/* The intrinsic NAME for a part, and the type of its integers. */
+#if defined(__AVX512F__)
+#define SIMD_MM(name) _mm512_##name
+typedef __m512i simd_ints;
+#else
+#define SIMD_MM(name) _mm256_##name
+typedef __m256i simd_ints;
+#endif
 
-/* Eight bytes, and zeros above. */
-static inline simd_bytes simd_load_8(const void *from)
-{
-    return _mm_loadl_epi64(from);
-}
-
-static inline void simd_store_bytes(void *to, simd_bytes v)
-{
-    _mm_storeu_si128(to, v);
-}
-
-static inline simd_bytes simd_all(int byte)
-{
-    return _mm_set1_epi8((char)byte);
-}
-
-/* Two or four numbers, the first in the lowest bytes. */
-static inline simd_bytes simd_two(uint64_t low, uint64_t high)
-{
-    return _mm_set_epi64x((long long)high, (long long)low);
-}
-
-static inline simd_bytes simd_four(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
-{
-    return _mm_set_epi32((int)d, (int)c, (int)b, (int)a);
-}
-
-static inline simd_bytes simd_and(simd_bytes a, simd_bytes b)
-{
-    return _mm_and_si128(a, b);
-}
-
-static inline simd_bytes simd_or(simd_bytes a, simd_bytes b)
-{
-    return _mm_or_si128(a, b);
-}
-
-static inline simd_bytes simd_xor(simd_bytes a, simd_bytes b)
-{
-    return _mm_xor_si128(a, b);
-}
-
-static inline simd_bytes simd_add(simd_bytes a, simd_bytes b)
-{
-    return _mm_add_epi8(a, b);
-}
-
-static inline simd_bytes simd_sub(simd_bytes a, simd_bytes b)
-{
-    return _mm_sub_epi8(a, b);
-}
+/* ---- 16 bytes ---- */
 
 /* Shift each byte on its own, as unsigned. */
-static inline simd_bytes simd_shift_right(simd_bytes v, int n)
+INLINE simd_bytes simd_shift_right(simd_bytes v, int n)
 {
-    return _mm_and_si128(_mm_srli_epi16(v, n), _mm_set1_epi8((char)(255 >> n)));
+    return (simd_bytes)_mm_srli_epi16((__m128i)v, n) & (uint8_t)(255 >> n);
 }
 
-static inline simd_bytes simd_shift_left(simd_bytes v, int n)
+INLINE simd_bytes simd_shift_left(simd_bytes v, int n)
 {
-    return _mm_and_si128(_mm_slli_epi16(v, n), _mm_set1_epi8((char)(255 << n)));
+    return (simd_bytes)_mm_slli_epi16((__m128i)v, n) & (uint8_t)(255 << n);
 }
 
 /* -1 where an unsigned byte is at least `least`, else 0. */
-static inline simd_bytes simd_at_least(simd_bytes v, int least)
+INLINE simd_bytes simd_at_least(simd_bytes v, int least)
 {
-    return _mm_cmpeq_epi8(_mm_max_epu8(v, simd_all(least)), v);
+    return (simd_bytes)_mm_cmpeq_epi8(_mm_max_epu8((__m128i)v, _mm_set1_epi8((char)least)),
+                                      (__m128i)v);
 }
 
 /* Entries of a table of 16 bytes; the indices are below 16. */
-static inline simd_bytes simd_look_up(simd_bytes table, simd_bytes indices)
+INLINE simd_bytes simd_look_up(simd_bytes table, simd_bytes indices)
 {
-    return _mm_shuffle_epi8(table, indices);
+    return (simd_bytes)_mm_shuffle_epi8((__m128i)table, (__m128i)indices);
 }
 
 /* Entries of a table of n times 16 bytes, at most 128. */
-static inline simd_bytes simd_look_up_long(const int8_t *table, size_t n, simd_bytes indices)
+INLINE simd_bytes simd_look_up_long(const int8_t *table, size_t n, simd_bytes indices)
 {
-    simd_bytes values = simd_look_up(simd_load(table), indices);
+    simd_bytes parts[8], values;
 
+    memcpy(parts, table, 16 * n);
+    values = simd_look_up(parts[0], indices);
     /* Step i turns entries of part i - 1 into part i's, except where the index is below 0. */
     for (size_t i = 1; i < n; i++) {
-        const simd_bytes change =
-            simd_xor(simd_load(table + 16 * i - 16), simd_load(table + 16 * i));
-
-        indices = simd_sub(indices, simd_all(16));
-        values = simd_xor(values, simd_look_up(change, indices));
+        indices -= 16;
+        values ^= simd_look_up(parts[i - 1] ^ parts[i], indices);
     }
     return values;
 }
@@ -108,317 +62,238 @@ static inline simd_bytes simd_look_up_long(const int8_t *table, size_t n, simd_b
 #if defined(__AVX512F__)
 
 /* The bytes for which a bit is set, bit 0 for the first; 0 elsewhere. */
-static inline simd_bytes simd_keep_where(simd_bytes v, uint16_t bits)
+INLINE simd_bytes simd_keep_where(simd_bytes v, uint16_t bits)
 {
-    return _mm_maskz_mov_epi8(bits, v);
+    return (simd_bytes)_mm_maskz_mov_epi8(bits, (__m128i)v);
 }
 
 /* Negate these bytes. */
-static inline simd_bytes simd_negate_where(simd_bytes v, uint16_t bits)
+INLINE simd_bytes simd_negate_where(simd_bytes v, uint16_t bits)
 {
-    return _mm_mask_sub_epi8(v, bits, _mm_setzero_si128(), v);
+    return (simd_bytes)_mm_mask_sub_epi8((__m128i)v, bits, _mm_setzero_si128(), (__m128i)v);
 }
 
 #else
 
 /* -1 where a bit is set, else 0. */
-static inline simd_bytes simd_mask(uint16_t bits)
+INLINE simd_bytes simd_mask(uint16_t bits)
 {
-    const simd_bytes places = _mm_set1_epi64x((long long)0x8040201008040201);
-    const simd_bytes spread = _mm_shuffle_epi8(
+    const __m128i places = _mm_set1_epi64x((long long)0x8040201008040201);
+    const __m128i spread = _mm_shuffle_epi8(
         _mm_cvtsi32_si128(bits), _mm_set_epi8(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0));
 
-    return _mm_cmpeq_epi8(_mm_and_si128(spread, places), places);
-}
-
-static inline simd_bytes simd_keep_where(simd_bytes v, uint16_t bits)
-{
-    return simd_and(v, simd_mask(bits));
-}
-
-static inline simd_bytes simd_negate_where(simd_bytes v, uint16_t bits)
-{
-    const simd_bytes mask = simd_mask(bits);
-
-    return simd_sub(simd_xor(v, mask), mask);
+    return (simd_bytes)_mm_cmpeq_epi8(_mm_and_si128(spread, places), places);
 }
 
 #endif
 
-/* Interleave the lower (upper) halves of a and b by 1, 2, 4 or 8 bytes. */
-static inline simd_bytes simd_zip_low_1(simd_bytes a, simd_bytes b)
-{
-    return _mm_unpacklo_epi8(a, b);
-}
-
-static inline simd_bytes simd_zip_high_1(simd_bytes a, simd_bytes b)
-{
-    return _mm_unpackhi_epi8(a, b);
-}
-
-static inline simd_bytes simd_zip_low_2(simd_bytes a, simd_bytes b)
-{
-    return _mm_unpacklo_epi16(a, b);
-}
-
-static inline simd_bytes simd_zip_high_2(simd_bytes a, simd_bytes b)
-{
-    return _mm_unpackhi_epi16(a, b);
-}
-
-static inline simd_bytes simd_zip_low_4(simd_bytes a, simd_bytes b)
-{
-    return _mm_unpacklo_epi32(a, b);
-}
-
-static inline simd_bytes simd_zip_low_8(simd_bytes a, simd_bytes b)
-{
-    return _mm_unpacklo_epi64(a, b);
-}
-
-static inline simd_bytes simd_zip_high_8(simd_bytes a, simd_bytes b)
-{
-    return _mm_unpackhi_epi64(a, b);
-}
-
-static inline float simd_f16(uint16_t half)
+INLINE float simd_f16(uint16_t half)
 {
     return _cvtsh_ss(half);
 }
 
 /* To nearest, ties to even. */
-static inline uint16_t simd_to_f16(float value)
+INLINE uint16_t simd_to_f16(float value)
 {
     return _cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT);
 }
 
-/* ---- 16 floats ---- */
+/* ---- Parts of 16 lanes ---- */
+
+/* Bytes i * FLOAT_WIDTH and on as signed and as unsigned numbers. */
+INLINE int_vector part_of_signed(simd_bytes v, size_t i)
+{
+    return (int_vector)SIMD_MM(cvtepi8_epi32)(i == 0 ? (__m128i)v
+                                                     : _mm_unpackhi_epi64((__m128i)v, (__m128i)v));
+}
+
+INLINE simd_words part_of_unsigned(simd_bytes v, size_t i)
+{
+    return (simd_words)SIMD_MM(cvtepu8_epi32)(i == 0 ? (__m128i)v
+                                                     : _mm_unpackhi_epi64((__m128i)v, (__m128i)v));
+}
+
+/* 16 bytes, repeated. */
+INLINE simd_words part_repeat(simd_bytes v)
+{
+#if defined(__AVX512F__)
+    return (simd_words)_mm512_broadcast_i32x4((__m128i)v);
+#else
+    return (simd_words)_mm256_broadcastsi128_si256((__m128i)v);
+#endif
+}
+
+/* Look up bytes below 16 in each 16 bytes of a table. */
+INLINE simd_words part_look_up(simd_words table, simd_words indices)
+{
+    return (simd_words)SIMD_MM(shuffle_epi8)((simd_ints)table, (simd_ints)indices);
+}
+
+/* Interleave the lower (upper) halves of each 16 bytes by 4 or 8 bytes. */
+#define PART_ZIP(name, intrinsic)                                                                  \
+    INLINE simd_words part_zip_##name(simd_words a, simd_words b)                                  \
+    {                                                                                              \
+        return (simd_words)SIMD_MM(intrinsic)((simd_ints)a, (simd_ints)b);                         \
+    }
+PART_ZIP(low_4, unpacklo_epi32)
+PART_ZIP(high_4, unpackhi_epi32)
+PART_ZIP(low_8, unpacklo_epi64)
+PART_ZIP(high_8, unpackhi_epi64)
+#undef PART_ZIP
+
+/* 16 bytes of each fourth row, from row i * FLOAT_WIDTH on. */
+INLINE simd_words part_gather(const uint8_t *rows, size_t row_bytes, size_t i)
+{
+    const size_t step = 4 * row_bytes;
+    const __m128i first = _mm_loadu_si128((const void *)(rows + i * 2 * step));
+    const __m128i second = _mm_loadu_si128((const void *)(rows + i * 2 * step + step));
+#if defined(__AVX512F__)
+    const __m512i two = _mm512_inserti32x4(_mm512_castsi128_si512(first), second, 1);
+    const __m512i three =
+        _mm512_inserti32x4(two, _mm_loadu_si128((const void *)(rows + 2 * step)), 2);
+
+    return (simd_words)_mm512_inserti32x4(three, _mm_loadu_si128((const void *)(rows + 3 * step)),
+                                          3);
+#else
+    return (simd_words)_mm256_set_m128i(second, first);
+#endif
+}
+
+/* The sum of each lane's bytes, which are below 128. */
+INLINE simd_words part_sum_bytes(simd_words v)
+{
+    const simd_ints pairs = SIMD_MM(maddubs_epi16)((simd_ints)v, SIMD_MM(set1_epi8)(1));
+
+    return (simd_words)SIMD_MM(madd_epi16)(pairs, SIMD_MM(set1_epi16)(1));
+}
+
+INLINE int_vector part_abs(int_vector v)
+{
+    return (int_vector)SIMD_MM(abs_epi32)((simd_ints)v);
+}
+
+INLINE int_vector part_max(int_vector a, int_vector b)
+{
+    return (int_vector)SIMD_MM(max_epi32)((simd_ints)a, (simd_ints)b);
+}
+
+/* The nearest integers, ties to even. */
+INLINE int_vector part_round(float_vector v)
+{
+    return (int_vector)SIMD_MM(cvtps_epi32)(v);
+}
 
 #if defined(__AVX512F__)
 
-typedef struct {
-    __m512 v;
-} simd_floats;
-
-static inline simd_floats simd_all_floats(float value)
+/* Signed numbers of 16 bits. */
+INLINE int_vector part_load_shorts(const void *from)
 {
-    return (simd_floats){_mm512_set1_ps(value)};
+    return (int_vector)_mm512_cvtepi16_epi32(_mm256_loadu_si256(from));
 }
 
-/* Eight times `low`, then eight times `high`. */
-static inline simd_floats simd_halves(float low, float high)
+/* Numbers below 2^16. */
+INLINE void part_store_shorts(void *to, simd_words v)
 {
-    return (simd_floats){_mm512_mask_blend_ps(0xff00, _mm512_set1_ps(low), _mm512_set1_ps(high))};
+    _mm256_storeu_si256(to, _mm512_cvtepi32_epi16((__m512i)v));
 }
 
-/* The 16 floats of signed bytes. */
-static inline simd_floats simd_floats_of(simd_bytes bytes)
+INLINE float_vector part_load_f16(const void *from)
 {
-    return (simd_floats){_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))};
+    return _mm512_cvtph_ps(_mm256_loadu_si256(from));
 }
 
-static inline simd_floats simd_mul(simd_floats a, simd_floats b)
+INLINE void part_store_f16(void *to, float_vector v)
 {
-    return (simd_floats){_mm512_mul_ps(a.v, b.v)};
+    _mm256_storeu_si256(to, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
 }
 
-static inline simd_floats simd_add_floats(simd_floats a, simd_floats b)
+/* The lower halves of the lanes, as f16. */
+INLINE float_vector part_of_f16(simd_words v)
 {
-    return (simd_floats){_mm512_add_ps(a.v, b.v)};
+    return _mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)v));
 }
 
-static inline simd_floats simd_sub_floats(simd_floats a, simd_floats b)
-{
-    return (simd_floats){_mm512_sub_ps(a.v, b.v)};
-}
-
-static inline void simd_store(float *out, simd_floats floats)
-{
-    _mm512_storeu_ps(out, floats.v);
-}
-
-static inline simd_floats simd_load_floats(const void *from)
-{
-    return (simd_floats){_mm512_loadu_ps(from)};
-}
-
-static inline simd_floats simd_load_f16(const void *from)
-{
-    return (simd_floats){_mm512_cvtph_ps(_mm256_loadu_si256(from))};
-}
-
-static inline simd_floats simd_load_bf16(const void *from)
-{
-    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from));
-
-    return (simd_floats){_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
-}
-
-static inline simd_floats simd_load_i16(const void *from)
-{
-    return (simd_floats){_mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(_mm256_loadu_si256(from)))};
-}
-
-static inline simd_floats simd_load_i32(const void *from)
-{
-    return (simd_floats){_mm512_cvtepi32_ps(_mm512_loadu_si512(from))};
-}
-
-static inline simd_floats simd_load_i64(const void *from)
+INLINE float_vector part_load_i64(const char *from)
 {
     const __m256 low = _mm512_cvtepi64_ps(_mm512_loadu_si512(from));
-    const __m256 high = _mm512_cvtepi64_ps(_mm512_loadu_si512((const char *)from + 64));
+    const __m256 high = _mm512_cvtepi64_ps(_mm512_loadu_si512(from + 64));
 
-    return (simd_floats){_mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1)};
+    return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
 
-static inline simd_floats simd_load_f64(const void *from)
+INLINE float_vector part_load_f64(const char *from)
 {
     const __m256 low = _mm512_cvtpd_ps(_mm512_loadu_pd(from));
-    const __m256 high = _mm512_cvtpd_ps(_mm512_loadu_pd((const char *)from + 64));
+    const __m256 high = _mm512_cvtpd_ps(_mm512_loadu_pd(from + 64));
 
-    return (simd_floats){_mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1)};
+    return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
 
-static inline void simd_store_f16(void *out, simd_floats floats)
+/* A bit for each lane, set where a and b are equal. */
+INLINE unsigned part_equal_mask(int_vector a, int_vector b)
 {
-    _mm256_storeu_si256(out, _mm512_cvtps_ph(floats.v, _MM_FROUND_TO_NEAREST_INT));
+    return _mm512_cmpeq_epi32_mask((__m512i)a, (__m512i)b);
 }
 
-static inline void simd_store_bf16(void *out, simd_floats floats)
+/* 16 integers as bytes. */
+INLINE simd_bytes simd_pack(const int_vector v[FLOAT_PARTS])
 {
-    const __m512i bits = _mm512_castps_si512(floats.v);
-    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-    const __m512i rounded =
-        _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
-    const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x00400000));
-    const __mmask16 is_nan = _mm512_cmp_ps_mask(floats.v, floats.v, _CMP_UNORD_Q);
-    const __m512i chosen = _mm512_mask_mov_epi32(rounded, is_nan, quiet);
-
-    _mm256_storeu_si256(out, _mm512_cvtepi32_epi16(_mm512_srli_epi32(chosen, 16)));
+    return (simd_bytes)_mm512_cvtepi32_epi8((__m512i)v[0]);
 }
 
 #else
 
-typedef struct {
-    __m256 low, high;
-} simd_floats;
-
-static inline simd_floats simd_all_floats(float value)
+INLINE int_vector part_load_shorts(const void *from)
 {
-    return (simd_floats){_mm256_set1_ps(value), _mm256_set1_ps(value)};
+    return (int_vector)_mm256_cvtepi16_epi32(_mm_loadu_si128(from));
 }
 
-/* Eight times `low`, then eight times `high`. */
-static inline simd_floats simd_halves(float low, float high)
+INLINE void part_store_shorts(void *to, simd_words v)
 {
-    return (simd_floats){_mm256_set1_ps(low), _mm256_set1_ps(high)};
+    const __m256i packed = _mm256_packus_epi32((__m256i)v, (__m256i)v);
+
+    _mm_storeu_si128(to, _mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08)));
 }
 
-/* The 16 floats of signed bytes. */
-static inline simd_floats simd_floats_of(simd_bytes bytes)
+INLINE float_vector part_load_f16(const void *from)
 {
-    const simd_bytes upper = _mm_unpackhi_epi64(bytes, bytes);
-
-    return (simd_floats){_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
-                         _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(upper))};
+    return _mm256_cvtph_ps(_mm_loadu_si128(from));
 }
 
-static inline simd_floats simd_mul(simd_floats a, simd_floats b)
+INLINE void part_store_f16(void *to, float_vector v)
 {
-    return (simd_floats){_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
+    _mm_storeu_si128(to, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
 }
 
-static inline simd_floats simd_add_floats(simd_floats a, simd_floats b)
+INLINE float_vector part_of_f16(simd_words v)
 {
-    return (simd_floats){_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
-}
+    const __m256i low = (__m256i)(v & 0xffff);
+    const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0x08);
 
-static inline simd_floats simd_sub_floats(simd_floats a, simd_floats b)
-{
-    return (simd_floats){_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)};
-}
-
-static inline void simd_store(float *out, simd_floats floats)
-{
-    _mm256_storeu_ps(out, floats.low);
-    _mm256_storeu_ps(out + 8, floats.high);
-}
-
-static inline simd_floats simd_load_floats(const void *from)
-{
-    return (simd_floats){_mm256_loadu_ps(from), _mm256_loadu_ps((const float *)from + 8)};
-}
-
-static inline simd_floats simd_load_f16(const void *from)
-{
-    const __m128i *halves = from;
-
-    return (simd_floats){_mm256_cvtph_ps(_mm_loadu_si128(halves)),
-                         _mm256_cvtph_ps(_mm_loadu_si128(halves + 1))};
-}
-
-static inline __m256 simd_load_8_bf16(const __m128i *from)
-{
-    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(from));
-
-    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
-}
-
-static inline simd_floats simd_load_bf16(const void *from)
-{
-    const __m128i *halves = from;
-
-    return (simd_floats){simd_load_8_bf16(halves), simd_load_8_bf16(halves + 1)};
-}
-
-static inline __m256 simd_load_8_i16(const __m128i *from)
-{
-    return _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_loadu_si128(from)));
-}
-
-static inline simd_floats simd_load_i16(const void *from)
-{
-    const __m128i *halves = from;
-
-    return (simd_floats){simd_load_8_i16(halves), simd_load_8_i16(halves + 1)};
-}
-
-static inline simd_floats simd_load_i32(const void *from)
-{
-    const __m256i *halves = from;
-
-    return (simd_floats){_mm256_cvtepi32_ps(_mm256_loadu_si256(halves)),
-                         _mm256_cvtepi32_ps(_mm256_loadu_si256(halves + 1))};
+    return _mm256_cvtph_ps(_mm256_castsi256_si128(packed));
 }
 
 /* AVX2 can't convert 64-bit integers. Numbers of 32 bits, which real tensors hold, it can. */
-static inline __m256 simd_load_8_i64(const char *from)
+INLINE float_vector part_load_i64(const char *from)
 {
-    const __m256 a = _mm256_loadu_ps((const float *)(const void *)from);
-    const __m256 b = _mm256_loadu_ps((const float *)(const void *)(from + 32));
+    const __m256 a = float_load(from), b = float_load(from + 32);
     /* The lower and the upper halves of the numbers 0 1 4 5 2 3 6 7. */
     const __m256i low = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88));
     const __m256i high = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd));
-    float out[8];
+    float_vector out;
 
     if (_mm256_movemask_epi8(_mm256_cmpeq_epi32(_mm256_srai_epi32(low, 31), high)) == -1)
         return _mm256_cvtepi32_ps(_mm256_permute4x64_epi64(low, 0xd8));
-    for (size_t i = 0; i < 8; i++) {
+    for (size_t i = 0; i < FLOAT_WIDTH; i++) {
         int64_t number;
 
         memcpy(&number, from + i * sizeof number, sizeof number);
         out[i] = (float)number;
     }
-    return _mm256_loadu_ps(out);
+    return out;
 }
 
-static inline simd_floats simd_load_i64(const void *from)
-{
-    return (simd_floats){simd_load_8_i64(from), simd_load_8_i64((const char *)from + 64)};
-}
-
-static inline __m256 simd_load_8_f64(const char *from)
+INLINE float_vector part_load_f64(const char *from)
 {
     const __m128 low = _mm256_cvtpd_ps(_mm256_loadu_pd((const double *)(const void *)from));
     const __m128 high = _mm256_cvtpd_ps(_mm256_loadu_pd((const double *)(const void *)(from + 32)));
@@ -426,39 +301,18 @@ static inline __m256 simd_load_8_f64(const char *from)
     return _mm256_set_m128(high, low);
 }
 
-static inline simd_floats simd_load_f64(const void *from)
+INLINE unsigned part_equal_mask(int_vector a, int_vector b)
 {
-    return (simd_floats){simd_load_8_f64(from), simd_load_8_f64((const char *)from + 64)};
+    return (unsigned)_mm256_movemask_ps((__m256)(a == b));
 }
 
-static inline void simd_store_f16(void *out, simd_floats floats)
+INLINE simd_bytes simd_pack(const int_vector v[FLOAT_PARTS])
 {
-    __m128i *halves = out;
+    const __m256i pairs = _mm256_packs_epi32((__m256i)v[0], (__m256i)v[1]);
+    const __m256i ordered = _mm256_permute4x64_epi64(pairs, 0xd8);
 
-    _mm_storeu_si128(halves, _mm256_cvtps_ph(floats.low, _MM_FROUND_TO_NEAREST_INT));
-    _mm_storeu_si128(halves + 1, _mm256_cvtps_ph(floats.high, _MM_FROUND_TO_NEAREST_INT));
-}
-
-/* Round to bf16, in the lower half of each 32 bits. */
-static inline __m256i simd_round_bf16(__m256 floats)
-{
-    const __m256i bits = _mm256_castps_si256(floats);
-    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-    const __m256i rounded =
-        _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
-    const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x00400000));
-    const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(floats, floats, _CMP_UNORD_Q));
-
-    return _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, is_nan), 16);
-}
-
-static inline void simd_store_bf16(void *out, simd_floats floats)
-{
-    /* The instruction packs each half of the register on its own: put the quarters in order. */
-    const __m256i packed =
-        _mm256_packus_epi32(simd_round_bf16(floats.low), simd_round_bf16(floats.high));
-
-    _mm256_storeu_si256(out, _mm256_permute4x64_epi64(packed, 0xd8));
+    return (simd_bytes)_mm_packs_epi16(_mm256_castsi256_si128(ordered),
+                                       _mm256_extracti128_si256(ordered, 1));
 }
 
 #endif

@@ -2,11 +2,11 @@
 #ifndef GGUFS_DEQUANT_KERNELS_WORDS_PANEL_H
 #define GGUFS_DEQUANT_KERNELS_WORDS_PANEL_H
 
-#include "dequant/kernels/words_math.h"
+#include "dequant/kernels/words.h"
 #include "dequant/forms.h"
 
 /* Store the scales of four groups, a byte of each lane of `bytes` for each. */
-static inline void put_four_scales(struct dequant_panel *panel, size_t first_group, words bytes)
+INLINE void put_four_scales(struct dequant_panel *panel, size_t first_group, words bytes)
 {
     for (size_t i = 0; i < 4; i++)
         words_put_pair(panel->scales[first_group + i][0], words_byte(bytes, i),
@@ -14,7 +14,7 @@ static inline void put_four_scales(struct dequant_panel *panel, size_t first_gro
 }
 
 /* Store the minima of four groups. */
-static inline void put_four_mins(struct dequant_panel *panel, size_t first_group, words bytes)
+INLINE void put_four_mins(struct dequant_panel *panel, size_t first_group, words bytes)
 {
     for (size_t i = 0; i < 4; i += 2)
         words_put_pair(panel->mins[(first_group + i) / 2][0], words_byte(bytes, i),
@@ -25,8 +25,8 @@ static inline void put_four_mins(struct dequant_panel *panel, size_t first_group
  * Store the scales of two groups of a type with a zero point, the lower halves of `first` and
  * `second`, and their products with the zero point.
  */
-static inline void put_scales_of_zero(struct dequant_panel *panel, size_t first_group, words first,
-                                      words second, unsigned zero)
+INLINE void put_scales_of_zero(struct dequant_panel *panel, size_t first_group, words first,
+                               words second, unsigned zero)
 {
     const words low = words_and(first, words_all(0xffff)), high = words_left(second, 16);
 
@@ -37,8 +37,8 @@ static inline void put_scales_of_zero(struct dequant_panel *panel, size_t first_
 }
 
 /* The same for four groups, whose scales are the bytes of the lanes. */
-static inline void put_four_scales_of_zero(struct dequant_panel *panel, size_t first_group,
-                                           words bytes, unsigned zero)
+INLINE void put_four_scales_of_zero(struct dequant_panel *panel, size_t first_group, words bytes,
+                                    unsigned zero)
 {
     for (size_t i = 0; i < 4; i += 2)
         put_scales_of_zero(panel, first_group + i, words_byte(bytes, i), words_byte(bytes, i + 1),

@@ -13,16 +13,6 @@ enum { VECTORS = 4 };
 enum { VECTORS = 2 };
 #endif
 
-static inline float_vector load(const float *from)
-{
-    return *(const float_vector *)from;
-}
-
-static inline void store(float *to, float_vector v)
-{
-    *(float_vector *)to = v;
-}
-
 /* 0, 1, 2 … */
 static inline int_vector indices(void)
 {
@@ -43,14 +33,14 @@ INLINE void add_block(const float *a, size_t a_stride, size_t n_rows, const floa
 
     for (size_t r = 0; r < n_rows; r++)
         for (size_t v = 0; v < n_vectors; v++)
-            sums[r][v] = load(out + r * out_stride + v * FLOAT_WIDTH);
+            sums[r][v] = float_load(out + r * out_stride + v * FLOAT_WIDTH);
     for (size_t i = 0; i < n; i++) {
         float_vector right[VECTORS];
 
         for (size_t v = 0; v < n_vectors; v++)
-            right[v] = load(b + i * b_stride + v * FLOAT_WIDTH);
+            right[v] = float_load(b + i * b_stride + v * FLOAT_WIDTH);
         for (size_t r = 0; r < n_rows; r++) {
-            const float_vector left = all_of(a[r * a_stride + i]);
+            const float_vector left = float_all(a[r * a_stride + i]);
 
             for (size_t v = 0; v < n_vectors; v++)
                 sums[r][v] = float_fused(left, right[v], sums[r][v]);
@@ -58,7 +48,7 @@ INLINE void add_block(const float *a, size_t a_stride, size_t n_rows, const floa
     }
     for (size_t r = 0; r < n_rows; r++)
         for (size_t v = 0; v < n_vectors; v++)
-            store(out + r * out_stride + v * FLOAT_WIDTH, sums[r][v]);
+            float_store(out + r * out_stride + v * FLOAT_WIDTH, sums[r][v]);
 }
 
 /* All rows for n_vectors vectors of columns. */
@@ -112,7 +102,7 @@ INLINE void transpose_square(const float *rows, size_t stride, float *out, size_
     float_vector v[FLOAT_WIDTH];
 
     for (size_t r = 0; r < FLOAT_WIDTH; r++)
-        v[r] = load(rows + r * stride);
+        v[r] = float_load(rows + r * stride);
     for (size_t round = 1; round < FLOAT_WIDTH; round *= 2) {
         float_vector next[FLOAT_WIDTH];
 
@@ -124,7 +114,7 @@ INLINE void transpose_square(const float *rows, size_t stride, float *out, size_
             v[r] = next[r];
     }
     for (size_t r = 0; r < FLOAT_WIDTH; r++)
-        store(out + r * out_stride, v[r]);
+        float_store(out + r * out_stride, v[r]);
 }
 
 void RUN_KERNEL(transpose)(const float *rows, size_t stride, size_t n_columns, float *out,
@@ -168,17 +158,17 @@ float RUN_KERNEL(weigh)(float scores[RUN_TILE], size_t begin, size_t end, float 
     const size_t first = begin / RUN_LANES * RUN_LANES;
     const size_t last = (end + RUN_LANES - 1) / RUN_LANES * RUN_LANES;
     const float before = softmax->highest;
-    float_vector highest = all_of(before), sums[FLOAT_PARTS] = {0};
+    float_vector highest = float_all(before), sums[FLOAT_PARTS] = {0};
     float lanes[RUN_LANES], factor = 1, peak;
 
     for (size_t i = first; i < last; i += FLOAT_WIDTH) {
         const float_vector behind =
             (distance - (float)i) - __builtin_convertvector(indices(), float_vector);
         const float_vector score =
-            chosen(is_between(i, begin, end), find_score(load(scores + i), behind, scoring),
-                   all_of(-INFINITY));
+            chosen(is_between(i, begin, end), find_score(float_load(scores + i), behind, scoring),
+                   float_all(-INFINITY));
 
-        store(scores + i, score);
+        float_store(scores + i, score);
         highest = chosen(score > highest, score, highest);
     }
     softmax->highest = highest_of(highest);
@@ -187,15 +177,15 @@ float RUN_KERNEL(weigh)(float scores[RUN_TILE], size_t begin, size_t end, float 
     for (size_t i = first; i < last; i += RUN_LANES) {
         for (size_t part = 0; part < FLOAT_PARTS; part++) {
             float *at = scores + i + part * FLOAT_WIDTH;
-            const float_vector weight = vector_exp(load(at) - peak);
+            const float_vector weight = vector_exp(float_load(at) - peak);
 
-            store(at, weight);
+            float_store(at, weight);
             sums[part] += weight;
         }
     }
     memcpy(lanes, sums, sizeof lanes);
     if (softmax->highest > before)
-        factor = vector_exp(all_of(before - softmax->highest))[0];
+        factor = vector_exp(float_all(before - softmax->highest))[0];
     softmax->sum = softmax->sum * (double)factor + (double)dequant_dot_sum(lanes);
     return factor;
 }

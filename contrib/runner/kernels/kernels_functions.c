@@ -8,10 +8,9 @@
     void RUN_KERNEL(name)(float *elements, size_t n)                                               \
     {                                                                                              \
         for (size_t i = 0; i < n; i += FLOAT_WIDTH) {                                              \
-            float_vector *at = (float_vector *)(void *)(elements + i);                             \
-            const float_vector x = *at;                                                            \
+            const float_vector x = float_load(elements + i);                                       \
                                                                                                    \
-            *at = value;                                                                           \
+            float_store(elements + i, value);                                                      \
         }                                                                                          \
     }
 

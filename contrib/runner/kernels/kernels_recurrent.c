@@ -148,11 +148,6 @@ DEFINE_STEP(scan_step, run_scan_token)
 
 /* ---- with an exponential per element ---- */
 
-static inline float_vector load(const float *from)
-{
-    return *(const float_vector *)from;
-}
-
 /* Up to RUN_LANES floats, and zeros. */
 static void load_some(const float *from, size_t n, float to[RUN_LANES])
 {
@@ -178,10 +173,11 @@ float RUN_KERNEL(scan_channel)(float *state, size_t n, const float *a, const flo
         for (size_t part = 0; part < FLOAT_PARTS; part++) {
             const size_t at = part * FLOAT_WIDTH;
             const float_vector next =
-                load(h + at) * vector_exp(step * load(rate + at)) + input * load(in + at);
+                float_load(h + at) * vector_exp(step * float_load(rate + at)) +
+                input * float_load(in + at);
 
-            *(float_vector *)(h + at) = next;
-            sums[part] += load(weight + at) * next;
+            float_store(h + at, next);
+            sums[part] += float_load(weight + at) * next;
         }
         memcpy(state + i, h, n_here * sizeof *h);
     }
@@ -193,17 +189,17 @@ float RUN_KERNEL(scan_channel)(float *state, size_t n, const float *a, const flo
 static float_vector wkv4_channels(float *numerator, float *denominator, float *exponent,
                                   float_vector w, float_vector u, float_vector k, float_vector v)
 {
-    const float_vector old = load(exponent), with_bonus = u + k, decayed = old + w;
+    const float_vector old = float_load(exponent), with_bonus = u + k, decayed = old + w;
     float_vector largest = chosen(old > with_bonus, old, with_bonus), found;
     float_vector before = vector_exp(old - largest), now = vector_exp(with_bonus - largest);
 
-    found = (before * load(numerator) + now * v) / (before * load(denominator) + now);
+    found = (before * float_load(numerator) + now * v) / (before * float_load(denominator) + now);
     largest = chosen(decayed > k, decayed, k);
     before = vector_exp(decayed - largest);
     now = vector_exp(k - largest);
-    *(float_vector *)numerator = before * load(numerator) + now * v;
-    *(float_vector *)denominator = before * load(denominator) + now;
-    *(float_vector *)exponent = largest;
+    float_store(numerator, before * float_load(numerator) + now * v);
+    float_store(denominator, before * float_load(denominator) + now);
+    float_store(exponent, largest);
     return found;
 }
 
@@ -214,9 +210,9 @@ void RUN_KERNEL(wkv4_step)(float *numerators, float *denominators, float *expone
     size_t i = 0;
 
     for (; i + FLOAT_WIDTH <= n; i += FLOAT_WIDTH)
-        *(float_vector *)(out + i) =
-            wkv4_channels(numerators + i, denominators + i, exponents + i, load(w + i), load(u + i),
-                          load(k + i), load(v + i));
+        float_store(out + i, wkv4_channels(numerators + i, denominators + i, exponents + i,
+                                           float_load(w + i), float_load(u + i), float_load(k + i),
+                                           float_load(v + i)));
     if (i < n) {
         float *const states[] = {numerators + i, denominators + i, exponents + i};
         const float *const inputs[] = {w + i, u + i, k + i, v + i};
@@ -227,8 +223,8 @@ void RUN_KERNEL(wkv4_step)(float *numerators, float *denominators, float *expone
             load_some(states[s], n - i, state[s]);
         for (size_t s = 0; s < 4; s++)
             load_some(inputs[s], n - i, input[s]);
-        found = wkv4_channels(state[0], state[1], state[2], load(input[0]), load(input[1]),
-                              load(input[2]), load(input[3]));
+        found = wkv4_channels(state[0], state[1], state[2], float_load(input[0]),
+                              float_load(input[1]), float_load(input[2]), float_load(input[3]));
         for (size_t s = 0; s < 3; s++)
             memcpy(states[s], state[s], (n - i) * sizeof **state);
         memcpy(out + i, &found, (n - i) * sizeof *out);
