@@ -279,7 +279,7 @@ int fs_options_parse(int argc, char **argv, struct fs_options *options)
 void fs_options_free(struct fs_options *options)
 {
     gguf_edits_free(&options->edits);
-    free((void *)options->fuse_options.texts);
+    free((void *)options->mount.fuse.texts);
     free((void *)options->models);
     gguf_command_line_free(&options->line);
 }

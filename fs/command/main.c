@@ -1,5 +1,6 @@
 /* ggufs: mounts a model file as a directory tree, or reads the tree without a mount. */
 
+#define FUSE_USE_VERSION 314
 #include "dequant/kernels.h"
 #include "fs/command/command_line.h"
 #include "fs/command/commands.h"

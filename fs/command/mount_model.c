@@ -12,28 +12,6 @@
 #include <string.h>
 #include <sysexits.h>
 
-/* Set *args to the arguments for libfuse. Returns 0 or -ENOMEM. */
-static int make_fuse_args(const struct fs_options *options, struct fuse_args *args)
-{
-    int result = fuse_opt_add_arg(args, "ggufs");
-
-    for (size_t i = 0; result == 0 && i < options->fuse_options.n_texts; i++) {
-        char *escaped = NULL;
-
-        if (options->fuse_options.texts[i][0] == '-') {
-            result = fuse_opt_add_arg(args, options->fuse_options.texts[i]);
-            continue;
-        }
-        result = fuse_opt_add_opt_escaped(&escaped, options->fuse_options.texts[i]);
-        if (result == 0)
-            result = fuse_opt_add_arg(args, "-o");
-        if (result == 0)
-            result = fuse_opt_add_arg(args, escaped);
-        free(escaped);
-    }
-    return result < 0 ? -ENOMEM : 0;
-}
-
 /* The server's arguments for making the tree. */
 struct load {
     const struct fs_options *options;
@@ -60,26 +38,19 @@ static int refuse(const struct fs_input *input)
 
 static int mount_input(const struct fs_options *options, struct fs_input *input)
 {
-    struct fs_mount_options mount = options->mount;
     struct load load = {.options = options, .input = input};
     int status;
 
     if (input->error < 0)
         return refuse(input);
-    if (make_fuse_args(options, &mount.fuse) < 0) {
-        fs_print_error("%s", strerror(ENOMEM));
-        fuse_opt_free_args(&mount.fuse);
-        return EX_OSERR;
-    }
     status = fs_serve(&(struct fs_mount){.mountpoint = options->directory,
                                          .files = &input->files,
-                                         .options = &mount,
+                                         .options = &options->mount,
                                          .load = load_tree,
                                          .content_options = options->content_options,
                                          .argument = &load});
     if (load.tree)
         fs_close_tree(load.tree);
-    fuse_opt_free_args(&mount.fuse);
     return status;
 }
 

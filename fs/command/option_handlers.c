@@ -79,7 +79,7 @@ int fs_take_for_libfuse(void *target, const struct gguf_option_use *use)
         fs_print_error("option %s=: needs a value that is not empty", use->shown);
         return -EINVAL;
     }
-    return gguf_texts_add(&options->fuse_options, use->whole);
+    return gguf_texts_add(&options->mount.fuse, use->whole);
 }
 
 int fs_take_subdir(void *target, const struct gguf_option_use *use)

@@ -4,7 +4,7 @@
 
 #include "gguf/support/option_rows.h"
 
-/* Add the option to options->fuse_options. */
+/* Add the option to options->mount.fuse. */
 gguf_option_handler fs_take_for_libfuse;
 
 gguf_option_handler fs_take_set;

@@ -59,8 +59,7 @@ struct fs_options {
      */
     uint64_t content_options;
 
-    struct gguf_command_line line;  /* models and paths point into its words */
-    struct gguf_texts fuse_options; /* for libfuse: "-d", or as written after -o */
+    struct gguf_command_line line; /* models and paths point into its words */
 };
 
 #endif

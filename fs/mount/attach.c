@@ -1,3 +1,4 @@
+#define FUSE_USE_VERSION 314
 #include "fs/mount/attach.h"
 
 #include "fs/mount/complain.h"

@@ -3,12 +3,10 @@
 #include "fs/mount/complain.h"
 #include "fs/mount/datagram_socket.h"
 #include "fs/mount/log.h"
-#include "gguf/support/safe_print.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,19 +17,16 @@ static const struct {
     int priority;            /* of the record in the log */
     const char *text;        /* start of the record; NULL: none */
     const char *assignments; /* for the service manager; NULL: none */
-    const char *status;      /* verb before "MODEL on MOUNTPOINT" in its status; NULL: none */
     char byte;               /* for -o notify_fd; 0: none */
 } events[] = {
-    [FS_EVENT_LOADING] = {.assignments = "", .status = "Loading"},
-    [FS_EVENT_MOUNTED] = {LOG_NOTICE, "mounted ", "READY=1\n", "Serving", 's'},
-    [FS_EVENT_STOPPING] = {.assignments = "STOPPING=1\nSTATUS=Unmounting"},
+    [FS_EVENT_MOUNTED] = {LOG_NOTICE, "mounted ", "READY=1", 's'},
+    [FS_EVENT_STOPPING] = {.assignments = "STOPPING=1"},
     [FS_EVENT_ENDED] = {LOG_NOTICE, "", .byte = 0},
     [FS_EVENT_DIED] = {LOG_ERR, "the server ", .byte = 0},
     [FS_EVENT_FAILED] = {.byte = 'f'},
 };
 
 /* A process has one mount. */
-static const char *model_path, *mountpoint_path;
 static int manager = -1; /* socket of the service manager */
 static int ready = -1;   /* copy of the descriptor of -o notify_fd */
 
@@ -53,12 +48,10 @@ int fs_events_descriptor(void)
     return ready;
 }
 
-void fs_events_open(const char *model, const char *mountpoint, bool foreground)
+void fs_events_open(bool foreground)
 {
     const char *name = getenv("NOTIFY_SOCKET");
 
-    model_path = model;
-    mountpoint_path = mountpoint;
     if (!foreground || !name || *name == '\0')
         return;
     manager = fs_datagram_connect(name);
@@ -69,26 +62,6 @@ void fs_events_open(const char *model, const char *mountpoint, bool foreground)
     else if (manager < 0)
         fs_complain(name, NULL, "NOTIFY_SOCKET: the service manager is not notified: %s",
                     strerror(-manager));
-}
-
-/* Wait if the service manager is busy; errors are ignored. */
-static void notify(enum fs_event event)
-{
-    char *model = gguf_escaped(model_path), *mountpoint = gguf_escaped(mountpoint_path);
-    char *text = NULL;
-    int length = -1;
-
-    if (model && mountpoint && events[event].status)
-        length = asprintf(&text, "%sSTATUS=%s %s on %s", events[event].assignments,
-                          events[event].status, model, mountpoint);
-    else if (!events[event].status)
-        length = asprintf(&text, "%s", events[event].assignments);
-    if (length >= 0) {
-        send(manager, text, (size_t)length, MSG_NOSIGNAL);
-        free(text);
-    }
-    free(model);
-    free(mountpoint);
 }
 
 /* Write the byte. A reader that has gone is not an error. */
@@ -106,8 +79,9 @@ void fs_report_event(enum fs_event event, const char *detail)
 {
     if (events[event].text)
         fs_log(events[event].priority, "%s%s", events[event].text, detail);
+    /* Waits if the service manager is busy; errors are ignored. */
     if (events[event].assignments && manager >= 0)
-        notify(event);
+        send(manager, events[event].assignments, strlen(events[event].assignments), MSG_NOSIGNAL);
     if (events[event].byte && ready >= 0)
         write_byte(events[event].byte);
 }

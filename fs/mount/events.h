@@ -13,7 +13,6 @@
 #include <stdbool.h>
 
 enum fs_event {
-    FS_EVENT_LOADING,  /* before the model is parsed */
     FS_EVENT_MOUNTED,  /* the tree can be read; detail: the model */
     FS_EVENT_STOPPING, /* a signal requests the end */
     FS_EVENT_ENDED,    /* detail: the cause */
@@ -31,11 +30,10 @@ int fs_events_set_descriptor(int descriptor);
 int fs_events_descriptor(void);
 
 /*
- * Store absolute paths for the texts, which must stay valid, and connect to the service manager if
- * there is one and `foreground` is set. If that fails, print a warning to stderr: the mount is
- * useful nevertheless. Call it before the process is confined.
+ * Connect to the service manager if there is one and `foreground` is set. If that fails, print a
+ * warning to stderr: the mount is useful nevertheless. Call it before the process is confined.
  */
-void fs_events_open(const char *model, const char *mountpoint, bool foreground);
+void fs_events_open(bool foreground);
 
 /* Report an event. `detail` continues the text of its record; "" if there is nothing to add. */
 void fs_report_event(enum fs_event event, const char *detail);

@@ -2,10 +2,8 @@
 #ifndef GGUFS_FS_MOUNT_OPTIONS_H
 #define GGUFS_FS_MOUNT_OPTIONS_H
 
-#define FUSE_USE_VERSION 314
 #include "fs/mount/log.h"
-
-#include <fuse_opt.h>
+#include "gguf/support/option_rows.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -31,7 +29,7 @@ struct fs_mount_options {
     enum fs_log_kind log;
     bool is_quiet; /* log errors only */
 
-    struct fuse_args fuse; /* options that libfuse parses */
+    struct gguf_texts fuse; /* options for libfuse: "-d", or as written after -o */
 };
 
 #endif

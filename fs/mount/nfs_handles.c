@@ -1,15 +1,8 @@
 #include "fs/mount/nfs_handles.h"
 
-#include "fs/tree/identity.h"
-
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
-
-uint32_t fs_nfs_generation(const struct fs_tree *tree, uint64_t options)
-{
-    return (uint32_t)fs_tree_identity(tree, options);
-}
 
 bool fs_nfs_is_below(const struct fs_nodes *nodes, fs_node_index directory, fs_node_index node)
 {

@@ -1,8 +1,9 @@
 /*
  * File handles, which outlive the kernel's cache and the server: name_to_handle_at(2) makes them,
  * and so does a server of NFS or virtiofs that exports the mount. A handle holds an inode number
- * and a generation. Inode numbers are node numbers + 1; the generation stands for the tree. If the
- * kernel no longer knows an inode, it looks up "." in it and compares the generation.
+ * and a generation. Inode numbers are node numbers + 1; the generation is 0 for the root, else the
+ * low 32 bits of fs_tree_identity(). If the kernel no longer knows an inode, it looks up "." in it
+ * and compares the generation.
  */
 #ifndef GGUFS_FS_NFS_HANDLES_H
 #define GGUFS_FS_NFS_HANDLES_H
@@ -14,13 +15,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/*
- * Return the generation of the inodes of a tree. Trees of other models, or made with other options,
- * have another one, with a probability of 2^-32 that two agree. It has 32 bits in the kernel; the
- * root's is always 0. `options` is as for fs_tree_identity().
- */
-uint32_t fs_nfs_generation(const struct fs_tree *tree, uint64_t options);
 
 /*
  * Find a name in a directory, where "." stands for the inode itself and ".." for its directory.

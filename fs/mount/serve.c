@@ -6,11 +6,11 @@
 #include "fs/mount/events.h"
 #include "fs/mount/inherited.h"
 #include "fs/mount/log.h"
-#include "fs/mount/nfs_handles.h"
 #include "fs/mount/prefetch.h"
 #include "fs/mount/requests.h"
 #include "fs/mount/server.h"
 #include "fs/mount/session_io.h"
+#include "fs/tree/identity.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -31,8 +31,7 @@ struct session {
     struct fs_server server;
     struct fs_prefetch prefetch;
     bool prefetches;
-    sigset_t signals;   /* the signal mask to serve with */
-    bool is_for_others; /* users other than the mounting one can see the tree */
+    sigset_t signals; /* the signal mask to serve with */
 };
 
 static int out_of_memory(void)
@@ -43,55 +42,64 @@ static int out_of_memory(void)
 
 /* ---- options ---- */
 
-/* Add "-o NAME=VALUE": before the user's options, which then override it, or after them. */
-static int add_option(struct fuse_args *args, int position, const char *name, const char *value)
+static int add_option(struct fuse_args *args, const char *option)
 {
-    char *option = malloc(strlen(name) + 2 * strlen(value) + 8);
-    char *end;
+    char *escaped = NULL;
     int result;
 
-    if (!option)
-        return -ENOMEM;
-    end = option + sprintf(option, "-o%s", name);
-    for (; *value != '\0'; value++) {
-        if (*value == ',' || *value == '\\')
-            *end++ = '\\';
-        *end++ = *value;
-    }
-    *end = '\0';
-    result = fuse_opt_insert_arg(args, position, option);
-    free(option);
-    return result < 0 ? -ENOMEM : 0;
+    if (option[0] == '-')
+        return fuse_opt_add_arg(args, option);
+    result = fuse_opt_add_opt_escaped(&escaped, option);
+    if (result == 0)
+        result = fuse_opt_add_arg(args, "-o");
+    if (result == 0)
+        result = fuse_opt_add_arg(args, escaped);
+    free(escaped);
+    return result;
 }
 
-static int add_options(const char *source, const struct fs_mount_options *options,
-                       struct fuse_args *args)
+static int add_named(struct fuse_args *args, const char *name, const char *value)
+{
+    char *option;
+    int result;
+
+    if (asprintf(&option, "%s%s", name, value) < 0)
+        return -1;
+    result = add_option(args, option);
+    free(option);
+    return result;
+}
+
+/* Make the arguments for libfuse. The user's options override those before. Returns 0 or -1. */
+static int make_arguments(const char *source, const struct fs_mount_options *options,
+                          struct fuse_args *args)
 {
     char max_read[16];
-    int result = add_option(args, 1, "fsname=", source);
+    int result = fuse_opt_add_arg(args, "ggufs");
 
     snprintf(max_read, sizeof max_read, "%u", options->max_read);
+    if (result == 0)
+        result = add_option(args, "default_permissions");
+    if (result == 0)
+        result = add_option(args, "subtype=ggufs");
     if (result == 0 && options->max_read > 0)
-        result = add_option(args, 1, "max_read=", max_read);
-
+        result = add_named(args, "max_read=", max_read);
     if (result == 0)
-        result = add_option(args, 1, "subtype=", "ggufs");
-    if (result == 0)
-        result = add_option(args, 1, "default_permissions", "");
-    /* Cannot be overridden by the user. */
-    return result == 0 ? add_option(args, args->argc, "ro", "") : result;
+        result = add_named(args, "fsname=", source);
+    for (size_t i = 0; result == 0 && i < options->fuse.n_texts; i++)
+        result = add_option(args, options->fuse.texts[i]);
+    return result == 0 ? add_option(args, "ro") : result;
 }
 
 /* Return true if the options let other users see the tree. */
-static bool allow_others(const struct fuse_args *args)
+static bool allow_others(const struct gguf_texts *options)
 {
-    const struct fuse_opt names[] = {{"allow_other", 0, 1}, {"allow_root", 0, 1}, FUSE_OPT_END};
-    struct fuse_args copy = FUSE_ARGS_INIT(args->argc, args->argv);
-    int is_allowed = 0;
-    const bool is_parsed = fuse_opt_parse(&copy, &is_allowed, names, NULL) == 0;
-
-    fuse_opt_free_args(&copy);
-    return is_parsed && is_allowed;
+    for (size_t i = 0; i < options->n_texts; i++) {
+        if (strcmp(options->texts[i], "allow_other") == 0 ||
+            strcmp(options->texts[i], "allow_root") == 0)
+            return true;
+    }
+    return false;
 }
 
 /* A mount made with sudo belongs to root, and the person who made it cannot see it. */
@@ -99,7 +107,8 @@ static void warn_of_sudo(const struct session *session)
 {
     const char *user = getenv("SUDO_USER");
 
-    if (geteuid() == 0 && user && strcmp(user, "root") != 0 && !session->is_for_others)
+    if (geteuid() == 0 && user && strcmp(user, "root") != 0 &&
+        !allow_others(&session->mount->options->fuse))
         fs_complain(session->mount->mountpoint, NULL,
                     "only root can read this mount, because sudo made it; mount without sudo, or "
                     "let everybody read it: -o allow_other");
@@ -143,7 +152,7 @@ static int load_tree(void *argument)
         status = find_root(server, session->mount->options->subdir);
     if (status != EX_OK)
         return status;
-    server->generation = fs_nfs_generation(server->tree, session->mount->content_options);
+    server->generation = (uint32_t)fs_tree_identity(server->tree, session->mount->content_options);
     fs_changes_begin(&server->changes, server->tree, session->fuse);
     fs_request_workers_begin(&server->slow, session->fuse,
                              options->single_threaded ? UINT_MAX : options->max_threads);
@@ -248,8 +257,7 @@ static int run(struct session *session)
 
     if (status != EX_OK)
         return status;
-    fs_events_open(model, session->mountpoint.path, options->foreground);
-    fs_report_event(FS_EVENT_LOADING, "");
+    fs_events_open(options->foreground);
     session->prefetches = options->prefetch && fs_prefetch_fits(session->mount->files);
     return fs_daemon_run(
         &(struct fs_daemon){
@@ -271,7 +279,8 @@ static int run(struct session *session)
 
 int fs_serve(const struct fs_mount *mount)
 {
-    struct fs_mount_options *options = mount->options;
+    const struct fs_mount_options *options = mount->options;
+    struct fuse_args arguments = FUSE_ARGS_INIT(0, NULL);
     struct session session = {.mount = mount,
                               .server = {.uid = options->uid,
                                          .gid = options->gid,
@@ -285,14 +294,15 @@ int fs_serve(const struct fs_mount *mount)
     int status;
 
     sigprocmask(SIG_BLOCK, NULL, &session.signals);
-    if (!session.server.activity || add_options(file->path, options, &options->fuse) < 0 ||
-        fs_close_inherited(mount->files, fs_events_descriptor()) < 0)
+    if (!session.server.activity || make_arguments(file->path, options, &arguments) < 0 ||
+        fs_close_inherited(mount->files, fs_events_descriptor()) < 0) {
+        fuse_opt_free_args(&arguments);
         return out_of_memory();
-    session.is_for_others = allow_others(&options->fuse); /* libfuse removes the options */
+    }
     fuse_set_log_func(log_of_libfuse);
     errno = 0;
-    session.fuse =
-        fuse_session_new(&options->fuse, &fs_requests, sizeof fs_requests, &session.server);
+    session.fuse = fuse_session_new(&arguments, &fs_requests, sizeof fs_requests, &session.server);
+    fuse_opt_free_args(&arguments);
     if (!session.fuse)
         return errno == ENOMEM ? out_of_memory() : EX_USAGE; /* libfuse has printed the option */
     status = fs_mountpoint_open(mount->mountpoint, options, &session.mountpoint);

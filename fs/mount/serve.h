@@ -12,7 +12,7 @@
 struct fs_mount {
     const char *mountpoint;
     const struct gguf_files *files; /* opened; all other descriptors but 0, 1 and 2 are closed */
-    struct fs_mount_options *options;
+    const struct fs_mount_options *options;
 
     /*
      * Parse the files and make the tree. Runs in the confined server, which cannot open files,

@@ -162,9 +162,9 @@ Test(fs_command_line, options)
     cr_expect_eq(options.open.offset, 3);
     cr_expect(options.open.partial);
     cr_expect_not(options.mount.keep_cache);
-    cr_assert_eq(options.fuse_options.n_texts, 2);
-    cr_expect_str_eq(options.fuse_options.texts[0], "ro");
-    cr_expect_str_eq(options.fuse_options.texts[1], "nodev");
+    cr_assert_eq(options.mount.fuse.n_texts, 2);
+    cr_expect_str_eq(options.mount.fuse.texts[0], "ro");
+    cr_expect_str_eq(options.mount.fuse.texts[1], "nodev");
     fs_options_free(&options);
 }
 

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
+#include "fs/tree/identity.h"
 #include "tests/unit/fs/tree_file.h"
 #include "tests/unit/gguf/model_file.h"
 
@@ -102,11 +103,11 @@ Test(fs_nfs_handles, generation)
     struct gguf_model *model = a_model(&tree);
 
     again = tree_file_make_tree(model);
-    cr_expect_eq(fs_nfs_generation(tree, 0), fs_nfs_generation(again, 0));
-    cr_expect_neq(fs_nfs_generation(tree, 0), fs_nfs_generation(tree, 1));
+    cr_expect_eq((uint32_t)fs_tree_identity(tree, 0), (uint32_t)fs_tree_identity(again, 0));
+    cr_expect_neq((uint32_t)fs_tree_identity(tree, 0), (uint32_t)fs_tree_identity(tree, 1));
     /* Another version of ggufs may have other files. */
     again->nodes.count--;
-    cr_expect_neq(fs_nfs_generation(tree, 0), fs_nfs_generation(again, 0));
+    cr_expect_neq((uint32_t)fs_tree_identity(tree, 0), (uint32_t)fs_tree_identity(again, 0));
     fs_tree_free(again);
     fs_tree_free(tree);
     gguf_close(model);
