@@ -176,10 +176,8 @@ static int cat_pattern(struct fs_tree *tree, const char *model, const char *patt
     struct fs_selection selection;
     int status;
 
-    if (fs_selection_begin(&selection, tree) < 0) {
-        fs_print_error("%s", strerror(ENOMEM));
-        return EX_OSERR;
-    }
+    if (fs_selection_begin(&selection, tree) < 0)
+        return fs_refuse_memory();
     if (fs_selection_add(&selection, pattern) > 0)
         status = cat_chosen(&selection, tree, model, FS_ROOT);
     else
@@ -237,10 +235,8 @@ static int cat_summary(const struct fs_options *options, struct fs_input *input)
     status = cat_path(tree, input->path, "summary.txt");
     if (status == EX_OK && options->layers) {
         putchar('\n');
-        if (fs_print_layers(tree->model) < 0) {
-            fs_print_error("%s", strerror(ENOMEM));
-            status = EX_OSERR;
-        }
+        if (fs_print_layers(tree->model) < 0)
+            status = fs_refuse_memory();
         fflush(stdout); /* cat_path() writes to the descriptor */
     }
     fs_close_tree(tree);

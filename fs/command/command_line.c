@@ -261,7 +261,7 @@ int fs_options_parse(int argc, char **argv, struct fs_options *options)
     options->mount.keep_cache = !options->open.partial && !options->mount.direct_io;
     options->models = calloc((size_t)options->line.n_words + 1, sizeof *options->models);
     if (!options->models) {
-        fs_print_error("%s", strerror(ENOMEM));
+        fs_refuse_memory();
         return -ENOMEM;
     }
     result = check_mount(&options->mount);

@@ -302,23 +302,19 @@ static int compare_models(struct job *job)
 
     if (status != EX_OK)
         return status;
-    if (find_pairs(diff) < 0) {
-        fs_print_error("%s", strerror(ENOMEM));
-        return EX_OSERR;
-    }
+    if (find_pairs(diff) < 0)
+        return fs_refuse_memory();
     choose(job);
     status = compare_pairs(job);
     if (status != EX_OK)
         return status;
     qsort(diff->tensors, diff->n_tensors, sizeof *diff->tensors, compare_errors);
-    if (job->options->svg) {
+    if (job->options->svg)
         fs_diff_draw(diff, stdout);
-    } else if (!job->options->json) {
+    else if (!job->options->json)
         fs_diff_print(diff);
-    } else if (fs_diff_print_json(diff) < 0) {
-        fs_print_error("%s", strerror(ENOMEM));
-        return EX_OSERR;
-    }
+    else if (fs_diff_print_json(diff) < 0)
+        return fs_refuse_memory();
     return is_different(diff) ? DIFFERS : EX_OK;
 }
 
@@ -332,9 +328,7 @@ static int open_imatrix(struct job *job, struct fs_input *input)
     }
     if (fs_is_imatrix(job->imatrix)) {
         job->imatrix_by_name = gguf_tensors_by_name(job->imatrix);
-        if (!job->imatrix_by_name)
-            fs_print_error("%s", strerror(ENOMEM));
-        return job->imatrix_by_name ? EX_OK : EX_OSERR;
+        return job->imatrix_by_name ? EX_OK : fs_refuse_memory();
     }
     fs_print_error("%s: not an importance matrix of llama-imatrix in GGUF: it has no tensors "
                    "NAME.in_sum2",

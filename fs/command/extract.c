@@ -380,12 +380,10 @@ static int extract_model(struct extraction *job, const struct fs_options *option
 
     if (status != EX_OK)
         return status;
-    if (fs_selection_begin(&job->selection, job->tree) == 0) {
+    if (fs_selection_begin(&job->selection, job->tree) == 0)
         status = extract(job, options, descriptor);
-    } else {
-        fs_print_error("%s", strerror(ENOMEM));
-        status = EX_OSERR;
-    }
+    else
+        status = fs_refuse_memory();
     fs_selection_end(&job->selection);
     free(job->compared);
     fs_close_tree(job->tree);

@@ -96,8 +96,7 @@ static int list_model(const struct fs_options *options, struct fs_input *input)
         listed = print_directory(&listing, FS_ROOT);
         status = status == EX_OK ? listed : status;
     } else {
-        fs_print_error("%s", strerror(ENOMEM));
-        status = EX_OSERR;
+        status = fs_refuse_memory();
     }
     fs_selection_end(&listing.selection);
     fs_close_tree(listing.tree);

@@ -108,10 +108,8 @@ int fs_open_inputs(const struct fs_options *options, struct fs_input **inputs)
     const char *output;
 
     *inputs = list;
-    if (!list) {
-        fs_print_error("%s", strerror(ENOMEM));
-        return EX_OSERR;
-    }
+    if (!list)
+        return fs_refuse_memory();
     for (int i = 0; i < options->n_models; i++)
         open_input(options, options->models[i], &list[i]);
     output = options->command == FS_MOUNT ? NULL : find_output(list, options->n_models);

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
 
 void fs_print_error(const char *format, ...)
 {
@@ -16,6 +18,12 @@ void fs_print_error(const char *format, ...)
     gguf_vprint_safe_format(stderr, format, args);
     va_end(args);
     fputc('\n', stderr);
+}
+
+int fs_refuse_memory(void)
+{
+    fs_print_error("%s", strerror(ENOMEM));
+    return EX_OSERR;
 }
 
 int fs_print_written(void (*write)(const void *subject, struct fs_sink *sink), const void *subject)

@@ -7,9 +7,11 @@
 /* Print "ggufs: MESSAGE" and a line break to stderr, safe for a terminal. */
 void fs_print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Print that memory is short. Returns EX_OSERR. */
+int fs_refuse_memory(void);
+
 /*
- * Print the output of write(subject, sink) to stdout. `write` is called twice. Returns 0 or
- * -ENOMEM.
+ * Print the output of write(subject, sink) to stdout. Returns 0 or -ENOMEM.
  */
 int fs_print_written(void (*write)(const void *subject, struct fs_sink *sink), const void *subject);
 

@@ -38,10 +38,13 @@ void fs_path_expand(const struct fs_table *table, const char *path_template, siz
         assert(component_bytes < sizeof suffix && length + 1 + FS_NAME_BYTES <= FS_PATH_BYTES);
         memcpy(suffix, path_template, component_bytes);
         suffix[component_bytes] = '\0';
-        if (placeholder)
-            placeholder->write(tree, subject, suffix + strlen(placeholder->text), file_name);
-        else
+        if (!placeholder)
             memcpy(file_name, suffix, component_bytes + 1);
+        else if (placeholder->name)
+            fs_name_escape(placeholder->name(subject), suffix + strlen(placeholder->text),
+                           file_name);
+        else
+            placeholder->write(tree, subject, suffix + strlen(placeholder->text), file_name);
         if (length > 0)
             path[length++] = '/';
         memcpy(path + length, file_name, strlen(file_name));

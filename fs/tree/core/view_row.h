@@ -23,7 +23,9 @@ struct fs_subjects {
 struct fs_placeholder {
     const char *text; /* "<tensor>" */
     const struct fs_subjects *subjects;
-    /* Write the subject's name and a suffix of at most 32 safe bytes as a file name. */
+    /* Return a name of the subject, which becomes a file name; or, for file names that are made: */
+    struct gguf_string (*name)(const void *subject);
+    /* Write a file name that ends with a suffix of at most 32 safe bytes. */
     void (*write)(const struct fs_tree *tree, const void *subject, const char *suffix,
                   char file_name[FS_NAME_BYTES]);
 };

@@ -81,72 +81,40 @@ static const struct fs_subjects weights = {count_weights, weights_at, NULL};
 const struct fs_subjects *const fs_subjects[] = {&the_model, &keys,    &tensors,
                                                  &shards,    &weights, NULL};
 
-static void write_key(const struct fs_tree *tree, const void *subject, const char *suffix,
-                      char file_name[FS_NAME_BYTES])
+/* Return "chat_template.NAME", the name of the key without its first component. */
+static struct gguf_string chat_template_of(const void *subject)
 {
-    (void)tree;
-    fs_name_escape(name_of_key(subject), suffix, file_name);
+    const struct gguf_string name = name_of_key(subject);
+    const size_t length = sizeof "tokenizer." - 1;
+
+    return (struct gguf_string){name.data + length, name.length_bytes - length};
 }
 
-/* Write "chat_template.NAME", the name of the key without its first component. */
-static void write_chat_template(const struct fs_tree *tree, const void *subject, const char *suffix,
-                                char file_name[FS_NAME_BYTES])
+static struct gguf_string gguf_name_alone(const void *subject)
 {
-    struct gguf_string name = name_of_key(subject);
-
-    (void)tree;
-    name.data += sizeof "tokenizer." - 1;
-    name.length_bytes -= sizeof "tokenizer." - 1;
-    fs_name_escape(name, suffix, file_name);
+    return ((const struct gguf_tensor *)subject)->gguf_name;
 }
 
-static void write_template_name(const struct fs_tree *tree, const void *subject, const char *suffix,
-                                char file_name[FS_NAME_BYTES])
+/* Return the name of the tensor that a half of an importance matrix is about. */
+static struct gguf_string weighed_by(const void *subject)
 {
-    (void)tree;
-    fs_name_escape(fs_chat_template_name(subject), suffix, file_name);
+    return fs_half_of(subject).base;
 }
 
-static void write_tensor(const struct fs_tree *tree, const void *subject, const char *suffix,
-                         char file_name[FS_NAME_BYTES])
-{
-    (void)tree;
-    fs_name_escape(name_of_tensor(subject), suffix, file_name);
-}
-
-static void write_gguf_name(const struct fs_tree *tree, const void *subject, const char *suffix,
-                            char file_name[FS_NAME_BYTES])
-{
-    (void)tree;
-    fs_name_escape(((const struct gguf_tensor *)subject)->gguf_name, suffix, file_name);
-}
-
-/* Write the name of the tensor that a half of an importance matrix is about. */
-static void write_weighed(const struct fs_tree *tree, const void *subject, const char *suffix,
-                          char file_name[FS_NAME_BYTES])
-{
-    (void)tree;
-    fs_name_escape(fs_half_of(subject).base, suffix, file_name);
-}
-
-static void write_layer(const struct fs_tree *tree, const void *subject, const char *suffix,
-                        char file_name[FS_NAME_BYTES])
+static struct gguf_string layer_of(const void *subject)
 {
     struct gguf_string layer = {0}, rest;
 
-    (void)tree;
     gguf_tensor_name_split(gguf_name_of(subject), &layer, &rest);
-    fs_name_escape(layer, suffix, file_name);
+    return layer;
 }
 
-static void write_rest(const struct fs_tree *tree, const void *subject, const char *suffix,
-                       char file_name[FS_NAME_BYTES])
+static struct gguf_string rest_of(const void *subject)
 {
     struct gguf_string layer, rest = {0};
 
-    (void)tree;
     gguf_tensor_name_split(gguf_name_of(subject), &layer, &rest);
-    fs_name_escape(rest, suffix, file_name);
+    return rest;
 }
 
 static void write_shard(const struct fs_tree *tree, const void *subject, const char *suffix,
@@ -162,17 +130,18 @@ static void write_weights(const struct fs_tree *tree, const void *subject, const
 }
 
 const struct fs_placeholder fs_placeholders[FS_N_PLACEHOLDERS] = {
-    {"<key>", &keys, write_key},
+    {"<key>", &keys, .name = name_of_key},
     /* of keys tokenizer.chat_template.NAME: "chat_template.NAME", and NAME alone */
-    {"<chat_template>", &keys, write_chat_template},
-    {"<template_name>", &keys, write_template_name},
-    {"<tensor>", &tensors, write_tensor},
-    {"<gguf_name>", &tensors, write_gguf_name}, /* the GGUF name of a tensor from an older format */
-    {"<weighed>", &tensors, write_weighed},     /* of sums of an importance matrix: their tensor */
-    {"<layer>", &tensors, write_layer},         /* of a tensor blk.LAYER.REST: "LAYER" */
-    {"<rest>", &tensors, write_rest},
-    {"<shard>", &shards, write_shard},
-    {"<weights>", &weights, write_weights}, /* a file of weights in hf/ */
+    {"<chat_template>", &keys, .name = chat_template_of},
+    {"<template_name>", &keys, .name = fs_chat_template_name},
+    {"<tensor>", &tensors, .name = name_of_tensor},
+    /* the GGUF name of a tensor of an older format; the tensor of sums of an importance matrix */
+    {"<gguf_name>", &tensors, .name = gguf_name_alone},
+    {"<weighed>", &tensors, .name = weighed_by},
+    {"<layer>", &tensors, .name = layer_of}, /* of a tensor blk.LAYER.REST: "LAYER" */
+    {"<rest>", &tensors, .name = rest_of},
+    {"<shard>", &shards, .write = write_shard},
+    {"<weights>", &weights, .write = write_weights}, /* a file of weights in hf/ */
 };
 
 bool fs_path_is_of_tensor(const struct fs_table *table, const char *path_template)

@@ -13,37 +13,38 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Divide a number by a power of `base` so that it is below `base`. Returns the exponent, up to 4.
+ */
+static unsigned scale(double *number, double base)
+{
+    unsigned n = 0;
+
+    for (; *number >= base && n < 4; n++)
+        *number /= base;
+    return n;
+}
+
 /* A rounded count with a suffix: "7.24 B". */
 static void print_count(struct fs_sink *sink, uint64_t count)
 {
-    static const char *const units[] = {"", " K", " M", " B", " T"};
     double shown = (double)count;
-    size_t unit = 0;
+    const unsigned unit = scale(&shown, 1000);
 
-    while (shown >= 1000 && unit + 1 < sizeof units / sizeof *units) {
-        shown /= 1000;
-        unit++;
-    }
     if (unit == 0)
         fs_sink_unsigned(sink, count);
     else
-        fs_sink_print(sink, "%.3g%s (%" PRIu64 ")", shown, units[unit], count);
+        fs_sink_print(sink, "%.3g %c (%" PRIu64 ")", shown, " KMBT"[unit], count);
 }
 
 static void print_bytes(struct fs_sink *sink, uint64_t n_bytes)
 {
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     double shown = (double)n_bytes;
-    size_t unit = 0;
+    const unsigned unit = scale(&shown, 1024);
 
-    while (shown >= 1024 && unit + 1 < sizeof units / sizeof *units) {
-        shown /= 1024;
-        unit++;
-    }
     if (unit == 0)
         fs_sink_print(sink, "%" PRIu64 " bytes", n_bytes);
     else
-        fs_sink_print(sink, "%.2f %s (%" PRIu64 " bytes)", shown, units[unit], n_bytes);
+        fs_sink_print(sink, "%.2f %ciB (%" PRIu64 " bytes)", shown, " KMGT"[unit], n_bytes);
 }
 
 /* ---- types ---- */
@@ -205,13 +206,6 @@ static void print_architecture(struct fs_sink *sink, const struct gguf_model *mo
     fs_sink_literal(sink, "\n");
 }
 
-/* The line for the vocabulary says how many tokens there are. */
-static void print_tensor_count(struct fs_sink *sink, const struct gguf_model *model)
-{
-    fs_summary_label(sink, "tensors");
-    fs_sink_print(sink, "%" PRIu64 "\n", model->n_tensors);
-}
-
 static void print_files(struct fs_sink *sink, const struct gguf_model *model)
 {
     const struct gguf_source *file = &model->files[0].source;
@@ -293,7 +287,8 @@ void fs_summary_write(const struct fs_tree *tree, const void *subject, struct fs
         print_count(sink, n_elements);
         fs_sink_literal(sink, "\n");
     }
-    print_tensor_count(sink, model);
+    fs_summary_label(sink, "tensors");
+    fs_sink_print(sink, "%" PRIu64 "\n", model->n_tensors);
     if (!kind->is_no_network)
         print_quantization(sink, model, shares, n_shares);
     print_files(sink, model);
