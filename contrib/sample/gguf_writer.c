@@ -1,10 +1,9 @@
 #include "contrib/sample/gguf_writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { DEFAULT_ALIGNMENT_BYTES = 32 };
 
@@ -21,10 +20,7 @@ struct gguf_writer {
 
     uint64_t n_keys;
     uint64_t n_tensors;
-    uint64_t header_keys; /* counts for the header, if overridden */
-    uint64_t header_tensors;
-    bool key_count_overridden;
-    bool tensor_count_overridden;
+    uint64_t header_keys, header_tensors; /* counts for the header; UINT64_MAX: the real ones */
 
     uint32_t alignment_bytes;
     size_t offset_at; /* position in `infos` of the last tensor's offset; 0: no tensor yet */
@@ -37,7 +33,7 @@ struct gguf_writer {
 /* Append n_bytes zero bytes and return a pointer to them, or NULL after an error. */
 static unsigned char *grow(struct gguf_writer *w, struct buffer *b, size_t n_bytes)
 {
-    if (!w || w->error)
+    if (w->error)
         return NULL;
 
     size_t need_bytes;
@@ -83,7 +79,7 @@ static void put(struct gguf_writer *w, struct buffer *b, uint64_t value, size_t 
 
 static void put_count(struct gguf_writer *w, struct buffer *b, uint64_t count)
 {
-    if (!w || w->error)
+    if (w->error)
         return;
     if (w->version == 1 && count > UINT32_MAX)
         w->error = -EOVERFLOW;
@@ -99,24 +95,23 @@ static void put_string(struct gguf_writer *w, struct buffer *b, const void *byte
 
 static void pad(struct gguf_writer *w, struct buffer *b)
 {
-    if (!w || w->error)
+    if (w->error)
         return;
     size_t over_bytes = b->used_bytes % w->alignment_bytes;
     if (over_bytes != 0)
         grow(w, b, w->alignment_bytes - over_bytes);
 }
 
-/* &w->member, or NULL if the writer is NULL. */
-#define BUFFER(w, member) ((w) ? &(w)->member : NULL)
-
 struct gguf_writer *gguf_writer_open(uint32_t version, bool big_endian)
 {
-    struct gguf_writer *w = calloc(1, sizeof *w);
+    struct gguf_writer *w = malloc(sizeof *w);
     if (!w)
-        return NULL;
-    w->version = version;
-    w->big_endian = big_endian;
-    w->alignment_bytes = DEFAULT_ALIGNMENT_BYTES;
+        abort();
+    *w = (struct gguf_writer){.version = version,
+                              .big_endian = big_endian,
+                              .header_keys = UINT64_MAX,
+                              .header_tensors = UINT64_MAX,
+                              .alignment_bytes = DEFAULT_ALIGNMENT_BYTES};
     return w;
 }
 
@@ -125,8 +120,8 @@ static void assemble(struct gguf_writer *w, struct buffer *file)
 {
     put_bytes(w, file, "GGUF", 4);
     put(w, file, w->version, 4);
-    put_count(w, file, w->tensor_count_overridden ? w->header_tensors : w->n_tensors);
-    put_count(w, file, w->key_count_overridden ? w->header_keys : w->n_keys);
+    put_count(w, file, w->header_tensors != UINT64_MAX ? w->header_tensors : w->n_tensors);
+    put_count(w, file, w->header_keys != UINT64_MAX ? w->header_keys : w->n_keys);
     put_bytes(w, file, w->keys.bytes, w->keys.used_bytes);
     put_bytes(w, file, w->infos.bytes, w->infos.used_bytes);
     pad(w, file);
@@ -137,8 +132,6 @@ int gguf_writer_finish(struct gguf_writer *w, unsigned char **bytes, size_t *siz
 {
     *bytes = NULL;
     *size_bytes = 0;
-    if (!w)
-        return -ENOMEM;
 
     struct buffer file = {0};
     assemble(w, &file);
@@ -157,20 +150,6 @@ int gguf_writer_finish(struct gguf_writer *w, unsigned char **bytes, size_t *siz
     return error;
 }
 
-static int write_all(int fd, const unsigned char *bytes, size_t n_bytes)
-{
-    while (n_bytes > 0) {
-        ssize_t written = write(fd, bytes, n_bytes);
-        if (written < 0 && errno != EINTR)
-            return -errno;
-        if (written > 0) {
-            bytes += written;
-            n_bytes -= (size_t)written;
-        }
-    }
-    return 0;
-}
-
 int gguf_writer_save(struct gguf_writer *w, const char *path)
 {
     unsigned char *bytes;
@@ -179,24 +158,20 @@ int gguf_writer_save(struct gguf_writer *w, const char *path)
     if (error)
         return error;
 
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
+    FILE *file = fopen(path, "we");
+    if (!file || fwrite(bytes, 1, size_bytes, file) != size_bytes)
         error = -errno;
-    } else {
-        error = write_all(fd, bytes, size_bytes);
-        if (close(fd) != 0 && error == 0)
-            error = -errno;
-    }
+    if (file && fclose(file) != 0 && error == 0)
+        error = -errno;
     free(bytes);
     return error;
 }
 
 void gguf_writer_key(struct gguf_writer *w, const void *key, size_t key_bytes, uint32_t type)
 {
-    put_string(w, BUFFER(w, keys), key, key_bytes);
-    put(w, BUFFER(w, keys), type, 4);
-    if (w)
-        w->n_keys++;
+    put_string(w, &w->keys, key, key_bytes);
+    put(w, &w->keys, type, 4);
+    w->n_keys++;
 }
 
 /* The bits of floating-point values go through integers, as every value does. */
@@ -218,7 +193,7 @@ static uint64_t f64_bits(double value)
 #define DEFINE_VALUE(suffix, c_type, type_id, width_bytes, to_bits)                                \
     void gguf_writer_##suffix(struct gguf_writer *w, c_type value)                                 \
     {                                                                                              \
-        put(w, BUFFER(w, keys), to_bits(value), width_bytes);                                      \
+        put(w, &w->keys, to_bits(value), width_bytes);                                             \
     }                                                                                              \
     void gguf_writer_add_##suffix(struct gguf_writer *w, const char *key, c_type value)            \
     {                                                                                              \
@@ -240,7 +215,7 @@ DEFINE_VALUE(f64, double, GGUF_WRITER_F64, 8, f64_bits)
 
 void gguf_writer_string(struct gguf_writer *w, const void *bytes, size_t n_bytes)
 {
-    put_string(w, BUFFER(w, keys), bytes, n_bytes);
+    put_string(w, &w->keys, bytes, n_bytes);
 }
 
 void gguf_writer_add_string(struct gguf_writer *w, const char *key, const char *value)
@@ -251,8 +226,8 @@ void gguf_writer_add_string(struct gguf_writer *w, const char *key, const char *
 
 void gguf_writer_array(struct gguf_writer *w, uint32_t element_type, uint64_t n_elements)
 {
-    put(w, BUFFER(w, keys), element_type, 4);
-    put_count(w, BUFFER(w, keys), n_elements);
+    put(w, &w->keys, element_type, 4);
+    put_count(w, &w->keys, n_elements);
 }
 
 void gguf_writer_add_array(struct gguf_writer *w, const char *key, uint32_t element_type,
@@ -272,17 +247,17 @@ void gguf_writer_add_strings(struct gguf_writer *w, const char *key, const char 
 
 void gguf_writer_count(struct gguf_writer *w, uint64_t count)
 {
-    put_count(w, BUFFER(w, keys), count);
+    put_count(w, &w->keys, count);
 }
 
 void gguf_writer_raw(struct gguf_writer *w, const void *bytes, size_t n_bytes)
 {
-    put_bytes(w, BUFFER(w, keys), bytes, n_bytes);
+    put_bytes(w, &w->keys, bytes, n_bytes);
 }
 
 void gguf_writer_set_alignment(struct gguf_writer *w, uint32_t alignment_bytes)
 {
-    if (!w || w->error)
+    if (w->error)
         return;
     if (alignment_bytes == 0 || w->n_tensors > 0) {
         w->error = -EINVAL;
@@ -296,7 +271,7 @@ void gguf_writer_add_tensor(struct gguf_writer *w, const void *name, size_t name
                             uint32_t n_dims, const uint64_t *ne, uint32_t type, const void *data,
                             size_t data_bytes)
 {
-    if (!w || w->error)
+    if (w->error)
         return;
     put_string(w, &w->infos, name, name_bytes);
     put(w, &w->infos, n_dims, 4);
@@ -313,7 +288,7 @@ void gguf_writer_add_tensor(struct gguf_writer *w, const void *name, size_t name
 
 void gguf_writer_override_offset(struct gguf_writer *w, uint64_t offset)
 {
-    if (!w || w->error)
+    if (w->error)
         return;
     if (w->n_tensors == 0)
         w->error = -EINVAL;
@@ -323,21 +298,15 @@ void gguf_writer_override_offset(struct gguf_writer *w, uint64_t offset)
 
 void gguf_writer_raw_info(struct gguf_writer *w, const void *bytes, size_t n_bytes)
 {
-    put_bytes(w, BUFFER(w, infos), bytes, n_bytes);
+    put_bytes(w, &w->infos, bytes, n_bytes);
 }
 
 void gguf_writer_override_tensor_count(struct gguf_writer *w, uint64_t n_tensors)
 {
-    if (!w)
-        return;
     w->header_tensors = n_tensors;
-    w->tensor_count_overridden = true;
 }
 
 void gguf_writer_override_key_count(struct gguf_writer *w, uint64_t n_keys)
 {
-    if (!w)
-        return;
     w->header_keys = n_keys;
-    w->key_count_overridden = true;
 }

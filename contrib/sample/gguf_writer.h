@@ -8,8 +8,8 @@
  *     gguf_writer_add_tensor(w, "output.weight", 13, 2, ne, type_id, data, data_bytes);
  *     int error = gguf_writer_finish(w, &bytes, &size_bytes);
  *
- * An error is kept and reported by gguf_writer_finish(); after it, and on a NULL writer, the other
- * functions do nothing, so that only finish needs a check. The writer copies all that it is given.
+ * An error is kept and reported by gguf_writer_finish(); after it, the other functions do nothing, so
+ * that only finish needs a check. The writer copies all that it is given.
  * Nothing is checked that a reader must check: keys may repeat, arrays may be shorter than they
  * say, tensors may have any type, shape and size.
  *
@@ -44,8 +44,7 @@ enum gguf_writer_type {
 /*
  * Start a file. Version 1 has counts, lengths and dimensions as u32, every other version as u64.
  * Any version number can be written, whether it exists or not. End the writer with
- * gguf_writer_finish() or gguf_writer_save(). Returns NULL if out of memory; ending it then reports
- * -ENOMEM.
+ * gguf_writer_finish() or gguf_writer_save(). Aborts if out of memory.
  */
 struct gguf_writer *gguf_writer_open(uint32_t version, bool big_endian);
 

@@ -82,6 +82,13 @@ static void print_keys(const struct fs_diff *diff)
     }
 }
 
+static void print_numbers(const uint64_t *numbers, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        printf("%s%" PRIu64, i > 0 ? ", " : "[", numbers[i]);
+    fputs(n > 0 ? "]" : "[]", stdout);
+}
+
 static void print_tensor(const struct fs_diff *diff, int side, const struct gguf_tensor *tensor)
 {
     uint64_t shape[GGUF_MAX_DIMS];
@@ -90,10 +97,9 @@ static void print_tensor(const struct fs_diff *diff, int side, const struct gguf
 
     printf("%c tensor ", side == 0 ? '<' : '>');
     gguf_print_safe(stdout, name.data, name.length_bytes);
-    printf(": %s [", type_of(tensor));
-    for (uint32_t i = 0; i < n_dims; i++)
-        printf("%s%" PRIu64, i > 0 ? ", " : "", shape[i]);
-    printf("]\n");
+    printf(": %s ", type_of(tensor));
+    print_numbers(shape, n_dims);
+    putchar('\n');
 }
 
 static void print_tensors(const struct fs_diff *diff)
@@ -144,10 +150,8 @@ static void print_comparison(const struct fs_diff *diff, const struct fs_tensor_
            type_of(pair->tensors[1]));
     print_errors(&pair->comparison);
     if (pair->comparison.products.largest > 0) {
-        printf("  [");
-        for (uint32_t i = 0; i < n_dims; i++)
-            printf("%s%" PRIu64, i > 0 ? ", " : "", coordinates[i]);
-        printf("]");
+        printf("  ");
+        print_numbers(coordinates, n_dims);
     }
     if (pair->comparison.n_not_finite > 0)
         printf("  %" PRIu64 " not finite, %" PRIu64 " of them unequal",
@@ -250,24 +254,17 @@ static void write_tensor(const struct fs_diff *diff, const struct fs_tensor_pair
         n_dims = fs_tensor_shape(diff->trees[side], tensor, dims);
         fs_sink_print(sink, ",\"%c_type\":", 'a' + side);
         fs_sink_print(sink, tensor->type ? "\"%s\"" : "null", type_of(tensor));
-        fs_sink_print(sink, ",\"%c_shape\":[", 'a' + side);
-        for (uint32_t i = 0; i < n_dims; i++)
-            fs_sink_print(sink, "%s%" PRIu64, i > 0 ? "," : "", dims[i]);
-        fs_sink_literal(sink, "]");
+        fs_sink_print(sink, ",\"%c_shape\":", 'a' + side);
+        fs_json_integers(sink, dims, n_dims);
     }
     if (pair->is_compared) {
         write_errors(&pair->comparison, sink);
         fs_sink_print(
             sink, ",\"weighted\":%s,\"largest_error_at\":", pair->is_weighted ? "true" : "false");
-        if (pair->comparison.products.largest > 0) {
-            const uint32_t n_dims = locate(diff, pair, dims);
-
-            for (uint32_t i = 0; i < n_dims; i++)
-                fs_sink_print(sink, "%c%" PRIu64, i > 0 ? ',' : '[', dims[i]);
-            fs_sink_print(sink, "%s", n_dims > 0 ? "]" : "[]");
-        } else {
+        if (pair->comparison.products.largest > 0)
+            fs_json_integers(sink, dims, locate(diff, pair, dims));
+        else
             fs_sink_literal(sink, "null");
-        }
     }
     fs_sink_literal(sink, "}");
 }

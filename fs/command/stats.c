@@ -66,15 +66,6 @@ static void print_heading(const struct listing *listing)
            "inf");
 }
 
-/* Print what fits into a column. */
-static void print_share(int columns, uint64_t n, uint64_t of)
-{
-    if (of > 0)
-        printf(" %*.3g", columns, 100 * (double)n / (double)of);
-    else
-        printf(" %*s", columns, "-");
-}
-
 static void print_line(const struct listing *listing, const struct gguf_tensor *tensor,
                        const struct fs_statistics *statistics)
 {
@@ -89,7 +80,10 @@ static void print_line(const struct listing *listing, const struct gguf_tensor *
                statistics->mean, fs_standard_deviation(statistics));
     else
         printf(" %12s %12s %12s %12s", "-", "-", "-", "-");
-    print_share(7, statistics->n_zeros, tensor->n_elements);
+    if (tensor->n_elements > 0)
+        printf(" %7.3g", 100 * (double)statistics->n_zeros / (double)tensor->n_elements);
+    else
+        printf(" %7s", "-");
     printf(" %9" PRIu64 " %9" PRIu64, statistics->n_nan, statistics->n_infinite);
     putchar('\n');
 }

@@ -5,26 +5,23 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static void write_number(struct fs_sink *sink, const char *before, uint64_t number)
-{
-    fs_sink_literal(sink, before);
-    fs_sink_unsigned(sink, number);
-}
-
 static void write_entry(struct fs_sink *sink, const struct fs_safetensor *entry, uint64_t *offset)
 {
+    uint64_t offsets[2];
+
     fs_sink_literal(sink, ",");
     fs_json_string(sink, entry->name);
     fs_sink_literal(sink, ":{\"dtype\":\"");
     fs_sink_literal(sink, entry->dtype);
-    fs_sink_literal(sink, "\",\"shape\":[");
-    for (uint32_t i = 0; i < entry->n_dims; i++)
-        write_number(sink, i > 0 ? "," : "", entry->shape[i]);
-    write_number(sink, "],\"data_offsets\":[", *offset);
+    fs_sink_literal(sink, "\",\"shape\":");
+    fs_json_integers(sink, entry->shape, entry->n_dims);
+    fs_sink_literal(sink, ",\"data_offsets\":");
+    offsets[0] = *offset;
     if (__builtin_add_overflow(*offset, entry->size_bytes, offset))
         fs_sink_fail(sink, -EOVERFLOW);
-    write_number(sink, ",", *offset);
-    fs_sink_literal(sink, "]}");
+    offsets[1] = *offset;
+    fs_json_integers(sink, offsets, 2);
+    fs_sink_literal(sink, "}");
 }
 
 void fs_safetensors_write(fs_safetensors_list *list, const struct fs_tree *tree,

@@ -111,6 +111,16 @@ void fs_json_text(struct fs_sink *sink, const char *text)
         fs_sink_literal(sink, "null");
 }
 
+void fs_json_integers(struct fs_sink *sink, const uint64_t *numbers, size_t n)
+{
+    fs_sink_literal(sink, "[");
+    for (size_t i = 0; i < n; i++) {
+        fs_sink_write(sink, ",", i > 0);
+        fs_sink_unsigned(sink, numbers[i]);
+    }
+    fs_sink_literal(sink, "]");
+}
+
 void fs_json_member(struct fs_sink *sink, const char *name, bool is_first)
 {
     fs_sink_literal(sink, is_first ? "\"" : ",\"");

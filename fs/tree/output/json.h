@@ -26,6 +26,9 @@ void fs_json_string(struct fs_sink *sink, struct gguf_string string);
 /* The same of a text that ends with a NUL; NULL gives null. */
 void fs_json_text(struct fs_sink *sink, const char *text);
 
+/* Write an array of n integers. */
+void fs_json_integers(struct fs_sink *sink, const uint64_t *numbers, size_t n);
+
 /* Write the name of an object's member and a colon, after a comma unless `is_first`. */
 void fs_json_member(struct fs_sink *sink, const char *name, bool is_first);
 

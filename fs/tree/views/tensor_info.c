@@ -19,24 +19,13 @@ static void write_text_member(struct fs_sink *sink, const char *name, const char
     fs_json_text(sink, text);
 }
 
-static void write_dims(struct fs_sink *sink, const uint64_t *dims, uint32_t n_dims)
-{
-    fs_sink_literal(sink, "[");
-    for (uint32_t i = 0; i < n_dims; i++) {
-        if (i > 0)
-            fs_sink_literal(sink, ",");
-        fs_sink_unsigned(sink, dims[i]);
-    }
-    fs_sink_literal(sink, "]");
-}
-
 void fs_tensor_shape_write(const struct fs_tree *tree, const struct gguf_tensor *tensor,
                            struct fs_sink *sink)
 {
     uint64_t shape[GGUF_MAX_DIMS];
     const uint32_t n_dims = fs_tensor_shape(tree, tensor, shape);
 
-    write_dims(sink, shape, n_dims);
+    fs_json_integers(sink, shape, n_dims);
 }
 
 static void write_type(struct fs_sink *sink, const struct gguf_tensor *tensor)
@@ -133,7 +122,7 @@ static void write_info(const struct fs_tree *tree, const struct gguf_tensor *ten
     fs_json_member(sink, "shape", false);
     fs_tensor_shape_write(tree, tensor, sink);
     fs_json_member(sink, "ne", false);
-    write_dims(sink, tensor->ne, tensor->n_dims);
+    fs_json_integers(sink, tensor->ne, tensor->n_dims);
     write_number_member(sink, "n_elements", tensor->n_elements);
     write_sizes(sink, tensor);
     write_lora(tree, tensor, sink);
