@@ -73,9 +73,9 @@ void fs_on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *inf
     if ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC))
         fuse_reply_err(request, EROFS);
     else if (view && view->is_slow)
-        fs_request_workers_add(&server->slow, &slow);
+        fs_request_workers_add(&server->workers, &slow);
     else
-        fs_request_workers_answer(&server->slow, &slow);
+        fs_request_workers_answer(&server->workers, &slow);
 }
 
 void fs_on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
@@ -121,9 +121,9 @@ void fs_on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                                          .hold = hold_image};
 
     if (fs_image_is_slow(image_of(info)))
-        fs_request_workers_add(&server->slow, &slow);
+        fs_request_workers_add(&server->workers, &slow);
     else
-        fs_request_workers_answer(&server->slow, &slow);
+        fs_request_workers_answer(&server->workers, &slow);
 }
 
 /* Returns 0, -ENOTTY if the file is not a part of a model file, or a negative errno. */
@@ -187,7 +187,7 @@ void fs_on_ioctl(fuse_req_t request, fuse_ino_t inode, unsigned command, void *a
     (void)argument, (void)in, (void)in_size;
     if (command == GGUF_GET_SOURCE_LOCATION && !(flags & FUSE_IOCTL_DIR) &&
         out_size == sizeof(struct gguf_source_location))
-        fs_request_workers_answer(&server->slow, &slow);
+        fs_request_workers_answer(&server->workers, &slow);
     else
         fuse_reply_err(request, ENOTTY);
 }

@@ -154,7 +154,7 @@ static int load_tree(void *argument)
         return status;
     server->generation = (uint32_t)fs_tree_identity(server->tree, session->mount->content_options);
     fs_changes_begin(&server->changes, server->tree, session->fuse);
-    fs_request_workers_begin(&server->slow, session->fuse,
+    fs_request_workers_begin(&server->workers, session->fuse,
                              options->single_threaded ? UINT_MAX : options->max_threads);
     return fs_read_failures_begin(&server->failures, server->tree) < 0 ? out_of_memory() : EX_OK;
 }
@@ -203,7 +203,7 @@ static int serve_requests(void *argument)
     else
         result = loop_with_threads(session->fuse, options);
     fuse_session_exit(session->fuse); /* libfuse has forgotten it; slow requests are given up */
-    fs_request_workers_end(&session->server.slow);
+    fs_request_workers_end(&session->server.workers);
     fs_changes_stop(&session->server.changes);
     fs_prefetch_stop(&session->prefetch);
     fuse_remove_signal_handlers(session->fuse);

@@ -27,7 +27,7 @@ struct fs_server {
     struct fs_activity *activity;
     struct fs_changes changes;
     struct fs_read_failures failures;
-    struct fs_request_workers slow;
+    struct fs_request_workers workers;
 };
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Images: the contents of the tree's files. An image is an ordered list of segments. Each segment
- * has its own read function; the image only finds the segments. fs_image_read() reads any slice.
+ * Images: the contents of the tree's files. An image is a list of segments, one after the other:
+ * bytes in memory, bytes of the model's file, or data that a read function decodes. fs_image_read()
+ * reads any slice: it finds the segments and calls their read functions.
  *
  * Build an image with fs_image_add_*(), declared here, in text.h, tensor_segments.h and
  * safetensors_header.h. They return 0, -ENOMEM, or -EOVERFLOW beyond 2^63 bytes. A finished image
@@ -28,7 +29,7 @@ struct fs_segment_ops {
      */
     int (*read)(const struct fs_image *image, const struct fs_segment *segment, uint64_t offset,
                 size_t length, const struct fs_interrupt *interrupt, char *out);
-    void (*free)(struct fs_segment *segment);
+    void (*free)(struct fs_segment *segment); /* what the segment owns */
     /* Return model file `index` of those whose bytes the segment holds, NULL after the last. */
     const struct gguf_file *(*source)(const struct fs_image *image,
                                       const struct fs_segment *segment, unsigned index);
@@ -39,13 +40,13 @@ struct fs_segment_ops {
 struct fs_segment {
     uint64_t end; /* in bytes from the start of the image */
     const struct fs_segment_ops *ops;
-    union { /* for the ops alone */
+    union { /* state of the ops, which alone use it */
         struct {
-            const void *of; /* owned if there is a `free` */
-            uint64_t offset;
+            const void *of;  /* the source or object that it shows; owned if there is a `free` */
+            uint64_t offset; /* of the segment's first byte there */
         };
-        const void *both[2];
-        char bytes[16];
+        const void *both[2]; /* two tensors */
+        char bytes[16];      /* the contents themselves */
     };
 };
 

@@ -1,4 +1,7 @@
-/* The table from which a tree is made: a row for every kind of file, directory and link. */
+/*
+ * The types of the table from which a tree is made: a row for every kind of file, directory and
+ * link. The table itself is fs/tree/views/views.c.
+ */
 #ifndef GGUFS_FS_VIEW_ROW_H
 #define GGUFS_FS_VIEW_ROW_H
 

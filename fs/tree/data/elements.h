@@ -1,4 +1,7 @@
-/* Reads the elements of a tensor as data of some type: the one way from a file to numbers. */
+/*
+ * Reads the elements of a tensor as data of some type: all numbers that ggufs serves or computes
+ * with come from here. Stored data of the same type are copied, others decoded and encoded.
+ */
 #ifndef GGUFS_FS_ELEMENTS_H
 #define GGUFS_FS_ELEMENTS_H
 

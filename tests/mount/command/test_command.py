@@ -321,6 +321,7 @@ class TestModel(CommandTestCase):
                                     *([] if command else [self.mountpoint]))
             self.assert_status(EX_NOINPUT, result)
             self.assertIn("tree: is a mounted tree: cat ", result.out + result.err)
+        self.assertIn("/tree/tensors/NAME/stats.json", self.run_ggufs("--stats", self.path("tree")).err)
 
     def test_directory(self):
         os.mkdir(self.path("empty"))
