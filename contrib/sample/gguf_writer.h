@@ -8,10 +8,10 @@
  *     gguf_writer_add_tensor(w, "output.weight", 13, 2, ne, type_id, data, data_bytes);
  *     int error = gguf_writer_finish(w, &bytes, &size_bytes);
  *
- * An error is kept and reported by gguf_writer_finish(); after it, the other functions do nothing, so
- * that only finish needs a check. The writer copies all that it is given.
- * Nothing is checked that a reader must check: keys may repeat, arrays may be shorter than they
- * say, tensors may have any type, shape and size.
+ * An error is kept and reported by gguf_writer_finish(); after it, the other functions do nothing,
+ * so that only finish needs a check. The writer copies all that it is given. Nothing is checked
+ * that a reader must check: keys may repeat, arrays may be shorter than they say, tensors may have
+ * any type, shape and size.
  *
  * Each writer belongs to one thread at a time. The format: ggml's docs/gguf.md.
  */

@@ -6,7 +6,6 @@
  */
 #include "contrib/sample/gguf_writer.h"
 #include "contrib/sample/random_weights.h"
-#include "contrib/sample/type_by_name.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -174,7 +173,7 @@ static void add_tensor(struct gguf_writer *w, struct sample_random *r, const cha
 {
     static unsigned char data[sizeof(float) * N_EMBD * N_FF]; /* enough for the largest tensor */
 
-    const struct dequant_type *row = type_by_name(type);
+    const struct dequant_type *row = sample_type(type);
     size_t n_blocks = (size_t)(row_elements * n_rows / row->block_elements);
     size_t n_bytes = n_blocks * row->block_bytes;
     assert(n_bytes <= sizeof data);

@@ -9,6 +9,15 @@
 #include <stddef.h>
 #include <string.h>
 
+const struct dequant_type *sample_type(const char *name)
+{
+    size_t i = 0;
+    while (i < dequant_type_count() && strcmp(dequant_type_at(i)->name, name) != 0)
+        i++;
+    assert(i < dequant_type_count());
+    return dequant_type_at(i);
+}
+
 /* ---- random numbers ---- */
 
 /* splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014. */

@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Return the row of the type table for ggml's name of a type, which must be in the table. */
+const struct dequant_type *sample_type(const char *name);
+
 struct sample_random {
     uint64_t state; /* start with any number */
 };

@@ -31,9 +31,9 @@ static void print_to_stdout(void *user, const struct gguf_finding *finding)
     if (check->json) {
         fs_print_finding_json(check->path, finding);
     } else {
-        fs_print_finding(stdout, "", check->path, finding);
+        fs_print_finding(stdout, check->path, finding);
         if (!check->is_explained[finding->rule])
-            fs_print_remedy(stdout, "", check->path, finding);
+            fs_print_remedy(stdout, check->path, finding);
         check->is_explained[finding->rule] = true;
     }
     fflush(stdout);

@@ -11,18 +11,16 @@ static const char *const severities[] = {
 
 /* ---- text ---- */
 
-static void print_place(FILE *stream, const char *prefix, const char *path,
-                        const struct gguf_finding *finding)
+static void print_place(FILE *stream, const char *path, const struct gguf_finding *finding)
 {
-    fputs(prefix, stream);
+    fputs(stream == stderr ? "ggufs: " : "", stream);
     gguf_print_safe_string(stream, finding->path ? finding->path : path);
     fputs(": ", stream);
 }
 
-void fs_print_finding(FILE *stream, const char *prefix, const char *path,
-                      const struct gguf_finding *finding)
+void fs_print_finding(FILE *stream, const char *path, const struct gguf_finding *finding)
 {
-    print_place(stream, prefix, path, finding);
+    print_place(stream, path, finding);
     if (finding->severity != GGUF_ERROR)
         fprintf(stream, "%s: ", severities[finding->severity]);
     if (finding->file_offset != GGUF_NO_OFFSET)
@@ -31,14 +29,13 @@ void fs_print_finding(FILE *stream, const char *prefix, const char *path,
     fprintf(stream, " [%s]\n", gguf_rule_text(finding->rule)->name);
 }
 
-void fs_print_remedy(FILE *stream, const char *prefix, const char *path,
-                     const struct gguf_finding *finding)
+void fs_print_remedy(FILE *stream, const char *path, const struct gguf_finding *finding)
 {
     const struct gguf_rule_text *text = gguf_rule_text(finding->rule);
 
     if (text->is_in_message)
         return;
-    print_place(stream, prefix, path, finding);
+    print_place(stream, path, finding);
     fprintf(stream, "help: %s: %s %s\n", text->name, text->explanation, text->remedy);
 }
 

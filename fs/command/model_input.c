@@ -208,12 +208,12 @@ static void print_first(void *user, const struct gguf_finding *finding)
     if (finding->severity == GGUF_ERROR && refusal->n_errors++ > 0)
         return;
     if (refusal->n_errors > 0)
-        fs_print_finding(stderr, "ggufs: ", refusal->path, finding);
+        fs_print_finding(stderr, refusal->path, finding);
 }
 
 static int refuse(const char *path, const struct gguf_report *report)
 {
-    fs_print_remedy(stderr, "ggufs: ", path, &report->first_error);
+    fs_print_remedy(stderr, path, &report->first_error);
     if (report->n_errors > 1) {
         gguf_print_safe_format(stderr, "ggufs: %s: %zu more error%s; to see all: ggufs --check ",
                                path, report->n_errors - 1, report->n_errors == 2 ? "" : "s");

@@ -31,8 +31,8 @@ static int load_tree(void *argument, struct fs_tree **tree)
 /* Print why the model could not be opened. */
 static int refuse(const struct fs_input *input)
 {
-    fs_print_finding(stderr, "ggufs: ", input->path, &input->why);
-    fs_print_remedy(stderr, "ggufs: ", input->path, &input->why);
+    fs_print_finding(stderr, input->path, &input->why);
+    fs_print_remedy(stderr, input->path, &input->why);
     return gguf_exit_status(input->error);
 }
 

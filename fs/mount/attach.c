@@ -2,6 +2,7 @@
 #include "fs/mount/attach.h"
 
 #include "fs/mount/complain.h"
+#include "fs/mount/requirements.h"
 
 #include <fuse_lowlevel.h>
 #include <libmount.h>
@@ -75,7 +76,7 @@ int fs_attach(struct fuse_session *session, const struct fs_mountpoint *mountpoi
 {
     const int first_free = dup(STDIN_FILENO);
     unsigned open_before;
-    int socket;
+    int socket, error;
 
     /* Mount on the directory that was checked, even if its path leads elsewhere by now. */
     if (first_free < 0 || fchdir(mountpoint->descriptor) != 0) {
@@ -85,7 +86,9 @@ int fs_attach(struct fuse_session *session, const struct fs_mountpoint *mountpoi
     close(first_free);
     open_before = open_descriptors(first_free);
     if (fuse_session_mount(session, ".") != 0) {
-        fs_mountpoint_explain_refusal(mountpoint, errno);
+        error = errno;
+        fs_complain(mountpoint->path, NULL, "the mount was refused");
+        fs_requirements_explain_refusal(error);
         return EX_OSERR;
     }
     if (chdir("/") != 0)

@@ -11,10 +11,8 @@ static void close_between(int low, int high)
 {
     const long most = sysconf(_SC_OPEN_MAX);
 
-#ifdef SYS_close_range /* Linux 5.9 */
-    if (high - low <= 1 || syscall(SYS_close_range, low + 1, high - 1, 0) == 0)
+    if (high - low <= 1 || syscall(SYS_close_range, low + 1, high - 1, 0) == 0) /* Linux 5.9 */
         return;
-#endif
     for (int i = low + 1; i < high && i < most; i++)
         close(i);
 }

@@ -295,9 +295,3 @@ void fs_mountpoint_close(struct fs_mountpoint *mountpoint)
     free(mountpoint->path);
     mountpoint->path = NULL;
 }
-
-void fs_mountpoint_explain_refusal(const struct fs_mountpoint *mountpoint, int error)
-{
-    fs_complain(mountpoint->path, NULL, "the mount was refused");
-    fs_requirements_explain_refusal(error);
-}

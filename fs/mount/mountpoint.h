@@ -40,7 +40,4 @@ void fs_mountpoint_close_descriptor(struct fs_mountpoint *mountpoint);
 
 void fs_mountpoint_close(struct fs_mountpoint *mountpoint);
 
-/* Print a likely remedy after the system refused to mount with `error`, an errno. */
-void fs_mountpoint_explain_refusal(const struct fs_mountpoint *mountpoint, int error);
-
 #endif

@@ -4,7 +4,7 @@
  * is zeros.
  */
 #include "contrib/sample/gguf_writer.h"
-#include "contrib/sample/type_by_name.h"
+#include "contrib/sample/random_weights.h"
 #include "dequant/types.h"
 
 #include <errno.h>
@@ -147,7 +147,7 @@ static void add_tensors(struct gguf_writer *w, uint32_t n_tensors)
     static const uint64_t ne[2] = {N_EMBD, N_ROWS};
 
     for (uint32_t i = 0; i < n_tensors; i++) {
-        const struct dequant_type *type = type_by_name(types[i % (sizeof types / sizeof types[0])]);
+        const struct dequant_type *type = sample_type(types[i % (sizeof types / sizeof types[0])]);
         char name[64];
         snprintf(name, sizeof name, "blk.%u.%s.weight", i / N_PARTS, parts[i % N_PARTS]);
         gguf_writer_add_tensor(w, name, strlen(name), 2, ne, type->id, NULL,

@@ -1,6 +1,6 @@
 #include "tests/bench/run_shapes.h"
 
-#include "contrib/sample/type_by_name.h"
+#include "contrib/sample/random_weights.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static struct sample_tensor *add(struct sample_model *model, const char *name, c
     struct sample_tensor *tensor = &model->tensors[model->n_tensors++];
     *tensor = (struct sample_tensor){.n_dims = ne1 > 0 ? 2 : 1,
                                      .ne = {ne0, ne1 > 0 ? ne1 : 1, 1},
-                                     .type = type_by_name(type),
+                                     .type = sample_type(type),
                                      .std = 0.02f};
     snprintf(tensor->name, sizeof tensor->name, "%s", name);
     return tensor;

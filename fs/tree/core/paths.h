@@ -1,6 +1,6 @@
 /*
  * Path templates. A template is a path whose components may be placeholders: "tensors/<tensor>/f32"
- * stands for one path per tensor. The table of placeholders in paths.c says what each stands for,
+ * stands for one path per tensor. The placeholders of the table say what each stands for,
  * and how a subject's name becomes a file name.
  */
 #ifndef GGUFS_FS_PATHS_H

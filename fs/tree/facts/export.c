@@ -46,49 +46,27 @@ static bool names_a_type(enum fs_export_choice choice)
  * Parts of the names of weights that llama-quantize leaves in their type: they are small, and
  * results depend much on them. Source: tensor_allows_quantization() of llama.cpp.
  */
+/* clang-format would put each on a line: */
+/* clang-format off */
 static const char *const kept_parts[] = {
     /* norms; gates and routes of experts */
-    "_norm.weight",
-    "ffn_gate_inp.weight",
-    "ffn_gate_tid2eid.weight",
+    "_norm.weight", "ffn_gate_inp.weight", "ffn_gate_tid2eid.weight",
     /* Gemma 3n */
-    "altup",
-    "laurel",
-    "per_layer_model_proj",
+    "altup", "laurel", "per_layer_model_proj",
     /* convolutions of Mamba and LFM2, the indexer of MiniMax */
-    "ssm_conv1d",
-    "shortconv.conv.weight",
-    "indexer.k_proj.weight",
-    "indexer.q_proj.weight",
+    "ssm_conv1d", "shortconv.conv.weight", "indexer.k_proj.weight", "indexer.q_proj.weight",
     /* RWKV */
-    "time_mix_first.weight",
-    "time_mix_w0.weight",
-    "time_mix_w1.weight",
-    "time_mix_w2.weight",
-    "time_mix_v0.weight",
-    "time_mix_v1.weight",
-    "time_mix_v2.weight",
-    "time_mix_a0.weight",
-    "time_mix_a1.weight",
-    "time_mix_a2.weight",
-    "time_mix_g1.weight",
-    "time_mix_g2.weight",
-    "time_mix_decay_w1.weight",
-    "time_mix_decay_w2.weight",
-    "time_mix_lerp_fused.weight",
+    "time_mix_first.weight", "time_mix_w0.weight", "time_mix_w1.weight", "time_mix_w2.weight",
+    "time_mix_v0.weight", "time_mix_v1.weight", "time_mix_v2.weight", "time_mix_a0.weight",
+    "time_mix_a1.weight", "time_mix_a2.weight", "time_mix_g1.weight", "time_mix_g2.weight",
+    "time_mix_decay_w1.weight", "time_mix_decay_w2.weight", "time_mix_lerp_fused.weight",
     /* T5 */
     "attn_rel_b.weight",
     /* images and sound */
-    ".position_embd",
-    "sam.pos_embd",
-    "sam.neck.",
-    "sam.net_",
-    ".rel_pos",
-    ".patch_embd",
-    ".patch_merger",
-    "a.rvq.codebook",
-    "mm.a.code_embd",
+    ".position_embd", "sam.pos_embd", "sam.neck.", "sam.net_", ".rel_pos", ".patch_embd",
+    ".patch_merger", "a.rvq.codebook", "mm.a.code_embd",
 };
+/* clang-format on */
 
 /* Whole names of these weights. */
 static const char *const kept_names[] = {"position_embd.weight", "token_types.weight"};

@@ -34,6 +34,20 @@ static void write_lines(const struct fs_tree *tree, const struct gguf_array *arr
     }
 }
 
+/* Define the condition and the writer of a file with a line for each element of an array. */
+#define DEFINE_TEXT(name, array, write)                                                            \
+    bool fs_##name##_text_applies(const struct fs_tree *tree, const void *subject)                 \
+    {                                                                                              \
+        (void)subject;                                                                             \
+        return tree->facts->vocabulary->array != NULL;                                             \
+    }                                                                                              \
+    void fs_##name##_text_write(const struct fs_tree *tree, const void *subject,                   \
+                                struct fs_sink *sink)                                              \
+    {                                                                                              \
+        (void)subject;                                                                             \
+        write_lines(tree, tree->facts->vocabulary->array, write, sink);                            \
+    }
+
 /* ---- tokens ---- */
 
 static uint8_t type_of(const struct fs_vocabulary *vocabulary, uint64_t index)
@@ -85,17 +99,7 @@ static void write_token(const struct fs_tree *tree, const struct gguf_value *val
     fs_escaped_write(sink, text, length, true);
 }
 
-bool fs_tokens_text_applies(const struct fs_tree *tree, const void *subject)
-{
-    (void)subject;
-    return tree->facts->vocabulary->tokens != NULL;
-}
-
-void fs_tokens_text_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
-{
-    (void)subject;
-    write_lines(tree, tree->facts->vocabulary->tokens, write_token, sink);
-}
+DEFINE_TEXT(tokens, tokens, write_token)
 
 /* ---- scores ---- */
 
@@ -114,17 +118,7 @@ static void write_score(const struct fs_tree *tree, const struct gguf_value *val
         fs_sink_literal(sink, isnan(number) ? "nan" : number < 0 ? "-inf" : "inf");
 }
 
-bool fs_scores_text_applies(const struct fs_tree *tree, const void *subject)
-{
-    (void)subject;
-    return tree->facts->vocabulary->scores != NULL;
-}
-
-void fs_scores_text_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
-{
-    (void)subject;
-    write_lines(tree, tree->facts->vocabulary->scores, write_score, sink);
-}
+DEFINE_TEXT(scores, scores, write_score)
 
 /* ---- types ---- */
 
@@ -143,17 +137,7 @@ static void write_type(const struct fs_tree *tree, const struct gguf_value *valu
         fs_json_scalar(sink, value);
 }
 
-bool fs_types_text_applies(const struct fs_tree *tree, const void *subject)
-{
-    (void)subject;
-    return tree->facts->vocabulary->token_types != NULL;
-}
-
-void fs_types_text_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
-{
-    (void)subject;
-    write_lines(tree, tree->facts->vocabulary->token_types, write_type, sink);
-}
+DEFINE_TEXT(types, token_types, write_type)
 
 /* ---- merges ---- */
 
@@ -166,14 +150,4 @@ static void write_merge(const struct fs_tree *tree, const struct gguf_value *val
                      tree->facts->vocabulary->notation != FS_IN_BYTE_ALPHABET);
 }
 
-bool fs_merges_text_applies(const struct fs_tree *tree, const void *subject)
-{
-    (void)subject;
-    return tree->facts->vocabulary->merges != NULL;
-}
-
-void fs_merges_text_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
-{
-    (void)subject;
-    write_lines(tree, tree->facts->vocabulary->merges, write_merge, sink);
-}
+DEFINE_TEXT(merges, merges, write_merge)
