@@ -2,14 +2,10 @@
 
 #include "fs/command/finding_output.h"
 #include "fs/command/model_input.h"
-#include "fs/command/terminal.h"
 #include "fs/mount/events.h"
 #include "fs/mount/serve.h"
 #include "gguf/support/exit_status.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sysexits.h>
 
 /* The server's arguments for making the tree. */
@@ -28,27 +24,17 @@ static int load_tree(void *argument, struct fs_tree **tree)
     return status;
 }
 
-/* Print why the model could not be opened. */
-static int refuse(const struct fs_input *input)
-{
-    fs_print_finding(stderr, input->path, &input->why);
-    fs_print_remedy(stderr, input->path, &input->why);
-    return gguf_exit_status(input->error);
-}
-
+/* Returns an exit status. */
 static int mount_input(const struct fs_options *options, struct fs_input *input)
 {
     struct load load = {.options = options, .input = input};
-    int status;
+    const int status = fs_serve(&(struct fs_mount){.mountpoint = options->directory,
+                                                   .files = &input->files,
+                                                   .options = &options->mount,
+                                                   .load = load_tree,
+                                                   .content_options = options->content_options,
+                                                   .argument = &load});
 
-    if (input->error < 0)
-        return refuse(input);
-    status = fs_serve(&(struct fs_mount){.mountpoint = options->directory,
-                                         .files = &input->files,
-                                         .options = &options->mount,
-                                         .load = load_tree,
-                                         .content_options = options->content_options,
-                                         .argument = &load});
     if (load.tree)
         fs_close_tree(load.tree);
     return status;
@@ -61,7 +47,13 @@ int fs_mount_model(const struct fs_options *options)
 
     if (status != EX_OK)
         return status;
-    status = mount_input(options, &inputs[0]);
+    if (inputs[0].error < 0) {
+        fs_print_finding(stderr, inputs[0].path, &inputs[0].why);
+        fs_print_remedy(stderr, inputs[0].path, &inputs[0].why);
+        status = gguf_exit_status(inputs[0].error);
+    } else {
+        status = mount_input(options, &inputs[0]);
+    }
     if (status != EX_OK)
         fs_report_event(FS_EVENT_FAILED, "");
     fs_close_inputs(options, inputs);

@@ -58,34 +58,25 @@ static int add_option(struct fuse_args *args, const char *option)
     return result;
 }
 
-static int add_named(struct fuse_args *args, const char *name, const char *value)
-{
-    char *option;
-    int result;
-
-    if (asprintf(&option, "%s%s", name, value) < 0)
-        return -1;
-    result = add_option(args, option);
-    free(option);
-    return result;
-}
-
 /* Make the arguments for libfuse. The user's options override those before. Returns 0 or -1. */
 static int make_arguments(const char *source, const struct fs_mount_options *options,
                           struct fuse_args *args)
 {
-    char max_read[16];
+    char max_read[32], *name;
     int result = fuse_opt_add_arg(args, "ggufs");
 
-    snprintf(max_read, sizeof max_read, "%u", options->max_read);
+    snprintf(max_read, sizeof max_read, "max_read=%u", options->max_read);
+    if (asprintf(&name, "fsname=%s", source) < 0)
+        return -1;
     if (result == 0)
         result = add_option(args, "default_permissions");
     if (result == 0)
         result = add_option(args, "subtype=ggufs");
     if (result == 0 && options->max_read > 0)
-        result = add_named(args, "max_read=", max_read);
+        result = add_option(args, max_read);
     if (result == 0)
-        result = add_named(args, "fsname=", source);
+        result = add_option(args, name);
+    free(name);
     for (size_t i = 0; result == 0 && i < options->fuse.n_texts; i++)
         result = add_option(args, options->fuse.texts[i]);
     return result == 0 ? add_option(args, "ro") : result;

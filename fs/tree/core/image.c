@@ -2,7 +2,6 @@
 
 #include "gguf/support/grow.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,25 +47,6 @@ int fs_image_add(struct fs_image *image, struct fs_segment segment, uint64_t n_b
 }
 
 /* ---- segments of bytes ---- */
-
-static int read_bytes(const struct fs_image *image, const struct fs_segment *segment,
-                      uint64_t offset, size_t length, const struct fs_interrupt *interrupt,
-                      char *out)
-{
-    (void)image, (void)interrupt;
-    memcpy(out, segment->bytes + offset, length);
-    return 0;
-}
-
-int fs_image_add_bytes(struct fs_image *image, const void *bytes, size_t n_bytes)
-{
-    static const struct fs_segment_ops ops = {.read = read_bytes};
-    struct fs_segment segment = {.ops = &ops};
-
-    assert(n_bytes <= sizeof segment.bytes);
-    memcpy(segment.bytes, bytes, n_bytes);
-    return fs_image_add(image, segment, n_bytes);
-}
 
 static int read_zeros(const struct fs_image *image, const struct fs_segment *segment,
                       uint64_t offset, size_t length, const struct fs_interrupt *interrupt,

@@ -46,7 +46,6 @@ struct fs_segment {
             uint64_t offset; /* of the segment's first byte there */
         };
         const void *both[2]; /* two tensors */
-        char bytes[16];      /* the contents themselves */
     };
 };
 
@@ -63,9 +62,6 @@ void fs_image_free(struct fs_image *image);
 
 /* Add a segment of n_bytes. If n_bytes is 0 or this fails, the segment is freed. */
 int fs_image_add(struct fs_image *image, struct fs_segment segment, uint64_t n_bytes);
-
-/* Add up to 16 bytes, which are copied. */
-int fs_image_add_bytes(struct fs_image *image, const void *bytes, size_t n_bytes);
 
 int fs_image_add_zeros(struct fs_image *image, uint64_t n_bytes);
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void write_entry(struct fs_sink *sink, const struct fs_safetensor *entry, uint64_t *offset)
 {
@@ -48,22 +49,21 @@ int fs_safetensors_add_header(struct fs_image *image, fs_text_writer *write,
                               const struct fs_tree *tree, const void *subject,
                               const struct fs_interrupt *interrupt)
 {
-    static const char blanks[] = "       ";
     uint64_t text_bytes, n_bytes;
-    size_t n_blanks;
-    char *text;
-    int result = fs_text_make(write, tree, subject, interrupt, &text, &text_bytes);
+    char *text, *header;
+    const int result = fs_text_make(write, tree, subject, interrupt, &text, &text_bytes);
 
     if (result < 0)
         return result;
-    n_blanks = (size_t)(-text_bytes % 8);
-    n_bytes = text_bytes + n_blanks;
-    result = fs_image_add_bytes(image, &n_bytes, sizeof n_bytes);
-    if (result == 0)
-        result = fs_image_add_made(image, text, text_bytes);
-    else
+    n_bytes = (text_bytes + 7) & ~(uint64_t)7;
+    header =
+        n_bytes <= FS_SAFETENSORS_MAX_HEADER_BYTES ? realloc(text, sizeof n_bytes + n_bytes) : NULL;
+    if (!header) {
         free(text);
-    if (result == 0)
-        result = fs_image_add_bytes(image, blanks, n_blanks);
-    return result == 0 && n_bytes > FS_SAFETENSORS_MAX_HEADER_BYTES ? -EFBIG : result;
+        return n_bytes <= FS_SAFETENSORS_MAX_HEADER_BYTES ? -ENOMEM : -EFBIG;
+    }
+    memmove(header + sizeof n_bytes, header, text_bytes);
+    memcpy(header, &n_bytes, sizeof n_bytes);
+    memset(header + sizeof n_bytes + text_bytes, ' ', n_bytes - text_bytes);
+    return fs_image_add_made(image, header, sizeof n_bytes + n_bytes);
 }

@@ -83,7 +83,7 @@ static void expect_values(struct whole *whole, const struct gguf_model *model,
 
 static void add_literal(struct fs_image *image, struct whole *whole, const char *literal)
 {
-    cr_assert_eq(fs_image_add_bytes(image, literal, strlen(literal)), 0);
+    cr_assert_eq(fs_image_add_made(image, strdup(literal), strlen(literal)), 0);
     expect_bytes(whole, literal, strlen(literal));
 }
 
@@ -201,7 +201,7 @@ Test(fs_image, slices_past_the_end)
 
     fs_image_begin(&image, model);
     cr_expect_eq(fs_image_read(&image, 0, sizeof out, out), 0);
-    cr_assert_eq(fs_image_add_bytes(&image, "12345", 5), 0);
+    cr_assert_eq(fs_image_add_made(&image, strdup("12345"), 5), 0);
     for (size_t i = 0; i < COUNT(far); i++) {
         cr_expect_eq(fs_image_read(&image, far[i], sizeof out, out), 0);
         cr_expect_eq(fs_image_read(&image, 3, (size_t)far[i], out), 2);
@@ -281,7 +281,7 @@ Test(fs_image, errors_of_a_text_writer)
     char out[64];
 
     fs_image_begin(&image, model);
-    cr_assert_eq(fs_image_add_bytes(&image, "12345", 5), 0);
+    cr_assert_eq(fs_image_add_made(&image, strdup("12345"), 5), 0);
     cr_expect_eq(fs_image_add_text(&image, fail_to_write, NULL, &error, NULL), -ENOMEM);
     cr_expect_eq(image.size_bytes, 5u);
     error = 0;
