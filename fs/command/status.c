@@ -179,11 +179,6 @@ struct printed {
     bool is_first;
 };
 
-static void write_string(struct fs_sink *sink, const char *text, size_t length)
-{
-    fs_json_string(sink, (struct gguf_string){text, length});
-}
-
 /* Write an object. Values that are numbers stay numbers. */
 static void write_object(const void *subject, struct fs_sink *sink)
 {
@@ -198,7 +193,7 @@ static void write_object(const void *subject, struct fs_sink *sink)
     fs_sink_literal(sink, printed->is_first ? "{" : ",\n{");
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         fs_json_member(sink, texts[i][0], i == 0);
-        write_string(sink, texts[i][1], strlen(texts[i][1]));
+        fs_json_text(sink, texts[i][1]);
     }
     for (const char *line = query->text; (value = split_line(line, &name_length, &length));
          line = next_line(line)) {
@@ -206,12 +201,12 @@ static void write_object(const void *subject, struct fs_sink *sink)
                                (length == 1 || value[0] != '0');
 
         fs_sink_literal(sink, ",");
-        write_string(sink, line, name_length);
+        fs_json_string(sink, (struct gguf_string){line, name_length});
         fs_sink_literal(sink, ":");
         if (is_number)
             fs_sink_write(sink, value, length);
         else
-            write_string(sink, value, length);
+            fs_json_string(sink, (struct gguf_string){value, length});
     }
     fs_sink_literal(sink, "}");
 }

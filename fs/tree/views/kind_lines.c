@@ -75,9 +75,9 @@ static void write_text_line(struct fs_sink *sink, const char *label, const char 
     fs_sink_print(sink, "%s\n", text);
 }
 
-/* Write general.base_model.INDEX.MEMBER between two texts. Returns false if the key is missing. */
+/* Write a text and general.base_model.INDEX.MEMBER. Returns false if the key is missing. */
 static bool write_base_member(struct fs_sink *sink, const struct gguf_model *model, unsigned index,
-                              const char *member, const char *before, const char *after)
+                              const char *member, const char *before)
 {
     const struct gguf_value *value;
     char key[64];
@@ -88,7 +88,6 @@ static bool write_base_member(struct fs_sink *sink, const struct gguf_model *mod
         return false;
     fs_sink_literal(sink, before);
     fs_summary_string(sink, value->string);
-    fs_sink_literal(sink, after);
     return true;
 }
 
@@ -102,11 +101,11 @@ static void write_base(struct fs_sink *sink, const struct fs_tree *tree, const c
     fs_summary_label(sink, label);
     for (unsigned i = 0; i < n && i < SHOWN_BASES; i++) {
         fs_sink_literal(sink, i > 0 ? "; " : "");
-        if (!write_base_member(sink, model, i, "name", "", ""))
+        if (!write_base_member(sink, model, i, "name", ""))
             fs_sink_literal(sink, "a model without a name");
-        write_base_member(sink, model, i, "version", " ", "");
-        write_base_member(sink, model, i, "organization", " by ", "");
-        write_base_member(sink, model, i, "repo_url", ", ", "");
+        write_base_member(sink, model, i, "version", " ");
+        write_base_member(sink, model, i, "organization", " by ");
+        write_base_member(sink, model, i, "repo_url", ", ");
     }
     if (n > SHOWN_BASES)
         fs_sink_print(sink, "; ... (%" PRIu64 " in all)", n);

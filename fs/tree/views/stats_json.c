@@ -1,9 +1,11 @@
 #include "fs/tree/facts/facts.h"
 #include "fs/tree/views/view_files.h"
 
+#include "fs/tree/output/json.h"
 #include "fs/tree/output/shortest.h"
 
 #include <assert.h>
+#include <math.h>
 
 /* The longest text of a float64, "-1.2345678901234567e-300", and of a share, "0.123". */
 #define FLOAT_BYTES     24u
@@ -17,20 +19,6 @@ struct writer {
     struct fs_sink *sink;
     bool is_padded; /* else on one line, without blanks */
 };
-
-static void write_double(struct fs_sink *sink, double number)
-{
-    char text[FS_NUMBER_BYTES];
-
-    fs_sink_write(sink, text, fs_write_double(number, text));
-}
-
-static void write_float(struct fs_sink *sink, float number)
-{
-    char text[FS_NUMBER_BYTES];
-
-    fs_sink_write(sink, text, fs_write_float(number, text));
-}
 
 /* ---- lines ---- */
 
@@ -71,13 +59,11 @@ static void write_number(const struct writer *writer, const char *name, double n
                          bool is_float32, bool is_there)
 {
     const uint64_t start = begin(writer, name);
+    struct gguf_value value = {.type = GGUF_FLOAT64, .f64 = is_there ? number : NAN};
 
-    if (!is_there)
-        fs_sink_literal(writer->sink, "null");
-    else if (is_float32)
-        write_float(writer->sink, (float)number);
-    else
-        write_double(writer->sink, number);
+    if (is_float32 && is_there)
+        value = (struct gguf_value){.type = GGUF_FLOAT32, .f32 = (float)number};
+    fs_json_scalar(writer->sink, &value); /* NaN as null */
     end(writer, start, FLOAT_BYTES, ",");
 }
 
