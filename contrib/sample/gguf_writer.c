@@ -20,7 +20,10 @@ struct gguf_writer {
 
     uint64_t n_keys;
     uint64_t n_tensors;
-    uint64_t header_keys, header_tensors; /* counts for the header; UINT64_MAX: the real ones */
+    uint64_t header_keys; /* counts for the header, if overridden */
+    uint64_t header_tensors;
+    bool key_count_overridden;
+    bool tensor_count_overridden;
 
     uint32_t alignment_bytes;
     size_t offset_at; /* position in `infos` of the last tensor's offset; 0: no tensor yet */
@@ -107,11 +110,8 @@ struct gguf_writer *gguf_writer_open(uint32_t version, bool big_endian)
     struct gguf_writer *w = malloc(sizeof *w);
     if (!w)
         abort();
-    *w = (struct gguf_writer){.version = version,
-                              .big_endian = big_endian,
-                              .header_keys = UINT64_MAX,
-                              .header_tensors = UINT64_MAX,
-                              .alignment_bytes = DEFAULT_ALIGNMENT_BYTES};
+    *w = (struct gguf_writer){
+        .version = version, .big_endian = big_endian, .alignment_bytes = DEFAULT_ALIGNMENT_BYTES};
     return w;
 }
 
@@ -120,8 +120,8 @@ static void assemble(struct gguf_writer *w, struct buffer *file)
 {
     put_bytes(w, file, "GGUF", 4);
     put(w, file, w->version, 4);
-    put_count(w, file, w->header_tensors != UINT64_MAX ? w->header_tensors : w->n_tensors);
-    put_count(w, file, w->header_keys != UINT64_MAX ? w->header_keys : w->n_keys);
+    put_count(w, file, w->tensor_count_overridden ? w->header_tensors : w->n_tensors);
+    put_count(w, file, w->key_count_overridden ? w->header_keys : w->n_keys);
     put_bytes(w, file, w->keys.bytes, w->keys.used_bytes);
     put_bytes(w, file, w->infos.bytes, w->infos.used_bytes);
     pad(w, file);
@@ -304,9 +304,11 @@ void gguf_writer_raw_info(struct gguf_writer *w, const void *bytes, size_t n_byt
 void gguf_writer_override_tensor_count(struct gguf_writer *w, uint64_t n_tensors)
 {
     w->header_tensors = n_tensors;
+    w->tensor_count_overridden = true;
 }
 
 void gguf_writer_override_key_count(struct gguf_writer *w, uint64_t n_keys)
 {
     w->header_keys = n_keys;
+    w->key_count_overridden = true;
 }
