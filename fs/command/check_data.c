@@ -16,7 +16,7 @@
 /* Stored bytes that are decoded at once: CHUNK_ELEMENTS of most types. */
 #define CHUNK_BYTES ((size_t)CHUNK_ELEMENTS * 8)
 
-/* What was found in a chunk or a tensor. */
+/* The findings in a chunk or a tensor. */
 struct found {
     bool is_zero; /* all stored bytes are zero, row headers and tail included */
     uint64_t n_bad, first_bad, last_bad; /* blocks with NaN or infinity */

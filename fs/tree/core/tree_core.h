@@ -41,7 +41,7 @@ static inline fs_node_index fs_tree_child(const struct fs_tree *tree, fs_node_in
     return tree->nodes.children[tree->nodes.list[directory].first_child + i];
 }
 
-/* Write the path of a node without a slash at its start; that of the root is "". */
+/* Write the path of a node without a slash at its start; the root has the path "". */
 void fs_node_path(const struct fs_tree *tree, fs_node_index node, char path[FS_PATH_BYTES]);
 
 /*

@@ -34,7 +34,7 @@ fs_text_writer fs_tensors_tsv_write;
 fs_view_builder fs_npy_build;
 fs_view_size fs_npy_size;
 
-/* Write the header of such a file, of an array in row-major order of numbers of `type`. */
+/* Write the header of a file for numpy.load(): a row-major array of numbers of `type`. */
 void fs_npy_header_write(struct fs_sink *sink, const struct dequant_type *type,
                          const uint64_t *shape, uint32_t n_dims);
 
@@ -49,8 +49,8 @@ fs_view_size fs_importance_npy_size;
 /*
  * Files that show the statistics of a tensor, written by the row's write_statistics. Their size
  * does not depend on the statistics, which are computed when the file is opened: opening can be
- * interrupted, and asking for the size is cheap. Errors are those of fs_statistics_compute() and
- * fs_image_add_made().
+ * interrupted, and asking for the size is cheap. They return the errors of fs_statistics_compute()
+ * and fs_image_add_made().
  */
 fs_view_builder fs_statistics_file_build;
 fs_view_size fs_statistics_file_size;

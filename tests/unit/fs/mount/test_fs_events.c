@@ -100,10 +100,8 @@ Test(fs_events, service_manager_and_descriptor)
         const char *datagram;
         char byte;
     } cases[] = {
-        {FS_EVENT_MOUNTED, "READY=1", 's'},
-        {FS_EVENT_STOPPING, "STOPPING=1", 0},
-        {FS_EVENT_ENDED, NULL, 0},
-        {FS_EVENT_DIED, NULL, 0},
+        {FS_EVENT_MOUNTED, "READY=1", 's'}, {FS_EVENT_STOPPING, "STOPPING=1", 0},
+        {FS_EVENT_ENDED, NULL, 0},          {FS_EVENT_DIED, NULL, 0},
         {FS_EVENT_FAILED, NULL, 'f'},
     };
     char folder[] = "/tmp/ggufs-events-XXXXXX", path[64], abstract[64];
