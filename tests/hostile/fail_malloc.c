@@ -20,6 +20,7 @@
 extern void *__libc_malloc(size_t size_bytes);
 extern void *__libc_calloc(size_t count, size_t size_bytes);
 extern void *__libc_realloc(void *block, size_t size_bytes);
+extern void *__libc_memalign(size_t alignment, size_t size_bytes);
 
 static _Atomic uint64_t n_allocations;
 static uint64_t fail_at; /* 0: never */
@@ -72,6 +73,11 @@ void *calloc(size_t count, size_t size_bytes)
 void *realloc(void *block, size_t size_bytes)
 {
     return must_fail() ? NULL : __libc_realloc(block, size_bytes);
+}
+
+void *aligned_alloc(size_t alignment, size_t size_bytes)
+{
+    return must_fail() ? NULL : __libc_memalign(alignment, size_bytes);
 }
 
 void *reallocarray(void *block, size_t count, size_t size_bytes)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ggufs without enough memory: the Nth allocation of a process fails, N = 1, 2, …, until all succeed."""
+"""ggufs and ggufs-run without enough memory: the Nth allocation of a process fails, N = 1, 2, …, until all succeed."""
 
 import errno
 import os
@@ -7,10 +7,13 @@ import stat
 import subprocess
 import tempfile
 
+import numpy
+
 import mounting
 import tree_check
-from gguf_file import ARRAY, F32, I8, STRING, UINT32, Array, GgufFile
+from gguf_file import ARRAY, F32, FLOAT32, I8, STRING, UINT32, Array, GgufFile
 
+RUNNER = os.path.join(os.path.dirname(mounting.BINARY), "ggufs-run")
 FAIL_MALLOC = os.path.join(mounting.ROOT, "build", "fail-malloc.so")
 
 # sysexits.h
@@ -26,6 +29,35 @@ def memory_model():
     built.key(b"nested", ARRAY, Array(ARRAY, [Array(UINT32, [1, 2]), Array(STRING, [b"x"])]))
     built.tensor(b"n" * 300, [4], F32, bytes(range(16))).tensor(b"i8", [3, 2], I8, b"abcdef")
     return built.tensor(b"empty", [0], F32)
+
+
+# Shapes of the tensors that the models below add to a layer, in ggml's order, and their keys.
+EXPERTS = {"ffn_gate_inp.weight": [32, 4], "ffn_gate_exps.weight": [32, 16, 4],
+           "ffn_up_exps.weight": [32, 16, 4], "ffn_down_exps.weight": [16, 32, 4],
+           "attn_norm.weight": [32], "ffn_norm.weight": [32]}
+FACTORS = {"attn_q_norm.weight": [1, 4], "layer_output_scale.weight": [1],
+           "ffn_gate.weight": [32, 16], "ffn_up.weight": [32, 16], "ffn_down.weight": [16, 32]}
+MODELS = {"llama": (EXPERTS, {"output_norm.weight": [32]},
+                    {"expert_count": 4, "expert_used_count": 2}),
+          "talkie": (FACTORS, {}, {"logit_scale": 0.5})}
+
+
+def runnable_model(architecture):
+    """Returns a model of a layer with experts, or with a factor for each head's queries."""
+    layer, ends, keys = MODELS[architecture]
+    built = GgufFile().key(b"general.architecture", STRING, architecture.encode())
+    keys = {"block_count": 1, "embedding_length": 32, "attention.head_count": 4,
+            "attention.layer_norm_rms_epsilon": 1e-5, **keys}
+    for name, value in keys.items():
+        kind = FLOAT32 if isinstance(value, float) else UINT32
+        built.key(f"{architecture}.{name}".encode(), kind, value)
+    shapes = {"token_embd.weight": [32, 12], "output.weight": [32, 12], **ends}
+    layer = {**layer, **{f"attn_{name}.weight": [32, 32] for name in ("q", "k", "v", "output")}}
+    shapes.update({f"blk.0.{name}": ne for name, ne in layer.items()})
+    for name, ne in shapes.items():
+        values = numpy.random.default_rng(len(name)).standard_normal(numpy.prod(ne)) / 4
+        built.tensor(name.encode(), ne, F32, values.astype("<f4").tobytes())
+    return built
 
 
 def steps():
@@ -96,6 +128,25 @@ class TestMemory(mounting.MountTestCase):
             if result.status == EX_OK:
                 self.assertEqual(good.out, result.out)
         self.over_all(run)
+
+    def test_run(self):
+        """Rows of 3,000 tokens fill a block of scratch memory with each few arrays."""
+        tokens = self.write("tokens.i32", (numpy.arange(3000, dtype="<i4") % 12).tobytes())
+        for architecture in MODELS:
+            model = runnable_model(architecture).write(self.path(f"{architecture}.gguf"))
+            tree = self.path(architecture)
+            self.assert_status(EX_OK, self.run_ggufs("-o", "nosandbox", "--extract", tree, model))
+            command = [RUNNER, "--no-sandbox", "-t", "1", "-b", "4096", "-c", "4096", "--tokens",
+                       tokens, "--logits", "-", tree]
+            good = subprocess.run(command, capture_output=True, check=True).stdout
+
+            def run(number, every):
+                done = subprocess.run(command, capture_output=True, timeout=mounting.DEADLINE,
+                                      env=self.environment(number, every))
+                self.assert_clean_end(done.returncode, done.stderr.decode(errors="replace"))
+                if done.returncode == EX_OK:
+                    self.assertEqual(good, done.stdout)
+            self.over_all(run)
 
     def read_tree(self, paths):
         """Check all files that can be read. Returns the errors of the others."""

@@ -378,7 +378,12 @@ static int load(struct run_session *session, uint32_t n_context, struct run_fail
     if (code == 0)
         session->chat_template =
             run_metadata_string(session->tree.metadata, "tokenizer.chat_template");
-    return code == 0 ? run_metadata_status(session->tree.metadata, failure) : code;
+    if (session->tree.metadata) { /* a key that could not be read seems to be missing */
+        const int first = run_metadata_status(session->tree.metadata, failure);
+
+        code = first < 0 ? first : code;
+    }
+    return code;
 }
 
 int run_session_open(const struct run_options *options, uint32_t n_context,

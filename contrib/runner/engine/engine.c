@@ -57,8 +57,7 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
     }
     engine->n_vocab = (uint32_t)n_vocab;
     run_load_linear(loader, embedding, n_embd, engine->n_vocab, &engine->embedding);
-    run_load_norm_if(loader, "token_embd_norm", hparams->norm_kind, hparams->norm_epsilon, n_embd,
-                     &engine->embedding_norm);
+    run_load_stream_norm_if(loader, hparams, "token_embd_norm", &engine->embedding_norm);
     if (run_loader_has(loader, "position_embd.weight")) {
         struct run_linear rows;
         const uint64_t n = run_load_n_rows(loader, "position_embd.weight");
@@ -67,8 +66,7 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
         engine->position_rows = rows.weight;
         engine->positions = &engine->position_rows;
     }
-    run_load_norm_if(loader, "output_norm", hparams->norm_kind, hparams->norm_epsilon, n_embd,
-                     &engine->output_norm);
+    run_load_stream_norm_if(loader, hparams, "output_norm", &engine->output_norm);
     if (hparams->architecture->norms.plain & RUN_PLAIN_LAYER_NORMS)
         engine->output_norm.is_there = true;
     if (hparams->architecture->norms.plain & RUN_PLAIN_EMBEDDING_NORM)

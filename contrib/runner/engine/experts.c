@@ -26,13 +26,6 @@ static void load_router(struct run_loader *loader, const struct run_hparams *hpa
         experts->selection_bias = run_load_vector_if(loader, "exp_probs_b", n);
 }
 
-static void load_norm(struct run_loader *loader, const struct run_hparams *hparams,
-                      const char *name, struct run_norm_layer *norm)
-{
-    run_load_norm_if(loader, name, hparams->norm_kind, hparams->norm_epsilon, hparams->n_embd,
-                     norm);
-}
-
 void run_experts_load(struct run_loader *loader, const struct run_hparams *hparams,
                       const struct run_layer_shape *shape, struct run_experts *experts)
 {
@@ -51,10 +44,10 @@ void run_experts_load(struct run_loader *loader, const struct run_hparams *hpara
         return;
     }
     load_router(loader, hparams, experts);
-    load_norm(loader, hparams, "ffn_norm_exps", &experts->norm);
+    run_load_stream_norm_if(loader, hparams, "ffn_norm_exps", &experts->norm);
     if (!experts->norm.is_there)
-        load_norm(loader, hparams, "pre_ffw_norm_2", &experts->norm);
-    load_norm(loader, hparams, "post_ffw_norm_2", &experts->post_norm);
+        run_load_stream_norm_if(loader, hparams, "pre_ffw_norm_2", &experts->norm);
+    run_load_stream_norm_if(loader, hparams, "post_ffw_norm_2", &experts->post_norm);
     experts->width = n_narrow ? n_narrow : n_embd;
     if (n_narrow) {
         run_load_linear(loader, "ffn_latent_down", n_embd, n_narrow, &experts->narrow);

@@ -21,8 +21,7 @@ void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *
             load_network(loader, hparams, shape, "_shexp", &layer->network);
         else if (run_loader_has(loader, "ffn_down.weight"))
             load_network(loader, hparams, shape, "", &layer->network);
-        run_load_norm_if(loader, "post_ffw_norm_1", hparams->norm_kind, hparams->norm_epsilon,
-                         hparams->n_embd, &layer->network_post_norm);
+        run_load_stream_norm_if(loader, hparams, "post_ffw_norm_1", &layer->network_post_norm);
         run_load_linear_if(loader, "ffn_gate_inp_shexp", hparams->n_embd, 1, &layer->shared_gate);
     } else if (run_loader_has(loader, "ffn_down.weight") ||
                run_loader_has(loader, "ffn_up.weight")) {

@@ -6,28 +6,21 @@
 #include <stdio.h>
 #include <string.h>
 
-static void load_norm(struct run_loader *loader, const struct run_hparams *hparams,
-                      const char *name, struct run_norm_layer *norm)
-{
-    run_load_norm_if(loader, name, hparams->norm_kind, hparams->norm_epsilon, hparams->n_embd,
-                     norm);
-}
-
 static void load_norms(struct run_loader *loader, const struct run_hparams *hparams,
                        struct run_layer *layer)
 {
-    load_norm(loader, hparams, "attn_norm", &layer->mix_norm);
-    load_norm(loader, hparams, "post_attention_norm", &layer->mix_post_norm);
+    run_load_stream_norm_if(loader, hparams, "attn_norm", &layer->mix_norm);
+    run_load_stream_norm_if(loader, hparams, "post_attention_norm", &layer->mix_post_norm);
     if (!layer->mix_post_norm.is_there)
-        load_norm(loader, hparams, "attn_output_norm", &layer->mix_post_norm);
-    load_norm(loader, hparams, "ffn_norm", &layer->ffn_norm);
+        run_load_stream_norm_if(loader, hparams, "attn_output_norm", &layer->mix_post_norm);
+    run_load_stream_norm_if(loader, hparams, "ffn_norm", &layer->ffn_norm);
     if (hparams->rwkv_version > 0 && !layer->ffn_norm.is_there)
-        load_norm(loader, hparams, "attn_norm_2", &layer->ffn_norm);
+        run_load_stream_norm_if(loader, hparams, "attn_norm_2", &layer->ffn_norm);
     else
-        load_norm(loader, hparams, "attn_norm_2", &layer->mix_norm_2);
-    load_norm(loader, hparams, "post_ffw_norm", &layer->ffn_post_norm);
+        run_load_stream_norm_if(loader, hparams, "attn_norm_2", &layer->mix_norm_2);
+    run_load_stream_norm_if(loader, hparams, "post_ffw_norm", &layer->ffn_post_norm);
     if (!layer->ffn_post_norm.is_there)
-        load_norm(loader, hparams, "layer_output_norm", &layer->ffn_post_norm);
+        run_load_stream_norm_if(loader, hparams, "layer_output_norm", &layer->ffn_post_norm);
     if (hparams->has_swin_norm) {
         layer->mix_post_norm = layer->mix_norm;
         layer->ffn_post_norm = layer->ffn_norm;
@@ -51,7 +44,7 @@ static void load_laurel(struct run_loader *loader, const struct run_hparams *hpa
         return;
     run_load_linear(loader, "laurel_l", hparams->n_embd, rank, &layer->laurel_l);
     run_load_linear(loader, "laurel_r", rank, hparams->n_embd, &layer->laurel_r);
-    load_norm(loader, hparams, "laurel_post_norm", &layer->laurel_norm);
+    run_load_stream_norm_if(loader, hparams, "laurel_post_norm", &layer->laurel_norm);
 }
 
 /* In parallel layers, the feed-forward takes the layer's input, not the mixers' output. */

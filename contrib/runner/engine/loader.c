@@ -236,6 +236,13 @@ void run_load_norm_if(struct run_loader *loader, const char *name, enum run_norm
         miss(loader, name, ".weight");
 }
 
+void run_load_stream_norm_if(struct run_loader *loader, const struct run_hparams *hparams,
+                             const char *name, struct run_norm_layer *norm)
+{
+    run_load_norm_if(loader, name, hparams->norm_kind, hparams->norm_epsilon, hparams->n_embd,
+                     norm);
+}
+
 /* Apply scale and bias of matrix `matrix` to n products. */
 static void finish_linear(const struct run_linear *linear, uint64_t matrix, size_t n, float *out)
 {

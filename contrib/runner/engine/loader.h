@@ -4,8 +4,8 @@
 
 #include "contrib/runner/compute/norm.h"
 #include "contrib/runner/compute/multiply.h"
+#include "contrib/runner/engine/hparams.h"
 #include "contrib/runner/tree/weights.h"
-#include "gguf/models/models.h"
 
 /* A matrix, its bias and its scale. weight.data is NULL if the model lacks the matrix. */
 struct run_linear {
@@ -89,6 +89,10 @@ uint64_t run_load_n_rows(struct run_loader *loader, const char *name);
  * there, NAME.bias. Without weight, norm->is_there is false. */
 void run_load_norm_if(struct run_loader *loader, const char *name, enum run_norm_kind kind,
                       float epsilon, uint64_t width, struct run_norm_layer *norm);
+
+/* The same for a norm of the residual stream, of the kind that the model has. */
+void run_load_stream_norm_if(struct run_loader *loader, const struct run_hparams *hparams,
+                             const char *name, struct run_norm_layer *norm);
 
 /* out = x · weights, [n][rows], with scale and bias. `matrix` is the index of the matrix, 0 if
  * there is one. */

@@ -1,4 +1,5 @@
-#include "contrib/runner/engine/mix_linear.h"
+/* One product instead of attention: layers of pruned models (DeciLM, Nemotron). */
+#include "contrib/runner/engine/mixer_table.h"
 
 static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
 {

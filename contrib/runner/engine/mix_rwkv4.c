@@ -1,6 +1,17 @@
-#include "contrib/runner/engine/mix_rwkv4.h"
+/* The time mixing of RWKV 4 around compute/wkv.h. */
+#include "contrib/runner/compute/wkv.h"
+#include "contrib/runner/engine/mixer_table.h"
+#include "contrib/runner/engine/rwkv_parts.h"
 
 #include <errno.h>
+
+struct rwkv4_layer {
+    struct run_token_shift shift;
+    const float *key_lerp, *value_lerp, *receptance_lerp; /* [n_embd] */
+    struct run_linear key, value, receptance, output;
+    const float *decay, *bonus; /* [n_embd] */
+    struct run_wkv4 wkv;
+};
 
 static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
 {
@@ -11,7 +22,7 @@ static bool is_wanted(const struct run_loader *loader, const struct run_mixer_pl
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {
     const struct run_hparams *hparams = place->hparams;
-    struct run_rwkv4_layer *layer = mixer;
+    struct rwkv4_layer *layer = mixer;
     const uint64_t n_embd = hparams->n_embd;
 
     layer->key_lerp =
@@ -34,14 +45,14 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
 
 static void reset(void *mixer)
 {
-    const struct run_rwkv4_layer *layer = mixer;
+    const struct rwkv4_layer *layer = mixer;
     run_token_shift_reset(&layer->shift);
     run_wkv4_reset(&layer->wkv);
 }
 
 static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
-    const struct run_rwkv4_layer *layer = mixer;
+    const struct rwkv4_layer *layer = mixer;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
     float *difference = run_scratch_take(pass->scratch, n * n_embd);
     float *mixed = run_scratch_take(pass->scratch, n * n_embd);
@@ -67,7 +78,7 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 
 const struct run_mixer_ops run_rwkv4_mixer = {
     .name = "RWKV 4",
-    .n_bytes = sizeof(struct run_rwkv4_layer),
+    .n_bytes = sizeof(struct rwkv4_layer),
     .is_wanted = is_wanted,
     .load = load,
     .apply = apply,

@@ -1,10 +1,36 @@
-#include "contrib/runner/engine/mix_rwkv6.h"
-
+/* The time mixing of RWKV 5 and 6, and of RWKV6-Qwen2, around compute/wkv.h. */
 #include "contrib/runner/compute/thread_pool.h"
+#include "contrib/runner/compute/wkv.h"
+#include "contrib/runner/engine/mixer_table.h"
+#include "contrib/runner/engine/rwkv_parts.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+
+/* The inputs interpolated between a token and the one before it, in the order of the weights. */
+enum rwkv6_input {
+    RWKV6_DECAY,
+    RWKV6_KEY,
+    RWKV6_VALUE,
+    RWKV6_RECEPTANCE,
+    RWKV6_GATE,
+    RWKV6_INPUTS
+};
+
+struct rwkv6_layer {
+    struct run_token_shift shift;
+    const float *lerps[RWKV6_INPUTS]; /* [n_embd] each, of version 5 */
+    const float *mix_lerp;            /* [n_embd]: makes the input of `mix` … */
+    struct run_low_rank mix;          /* … which makes the lerps of a token, in version 6 */
+    struct run_linear key, value, receptance, gate, output; /* 5.1 has no gate */
+    size_t n_head_kv; /* fewer than heads in RWKV6-Qwen2, where neighbours share keys and values */
+    const float *constant_decay; /* [n_embd], of version 5 */
+    struct run_low_rank decay;   /* of a token, of version 6 */
+    const float *bonus;          /* [n_embd]; RWKV6-Qwen2, gated linear attention, has none */
+    struct run_norm_layer norm;  /* of each head's result */
+    struct run_wkv wkv;
+};
 
 /* Epsilons of the norm of heads, from rwkv.cpp (5) and from the models' own code (6). */
 static const float head_epsilon_5 = 1e-5f, head_epsilon_6 = 64e-5f;
@@ -12,31 +38,31 @@ static const float head_epsilon_5 = 1e-5f, head_epsilon_6 = 64e-5f;
 /* Elements of the decay in a piece of work. */
 #define PIECE_ELEMENTS 1024
 
-static void load_inputs_5(struct run_loader *loader, uint64_t n_embd, struct run_rwkv6_layer *layer)
+static void load_inputs_5(struct run_loader *loader, uint64_t n_embd, struct rwkv6_layer *layer)
 {
-    layer->lerps[RUN_RWKV6_KEY] =
+    layer->lerps[RWKV6_KEY] =
         run_load_rwkv_lerp(loader, "time_mix_lerp_k.weight", "att.time_mix_k", n_embd);
-    layer->lerps[RUN_RWKV6_VALUE] =
+    layer->lerps[RWKV6_VALUE] =
         run_load_rwkv_lerp(loader, "time_mix_lerp_v.weight", "att.time_mix_v", n_embd);
-    layer->lerps[RUN_RWKV6_RECEPTANCE] =
+    layer->lerps[RWKV6_RECEPTANCE] =
         run_load_rwkv_lerp(loader, "time_mix_lerp_r.weight", "att.time_mix_r", n_embd);
     if (layer->gate.weight.data)
-        layer->lerps[RUN_RWKV6_GATE] =
+        layer->lerps[RWKV6_GATE] =
             run_load_rwkv_lerp(loader, "time_mix_lerp_g.weight", "att.time_mix_g", n_embd);
 }
 
 /* The constant parts of the lerps; newer files have them in one tensor. */
 static const float *load_mix_bias(struct run_loader *loader, uint64_t n_embd)
 {
-    static const char *const names[RUN_RWKV6_INPUTS] = {
+    static const char *const names[RWKV6_INPUTS] = {
         "time_mix_lerp_w.weight", "time_mix_lerp_k.weight", "time_mix_lerp_v.weight",
         "time_mix_lerp_r.weight", "time_mix_lerp_g.weight"};
     float *all;
 
     if (run_loader_has(loader, "time_mix_lerp_fused.weight"))
-        return run_load_vector(loader, "time_mix_lerp_fused.weight", RUN_RWKV6_INPUTS * n_embd);
-    all = run_load_memory(loader, RUN_RWKV6_INPUTS, n_embd);
-    for (size_t i = 0; i < RUN_RWKV6_INPUTS; i++) {
+        return run_load_vector(loader, "time_mix_lerp_fused.weight", RWKV6_INPUTS * n_embd);
+    all = run_load_memory(loader, RWKV6_INPUTS, n_embd);
+    for (size_t i = 0; i < RWKV6_INPUTS; i++) {
         const float *one = run_load_vector(loader, names[i], n_embd);
 
         if (one && all)
@@ -45,10 +71,10 @@ static const float *load_mix_bias(struct run_loader *loader, uint64_t n_embd)
     return all;
 }
 
-static void load_inputs_6(struct run_loader *loader, uint64_t n_embd, struct run_rwkv6_layer *layer)
+static void load_inputs_6(struct run_loader *loader, uint64_t n_embd, struct rwkv6_layer *layer)
 {
     layer->mix_lerp = run_load_vector(loader, "time_mix_lerp_x.weight", n_embd);
-    run_low_rank_load(loader, "time_mix_w", n_embd, n_embd, RUN_RWKV6_INPUTS, RUN_TANH,
+    run_low_rank_load(loader, "time_mix_w", n_embd, n_embd, RWKV6_INPUTS, RUN_TANH,
                       load_mix_bias(loader, n_embd), &layer->mix);
     run_low_rank_load(loader, "time_mix_decay_w", n_embd, n_embd, 1, RUN_TANH,
                       run_load_rwkv(loader, "time_mix_decay.weight", "att.time_decay", n_embd),
@@ -56,7 +82,7 @@ static void load_inputs_6(struct run_loader *loader, uint64_t n_embd, struct run
 }
 
 static void load_products(struct run_loader *loader, const struct run_hparams *hparams,
-                          struct run_rwkv6_layer *layer)
+                          struct rwkv6_layer *layer)
 {
     const uint64_t n_embd = hparams->n_embd, width = hparams->wkv_head_size;
     const uint64_t n_k = run_load_n_rows(loader, "time_mix_key.weight");
@@ -84,7 +110,7 @@ static bool is_wanted(const struct run_loader *loader, const struct run_mixer_pl
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {
     const struct run_hparams *hparams = place->hparams;
-    struct run_rwkv6_layer *layer = mixer;
+    struct rwkv6_layer *layer = mixer;
     const uint64_t n_embd = hparams->n_embd, width = hparams->wkv_head_size;
     const uint64_t n_head = n_embd / width;
     const bool is_5 = hparams->rwkv_version == 5;
@@ -110,7 +136,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
 
 static void reset(void *mixer)
 {
-    const struct run_rwkv6_layer *layer = mixer;
+    const struct rwkv6_layer *layer = mixer;
     const struct run_wkv *wkv = &layer->wkv;
 
     run_token_shift_reset(&layer->shift);
@@ -125,8 +151,8 @@ struct inputs {
 };
 
 /* Interpolates between each token and the one before it, for one kind of product. */
-static int make_input(const struct run_rwkv6_layer *layer, const struct run_pass *pass,
-                      const struct inputs *in, enum run_rwkv6_input which)
+static int make_input(const struct rwkv6_layer *layer, const struct run_pass *pass,
+                      const struct inputs *in, enum rwkv6_input which)
 {
     const size_t n_embd = pass->hparams->n_embd;
     int code;
@@ -142,8 +168,8 @@ static int make_input(const struct run_rwkv6_layer *layer, const struct run_pass
     return 0;
 }
 
-static int multiply(const struct run_rwkv6_layer *layer, const struct run_pass *pass,
-                    const struct inputs *in, enum run_rwkv6_input which,
+static int multiply(const struct rwkv6_layer *layer, const struct run_pass *pass,
+                    const struct inputs *in, enum rwkv6_input which,
                     const struct run_linear *linear, float *out)
 {
     const int code = make_input(layer, pass, in, which);
@@ -164,10 +190,10 @@ static void finish_decay(void *context, size_t first, size_t end, unsigned threa
 }
 
 /* The decay of version 6: exp(-exp(low-rank product of the token)). */
-static int make_decay(const struct run_rwkv6_layer *layer, const struct run_pass *pass,
+static int make_decay(const struct rwkv6_layer *layer, const struct run_pass *pass,
                       const struct inputs *in, float *decay)
 {
-    int code = make_input(layer, pass, in, RUN_RWKV6_DECAY);
+    int code = make_input(layer, pass, in, RWKV6_DECAY);
 
     if (code == 0)
         code = run_low_rank_apply(&layer->decay, pass, 0, in->input, decay);
@@ -178,7 +204,7 @@ static int make_decay(const struct run_rwkv6_layer *layer, const struct run_pass
 
 /* Repeats keys or values for the heads that share them, in place: [n][n_head_kv] to [n][n_head],
  * from the end. */
-static void repeat_heads(const struct run_rwkv6_layer *layer, size_t n, float *rows)
+static void repeat_heads(const struct rwkv6_layer *layer, size_t n, float *rows)
 {
     const size_t width = layer->wkv.width, n_shared = layer->wkv.n_head / layer->n_head_kv;
 
@@ -193,7 +219,7 @@ static void scale_keys(const float *decay, size_t n, float *keys)
         keys[i] *= 1 - decay[i];
 }
 
-static int find(const struct run_rwkv6_layer *layer, const struct run_pass *pass,
+static int find(const struct rwkv6_layer *layer, const struct run_pass *pass,
                 const struct inputs *in, float *found)
 {
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
@@ -206,11 +232,11 @@ static int find(const struct run_rwkv6_layer *layer, const struct run_pass *pass
     int code = r && k && v && w ? 0 : -ENOMEM;
 
     if (code == 0)
-        code = multiply(layer, pass, in, RUN_RWKV6_RECEPTANCE, &layer->receptance, r);
+        code = multiply(layer, pass, in, RWKV6_RECEPTANCE, &layer->receptance, r);
     if (code == 0)
-        code = multiply(layer, pass, in, RUN_RWKV6_KEY, &layer->key, k);
+        code = multiply(layer, pass, in, RWKV6_KEY, &layer->key, k);
     if (code == 0)
-        code = multiply(layer, pass, in, RUN_RWKV6_VALUE, &layer->value, v);
+        code = multiply(layer, pass, in, RWKV6_VALUE, &layer->value, v);
     if (code == 0 && !layer->constant_decay)
         code = make_decay(layer, pass, in, w);
     if (code < 0)
@@ -233,7 +259,7 @@ static int find(const struct run_rwkv6_layer *layer, const struct run_pass *pass
 
 static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
-    const struct run_rwkv6_layer *layer = mixer;
+    const struct rwkv6_layer *layer = mixer;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
     float *difference = run_scratch_take(pass->scratch, n * n_embd);
     float *found = run_scratch_take(pass->scratch, n * n_embd);
@@ -254,7 +280,7 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
         run_lerp(x, difference, layer->mix_lerp, 0, n, n_embd, in.mixed);
     code = find(layer, pass, &in, found);
     if (code == 0 && layer->gate.weight.data) {
-        code = multiply(layer, pass, &in, RUN_RWKV6_GATE, &layer->gate, gate);
+        code = multiply(layer, pass, &in, RWKV6_GATE, &layer->gate, gate);
         run_activate_gated(layer->bonus ? RUN_SILU : RUN_SIGMOID, gate, found, n * n_embd);
         found = gate;
     }
@@ -265,7 +291,7 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 
 const struct run_mixer_ops run_rwkv6_mixer = {
     .name = "RWKV 5 and 6",
-    .n_bytes = sizeof(struct run_rwkv6_layer),
+    .n_bytes = sizeof(struct rwkv6_layer),
     .is_wanted = is_wanted,
     .load = load,
     .apply = apply,

@@ -1,10 +1,39 @@
-#include "contrib/runner/engine/mix_rwkv7.h"
-
+/* The time mixing of RWKV 7, and of ARWKV 7, around compute/wkv.h. */
 #include "contrib/runner/compute/thread_pool.h"
+#include "contrib/runner/compute/wkv.h"
+#include "contrib/runner/engine/mixer_table.h"
+#include "contrib/runner/engine/rwkv_parts.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+
+/* The inputs interpolated between a token and the one before it, in the order of the weights. */
+enum rwkv7_input {
+    RWKV7_RECEPTANCE,
+    RWKV7_DECAY,
+    RWKV7_KEY,
+    RWKV7_VALUE,
+    RWKV7_RATE,
+    RWKV7_GATE,
+    RWKV7_INPUTS
+};
+
+struct rwkv7_layer {
+    bool is_first; /* the first layer: the others mix its values with theirs */
+    struct run_token_shift shift;
+    const float *lerps; /* [5 or 6][n_embd] */
+    struct run_linear receptance, key, value, output;
+    struct run_low_rank decay, rate;
+    struct run_low_rank
+        residual;             /* the share of the first layer's values; the first layer has none */
+    struct run_low_rank gate; /* may be empty */
+    const float *key_removal; /* [n_embd]: makes the removal key */
+    const float *key_rate;    /* [n_embd]: the influence of the rate on keys */
+    const float *bonus;       /* [n_embd] */
+    struct run_norm_layer norm; /* of each head's result; may be absent */
+    struct run_wkv wkv;
+};
 
 /* The epsilon of the norm of heads, and the least length of a key, from the models' own code. */
 static const float head_epsilon = 64e-5f, least_length = 1e-12f;
@@ -12,14 +41,14 @@ static const float head_epsilon = 64e-5f, least_length = 1e-12f;
 /* Elements in a piece of work, and of the decay, which needs expf(). */
 enum { PIECE_ELEMENTS = 8192, PIECE_EXPONENTIALS = 1024 };
 
-static void load_gate(struct run_loader *loader, uint64_t n_embd, struct run_rwkv7_layer *layer)
+static void load_gate(struct run_loader *loader, uint64_t n_embd, struct rwkv7_layer *layer)
 {
     const bool has_gate = run_loader_has(loader, "time_mix_g1.weight");
 
     if (has_gate)
         run_low_rank_load(loader, "time_mix_g", n_embd, n_embd, 1, RUN_SIGMOID, NULL, &layer->gate);
     layer->lerps = run_load_rwkv(loader, "time_mix_lerp_fused.weight", "att.x_rwkvag",
-                                 (has_gate ? RUN_RWKV7_INPUTS : RUN_RWKV7_GATE) * n_embd);
+                                 (has_gate ? RWKV7_INPUTS : RWKV7_GATE) * n_embd);
 }
 
 static void load_low_rank(struct run_loader *loader, const char *name, const char *bias_name,
@@ -39,7 +68,7 @@ static bool is_wanted(const struct run_loader *loader, const struct run_mixer_pl
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {
     const struct run_hparams *hparams = place->hparams;
-    struct run_rwkv7_layer *layer = mixer;
+    struct rwkv7_layer *layer = mixer;
     const uint64_t n_embd = hparams->n_embd, width = hparams->wkv_head_size;
 
     run_load_linear(loader, "time_mix_receptance", n_embd, n_embd, &layer->receptance);
@@ -64,7 +93,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
 
 static void reset(void *mixer)
 {
-    const struct run_rwkv7_layer *layer = mixer;
+    const struct rwkv7_layer *layer = mixer;
     const struct run_wkv *wkv = &layer->wkv;
 
     run_token_shift_reset(&layer->shift);
@@ -94,8 +123,8 @@ static bool take(struct run_scratch *scratch, size_t n, struct work *work)
     return true;
 }
 
-static const float *make_input(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
-                               const struct work *work, enum run_rwkv7_input which)
+static const float *make_input(const struct rwkv7_layer *layer, const struct run_pass *pass,
+                               const struct work *work, enum rwkv7_input which)
 {
     const size_t n_embd = pass->hparams->n_embd;
 
@@ -114,10 +143,10 @@ static void finish_decay(void *context, size_t first, size_t end, unsigned threa
 }
 
 /* w = exp(-sigmoid(…) / √e): never below 0.545. */
-static int make_decay(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
+static int make_decay(const struct rwkv7_layer *layer, const struct run_pass *pass,
                       const struct work *work)
 {
-    const float *input = make_input(layer, pass, work, RUN_RWKV7_DECAY);
+    const float *input = make_input(layer, pass, work, RWKV7_DECAY);
     const int code = run_low_rank_apply(&layer->decay, pass, 0, input, work->w);
 
     if (code < 0)
@@ -127,11 +156,11 @@ static int make_decay(const struct run_rwkv7_layer *layer, const struct run_pass
 }
 
 /* The first layer stores its values; the other layers interpolate between their own and those. */
-static int make_values(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
+static int make_values(const struct rwkv7_layer *layer, const struct run_pass *pass,
                        const struct work *work)
 {
     const size_t n = pass->n * pass->hparams->n_embd;
-    const float *input = make_input(layer, pass, work, RUN_RWKV7_VALUE);
+    const float *input = make_input(layer, pass, work, RWKV7_VALUE);
     float *first = pass->first_values, *share = work->gate;
     int code;
 
@@ -151,7 +180,7 @@ static int make_values(const struct run_rwkv7_layer *layer, const struct run_pas
 
 /* Heads of all tokens. */
 struct heads {
-    const struct run_rwkv7_layer *layer;
+    const struct rwkv7_layer *layer;
     const struct work *work;
 };
 
@@ -159,7 +188,7 @@ struct heads {
  * Compute, from the key and rates of one head of a token, the vectors that are removed from the
  * state and that replace them.
  */
-static void make_head(const struct run_rwkv7_layer *layer, const struct work *work, size_t head)
+static void make_head(const struct rwkv7_layer *layer, const struct work *work, size_t head)
 {
     const size_t width = layer->wkv.width, at = head * width;
     const size_t channel = head % layer->wkv.n_head * width;
@@ -191,7 +220,7 @@ static void make_heads(void *context, size_t first, size_t end, unsigned thread)
         make_head(heads->layer, heads->work, head);
 }
 
-static int make_keys(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
+static int make_keys(const struct rwkv7_layer *layer, const struct run_pass *pass,
                      const struct work *work)
 {
     const size_t n_embd = pass->hparams->n_embd;
@@ -199,10 +228,9 @@ static int make_keys(const struct run_rwkv7_layer *layer, const struct run_pass 
     float *rate = work->gate;
     int code;
 
-    run_linear_apply(&layer->key, 0, make_input(layer, pass, work, RUN_RWKV7_KEY), pass->n,
-                     work->k);
-    code = run_low_rank_apply(&layer->rate, pass, 0, make_input(layer, pass, work, RUN_RWKV7_RATE),
-                              rate);
+    run_linear_apply(&layer->key, 0, make_input(layer, pass, work, RWKV7_KEY), pass->n, work->k);
+    code =
+        run_low_rank_apply(&layer->rate, pass, 0, make_input(layer, pass, work, RWKV7_RATE), rate);
     if (code < 0)
         return code;
     run_activate(RUN_SIGMOID, NULL, rate, pass->n * n_embd);
@@ -215,7 +243,7 @@ static int make_keys(const struct run_rwkv7_layer *layer, const struct run_pass 
 static void add_bonus(void *context, size_t first, size_t end, unsigned thread)
 {
     const struct heads *heads = context;
-    const struct run_rwkv7_layer *layer = heads->layer;
+    const struct rwkv7_layer *layer = heads->layer;
     const struct work *work = heads->work;
     const size_t width = layer->wkv.width, n_head = layer->wkv.n_head;
 
@@ -232,12 +260,12 @@ static void add_bonus(void *context, size_t first, size_t end, unsigned thread)
     }
 }
 
-static int make_all(const struct run_rwkv7_layer *layer, const struct run_pass *pass,
+static int make_all(const struct rwkv7_layer *layer, const struct run_pass *pass,
                     const struct work *work)
 {
     int code;
 
-    run_linear_apply(&layer->receptance, 0, make_input(layer, pass, work, RUN_RWKV7_RECEPTANCE),
+    run_linear_apply(&layer->receptance, 0, make_input(layer, pass, work, RWKV7_RECEPTANCE),
                      pass->n, work->r);
     code = make_decay(layer, pass, work);
     if (code == 0)
@@ -245,14 +273,14 @@ static int make_all(const struct run_rwkv7_layer *layer, const struct run_pass *
     if (code == 0)
         code = make_values(layer, pass, work);
     if (code == 0 && layer->gate.up.weight.data)
-        code = run_low_rank_apply(&layer->gate, pass, 0,
-                                  make_input(layer, pass, work, RUN_RWKV7_GATE), work->gate);
+        code = run_low_rank_apply(&layer->gate, pass, 0, make_input(layer, pass, work, RWKV7_GATE),
+                                  work->gate);
     return code;
 }
 
 static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
-    const struct run_rwkv7_layer *layer = mixer;
+    const struct rwkv7_layer *layer = mixer;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
     struct work work = {.x = x};
     struct heads heads = {layer, &work};
@@ -284,7 +312,7 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 
 const struct run_mixer_ops run_rwkv7_mixer = {
     .name = "RWKV 7",
-    .n_bytes = sizeof(struct run_rwkv7_layer),
+    .n_bytes = sizeof(struct rwkv7_layer),
     .is_wanted = is_wanted,
     .load = load,
     .apply = apply,

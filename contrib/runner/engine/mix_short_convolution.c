@@ -1,6 +1,15 @@
-#include "contrib/runner/engine/mix_short_convolution.h"
+/* The gated short convolution of LFM2 (Liquid AI 2025). */
+#include "contrib/runner/engine/mixer_table.h"
+#include "contrib/runner/engine/recurrent_parts.h"
 
 #include <errno.h>
+
+/* out(c · convolution(b · x)), where b, c and x are products of the input. */
+struct short_layer {
+    struct run_linear in; /* [n_embd] to b, c and x, each [n_embd] */
+    struct run_convolution convolution;
+    struct run_linear out;
+};
 
 static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
 {
@@ -11,7 +20,7 @@ static bool is_wanted(const struct run_loader *loader, const struct run_mixer_pl
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {
     const struct run_hparams *hparams = place->hparams;
-    struct run_short_layer *layer = mixer;
+    struct short_layer *layer = mixer;
     const uint64_t n_embd = hparams->n_embd;
 
     run_load_linear(loader, "shortconv.in_proj", n_embd, 3 * n_embd, &layer->in);
@@ -21,13 +30,13 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
 
 static void reset(void *mixer)
 {
-    struct run_short_layer *layer = mixer;
+    struct short_layer *layer = mixer;
     run_convolution_reset(&layer->convolution);
 }
 
 static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
-    struct run_short_layer *layer = mixer;
+    struct short_layer *layer = mixer;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd, row = 3 * n_embd;
     float *product = run_scratch_take(pass->scratch, n * row);
     float *convolved = run_scratch_take(pass->scratch, n * n_embd);
@@ -48,7 +57,7 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 
 const struct run_mixer_ops run_short_mixer = {
     .name = "short convolution",
-    .n_bytes = sizeof(struct run_short_layer),
+    .n_bytes = sizeof(struct short_layer),
     .is_wanted = is_wanted,
     .load = load,
     .apply = apply,

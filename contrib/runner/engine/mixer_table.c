@@ -4,13 +4,8 @@
 #include "contrib/runner/engine/mix_delta_net.h"
 #include "contrib/runner/engine/mix_kimi_delta.h"
 #include "contrib/runner/engine/mix_latent.h"
-#include "contrib/runner/engine/mix_linear.h"
 #include "contrib/runner/engine/mix_mamba.h"
 #include "contrib/runner/engine/mix_mamba2.h"
-#include "contrib/runner/engine/mix_rwkv4.h"
-#include "contrib/runner/engine/mix_rwkv6.h"
-#include "contrib/runner/engine/mix_rwkv7.h"
-#include "contrib/runner/engine/mix_short_convolution.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -18,22 +18,15 @@ static bool is_absent(const struct run_loader *loader)
     return true;
 }
 
-static void load_norm(struct run_loader *loader, const struct run_hparams *hparams,
-                      const char *name, struct run_norm_layer *norm)
-{
-    run_load_norm_if(loader, name, hparams->norm_kind, hparams->norm_epsilon, hparams->n_embd,
-                     norm);
-}
-
 static void load_ends(struct run_loader *loader, const struct run_hparams *hparams,
                       const struct run_nextn_model *model, struct run_nextn *nextn)
 {
     const uint64_t n_embd = hparams->n_embd;
 
-    load_norm(loader, hparams, "nextn.enorm", &nextn->token_norm);
-    load_norm(loader, hparams, "nextn.hnorm", &nextn->state_norm);
+    run_load_stream_norm_if(loader, hparams, "nextn.enorm", &nextn->token_norm);
+    run_load_stream_norm_if(loader, hparams, "nextn.hnorm", &nextn->state_norm);
     run_load_linear(loader, "nextn.eh_proj", 2 * n_embd, n_embd, &nextn->projection);
-    load_norm(loader, hparams, "nextn.shared_head_norm", &nextn->head_norm);
+    run_load_stream_norm_if(loader, hparams, "nextn.shared_head_norm", &nextn->head_norm);
     run_load_linear_if(loader, "nextn.embed_tokens", n_embd, model->n_vocab, &nextn->embedding);
     if (!nextn->embedding.weight.data)
         nextn->embedding = *model->embedding;
