@@ -45,14 +45,8 @@ static void read_layers(struct run_key_reader *reader, struct run_hparams *hpara
                             "attention.head_count is not a multiple of attention.head_count_kv");
         if (layer->n_head == 0 || layer->n_head_kv == 0)
             layer->n_head = layer->n_head_kv = 0;
-    }
-}
-
-static void read_clamps(struct run_key_reader *reader, struct run_hparams *hparams)
-{
-    for (uint32_t i = 0; i < run_hparams_n_shapes(hparams); i++) {
-        run_read_float_at(reader, ".swiglu_clamp_exp", i, &hparams->layers[i].clamp_experts);
-        run_read_float_at(reader, ".swiglu_clamp_shexp", i, &hparams->layers[i].clamp);
+        run_read_float_at(reader, ".swiglu_clamp_exp", i, &layer->clamp_experts);
+        run_read_float_at(reader, ".swiglu_clamp_shexp", i, &layer->clamp);
     }
 }
 
@@ -125,12 +119,6 @@ static void read_rwkv(struct run_key_reader *reader, struct run_hparams *hparams
     run_read_u32(reader, ".rescale_every_n_layers", INT32_MAX, &hparams->rescaling_period);
 }
 
-static void read_recurrent(struct run_key_reader *reader, struct run_hparams *hparams)
-{
-    run_read_u32(reader, ".ssm.group_count", MAX_HEADS, &hparams->ssm_groups);
-    hparams->ssm_norms = run_read_bool(reader, ".ssm.dt_b_c_rms");
-}
-
 static int find_architecture(const struct run_metadata *metadata, struct run_hparams *hparams,
                              struct run_failure *failure)
 {
@@ -154,17 +142,14 @@ static int find_architecture(const struct run_metadata *metadata, struct run_hpa
     return 0;
 }
 
-static void read_nextn_layers(struct run_key_reader *reader, struct run_hparams *hparams)
-{
-    run_read_u32(reader, ".nextn_predict_layers", hparams->n_layer - 1, &hparams->n_nextn);
-    hparams->n_layer -= hparams->n_nextn;
-}
-
-static void read_loops(struct run_key_reader *reader, struct run_hparams *hparams)
+/* Read the number of layers that only predict further tokens, and of repetitions of the others. */
+static void read_n_layers(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     uint32_t n = 1;
 
-    hparams->n_stored = hparams->n_layer + hparams->n_nextn;
+    hparams->n_stored = hparams->n_layer;
+    run_read_u32(reader, ".nextn_predict_layers", hparams->n_layer - 1, &hparams->n_nextn);
+    hparams->n_layer -= hparams->n_nextn;
     run_read_u32(reader, ".num_loops", GGUF_MAX_LAYERS / hparams->n_layer, &n);
     if (n == 0)
         run_read_refuse(reader, "num_loops is 0");
@@ -212,8 +197,7 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
     if (reader.code < 0)
         return reader.code;
     row = hparams->architecture;
-    read_nextn_layers(&reader, hparams);
-    read_loops(&reader, hparams);
+    read_n_layers(&reader, hparams);
     reader.n_needed = hparams->n_layer;
     if (gguf_architecture_is_big(hparams->model, hparams->n_layer, hparams->experts.n))
         hparams->big = row->big;
@@ -226,11 +210,11 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
                                                  run_read_bool(&reader, ".use_parallel_residual"));
     read_layers(&reader, hparams);
     run_hparams_read_attention(&reader, hparams);
-    read_clamps(&reader, hparams);
     read_experts(&reader, hparams);
     read_scales(&reader, hparams);
     read_rwkv(&reader, hparams);
-    read_recurrent(&reader, hparams);
+    run_read_u32(&reader, ".ssm.group_count", MAX_HEADS, &hparams->ssm_groups);
+    hparams->ssm_norms = run_read_bool(&reader, ".ssm.dt_b_c_rms");
     read_xielu(&reader, hparams);
     if (reader.code < 0)
         run_hparams_free(hparams);

@@ -29,41 +29,38 @@ void run_read_check(struct run_key_reader *reader)
                  (int)(length - is_whole), missing + is_whole);
 }
 
-/* Return true if the key is to be read. If it has a default, store that at *value. */
-static bool is_read(const struct run_key_reader *reader, const char *key, double *value,
-                    bool *has_default)
-{
-    enum gguf_key_rule rule;
+enum origin { NOWHERE, FROM_LISTS, FROM_FILE };
 
-    *has_default = false;
+/* Return where the value of a key comes from. If that is the lists, store it at *value. */
+static enum origin find_origin(const struct run_key_reader *reader, const char *key, double *value)
+{
+    enum gguf_key_rule rule = GGUF_KEY_OPTIONAL;
+
     if (reader->code < 0)
-        return false;
-    if (key[0] != '.')
-        return true;
-    rule = gguf_key_rule(reader->model, key + 1, value);
-    *has_default = rule == GGUF_KEY_FIXED ||
-                   (rule == GGUF_KEY_HAS_DEFAULT && !run_metadata_has(reader->metadata, key));
-    return rule != GGUF_KEY_UNUSED;
+        return NOWHERE;
+    if (key[0] == '.')
+        rule = gguf_key_rule(reader->model, key + 1, value);
+    if (rule == GGUF_KEY_UNUSED)
+        return NOWHERE;
+    return rule == GGUF_KEY_FIXED ||
+                   (rule == GGUF_KEY_HAS_DEFAULT && !run_metadata_has(reader->metadata, key))
+               ? FROM_LISTS
+               : FROM_FILE;
 }
 
 bool run_read_has(const struct run_key_reader *reader, const char *key)
 {
-    double value;
-    bool has_default;
-
-    return is_read(reader, key, &value, &has_default) && run_metadata_has(reader->metadata, key);
+    return find_origin(reader, key, NULL) != NOWHERE && run_metadata_has(reader->metadata, key);
 }
 
 void run_read_u32(struct run_key_reader *reader, const char *key, uint32_t max, uint32_t *value)
 {
     double number;
-    bool has_default;
+    const enum origin origin = find_origin(reader, key, &number);
 
-    if (!is_read(reader, key, &number, &has_default))
-        return;
-    if (has_default)
+    if (origin == FROM_LISTS)
         *value = (uint32_t)number;
-    else
+    else if (origin == FROM_FILE)
         reader->code = run_metadata_u32(reader->metadata, key, max, value, reader->failure);
 }
 
@@ -88,13 +85,11 @@ void run_read_u32_at(struct run_key_reader *reader, const char *key, size_t laye
                      uint32_t *value)
 {
     double number;
-    bool has_default;
+    const enum origin origin = find_origin(reader, key, &number);
 
-    if (!is_read(reader, key, &number, &has_default))
-        return;
-    if (has_default)
+    if (origin == FROM_LISTS)
         *value = (uint32_t)number;
-    else
+    else if (origin == FROM_FILE)
         reader->code = run_metadata_u32_at(reader->metadata, key, index_of(reader, key, layer), max,
                                            value, reader->failure);
 }
@@ -102,26 +97,22 @@ void run_read_u32_at(struct run_key_reader *reader, const char *key, size_t laye
 void run_read_float(struct run_key_reader *reader, const char *key, float *value)
 {
     double number;
-    bool has_default;
+    const enum origin origin = find_origin(reader, key, &number);
 
-    if (!is_read(reader, key, &number, &has_default))
-        return;
-    if (has_default)
+    if (origin == FROM_LISTS)
         *value = (float)number;
-    else
+    else if (origin == FROM_FILE)
         reader->code = run_metadata_float(reader->metadata, key, value, reader->failure);
 }
 
 void run_read_float_at(struct run_key_reader *reader, const char *key, size_t layer, float *value)
 {
     double number;
-    bool has_default;
+    const enum origin origin = find_origin(reader, key, &number);
 
-    if (!is_read(reader, key, &number, &has_default))
-        return;
-    if (has_default)
+    if (origin == FROM_LISTS)
         *value = (float)number;
-    else
+    else if (origin == FROM_FILE)
         reader->code = run_metadata_float_at(reader->metadata, key, index_of(reader, key, layer),
                                              value, reader->failure);
 }
@@ -129,11 +120,11 @@ void run_read_float_at(struct run_key_reader *reader, const char *key, size_t la
 bool run_read_bool(struct run_key_reader *reader, const char *key)
 {
     double number = 0;
-    bool has_default;
+    const enum origin origin = find_origin(reader, key, &number);
 
-    if (!is_read(reader, key, &number, &has_default))
-        return false;
-    return has_default ? number != 0 : run_metadata_is_true(reader->metadata, key);
+    return origin == FROM_LISTS
+               ? number != 0
+               : origin == FROM_FILE && run_metadata_is_true(reader->metadata, key);
 }
 
 const char *run_read_string(const struct run_key_reader *reader, const char *key)
