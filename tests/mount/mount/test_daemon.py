@@ -5,6 +5,7 @@ import contextlib
 import errno
 import glob
 import os
+import shlex
 import shutil
 import signal
 import stat
@@ -361,9 +362,9 @@ class TestOccupied(DaemonTestCase):
             self.assert_status(EX_CANTCREAT, result)
             self.assertEqual("", result.out)
             self.assertIn(os.strerror(errno.ENOTCONN), result.err)
-            self.assertIn(f"fusermount3 -u {self.mountpoint}", result.err)
+            self.assertIn(f"fusermount3 -u {shlex.quote(self.mountpoint)}", result.err)
         advice = result.err.strip().partition("fusermount3 ")[2]
-        subprocess.run(["fusermount3", *advice.split()], check=True)
+        subprocess.run(["fusermount3", *shlex.split(advice)], check=True)
         self.mount_in_background(self.model, self.mountpoint)
         self.assert_serves()
 

@@ -163,7 +163,7 @@ static uint64_t hash_of(const void *grid, size_t n_bytes)
 
 #define HASH(grid) hash_of(grid, sizeof(grid))
 
-/* The hashes are those of the entries as ggml's ggml-common.h lists them. */
+/* Hashes of the entries in the order of ggml's ggml-common.h. */
 Test(dequant_numbers, grids_are_those_of_ggml)
 {
     cr_assert_eq(HASH(dequant_iq1_grid), 0x6703ed863501ae2e);

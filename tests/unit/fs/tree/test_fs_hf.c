@@ -9,6 +9,7 @@
 #include "fs/tree/hf/hf_rows.h"
 #include "fs/tree/hf/hf_tensors.h"
 #include "gguf/models/tensor_lists.h"
+#include "tests/unit/fs/tree_file.h"
 #include "tests/unit/gguf/model_file.h"
 
 static void check_rules(const struct fs_hf_row *row, const struct gguf_rename *rules)
@@ -119,6 +120,92 @@ Test(fs_hf, layers_have_a_limit)
         gguf_buffer_free(&obstacles);
         fs_hf_tensors_free(&tensors);
         fs_hf_model_free(&hf);
+        gguf_close(model);
+    }
+}
+
+/* ---- config.json ---- */
+
+enum { N_EMBD = 4, N_HEAD = 2, N_FF = 6, N_VOCAB = 5 };
+
+static void add_tensor(struct gguf_writer *w, const char *name, uint64_t ne0, uint64_t ne1,
+                       uint32_t type)
+{
+    static const char zeros[sizeof(float) * N_EMBD * N_FF];
+    const uint64_t ne[] = {ne0, ne1};
+
+    gguf_writer_add_tensor(w, name, strlen(name), ne1 == 1 ? 1 : 2, ne, type, zeros,
+                           ne0 * ne1 * (type == DEQUANT_F32 ? 4 : 2));
+}
+
+/* Make a llama of one layer. The matrix ffn_down has a type of its own. */
+static struct gguf_model *make_llama(uint32_t matrices, uint32_t ffn_down)
+{
+    static const char *const squares[] = {"attn_q", "attn_k", "attn_v", "attn_output"};
+    struct gguf_writer *w = gguf_writer_open(3, false);
+
+    gguf_writer_add_string(w, "general.architecture", "llama");
+    gguf_writer_add_u32(w, "llama.block_count", 1);
+    gguf_writer_add_u32(w, "llama.context_length", 77);
+    gguf_writer_add_u32(w, "llama.embedding_length", N_EMBD);
+    gguf_writer_add_u32(w, "llama.feed_forward_length", N_FF);
+    gguf_writer_add_u32(w, "llama.attention.head_count", N_HEAD);
+    gguf_writer_add_u32(w, "llama.attention.head_count_kv", N_HEAD);
+    gguf_writer_add_f32(w, "llama.attention.layer_norm_rms_epsilon", 0x1p-20F);
+    gguf_writer_add_f32(w, "llama.rope.freq_base", 5000);
+    add_tensor(w, "token_embd.weight", N_EMBD, N_VOCAB, matrices);
+    add_tensor(w, "output_norm.weight", N_EMBD, 1, DEQUANT_F32);
+    add_tensor(w, "blk.0.attn_norm.weight", N_EMBD, 1, DEQUANT_F32);
+    add_tensor(w, "blk.0.ffn_norm.weight", N_EMBD, 1, DEQUANT_F32);
+    for (size_t i = 0; i < COUNT(squares); i++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "blk.0.%s.weight", squares[i]);
+        add_tensor(w, name, N_EMBD, N_EMBD, matrices);
+    }
+    add_tensor(w, "blk.0.ffn_gate.weight", N_EMBD, N_FF, matrices);
+    add_tensor(w, "blk.0.ffn_up.weight", N_EMBD, N_FF, matrices);
+    add_tensor(w, "blk.0.ffn_down.weight", N_FF, N_EMBD, ffn_down);
+    return model_file_make(w);
+}
+
+/* The dtype is the type of most elements: 144 are of `matrices`, 24 of ffn_down, 12 F32. */
+Test(fs_hf, config_of_a_llama, .init = model_file_begin_test)
+{
+    static const struct {
+        uint32_t matrices, ffn_down;
+        const char *dtype;
+    } rows[] = {
+        {DEQUANT_F32, DEQUANT_BF16, "\"torch_dtype\": \"float32\""},
+        {DEQUANT_F16, DEQUANT_BF16, "\"torch_dtype\": \"float16\""},
+        {DEQUANT_BF16, DEQUANT_F16, "\"torch_dtype\": \"bfloat16\""},
+    };
+    static const char *const members[] = {
+        "\"architectures\": [\"LlamaForCausalLM\"]",
+        "\"model_type\": \"llama\"",
+        "\"num_hidden_layers\": 1,",
+        "\"max_position_embeddings\": 77,",
+        "\"hidden_size\": 4,",
+        "\"intermediate_size\": 6,",
+        "\"num_attention_heads\": 2,",
+        "\"num_key_value_heads\": 2,",
+        "\"rms_norm_eps\": 9.536743e-07,", /* the shortest decimal of 2^-20 */
+        "\"rope_theta\": 5000.0,",
+        "\"vocab_size\": 5,",
+        "\"tie_word_embeddings\": true",
+        "\"attention_bias\": false",
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct gguf_model *model = make_llama(rows[i].matrices, rows[i].ffn_down);
+        struct fs_tree *tree = tree_file_make_tree(model);
+        const struct tree_file file = tree_file_read(tree, "hf/config.json");
+
+        cr_expect_not_null(strstr(file.bytes, rows[i].dtype), "%s", file.bytes);
+        for (size_t j = 0; j < COUNT(members); j++)
+            cr_expect_not_null(strstr(file.bytes, members[j]), "%s: %s", members[j], file.bytes);
+        free(file.bytes);
+        fs_tree_free(tree);
         gguf_close(model);
     }
 }
