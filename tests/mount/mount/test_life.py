@@ -167,13 +167,12 @@ class TestTimeout(LifeTestCase):
     def test_of_a_user(self):
         """fusermount3 unmounts for users other than root."""
         mounting.require_namespace()
-        device = self.path("fuse")
-        binary = shutil.copy(mounting.BINARY, self.path("ggufs"))
+        shutil.copy(mounting.BINARY, self.path("ggufs"))
         script = f"""set -e
-            mknod -m 666 {device} c 10 229; mount --bind {device} /dev/fuse
+            mknod -m 666 fuse c 10 229; mount --bind fuse /dev/fuse
             chmod 755 .; chown {NOBODY} mnt
             setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups \\
-                {binary} {' '.join(mounting.MOUNT_OPTIONS)} -o timeout=3 model.gguf mnt
+                ./ggufs {" ".join(mounting.MOUNT_OPTIONS)} -o timeout=3 model.gguf mnt
             findmnt -n -o FSTYPE mnt
             while findmnt -n mnt >/dev/null; do sleep 0.1; done"""
         done = subprocess.run(["unshare", "-m", "sh", "-c", script], cwd=self.folder, text=True,
