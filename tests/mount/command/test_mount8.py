@@ -178,7 +178,8 @@ class TestMount(Mount8TestCase):
         os.chmod(self.folder, 0o755)
         os.unlink(self.helper)
         shutil.copy(mounting.BINARY, self.helper)  # users may not be able to read the build
-        self.write("fstab", f"{self.model} {self.mountpoint} ggufs noauto,user,nofail,_netdev,"
+        model, mountpoint = (path.replace(" ", "\\040") for path in (self.model, self.mountpoint))
+        self.write("fstab", f"{model} {mountpoint} ggufs noauto,user,nofail,_netdev,"
                             f"x-systemd.automount,{self.o} 0 0\n".encode())
 
     def run_script(self, script):
