@@ -368,29 +368,6 @@ Test(run_engine, learned_positions_limit_the_context)
     }
 }
 
-/* The factors for long contexts apply to contexts beyond the original one, whatever is read. */
-Test(run_engine, long_factors_begin_beyond_the_original_context)
-{
-    const float ones[DIM / 2] = {1, 1, 1, 1}, eights[DIM / 2] = {8, 8, 8, 8};
-    float without[5 * N_VOCAB], at_limit[5 * N_VOCAB], beyond[5 * N_VOCAB];
-
-    open_engine(&(struct run_engine_options){.n_context = 24});
-    feed(tokens, 5, without);
-    close_engine();
-    make_metadata(", \"llama.rope.scaling.original_context_length\": 24");
-    run_files_floats(&files, "rope_factors_short.weight", DIM / 2, 0, 0, ones);
-    run_files_floats(&files, "rope_factors_long.weight", DIM / 2, 0, 0, eights);
-    open_engine(&(struct run_engine_options){.n_context = 24});
-    feed(tokens, 5, at_limit);
-    close_engine();
-    numbers_expect_same("the short factors, 1", at_limit, without, 5 * N_VOCAB);
-    open_engine(&(struct run_engine_options){.n_context = 25});
-    feed(tokens, 5, beyond);
-    close_engine();
-    numbers_expect_same("the first position is not rotated", beyond, without, N_VOCAB);
-    cr_expect_neq(memcmp(beyond, without, sizeof without), 0);
-}
-
 Test(run_engine, tied_embeddings)
 {
     const struct run_engine_options options = {0};

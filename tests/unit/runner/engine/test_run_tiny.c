@@ -20,10 +20,10 @@ static void end(void)
 TestSuite(run_tiny, .fini = end);
 
 /* Compute the logits of all tokens, n_batch tokens at a time. */
-static void compute(uint32_t n_batch, float logits[N_LOGITS])
+static void compute_in(uint32_t n_context, uint32_t n_batch, float logits[N_LOGITS])
 {
     static const int32_t tokens[N_TOKENS] = {1, 5, 2, 7, 3, 9, 4, 23, 0};
-    const struct run_engine_options options = {.n_context = N_TOKENS, .n_batch = n_batch};
+    const struct run_engine_options options = {.n_context = n_context, .n_batch = n_batch};
     struct run_tree tree = run_files_open(&files);
     struct run_failure failure;
     struct run_engine *engine;
@@ -34,6 +34,11 @@ static void compute(uint32_t n_batch, float logits[N_LOGITS])
                  "%s", failure.text);
     run_engine_close(engine);
     run_tree_close(&tree);
+}
+
+static void compute(uint32_t n_batch, float logits[N_LOGITS])
+{
+    compute_in(N_TOKENS, n_batch, logits);
 }
 
 /* Layers without a mixer: its scratch memory would hide a piece that is too short. */
@@ -75,4 +80,29 @@ Test(run_tiny, factors_of_heads_are_norms_of_heads)
     }
     compute(N_TOKENS, expected);
     numbers_expect_same("logits", logits, expected, N_LOGITS);
+}
+
+/* The factors for long contexts apply to contexts beyond the original one, however few tokens. */
+Test(run_tiny, long_factors_begin_beyond_the_original_context)
+{
+    const float ones[] = {1, 1, 1, 1}, eights[] = {8, 8, 8, 8};
+    float without[N_LOGITS], at_limit[N_LOGITS], beyond[N_LOGITS];
+
+    tiny_model_make("llama", false, &model);
+    cr_assert_lt(model.n_keys, (size_t)TINY_MAX_KEYS);
+    model.keys[model.n_keys++] =
+        (struct tiny_key){.name = "llama.rope.scaling.original_context_length", .value = "9"};
+    for (size_t i = 0; i < model.n_tensors; i++) {
+        if (strcmp(model.tensors[i].name, "rope_freqs.weight") == 0)
+            model.tensors[i] = model.tensors[--model.n_tensors]; /* it would go first */
+    }
+    tiny_model_write(&model, &files);
+    compute(N_TOKENS, without);
+    run_files_floats(&files, "rope_factors_short.weight", COUNT(ones), 0, 0, ones);
+    run_files_floats(&files, "rope_factors_long.weight", COUNT(eights), 0, 0, eights);
+    compute_in(N_TOKENS, N_TOKENS, at_limit);
+    numbers_expect_same("the short factors, 1", at_limit, without, N_LOGITS);
+    compute_in(N_TOKENS + 1, N_TOKENS, beyond);
+    numbers_expect_same("the first token is not rotated", beyond, without, TINY_N_VOCAB);
+    cr_expect_neq(memcmp(beyond, without, sizeof without), 0);
 }
