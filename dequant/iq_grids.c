@@ -28,8 +28,8 @@ const int8_t dequant_iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
 #define WORD(run, levels, w)                                                                       \
     run(levels, (w) >> 48), run(levels, (w) >> 32), run(levels, (w) >> 16), run(levels, w)
 #define ROW(run, levels, a, b, c, d)                                                               \
-    WORD(run, levels, (uint64_t)a), WORD(run, levels, (uint64_t)b),                                \
-        WORD(run, levels, (uint64_t)c), WORD(run, levels, (uint64_t)d)
+    WORD(run, levels, (uint64_t)(a)), WORD(run, levels, (uint64_t)(b)),                            \
+        WORD(run, levels, (uint64_t)(c)), WORD(run, levels, (uint64_t)(d))
 
 #define IQ1(...)     ROW(RUN_8, IQ1_LEVELS, __VA_ARGS__)
 #define IQ2(...)     ROW(RUN_8, IQ2_LEVELS, __VA_ARGS__)

@@ -292,7 +292,7 @@ static int set(const struct gguf_edit *edit, struct gguf_model *model, struct gg
 {
     struct gguf_key *key = (struct gguf_key *)(uintptr_t)gguf_find_key(model, edit->key.data);
     struct gguf_edit_value made = {0};
-    struct gguf_value value;
+    struct gguf_value value = {0};
     int result = check_type(edit, key, report);
 
     if (result == 0 && key && takes_type(edit))

@@ -12,7 +12,7 @@ int gguf_file_open(const char *path, bool is_growing, struct gguf_file *file,
 {
     size_t i = 0;
 
-    while (kinds[i]->fits && !kinds[i]->fits(path, is_growing))
+    while (i + 1 < sizeof kinds / sizeof *kinds && !kinds[i]->fits(path, is_growing))
         i++;
     return gguf_file_open_as(kinds[i], NULL, path, file, report);
 }

@@ -10,6 +10,7 @@
 #include "gguf/support/sorted.h"
 #include "gguf/tensor_order.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -117,6 +118,7 @@ static void choose(struct job *job)
     for (size_t i = 0; i < diff->n_tensors; i++) {
         const struct gguf_tensor *const *tensors = diff->tensors[i].tensors;
 
+        assert(tensors[0] || tensors[1]);
         if (fs_is_tensor_chosen(options->paths, options->n_paths,
                                 gguf_name_of(tensors[0] ? tensors[0] : tensors[1])))
             diff->tensors[n++] = diff->tensors[i];

@@ -4,6 +4,7 @@
 #include "fs/tree/data/elements.h"
 #include "fs/tree/facts/tensor_pairs.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -43,7 +44,7 @@ int fs_imatrix_get(const struct gguf_model *imatrix, const struct gguf_tensor *c
         fs_find_half(by_name, imatrix->n_tensors, name, FS_SUMS_SUFFIX);
     const struct gguf_tensor *counts =
         fs_find_half(by_name, imatrix->n_tensors, name, FS_COUNTS_SUFFIX);
-    uint64_t n_matrices;
+    uint64_t n_matrices, matrix_elements;
     float *values, *of_matrix;
     int result;
 
@@ -57,11 +58,13 @@ int fs_imatrix_get(const struct gguf_model *imatrix, const struct gguf_tensor *c
     if (!values)
         return -ENOMEM;
     of_matrix = values + sums->n_elements;
+    matrix_elements = sums->n_elements / counts->n_elements;
+    assert(matrix_elements > 0); /* count_matrices() */
     result = read_floats(imatrix, sums, values);
     if (result == 0)
         result = read_floats(imatrix, counts, of_matrix);
     for (uint64_t i = 0; result == 0 && i < sums->n_elements; i++) {
-        const uint64_t matrix = i / (sums->n_elements / counts->n_elements);
+        const uint64_t matrix = i / matrix_elements;
 
         values[i] = fs_importance(values[i], of_matrix[matrix], 0);
         if (!isfinite(values[i])) /* it overflows */

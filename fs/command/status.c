@@ -214,14 +214,13 @@ static void write_object(const void *subject, struct fs_sink *sink)
 /* Print "STATE: MOUNTPOINT: SOURCE, NAME VALUE, …" on a line. */
 static void print_line(const struct query *query)
 {
-    const char *value;
     size_t name_length, length;
 
     printf("%s: ", states[state_of(query)].state);
     gguf_print_safe_string(stdout, query->path);
     fputs(": ", stdout);
     gguf_print_safe_string(stdout, query->source);
-    for (const char *line = query->text; (value = split_line(line, &name_length, &length));
+    for (const char *line = query->text; split_line(line, &name_length, &length);
          line = next_line(line)) {
         fputs(", ", stdout);
         gguf_print_safe(stdout, line, name_length + 1 + length);

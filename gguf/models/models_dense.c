@@ -11,7 +11,7 @@
 /* Pre-norms, attention without bias of its output, SwiGLU. */
 #define GATED_MODEL(ends, attention_)                                                              \
     {                                                                                              \
-        .model = (ends), .layer = NORMS, .attention = attention_, .dense = GATED                   \
+        .model = (ends), .layer = NORMS, .attention = (attention_), .dense = GATED                 \
     }
 
 const struct gguf_architecture gguf_dense_models[] = {

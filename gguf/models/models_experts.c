@@ -4,14 +4,14 @@
 /* Pre-norms, and experts in every layer. */
 #define EXPERT_MODEL(ends, attention_, experts_)                                                   \
     {                                                                                              \
-        .model = (ends), .layer = NORMS, .attention = attention_, .experts = experts_              \
+        .model = (ends), .layer = NORMS, .attention = (attention_), .experts = (experts_)          \
     }
 
 /* The same with dense layers before them or between them. */
 #define MIXED_MODEL(ends, attention_, experts_)                                                    \
     {                                                                                              \
-        .model = (ends), .layer = NORMS, .attention = attention_, .dense = GATED,                  \
-        .experts = experts_                                                                        \
+        .model = (ends), .layer = NORMS, .attention = (attention_), .dense = GATED,                \
+        .experts = (experts_)                                                                      \
     }
 
 const struct gguf_architecture gguf_expert_models[] = {
