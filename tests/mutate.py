@@ -3,8 +3,9 @@
 
     tests/mutate.py COPY N [SEED] [FOLDER…]
 
-COPY is a clone of the project that may be changed. Each mutant is built there; the unit tests, and for fs/mount and
-fs/command those of tests/run --mark=smoke mount, notice it if one fails, crashes or hangs.
+COPY is a clone of the project that may be changed. Each mutant is built there; the unit tests, for kernels also
+check-kernels, and for fs/mount, fs/command and cli/ the mount tests marked "smoke" and those of the source file
+(tests/mount/command/test_sources.py) notice it if one fails, crashes or hangs.
 """
 import glob
 import os
@@ -74,17 +75,20 @@ def noticed(path):
     # Suites of the folder first: most mutants are noticed there. Nothing else links fs and the runner.
     own = {"dequant": "dequant*|run_multiply", "gguf": "gguf*|keyed*", "fs": "fs_*"}.get(path.split("/")[0], "run_*")
     code, text = run(f"build/unit-tests -j2 --fail-fast --filter '@({own})/*'", 500)
+    if code == 0 and "/kernels/" in path and run("make -s -j2 build/check-kernels && build/check-kernels", 400)[0] != 0:
+        return "kernels"
     if code == 0 and path.startswith(("gguf", "dequant")):
         code, text = run(f"build/unit-tests -j2 --fail-fast --filter '!({own})/*'", 500)
     if code != 0:
         return " ".join(["unit", *re.findall(r"FAIL\S* (\S+):", re.sub(r"\x1b\[[0-9;]*m", "", text))[:1]])
-    programs = {"fs/mount": "--mark=smoke mount", "fs/command": "--mark=smoke mount mount/test_check mount/test_no_mount",
-                "contrib/runner/cli": "mount/test_runner mount/test_runner_ends mount/test_runner_machine"}
-    arguments = programs.get(os.path.dirname(path))
-    if arguments:
-        code, text = run(f"tests/run {arguments}", 400)
-        if code != 0:
-            return " ".join(re.findall(r"^  tests/run (mount/\S+)", text, re.MULTILINE)[:1]) or str(code)
+    if os.path.dirname(path) in ("fs/mount", "fs/command", "contrib/runner/cli"):
+        with open("tests/mount/command/test_sources.py", encoding="utf-8") as file:
+            own = re.search(rf'"{path}": "(\w+)', file.read())
+        names = f"mount/{own[1]}" if own else ""
+        for arguments in (names, "--mark=smoke mount"):
+            code, text = run(f"tests/run {arguments}", 400) if arguments else (0, "")
+            if code != 0:
+                return " ".join(re.findall(r"^  tests/run (mount/\S+)", text, re.MULTILINE)[:1]) or str(code)
     return None
 
 

@@ -244,3 +244,37 @@ Test(fs_hf, yarn_has_the_scale_of_its_key)
     fs_hf_model_free(&hf);
     gguf_close(model);
 }
+
+/* Layers without experts are dense; the member counts those before the first one with experts. */
+Test(fs_hf, dense_layers_come_first, .init = model_file_begin_test)
+{
+    enum { N_LAYER = 3 };
+
+    for (unsigned n_dense = 0; n_dense <= N_LAYER; n_dense++) {
+        struct gguf_writer *w = gguf_writer_open(3, false);
+        struct fs_sink sink = fs_sink_that_grows(1000);
+        struct gguf_model *model;
+        struct fs_hf_model hf;
+        char expected[16];
+
+        gguf_writer_add_string(w, "general.architecture", "deepseek2");
+        gguf_writer_add_u32(w, "deepseek2.block_count", N_LAYER);
+        for (unsigned i = n_dense; i < N_LAYER; i++) {
+            char name[32];
+
+            snprintf(name, sizeof name, "blk.%u.ffn_gate_inp.weight", i);
+            add_tensor(w, name, N_EMBD, 2, DEQUANT_F32);
+        }
+        model = model_file_make(w);
+        cr_assert_eq(fs_hf_model_make(model, &hf), 0);
+        fs_hf_write_n_dense(&(struct fs_hf_config){.hf = &hf, .sink = &sink},
+                            &(struct fs_hf_entry){.name = "dense"});
+        fs_sink_write(&sink, "", 1);
+        snprintf(expected, sizeof expected, "\"dense\": %u", n_dense);
+        cr_assert_not_null(sink.out);
+        cr_expect_not_null(strstr(sink.out, expected), "%s", sink.out);
+        free(sink.out);
+        fs_hf_model_free(&hf);
+        gguf_close(model);
+    }
+}
