@@ -54,6 +54,13 @@ class TestHelper(Mount8TestCase):
         self.assertIn(b"ro", options.split(b","))
         self.assertEqual(3, os.stat(self.mountpoint).st_uid)
 
+    def test_several_options(self):
+        """All -o count, as for mount(8)."""
+        result = self.run_helper(self.model, self.mountpoint, "-o", self.o, "-o", "uid=3", "-o", "gid=4", "-o", "umask=027")
+        self.assertEqual((EX_OK, "", ""), (result.status, result.out, result.err))
+        status = os.stat(self.mountpoint)
+        self.assertEqual((3, 4, 0o40550), (status.st_uid, status.st_gid, status.st_mode))
+
     def test_process_names(self):
         """`pkill -HUP -x ggufs`, as after logrotate(8), reaches mounts of mount(8), too."""
         self.assertEqual(EX_OK, self.run_helper(self.model, self.mountpoint, "-o", self.o).status)
