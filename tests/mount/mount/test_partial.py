@@ -251,4 +251,4 @@ class TestCommand(PartialTestCase):
         model = self.write("model.gguf", built.to_bytes()[:-1])
         result = self.run_ggufs("--check", "--data", "-o", "partial", model)
         self.assert_status(EX_DATAERR, result)
-        self.assertIn('tensor "bad": values 0 to 7', result.out)
+        self.assertIn('tensor "bad": 8 of 8 values are NaN or infinite as float32, from value 0 (row 0) to 7', result.out)
