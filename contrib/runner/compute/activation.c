@@ -201,6 +201,16 @@ void run_gaussian_top_k(float factor, float *x, size_t n_rows, size_t width)
     }
 }
 
+size_t run_find_highest(const float *x, size_t n)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < n; i++)
+        if (x[i] > x[best])
+            best = i;
+    return best;
+}
+
 void run_softmax(float *x, size_t n)
 {
     float highest = -INFINITY;

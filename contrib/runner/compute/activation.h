@@ -40,6 +40,9 @@ void run_activate_gated_clamped(enum run_activation activation, float limit, flo
  * `factor` standard deviations (Gemma 3n's gaussian_topk). */
 void run_gaussian_top_k(float factor, float *x, size_t n_rows, size_t width);
 
+/* Return the index of the highest of n numbers, the first if several are equal; 0 if n is 0. */
+size_t run_find_highest(const float *x, size_t n);
+
 /* Apply softmax to n floats in place. */
 void run_softmax(float *x, size_t n);
 

@@ -67,17 +67,6 @@ struct choice {
     float weight;
 };
 
-/* Return the index of the largest of n numbers; the first if several are equal. */
-static size_t highest(const float *x, size_t n)
-{
-    size_t best = 0;
-
-    for (size_t i = 1; i < n; i++)
-        if (x[i] > x[best])
-            best = i;
-    return best;
-}
-
 /*
  * Map NaN and -infinity to the lowest float, because -infinity marks chosen experts. No token can
  * then choose an expert twice, whatever the model computes.
@@ -108,7 +97,7 @@ static void choose_groups(const struct run_experts_shape *shape, float *selectio
         sums[group] = comparable(width > 1 ? first + second : first);
     }
     for (size_t used = 0; used < shape->n_groups_used; used++)
-        sums[highest(sums, shape->n_groups)] = -INFINITY;
+        sums[run_find_highest(sums, shape->n_groups)] = -INFINITY;
     for (size_t group = 0; group < shape->n_groups; group++)
         if (sums[group] != -INFINITY)
             for (size_t i = 0; i < width; i++)
@@ -154,7 +143,7 @@ static void choose(const struct run_experts *experts, const struct run_experts_s
     if (shape->n_groups > 1)
         choose_groups(shape, selection, rest);
     for (size_t i = 0; i < shape->n_used; i++) {
-        const size_t best = highest(selection, shape->n);
+        const size_t best = run_find_highest(selection, shape->n);
 
         choices[i] = (struct choice){(uint32_t)best, token, probabilities[best]};
         selection[best] = -INFINITY;

@@ -1,5 +1,6 @@
 #include "contrib/runner/engine/nextn.h"
 
+#include "contrib/runner/compute/activation.h"
 #include "gguf/support/grow.h"
 
 #include <errno.h>
@@ -167,16 +168,6 @@ int run_nextn_keep(struct run_nextn *nextn, const struct run_pass *pass, const f
     return 0;
 }
 
-static int32_t find_greatest(const float *logits, uint64_t n)
-{
-    uint64_t best = 0;
-
-    for (uint64_t i = 1; i < n; i++)
-        if (logits[i] > logits[best])
-            best = i;
-    return (int32_t)best;
-}
-
 int run_nextn_draft(struct run_nextn *nextn, const struct run_pass *pass, int32_t token,
                     size_t most, int32_t *draft, size_t *n)
 {
@@ -195,7 +186,7 @@ int run_nextn_draft(struct run_nextn *nextn, const struct run_pass *pass, int32_
 
         run_norm_apply(&nextn->head_norm, x, 1, n_embd, state);
         run_linear_apply(&nextn->head, 0, state, 1, nextn->logits);
-        draft[(*n)++] = find_greatest(nextn->logits, nextn->head.weight.ne[1]);
+        draft[(*n)++] = (int32_t)run_find_highest(nextn->logits, nextn->head.weight.ne[1]);
         if (*n == most)
             break;
         if (pass->hparams->architecture->layers.nextn == RUN_NEXTN_RAW)

@@ -263,7 +263,7 @@ Test(run_removal, refused_or_the_same_logits)
         cr_expect_gt(key_exceptions[i].n, 0u, "%s has no effect", key_exceptions[i].name);
 }
 
-/* A tensor in two forms, of which one would be ignored. */
+/* A tensor is there in two forms. The loader would ignore one. */
 Test(run_removal, a_tensor_too_many_is_refused)
 {
     static const struct {
