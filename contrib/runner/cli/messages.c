@@ -8,9 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Longer messages are truncated. */
-#define MESSAGE_BYTES 8192
-
 static bool is_one_place; /* what goes to stdout and to stderr appears together */
 static volatile sig_atomic_t is_after_text;
 
@@ -36,15 +33,13 @@ bool run_message_is_after_text(void)
 
 void run_message(const char *format, ...)
 {
-    char text[MESSAGE_BYTES];
     va_list arguments;
 
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
     fputs(is_after_text ? "\nggufs-run: " : "ggufs-run: ", stderr);
     is_after_text = false;
-    gguf_print_safe_string(stderr, text);
+    va_start(arguments, format);
+    gguf_vprint_safe_format(stderr, format, arguments);
+    va_end(arguments);
     fputc('\n', stderr);
 }
 

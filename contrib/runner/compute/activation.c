@@ -101,13 +101,10 @@ static void activate(enum run_activation activation, const struct run_xielu *par
             x[i] = xielu(parameters, x[i]);
         return;
     case RUN_SIGMOID:
-        memcpy(values, x, n * sizeof *x);
-        apply(run_kernels()->sigmoids, values, n);
-        memcpy(x, values, n * sizeof *x);
-        return;
     case RUN_TANH:
         memcpy(values, x, n * sizeof *x);
-        apply(run_kernels()->tangents, values, n);
+        apply(activation == RUN_TANH ? run_kernels()->tangents : run_kernels()->sigmoids, values,
+              n);
         memcpy(x, values, n * sizeof *x);
         return;
     case RUN_IDENTITY:

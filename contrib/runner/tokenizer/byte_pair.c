@@ -215,35 +215,20 @@ static int add_raw_symbols(struct encoding *encoding)
     return code;
 }
 
-/* The same for a vocabulary in GPT-2's alphabet. */
+/* Append the word in GPT-2's alphabet, and its bytes as symbols. */
 static int add_byte_symbols(struct encoding *encoding, const char *text, size_t length)
 {
     const struct byte_pair *bpe = encoding->tokenizer->state;
-    size_t at = 0;
     int code = 0;
 
     for (size_t i = 0; code == 0 && i < length; i++) {
+        const unsigned char byte = (unsigned char)text[i];
         char character[2];
-        const size_t n = gguf_alphabet_put((unsigned char)text[i], character);
+        const size_t n = gguf_alphabet_put(byte, character);
 
-        code = run_merger_add(&encoding->merger, at, n, bpe->bytes[(unsigned char)text[i]]);
-        at += n;
-    }
-    return code;
-}
-
-static int write_word(struct encoding *encoding, const char *text, size_t length, bool is_raw)
-{
-    int code = 0;
-
-    encoding->word.length = 0;
-    if (is_raw)
-        return gguf_buffer_add(&encoding->word, text, length);
-    for (size_t i = 0; code == 0 && i < length; i++) {
-        char character[2];
-
-        code = gguf_buffer_add(&encoding->word, character,
-                               gguf_alphabet_put((unsigned char)text[i], character));
+        code = run_merger_add(&encoding->merger, encoding->word.length, n, bpe->bytes[byte]);
+        if (code == 0)
+            code = gguf_buffer_add(&encoding->word, character, n);
     }
     return code;
 }
@@ -253,8 +238,12 @@ static int encode_word(void *context, const char *text, size_t length)
     struct encoding *encoding = context;
     const struct byte_pair *bpe = encoding->tokenizer->state;
     const bool is_raw = bpe->pretokenizer->is_raw;
-    int code = write_word(encoding, text, length, is_raw);
+    int code;
 
+    run_merger_begin(&encoding->merger);
+    encoding->word.length = 0;
+    code = is_raw ? gguf_buffer_add(&encoding->word, text, length)
+                  : add_byte_symbols(encoding, text, length);
     if (code == 0 && (bpe->pretokenizer->is_merging_ignored || (is_raw && text[0] == '\n'))) {
         const int32_t id = run_vocabulary_find_text(&encoding->tokenizer->vocabulary,
                                                     encoding->word.bytes, encoding->word.length);
@@ -262,9 +251,8 @@ static int encode_word(void *context, const char *text, size_t length)
         if (id >= 0)
             return run_ids_add(encoding->ids, id);
     }
-    run_merger_begin(&encoding->merger);
-    if (code == 0)
-        code = is_raw ? add_raw_symbols(encoding) : add_byte_symbols(encoding, text, length);
+    if (code == 0 && is_raw)
+        code = add_raw_symbols(encoding);
     if (code == 0)
         code = run_merger_merge(&encoding->merger, encoding->word.bytes, find_pair,
                                 encoding->tokenizer);

@@ -27,22 +27,21 @@ static uint32_t rank_of_score(float score)
     return bits & 0x80000000u ? bits : 0x7fffffffu - bits;
 }
 
-static bool has_inner_space(const char *text, size_t length)
+/* Return the end of the word that begins at `at`: spaces, and what follows up to the next space. */
+static size_t word_end(const char *text, size_t length, size_t at)
 {
     bool is_behind_other = false;
 
-    for (size_t i = 0; i < length; i++) {
-        const bool is_space = length - i >= GGUF_SPACE_MARK_BYTES &&
-                              memcmp(text + i, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES) == 0;
+    while (at < length) {
+        const bool is_space = length - at >= GGUF_SPACE_MARK_BYTES &&
+                              memcmp(text + at, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES) == 0;
 
         if (is_space && is_behind_other)
-            return true;
-        if (is_space)
-            i += GGUF_SPACE_MARK_BYTES - 1;
-        else
-            is_behind_other = true;
+            break;
+        is_behind_other = !is_space;
+        at += is_space ? GGUF_SPACE_MARK_BYTES : 1;
     }
-    return false;
+    return at;
 }
 
 static int open_spm(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
@@ -71,7 +70,7 @@ static int open_spm(struct run_tokenizer *tokenizer, const struct run_metadata *
         const char *text = run_vocabulary_text(vocabulary, id, &length);
 
         spm->ranks[id] = vocabulary->scores ? rank_of_score(vocabulary->scores[id]) : id;
-        if (!run_vocabulary_is_control(vocabulary, id) && has_inner_space(text, length))
+        if (!run_vocabulary_is_control(vocabulary, id) && word_end(text, length, 0) < length)
             spm->is_cut_at_spaces = false;
     }
     run_vocabulary_find_bytes(vocabulary, spm->bytes);
@@ -141,25 +140,6 @@ static int encode_part(const struct run_tokenizer *tokenizer, const char *text, 
     return code;
 }
 
-/* Return the end of the word that begins at `at`: spaces, and what follows up to the next space. */
-static size_t part_end(const struct gguf_buffer *text, size_t at, bool is_cut_at_spaces)
-{
-    bool is_behind_other = false;
-
-    if (!is_cut_at_spaces)
-        return text->length;
-    while (at < text->length) {
-        const bool is_space = text->length - at >= GGUF_SPACE_MARK_BYTES &&
-                              memcmp(text->bytes + at, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES) == 0;
-
-        if (is_space && is_behind_other)
-            break;
-        is_behind_other = !is_space;
-        at += is_space ? GGUF_SPACE_MARK_BYTES : 1;
-    }
-    return at;
-}
-
 static int encode_spm(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                       bool is_first, struct run_ids *ids)
 {
@@ -173,7 +153,8 @@ static int encode_spm(const struct run_tokenizer *tokenizer, const char *text, s
     if (code == 0)
         code = run_text_add_marked(&marked, text, length);
     for (size_t at = 0; code == 0 && at < marked.length;) {
-        const size_t end = part_end(&marked, at, spm->is_cut_at_spaces);
+        const size_t end =
+            spm->is_cut_at_spaces ? word_end(marked.bytes, marked.length, at) : marked.length;
 
         code = encode_part(tokenizer, marked.bytes + at, end - at, &merger, ids);
         at = end;

@@ -8,9 +8,15 @@
 #include <string.h>
 
 #define KEY "tokenizer.ggml."
+
+static int32_t find_in_vocabulary(const void *vocabulary, const char *text)
+{
+    return run_vocabulary_find(vocabulary, text, strlen(text));
+}
+
 static int32_t find(const struct run_tokenizer *tokenizer, const char *text)
 {
-    return run_vocabulary_find(&tokenizer->vocabulary, text, strlen(text));
+    return find_in_vocabulary(&tokenizer->vocabulary, text);
 }
 
 /*
@@ -58,10 +64,19 @@ static void mark_end(struct run_tokenizer *tokenizer, int32_t id)
         tokenizer->marks[id] |= RUN_MARK_END;
 }
 
-static void mark_end_texts(struct run_tokenizer *tokenizer, const char *const *texts)
+/* Set marks of the token with a text, if there is one, and then clear marks. */
+static void mark(struct run_tokenizer *tokenizer, const char *text, uint8_t set, uint8_t clear)
+{
+    const int32_t id = find(tokenizer, text);
+
+    if (id >= 0)
+        tokenizer->marks[id] = (tokenizer->marks[id] | set) & (uint8_t)~clear;
+}
+
+static void mark_all(struct run_tokenizer *tokenizer, const char *const *texts, uint8_t set)
 {
     for (; *texts; texts++)
-        mark_end(tokenizer, find(tokenizer, *texts));
+        mark(tokenizer, *texts, set, 0);
 }
 
 static bool is_end_text(const struct run_tokenizer *tokenizer, const char *text)
@@ -69,28 +84,6 @@ static bool is_end_text(const struct run_tokenizer *tokenizer, const char *text)
     const int32_t id = find(tokenizer, text);
 
     return id >= 0 && tokenizer->marks[id] & RUN_MARK_END;
-}
-
-/* Make a token part of the output. */
-static void mark_shown(struct run_tokenizer *tokenizer, const char *text)
-{
-    const int32_t id = find(tokenizer, text);
-
-    if (id >= 0)
-        tokenizer->marks[id] |= RUN_MARK_SHOWN;
-}
-
-static void unmark_end(struct run_tokenizer *tokenizer, const char *text)
-{
-    const int32_t id = find(tokenizer, text);
-
-    if (id >= 0)
-        tokenizer->marks[id] &= (uint8_t)~RUN_MARK_END;
-}
-
-static int32_t find_in_vocabulary(const void *vocabulary, const char *text)
-{
-    return run_vocabulary_find(vocabulary, text, strlen(text));
 }
 
 static void find_ends(struct run_tokenizer *tokenizer)
@@ -101,26 +94,21 @@ static void find_ends(struct run_tokenizer *tokenizer)
         ids->eot = find(tokenizer, gguf_turn_ends[i]);
     if (ids->eom < 0)
         ids->eom = find(tokenizer, "<|eom_id|>");
-    mark_end_texts(tokenizer, gguf_turn_ends);
-    mark_end_texts(tokenizer, gguf_other_ends);
-    mark_end_texts(tokenizer, gguf_filled_ends);
-    for (size_t i = 0; gguf_shown_texts[i]; i++)
-        mark_shown(tokenizer, gguf_shown_texts[i]);
+    mark_all(tokenizer, gguf_turn_ends, RUN_MARK_END);
+    mark_all(tokenizer, gguf_other_ends, RUN_MARK_END);
+    mark_all(tokenizer, gguf_filled_ends, RUN_MARK_END);
+    mark_all(tokenizer, gguf_shown_texts, RUN_MARK_SHOWN);
     mark_end(tokenizer, ids->eos);
     mark_end(tokenizer, ids->eot);
     mark_end(tokenizer, ids->eom);
     /* In gpt-oss and Solar, it ends a message that is followed by another one. */
     if (is_end_text(tokenizer, "<|end|>") &&
-        ((is_end_text(tokenizer, "<|return|>") &&
-          (is_end_text(tokenizer, "<|call|>") || is_end_text(tokenizer, "<|calls|>"))) ||
-         (is_end_text(tokenizer, "<|flush|>") &&
-          (is_end_text(tokenizer, "<|call|>") || is_end_text(tokenizer, "<|calls|>"))))) {
-        unmark_end(tokenizer, "<|end|>");
-        mark_shown(tokenizer, "<|end|>");
-    }
+        (is_end_text(tokenizer, "<|return|>") || is_end_text(tokenizer, "<|flush|>")) &&
+        (is_end_text(tokenizer, "<|call|>") || is_end_text(tokenizer, "<|calls|>")))
+        mark(tokenizer, "<|end|>", RUN_MARK_SHOWN, RUN_MARK_END);
     /* In Gemma 4, these are HTML. */
     if (is_end_text(tokenizer, "<|tool_response>"))
-        unmark_end(tokenizer, "</s>");
+        mark(tokenizer, "</s>", 0, RUN_MARK_END);
 }
 
 static void find_strips(struct run_tokenizer *tokenizer, const struct run_metadata *metadata)

@@ -114,33 +114,32 @@ static int open_kind(struct run_tokenizer *tokenizer, const struct run_metadata 
     return 0;
 }
 
-static int new_tokenizer(const struct run_tokenizer_kind *kind, struct run_tokenizer **out,
-                         struct run_failure *failure)
+/* Open a tokenizer. Without metadata, its vocabulary is the bytes. */
+static int open_tokenizer(const struct run_tokenizer_kind *kind,
+                          const struct run_metadata *metadata, struct run_tokenizer **out,
+                          struct run_failure *failure)
 {
-    *out = calloc(1, sizeof **out);
-    if (!*out)
-        return run_fail_memory(failure);
-    (*out)->kind = kind;
-    return 0;
-}
-
-int run_tokenizer_open_bytes(struct run_tokenizer **out, struct run_failure *failure)
-{
-    struct run_tokenizer *tokenizer;
+    struct run_tokenizer *tokenizer = calloc(1, sizeof *tokenizer);
     int code;
 
     *out = NULL;
-    code = new_tokenizer(&run_kind_bytes, &tokenizer, failure);
-    if (code < 0)
-        return code;
-    code = run_vocabulary_make_bytes(&tokenizer->vocabulary, failure);
+    if (!tokenizer)
+        return run_fail_memory(failure);
+    tokenizer->kind = kind;
+    code = metadata ? run_vocabulary_read(metadata, &tokenizer->vocabulary, failure)
+                    : run_vocabulary_make_bytes(&tokenizer->vocabulary, failure);
     if (code == 0)
-        code = open_kind(tokenizer, NULL, failure);
+        code = open_kind(tokenizer, metadata, failure);
     if (code < 0)
         run_tokenizer_close(tokenizer);
     else
         *out = tokenizer;
     return code;
+}
+
+int run_tokenizer_open_bytes(struct run_tokenizer **out, struct run_failure *failure)
+{
+    return open_tokenizer(&run_kind_bytes, NULL, out, failure);
 }
 
 static const struct run_tokenizer_kind *find_kind(const char *model)
@@ -171,8 +170,6 @@ int run_tokenizer_open(const struct run_metadata *metadata, struct run_tokenizer
 {
     const char *model = run_metadata_string(metadata, MODEL);
     const struct run_tokenizer_kind *kind;
-    struct run_tokenizer *tokenizer;
-    int code;
 
     *out = NULL;
     if (!model && run_metadata_has(metadata, MODEL))
@@ -187,17 +184,7 @@ int run_tokenizer_open(const struct run_metadata *metadata, struct run_tokenizer
     kind = find_kind(model);
     if (!kind)
         return run_fail(failure, -ENOTSUP, "metadata: " MODEL ": %.64s is not supported", model);
-    code = new_tokenizer(kind, &tokenizer, failure);
-    if (code < 0)
-        return code;
-    code = run_vocabulary_read(metadata, &tokenizer->vocabulary, failure);
-    if (code == 0)
-        code = open_kind(tokenizer, metadata, failure);
-    if (code < 0)
-        run_tokenizer_close(tokenizer);
-    else
-        *out = tokenizer;
-    return code;
+    return open_tokenizer(kind, metadata, out, failure);
 }
 
 void run_tokenizer_close(struct run_tokenizer *tokenizer)

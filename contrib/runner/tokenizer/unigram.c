@@ -79,9 +79,10 @@ static int collect_tokens(struct run_tokenizer *tokenizer, struct run_failure *f
     return 0;
 }
 
-static int open_any(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
-                    bool is_plamo2, struct run_failure *failure)
+static int open_unigram(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                        struct run_failure *failure)
 {
+    const bool is_plamo2 = tokenizer->kind == &run_kind_plamo2;
     struct run_vocabulary *vocabulary = &tokenizer->vocabulary;
     struct unigram *state = calloc(1, sizeof *state);
     int code;
@@ -100,28 +101,14 @@ static int open_any(struct run_tokenizer *tokenizer, const struct run_metadata *
     for (unsigned byte = 0; byte < 256 && !is_plamo2; byte++)
         state->has_bytes &=
             state->bytes[byte] >= 0 && vocabulary->types[state->bytes[byte]] == GGUF_TOKEN_BYTE;
-    return collect_tokens(tokenizer, failure);
-}
-
-static int open_t5(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
-                   struct run_failure *failure)
-{
-    const int code = open_any(tokenizer, metadata, false, failure);
-    struct unigram *state = tokenizer->state;
-
-    if (code < 0)
+    code = collect_tokens(tokenizer, failure);
+    if (code < 0 || is_plamo2)
         return code;
     state->is_space_merged = run_metadata_is_true(metadata, KEY "remove_extra_whitespaces");
     return run_charsmap_read(metadata, KEY "precompiled_charsmap", &state->map, failure);
 }
 
-static int open_plamo2(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
-                       struct run_failure *failure)
-{
-    return open_any(tokenizer, metadata, true, failure);
-}
-
-static void close_any(void *state)
+static void close_unigram(void *state)
 {
     struct unigram *unigram = state;
 
@@ -330,15 +317,15 @@ static int encode_t5(const struct run_tokenizer *tokenizer, const char *text, si
 
 const struct run_tokenizer_kind run_kind_t5 = {
     .model = "t5",
-    .open = open_t5,
-    .close = close_any,
+    .open = open_unigram,
+    .close = close_unigram,
     .encode = encode_t5,
     .decode = run_decode_space_marks,
 };
 
 const struct run_tokenizer_kind run_kind_plamo2 = {
     .model = "plamo2",
-    .open = open_plamo2,
-    .close = close_any,
+    .open = open_unigram,
+    .close = close_unigram,
     .encode = encode_normalized,
 };
