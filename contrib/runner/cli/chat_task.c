@@ -39,17 +39,14 @@ struct chat {
 
 /* ---- the format ---- */
 
-/* The names of all formats, each after a space. */
+/* The names of all formats. */
 static void list_formats(char *names, size_t capacity)
 {
     const struct run_chat_format *format;
 
     names[0] = '\0';
-    for (size_t i = 0; (format = run_chat_format_at(i)); i++) {
-        const size_t length = strlen(names);
-
-        snprintf(names + length, capacity - length, " %s", format->name);
-    }
+    for (size_t i = 0; (format = run_chat_format_at(i)); i++)
+        run_list_add(names, capacity, " ", format->name);
 }
 
 /* Prints errors. Returns an exit status. */
@@ -66,7 +63,7 @@ static int choose_format(struct chat *chat)
     if (chat->format)
         return EX_OK;
     list_formats(names, sizeof names);
-    run_message("%s: %s; without -i it continues text; or choose one with --chat-template NAME:%s",
+    run_message("%s: %s; without -i it continues text; or choose one with --chat-template NAME: %s",
                 options->model,
                 jinja ? "chat template not recognized" : "the model has no chat template", names);
     return EX_DATAERR;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,6 +42,13 @@ void run_message(const char *format, ...)
     gguf_vprint_safe_format(stderr, format, arguments);
     va_end(arguments);
     fputc('\n', stderr);
+}
+
+void run_list_add(char *list, size_t list_bytes, const char *between, const char *word)
+{
+    const size_t length = strlen(list);
+
+    snprintf(list + length, list_bytes - length, "%s%s", length > 0 ? between : "", word);
 }
 
 void run_message_progress(const char *format, ...)

@@ -6,6 +6,7 @@
 #define GGUFS_RUNNER_MESSAGES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Print "ggufs-run: ", the message, escaped by gguf_escape(), and a newline to stderr. */
 void run_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -14,6 +15,9 @@ void run_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * If stderr is a terminal, replace the line of the last call. An empty text erases it.
  */
 void run_message_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Append a word to a list in a message, after `between` unless it is the first; truncates. */
+void run_list_add(char *list, size_t list_bytes, const char *between, const char *word);
 
 /*
  * Find out if stdout and stderr appear in one place: they are the same file, or stderr is a

@@ -22,8 +22,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* Interval for checking if ggufs has ended; the kernel reports a new mount at once. */
-#define PAUSE_MS 10
+/* Interval for checking if the tree is mounted or ggufs has ended. */
+#define PAUSE_MS 1
 
 static int fail(const char *what)
 {
@@ -150,8 +150,6 @@ static int open_tree_in(const char *folder)
 /* Wait until the tree is mounted, ggufs ends, or a signal is pending. Returns an exit status. */
 static int wait_for_tree(const char *folder, pid_t server, int *tree_fd)
 {
-    struct pollfd event = {.fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC),
-                           .events = POLLPRI};
     int status = EX_OK, result = EX_OK;
 
     while (result == EX_OK && (*tree_fd = open_tree_in(folder)) < 0) {
@@ -163,11 +161,9 @@ static int wait_for_tree(const char *folder, pid_t server, int *tree_fd)
             waitpid(server, NULL, 0);
             result = EX_OSERR;
         } else {
-            poll(&event, 1, PAUSE_MS);
+            poll(NULL, 0, PAUSE_MS);
         }
     }
-    if (event.fd >= 0)
-        close(event.fd);
     return result;
 }
 

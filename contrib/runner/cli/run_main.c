@@ -32,13 +32,10 @@ static int choose_kernels(void)
 
     if (code == 0)
         return EX_OK;
-    for (size_t i = 0; (set = dequant_kernel_set_at(i)) != NULL; i++) {
-        const size_t length = strlen(names);
-
+    for (size_t i = 0; (set = dequant_kernel_set_at(i)) != NULL; i++)
         if (set->is_supported())
-            snprintf(names + length, sizeof names - length, " %s", set->name);
-    }
-    run_message("GGUFS_CPU=%s: %s; available:%s", name,
+            run_list_add(names, sizeof names, " ", set->name);
+    run_message("GGUFS_CPU=%s: %s; available: %s", name,
                 code == -ENOTSUP ? "this CPU cannot run these kernels" : "no such kernels", names);
     return EX_USAGE;
 }

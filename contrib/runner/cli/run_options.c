@@ -302,12 +302,8 @@ static void warn_of_unused(const struct gguf_texts *unused)
 {
     char names[400] = "";
 
-    for (size_t i = 0; i < unused->n_texts; i++) {
-        const size_t length = strlen(names);
-
-        snprintf(names + length, sizeof names - length, "%s%s", i > 0 ? ", " : "",
-                 unused->texts[i]);
-    }
+    for (size_t i = 0; i < unused->n_texts; i++)
+        run_list_add(names, sizeof names, ", ", unused->texts[i]);
     if (unused->n_texts > 0)
         run_message("warning: these options change nothing here: %s", names);
 }

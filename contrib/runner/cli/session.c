@@ -219,12 +219,9 @@ static void report_unused(const struct run_weights *weights)
 
     if (n == 0)
         return;
-    for (size_t i = 0; i < n && i < NAMES_SHOWN; i++) {
-        const size_t length = strlen(list);
-
-        snprintf(list + length, sizeof list - length, "%s %s", i > 0 ? "," : "", names[i]);
-    }
-    run_message("%zu tensor%s not used:%s%s", n, n == 1 ? " is" : "s are", list,
+    for (size_t i = 0; i < n && i < NAMES_SHOWN; i++)
+        run_list_add(list, sizeof list, ", ", names[i]);
+    run_message("%zu tensor%s not used: %s%s", n, n == 1 ? " is" : "s are", list,
                 n > NAMES_SHOWN ? ", ..." : "");
 }
 

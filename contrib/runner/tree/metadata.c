@@ -184,20 +184,21 @@ static int read_value(const struct run_metadata *metadata, struct value *value,
     return code;
 }
 
-/* Return the value of a full key, or NULL after setting the status. */
-static struct value *find_full(const struct run_metadata *metadata, const char *key)
+/* Return the value of a key. NULL if it is missing, or after setting the status. */
+static const struct value *find(const struct run_metadata *metadata, const char *key)
 {
-    const struct value wanted = {.key = (char *)(uintptr_t)key};
+    char buffer[KEY_BYTES];
+    const struct value wanted = {.key = (char *)(uintptr_t)full_key(metadata, key, buffer)};
     struct run_failure failure;
     struct value **node, *value;
     int code;
 
     node = (struct value **)tfind(&wanted, &metadata->cache->values, compare_keys);
     if (node)
-        return *node;
+        return (*node)->kind != MISSING ? *node : NULL;
     value = calloc(1, sizeof *value);
     if (value)
-        value->key = strdup(key);
+        value->key = strdup(wanted.key);
     if (!value || !value->key) {
         free(value);
         remember(metadata, run_fail_memory(&failure), &failure);
@@ -210,15 +211,7 @@ static struct value *find_full(const struct run_metadata *metadata, const char *
         free_value(value);
         return NULL;
     }
-    return value;
-}
-
-static const struct value *find(const struct run_metadata *metadata, const char *key)
-{
-    char buffer[KEY_BYTES];
-    const struct value *value = find_full(metadata, full_key(metadata, key, buffer));
-
-    return value && value->kind != MISSING ? value : NULL;
+    return value->kind != MISSING ? value : NULL;
 }
 
 /* ---- all of it ---- */

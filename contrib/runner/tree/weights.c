@@ -34,7 +34,7 @@ struct entry {
     bool is_mapped;     /* a part of the model uses it */
     bool has_mapping;   /* of its own, of `raw`; else the model file is mapped */
     bool is_other_name; /* the GGUF name, a link in the tree */
-    const char *file;   /* of the tensor, one of the list's files */
+    char *file;         /* the model file of the tensor */
     struct run_listed_tensor listed;
     const char *other; /* the GGUF name of this tensor, or NULL */
     struct run_tensor tensor;
@@ -46,8 +46,6 @@ struct run_weights {
     int tree_fd;
     struct entry *entries; /* sorted by name */
     size_t n_entries, capacity;
-    char **file_names; /* the names in all entries' `file` */
-    size_t n_file_names, file_names_capacity;
     size_t *mapped; /* indices of mapped entries, in the order of mapping */
     size_t n_mapped;
     struct run_model_files files;
@@ -58,57 +56,37 @@ static int compare_names(const void *a, const void *b)
     return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
-/* Return the kept copy of a file's name, or NULL if out of memory. */
-static const char *keep_file_name(struct run_weights *weights, const char *name)
-{
-    char **names;
-
-    for (size_t i = weights->n_file_names; i-- > 0;)
-        if (strcmp(weights->file_names[i], name) == 0)
-            return weights->file_names[i];
-    names = gguf_grow(weights->file_names, &weights->file_names_capacity, weights->n_file_names + 1,
-                      sizeof *names);
-    if (!names)
-        return NULL;
-    weights->file_names = names;
-    names[weights->n_file_names] = strdup(name);
-    return names[weights->n_file_names] ? names[weights->n_file_names++] : NULL;
-}
-
-static struct entry *add_entry(struct run_weights *weights, const char *name)
+static struct entry *add_entry(struct run_weights *weights, const char *name,
+                               const struct run_listed_tensor *listed, const char *file)
 {
     struct entry *entries =
         gguf_grow(weights->entries, &weights->capacity, weights->n_entries + 1, sizeof *entries);
+    struct entry *entry;
 
     if (!entries)
         return NULL;
     weights->entries = entries;
-    entries[weights->n_entries] = (struct entry){.name = strdup(name)};
-    return entries[weights->n_entries].name ? &entries[weights->n_entries++] : NULL;
+    entry = &entries[weights->n_entries++];
+    *entry = (struct entry){.name = strdup(name), .file = strdup(file), .listed = *listed};
+    return entry->name && entry->file ? entry : NULL;
 }
 
 static int add_tensor(void *context, const struct run_listed_names *names,
                       const struct run_listed_tensor *listed, struct run_failure *failure)
 {
     struct run_weights *weights = context;
-    const char *file = keep_file_name(weights, names->file);
-    struct entry *entry = file ? add_entry(weights, names->name) : NULL;
-    struct entry *other;
+    struct entry *entry = add_entry(weights, names->name, listed, names->file), *other;
 
     if (weights->n_entries > MAX_NAMES)
         return run_fail(failure, -EINVAL, "tensors.json: more than %u names", MAX_NAMES);
     if (!entry)
         return run_fail_memory(failure);
-    entry->listed = *listed;
-    entry->file = file;
     if (names->gguf_name[0] == '\0' || strcmp(names->gguf_name, names->name) == 0)
         return 0;
-    other = add_entry(weights, names->gguf_name);
+    other = add_entry(weights, names->gguf_name, listed, names->file);
     if (!other)
         return run_fail_memory(failure);
     entry = other - 1; /* the list may have moved */
-    other->listed = *listed;
-    other->file = file;
     other->is_other_name = true;
     entry->other = other->name;
     return 0;
@@ -165,11 +143,9 @@ void run_weights_close(struct run_weights *weights)
         if (entry->has_mapping)
             munmap((void *)(uintptr_t)entry->tensor.data, entry->n_bytes);
         free(entry->name);
+        free(entry->file);
     }
     run_model_files_close(&weights->files);
-    for (size_t i = 0; i < weights->n_file_names; i++)
-        free(weights->file_names[i]);
-    free(weights->file_names);
     free(weights->mapped);
     free(weights->entries);
     free(weights);
