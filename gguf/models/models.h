@@ -24,7 +24,6 @@
  *     output?             may be missing
  *     attn_qkv|attn_q     one of them, the first that is there
  *     (a b c)?            all of them or none
- *     ffn_gate.#          one for each expert
  *
  *   Word in keys
  *     logit_scale         the key ARCHITECTURE.logit_scale must be there

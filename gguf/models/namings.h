@@ -24,9 +24,8 @@ enum gguf_change {
 struct gguf_rename {
     const char *name; /* pattern, see gguf_tensor_name_matches() */
     /*
-     * Pattern of the name elsewhere. With a '#' that `name` does not have, the tensor is divided
-     * along its slowest dimension into one per expert. NULL: a configuration or another rename has
-     * the content.
+     * Pattern of the name elsewhere. With a '#', the tensor is divided along its slowest dimension
+     * into one per expert. NULL: a configuration or another rename has the content.
      */
     const char *other;
     enum gguf_order order;

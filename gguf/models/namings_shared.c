@@ -84,10 +84,6 @@ const struct gguf_rename gguf_names_block_sparse[] = {
     NAME("blk.%.ffn_gate_exps", "model.layers.%.block_sparse_moe.experts.#.w1"),
     NAME("blk.%.ffn_down_exps", "model.layers.%.block_sparse_moe.experts.#.w2"),
     NAME("blk.%.ffn_up_exps", "model.layers.%.block_sparse_moe.experts.#.w3"),
-    /* of files from before experts were joined */
-    NAME("blk.%.ffn_gate.#", "model.layers.%.block_sparse_moe.experts.#.w1"),
-    NAME("blk.%.ffn_down.#", "model.layers.%.block_sparse_moe.experts.#.w2"),
-    NAME("blk.%.ffn_up.#", "model.layers.%.block_sparse_moe.experts.#.w3"),
     NAME("blk.%.exp_probs_b.bias", "model.layers.%.block_sparse_moe.e_score_correction_bias"),
     END_OF_NAMES,
 };

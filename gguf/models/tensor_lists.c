@@ -1,6 +1,5 @@
 #include "gguf/models/tensor_lists.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,16 +61,10 @@ struct place {
     char prefix[24]; /* "blk.7." or "" */
 };
 
-/* Write a name in full; the first expert stands for all. */
 static void write_name(const struct place *place, const char *name, size_t length,
                        const char *suffix, char out[GGUF_LIST_NAME_BYTES])
 {
-    int n =
-        snprintf(out, GGUF_LIST_NAME_BYTES, "%s%.*s%s", place->prefix, (int)length, name, suffix);
-
-    for (int i = 0; i < n && i < GGUF_LIST_NAME_BYTES; i++)
-        if (out[i] == '#')
-            out[i] = '0';
+    snprintf(out, GGUF_LIST_NAME_BYTES, "%s%.*s%s", place->prefix, (int)length, name, suffix);
 }
 
 static bool has_tensor(const struct place *place, const char *name, size_t length)
@@ -178,22 +171,9 @@ int gguf_list_walk(const char *list, gguf_list_visitor *visit, void *user)
 
 /* ---- names of a list ---- */
 
-/* Compare a name with one of a list, in which '#' is the number of an expert. */
 static bool is_name(const char *name, size_t length, const char *listed, size_t n_listed)
 {
-    size_t i = 0;
-
-    for (size_t j = 0; j < n_listed; j++) {
-        if (listed[j] == '#') {
-            if (i == length || !isdigit((unsigned char)name[i]))
-                return false;
-            while (i < length && isdigit((unsigned char)name[i]))
-                i++;
-        } else if (i == length || name[i++] != listed[j]) {
-            return false;
-        }
-    }
-    return i == length;
+    return length == n_listed && memcmp(name, listed, length) == 0;
 }
 
 struct search {

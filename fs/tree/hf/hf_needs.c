@@ -85,10 +85,11 @@ static bool has_key(const void *hf, const char *key)
 
 static int check_keys(const struct fs_hf_model *hf, struct gguf_buffer *obstacles)
 {
-    const char *missing;
-    size_t length;
+    const char *missing = "expert_used_count";
+    size_t length = strlen(missing);
 
-    if (gguf_check_keys(hf->listed, has_key, hf, &missing, &length))
+    if (gguf_check_keys(hf->listed, has_key, hf, &missing, &length) &&
+        (fs_hf_key(hf, missing) || !fs_hf_any_tensor(hf, "blk.%.ffn_gate_inp")))
         return 0;
     if (missing[0] == '/')
         return fs_hf_add_line(obstacles, "The model has no key \"%.*s\".\n", (int)length - 1,
@@ -114,25 +115,38 @@ static int check_lists(const struct fs_hf_presence *presence, struct gguf_buffer
     return result;
 }
 
-/* Add a line if a tensor of attention has other than n_heads * width rows. */
+/* Return the width of heads in a layer; `key` is "attention.key_length" or the one of values. */
+static uint64_t width_in(const struct fs_hf_model *hf, const char *key, uint32_t layer)
+{
+    const uint64_t n_head = fs_hf_number(hf, "attention.head_count", 0);
+    const uint64_t n_embd = fs_hf_number(hf, "embedding_length", 0);
+    const uint64_t width = fs_hf_number(hf, key, n_head > 0 ? n_embd / n_head : 0);
+    char windowed_key[64];
+
+    snprintf(windowed_key, sizeof windowed_key, "%s_swa", key);
+    return fs_hf_number_at(hf, "attention.sliding_window_pattern", layer, 0) == 0
+               ? width
+               : fs_hf_number(hf, windowed_key, width);
+}
+
+/* Add a line if a tensor of attention has other than n_heads heads' rows. */
 static int check_rows(const struct fs_hf_model *hf, const char *pattern, uint64_t n_heads,
-                      uint32_t layer, struct gguf_buffer *obstacles)
+                      const char *key, uint32_t layer, struct gguf_buffer *obstacles)
 {
     const struct gguf_name_match match = {.layer = layer, .suffix = ""};
-    const uint64_t width = fs_hf_head_dim(hf);
+    const uint64_t width = width_in(hf, key, layer);
     char name[GGUF_NAME_BYTES];
     const struct gguf_tensor *tensor;
 
     if (!gguf_tensor_name_expand(pattern, &match, name) || !(tensor = fs_hf_tensor(hf, name)) ||
         tensor->n_dims != 2 || tensor->ne[1] == n_heads * width)
         return 0;
-    return fs_hf_add_line(obstacles,
-                          "Tensor \"%s\" has %" PRIu64 " rows, and the keys "
-                          "attention.head_count_kv%s and attention.key_length say %" PRIu64
-                          " heads of %" PRIu64 ".\n",
-                          name, tensor->ne[1],
-                          fs_hf_key(hf, "attention.head_count_kv") ? "" : " (missing)", n_heads,
-                          width);
+    return fs_hf_add_line(
+        obstacles,
+        "Tensor \"%s\" has %" PRIu64 " rows, and the keys "
+        "attention.head_count_kv%s and %s%s say %" PRIu64 " heads of %" PRIu64 ".\n",
+        name, tensor->ne[1], fs_hf_key(hf, "attention.head_count_kv") ? "" : " (missing)", key,
+        fs_hf_key(hf, key) ? "" : " (missing)", n_heads, width);
 }
 
 /* Return true if attn_qkv has the rows of q, k and v one after the other. */
@@ -147,24 +161,26 @@ static bool is_qkv_in_parts(const struct gguf_naming *naming)
            naming != &gguf_naming_gpt_bigcode; /* its converter writes 1 as head_count_kv */
 }
 
-/* Check that keys have as many rows as head_count_kv says. Their width may depend on windows. */
+/* Check that keys and values have as many rows as the metadata says. */
 static int check_heads(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
 {
+    static const char key_width[] = "attention.key_length";
     const struct fs_hf_model *hf = presence->hf;
     const bool has_parts = is_qkv_in_parts(presence->row->naming);
     int result = 0;
 
-    if (fs_hf_key(hf, "attention.key_length_swa"))
-        return 0;
     for (uint32_t i = 0; result == 0 && i < presence->n_layer; i++) {
         const uint64_t n_head_kv = fs_hf_n_head_kv(hf, i);
 
         if (n_head_kv == 0)
             continue;
-        result = check_rows(hf, "blk.%.attn_k.weight", n_head_kv, i, obstacles);
-        if (result == 0 && has_parts)
-            result = check_rows(hf, "blk.%.attn_qkv.weight", fs_hf_n_head(hf, i) + 2 * n_head_kv, i,
+        result = check_rows(hf, "blk.%.attn_k.weight", n_head_kv, key_width, i, obstacles);
+        if (result == 0)
+            result = check_rows(hf, "blk.%.attn_v.weight", n_head_kv, "attention.value_length", i,
                                 obstacles);
+        if (result == 0 && has_parts)
+            result = check_rows(hf, "blk.%.attn_qkv.weight", fs_hf_n_head(hf, i) + 2 * n_head_kv,
+                                key_width, i, obstacles);
     }
     return result;
 }
@@ -249,27 +265,8 @@ static int compare_experts(const struct fs_hf_model *hf, uint64_t layer, uint64_
                           gguf_quote(key->name).text, n_expected, quoted, n_experts);
 }
 
-/*
- * Add a line if a tensor of one expert is of none that the key expert_count counts: experts 0, 1
- * and 5 are three, but the checkpoint has 0, 1 and 2.
- */
-static int check_expert(const struct fs_hf_model *hf, const struct gguf_name_match *match,
-                        const char *quoted, struct gguf_buffer *obstacles)
-{
-    const struct gguf_key *key = fs_hf_key(hf, "expert_count");
-    const uint64_t n_experts = fs_hf_number_at(hf, "expert_count", match->layer, 0);
-
-    if (!key || match->expert < n_experts) /* count_experts() reports a missing key */
-        return 0;
-    return fs_hf_add_line(obstacles,
-                          "Tensor %s is of expert %" PRIu32 ", but key %s is %" PRIu64
-                          ", and experts count from 0.\n",
-                          quoted, match->expert, gguf_quote(key->name).text, n_experts);
-}
-
-int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_rename *rule,
-                        const struct gguf_tensor *tensor, const struct gguf_name_match *match,
-                        struct gguf_buffer *obstacles)
+int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_tensor *tensor,
+                        uint32_t layer, struct gguf_buffer *obstacles)
 {
     /* Their slowest dimension counts experts. */
     static const char *const of_experts[] = {
@@ -279,36 +276,12 @@ int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_rename *
     const struct gguf_string name = gguf_name_of(tensor);
     struct gguf_name_match any;
 
-    if (strchr(rule->name, '#'))
-        return check_expert(hf, match, gguf_quote(name).text, obstacles);
     for (size_t i = 0; i < sizeof of_experts / sizeof *of_experts; i++) {
         if (tensor->n_dims > 0 && gguf_tensor_name_matches(name, of_experts[i], &any))
-            return compare_experts(hf, match->layer, tensor->ne[tensor->n_dims - 1],
-                                   gguf_quote(name).text, obstacles);
+            return compare_experts(hf, layer, tensor->ne[tensor->n_dims - 1], gguf_quote(name).text,
+                                   obstacles);
     }
     return 0;
-}
-
-/* Check the number of experts that are tensors of their own. */
-static int count_experts(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
-{
-    const size_t suffix = suffix_index(".weight");
-    char quoted[GGUF_NAME_BYTES];
-    int result = 0;
-
-    for (size_t rule = 0; rule < presence->n_rules; rule++) {
-        const char *pattern = gguf_rename_at(presence->row->naming, rule)->name;
-
-        for (uint64_t i = 0; result == 0 && strchr(pattern, '#') && i < presence->n_layer; i++) {
-            const uint32_t n_experts = *count_at(presence, i, rule, suffix);
-
-            snprintf(quoted, sizeof quoted, "\"blk.%" PRIu64 "%s.weight\"", i,
-                     pattern + strlen("blk.%"));
-            if (n_experts > 0)
-                result = compare_experts(presence->hf, i, n_experts, quoted, obstacles);
-        }
-    }
-    return result;
 }
 
 /* ---- layers of a kind ---- */
@@ -333,7 +306,7 @@ static bool may_differ(const struct fs_hf_row *row, const struct gguf_rename *ru
         if (strcmp(rule->name, of_keys[i]) == 0)
             return true;
     }
-    return !rule->other || strchr(rule->name, '#');
+    return !rule->other;
 }
 
 /* Add a line for each layer that lacks a tensor which another one of its kind has. */
@@ -391,8 +364,6 @@ int fs_hf_check_needs(const struct fs_hf_presence *presence, struct gguf_buffer 
         result = check_heads(presence, obstacles);
     if (result == 0)
         result = check_absent_layers(presence, obstacles);
-    if (result == 0)
-        result = count_experts(presence, obstacles);
     /* Else it would repeat much of that. */
     return result < 0 || obstacles->length > length ? result : check_kinds(presence, obstacles);
 }

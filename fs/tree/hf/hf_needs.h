@@ -31,13 +31,9 @@ void fs_hf_presence_end(struct fs_hf_presence *presence);
 void fs_hf_presence_add(struct fs_hf_presence *presence, size_t index,
                         const struct gguf_name_match *match);
 
-/*
- * Add a line if a tensor of this rule has another number of experts than the key expert_count says,
- * or is of an expert beyond them. Returns 0 or -ENOMEM.
- */
-int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_rename *rule,
-                        const struct gguf_tensor *tensor, const struct gguf_name_match *match,
-                        struct gguf_buffer *obstacles);
+/* Add a line if a tensor of a layer has another number of experts than the key expert_count. */
+int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_tensor *tensor,
+                        uint32_t layer, struct gguf_buffer *obstacles);
 
 /* Add a line for everything that is missing. Returns 0 or -ENOMEM. */
 int fs_hf_check_needs(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles);

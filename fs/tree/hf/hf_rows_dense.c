@@ -7,7 +7,8 @@
 
 static bool has_experts(const struct fs_hf_model *hf)
 {
-    return fs_hf_number(hf, "expert_count", 0) > 0;
+    return fs_hf_number(hf, "expert_count", 0) > 0 || fs_hf_any_tensor(hf, "blk.%.ffn_gate_inp") ||
+           fs_hf_any_tensor(hf, "blk.%.ffn_up_exps");
 }
 
 static const struct fs_hf_entry biases[] = {
@@ -140,14 +141,6 @@ static const struct fs_hf_entry apertus_config[] = {
     HAS("attention_bias", "blk.%.attn_q.bias"),
     END_OF_CONFIG,
 };
-
-/* ---- bitnet ---- */
-
-/* Files of 2024 have the scales of weights in tensors of their own, which no checkpoint has. */
-static bool has_scaled_weights(const struct fs_hf_model *hf)
-{
-    return !fs_hf_any_tensor(hf, "blk.%.attn_q.scale");
-}
 
 /* ---- models with layer norms ---- */
 
@@ -335,7 +328,6 @@ const struct fs_hf_row fs_hf_rows_dense[] = {
      .naming = &gguf_naming_phi3,
      .config = {RMS_CONFIG, phi3_config}},
     {.architecture = "bitnet",
-     .applies = has_scaled_weights,
      .class_name = "BitNetForCausalLM",
      .model_type = "bitnet",
      .naming = &gguf_naming_bitnet,

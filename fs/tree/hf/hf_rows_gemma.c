@@ -1,6 +1,7 @@
 /* Checkpoints of Gemma. The norms of 1 to 3 have 1 added. */
 #include "fs/tree/hf/hf_rows.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 static const struct fs_hf_entry gemma1_config[] = {
@@ -120,9 +121,17 @@ static void write_gemma4_heads(struct fs_hf_config *config, const struct fs_hf_e
     bool shares = false;
 
     (void)entry;
-    for (uint64_t i = 0; i < n_layer; i++)
-        shares |= fs_hf_layer_has(hf, i, "blk.%.attn_k.weight") &&
-                  !fs_hf_layer_has(hf, i, "blk.%.attn_v.weight");
+    for (uint64_t i = 0; i < n_layer; i++) {
+        if (!fs_hf_layer_has(hf, i, "blk.%.attn_k.weight") ||
+            fs_hf_layer_has(hf, i, "blk.%.attn_v.weight"))
+            continue;
+        shares = true;
+        if (fs_hf_number_at(hf, "attention.sliding_window_pattern", i, 0) != 0)
+            fs_hf_problem(config,
+                          "it has no tensor \"blk.%" PRIu64 ".attn_v.weight\", and only layers "
+                          "without a window use keys as values",
+                          i);
+    }
     fs_hf_member_unsigned(config, "num_key_value_heads",
                           number_of_kind(hf, "attention.head_count_kv", true));
     if (shares)

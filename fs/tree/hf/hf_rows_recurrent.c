@@ -76,9 +76,11 @@ static bool has_attention(const struct fs_hf_model *hf, uint64_t layer)
 
 /* ---- granitehybrid: Granite 4 and Bamba ---- */
 
+/* Bamba has none of Granite's scales. */
 static bool is_bamba(const struct fs_hf_model *hf)
 {
-    return !fs_hf_key(hf, "embedding_scale");
+    return !fs_hf_key(hf, "embedding_scale") && !fs_hf_key(hf, "residual_scale") &&
+           !fs_hf_key(hf, "attention.scale") && !fs_hf_key(hf, "logit_scale");
 }
 
 static void write_attention_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)

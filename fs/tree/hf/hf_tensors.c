@@ -2,6 +2,7 @@
 
 #include "fs/tree/hf/hf_lines.h"
 #include "fs/tree/hf/hf_needs.h"
+#include "gguf/models/tensor_lists.h"
 #include "gguf/support/grow.h"
 #include "gguf/support/keyed_hash.h"
 
@@ -131,7 +132,7 @@ static int add_tensors(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
     result = add_second(hf, made, obstacles);
     if (result != 0)
         return result < 0 ? result : 0;
-    made->is_part = strchr(made->rule->other, '#') && !strchr(made->rule->name, '#');
+    made->is_part = strchr(made->rule->other, '#');
     if (made->is_part)
         n_parts = tensor->ne[slowest];
     for (uint64_t i = 0; i < n_parts; i++) {
@@ -220,6 +221,77 @@ static int find_duplicates(const struct fs_hf_tensors *tensors, struct gguf_buff
     return result;
 }
 
+/* Return the layer in a name like "blk.7.attn_q.weight"; 0 in other names. */
+static uint64_t layer_of(const char *name)
+{
+    unsigned layer;
+
+    return sscanf(name, "blk.%u.", &layer) == 1 ? layer : 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
+}
+
+/* Return true if a tensor that matches a rule ends in ".weight" or ".bias" exactly if it must. */
+static bool has_right_suffix(const struct fs_hf_tensor *made)
+{
+    static const char *const bare[] = {".ssm_a", ".ssm_d", ".exp_probs_b"};
+    bool is_bare = false;
+
+    if (!made->rule->other || ends_with(made->rule->name, ".weight") ||
+        ends_with(made->rule->name, ".bias") || ends_with(made->rule->name, ".scale") ||
+        ends_with(made->rule->other, ".weight"))
+        return true; /* the rule has it */
+    for (size_t i = 0; i < sizeof bare / sizeof *bare; i++)
+        is_bare |= ends_with(made->rule->name, bare[i]);
+    return is_bare == (made->match.suffix[0] == '\0');
+}
+
+/*
+ * Return true if the checkpoint has the tensor, which the rule of `made` describes. Otherwise, or
+ * if there is an error, *result is that of adding a line: to `unused` if the class computes the
+ * same without the tensor, else to `obstacles`.
+ */
+static bool has_place(const struct fs_hf_presence *presence, const struct fs_hf_tensor *made,
+                      struct gguf_buffer *unused, struct gguf_buffer *obstacles, int *result)
+{
+    const struct fs_hf_model *hf = presence->hf;
+    const struct gguf_string string = gguf_name_of(made->tensor);
+    const uint64_t n_all = fs_hf_number(hf, "block_count", 0);
+    char name[GGUF_NAME_BYTES];
+    bool is_listed;
+
+    snprintf(name, sizeof name, "%.*s", (int)string.length_bytes, string.data);
+    is_listed = gguf_lists_have(hf->listed, name);
+    *result = 0;
+    if (layer_of(name) >= n_all)
+        *result = fs_hf_add_line(obstacles,
+                                 "Tensor %s is in a layer that the key block_count, %" PRIu64
+                                 ", does not count.\n",
+                                 gguf_quote(string).text, n_all);
+    else if (layer_of(name) >= presence->n_layer ||
+             (!made->rule && !is_listed && strncmp(name, "blk.", 4) != 0))
+        *result = fs_hf_add_line(unused, "%s\n", gguf_quote(string).text);
+    else if (!is_listed)
+        *result = fs_hf_add_line(obstacles, "The architecture %s has no tensor %s.\n",
+                                 gguf_quote(hf->architecture).text, gguf_quote(string).text);
+    else if (!made->rule)
+        *result = fs_hf_add_line(obstacles, "A checkpoint of %s has no place for tensor %s.\n",
+                                 presence->row->class_name, gguf_quote(string).text);
+    else if (!has_right_suffix(made))
+        *result =
+            fs_hf_add_line(obstacles,
+                           "The name of tensor %s ends in %s \".weight\" %s "
+                           "\".bias\".\n",
+                           gguf_quote(string).text, made->match.suffix[0] ? "either" : "neither",
+                           made->match.suffix[0] ? "or" : "nor");
+    else
+        return true;
+    return false;
+}
+
 static int find_tensors(const struct fs_hf_model *hf, struct fs_hf_presence *presence,
                         struct fs_hf_tensors *tensors, struct gguf_buffer *unused,
                         struct gguf_buffer *obstacles)
@@ -232,14 +304,11 @@ static int find_tensors(const struct fs_hf_model *hf, struct fs_hf_presence *pre
         size_t index;
 
         made.rule = gguf_rename_of(presence->row->naming, name, &made.match, &index);
-        /* Layers that predict further tokens come last, and have no place in the checkpoint. */
-        if (!made.rule || made.match.layer >= presence->n_layer) {
-            result = fs_hf_add_line(unused, "%s\n", gguf_quote(name).text);
+        if (!has_place(presence, &made, unused, obstacles, &result))
             continue;
-        }
         if (strchr(made.rule->name, '%'))
             fs_hf_presence_add(presence, index, &made.match);
-        result = fs_hf_check_experts(hf, made.rule, made.tensor, &made.match, obstacles);
+        result = fs_hf_check_experts(hf, made.tensor, made.match.layer, obstacles);
         if (result == 0 && made.rule->other)
             result = add_tensors(hf, &made, tensors, obstacles);
     }

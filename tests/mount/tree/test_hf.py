@@ -228,7 +228,8 @@ class CheckpointTest(CheckpointTestCase):
         built.tensor("output.weight", N_VOCAB, N_EMBD)
         for i in range(2):
             built.layer(i)
-            built.feed_forward(i)
+            built.tensor(f"blk.{i}.ffn_up.weight", N_FF, N_EMBD)
+            built.tensor(f"blk.{i}.ffn_down.weight", N_EMBD, N_FF)
             for name in ("q", "k"):
                 built.tensor(f"blk.{i}.attn_{name}_norm.weight", N_EMBD // N_HEAD)
         for name in ("alpha_n", "alpha_p", "beta", "eps"):
@@ -421,10 +422,10 @@ class CheckpointTest(CheckpointTestCase):
 
     def test_unused_tensors_are_listed(self):
         built = llama()
-        built.tensor("blk.0.unheard_of.weight", 4)
+        built.tensor("unheard_of.weight", 4)
         hf = self.open(built)
         with open(os.path.join(hf, "unused_tensors.txt"), encoding="utf-8") as file:
-            self.assertIn('"blk.0.unheard_of.weight"\n', file.read())
+            self.assertIn('"unheard_of.weight"\n', file.read())
 
     def test_wrong_kinds_of_values(self):
         """Keys of other types than usual do no harm."""

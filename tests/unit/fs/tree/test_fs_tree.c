@@ -91,8 +91,8 @@ static struct gguf_model *make_llama(void)
     static const char *const names[] = {
         "token_embd.weight",     "blk.0.attn_q.weight",      "blk.0.attn_k.weight",
         "blk.0.attn_v.weight",   "blk.0.attn_output.weight", "blk.0.ffn_up.weight",
-        "blk.0.ffn_gate.weight", "blk.0.ffn_down.weight",    "blk.0.x.in_sum2",
-        "blk.0.x.counts",        "output_norm.weight",       "blk.0.attn_norm.weight",
+        "blk.0.ffn_gate.weight", "blk.0.ffn_down.weight",    "extra.x.in_sum2",
+        "extra.x.counts",        "output_norm.weight",       "blk.0.attn_norm.weight",
         "blk.0.ffn_norm.weight"};
     struct gguf_writer *w = gguf_writer_open(3, false);
 

@@ -1,0 +1,78 @@
+#include "tests/unit/fs/hf_verdict.h"
+
+#include "fs/tree/hf/hf_config_file.h"
+#include "fs/tree/hf/hf_tensors.h"
+
+#include <criterion/criterion.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool hf_verdict(const struct gguf_model *model, char reason[HF_VERDICT_BYTES])
+{
+    struct gguf_buffer unused = {0}, obstacles = {0};
+    struct fs_hf_all_factors factors = {.are_read = true};
+    struct fs_hf_tensors tensors = {0};
+    struct fs_sink sink = fs_sink_that_counts();
+    struct fs_hf_model hf;
+    struct fs_hf_config config = {.hf = &hf, .factors = &factors, .sink = &sink};
+    const struct fs_hf_row *row;
+
+    cr_assert_eq(fs_hf_model_make(model, &hf), 0);
+    fs_hf_factors_find(&hf, &factors);
+    row = fs_hf_row_of(&hf);
+    snprintf(reason, HF_VERDICT_BYTES, "no row");
+    if (row) {
+        cr_assert_eq(fs_hf_tensors_find(&hf, row, &tensors, &unused, &obstacles), 0);
+        fs_hf_write_config(&config, row, "float32");
+        snprintf(reason, HF_VERDICT_BYTES, "%.*s",
+                 obstacles.length > 0 ? (int)strcspn((char *)obstacles.bytes, "\n") : 256,
+                 obstacles.length > 0 ? (char *)obstacles.bytes : config.problem);
+    }
+    fs_hf_tensors_free(&tensors);
+    fs_hf_model_free(&hf);
+    gguf_buffer_free(&unused);
+    gguf_buffer_free(&obstacles);
+    return reason[0] == '\0';
+}
+
+void hf_verdict_kind(struct gguf_string name, char kind[HF_VERDICT_BYTES])
+{
+    unsigned layer;
+    int n = 0;
+
+    snprintf(kind, HF_VERDICT_BYTES, "%.*s", (int)name.length_bytes, name.data);
+    if (sscanf(kind, "blk.%u%n", &layer, &n) == 1)
+        snprintf(kind, HF_VERDICT_BYTES, "blk.%%%.*s", (int)name.length_bytes - n, name.data + n);
+}
+
+void hf_verdict_fixtures(void (*check)(const char *name, const struct gguf_model *model))
+{
+    const char *root = getenv("GGUFS_FIXTURES");
+    char folder[4096], path[8192];
+    struct dirent *entry;
+    DIR *directory;
+
+    snprintf(folder, sizeof folder, "%s/archs", root ? root : "../shared/fixtures");
+    directory = opendir(folder);
+    if (!directory) {
+        fprintf(stderr, "SKIPPED: no %s (set GGUFS_FIXTURES to the fixtures folder)\n", folder);
+        cr_skip_test("no fixtures");
+    }
+    while ((entry = readdir(directory))) {
+        char *suffix = strstr(entry->d_name, ".gguf");
+        struct gguf_report report = {0};
+        struct gguf_model *model;
+
+        if (!suffix)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        cr_assert_eq(gguf_open(path, &model, &report), 0, "%s", path);
+        *suffix = '\0';
+        check(entry->d_name, model);
+        gguf_close(model);
+    }
+    closedir(directory);
+}

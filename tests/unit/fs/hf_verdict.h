@@ -1,0 +1,20 @@
+/* Whether a model has hf/, without making its tree. */
+#ifndef GGUFS_TESTS_HF_VERDICT_H
+#define GGUFS_TESTS_HF_VERDICT_H
+
+#include "gguf/model.h"
+
+#include <stdbool.h>
+
+enum { HF_VERDICT_BYTES = 300 };
+
+/* Return true if the model has hf/; if not, `reason` is the first line about it. */
+bool hf_verdict(const struct gguf_model *model, char reason[HF_VERDICT_BYTES]);
+
+/* Write a tensor's name with '%' for the layer. */
+void hf_verdict_kind(struct gguf_string name, char kind[HF_VERDICT_BYTES]);
+
+/* Call `check` for each model of fixtures/archs; skip the test if there are none. */
+void hf_verdict_fixtures(void (*check)(const char *name, const struct gguf_model *model));
+
+#endif
