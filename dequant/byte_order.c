@@ -13,38 +13,31 @@ bool dequant_has_byte_order(const struct dequant_type *type)
     return false;
 }
 
-/* Reverses the bytes of each of `count` numbers of `width_bytes`. */
+/* Reverses the bytes of each of `count` numbers of `bits` bits. */
+#define SWAP_NUMBERS(bits)                                                                         \
+    for (size_t i = 0; i < count; i++) {                                                           \
+        uint##bits##_t number;                                                                     \
+                                                                                                   \
+        memcpy(&number, in + i * sizeof number, sizeof number);                                    \
+        number = __builtin_bswap##bits(number);                                                    \
+        memcpy(out + i * sizeof number, &number, sizeof number);                                   \
+    }
+
 static void swap_numbers(const uint8_t *restrict in, uint8_t *restrict out, size_t width_bytes,
                          size_t count)
 {
-    uint16_t two;
-    uint32_t four;
-    uint64_t eight;
-
     switch (width_bytes) {
     case 1:
         memcpy(out, in, count);
         break;
     case 2:
-        for (size_t i = 0; i < count; i++) {
-            memcpy(&two, in + 2 * i, 2);
-            two = __builtin_bswap16(two);
-            memcpy(out + 2 * i, &two, 2);
-        }
+        SWAP_NUMBERS(16)
         break;
     case 4:
-        for (size_t i = 0; i < count; i++) {
-            memcpy(&four, in + 4 * i, 4);
-            four = __builtin_bswap32(four);
-            memcpy(out + 4 * i, &four, 4);
-        }
+        SWAP_NUMBERS(32)
         break;
     case 8:
-        for (size_t i = 0; i < count; i++) {
-            memcpy(&eight, in + 8 * i, 8);
-            eight = __builtin_bswap64(eight);
-            memcpy(out + 8 * i, &eight, 8);
-        }
+        SWAP_NUMBERS(64)
         break;
     default:
         assert(0 && "a width in a byte-order map");

@@ -21,33 +21,18 @@
         RUN_WORD(block, k, 0), RUN_WORD(block, k, 1), RUN_WORD(block, k, 2), RUN_WORD(block, k, 3) \
     }
 
-static inline void q4_0_4_4_deinterleave(const struct dequant_q4_0_4_4 *restrict block, size_t k,
-                                         struct dequant_q4_0 *restrict out)
-{
-    out->d = block->d[k];
-    put_words(out->qs, RUN_WORDS(block, k) ^ EACH_BYTE(0x88));
-}
-
-static inline void q4_0_4_8_deinterleave(const struct dequant_q4_0_4_8 *restrict block, size_t k,
-                                         struct dequant_q4_0 *restrict out)
-{
-    out->d = block->d[k];
-    put_words(out->qs, RUN_WORDS(block, k) ^ EACH_BYTE(0x88));
-}
-
-static inline void q4_0_8_8_deinterleave(const struct dequant_q4_0_8_8 *restrict block, size_t k,
-                                         struct dequant_q4_0 *restrict out)
-{
-    out->d = block->d[k];
-    put_words(out->qs, RUN_WORDS(block, k) ^ EACH_BYTE(0x88));
-}
-
-static inline void q4_0_r8_deinterleave(const struct dequant_q4_0_r8 *restrict block, size_t k,
-                                        struct dequant_q4_0 *restrict out)
-{
-    out->d = block->d[k];
-    put_words(out->qs, RUN_WORDS(block, k));
-}
+/* `flipped` are the bits of a byte that the type stores inverted. */
+#define DEFINE_RUNS(type, plain, flipped)                                                          \
+    static inline void type##_deinterleave(const struct dequant_##type *restrict block, size_t k,  \
+                                           struct dequant_##plain *restrict out)                   \
+    {                                                                                              \
+        out->d = block->d[k];                                                                      \
+        put_words(out->qs, RUN_WORDS(block, k) ^ EACH_BYTE(flipped));                              \
+    }
+DEFINE_RUNS(q4_0_4_4, q4_0, 0x88)
+DEFINE_RUNS(q4_0_4_8, q4_0, 0x88)
+DEFINE_RUNS(q4_0_8_8, q4_0, 0x88)
+DEFINE_RUNS(q4_0_r8, q4_0, 0)
 
 static inline void mxfp4_r8_deinterleave(const struct dequant_mxfp4_r8 *restrict block, size_t k,
                                          struct dequant_mxfp4 *restrict out)

@@ -30,22 +30,17 @@ void SIMD_NAME(f32)(const void *restrict blocks, float *restrict out, size_t n_b
     memcpy(out, blocks, n_blocks * sizeof *out);
 }
 
-void SIMD_NAME(to_f16)(const void *restrict values, void *restrict out, size_t n)
-{
-    const uint8_t *from = values;
-    uint8_t *to = out;
+/* Define an encoder by its store of 16 numbers; the reference encodes the rest. */
+#define DEFINE_ENCODER(type)                                                                       \
+    void SIMD_NAME(to_##type)(const void *restrict values, void *restrict out, size_t n)           \
+    {                                                                                              \
+        const uint8_t *from = values;                                                              \
+        uint8_t *to = out;                                                                         \
+                                                                                                   \
+        for (; n >= 16; n -= 16, from += 64, to += 32)                                             \
+            simd_store_##type(to, simd_load_floats(from));                                         \
+        dequant_scalar_to_##type(from, to, n);                                                     \
+    }
 
-    for (; n >= 16; n -= 16, from += 64, to += 32)
-        simd_store_f16(to, simd_load_floats(from));
-    dequant_scalar_to_f16(from, to, n);
-}
-
-void SIMD_NAME(to_bf16)(const void *restrict values, void *restrict out, size_t n)
-{
-    const uint8_t *from = values;
-    uint8_t *to = out;
-
-    for (; n >= 16; n -= 16, from += 64, to += 32)
-        simd_store_bf16(to, simd_load_floats(from));
-    dequant_scalar_to_bf16(from, to, n);
-}
+DEFINE_ENCODER(f16)
+DEFINE_ENCODER(bf16)

@@ -170,12 +170,7 @@ static inline void bare_iq2_bn_deinterleave(const struct dequant_iq2_bn *restric
         put_two_bits(out, e, (block->qs[e % 16] >> (e / 16 * 2)) & 3);
 }
 
-static inline void iq4_nl_4_4_deinterleave(const struct dequant_iq4_nl_4_4 *restrict block,
-                                           size_t k, struct dequant_iq4_nl *restrict out)
-{
-    out->d = block->d[k];
-    put_words(out->qs, RUN_WORDS(block, k));
-}
+DEFINE_RUNS(iq4_nl_4_4, iq4_nl, 0)
 
 static inline void q4_0_r4_deinterleave(const struct dequant_q4_0_r4 *restrict block, size_t k,
                                         struct dequant_q4_0 *restrict out)

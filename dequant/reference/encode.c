@@ -5,35 +5,25 @@
 
 #include <math.h>
 
-void dequant_scalar_to_f16(const void *restrict values, void *restrict out, size_t n)
-{
-    const uint8_t *from = values;
-    uint8_t *to = out;
-
-    for (size_t i = 0; i < n; i++) {
-        float value;
-        uint16_t half;
-
-        memcpy(&value, from + i * sizeof value, sizeof value);
-        half = dequant_f32_to_f16(value);
-        memcpy(to + i * sizeof half, &half, sizeof half);
+/* Define the encoder of a type of 16 bits by its conversion. */
+#define DEFINE_ENCODER(name, convert)                                                              \
+    void dequant_scalar_##name(const void *restrict values, void *restrict out, size_t n)          \
+    {                                                                                              \
+        const uint8_t *from = values;                                                              \
+        uint8_t *to = out;                                                                         \
+                                                                                                   \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            float value;                                                                           \
+            uint16_t encoded;                                                                      \
+                                                                                                   \
+            memcpy(&value, from + i * sizeof value, sizeof value);                                 \
+            encoded = convert(value);                                                              \
+            memcpy(to + i * sizeof encoded, &encoded, sizeof encoded);                             \
+        }                                                                                          \
     }
-}
 
-void dequant_scalar_to_bf16(const void *restrict values, void *restrict out, size_t n)
-{
-    const uint8_t *from = values;
-    uint8_t *to = out;
-
-    for (size_t i = 0; i < n; i++) {
-        float value;
-        uint16_t upper;
-
-        memcpy(&value, from + i * sizeof value, sizeof value);
-        upper = dequant_f32_to_bf16(value);
-        memcpy(to + i * sizeof upper, &upper, sizeof upper);
-    }
-}
+DEFINE_ENCODER(to_f16, dequant_f32_to_f16)
+DEFINE_ENCODER(to_bf16, dequant_f32_to_bf16)
 
 /* Read the numbers of a block, and get the first of the greatest magnitude; a NaN is greater. */
 static float load_block(const uint8_t *from, float block[DEQUANT_BLOCK])
