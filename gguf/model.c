@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,20 +71,36 @@ void *gguf_model_alloc(struct gguf_model *model, size_t n_bytes)
     return memory;
 }
 
+char *gguf_model_print(struct gguf_model *model, const char *format, ...)
+{
+    char *text, *copy;
+    va_list args;
+    int length;
+
+    va_start(args, format);
+    length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length < 0)
+        return NULL;
+    copy = gguf_model_alloc(model, (size_t)length + 1);
+    if (copy)
+        memcpy(copy, text, (size_t)length + 1);
+    free(text);
+    return copy;
+}
+
 int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value value)
 {
     struct gguf_key *keys = reallocarray(model->keys, model->n_keys + 1, sizeof *keys);
-    const size_t length = strlen(name);
     char *copy;
 
     if (!keys)
         return -ENOMEM;
     model->keys = keys;
-    copy = gguf_model_alloc(model, length + 1);
+    copy = gguf_model_print(model, "%s", name);
     if (!copy)
         return -ENOMEM;
-    memcpy(copy, name, length + 1);
-    keys[model->n_keys++] = (struct gguf_key){.name = {copy, length}, .value = value};
+    keys[model->n_keys++] = (struct gguf_key){.name = {copy, strlen(name)}, .value = value};
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "gguf/locate.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,19 +94,43 @@ int gguf_parse_file(struct gguf_file *file, const struct gguf_open_options *opti
     return parse_after(&(struct gguf_usage){0}, file, options, model, report);
 }
 
-int gguf_parse_other_file(struct gguf_opened_file *opened, const struct gguf_open_options *options,
-                          struct gguf_usage *usage, struct gguf_model **model,
-                          struct gguf_report *report)
+static int parse_other_file(struct gguf_parsed_files *parsed, uint32_t index,
+                            struct gguf_opened_file *opened,
+                            const struct gguf_open_options *options, struct gguf_report *report)
 {
     int result;
 
-    *model = NULL;
+    if (opened->error == -ENOENT)
+        return gguf_error(report, GGUF_RULE_SHARD_MISSING, -ENOENT, GGUF_NO_PLACE,
+                          "is missing: the model has %" PRIu32 " %s, and this is number %" PRIu32,
+                          parsed->count, parsed->what, index + 1);
     if (opened->error < 0)
         return gguf_error(report, opened->rule, opened->error, GGUF_NO_PLACE, "%s", opened->reason);
-    opened->file.header.limit_bytes = GGUF_MAX_HEADER_BYTES - usage->header_bytes;
-    opened->file.header.limit_hole_bytes = GGUF_MAX_HEADER_HOLE_BYTES - usage->hole_bytes;
-    result = parse_after(usage, &opened->file, options, model, report);
-    if (result == 0)
-        gguf_add_usage(usage, *model);
-    return result;
+    opened->file.header.limit_bytes = GGUF_MAX_HEADER_BYTES - parsed->usage.header_bytes;
+    opened->file.header.limit_hole_bytes = GGUF_MAX_HEADER_HOLE_BYTES - parsed->usage.hole_bytes;
+    result = parse_after(&parsed->usage, &opened->file, options, &parsed->list[index], report);
+    if (result < 0)
+        return result;
+    gguf_add_usage(&parsed->usage, parsed->list[index]);
+    return parsed->check(parsed, index, report);
+}
+
+int gguf_parse_other_files(struct gguf_parsed_files *parsed, struct gguf_files *files,
+                           const struct gguf_open_options *options, struct gguf_report *report)
+{
+    unsigned n_bad = 0;
+    int first = 0;
+
+    for (uint32_t i = 0; i < parsed->count && n_bad < GGUF_MAX_BAD_SHARDS; i++) {
+        int result;
+
+        if (i == parsed->named)
+            continue;
+        report->path = files->list[i].path;
+        result = parse_other_file(parsed, i, &files->list[i], options, report);
+        if (result < 0 && n_bad++ == 0)
+            first = result;
+    }
+    report->path = NULL;
+    return first;
 }

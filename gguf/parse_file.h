@@ -13,13 +13,23 @@
 int gguf_parse_file(struct gguf_file *file, const struct gguf_open_options *options,
                     struct gguf_model **model, struct gguf_report *report);
 
+/* The files of one model, each parsed as a model. Their headers share their limits. */
+struct gguf_parsed_files {
+    struct gguf_model **list; /* NULL: not parsed */
+    uint32_t count;
+    uint32_t named;          /* the one that the user named, which is parsed first */
+    struct gguf_usage usage; /* by all that are parsed */
+    const char *what;        /* "shards" or "parts", for messages */
+    /* Checks a file that has been parsed. Returns 0, or a negative errno after reporting it. */
+    int (*check)(const struct gguf_parsed_files *parsed, uint32_t index,
+                 struct gguf_report *report);
+};
+
 /*
- * Parse another file of a model in several, or report why it was not opened. The headers of all
- * files share their limits: *usage is the usage of the files before, and is increased. Otherwise
- * like gguf_parse_file().
+ * Parse and check all files but the named one, and report those that were not opened. Returns the
+ * first error, after at most GGUF_MAX_BAD_SHARDS.
  */
-int gguf_parse_other_file(struct gguf_opened_file *opened, const struct gguf_open_options *options,
-                          struct gguf_usage *usage, struct gguf_model **model,
-                          struct gguf_report *report);
+int gguf_parse_other_files(struct gguf_parsed_files *parsed, struct gguf_files *files,
+                           const struct gguf_open_options *options, struct gguf_report *report);
 
 #endif

@@ -3,7 +3,6 @@
 #include "gguf/files.h"
 #include "gguf/parse_file.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -83,25 +82,11 @@ static int check_numbers(const struct gguf_model *model, const struct shard_numb
                       by_name->no + 1, by_name->count, by_keys->no + 1, by_keys->count);
 }
 
-/* The shards of one model while they are joined. */
-struct shards {
-    struct gguf_model **list; /* each parsed as a model; NULL if not parsed yet */
-    uint32_t count;
-    uint32_t named;          /* the one that the user named */
-    struct gguf_usage usage; /* by all that are parsed */
-};
-
-static const struct gguf_model *shard_at(const struct shards *shards, uint32_t index)
-{
-    assert(index < shards->count && shards->list[index]);
-    return shards->list[index];
-}
-
 /* Check that a file is the shard that its name says, and of the same format as the named one. */
-static int check_shard(const struct shards *shards, uint32_t index, struct gguf_report *report)
+static int check_shard(const struct gguf_parsed_files *shards, uint32_t index,
+                       struct gguf_report *report)
 {
-    const struct gguf_model *shard = shard_at(shards, index),
-                            *named = shard_at(shards, shards->named);
+    const struct gguf_model *shard = shards->list[index], *named = shards->list[shards->named];
     struct shard_number number = {0};
     int result;
 
@@ -123,49 +108,8 @@ static int check_shard(const struct shards *shards, uint32_t index, struct gguf_
     return 0;
 }
 
-/* Parse a shard other than the named one. */
-static int parse_shard(struct shards *shards, uint32_t index, struct gguf_opened_file *opened,
-                       const struct gguf_open_options *options, struct gguf_report *report)
-{
-    int result;
-
-    report->path = opened->path;
-    if (opened->error == -ENOENT) {
-        result =
-            gguf_error(report, GGUF_RULE_SHARD_MISSING, -ENOENT, GGUF_NO_PLACE,
-                       "is missing: the model has %" PRIu32 " shards, and this is number %" PRIu32,
-                       shards->count, index + 1);
-    } else {
-        result =
-            gguf_parse_other_file(opened, options, &shards->usage, &shards->list[index], report);
-    }
-    if (result == 0)
-        result = check_shard(shards, index, report);
-    report->path = NULL;
-    return result;
-}
-
-/* Parse all shards but the named one. Returns the first error after reporting the others. */
-static int parse_shards(struct shards *shards, struct gguf_files *files,
-                        const struct gguf_open_options *options, struct gguf_report *report)
-{
-    unsigned n_bad = 0;
-    int first = 0;
-
-    for (uint32_t i = 0; i < shards->count && n_bad < GGUF_MAX_BAD_SHARDS; i++) {
-        int result;
-
-        if (i == shards->named)
-            continue;
-        result = parse_shard(shards, i, &files->list[i], options, report);
-        if (result < 0 && n_bad++ == 0)
-            first = result;
-    }
-    return first;
-}
-
 /* Check that the shards have as many tensors as they say. */
-static int check_total(const struct shards *shards, struct gguf_report *report)
+static int check_total(const struct gguf_parsed_files *shards, struct gguf_report *report)
 {
     const uint64_t total = shards->usage.n_tensors;
 
@@ -189,7 +133,7 @@ static int check_total(const struct shards *shards, struct gguf_report *report)
     return 0;
 }
 
-static void note_ignored_keys(const struct shards *shards, struct gguf_report *report)
+static void note_ignored_keys(const struct gguf_parsed_files *shards, struct gguf_report *report)
 {
     for (uint32_t i = 1; i < shards->count; i++) {
         const struct gguf_model *shard = shards->list[i];
@@ -208,7 +152,7 @@ static void note_ignored_keys(const struct shards *shards, struct gguf_report *r
 }
 
 /* Move the files and tensors of all shards to the first, and close the others. */
-static int join_shards(const struct shards *shards, struct gguf_report *report)
+static int join_shards(const struct gguf_parsed_files *shards, struct gguf_report *report)
 {
     const uint64_t n_tensors = shards->usage.n_tensors;
     struct gguf_model *model = shards->list[0];
@@ -247,7 +191,8 @@ static int join_shards(const struct shards *shards, struct gguf_report *report)
 static int join(struct gguf_model **model, struct gguf_files *files,
                 const struct gguf_open_options *options, struct gguf_report *report)
 {
-    struct shards shards = {.count = files->count, .named = files->named};
+    struct gguf_parsed_files shards = {
+        .count = files->count, .named = files->named, .what = "shards", .check = check_shard};
     int result;
 
     shards.list = calloc(shards.count, sizeof *shards.list);
@@ -255,7 +200,7 @@ static int join(struct gguf_model **model, struct gguf_files *files,
         return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     shards.list[shards.named] = *model;
     gguf_add_usage(&shards.usage, *model);
-    result = parse_shards(&shards, files, options, report);
+    result = gguf_parse_other_files(&shards, files, options, report);
     if (result == 0)
         result = check_total(&shards, report);
     if (result == 0)

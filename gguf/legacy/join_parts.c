@@ -8,16 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-
-/* The parts of one model, each parsed as a model. */
-struct parts {
-    struct gguf_model *list[GGUF_MAX_PARTS];
-    uint32_t count;
-    uint32_t named;          /* the one that the user named */
-    struct gguf_usage usage; /* by all that are parsed */
-};
 
 /* ---- how many ---- */
 
@@ -101,41 +92,13 @@ static int check_tensors(const struct gguf_model *part, const struct gguf_model 
                       first->files[0].source.path, first->n_tensors);
 }
 
-/* Parse a part other than the named one. */
-static int parse_part(struct parts *parts, uint32_t index, struct gguf_opened_file *opened,
-                      const struct gguf_open_options *options, struct gguf_report *report)
+static int check_part(const struct gguf_parsed_files *parts, uint32_t index,
+                      struct gguf_report *report)
 {
-    if (opened->error == -ENOENT)
-        return gguf_error(report, GGUF_RULE_SHARD_MISSING, -ENOENT, GGUF_NO_PLACE,
-                          "is missing: the model has %" PRIu32
-                          " parts, and this is number %" PRIu32,
-                          parts->count, index + 1);
-    return gguf_parse_other_file(opened, options, &parts->usage, &parts->list[index], report);
-}
+    const struct gguf_model *part = parts->list[index], *named = parts->list[parts->named];
+    const int result = check_start(part, named, report);
 
-/* Parse all parts but the named one. Returns the first error after reporting the others. */
-static int parse_parts(struct parts *parts, struct gguf_files *files,
-                       const struct gguf_open_options *options, struct gguf_report *report)
-{
-    const struct gguf_model *named = parts->list[parts->named];
-    int first = 0;
-
-    for (uint32_t i = 0; i < parts->count; i++) {
-        int result;
-
-        if (i == parts->named)
-            continue;
-        report->path = files->list[i].path;
-        result = parse_part(parts, i, &files->list[i], options, report);
-        if (result == 0)
-            result = check_start(parts->list[i], named, report);
-        if (result == 0)
-            result = check_tensors(parts->list[i], named, report);
-        if (first == 0)
-            first = result;
-    }
-    report->path = NULL;
-    return first;
+    return result < 0 ? result : check_tensors(part, named, report);
 }
 
 /* ---- joining ---- */
@@ -209,20 +172,8 @@ static int lay_out(struct gguf_joined *joined, const struct gguf_model *first, u
     return result;
 }
 
-static int name_format(struct gguf_model *model, uint32_t count)
-{
-    const size_t room = strlen(model->format) + sizeof " in 8 parts";
-    char *name = gguf_model_alloc(model, room);
-
-    if (!name)
-        return -ENOMEM;
-    snprintf(name, room, "%s in %" PRIu32 " parts", model->format, count);
-    model->format = name;
-    return 0;
-}
-
 /* Join parts that fit together. They are taken over, also on failure. */
-static int join(struct parts *parts, const struct gguf_open_options *options,
+static int join(const struct gguf_parsed_files *parts, const struct gguf_open_options *options,
                 struct gguf_model **model, struct gguf_report *report)
 {
     struct gguf_open_options whole = *options;
@@ -241,18 +192,26 @@ static int join(struct parts *parts, const struct gguf_open_options *options,
     result = gguf_joined_open(joined, files, parts->count, &file, report);
     if (result == 0)
         result = gguf_parse_file(&file, &whole, model, report);
-    if (result == 0 && name_format(*model, parts->count) < 0) {
-        gguf_close(*model);
-        *model = NULL;
-        result = -ENOMEM;
-    }
-    return result;
+    if (result < 0)
+        return result;
+    (*model)->format =
+        gguf_model_print(*model, "%s in %" PRIu32 " parts", (*model)->format, parts->count);
+    if ((*model)->format)
+        return 0;
+    gguf_close(*model);
+    *model = NULL;
+    return -ENOMEM;
 }
 
 int gguf_parts_join(struct gguf_model **model, struct gguf_files *files,
                     const struct gguf_open_options *options, struct gguf_report *report)
 {
-    struct parts parts = {.count = count_parts(*model), .named = files->named};
+    struct gguf_model *list[GGUF_MAX_PARTS] = {0};
+    struct gguf_parsed_files parts = {.list = list,
+                                      .count = count_parts(*model),
+                                      .named = files->named,
+                                      .what = "parts",
+                                      .check = check_part};
     struct gguf_model *joined;
     int result;
 
@@ -272,7 +231,7 @@ int gguf_parts_join(struct gguf_model **model, struct gguf_files *files,
                           parts.count);
     parts.list[parts.named] = *model;
     gguf_add_usage(&parts.usage, *model);
-    result = parse_parts(&parts, files, options, report);
+    result = gguf_parse_other_files(&parts, files, options, report);
     if (result == 0)
         result = join(&parts, options, &joined, report);
     for (uint32_t i = 0; i < parts.count; i++) {

@@ -157,14 +157,11 @@ int gguf_old_tensors_make_name(struct gguf_model *model, const char *pattern, ui
                                struct gguf_string *name)
 {
     const struct gguf_name_match match = {.layer = layer, .expert = layer, .suffix = ""};
-    char text[GGUF_NAME_BYTES], *copy;
+    char text[GGUF_NAME_BYTES];
 
     gguf_tensor_name_expand(pattern, &match, text);
-    copy = gguf_model_alloc(model, strlen(text) + 1);
-    if (!copy)
-        return -ENOMEM;
-    *name = (struct gguf_string){strcpy(copy, text), strlen(text)};
-    return 0;
+    *name = (struct gguf_string){gguf_model_print(model, "%s", text), strlen(text)};
+    return name->data ? 0 : -ENOMEM;
 }
 
 /* Set the name in GGUF files. Returns 0 or -ENOMEM. */

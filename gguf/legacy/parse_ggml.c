@@ -309,22 +309,6 @@ static int read_file(struct gguf_cursor cursor, const char *family_name, struct 
 
 /* ---- the whole ---- */
 
-static int name_format(struct gguf_model *model, const struct gguf_old_reading *reading)
-{
-    const size_t room = 64;
-    char *name = gguf_model_alloc(model, room);
-
-    if (!name)
-        return -ENOMEM;
-    if (reading->version > 0)
-        snprintf(name, room, "%s v%" PRIu32 " %s", reading->container->name, reading->version,
-                 reading->family->name);
-    else
-        snprintf(name, room, "%s %s", reading->container->name, reading->family->name);
-    model->format = name;
-    return 0;
-}
-
 static int read_version(struct gguf_cursor *cursor, struct gguf_old_reading *reading,
                         struct gguf_report *report)
 {
@@ -359,9 +343,13 @@ int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *op
     assert(reading.family);
     model->gguf_remark = reading.family->gguf_remark;
     gguf_header_finish(&model->files[0].header, gguf_source_end(&model->files[0].source));
-    result = name_format(model, &reading);
-    if (result == 0)
-        result = gguf_old_keys_add(model, &reading);
+    if (reading.version > 0)
+        model->format = gguf_model_print(model, "%s v%" PRIu32 " %s", reading.container->name,
+                                         reading.version, reading.family->name);
+    else
+        model->format =
+            gguf_model_print(model, "%s %s", reading.container->name, reading.family->name);
+    result = model->format ? gguf_old_keys_add(model, &reading) : -ENOMEM;
     if (result < 0)
         return gguf_system_error(report, result, GGUF_NO_PLACE);
     if (reading.family->vocabulary == GGUF_VOCABULARY_NONE)
