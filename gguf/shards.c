@@ -22,25 +22,13 @@ static int read_key(const struct gguf_model *model, const char *name, uint64_t l
 
     if (!key)
         return 0;
-    switch (key->value.type) {
-    case GGUF_INT8:
-    case GGUF_INT16:
-    case GGUF_INT32:
-    case GGUF_INT64:
-        if (key->value.i64 < 0)
-            return gguf_error(report, GGUF_RULE_SHARD_KEYS, -EINVAL, gguf_key_place(key),
-                              "it is %" PRId64 ", which is below 0", key->value.i64);
-        break;
-    case GGUF_UINT8:
-    case GGUF_UINT16:
-    case GGUF_UINT32:
-    case GGUF_UINT64:
-        break;
-    default:
+    if (!gguf_value_is_integer(&key->value))
         return gguf_error(report, GGUF_RULE_SHARD_KEYS, -EINVAL, gguf_key_place(key),
                           "its type is %s, it must be a whole number",
                           gguf_value_type_name(key->value.type));
-    }
+    if (key->value.type != GGUF_UINT64 && key->value.i64 < 0)
+        return gguf_error(report, GGUF_RULE_SHARD_KEYS, -EINVAL, gguf_key_place(key),
+                          "it is %" PRId64 ", which is below 0", key->value.i64);
     if (key->value.u64 > limit)
         return gguf_error(report, GGUF_RULE_SHARD_KEYS, -EINVAL, gguf_key_place(key),
                           "it is %" PRIu64 ", the limit is %" PRIu64, key->value.u64, limit);

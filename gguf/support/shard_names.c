@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DIGITS        ((size_t)5)
 #define NUMBERS_BYTES (sizeof "-00001-of-00003" - 1)
 #define SHARD_ENDING  ".gguf"
 #define PART_ENDING   ".bin"
@@ -30,26 +29,17 @@ bool gguf_has_model_ending(const char *path)
     return path[find_ending(path)] != '\0';
 }
 
-/* Read a number that starts at 1. */
-static bool read_number(const char *digits, uint32_t *number)
-{
-    *number = 0;
-    for (size_t i = 0; i < DIGITS; i++) {
-        if (digits[i] < '0' || digits[i] > '9')
-            return false;
-        *number = 10 * *number + (uint32_t)(digits[i] - '0');
-    }
-    return *number > 0;
-}
-
-/* Read the numbers that end `length` bytes behind the start of a path. */
+/* Read the numbers that end `length` bytes behind the start of a path. They start at 1. */
 static bool read_numbers(const char *path, size_t length, uint32_t *number, uint32_t *count)
 {
     const char *numbers = length >= NUMBERS_BYTES ? path + length - NUMBERS_BYTES : "";
+    char expected[32];
 
-    return numbers[0] == '-' && read_number(numbers + 1, number) &&
-           strncmp(numbers + 1 + DIGITS, "-of-", 4) == 0 &&
-           read_number(numbers + NUMBERS_BYTES - DIGITS, count);
+    if (sscanf(numbers, "-%5" SCNu32 "-of-%5" SCNu32, number, count) != 2 || *number == 0 ||
+        *count == 0)
+        return false;
+    snprintf(expected, sizeof expected, GGUF_SHARD_NUMBERS, *number, *count);
+    return strncmp(numbers, expected, NUMBERS_BYTES) == 0; /* five digits each, without signs */
 }
 
 size_t gguf_stem_bytes(const char *path)
