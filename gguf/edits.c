@@ -230,7 +230,7 @@ static int make_in_type(const struct gguf_edit *edit, struct gguf_edit_type type
     return gguf_edit_value_from_text(value, edit->key, type, edit->text, report);
 }
 
-/* Return what stands where a type would, "u99" of "u99:8": up to a colon, no value with spaces. */
+/* Return the part of a text like "u99:8" that is where a type would be; empty without a colon. */
 static struct gguf_string find_unknown_type(const char *text)
 {
     const size_t length = text ? strcspn(text, ": /") : 0;

@@ -172,7 +172,7 @@ struct timespec gguf_model_modified(const struct gguf_model *model);
  */
 void *gguf_model_alloc(struct gguf_model *model, size_t n_bytes);
 
-/* Print a text to such memory, as printf(3) does. Returns NULL if out of memory. */
+/* The same with a text, written as printf(3) does. Returns NULL if out of memory. */
 char *gguf_model_print(struct gguf_model *model, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

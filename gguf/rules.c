@@ -22,7 +22,7 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
     [GGUF_RULE_MEMORY] = {"out-of-memory", "The system refused memory.",
                           "Close other programs, or raise the limit of the shell (ulimit -v) or "
                           "of the container."},
-    [GGUF_RULE_NOT_A_FILE] = {"not-a-file", "The path is not that of a regular file.",
+    [GGUF_RULE_NOT_A_FILE] = {"not-a-file", "The path does not name a regular file.",
                               "Name the model file itself; the message says how to find it.",
                               .is_in_message = true},
     [GGUF_RULE_RANGE] = {"range",
