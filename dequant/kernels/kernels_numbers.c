@@ -30,17 +30,55 @@ void SIMD_NAME(f32)(const void *restrict blocks, float *restrict out, size_t n_b
     memcpy(out, blocks, n_blocks * sizeof *out);
 }
 
+#if defined(__AVX2__)
+
+/* The same as simd_store_bf16(), with instructions that select and pack lanes. */
+static inline void store_bf16(uint8_t *to, simd_floats floats)
+{
+    simd_ints chosen[FLOAT_PARTS];
+
+    UNROLL
+    for (size_t i = 0; i < FLOAT_PARTS; i++) {
+        const simd_words bits = (simd_words)floats.v[i], quiet = bits | 0x00400000;
+        const simd_words rounded = bits + ((bits >> 16 & 1) + 0x7fff);
+#if defined(__AVX512F__)
+        const __mmask16 is_nan = _mm512_cmp_ps_mask(floats.v[i], floats.v[i], _CMP_UNORD_Q);
+        const simd_words number =
+            (simd_words)_mm512_mask_mov_epi32((simd_ints)rounded, is_nan, (simd_ints)quiet);
+#else
+        const __m256 is_nan = _mm256_cmp_ps(floats.v[i], floats.v[i], _CMP_UNORD_Q);
+        const simd_words number =
+            (simd_words)_mm256_blendv_ps((__m256)rounded, (__m256)quiet, is_nan);
+#endif
+
+        chosen[i] = (simd_ints)(number >> 16);
+    }
+#if defined(__AVX512F__)
+    part_store_shorts(to, (simd_words)chosen[0]);
+#else
+    /* The instruction packs each half of the register on its own: put the quarters in order. */
+    _mm256_storeu_si256((void *)to,
+                        _mm256_permute4x64_epi64(_mm256_packus_epi32(chosen[0], chosen[1]), 0xd8));
+#endif
+}
+
+#endif
+
 /* Define an encoder by its store of 16 numbers; the reference encodes the rest. */
-#define DEFINE_ENCODER(type)                                                                       \
+#define DEFINE_ENCODER(type, store)                                                                \
     void SIMD_NAME(to_##type)(const void *restrict values, void *restrict out, size_t n)           \
     {                                                                                              \
         const uint8_t *from = values;                                                              \
         uint8_t *to = out;                                                                         \
                                                                                                    \
         for (; n >= 16; n -= 16, from += 64, to += 32)                                             \
-            simd_store_##type(to, simd_load_floats(from));                                         \
+            store(to, simd_load_floats(from));                                                     \
         dequant_scalar_to_##type(from, to, n);                                                     \
     }
 
-DEFINE_ENCODER(f16)
-DEFINE_ENCODER(bf16)
+DEFINE_ENCODER(f16, simd_store_f16)
+#if defined(__AVX2__)
+DEFINE_ENCODER(bf16, store_bf16)
+#else
+DEFINE_ENCODER(bf16, simd_store_bf16)
+#endif
