@@ -199,7 +199,7 @@ typedef struct {
     float_vector v[FLOAT_PARTS];
 } simd_floats;
 
-/* Return a set of parts, part i of which is `expression`. */
+/* Return a set of parts: `expression` is part i. */
 #define SIMD_EACH(type, expression)                                                                \
     type result;                                                                                   \
                                                                                                    \

@@ -1,4 +1,4 @@
-/* What simd.h needs of NEON; simd_x86.h describes each function. */
+/* The functions of simd.h for NEON; simd_x86.h describes each function. */
 #ifndef GGUFS_DEQUANT_KERNELS_SIMD_NEON_H
 #define GGUFS_DEQUANT_KERNELS_SIMD_NEON_H
 

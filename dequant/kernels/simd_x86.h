@@ -1,4 +1,4 @@
-/* What simd.h needs of AVX2 and AVX-512: shuffles, conversions and what else has no operator. */
+/* The functions of simd.h for AVX2 and AVX-512: shuffles, conversions and what has no operator. */
 #ifndef GGUFS_DEQUANT_KERNELS_SIMD_X86_H
 #define GGUFS_DEQUANT_KERNELS_SIMD_X86_H
 

@@ -43,7 +43,7 @@ struct run_nextn_model {
 
 /*
  * Load layer place->index, the first after the model's layers. If the file has none of its tensors,
- * nextn->is_there is false. `kinds` are those of the other layers. Call run_nextn_free() in any
+ * nextn->is_there is false. `kinds` are the kinds of the other layers. Call run_nextn_free() in any
  * case.
  */
 void run_nextn_load(struct run_loader *loader, const struct run_mixer_place *place,

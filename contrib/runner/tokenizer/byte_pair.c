@@ -38,7 +38,7 @@ struct merge_reading {
     struct byte_pair *bpe;
     const struct run_vocabulary *vocabulary;
     struct gguf_buffer joined; /* reused */
-    /* the id that the merged token has if it follows that of the merge before, as most do */
+    /* the merged token has this id if the ids of merges follow each other, as most do */
     uint32_t guess;
 };
 

@@ -251,8 +251,8 @@ static bool has_right_suffix(const struct fs_hf_tensor *made)
 
 /*
  * Return true if the checkpoint has the tensor, which the rule of `made` describes. Otherwise, or
- * if there is an error, *result is that of adding a line: to `unused` if the class computes the
- * same without the tensor, else to `obstacles`.
+ * if there is an error, *result is the result of adding a line: to `unused` if the class computes
+ * the same without the tensor, else to `obstacles`.
  */
 static bool has_place(const struct fs_hf_presence *presence, const struct fs_hf_tensor *made,
                       struct gguf_buffer *unused, struct gguf_buffer *obstacles, int *result)

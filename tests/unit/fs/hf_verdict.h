@@ -1,4 +1,4 @@
-/* Whether a model has hf/, without making its tree. */
+/* Decides if a model has hf/, without making its tree. */
 #ifndef GGUFS_TESTS_HF_VERDICT_H
 #define GGUFS_TESTS_HF_VERDICT_H
 

@@ -1,7 +1,7 @@
 /*
  * hf/ and the runner agree: from each model, every kind of tensor and every key is removed in turn,
  * and then both refuse the model or both accept it, but for the reasons listed here. The models are
- * those of the fixtures, and a tiny model of each row, which needs no fixtures.
+ * the fixtures, and a tiny model of each row, which needs no fixtures.
  */
 #include "contrib/runner/compute/thread_pool.h"
 #include "contrib/runner/engine/engine.h"
@@ -403,7 +403,7 @@ Test(fs_hf_agreement, tiny_models)
         cr_expect_gt(differences[i].n, 0u, "%s", differences[i].key);
 }
 
-/* Tensors beside those of a tiny model, or instead of some. '%': in both layers. */
+/* Tensors beside the tensors of a tiny model, or instead of some. '%': in both layers. */
 Test(fs_hf_agreement, tensors_without_a_place)
 {
     static const struct {
