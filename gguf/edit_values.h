@@ -3,7 +3,7 @@
 #define GGUFS_GGUF_EDIT_VALUES_H
 
 #include "gguf/report.h"
-#include "gguf/support/buffer.h"
+#include "gguf/support/arrays.h"
 #include "gguf/values.h"
 
 struct cJSON;

@@ -1,14 +1,14 @@
 #include "gguf/header.h"
 
 #include "gguf/source.h"
-#include "gguf/support/grow.h"
-#include "gguf/support/least.h"
+#include "gguf/support/arrays.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 /* The first step copies the whole header of a small file, and little of the data after it. */
@@ -31,8 +31,7 @@ static int reserve(struct gguf_header *header, const struct gguf_source *source)
 {
     /* A multiple of the huge page size, else Linux does not align the mapping for huge pages. */
     const uint64_t n_bytes =
-        (gguf_least(header->limit_bytes, source->size_bytes) / MEMORY_STEP_BYTES + 1) *
-        MEMORY_STEP_BYTES;
+        (MIN(header->limit_bytes, source->size_bytes) / MEMORY_STEP_BYTES + 1) * MEMORY_STEP_BYTES;
     void *bytes = mmap(NULL, n_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (bytes == MAP_FAILED)
@@ -71,10 +70,10 @@ static int choose_step(const struct gguf_header *header, const struct gguf_sourc
 
     if (needed_bytes > header->limit_bytes - header->n_bytes)
         return -E2BIG;
-    step = gguf_least(step, header->limit_bytes - header->n_bytes);
-    step = gguf_least(step, gguf_source_end(source) - offset);
+    step = MIN(step, header->limit_bytes - header->n_bytes);
+    step = MIN(step, gguf_source_end(source) - offset);
     if (source->is_growing && !gguf_source_has(source, offset, step)) {
-        step = gguf_least(step, needed_bytes);
+        step = MIN(step, needed_bytes);
         if (!gguf_source_has(source, offset, step))
             return -EAGAIN;
     }
@@ -128,7 +127,7 @@ int gguf_header_leave_out(struct gguf_header *header, uint64_t offset, uint64_t 
 {
     const uint64_t left_out = header->left_out_bytes, start = offset - left_out;
     const uint64_t copied = header->n_bytes - start; /* ahead of the parser */
-    const uint64_t dropped = gguf_least(copied, n_bytes);
+    const uint64_t dropped = MIN(copied, n_bytes);
     struct gguf_header_gap *gaps;
 
     if (n_bytes == 0)
@@ -141,7 +140,7 @@ int gguf_header_leave_out(struct gguf_header *header, uint64_t offset, uint64_t 
     if (copied > dropped)
         memmove(header->bytes + start, header->bytes + start + dropped, copied - dropped);
     set_end(header, header->n_bytes - dropped);
-    header->hole_bytes -= gguf_least(header->hole_bytes, dropped);
+    header->hole_bytes -= MIN(header->hole_bytes, dropped);
     header->step_bytes = FIRST_STEP_BYTES;
     return 0;
 }
@@ -171,7 +170,7 @@ void gguf_header_finish(struct gguf_header *header, uint64_t end_offset)
         return;
     if (munmap(header->bytes + kept_bytes, header->reserved_bytes - kept_bytes) == 0) {
         header->reserved_bytes = kept_bytes;
-        header->writable_bytes = gguf_least(header->writable_bytes, kept_bytes);
+        header->writable_bytes = MIN(header->writable_bytes, kept_bytes);
     }
 }
 
@@ -181,7 +180,7 @@ static int compare_stretch(const struct gguf_source *source, const uint8_t *copy
     uint8_t now[COMPARED_BYTES];
 
     while (n_bytes > 0) {
-        const size_t n = (size_t)gguf_least(n_bytes, sizeof now);
+        const size_t n = (size_t)MIN(n_bytes, sizeof now);
         /* No byte can be missing: a growing source is never compared. */
         const int result = source->kind->read(source, offset, n, now);
 

@@ -1,7 +1,7 @@
 #include "gguf/source.h"
 
 #include "gguf/faults.h"
-#include "gguf/support/absolute_path.h"
+#include "gguf/support/model_paths.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "gguf/tensor_order.h"
 
-#include "gguf/support/sorted.h"
+#include "gguf/support/arrays.h"
 
 #include <stdlib.h>
 

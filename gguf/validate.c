@@ -1,11 +1,11 @@
 #include "gguf/validate.h"
 
 #include "dequant/rows.h"
-#include "gguf/bounds.h"
-#include "gguf/support/rotation.h"
-#include "gguf/support/sorted.h"
-#include "gguf/tensor_order.h"
 #include "gguf/ambiguous_types.h"
+#include "gguf/bounds.h"
+#include "gguf/models/key_lists.h"
+#include "gguf/support/arrays.h"
+#include "gguf/tensor_order.h"
 
 #include <errno.h>
 #include <inttypes.h>

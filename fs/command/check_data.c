@@ -3,13 +3,13 @@
 #include "dequant/rows.h"
 #include "fs/tree/data/elements.h"
 #include "fs/tree/data/ordered_pipeline.h"
-#include "gguf/support/least.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdalign.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/param.h>
 
 /* Elements that a thread decodes at a time; a multiple of all block lengths. */
 #define CHUNK_ELEMENTS 65536u
@@ -94,7 +94,7 @@ static void check_chunk(void *user, uint64_t i, void *slot)
     const struct gguf_tensor *tensor = work->tensor;
     const struct dequant_shape shape = {tensor->ne[0], tensor->n_elements};
     const uint64_t start = i * CHUNK_ELEMENTS;
-    const uint64_t end = start + gguf_least(tensor->n_elements - start, CHUNK_ELEMENTS);
+    const uint64_t end = start + MIN(tensor->n_elements - start, CHUNK_ELEMENTS);
     struct chunk *chunk = slot;
 
     chunk->found = (struct found){.is_zero = true};
@@ -113,7 +113,7 @@ static int add_chunk(void *user, uint64_t i, const void *slot)
     struct work *work = user;
     const struct chunk *chunk = slot;
     const struct gguf_tensor *tensor = work->tensor;
-    const uint64_t n_done = gguf_least((i + 1) * CHUNK_ELEMENTS, tensor->n_elements);
+    const uint64_t n_done = MIN((i + 1) * CHUNK_ELEMENTS, tensor->n_elements);
     struct found *sum = &work->found;
 
     if (chunk->result < 0)

@@ -5,9 +5,9 @@
 #include "fs/command/model_input.h"
 #include "fs/command/tensor_choice.h"
 #include "fs/command/terminal.h"
+#include "gguf/support/arrays.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/progress.h"
-#include "gguf/support/sorted.h"
 #include "gguf/tensor_order.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 #include "fs/command/edit_file.h"
 
-#include "gguf/support/buffer.h"
+#include "gguf/support/arrays.h"
 
 #include <errno.h>
 #include <stdio.h>

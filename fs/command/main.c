@@ -9,7 +9,6 @@
 #include "gguf/support/exit_status.h"
 #include "gguf/support/option_help.h"
 #include "gguf/support/safe_print.h"
-#include "gguf/support/standard_files.h"
 
 #include <fuse_lowlevel.h>
 

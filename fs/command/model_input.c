@@ -5,8 +5,7 @@
 #include "fs/command/tree_selection.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/file_status.h"
-#include "gguf/support/model_folder.h"
-#include "gguf/support/remote_names.h"
+#include "gguf/support/model_paths.h"
 #include "gguf/support/safe_print.h"
 
 #include <errno.h>

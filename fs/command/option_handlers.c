@@ -4,7 +4,6 @@
 #include "fs/command/options.h"
 #include "fs/command/terminal.h"
 #include "fs/mount/events.h"
-#include "gguf/support/option_values.h"
 #include "gguf/ambiguous_types.h"
 
 #include <errno.h>

@@ -4,8 +4,8 @@
 #include "fs/mount/mount_status.h"
 #include "fs/mount/requirements.h"
 #include "fs/tree/output/json.h"
-#include "gguf/support/absolute_path.h"
 #include "gguf/support/exit_status.h"
+#include "gguf/support/model_paths.h"
 #include "gguf/support/safe_print.h"
 #include "gguf/support/thread_start.h"
 

@@ -3,7 +3,7 @@
 #include "gguf/legacy/joined_source.h"
 #include "gguf/legacy/old_reading.h"
 #include "gguf/parse_file.h"
-#include "gguf/support/buffer.h"
+#include "gguf/support/arrays.h"
 
 #include <assert.h>
 #include <errno.h>

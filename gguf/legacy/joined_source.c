@@ -1,7 +1,6 @@
 #include "gguf/legacy/joined_source.h"
 
-#include "gguf/support/buffer.h"
-#include "gguf/support/grow.h"
+#include "gguf/support/arrays.h"
 #include "gguf/support/times.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 #include "gguf/legacy/old_tensors.h"
 
 #include "gguf/models/tensor_names.h"
-#include "gguf/support/grow.h"
+#include "gguf/support/arrays.h"
 #include "gguf/validate.h"
 
 #include <assert.h>

@@ -2,9 +2,7 @@
 
 #include "gguf/legacy/old_tensors.h"
 #include "gguf/made_values.h"
-#include "gguf/models/byte_alphabet.h"
-#include "gguf/models/token_texts.h"
-#include "gguf/models/token_types.h"
+#include "gguf/models/tokens.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 #include "gguf/legacy/families.h"
 #include "gguf/legacy/old_tensors.h"
-#include "gguf/support/sorted.h"
+#include "gguf/support/arrays.h"
 
 #include <assert.h>
 #include <errno.h>

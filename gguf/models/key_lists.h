@@ -4,6 +4,13 @@
 
 #include "gguf/models/models.h"
 
+/*
+ * Prefix of the keys that describe the Hadamard transform of weights that are stored rotated. A
+ * program must transform the activations as well, or its results are wrong. Source: PrismML's fork
+ * of llama.cpp, pull request 121.
+ */
+#define GGUF_ROTATION_KEYS "prism.hadamard."
+
 /* The rule of a list for a key. */
 enum gguf_key_rule {
     GGUF_KEY_UNUSED, /* not in the lists: files may have it, but it is without effect */

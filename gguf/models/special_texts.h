@@ -5,7 +5,7 @@
 #ifndef GGUFS_GGUF_SPECIAL_TEXTS_H
 #define GGUFS_GGUF_SPECIAL_TEXTS_H
 
-#include "gguf/models/token_types.h"
+#include "gguf/models/tokens.h"
 
 #include <stddef.h>
 

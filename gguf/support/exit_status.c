@@ -1,10 +1,12 @@
 #include "gguf/support/exit_status.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 int gguf_exit_status(int code)
 {
@@ -49,4 +51,17 @@ int gguf_finish_stdout(const char *program, int status)
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
     return gguf_fail_stdout(program, -errno);
+}
+
+int gguf_fill_standard_files(void)
+{
+    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) {
+        const int flags = i == STDOUT_FILENO ? O_RDONLY : O_RDWR;
+
+        if (fcntl(i, F_GETFD) >= 0)
+            continue;
+        if (open("/dev/null", flags) < 0)
+            return -errno;
+    }
+    return 0;
 }

@@ -1,4 +1,4 @@
-/* Exit statuses of the programs, as sysexits.h names them. */
+/* Exit statuses of the programs, as sysexits.h names them, and their standard files. */
 #ifndef GGUFS_GGUF_EXIT_STATUS_H
 #define GGUFS_GGUF_EXIT_STATUS_H
 
@@ -21,5 +21,13 @@ int gguf_fail_stdout(const char *program, int code);
  * gguf_fail_stdout() does. Call it as the last step of every command that prints to stdout.
  */
 int gguf_finish_stdout(const char *program, int status);
+
+/*
+ * Open /dev/null as each of the descriptors 0, 1 and 2 that the caller closed, so that no file that
+ * ggufs opens gets one of these numbers. A stdout that was closed stays one that cannot be written:
+ * output to it is lost, which gguf_finish_stdout() reports. Call it first in main(). Returns 0 or a
+ * negative errno.
+ */
+int gguf_fill_standard_files(void);
 
 #endif

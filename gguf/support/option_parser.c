@@ -1,7 +1,6 @@
 #include "gguf/support/option_parser.h"
 
-#include "gguf/support/option_values.h"
-#include "gguf/support/similar_names.h"
+#include "gguf/support/strings.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -21,6 +20,57 @@ struct parser {
 
 /* ---- unknown options ---- */
 
+/* Longer names are similar to none. */
+#define LONGEST_NAME 32
+
+/* Return the restricted edit distance: letters changed, added, removed or swapped with the next. */
+static size_t edit_distance(const char *a, const char *b)
+{
+    const size_t length_a = strlen(a), length_b = strlen(b);
+    size_t rows[LONGEST_NAME + 1][LONGEST_NAME + 1];
+
+    if (length_a > LONGEST_NAME || length_b > LONGEST_NAME)
+        return SIZE_MAX;
+    for (size_t i = 0; i <= length_a; i++) {
+        for (size_t j = 0; j <= length_b; j++) {
+            size_t least;
+
+            if (i == 0 || j == 0) {
+                rows[i][j] = i + j;
+                continue;
+            }
+            least = rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            if (rows[i - 1][j] + 1 < least)
+                least = rows[i - 1][j] + 1;
+            if (rows[i][j - 1] + 1 < least)
+                least = rows[i][j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                rows[i - 2][j - 2] + 1 < least)
+                least = rows[i - 2][j - 2] + 1;
+            rows[i][j] = least;
+        }
+    }
+    return rows[length_a][length_b];
+}
+
+/*
+ * Return true if `name` resembles `word`, at least as closely as the names tried before, and store
+ * its distance + 1 in `*least`, which starts at 0. A name resembles a word if fewer than about a
+ * third of the letters were changed, added, removed or swapped with the next. Of two names at the
+ * same distance, one that begins with the word is closer.
+ */
+static bool is_closer(const char *word, const char *name, size_t *least)
+{
+    const size_t distance = edit_distance(word, name);
+    const bool is_start = gguf_text_starts_with(name, word);
+    const size_t limit = *least > 0 ? *least - 1 : strlen(word) / 3 + 1;
+
+    if (distance > limit || (distance == limit && (*least == 0 || !is_start)))
+        return false;
+    *least = distance + 1;
+    return true;
+}
+
 /* Find the name closest to `word`, which has no dashes. Returns its length; 0: none is close. */
 static size_t closest_name(const struct gguf_option_table *table, const char *word,
                            const char **closest)
@@ -33,12 +83,12 @@ static size_t closest_name(const struct gguf_option_table *table, const char *wo
 
         while ((length = gguf_option_next_name(&rest, &name)) > 0) {
             const size_t n_dashes = strspn(name, "-");
-            char bare[GGUF_LONGEST_NAME + 1] = "";
+            char bare[LONGEST_NAME + 1] = "";
 
             if (n_dashes == 1 || length - n_dashes >= sizeof bare)
                 continue;
             memcpy(bare, name + n_dashes, length - n_dashes);
-            if (gguf_is_closer(word, bare, &least)) {
+            if (is_closer(word, bare, &least)) {
                 *closest = name;
                 closest_length = length;
             }
@@ -53,7 +103,7 @@ static int refuse_unknown(const struct gguf_option_table *table, const char *wor
 {
     const char *start = word + strspn(word, "-"), *meant = "";
     const size_t length = strcspn(start, "=");
-    char name[GGUF_LONGEST_NAME + 1] = "";
+    char name[LONGEST_NAME + 1] = "";
     size_t meant_length;
 
     if (length < sizeof name)

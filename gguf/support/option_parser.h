@@ -26,4 +26,14 @@ int gguf_options_parse(const struct gguf_option_table *table, int argc, char **a
 /* Free the words; options that point into groups become invalid. */
 void gguf_command_line_free(struct gguf_command_line *line);
 
+/*
+ * Parse use->value as the row says and set the member of `options`, or call the row's handler.
+ * Returns 0, or calls table->print_error() and returns -EINVAL, -ENOMEM or the handler's error.
+ */
+int gguf_option_set(const struct gguf_option_table *table, void *options,
+                    const struct gguf_option_use *use);
+
+/* Append a text, which is not copied. Returns 0 or -ENOMEM. The caller frees texts->texts. */
+int gguf_texts_add(struct gguf_texts *texts, const char *text);
+
 #endif

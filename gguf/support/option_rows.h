@@ -1,7 +1,6 @@
 /*
  * A program's table of options. One row per option drives the parser (option_parser.h), --help
- * (option_help.h) and the completion in shells (option_completion.h); a test compares the rows with
- * the manual page.
+ * and the completion in shells (option_help.h); a test compares the rows with the manual page.
  */
 #ifndef GGUFS_GGUF_OPTION_ROWS_H
 #define GGUFS_GGUF_OPTION_ROWS_H

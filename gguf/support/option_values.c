@@ -1,4 +1,4 @@
-#include "gguf/support/option_values.h"
+#include "gguf/support/option_parser.h"
 
 #include <ctype.h>
 #include <errno.h>

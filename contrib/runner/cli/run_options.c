@@ -6,7 +6,6 @@
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/compute/thread_pool.h"
 #include "dequant/types.h"
-#include "gguf/support/option_values.h"
 #include "gguf/support/shard_names.h"
 
 #include <ctype.h>

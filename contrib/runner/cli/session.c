@@ -11,11 +11,10 @@
 #include "contrib/runner/tokenizer/pre_tokenizer.h"
 #include "contrib/runner/tokenizer/token_vocabulary.h"
 #include "gguf/models/models.h"
-#include "gguf/support/buffer.h"
+#include "gguf/support/arrays.h"
 #include "gguf/support/confine.h"
 #include "gguf/support/exit_status.h"
-#include "gguf/support/model_folder.h"
-#include "gguf/support/remote_names.h"
+#include "gguf/support/model_paths.h"
 #include "gguf/support/shard_names.h"
 
 #include <errno.h>

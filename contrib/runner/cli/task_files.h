@@ -4,7 +4,7 @@
 
 #include "contrib/runner/cli/run_options.h"
 #include "contrib/runner/tree/failure.h"
-#include "gguf/support/buffer.h"
+#include "gguf/support/arrays.h"
 
 #include <stdbool.h>
 #include <stddef.h>

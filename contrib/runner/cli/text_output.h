@@ -5,8 +5,8 @@
 #ifndef GGUFS_RUNNER_TEXT_OUTPUT_H
 #define GGUFS_RUNNER_TEXT_OUTPUT_H
 
-#include "gguf/support/buffer.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
+#include "gguf/support/arrays.h"
 
 /*
  * Write text of a model to stdout and flush it. A file or pipe gets the bytes unchanged. For a

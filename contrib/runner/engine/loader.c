@@ -1,7 +1,7 @@
 #include "contrib/runner/engine/loader.h"
 
 #include "gguf/models/tensor_lists.h"
-#include "gguf/support/grow.h"
+#include "gguf/support/arrays.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 #include "contrib/runner/engine/nextn.h"
 
 #include "contrib/runner/compute/activation.h"
-#include "gguf/support/grow.h"
+#include "gguf/support/arrays.h"
 
 #include <errno.h>
 #include <stdio.h>

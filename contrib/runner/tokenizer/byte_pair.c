@@ -4,12 +4,12 @@
  * bytes, each written as a character; the symbols of "gemma4" are characters, with U+2581 for a
  * space.
  */
+#include "contrib/runner/tokenizer/bpe.h"
 #include "contrib/runner/tokenizer/characters.h"
 #include "contrib/runner/tokenizer/merge_table.h"
-#include "contrib/runner/tokenizer/bpe.h"
-#include "contrib/runner/tokenizer/tokenizer_kinds.h"
 #include "contrib/runner/tokenizer/pre_tokenizer.h"
-#include "gguf/models/byte_alphabet.h"
+#include "contrib/runner/tokenizer/tokenizer_kinds.h"
+#include "gguf/models/tokens.h"
 
 #include <errno.h>
 #include <stdlib.h>

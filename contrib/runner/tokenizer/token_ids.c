@@ -1,6 +1,6 @@
 #include "contrib/runner/tokenizer/token_ids.h"
 
-#include "gguf/support/grow.h"
+#include "gguf/support/arrays.h"
 
 #include <errno.h>
 #include <stdlib.h>

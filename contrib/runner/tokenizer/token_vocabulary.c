@@ -1,7 +1,7 @@
 #include "contrib/runner/tokenizer/token_vocabulary.h"
 
 #include "contrib/runner/tokenizer/token_ids.h"
-#include "gguf/models/token_texts.h"
+#include "gguf/models/tokens.h"
 
 #include <errno.h>
 #include <float.h>

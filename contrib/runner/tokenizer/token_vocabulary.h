@@ -3,9 +3,9 @@
 #define GGUFS_RUNNER_TOKEN_VOCABULARY_H
 
 #include "contrib/runner/tree/metadata.h"
-#include "gguf/support/limits.h"
-#include "gguf/models/token_types.h"
+#include "gguf/models/tokens.h"
 #include "gguf/support/keyed_hash.h"
+#include "gguf/support/limits.h"
 
 struct run_vocabulary {
     uint32_t n;

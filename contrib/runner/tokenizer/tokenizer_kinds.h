@@ -5,8 +5,8 @@
 #include "contrib/runner/tokenizer/prefix_trie.h"
 #include "contrib/runner/tokenizer/token_vocabulary.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
-#include "gguf/models/token_texts.h"
-#include "gguf/support/buffer.h"
+#include "gguf/models/tokens.h"
+#include "gguf/support/arrays.h"
 
 struct run_tokenizer_kind {
     const char *model; /* tokenizer.ggml.model */

@@ -1,7 +1,7 @@
 #include "contrib/runner/tree/json_reader.h"
 
 #include "contrib/runner/tree/open_below.h"
-#include "gguf/support/buffer.h"
+#include "gguf/support/arrays.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #include "contrib/runner/tree/metadata.h"
 
 #include "contrib/runner/tree/open_below.h"
-#include "gguf/support/grow.h"
+#include "gguf/support/arrays.h"
 #include "gguf/support/strings.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 #include "contrib/runner/tree/model_files.h"
 
 #include "gguf/support/file_status.h"
-#include "gguf/support/grow.h"
+#include "gguf/support/arrays.h"
 #include "gguf/support/source_location.h"
 #include "gguf/support/times.h"
 

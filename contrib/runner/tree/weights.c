@@ -6,7 +6,7 @@
 #include "dequant/rows.h"
 #include "gguf/support/limits.h"
 #include "gguf/support/file_status.h"
-#include "gguf/support/grow.h"
+#include "gguf/support/arrays.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "fs/tree/core/image.h"
 
-#include "gguf/support/grow.h"
+#include "gguf/support/arrays.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "fs/tree/core/nodes.h"
 
-#include "gguf/support/grow.h"
+#include "gguf/support/arrays.h"
 
 #include <assert.h>
 #include <errno.h>

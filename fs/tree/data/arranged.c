@@ -2,11 +2,11 @@
 
 #include "fs/tree/data/element_runs.h"
 #include "fs/tree/data/transpose.h"
-#include "gguf/support/least.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 /*
  * The dimension with the least stride is read by fibres: its elements for fixed indices of the
@@ -243,10 +243,9 @@ static int read_fibre(struct reading *reading, const struct fibre_element *from,
     fibre.element += skip / number_bytes * stride;
     skip %= number_bytes;
     while (result == 0 && length > 0) {
-        const size_t n =
-            (size_t)gguf_least(at_once, (skip + length + number_bytes - 1) / number_bytes);
+        const size_t n = (size_t)MIN(at_once, (skip + length + number_bytes - 1) / number_bytes);
         const size_t n_read = (size_t)((n - 1) * stride + 1);
-        const size_t n_bytes = (size_t)gguf_least(n * number_bytes - skip, length);
+        const size_t n_bytes = (size_t)MIN(n * number_bytes - skip, length);
 
         result =
             fs_elements_read_unchecked(&of, fibre.element * number_bytes, n_read * number_bytes,
@@ -316,7 +315,7 @@ static int read_band(struct reading *reading, uint64_t outer, uint64_t first, si
     int result = 0;
 
     for (uint64_t j = 0; result == 0 && j < arranged->n_fibres; j += at_once) {
-        const size_t n_fibres = (size_t)gguf_least(arranged->n_fibres - j, at_once);
+        const size_t n_fibres = (size_t)MIN(arranged->n_fibres - j, at_once);
 
         result = read_fibres(reading, &(struct fibre_element){outer, j, first}, n_fibres,
                              (size_t)(arranged->n_fibres - j - n_fibres), width, fibres);
@@ -328,7 +327,7 @@ static int read_band(struct reading *reading, uint64_t outer, uint64_t first, si
             const uint64_t row = outer * fibre_elements + first + i;
             const uint64_t at = (row * arranged->n_fibres + j) * number_bytes;
             const uint64_t from = at > slice.offset ? at : slice.offset;
-            const uint64_t to = gguf_least(at + n_fibres * number_bytes, slice.end);
+            const uint64_t to = MIN(at + n_fibres * number_bytes, slice.end);
 
             if (from < to)
                 memcpy(slice.out + (from - slice.offset),
@@ -352,9 +351,9 @@ static int read_bands(struct reading *reading, uint64_t offset, size_t length, c
         /* Lines of whole blocks are read faster. */
         const uint64_t first = at / block * block;
         uint64_t width =
-            (at + gguf_least(end - row, fibre_elements - at) - first + block - 1) / block * block;
+            (at + MIN(end - row, fibre_elements - at) - first + block - 1) / block * block;
 
-        width = gguf_least(gguf_least(width, PIECE_ELEMENTS), fibre_elements - first);
+        width = MIN(MIN(width, PIECE_ELEMENTS), fibre_elements - first);
         next = outer * fibre_elements + first + width;
         result = read_band(reading, outer, first, (size_t)width,
                            (struct slice){offset, offset + length, out});
@@ -373,7 +372,7 @@ static int read_rows(struct reading *reading, uint64_t offset, size_t length, ch
 
     while (result == 0 && length > 0) {
         const uint64_t skip = offset % row_bytes;
-        const size_t n = (size_t)gguf_least(row_bytes - skip, length);
+        const size_t n = (size_t)MIN(row_bytes - skip, length);
 
         result =
             read_fibre(reading, &(struct fibre_element){.outer = offset / row_bytes}, skip, n, out);

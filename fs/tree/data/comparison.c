@@ -2,7 +2,6 @@
 
 #include "fs/tree/data/elements.h"
 #include "fs/tree/data/ordered_pipeline.h"
-#include "gguf/support/least.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 /* Elements decoded at a time: both tensors' stay in the processor's cache. */
 #define CHUNK_ELEMENTS ((size_t)8192)
@@ -39,7 +39,7 @@ static void expand_weights(const struct fs_column_weights *weights, uint64_t fir
         const uint64_t column = first % weights->n_columns;
         const uint64_t matrix =
             first / weights->n_columns / weights->matrix_rows % weights->n_matrices;
-        const uint64_t part = gguf_least(weights->n_columns - column, n);
+        const uint64_t part = MIN(weights->n_columns - column, n);
 
         memcpy(out, weights->values + matrix * weights->n_columns + column, part * sizeof *out);
         first += part;
@@ -103,13 +103,13 @@ static void compare_piece(void *user, uint64_t index, void *in)
     const struct work *work = user;
     struct slot *slot = in;
     const uint64_t start = index * PIECE_ELEMENTS;
-    const uint64_t end = gguf_least(start + PIECE_ELEMENTS, work->pair[0].tensor->n_elements);
+    const uint64_t end = MIN(start + PIECE_ELEMENTS, work->pair[0].tensor->n_elements);
     uint64_t end_offsets[2] = {0};
 
     slot->comparison = (struct fs_comparison){0};
     slot->result = 0;
     for (uint64_t first = start; first < end; first += CHUNK_ELEMENTS) {
-        const uint64_t n = gguf_least(CHUNK_ELEMENTS, end - first);
+        const uint64_t n = MIN(CHUNK_ELEMENTS, end - first);
         struct fs_comparison chunk;
 
         for (slot->failed = 0; slot->failed < 2; slot->failed++) {

@@ -2,11 +2,11 @@
 
 #include "dequant/kernels.h"
 #include "dequant/rows.h"
-#include "gguf/support/least.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <sys/param.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values leave in the host's byte order");
 
@@ -32,7 +32,7 @@ void fs_decode_blocks(const struct gguf_tensor *tensor, struct dequant_row row,
         return;
     }
     for (size_t n; n_blocks > 0; n_blocks -= n) {
-        n = gguf_least(n_blocks, at_once);
+        n = MIN(n_blocks, at_once);
         dequant_swap_blocks(type, blocks, little_endian, n);
         dequant_decode_row(type, row, little_endian, out, n);
         blocks += n * dequant_stride_bytes(type);
@@ -194,13 +194,13 @@ static void use_blocks(void *argument, uint64_t at, const uint8_t *blocks, size_
         const bool is_direct =
             whole > 0 && (slice->convert != decode || (uintptr_t)out % _Alignof(float) == 0);
 
-        n = gguf_least(is_direct ? whole : skip > 0 ? 1 : (to - from - 1) / unit_bytes + 1, left);
+        n = MIN(is_direct ? whole : skip > 0 ? 1 : (to - from - 1) / unit_bytes + 1, left);
         if (!is_direct || slice->convert == encode)
-            n = gguf_least(n, ROOM_ELEMENTS / slice->unit_elements);
+            n = MIN(n, ROOM_ELEMENTS / slice->unit_elements);
         slice->convert(slice->of, slice->row, blocks, is_direct ? out : part,
                        n * slice->unit_elements);
         if (!is_direct)
-            memcpy(out, part + skip, gguf_least(n * unit_bytes, to - from) - skip);
+            memcpy(out, part + skip, MIN(n * unit_bytes, to - from) - skip);
         blocks += n * slice->unit_bytes_in;
         from += n * unit_bytes;
     }
@@ -250,7 +250,7 @@ int fs_elements_read_unchecked(const struct fs_elements *of, uint64_t offset, si
         const uint64_t span_bytes = span.n_blocks * tensor->type->block_elements / n * unit_bytes;
 
         slice.skip = (size_t)(offset % unit_bytes);
-        slice.length = gguf_least(length, (size_t)span_bytes - slice.skip);
+        slice.length = MIN(length, (size_t)span_bytes - slice.skip);
         slice.out = out;
         result = lend_span(&of->model->files[tensor->file_index], tensor->file_offset, &span,
                            &slice, end_offset);

@@ -4,7 +4,6 @@
 #include "fs/tree/data/elements.h"
 #include "fs/tree/data/ordered_pipeline.h"
 #include "fs/tree/data/statistics_kernels.h"
-#include "gguf/support/least.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,6 +11,7 @@
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 /* Elements decoded at a time: their values stay in the processor's cache for all passes. */
 #define CHUNK_ELEMENTS ((size_t)16384)
@@ -229,7 +229,7 @@ static void measure_piece(void *user, uint64_t index, void *in)
     const struct work *work = user;
     struct slot *slot = in;
     const uint64_t start = index * PIECE_ELEMENTS;
-    const uint64_t end = gguf_least(start + PIECE_ELEMENTS, work->tensor->n_elements);
+    const uint64_t end = MIN(start + PIECE_ELEMENTS, work->tensor->n_elements);
 
     uint64_t end_offset = 0;
 
@@ -237,7 +237,7 @@ static void measure_piece(void *user, uint64_t index, void *in)
         (struct fs_statistics){.first_nan = FS_NOWHERE, .first_infinite = FS_NOWHERE};
     slot->result = 0;
     for (uint64_t first = start; slot->result == 0 && first < end; first += CHUNK_ELEMENTS) {
-        const uint64_t n = gguf_least(CHUNK_ELEMENTS, end - first);
+        const uint64_t n = MIN(CHUNK_ELEMENTS, end - first);
         struct fs_statistics chunk;
 
         slot->result = fs_elements_read_unchecked(

@@ -1,6 +1,6 @@
 #include "fs/tree/facts/split.h"
 
-#include "gguf/support/grow.h"
+#include "gguf/support/arrays.h"
 #include "gguf/support/shard_names.h"
 
 #include <errno.h>

@@ -8,8 +8,8 @@
 #include "fs/tree/facts/facts.h"
 #include "fs/tree/data/tensor_segments.h"
 #include "fs/tree/core/tree_core.h"
-#include "gguf/support/grow.h"
-#include "gguf/support/rotation.h"
+#include "gguf/models/key_lists.h"
+#include "gguf/support/arrays.h"
 
 #include <errno.h>
 #include <inttypes.h>

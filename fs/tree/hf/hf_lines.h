@@ -2,7 +2,7 @@
 #ifndef GGUFS_FS_HF_LINES_H
 #define GGUFS_FS_HF_LINES_H
 
-#include "gguf/support/buffer.h"
+#include "gguf/support/arrays.h"
 
 /*
  * Add a line to `lines`, unless there are very many. `format` ends with a line break. Returns 0 or

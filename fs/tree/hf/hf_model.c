@@ -1,7 +1,7 @@
 #include "fs/tree/hf/hf_model.h"
 
 #include "fs/tree/output/shortest.h"
-#include "gguf/support/sorted.h"
+#include "gguf/support/arrays.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #include "fs/tree/hf/hf_model.h"
 #include "fs/tree/hf/hf_rows.h"
-#include "gguf/support/buffer.h"
+#include "gguf/support/arrays.h"
 
 #include <stdbool.h>
 #include <stddef.h>

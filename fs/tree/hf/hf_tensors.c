@@ -3,7 +3,7 @@
 #include "fs/tree/hf/hf_lines.h"
 #include "fs/tree/hf/hf_needs.h"
 #include "gguf/models/tensor_lists.h"
-#include "gguf/support/grow.h"
+#include "gguf/support/arrays.h"
 #include "gguf/support/keyed_hash.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 #include "fs/tree/hf/hf_pieces.h"
 #include "fs/tree/hf/hf_rows.h"
-#include "gguf/support/buffer.h"
+#include "gguf/support/arrays.h"
 
 #include <stdbool.h>
 #include <stddef.h>

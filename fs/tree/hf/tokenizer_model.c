@@ -2,7 +2,7 @@
 #include "fs/tree/hf/tokenizer_parts.h"
 #include "fs/tree/output/json.h"
 #include "fs/tree/output/shortest.h"
-#include "gguf/models/token_texts.h"
+#include "gguf/models/tokens.h"
 
 #include <float.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "fs/tree/core/tree_core.h"
 #include "fs/tree/facts/facts.h"
 #include "fs/tree/output/json.h"
-#include "gguf/models/token_texts.h"
+#include "gguf/models/tokens.h"
 
 #include <stdio.h>
 #include <string.h>

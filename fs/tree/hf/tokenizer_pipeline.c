@@ -7,8 +7,7 @@
  */
 #include "fs/tree/hf/tokenizer_parts.h"
 #include "fs/tree/output/json.h"
-#include "gguf/models/byte_alphabet.h"
-#include "gguf/models/token_texts.h"
+#include "gguf/models/tokens.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -19,7 +19,7 @@ enum fs_tokenizer_kind {
 /* How tokens write the bytes that they stand for. */
 enum fs_notation {
     FS_AS_BYTES,
-    FS_IN_BYTE_ALPHABET, /* byte_alphabet.h */
+    FS_IN_BYTE_ALPHABET, /* tokens.h */
     FS_WITH_SPACE_MARKS, /* U+2581 for a space */
     FS_WITH_ESCAPES,     /* gguf_token_unescape() */
 };

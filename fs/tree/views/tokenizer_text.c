@@ -1,12 +1,11 @@
 #include "fs/tree/views/view_files.h"
 
-#include "fs/tree/output/escaped_text.h"
-#include "fs/tree/output/json.h"
+#include "fs/tree/core/tree_core.h"
 #include "fs/tree/facts/facts.h"
 #include "fs/tree/hf/vocabulary_index.h"
-#include "fs/tree/core/tree_core.h"
-#include "gguf/models/byte_alphabet.h"
-#include "gguf/models/token_texts.h"
+#include "fs/tree/output/escaped_text.h"
+#include "fs/tree/output/json.h"
+#include "gguf/models/tokens.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,8 +5,7 @@
 #include "gguf/models/pretokenizers.h"
 #include "gguf/models/special_ids.h"
 #include "gguf/models/special_texts.h"
-#include "gguf/models/token_texts.h"
-#include "gguf/models/token_types.h"
+#include "gguf/models/tokens.h"
 
 Test(gguf_conventions, names_of_token_types)
 {

@@ -1,6 +1,5 @@
 /* The model that a folder stands for, and the remedies for names of models elsewhere. */
-#include "gguf/support/model_folder.h"
-#include "gguf/support/remote_names.h"
+#include "gguf/support/model_paths.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* Parsing of options by their rows, --help and completion. */
-#include "gguf/support/option_completion.h"
 #include "gguf/support/option_help.h"
 #include "gguf/support/option_parser.h"
 

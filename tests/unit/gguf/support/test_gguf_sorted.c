@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "gguf/support/sorted.h"
+#include "gguf/support/arrays.h"
 
 static const int table[] = {7, -2, 7, 0, 3};
 enum { N_ENTRIES = sizeof table / sizeof *table };

@@ -4,7 +4,7 @@
  * llama_chat_apply_template().
  */
 #include "contrib/runner/chat/chat_format.h"
-#include "gguf/support/buffer.h"
+#include "gguf/support/arrays.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

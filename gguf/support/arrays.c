@@ -1,10 +1,28 @@
-#include "gguf/support/buffer.h"
-
-#include "gguf/support/grow.h"
+#include "gguf/support/arrays.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FIRST_ROOM ((size_t)4)
+
+void *gguf_grow(void *list, size_t *room, size_t n_needed, size_t entry_bytes)
+{
+    size_t larger = *room > SIZE_MAX / 2 ? SIZE_MAX : 2 * *room;
+    void *grown;
+
+    if (list && n_needed <= *room)
+        return list;
+    if (larger < n_needed)
+        larger = n_needed;
+    if (larger < FIRST_ROOM)
+        larger = FIRST_ROOM;
+    grown = reallocarray(list, larger, entry_bytes);
+    if (grown)
+        *room = larger;
+    return grown;
+}
 
 int gguf_buffer_add(struct gguf_buffer *buffer, const void *bytes, size_t length)
 {
@@ -43,4 +61,17 @@ void gguf_buffer_free(struct gguf_buffer *buffer)
 {
     free(buffer->bytes);
     *buffer = (struct gguf_buffer){0};
+}
+
+const void **gguf_sorted(const void *table, uint64_t count, size_t entry_bytes,
+                         int (*compare)(const void *, const void *))
+{
+    const void **order = calloc(count + 1, sizeof *order);
+
+    if (!order)
+        return NULL;
+    for (uint64_t i = 0; i < count; i++)
+        order[i] = (const char *)table + i * entry_bytes;
+    qsort(order, count, sizeof *order, compare);
+    return order;
 }

@@ -1,0 +1,145 @@
+#include "gguf/models/tokens.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+const char *gguf_token_type_name(uint64_t type)
+{
+    static const char *const names[] = {"undefined",    "normal", "unknown", "control",
+                                        "user_defined", "unused", "byte"};
+
+    return type < sizeof names / sizeof *names ? names[type] : NULL;
+}
+
+static int digit_value(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    if (digit >= 'A' && digit <= 'F')
+        return digit - 'A' + 10;
+    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+bool gguf_byte_token_parse(const char *text, size_t length, uint8_t *byte)
+{
+    if (length != GGUF_BYTE_TOKEN_BYTES || memcmp(text, "<0x", 3) != 0 || text[5] != '>' ||
+        digit_value(text[3]) < 0 || digit_value(text[4]) < 0)
+        return false;
+    *byte = (uint8_t)(16 * digit_value(text[3]) + digit_value(text[4]));
+    return true;
+}
+
+size_t gguf_space_marks_decode(const char *text, size_t length, char *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        if (length - i >= GGUF_SPACE_MARK_BYTES &&
+            memcmp(text + i, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES) == 0) {
+            out[n++] = ' ';
+            i += GGUF_SPACE_MARK_BYTES - 1;
+        } else {
+            out[n++] = text[i];
+        }
+    }
+    return n;
+}
+
+/* Digits that are none count as 0. */
+static unsigned digit(char c)
+{
+    const int value = digit_value(c);
+
+    return value < 0 ? 0 : (unsigned)value;
+}
+
+size_t gguf_token_unescape(const char *text, size_t length, char *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+
+        if (c == '\\' && i + 1 < length) {
+            c = text[++i];
+            if (c == 't')
+                c = '\t';
+            else if (c == 'n')
+                c = '\n';
+            else if (c == 'r')
+                c = '\r';
+            else if (c == 'x' && i + 2 < length) {
+                c = (char)(digit(text[i + 1]) << 4 | digit(text[i + 2]));
+                i += 2;
+            }
+        }
+        out[n++] = c;
+    }
+    return n;
+}
+
+/* ---- GPT-2's alphabet ---- */
+
+static bool is_visible(unsigned byte)
+{
+    return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte != 0xad);
+}
+
+/* Invisible bytes: 00 to 20 map to U+0100 and up, 7F to A0 to U+0121 and up, AD to U+0143. */
+static unsigned character_of(unsigned byte)
+{
+    if (is_visible(byte))
+        return byte;
+    if (byte <= ' ')
+        return 0x100 + byte;
+    return byte == 0xad ? 0x143 : 0x121 + (byte - 0x7f);
+}
+
+/* Return the byte of a character, or -1. */
+static int byte_of(unsigned character)
+{
+    if (character < 0x100)
+        return is_visible(character) ? (int)character : -1;
+    if (character <= 0x120)
+        return (int)(character - 0x100);
+    if (character <= 0x142)
+        return (int)(character - 0x121 + 0x7f);
+    return character == 0x143 ? 0xad : -1;
+}
+
+size_t gguf_alphabet_put(unsigned char byte, char out[2])
+{
+    const unsigned character = character_of(byte);
+
+    if (character < 0x80) {
+        out[0] = (char)character;
+        return 1;
+    }
+    out[0] = (char)(0xc0 | character >> 6);
+    out[1] = (char)(0x80 | (character & 0x3f));
+    return 2;
+}
+
+size_t gguf_alphabet_decode(const char *text, size_t length, char *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        unsigned character = (unsigned char)text[i];
+        int byte;
+
+        if (character >= 0xc2 && character < 0xe0 && i + 1 < length &&
+            ((unsigned char)text[i + 1] & 0xc0) == 0x80)
+            character = (character & 0x1f) << 6 | ((unsigned char)text[++i] & 0x3f);
+        else if (character >= 0x80)
+            character = 0; /* longer, or not UTF-8: not in the alphabet */
+        byte = byte_of(character);
+        if (byte < 0) {
+            memcpy(out, text, length);
+            return length;
+        }
+        out[n++] = (char)byte;
+    }
+    return n;
+}

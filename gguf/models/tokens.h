@@ -1,0 +1,62 @@
+/* Tokens of vocabularies: their types, and how they write the bytes that they stand for. */
+#ifndef GGUFS_GGUF_TOKENS_H
+#define GGUFS_GGUF_TOKENS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Values of tokenizer.ggml.token_type. */
+enum gguf_token_type {
+    GGUF_TOKEN_UNDEFINED = 0,
+    GGUF_TOKEN_NORMAL = 1,
+    GGUF_TOKEN_UNKNOWN = 2, /* stands for text without a token */
+    GGUF_TOKEN_CONTROL = 3,
+    GGUF_TOKEN_USER_DEFINED = 4, /* added later; never split */
+    GGUF_TOKEN_UNUSED = 5,
+    GGUF_TOKEN_BYTE = 6, /* written as <0x41> */
+};
+
+/* Return true for a type of tokens that text never becomes by splitting and merging. */
+static inline bool gguf_token_type_is_control(uint8_t type)
+{
+    return type == GGUF_TOKEN_CONTROL || type == GGUF_TOKEN_UNKNOWN;
+}
+
+/* Return the name of a type, like "user_defined", or NULL if it is unknown. */
+const char *gguf_token_type_name(uint64_t type);
+
+/* The bytes of U+2581, which stands for a space in vocabularies of SentencePiece. */
+#define GGUF_SPACE_MARK       "\xe2\x96\x81"
+#define GGUF_SPACE_MARK_BYTES (sizeof GGUF_SPACE_MARK - 1)
+
+/* Format of the text of a token of the type BYTE, and its length. */
+#define GGUF_BYTE_TOKEN_FORMAT "<0x%02X>"
+#define GGUF_BYTE_TOKEN_BYTES  6u
+
+/* Parse the text of a token of the type BYTE, like <0x41>. Returns false if it has another form. */
+bool gguf_byte_token_parse(const char *text, size_t length, uint8_t *byte);
+
+/* The next functions write at most `length` bytes and return their number. */
+
+/* Decode U+2581 to a space. */
+size_t gguf_space_marks_decode(const char *text, size_t length, char *out);
+
+/* Decode the escapes like Python's in tokens of the kind "rwkv". */
+size_t gguf_token_unescape(const char *text, size_t length, char *out);
+
+/*
+ * GPT-2's alphabet, which writes each byte as a visible character: visible characters of Latin-1
+ * stand for themselves, the other bytes become U+0100, U+0101 and so on, in order.
+ */
+
+/* Write the character of a byte, one or two bytes of UTF-8, and return its length. */
+size_t gguf_alphabet_put(unsigned char byte, char out[2]);
+
+/*
+ * Decode a text to the bytes that it stands for. A text with characters outside the alphabet stands
+ * for itself. Writes at most `length` bytes and returns their number.
+ */
+size_t gguf_alphabet_decode(const char *text, size_t length, char *out);
+
+#endif
