@@ -30,7 +30,7 @@ typedef void fs_hf_member_writer(struct fs_hf_config *config, const struct fs_hf
 /*
  * A member, or several. The value is the value of `key` or, if the model lacks the key, `json`;
  * without both, the model has no checkpoint. Or it is `json` alone; true or false by `has` or
- * `lacks`; or `write` writes the members.
+ * `lacks`; texts by `kinds`; or `write` writes the members.
  */
 struct fs_hf_entry {
     const char *name;
@@ -38,6 +38,12 @@ struct fs_hf_entry {
     const char *json;  /* "" leaves the member out */
     const char *has;   /* true if a tensor matches this pattern, see gguf_tensor_name_matches() */
     const char *lacks; /* true if no tensor matches */
+    /*
+     * An array with the kind of each layer: pairs of a pattern and the kind of layers with that
+     * tensor, then the kind of other layers, then NULL.
+     */
+    const char *const *kinds;
+    const struct fs_hf_entry *table; /* all members of a table instead; its last one has no name */
     fs_hf_member_writer *write;
     unsigned number; /* for `write` */
 };
@@ -108,10 +114,11 @@ fs_hf_member_writer fs_hf_write_new_rope_by_type;
  */
 #define FS_HF_BY_KEY UINT32_MAX
 fs_hf_member_writer fs_hf_write_layer_types;
-fs_hf_member_writer fs_hf_write_mlp_types; /* mlp_layer_types: with and without experts */
-fs_hf_member_writer fs_hf_write_n_dense;   /* the number of leading layers without experts */
+fs_hf_member_writer fs_hf_write_n_dense; /* the number of leading layers without experts */
 /* The scale of scores; 1 / √(width of a head) without the key attention.scale. */
 fs_hf_member_writer fs_hf_write_attention_scale;
+/* The numbers of layers that have a tensor of the pattern `key`. */
+fs_hf_member_writer fs_hf_write_layers_with;
 fs_hf_member_writer fs_hf_write_rows;    /* the number of rows of tensors `key`, if any */
 fs_hf_member_writer fs_hf_write_largest; /* the largest number of the array `key` */
 

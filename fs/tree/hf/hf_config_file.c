@@ -1,11 +1,28 @@
 #include "fs/tree/hf/hf_config_file.h"
 
+static void write_kinds(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    const uint64_t n_layer = fs_hf_n_layer(config->hf);
+
+    fs_hf_begin_array(config, entry->name);
+    for (uint64_t i = 0; i < n_layer; i++) {
+        const char *const *kind = entry->kinds;
+
+        while (kind[1] && !fs_hf_layer_has(config->hf, i, kind[0]))
+            kind += 2;
+        fs_hf_element_text(config, kind[1] ? kind[1] : kind[0]);
+    }
+    fs_hf_end_array(config);
+}
+
 static void write_entry(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
     const struct gguf_key *key = entry->key ? fs_hf_key(config->hf, entry->key) : NULL;
 
     if (entry->write)
         entry->write(config, entry);
+    else if (entry->kinds)
+        write_kinds(config, entry);
     else if (entry->has)
         fs_hf_member_bool(config, entry->name, fs_hf_any_tensor(config->hf, entry->has));
     else if (entry->lacks)
@@ -20,6 +37,16 @@ static void write_entry(struct fs_hf_config *config, const struct fs_hf_entry *e
         fs_hf_member_json(config, entry->name, entry->json);
 }
 
+static void write_entries(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    for (; entry->name; entry++) {
+        if (entry->table)
+            write_entries(config, entry->table);
+        else
+            write_entry(config, entry);
+    }
+}
+
 void fs_hf_write_config(struct fs_hf_config *config, const struct fs_hf_row *row, const char *dtype)
 {
     fs_hf_begin_object(config, NULL);
@@ -29,10 +56,7 @@ void fs_hf_write_config(struct fs_hf_config *config, const struct fs_hf_row *row
     fs_sink_print(config->sink, "\"%s\"", row->model_type);
     fs_hf_member(config, "torch_dtype");
     fs_sink_print(config->sink, "\"%s\"", dtype);
-    for (size_t i = 0; i < sizeof row->config / sizeof *row->config && row->config[i]; i++) {
-        for (const struct fs_hf_entry *entry = row->config[i]; entry->name; entry++)
-            write_entry(config, entry);
-    }
+    write_entries(config, row->config);
     fs_hf_write_vocab_size(config, NULL);
     fs_hf_write_token_ids(config, NULL);
     fs_hf_member_bool(config, "tie_word_embeddings",

@@ -156,18 +156,15 @@ void fs_hf_write_layer_types(struct fs_hf_config *config, const struct fs_hf_ent
     fs_hf_end_array(config);
 }
 
-static bool has_experts(const struct fs_hf_model *hf, uint64_t layer)
-{
-    return fs_hf_layer_has(hf, layer, "blk.%.ffn_gate_inp.weight");
-}
-
-void fs_hf_write_mlp_types(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+void fs_hf_write_layers_with(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
     const uint64_t n_layer = fs_hf_n_layer(config->hf);
 
     fs_hf_begin_array(config, entry->name);
-    for (uint64_t i = 0; i < n_layer; i++)
-        fs_hf_element_text(config, has_experts(config->hf, i) ? "sparse" : "dense");
+    for (uint64_t i = 0; i < n_layer; i++) {
+        if (fs_hf_layer_has(config->hf, i, entry->key))
+            fs_hf_element_unsigned(config, i);
+    }
     fs_hf_end_array(config);
 }
 
@@ -176,7 +173,7 @@ void fs_hf_write_n_dense(struct fs_hf_config *config, const struct fs_hf_entry *
     const uint64_t n_layer = fs_hf_n_layer(config->hf);
     uint64_t n = 0;
 
-    while (n < n_layer && !has_experts(config->hf, n))
+    while (n < n_layer && !fs_hf_layer_has(config->hf, n, "blk.%.ffn_gate_inp.weight"))
         n++;
     fs_hf_member_unsigned(config, entry->name, n);
 }

@@ -15,15 +15,16 @@
 
 #include <stdbool.h>
 
-#define FS_HF_MAX_TABLES 10
-#define FS_HF_MAX_NEEDS  12
+#define FS_HF_MAX_NEEDS 12
 
+/* Rows of the tables begin with the first four members, by position. */
 struct fs_hf_row {
     const char *architecture; /* general.architecture */
+    const char *class_name;   /* of transformers */
+    const char *model_type;   /* of config.json */
+    const struct gguf_naming *naming;
     /* Return true if the row is for this model; NULL: for all of the architecture. */
     bool (*applies)(const struct fs_hf_model *hf);
-    const char *class_name; /* of transformers */
-    const char *model_type; /* of config.json */
     bool has_layout; /* tensor_data_layout = "reference" means: rows of q, k, v are in this order */
     bool shares_kv;  /* a layer may have no tensors of keys or values of its own */
     /*
@@ -31,47 +32,29 @@ struct fs_hf_row {
      * A layer needs them if it has the part, for example experts.
      */
     const char *needs[FS_HF_MAX_NEEDS];
-    const struct gguf_naming *naming;
-    const struct fs_hf_entry *config[FS_HF_MAX_TABLES];
+    const struct fs_hf_entry *config; /* the last one has no name */
 };
 
 /* Members: the value of a key, with JSON for models without it; JSON; what tensors there are. */
-#define KEY(name_, key_)                                                                           \
+#define MEMBER(...)                                                                                \
     {                                                                                              \
-        .name = (name_), .key = (key_)                                                             \
+        __VA_ARGS__                                                                                \
     }
-#define KEY_OR(name_, key_, json_)                                                                 \
-    {                                                                                              \
-        .name = (name_), .key = (key_), .json = (json_)                                            \
-    }
-#define JSON(name_, json_)                                                                         \
-    {                                                                                              \
-        .name = (name_), .json = (json_)                                                           \
-    }
-#define HAS(name_, pattern)                                                                        \
-    {                                                                                              \
-        .name = (name_), .has = (pattern)                                                          \
-    }
-#define LACKS(name_, pattern)                                                                      \
-    {                                                                                              \
-        .name = (name_), .lacks = (pattern)                                                        \
-    }
-#define CALL(name_, function)                                                                      \
-    {                                                                                              \
-        .name = (name_), .write = (function)                                                       \
-    }
-#define CALL_WITH(name_, function, number_)                                                        \
-    {                                                                                              \
-        .name = (name_), .write = (function), .number = (number_)                                  \
-    }
-#define COUNT_OF(name_, key_, function)                                                            \
-    {                                                                                              \
-        .name = (name_), .key = (key_), .write = (function)                                        \
-    }
-#define END_OF_CONFIG                                                                              \
-    {                                                                                              \
-        .name = NULL                                                                               \
-    }
+#define KEY(name_, key_)                MEMBER(.name = (name_), .key = (key_))
+#define KEY_OR(name_, key_, json_)      MEMBER(.name = (name_), .key = (key_), .json = (json_))
+#define JSON(name_, json_)              MEMBER(.name = (name_), .json = (json_))
+#define HAS(name_, pattern)             MEMBER(.name = (name_), .has = (pattern))
+#define LACKS(name_, pattern)           MEMBER(.name = (name_), .lacks = (pattern))
+#define CALL(name_, function)           MEMBER(.name = (name_), .write = (function))
+#define CALL_WITH(name_, function, n)   MEMBER(.name = (name_), .write = (function), .number = (n))
+#define COUNT_OF(name_, key_, function) MEMBER(.name = (name_), .key = (key_), .write = (function))
+/* Kinds of layers: a pattern and the kind of layers that have the tensor, …, the kind of others. */
+#define KINDS(name_, ...) MEMBER(.name = (name_), .kinds = (const char *const[]){__VA_ARGS__, NULL})
+#define TABLE(table_)     MEMBER(.name = "", .table = (table_)) /* all its members */
+#define END_OF_CONFIG     MEMBER(.name = NULL)
+
+/* The members of a row. */
+#define CONFIG(...) ((const struct fs_hf_entry[]){__VA_ARGS__, END_OF_CONFIG})
 
 /* Return row `index` of all, or NULL after the last. */
 const struct fs_hf_row *fs_hf_row_at(size_t index);
@@ -88,18 +71,22 @@ extern const struct fs_hf_row fs_hf_rows_latent[];
 extern const struct fs_hf_row fs_hf_rows_recurrent[];
 extern const struct fs_hf_row fs_hf_rows_hybrid[];
 
-/* Members that several rows share, in hf_shared.c. */
+/* Members that several rows share. The tables are in hf_shared.c. */
+
+#define SIZES          TABLE(fs_hf_sizes)
+#define HEAD_DIM       CALL("head_dim", fs_hf_write_head_dim)
+#define RMS_NORM       KEY("rms_norm_eps", "attention.layer_norm_rms_epsilon")
+#define LAYER_NORM     KEY("layer_norm_eps", "attention.layer_norm_epsilon")
+#define ATTENTION_BIAS HAS("attention_bias", "blk.%.attn_q.bias")
+#define SILU           JSON("hidden_act", "\"silu\"")
+#define ROPE           CALL("rope", fs_hf_write_rope)
+#define PARTIAL_ROPE   CALL("partial_rotary_factor", fs_hf_write_rope)
+#define WINDOW         CALL("sliding_window", fs_hf_write_sliding_window)
+#define MLP_KINDS      KINDS("mlp_layer_types", "blk.%.ffn_gate_inp.weight", "sparse", "dense")
 
 extern const struct fs_hf_entry fs_hf_sizes[];
 extern const struct fs_hf_entry fs_hf_moe_sizes[];
 extern const struct fs_hf_entry fs_hf_hybrid_sizes[];
-extern const struct fs_hf_entry fs_hf_head_dim_config[];
-extern const struct fs_hf_entry fs_hf_rms_norm[];      /* rms_norm_eps */
-extern const struct fs_hf_entry fs_hf_layer_norm[];    /* layer_norm_eps */
 extern const struct fs_hf_entry fs_hf_routed_config[]; /* n_routed_experts … */
-extern const struct fs_hf_entry fs_hf_attention_bias[];
-extern const struct fs_hf_entry fs_hf_silu[];
-extern const struct fs_hf_entry fs_hf_rope[];
-extern const struct fs_hf_entry fs_hf_partial_rope[];
 
 #endif

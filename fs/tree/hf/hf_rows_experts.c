@@ -32,18 +32,12 @@ static const struct fs_hf_entry qwen3moe_config[] = {
     END_OF_CONFIG,
 };
 
-static const struct fs_hf_entry olmoe_config[] = {
-    JSON("clip_qkv", "null"),
-    JSON("norm_topk_prob", "false"),
-    END_OF_CONFIG,
-};
-
 static const struct fs_hf_entry mellum_config[] = {
     KEY("moe_intermediate_size", "expert_feed_forward_length"),
     JSON("norm_topk_prob", "true"),
-    CALL("sliding_window", fs_hf_write_sliding_window),
+    WINDOW,
     CALL_WITH("layer_types", fs_hf_write_layer_types, 4),
-    CALL("mlp_layer_types", fs_hf_write_mlp_types),
+    MLP_KINDS,
     CALL("rope", fs_hf_write_new_rope_by_type),
     END_OF_CONFIG,
 };
@@ -66,24 +60,6 @@ static bool has_shared_experts(const struct fs_hf_model *hf)
 
 /* ---- gpt-oss, llama4 ---- */
 
-static const struct fs_hf_entry gpt_oss_config[] = {
-    CALL("sliding_window", fs_hf_write_sliding_window),
-    CALL_WITH("layer_types", fs_hf_write_layer_types, 2),
-    END_OF_CONFIG,
-};
-
-static void write_moe_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
-{
-    const uint64_t n_layer = fs_hf_n_layer(config->hf);
-
-    fs_hf_begin_array(config, entry->name);
-    for (uint64_t i = 0; i < n_layer; i++) {
-        if (fs_hf_layer_has(config->hf, i, "blk.%.ffn_gate_inp.weight"))
-            fs_hf_element_unsigned(config, i);
-    }
-    fs_hf_end_array(config);
-}
-
 /* Queries and keys have a norm without weights, except with 128 experts; see llama.cpp. */
 static void write_qk_norm(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
@@ -99,7 +75,7 @@ static const struct fs_hf_entry llama4_config[] = {
     CALL("num_key_value_heads", fs_hf_write_n_head_kv),
     KEY("max_position_embeddings", "context_length"),
     KEY_OR("interleave_moe_layer_step", "interleave_moe_layer_step", ""),
-    CALL("moe_layers", write_moe_layers),
+    COUNT_OF("moe_layers", "blk.%.ffn_gate_inp.weight", fs_hf_write_layers_with),
     CALL("use_qk_norm", write_qk_norm),
     END_OF_CONFIG,
 };
@@ -118,22 +94,13 @@ static void write_sigmoid(struct fs_hf_config *config, const struct fs_hf_entry 
     fs_hf_member_json(config, entry->name, "\"sigmoid\"");
 }
 
-static const struct fs_hf_entry sigmoid_config[] = {
-    CALL("scoring_func", write_sigmoid),
-    END_OF_CONFIG,
-};
-
-static const struct fs_hf_entry glm4moe_config[] = {
-    HAS("use_qk_norm", "blk.%.attn_q_norm.weight"),
-    JSON("num_nextn_predict_layers", "0"),
-    END_OF_CONFIG,
-};
+#define SIGMOID_SCORES CALL("scoring_func", write_sigmoid)
 
 static const struct fs_hf_entry exaone_moe_config[] = {
     KEY("num_experts", "expert_count"),
     KEY_OR("num_shared_experts", "expert_shared_count", "0"),
-    CALL("mlp_layer_types", fs_hf_write_mlp_types),
-    CALL("sliding_window", fs_hf_write_sliding_window),
+    MLP_KINDS,
+    WINDOW,
     CALL_WITH("layer_types", fs_hf_write_layer_types, 4),
     END_OF_CONFIG,
 };
@@ -157,12 +124,6 @@ static const struct fs_hf_entry ernie_moe_config[] = {
     END_OF_CONFIG,
 };
 
-static const struct fs_hf_entry hunyuan_moe_config[] = {
-    KEY("num_experts", "expert_count"),
-    KEY("moe_topk", "expert_used_count"),
-    END_OF_CONFIG,
-};
-
 /* The class always divides the weights of the chosen experts by their sum. */
 static void demand_normed_weights(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
@@ -174,7 +135,7 @@ static void demand_normed_weights(struct fs_hf_config *config, const struct fs_h
 static const struct fs_hf_entry hy_v3_config[] = {
     KEY("moe_intermediate_size", "expert_feed_forward_length"),
     KEY_OR("router_scaling_factor", "expert_weights_scale", "1.0"),
-    CALL("mlp_layer_types", fs_hf_write_mlp_types),
+    MLP_KINDS,
     JSON("num_shared_experts", "1"),
     CALL("expert_weights_norm", demand_normed_weights),
     HAS("mlp_bias", "blk.%.ffn_up.bias"),
@@ -187,7 +148,7 @@ static const struct fs_hf_entry afmoe_config[] = {
     CALL("num_dense_layers", fs_hf_write_n_dense),
     KEY_OR("route_scale", "expert_weights_scale", "1.0"),
     KEY_OR("route_norm", "expert_weights_norm", "false"),
-    CALL("sliding_window", fs_hf_write_sliding_window),
+    WINDOW,
     CALL_WITH("layer_types", fs_hf_write_layer_types, 4),
     JSON("global_attn_every_n_layers", "4"),
     JSON("mup_enabled", "true"),
@@ -223,9 +184,9 @@ static const struct fs_hf_entry laguna_config[] = {
     KEY("shared_expert_intermediate_size", "expert_shared_feed_forward_length"),
     KEY_OR("moe_routed_scaling_factor", "expert_weights_scale", "1.0"),
     CALL("expert_weights_norm", demand_normed_weights),
-    CALL("sliding_window", fs_hf_write_sliding_window),
+    WINDOW,
     CALL("layer_types", write_laguna_layers),
-    CALL("mlp_layer_types", fs_hf_write_mlp_types),
+    MLP_KINDS,
     CALL("partial_rotary_factor", fs_hf_write_new_rope_by_type),
     END_OF_CONFIG,
 };
@@ -236,9 +197,9 @@ static const struct fs_hf_entry cohere2moe_config[] = {
     KEY_OR("num_shared_experts", "expert_shared_count", "0"),
     COUNT_OF("intermediate_size", "expert_feed_forward_length", fs_hf_write_largest),
     KEY("prefix_dense_intermediate_size", "feed_forward_length"),
-    CALL("sliding_window", fs_hf_write_sliding_window),
+    WINDOW,
     CALL_WITH("layer_types", fs_hf_write_layer_types, FS_HF_BY_KEY),
-    CALL("mlp_layer_types", fs_hf_write_mlp_types),
+    MLP_KINDS,
     END_OF_CONFIG,
 };
 
@@ -249,153 +210,73 @@ static void write_gating(struct fs_hf_config *config, const struct fs_hf_entry *
                                                                              : "\"sigmoid\"");
 }
 
-static const struct fs_hf_entry gating_config[] = {
-    CALL("expert_selection_fn", write_gating),
-    END_OF_CONFIG,
-};
-
-/* ---- minimax-m2, phimoe ---- */
-
-static const struct fs_hf_entry minimax_config[] = {
-    CALL("partial_rotary_factor", fs_hf_write_rope),
-    KEY_OR("rotary_dim", "rope.dimension_count", ""),
-    END_OF_CONFIG,
-};
-
-static const struct fs_hf_entry phimoe_config[] = {
-    KEY("rms_norm_eps", "attention.layer_norm_rms_epsilon"),
-    HAS("attention_bias", "blk.%.attn_q.bias"),
-    HAS("lm_head_bias", "output.bias"),
-    CALL("sliding_window", fs_hf_write_sliding_window),
-    END_OF_CONFIG,
-};
-
-#define RMS_CONFIG fs_hf_sizes, fs_hf_rms_norm, fs_hf_silu
-
 const struct fs_hf_row fs_hf_rows_experts[] = {
-    {.architecture = "qwen2moe",
-     .class_name = "Qwen2MoeForCausalLM",
-     .model_type = "qwen2_moe",
-     .naming = &gguf_naming_qwen2_moe,
-     .config = {RMS_CONFIG, fs_hf_rope, num_experts, qwen2moe_config}},
-    {.architecture = "qwen3moe",
-     .class_name = "Qwen3MoeForCausalLM",
-     .model_type = "qwen3_moe",
-     .naming = &gguf_naming_qwen3_moe,
-     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_head_dim_config, fs_hf_attention_bias, num_experts,
-                qwen3moe_config}},
-    {.architecture = "qwen3vlmoe",
-     .class_name = "Qwen3MoeForCausalLM",
-     .model_type = "qwen3_moe",
-     .naming = &gguf_naming_qwen3_moe,
-     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_head_dim_config, fs_hf_attention_bias, num_experts,
-                qwen3moe_config}},
-    {.architecture = "olmoe",
-     .class_name = "OlmoeForCausalLM",
-     .model_type = "olmoe",
-     .naming = &gguf_naming_qwen3_moe,
-     .config = {RMS_CONFIG, fs_hf_rope, num_experts, olmoe_config, fs_hf_attention_bias}},
-    {.architecture = "mellum",
-     .class_name = "MellumForCausalLM",
-     .model_type = "mellum",
-     .naming = &gguf_naming_qwen3_moe,
-     .config = {RMS_CONFIG, fs_hf_head_dim_config, num_local_experts, mellum_config,
-                fs_hf_attention_bias}},
-    {.architecture = "granitemoe",
+    {"qwen2moe", "Qwen2MoeForCausalLM", "qwen2_moe", &gguf_naming_qwen2_moe,
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, TABLE(num_experts), TABLE(qwen2moe_config))},
+    {"qwen3moe", "Qwen3MoeForCausalLM", "qwen3_moe", &gguf_naming_qwen3_moe,
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, ATTENTION_BIAS, TABLE(num_experts),
+                      TABLE(qwen3moe_config))},
+    {"qwen3vlmoe", "Qwen3MoeForCausalLM", "qwen3_moe", &gguf_naming_qwen3_moe,
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, ATTENTION_BIAS, TABLE(num_experts),
+                      TABLE(qwen3moe_config))},
+    {"olmoe", "OlmoeForCausalLM", "olmoe", &gguf_naming_qwen3_moe,
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, TABLE(num_experts), JSON("clip_qkv", "null"),
+                      JSON("norm_topk_prob", "false"), ATTENTION_BIAS)},
+    {"mellum", "MellumForCausalLM", "mellum", &gguf_naming_qwen3_moe,
+     .config = CONFIG(SIZES, RMS_NORM, SILU, HEAD_DIM, TABLE(num_local_experts),
+                      TABLE(mellum_config), ATTENTION_BIAS)},
+    {"granitemoe", "GraniteMoeSharedForCausalLM", "granitemoeshared", &gguf_naming_granitemoeshared,
      .applies = has_shared_experts,
-     .class_name = "GraniteMoeSharedForCausalLM",
-     .model_type = "granitemoeshared",
-     .naming = &gguf_naming_granitemoeshared,
-     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_attention_bias, num_local_experts,
-                granitemoe_config}},
-    {.architecture = "granitemoe",
-     .class_name = "GraniteMoeForCausalLM",
-     .model_type = "granitemoe",
-     .naming = &gguf_naming_granitemoeshared,
-     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_attention_bias, num_local_experts,
-                granitemoe_config}},
-    {.architecture = "gpt-oss",
-     .class_name = "GptOssForCausalLM",
-     .model_type = "gpt_oss",
-     .naming = &gguf_naming_gpt_oss,
-     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_head_dim_config, fs_hf_attention_bias,
-                num_local_experts, gpt_oss_config}},
-    {.architecture = "llama4",
-     .class_name = "Llama4ForCausalLM",
-     .model_type = "llama4_text",
-     .naming = &gguf_naming_llama4,
-     .config = {llama4_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_rope, fs_hf_head_dim_config,
-                num_local_experts, fs_hf_attention_bias}},
-    {.architecture = "glm4moe",
-     .class_name = "Glm4MoeForCausalLM",
-     .model_type = "glm4_moe",
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, ATTENTION_BIAS, TABLE(num_local_experts),
+                      TABLE(granitemoe_config))},
+    {"granitemoe", "GraniteMoeForCausalLM", "granitemoe", &gguf_naming_granitemoeshared,
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, ATTENTION_BIAS, TABLE(num_local_experts),
+                      TABLE(granitemoe_config))},
+    {"gpt-oss", "GptOssForCausalLM", "gpt_oss", &gguf_naming_gpt_oss,
+     .config =
+         CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, ATTENTION_BIAS, TABLE(num_local_experts),
+                WINDOW, CALL_WITH("layer_types", fs_hf_write_layer_types, 2))},
+    {"llama4", "Llama4ForCausalLM", "llama4_text", &gguf_naming_llama4,
+     .config = CONFIG(TABLE(llama4_config), RMS_NORM, SILU, ROPE, HEAD_DIM,
+                      TABLE(num_local_experts), ATTENTION_BIAS)},
+    {"glm4moe", "Glm4MoeForCausalLM", "glm4_moe", &gguf_naming_glm4_moe,
      .needs = {"blk.%.exp_probs_b.bias"},
-     .naming = &gguf_naming_glm4_moe,
-     .config = {fs_hf_moe_sizes, fs_hf_rms_norm, fs_hf_silu, fs_hf_partial_rope,
-                fs_hf_head_dim_config, fs_hf_attention_bias, fs_hf_routed_config, glm4moe_config}},
-    {.architecture = "dots1",
-     .class_name = "Dots1ForCausalLM",
-     .model_type = "dots1",
+     .config =
+         CONFIG(TABLE(fs_hf_moe_sizes), RMS_NORM, SILU, PARTIAL_ROPE, HEAD_DIM, ATTENTION_BIAS,
+                TABLE(fs_hf_routed_config), HAS("use_qk_norm", "blk.%.attn_q_norm.weight"),
+                JSON("num_nextn_predict_layers", "0"))},
+    {"dots1", "Dots1ForCausalLM", "dots1", &gguf_naming_dots1, .needs = {"blk.%.exp_probs_b.bias"},
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, ATTENTION_BIAS,
+                      TABLE(fs_hf_routed_config), SIGMOID_SCORES)},
+    {"exaone-moe", "ExaoneMoeForCausalLM", "exaone_moe", &gguf_naming_exaone_moe,
      .needs = {"blk.%.exp_probs_b.bias"},
-     .naming = &gguf_naming_dots1,
-     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_head_dim_config, fs_hf_attention_bias,
-                fs_hf_routed_config, sigmoid_config}},
-    {.architecture = "exaone-moe",
-     .class_name = "ExaoneMoeForCausalLM",
-     .model_type = "exaone_moe",
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, TABLE(fs_hf_routed_config),
+                      TABLE(exaone_moe_config), SIGMOID_SCORES)},
+    {"ernie4_5-moe", "Ernie4_5_MoeForCausalLM", "ernie4_5_moe", &gguf_naming_ernie4_5_moe,
      .needs = {"blk.%.exp_probs_b.bias"},
-     .naming = &gguf_naming_exaone_moe,
-     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_head_dim_config, fs_hf_routed_config,
-                exaone_moe_config, sigmoid_config}},
-    {.architecture = "ernie4_5-moe",
-     .class_name = "Ernie4_5_MoeForCausalLM",
-     .model_type = "ernie4_5_moe",
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, TABLE(ernie_moe_config))},
+    {"hunyuan-moe", "HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", &gguf_naming_hunyuan_v1_moe,
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, ATTENTION_BIAS,
+                      KEY("num_experts", "expert_count"), KEY("moe_topk", "expert_used_count"))},
+    {"hy_v3", "HYV3ForCausalLM", "hy_v3", &gguf_naming_hy_v3,
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, TABLE(num_experts),
+                      TABLE(hy_v3_config), ATTENTION_BIAS)},
+    {"afmoe", "AfmoeForCausalLM", "afmoe", &gguf_naming_afmoe, .needs = {"blk.%.exp_probs_b.bias"},
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, TABLE(num_experts),
+                      TABLE(afmoe_config), ATTENTION_BIAS)},
+    {"laguna", "LagunaForCausalLM", "laguna", &gguf_naming_laguna,
      .needs = {"blk.%.exp_probs_b.bias"},
-     .naming = &gguf_naming_ernie4_5_moe,
-     .config = {RMS_CONFIG, fs_hf_rope, ernie_moe_config}},
-    {.architecture = "hunyuan-moe",
-     .class_name = "HunYuanMoEV1ForCausalLM",
-     .model_type = "hunyuan_v1_moe",
-     .naming = &gguf_naming_hunyuan_v1_moe,
-     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_head_dim_config, fs_hf_attention_bias,
-                hunyuan_moe_config}},
-    {.architecture = "hy_v3",
-     .class_name = "HYV3ForCausalLM",
-     .model_type = "hy_v3",
-     .naming = &gguf_naming_hy_v3,
-     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_head_dim_config, num_experts, hy_v3_config,
-                fs_hf_attention_bias}},
-    {.architecture = "afmoe",
-     .class_name = "AfmoeForCausalLM",
-     .model_type = "afmoe",
+     .config = CONFIG(TABLE(laguna_config), HEAD_DIM, RMS_NORM, SILU, TABLE(num_experts),
+                      ATTENTION_BIAS)},
+    {"cohere2moe", "Cohere2MoeForCausalLM", "cohere2_moe", &gguf_naming_cohere2_moe,
+     .config = CONFIG(TABLE(fs_hf_moe_sizes), LAYER_NORM, SILU, ROPE, HEAD_DIM, TABLE(num_experts),
+                      TABLE(cohere2moe_config), CALL("expert_selection_fn", write_gating))},
+    {"minimax-m2", "MiniMaxM2ForCausalLM", "minimax_m2", &gguf_naming_minimax_m2,
      .needs = {"blk.%.exp_probs_b.bias"},
-     .naming = &gguf_naming_afmoe,
-     .config = {RMS_CONFIG, fs_hf_rope, fs_hf_head_dim_config, num_experts, afmoe_config,
-                fs_hf_attention_bias}},
-    {.architecture = "laguna",
-     .class_name = "LagunaForCausalLM",
-     .model_type = "laguna",
-     .needs = {"blk.%.exp_probs_b.bias"},
-     .naming = &gguf_naming_laguna,
-     .config = {laguna_config, fs_hf_head_dim_config, fs_hf_rms_norm, fs_hf_silu, num_experts,
-                fs_hf_attention_bias}},
-    {.architecture = "cohere2moe",
-     .class_name = "Cohere2MoeForCausalLM",
-     .model_type = "cohere2_moe",
-     .naming = &gguf_naming_cohere2_moe,
-     .config = {fs_hf_moe_sizes, fs_hf_layer_norm, fs_hf_silu, fs_hf_rope, fs_hf_head_dim_config,
-                num_experts, cohere2moe_config, gating_config}},
-    {.architecture = "minimax-m2",
-     .class_name = "MiniMaxM2ForCausalLM",
-     .model_type = "minimax_m2",
-     .needs = {"blk.%.exp_probs_b.bias"},
-     .naming = &gguf_naming_minimax_m2,
-     .config = {RMS_CONFIG, fs_hf_head_dim_config, num_local_experts, minimax_config,
-                sigmoid_config}},
-    {.architecture = "phimoe",
-     .class_name = "PhimoeForCausalLM",
-     .model_type = "phimoe",
-     .naming = &gguf_naming_minimax_m2,
-     .config = {fs_hf_sizes, fs_hf_silu, fs_hf_rope, num_local_experts, phimoe_config}},
+     .config = CONFIG(SIZES, RMS_NORM, SILU, HEAD_DIM, TABLE(num_local_experts), PARTIAL_ROPE,
+                      KEY_OR("rotary_dim", "rope.dimension_count", ""), SIGMOID_SCORES)},
+    {"phimoe", "PhimoeForCausalLM", "phimoe", &gguf_naming_minimax_m2,
+     .config = CONFIG(SIZES, SILU, ROPE, TABLE(num_local_experts), RMS_NORM, ATTENTION_BIAS,
+                      HAS("lm_head_bias", "output.bias"), WINDOW)},
     {.architecture = NULL},
 };

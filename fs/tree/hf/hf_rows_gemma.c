@@ -4,12 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-static const struct fs_hf_entry gemma1_config[] = {
-    JSON("hidden_act", "\"gelu_pytorch_tanh\""),
-    JSON("hidden_activation", "\"gelu_pytorch_tanh\""),
-    END_OF_CONFIG,
-};
-
 /*
  * Scores are divided by the root of query_pre_attn_scalar, which no key gives: it is the width of a
  * head, but in the models of 27B parameters n_embd / n_head.
@@ -30,7 +24,7 @@ static const struct fs_hf_entry gemma2_config[] = {
     CALL_WITH("query_pre_attn_scalar", write_query_scalar, 46),
     KEY_OR("attn_logit_softcapping", "attn_logit_softcapping", "50.0"),
     KEY_OR("final_logit_softcapping", "final_logit_softcapping", "30.0"),
-    CALL("sliding_window", fs_hf_write_sliding_window),
+    WINDOW,
     CALL_WITH("layer_types", fs_hf_write_layer_types, 2),
     END_OF_CONFIG,
 };
@@ -40,7 +34,7 @@ static const struct fs_hf_entry gemma3_config[] = {
     CALL_WITH("query_pre_attn_scalar", write_query_scalar, 62),
     JSON("attn_logit_softcapping", "null"),
     KEY_OR("final_logit_softcapping", "final_logit_softcapping", "null"),
-    CALL("sliding_window", fs_hf_write_sliding_window),
+    WINDOW,
     CALL_WITH("layer_types", fs_hf_write_layer_types, 6),
     CALL_WITH("rope", fs_hf_write_rope_by_type, 10000),
     END_OF_CONFIG,
@@ -92,7 +86,7 @@ static const struct fs_hf_entry gemma3n_config[] = {
     HAS("altup_correct_scale", "blk.%.altup_correct_scale"),
     CALL("num_kv_shared_layers", write_n_shared_kv),
     CALL("activation_sparsity_pattern", write_sparsity),
-    CALL("sliding_window", fs_hf_write_sliding_window),
+    WINDOW,
     CALL_WITH("layer_types", fs_hf_write_layer_types, 5),
     CALL_WITH("rope", fs_hf_write_rope_by_type, 10000),
     END_OF_CONFIG,
@@ -184,41 +178,24 @@ static const struct fs_hf_entry gemma4_config[] = {
     KEY_OR("num_experts", "expert_count", "null"),
     KEY_OR("top_k_experts", "expert_used_count", "null"),
     KEY_OR("moe_intermediate_size", "expert_feed_forward_length", "null"),
-    CALL("sliding_window", fs_hf_write_sliding_window),
+    WINDOW,
     CALL_WITH("layer_types", fs_hf_write_layer_types, FS_HF_BY_KEY),
     CALL("rope", write_gemma4_rope),
     END_OF_CONFIG,
 };
 
-#define GEMMA_CONFIG fs_hf_sizes, fs_hf_head_dim_config, fs_hf_rms_norm, fs_hf_attention_bias
-
 const struct fs_hf_row fs_hf_rows_gemma[] = {
-    {.architecture = "gemma",
-     .class_name = "GemmaForCausalLM",
-     .model_type = "gemma",
-     .naming = &gguf_naming_gemma,
-     .config = {GEMMA_CONFIG, fs_hf_rope, gemma1_config}},
-    {.architecture = "gemma2",
-     .class_name = "Gemma2ForCausalLM",
-     .model_type = "gemma2",
-     .naming = &gguf_naming_gemma2,
-     .config = {GEMMA_CONFIG, fs_hf_rope, gemma2_config}},
-    {.architecture = "gemma3",
-     .class_name = "Gemma3ForCausalLM",
-     .model_type = "gemma3_text",
-     .naming = &gguf_naming_gemma2,
-     .config = {GEMMA_CONFIG, gemma3_config}},
-    {.architecture = "gemma3n",
-     .class_name = "Gemma3nForCausalLM",
-     .model_type = "gemma3n_text",
-     .shares_kv = true,
-     .naming = &gguf_naming_gemma3n,
-     .config = {GEMMA_CONFIG, gemma3n_config}},
-    {.architecture = "gemma4",
-     .class_name = "Gemma4ForCausalLM",
-     .model_type = "gemma4_text",
-     .shares_kv = true,
-     .naming = &gguf_naming_gemma4,
-     .config = {gemma4_config, fs_hf_rms_norm, fs_hf_attention_bias}},
+    {"gemma", "GemmaForCausalLM", "gemma", &gguf_naming_gemma,
+     .config = CONFIG(SIZES, HEAD_DIM, RMS_NORM, ATTENTION_BIAS, ROPE,
+                      JSON("hidden_act", "\"gelu_pytorch_tanh\""),
+                      JSON("hidden_activation", "\"gelu_pytorch_tanh\""))},
+    {"gemma2", "Gemma2ForCausalLM", "gemma2", &gguf_naming_gemma2,
+     .config = CONFIG(SIZES, HEAD_DIM, RMS_NORM, ATTENTION_BIAS, ROPE, TABLE(gemma2_config))},
+    {"gemma3", "Gemma3ForCausalLM", "gemma3_text", &gguf_naming_gemma2,
+     .config = CONFIG(SIZES, HEAD_DIM, RMS_NORM, ATTENTION_BIAS, TABLE(gemma3_config))},
+    {"gemma3n", "Gemma3nForCausalLM", "gemma3n_text", &gguf_naming_gemma3n, .shares_kv = true,
+     .config = CONFIG(SIZES, HEAD_DIM, RMS_NORM, ATTENTION_BIAS, TABLE(gemma3n_config))},
+    {"gemma4", "Gemma4ForCausalLM", "gemma4_text", &gguf_naming_gemma4, .shares_kv = true,
+     .config = CONFIG(TABLE(gemma4_config), RMS_NORM, ATTENTION_BIAS)},
     {.architecture = NULL},
 };

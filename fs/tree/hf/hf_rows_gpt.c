@@ -15,17 +15,6 @@ static const struct fs_hf_entry gpt_config[] = {
     END_OF_CONFIG,
 };
 
-static const struct fs_hf_entry gpt2_config[] = {
-    JSON("activation_function", "\"gelu_new\""),
-    END_OF_CONFIG,
-};
-
-static const struct fs_hf_entry gptj_config[] = {
-    JSON("activation_function", "\"gelu_new\""),
-    KEY("rotary_dim", "rope.dimension_count"),
-    END_OF_CONFIG,
-};
-
 /* The converter writes 1 as head_count_kv, whatever the number is. */
 static void write_multi_query(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
@@ -33,12 +22,6 @@ static void write_multi_query(struct fs_hf_config *config, const struct fs_hf_en
 
     fs_hf_member_bool(config, entry->name, !qkv || qkv->ne[1] != 3 * qkv->ne[0]);
 }
-
-static const struct fs_hf_entry starcoder_config[] = {
-    JSON("activation_function", "\"gelu_pytorch_tanh\""),
-    CALL("multi_query", write_multi_query),
-    END_OF_CONFIG,
-};
 
 /* ---- bloom ---- */
 
@@ -59,7 +42,7 @@ static const struct fs_hf_entry gptneox_config[] = {
     CALL("num_hidden_layers", fs_hf_write_n_layer),
     KEY("num_attention_heads", "attention.head_count"),
     KEY("max_position_embeddings", "context_length"),
-    KEY("layer_norm_eps", "attention.layer_norm_epsilon"),
+    LAYER_NORM,
     KEY_OR("use_parallel_residual", "use_parallel_residual", "true"),
     HAS("attention_bias", "blk.%.attn_output.bias"),
     CALL("rotary_pct", fs_hf_write_rope),
@@ -96,7 +79,7 @@ static const struct fs_hf_entry falcon_config[] = {
     JSON("parallel_attn", "true"),
     CALL("new_decoder_architecture", write_decoder),
     HAS("bias", "blk.%.attn_qkv.bias"),
-    CALL("rope", fs_hf_write_rope),
+    ROPE,
     END_OF_CONFIG,
 };
 
@@ -151,7 +134,7 @@ static const struct fs_hf_entry dbrx_config[] = {
     KEY("n_heads", "attention.head_count"),
     KEY("max_seq_len", "context_length"),
     CALL("dbrx", write_dbrx_parts),
-    CALL("rope", fs_hf_write_rope),
+    ROPE,
     END_OF_CONFIG,
 };
 
@@ -170,64 +153,26 @@ static const struct fs_hf_entry phi2_config[] = {
 };
 
 const struct fs_hf_row fs_hf_rows_gpt[] = {
-    {.architecture = "gpt2",
-     .class_name = "GPT2LMHeadModel",
-     .model_type = "gpt2",
+    {"gpt2", "GPT2LMHeadModel", "gpt2", &gguf_naming_gpt2, .needs = {"blk.%.attn_qkv.bias"},
+     .config = CONFIG(TABLE(gpt_config), JSON("activation_function", "\"gelu_new\""))},
+    {"starcoder", "GPTBigCodeForCausalLM", "gpt_bigcode", &gguf_naming_gpt_bigcode,
      .needs = {"blk.%.attn_qkv.bias"},
-     .naming = &gguf_naming_gpt2,
-     .config = {gpt_config, gpt2_config}},
-    {.architecture = "starcoder",
-     .class_name = "GPTBigCodeForCausalLM",
-     .model_type = "gpt_bigcode",
-     .needs = {"blk.%.attn_qkv.bias"},
-     .naming = &gguf_naming_gpt_bigcode,
-     .config = {gpt_config, starcoder_config}},
-    {.architecture = "gptj",
-     .class_name = "GPTJForCausalLM",
-     .model_type = "gptj",
-     .naming = &gguf_naming_gptj,
-     .config = {gpt_config, gptj_config}},
-    {.architecture = "bloom",
-     .class_name = "BloomForCausalLM",
-     .model_type = "bloom",
-     .has_layout = true,
-     .needs = {"blk.%.attn_qkv.bias"},
-     .naming = &gguf_naming_bloom,
-     .config = {bloom_config}},
-    {.architecture = "gptneox",
-     .class_name = "GPTNeoXForCausalLM",
-     .model_type = "gpt_neox",
-     .has_layout = true,
-     .naming = &gguf_naming_gpt_neox,
-     .config = {gptneox_config}},
-    {.architecture = "falcon",
-     .applies = has_two_norms,
-     .class_name = "FalconForCausalLM",
-     .model_type = "falcon",
-     .has_layout = true,
-     .naming = &gguf_naming_falcon,
-     .config = {falcon_config}},
-    {.architecture = "falcon",
-     .class_name = "FalconForCausalLM",
-     .model_type = "falcon",
-     .has_layout = true,
-     .naming = &gguf_naming_falcon_plain,
-     .config = {falcon_config}},
-    {.architecture = "mpt",
-     .class_name = "MptForCausalLM",
-     .model_type = "mpt",
-     .naming = &gguf_naming_mpt,
-     .config = {mpt_config}},
-    {.architecture = "dbrx",
-     .class_name = "DbrxForCausalLM",
-     .model_type = "dbrx",
-     .naming = &gguf_naming_dbrx,
-     .config = {dbrx_config}},
-    {.architecture = "phi2",
-     .class_name = "PhiForCausalLM",
-     .model_type = "phi",
-     .needs = {"blk.%.attn_q.bias"},
-     .naming = &gguf_naming_phi,
-     .config = {phi2_config, fs_hf_layer_norm, fs_hf_partial_rope}},
+     .config = CONFIG(TABLE(gpt_config), JSON("activation_function", "\"gelu_pytorch_tanh\""),
+                      CALL("multi_query", write_multi_query))},
+    {"gptj", "GPTJForCausalLM", "gptj", &gguf_naming_gptj,
+     .config = CONFIG(TABLE(gpt_config), JSON("activation_function", "\"gelu_new\""),
+                      KEY("rotary_dim", "rope.dimension_count"))},
+    {"bloom", "BloomForCausalLM", "bloom", &gguf_naming_bloom, .has_layout = true,
+     .needs = {"blk.%.attn_qkv.bias"}, .config = CONFIG(TABLE(bloom_config))},
+    {"gptneox", "GPTNeoXForCausalLM", "gpt_neox", &gguf_naming_gpt_neox, .has_layout = true,
+     .config = CONFIG(TABLE(gptneox_config))},
+    {"falcon", "FalconForCausalLM", "falcon", &gguf_naming_falcon, .applies = has_two_norms,
+     .has_layout = true, .config = CONFIG(TABLE(falcon_config))},
+    {"falcon", "FalconForCausalLM", "falcon", &gguf_naming_falcon_plain, .has_layout = true,
+     .config = CONFIG(TABLE(falcon_config))},
+    {"mpt", "MptForCausalLM", "mpt", &gguf_naming_mpt, .config = CONFIG(TABLE(mpt_config))},
+    {"dbrx", "DbrxForCausalLM", "dbrx", &gguf_naming_dbrx, .config = CONFIG(TABLE(dbrx_config))},
+    {"phi2", "PhiForCausalLM", "phi", &gguf_naming_phi, .needs = {"blk.%.attn_q.bias"},
+     .config = CONFIG(TABLE(phi2_config), LAYER_NORM, PARTIAL_ROPE)},
     {.architecture = NULL},
 };

@@ -3,29 +3,23 @@
 
 /* ---- Qwen3-Next and Qwen 3.5 ---- */
 
-static void write_linear_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+static void write_value_head_dim(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
     const struct fs_hf_model *hf = config->hf;
-    const uint64_t n_layer = fs_hf_n_layer(hf);
     const uint64_t n_v = fs_hf_number(hf, "ssm.time_step_rank", 0);
 
-    fs_hf_begin_array(config, entry->name);
-    for (uint64_t i = 0; i < n_layer; i++)
-        fs_hf_element_text(config, fs_hf_layer_has(hf, i, "blk.%.ssm_out.weight")
-                                       ? "linear_attention"
-                                       : "full_attention");
-    fs_hf_end_array(config);
-    fs_hf_member_unsigned(config, "linear_value_head_dim",
+    fs_hf_member_unsigned(config, entry->name,
                           n_v > 0 ? fs_hf_number(hf, "ssm.inner_size", 0) / n_v : 0);
 }
 
 static const struct fs_hf_entry linear_config[] = {
-    CALL("layer_types", write_linear_layers),
+    KINDS("layer_types", "blk.%.ssm_out.weight", "linear_attention", "full_attention"),
+    CALL("linear_value_head_dim", write_value_head_dim),
     KEY("linear_conv_kernel_dim", "ssm.conv_kernel"),
     KEY("linear_key_head_dim", "ssm.state_size"),
     KEY("linear_num_key_heads", "ssm.group_count"),
     KEY("linear_num_value_heads", "ssm.time_step_rank"),
-    HAS("attention_bias", "blk.%.attn_q.bias"),
+    ATTENTION_BIAS,
     END_OF_CONFIG,
 };
 
@@ -40,25 +34,13 @@ static const struct fs_hf_entry experts_config[] = {
 
 /* ---- lfm2 ---- */
 
-static void write_lfm2_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
-{
-    const uint64_t n_layer = fs_hf_n_layer(config->hf);
-
-    fs_hf_begin_array(config, entry->name);
-    for (uint64_t i = 0; i < n_layer; i++)
-        fs_hf_element_text(config, fs_hf_layer_has(config->hf, i, "blk.%.attn_q.weight")
-                                       ? "full_attention"
-                                       : "conv");
-    fs_hf_end_array(config);
-}
-
 static const struct fs_hf_entry lfm2_config[] = {
     KEY("norm_eps", "attention.layer_norm_rms_epsilon"),
     KEY("conv_L_cache", "shortconv.l_cache"),
     HAS("conv_bias", "blk.%.shortconv.in_proj.bias"),
     JSON("block_auto_adjust_ff_dim", "false"),
-    CALL("layer_types", write_lfm2_layers),
-    CALL("rope", fs_hf_write_rope),
+    KINDS("layer_types", "blk.%.attn_q.weight", "full_attention", "conv"),
+    ROPE,
     END_OF_CONFIG,
 };
 
@@ -99,9 +81,9 @@ static const struct fs_hf_entry mimo2_config[] = {
     KEY("max_position_embeddings", "context_length"),
     KEY("v_head_dim", "attention.value_length"),
     KEY_OR("attention_value_scale", "attention.value_scale", "null"),
-    CALL("sliding_window", fs_hf_write_sliding_window),
+    WINDOW,
     CALL_WITH("layer_types", fs_hf_write_layer_types, FS_HF_BY_KEY),
-    CALL("mlp_layer_types", fs_hf_write_mlp_types),
+    MLP_KINDS,
     CALL_WITH("partial_rotary_factor", fs_hf_write_new_rope_by_type, 10000),
     KEY("n_routed_experts", "expert_count"),
     KEY("num_experts_per_tok", "expert_used_count"),
@@ -113,41 +95,21 @@ static const struct fs_hf_entry mimo2_config[] = {
     END_OF_CONFIG,
 };
 
-#define CONFIG                                                                                     \
-    fs_hf_moe_sizes, fs_hf_head_dim_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_partial_rope,        \
-        linear_config
-
 const struct fs_hf_row fs_hf_rows_hybrid[] = {
-    {.architecture = "qwen3next",
-     .class_name = "Qwen3NextForCausalLM",
-     .model_type = "qwen3_next",
-     .naming = &gguf_naming_qwen3_next,
-     .config = {CONFIG, experts_config}},
-    {.architecture = "qwen35",
-     .class_name = "Qwen3_5ForCausalLM",
-     .model_type = "qwen3_5_text",
-     .naming = &gguf_naming_qwen3_5,
-     .config = {CONFIG}},
-    {.architecture = "qwen35moe",
-     .class_name = "Qwen3_5MoeForCausalLM",
-     .model_type = "qwen3_5_moe_text",
-     .naming = &gguf_naming_qwen3_5_moe,
-     .config = {CONFIG, experts_config}},
-    {.architecture = "lfm2",
-     .class_name = "Lfm2ForCausalLM",
-     .model_type = "lfm2",
-     .naming = &gguf_naming_lfm2,
-     .config = {fs_hf_hybrid_sizes, lfm2_config}},
-    {.architecture = "lfm2moe",
-     .class_name = "Lfm2MoeForCausalLM",
-     .model_type = "lfm2_moe",
-     .naming = &gguf_naming_lfm2,
-     .config = {fs_hf_hybrid_sizes, lfm2_config, lfm2moe_config}},
-    {.architecture = "mimo2",
-     .class_name = "MiMoV2FlashForCausalLM",
-     .model_type = "mimo_v2_flash",
-     .naming = &gguf_naming_mimo_v2_flash,
-     .config = {mimo2_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_head_dim_config,
-                fs_hf_attention_bias}},
+    {"qwen3next", "Qwen3NextForCausalLM", "qwen3_next", &gguf_naming_qwen3_next,
+     .config = CONFIG(TABLE(fs_hf_moe_sizes), HEAD_DIM, RMS_NORM, SILU, PARTIAL_ROPE,
+                      TABLE(linear_config), TABLE(experts_config))},
+    {"qwen35", "Qwen3_5ForCausalLM", "qwen3_5_text", &gguf_naming_qwen3_5,
+     .config = CONFIG(TABLE(fs_hf_moe_sizes), HEAD_DIM, RMS_NORM, SILU, PARTIAL_ROPE,
+                      TABLE(linear_config))},
+    {"qwen35moe", "Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", &gguf_naming_qwen3_5_moe,
+     .config = CONFIG(TABLE(fs_hf_moe_sizes), HEAD_DIM, RMS_NORM, SILU, PARTIAL_ROPE,
+                      TABLE(linear_config), TABLE(experts_config))},
+    {"lfm2", "Lfm2ForCausalLM", "lfm2", &gguf_naming_lfm2,
+     .config = CONFIG(TABLE(fs_hf_hybrid_sizes), TABLE(lfm2_config))},
+    {"lfm2moe", "Lfm2MoeForCausalLM", "lfm2_moe", &gguf_naming_lfm2,
+     .config = CONFIG(TABLE(fs_hf_hybrid_sizes), TABLE(lfm2_config), TABLE(lfm2moe_config))},
+    {"mimo2", "MiMoV2FlashForCausalLM", "mimo_v2_flash", &gguf_naming_mimo_v2_flash,
+     .config = CONFIG(TABLE(mimo2_config), RMS_NORM, SILU, HEAD_DIM, ATTENTION_BIAS)},
     {.architecture = NULL},
 };

@@ -62,24 +62,11 @@ static void write_choice_method(struct fs_hf_config *config, const struct fs_hf_
                           : "\"greedy\"");
 }
 
-static const struct fs_hf_entry deepseek2_config[] = {
-    CALL("topk_method", write_choice_method),
-    END_OF_CONFIG,
-};
-
-static const struct fs_hf_entry deepseek3_config[] = {
-    JSON("topk_method", "\"noaux_tc\""),
-    JSON("scoring_func", "\"sigmoid\""),
-    JSON("rope_interleave", "true"),
-    JSON("num_nextn_predict_layers", "0"),
-    END_OF_CONFIG,
-};
-
 static const struct fs_hf_entry indexer_config[] = {
     KEY("index_n_heads", "attention.indexer.head_count"),
     KEY("index_head_dim", "attention.indexer.key_length"),
     KEY("index_topk", "attention.indexer.top_k"),
-    CALL("mlp_layer_types", fs_hf_write_mlp_types),
+    MLP_KINDS,
     END_OF_CONFIG,
 };
 
@@ -93,18 +80,6 @@ static const struct fs_hf_entry minicpm3_config[] = {
 
 /* ---- kimi-linear: latent attention in some layers, linear in the others ---- */
 
-static void write_kimi_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
-{
-    const uint64_t n_layer = fs_hf_n_layer(config->hf);
-
-    fs_hf_begin_array(config, entry->name);
-    for (uint64_t i = 0; i < n_layer; i++)
-        fs_hf_element_text(config, fs_hf_layer_has(config->hf, i, "blk.%.ssm_a")
-                                       ? "linear_attention"
-                                       : "full_attention");
-    fs_hf_end_array(config);
-}
-
 static const struct fs_hf_entry kimi_config[] = {
     KEY("hidden_size", "embedding_length"),
     KEY_OR("intermediate_size", "feed_forward_length", ""),
@@ -114,8 +89,8 @@ static const struct fs_hf_entry kimi_config[] = {
     COUNT_OF("q_lora_rank", "blk.%.attn_q_a.weight", write_rank),
     KEY("kv_lora_rank", "attention.kv_lora_rank"),
     CALL("widths", write_latent_widths),
-    CALL("layer_types", write_kimi_layers),
-    CALL("mlp_layer_types", fs_hf_write_mlp_types),
+    KINDS("layer_types", "blk.%.ssm_a", "linear_attention", "full_attention"),
+    MLP_KINDS,
     HAS("attention_bias", "blk.%.attn_kv_a_mqa.bias"),
     KEY("linear_head_dim", "kda.head_dim"),
     COUNT_OF("linear_num_heads", "blk.%.ssm_beta.weight", fs_hf_write_rows),
@@ -132,38 +107,25 @@ static const struct fs_hf_entry kimi_config[] = {
 };
 
 const struct fs_hf_row fs_hf_rows_latent[] = {
-    {.architecture = "deepseek2",
+    {"deepseek2", "DeepseekV3ForCausalLM", "deepseek_v3", &gguf_naming_deepseek_v3,
      .applies = has_choice_bias,
-     .class_name = "DeepseekV3ForCausalLM",
-     .model_type = "deepseek_v3",
-     .naming = &gguf_naming_deepseek_v3,
-     .config = {latent_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_routed_config, deepseek3_config}},
-    {.architecture = "deepseek2",
-     .class_name = "DeepseekV2ForCausalLM",
-     .model_type = "deepseek_v2",
-     .naming = &gguf_naming_deepseek_v2,
-     .config = {latent_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_routed_config, deepseek2_config}},
-    {.architecture = "deepseek32",
-     .class_name = "DeepseekV32ForCausalLM",
-     .model_type = "deepseek_v32",
+     .config = CONFIG(TABLE(latent_config), RMS_NORM, SILU, TABLE(fs_hf_routed_config),
+                      JSON("topk_method", "\"noaux_tc\""), JSON("scoring_func", "\"sigmoid\""),
+                      JSON("rope_interleave", "true"), JSON("num_nextn_predict_layers", "0"))},
+    {"deepseek2", "DeepseekV2ForCausalLM", "deepseek_v2", &gguf_naming_deepseek_v2,
+     .config = CONFIG(TABLE(latent_config), RMS_NORM, SILU, TABLE(fs_hf_routed_config),
+                      CALL("topk_method", write_choice_method))},
+    {"deepseek32", "DeepseekV32ForCausalLM", "deepseek_v32", &gguf_naming_deepseek_v32,
      .needs = {"blk.%.exp_probs_b.bias"},
-     .naming = &gguf_naming_deepseek_v32,
-     .config = {latent_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_routed_config, indexer_config}},
-    {.architecture = "glm-dsa",
-     .class_name = "GlmMoeDsaForCausalLM",
-     .model_type = "glm_moe_dsa",
+     .config = CONFIG(TABLE(latent_config), RMS_NORM, SILU, TABLE(fs_hf_routed_config),
+                      TABLE(indexer_config))},
+    {"glm-dsa", "GlmMoeDsaForCausalLM", "glm_moe_dsa", &gguf_naming_deepseek_v32,
      .needs = {"blk.%.exp_probs_b.bias"},
-     .naming = &gguf_naming_deepseek_v32,
-     .config = {latent_config, fs_hf_rms_norm, fs_hf_silu, fs_hf_routed_config, indexer_config}},
-    {.architecture = "minicpm3",
-     .class_name = "MiniCPM3ForCausalLM",
-     .model_type = "minicpm3",
-     .naming = &gguf_naming_minicpm3,
-     .config = {latent_config, fs_hf_rms_norm, fs_hf_silu, minicpm3_config}},
-    {.architecture = "kimi-linear",
-     .class_name = "KimiLinearForCausalLM",
-     .model_type = "kimi_linear",
-     .naming = &gguf_naming_kimi_linear,
-     .config = {kimi_config, fs_hf_rms_norm, fs_hf_silu}},
+     .config = CONFIG(TABLE(latent_config), RMS_NORM, SILU, TABLE(fs_hf_routed_config),
+                      TABLE(indexer_config))},
+    {"minicpm3", "MiniCPM3ForCausalLM", "minicpm3", &gguf_naming_minicpm3,
+     .config = CONFIG(TABLE(latent_config), RMS_NORM, SILU, TABLE(minicpm3_config))},
+    {"kimi-linear", "KimiLinearForCausalLM", "kimi_linear", &gguf_naming_kimi_linear,
+     .config = CONFIG(TABLE(kimi_config), RMS_NORM, SILU)},
     {.architecture = NULL},
 };

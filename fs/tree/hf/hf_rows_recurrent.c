@@ -37,20 +37,13 @@ static const struct fs_hf_entry mamba_config[] = {
     KEY("layer_norm_epsilon", "attention.layer_norm_rms_epsilon"),
     HAS("use_conv_bias", "blk.%.ssm_conv1d.bias"),
     HAS("use_bias", "blk.%.ssm_in.bias"),
-    JSON("hidden_act", "\"silu\""),
+    SILU,
     END_OF_CONFIG,
 };
 
 static const struct fs_hf_entry mamba1_config[] = {
     KEY("intermediate_size", "ssm.inner_size"),
     KEY("time_step_rank", "ssm.time_step_rank"),
-    END_OF_CONFIG,
-};
-
-static const struct fs_hf_entry mamba2_config[] = {
-    KEY("num_heads", "ssm.time_step_rank"),
-    CALL("head_dim", write_ssm_head_dim),
-    KEY("n_groups", "ssm.group_count"),
     END_OF_CONFIG,
 };
 
@@ -62,17 +55,17 @@ static bool has_inner_norms(const struct fs_hf_model *hf)
 /* ---- recurrent layers of hybrids ---- */
 
 static const struct fs_hf_entry hybrid_mamba2_config[] = {
-    KEY("mamba_n_heads", "ssm.time_step_rank"),      CALL("mamba_d_head", write_ssm_head_dim),
-    KEY("mamba_n_groups", "ssm.group_count"),        KEY("mamba_d_state", "ssm.state_size"),
-    KEY("mamba_d_conv", "ssm.conv_kernel"),          CALL("mamba_expand", write_expand),
-    HAS("mamba_conv_bias", "blk.%.ssm_conv1d.bias"), HAS("mamba_proj_bias", "blk.%.ssm_in.bias"),
-    HAS("attention_bias", "blk.%.attn_q.bias"),      END_OF_CONFIG,
+    KEY("mamba_n_heads", "ssm.time_step_rank"),
+    CALL("mamba_d_head", write_ssm_head_dim),
+    KEY("mamba_n_groups", "ssm.group_count"),
+    KEY("mamba_d_state", "ssm.state_size"),
+    KEY("mamba_d_conv", "ssm.conv_kernel"),
+    CALL("mamba_expand", write_expand),
+    HAS("mamba_conv_bias", "blk.%.ssm_conv1d.bias"),
+    HAS("mamba_proj_bias", "blk.%.ssm_in.bias"),
+    ATTENTION_BIAS,
+    END_OF_CONFIG,
 };
-
-static bool has_attention(const struct fs_hf_model *hf, uint64_t layer)
-{
-    return fs_hf_layer_has(hf, layer, "blk.%.attn_q.weight");
-}
 
 /* ---- granitehybrid: Granite 4 and Bamba ---- */
 
@@ -83,40 +76,22 @@ static bool is_bamba(const struct fs_hf_model *hf)
            !fs_hf_key(hf, "attention.scale") && !fs_hf_key(hf, "logit_scale");
 }
 
-static void write_attention_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
-{
-    const uint64_t n_layer = fs_hf_n_layer(config->hf);
-
-    fs_hf_begin_array(config, entry->name);
-    for (uint64_t i = 0; i < n_layer; i++) {
-        if (has_attention(config->hf, i))
-            fs_hf_element_unsigned(config, i);
-    }
-    fs_hf_end_array(config);
-}
-
 /* Bamba's class rotates half of a head. */
 static const struct fs_hf_entry bamba_config[] = {
-    CALL("attn_layer_indices", write_attention_layers),
-    CALL("rope", fs_hf_write_rope),
+    COUNT_OF("attn_layer_indices", "blk.%.attn_q.weight", fs_hf_write_layers_with),
+    ROPE,
     JSON("partial_rotary_factor", "0.5"),
     HAS("mlp_bias", "blk.%.ffn_up.bias"),
     END_OF_CONFIG,
 };
 
-static void write_granite_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+static void write_granite_rotation(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
     const struct fs_hf_model *hf = config->hf;
-    const uint64_t n_layer = fs_hf_n_layer(hf);
     const bool is_rotated = fs_hf_bool(hf, "rope.scaling.finetuned", false) ||
                             !fs_hf_any_tensor(hf, "blk.%.ssm_in.weight");
 
-    (void)entry;
-    fs_hf_begin_array(config, "layer_types");
-    for (uint64_t i = 0; i < n_layer; i++)
-        fs_hf_element_text(config, has_attention(hf, i) ? "attention" : "mamba");
-    fs_hf_end_array(config);
-    fs_hf_member_json(config, "position_embedding_type", is_rotated ? "\"rope\"" : "null");
+    fs_hf_member_json(config, entry->name, is_rotated ? "\"rope\"" : "null");
     fs_hf_member_unsigned(config, "shared_intermediate_size",
                           fs_hf_number(hf, "expert_shared_feed_forward_length",
                                        fs_hf_number(hf, "feed_forward_length", 0)));
@@ -129,8 +104,9 @@ static const struct fs_hf_entry granite_hybrid_config[] = {
     KEY_OR("logits_scaling", "logit_scale", "1.0"),
     KEY_OR("num_local_experts", "expert_count", "0"),
     KEY_OR("num_experts_per_tok", "expert_used_count", "0"),
-    CALL("layer_types", write_granite_layers),
-    CALL("rope", fs_hf_write_rope),
+    KINDS("layer_types", "blk.%.attn_q.weight", "attention", "mamba"),
+    CALL("position_embedding_type", write_granite_rotation),
+    ROPE,
     END_OF_CONFIG,
 };
 
@@ -181,7 +157,7 @@ static const struct fs_hf_entry falcon_h1_config[] = {
     HAS("mamba_rms_norm", "blk.%.ssm_norm"),
     HAS("mlp_bias", "blk.%.ffn_up.bias"),
     HAS("projectors_bias", "blk.%.ssm_out.bias"),
-    CALL("rope", fs_hf_write_rope),
+    ROPE,
     JSON("embedding_multiplier", "1.0"),
     JSON("lm_head_multiplier", "1.0"),
     JSON("key_multiplier", "1.0"),
@@ -196,20 +172,6 @@ static const struct fs_hf_entry falcon_h1_config[] = {
 
 /* ---- nemotron_h: a mixer or a feed-forward per layer ---- */
 
-static void write_nemotron_layers(struct fs_hf_config *config, const struct fs_hf_entry *entry)
-{
-    const struct fs_hf_model *hf = config->hf;
-    const uint64_t n_layer = fs_hf_n_layer(hf);
-
-    fs_hf_begin_array(config, entry->name);
-    for (uint64_t i = 0; i < n_layer; i++)
-        fs_hf_element_text(config, has_attention(hf, i)                            ? "attention"
-                                   : fs_hf_layer_has(hf, i, "blk.%.ssm_in.weight") ? "mamba"
-                                   : fs_hf_layer_has(hf, i, "blk.%.ffn_gate_inp.weight") ? "moe"
-                                                                                         : "mlp");
-    fs_hf_end_array(config);
-}
-
 static const struct fs_hf_entry nemotron_sizes[] = {
     KEY("hidden_size", "embedding_length"),
     COUNT_OF("intermediate_size", "blk.%.ffn_up.weight", fs_hf_write_rows),
@@ -221,8 +183,9 @@ static const struct fs_hf_entry nemotron_sizes[] = {
 };
 
 static const struct fs_hf_entry nemotron_h_config[] = {
-    CALL("layers_block_type", write_nemotron_layers),
-    CALL("head_dim", fs_hf_write_head_dim),
+    KINDS("layers_block_type", "blk.%.attn_q.weight", "attention", "blk.%.ssm_in.weight", "mamba",
+          "blk.%.ffn_gate_inp.weight", "moe", "mlp"),
+    HEAD_DIM,
     KEY("mamba_num_heads", "ssm.time_step_rank"),
     CALL("mamba_head_dim", write_ssm_head_dim),
     KEY("n_groups", "ssm.group_count"),
@@ -232,7 +195,7 @@ static const struct fs_hf_entry nemotron_h_config[] = {
     HAS("use_conv_bias", "blk.%.ssm_conv1d.bias"),
     HAS("use_bias", "blk.%.ssm_in.bias"),
     HAS("mamba_proj_bias", "blk.%.ssm_in.bias"),
-    HAS("attention_bias", "blk.%.attn_q.bias"),
+    ATTENTION_BIAS,
     HAS("mlp_bias", "blk.%.ffn_up.bias"),
     JSON("mlp_hidden_act", "\"relu2\""),
     JSON("num_nextn_predict_layers", "0"),
@@ -254,57 +217,30 @@ static const struct fs_hf_entry nemotron_moe_config[] = {
 };
 
 const struct fs_hf_row fs_hf_rows_recurrent[] = {
-    {.architecture = "mamba",
-     .applies = has_inner_norms,
-     .class_name = "FalconMambaForCausalLM",
-     .model_type = "falcon_mamba",
-     .naming = &gguf_naming_falcon_mamba,
-     .config = {mamba_config, mamba1_config}},
-    {.architecture = "mamba",
-     .class_name = "MambaForCausalLM",
-     .model_type = "mamba",
-     .naming = &gguf_naming_falcon_mamba,
-     .config = {mamba_config, mamba1_config}},
-    {.architecture = "mamba2",
-     .class_name = "Mamba2ForCausalLM",
-     .model_type = "mamba2",
-     .naming = &gguf_naming_mamba2,
-     .config = {mamba_config, mamba2_config}},
-    {.architecture = "granitehybrid",
-     .applies = is_bamba,
-     .class_name = "BambaForCausalLM",
-     .model_type = "bamba",
-     .naming = &gguf_naming_bamba,
-     .config = {fs_hf_hybrid_sizes, fs_hf_rms_norm, fs_hf_silu, hybrid_mamba2_config,
-                bamba_config}},
-    {.architecture = "granitehybrid",
-     .class_name = "GraniteMoeHybridForCausalLM",
-     .model_type = "granitemoehybrid",
-     .naming = &gguf_naming_granitemoehybrid,
-     .config = {fs_hf_hybrid_sizes, fs_hf_rms_norm, fs_hf_silu, hybrid_mamba2_config,
-                granite_hybrid_config}},
-    {.architecture = "jamba",
-     .class_name = "JambaForCausalLM",
-     .model_type = "jamba",
-     .naming = &gguf_naming_jamba,
-     .config = {fs_hf_hybrid_sizes, fs_hf_rms_norm, fs_hf_silu, jamba_config}},
-    {.architecture = "falcon-h1",
-     .class_name = "FalconH1ForCausalLM",
-     .model_type = "falcon_h1",
-     .naming = &gguf_naming_falcon_h1,
-     .config = {fs_hf_hybrid_sizes, fs_hf_head_dim_config, fs_hf_rms_norm, fs_hf_silu,
-                hybrid_mamba2_config, falcon_h1_config}},
-    {.architecture = "nemotron_h",
-     .class_name = "NemotronHForCausalLM",
-     .model_type = "nemotron_h",
+    {"mamba", "FalconMambaForCausalLM", "falcon_mamba", &gguf_naming_falcon_mamba,
+     .applies = has_inner_norms, .config = CONFIG(TABLE(mamba_config), TABLE(mamba1_config))},
+    {"mamba", "MambaForCausalLM", "mamba", &gguf_naming_falcon_mamba,
+     .config = CONFIG(TABLE(mamba_config), TABLE(mamba1_config))},
+    {"mamba2", "Mamba2ForCausalLM", "mamba2", &gguf_naming_mamba2,
+     .config = CONFIG(TABLE(mamba_config), KEY("num_heads", "ssm.time_step_rank"),
+                      CALL("head_dim", write_ssm_head_dim), KEY("n_groups", "ssm.group_count"))},
+    {"granitehybrid", "BambaForCausalLM", "bamba", &gguf_naming_bamba, .applies = is_bamba,
+     .config = CONFIG(TABLE(fs_hf_hybrid_sizes), RMS_NORM, SILU, TABLE(hybrid_mamba2_config),
+                      TABLE(bamba_config))},
+    {"granitehybrid", "GraniteMoeHybridForCausalLM", "granitemoehybrid",
+     &gguf_naming_granitemoehybrid,
+     .config = CONFIG(TABLE(fs_hf_hybrid_sizes), RMS_NORM, SILU, TABLE(hybrid_mamba2_config),
+                      TABLE(granite_hybrid_config))},
+    {"jamba", "JambaForCausalLM", "jamba", &gguf_naming_jamba,
+     .config = CONFIG(TABLE(fs_hf_hybrid_sizes), RMS_NORM, SILU, TABLE(jamba_config))},
+    {"falcon-h1", "FalconH1ForCausalLM", "falcon_h1", &gguf_naming_falcon_h1,
+     .config = CONFIG(TABLE(fs_hf_hybrid_sizes), HEAD_DIM, RMS_NORM, SILU,
+                      TABLE(hybrid_mamba2_config), TABLE(falcon_h1_config))},
+    {"nemotron_h", "NemotronHForCausalLM", "nemotron_h", &gguf_naming_nemotron_h,
      .needs = {"blk.%.exp_probs_b.bias"},
-     .naming = &gguf_naming_nemotron_h,
-     .config = {nemotron_sizes, nemotron_h_config}},
-    {.architecture = "nemotron_h_moe",
-     .class_name = "NemotronHForCausalLM",
-     .model_type = "nemotron_h",
+     .config = CONFIG(TABLE(nemotron_sizes), TABLE(nemotron_h_config))},
+    {"nemotron_h_moe", "NemotronHForCausalLM", "nemotron_h", &gguf_naming_nemotron_h,
      .needs = {"blk.%.exp_probs_b.bias"},
-     .naming = &gguf_naming_nemotron_h,
-     .config = {nemotron_sizes, nemotron_h_config, nemotron_moe_config}},
+     .config = CONFIG(TABLE(nemotron_sizes), TABLE(nemotron_h_config), TABLE(nemotron_moe_config))},
     {.architecture = NULL},
 };

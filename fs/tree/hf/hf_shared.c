@@ -33,41 +33,6 @@ const struct fs_hf_entry fs_hf_hybrid_sizes[] = {
     END_OF_CONFIG,
 };
 
-const struct fs_hf_entry fs_hf_head_dim_config[] = {
-    CALL("head_dim", fs_hf_write_head_dim),
-    END_OF_CONFIG,
-};
-
-const struct fs_hf_entry fs_hf_rms_norm[] = {
-    KEY("rms_norm_eps", "attention.layer_norm_rms_epsilon"),
-    END_OF_CONFIG,
-};
-
-const struct fs_hf_entry fs_hf_layer_norm[] = {
-    KEY("layer_norm_eps", "attention.layer_norm_epsilon"),
-    END_OF_CONFIG,
-};
-
-const struct fs_hf_entry fs_hf_attention_bias[] = {
-    HAS("attention_bias", "blk.%.attn_q.bias"),
-    END_OF_CONFIG,
-};
-
-const struct fs_hf_entry fs_hf_silu[] = {
-    JSON("hidden_act", "\"silu\""),
-    END_OF_CONFIG,
-};
-
-const struct fs_hf_entry fs_hf_rope[] = {
-    CALL("rope", fs_hf_write_rope),
-    END_OF_CONFIG,
-};
-
-const struct fs_hf_entry fs_hf_partial_rope[] = {
-    CALL("partial_rotary_factor", fs_hf_write_rope),
-    END_OF_CONFIG,
-};
-
 static void write_n_shared(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
     const struct gguf_key *key = fs_hf_key(config->hf, "expert_shared_count");

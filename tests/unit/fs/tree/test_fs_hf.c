@@ -38,7 +38,7 @@ Test(fs_hf, rows_are_complete)
     size_t n_rows = 0;
 
     for (; (row = fs_hf_row_at(n_rows)); n_rows++) {
-        cr_assert(row->class_name && row->model_type && row->naming && row->config[0], "%s",
+        cr_assert(row->class_name && row->model_type && row->naming && row->config, "%s",
                   row->architecture);
         for (size_t i = 0; i < GGUF_MAX_NAME_TABLES && row->naming->tables[i]; i++)
             check_rules(row, row->naming->tables[i]);
@@ -51,17 +51,26 @@ Test(fs_hf, rows_are_complete)
     cr_expect_gt(n_rows, 60u);
 }
 
+static void check_members(const struct fs_hf_row *row, const struct fs_hf_entry *entry)
+{
+    for (; entry->name; entry++) {
+        if (entry->table)
+            check_members(row, entry->table);
+        else
+            cr_expect(entry->key || entry->json || entry->has || entry->lacks || entry->kinds ||
+                          entry->write,
+                      "%s: %s", row->class_name, entry->name);
+        for (const char *const *kind = entry->kinds; kind && kind[1]; kind += 2)
+            cr_expect(strchr(kind[0], '%'), "%s: %s", row->class_name, kind[0]);
+    }
+}
+
 Test(fs_hf, members_are_complete)
 {
     const struct fs_hf_row *row;
 
-    for (size_t n = 0; (row = fs_hf_row_at(n)); n++) {
-        for (size_t i = 0; i < COUNT(row->config) && row->config[i]; i++) {
-            for (const struct fs_hf_entry *entry = row->config[i]; entry->name; entry++)
-                cr_expect(entry->key || entry->json || entry->has || entry->lacks || entry->write,
-                          "%s: %s", row->class_name, entry->name);
-        }
-    }
+    for (size_t n = 0; (row = fs_hf_row_at(n)); n++)
+        check_members(row, row->config);
 }
 
 /* ---- rows and the lists of gguf/models/ ---- */
