@@ -326,43 +326,31 @@ static int set_array(struct job *job, const cJSON *array, enum gguf_value_type t
 
 /* ---- values ---- */
 
-int gguf_edit_value_from_text(struct gguf_edit_value *value, struct gguf_string key,
-                              struct gguf_edit_type type, const char *text,
-                              struct gguf_report *report)
+int gguf_edit_value_make(struct gguf_edit_value *value, struct gguf_string key,
+                         struct gguf_edit_type type, const struct cJSON *json, bool is_text,
+                         struct gguf_report *report)
 {
     struct job job = {.out = value, .key = key, .report = report};
     char place[sizeof(struct gguf_quoted) + 8];
-    cJSON *json;
+    cJSON *array;
     int result;
 
     value->value.type = type.type;
     if (type.type == GGUF_STRING)
-        return put(&job, text, strlen(text));
+        return cJSON_IsString(json) ? put(&job, json->valuestring, strlen(json->valuestring))
+                                    : REFUSE(&job, "the JSON is not %s", "a string");
     if (type.type != GGUF_ARRAY)
-        return parse_scalar(&job, text, &value->value);
-    snprintf(place, sizeof place, "key %s", gguf_quote(key).text);
-    result = gguf_edit_parse_json(text, strlen(text), place, &json, report);
-    if (result == 0) {
-        result = set_array(&job, json, type.element);
-        cJSON_Delete(json);
-    }
-    return result;
-}
-
-int gguf_edit_value_from_json(struct gguf_edit_value *value, struct gguf_string key,
-                              struct gguf_edit_type type, const struct cJSON *json,
-                              struct gguf_report *report)
-{
-    struct job job = {.out = value, .key = key, .report = report};
-
-    value->value.type = type.type;
-    if (type.type == GGUF_ARRAY)
+        return is_text ? parse_scalar(&job, json->valuestring, &value->value)
+                       : scalar_from_json(&job, json, &value->value);
+    if (!is_text)
         return set_array(&job, json, type.element);
-    if (type.type != GGUF_STRING)
-        return scalar_from_json(&job, json, &value->value);
-    if (!cJSON_IsString(json))
-        return REFUSE(&job, "the JSON is not %s", "a string");
-    return put(&job, json->valuestring, strlen(json->valuestring));
+    snprintf(place, sizeof place, "key %s", gguf_quote(key).text);
+    result =
+        gguf_edit_parse_json(json->valuestring, strlen(json->valuestring), place, &array, report);
+    if (result == 0)
+        result = set_array(&job, array, type.element);
+    cJSON_Delete(array);
+    return result;
 }
 
 /* cJSON would end the string at a NUL. */
@@ -384,16 +372,13 @@ int gguf_edit_parse_json(const char *text, size_t length_bytes, const char *plac
     const char *end = text;
 
     *json = NULL;
-    if (has_nul(text, length_bytes)) {
-        gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_part(place, GGUF_NO_OFFSET),
-                   "the JSON holds a NUL");
-        return -EINVAL;
-    }
+    if (has_nul(text, length_bytes))
+        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_part(place, GGUF_NO_OFFSET),
+                          "the JSON holds a NUL");
     *json = cJSON_ParseWithOpts(text, &end, 1);
     if (*json)
         return 0;
-    gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_part(place, GGUF_NO_OFFSET),
-               "not JSON from character %td on: %s", end - text + 1,
-               *end ? quote(end).text : "it ends there");
-    return -EINVAL;
+    return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_part(place, GGUF_NO_OFFSET),
+                      "not JSON from character %td on: %s", end - text + 1,
+                      *end ? quote(end).text : "it ends there");
 }

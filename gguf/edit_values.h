@@ -38,19 +38,14 @@ struct gguf_edit_type_name {
 struct gguf_edit_type_name gguf_edit_type_name(struct gguf_edit_type type);
 
 /*
- * Set a value, which is all zero, from `text`, which is JSON for an array. `key` is for messages.
- * Returns 0, or a negative errno with the reason in `report`; free the value's data in both cases.
+ * Set a value, which is all zero, from JSON. Integers from 2^53 on, which cJSON rounds, are
+ * accepted as strings only. If is_text, `json` is a string from a command line: the text of the
+ * value, which is JSON for an array. `key` is for messages. Returns 0, or a negative errno with the
+ * reason in `report`; free the value's data in both cases.
  */
-int gguf_edit_value_from_text(struct gguf_edit_value *value, struct gguf_string key,
-                              struct gguf_edit_type type, const char *text,
-                              struct gguf_report *report);
-
-/*
- * The same from JSON. Integers from 2^53 on, which cJSON rounds, are accepted as strings only.
- */
-int gguf_edit_value_from_json(struct gguf_edit_value *value, struct gguf_string key,
-                              struct gguf_edit_type type, const struct cJSON *json,
-                              struct gguf_report *report);
+int gguf_edit_value_make(struct gguf_edit_value *value, struct gguf_string key,
+                         struct gguf_edit_type type, const struct cJSON *json, bool is_text,
+                         struct gguf_report *report);
 
 /*
  * Parse JSON of length_bytes bytes, followed by a NUL. On success, free *json with cJSON_Delete().

@@ -35,7 +35,7 @@ static int check_key(struct gguf_string key, struct gguf_report *report)
     return 0;
 }
 
-/* Add an edit without its value. */
+/* Add an edit without a value, which removes the key. */
 static int add(struct gguf_edits *edits, struct gguf_string key, struct gguf_edit **edit,
                struct gguf_report *report)
 {
@@ -74,17 +74,26 @@ const char *gguf_edit_find_value(const char *text, struct gguf_string *type)
     return equals + 1;
 }
 
-/* Return true if the values decide the type of an array's elements. */
-static bool is_implied(struct gguf_edit_type type)
+/* Set the value of an edit, for which the caller passes ownership. Checks it if its type is known.
+ */
+static int set_value(struct gguf_edit *edit, cJSON *value, struct gguf_report *report)
 {
-    return type.type == GGUF_ARRAY && type.element == GGUF_N_VALUE_TYPES;
+    struct gguf_edit_value made = {0};
+    int result = 0;
+
+    edit->value = value;
+    if (!value)
+        return fail_memory(report);
+    if (edit->type.type < GGUF_N_VALUE_TYPES)
+        result = gguf_edit_value_make(&made, edit->key, edit->type, value, edit->is_text, report);
+    gguf_buffer_free(&made.data);
+    return result;
 }
 
 int gguf_edits_set(struct gguf_edits *edits, const char *text, struct gguf_report *report)
 {
     struct gguf_string type_name;
     const char *value = gguf_edit_find_value(text, &type_name);
-    struct gguf_edit_type type;
     struct gguf_edit *edit;
     int result;
 
@@ -97,28 +106,16 @@ int gguf_edits_set(struct gguf_edits *edits, const char *text, struct gguf_repor
         add(edits, (struct gguf_string){text, (uint64_t)(strchr(text, '=') - text)}, &edit, report);
     if (result < 0)
         return result;
-    if (!type_name.data) {
-        edit->text = strdup(value);
-        return edit->text ? 0 : fail_memory(report);
-    }
-    gguf_edit_read_type(type_name, &type);
-    edit->has_value = true;
-    result = gguf_edit_value_from_text(&edit->value, edit->key, type, value, report);
-    if (result == 0 && is_implied(type)) {
-        edit->text = strdup(value);
-        result = edit->text ? 0 : fail_memory(report);
-    }
-    return result;
+    edit->is_text = true;
+    edit->is_type_given = gguf_edit_read_type(type_name, &edit->type);
+    return set_value(edit, cJSON_CreateString(value), report);
 }
 
 int gguf_edits_unset(struct gguf_edits *edits, const char *key, struct gguf_report *report)
 {
     struct gguf_edit *edit;
-    const int result = add(edits, string_of(key), &edit, report);
 
-    if (result == 0)
-        edit->is_unset = true;
-    return result;
+    return add(edits, string_of(key), &edit, report);
 }
 
 /* Split {"type": TYPE, "value": VALUE}. */
@@ -155,7 +152,6 @@ static struct gguf_edit_type type_of_json(const cJSON *json)
 
 static int add_member(struct gguf_edits *edits, const cJSON *member, struct gguf_report *report)
 {
-    struct gguf_edit_type type = type_of_json(member);
     const cJSON *value = member;
     struct gguf_edit *edit;
     int result;
@@ -166,21 +162,14 @@ static int add_member(struct gguf_edits *edits, const cJSON *member, struct gguf
                               gguf_at_key(string_of(member->string), GGUF_NO_OFFSET),
                               "the file has it twice");
     }
-    if (cJSON_IsNull(member))
-        return gguf_edits_unset(edits, member->string, report);
     result = add(edits, string_of(member->string), &edit, report);
-    if (result < 0)
+    if (result < 0 || cJSON_IsNull(member))
         return result;
-    if (cJSON_IsObject(member))
-        result = open_object(member, &type, &value, report);
-    edit->has_value = result == 0 && type.type < GGUF_N_VALUE_TYPES;
-    if (edit->has_value)
-        result = gguf_edit_value_from_json(&edit->value, edit->key, type, value, report);
-    if (result == 0 && (value == member || is_implied(type))) {
-        edit->json = cJSON_Duplicate(value, true);
-        result = edit->json ? 0 : fail_memory(report);
-    }
-    return result;
+    edit->type = type_of_json(member);
+    edit->is_type_given = cJSON_IsObject(member);
+    if (edit->is_type_given)
+        result = open_object(member, &edit->type, &value, report);
+    return result < 0 ? result : set_value(edit, cJSON_Duplicate(value, true), report);
 }
 
 int gguf_edits_add_json(struct gguf_edits *edits, const char *json, size_t length_bytes,
@@ -205,9 +194,7 @@ void gguf_edits_free(struct gguf_edits *edits)
 {
     for (size_t i = 0; i < edits->count; i++) {
         free((void *)(uintptr_t)edits->list[i].key.data);
-        gguf_buffer_free(&edits->list[i].value.data);
-        free(edits->list[i].text);
-        cJSON_Delete(edits->list[i].json);
+        cJSON_Delete(edits->list[i].value);
     }
     free(edits->list);
     *edits = (struct gguf_edits){0};
@@ -215,50 +202,43 @@ void gguf_edits_free(struct gguf_edits *edits)
 
 /* ---- the model ---- */
 
-/* Return true if a key that the model has gives the edit its type. */
-static bool takes_type(const struct gguf_edit *edit)
+/* Refuse a value of unknown type. A text like "u99:8" has a part where a type would be. */
+static int refuse_untyped(const struct gguf_edit *edit, struct gguf_report *report)
 {
-    return edit->text || edit->json;
+    const char *text = edit->is_text ? edit->value->valuestring : "";
+    const size_t length = strcspn(text, ": /");
+    const bool has_unknown = length > 0 && text[length] == ':';
+
+    return gguf_error(
+        report, GGUF_RULE_EDIT, -EINVAL, gguf_at_key(edit->key, GGUF_NO_OFFSET),
+        "the model has no such key, and %s%s, for instance %s (types: " GGUF_EDIT_TYPES ")",
+        has_unknown ? gguf_quote((struct gguf_string){text, length}).text : "a new one",
+        has_unknown ? " is not a type for a new one" : " needs a type",
+        edit->is_text ? "KEY=u32:VALUE" : "{\"type\": \"u32\", \"value\": 8}");
 }
 
-/* Make the value of an edit in the type of the key. */
-static int make_in_type(const struct gguf_edit *edit, struct gguf_edit_type type,
-                        struct gguf_edit_value *value, struct gguf_report *report)
+/* Make the value of an edit. `key` is the model's, or NULL. */
+static int make_value(const struct gguf_edit *edit, const struct gguf_key *key,
+                      struct gguf_edit_value *made, struct gguf_report *report)
 {
-    if (edit->json)
-        return gguf_edit_value_from_json(value, edit->key, type, edit->json, report);
-    return gguf_edit_value_from_text(value, edit->key, type, edit->text, report);
-}
+    const bool is_known = edit->is_type_given && (edit->type.type != GGUF_ARRAY ||
+                                                  edit->type.element < GGUF_N_VALUE_TYPES);
+    struct gguf_edit_type old, new = edit->type;
+    int result;
 
-/* Return the part of a text like "u99:8" that is where a type would be; empty without a colon. */
-static struct gguf_string find_unknown_type(const char *text)
-{
-    const size_t length = text ? strcspn(text, ": /") : 0;
-
-    return (struct gguf_string){text, length > 0 && text[length] == ':' ? length : 0};
-}
-
-static int check_type(const struct gguf_edit *edit, const struct gguf_key *key,
-                      struct gguf_report *report)
-{
-    const struct gguf_place place = gguf_at_key(edit->key, GGUF_NO_OFFSET);
-    const struct gguf_string unknown = find_unknown_type(edit->text);
-    struct gguf_edit_type old, new;
-
-    if (!key && !edit->has_value)
-        return gguf_error(
-            report, GGUF_RULE_EDIT, -EINVAL, place,
-            "the model has no such key, and %s%s, for instance %s (types: " GGUF_EDIT_TYPES ")",
-            unknown.length_bytes > 0 ? gguf_quote(unknown).text : "a new one",
-            unknown.length_bytes > 0 ? " is not a type for a new one" : " needs a type",
-            edit->json ? "{\"type\": \"u32\", \"value\": 8}" : "KEY=u32:VALUE");
-    if (!key || takes_type(edit))
-        return 0;
-    old = gguf_edit_type_of(&key->value);
-    new = gguf_edit_type_of(&edit->value.value);
+    if (!key && edit->type.type == GGUF_N_VALUE_TYPES)
+        return refuse_untyped(edit, report);
+    if (key)
+        old = gguf_edit_type_of(&key->value);
+    if (key && !is_known)
+        new = old;
+    result = gguf_edit_value_make(made, edit->key, new, edit->value, edit->is_text, report);
+    if (result < 0 || !key || !is_known)
+        return result;
+    new = gguf_edit_type_of(&made->value);
     if (old.type == new.type && old.element == new.element)
         return 0;
-    return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, place,
+    return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_key(edit->key, GGUF_NO_OFFSET),
                       "its type is %s, not %s; leave the type out, or remove the key first to give "
                       "it another type",
                       gguf_edit_type_name(old).text, gguf_edit_type_name(new).text);
@@ -293,12 +273,9 @@ static int set(const struct gguf_edit *edit, struct gguf_model *model, struct gg
     struct gguf_key *key = (struct gguf_key *)(uintptr_t)gguf_find_key(model, edit->key.data);
     struct gguf_edit_value made = {0};
     struct gguf_value value = {0};
-    int result = check_type(edit, key, report);
+    int result = make_value(edit, key, &made, report);
 
-    if (result == 0 && key && takes_type(edit))
-        result = make_in_type(edit, gguf_edit_type_of(&key->value), &made, report);
-    if (result == 0 &&
-        copy_value(key && takes_type(edit) ? &made : &edit->value, model, &value) < 0)
+    if (result == 0 && copy_value(&made, model, &value) < 0)
         result = fail_memory(report);
     gguf_buffer_free(&made.data);
     if (result < 0)
@@ -327,7 +304,7 @@ int gguf_edits_apply(const struct gguf_edits *edits, struct gguf_model *model,
     for (size_t i = 0; result == 0 && i < edits->count; i++) {
         const struct gguf_edit *edit = &edits->list[i];
 
-        if (!edit->is_unset)
+        if (edit->value)
             result = set(edit, model, report);
         else if (gguf_remove_key(model, edit->key.data) < 0)
             result =

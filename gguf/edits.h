@@ -14,15 +14,14 @@
 
 struct gguf_edit {
     struct gguf_string key; /* owned */
-    bool is_unset;
-    bool has_value;
-    struct gguf_edit_value value; /* if has_value: of the type given or implied */
+    struct cJSON *value;    /* owned; NULL: the key is removed */
+    bool is_text;           /* `value` is a string with the text of a command line */
     /*
-     * The value of an edit without a type, as text or JSON; it is converted to the type of the
-     * model's key. Owned; NULL if the edit gives the type.
+     * The type that the edit gives or its value implies; GGUF_N_VALUE_TYPES: none. An edit that
+     * does not give all of it takes the type of a key that the model has.
      */
-    char *text;
-    struct cJSON *json;
+    struct gguf_edit_type type;
+    bool is_type_given;
 };
 
 /* All zero: no edits. They apply in the order of the list. */

@@ -56,219 +56,139 @@
 
 #define HAN_AND_KANA "[\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}\\x{4e00}-\\x{9fa5}]+"
 
-/* Expressions shared by several names. */
-
-static const struct gguf_pretokenizer as_default = {
-    .patterns = {"[\\p{P}$+<=>^~|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]"}};
-static const struct gguf_pretokenizer as_gpt2 = {.patterns = {GPT2}};
-static const struct gguf_pretokenizer as_starcoder = {.patterns = {"\\p{N}", GPT2}};
-static const struct gguf_pretokenizer as_falcon = {
-    .patterns = {"[\\p{P}$+<=>^~|`]+", GPT2, "[0-9][0-9][0-9]"}};
 /* The brackets and the bar are members of the set, although they were probably not meant to be. */
 #define BLOOM " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{ff0c}\\x{3001}\\x{964}\\x{6d4}\\x{60c})]+"
-static const struct gguf_pretokenizer as_bloom = {.patterns = {BLOOM}};
-static const struct gguf_pretokenizer as_viking = {.patterns = {BLOOM, "\\p{N}"}};
-static const struct gguf_pretokenizer as_llama3 = {
-    .patterns = {LLAMA3}, .is_merging_ignored = true, .is_bos_added = true};
-static const struct gguf_pretokenizer as_gpt4 = {.patterns = {LLAMA3}};
-/* Guarded: after a space that is not at the end of a line, no line ends within these spaces. */
-static const struct gguf_pretokenizer as_jais2 = {
-    .patterns = {ANY_CASE "|" WORD "|\\p{N}{1,3}|" MARKS "[\\r\\n]*|"
-                 "(?<![^\\S\\r\\n])\\s*[\\r\\n]+|"
-                 "\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|"
-                 "\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}"}};
-static const struct gguf_pretokenizer as_minicpm5 = {
-    .patterns = {"\\p{N}{1,3}", ANY_CASE "|" WORD "|\\p{N}+|" MARKS "[\\r\\n]*|" SPACES},
-    .is_merging_ignored = true};
-static const struct gguf_pretokenizer as_qwen2 = {.patterns = {QWEN2}};
-static const struct gguf_pretokenizer as_qwen35 = {
-    .patterns = {ANY_CASE "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}|"
-                 " ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" SPACES}};
-static const struct gguf_pretokenizer as_laguna = {.patterns = {"\\n+", QWEN2}};
-static const struct gguf_pretokenizer as_seed_coder = {
-    .patterns = {ANY_CASE "|" WORD "|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" SPACES}};
-/* Guarded: with possessive quantifiers. */
-static const struct gguf_pretokenizer as_exaone_moe = {
-    .patterns = {ANY_CASE "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*+(?: \\p{L}\\p{M}*+)*+)++|\\p{N}|"
-                 MARKS "[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"}};
-/* Guarded: \s+$ is tried only where spaces begin. */
-static const struct gguf_pretokenizer as_deepseek_llm = {
-    .patterns = {"[\\r\\n]",
-                 "\\s?[A-Za-z\\x{b5}\\x{c0}-\\x{d6}\\x{d8}-\\x{f6}\\x{f8}-\\x{1ba}"
-                 "\\x{1bc}-\\x{1bf}\\x{1c4}-\\x{293}\\x{295}-\\x{2af}\\x{370}-\\x{373}"
-                 "\\x{376}\\x{377}\\x{37b}-\\x{37d}\\x{37f}\\x{386}\\x{388}-\\x{38a}"
-                 "\\x{38c}\\x{38e}-\\x{3a1}\\x{3a3}-\\x{3f5}\\x{3f7}-\\x{481}"
-                 "\\x{48a}-\\x{52f}\\x{531}-\\x{556}\\x{10a0}-\\x{10c5}\\x{13a0}-\\x{13f5}"
-                 "\\x{13f8}-\\x{13fd}\\x{1c90}-\\x{1cba}\\x{1cbd}-\\x{1cbf}"
-                 "\\x{1d00}-\\x{1d2b}\\x{1d6b}-\\x{1d77}\\x{1d79}-\\x{1d9a}"
-                 "\\x{1e00}-\\x{1f15}\\x{1f18}-\\x{1f1d}\\x{1f20}-\\x{1f45}"
-                 "\\x{1f48}-\\x{1f4d}\\x{1f50}-\\x{1f57}\\x{1f59}\\x{1f5b}\\x{1f5d}"
-                 "\\x{1f5f}-\\x{1f7d}\\x{1f80}-\\x{1fb4}\\x{1fb6}-\\x{1fbc}\\x{1fbe}"
-                 "\\x{1fc2}-\\x{1fc4}\\x{1fc6}-\\x{1fcc}\\x{1fd0}-\\x{1fd3}"
-                 "\\x{1fd6}-\\x{1fdb}\\x{1fe0}-\\x{1fec}\\x{1ff2}-\\x{1ff4}"
-                 "\\x{1ff6}-\\x{1ffc}\\x{2102}\\x{2107}\\x{210a}-\\x{2113}\\x{2115}"
-                 "\\x{2119}-\\x{211d}\\x{2124}\\x{2126}\\x{2128}\\x{212a}-\\x{212d}"
-                 "\\x{212f}-\\x{2134}\\x{2139}\\x{213c}-\\x{213f}\\x{2145}-\\x{2149}"
-                 "\\x{214e}\\x{2183}\\x{2184}\\x{2c00}-\\x{2c7b}\\x{2c7e}-\\x{2ce4}"
-                 "\\x{2ceb}-\\x{2cee}\\x{2cf2}\\x{2cf3}\\x{a640}-\\x{a66d}"
-                 "\\x{a680}-\\x{a69b}\\x{a722}-\\x{a76f}\\x{a771}-\\x{a787}"
-                 "\\x{a78b}-\\x{a78e}\\x{ab70}-\\x{abbf}\\x{fb00}-\\x{fb06}"
-                 "\\x{fb13}-\\x{fb17}\\x{ff21}-\\x{ff3a}\\x{ff41}-\\x{ff5a}"
-                 "\\x{10400}-\\x{1044f}\\x{104b0}-\\x{104d3}\\x{104d8}-\\x{104fb}"
-                 "\\x{10c80}-\\x{10cb2}\\x{10cc0}-\\x{10cf2}\\x{118a0}-\\x{118df}"
-                 "\\x{1e900}-\\x{1e943}]+",
-                 "\\s?[!-/:-~\\x{ff01}-\\x{ff0f}\\x{ff1a}-\\x{ff5e}\\x{2018}-\\x{201f}\\x{3000}-\\x{3002}]+",
-                 "(?<!\\s)\\s++\\z",
-                 "[\\x{4e00}-\\x{9fa5}\\x{800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+",
-                 "\\p{N}+"}};
-static const struct gguf_pretokenizer as_deepseek_coder = {
-    .patterns = {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+",
-                 "[\\x{4e00}-\\x{9fa5}\\x{800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+", "\\p{N}"}};
-static const struct gguf_pretokenizer as_deepseek3 = {
-    .patterns = {"\\p{N}{1,3}", HAN_AND_KANA, DEEPSEEK3}};
-static const struct gguf_pretokenizer as_afmoe = {
-    .patterns = {GROUPS_FROM_RIGHT("\\p{N}", "\\p{N}"),
-                 "[\\x{e40}-\\x{e7f}\\x{e80}-\\x{eff}\\x{1000}-\\x{109f}\\x{1100}-\\x{11ff}"
-                 "\\x{1780}-\\x{17ff}\\x{2f00}-\\x{2fdf}\\x{3040}-\\x{309f}"
-                 "\\x{30a0}-\\x{30ff}\\x{3400}-\\x{4dbf}\\x{4e00}-\\x{9fff}"
-                 "\\x{8c48}-\\x{faff}\\x{a9e0}-\\x{a9ff}\\x{aa60}-\\x{aa7f}"
-                 "\\x{ac00}-\\x{d7af}\\x{ff65}-\\x{ff9f}]+",
-                 DEEPSEEK3}};
-static const struct gguf_pretokenizer as_gpt4o = {.patterns = {GPT4O}};
-static const struct gguf_pretokenizer as_granite = {.patterns = {GPT4O}, .is_merging_ignored = true};
-/* \d{1,3}(?=(?:\d{3})*\b), including the marks and connectors that are word characters. */
-static const struct gguf_pretokenizer as_tiny_aya = {
-    .patterns = {GROUPS_FROM_RIGHT("\\d", "[\\p{L}\\p{M}\\p{N}\\p{Pc}]"), GPT4O}};
-static const struct gguf_pretokenizer as_youtu = {
-    .patterns = {"[\\x{ac00}-\\x{d7a3}\\x{3131}-\\x{318e}]+|"
-                 "[\\x{2014}\\x{2018}\\x{2019}\\x{201c}\\x{201d}\\x{2026}\\x{3001}-\\x{303f}"
-                 "\\x{fe30}-\\x{fe4f}\\x{ff01}\\x{ff0c}\\x{ff1a}\\x{ff1b}]+|"
-                 "[\\x{3105}-\\x{312f}]+|" HAN_AND_KANA,
-                 YOUTU},
-    .is_merging_ignored = true};
-static const struct gguf_pretokenizer as_tekken = {
-    .patterns = {TEKKEN}, .is_merging_ignored = true, .is_bos_added = true};
-static const struct gguf_pretokenizer as_kimi = {
-    .patterns = {"\\p{sc:Han}+|" CASED(UPPER_NO_HAN, LOWER_NO_HAN, ANY_CASE "?")
-                 "|\\p{N}{1,3}|" MARKS "[\\r\\n]*|" SPACES},
-    .is_merge_optional = true};
-static const struct gguf_pretokenizer as_superbpe = {
-    .patterns = {GROUPS_FROM_RIGHT("\\p{N}", "\\p{N}")}};
-static const struct gguf_pretokenizer as_chameleon = {
-    /* The last pattern is GPT2, of several lines. NOLINTBEGIN(bugprone-suspicious-missing-comma) */
-    .patterns = {"<sentinel:[0-9]+>", "IMGIMG[A-I]{1,4}Z", "[\\t\\n]|    |  ", "\\p{N}",
-                 "[\\p{P}!-/:-@\\[-`{-~]", GPT2},
-    /* NOLINTEND(bugprone-suspicious-missing-comma) */
-    .is_bos_added = true};
-static const struct gguf_pretokenizer as_gemma4 = {
-    .patterns = {"\\n+"}, .is_raw = true, .is_always_bos = true};
-static const struct gguf_pretokenizer as_sarvam = {.patterns = {"\\n+"}, .is_raw = true};
+
+static const struct gguf_pretokenizer pretokenizers[] = {
+    {.names = "default", .patterns = {"[\\p{P}$+<=>^~|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]"}},
+    {.names = "a.x-4.0 exaone4 gigachat gpt-2 granite-docling jais jina-de jina-es "
+              "jina-v1-en jina-v2-code jina-v2-de jina-v2-es mellum modern-bert mpt olmo "
+              "phi-2 roberta-bpe trillion",
+     .patterns = {GPT2}},
+    {.names = "codeshell command-r exaone mellum2 minerva-7b refact smollm starcoder",
+     .patterns = {"\\p{N}", GPT2}},
+    {.names = "falcon", .patterns = {"[\\p{P}$+<=>^~|`]+", GPT2, "[0-9][0-9][0-9]"}},
+    {.names = "bloom gpt3-finnish poro-chat", .patterns = {BLOOM}},
+    {.names = "viking", .patterns = {BLOOM, "\\p{N}"}},
+    {.names = "falcon-h1 falcon3 jina-v5-nano lfm2 llama-bpe llama-v3 llama3 midm-2.0 "
+              "pixtral",
+     .patterns = {LLAMA3}, .is_merging_ignored = true, .is_bos_added = true},
+    {.names = "chatglm-bpe dbrx glm4 smaug-bpe", .patterns = {LLAMA3}},
+    /* Guarded: after a space that is not at the end of a line, no line ends within these spaces. */
+    {.names = "jais-2",
+     .patterns = {ANY_CASE "|" WORD "|\\p{N}{1,3}|" MARKS "[\\r\\n]*|"
+                  "(?<![^\\S\\r\\n])\\s*[\\r\\n]+|"
+                  "\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|"
+                  "\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}"}},
+    {.names = "minicpm5",
+     .patterns = {"\\p{N}{1,3}", ANY_CASE "|" WORD "|\\p{N}+|" MARKS "[\\r\\n]*|" SPACES},
+     .is_merging_ignored = true},
+    {.names = "bailingmoe bailingmoe2 deepseek-r1-qwen f2llmv2 grok-2 hunyuan kormo "
+              "llada-moe megrez qwen2 solar-open stablelm2",
+     .patterns = {QWEN2}},
+    {.names = "qwen35",
+     .patterns = {ANY_CASE "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}|"
+                  " ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" SPACES}},
+    {.names = "laguna", .patterns = {"\\n+", QWEN2}},
+    {.names = "seed-coder",
+     .patterns = {ANY_CASE "|" WORD "|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" SPACES}},
+    /* Guarded: with possessive quantifiers. */
+    {.names = "exaone-moe",
+     .patterns = {ANY_CASE "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*+(?: \\p{L}\\p{M}*+)*+)++|\\p{N}|"
+                  MARKS "[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"}},
+    /* Guarded: \s+$ is tried only where spaces begin. */
+    {.names = "deepseek-llm",
+     .patterns = {"[\\r\\n]",
+                  "\\s?[A-Za-z\\x{b5}\\x{c0}-\\x{d6}\\x{d8}-\\x{f6}\\x{f8}-\\x{1ba}"
+                  "\\x{1bc}-\\x{1bf}\\x{1c4}-\\x{293}\\x{295}-\\x{2af}\\x{370}-\\x{373}"
+                  "\\x{376}\\x{377}\\x{37b}-\\x{37d}\\x{37f}\\x{386}\\x{388}-\\x{38a}"
+                  "\\x{38c}\\x{38e}-\\x{3a1}\\x{3a3}-\\x{3f5}\\x{3f7}-\\x{481}"
+                  "\\x{48a}-\\x{52f}\\x{531}-\\x{556}\\x{10a0}-\\x{10c5}\\x{13a0}-\\x{13f5}"
+                  "\\x{13f8}-\\x{13fd}\\x{1c90}-\\x{1cba}\\x{1cbd}-\\x{1cbf}"
+                  "\\x{1d00}-\\x{1d2b}\\x{1d6b}-\\x{1d77}\\x{1d79}-\\x{1d9a}"
+                  "\\x{1e00}-\\x{1f15}\\x{1f18}-\\x{1f1d}\\x{1f20}-\\x{1f45}"
+                  "\\x{1f48}-\\x{1f4d}\\x{1f50}-\\x{1f57}\\x{1f59}\\x{1f5b}\\x{1f5d}"
+                  "\\x{1f5f}-\\x{1f7d}\\x{1f80}-\\x{1fb4}\\x{1fb6}-\\x{1fbc}\\x{1fbe}"
+                  "\\x{1fc2}-\\x{1fc4}\\x{1fc6}-\\x{1fcc}\\x{1fd0}-\\x{1fd3}"
+                  "\\x{1fd6}-\\x{1fdb}\\x{1fe0}-\\x{1fec}\\x{1ff2}-\\x{1ff4}"
+                  "\\x{1ff6}-\\x{1ffc}\\x{2102}\\x{2107}\\x{210a}-\\x{2113}\\x{2115}"
+                  "\\x{2119}-\\x{211d}\\x{2124}\\x{2126}\\x{2128}\\x{212a}-\\x{212d}"
+                  "\\x{212f}-\\x{2134}\\x{2139}\\x{213c}-\\x{213f}\\x{2145}-\\x{2149}"
+                  "\\x{214e}\\x{2183}\\x{2184}\\x{2c00}-\\x{2c7b}\\x{2c7e}-\\x{2ce4}"
+                  "\\x{2ceb}-\\x{2cee}\\x{2cf2}\\x{2cf3}\\x{a640}-\\x{a66d}"
+                  "\\x{a680}-\\x{a69b}\\x{a722}-\\x{a76f}\\x{a771}-\\x{a787}"
+                  "\\x{a78b}-\\x{a78e}\\x{ab70}-\\x{abbf}\\x{fb00}-\\x{fb06}"
+                  "\\x{fb13}-\\x{fb17}\\x{ff21}-\\x{ff3a}\\x{ff41}-\\x{ff5a}"
+                  "\\x{10400}-\\x{1044f}\\x{104b0}-\\x{104d3}\\x{104d8}-\\x{104fb}"
+                  "\\x{10c80}-\\x{10cb2}\\x{10cc0}-\\x{10cf2}\\x{118a0}-\\x{118df}"
+                  "\\x{1e900}-\\x{1e943}]+",
+                  "\\s?[!-/:-~\\x{ff01}-\\x{ff0f}\\x{ff1a}-\\x{ff5e}\\x{2018}-\\x{201f}\\x{3000}-\\x{3002}]+",
+                  "(?<!\\s)\\s++\\z",
+                  "[\\x{4e00}-\\x{9fa5}\\x{800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+",
+                  "\\p{N}+"}},
+    {.names = "deepseek-coder",
+     .patterns = {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+",
+                  "[\\x{4e00}-\\x{9fa5}\\x{800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+", "\\p{N}"}},
+    {.names = "deepseek-v3 hunyuan-dense joyai-llm",
+     .patterns = {"\\p{N}{1,3}", HAN_AND_KANA, DEEPSEEK3}},
+    {.names = "afmoe",
+     .patterns = {GROUPS_FROM_RIGHT("\\p{N}", "\\p{N}"),
+                  "[\\x{e40}-\\x{e7f}\\x{e80}-\\x{eff}\\x{1000}-\\x{109f}\\x{1100}-\\x{11ff}"
+                  "\\x{1780}-\\x{17ff}\\x{2f00}-\\x{2fdf}\\x{3040}-\\x{309f}"
+                  "\\x{30a0}-\\x{30ff}\\x{3400}-\\x{4dbf}\\x{4e00}-\\x{9fff}"
+                  "\\x{8c48}-\\x{faff}\\x{a9e0}-\\x{a9ff}\\x{aa60}-\\x{aa7f}"
+                  "\\x{ac00}-\\x{d7af}\\x{ff65}-\\x{ff9f}]+",
+                  DEEPSEEK3}},
+    {.names = "gpt-4o kanana2 llama4 minimax-m2 talkie", .patterns = {GPT4O}},
+    {.names = "granite-embed-multi-97m", .patterns = {GPT4O}, .is_merging_ignored = true},
+    /* \d{1,3}(?=(?:\d{3})*\b), including the marks and connectors that are word characters. */
+    {.names = "cohere2moe tiny_aya",
+     .patterns = {GROUPS_FROM_RIGHT("\\d", "[\\p{L}\\p{M}\\p{N}\\p{Pc}]"), GPT4O}},
+    {.names = "youtu",
+     .patterns = {"[\\x{ac00}-\\x{d7a3}\\x{3131}-\\x{318e}]+|"
+                  "[\\x{2014}\\x{2018}\\x{2019}\\x{201c}\\x{201d}\\x{2026}\\x{3001}-\\x{303f}"
+                  "\\x{fe30}-\\x{fe4f}\\x{ff01}\\x{ff0c}\\x{ff1a}\\x{ff1b}]+|"
+                  "[\\x{3105}-\\x{312f}]+|" HAN_AND_KANA,
+                  YOUTU},
+     .is_merging_ignored = true},
+    {.names = "tekken", .patterns = {TEKKEN}, .is_merging_ignored = true, .is_bos_added = true},
+    {.names = "kimi-k2",
+     .patterns = {"\\p{sc:Han}+|" CASED(UPPER_NO_HAN, LOWER_NO_HAN, ANY_CASE "?")
+                  "|\\p{N}{1,3}|" MARKS "[\\r\\n]*|" SPACES},
+     .is_merge_optional = true},
+    {.names = "superbpe", .patterns = {GROUPS_FROM_RIGHT("\\p{N}", "\\p{N}")}},
+    {.names = "chameleon",
+     /* The last pattern is GPT2, of several lines. NOLINTBEGIN(bugprone-suspicious-missing-comma) */
+     .patterns = {"<sentinel:[0-9]+>", "IMGIMG[A-I]{1,4}Z", "[\\t\\n]|    |  ", "\\p{N}",
+                  "[\\p{P}!-/:-@\\[-`{-~]", GPT2},
+     /* NOLINTEND(bugprone-suspicious-missing-comma) */
+     .is_bos_added = true},
+    {.names = "gemma4 granite-embed-multi-311m",
+     .patterns = {"\\n+"}, .is_raw = true, .is_always_bos = true},
+    {.names = "sarvam-moe", .patterns = {"\\n+"}, .is_raw = true},
+};
 
 /* clang-format on */
 
-static const struct {
-    const char *name;
-    const struct gguf_pretokenizer *is;
-} names[] = {
-    {"default", &as_default},
-    {"a.x-4.0", &as_gpt2},
-    {"afmoe", &as_afmoe},
-    {"bailingmoe", &as_qwen2},
-    {"bailingmoe2", &as_qwen2},
-    {"bloom", &as_bloom},
-    {"chameleon", &as_chameleon},
-    {"chatglm-bpe", &as_gpt4},
-    {"codeshell", &as_starcoder},
-    {"cohere2moe", &as_tiny_aya},
-    {"command-r", &as_starcoder},
-    {"dbrx", &as_gpt4},
-    {"deepseek-coder", &as_deepseek_coder},
-    {"deepseek-llm", &as_deepseek_llm},
-    {"deepseek-r1-qwen", &as_qwen2},
-    {"deepseek-v3", &as_deepseek3},
-    {"exaone", &as_starcoder},
-    {"exaone-moe", &as_exaone_moe},
-    {"exaone4", &as_gpt2},
-    {"f2llmv2", &as_qwen2},
-    {"falcon", &as_falcon},
-    {"falcon-h1", &as_llama3},
-    {"falcon3", &as_llama3},
-    {"gemma4", &as_gemma4},
-    {"gigachat", &as_gpt2},
-    {"glm4", &as_gpt4},
-    {"gpt-2", &as_gpt2},
-    {"gpt-4o", &as_gpt4o},
-    {"gpt3-finnish", &as_bloom},
-    {"granite-docling", &as_gpt2},
-    {"granite-embed-multi-311m", &as_gemma4},
-    {"granite-embed-multi-97m", &as_granite},
-    {"grok-2", &as_qwen2},
-    {"hunyuan", &as_qwen2},
-    {"hunyuan-dense", &as_deepseek3},
-    {"jais", &as_gpt2},
-    {"jais-2", &as_jais2},
-    {"jina-de", &as_gpt2},
-    {"jina-es", &as_gpt2},
-    {"jina-v1-en", &as_gpt2},
-    {"jina-v2-code", &as_gpt2},
-    {"jina-v2-de", &as_gpt2},
-    {"jina-v2-es", &as_gpt2},
-    {"jina-v5-nano", &as_llama3},
-    {"joyai-llm", &as_deepseek3},
-    {"kanana2", &as_gpt4o},
-    {"kimi-k2", &as_kimi},
-    {"kormo", &as_qwen2},
-    {"laguna", &as_laguna},
-    {"lfm2", &as_llama3},
-    {"llada-moe", &as_qwen2},
-    {"llama-bpe", &as_llama3},
-    {"llama-v3", &as_llama3},
-    {"llama3", &as_llama3},
-    {"llama4", &as_gpt4o},
-    {"megrez", &as_qwen2},
-    {"mellum", &as_gpt2},
-    {"mellum2", &as_starcoder},
-    {"midm-2.0", &as_llama3},
-    {"minerva-7b", &as_starcoder},
-    {"minicpm5", &as_minicpm5},
-    {"minimax-m2", &as_gpt4o},
-    {"modern-bert", &as_gpt2},
-    {"mpt", &as_gpt2},
-    {"olmo", &as_gpt2},
-    {"phi-2", &as_gpt2},
-    {"pixtral", &as_llama3},
-    {"poro-chat", &as_bloom},
-    {"qwen2", &as_qwen2},
-    {"qwen35", &as_qwen35},
-    {"refact", &as_starcoder},
-    {"roberta-bpe", &as_gpt2},
-    {"sarvam-moe", &as_sarvam},
-    {"seed-coder", &as_seed_coder},
-    {"smaug-bpe", &as_gpt4},
-    {"smollm", &as_starcoder},
-    {"solar-open", &as_qwen2},
-    {"stablelm2", &as_qwen2},
-    {"starcoder", &as_starcoder},
-    {"superbpe", &as_superbpe},
-    {"talkie", &as_gpt4o},
-    {"tekken", &as_tekken},
-    {"tiny_aya", &as_tiny_aya},
-    {"trillion", &as_gpt2},
-    {"viking", &as_viking},
-    {"youtu", &as_youtu},
-};
-
 const struct gguf_pretokenizer *gguf_pretokenizer_find(const char *name)
 {
-    for (size_t i = 0; i < COUNT(names); i++)
-        if (strcmp(names[i].name, name) == 0)
-            return names[i].is;
+    const size_t length = strlen(name);
+
+    for (size_t i = 0; i < COUNT(pretokenizers) && length > 0; i++) {
+        for (const char *at = pretokenizers[i].names; *at != '\0'; at += strspn(at, " ")) {
+            const size_t n = strcspn(at, " ");
+
+            if (n == length && memcmp(at, name, n) == 0)
+                return &pretokenizers[i];
+            at += n;
+        }
+    }
     return NULL;
 }
 
-const char *gguf_pretokenizer_name(size_t index)
+const struct gguf_pretokenizer *gguf_pretokenizer_at(size_t index)
 {
-    return index < COUNT(names) ? names[index].name : NULL;
+    return index < COUNT(pretokenizers) ? &pretokenizers[index] : NULL;
 }
 
 /* Return the name to use for an architecture whose files predate the key, or NULL. */

@@ -1,6 +1,6 @@
 /*
  * Pre-tokenizers: how byte-pair vocabularies split a text into words before merging. One row for
- * each value of tokenizer.ggml.pre.
+ * all values of tokenizer.ggml.pre that mean the same.
  */
 #ifndef GGUFS_GGUF_PRETOKENIZERS_H
 #define GGUFS_GGUF_PRETOKENIZERS_H
@@ -11,25 +11,24 @@
 #define GGUF_MAX_PATTERNS 6
 
 struct gguf_pretokenizer {
+    const char *names; /* values of tokenizer.ggml.pre, separated by spaces */
     /*
      * Regular expressions, applied one after the other. Each splits the pieces that the previous
      * ones left into its matches and the text between them. Ends at the first NULL.
      */
     const char *patterns[GGUF_MAX_PATTERNS]; /* in PCRE2's syntax */
-    bool
-        /* a word that is a token becomes that token, regardless of the merges */
-        is_merging_ignored;
-    bool is_bos_added;      /* default, if the metadata have no key for it */
-    bool is_always_bos;     /* regardless of the metadata */
-    bool is_raw;            /* merges characters instead of bytes; spaces are U+2581 */
-    bool is_merge_optional; /* files may lack merges */
+    bool is_merging_ignored; /* a word that is a token becomes it, regardless of the merges */
+    bool is_bos_added;       /* default, if the metadata have no key for it */
+    bool is_always_bos;      /* regardless of the metadata */
+    bool is_raw;             /* merges characters instead of bytes; spaces are U+2581 */
+    bool is_merge_optional;  /* files may lack merges */
 };
 
 /* Return the row of that name, or NULL. */
 const struct gguf_pretokenizer *gguf_pretokenizer_find(const char *name);
 
-/* Return the name at that index, or NULL past the last one. */
-const char *gguf_pretokenizer_name(size_t index);
+/* Return the row at that index, or NULL past the last one. */
+const struct gguf_pretokenizer *gguf_pretokenizer_at(size_t index);
 
 enum gguf_pretokenizer_origin {
     GGUF_PRE_KNOWN,

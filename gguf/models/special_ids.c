@@ -13,53 +13,23 @@ const struct gguf_special_key gguf_special_keys[GGUF_N_SPECIAL_KEYS] = {
     {KEY "padding_token_id", ID(pad)},   {KEY "mask_token_id", ID(mask)},
 };
 
-#define NO_IDS                                                                                     \
-    .bos = GGUF_NO_TOKEN, .eos = GGUF_NO_TOKEN, .eot = GGUF_NO_TOKEN, .eom = GGUF_NO_TOKEN,        \
-    .unk = GGUF_NO_TOKEN, .sep = GGUF_NO_TOKEN, .pad = GGUF_NO_TOKEN, .mask = GGUF_NO_TOKEN
+#define NONE GGUF_NO_TOKEN
+/* No kind has a default for eot and eom. */
+#define IDS(bos_, eos_, unk_, sep_, pad_, mask_)                                                   \
+    .bos = (bos_), .eos = (eos_), .eot = NONE, .eom = NONE, .unk = (unk_), .sep = (sep_),          \
+    .pad = (pad_), .mask = (mask_)
 
-static const struct gguf_tokenizer_defaults no_defaults = {.model = "", .ids = {NO_IDS}};
+static const struct gguf_tokenizer_defaults no_defaults = {
+    .model = "", .ids = {IDS(NONE, NONE, NONE, NONE, NONE, NONE)}};
 
 /* The first model of each kind has these ids, as in llama.cpp. */
 static const struct gguf_tokenizer_defaults defaults[] = {
     {.model = "llama",
-     .ids = {.bos = 1,
-             .eos = 2,
-             .unk = 0,
-             .eot = GGUF_NO_TOKEN,
-             .eom = GGUF_NO_TOKEN,
-             .sep = GGUF_NO_TOKEN,
-             .pad = GGUF_NO_TOKEN,
-             .mask = GGUF_NO_TOKEN,
-             .is_bos_added = true},
+     .ids = {IDS(1, 2, 0, NONE, NONE, NONE), .is_bos_added = true},
      .is_space_added = true},
-    {.model = "bert",
-     .ids = {.bos = 101,
-             .eos = GGUF_NO_TOKEN,
-             .unk = 100,
-             .eot = GGUF_NO_TOKEN,
-             .eom = GGUF_NO_TOKEN,
-             .sep = 102,
-             .pad = 0,
-             .mask = 103}},
-    {.model = "t5",
-     .ids = {.bos = GGUF_NO_TOKEN,
-             .eos = 1,
-             .unk = 2,
-             .eot = GGUF_NO_TOKEN,
-             .eom = GGUF_NO_TOKEN,
-             .sep = GGUF_NO_TOKEN,
-             .pad = 0,
-             .mask = GGUF_NO_TOKEN,
-             .is_eos_added = true}},
-    {.model = "plamo2",
-     .ids = {.bos = 1,
-             .eos = 2,
-             .unk = 0,
-             .eot = GGUF_NO_TOKEN,
-             .eom = GGUF_NO_TOKEN,
-             .sep = GGUF_NO_TOKEN,
-             .pad = 3,
-             .mask = GGUF_NO_TOKEN}},
+    {.model = "bert", .ids = {IDS(101, NONE, 100, 102, 0, 103)}},
+    {.model = "t5", .ids = {IDS(NONE, 1, 2, NONE, 0, NONE), .is_eos_added = true}},
+    {.model = "plamo2", .ids = {IDS(1, 2, 0, NONE, 3, NONE)}},
 };
 
 const struct gguf_tokenizer_defaults *gguf_tokenizer_defaults_find(const char *model)
