@@ -14,12 +14,16 @@
         .experts = (experts_)                                                                      \
     }
 
+/* The same with layers that predict further tokens. */
+#define NEXTN_MODEL(ends, norms, attention_, experts_, nextn_)                                     \
+    {                                                                                              \
+        .model = (ends), .layer = (norms), .attention = (attention_), .dense = GATED,              \
+        .experts = (experts_), .nextn = (nextn_)                                                   \
+    }
+
 const struct gguf_architecture gguf_expert_models[] = {
     {.name = "qwen2moe",
-     .tensors = {.model = ENDS,
-                 .layer = NORMS,
-                 .attention = QKV QKV_BIASES,
-                 .experts = EXPERTS SHARED " ffn_gate_inp_shexp"},
+     .tensors = EXPERT_MODEL(ENDS, QKV QKV_BIASES, EXPERTS SHARED " ffn_gate_inp_shexp"),
      .keys = RMS ROUTED},
     {.name = "qwen3moe",
      .tensors = EXPERT_MODEL(TIED_ENDS, ATTENTION QK_NORMS, EXPERTS),
@@ -38,29 +42,16 @@ const struct gguf_architecture gguf_expert_models[] = {
      .tensors = MIXED_MODEL(TIED_ENDS, ATTENTION, EXPERTS SHARED),
      .keys = RMS ROUTED " expert_weights_scale=1"},
     {.name = "deepseek2",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = NORMS,
-                 .attention = LATENT,
-                 .dense = GATED,
-                 .experts = EXPERTS SHARED CHOICE_BIAS_IF,
-                 .nextn = NEXTN},
+     .tensors = NEXTN_MODEL(TIED_ENDS, NORMS, LATENT, EXPERTS SHARED CHOICE_BIAS_IF, NEXTN),
      .keys = RMS ROUTED WEIGHED GATED_BY_SOFTMAX TEMPERATURE PREDICTED PARTLY_ROTATED
      " attention.kv_lora_rank rope.scaling.yarn_log_multiplier?"},
     {.name = "glm4moe",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = LATE_NORMS,
-                 .attention = ATTENTION " (attn_q_norm attn_k_norm)?",
-                 .dense = GATED,
-                 .experts = EXPERTS SHARED CHOICE_BIAS,
-                 .nextn = NEXTN},
+     .tensors = NEXTN_MODEL(TIED_ENDS, LATE_NORMS, ATTENTION " (attn_q_norm attn_k_norm)?",
+                            EXPERTS SHARED CHOICE_BIAS, NEXTN),
      .keys = RMS ROUTED WEIGHED GATED_BY_SIGMOID PREDICTED PARTLY_ROTATED},
     {.name = "exaone-moe",
-     .tensors = {.model = ENDS FREQUENCIES,
-                 .layer = NORMS,
-                 .attention = ATTENTION QK_NORMS,
-                 .dense = GATED,
-                 .experts = EXPERTS SHARED CHOICE_BIAS,
-                 .nextn = NEXTN},
+     .tensors = NEXTN_MODEL(ENDS FREQUENCIES, NORMS, ATTENTION QK_NORMS, EXPERTS SHARED CHOICE_BIAS,
+                            NEXTN),
      .keys = RMS ROUTED WEIGHED " expert_gating_func" WINDOW PREDICTED,
      .window = {.period = 4}},
     {.name = "ernie4_5-moe",
@@ -114,20 +105,11 @@ const struct gguf_architecture gguf_expert_models[] = {
                  .experts = EXPERTS " ffn_norm_exps"},
      .keys = RMS ROUTED NORMED},
     {.name = "hy_v3",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = NORMS,
-                 .attention = ATTENTION QK_NORMS,
-                 .dense = GATED,
-                 .experts = EXPERTS SHARED_IF " exp_probs_b?",
-                 .nextn = NEXTN},
+     .tensors = NEXTN_MODEL(TIED_ENDS, NORMS, ATTENTION QK_NORMS, EXPERTS SHARED_IF " exp_probs_b?",
+                            NEXTN),
      .keys = RMS ROUTED WEIGHED GATED_BY_SIGMOID PREDICTED},
     {.name = "cohere2moe",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = "attn_norm",
-                 .attention = ATTENTION,
-                 .dense = GATED,
-                 .experts = EXPERTS SHARED_IF,
-                 .nextn = NEXTN},
+     .tensors = NEXTN_MODEL(TIED_ENDS, "attn_norm", ATTENTION, EXPERTS SHARED_IF, NEXTN),
      .keys = "attention.head_count "
              "attention.layer_norm_epsilon|attention.layer_norm_rms_epsilon" ROUTED WEIGHED
                  GATED_BY_SIGMOID PREDICTED
@@ -143,23 +125,15 @@ const struct gguf_architecture gguf_expert_models[] = {
      .keys = RMS ROUTED WEIGHED GATED_BY_SIGMOID WINDOW_IF,
      .window = {.period = 4}},
     {.name = "laguna",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = NORMS,
-                 .attention = ATTENTION QK_NORMS " attn_gate",
-                 .dense = GATED,
-                 .experts = EXPERTS SHARED CHOICE_BIAS},
+     .tensors = MIXED_MODEL(TIED_ENDS, ATTENTION QK_NORMS " attn_gate", EXPERTS SHARED CHOICE_BIAS),
      .keys = RMS ROUTED WEIGHED GATED_BY_SIGMOID WINDOW_IF WINDOW_WIDTHS_IF,
      .window = {.period = 4, .is_first_full = true}},
     {.name = "bailingmoe",
      .tensors = EXPERT_MODEL(ENDS, ATTENTION, EXPERTS SHARED),
      .keys = RMS ROUTED WEIGHED},
     {.name = "bailingmoe2",
-     .tensors = {.model = ENDS,
-                 .layer = NORMS,
-                 .attention = "attn_output attn_qkv" QK_NORMS,
-                 .dense = GATED,
-                 .experts = EXPERTS SHARED CHOICE_BIAS_IF,
-                 .nextn = NEXTN " layer_output_norm"},
+     .tensors = NEXTN_MODEL(ENDS, NORMS, "attn_output attn_qkv" QK_NORMS,
+                            EXPERTS SHARED CHOICE_BIAS_IF, NEXTN " layer_output_norm"),
      .keys = RMS ROUTED WEIGHED PREDICTED PARTLY_ROTATED " expert_gating_func"},
     {.name = "smallthinker",
      .tensors = EXPERT_MODEL(TIED_ENDS, ATTENTION, EXPERTS),
@@ -171,22 +145,15 @@ const struct gguf_architecture gguf_expert_models[] = {
                                      "ffn_up_chexps|ffn_gate_up_chexps"),
      .keys = RMS ROUTED NORMED " experts_per_group expert_group_scale"},
     {.name = "mimo2",
-     .tensors = {.model = ENDS,
-                 .layer = NORMS,
-                 .attention = ATTENTION " attn_sinks?",
-                 .dense = GATED,
-                 .experts = EXPERTS CHOICE_BIAS,
-                 .nextn = NEXTN " layer_output_norm?"},
+     .tensors = NEXTN_MODEL(ENDS, NORMS, ATTENTION " attn_sinks?", EXPERTS CHOICE_BIAS,
+                            NEXTN " layer_output_norm?"),
      .keys = RMS ROUTED NORMED PREDICTED PARTLY_ROTATED
      " attention.sliding_window attention.sliding_window_pattern rope.freq_base_swa=10000 "
      "attention.value_scale=1 expert_gating_func:2"},
     {.name = "step35",
-     .tensors = {.model = ENDS FREQUENCIES FACTORS,
-                 .layer = NORMS,
-                 .attention = ATTENTION " (attn_q_norm attn_k_norm)? attn_gate?",
-                 .dense = GATED,
-                 .experts = EXPERTS SHARED_IF CHOICE_BIAS_IF,
-                 .nextn = NEXTN},
+     .tensors = NEXTN_MODEL(ENDS FREQUENCIES FACTORS, NORMS,
+                            ATTENTION " (attn_q_norm attn_k_norm)? attn_gate?",
+                            EXPERTS SHARED_IF CHOICE_BIAS_IF, NEXTN),
      .keys = RMS ROUTED WEIGHED GATED_BY_SIGMOID PREDICTED WINDOW_WIDTHS_IF
      " attention.sliding_window attention.sliding_window_pattern rope.freq_base_swa=10000 "
      "swiglu_clamp_exp? swiglu_clamp_shexp?"},
@@ -200,38 +167,29 @@ const struct gguf_architecture gguf_expert_models[] = {
                            "attention.output_scale=0.08838834764831845 attn_logit_softcapping=30 "
                            "final_logit_softcapping=0 rope.scaling.yarn_beta_fast=8"},
     {.name = "minimax-m3",
-     .tensors = {.model = ENDS,
-                 .layer = NORMS,
-                 .attention = ATTENTION QK_NORMS
-                 " (indexer.q_proj indexer.k_proj indexer.q_norm indexer.k_norm)?",
-                 .dense = GATED,
-                 .experts = EXPERTS SHARED CHOICE_BIAS},
+     .tensors = MIXED_MODEL(
+         ENDS, ATTENTION QK_NORMS " (indexer.q_proj indexer.k_proj indexer.q_norm indexer.k_norm)?",
+         EXPERTS SHARED CHOICE_BIAS),
      .keys = RMS ROUTED WEIGHED PARTLY_ROTATED
      " expert_gating_func attention.indexer.head_count attention.indexer.key_length "
      "attention.indexer.top_k attention.indexer.block_size attention.indexer.local_blocks "
      "attention.indexer.types?"},
     {.name = "deepseek32",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = NORMS,
-                 .attention = LATENT_KV " attn_q_a attn_q_a_norm attn_q_b indexer.k_norm "
-                                        "indexer.k_norm.bias indexer.proj indexer.attn_k "
-                                        "indexer.attn_q_b",
-                 .dense = GATED,
-                 .experts = EXPERTS SHARED CHOICE_BIAS,
-                 .nextn = NEXTN},
+     .tensors = NEXTN_MODEL(TIED_ENDS, NORMS,
+                            LATENT_KV " attn_q_a attn_q_a_norm attn_q_b indexer.k_norm "
+                                      "indexer.k_norm.bias indexer.proj indexer.attn_k "
+                                      "indexer.attn_q_b",
+                            EXPERTS SHARED CHOICE_BIAS, NEXTN),
      .keys = RMS ROUTED WEIGHED PREDICTED PARTLY_ROTATED
      " expert_gating_func attention.kv_lora_rank rope.scaling.yarn_log_multiplier? "
      "attention.indexer.head_count attention.indexer.key_length attention.indexer.top_k "
      "attention.indexer.types?"},
     {.name = "glm-dsa",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = NORMS,
-                 .attention = LATENT_KV " attn_q_a attn_q_a_norm attn_q_b (indexer.k_norm "
-                                        "indexer.k_norm.bias indexer.proj indexer.attn_k "
-                                        "indexer.attn_q_b)?",
-                 .dense = GATED,
-                 .experts = EXPERTS SHARED CHOICE_BIAS,
-                 .nextn = NEXTN},
+     .tensors = NEXTN_MODEL(TIED_ENDS, NORMS,
+                            LATENT_KV " attn_q_a attn_q_a_norm attn_q_b (indexer.k_norm "
+                                      "indexer.k_norm.bias indexer.proj indexer.attn_k "
+                                      "indexer.attn_q_b)?",
+                            EXPERTS SHARED CHOICE_BIAS, NEXTN),
      .keys = RMS ROUTED WEIGHED GATED_BY_SIGMOID PREDICTED PARTLY_ROTATED
      " attention.kv_lora_rank attention.indexer.head_count attention.indexer.key_length "
      "attention.indexer.top_k attention.indexer.types?"},

@@ -15,7 +15,13 @@
 #define SCALAR(key_, other_)              {.name = (key_), .other = (other_), .is_key = true}
 /* A tensor whose content another one has, or a configuration. */
 #define ELSEWHERE(name_)                  {.name = (name_)}
+/* The three products of a gated feed-forward, of experts or a shared one. */
+#define GATED_NAMES(suffix, other_) \
+    NAME("blk.%.ffn_gate" suffix, other_ "gate_proj"), NAME("blk.%.ffn_up" suffix, other_ "up_proj"), \
+    NAME("blk.%.ffn_down" suffix, other_ "down_proj")
 #define END_OF_NAMES                      {.name = NULL}
+/* A table of one name. */
+#define ONE_NAME(name_, other_)           (const struct gguf_rename[]){NAME(name_, other_), END_OF_NAMES}
 /* clang-format on */
 
 extern const struct gguf_rename gguf_names_embedding[];     /* model.embed_tokens, norm, lm_head */

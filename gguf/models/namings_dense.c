@@ -1,12 +1,6 @@
 /* Namings of dense models, and of mixtral. */
 #include "gguf/models/naming_parts.h"
 
-static const struct gguf_rename seed_oss_names[] = {
-    NAME("blk.%.attn_norm", "model.layers.%.input_layernorm"),
-    NAME("blk.%.post_attention_norm", "model.layers.%.post_attention_layernorm"),
-    END_OF_NAMES,
-};
-
 static const struct gguf_rename hunyuan_names[] = {
     NAME("blk.%.attn_q_norm", "model.layers.%.self_attn.query_layernorm"),
     NAME("blk.%.attn_k_norm", "model.layers.%.self_attn.key_layernorm"),
@@ -90,7 +84,9 @@ const struct gguf_naming gguf_naming_llama_plain = {{RULES_BUT_QK}};
 const struct gguf_naming gguf_naming_olmo = {{olmo_names, gguf_names_rotated, RULES_BUT_QK}};
 const struct gguf_naming gguf_naming_olmo3 = {{post_norm_names, RULES_BUT_QK}};
 const struct gguf_naming gguf_naming_apertus = {{apertus_names, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_seed_oss = {{seed_oss_names, RULES_BUT_QK}};
+const struct gguf_naming gguf_naming_seed_oss = {
+    {ONE_NAME("blk.%.post_attention_norm", "model.layers.%.post_attention_layernorm"),
+     RULES_BUT_QK}};
 const struct gguf_naming gguf_naming_hunyuan_v1_dense = {{hunyuan_names, RULES_BUT_QK}};
 const struct gguf_naming gguf_naming_glm = {{glm_names, RULES_BUT_QK}};
 const struct gguf_naming gguf_naming_glm4 = {{glm_names, halves_names, RULES_BUT_QK}};

@@ -16,13 +16,9 @@ static const struct gguf_rename gpt_oss_names[] = {
 };
 
 static const struct gguf_rename llama4_names[] = {
-    NAME("blk.%.ffn_gate", "model.layers.%.feed_forward.gate_proj"),
-    NAME("blk.%.ffn_up", "model.layers.%.feed_forward.up_proj"),
-    NAME("blk.%.ffn_down", "model.layers.%.feed_forward.down_proj"),
+    GATED_NAMES("", "model.layers.%.feed_forward."),
     NAME("blk.%.ffn_gate_inp", "model.layers.%.feed_forward.router"),
-    NAME("blk.%.ffn_gate_shexp", "model.layers.%.feed_forward.shared_expert.gate_proj"),
-    NAME("blk.%.ffn_up_shexp", "model.layers.%.feed_forward.shared_expert.up_proj"),
-    NAME("blk.%.ffn_down_shexp", "model.layers.%.feed_forward.shared_expert.down_proj"),
+    GATED_NAMES("_shexp", "model.layers.%.feed_forward.shared_expert."),
     JOINED("blk.%.ffn_gate_exps.weight", "blk.%.ffn_up_exps.weight",
            "model.layers.%.feed_forward.experts.gate_up_proj", GGUF_BOTH_COLUMNS),
     ELSEWHERE("blk.%.ffn_up_exps"),
@@ -31,37 +27,18 @@ static const struct gguf_rename llama4_names[] = {
     END_OF_NAMES,
 };
 
-static const struct gguf_rename late_norm_names[] = {
-    NAME("blk.%.post_attention_norm", "model.layers.%.post_attention_layernorm"),
-    END_OF_NAMES,
-};
-
-static const struct gguf_rename exaone_moe_names[] = {
-    NAME("blk.%.exp_probs_b.bias", "model.layers.%.mlp.e_score_correction_bias"),
-    END_OF_NAMES,
-};
-
-static const struct gguf_rename ernie_moe_names[] = {
-    NAME("blk.%.exp_probs_b.bias", "model.layers.%.mlp.moe_statics.e_score_correction_bias"),
-    END_OF_NAMES,
-};
-
 static const struct gguf_rename hunyuan_moe_names[] = {
     NAME("blk.%.attn_q_norm", "model.layers.%.self_attn.query_layernorm"),
     NAME("blk.%.attn_k_norm", "model.layers.%.self_attn.key_layernorm"),
     NAME("blk.%.ffn_gate_inp", "model.layers.%.mlp.gate.wg"),
-    NAME("blk.%.ffn_gate_shexp", "model.layers.%.mlp.shared_mlp.gate_proj"),
-    NAME("blk.%.ffn_up_shexp", "model.layers.%.mlp.shared_mlp.up_proj"),
-    NAME("blk.%.ffn_down_shexp", "model.layers.%.mlp.shared_mlp.down_proj"),
+    GATED_NAMES("_shexp", "model.layers.%.mlp.shared_mlp."),
     END_OF_NAMES,
 };
 
 static const struct gguf_rename hy_v3_names[] = {
     NAME("blk.%.exp_probs_b", "model.layers.%.mlp.expert_bias"),
     NAME("blk.%.ffn_gate_inp", "model.layers.%.mlp.router.gate"),
-    NAME("blk.%.ffn_gate_shexp", "model.layers.%.mlp.shared_mlp.gate_proj"),
-    NAME("blk.%.ffn_up_shexp", "model.layers.%.mlp.shared_mlp.up_proj"),
-    NAME("blk.%.ffn_down_shexp", "model.layers.%.mlp.shared_mlp.down_proj"),
+    GATED_NAMES("_shexp", "model.layers.%.mlp.shared_mlp."),
     END_OF_NAMES,
 };
 
@@ -91,13 +68,16 @@ const struct gguf_naming gguf_naming_granitemoeshared = {
 const struct gguf_naming gguf_naming_gpt_oss = {{gpt_oss_names, RULES_BUT_QK}};
 const struct gguf_naming gguf_naming_llama4 = {{llama4_names, RULES_BUT_QK}};
 const struct gguf_naming gguf_naming_glm4_moe = {
-    {late_norm_names, gguf_names_choice_bias, gguf_names_shared_experts, RULES_BUT_QK}};
+    {ONE_NAME("blk.%.post_attention_norm", "model.layers.%.post_attention_layernorm"),
+     gguf_names_choice_bias, gguf_names_shared_experts, RULES_BUT_QK}};
 const struct gguf_naming gguf_naming_dots1 = {
     {gguf_names_choice_bias, gguf_names_shared_experts, RULES_BUT_QK}};
 const struct gguf_naming gguf_naming_exaone_moe = {
-    {exaone_moe_names, gguf_names_shared_experts, RULES_BUT_QK}};
+    {ONE_NAME("blk.%.exp_probs_b.bias", "model.layers.%.mlp.e_score_correction_bias"),
+     gguf_names_shared_experts, RULES_BUT_QK}};
 const struct gguf_naming gguf_naming_ernie4_5_moe = {
-    {ernie_moe_names, gguf_names_shared_experts, RULES_BUT_QK}};
+    {ONE_NAME("blk.%.exp_probs_b.bias", "model.layers.%.mlp.moe_statics.e_score_correction_bias"),
+     gguf_names_shared_experts, RULES_BUT_QK}};
 const struct gguf_naming gguf_naming_hunyuan_v1_moe = {{hunyuan_moe_names, RULES_BUT_QK}};
 const struct gguf_naming gguf_naming_hy_v3 = {{hy_v3_names, RULES_BUT_QK}};
 const struct gguf_naming gguf_naming_afmoe = {

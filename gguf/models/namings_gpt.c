@@ -75,11 +75,6 @@ static const struct gguf_rename falcon_names[] = {
     END_OF_NAMES,
 };
 
-static const struct gguf_rename falcon_one_norm[] = {
-    NAME("blk.%.attn_norm", "transformer.h.%.input_layernorm"),
-    END_OF_NAMES,
-};
-
 static const struct gguf_rename falcon_two_norms[] = {
     NAME("blk.%.attn_norm_2", "transformer.h.%.ln_attn"),
     NAME("blk.%.attn_norm", "transformer.h.%.ln_mlp"),
@@ -129,7 +124,8 @@ const struct gguf_naming gguf_naming_gptj = {{gpt_names, gptj_names}};
 const struct gguf_naming gguf_naming_bloom = {{bloom_names}};
 const struct gguf_naming gguf_naming_gpt_neox = {{gptneox_names}};
 const struct gguf_naming gguf_naming_falcon = {{falcon_two_norms, falcon_names}};
-const struct gguf_naming gguf_naming_falcon_plain = {{falcon_one_norm, falcon_names}};
+const struct gguf_naming gguf_naming_falcon_plain = {
+    {ONE_NAME("blk.%.attn_norm", "transformer.h.%.input_layernorm"), falcon_names}};
 const struct gguf_naming gguf_naming_mpt = {{mpt_names}};
 const struct gguf_naming gguf_naming_dbrx = {{dbrx_names}};
 const struct gguf_naming gguf_naming_phi = {

@@ -60,11 +60,6 @@ static const struct gguf_rename lfm2_names[] = {
     END_OF_NAMES,
 };
 
-static const struct gguf_rename mimo2_names[] = {
-    NAME("blk.%.attn_sinks.weight", "model.layers.%.self_attn.sinks"),
-    END_OF_NAMES,
-};
-
 #define ATTENTION_RULES norm_names, gguf_names_embedding, gguf_names_attention
 #define EXPERTS_RULES   gguf_names_shared_expert, gguf_names_experts
 
@@ -75,5 +70,6 @@ const struct gguf_naming gguf_naming_qwen3_5_moe = {{qwen35_names, ATTENTION_RUL
 const struct gguf_naming gguf_naming_lfm2 = {
     {lfm2_names, gguf_names_embedding, gguf_names_attention}};
 const struct gguf_naming gguf_naming_mimo_v2_flash = {
-    {mimo2_names, gguf_names_choice_bias, gguf_names_embedding, gguf_names_norm,
-     gguf_names_attention, gguf_names_mlp, gguf_names_experts}};
+    {ONE_NAME("blk.%.attn_sinks.weight", "model.layers.%.self_attn.sinks"), gguf_names_choice_bias,
+     gguf_names_embedding, gguf_names_norm, gguf_names_attention, gguf_names_mlp,
+     gguf_names_experts}};

@@ -48,9 +48,7 @@ static const struct gguf_rename hybrid_mamba2_names[] = {
 static const struct gguf_rename bamba_names[] = {
     NAME("output_norm", "model.final_layernorm"),
     NAME("blk.%.ffn_norm", "model.layers.%.pre_ff_layernorm"),
-    NAME("blk.%.ffn_gate", "model.layers.%.feed_forward.gate_proj"),
-    NAME("blk.%.ffn_up", "model.layers.%.feed_forward.up_proj"),
-    NAME("blk.%.ffn_down", "model.layers.%.feed_forward.down_proj"),
+    GATED_NAMES("", "model.layers.%.feed_forward."),
     END_OF_NAMES,
 };
 
@@ -72,9 +70,7 @@ static const struct gguf_rename jamba_names[] = {
     NAME("blk.%.ssm_b_norm", "model.layers.%.mamba.b_layernorm"),
     NAME("blk.%.ssm_c_norm", "model.layers.%.mamba.c_layernorm"),
     NAME("blk.%.ffn_gate_inp", "model.layers.%.feed_forward.router"),
-    NAME("blk.%.ffn_gate_exps", "model.layers.%.feed_forward.experts.#.gate_proj"),
-    NAME("blk.%.ffn_up_exps", "model.layers.%.feed_forward.experts.#.up_proj"),
-    NAME("blk.%.ffn_down_exps", "model.layers.%.feed_forward.experts.#.down_proj"),
+    GATED_NAMES("_exps", "model.layers.%.feed_forward.experts.#."),
     END_OF_NAMES,
 };
 

@@ -35,34 +35,26 @@ const struct gguf_rename gguf_names_attention[] = {
 };
 
 const struct gguf_rename gguf_names_mlp[] = {
-    NAME("blk.%.ffn_gate", "model.layers.%.mlp.gate_proj"),
-    NAME("blk.%.ffn_up", "model.layers.%.mlp.up_proj"),
-    NAME("blk.%.ffn_down", "model.layers.%.mlp.down_proj"),
+    GATED_NAMES("", "model.layers.%.mlp."),
     END_OF_NAMES,
 };
 
 const struct gguf_rename gguf_names_experts[] = {
     NAME("blk.%.ffn_gate_inp", "model.layers.%.mlp.gate"),
-    NAME("blk.%.ffn_gate_exps", "model.layers.%.mlp.experts.#.gate_proj"),
-    NAME("blk.%.ffn_up_exps", "model.layers.%.mlp.experts.#.up_proj"),
-    NAME("blk.%.ffn_down_exps", "model.layers.%.mlp.experts.#.down_proj"),
+    GATED_NAMES("_exps", "model.layers.%.mlp.experts.#."),
     /* the converter's option --fuse-gate-up-exps */
     NAME("blk.%.ffn_gate_up_exps.weight", "model.layers.%.mlp.experts.gate_up_proj"),
     END_OF_NAMES,
 };
 
 const struct gguf_rename gguf_names_shared_expert[] = {
-    NAME("blk.%.ffn_gate_shexp", "model.layers.%.mlp.shared_expert.gate_proj"),
-    NAME("blk.%.ffn_up_shexp", "model.layers.%.mlp.shared_expert.up_proj"),
-    NAME("blk.%.ffn_down_shexp", "model.layers.%.mlp.shared_expert.down_proj"),
+    GATED_NAMES("_shexp", "model.layers.%.mlp.shared_expert."),
     ORDERED("blk.%.ffn_gate_inp_shexp", "model.layers.%.mlp.shared_expert_gate", GGUF_ONE_ROW),
     END_OF_NAMES,
 };
 
 const struct gguf_rename gguf_names_shared_experts[] = {
-    NAME("blk.%.ffn_gate_shexp", "model.layers.%.mlp.shared_experts.gate_proj"),
-    NAME("blk.%.ffn_up_shexp", "model.layers.%.mlp.shared_experts.up_proj"),
-    NAME("blk.%.ffn_down_shexp", "model.layers.%.mlp.shared_experts.down_proj"),
+    GATED_NAMES("_shexp", "model.layers.%.mlp.shared_experts."),
     END_OF_NAMES,
 };
 
