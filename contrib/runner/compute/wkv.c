@@ -3,23 +3,11 @@
 #include "contrib/runner/compute/run_kernels.h"
 #include "contrib/runner/compute/thread_pool.h"
 
-#include <string.h>
-
 /* The columns of a state are independent; TILE of them are computed together. */
 enum { TILE = 64 };
 
 /* Elements in a piece of work: of states, and in version 4 of rows, each with four exponentials. */
 enum { PIECE_ELEMENTS = 16384, PIECE_EXPONENTIALS = 1024 };
-
-/* The exponent before the first token: lower than any that follows. */
-#define LEAST_EXPONENT (-1e38f)
-
-void run_wkv4_reset(const struct run_wkv4 *wkv)
-{
-    memset(wkv->state, 0, 2 * wkv->width * sizeof *wkv->state);
-    for (size_t i = 0; i < wkv->width; i++)
-        wkv->state[2 * wkv->width + i] = LEAST_EXPONENT;
-}
 
 /* The arguments of run_wkv4(). */
 struct call_4 {
@@ -34,8 +22,8 @@ static void walk_channels(void *context, size_t first_tile, size_t end_tile, uns
     const struct call_4 *call = context;
     const size_t width = call->wkv->width, first = first_tile * TILE;
     const size_t end = end_tile * TILE < width ? end_tile * TILE : width;
-    float *numerators = call->wkv->state, *denominators = numerators + width;
-    float *exponents = denominators + width;
+    float *numerators = call->wkv->sums, *denominators = numerators + width;
+    float *exponents = call->wkv->exponents;
 
     (void)thread;
     for (size_t t = 0; t < call->n; t++)

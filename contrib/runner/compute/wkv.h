@@ -18,11 +18,12 @@
  */
 struct run_wkv4 {
     size_t width;
-    float *state; /* [3][width]: numerators, denominators, exponents */
+    float *sums;      /* [2][width]: numerators, denominators; 0 before the first token */
+    float *exponents; /* [width]; RUN_WKV4_LEAST_EXPONENT before the first token */
 };
 
-/* Set the initial state, before the first token. */
-void run_wkv4_reset(const struct run_wkv4 *wkv);
+/* Lower than all exponents that follow. */
+#define RUN_WKV4_LEAST_EXPONENT (-1e38f)
 
 /* decay (w, negative) and bonus (u): [width]; keys, values, out: [n][width]. Works in parallel. */
 void run_wkv4(const struct run_wkv4 *wkv, const float *decay, const float *bonus, const float *keys,

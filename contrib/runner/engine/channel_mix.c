@@ -1,7 +1,6 @@
 #include "contrib/runner/engine/channel_mix.h"
 
 #include <errno.h>
-#include <string.h>
 
 void run_channel_mix_load(struct run_loader *loader, const struct run_hparams *hparams,
                           struct run_channel_mix *layer)
@@ -21,11 +20,6 @@ void run_channel_mix_load(struct run_loader *loader, const struct run_hparams *h
         layer->receptance_lerp =
             run_load_rwkv_lerp(loader, "channel_mix_lerp_r.weight", "ffn.time_mix_r", n_embd);
     run_token_shift_load(loader, n_embd, &layer->shift);
-}
-
-void run_channel_mix_reset(const struct run_channel_mix *layer)
-{
-    run_token_shift_reset(&layer->shift);
 }
 
 int run_channel_mix_apply(const struct run_channel_mix *layer, const struct run_pass *pass,

@@ -17,7 +17,6 @@ struct run_channel_mix {
 /* Leaves `layer` empty if the tensors of channel mixing are missing. */
 void run_channel_mix_load(struct run_loader *loader, const struct run_hparams *hparams,
                           struct run_channel_mix *layer);
-void run_channel_mix_reset(const struct run_channel_mix *layer);
 
 /* out = channel mix of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
 int run_channel_mix_apply(const struct run_channel_mix *layer, const struct run_pass *pass,

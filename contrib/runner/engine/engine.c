@@ -243,8 +243,8 @@ void run_engine_close(struct run_engine *engine)
 {
     if (!engine)
         return;
-    for (uint32_t i = 0; engine->layers && i < engine->hparams.n_layer; i++)
-        run_layer_free(&engine->layers[i]);
+    for (uint32_t i = 0; engine->mixers && i < engine->hparams.n_layer; i++)
+        run_mixers_free(&engine->mixers[i]);
     run_nextn_free(&engine->nextn);
     run_rotary_free(&engine->rotary[0]);
     run_rotary_free(&engine->rotary[1]);
@@ -278,8 +278,8 @@ void run_engine_reset(struct run_engine *engine)
 {
     engine->n_past = 0;
     run_nextn_rewind(&engine->nextn, 0);
-    for (uint32_t i = 0; i < engine->hparams.n_layer; i++)
-        run_layer_reset(&engine->layers[i]);
+    for (struct run_state *state = engine->arena.states.newest; state; state = state->next)
+        run_state_reset(state);
 }
 
 int run_engine_rewind(struct run_engine *engine, uint32_t n_past, struct run_failure *failure)
@@ -288,7 +288,7 @@ int run_engine_rewind(struct run_engine *engine, uint32_t n_past, struct run_fai
     int code = 0;
 
     for (uint32_t i = 0; i < engine->hparams.n_layer && code == 0; i++)
-        code = run_layer_rewind(&engine->layers[i], &engine->scratch, n_kept);
+        code = run_mixers_rewind(&engine->mixers[i], &engine->scratch, n_kept);
     engine->n_past = n_past; /* later tokens overwrite the keys and values after it */
     engine->n_last = n_kept;
     run_nextn_rewind(&engine->nextn, n_past);
@@ -297,11 +297,9 @@ int run_engine_rewind(struct run_engine *engine, uint32_t n_past, struct run_fai
 
 bool run_engine_can_rewind(const struct run_engine *engine)
 {
-    for (uint32_t i = 0; i < engine->hparams.n_layer; i++)
-        if (run_layer_is_recurrent(&engine->layers[i]) &&
-            !(engine->can_rewind && run_layer_can_rewind(&engine->layers[i])))
-            return false;
-    return true;
+    const struct run_states *states = &engine->arena.states;
+
+    return !states->newest || (engine->can_rewind && !states->are_final);
 }
 
 static int embed(const struct run_engine *engine, const struct run_pass *pass, float *x)

@@ -34,12 +34,6 @@ void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *
         layer->has_experts || layer->network.down.weight.data || layer->channel_mix.is_there;
 }
 
-void run_feed_forward_reset(const struct run_feed_forward *layer)
-{
-    if (layer->channel_mix.is_there)
-        run_channel_mix_reset(&layer->channel_mix);
-}
-
 static int add_shared(const struct run_feed_forward *layer, const struct run_pass *pass,
                       const float *x, float *out)
 {

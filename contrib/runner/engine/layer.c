@@ -77,33 +77,6 @@ void run_layer_load(struct run_loader *loader, const struct run_mixer_place *pla
         hparams->rescaling_period > 0 && (index + 1) % hparams->rescaling_period == 0;
 }
 
-void run_layer_free(struct run_layer *layer)
-{
-    if (layer->mixers)
-        run_mixers_free(layer->mixers);
-}
-
-void run_layer_reset(struct run_layer *layer)
-{
-    run_mixers_reset(layer->mixers);
-    run_feed_forward_reset(&layer->feed_forward);
-}
-
-bool run_layer_is_recurrent(const struct run_layer *layer)
-{
-    return run_mixers_are_recurrent(layer->mixers) || layer->feed_forward.channel_mix.is_there;
-}
-
-bool run_layer_can_rewind(const struct run_layer *layer)
-{
-    return run_mixers_can_rewind(layer->mixers) && !layer->feed_forward.channel_mix.is_there;
-}
-
-int run_layer_rewind(struct run_layer *layer, struct run_scratch *scratch, size_t n)
-{
-    return run_mixers_rewind(layer->mixers, scratch, n);
-}
-
 static void add(float *x, const float *difference, size_t n, float scale)
 {
 #pragma omp simd

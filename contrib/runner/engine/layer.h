@@ -29,17 +29,6 @@ struct run_layer {
  * loader->prefix. */
 void run_layer_load(struct run_loader *loader, const struct run_mixer_place *place,
                     struct run_mixers *mixers, struct run_layer *layer);
-void run_layer_free(struct run_layer *layer);
-
-/* Forgets all earlier tokens. */
-void run_layer_reset(struct run_layer *layer);
-
-/* Return true if the layer keeps earlier tokens in a recurrent state, which each token changes. */
-bool run_layer_is_recurrent(const struct run_layer *layer);
-
-/* Rewind a recurrent layer, if it can; see struct run_mixer_ops. */
-bool run_layer_can_rewind(const struct run_layer *layer);
-int run_layer_rewind(struct run_layer *layer, struct run_scratch *scratch, size_t n);
 
 /* Applies the layer in place to x, [n_streams][n][n_embd]. Returns 0 or -ENOMEM. */
 int run_layer_apply(struct run_layer *layer, const struct run_pass *pass, float *x);

@@ -28,6 +28,12 @@ void *run_arena_alloc(struct run_arena *arena, size_t n, size_t element_bytes)
     return block;
 }
 
+void run_state_reset(const struct run_state *state)
+{
+    for (size_t i = 0; i < state->n; i++)
+        state->values[i] = state->empty;
+}
+
 void run_arena_free(struct run_arena *arena)
 {
     for (size_t i = 0; i < arena->n; i++)

@@ -24,11 +24,27 @@ struct run_norm_layer {
     size_t width, n_groups;
 };
 
+/* A recurrent layer's memory of earlier tokens. */
+struct run_state {
+    struct run_state *next;
+    float *values;
+    size_t n;
+    float empty; /* all values before the first token */
+};
+
+struct run_states {
+    struct run_state *newest;
+    bool are_final; /* a mixer cannot rewind its state; see struct run_mixer_ops */
+};
+
+void run_state_reset(const struct run_state *state);
+
 /* Memory that is freed with the model. */
 struct run_arena {
     void **blocks;
     size_t n, room;
     size_t n_bytes; /* of all blocks */
+    struct run_states states;
 };
 
 void *run_arena_alloc(struct run_arena *arena, size_t n,
@@ -45,6 +61,7 @@ struct run_loader {
     struct run_arena *arena;
     struct run_failure *failure;
     int code;
+    bool can_rewind; /* states that are loaded now belong to a mixer that can rewind them */
     char prefix[32]; /* "blk.7." or "" */
 };
 

@@ -123,12 +123,6 @@ static const struct run_attention_layer *find_source(struct run_loader *loader,
     return source;
 }
 
-static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
-{
-    (void)loader;
-    return place->hparams->layers[place->index].n_head > 0;
-}
-
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {
     const struct run_hparams *hparams = place->hparams;
@@ -424,7 +418,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 const struct run_mixer_ops run_attention_mixer = {
     .name = "attention",
     .n_bytes = sizeof(struct run_attention_layer),
-    .is_wanted = is_wanted,
     .load = load,
     .apply = apply,
     .free = free_layer,

@@ -1,12 +1,36 @@
-#include "contrib/runner/engine/mix_delta_net.h"
+/* The gated delta net (Yang, Kautz and Hatamizadeh 2024) of Qwen3-Next and Qwen 3.5. */
+#include "contrib/runner/compute/delta_rule.h"
+#include "contrib/runner/engine/mixer_table.h"
+#include "contrib/runner/engine/recurrent_parts.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Kept for a rewind: the memory before the last pass, and the inputs of its tokens. */
+struct kept {
+    float *memory;    /* the rule's state, then the convolution's past */
+    float *inputs;    /* of each token: qkv, beta, alpha */
+    size_t n_room, n; /* tokens */
+};
+
+struct delta_net_layer {
+    size_t n_key, n_value;         /* of all heads together */
+    struct run_linear qkv, z;      /* [n_embd] to the convolution's input, and to gates, or … */
+    struct run_linear fused;       /* … both: for each key head q, k, v, z */
+    struct run_linear beta, alpha; /* [n_embd] to one of each per head, or … */
+    struct run_linear beta_alpha;  /* … both: for each key head its betas, its alphas */
+    struct run_convolution convolution;
+    const float *dt_bias, *a; /* [heads] */
+    struct run_delta_rule rule;
+    struct run_norm_layer norm; /* norm of each head's result */
+    struct run_linear out;      /* [n_value] to [n_embd] */
+    struct kept kept;
+};
+
 static void load_products(struct run_loader *loader, const struct run_hparams *hparams,
-                          struct run_delta_net_layer *layer)
+                          struct delta_net_layer *layer)
 {
     const uint64_t n_embd = hparams->n_embd, n_heads = layer->rule.n_heads;
     const uint64_t n_channels = 2 * layer->n_key + layer->n_value;
@@ -23,16 +47,10 @@ static void load_products(struct run_loader *loader, const struct run_hparams *h
     }
 }
 
-static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
-{
-    (void)place;
-    return run_loader_has(loader, "ssm_ba.weight") || run_loader_has(loader, "ssm_alpha.weight");
-}
-
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {
     const struct run_hparams *hparams = place->hparams;
-    struct run_delta_net_layer *layer = mixer;
+    struct delta_net_layer *layer = mixer;
     const uint64_t n_heads = run_load_n_elements(loader, "ssm_a");
     const uint64_t width_v = run_load_n_elements(loader, "ssm_norm.weight");
     const uint64_t n_channels = run_load_n_channels(loader, "ssm_conv1d");
@@ -64,22 +82,15 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     run_load_convolution(loader, "ssm_conv1d", n_channels, &layer->convolution);
     layer->dt_bias = run_load_vector(loader, "ssm_dt.bias", n_heads);
     layer->a = run_load_vector(loader, "ssm_a", n_heads);
-    rule->state = run_load_memory(loader, layer->n_value, rule->width_k);
+    rule->state = run_load_state(loader, layer->n_value, rule->width_k, 0);
     run_load_norm_if(loader, "ssm_norm", RUN_NORM_RMS, hparams->norm_epsilon, width_v,
                      &layer->norm);
     run_load_linear(loader, "ssm_out", layer->n_value, hparams->n_embd, &layer->out);
 }
 
-static void reset(void *mixer)
-{
-    struct run_delta_net_layer *layer = mixer;
-    run_convolution_reset(&layer->convolution);
-    memset(layer->rule.state, 0, layer->n_value * layer->rule.width_k * sizeof(float));
-}
-
 /* qkv = the input of the convolution, z = the gates. */
-static int project(const struct run_delta_net_layer *layer, const struct run_pass *pass,
-                   const float *x, float *qkv, float *z)
+static int project(const struct delta_net_layer *layer, const struct run_pass *pass, const float *x,
+                   float *qkv, float *z)
 {
     const size_t n = pass->n, n_heads_k = layer->rule.n_heads_k, n_key = layer->n_key;
     const size_t n_value = layer->n_value, n_channels = 2 * n_key + n_value;
@@ -106,7 +117,7 @@ static int project(const struct run_delta_net_layer *layer, const struct run_pas
 }
 
 /* beta and alpha: [n][heads] each, before their activations. */
-static int project_steps(const struct run_delta_net_layer *layer, const struct run_pass *pass,
+static int project_steps(const struct delta_net_layer *layer, const struct run_pass *pass,
                          const float *x, float *beta, float *alpha)
 {
     const size_t n = pass->n, n_heads = layer->rule.n_heads;
@@ -127,8 +138,7 @@ static int project_steps(const struct run_delta_net_layer *layer, const struct r
     return 0;
 }
 
-static void activate_steps(const struct run_delta_net_layer *layer, size_t n, float *beta,
-                           float *alpha)
+static void activate_steps(const struct delta_net_layer *layer, size_t n, float *beta, float *alpha)
 {
     for (size_t i = 0; i < n * layer->rule.n_heads; i++) {
         const size_t head = i % layer->rule.n_heads;
@@ -144,7 +154,7 @@ struct inputs {
 };
 
 /* found = the results of the heads, [n][n_value]. */
-static int recur(struct run_delta_net_layer *layer, struct run_scratch *scratch,
+static int recur(struct delta_net_layer *layer, struct run_scratch *scratch,
                  const struct inputs *in, size_t n, float *found)
 {
     const struct run_delta_rule *rule = &layer->rule;
@@ -170,27 +180,27 @@ static int recur(struct run_delta_net_layer *layer, struct run_scratch *scratch,
     return 0;
 }
 
-static size_t n_state(const struct run_delta_net_layer *layer)
+static size_t n_state(const struct delta_net_layer *layer)
 {
     return layer->n_value * layer->rule.width_k;
 }
 
-static size_t n_past(const struct run_delta_net_layer *layer)
+static size_t n_past(const struct delta_net_layer *layer)
 {
     return (layer->convolution.n_taps - 1) * layer->convolution.n_channels;
 }
 
-static struct inputs kept_inputs(const struct run_delta_net_layer *layer)
+static struct inputs kept_inputs(const struct delta_net_layer *layer)
 {
-    const struct run_delta_net_kept *kept = &layer->kept;
+    const struct kept *kept = &layer->kept;
     float *beta = kept->inputs + kept->n * layer->convolution.n_channels;
 
     return (struct inputs){kept->inputs, beta, beta + kept->n * layer->rule.n_heads};
 }
 
-static int keep(struct run_delta_net_layer *layer, const struct inputs *in, size_t n)
+static int keep(struct delta_net_layer *layer, const struct inputs *in, size_t n)
 {
-    struct run_delta_net_kept *kept = &layer->kept;
+    struct kept *kept = &layer->kept;
     const size_t n_channels = layer->convolution.n_channels, n_heads = layer->rule.n_heads;
     struct inputs to;
 
@@ -217,7 +227,7 @@ static int keep(struct run_delta_net_layer *layer, const struct inputs *in, size
 
 static int rewind_tokens(void *mixer, struct run_scratch *scratch, size_t n)
 {
-    struct run_delta_net_layer *layer = mixer;
+    struct delta_net_layer *layer = mixer;
     const struct run_scratch_mark mark = run_scratch_mark(scratch);
     const struct inputs in = kept_inputs(layer);
     float *found = run_scratch_take(scratch, n * layer->n_value);
@@ -233,7 +243,7 @@ static int rewind_tokens(void *mixer, struct run_scratch *scratch, size_t n)
 
 static void free_kept(void *mixer)
 {
-    struct run_delta_net_layer *layer = mixer;
+    struct delta_net_layer *layer = mixer;
 
     free(layer->kept.memory);
     free(layer->kept.inputs);
@@ -241,7 +251,7 @@ static void free_kept(void *mixer)
 
 static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
-    struct run_delta_net_layer *layer = mixer;
+    struct delta_net_layer *layer = mixer;
     const struct run_delta_rule *rule = &layer->rule;
     const size_t n = pass->n, n_channels = layer->convolution.n_channels;
     const struct inputs in = {.qkv = run_scratch_take(pass->scratch, n * n_channels),
@@ -266,11 +276,9 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 
 const struct run_mixer_ops run_delta_net_mixer = {
     .name = "gated delta net",
-    .n_bytes = sizeof(struct run_delta_net_layer),
-    .is_wanted = is_wanted,
+    .n_bytes = sizeof(struct delta_net_layer),
     .load = load,
     .apply = apply,
-    .reset = reset,
     .rewind = rewind_tokens,
     .free = free_kept,
 };

@@ -1,38 +1,36 @@
-#include "contrib/runner/engine/mix_kimi_delta.h"
-
-#include "contrib/runner/engine/mix_delta_net.h"
+/*
+ * Kimi delta attention (KDA, Kimi Team 2025): a gated delta net with a decay for each element of a
+ * key.
+ */
+#include "contrib/runner/compute/delta_rule.h"
+#include "contrib/runner/engine/mixer_table.h"
+#include "contrib/runner/engine/recurrent_parts.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
+struct kimi_delta_layer {
+    size_t n_inner;                /* heads · width */
+    struct run_linear products[3]; /* [n_embd] to q, k, v, [n_inner] each */
+    struct run_convolution convolutions[3];
+    struct run_low_rank decay,
+        gate;               /* [n_embd] to the input of decays, and to gates, [n_inner] each */
+    struct run_linear beta; /* [n_embd] to one for each head */
+    const float *dt_bias;   /* [n_inner] */
+    const float *a;         /* [heads] */
+    struct run_delta_rule rule;
+    struct run_norm_layer norm; /* of each head's result */
+    struct run_linear out;      /* [n_inner] to [n_embd] */
+};
+
 static const char *const product_names[] = {"attn_q", "attn_k", "attn_v"};
 static const char *const convolution_names[] = {"ssm_conv1d_q", "ssm_conv1d_k", "ssm_conv1d_v"};
-
-/* A low-rank product: the matrices A, then B. */
-static void load_pair(struct run_loader *loader, const char *a_name, const char *b_name,
-                      uint64_t n_embd, uint64_t n_inner, struct run_linear *a, struct run_linear *b)
-{
-    char whole[32];
-    uint64_t n_narrow;
-
-    memcpy(whole, a_name, strlen(a_name) + 1);
-    memcpy(whole + strlen(whole), ".weight", sizeof ".weight");
-    n_narrow = run_load_n_rows(loader, whole);
-    run_load_linear(loader, a_name, n_embd, n_narrow, a);
-    run_load_linear(loader, b_name, n_narrow, n_inner, b);
-}
-
-static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
-{
-    (void)place;
-    return run_loader_has(loader, "ssm_f_a.weight");
-}
 
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {
     const struct run_hparams *hparams = place->hparams;
-    struct run_kimi_delta_layer *layer = mixer;
+    struct kimi_delta_layer *layer = mixer;
     const uint64_t n_embd = hparams->n_embd;
     const uint64_t n_heads = run_load_n_elements(loader, "ssm_a");
     const uint64_t width = run_load_n_elements(loader, "ssm_norm.weight");
@@ -56,38 +54,18 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
         run_load_linear(loader, product_names[i], n_embd, n_inner, &layer->products[i]);
         run_load_convolution(loader, convolution_names[i], n_inner, &layer->convolutions[i]);
     }
-    load_pair(loader, "ssm_f_a", "ssm_f_b", n_embd, n_inner, &layer->f_a, &layer->f_b);
-    load_pair(loader, "ssm_g_a", "ssm_g_b", n_embd, n_inner, &layer->g_a, &layer->g_b);
+    run_low_rank_load(loader, "ssm_f_", 'a', n_embd, n_inner, 1, RUN_IDENTITY, NULL, &layer->decay);
+    run_low_rank_load(loader, "ssm_g_", 'a', n_embd, n_inner, 1, RUN_IDENTITY, NULL, &layer->gate);
     run_load_linear(loader, "ssm_beta", n_embd, n_heads, &layer->beta);
     layer->dt_bias = run_load_vector(loader, "ssm_dt.bias", n_inner);
     layer->a = run_load_vector(loader, "ssm_a", n_heads);
-    layer->rule.state = run_load_memory(loader, n_inner, width);
+    layer->rule.state = run_load_state(loader, n_inner, width, 0);
     run_load_norm_if(loader, "ssm_norm", RUN_NORM_RMS, hparams->norm_epsilon, width, &layer->norm);
     run_load_linear(loader, "attn_output", n_inner, n_embd, &layer->out);
 }
 
-static void reset(void *mixer)
-{
-    struct run_kimi_delta_layer *layer = mixer;
-    for (size_t i = 0; i < 3; i++)
-        run_convolution_reset(&layer->convolutions[i]);
-    memset(layer->rule.state, 0, layer->n_inner * layer->rule.width_k * sizeof(float));
-}
-
-static int apply_pair(const struct run_linear *a, const struct run_linear *b,
-                      const struct run_pass *pass, const float *x, float *out)
-{
-    float *narrow = run_scratch_take(pass->scratch, pass->n * a->weight.ne[1]);
-
-    if (!narrow)
-        return -ENOMEM;
-    run_linear_apply(a, 0, x, pass->n, narrow);
-    run_linear_apply(b, 0, narrow, pass->n, out);
-    return 0;
-}
-
 /* qkv = convolved queries, keys and values, three [n_inner] in a row. */
-static int project(struct run_kimi_delta_layer *layer, const struct run_pass *pass, const float *x,
+static int project(struct kimi_delta_layer *layer, const struct run_pass *pass, const float *x,
                    float *qkv)
 {
     const size_t n = pass->n, n_inner = layer->n_inner;
@@ -106,12 +84,12 @@ static int project(struct run_kimi_delta_layer *layer, const struct run_pass *pa
     return 0;
 }
 
-static int make_steps(const struct run_kimi_delta_layer *layer, const struct run_pass *pass,
+static int make_steps(const struct kimi_delta_layer *layer, const struct run_pass *pass,
                       const float *x, float *decay, float *beta)
 {
     const size_t n = pass->n, n_inner = layer->n_inner;
 
-    if (apply_pair(&layer->f_a, &layer->f_b, pass, x, decay) < 0)
+    if (run_low_rank_apply(&layer->decay, pass, 0, x, decay) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < n * n_inner; i++) {
         const size_t at = i % n_inner;
@@ -127,7 +105,7 @@ static int make_steps(const struct run_kimi_delta_layer *layer, const struct run
 
 static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
-    struct run_kimi_delta_layer *layer = mixer;
+    struct kimi_delta_layer *layer = mixer;
     const size_t n = pass->n, n_inner = layer->n_inner, n_heads = layer->rule.n_heads;
     float *qkv = run_scratch_take(pass->scratch, 3 * n * n_inner);
     float *decay = run_scratch_take(pass->scratch, n * n_inner);
@@ -138,7 +116,7 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 
     if (!qkv || !decay || !beta || !gates || !found || project(layer, pass, x, qkv) < 0 ||
         make_steps(layer, pass, x, decay, beta) < 0 ||
-        apply_pair(&layer->g_a, &layer->g_b, pass, x, gates) < 0)
+        run_low_rank_apply(&layer->gate, pass, 0, x, gates) < 0)
         return -ENOMEM;
     rows = (struct run_delta_rows){
         .q = qkv,
@@ -158,9 +136,7 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 
 const struct run_mixer_ops run_kimi_delta_mixer = {
     .name = "Kimi delta attention",
-    .n_bytes = sizeof(struct run_kimi_delta_layer),
-    .is_wanted = is_wanted,
+    .n_bytes = sizeof(struct kimi_delta_layer),
     .load = load,
     .apply = apply,
-    .reset = reset,
 };

@@ -36,12 +36,6 @@ static void follow(struct run_loader *loader, const struct run_mixer_place *plac
     }
 }
 
-static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
-{
-    return place->hparams->layers[place->index].n_head > 0 &&
-           run_loader_has(loader, "attn_kv_a_mqa.weight");
-}
-
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {
     const struct run_hparams *hparams = place->hparams;
@@ -250,7 +244,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 const struct run_mixer_ops run_latent_mixer = {
     .name = "latent attention",
     .n_bytes = sizeof(struct run_latent_layer),
-    .is_wanted = is_wanted,
     .load = load,
     .apply = apply,
     .free = free_layer,

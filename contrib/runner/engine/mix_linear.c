@@ -1,13 +1,6 @@
 /* One product instead of attention: layers of pruned models (DeciLM, Nemotron). */
 #include "contrib/runner/engine/mixer_table.h"
 
-static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
-{
-    return place->hparams->architecture->attention.has_pruned_layers &&
-           place->hparams->layers[place->index].n_head == 0 &&
-           run_loader_has(loader, "attn_output.weight");
-}
-
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {
     const uint64_t n_embd = place->hparams->n_embd;
@@ -24,7 +17,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 const struct run_mixer_ops run_linear_mixer = {
     .name = "linear",
     .n_bytes = sizeof(struct run_linear),
-    .is_wanted = is_wanted,
     .load = load,
     .apply = apply,
 };

@@ -1,13 +1,34 @@
-#include "contrib/runner/engine/mix_mamba.h"
+/*
+ * Mamba (Gu and Dao 2023), with the norms of Jamba and Falcon Mamba, and PLaMo 2's form of it,
+ * whose heads have one step and one decay for all their elements, as in Mamba 2.
+ */
+#include "contrib/runner/compute/selective_scan.h"
+#include "contrib/runner/engine/mixer_table.h"
+#include "contrib/runner/engine/recurrent_parts.h"
 
 #include <errno.h>
 #include <string.h>
+
+struct mamba_layer {
+    bool has_heads;           /* PLaMo 2 */
+    size_t n_inner;           /* channels: heads · width */
+    size_t n_rank;            /* of the steps before `dt` */
+    size_t b_at, c_at, dt_at; /* where these begin in a row of `x`'s product */
+    struct run_linear in; /* [n_embd] to channels and gates: one after the other, or head by head
+                             the gates first */
+    struct run_convolution convolution;
+    struct run_linear x; /* [n_inner] to steps, b and c, or b, c and steps */
+    struct run_norm_layer dt_norm, b_norm, c_norm;
+    struct run_linear dt; /* [n_rank] to a step for each head */
+    struct run_scan scan;
+    struct run_linear out; /* [n_inner] to [n_embd] */
+};
 
 /* The epsilon of Falcon Mamba's norms without weights, which its files do not state. */
 #define PLAIN_EPSILON 1e-6f
 
 static void load_norms(struct run_loader *loader, const struct run_hparams *hparams,
-                       struct run_mamba_layer *layer)
+                       struct mamba_layer *layer)
 {
     const float epsilon = hparams->ssm_norms ? PLAIN_EPSILON : hparams->norm_epsilon;
 
@@ -22,7 +43,7 @@ static void load_norms(struct run_loader *loader, const struct run_hparams *hpar
 
 /* Derives all sizes from the tensors; leaves 0 heads if their shapes do not match. */
 static void find_sizes(struct run_loader *loader, const struct run_hparams *hparams,
-                       struct run_mamba_layer *layer)
+                       struct mamba_layer *layer)
 {
     const uint64_t n_inner = run_load_n_elements(loader, "ssm_out.weight") / hparams->n_embd;
     const uint64_t n_heads = run_load_n_elements(loader, "ssm_d");
@@ -48,16 +69,10 @@ static void find_sizes(struct run_loader *loader, const struct run_hparams *hpar
     layer->c_at = layer->b_at + scan->n_state;
 }
 
-static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
-{
-    (void)place;
-    return run_loader_has(loader, "ssm_x.weight");
-}
-
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {
     const struct run_hparams *hparams = place->hparams;
-    struct run_mamba_layer *layer = mixer;
+    struct mamba_layer *layer = mixer;
     struct run_scan *scan = &layer->scan;
 
     find_sizes(loader, hparams, layer);
@@ -76,18 +91,11 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     scan->a = run_load_vector(loader, "ssm_a",
                               layer->has_heads ? scan->n_heads : scan->n_heads * scan->n_state);
     scan->d = run_load_vector(loader, "ssm_d", scan->n_heads);
-    scan->state = run_load_memory(loader, layer->n_inner, scan->n_state);
+    scan->state = run_load_state(loader, layer->n_inner, scan->n_state, 0);
     run_load_linear(loader, "ssm_out", layer->n_inner, hparams->n_embd, &layer->out);
 }
 
-static void reset(void *mixer)
-{
-    struct run_mamba_layer *layer = mixer;
-    run_convolution_reset(&layer->convolution);
-    memset(layer->scan.state, 0, layer->n_inner * layer->scan.n_state * sizeof(float));
-}
-
-static void split(const struct run_mamba_layer *layer, const float *both, size_t n, float *inner,
+static void split(const struct mamba_layer *layer, const float *both, size_t n, float *inner,
                   float *gates)
 {
     const size_t width = layer->scan.width, n_inner = layer->n_inner;
@@ -109,7 +117,7 @@ static void norm_part(const struct run_norm_layer *norm, float *part, size_t n, 
 }
 
 /* Run the recurrence on the convolved channels, with steps, b and c computed from them. */
-static int scan(struct run_mamba_layer *layer, const struct run_pass *pass, const float *inner,
+static int scan(struct mamba_layer *layer, const struct run_pass *pass, const float *inner,
                 float *out)
 {
     const size_t n = pass->n, width = layer->n_rank + 2 * layer->scan.n_state;
@@ -144,7 +152,7 @@ static int scan(struct run_mamba_layer *layer, const struct run_pass *pass, cons
 
 static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
-    struct run_mamba_layer *layer = mixer;
+    struct mamba_layer *layer = mixer;
     const size_t n = pass->n, n_inner = layer->n_inner;
     float *both = run_scratch_take(pass->scratch, 2 * n * n_inner);
     float *inner = run_scratch_take(pass->scratch, n * n_inner);
@@ -167,9 +175,7 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 
 const struct run_mixer_ops run_mamba_mixer = {
     .name = "Mamba",
-    .n_bytes = sizeof(struct run_mamba_layer),
-    .is_wanted = is_wanted,
+    .n_bytes = sizeof(struct mamba_layer),
     .load = load,
     .apply = apply,
-    .reset = reset,
 };

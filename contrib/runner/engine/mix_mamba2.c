@@ -1,18 +1,25 @@
-#include "contrib/runner/engine/mix_mamba2.h"
+/* Mamba 2 (Dao and Gu 2024). */
+#include "contrib/runner/compute/selective_scan.h"
+#include "contrib/runner/engine/mixer_table.h"
+#include "contrib/runner/engine/recurrent_parts.h"
 
 #include <errno.h>
 #include <string.h>
 
-static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
-{
-    (void)place;
-    return run_loader_has(loader, "ssm_in.weight");
-}
+struct mamba2_layer {
+    size_t n_inner;       /* heads · width */
+    struct run_linear in; /* [n_embd] to gates, convolution's inputs (x, b and c), and steps */
+    struct run_convolution convolution;
+    const float *dt_bias; /* [heads] */
+    struct run_scan scan;
+    struct run_norm_layer norm; /* norm of each group of the gated result, or none */
+    struct run_linear out;      /* [n_inner] to [n_embd] */
+};
 
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {
     const struct run_hparams *hparams = place->hparams;
-    struct run_mamba2_layer *layer = mixer;
+    struct mamba2_layer *layer = mixer;
     const uint64_t n_inner = run_load_n_elements(loader, "ssm_out.weight") / hparams->n_embd;
     const uint64_t n_heads = run_load_n_elements(loader, "ssm_a");
     const uint64_t n_channels = run_load_n_channels(loader, "ssm_conv1d");
@@ -40,7 +47,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     layer->dt_bias = run_load_vector(loader, "ssm_dt.bias", n_heads);
     scan->a = run_load_vector(loader, "ssm_a", n_heads);
     scan->d = run_load_vector(loader, "ssm_d", n_heads);
-    scan->state = run_load_memory(loader, n_inner, scan->n_state);
+    scan->state = run_load_state(loader, n_inner, scan->n_state, 0);
     run_load_norm_if(loader, "ssm_norm", RUN_NORM_RMS, hparams->norm_epsilon, n_inner,
                      &layer->norm);
     layer->norm.width = n_inner / n_groups;
@@ -48,16 +55,9 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     run_load_linear(loader, "ssm_out", n_inner, hparams->n_embd, &layer->out);
 }
 
-static void reset(void *mixer)
-{
-    struct run_mamba2_layer *layer = mixer;
-    run_convolution_reset(&layer->convolution);
-    memset(layer->scan.state, 0, layer->n_inner * layer->scan.n_state * sizeof(float));
-}
-
 static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
-    struct run_mamba2_layer *layer = mixer;
+    struct mamba2_layer *layer = mixer;
     const size_t n = pass->n, n_inner = layer->n_inner, n_heads = layer->scan.n_heads;
     const size_t n_channels = layer->convolution.n_channels, row = layer->in.weight.ne[1];
     float *product = run_scratch_take(pass->scratch, n * row);
@@ -95,9 +95,7 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 
 const struct run_mixer_ops run_mamba2_mixer = {
     .name = "Mamba 2",
-    .n_bytes = sizeof(struct run_mamba2_layer),
-    .is_wanted = is_wanted,
+    .n_bytes = sizeof(struct mamba2_layer),
     .load = load,
     .apply = apply,
-    .reset = reset,
 };

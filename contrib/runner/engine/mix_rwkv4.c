@@ -13,12 +13,6 @@ struct rwkv4_layer {
     struct run_wkv4 wkv;
 };
 
-static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
-{
-    (void)loader;
-    return place->hparams->rwkv_version == 4;
-}
-
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {
     const struct run_hparams *hparams = place->hparams;
@@ -38,16 +32,11 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     layer->decay = run_load_rwkv(loader, "time_mix_decay.weight", "att.time_decay", n_embd);
     layer->bonus = run_load_rwkv(loader, "time_mix_first.weight", "att.time_first", n_embd);
     run_token_shift_load(loader, n_embd, &layer->shift);
-    layer->wkv = (struct run_wkv4){.width = n_embd, .state = run_load_memory(loader, 3, n_embd)};
-    if (loader->code == 0)
-        run_wkv4_reset(&layer->wkv);
-}
-
-static void reset(void *mixer)
-{
-    const struct rwkv4_layer *layer = mixer;
-    run_token_shift_reset(&layer->shift);
-    run_wkv4_reset(&layer->wkv);
+    layer->wkv = (struct run_wkv4){
+        .width = n_embd,
+        .sums = run_load_state(loader, 2, n_embd, 0),
+        .exponents = run_load_state(loader, 1, n_embd, RUN_WKV4_LEAST_EXPONENT),
+    };
 }
 
 static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
@@ -79,8 +68,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 const struct run_mixer_ops run_rwkv4_mixer = {
     .name = "RWKV 4",
     .n_bytes = sizeof(struct rwkv4_layer),
-    .is_wanted = is_wanted,
     .load = load,
     .apply = apply,
-    .reset = reset,
 };

@@ -74,9 +74,9 @@ static const float *load_mix_bias(struct run_loader *loader, uint64_t n_embd)
 static void load_inputs_6(struct run_loader *loader, uint64_t n_embd, struct rwkv6_layer *layer)
 {
     layer->mix_lerp = run_load_vector(loader, "time_mix_lerp_x.weight", n_embd);
-    run_low_rank_load(loader, "time_mix_w", n_embd, n_embd, RWKV6_INPUTS, RUN_TANH,
+    run_low_rank_load(loader, "time_mix_w", '1', n_embd, n_embd, RWKV6_INPUTS, RUN_TANH,
                       load_mix_bias(loader, n_embd), &layer->mix);
-    run_low_rank_load(loader, "time_mix_decay_w", n_embd, n_embd, 1, RUN_TANH,
+    run_low_rank_load(loader, "time_mix_decay_w", '1', n_embd, n_embd, 1, RUN_TANH,
                       run_load_rwkv(loader, "time_mix_decay.weight", "att.time_decay", n_embd),
                       &layer->decay);
 }
@@ -99,12 +99,6 @@ static void load_products(struct run_loader *loader, const struct run_hparams *h
     run_load_linear(loader, "time_mix_receptance", n_embd, n_embd, &layer->receptance);
     run_load_linear_if(loader, "time_mix_gate", n_embd, n_embd, &layer->gate);
     run_load_linear(loader, "time_mix_output", n_embd, n_embd, &layer->output);
-}
-
-static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
-{
-    (void)loader;
-    return place->hparams->rwkv_version == 5 || place->hparams->rwkv_version == 6;
 }
 
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
@@ -131,16 +125,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
             layer->gate.weight.data ? "att.time_faaaa" : "att.time_first", n_head, width);
     run_token_shift_load(loader, n_embd, &layer->shift);
     layer->wkv = (struct run_wkv){
-        .n_head = n_head, .width = width, .state = run_load_memory(loader, width, n_embd)};
-}
-
-static void reset(void *mixer)
-{
-    const struct rwkv6_layer *layer = mixer;
-    const struct run_wkv *wkv = &layer->wkv;
-
-    run_token_shift_reset(&layer->shift);
-    memset(wkv->state, 0, wkv->n_head * wkv->width * wkv->width * sizeof *wkv->state);
+        .n_head = n_head, .width = width, .state = run_load_state(loader, width, n_embd, 0)};
 }
 
 /* The inputs of the products, [n][n_embd] each. */
@@ -292,8 +277,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 const struct run_mixer_ops run_rwkv6_mixer = {
     .name = "RWKV 5 and 6",
     .n_bytes = sizeof(struct rwkv6_layer),
-    .is_wanted = is_wanted,
     .load = load,
     .apply = apply,
-    .reset = reset,
 };

@@ -46,7 +46,8 @@ static void load_gate(struct run_loader *loader, uint64_t n_embd, struct rwkv7_l
     const bool has_gate = run_loader_has(loader, "time_mix_g1.weight");
 
     if (has_gate)
-        run_low_rank_load(loader, "time_mix_g", n_embd, n_embd, 1, RUN_SIGMOID, NULL, &layer->gate);
+        run_low_rank_load(loader, "time_mix_g", '1', n_embd, n_embd, 1, RUN_SIGMOID, NULL,
+                          &layer->gate);
     layer->lerps = run_load_rwkv(loader, "time_mix_lerp_fused.weight", "att.x_rwkvag",
                                  (has_gate ? RWKV7_INPUTS : RWKV7_GATE) * n_embd);
 }
@@ -55,14 +56,8 @@ static void load_low_rank(struct run_loader *loader, const char *name, const cha
                           uint64_t n_embd, enum run_activation activation,
                           struct run_low_rank *low_rank)
 {
-    run_low_rank_load(loader, name, n_embd, n_embd, 1, activation,
+    run_low_rank_load(loader, name, '1', n_embd, n_embd, 1, activation,
                       run_load_vector(loader, bias_name, n_embd), low_rank);
-}
-
-static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
-{
-    (void)loader;
-    return place->hparams->rwkv_version == 7;
 }
 
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
@@ -87,17 +82,9 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     layer->bonus = run_load_rwkv(loader, "time_mix_r_k.weight", "att.r_k", n_embd);
     run_load_rwkv_norm(loader, hparams, head_epsilon, &layer->norm);
     run_token_shift_load(loader, n_embd, &layer->shift);
-    layer->wkv = (struct run_wkv){
-        .n_head = n_embd / width, .width = width, .state = run_load_memory(loader, width, n_embd)};
-}
-
-static void reset(void *mixer)
-{
-    const struct rwkv7_layer *layer = mixer;
-    const struct run_wkv *wkv = &layer->wkv;
-
-    run_token_shift_reset(&layer->shift);
-    memset(wkv->state, 0, wkv->n_head * wkv->width * wkv->width * sizeof *wkv->state);
+    layer->wkv = (struct run_wkv){.n_head = n_embd / width,
+                                  .width = width,
+                                  .state = run_load_state(loader, width, n_embd, 0)};
 }
 
 /* Intermediate results, [n][n_embd] each. */
@@ -313,8 +300,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 const struct run_mixer_ops run_rwkv7_mixer = {
     .name = "RWKV 7",
     .n_bytes = sizeof(struct rwkv7_layer),
-    .is_wanted = is_wanted,
     .load = load,
     .apply = apply,
-    .reset = reset,
 };

@@ -11,12 +11,6 @@ struct short_layer {
     struct run_linear out;
 };
 
-static bool is_wanted(const struct run_loader *loader, const struct run_mixer_place *place)
-{
-    (void)place;
-    return run_loader_has(loader, "shortconv.in_proj.weight");
-}
-
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {
     const struct run_hparams *hparams = place->hparams;
@@ -26,12 +20,6 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     run_load_linear(loader, "shortconv.in_proj", n_embd, 3 * n_embd, &layer->in);
     run_load_convolution(loader, "shortconv.conv", n_embd, &layer->convolution);
     run_load_linear(loader, "shortconv.out_proj", n_embd, n_embd, &layer->out);
-}
-
-static void reset(void *mixer)
-{
-    struct short_layer *layer = mixer;
-    run_convolution_reset(&layer->convolution);
 }
 
 static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
@@ -58,8 +46,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 const struct run_mixer_ops run_short_mixer = {
     .name = "short convolution",
     .n_bytes = sizeof(struct short_layer),
-    .is_wanted = is_wanted,
     .load = load,
     .apply = apply,
-    .reset = reset,
 };

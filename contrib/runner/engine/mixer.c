@@ -28,29 +28,6 @@ int run_mixers_apply(const struct run_mixers *mixers, const struct run_pass *pas
     return 0;
 }
 
-void run_mixers_reset(const struct run_mixers *mixers)
-{
-    for (size_t i = 0; i < mixers->n; i++)
-        if (mixers->list[i].ops->reset)
-            mixers->list[i].ops->reset(mixers->list[i].state);
-}
-
-bool run_mixers_are_recurrent(const struct run_mixers *mixers)
-{
-    for (size_t i = 0; i < mixers->n; i++)
-        if (mixers->list[i].ops->reset)
-            return true;
-    return false;
-}
-
-bool run_mixers_can_rewind(const struct run_mixers *mixers)
-{
-    for (size_t i = 0; i < mixers->n; i++)
-        if (mixers->list[i].ops->reset && !mixers->list[i].ops->rewind)
-            return false;
-    return true;
-}
-
 int run_mixers_rewind(const struct run_mixers *mixers, struct run_scratch *scratch, size_t n)
 {
     int code = 0;

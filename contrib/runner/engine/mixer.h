@@ -33,21 +33,15 @@ struct run_mixer_ops {
     const char *name;
     size_t n_bytes; /* size of its state, which starts as zeros */
 
-    /* Return true if the tensors of the layer, or the architecture's row, ask for this mixer. */
-    bool (*is_wanted)(const struct run_loader *loader, const struct run_mixer_place *place);
-
     /* Load the weights. Failures stay in the loader. */
     void (*load)(struct run_loader *loader, const struct run_mixer_place *place, void *mixer);
 
     /* out = the mixer's output for x, both [n][n_embd]. Returns 0 or -ENOMEM. */
     int (*apply)(void *mixer, const struct run_pass *pass, const float *x, float *out);
 
-    /* Forget all earlier tokens; NULL if new tokens overwrite all of the state. */
-    void (*reset)(void *mixer);
-
     /*
      * Forget all but the first n tokens of the last pass, which had is_draft. Returns 0 or -ENOMEM.
-     * NULL if the mixer cannot do that.
+     * NULL if the mixer has no state or cannot do that.
      */
     int (*rewind)(void *mixer, struct run_scratch *scratch, size_t n);
 
@@ -65,13 +59,8 @@ void *run_mixers_find(const struct run_mixers *mixers, const struct run_mixer_op
  * -ENOMEM. */
 int run_mixers_apply(const struct run_mixers *mixers, const struct run_pass *pass, const float *x,
                      float *out);
-void run_mixers_reset(const struct run_mixers *mixers);
 
-/* Return true if a mixer needs a reset to forget earlier tokens. */
-bool run_mixers_are_recurrent(const struct run_mixers *mixers);
-
-/* Rewind the recurrent mixers, if all of them can; see struct run_mixer_ops. */
-bool run_mixers_can_rewind(const struct run_mixers *mixers);
+/* Rewind the recurrent mixers, which must be able to; see struct run_mixer_ops. */
 int run_mixers_rewind(const struct run_mixers *mixers, struct run_scratch *scratch, size_t n);
 
 void run_mixers_free(const struct run_mixers *mixers);

@@ -55,6 +55,8 @@ void run_nextn_load(struct run_loader *loader, const struct run_mixer_place *pla
                     const struct run_nextn_model *model, struct run_layer_kinds *kinds,
                     struct run_nextn *nextn)
 {
+    const struct run_states others = loader->arena->states;
+
     snprintf(loader->prefix, sizeof loader->prefix, "blk.%u.", place->index);
     if (is_absent(loader))
         return;
@@ -63,15 +65,16 @@ void run_nextn_load(struct run_loader *loader, const struct run_mixer_place *pla
     run_layer_load(loader, place, &nextn->mixers, &nextn->layer);
     find_head_norm(loader, nextn);
     run_check_layer(loader, place->hparams, place->index, kinds);
-    if (run_layer_is_recurrent(&nextn->layer)) /* could not forget its drafts */
+    if (loader->arena->states.newest != others.newest) /* could not forget its drafts */
         run_loader_refuse(loader, "tensors/%s*: a recurrent layer", loader->prefix);
+    loader->arena->states = others;
     nextn->most_waiting = model->n_batch;
     nextn->is_there = loader->code == 0;
 }
 
 void run_nextn_free(struct run_nextn *nextn)
 {
-    run_layer_free(&nextn->layer);
+    run_mixers_free(&nextn->mixers);
     free(nextn->states);
     free(nextn->tokens);
     *nextn = (struct run_nextn){0};

@@ -1,5 +1,6 @@
 #include "contrib/runner/engine/recurrent_parts.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +38,23 @@ float *run_load_memory(struct run_loader *loader, uint64_t rows, uint64_t width)
     return memory;
 }
 
+float *run_load_state(struct run_loader *loader, uint64_t rows, uint64_t width, float empty)
+{
+    float *values = run_load_memory(loader, rows, width);
+    struct run_states *states = &loader->arena->states;
+    struct run_state *state = values ? run_arena_alloc(loader->arena, 1, sizeof *state) : NULL;
+
+    if (values && !state)
+        loader->code = run_fail_memory(loader->failure);
+    if (!state)
+        return NULL;
+    *state = (struct run_state){states->newest, values, rows * width, empty};
+    states->newest = state;
+    states->are_final |= !loader->can_rewind;
+    run_state_reset(state);
+    return values;
+}
+
 uint64_t run_load_n_channels(struct run_loader *loader, const char *name)
 {
     char whole[64];
@@ -63,7 +81,7 @@ void run_load_convolution(struct run_loader *loader, const char *name, uint64_t 
     }
     weights = run_load_vector(loader, whole, n_taps * n_channels);
     taps = run_load_memory(loader, n_taps, n_channels);
-    convolution->past = run_load_memory(loader, n_taps - 1, n_channels);
+    convolution->past = run_load_state(loader, n_taps - 1, n_channels, 0);
     snprintf(whole, sizeof whole, "%s.bias", name);
     convolution->bias = run_load_vector_if(loader, whole, n_channels);
     if (loader->code < 0)
@@ -76,15 +94,45 @@ void run_load_convolution(struct run_loader *loader, const char *name, uint64_t 
     convolution->n_taps = n_taps;
 }
 
-void run_convolution_reset(struct run_convolution *convolution)
-{
-    memset(convolution->past, 0,
-           (convolution->n_taps - 1) * convolution->n_channels * sizeof(float));
-}
-
 void run_copy_rows(const float *from, size_t from_stride, size_t n, size_t width, float *to,
                    size_t to_stride)
 {
     for (size_t i = 0; i < n; i++)
         memcpy(to + i * to_stride, from + i * from_stride, width * sizeof *to);
+}
+
+void run_low_rank_load(struct run_loader *loader, const char *name, char first, uint64_t in,
+                       uint64_t out, uint64_t n_parts, enum run_activation activation,
+                       const float *bias, struct run_low_rank *low_rank)
+{
+    char whole[64];
+    uint64_t rank;
+
+    low_rank->activation = activation;
+    snprintf(whole, sizeof whole, "%s%c.weight", name, first);
+    rank = run_load_n_rows(loader, whole) / n_parts;
+    snprintf(whole, sizeof whole, "%s%c", name, first);
+    run_load_linear(loader, whole, in, rank * n_parts, &low_rank->down);
+    low_rank->down.weight.ne[1] = rank;
+    low_rank->down.weight.ne[2] = n_parts;
+    snprintf(whole, sizeof whole, "%s%c", name, first + 1);
+    run_load_linears(loader, whole, rank, out, n_parts, &low_rank->up);
+    if (bias)
+        low_rank->up.bias = bias;
+}
+
+int run_low_rank_apply(const struct run_low_rank *low_rank, const struct run_pass *pass,
+                       uint64_t part, const float *x, float *out)
+{
+    const struct run_scratch_mark mark = run_scratch_mark(pass->scratch);
+    const size_t n_narrow = pass->n * low_rank->down.weight.ne[1];
+    float *narrow = run_scratch_take(pass->scratch, n_narrow);
+
+    if (!narrow)
+        return -ENOMEM;
+    run_linear_apply(&low_rank->down, part, x, pass->n, narrow);
+    run_activate(low_rank->activation, NULL, narrow, n_narrow);
+    run_linear_apply(&low_rank->up, part, narrow, pass->n, out);
+    run_scratch_release(pass->scratch, mark);
+    return 0;
 }

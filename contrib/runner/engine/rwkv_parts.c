@@ -2,7 +2,6 @@
 
 #include "contrib/runner/compute/thread_pool.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -90,12 +89,7 @@ void run_load_rwkv_norm(struct run_loader *loader, const struct run_hparams *hpa
 void run_token_shift_load(struct run_loader *loader, size_t width, struct run_token_shift *shift)
 {
     shift->width = width;
-    shift->last = run_load_memory(loader, 1, width);
-}
-
-void run_token_shift_reset(const struct run_token_shift *shift)
-{
-    memset(shift->last, 0, shift->width * sizeof *shift->last);
+    shift->last = run_load_state(loader, 1, width, 0);
 }
 
 /* The arguments of run_token_shift(). */
@@ -157,39 +151,4 @@ void run_lerp(const float *x, const float *difference, const float *lerp, size_t
     struct lerp_call call = {x, difference, lerp, lerp_stride, width, out};
 
     run_parallel_for(n, run_grain(PIECE_ELEMENTS, width), lerp_rows, &call);
-}
-
-void run_low_rank_load(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
-                       uint64_t n_parts, enum run_activation activation, const float *bias,
-                       struct run_low_rank *low_rank)
-{
-    char whole[64];
-    uint64_t rank;
-
-    low_rank->activation = activation;
-    snprintf(whole, sizeof whole, "%s1.weight", name);
-    rank = run_load_n_rows(loader, whole) / n_parts;
-    snprintf(whole, sizeof whole, "%s1", name);
-    run_load_linear(loader, whole, in, rank * n_parts, &low_rank->down);
-    low_rank->down.weight.ne[1] = rank;
-    low_rank->down.weight.ne[2] = n_parts;
-    snprintf(whole, sizeof whole, "%s2", name);
-    run_load_linears(loader, whole, rank, out, n_parts, &low_rank->up);
-    low_rank->up.bias = bias;
-}
-
-int run_low_rank_apply(const struct run_low_rank *low_rank, const struct run_pass *pass,
-                       uint64_t part, const float *x, float *out)
-{
-    const struct run_scratch_mark mark = run_scratch_mark(pass->scratch);
-    const size_t n_narrow = pass->n * low_rank->down.weight.ne[1];
-    float *narrow = run_scratch_take(pass->scratch, n_narrow);
-
-    if (!narrow)
-        return -ENOMEM;
-    run_linear_apply(&low_rank->down, part, x, pass->n, narrow);
-    run_activate(low_rank->activation, NULL, narrow, n_narrow);
-    run_linear_apply(&low_rank->up, part, narrow, pass->n, out);
-    run_scratch_release(pass->scratch, mark);
-    return 0;
 }

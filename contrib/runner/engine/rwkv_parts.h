@@ -6,8 +6,6 @@
 #ifndef GGUFS_RUNNER_RWKV_PARTS_H
 #define GGUFS_RUNNER_RWKV_PARTS_H
 
-#include "contrib/runner/engine/loader.h"
-#include "contrib/runner/engine/pass.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
 /* Load n floats of the tensor NAME, else of the one with the file's own name; one must exist. */
@@ -39,7 +37,6 @@ struct run_token_shift {
 };
 
 void run_token_shift_load(struct run_loader *loader, size_t width, struct run_token_shift *shift);
-void run_token_shift_reset(const struct run_token_shift *shift);
 
 /* difference[t] = x[t - 1] - x[t], all [n][width]. Then stores the last row. */
 void run_token_shift(const struct run_token_shift *shift, const float *x, size_t n,
@@ -48,24 +45,5 @@ void run_token_shift(const struct run_token_shift *shift, const float *x, size_t
 /* out = x + difference · lerp, for n rows; lerp_stride is 0 if all rows have the same lerp. */
 void run_lerp(const float *x, const float *difference, const float *lerp, size_t lerp_stride,
               size_t n, size_t width, float *out);
-
-/* A low-rank product (LoRA): up(f(down(x))) with the bias of `up`. Several may share the two
- * tensors. */
-struct run_low_rank {
-    struct run_linear down, up;
-    enum run_activation activation;
-};
-
-/*
- * Loads NAME1.weight and NAME2.weight for n_parts products: each has its part of the rows of the
- * first and a matrix of the second. `bias` is [n_parts][out], or NULL.
- */
-void run_low_rank_load(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
-                       uint64_t n_parts, enum run_activation activation, const float *bias,
-                       struct run_low_rank *low_rank);
-
-/* out = product number `part` for the pass's rows of x. Returns 0 or -ENOMEM. */
-int run_low_rank_apply(const struct run_low_rank *low_rank, const struct run_pass *pass,
-                       uint64_t part, const float *x, float *out);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "contrib/runner/compute/convolve.h"
 #include "contrib/runner/compute/thread_pool.h"
-#include "contrib/runner/engine/recurrent_parts.h"
 #include "tests/unit/dequant/random_floats.h"
 #include "tests/unit/runner/thread_pool_checks.h"
 
@@ -90,16 +89,4 @@ Test(run_convolve, does_not_depend_on_batches)
         cr_assert_eq(memcmp(whole, parts, sizeof whole), 0, "batches of %zu", batch);
         cr_assert_eq(memcmp(past, sample.past, sizeof past), 0, "batches of %zu", batch);
     }
-}
-
-Test(run_convolve, reset_clears_the_state)
-{
-    static struct sample sample;
-    static float first[TOKENS * CHANNELS], again[TOKENS * CHANNELS];
-
-    make(&sample, TAPS, false);
-    feed(&sample, TOKENS, first);
-    run_convolution_reset(&sample.convolution);
-    feed(&sample, 5, again);
-    cr_assert_eq(memcmp(first, again, sizeof first), 0);
 }

@@ -8,8 +8,6 @@
 
 #include "contrib/runner/compute/delta_rule.h"
 #include "contrib/runner/compute/thread_pool.h"
-#include "contrib/runner/engine/mix_delta_net.h"
-#include "contrib/runner/engine/mix_kimi_delta.h"
 #include "tests/unit/dequant/random_floats.h"
 #include "tests/unit/runner/thread_pool_checks.h"
 
@@ -141,33 +139,4 @@ Test(run_delta_rule, l2_norm_of_zeros_is_zeros)
 
     run_l2_norm(x, 1, 1, 3, 3, 1e-6f);
     cr_assert_eq(x[0], 0);
-}
-
-/* Resetting a layer clears the convolution and the state. */
-Test(run_delta_rule, reset_clears_the_state)
-{
-    float past[3][2 * HEADS], state[HEADS * WIDTH_K];
-    const struct run_delta_rule rule = {.width_k = WIDTH_K, .state = state};
-    struct run_delta_net_layer delta_net = {.n_value = HEADS, .rule = rule};
-    struct run_kimi_delta_layer kimi = {.n_inner = HEADS, .rule = rule};
-
-    delta_net.convolution =
-        (struct run_convolution){.n_channels = 3 * HEADS, .n_taps = 3, .past = past[0]};
-    for (size_t i = 0; i < 3; i++)
-        kimi.convolutions[i] =
-            (struct run_convolution){.n_channels = HEADS, .n_taps = 3, .past = past[i]};
-    for (int is_kimi = 0; is_kimi < 2; is_kimi++) {
-        for (size_t i = 0; i < sizeof past / sizeof **past; i++)
-            past[i / (2 * HEADS)][i % (2 * HEADS)] = 1;
-        for (size_t i = 0; i < sizeof state / sizeof *state; i++)
-            state[i] = 1;
-        if (is_kimi)
-            run_kimi_delta_mixer.reset(&kimi);
-        else
-            run_delta_net_mixer.reset(&delta_net);
-        for (size_t i = 0; i < sizeof past / sizeof **past; i++)
-            cr_assert_eq(past[i / (2 * HEADS)][i % (2 * HEADS)], 0);
-        for (size_t i = 0; i < sizeof state / sizeof *state; i++)
-            cr_assert_eq(state[i], 0);
-    }
 }

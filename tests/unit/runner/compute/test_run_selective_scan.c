@@ -5,8 +5,6 @@
 
 #include "contrib/runner/compute/selective_scan.h"
 #include "contrib/runner/compute/thread_pool.h"
-#include "contrib/runner/engine/mix_mamba.h"
-#include "contrib/runner/engine/mix_mamba2.h"
 #include "tests/unit/dequant/random_floats.h"
 #include "tests/unit/runner/thread_pool_checks.h"
 
@@ -120,35 +118,4 @@ Test(run_selective_scan, mamba)
 Test(run_selective_scan, mamba2)
 {
     check(true);
-}
-
-/* Resetting a layer clears the convolution and the state. */
-Test(run_selective_scan, reset_clears_the_state)
-{
-    float past[2 * HEADS * WIDTH], state[HEADS * WIDTH * STATE];
-    const struct run_convolution convolution = {
-        .n_channels = HEADS * WIDTH,
-        .n_taps = 3,
-        .past = past,
-    };
-    const struct run_scan scan = {.n_state = STATE, .state = state};
-    struct run_mamba_layer mamba = {
-        .n_inner = HEADS * WIDTH, .convolution = convolution, .scan = scan};
-    struct run_mamba2_layer mamba2 = {
-        .n_inner = HEADS * WIDTH, .convolution = convolution, .scan = scan};
-
-    for (int is_mamba2 = 0; is_mamba2 < 2; is_mamba2++) {
-        for (size_t i = 0; i < sizeof past / sizeof *past; i++)
-            past[i] = 1;
-        for (size_t i = 0; i < sizeof state / sizeof *state; i++)
-            state[i] = 1;
-        if (is_mamba2)
-            run_mamba2_mixer.reset(&mamba2);
-        else
-            run_mamba_mixer.reset(&mamba);
-        for (size_t i = 0; i < sizeof past / sizeof *past; i++)
-            cr_assert_eq(past[i], 0);
-        for (size_t i = 0; i < sizeof state / sizeof *state; i++)
-            cr_assert_eq(state[i], 0);
-    }
 }

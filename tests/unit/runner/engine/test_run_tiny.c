@@ -58,6 +58,41 @@ Test(run_tiny, logits_do_not_depend_on_the_batch)
     }
 }
 
+/* A reset makes recurrent layers forget all earlier tokens. */
+Test(run_tiny, reset_clears_the_states)
+{
+    static const char *const names[] = {"mamba",     "mamba2", "plamo2",      "lfm2",
+                                        "qwen3next", "qwen35", "kimi-linear", "rwkv6",
+                                        "rwkv7",     "arwkv7", "rwkv6qwen2"};
+    static const int32_t tokens[N_TOKENS] = {1, 5, 2, 7, 3, 9, 4, 23, 0}, others[] = {6, 8};
+    const struct run_engine_options options = {.n_context = N_TOKENS};
+    float first[N_LOGITS], after[N_LOGITS], again[N_LOGITS];
+    struct run_failure failure;
+
+    for (size_t i = 0; i < COUNT(names); i++) {
+        struct run_engine *engine;
+        struct run_tree tree;
+
+        if (i > 0)
+            run_files_remove(&files);
+        tiny_model_make(names[i], false, &model);
+        tiny_model_write(&model, &files);
+        tree = run_files_open(&files);
+        cr_assert_eq(run_engine_open(tree.metadata, tree.weights, &options, &engine, &failure), 0,
+                     "%s: %s", names[i], failure.text);
+        run_engine_feed(engine, tokens, N_TOKENS, RUN_LOGITS_ALL, first, &failure);
+        run_engine_reset(engine);
+        run_engine_feed(engine, others, COUNT(others), RUN_LOGITS_NONE, NULL, &failure);
+        run_engine_feed(engine, tokens, 1, RUN_LOGITS_ALL, after, &failure);
+        cr_expect_neq(memcmp(after, first, TINY_N_VOCAB * sizeof *after), 0, "%s", names[i]);
+        run_engine_reset(engine);
+        run_engine_feed(engine, tokens, N_TOKENS, RUN_LOGITS_ALL, again, &failure);
+        numbers_expect_same(names[i], again, first, N_LOGITS);
+        run_engine_close(engine);
+        run_tree_close(&tree);
+    }
+}
+
 /* A factor for each head is a norm whose weights are equal in each head. */
 Test(run_tiny, factors_of_heads_are_norms_of_heads)
 {
