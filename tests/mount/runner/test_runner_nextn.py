@@ -84,11 +84,11 @@ class Model:
             self.add(f"{prefix}ffn_{name}{end}.weight", *experts, N_FF, N_EMBD)
         self.add(f"{prefix}ffn_down{end}.weight", *experts, N_EMBD, N_FF, scale=self.strength)
 
-    def experts(self, prefix, has_bias=True, has_shared=True):
+    def experts(self, prefix, bias="exp_probs_b.bias", has_shared=True):
         self.add(prefix + "ffn_gate_inp.weight", N_EXPERT, N_EMBD)
         self.network(prefix, "_exps", N_EXPERT)
-        if has_bias:
-            self.add(prefix + "exp_probs_b.bias", N_EXPERT)
+        if bias:
+            self.add(prefix + bias, N_EXPERT)
         if has_shared:
             self.network(prefix, "_shexp")
 
@@ -130,7 +130,7 @@ def hy_v3(model, layer, prefix):
         model.expert_keys()
     model.attention(prefix, norms=True)
     model.norm(prefix + "ffn_norm.weight")
-    model.experts(prefix)
+    model.experts(prefix, bias="exp_probs_b")
 
 
 def deepseek2(model, layer, prefix):
@@ -210,7 +210,7 @@ def cohere2moe(model, layer, prefix):
     if layer == 0:
         model.network(prefix)
     else:
-        model.experts(prefix, has_bias=False)
+        model.experts(prefix, bias=None)
 
 
 def qwen35moe(model, layer, prefix):
@@ -236,7 +236,7 @@ def qwen35moe(model, layer, prefix):
         model.attention(prefix, norms=True)
         model.add(prefix + "attn_q.weight", 2 * N_HEAD * DIM, N_EMBD)
     model.norm(prefix + "post_attention_norm.weight")
-    model.experts(prefix, has_bias=False)
+    model.experts(prefix, bias=None)
     model.add(prefix + "ffn_gate_inp_shexp.weight", N_EMBD)
 
 
