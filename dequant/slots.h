@@ -28,7 +28,7 @@
             type##_block(&block[i], out + i * (elements));                                         \
     }
 
-/* The same for a type whose layout has its name. */
+/* For a type whose layout has the same name. */
 #define DEQUANT_DEFINE_DECODER(type, elements) DEQUANT_DEFINE_DECODER_OF(type, type, elements)
 
 /* The same for a type with row headers or interleaved rows: TYPE_block gets the row as well. */

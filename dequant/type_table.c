@@ -269,8 +269,8 @@ static const struct dequant_type old[] = {
 };
 
 /*
- * The size of a TL2 tensor: of all but 256 elements of each row, three take five bits, of those
- * 256, two take four; then comes the tail. Source: ggml_nbytes() of BitNet's llama.cpp.
+ * The size of a TL2 tensor: three elements take five bits; in 256 of each row, two take four; the
+ * tail follows. Source: ggml_nbytes() of BitNet's llama.cpp.
  */
 static int tl2_bytes(uint64_t row_elements, uint64_t n_rows, uint64_t *n_bytes)
 {

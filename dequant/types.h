@@ -42,7 +42,7 @@ typedef void dequant_decode_fn(const void *restrict blocks, float *restrict out,
  * To F16 and BF16: to nearest with ties to even. A number that is too large becomes an infinity; a
  * NaN keeps its sign and the upper part of its payload and becomes quiet.
  *
- * To Q8_0 and Q4_0: bit for bit as ggml's quantize_row_q8_0_ref() and quantize_row_q4_0_ref(), in
+ * To Q8_0 and Q4_0: bit for bit as ggml's quantize_row_q8_0_ref() and quantize_row_q4_0_ref(),
  * compiled without fused multiply-add. Q8_0: d is the greatest magnitude / 127, and q = x * (1 /
  * d), to nearest with ties away from zero. Q4_0: d is the first number of the greatest magnitude /
  * -8, and q = x * (1 / d) + 8.5, truncated, at most 15. If d is 0 or 1 / d infinite, the block is

@@ -88,7 +88,7 @@ INLINE void add_part(const struct dequant_form *form, const struct dequant_panel
         sums->least = float_fused(x_scale, lanes_to_floats(mins), sums->least);
 }
 
-/* Return the total with all parts of a panel. */
+/* Return `total` plus all parts of a panel. */
 INLINE float_vector add_parts(const struct dequant_form *form, const struct dequant_panel *panel,
                               size_t row, const struct part_sums *sums, float_vector total)
 {
@@ -105,7 +105,7 @@ INLINE int_vector span_start(const struct dequant_form *form, size_t span,
     return lanes_all(-zero_left(form) * sums_of(x, form->span_elements)[span]);
 }
 
-/* Return the total with a span whose products of q - z add up to `sum`. */
+/* Return `total` plus a span; `sum` is its sum of (q - z) * qx. */
 INLINE float_vector add_span(const struct dequant_form *form, const struct dequant_panel *panel,
                              size_t row, size_t span, const struct dequant_activations *x,
                              int_vector sum, float_vector total)

@@ -58,7 +58,7 @@ INLINE bool simd_is_finite(uint16_t half)
         }                                                                                          \
     }
 
-/* The same for a type whose layout has its name. */
+/* For a type whose layout has the same name. */
 #define SIMD_DEFINE(type, elements, is_regular) SIMD_DEFINE_LAYOUT(type, type, elements, is_regular)
 
 /*

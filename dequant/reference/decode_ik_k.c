@@ -16,19 +16,19 @@ static inline int nibble(const uint8_t *nibbles, size_t i)
     return (nibbles[i / 2] >> (4 * (i % 2))) & 15;
 }
 
-/* The bits of element e, stored in 32 bytes for 128 elements (two bits each), */
+/* The two bits of element e; 32 bytes hold 128 elements. */
 static inline int two_bits(const uint8_t *bytes, size_t e)
 {
     return (bytes[e / 128 * 32 + e % 32] >> (2 * (e % 128 / 32))) & 3;
 }
 
-/* 64 elements (four bits), */
+/* 32 bytes hold 64 elements. */
 static inline int four_bits(const uint8_t *bytes, size_t e)
 {
     return (bytes[e / 64 * 32 + e % 32] >> (4 * (e % 64 / 32))) & 15;
 }
 
-/* or 256 elements (one bit). */
+/* 32 bytes hold 256 elements. */
 static inline int one_bit(const uint8_t *bytes, size_t e)
 {
     return (bytes[e % 32] >> (e / 32)) & 1;
