@@ -71,8 +71,8 @@ struct ambiguous_id {
     uint64_t n_tensors; /* with this id and with elements */
     unsigned all;
     /*
-     * Candidates that fit every tensor that another tensor follows, and every last tensor of a
-     * file; and whether there are tensors of each kind.
+     * Candidates that fit all tensors before another tensor, and all that are the last of a file;
+     * true if there are tensors of each kind.
      */
     unsigned fit_before, fit_last;
     bool has_before, has_last;

@@ -21,7 +21,7 @@ static uint64_t end_of(const struct gguf_tensor *tensor)
 
 /* Counts the tensors of a file whose data it lacks. */
 struct missing {
-    uint64_t n_tensors; /* of the file, with those that are complete */
+    uint64_t n_tensors; /* of the file, including complete ones */
     uint64_t n_short;
     uint64_t last_end; /* where the file would have to end */
 };

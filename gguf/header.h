@@ -67,7 +67,7 @@ static inline const uint8_t *gguf_header_at(const struct gguf_header *header, ui
 int gguf_header_leave_out(struct gguf_header *header, uint64_t offset, uint64_t n_bytes);
 
 /*
- * Cut the copy where data were first left out, to parse the file in another way. The gap before a
+ * Truncate the copy at its first gap, to parse the file in another way. The gap before a
  * model inside a larger file does not count.
  */
 void gguf_header_rewind(struct gguf_header *header);

@@ -79,7 +79,7 @@ void gguf_check_vocabulary(const struct gguf_model *model, struct gguf_report *r
         return;
     check_lengths(model, tokens->value.array.n_elements, report);
     for (uint64_t i = 0; i < model->n_keys; i++) {
-        /* Ids that a parser of old files made are those that programs of the time used. */
+        /* Parsers of old files make the ids that programs of the time used. */
         if (model->keys[i].file_offset > 0 && is_token_id_key(model->keys[i].name))
             check_ids(&model->keys[i], tokens->value.array.n_elements, report);
     }

@@ -43,7 +43,7 @@ enum gguf_vocabulary_style {
 };
 
 /*
- * Maps an old tensor name to its name in GGUF. '%' stands for the number of a layer, '#' for that
+ * Maps an old tensor name to its GGUF name. '%' stands for a layer's number, '#' for the number
  * of a layer of a second kind.
  */
 struct gguf_name_rule {

@@ -89,7 +89,7 @@ static void set_shape(struct gguf_converted_tensor *converted, const struct gguf
     }
 }
 
-/* Put a tensor into the one of its layer into which it is joined. */
+/* Add a tensor to the joined tensor of its layer. */
 static int join(struct conversion *conversion, uint64_t index, const struct gguf_rwkv_rule *rule,
                 uint32_t layer)
 {

@@ -194,7 +194,7 @@ const struct gguf_architecture gguf_dense_models[] = {
     {.name = "deci",
      .tensors =
          {.model = TIED_ENDS FREQUENCIES FACTORS,
-          /* in some layers, the output product is all that is left of attention */
+          /* some layers have only the output projection of attention */
           .attention =
               "attn_norm attn_output attn_qkv? (attn_q attn_k attn_v)?" QKV_BIASES_IF OUT_BIAS_IF,
           .dense = "ffn_norm " GATED GATED_BIASES},

@@ -7,7 +7,7 @@
         .model = (ends), .layer = NORMS, .attention = (attention_), .experts = (experts_)          \
     }
 
-/* The same with dense layers before them or between them. */
+/* Pre-norms, and dense layers beside layers with experts. */
 #define MIXED_MODEL(ends, attention_, experts_)                                                    \
     {                                                                                              \
         .model = (ends), .layer = NORMS, .attention = (attention_), .dense = GATED,                \

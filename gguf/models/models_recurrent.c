@@ -88,7 +88,7 @@ const struct gguf_architecture gguf_recurrent_models[] = {
                  .dense = UP_DOWN},
      .keys = RMS},
     {.name = "lfm2",
-     /* the norm of the output has the name of one of embeddings */
+     /* the output norm is named token_embd_norm */
      .tensors = {.model = "token_embd token_embd_norm|output_norm output? dense_2? dense_2.bias?",
                  .layer = NORMS,
                  .attention = ATTENTION QK_NORMS,

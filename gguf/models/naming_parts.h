@@ -13,7 +13,7 @@
 /* A number from a key, as a tensor of one dimension with one element, or without dimensions. */
 #define ELEMENT(key_, other_)             {.name = (key_), .other = (other_), .order = GGUF_FLAT, .is_key = true}
 #define SCALAR(key_, other_)              {.name = (key_), .other = (other_), .is_key = true}
-/* A tensor whose content another one has, or a configuration. */
+/* A tensor whose content another tensor or config.json has. */
 #define ELSEWHERE(name_)                  {.name = (name_)}
 /* The three products of a gated feed-forward, of experts or a shared one. */
 #define GATED_NAMES(suffix, other_) \

@@ -48,7 +48,7 @@ size_t gguf_rename_count(const struct gguf_naming *naming);
 const struct gguf_rename *gguf_rename_at(const struct gguf_naming *naming, size_t index);
 
 /*
- * Find the rename for a tensor by its name in GGUF, and its index, or by its name elsewhere.
+ * Find a tensor's rename by its name in GGUF, and get its index, or by its name elsewhere.
  * Returns NULL if none matches.
  */
 const struct gguf_rename *gguf_rename_of(const struct gguf_naming *naming, struct gguf_string name,

@@ -7,7 +7,7 @@ static const struct gguf_rename latent_names[] = {
     NAME("blk.%.attn_q_b", "model.layers.%.self_attn.q_b_proj"),
     NAME("blk.%.attn_kv_a_mqa", "model.layers.%.self_attn.kv_a_proj_with_mqa"),
     NAME("blk.%.attn_kv_a_norm", "model.layers.%.self_attn.kv_a_layernorm"),
-    /* The converter divides kv_b, and once kept it beside the parts. */
+    /* The converter splits kv_b; older versions also kept it whole. */
     {.name = "blk.%.attn_k_b",
      .with = "blk.%.attn_v_b",
      .other = "model.layers.%.self_attn.kv_b_proj",

@@ -83,7 +83,7 @@ static int place_pairs(uint64_t n_head, uint64_t width, struct box box, struct g
     return 0;
 }
 
-/* The same exchanged, of the first n_rot rows of each head. */
+/* The inverse, for the first n_rot rows of each head. */
 static int place_halves(uint64_t n_head, uint64_t n_rot, struct box box, struct gguf_placement *out)
 {
     const uint64_t width = n_head > 0 ? box.r / n_head : 0, half = n_rot / 2;
@@ -293,7 +293,7 @@ static int place(enum gguf_order order, const struct gguf_order_sizes *sizes, st
     }
 }
 
-/* The shapes in GGUF that an order accepts: numbers of dimensions as bits. */
+/* Return true if the order accepts tensors of n_dims dimensions in GGUF. */
 static bool accepts(enum gguf_order order, unsigned n_dims)
 {
     enum { D1 = 2, D2 = 4, D3 = 8, ANY = 31 };

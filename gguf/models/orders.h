@@ -87,7 +87,7 @@ struct gguf_order_segment {
     struct gguf_order_axis axes[GGUF_ORDER_AXES];
 };
 
-/* Together, the segments have each element of both sides once. */
+/* Each element of either side is in exactly one segment. */
 struct gguf_placement {
     struct gguf_order_shape here[2], there; /* here[1] only if two tensors become one */
     unsigned n_segments;
