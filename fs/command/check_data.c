@@ -32,7 +32,7 @@ struct chunk {
 
 struct work {
     const struct gguf_model *model;
-    const struct gguf_tensor *tensor; /* the one being read */
+    const struct gguf_tensor *tensor; /* being read */
     struct found found;               /* in it */
     fs_check_progress *progress;
     void *user;

@@ -185,7 +185,7 @@ static const struct gguf_option rows[] = {
 };
 /* clang-format on */
 
-/* Add an option that other commands take, too, to the number that stands for all of them. */
+/* Hash an option into content_options, unless only the mount command takes it. */
 static void note_content_option(void *target, const struct gguf_option_use *use)
 {
     struct fs_options *options = target;

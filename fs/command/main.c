@@ -85,7 +85,7 @@ int main(int argc, char **argv)
                        : fs_options_parse(argc, argv, &options);
     if (result == 0)
         status = options.is_trial ? EX_OK : commands[options.command](&options);
-    if (result == 0 && status != EX_IOERR) /* which may be stdout's, and was reported */
+    if (result == 0 && status != EX_IOERR) /* EX_IOERR has been reported */
         status = gguf_finish_stdout("ggufs", status);
     else if (result < 0 && result != -EINVAL)
         status = gguf_exit_status(result);

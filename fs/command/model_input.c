@@ -83,7 +83,7 @@ static void open_input(const struct fs_options *options, const char *path, struc
                     "fusermount3 -u, and mount the model again");
 }
 
-/* Return the path of the file of an input that standard output writes to, or NULL. */
+/* Return the path of an input's file that is also standard output, or NULL. */
 static const char *find_output(const struct fs_input *inputs, int n_inputs)
 {
     struct gguf_file_status output, status;

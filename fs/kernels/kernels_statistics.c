@@ -45,7 +45,7 @@ static inline double add_lanes(const doubles *lanes)
     return sums[0];
 }
 
-/* The numbers of floats in their order, with -0 before 0; its own inverse. */
+/* Map float bits to integers in the same order, -0 before 0; self-inverse. */
 static inline int32_t order_of(int32_t bits)
 {
     return bits ^ (int32_t)(-(uint32_t)(bits < 0) >> 1);

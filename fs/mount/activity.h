@@ -16,7 +16,7 @@ struct fs_activity {
     _Atomic uint64_t n_read_bytes; /* contents of files */
 };
 
-/* Map zeroed figures, shared with processes forked later. Returns NULL with errno set. */
+/* Map zeroed counts, shared with processes forked later. Returns NULL with errno set. */
 struct fs_activity *fs_activity_map(void);
 void fs_activity_unmap(struct fs_activity *activity);
 

@@ -217,7 +217,7 @@ static bool let_serve(const struct fs_daemon *daemon, const struct links *links)
     return write(links->keeper, "", 1) == 1;
 }
 
-/* Mount, and pass the mount to the server. *is_served is false if that has ended. */
+/* Mount and pass the mount to the server. *is_served is false if the server died. */
 static int hand_over(const struct fs_daemon *daemon, const struct links *links, pid_t server,
                      bool *is_served)
 {
@@ -249,7 +249,7 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
         dup3(links->null, descriptors[i], O_CLOEXEC);
     if (!is_sent)
         clear_mount(daemon->mountpoint, true);
-    return status; /* if the server has died, report that */
+    return status; /* the caller reports a dead server */
 }
 
 /* The end of a server. */
@@ -449,7 +449,7 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
     close(ready[0]);
     /*
      * Wait for INIT: the kernel answers statfs() when it is done. If the mount is gone already,
-     * this is the directory again.
+     * f_type is the directory's.
      */
     if (n_ready == 1 && statfs(daemon->mountpoint, &system) == 0 &&
         system.f_type == FUSE_SUPER_MAGIC) {

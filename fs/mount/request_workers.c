@@ -10,8 +10,8 @@
 #define THREAD_WAIT_NANOSECONDS 100000000
 
 /*
- * How long an interrupted reader waits for its data. Readers of files do not expect EINTR, which
- * any signal would give them; it is for those that were killed and wait for a disk that stalls.
+ * How long an interrupted reader waits for its data before EINTR, which readers of files do not
+ * expect. EINTR is for killed readers that wait for a stalled disk.
  */
 #define INTERRUPTED_SECONDS 1
 

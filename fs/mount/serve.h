@@ -22,7 +22,7 @@ struct fs_mount {
     int (*load)(void *argument, struct fs_tree **tree);
     void *argument;
 
-    uint64_t content_options; /* a number that stands for the options that change the tree */
+    uint64_t content_options; /* hash of the options that change the tree */
 };
 
 /*

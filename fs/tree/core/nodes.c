@@ -15,7 +15,7 @@ int fs_nodes_begin(struct fs_nodes *nodes)
     return fs_nodes_add(nodes, FS_NO_NODE, FS_DIRECTORY, "", false, &root);
 }
 
-/* Room for many texts; one that is full is followed by the one before it. */
+/* Room for many texts. `before` is the previous block, which is full. */
 struct fs_text_block {
     struct fs_text_block *before;
     size_t used;
@@ -97,7 +97,7 @@ static int compare_names(const void *a, const void *b, void *argument)
     return strcmp(list[*(const fs_node_index *)a].name, list[*(const fs_node_index *)b].name);
 }
 
-/* Return the first of the children, from the second on, whose name is not after the one before. */
+/* Return the index of the first child whose name does not follow its predecessor's. */
 static uint32_t find_disorder(struct fs_nodes *nodes, const struct fs_node *directory)
 {
     const fs_node_index *children = nodes->children + directory->first_child;

@@ -26,7 +26,7 @@ struct fs_subjects {
 struct fs_placeholder {
     const char *text; /* "<tensor>" */
     const struct fs_subjects *subjects;
-    /* Return a name of the subject, which becomes a file name; or, for file names that are made: */
+    /* Return the name to escape as the file name. NULL: `write` makes the file name. */
     struct gguf_string (*name)(const void *subject);
     /* Write a file name that ends with a suffix of at most 32 safe bytes. */
     void (*write)(const struct fs_tree *tree, const void *subject, const char *suffix,

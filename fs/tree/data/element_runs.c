@@ -19,7 +19,7 @@ struct block_runs {
     bool is_complete; /* all was lent at once, and is written */
 };
 
-/* Runs lie far apart, so the CPU does not foresee them: ask for the one that many runs later. */
+/* Distance to prefetch, in runs: they lie too far apart for the CPU's own prefetching. */
 #define RUNS_AHEAD 32u
 
 static void load_ahead(const uint8_t *bytes, size_t n_bytes)

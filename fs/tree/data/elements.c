@@ -211,7 +211,7 @@ static void copy_headers(void *argument, uint64_t at, const uint8_t *bytes, size
     memcpy((uint8_t *)argument + at, bytes, n_bytes);
 }
 
-/* Lend the slice the blocks of a span, with the headers or tail that their row needs. */
+/* Pass the blocks of a span, with the headers or tail of their row, to use_blocks(). */
 static int lend_span(const struct gguf_file *file, uint64_t start, const struct dequant_span *span,
                      struct slice *slice, uint64_t *end_offset)
 {

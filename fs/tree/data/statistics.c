@@ -46,7 +46,7 @@ static void begin_histogram(struct fs_histogram *histogram, float min, float max
     histogram->first = bin_of(min, histogram->exponent);
 }
 
-/* Add the counts of a histogram that is not coarser and whose range lies inside. */
+/* Add the counts of `finer`, whose bins are no wider and lie inside the range. */
 static void add_counts(struct fs_histogram *histogram, const struct fs_histogram *finer)
 {
     const double factor = ldexp(1, finer->exponent - histogram->exponent);

@@ -15,10 +15,10 @@ bool fs_chat_template_applies(const struct fs_tree *tree, const void *subject);
 /* Return true if the subject, a key, is a template with a name. */
 bool fs_named_template_applies(const struct fs_tree *tree, const void *subject);
 
-/* Return NAME of a key tokenizer.chat_template.NAME; it is the empty string for any other key. */
+/* Return NAME of a key tokenizer.chat_template.NAME, the empty string for any other key. */
 struct gguf_string fs_chat_template_name(const void *key);
 
-/* Write the template of the key that is the subject; if it is NULL, the one without a name. */
+/* Write the template of the key `subject`; NULL: the template without a name. */
 fs_text_writer fs_chat_template_write;
 
 #endif

@@ -160,7 +160,7 @@ struct fs_exported fs_export_tensor(const struct gguf_model *model, enum fs_expo
     return exported;
 }
 
-/* Get the size of one of the stored tensors of an exported one, in bytes there. */
+/* Get the size in bytes of a stored tensor exported as `type`. NULL: as stored. */
 static int stored_bytes(const struct gguf_tensor *stored, const struct dequant_type *type,
                         uint64_t *n_bytes)
 {
@@ -213,7 +213,7 @@ static void set_file_type(struct fs_export *export, uint32_t file_type)
     export->file_type = file_type;
 }
 
-/* Add a key to those that the model lacks, unless it has it. */
+/* Add a key to export->added unless the model has it. */
 static void add_key(const struct gguf_model *model, const char *name, uint32_t number,
                     struct fs_export *export)
 {
@@ -226,7 +226,7 @@ static void add_key(const struct gguf_model *model, const char *name, uint32_t n
 void fs_export_plan(const struct gguf_model *model, enum fs_export_choice choice,
                     struct fs_export *export)
 {
-    double n_elements = 0, n_q8_0 = 0, n_f16 = 0; /* of all types, and of those that are replaced */
+    double n_elements = 0, n_q8_0 = 0, n_f16 = 0; /* all; made Q8_0; made another type */
 
     *export = (struct fs_export){.choice = choice, .is_changed = names_a_type(choice)};
     for (uint64_t i = 0; i < fs_export_count(model); i++) {

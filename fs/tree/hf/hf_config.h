@@ -43,7 +43,7 @@ struct fs_hf_entry {
      * tensor, then the kind of other layers, then NULL.
      */
     const char *const *kinds;
-    const struct fs_hf_entry *table; /* all members of a table instead; its last one has no name */
+    const struct fs_hf_entry *table; /* insert the table's members, up to one without a name */
     fs_hf_member_writer *write;
     unsigned number; /* for `write` */
 };

@@ -11,8 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* No model comes near this limit. Longer arrays are not taken as one number per layer. */
-
 /* A key, and its largest number, which is used often. */
 struct fs_hf_key {
     const struct gguf_key *key;

@@ -115,7 +115,7 @@ static int check_lists(const struct fs_hf_presence *presence, struct gguf_buffer
     return result;
 }
 
-/* Return the width of heads in a layer; `key` is "attention.key_length" or the one of values. */
+/* Return the width of heads in a layer; `key` is "attention.key_length" or value_length. */
 static uint64_t width_in(const struct fs_hf_model *hf, const char *key, uint32_t layer)
 {
     const uint64_t n_head = fs_hf_number(hf, "attention.head_count", 0);
@@ -129,7 +129,7 @@ static uint64_t width_in(const struct fs_hf_model *hf, const char *key, uint32_t
                : fs_hf_number(hf, windowed_key, width);
 }
 
-/* Add a line if a tensor of attention has other than n_heads heads' rows. */
+/* Add a line if an attention tensor lacks the rows of n_heads heads. */
 static int check_rows(const struct fs_hf_model *hf, const char *pattern, uint64_t n_heads,
                       const char *key, uint32_t layer, struct gguf_buffer *obstacles)
 {
@@ -286,7 +286,7 @@ int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_tensor *
 
 /* ---- layers of a kind ---- */
 
-/* Layers with the same parts are of one kind, and have the same tensors. So are windowed layers. */
+/* A kind is a set of parts, with or without a window. Its layers have the same tensors. */
 #define N_KINDS 64
 
 static uint8_t kind_of(const struct fs_hf_model *hf, uint32_t layer)
@@ -309,7 +309,7 @@ static bool may_differ(const struct fs_hf_row *row, const struct gguf_rename *ru
     return !rule->other;
 }
 
-/* Add a line for each layer that lacks a tensor which another one of its kind has. */
+/* Add a line for each layer that lacks a tensor that others of its kind have. */
 static int compare_layers(const struct fs_hf_presence *presence, size_t rule, const char *suffix,
                           const uint8_t kind[GGUF_MAX_LAYERS], struct gguf_buffer *obstacles)
 {

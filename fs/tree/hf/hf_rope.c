@@ -37,7 +37,7 @@ struct scaling {
     struct llama3 llama3;
     const float *short_factors, *long_factors; /* of LONGROPE */
     size_t n_factors;
-    double attention_factor; /* of cosines and sines; 0: the one that rope_type implies */
+    double attention_factor; /* of cosines and sines; 0: as rope_type implies */
     unsigned mscale_factor;  /* from the key yarn_log_multiplier to mscale_all_dim */
 };
 

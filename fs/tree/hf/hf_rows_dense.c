@@ -31,8 +31,8 @@ static const struct fs_hf_entry granite_sizes[] = {
 };
 
 /*
- * MiniCPM computes as Granite does, with the usual scale of scores. The scales of files without
- * keys for them are the scales of the first models.
+ * MiniCPM computes as Granite does, with the usual attention scale. Without keys, the scales of
+ * the first MiniCPM models apply.
  */
 static void write_minicpm_scales(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {

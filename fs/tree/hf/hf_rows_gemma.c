@@ -94,7 +94,7 @@ static const struct fs_hf_entry gemma3n_config[] = {
 
 /* ---- gemma4 ---- */
 
-/* Return the number of a key for the first layer with a window, or without one. */
+/* Return a key's number for the first layer with a window, or without. */
 static uint64_t number_of_kind(const struct fs_hf_model *hf, const char *key, bool has_window)
 {
     const uint64_t n_layer = fs_hf_n_layer(hf);

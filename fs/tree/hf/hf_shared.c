@@ -11,7 +11,7 @@ const struct fs_hf_entry fs_hf_sizes[] = {
     END_OF_CONFIG,
 };
 
-/* The same where a model may have no dense layer. */
+/* Sizes of models that may lack dense layers. */
 const struct fs_hf_entry fs_hf_moe_sizes[] = {
     KEY("hidden_size", "embedding_length"),
     KEY_OR("intermediate_size", "feed_forward_length", ""),
@@ -22,7 +22,7 @@ const struct fs_hf_entry fs_hf_moe_sizes[] = {
     END_OF_CONFIG,
 };
 
-/* The same where keys have a number for each layer, 0 for layers without attention. */
+/* Sizes where keys have a number per layer, 0 for layers without attention. */
 const struct fs_hf_entry fs_hf_hybrid_sizes[] = {
     KEY("hidden_size", "embedding_length"),
     COUNT_OF("intermediate_size", "feed_forward_length", fs_hf_write_largest),

@@ -60,7 +60,7 @@ static void write_added_token(const struct fs_vocabulary *vocabulary, uint32_t i
     fs_sink_literal(sink, is_special ? ",\"special\":true}" : ",\"special\":false}");
 }
 
-/* Control tokens and those that users defined are matched in texts before all others. */
+/* Control tokens and user-defined tokens are matched in texts before all others. */
 static void write_added_tokens(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
 {
     bool is_first = true;

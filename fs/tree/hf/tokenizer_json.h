@@ -16,7 +16,7 @@ const char *fs_tokenizer_obstacle(const struct fs_tree *tree);
 /* Return true if the model has these files. */
 bool fs_tokenizer_applies(const struct fs_tree *tree, const void *subject);
 
-/* The same for a chat template: the one of that key, or the default if `subject` is NULL. */
+/* Return true if hf/ has the chat template of the key `subject`; NULL: the default. */
 bool fs_tokenizer_template_applies(const struct fs_tree *tree, const void *subject);
 
 fs_text_writer fs_tokenizer_json_write;

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistr.h>
 
-/* Longer tokens have no merges that are derived: that would take quadratic time. */
+/* No merges are derived from longer tokens: that would take quadratic time. */
 #define MAX_MERGED_BYTES 512u
 
-/* As many characters a word may have in all known models of WordPiece. */
+/* The limit of a word's length in all known models of WordPiece. */
 #define MAX_WORD_CHARACTERS "100"
 
 /* ---- the head ---- */
@@ -110,7 +110,7 @@ static void write_tokens(const struct fs_vocabulary *vocabulary, struct fs_sink 
 
 /* ---- the merges ---- */
 
-/* Return the token of a text that may merge with others or come about so, or GGUF_NO_TOKEN. */
+/* Return the token of a text, or GGUF_NO_TOKEN if no merge can use or make it. */
 static int32_t find_merging(const struct fs_vocabulary *vocabulary, struct gguf_string text)
 {
     const int32_t id = text.length_bytes > 0 ? fs_vocabulary_find(vocabulary, text) : GGUF_NO_TOKEN;
@@ -121,7 +121,7 @@ static int32_t find_merging(const struct fs_vocabulary *vocabulary, struct gguf_
     return id;
 }
 
-/* The same as far as merges are derived: the text <0x41> is not the byte 41. */
+/* Return true if merges may be derived: <0x41> is a byte, not text. */
 static bool is_text_token(const struct fs_vocabulary *vocabulary, struct gguf_string text)
 {
     const int32_t id = find_merging(vocabulary, text);

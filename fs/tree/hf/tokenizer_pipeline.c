@@ -28,7 +28,7 @@ static void write_bool(struct fs_sink *sink, bool is_true)
 
 /*
  * The tables of marks and punctuation in BertNormalizer and BertPreTokenizer are of Unicode 8; a
- * regular expression finds those that are younger.
+ * regular expression finds later ones.
  */
 static void write_bert_normalizer(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
 {

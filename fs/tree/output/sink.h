@@ -53,7 +53,7 @@ static inline bool fs_sink_only_counts(const struct fs_sink *sink)
  */
 void fs_sink_fail(struct fs_sink *sink, int error);
 
-/* Keep what there is room for, after making room. Part of fs_sink_write(). */
+/* Grow the buffer and store the bytes that fit. Part of fs_sink_write(). */
 void fs_sink_keep(struct fs_sink *sink, const void *bytes, size_t n);
 
 static inline void fs_sink_write(struct fs_sink *sink, const void *bytes, size_t n)

@@ -95,7 +95,7 @@ static struct gguf_string gguf_name_alone(const void *subject)
     return ((const struct gguf_tensor *)subject)->gguf_name;
 }
 
-/* Return the name of the tensor that a half of an importance matrix is about. */
+/* Return the name of the tensor that an importance matrix describes. */
 static struct gguf_string weighed_by(const void *subject)
 {
     return fs_half_of(subject).base;

@@ -32,7 +32,7 @@ static uint64_t begin(const struct writer *writer, const char *name)
     return writer->sink->position;
 }
 
-/* Write a line break, or fill up the line so that value_bytes fit into it. */
+/* If lines are padded, end one as long as with a value of value_bytes. */
 static void end(const struct writer *writer, uint64_t start, unsigned value_bytes,
                 const char *separator)
 {
