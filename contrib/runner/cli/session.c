@@ -318,7 +318,7 @@ static int check_rows(const struct run_session *session, size_t n_tokens,
                     session->n_vocab, n_tokens);
 }
 
-/* For tasks that use ids alone. */
+/* For tasks without tokenizer. */
 static int check_vocabulary(const struct run_session *session, struct run_failure *failure)
 {
     size_t n_tokens;

@@ -136,7 +136,7 @@ static int pass_on(struct run_output *output, bool *is_stopped, struct run_failu
                                       output->held.length, &n_free);
     code = write_out(output, output->held.bytes, n_free, failure);
     gguf_buffer_drop(&output->held, *is_stopped ? output->held.length : n_free);
-    if (*is_stopped) /* forget the beginning of a character after it */
+    if (*is_stopped) /* drop an incomplete character after the text */
         run_utf8_begin(&output->stream, false);
     return code;
 }

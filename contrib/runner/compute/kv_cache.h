@@ -38,7 +38,7 @@ void run_cache_store(struct run_cache *cache, size_t first, const float *rows, s
  */
 const float *run_cache_floats(const struct run_cache *cache, size_t row, size_t at);
 
-/* Decode n elements of a row, from element `at` on; blocks divide both. */
+/* Decode n elements of a row from `at` on; both are whole blocks. */
 void run_cache_load(const struct run_cache *cache, size_t row, size_t at, size_t n, float *out);
 
 #endif

@@ -94,7 +94,7 @@ struct piece {
     size_t first, end;
 };
 
-/* The next free piece. It belongs to the region of `state` only if that is still the state. */
+/* The next free piece. It is valid only if `state` is still the state of the pool. */
 static struct piece next_piece(uint64_t state)
 {
     const size_t n = atomic_load_explicit(&pool.n, memory_order_relaxed);

@@ -49,7 +49,7 @@ struct run_hparams {
 
     uint32_t n_layer, n_embd;
     uint32_t n_context; /* the context the model was trained for; 0 if unknown */
-    uint32_t n_nextn;   /* layers after those that only predict further tokens */
+    uint32_t n_nextn;   /* layers after n_layer that predict further tokens */
     uint32_t n_stored;  /* layers in the file: layer i uses the tensors of i % n_stored */
     bool has_loop_norm; /* the output norm is also applied between repetitions of the layers */
     bool is_parallel;   /* as enum run_residual says */

@@ -67,9 +67,7 @@ void run_mixers_load(struct run_loader *loader, const struct run_mixer_place *pl
     const struct run_mixer_ops *recurrent = choose_recurrent(loader, place->hparams);
     const struct run_mixer_ops *attention = NULL;
 
-    /*
-     * Attention runs beside a recurrent mixer only if the layer has heads and their output product.
-     */
+    /* Attention runs beside a recurrent mixer only if the layer has heads and attn_output. */
     if (!recurrent || (has_heads && run_loader_has(loader, "attn_output.weight")))
         attention = choose_attention(loader, place->hparams, has_heads);
     if (attention)

@@ -8,11 +8,11 @@
 
 #include "contrib/runner/engine/recurrent_parts.h"
 
-/* Load n floats of the tensor NAME, else of the one with the file's own name; one must exist. */
+/* Load n floats of tensor `name` or, in rwkv.cpp's files, `own_name`; one must exist. */
 const float *run_load_rwkv(struct run_loader *loader, const char *name, const char *own_name,
                            uint64_t n);
 
-/* The same for n_head heads; in rwkv.cpp's files one number may stand for a whole head. */
+/* The same for n_head heads; rwkv.cpp's files may have a single number for a head. */
 const float *run_load_rwkv_heads(struct run_loader *loader, const char *name, const char *own_name,
                                  uint64_t n_head, uint64_t width);
 

@@ -39,7 +39,7 @@ static void learn_time(struct run_draft_length *draft, uint32_t n_drafted, doubl
         draft->token_seconds += WEIGHT * (fmin(seconds, 2 * mean) - mean);
 }
 
-/* Double the length while drafts are right, and halve it if no more than half of one is. */
+/* Double the length after a right draft, halve it if at most half the draft was right. */
 static uint32_t next_length(const struct run_draft_length *draft, uint32_t n_drafted,
                             uint32_t n_accepted)
 {

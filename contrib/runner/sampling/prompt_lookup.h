@@ -18,7 +18,7 @@ enum { RUN_NGRAM = 3 };
 struct run_lookup {
     struct run_ids text;
     uint32_t *heads;    /* of each hash: 1 + the position of the last n-gram's end, or 0 */
-    uint32_t *previous; /* of each position: the same, of the n-gram before it */
+    uint32_t *previous; /* of each position: the same of the previous n-gram */
     size_t previous_capacity;
 };
 

@@ -51,7 +51,7 @@ static inline const char *run_vocabulary_text(const struct run_vocabulary *vocab
     return vocabulary->texts + vocabulary->starts[id];
 }
 
-/* Return true if that is the text of a token. */
+/* Return true if token `id` has this text. */
 bool run_vocabulary_is_text(const struct run_vocabulary *vocabulary, uint32_t id, const char *text,
                             size_t length);
 
@@ -59,7 +59,7 @@ bool run_vocabulary_is_text(const struct run_vocabulary *vocabulary, uint32_t id
 int32_t run_vocabulary_find(const struct run_vocabulary *vocabulary, const char *text,
                             size_t length);
 
-/* The same, but only for tokens that text may become: not for special ones. */
+/* The same for tokens that text may become, that is all but control tokens. */
 int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const char *text,
                                  size_t length);
 

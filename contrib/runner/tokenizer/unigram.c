@@ -174,8 +174,8 @@ static int normalize(struct normalizing *normalizing, const char *text, size_t l
 /* ---- the best tokenization ---- */
 
 /*
- * The best token of those that end at a byte of the text (t5) or begin there (plamo2), and the sum
- * of scores from the start of the text to its end or from its beginning to the end of the text.
+ * The best token that ends at a byte of the text (t5), and the sum of scores up to its end; or the
+ * best that begins there (plamo2), and the sum of scores from its beginning on.
  */
 struct best {
     double score;
@@ -209,7 +209,7 @@ static void find_best_at(const struct run_tokenizer *tokenizer, const char *text
     }
 }
 
-/* From best tokens by their ends, make those that begin at a byte and are part of the whole. */
+/* Index the tokens of the best path by their first byte instead of their end. */
 static void turn_round(struct best *best, size_t length)
 {
     struct best token = best[length];
