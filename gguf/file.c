@@ -1,8 +1,19 @@
 #include "gguf/file.h"
 
-#include "gguf/file_sources.h"
+#include "gguf/support/times.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Detects changes: the file's status is compared with that at the opening. */
+struct gguf_changes {
+    pthread_mutex_t lock; /* of `seen` and `result` */
+    struct gguf_file_status seen;
+    int result; /* 0 or -ESTALE, for a source with the times in `seen` */
+    atomic_uint generation;
+};
 
 /* The first one that fits is used; the last one fits every path. */
 static const struct gguf_source_kind *const kinds[] = {&gguf_growing_file, &gguf_mapped_file};
@@ -27,7 +38,11 @@ int gguf_file_open_as(const struct gguf_source_kind *kind, void *state, const ch
     result = gguf_source_open(kind, state, path, &file->source, report);
     if (result < 0)
         return result;
-    result = gguf_changes_begin(&file->source, &file->changes);
+    file->changes = calloc(1, sizeof *file->changes);
+    if (file->changes)
+        pthread_mutex_init(&file->changes->lock, NULL);
+    result = file->changes ? file->source.kind->get_status(&file->source, &file->changes->seen)
+                           : -ENOMEM;
     if (result < 0) {
         gguf_system_error(report, result, GGUF_NO_PLACE);
         gguf_file_close(file);
@@ -39,13 +54,48 @@ void gguf_file_close(struct gguf_file *file)
 {
     gguf_source_close(&file->source);
     gguf_header_free(&file->header);
-    gguf_changes_free(file->changes);
+    if (file->changes)
+        pthread_mutex_destroy(&file->changes->lock);
+    free(file->changes);
     *file = (struct gguf_file){0};
+}
+
+/* Runs under the lock, so that one thread compares the header and the others wait for it. */
+static int check_times(const struct gguf_file *file, const struct gguf_file_status *now)
+{
+    struct gguf_changes *changes = file->changes;
+    int result;
+
+    if (now->size_bytes != file->source.size_bytes)
+        return -ESTALE;
+    if (gguf_is_same_time(now->modified, changes->seen.modified) &&
+        gguf_is_same_time(now->status_changed, changes->seen.status_changed))
+        return changes->result;
+    result = gguf_header_compare(&file->header, &file->source);
+    if (result == -EIO)
+        return result; /* the next check may succeed */
+    changes->seen = *now;
+    changes->result = result;
+    if (result == 0)
+        atomic_fetch_add(&changes->generation, 1);
+    return result;
 }
 
 int gguf_file_check(const struct gguf_file *file, uint64_t end_offset)
 {
-    return gguf_changes_check(file->changes, &file->source, &file->header, end_offset);
+    const struct gguf_source *source = &file->source;
+    struct gguf_file_status now;
+    int result;
+
+    if (source->kind->get_status(source, &now) < 0 || now.size_bytes < end_offset)
+        return -EIO;
+    /* If the file only became shorter, the rest is still good. */
+    if (source->is_growing || now.size_bytes < source->size_bytes)
+        return 0;
+    pthread_mutex_lock(&file->changes->lock);
+    result = check_times(file, &now);
+    pthread_mutex_unlock(&file->changes->lock);
+    return result;
 }
 
 int gguf_file_read(const struct gguf_file *file, uint64_t offset, size_t n_bytes, void *out)
@@ -68,10 +118,15 @@ int gguf_file_get_mapped(const struct gguf_file *file, struct gguf_file_status *
 
 unsigned gguf_file_generation(const struct gguf_file *file)
 {
-    return gguf_changes_generation(file->changes);
+    return atomic_load(&file->changes->generation);
 }
 
 struct timespec gguf_file_modified(const struct gguf_file *file)
 {
-    return gguf_changes_modified(file->changes);
+    struct timespec modified;
+
+    pthread_mutex_lock(&file->changes->lock);
+    modified = file->changes->seen.modified;
+    pthread_mutex_unlock(&file->changes->lock);
+    return modified;
 }

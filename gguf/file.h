@@ -7,15 +7,16 @@
 #ifndef GGUFS_GGUF_FILE_H
 #define GGUFS_GGUF_FILE_H
 
-#include "gguf/file_changes.h"
 #include "gguf/header.h"
 #include "gguf/source.h"
+
+#include <time.h>
 
 /* All zero: not open. */
 struct gguf_file {
     struct gguf_source source;
     struct gguf_header header;
-    struct gguf_changes *changes; /* since the opening; owned */
+    struct gguf_changes *changes; /* found since the opening; owned */
 };
 
 /*

@@ -1,4 +1,4 @@
-#include "gguf/file_sources.h"
+#include "gguf/source.h"
 
 #include <errno.h>
 #include <fcntl.h>

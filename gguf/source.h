@@ -139,4 +139,15 @@ struct gguf_pieces gguf_source_find_pieces(const struct gguf_source *source, uin
  */
 int gguf_source_prefetch(const struct gguf_source *source, uint64_t offset, size_t n_bytes);
 
+/* The kinds that are files of their own. */
+
+/* A complete file, mapped as a whole. Fits every path. */
+extern const struct gguf_source_kind gguf_mapped_file;
+
+/*
+ * A file that is still being written, read with pread(): a mapping would end where the file ends
+ * now.
+ */
+extern const struct gguf_source_kind gguf_growing_file;
+
 #endif

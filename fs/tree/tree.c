@@ -1,12 +1,11 @@
 #include "fs/tree/tree.h"
 
+#include "fs/tree/core/paths.h"
 #include "fs/tree/hf/hf_checkpoint.h"
 #include "fs/tree/hf/vocabulary_index.h"
 #include "fs/tree/views/view_files.h"
-#include "fs/tree/core/paths.h"
 #include "fs/tree/views/views.h"
-#include "gguf/shape_keys.h"
-#include "gguf/vocabulary.h"
+#include "gguf/key_checks.h"
 
 #include <errno.h>
 #include <inttypes.h>

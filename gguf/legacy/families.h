@@ -72,7 +72,7 @@ struct gguf_family {
     const char *tokenizer;                 /* "llama" or "gpt2" */
     const struct gguf_name_rule *names;    /* up to one without an old name */
     const struct gguf_constant *constants; /* up to one without a key; may be NULL */
-    /* Additional data in the file; see gguf/legacy/old_extras.h */
+    /* Additional data in the file; see gguf/legacy/old_reading.h */
     enum gguf_extra { GGUF_EXTRA_NONE, GGUF_EXTRA_MEL_FILTERS, GGUF_EXTRA_VAD } extra;
     const char *gguf_remark; /* see struct gguf_model */
 };

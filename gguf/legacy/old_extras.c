@@ -1,4 +1,4 @@
-#include "gguf/legacy/old_extras.h"
+#include "gguf/legacy/old_reading.h"
 
 #include <errno.h>
 #include <inttypes.h>

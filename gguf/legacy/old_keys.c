@@ -1,6 +1,5 @@
 #include "gguf/legacy/old_reading.h"
 #include "gguf/legacy/old_tensors.h"
-#include "gguf/made_values.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,9 +2,80 @@
 #ifndef GGUFS_GGUF_OLD_READING_H
 #define GGUFS_GGUF_OLD_READING_H
 
+#include "gguf/cursor.h"
 #include "gguf/legacy/families.h"
-#include "gguf/legacy/old_extras.h"
-#include "gguf/legacy/old_vocabulary.h"
+#include "gguf/made_values.h"
+
+/* ---- vocabularies: old_vocabulary.c ---- */
+
+/*
+ * For each token a u32 length and its bytes, which are the text that it stands for, and in some
+ * files an f32 score.
+ */
+struct gguf_old_vocabulary {
+    const uint8_t *bytes; /* of all tokens, in the header's copy */
+    uint64_t size_bytes;
+    uint64_t file_offset;
+    struct gguf_encoding encoding;
+    uint64_t n_tokens;
+    bool has_scores;
+};
+
+/* Limit of the memory for a vocabulary. Real ones take less than a tenth of it. */
+#define GGUF_MAX_VOCABULARY_BYTES (64u << 20)
+
+/*
+ * Move the cursor past n_tokens tokens and record their place. Returns 0, or a negative errno with
+ * the reason in `report`.
+ */
+int gguf_old_vocabulary_read(struct gguf_cursor *cursor, uint64_t n_tokens, bool has_scores,
+                             struct gguf_old_vocabulary *vocabulary, struct gguf_report *report);
+
+/*
+ * Add the keys tokenizer.ggml.*, with the tokens as GGUF writes them. `tokenizer` is "llama":
+ * U+2581 for spaces, <0xXX> for the tokens that are single bytes, the types of all; or "gpt2": a
+ * visible character for every byte. Returns 0, or a negative errno with the reason in `report`.
+ */
+int gguf_old_vocabulary_add_keys(struct gguf_model *model, const char *tokenizer,
+                                 const struct gguf_old_vocabulary *vocabulary,
+                                 struct gguf_report *report);
+
+/* ---- data in addition to hyperparameters, vocabulary and tensors: old_extras.c ---- */
+
+/* whisper: u32 n_mel, u32 n_fft, f32 filters[n_mel * n_fft] */
+struct gguf_mel_filters {
+    uint32_t n_mel;
+    uint32_t n_fft;
+    const uint8_t *values; /* f32, in the header's copy */
+};
+
+int gguf_mel_filters_read(struct gguf_cursor *cursor, struct gguf_mel_filters *filters,
+                          struct gguf_report *report);
+void gguf_mel_filters_add_keys(struct gguf_key_adder *adder,
+                               const struct gguf_mel_filters *filters);
+
+/*
+ * silero-vad: the model's name before the hyperparameters; after them u32 n_in, n_out, kernel_size
+ * for each layer of the encoder, then four more numbers.
+ */
+#define GGUF_VAD_MAX_LAYERS 64
+#define GGUF_VAD_PER_LAYER  3
+#define GGUF_VAD_N_LAST     4
+
+struct gguf_vad_sizes {
+    struct gguf_string model_type;
+    uint32_t n_layers;
+    uint32_t layers[GGUF_VAD_MAX_LAYERS][GGUF_VAD_PER_LAYER];
+    uint32_t last[GGUF_VAD_N_LAST];
+};
+
+int gguf_vad_read_name(struct gguf_cursor *cursor, struct gguf_vad_sizes *sizes,
+                       struct gguf_report *report);
+int gguf_vad_read_layers(struct gguf_cursor *cursor, uint32_t n_layers,
+                         struct gguf_vad_sizes *sizes, struct gguf_report *report);
+void gguf_vad_add_keys(struct gguf_key_adder *adder, const struct gguf_vad_sizes *sizes);
+
+/* ---- a whole file ---- */
 
 struct gguf_old_container {
     char magic[5]; /* the bytes in the file */

@@ -1,7 +1,5 @@
-#include "gguf/legacy/old_vocabulary.h"
-
+#include "gguf/legacy/old_reading.h"
 #include "gguf/legacy/old_tensors.h"
-#include "gguf/made_values.h"
 #include "gguf/models/tokens.h"
 
 #include <assert.h>

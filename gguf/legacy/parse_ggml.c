@@ -3,7 +3,7 @@
  *
  *   u32 magic, u32 version (not for ggml)
  *   the hyperparameters of the family, 4 bytes each
- *   the vocabulary: gguf/legacy/old_vocabulary.h
+ *   the vocabulary: gguf/legacy/old_reading.h
  *   the tensors: gguf/legacy/old_tensors.h; in ggjt their data are padded to 32 bytes
  *
  * The family is not stored. The parser tries each and takes the first for which the numbers are

@@ -53,4 +53,23 @@ double fs_standard_deviation(const struct fs_statistics *statistics);
 /* Return the lower edge of bin i, or with FS_STATISTICS_BINS the upper edge of the last. */
 double fs_histogram_edge(const struct fs_histogram *histogram, unsigned i);
 
+/*
+ * Cache of tensor statistics: 4,096 direct-mapped entries, at most 3 MB. Any thread may call its
+ * functions.
+ */
+struct fs_statistics_cache;
+
+/* Return an empty cache, or NULL if out of memory. */
+struct fs_statistics_cache *fs_statistics_cache_make(const struct gguf_model *model);
+void fs_statistics_cache_free(struct fs_statistics_cache *cache);
+
+/*
+ * Get the statistics of a tensor of the model. They are computed, by fs_statistics_compute(),
+ * unless the cache has them and the model has not changed since. Statistics of a growing source are
+ * never cached, because its generation stays the same while data arrive. Returns the errors of
+ * fs_statistics_compute().
+ */
+int fs_statistics_cache_get(struct fs_statistics_cache *cache, const struct gguf_tensor *tensor,
+                            const struct fs_interrupt *interrupt, struct fs_statistics *statistics);
+
 #endif

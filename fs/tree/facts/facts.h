@@ -2,8 +2,8 @@
 #ifndef GGUFS_FS_FACTS_H
 #define GGUFS_FS_FACTS_H
 
+#include "fs/tree/data/statistics.h"
 #include "fs/tree/facts/export.h"
-#include "fs/tree/data/statistics_cache.h"
 #include "fs/tree/facts/split.h"
 #include "fs/tree/facts/tensor_pairs.h"
 #include "gguf/model.h"

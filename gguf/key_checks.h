@@ -1,8 +1,15 @@
-/* The keys of the vocabulary, which must fit together. */
-#ifndef GGUFS_GGUF_VOCABULARY_H
-#define GGUFS_GGUF_VOCABULARY_H
+/* Checks keys against the tensors and other keys that they must fit. */
+#ifndef GGUFS_GGUF_KEY_CHECKS_H
+#define GGUFS_GGUF_KEY_CHECKS_H
 
 #include "gguf/model.h"
+
+/*
+ * Warn of a block_count that is not the number of layers in the names of tensors, and of numbers of
+ * heads that do not divide the widths. A model without tensors, and a key with a number for each
+ * layer, are not checked.
+ */
+void gguf_check_shape_keys(const struct gguf_model *model, struct gguf_report *report);
 
 /*
  * Compare the vocabulary's keys with tokenizer.ggml.tokens. Report a warning for each of the lists

@@ -1,6 +1,77 @@
-#include "gguf/vocabulary.h"
+#include "gguf/key_checks.h"
+
+#include "gguf/models/tensor_names.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+
+/* Return the key <architecture>.<name> if its value is an integer above 0, else NULL. */
+static const struct gguf_key *find_count(const struct gguf_model *model, const char *name)
+{
+    const struct gguf_key *architecture = gguf_find_key(model, "general.architecture");
+    const struct gguf_key *key;
+    char full_name[200];
+
+    if (!architecture || architecture->value.type != GGUF_STRING ||
+        architecture->value.string.length_bytes > 100)
+        return NULL;
+    snprintf(full_name, sizeof full_name, "%.*s.%s", (int)architecture->value.string.length_bytes,
+             architecture->value.string.data, name);
+    key = gguf_find_key(model, full_name);
+    return key && gguf_value_is_integer(&key->value) && key->value.i64 > 0 ? key : NULL;
+}
+
+static void warn(const struct gguf_key *key, struct gguf_report *report, const char *relation,
+                 const char *of, uint64_t number)
+{
+    gguf_warning(report, GGUF_RULE_SHAPE_KEYS, gguf_key_place(key), "%" PRIu64 " %s %s, %" PRIu64,
+                 key->value.u64, relation, of, number);
+}
+
+/* Return one more than the last number in names like blk.7.attn_q.weight. */
+static uint64_t count_layers(const struct gguf_model *model)
+{
+    uint64_t n_layers = 0;
+
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        struct gguf_string layer, rest;
+        uint64_t number = 0;
+
+        if (!gguf_tensor_name_split(gguf_name_of(&model->tensors[i]), &layer, &rest) ||
+            layer.length_bytes > 9)
+            continue;
+        for (uint64_t j = 0; j < layer.length_bytes; j++)
+            number = 10 * number + (uint64_t)(layer.data[j] - '0');
+        n_layers = number + 1 > n_layers ? number + 1 : n_layers;
+    }
+    return n_layers;
+}
+
+/* Warn if the number of heads does not divide the rows of a projection of the first layer. */
+static void check_rows(const struct gguf_model *model, const struct gguf_key *heads,
+                       const char *tensor, struct gguf_report *report)
+{
+    for (uint64_t i = 0; heads && i < model->n_tensors; i++) {
+        if (gguf_string_equals(gguf_name_of(&model->tensors[i]), tensor) &&
+            model->tensors[i].ne[1] % heads->value.u64 != 0)
+            warn(heads, report, "does not divide the rows of", tensor, model->tensors[i].ne[1]);
+    }
+}
+
+void gguf_check_shape_keys(const struct gguf_model *model, struct gguf_report *report)
+{
+    const struct gguf_key *blocks = find_count(model, "block_count");
+    const struct gguf_key *heads = find_count(model, "attention.head_count");
+    const struct gguf_key *kv_heads = find_count(model, "attention.head_count_kv");
+    const uint64_t n_layers = count_layers(model);
+
+    if (blocks && n_layers > 0 && blocks->value.u64 != n_layers)
+        warn(blocks, report, "is not", "the number of layers in the names of tensors", n_layers);
+    if (heads && kv_heads && heads->value.u64 % kv_heads->value.u64 != 0)
+        warn(kv_heads, report, "does not divide", "attention.head_count", heads->value.u64);
+    check_rows(model, heads, "blk.0.attn_q.weight", report);
+    check_rows(model, kv_heads, "blk.0.attn_k.weight", report);
+}
 
 #define TOKENS "tokenizer.ggml.tokens"
 
