@@ -2,7 +2,7 @@
 
 #include "dequant/rows.h"
 #include "fs/tree/data/elements.h"
-#include "fs/tree/data/ordered_pipeline.h"
+#include "fs/tree/data/threads.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 #include "fs/command/copy_file.h"
 
-#include "fs/tree/data/ordered_pipeline.h"
+#include "fs/tree/data/threads.h"
 #include "fs/tree/views/view_files.h"
 
 #include <errno.h>

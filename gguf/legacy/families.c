@@ -6,19 +6,14 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* clang-format off */
 /* A weight and its bias. */
-#define PAIR(old, today, may_lack_bias)                                                            \
-    {old ".weight", today ".weight", false},                                                       \
-    {                                                                                              \
-        old ".bias", today ".bias", may_lack_bias                                                  \
-    }
+#define PAIR(old, today, may_lack_bias) \
+    {old ".weight", today ".weight", false}, {old ".bias", today ".bias", may_lack_bias}
 #define WITH_BIAS(old, today)  PAIR(old, today, false)
 #define MAYBE_BIAS(old, today) PAIR(old, today, true)
-#define WITHOUT_TODAY(old)                                                                         \
-    {old ".weight", NULL, false},                                                                  \
-    {                                                                                              \
-        old ".bias", NULL, false                                                                   \
-    }
+#define WITHOUT_TODAY(old)     {old ".weight", NULL, false}, {old ".bias", NULL, false}
+/* clang-format on */
 
 /* ---- llama ---- */
 

@@ -88,19 +88,12 @@ static int choose_types(struct gguf_model *model, struct header *header, int era
 
 /* ---- the architectures ---- */
 
-#define NORM(old, today)                                                                           \
-    {old ".weight", today ".weight", false},                                                       \
-    {                                                                                              \
-        old ".bias", today ".bias", false                                                          \
-    }
-#define BLOCK(old, today)                                                                          \
-    {                                                                                              \
-        "blocks.%." old, "blk.%." today, false                                                     \
-    }
-#define NAMELESS(old)                                                                              \
-    {                                                                                              \
-        "blocks.%." old, NULL, false                                                               \
-    }
+/* clang-format off */
+#define NORM(old, today) \
+    {old ".weight", today ".weight", false}, {old ".bias", today ".bias", false}
+#define BLOCK(old, today) {"blocks.%." old, "blk.%." today, false}
+#define NAMELESS(old)     {"blocks.%." old, NULL, false}
+/* clang-format on */
 
 #define EVERYWHERE                                                                                 \
     {"emb.weight", "token_embd.weight", false}, {"head.weight", "output.weight", false},           \
@@ -183,23 +176,21 @@ struct shape_key {
     unsigned dim;
 };
 
-#define FEED_FORWARD                                                                               \
-    {                                                                                              \
-        ".feed_forward_length", "blocks.0.ffn.key.weight", 1                                       \
-    }
-
-static const struct shape_key shapes_4[] = {FEED_FORWARD, {0}};
+static const struct shape_key shapes_4[] = {{".feed_forward_length", "blocks.0.ffn.key.weight", 1},
+                                            {0}};
 static const struct shape_key shapes_5_2[] = {
-    FEED_FORWARD, {".wkv.head_size", "blocks.0.att.time_decay", 1}, {0}};
+    {".feed_forward_length", "blocks.0.ffn.key.weight", 1},
+    {".wkv.head_size", "blocks.0.att.time_decay", 1},
+    {0}};
 static const struct shape_key shapes_6[] = {
-    FEED_FORWARD,
+    {".feed_forward_length", "blocks.0.ffn.key.weight", 1},
     {".wkv.head_size", "blocks.0.att.time_decay", 1},
     {".time_mix_extra_dim", "blocks.0.att.time_maa_w2", 0},
     {".time_decay_extra_dim", "blocks.0.att.time_decay_w1", 1},
     {0},
 };
 static const struct shape_key shapes_7[] = {
-    FEED_FORWARD,
+    {".feed_forward_length", "blocks.0.ffn.key.weight", 1},
     {".wkv.head_size", "blocks.0.att.r_k", 0},
     {".attention.decay_lora_rank", "blocks.0.att.w1", 1},
     {".attention.iclr_lora_rank", "blocks.0.att.a1", 1},

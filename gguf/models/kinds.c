@@ -4,14 +4,10 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-#define VALUE(label, key)                                                                          \
-    {                                                                                              \
-        label, key, GGUF_FACT_VALUE                                                                \
-    }
-#define COMPUTED(label, fact)                                                                      \
-    {                                                                                              \
-        label, NULL, GGUF_FACT_##fact                                                              \
-    }
+/* clang-format off */
+#define VALUE(label, key)     {label, key, GGUF_FACT_VALUE}
+#define COMPUTED(label, fact) {label, NULL, GGUF_FACT_##fact}
+/* clang-format on */
 
 /* Lines for the keys of a transformer, under the architecture's name. */
 #define BASE COMPUTED("base", BASE)

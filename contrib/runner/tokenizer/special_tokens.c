@@ -1,6 +1,6 @@
 /* Finds the special tokens: those that the metadata name, and those known by their texts. */
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
-#include "gguf/models/special_texts.h"
+#include "gguf/models/tokens.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 #include "fs/tree/data/comparison.h"
 
 #include "fs/tree/data/elements.h"
-#include "fs/tree/data/ordered_pipeline.h"
+#include "fs/tree/data/threads.h"
 
 #include <errno.h>
 #include <math.h>

@@ -2,8 +2,8 @@
 
 #include "dequant/rows.h"
 #include "fs/tree/data/elements.h"
-#include "fs/tree/data/ordered_pipeline.h"
 #include "fs/tree/data/statistics_kernels.h"
+#include "fs/tree/data/threads.h"
 
 #include <assert.h>
 #include <errno.h>

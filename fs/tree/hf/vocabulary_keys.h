@@ -4,7 +4,7 @@
 
 #include "gguf/model.h"
 #include "gguf/models/special_ids.h"
-#include "gguf/models/special_texts.h"
+#include "gguf/models/tokens.h"
 #include "gguf/support/keyed_hash.h"
 
 #include <pthread.h>

@@ -4,7 +4,6 @@
 
 #include "gguf/models/pretokenizers.h"
 #include "gguf/models/special_ids.h"
-#include "gguf/models/special_texts.h"
 #include "gguf/models/tokens.h"
 
 Test(gguf_conventions, names_of_token_types)
