@@ -1,7 +1,6 @@
 #include "gguf/cursor.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -74,35 +73,13 @@ int gguf_cursor_skip_data(struct gguf_cursor *cursor, uint64_t n_bytes)
     return result;
 }
 
-static inline uint64_t load(const uint8_t *bytes, unsigned width_bytes, bool big_endian)
-{
-    uint16_t u16;
-    uint32_t u32;
-    uint64_t u64;
-
-    switch (width_bytes) {
-    case sizeof u16:
-        memcpy(&u16, bytes, sizeof u16);
-        return big_endian ? be16toh(u16) : le16toh(u16);
-    case sizeof u32:
-        memcpy(&u32, bytes, sizeof u32);
-        return big_endian ? be32toh(u32) : le32toh(u32);
-    case sizeof u64:
-        memcpy(&u64, bytes, sizeof u64);
-        return big_endian ? be64toh(u64) : le64toh(u64);
-    default:
-        assert(width_bytes == 1);
-        return *bytes;
-    }
-}
-
 static inline int read_number(struct gguf_cursor *cursor, unsigned width_bytes, uint64_t *number)
 {
     const uint8_t *bytes = take(cursor, width_bytes);
 
     if (!bytes)
         return cursor->failure;
-    *number = load(bytes, width_bytes, cursor->encoding.big_endian);
+    *number = gguf_load_number(bytes, width_bytes, cursor->encoding.big_endian);
     return 0;
 }
 

@@ -12,8 +12,11 @@
 #include "gguf/file.h"
 #include "gguf/report.h"
 
+#include <assert.h>
+#include <endian.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* How a file writes its numbers. */
 struct gguf_encoding {
@@ -55,6 +58,29 @@ int gguf_cursor_number(struct gguf_cursor *cursor, unsigned width_bytes, uint64_
 
 int gguf_cursor_u32(struct gguf_cursor *cursor, uint32_t *number);
 int gguf_cursor_u64(struct gguf_cursor *cursor, uint64_t *number);
+
+/* Convert a stored number of 1, 2, 4 or 8 bytes. */
+static inline uint64_t gguf_load_number(const uint8_t *bytes, unsigned width_bytes, bool big_endian)
+{
+    uint16_t u16;
+    uint32_t u32;
+    uint64_t u64;
+
+    switch (width_bytes) {
+    case sizeof u16:
+        memcpy(&u16, bytes, sizeof u16);
+        return big_endian ? be16toh(u16) : le16toh(u16);
+    case sizeof u32:
+        memcpy(&u32, bytes, sizeof u32);
+        return big_endian ? be32toh(u32) : le32toh(u32);
+    case sizeof u64:
+        memcpy(&u64, bytes, sizeof u64);
+        return big_endian ? be64toh(u64) : le64toh(u64);
+    default:
+        assert(width_bytes == 1);
+        return *bytes;
+    }
+}
 
 /* Read a length or count, whose width depends on the file's version. */
 int gguf_cursor_length(struct gguf_cursor *cursor, uint64_t *length);

@@ -48,18 +48,6 @@ static int fail_bool(uint64_t offset, uint8_t byte, const struct context *contex
                       "a bool is %u, but only 0 and 1 are allowed", byte);
 }
 
-static int read_bool(struct gguf_cursor *cursor, const struct context *context, bool *boolean)
-{
-    const uint8_t *byte = gguf_cursor_take(cursor, 1);
-
-    if (!byte)
-        return fail_short(cursor, context, "a bool");
-    if (*byte > 1)
-        return fail_bool(cursor->offset - 1, *byte, context);
-    *boolean = *byte == 1;
-    return 0;
-}
-
 /* Skip n bools. */
 static int skip_bools(struct gguf_cursor *cursor, uint64_t n, const struct context *context)
 {
@@ -75,16 +63,15 @@ static int skip_bools(struct gguf_cursor *cursor, uint64_t n, const struct conte
     return 0;
 }
 
-static int read_number(struct gguf_cursor *cursor, const struct context *context,
-                       struct gguf_value *value)
+/* Set the value of a number or a bool of value->type, which has so many bytes in a file. */
+static void set_number(struct gguf_value *value, unsigned bytes, uint64_t number)
 {
-    const unsigned bytes = value_types[value->type].bytes;
-    uint64_t number;
-    uint32_t bits;
+    const uint32_t bits = (uint32_t)number;
 
-    if (gguf_cursor_number(cursor, bytes, &number) < 0)
-        return fail_short(cursor, context, "a number");
     switch (value->type) {
+    case GGUF_BOOL:
+        value->boolean = number == 1;
+        break;
     case GGUF_INT8:
     case GGUF_INT16:
     case GGUF_INT32:
@@ -93,7 +80,6 @@ static int read_number(struct gguf_cursor *cursor, const struct context *context
         value->i64 = (int64_t)(number << (64 - 8 * bytes)) >> (64 - 8 * bytes);
         break;
     case GGUF_FLOAT32:
-        bits = (uint32_t)number;
         memcpy(&value->f32, &bits, sizeof value->f32);
         break;
     case GGUF_FLOAT64:
@@ -102,6 +88,19 @@ static int read_number(struct gguf_cursor *cursor, const struct context *context
     default:
         value->u64 = number;
     }
+}
+
+static int read_number(struct gguf_cursor *cursor, const struct context *context,
+                       struct gguf_value *value)
+{
+    const unsigned bytes = value_types[value->type].bytes;
+    uint64_t number;
+
+    if (gguf_cursor_number(cursor, bytes, &number) < 0)
+        return fail_short(cursor, context, value->type == GGUF_BOOL ? "a bool" : "a number");
+    if (value->type == GGUF_BOOL && number > 1)
+        return fail_bool(cursor->offset - 1, (uint8_t)number, context);
+    set_number(value, bytes, number);
     return 0;
 }
 
@@ -187,8 +186,6 @@ static int read_value(struct gguf_cursor *cursor, enum gguf_value_type type, uns
 {
     value->type = type;
     switch (type) {
-    case GGUF_BOOL:
-        return read_bool(cursor, context, &value->boolean);
     case GGUF_STRING:
         return gguf_cursor_string(cursor, &value->string) < 0 ? fail_string(cursor, context) : 0;
     case GGUF_ARRAY:
@@ -245,8 +242,18 @@ struct gguf_cursor gguf_array_begin(const struct gguf_array *array)
 void gguf_array_next(struct gguf_cursor *cursor, enum gguf_value_type element_type,
                      struct gguf_value *element)
 {
-    const struct context context = {GGUF_NO_PLACE, NULL};
+    const unsigned bytes = value_types[element_type].bytes;
 
-    /* It cannot fail: the array was checked when it was read, and is ours. */
-    (void)read_value(cursor, element_type, 1, &context, element);
+    if (bytes != 0) { /* fast: arrays may have millions of numbers */
+        element->type = element_type;
+        set_number(
+            element, bytes,
+            gguf_load_number(cursor->data + cursor->offset, bytes, cursor->encoding.big_endian));
+        cursor->offset += bytes;
+    } else {
+        const struct context context = {GGUF_NO_PLACE, NULL};
+
+        /* It cannot fail: the array was checked when it was read, and is ours. */
+        (void)read_value(cursor, element_type, 1, &context, element);
+    }
 }

@@ -3,6 +3,7 @@
 #include "dequant/kernels.h"
 #include "dequant/rows.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -27,6 +28,7 @@ void fs_decode_blocks(const struct gguf_tensor *tensor, struct dequant_row row,
     const size_t at_once = ROOM_ELEMENTS / type->block_elements;
     uint8_t little_endian[ROOM_BYTES];
 
+    assert(n_blocks > 0);
     if (!is_swapped(tensor)) {
         dequant_decode_row(type, row, blocks, out, n_blocks);
         return;
@@ -161,7 +163,8 @@ struct slice {
     converter *convert;
     size_t unit_elements, unit_bytes_in, unit_bytes_out;
     struct dequant_row row;
-    size_t skip, length; /* of the data of all blocks */
+    uint8_t headers[DEQUANT_MAX_HEADER_BYTES]; /* of `row` */
+    size_t skip, length;                       /* of the data of all blocks */
     char *out;
 };
 
@@ -218,13 +221,12 @@ static int lend_span(const struct gguf_file *file, uint64_t start, const struct 
     const uint64_t blocks_end = start + span->blocks_offset + span->blocks_bytes;
     const uint64_t headers_end = start + span->headers_offset + span->headers_bytes;
     const uint64_t end = blocks_end > headers_end ? blocks_end : headers_end;
-    uint8_t headers[DEQUANT_MAX_HEADER_BYTES];
     int result = 0;
 
-    slice->row = (struct dequant_row){headers, span->row_index};
+    slice->row = (struct dequant_row){slice->headers, span->row_index};
     if (span->headers_bytes > 0)
         result = gguf_source_lend(&file->source, start + span->headers_offset, span->headers_bytes,
-                                  1, copy_headers, headers);
+                                  1, copy_headers, slice->headers);
     if (result == 0)
         result =
             gguf_source_lend(&file->source, start + span->blocks_offset, (size_t)span->blocks_bytes,

@@ -16,7 +16,7 @@ unsigned fs_count_digits(uint64_t number)
 {
     unsigned n = 1;
 
-    while ((number /= 10) > 0)
+    for (uint64_t limit = 10; n < 20 && number >= limit; limit *= 10)
         n++;
     return n;
 }

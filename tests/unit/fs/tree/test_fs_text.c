@@ -8,6 +8,7 @@
 
 #include "fs/tree/views/view_files.h"
 #include "fs/tree/output/shortest.h"
+#include "fs/tree/output/value_writer.h"
 #include "tests/unit/gguf/model_file.h"
 #include "tests/unit/fs/tree_file.h"
 
@@ -255,6 +256,47 @@ Test(fs_text, arrays_of_every_number_type)
 static bool is_seventh(void *n_calls)
 {
     return ++*(int *)n_calls == 7;
+}
+
+static bool always_stop(void *user)
+{
+    (void)user;
+    return true;
+}
+
+/* Counting does not write the numbers: it must come to the same length. */
+Test(fs_text, unsigned_numbers_are_counted_as_they_are_written)
+{
+    static const struct {
+        enum gguf_value_type type;
+        unsigned bytes;
+    } types[] = {{GGUF_UINT8, 1}, {GGUF_UINT16, 2}, {GGUF_UINT32, 4}, {GGUF_UINT64, 8}};
+    uint64_t numbers[64] = {0, 9, UINT64_MAX, INT64_MAX, UINT64_C(9999999999999999999)};
+    static uint8_t many[1 << 17];
+    struct fs_sink stopped = {.is_stopped = always_stop};
+    struct gguf_value value = {.type = GGUF_ARRAY};
+
+    for (uint64_t i = 5, power = 1; i + 1 < 43; power *= 10) {
+        numbers[i++] = power;
+        numbers[i++] = power - 1;
+    }
+    for (unsigned i = 0; i < 2 * sizeof types / sizeof *types; i++) {
+        static char text[2048];
+        struct fs_sink counter = fs_sink_that_counts(), writer = {.to = sizeof text, .out = text};
+
+        value.array = (struct gguf_array){.element_type = types[i / 2].type,
+                                          .n_elements = sizeof numbers / types[i / 2].bytes,
+                                          .data = (const uint8_t *)numbers,
+                                          .size_bytes = sizeof numbers,
+                                          .encoding = {i % 2 == 1, 8}};
+        fs_json_value(&counter, &value);
+        fs_json_value(&writer, &value);
+        cr_assert_eq(counter.position, writer.position, "type %u", i);
+        cr_assert_lt(writer.position, sizeof text);
+    }
+    value.array = (struct gguf_array){GGUF_UINT8, sizeof many, many, sizeof many, {false, 8}};
+    fs_json_value(&stopped, &value);
+    cr_assert_eq(stopped.error, -EINTR);
 }
 
 Test(fs_text, an_interrupt_cancels_it)
