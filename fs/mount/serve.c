@@ -174,9 +174,7 @@ static int begin_session(void *argument, int fuse_descriptor)
     return EX_OK;
 }
 
-/* Being ended by a signal is not a failure, and neither is being unmounted: read(2) then fails with
- * ENODEV, which libfuse knows as the end, or with ECONNABORTED if a thread was just taking a
- * request (fuse_dev_do_read() in the kernel). */
+/* Being unmounted or ended by a signal is not a failure. */
 static int serve_requests(void *argument)
 {
     struct session *session = argument;
@@ -200,7 +198,7 @@ static int serve_requests(void *argument)
     fuse_remove_signal_handlers(session->fuse);
     fs_changes_end(&session->server.changes);
     fs_read_failures_end(&session->server.failures);
-    return result < 0 && result != -ECONNABORTED ? EX_OSERR : EX_OK;
+    return result < 0 ? EX_OSERR : EX_OK;
 }
 
 /* ---- its parents ---- */

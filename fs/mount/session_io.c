@@ -78,11 +78,11 @@ static ssize_t read_request(int descriptor, void *request, size_t room, void *us
 
     if (n_bytes >= (ssize_t)sizeof *header)
         fs_activity_note(server->activity, header->opcode);
+    /* ECONNABORTED: unmounted while this thread was taking a request. libfuse knows only ENODEV as
+     * the end. */
     if (n_bytes < 0 && (errno == ENODEV || errno == ECONNABORTED)) {
-        const int error = errno;
-
         end_in_time();
-        errno = error;
+        errno = ENODEV;
     }
     return n_bytes;
 }
