@@ -53,7 +53,7 @@ bool fs_is_completion(int argc, char **argv);
 
 /*
  * ggufs --complete, which the scripts in contrib/completion/ call. Print completions as
- * option_help.h describes: options, their values, and paths in the tree of the model that the
+ * option_rows.h describes: options, their values, and paths in the tree of the model that the
  * words name; without a model, the entries that every tree has at its root.
  */
 int fs_complete(int argc, char **argv);

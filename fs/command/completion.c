@@ -3,7 +3,7 @@
 #include "fs/command/command_line.h"
 #include "fs/command/model_input.h"
 #include "fs/tree/views/views.h"
-#include "gguf/support/option_help.h"
+#include "gguf/support/option_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>

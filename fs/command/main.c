@@ -7,7 +7,7 @@
 #include "fs/command/mount_helper.h"
 #include "gguf/faults.h"
 #include "gguf/support/exit_status.h"
-#include "gguf/support/option_help.h"
+#include "gguf/support/option_rows.h"
 #include "gguf/support/safe_print.h"
 
 #include <fuse_lowlevel.h>

@@ -75,23 +75,21 @@ static const struct gguf_rename stablelm_names[] = {
     END_OF_NAMES,
 };
 
-#define RULES_BUT_QK gguf_names_embedding, gguf_names_norm, gguf_names_attention, gguf_names_mlp
-
 const struct gguf_naming gguf_naming_mixtral = {
-    {gguf_names_rotated, RULES_BUT_QK, gguf_names_block_sparse}};
-const struct gguf_naming gguf_naming_llama = {{gguf_names_rotated, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_llama_plain = {{RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_olmo = {{olmo_names, gguf_names_rotated, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_olmo3 = {{post_norm_names, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_apertus = {{apertus_names, RULES_BUT_QK}};
+    {gguf_names_rotated, DENSE_RULES, gguf_names_block_sparse}};
+const struct gguf_naming gguf_naming_llama = {{gguf_names_rotated, DENSE_RULES}};
+const struct gguf_naming gguf_naming_llama_plain = {{DENSE_RULES}};
+const struct gguf_naming gguf_naming_olmo = {{olmo_names, gguf_names_rotated, DENSE_RULES}};
+const struct gguf_naming gguf_naming_olmo3 = {{post_norm_names, DENSE_RULES}};
+const struct gguf_naming gguf_naming_apertus = {{apertus_names, DENSE_RULES}};
 const struct gguf_naming gguf_naming_seed_oss = {
     {ONE_NAME("blk.%.post_attention_norm", "model.layers.%.post_attention_layernorm"),
-     RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_hunyuan_v1_dense = {{hunyuan_names, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_glm = {{glm_names, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_glm4 = {{glm_names, halves_names, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_phi3 = {{phi3_names, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_bitnet = {{bitnet_names, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_nemotron = {{nemotron_names, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_starcoder2 = {{starcoder2_names, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_stablelm = {{stablelm_names, RULES_BUT_QK}};
+     DENSE_RULES}};
+const struct gguf_naming gguf_naming_hunyuan_v1_dense = {{hunyuan_names, DENSE_RULES}};
+const struct gguf_naming gguf_naming_glm = {{glm_names, DENSE_RULES}};
+const struct gguf_naming gguf_naming_glm4 = {{glm_names, halves_names, DENSE_RULES}};
+const struct gguf_naming gguf_naming_phi3 = {{phi3_names, DENSE_RULES}};
+const struct gguf_naming gguf_naming_bitnet = {{bitnet_names, DENSE_RULES}};
+const struct gguf_naming gguf_naming_nemotron = {{nemotron_names, DENSE_RULES}};
+const struct gguf_naming gguf_naming_starcoder2 = {{starcoder2_names, DENSE_RULES}};
+const struct gguf_naming gguf_naming_stablelm = {{stablelm_names, DENSE_RULES}};

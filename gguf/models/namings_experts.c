@@ -58,31 +58,28 @@ static const struct gguf_rename laguna_names[] = {
     END_OF_NAMES,
 };
 
-#define RULES_BUT_QK                                                                               \
-    gguf_names_embedding, gguf_names_norm, gguf_names_attention, gguf_names_mlp, gguf_names_experts
-
-const struct gguf_naming gguf_naming_qwen2_moe = {{gguf_names_shared_expert, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_qwen3_moe = {{RULES_BUT_QK}};
+const struct gguf_naming gguf_naming_qwen2_moe = {{gguf_names_shared_expert, EXPERT_RULES}};
+const struct gguf_naming gguf_naming_qwen3_moe = {{EXPERT_RULES}};
 const struct gguf_naming gguf_naming_granitemoeshared = {
-    {gguf_names_granite_experts, gguf_names_rotated, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_gpt_oss = {{gpt_oss_names, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_llama4 = {{llama4_names, RULES_BUT_QK}};
+    {gguf_names_granite_experts, gguf_names_rotated, EXPERT_RULES}};
+const struct gguf_naming gguf_naming_gpt_oss = {{gpt_oss_names, EXPERT_RULES}};
+const struct gguf_naming gguf_naming_llama4 = {{llama4_names, EXPERT_RULES}};
 const struct gguf_naming gguf_naming_glm4_moe = {
     {ONE_NAME("blk.%.post_attention_norm", "model.layers.%.post_attention_layernorm"),
-     gguf_names_choice_bias, gguf_names_shared_experts, RULES_BUT_QK}};
+     gguf_names_choice_bias, gguf_names_shared_experts, EXPERT_RULES}};
 const struct gguf_naming gguf_naming_dots1 = {
-    {gguf_names_choice_bias, gguf_names_shared_experts, RULES_BUT_QK}};
+    {gguf_names_choice_bias, gguf_names_shared_experts, EXPERT_RULES}};
 const struct gguf_naming gguf_naming_exaone_moe = {
     {ONE_NAME("blk.%.exp_probs_b.bias", "model.layers.%.mlp.e_score_correction_bias"),
-     gguf_names_shared_experts, RULES_BUT_QK}};
+     gguf_names_shared_experts, EXPERT_RULES}};
 const struct gguf_naming gguf_naming_ernie4_5_moe = {
     {ONE_NAME("blk.%.exp_probs_b.bias", "model.layers.%.mlp.moe_statics.e_score_correction_bias"),
-     gguf_names_shared_experts, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_hunyuan_v1_moe = {{hunyuan_moe_names, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_hy_v3 = {{hy_v3_names, RULES_BUT_QK}};
+     gguf_names_shared_experts, EXPERT_RULES}};
+const struct gguf_naming gguf_naming_hunyuan_v1_moe = {{hunyuan_moe_names, EXPERT_RULES}};
+const struct gguf_naming gguf_naming_hy_v3 = {{hy_v3_names, EXPERT_RULES}};
 const struct gguf_naming gguf_naming_afmoe = {
-    {afmoe_names, gguf_names_shared_experts, RULES_BUT_QK}};
+    {afmoe_names, gguf_names_shared_experts, EXPERT_RULES}};
 const struct gguf_naming gguf_naming_laguna = {
-    {laguna_names, gguf_names_shared_expert, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_cohere2_moe = {{gguf_names_shared_experts, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_minimax_m2 = {{gguf_names_block_sparse, RULES_BUT_QK}};
+    {laguna_names, gguf_names_shared_expert, EXPERT_RULES}};
+const struct gguf_naming gguf_naming_cohere2_moe = {{gguf_names_shared_experts, EXPERT_RULES}};
+const struct gguf_naming gguf_naming_minimax_m2 = {{gguf_names_block_sparse, EXPERT_RULES}};

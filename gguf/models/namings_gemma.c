@@ -58,9 +58,7 @@ static const struct gguf_rename gemma4_names[] = {
     END_OF_NAMES,
 };
 
-#define RULES_BUT_NORMS gguf_names_embedding, gguf_names_norm, gguf_names_attention, gguf_names_mlp
-
-const struct gguf_naming gguf_naming_gemma = {{gemma_names, gemma1_names, RULES_BUT_NORMS}};
-const struct gguf_naming gguf_naming_gemma2 = {{gemma_names, gemma2_names, RULES_BUT_NORMS}};
-const struct gguf_naming gguf_naming_gemma3n = {{gemma3n_names, RULES_BUT_NORMS}};
-const struct gguf_naming gguf_naming_gemma4 = {{gemma4_names, gemma3n_names, RULES_BUT_NORMS}};
+const struct gguf_naming gguf_naming_gemma = {{gemma_names, gemma1_names, DENSE_RULES}};
+const struct gguf_naming gguf_naming_gemma2 = {{gemma_names, gemma2_names, DENSE_RULES}};
+const struct gguf_naming gguf_naming_gemma3n = {{gemma3n_names, DENSE_RULES}};
+const struct gguf_naming gguf_naming_gemma4 = {{gemma4_names, gemma3n_names, DENSE_RULES}};

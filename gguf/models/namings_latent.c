@@ -41,16 +41,13 @@ static const struct gguf_rename kimi_names[] = {
     END_OF_NAMES,
 };
 
-#define RULES_BUT_QK                                                                               \
-    gguf_names_embedding, gguf_names_norm, gguf_names_attention, gguf_names_mlp, gguf_names_experts
-
 const struct gguf_naming gguf_naming_deepseek_v3 = {
-    {latent_names, gguf_names_choice_bias, gguf_names_shared_experts, RULES_BUT_QK}};
+    {latent_names, gguf_names_choice_bias, gguf_names_shared_experts, EXPERT_RULES}};
 const struct gguf_naming gguf_naming_deepseek_v2 = {
-    {latent_names, gguf_names_shared_experts, RULES_BUT_QK}};
+    {latent_names, gguf_names_shared_experts, EXPERT_RULES}};
 const struct gguf_naming gguf_naming_deepseek_v32 = {
-    {latent_names, indexer_names, gguf_names_choice_bias, gguf_names_shared_experts, RULES_BUT_QK}};
-const struct gguf_naming gguf_naming_minicpm3 = {{latent_names, RULES_BUT_QK}};
+    {latent_names, indexer_names, gguf_names_choice_bias, gguf_names_shared_experts, EXPERT_RULES}};
+const struct gguf_naming gguf_naming_minicpm3 = {{latent_names, EXPERT_RULES}};
 const struct gguf_naming gguf_naming_kimi_linear = {
     {kimi_names, latent_names, gguf_names_choice_bias, gguf_names_shared_experts,
      gguf_names_block_sparse, gguf_names_embedding, gguf_names_norm, gguf_names_attention,

@@ -1,12 +1,13 @@
 /*
  * A program's table of options. One row per option drives the parser (option_parser.h), --help
- * and the completion in shells (option_help.h); a test compares the rows with the manual page.
+ * and the completion in shells; a test compares the rows with the manual page.
  */
 #ifndef GGUFS_GGUF_OPTION_ROWS_H
 #define GGUFS_GGUF_OPTION_ROWS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* How an option is parsed, and the member of the program's options that it sets. */
 enum gguf_option_kind {
@@ -114,5 +115,27 @@ const char *gguf_option_choice(const struct gguf_option *option, size_t index);
  * table->no_command.
  */
 const char *gguf_option_command_name(const struct gguf_option_table *table, int command);
+
+/* No line of --help is longer. */
+#define GGUF_HELP_COLUMNS 79
+
+/* Print the usage lines, then all options by group. Write errors stay in the stream. */
+void gguf_options_print_help(const struct gguf_option_table *table, FILE *stream);
+
+/*
+ * The scripts in contrib/completion/ call the program as
+ *
+ *   PROGRAM --complete INDEX WORD...
+ *
+ * and get a line "CANDIDATE<tab>DESCRIPTION" for each completion of WORD number INDEX, which starts
+ * at 1; a description may be empty. An exit status other than 0 says that names of files may follow
+ * as well.
+ *
+ * Print the completions of words[at], names of options and values; words[0] is not used. Returns 0
+ * if the word cannot name a file, 1 if it is a file as the value of an option, or 2 if it is an
+ * argument of the program.
+ */
+int gguf_options_complete(const struct gguf_option_table *table, int n_words, char **words, int at,
+                          FILE *stream);
 
 #endif

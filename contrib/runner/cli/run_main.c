@@ -6,7 +6,7 @@
 #include "contrib/runner/cli/tasks.h"
 #include "dequant/kernels.h"
 #include "gguf/support/exit_status.h"
-#include "gguf/support/option_help.h"
+#include "gguf/support/option_rows.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
         return EX_OSERR;
     if (choose_kernels() != EX_OK)
         return EX_USAGE;
-    if (argc > 2 && strcmp(argv[1], "--complete") == 0) /* see option_help.h */
+    if (argc > 2 && strcmp(argv[1], "--complete") == 0) /* see option_rows.h */
         return gguf_options_complete(&run_command_line, argc - 2, argv + 2, atoi(argv[2]), stdout) >
                0;
     code = run_options_parse(argc, argv, &options);

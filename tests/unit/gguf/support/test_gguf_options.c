@@ -1,6 +1,6 @@
 /* Parsing of options by their rows, --help and completion. */
-#include "gguf/support/option_help.h"
 #include "gguf/support/option_parser.h"
+#include "gguf/support/option_rows.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
