@@ -17,7 +17,7 @@ INLINE struct block load_block(const uint8_t *from)
 
 INLINE uint32_t greatest_of(struct block block)
 {
-    return magnitudes_greatest(magnitudes_max(magnitudes_of(block.low), magnitudes_of(block.high)));
+    return magnitudes_greatest(part_max(magnitudes_of(block.low), magnitudes_of(block.high)));
 }
 
 void SIMD_NAME(to_q8_0)(const void *restrict values, void *restrict out, size_t n)

@@ -30,12 +30,9 @@ void SIMD_NAME(f32)(const void *restrict blocks, float *restrict out, size_t n_b
     memcpy(out, blocks, n_blocks * sizeof *out);
 }
 
-#if defined(__AVX2__)
-
-/* The same as simd_store_bf16(), with instructions that select and pack lanes. */
-static inline void store_bf16(uint8_t *to, simd_floats floats)
+INLINE void store_bf16(uint8_t *to, simd_floats floats)
 {
-    simd_ints chosen[FLOAT_PARTS];
+    simd_words halves[FLOAT_PARTS];
 
     UNROLL
     for (size_t i = 0; i < FLOAT_PARTS; i++) {
@@ -45,24 +42,27 @@ static inline void store_bf16(uint8_t *to, simd_floats floats)
         const __mmask16 is_nan = _mm512_cmp_ps_mask(floats.v[i], floats.v[i], _CMP_UNORD_Q);
         const simd_words number =
             (simd_words)_mm512_mask_mov_epi32((simd_ints)rounded, is_nan, (simd_ints)quiet);
-#else
+#elif defined(__AVX2__)
         const __m256 is_nan = _mm256_cmp_ps(floats.v[i], floats.v[i], _CMP_UNORD_Q);
         const simd_words number =
             (simd_words)_mm256_blendv_ps((__m256)rounded, (__m256)quiet, is_nan);
+#else
+        const simd_words is_nan = (simd_words)(floats.v[i] != floats.v[i]);
+        const simd_words number = (quiet & is_nan) | (rounded & ~is_nan);
 #endif
 
-        chosen[i] = (simd_ints)(number >> 16);
+        halves[i] = number >> 16;
     }
-#if defined(__AVX512F__)
-    part_store_shorts(to, (simd_words)chosen[0]);
-#else
+#if defined(__AVX2__) && !defined(__AVX512F__)
     /* The instruction packs each half of the register on its own: put the quarters in order. */
     _mm256_storeu_si256((void *)to,
-                        _mm256_permute4x64_epi64(_mm256_packus_epi32(chosen[0], chosen[1]), 0xd8));
+                        _mm256_permute4x64_epi64(
+                            _mm256_packus_epi32((__m256i)halves[0], (__m256i)halves[1]), 0xd8));
+#else
+    for (size_t i = 0; i < FLOAT_PARTS; i++)
+        part_store_shorts(to + i * FLOAT_WIDTH * sizeof(uint16_t), halves[i]);
 #endif
 }
-
-#endif
 
 /* Define an encoder by its store of 16 numbers; the reference encodes the rest. */
 #define DEFINE_ENCODER(type, store)                                                                \
@@ -77,8 +77,4 @@ static inline void store_bf16(uint8_t *to, simd_floats floats)
     }
 
 DEFINE_ENCODER(f16, simd_store_f16)
-#if defined(__AVX2__)
 DEFINE_ENCODER(bf16, store_bf16)
-#else
-DEFINE_ENCODER(bf16, simd_store_bf16)
-#endif

@@ -20,12 +20,12 @@ INLINE int sum_of(simd_bytes bytes)
 INLINE void quantize_block(const float *x, size_t first, size_t n_elements,
                            struct dequant_activations *out)
 {
-    magnitudes most = magnitudes_of(simd_load_floats(x + first));
+    int_vector most = magnitudes_of(simd_load_floats(x + first));
     uint32_t bits;
     float greatest, scale, factor;
 
     for (size_t i = first + 16; i < first + n_elements; i += 16)
-        most = magnitudes_max(most, magnitudes_of(simd_load_floats(x + i)));
+        most = part_max(most, magnitudes_of(simd_load_floats(x + i)));
     bits = magnitudes_greatest(most);
     greatest = dequant_float_of_bits(bits);
     /* The reference makes zeros of blocks without a finite scale and a finite reciprocal of it. */

@@ -87,7 +87,7 @@ INLINE int_vector lanes_dot(int_vector sum, int_vector q, int_vector x)
 /* For q up to 255: multiplies q - 128, because sums of products of q could overflow. */
 INLINE int_vector lanes_dot_wide(int_vector sum, int_vector q, int_vector x)
 {
-    const __m256i signed_q = _mm256_xor_si256((__m256i)q, _mm256_set1_epi8(-128));
+    const __m256i signed_q = (__m256i)(q ^ (int32_t)0x80808080);
 
     return lanes_dot(sum, (int_vector)_mm256_abs_epi8(signed_q),
                      (int_vector)_mm256_sign_epi8((__m256i)x, signed_q));

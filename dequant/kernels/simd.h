@@ -295,18 +295,6 @@ INLINE void simd_store_f16(uint8_t *to, simd_floats floats)
         part_store_f16(to + i * FLOAT_WIDTH * sizeof(uint16_t), floats.v[i]);
 }
 
-INLINE void simd_store_bf16(uint8_t *to, simd_floats floats)
-{
-    for (size_t i = 0; i < FLOAT_PARTS; i++) {
-        const simd_words bits = (simd_words)floats.v[i];
-        const simd_words is_number = (simd_words)(floats.v[i] == floats.v[i]);
-        const simd_words rounded = bits + (((bits >> 16 & 1) + 0x7fff) & is_number);
-        const simd_words quiet = ~is_number & 0x00400000;
-
-        part_store_shorts(to + i * FLOAT_WIDTH * sizeof(uint16_t), (rounded | quiet) >> 16);
-    }
-}
-
 /* ---- Writing 16 floats ---- */
 
 /* Write 16 floats: q * scale. */

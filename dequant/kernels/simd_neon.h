@@ -137,6 +137,11 @@ INLINE int_vector part_max(int_vector a, int_vector b)
     return (int_vector)vmaxq_s32((int32x4_t)a, (int32x4_t)b);
 }
 
+INLINE float_vector part_copy_signs(float_vector magnitude, float_vector v)
+{
+    return (float_vector)vbslq_f32(vdupq_n_u32(0x80000000), (float32x4_t)v, (float32x4_t)magnitude);
+}
+
 INLINE int_vector part_round(float_vector v)
 {
     return (int_vector)vcvtnq_s32_f32((float32x4_t)v);

@@ -8,29 +8,22 @@
 #include "dequant/kernels/simd.h"
 
 /* The bits of floats without sign; compared as integers, NaNs are greatest. */
-typedef int_vector magnitudes;
-
-INLINE magnitudes magnitudes_of_part(float_vector v)
+INLINE int_vector magnitudes_of_part(float_vector v)
 {
     return (int_vector)v & 0x7fffffff;
 }
 
-INLINE magnitudes magnitudes_max(magnitudes a, magnitudes b)
-{
-    return part_max(a, b);
-}
-
 /* The greatest of v[i], v[i + FLOAT_WIDTH] … in lane i. */
-INLINE magnitudes magnitudes_of(simd_floats v)
+INLINE int_vector magnitudes_of(simd_floats v)
 {
-    magnitudes most = magnitudes_of_part(v.v[0]);
+    int_vector most = magnitudes_of_part(v.v[0]);
 
     for (size_t i = 1; i < FLOAT_PARTS; i++)
-        most = magnitudes_max(most, magnitudes_of_part(v.v[i]));
+        most = part_max(most, magnitudes_of_part(v.v[i]));
     return most;
 }
 
-INLINE uint32_t magnitudes_greatest(magnitudes v)
+INLINE uint32_t magnitudes_greatest(int_vector v)
 {
 #if defined(__AVX512F__)
     return (uint32_t)_mm512_reduce_max_epi32((__m512i)v);
@@ -87,10 +80,10 @@ INLINE simd_bytes simd_truncate_to_bytes(simd_floats v)
 INLINE simd_bytes simd_round_away_to_bytes(simd_floats v)
 {
     /* The float below 0.5: half an integer still reaches the next one, and nothing below does. */
-    const int_vector half = (int_vector)float_all(0x1.fffffep-2f);
+    const float_vector half = float_all(0x1.fffffep-2f);
 
     for (size_t i = 0; i < FLOAT_PARTS; i++)
-        v.v[i] += (float_vector)(half | ((int_vector)v.v[i] & INT32_MIN));
+        v.v[i] += part_copy_signs(half, v.v[i]);
     return simd_truncate_to_bytes(v);
 }
 

@@ -177,6 +177,12 @@ INLINE int_vector part_max(int_vector a, int_vector b)
     return (int_vector)SIMD_MM(max_epi32)((simd_ints)a, (simd_ints)b);
 }
 
+/* Numbers that are not negative, with the signs of v. AVX-512 has one instruction for it. */
+INLINE float_vector part_copy_signs(float_vector magnitude, float_vector v)
+{
+    return SIMD_MM(or_ps)(magnitude, SIMD_MM(and_ps)(v, float_all(-0.0f)));
+}
+
 /* The nearest integers, ties to even. */
 INLINE int_vector part_round(float_vector v)
 {
